@@ -100,7 +100,7 @@ static rs_status make_rank(const char *path, sums *s, rs_skeleton **out, rs_erro
 
 static rs_status time_replay(const rs_skeleton *const *ranks, size_t n, const sums *s, rs_error *err)
 {
-    const rs_engine_how how = {RS_CLOCKS_ENDS, true};
+    const rs_engine_how how = {RS_CLOCKS_ENDS, true, true};
     rs_engine engine = {0};
     rs_weights weights = {0};
     rs_times times = {0};

@@ -3,8 +3,8 @@
  * its numbers.
  *
  * RS_INT becomes int64, RS_REAL float64, RS_TIME float64 in the column's unit (the number that csv and json
- * show), RS_TEXT utf8 (large_utf8 when a column has 2 GiB of text or more; bytes that are no UTF-8 become
- * U+FFFD). Unknown values are null. Numbers of RS_INT and RS_REAL columns are handed over as they lie in the
+ * show), RS_TEXT a dictionary of int32 numbers and the column's different texts as utf8 (large_utf8 when they
+ * take 2 GiB or more; bytes that are no UTF-8 become U+FFFD). Unknown values are null. Numbers of RS_INT and RS_REAL columns are handed over as they lie in the
  * table; times, texts and bitmaps are laid out anew. A field's metadata has the keys "unit" and "help", the
  * schema's "table" and "help".
  *

@@ -257,6 +257,11 @@ RS_API const rs_table_spec *const *rs_flight_tables(size_t *n);
 
 /* The report as the one JSON object that `flight --format json` prints. */
 RS_API rs_status rs_flight_write_json(rs_flight *flight, const rs_sink *sink, rs_error *err);
+/* The same in at most `budget` bytes: the verdict, its culprits and cause, and of every list as many first entries as fit;
+ * "left_out" says of which lists there are more, "left_out_within" how many ranks and frames of shown entries are
+ * missing. RS_ERR_USAGE when not even the verdict fits. budget 0: no limit, and the same as above. */
+RS_API rs_status rs_flight_write_json_within(rs_flight *flight, size_t budget, const rs_sink *sink,
+                                             rs_error *err);
 /* A Chrome/Perfetto trace of the recorded operations: one process a rank, one track a group, clocks aligned.
  */
 RS_API rs_status rs_flight_write_timeline(rs_flight *flight, const rs_sink *sink, rs_error *err);

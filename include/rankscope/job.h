@@ -94,6 +94,11 @@ RS_API void rs_job_close(rs_job *job); /* NULL is allowed */
  * what it cannot follow and why; rs_job_run fails with the same. err may be NULL. */
 RS_API rs_status rs_job_can_ask(const rs_job *job, const rs_analysis *analysis, rs_error *err);
 
+/* What the next runs ask about: ranks, steps and a window as in the settings; NULL: as the job was opened.
+ * What is loaded stays. The texts are copied. After a failure the job asks about what it was opened with. */
+RS_API rs_status rs_job_select(rs_job *job, const char *ranks, const char *steps, const char *window,
+                               rs_error *err);
+
 /* Runs one analysis over all ranks. options may be NULL (defaults). result is overwritten; on success the
  * caller clears it, on failure too: it then has no tables, and its problems tell of every file that could not
  * be used. Same bytes of result for any number of jobs. After RS_ERR_CANCELLED the job is as usable as

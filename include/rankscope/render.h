@@ -34,6 +34,8 @@ RS_API const char *rs_output_form_help(const rs_output_form *form);      /* one 
 RS_API const char *rs_output_form_extension(const rs_output_form *form); /* "csv", without the dot */
 /* Whether its bytes are no text, and so nothing for a terminal. */
 RS_API bool rs_output_form_is_binary(const rs_output_form *form);
+/* Whether it takes rs_render_settings.budget. */
+RS_API bool rs_output_form_has_budget(const rs_output_form *form);
 
 typedef struct rs_render_settings {
     size_t size;                /* sizeof(rs_render_settings): needed, so that the struct can grow */
@@ -48,6 +50,10 @@ typedef struct rs_render_settings {
     /* csv: a terminal shows it: characters that would steer it become U+FFFD. Otherwise cells are as they are, also
      * those that a spreadsheet takes for formulas. */
     bool terminal;
+    /* json of a whole result, md: the answer takes at most so many bytes. It keeps notes, defects, tables of one row
+     * and of the others the first rows, and says what it left out. RS_ERR_USAGE when not even that fits, and in the
+     * other forms. 0: no limit. */
+    size_t budget;
 } rs_render_settings;
 
 /* Writes one table; as json an array of objects. RS_ERR_IO when the sink failed, RS_ERR_NOMEM, RS_ERR_USAGE

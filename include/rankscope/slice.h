@@ -52,6 +52,15 @@ typedef struct rs_slice_settings {
         perfetto; /* Perfetto's own form (protobuf) instead of JSON, of inputs of any format; not with share */
 } rs_slice_settings;
 
+/* The options that users choose these settings by; in Python '-' becomes '_'. Those of share come beside those of
+ * slice; its "map" is a file for what rs_slice_map writes, and no setting. Static. */
+RS_API const rs_option_spec *rs_slice_options(size_t *n);
+RS_API const rs_option_spec *rs_share_options(size_t *n);
+/* Puts what was chosen of them into the settings; texts stay the options' own. share: NULL for a slice. output: the
+ * name of the trace, whose end may ask for Perfetto's own form; NULL: JSON. */
+RS_API void rs_slice_settings_take(const rs_options *given, const rs_options *share, const char *output,
+                                   rs_slice_settings *settings);
+
 typedef struct rs_slicing rs_slicing;
 
 /* All ranks in one trace. */

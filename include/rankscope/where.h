@@ -31,6 +31,14 @@ typedef struct rs_where rs_where;
 RS_API rs_status rs_where_parse(const char *text, const char *option, rs_where **out, rs_error *err);
 RS_API void rs_where_free(rs_where *where); /* NULL is allowed */
 
+/* The language's regular expressions by themselves: POSIX extended, case matters, in the C locale whatever the
+ * process has. RS_ERR_USAGE says what is wrong. Compiled once, used by any number of threads. */
+typedef struct rs_pattern rs_pattern;
+RS_API rs_status rs_pattern_compile(const char *text, rs_pattern **out, rs_error *err);
+/* Whether it is found in a text; of a longer one in its first 64 KiB. */
+RS_API bool rs_pattern_matches(const rs_pattern *pattern, const char *text, size_t n);
+RS_API void rs_pattern_free(rs_pattern *pattern); /* NULL is allowed */
+
 #ifdef __cplusplus
 }
 #endif

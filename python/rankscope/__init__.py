@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import List
 
 from . import _engine, chakra, errors, flight, metrics
-from ._job import Events, Job, compare, diff, memory, open_job as open
+from ._job import Events, Job, compare, diff, memory, open_job as open, share_job as share, slice_job as slice
 from ._regress import Comparison, regress
 from ._table import Result, Summary, Table
 from .errors import AmbiguousError, Cancelled, Error, InputError, InputOSError, InputWarning, LimitError, UsageError
@@ -18,7 +18,7 @@ from .executors import summarize
 
 __all__ = ["AmbiguousError", "Cancelled", "Comparison", "Error", "Events", "InputError", "InputOSError", "InputWarning", "Job",
            "LimitError", "Result", "Summary", "Table", "UsageError", "chakra", "compare", "diff", "errors", "flight", "memory",
-           "metrics", "open", "output_forms", "regress", "summarize"]
+           "metrics", "open", "output_forms", "regress", "share", "slice", "summarize"]
 __version__: str = _engine.version()
 
 

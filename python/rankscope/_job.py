@@ -15,6 +15,12 @@ REGISTRY = {row["name"]: row for row in _engine.analyses()}
 # What open takes beside its own, as an analysis takes options. The first, --compat, is that of an analysis.
 SETTINGS = {"name": "open", "options": _engine.job_options()[1:]}
 
+_SLICE, _SHARE = _engine.slice_options()
+# The options of Job.slice and Job.share, as an analysis has them. A map is a path, and no setting.
+SLICE = {"name": "slice", "options": _SLICE}
+SHARE = {"name": "share", "options": [spec for spec in _SHARE if spec["name"] != "map"]}
+SHARED = {"name": "share", "options": SHARE["options"] + SLICE["options"]}
+
 
 def make_options(row, given):
     """Keyword arguments as the engine's options."""
@@ -22,7 +28,8 @@ def make_options(row, given):
     options = {}
     for name, value in given.items():
         if name not in specs:
-            own = ["keep", "storage_options", "progress"] if row is SETTINGS else ["compat", "table", "progress"]
+            own = {"open": ["keep", "storage_options", "progress"], "slice": ["table", "progress"],
+                   "share": ["map", "table", "progress"]}.get(row["name"], ["compat", "table", "progress", *PARTS])
             close = difflib.get_close_matches(name, list(specs) + own, 1)
             raise TypeError("%s() got an unexpected keyword argument '%s'%s" % (
                 python_name(row["name"]), name, "; did you mean %s?" % close[0] if close else ""))
@@ -30,6 +37,25 @@ def make_options(row, given):
         if text != ():
             options[specs[name]["name"]] = text
     return options
+
+
+# What part of a job one call may ask about, as open takes them for all calls.
+PARTS = ("ranks", "steps", "window")
+
+
+def take_selection(row, given):
+    """Takes ranks, steps and window out of the keyword arguments: the engine's texts, or None: as the job was opened."""
+    own = {python_name(spec["name"]) for spec in row["options"]}
+    specs = {spec["name"]: spec for spec in SETTINGS["options"]}
+    texts = [None, None, None]
+    for at, name in enumerate(PARTS):
+        value = None if name in own else given.pop(name, None)
+        if value is None:
+            continue
+        if name == "window" and isinstance(value, (tuple, list)) and len(value) == 2:
+            value = "%s-%s" % tuple(repr(end) if isinstance(end, float) else end for end in value)
+        texts[at] = _settings.option(specs[name], name, value)
+    return tuple(texts) if any(text is not None for text in texts) else None
 
 
 def make_settings(keep=True, jobs=None, **given):
@@ -87,6 +113,12 @@ def _names(value):
     return value if value is None or isinstance(value, str) else ",".join(value)
 
 
+def _joined(options):
+    """Lists of names as the texts that the engine takes."""
+    return {key: ",".join(map(str, value)) if isinstance(value, (list, tuple)) and key in ("categories", "without", "threads") else value
+            for key, value in options.items()}
+
+
 def choose(result, name):
     return result.table if name is None else result[name]
 
@@ -134,19 +166,22 @@ class Job:
     def run(self, name, *, compat=None, progress=None, **options):
         """Runs an analysis by name; returns the Result with all its tables.
 
-        compat: "hta", "hta-exact", "tracelens", "aorta" or "straggler-analysis" for that tool's numbers and columns."""
+        compat: "hta", "hta-exact", "tracelens", "aorta" or "straggler-analysis" for that tool's numbers and columns
+        ranks, steps, window: the part of the job that this run asks about, as open takes them; what is loaded stays"""
         return self._run(name, compat, progress, options, 2)
 
     def _run(self, name, compat, progress, options, stacklevel, others=()):
         row = find(name)
+        options = dict(options)
+        select = take_selection(row, options)
         given = make_options(row, options)
         _check_jobs(row, len(others))
         with _progress(self._progress if progress is None else progress, "reading") as call:
             if others:
                 jobs = (self._job,) + tuple(other._job for other in others)
-                result = _engine.run_jobs(jobs, row["name"], given, compat, call)
+                result = _engine.run_jobs(jobs, row["name"], given, compat, call, select)
             else:
-                result = self._job.run(row["name"], given, compat, call)
+                result = self._job.run(row["name"], given, compat, call, select)
         return finish(result, stacklevel + 1)
 
     def fuse(self, path, *, categories=None, without=None, clocks="ends", max_events=None, progress=None):
@@ -164,6 +199,46 @@ class Job:
         settings = {"categories": _names(categories), "without": _names(without), "align": clocks != "file",
                     "clocks": None if clocks == "file" else clocks, "max_events": max_events}
         return choose(self._write(self._job.fuse, path, os.fspath(path), settings, progress), None)
+
+    def slice(self, path, *, table=None, progress=None, **options):
+        """Writes a part of the job as a trace of its own: of what open selected (ranks, steps, window) the events for which
+        all options hold, with what they need to be understood. Returns a table, one row a rank; table="left_out" says what is
+        not there.
+
+        path: the trace, packed if the name ends in .gz or .zst, Perfetto's own form if in .pftrace; or a folder (a name that
+            ends in /), which gets a file a rank"""
+        return self._slice(path, make_options(SLICE, _joined(options)), None, None, table, progress)
+
+    def share(self, path, *, map=None, table=None, progress=None, **options):
+        """Writes what slice writes without names of people, hosts, paths and scripts: the same name becomes the same other one
+        everywhere, times and numbers stay. Returns a table, one row a rank; table="removed" says what was replaced and left out.
+
+        path: as slice takes it
+        map: a file for what stands for what; keep it for yourself"""
+        given, names = make_options(SHARED, _joined(options)), {spec["name"] for spec in SHARE["options"]}
+        private = {name: given.pop(name) for name in names & set(given)}
+        return self._slice(path, given, private, map, table, progress)
+
+    def _slice(self, path, given, share, map, table, progress):
+        path = os.fspath(path)
+        each = os.path.isdir(path) or os.fsdecode(path).endswith("/")
+        self._check_target(map)
+        if not each:
+            self._check_target(path)
+        if each:
+            os.makedirs(path, exist_ok=True)
+            path = path.rstrip(b"/" if isinstance(path, bytes) else "/") or path
+        with _progress(self._progress if progress is None else progress, "reading") as call:
+            result = finish(self._job.slice(path, each, given, share, map, call), 3)
+        return choose(result, table)
+
+    def _check_target(self, path):
+        """An answer never replaces an input."""
+        if path is None or not os.path.exists(path):
+            return
+        for name in (file[0] for file in self._job.files()):
+            if os.path.exists(name) and os.path.samefile(name, path):
+                raise UsageError("%s is one of the inputs, which an answer never replaces; give another name" % (path,))
 
     def report(self, path, *, flight=(), metrics=None, progress=None):
         """Writes the report: one HTML file with the main answers, which opens from disk and needs no network.
@@ -269,6 +344,30 @@ def memory(source, *, compat=None, table=None, progress=None, **options):
         return choose(job._run("memory", compat, progress, options, 2), table)
 
 
+def _slice_of(name, source, path, last, options):
+    """Job.slice or Job.share of what is opened for it. What is no option of these is a setting of open."""
+    own = {python_name(spec["name"]) for row in (SLICE, SHARE) for spec in row["options"]}
+    settings = {key: options.pop(key) for key in set(options) - own}
+    if isinstance(source, Job):
+        if settings:
+            raise UsageError("%s: the job is open already: give %s to open" % (name, ", ".join(sorted(settings))))
+        return getattr(source, name)(path, **last, **options)
+    with open_job(source, keep=False, **settings) as job:
+        return getattr(job, name)(path, **last, **options)
+
+
+def slice_job(source, path, *, table=None, progress=None, **options):
+    """Writes a part of a job, or of a source that open takes, as a trace of its own: Job.slice. Settings of open, such as steps,
+    ranks and window, select, too."""
+    return _slice_of("slice", source, path, {"table": table, "progress": progress}, options)
+
+
+def share_job(source, path, *, map=None, table=None, progress=None, **options):
+    """Writes a job, or a source that open takes, without names of people, hosts, paths and scripts: Job.share. Settings of open
+    select, too."""
+    return _slice_of("share", source, path, {"map": map, "table": table, "progress": progress}, options)
+
+
 # ---- methods from the registry -----------------------------------------------------------------------------------
 
 
@@ -318,14 +417,17 @@ def document(row):
     return "\n".join(lines).rstrip() + "\n"
 
 
-def make_signature(row, first, last=(("compat", None), ("table", None), ("progress", None))):
+def make_signature(row, first, last=(("compat", None), ("table", None), ("progress", None), ("ranks", None), ("steps", None), ("window", None))):
     """The signature of an analysis' method."""
+    own = {python_name(spec["name"]) for spec in row["options"]}
     keyword_only = inspect.Parameter.KEYWORD_ONLY
     positional, several = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.VAR_POSITIONAL
     parameters = [inspect.Parameter(name.lstrip("*"), several if name[0] == "*" else positional) for name in first]
     for spec in row["options"]:
         parameters.append(inspect.Parameter(python_name(spec["name"]), keyword_only, default=default_of(spec)))
     for name, default in last:
+        if name in own:
+            continue
         parameters.append(inspect.Parameter(name, keyword_only, default=default))
     return inspect.Signature(parameters)
 
@@ -373,6 +475,15 @@ def _add_methods():
         method.__doc__ = document(row)
         method.__signature__ = make_signature(row, {"two_jobs": ["self", "other"], "jobs": ["self", "*others"]}.get(row["input"], ["self"]))
         setattr(Job, name, method)
+    for method, row, first in ((Job.slice, SLICE, ["self", "path"]), (Job.share, SHARED, ["self", "path"]),
+                               (slice_job, SLICE, ["source", "path"]), (share_job, SHARED, ["source", "path"])):
+        last = (("map", None),) if row is SHARED else ()
+        more = [spec for spec in SETTINGS["options"] if spec["name"] not in {one["name"] for one in row["options"]}]
+        whole = dict(row, options=row["options"] + (more if "source" in first else []))
+        method.__doc__ = inspect.cleandoc(method.__doc__) + "\n\nOptions:\n" + "\n".join(document_options(row)) + "\n"
+        method.__signature__ = make_signature(whole, first, last + (("table", None), ("progress", None)))
+    slice_job.__name__ = slice_job.__qualname__ = "slice"
+    share_job.__name__ = share_job.__qualname__ = "share"
     call = _make_method(REGISTRY["events"])
 
     def __call__(self, *, compat=None, table=None, progress=None, **options):

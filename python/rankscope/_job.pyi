@@ -1,11 +1,12 @@
 # Made by scripts/write-stubs from the registry: do not edit.
 from types import TracebackType
-from typing import Any, Dict, List, Literal, Optional, Sequence, Type, Union
+from typing import Any, Dict, List, Literal, Optional, Sequence, Tuple, Type, Union
 
 from ._settings import Path, Progress, Ranges, Size
 from ._table import Result, Summary, Table
 from .sources import File
 
+Window = Union[str, Tuple[float, float], None]
 Text = Union[str, Path, int, float, Sequence[Union[str, int, float]]]
 
 REGISTRY: Dict[str, Dict[str, Any]]
@@ -33,10 +34,12 @@ class Job:
         """Frees what is loaded. Tables stay usable."""
     def stats(self) -> Dict[str, Any]:
         """What the loads cost so far: bytes read, events, seconds."""
-    def run(self, name: str, *, compat: Optional[str] = None, progress: Progress = None, **options: Any) -> Result:
+    def run(self, name: str, *, compat: Optional[str] = None, progress: Progress = None, ranks: Ranges = None,
+            steps: Ranges = None, window: Window = None, **options: Any) -> Result:
         """Runs an analysis by name; returns the Result with all its tables.
 
-        compat: "hta", "hta-exact", "tracelens", "aorta" or "straggler-analysis" for that tool's numbers and columns."""
+        compat: "hta", "hta-exact", "tracelens", "aorta" or "straggler-analysis" for that tool's numbers and columns
+        ranks, steps, window: the part of the job that this run asks about, as open takes them; what is loaded stays"""
     def fuse(self, path: Path, *, categories: Union[None, str, Sequence[str]] = None,
              without: Union[None, str, Sequence[str]] = None, clocks: Literal["ends", "likely", "certain", "file"] = "ends",
              max_events: Optional[int] = None, progress: Progress = None) -> Table:
@@ -47,6 +50,79 @@ class Job:
         clocks: "ends" corrects clocks so that collectives end together, "likely" and "certain" by the intervals of clocks(),
         "file" goes by the files alone
         max_events: about that many events of all ranks, those that tell most"""
+    def slice(self, path: Path, *,
+        where: Optional[Text] = None,
+        under: Optional[Text] = None,
+        streams: Ranges = None,
+        threads: Union[None, str, Sequence[str]] = None,
+        categories: Union[None, str, Sequence[str]] = None,
+        without: Union[None, str, Sequence[str]] = None,
+        name: Optional[Text] = None,
+        enclosing: Literal['cut', 'whole', 'none'] = 'cut',
+        left_out: bool = False,
+        clocks: Literal['ends', 'file'] = 'ends',
+        table: Optional[Literal['slice', 'left_out']] = None,
+        progress: Progress = None) -> Table:
+        """Writes a part of the job as a trace of its own: of what open selected (ranks, steps, window) the events for which
+        all options hold, with what they need to be understood. Returns a table, one row a rank; table="left_out" says what is
+        not there.
+
+        path: the trace, packed if the name ends in .gz or .zst, Perfetto's own form if in .pftrace; or a folder (a name that
+            ends in /), which gets a file a rank
+
+        Options:
+            where: only events for which it holds: FIELD OP VALUE, joined by and (or a comma), or, not, ( )
+            under: only what lies in events of this name (or of this condition), with the GPU work launched
+                there
+            streams: only GPU work of these streams: 7,20-23
+            threads: only what these threads (tid) do, with the GPU work they launch
+            categories: only events of these categories: kernel,cpu_op
+            without: no events of these categories: python_function,Trace
+            name: only events whose name contains it
+            enclosing: events around the picked ones: cut to the time of steps or window, whole, or none;
+                one of cut, whole, none
+            left_out: the new trace says what was left out, by category (table left_out says it anyway)
+            clocks: of several ranks: corrected so that collectives end together; or only by
+                baseTimeNanoseconds; one of ends, file"""
+    def share(self, path: Path, *,
+        keep_names: bool = False,
+        keep_values: bool = False,
+        where: Optional[Text] = None,
+        under: Optional[Text] = None,
+        streams: Ranges = None,
+        threads: Union[None, str, Sequence[str]] = None,
+        categories: Union[None, str, Sequence[str]] = None,
+        without: Union[None, str, Sequence[str]] = None,
+        name: Optional[Text] = None,
+        enclosing: Literal['cut', 'whole', 'none'] = 'cut',
+        left_out: bool = False,
+        clocks: Literal['ends', 'file'] = 'ends',
+        map: Optional[Path] = None,
+        table: Optional[Literal['slice', 'left_out', 'removed']] = None,
+        progress: Progress = None) -> Table:
+        """Writes what slice writes without names of people, hosts, paths and scripts: the same name becomes the same other one
+        everywhere, times and numbers stay. Returns a table, one row a rank; table="removed" says what was replaced and left out.
+
+        path: as slice takes it
+        map: a file for what stands for what; keep it for yourself
+
+        Options:
+            keep_names: names of operators, kernels, annotations and modules stay; those of hosts, paths and
+                scripts do not
+            keep_values: numbers among the values of operators' inputs stay
+            where: only events for which it holds: FIELD OP VALUE, joined by and (or a comma), or, not, ( )
+            under: only what lies in events of this name (or of this condition), with the GPU work launched
+                there
+            streams: only GPU work of these streams: 7,20-23
+            threads: only what these threads (tid) do, with the GPU work they launch
+            categories: only events of these categories: kernel,cpu_op
+            without: no events of these categories: python_function,Trace
+            name: only events whose name contains it
+            enclosing: events around the picked ones: cut to the time of steps or window, whole, or none;
+                one of cut, whole, none
+            left_out: the new trace says what was left out, by category (table left_out says it anyway)
+            clocks: of several ranks: corrected so that collectives end together; or only by
+                baseTimeNanoseconds; one of ends, file"""
     def report(self, path: Path, *, flight: Union[Path, Sequence[Path]] = (), metrics: Optional[Dict[str, Path]] = None,
                progress: Progress = None) -> None:
         """Writes the report: one HTML file with the main answers, which opens from disk and needs no network.
@@ -63,7 +139,10 @@ class Job:
         counters: Text = 'queue,bandwidth',
         compat: Optional[Literal['hta', 'hta-exact']] = None,
         table: Optional[Literal['counter_events', 'files']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """Write the trace again with counter tracks: queue length, copy bandwidth.
 
         With -o FILE the trace is copied, every byte of every event kept, and counter events are appended
@@ -96,7 +175,10 @@ class Job:
         keep: Optional[Text] = None,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
         table: Optional[Literal['annotations', 'kernels']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """GPU time under user annotations (record_function), nested ones told apart.
 
         By default GPU work belongs to the annotations of the host that were open, on the launching thread,
@@ -152,7 +234,10 @@ class Job:
         series: bool = False,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
         table: Optional[Literal['bandwidth', 'series']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """How fast copies and memsets move their bytes.
 
         By kind of copy: bytes, the time at least one of them runs, their mean rate over that time, the most
@@ -194,7 +279,10 @@ class Job:
         most_events: Optional[int] = None,
         compat: None = None,
         table: Optional[Literal['blame', 'totals', 'chain', 'folded']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """Who or what each wait was for, conserved to the nanosecond.
 
         Three kinds of waiting: members of a collective wait until the last has started (communication),
@@ -288,7 +376,10 @@ class Job:
     def breakdown(self, *,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
         table: Optional[Literal['breakdown']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """Where each rank's GPU time goes: compute, exposed communication and copies, idle.
 
         The span from the first GPU event to the last is divided into four parts that add up: computation
@@ -321,7 +412,10 @@ class Job:
         clock_bound: Optional[Text] = None,
         compat: None = None,
         table: Optional[Literal['clocks', 'pairs', 'contradictions']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """How far each rank's clock is ahead: certain and likely interval, drift, device against host.
 
         The lowest rank's clock is the reference. No rank leaves an all-reduce, all-gather, reduce-scatter
@@ -396,7 +490,10 @@ class Job:
         flight: Optional[Text] = None,
         compat: None = None,
         table: Optional[Literal['collectives', 'summary', 'lateness', 'arrivals', 'clocks']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """Collectives matched over ranks: arrivals, waits, transfer time, bandwidth, who is late.
 
         Kernels of different ranks are one collective when group name, members and sequence number agree;
@@ -507,7 +604,10 @@ class Job:
         fail_on: Optional[Text] = None,
         compat: None = None,
         table: Optional[Literal['inputs', 'args', 'names', 'tree', 'pairs', 'pivot']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """Any number of traces or jobs against the first, in parts that add up to the change in GPU time.
 
         A is what the others are compared with; each of B, C, ... is a variant. An input is a trace or a
@@ -635,7 +735,10 @@ class Job:
     def counters(self, *,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
         table: Optional[Literal['counters', 'launches']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """Hardware counters of each kernel, with the operator that launched it.
 
         For traces of CUPTI's range profiler: one row a measured range, one column a counter, and the
@@ -668,7 +771,10 @@ class Job:
         data_load: Optional[Text] = None,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
         table: Optional[Literal['critical_path', 'breakdown', 'edges', 'sync_edges', 'nodes', 'overlay', 'files']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """What a step really waited for: the longest chain of dependencies between host and GPU.
 
         Every host call and every piece of GPU work was held up by something: the call before it, its
@@ -796,7 +902,10 @@ class Job:
         top: Optional[int] = None,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
         table: Optional[Literal['delays', 'sequences']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """How long operators take to launch their kernels, and kernels to start.
 
         Every launch belongs to the innermost operator around it on its own thread. Its delay has two parts:
@@ -844,7 +953,10 @@ class Job:
         fail_on: Optional[Text] = None,
         compat: None = None,
         table: Optional[Literal['diagnose', 'joint', 'not_examined']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """What is off in a job, ranked by what mending it gains, with evidence and remedy.
 
         A closed catalogue of faults and levers is held against the traces of all ranks. What fits becomes a
@@ -913,7 +1025,10 @@ class Job:
         fail_on: Optional[Text] = None,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
         table: Optional[Literal['diff', 'totals']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """Kernels, operators and calls of two traces or jobs, by count and time.
 
         A is what is compared with, B what is judged; each is a trace or a directory with one trace a rank.
@@ -964,7 +1079,10 @@ class Job:
     def doctor(self, *,
         compat: None = None,
         table: Optional[Literal['findings', 'launches']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """Is the capture fit: what is missing or broken, what that disables, how to record it better.
 
         Checks whether a trace can carry the analyses: launches whose work is missing (and for which call),
@@ -994,7 +1112,10 @@ class Job:
         fail_on: Optional[Text] = None,
         compat: None = None,
         table: Optional[Literal['exchange', 'ranks']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """Who sends how much to whom in all-to-alls: rank by rank, and whose experts get most.
 
         Sizes come from the split sizes that the communication recorded, which count rows of the first
@@ -1031,7 +1152,10 @@ class Job:
         fail_on: Optional[Text] = None,
         compat: None = None,
         table: Optional[Literal['fragments', 'kernels', 'lengths']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """Short kernels and short gaps between them: what fusing or a CUDA graph could win.
 
         A gap is a time in which nothing at all runs on the GPU, between its first and its last event. Gaps
@@ -1086,9 +1210,13 @@ class Job:
         of: Ranges = None,
         gpu: bool = False,
         args: Optional[Text] = None,
+        uncut: bool = False,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
         table: Optional[Literal['frame']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """The trace as a data frame: every complete event, one column an argument.
 
         What notebooks and statistics programs want: names, times, step and arguments of every complete
@@ -1108,6 +1236,8 @@ class Job:
             of: rows of these ranks only; times still count from the first event of all
             gpu: only rows of the GPU
             args: further arguments as columns: all, or names with commas between
+            uncut: with compat="hta": also the rows that HTA reads and then cuts off, in the order of the
+                file
 
         compat: hta, hta-exact give that tool's numbers and columns.
 
@@ -1152,7 +1282,10 @@ class Job:
         streams: Ranges = None,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
         table: Optional[Literal['idle', 'intervals']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """What each stream waits for between two pieces of work: the host, the queue, or something else.
 
         A gap is host_wait when the next work was launched only after the stream had run dry, kernel_wait
@@ -1193,7 +1326,10 @@ class Job:
     def info(self, *,
         compat: None = None,
         table: Optional[Literal['ranks', 'categories', 'streams', 'software']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """What was recorded: files, ranks, categories, streams, steps, versions.
 
         Shows what the input holds and how it was understood: which file is which rank and by which rule,
@@ -1253,7 +1389,10 @@ class Job:
         no_memory: bool = False,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
         table: Optional[Literal['kernels', 'types', 'kinds']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """Which kernels take the GPU time, by name and by what runs together.
 
         kernels: the kernels of each rank by total duration, until duration_ratio of it or top names are
@@ -1304,7 +1443,10 @@ class Job:
         top: int = 0,
         compat: None = None,
         table: Optional[Literal['launchers']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """Every operator that launches GPU work: time of its own and of all below it, shapes, module, step.
 
         A launcher is the innermost operator around a launching call. Its direct time is the union of the
@@ -1340,7 +1482,10 @@ class Job:
         list: bool = False,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
         table: Optional[Literal['launches', 'list']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """How long launching takes and how long launched work waits.
 
         By launching call: its duration, the delay from its end to the start of its work, and three kinds of
@@ -1390,7 +1535,10 @@ class Job:
         fail_on: Optional[Text] = None,
         compat: None = None,
         table: Optional[Literal['mfu']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """Model and hardware FLOPs utilisation of each training step.
 
         HFU is the time that the step's matrix FLOPs take at the device's dense, theoretical rate, as a
@@ -1425,7 +1573,10 @@ class Job:
         fail_on: Optional[Text] = None,
         compat: None = None,
         table: Optional[Literal['modules', 'phases']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """GPU time by nn.Module: forward, backward, and what activation checkpointing computes again.
 
         Work belongs to the innermost nn.Module around its launch. Work of the backward pass belongs to the
@@ -1474,7 +1625,10 @@ class Job:
         top: int = 0,
         compat: None = None,
         table: Optional[Literal['ops', 'categories', 'args', 'across', 'host', 'perf', 'coverage']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """Operators by the GPU work they launch, by name, kind or arguments.
 
         Each operator that launches GPU work is a launcher (see launchers); here they are added up. Times
@@ -1598,7 +1752,10 @@ class Job:
     def overlap(self, *,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
         table: Optional[Literal['overlap']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """How much of each rank's communication is hidden behind computation.
 
         Communication is told by the kernel's name (NCCL, RCCL and the others of the kernel-class table),
@@ -1621,7 +1778,10 @@ class Job:
         max_length: Optional[int] = None,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
         table: Optional[Literal['queue', 'series', 'blocked']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """How much launched work waits on each stream, and how long the queue is full.
 
         Work waits from the start of its launch to its own start; a graph launch adds all it owns at once.
@@ -1671,7 +1831,10 @@ class Job:
         most_events: Optional[int] = None,
         compat: None = None,
         table: Optional[Literal['replay', 'what_if', 'path', 'edges']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """The recording run again through its event graph, and how far off that is.
 
         Every host point and every piece of GPU work waits for what came before it on its thread or stream,
@@ -1707,7 +1870,8 @@ class Job:
             rank [id]: rank of the job
             step [id]: training step; unknown: all of the rank's together
             recorded_us [us]: from the end of the step before to its own: of its annotation or of the last
-                GPU work launched in it
+                GPU work launched in it. The first begins with its annotation, or when the work is over that
+                stands ahead of its own
             model_error_pct [percent]: a replay in which each latency is what is typical of its kind,
                 against the recording
             held_out_error_pct [percent]: the same, learned without this step; of all steps together the
@@ -1727,7 +1891,8 @@ class Job:
             what_if: the question
             rank [id]: rank; unknown: the job
             steps [count]: steps it is the mean of; 0: the whole trace
-            before_us [us]: a step as recorded
+            before_us [us]: a step as recorded, from the end of the one before to its own: of a rank's, or
+                of all ranks' last work
             after_us [us]: a step then
             gain_us [us]: before less after
             gain_low_us [us]: least of four replays (dependencies told or inferred too, gaps recorded or
@@ -1768,7 +1933,10 @@ class Job:
         fail_on: Optional[Text] = None,
         compat: None = None,
         table: Optional[Literal['args', 'ops', 'models', 'devices', 'gemms', 'roofs']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """What each operator computes and moves, what the device could do at best, how far it is from that.
 
         FLOPs and bytes follow from the operator's name and the shapes, types and values of its arguments
@@ -1884,7 +2052,10 @@ class Job:
         no_compress: bool = False,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
         table: Optional[Literal['sequences', 'marks', 'files']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """Which kernels an operator launches, in which order, how often.
 
         Every event whose name contains op and that lies in no other such event is looked at with all the
@@ -1922,7 +2093,10 @@ class Job:
         outlier: float = 10.0,
         compat: None = None,
         table: Optional[Literal['steps', 'ranks', 'serving']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """Each training step: its length, what its GPU time went to, and which steps stand out.
 
         A step is a ProfilerStep#N annotation of the host. Where a rank has none, its GPU work in the order
@@ -1933,6 +2107,11 @@ class Job:
         wherever it runs; its span, from the first start to the last end, is divided into computation,
         exposed communication, exposed copies and idle. Idle time is host wait as long as the next work had
         not been launched.
+
+        Two times of a step differ where the host runs ahead of the GPU: length_us is that of the annotation
+        on the host, period_us runs from the end of the step before to its own with the GPU's work. The
+        first step's period begins with its annotation, or when the work is over that was launched before it
+        and stands ahead of its own.
 
         A step stands out when it is longer than the median of the rank's steps by more than outlier percent
         and by more than three standard deviations (told by the median distance from the median); the column
@@ -1949,6 +2128,8 @@ class Job:
             start_us [us]: its start on the host; unknown when only the GPU shows it
             length_us [us]: its length on the host
             vs_median_pct [percent]: length above the median of the rank's steps
+            period_us [us]: from the end of the step before to its own, of its annotation or of the last GPU
+                work launched in it: what replay, diagnose and whatif call a step
             gpu_span_us [us]: first start to last end of the GPU work launched in it; the next four make it
                 up
             compute_us [us]: computation runs
@@ -2001,7 +2182,10 @@ class Job:
         in_steps: Ranges = None,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
         table: Optional[Literal['stragglers', 'collectives', 'clocks', 'steps']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """Which rank arrives last at collectives, how late, and what it costs the others.
 
         A rank arrives at a collective when its kernel starts; the kernel then runs until all members have
@@ -2071,7 +2255,10 @@ class Job:
         from_: Literal['auto', 'annotations', 'repetition'] = 'auto',
         compat: None = None,
         table: Optional[Literal['steps', 'phases', 'micro_batches', 'layers', 'mesh', 'fit']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """Steps, phases, micro batches, layers and mesh, told by what repeats itself and not by annotations.
 
         Each piece of GPU work is given its place in the model's program.
@@ -2161,7 +2348,10 @@ class Job:
         no_diagnose: bool = False,
         compat: None = None,
         table: Optional[Literal['ranks', 'kernels', 'operators', 'findings']] = None,
-        progress: Progress = None) -> Summary:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Summary:
         """One screen: where each rank's time goes, who is slowest, what to look at first.
 
         The time between a rank's first and last GPU work (GPU span) is divided without overlap:
@@ -2234,7 +2424,10 @@ class Job:
     def timeline(self, *,
         compat: Optional[Literal['tracelens']] = None,
         table: Optional[Literal['timeline']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """GPU time by kind: computation, exposed communication and copies, busy, idle, totals.
 
         One row for each kind of time. computation, exposed_comm, exposed_memcpy and idle add up to total;
@@ -2260,7 +2453,10 @@ class Job:
         folded: bool = False,
         compat: None = None,
         table: Optional[Literal['tree', 'stats', 'folded']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """The call tree from modules and operators down to GPU work, with the time of each part.
 
         Host events nest by time on their thread; GPU work hangs on the call that launched it. Each row is
@@ -2321,7 +2517,10 @@ class Job:
         fail_on: Optional[Text] = None,
         compat: None = None,
         table: Optional[Literal['variance', 'across', 'ranks']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """Which kernels or operators vary though their work is equal, when the slowest ran, and beside what.
 
         Runs of one kernel, or of one operator with equal shapes, do the same work; where their times
@@ -2400,7 +2599,10 @@ class Job:
         fail_on: Optional[Text] = None,
         compat: Optional[Literal['straggler-analysis']] = None,
         table: Optional[Literal['whatif', 'steps', 'kinds', 'dp_ranks', 'stages', 'workers', 'parts', 'kind_steps', 'dp_rank_steps', 'stage_steps', 'delays', 'balances', 'scales', 'units', 'ideal']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """How long a step would take without stragglers, and which worker, stage or kind is to blame.
 
         PATH is the traces of all ranks; or one table of operations ("# rankscope-ops 1 unit=s ..."); or a
@@ -2442,7 +2644,8 @@ class Job:
             stages [count]: pipeline stages
             steps [count]: steps that count
             operations [count]: operations replayed
-            actual_us [us]: mean length of a step as recorded
+            actual_us [us]: mean length of a step as recorded; of traces from the last end of all ranks to
+                the next
             replayed_us [us]: T: mean length of a step replayed; of a table of operations without launch
                 delays
             ideal_us [us]: T_ideal: the same if all operations of a kind took their mean (computation) or
@@ -2558,7 +2761,10 @@ class Events(Table):
         limit: int = 0,
         compat: None = None,
         table: Optional[Literal['events']] = None,
-        progress: Progress = None) -> Table:
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
         """The events themselves, filtered by name, category, stream, step, time.
 
         Prints the event table. where keeps events for which a condition holds. A condition consists of
@@ -2600,7 +2806,10 @@ def diff(a: Any, b: Any, *,
     fail_on: Optional[Text] = None,
     compat: Optional[Literal['hta', 'hta-exact']] = None,
     table: Optional[Literal['diff', 'totals']] = None,
-    progress: Progress = None) -> Table:
+    progress: Progress = None,
+    ranks: Ranges = None,
+    steps: Ranges = None,
+    window: Window = None) -> Table:
     """Compares two jobs, or two sources that open takes: a is what is compared with, b what is judged.
 
     Kernels, operators and calls of two traces or jobs, by count and time.
@@ -2660,7 +2869,10 @@ def compare(a: Any, *others: Any,
     fail_on: Optional[Text] = None,
     compat: None = None,
     table: Optional[Literal['inputs', 'args', 'names', 'tree', 'pairs', 'pivot']] = None,
-    progress: Progress = None) -> Table:
+    progress: Progress = None,
+    ranks: Ranges = None,
+    steps: Ranges = None,
+    window: Window = None) -> Table:
     """Compares any number of jobs, or sources that open takes, with the first of them.
 
     Any number of traces or jobs against the first, in parts that add up to the change in GPU time.
@@ -2792,7 +3004,10 @@ def memory(source: Any, *,
     series: bool = False,
     compat: None = None,
     table: Optional[Literal['memory', 'series']] = None,
-    progress: Progress = None) -> Table:
+    progress: Progress = None,
+    ranks: Ranges = None,
+    steps: Ranges = None,
+    window: Window = None) -> Table:
     """What PyTorch's memory timeline says; source as open takes it, of one file.
 
     What GPU memory is used for: PyTorch's memory timeline by category.
@@ -2828,6 +3043,100 @@ def memory(source: Any, *,
         autograd_detail [bytes]: bytes held
         unknown [bytes]: bytes held
         total [bytes]: sum of them"""
+
+def slice_job(source: Any, path: Path, *,
+    where: Optional[Text] = None,
+    under: Optional[Text] = None,
+    streams: Ranges = None,
+    threads: Union[None, str, Sequence[str]] = None,
+    categories: Union[None, str, Sequence[str]] = None,
+    without: Union[None, str, Sequence[str]] = None,
+    name: Optional[Text] = None,
+    enclosing: Literal['cut', 'whole', 'none'] = 'cut',
+    left_out: bool = False,
+    clocks: Literal['ends', 'file'] = 'ends',
+    ranks: Ranges = None,
+    steps: Ranges = None,
+    window: Optional[Text] = None,
+    recursive: bool = False,
+    renumber: bool = False,
+    single_rank: bool = False,
+    absolute: bool = False,
+    include_last_step: bool = False,
+    jobs: Optional[int] = None,
+    max_memory: Size = None,
+    max_ratio: int = 1000,
+    store: Optional[Text] = None,
+    no_store: bool = False,
+    table: Optional[Literal['slice', 'left_out']] = None,
+    progress: Progress = None) -> Table:
+    """Writes a part of a job, or of a source that open takes, as a trace of its own: Job.slice. Settings of open, such as steps,
+    ranks and window, select, too.
+
+    Options:
+        where: only events for which it holds: FIELD OP VALUE, joined by and (or a comma), or, not, ( )
+        under: only what lies in events of this name (or of this condition), with the GPU work launched
+            there
+        streams: only GPU work of these streams: 7,20-23
+        threads: only what these threads (tid) do, with the GPU work they launch
+        categories: only events of these categories: kernel,cpu_op
+        without: no events of these categories: python_function,Trace
+        name: only events whose name contains it
+        enclosing: events around the picked ones: cut to the time of steps or window, whole, or none;
+            one of cut, whole, none
+        left_out: the new trace says what was left out, by category (table left_out says it anyway)
+        clocks: of several ranks: corrected so that collectives end together; or only by
+            baseTimeNanoseconds; one of ends, file"""
+
+def share_job(source: Any, path: Path, *,
+    keep_names: bool = False,
+    keep_values: bool = False,
+    where: Optional[Text] = None,
+    under: Optional[Text] = None,
+    streams: Ranges = None,
+    threads: Union[None, str, Sequence[str]] = None,
+    categories: Union[None, str, Sequence[str]] = None,
+    without: Union[None, str, Sequence[str]] = None,
+    name: Optional[Text] = None,
+    enclosing: Literal['cut', 'whole', 'none'] = 'cut',
+    left_out: bool = False,
+    clocks: Literal['ends', 'file'] = 'ends',
+    ranks: Ranges = None,
+    steps: Ranges = None,
+    window: Optional[Text] = None,
+    recursive: bool = False,
+    renumber: bool = False,
+    single_rank: bool = False,
+    absolute: bool = False,
+    include_last_step: bool = False,
+    jobs: Optional[int] = None,
+    max_memory: Size = None,
+    max_ratio: int = 1000,
+    store: Optional[Text] = None,
+    no_store: bool = False,
+    map: Optional[Path] = None,
+    table: Optional[Literal['slice', 'left_out', 'removed']] = None,
+    progress: Progress = None) -> Table:
+    """Writes a job, or a source that open takes, without names of people, hosts, paths and scripts: Job.share. Settings of open
+    select, too.
+
+    Options:
+        keep_names: names of operators, kernels, annotations and modules stay; those of hosts, paths and
+            scripts do not
+        keep_values: numbers among the values of operators' inputs stay
+        where: only events for which it holds: FIELD OP VALUE, joined by and (or a comma), or, not, ( )
+        under: only what lies in events of this name (or of this condition), with the GPU work launched
+            there
+        streams: only GPU work of these streams: 7,20-23
+        threads: only what these threads (tid) do, with the GPU work they launch
+        categories: only events of these categories: kernel,cpu_op
+        without: no events of these categories: python_function,Trace
+        name: only events whose name contains it
+        enclosing: events around the picked ones: cut to the time of steps or window, whole, or none;
+            one of cut, whole, none
+        left_out: the new trace says what was left out, by category (table left_out says it anyway)
+        clocks: of several ranks: corrected so that collectives end together; or only by
+            baseTimeNanoseconds; one of ends, file"""
 
 def open_job(source: Any, *,
              ranks: Ranges = None,

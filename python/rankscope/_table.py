@@ -53,7 +53,22 @@ def _show(value: Any) -> str:
 def _from_arrow(pandas: Any, values: Any, kind: str) -> Any:
     if kind == "int" and values.null_count:
         return pandas.Int64Dtype().__from_arrow__(values)
+    if kind == "text":
+        return _texts_of(pandas, values)
     return values.to_pandas()
+
+
+def _texts_of(pandas: Any, values: Any) -> Any:
+    """The texts of a column of Arrow's dictionary: as objects each of them is made once, however often it comes."""
+    if int(pandas.__version__.split(".")[0]) >= 3:
+        return values.cast("string").to_pandas()
+    import numpy  # pandas needs it, too
+    parts = []
+    for chunk in values.chunks:
+        words = numpy.empty(len(chunk.dictionary) + 1, dtype=object)  # the last is the unknown
+        words[:-1] = chunk.dictionary.to_pylist()
+        parts.append(words[chunk.indices.fill_null(len(chunk.dictionary)).to_numpy(zero_copy_only=False)])
+    return pandas.Series(numpy.concatenate(parts) if parts else [], dtype=object)
 
 
 def _from_list(pandas: Any, values: List[Any], kind: str) -> Any:
@@ -93,7 +108,7 @@ class Table:
     """A table: typed columns with units, unknown values None.
 
     It implements Arrow's PyCapsule protocol, so that pyarrow, polars, DuckDB and others take it as it is, numbers
-    not copied. `to_pandas()`, `to_arrow()`, `to_polars()` and `to_dicts()` convert it; iterating gives a row at a
+    not copied, texts as dictionaries. `to_pandas()`, `to_arrow()`, `to_polars()` and `to_dicts()` convert it; iterating gives a row at a
     time as a dict; `table["column"]` is a column as a list, `table[i]` a row, `table[i:j]` a table. `head`, `sort`
     and `filter` give tables. Tables are pickled and copied without the run they come from."""
 
@@ -355,10 +370,20 @@ def _terminal_width() -> int:
 
 
 class Summary(Table):
-    """What `job.summary()` gives: the table of ranks, shown as the program's whole first screen. The findings are
-    in `summary.tables["findings"]`."""
+    """What `job.summary()` gives: the table of ranks, shown as the program's whole first screen. `verdict` is what to
+    look at first, `findings` are all of it; the table of the findings is `summary.tables["findings"]`."""
 
     __slots__ = ()
+
+    @property
+    def findings(self) -> List[str]:
+        """What to look at, the weightiest first, a sentence or more each."""
+        return [in_python(text) for text in self.tables["findings"].column("finding")]
+
+    @property
+    def verdict(self) -> str:
+        """The weightiest finding; "" where nothing stands out."""
+        return (self.findings or [""])[0]
 
     def screen(self, width: int = 0, color: bool = False, utf8: bool = True) -> str:
         """The first screen: where the time goes, the slowest rank, what to look at first."""

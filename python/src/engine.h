@@ -133,6 +133,7 @@ bool rs_py_add_chakra(PyObject *module);
 bool rs_py_add_metrics(PyObject *module);
 bool rs_py_add_regress(PyObject *module);
 bool rs_py_add_many(PyObject *module);
+bool rs_py_add_file(PyObject *module);
 
 /* Several analyses over one job, their partial results, and what is made of those: methods of Job. */
 PyObject *rs_py_run_many(PyObject *job, PyObject *args, PyObject *words);
@@ -141,5 +142,7 @@ PyObject *rs_py_map(PyObject *job, PyObject *args, PyObject *words);
 /* A fused trace and the report page, written into files: methods of Job. */
 PyObject *rs_py_fuse(PyObject *job, PyObject *args, PyObject *words);
 PyObject *rs_py_report(PyObject *job, PyObject *args, PyObject *words);
+/* A part of the job, with names or without, written into files: a method of Job. */
+PyObject *rs_py_slice(PyObject *job, PyObject *args, PyObject *words);
 
 #endif

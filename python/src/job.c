@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -304,6 +305,8 @@ typedef struct run {
     shared_job **locked; /* the jobs, each once, by address */
     size_t n_locked;
     rs_job **sides;
+    PyObject *select; /* texts of ranks, steps and window, or None each; NULL: as the jobs were opened */
+    const char *selected[3];
 } run;
 
 static void clear_run(void *context)
@@ -312,6 +315,7 @@ static void clear_run(void *context)
     for (size_t i = 0; i < r->n_jobs; i++) rs_py_job_drop(r->jobs[i]);
     rs_options_free(r->options);
     rs_result_clear(&r->result);
+    rs_py_release(r->select);
     free(r->jobs);
     free(r->locked);
     free(r->sides);
@@ -350,10 +354,14 @@ static rs_status do_run(void *context, rs_error *err)
     run *r = context;
     lock_jobs(r);
     for (size_t i = 0; i < r->n_jobs; i++) r->sides[i] = r->jobs[i]->job;
-    rs_status status =
-        !rs_py_task_progress(r->task, 0, 0)
-            ? rs_fail(err, RS_ERR_CANCELLED, "stopped")
-            : rs_job_run_jobs(r->sides, r->n_jobs, r->analysis, r->options, r->compat, &r->result, err);
+    rs_status status = RS_OK;
+    if (!rs_py_task_progress(r->task, 0, 0)) status = rs_fail(err, RS_ERR_CANCELLED, "stopped");
+    for (size_t i = 0; r->select && status == RS_OK && i < r->n_locked; i++)
+        status = rs_job_select(r->locked[i]->job, r->selected[0], r->selected[1], r->selected[2], err);
+    if (status == RS_OK)
+        status = rs_job_run_jobs(r->sides, r->n_jobs, r->analysis, r->options, r->compat, &r->result, err);
+    for (size_t i = 0; r->select && i < r->n_locked; i++)
+        rs_job_select(r->locked[i]->job, NULL, NULL, NULL, NULL); /* the opened part is there already */
     unlock_jobs(r);
     return status;
 }
@@ -383,14 +391,16 @@ bool rs_py_set_options(rs_options *options, PyObject *values)
     return true;
 }
 
+static const char *const compat_names[] = {"",          "hta",   "hta-exact",
+                                           "tracelens", "aorta", "straggler-analysis"};
+
 bool rs_py_compat(PyObject *name, rs_compat *out)
 {
-    static const char *const names[] = {"", "hta", "hta-exact", "tracelens", "aorta", "straggler-analysis"};
     *out = RS_COMPAT_NONE;
     if (name == Py_None) return true;
     for (rs_compat c = RS_COMPAT_NONE; PyUnicode_Check(name) && c <= RS_COMPAT_STRAGGLER_ANALYSIS; c++) {
         *out = c;
-        if (PyUnicode_CompareWithASCIIString(name, names[c]) == 0) return true;
+        if (PyUnicode_CompareWithASCIIString(name, compat_names[c]) == 0) return true;
     }
     return rs_py_refuse("compat takes one of hta, hta-exact, tracelens, aorta, straggler-analysis") != NULL;
 }
@@ -400,11 +410,36 @@ static rs_status check_compat(const rs_analysis *analysis, rs_compat compat, rs_
 {
     size_t n;
     if (rs_analysis_tables(analysis, compat, &n)) return RS_OK;
-    return rs_fail(err, RS_ERR_USAGE, "%s does not know that compat mode", rs_analysis_name(analysis));
+    char known[120] = "";
+    for (rs_compat c = RS_COMPAT_NONE + 1; c <= RS_COMPAT_STRAGGLER_ANALYSIS; c++)
+        if (rs_analysis_tables(analysis, c, &n))
+            snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", *known ? ", " : "",
+                     compat_names[c]);
+    return rs_fail(err, RS_ERR_USAGE, "%s has no compat=\"%s\"; %s%s", rs_analysis_name(analysis),
+                   compat_names[compat], *known ? "there is " : "it imitates no other tool", known);
+}
+
+/* The texts of the part that is asked about, which the run keeps. */
+static bool take_selection(run *r, PyObject *select)
+{
+    if (select == Py_None) return true;
+    if (!PyTuple_Check(select) || PyTuple_Size(select) != 3)
+        return rs_py_refuse("select takes the texts of ranks, steps and window") != NULL;
+    r->select = PyList_New(0);
+    if (!r->select) return false;
+    for (Py_ssize_t i = 0; i < 3; i++) {
+        PyObject *one = PyTuple_GetItem(select, i);
+        if (one == Py_None) continue;
+        PyObject *bytes = PyUnicode_AsUTF8String(one);
+        if (!bytes) return false;
+        r->selected[i] = PyBytes_AsString(bytes);
+        if (!rs_py_append(r->select, bytes)) return false;
+    }
+    return true;
 }
 
 static PyObject *make_run(job_object *const *jobs, size_t n_jobs, const char *name, PyObject *options,
-                          PyObject *compat, PyObject *progress)
+                          PyObject *compat, PyObject *progress, PyObject *select)
 {
     rs_error err = RS_ERROR_INIT;
     rs_compat mode;
@@ -438,7 +473,7 @@ static PyObject *make_run(job_object *const *jobs, size_t n_jobs, const char *na
         r->jobs[r->n_jobs++] = jobs[i]->shared;
         atomic_fetch_add(&jobs[i]->shared->holders, 1);
     }
-    if (!rs_py_set_options(r->options, options)) {
+    if (!rs_py_set_options(r->options, options) || !take_selection(r, select)) {
         clear_run(r);
         return NULL;
     }
@@ -454,23 +489,23 @@ static PyObject *make_run(job_object *const *jobs, size_t n_jobs, const char *na
 
 static PyObject *job_run(PyObject *self, PyObject *args, PyObject *words)
 {
-    static char *names[] = {"analysis", "options", "compat", "progress", NULL};
+    static char *names[] = {"analysis", "options", "compat", "progress", "select", NULL};
     const char *name;
-    PyObject *options, *compat = Py_None, *progress = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, words, "sO!|OO:run", names, &name, &PyDict_Type, &options, &compat,
-                                     &progress))
+    PyObject *options, *compat = Py_None, *progress = Py_None, *select = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, words, "sO!|OOO:run", names, &name, &PyDict_Type, &options,
+                                     &compat, &progress, &select))
         return NULL;
-    return make_run((job_object *[]){(job_object *)self}, 1, name, options, compat, progress);
+    return make_run((job_object *[]){(job_object *)self}, 1, name, options, compat, progress, select);
 }
 
 static PyObject *run_jobs(PyObject *module, PyObject *args, PyObject *words)
 {
     (void)module;
-    static char *names[] = {"jobs", "analysis", "options", "compat", "progress", NULL};
+    static char *names[] = {"jobs", "analysis", "options", "compat", "progress", "select", NULL};
     const char *name;
-    PyObject *jobs, *options, *compat = Py_None, *progress = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, words, "O!sO!|OO:run_jobs", names, &PyTuple_Type, &jobs, &name,
-                                     &PyDict_Type, &options, &compat, &progress))
+    PyObject *jobs, *options, *compat = Py_None, *progress = Py_None, *select = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, words, "O!sO!|OOO:run_jobs", names, &PyTuple_Type, &jobs, &name,
+                                     &PyDict_Type, &options, &compat, &progress, &select))
         return NULL;
     size_t n = (size_t)PyTuple_Size(jobs);
     if (n == 0) return rs_py_refuse("there is no job");
@@ -486,7 +521,7 @@ static PyObject *run_jobs(PyObject *module, PyObject *args, PyObject *words)
     if (k < n)
         PyErr_SetString(PyExc_TypeError, "run_jobs takes a tuple of jobs");
     else
-        result = make_run(items, n, name, options, compat, progress);
+        result = make_run(items, n, name, options, compat, progress, select);
     free(items);
     return result;
 }
@@ -519,8 +554,8 @@ static PyGetSetDef job_attributes[] = {
 
 static PyMethodDef job_methods[] = {
     {"run", (PyCFunction)(void (*)(void))job_run, METH_VARARGS | METH_KEYWORDS,
-     "run(analysis, options, compat=None, progress=None) -> Result; options are {name: text, None for a "
-     "flag}"},
+     "run(analysis, options, compat=None, progress=None, select=None) -> Result; options are {name: text, None "
+     "for a flag}, select (ranks, steps, window) of this run, None: as the job was opened"},
     {"run_many", (PyCFunction)(void (*)(void))rs_py_run_many, METH_VARARGS | METH_KEYWORDS,
      "run_many(queries, progress=None) -> list of Result; queries are (analysis, options, compat), and each "
      "rank is "
@@ -531,6 +566,9 @@ static PyMethodDef job_methods[] = {
      "fuse(to, name, settings, progress=None) -> Result: all ranks as one trace, packed as name ends"},
     {"report", (PyCFunction)(void (*)(void))rs_py_report, METH_VARARGS | METH_KEYWORDS,
      "report(to, name, settings, progress=None) -> Result without tables: the page; name is None"},
+    {"slice", (PyCFunction)(void (*)(void))rs_py_slice, METH_VARARGS | METH_KEYWORDS,
+     "slice(to, each, options, share, map, progress=None) -> Result: a part of the job into the file, or folder (each), to; "
+     "share: options of share, or None; map: the file for what stands for what, or None"},
     {"add", (PyCFunction)(void (*)(void))job_add, METH_VARARGS | METH_KEYWORDS,
      "add(name, data, rank=-1, optional=False): one file more, of bytes that are not copied, or None: on the "
      "disk"},
@@ -559,7 +597,7 @@ static PyType_Spec job_spec = {
 
 static PyMethodDef functions[] = {
     {"run_jobs", (PyCFunction)(void (*)(void))run_jobs, METH_VARARGS | METH_KEYWORDS,
-     "run_jobs(jobs, analysis, options, compat=None, progress=None) -> Result; jobs is a tuple"},
+     "run_jobs(jobs, analysis, options, compat=None, progress=None, select=None) -> Result; jobs is a tuple"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,6 +1,8 @@
 /* The module, and the registry as plain values. */
 #include "engine.h"
 
+#include "rankscope/slice.h"
+
 #include <string.h>
 
 static PyObject *version(PyObject *module, PyObject *args)
@@ -109,6 +111,16 @@ static PyObject *job_options(PyObject *module, PyObject *args)
     return make_options(specs, n);
 }
 
+/* (those of slice, those that share has beside them) */
+static PyObject *slice_options(PyObject *module, PyObject *args)
+{
+    (void)module;
+    (void)args;
+    size_t n, m;
+    const rs_option_spec *slice = rs_slice_options(&n), *share = rs_share_options(&m);
+    return Py_BuildValue("(NN)", make_options(slice, n), make_options(share, m));
+}
+
 static PyObject *output_forms(PyObject *module, PyObject *args)
 {
     (void)module;
@@ -122,6 +134,8 @@ static PyObject *output_forms(PyObject *module, PyObject *args)
 static PyMethodDef functions[] = {
     {"version", version, METH_NOARGS, "version() -> str"},
     {"job_options", job_options, METH_NOARGS, "job_options() -> what settings of a job can be chosen"},
+    {"slice_options", slice_options, METH_NOARGS,
+     "slice_options() -> (what slice takes, what share takes beside that)"},
     {"output_forms", output_forms, METH_NOARGS, "output_forms() -> list of the names that render takes"},
     {"analyses", analyses, METH_NOARGS, "analyses() -> list of dicts: the registry"},
     {"table_restore", rs_py_table_restore, METH_O, "table_restore(state) -> Table: what state() of one gave"},
@@ -149,7 +163,7 @@ PyMODINIT_FUNC PyInit__engine(void)
     if (!module) return NULL;
     if (rs_py_add_results(module) && rs_py_add_job(module) && rs_py_add_many(module) &&
         rs_py_add_flight(module) && rs_py_add_chakra(module) && rs_py_add_metrics(module) &&
-        rs_py_add_regress(module))
+        rs_py_add_regress(module) && rs_py_add_file(module))
         return module;
     Py_DECREF(module);
     return NULL;

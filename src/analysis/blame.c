@@ -255,27 +255,37 @@ static rs_status put_chain(blamer *b, rs_wait *waits, size_t n, int64_t instance
 
 /* ---- all waits ----------------------------------------------------------------------------------------- */
 
-/* The waiting that is left where every rank and step has the mean of all. RS_NO_TIME: not known. */
-static rs_status wait_balanced(blamer *b, bool wanted[RS_N_WAITS], int64_t of, rs_error *err)
+/* Replays the engine's weights with all work the mean over ranks and steps. *n_changed 0: there are no steps, and
+ * nothing is replayed. */
+static rs_status replay_balanced(const blamer *b, rs_weights *w, rs_times *t, size_t *n_changed,
+                                 rs_error *err)
 {
     const rs_engine *e = b->x.f.e;
     rs_roles roles = {0};
     rs_what_if q = {0};
-    rs_weights w = {0};
-    rs_times t = {0};
-    size_t n_changed = 0;
+    *n_changed = 0;
     rs_status status = rs_roles_find(e->ranks, e->n_ranks, &roles, err);
     if (status == RS_OK) status = rs_what_if_parse("balanced", &q, err);
-    if (status == RS_OK) status = rs_weights_copy(e, b->x.f.w, &w, err);
-    if (status == RS_OK) status = rs_what_if_apply(&q, e, &roles, b->rank_of, &w, &n_changed, err);
-    if (status == RS_OK && n_changed) status = rs_engine_replay(e, &w, &t, err);
+    if (status == RS_OK) status = rs_weights_spread_work(e, w, err);
+    if (status == RS_OK) status = rs_what_if_apply(&q, e, &roles, b->rank_of, w, n_changed, err);
+    rs_what_if_clear(&q);
+    rs_roles_clear(&roles);
+    if (status == RS_OK && *n_changed) status = rs_engine_replay_again(e, w, t, err);
+    return status;
+}
+
+/* The waiting that is left then. RS_NO_TIME: not known. The recorded weights and times are overwritten. */
+static rs_status wait_balanced(blamer *b, bool wanted[RS_N_WAITS], int64_t of, rs_weights *w, rs_times *t,
+                               rs_error *err)
+{
+    size_t n_changed;
+    rs_status status = replay_balanced(b, w, t, &n_changed, err);
     for (unsigned kind = 0; status == RS_OK && kind < RS_N_WAITS; kind++) {
-        rs_forest f = {e, &w, &t};
         rs_wait *waits = NULL;
         size_t n = 0;
         b->totals[kind].balanced = b->totals[kind].avoidable = RS_NO_TIME;
         if (!wanted[kind] || !n_changed) continue;
-        status = rs_waits_find(&f, (rs_wait_kind)kind, &waits, &n, err);
+        status = rs_waits_find(&b->x.f, (rs_wait_kind)kind, &waits, &n, err);
         b->totals[kind].balanced = 0;
         for (size_t i = 0; status == RS_OK && i < n; i++)
             if (of < 0 || b->rank_of[waits[i].rank] == of)
@@ -283,10 +293,6 @@ static rs_status wait_balanced(blamer *b, bool wanted[RS_N_WAITS], int64_t of, r
         b->totals[kind].avoidable = rs_sub_sat(b->totals[kind].waiting, b->totals[kind].balanced);
         rs_free(waits);
     }
-    rs_times_clear(&t);
-    rs_weights_clear(&w);
-    rs_what_if_clear(&q);
-    rs_roles_clear(&roles);
     return status;
 }
 
@@ -436,7 +442,8 @@ static void explain(const blamer *b, rs_result *result)
     rs_coll_note_trust(&e->trust, result);
 }
 
-static rs_status fill(const rs_run *run, blamer *b, rs_result *result, rs_error *err)
+static rs_status fill(const rs_run *run, blamer *b, rs_weights *w, rs_times *t, rs_result *result,
+                      rs_error *err)
 {
     const char *wait = rs_options_text(run->options, "wait");
     int64_t of = rs_options_is_set(run->options, "of") ? rs_options_int(run->options, "of") : -1;
@@ -451,7 +458,7 @@ static rs_status fill(const rs_run *run, blamer *b, rs_result *result, rs_error 
     }
     for (unsigned k = 0; status == RS_OK && k < RS_N_WAITS; k++)
         if (wanted[k]) status = blame_kind(run, b, (rs_wait_kind)k, result, err);
-    if (status == RS_OK) status = wait_balanced(b, wanted, of, err);
+    if (status == RS_OK) status = wait_balanced(b, wanted, of, w, t, err);
     if (status == RS_OK) refuse(b, result);
     if (status == RS_OK) status = put_rows(b, result, wanted, folded, err);
     if (status == RS_OK && folded) result->main_table = FOLDED;
@@ -467,7 +474,8 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     rs_times times = {0};
     rs_skeletons ranks;
     bool told = strcmp(rs_options_text(run->options, "edges"), "told") == 0;
-    rs_engine_how how = {rs_clock_how_of(rs_options_text(run->options, "clocks")), !told};
+    rs_engine_how how = {rs_clock_how_of(rs_options_text(run->options, "clocks")), .infer = !told,
+                         .lean = true};
     blamer b = {0};
     rs_status status = rs_skeletons_take(partials, n, &ranks, err);
     b.rank_of = ranks.rank_of;
@@ -479,7 +487,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     if (status == RS_OK) {
         b.x.f = (rs_forest){&engine, &weights, &times};
         b.budget = 64 * (uint64_t)engine.n_nodes;
-        status = fill(run, &b, result, err);
+        status = fill(run, &b, &weights, &times, result, err);
     }
     rs_blamer_clear(&b.x);
     rs_times_clear(&times);

@@ -13,6 +13,7 @@ typedef struct builder {
     rs_trace *trace;
     const rs_events *e;
     const rs_tree *t;
+    uint32_t *module; /* by node of the call tree */
     rs_compare_rank *p;
     uint32_t *place; /* by node of the call tree: of its operator in p->nodes */
     rs_map64 plain;  /* by string id of the events: the plain name's id in the pool */
@@ -71,7 +72,7 @@ static uint32_t plain_name(builder *b, uint32_t id, bool *ok)
 
 static uint32_t module_of(builder *b, uint32_t node, bool *ok)
 {
-    uint32_t module = rs_tree_module(b->trace, b->t, node);
+    uint32_t module = b->module[node];
     if (module == RS_NO_NODE) return RS_NO_STRING;
     return rs_pool_add(&b->p->pool, b->e, b->e->name[b->t->row[module]], ok);
 }
@@ -210,9 +211,11 @@ rs_status rs_compare_nodes(rs_trace *trace, rs_compare_rank *p, rs_error *err)
     RS_TRY(rs_trace_working_tree(trace, &tree, err));
     builder b = {.trace = trace, .e = trace->events, .t = tree, .p = p};
     b.place = rs_malloc((tree->n + 1) * sizeof *b.place);
-    bool ok = b.place && add_nodes(&b) && add_threads(&b) && add_linked(&b);
+    b.module = rs_tree_modules(trace, tree);
+    bool ok = b.place && b.module && add_nodes(&b) && add_threads(&b) && add_linked(&b);
     rs_status status = ok ? add_unlinked(&b, err) : rs_fail_nomem(err, "call tree");
     rs_free(b.place);
+    rs_free(b.module);
     rs_free(b.text);
     rs_map64_clear(&b.plain);
     if (status == RS_OK && p->n_work) qsort(p->work, p->n_work, sizeof *p->work, by_node);

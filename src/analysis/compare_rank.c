@@ -70,6 +70,7 @@ typedef struct gatherer {
     rs_trace *trace;
     const rs_events *e;
     const rs_tree *t;
+    uint32_t *module; /* by node; where calls are told apart by it */
     const rs_classes *classes;
     rs_op_shapes *shapes;
     const rs_rates *rates; /* NULL: unknown; else known_rates */
@@ -216,7 +217,7 @@ static rs_compare_key key_of(gatherer *g, const call *c, bool *ok)
     }
     if (g->by == RS_COMPARE_MODULE) {
         static const char none[] = "(no module)";
-        uint32_t module = rs_tree_module(g->trace, g->t, c->node);
+        uint32_t module = g->module[c->node];
         k.name = module == RS_NO_NODE ? add_text(g, none, sizeof none - 1, ok)
                                       : rs_pool_add(pool, e, e->name[g->t->row[module]], ok);
         return k;
@@ -361,6 +362,8 @@ static rs_status gather_calls(gatherer *g, rs_error *err)
     RS_TRY(rs_trace_working_tree(g->trace, &tree, err));
     RS_TRY(rs_trace_classes(g->trace, RS_CLASSES_OWN, &g->classes, err));
     g->t = tree;
+    if (g->by == RS_COMPARE_MODULE && !(g->module = rs_tree_modules(g->trace, tree)))
+        return rs_fail_nomem(err, "operators");
     RS_TRY(rs_trace_owners(g->trace, &owners, err));
     RS_TRY(rs_trace_shapes(g->trace, &g->shapes, err));
     size_t n = 0;
@@ -457,6 +460,7 @@ rs_status rs_compare_rank_of(const rs_run *run, rs_trace *trace, void **partial,
     rs_free(g.raw);
     rs_free(g.text);
     rs_free(g.kinds);
+    rs_free(g.module);
     if (status == RS_OK)
         *partial = p;
     else

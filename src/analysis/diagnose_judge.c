@@ -365,7 +365,7 @@ static rs_status examine(rs_diagnosis *d, const rs_diagnosed *job, const rs_diag
 
 rs_status rs_diagnose(const rs_skeletons *ranks, const rs_diagnose_how *how, rs_diagnosis *out, rs_error *err)
 {
-    const rs_engine_how join = {how->clocks, true};
+    const rs_engine_how join = {.clocks = how->clocks, .infer = true};
     *out = (rs_diagnosis){0};
     const rs_diagnosed job = {&out->engine, &out->replayed.recorded, &out->reference, ranks->rank_of};
     rs_status status = rs_engine_join(ranks->items, ranks->n, &join, &out->engine, err);

@@ -14,6 +14,8 @@ static const rs_option_spec options[] = {
     {"gpu", RS_OPTION_FLAG, NULL, NULL, NULL, "only rows of the GPU"},
     {"args", RS_OPTION_TEXT, "NAMES", NULL, NULL,
      "further arguments as columns: all, or names with commas between"},
+    {"uncut", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "with --compat hta: also the rows that HTA reads and then cuts off, in the order of the file"},
 };
 
 /* Arguments: those whose columns HTA keeps by default, in its order, with what stands for a missing one. */

@@ -201,7 +201,8 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     rs_replayed replayed = {0};
     rs_skeletons ranks;
     bool told = strcmp(rs_options_text(run->options, "edges"), "told") == 0;
-    rs_engine_how how = {rs_clock_how_of(rs_options_text(run->options, "clocks")), !told};
+    rs_engine_how how = {rs_clock_how_of(rs_options_text(run->options, "clocks")), .infer = !told,
+                         .lean = !rs_replay_asks(run->options)};
     rs_status status = rs_skeletons_take(partials, n, &ranks, err);
     if (status == RS_OK) status = rs_engine_join(ranks.items, ranks.n, &how, &engine, err);
     if (status == RS_OK)

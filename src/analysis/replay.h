@@ -78,6 +78,8 @@ extern const rs_table_spec rs_what_if_table;
 /* Asks every question of the options --what-if, --scale and --no-loader; fills the table. */
 rs_status rs_replay_ask(const rs_run *run, const rs_replayed *replayed, const int64_t *rank_of,
                         rs_table *table, rs_error *err);
+/* Whether any of them is given. */
+bool rs_replay_asks(const rs_options *options);
 /* Refuses a question that cannot be understood, before anything is read. */
 rs_status rs_replay_check(const rs_options *options, rs_error *err);
 

@@ -79,36 +79,56 @@ static double off_by(int64_t replayed, int64_t recorded)
 
 /* ---- errors -------------------------------------------------------------------------------------------- */
 
-/* Constants only. fold -1: fills model_error of all rows; else held_out_error of the fold's steps. */
+/* Constants only. fold -1: fills model_error of all rows; else held_out_error of the fold's steps. begin: of each
+ * rank, as recorded. The times are overwritten. */
 static rs_status replay_constants(rs_replayed *r, rs_edges_used edges, int fold, const ends *recorded,
-                                  rs_error *err)
+                                  const int64_t *begin_of, rs_error *err)
 {
     const rs_engine *e = r->engine;
+    const rs_times *t = &r->times;
     rs_weights w = {0};
-    rs_times t = {0};
     ends x = {0};
     rs_status status = rs_weights_constant(e, edges, fold, &w, err);
-    if (status == RS_OK) status = rs_engine_replay(e, &w, &t, err);
-    if (status == RS_OK) status = find_ends(e, &t, &x, err);
+    if (status == RS_OK) status = rs_engine_replay_again(e, &w, &r->times, err);
+    if (status == RS_OK) status = find_ends(e, t, &x, err);
     for (size_t k = 0; status == RS_OK && k < e->n_ranks; k++) {
         rs_replay_row *row = &r->rows[r->row_base[k]];
-        if (fold < 0) row->model_error = off_by(length_of(e, &t, &x, k), row->recorded);
+        if (fold < 0) row->model_error = off_by(length_of(e, t, &x, k), row->recorded);
         for (size_t s = 0; s < e->ranks[k]->n_steps; s++) {
-            double error = off_by(step_length(e, &t, &x, k, s), row[1 + s].recorded);
+            double error = off_by(step_length(e, t, &x, k, s), row[1 + s].recorded);
             size_t at = e->step_base[k] + s;
             if (fold >= 0 && s % RS_SKELETON_FOLDS == (size_t)fold) row[1 + s].held_out_error = error;
             if (fold >= 0) continue;
             row[1 + s].model_error = error;
             if (recorded->gpu[at] == RS_NO_TIME) continue;
             /* the GPU's last end against the step's begin, both as replayed */
-            int64_t begin = s ? x.all[at - 1] : rs_engine_begin(e, &t, k, NULL);
-            int64_t was = s ? recorded->all[at - 1] : rs_engine_begin(e, &r->times, k, NULL);
+            int64_t begin = s ? x.all[at - 1] : rs_engine_begin(e, t, k, NULL);
+            int64_t was = s ? recorded->all[at - 1] : begin_of[k];
             row[1 + s].gpu_error = off_by(rs_sub_sat(x.gpu[at], begin), rs_sub_sat(recorded->gpu[at], was));
         }
     }
     clear_ends(&x);
-    rs_times_clear(&t);
     rs_weights_clear(&w);
+    return status;
+}
+
+/* Fills the errors of all rows. The times are of the recording, before and after. */
+static rs_status find_errors(rs_replayed *r, rs_edges_used edges, bool held_out, const ends *recorded,
+                             rs_error *err)
+{
+    const rs_engine *e = r->engine;
+    size_t most = 0;
+    int64_t *begin = rs_malloc((e->n_ranks + 1) * sizeof *begin);
+    rs_status status = begin ? RS_OK : rs_fail_nomem(err, "replay");
+    for (size_t k = 0; status == RS_OK && k < e->n_ranks; k++) {
+        begin[k] = rs_engine_begin(e, &r->times, k, NULL);
+        if (e->ranks[k]->n_steps > most) most = e->ranks[k]->n_steps;
+    }
+    if (status == RS_OK) status = replay_constants(r, edges, -1, recorded, begin, err);
+    for (int fold = 0; held_out && most > 1 && fold < RS_SKELETON_FOLDS && (size_t)fold < most; fold++)
+        if (status == RS_OK) status = replay_constants(r, edges, fold, recorded, begin, err);
+    if (status == RS_OK) status = rs_engine_replay_again(e, &r->recorded, &r->times, err);
+    rs_free(begin);
     return status;
 }
 
@@ -237,7 +257,6 @@ rs_status rs_replay_judge(rs_engine *engine, rs_edges_used edges, bool held_out,
 {
     ends x = {0};
     int64_t worst;
-    size_t most = 0;
     *out = (rs_replayed){.engine = engine};
     RS_TRY(rs_weights_recorded(engine, edges, &out->recorded, err));
     RS_TRY(rs_engine_replay(engine, &out->recorded, &out->times, err));
@@ -248,14 +267,9 @@ rs_status rs_replay_judge(rs_engine *engine, rs_edges_used edges, bool held_out,
             "a replay of what was recorded puts %zu events elsewhere, by up to %lld ns: this is an "
             "error of rankscope, please report it with the trace",
             n_off, (long long)worst);
-    for (size_t k = 0; k < engine->n_ranks; k++)
-        if (engine->ranks[k]->n_steps > most) most = engine->ranks[k]->n_steps;
     rs_status status = find_ends(engine, &out->times, &x, err);
     if (status == RS_OK) status = make_rows(out, &x, err);
-    if (status == RS_OK) status = replay_constants(out, edges, -1, &x, err);
-    if (!held_out) most = 0;
-    for (int fold = 0; status == RS_OK && most > 1 && fold < RS_SKELETON_FOLDS && (size_t)fold < most; fold++)
-        status = replay_constants(out, edges, fold, &x, err);
+    if (status == RS_OK) status = find_errors(out, edges, held_out, &x, err);
     if (status == RS_OK) status = explain_rows(out, &x, err);
     for (size_t k = 0; status == RS_OK && k < engine->n_ranks; k++) sum_up(out, k);
     for (size_t i = 0; status == RS_OK && i < out->n_rows; i++) judge_row(&out->rows[i]);

@@ -106,6 +106,12 @@ static rs_status read_questions(const rs_options *options, questions *q, rs_erro
     return RS_OK;
 }
 
+bool rs_replay_asks(const rs_options *options)
+{
+    return rs_options_is_set(options, "what-if") || rs_options_is_set(options, "scale") ||
+           rs_options_flag(options, "no-loader");
+}
+
 rs_status rs_replay_check(const rs_options *options, rs_error *err)
 {
     questions q;

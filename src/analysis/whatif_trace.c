@@ -644,7 +644,7 @@ static rs_status find_places(answer *a, size_t n, rs_error *err)
 
 static rs_status open_engine(answer *a, const rs_skeleton *const *ranks, size_t n, rs_error *err)
 {
-    const rs_engine_how how = {rs_clock_how_of(rs_options_text(a->run->options, "clocks")), true};
+    const rs_engine_how how = {rs_clock_how_of(rs_options_text(a->run->options, "clocks")), .infer = true};
     RS_TRY(rs_engine_join(ranks, n, &how, &a->e, err));
     RS_TRY(rs_weights_recorded(&a->e, RS_EDGES_ALL, &a->recorded, err));
     RS_TRY(rs_weights_copy(&a->e, &a->recorded, &a->work, err));

@@ -16,13 +16,15 @@ typedef struct converting {
     size_t comm; /* the next one */
     rs_chakra_convert_report *report;
     rs_et_writer writer;
-    rs_arena arena;             /* texts of the present node */
-    const rs_linked_node *last; /* whose inputs and outputs these are: */
-    Rs__Et__InputsOutputs inputs, outputs;
-    rs_arena io_arena;
+    rs_arena arena; /* texts of the present node */
+    uint32_t body;  /* whose inputs and outputs these are; RS_LINKED_NONE: nobody's */
+    rs_et_io inputs, outputs;
+    rs_et_io groups_io, nothing; /* inputs of a declaration; of a gap */
     rs_attributes attributes;
     uint64_t *deps; /* ids of the present node's */
     size_t capacity;
+    uint32_t top; /* the chain whose thread was asked for last; RS_LINKED_NONE */
+    rs_slice thread;
     bool nomem;
     rs_error *err;
 } converting;
@@ -33,7 +35,7 @@ static bool for_astra(const converting *c)
 }
 
 /* Nodes come in the order in which their communication was found. */
-static void add_comm(converting *c, size_t index, Rs__Et__Node *out)
+static void add_comm(converting *c, size_t index, rs_et_message *out)
 {
     if (c->comm == c->comms->n || c->comms->node[c->comm] != index) return;
     const rs_comm *comm = &c->comms->items[c->comm++];
@@ -53,34 +55,31 @@ static void add_comm(converting *c, size_t index, Rs__Et__Node *out)
 
 /* ---- nodes ------------------------------------------------------------------------------------------ */
 
-static void fill_io(converting *c, const rs_linked_io *io, Rs__Et__InputsOutputs *out)
+static void put_value(converting *c, rs_slice value, unsigned field, rs_et_io *out)
 {
-    out->values = rs_slice_python(io->values, &c->io_arena);
-    out->shapes = rs_slice_python(io->shapes, &c->io_arena);
-    out->types = rs_slice_python(io->types, &c->io_arena);
-    if (!out->values || !out->shapes || !out->types) c->nomem = true;
+    char *to = value.n > RS_SLICE_MOST ? NULL : rs_et_io_open(out, rs_slice_python_room(value));
+    size_t n = to ? rs_slice_put_python(value, to, &c->arena) : SIZE_MAX;
+    if (n == SIZE_MAX)
+        c->nomem = true;
+    else
+        rs_et_io_close(out, field, n);
 }
 
-static bool same_slice(rs_slice a, rs_slice b)
+static void fill_io(converting *c, const rs_linked_io *io, rs_et_io *out)
 {
-    return a.bytes == b.bytes && a.n == b.n;
+    out->n = 0;
+    put_value(c, io->values, RS_ET_FIELD_VALUES, out);
+    put_value(c, io->shapes, RS_ET_FIELD_SHAPES, out);
+    put_value(c, io->types, RS_ET_FIELD_TYPES, out);
 }
 
-static bool same_io(const rs_linked_io *a, const rs_linked_io *b)
+/* Kernels have the inputs and outputs of their launcher, which stands right before them. */
+static void fill_tensors(converting *c, const rs_linked_node *n, rs_et_message *out)
 {
-    return same_slice(a->values, b->values) && same_slice(a->shapes, b->shapes) &&
-           same_slice(a->types, b->types);
-}
-
-/* The linker gives kernels the very inputs and outputs of their launcher, which stands right before them. */
-static void fill_tensors(converting *c, const rs_linked_node *n, Rs__Et__Node *out)
-{
-    const rs_linked_node *last = c->last;
-    if (!last || !same_io(&last->inputs, &n->inputs) || !same_io(&last->outputs, &n->outputs)) {
-        rs_arena_reset(&c->io_arena);
-        fill_io(c, &n->inputs, &c->inputs);
-        fill_io(c, &n->outputs, &c->outputs);
-        c->last = n;
+    if (c->body != n->body) {
+        fill_io(c, &rs_linked_body_of(c->linked, n)->inputs, &c->inputs);
+        fill_io(c, &rs_linked_body_of(c->linked, n)->outputs, &c->outputs);
+        c->body = n->body;
     }
     out->inputs = &c->inputs;
     out->outputs = &c->outputs;
@@ -101,7 +100,7 @@ static uint64_t micros(int64_t ns)
     return ns > 0 ? (uint64_t)ns / 1000 : 0;
 }
 
-static void fill_times(converting *c, const rs_linked_node *n, Rs__Et__Node *out)
+static void fill_times(converting *c, const rs_linked_node *n, rs_et_message *out)
 {
     const rs_convert_graph *g = c->graph;
     size_t index = (size_t)(n - c->linked->nodes);
@@ -122,7 +121,7 @@ static void fill_times(converting *c, const rs_linked_node *n, Rs__Et__Node *out
                       (int64_t)rs_convert_id(c->linked, g->times.inferred[index]));
 }
 
-static rs_status take_deps(converting *c, size_t i, Rs__Et__Node *out)
+static rs_status take_deps(converting *c, size_t i, rs_et_message *out)
 {
     const rs_convert_graph *g = c->graph;
     size_t count = (size_t)(g->first[i + 1] - g->first[i]);
@@ -135,36 +134,40 @@ static rs_status take_deps(converting *c, size_t i, Rs__Et__Node *out)
 }
 
 /* The thread of a chain, as its nodes have it. */
-static rs_slice thread_of(const converting *c, uint32_t top)
+static rs_slice thread_of(converting *c, uint32_t top)
 {
     const rs_linked *l = c->linked;
-    rs_slice tid = rs_slice_attribute(l->nodes[top].attrs, "tid");
+    if (c->top == top) return c->thread;
+    rs_slice tid = rs_slice_attribute(rs_linked_body_of(l, &l->nodes[top])->attrs, "tid");
     for (size_t i = top; !tid.bytes && i < l->n_nodes && c->graph->tops[i] == top; i++)
-        tid = rs_slice_attribute(l->nodes[i].attrs, "tid");
+        tid = rs_slice_attribute(rs_linked_body_of(l, &l->nodes[i])->attrs, "tid");
+    c->top = top;
+    c->thread = tid;
     return tid;
 }
 
 static rs_status write_gap(converting *c, size_t i)
 {
     const rs_convert_gap *gap = &c->graph->times.gaps[i - c->linked->n_nodes];
-    Rs__Et__Node out = RS__ET__NODE__INIT;
-    Rs__Et__InputsOutputs none = RS__ET__INPUTS_OUTPUTS__INIT;
+    const rs_linked_more *top = rs_linked_more_of(c->linked, &c->linked->nodes[gap->top]);
+    rs_et_message out = {.id = rs_convert_id(c->linked, (uint32_t)i),
+                         .name = "gap",
+                         .n_name = 3,
+                         .type = RS__ET__NODE_TYPE__COMP_NODE,
+                         .inputs = &c->nothing,
+                         .outputs = &c->nothing};
     uint64_t after = gap->after == RS_LINKED_NONE ? 0 : rs_convert_id(c->linked, gap->after);
     rs_arena_reset(&c->arena);
     rs_status status = take_deps(c, i, &out);
     if (status != RS_OK) return status;
-    out.id = rs_convert_id(c->linked, (uint32_t)i);
-    out.name = "gap";
-    none.values = none.shapes = none.types = "[]";
-    out.inputs = out.outputs = &none;
-    out.type = RS__ET__NODE_TYPE__COMP_NODE;
+    if (!c->nothing.n) fill_io(c, &(rs_linked_io){{NULL, 0}, {NULL, 0}, {NULL, 0}}, &c->nothing);
     if (gap->after != RS_LINKED_NONE) {
         out.n_ctrl_deps = 1;
         out.ctrl_deps = &after;
         rs_et_add_int(&c->writer, "gap_after", (int64_t)after);
     }
-    if (c->linked->nodes[gap->top].chain >= 0)
-        rs_et_add_int(&c->writer, "tid", c->linked->nodes[gap->top].thread);
+    if (top->chain >= 0)
+        rs_et_add_int(&c->writer, "tid", top->thread);
     else
         c->nomem |= !rs_attribute_add("tid", thread_of(c, gap->top), &c->writer, &c->arena);
     rs_et_add_bool(&c->writer, "is_cpu_op", true);
@@ -173,7 +176,7 @@ static rs_status write_gap(converting *c, size_t i)
     out.start_time_micros = micros(gap->start);
     out.duration_micros = rs_convert_micros(gap->start, gap->end);
     if (c->nomem) return rs_fail_nomem(c->err, "a node");
-    return rs_et_write_node(&c->writer, &out, c->err);
+    return rs_et_write_message(&c->writer, &out, c->err);
 }
 
 /* A feeder that waits for parents cannot wait for one that started later. The execution trace has such: what
@@ -197,44 +200,45 @@ static bool comes_after(const converting *c, size_t i, uint32_t parent)
 }
 
 /* The groups as ASTRA-sim reads them: it takes two characters off at both ends. */
-static bool fill_groups(converting *c, const rs_linked_node *n, Rs__Et__InputsOutputs *io)
+static void fill_groups(converting *c, const rs_linked_node *n, rs_et_message *out)
 {
-    const char *list = rs_groups_list(c->groups, n, &c->arena);
+    const rs_linked_body *body = rs_linked_body_of(c->linked, n);
+    const char *list = rs_groups_list(c->groups, body, &c->arena);
     size_t length = list ? strlen(list) : 0;
-    char *text = list ? rs_arena_alloc(&c->arena, length + 5) : NULL;
-    if (!text) return false;
-    *io = c->inputs;
+    char *text = list ? rs_et_io_open(&c->groups_io, length + 4) : NULL;
+    if (!text) {
+        c->nomem = true;
+        return;
+    }
     memcpy(text, "['", 2);
     memcpy(text + 2, list, length);
-    memcpy(text + 2 + length, "']", 3);
-    io->values = text;
-    return true;
+    memcpy(text + 2 + length, "']", 2);
+    rs_et_io_close(&c->groups_io, RS_ET_FIELD_VALUES, length + 4);
+    put_value(c, body->inputs.shapes, RS_ET_FIELD_SHAPES, &c->groups_io);
+    put_value(c, body->inputs.types, RS_ET_FIELD_TYPES, &c->groups_io);
+    out->inputs = &c->groups_io;
 }
 
 static rs_status write_node(converting *c, size_t i)
 {
     const rs_linked *l = c->linked;
     const rs_linked_node *n = &l->nodes[i];
-    Rs__Et__Node out = RS__ET__NODE__INIT;
+    rs_et_message out = {.id = (uint64_t)n->id};
     rs_arena_reset(&c->arena);
     rs_status status = take_deps(c, i, &out);
     if (status != RS_OK) return status;
     uint64_t parent = (uint64_t)n->parent;
     uint32_t above = rs_linked_find(l, n->parent);
-    Rs__Et__InputsOutputs groups;
-    out.id = (uint64_t)n->id;
-    if (!(out.name = rs_slice_text(n->name, &c->arena))) c->nomem = true;
+    if (!(out.name = rs_slice_text_of(n->name, &out.n_name, &c->arena))) c->nomem = true;
     out.type = !n->gpu && is_metadata(n) ? RS__ET__NODE_TYPE__METADATA_NODE : RS__ET__NODE_TYPE__COMP_NODE;
     if (has_parent(l, n, above) && (!for_astra(c) || comes_after(c, i, above))) {
         out.n_ctrl_deps = 1;
         out.ctrl_deps = &parent;
     }
     fill_tensors(c, n, &out);
-    if (for_astra(c) && rs_groups_are_declared_by(n)) {
-        c->nomem |= !fill_groups(c, n, &groups);
-        out.inputs = &groups;
-    }
-    c->nomem |= !rs_attributes_add(&c->attributes, n, &c->writer, &c->arena);
+    c->groups_io.n = 0;
+    if (for_astra(c) && rs_groups_are_declared_by(n)) fill_groups(c, n, &out);
+    c->nomem |= !rs_attributes_add(&c->attributes, l, n, &c->writer, &c->arena);
     rs_et_add_bool(&c->writer, "is_cpu_op", !n->gpu);
     if (n->gpu && n->has_stream) rs_et_add_int(&c->writer, "stream", n->stream);
     if (n->gpu && n->has_device) rs_et_add_int(&c->writer, "device", n->device);
@@ -244,7 +248,7 @@ static rs_status write_node(converting *c, size_t i)
     if (c->work->ops[i] != RS_NO_WORK) rs_et_add_int(&c->writer, "num_ops", c->work->ops[i]);
     if (c->work->bytes[i] != RS_NO_WORK) rs_et_add_int(&c->writer, "tensor_size", c->work->bytes[i]);
     if (c->nomem) return rs_fail_nomem(c->err, "a node");
-    return rs_et_write_node(&c->writer, &out, c->err);
+    return rs_et_write_message(&c->writer, &out, c->err);
 }
 
 static rs_status write_trace(converting *c)
@@ -286,7 +290,7 @@ static rs_status check_linked(const rs_linked *l, const rs_chakra_convert_settin
 static void explain(const rs_linked *l, const rs_chakra_convert_settings *settings)
 {
     for (size_t i = 0; settings->explain && i < l->n_nodes; i++) {
-        rs_slice_walk walk = rs_slice_elements(l->nodes[i].sync_dep);
+        rs_slice_walk walk = rs_slice_elements(rs_linked_more_of(l, &l->nodes[i])->sync_dep);
         rs_slice element;
         int64_t id;
         while (!l->nodes[i].gpu && rs_slice_next(&walk, &element)) {
@@ -313,17 +317,20 @@ static rs_status write_all(const rs_linked *linked, const rs_chakra_convert_sett
                     .comms = comms,
                     .work = work,
                     .report = report,
+                    .body = RS_LINKED_NONE,
+                    .top = RS_LINKED_NONE,
                     .err = err};
     explain(linked, settings);
-    rs__et__inputs_outputs__init(&c.inputs);
-    rs__et__inputs_outputs__init(&c.outputs);
     rs_et_writer_init(&c.writer, sink);
     c.writer.json = settings->json;
     status = write_trace(&c);
     if (status == RS_OK) status = rs_et_writer_finish(&c.writer, err);
     rs_et_writer_clear(&c.writer);
     rs_arena_clear(&c.arena);
-    rs_arena_clear(&c.io_arena);
+    rs_free(c.inputs.bytes);
+    rs_free(c.outputs.bytes);
+    rs_free(c.groups_io.bytes);
+    rs_free(c.nothing.bytes);
     rs_free(c.deps);
     rs_convert_graph_clear(&graph);
     return status;

@@ -17,6 +17,12 @@ static bool is_own(const char *name)
     return false;
 }
 
+/* Simulators run the nodes of one tid one after another: a node's is that of the thread it ran on. */
+static bool is_thread(const char *name)
+{
+    return strcmp(name, "tid") == 0;
+}
+
 /* A kernel shares its launcher's identity, not what else is known of that. */
 static bool is_identity(const char *name)
 {
@@ -98,20 +104,34 @@ static void remember(rs_attribute_seen *seen, const uint8_t *from, const uint8_t
     if (!value.bytes || key.bytes > value.bytes || value.bytes + value.n + 1 != to ||
         length >= RS_ATTRIBUTE_NAME)
         return;
-    *seen = (rs_attribute_seen){
-        .bytes = from, .n = (size_t)(value.bytes - from), .own = is_own(name), .identity = is_identity(name)};
+    *seen = (rs_attribute_seen){.bytes = from,
+                                .n = (size_t)(value.bytes - from),
+                                .n_name = length,
+                                .own = is_own(name),
+                                .identity = is_identity(name),
+                                .thread = is_thread(name)};
     memcpy(seen->name, name, length + 1);
 }
 
-/* Simulators run the nodes of one tid one after another: a node's is that of the thread it ran on. */
-static bool is_moved(const rs_linked_node *n, const char *name)
+/* One that is read again, or for the first time. *kernels: a kernel has it, too. */
+static bool add_unseen(const rs_linked_node *n, const char *name, rs_slice value, const int64_t *thread,
+                       rs_et_writer *writer, rs_arena *arena, bool *kernels)
 {
-    return n->chain >= 0 && strcmp(name, "tid") == 0;
+    bool identity = is_identity(name);
+    if (thread && is_thread(name)) {
+        rs_et_add_int(writer, name, *thread);
+        return true;
+    }
+    if (is_own(name)) return true;
+    *kernels &= identity;
+    return (n->gpu && !identity) || rs_attribute_add(name, value, writer, arena);
 }
 
-bool rs_attributes_add(rs_attributes *a, const rs_linked_node *n, rs_et_writer *writer, rs_arena *arena)
+/* thread: what takes the place of the node's tid; NULL: nothing does. */
+static bool add_list(rs_attributes *a, const rs_linked_node *n, rs_slice attrs, const int64_t *thread,
+                     rs_et_writer *writer, rs_arena *arena, bool *kernels)
 {
-    rs_slice_walk walk = rs_slice_elements(n->attrs);
+    rs_slice_walk walk = rs_slice_elements(attrs);
     for (size_t i = 0;; i++) {
         rs_attribute_seen *seen = &a->seen[i % RS_ATTRIBUTES_SEEN];
         rs_slice key, value = {NULL, 0};
@@ -119,11 +139,15 @@ bool rs_attributes_add(rs_attributes *a, const rs_linked_node *n, rs_et_writer *
         bool whole;
         rs_slice_to_next(&walk);
         if (take_seen(&walk, seen, &whole, &number, &value)) {
-            if (seen->own || (n->gpu && !seen->identity)) continue;
-            if (is_moved(n, seen->name))
-                rs_et_add_int(writer, "tid", n->thread);
-            else if (whole)
-                rs_et_add_int(writer, seen->name, number);
+            if (thread && seen->thread) {
+                rs_et_add_int(writer, seen->name, *thread);
+                continue;
+            }
+            if (seen->own) continue;
+            *kernels &= seen->identity;
+            if (n->gpu && !seen->identity) continue;
+            if (whole)
+                rs_et_add_varint(writer, seen->name, seen->n_name, RS_ET_INT, (uint64_t)number);
             else if (!rs_attribute_add(seen->name, value, writer, arena))
                 return false;
             continue;
@@ -134,10 +158,24 @@ bool rs_attributes_add(rs_attributes *a, const rs_linked_node *n, rs_et_writer *
         const char *name = rs_slice_text(key, arena);
         if (!name) return false;
         remember(seen, from, walk.p, key, name, value);
-        if (is_moved(n, name))
-            rs_et_add_int(writer, name, n->thread);
-        else if (!is_own(name) && (!n->gpu || is_identity(name)) &&
-                 !rs_attribute_add(name, value, writer, arena))
-            return false;
+        if (!add_unseen(n, name, value, thread, writer, arena, kernels)) return false;
     }
+}
+
+bool rs_attributes_add(rs_attributes *a, const rs_linked *linked, const rs_linked_node *n,
+                       rs_et_writer *writer, rs_arena *arena)
+{
+    const rs_linked_more *more = rs_linked_more_of(linked, n);
+    bool moved = more->chain >= 0, kernels = true;
+    if (a->kept && n->gpu && !moved && a->body == n->body) {
+        rs_et_keep_attributes(writer, a->n_kept);
+        return true;
+    }
+    if (!add_list(a, n, rs_linked_body_of(linked, n)->attrs, moved ? &more->thread : NULL, writer, arena,
+                  &kernels))
+        return false;
+    a->kept = !moved && (n->gpu || kernels);
+    a->body = n->body;
+    a->n_kept = writer->n_attr;
+    return true;
 }

@@ -228,7 +228,7 @@ const rs_linked_node *rs_comm_record(const rs_linked *linked, const rs_linked_no
     return NULL;
 }
 
-static bool operation_of_record(const rs_linked_node *record, rs_arena *arena, rs_comm *out, bool *nomem)
+static bool operation_of_record(const rs_linked_body *record, rs_arena *arena, rs_comm *out, bool *nomem)
 {
     rs_slice name = rs_slice_attribute(record->attrs, "collective_name");
     if (rs_slice_is_text(name) && name.n > 2) return operation_of_slice(name, arena, out, nomem);
@@ -248,7 +248,7 @@ static rs_slice either(rs_slice a, rs_slice b)
     return empty ? b : a;
 }
 
-static const char *group_of(const rs_linked_node *record, const rs_linked_node *gpu, rs_arena *arena,
+static const char *group_of(const rs_linked_body *record, const rs_linked_more *gpu, rs_arena *arena,
                             bool *nomem)
 {
     rs_slice none = {NULL, 0};
@@ -261,7 +261,7 @@ static const char *group_of(const rs_linked_node *record, const rs_linked_node *
     return text;
 }
 
-static void find_size(const rs_linked_node *record, const rs_linked_node *gpu, rs_arena *arena, rs_comm *out,
+static void find_size(const rs_linked_body *record, const rs_linked_more *gpu, rs_arena *arena, rs_comm *out,
                       bool *nomem)
 {
     rs_slice none = {NULL, 0};
@@ -292,12 +292,14 @@ bool rs_comm_of(const rs_linked *linked, const rs_linked_node *gpu, rs_arena *ar
     const char *by_name = kernel_operation(folded);
     if (!by_name && !other_operation(folded, out)) return true;
     *out = (rs_comm){.comm_type = -1, .recorded = -1};
-    const rs_linked_node *record = rs_comm_record(linked, gpu);
+    const rs_linked_node *at = rs_comm_record(linked, gpu);
+    const rs_linked_body *record = at ? rs_linked_body_of(linked, at) : NULL;
+    const rs_linked_more *more = rs_linked_more_of(linked, gpu);
     bool found = record && operation_of_record(record, arena, out, &nomem);
-    found = found || operation_of_slice(rs_slice_member(gpu->args, "Collective name"), arena, out, &nomem);
-    found = found || operation_of_slice(gpu->collective, arena, out, &nomem);
+    found = found || operation_of_slice(rs_slice_member(more->args, "Collective name"), arena, out, &nomem);
+    found = found || operation_of_slice(more->collective, arena, out, &nomem);
     if (!found && !operation_of(by_name ? by_name : folded, out)) out->node_type = COLLECTIVE;
-    find_size(record, gpu, arena, out, &nomem);
-    out->group = group_of(record, gpu, arena, &nomem);
+    find_size(record, more, arena, out, &nomem);
+    out->group = group_of(record, more, arena, &nomem);
     return !nomem;
 }

@@ -92,7 +92,8 @@ static void find_tops(building *b, uint32_t *way)
     }
     /* What ran on another thread than it hangs from: the leader's top is the leader itself or its root. */
     for (size_t i = 0; i < l->n_nodes; i++) {
-        uint32_t leader = l->nodes[i].chain < 0 ? RS_LINKED_NONE : rs_linked_find(l, l->nodes[i].chain);
+        int64_t chain = rs_linked_more_of(l, &l->nodes[i])->chain;
+        uint32_t leader = chain < 0 ? RS_LINKED_NONE : rs_linked_find(l, chain);
         if (leader == RS_LINKED_NONE || l->nodes[i].gpu || l->nodes[leader].gpu) continue;
         b->top[i] = leader;
     }
@@ -207,7 +208,7 @@ static rs_status depend_on_id(building *b, uint32_t node, int64_t id, uint64_t *
 
 static rs_status depend_on_syncs(building *b, uint32_t node)
 {
-    const rs_linked_node *n = &b->linked->nodes[node];
+    const rs_linked_more *n = rs_linked_more_of(b->linked, &b->linked->nodes[node]);
     rs_slice_walk walk = rs_slice_elements(n->sync_dep);
     rs_slice element;
     rs_status status = RS_OK;
@@ -224,7 +225,7 @@ static rs_status depend_on_syncs(building *b, uint32_t node)
 /* All that a node waited for on other threads. */
 static rs_status depend_on_threads(building *b, uint32_t node)
 {
-    const rs_linked_node *n = &b->linked->nodes[node];
+    const rs_linked_more *n = rs_linked_more_of(b->linked, &b->linked->nodes[node]);
     rs_slice_walk walk = rs_slice_elements(n->inter_threads);
     rs_slice element;
     if (n->inter_thread < 0) return RS_OK;

@@ -21,16 +21,20 @@ typedef struct rs_attribute_seen {
         *bytes; /* in the text that is converted: from the bracket to the value, which ends the object */
     size_t n;   /* 0: nothing was seen */
     char name[RS_ATTRIBUTE_NAME];
-    bool own, identity;
+    size_t n_name;
+    bool own, identity, thread;
 } rs_attribute_seen;
 typedef struct rs_attributes {
     rs_attribute_seen seen[RS_ATTRIBUTES_SEEN]; /* by place in the list */
+    bool kept; /* the first n_kept bytes of the writer's attributes are those of a kernel with this body: */
+    uint32_t body;
+    size_t n_kept;
 } rs_attributes;
 
-/* Both false when out of memory. Texts are put into the arena. */
+/* Both false when out of memory. Texts are put into the arena. Those of a node come before all others. */
 bool rs_attribute_add(const char *name, rs_slice value, rs_et_writer *writer, rs_arena *arena);
-bool rs_attributes_add(rs_attributes *attributes, const rs_linked_node *node, rs_et_writer *writer,
-                       rs_arena *arena);
+bool rs_attributes_add(rs_attributes *attributes, const rs_linked *linked, const rs_linked_node *node,
+                       rs_et_writer *writer, rs_arena *arena);
 
 /* Data dependencies of all nodes: those of node i are deps[first[i] .. first[i + 1]), as indices. */
 typedef struct rs_convert_graph {

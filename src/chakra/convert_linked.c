@@ -14,6 +14,7 @@ static const char *const schemas[] = {"1.0.2-chakra.0.0.4", "1.0.3-chakra.0.0.4"
 typedef struct reading {
     rs_linked *linked;
     rs_json_reader json;
+    rs_slice inputs, outputs; /* of the last body */
     rs_error *err;
 } reading;
 
@@ -48,6 +49,23 @@ static bool is_null(rs_slice s)
 
 /* ---- nodes ------------------------------------------------------------------------------------------ */
 
+const rs_linked_more rs_linked_nothing = {.inter_thread = -1, .chain = -1};
+
+bool rs_linked_start(rs_linked *l)
+{
+    if (!RS_GROW_ONE(l->more, l->n_more, l->more_capacity)) return false;
+    l->more[l->n_more++] = rs_linked_nothing;
+    return true;
+}
+
+bool rs_linked_add_more(rs_linked *l, const rs_linked_more *more, rs_linked_node *node)
+{
+    if (!RS_GROW_ONE(l->more, l->n_more, l->more_capacity)) return false;
+    node->more = (uint32_t)l->n_more;
+    l->more[l->n_more++] = *more;
+    return true;
+}
+
 void rs_linked_split(rs_slice object, rs_linked_io *io)
 {
     static const char *const names[] = {"values", "shapes", "types"};
@@ -57,11 +75,12 @@ void rs_linked_split(rs_slice object, rs_linked_io *io)
 }
 
 typedef struct members {
-    rs_slice id, ctrl_deps, inputs, outputs, cat, ts, exclusive, inter_thread, stream, device, lane, launch,
-        launch_dur, position, inclusive, annotation, chain, thread;
+    rs_slice id, name, ctrl_deps, inputs, outputs, attrs, cat, ts, exclusive, inter_thread, stream, device,
+        lane, launch, launch_dur, position, inclusive, annotation, chain, thread, inter_threads, waits,
+        sync_dep, args, collective, dtype, in_nelems, group;
 } members;
 
-static rs_slice *place(reading *r, members *m, rs_linked_node *n)
+static rs_slice *place(reading *r, members *m)
 {
 #define KNOWN(word, place)                                                                                   \
     {                                                                                                        \
@@ -72,11 +91,11 @@ static rs_slice *place(reading *r, members *m, rs_linked_node *n)
         size_t length;
         rs_slice *to;
     } const known[] = {KNOWN("id", &m->id),
-                       KNOWN("name", &n->name),
+                       KNOWN("name", &m->name),
                        KNOWN("ctrl_deps", &m->ctrl_deps),
                        KNOWN("inputs", &m->inputs),
                        KNOWN("outputs", &m->outputs),
-                       KNOWN("attrs", &n->attrs),
+                       KNOWN("attrs", &m->attrs),
                        KNOWN("cat", &m->cat),
                        KNOWN("ts", &m->ts),
                        KNOWN("exclusive_dur", &m->exclusive),
@@ -85,20 +104,20 @@ static rs_slice *place(reading *r, members *m, rs_linked_node *n)
                        KNOWN("chain", &m->chain),
                        KNOWN("thread", &m->thread),
                        KNOWN("inter_thread_dep", &m->inter_thread),
-                       KNOWN("inter_thread_deps", &n->inter_threads),
-                       KNOWN("waits", &n->waits),
-                       KNOWN("sync_dep", &n->sync_dep),
+                       KNOWN("inter_thread_deps", &m->inter_threads),
+                       KNOWN("waits", &m->waits),
+                       KNOWN("sync_dep", &m->sync_dep),
                        KNOWN("stream", &m->stream),
                        KNOWN("device", &m->device),
                        KNOWN("lane", &m->lane),
                        KNOWN("launch_ts", &m->launch),
                        KNOWN("launch_dur", &m->launch_dur),
                        KNOWN("event", &m->position),
-                       KNOWN("args", &n->args),
-                       KNOWN("collective_name", &n->collective),
-                       KNOWN("dtype", &n->dtype),
-                       KNOWN("in_msg_nelems", &n->in_nelems),
-                       KNOWN("pg_name", &n->group)};
+                       KNOWN("args", &m->args),
+                       KNOWN("collective_name", &m->collective),
+                       KNOWN("dtype", &m->dtype),
+                       KNOWN("in_msg_nelems", &m->in_nelems),
+                       KNOWN("pg_name", &m->group)};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (r->json.text.length == known[i].length &&
             memcmp(r->json.text.bytes, known[i].name, known[i].length) == 0)
@@ -121,40 +140,90 @@ static bool read_parent(rs_slice s, rs_linked_node *n)
     return rs_slice_int(s, &n->parent);
 }
 
-static rs_status understand(reading *r, const uint8_t *at, const members *m, rs_linked_node *n)
+static bool same_text(rs_slice a, rs_slice b)
 {
-    if (!rs_slice_int(m->id, &n->id) || n->id < 0) return fail_at(r, at, "this node has no id");
-    if (!rs_slice_is_text(n->name)) return fail_at(r, at, "this node has no name");
-    if (!read_parent(m->ctrl_deps, n)) return fail_at(r, m->ctrl_deps.bytes, "ctrl_deps is no id");
-    n->gpu = !is_null(m->cat);
-    n->inter_thread = -1;
+    return a.n == b.n && (!a.n || memcmp(a.bytes, b.bytes, a.n) == 0);
+}
+
+/* Kernels repeat what their launcher brought with it. */
+static rs_status add_body(reading *r, const members *m, rs_linked_node *n)
+{
+    rs_linked *l = r->linked;
+    bool same = n->gpu && l->n_bodies && same_text(r->inputs, m->inputs) &&
+                same_text(r->outputs, m->outputs) && same_text(l->bodies[l->n_bodies - 1].attrs, m->attrs);
+    if (!same) {
+        if (!RS_GROW_ONE(l->bodies, l->n_bodies, l->bodies_capacity)) return rs_fail_nomem(r->err, "nodes");
+        rs_linked_body *body = &l->bodies[l->n_bodies++];
+        body->attrs = m->attrs;
+        rs_linked_split(m->inputs, &body->inputs);
+        rs_linked_split(m->outputs, &body->outputs);
+        r->inputs = m->inputs;
+        r->outputs = m->outputs;
+    }
+    n->body = (uint32_t)(l->n_bodies - 1);
+    return RS_OK;
+}
+
+static rs_slice list_or_nothing(rs_slice s)
+{
+    return s.bytes && s.bytes[0] == '[' ? s : (rs_slice){NULL, 0};
+}
+
+static rs_status read_more(reading *r, const members *m, rs_linked_node *n)
+{
+    rs_linked_more more = rs_linked_nothing;
+    bool any = m->chain.bytes || m->inter_threads.bytes || m->waits.bytes || m->args.bytes ||
+               m->collective.bytes || m->dtype.bytes || m->in_nelems.bytes || m->group.bytes ||
+               !is_null(m->inter_thread) || !is_null(m->sync_dep);
+    if (!any) return RS_OK;
     if (!is_null(m->inter_thread) &&
-        (!rs_slice_int(m->inter_thread, &n->inter_thread) || n->inter_thread < 0))
+        (!rs_slice_int(m->inter_thread, &more.inter_thread) || more.inter_thread < 0))
         return fail_at(r, m->inter_thread.bytes, "inter_thread_dep is no id");
+    if (!rs_slice_int(m->chain, &more.chain) || more.chain < 0 || !rs_slice_int(m->thread, &more.thread))
+        more.chain = -1;
+    if (!is_null(m->sync_dep)) more.sync_dep = m->sync_dep;
+    if (more.sync_dep.bytes && more.sync_dep.bytes[0] != '[')
+        return fail_at(r, more.sync_dep.bytes, "sync_dep is no list");
+    more.inter_threads = list_or_nothing(m->inter_threads);
+    more.waits = list_or_nothing(m->waits);
+    more.args = m->args;
+    more.collective = m->collective;
+    more.dtype = m->dtype;
+    more.in_nelems = m->in_nelems;
+    more.group = m->group;
+    return rs_linked_add_more(r->linked, &more, n) ? RS_OK : rs_fail_nomem(r->err, "nodes");
+}
+
+static rs_status read_times(reading *r, const members *m, rs_linked_node *n)
+{
     n->timed = !is_null(m->ts);
     if (n->timed && !rs_slice_time(m->ts, &n->ts)) return fail_at(r, m->ts.bytes, "ts is no time");
     if (!is_null(m->exclusive) && (!rs_slice_time(m->exclusive, &n->exclusive) || n->exclusive < 0))
         return fail_at(r, m->exclusive.bytes, "exclusive_dur is no duration");
-    if (!rs_slice_int(m->chain, &n->chain) || n->chain < 0 || !rs_slice_int(m->thread, &n->thread))
-        n->chain = -1;
     n->inclusive = n->exclusive;
     if (!is_null(m->inclusive) && (!rs_slice_time(m->inclusive, &n->inclusive) || n->inclusive < 0))
         return fail_at(r, m->inclusive.bytes, "inclusive_dur is no duration");
+    n->has_launch = rs_slice_time(m->launch, &n->launch);
+    if (!rs_slice_time(m->launch_dur, &n->launch_dur) || n->launch_dur < 0) n->launch_dur = 0;
+    return RS_OK;
+}
+
+static rs_status understand(reading *r, const uint8_t *at, const members *m, rs_linked_node *n)
+{
+    n->name = m->name;
+    if (!rs_slice_int(m->id, &n->id) || n->id < 0) return fail_at(r, at, "this node has no id");
+    if (!rs_slice_is_text(n->name)) return fail_at(r, at, "this node has no name");
+    if (!read_parent(m->ctrl_deps, n)) return fail_at(r, m->ctrl_deps.bytes, "ctrl_deps is no id");
+    n->gpu = !is_null(m->cat);
+    rs_status status = read_times(r, m, n);
+    if (status == RS_OK) status = read_more(r, m, n);
+    if (status != RS_OK) return status;
     n->annotation = m->annotation.n == 4 && memcmp(m->annotation.bytes, "true", 4) == 0;
-    if (!n->inter_threads.bytes || n->inter_threads.bytes[0] != '[') n->inter_threads = (rs_slice){NULL, 0};
-    if (!n->waits.bytes || n->waits.bytes[0] != '[') n->waits = (rs_slice){NULL, 0};
-    if (is_null(n->sync_dep)) n->sync_dep = (rs_slice){NULL, 0};
-    if (n->sync_dep.bytes && n->sync_dep.bytes[0] != '[')
-        return fail_at(r, n->sync_dep.bytes, "sync_dep is no list");
     n->has_stream = rs_slice_int(m->stream, &n->stream);
     n->has_device = rs_slice_int(m->device, &n->device);
     n->has_lane = rs_slice_int(m->lane, &n->lane);
-    n->has_launch = rs_slice_time(m->launch, &n->launch);
-    if (!rs_slice_time(m->launch_dur, &n->launch_dur) || n->launch_dur < 0) n->launch_dur = 0;
     if (!rs_slice_int(m->position, &n->position)) n->position = n->id;
-    rs_linked_split(m->inputs, &n->inputs);
-    rs_linked_split(m->outputs, &n->outputs);
-    return RS_OK;
+    return add_body(r, m, n);
 }
 
 static rs_status read_node(reading *r)
@@ -165,7 +234,7 @@ static rs_status read_node(reading *r)
     const uint8_t *at = r->json.p - 1;
     rs_json_token token;
     while ((token = rs_json_next(&r->json)) == RS_JSON_T_KEY) {
-        rs_slice ignored, *to = place(r, &m, &n);
+        rs_slice ignored, *to = place(r, &m);
         if (!value(r, to ? to : &ignored)) return fail_json(r);
     }
     if (token != RS_JSON_T_OBJECT_END) return fail_json(r);
@@ -266,7 +335,7 @@ rs_status rs_linked_open_bytes(const void *bytes, size_t n, const char *name, rs
     *out = (rs_linked){.file = name, .text = bytes, .n_text = n};
     reading r = {.linked = out, .err = err};
     rs_json_reader_init(&r.json, bytes, n);
-    rs_status status = read_document(&r);
+    rs_status status = rs_linked_start(out) ? read_document(&r) : rs_fail_nomem(err, "nodes");
     if (status == RS_OK) status = rs_linked_check_schema(out, err);
     if (status == RS_OK) status = index_nodes(&r);
     if (status != RS_OK) rs_linked_clear(out);
@@ -297,6 +366,8 @@ void rs_linked_clear(rs_linked *l)
 {
     rs_free(l->own_text);
     rs_free(l->nodes);
+    rs_free(l->bodies);
+    rs_free(l->more);
     rs_arena_clear(&l->arena);
     rs_map64_clear(&l->by_id);
     *l = (rs_linked){0};

@@ -20,24 +20,36 @@ typedef struct rs_linked_io {
     rs_slice values, shapes, types;
 } rs_linked_io;
 
+/* What a node brings with it. The linker gives kernels that of their launcher. */
+typedef struct rs_linked_body {
+    rs_slice attrs;
+    rs_linked_io inputs, outputs;
+} rs_linked_body;
+
+/* What few nodes have. */
+typedef struct rs_linked_more {
+    int64_t inter_thread;   /* id; -1: none */
+    int64_t chain, thread;  /* the node that leads the chain of the thread it ran on, and that thread, where
+                               that is not the one that it hangs from; -1 */
+    rs_slice inter_threads; /* ids, where there are several; the first is inter_thread */
+    rs_slice waits;         /* of thread roots: [from, to, id] in us, each time the thread stood still */
+    rs_slice sync_dep;
+    rs_slice args;
+    /* what GPU nodes say of their collective besides args */
+    rs_slice collective, dtype, in_nelems, group;
+} rs_linked_more;
+
 typedef struct rs_linked_node {
     int64_t id;
     int64_t parent;        /* id; its own when it has none */
-    int64_t inter_thread;  /* id; -1: none */
-    int64_t chain, thread; /* the node that leads the chain of the thread it ran on, and that thread, where
-                              that is not the one that it hangs from; -1 */
     int64_t ts, exclusive; /* ns */
     int64_t inclusive;     /* ns; the exclusive time where nothing tells */
     int64_t stream, device, launch, launch_dur, position;
     int64_t lane; /* number of its device and stream */
+    rs_slice name;
+    uint32_t body, more; /* indices */
     bool timed, gpu, has_stream, has_device, has_lane, has_launch;
     bool annotation; /* of the device trace: it names a span and does nothing */
-    rs_slice name, attrs, sync_dep, args;
-    rs_slice inter_threads; /* ids, where there are several; the first is inter_thread */
-    rs_slice waits;         /* of thread roots: [from, to, id] in us, each time the thread stood still */
-    rs_linked_io inputs, outputs;
-    /* what GPU nodes say of their collective besides args */
-    rs_slice collective, dtype, in_nelems, group;
 } rs_linked_node;
 
 typedef struct rs_linked {
@@ -51,6 +63,10 @@ typedef struct rs_linked {
     int64_t rank;          /* of the job; 0 where nothing tells it */
     rs_linked_node *nodes; /* by ascending id */
     size_t n_nodes, capacity;
+    rs_linked_body *bodies;
+    size_t n_bodies, bodies_capacity;
+    rs_linked_more *more; /* the first is that of nodes that have nothing of it */
+    size_t n_more, more_capacity;
     bool dense;     /* ids follow one another: those of the nodes are nodes[0].id + index */
     rs_map64 by_id; /* id -> index, unless dense */
 } rs_linked;
@@ -60,6 +76,22 @@ typedef struct rs_linked {
 rs_status rs_linked_open(const char *path, uint64_t max_ratio, rs_linked *out, rs_error *err);
 rs_status rs_linked_open_bytes(const void *bytes, size_t n, const char *name, rs_linked *out, rs_error *err);
 void rs_linked_clear(rs_linked *linked);
+
+static inline const rs_linked_body *rs_linked_body_of(const rs_linked *linked, const rs_linked_node *node)
+{
+    return &linked->bodies[node->body];
+}
+
+static inline const rs_linked_more *rs_linked_more_of(const rs_linked *linked, const rs_linked_node *node)
+{
+    return &linked->more[node->more];
+}
+
+/* A rs_linked_more with nothing in it. */
+extern const rs_linked_more rs_linked_nothing;
+/* Gives the node what few have; both false when out of memory. The first call makes the empty one. */
+bool rs_linked_start(rs_linked *linked);
+bool rs_linked_add_more(rs_linked *linked, const rs_linked_more *more, rs_linked_node *node);
 
 /* Where a value stands in the linked trace, for errors; RS_NO_OFFSET when that was never written. */
 uint64_t rs_linked_offset(const rs_linked *linked, const uint8_t *at);
@@ -79,8 +111,19 @@ bool rs_slice_time(rs_slice s, int64_t *ns); /* microseconds to whole ns */
 /* A string's text, without NUL bytes, terminated, valid UTF-8; other values as they are written. "" when
  * absent. NULL when out of memory. */
 char *rs_slice_text(rs_slice s, rs_arena *arena);
-/* The value as a Python literal, the form in which traces carry tensors. NULL when out of memory. */
+/* The same and its length, without a terminator where the value is plain text: then it is not copied. */
+const char *rs_slice_text_of(rs_slice s, size_t *n, rs_arena *arena);
+/* The value as a Python literal, the form in which traces carry tensors; absent: "[]". NULL when out of
+ * memory. (convert_python.c) */
 char *rs_slice_python(rs_slice s, rs_arena *arena);
+/* The same into room for rs_slice_python_room(s) bytes, for values of at most RS_SLICE_MOST; its length, or
+ * SIZE_MAX when out of memory. */
+size_t rs_slice_put_python(rs_slice s, char *out, rs_arena *scratch);
+#define RS_SLICE_MOST (SIZE_MAX / 16)
+static inline size_t rs_slice_python_room(rs_slice s)
+{
+    return 4 * s.n + 16; /* a byte comes out as at most four: "\\x01" */
+}
 
 /* Walks the elements of a JSON array that is known to be well formed. */
 typedef struct rs_slice_walk {

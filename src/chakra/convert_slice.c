@@ -32,120 +32,43 @@ static void blank_zeros(char *text, size_t n)
     for (char *zero = text; (zero = memchr(zero, '\0', n - (size_t)(zero - text)));) *zero++ = ' ';
 }
 
+/* Whether the bytes are the text that they stand for: ASCII, no escapes, no NUL. */
+static bool is_plain(const uint8_t *p, size_t n)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), tops = UINT64_C(0x8080808080808080);
+    uint64_t found = 0, w, slash;
+    for (; n >= 8; p += 8, n -= 8) {
+        memcpy(&w, p, 8);
+        slash = w ^ ones * '\\';
+        found |= ((slash - ones) & ~slash) | ((w - ones) & ~w) | w;
+    }
+    for (; n; p++, n--) found |= *p == '\\' || !*p || *p > 127 ? tops : 0;
+    return !(found & tops);
+}
+
+const char *rs_slice_text_of(rs_slice s, size_t *n, rs_arena *arena)
+{
+    bool quoted = rs_slice_is_text(s);
+    *n = quoted ? s.n - 2 : s.n;
+    if (s.bytes && is_plain(s.bytes + quoted, *n)) return (const char *)s.bytes + quoted;
+    const char *text = rs_slice_text(s, arena);
+    if (text) *n = strlen(text);
+    return text;
+}
+
 char *rs_slice_text(rs_slice s, rs_arena *arena)
 {
     bool quoted = rs_slice_is_text(s);
     const uint8_t *from = quoted ? s.bytes + 1 : s.bytes;
     size_t n = quoted ? s.n - 2 : s.n;
     if (n > SIZE_MAX / 4) return NULL;
+    if (n && is_plain(from, n)) return rs_arena_strndup(arena, (const char *)from, n);
     char *out = rs_arena_alloc(arena, 3 * n + 1);
     if (!out) return NULL;
     size_t length = n ? rs_json_decode(from, n, out, NULL) : 0;
     out[length] = '\0';
     blank_zeros(out, length);
     return out;
-}
-
-/* ---- Python literals -------------------------------------------------------------------------------- */
-
-typedef struct literal {
-    char *text;
-    size_t n;
-} literal;
-
-static void put(literal *l, const char *text)
-{
-    size_t n = strlen(text);
-    memcpy(l->text + l->n, text, n);
-    l->n += n;
-}
-
-/* A string that Python writes as it stands, but for the quotes, is copied while its end is looked for. Such
- * strings are most of what traces hold. false: it is another; nothing is changed. */
-static bool put_plain(literal *l, const uint8_t **p, const uint8_t *end)
-{
-    char *to = l->text + l->n;
-    const uint8_t *q = *p + 1;
-    *to++ = '\'';
-    for (; q < end && *q != '"'; q++) {
-        if (*q < ' ' || *q >= 127 || *q == '\\' || *q == '\'') return false;
-        *to++ = (char)*q;
-    }
-    if (q >= end) return false;
-    *to++ = '\'';
-    l->n = (size_t)(to - l->text);
-    *p = q + 1;
-    return true;
-}
-
-/* A decoded string in the quotes that Python would choose. */
-static void put_quoted(literal *l, const char *text, size_t n)
-{
-    static const char hex[] = "0123456789abcdef";
-    char quote = memchr(text, '\'', n) && !memchr(text, '"', n) ? '"' : '\'';
-    l->text[l->n++] = quote;
-    for (size_t i = 0; i < n; i++) {
-        unsigned char c = (unsigned char)text[i];
-        if (c == (unsigned char)quote || c == '\\') {
-            l->text[l->n++] = '\\';
-            l->text[l->n++] = (char)c;
-        } else if (c == '\n' || c == '\r' || c == '\t') {
-            l->text[l->n++] = '\\';
-            l->text[l->n++] = c == '\n' ? 'n' : c == '\r' ? 'r' : 't';
-        } else if (c < ' ' || c == 127) {
-            put(l, "\\x");
-            l->text[l->n++] = hex[c >> 4];
-            l->text[l->n++] = hex[c & 15];
-        } else {
-            l->text[l->n++] = (char)c;
-        }
-    }
-    l->text[l->n++] = quote;
-}
-
-static bool put_word(literal *l, const uint8_t **p, const uint8_t *end)
-{
-    static const struct {
-        const char *json;
-        size_t n;
-        const char *python;
-    } words[] = {{"true", 4, "True"}, {"false", 5, "False"},  {"null", 4, "None"},
-                 {"NaN", 3, "nan"},   {"Infinity", 8, "inf"}, {"-Infinity", 9, "-inf"}};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (**p == (uint8_t)words[i].json[0] && (size_t)(end - *p) >= words[i].n &&
-            memcmp(*p, words[i].json, words[i].n) == 0) {
-            *p += words[i].n;
-            put(l, words[i].python);
-            return true;
-        }
-    return false;
-}
-
-char *rs_slice_python(rs_slice s, rs_arena *arena)
-{
-    /* A byte comes out as at most four ("\x01"), invalid UTF-8 as three, decoded first. */
-    if (!s.bytes) s = (rs_slice){(const uint8_t *)"[]", 2};
-    if (s.n > SIZE_MAX / 16) return NULL;
-    literal l = {.text = rs_arena_alloc(arena, 4 * s.n + 16)};
-    char *decoded = rs_arena_alloc(arena, 3 * s.n + 1);
-    if (!l.text || !decoded) return NULL;
-    const uint8_t *p = s.bytes, *end = s.bytes + s.n;
-    while (p < end) {
-        rs_json_text text;
-        if (*p == '"' && put_plain(&l, &p, end)) continue;
-        if (*p == '"' && rs_json_string(&p, end, s.n, &text) == RS_JSON_OK)
-            put_quoted(&l, decoded, rs_json_decode(text.bytes, text.length, decoded, NULL));
-        else if (rs_json_is_space(*p))
-            p++;
-        else if (*p == ',' || *p == ':') {
-            l.text[l.n++] = (char)*p++;
-            l.text[l.n++] = ' ';
-        } else if ((*p >= '0' && *p <= '9') || !put_word(&l, &p, end))
-            l.text[l.n++] = (char)*p++;
-    }
-    l.text[l.n] = '\0';
-    blank_zeros(l.text, l.n);
-    return l.text;
 }
 
 /* ---- arrays and objects ----------------------------------------------------------------------------- */

@@ -2,8 +2,6 @@
  * tells of. Then the durations of all nodes. */
 #include "chakra/convert_time.h"
 
-#include <stdlib.h>
-
 #include "base/interval.h"
 
 /* A GPU op that starts later than this, ns, after all that it is known to wait for waited for something else.
@@ -86,9 +84,9 @@ static int64_t ready(const timing *x, uint32_t gpu)
     int64_t t = x->release[gpu], id;
     uint32_t before = x->places->before[gpu];
     if (before != RS_LINKED_NONE && end_of(&x->l->nodes[before]) > t) t = end_of(&x->l->nodes[before]);
-    rs_slice_walk walk = rs_slice_elements(g->sync_dep);
+    rs_slice_walk walk = rs_slice_elements(rs_linked_more_of(x->l, g)->sync_dep);
     rs_slice element;
-    while (g->sync_dep.bytes && rs_slice_next(&walk, &element)) {
+    while (rs_slice_next(&walk, &element)) {
         uint32_t on = rs_slice_int(element, &id) ? rs_linked_find(x->l, id) : RS_LINKED_NONE;
         if (on != RS_LINKED_NONE && x->l->nodes[on].gpu && end_of(&x->l->nodes[on]) > t)
             t = end_of(&x->l->nodes[on]);
@@ -175,11 +173,22 @@ static bool add_releases(timing *x)
 
 /* ---- all of it -------------------------------------------------------------------------------------- */
 
-static int by_node(const void *a, const void *b)
+/* By node, then by what it depends on. The sign is such that unsigned numbers come in their order. */
+static bool sort_deps(rs_convert_times *out)
 {
-    const rs_convert_dep *p = a, *q = b;
-    if (p->node != q->node) return p->node < q->node ? -1 : 1;
-    return (p->on > q->on) - (p->on < q->on);
+    rs_keyed *order = rs_malloc((out->n_deps + 1) * sizeof *order);
+    if (!order) return false;
+    for (size_t i = 0; i < out->n_deps; i++) {
+        uint64_t key = (uint64_t)out->deps[i].node << 32 | out->deps[i].on;
+        order[i] = (rs_keyed){(int64_t)(key ^ UINT64_C(1) << 63), 0};
+    }
+    bool ok = rs_keyed_sort(order, out->n_deps);
+    for (size_t i = 0; ok && i < out->n_deps; i++) {
+        uint64_t key = (uint64_t)order[i].key ^ UINT64_C(1) << 63;
+        out->deps[i] = (rs_convert_dep){(uint32_t)(key >> 32), (uint32_t)key};
+    }
+    rs_free(order);
+    return ok;
 }
 
 rs_status rs_convert_time(const rs_linked *l, const rs_convert_places *places, rs_convert_times *out,
@@ -195,8 +204,7 @@ rs_status rs_convert_time(const rs_linked *l, const rs_convert_places *places, r
     bool ok = out->micros && out->delay && out->inferred && out->gap_before && x.release;
     for (size_t i = 0; ok && i < n; i++) out->inferred[i] = out->gap_before[i] = RS_LINKED_NONE;
     ok = ok && rs_timelines_make(&x.lines) && list_gpus(&x) && time_gpus(&x) &&
-         rs_timelines_finish(&x.lines, out) && add_releases(&x);
-    if (ok && out->n_deps) qsort(out->deps, out->n_deps, sizeof *out->deps, by_node);
+         rs_timelines_finish(&x.lines, out) && add_releases(&x) && sort_deps(out);
     rs_timelines_clear(&x.lines);
     rs_free(x.by_end);
     rs_free(x.release);

@@ -47,6 +47,7 @@ typedef struct rs_timeline {
     uint32_t first, n; /* its timed nodes: into items, in the chain's order */
     uint32_t top;
     int64_t from, to;
+    bool ends_sorted; /* its part of item_ends is there */
 } rs_timeline;
 
 typedef struct rs_timeline_item {
@@ -92,7 +93,7 @@ typedef struct rs_timelines {
     size_t n_items;
     uint32_t *line_of;       /* by node that is a chain's top; RS_LINKED_NONE */
     uint32_t *item_of;       /* by node */
-    int64_t *item_ends;      /* by line, sorted */
+    int64_t *item_ends;      /* by line, sorted once they are asked for */
     rs_timeline_wait *waits; /* sorted by line, from, to after rs_timelines_settle */
     size_t n_waits, waits_capacity;
     rs_timeline_span *spans;

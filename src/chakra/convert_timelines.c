@@ -63,11 +63,16 @@ static int by_value(const void *a, const void *b)
     return (*p > *q) - (*p < *q);
 }
 
-static void sort_item_ends(rs_timelines *x)
+/* Few lines are asked for the ends of their items: theirs are sorted when they are. */
+static const int64_t *item_ends(rs_timelines *x, rs_timeline *line)
 {
-    for (size_t i = 0; i < x->n_items; i++) x->item_ends[i] = x->items[i].end;
-    for (size_t i = 0; i < x->n_lines; i++)
-        qsort(x->item_ends + x->lines[i].first, x->lines[i].n, sizeof *x->item_ends, by_value);
+    int64_t *ends = x->item_ends + line->first;
+    if (!line->ends_sorted) {
+        for (uint32_t i = 0; i < line->n; i++) ends[i] = x->items[line->first + i].end;
+        qsort(ends, line->n, sizeof *ends, by_value);
+        line->ends_sorted = true;
+    }
+    return ends;
 }
 
 /* ---- points and waits ------------------------------------------------------------------------------- */
@@ -93,7 +98,7 @@ static bool read_waits(rs_timelines *x)
     const rs_linked *l = x->linked;
     for (size_t i = 0; i < x->n_lines; i++) {
         const rs_timeline *line = &x->lines[i];
-        rs_slice_walk walk = rs_slice_elements(l->nodes[line->top].waits);
+        rs_slice_walk walk = rs_slice_elements(rs_linked_more_of(l, &l->nodes[line->top])->waits);
         rs_slice item, part[3];
         while (rs_slice_next(&walk, &item)) {
             rs_timeline_wait wait = {.line = (uint32_t)i};
@@ -158,33 +163,61 @@ static bool join_waits(rs_timelines *x)
     return true;
 }
 
-/* All points of all lines, sorted, each once. */
-static bool collect_points(const rs_timelines *x, bool wait_ends, rs_timeline_point **out, size_t *n_out)
+/* Points of a line that come in order. */
+typedef struct run {
+    const int64_t *next, *end;
+    size_t stride; /* bytes from one to the next */
+} run;
+
+static run run_of(const void *first, size_t n, size_t stride)
 {
-    size_t n = 0, kept = 0;
+    const char *at = first;
+    if (!n) return (run){NULL, NULL, stride};
+    return (run){(const int64_t *)at, (const int64_t *)(at + n * stride), stride};
+}
+
+/* The points of all runs within the line, sorted, each once. */
+static size_t merge_runs(const rs_timeline *line, uint32_t index, run *runs, size_t n_runs,
+                         rs_timeline_point *out)
+{
+    size_t kept = 0;
+    for (;;) {
+        run *least = NULL;
+        for (size_t i = 0; i < n_runs; i++)
+            if (runs[i].next != runs[i].end && (!least || *runs[i].next < *least->next)) least = &runs[i];
+        if (!least) return kept;
+        int64_t t = *least->next;
+        least->next = (const int64_t *)((const char *)least->next + least->stride);
+        if (t < line->from || t > line->to) continue;
+        if (!kept || out[kept - 1].t != t) out[kept++] = (rs_timeline_point){index, t};
+    }
+}
+
+/* All points of all lines, sorted, each once. */
+static bool collect_points(rs_timelines *x, bool wait_ends, rs_timeline_point **out, size_t *n_out)
+{
+    size_t n = 0, extra = 0;
     rs_timeline_point *p =
         rs_malloc((x->n_items + 2 * x->n_lines + 2 * x->n_spans + x->n_extra + 1) * sizeof *p);
     if (!p) return false;
+    if (x->n_extra) qsort(x->extra, x->n_extra, sizeof *x->extra, by_line);
     for (uint32_t i = 0; i < x->n_lines; i++) {
         const rs_timeline *line = &x->lines[i];
-        for (uint32_t k = 0; k < line->n; k++)
-            p[n++] = (rs_timeline_point){i, x->items[line->first + k].start};
-        if (wait_ends) p[n++] = (rs_timeline_point){i, line->from};
-        p[n++] = (rs_timeline_point){i, line->to};
-    }
-    for (size_t i = 0; i < x->n_spans; i++) {
-        p[n++] = (rs_timeline_point){x->spans[i].line, x->spans[i].from};
-        if (wait_ends) p[n++] = (rs_timeline_point){x->spans[i].line, x->spans[i].to};
-    }
-    for (size_t i = 0; i < x->n_extra; i++) p[n++] = x->extra[i];
-    qsort(p, n, sizeof *p, by_line);
-    for (size_t i = 0; i < n; i++) {
-        const rs_timeline *line = &x->lines[p[i].line];
-        if (p[i].t < line->from || p[i].t > line->to) continue;
-        if (!kept || by_line(&p[kept - 1], &p[i]) != 0) p[kept++] = p[i];
+        size_t span = x->span_first[i], n_spans = x->span_first[i + 1] - span, first = extra;
+        while (extra < x->n_extra && x->extra[extra].line == i) extra++;
+        run runs[] = {
+            run_of(&x->items[line->first].start, line->n, sizeof *x->items),
+            run_of(&line->to, 1, sizeof line->to),
+            run_of(n_spans ? &x->spans[span].from : NULL, n_spans, sizeof *x->spans),
+            run_of(extra > first ? &x->extra[first].t : NULL, extra - first, sizeof *x->extra),
+            run_of(&line->from, wait_ends, sizeof line->from),
+            run_of(wait_ends && n_spans ? &x->spans[span].to : NULL, wait_ends ? n_spans : 0,
+                   sizeof *x->spans),
+        };
+        n += merge_runs(line, i, runs, sizeof runs / sizeof *runs, p + n);
     }
     *out = p;
-    *n_out = kept;
+    *n_out = n;
     return true;
 }
 
@@ -237,20 +270,21 @@ bool rs_timelines_end_in(const rs_timelines *x, uint32_t line, int64_t from, int
 /* ---- waits for other threads ------------------------------------------------------------------------ */
 
 /* The last thing known of a thread before one of its nodes: a start or an end. */
-static bool last_known(const rs_timelines *x, const rs_timeline *line, uint32_t item, int64_t *known)
+static bool last_known(rs_timelines *x, rs_timeline *line, uint32_t item, int64_t *known)
 {
     int64_t t = x->items[item].start;
     if (item == line->first) return false;
     *known = x->items[item - 1].start;
-    size_t low = line->first, high = line->first + line->n;
+    const int64_t *ends = item_ends(x, line);
+    size_t low = 0, high = line->n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (x->item_ends[middle] <= t)
+        if (ends[middle] <= t)
             low = middle + 1;
         else
             high = middle;
     }
-    if (low > line->first && x->item_ends[low - 1] > *known) *known = x->item_ends[low - 1];
+    if (low && ends[low - 1] > *known) *known = ends[low - 1];
     return true;
 }
 
@@ -277,7 +311,7 @@ static bool find_thread_waits(rs_timelines *x)
 {
     for (uint32_t i = 0; i < x->n_lines; i++) {
         for (uint32_t k = x->lines[i].first; k < x->lines[i].first + x->lines[i].n; k++) {
-            const rs_linked_node *n = &x->linked->nodes[x->items[k].node];
+            const rs_linked_more *n = rs_linked_more_of(x->linked, &x->linked->nodes[x->items[k].node]);
             if (n->inter_thread < 0) continue;
             if (!n->inter_threads.bytes) {
                 if (!wait_for(x, i, k, n->inter_thread)) return false;
@@ -330,7 +364,6 @@ bool rs_timelines_make(rs_timelines *x)
     x->element_first = rs_calloc(x->n_lines + 2, sizeof *x->element_first);
     if (!x->items || !x->item_ends || !x->span_first || !x->ends_first || !x->element_first) return false;
     fill_lines(x);
-    sort_item_ends(x);
     if (!read_waits(x) || !index_segment_ends(x) || !find_thread_waits(x)) return false;
     begin_lines(x);
     return index_segment_ends(x);

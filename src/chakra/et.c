@@ -63,13 +63,18 @@ bool rs_et_next_key(rs_et_cursor *c, rs_et_span *key)
     return c->p < c->end || refuse(c, RS_JSON_END);
 }
 
-bool rs_et_take(rs_et_cursor *c, rs_et_span *value)
+static bool take(rs_et_cursor *c, const rs_json_limits *most, rs_et_span *value)
 {
     const uint8_t *begin = c->p;
-    rs_json_status status = rs_json_skip(&c->p, c->end, &limits);
+    rs_json_status status = rs_json_skip(&c->p, c->end, most);
     if (status != RS_JSON_OK) return refuse(c, status);
     *value = (rs_et_span){begin, (size_t)(c->p - begin)};
     return true;
+}
+
+bool rs_et_take(rs_et_cursor *c, rs_et_span *value)
+{
+    return take(c, &limits, value);
 }
 
 bool rs_et_is(rs_et_span text, const char *word)
@@ -99,6 +104,34 @@ static int64_t parent_of(rs_et_span value)
     rs_et_cursor c = rs_et_enter(value);
     if (!rs_et_next_element(&c) || !rs_et_take(&c, &first)) return RS_ET_NO_VALUE;
     return int_or_none(first);
+}
+
+static rs_et_part *part_of(rs_et_part *parts, rs_et_span key)
+{
+    static const char *const names[RS_ET_PARTS] = {"values", "shapes", "types"};
+    for (size_t i = 0; i < RS_ET_PARTS; i++)
+        if (rs_et_is(key, names[i])) return &parts[i];
+    return NULL;
+}
+
+/* As rs_et_take, and where the parts of an object are. Of a repeated member the first counts. */
+static bool take_io(rs_et_cursor *c, rs_et_span *value, rs_et_part *parts)
+{
+    static const rs_json_limits within = {RS_JSON_DEFAULT_DEPTH - 1, RS_JSON_DEFAULT_STRING};
+    const uint8_t *begin = c->p;
+    rs_et_cursor in = {.p = c->p + 1, .end = c->end};
+    rs_et_span key, member;
+    memset(parts, 0, RS_ET_PARTS * sizeof *parts);
+    if (*begin != '{') return rs_et_take(c, value);
+    while (rs_et_next_key(&in, &key) && take(&in, &within, &member)) {
+        rs_et_part *part = part_of(parts, key);
+        if (part && !part->n && (size_t)(in.p - begin) <= UINT32_MAX)
+            *part = (rs_et_part){(uint32_t)(member.at - begin), (uint32_t)member.n};
+    }
+    c->p = in.p;
+    if (in.status != RS_JSON_OK) return refuse(c, in.status);
+    *value = (rs_et_span){begin, (size_t)(in.p - begin)};
+    return true;
 }
 
 static void read_attrs(rs_host_node *node)
@@ -139,6 +172,14 @@ static bool read_node(rs_et_cursor *c, rs_host_node *node)
     rs_et_cursor in = {.p = c->p + 1, .end = c->end};
     rs_et_span key, value;
     while (rs_et_next_key(&in, &key)) {
+        if (rs_et_is(key, "inputs")) {
+            if (!take_io(&in, &node->inputs, node->input_parts)) break;
+            continue;
+        }
+        if (rs_et_is(key, "outputs")) {
+            if (!take_io(&in, &node->outputs, node->output_parts)) break;
+            continue;
+        }
         if (!rs_et_take(&in, &value)) break;
         if (rs_et_is(key, "id"))
             node->id = int_or_none(value);
@@ -146,10 +187,6 @@ static bool read_node(rs_et_cursor *c, rs_host_node *node)
             node->name = value;
         else if (rs_et_is(key, "ctrl_deps") || rs_et_is(key, "parent"))
             node->parent = parent_of(value);
-        else if (rs_et_is(key, "inputs"))
-            node->inputs = value;
-        else if (rs_et_is(key, "outputs"))
-            node->outputs = value;
         else if (rs_et_is(key, "attrs"))
             node->attrs = value;
         else if (rs_et_is(key, "rf_id"))

@@ -19,6 +19,14 @@ typedef struct rs_et_span {
     size_t n;
 } rs_et_span;
 
+/* A value within a span: its offset there; n 0: absent. */
+typedef struct rs_et_part {
+    uint32_t at, n;
+} rs_et_part;
+
+/* The members of "inputs" and "outputs" that matter. */
+enum { RS_ET_VALUES, RS_ET_SHAPES, RS_ET_TYPES, RS_ET_PARTS };
+
 typedef enum rs_et_role { RS_ET_OP, RS_ET_PROCESS, RS_ET_THREAD } rs_et_role;
 
 typedef struct rs_host_node {
@@ -27,10 +35,12 @@ typedef struct rs_host_node {
     int64_t fw_tid, scope;                   /* RS_ET_NO_VALUE: none */
     rs_et_span whole;                        /* the node; n 0: made up here */
     rs_et_span name, inputs, outputs, attrs; /* attrs n 0: schema 1.0.1's flat layout */
-    uint32_t up;                             /* index of the parent; the process root is its own */
-    uint32_t place;                          /* index into order */
-    uint8_t role;                            /* rs_et_role */
-    bool more;                               /* has members beyond those above */
+    rs_et_part input_parts[RS_ET_PARTS];     /* of inputs and outputs that are objects of less than 4 GiB */
+    rs_et_part output_parts[RS_ET_PARTS];
+    uint32_t up;    /* index of the parent; the process root is its own */
+    uint32_t place; /* index into order */
+    uint8_t role;   /* rs_et_role */
+    bool more;      /* has members beyond those above */
 } rs_host_node;
 
 typedef struct rs_et_member {

@@ -100,9 +100,9 @@ static rs_slice trimmed(const char *text)
 }
 
 /* The list of a declaration as text in the arena, and where it is a list also as such. */
-static bool declared_list(const rs_linked_node *n, rs_arena *arena, rs_slice *at, rs_slice *list)
+static bool declared_list(const rs_linked_body *body, rs_arena *arena, rs_slice *at, rs_slice *list)
 {
-    rs_slice_walk values = rs_slice_elements(n->inputs.values);
+    rs_slice_walk values = rs_slice_elements(body->inputs.values);
     *list = (rs_slice){NULL, 0};
     *at = (rs_slice){NULL, 0};
     if (!rs_slice_next(&values, at)) return true;
@@ -127,7 +127,7 @@ static bool read_declaration(const rs_linked *linked, const rs_linked_node *n, r
                              rs_problems *problems)
 {
     rs_slice at, list;
-    if (!declared_list(n, &groups->arena, &at, &list)) return false;
+    if (!declared_list(rs_linked_body_of(linked, n), &groups->arena, &at, &list)) return false;
     if (at.bytes && !list.bytes)
         rs_problems_add(problems, linked->file, -1, RS_WARNING, "bad_process_groups",
                         "a declaration of process groups is no JSON; its groups are left out",
@@ -137,7 +137,7 @@ static bool read_declaration(const rs_linked *linked, const rs_linked_node *n, r
 
 /* A kernel tells of its own group; the ranks are a JSON list in a string, or the list itself. A list that the
  * profiler cut short is no JSON and says nothing. */
-static bool read_arguments(const rs_linked_node *n, rs_groups *groups, rs_arena *scratch)
+static bool read_arguments(const rs_linked_more *n, rs_groups *groups, rs_arena *scratch)
 {
     if (!n->args.bytes) return true;
     rs_slice name = rs_slice_member(n->args, "Process Group Name");
@@ -317,7 +317,8 @@ rs_status rs_groups_read(const rs_linked *linked, bool numbered, rs_groups *grou
         if (rs_groups_are_declared_by(&linked->nodes[i]))
             ok = read_declaration(linked, &linked->nodes[i], groups, problems);
     for (size_t i = 0; ok && i < linked->n_nodes; i++)
-        if (linked->nodes[i].gpu) ok = read_arguments(&linked->nodes[i], groups, &scratch);
+        if (linked->nodes[i].gpu)
+            ok = read_arguments(rs_linked_more_of(linked, &linked->nodes[i]), groups, &scratch);
     rs_arena_clear(&scratch);
     ok = ok && (!numbered || number_groups(groups));
     if (ok) return RS_OK;
@@ -361,10 +362,10 @@ static void put_list(const rs_groups *groups, rs_slice list, rs_arena *arena, rs
     rs_writer_bytes(w, (const char *)from, (size_t)(list.bytes + list.n - from));
 }
 
-const char *rs_groups_list(const rs_groups *groups, const rs_linked_node *node, rs_arena *arena)
+const char *rs_groups_list(const rs_groups *groups, const rs_linked_body *body, rs_arena *arena)
 {
     rs_slice at, list;
-    if (!declared_list(node, arena, &at, &list)) return NULL;
+    if (!declared_list(body, arena, &at, &list)) return NULL;
     if (!list.bytes || list.bytes[0] != '[') return "[]";
     if (list.n > SIZE_MAX / 16) return NULL;
     rs_slice out = {rs_arena_alloc(arena, 12 * list.n + 1), 0};

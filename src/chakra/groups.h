@@ -47,9 +47,9 @@ bool rs_group_is_number(const char *name);
 
 /* Whether a node declares groups: its first input is their list, JSON in a JSON string. */
 bool rs_groups_are_declared_by(const rs_linked_node *node);
-/* The list itself, in the arena, with the names as they are written; "[]" where it is no JSON. NULL when out
+/* The list itself, of that node, in the arena, with the names as they are written; "[]" where it is no JSON. NULL when out
  * of memory. */
-const char *rs_groups_list(const rs_groups *groups, const rs_linked_node *node, rs_arena *arena);
+const char *rs_groups_list(const rs_groups *groups, const rs_linked_body *body, rs_arena *arena);
 
 /* The file that simulators take: {"name": [ranks]}, without the default group. *written: how many. */
 rs_status rs_groups_write(const rs_groups *groups, const rs_sink *sink, uint64_t *written, rs_error *err);

@@ -63,19 +63,33 @@ static rs_linked_io flat_io(const rs_host_node *node, const char *values, const 
                           slice_of(rs_link_member(node, types))};
 }
 
-static void fill_body(making *m, const rs_host_node *node, rs_linked_node *n)
+static rs_slice part_of(rs_et_span whole, rs_et_part part)
+{
+    return (rs_slice){part.n ? whole.at + part.at : NULL, part.n};
+}
+
+static void fill_io(rs_et_span whole, const rs_et_part *parts, rs_linked_io *io)
+{
+    if (whole.n > UINT32_MAX)
+        rs_linked_split(slice_of(whole), io);
+    else
+        *io = (rs_linked_io){part_of(whole, parts[RS_ET_VALUES]), part_of(whole, parts[RS_ET_SHAPES]),
+                             part_of(whole, parts[RS_ET_TYPES])};
+}
+
+static void fill_body(making *m, const rs_host_node *node, rs_linked_body *body)
 {
     if (node->attrs.n || !node->whole.n) {
-        rs_linked_split(slice_of(node->inputs), &n->inputs);
-        rs_linked_split(slice_of(node->outputs), &n->outputs);
+        fill_io(node->inputs, node->input_parts, &body->inputs);
+        fill_io(node->outputs, node->output_parts, &body->outputs);
     } else {
-        n->inputs = flat_io(node, "inputs", "input_shapes", "input_types");
-        n->outputs = flat_io(node, "outputs", "output_shapes", "output_types");
+        body->inputs = flat_io(node, "inputs", "input_shapes", "input_types");
+        body->outputs = flat_io(node, "outputs", "output_shapes", "output_types");
     }
-    n->attrs = slice_of(node->attrs);
+    body->attrs = slice_of(node->attrs);
     if (node->attrs.n) return;
     rs_link_put_attrs(&m->writer, node);
-    n->attrs = take(m);
+    body->attrs = take(m);
 }
 
 static rs_slice syncs(making *m, uint32_t first, uint32_t n)
@@ -89,39 +103,54 @@ static rs_slice syncs(making *m, uint32_t first, uint32_t n)
     return take(m);
 }
 
+/* What the device trace says of a host node. */
+static void fill_op(const rs_linker *x, const rs_link_op *op, rs_linked_node *n)
+{
+    n->timed = true;
+    n->ts = op->ts;
+    n->exclusive = op->exclusive;
+    n->inclusive = op->end - op->ts;
+    n->annotation = rs_event_kind(x->e, op->row) == RS_KIND_USER_ANNOTATION;
+}
+
+static void fill_host_more(making *m, const rs_link_host *host, rs_linked_node *n)
+{
+    const rs_linker *x = m->x;
+    rs_linked_more more = rs_linked_nothing;
+    bool linked = host->op != RS_LINK_NONE;
+    if (!host->n_wait && !host->n_dep && (!linked || (!host->n_inter && host->leader == RS_LINK_NONE)))
+        return;
+    if (linked && host->leader != RS_LINK_NONE) {
+        more.chain = (int64_t)x->hosts[host->leader].id;
+        more.thread = x->e->threads[x->ops[host->op].thread].tid;
+    }
+    if (linked && host->n_inter) more.inter_thread = (int64_t)x->hosts[x->inters[host->first_inter]].id;
+    if (linked && host->n_inter > 1) {
+        rs_link_put_inters(x, &m->writer, host);
+        more.inter_threads = take(m);
+    }
+    if (host->n_wait) {
+        rs_link_put_waits(x, &m->writer, host);
+        more.waits = take(m);
+    }
+    more.sync_dep = syncs(m, host->first_dep, host->n_dep);
+    if (!rs_linked_add_more(m->out, &more, n)) m->nomem = true;
+}
+
 static void fill_host(making *m, uint32_t index, rs_linked_node *n)
 {
     const rs_linker *x = m->x;
+    rs_linked *out = m->out;
     const rs_host_node *node = &x->et.nodes[index];
     const rs_link_host *host = &x->hosts[index];
     *n = (rs_linked_node){.id = (int64_t)host->id,
                           .name = slice_of(node->name),
                           .parent = (int64_t)x->hosts[node->up].id,
-                          .inter_thread = -1,
-                          .chain = -1,
+                          .body = (uint32_t)out->n_bodies,
                           .position = (int64_t)host->id};
-    fill_body(m, node, n);
-    if (host->op != RS_LINK_NONE) {
-        n->timed = true;
-        n->ts = x->ops[host->op].ts;
-        n->exclusive = x->ops[host->op].exclusive;
-        n->inclusive = x->ops[host->op].end - x->ops[host->op].ts;
-        n->annotation = rs_event_kind(x->e, x->ops[host->op].row) == RS_KIND_USER_ANNOTATION;
-        if (host->leader != RS_LINK_NONE) {
-            n->chain = (int64_t)x->hosts[host->leader].id;
-            n->thread = x->e->threads[x->ops[host->op].thread].tid;
-        }
-        if (host->n_inter) n->inter_thread = (int64_t)x->hosts[x->inters[host->first_inter]].id;
-        if (host->n_inter > 1) {
-            rs_link_put_inters(x, &m->writer, host);
-            n->inter_threads = take(m);
-        }
-    }
-    if (host->n_wait) {
-        rs_link_put_waits(x, &m->writer, host);
-        n->waits = take(m);
-    }
-    n->sync_dep = syncs(m, host->first_dep, host->n_dep);
+    fill_body(m, node, &out->bodies[out->n_bodies++]);
+    if (host->op != RS_LINK_NONE) fill_op(x, &x->ops[host->op], n);
+    fill_host_more(m, host, n);
 }
 
 static void fill_gpu(making *m, const rs_link_gpu *g, const rs_linked_node *parent, rs_linked_node *n)
@@ -130,8 +159,7 @@ static void fill_gpu(making *m, const rs_link_gpu *g, const rs_linked_node *pare
     *n = (rs_linked_node){.id = (int64_t)g->id,
                           .name = text_of(m, e->name[g->row]),
                           .parent = parent->id,
-                          .inter_thread = -1,
-                          .chain = -1,
+                          .body = parent->body,
                           .ts = g->ts,
                           .exclusive = g->end - g->ts,
                           .inclusive = g->end - g->ts,
@@ -142,14 +170,15 @@ static void fill_gpu(making *m, const rs_link_gpu *g, const rs_linked_node *pare
                           .has_lane = true,
                           .launch = g->launch_ts,
                           .has_launch = true,
-                          .position = g->row,
-                          .inputs = parent->inputs,
-                          .outputs = parent->outputs,
-                          .attrs = parent->attrs};
+                          .position = g->row};
     n->has_stream = rs_events_int(e, RS_COL_STREAM, g->row, &n->stream);
     n->has_device = rs_events_int(e, RS_COL_DEVICE, g->row, &n->device);
-    if (rs_link_put_args(m->x, &m->writer, "", g->row)) n->args = take(m);
-    n->sync_dep = syncs(m, g->first_dep, g->n_dep);
+    rs_linked_more more = rs_linked_nothing;
+    bool args = rs_link_put_args(m->x, &m->writer, "", g->row);
+    if (!args && !g->n_dep) return;
+    if (args) more.args = take(m);
+    more.sync_dep = syncs(m, g->first_dep, g->n_dep);
+    if (!rs_linked_add_more(m->out, &more, n)) m->nomem = true;
 }
 
 /* In the order of rs_link_number: a node's index is its id - 1. */
@@ -160,8 +189,9 @@ static rs_status fill_nodes(making *m, rs_error *err)
     size_t n = x->et.n_order + x->n_kept;
     if (n >= RS_LINKED_NONE) return rs_fail(err, RS_ERR_LIMIT, "%s: too many nodes", out->file);
     out->nodes = rs_malloc(n * sizeof *out->nodes + 1);
+    out->bodies = rs_malloc(x->et.n_order * sizeof *out->bodies + 1);
     out->dense = true;
-    m->nomem = m->nomem || !out->nodes;
+    m->nomem = m->nomem || !out->nodes || !out->bodies || !rs_linked_start(out);
     for (size_t i = 0; i < x->et.n_order && !m->nomem; i++) {
         const rs_link_host *host = &x->hosts[x->et.order[i]];
         rs_linked_node *node = &out->nodes[out->n_nodes++];

@@ -51,31 +51,71 @@ static bool same_name(const rs_linker *x, const rs_host_node *node, uint32_t row
     return true;
 }
 
+/* The host nodes by id. Ids count up in a process, so that they mostly are places in a table. */
+typedef struct ids {
+    uint32_t *table; /* by id; NULL: the map has them */
+    uint64_t n;
+    rs_map64 map;
+} ids;
+
+#define ROOM_AN_ID 8
+
+static bool has_id(const rs_host_node *n)
+{
+    return n->rf_id != RS_ET_NO_VALUE && n->rf_id != 0;
+}
+
+/* Of several nodes with one id the first counts. */
+static bool number_nodes(const rs_linker *x, ids *out)
+{
+    uint64_t most = 0;
+    *out = (ids){0};
+    for (size_t i = 0; i < x->et.n_nodes; i++)
+        if (has_id(&x->et.nodes[i]) && (uint64_t)x->et.nodes[i].rf_id > most)
+            most = (uint64_t)x->et.nodes[i].rf_id;
+    if (most / ROOM_AN_ID <= x->et.n_nodes) {
+        out->n = most + 1;
+        if (!(out->table = rs_malloc(out->n * sizeof *out->table))) return false;
+        for (uint64_t i = 0; i < out->n; i++) out->table[i] = RS_LINK_NONE;
+    }
+    for (size_t i = 0; i < x->et.n_order; i++) {
+        const rs_host_node *m = &x->et.nodes[x->et.order[i]];
+        if (!has_id(m)) continue;
+        bool is_new = false;
+        uint32_t *slot =
+            out->table ? &out->table[m->rf_id] : rs_map64_put(&out->map, (uint64_t)m->rf_id, &is_new);
+        if (!slot) return false;
+        if (is_new || (out->table && *slot == RS_LINK_NONE)) *slot = x->et.order[i];
+    }
+    return true;
+}
+
+static uint32_t node_of(const ids *known, int64_t id)
+{
+    if (known->table) return (uint64_t)id < known->n ? known->table[id] : RS_LINK_NONE;
+    const uint32_t *slot = rs_map64_get(&known->map, (uint64_t)id);
+    return slot ? *slot : RS_LINK_NONE;
+}
+
 static bool link_by_id(rs_linker *x, size_t *n_device_ids)
 {
-    rs_map64 nodes = {0};
-    bool ok = true, is_new;
-    for (size_t i = 0; ok && i < x->et.n_order; i++) {
-        const rs_host_node *m = &x->et.nodes[x->et.order[i]];
-        if (m->rf_id == RS_ET_NO_VALUE || m->rf_id == 0) continue;
-        uint32_t *slot = rs_map64_put(&nodes, (uint64_t)m->rf_id, &is_new);
-        ok = slot != NULL;
-        if (ok && is_new) *slot = x->et.order[i];
-    }
+    ids known;
+    bool ok = number_nodes(x, &known);
     rs_cursor rf = rs_cursor_of(x->e, RS_COL_RECORD_FUNCTION_ID);
     for (size_t i = 0; ok && i < x->n_ops; i++) {
         int64_t id = rs_cursor_int(&rf, x->ops[i].row, 0);
         if (id == 0) continue;
         (*n_device_ids)++;
-        const uint32_t *node = rs_map64_get(&nodes, (uint64_t)id);
+        uint32_t node = node_of(&known, id);
         bool same = false;
-        if (node) ok = same_name(x, &x->et.nodes[*node], x->ops[i].row, &same);
+        if (node != RS_LINK_NONE) ok = same_name(x, &x->et.nodes[node], x->ops[i].row, &same);
         if (same)
-            x->ops[i].node = *node;
+            x->ops[i].node = node;
         else
-            x->n_other_names += node != NULL;
+            x->n_other_names += node != RS_LINK_NONE;
     }
-    rs_map64_clear(&nodes);
+    rs_free(known.table);
+    rs_map64_clear(&known.map);
     return ok;
 }
 
@@ -96,14 +136,31 @@ static int by_thread_and_time(const void *a, const void *b)
     return p->op.row < q->op.row ? -1 : p->op.row > q->op.row;
 }
 
+static sortable sortable_of(const rs_linker *x, size_t i)
+{
+    uint32_t node = x->ops[i].node;
+    return (sortable){x->ops[i], node == RS_LINK_NONE ? UINT32_MAX : x->et.nodes[node].place};
+}
+
+/* Traces mostly list operators in this very order. */
+static bool is_sorted(const rs_linker *x)
+{
+    bool sorted = true;
+    for (size_t i = 1; sorted && i < x->n_ops; i++) {
+        const rs_link_op *p = &x->ops[i - 1], *q = &x->ops[i];
+        if (p->thread == q->thread && p->ts < q->ts) continue;
+        sortable a = sortable_of(x, i - 1), b = sortable_of(x, i);
+        sorted = by_thread_and_time(&a, &b) < 0;
+    }
+    return sorted;
+}
+
 static bool sort_ops(rs_linker *x)
 {
+    if (is_sorted(x)) return true;
     sortable *items = rs_malloc(x->n_ops * sizeof *items + 1);
     if (!items) return false;
-    for (size_t i = 0; i < x->n_ops; i++) {
-        uint32_t node = x->ops[i].node;
-        items[i] = (sortable){x->ops[i], node == RS_LINK_NONE ? UINT32_MAX : x->et.nodes[node].place};
-    }
+    for (size_t i = 0; i < x->n_ops; i++) items[i] = sortable_of(x, i);
     if (x->n_ops) qsort(items, x->n_ops, sizeof *items, by_thread_and_time);
     for (size_t i = 0; i < x->n_ops; i++) x->ops[i] = items[i].op;
     rs_free(items);

@@ -275,20 +275,24 @@ static int by_root(const void *a, const void *b)
 /* How many nodes of each root ran on each thread. */
 static size_t count_shares(const rs_linker *x, uint32_t *roots, share *out)
 {
-    size_t n = 0;
+    size_t n = 0, kept = 0;
     for (size_t i = 0; i < x->et.n_nodes; i++) roots[i] = RS_LINK_NONE;
     for (size_t i = 0; i < x->n_linked; i++) {
         const rs_link_op *op = &x->ops[x->linked[i]];
-        out[i] = (share){rs_link_root_of(x, roots, op->node), op->thread, 1};
-    }
-    if (x->n_linked) qsort(out, x->n_linked, sizeof *out, by_root);
-    for (size_t i = 0; i < x->n_linked; i++) {
-        if (n && by_root(&out[n - 1], &out[i]) == 0)
+        share one = {rs_link_root_of(x, roots, op->node), op->thread, 1};
+        if (n && by_root(&out[n - 1], &one) == 0)
             out[n - 1].n++;
         else
-            out[n++] = out[i];
+            out[n++] = one;
     }
-    return n;
+    if (n) qsort(out, n, sizeof *out, by_root);
+    for (size_t i = 0; i < n; i++) {
+        if (kept && by_root(&out[kept - 1], &out[i]) == 0)
+            out[kept - 1].n += out[i].n;
+        else
+            out[kept++] = out[i];
+    }
+    return kept;
 }
 
 /* A root leads the chain of the thread that most of its nodes ran on, and a thread is led by the root that

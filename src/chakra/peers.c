@@ -8,7 +8,7 @@ enum { SEND = 5, RECEIVE = 6 };
 /* ---- peers ------------------------------------------------------------------------------------------ */
 
 /* The place that the record names as its peer: the whole number right before the operation's name. */
-static bool peer_of_record(const rs_linked_node *record, int64_t *peer)
+static bool peer_of_record(const rs_linked_body *record, int64_t *peer)
 {
     rs_slice_walk values = rs_slice_elements(record->inputs.values),
                   types = rs_slice_elements(record->inputs.types);
@@ -40,15 +40,17 @@ static bool find_peers(const rs_linked *linked, const rs_groups *groups, const r
                        rs_comm *comm)
 {
     int64_t src, dst, peer, own = linked->rank;
-    bool has_src = rs_slice_int(rs_slice_member(n->args, "Src Rank"), &src) && is_rank(src);
-    bool has_dst = rs_slice_int(rs_slice_member(n->args, "Dst Rank"), &dst) && is_rank(dst);
+    rs_slice args = rs_linked_more_of(linked, n)->args;
+    bool has_src = rs_slice_int(rs_slice_member(args, "Src Rank"), &src) && is_rank(src);
+    bool has_dst = rs_slice_int(rs_slice_member(args, "Dst Rank"), &dst) && is_rank(dst);
     if (!has_src || !has_dst) {
         const rs_group *group = rs_groups_find(groups, comm->group);
         const rs_linked_node *record = rs_comm_record(linked, n);
         bool found = comm->node_type == SEND ? has_dst : has_src;
         if (found) {
             peer = has_dst ? dst : src;
-        } else if (!(found = peer_of_two(group, own, &peer)) && record && peer_of_record(record, &peer)) {
+        } else if (!(found = peer_of_two(group, own, &peer)) && record &&
+                   peer_of_record(rs_linked_body_of(linked, record), &peer)) {
             /* the record counts within its group */
             if (group)
                 peer = rs_group_rank(group, peer);
@@ -115,7 +117,8 @@ rs_status rs_comms_find_peers(const rs_linked *linked, const rs_groups *groups, 
         const rs_linked_node *node = &linked->nodes[comms->node[i]];
         if (comm->node_type != SEND && comm->node_type != RECEIVE) continue;
         comm->has_peers = find_peers(linked, groups, node, comm);
-        guessed |= comm->has_peers && !linked->has_rank && !rs_slice_member(node->args, "Src Rank").bytes;
+        guessed |= comm->has_peers && !linked->has_rank &&
+                   !rs_slice_member(rs_linked_more_of(linked, node)->args, "Src Rank").bytes;
         if (comm->has_peers)
             messages[n++] =
                 (message){node->ts, node->has_launch ? node->launch : INT64_MIN, node->position, comm};

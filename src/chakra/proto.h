@@ -42,15 +42,34 @@ const char *rs_et_type_name(Rs__Et__NodeType type);
 
 /* ---- writing ---------------------------------------------------------------------------------------- */
 
-/* A message under construction in memory that is used again for the next. */
+/* The inputs or outputs of a node, encoded. */
+typedef struct rs_et_io {
+    uint8_t *bytes;
+    size_t n, capacity;
+} rs_et_io;
+
+/* A node without its attributes. What it points to is borrowed. */
+typedef struct rs_et_message {
+    uint64_t id;
+    const char *name; /* UTF-8 without NUL, not terminated */
+    size_t n_name;
+    Rs__Et__NodeType type;
+    const uint64_t *ctrl_deps, *data_deps;
+    size_t n_ctrl_deps, n_data_deps;
+    uint64_t start_time_micros, duration_micros;
+    const rs_et_io *inputs, *outputs;
+} rs_et_message;
+
+/* Messages under construction in memory. */
 typedef struct rs_et_writer {
     rs_writer out;
-    uint8_t *bytes; /* the message with its length */
-    size_t capacity;
-    uint8_t *attr; /* its attributes, encoded */
+    uint8_t *bytes; /* messages with their lengths; handed on when there are many */
+    size_t n, capacity;
+    uint8_t *attr; /* the next one's attributes, encoded */
     size_t n_attr, attr_capacity;
-    bool nomem, too_long; /* an attribute could not be added */
-    bool json;            /* nodes are written as a workload graph; there is no metadata then */
+    rs_et_io inputs, outputs; /* of rs_et_write_node */
+    bool nomem, too_long;     /* an attribute could not be added */
+    bool json;                /* nodes are written as a workload graph; there is no metadata then */
     uint64_t n_nodes;
 } rs_et_writer;
 
@@ -59,17 +78,49 @@ void rs_et_writer_init(rs_et_writer *writer, const rs_sink *sink);
 rs_status rs_et_writer_finish(rs_et_writer *writer, rs_error *err);
 void rs_et_writer_clear(rs_et_writer *writer);
 
-/* Attributes of the next message, in order. Texts must be UTF-8. */
-void rs_et_add_int(rs_et_writer *writer, const char *name, int64_t value);
-void rs_et_add_uint(rs_et_writer *writer, const char *name, uint64_t value);
-void rs_et_add_int32(rs_et_writer *writer, const char *name, int32_t value);
+/* Attributes of the next message, in order. Texts must be UTF-8. field: the kind of number, as the schema has it.
+ */
+enum { RS_ET_INT32 = 7, RS_ET_INT = 9, RS_ET_UINT = 13, RS_ET_BOOL = 27 };
+void rs_et_add_varint(rs_et_writer *writer, const char *name, size_t n_name, unsigned field, uint64_t value);
 void rs_et_add_real(rs_et_writer *writer, const char *name, double value);
-void rs_et_add_bool(rs_et_writer *writer, const char *name, bool value);
 void rs_et_add_text(rs_et_writer *writer, const char *name, const char *value);
+/* Attributes that were added to the message before become the first of the next one: those in the first n
+ * bytes (writer->n_attr was n behind them). */
+static inline void rs_et_keep_attributes(rs_et_writer *writer, size_t n)
+{
+    writer->n_attr = n;
+}
+
+static inline void rs_et_add_int(rs_et_writer *writer, const char *name, int64_t value)
+{
+    rs_et_add_varint(writer, name, strlen(name), RS_ET_INT, (uint64_t)value);
+}
+
+static inline void rs_et_add_uint(rs_et_writer *writer, const char *name, uint64_t value)
+{
+    rs_et_add_varint(writer, name, strlen(name), RS_ET_UINT, value);
+}
+
+static inline void rs_et_add_int32(rs_et_writer *writer, const char *name, int32_t value)
+{
+    rs_et_add_varint(writer, name, strlen(name), RS_ET_INT32, (uint64_t)(int64_t)value);
+}
+
+static inline void rs_et_add_bool(rs_et_writer *writer, const char *name, bool value)
+{
+    rs_et_add_varint(writer, name, strlen(name), RS_ET_BOOL, value);
+}
+
+/* Texts of inputs or outputs, in the order of their fields: room for one, NULL when out of memory; then how
+ * much of it is used. */
+enum { RS_ET_FIELD_VALUES = 1, RS_ET_FIELD_SHAPES, RS_ET_FIELD_TYPES };
+char *rs_et_io_open(rs_et_io *io, size_t room);
+void rs_et_io_close(rs_et_io *io, unsigned field, size_t n);
 
 /* Write the message with the attributes added so far (those of node itself are not looked at), and start
  * anew. */
 rs_status rs_et_write_metadata(rs_et_writer *writer, const char *version, rs_error *err);
+rs_status rs_et_write_message(rs_et_writer *writer, const rs_et_message *message, rs_error *err);
 rs_status rs_et_write_node(rs_et_writer *writer, const Rs__Et__Node *node, rs_error *err);
 
 #endif

@@ -18,8 +18,21 @@ void rs_et_writer_init(rs_et_writer *w, const rs_sink *sink)
     rs_writer_init(&w->out, sink);
 }
 
+/* Whole messages go to the sink, many at once. */
+#define ENOUGH ((size_t)256 << 10)
+
+static void hand_on(rs_et_writer *w)
+{
+    rs_writer *out = &w->out;
+    rs_writer_flush(out);
+    if (w->n && !out->failed && !out->sink->write(out->sink->context, (const char *)w->bytes, w->n))
+        out->failed = true;
+    w->n = 0;
+}
+
 rs_status rs_et_writer_finish(rs_et_writer *w, rs_error *err)
 {
+    hand_on(w);
     if (w->json) rs_writer_text(&w->out, "\n]}\n");
     return rs_writer_finish(&w->out, err);
 }
@@ -28,8 +41,11 @@ void rs_et_writer_clear(rs_et_writer *w)
 {
     rs_free(w->bytes);
     rs_free(w->attr);
+    rs_free(w->inputs.bytes);
+    rs_free(w->outputs.bytes);
     w->bytes = w->attr = NULL;
-    w->capacity = w->attr_capacity = w->n_attr = 0;
+    w->inputs = w->outputs = (rs_et_io){0};
+    w->n = w->capacity = w->attr_capacity = w->n_attr = 0;
 }
 
 /* ---- encoding --------------------------------------------------------------------------------------- */
@@ -60,48 +76,40 @@ static size_t bytes_size(size_t n)
 
 /* ---- attributes ------------------------------------------------------------------------------------- */
 
-/* The beginning of an attribute whose value takes n bytes, its tag included; NULL when out of memory. */
-static uint8_t *begin_attribute(rs_et_writer *w, const char *name, size_t n)
+static bool has_room(rs_et_writer *w, size_t n)
 {
-    size_t length = strlen(name), body = (length ? bytes_size(length) : 0) + n;
+    if (w->too_long) return false;
+    if (w->attr_capacity - w->n_attr >= n || rs_grow((void **)&w->attr, &w->attr_capacity, w->n_attr + n, 1))
+        return true;
+    w->nomem = true;
+    return false;
+}
+
+/* The beginning of an attribute whose value takes n bytes, its tag included; NULL when out of memory. */
+static uint8_t *begin_attribute(rs_et_writer *w, const char *name, size_t length, size_t n)
+{
+    size_t body = (length ? bytes_size(length) : 0) + n;
     if (n > RS_ET_MAX_MESSAGE || length > RS_ET_MAX_MESSAGE) {
         w->too_long = true;
         return NULL;
     }
-    if (w->too_long || !rs_grow((void **)&w->attr, &w->attr_capacity, w->n_attr + body + 12, 1)) {
-        w->nomem |= !w->too_long;
-        return NULL;
-    }
+    if (!has_room(w, body + 12)) return NULL;
     uint8_t *to = put_varint(put_varint(w->attr + w->n_attr, NODE_ATTRIBUTE), body);
     if (length) to = put_bytes(to, TAG(1, BYTES), name, length);
     w->n_attr = (size_t)(to - w->attr) + n;
     return to;
 }
 
-static void add_varint(rs_et_writer *w, const char *name, uint64_t tag, uint64_t value)
+void rs_et_add_varint(rs_et_writer *w, const char *name, size_t length, unsigned field, uint64_t value)
 {
-    uint8_t *to = begin_attribute(w, name, varint_size(tag) + varint_size(value));
+    uint64_t tag = TAG(field, VARINT);
+    uint8_t *to = begin_attribute(w, name, length, varint_size(tag) + varint_size(value));
     if (to) put_varint(put_varint(to, tag), value);
-}
-
-void rs_et_add_int(rs_et_writer *w, const char *name, int64_t value)
-{
-    add_varint(w, name, TAG(9, VARINT), (uint64_t)value);
-}
-
-void rs_et_add_uint(rs_et_writer *w, const char *name, uint64_t value)
-{
-    add_varint(w, name, TAG(13, VARINT), value);
-}
-
-void rs_et_add_int32(rs_et_writer *w, const char *name, int32_t value)
-{
-    add_varint(w, name, TAG(7, VARINT), (uint64_t)(int64_t)value);
 }
 
 void rs_et_add_real(rs_et_writer *w, const char *name, double value)
 {
-    uint8_t *to = begin_attribute(w, name, 9);
+    uint8_t *to = begin_attribute(w, name, strlen(name), 9);
     uint64_t bits;
     if (!to) return;
     memcpy(&bits, &value, sizeof bits);
@@ -109,16 +117,47 @@ void rs_et_add_real(rs_et_writer *w, const char *name, double value)
     for (int i = 0; i < 8; i++) to[i] = (uint8_t)(bits >> 8 * i);
 }
 
-void rs_et_add_bool(rs_et_writer *w, const char *name, bool value)
-{
-    add_varint(w, name, TAG(27, VARINT), value);
-}
-
 void rs_et_add_text(rs_et_writer *w, const char *name, const char *value)
 {
     size_t n = strlen(value);
-    uint8_t *to = begin_attribute(w, name, varint_size(TAG(29, BYTES)) + varint_size(n) + n);
+    uint8_t *to = begin_attribute(w, name, strlen(name), varint_size(TAG(29, BYTES)) + varint_size(n) + n);
     if (to) put_bytes(to, TAG(29, BYTES), value, n);
+}
+
+/* ---- inputs and outputs ----------------------------------------------------------------------------- */
+
+/* A text stands behind its tag and as many bytes as its length mostly takes. */
+#define TEXT_HEAD 3
+
+char *rs_et_io_open(rs_et_io *io, size_t room)
+{
+    if (room > SIZE_MAX / 4 || !rs_grow((void **)&io->bytes, &io->capacity, io->n + room + 16, 1))
+        return NULL;
+    return (char *)io->bytes + io->n + TEXT_HEAD;
+}
+
+void rs_et_io_close(rs_et_io *io, unsigned field, size_t n)
+{
+    uint8_t *at = io->bytes + io->n;
+    size_t head = 1 + varint_size(n);
+    if (!n) return;
+    if (head != TEXT_HEAD) memmove(at + head, at + TEXT_HEAD, n);
+    put_varint(put_varint(at, TAG(field, BYTES)), n);
+    io->n += head + n;
+}
+
+static bool put_io(rs_et_io *io, const Rs__Et__InputsOutputs *from)
+{
+    const char *const texts[] = {from->values, from->shapes, from->types};
+    io->n = 0;
+    for (unsigned i = 0; i < 3; i++) {
+        size_t n = texts[i] ? strlen(texts[i]) : 0;
+        char *to = rs_et_io_open(io, n);
+        if (!to) return false;
+        memcpy(to, texts[i] ? texts[i] : "", n);
+        rs_et_io_close(io, RS_ET_FIELD_VALUES + i, n);
+    }
+    return true;
 }
 
 /* ---- messages --------------------------------------------------------------------------------------- */
@@ -127,20 +166,23 @@ void rs_et_add_text(rs_et_writer *w, const char *name, const char *value)
  */
 static uint8_t *begin_message(rs_et_writer *w, size_t n, rs_error *err)
 {
-    if (w->too_long || n > RS_ET_MAX_MESSAGE)
+    if (w->too_long || n > RS_ET_MAX_MESSAGE) {
         rs_fail(err, RS_ERR_LIMIT, "a node of more than the %llu bytes that readers take",
                 (unsigned long long)RS_ET_MAX_MESSAGE);
-    else if (w->nomem || !rs_grow((void **)&w->bytes, &w->capacity, n + 10, 1))
+        return NULL;
+    }
+    if (w->n && w->n + n + 10 > w->capacity) hand_on(w);
+    if (w->nomem || !rs_grow((void **)&w->bytes, &w->capacity, n + 10 > ENOUGH ? n + 10 : ENOUGH, 1)) {
         rs_fail_nomem(err, "a message of an execution trace");
-    else
-        return put_varint(w->bytes, n);
-    return NULL;
+        return NULL;
+    }
+    return put_varint(w->bytes + w->n, n);
 }
 
 static rs_status end_message(rs_et_writer *w, const uint8_t *end)
 {
     w->n_attr = 0;
-    rs_writer_bytes(&w->out, (const char *)w->bytes, (size_t)(end - w->bytes));
+    w->n = (size_t)(end - w->bytes);
     return RS_OK;
 }
 
@@ -165,18 +207,6 @@ rs_status rs_et_write_metadata(rs_et_writer *w, const char *version, rs_error *e
         at += (size_t)(length | (uint64_t)to[at] << shift) + 1;
     }
     return end_message(w, to + w->n_attr);
-}
-
-static size_t text_size(const char *text)
-{
-    size_t n = text ? strlen(text) : 0;
-    return n ? bytes_size(n) : 0;
-}
-
-static uint8_t *put_text(uint8_t *to, unsigned field, const char *text)
-{
-    size_t n = text ? strlen(text) : 0;
-    return n ? put_bytes(to, TAG(field, BYTES), text, n) : to;
 }
 
 static size_t list_size(const uint64_t *ids, size_t n)
@@ -204,18 +234,9 @@ static size_t number_size(uint64_t value)
     return value ? 1 + varint_size(value) : 0;
 }
 
-static size_t io_size(const Rs__Et__InputsOutputs *io)
+static uint8_t *put_texts(uint8_t *to, unsigned field, const rs_et_io *io)
 {
-    return io ? text_size(io->values) + text_size(io->shapes) + text_size(io->types) : 0;
-}
-
-static uint8_t *put_io(uint8_t *to, unsigned field, const Rs__Et__InputsOutputs *io, size_t size)
-{
-    if (!io) return to;
-    to = put_varint(put_varint(to, TAG(field, BYTES)), size);
-    to = put_text(to, 1, io->values);
-    to = put_text(to, 2, io->shapes);
-    return put_text(to, 3, io->types);
+    return io ? put_bytes(to, TAG(field, BYTES), io->bytes, io->n) : to;
 }
 
 /* The message as a node of a workload graph. */
@@ -230,25 +251,44 @@ static rs_status put_graph_node(rs_et_writer *w, size_t n, const uint8_t *end, r
     return RS_OK;
 }
 
-rs_status rs_et_write_node(rs_et_writer *w, const Rs__Et__Node *n, rs_error *err)
+rs_status rs_et_write_message(rs_et_writer *w, const rs_et_message *m, rs_error *err)
 {
-    size_t ctrl = list_size(n->ctrl_deps, n->n_ctrl_deps), data = list_size(n->data_deps, n->n_data_deps),
-           inputs = io_size(n->inputs), outputs = io_size(n->outputs);
-    size_t size = number_size(n->id) + text_size(n->name) + number_size((uint64_t)n->type) +
-                  (n->n_ctrl_deps ? bytes_size(ctrl) : 0) + (n->n_data_deps ? bytes_size(data) : 0) +
-                  number_size(n->start_time_micros) + number_size(n->duration_micros) +
-                  (n->inputs ? bytes_size(inputs) : 0) + (n->outputs ? bytes_size(outputs) : 0) + w->n_attr;
+    size_t ctrl = list_size(m->ctrl_deps, m->n_ctrl_deps), data = list_size(m->data_deps, m->n_data_deps);
+    size_t size = number_size(m->id) + (m->n_name ? bytes_size(m->n_name) : 0) +
+                  number_size((uint64_t)m->type) + (m->n_ctrl_deps ? bytes_size(ctrl) : 0) +
+                  (m->n_data_deps ? bytes_size(data) : 0) + number_size(m->start_time_micros) +
+                  number_size(m->duration_micros) + (m->inputs ? bytes_size(m->inputs->n) : 0) +
+                  (m->outputs ? bytes_size(m->outputs->n) : 0) + w->n_attr;
     uint8_t *to = begin_message(w, size, err);
     if (!to) return err->status;
-    to = put_number(to, 1, n->id);
-    to = put_text(to, 2, n->name);
-    to = put_number(to, 3, (uint64_t)n->type);
-    to = put_list(to, 4, n->ctrl_deps, n->n_ctrl_deps, ctrl);
-    to = put_list(to, 5, n->data_deps, n->n_data_deps, data);
-    to = put_number(to, 6, n->start_time_micros);
-    to = put_number(to, 7, n->duration_micros);
-    to = put_io(to, 8, n->inputs, inputs);
-    to = put_io(to, 9, n->outputs, outputs);
+    to = put_number(to, 1, m->id);
+    if (m->n_name) to = put_bytes(to, TAG(2, BYTES), m->name, m->n_name);
+    to = put_number(to, 3, (uint64_t)m->type);
+    to = put_list(to, 4, m->ctrl_deps, m->n_ctrl_deps, ctrl);
+    to = put_list(to, 5, m->data_deps, m->n_data_deps, data);
+    to = put_number(to, 6, m->start_time_micros);
+    to = put_number(to, 7, m->duration_micros);
+    to = put_texts(to, 8, m->inputs);
+    to = put_texts(to, 9, m->outputs);
     if (w->n_attr) memcpy(to, w->attr, w->n_attr);
     return w->json ? put_graph_node(w, size, to + w->n_attr, err) : end_message(w, to + w->n_attr);
+}
+
+rs_status rs_et_write_node(rs_et_writer *w, const Rs__Et__Node *n, rs_error *err)
+{
+    rs_et_message m = {.id = n->id,
+                       .name = n->name,
+                       .n_name = n->name ? strlen(n->name) : 0,
+                       .type = n->type,
+                       .ctrl_deps = n->ctrl_deps,
+                       .n_ctrl_deps = n->n_ctrl_deps,
+                       .data_deps = n->data_deps,
+                       .n_data_deps = n->n_data_deps,
+                       .start_time_micros = n->start_time_micros,
+                       .duration_micros = n->duration_micros,
+                       .inputs = n->inputs ? &w->inputs : NULL,
+                       .outputs = n->outputs ? &w->outputs : NULL};
+    if ((n->inputs && !put_io(&w->inputs, n->inputs)) || (n->outputs && !put_io(&w->outputs, n->outputs)))
+        return rs_fail_nomem(err, "a node");
+    return rs_et_write_message(w, &m, err);
 }

@@ -109,18 +109,40 @@ static void suit_target(const rs_linked *linked, const rs_groups *groups, rs_cha
     }
 }
 
+/* The same kernels come again and again: what was asked of the last names that were no communication. */
+#define NAMES_KEPT 256
+
+static rs_slice *place_of(rs_slice *names, rs_slice name)
+{
+    uint64_t first = 0, last = 0;
+    size_t n = name.n < sizeof first ? name.n : sizeof first;
+    memcpy(&first, name.bytes, n);
+    memcpy(&last, name.bytes + name.n - n, n);
+    uint64_t mixed = (first ^ last * UINT64_C(0x9e3779b97f4a7c15) ^ name.n) * UINT64_C(0xff51afd7ed558ccd);
+    return &names[mixed >> 56];
+}
+
+static bool same_name(rs_slice a, rs_slice b)
+{
+    return a.n == b.n && a.bytes && (a.bytes == b.bytes || memcmp(a.bytes, b.bytes, a.n) == 0);
+}
+
 rs_status rs_comms_find(const rs_linked *linked, const rs_groups *groups, rs_chakra_target target,
                         rs_comms *comms, rs_problems *problems, rs_error *err)
 {
     rs_arena scratch = {0};
+    rs_slice others[NAMES_KEPT] = {{NULL, 0}}; /* names of kernels that are no communication */
     *comms = (rs_comms){0};
     bool ok = rs_strings_init(&comms->groups);
     if (!ok) return rs_fail_nomem(err, "communication");
     for (size_t i = 0; ok && i < linked->n_nodes; i++) {
         rs_comm comm;
         if (!linked->nodes[i].gpu) continue;
+        rs_slice name = linked->nodes[i].name, *known = place_of(others, name);
+        if (same_name(*known, name)) continue;
         rs_arena_reset(&scratch);
         ok = rs_comm_of(linked, &linked->nodes[i], &scratch, &comm);
+        if (ok && !comm.node_type) *known = name;
         if (!ok || !comm.node_type) continue;
         tell_unknown(problems, linked, &linked->nodes[i], &comm);
         ok = keep(comms, (uint32_t)i, &comm);

@@ -6,12 +6,12 @@
 #include "perf/models.h"
 #include "text/writer.h"
 
-#define MOST_LEVELS 4096
-
 typedef struct answer {
-    bool asked, known;
+    bool known;
     int64_t ops, bytes; /* RS_NO_WORK */
 } answer;
+
+static const answer no_answer = {.ops = RS_NO_WORK, .bytes = RS_NO_WORK};
 
 typedef struct share {
     int64_t durations, before; /* of its kernels: all, and those that have got their share */
@@ -23,17 +23,22 @@ typedef struct named {
     bool in_place, fallback;
 } named;
 
+#define NOT_ASKED (RS_LINKED_NONE - 1)
+
 /* The same operators come with the same arguments in every layer and step: each name is looked up once, and so
  * is each combination of arguments asked about. */
 typedef struct asking {
     const rs_linked *linked;
-    answer *answers; /* by node: as an operator around others */
-    answer *nearest; /* by node: as the operator nearest to a launch */
+    uint32_t *answers;   /* by node, as an operator around others: number of its question, or NOT_ASKED */
+    uint32_t *nearest;   /* the same as the operator nearest to a launch */
+    uint32_t *outermost; /* by node: the outermost operator at or above it that has an answer; RS_LINKED_NONE;
+                            NOT_ASKED */
+    uint32_t *way;       /* nodes on the way up */
     rs_strings names;
     named *models; /* by name */
     size_t models_capacity;
     rs_strings questions; /* model, shapes, types and values */
-    answer *known;        /* by question */
+    answer *known;        /* by question; the first, the empty one, has no answer */
     size_t known_capacity;
     rs_arena arena; /* of one question */
     rs_sink sink;
@@ -121,11 +126,11 @@ static const char *values_of(asking *a, rs_slice values, rs_slice types)
 
 /* ---- questions --------------------------------------------------------------------------------------- */
 
-static rs_status ask_model(asking *a, const rs_linked_node *n, named name, const char *values, answer *out)
+static rs_status ask_model(asking *a, const rs_linked_io *in, named name, const char *values, answer *out)
 {
     rs_op_arguments arguments;
-    rs_argument_texts texts = {.concrete = values, .types = types_of(a, n->inputs.types)};
-    char *shapes = rs_arena_strndup(&a->arena, (const char *)n->inputs.shapes.bytes, n->inputs.shapes.n);
+    rs_argument_texts texts = {.concrete = values, .types = types_of(a, in->types)};
+    char *shapes = rs_arena_strndup(&a->arena, (const char *)in->shapes.bytes, in->shapes.n);
     texts.dims = shapes;
     if (a->nomem || !shapes) return rs_fail_nomem(a->err, "models");
     rs_status status = rs_op_arguments_read(&texts, &a->arena, &arguments, a->err);
@@ -141,14 +146,14 @@ static rs_status ask_model(asking *a, const rs_linked_node *n, named name, const
 
 /* Values of tensors are addresses, which differ everywhere and tell nothing: the question is made of what is
  * left of them. */
-static rs_status ask_once(asking *a, const rs_linked_node *n, named name, answer *out)
+static rs_status ask_once(asking *a, const rs_linked_io *in, named name, uint32_t *question)
 {
-    const char *values = values_of(a, n->inputs.values, n->inputs.types);
+    const char *values = values_of(a, in->values, in->types);
     if (a->nomem) return rs_fail_nomem(a->err, "models");
     rs_writer_uint(a->writer, (uint64_t)name.model << 1 | name.in_place);
-    rs_writer_bytes(a->writer, (const char *)n->inputs.shapes.bytes, n->inputs.shapes.n);
+    rs_writer_bytes(a->writer, (const char *)in->shapes.bytes, in->shapes.n);
     rs_writer_char(a->writer, '\n');
-    if (n->inputs.types.n) rs_writer_bytes(a->writer, (const char *)n->inputs.types.bytes, n->inputs.types.n);
+    if (in->types.n) rs_writer_bytes(a->writer, (const char *)in->types.bytes, in->types.n);
     rs_writer_char(a->writer, '\n');
     rs_writer_text(a->writer, values);
     rs_writer_flush(a->writer);
@@ -159,10 +164,10 @@ static rs_status ask_once(asking *a, const rs_linked_node *n, named name, answer
         return rs_fail_nomem(a->err, "models");
     rs_status status = RS_OK;
     if (a->questions.n > before) {
-        a->known[id] = *out;
-        status = ask_model(a, n, name, values, &a->known[id]);
+        a->known[id] = no_answer;
+        status = ask_model(a, in, name, values, &a->known[id]);
     }
-    *out = a->known[id];
+    *question = id;
     return status;
 }
 
@@ -186,39 +191,63 @@ static rs_status model_of(asking *a, rs_slice name, named *out)
 }
 
 /* What the operator's model says of its arguments, asked once. */
-static rs_status ask(asking *a, uint32_t at, bool nearest, answer *out)
+static rs_status ask(asking *a, uint32_t at, bool nearest, const answer **out)
 {
-    answer *known = nearest ? &a->nearest[at] : &a->answers[at];
-    const rs_linked_node *n = &a->linked->nodes[at];
-    if (!known->asked) {
+    uint32_t *question = nearest ? &a->nearest[at] : &a->answers[at];
+    if (*question == NOT_ASKED) {
+        const rs_linked_node *n = &a->linked->nodes[at];
+        const rs_linked_io *in = &rs_linked_body_of(a->linked, n)->inputs;
         named name = {.model = RS_NO_MODEL};
-        *known = (answer){.asked = true, .ops = RS_NO_WORK, .bytes = RS_NO_WORK};
+        *question = 0;
         rs_arena_reset(&a->arena);
-        rs_status status = n->inputs.shapes.bytes && n->name.n ? model_of(a, n->name, &name) : RS_OK;
+        rs_status status = in->shapes.bytes && n->name.n ? model_of(a, n->name, &name) : RS_OK;
         if (status == RS_OK && name.model != RS_NO_MODEL && (nearest || !name.fallback))
-            status = ask_once(a, n, name, known);
+            status = ask_once(a, in, name, question);
         if (status != RS_OK) return status;
     }
-    *out = *known;
+    *out = &a->known[*question];
+    return RS_OK;
+}
+
+/* The node above, if it is an operator; RS_LINKED_NONE. */
+static uint32_t above(const rs_linked *l, const rs_linked_node *n)
+{
+    uint32_t at = n->parent == n->id ? RS_LINKED_NONE : rs_linked_find(l, n->parent);
+    return at == RS_LINKED_NONE || l->nodes[at].gpu ? RS_LINKED_NONE : at;
+}
+
+/* Every node is walked over once. On the way up it counts as one without, so that a ring ends the walk. */
+static rs_status find_outermost(asking *a, uint32_t at, uint32_t *found)
+{
+    const answer *known;
+    size_t n = 0;
+    for (; at != RS_LINKED_NONE && a->outermost[at] == NOT_ASKED;
+         at = above(a->linked, &a->linked->nodes[at])) {
+        rs_status status = ask(a, at, false, &known);
+        if (status != RS_OK) return status;
+        a->outermost[at] = RS_LINKED_NONE;
+        a->way[n++] = at;
+    }
+    *found = at == RS_LINKED_NONE ? at : a->outermost[at];
+    while (n-- > 0) {
+        if (*found == RS_LINKED_NONE && a->known[a->answers[a->way[n]]].known) *found = a->way[n];
+        a->outermost[a->way[n]] = *found;
+    }
     return RS_OK;
 }
 
 /* The operator whose work a kernel is a part of; RS_LINKED_NONE. */
 static rs_status find_owner(asking *a, const rs_linked_node *gpu, uint32_t *owner)
 {
-    uint32_t at = rs_linked_find(a->linked, gpu->parent);
+    uint32_t parent = rs_linked_find(a->linked, gpu->parent);
+    const answer *known;
     *owner = RS_LINKED_NONE;
-    for (int level = 0; at != RS_LINKED_NONE && level < MOST_LEVELS; level++) {
-        const rs_linked_node *n = &a->linked->nodes[at];
-        answer found = {0};
-        if (n->gpu) return RS_OK;
-        rs_status status = ask(a, at, level == 0, &found);
-        if (status != RS_OK) return status;
-        if (found.known) *owner = at;
-        if (n->parent == n->id) return RS_OK;
-        at = rs_linked_find(a->linked, n->parent);
-    }
-    return RS_OK;
+    if (parent == RS_LINKED_NONE || a->linked->nodes[parent].gpu) return RS_OK;
+    rs_status status = ask(a, parent, true, &known);
+    bool fits = status == RS_OK && known->known;
+    if (status == RS_OK) status = find_outermost(a, above(a->linked, &a->linked->nodes[parent]), owner);
+    if (*owner == RS_LINKED_NONE && fits) *owner = parent;
+    return status;
 }
 
 /* ---- shares ------------------------------------------------------------------------------------------ */
@@ -229,46 +258,58 @@ static int64_t part(int64_t total, int64_t before, int64_t own, int64_t all)
            (int64_t)((__int128)total * before / all);
 }
 
-static void share_out(const rs_linked *l, const uint32_t *owner, const answer *answers, const answer *nearest,
-                      share *shares, rs_convert_work *work)
+static void share_out(const asking *a, const uint32_t *owner, share *shares, rs_convert_work *work)
 {
+    const rs_linked *l = a->linked;
     for (size_t i = 0; i < l->n_nodes; i++)
         if (owner[i] != RS_LINKED_NONE)
             shares[owner[i]].durations = rs_add_sat(shares[owner[i]].durations, l->nodes[i].exclusive);
     for (size_t i = 0; i < l->n_nodes; i++) {
         if (owner[i] == RS_LINKED_NONE) continue;
         share *s = &shares[owner[i]];
-        const answer *a = answers[owner[i]].known ? &answers[owner[i]] : &nearest[owner[i]];
+        uint32_t around = a->answers[owner[i]];
+        const answer *known = around != NOT_ASKED ? &a->known[around] : &no_answer;
+        if (!known->known) known = &a->known[a->nearest[owner[i]]];
         int64_t own = l->nodes[i].exclusive;
         if (s->durations <= 0) continue;
-        if (a->ops >= 0) work->ops[i] = part(a->ops, s->before, own, s->durations);
-        if (a->bytes >= 0) work->bytes[i] = part(a->bytes, s->before, own, s->durations);
+        if (known->ops >= 0) work->ops[i] = part(known->ops, s->before, own, s->durations);
+        if (known->bytes >= 0) work->bytes[i] = part(known->bytes, s->before, own, s->durations);
         s->before = rs_add_sat(s->before, own);
     }
+}
+
+/* Room for what is by node, nothing asked yet. */
+static bool start(asking *a, size_t n)
+{
+    a->answers = rs_malloc(4 * n * sizeof *a->answers);
+    a->writer = rs_malloc(sizeof *a->writer);
+    if (!a->answers || !a->writer || !rs_strings_init(&a->names) || !rs_strings_init(&a->questions))
+        return false;
+    a->nearest = a->answers + n;
+    a->outermost = a->nearest + n;
+    a->way = a->outermost + n;
+    for (size_t i = 0; i < 3 * n; i++) a->answers[i] = NOT_ASKED;
+    a->sink = (rs_sink){keep, a};
+    rs_writer_init(a->writer, &a->sink);
+    /* The empty name and question are there already. */
+    if (!rs_grow((void **)&a->models, &a->models_capacity, 1, sizeof *a->models) ||
+        !rs_grow((void **)&a->known, &a->known_capacity, 1, sizeof *a->known))
+        return false;
+    a->models[0] = (named){.model = RS_NO_MODEL};
+    a->known[0] = no_answer;
+    return true;
 }
 
 rs_status rs_convert_work_find(const rs_linked *l, const rs_comms *comms, rs_convert_work *work,
                                rs_error *err)
 {
     size_t n = l->n_nodes + 1, comm = 0;
-    asking a = {.linked = l,
-                .answers = rs_calloc(n, sizeof *a.answers),
-                .nearest = rs_calloc(n, sizeof *a.nearest),
-                .writer = rs_malloc(sizeof *a.writer),
-                .err = err};
+    asking a = {.linked = l, .err = err};
     uint32_t *owner = rs_malloc(n * sizeof *owner);
     share *shares = rs_calloc(n, sizeof *shares);
     *work = (rs_convert_work){rs_malloc(n * sizeof *work->ops), rs_malloc(n * sizeof *work->bytes)};
-    bool ok = a.answers && a.nearest && a.writer && owner && shares && work->ops && work->bytes;
-    ok = ok && rs_strings_init(&a.names) && rs_strings_init(&a.questions);
+    bool ok = start(&a, n) && owner && shares && work->ops && work->bytes;
     rs_status status = ok ? RS_OK : rs_fail_nomem(err, "models");
-    a.sink = (rs_sink){keep, &a};
-    if (ok) rs_writer_init(a.writer, &a.sink);
-    /* The empty name and question are there already. */
-    if (ok && (!rs_grow((void **)&a.models, &a.models_capacity, 1, sizeof *a.models) ||
-               !rs_grow((void **)&a.known, &a.known_capacity, 1, sizeof *a.known)))
-        status = rs_fail_nomem(err, "models");
-    if (status == RS_OK) a.models[0] = (named){.model = RS_NO_MODEL};
     for (size_t i = 0; ok && i < l->n_nodes && status == RS_OK; i++) {
         bool is_comm = comm < comms->n && comms->node[comm] == i;
         comm += is_comm;
@@ -276,9 +317,8 @@ rs_status rs_convert_work_find(const rs_linked *l, const rs_comms *comms, rs_con
         owner[i] = RS_LINKED_NONE;
         if (l->nodes[i].gpu && !is_comm) status = find_owner(&a, &l->nodes[i], &owner[i]);
     }
-    if (status == RS_OK) share_out(l, owner, a.answers, a.nearest, shares, work);
+    if (status == RS_OK) share_out(&a, owner, shares, work);
     rs_free(a.answers);
-    rs_free(a.nearest);
     rs_free(a.models);
     rs_free(a.known);
     rs_free(a.writer);

@@ -11,6 +11,8 @@
 static const rs_option_spec output_specs[] = {
     {"format", RS_OPTION_CHOICE, NULL, rs_output_form_names, "text", "how to write the answer"},
     {"table", RS_OPTION_TEXT, "NAME", NULL, NULL, "only this table"},
+    {"budget", RS_OPTION_INT, "BYTES", NULL, "0",
+     "json and md: at most so many bytes: the first rows, all notes, and what was left out; 0: no limit"},
     {"output", RS_OPTION_TEXT, "FILE", NULL, NULL,
      "write to FILE, whole or not at all; - is standard output"},
     {"schema", RS_OPTION_FLAG, NULL, NULL, NULL,

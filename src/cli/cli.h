@@ -178,7 +178,7 @@ int rs_run_completions(const rs_command *command, int argc, char **argv);
 int rs_run_flight(const rs_command *command, int argc, char **argv);
 int rs_run_chakra(const rs_command *command, int argc, char **argv);
 extern const rs_command rs_metrics_command, rs_capture_command, rs_fuse_command, rs_report_command,
-    rs_regress_command, rs_view_command, rs_slice_command, rs_share_command, rs_store_command;
+    rs_regress_command, rs_view_command, rs_slice_command, rs_share_command, rs_store_command, rs_sql_command;
 /* The command of an analysis. */
 void rs_describe_analysis(const rs_analysis *analysis, rs_command *out);
 
@@ -212,6 +212,8 @@ bool rs_terminal_shows_output(void);
 /* Refuses a form whose bytes are no text, and would garble a terminal, where standard output is one and no file was
  * named. */
 rs_status rs_terminal_takes(const rs_render_settings *settings, bool to_file, rs_error *err);
+/* Refuses --budget with a form that has none, before anything is read. */
+rs_status rs_budget_fits_form(const rs_render_settings *settings, rs_error *err);
 /* The width that prose is wrapped to. */
 unsigned rs_prose_width(void);
 

@@ -114,7 +114,8 @@ static rs_status show_rows(const request *r, rs_flight *flight, const rs_sink *s
 static rs_status show(const request *r, rs_flight *flight, const rs_sink *sink, rs_error *err)
 {
     if (rs_options_flag(r->own, "entries") || r->table) return show_rows(r, flight, sink, err);
-    if (rs_renders_as(&r->render, "json")) return rs_flight_write_json(flight, sink, err);
+    if (rs_renders_as(&r->render, "json"))
+        return rs_flight_write_json_within(flight, r->render.budget, sink, err);
     if (rs_renders_as(&r->render, "text")) return rs_flight_show_text(r, flight, sink, err);
     return show_rows(r, flight, sink, err);
 }
@@ -316,7 +317,12 @@ static rs_status set_render(request *r, rs_error *err)
                                                                               : RS_COLOR_AUTO);
     if (to_file) r->render.width = 0;
     r->render.form = rs_output_form_find(rs_options_text(r->out, "format"));
-    return rs_terminal_takes(&r->render, to_file, err);
+    r->render.budget = (size_t)rs_options_int(r->out, "budget");
+    rs_status status = rs_budget_fits_form(&r->render, err);
+    bool tables = r->table || rs_options_flag(r->own, "entries") || !rs_renders_as(&r->render, "json");
+    if (status == RS_OK && r->render.budget && tables)
+        return rs_fail(err, RS_ERR_USAGE, "--budget is for the verdict as --format json, not for its tables");
+    return status == RS_OK ? rs_terminal_takes(&r->render, to_file, err) : status;
 }
 
 int rs_run_flight(const rs_command *command, int argc, char **argv)

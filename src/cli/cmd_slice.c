@@ -8,37 +8,7 @@
 #include "base/memory.h"
 #include "base/try.h"
 #include "cli/cli.h"
-#include "rankscope/fuse.h"
 #include "rankscope/slice.h"
-
-static const rs_option_spec specs[] = {
-    {"where", RS_OPTION_TEXT, "CONDITION", NULL, NULL,
-     "only events for which it holds: FIELD OP VALUE, joined by and (or a comma), or, not, ( )"},
-    {"under", RS_OPTION_TEXT, "NAME", NULL, NULL,
-     "only what lies in events of this name (or of this condition), with the GPU work launched there"},
-    {"streams", RS_OPTION_RANGES, "LIST", NULL, NULL, "only GPU work of these streams: 7,20-23"},
-    {"threads", RS_OPTION_TEXT, "LIST", NULL, NULL,
-     "only what these threads (tid) do, with the GPU work they launch"},
-    {"categories", RS_OPTION_TEXT, "LIST", NULL, NULL, "only events of these categories: kernel,cpu_op"},
-    {"without", RS_OPTION_TEXT, "LIST", NULL, NULL, "no events of these categories: python_function,Trace"},
-    {"name", RS_OPTION_TEXT, "TEXT", NULL, NULL, "only events whose name contains it"},
-    {"enclosing", RS_OPTION_CHOICE, "HOW", "cut|whole|none", "cut",
-     "events around the picked ones: cut to the time of --steps or --window, whole, or none"},
-    {"left-out", RS_OPTION_FLAG, NULL, NULL, NULL,
-     "the new trace says what was left out, by category (table left_out says it anyway)"},
-    {"clocks", RS_OPTION_CHOICE, "HOW", "ends|file", "ends",
-     "of several ranks: corrected so that collectives end together; or only by baseTimeNanoseconds"},
-};
-
-static const rs_option_group slice_options = {
-    .title = "Options", .specs = specs, .n = sizeof specs / sizeof *specs};
-
-static const rs_option_spec share_specs[] = {
-    {"keep-names", RS_OPTION_FLAG, NULL, NULL, NULL,
-     "names of operators, kernels, annotations and modules stay; those of hosts, paths and scripts do not"},
-    {"keep-values", RS_OPTION_FLAG, NULL, NULL, NULL, "numbers among the values of operators' inputs stay"},
-    {"map", RS_OPTION_TEXT, "FILE", NULL, NULL, "write what stands for what, for yourself"},
-};
 
 static bool is_share(const rs_request *r)
 {
@@ -55,24 +25,10 @@ static rs_status choose(rs_request *r, rs_error *err)
 
 static rs_slice_settings settings_of(const rs_request *r)
 {
-    const char *enclosing = rs_request_text(r, "enclosing");
-    return (rs_slice_settings){.size = sizeof(rs_slice_settings),
-                               .where = rs_request_text(r, "where"),
-                               .streams = rs_request_text(r, "streams"),
-                               .threads = rs_request_text(r, "threads"),
-                               .categories = rs_request_text(r, "categories"),
-                               .without = rs_request_text(r, "without"),
-                               .name = rs_request_text(r, "name"),
-                               .under = rs_request_text(r, "under"),
-                               .enclosing = strcmp(enclosing, "whole") == 0  ? RS_SLICE_ENCLOSING_WHOLE
-                                            : strcmp(enclosing, "none") == 0 ? RS_SLICE_ENCLOSING_NONE
-                                                                             : RS_SLICE_ENCLOSING_CUT,
-                               .align = strcmp(rs_request_text(r, "clocks"), "ends") == 0,
-                               .left_out = rs_request_flag(r, "left-out"),
-                               .share = is_share(r),
-                               .keep_names = rs_request_flag(r, "keep-names"),
-                               .perfetto = rs_is_perfetto_name(rs_request_text(r, "output")),
-                               .keep_values = rs_request_flag(r, "keep-values")};
+    rs_slice_settings settings = {.size = sizeof settings};
+    const rs_options *share = is_share(r) ? r->arguments.options[0] : NULL;
+    rs_slice_settings_take(r->arguments.options[is_share(r)], share, rs_request_text(r, "output"), &settings);
+    return settings;
 }
 
 static rs_status check(rs_request *r, rs_error *err)
@@ -179,7 +135,9 @@ const rs_command rs_slice_command = {
                 "rankscope slice -o forward.json --under 'nn.Module: Encoder_0' trace.json\n"
                 "rankscope slice -o out/ --steps 3 --without python_function traces/\n"
                 "rankscope slice -o slow.json --where 'cat=kernel and dur>500 and not name~nccl' trace.json",
-    .groups = {{.base = &slice_options}, {.base = &rs_input_options}, {.base = &rs_output_options}},
+    .groups = {{.title = "Options", .list = rs_slice_options},
+               {.base = &rs_input_options},
+               {.base = &rs_output_options}},
     .n_groups = 3,
     .choose = choose,
     .check = check,
@@ -206,10 +164,8 @@ const rs_command rs_share_command = {
     .examples = "rankscope share -o public.json.gz --map mine.csv traces/rank0.json.gz\n"
                 "rankscope share -o public.json.gz --steps 3 --ranks 0-3 traces/\n"
                 "rankscope share -o public/ --keep-names --without python_function traces/",
-    .groups = {{.title = "What is private",
-                .specs = share_specs,
-                .n = sizeof share_specs / sizeof *share_specs},
-               {.base = &slice_options},
+    .groups = {{.title = "What is private", .list = rs_share_options},
+               {.title = "Options", .list = rs_slice_options},
                {.base = &rs_input_options},
                {.base = &rs_output_options}},
     .n_groups = 4,

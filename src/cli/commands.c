@@ -85,7 +85,7 @@ static const rs_command chakra_command = {
 static const rs_command *const own[] = {
     &help_command,     &rs_metrics_command, &rs_regress_command, &rs_capture_command, &completions_command,
     &man_command,      &flight_command,     &rs_fuse_command,    &rs_report_command,  &rs_view_command,
-    &rs_slice_command, &rs_share_command,   &rs_store_command,   &chakra_command};
+    &rs_slice_command, &rs_share_command,   &rs_store_command,   &rs_sql_command,     &chakra_command};
 #define N_OWN (sizeof own / sizeof *own)
 
 static const char *const group_titles[] = {"Any trace",    "GPU time",
@@ -107,6 +107,7 @@ static const struct {
     {0, "report"},
     {0, "view"},
     {0, "events"},
+    {0, "sql"},
     {0, "slice"},
     {0, "share"},
     {0, "frame"}, /* events again, one column an argument */

@@ -85,6 +85,7 @@ static void choose_rendering(rs_request *r)
     if (to_file) r->render.width = 0;
     if (to_file) r->render.terminal = false;
     if (form) r->render.form = rs_output_form_find(form);
+    r->render.budget = (size_t)rs_request_int(r, "budget");
 }
 
 static rs_status choose_table(rs_request *r, rs_error *err)
@@ -117,6 +118,7 @@ static rs_status choose(rs_request *r, rs_error *err)
     choose_rendering(r);
     if (r->command->choose) RS_TRY(r->command->choose(r, err));
     RS_TRY(choose_table(r, err));
+    RS_TRY(rs_budget_fits_form(&r->render, err));
     return rs_terminal_takes(&r->render, tables_path(r) != NULL, err);
 }
 

@@ -65,6 +65,13 @@ rs_status rs_terminal_takes(const rs_render_settings *settings, bool to_file, rs
                    rs_output_form_name(form));
 }
 
+rs_status rs_budget_fits_form(const rs_render_settings *settings, rs_error *err)
+{
+    if (!settings->budget || (settings->form && rs_output_form_has_budget(settings->form))) return RS_OK;
+    return rs_fail(err, RS_ERR_USAGE, "--budget goes with --format json or md, not with %s",
+                   settings->form ? rs_output_form_name(settings->form) : "text");
+}
+
 unsigned rs_prose_width(void)
 {
     unsigned width = terminal_width(STDOUT_FILENO);

@@ -76,13 +76,15 @@ typedef struct rs_engine {
     size_t n_added;
     rs_inferred *inferred;
     size_t n_inferred;
-    uint32_t *order; /* nodes as their rank numbers them, in the order of a replay */
+    uint32_t
+        *order; /* nodes as their rank numbers them, in the order of a replay; NULL: as they are numbered */
     rs_order_run *runs;
     size_t n_runs;
     uint32_t *ahead;      /* nodes: of each rank the last work ahead of its first step's, stream by stream */
     uint32_t *ahead_base; /* by rank, n_ranks + 1 */
     size_t n_dropped;     /* meetings that closed a circle over ranks: clocks or matches are wrong there */
     size_t n_pinned, n_alone; /* work without a known cause; communication without its partners */
+    bool lean;
 } rs_engine;
 
 #define RS_ENGINE_COMES 1u /* others wait for its start */
@@ -93,6 +95,8 @@ typedef struct rs_engine {
 typedef struct rs_engine_how {
     rs_clock_how clocks;
     bool infer; /* look for dependencies that the traces do not tell */
+    bool
+        lean; /* keep little: weights are worked out when they are asked for. No question may add or change an edge */
 } rs_engine_how;
 
 /* The skeletons stay the caller's and must live as long. O(nodes + edges), with inference O(n log n).
@@ -112,7 +116,12 @@ typedef struct rs_extra_edge {
 typedef struct rs_weights {
     int64_t *work; /* by node: its duration; of one that meets others, what it stays beyond the transfer */
     int64_t *edge; /* by edge: least ns from source to target, or RS_NO_EDGE. May be negative */
-    int64_t *transfer;    /* by meeting */
+    int64_t *transfer; /* by meeting */
+    /* Of a lean engine work and edge are NULL: they are as the skeletons have them, by this rule. */
+    rs_edges_used edges;
+    bool constant;
+    int fold;
+    int64_t *beyond;      /* by member, then: what it stays beyond the transfer */
     rs_extra_edge *extra; /* by node; NULL: none. Not copied by rs_weights_copy */
     size_t n_extra, extra_capacity;
     uint8_t *has_extra; /* by node; NULL: nothing is added */
@@ -126,6 +135,8 @@ rs_status rs_weights_recorded(const rs_engine *engine, rs_edges_used edges, rs_w
 rs_status rs_weights_constant(const rs_engine *engine, rs_edges_used edges, int fold, rs_weights *out,
                               rs_error *err);
 rs_status rs_weights_copy(const rs_engine *engine, const rs_weights *from, rs_weights *out, rs_error *err);
+/* Makes the column `work` of a lean engine's weights, so that it can be changed. */
+rs_status rs_weights_spread_work(const rs_engine *engine, rs_weights *weights, rs_error *err);
 void rs_weights_clear(rs_weights *weights);
 /* The same into weights that were made before, of this engine: large blocks are not given back and taken anew.
  * Edges that were added to them go. refill: rs_weights_constant (from everything), else rs_weights_recorded. */

@@ -330,6 +330,107 @@ static void clear_walk(walk *w)
     rs_free(w->missing);
 }
 
+/* ---- the order of each rank itself ---------------------------------------------------------------------- */
+
+/* Ranks whose nodes are taken as they are numbered, each until it meets one that waits for others. */
+typedef struct cursors {
+    rs_engine *e;
+    uint32_t *at;             /* by rank: its next node */
+    uint32_t *stuck;          /* by rank: the meeting that it waits for; UINT32_MAX: none */
+    uint32_t *ready, n_ready; /* ranks that can go on */
+    uint32_t *missing;        /* by meeting: members that have not come */
+    size_t runs_capacity;
+} cursors;
+
+enum { DONE = UINT32_MAX, NEVER = UINT32_MAX - 1 };
+
+/* The meeting that has to be over before the end of a node is known; DONE: it is known. */
+static uint32_t waits_for(const cursors *c, uint32_t node)
+{
+    if (!(c->e->kind[node] & RS_ENGINE_MEETS)) return DONE;
+    uint32_t k = c->e->meeting_of[rs_engine_member(c->e, node)];
+    return c->missing[k] ? k : DONE;
+}
+
+/* What holds up the rank's next node: a meeting, DONE, or NEVER where an added edge comes from a later node. */
+static uint32_t what_holds(const cursors *c, size_t rank)
+{
+    const rs_engine *e = c->e;
+    const rs_skeleton *s = e->ranks[rank];
+    uint32_t base = e->node_base[rank], local = c->at[rank], k = DONE;
+    for (uint32_t i = s->first[local]; k == DONE && i < s->first[local + 1]; i++)
+        if (s->source[i] & 1) k = waits_for(c, base + (s->source[i] >> 1));
+    if (!(e->kind[base + local] & RS_ENGINE_ADDED)) return k;
+    size_t from, to;
+    rs_engine_added_to(e, base + local, &from, &to);
+    for (; k == DONE && from < to; from++)
+        k = e->added[from].source >= base + local ? NEVER : waits_for(c, e->added[from].source);
+    return k;
+}
+
+static void come(cursors *c, uint32_t node)
+{
+    const rs_engine *e = c->e;
+    uint32_t k = e->meeting_of[rs_engine_member(e, node)];
+    const rs_meeting *m = &e->meetings[k];
+    if (--c->missing[k]) return;
+    for (uint32_t i = m->first; i < m->first + m->n; i++) {
+        size_t rank = rs_engine_rank_of(e, e->members[i]);
+        if (c->stuck[rank] != k) continue;
+        c->stuck[rank] = DONE;
+        c->ready[c->n_ready++] = (uint32_t)rank;
+    }
+}
+
+/* Goes on with a rank until it waits or is at its end. false: no memory. */
+static bool go_on(cursors *c, size_t rank)
+{
+    rs_engine *e = c->e;
+    const rs_skeleton *s = e->ranks[rank];
+    uint32_t from = c->at[rank];
+    while (c->at[rank] < s->n && (c->stuck[rank] = what_holds(c, rank)) == DONE) {
+        uint32_t node = e->node_base[rank] + c->at[rank]++;
+        if (e->kind[node] & RS_ENGINE_COMES) come(c, node);
+    }
+    if (c->at[rank] == from) return true;
+    if (!RS_GROW_ONE(e->runs, e->n_runs, c->runs_capacity)) return false;
+    e->runs[e->n_runs++] = (rs_order_run){(uint32_t)rank, c->at[rank] - from};
+    return true;
+}
+
+/* Nodes are numbered so that edges of a rank lead forward, about by time: in most jobs that order holds over ranks,
+ * too, and needs no list. Where it does not, runs are as before. false: no memory. */
+static bool order_as_numbered(rs_engine *e, bool *complete)
+{
+    cursors c = {.e = e};
+    size_t n_done = 0;
+    c.at = rs_calloc(e->n_ranks + 1, sizeof *c.at);
+    c.stuck = rs_malloc((e->n_ranks + 1) * sizeof *c.stuck);
+    c.ready = rs_malloc((e->n_ranks + 1) * sizeof *c.ready);
+    c.missing = rs_malloc((e->n_meetings + 1) * sizeof *c.missing);
+    bool ok = c.at && c.stuck && c.ready && c.missing;
+    for (size_t k = 0; ok && k < e->n_meetings; k++) c.missing[k] = e->meetings[k].n;
+    for (size_t r = e->n_ranks; ok && r > 0; r--) {
+        c.stuck[r - 1] = DONE;
+        c.ready[c.n_ready++] = (uint32_t)(r - 1);
+    }
+    while (ok && c.n_ready) ok = go_on(&c, c.ready[--c.n_ready]);
+    for (size_t r = 0; ok && r < e->n_ranks; r++) n_done += c.at[r];
+    *complete = ok && n_done == e->n_nodes;
+    rs_free(c.at);
+    rs_free(c.stuck);
+    rs_free(c.ready);
+    rs_free(c.missing);
+    if (!*complete) {
+        rs_free(e->runs);
+        e->runs = NULL;
+        e->n_runs = 0;
+    }
+    return ok;
+}
+
+/* ---- any order ----------------------------------------------------------------------------------------- */
+
 /* Puts all nodes in order; false: some were not reached, or no memory. */
 static bool order_once(rs_engine *e, bool *complete)
 {
@@ -361,7 +462,8 @@ static bool order_once(rs_engine *e, bool *complete)
 
 static rs_status set_order(rs_engine *e, rs_error *err)
 {
-    bool complete = false, ok = order_once(e, &complete);
+    bool complete = false, ok = !e->lean || order_as_numbered(e, &complete);
+    if (ok && !complete) ok = order_once(e, &complete);
     if (ok && !complete && e->n_added) { /* inferred edges close a circle: none of them is sure then */
         for (size_t i = 0; i < e->n_nodes; i++) e->kind[i] &= (uint8_t)~RS_ENGINE_ADDED;
         e->n_added = e->n_inferred = 0;
@@ -379,7 +481,7 @@ static rs_status set_order(rs_engine *e, rs_error *err)
 rs_status rs_engine_join(const rs_skeleton *const *ranks, size_t n_ranks, const rs_engine_how *how,
                          rs_engine *out, rs_error *err)
 {
-    *out = (rs_engine){.ranks = ranks, .n_ranks = n_ranks};
+    *out = (rs_engine){.ranks = ranks, .n_ranks = n_ranks, .lean = how->lean};
     rs_status status = number(out, err);
     if (status == RS_OK) status = meet(out, how->clocks, err);
     if (status == RS_OK) count_pinned(out);

@@ -15,17 +15,25 @@ void rs_weights_clear(rs_weights *w)
     rs_free(w->work);
     rs_free(w->edge);
     rs_free(w->transfer);
+    rs_free(w->beyond);
     rs_free(w->extra);
     rs_free(w->has_extra);
     *w = (rs_weights){0};
 }
 
-static rs_status make_weights(const rs_engine *e, rs_weights *out, rs_error *err)
+static rs_status make_weights(const rs_engine *e, rs_edges_used edges, bool constant, int fold,
+                              rs_weights *out, rs_error *err)
 {
-    *out = (rs_weights){.work = rs_malloc((e->n_nodes + 1) * sizeof *out->work),
-                        .edge = rs_malloc((e->n_edges + 1) * sizeof *out->edge),
-                        .transfer = rs_malloc((e->n_meetings + 1) * sizeof *out->transfer)};
-    if (out->work && out->edge && out->transfer) return RS_OK;
+    *out = (rs_weights){.edges = edges, .constant = constant, .fold = fold};
+    out->transfer = rs_malloc((e->n_meetings + 1) * sizeof *out->transfer);
+    if (e->lean) {
+        out->beyond = rs_malloc((e->n_members + 1) * sizeof *out->beyond);
+        if (out->transfer && out->beyond) return RS_OK;
+    } else {
+        out->work = rs_malloc((e->n_nodes + 1) * sizeof *out->work);
+        out->edge = rs_malloc((e->n_edges + 1) * sizeof *out->edge);
+        if (out->work && out->edge && out->transfer) return RS_OK;
+    }
     rs_weights_clear(out);
     rs_fail_nomem(err, "weights");
     return RS_ERR_NOMEM; /* said here, so that a checker sees that nothing follows */
@@ -43,15 +51,20 @@ static void drop_extra(rs_weights *w)
 void rs_weights_recopy(const rs_engine *e, const rs_weights *from, rs_weights *out)
 {
     drop_extra(out);
-    memcpy(out->work, from->work, e->n_nodes * sizeof *out->work);
-    memcpy(out->edge, from->edge, e->n_edges * sizeof *out->edge);
+    if (out->work) memcpy(out->work, from->work, e->n_nodes * sizeof *out->work);
+    if (out->edge) memcpy(out->edge, from->edge, e->n_edges * sizeof *out->edge);
+    if (out->beyond) memcpy(out->beyond, from->beyond, e->n_members * sizeof *out->beyond);
     memcpy(out->transfer, from->transfer, e->n_meetings * sizeof *out->transfer);
 }
 
 rs_status rs_weights_copy(const rs_engine *e, const rs_weights *from, rs_weights *out, rs_error *err)
 {
-    rs_status status = make_weights(e, out, err);
-    if (status == RS_OK) rs_weights_recopy(e, from, out);
+    rs_status status = make_weights(e, from->edges, from->constant, from->fold, out, err);
+    if (status == RS_OK && from->work) status = rs_weights_spread_work(e, out, err);
+    if (status == RS_OK)
+        rs_weights_recopy(e, from, out);
+    else
+        rs_weights_clear(out);
     return status;
 }
 
@@ -83,12 +96,8 @@ bool rs_weights_sort_extra(rs_weights *w)
     return true;
 }
 
-static void set_work(const rs_engine *e, rs_weights *out)
+static void set_transfers(const rs_engine *e, rs_weights *out)
 {
-    for (size_t r = 0; r < e->n_ranks; r++) {
-        const rs_skeleton *s = e->ranks[r];
-        memcpy(out->work + e->node_base[r], s->duration, s->n * sizeof *s->duration);
-    }
     for (size_t k = 0; k < e->n_meetings; k++) {
         const rs_meeting *m = &e->meetings[k];
         int64_t last = INT64_MIN;
@@ -102,10 +111,22 @@ static void set_work(const rs_engine *e, rs_weights *out)
             uint32_t node = e->members[i];
             size_t r = rs_engine_rank_of(e, node);
             if (!(e->kind[node] & RS_ENGINE_MEETS)) continue;
-            int64_t end = rs_add_sat(rs_engine_recorded(e, r, node - e->node_base[r]), out->work[node]);
-            out->work[node] = rs_sub_sat(rs_sub_sat(end, last), m->transfer);
+            uint32_t local = node - e->node_base[r];
+            int64_t end = rs_add_sat(rs_engine_recorded(e, r, local), e->ranks[r]->duration[local]);
+            int64_t beyond = rs_sub_sat(rs_sub_sat(end, last), m->transfer);
+            if (out->beyond) out->beyond[i] = beyond;
+            if (out->work) out->work[node] = beyond;
         }
     }
+}
+
+static void set_work(const rs_engine *e, rs_weights *out)
+{
+    for (size_t r = 0; out->work && r < e->n_ranks; r++) {
+        const rs_skeleton *s = e->ranks[r];
+        memcpy(out->work + e->node_base[r], s->duration, s->n * sizeof *s->duration);
+    }
+    set_transfers(e, out);
 }
 
 /* What an edge's kind takes, its base included; RS_NO_EDGE: not known. */
@@ -169,63 +190,88 @@ static int64_t weight_of(const choice *c, const rs_skeleton *s, uint32_t node, u
     return least < gap ? least : gap;
 }
 
+/* The weight of edge k into a node, by the rule. */
+static int64_t by_rule(const choice *c, const rs_skeleton *s, uint32_t local, uint32_t k, bool rebound)
+{
+    bool first = k == s->first[local];
+    if (first && rebound && s->edge_part[k] == RS_PART_PINNED) return RS_NO_EDGE;
+    return weight_of(c, s, local, k, first && !rebound);
+}
+
+/* The same of an added edge. */
+static int64_t added_by_rule(const choice *c, size_t i)
+{
+    const rs_engine *e = c->e;
+    const rs_added_edge *a = &e->added[i];
+    if (!takes_part(c, a)) return RS_NO_EDGE;
+    size_t r = rs_engine_rank_of(e, a->target);
+    const rs_skeleton *s = e->ranks[r];
+    const rs_skeleton_costs *costs = costs_of(c, s);
+    if (c->constant && costs->typical[a->cost] != RS_NO_COST) return costs->typical[a->cost];
+    uint32_t base = e->node_base[r];
+    int64_t gap = rs_sub_sat(s->time[a->target - base], rs_skeleton_end(s, a->source - base));
+    int64_t least = costs->least[a->cost] < 0 ? 0 : costs->least[a->cost];
+    return a->binds ? gap : least < gap ? least : gap;
+}
+
+static choice rule_of(const rs_engine *e, const rs_weights *w)
+{
+    return (choice){.e = e, .edges = w->edges, .constant = w->constant, .fold = w->fold};
+}
+
 static void set_edges(const choice *c, rs_weights *out)
 {
     const rs_engine *e = c->e;
+    if (!out->edge) return;
     for (size_t r = 0; r < e->n_ranks; r++) {
         const rs_skeleton *s = e->ranks[r];
         int64_t *weight = out->edge + e->edge_base[r];
         for (uint32_t i = 0; i < s->n; i++) {
             bool rebound = is_rebound(c, e->node_base[r] + i);
-            for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
-                bool first = k == s->first[i];
-                weight[k] = weight_of(c, s, i, k, first && !rebound);
-                if (first && rebound && s->edge_part[k] == RS_PART_PINNED) weight[k] = RS_NO_EDGE;
-            }
+            for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) weight[k] = by_rule(c, s, i, k, rebound);
         }
     }
-    for (size_t i = 0; i < e->n_added; i++) {
-        const rs_added_edge *a = &e->added[i];
-        size_t r = rs_engine_rank_of(e, a->target);
-        const rs_skeleton *s = e->ranks[r];
-        const rs_skeleton_costs *costs = costs_of(c, s);
-        uint32_t base = e->node_base[r];
-        int64_t gap = rs_sub_sat(s->time[a->target - base], rs_skeleton_end(s, a->source - base));
-        int64_t *weight = &out->edge[e->edge_base[e->n_ranks] + i];
-        int64_t least = costs->least[a->cost] < 0 ? 0 : costs->least[a->cost];
-        *weight = !takes_part(c, a) ? RS_NO_EDGE : a->binds ? gap : least < gap ? least : gap;
-        if (takes_part(c, a) && c->constant && costs->typical[a->cost] != RS_NO_COST)
-            *weight = costs->typical[a->cost];
-    }
+    for (size_t i = 0; i < e->n_added; i++) out->edge[e->edge_base[e->n_ranks] + i] = added_by_rule(c, i);
+}
+
+static void fill(const rs_engine *e, rs_weights *out)
+{
+    const choice c = rule_of(e, out);
+    set_work(e, out);
+    set_edges(&c, out);
 }
 
 rs_status rs_weights_recorded(const rs_engine *e, rs_edges_used edges, rs_weights *out, rs_error *err)
 {
-    const choice c = {.e = e, .edges = edges, .fold = -1};
-    rs_status status = make_weights(e, out, err);
-    if (status != RS_OK) return status;
-    set_work(e, out);
-    set_edges(&c, out);
-    return RS_OK;
+    rs_status status = make_weights(e, edges, false, -1, out, err);
+    if (status == RS_OK) fill(e, out);
+    return status;
 }
 
 rs_status rs_weights_constant(const rs_engine *e, rs_edges_used edges, int fold, rs_weights *out,
                               rs_error *err)
 {
-    const choice c = {.e = e, .edges = edges, .constant = true, .fold = fold};
-    rs_status status = make_weights(e, out, err);
-    if (status != RS_OK) return status;
-    set_work(e, out);
-    set_edges(&c, out);
-    return RS_OK;
+    rs_status status = make_weights(e, edges, true, fold, out, err);
+    if (status == RS_OK) fill(e, out);
+    return status;
 }
 
 void rs_weights_refill(const rs_engine *e, rs_edges_used edges, bool constant, rs_weights *out)
 {
-    const choice c = {.e = e, .edges = edges, .constant = constant, .fold = -1};
+    out->edges = edges;
+    out->constant = constant;
+    out->fold = -1;
     drop_extra(out);
-    set_work(e, out);
-    set_edges(&c, out);
+    fill(e, out);
+}
+
+rs_status rs_weights_spread_work(const rs_engine *e, rs_weights *w, rs_error *err)
+{
+    if (w->work) return RS_OK;
+    w->work = rs_malloc((e->n_nodes + 1) * sizeof *w->work);
+    if (!w->work) return rs_fail_nomem(err, "weights");
+    set_work(e, w);
+    return RS_OK;
 }
 
 /* ---- the pass ------------------------------------------------------------------------------------------ */
@@ -242,6 +288,7 @@ void rs_times_clear(rs_times *t)
 typedef struct pass {
     const rs_engine *e;
     const rs_weights *w;
+    choice rule; /* of w, where it has no columns */
     rs_times *t;
     uint32_t *missing; /* by meeting */
 } pass;
@@ -260,7 +307,8 @@ static void come(const pass *p, uint32_t node)
     int64_t over = rs_add_sat(t->start[e->members[t->last[k]]], p->w->transfer[k]);
     for (uint32_t i = m->first; i < m->first + m->n; i++)
         if (e->kind[e->members[i]] & RS_ENGINE_MEETS)
-            t->end[e->members[i]] = rs_add_sat(over, p->w->work[e->members[i]]);
+            t->end[e->members[i]] =
+                rs_add_sat(over, p->w->work ? p->w->work[e->members[i]] : p->w->beyond[i]);
 }
 
 static void follow_added(const pass *p, uint32_t node, int64_t *start, uint32_t *cause)
@@ -270,8 +318,9 @@ static void follow_added(const pass *p, uint32_t node, int64_t *start, uint32_t 
     rs_engine_added_to(e, node, &from, &to);
     for (size_t i = from; i < to; i++) {
         uint32_t edge = e->edge_base[e->n_ranks] + (uint32_t)i;
-        if (p->w->edge[edge] == RS_NO_EDGE) continue;
-        int64_t at = rs_add_sat(p->t->end[e->added[i].source], p->w->edge[edge]);
+        int64_t ns = p->w->edge ? p->w->edge[edge] : added_by_rule(&p->rule, i);
+        if (ns == RS_NO_EDGE) continue;
+        int64_t at = rs_add_sat(p->t->end[e->added[i].source], ns);
         if (*cause != RS_NO_CAUSE && (e->added[i].binds ? at < *start : at <= *start)) continue;
         *start = at;
         *cause = edge;
@@ -297,21 +346,24 @@ static void follow_extra(const pass *p, uint32_t node, int64_t *start, uint32_t 
     }
 }
 
-static void run_rank(const pass *p, const rs_order_run *run, const uint32_t *order)
+/* order: the run's nodes; NULL: those that follow each other from `from` on. */
+static void run_rank(const pass *p, const rs_order_run *run, const uint32_t *order, uint32_t from)
 {
     const rs_engine *e = p->e;
     const rs_skeleton *s = e->ranks[run->rank];
     const uint32_t base = e->node_base[run->rank], edge_base = e->edge_base[run->rank];
-    const int64_t *weight = p->w->edge + edge_base;
+    const int64_t *weight = p->w->edge ? p->w->edge + edge_base : NULL;
     int64_t *start_of = p->t->start + base, *end_of = p->t->end + base;
     for (uint32_t i = 0; i < run->n; i++) {
-        uint32_t local = order[i], node = base + local, cause = RS_NO_CAUSE;
+        uint32_t local = order ? order[i] : from + i, node = base + local, cause = RS_NO_CAUSE;
         uint8_t kind = e->kind[node];
+        bool rebound = !weight && is_rebound(&p->rule, node);
         int64_t start = 0;
         for (uint32_t k = s->first[local]; k < s->first[local + 1]; k++) {
-            if (weight[k] == RS_NO_EDGE) continue;
+            int64_t ns = weight ? weight[k] : by_rule(&p->rule, s, local, k, rebound);
+            if (ns == RS_NO_EDGE) continue;
             uint32_t source = s->source[k];
-            int64_t at = rs_add_sat(source & 1 ? end_of[source >> 1] : start_of[source >> 1], weight[k]);
+            int64_t at = rs_add_sat(source & 1 ? end_of[source >> 1] : start_of[source >> 1], ns);
             if (cause != RS_NO_CAUSE && at <= start) continue;
             start = at;
             cause = edge_base + k;
@@ -321,22 +373,34 @@ static void run_rank(const pass *p, const rs_order_run *run, const uint32_t *ord
         if (cause == RS_NO_CAUSE) start = rs_engine_recorded(e, run->rank, local);
         start_of[local] = start;
         p->t->cause[node] = cause;
-        if (!(kind & RS_ENGINE_MEETS)) end_of[local] = rs_add_sat(start, p->w->work[node]);
+        if (!(kind & RS_ENGINE_MEETS))
+            end_of[local] = rs_add_sat(start, p->w->work ? p->w->work[node] : s->duration[local]);
         if (kind & RS_ENGINE_COMES) come(p, node);
     }
 }
 
 rs_status rs_engine_replay_again(const rs_engine *e, const rs_weights *weights, rs_times *out, rs_error *err)
 {
-    pass p = {.e = e, .w = weights, .t = out, .missing = rs_malloc((e->n_meetings + 1) * sizeof *p.missing)};
-    if (!p.missing) return rs_fail_nomem(err, "replay");
+    pass p = {.e = e, .w = weights, .rule = rule_of(e, weights), .t = out};
+    uint32_t *done = rs_calloc(e->n_ranks + 1, sizeof *done); /* by rank */
+    p.missing = rs_malloc((e->n_meetings + 1) * sizeof *p.missing);
+    if (!p.missing || !done) {
+        rs_free(p.missing);
+        rs_free(done);
+        return rs_fail_nomem(err, "replay");
+    }
     for (size_t k = 0; k < e->n_meetings; k++) {
         p.missing[k] = e->meetings[k].n;
         out->last[k] = RS_NO_CAUSE;
     }
-    const uint32_t *order = e->order;
-    for (size_t i = 0; i < e->n_runs; order += e->runs[i++].n) run_rank(&p, &e->runs[i], order);
+    size_t at = 0;
+    for (size_t i = 0; i < e->n_runs; at += e->runs[i++].n) {
+        const rs_order_run *run = &e->runs[i];
+        run_rank(&p, run, e->order ? e->order + at : NULL, done[run->rank]);
+        done[run->rank] += run->n;
+    }
     rs_free(p.missing);
+    rs_free(done);
     return RS_OK;
 }
 
@@ -403,15 +467,17 @@ rs_link rs_engine_link(const rs_engine *e, const rs_weights *w, const rs_times *
         l.part = RS_PART_GAP;
         return l;
     }
-    l.ns = w->edge[edge];
+    const choice rule = rule_of(e, w);
     int64_t typical = RS_NO_EDGE;
     if (edge >= e->edge_base[e->n_ranks]) {
         const rs_added_edge *a = &e->added[edge - e->edge_base[e->n_ranks]];
+        l.ns = w->edge ? w->edge[edge] : added_by_rule(&rule, edge - e->edge_base[e->n_ranks]);
         l.from = a->source << 1 | 1;
         l.part = RS_PART_GAP;
         if (s->all.typical[a->cost] != RS_NO_COST) typical = s->all.typical[a->cost];
     } else {
         uint32_t k = edge - e->edge_base[rank];
+        l.ns = w->edge ? w->edge[edge] : by_rule(&rule, s, node - base, k, is_rebound(&rule, node));
         l.from = (base + (s->source[k] >> 1)) << 1 | (s->source[k] & 1);
         l.part = s->edge_part[k];
         if (is_latency(s->cost[k])) typical = usual(s, k, s->all.typical);

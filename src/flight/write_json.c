@@ -1,9 +1,21 @@
 /* The report as one JSON object, and the record as a Chrome/Perfetto trace. */
 #include "flight/analyse.h"
-#include "text/writer.h"
+#include "base/try.h"
+#include "text/meter.h"
 
 #include <math.h>
 #include <string.h>
+
+/* At most so many entries of every list, and what that left out within entries. */
+typedef struct cut {
+    size_t most, inner;
+    bool first; /* of the lists that were cut */
+} cut;
+
+static size_t shown_of(const cut *c, size_t n)
+{
+    return n < c->most ? n : c->most;
+}
 
 static void put_key(rs_writer *w, const char *key)
 {
@@ -37,7 +49,14 @@ static void put_ranks(rs_writer *w, const int64_t *ranks, size_t n)
     rs_writer_char(w, ']');
 }
 
-static void put_finding(rs_writer *w, const rs_flight_finding *f, const char *separator)
+/* Ranks of an entry: many of them say less than the entry beside it. */
+static void put_some_ranks(rs_writer *w, const int64_t *ranks, size_t n, cut *c)
+{
+    c->inner += n - shown_of(c, n);
+    put_ranks(w, ranks, shown_of(c, n));
+}
+
+static void put_finding(rs_writer *w, const rs_flight_finding *f, const char *separator, cut *c)
 {
     put_key(w, "verdict");
     put_text(w, rs_flight_verdict_name(f->verdict));
@@ -56,7 +75,7 @@ static void put_finding(rs_writer *w, const rs_flight_finding *f, const char *se
     rs_writer_text(w, separator);
     put_key(w, "members");
     if (f->group)
-        put_ranks(w, f->members, f->n_members);
+        put_some_ranks(w, f->members, f->n_members, c);
     else
         rs_writer_text(w, "null");
     rs_writer_text(w, separator);
@@ -148,14 +167,14 @@ static void put_root(rs_writer *w, const rs_flight_root *r)
     rs_writer_char(w, '}');
 }
 
-static void put_roots(rs_writer *w, const rs_flight_report *report)
+static void put_roots(rs_writer *w, const rs_flight_report *report, const cut *c)
 {
     rs_writer_text(w, ",\n  \"roots\": [");
-    for (size_t i = 0; i < report->n_roots; i++) {
+    for (size_t i = 0; i < shown_of(c, report->n_roots); i++) {
         rs_writer_text(w, i ? ",\n    " : "\n    ");
         put_root(w, &report->roots[i]);
     }
-    rs_writer_text(w, report->n_roots ? "\n  ],\n  \"cause\": " : "],\n  \"cause\": ");
+    rs_writer_text(w, shown_of(c, report->n_roots) ? "\n  ],\n  \"cause\": " : "],\n  \"cause\": ");
     put_cause(w, report->cause);
     rs_writer_text(w, ",\n  \"isolate\": ");
     put_ranks(w, report->isolate, report->n_isolate);
@@ -173,23 +192,27 @@ static void put_roots(rs_writer *w, const rs_flight_report *report)
     rs_writer_char(w, '}');
 }
 
-static void put_frames(rs_writer *w, rs_flight *flight, uint32_t stack)
+static void put_frames(rs_writer *w, rs_flight *flight, uint32_t stack, cut *c)
 {
     const char *line = rs_flight_stack(flight, stack);
     rs_writer_char(w, '[');
-    for (bool first = true; *line; first = false) {
+    for (size_t i = 0; *line; i++) {
         size_t n = strcspn(line, "\n");
-        if (!first) rs_writer_text(w, ", ");
-        rs_writer_json_string(w, line, n);
+        if (i < c->most) {
+            if (i) rs_writer_text(w, ", ");
+            rs_writer_json_string(w, line, n);
+        } else {
+            c->inner++;
+        }
         line += n;
         if (*line) line++;
     }
     rs_writer_char(w, ']');
 }
 
-static void put_evidence(rs_writer *w, rs_flight *flight, const rs_flight_finding *f)
+static void put_evidence(rs_writer *w, rs_flight *flight, const rs_flight_finding *f, cut *c)
 {
-    for (size_t i = 0; i < f->n_evidence; i++) {
+    for (size_t i = 0; i < shown_of(c, f->n_evidence); i++) {
         const rs_flight_evidence *e = &f->evidence[i];
         rs_writer_text(w, i ? ",\n    {" : "\n    {");
         put_key(w, "rank");
@@ -201,14 +224,14 @@ static void put_evidence(rs_writer *w, rs_flight *flight, const rs_flight_findin
         rs_writer_text(w, ", \"text\": ");
         put_text(w, e->text);
         rs_writer_text(w, ", \"frames\": ");
-        put_frames(w, flight, e->stack);
+        put_frames(w, flight, e->stack, c);
         rs_writer_char(w, '}');
     }
 }
 
-static void put_waiting(rs_writer *w, const rs_flight_report *report)
+static void put_waiting(rs_writer *w, const rs_flight_report *report, cut *c)
 {
-    for (size_t i = 0; i < report->n_waiting; i++) {
+    for (size_t i = 0; i < shown_of(c, report->n_waiting); i++) {
         const rs_flight_waiting *r = &report->waiting[i];
         rs_writer_text(w, i ? ",\n    {\"rank\": " : "\n    {\"rank\": ");
         rs_writer_int(w, r->rank);
@@ -225,15 +248,15 @@ static void put_waiting(rs_writer *w, const rs_flight_report *report)
         rs_writer_text(w, ", \"state\": ");
         put_text(w, r->state);
         rs_writer_text(w, ", \"waits_for\": ");
-        put_ranks(w, r->waits_for, r->n_waits_for);
+        put_some_ranks(w, r->waits_for, r->n_waits_for, c);
         rs_writer_char(w, '}');
     }
 }
 
-static void put_problems(rs_writer *w, const rs_problems *problems)
+static void put_problems(rs_writer *w, const rs_problems *problems, const cut *c)
 {
     static const char *const severities[] = {"note", "warning", "loss"};
-    for (size_t i = 0; i < problems->n; i++) {
+    for (size_t i = 0; i < shown_of(c, problems->n); i++) {
         const rs_problem *p = &problems->items[i];
         rs_writer_text(w, i ? ",\n    {\"file\": " : "\n    {\"file\": ");
         put_text(w, p->file);
@@ -258,38 +281,121 @@ static void put_problems(rs_writer *w, const rs_problems *problems)
     }
 }
 
-rs_status rs_flight_write_json(rs_flight *flight, const rs_sink *sink, rs_error *err)
+static void put_left(rs_writer *w, const char *list, size_t n, cut *c)
+{
+    size_t shown = shown_of(c, n);
+    if (shown == n) return;
+    rs_writer_text(w, c->first ? "\n    {\"list\": \"" : ",\n    {\"list\": \"");
+    c->first = false;
+    rs_writer_text(w, list);
+    rs_writer_text(w, "\", \"entries\": ");
+    rs_writer_uint(w, n);
+    rs_writer_text(w, ", \"shown\": ");
+    rs_writer_uint(w, shown);
+    rs_writer_char(w, '}');
+}
+
+static void put_left_out(rs_writer *w, const rs_flight_report *report, cut *c)
+{
+    size_t inner = c->inner;
+    c->first = true;
+    rs_writer_text(w, ",\n  \"left_out\": [");
+    put_left(w, "roots", report->n_roots, c);
+    put_left(w, "evidence", report->root.n_evidence, c);
+    put_left(w, "waiting", report->n_waiting, c);
+    put_left(w, "findings", report->n_findings, c);
+    put_left(w, "problems", report->problems->n, c);
+    rs_writer_text(w, c->first ? "],\n  \"left_out_within\": " : "\n  ],\n  \"left_out_within\": ");
+    rs_writer_uint(w, inner);
+    if (!c->first || inner) rs_writer_text(w, ",\n  \"rest\": \"the same command without --budget\"");
+}
+
+/* most: entries of each list; SIZE_MAX without a budget. */
+static void put_report(rs_writer *w, rs_flight *flight, const rs_flight_report *report, bool budget,
+                       size_t most)
+{
+    cut c = {.most = most};
+    rs_writer_text(w, "{");
+    put_finding(w, &report->root, ",\n  ", &c);
+    put_roots(w, report, &c);
+    rs_writer_text(w, ",\n  \"evidence\": [");
+    put_evidence(w, flight, &report->root, &c);
+    rs_writer_text(w, shown_of(&c, report->root.n_evidence) ? "\n  ],\n  \"waiting\": ["
+                                                            : "],\n  \"waiting\": [");
+    put_waiting(w, report, &c);
+    rs_writer_text(w,
+                   shown_of(&c, report->n_waiting) ? "\n  ],\n  \"findings\": [" : "],\n  \"findings\": [");
+    for (size_t i = 0; i < shown_of(&c, report->n_findings); i++) {
+        rs_writer_text(w, i ? ",\n    {" : "\n    {");
+        put_finding(w, &report->findings[i], ", ", &c);
+        rs_writer_char(w, '}');
+    }
+    rs_writer_text(w,
+                   shown_of(&c, report->n_findings) ? "\n  ],\n  \"problems\": [" : "],\n  \"problems\": [");
+    put_problems(w, report->problems, &c);
+    rs_writer_text(w, shown_of(&c, report->problems->n) ? "\n  ]" : "]");
+    if (budget) put_left_out(w, report, &c);
+    rs_writer_text(w, ",\n  \"dumps\": ");
+    rs_writer_int(w, (int64_t)report->n_ranks);
+    rs_writer_text(w, ", \"unusable\": ");
+    rs_writer_int(w, (int64_t)report->n_unusable);
+    rs_writer_text(w, ", \"entries\": ");
+    rs_writer_int(w, (int64_t)report->n_entries);
+    rs_writer_text(w, ", \"groups\": ");
+    rs_writer_int(w, (int64_t)report->n_groups);
+    rs_writer_text(w, "}\n");
+}
+
+static size_t length_of(rs_meter *meter, rs_flight *flight, const rs_flight_report *report, size_t most)
+{
+    rs_meter_init(meter, SIZE_MAX);
+    put_report(&meter->writer, flight, report, true, most);
+    return rs_meter_bytes(meter);
+}
+
+/* How many entries each list may have so that the report fits, found by halving. The report always fits with the answer.
+ * At times one entry more would fit as well, because the line about a list that was cut goes when nothing is cut. */
+static rs_status choose_most(rs_flight *flight, const rs_flight_report *report, size_t budget, size_t *most,
+                             rs_error *err)
+{
+    rs_meter *meter = rs_malloc(sizeof *meter);
+    if (!meter) return rs_fail_nomem(err, "the report");
+    size_t fits = 0, too_many = budget + 1, least = length_of(meter, flight, report, 0);
+    if (length_of(meter, flight, report, SIZE_MAX) <= budget) {
+        fits = SIZE_MAX;
+    } else {
+        while (fits + 1 < too_many) {
+            size_t middle = fits + (too_many - fits) / 2;
+            if (length_of(meter, flight, report, middle) <= budget)
+                fits = middle;
+            else
+                too_many = middle;
+        }
+    }
+    rs_free(meter);
+    *most = fits;
+    if (fits == 0 && least > budget)
+        return rs_fail(err, RS_ERR_USAGE,
+                       "--budget %zu is too little: this verdict takes %zu bytes without any list", budget,
+                       least);
+    return RS_OK;
+}
+
+rs_status rs_flight_write_json_within(rs_flight *flight, size_t budget, const rs_sink *sink, rs_error *err)
 {
     const rs_flight_report *report;
-    rs_status status = rs_flight_get_report(flight, &report, err);
-    if (status != RS_OK) return status;
+    size_t most = SIZE_MAX;
+    RS_TRY(rs_flight_get_report(flight, &report, err));
+    if (budget) RS_TRY(choose_most(flight, report, budget, &most, err));
     rs_writer w;
     rs_writer_init(&w, sink);
-    rs_writer_text(&w, "{");
-    put_finding(&w, &report->root, ",\n  ");
-    put_roots(&w, report);
-    rs_writer_text(&w, ",\n  \"evidence\": [");
-    put_evidence(&w, flight, &report->root);
-    rs_writer_text(&w, report->root.n_evidence ? "\n  ],\n  \"waiting\": [" : "],\n  \"waiting\": [");
-    put_waiting(&w, report);
-    rs_writer_text(&w, report->n_waiting ? "\n  ],\n  \"findings\": [" : "],\n  \"findings\": [");
-    for (size_t i = 0; i < report->n_findings; i++) {
-        rs_writer_text(&w, i ? ",\n    {" : "\n    {");
-        put_finding(&w, &report->findings[i], ", ");
-        rs_writer_char(&w, '}');
-    }
-    rs_writer_text(&w, report->n_findings ? "\n  ],\n  \"problems\": [" : "],\n  \"problems\": [");
-    put_problems(&w, report->problems);
-    rs_writer_text(&w, report->problems->n ? "\n  ],\n  \"dumps\": " : "],\n  \"dumps\": ");
-    rs_writer_int(&w, (int64_t)report->n_ranks);
-    rs_writer_text(&w, ", \"unusable\": ");
-    rs_writer_int(&w, (int64_t)report->n_unusable);
-    rs_writer_text(&w, ", \"entries\": ");
-    rs_writer_int(&w, (int64_t)report->n_entries);
-    rs_writer_text(&w, ", \"groups\": ");
-    rs_writer_int(&w, (int64_t)report->n_groups);
-    rs_writer_text(&w, "}\n");
+    put_report(&w, flight, report, budget != 0, most);
     return rs_writer_finish(&w, err);
+}
+
+rs_status rs_flight_write_json(rs_flight *flight, const rs_sink *sink, rs_error *err)
+{
+    return rs_flight_write_json_within(flight, 0, sink, err);
 }
 
 /* ---- timeline ------------------------------------------------------------------------------------------ */

@@ -23,10 +23,14 @@ static rs_status job_create(const rs_job_settings *settings, rs_job **out, rs_er
     rs_job *job = rs_calloc(1, sizeof *job);
     if (!job) return rs_fail_nomem(err, "job");
     if (settings) job->settings = *settings;
-    rs_status status = rs_selection_parse(job->settings.ranks, job->settings.steps, job->settings.window,
-                                          &job->selection, err);
+    job->selection = &job->opened;
+    rs_status status =
+        rs_selection_parse(job->settings.ranks, job->settings.steps, job->settings.window, &job->opened, err);
+    job->opened_texts[0] = job->settings.ranks;
+    job->opened_texts[1] = job->settings.steps;
+    job->opened_texts[2] = job->settings.window;
     if (status != RS_OK) {
-        rs_selection_clear(&job->selection);
+        rs_selection_clear(&job->opened);
         rs_free(job);
         return status;
     }
@@ -184,9 +188,10 @@ void rs_job_close(rs_job *job)
 {
     if (!job) return;
     rs_job_store_close(job);
+    rs_job_forget_other(job);
     for (size_t i = 0; i < job->n_inputs; i++) rs_input_clear(&job->inputs[i]);
     rs_free(job->inputs);
-    rs_selection_clear(&job->selection);
+    rs_selection_clear(&job->opened);
     pthread_mutex_destroy(&job->lock);
     rs_free(job);
 }
@@ -529,8 +534,8 @@ rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned
     input->loaded = columns;
     rs_problems_move(&input->problems, &input->events->problems);
     uint64_t needs = 0;
-    status = input->n_recordings ? make_recorded_trace(input, &job->selection, err)
-                                 : make_traces(input, &job->settings, &job->selection, &needs, err);
+    status = input->n_recordings ? make_recorded_trace(input, job->selection, err)
+                                 : make_traces(input, &job->settings, job->selection, &needs, err);
     if (status != RS_OK) {
         rs_input_release(input);
         return status;

@@ -39,11 +39,18 @@ struct rs_input {
     rs_problems problems;
 };
 
+/* Ranks, steps and the window. */
+enum { RS_JOB_PARTS = 3 };
+
 struct rs_job {
     rs_input *inputs; /* sorted by path */
     size_t n_inputs, capacity;
     rs_job_settings settings;
-    rs_selection selection; /* of the settings */
+    rs_selection *selection; /* what is asked about: one of the two below, as the settings say */
+    rs_selection opened;     /* of the settings that the job was opened with */
+    rs_selection other;      /* what rs_job_select chose last, kept for the next time */
+    const char *opened_texts[RS_JOB_PARTS];
+    char *other_texts[RS_JOB_PARTS]; /* owned; NULL: all */
     rs_job_stats stats;
     pthread_mutex_t lock;
     uint64_t bytes_done, bytes_total;
@@ -51,6 +58,9 @@ struct rs_job {
     bool stored;   /* something was put into the store */
     bool cancelled;
 };
+
+/* Lets go of what rs_job_select chose last, and of all that loaded ranks keep for it. */
+void rs_job_forget_other(rs_job *job);
 
 /* Turns paths into inputs: RANK=PATH, directories, "-". */
 rs_status rs_inputs_resolve(rs_job *job, const char *const *paths, size_t n, rs_error *err);

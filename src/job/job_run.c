@@ -339,7 +339,7 @@ static rs_status begin_side(run_side *s, rs_job *job, const rs_query *queries, s
     for (s->n = 0; status == RS_OK && s->n < n; s->n++)
         status = rs_question_init(&s->questions[s->n], &queries[s->n], &job->settings, err);
     for (size_t k = 0; k < s->n; k++) {
-        s->questions[k].run.selection = &job->selection;
+        s->questions[k].run.selection = job->selection;
         s->questions[k].as_file = status == RS_OK && rs_job_is_for_file(job, queries[k].analysis);
     }
     return status;
@@ -603,7 +603,7 @@ static rs_status map_with(rs_job *job, const rs_query *queries, size_t n, const 
         rs_status follows = rs_analysis_can_follow(queries[k].analysis, &job->settings, false, err);
         if (follows != RS_OK) return follows;
     }
-    if (job->selection.by_window)
+    if (job->selection->by_window)
         return rs_fail(err, RS_ERR_USAGE,
                        "a window counts from the job's first event, which a part of the job "
                        "does not know: give --steps, or analyse all ranks in one place");

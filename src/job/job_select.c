@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/workers.h"
 #include "job/job_internal.h"
+#include "trace/facet.h"
 
 /* ---- rows that cannot follow --------------------------------------------------------------------------- */
 
@@ -30,6 +31,84 @@ rs_status rs_analysis_can_follow(const rs_analysis *a, const rs_job_settings *se
 rs_status rs_job_can_ask(const rs_job *job, const rs_analysis *analysis, rs_error *err)
 {
     return rs_analysis_can_follow(analysis, &job->settings, rs_job_is_for_file(job, analysis), err);
+}
+
+/* ---- another part of the job --------------------------------------------------------------------------- */
+
+static bool is_same_text(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static bool are_same_texts(const char *const *a, const char *const *b)
+{
+    for (size_t i = 0; i < RS_JOB_PARTS; i++)
+        if (!is_same_text(a[i], b[i])) return false;
+    return true;
+}
+
+void rs_job_forget_other(rs_job *job)
+{
+    for (size_t i = 0; i < job->n_inputs; i++)
+        for (size_t k = 0; k < job->inputs[i].n_traces; k++)
+            rs_facets_forget(&job->inputs[i].traces[k], &job->other);
+    rs_selection_clear(&job->other);
+    job->other = (rs_selection){0};
+    for (size_t i = 0; i < RS_JOB_PARTS; i++) {
+        rs_free(job->other_texts[i]);
+        job->other_texts[i] = NULL;
+    }
+}
+
+/* Facets are kept by the address of their selection: another one takes the place of `other` only after these
+ * are gone. */
+static rs_status keep_other(rs_job *job, const char *const *texts, rs_error *err)
+{
+    char *copies[RS_JOB_PARTS] = {0};
+    rs_selection made = {0};
+    rs_status status = RS_OK;
+    for (size_t i = 0; i < RS_JOB_PARTS && status == RS_OK; i++) {
+        if (texts[i]) copies[i] = rs_strdup(texts[i]);
+        if (texts[i] && !copies[i]) status = rs_fail_nomem(err, "selection");
+    }
+    if (status == RS_OK) status = rs_selection_parse(copies[0], copies[1], copies[2], &made, err);
+    if (status != RS_OK) {
+        rs_selection_clear(&made);
+        for (size_t i = 0; i < RS_JOB_PARTS; i++) rs_free(copies[i]);
+        return status;
+    }
+    rs_job_forget_other(job);
+    job->other = made;
+    memcpy(job->other_texts, copies, sizeof copies);
+    return RS_OK;
+}
+
+static void ask_about(rs_job *job, rs_selection *selection, const char *const *texts)
+{
+    job->selection = selection;
+    job->settings.ranks = texts[0];
+    job->settings.steps = texts[1];
+    job->settings.window = texts[2];
+    for (size_t i = 0; i < job->n_inputs; i++)
+        for (size_t k = 0; k < job->inputs[i].n_traces; k++) job->inputs[i].traces[k].selection = selection;
+}
+
+rs_status rs_job_select(rs_job *job, const char *ranks, const char *steps, const char *window, rs_error *err)
+{
+    const char *given[RS_JOB_PARTS] = {ranks, steps, window};
+    for (size_t i = 0; i < RS_JOB_PARTS; i++)
+        if (!given[i]) given[i] = job->opened_texts[i];
+    if (are_same_texts(given, job->opened_texts)) {
+        ask_about(job, &job->opened, job->opened_texts);
+        return RS_OK;
+    }
+    if (!are_same_texts(given, (const char *const *)job->other_texts)) {
+        ask_about(job, &job->opened, job->opened_texts); /* nobody points to what is taken away */
+        rs_status status = keep_other(job, given, err);
+        if (status != RS_OK) return status;
+    }
+    ask_about(job, &job->other, (const char *const *)job->other_texts);
+    return RS_OK;
 }
 
 /* ---- where the window counts from ---------------------------------------------------------------------- */
@@ -71,7 +150,7 @@ static rs_status look_at_item(void *context, size_t item, unsigned worker, rs_er
 
 void rs_job_find_origin(rs_job *job, uint64_t columns)
 {
-    if (!job->selection.by_window || job->selection.origin != RS_NO_TIME) return;
+    if (!job->selection->by_window || job->selection->origin != RS_NO_TIME) return;
     size_t jobs = job->settings.jobs, n = job->n_inputs;
     unsigned n_workers = rs_workers_count(n, jobs);
     origin_search s = {.job = job,
@@ -80,7 +159,7 @@ void rs_job_find_origin(rs_job *job, uint64_t columns)
                        .stays = n <= n_workers,
                        .first = RS_NO_TIME};
     rs_workers_run(n, jobs, look_at_item, &s, NULL);
-    job->selection.origin = s.first == RS_NO_TIME ? 0 : s.first;
+    job->selection->origin = s.first == RS_NO_TIME ? 0 : s.first;
     /* what the traces keep was made before the origin was known */
 }
 

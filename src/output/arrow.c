@@ -22,6 +22,8 @@ static void release_schema(struct ArrowSchema *schema)
     schema_part *part = schema->private_data;
     for (int64_t i = 0; i < schema->n_children; i++)
         if (schema->children[i]->release) schema->children[i]->release(schema->children[i]);
+    if (schema->dictionary && schema->dictionary->release) schema->dictionary->release(schema->dictionary);
+    rs_free(schema->dictionary);
     rs_free(part->children);
     rs_free(part->pointers);
     rs_free(part->name);
@@ -79,36 +81,76 @@ static bool make_schema(struct ArrowSchema *out, const char *format, const char 
     return true;
 }
 
-/* Consumers rely on UTF-8, and file names or foreign databases may hold anything. */
-static bool all_valid(const rs_table *table)
+static bool is_valid(const rs_string *s)
 {
-    for (size_t i = 0; i < table->strings.n; i++) {
-        const rs_string *s = &table->strings.items[i];
-        if (!rs_utf8_valid((const uint8_t *)s->text, s->length)) return false;
+    return rs_utf8_valid((const uint8_t *)s->text, s->length);
+}
+
+/* The different texts of a column, in the order in which they come. */
+typedef struct text_words {
+    uint32_t *code;  /* of a string of the table: its place among the words, or NO_WORD */
+    uint32_t *items; /* strings of the table */
+    size_t n;
+    uint64_t
+        room; /* bytes that they may take: of one that is no UTF-8, each byte becomes the three of U+FFFD */
+} text_words;
+
+#define NO_WORD UINT32_MAX
+
+static void free_words(text_words *w)
+{
+    rs_free(w->code);
+    rs_free(w->items);
+}
+
+/* false when out of memory, nothing is held then. */
+static bool find_words(const rs_table *table, size_t at, text_words *out)
+{
+    size_t n = table->strings.n;
+    *out = (text_words){.code = rs_malloc((n + 1) * sizeof *out->code),
+                        .items = rs_malloc((n + 1) * sizeof *out->items)};
+    if (!out->code || !out->items) {
+        free_words(out);
+        return false;
+    }
+    memset(out->code, 0xff, n * sizeof *out->code);
+    for (size_t row = 0; row < table->n_rows; row++) {
+        uint32_t id = table->columns[at].values.texts[row];
+        if (rs_table_is_null(table, row, at) || out->code[id] != NO_WORD) continue;
+        const rs_string *s = &table->strings.items[id];
+        out->code[id] = (uint32_t)out->n;
+        out->items[out->n++] = id;
+        out->room += (is_valid(s) ? 1 : 3) * (uint64_t)s->length;
     }
     return true;
 }
 
-/* The room that a text may take: each byte that is no UTF-8 becomes the three of U+FFFD. */
-static uint64_t text_room(const rs_table *table, size_t at)
+static const char *format_of(rs_type type)
 {
-    uint64_t bytes = 0, grows = all_valid(table) ? 1 : 3;
-    for (size_t row = 0; row < table->n_rows; row++)
-        if (!rs_table_is_null(table, row, at))
-            bytes += grows * table->strings.items[table->columns[at].values.texts[row]].length;
-    return bytes;
-}
-
-static const char *format_of(const rs_table *table, size_t at)
-{
-    switch (table->spec->columns[at].type) {
+    switch (type) {
     case RS_INT: return "l";
     case RS_REAL:
     case RS_TIME:
     case RS_MOMENT: return "g";
     case RS_TEXT: break;
     }
-    return text_room(table, at) > INT32_MAX ? "U" : "u";
+    return "i"; /* of a dictionary */
+}
+
+static const char *format_of_words(const text_words *w)
+{
+    return w->room > INT32_MAX ? "U" : "u";
+}
+
+/* The words of a column of texts, whose own values are their numbers. */
+static bool add_dictionary(const rs_table *table, size_t at, struct ArrowSchema *column)
+{
+    text_words w;
+    column->dictionary = rs_calloc(1, sizeof *column->dictionary);
+    if (!column->dictionary || !find_words(table, at, &w)) return false;
+    bool ok = make_schema(column->dictionary, format_of_words(&w), "", "unit", NULL, NULL);
+    free_words(&w);
+    return ok;
 }
 
 rs_status rs_table_arrow_schema(const rs_table *table, struct ArrowSchema *out, rs_error *err)
@@ -125,9 +167,10 @@ rs_status rs_table_arrow_schema(const rs_table *table, struct ArrowSchema *out, 
     for (size_t i = 0; ok && i < spec->n_columns; i++) {
         const rs_column_spec *column = &spec->columns[i];
         part->pointers[i] = &part->children[i];
-        ok = make_schema(part->pointers[i], format_of(table, i), column->name, "unit",
+        ok = make_schema(part->pointers[i], format_of(column->type), column->name, "unit",
                          rs_unit_name(column->unit), column->help);
         if (ok) out->n_children++;
+        if (ok && column->type == RS_TEXT) ok = add_dictionary(table, i, part->pointers[i]);
     }
     if (ok) return RS_OK;
     release_schema(out);
@@ -149,6 +192,8 @@ static void release_array(struct ArrowArray *array)
     array_part *part = array->private_data;
     for (int64_t i = 0; i < array->n_children; i++)
         if (array->children[i]->release) array->children[i]->release(array->children[i]);
+    if (array->dictionary && array->dictionary->release) array->dictionary->release(array->dictionary);
+    rs_free(array->dictionary);
     rs_free(part->children);
     rs_free(part->pointers);
     for (size_t i = 0; i < 3; i++) rs_free(part->own[i]);
@@ -205,43 +250,57 @@ static bool lay_out_times(const rs_table *table, size_t at, array_part *part)
     return true;
 }
 
-static bool lay_out_texts(const rs_table *table, size_t at, array_part *part)
+/* The words, one after the other, with where each begins. */
+static bool lay_out_words(const rs_table *table, const text_words *w, array_part *part)
 {
-    uint64_t bytes = text_room(table, at);
-    bool large = bytes > INT32_MAX, valid = all_valid(table);
-    if (bytes > SIZE_MAX / 2) return false;
-    char *offsets = lay_out(part, 1, table->n_rows + 1, large ? sizeof(int64_t) : sizeof(int32_t));
-    char *text = offsets ? lay_out(part, 2, (size_t)bytes, 1) : NULL;
+    bool large = w->room > INT32_MAX;
+    if (w->room > SIZE_MAX / 2) return false;
+    char *offsets = lay_out(part, 1, w->n + 1, large ? sizeof(int64_t) : sizeof(int32_t));
+    char *text = offsets ? lay_out(part, 2, (size_t)w->room, 1) : NULL;
     if (!text) return false;
     size_t used = 0;
-    for (size_t row = 0; row < table->n_rows; row++) {
-        if (!rs_table_is_null(table, row, at)) {
-            const rs_string *s = &table->strings.items[table->columns[at].values.texts[row]];
-            if (!valid) {
-                used += rs_utf8_repair((const uint8_t *)s->text, s->length, text + used);
-            } else {
-                memcpy(text + used, s->text, s->length);
-                used += s->length;
-            }
+    for (size_t i = 0; i < w->n; i++) {
+        const rs_string *s = &table->strings.items[w->items[i]];
+        if (!is_valid(s)) {
+            used += rs_utf8_repair((const uint8_t *)s->text, s->length, text + used);
+        } else {
+            memcpy(text + used, s->text, s->length);
+            used += s->length;
         }
         if (large)
-            ((int64_t *)(void *)offsets)[row + 1] = (int64_t)used;
+            ((int64_t *)(void *)offsets)[i + 1] = (int64_t)used;
         else
-            ((int32_t *)(void *)offsets)[row + 1] = (int32_t)used;
+            ((int32_t *)(void *)offsets)[i + 1] = (int32_t)used;
     }
     return true;
+}
+
+/* Numbers of words; an unknown value has the number 0 behind the bitmap. */
+static bool lay_out_texts(const rs_table *table, size_t at, struct ArrowArray *out, array_part *part)
+{
+    text_words w;
+    int32_t *numbers = lay_out(part, 1, table->n_rows, sizeof *numbers);
+    out->dictionary = rs_calloc(1, sizeof *out->dictionary);
+    if (!numbers || !out->dictionary || !find_words(table, at, &w)) return false;
+    for (size_t row = 0; row < table->n_rows; row++)
+        if (!rs_table_is_null(table, row, at))
+            numbers[row] = (int32_t)w.code[table->columns[at].values.texts[row]];
+    array_part *texts = make_array(out->dictionary, w.n, 3);
+    bool ok = texts && lay_out_words(table, &w, texts);
+    free_words(&w);
+    return ok;
 }
 
 static bool make_column(const rs_table *table, size_t at, const rs_arrow_owner *owner, struct ArrowArray *out)
 {
     rs_type type = table->spec->columns[at].type;
-    array_part *part = make_array(out, table->n_rows, type == RS_TEXT ? 3 : 2);
+    array_part *part = make_array(out, table->n_rows, 2);
     if (!part) return false;
     bool ok = lay_out_bitmap(table, at, out, part);
     if (ok && rs_type_is_time(type)) {
         ok = lay_out_times(table, at, part);
     } else if (ok && type == RS_TEXT) {
-        ok = lay_out_texts(table, at, part);
+        ok = lay_out_texts(table, at, out, part);
     } else if (ok) {
         part->buffers[1] = table->columns[at].values.any;
         if (owner && owner->hold) {

@@ -80,7 +80,8 @@ static void put_row(rs_page *layout, const rs_table *t, size_t row, char *lines,
     put_guides(layout, lines, depth, is_last);
     lines[depth] = (char)!is_last;
     const char *whole = rs_table_text(t, row, rs_face_column(t, "name"), &length);
-    size_t used = 54 + 3 * (depth > MOST_GUIDES ? LAST_GUIDES + 6 : depth), room = layout->width > used + 24 ? layout->width - used : 24;
+    size_t used = 54 + 3 * (depth > MOST_GUIDES ? LAST_GUIDES + 6 : depth),
+           room = layout->width > used + 24 ? layout->width - used : 24;
     if (layout->width == 0 || room > 120) room = 120;
     rs_shorten_middle(whole, length, room, name, sizeof name);
     rs_page_text(layout, name, strlen(name));

@@ -43,11 +43,19 @@ bool rs_output_form_is_binary(const rs_output_form *form)
     return form->binary;
 }
 
+bool rs_output_form_has_budget(const rs_output_form *form)
+{
+    return form->has_budget;
+}
+
 /* The settings as this library knows them, with a form. */
 static rs_status read_settings(const rs_render_settings *given, rs_render_settings *out, rs_error *err)
 {
     RS_TRY(rs_settings_read(given, given->size, out, sizeof *out, "rs_render_settings", err));
     if (!out->form) out->form = rs_output_form_rows[0];
+    if (out->budget && !out->form->has_budget)
+        return rs_fail(err, RS_ERR_USAGE, "--budget goes with --format json or md, not with %s",
+                       out->form->name);
     return RS_OK;
 }
 

@@ -4,6 +4,9 @@
 
 #include <string.h>
 
+#include "base/memory.h"
+#include "base/try.h"
+#include "output/budget.h"
 #include "output/form.h"
 #include "output/json.h"
 
@@ -61,10 +64,9 @@ static rs_status write_jsonl(rs_writer *writer, const rs_table *table, const rs_
     return RS_OK;
 }
 
-/* An array of objects; indent spaces stand before each. */
-static void write_rows(rs_writer *writer, const rs_table *table, unsigned indent)
+/* An array of objects, the first n_rows; indent spaces stand before each. */
+static void write_rows(rs_writer *writer, const rs_table *table, size_t n_rows, unsigned indent)
 {
-    size_t n_rows = rs_table_n_rows(table);
     rs_writer_char(writer, '[');
     for (size_t row = 0; row < n_rows && !writer->failed; row++) {
         rs_writer_text(writer, row ? ",\n" : "\n");
@@ -88,23 +90,25 @@ static void write_members(rs_writer *writer, const rs_table *table, size_t row)
     }
 }
 
-static int64_t depth_of(const rs_table *table, size_t row, size_t column)
+/* A row up to the bracket of its children. */
+static void open_nested(rs_writer *writer, const rs_table *table, size_t row, int64_t depth, unsigned indent)
 {
-    return row < rs_table_n_rows(table) ? rs_table_int(table, row, column) : 0;
+    rs_writer_char(writer, '\n');
+    rs_writer_repeat(writer, ' ', indent + (size_t)depth);
+    rs_writer_char(writer, '{');
+    write_members(writer, table, row);
+    rs_writer_text(writer, "\"children\": [");
 }
 
 /* Each row holds those below it as "children". */
-static void write_nested(rs_writer *writer, const rs_table *table, size_t depth_column, unsigned indent)
+static void write_nested(rs_writer *writer, const rs_table *table, size_t n_rows, size_t depth_column,
+                         unsigned indent)
 {
-    size_t n_rows = rs_table_n_rows(table);
     rs_writer_char(writer, '[');
     for (size_t row = 0; row < n_rows && !writer->failed; row++) {
-        int64_t depth = depth_of(table, row, depth_column), next = depth_of(table, row + 1, depth_column);
-        rs_writer_char(writer, '\n');
-        rs_writer_repeat(writer, ' ', indent + (size_t)depth);
-        rs_writer_char(writer, '{');
-        write_members(writer, table, row);
-        rs_writer_text(writer, "\"children\": [");
+        int64_t depth = rs_table_int(table, row, depth_column);
+        int64_t next = row + 1 < n_rows ? rs_table_int(table, row + 1, depth_column) : 0;
+        open_nested(writer, table, row, depth, indent);
         if (next > depth && row + 1 < n_rows) continue;
         rs_writer_text(writer, "]}");
         for (; depth > next; depth--) rs_writer_text(writer, "]}");
@@ -179,55 +183,186 @@ static size_t depth_column_of(const rs_table *table, const rs_render_settings *s
     return SIZE_MAX;
 }
 
-static void write_array(rs_writer *writer, const rs_table *table, const rs_render_settings *settings,
-                        unsigned indent)
+static void write_array(rs_writer *writer, const rs_table *table, size_t n_rows,
+                        const rs_render_settings *settings, unsigned indent)
 {
     size_t depth_column = depth_column_of(table, settings);
     if (depth_column != SIZE_MAX)
-        write_nested(writer, table, depth_column, indent);
+        write_nested(writer, table, n_rows, depth_column, indent);
     else
-        write_rows(writer, table, indent);
+        write_rows(writer, table, n_rows, indent);
 }
 
 static rs_status write_table(rs_writer *writer, const rs_table *table, const rs_render_settings *settings,
                              rs_error *err)
 {
-    (void)err;
-    write_array(writer, table, settings, 2);
+    if (settings->budget)
+        return rs_fail(err, RS_ERR_USAGE,
+                       "--budget needs a whole answer: an array has no room for what is left out");
+    write_array(writer, table, rs_table_n_rows(table), settings, 2);
     rs_writer_char(writer, '\n');
     return RS_OK;
+}
+
+/* ---- a whole result --------------------------------------------------------------------------------------- */
+
+static void write_note(rs_writer *writer, const rs_result *result, size_t i)
+{
+    rs_writer_text(writer, i ? ",\n    " : "\n    ");
+    rs_writer_json_string(writer, result->notes[i], strlen(result->notes[i]));
+}
+
+static void write_left_out(rs_writer *writer, bool *first, const char *what, const char *name, size_t n,
+                           size_t shown)
+{
+    rs_writer_text(writer, *first ? "\n    {\"" : ",\n    {\"");
+    *first = false;
+    rs_writer_text(writer, name ? "table\": " : "list\": ");
+    rs_writer_json_string(writer, name ? name : what, strlen(name ? name : what));
+    rs_writer_text(writer, name ? ", \"rows\": " : ", \"entries\": ");
+    rs_writer_uint(writer, n);
+    rs_writer_text(writer, ", \"shown\": ");
+    rs_writer_uint(writer, shown);
+    rs_writer_char(writer, '}');
+}
+
+/* What a budget keeps from being shown; all of it, at its longest, when nothing is known of the shares yet. */
+static void write_all_left_out(rs_writer *writer, const rs_result *result, const rs_budget *shares)
+{
+    bool first = true;
+    rs_writer_text(writer, ",\n  \"left_out\": [");
+    for (size_t i = 0; i < result->n_tables; i++) {
+        if (!result->tables[i]) continue;
+        size_t n = rs_table_n_rows(result->tables[i]), shown = shares->rows ? shares->rows[i] : n;
+        if (n > shown || (n && !shares->rows))
+            write_left_out(writer, &first, NULL, rs_table_get_spec(result->tables[i])->name, n, shown);
+    }
+    if (result->problems.n > shares->n_problems)
+        write_left_out(writer, &first, "problems", NULL, result->problems.n, shares->n_problems);
+    if (result->n_notes > shares->n_notes)
+        write_left_out(writer, &first, "notes", NULL, result->n_notes, shares->n_notes);
+    rs_writer_text(writer, first ? "]"
+                                 : "\n  ],\n  \"rest\": \"the same command without --budget; "
+                                   "a table by itself: --table NAME --format jsonl\"");
+}
+
+/* shares: what is shown; NULL: everything. Its rows NULL: none, and the most that can be said of what is left out. */
+static void write_shares(rs_writer *writer, const rs_result *result, const rs_render_settings *settings,
+                         const rs_budget *shares)
+{
+    rs_problems problems = result->problems;
+    size_t n_notes = shares ? shares->n_notes : result->n_notes;
+    if (shares) problems.n = shares->n_problems;
+    rs_writer_text(writer, "{\n  \"tables\": {");
+    bool first = true;
+    for (size_t i = 0; i < result->n_tables; i++) {
+        if (!result->tables[i]) continue;
+        const char *name = rs_table_get_spec(result->tables[i])->name;
+        size_t n_rows = rs_table_n_rows(result->tables[i]);
+        if (shares) n_rows = shares->rows ? shares->rows[i] : 0;
+        rs_writer_text(writer, first ? "\n    " : ",\n    ");
+        first = false;
+        rs_writer_json_string(writer, name, strlen(name));
+        rs_writer_text(writer, ": ");
+        write_array(writer, result->tables[i], n_rows, settings, 6);
+    }
+    rs_writer_text(writer, first ? "},\n  \"problems\": [" : "\n  },\n  \"problems\": [");
+    rs_write_json_problems(writer, &problems);
+    rs_writer_text(writer, "],\n  \"notes\": [");
+    for (size_t i = 0; i < n_notes; i++) write_note(writer, result, i);
+    rs_writer_text(writer, n_notes ? "\n  ]" : "]");
+    if (shares) write_all_left_out(writer, result, shares);
+    rs_writer_text(writer, "\n}\n");
+}
+
+/* ---- budget ----------------------------------------------------------------------------------------------- */
+
+typedef struct budgeted {
+    const rs_result *result;
+    const rs_render_settings *settings;
+} budgeted;
+
+/* A row, and the brackets, commas and blanks around it at their longest. */
+static void measure_row(rs_writer *writer, const void *context, size_t table, size_t row)
+{
+    const budgeted *b = context;
+    const rs_table *t = b->result->tables[table];
+    size_t depth_column = depth_column_of(t, b->settings);
+    if (depth_column == SIZE_MAX)
+        write_row(writer, t, row);
+    else
+        open_nested(writer, t, row, rs_table_int(t, row, depth_column), 6);
+    rs_writer_text(writer, ",\n      ");
+    if (row == 0) rs_writer_text(writer, "\n    ");
+}
+
+static void measure_problem(rs_writer *writer, const void *context, size_t i)
+{
+    rs_writer_text(writer, ",\n    \n  ");
+    write_problem(writer, &((const budgeted *)context)->result->problems.items[i]);
+}
+
+static void measure_note(rs_writer *writer, const void *context, size_t i)
+{
+    rs_writer_text(writer, ",\n  ");
+    write_note(writer, ((const budgeted *)context)->result, i);
+}
+
+/* All of it, with the line that nothing was left out. */
+static bool fits(rs_meter *meter, const rs_result *result, const rs_render_settings *settings, rs_budget *all)
+{
+    for (size_t i = 0; i < result->n_tables; i++)
+        all->rows[i] = result->tables[i] ? rs_table_n_rows(result->tables[i]) : 0;
+    all->n_problems = result->problems.n;
+    all->n_notes = result->n_notes;
+    rs_meter_init(meter, settings->budget);
+    write_shares(&meter->writer, result, settings, all);
+    return !meter->writer.failed && rs_meter_bytes(meter) <= settings->budget;
+}
+
+static rs_status choose_shares(rs_meter *meter, const rs_result *result, const rs_render_settings *settings,
+                               rs_budget *out, rs_error *err)
+{
+    const rs_budget nothing = {0};
+    const budgeted b = {result, settings};
+    const rs_budget_parts parts = {measure_row, measure_problem, measure_note, &b};
+    if (!(out->rows = rs_calloc(result->n_tables + 1, sizeof *out->rows)))
+        return rs_fail_nomem(err, "an answer");
+    if (fits(meter, result, settings, out)) return RS_OK;
+    rs_budget_clear(out);
+    rs_meter_init(meter, SIZE_MAX);
+    write_shares(&meter->writer, result, settings, &nothing);
+    size_t least = rs_meter_bytes(meter);
+    if (least > settings->budget) return rs_budget_fail(settings->budget, least, err);
+    return rs_budget_share(result, &parts, settings->budget - least, out, err);
+}
+
+static rs_status write_within(rs_writer *writer, const rs_result *result, const rs_render_settings *settings,
+                              rs_error *err)
+{
+    rs_budget shares = {0};
+    rs_meter *meter = rs_malloc(sizeof *meter);
+    if (!meter) return rs_fail_nomem(err, "an answer");
+    rs_status status = choose_shares(meter, result, settings, &shares, err);
+    rs_free(meter);
+    if (status == RS_OK) write_shares(writer, result, settings, &shares);
+    rs_budget_clear(&shares);
+    return status;
 }
 
 static rs_status write_result(rs_writer *writer, const rs_result *result, size_t main_table,
                               const rs_render_settings *settings, rs_error *err)
 {
     (void)main_table;
-    (void)err;
-    rs_writer_text(writer, "{\n  \"tables\": {");
-    bool first = true;
-    for (size_t i = 0; i < result->n_tables; i++) {
-        if (!result->tables[i]) continue;
-        const char *name = rs_table_get_spec(result->tables[i])->name;
-        rs_writer_text(writer, first ? "\n    " : ",\n    ");
-        first = false;
-        rs_writer_json_string(writer, name, strlen(name));
-        rs_writer_text(writer, ": ");
-        write_array(writer, result->tables[i], settings, 6);
-    }
-    rs_writer_text(writer, first ? "},\n  \"problems\": [" : "\n  },\n  \"problems\": [");
-    rs_write_json_problems(writer, &result->problems);
-    rs_writer_text(writer, "],\n  \"notes\": [");
-    for (size_t i = 0; i < result->n_notes; i++) {
-        rs_writer_text(writer, i ? ",\n    " : "\n    ");
-        rs_writer_json_string(writer, result->notes[i], strlen(result->notes[i]));
-    }
-    rs_writer_text(writer, result->n_notes ? "\n  ]\n}\n" : "]\n}\n");
+    if (settings->budget) return write_within(writer, result, settings, err);
+    write_shares(writer, result, settings, NULL);
     return RS_OK;
 }
 
 const rs_output_form rs_output_form_json = {.name = "json",
                                             .help = "one JSON object: tables, problems, notes",
                                             .extension = "json",
+                                            .has_budget = true,
                                             .table = write_table,
                                             .result = write_result};
 const rs_output_form rs_output_form_jsonl = {

@@ -1,6 +1,8 @@
 /* Markdown: the same cells as the text table, whole, with every character that Markdown would interpret
  * escaped. */
 
+#include "base/try.h"
+#include "output/budget.h"
 #include "output/display.h"
 #include "output/form.h"
 #include "text/utf8.h"
@@ -42,39 +44,97 @@ static rs_status write_text_cell(rs_writer *writer, const rs_table *table, size_
     return RS_OK;
 }
 
-static rs_status write_md(rs_writer *writer, const rs_table *table, const rs_render_settings *settings,
-                          rs_error *err)
+static rs_status write_row(rs_writer *writer, const rs_table *table, size_t row, const rs_display *displays,
+                           rs_error *err)
 {
-    (void)settings;
-    const rs_table_spec *spec = rs_table_get_spec(table);
-    rs_display *displays = rs_calloc(spec->n_columns, sizeof *displays);
-    if (!displays) return rs_fail_nomem(err, "the layout of a table");
-    for (size_t at = 0; at < spec->n_columns; at++) {
-        rs_display_plan(table, at, true, &displays[at]);
+    for (size_t at = 0; at < rs_table_get_spec(table)->n_columns; at++) {
+        char cell[RS_CELL_SIZE];
+        rs_writer_text(writer, "| ");
+        if (displays[at].is_text)
+            RS_TRY(write_text_cell(writer, table, row, at, err));
+        else
+            rs_writer_bytes(writer, cell, rs_display_cell(table, row, at, &displays[at], cell));
+        rs_writer_char(writer, ' ');
+    }
+    rs_writer_text(writer, "|\n");
+    return RS_OK;
+}
+
+static void write_head(rs_writer *writer, size_t n, const rs_display *displays)
+{
+    for (size_t at = 0; at < n; at++) {
         rs_writer_text(writer, "| ");
         write_escaped(writer, displays[at].heading, strlen(displays[at].heading));
         rs_writer_char(writer, ' ');
     }
     rs_writer_text(writer, "|\n");
-    for (size_t at = 0; at < spec->n_columns; at++)
-        rs_writer_text(writer, displays[at].is_text ? "| --- " : "| ---: ");
+    for (size_t at = 0; at < n; at++) rs_writer_text(writer, displays[at].is_text ? "| --- " : "| ---: ");
     rs_writer_text(writer, "|\n");
-    rs_status status = RS_OK;
-    for (size_t row = 0; row < rs_table_n_rows(table) && status == RS_OK && !writer->failed; row++) {
-        for (size_t at = 0; at < spec->n_columns && status == RS_OK; at++) {
-            char cell[RS_CELL_SIZE];
-            rs_writer_text(writer, "| ");
-            if (displays[at].is_text)
-                status = write_text_cell(writer, table, row, at, err);
-            else
-                rs_writer_bytes(writer, cell, rs_display_cell(table, row, at, &displays[at], cell));
-            rs_writer_char(writer, ' ');
-        }
-        rs_writer_text(writer, "|\n");
+}
+
+static void write_left_out(rs_writer *writer, const rs_table *table, size_t shown)
+{
+    rs_writer_text(writer, "\n");
+    rs_writer_uint(writer, shown);
+    rs_writer_text(writer, " of ");
+    rs_writer_uint(writer, rs_table_n_rows(table));
+    rs_writer_text(writer,
+                   " rows. The rest: the same command without --budget, with --format jsonl --table ");
+    rs_writer_text(writer, rs_table_get_spec(table)->name);
+    rs_writer_text(writer, ".\n");
+}
+
+/* How many rows fit into the budget: all of them, or as many as fit beside what is said of the others. */
+static rs_status count_rows(rs_meter *meter, const rs_table *table, const rs_display *displays, size_t budget,
+                            size_t *out, rs_error *err)
+{
+    size_t n = rs_table_n_rows(table), left_out, shown = 0;
+    rs_meter_init(meter, SIZE_MAX);
+    write_left_out(&meter->writer, table, n);
+    left_out = rs_meter_bytes(meter);
+    rs_meter_init(meter, SIZE_MAX);
+    write_head(&meter->writer, rs_table_get_spec(table)->n_columns, displays);
+    if (rs_meter_bytes(meter) + (n ? left_out : 0) > budget)
+        return rs_budget_fail(budget, rs_meter_bytes(meter) + left_out, err);
+    for (size_t row = 0; row < n; row++) {
+        RS_TRY(write_row(&meter->writer, table, row, displays, err));
+        if (rs_meter_bytes(meter) > budget) break;
+        if (row + 1 == n || rs_meter_bytes(meter) + left_out <= budget) shown = row + 1;
     }
+    *out = shown;
+    return RS_OK;
+}
+
+static rs_status fit_rows(const rs_table *table, const rs_display *displays, size_t budget, size_t *out,
+                          rs_error *err)
+{
+    rs_meter *meter = rs_malloc(sizeof *meter);
+    rs_status status =
+        meter ? count_rows(meter, table, displays, budget, out, err) : rs_fail_nomem(err, "an answer");
+    rs_free(meter);
+    return status;
+}
+
+static rs_status write_md(rs_writer *writer, const rs_table *table, const rs_render_settings *settings,
+                          rs_error *err)
+{
+    const rs_table_spec *spec = rs_table_get_spec(table);
+    rs_display *displays = rs_calloc(spec->n_columns, sizeof *displays);
+    if (!displays) return rs_fail_nomem(err, "the layout of a table");
+    for (size_t at = 0; at < spec->n_columns; at++) rs_display_plan(table, at, true, &displays[at]);
+    rs_status status = RS_OK;
+    size_t n_rows = rs_table_n_rows(table), shown = n_rows;
+    if (settings->budget) status = fit_rows(table, displays, settings->budget, &shown, err);
+    if (status == RS_OK) write_head(writer, spec->n_columns, displays);
+    for (size_t row = 0; row < shown && status == RS_OK && !writer->failed; row++)
+        status = write_row(writer, table, row, displays, err);
+    if (status == RS_OK && shown < n_rows) write_left_out(writer, table, shown);
     rs_free(displays);
     return status;
 }
 
-const rs_output_form rs_output_form_md = {
-    .name = "md", .help = "a Markdown table, as text has it", .extension = "md", .table = write_md};
+const rs_output_form rs_output_form_md = {.name = "md",
+                                          .help = "a Markdown table, as text has it",
+                                          .extension = "md",
+                                          .has_budget = true,
+                                          .table = write_md};

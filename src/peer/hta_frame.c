@@ -153,7 +153,11 @@ static const rs_frame_rules rules = {.table = &table,
 
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
-    return rs_frame_rank(run, trace, &rules, partial, err);
+    rs_run parsed = *run;
+    rs_policy policy = *run->policy;
+    policy.trim_steps = policy.trim_steps && !rs_options_flag(run->options, "uncut");
+    parsed.policy = &policy;
+    return rs_frame_rank(&parsed, trace, &rules, partial, err);
 }
 
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)

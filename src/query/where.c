@@ -7,7 +7,6 @@
 #include "base/memory.h"
 #include "base/try.h"
 #include "query/where_internal.h"
-#include "text/locale.h"
 #include "text/numbers.h"
 #include "trace/enclosing.h"
 #include "trace/selection.h"
@@ -78,23 +77,10 @@ static bool contains(const char *text, size_t n, const char *part, size_t m)
     return false;
 }
 
-/* A regular expression looks at this much of a text: its cost must not depend on what a file holds. */
-#define MAX_MATCHED 65536
-
-static bool matches(const rs_where_term *t, const char *text, size_t n)
-{
-    rs_locale locale;
-    regmatch_t all = {.rm_so = 0, .rm_eo = (regoff_t)(n < MAX_MATCHED ? n : MAX_MATCHED)};
-    bool entered = rs_locale_enter(&locale, "C");
-    bool found = regexec(&t->regex, text, 1, &all, REG_STARTEND) == 0;
-    if (entered) rs_locale_leave(&locale);
-    return found;
-}
-
 static bool holds_text(const rs_where_term *t, const char *text, size_t n)
 {
     bool equal = false;
-    if (t->op == RS_OP_MATCHES) return matches(t, text, n);
+    if (t->op == RS_OP_MATCHES) return rs_pattern_matches(t->pattern, text, n);
     if (t->op == RS_OP_HAS || t->op == RS_OP_HAS_NOT)
         return contains(text, n, t->texts[0].text, t->texts[0].n) == (t->op == RS_OP_HAS);
     for (size_t i = 0; !equal && i < t->n_texts; i++)

@@ -2,8 +2,6 @@
 #ifndef RS_QUERY_WHERE_INTERNAL_H
 #define RS_QUERY_WHERE_INTERNAL_H
 
-#include <regex.h>
-
 #include "base/ranges.h"
 #include "query/where.h"
 
@@ -63,9 +61,8 @@ typedef struct rs_where_term {
     size_t n_texts, texts_capacity;
     rs_span *spans; /* of a number: one, or what the list holds; times in ns */
     size_t n_spans, spans_capacity;
-    regex_t regex;
-    bool has_regex;
-    rs_where *inner; /* of under, after, before */
+    rs_pattern *pattern; /* of =~ */
+    rs_where *inner;     /* of under, after, before */
 } rs_where_term;
 
 #define RS_WHERE_TERMS 64 /* one bit each */

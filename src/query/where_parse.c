@@ -8,7 +8,6 @@
 #include "base/try.h"
 #include "input/json.h"
 #include "query/where_internal.h"
-#include "text/locale.h"
 
 const char *const rs_where_field_names[RS_N_WHERE_FIELDS] = {
     "name", "cat",    "phase",  "pid",         "tid",         "ts",      "dur",
@@ -32,7 +31,7 @@ void rs_where_free(rs_where *where)
         for (size_t k = 0; k < t->n_texts; k++) rs_free(t->texts[k].text);
         rs_free(t->texts);
         rs_free(t->spans);
-        if (t->has_regex) regfree(&t->regex);
+        rs_pattern_free(t->pattern);
         rs_where_free(t->inner); /* no deeper than MAX_DEPTH */
     }
     rs_free(where);
@@ -215,16 +214,9 @@ static rs_status parse_list(parser *s, rs_where_term *t, rs_error *err)
 
 static rs_status compile(parser *s, rs_where_term *t, rs_error *err)
 {
-    rs_locale locale;
-    char why[120];
-    bool entered = rs_locale_enter(&locale, "C");
-    int failed = regcomp(&t->regex, t->texts[0].text, REG_EXTENDED | REG_NOSUB);
-    if (entered) rs_locale_leave(&locale);
-    t->has_regex = failed == 0;
-    if (!failed) return RS_OK;
-    regerror(failed, &t->regex, why, sizeof why);
-    return rs_fail(err, RS_ERR_USAGE, "%s: \"%.80s\" is no regular expression: %s", s->option,
-                   t->texts[0].text, why);
+    rs_error why = RS_ERROR_INIT;
+    rs_status status = rs_pattern_compile(t->texts[0].text, &t->pattern, &why);
+    return status == RS_OK ? RS_OK : rs_fail(err, status, "%s: %s", s->option, why.causes[0].message);
 }
 
 /* ---- terms -------------------------------------------------------------------------------------------- */

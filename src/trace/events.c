@@ -131,9 +131,14 @@ static void sparse_free(rs_sparse *s)
     *s = (rs_sparse){0};
 }
 
+void rs_events_hold(rs_events *e)
+{
+    __atomic_add_fetch(&e->n_holders, 1, __ATOMIC_RELAXED);
+}
+
 void rs_events_free(rs_events *e)
 {
-    if (!e) return;
+    if (!e || __atomic_fetch_sub(&e->n_holders, 1, __ATOMIC_ACQ_REL) > 0) return;
     rs_big_free(e->start);
     rs_big_free(e->duration);
     rs_big_free(e->name);

@@ -163,6 +163,7 @@ typedef struct rs_events {
     rs_problems problems;
     uint64_t memory;     /* bytes held in columns */
     uint64_t max_memory; /* 0: no limit */
+    uint32_t n_holders;  /* who holds it beside the first owner */
 } rs_events;
 
 static inline rs_kind rs_event_kind(const rs_events *e, size_t row)
@@ -185,7 +186,10 @@ static inline bool rs_event_is_span(const rs_events *e, size_t row)
 }
 
 rs_status rs_events_create(uint64_t columns, uint64_t max_memory, rs_events **out, rs_error *err);
+/* Frees it when nobody else holds it. */
 void rs_events_free(rs_events *events);
+/* One holder more, who gives it back by rs_events_free; from then on nobody may change it. Any thread. */
+void rs_events_hold(rs_events *events);
 
 /* Room for `more` further rows, or values of one argument. The caller then writes behind the last one itself.
  */

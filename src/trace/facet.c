@@ -63,12 +63,30 @@ uint64_t rs_facet_columns(const rs_facet *const *facets, size_t n)
     return columns;
 }
 
+static void release(rs_facet_value *v)
+{
+    if (v->facet->release) v->facet->release(v->value);
+    rs_free(v);
+}
+
 void rs_facets_clear(rs_trace *trace)
 {
     while (trace->facets) {
         rs_facet_value *v = trace->facets;
         trace->facets = v->next;
-        if (v->facet->release) v->facet->release(v->value);
-        rs_free(v);
+        release(v);
+    }
+}
+
+void rs_facets_forget(rs_trace *trace, const rs_selection *selection)
+{
+    for (rs_facet_value **at = &trace->facets; *at;) {
+        rs_facet_value *v = *at;
+        if (v->selection != selection) {
+            at = &v->next;
+            continue;
+        }
+        *at = v->next;
+        release(v);
     }
 }

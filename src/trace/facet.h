@@ -34,5 +34,7 @@ uint64_t rs_facet_columns(const rs_facet *const *facets, size_t n);
 
 /* Drops all values of a trace. */
 void rs_facets_clear(rs_trace *trace);
+/* Releases those that follow a selection, before it goes. */
+void rs_facets_forget(rs_trace *trace, const rs_selection *selection);
 
 #endif

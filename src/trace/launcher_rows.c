@@ -16,6 +16,7 @@ typedef struct context {
     rs_trace *trace;
     const rs_events *e;
     const rs_tree *t;
+    uint32_t *module; /* by node */
     const rs_step *steps;
     size_t n_steps;
     const rs_fwdbwd *links;
@@ -52,7 +53,7 @@ static uint32_t text_at(rs_cursor *cursor, uint32_t row)
 static bool fill(const context *c, const rs_launcher *l, args_walk *walk, rs_pool *pool, rs_launcher_row *out)
 {
     const rs_events *e = c->e;
-    uint32_t row = c->t->row[l->node], module = rs_tree_module(c->trace, c->t, l->node);
+    uint32_t row = c->t->row[l->node], module = c->module[l->node];
     bool ok = true;
     *out = (rs_launcher_row){
         .uid = row,
@@ -113,7 +114,9 @@ rs_status rs_launcher_rows_of(rs_trace *trace, rs_launcher_rows **out, rs_error 
     if (status == RS_OK) {
         r->n_gpu = tree->n_gpu;
         r->n_unlinked = tree->n_unlinked;
-        if (!fill_all(&c, launchers, n, r)) status = rs_fail_nomem(err, "launchers");
+        c.module = rs_tree_modules(trace, tree);
+        if (!c.module || !fill_all(&c, launchers, n, r)) status = rs_fail_nomem(err, "launchers");
+        rs_free(c.module);
     }
     if (status != RS_OK)
         rs_launcher_rows_free(r);

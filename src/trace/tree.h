@@ -54,8 +54,9 @@ static inline int64_t rs_tree_gpu_sum(const rs_tree *tree, uint32_t node)
     return tree->gpu_sum[tree->gpu_first[tree->end[node]]] - tree->gpu_sum[tree->gpu_first[node]];
 }
 
-/* The nearest node above (not the node itself) that is a module; RS_NO_NODE if none. O(depth). */
-uint32_t rs_tree_module(const rs_trace *trace, const rs_tree *tree, uint32_t node);
+/* By node: the nearest node above (not the node itself) that is a module; RS_NO_NODE if none. The caller's, to release
+ * with rs_free; NULL when out of memory. O(nodes), whatever the depth. */
+uint32_t *rs_tree_modules(const rs_trace *trace, const rs_tree *tree);
 bool rs_is_module_name(const rs_string *name);
 
 /* ---- forward and backward ---------------------------------------------------------------------------- */

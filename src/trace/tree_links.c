@@ -6,14 +6,24 @@
 #include "trace/facet.h"
 #include "trace/tree.h"
 
-uint32_t rs_tree_module(const rs_trace *trace, const rs_tree *t, uint32_t node)
+static bool is_module(const rs_events *e, uint32_t row)
 {
-    const rs_events *e = trace->events;
-    for (uint32_t at = t->parent[node]; at != RS_NO_NODE; at = t->parent[at])
-        if (rs_event_kind(e, t->row[at]) == RS_KIND_PYTHON_FUNCTION &&
-            rs_is_module_name(&e->strings.items[e->name[t->row[at]]]))
-            return at;
-    return RS_NO_NODE;
+    return rs_event_kind(e, row) == RS_KIND_PYTHON_FUNCTION &&
+           rs_is_module_name(&e->strings.items[e->name[row]]);
+}
+
+/* Parents stand before their children. */
+uint32_t *rs_tree_modules(const rs_trace *trace, const rs_tree *t)
+{
+    uint32_t *module = rs_malloc((t->n + 1) * sizeof *module);
+    for (size_t node = 0; module && node < t->n; node++) {
+        uint32_t parent = t->parent[node];
+        if (parent == RS_NO_NODE)
+            module[node] = RS_NO_NODE;
+        else
+            module[node] = is_module(trace->events, t->row[parent]) ? parent : module[parent];
+    }
+    return module;
 }
 
 static bool is_wrapper(const rs_events *e, uint32_t row)

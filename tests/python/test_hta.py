@@ -537,12 +537,15 @@ def test_without_pandas(small, monkeypatch):
 
 def test_memory_timeline(tmp_path):
     path = tmp_path / "timeline.raw.json.gz"
-    megabyte = 10 ** 6
+    megabyte = 1024 ** 2
     with gzip.open(path, "wt") as file:
         json.dump([[-1, 0, 5 * megabyte, 0], [1000, 1, 2 * megabyte, 4], [3000, 1, 3 * megabyte, 5], [5000, 3, -2 * megabyte, 4]], file)
     memory = hta.MemoryAnalysis(str(path))
     frame = memory.get_memory_timeline(visualize=False)
-    assert frame["Parameter"].max() == pytest.approx(0.005)
-    assert frame["Activation"].tolist()[-1] == 0 and frame["Activation"].max() == pytest.approx(0.002)
+    assert frame["Parameter"].max() == pytest.approx(5 / 1024)
+    assert frame["Activation"].tolist()[-1] == 0 and frame["Activation"].max() == pytest.approx(2 / 1024)
     assert frame["time_ms"].is_monotonic_increasing
+    times, sizes = memory._process_raw_events()  # HTA's own test reads it: what was held before is a row
+    assert times == [1000, 1000, 3000, 5000]
+    assert [row[0] for row in sizes] == [5 * megabyte] * 4 and [row[4] for row in sizes] == [0, 2 * megabyte, 2 * megabyte, 0]
     assert "total" in memory.get_memory_summary()["category"].tolist()

@@ -241,3 +241,51 @@ def test_settings_come_from_the_engine(small):
         rs.open(small, max_ratio=0)
     with rs.open(small, jobs=0, max_memory="1.5G", steps=range(10, 11)) as job:
         assert job.kernels()
+
+
+# ---- a part of the job, for one call ---------------------------------------------------------------------------------
+
+
+def test_one_call_may_ask_about_a_part(small, job):
+    whole = job.breakdown().csv()
+    step = job.steps()["step"][0]
+    read = job.stats()["bytes_read"]
+    for given in ({"ranks": [1]}, {"steps": step}, {"ranks": 0, "steps": [step]}):
+        assert job.breakdown(**given).csv() == rs.open(small, **given).breakdown().csv()
+    assert job.kernels(window=(0, 20.5)).csv() == rs.open(small, window="0-20.5").kernels().csv()
+    assert job.run("breakdown", ranks=1).table.csv() == job.breakdown(ranks=1).csv()
+    assert set(job.events(ranks=1, limit=3)["rank"]) == {1}
+    assert job.diff(job, ranks=0).csv() == rs.diff(rs.open(small, ranks=0), rs.open(small, ranks=0)).csv()
+    assert job.breakdown().csv() == whole
+    assert job.stats()["bytes_read"] == read
+
+
+def test_a_part_within_the_part_that_was_opened(small):
+    with rs.open(small, ranks=[0]) as job:
+        assert job.breakdown(steps=10)["rank"] == [0]
+        assert job.breakdown(ranks=1)["rank"] == [1]  # what one call says goes before what open said
+        assert job.breakdown()["rank"] == [0]
+
+
+@pytest.mark.parametrize("name, options, error, words", [
+    ("breakdown", {"ranks": 7}, rs.UsageError, "none of the 2 ranks"),
+    ("breakdown", {"steps": 99}, rs.UsageError, "steps 10-11"),
+    ("breakdown", {"steps": "x"}, rs.UsageError, "list of whole numbers"),
+    ("breakdown", {"window": (5, 3)}, rs.UsageError, "empty"),
+    ("doctor", {"steps": 10}, rs.UsageError, "cannot follow"),
+    ("breakdown", {"rank": 0}, TypeError, "did you mean ranks"),
+    ("breakdown", {"compat": "tracelens"}, rs.UsageError, "there is hta, hta-exact"),
+    ("doctor", {"compat": "hta"}, rs.UsageError, "imitates no other tool"),
+    ("breakdown", {"compat": "x"}, rs.UsageError, "hta-exact, tracelens"),
+])
+def test_what_one_call_cannot_ask(job, name, options, error, words):
+    with pytest.raises(error, match=words):
+        job.run(name, **options)
+    assert len(job.breakdown()) == 2
+
+
+def test_summary_tells_its_verdict(job):
+    summary = job.summary()
+    assert summary.verdict == summary.findings[0]
+    assert "Rank 1" in summary.verdict
+    assert len(summary.findings) == len(summary.tables["findings"])

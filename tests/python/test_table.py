@@ -134,7 +134,9 @@ def test_arrow(job):
     assert arrow.to_pylist() == events.to_dicts()
     arrow.validate(full=True)
     assert arrow.schema.field("rank").type == pyarrow.int64() and arrow.schema.field("ts_us").type == pyarrow.float64()
-    assert arrow.schema.field("name").type == pyarrow.utf8()
+    assert arrow.schema.field("name").type == pyarrow.dictionary(pyarrow.int32(), pyarrow.utf8())
+    words = arrow.column("name").chunk(0).dictionary.to_pylist()
+    assert len(words) == len(set(words)) < len(events)  # each text once
     assert arrow.schema.field("ts_us").metadata[b"unit"] == b"us"
     assert pyarrow.schema(events.__arrow_c_schema__() and events) == arrow.schema
     for name in job.info().tables:

@@ -104,14 +104,67 @@ typedef struct job {
     int64_t rank_of[2];
 } job;
 
+static void assert_same_replay(const rs_engine *e, const rs_weights *w, const rs_engine *lean,
+                               const rs_weights *l)
+{
+    rs_times t, u;
+    assert_int_equal(rs_engine_replay(e, w, &t, NULL), RS_OK);
+    assert_int_equal(rs_engine_replay(lean, l, &u, NULL), RS_OK);
+    assert_memory_equal(t.start, u.start, e->n_nodes * sizeof *t.start);
+    assert_memory_equal(t.end, u.end, e->n_nodes * sizeof *t.end);
+    assert_memory_equal(t.cause, u.cause, e->n_nodes * sizeof *t.cause);
+    assert_memory_equal(t.last, u.last, e->n_meetings * sizeof *t.last);
+    for (uint32_t moment = 0; moment < 2 * e->n_nodes; moment++) {
+        rs_link a = rs_engine_link(e, w, &t, moment), b = rs_engine_link(lean, l, &u, moment);
+        assert_true(a.from == b.from && a.node == b.node && a.ns == b.ns && a.unexplained == b.unexplained &&
+                    a.part == b.part && a.edge == b.edge);
+    }
+    rs_times_clear(&t);
+    rs_times_clear(&u);
+}
+
+/* A lean engine tells the same as one that keeps its weights and an order. */
+static void check_lean(const rs_skeleton *const *ranks, size_t n, const rs_engine *e)
+{
+    const rs_engine_how how = {.clocks = RS_CLOCKS_ENDS, .infer = true, .lean = true};
+    rs_engine lean;
+    assert_int_equal(rs_engine_join(ranks, n, &how, &lean, NULL), RS_OK);
+    assert_int_equal(lean.n_dropped, e->n_dropped);
+    for (int edges = RS_EDGES_TOLD; edges <= RS_EDGES_ALL; edges++)
+        for (int fold = -2; fold < RS_SKELETON_FOLDS; fold++) { /* -2: as recorded */
+            rs_weights w, l, copy;
+            if (fold == -2) {
+                assert_int_equal(rs_weights_recorded(e, (rs_edges_used)edges, &w, NULL), RS_OK);
+                assert_int_equal(rs_weights_recorded(&lean, (rs_edges_used)edges, &l, NULL), RS_OK);
+            } else {
+                assert_int_equal(rs_weights_constant(e, (rs_edges_used)edges, fold, &w, NULL), RS_OK);
+                assert_int_equal(rs_weights_constant(&lean, (rs_edges_used)edges, fold, &l, NULL), RS_OK);
+            }
+            assert_null(l.work);
+            assert_null(l.edge);
+            assert_same_replay(e, &w, &lean, &l);
+            /* work that was made a column, changed and copied */
+            assert_int_equal(rs_weights_spread_work(&lean, &l, NULL), RS_OK);
+            assert_memory_equal(l.work, w.work, e->n_nodes * sizeof *w.work);
+            for (size_t i = 0; i < e->n_nodes; i += 3) w.work[i] = l.work[i] = w.work[i] / 2;
+            assert_int_equal(rs_weights_copy(&lean, &l, &copy, NULL), RS_OK);
+            assert_same_replay(e, &w, &lean, &copy);
+            rs_weights_clear(&copy);
+            rs_weights_clear(&w);
+            rs_weights_clear(&l);
+        }
+    rs_engine_clear(&lean);
+}
+
 static void open_job(job *j, rs_skeleton *one, rs_skeleton *two)
 {
-    const rs_engine_how how = {RS_CLOCKS_ENDS, true};
+    const rs_engine_how how = {.clocks = RS_CLOCKS_ENDS, .infer = true};
     *j = (job){.ranks = {one, two}, .rank_of = {10, 11}};
     assert_int_equal(rs_engine_join(j->ranks, two ? 2 : 1, &how, &j->e, NULL), RS_OK);
     assert_int_equal(rs_weights_recorded(&j->e, RS_EDGES_ALL, &j->w, NULL), RS_OK);
     assert_int_equal(rs_engine_replay(&j->e, &j->w, &j->t, NULL), RS_OK);
     assert_int_equal(rs_roles_find(j->ranks, two ? 2 : 1, &j->roles, NULL), RS_OK);
+    check_lean(j->ranks, two ? 2 : 1, &j->e);
 }
 
 static void close_job(job *j)
@@ -299,11 +352,12 @@ static void test_travels(void **state)
             rs_weights weights;
             rs_times t;
             int64_t worst;
-            const rs_engine_how how = {RS_CLOCKS_ENDS, true};
+            const rs_engine_how how = {.clocks = RS_CLOCKS_ENDS, .infer = true};
             assert_int_equal(rs_engine_join(&copy, 1, &how, &e, NULL), RS_OK);
             assert_int_equal(rs_weights_recorded(&e, RS_EDGES_ALL, &weights, NULL), RS_OK);
             assert_int_equal(rs_engine_replay(&e, &weights, &t, NULL), RS_OK);
             if (!turn) assert_int_equal(rs_engine_deviations(&e, &t, &worst), 0);
+            if (turn % 8 == 0) check_lean(&copy, 1, &e);
             rs_times_clear(&t);
             rs_weights_clear(&weights);
             rs_engine_clear(&e);
@@ -372,7 +426,26 @@ static void test_every_allocation_may_fail(void **state)
     (void)state;
     rs_skeleton *s = make_rank(200, "b");
     const rs_skeleton *ranks[1] = {s};
-    const rs_engine_how how = {RS_CLOCKS_ENDS, true};
+    const rs_engine_how how = {.clocks = RS_CLOCKS_ENDS, .infer = true};
+    const rs_engine_how lean = {.clocks = RS_CLOCKS_ENDS, .infer = true, .lean = true};
+    for (uint64_t k = 1;; k++) {
+        rs_engine e = {0};
+        rs_weights w = {0}, copy = {0};
+        rs_times t = {0};
+        rs_test_fail_allocation(k);
+        rs_status status = rs_engine_join(ranks, 1, &lean, &e, NULL);
+        if (status == RS_OK) status = rs_weights_recorded(&e, RS_EDGES_ALL, &w, NULL);
+        if (status == RS_OK) status = rs_weights_spread_work(&e, &w, NULL);
+        if (status == RS_OK) status = rs_weights_copy(&e, &w, &copy, NULL);
+        if (status == RS_OK) status = rs_engine_replay(&e, &copy, &t, NULL);
+        rs_test_fail_allocation(0);
+        rs_times_clear(&t);
+        rs_weights_clear(&copy);
+        rs_weights_clear(&w);
+        rs_engine_clear(&e);
+        if (status == RS_OK) break;
+        assert_int_equal(status, RS_ERR_NOMEM);
+    }
     for (uint64_t k = 1;; k++) {
         rs_engine e = {0};
         rs_weights w = {0};

@@ -98,6 +98,49 @@ typedef struct stopper {
     uint64_t most;
 } stopper;
 
+/* What breakdown says of a job: the ranks of its rows, and the first one's span in ns. */
+static size_t ask(rs_job *job, int64_t *first_rank, double *span)
+{
+    rs_result r;
+    assert_int_equal(rs_job_run(job, rs_analysis_find("breakdown"), NULL, RS_COMPAT_NONE, &r, NULL), RS_OK);
+    size_t n = rs_table_n_rows(r.tables[0]);
+    *first_rank = rs_table_int(r.tables[0], 0, 0);
+    *span = rs_table_real(r.tables[0], 0, 1);
+    rs_result_clear(&r);
+    return n;
+}
+
+static void test_another_part_without_reading_again(void **state)
+{
+    (void)state;
+    rs_job *job = open_small((rs_job_settings){.keep = true});
+    rs_job *alone = open_small((rs_job_settings){.steps = "10"});
+    rs_error err = RS_ERROR_INIT;
+    int64_t rank;
+    double whole, step, wanted;
+    assert_int_equal(ask(job, &rank, &whole), 2);
+    assert_int_equal(ask(alone, &rank, &wanted), 2);
+    uint64_t read = rs_job_get_stats(job).bytes_read;
+    for (int round = 0; round < 3; round++) {
+        assert_int_equal(rs_job_select(job, NULL, "10", NULL, NULL), RS_OK);
+        assert_int_equal(ask(job, &rank, &step), 2);
+        assert_true(step == wanted && step < whole);
+        assert_int_equal(rs_job_select(job, "1", "11", NULL, NULL), RS_OK); /* takes the place of the last */
+        assert_int_equal(ask(job, &rank, &step), 1);
+        assert_int_equal(rank, 1);
+        assert_int_equal(rs_job_select(job, NULL, NULL, "0-20", NULL), RS_OK);
+        assert_int_equal(ask(job, &rank, &step), 2);
+        assert_true(step < whole);
+        assert_int_equal(rs_job_select(job, NULL, "x", NULL, &err), RS_ERR_USAGE);
+        assert_int_equal(ask(job, &rank, &step), 2); /* what it was opened with */
+        assert_true(step == whole);
+    }
+    assert_int_equal(rs_job_get_stats(job).bytes_read, read);
+    assert_int_equal(rs_job_select(job, "0", NULL, NULL, NULL), RS_OK);
+    rs_job_close(job); /* while another part is chosen */
+    rs_job_close(alone);
+}
+
 static bool on_progress(void *context, uint64_t done, uint64_t total)
 {
     stopper *s = context;
@@ -129,6 +172,7 @@ int main(void)
         cmocka_unit_test(test_keeps_what_fits),
         cmocka_unit_test(test_problems_stay),
         cmocka_unit_test(test_stopped_and_run_again),
+        cmocka_unit_test(test_another_part_without_reading_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

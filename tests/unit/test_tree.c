@@ -108,7 +108,9 @@ static void test_nesting(void **state)
     rs_error err = RS_ERROR_INIT;
     assert_int_equal(rs_trace_tree(&f.trace, true, &f.tree, &err), RS_OK);
     assert_string_equal(parent_name(&f, "nn.Module: Linear_0"), "train.py(3): step");
-    assert_int_equal(rs_tree_module(&f.trace, f.tree, find(&f, "inner")), find(&f, "nn.Module: Linear_0"));
+    uint32_t *module = rs_tree_modules(&f.trace, f.tree);
+    assert_int_equal(module[find(&f, "inner")], find(&f, "nn.Module: Linear_0"));
+    rs_free(module);
     end(&f);
 }
 

@@ -10,41 +10,36 @@ NO_ROUNDING = "HTA_DISABLE_NS_ROUNDING"
 class Answers:
     """Asks the engine with HTA's rules.
 
-    The traces are read once and kept. `one` gives the job of a single rank, for questions whose answer has no
+    The traces are read once and kept. `one` gives what asks about a single rank, for questions whose answer has no
     rank in it or that need not be asked of the others.
     """
 
-    def __init__(self, source, include_last_step: bool = False):
-        self._source = source
+    def __init__(self, source, include_last_step: bool = False, ranks: Optional[Sequence[int]] = None):
         self._last = bool(include_last_step)
         self.compat = "hta-exact" if os.environ.get(NO_ROUNDING) == "1" else "hta"
-        self._job = rankscope.open(source, include_last_step=self._last, keep=True)
-        self._alone = {}
-        self.ranks: List[int] = sorted(int(r) for r in self._job.ranks)
+        self._job = rankscope.open(source, include_last_step=self._last, keep=True, ranks=ranks)
+        self.files = {int(row["rank"]): row["file"] for row in self._job.run("info").tables["ranks"]}
+        self.ranks: List[int] = sorted(self.files)
 
     @property
     def job(self):
         return self._job
 
-    def one(self, rank: int):
-        """The job of one rank."""
+    def one(self, rank: int) -> int:
+        """A rank that is there, for run's `rank`."""
         self.chosen([rank])
-        if len(self.ranks) == 1:
-            return self._job
-        if rank not in self._alone:
-            self._alone[rank] = rankscope.open(
-                self._source, ranks=[rank], include_last_step=self._last, keep=True
-            )
-        return self._alone[rank]
+        return rank
 
-    def run(self, analysis: str, job=None, **options):
-        """The result; options that are None are left at their defaults."""
+    def run(self, analysis: str, rank: Optional[int] = None, **options):
+        """The result, of one rank if it is given; options that are None are left at their defaults."""
         options = {k: v for k, v in options.items() if v is not None}
-        return (job or self._job).run(analysis, compat=self.compat, **options)
+        if rank is not None and len(self.ranks) > 1:
+            options["ranks"] = rank
+        return self._job.run(analysis, compat=self.compat, **options)
 
-    def frame(self, analysis: str, table: str, job=None, **options):
+    def frame(self, analysis: str, table: str, rank: Optional[int] = None, **options):
         """One table of the result as a frame."""
-        return self.run(analysis, job, **options).tables[table].to_pandas()
+        return self.run(analysis, rank, **options).tables[table].to_pandas()
 
     def chosen(self, ranks: Optional[Iterable[int]]) -> Sequence[int]:
         """The ranks asked for; HTA's default is rank 0."""
@@ -61,6 +56,4 @@ class Answers:
         return wanted
 
     def close(self):
-        for job in [self._job, *self._alone.values()]:
-            job.close()
-        self._alone.clear()
+        self._job.close()

@@ -111,9 +111,13 @@ def difference(frame, columns, title, path=None):
         _show(figure)
 
 
-def memory(frame, categories):
+def memory(frame, categories, path=None):
     px = plotly_express()
     if px is None:
         return
-    _show(px.area(frame, x="time_ms", y=categories, title="Memory timeline",
-                  labels={"time_ms": "Time (ms)", "value": "Memory (GB)", "variable": ""}))
+    figure = px.area(frame, x="time_ms", y=categories, title="Memory timeline",
+                  labels={"time_ms": "Time (ms)", "value": "Memory (GB)", "variable": ""})
+    if path:
+        figure.write_image(path)
+    else:
+        _show(figure)

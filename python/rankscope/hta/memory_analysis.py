@@ -1,7 +1,10 @@
 """HTA's MemoryAnalysis: the memory timeline that PyTorch's profiler exports."""
+import json
 import os
+from typing import List, Tuple
 
 import rankscope
+from rankscope import _engine
 
 from . import _figures
 
@@ -18,6 +21,9 @@ CATEGORIES = {
     "autograd_detail": "Autograd_Detail",
     "unknown": "Unknown",
 }
+
+
+GIGABYTE = 1024**3  # HTA's GB
 
 
 class MemoryAnalysis:
@@ -38,10 +44,35 @@ class MemoryAnalysis:
         # Units of a picture; the engine's own table has bytes.
         out = frame[["time_us"]].rename(columns={"time_us": "time_ms"}) / 1e3
         for column, name in CATEGORIES.items():
-            out[name] = frame[column] / 1e9
+            out[name] = frame[column] / GIGABYTE
         if visualize:
             _figures.memory(out, list(CATEGORIES.values()))
         return out
+
+    def _process_raw_events(self) -> Tuple[List[int], List[List[int]]]:
+        """The times of the changes in the file's nanoseconds, and what each category holds from there on, in bytes. What
+        was held before the recording is a row of its own, in front, at the first time."""
+        changes = json.loads(_engine.file_text(self.path))
+        begin = min((time for time, *_ in changes if time > 0), default=0)
+        held = [0] * len(CATEGORIES)
+        times: List[int] = []
+        sizes: List[List[int]] = []
+        last = None
+        for time, _, size, category in changes:
+            held[category] += size
+            if time != last:
+                times.append(begin if time < 0 else time)
+                sizes.append([])
+                last = time
+            sizes[-1] = list(held)
+        return times, sizes
+
+    def plot_memory_timeline(self, save_graph: bool = False) -> None:
+        """Draws the timeline, or, with save_graph, writes it to images/memory_plot.png."""
+        frame = self.get_memory_timeline(visualize=False)
+        if save_graph:
+            os.makedirs("images", exist_ok=True)
+        _figures.memory(frame, list(CATEGORIES.values()), os.path.join("images", "memory_plot.png") if save_graph else None)
 
     def visualize(self) -> None:
         """Draws the timeline."""

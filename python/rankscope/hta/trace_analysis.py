@@ -3,7 +3,7 @@ import logging
 import os
 import re
 from enum import Flag, auto
-from typing import Any, Dict, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
 from . import _figures, _frames
 from ._answers import Answers
@@ -237,10 +237,10 @@ class TraceAnalysis:
         frame = _frames.of_ranks(self._answers.frame("queue", "queue"), wanted)
         return _frames.described(frame, ["rank", "stream"], "queue_length")
 
-    def get_queue_length_summary_from_time_series(self, queue_length_time_series: Dict[int, Any]):
+    def get_queue_length_summary_from_time_series(self, queue_length_dict: Dict[int, Any]):
         """The same of series at hand: get_queue_length_time_series' own, or what was made of them."""
         pd = pandas()
-        parts = [rows.assign(rank=rank) for rank, rows in queue_length_time_series.items() if len(rows)]
+        parts = [rows.assign(rank=rank) for rank, rows in queue_length_dict.items() if len(rows)]
         if not parts:
             return None
         both = pd.concat(parts)[["rank", "stream", "queue_length"]]
@@ -430,17 +430,26 @@ class TraceAnalysis:
         profiler_steps: Optional[List[int]] = None,
         num_candidates: int = 2,
         visualize: bool = False,
-        impl: Any = None,
+        straggler_identification_impl: Optional[Callable[..., Any]] = None,
     ) -> List[int]:
-        """The ranks most often among the last to start the collective that varies most, by HTA's rule."""
-        if impl is not None:
-            raise ValueError("impl: other implementations of the rule cannot be plugged in; leave it out")
+        """The ranks most often among the last to start the collective that varies most, by HTA's rule.
+
+        straggler_identification_impl: another rule, called as HTA calls it with the rows of the steps over all ranks
+        (with columns rank and idx), the symbol table, num_candidates and visualize; it gives a series of counts by rank.
+        """
+        num_candidates = max(1, int(num_candidates))
         known = self.get_profiler_steps()
         steps = [s for s in (profiler_steps or known) if s in known]
         if not steps:
             raise ValueError(
                 "none of the steps %s is in the traces; there are %s" % (profiler_steps or [], known or "none")
             )
+        if straggler_identification_impl is not None:
+            frames = {rank: self.t.get_trace(rank) for rank in self.t.get_ranks()}
+            rows = pandas().concat(frames, names=["rank", "idx"]).reset_index()
+            rows = rows[rows["iteration"].isin(steps)]
+            counts = straggler_identification_impl(rows, self.t.symbol_table, num_candidates, visualize)
+            return counts.sort_values(ascending=False)[:num_candidates].index.tolist()
         frame = self._answers.frame(
             "stragglers", "stragglers", candidates=int(num_candidates), in_steps=",".join(str(s) for s in steps)
         )

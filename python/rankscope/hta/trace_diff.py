@@ -1,40 +1,39 @@
 """HTA's TraceDiff: two traces by name, count and time."""
 import os
-from enum import Enum
+import random
 from typing import Any, Dict, List, Optional, Union
 
 import rankscope
 
 from . import _figures, _frames
+from ._need import pandas
 from ._answers import NO_ROUNDING
 from .common.trace import DEFAULT_TRACE_DIR, Trace
+from .common.types import DeviceType
+from .common.names import shorten_name
 
 __all__ = ["DeviceType", "LabeledTrace", "TraceDiff", "compare"]
-
-
-class DeviceType(Enum):
-    """Which rows are compared."""
-
-    ALL = "ALL"
-    CPU = "CPU"
-    GPU = "GPU"
 
 
 _KINDS = {DeviceType.ALL: "all", DeviceType.CPU: "host", DeviceType.GPU: "gpu"}
 
 
 class LabeledTrace:
-    """A trace and the word that stands before its columns."""
+    """A trace and the word that stands before its columns; without a word, t and a number made up."""
 
     def __init__(
         self,
-        label: str = "t0",
+        label: Optional[str] = None,
         t: Optional[Trace] = None,
-        trace_dir: str = DEFAULT_TRACE_DIR,
+        trace_dir: Optional[str] = None,
         trace_files: Union[Dict[int, str], List[str], None] = None,
     ):
-        self.label = label
-        self.t = t if t is not None else Trace(trace_files, trace_dir)
+        if t is None and trace_dir is None and trace_files is None:
+            raise ValueError("LabeledTrace takes a trace t, a directory trace_dir, or trace_files")
+        self.label = "t%d" % random.randint(1, 10000) if label is None else label
+        self.t = t if t is not None else Trace(trace_files, DEFAULT_TRACE_DIR if trace_dir is None else trace_dir)
+        if not self.t.is_parsed:
+            self.t.parse_traces()
 
     @classmethod
     def of(cls, source: Any, label: str) -> "LabeledTrace":
@@ -58,21 +57,55 @@ class LabeledTrace:
         return self.t.get_ranks()
 
     def iterations(self, rank: Optional[int] = None) -> List[int]:
-        """Numbers of the training steps of a rank, nothing cut off."""
+        """Numbers of the training steps, of a rank or of the first, nothing cut off."""
         steps = self.answers.job.run("steps").tables["steps"]
         wanted = self.ranks()[0] if rank is None else rank
         return sorted({s for r, s in zip(steps["rank"], steps["step"]) if r == wanted})
 
-    def extract_ops(self, rank=None, iteration=None, use_short_name: bool = False, device_type=DeviceType.ALL):
-        """The trace's own side of a comparison: counts and durations by name."""
-        frame = TraceDiff.compare_traces(self, self, rank, rank, iteration, iteration, device_type, use_short_name)
-        return frame.iloc[:, :2].set_axis(["counts", "total_duration"], axis=1)
+    def extract_ops(self, rank=None, iteration=None, device_type: DeviceType = DeviceType.ALL):
+        """The rows of the trace of some ranks and steps, on one kind of device. What is not given is the first."""
+        pd = pandas()
+        ranks, steps = self._chosen(rank, iteration)
+        rows = pd.concat([self.t.get_trace(r).assign(rank=r) for r in ranks]) if len(ranks) > 1 else self.t.get_trace(ranks[0])
+        rows = rows[rows["iteration"].isin(steps)]
+        kind = DeviceType(device_type)
+        if kind is DeviceType.CPU:
+            return rows[rows["stream"] == -1]
+        return rows[rows["stream"] != -1] if kind is DeviceType.GPU else rows
+
+    def _chosen(self, rank, iteration):
+        known = self.ranks()
+        if not known:
+            raise ValueError("%s: the trace has no rank" % self.label)
+        ranks = _several(rank, "rank") or known[:1]
+        missing = [r for r in ranks if r not in known]
+        if missing:
+            raise ValueError("%s: rank %s is not among the traces; there are %s" % (self.label, missing[0], known))
+        known = self.iterations(ranks[0])
+        steps = _several(iteration, "iteration") or known[:1]
+        missing = [s for s in steps if s not in known]
+        if missing or not steps:
+            raise ValueError("%s: there is no iteration %s; there are %s" % (self.label, missing[0] if missing else "", known or "none"))
+        return ranks, steps
+
+    def get_ops_summary(self, ops):
+        """Counts and durations of rows that extract_ops gave, by category and name."""
+        groups = ops.groupby(["cat", "name"])["dur"].agg(counts="count", total_duration="sum").reset_index()
+        groups = groups.rename(columns={"cat": "cat_id", "name": "name_id"})
+        groups["cat"] = self.t.symbol_table.decode(groups["cat_id"])
+        groups["name"] = self.t.symbol_table.decode(groups["name_id"])
+        groups["short_name"] = groups["name"].map(shorten_name)
+        return groups[["cat", "name", "short_name", "counts", "total_duration", "cat_id", "name_id"]]
 
 
-def _several(value) -> Optional[List[int]]:
+def _several(value, what: str) -> Optional[List[int]]:
+    """One number or several as a list."""
     if value is None:
         return None
-    return [int(value)] if isinstance(value, int) else [int(v) for v in value]
+    several = [value] if isinstance(value, int) else value
+    if not isinstance(several, (list, tuple, range)) or not all(isinstance(one, int) for one in several):
+        raise ValueError("%s takes a number or a list of them, not %r" % (what, value))
+    return list(several)
 
 
 class TraceDiff:
@@ -164,16 +197,13 @@ class TraceDiff:
 
 
 def _job(trace: LabeledTrace, rank, iteration):
-    ranks = _several(rank) or trace.ranks()[:1]
-    missing = [r for r in ranks if r not in trace.ranks()]
-    if missing:
-        raise ValueError("%s: rank %s is not among the traces; there are %s" % (trace.label, missing[0], trace.ranks()))
-    known = trace.iterations(ranks[0])
-    steps = _several(iteration) or known[:1]
-    missing = [s for s in steps if s not in known]
-    if missing:
-        raise ValueError("%s: there is no iteration %s; there are %s" % (trace.label, missing[0], known or "none"))
-    return rankscope.open(trace.t.source, ranks=ranks, steps=steps or None, keep=False)
+    """The job of one side, opened for the ranks and steps that are compared."""
+    known = trace.ranks()
+    if iteration is None and not trace.iterations((_several(rank, "rank") or known)[0]):
+        ranks, steps = _several(rank, "rank") or known[:1], None  # a trace without steps is compared as a whole
+    else:
+        ranks, steps = trace._chosen(rank, iteration)
+    return rankscope.open(trace.t.source, ranks=ranks, steps=steps, keep=False)
 
 
 def compare(control: Any, test: Any, **options):

@@ -1,15 +1,21 @@
 """HTA's Trace: the loaded traces of a job, as frames."""
 import gzip
 import json
+import logging
 import os
 import re
+from collections.abc import MutableMapping
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Union
+
+from rankscope import _engine
 
 from .. import _frames
 from .._answers import Answers
 from .._need import pandas
 from .names import shorten_name
-from .trace_symbol_table import TraceSymbolTable
+from .trace_symbol_table import TraceSymbolTable, decode_symbol_id_to_symbol_name
+
+logger = logging.getLogger("rankscope.hta")
 
 DEFAULT_TRACE_DIR = "/tmp/trace"
 
@@ -98,51 +104,52 @@ def _shaped(frame):
     return pandas().DataFrame(columns)
 
 
-class _Traces(Mapping):
+class _Traces(MutableMapping):
     """Frames by rank, each made when it is first asked for."""
 
-    def __init__(self, trace: "Trace"):
-        self._trace = trace
-        self._frames: Dict[int, Any] = {}
+    def __init__(self, trace: "Trace", ranks: List[int], uncut: bool):
+        self._trace, self._uncut = trace, uncut
+        self._frames: Dict[int, Any] = {rank: None for rank in ranks}
 
     def __getitem__(self, rank: int):
-        if rank not in self._frames:
-            if rank not in self._trace.answers.ranks:
-                raise KeyError(rank)
-            self._frames[rank] = self._trace.read_frame(rank)
+        if self._frames[rank] is None:
+            self._frames[rank] = self._trace.read_frame(rank, self._uncut)
         return self._frames[rank]
 
     def __setitem__(self, rank: int, frame) -> None:
         self._frames[rank] = frame
 
+    def __delitem__(self, rank: int) -> None:
+        del self._frames[rank]
+
     def __iter__(self) -> Iterator[int]:
-        return iter(self._trace.answers.ranks)
+        return iter(list(self._frames))
 
     def __len__(self) -> int:
-        return len(self._trace.answers.ranks)
+        return len(self._frames)
 
 
 class _MetaData(Mapping):
     """What each file says of itself: every top-level key but traceEvents."""
 
-    def __init__(self, trace: "Trace"):
-        self._trace = trace
+    def __init__(self, trace: "Trace", ranks: List[int]):
+        self._trace, self._ranks = trace, ranks
         self._known: Dict[int, Dict[str, Any]] = {}
 
     def __getitem__(self, rank: int) -> Dict[str, Any]:
         if rank not in self._known:
-            if rank not in self._trace.trace_files:
+            if rank not in self._ranks:
                 raise KeyError(rank)
-            raw = self._trace.get_raw_trace_for_one_rank(rank)
-            self._known[rank] = {k: v for k, v in raw.items() if k != "traceEvents"}
-            self._known[rank]["device_type"] = self._trace.device_type_of(rank, self._known[rank])
+            meta = json.loads(_engine.file_header(self._trace.trace_files[rank]))
+            meta["device_type"] = self._trace.device_type_of(rank, meta)
+            self._known[rank] = meta
         return self._known[rank]
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._trace.trace_files)
+        return iter(self._ranks)
 
     def __len__(self) -> int:
-        return len(self._trace.trace_files)
+        return len(self._ranks)
 
 
 def _expanded(trace_dir: str) -> str:
@@ -153,21 +160,29 @@ def _expanded(trace_dir: str) -> str:
 
 
 class Trace:
-    """The traces of a job. Frames hold names and categories as numbers of the symbol table, as HTA's do."""
+    """The traces of a job. Frames hold names and categories as numbers of the symbol table, as HTA's do.
+
+    parse_traces gives all rows with the files' own times; align_and_filter_trace counts times from the job's first event
+    and cuts the last step off; load_traces does both, and whoever asks for a frame without either gets what it gives.
+    """
 
     def __init__(
         self,
         trace_files: Union[Dict[int, str], List[str], None] = None,
         trace_dir: str = DEFAULT_TRACE_DIR,
+        parser_config: Any = None,
     ):
         self.trace_path = _expanded(trace_dir)
+        self.parser_config = parser_config
         self._wanted = self._checked(trace_files)
-        self.trace_files: Dict[int, str] = dict(self._wanted) if isinstance(self._wanted, dict) else {}
+        self._files: Optional[Dict[int, str]] = dict(self._wanted) if isinstance(self._wanted, dict) else None
         self.symbol_table = TraceSymbolTable()
-        self.traces: Mapping[int, Any] = {}
+        self.traces: MutableMapping[int, Any] = {}
         self.meta_data: Mapping[int, Dict[str, Any]] = {}
         self.is_parsed = False
         self._answers: Optional[Answers] = None
+        self._last = False
+        self._start: Optional[Any] = None
 
     def _checked(self, trace_files):
         if trace_files is None:
@@ -177,9 +192,7 @@ class Trace:
         if isinstance(trace_files, dict):
             files = {}
             for rank, path in trace_files.items():
-                path = os.fspath(path)
-                inside = path.startswith(self.trace_path) or path.startswith("/")
-                files[int(rank)] = path if inside else os.path.join(self.trace_path, path)
+                files[int(rank)] = self._inside(os.fspath(path))
             paths = list(files.values())
         elif isinstance(trace_files, (list, tuple)):
             files = paths = [os.fspath(path) for path in trace_files]
@@ -190,7 +203,10 @@ class Trace:
                 raise ValueError("Trace files validation failed: there is no file %s" % path)
         return files
 
-    # ---- loading -------------------------------------------------------------------------------------------
+    def _inside(self, path: str) -> str:
+        return path if path.startswith((self.trace_path, "/")) else os.path.join(self.trace_path, path)
+
+    # ---- files ---------------------------------------------------------------------------------------------
 
     @property
     def source(self):
@@ -198,50 +214,148 @@ class Trace:
         return self._wanted
 
     @property
+    def trace_files(self) -> Dict[int, str]:
+        """The file of each rank."""
+        if self._files is None:
+            self._files = dict(self._open().files)
+        return self._files
+
+    @trace_files.setter
+    def trace_files(self, files: Dict[int, str]) -> None:
+        self._files = files
+        if isinstance(files, dict):
+            self._wanted = files
+            self._forget()
+
+    def get_trace_files(self) -> Dict[int, str]:
+        return self.trace_files
+
+    def _normalize_trace_filenames(self) -> None:
+        if not isinstance(self._files, dict):
+            raise ValueError("trace_files is {rank: path}, not %s" % type(self._files).__name__)
+        for rank, path in self._files.items():
+            self._files[rank] = self._inside(path)
+
+    def _validate_trace_files(self) -> bool:
+        for path in self.trace_files.values():
+            if not os.access(path, os.R_OK):
+                logger.error("the trace file %s is not there or cannot be read", path)
+                return False
+            if not path.endswith((".gz", ".json", ".zst")):
+                logger.error("the trace file %s ends neither in .json nor in .gz or .zst", path)
+                return False
+        return True
+
+    # ---- loading -------------------------------------------------------------------------------------------
+
+    def _open(self, last: bool = False, ranks: Optional[List[int]] = None) -> Answers:
+        if self._answers is None or last != self._last or (ranks is not None and ranks != self._answers.ranks):
+            self._forget()
+            self._answers, self._last = Answers(self._wanted, last, ranks), last
+            self.symbol_table.fill_later(self._all_texts)
+        return self._answers
+
+    def _forget(self) -> None:
+        if self._answers is not None:
+            self._answers.close()
+        self._answers = self._start = None
+
+    def _all_texts(self) -> List[str]:
+        tables = [self._answers.run("frame", of=str(rank), uncut=True).tables["frame"] for rank in self._answers.ranks]
+        columns = [table.column(name) for table in tables for name in ("cat", "name")]
+        return [text for texts in columns for text in dict.fromkeys(texts) if text is not None]
+
+    @property
     def answers(self) -> Answers:
         if self._answers is None:
             self.load_traces()
         return self._answers
 
-    def parse_traces(self, *_, **__) -> None:
-        """Loading is one step here; there for those who call it."""
-        self.load_traces()
+    @property
+    def min_ts(self):
+        """The job's first event on the files' own clock, in microseconds: what the aligned times count from."""
+        if self._start is None:
+            for rank in self.answers.ranks:
+                row = next(iter(self._answers.run("frame", of=str(rank), uncut=True).tables["frame"]), None)
+                if row is not None:
+                    self._start = row["end"] - row["dur"] - row["ts"]
+                    break
+            else:
+                self._start = 0
+            if self._start == int(self._start):
+                self._start = int(self._start)
+        return self._start
 
-    def align_and_filter_trace(self, include_last_profiler_step: bool = False) -> None:
-        self.load_traces(include_last_profiler_step)
+    @min_ts.setter
+    def min_ts(self, start) -> None:
+        self._start = start
 
-    def load_traces(self, include_last_profiler_step: Optional[bool] = False, **_) -> None:
-        """Opens the traces; frames are made when they are asked for."""
-        if self._answers is not None:
-            if bool(include_last_profiler_step) == self._last:
-                return
-            self._answers.close()
-        self._last = bool(include_last_profiler_step)
-        self._answers = Answers(self._wanted, self._last)
+    def parse_traces(self, max_ranks: int = -1, use_multiprocessing: bool = True, use_memory_profiling: bool = True) -> None:
+        """Reads the traces, or those of the first max_ranks ranks: all rows, times as the files have them.
+
+        The other arguments say how HTA does it; here threads do."""
+        ranks = sorted(self.trace_files)
+        self.parse_multiple_ranks(ranks if max_ranks == -1 else ranks[:max_ranks])
+
+    def parse_multiple_ranks(
+        self, ranks: List[int], use_multiprocessing: bool = True, use_memory_profiling: bool = True
+    ) -> None:
+        """The same of some ranks."""
+        self.is_parsed = bool(ranks)
+        if not ranks:
+            logger.error("there are no ranks to read")
+            return
+        have = self.trace_files
+        self._open(ranks=list(ranks) if len(ranks) < len(have) else None)
+        self.traces = _Traces(self, list(ranks), uncut=True)
+        self.meta_data = _MetaData(self, list(ranks))
+
+    def parse_single_rank(self, rank: int) -> None:
+        """Reads one rank more. Nothing happens when there is none of that number."""
+        if rank in self.trace_files:
+            read = [*self.traces, rank] if isinstance(self.traces, _Traces) else [rank]
+            self.parse_multiple_ranks(sorted(set(read)))
+
+    def align_and_filter_trace(self, include_last_profiler_step: Optional[bool] = False) -> None:
+        """Times count from the job's first event, and what belongs to the last step is left out."""
+        ranks = list(self.traces) if isinstance(self.traces, _Traces) else None
+        answers = self._open(bool(include_last_profiler_step), ranks)
+        self.traces = _Traces(self, answers.ranks, uncut=False)
+        self.meta_data = _MetaData(self, answers.ranks)
         self.is_parsed = True
-        if not isinstance(self._wanted, dict):
-            self.trace_files = self._files_by_rank()
-        self.traces = _Traces(self)
-        self.meta_data = _MetaData(self)
 
-    def _files_by_rank(self) -> Dict[int, str]:
-        table = self._answers.job.run("info").tables["ranks"].to_pandas()
-        return {int(r): f for r, f in zip(table["rank"], table["file"])}
+    def load_traces(
+        self,
+        include_last_profiler_step: Optional[bool] = False,
+        use_multiprocessing: bool = True,
+        use_memory_profiling: bool = True,
+    ) -> None:
+        """Opens the traces; frames are made when they are asked for."""
+        if self.is_parsed and self._answers is not None:
+            logger.warning("the traces are loaded already")
+            return
+        if not self.is_parsed:
+            self.align_and_filter_trace(include_last_profiler_step)
 
     # ---- frames --------------------------------------------------------------------------------------------
 
-    def read_frame(self, rank: int):
+    def read_frame(self, rank: int, uncut: bool = False):
         """A rank's frame with its own index; not kept."""
-        raw = self.answers.frame("frame", "frame", of=str(rank))
+        raw = self.answers.frame("frame", "frame", of=str(rank), uncut=uncut)
         frame = _shaped(raw)
         for column in ("cat", "name"):
             frame[column] = self.symbol_table.encode(frame[column])
         frame.index = pandas().Index(frame["index"].tolist(), dtype="int64")
+        if uncut and len(frame):
+            frame["ts"] += self.min_ts
         return frame
 
     def get_trace(self, rank: int):
-        if rank not in self.answers.ranks:
-            raise ValueError("rank %s is not among the traces; there are %s" % (rank, self.answers.ranks))
+        """A rank's frame."""
+        if self._answers is None:
+            self.load_traces()
+        if rank not in self.traces:
+            raise ValueError("rank %s is not among the traces; there are %s" % (rank, list(self.traces)))
         return self.traces[rank]
 
     get_trace_df = get_trace
@@ -250,32 +364,64 @@ class Trace:
         return self.traces
 
     def get_ranks(self) -> List[int]:
-        return list(self.answers.ranks)
+        """The ranks that are loaded."""
+        return sorted(self.traces)
 
     def get_num_ranks(self) -> int:
-        return len(self.answers.ranks)
+        return len(self.get_ranks())
 
-    def get_trace_files(self) -> Dict[int, str]:
-        return self.trace_files
+    def _first(self, rank: Optional[int]) -> int:
+        return rank if rank is not None else (self.get_ranks() or [-1])[0]
 
     def get_iterations(self, rank: Optional[int] = None) -> List[int]:
-        """Numbers of the training steps in a rank's frame."""
-        frame = self.get_trace(self.answers.ranks[0] if rank is None else rank)
-        steps = frame["iteration"].dropna().astype("int64").unique().tolist()
+        """Numbers of the training steps in a rank's frame; none for a rank that is not there."""
+        rank = self._first(rank)
+        if rank not in self.traces or "iteration" not in self.traces[rank].columns:
+            return []
+        steps = self.traces[rank]["iteration"].dropna().astype("int64").unique().tolist()
         return sorted(step for step in steps if step >= 0)
 
-    def get_trace_duration(self, rank: int) -> int:
-        frame = self.get_trace(rank)
-        return (frame["ts"] + frame["dur"]).max() - frame["ts"].min()
+    def get_trace_duration(self, rank: Optional[int] = None) -> int:
+        """From the start of the first event to that of the last, as HTA has it."""
+        frame = self.get_trace(self._first(rank))
+        return frame["ts"].max() - frame["ts"].min()
 
     def decode_symbol_ids(self, use_shorten_name: bool = True) -> None:
         """Adds the texts s_cat and s_name to every frame."""
-        for rank in self.answers.ranks:
-            frame = self.traces[rank]
-            for column in ("cat", "name"):
-                self.symbol_table.add_symbols_to_trace_df(frame, column)
-            if use_shorten_name:
-                frame["s_name"] = frame["s_name"].map(shorten_name)
+        for rank in self.traces:
+            decode_symbol_id_to_symbol_name(self.traces[rank], self.symbol_table, use_shorten_name)
+
+    def convert_time_series_to_events(self, series, counter_name: str, counter_col: str) -> List[Dict[str, Any]]:
+        """The rows of a series (pid, ts and a value) as counter events of the Chrome trace format."""
+        missing = [column for column in ("pid", "ts", counter_col) if column not in series.columns]
+        if missing:
+            logger.warning("the series has no %s; it has %s", ", ".join(missing), ", ".join(map(str, series.columns)))
+            return []
+        rows = series.to_dict("records")
+        kept = [column for column in ("id",) if column in series.columns]
+        return [
+            {
+                "ph": "C",
+                "pid": row["pid"],
+                "ts": row["ts"] + self.min_ts,
+                "name": row.get("name", counter_name),
+                "args": {counter_name: row[counter_col]},
+                **{column: row[column] for column in kept},
+            }
+            for row in rows
+        ]
+
+    @staticmethod
+    def flow_event(
+        id: int, pid: int, tid: int, ts: int, is_start: bool, name: str, cat: str, args: Optional[Dict[str, Any]] = None
+    ) -> Dict[str, Any]:
+        """One end of an arrow in the Chrome trace format."""
+        event = {"ph": "s" if is_start else "f", "id": id, "pid": pid, "tid": tid, "ts": ts, "cat": cat, "name": name}
+        if not is_start:
+            event["bp"] = "e"
+        if args is not None:
+            event["args"] = args
+        return event
 
     def gpu_rows_with_annotations(self, rank: int, expand_names: bool, shorten_names: bool):
         raw = self.answers.frame("frame", "frame", of=str(rank), gpu=True)
@@ -291,7 +437,7 @@ class Trace:
         known = annotation.notna()
         self.symbol_table.add_symbols(annotation[known].unique().tolist())
         frame["user_annotation"] = _frames.small(
-            annotation.map(lambda name: self.symbol_table.sym_index.get(name, -1))
+            annotation.map(lambda name: self.symbol_table.number(name))
         )
         if expand_names:
             name = texts["name"].map(shorten_name) if shorten_names else texts["name"]
@@ -326,15 +472,13 @@ class Trace:
 
     # ---- the files themselves --------------------------------------------------------------------------------
 
-    def get_raw_trace_for_one_rank(self, rank: int) -> Dict[str, Any]:
+    def get_raw_trace_for_one_rank(self, rank: int = 0) -> Dict[str, Any]:
         """The file as Python objects."""
-        path = self.trace_files[rank]
-        with open(path, "rb") as file:
-            packed = file.read(2) == b"\x1f\x8b"
-        with (gzip.open(path, "rb") if packed else open(path, "rb")) as file:
-            return json.load(file)
+        if rank not in self.trace_files:
+            raise ValueError("rank %s is not among the traces; there are %s" % (rank, sorted(self.trace_files)))
+        return json.loads(_engine.file_text(self.trace_files[rank]))
 
-    def get_raw_trace(self, rank: int) -> Dict[str, Any]:
+    def get_raw_trace(self, rank: int = 0) -> Dict[str, Any]:
         return self.get_raw_trace_for_one_rank(rank)
 
     def write_raw_trace(self, output_file: str, trace_contents: Dict[str, Any]) -> None:
@@ -345,6 +489,8 @@ class Trace:
 
     def get_trace_start_unixtime_ns(self, rank: int) -> int:
         """When a rank's trace starts, in nanoseconds of the Unix clock."""
+        if rank not in self.traces:
+            raise ValueError("rank %s is not among the traces; there are %s" % (rank, list(self.traces)))
         table = self.answers.job.run("info").tables["ranks"].to_pandas()
         start = table.loc[table["rank"] == rank, "start_unix_ns"].dropna()
         if len(start) == 0:

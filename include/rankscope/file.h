@@ -1,0 +1,22 @@
+/* A file's text, and what a trace's file says beside its events. */
+#ifndef RANKSCOPE_FILE_H
+#define RANKSCOPE_FILE_H
+
+#include "rankscope/text.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Writes the text of a file, unpacked: gzip and zstd are told by its first bytes, not by its name. max_ratio:
+ * text bytes allowed for each packed byte, 0: 1000. RS_ERR_IO, RS_ERR_LIMIT. */
+RS_API rs_status rs_file_text(const char *path, uint64_t max_ratio, const rs_sink *sink, rs_error *err);
+
+/* Writes the members of a JSON trace's outermost object but traceEvents, as an object. A file that breaks off
+ * has those in front of the break. Takes memory for the whole text. RS_ERR_FORMAT: it is no JSON object. */
+RS_API rs_status rs_file_header(const char *path, uint64_t max_ratio, const rs_sink *sink, rs_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,61 @@
+/* SQL over a job: its events, their arguments, and every analysis as a table (docs/sql.md).
+ *
+ *     rs_sql_settings settings = {.size = sizeof settings, .timeout = 10};
+ *     rs_sql_session *session;
+ *     if (rs_sql_open(job, &settings, &session, &err) == RS_OK &&
+ *         rs_sql_run(session, "SELECT name, sum(dur_us) FROM events GROUP BY name", &result, &err) == RS_OK)
+ *         ... result.tables[0] ...
+ *     rs_result_clear(&result);
+ *     rs_sql_close(session);
+ *
+ * The dialect is SQLite's. Statements only read: there is nothing to write to, and no file can be reached but
+ * those of the job and those that an analysis is told to read by its options (roofline('--device FILE')). A session is used by one thread at a time. Stability: experimental. */
+#ifndef RANKSCOPE_SQL_H
+#define RANKSCOPE_SQL_H
+
+#include "rankscope/job.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct rs_sql_settings {
+    size_t size; /* sizeof(rs_sql_settings): needed, so that the struct can grow */
+    uint64_t
+        max_memory; /* bytes that SQLite and the rows of an answer may take; 0: 1 GiB. Events and answers of
+                            analyses are the job's matter */
+    double timeout; /* seconds that one call of rs_sql_run may take; 0: no limit */
+    /* Called now and then while a statement runs; false stops it with RS_ERR_CANCELLED. NULL: nobody asks. */
+    bool (*goes_on)(void *context);
+    void *context;
+} rs_sql_settings;
+
+typedef struct rs_sql_session rs_sql_session;
+
+/* Nothing is read yet: events are loaded when a statement names them, analyses run when their tables are read,
+ * and both stay for the statements that follow. The job is borrowed until rs_sql_close, and nobody else puts
+ * questions to it while a statement runs. Errors: RS_ERR_USAGE for settings without a size, RS_ERR_NOMEM. */
+RS_API rs_status rs_sql_open(rs_job *job, const rs_sql_settings *settings, rs_sql_session **out,
+                             rs_error *err);
+RS_API void rs_sql_close(rs_sql_session *session); /* NULL is allowed */
+
+/* Runs the statements of a text, separated by ";", in order. result, which is overwritten, gets one table for
+ * each, named "rows"; the caller clears it, after a failure too, as it tells of problems of the input. Columns
+ * have the names that SQL gives them; a name that comes again gets a number behind it. Whole numbers are
+ * RS_INT, other numbers RS_REAL, all else RS_TEXT.
+ *
+ * RS_ERR_USAGE: a statement is wrong, would write, or an analysis refuses its options; the message says where
+ * in the text and names the nearest table or column. RS_ERR_LIMIT: more memory or time than the settings allow.
+ * RS_ERR_CANCELLED. Else errors of rs_job_run. */
+RS_API rs_status rs_sql_run(rs_sql_session *session, const char *text, rs_result *result, rs_error *err);
+
+/* Whether the text ends in a ";" that is not inside a string or comment: a prompt then has a whole statement. */
+RS_API bool rs_sql_is_complete(const char *text);
+
+/* Whether the session's time is over or its user wants to stop: for the progress function of the job. */
+RS_API bool rs_sql_goes_on(const rs_sql_session *session);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

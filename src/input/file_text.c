@@ -1,0 +1,84 @@
+/* What a file says, without reading it as a trace: its text, or what stands beside the events. */
+#include "rankscope/file.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "input/json.h"
+#include "input/source.h"
+
+#define PIECE ((size_t)1 << 20)
+
+static rs_status put(const rs_sink *sink, const void *bytes, size_t n, rs_error *err)
+{
+    return !n || sink->write(sink->context, bytes, n) ? RS_OK
+                                                      : rs_fail(err, RS_ERR_IO, "the text cannot be written");
+}
+
+static rs_status copy_text(rs_source *source, const rs_sink *sink, rs_error *err)
+{
+    char *piece = rs_malloc(PIECE);
+    if (!piece) return rs_fail_nomem(err, "a file's text");
+    rs_status status = RS_OK;
+    for (size_t got = 1; status == RS_OK && got;) {
+        status = rs_source_read(source, piece, PIECE, &got, err);
+        if (status == RS_OK) status = put(sink, piece, got, err);
+    }
+    rs_free(piece);
+    return status;
+}
+
+/* The members of the outermost object but the events. What cannot be read ends it: a trace that breaks off
+ * among its events still has the members in front of them. */
+static rs_status copy_header(const char *name, const uint8_t *text, size_t n, const rs_sink *sink,
+                             rs_error *err)
+{
+    const rs_json_limits limits = {RS_JSON_DEFAULT_DEPTH, n};
+    const uint8_t *end = text + n, *p = text;
+    if (n >= 3 && memcmp(p, "\xEF\xBB\xBF", 3) == 0) p += 3;
+    p = rs_json_space(p, end);
+    if (p == end || *p != '{')
+        return rs_fail_at(err, RS_ERR_FORMAT, name, (uint64_t)(p - text), "no JSON object: it has no header");
+    rs_status status = put(sink, "{", 1, err);
+    bool any = false;
+    for (p++; status == RS_OK;) {
+        while (p < end && (rs_json_is_space(*p) || *p == ',')) p++;
+        const uint8_t *begin = p;
+        rs_json_text key;
+        if (p == end || *p != '"' || rs_json_string(&p, end, n, &key) != RS_JSON_OK) break;
+        p = rs_json_space(p, end);
+        if (p == end || *p != ':') break;
+        p = rs_json_space(p + 1, end);
+        if (p == end || rs_json_skip(&p, end, &limits) != RS_JSON_OK) break;
+        static const char events[] = "traceEvents";
+        if (key.length == sizeof events - 1 && memcmp(key.bytes, events, key.length) == 0) continue;
+        if (any) status = put(sink, ",", 1, err);
+        if (status == RS_OK) status = put(sink, begin, (size_t)(p - begin), err);
+        any = true;
+    }
+    return status == RS_OK ? put(sink, "}", 1, err) : status;
+}
+
+rs_status rs_file_text(const char *path, uint64_t max_ratio, const rs_sink *sink, rs_error *err)
+{
+    rs_source *source;
+    rs_status status = rs_source_open(path, max_ratio, &source, err);
+    if (status != RS_OK) return status;
+    status = copy_text(source, sink, err);
+    rs_source_close(source);
+    return status;
+}
+
+rs_status rs_file_header(const char *path, uint64_t max_ratio, const rs_sink *sink, rs_error *err)
+{
+    rs_source *source;
+    uint8_t *text = NULL;
+    size_t n = 0;
+    rs_status status = rs_source_open(path, max_ratio, &source, err);
+    if (status != RS_OK) return status;
+    status = rs_source_read_all(source, SIZE_MAX / 2, &text, &n, err);
+    if (status == RS_OK) status = copy_header(path, text, n, sink, err);
+    rs_free(text);
+    rs_source_close(source);
+    return status;
+}

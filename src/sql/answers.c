@@ -1,0 +1,320 @@
+/* Tables of analyses, as table-valued functions of their options: kernels('--by kind --top 5'). An analysis runs
+ * when one of its tables is read for the first time under these options; its result stays for the session, up to
+ * SQL_ANSWERS of them. Tables that are made from events or the catalogue take the same way. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sql/session.h"
+
+#define MOST_ANSWERS 1000 /* in one statement */
+
+/* ---- running ------------------------------------------------------------------------------------------ */
+
+static const rs_option_spec *option_of(const rs_analysis *analysis, const char *name, size_t n)
+{
+    size_t count;
+    const rs_option_spec *specs = rs_analysis_options(analysis, &count);
+    for (size_t i = 0; i < count; i++)
+        if (strlen(specs[i].name) == n && memcmp(specs[i].name, name, n) == 0) return &specs[i];
+    return NULL;
+}
+
+/* The next word of an option text: ended by white space, which may stand in '...' or "...". The word lies in
+ * `word`. false: there is none. */
+static bool next_word(const char **text, char *word)
+{
+    const char *p = *text;
+    char quote = 0;
+    size_t n = 0;
+    while (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r') p++;
+    if (!*p) return false;
+    for (; *p && (quote || (*p != ' ' && *p != '\t' && *p != '\n' && *p != '\r')); p++) {
+        if (quote && *p == quote)
+            quote = 0;
+        else if (!quote && (*p == '\'' || *p == '"'))
+            quote = *p;
+        else
+            word[n++] = *p;
+    }
+    word[n] = 0;
+    *text = p;
+    return true;
+}
+
+/* --name VALUE, --name=VALUE, --flag. The dashes may be left out. */
+static rs_status take_option(const rs_analysis *analysis, rs_options *into, char *word, const char **text,
+                             char *value, rs_error *err)
+{
+    char *name = word + strspn(word, "-"), *equals = strchr(name, '=');
+    size_t n = equals ? (size_t)(equals - name) : strlen(name);
+    const rs_option_spec *spec = option_of(analysis, name, n);
+    if (equals) *equals = 0;
+    const char *given = equals ? equals + 1 : NULL;
+    if (spec && spec->type == RS_OPTION_FLAG && given)
+        return rs_fail(err, RS_ERR_USAGE, "--%s takes no value", spec->name);
+    if (spec && spec->type != RS_OPTION_FLAG && !given) {
+        if (!next_word(text, value)) return rs_fail(err, RS_ERR_USAGE, "--%s needs a value", spec->name);
+        given = value;
+    }
+    return rs_options_set(into, name, spec && spec->type == RS_OPTION_FLAG ? NULL : given ? given : "", err);
+}
+
+static rs_status take_options(const rs_analysis *analysis, const char *text, rs_options *into, rs_error *err)
+{
+    rs_status status = RS_OK;
+    char *word = rs_malloc(strlen(text) + 1), *value = rs_malloc(strlen(text) + 1);
+    if (!word || !value) status = rs_fail_nomem(err, "options");
+    while (status == RS_OK && next_word(&text, word))
+        status = take_option(analysis, into, word, &text, value, err);
+    rs_free(word);
+    rs_free(value);
+    return status;
+}
+
+/* What a row of the session keeps lies at one place until the session ends. */
+static rs_status run(rs_sql_session *s, const rs_analysis *analysis, const char *options, sql_answer *into,
+                     rs_error *err)
+{
+    size_t n;
+    const rs_option_spec *specs = rs_analysis_options(analysis, &n);
+    rs_options *given;
+    RS_TRY(rs_options_create(specs, n, &given, err));
+    rs_status status = take_options(analysis, options, given, err);
+    if (status == RS_OK) status = rs_job_run(s->job, analysis, given, RS_COMPAT_NONE, &into->result, err);
+    rs_options_free(given);
+    sql_tell(s, &into->result);
+    s->told.found |= into->result.found;
+    return status == RS_OK ? RS_OK : rs_error_wrap(err, "%s", rs_analysis_name(analysis));
+}
+
+static void free_answer(sql_answer *a)
+{
+    if (!a) return;
+    sql_orders_clear(&a->orders);
+    rs_result_clear(&a->result);
+    rs_free(a->options);
+    rs_free(a);
+}
+
+static rs_status ask(rs_sql_session *s, const rs_analysis *analysis, const char *options, sql_answer **out,
+                     rs_error *err)
+{
+    for (size_t i = 0; i < s->n_answers; i++) {
+        sql_answer *a = s->answers[i];
+        if (a->analysis != analysis || strcmp(a->options, options) != 0) continue;
+        a->used = ++s->n_asked;
+        *out = a;
+        return RS_OK;
+    }
+    if (s->n_answers == MOST_ANSWERS)
+        return rs_fail(err, RS_ERR_LIMIT, "one statement runs analyses under more than %d different options",
+                       MOST_ANSWERS);
+    if (!RS_GROW_ONE(s->answers, s->n_answers, s->answers_capacity)) return rs_fail_nomem(err, "answers");
+    sql_answer *a = rs_calloc(1, sizeof *a);
+    if (a) a->options = rs_strdup(options);
+    if (!a || !a->options) {
+        free_answer(a);
+        return rs_fail_nomem(err, "answers");
+    }
+    a->analysis = analysis;
+    a->used = ++s->n_asked;
+    rs_status status = run(s, analysis, options, a, err);
+    if (status != RS_OK) {
+        free_answer(a);
+        return status;
+    }
+    s->answers[s->n_answers++] = a;
+    *out = a;
+    return RS_OK;
+}
+
+/* A table that these options do not fill is no empty answer. */
+static rs_status check_filled(rs_sql_session *s, const sql_table *t, const sql_answer *a, rs_error *err)
+{
+    size_t main = a->result.main_table;
+    if (t->index == main || main >= a->result.n_tables || rs_table_n_rows(a->result.tables[t->index]) > 0)
+        return RS_OK;
+    if (rs_table_n_rows(a->result.tables[main]) == 0) return RS_OK;
+    for (size_t i = 0; i < s->n_tables; i++)
+        if (s->tables[i].analysis == t->analysis && s->tables[i].index == main)
+            return rs_fail(err, RS_ERR_USAGE, "%s is empty under these options: their answer is in %s('%s')",
+                           t->name, s->tables[i].name, a->options);
+    return RS_OK;
+}
+
+static rs_status answer_of(rs_sql_session *s, const sql_table *t, const char *options, sql_answer **out,
+                           rs_error *err)
+{
+    size_t n = strlen(t->preset) + strlen(options) + 2;
+    char *all = rs_malloc(n);
+    if (!all) return rs_fail_nomem(err, "options");
+    snprintf(all, n, "%s%s%s", t->preset, *t->preset && *options ? " " : "", options);
+    rs_status status = ask(s, t->analysis, all, out, err);
+    rs_free(all);
+    return status == RS_OK && *options ? check_filled(s, t, *out, err) : status;
+}
+
+/* Between statements: those asked for last stay. */
+static int by_use(const void *a, const void *b)
+{
+    const sql_answer *x = *(sql_answer *const *)a, *y = *(sql_answer *const *)b;
+    return (x->used < y->used) - (x->used > y->used);
+}
+
+void sql_answers_trim(rs_sql_session *s, size_t keep)
+{
+    if (s->n_answers <= keep) return;
+    qsort(s->answers, s->n_answers, sizeof *s->answers, by_use);
+    while (s->n_answers > keep) free_answer(s->answers[--s->n_answers]);
+}
+
+/* ---- the table ---------------------------------------------------------------------------------------- */
+
+typedef struct answer_cursor {
+    sqlite3_vtab_cursor base;
+    const rs_table *rows;
+    const uint32_t *list; /* these rows; NULL: all */
+    size_t at, n;
+} answer_cursor;
+
+/* number: bit 0, options are given; the rest, one more than the column that is looked up. */
+static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
+{
+    const sql_table *t = ((sql_vtab *)base)->table;
+    size_t hidden = t->spec->n_columns;
+    int options = -1, column = -1;
+    for (int i = 0; i < info->nConstraint; i++) {
+        const struct sqlite3_index_constraint *c = &info->aConstraint[i];
+        if (c->op != SQLITE_INDEX_CONSTRAINT_EQ || c->iColumn < 0) continue;
+        if ((size_t)c->iColumn == hidden) {
+            if (!c->usable) return SQLITE_CONSTRAINT; /* the options come from a table that is read first */
+            options = i;
+        } else if (c->usable && column < 0 && strcmp(sqlite3_vtab_collation(info, i), "BINARY") == 0) {
+            column = i;
+        }
+    }
+    int n = 0;
+    if (options >= 0) {
+        info->aConstraintUsage[options].argvIndex = ++n;
+        info->aConstraintUsage[options].omit = 1;
+    }
+    if (column >= 0) {
+        info->aConstraintUsage[column].argvIndex = ++n;
+        info->idxNum = (info->aConstraint[column].iColumn + 1) * 2;
+    }
+    info->idxNum |= options >= 0;
+    info->estimatedRows = column >= 0 ? 10 : 1000;
+    info->estimatedCost = column >= 0 ? 50 : 2000;
+    return SQLITE_OK;
+}
+
+static int open(sqlite3_vtab *table, sqlite3_vtab_cursor **out)
+{
+    (void)table;
+    answer_cursor *c = rs_calloc(1, sizeof *c);
+    *out = c ? &c->base : NULL;
+    return c ? SQLITE_OK : SQLITE_NOMEM;
+}
+
+static int close(sqlite3_vtab_cursor *cursor)
+{
+    rs_free(cursor);
+    return SQLITE_OK;
+}
+
+static rs_status make(sql_table *t, rs_error *err)
+{
+    if (t->made) return RS_OK;
+    rs_table *made = rs_table_create(t->spec);
+    if (!made) return rs_fail_nomem(err, t->name);
+    rs_status status = t->make(t->session, made, err);
+    if (status == RS_OK)
+        t->made = made;
+    else
+        rs_table_free(made);
+    return status;
+}
+
+static int filter(sqlite3_vtab_cursor *cursor, int number, const char *plan, int argc, sqlite3_value **argv)
+{
+    answer_cursor *c = (answer_cursor *)cursor;
+    sql_table *t = ((sql_vtab *)cursor->pVtab)->table;
+    rs_sql_session *s = t->session;
+    rs_error err = RS_ERROR_INIT;
+    sql_answer *answer = NULL;
+    const char *options = number & 1 ? (const char *)sqlite3_value_text(argv[0]) : "";
+    (void)plan;
+    c->list = NULL;
+    c->at = 0;
+    if (number & 1 && !options) {
+        if (sqlite3_value_type(argv[0]) != SQLITE_NULL) return SQLITE_NOMEM;
+        options = "";
+    }
+    if (sql_must_stop(s)) return SQLITE_INTERRUPT;
+    rs_status status = t->make ? make(t, &err) : answer_of(s, t, options, &answer, &err);
+    if (status == RS_OK) {
+        c->rows = t->make ? t->made : answer->result.tables[t->index];
+        c->n = rs_table_n_rows(c->rows);
+        if (number > 1)
+            status = sql_look_up(t->make ? &s->made_orders : &answer->orders, c->rows,
+                                 (size_t)(number / 2 - 1), argv[argc - 1], &c->list, &c->n, &err);
+    }
+    return status == RS_OK ? SQLITE_OK : sql_failed(s, cursor->pVtab, &err);
+}
+
+static int next(sqlite3_vtab_cursor *cursor)
+{
+    ((answer_cursor *)cursor)->at++;
+    return SQLITE_OK;
+}
+
+static int at_end(sqlite3_vtab_cursor *cursor)
+{
+    const answer_cursor *c = (answer_cursor *)cursor;
+    return c->at >= c->n;
+}
+
+static size_t row_of(const answer_cursor *c)
+{
+    return c->list ? c->list[c->at] : c->at;
+}
+
+static int rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *out)
+{
+    *out = (sqlite3_int64)row_of((answer_cursor *)cursor);
+    return SQLITE_OK;
+}
+
+/* Texts are the result's: it stays until the statement has ended. */
+static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int i)
+{
+    const answer_cursor *c = (answer_cursor *)cursor;
+    const rs_table_spec *spec = rs_table_get_spec(c->rows);
+    size_t row = row_of(c), n;
+    if ((size_t)i >= spec->n_columns || rs_table_is_null(c->rows, row, (size_t)i)) return SQLITE_OK;
+    const rs_column_spec *column = &spec->columns[i];
+    if (column->type == RS_TEXT) {
+        const char *text = rs_table_text(c->rows, row, (size_t)i, &n);
+        sqlite3_result_text64(out, text, n, SQLITE_STATIC, SQLITE_UTF8);
+    } else if (column->type == RS_INT || (rs_type_is_time(column->type) && column->unit == RS_UNIT_NS)) {
+        sqlite3_result_int64(out, rs_table_int(c->rows, row, (size_t)i));
+    } else {
+        sqlite3_result_double(out, rs_table_real(c->rows, row, (size_t)i));
+    }
+    return SQLITE_OK;
+}
+
+const sqlite3_module sql_answer_module = {
+    .iVersion = 1,
+    .xConnect = sql_connect,
+    .xBestIndex = best_index,
+    .xDisconnect = sql_disconnect,
+    .xOpen = open,
+    .xClose = close,
+    .xFilter = filter,
+    .xNext = next,
+    .xEof = at_end,
+    .xColumn = column,
+    .xRowid = rowid,
+};

@@ -1,0 +1,337 @@
+/* A session of SQL over a job: rankscope/sql.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "sql/session.h"
+
+#define DEFAULT_MEMORY (UINT64_C(1) << 30)
+#define STEPS_A_CALL 10000 /* of SQLite's machine between two looks at the clock, the memory and the user */
+#define MOST_MARKS 256     /* conditions of one session */
+
+/* ---- limits ------------------------------------------------------------------------------------------- */
+
+/* What of SQLite's abilities a statement may use. A text may be as long as the answer. */
+static void set_limits(rs_sql_session *s)
+{
+    static const struct {
+        int id, most;
+    } limits[] = {{SQLITE_LIMIT_LENGTH, 64 << 20},     {SQLITE_LIMIT_SQL_LENGTH, 1 << 20},
+                  {SQLITE_LIMIT_COLUMN, 500},          {SQLITE_LIMIT_EXPR_DEPTH, 200},
+                  {SQLITE_LIMIT_COMPOUND_SELECT, 100}, {SQLITE_LIMIT_VDBE_OP, 250000},
+                  {SQLITE_LIMIT_ATTACHED, 0},          {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000},
+                  {SQLITE_LIMIT_WORKER_THREADS, 0}};
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        sqlite3_limit(s->db, limits[i].id, limits[i].most);
+}
+
+static sql_stop why_stop(const rs_sql_session *s)
+{
+    const rs_sql_settings *o = &s->settings;
+    if (o->goes_on && !o->goes_on(o->context)) return SQL_CANCELLED;
+    if (s->until > 0 && rs_clock_seconds() > s->until) return SQL_TIME;
+    int64_t used = sqlite3_memory_used() - s->memory;
+    return used > 0 && (uint64_t)used + s->rows_memory > o->max_memory ? SQL_MEMORY : SQL_GOES_ON;
+}
+
+bool sql_must_stop(rs_sql_session *s)
+{
+    if (s->stop == SQL_GOES_ON) s->stop = why_stop(s);
+    return s->stop != SQL_GOES_ON;
+}
+
+static int on_progress(void *context)
+{
+    return sql_must_stop(context);
+}
+
+bool rs_sql_goes_on(const rs_sql_session *s)
+{
+    return s->stop == SQL_GOES_ON && why_stop(s) == SQL_GOES_ON;
+}
+
+/* ---- what may be done --------------------------------------------------------------------------------- */
+
+const char sql_only_reads[] = "statements only read: SELECT, WITH, VALUES, EXPLAIN";
+
+/* Pragmas that only tell of tables. */
+static bool is_harmless(const char *pragma)
+{
+    static const char *const names[] = {"table_info", "table_xinfo", "table_list", "function_list"};
+    for (size_t i = 0; pragma && i < sizeof names / sizeof *names; i++)
+        if (sqlite3_stricmp(names[i], pragma) == 0) return true;
+    return false;
+}
+
+static int on_authorize(void *context, int action, const char *a, const char *b, const char *c, const char *d)
+{
+    rs_sql_session *s = context;
+    (void)c;
+    (void)d;
+    if (s->declares) return SQLITE_OK;
+    switch (action) {
+    case SQLITE_SELECT:
+    case SQLITE_READ:
+    case SQLITE_RECURSIVE: return SQLITE_OK;
+    case SQLITE_FUNCTION:
+        if (b && sqlite3_stricmp(b, "load_extension") != 0) return SQLITE_OK;
+        snprintf(s->refused, sizeof s->refused, "extensions cannot be loaded");
+        return SQLITE_DENY;
+    case SQLITE_PRAGMA:
+        if (is_harmless(a)) return SQLITE_OK;
+        snprintf(s->refused, sizeof s->refused,
+                 "PRAGMA %.60s is refused: there is table_info, table_xinfo, table_list, function_list",
+                 a ? a : "");
+        return SQLITE_DENY;
+    default: snprintf(s->refused, sizeof s->refused, "%s", sql_only_reads); return SQLITE_DENY;
+    }
+}
+
+/* ---- what tables need --------------------------------------------------------------------------------- */
+
+int sql_failed(rs_sql_session *s, sqlite3_vtab *table, const rs_error *err)
+{
+    char text[RS_ERROR_TEXT];
+    if (s->failure.status == RS_OK) s->failure = *err;
+    if (err->status == RS_ERR_NOMEM) return SQLITE_NOMEM;
+    if (table && !table->zErrMsg)
+        table->zErrMsg = sqlite3_mprintf("%s", rs_error_text(err, text, sizeof text));
+    return SQLITE_ERROR;
+}
+
+static bool is_told(const rs_problems *list, const rs_problem *p)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        const rs_problem *known = &list->items[i];
+        bool same_file = known->file && p->file ? strcmp(known->file, p->file) == 0 : known->file == p->file;
+        if (same_file && known->rank == p->rank && strcmp(known->kind, p->kind) == 0) return true;
+    }
+    return false;
+}
+
+/* Drops what was told before. Where there is no memory for that, it is told again. */
+static void drop_known(const rs_problems *told, rs_problems *from)
+{
+    size_t n = 0;
+    rs_problems known = {.items = rs_calloc(from->n + 1, sizeof *known.items), .capacity = from->n + 1};
+    if (!known.items) return;
+    for (size_t i = 0; i < from->n; i++) {
+        rs_problem p = from->items[i];
+        if (is_told(told, &p))
+            known.items[known.n++] = p;
+        else
+            from->items[n++] = p;
+    }
+    from->n = n;
+    rs_problems_clear(&known);
+}
+
+static void take_note(rs_sql_session *s, char *note)
+{
+    rs_result *told = &s->told;
+    for (size_t i = 0; i < told->n_notes; i++) {
+        if (strcmp(told->notes[i], note) != 0) continue;
+        rs_free(note);
+        return;
+    }
+    char **grown = rs_realloc(told->notes, (told->n_notes + 1) * sizeof *grown);
+    if (!grown) {
+        rs_free(note); /* as rs_result_note does: a note is no part of the answer */
+        return;
+    }
+    told->notes = grown;
+    told->notes[told->n_notes++] = note;
+}
+
+void sql_tell(rs_sql_session *s, rs_result *from)
+{
+    drop_known(&s->told.problems, &from->problems);
+    rs_problems_move(&s->told.problems, &from->problems);
+    for (size_t i = 0; i < from->n_notes; i++) take_note(s, from->notes[i]);
+    rs_free(from->notes);
+    from->notes = NULL;
+    from->n_notes = 0;
+}
+
+rs_status sql_events(rs_sql_session *s, const rs_event_list **out, rs_error *err)
+{
+    rs_result told = {0};
+    rs_status status = RS_OK;
+    if (!s->events) {
+        status = rs_event_list_open(s->job, &s->events, &told, err);
+        sql_tell(s, &told);
+        rs_result_clear(&told);
+    }
+    *out = s->events;
+    return status;
+}
+
+rs_status sql_marked(rs_sql_session *s, const char *condition, const uint64_t **bits, rs_error *err)
+{
+    for (size_t i = 0; i < s->n_marks; i++)
+        if (strcmp(s->marks[i].condition, condition) == 0) {
+            *bits = s->marks[i].bits;
+            return RS_OK;
+        }
+    if (s->n_marks == MOST_MARKS)
+        return rs_fail(err, RS_ERR_LIMIT, "more than %d different conditions on events in one session",
+                       MOST_MARKS);
+    if (!RS_GROW_ONE(s->marks, s->n_marks, s->marks_capacity)) return rs_fail_nomem(err, "a condition");
+    sql_marks m = {.condition = rs_strdup(condition)};
+    rs_status status = m.condition ? RS_OK : rs_fail_nomem(err, "a condition");
+    if (status == RS_OK)
+        status = rs_event_list_mark(s->events, condition, "the condition on events", &m.bits, err);
+    if (status != RS_OK) {
+        rs_free(m.condition);
+        return status;
+    }
+    s->marks[s->n_marks++] = m;
+    *bits = m.bits;
+    return RS_OK;
+}
+
+/* Tables of SQLite's own that only tell: they are declared before statements may do nothing but read. */
+static void declare_own_tables(sqlite3 *db)
+{
+    static const char *const queries[] = {
+        "SELECT 1 FROM pragma_table_info('x')", "SELECT 1 FROM pragma_table_xinfo('x')",
+        "SELECT 1 FROM pragma_table_list",      "SELECT 1 FROM pragma_function_list",
+        "SELECT 1 FROM json_each('[]')",        "SELECT 1 FROM json_tree('[]')"};
+    for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
+        sqlite3_stmt *unused = NULL;
+        sqlite3_prepare_v2(db, queries[i], -1, &unused,
+                           NULL); /* a SQLite without it: there is no such table */
+        sqlite3_finalize(unused);
+    }
+}
+
+/* ---- the session -------------------------------------------------------------------------------------- */
+
+static rs_status open_database(rs_sql_session *s, rs_error *err)
+{
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX;
+    if (sqlite3_open_v2(":memory:", &s->db, flags, NULL) != SQLITE_OK) return rs_fail_nomem(err, "SQL");
+    sqlite3_extended_result_codes(s->db, 0);
+    sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    /* "name" is a column; with these two off, one that does not exist is no text */
+    sqlite3_db_config(s->db, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
+    sqlite3_db_config(s->db, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
+    /* what a sort does not hold in memory would go to a file */
+    if (sqlite3_exec(s->db, "PRAGMA temp_store = MEMORY", NULL, NULL, NULL) != SQLITE_OK)
+        return rs_fail_nomem(err, "SQL");
+    declare_own_tables(s->db);
+    set_limits(s);
+    RS_TRY(sql_list_tables(s, err));
+    RS_TRY(sql_add_functions(s, err));
+    sqlite3_set_authorizer(s->db, on_authorize, s);
+    sqlite3_progress_handler(s->db, STEPS_A_CALL, on_progress, s);
+    return RS_OK;
+}
+
+rs_status rs_sql_open(rs_job *job, const rs_sql_settings *settings, rs_sql_session **out, rs_error *err)
+{
+    *out = NULL;
+    if (settings->size != sizeof *settings)
+        return rs_fail(err, RS_ERR_USAGE, "settings of SQL have no size, or another one");
+    rs_sql_session *s = rs_calloc(1, sizeof *s);
+    if (!s) return rs_fail_nomem(err, "SQL");
+    s->job = job;
+    s->settings = *settings;
+    if (!s->settings.max_memory) s->settings.max_memory = DEFAULT_MEMORY;
+    rs_status status = open_database(s, err);
+    if (status == RS_OK)
+        *out = s;
+    else
+        rs_sql_close(s);
+    return status;
+}
+
+void rs_sql_close(rs_sql_session *s)
+{
+    if (!s) return;
+    sqlite3_close(s->db); /* its cursors and tables point to what is freed below */
+    sql_answers_trim(s, 0);
+    rs_free(s->answers);
+    sql_event_orders_clear(s);
+    sql_orders_clear(&s->made_orders);
+    for (size_t i = 0; i < s->n_marks; i++) {
+        rs_free(s->marks[i].condition);
+        rs_free(s->marks[i].bits);
+    }
+    rs_free(s->marks);
+    for (size_t i = 0; i < s->n_tables; i++) rs_table_free(s->tables[i].made);
+    rs_free(s->tables);
+    rs_event_list_close(s->events);
+    rs_result_clear(&s->told);
+    rs_arena_clear(&s->names);
+    rs_free(s);
+}
+
+/* ---- statements --------------------------------------------------------------------------------------- */
+
+static rs_status add_table(rs_result *result, rs_table *table, rs_error *err)
+{
+    rs_table **grown = rs_realloc(result->tables, (result->n_tables + 1) * sizeof *grown);
+    if (!grown) {
+        rs_table_free(table);
+        return rs_fail_nomem(err, "answers");
+    }
+    result->tables = grown;
+    result->tables[result->n_tables++] = table;
+    return RS_OK;
+}
+
+/* One statement from *at on. */
+static rs_status run_one(rs_sql_session *s, const char *text, size_t *at, rs_result *result, rs_error *err)
+{
+    sqlite3_stmt *statement = NULL;
+    const char *rest;
+    rs_table *table = NULL;
+    sql_answers_trim(s, SQL_ANSWERS);
+    s->failure.status = RS_OK;
+    s->refused[0] = 0;
+    s->memory = sqlite3_memory_used();
+    if (sqlite3_prepare_v2(s->db, text + *at, -1, &statement, &rest) != SQLITE_OK)
+        return sql_explain(s, text, *at, err);
+    *at = (size_t)(rest - text);
+    if (!statement) return RS_OK; /* white space, a comment */
+    rs_status status = sqlite3_column_count(statement)
+                           ? sql_take_rows(s, statement, &table, err)
+                           : rs_fail(err, RS_ERR_USAGE, "the statement has no answer");
+    sqlite3_finalize(statement);
+    return status == RS_OK ? add_table(result, table, err) : status;
+}
+
+rs_status rs_sql_run(rs_sql_session *s, const char *text, rs_result *result, rs_error *err)
+{
+    rs_error local = RS_ERROR_INIT;
+    rs_status status = RS_OK;
+    size_t at = 0;
+    if (!err) err = &local;
+    *result = (rs_result){0};
+    s->stop = SQL_GOES_ON;
+    s->until = s->settings.timeout > 0 ? rs_clock_seconds() + s->settings.timeout : 0;
+    while (status == RS_OK && text[at]) status = run_one(s, text, &at, result, err);
+    if (status == RS_OK && result->n_tables == 0)
+        status = rs_fail(err, RS_ERR_USAGE, "there is no statement");
+    if (status == RS_ERR_CANCELLED && why_stop(s) == SQL_TIME) /* a run of the job was told to stop */
+        status = rs_fail(err, RS_ERR_LIMIT, "the statement took longer than allowed");
+    for (size_t i = 0; status != RS_OK && i < result->n_tables; i++) rs_table_free(result->tables[i]);
+    if (status != RS_OK) {
+        rs_free(result->tables);
+        result->tables = NULL;
+        result->n_tables = 0;
+    }
+    result->problems = s->told.problems;
+    result->notes = s->told.notes;
+    result->n_notes = s->told.n_notes;
+    result->found = s->told.found;
+    s->told = (rs_result){0};
+    return status;
+}
+
+bool rs_sql_is_complete(const char *text)
+{
+    return sqlite3_complete(text) != 0;
+}

@@ -1,0 +1,176 @@
+/* What the files of this room share: a session, its tables, and what was computed for them.
+ *
+ * Every table is an eponymous virtual table of SQLite. There is no database: sqlite3_open(":memory:") gives the
+ * parser, the planner and the machine, and an authorizer lets nothing but reading through. */
+#ifndef RS_SQL_SESSION_H
+#define RS_SQL_SESSION_H
+
+#include <sqlite3.h>
+
+#include "base/memory.h"
+#include "base/try.h"
+#include "rankscope/events.h"
+#include "rankscope/sql.h"
+
+/* One table of the session. */
+typedef struct sql_table {
+    rs_sql_session *session;
+    const char *name;
+    const char *help;
+    const rs_table_spec *spec; /* columns that are shown; NULL for events and arguments */
+    /* an answer: which table of which analysis, and the options that fill it */
+    const rs_analysis *analysis;
+    size_t index;
+    const char *preset;
+    /* or what is made from the events or the catalogue, once */
+    rs_status (*make)(rs_sql_session *session, rs_table *into, rs_error *err);
+    rs_table *made;
+} sql_table;
+
+/* Rows of one column of a table in the order of its values, for look-ups. */
+typedef struct sql_order {
+    struct sql_order *next;
+    const rs_table *table;
+    size_t column;
+    size_t n; /* rows with a value */
+    uint32_t *rows;
+} sql_order;
+
+/* The result of an analysis under some options. */
+typedef struct sql_answer {
+    const rs_analysis *analysis;
+    char *options; /* as they were given, behind the preset's */
+    rs_result result;
+    sql_order *orders;
+    uint64_t used; /* when it was asked for last, by the session's count */
+} sql_answer;
+
+#define SQL_ANSWERS 64 /* kept from one statement to the next */
+
+/* The events for which a condition holds. */
+typedef struct sql_marks {
+    char *condition;
+    uint64_t *bits;
+} sql_marks;
+
+typedef struct sql_event_order sql_event_order;
+
+typedef enum sql_stop { SQL_GOES_ON, SQL_CANCELLED, SQL_TIME, SQL_MEMORY } sql_stop;
+
+struct rs_sql_session {
+    rs_job *job;
+    rs_sql_settings settings;
+    sqlite3 *db;
+    rs_arena names;
+    sql_table *tables;
+    size_t n_tables, tables_capacity;
+
+    rs_event_list *events;   /* on first need */
+    sql_event_order *orders; /* of the events: event_order.c */
+    sql_answer **answers;
+    size_t n_answers, answers_capacity;
+    uint64_t n_asked;
+    sql_marks *marks;
+    size_t n_marks, marks_capacity;
+    sql_order *made_orders; /* of tables that are made */
+
+    rs_result told;       /* problems and notes of what was loaded and run since the statement began */
+    rs_error failure;     /* of a table, in its own words; status RS_OK: none */
+    char refused[160];    /* by the authorizer; empty: nothing */
+    bool declares;        /* a table is declared to SQLite, which is no statement of the user's */
+    sql_stop stop;        /* why a statement was interrupted */
+    double until;         /* rs_clock_seconds; 0: no limit */
+    int64_t memory;       /* of SQLite before the statement */
+    uint64_t rows_memory; /* of the rows of the answer so far */
+};
+
+/* ---- session.c */
+
+extern const char sql_only_reads[];
+
+/* Keeps the first error of a table, for the end of the statement; returns what SQLite is to be told. */
+int sql_failed(rs_sql_session *session, sqlite3_vtab *table, const rs_error *err);
+/* Whether a loop inside a table must end: cancelled, out of time or memory. */
+bool sql_must_stop(rs_sql_session *session);
+/* The events, loaded on first need. */
+rs_status sql_events(rs_sql_session *session, const rs_event_list **out, rs_error *err);
+/* The events for which a condition holds; the session's. */
+rs_status sql_marked(rs_sql_session *session, const char *condition, const uint64_t **bits, rs_error *err);
+/* Adds problems and notes to the statement's, each once. */
+void sql_tell(rs_sql_session *session, rs_result *from);
+
+/* ---- catalogue.c */
+
+rs_status sql_list_tables(rs_sql_session *session, rs_error *err);
+const sql_table *sql_find_table(const rs_sql_session *session, const char *name);
+
+/* A table as SQLite holds it, and how it comes there and goes: the same for all of them. */
+typedef struct sql_vtab {
+    sqlite3_vtab base;
+    sql_table *table;
+} sql_vtab;
+int sql_connect(sqlite3 *db, void *table, int argc, const char *const *argv, sqlite3_vtab **out,
+                char **message);
+int sql_disconnect(sqlite3_vtab *table);
+
+/* ---- answers.c */
+
+extern const sqlite3_module sql_answer_module;
+/* Frees answers but for those that were asked for last. Not while a statement runs. */
+void sql_answers_trim(rs_sql_session *session, size_t keep);
+
+/* ---- table_order.c */
+
+/* The rows whose cell equals a value: *rows, *n; the table's order of that column is made on first need and
+ * kept in the list. */
+rs_status sql_look_up(sql_order **orders, const rs_table *table, size_t column, sqlite3_value *value,
+                      const uint32_t **rows, size_t *n, rs_error *err);
+void sql_orders_clear(sql_order **orders);
+
+/* ---- events.c, arguments.c */
+
+extern const sqlite3_module sql_events_module, sql_arguments_module;
+/* The columns of events: name, type, meaning; NULL behind the last. hidden: not part of *. */
+const char *sql_event_column(size_t i, const char **type, const char **help, bool *hidden);
+/* The i-th column of table arguments, as above. */
+const char *sql_argument_column(size_t i, const char **type, const char **help);
+
+/* ---- event_order.c */
+
+/* What events are looked up by. */
+typedef enum sql_key {
+    SQL_BY_TIME,
+    SQL_BY_NAME,
+    SQL_BY_CATEGORY,
+    SQL_BY_STEP,
+    SQL_BY_STREAM,
+    SQL_BY_CORRELATION,
+    SQL_BY_EXTERNAL_ID,
+    SQL_N_KEYS
+} sql_key;
+
+/* The key of a rank's i-th event; false: it has none. */
+bool sql_event_key(const rs_event_rank *rank, sql_key key, size_t i, int64_t *value);
+/* The events of a rank with first <= key <= last: *items (NULL: the numbers *n events from *from on). A key that was
+ * asked for once is looked for event by event; from the second time on events are sorted by it: *found is false the
+ * first time. Time is sorted at once. */
+rs_status sql_events_between(rs_sql_session *session, size_t rank, sql_key key, int64_t first, int64_t last,
+                             const uint32_t **items, size_t *from, size_t *n, bool *found, rs_error *err);
+void sql_event_orders_clear(rs_sql_session *session);
+
+/* ---- functions.c */
+
+rs_status sql_add_functions(rs_sql_session *session, rs_error *err);
+
+/* ---- rows.c */
+
+/* Runs a prepared statement to its end and makes a table of its rows. */
+rs_status sql_take_rows(rs_sql_session *session, sqlite3_stmt *statement, rs_table **out, rs_error *err);
+
+/* ---- messages.c */
+
+/* The error of a statement that does not parse: where in the text, and the nearest word. text is all of it,
+ * the statement begins at `from`. */
+rs_status sql_explain(rs_sql_session *session, const char *text, size_t from, rs_error *err);
+
+#endif
