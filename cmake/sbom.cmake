@@ -60,6 +60,7 @@ rs_sbom_library(XLSX libxlsxwriter "")
 rs_sbom_library(EXPAT expat "libexpat_project:libexpat")
 rs_sbom_library(MICROHTTPD libmicrohttpd "gnu:libmicrohttpd")
 rs_sbom_library(CURL libcurl "haxx:libcurl")
+rs_sbom_library(EDIT libedit "")
 
 # What the lock file lists is fetched with its checksums; esbuild only bundles and is in nothing.
 if(NOT RS_REPORT_WHY_NOT)

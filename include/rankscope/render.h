@@ -34,6 +34,8 @@ RS_API const char *rs_output_form_help(const rs_output_form *form);      /* one 
 RS_API const char *rs_output_form_extension(const rs_output_form *form); /* "csv", without the dot */
 /* Whether its bytes are no text, and so nothing for a terminal. */
 RS_API bool rs_output_form_is_binary(const rs_output_form *form);
+/* Where the form is to be had, when not from this library: rendering it is RS_ERR_USAGE with this text. NULL: here. */
+RS_API const char *rs_output_form_elsewhere(const rs_output_form *form);
 /* Whether it takes rs_render_settings.budget. */
 RS_API bool rs_output_form_has_budget(const rs_output_form *form);
 

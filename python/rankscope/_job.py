@@ -184,6 +184,22 @@ class Job:
                 result = self._job.run(row["name"], given, compat, call, select)
         return finish(result, stacklevel + 1)
 
+    def sql(self, query, *, timeout=None, max_memory=None, progress=None):
+        """Asks the job in SQL: events, their arguments, and every analysis as a table (docs/sql.md). Returns a table, one row a
+        row of the answer.
+
+        query: one statement of SQLite's dialect, which only reads
+        timeout: seconds after which it is stopped
+        max_memory: bytes that it may take beside the events, 1 GiB by default"""
+        if timeout is not None and not timeout > 0:
+            raise UsageError("timeout takes seconds, more than 0, not %r" % (timeout,))
+        if max_memory is not None and max_memory < 1:
+            raise UsageError("max_memory takes bytes, 1 or more, not %r" % (max_memory,))
+        settings = {"timeout": None if timeout is None else float(timeout), "max_memory": max_memory}
+        with _progress(self._progress if progress is None else progress, "reading") as call:
+            result = finish(self._job.sql(query, settings, call), 2)
+        return choose(result, None)
+
     def fuse(self, path, *, categories=None, without=None, clocks="ends", max_events=None, progress=None):
         """Writes all ranks as one trace that a viewer opens, packed if the name ends in .gz or .zst; returns a table, one
         row a rank.

@@ -311,7 +311,11 @@ class Table:
 
     def render(self, form: str) -> Union[str, bytes]:
         """The table in an output form, as --format FORM prints it: `rankscope.output_forms()` lists them. A form that
-        is no text gives bytes."""
+        is no text gives bytes. "parquet" needs pyarrow."""
+        if form == "parquet":
+            _need("pyarrow", "render(\"parquet\")")
+            from . import _parquet
+            return bytes(_parquet.of_stream(self._engine.render("arrows")))
         return self._engine.render(form)
 
     def json(self) -> str:

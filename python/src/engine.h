@@ -144,5 +144,7 @@ PyObject *rs_py_fuse(PyObject *job, PyObject *args, PyObject *words);
 PyObject *rs_py_report(PyObject *job, PyObject *args, PyObject *words);
 /* A part of the job, with names or without, written into files: a method of Job. */
 PyObject *rs_py_slice(PyObject *job, PyObject *args, PyObject *words);
+/* The answer of a statement of SQL: a method of Job. */
+PyObject *rs_py_sql(PyObject *job, PyObject *args, PyObject *words);
 
 #endif

@@ -569,6 +569,8 @@ static PyMethodDef job_methods[] = {
     {"slice", (PyCFunction)(void (*)(void))rs_py_slice, METH_VARARGS | METH_KEYWORDS,
      "slice(to, each, options, share, map, progress=None) -> Result: a part of the job into the file, or folder (each), to; "
      "share: options of share, or None; map: the file for what stands for what, or None"},
+    {"sql", (PyCFunction)(void (*)(void))rs_py_sql, METH_VARARGS | METH_KEYWORDS,
+     "sql(query, settings, progress=None) -> Result with the table rows; settings are max_memory and timeout"},
     {"add", (PyCFunction)(void (*)(void))job_add, METH_VARARGS | METH_KEYWORDS,
      "add(name, data, rank=-1, optional=False): one file more, of bytes that are not copied, or None: on the "
      "disk"},

@@ -214,7 +214,8 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 {
     const rs_diagnose_how how = {.clocks = rs_clock_how_of(rs_options_text(run->options, "clocks")),
                                  .least = rs_options_real(run->options, "min-gain"),
-                                 .only = rs_options_text(run->options, "only")};
+                                 .only = rs_options_text(run->options, "only"),
+                                 .jobs = run->jobs};
     rs_diagnosis d = {0};
     rs_skeletons ranks;
     rs_status status = rs_skeletons_take(partials, n, &ranks, err);

@@ -62,6 +62,7 @@ typedef struct rs_diagnose_how {
     double least;     /* percent of a step that a row must gain at least */
     const char *only; /* all, findings, levers */
     bool first;       /* the first row is enough */
+    unsigned jobs;    /* threads; 0: one */
 } rs_diagnose_how;
 
 /* Something to mend. */

@@ -53,21 +53,46 @@ rs_status rs_diagnose_ask(rs_diagnosis *d, const char *edit, rs_foretold *out, d
                           const char **refused, rs_error *err)
 {
     rs_what_if question;
-    size_t n_changed;
+    rs_asked asked = {.question = &question, .answers = out};
     rs_status status = rs_what_if_parse(edit, &question, err);
-    if (status == RS_OK && bound) status = rs_asker_bound(d->asker, &question, bound, &n_changed, err);
-    if (status == RS_OK) status = rs_asker_ask(d->asker, &question, out, refused, err);
+    if (status == RS_OK && bound) status = rs_asker_bound(d->asker, &asked, 1, err);
+    if (status == RS_OK) status = rs_asker_ask(d->asker, &asked, 1, err);
+    if (bound) *bound = asked.bound;
+    *refused = asked.refused;
     rs_what_if_clear(&question);
     return status;
 }
 
-static rs_status bound_one(judge *j, const rs_candidate *c, double *bound, size_t *n_changed, rs_error *err)
+/* Questions about candidates that are asked together. */
+typedef struct batch {
+    rs_what_if *questions;
+    rs_asked *items;
+    rs_foretold *answers;
+    size_t n;
+} batch;
+
+static void clear_batch(batch *b)
 {
-    rs_what_if question;
-    rs_status status = rs_what_if_parse(c->edit, &question, err);
-    if (status == RS_OK) status = rs_asker_bound(j->d->asker, &question, bound, n_changed, err);
-    rs_what_if_clear(&question);
-    return status;
+    for (size_t i = 0; b->questions && i < b->n; i++) rs_what_if_clear(&b->questions[i]);
+    rs_free(b->questions);
+    rs_free(b->items);
+    rs_free(b->answers);
+}
+
+/* Room for n; clear it also after a failure. */
+static rs_status open_batch(size_t n, batch *b, rs_error *err)
+{
+    *b = (batch){.questions = rs_calloc(n + 1, sizeof *b->questions),
+                 .items = rs_calloc(n + 1, sizeof *b->items),
+                 .answers = rs_calloc(n + 1, sizeof *b->answers)};
+    return b->questions && b->items && b->answers ? RS_OK : rs_fail_nomem(err, "diagnose");
+}
+
+static rs_status add_to_batch(batch *b, const rs_candidate *c, rs_error *err)
+{
+    size_t i = b->n++;
+    b->items[i] = (rs_asked){.question = &b->questions[i], .answers = &b->answers[i]};
+    return rs_what_if_parse(c->edit, &b->questions[i], err);
 }
 
 /* A step when all of them are mended, us: one replay, no interval. */
@@ -127,29 +152,69 @@ static void hide(judge *j, const rs_diagnosed_row *x)
     if (is_finding(x)) j->hidden[j->n_hidden++] = *x;
 }
 
+static rs_status bound_candidates(const rs_diagnosis *d, batch *b, rs_error *err)
+{
+    for (size_t i = 0; i < d->candidates.n; i++) RS_TRY(add_to_batch(b, &d->candidates.items[i], err));
+    return rs_asker_bound(d->asker, b->items, b->n, err);
+}
+
 /* Bounds cost no replay: what cannot gain enough alone goes. */
 static rs_status bound_all(judge *j, double least, rs_error *err)
 {
     rs_diagnosis *d = j->d;
+    batch b;
     size_t n_all = d->candidates.n;
     d->rows = rs_calloc(n_all + 1, sizeof *d->rows);
     j->hidden = rs_calloc(n_all + 1, sizeof *j->hidden);
     if (!d->rows || !j->hidden) return rs_fail_nomem(err, "diagnose");
-    for (size_t i = 0; i < n_all; i++) {
-        rs_diagnosed_row x = {.candidate = &d->candidates.items[i], .order = i};
-        size_t n_changed = 0;
-        RS_TRY(bound_one(j, x.candidate, &x.bound, &n_changed, err));
-        if (!n_changed) continue;
+    rs_status status = open_batch(n_all, &b, err);
+    if (status == RS_OK) status = bound_candidates(d, &b, err);
+    for (size_t i = 0; status == RS_OK && i < n_all; i++) {
+        rs_diagnosed_row x = {.candidate = &d->candidates.items[i], .order = i, .bound = b.items[i].bound};
+        if (!b.items[i].n_changed) continue;
         if (x.bound < d->before * least / 100)
             hide(j, &x);
         else
             d->rows[d->n++] = x;
     }
+    clear_batch(&b);
+    RS_TRY(status);
     if (d->n) qsort(d->rows, d->n, sizeof *d->rows, by_bound);
     while (d->n > MOST_REPLAYED)
         RS_TRY(miss_finding(d, &d->rows[--d->n],
                             "more than 32 candidates: those with greater bounds were replayed", err));
     return RS_OK;
+}
+
+/* Takes the row's answer; *stands: it gains enough. */
+static rs_status take_answer(judge *j, const rs_diagnosed_row *x, const char *refused, bool *stands,
+                             rs_error *err)
+{
+    *stands = !refused && x->weight > enough_us(j->d);
+    if (refused) return miss_finding(j->d, x, refused, err);
+    if (!*stands) hide(j, x);
+    return RS_OK;
+}
+
+/* Rows [from, to) together. *n: behind them, where those that stand are kept. */
+static rs_status replay_rows(judge *j, size_t from, size_t to, size_t *n, rs_error *err)
+{
+    rs_diagnosis *d = j->d;
+    batch b;
+    rs_status status = open_batch(to - from, &b, err);
+    for (size_t i = from; status == RS_OK && i < to; i++)
+        status = add_to_batch(&b, d->rows[i].candidate, err);
+    if (status == RS_OK) status = rs_asker_ask(d->asker, b.items, b.n, err);
+    for (size_t i = from; status == RS_OK && i < to; i++) {
+        rs_diagnosed_row x = d->rows[i];
+        bool stands;
+        if (!b.items[i - from].refused) x.answer = b.answers[i - from];
+        x.weight = x.answer.low;
+        status = take_answer(j, &x, b.items[i - from].refused, &stands, err);
+        if (stands) d->rows[(*n)++] = x;
+    }
+    clear_batch(&b);
+    return status;
 }
 
 /* Replays what is left of a kind, the greatest bounds first. Where the first row is enough, what cannot gain
@@ -158,27 +223,20 @@ static rs_status replay_kind(judge *j, rs_candidate_kind kind, bool first, rs_er
 {
     rs_diagnosis *d = j->d;
     double best = 0;
-    for (size_t i = 0; i < d->n;) {
-        rs_diagnosed_row *x = &d->rows[i];
-        const char *refused = NULL;
-        if (x->candidate->kind != kind) {
-            i++;
-            continue;
-        }
-        bool asked = !(first && kind == RS_CANDIDATE_LEVER && x->bound <= best);
-        if (asked) RS_TRY(rs_diagnose_ask(d, x->candidate->edit, &x->answer, NULL, &refused, err));
-        x->weight = x->answer.low;
-        if (asked && !refused && x->weight > enough_us(d)) {
-            if (x->weight > best) best = x->weight;
-            i++;
-            continue;
-        }
-        if (refused)
-            RS_TRY(miss_finding(d, x, refused, err));
-        else
-            hide(j, x);
-        memmove(x, x + 1, (--d->n - i) * sizeof *x);
+    size_t from = 0, to, n;
+    while (from < d->n && d->rows[from].candidate->kind != kind) from++;
+    for (to = from; to < d->n && d->rows[to].candidate->kind == kind;) to++;
+    n = from;
+    bool one_by_one = first && kind == RS_CANDIDATE_LEVER;
+    if (!one_by_one) RS_TRY(replay_rows(j, from, to, &n, err));
+    for (size_t i = from; one_by_one && i < to; i++) {
+        size_t before = n;
+        if (d->rows[i].bound <= best) continue;
+        RS_TRY(replay_rows(j, i, i + 1, &n, err));
+        if (n > before && d->rows[before].weight > best) best = d->rows[before].weight;
     }
+    memmove(d->rows + n, d->rows + to, (d->n - to) * sizeof *d->rows);
+    d->n -= to - n;
     return RS_OK;
 }
 
@@ -372,8 +430,8 @@ rs_status rs_diagnose(const rs_skeletons *ranks, const rs_diagnose_how *how, rs_
     if (status == RS_OK) status = rs_replay_judge(&out->engine, RS_EDGES_ALL, false, &out->replayed, err);
     if (status == RS_OK)
         status = rs_reference_find(&out->engine, &out->replayed.recorded, &out->reference, err);
-    if (status == RS_OK)
-        status = rs_asker_open(&out->replayed, ranks->rank_of, false, false, &out->asker, err);
+    const rs_ask_how ask = {.rank_of = ranks->rank_of, .jobs = how->jobs};
+    if (status == RS_OK) status = rs_asker_open(&out->replayed, &ask, &out->asker, err);
     return status == RS_OK ? examine(out, &job, how, err) : status;
 }
 

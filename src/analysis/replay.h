@@ -38,12 +38,12 @@ rs_status rs_replay_judge(rs_engine *engine, rs_edges_used edges, bool held_out,
                           rs_error *err);
 void rs_replayed_clear(rs_replayed *replayed);
 
-/* What-ifs: replay_what_if.c. An asker puts questions to one replay; `diagnose` does so, too.
+/* What-ifs: replay_asker.c. An asker puts questions to one replay; `diagnose` does so, too.
  *
- *     rs_asker_open(&replayed, rank_of, false, false, &asker, err);  // what it is given must live as long
- *     rs_asker_bound(asker, &question, &us, &n_changed, err);        // no gain is greater: one look at the path
- *     rs_asker_try(asker, &question, &us, err);                      // a step then: one replay
- *     rs_asker_ask(asker, &question, &answer, &refused, err);        // six replays at most */
+ *     rs_asker_open(&replayed, &how, &asker, err);     // what it is given must live as long
+ *     rs_asker_bound(asker, items, n, err);            // no gain is greater: one look at the path each
+ *     rs_asker_try(asker, &question, &us, err);        // a step then: one replay
+ *     rs_asker_ask(asker, items, n, err);              // seven replays each at most, on several threads */
 typedef struct rs_asker rs_asker;
 
 /* Of a step on average; us. */
@@ -57,22 +57,36 @@ typedef struct rs_foretold {
     const char *reason; /* why it is not trusted; NULL */
 } rs_foretold;
 
-/* of_ranks: answers are wanted for each rank, too. force: answers where the replay cannot be relied on. */
-rs_status rs_asker_open(const rs_replayed *replayed, const int64_t *rank_of, bool of_ranks, bool force,
-                        rs_asker **out, rs_error *err);
+typedef struct rs_ask_how {
+    const int64_t *rank_of;
+    unsigned jobs; /* threads; 0: one */
+    bool of_ranks; /* answers are wanted for each rank, too */
+    bool force;    /* answers where the replay cannot be relied on */
+} rs_ask_how;
+
+/* A question, and what comes of it. */
+typedef struct rs_asked {
+    const rs_what_if *question;
+    rs_foretold
+        *answers; /* room for rs_asker_n_answers: of the job, and with of_ranks behind it of each rank */
+    const char *refused; /* why there is no answer; NULL */
+    size_t n_changed;    /* 0: nothing is what it names */
+    double bound; /* us a step, of rs_asker_bound: NaN where it removes a wait that the path runs along */
+} rs_asked;
+
+rs_status rs_asker_open(const rs_replayed *replayed, const rs_ask_how *how, rs_asker **out, rs_error *err);
 void rs_asker_close(rs_asker *asker);
 /* Why no answer can be relied on; NULL: they can. */
 const char *rs_asker_reason(const rs_asker *asker);
-double rs_asker_before(rs_asker *asker); /* a step as recorded, us */
-/* us a step, NaN where the question removes a wait that the path runs along. */
-rs_status rs_asker_bound(rs_asker *asker, const rs_what_if *question, double *us, size_t *n_changed,
-                         rs_error *err);
+size_t rs_asker_n_answers(const rs_asker *asker);
+size_t rs_asker_n_steps(const rs_asker *asker); /* that all ranks have */
+double rs_asker_before(const rs_asker *asker);  /* a step as recorded, us */
+/* Fills bound and n_changed. */
+rs_status rs_asker_bound(rs_asker *asker, rs_asked *items, size_t n, rs_error *err);
 /* A step when the question holds, us, without an interval and whether it can be relied on or not. */
 rs_status rs_asker_try(rs_asker *asker, const rs_what_if *question, double *us, rs_error *err);
-/* *refused: why there is no answer; NULL. answer: of the job, and with of_ranks behind it room for each rank.
- * The question is as before when this returns. */
-rs_status rs_asker_ask(rs_asker *asker, rs_what_if *question, rs_foretold *answer, const char **refused,
-                       rs_error *err);
+/* Fills answers, refused and n_changed. */
+rs_status rs_asker_ask(rs_asker *asker, rs_asked *items, size_t n, rs_error *err);
 
 extern const rs_table_spec rs_what_if_table;
 /* Asks every question of the options --what-if, --scale and --no-loader; fills the table. */

@@ -393,11 +393,14 @@ static bool can_diagnose(const rs_partial *partials, size_t n, const rs_skeleton
     return ranks->n && (ranks->n > 1 || steps);
 }
 
-static rs_status diagnose(const rs_partial *partials, size_t n, rs_result *result, sentence *out,
-                          rs_error *err)
+static rs_status diagnose(const rs_run *run, const rs_partial *partials, size_t n, rs_result *result,
+                          sentence *out, rs_error *err)
 {
-    const rs_diagnose_how how = {
-        .clocks = rs_clock_how_of("ends"), .least = RS_DIAGNOSE_LEAST, .only = "all", .first = true};
+    const rs_diagnose_how how = {.clocks = rs_clock_how_of("ends"),
+                                 .least = RS_DIAGNOSE_LEAST,
+                                 .only = "all",
+                                 .first = true,
+                                 .jobs = run->jobs};
     rs_diagnosis d = {0};
     rs_skeletons ranks = {.items = rs_malloc((n + 1) * sizeof *ranks.items),
                           .rank_of = rs_malloc((n + 1) * sizeof *ranks.rank_of)};
@@ -491,7 +494,8 @@ rs_status rs_summary_findings(const rs_run *run, const rs_partial *partials, siz
         about_gap(partials, n, s);
         about_loading(partials, n, s);
         if (s->n) qsort(s->items, s->n, sizeof *s->items, by_weight);
-        if (!rs_options_flag(run->options, "no-diagnose")) status = diagnose(partials, n, result, first, err);
+        if (!rs_options_flag(run->options, "no-diagnose"))
+            status = diagnose(run, partials, n, result, first, err);
     }
     if (status == RS_OK && first->id) {
         replace(s, first->id, replaces, sizeof replaces);

@@ -77,8 +77,9 @@ static void fill_io(converting *c, const rs_linked_io *io, rs_et_io *out)
 static void fill_tensors(converting *c, const rs_linked_node *n, rs_et_message *out)
 {
     if (c->body != n->body) {
-        fill_io(c, &rs_linked_body_of(c->linked, n)->inputs, &c->inputs);
-        fill_io(c, &rs_linked_body_of(c->linked, n)->outputs, &c->outputs);
+        rs_linked_body body = rs_linked_body_of(c->linked, n);
+        fill_io(c, &body.inputs, &c->inputs);
+        fill_io(c, &body.outputs, &c->outputs);
         c->body = n->body;
     }
     out->inputs = &c->inputs;
@@ -138,9 +139,9 @@ static rs_slice thread_of(converting *c, uint32_t top)
 {
     const rs_linked *l = c->linked;
     if (c->top == top) return c->thread;
-    rs_slice tid = rs_slice_attribute(rs_linked_body_of(l, &l->nodes[top])->attrs, "tid");
+    rs_slice tid = rs_slice_attribute(rs_linked_body_of(l, &l->nodes[top]).attrs, "tid");
     for (size_t i = top; !tid.bytes && i < l->n_nodes && c->graph->tops[i] == top; i++)
-        tid = rs_slice_attribute(rs_linked_body_of(l, &l->nodes[i])->attrs, "tid");
+        tid = rs_slice_attribute(rs_linked_body_of(l, &l->nodes[i]).attrs, "tid");
     c->top = top;
     c->thread = tid;
     return tid;
@@ -202,8 +203,8 @@ static bool comes_after(const converting *c, size_t i, uint32_t parent)
 /* The groups as ASTRA-sim reads them: it takes two characters off at both ends. */
 static void fill_groups(converting *c, const rs_linked_node *n, rs_et_message *out)
 {
-    const rs_linked_body *body = rs_linked_body_of(c->linked, n);
-    const char *list = rs_groups_list(c->groups, body, &c->arena);
+    rs_linked_body body = rs_linked_body_of(c->linked, n);
+    const char *list = rs_groups_list(c->groups, &body, &c->arena);
     size_t length = list ? strlen(list) : 0;
     char *text = list ? rs_et_io_open(&c->groups_io, length + 4) : NULL;
     if (!text) {
@@ -214,8 +215,8 @@ static void fill_groups(converting *c, const rs_linked_node *n, rs_et_message *o
     memcpy(text + 2, list, length);
     memcpy(text + 2 + length, "']", 2);
     rs_et_io_close(&c->groups_io, RS_ET_FIELD_VALUES, length + 4);
-    put_value(c, body->inputs.shapes, RS_ET_FIELD_SHAPES, &c->groups_io);
-    put_value(c, body->inputs.types, RS_ET_FIELD_TYPES, &c->groups_io);
+    put_value(c, body.inputs.shapes, RS_ET_FIELD_SHAPES, &c->groups_io);
+    put_value(c, body.inputs.types, RS_ET_FIELD_TYPES, &c->groups_io);
     out->inputs = &c->groups_io;
 }
 
@@ -240,9 +241,10 @@ static rs_status write_node(converting *c, size_t i)
     if (for_astra(c) && rs_groups_are_declared_by(n)) fill_groups(c, n, &out);
     c->nomem |= !rs_attributes_add(&c->attributes, l, n, &c->writer, &c->arena);
     rs_et_add_bool(&c->writer, "is_cpu_op", !n->gpu);
-    if (n->gpu && n->has_stream) rs_et_add_int(&c->writer, "stream", n->stream);
-    if (n->gpu && n->has_device) rs_et_add_int(&c->writer, "device", n->device);
-    if (n->gpu && !n->has_device && n->has_lane) rs_et_add_int(&c->writer, "lane", n->lane);
+    const rs_linked_gpu *g = n->gpu ? rs_linked_gpu_of(l, n) : NULL;
+    if (g && g->has_stream) rs_et_add_int(&c->writer, "stream", g->stream);
+    if (g && g->has_device) rs_et_add_int(&c->writer, "device", g->device);
+    if (g && !g->has_device && g->has_lane) rs_et_add_int(&c->writer, "lane", g->lane);
     fill_times(c, n, &out);
     if (n->gpu) add_comm(c, i, &out);
     if (c->work->ops[i] != RS_NO_WORK) rs_et_add_int(&c->writer, "num_ops", c->work->ops[i]);

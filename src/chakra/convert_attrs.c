@@ -101,7 +101,7 @@ static void remember(rs_attribute_seen *seen, const uint8_t *from, const uint8_t
                      const char *name, rs_slice value)
 {
     size_t length = strlen(name);
-    if (!value.bytes || key.bytes > value.bytes || value.bytes + value.n + 1 != to ||
+    if (!length || !value.bytes || key.bytes > value.bytes || value.bytes + value.n + 1 != to ||
         length >= RS_ATTRIBUTE_NAME)
         return;
     *seen = (rs_attribute_seen){.bytes = from,
@@ -147,7 +147,7 @@ static bool add_list(rs_attributes *a, const rs_linked_node *n, rs_slice attrs, 
             *kernels &= seen->identity;
             if (n->gpu && !seen->identity) continue;
             if (whole)
-                rs_et_add_varint(writer, seen->name, seen->n_name, RS_ET_INT, (uint64_t)number);
+                rs_et_put_int(writer, seen->name, seen->n_name, sizeof seen->name, number);
             else if (!rs_attribute_add(seen->name, value, writer, arena))
                 return false;
             continue;
@@ -171,7 +171,7 @@ bool rs_attributes_add(rs_attributes *a, const rs_linked *linked, const rs_linke
         rs_et_keep_attributes(writer, a->n_kept);
         return true;
     }
-    if (!add_list(a, n, rs_linked_body_of(linked, n)->attrs, moved ? &more->thread : NULL, writer, arena,
+    if (!add_list(a, n, rs_linked_body_of(linked, n).attrs, moved ? &more->thread : NULL, writer, arena,
                   &kernels))
         return false;
     a->kept = !moved && (n->gpu || kernels);

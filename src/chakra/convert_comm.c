@@ -293,7 +293,8 @@ bool rs_comm_of(const rs_linked *linked, const rs_linked_node *gpu, rs_arena *ar
     if (!by_name && !other_operation(folded, out)) return true;
     *out = (rs_comm){.comm_type = -1, .recorded = -1};
     const rs_linked_node *at = rs_comm_record(linked, gpu);
-    const rs_linked_body *record = at ? rs_linked_body_of(linked, at) : NULL;
+    const rs_linked_body body = at ? rs_linked_body_of(linked, at) : (rs_linked_body){0},
+                         *record = at ? &body : NULL;
     const rs_linked_more *more = rs_linked_more_of(linked, gpu);
     bool found = record && operation_of_record(record, arena, out, &nomem);
     found = found || operation_of_slice(rs_slice_member(more->args, "Collective name"), arena, out, &nomem);

@@ -55,7 +55,9 @@ static void find_parents(building *b)
 
 static rs_status check_parents(building *b)
 {
-    size_t n = b->linked->n_nodes;
+    size_t n = b->linked->n_nodes, at = 0;
+    while (at < n && b->parent[at] <= at) at++;
+    if (at == n) return RS_OK; /* parents mostly stand before their children */
     uint64_t *first = rs_malloc((n + 1) * sizeof *first);
     uint32_t *deps = rs_malloc((n + 1) * sizeof *deps);
     rs_status status = RS_OK;
@@ -154,12 +156,13 @@ static rs_status find_streams(building *b)
     on_stream *ops = rs_malloc((l->n_nodes + 1) * sizeof *ops);
     if (!ops) return rs_fail_nomem(b->err, "the order of streams");
     for (size_t i = 0; i < l->n_nodes; i++) {
-        const rs_linked_node *g = &l->nodes[i];
-        if (!g->gpu) continue;
-        on_stream op = {.ts = g->ts,
+        const rs_linked_node *node = &l->nodes[i];
+        if (!node->gpu) continue;
+        const rs_linked_gpu *g = rs_linked_gpu_of(l, node);
+        on_stream op = {.ts = node->ts,
                         .launch = g->has_launch ? g->launch : INT64_MIN,
                         .position = g->position,
-                        .id = g->id,
+                        .id = node->id,
                         .index = (uint32_t)i,
                         .has_lane = g->has_lane,
                         .lane = g->lane};

@@ -203,8 +203,22 @@ static rs_status read_times(reading *r, const members *m, rs_linked_node *n)
     n->inclusive = n->exclusive;
     if (!is_null(m->inclusive) && (!rs_slice_time(m->inclusive, &n->inclusive) || n->inclusive < 0))
         return fail_at(r, m->inclusive.bytes, "inclusive_dur is no duration");
-    n->has_launch = rs_slice_time(m->launch, &n->launch);
-    if (!rs_slice_time(m->launch_dur, &n->launch_dur) || n->launch_dur < 0) n->launch_dur = 0;
+    return RS_OK;
+}
+
+static rs_status read_gpu(reading *r, const members *m, rs_linked_node *n)
+{
+    rs_linked *l = r->linked;
+    rs_linked_gpu g = {0};
+    g.has_launch = rs_slice_time(m->launch, &g.launch);
+    if (!rs_slice_time(m->launch_dur, &g.launch_dur) || g.launch_dur < 0) g.launch_dur = 0;
+    g.has_stream = rs_slice_int(m->stream, &g.stream);
+    g.has_device = rs_slice_int(m->device, &g.device);
+    g.has_lane = rs_slice_int(m->lane, &g.lane);
+    if (!rs_slice_int(m->position, &g.position)) g.position = n->id;
+    if (!RS_GROW_ONE(l->gpus, l->n_gpus, l->gpus_capacity)) return rs_fail_nomem(r->err, "nodes");
+    n->work = (uint32_t)l->n_gpus;
+    l->gpus[l->n_gpus++] = g;
     return RS_OK;
 }
 
@@ -217,12 +231,9 @@ static rs_status understand(reading *r, const uint8_t *at, const members *m, rs_
     n->gpu = !is_null(m->cat);
     rs_status status = read_times(r, m, n);
     if (status == RS_OK) status = read_more(r, m, n);
+    if (status == RS_OK && n->gpu) status = read_gpu(r, m, n);
     if (status != RS_OK) return status;
     n->annotation = m->annotation.n == 4 && memcmp(m->annotation.bytes, "true", 4) == 0;
-    n->has_stream = rs_slice_int(m->stream, &n->stream);
-    n->has_device = rs_slice_int(m->device, &n->device);
-    n->has_lane = rs_slice_int(m->lane, &n->lane);
-    if (!rs_slice_int(m->position, &n->position)) n->position = n->id;
     return add_body(r, m, n);
 }
 
@@ -240,7 +251,8 @@ static rs_status read_node(reading *r)
     if (token != RS_JSON_T_OBJECT_END) return fail_json(r);
     rs_status status = understand(r, at, &m, &n);
     if (status != RS_OK) return status;
-    if (l->n_nodes >= RS_LINKED_NONE - 1) return rs_fail(r->err, RS_ERR_LIMIT, "%s: too many nodes", l->file);
+    if (l->n_nodes >= RS_BODY_OF_HOST - 1)
+        return rs_fail(r->err, RS_ERR_LIMIT, "%s: too many nodes", l->file);
     if (!RS_GROW_ONE(l->nodes, l->n_nodes, l->capacity)) return rs_fail_nomem(r->err, "nodes");
     l->nodes[l->n_nodes++] = n;
     return RS_OK;
@@ -367,6 +379,8 @@ void rs_linked_clear(rs_linked *l)
     rs_free(l->own_text);
     rs_free(l->nodes);
     rs_free(l->bodies);
+    rs_free(l->hosts);
+    rs_free(l->gpus);
     rs_free(l->more);
     rs_arena_clear(&l->arena);
     rs_map64_clear(&l->by_id);

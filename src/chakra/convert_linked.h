@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/strings.h"
+#include "chakra/et.h"
 #include "rankscope/status.h"
 
 #define RS_LINKED_NONE UINT32_MAX
@@ -39,16 +40,23 @@ typedef struct rs_linked_more {
     rs_slice collective, dtype, in_nelems, group;
 } rs_linked_more;
 
+typedef struct rs_linked_gpu {
+    int64_t stream, device, launch, launch_dur, position;
+    int64_t lane; /* number of its device and stream */
+    bool has_stream, has_device, has_lane, has_launch;
+} rs_linked_gpu;
+
+#define RS_BODY_OF_HOST (UINT32_C(1) << 31)
+
 typedef struct rs_linked_node {
     int64_t id;
     int64_t parent;        /* id; its own when it has none */
     int64_t ts, exclusive; /* ns */
     int64_t inclusive;     /* ns; the exclusive time where nothing tells */
-    int64_t stream, device, launch, launch_dur, position;
-    int64_t lane; /* number of its device and stream */
     rs_slice name;
-    uint32_t body, more; /* indices */
-    bool timed, gpu, has_stream, has_device, has_lane, has_launch;
+    uint32_t body, more; /* indices; a body with RS_BODY_OF_HOST is that of a node of the host trace */
+    uint32_t work;       /* index of what only GPU nodes have */
+    bool timed, gpu;
     bool annotation; /* of the device trace: it names a span and does nothing */
 } rs_linked_node;
 
@@ -65,6 +73,9 @@ typedef struct rs_linked {
     size_t n_nodes, capacity;
     rs_linked_body *bodies;
     size_t n_bodies, bodies_capacity;
+    rs_host_node *hosts; /* what bodies of host nodes are taken from, to be freed; NULL: there are none */
+    rs_linked_gpu *gpus;
+    size_t n_gpus, gpus_capacity;
     rs_linked_more *more; /* the first is that of nodes that have nothing of it */
     size_t n_more, more_capacity;
     bool dense;     /* ids follow one another: those of the nodes are nodes[0].id + index */
@@ -77,14 +88,35 @@ rs_status rs_linked_open(const char *path, uint64_t max_ratio, rs_linked *out, r
 rs_status rs_linked_open_bytes(const void *bytes, size_t n, const char *name, rs_linked *out, rs_error *err);
 void rs_linked_clear(rs_linked *linked);
 
-static inline const rs_linked_body *rs_linked_body_of(const rs_linked *linked, const rs_linked_node *node)
+static inline rs_slice rs_slice_part(rs_et_span whole, rs_et_part part)
 {
-    return &linked->bodies[node->body];
+    return (rs_slice){part.n ? whole.at + part.at : NULL, part.n};
+}
+
+static inline rs_linked_io rs_linked_parts(rs_et_span whole, const rs_et_part *parts)
+{
+    return (rs_linked_io){rs_slice_part(whole, parts[RS_ET_VALUES]),
+                          rs_slice_part(whole, parts[RS_ET_SHAPES]),
+                          rs_slice_part(whole, parts[RS_ET_TYPES])};
+}
+
+static inline rs_linked_body rs_linked_body_of(const rs_linked *linked, const rs_linked_node *node)
+{
+    if (!(node->body & RS_BODY_OF_HOST)) return linked->bodies[node->body];
+    const rs_host_node *host = &linked->hosts[node->body & ~RS_BODY_OF_HOST];
+    return (rs_linked_body){.attrs = {host->attrs.at, host->attrs.n},
+                            .inputs = rs_linked_parts(host->inputs, host->input_parts),
+                            .outputs = rs_linked_parts(host->outputs, host->output_parts)};
 }
 
 static inline const rs_linked_more *rs_linked_more_of(const rs_linked *linked, const rs_linked_node *node)
 {
     return &linked->more[node->more];
+}
+
+static inline const rs_linked_gpu *rs_linked_gpu_of(const rs_linked *linked, const rs_linked_node *gpu)
+{
+    return &linked->gpus[gpu->work];
 }
 
 /* A rs_linked_more with nothing in it. */

@@ -50,7 +50,8 @@ static uint32_t line_of(const timing *x, uint32_t gpu)
 static int64_t returned(const timing *x, uint32_t gpu)
 {
     const rs_linked_node *g = &x->l->nodes[gpu], *parent = &x->l->nodes[x->places->parent[gpu]];
-    int64_t launch = g->has_launch ? g->launch : g->ts, end = rs_add_sat(launch, g->launch_dur);
+    const rs_linked_gpu *work = rs_linked_gpu_of(x->l, g);
+    int64_t launch = work->has_launch ? work->launch : g->ts, end = rs_add_sat(launch, work->launch_dur);
     int64_t r = end < g->ts ? end : g->ts;
     if (r < launch) r = launch;
     if (parent->timed && r <= parent->ts) r = rs_add_sat(parent->ts, 1);
@@ -94,7 +95,7 @@ static int64_t ready(const timing *x, uint32_t gpu)
     return t;
 }
 
-static bool other_stream(const rs_linked_node *a, const rs_linked_node *b)
+static bool other_stream(const rs_linked_gpu *a, const rs_linked_gpu *b)
 {
     if (a->has_device != b->has_device || a->device != b->device) return false;
     if (a->has_lane && b->has_lane) return a->lane != b->lane;
@@ -106,6 +107,7 @@ static bool other_stream(const rs_linked_node *a, const rs_linked_node *b)
 static uint32_t held_up_by(const timing *x, uint32_t gpu)
 {
     const rs_linked_node *g = &x->l->nodes[gpu];
+    const rs_linked_gpu *own = rs_linked_gpu_of(x->l, g);
     size_t from = 0, to = x->n_gpus;
     while (from < to) {
         size_t middle = from + (to - from) / 2;
@@ -117,8 +119,11 @@ static uint32_t held_up_by(const timing *x, uint32_t gpu)
     for (size_t looks = 0; from-- > 0 && looks < MAX_LOOKS; looks++) {
         const rs_linked_node *other = &x->l->nodes[x->by_end[from].value];
         if (rs_sub_sat(g->ts, x->by_end[from].key) > HELD_UP) break;
-        if (other == g || other->ts >= g->ts || !other_stream(g, other)) continue;
-        if (other->has_launch && g->has_launch && other->launch <= g->launch) return x->by_end[from].value;
+        if (other == g || other->ts >= g->ts) continue;
+        const rs_linked_gpu *theirs = rs_linked_gpu_of(x->l, other);
+        if (!other_stream(own, theirs)) continue;
+        if (theirs->has_launch && own->has_launch && theirs->launch <= own->launch)
+            return x->by_end[from].value;
     }
     return RS_LINKED_NONE;
 }

@@ -127,7 +127,8 @@ static bool read_declaration(const rs_linked *linked, const rs_linked_node *n, r
                              rs_problems *problems)
 {
     rs_slice at, list;
-    if (!declared_list(rs_linked_body_of(linked, n), &groups->arena, &at, &list)) return false;
+    rs_linked_body body = rs_linked_body_of(linked, n);
+    if (!declared_list(&body, &groups->arena, &at, &list)) return false;
     if (at.bytes && !list.bytes)
         rs_problems_add(problems, linked->file, -1, RS_WARNING, "bad_process_groups",
                         "a declaration of process groups is no JSON; its groups are left out",

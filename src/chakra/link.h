@@ -44,6 +44,9 @@ typedef struct rs_link_gpu {
     uint32_t lane;        /* number of its device and stream */
     uint32_t first_dep, n_dep;
     uint8_t fate;
+    bool has_device, has_stream;
+    bool has_args; /* the trace says more of it: rs_link_put_args */
+    int64_t device, stream;
     uint64_t id;
 } rs_link_gpu;
 
@@ -61,6 +64,10 @@ typedef struct rs_link_wait {
     uint32_t gpu;
     uint32_t root; /* node that leads the thread's chain */
 } rs_link_wait;
+
+/* What the device trace says about a communication kernel. */
+#define RS_LINK_ARGS 10
+extern const rs_column_id rs_link_args[RS_LINK_ARGS];
 
 typedef struct rs_linker {
     const rs_chakra_link_settings *settings;

@@ -11,11 +11,9 @@ static bool number_lanes(rs_linker *x)
     bool ok = true, is_new;
     for (size_t i = 0; ok && i < x->n_gpus; i++) {
         rs_link_gpu *g = &x->gpus[i];
-        int64_t device, stream;
         /* old traces leave the device out; it then is the process id */
-        if (!rs_events_int(x->e, RS_COL_DEVICE, g->row, &device))
-            device = x->e->threads[x->e->thread[g->row]].pid;
-        if (!rs_events_int(x->e, RS_COL_STREAM, g->row, &stream)) stream = RS_NO_VALUE;
+        int64_t device = g->has_device ? g->device : x->e->threads[x->e->thread[g->row]].pid,
+                stream = g->has_stream ? g->stream : RS_NO_VALUE;
         uint32_t *a = rs_map64_put(&devices, (uint64_t)device, &is_new);
         if (a && is_new) *a = n_devices++;
         uint32_t *b = rs_map64_put(&streams, (uint64_t)stream, &is_new);
@@ -29,6 +27,23 @@ static bool number_lanes(rs_linker *x)
     rs_map64_clear(&streams);
     rs_map64_clear(&lanes);
     return ok;
+}
+
+/* GPU events come by row. */
+static void read_columns(rs_linker *x)
+{
+    rs_cursor device = rs_cursor_of(x->e, RS_COL_DEVICE), stream = rs_cursor_of(x->e, RS_COL_STREAM);
+    rs_cursor args[RS_LINK_ARGS];
+    for (size_t k = 0; k < RS_LINK_ARGS; k++) args[k] = rs_cursor_of(x->e, rs_link_args[k]);
+    for (size_t i = 0; i < x->n_gpus; i++) {
+        rs_link_gpu *g = &x->gpus[i];
+        g->has_device = rs_cursor_seek(&device, g->row);
+        if (g->has_device) g->device = rs_sparse_int(device.column, device.at);
+        g->has_stream = rs_cursor_seek(&stream, g->row);
+        if (g->has_stream) g->stream = rs_sparse_int(stream.column, stream.at);
+        for (size_t k = 0; k < RS_LINK_ARGS && !g->has_args; k++)
+            g->has_args = rs_cursor_seek(&args[k], g->row);
+    }
 }
 
 static rs_status collect(rs_linker *x, rs_error *err)
@@ -50,6 +65,7 @@ static rs_status collect(rs_linker *x, rs_error *err)
                                    .launch = launch,
                                    .parent = RS_LINK_NONE};
     }
+    read_columns(x);
     return number_lanes(x) ? RS_OK : rs_fail_nomem(err, "streams");
 }
 

@@ -63,30 +63,29 @@ static rs_linked_io flat_io(const rs_host_node *node, const char *values, const 
                           slice_of(rs_link_member(node, types))};
 }
 
-static rs_slice part_of(rs_et_span whole, rs_et_part part)
+/* Bodies of schema 1.0.1, and of roots that were made up, are written here; others stay where they are. */
+static bool has_body(const rs_host_node *node)
 {
-    return (rs_slice){part.n ? whole.at + part.at : NULL, part.n};
+    return node->attrs.n && node->inputs.n <= UINT32_MAX && node->outputs.n <= UINT32_MAX;
 }
 
-static void fill_io(rs_et_span whole, const rs_et_part *parts, rs_linked_io *io)
+static void add_body(making *m, const rs_host_node *node, rs_linked_node *n)
 {
-    if (whole.n > UINT32_MAX)
-        rs_linked_split(slice_of(whole), io);
-    else
-        *io = (rs_linked_io){part_of(whole, parts[RS_ET_VALUES]), part_of(whole, parts[RS_ET_SHAPES]),
-                             part_of(whole, parts[RS_ET_TYPES])};
-}
-
-static void fill_body(making *m, const rs_host_node *node, rs_linked_body *body)
-{
+    rs_linked *out = m->out;
+    if (!RS_GROW_ONE(out->bodies, out->n_bodies, out->bodies_capacity)) {
+        m->nomem = true;
+        return;
+    }
+    n->body = (uint32_t)out->n_bodies;
+    rs_linked_body *body = &out->bodies[out->n_bodies++];
+    *body = (rs_linked_body){.attrs = slice_of(node->attrs)};
     if (node->attrs.n || !node->whole.n) {
-        fill_io(node->inputs, node->input_parts, &body->inputs);
-        fill_io(node->outputs, node->output_parts, &body->outputs);
+        rs_linked_split(slice_of(node->inputs), &body->inputs);
+        rs_linked_split(slice_of(node->outputs), &body->outputs);
     } else {
         body->inputs = flat_io(node, "inputs", "input_shapes", "input_types");
         body->outputs = flat_io(node, "outputs", "output_shapes", "output_types");
     }
-    body->attrs = slice_of(node->attrs);
     if (node->attrs.n) return;
     rs_link_put_attrs(&m->writer, node);
     body->attrs = take(m);
@@ -140,41 +139,42 @@ static void fill_host_more(making *m, const rs_link_host *host, rs_linked_node *
 static void fill_host(making *m, uint32_t index, rs_linked_node *n)
 {
     const rs_linker *x = m->x;
-    rs_linked *out = m->out;
     const rs_host_node *node = &x->et.nodes[index];
     const rs_link_host *host = &x->hosts[index];
     *n = (rs_linked_node){.id = (int64_t)host->id,
                           .name = slice_of(node->name),
                           .parent = (int64_t)x->hosts[node->up].id,
-                          .body = (uint32_t)out->n_bodies,
-                          .position = (int64_t)host->id};
-    fill_body(m, node, &out->bodies[out->n_bodies++]);
+                          .body = index | RS_BODY_OF_HOST};
+    if (!has_body(node)) add_body(m, node, n);
     if (host->op != RS_LINK_NONE) fill_op(x, &x->ops[host->op], n);
     fill_host_more(m, host, n);
 }
 
 static void fill_gpu(making *m, const rs_link_gpu *g, const rs_linked_node *parent, rs_linked_node *n)
 {
-    const rs_events *e = m->x->e;
+    rs_linked *out = m->out;
     *n = (rs_linked_node){.id = (int64_t)g->id,
-                          .name = text_of(m, e->name[g->row]),
+                          .name = text_of(m, m->x->e->name[g->row]),
                           .parent = parent->id,
                           .body = parent->body,
                           .ts = g->ts,
                           .exclusive = g->end - g->ts,
                           .inclusive = g->end - g->ts,
-                          .launch_dur = g->launch_end - g->launch_ts,
+                          .work = (uint32_t)out->n_gpus,
                           .timed = true,
-                          .gpu = true,
-                          .lane = g->lane,
-                          .has_lane = true,
-                          .launch = g->launch_ts,
-                          .has_launch = true,
-                          .position = g->row};
-    n->has_stream = rs_events_int(e, RS_COL_STREAM, g->row, &n->stream);
-    n->has_device = rs_events_int(e, RS_COL_DEVICE, g->row, &n->device);
+                          .gpu = true};
+    out->gpus[out->n_gpus++] = (rs_linked_gpu){.stream = g->stream,
+                                               .device = g->device,
+                                               .launch = g->launch_ts,
+                                               .launch_dur = g->launch_end - g->launch_ts,
+                                               .position = g->row,
+                                               .lane = g->lane,
+                                               .has_stream = g->has_stream,
+                                               .has_device = g->has_device,
+                                               .has_lane = true,
+                                               .has_launch = true};
     rs_linked_more more = rs_linked_nothing;
-    bool args = rs_link_put_args(m->x, &m->writer, "", g->row);
+    bool args = g->has_args && rs_link_put_args(m->x, &m->writer, "", g->row);
     if (!args && !g->n_dep) return;
     if (args) more.args = take(m);
     more.sync_dep = syncs(m, g->first_dep, g->n_dep);
@@ -187,11 +187,11 @@ static rs_status fill_nodes(making *m, rs_error *err)
     const rs_linker *x = m->x;
     rs_linked *out = m->out;
     size_t n = x->et.n_order + x->n_kept;
-    if (n >= RS_LINKED_NONE) return rs_fail(err, RS_ERR_LIMIT, "%s: too many nodes", out->file);
+    if (n >= RS_BODY_OF_HOST) return rs_fail(err, RS_ERR_LIMIT, "%s: too many nodes", out->file);
     out->nodes = rs_malloc(n * sizeof *out->nodes + 1);
-    out->bodies = rs_malloc(x->et.n_order * sizeof *out->bodies + 1);
+    out->gpus = rs_malloc(x->n_kept * sizeof *out->gpus + 1);
     out->dense = true;
-    m->nomem = m->nomem || !out->nodes || !out->bodies || !rs_linked_start(out);
+    m->nomem = m->nomem || !out->nodes || !out->gpus || !rs_linked_start(out);
     for (size_t i = 0; i < x->et.n_order && !m->nomem; i++) {
         const rs_link_host *host = &x->hosts[x->et.order[i]];
         rs_linked_node *node = &out->nodes[out->n_nodes++];
@@ -266,7 +266,9 @@ rs_status rs_link_nodes(rs_linker *x, rs_chakra_linked **out, rs_error *err)
         return status;
     }
     made->linked.own_text = x->et.text;
+    made->linked.hosts = x->et.nodes;
     x->et.text = NULL;
+    x->et.nodes = NULL;
     *out = made;
     return RS_OK;
 }

@@ -142,29 +142,58 @@ static sortable sortable_of(const rs_linker *x, size_t i)
     return (sortable){x->ops[i], node == RS_LINK_NONE ? UINT32_MAX : x->et.nodes[node].place};
 }
 
-/* Traces mostly list operators in this very order. */
-static bool is_sorted(const rs_linker *x)
+/* Traces list the operators of a thread almost in this order: few of them move, a little way. */
+#define MOVES_AN_OP 8
+
+static bool sort_nearly(rs_linker *x, size_t from, size_t to)
 {
-    bool sorted = true;
-    for (size_t i = 1; sorted && i < x->n_ops; i++) {
-        const rs_link_op *p = &x->ops[i - 1], *q = &x->ops[i];
-        if (p->thread == q->thread && p->ts < q->ts) continue;
-        sortable a = sortable_of(x, i - 1), b = sortable_of(x, i);
-        sorted = by_thread_and_time(&a, &b) < 0;
+    size_t moves = MOVES_AN_OP * (to - from);
+    for (size_t at = from + 1; at < to; at++) {
+        if (x->ops[at - 1].ts < x->ops[at].ts) continue;
+        sortable one = sortable_of(x, at);
+        size_t i = at;
+        for (; i > from; i--) {
+            sortable before = sortable_of(x, i - 1);
+            if (by_thread_and_time(&before, &one) < 0) break;
+            if (!moves--) return false;
+            x->ops[i] = before.op;
+            x->ops[i - 1] = one.op;
+        }
     }
-    return sorted;
+    return true;
+}
+
+static bool sort_thread(rs_linker *x, size_t from, size_t to)
+{
+    if (sort_nearly(x, from, to)) return true;
+    sortable *items = rs_malloc((to - from) * sizeof *items + 1);
+    if (!items) return false;
+    for (size_t i = from; i < to; i++) items[i - from] = sortable_of(x, i);
+    qsort(items, to - from, sizeof *items, by_thread_and_time);
+    for (size_t i = from; i < to; i++) x->ops[i] = items[i - from].op;
+    rs_free(items);
+    return true;
 }
 
 static bool sort_ops(rs_linker *x)
 {
-    if (is_sorted(x)) return true;
-    sortable *items = rs_malloc(x->n_ops * sizeof *items + 1);
-    if (!items) return false;
-    for (size_t i = 0; i < x->n_ops; i++) items[i] = sortable_of(x, i);
-    if (x->n_ops) qsort(items, x->n_ops, sizeof *items, by_thread_and_time);
-    for (size_t i = 0; i < x->n_ops; i++) x->ops[i] = items[i].op;
-    rs_free(items);
-    return true;
+    size_t n_threads = x->e->n_threads, from = 0;
+    rs_link_op *ops = rs_malloc(x->n_ops * sizeof *ops + 1);
+    size_t *at = rs_calloc(n_threads + 2, sizeof *at);
+    bool ok = ops && at;
+    for (size_t i = 0; ok && i < x->n_ops; i++) at[x->ops[i].thread + 1]++;
+    for (size_t t = 0; ok && t < n_threads; t++) at[t + 1] += at[t];
+    for (size_t i = 0; ok && i < x->n_ops; i++) ops[at[x->ops[i].thread]++] = x->ops[i];
+    if (ok) {
+        rs_free(x->ops);
+        x->ops = ops;
+        ops = NULL;
+    }
+    /* each now is where the next thread begins */
+    for (size_t t = 0; ok && t < n_threads; from = at[t++]) ok = sort_thread(x, from, at[t]);
+    rs_free(ops);
+    rs_free(at);
+    return ok;
 }
 
 /* The host nodes' ops, of several with one id the first in the file, and the linked ops by thread. */

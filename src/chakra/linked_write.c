@@ -235,14 +235,15 @@ static void put_host(const rs_linker *x, rs_writer *w, uint32_t index)
     rs_writer_char(w, '}');
 }
 
-/* What the device trace says about a communication kernel. */
+const rs_column_id rs_link_args[RS_LINK_ARGS] = {
+    RS_COL_COLLECTIVE, RS_COL_IN_NELEMS,  RS_COL_OUT_NELEMS,  RS_COL_DTYPE,    RS_COL_GROUP_SIZE,
+    RS_COL_GROUP_NAME, RS_COL_GROUP_DESC, RS_COL_GROUP_RANKS, RS_COL_SRC_RANK, RS_COL_DST_RANK};
+
 bool rs_link_put_args(const rs_linker *x, rs_writer *w, const char *before, uint32_t row)
 {
-    static const rs_column_id columns[] = {
-        RS_COL_COLLECTIVE, RS_COL_IN_NELEMS,  RS_COL_OUT_NELEMS,  RS_COL_DTYPE,    RS_COL_GROUP_SIZE,
-        RS_COL_GROUP_NAME, RS_COL_GROUP_DESC, RS_COL_GROUP_RANKS, RS_COL_SRC_RANK, RS_COL_DST_RANK};
+    const rs_column_id *columns = rs_link_args;
     bool any = false;
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+    for (size_t i = 0; i < RS_LINK_ARGS; i++) {
         const rs_column_info *info = &rs_column_infos[columns[i]];
         int64_t number = 0;
         uint32_t text = RS_NO_STRING;
@@ -271,7 +272,6 @@ static void put_gpu(const rs_linker *x, rs_writer *w, const rs_link_gpu *g)
     const rs_events *e = x->e;
     const rs_string *name = &e->strings.items[e->name[g->row]];
     const rs_string *cat = &e->strings.items[e->categories[e->category[g->row]].name];
-    int64_t number;
     put_head(w, g->id);
     rs_writer_json_string(w, name->text, name->length);
     rs_writer_text(w, ", \"ctrl_deps\": ");
@@ -283,13 +283,13 @@ static void put_gpu(const rs_linker *x, rs_writer *w, const rs_link_gpu *g)
     rs_writer_text(w, ", \"inter_thread_dep\": null, \"cat\": ");
     rs_writer_json_string(w, cat->text, cat->length);
     rs_writer_text(w, ", \"ph\": \"X\", \"stream\": ");
-    if (rs_events_int(e, RS_COL_STREAM, g->row, &number))
-        rs_writer_int(w, number);
+    if (g->has_stream)
+        rs_writer_int(w, g->stream);
     else
         rs_writer_text(w, "null");
-    if (rs_events_int(e, RS_COL_DEVICE, g->row, &number)) {
+    if (g->has_device) {
         rs_writer_text(w, ", \"device\": ");
-        rs_writer_int(w, number);
+        rs_writer_int(w, g->device);
     }
     rs_writer_text(w, ", \"lane\": ");
     rs_writer_uint(w, g->lane);
@@ -297,7 +297,7 @@ static void put_gpu(const rs_linker *x, rs_writer *w, const rs_link_gpu *g)
     put_time(w, ", \"launch_dur\": ", rs_sub_sat(g->launch_end, g->launch_ts));
     rs_writer_text(w, ", \"event\": ");
     rs_writer_uint(w, g->row);
-    rs_link_put_args(x, w, ", \"args\": ", g->row);
+    if (g->has_args) rs_link_put_args(x, w, ", \"args\": ", g->row);
     put_sync(x, w, g->first_dep, g->n_dep);
     rs_writer_char(w, '}');
 }

@@ -8,10 +8,11 @@ enum { SEND = 5, RECEIVE = 6 };
 /* ---- peers ------------------------------------------------------------------------------------------ */
 
 /* The place that the record names as its peer: the whole number right before the operation's name. */
-static bool peer_of_record(const rs_linked_body *record, int64_t *peer)
+static bool peer_of_record(const rs_linked *linked, const rs_linked_node *record, int64_t *peer)
 {
-    rs_slice_walk values = rs_slice_elements(record->inputs.values),
-                  types = rs_slice_elements(record->inputs.types);
+    rs_linked_body body = rs_linked_body_of(linked, record);
+    rs_slice_walk values = rs_slice_elements(body.inputs.values),
+                  types = rs_slice_elements(body.inputs.types);
     rs_slice value, type;
     bool number = false;
     while (rs_slice_next(&values, &value) && rs_slice_next(&types, &type)) {
@@ -50,7 +51,7 @@ static bool find_peers(const rs_linked *linked, const rs_groups *groups, const r
         if (found) {
             peer = has_dst ? dst : src;
         } else if (!(found = peer_of_two(group, own, &peer)) && record &&
-                   peer_of_record(rs_linked_body_of(linked, record), &peer)) {
+                   peer_of_record(linked, record, &peer)) {
             /* the record counts within its group */
             if (group)
                 peer = rs_group_rank(group, peer);
@@ -115,13 +116,14 @@ rs_status rs_comms_find_peers(const rs_linked *linked, const rs_groups *groups, 
     for (size_t i = 0; i < comms->n; i++) {
         rs_comm *comm = &comms->items[i];
         const rs_linked_node *node = &linked->nodes[comms->node[i]];
+        const rs_linked_gpu *work = rs_linked_gpu_of(linked, node);
         if (comm->node_type != SEND && comm->node_type != RECEIVE) continue;
         comm->has_peers = find_peers(linked, groups, node, comm);
         guessed |= comm->has_peers && !linked->has_rank &&
                    !rs_slice_member(rs_linked_more_of(linked, node)->args, "Src Rank").bytes;
         if (comm->has_peers)
             messages[n++] =
-                (message){node->ts, node->has_launch ? node->launch : INT64_MIN, node->position, comm};
+                (message){node->ts, work->has_launch ? work->launch : INT64_MIN, work->position, comm};
         else
             rs_problems_add(
                 problems, linked->file, -1, RS_NOTE, "unknown_peer",

@@ -91,9 +91,34 @@ static inline void rs_et_keep_attributes(rs_et_writer *writer, size_t n)
     writer->n_attr = n;
 }
 
+/* The same with little work for most: a name of n bytes, of which `copied` may be read, less than a hundred. */
+static inline void rs_et_put_int(rs_et_writer *writer, const char *name, size_t n, size_t copied,
+                                 int64_t value)
+{
+    if (writer->too_long || writer->attr_capacity - writer->n_attr < copied + 32) {
+        rs_et_add_varint(writer, name, n, RS_ET_INT, (uint64_t)value);
+        return;
+    }
+    uint8_t *begin = writer->attr + writer->n_attr, *to = begin + 4 + n;
+    uint64_t v = (uint64_t)value;
+    memcpy(begin + 4, name, copied);
+    *to++ = RS_ET_INT << 3;
+    for (; v > 127; v >>= 7) *to++ = (uint8_t)(v | 128);
+    *to++ = (uint8_t)v;
+    begin[0] = 10 << 3 | 2; /* the attribute of a node, and its length */
+    begin[1] = (uint8_t)(to - begin - 2);
+    begin[2] = 1 << 3 | 2; /* its name */
+    begin[3] = (uint8_t)n;
+    writer->n_attr = (size_t)(to - writer->attr);
+}
+
 static inline void rs_et_add_int(rs_et_writer *writer, const char *name, int64_t value)
 {
-    rs_et_add_varint(writer, name, strlen(name), RS_ET_INT, (uint64_t)value);
+    size_t n = strlen(name);
+    if (n && n < 100)
+        rs_et_put_int(writer, name, n, n, value);
+    else
+        rs_et_add_varint(writer, name, n, RS_ET_INT, (uint64_t)value);
 }
 
 static inline void rs_et_add_uint(rs_et_writer *writer, const char *name, uint64_t value)

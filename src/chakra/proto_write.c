@@ -19,7 +19,7 @@ void rs_et_writer_init(rs_et_writer *w, const rs_sink *sink)
 }
 
 /* Whole messages go to the sink, many at once. */
-#define ENOUGH ((size_t)256 << 10)
+#define ENOUGH ((size_t)64 << 10)
 
 static void hand_on(rs_et_writer *w)
 {

@@ -29,8 +29,8 @@ typedef struct named {
  * is each combination of arguments asked about. */
 typedef struct asking {
     const rs_linked *linked;
-    uint32_t *answers;   /* by node, as an operator around others: number of its question, or NOT_ASKED */
-    uint32_t *nearest;   /* the same as the operator nearest to a launch */
+    uint32_t *questions_of; /* by node: number of its question, or NOT_ASKED */
+    bool *fallback;         /* by node: its model answers only for the operator nearest to a launch */
     uint32_t *outermost; /* by node: the outermost operator at or above it that has an answer; RS_LINKED_NONE;
                             NOT_ASKED */
     uint32_t *way;       /* nodes on the way up */
@@ -190,22 +190,24 @@ static rs_status model_of(asking *a, rs_slice name, named *out)
     return RS_OK;
 }
 
-/* What the operator's model says of its arguments, asked once. */
+/* What the operator's model says of its arguments, asked once. nearest: as the operator nearest to a launch, not
+ * as one around others. */
 static rs_status ask(asking *a, uint32_t at, bool nearest, const answer **out)
 {
-    uint32_t *question = nearest ? &a->nearest[at] : &a->answers[at];
+    uint32_t *question = &a->questions_of[at];
     if (*question == NOT_ASKED) {
         const rs_linked_node *n = &a->linked->nodes[at];
-        const rs_linked_io *in = &rs_linked_body_of(a->linked, n)->inputs;
+        rs_linked_io in = rs_linked_body_of(a->linked, n).inputs;
         named name = {.model = RS_NO_MODEL};
-        *question = 0;
         rs_arena_reset(&a->arena);
-        rs_status status = in->shapes.bytes && n->name.n ? model_of(a, n->name, &name) : RS_OK;
-        if (status == RS_OK && name.model != RS_NO_MODEL && (nearest || !name.fallback))
-            status = ask_once(a, in, name, question);
+        rs_status status = in.shapes.bytes && n->name.n ? model_of(a, n->name, &name) : RS_OK;
+        bool asks = nearest || !name.fallback;
+        if (asks) *question = 0;
+        a->fallback[at] = name.fallback;
+        if (status == RS_OK && name.model != RS_NO_MODEL && asks) status = ask_once(a, &in, name, question);
         if (status != RS_OK) return status;
     }
-    *out = &a->known[*question];
+    *out = &a->known[nearest || !a->fallback[at] ? *question : 0];
     return RS_OK;
 }
 
@@ -230,8 +232,9 @@ static rs_status find_outermost(asking *a, uint32_t at, uint32_t *found)
     }
     *found = at == RS_LINKED_NONE ? at : a->outermost[at];
     while (n-- > 0) {
-        if (*found == RS_LINKED_NONE && a->known[a->answers[a->way[n]]].known) *found = a->way[n];
-        a->outermost[a->way[n]] = *found;
+        uint32_t on = a->way[n];
+        if (*found == RS_LINKED_NONE && !a->fallback[on] && a->known[a->questions_of[on]].known) *found = on;
+        a->outermost[on] = *found;
     }
     return RS_OK;
 }
@@ -267,9 +270,7 @@ static void share_out(const asking *a, const uint32_t *owner, share *shares, rs_
     for (size_t i = 0; i < l->n_nodes; i++) {
         if (owner[i] == RS_LINKED_NONE) continue;
         share *s = &shares[owner[i]];
-        uint32_t around = a->answers[owner[i]];
-        const answer *known = around != NOT_ASKED ? &a->known[around] : &no_answer;
-        if (!known->known) known = &a->known[a->nearest[owner[i]]];
+        const answer *known = &a->known[a->questions_of[owner[i]]];
         int64_t own = l->nodes[i].exclusive;
         if (s->durations <= 0) continue;
         if (known->ops >= 0) work->ops[i] = part(known->ops, s->before, own, s->durations);
@@ -281,14 +282,15 @@ static void share_out(const asking *a, const uint32_t *owner, share *shares, rs_
 /* Room for what is by node, nothing asked yet. */
 static bool start(asking *a, size_t n)
 {
-    a->answers = rs_malloc(4 * n * sizeof *a->answers);
+    a->questions_of = rs_malloc(3 * n * sizeof *a->questions_of);
+    a->fallback = rs_malloc(n * sizeof *a->fallback);
     a->writer = rs_malloc(sizeof *a->writer);
-    if (!a->answers || !a->writer || !rs_strings_init(&a->names) || !rs_strings_init(&a->questions))
+    if (!a->questions_of || !a->fallback || !a->writer || !rs_strings_init(&a->names) ||
+        !rs_strings_init(&a->questions))
         return false;
-    a->nearest = a->answers + n;
-    a->outermost = a->nearest + n;
+    a->outermost = a->questions_of + n;
     a->way = a->outermost + n;
-    for (size_t i = 0; i < 3 * n; i++) a->answers[i] = NOT_ASKED;
+    for (size_t i = 0; i < 2 * n; i++) a->questions_of[i] = NOT_ASKED;
     a->sink = (rs_sink){keep, a};
     rs_writer_init(a->writer, &a->sink);
     /* The empty name and question are there already. */
@@ -318,7 +320,8 @@ rs_status rs_convert_work_find(const rs_linked *l, const rs_comms *comms, rs_con
         if (l->nodes[i].gpu && !is_comm) status = find_owner(&a, &l->nodes[i], &owner[i]);
     }
     if (status == RS_OK) share_out(&a, owner, shares, work);
-    rs_free(a.answers);
+    rs_free(a.questions_of);
+    rs_free(a.fallback);
     rs_free(a.models);
     rs_free(a.known);
     rs_free(a.writer);

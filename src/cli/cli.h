@@ -209,8 +209,8 @@ bool rs_renders_as(const rs_render_settings *settings, const char *form);
 bool rs_terminal_utf8(void);
 /* Whether standard output is a terminal. */
 bool rs_terminal_shows_output(void);
-/* Refuses a form whose bytes are no text, and would garble a terminal, where standard output is one and no file was
- * named. */
+/* Refuses a form that is made elsewhere, and one whose bytes are no text, and would garble a terminal, where standard
+ * output is one and no file was named. */
 rs_status rs_terminal_takes(const rs_render_settings *settings, bool to_file, rs_error *err);
 /* Refuses --budget with a form that has none, before anything is read. */
 rs_status rs_budget_fits_form(const rs_render_settings *settings, rs_error *err);

@@ -69,7 +69,9 @@ static rs_status check(rs_request *r, rs_error *err)
             return rs_fail(err, RS_ERR_USAGE, "standard input cannot be both the trace and the queries");
         r->job.keep = true; /* it cannot be read again */
     }
-    q->prompt = !q->query && isatty(STDIN_FILENO);
+    q->prompt = !q->query && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    if (q->prompt && rs_request_text(r, "output"))
+        return rs_fail(err, RS_ERR_USAGE, "-o takes the answer of a query: give one, or leave -o out");
     return RS_OK;
 }
 
@@ -177,7 +179,8 @@ const rs_command rs_sql_command = {
         "The dialect is SQLite's, with the functions regexp, under(event, X), after(event, X), before(event, X) and "
         "holds(event, CONDITION), which mean what they mean in events --where; events('CONDITION') is the same as a "
         "filter. Queries only read.\n\n"
-        "Without a query those of standard input are run, separated by \";\".",
+        "Without a query those of standard input are run, separated by \";\"; from a terminal there is a prompt, with "
+        "history and completion of names.",
     .examples =
         "rankscope sql 'SELECT name, count(*), sum(dur_us) FROM events GROUP BY name ORDER BY 3 DESC LIMIT 10' "
         "trace.json.gz\n"

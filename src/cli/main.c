@@ -10,6 +10,12 @@
 int rs_complain_command(const char *name)
 {
     rs_suggestion nearest = {0};
+    if (strcmp(name, "mcp") == 0) {
+        rs_complain(
+            "mcp is a command of the Python package, which has the protocol's SDK: pip install 'rankscope[mcp]', "
+            "then its `rankscope mcp`");
+        return RS_EXIT_USAGE;
+    }
     for (size_t i = 0; i < rs_command_count(); i++) {
         rs_command command;
         rs_command_at(i, &command);

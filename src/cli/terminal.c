@@ -60,6 +60,8 @@ bool rs_renders_as(const rs_render_settings *settings, const char *form)
 rs_status rs_terminal_takes(const rs_render_settings *settings, bool to_file, rs_error *err)
 {
     const rs_output_form *form = settings->form;
+    if (form && rs_output_form_elsewhere(form))
+        return rs_fail(err, RS_ERR_USAGE, "%s", rs_output_form_elsewhere(form));
     if (!form || !rs_output_form_is_binary(form) || to_file || !rs_terminal_shows_output()) return RS_OK;
     return rs_fail(err, RS_ERR_USAGE, "--format %s is no text: give a file with -o, or a pipe",
                    rs_output_form_name(form));

@@ -22,6 +22,42 @@ static bool holds_text(const rs_edit_term *t, const char *text)
     }
 }
 
+/* Makes room for what is found out about a rank's names. Without memory they are looked at each time. */
+static void forget_names(rs_editor *x, const rs_edit *edit, size_t rank)
+{
+    size_t room = edit->n_terms * x->e->ranks[rank]->pool.strings.n;
+    if (x->seen_edit == edit && x->seen_rank == rank) return;
+    if (room > x->seen_room) {
+        rs_free(x->seen);
+        x->seen = rs_malloc(room);
+        x->seen_room = x->seen ? room : 0;
+    }
+    if (x->seen) memset(x->seen, 0, room);
+    x->seen_edit = edit;
+    x->seen_rank = rank;
+}
+
+static bool holds_name(const rs_edit_term *t, rs_editor *x, size_t rank, uint32_t name)
+{
+    const rs_skeleton *s = x->e->ranks[rank];
+    size_t n = s->pool.strings.n;
+    if (!x->seen_room || name >= n) return holds_text(t, rs_pool_text(&s->pool, name));
+    uint8_t *seen = &x->seen[(size_t)(t - x->seen_edit->terms) * n + name];
+    if (!*seen) *seen = holds_text(t, rs_pool_text(&s->pool, name)) ? 2 : 1;
+    return *seen == 2;
+}
+
+uint8_t *rs_edit_names_with(const rs_skeleton *s, const char *text)
+{
+    size_t n = s->pool.strings.n;
+    uint8_t *out = rs_calloc(n + 1, 1);
+    for (uint32_t i = 0; out && i < n; i++) {
+        const char *name = rs_pool_text(&s->pool, i);
+        out[i] = name && strstr(name, text);
+    }
+    return out;
+}
+
 static bool holds_number(const rs_edit_term *t, int64_t value)
 {
     switch (t->op) {
@@ -42,14 +78,13 @@ static int64_t bytes_of(const rs_coll_rank *r, const rs_coll_op *op)
     return size <= 0 || elements < 0 || elements > INT64_MAX / 16 ? -1 : elements * size;
 }
 
-static bool holds(const rs_edit_term *t, const rs_editor *x, size_t rank, uint32_t local,
-                  const rs_coll_op *comm)
+static bool holds(const rs_edit_term *t, rs_editor *x, size_t rank, uint32_t local, const rs_coll_op *comm)
 {
     const rs_skeleton *s = x->e->ranks[rank];
     const rs_skeleton_lane *lane = &s->lanes[s->lane[local]];
     switch (t->field) {
-    case RS_FIELD_NAME: return holds_text(t, rs_pool_text(&s->pool, s->name[local]));
-    case RS_FIELD_OPERATOR: return holds_text(t, rs_pool_text(&s->pool, s->operator_name[local]));
+    case RS_FIELD_NAME: return holds_name(t, x, rank, s->name[local]);
+    case RS_FIELD_OPERATOR: return holds_name(t, x, rank, s->operator_name[local]);
     case RS_FIELD_RANK:
         if (t->op == RS_OP_IS || t->op == RS_OP_NOT)
             return rs_ranges_has(&t->ranks, x->rank_of[rank]) == (t->op == RS_OP_IS);
@@ -63,15 +98,15 @@ static bool holds(const rs_edit_term *t, const rs_editor *x, size_t rank, uint32
     case RS_FIELD_BYTES: return comm && holds_number(t, bytes_of(s->comm, comm));
     case RS_FIELD_BEHIND: {
         uint32_t name = x->behind ? x->behind[x->e->node_base[rank] + local] : RS_NO_STRING;
-        return name != RS_NO_STRING && holds_text(t, rs_pool_text(&s->pool, name));
+        return name != RS_NO_STRING && holds_name(t, x, rank, name);
     }
     default: return true; /* class and part choose what is changed; the time is looked at then */
     }
 }
 
-bool rs_edit_selects(const rs_edit *edit, const rs_editor *x, size_t rank, uint32_t local,
-                     const rs_coll_op *comm)
+bool rs_edit_selects(const rs_edit *edit, rs_editor *x, size_t rank, uint32_t local, const rs_coll_op *comm)
 {
+    forget_names(x, edit, rank);
     for (size_t i = 0; i < edit->n_terms; i++)
         if (!holds(&edit->terms[i], x, rank, local, comm)) return false;
     return true;
@@ -458,7 +493,7 @@ rs_status rs_what_if_apply(const rs_what_if *q, const rs_engine *e, const rs_rol
         case RS_EDIT_NO_LOADER: no_loader(&x); break;
         case RS_EDIT_OVERLAP: status = rs_edit_overlap(edit, &x, err); break;
         case RS_EDIT_GRAPHS: status = rs_edit_graphs(&x, err); break;
-        case RS_EDIT_NO_SYNC: status = rs_edit_no_sync(edit, &x); break;
+        case RS_EDIT_NO_SYNC: status = rs_edit_no_sync(edit, &x, err); break;
         case RS_EDIT_FUSE: status = rs_edit_fuse(edit, &x, err); break;
         default: status = rs_edit_coalesce(edit, &x, err); break;
         }
@@ -466,6 +501,7 @@ rs_status rs_what_if_apply(const rs_what_if *q, const rs_engine *e, const rs_rol
     if (status == RS_OK && weights->n_extra && !rs_weights_sort_extra(weights))
         status = rs_fail_nomem(err, "a question");
     rs_free(x.behind);
+    rs_free(x.seen);
     *n_changed = x.n_changed;
     return status;
 }

@@ -86,11 +86,15 @@ typedef struct rs_editor {
     rs_weights *w;
     size_t n_changed;
     uint32_t *behind; /* by node: name of the call that waited before it; NULL: no edit asks */
+    /* Names of a rank are few and looked at again and again: what was found is kept, for the terms of one edit. */
+    uint8_t
+        *seen; /* by term, then by name of the rank: 0 not looked at, 1 the term does not hold, 2 it does */
+    size_t seen_rank, seen_room;
+    const rs_edit *seen_edit; /* NULL: none */
 } rs_editor;
 
 /* Whether all terms hold of a piece of work or a point; comm: its communication, or NULL. */
-bool rs_edit_selects(const rs_edit *edit, const rs_editor *x, size_t rank, uint32_t local,
-                     const rs_coll_op *comm);
+bool rs_edit_selects(const rs_edit *edit, rs_editor *x, size_t rank, uint32_t local, const rs_coll_op *comm);
 /* Whether its terms hold of a time, ns. */
 bool rs_edit_selects_time(const rs_edit *edit, int64_t ns);
 /* Which of the node's times the selector is about. */
@@ -102,12 +106,15 @@ typedef enum rs_edit_target {
 } rs_edit_target;
 rs_edit_target rs_edit_target_of(const rs_edit *edit, rs_part *part);
 
+/* By name of a rank: it contains the text. NULL when out of memory. */
+uint8_t *rs_edit_names_with(const rs_skeleton *skeleton, const char *text);
+
 /* edits_graph.c */
 /* Fills x->behind; the caller frees it. */
 rs_status rs_edit_find_behind(rs_editor *x, rs_error *err);
 rs_status rs_edit_overlap(const rs_edit *edit, rs_editor *x, rs_error *err);
 rs_status rs_edit_graphs(rs_editor *x, rs_error *err);
-rs_status rs_edit_no_sync(const rs_edit *edit, rs_editor *x);
+rs_status rs_edit_no_sync(const rs_edit *edit, rs_editor *x, rs_error *err);
 rs_status rs_edit_fuse(const rs_edit *edit, rs_editor *x, rs_error *err);
 rs_status rs_edit_coalesce(const rs_edit *edit, rs_editor *x, rs_error *err);
 /* Fixed part of transfers by kind and group size: by meeting, ns. NULL when out of memory. */

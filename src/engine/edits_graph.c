@@ -22,10 +22,10 @@ static void change(rs_editor *x, int64_t *weight, int64_t to)
     x->n_changed++;
 }
 
-static bool contains(const rs_skeleton *s, uint32_t name, const char *part)
+/* named: of rs_edit_names_with. */
+static bool is_named(const rs_skeleton *s, const uint8_t *named, uint32_t name)
 {
-    const char *text = rs_pool_text(&s->pool, name);
-    return text && strstr(text, part);
+    return name < s->pool.strings.n && named[name];
 }
 
 static bool is_work(const rs_skeleton *s, uint32_t local)
@@ -35,25 +35,39 @@ static bool is_work(const rs_skeleton *s, uint32_t local)
 
 /* ---- overlap ------------------------------------------------------------------------------------------- */
 
-static bool is_optimizer(const rs_skeleton *s, uint32_t i)
+/* By name of the rank: it is one of an optimizer. NULL when out of memory. */
+static uint8_t *optimizer_names(const rs_skeleton *s)
 {
     static const char *const words[] = {"ptimizer", "::_fused_", "::_foreach_", "multi_tensor_apply"};
-    for (size_t k = 0; is_work(s, i) && s->part[i] != RS_PART_TRANSFER && k < sizeof words / sizeof *words;
-         k++)
-        if (contains(s, s->operator_name[i], words[k]) || contains(s, s->name[i], words[k])) return true;
-    return false;
+    uint8_t *out = rs_calloc(s->pool.strings.n + 1, 1);
+    for (uint32_t i = 0; out && i < s->pool.strings.n; i++) {
+        const char *name = rs_pool_text(&s->pool, i);
+        for (size_t k = 0; name && k < sizeof words / sizeof *words; k++)
+            if (strstr(name, words[k])) out[i] = 1;
+    }
+    return out;
+}
+
+static bool is_optimizer(const rs_skeleton *s, const uint8_t *names, uint32_t i)
+{
+    return is_work(s, i) && s->part[i] != RS_PART_TRANSFER &&
+           (is_named(s, names, s->operator_name[i]) || is_named(s, names, s->name[i]));
 }
 
 /* By step: the optimizer's first work, RS_NO_NODE where it has none; of the work behind it the earliest. */
-static void find_optimizers(const rs_editor *x, size_t r, const uint32_t *place, uint32_t *first)
+static bool find_optimizers(const rs_editor *x, size_t r, const uint32_t *place, uint32_t *first)
 {
     const rs_skeleton *s = x->e->ranks[r];
     const uint32_t *at = place + x->e->node_base[r];
+    uint8_t *names = optimizer_names(s);
+    if (!names) return false;
     for (size_t k = 0; k < s->n_steps; k++) first[k] = RS_NO_NODE;
     for (uint32_t i = 0; i < s->n; i++)
-        if (s->step[i] >= 0 && is_optimizer(s, i) &&
+        if (s->step[i] >= 0 && is_optimizer(s, names, i) &&
             (first[s->step[i]] == RS_NO_NODE || at[i] < at[first[s->step[i]]]))
             first[s->step[i]] = i;
+    rs_free(names);
+    return true;
 }
 
 /* Whether the wait of `target` for the end of `source` is one of computation for communication. */
@@ -79,8 +93,7 @@ static bool overlap_rank(const rs_edit *edit, rs_editor *x, size_t r, const uint
     const rs_skeleton *s = e->ranks[r];
     uint8_t *of_group = rs_calloc(s->n + 1, 1);
     uint32_t *first = rs_malloc((s->n_steps + 1) * sizeof *first);
-    bool ok = of_group && first;
-    if (ok) find_optimizers(x, r, place, first);
+    bool ok = of_group && first && find_optimizers(x, r, place, first);
     for (size_t i = 0; ok && i < s->n_comm; i++) {
         const rs_coll_op *op = &s->comm->ops[i];
         const char *group = rs_pool_text(&s->comm->pool, op->group);
@@ -228,56 +241,73 @@ rs_status rs_edit_find_behind(rs_editor *x, rs_error *err)
 
 /* ---- no-sync ------------------------------------------------------------------------------------------- */
 
-static bool is_copy_named(const rs_skeleton *s, uint32_t node, const char *part)
+static bool no_sync_rank(const rs_edit *edit, rs_editor *x, size_t r)
 {
-    return is_work(s, node) && s->part[node] == RS_PART_COPY && contains(s, s->name[node], part);
+    const rs_skeleton *s = x->e->ranks[r];
+    uint8_t *names = rs_edit_names_with(s, edit->text);
+    if (!names) return false;
+    for (uint32_t i = 1; i < s->n; i++) {
+        bool named = is_named(s, names, s->name[i]) || is_named(s, names, s->operator_name[i]);
+        for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
+            uint32_t from = s->source[k] >> 1;
+            if (s->cost[k] != RS_COST_ANSWER) continue;
+            bool copy =
+                is_work(s, from) && s->part[from] == RS_PART_COPY && is_named(s, names, s->name[from]);
+            if (named || copy) change(x, &x->w->edge[x->e->edge_base[r] + k], RS_NO_EDGE);
+        }
+    }
+    rs_free(names);
+    return true;
 }
 
-rs_status rs_edit_no_sync(const rs_edit *edit, rs_editor *x)
+rs_status rs_edit_no_sync(const rs_edit *edit, rs_editor *x, rs_error *err)
 {
-    for (size_t r = 0; r < x->e->n_ranks; r++) {
-        const rs_skeleton *s = x->e->ranks[r];
-        for (uint32_t i = 1; i < s->n; i++)
-            for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++)
-                if (s->cost[k] == RS_COST_ANSWER &&
-                    (contains(s, s->name[i], edit->text) || contains(s, s->operator_name[i], edit->text) ||
-                     is_copy_named(s, s->source[k] >> 1, edit->text)))
-                    change(x, &x->w->edge[x->e->edge_base[r] + k], RS_NO_EDGE);
-    }
+    for (size_t r = 0; r < x->e->n_ranks; r++)
+        if (!no_sync_rank(edit, x, r)) return rs_fail_nomem(err, "a question");
     return RS_OK;
 }
 
 /* ---- fuse ---------------------------------------------------------------------------------------------- */
 
+static void fuse_rank(rs_editor *x, size_t r, const uint8_t *before, const uint8_t *behind, uint32_t *saved)
+{
+    const rs_skeleton *s = x->e->ranks[r];
+    int64_t *weight = x->w->edge + x->e->edge_base[r];
+    for (uint32_t i = 1; i < s->n; i++) {
+        uint32_t stream = RS_NO_CAUSE;
+        if (!is_work(s, i) || !is_named(s, behind, s->name[i])) continue;
+        for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
+            bool follows = s->cost[k] >= RS_COST_STREAM && s->cost[k] < RS_COST_EVENT;
+            if (follows && is_named(s, before, s->name[s->source[k] >> 1])) stream = k;
+        }
+        if (stream == RS_NO_CAUSE) continue;
+        for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
+            if (s->cost[k] < RS_COST_INSIDE) saved[s->source[k] >> 1] = s->base[k];
+            change(x, &weight[k], k == stream ? 0 : s->cost[k] < RS_COST_STREAM ? RS_NO_EDGE : weight[k]);
+        }
+    }
+    for (uint32_t i = 1; i < s->n; i++)
+        for (uint32_t k = s->first[i]; !is_work(s, i) && k < s->first[i + 1]; k++) {
+            int64_t less = saved[s->source[k] >> 1];
+            if (!less || weight[k] == RS_NO_EDGE || s->cost[k] != RS_COST_NONE) continue;
+            weight[k] = weight[k] > less ? weight[k] - less : 0;
+        }
+}
+
 rs_status rs_edit_fuse(const rs_edit *edit, rs_editor *x, rs_error *err)
 {
-    for (size_t r = 0; r < x->e->n_ranks; r++) {
+    bool ok = true;
+    for (size_t r = 0; ok && r < x->e->n_ranks; r++) {
         const rs_skeleton *s = x->e->ranks[r];
-        int64_t *weight = x->w->edge + x->e->edge_base[r];
         uint32_t *saved = rs_calloc(s->n + 1, sizeof *saved); /* by point: ns of a call that is not made */
-        if (!saved) return rs_fail_nomem(err, "a question");
-        for (uint32_t i = 1; i < s->n; i++) {
-            uint32_t stream = RS_NO_CAUSE;
-            if (!is_work(s, i) || !contains(s, s->name[i], edit->other)) continue;
-            for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
-                bool behind = s->cost[k] >= RS_COST_STREAM && s->cost[k] < RS_COST_EVENT;
-                if (behind && contains(s, s->name[s->source[k] >> 1], edit->text)) stream = k;
-            }
-            if (stream == RS_NO_CAUSE) continue;
-            for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
-                if (s->cost[k] < RS_COST_INSIDE) saved[s->source[k] >> 1] = s->base[k];
-                change(x, &weight[k], k == stream ? 0 : s->cost[k] < RS_COST_STREAM ? RS_NO_EDGE : weight[k]);
-            }
-        }
-        for (uint32_t i = 1; i < s->n; i++)
-            for (uint32_t k = s->first[i]; !is_work(s, i) && k < s->first[i + 1]; k++) {
-                int64_t less = saved[s->source[k] >> 1];
-                if (!less || weight[k] == RS_NO_EDGE || s->cost[k] != RS_COST_NONE) continue;
-                weight[k] = weight[k] > less ? weight[k] - less : 0;
-            }
+        uint8_t *before = rs_edit_names_with(s, edit->text), *behind = rs_edit_names_with(s, edit->other);
+        ok = saved && before && behind;
+        if (ok) fuse_rank(x, r, before, behind, saved);
         rs_free(saved);
+        rs_free(before);
+        rs_free(behind);
     }
-    return RS_OK;
+    return ok ? RS_OK : rs_fail_nomem(err, "a question");
 }
 
 /* ---- coalesce ------------------------------------------------------------------------------------------ */

@@ -383,6 +383,10 @@ static rs_column_id column_of(const uint8_t *key, size_t n)
             return (rs_column_id)i;
     }
     if (n == 11 && memcmp(key, "external id", 11) == 0) return RS_COL_EXTERNAL_ID;
+    /* rocprofv3's, in its Perfetto traces as JSON */
+    if (n == 7 && memcmp(key, "corr_id", 7) == 0) return RS_COL_CORRELATION;
+    if (n == 9 && memcmp(key, "stream_ID", 9) == 0) return RS_COL_STREAM;
+    if (n == 10 && memcmp(key, "copy_bytes", 10) == 0) return RS_COL_BYTES;
     return RS_N_COLUMNS;
 }
 

@@ -52,7 +52,8 @@ rs_status rs_question_init(rs_question *q, const rs_query *query, const rs_job_s
     q->run = (rs_run){.options = query->options,
                       .compat = query->compat,
                       .policy = &q->policy,
-                      .absolute = settings->absolute};
+                      .absolute = settings->absolute,
+                      .jobs = settings->jobs};
     q->moments = has_moments(a, query->compat);
     q->agreed = rs_calloc(q->how.n_rounds, sizeof *q->agreed);
     if (!q->agreed && q->how.n_rounds) return rs_fail_nomem(err, "run");

@@ -13,7 +13,8 @@
 struct rs_output_form {
     const char *name, *help, *extension;
     bool binary;
-    bool has_budget; /* it knows how to write an answer within settings->budget bytes */
+    bool has_budget;       /* it knows how to write an answer within settings->budget bytes */
+    const char *elsewhere; /* the form is made elsewhere: where, as an error says it; NULL: here */
     /* One table. The caller finishes the writer, whose failure it also reports. */
     rs_status (*table)(rs_writer *writer, const rs_table *table, const rs_render_settings *settings,
                        rs_error *err);

@@ -48,6 +48,11 @@ bool rs_output_form_has_budget(const rs_output_form *form)
     return form->has_budget;
 }
 
+const char *rs_output_form_elsewhere(const rs_output_form *form)
+{
+    return form->elsewhere;
+}
+
 /* The settings as this library knows them, with a form. */
 static rs_status read_settings(const rs_render_settings *given, rs_render_settings *out, rs_error *err)
 {

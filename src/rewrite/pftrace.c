@@ -6,44 +6,10 @@
 
 #include "base/interval.h"
 #include "base/try.h"
+#include "format/perfetto_fields.h"
 #include "rankscope/fuse.h"
 #include "rewrite/proto_bytes.h"
 #include "trace/enclosing.h"
-
-/* Numbers of fields. */
-enum { TRACE_PACKET = 1 };
-enum {
-    PACKET_TIMESTAMP = 8,
-    PACKET_SEQUENCE = 10,
-    PACKET_EVENT = 11,
-    PACKET_INTERNED = 12,
-    PACKET_FLAGS = 13,
-    PACKET_TRACK = 60
-};
-enum { FLAG_CLEARED = 1, FLAG_NEEDS_STATE = 2 };
-enum {
-    TRACK_UUID = 1,
-    TRACK_NAME = 2,
-    TRACK_PROCESS = 3,
-    TRACK_PARENT = 5,
-    TRACK_COUNTER = 8,
-    TRACK_ORDER = 12
-};
-enum { PROCESS_PID = 1, PROCESS_NAME = 6 };
-enum {
-    EVENT_CATEGORY_IID = 3,
-    EVENT_ANNOTATION = 4,
-    EVENT_TYPE = 9,
-    EVENT_NAME_IID = 10,
-    EVENT_TRACK = 11,
-    EVENT_REAL_VALUE = 44,
-    EVENT_FLOW = 47,
-    EVENT_LAST_FLOW = 48
-};
-enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
-enum { INTERNED_CATEGORY = 1, INTERNED_NAME = 2, INTERNED_KEY = 3, INTERNED_VALUE = 29, N_INTERNED = 4 };
-enum { ITEM_IID = 1, ITEM_TEXT = 2 };
-enum { ANNOTATION_KEY_IID = 1, ANNOTATION_INT = 4, ANNOTATION_REAL = 5, ANNOTATION_TEXT_IID = 17 };
 
 /* How deep events that overlap may lie on one thread; no honest trace comes near. */
 #define MAX_LANES 64

@@ -118,7 +118,8 @@ rs_status sql_explain(rs_sql_session *s, const char *text, size_t from, rs_error
     }
     if (code == SQLITE_NOMEM) return rs_fail_nomem(err, "a statement");
     if (s->refused[0]) return rs_fail(err, RS_ERR_USAGE, "%s%s", place, s->refused);
-    if (strstr(message, " may not be modified")) return rs_fail(err, RS_ERR_USAGE, "%s", sql_only_reads);
+    if (strstr(message, " may not be modified") || strstr(message, "virtual tables"))
+        return rs_fail(err, RS_ERR_USAGE, "%s", sql_only_reads);
     const char *word = behind(message, "no such table: ");
     if (word && offset < 0 && (offset = find_word(text + from, word)) >= 0)
         place_of(text, from + (size_t)offset, place, sizeof place);

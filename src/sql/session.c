@@ -296,9 +296,9 @@ static rs_status run_one(rs_sql_session *s, const char *text, size_t *at, rs_res
         return sql_explain(s, text, *at, err);
     *at = (size_t)(rest - text);
     if (!statement) return RS_OK; /* white space, a comment */
-    rs_status status = sqlite3_column_count(statement)
-                           ? sql_take_rows(s, statement, &table, err)
-                           : rs_fail(err, RS_ERR_USAGE, "the statement has no answer");
+    bool reads = sqlite3_column_count(statement) > 0 && sqlite3_stmt_readonly(statement);
+    rs_status status =
+        reads ? sql_take_rows(s, statement, &table, err) : rs_fail(err, RS_ERR_USAGE, "%s", sql_only_reads);
     sqlite3_finalize(statement);
     return status == RS_OK ? add_table(result, table, err) : status;
 }

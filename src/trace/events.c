@@ -36,6 +36,11 @@ static const struct {
     {"cpu_instant_event", RS_KIND_INSTANT},
     {"overhead", RS_KIND_OVERHEAD},
     {"Trace", RS_KIND_SPAN},
+    /* rocprofv3's Perfetto traces as JSON (traceconv json) */
+    {"kernel_dispatch", RS_KIND_KERNEL},
+    {"memory_copy", RS_KIND_MEMCPY},
+    {"hip_api", RS_KIND_RUNTIME},
+    {"marker_api", RS_KIND_USER_ANNOTATION},
 };
 
 rs_kind rs_kind_of_category(const char *name, size_t length)

@@ -1,4 +1,4 @@
-/* Profiler files other than Kineto's: rocprofv3 JSON and CSV, XPlane, and databases. Whatever the bytes are, there is
+/* Profiler files other than Kineto's: rocprofv3 JSON and CSV, XPlane, Perfetto, and databases. Whatever the bytes are, there is
  * an error or a trace whose columns hold together. */
 #include <string.h>
 
@@ -9,7 +9,8 @@ static void check_events(const rs_events *e)
 {
     for (size_t i = 0; i < e->n; i++) {
         PROMISE(e->name[i] < e->strings.n && e->thread[i] < e->n_threads && e->category[i] < e->n_categories);
-        PROMISE(e->phase[i] == 'X' && e->start[i] != RS_NO_TIME && e->duration[i] >= 0);
+        PROMISE(e->start[i] != RS_NO_TIME);
+        PROMISE(e->phase[i] == 'i' || (e->phase[i] == 'X' && e->duration[i] >= 0));
     }
     for (size_t c = 0; c < RS_N_COLUMNS; c++)
         for (size_t i = 0; i < e->args[c].n; i++) {
@@ -52,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     if (format == &rs_format_rocprof_csv) status = rs_rocprof_csv_load(source, &settings, &events, NULL);
     if (format == &rs_format_rocprof_csv) check_run(data, n, &settings);
     if (format == &rs_format_rocprof_json) status = rs_rocprof_json_load(source, &settings, &events, NULL);
-    if (strcmp(format->name, "xplane") == 0) {
+    if (strcmp(format->name, "xplane") == 0 || strstr(format->name, "perfetto")) {
         settings.columns |= RS_OTHER_ARGUMENTS;
         status = format->load(source, &settings, &events, NULL);
     }

@@ -5,8 +5,11 @@ import json
 import os
 import pty
 import subprocess
+import sys
 
 import pytest
+
+from rankscope import _parquet
 
 pyarrow = pytest.importorskip("pyarrow")
 COMMANDS = [["events"], ["breakdown"], ["kernels", "--by", "name"], ["ops"], ["launchers"], ["collectives"], ["frame"],
@@ -90,3 +93,70 @@ def test_no_bytes_for_a_terminal(program, small, tmp_path):
         os.close(ours)
         os.close(theirs)
         assert ran.returncode == 2 and b"give a file with -o, or a pipe" in ran.stderr
+
+
+def read_parquet(source):
+    import pyarrow.parquet
+    return pyarrow.parquet.read_table(source)
+
+
+def parquet(program, *words, **how):
+    """The package's command, as `rankscope` runs it."""
+    code = "import sys; from rankscope import _parquet; sys.exit(_parquet.main(sys.argv[1], *_parquet.split(sys.argv[2:])))"
+    return subprocess.run([sys.executable, "-c", code, program, *map(str, words)], stderr=subprocess.PIPE,
+                          env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)), **how)
+
+
+def test_parquet(program, small, tmp_path, job):
+    path = tmp_path / "e.parquet"
+    assert parquet(program, "events", small, "--format", "parquet", "-o", path).returncode == 0
+    piped = parquet(program, "events", "--format=parquet", small, stdout=subprocess.PIPE)
+    assert piped.returncode == 0 and piped.stdout == path.read_bytes()
+    expected = pyarrow.ipc.open_stream(io.BytesIO(output(program, "events", small, "--format", "arrows"))).read_all()
+    table = read_parquet(path)
+    assert table.equals(expected.unify_dictionaries()) and table.schema.field("dur_ns").metadata[b"unit"] == b"ns"
+    pandas, polars, duckdb = (pytest.importorskip(name) for name in ("pandas", "polars", "duckdb"))
+    names, spent = expected.column("name").to_pylist(), sum(value or 0 for value in expected.column("dur_ns").to_pylist())
+    assert list(pandas.read_parquet(path)["name"]) == names
+    assert polars.read_parquet(path)["name"].to_list() == names and polars.scan_parquet(path).select("dur_ns").sum().collect().item() == spent
+    found = duckdb.sql("select count(*), sum(dur_ns) from '%s'" % path).fetchall()
+    assert found == [(len(names), spent)]
+    assert read_parquet(io.BytesIO(job.breakdown().render("parquet"))).num_rows == 2
+    empty = parquet(program, "events", "--where", "name=nobody", "--format", "parquet", small, stdout=subprocess.PIPE)
+    assert read_parquet(io.BytesIO(empty.stdout)).num_rows == 0
+
+
+def test_parquet_is_refused(program, small, tmp_path):
+    other = tmp_path / "other"
+    other.write_text("mine")
+    ran = parquet(program, "breakdown", small, "--format", "parquet", "-o", other)
+    assert ran.returncode == 2 and b"no Parquet file" in ran.stderr and other.read_text() == "mine"
+    ran = parquet(program, "breakdown", tmp_path / "nowhere", "--format", "parquet", "-o", tmp_path / "x")
+    assert ran.returncode == 3 and b"nowhere" in ran.stderr
+    ran = parquet(program, "breakdown", small, "--format", "parquet", "-o", tmp_path / "no" / "x")
+    assert ran.returncode == 3 and b"cannot write" in ran.stderr
+    ran = subprocess.run([program, "breakdown", "--format", "parquet", small], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert ran.returncode == 2 and b"python -m rankscope" in ran.stderr and ran.stdout == b""
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["other"]
+
+
+def test_arguments_of_parquet():
+    split = _parquet.split
+    assert split(["ops", "--format", "csv", "t"]) is None
+    assert split(["ops", "--format", "csv", "--format=parquet", "-o", "x", "t"]) == (["ops", "--format=arrows", "--format=arrows", "t"], "x")
+    assert split(["ops", "-ox", "--format=parquet", "--", "-o", "--format"]) == (["ops", "--format=arrows", "--", "-o", "--format"], "x")
+    assert split(["ops", "--output=a=b", "--format=parquet", "parquet"]) == (["ops", "--format=arrows", "parquet"], "a=b")
+    assert split(["slice", "-o", "t.json", "--format", "parquet", "t"]) == (["slice", "-o", "t.json", "--format=arrows", "t"], None)
+    assert split(["ops", "-o", "-", "--format=parquet"]) == (["ops", "--format=arrows"], None)
+    assert split(["events", "--where", "name=parquet"]) is None
+
+
+def test_commands_whose_output_is_no_table(program):
+    """OWN_OUTPUT is what the program itself says of -o."""
+    listed = subprocess.run([program, "--help"], stdout=subprocess.PIPE, check=True).stdout.decode()
+    names = {line.split()[0] for line in listed.splitlines() if line.startswith("  ") and line[2:3].islower() and not line.startswith("  rankscope")}
+    for name in sorted(names):
+        said = subprocess.run([program, name, "--help"], stdout=subprocess.PIPE).stdout.decode()
+        usage = said.splitlines()[2] if len(said.splitlines()) > 2 else ""
+        if "-o FILE" in usage or "-o DIR" in usage:
+            assert name in _parquet.OWN_OUTPUT, name

@@ -31,6 +31,11 @@ class TestWheel:
         assert done.stdout.decode() == rankscope.open(small).breakdown().csv()
         assert subprocess.run([command, "breakdwon"], stderr=subprocess.PIPE).returncode == 2
 
+    def test_server_for_agents(self):
+        for command in ([pathlib.Path(sys.executable).parent / "rankscope"], [sys.executable, "-m", "rankscope"]):
+            said = subprocess.run([*command, "mcp", "--help"], stdout=subprocess.PIPE, check=True).stdout
+            assert b"--root" in said
+
     def test_licences_of_what_travels(self):
         folder = FOLDER / "licenses"
         if not folder.exists():

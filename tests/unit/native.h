@@ -17,6 +17,15 @@ static inline rs_status load_native(const char *s, size_t n, const char *name, r
     return status;
 }
 
+/* How many rows claim a text: more than one, and the order of the rows would decide. */
+static inline unsigned count_claims(const void *bytes, size_t n)
+{
+    unsigned claims = 0;
+    for (const rs_format *const *row = rs_format_rows; *row; row++)
+        claims += (*row)->sniff && (*row)->sniff(bytes, n < 2048 ? n : 2048);
+    return claims;
+}
+
 static inline void expect_event(const rs_events *e, size_t row, const char *category, const char *name,
                                 int64_t start, int64_t duration)
 {

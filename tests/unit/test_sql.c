@@ -365,6 +365,16 @@ static void test_conditions(void **state)
         rs_result_clear(&result);
         rs_options_free(options);
     }
+    end(&f);
+    /* of what is selected */
+    begin_with(&f, (rs_job_settings){.steps = "11", .ranks = "1"}, (rs_sql_settings){0});
+    gives(
+        &f,
+        "SELECT count(*) > 0, sum(holds(event, 'cat=kernel') <> (category = 'kernel')), min(step), max(step) FROM "
+        "events",
+        "count(*) > 0,\"sum(holds(event, 'cat=kernel') <> (category = 'kernel'))\",min(step),max(step)\n1,0,11,11\n");
+    end(&f);
+    begin(&f);
     gives(&f, "SELECT under(NULL, 'x'), under(1, NULL), under(-1, 'x'), 'a' REGEXP NULL",
           "\"under(NULL, 'x')\",\"under(1, NULL)\",\"under(-1, 'x')\",'a' REGEXP NULL\n,,,\n");
     fails(&f, "SELECT under(event, 'dur >') FROM events", RS_ERR_USAGE, "the condition on events");
@@ -412,7 +422,10 @@ static void test_only_reads(void **state)
         rs_result result;
         rs_error err = RS_ERROR_INIT;
         rs_status status = rs_sql_run(f.session, statements[i], &result, &err);
-        if (status != RS_ERR_USAGE) fail_msg("%s: status %d", statements[i], (int)status);
+        if (status != RS_ERR_USAGE ||
+            (!strstr(err.causes[0].message, "only read") && !strstr(err.causes[0].message, "refused") &&
+             !strstr(err.causes[0].message, "extensions")))
+            fail_msg("%s: status %d, %s", statements[i], (int)status, err.causes[0].message);
         assert_int_equal(result.n_tables, 0);
         rs_result_clear(&result);
     }
@@ -550,8 +563,8 @@ static void test_allocations(void **state)
 {
     (void)state;
     static const char *const queries[] = {
-        "SELECT e.event, k.name, regexp('a', e.name) FROM events('under(\"ProfilerStep#11\")') e JOIN kernels k ON "
-        "k.name = e.name WHERE e.ts_us > 0 AND e.stream = 7",
+        ("SELECT e.event, k.name, regexp('a', e.name) FROM events('under(\"ProfilerStep#11\")') e JOIN kernels k "
+         "ON k.name = e.name WHERE e.ts_us > 0 AND e.stream = 7"),
         "SELECT * FROM arguments WHERE event = 5",
         "SELECT count(*) FROM threads JOIN columns ON columns.name = threads.tid"};
     for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {

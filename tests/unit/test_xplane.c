@@ -63,6 +63,7 @@ static void test_gpu(void **state)
     bytes b = read_file(GPU);
     rs_events *e = load_profile(&b);
     assert_int_equal(e->n, N_GPU);
+    assert_int_equal(count_claims(b.at, b.n), 1);
     expect_event(e, 0, "user_annotation", "ProfilerStep#7", START + 10000, 90000);
     assert_int_equal(e->threads[e->thread[0]].pid, 4242);
     assert_int_equal(e->threads[e->thread[0]].tid, 77);
@@ -101,6 +102,7 @@ static void test_tpu(void **state)
     bytes b = read_file(TPU);
     rs_events *e = load_profile(&b);
     assert_int_equal(e->n, 20);
+    assert_int_equal(count_claims(b.at, b.n), 1);
     size_t fusion = find(e, "fusion.3");
     expect_event(e, fusion, "kernel", "fusion.3", START + 12000, 10000);
     expect_int(e, fusion, RS_COL_DEVICE, 3);

@@ -1,0 +1,4 @@
+"""python -m rankscope: the command."""
+from _rankscope_program import main
+
+main()

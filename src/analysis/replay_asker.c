@@ -1,0 +1,425 @@
+/* Questions put to a replay: how long steps would take, how sure that is, and what bounds it.
+ *
+ * An answer takes several replays that do not depend on each other; they run on as many threads as the run may use, each
+ * with weights and times of its own. What comes of them depends on neither their number nor their order. */
+#include <math.h>
+#include <string.h>
+
+#include "analysis/replay_steps.h"
+#include "base/memory.h"
+#include "base/try.h"
+#include "base/workers.h"
+#include "engine/contention.h"
+
+/* ---- one question -------------------------------------------------------------------------------------- */
+
+/* A question is put to replays that follow told dependencies or inferred ones too, with gaps as recorded or
+ * as is typical. */
+#define N_REPLAYS 4
+#define REPLAY_INFERS 1u
+#define REPLAY_CONSTANT 2u
+
+/* One more, of `network`: the recorded one as if nothing of a transfer were fixed. How much of a transfer grows with its
+ * size is known from three sizes on, and then by its lower envelope alone. */
+#define REPLAY_GROWS N_REPLAYS
+#define N_CHAINS (N_REPLAYS + 1)
+
+#define MOST_BENCHES 8 /* each has 20 bytes a node and 8 an edge more than one has anyway */
+
+/* Where a replay is made: what one thread needs of its own. */
+typedef struct bench {
+    rs_weights w;
+    rs_times t;
+    int64_t *ends; /* by step_base */
+    rs_lengths after;
+} bench;
+
+struct rs_asker {
+    const rs_replayed *r;
+    const int64_t *rank_of;
+    rs_roles roles;
+    rs_contention contention;
+    bench *benches;
+    unsigned n_benches;
+    rs_lengths *was[N_REPLAYS]; /* by range: without a question, by which of the replays; NULL: not yet */
+    size_t n_ranges;            /* that are asked about: the job, then each rank where there are several */
+    unsigned recorded;          /* which of the replays is that of r */
+    bool infer, force;
+    const char *reason; /* why the replay cannot be relied on; NULL */
+};
+typedef rs_asker asker;
+
+static rs_status open_bench(const asker *a, bench *b, rs_error *err)
+{
+    const rs_engine *e = a->r->engine;
+    size_t n = e->step_base[e->n_ranks] + 2;
+    if (b->w.work) return RS_OK;
+    if (!b->ends) b->ends = rs_malloc(n * sizeof *b->ends);
+    if (!b->after.ns) b->after.ns = rs_malloc(n * sizeof *b->after.ns);
+    if (!b->ends || !b->after.ns) return rs_fail_nomem(err, "a question");
+    return rs_weights_copy(e, &a->r->recorded, &b->w, err);
+}
+
+static void close_bench(bench *b)
+{
+    rs_weights_clear(&b->w);
+    rs_times_clear(&b->t);
+    rs_free(b->ends);
+    rs_free(b->after.ns);
+}
+
+/* As recorded, with the question applied. */
+static rs_status edit_weights(const asker *a, bench *b, const rs_what_if *q, size_t *n_changed, rs_error *err)
+{
+    RS_TRY(open_bench(a, b, err));
+    rs_weights_recopy(a->r->engine, &a->r->recorded, &b->w);
+    return rs_what_if_apply(q, a->r->engine, &a->roles, a->rank_of, &b->w, n_changed, err);
+}
+
+static rs_status run_bench(const asker *a, bench *b, rs_error *err)
+{
+    const rs_engine *e = a->r->engine;
+    RS_TRY(b->t.start ? rs_engine_replay_again(e, &b->w, &b->t, err)
+                      : rs_engine_replay(e, &b->w, &b->t, err));
+    rs_engine_step_ends(e, &b->t, b->ends);
+    return RS_OK;
+}
+
+/* The ranks of the i-th range. */
+static void range_of(const asker *a, size_t i, size_t *from, size_t *to)
+{
+    *from = i ? i - 1 : 0;
+    *to = i ? i : a->r->engine->n_ranks;
+}
+
+/* Without a question, by times of which the steps' ends are known. */
+static rs_status measure_before(asker *a, unsigned which, const rs_times *t, const int64_t *ends,
+                                rs_lengths *scratch, rs_error *err)
+{
+    rs_lengths *was = rs_calloc(a->n_ranges, sizeof *was);
+    if (!was) return rs_fail_nomem(err, "a question");
+    a->was[which] = was;
+    for (size_t i = 0; i < a->n_ranges; i++) {
+        size_t from, to;
+        range_of(a, i, &from, &to);
+        rs_lengths_measure(a->r->engine, t, ends, from, to, scratch);
+        was[i] = (rs_lengths){.n = scratch->n, .ns = rs_malloc((scratch->n + 1) * sizeof *was[i].ns)};
+        if (!was[i].ns) return rs_fail_nomem(err, "a question");
+        memcpy(was[i].ns, scratch->ns, scratch->n * sizeof *was[i].ns);
+    }
+    return RS_OK;
+}
+
+/* Replays with kernels that are slowed down beside communication, or not any more, as the recording tells of their
+ * kind. Where that moves them, others may be beside communication: so twice. The bench holds the replay without. */
+static rs_status run_contended(const asker *a, bench *b, rs_error *err)
+{
+    const rs_engine *e = a->r->engine;
+    int64_t *edited = rs_malloc((e->n_nodes + 1) * sizeof *edited); /* work as the question has it */
+    if (!edited) return rs_fail_nomem(err, "a question");
+    memcpy(edited, b->w.work, e->n_nodes * sizeof *edited);
+    rs_status status = RS_OK;
+    for (int k = 0; status == RS_OK && k < 2; k++) {
+        memcpy(b->w.work, edited, e->n_nodes * sizeof *edited);
+        status = rs_contention_apply(&a->contention, e, &b->t, &b->w, err);
+        if (status == RS_OK) status = rs_engine_replay_again(e, &b->w, &b->t, err);
+    }
+    if (status == RS_OK) rs_engine_step_ends(e, &b->t, b->ends);
+    rs_free(edited);
+    return status;
+}
+
+/* Widens [*low, *high] of every range by what the bench says. What a question about certain steps gains is as it is: these
+ * steps are no sample of others. */
+static void widen(const asker *a, bench *b, unsigned which, bool of_steps, double *low, double *high)
+{
+    for (size_t i = 0; i < a->n_ranges; i++) {
+        size_t from, to;
+        double l, h;
+        range_of(a, i, &from, &to);
+        rs_lengths_measure(a->r->engine, &b->t, b->ends, from, to, &b->after);
+        if (of_steps)
+            l = h = rs_lengths_mean(&a->was[which][i]) - rs_lengths_mean(&b->after);
+        else
+            rs_lengths_spread(&a->was[which][i], &b->after, &l, &h);
+        if (l < low[i]) low[i] = l;
+        if (h > high[i]) high[i] = h;
+    }
+}
+
+static bool asks_network(const rs_what_if *q)
+{
+    for (size_t i = 0; i < q->n; i++)
+        if (q->edits[i].kind == RS_EDIT_NETWORK) return true;
+    return false;
+}
+
+/* The question with weights of which all of a transfer grows. */
+static rs_status apply_grown(const asker *a, bench *b, const rs_what_if *q, size_t *n_changed, rs_error *err)
+{
+    rs_what_if grown = {.edits = rs_malloc((q->n + 1) * sizeof *grown.edits), .n = q->n};
+    if (!grown.edits) return rs_fail_nomem(err, "a question");
+    for (size_t i = 0; i < q->n; i++) {
+        grown.edits[i] = q->edits[i];
+        grown.edits[i].all_grows = q->edits[i].kind == RS_EDIT_NETWORK;
+    }
+    rs_status status = rs_what_if_apply(&grown, a->r->engine, &a->roles, a->rank_of, &b->w, n_changed, err);
+    rs_free(grown.edits);
+    return status;
+}
+
+/* No interval reaches less far, as a share of the step: ten times what replays were off by in the median of the twins
+ * of tests/engine. Questions about one step have no spread that would say so. */
+#define LEAST_DOUBT 1e-4
+
+/* The answer for the i-th range but for its interval. */
+static rs_foretold answer_for(const asker *a, bench *b, const rs_what_if *q, size_t i)
+{
+    const rs_engine *e = a->r->engine;
+    size_t from, to;
+    range_of(a, i, &from, &to);
+    rs_lengths_measure(e, &b->t, b->ends, from, to, &b->after);
+    const rs_lengths *was = &a->was[a->recorded][i];
+    double before = rs_lengths_mean(was) / 1e3, then = rs_lengths_mean(&b->after) / 1e3, gain = before - then;
+    return (rs_foretold){.steps = (int64_t)rs_lengths_n(e, from, to),
+                         .before = before,
+                         .after = then,
+                         .gain = gain,
+                         .pct = before > 0 ? 100 * gain / before : NAN,
+                         .bound = rs_path_bound(a->r, &b->w, from, to) / 1e3 / (double)was->n,
+                         .annotated = rs_lengths_annotated(e, from, to),
+                         .then_bound_by = rs_path_bound_by(e, &b->w, &b->t, from, to),
+                         .assumption = rs_edit_assumptions[q->edits[0].kind],
+                         .reason = a->reason};
+}
+
+/* Questions that are asked together, and what comes of each chain of replays. */
+typedef struct asking {
+    asker *a;
+    rs_asked *items;
+    double *low, *high; /* by item, chain, range */
+} asking;
+
+/* As recorded, and with contention. */
+static rs_status ask_recorded(const asker *a, bench *b, rs_asked *item, double *low, double *high,
+                              rs_error *err)
+{
+    bool of_steps = rs_what_if_is_of_steps(item->question);
+    RS_TRY(edit_weights(a, b, item->question, &item->n_changed, err));
+    if (!item->n_changed) return RS_OK;
+    RS_TRY(run_bench(a, b, err));
+    for (size_t i = 0; i < a->n_ranges; i++) item->answers[i] = answer_for(a, b, item->question, i);
+    widen(a, b, a->recorded, of_steps, low, high);
+    if (!a->contention.n_names) return RS_OK;
+    RS_TRY(run_contended(a, b, err));
+    widen(a, b, a->recorded, of_steps, low, high);
+    return RS_OK;
+}
+
+static rs_status ask_under(const asker *a, bench *b, const rs_asked *item, unsigned which, double *low,
+                           double *high, rs_error *err)
+{
+    const rs_engine *e = a->r->engine;
+    bool grows = which == REPLAY_GROWS, of_steps = rs_what_if_is_of_steps(item->question);
+    unsigned of = grows ? a->recorded : which;
+    size_t n_changed;
+    RS_TRY(open_bench(a, b, err));
+    rs_weights_refill(e, of & REPLAY_INFERS ? RS_EDGES_ALL : RS_EDGES_TOLD, of & REPLAY_CONSTANT, &b->w);
+    RS_TRY(grows ? apply_grown(a, b, item->question, &n_changed, err)
+                 : rs_what_if_apply(item->question, e, &a->roles, a->rank_of, &b->w, &n_changed, err));
+    if (!n_changed) return RS_OK; /* then it is refused */
+    RS_TRY(run_bench(a, b, err));
+    widen(a, b, of, of_steps, low, high);
+    if (!grows || !a->contention.n_names) return RS_OK;
+    RS_TRY(run_contended(a, b, err));
+    widen(a, b, of, of_steps, low, high);
+    return RS_OK;
+}
+
+static bool takes_part(const asker *a, const rs_what_if *q, unsigned chain)
+{
+    return chain == REPLAY_GROWS ? asks_network(q) : a->infer || !(chain & REPLAY_INFERS);
+}
+
+static rs_status run_chain(void *context, size_t item, unsigned worker, rs_error *err)
+{
+    asking *x = context;
+    asker *a = x->a;
+    rs_asked *asked = &x->items[item / N_CHAINS];
+    unsigned chain = (unsigned)(item % N_CHAINS);
+    double *low = x->low + item * a->n_ranges, *high = x->high + item * a->n_ranges;
+    for (size_t i = 0; i < a->n_ranges; i++) {
+        low[i] = INFINITY;
+        high[i] = -INFINITY;
+    }
+    if (!takes_part(a, asked->question, chain)) return RS_OK;
+    return chain == a->recorded ? ask_recorded(a, &a->benches[worker], asked, low, high, err)
+                                : ask_under(a, &a->benches[worker], asked, chain, low, high, err);
+}
+
+/* The other replays without a question, on first need. */
+static rs_status run_before(void *context, size_t item, unsigned worker, rs_error *err)
+{
+    asker *a = context;
+    bench *b = &a->benches[worker];
+    unsigned which = (unsigned)item;
+    if (a->was[which] || ((which & REPLAY_INFERS) && !a->infer)) return RS_OK;
+    RS_TRY(open_bench(a, b, err));
+    rs_weights_refill(a->r->engine, which & REPLAY_INFERS ? RS_EDGES_ALL : RS_EDGES_TOLD,
+                      which & REPLAY_CONSTANT, &b->w);
+    RS_TRY(run_bench(a, b, err));
+    return measure_before(a, which, &b->t, b->ends, &b->after, err);
+}
+
+/* No interval reaches less far, as a share of the step: ten times what replays were off by in the median of the twins
+ * of tests/engine. Questions about one step have no spread that would say so. */
+#define LEAST_DOUBT 1e-4
+
+static void settle(const asking *x, size_t item)
+{
+    const asker *a = x->a;
+    rs_asked *asked = &x->items[item];
+    if (!asked->n_changed) {
+        asked->refused = "nothing in the traces is what it names";
+        return;
+    }
+    for (size_t i = 0; i < a->n_ranges; i++) {
+        rs_foretold *f = &asked->answers[i];
+        f->low = f->gain - LEAST_DOUBT * f->before;
+        f->high = f->gain + LEAST_DOUBT * f->before;
+        for (unsigned k = 0; k < N_CHAINS; k++) {
+            size_t at = (item * N_CHAINS + k) * a->n_ranges + i;
+            if (x->low[at] / 1e3 < f->low) f->low = x->low[at] / 1e3;
+            if (x->high[at] / 1e3 > f->high) f->high = x->high[at] / 1e3;
+        }
+    }
+}
+
+static rs_status bound_item(void *context, size_t item, unsigned worker, rs_error *err)
+{
+    asking *x = context;
+    asker *a = x->a;
+    rs_asked *asked = &x->items[item];
+    size_t n = rs_lengths_n(a->r->engine, 0, a->r->engine->n_ranks);
+    RS_TRY(edit_weights(a, &a->benches[worker], asked->question, &asked->n_changed, err));
+    asked->bound =
+        rs_path_bound(a->r, &a->benches[worker].w, 0, a->r->engine->n_ranks) / 1e3 / (double)(n ? n : 1);
+    return RS_OK;
+}
+
+rs_status rs_asker_bound(rs_asker *a, rs_asked *items, size_t n, rs_error *err)
+{
+    asking x = {.a = a, .items = items};
+    return rs_workers_run(n, a->n_benches, bound_item, &x, err);
+}
+
+rs_status rs_asker_ask(rs_asker *a, rs_asked *items, size_t n, rs_error *err)
+{
+    size_t n_numbers = n * N_CHAINS * a->n_ranges + 1;
+    asking x = {.a = a, .items = items};
+    for (size_t i = 0; i < n; i++) items[i].refused = NULL;
+    if (a->reason && !a->force) {
+        RS_TRY(rs_asker_bound(a, items, n, err));
+        for (size_t i = 0; i < n; i++)
+            items[i].refused = items[i].n_changed ? a->reason : "nothing in the traces is what it names";
+        return RS_OK;
+    }
+    RS_TRY(rs_workers_run(N_REPLAYS, a->n_benches, run_before, a, err));
+    x.low = rs_malloc(n_numbers * sizeof *x.low);
+    x.high = rs_malloc(n_numbers * sizeof *x.high);
+    rs_status status = x.low && x.high ? RS_OK : rs_fail_nomem(err, "a question");
+    if (status == RS_OK) status = rs_workers_run(n * N_CHAINS, a->n_benches, run_chain, &x, err);
+    for (size_t i = 0; status == RS_OK && i < n; i++) settle(&x, i);
+    rs_free(x.low);
+    rs_free(x.high);
+    return status;
+}
+
+rs_status rs_asker_try(rs_asker *a, const rs_what_if *q, double *us, rs_error *err)
+{
+    const rs_engine *e = a->r->engine;
+    bench *b = &a->benches[0];
+    size_t n_changed;
+    RS_TRY(edit_weights(a, b, q, &n_changed, err));
+    RS_TRY(run_bench(a, b, err));
+    rs_lengths_measure(e, &b->t, b->ends, 0, e->n_ranks, &b->after);
+    *us = rs_lengths_mean(&b->after) / 1e3;
+    return RS_OK;
+}
+
+/* ---- the asker ----------------------------------------------------------------------------------------- */
+
+/* The first rank whose replay cannot be relied on speaks for the job. Steps of ranks are compared, so their
+ * clocks must be known against each other. */
+static const char *reason_of(const rs_replayed *r)
+{
+    if (rs_coll_n_parts(&r->engine->coll) > 1)
+        return "no communication ties the clocks of some ranks: ask about each part alone, with --ranks";
+    for (size_t k = 0; k < r->engine->n_ranks; k++)
+        if (r->rows[r->row_base[k]].reason) return r->rows[r->row_base[k]].reason;
+    return NULL;
+}
+
+rs_status rs_asker_open(const rs_replayed *replayed, const rs_ask_how *how, rs_asker **out, rs_error *err)
+{
+    const rs_engine *e = replayed->engine;
+    rs_asker *a = rs_malloc(sizeof *a);
+    if (!a) return rs_fail_nomem(err, "a question");
+    *a = (rs_asker){.r = replayed,
+                    .rank_of = how->rank_of,
+                    .n_benches = rs_workers_count(MOST_BENCHES, how->jobs),
+                    .n_ranges = how->of_ranks && e->n_ranks > 1 ? e->n_ranks + 1 : 1,
+                    .infer = e->n_added > 0,
+                    .recorded = e->n_added > 0 ? REPLAY_INFERS : 0,
+                    .force = how->force,
+                    .reason = reason_of(replayed)};
+    a->benches = rs_calloc(a->n_benches, sizeof *a->benches);
+    rs_status status = a->benches ? RS_OK : rs_fail_nomem(err, "a question");
+    if (status == RS_OK) status = rs_roles_find(e->ranks, e->n_ranks, &a->roles, err);
+    if (status == RS_OK) status = rs_contention_learn(e, &replayed->times, &a->contention, err);
+    if (status == RS_OK) status = open_bench(a, &a->benches[0], err);
+    if (status == RS_OK) {
+        bench *b = &a->benches[0];
+        rs_engine_step_ends(e, &replayed->times, b->ends);
+        status = measure_before(a, a->recorded, &replayed->times, b->ends, &b->after, err);
+    }
+    if (status == RS_OK)
+        *out = a;
+    else
+        rs_asker_close(a);
+    return status;
+}
+
+void rs_asker_close(rs_asker *a)
+{
+    if (!a) return;
+    rs_roles_clear(&a->roles);
+    rs_contention_clear(&a->contention);
+    for (unsigned k = 0; a->benches && k < a->n_benches; k++) close_bench(&a->benches[k]);
+    for (unsigned k = 0; k < N_REPLAYS; k++) {
+        for (size_t i = 0; a->was[k] && i < a->n_ranges; i++) rs_free(a->was[k][i].ns);
+        rs_free(a->was[k]);
+    }
+    rs_free(a->benches);
+    rs_free(a);
+}
+
+const char *rs_asker_reason(const rs_asker *a)
+{
+    return a->reason;
+}
+
+size_t rs_asker_n_answers(const rs_asker *a)
+{
+    return a->n_ranges;
+}
+
+size_t rs_asker_n_steps(const rs_asker *a)
+{
+    return rs_lengths_n(a->r->engine, 0, a->r->engine->n_ranks);
+}
+
+double rs_asker_before(const rs_asker *a)
+{
+    return rs_lengths_mean(&a->was[a->recorded][0]) / 1e3;
+}

@@ -1,0 +1,203 @@
+#include "analysis/replay_steps.h"
+
+#include <math.h>
+
+#include "base/interval.h"
+#include "base/stats.h"
+
+/* ---- steps of the job ---------------------------------------------------------------------------------- */
+
+size_t rs_lengths_n(const rs_engine *e, size_t from, size_t to)
+{
+    size_t n = SIZE_MAX;
+    for (size_t k = from; k < to; k++)
+        if (e->ranks[k]->n_steps < n) n = e->ranks[k]->n_steps;
+    return n == SIZE_MAX ? 0 : n;
+}
+
+static uint32_t last_moment(const rs_engine *e, size_t rank)
+{
+    uint32_t last = e->ranks[rank]->last;
+    return (e->node_base[rank] + (last >> 1)) << 1 | (last & 1);
+}
+
+/* When the first step of the ranks begins. *moment: that it begins with, RS_NO_CAUSE: an annotation. */
+static int64_t begin_of_ranks(const rs_engine *e, const rs_times *t, size_t from, size_t to, uint32_t *moment)
+{
+    int64_t begin = INT64_MAX;
+    *moment = RS_NO_CAUSE;
+    for (size_t k = from; k < to; k++) {
+        uint32_t own;
+        int64_t at = rs_engine_begin(e, t, k, &own);
+        if (at >= begin) continue;
+        begin = at;
+        *moment = own;
+    }
+    return begin;
+}
+
+void rs_lengths_measure(const rs_engine *e, const rs_times *t, const int64_t *ends, size_t from, size_t to,
+                        rs_lengths *out)
+{
+    uint32_t moment;
+    size_t n = rs_lengths_n(e, from, to);
+    int64_t before = begin_of_ranks(e, t, from, to, &moment);
+    out->n = n ? n : 1;
+    for (size_t s = 0; s < out->n; s++) {
+        int64_t end = INT64_MIN;
+        for (size_t k = from; k < to; k++) {
+            int64_t own = n ? ends[e->step_base[k] + s] : rs_moment_time(t, last_moment(e, k));
+            if (own > end) end = own;
+        }
+        out->ns[s] = rs_sub_sat(end, before);
+        before = end;
+    }
+}
+
+double rs_lengths_mean(const rs_lengths *l)
+{
+    double sum = 0;
+    for (size_t i = 0; i < l->n; i++) sum += (double)l->ns[i];
+    return l->n ? sum / (double)l->n : 0;
+}
+
+/* The mean length of the annotations of those steps, us. */
+double rs_lengths_annotated(const rs_engine *e, size_t from, size_t to)
+{
+    size_t n = rs_lengths_n(e, from, to);
+    double sum = 0;
+    for (size_t k = from; k < to; k++)
+        for (size_t i = 0; i < n; i++)
+            sum += (double)rs_sub_sat(e->ranks[k]->steps[i].end, e->ranks[k]->steps[i].start);
+    return n ? sum / 1e3 / (double)(n * (to - from)) : NAN;
+}
+
+/* ---- intervals ----------------------------------------------------------------------------------------- */
+
+#define RESAMPLES 1000
+
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+/* The 95 % interval of the mean difference: a circular block bootstrap over steps with a fixed seed, blocks as
+ * long as the cube root of their number. Of fewer than three steps the least and the greatest difference. */
+void rs_lengths_spread(const rs_lengths *before, const rs_lengths *after, double *low, double *high)
+{
+    double means[RESAMPLES];
+    size_t n = before->n, block = 1;
+    uint64_t state = 0x72616e6b73636f70u;
+    *low = INFINITY;
+    *high = -INFINITY;
+    if (n < 3) {
+        for (size_t i = 0; i < n; i++) {
+            double d = (double)before->ns[i] - (double)after->ns[i];
+            if (d < *low) *low = d;
+            if (d > *high) *high = d;
+        }
+        return;
+    }
+    while (block * block * block < n) block++;
+    for (size_t k = 0; k < RESAMPLES; k++) {
+        double sum = 0;
+        for (size_t done = 0; done < n; done += block) {
+            size_t from = (size_t)(next_random(&state) % n);
+            for (size_t i = 0; i < block && done + i < n; i++)
+                sum += (double)before->ns[(from + i) % n] - (double)after->ns[(from + i) % n];
+        }
+        means[k] = sum / (double)n;
+    }
+    rs_sort_doubles(means, RESAMPLES);
+    *low = means[RESAMPLES / 40];
+    *high = means[RESAMPLES - 1 - RESAMPLES / 40];
+}
+
+/* ---- paths --------------------------------------------------------------------------------------------- */
+
+static void end_later(uint32_t moment, int64_t time, uint32_t *best, int64_t *latest)
+{
+    if (*best != RS_NO_CAUSE && time <= *latest) return;
+    *best = moment;
+    *latest = time;
+}
+
+/* The moment with which a range of ranks ends, or that its end follows without waiting. With steps it is their end, as
+ * rs_engine_step_ends has it. */
+static uint32_t end_of_ranks(const rs_engine *e, const rs_times *t, size_t from, size_t to)
+{
+    uint32_t best = RS_NO_CAUSE;
+    int64_t latest = 0;
+    for (size_t k = from; k < to; k++) {
+        const rs_skeleton *s = e->ranks[k];
+        for (uint32_t i = 0; i < s->n; i++) {
+            if (s->n_steps && (s->step[i] < 0 || !(s->flags[i] & RS_NODE_WORK))) continue;
+            uint32_t moment = (e->node_base[k] + i) << 1 | 1;
+            end_later(moment, rs_moment_time(t, moment), &best, &latest);
+        }
+        for (size_t i = 0; i < s->n_steps; i++) {
+            uint32_t moment = (e->node_base[k] + s->steps[i].last) << 1 | 1;
+            end_later(moment, rs_add_sat(rs_moment_time(t, moment), s->steps[i].tail), &best, &latest);
+        }
+    }
+    return best == RS_NO_CAUSE ? last_moment(e, from) : best;
+}
+
+/* How much less the link weighs under other weights; RS_NO_EDGE: it is gone, and the path with it. */
+static int64_t lost(const rs_engine *e, const rs_link *l, uint32_t moment, const rs_weights *was,
+                    const rs_weights *is)
+{
+    uint32_t node = moment >> 1;
+    if (l->edge != RS_NO_CAUSE)
+        return is->edge[l->edge] == RS_NO_EDGE ? RS_NO_EDGE
+                                               : rs_sub_sat(was->edge[l->edge], is->edge[l->edge]);
+    int64_t less = rs_sub_sat(was->work[node], is->work[node]);
+    if (e->kind[node] & RS_ENGINE_MEETS) {
+        uint32_t k = e->meeting_of[rs_engine_member(e, node)];
+        less = rs_add_sat(less, rs_sub_sat(was->transfer[k], is->transfer[k]));
+    }
+    return less;
+}
+
+/* Where the steps begin with the end of earlier work, the path ends there if it runs along that work. If it does not, it
+ * goes on to the annotations: what it comes from may gain more than the begin moves. */
+double rs_path_bound(const rs_replayed *r, const rs_weights *edited, size_t from, size_t to)
+{
+    const rs_engine *e = r->engine;
+    int64_t begin = INT64_MAX, sum = 0;
+    uint32_t moment = end_of_ranks(e, &r->times, from, to), first;
+    begin_of_ranks(e, &r->times, from, to, &first);
+    for (size_t k = from; k < to; k++) {
+        int64_t mark = rs_engine_first_mark(e, &r->times, k);
+        if (mark < begin) begin = mark;
+    }
+    while (moment != first && rs_moment_time(&r->times, moment) > begin) {
+        rs_link l = rs_engine_link(e, &r->recorded, &r->times, moment);
+        if (l.from == RS_NO_CAUSE) break;
+        int64_t less = lost(e, &l, moment, &r->recorded, edited);
+        if (less == RS_NO_EDGE) return NAN;
+        sum = rs_add_sat(sum, less);
+        moment = l.from;
+    }
+    return (double)sum;
+}
+
+const char *rs_path_bound_by(const rs_engine *e, const rs_weights *w, const rs_times *t, size_t from,
+                             size_t to)
+{
+    uint32_t first, moment = end_of_ranks(e, t, from, to);
+    int64_t begin = begin_of_ranks(e, t, from, to, &first), time[RS_N_PARTS] = {0};
+    size_t best = 0;
+    while (rs_moment_time(t, moment) > begin) {
+        rs_link l = rs_engine_link(e, w, t, moment);
+        if (l.from == RS_NO_CAUSE) break;
+        time[l.part] = rs_add_sat(time[l.part], l.ns);
+        moment = l.from;
+    }
+    for (size_t i = 1; i < RS_N_PARTS; i++)
+        if (time[i] > time[best]) best = i;
+    return rs_part_names[best];
+}

@@ -1,0 +1,32 @@
+/* Lengths of steps in a replay, how far they spread, and the path behind their end. Private to replay_asker.c. */
+#ifndef RS_ANALYSIS_REPLAY_STEPS_H
+#define RS_ANALYSIS_REPLAY_STEPS_H
+
+#include "analysis/replay.h"
+
+/* Lengths of the steps of a rank, or of the job: from the last end of all ranks to the next. Ranks' steps
+ * stand side by side in their order. Without steps the one length of the whole trace. */
+typedef struct rs_lengths {
+    int64_t *ns;
+    size_t n;
+} rs_lengths;
+
+/* Steps that the ranks [from, to) all have. */
+size_t rs_lengths_n(const rs_engine *engine, size_t from, size_t to);
+/* Room in out->ns for the steps of any rank, at least one. ends: of rs_engine_step_ends. */
+void rs_lengths_measure(const rs_engine *engine, const rs_times *times, const int64_t *ends, size_t from,
+                        size_t to, rs_lengths *out);
+double rs_lengths_mean(const rs_lengths *lengths);
+/* The mean length of the annotations of those steps on the host, us; NaN: there are none. */
+double rs_lengths_annotated(const rs_engine *engine, size_t from, size_t to);
+/* The 95 % interval of the mean difference of steps, ns. */
+void rs_lengths_spread(const rs_lengths *before, const rs_lengths *after, double *low, double *high);
+
+/* What other weights take off the path behind the end of the ranks' steps, ns: no gain is greater. NaN: they take away a
+ * wait that the path runs along. */
+double rs_path_bound(const rs_replayed *replayed, const rs_weights *edited, size_t from, size_t to);
+/* What most of that path is spent on. */
+const char *rs_path_bound_by(const rs_engine *engine, const rs_weights *weights, const rs_times *times,
+                             size_t from, size_t to);
+
+#endif

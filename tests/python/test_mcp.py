@@ -1,0 +1,120 @@
+"""`rankscope mcp`, as the official SDK's client sees it over standard input and output."""
+import asyncio
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import rankscope
+from rankscope import mcp as ours
+
+DATA = pathlib.Path(__file__).resolve().parent.parent / "data"
+
+
+@pytest.fixture
+def questions(program, tmp_path):
+    return ours.Questions(program, [str(DATA)], 60)
+
+
+def test_paths_stay_below_the_roots(questions, tmp_path):
+    assert questions.paths(["small", str(DATA / "small" / "rank0.json.gz")]) == [str(DATA / "small"), str(DATA / "small" / "rank0.json.gz")]
+    (tmp_path / "link").symlink_to("/etc")
+    beside = ours.Questions(questions.program, [str(tmp_path)], 60)
+    for given in ("../..", "/etc/passwd", "link/passwd", "0=/etc/passwd", "-", "small\0x"):
+        with pytest.raises((ours.Refusal, ValueError)):
+            beside.paths([given])
+    with pytest.raises(ours.Refusal, match="--root"):
+        questions.paths(["../../README.md"])
+    with pytest.raises(ours.Refusal, match="which traces"):
+        questions.paths([])
+
+
+def test_answers_keep_to_their_budget(questions):
+    paths = questions.paths(["small"])
+    for words in (["summary"], ["diagnose"], ["compare", "--by=op"]):
+        given = paths * 2 if words[0] == "compare" else paths
+        for budget in (1500, 6000):
+            text = questions.ask(words, given, budget)
+            assert len(text.encode()) <= budget
+            for left in json.loads(text)["left_out"]:
+                rest = json.loads(questions.evidence(left["id"], left["shown"], 20000))
+                assert len(rest["rows"]) == left["rows"] - left["shown"] and rest["next_row"] is None
+    with pytest.raises(ours.Refusal, match="600 to 200000"):
+        questions.ask(["summary"], paths, 10)
+
+
+def test_a_table_page_by_page(questions, program):
+    found = json.loads(questions.ask(["sql"], questions.paths(["small"]), 800, "SELECT position, name FROM events"))
+    left, = found["left_out"]
+    whole = subprocess.run([program, "sql", "--format", "jsonl", "SELECT position, name FROM events", DATA / "small"], stdout=subprocess.PIPE, check=True)
+    rows, at, pages = [], 0, 0
+    while at is not None:
+        text = questions.evidence(left["id"], at, 20000)
+        assert len(text.encode()) <= 20000
+        page = json.loads(text)
+        assert page["first_row"] == at and page["rows"]
+        rows, at, pages = rows + page["rows"], page["next_row"], pages + 1
+    with pytest.raises(ours.Refusal):  # a path is no query, and is not read
+        questions.ask(["sql"], questions.paths(["small"]), 800, str(DATA / "small" / "rank0.json.gz"))
+    assert rows == [json.loads(line) for line in whole.stdout.splitlines()] and len(rows) == left["rows"] and pages > 2
+
+
+def test_a_kernel_s_name_is_no_option():
+    assert ours.what_if_of("rankscope replay --what-if 'scale name~x' -o /tmp/y '=0.5' PATH...") == "scale name~x' -o /tmp/y '=0.5"
+    assert ours.what_if_of("rm -rf /") is None and ours.what_if_of(None) is None
+
+
+def test_a_question_that_takes_too_long(tmp_path):
+    slow = tmp_path / "slow"
+    slow.write_text("#!/bin/sh\nexec sleep 60\n")
+    slow.chmod(0o755)
+    questions = ours.Questions(str(slow), [str(tmp_path)], 0.2)
+    with pytest.raises(ours.Refusal, match="--timeout"):
+        questions.ask(["summary"], [], 6000)
+    with pytest.raises(ours.Refusal, match="--timeout"):
+        questions.evidence(questions.remember(words=["summary"], paths=[], table="x"), 0, 6000)
+
+
+async def talk(program):
+    from mcp import Client, StdioServerParameters
+    path = os.pathsep.join([str(pathlib.Path(rankscope.__file__).parent.parent)] + sys.path)
+    server = StdioServerParameters(command=sys.executable, args=["-m", "rankscope.mcp", "--root", str(DATA)],
+                                   env={"RANKSCOPE_PROGRAM": str(program), "PYTHONPATH": path})
+    answers = {}
+    async with Client(server) as client:
+        answers["tools"] = [tool.name for tool in (await client.list_tools()).tools]
+
+        async def call(key, tool, **given):
+            result = await client.call_tool(tool, given)
+            answers[key] = (bool(result.is_error), result.content[0].text)
+            return answers[key][1]
+
+        await call("summary", "summary", paths=["small"], budget=2000)
+        diagnosis = json.loads(await call("diagnose", "diagnose", paths=["small"], budget=4000))
+        await call("replay", "evidence", id=diagnosis["tables"]["diagnose"][0]["id"], budget=4000)
+        hang = json.loads(await call("flight", "flight", paths=["flight/host_stop"], budget=2500))
+        await call("entries", "evidence", id=hang["ids"]["entries"], budget=2500)
+        await call("compare", "compare", paths=["small/rank0.json.gz", "small/rank1.json.gz"], by="op", budget=2500)
+        await call("sql", "sql", query="SELECT count(*) AS n FROM events", paths=["small"], budget=1000)
+        await call("outside", "summary", paths=["/etc"])
+        await call("wrong", "sql", query="SELECT 1 FROM nowhere", paths=["small"])
+        await call("unknown", "evidence", id="e123")
+    return answers
+
+
+def test_the_official_client(program):
+    pytest.importorskip("mcp")
+    answers = asyncio.run(talk(program))
+    assert sorted(answers["tools"]) == ["compare", "diagnose", "evidence", "flight", "sql", "summary"]
+    failed = {key for key, value in answers.items() if key != "tools" and value[0]}
+    assert failed == {"outside", "wrong", "unknown"}, answers
+    told = {key: json.loads(value[1]) for key, value in answers.items() if key not in failed | {"tools"}}
+    assert told["summary"]["tables"]["ranks"][0]["rank"] == 0 and len(answers["summary"][1].encode()) <= 2000
+    assert told["diagnose"]["tables"]["diagnose"][0]["id"].startswith("e") and told["replay"]["tables"]
+    assert told["flight"]["verdict"] == "rank_missing" and told["flight"]["culprits"] == [1]
+    assert told["entries"]["table"] == "entries" and told["entries"]["rows"][0]["group"] is not None
+    assert told["sql"]["tables"]["rows"] == [{"n": 1550}]
+    assert "--root" in answers["outside"][1] and "nowhere" in answers["wrong"][1] and "ask the question again" in answers["unknown"][1]
