@@ -24,6 +24,9 @@ typedef struct rs_tracelens_settings {
     int64_t short_ns;      /* kernels shorter than this make the sheets of short kernels; 0: no such sheets */
     bool collectives_only; /* only the collective report over all ranks (rs_tracelens_report_job_sheets) */
     bool detailed;         /* that with the sheets of single collectives */
+    int64_t
+        micro_idle_ns; /* gpu_timeline parts idle time into pauses below this and others; 0: it does not */
+    bool unlinked;     /* GPU work without a launch in the file counts in gpu_timeline */
 } rs_tracelens_settings;
 
 typedef struct rs_tracelens_report rs_tracelens_report;

@@ -9,7 +9,9 @@
 #include "base/try.h"
 #include "input/json.h"
 #include "match/collective_ops.h"
+#include "perf/arguments.h"
 #include "table/cells.h"
+#include "trace/launcher_rows.h"
 
 static const rs_option_spec options[] = {
     {"fail-on", RS_OPTION_TEXT, "EXPR", NULL, NULL,
@@ -104,10 +106,18 @@ typedef struct gatherer {
     exchange_rank *p;
     size_t capacity;
     numbers splits;
+    char *text; /* a copy of a list, terminated */
+    size_t text_capacity;
+    rs_arena arena; /* of the arguments being read */
 } gatherer;
 
+/* What an all-to-all was given. */
+typedef struct given {
+    int64_t elements, group_size, element_bytes; /* -1, 0, 0: unknown */
+} given;
+
 /* The first item of an op's group; its places follow. NULL when out of memory. */
-static sent *items_of(gatherer *g, const rs_coll_shape *op, size_t n)
+static sent *items_of(gatherer *g, const rs_coll_shape *op, const given *what, size_t n)
 {
     exchange_rank *p = g->p;
     const rs_strings *texts = &g->from->pool.strings;
@@ -130,61 +140,117 @@ static sent *items_of(gatherer *g, const rs_coll_shape *op, size_t n)
                                   .description = ids[1],
                                   .members = ids[2],
                                   .place = (uint32_t)i,
-                                  .group_size = op->group_size};
+                                  .group_size = what->group_size};
     }
     return &p->items[first];
 }
 
-/* Fills splits with elements a place. Recorded sizes count rows of the first dimension, or elements; both are
- * shares of what the rank gives. Without a list all places get the same. */
-static bool find_splits(gatherer *g, const rs_coll_shape *op, uint32_t row_of_op, bool *known)
+/* Where PyTorch's record_param_comms has what older profilers do not write as arguments of their own. */
+enum { GIVEN_TENSOR = 0, GIVEN_SPLITS = 5, GIVEN_WORLD = 9 };
+
+static const char *text_at(const gatherer *g, rs_column_id column, uint32_t row)
+{
+    uint32_t id = rs_events_text(g->e, column, row);
+    return id == RS_NO_STRING ? NULL : g->e->strings.items[id].text;
+}
+
+/* The inputs of record_param_comms: its first tensor, the split sizes, the number of ranks. What the op knows
+ * stays. */
+static rs_status ask_record(gatherer *g, uint32_t row, given *what, bool *has_list, rs_error *err)
+{
+    const rs_argument_texts texts = {text_at(g, RS_COL_INPUT_DIMS, row), text_at(g, RS_COL_INPUT_TYPE, row),
+                                     text_at(g, RS_COL_INPUT_STRIDES, row),
+                                     text_at(g, RS_COL_CONCRETE_INPUTS, row)};
+    rs_op_arguments a;
+    rs_arena_reset(&g->arena);
+    RS_TRY(rs_op_arguments_read(&texts, &g->arena, &a, err));
+    if (a.n > GIVEN_TENSOR) {
+        const rs_argument *t = &a.items[GIVEN_TENSOR];
+        int64_t elements = 1;
+        bool known = t->type != RS_NO_DTYPE && !t->list && !t->wrong && t->n_dims;
+        for (size_t i = 0; known && i < t->n_dims; i++)
+            known = !__builtin_mul_overflow(elements, t->dims[i], &elements);
+        if (known && what->elements < 0) what->elements = elements;
+        if (known && !what->element_bytes) what->element_bytes = rs_dtype_bytes(t->type);
+    }
+    if (a.n > GIVEN_WORLD && what->group_size <= 0)
+        if (!rs_json_int((const uint8_t *)a.items[GIVEN_WORLD].value, a.items[GIVEN_WORLD].value_length,
+                         &what->group_size))
+            what->group_size = 0;
+    if (a.n <= GIVEN_SPLITS || *has_list || a.items[GIVEN_SPLITS].value_length == 0) return RS_OK;
+    const rs_argument *list = &a.items[GIVEN_SPLITS];
+    if (!rs_grow((void **)&g->text, &g->text_capacity, list->value_length + 1, 1))
+        return rs_fail_nomem(err, "all-to-alls");
+    memcpy(g->text, list->value, list->value_length);
+    g->text[list->value_length] = '\0';
+    *has_list = true;
+    return read_numbers(g->text, &g->splits) ? RS_OK : rs_fail_nomem(err, "all-to-alls");
+}
+
+/* Fills splits with the list as it was recorded: with the kernel, else with the operator above its launch, else among
+ * that operator's inputs. */
+static rs_status find_given(gatherer *g, const rs_coll_op *op, given *what, rs_error *err)
+{
+    const rs_coll_shape *shape = rs_coll_shape_of(g->from, op);
+    const char *dtype = rs_pool_text(&g->from->pool, shape->dtype);
+    const uint32_t args = rs_coll_args_of(g->from, op);
+    *what = (given){shape->in_elements, shape->group_size, dtype ? rs_dtype_size(dtype) : 0};
+    const char *list = text_at(g, RS_COL_IN_SPLIT, op->row);
+    if (!list && args != op->row) list = text_at(g, RS_COL_IN_SPLIT, args);
+    bool has_list = list != NULL;
+    if (!read_numbers(list, &g->splits)) return rs_fail_nomem(err, "all-to-alls");
+    if (args == op->row || strcmp(rs_event_name(g->e, args), RS_COLL_RECORD) != 0) return RS_OK;
+    return ask_record(g, args, what, &has_list, err);
+}
+
+/* Makes splits elements a place. Recorded sizes count rows of the first dimension, or elements; both are shares of what
+ * the rank gives. Without a list all places get the same. */
+static bool share_out(gatherer *g, const given *what, bool *known)
 {
     numbers *s = &g->splits;
-    uint32_t id = rs_events_text(g->e, RS_COL_IN_SPLIT, row_of_op);
     int64_t sum = 0;
     *known = false;
-    if (!read_numbers(id == RS_NO_STRING ? NULL : g->e->strings.items[id].text, s)) return false;
-    if (op->in_elements < 0 || op->group_size <= 0 || op->group_size > 1 << 20) return true;
-    bool is_list = s->n == (size_t)op->group_size;
+    if (what->elements < 0 || what->group_size <= 0 || what->group_size > 1 << 20) return true;
+    bool is_list = s->n == (size_t)what->group_size;
     if (s->n && !is_list) return true;
     for (size_t i = 0; i < s->n; i++) {
         if (s->items[i] < 0 || __builtin_add_overflow(sum, s->items[i], &sum)) return true;
     }
-    while (s->n < (size_t)op->group_size) {
+    while (s->n < (size_t)what->group_size) {
         if (!RS_GROW_ONE(s->items, s->n, s->capacity)) return false;
         s->items[s->n++] = 1;
         sum++;
     }
-    if (sum == 0 ? op->in_elements != 0 : op->in_elements % sum != 0) return true;
-    int64_t row = sum ? op->in_elements / sum : 0;
+    if (sum == 0 ? what->elements != 0 : what->elements % sum != 0) return true;
+    int64_t row = sum ? what->elements / sum : 0;
     for (size_t i = 0; i < s->n; i++)
         if (__builtin_mul_overflow(s->items[i], row, &s->items[i])) return true;
     *known = true;
     return true;
 }
 
-static bool add_op(gatherer *g, const rs_coll_op *op)
+static rs_status add_op(gatherer *g, const rs_coll_op *op, rs_error *err)
 {
     exchange_rank *p = g->p;
-    const rs_coll_shape *shape = rs_coll_shape_of(g->from, op);
-    const char *dtype = rs_pool_text(&g->from->pool, shape->dtype);
-    int64_t size = dtype ? rs_dtype_size(dtype) : 0, bytes;
+    given what;
+    int64_t bytes;
     bool known = false;
     p->all++;
     p->time = rs_add_sat(p->time, rs_coll_duration(g->from, op));
-    if (size && !find_splits(g, shape, op->row, &known)) return false;
+    RS_TRY(find_given(g, op, &what, err));
+    if (what.element_bytes && !share_out(g, &what, &known)) return rs_fail_nomem(err, "all-to-alls");
     if (!known) {
         p->unknown++;
-        return true;
+        return RS_OK;
     }
-    sent *items = items_of(g, shape, g->splits.n);
-    if (!items) return false;
+    sent *items = items_of(g, rs_coll_shape_of(g->from, op), &what, g->splits.n);
+    if (!items) return rs_fail_nomem(err, "all-to-alls");
     for (size_t i = 0; i < g->splits.n; i++) {
-        if (__builtin_mul_overflow(g->splits.items[i], size, &bytes)) bytes = INT64_MAX;
+        if (__builtin_mul_overflow(g->splits.items[i], what.element_bytes, &bytes)) bytes = INT64_MAX;
         items[i].count++;
         items[i].bytes = rs_add_sat(items[i].bytes, bytes);
     }
-    return true;
+    return RS_OK;
 }
 
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
@@ -192,8 +258,8 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     rs_coll_rank *from;
     RS_TRY(rs_coll_rank_of(trace, run->policy, &from, err));
     gatherer g = {.e = trace->events, .from = from, .p = rs_calloc(1, sizeof *g.p)};
-    bool ok = g.p && rs_pool_init(&g.p->pool);
-    for (size_t i = 0; ok && i < from->n; i++) {
+    rs_status status = g.p && rs_pool_init(&g.p->pool) ? RS_OK : rs_fail_nomem(err, "all-to-alls");
+    for (size_t i = 0; status == RS_OK && i < from->n; i++) {
         const rs_coll_op *op = &from->ops[i], *last = i ? op - 1 : NULL;
         const rs_coll_shape *shape = rs_coll_shape_of(from, op);
         if (shape->kind != RS_COLL_ALL_TO_ALL) continue;
@@ -204,16 +270,17 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
             g.p->time = rs_add_sat(g.p->time, rs_coll_duration(from, op));
             continue;
         }
-        ok = add_op(&g, op);
+        status = add_op(&g, op, err);
     }
     rs_free(g.splits.items);
+    rs_free(g.text);
+    rs_arena_clear(&g.arena);
     rs_coll_rank_free(from);
-    if (ok) {
+    if (status == RS_OK)
         *partial = g.p;
-        return RS_OK;
-    }
-    free_partial(g.p);
-    return rs_fail_nomem(err, "all-to-alls");
+    else
+        free_partial(g.p);
+    return status;
 }
 
 /* ---- all ranks ----------------------------------------------------------------------------------------- */
@@ -344,7 +411,8 @@ const rs_analysis rs_analysis_exchange = {
     .name = "exchange",
     .help = "Who sends how much to whom in all-to-alls: rank by rank, and whose experts get most",
     .about =
-        "Sizes come from the split sizes that the communication recorded, which count rows of the first dimension; an\n"
+        "Sizes come from the split sizes that the communication recorded, which count rows of the first dimension: those "
+        "of\nthe kernel, else of the operator record_param_comms that launched it, its arguments or its inputs. An\n"
         "all-to-all without them gives every rank the same. The receiver is told by the members of the process "
         "group.\nIn a group that is as large as the job and does not list its members ranks stand in order.",
     .examples =
@@ -352,7 +420,7 @@ const rs_analysis rs_analysis_exchange = {
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .facets = {&rs_facet_work, &rs_facet_links, &rs_facet_work_details},
-    .columns = RS_COLL_COLUMNS | RS_COLUMN_BIT(IN_SPLIT),
+    .columns = RS_COLL_COLUMNS | RS_COLUMN_BIT(IN_SPLIT) | RS_ARGS_COLUMNS,
     .table_sets = sets,
     .n_table_sets = 1,
     .follows = RS_FOLLOWS_ALL,

@@ -13,8 +13,9 @@
 #include "table/cells.h"
 
 static const rs_option_spec options[] = {
-    {"by", RS_OPTION_CHOICE, "WHAT", "args|op|model", "args",
-     "args: operator and arguments; op: operator; model: the kind of model"},
+    {"by", RS_OPTION_CHOICE, "WHAT", "args|op|model|module|step", "args",
+     "args: operator and arguments; op: operator; model: the kind of model; module: the nn.Module around the operator; "
+     "step: the step in which it begins"},
     {"device", RS_OPTION_TEXT, "NAME|FILE", NULL, NULL,
      "what the device can do: a name of the built-in table, or a JSON file; default: as the trace says"},
     {"top", RS_OPTION_INT, "N", NULL, "0", "only the first N rows of a rank; 0: all"},
@@ -62,6 +63,10 @@ static const rs_column_spec op_columns[] = {RS_COLUMN("rank", INT, ID, "rank", N
 static const rs_column_spec model_columns[] = {
     RS_COLUMN("rank", INT, ID, "rank", NULL),
     RS_COLUMN("model", TEXT, NONE, "kind of model; unknown: operators without one", NULL), TOTAL_COLUMNS};
+static const rs_column_spec part_columns[] = {
+    RS_COLUMN("rank", INT, ID, "rank", NULL),
+    RS_COLUMN("part", TEXT, NONE, "module, or number of the step; unknown: operators in none", NULL),
+    TOTAL_COLUMNS};
 static const rs_column_spec device_columns[] = {
     RS_COLUMN("rank", INT, ID, "rank", NULL),
     RS_COLUMN("device", INT, ID, "its number in the file", NULL),
@@ -110,10 +115,12 @@ static const rs_table_spec gemm_table =
     RS_TABLE("gemms", "one row is one matrix product with one set of arguments, of one rank", gemm_columns);
 static const rs_table_spec roof_table =
     RS_TABLE("roofs", "one row is one rate that bounds operators of one rank", roof_columns);
-static const rs_table_spec *const tables[] = {&args_table,   &op_table,   &model_table,
-                                              &device_table, &gemm_table, &roof_table};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 6}};
-enum { ARGS, OPS, MODELS, DEVICES, GEMMS, ROOFS };
+static const rs_table_spec part_table = RS_TABLE(
+    "parts", "one row is one module, or one step, of one rank; with --by module or step", part_columns);
+static const rs_table_spec *const tables[] = {&args_table, &op_table,   &model_table, &device_table,
+                                              &gemm_table, &roof_table, &part_table};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 7}};
+enum { ARGS, OPS, MODELS, DEVICES, GEMMS, ROOFS, PARTS };
 
 /* ---- by arguments -------------------------------------------------------------------------------------- */
 
@@ -150,7 +157,7 @@ static rs_status add_args_row(rs_table *t, int64_t rank, const rs_pool *pool, co
     return rs_table_end_row(t, err);
 }
 
-/* ---- by operator, by model ----------------------------------------------------------------------------- */
+/* ---- by operator, by model, by module or step ----------------------------------------------------------------------------- */
 
 typedef struct total {
     const char *name; /* NULL: no model */
@@ -163,6 +170,21 @@ static int by_time(const void *a, const void *b)
     const total *x = a, *y = b;
     if (x->sum.time != y->sum.time) return x->sum.time > y->sum.time ? -1 : 1;
     return x->first < y->first ? -1 : x->first > y->first;
+}
+
+/* Steps by their numbers, what is in none last. */
+static int by_number(const void *a, const void *b)
+{
+    const total *x = a, *y = b;
+    size_t n = x->name ? strlen(x->name) : SIZE_MAX, m = y->name ? strlen(y->name) : SIZE_MAX;
+    if (n != m) return n < m ? -1 : 1;
+    int c = n == SIZE_MAX ? 0 : strcmp(x->name, y->name);
+    return c ? c : x->first < y->first ? -1 : x->first > y->first;
+}
+
+static const char *name_of(const rs_roof_rank *p, const rs_roof_row *r, unsigned table)
+{
+    return table == MODELS ? r->family : rs_pool_text(&p->pool, table == OPS ? r->name : r->part);
 }
 
 static rs_status add_total(rs_table *t, int64_t rank, const total *x, rs_error *err)
@@ -182,7 +204,7 @@ static rs_status add_total(rs_table *t, int64_t rank, const total *x, rs_error *
 }
 
 static rs_status add_totals(rs_table *t, int64_t rank, const rs_roof_rank *p, const rs_rates *rates,
-                            bool by_model, size_t top, rs_error *err)
+                            unsigned table, bool in_order, size_t top, rs_error *err)
 {
     rs_strings names;
     total *items = NULL;
@@ -192,7 +214,7 @@ static rs_status add_totals(rs_table *t, int64_t rank, const rs_roof_rank *p, co
     bool ok = rs_strings_init(&names);
     for (size_t i = 0; ok && i < p->n; i++) {
         const rs_roof_row *r = &p->rows[i];
-        const char *name = by_model ? r->family : rs_pool_text(&p->pool, r->name);
+        const char *name = name_of(p, r, table);
         uint32_t id = rs_strings_add(&names, name ? name : "", name ? strlen(name) : 0);
         ok = id != RS_NO_STRING && rs_grow((void **)&place, &room, names.n, sizeof *place);
         if (!ok) break;
@@ -203,7 +225,7 @@ static rs_status add_totals(rs_table *t, int64_t rank, const rs_roof_rank *p, co
         rs_roof_total_add(&items[id].sum, r, rates);
     }
     if (!ok) status = rs_fail_nomem(err, "operators");
-    if (n) qsort(items, n, sizeof *items, by_time);
+    if (n) qsort(items, n, sizeof *items, in_order ? by_number : by_time);
     size_t added = 0;
     for (size_t i = 0; status == RS_OK && i < n && (!top || added < top); i++) {
         if (items[i].first == SIZE_MAX) continue; /* a text that no row has */
@@ -425,10 +447,16 @@ static rs_status merge_rank(const rs_run *run, const rs_partial *partial, rs_res
     bool known;
     RS_TRY(rs_rank_rates(run, p->known_as, &rates, &known, err));
     const rs_rates *r = known ? &rates : NULL;
-    for (size_t i = 0; i < p->n && (!top || i < top); i++)
-        RS_TRY(add_args_row(result->tables[ARGS], partial->rank, &p->pool, &p->rows[i], r, err));
-    RS_TRY(add_totals(result->tables[OPS], partial->rank, p, r, false, top, err));
-    RS_TRY(add_totals(result->tables[MODELS], partial->rank, p, r, true, top, err));
+    rs_roof_part part = rs_roof_part_of(run->options);
+    rs_table *const *t = result->tables;
+    if (part != RS_ROOF_WHOLE) { /* rows by arguments would stand once for each module or step */
+        RS_TRY(add_totals(t[PARTS], partial->rank, p, r, PARTS, part == RS_ROOF_STEP, top, err));
+    } else {
+        for (size_t i = 0; i < p->n && (!top || i < top); i++)
+            RS_TRY(add_args_row(t[ARGS], partial->rank, &p->pool, &p->rows[i], r, err));
+        RS_TRY(add_totals(t[OPS], partial->rank, p, r, OPS, false, top, err));
+        RS_TRY(add_totals(t[MODELS], partial->rank, p, r, MODELS, false, top, err));
+    }
     RS_TRY(add_devices(result->tables[DEVICES], partial->rank, p, err));
     RS_TRY(add_roofs(result->tables[ROOFS], partial->rank, p, r, err));
     rs_roof_note(run, partial->rank, p, known, result);
@@ -438,9 +466,13 @@ static rs_status merge_rank(const rs_run *run, const rs_partial *partial, rs_res
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
     const char *by = rs_options_text(run->options, "by");
-    result->main_table = strcmp(by, "op") == 0 ? OPS : strcmp(by, "model") == 0 ? MODELS : ARGS;
+    rs_roof_part part = rs_roof_part_of(run->options);
+    result->main_table = part != RS_ROOF_WHOLE      ? PARTS
+                         : strcmp(by, "op") == 0    ? OPS
+                         : strcmp(by, "model") == 0 ? MODELS
+                                                    : ARGS;
     for (size_t i = 0; i < n; i++) RS_TRY(merge_rank(run, &partials[i], result, err));
-    RS_TRY(add_gemms(result->tables[GEMMS], partials, n, result, err));
+    if (part == RS_ROOF_WHOLE) RS_TRY(add_gemms(result->tables[GEMMS], partials, n, result, err));
     return rs_gate_apply(run->options, result->tables[result->main_table], result, err);
 }
 
@@ -468,11 +500,12 @@ const rs_analysis rs_analysis_roofline = {
         "shape;\nroofs holds the lines of a roofline chart, which `report` draws.",
     .examples =
         "rankscope roofline --by model trace.json.gz\nrankscope roofline --top 20 --steps 3 traces/\n"
+        "rankscope roofline --by module trace.json.gz\nrankscope roofline --by step traces/\n"
         "rankscope roofline --table devices trace.json.gz\n"
         "rankscope roofline --device MI300X --fail-on 'efficiency_pct < 30, kernel_us > 1000' trace.json.gz",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .facets = {&rs_facet_owners, &rs_facet_shapes, &rs_facet_gpu_rows},
+    .facets = {&rs_facet_owners, &rs_facet_shapes, &rs_facet_gpu_rows, &rs_facet_steps},
     .columns = RS_COLUMN_BIT(DEVICE),
     .table_sets = sets,
     .n_table_sets = 1,

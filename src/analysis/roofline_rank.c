@@ -6,6 +6,7 @@
 #include "analysis/layouts.h"
 #include "base/interval.h"
 #include "base/try.h"
+#include "text/numbers.h"
 #include "trace/launcher_rows.h"
 
 void rs_roof_free(void *partial)
@@ -71,14 +72,28 @@ static rs_status list_devices(rs_trace *trace, rs_roof_rank *p, rs_error *err)
 
 /* ---- rows ---------------------------------------------------------------------------------------------- */
 
+rs_roof_part rs_roof_part_of(const rs_options *options)
+{
+    const char *by = rs_options_text(options, "by");
+    if (!by) return RS_ROOF_WHOLE; /* of another analysis */
+    return strcmp(by, "module") == 0 ? RS_ROOF_MODULE
+           : strcmp(by, "step") == 0 ? RS_ROOF_STEP
+                                     : RS_ROOF_WHOLE;
+}
+
 /* What tells rows apart. answer: of an operator that has its arguments from elsewhere. */
 typedef struct row_key {
-    uint32_t name, dims, types, strides, concrete, answer;
+    uint32_t name, dims, types, strides, concrete, answer, part;
 } row_key;
 
 typedef struct gatherer {
     const rs_events *e;
     const rs_op_shapes *shapes;
+    rs_roof_part by;
+    const rs_tree *tree;  /* by module */
+    uint32_t *module;     /* by its node; NULL: not by module */
+    const rs_step *steps; /* by step */
+    size_t n_steps;
     rs_roof_rank *p;
     row_key *keys; /* by row */
     size_t n_keys, keys_capacity, rows_capacity;
@@ -89,7 +104,26 @@ static uint64_t hash_key(const row_key *k)
 {
     uint64_t h = rs_hash_u64((uint64_t)k->name << 32 | k->dims);
     h = rs_hash_u64(h ^ ((uint64_t)k->types << 32 | k->strides));
-    return rs_hash_u64(h ^ ((uint64_t)k->concrete << 32 | k->answer));
+    return rs_hash_u64(h ^ ((uint64_t)k->concrete << 32 | k->answer)) + k->part;
+}
+
+/* The module around an operator, or the step in which it begins. */
+static uint32_t part_of(gatherer *g, const rs_owned *o, bool *ok)
+{
+    const rs_events *e = g->e;
+    char number[RS_NUMBER_SIZE];
+    if (g->by == RS_ROOF_MODULE) {
+        uint32_t module = g->module[o->node];
+        return module == RS_NO_NODE ? RS_NO_STRING
+                                    : rs_pool_add(&g->p->pool, e, e->name[g->tree->row[module]], ok);
+    }
+    if (g->by != RS_ROOF_STEP) return RS_NO_STRING;
+    int64_t step =
+        rs_trace_step_at(g->steps, g->n_steps, e->threads[e->thread[o->row]].pid, e->start[o->row]);
+    if (step < 0) return RS_NO_STRING;
+    uint32_t id = rs_strings_add(&g->p->pool.strings, number, rs_format_int(step, number));
+    if (id == RS_NO_STRING) *ok = false;
+    return id;
 }
 
 static bool key_of(gatherer *g, const rs_owned *o, row_key *out)
@@ -105,6 +139,7 @@ static bool key_of(gatherer *g, const rs_owned *o, row_key *out)
         .strides = rs_pool_add_tuple(pool, e, rs_events_text(e, RS_COL_INPUT_STRIDES, o->row), &ok),
         .concrete = rs_pool_add_tuple(pool, e, rs_events_text(e, RS_COL_CONCRETE_INPUTS, o->row), &ok),
         .answer = dims == RS_NO_STRING ? o->answer : RS_NO_ANSWER,
+        .part = part_of(g, o, &ok),
     };
     return ok;
 }
@@ -116,6 +151,7 @@ static rs_roof_row first_of(const gatherer *g, const row_key *k, const rs_owned 
                      .types = k->types,
                      .strides = k->strides,
                      .concrete = k->concrete,
+                     .part = k->part,
                      .uid = o->row,
                      .tf32 = o->tf32};
     if (o->answer == RS_NO_ANSWER) return r;
@@ -164,16 +200,23 @@ static int by_time(const void *a, const void *b)
     return x->uid < y->uid ? -1 : x->uid > y->uid;
 }
 
-static rs_status gather(rs_trace *trace, rs_roof_rank *p, rs_error *err)
+static rs_status gather(const rs_run *run, rs_trace *trace, rs_roof_rank *p, rs_error *err)
 {
     const rs_owners *owners;
     rs_op_shapes *shapes;
+    rs_tree *tree;
+    gatherer g = {.e = trace->events, .by = rs_roof_part_of(run->options), .p = p};
     RS_TRY(rs_trace_owners(trace, &owners, err));
     RS_TRY(rs_trace_shapes(trace, &shapes, err));
-    gatherer g = {.e = trace->events, .shapes = shapes, .p = p};
-    bool ok = true;
+    RS_TRY(rs_trace_working_tree(trace, &tree, err)); /* the owners' */
+    if (g.by == RS_ROOF_STEP) RS_TRY(rs_trace_steps(trace, &g.steps, &g.n_steps, err));
+    g.shapes = shapes;
+    g.tree = tree;
+    if (g.by == RS_ROOF_MODULE) g.module = rs_tree_modules(trace, tree);
+    bool ok = g.module || g.by != RS_ROOF_MODULE;
     for (size_t i = 0; ok && i < owners->n; i++)
         if (!owners->items[i].communication) ok = add_call(&g, &owners->items[i]);
+    rs_free(g.module);
     rs_free(g.keys);
     rs_map64_clear(&g.places);
     if (!ok) return rs_fail_nomem(err, "operators");
@@ -191,7 +234,7 @@ rs_status rs_roof_rank_of(const rs_run *run, rs_trace *trace, void **partial, rs
     if (!p) return rs_fail_nomem(err, "operators");
     rs_status status = rs_pool_init(&p->pool) ? RS_OK : rs_fail_nomem(err, "operators");
     if (status == RS_OK) status = list_devices(trace, p, err);
-    if (status == RS_OK) status = gather(trace, p, err);
+    if (status == RS_OK) status = gather(run, trace, p, err);
     for (size_t i = 0; i < p->n_devices; i++)
         p->devices[i].name = rs_pool_text(&p->pool, p->devices[i].name_id);
     if (status == RS_OK)
@@ -209,6 +252,7 @@ static const rs_field row_fields[] = {
     RS_FIELD_INDEX_OR_NONE(rs_roof_row, types, rs_roof_rank, pool.strings.n),
     RS_FIELD_INDEX_OR_NONE(rs_roof_row, strides, rs_roof_rank, pool.strings.n),
     RS_FIELD_INDEX_OR_NONE(rs_roof_row, concrete, rs_roof_rank, pool.strings.n),
+    RS_FIELD_INDEX_OR_NONE(rs_roof_row, part, rs_roof_rank, pool.strings.n),
     RS_FIELD(rs_roof_row, uid),
     RS_FIELD_OR_NULL(rs_roof_row, family),
     RS_FIELD(rs_roof_row, lower),

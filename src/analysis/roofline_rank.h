@@ -11,7 +11,8 @@
 /* The calls of one operator with one set of arguments. Texts are of the pool. */
 typedef struct rs_roof_row {
     uint32_t name, dims, types, strides, concrete;
-    uint32_t uid; /* of the first call, position in traceEvents */
+    uint32_t part; /* --by module: the module; --by step: the step; RS_NO_STRING: none, or not asked for */
+    uint32_t uid;  /* of the first call, position in traceEvents */
     const char *family;
     bool lower, has_flops, has_bytes;
     bool tf32;                     /* its first call multiplied in tf32 */
@@ -38,6 +39,10 @@ typedef struct rs_roof_rank {
     int64_t linked, unlinked; /* durations of work that is no communication, ns */
     bool has_work;
 } rs_roof_rank;
+
+/* What rows are parted by besides operator and arguments. */
+typedef enum rs_roof_part { RS_ROOF_WHOLE, RS_ROOF_MODULE, RS_ROOF_STEP } rs_roof_part;
+rs_roof_part rs_roof_part_of(const rs_options *options);
 
 rs_status rs_roof_rank_of(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
 void rs_roof_free(void *partial);

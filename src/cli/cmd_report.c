@@ -26,6 +26,10 @@ static const rs_option_spec specs[] = {
     {"detailed", RS_OPTION_FLAG, NULL, NULL, NULL,
      "with --tracelens: also the sheets nccl_long, nccl_implicit_sync and nccl_all2allv, a row for each "
      "collective, and nccl_all2allv_heatmap"},
+    {"micro-idle", RS_OPTION_REAL, "US", NULL, NULL,
+     "with --tracelens: gpu_timeline tells pauses shorter than US microseconds from others"},
+    {"unlinked", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "with --tracelens: GPU work whose launch is not in the file counts in gpu_timeline"},
     {"compare", RS_OPTION_FLAG, NULL, NULL, NULL,
      "with --tracelens: TraceLens' comparison of reports; each PATH is a workbook, a folder of CSV files or a trace, "
      "and the first is the base"},
@@ -71,8 +75,8 @@ static void clear(rs_request *r)
 static rs_status check(rs_request *r, rs_error *err)
 {
     if (rs_request_text(r, "tracelens")) return rs_report_check_tracelens(r, err);
-    static const char *const with_it[] = {"device",  "short-kernels", "collectives", "detailed",
-                                          "compare", "names",         "sheets"};
+    static const char *const with_it[] = {"device", "short-kernels", "collectives", "detailed", "compare",
+                                          "names",  "sheets",        "micro-idle",  "unlinked"};
     for (size_t i = 0; i < sizeof with_it / sizeof *with_it; i++)
         if (rs_request_is_set(r, with_it[i]))
             return rs_fail(err, RS_ERR_USAGE, "--%s goes with --tracelens", with_it[i]);

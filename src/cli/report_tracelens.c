@@ -113,12 +113,14 @@ static rs_status write_report(const char *place, const rs_tracelens_report *repo
 
 static rs_status check_comparison(rs_request *r, rs_error *err)
 {
-    static const char *const against[] = {"short-kernels", "collectives", "detailed"};
+    static const char *const against[] = {"short-kernels", "collectives", "detailed", "micro-idle",
+                                          "unlinked"};
     static const char *const with_it[] = {"names", "sheets"};
     bool compares = rs_request_flag(r, "compare");
     for (size_t i = 0; compares && i < sizeof against / sizeof *against; i++)
         if (rs_request_is_set(r, against[i]))
-            return rs_fail(err, RS_ERR_USAGE, "--%s makes sheets that TraceLens' comparison does not have",
+            return rs_fail(err, RS_ERR_USAGE,
+                           "--%s makes sheets, or times, that TraceLens' comparison does not have",
                            against[i]);
     for (size_t i = 0; !compares && i < sizeof with_it / sizeof *with_it; i++)
         if (rs_request_is_set(r, with_it[i]))
@@ -275,17 +277,23 @@ rs_status rs_report_check_tracelens(rs_request *r, rs_error *err)
     return check_comparison(r, err);
 }
 
+/* Microseconds of an option; 0: it is not given. */
+static int64_t ns_of(const rs_request *r, const rs_options *own, const char *name)
+{
+    return rs_request_is_set(r, name) ? (int64_t)llround(rs_options_real(own, name) * 1000) : 0;
+}
+
 rs_status rs_report_write_tracelens(rs_request *r, rs_result *told, rs_error *err)
 {
     if (rs_request_flag(r, "compare")) return compare_reports(r, told, err);
     const rs_options *own = rs_arguments_of(r->command, &r->arguments, "short-kernels");
-    double short_us = rs_options_real(own, "short-kernels");
-    const rs_tracelens_settings settings = {
-        .size = sizeof settings,
-        .device = rs_request_text(r, "device"),
-        .short_ns = rs_request_is_set(r, "short-kernels") ? (int64_t)llround(short_us * 1000) : 0,
-        .collectives_only = rs_request_flag(r, "collectives"),
-        .detailed = rs_request_flag(r, "detailed")};
+    const rs_tracelens_settings settings = {.size = sizeof settings,
+                                            .device = rs_request_text(r, "device"),
+                                            .short_ns = ns_of(r, own, "short-kernels"),
+                                            .micro_idle_ns = ns_of(r, own, "micro-idle"),
+                                            .unlinked = rs_request_flag(r, "unlinked"),
+                                            .collectives_only = rs_request_flag(r, "collectives"),
+                                            .detailed = rs_request_flag(r, "detailed")};
     rs_tracelens_report *report = NULL;
     rs_job *job = NULL;
     RS_TRY(rs_request_open(r, r->arguments.paths, r->arguments.n_paths, &job, err));

@@ -18,6 +18,7 @@ void rs_coll_rank_free(void *rank)
     rs_free(r->shapes);
     rs_free(r->spans);
     rs_free(r->lately);
+    rs_map64_clear(&r->args);
     rs_free(r);
 }
 
@@ -75,15 +76,18 @@ static int64_t int_at(const rs_events *e, rs_column_id column, uint32_t row, int
 }
 
 /* Where a kernel's arguments stand: with itself, else with an operator above its launch. *call: the nearest
- * annotation or operator above the launch that names the collective, RS_NO_ROW if none is needed or there. */
-static uint32_t args_row(const rs_events *e, const rs_tree *t, uint32_t node, uint32_t row, uint32_t *call)
+ * annotation or operator above the launch that names the collective, RS_NO_ROW if none is needed or there. *record: the
+ * nearest record_param_comms above it, of older profilers, which has inputs but no arguments of the collective. */
+static uint32_t args_row(const rs_events *e, const rs_tree *t, uint32_t node, uint32_t row, uint32_t *call,
+                         uint32_t *record)
 {
-    *call = RS_NO_ROW;
+    *call = *record = RS_NO_ROW;
     if (rs_events_text(e, RS_COL_COLLECTIVE, row) != RS_NO_STRING || !t) return row;
     for (; node != RS_NO_NODE; node = t->parent[node]) {
         uint32_t above = t->row[node];
         if (rs_events_text(e, RS_COL_COLLECTIVE, above) != RS_NO_STRING) return above;
         const char *name = rs_event_name(e, above);
+        if (*record == RS_NO_ROW && strcmp(name, RS_COLL_RECORD) == 0) *record = above;
         if (*call == RS_NO_ROW && rs_coll_is_call(name) && rs_coll_kind_of(name) != RS_COLL_OTHER)
             *call = above;
     }
@@ -102,7 +106,7 @@ static rs_coll_kind kind_at(const rs_events *e, uint32_t row, uint32_t args, uin
 }
 
 static bool add_op(rs_coll_rank *r, const rs_events *e, uint32_t row, uint32_t args, uint32_t call,
-                   const rs_work *work, size_t i)
+                   uint32_t record, const rs_work *work, size_t i)
 {
     bool ok = true;
     const rs_coll_op op = {.start = work->start[i],
@@ -124,6 +128,13 @@ static bool add_op(rs_coll_rank *r, const rs_events *e, uint32_t row, uint32_t a
         .name = rs_pool_add(&r->pool, e, rs_events_text(e, RS_COL_COLLECTIVE, args), &ok),
         .dtype = rs_pool_add(&r->pool, e, rs_events_text(e, RS_COL_DTYPE, args), &ok),
     };
+    uint32_t given = args == row && record != RS_NO_ROW ? record : args;
+    if (ok && shape.kind == RS_COLL_ALL_TO_ALL && given != row) {
+        bool is_new;
+        uint32_t *at = rs_map64_put(&r->args, row, &is_new);
+        if (!at) return false;
+        *at = given;
+    }
     return ok && rs_coll_rank_add(r, op, &shape);
 }
 
@@ -238,9 +249,9 @@ rs_status rs_coll_rank_of(rs_trace *trace, const rs_policy *policy, rs_coll_rank
     bool ok = true;
     for (size_t i = 0; status == RS_OK && ok && i < work->n; i++) {
         if (work->class[i] != RS_CLASS_COMM) continue;
-        uint32_t row = work->row[i], call;
-        uint32_t args = args_row(e, tree, nodes ? nodes[i] : RS_NO_NODE, row, &call);
-        ok = add_op(r, e, row, args, call, work, i);
+        uint32_t row = work->row[i], call, record;
+        uint32_t args = args_row(e, tree, nodes ? nodes[i] : RS_NO_NODE, row, &call, &record);
+        ok = add_op(r, e, row, args, call, record, work, i);
     }
     rs_free(nodes);
     if (status == RS_OK && (!ok || !rs_coll_rank_sort(r))) status = rs_fail_nomem(err, "collectives");

@@ -5,6 +5,7 @@
 #define RS_MATCH_COLLECTIVE_OPS_H
 
 #include "base/interval.h"
+#include "base/keymap.h"
 #include "base/layout.h"
 #include "match/collective_names.h"
 #include "trace/pool.h"
@@ -39,6 +40,8 @@ typedef struct rs_coll_rank {
     int64_t *
         spans; /* by op: its duration, where a span begins after its rank's arrival; NULL: they last from start to end */
     size_t n_spans, spans_capacity;
+    rs_map64 args; /* of all-to-alls: by row, the event with what they were given, where that is another one. Does
+                      not travel */
     uint32_t *lately;     /* while ops are added: shapes that were found lately, counted from 1 */
     size_t n_nameless;    /* ops without a process group */
     int64_t base_time_ns; /* baseTimeNanoseconds, RS_NO_VALUE */
@@ -49,6 +52,9 @@ typedef struct rs_coll_rank {
 } rs_coll_rank;
 
 extern const rs_layout rs_coll_rank_layout;
+
+/* The operator in which PyTorch records what a collective is given. */
+#define RS_COLL_RECORD "record_param_comms"
 
 #define RS_COLL_COLUMNS                                                                                      \
     (RS_LINK_COLUMNS | RS_COLUMN_BIT(COLLECTIVE) | RS_COLUMN_BIT(IN_NELEMS) | RS_COLUMN_BIT(OUT_NELEMS) |    \
@@ -80,6 +86,13 @@ static inline const rs_coll_shape *rs_coll_shape_of(const rs_coll_rank *rank, co
 static inline int64_t rs_coll_duration(const rs_coll_rank *rank, const rs_coll_op *op)
 {
     return rank->n_spans ? rank->spans[op - rank->ops] : rs_sub_sat(op->end, op->start);
+}
+
+/* The event whose arguments an all-to-all has: the kernel, else an operator above its launch. */
+static inline uint32_t rs_coll_args_of(const rs_coll_rank *rank, const rs_coll_op *op)
+{
+    const uint32_t *row = rs_map64_get(&rank->args, op->row);
+    return row ? *row : op->row;
 }
 
 /* ---- over ranks */

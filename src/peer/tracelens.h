@@ -23,6 +23,8 @@ void rs_sheets_clear(rs_sheets *sheets);
 typedef struct rs_tracelens_options {
     const rs_rates *rates; /* for the roofline columns; NULL: there are none */
     int64_t short_ns;      /* kernels below this make the sheets of short kernels; 0: no such sheets */
+    int64_t micro_ns; /* gpu_timeline parts idle time into pauses below this and others; 0: it does not */
+    bool unlinked;    /* work without a launch counts in gpu_timeline */
 } rs_tracelens_options;
 
 /* What the sheets read of a trace. */

@@ -1,6 +1,7 @@
 /* gpu_timeline and the sheets of operators that launch work: by category, by name, by arguments. */
 #include <string.h>
 
+#include "base/interval.h"
 #include "base/try.h"
 #include "peer/tracelens_rank.h"
 #include "table/record.h"
@@ -25,30 +26,88 @@ static const rs_column_spec timeline_columns[] = {
 static const rs_table_spec timeline_sheet =
     SHEET("gpu_timeline", "one row is one kind of time", timeline_columns);
 
-static bool linked_work(const rs_tl_rank *r, rs_work *out)
+static void take_work(const rs_tl_rank *r, uint32_t row, rs_work *out)
+{
+    out->start[out->n] = r->e->start[row];
+    out->end[out->n] = rs_add_sat(r->e->start[row], r->e->duration[row]);
+    out->class[out->n] = (uint8_t)rs_class_at(r->classes, row);
+    out->n_class[out->class[out->n]]++;
+    out->n++;
+}
+
+/* The work that counts: linked work, or all. */
+static rs_status list_work(const rs_tl_rank *r, rs_work *out, rs_error *err)
 {
     const rs_tree *t = r->tree;
-    *out = (rs_work){.start = rs_malloc((t->n_gpu + 1) * sizeof *out->start),
-                     .end = rs_malloc((t->n_gpu + 1) * sizeof *out->end),
-                     .class = rs_malloc(t->n_gpu + 1)};
-    if (!out->start || !out->end || !out->class) return false;
-    for (size_t i = 0; i < t->n_gpu; i++) {
-        if (!rs_tl_is_linked(r, i)) continue;
-        uint32_t row = t->gpu_row[i];
-        out->start[out->n] = r->e->start[row];
-        out->end[out->n] = rs_add_sat(r->e->start[row], r->e->duration[row]);
-        out->class[out->n] = (uint8_t)rs_class_at(r->classes, row);
-        out->n_class[out->class[out->n]]++;
-        out->n++;
+    const uint32_t *rows;
+    size_t n;
+    RS_TRY(rs_trace_gpu_rows(r->trace, &rows, &n, err));
+    if (n < t->n_gpu) n = t->n_gpu;
+    out->start = rs_malloc((n + 1) * sizeof *out->start);
+    out->end = rs_malloc((n + 1) * sizeof *out->end);
+    out->class = rs_malloc(n + 1);
+    if (!out->start || !out->end || !out->class) return rs_fail_nomem(err, "GPU work");
+    if (r->options->unlinked) {
+        RS_TRY(rs_trace_gpu_rows(r->trace, &rows, &n, err));
+        for (size_t i = 0; i < n; i++) take_work(r, rows[i], out);
+        return RS_OK;
     }
-    return true;
+    for (size_t i = 0; i < t->n_gpu; i++)
+        if (rs_tl_is_linked(r, i)) take_work(r, t->gpu_row[i], out);
+    return RS_OK;
+}
+
+/* Idle time in pauses that are shorter than the option says. */
+static rs_status micro_idle(const rs_tl_rank *r, const rs_work *work, int64_t *ns, rs_error *err)
+{
+    *ns = 0;
+    if (!r->options->micro_ns || !work->n) return RS_OK;
+    rs_interval *busy = rs_malloc(work->n * sizeof *busy);
+    bool ok = busy != NULL;
+    for (size_t i = 0; ok && i < work->n; i++) busy[i] = (rs_interval){work->start[i], work->end[i]};
+    ok = ok && rs_intervals_sort(busy, work->n);
+    size_t n = ok ? rs_intervals_unite(busy, work->n) : 0;
+    for (size_t i = 1; i < n; i++) {
+        int64_t pause = rs_sub_sat(busy[i].start, busy[i - 1].end);
+        if (pause < r->options->micro_ns) *ns = rs_add_sat(*ns, pause);
+    }
+    rs_free(busy);
+    return ok ? RS_OK : rs_fail_nomem(err, "GPU work");
+}
+
+static rs_status add_time(rs_table *t, const char *type, int64_t ns, int64_t span, rs_error *err)
+{
+    rs_table_add_text(t, type);
+    rs_table_add_time(t, ns);
+    rs_table_add_real(t, 100.0 * (double)ns / (double)span);
+    return rs_table_end_row(t, err);
+}
+
+static rs_status fill_timeline(const rs_tl_rank *r, const rs_busy *b, int64_t micro, rs_table *t,
+                               rs_error *err)
+{
+    RS_TRY(add_time(t, "computation_time", b->compute, b->span, err));
+    RS_TRY(add_time(t, "exposed_comm_time", b->exposed_comm, b->span, err));
+    RS_TRY(add_time(t, "exposed_memcpy_time", b->exposed_memory, b->span, err));
+    RS_TRY(add_time(t, "busy_time", b->busy, b->span, err));
+    if (r->options->micro_ns) {
+        RS_TRY(add_time(t, "micro_idle_time", micro, b->span, err));
+        RS_TRY(add_time(t, "macro_idle_time", rs_sub_sat(b->idle, micro), b->span, err));
+    } else {
+        RS_TRY(add_time(t, "idle_time", b->idle, b->span, err));
+    }
+    RS_TRY(add_time(t, "total_time", b->span, b->span, err));
+    RS_TRY(add_time(t, "total_comm_time", b->comm, b->span, err));
+    return add_time(t, "total_memcpy_time", b->memory, b->span, err);
 }
 
 rs_status rs_tl_add_timeline(rs_tl_rank *r, rs_sheets *out, rs_error *err)
 {
-    rs_work work;
+    rs_work work = {0};
     rs_busy b;
-    rs_status status = linked_work(r, &work) ? RS_OK : rs_fail_nomem(err, "GPU work");
+    int64_t micro = 0;
+    rs_status status = list_work(r, &work, err);
+    if (status == RS_OK) status = micro_idle(r, &work, &micro, err);
     if (status == RS_OK) status = rs_busy_of(&work, &b, err);
     bool any = work.n > 0;
     rs_free(work.start);
@@ -56,26 +115,9 @@ rs_status rs_tl_add_timeline(rs_tl_rank *r, rs_sheets *out, rs_error *err)
     rs_free(work.class);
     if (status != RS_OK || !any) return status;
     r->total = b.span;
-    const struct {
-        const char *type;
-        int64_t ns;
-    } rows[] = {{"computation_time", b.compute},
-                {"exposed_comm_time", b.exposed_comm},
-                {"exposed_memcpy_time", b.exposed_memory},
-                {"busy_time", b.busy},
-                {"idle_time", b.idle},
-                {"total_time", b.span},
-                {"total_comm_time", b.comm},
-                {"total_memcpy_time", b.memory}};
     rs_table *t = rs_table_create(&timeline_sheet);
     if (!t) return rs_fail_nomem(err, "a sheet");
-    for (size_t i = 0; status == RS_OK && i < sizeof rows / sizeof *rows; i++) {
-        rs_table_add_text(t, rows[i].type);
-        rs_table_add_time(t, rows[i].ns);
-        rs_table_add_real(t, 100.0 * (double)rows[i].ns / (double)b.span);
-        status = rs_table_end_row(t, err);
-    }
-    return rs_sheets_end(out, t, status, err);
+    return rs_sheets_end(out, t, fill_timeline(r, &b, micro, t, err), err);
 }
 
 /* ---- groups of launchers ------------------------------------------------------------------------------- */

@@ -200,6 +200,57 @@ static void test_exchange(void **state)
     clear(&o, b, 2);
 }
 
+/* An all-to-all of an older profiler: the kernel says nothing, the operator that launched it has its inputs. */
+static void recorded_all_to_all(builder *b, int64_t start, const char *dims, const char *types,
+                                const char *concrete)
+{
+    add_op(b, "c10d::alltoall_base_", 1, start, 90, 1);
+    add_op(b, "record_param_comms", 1, start + 10, 60, 2);
+    add_text(b, RS_COL_INPUT_DIMS, dims);
+    add_text(b, RS_COL_INPUT_TYPE, types);
+    if (concrete) add_text(b, RS_COL_CONCRETE_INPUTS, concrete);
+    add_op(b, "nccl:all_to_all", 1, start + 20, 40, 3);
+    add_call(b, "cudaLaunchKernelExC", 1, start + 30, start);
+    add_kernel(b, "ncclDevKernel_SendRecv", 0, 20, start + 100, 100, start);
+}
+
+#define RECORDED(splits, world) "[\"\",\"4\",\"\",\"0\",\"\",\"" splits "\",\"[]\",\"0\",\"1\",\"" world "\"]"
+
+static void test_exchange_of_operators(void **state)
+{
+    (void)state;
+    outcome o;
+    builder b[2] = {builder_create(), builder_create()};
+    const char *types = "[\"c10::Half\",\"Scalar\"]", *wide = "[[4,25],[]]";
+    recorded_all_to_all(&b[0], 1000, wide, types, RECORDED("[3, 1]", "2")); /* 100 halves: 150 and 50 bytes */
+    recorded_all_to_all(&b[0], 2000, wide, types, RECORDED("[]", "2"));     /* equal parts: 100 bytes each */
+    recorded_all_to_all(&b[0], 3000, wide, types, NULL);                    /* of how many ranks? */
+    recorded_all_to_all(&b[0], 4000, "[[[4,25]],[]]", "[\"TensorList\",\"Scalar\"]", RECORDED("[3, 1]", "2"));
+    recorded_all_to_all(&b[0], 5000, wide, types, RECORDED("[3, 1]", "x"));
+    /* arguments of the operator, where the kernel has none */
+    add_op(&b[1], "record_param_comms", 1, 1000, 60, 1);
+    add_text(&b[1], RS_COL_COLLECTIVE, "all_to_allv");
+    add_text(&b[1], RS_COL_DTYPE, "Float");
+    add_arg(&b[1], RS_COL_IN_NELEMS, 10);
+    add_arg(&b[1], RS_COL_GROUP_SIZE, 2);
+    add_text(&b[1], RS_COL_IN_SPLIT, "[1, 4]");
+    add_call(&b[1], "cudaLaunchKernelExC", 1, 1010, 77);
+    add_kernel(&b[1], "ncclDevKernel_SendRecv", 0, 20, 1100, 100, 77);
+    assert_int_equal(run("exchange", b, 2, &o, NULL), RS_OK);
+    const rs_table *t = o.result.tables[0], *ranks = o.result.tables[1];
+    assert_int_equal(rs_table_n_rows(t), 4);
+    assert_int_equal(cell(t, 0, "bytes"), 250);
+    assert_int_equal(cell(t, 1, "bytes"), 150);
+    assert_int_equal(cell(t, 1, "count"), 2);
+    assert_int_equal(cell(t, 1, "to_rank"), 1); /* a group as large as the job */
+    assert_int_equal(cell(t, 2, "bytes"), 8);
+    assert_int_equal(cell(t, 3, "bytes"), 32);
+    assert_int_equal(cell(ranks, 0, "all_to_alls"), 5);
+    assert_int_equal(cell(ranks, 0, "unknown"), 3);
+    assert_int_equal(cell(ranks, 1, "unknown"), 0);
+    clear(&o, b, 2);
+}
+
 static void test_out_of_memory(void **state)
 {
     (void)state;
@@ -221,6 +272,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fragments),
         cmocka_unit_test(test_exchange),
+        cmocka_unit_test(test_exchange_of_operators),
         cmocka_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

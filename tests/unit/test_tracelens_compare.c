@@ -314,9 +314,9 @@ static bool has_column(const rs_table *t, const char *name)
 static void roofline_sheets_are_parted(void **state)
 {
     (void)state;
-    static const gemm of_base[] = {{128, 10}, {64, 30}, {32, 20}}, of_one[] = {{64, 15}, {256, 5}, {16, 6}},
-                      of_two[] = {{32, 10}, {128, 5}};
-    rs_table *a = gemms_of(of_base, 3), *b = gemms_of(of_one, 3), *d = gemms_of(of_two, 2);
+    static const gemm of_base[] = {{128, 10}, {64, 30}, {32, 20}},
+                      of_one[] = {{64, 15}, {256, 5}, {16, 6}, {32, 7}}, of_two[] = {{32, 10}, {128, 5}};
+    rs_table *a = gemms_of(of_base, 3), *b = gemms_of(of_one, 4), *d = gemms_of(of_two, 2);
     const rs_table *sheets[3] = {a, b, d};
     const rs_tracelens_input inputs[] = {
         {"A", NULL, &sheets[0], 1}, {"B", NULL, &sheets[1], 1}, {"C", NULL, &sheets[2], 1}};
@@ -351,6 +351,45 @@ static void roofline_sheets_are_parted(void **state)
     rs_table_free(a);
     rs_table_free(b);
     rs_table_free(d);
+}
+
+static const rs_column_spec kernel_columns[] = {GEMM_COLUMN("Parent cpu_op", RS_TEXT),
+                                                GEMM_COLUMN("Kernel name", RS_TEXT),
+                                                GEMM_COLUMN("Kernel duration (µs)_sum", RS_REAL)};
+static const rs_table_spec kernel_spec = {"kernel_summary", "", kernel_columns, 3};
+
+static rs_table *kernels_of(const char *first, double a, const char *second, double b)
+{
+    rs_table *t = rs_table_create(&kernel_spec);
+    rs_error err = RS_ERROR_INIT;
+    for (int i = 0; i < 2; i++) {
+        rs_table_add_text(t, i ? second : first);
+        rs_table_add_text(t, "kernel");
+        rs_table_add_real(t, i ? b : a);
+        assert_int_equal(rs_table_end_row(t, &err), RS_OK);
+    }
+    return t;
+}
+
+/* Two operators launch one kernel: each is compared with itself, in whatever order the sheets have them. */
+static void rows_of_a_key_are_told_apart(void **state)
+{
+    (void)state;
+    rs_table *a = kernels_of("mm", 20, "add", 10), *b = kernels_of("add", 11, "mm", 21);
+    const rs_table *left[] = {a}, *right[] = {b};
+    const rs_tracelens_input inputs[] = {{"A", NULL, left, 1}, {"B", NULL, right, 1}};
+    rs_tracelens_comparison *c = NULL;
+    rs_result told = {0};
+    rs_error err = RS_ERROR_INIT;
+    assert_int_equal(rs_tracelens_compare(inputs, 2, "kernel_summary", &c, &told, &err), RS_OK);
+    const rs_table *t = sheet_of(c, "kernel_summary");
+    assert_int_equal(rs_table_n_rows(t), 2);
+    assert_true(number(t, 0, "Kernel duration (µs)_sum__B_diff") == 1);
+    assert_true(number(t, 1, "Kernel duration (µs)_sum__B_diff") == 1);
+    rs_tracelens_comparison_free(c);
+    rs_result_clear(&told);
+    rs_table_free(a);
+    rs_table_free(b);
 }
 
 static void memory_may_run_out(void **state)
@@ -393,9 +432,11 @@ static void memory_may_run_out(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(csv_as_pandas_writes_it), cmocka_unit_test(workbook_as_it_was_written),
-        cmocka_unit_test(rows_stand_once), cmocka_unit_test(roofline_sheets_are_parted),
-        cmocka_unit_test(memory_may_run_out)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(csv_as_pandas_writes_it),
+                                       cmocka_unit_test(workbook_as_it_was_written),
+                                       cmocka_unit_test(rows_stand_once),
+                                       cmocka_unit_test(roofline_sheets_are_parted),
+                                       cmocka_unit_test(rows_of_a_key_are_told_apart),
+                                       cmocka_unit_test(memory_may_run_out)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
