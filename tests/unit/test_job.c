@@ -115,16 +115,21 @@ static void test_another_part_without_reading_again(void **state)
     (void)state;
     rs_job *job = open_small((rs_job_settings){.keep = true});
     rs_job *alone = open_small((rs_job_settings){.steps = "10"});
+    rs_job *next = open_small((rs_job_settings){.steps = "11"});
     rs_error err = RS_ERROR_INIT;
     int64_t rank;
-    double whole, step, wanted;
+    double whole, step, wanted, other;
     assert_int_equal(ask(job, &rank, &whole), 2);
     assert_int_equal(ask(alone, &rank, &wanted), 2);
+    assert_int_equal(ask(next, &rank, &other), 2);
     uint64_t read = rs_job_get_stats(job).bytes_read;
     for (int round = 0; round < 3; round++) {
         assert_int_equal(rs_job_select(job, NULL, "10", NULL, NULL), RS_OK);
         assert_int_equal(ask(job, &rank, &step), 2);
         assert_true(step == wanted && step < whole);
+        assert_int_equal(rs_job_select(job, NULL, "11", NULL, NULL), RS_OK); /* nothing of step 10 stays */
+        assert_int_equal(ask(job, &rank, &step), 2);
+        assert_true(step == other);
         assert_int_equal(rs_job_select(job, "1", "11", NULL, NULL), RS_OK); /* takes the place of the last */
         assert_int_equal(ask(job, &rank, &step), 1);
         assert_int_equal(rank, 1);
@@ -139,6 +144,7 @@ static void test_another_part_without_reading_again(void **state)
     assert_int_equal(rs_job_select(job, "0", NULL, NULL, NULL), RS_OK);
     rs_job_close(job); /* while another part is chosen */
     rs_job_close(alone);
+    rs_job_close(next);
 }
 
 static bool on_progress(void *context, uint64_t done, uint64_t total)
