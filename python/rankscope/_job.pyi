@@ -1132,9 +1132,10 @@ class Job:
         """Who sends how much to whom in all-to-alls: rank by rank, and whose experts get most.
 
         Sizes come from the split sizes that the communication recorded, which count rows of the first
-        dimension; an all-to-all without them gives every rank the same. The receiver is told by the members
-        of the process group. In a group that is as large as the job and does not list its members ranks
-        stand in order.
+        dimension: those of the kernel, else of the operator record_param_comms that launched it, its
+        arguments or its inputs. An all-to-all without them gives every rank the same. The receiver is told
+        by the members of the process group. In a group that is as large as the job and does not list its
+        members ranks stand in order.
 
         Options:
             fail_on: exit 1 when a row of the chosen table meets the expression: 'vs_mean > 1.5'
@@ -1940,12 +1941,12 @@ class Job:
                 else explains it
             instances [count]: steps of ranks that run the same program"""
     def roofline(self, *,
-        by: Literal['args', 'op', 'model'] = 'args',
+        by: Literal['args', 'op', 'model', 'module', 'step'] = 'args',
         device: Optional[Text] = None,
         top: int = 0,
         fail_on: Optional[Text] = None,
         compat: None = None,
-        table: Optional[Literal['args', 'ops', 'models', 'devices', 'gemms', 'roofs']] = None,
+        table: Optional[Literal['args', 'ops', 'models', 'devices', 'gemms', 'roofs', 'parts']] = None,
         progress: Progress = None,
         ranks: Ranges = None,
         steps: Ranges = None,
@@ -1966,7 +1967,8 @@ class Job:
         which `report` draws.
 
         Options:
-            by: args: operator and arguments; op: operator; model: the kind of model; one of args, op, model
+            by: args: operator and arguments; op: operator; model: the kind of model; module: the nn.Module
+                around the operator; step: the step in which it begins; one of args, op, model, module, step
             device: what the device can do: a name of the built-in table, or a JSON file; default: as the
                 trace says
             top: only the first N rows of a rank; 0: all
@@ -2056,7 +2058,20 @@ class Job:
             mem_gbps [GB/s]: bandwidth of its memory
             ridge_flops_per_byte: arithmetic intensity from which on the rate bounds, and not the memory
             count [count]: calls with a model that do it
-            kernel_us [us]: their GPU time"""
+            kernel_us [us]: their GPU time
+
+        Table parts: one row is one module, or one step, of one rank; with by="module" or step
+            rank [id]: rank
+            part: module, or number of the step; unknown: operators in none
+            count [count]: calls
+            kernel_us [us]: GPU time of all calls
+            matrix_flops [count]: contractions of all calls with a model
+            vector_flops [count]: other arithmetic of all calls with a model
+            bytes [bytes]: moved by all calls whose bytes are known
+            bound_us [us]: least time of all calls that have one
+            bounded_us [us]: GPU time of these calls
+            efficiency_pct [percent]: bound_us of bounded_us
+            modelled_pct [percent]: GPU time with a model, of all"""
     def sequences(self, *,
         op: Optional[Text] = None,
         min_length: int = 3,

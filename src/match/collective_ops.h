@@ -40,7 +40,8 @@ typedef struct rs_coll_rank {
     int64_t *
         spans; /* by op: its duration, where a span begins after its rank's arrival; NULL: they last from start to end */
     size_t n_spans, spans_capacity;
-    rs_map64 args; /* of all-to-alls: by row, the event with what they were given, where that is another one. Does
+    rs_map64
+        args; /* of all-to-alls: by row, the event with what they were given, where that is another one. Does
                       not travel */
     uint32_t *lately;     /* while ops are added: shapes that were found lately, counted from 1 */
     size_t n_nameless;    /* ops without a process group */
