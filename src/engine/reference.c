@@ -457,6 +457,12 @@ static bool is_backward(const rs_skeleton *s, uint32_t local)
     return false;
 }
 
+/* ns, held at 9e17 either way: a broken trace may hold any time. */
+static int64_t held(double ns)
+{
+    return ns > 9e17 ? (int64_t)900000000000000000 : ns > -9e17 ? (int64_t)ns : -(int64_t)900000000000000000;
+}
+
 /* Stages do equal work, forward and backward apart: each role's computation is scaled to the mean of roles. */
 static rs_status balance_roles(finder *f, rs_error *err)
 {
@@ -478,7 +484,7 @@ static rs_status balance_roles(finder *f, rs_error *err)
                 if (!pass)
                     total[at] += (double)*weight;
                 else if (total[at] > 0 && mean[at & 1] > 0)
-                    *weight = (int64_t)((double)*weight * mean[at & 1] / (total[at] / count[role]));
+                    *weight = held((double)*weight * mean[at & 1] / (total[at] / count[role]));
             }
         }
     }

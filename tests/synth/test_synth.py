@@ -474,7 +474,7 @@ def test_shapes(suite, small):
     waits = [e for e in traces[0]["traceEvents"] if e["name"] == "cudaStreamSynchronize"]
     calls = sorted(e["ts"] for e in traces[0]["traceEvents"] if e["name"].startswith(("cudaLaunch", "cuLaunch", "cudaMemset")))
     behind = [min((c for c in calls if c > e["ts"]), default=None) for e in waits]
-    check(truth["faults"][0]["id"] == "late_launch" and all(c is None or c > e["ts"] + e["dur"] + 3000 for c, e in zip(behind, waits)), "--late-launch", behind)
+    check(truth["faults"][0]["id"] == "late_launch" and all(c is None or c > e["ts"] + e["dur"] + 2000 for c, e in zip(behind, waits)), "--late-launch", behind)
     for fused, kernels in ((), 2), (("--fused",), 1):
         truth, traces, _ = suite.job(*base, "--elementwise", "3", *fused)
         more = [e for e in traces[0]["traceEvents"] if e.get("cat") == "kernel" and ("MulFunctor" in e["name"] or "unrolled" in e["name"] or "to_copy_mul" in e["name"])]
