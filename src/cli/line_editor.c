@@ -158,11 +158,11 @@ rs_line_event rs_line_editor_read(rs_line_editor *e, const char *prompt, const c
     /* libedit tells of a signal that came while a statement ran, too: that one has been dealt with */
     do errno = 0, text = el_gets(e->edit, &n);
     while (!text && n < 0 && errno == EINTR && !rs_signal_came());
-    if (!text || n <= 0) {
-        if (!rs_signal_came()) return RS_LINE_END;
+    if (rs_signal_came()) { /* also where a line came with it */
         el_reset(e->edit);
         return RS_LINE_INTERRUPTED;
     }
+    if (!text || n <= 0) return RS_LINE_END;
     if (!keep(e, text, (size_t)n)) return RS_LINE_END;
 #else
     char text[4096];

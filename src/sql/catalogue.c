@@ -230,6 +230,7 @@ static const struct {
     {"queue", "series", "--series"},
     {"roofline", "models", "--by model"},
     {"roofline", "ops", "--by op"},
+    {"roofline", "parts", "--by step"},
     {"steps", "ranks", "--by rank"},
     {"tree", "folded", "--folded"},
     {"tree", "stats", "--stats"},

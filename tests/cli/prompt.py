@@ -2,6 +2,7 @@
 
 A line of SCRIPT is `> TEXT`, which is typed (\\n, \\x03 and the like are escapes), or `< TEXT`, which is waited for,
 or `~ SECONDS`, a pause.
+After Ctrl-C a line is typed before anything is waited for: the terminal may drop what the program wrote when it came.
 Prints nothing and exits with the program's code, or says what did not come and exits with 99.
 """
 import fcntl
@@ -21,8 +22,8 @@ def main():
     child, terminal = pty.fork()
     if child == 0:
         os.environ["TERM"] = "vt100"
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 200, 0, 0))
         os.execvp(command[0], command)
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 200, 0, 0))
     seen = b""
     for line in open(script, encoding="utf-8").read().splitlines():
         if line.startswith("~"):
