@@ -1556,12 +1556,14 @@ class Job:
         """Model and hardware FLOPs utilisation of each training step.
 
         HFU is the time that the step's matrix FLOPs take at the device's dense, theoretical rate, as a
-        share of the step's length on the host. MFU leaves out what a model would not need: operators below
-        torch.utils.checkpoint's recompute_fn (which only shows where Python functions were recorded,
-        with_stack=True), those that CheckpointFunctionBackward runs again, and the scores that fused
-        attention computes again in the backward pass. Causal attention counts the pairs that are not
-        masked, where other tools, PaLM's MFU among them, count the full square. FLOPs come from the models
-        of roofline; modelled_pct says how much of the GPU time has one.
+        share of the step's length on the host. Where the host runs ahead of the GPU that length is not what
+        the step costs: period_mfu_pct counts from the end of the step before to its own with its GPU work.
+        MFU leaves out what a model would not need: operators below torch.utils.checkpoint's recompute_fn
+        (which only shows where Python functions were recorded, with_stack=True), those that
+        CheckpointFunctionBackward runs again, and the scores that fused attention computes again in the
+        backward pass. Causal attention counts the pairs that are not masked, where other tools, PaLM's MFU
+        among them, count the full square. FLOPs come from the models of roofline; modelled_pct says how
+        much of the GPU time has one.
 
         Options:
             device: what the device can do: a name of the built-in table, or a JSON file; default: as the
@@ -1579,6 +1581,10 @@ class Job:
             ideal_us [us]: matrix_flops at the device's dense rate of their precision
             hfu_pct [percent]: ideal_us of length_us: hardware FLOPs utilisation
             mfu_pct [percent]: the same without recompute_flops: model FLOPs utilisation
+            period_us [us]: from the end of the step before to its own with its GPU work, as steps has it;
+                unknown without steps
+            period_mfu_pct [percent]: mfu_pct over period_us: what counts where the host runs ahead of the
+                GPU
             modelled_pct [percent]: GPU time with a model, of all but communication: how much of this to
                 believe"""
     def modules(self, *,

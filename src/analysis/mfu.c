@@ -30,6 +30,12 @@ static const rs_column_spec columns[] = {
     RS_COLUMN("ideal_us", REAL, US, "matrix_flops at the device's dense rate of their precision", "ideal"),
     RS_COLUMN("hfu_pct", REAL, PERCENT, "ideal_us of length_us: hardware FLOPs utilisation", "HFU %"),
     RS_COLUMN("mfu_pct", REAL, PERCENT, "the same without recompute_flops: model FLOPs utilisation", "MFU %"),
+    RS_COLUMN(
+        "period_us", TIME, US,
+        "from the end of the step before to its own with its GPU work, as steps has it; unknown without steps",
+        "period"),
+    RS_COLUMN("period_mfu_pct", REAL, PERCENT,
+              "mfu_pct over period_us: what counts where the host runs ahead of the GPU", "of period %"),
     RS_COLUMN("modelled_pct", REAL, PERCENT,
               "GPU time with a model, of all but communication: how much of this to believe", "modelled %"),
 };
@@ -41,7 +47,8 @@ static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 1}};
 
 typedef struct mfu_step {
     int64_t number;                     /* RS_NO_VALUE: the whole trace */
-    int64_t length;                     /* RS_NO_TIME: unknown */
+    int64_t length;                     /* on the host; RS_NO_TIME: unknown */
+    int64_t period;                     /* with its GPU work; RS_NO_TIME: unknown */
     int64_t matrix[RS_N_PRECISIONS];    /* FLOPs as executed */
     int64_t recompute[RS_N_PRECISIONS]; /* of these */
     int64_t modelled, all;              /* durations of GPU work, ns */
@@ -111,12 +118,14 @@ static rs_status list_steps(const rs_run *run, rs_trace *trace, mfu_rank *p, rs_
     if (status == RS_OK) p->steps = rs_calloc(n + 1, sizeof *p->steps);
     if (status == RS_OK && !p->steps) status = rs_fail_nomem(err, "steps");
     for (size_t i = 0; status == RS_OK && i < n; i++)
-        p->steps[p->n++] = (mfu_step){.number = s->items[i].number, .length = s->items[i].length};
+        p->steps[p->n++] = (mfu_step){
+            .number = s->items[i].number, .length = s->items[i].length, .period = s->items[i].period};
     rs_steps_free(listed);
     if (status != RS_OK || p->n) return status;
     int64_t length;
     RS_TRY(measure_span(trace, &length, err));
-    if (length != RS_NO_TIME) p->steps[p->n++] = (mfu_step){.number = RS_NO_VALUE, .length = length};
+    if (length != RS_NO_TIME)
+        p->steps[p->n++] = (mfu_step){.number = RS_NO_VALUE, .length = length, .period = RS_NO_TIME};
     return RS_OK;
 }
 
@@ -228,7 +237,13 @@ static rs_status add_step(rs_table *t, int64_t rank, const mfu_step *s, const rs
     rs_table_add_real(t, (double)matrix / length / 1e3);
     rs_table_add_real(t, ideal);
     rs_table_add_real(t, 1e5 * ideal / length);
-    rs_table_add_real(t, 1e5 * ideal_us(s, rates, true) / length);
+    const double model = ideal_us(s, rates, true);
+    rs_table_add_real(t, 1e5 * model / length);
+    if (s->period == RS_NO_TIME)
+        rs_table_add_null(t);
+    else
+        rs_table_add_time(t, s->period);
+    rs_table_add_real(t, s->period > 0 ? 1e5 * model / (double)s->period : (double)NAN);
     rs_table_add_real(t, rs_percent(s->modelled, s->all));
     return rs_table_end_row(t, err);
 }
@@ -247,6 +262,28 @@ static void note_without_rate(const rs_partial *partial, const rs_rates *rates, 
     }
 }
 
+/* A step whose host and GPU differ by more than this share has two utilisations. */
+#define APART 0.02
+
+static void note_ahead(const rs_partial *partial, rs_result *result)
+{
+    const mfu_rank *p = partial->value;
+    for (size_t k = 0; k < p->n; k++) {
+        const mfu_step *s = &p->steps[k];
+        int64_t matrix = 0;
+        for (unsigned i = 0; i < RS_N_PRECISIONS; i++) matrix = rs_add_sat(matrix, s->matrix[i]);
+        if (s->length <= 0 || s->period <= 0 || !matrix) continue;
+        double off = (double)s->period / (double)s->length - 1;
+        if (fabs(off) <= APART) continue;
+        rs_result_note(
+            result,
+            "rank %lld: a step's host and its GPU work last differently, of step %lld by %d %%: believe "
+            "period_mfu_pct",
+            (long long)partial->rank, (long long)s->number, (int)lround(100 * off));
+        return;
+    }
+}
+
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
     for (size_t i = 0; i < n; i++) {
@@ -257,6 +294,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
         for (size_t k = 0; k < p->n; k++)
             RS_TRY(add_step(result->tables[0], partials[i].rank, &p->steps[k], known ? &rates : NULL, err));
         note_without_rate(&partials[i], known ? &rates : NULL, result);
+        if (known) note_ahead(&partials[i], result);
         if (!p->has_work)
             rs_result_note(result, "rank %lld: no GPU work", (long long)partials[i].rank);
         else if (!known)
@@ -269,8 +307,9 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 }
 
 static const rs_field step_fields[] = {
-    RS_FIELD(mfu_step, number),          RS_FIELD(mfu_step, length),   RS_FIELD_ARRAY(mfu_step, matrix),
-    RS_FIELD_ARRAY(mfu_step, recompute), RS_FIELD(mfu_step, modelled), RS_FIELD(mfu_step, all),
+    RS_FIELD(mfu_step, number),       RS_FIELD(mfu_step, length),          RS_FIELD(mfu_step, period),
+    RS_FIELD_ARRAY(mfu_step, matrix), RS_FIELD_ARRAY(mfu_step, recompute), RS_FIELD(mfu_step, modelled),
+    RS_FIELD(mfu_step, all),
 };
 static const rs_layout step_layout = RS_LAYOUT(mfu_step, step_fields);
 static const rs_field rank_fields[] = {
@@ -287,7 +326,8 @@ const rs_analysis rs_analysis_mfu = {
     .about =
         "HFU is the time that the step's matrix FLOPs take at the device's dense, theoretical rate, as a "
         "share of "
-        "the\nstep's length on the host. MFU leaves out what a model would not need: operators below "
+        "the\nstep's length on the host. Where the host runs ahead of the GPU that length is not what the step costs: "
+        "period_mfu_pct\ncounts from the end of the step before to its own with its GPU work. MFU leaves out what a model would not need: operators below "
         "torch.utils.checkpoint's\nrecompute_fn (which only shows where Python functions were recorded, "
         "with_stack=True), those that\nCheckpointFunctionBackward runs again, and the scores that fused\nattention computes again in the backward pass. Causal "
         "attention counts the pairs that are not masked, where other\ntools, PaLM's MFU among them, count "
