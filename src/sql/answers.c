@@ -318,16 +318,4 @@ static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int i)
     return SQLITE_OK;
 }
 
-const sqlite3_module sql_answer_module = {
-    .iVersion = 1,
-    .xConnect = sql_connect,
-    .xBestIndex = best_index,
-    .xDisconnect = sql_disconnect,
-    .xOpen = open,
-    .xClose = close,
-    .xFilter = filter,
-    .xNext = next,
-    .xEof = at_end,
-    .xColumn = column,
-    .xRowid = rowid,
-};
+const sqlite3_module sql_answer_module = SQL_MODULE;

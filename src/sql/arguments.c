@@ -224,13 +224,6 @@ static int rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *out)
     return SQLITE_OK;
 }
 
-static void give_text(sqlite3_context *out, const rs_event_rank *r, uint32_t id)
-{
-    size_t n;
-    const char *text = rs_event_text(r, id, &n);
-    sqlite3_result_text64(out, text, n, SQLITE_STATIC, SQLITE_UTF8);
-}
-
 static void give_other(sqlite3_context *out, const rs_event_rank *r, const rs_event_other *other)
 {
     if (other->is_null) return;
@@ -239,7 +232,7 @@ static void give_other(sqlite3_context *out, const rs_event_rank *r, const rs_ev
     else if (other->type == RS_REAL)
         sqlite3_result_double(out, other->real);
     else
-        give_text(out, r, (uint32_t)other->number);
+        sql_give_text(out, r, (uint32_t)other->number);
 }
 
 static void give_value(sqlite3_context *out, const argument_cursor *c, rs_type type)
@@ -249,7 +242,7 @@ static void give_value(sqlite3_context *out, const argument_cursor *c, rs_type t
     else if (type == RS_REAL)
         sqlite3_result_double(out, rs_event_argument_real(c->r, c->argument, c->at));
     else
-        give_text(out, c->r, rs_event_argument_text(c->r, c->argument, c->at));
+        sql_give_text(out, c->r, rs_event_argument_text(c->r, c->argument, c->at));
 }
 
 static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int i)
@@ -268,7 +261,7 @@ static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int i)
         if (known)
             sqlite3_result_text(out, known->key, -1, SQLITE_STATIC);
         else
-            give_text(out, c->r, other.key);
+            sql_give_text(out, c->r, other.key);
         break;
     default:
         if (known)
@@ -279,16 +272,4 @@ static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int i)
     return SQLITE_OK;
 }
 
-const sqlite3_module sql_arguments_module = {
-    .iVersion = 1,
-    .xConnect = sql_connect,
-    .xBestIndex = best_index,
-    .xDisconnect = sql_disconnect,
-    .xOpen = open,
-    .xClose = close,
-    .xFilter = filter,
-    .xNext = next,
-    .xEof = at_end,
-    .xColumn = column,
-    .xRowid = rowid,
-};
+const sqlite3_module sql_arguments_module = SQL_MODULE;

@@ -458,8 +458,7 @@ static int rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *out)
 
 /* ---- cells -------------------------------------------------------------------------------------------- */
 
-/* Texts belong to the event list, which lives as long as the session. */
-static void give_text(sqlite3_context *out, const rs_event_rank *r, uint32_t id)
+void sql_give_text(sqlite3_context *out, const rs_event_rank *r, uint32_t id)
 {
     size_t n;
     const char *text = rs_event_text(r, id, &n);
@@ -484,7 +483,7 @@ static void give_argument(sqlite3_context *out, const rs_event_rank *r, size_t a
     else if (type == RS_REAL)
         sqlite3_result_double(out, rs_event_argument_real(r, argument, at));
     else
-        give_text(out, r, rs_event_argument_text(r, argument, at));
+        sql_give_text(out, r, rs_event_argument_text(r, argument, at));
 }
 
 static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int i)
@@ -502,8 +501,8 @@ static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int i)
     case PHASE:
         if (phase) sqlite3_result_text(out, &phase, 1, SQLITE_TRANSIENT);
         break;
-    case CATEGORY: give_text(out, r, r->categories[r->category[row]]); break;
-    case NAME: give_text(out, r, r->name[row]); break;
+    case CATEGORY: sql_give_text(out, r, r->categories[r->category[row]]); break;
+    case NAME: sql_give_text(out, r, r->name[row]); break;
     case PID: sqlite3_result_text(out, thread->pid, -1, SQLITE_STATIC); break;
     case TID: sqlite3_result_text(out, thread->tid, -1, SQLITE_STATIC); break;
     case TS_US:
@@ -531,16 +530,4 @@ static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int i)
     return SQLITE_OK;
 }
 
-const sqlite3_module sql_events_module = {
-    .iVersion = 1,
-    .xConnect = sql_connect,
-    .xBestIndex = best_index,
-    .xDisconnect = sql_disconnect,
-    .xOpen = open,
-    .xClose = close,
-    .xFilter = filter,
-    .xNext = next,
-    .xEof = at_end,
-    .xColumn = column,
-    .xRowid = rowid,
-};
+const sqlite3_module sql_events_module = SQL_MODULE;

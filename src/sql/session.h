@@ -178,4 +178,15 @@ rs_status sql_take_rows(rs_sql_session *session, sqlite3_stmt *statement, rs_tab
  * the statement begins at `from`. */
 rs_status sql_explain(rs_sql_session *session, const char *text, size_t from, rs_error *err);
 
+/* A table of the functions that each file has under these names. */
+#define SQL_MODULE                                                                                           \
+    {                                                                                                        \
+        .iVersion = 1, .xConnect = sql_connect, .xBestIndex = best_index, .xDisconnect = sql_disconnect,     \
+        .xOpen = open, .xClose = close, .xFilter = filter, .xNext = next, .xEof = at_end, .xColumn = column, \
+        .xRowid = rowid                                                                                      \
+    }
+
+/* Texts belong to the event list, which lives as long as the session. */
+void sql_give_text(sqlite3_context *out, const rs_event_rank *rank, uint32_t id);
+
 #endif
