@@ -222,7 +222,7 @@ static rs_status ask_under(const asker *a, bench *b, const rs_asked *item, unsig
     const rs_engine *e = a->r->engine;
     bool grows = which == REPLAY_GROWS, of_steps = rs_what_if_is_of_steps(item->question);
     unsigned of = grows ? a->recorded : which;
-    size_t n_changed;
+    size_t n_changed = 0;
     RS_TRY(open_bench(a, b, err));
     rs_weights_refill(e, of & REPLAY_INFERS ? RS_EDGES_ALL : RS_EDGES_TOLD, of & REPLAY_CONSTANT, &b->w);
     RS_TRY(grows ? apply_grown(a, b, item->question, &n_changed, err)

@@ -119,7 +119,7 @@ static char *put_word(const uint8_t **p, const uint8_t *end, char *to)
 
 /* How many bytes more than one a byte becomes: white space none, what separates is followed by a space. */
 #define SPECIAL 2
-static const int8_t more_bytes[256] = {
+static const short more_bytes[256] = {
     [' '] = -1,      ['\n'] = -1,     ['\r'] = -1,     ['\t'] = -1,      [','] = 1,
     [':'] = 1,       ['"'] = SPECIAL, ['t'] = SPECIAL, ['f'] = SPECIAL,  ['n'] = SPECIAL,
     ['N'] = SPECIAL, ['I'] = SPECIAL, ['-'] = SPECIAL, ['\0'] = SPECIAL,

@@ -3,6 +3,7 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/try.h"
 #include "engine/engine.h"
 
 /* ns: gaps that exceed what their kind usually takes by no more are noise */
@@ -59,8 +60,8 @@ void rs_weights_recopy(const rs_engine *e, const rs_weights *from, rs_weights *o
 
 rs_status rs_weights_copy(const rs_engine *e, const rs_weights *from, rs_weights *out, rs_error *err)
 {
-    rs_status status = make_weights(e, from->edges, from->constant, from->fold, out, err);
-    if (status == RS_OK && from->work) status = rs_weights_spread_work(e, out, err);
+    RS_TRY(make_weights(e, from->edges, from->constant, from->fold, out, err));
+    rs_status status = from->work ? rs_weights_spread_work(e, out, err) : RS_OK;
     if (status == RS_OK)
         rs_weights_recopy(e, from, out);
     else
