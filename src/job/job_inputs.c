@@ -106,7 +106,7 @@ static rs_status add_directory(rs_job *job, const char *path, int64_t rank, unsi
 }
 
 /* What JAX and TensorFlow write under a folder for logs: a folder of each run's files. */
-static const char in_log_folder[] = "plugins/profile";
+static const char profile_runs[] = "plugins/profile";
 
 static bool is_folder(const char *path)
 {
@@ -117,7 +117,7 @@ static bool is_folder(const char *path)
 /* The run's folder where a folder for logs holds one; several of them are not one job. NULL: it is none. */
 static rs_status find_run(const char *path, char **out, rs_error *err)
 {
-    char *runs = join_path(path, in_log_folder);
+    char *runs = join_path(path, profile_runs);
     size_t n = 0;
     *out = NULL;
     if (!runs) return rs_fail_nomem(err, "inputs");
