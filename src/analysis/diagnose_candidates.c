@@ -1,6 +1,5 @@
 /* The catalogue of `diagnose`: what can be off in a job, or would help it, and the question that mends it. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/diagnose_rules.h"
@@ -193,24 +192,18 @@ static rs_status sum_groups(const rs_diagnosed *job, bool by_purpose, rs_names *
 #define MOST_GROUPS 64
 static const char many_groups[] = "of the groups only the 64 with the most transfer time were looked at";
 
-static int by_time(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? 1 : x > y ? -1 : 0;
-}
-
-/* Leaves the groups with the most time, in the order that they had. The others' gains are less than any of these may
- * be: no question about a group gains more than it takes. *lacks says so where some are left out. */
+/* Leaves the groups with the most transfer time, in the order that they had. *lacks says so where some are left out. */
 static rs_status keep_most(rs_names *groups, const char **lacks, rs_error *err)
 {
     if (groups->n <= MOST_GROUPS) return RS_OK;
     double *times = rs_malloc(groups->n * sizeof *times);
     if (!times) return rs_fail_nomem(err, "diagnose");
     for (size_t i = 0; i < groups->n; i++) times[i] = groups->items[i].ns;
-    qsort(times, groups->n, sizeof *times, by_time);
+    rs_sort_doubles(times, groups->n);
+    double least = times[groups->n - MOST_GROUPS];
     size_t kept = 0;
     for (size_t i = 0; i < groups->n && kept < MOST_GROUPS; i++)
-        if (groups->items[i].ns >= times[MOST_GROUPS - 1]) groups->items[kept++] = groups->items[i];
+        if (groups->items[i].ns >= least) groups->items[kept++] = groups->items[i];
     groups->n = kept;
     *lacks = many_groups;
     rs_free(times);

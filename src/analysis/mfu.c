@@ -214,13 +214,15 @@ static double ideal_us(const mfu_step *s, const rs_rates *rates, bool without_re
     return us;
 }
 
+static int64_t sum_flops(const int64_t by_precision[RS_N_PRECISIONS])
+{
+    int64_t sum = 0;
+    for (unsigned i = 0; i < RS_N_PRECISIONS; i++) sum = rs_add_sat(sum, by_precision[i]);
+    return sum;
+}
+
 static rs_status add_step(rs_table *t, int64_t rank, const mfu_step *s, const rs_rates *rates, rs_error *err)
 {
-    int64_t matrix = 0, again = 0;
-    for (unsigned i = 0; i < RS_N_PRECISIONS; i++) {
-        matrix = rs_add_sat(matrix, s->matrix[i]);
-        again = rs_add_sat(again, s->recompute[i]);
-    }
     double length = s->length == RS_NO_TIME || s->length <= 0 ? (double)NAN : (double)s->length;
     double ideal = ideal_us(s, rates, false);
     rs_table_add_int(t, rank);
@@ -232,8 +234,9 @@ static rs_status add_step(rs_table *t, int64_t rank, const mfu_step *s, const rs
         rs_table_add_null(t);
     else
         rs_table_add_time(t, s->length);
+    const int64_t matrix = sum_flops(s->matrix);
     rs_table_add_int(t, matrix);
-    rs_table_add_int(t, again);
+    rs_table_add_int(t, sum_flops(s->recompute));
     rs_table_add_real(t, (double)matrix / length / 1e3);
     rs_table_add_real(t, ideal);
     rs_table_add_real(t, 1e5 * ideal / length);
@@ -270,9 +273,7 @@ static void note_ahead(const rs_partial *partial, rs_result *result)
     const mfu_rank *p = partial->value;
     for (size_t k = 0; k < p->n; k++) {
         const mfu_step *s = &p->steps[k];
-        int64_t matrix = 0;
-        for (unsigned i = 0; i < RS_N_PRECISIONS; i++) matrix = rs_add_sat(matrix, s->matrix[i]);
-        if (s->length <= 0 || s->period <= 0 || !matrix) continue;
+        if (s->length <= 0 || s->period <= 0 || !sum_flops(s->matrix)) continue;
         double off = (double)s->period / (double)s->length - 1;
         if (fabs(off) <= APART) continue;
         rs_result_note(

@@ -169,10 +169,10 @@ rs_line_event rs_line_editor_read(rs_line_editor *e, const char *prompt, const c
     printf("%s", prompt);
     fflush(stdout);
     errno = 0;
-    if (!fgets(text, sizeof text, stdin)) {
-        clearerr(stdin);
-        return rs_signal_came() ? RS_LINE_INTERRUPTED : RS_LINE_END;
-    }
+    bool came = fgets(text, sizeof text, stdin) != NULL;
+    if (!came) clearerr(stdin);
+    if (rs_signal_came()) return RS_LINE_INTERRUPTED;
+    if (!came) return RS_LINE_END;
     if (!keep(e, text, strlen(text))) return RS_LINE_END;
 #endif
     *line = e->line;

@@ -25,8 +25,12 @@ static void check_sparse(const rs_events *e, const rs_sparse *s, bool texts)
 
 static void check_events(const rs_events *e)
 {
-    for (size_t i = 0; i < e->n; i++)
+    for (size_t i = 0; i < e->n; i++) {
+        int64_t end;
+        PROMISE(e->start[i] == RS_NO_TIME || e->duration[i] == RS_NO_TIME ||
+                !__builtin_add_overflow(e->start[i], e->duration[i], &end));
         PROMISE(e->name[i] < e->strings.n && e->thread[i] < e->n_threads && e->category[i] < e->n_categories);
+    }
     for (size_t i = 0; i < RS_N_COLUMNS; i++)
         check_sparse(e, &e->args[i], rs_column_infos[i].type == RS_COLUMN_TEXT);
     for (size_t i = 0; i < e->n_counters; i++) check_sparse(e, &e->counters[i].values, false);
