@@ -32,7 +32,7 @@ typedef struct reading {
     char *clean; /* a line without colour codes */
     int64_t last_time;
     bool last_yearless;
-    int64_t table_rank, table_local; /* of torchrun's table of failures */
+    int64_t table_rank; /* of torchrun's table of failures */
     uint32_t table_host;
 } reading;
 
@@ -259,13 +259,11 @@ static bool read_nccl(reading *r, rs_fl_line *l)
     if (l->who.host == RS_NO_STRING) return false;
     rs_fl_span f[RS_FL_MAX_FIELDS], bus[RS_FL_MAX_FIELDS];
     if (!rs_fl_template(nccl, (size_t)(l->text + l->n - nccl), "rank %d nranks %d", f)) return true;
-    if (r->log->n_seats >= MAX_SEATS) return true;
+    int64_t rank = rs_fl_span_int(f[0]), n_ranks = rs_fl_span_int(f[1]);
+    if (rank < 0 || rank >= n_ranks || r->log->n_seats >= MAX_SEATS) return true;
     if (!RS_GROW_ONE(r->log->seats, r->log->n_seats, r->log->seats_capacity)) return false;
     rs_fl_seat *seat = &r->log->seats[r->log->n_seats++];
-    *seat = (rs_fl_seat){.host = l->who.host,
-                         .pid = l->who.pid,
-                         .rank = rs_fl_span_int(f[0]),
-                         .n_ranks = rs_fl_span_int(f[1])};
+    *seat = (rs_fl_seat){.host = l->who.host, .pid = l->who.pid, .rank = rank, .n_ranks = n_ranks};
     if (seat->n_ranks > r->log->world) r->log->world = seat->n_ranks;
     if (rs_fl_template(nccl, (size_t)(l->text + l->n - nccl), "busId %x", bus))
         for (size_t i = 0; i < bus[0].n && i < 12; i++) {
@@ -395,10 +393,12 @@ static bool end_traceback(reading *r, source *s, const rs_fl_line *l)
         size_t text = n + (n < l->n);
         while (text < l->n && l->text[text] == ' ') text++;
         e->exception = rs_strings_add(&r->flight->texts, l->text, n);
-        if (!other)
-            e->text =
-                rs_strings_add(&r->flight->texts, l->text + text, l->n - text > 400 ? 400 : l->n - text);
-        if (e->exception == RS_NO_STRING || e->text == RS_NO_STRING) return false;
+        if (e->exception == RS_NO_STRING) return false;
+        /* An event of another kind has its text from its form, or none. */
+        if (!other) {
+            size_t rest = l->n - text > 400 ? 400 : l->n - text;
+            if ((e->text = rs_strings_add(&r->flight->texts, l->text + text, rest)) == RS_NO_STRING) return false;
+        }
     }
     uint32_t file = s->user_file ? s->user_file : s->file;
     if (file) {
@@ -468,8 +468,8 @@ static bool read_table(reading *r, rs_fl_line *l)
 {
     rs_fl_span f[RS_FL_MAX_FIELDS];
     if (rs_fl_template(l->text, l->n, "rank%?:%?%d (local_rank: %d)", f)) {
-        r->table_rank = rs_fl_span_int(f[0]);
-        r->table_local = rs_fl_span_int(f[1]);
+        /* A damaged number is no rank. */
+        r->table_rank = rs_fl_span_int(f[0]) < 0 ? -1 : rs_fl_span_int(f[0]);
     } else if (starts(l, "  host ") && rs_fl_template(l->text, l->n, "host%?:%?%s", f)) {
         r->table_host = rs_strings_add(&r->flight->texts, f[0].text, f[0].n);
         if (r->table_host == RS_NO_STRING) return false;
@@ -543,7 +543,6 @@ static rs_status read_lines(rs_flight *flight, rs_source *from, const char *name
                  .clean = rs_malloc(MAX_LINE),
                  .file = rs_strings_add(&flight->texts, name, strlen(name)),
                  .table_rank = -1,
-                 .table_local = -1,
                  .table_host = RS_FL_NONE};
     if (!r.clean || r.file == RS_NO_STRING) status = rs_fail_nomem(err, name);
     while (status == RS_OK && rs_lines_next(&lines, &text, &status, err)) {
