@@ -1,0 +1,4 @@
+/* What is linked where libFuzzer invents the inputs. */
+#include "fuzz.h"
+
+const bool fuzz_every_way = false;
