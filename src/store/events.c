@@ -214,7 +214,8 @@ static void list_arrays(rs_events *e, uint64_t wanted, array_list *list)
         rs_sparse *s = &e->args[i];
         if (!(wanted >> i & 1)) continue;
         if (holder_of(list, wanted, i) == i)
-            add_array(list, PART_ARGUMENTS + 2 * (uint32_t)list->rows_of[i], &s->rows, s->n, 4, ASCENDING, e->n);
+            add_array(list, PART_ARGUMENTS + 2 * (uint32_t)list->rows_of[i], &s->rows, s->n, 4, ASCENDING,
+                      e->n);
         add_array(list, PART_ARGUMENTS + 2 * (uint32_t)i + 1, &s->wide, s->n, cell_size(s, type),
                   type == RS_COLUMN_TEXT ? BELOW : ANY, e->strings.n);
     }
@@ -246,7 +247,7 @@ static bool is_below(const array *a, const void *values)
     CHECK_BELOW(uint32_t);
 }
 
-#define CHECK_ORDER(compare)                                                                                  \
+#define CHECK_ORDER(compare)                                                                                 \
     do {                                                                                                     \
         uint32_t wrong[BLOCK] = {0}, any = 0;                                                                \
         size_t i = 1;                                                                                        \
@@ -600,8 +601,8 @@ static bool read_all(reading *r, unsigned threads)
     e->lent = rs_entry_bytes(r->entry);
     e->lent_end = (const uint8_t *)e->lent + rs_entry_size(r->entry);
     for (size_t i = 0; i < r->list.n; i++) e->memory += r->list.items[i].n * r->list.items[i].size;
-    return rs_workers_run(r->list.n, threads, take_array, r, NULL) == RS_OK && share_rows(r) && times_obey(e) &&
-           others_obey(e);
+    return rs_workers_run(r->list.n, threads, take_array, r, NULL) == RS_OK && share_rows(r) &&
+           times_obey(e) && others_obey(e);
 }
 
 static void close_lender(void *entry)

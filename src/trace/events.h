@@ -166,9 +166,9 @@ typedef struct rs_events {
     const void *lent, *lent_end;
     void *lender;
     void (*give_back)(void *lender); /* NULL: nothing is lent */
-    uint64_t memory;     /* bytes held in columns */
-    uint64_t max_memory; /* 0: no limit */
-    uint32_t n_holders;  /* who holds it beside the first owner */
+    uint64_t memory;                 /* bytes held in columns */
+    uint64_t max_memory;             /* 0: no limit */
+    uint32_t n_holders;              /* who holds it beside the first owner */
 } rs_events;
 
 static inline rs_kind rs_event_kind(const rs_events *e, size_t row)

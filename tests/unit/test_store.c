@@ -572,7 +572,8 @@ static void check_some(const place *p, const rs_events *e, uint64_t columns)
         assert_int_equal(a->n, b->n);
         for (size_t k = 0; k < a->n; k++) {
             assert_int_equal(a->rows[k], b->rows[k]);
-            if (rs_column_infos[i].type == RS_COLUMN_INT) assert_true(rs_sparse_int(a, k) == rs_sparse_int(b, k));
+            if (rs_column_infos[i].type == RS_COLUMN_INT)
+                assert_true(rs_sparse_int(a, k) == rs_sparse_int(b, k));
             if (rs_column_infos[i].type == RS_COLUMN_TEXT) assert_int_equal(a->texts[k], b->texts[k]);
             if (rs_column_infos[i].type == RS_COLUMN_REAL) assert_memory_equal(&a->reals[k], &b->reals[k], 8);
         }
