@@ -151,8 +151,7 @@ static bool in_time(const rs_events *e, rs_owners *o)
     rs_keyed *keys = rs_malloc((o->n + 1) * sizeof *keys);
     rs_owned *sorted = rs_malloc((o->n + 1) * sizeof *sorted);
     bool ok = keys && sorted;
-    for (size_t i = 0; ok && i < o->n; i++)
-        keys[i] = (rs_keyed){e->start[o->items[i].row], (uint32_t)i};
+    for (size_t i = 0; ok && i < o->n; i++) keys[i] = (rs_keyed){e->start[o->items[i].row], (uint32_t)i};
     ok = ok && rs_keyed_sort(keys, o->n) && order_ties(o, keys);
     for (size_t i = 0; ok && i < o->n; i++) sorted[i] = o->items[keys[i].value];
     rs_free(keys);
