@@ -4,7 +4,9 @@ import logging
 import os
 import zipfile
 from collections import namedtuple
+from collections.abc import Mapping as AbstractMapping
 from enum import Enum
+from functools import cached_property
 from typing import Any, Dict, List, Optional, Set, Tuple, Union
 
 from . import _cuda_events as cuda_events
@@ -34,6 +36,9 @@ class CPEdgeType(Enum):
     SYNC_DEPENDENCY = "critical_path_sync_dependency"
 
 
+_KINDS = {kind.value: kind for kind in CPEdgeType}
+
+
 class CPNode(namedtuple("CPNode", "idx ev_idx ts is_start is_blocking")):
     """Start or end of an event. ev_idx is the event's position in traceEvents, ts its time in microseconds."""
 
@@ -46,9 +51,10 @@ class CPEdge(namedtuple("CPEdge", "begin end weight type")):
     __slots__ = ()
 
 
-def _number(value):
-    """A whole number where it is one, as HTA's rounded times are."""
-    return int(value) if value == int(value) else float(value)
+def _numbers(values: List[Any]) -> List[Any]:
+    """Whole numbers where they are, as HTA's rounded times are."""
+    whole = list(map(int, values))
+    return whole if whole == values else [i if i == v else float(v) for i, v in zip(whole, values)]
 
 
 class CPGraph(Graph):
@@ -70,27 +76,58 @@ class CPGraph(Graph):
         self.annotation: str = data["annotation"]
         self.instance_id = tuple(data["instance_id"]) if isinstance(data["instance_id"], list) else data["instance_id"]
         self.data_load_events = data["data_load_events"]
-        self.path_weight = data["path_weight"]
-        self.node_list: List[CPNode] = [CPNode._make(row) for row in zip(range(len(data["nodes"]["event"])), *(
-            data["nodes"][c] for c in ("event", "ts", "is_start", "is_blocking")))]
-        self.critical_path_nodes: List[int] = data["path"]
-        self.event_to_start_node_map: Dict[int, int] = {}
-        self.event_to_end_node_map: Dict[int, int] = {}
-        for node in self.node_list:
-            (self.event_to_start_node_map if node.is_start else self.event_to_end_node_map)[node.ev_idx] = node.idx
-        self.critical_path_events_set: Set[int] = {self.node_list[i].ev_idx for i in self.critical_path_nodes}
         self._rows: Any = None
         self._trace: Any = None
         self._looked_again = False
-        edges = data["edges"]
-        pairs = list(zip(edges["begin"], edges["end"]))
-        kinds = {kind.value: kind for kind in CPEdgeType}
-        made = map(CPEdge._make, zip(edges["begin"], edges["end"], edges["weight"], (kinds[kind] for kind in edges["type"])))
-        self._read_edges: Dict[Tuple[int, int], CPEdge] = dict(zip(pairs, made))
-        self._owner: Dict[Tuple[int, int], int] = {
-            pair: owner for pair, owner in zip(pairs, edges["event"]) if owner is not None}
-        self.critical_path_edges_set: Set[CPEdge] = {
-            self._read_edges[pair] for pair, marked in zip(pairs, edges["critical"]) if marked}
+
+    # What follows is made when somebody first asks for it.
+
+    @cached_property
+    def path_weight(self) -> Any:
+        return self._data["path_weight"]
+
+    @cached_property
+    def node_list(self) -> List[CPNode]:
+        nodes = self._data["nodes"]
+        columns = [nodes[name] for name in ("event", "ts", "is_start", "is_blocking")]
+        return list(map(CPNode._make, zip(range(len(columns[0])), *columns)))
+
+    @cached_property
+    def critical_path_nodes(self) -> List[int]:
+        return self._data["path"]
+
+    def _nodes_of_events(self, starts: bool) -> Dict[int, int]:
+        nodes = self._data["nodes"]
+        return {event: i for i, (event, start) in enumerate(zip(nodes["event"], nodes["is_start"])) if start == starts}
+
+    @cached_property
+    def event_to_start_node_map(self) -> Dict[int, int]:
+        return self._nodes_of_events(True)
+
+    @cached_property
+    def event_to_end_node_map(self) -> Dict[int, int]:
+        return self._nodes_of_events(False)
+
+    @cached_property
+    def critical_path_events_set(self) -> Set[int]:
+        events = self._data["nodes"]["event"]
+        return {events[i] for i in self.critical_path_nodes}
+
+    @cached_property
+    def _read_edges(self) -> Dict[Tuple[int, int], CPEdge]:
+        edges = self._data["edges"]
+        columns = edges["begin"], edges["end"], edges["weight"], list(map(_KINDS.__getitem__, edges["type"]))
+        return dict(zip(zip(*columns[:2]), map(CPEdge._make, zip(*columns))))
+
+    @cached_property
+    def _owner(self) -> Dict[Tuple[int, int], int]:
+        edges = self._data["edges"]
+        return {(u, v): owner for u, v, owner in zip(edges["begin"], edges["end"], edges["event"]) if owner is not None}
+
+    @cached_property
+    def critical_path_edges_set(self) -> Set[CPEdge]:
+        edges = self._data["edges"]
+        return {self._read_edges[u, v] for u, v, marked in zip(edges["begin"], edges["end"], edges["critical"]) if marked}
 
     def _make_dictionaries(self):
         nodes = {node.idx: {"object": node} for node in self.node_list}
@@ -134,7 +171,7 @@ class CPGraph(Graph):
         if len(result.tables["critical_path"]) == 0:
             logger.error("rank %s: %s", rank, "; ".join(result.notes) or "nothing to look at")
             return None
-        graph = cls(_read(result.tables, rank, annotation, instance_id, data_load_events))
+        graph = cls(_Answer(result.tables, rank, annotation, instance_id, data_load_events))
         graph._trace = trace
         if env_options.critical_path_add_zero_weight_launch_edges():
             graph._add_launch_edges()
@@ -382,7 +419,7 @@ class CPGraph(Graph):
     def _as_it_is(self) -> Dict[str, Any]:
         """What `save` writes: what was read, with the edges, weights and path that there are now."""
         if "_made" not in self.__dict__:
-            return self._data
+            return dict(self._data)
         pairs = sorted(self.edges)
         kept = [self._edge(*pair) for pair in pairs]
         path = set(self._path_pairs())
@@ -497,36 +534,63 @@ def _bound_by(kind: CPEdgeType, row: Any, data_load_events: Any) -> str:
     return "gpu_communication_bound" if is_comm_kernel(row["s_name"]) else "gpu_compute_bound"
 
 
-def _read(tables, rank: int, annotation: str, instance_id, data_load_events) -> Dict[str, Any]:
-    """The engine's tables as what `save` writes: plain lists and numbers."""
-    nodes, edges, parts = tables["nodes"], tables["edges"], tables["breakdown"]
-    events, starts = nodes["event"], [at == "start" for at in nodes["at"]]
-    place = {key: i for i, key in enumerate(zip(events, starts))}
-    on_path = sorted((at, i) for i, at in enumerate(nodes["path"]) if at is not None)
-    return {
-        "rank": int(rank),
-        "annotation": annotation,
-        "instance_id": list(instance_id) if isinstance(instance_id, tuple) else instance_id,
-        "data_load_events": list(data_load_events) if data_load_events else None,
-        "path_weight": _number(tables["critical_path"]["path_weight"][0]),
-        "nodes": {
-            "event": events,
-            "ts": [_number(v) for v in nodes["ts_us"]],
-            "is_start": starts,
-            "is_blocking": [bool(v) for v in nodes["blocking"]],
-        },
-        "path": [i for _, i in on_path],
-        "edges": {
-            "begin": [place[e, at == "start"] for e, at in zip(edges["source"], edges["source_at"])],
-            "end": [place[e, at == "start"] for e, at in zip(edges["target"], edges["target_at"])],
-            "weight": [_number(v) for v in edges["weight"]],
+class _Answer(AbstractMapping):
+    """The engine's tables as what `save` writes: plain lists and numbers, made when they are asked for."""
+
+    def __init__(self, tables, rank: int, annotation: str, instance_id, data_load_events):
+        self._tables = tables
+        self._made: Dict[str, Any] = {
+            "rank": int(rank),
+            "annotation": annotation,
+            "instance_id": list(instance_id) if isinstance(instance_id, tuple) else instance_id,
+            "data_load_events": list(data_load_events) if data_load_events else None,
+        }
+
+    def __iter__(self):
+        return iter(_EMPTY)
+
+    def __len__(self) -> int:
+        return len(_EMPTY)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._made:
+            if name not in _EMPTY:
+                raise KeyError(name)
+            self._made[name] = getattr(self, "_" + name)()
+        return self._made[name]
+
+    def _path_weight(self) -> Any:
+        return _numbers(self._tables["critical_path"]["path_weight"])[0]
+
+    def _nodes(self) -> Dict[str, List[Any]]:
+        nodes = self._tables["nodes"]
+        return {
+            "event": nodes["event"],
+            "ts": _numbers(nodes["ts_us"]),
+            "is_start": [at == "start" for at in nodes["at"]],
+            "is_blocking": list(map(bool, nodes["blocking"])),
+        }
+
+    def _path(self) -> List[int]:
+        return [i for _, i in sorted((at, i) for i, at in enumerate(self._tables["nodes"]["path"]) if at is not None)]
+
+    def _edges(self) -> Dict[str, List[Any]]:
+        edges, nodes = self._tables["edges"], self._tables["nodes"]
+        place = dict(zip(zip(nodes["event"], nodes["at"]), range(len(nodes))))
+        return {
+            "begin": [place[end] for end in zip(edges["source"], edges["source_at"])],
+            "end": [place[end] for end in zip(edges["target"], edges["target_at"])],
+            "weight": _numbers(edges["weight"]),
             "type": edges["type"],
             "event": edges["event"],
             "critical": edges["critical"],
-        },
-        "breakdown": {
+        }
+
+    def _breakdown(self) -> Dict[str, List[Any]]:
+        parts = self._tables["breakdown"]
+        return {
             "event_idx": parts["event"],
-            "duration": [_number(v) for v in parts["duration"]],
+            "duration": _numbers(parts["duration"]),
             "type": parts["type"],
             "s_name": [None if n is None else shorten_name(n) for n in parts["name"]],
             "cat": parts["cat"],
@@ -535,8 +599,7 @@ def _read(tables, rank: int, annotation: str, instance_id, data_load_events) -> 
             "stream": parts["stream"],
             "index": parts["event"],
             "bound_by": [b or "" for b in parts["bound_by"]],
-        },
-    }
+        }
 
 
 def restore_cpgraph(zip_filename: str, t_full=None, rank: Optional[int] = None) -> CPGraph:
