@@ -67,7 +67,7 @@ static bool unite(spans *s)
 
 /* The spans of communication (talk), else those of operators that compute. */
 static rs_status collect(const rs_trace *trace, const rs_selector *selector, bool talk, talks *threads,
-                         spans *out, rs_error *err)
+                         spans *out, size_t *n_spans, rs_error *err)
 {
     const rs_events *e = trace->events;
     rs_kind wanted = talk ? RS_KIND_USER_ANNOTATION : RS_KIND_CPU_OP;
@@ -84,6 +84,7 @@ static rs_status collect(const rs_trace *trace, const rs_selector *selector, boo
             return rs_fail_nomem(err, "communication of the host");
     }
     if (talk && threads->n) qsort(threads->items, threads->n, sizeof *threads->items, by_thread);
+    *n_spans = out->n;
     return unite(out) ? RS_OK : rs_fail_nomem(err, "communication of the host");
 }
 
@@ -102,15 +103,18 @@ rs_status rs_trace_host_job(rs_trace *trace, rs_host_job *out, rs_error *err)
 {
     spans talk = {0}, ops = {0};
     talks threads = {0};
+    size_t n_spans = 0;
     rs_selector selector;
     *out = (rs_host_job){0};
     if (has_device(trace)) return RS_OK;
     rs_status status = rs_trace_selector(trace, &selector, err);
-    if (status == RS_OK) status = collect(trace, &selector, true, &threads, &talk, err);
+    if (status == RS_OK) status = collect(trace, &selector, true, &threads, &talk, &n_spans, err);
     /* without communication nothing waits for it, whatever the operators do */
-    if (status == RS_OK && talk.n) status = collect(trace, &selector, false, &threads, &ops, err);
+    size_t n_ops;
+    if (status == RS_OK && talk.n) status = collect(trace, &selector, false, &threads, &ops, &n_ops, err);
     if (status == RS_OK) {
-        out->on_host = talk.n > 0 || on_host_backend(trace->events);
+        out->on_host = talk.n > 0 || on_host_backend(trace->events) || trace->events->info.n_devices < 0;
+        out->n_spans = n_spans;
         out->communication = rs_intervals_length(talk.items, talk.n);
         out->waiting = out->communication - rs_intervals_intersection(talk.items, talk.n, ops.items, ops.n);
     }

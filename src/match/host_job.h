@@ -5,8 +5,10 @@
 #include "trace/trace.h"
 
 typedef struct rs_host_job {
-    bool on_host; /* no device, no call to one, and communication is by gloo, MPI or UCC on the host */
+    bool on_host; /* no device, no call to one, and the file says that there is none, or communication is by
+                     gloo, MPI or UCC on the host */
     int64_t communication; /* a span gloo:*, mpi:*, ucc:* runs, ns; not looked for where there is a device */
+    size_t n_spans;        /* how many of them are selected */
     int64_t waiting;       /* ... and no operator but those that communicate: what `exposed` is on a GPU */
 } rs_host_job;
 

@@ -157,6 +157,9 @@ static void test_no_host_job(void **state)
     assert_false(on_host(HEAD("\"distributedInfo\":{\"backend\":\"nccl\"},") X("cpu_op", "a", 1, 0, 1) "]}"));
     assert_false(on_host(HEAD(GLOO) X("cuda_runtime", "cudaLaunchKernel", 1, 0, 1) "]}"));
     assert_false(on_host(HEAD(GLOO) X("kernel", "k", 7, 0, 1) "]}"));
+    /* a list of devices that is empty says that there are none */
+    assert_true(on_host(HEAD("\"deviceProperties\":[],") X("cpu_op", "a", 1, 0, 1) "]}"));
+    assert_false(on_host(HEAD("\"deviceProperties\":[],") X("kernel", "k", 7, 0, 1) "]}"));
     assert_false(on_host(HEAD("\"deviceProperties\":[{\"id\":0,\"name\":\"G\"}]," GLOO)
                              X("cpu_op", "a", 1, 0, 1) "]}"));
 }
@@ -187,6 +190,8 @@ static void test_doctor(void **state)
     static const char op[] = X("cpu_op", "a", 1, 0, 1);
     char whole[600], cut[600], shaped[600];
     assert_int_equal(level_of(HEAD(GLOO) X("cpu_op", "a", 1, 0, 1) "]}", "GPU work"), RS_FINE);
+    assert_int_equal(level_of(HEAD("\"deviceProperties\":[],") X("cpu_op", "a", 1, 0, 1) "]}", "GPU work"),
+                     RS_FINE);
     snprintf(whole, sizeof whole, "%s%s]}", HEAD(""), op);
     snprintf(cut, sizeof cut, "%s%s,{\"ph", HEAD(""), op);
     snprintf(shaped, sizeof shaped, "%s%s,{\"ph", HEAD("\"record_shapes\":1,\"with_stack\":1,"), op);
