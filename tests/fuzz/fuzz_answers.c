@@ -92,7 +92,7 @@ static bytes run(const rs_flight_answer *answers, size_t n)
     return out;
 }
 
-int fuzz_one(const uint8_t *data, size_t n)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     rs_flight_answer answers[MAX_ANSWERS];
     int64_t ranks[8];

@@ -12,7 +12,7 @@ static bool drop(void *context, const char *text, size_t n)
     return true;
 }
 
-int fuzz_one(const uint8_t *data, size_t n)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     rs_flight *flight = NULL;
     rs_error err = RS_ERROR_INIT;

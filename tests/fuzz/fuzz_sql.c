@@ -48,7 +48,7 @@ static void run(rs_sql_session *session, const char *text)
     rs_result_clear(&result);
 }
 
-int fuzz_one(const uint8_t *data, size_t n)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     static rs_job *job;
     static rs_sql_session *session;

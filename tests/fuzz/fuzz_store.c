@@ -77,7 +77,7 @@ static void try_result(rs_entry *entry, const char *name)
     rs_question_clear(&q);
 }
 
-int fuzz_one(const uint8_t *data, size_t n)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     uint64_t *bytes = malloc(n + 8);
     PROMISE(bytes != NULL);

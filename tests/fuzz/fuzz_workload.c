@@ -50,7 +50,7 @@ static void check_trace(const block *b, uint64_t nodes)
     rs_et_close(reader);
 }
 
-int fuzz_one(const uint8_t *data, size_t n)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     rs_error err = RS_ERROR_INIT;
     block out = {0};

@@ -1,5 +1,7 @@
-/* What is linked where libFuzzer invents the inputs. */
+/* What is linked where libFuzzer invents the inputs. The targets' LLVMFuzzerTestOneInput is fuzz_one there. */
 #include "fuzz.h"
+
+#undef LLVMFuzzerTestOneInput
 
 const bool fuzz_every_way = false;
 
