@@ -1,4 +1,5 @@
 /* How an input is damaged, and what is asked about it. */
+#define _GNU_SOURCE
 #include "soak.h"
 
 static const char *const words[] = {"null",

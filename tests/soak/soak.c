@@ -4,7 +4,7 @@
  *
  * Each run takes a sample (files and folders below the PATHs), damages it, runs a command on it twice and judges what it
  * said: soak_judge. A run depends on the seed, its number and the samples alone: --only repeats one. A crash, a leak, more
- * than LIMIT seconds of processor time or more than MEMORY end the process of a batch, and are its last run's. What fails
+ * than LIMIT seconds of processor time or more than MOST_MEMORY end the process of a batch, and are its last run's. What fails
  * is kept with its command; --again runs such a folder. The last line is "N passed, N failed". */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -25,10 +25,10 @@
 #include "soak.h"
 
 #define BATCH 100
-#define LIMIT 60                  /* seconds of processor time */
-#define MEMORY ((long)4 << 20)    /* KiB */
-#define LARGEST ((size_t)4 << 20) /* bytes of a sample */
-#define MOST_FILES 8              /* of a folder */
+#define LIMIT 60                    /* seconds of processor time */
+#define MOST_MEMORY ((long)4 << 20) /* KiB */
+#define LARGEST ((size_t)4 << 20)   /* bytes of a sample */
+#define MOST_FILES 8                /* of a folder */
 #define WORDS 16
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -57,11 +57,17 @@ static uint64_t seed = 1;
 static const char *keep_in;
 static char place[64];
 static board *shared;
+static FILE *report; /* standard error, also where a run's own is caught */
 
 static void *need(void *p)
 {
     if (!p) abort();
     return p;
+}
+
+static void join(char *out, size_t size, const char *folder, const char *name)
+{
+    if ((size_t)snprintf(out, size, "%s/%s", folder, name) >= size) abort();
 }
 
 /* ---- samples ------------------------------------------------------------------------------------------ */
@@ -71,9 +77,10 @@ static kind kind_of(const char *path)
     static const struct {
         const char *word;
         kind kind;
-    } known[] = {{"flight", FLIGHT}, {"nccl_trace", FLIGHT},   {"fr_", FLIGHT},          {"metrics", METRICS},
-                 {".et", CHAKRA},    {"host.json", EXECUTION}, {"execution", EXECUTION}, {"_et", EXECUTION},
-                 {"memory", MEMORY}, {"snapshot", MEMORY}};
+    } known[] = {{"flight", FLIGHT},       {"nccl_trace", FLIGHT},   {"fr_", FLIGHT},
+                 {"metrics", METRICS},     {"pickle", FLIGHT},       {".et", CHAKRA},
+                 {"host.json", EXECUTION}, {"execution", EXECUTION}, {"_et", EXECUTION},
+                 {"memory", MEMORY},       {"snapshot", MEMORY}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strstr(path, known[i].word)) return known[i].kind;
     return TRACE;
@@ -113,7 +120,7 @@ static void collect(const char *path)
     char **files = need(calloc((size_t)(n > 0 ? n : 0) + 1, sizeof *files));
     for (int i = 0; i < n; i++) {
         char inner[4096];
-        snprintf(inner, sizeof inner, "%s/%s", path, entries[i]->d_name);
+        join(inner, sizeof inner, path, entries[i]->d_name);
         collect(inner);
         if (stat(inner, &info) == 0 && S_ISREG(info.st_mode)) {
             files[n_files++] = need(strdup(entries[i]->d_name));
@@ -172,7 +179,7 @@ static plan plan_of(uint64_t number)
     p.command = soak_command(p.sample->kind, &r);
     if (p.sample->files) {
         p.file = rng_below(&r, p.sample->n_files);
-        snprintf(path, sizeof path, "%s/%s", p.sample->path, p.sample->files[p.file]);
+        join(path, sizeof path, p.sample->path, p.sample->files[p.file]);
     } else {
         snprintf(path, sizeof path, "%s", p.sample->path);
     }
@@ -194,16 +201,16 @@ static void lay_out(const plan *p, char *path, size_t size)
     const sample *s = p->sample;
     if (!s->files) {
         const char *name = strrchr(s->path, '/');
-        snprintf(path, size, "%s/%s", place, name ? name + 1 : s->path);
+        join(path, size, place, name ? name + 1 : s->path);
         save(&p->damaged, path);
         return;
     }
-    snprintf(path, size, "%s/job", place);
+    join(path, size, place, "job");
     mkdir(path, 0700);
     for (size_t i = 0; i < s->n_files; i++) {
         char from[4096], to[4096];
-        snprintf(from, sizeof from, "%s/%s", s->path, s->files[i]);
-        snprintf(to, sizeof to, "%s/%s", path, s->files[i]);
+        join(from, sizeof from, s->path, s->files[i]);
+        join(to, sizeof to, path, s->files[i]);
         text t = i == p->file ? (text){0} : text_of_file(from);
         save(i == p->file ? &p->damaged : &t, to);
         text_clear(&t);
@@ -214,7 +221,7 @@ static void take_away(const plan *p, const char *path)
 {
     for (size_t i = 0; i < p->sample->n_files; i++) {
         char name[4096];
-        snprintf(name, sizeof name, "%s/%s", path, p->sample->files[i]);
+        join(name, sizeof name, path, p->sample->files[i]);
         unlink(name);
     }
     if (p->sample->files)
@@ -261,7 +268,7 @@ static void said_clear(said *s)
 
 static void keep(const plan *p, uint64_t number, const char *why)
 {
-    fprintf(stderr, "run %llu: %s of %s%s%s: %s\n", (unsigned long long)number, p->command, p->sample->path,
+    fprintf(report, "run %llu: %s of %s%s%s: %s\n", (unsigned long long)number, p->command, p->sample->path,
             p->sample->files ? ", damaged " : "", p->sample->files ? p->sample->files[p->file] : "", why);
     if (!keep_in) return;
     const char *name = p->sample->files ? p->sample->files[p->file] : strrchr(p->sample->path, '/');
@@ -282,7 +289,7 @@ static const char *try_twice(const char *command, const char *path)
     const char *why = soak_judge(command, &first, &again);
     if (first.code >= 0 && first.code < 8) shared->codes[first.code]++;
     if (why && getenv("SOAK_SHOW"))
-        dprintf(fileno(stderr), "-- exit %d\n%.*s\n-- %.*s\n-- again %d\n%.*s\n-- %.*s\n", first.code,
+        fprintf(report, "-- exit %d\n%.*s\n-- %.*s\n-- again %d\n%.*s\n-- %.*s\n", first.code,
                 (int)first.out.n, first.out.n ? first.out.s : "", (int)first.err.n,
                 first.err.n ? first.err.s : "", again.code, (int)again.out.n, again.out.n ? again.out.s : "",
                 (int)again.err.n, again.err.n ? again.err.s : "");
@@ -301,8 +308,8 @@ static void catch_output(void)
         caught[i] = memfd_create("soak", 0);
         if (caught[i] < 0 || dup2(caught[i], i + 1) < 0) abort();
     }
-    stderr = need(fdopen(own, "w"));
-    setvbuf(stderr, NULL, _IOLBF, 0);
+    report = need(fdopen(own, "w"));
+    setvbuf(report, NULL, _IOLBF, 0);
 #ifdef HAS_ASAN
     __sanitizer_set_report_fd((void *)(intptr_t)own);
 #endif
@@ -319,9 +326,9 @@ static void child(uint64_t from, uint64_t to)
     catch_output();
     char path[4096];
     for (uint64_t k = from; k < to; k++) {
+        shared->run = k;
         plan p = plan_of(k);
         lay_out(&p, path, sizeof path);
-        shared->run = k;
         limit_time();
         const char *why = try_twice(p.command, path);
         if (why) {
@@ -352,7 +359,7 @@ static void batch(uint64_t from, uint64_t to)
         if (pid < 0 || wait4(pid, &status, 0, &usage) < 0) abort();
         bool good = WIFEXITED(status) && WEXITSTATUS(status) == 0,
              leak = WIFEXITED(status) && WEXITSTATUS(status) == 99;
-        if (good && usage.ru_maxrss <= MEMORY) return;
+        if (good && usage.ru_maxrss <= MOST_MEMORY) return;
         if (leak && to - from > 1) { /* whose is it? */
             for (uint64_t k = from; k < to; k++) batch(k, k + 1);
             return;
@@ -395,7 +402,7 @@ static int run_again(const char *folder)
             catch_output();
             limit_time();
             const char *why = try_twice(line, path);
-            if (why) fprintf(stderr, "%s of %s: %s\n", line, path, why);
+            if (why) fprintf(report, "%s of %s: %s\n", line, path, why);
 #ifdef HAS_ASAN
             if (__lsan_do_recoverable_leak_check()) why = "leaks";
 #endif
@@ -445,6 +452,7 @@ int main(int argc, char **argv)
             runs = 1;
         }
     }
+    report = stderr;
     setlocale(LC_CTYPE, "");
     setenv("RANKSCOPE_CACHE", "", 1);
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
