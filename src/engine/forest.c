@@ -161,14 +161,14 @@ static bool find_host(const rs_forest *f, uint32_t rank, waits *w)
     return true;
 }
 
-rs_status rs_waits_find(const rs_forest *f, rs_wait_kind kind, rs_wait **out, size_t *n, rs_error *err)
+rs_status rs_waits_find(const rs_forest *f, rs_wait_kind kind, size_t rank, rs_wait **out, size_t *n,
+                        rs_error *err)
 {
     waits w = {0};
-    bool ok = true;
-    for (uint32_t r = 0; ok && r < f->e->n_ranks; r++)
-        ok = kind == RS_WAIT_COMMUNICATION ? find_communication(f, r, &w)
-             : kind == RS_WAIT_IDLE        ? find_idle(f, r, &w)
-                                           : find_host(f, r, &w);
+    uint32_t r = (uint32_t)rank;
+    bool ok = kind == RS_WAIT_COMMUNICATION ? find_communication(f, r, &w)
+              : kind == RS_WAIT_IDLE        ? find_idle(f, r, &w)
+                                            : find_host(f, r, &w);
     if (!ok) {
         rs_free(w.items);
         return rs_fail_nomem(err, "waits");

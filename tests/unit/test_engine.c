@@ -452,16 +452,16 @@ static void test_waits(void **state)
     size_t n;
     open_job(&j, make_rank(200, "b"), NULL);
     rs_forest f = {&j.e, &j.w, &j.t};
-    assert_int_equal(rs_waits_find(&f, RS_WAIT_COMMUNICATION, &waits, &n, NULL), RS_OK);
+    assert_int_equal(rs_waits_find(&f, RS_WAIT_COMMUNICATION, 0, &waits, &n, NULL), RS_OK);
     assert_int_equal(n, 0);
     rs_free(waits);
     /* between a and b 1 us; from b's end 10 us to the next step, 60 to its operator, 20 to a */
-    assert_int_equal(rs_waits_find(&f, RS_WAIT_IDLE, &waits, &n, NULL), RS_OK);
+    assert_int_equal(rs_waits_find(&f, RS_WAIT_IDLE, 0, &waits, &n, NULL), RS_OK);
     assert_int_equal(n, 2 * STEPS - 1);
     for (size_t i = 0; i < n; i++) assert_int_equal(waits[i].ns, i % 2 ? 90 * US : US);
     rs_free(waits);
     /* the call is made at 50 us and waits until b has ended, 321 us behind the operator's start */
-    assert_int_equal(rs_waits_find(&f, RS_WAIT_HOST, &waits, &n, NULL), RS_OK);
+    assert_int_equal(rs_waits_find(&f, RS_WAIT_HOST, 0, &waits, &n, NULL), RS_OK);
     assert_int_equal(n, STEPS);
     for (size_t i = 0; i < n; i++) assert_int_equal(waits[i].ns, 271 * US);
     rs_free(waits);
