@@ -224,8 +224,8 @@ static bool put_link(void *context, const rs_link *l, int64_t ns)
     x->row.event = s->row[local] == RS_NO_ROW ? -1 : (int64_t)s->row[local];
     x->row.part = rs_part_names[l->part];
     x->row.edge = rs_tie_names[rs_forest_tie(&x->b->x.f, l)];
-    x->row.kernel = rs_pool_text(&s->pool, s->name[local]);
-    x->row.operator_name = rs_pool_text(&s->pool, s->operator_name[local]);
+    x->row.kernel = rs_pool_text(&s->pool, rs_skeleton_at(s, local)->name);
+    x->row.operator_name = rs_pool_text(&s->pool, rs_skeleton_at(s, local)->operator_name);
     x->row.at = rs_moment_time(x->b->x.f.t, l->node << 1 | work_itself);
     x->row.ns = ns;
     x->status = rs_table_put_row(x->table, &chain_record, x->row.rank, &x->row, x->err);

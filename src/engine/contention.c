@@ -26,12 +26,12 @@ typedef struct span {
 
 static bool is_communication(const rs_skeleton *s, uint32_t i)
 {
-    return (s->flags[i] & RS_NODE_WORK) && s->part[i] == RS_PART_TRANSFER;
+    return rs_skeleton_is_work(s, i) && rs_skeleton_at(s, i)->part == RS_PART_TRANSFER;
 }
 
 static bool is_computation(const rs_skeleton *s, uint32_t i)
 {
-    return (s->flags[i] & RS_NODE_WORK) && s->part[i] == RS_PART_COMPUTE;
+    return rs_skeleton_is_work(s, i) && rs_skeleton_at(s, i)->part == RS_PART_COMPUTE;
 }
 
 /* The union of a rank's communication, in time. spans: room for one each. */
@@ -191,19 +191,19 @@ static bool add_samples(const rs_engine *e, const rs_times *t, size_t rank, samp
     size_t n = 0;
     bool ok = names && keys;
     for (uint32_t i = 0; ok && i < s->n; i++)
-        if (is_computation(s, i) && s->name[i] != RS_NO_STRING) keys[n++] = (rs_keyed){t->start[base + i], i};
+        if (is_computation(s, i) && rs_skeleton_at(s, i)->name != RS_NO_STRING) keys[n++] = (rs_keyed){t->start[base + i], i};
     ok = ok && rs_keyed_sort(keys, n);
-    for (size_t k = 0; ok && k < n; k++) keys[k].key = s->lane[keys[k].value];
+    for (size_t k = 0; ok && k < n; k++) keys[k].key = rs_skeleton_at(s, keys[k].value)->lane;
     ok = ok && rs_keyed_sort(keys, n);
     for (size_t k = 0; ok && k < n; k++) {
         uint64_t place = 0;
         size_t from = k < AROUND ? 0 : k - AROUND;
         for (size_t j = from; j < n && j <= k + AROUND; j++) {
             bool here = keys[j].key == keys[k].key;
-            place = (place ^ (here ? names[s->name[keys[j].value]] : 0)) * 0x9e3779b97f4a7c15u;
+            place = (place ^ (here ? names[rs_skeleton_at(s, keys[j].value)->name] : 0)) * 0x9e3779b97f4a7c15u;
             place ^= place >> 29;
         }
-        x->items[x->n++] = (sample){names[s->name[keys[k].value]], place, base + keys[k].value};
+        x->items[x->n++] = (sample){names[rs_skeleton_at(s, keys[k].value)->name], place, base + keys[k].value};
     }
     rs_free(names);
     rs_free(keys);

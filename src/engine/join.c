@@ -101,7 +101,7 @@ static void count_pinned(rs_engine *e)
 {
     for (size_t r = 0; r < e->n_ranks; r++)
         for (size_t i = 0; i < e->ranks[r]->n; i++)
-            e->n_pinned += (e->ranks[r]->flags[i] & RS_NODE_WORK) && (e->ranks[r]->flags[i] & RS_NODE_PINNED);
+            e->n_pinned += rs_skeleton_is_work(e->ranks[r], i) && (rs_skeleton_at(e->ranks[r], i)->flags & RS_NODE_PINNED);
 }
 
 /* ---- meetings ------------------------------------------------------------------------------------------ */

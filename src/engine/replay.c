@@ -113,7 +113,7 @@ static void set_transfers(const rs_engine *e, rs_weights *out)
             size_t r = rs_engine_rank_of(e, node);
             if (!(e->kind[node] & RS_ENGINE_MEETS)) continue;
             uint32_t local = node - e->node_base[r];
-            int64_t end = rs_add_sat(rs_engine_recorded(e, r, local), e->ranks[r]->duration[local]);
+            int64_t end = rs_add_sat(rs_engine_recorded(e, r, local), rs_skeleton_duration(e->ranks[r], local));
             int64_t beyond = rs_sub_sat(rs_sub_sat(end, last), m->transfer);
             if (out->beyond) out->beyond[i] = beyond;
             if (out->work) out->work[node] = beyond;
@@ -125,7 +125,8 @@ static void set_work(const rs_engine *e, rs_weights *out)
 {
     for (size_t r = 0; out->work && r < e->n_ranks; r++) {
         const rs_skeleton *s = e->ranks[r];
-        memcpy(out->work + e->node_base[r], s->duration, s->n * sizeof *s->duration);
+        int64_t *work = out->work + e->node_base[r];
+        for (uint32_t i = 0; i < s->n; i++) work[i] = rs_skeleton_duration(s, i);
     }
     set_transfers(e, out);
 }
@@ -375,7 +376,7 @@ static void run_rank(const pass *p, const rs_order_run *run, const uint32_t *ord
         start_of[local] = start;
         p->t->cause[node] = cause;
         if (!(kind & RS_ENGINE_MEETS))
-            end_of[local] = rs_add_sat(start, p->w->work ? p->w->work[node] : s->duration[local]);
+            end_of[local] = rs_add_sat(start, p->w->work ? p->w->work[node] : rs_skeleton_duration(s, local));
         if (kind & RS_ENGINE_COMES) come(p, node);
     }
 }
@@ -429,7 +430,7 @@ size_t rs_engine_deviations(const rs_engine *e, const rs_times *t, int64_t *wors
             uint32_t node = e->node_base[r] + i;
             int64_t start = rs_sub_sat(t->start[node], rs_engine_recorded(e, r, i));
             int64_t end =
-                rs_sub_sat(rs_sub_sat(t->end[node], rs_engine_recorded(e, r, i)), e->ranks[r]->duration[i]);
+                rs_sub_sat(rs_sub_sat(t->end[node], rs_engine_recorded(e, r, i)), rs_skeleton_duration(e->ranks[r], i));
             if (start == 0 && end == 0) continue;
             n++;
             if (start < 0) start = rs_sub_sat(0, start);
@@ -444,7 +445,7 @@ static rs_link link_of_end(const rs_engine *e, const rs_times *t, uint32_t node,
 {
     rs_link l = {.from = node << 1,
                  .node = node,
-                 .part = e->ranks[rank]->part[node - e->node_base[rank]],
+                 .part = rs_skeleton_at(e->ranks[rank], node - e->node_base[rank])->part,
                  .edge = RS_NO_CAUSE};
     if (e->kind[node] & RS_ENGINE_MEETS)
         l.from = e->members[t->last[e->meeting_of[rs_engine_member(e, node)]]] << 1;
@@ -458,7 +459,7 @@ rs_link rs_engine_link(const rs_engine *e, const rs_weights *w, const rs_times *
     size_t rank = rs_engine_rank_of(e, node);
     const rs_skeleton *s = e->ranks[rank];
     uint32_t base = e->node_base[rank];
-    if ((moment & 1) && (s->flags[node - base] & RS_NODE_WORK)) return link_of_end(e, t, node, rank);
+    if ((moment & 1) && rs_skeleton_is_work(s, node - base)) return link_of_end(e, t, node, rank);
     rs_link l = {.from = RS_NO_CAUSE, .node = node, .part = RS_PART_WINDOW, .edge = edge};
     if (edge == RS_NO_CAUSE) return l;
     if (edge & RS_CAUSE_EXTRA) {

@@ -28,7 +28,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 
 static bool is_in_step(const rs_skeleton *s, uint32_t node)
 {
-    return (s->flags[node] & RS_NODE_WORK) && s->step[node] >= 0;
+    return rs_skeleton_is_work(s, node) && s->step[node] >= 0;
 }
 
 static size_t count_work(const rs_skeleton *s)
@@ -51,7 +51,7 @@ static bool add_rank(rs_roles *f, const rs_skeleton *const *ranks, uint32_t rank
         names[i] = rs_hash_bytes(s->pool.strings.items[i].text, s->pool.strings.items[i].length);
     for (uint32_t i = 0; ok && i < s->n; i++)
         if (is_in_step(s, i))
-            keys[n++] = (rs_keyed){((int64_t)s->step[i] << 20) + place[s->lane[i]], i};
+            keys[n++] = (rs_keyed){((int64_t)s->step[i] << 20) + place[rs_skeleton_at(s, i)->lane], i};
     ok = ok && rs_keyed_sort(keys, n);
     for (size_t i = 0; ok && i < n; i++) {
         uint32_t node = keys[i].value, step = (uint32_t)s->step[node];
@@ -65,8 +65,8 @@ static bool add_rank(rs_roles *f, const rs_skeleton *const *ranks, uint32_t rank
         rs_instance *in = &f->instances[f->n_instances - 1];
         f->list[(*at)++] = node;
         in->n++;
-        in->hash = mix(in->hash, (uint64_t)s->lanes[s->lane[node]].stream);
-        in->hash = mix(in->hash, s->name[node] == RS_NO_STRING ? 0 : names[s->name[node]]);
+        in->hash = mix(in->hash, (uint64_t)s->lanes[rs_skeleton_at(s, node)->lane].stream);
+        in->hash = mix(in->hash, rs_skeleton_at(s, node)->name == RS_NO_STRING ? 0 : names[rs_skeleton_at(s, node)->name]);
     }
     rs_free(place);
     rs_free(names);

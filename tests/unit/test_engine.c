@@ -311,7 +311,7 @@ static void test_selectors(void **state)
     int behind = 0;
     assert_int_equal(rs_edit_find_behind(&x, NULL), RS_OK);
     for (uint32_t i = 1; i < j.ranks[0]->n; i++) {
-        const char *name = rs_pool_text(&j.ranks[0]->pool, j.ranks[0]->name[i]);
+        const char *name = rs_pool_text(&j.ranks[0]->pool, rs_skeleton_at(j.ranks[0], i)->name);
         behind += name && strcmp(name, "cudaLaunchKernel") == 0 && x.behind[i] != RS_NO_STRING;
     }
     assert_int_equal(behind, STEPS - 1);
@@ -533,14 +533,14 @@ static void test_places(void **state)
     size_t n[RS_N_PHASES] = {0}, points[RS_N_PHASES] = {0}, n_synced = 0;
     assert_int_equal(s->n_placed, s->n);
     for (size_t i = 1; i < s->n; i++) {
-        const char *name = rs_pool_text(&s->pool, s->name[i]);
-        if (!(s->flags[i] & RS_NODE_WORK)) {
+        const char *name = rs_pool_text(&s->pool, rs_skeleton_at(s, i)->name);
+        if (!rs_skeleton_is_work(s, i)) {
             points[s->phase[i]]++;
             if (strcmp(name, "cudaDeviceSynchronize") == 0) { /* behind it the step launches nothing */
                 n_synced++;
                 assert_int_equal(s->phase[i], RS_PHASE_UNKNOWN);
             }
-            bool late = s->time[i] % (1000 * US) >= 600 * US, autograd = s->lanes[s->lane[i]].tid == 2;
+            bool late = s->time[i] % (1000 * US) >= 600 * US, autograd = s->lanes[rs_skeleton_at(s, i)->lane].tid == 2;
             if (strcmp(name, "cudaLaunchKernel") == 0)
                 assert_int_equal(s->phase[i], autograd ? RS_PHASE_BACKWARD
                                               : late   ? RS_PHASE_OPTIMIZER
@@ -579,7 +579,7 @@ static void test_ties(void **state)
     }
     const rs_skeleton *s = j.ranks[0];
     size_t works = 0;
-    for (size_t i = 0; i < s->n; i++) works += s->flags[i] & RS_NODE_WORK;
+    for (size_t i = 0; i < s->n; i++) works += rs_skeleton_is_work(s, i);
     assert_int_equal(works, 2 * STEPS);
     assert_int_equal(n[RS_TIE_WORK], works);
     assert_int_equal(n[RS_TIE_LAUNCH], STEPS); /* a, by its launch; b, by a */
