@@ -9,6 +9,8 @@
 #include "engine/infer.h"
 #include "match/collective_wait.h"
 
+#define MANY_NODES 1000000
+
 void rs_engine_clear(rs_engine *e)
 {
     rs_coll_job_clear(&e->coll);
@@ -483,6 +485,7 @@ rs_status rs_engine_join(const rs_skeleton *const *ranks, size_t n_ranks, const 
 {
     *out = (rs_engine){.ranks = ranks, .n_ranks = n_ranks, .lean = how->lean};
     rs_status status = number(out, err);
+    if (out->n_nodes >= MANY_NODES) rs_memory_trim(); /* the traces have left holes as large as a rank */
     if (status == RS_OK) status = meet(out, how->clocks, err);
     if (status == RS_OK) count_pinned(out);
     if (status == RS_OK) status = rs_engine_find_ahead(out, err);
