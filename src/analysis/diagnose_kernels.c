@@ -65,11 +65,13 @@ static rs_status sum_families(const rs_diagnosed *job, size_t rank, rs_names *ou
     const rs_skeleton *s = e->ranks[rank];
     uint32_t most = 0;
     for (uint32_t i = 1; i < s->n; i++)
-        if (rs_pool_text(&s->pool, rs_skeleton_at(s, i)->name) && rs_skeleton_at(s, i)->name > most) most = rs_skeleton_at(s, i)->name;
+        if (rs_pool_text(&s->pool, rs_skeleton_at(s, i)->name) && rs_skeleton_at(s, i)->name > most)
+            most = rs_skeleton_at(s, i)->name;
     double *sums = rs_calloc((size_t)most + 1, sizeof *sums);
     rs_status status = sums ? RS_OK : rs_fail_nomem(err, "diagnose");
     for (uint32_t i = 1; status == RS_OK && i < s->n; i++)
-        if (rs_skeleton_is_work(s, i) && rs_skeleton_at(s, i)->part == RS_PART_COMPUTE && rs_skeleton_at(s, i)->name <= most)
+        if (rs_skeleton_is_work(s, i) && rs_skeleton_at(s, i)->part == RS_PART_COMPUTE &&
+            rs_skeleton_at(s, i)->name <= most)
             sums[rs_skeleton_at(s, i)->name] += (double)job->recorded->work[e->node_base[rank] + i];
     for (uint32_t id = 0; status == RS_OK && id <= most; id++) {
         const char *text = sums[id] > 0 ? rs_pool_text(&s->pool, id) : NULL, *begin;
@@ -164,7 +166,8 @@ typedef struct couples {
 static bool add_couple(couples *all, const rs_skeleton *s, uint32_t a, uint32_t b)
 {
     bool is_new;
-    uint32_t *at = rs_map64_put(&all->at, (uint64_t)rs_skeleton_at(s, a)->name << 32 | rs_skeleton_at(s, b)->name, &is_new);
+    uint32_t *at = rs_map64_put(
+        &all->at, (uint64_t)rs_skeleton_at(s, a)->name << 32 | rs_skeleton_at(s, b)->name, &is_new);
     if (!at || (is_new && !RS_GROW_ONE(all->items, all->n, all->capacity))) return false;
     if (is_new) {
         *at = (uint32_t)all->n;
@@ -190,7 +193,8 @@ static rs_status list_couples(const rs_skeleton *s, couples *all, rs_error *err)
             rs_skeleton_at(s, i)->name >= s->pool.strings.n || !(fusable[rs_skeleton_at(s, i)->name] & 2))
             continue;
         uint32_t before = neighbour_before(s, i);
-        if (before && rs_skeleton_at(s, before)->part == RS_PART_COMPUTE && rs_skeleton_at(s, before)->name < s->pool.strings.n &&
+        if (before && rs_skeleton_at(s, before)->part == RS_PART_COMPUTE &&
+            rs_skeleton_at(s, before)->name < s->pool.strings.n &&
             fusable[rs_skeleton_at(s, before)->name] & 1)
             ok = add_couple(all, s, before, i);
     }

@@ -383,9 +383,10 @@ static rs_status compare_kernels(const compared *c, uint32_t stage, double *time
         const rs_skeleton *s = e->ranks[r];
         for (uint32_t i = 1; i < s->n; i++) {
             const char *name = rs_pool_text(&s->pool, rs_skeleton_at(s, i)->name);
-            if (!rs_skeleton_is_work(s, i) || rs_skeleton_at(s, i)->part != RS_PART_COMPUTE || !name) continue;
-            all[n++] =
-                (kernel){rs_hash_bytes(name, strlen(name)), rs_skeleton_duration(s, i), c->stages.stage[r] != stage};
+            if (!rs_skeleton_is_work(s, i) || rs_skeleton_at(s, i)->part != RS_PART_COMPUTE || !name)
+                continue;
+            all[n++] = (kernel){rs_hash_bytes(name, strlen(name)), rs_skeleton_duration(s, i),
+                                c->stages.stage[r] != stage};
         }
     }
     if (n) qsort(all, n, sizeof *all, by_name);

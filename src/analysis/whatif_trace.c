@@ -124,7 +124,7 @@ static int kind_of(const rs_skeleton *s, uint32_t node)
     if (!rs_skeleton_is_work(s, node)) return HOST;
     return rs_skeleton_at(s, node)->part == RS_PART_COPY       ? MEMORY
            : rs_skeleton_at(s, node)->part == RS_PART_TRANSFER ? COMMUNICATION
-                                               : COMPUTE;
+                                                               : COMPUTE;
 }
 
 static bool has_rank(const answer *a, const unit *u, size_t r)

@@ -181,7 +181,8 @@ static void scale_work(const rs_edit *edit, rs_editor *x, rs_part part, int64_t 
     for (size_t r = 0; r < x->e->n_ranks; r++) {
         const rs_skeleton *s = x->e->ranks[r];
         for (uint32_t i = 0; i < s->n; i++) {
-            if (!is_plain_work(x, r, i) || (part != RS_N_PARTS && rs_skeleton_at(s, i)->part != part)) continue;
+            if (!is_plain_work(x, r, i) || (part != RS_N_PARTS && rs_skeleton_at(s, i)->part != part))
+                continue;
             if (!rs_edit_selects(edit, x, r, i, NULL)) continue;
             int64_t *w = &x->w->work[x->e->node_base[r] + i];
             if (!rs_edit_selects_time(edit, *w)) continue;

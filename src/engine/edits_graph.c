@@ -51,7 +51,8 @@ static uint8_t *optimizer_names(const rs_skeleton *s)
 static bool is_optimizer(const rs_skeleton *s, const uint8_t *names, uint32_t i)
 {
     return is_work(s, i) && rs_skeleton_at(s, i)->part != RS_PART_TRANSFER &&
-           (is_named(s, names, rs_skeleton_at(s, i)->operator_name) || is_named(s, names, rs_skeleton_at(s, i)->name));
+           (is_named(s, names, rs_skeleton_at(s, i)->operator_name) ||
+            is_named(s, names, rs_skeleton_at(s, i)->name));
 }
 
 /* By step: the optimizer's first work, RS_NO_NODE where it has none; of the work behind it the earliest. */
@@ -247,12 +248,13 @@ static bool no_sync_rank(const rs_edit *edit, rs_editor *x, size_t r)
     uint8_t *names = rs_edit_names_with(s, edit->text);
     if (!names) return false;
     for (uint32_t i = 1; i < s->n; i++) {
-        bool named = is_named(s, names, rs_skeleton_at(s, i)->name) || is_named(s, names, rs_skeleton_at(s, i)->operator_name);
+        bool named = is_named(s, names, rs_skeleton_at(s, i)->name) ||
+                     is_named(s, names, rs_skeleton_at(s, i)->operator_name);
         for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
             uint32_t from = s->source[k] >> 1;
             if (s->cost[k] != RS_COST_ANSWER) continue;
-            bool copy =
-                is_work(s, from) && rs_skeleton_at(s, from)->part == RS_PART_COPY && is_named(s, names, rs_skeleton_at(s, from)->name);
+            bool copy = is_work(s, from) && rs_skeleton_at(s, from)->part == RS_PART_COPY &&
+                        is_named(s, names, rs_skeleton_at(s, from)->name);
             if (named || copy) change(x, &x->w->edge[x->e->edge_base[r] + k], RS_NO_EDGE);
         }
     }
@@ -344,7 +346,8 @@ static void find_needs(merger *m)
         uint32_t base = e->node_base[r];
         for (uint32_t i = 1; i < s->n; i++)
             for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
-                if (!(s->source[k] & 1) || (is_work(s, i) && rs_skeleton_at(s, i)->part == RS_PART_TRANSFER)) continue;
+                if (!(s->source[k] & 1) || (is_work(s, i) && rs_skeleton_at(s, i)->part == RS_PART_TRANSFER))
+                    continue;
                 uint32_t of = meeting_of_node(e, base + (s->source[k] >> 1));
                 if (of != RS_NO_CAUSE && m->place[base + i] < m->needed[of])
                     m->needed[of] = m->place[base + i];
@@ -386,7 +389,8 @@ static bool wait_for_all(merger *m)
         uint32_t base = e->node_base[r];
         for (uint32_t i = 1; ok && i < s->n; i++)
             for (uint32_t k = s->first[i]; ok && k < s->first[i + 1]; k++) {
-                if (!(s->source[k] & 1) || (is_work(s, i) && rs_skeleton_at(s, i)->part == RS_PART_TRANSFER)) continue;
+                if (!(s->source[k] & 1) || (is_work(s, i) && rs_skeleton_at(s, i)->part == RS_PART_TRANSFER))
+                    continue;
                 uint32_t of = meeting_of_node(e, base + (s->source[k] >> 1));
                 if (of == RS_NO_CAUSE || m->into[of] == of) continue;
                 const rs_meeting *last = &e->meetings[m->into[of]];

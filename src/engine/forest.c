@@ -65,7 +65,8 @@ static rs_tie tie_of_order(const rs_skeleton *s, uint32_t target, uint32_t k)
     if (s->edge_part[k] == RS_PART_PINNED) return RS_TIE_NOTHING;
     if (rs_skeleton_is_work(s, target)) return RS_TIE_STREAM;
     uint32_t source = s->source[k] >> 1;
-    return source && rs_skeleton_at(s, source)->lane != rs_skeleton_at(s, target)->lane ? RS_TIE_HANDOVER : RS_TIE_THREAD;
+    return source && rs_skeleton_at(s, source)->lane != rs_skeleton_at(s, target)->lane ? RS_TIE_HANDOVER
+                                                                                        : RS_TIE_THREAD;
 }
 
 rs_tie rs_forest_tie(const rs_forest *f, const rs_link *l)
@@ -126,14 +127,15 @@ static bool find_idle(const rs_forest *f, uint32_t rank, waits *w)
     for (uint32_t i = 0; keys && i < s->n; i++)
         if (rs_skeleton_is_work(s, i)) keys[n++] = (rs_keyed){f->t->start[base + i], i};
     bool ok = keys && rs_keyed_sort(keys, n);
-    for (size_t i = 0; ok && i < n; i++) keys[i].key = s->lanes[rs_skeleton_at(s, keys[i].value)->lane].device;
+    for (size_t i = 0; ok && i < n; i++)
+        keys[i].key = s->lanes[rs_skeleton_at(s, keys[i].value)->lane].device;
     ok = ok && rs_keyed_sort(keys, n);
     int64_t reach = 0;
     for (size_t i = 0; ok && i < n; i++) {
         uint32_t node = base + keys[i].value;
         bool first = i == 0 || keys[i].key != keys[i - 1].key;
         if (!first) ok = add(f, w, rank, node, node << 1, reach);
-        if (first || f->t->end[node] > reach) reach = f->t->end[node];
+        if (first || rs_times_end(f->t, node) > reach) reach = rs_times_end(f->t, node);
     }
     rs_free(keys);
     return ok;

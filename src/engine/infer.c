@@ -65,7 +65,8 @@ static bool split_lanes(finder *f)
     const rs_skeleton *s = skeleton_of(f, i);
     f->n_lanes = 0;
     for (uint32_t p = 0; p < i->n; p++) {
-        if (p && rs_skeleton_at(s, node_at(f, i, p))->lane == rs_skeleton_at(s, node_at(f, i, p - 1))->lane) continue;
+        if (p && rs_skeleton_at(s, node_at(f, i, p))->lane == rs_skeleton_at(s, node_at(f, i, p - 1))->lane)
+            continue;
         if (f->n_lanes == MAX_LANES) return false;
         f->begin[f->n_lanes++] = p;
     }

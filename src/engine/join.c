@@ -103,7 +103,8 @@ static void count_pinned(rs_engine *e)
 {
     for (size_t r = 0; r < e->n_ranks; r++)
         for (size_t i = 0; i < e->ranks[r]->n; i++)
-            e->n_pinned += rs_skeleton_is_work(e->ranks[r], i) && (rs_skeleton_at(e->ranks[r], i)->flags & RS_NODE_PINNED);
+            e->n_pinned += rs_skeleton_is_work(e->ranks[r], i) &&
+                           (rs_skeleton_at(e->ranks[r], i)->flags & RS_NODE_PINNED);
 }
 
 /* ---- meetings ------------------------------------------------------------------------------------------ */

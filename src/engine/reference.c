@@ -100,7 +100,8 @@ static rs_status number_lanes(const rs_skeleton *s, uint16_t *place, rs_error *e
     for (size_t l = 0; l < s->n_lanes; l++)
         uses[l] = (lane_use){INT64_MAX, (uint16_t)l, s->lanes[l].is_thread};
     for (uint32_t i = 1; i < s->n; i++)
-        if (s->time[i] < uses[rs_skeleton_at(s, i)->lane].time) uses[rs_skeleton_at(s, i)->lane].time = s->time[i];
+        if (s->time[i] < uses[rs_skeleton_at(s, i)->lane].time)
+            uses[rs_skeleton_at(s, i)->lane].time = s->time[i];
     if (s->n_lanes) qsort(uses, s->n_lanes, sizeof *uses, compare_uses);
     for (size_t l = 0, from = 0; l < s->n_lanes; l++) {
         if (l && uses[l].is_thread != uses[l - 1].is_thread) from = l;
@@ -163,7 +164,8 @@ static bool add_items(finder *f, const rs_skeleton *s, rs_keyed *order, uint32_t
     for (size_t k = 0; k < n; k++) {
         uint32_t i = order[k].value, name = rs_skeleton_at(s, i)->name;
         uint64_t hash = name < s->pool.strings.n ? names[name] : 0;
-        f->items[f->n_items++] = (item){hash, s->time[i], i, edges[i], s->step[i], rs_skeleton_at(s, i)->lane};
+        f->items[f->n_items++] =
+            (item){hash, s->time[i], i, edges[i], s->step[i], rs_skeleton_at(s, i)->lane};
     }
     return true;
 }

@@ -66,7 +66,9 @@ static bool add_rank(rs_roles *f, const rs_skeleton *const *ranks, uint32_t rank
         f->list[(*at)++] = node;
         in->n++;
         in->hash = mix(in->hash, (uint64_t)s->lanes[rs_skeleton_at(s, node)->lane].stream);
-        in->hash = mix(in->hash, rs_skeleton_at(s, node)->name == RS_NO_STRING ? 0 : names[rs_skeleton_at(s, node)->name]);
+        in->hash =
+            mix(in->hash,
+                rs_skeleton_at(s, node)->name == RS_NO_STRING ? 0 : names[rs_skeleton_at(s, node)->name]);
     }
     rs_free(place);
     rs_free(names);

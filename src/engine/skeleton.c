@@ -75,8 +75,8 @@ uint64_t rs_skeleton_bytes(const rs_skeleton *s)
 {
     return sizeof *s + s->n * NODE_BYTES + s->n_edges * EDGE_BYTES +
            s->n_placed * (sizeof *s->phase + sizeof *s->layer) + s->n_lanes * sizeof *s->lanes +
-           s->n_labels * sizeof *s->labels + s->n_longs * sizeof *s->longs +
-           s->n_steps * sizeof *s->steps + s->n_comm * (sizeof(rs_coll_op) + sizeof *s->comm_node) +
+           s->n_labels * sizeof *s->labels + s->n_longs * sizeof *s->longs + s->n_steps * sizeof *s->steps +
+           s->n_comm * (sizeof(rs_coll_op) + sizeof *s->comm_node) +
            s->comm->n_shapes * sizeof(rs_coll_shape);
 }
 
@@ -161,7 +161,8 @@ static const rs_field label_fields[] = {
     RS_FIELD(rs_skeleton_label, lane), RS_FIELD(rs_skeleton_label, part), RS_FIELD(rs_skeleton_label, flags)};
 static const rs_layout label_layout = RS_LAYOUT(rs_skeleton_label, label_fields);
 
-static const rs_field long_fields[] = {RS_FIELD(rs_skeleton_long, node), RS_FIELD(rs_skeleton_long, duration)};
+static const rs_field long_fields[] = {RS_FIELD(rs_skeleton_long, node),
+                                       RS_FIELD(rs_skeleton_long, duration)};
 static const rs_layout long_layout = RS_LAYOUT(rs_skeleton_long, long_fields);
 
 static const rs_field step_fields[] = {RS_FIELD(rs_skeleton_step, number), RS_FIELD(rs_skeleton_step, start),

@@ -83,7 +83,8 @@ typedef struct rs_skeleton_costs {
 /* What nodes of one kind have in common. */
 typedef struct rs_skeleton_label {
     uint32_t name; /* kernel, or the call or operator at the point; in pool */
-    uint32_t operator_name; /* that launched the work; of a point the event that most of its time was spent in */
+    uint32_t
+        operator_name; /* that launched the work; of a point the event that most of its time was spent in */
     uint16_t lane;
     uint8_t part, flags; /* part: of work's own duration */
 } rs_skeleton_label;

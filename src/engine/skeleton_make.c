@@ -161,10 +161,10 @@ static rs_unit_edge contracted(const rs_maker *m, uint32_t i, uint32_t to)
 {
     const rs_path_graph *g = m->g;
     rs_unit_edge out = {.to = to,
-                .name = RS_NO_STRING,
-                .part = (uint8_t)part_of_edge(m, i),
-                .cost = RS_COST_NONE,
-                .origin = RS_ORIGIN_ORDER};
+                        .name = RS_NO_STRING,
+                        .part = (uint8_t)part_of_edge(m, i),
+                        .cost = RS_COST_NONE,
+                        .origin = RS_ORIGIN_ORDER};
     int64_t base = 0, longest = -1;
     uint32_t at = i;
     for (;;) {
@@ -195,10 +195,10 @@ static bool add_edge(rs_maker *m, rs_unit_edge e)
 static bool pin(rs_maker *m, uint32_t unit)
 {
     return add_edge(m, (rs_unit_edge){.to = unit,
-                              .name = RS_NO_STRING,
-                              .part = RS_PART_PINNED,
-                              .cost = RS_COST_NONE,
-                              .origin = RS_ORIGIN_ORDER});
+                                      .name = RS_NO_STRING,
+                                      .part = RS_PART_PINNED,
+                                      .cost = RS_COST_NONE,
+                                      .origin = RS_ORIGIN_ORDER});
 }
 
 static bool connect_unit(rs_maker *m, uint32_t unit)

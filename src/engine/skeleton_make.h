@@ -33,7 +33,8 @@ typedef struct rs_maker {
     uint32_t *place; /* by unit */
     rs_lanes lanes;
     rs_map64 step_of_number;
-    rs_map64 pairs, labels; /* name and operator as the events number them; of a pair with lane, part and flags */
+    rs_map64 pairs,
+        labels; /* name and operator as the events number them; of a pair with lane, part and flags */
     size_t labels_capacity, longs_capacity;
     uint32_t last; /* node that the trace ends with: the window's end is bound to it */
 } rs_maker;

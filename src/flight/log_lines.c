@@ -397,7 +397,8 @@ static bool end_traceback(reading *r, source *s, const rs_fl_line *l)
         /* An event of another kind has its text from its form, or none. */
         if (!other) {
             size_t rest = l->n - text > 400 ? 400 : l->n - text;
-            if ((e->text = rs_strings_add(&r->flight->texts, l->text + text, rest)) == RS_NO_STRING) return false;
+            if ((e->text = rs_strings_add(&r->flight->texts, l->text + text, rest)) == RS_NO_STRING)
+                return false;
         }
     }
     uint32_t file = s->user_file ? s->user_file : s->file;

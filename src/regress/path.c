@@ -140,7 +140,7 @@ static int64_t end_of(const rs_replay_run *run, const rs_times *t, size_t rank, 
 static int64_t begin_of(const rs_replay_run *run, const rs_times *t, size_t rank, size_t place)
 {
     const rs_skeleton_step *s = &run->skeletons[rank]->steps[run->begin[rank * run->n_numbers + place]];
-    return rs_add_sat(t->end[run->engine.node_base[rank] + s->mark], s->after);
+    return rs_add_sat(rs_times_end(t, run->engine.node_base[rank] + s->mark), s->after);
 }
 
 /* The rank whose step ends last; of several the first. */
@@ -183,8 +183,9 @@ rs_path_key rs_path_key_of(const rs_engine *e, rs_part part, uint32_t node)
     if (s->n_placed && s->phase[local] != RS_PHASE_UNKNOWN) key.phase = rs_phase_names[s->phase[local]];
     /* latencies are the device's, whatever runs behind them; of the host's time the call says least */
     if (part == RS_PART_LAUNCH || part == RS_PART_GAP) return key;
-    key.name = part == RS_PART_HOST && key.operator_name ? key.operator_name
-                                                         : rs_pool_text(&s->pool, rs_skeleton_at(s, local)->name);
+    key.name = part == RS_PART_HOST && key.operator_name
+                   ? key.operator_name
+                   : rs_pool_text(&s->pool, rs_skeleton_at(s, local)->name);
     if (part == RS_PART_TRANSFER) key.group = rs_engine_group_of(e, node);
     return key;
 }

@@ -37,7 +37,8 @@ static bool find_row(swapper *x, size_t rank, uint32_t local, rs_part part, uint
     const rs_engine *e = &x->run->engine;
     const rs_skeleton *s = e->ranks[rank];
     uint32_t node = e->node_base[rank] + local;
-    uint64_t name = rs_skeleton_at(s, local)->name + 1u, operator_name = rs_skeleton_at(s, local)->operator_name + 1u;
+    uint64_t name = rs_skeleton_at(s, local)->name + 1u,
+             operator_name = rs_skeleton_at(s, local)->operator_name + 1u;
     uint64_t phase = s->n_placed ? s->phase[local] : 0;
     bool is_new = true, cached = part != RS_PART_TRANSFER && s->pool.strings.n < 1u << 27;
     uint32_t *value = NULL;
