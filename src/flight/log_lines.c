@@ -397,7 +397,8 @@ static bool end_traceback(reading *r, source *s, const rs_fl_line *l)
         /* An event of another kind has its text from its form, or none. */
         if (!other) {
             size_t rest = l->n - text > 400 ? 400 : l->n - text;
-            if ((e->text = rs_strings_add(&r->flight->texts, l->text + text, rest)) == RS_NO_STRING) return false;
+            if ((e->text = rs_strings_add(&r->flight->texts, l->text + text, rest)) == RS_NO_STRING)
+                return false;
         }
     }
     uint32_t file = s->user_file ? s->user_file : s->file;
@@ -566,6 +567,7 @@ static rs_status read_lines(rs_flight *flight, rs_source *from, const char *name
     if (flight->log && status == RS_OK) {
         flight->log->n_lines += lines.number;
         flight->log->n_files++;
+        rs_source_report_end(from, &flight->problems);
     }
     rs_free(r.clean);
     rs_free(r.sources);
