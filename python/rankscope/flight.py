@@ -162,7 +162,8 @@ def analyze(source: Any, *, prefix: Optional[str] = None, allow_missing: bool = 
     if files and (paths or any(file.rank < 0 for file in files)):
         raise TypeError("analyze takes paths, or a dict {rank: bytes, URL or file object}, not %r" % type(source).__name__)
     sources.fetch(files, whole=True)
-    dumps = [(file.rank, file.data if isinstance(file.data, bytes) else b"", "<dump of rank %d>" % file.rank if file.name == "<bytes>" else file.name) for file in files]
+    dumps = [(file.rank, file.data if isinstance(file.data, bytes) else b"",
+              "<dump of rank %d>" % file.rank if file.name == "<bytes>" else file.name) for file in files]
     with _progress(progress, "reading dumps") as call:
         flight = _engine.Flight(None if dumps else paths, dumps or None, settings, call)
     warn(flight.problems, 2)
