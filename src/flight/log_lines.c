@@ -567,6 +567,7 @@ static rs_status read_lines(rs_flight *flight, rs_source *from, const char *name
     if (flight->log && status == RS_OK) {
         flight->log->n_lines += lines.number;
         flight->log->n_files++;
+        rs_source_report_end(from, &flight->problems);
     }
     rs_free(r.clean);
     rs_free(r.sources);

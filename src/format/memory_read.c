@@ -238,17 +238,6 @@ static rs_status read_changes(reader *r, rs_error *err)
     }
 }
 
-static void report_packing(const reader *r)
-{
-    rs_source_end end = rs_source_get_end(r->source);
-    if (end.truncated || end.corrupt)
-        rs_problems_add(r->problems, rs_source_name(r->source), -1, RS_LOSS, "damaged_packing",
-                        "the compressed file is damaged: the text before the damage counts", end.offset);
-    else if (end.checksum)
-        rs_problems_add(r->problems, rs_source_name(r->source), -1, RS_WARNING, "bad_checksum",
-                        "the compressed file's checksum differs", end.offset);
-}
-
 rs_status rs_memory_read(rs_source *source, bool keep_samples, rs_memory_timeline *out, rs_problems *problems,
                          rs_error *err)
 {
@@ -257,7 +246,7 @@ rs_status rs_memory_read(rs_source *source, bool keep_samples, rs_memory_timelin
     rs_status status = read_changes(&r, err);
     if (status == RS_OK && !end_sample(&r)) status = rs_fail_nomem(err, "memory timeline");
     if (status == RS_OK) {
-        report_packing(&r);
+        rs_source_report_end(r.source, r.problems);
         out->at_end = r.now;
         if (!r.started) {
             out->at_peak = r.now;

@@ -231,17 +231,6 @@ bool rs_op_table_is(const uint8_t *head, size_t n)
     return left && *p == '[' && holds(p, left, "\"seq_id\"") && holds(p, left, "\"model_chunk\"");
 }
 
-static void report_packing(rs_source *source, rs_problems *problems)
-{
-    rs_source_end end = rs_source_get_end(source);
-    if (end.truncated || end.corrupt)
-        rs_problems_add(problems, rs_source_name(source), -1, RS_LOSS, "damaged_packing",
-                        "the compressed file is damaged: the text before the damage counts", end.offset);
-    else if (end.checksum)
-        rs_problems_add(problems, rs_source_name(source), -1, RS_WARNING, "bad_checksum",
-                        "the compressed file's checksum differs", end.offset);
-}
-
 rs_status rs_op_table_read(rs_source *source, rs_op_table *out, rs_problems *problems, rs_error *err)
 {
     const uint8_t *head;
@@ -251,6 +240,6 @@ rs_status rs_op_table_read(rs_source *source, rs_op_table *out, rs_problems *pro
     rs_status status = !is_table(head, n) && rs_op_table_is(head, n)
                            ? rs_op_timeline_read(source, out, problems, err)
                            : read_table(source, out, problems, err);
-    if (status == RS_OK) report_packing(source, problems);
+    if (status == RS_OK) rs_source_report_end(source, problems);
     return status;
 }

@@ -441,6 +441,17 @@ rs_source_end rs_source_get_end(const rs_source *s)
     return s->end;
 }
 
+void rs_source_report_end(const rs_source *source, rs_problems *problems)
+{
+    rs_source_end end = rs_source_get_end(source);
+    if (end.truncated || end.corrupt)
+        rs_problems_add(problems, rs_source_name(source), -1, RS_LOSS, "damaged_packing",
+                        "the compressed file is damaged: the text before the damage counts", end.offset);
+    else if (end.checksum)
+        rs_problems_add(problems, rs_source_name(source), -1, RS_WARNING, "bad_checksum",
+                        "the compressed file's checksum differs", end.offset);
+}
+
 uint64_t rs_source_bytes_in(const rs_source *s)
 {
     return s->bytes_in;

@@ -3,6 +3,7 @@
 #ifndef RS_INPUT_SOURCE_H
 #define RS_INPUT_SOURCE_H
 
+#include "base/problems.h"
 #include "rankscope/status.h"
 
 typedef enum rs_packing { RS_PACKING_PLAIN, RS_PACKING_GZIP, RS_PACKING_ZSTD } rs_packing;
@@ -42,6 +43,8 @@ rs_status rs_source_peek(rs_source *source, size_t max, const uint8_t **text, si
 rs_packing rs_source_packing(const rs_source *source);
 const char *rs_source_name(const rs_source *source);
 rs_source_end rs_source_get_end(const rs_source *source);
+/* Adds what is wrong with the packing, once the end was reached: "damaged_packing" (a loss) or "bad_checksum". */
+void rs_source_report_end(const rs_source *source, rs_problems *problems);
 uint64_t rs_source_bytes_in(const rs_source *source);    /* of the file, so far; any thread may ask */
 uint64_t rs_source_bytes_total(const rs_source *source); /* 0 if unknown */
 

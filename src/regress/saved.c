@@ -162,7 +162,7 @@ static rs_status decode(loading *l, size_t *n)
         return rs_fail_nomem(l->err, l->name);
     *n = rs_json_decode(l->r.text.bytes, l->r.text.length, l->scratch, &repaired);
     l->scratch[*n] = '\0';
-    return RS_OK;
+    return strlen(l->scratch) == *n ? RS_OK : bad(l, "a text has a zero in it");
 }
 
 /* A place in texts. */

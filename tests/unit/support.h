@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "format/kineto.h"
+#include "rankscope/text.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define RS_TEST_SLOW 1
@@ -41,6 +42,8 @@ void text_printf(text *t, const char *format, ...) RS_PRINTF(2, 3);
 void text_insert(text *t, size_t at, const void *bytes, size_t n);
 void text_delete(text *t, size_t at, size_t n);
 void text_clear(text *t);
+/* A sink that appends to the text. */
+rs_sink text_sink(text *t);
 /* The whole file; fails the test if it cannot be read. */
 text text_of_file(const char *path);
 /* As above, unpacked by zlib if it is gzip. */

@@ -56,6 +56,17 @@ void text_clear(text *t)
     *t = (text){0};
 }
 
+static bool append(void *context, const char *bytes, size_t n)
+{
+    text_add(context, bytes, n);
+    return true;
+}
+
+rs_sink text_sink(text *t)
+{
+    return (rs_sink){append, t};
+}
+
 text text_of_file(const char *path)
 {
     text t = {0};

@@ -359,12 +359,6 @@ static void test_kinds(void **state)
 /* ---- fuse
  * ------------------------------------------------------------------------------------------------------ */
 
-static bool collect(void *context, const char *bytes, size_t n)
-{
-    text_add(context, bytes, n);
-    return true;
-}
-
 static rs_fuse_outcome copy(const char *event, const char *without, int64_t shift, text *out)
 {
     static rs_writer writer;
@@ -373,7 +367,7 @@ static rs_fuse_outcome copy(const char *event, const char *without, int64_t shif
     rs_fuse_plan plan = {.ranks = ranks, .n = 2};
     for (unsigned i = 0; i < RS_N_FUSE_IDS; i++) plan.step[i] = 1000;
     rs_fuse_filter filter = {NULL, without};
-    rs_sink sink = {collect, out};
+    rs_sink sink = text_sink(out);
     rs_error err = RS_ERROR_INIT;
     rs_writer_init(&writer, &sink);
     rs_fuse_outcome outcome =

@@ -607,12 +607,6 @@ static void test_two_dumps_of_a_rank(void **state)
 
 /* ---- outputs ------------------------------------------------------------------------------------------- */
 
-static bool swallow(void *context, const char *bytes, size_t n)
-{
-    text_add(context, bytes, n);
-    return true;
-}
-
 static rs_flight *small_job(const rs_flight_report **report)
 {
     dump d[2];
@@ -633,7 +627,7 @@ static void test_json_is_json(void **state)
     rs_flight *flight = small_job(&report);
     rs_error err = RS_ERROR_INIT;
     text out[2] = {{0}};
-    rs_sink sinks[2] = {{swallow, &out[0]}, {swallow, &out[1]}};
+    rs_sink sinks[2] = {text_sink(&out[0]), text_sink(&out[1])};
     assert_int_equal(rs_flight_write_json(flight, &sinks[0], &err), RS_OK);
     assert_int_equal(rs_flight_write_timeline(flight, &sinks[1], &err), RS_OK);
     assert_non_null(strstr(out[0].s, "\"verdict\": \"rank_missing\""));
@@ -735,7 +729,7 @@ static void test_memory_runs_out(void **state)
         rs_error err = RS_ERROR_INIT;
         const rs_flight_report *report;
         text out = {0};
-        rs_sink sink = {swallow, &out};
+        rs_sink sink = text_sink(&out);
         rs_test_fail_allocation(n);
         rs_status status = rs_flight_open_bytes(bytes, 3, NULL, &flight, &err);
         if (status == RS_OK) status = rs_flight_get_report(flight, &report, &err);

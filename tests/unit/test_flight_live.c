@@ -329,6 +329,7 @@ static void test_whose_line(void **state)
         {"E314 02:11:09.0 7 api.py:880] failed (exitcode: -9) local_rank: 1 (pid: 4203) of binary: x\n", 3,
          RS_FL_EV_KILLED},
         {"  rank      : 1 (local_rank: 1)\n  exitcode  : -11 (pid: 9)\n", 1, RS_FL_EV_SEGFAULT},
+        {"  rank      : -5 (local_rank: -1)\n  exitcode  : -11 (pid: 9)\n", -1, RS_FL_EV_SEGFAULT},
         {"srun: error: node01: task 3: Out Of Memory\n", 3, RS_FL_EV_HOST_OOM},
         {"\x1b[31m[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\x1b[0m\n",
          1, RS_FL_EV_CUDA_OOM},
@@ -394,6 +395,15 @@ static void test_tracebacks(void **state)
                  "[rank1]: torch.distributed.DistBackendError: NCCL communicator was aborted on rank 1.\n");
     assert_int_equal(flight->log->n, 1);
     assert_int_equal(flight->log->events[0].role, RS_FL_CONSEQUENCE);
+    rs_flight_close(flight);
+    /* Ended by a cause whose form has no text. */
+    flight =
+        read_log("[rank1]: Traceback (most recent call last):\n[rank1]:   File \"/app/b.py\", line 1, in "
+                 "g\n[rank1]: RuntimeError: NCCL Error 6: ncclSystemError\n");
+    assert_int_equal(flight->log->n, 1);
+    assert_int_equal(flight->log->events[0].kind, RS_FL_EV_NETWORK);
+    assert_string_equal(rs_fl_text(flight, flight->log->events[0].exception), "RuntimeError");
+    assert_string_equal(rs_fl_text(flight, flight->log->events[0].where), "/app/b.py:1");
     rs_flight_close(flight);
 }
 

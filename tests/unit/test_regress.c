@@ -270,19 +270,13 @@ static rs_regress_side *with_parts(int64_t extra)
     return side;
 }
 
-static bool keep(void *context, const char *bytes, size_t n)
-{
-    text_add(context, bytes, n);
-    return true;
-}
-
 static void test_parts_and_summaries(void **state)
 {
     (void)state;
     rs_regress_side *a = with_parts(0), *b = with_parts(1000), *c;
     rs_error err = RS_ERROR_INIT;
     text saved = {0}, again = {0}, junit = {0};
-    rs_sink to_saved = {keep, &saved}, to_again = {keep, &again}, to_junit = {keep, &junit};
+    rs_sink to_saved = text_sink(&saved), to_again = text_sink(&again), to_junit = text_sink(&junit);
     rs_regress_settings settings = {.size = sizeof settings, .between_run_sd = -1};
     rs_result result = {0};
     rs_regress_verdict verdict;
@@ -329,6 +323,64 @@ static void test_parts_and_summaries(void **state)
     text_clear(&junit);
 }
 
+/* Everything that a gate does with two stored sides, from their bytes to JUnit. */
+static rs_status gate(const text *saved, size_t *rows)
+{
+    rs_regress_side *a = NULL, *b = NULL;
+    rs_error err = RS_ERROR_INIT;
+    rs_regress_settings settings = {.size = sizeof settings, .between_run_sd = -1};
+    rs_result result = {0}, history = {0};
+    rs_regress_verdict verdict;
+    text out = {0};
+    rs_sink sink = text_sink(&out);
+    rs_status status = rs_regress_side_create(NULL, &a, &err);
+    if (status == RS_OK) status = rs_regress_side_create(NULL, &b, &err);
+    if (status == RS_OK) status = rs_regress_read(a, saved->s, saved->n, "a", &err);
+    for (int i = 0; i < 6 && status == RS_OK; i++) status = rs_regress_read(b, saved->s, saved->n, "b", &err);
+    if (status == RS_OK) status = rs_regress(a, b, &settings, &result, &verdict, &err);
+    if (status == RS_OK) status = rs_regress_junit(&result, verdict, true, 0, &sink, &err);
+    if (status == RS_OK) status = rs_regress_history(b, &settings, &history, &err);
+    if (status == RS_OK) status = rs_regress_save(b, &sink, &err);
+    *rows = 0;
+    for (size_t i = 0; status == RS_OK && i < 3; i++)
+        *rows += rs_table_n_rows(result.tables[i]) + rs_table_n_rows(history.tables[i]);
+    *rows += out.n;
+    rs_result_clear(&result);
+    rs_result_clear(&history);
+    rs_regress_side_free(a);
+    rs_regress_side_free(b);
+    text_clear(&out);
+    return status;
+}
+
+/* Each allocation fails in turn: out of memory or the whole answer, never a crash or a leak. */
+static void test_allocations(void **state)
+{
+    (void)state;
+    rs_regress_side *side = with_parts(1000);
+    rs_error err = RS_ERROR_INIT;
+    text saved = {0};
+    rs_sink sink = text_sink(&saved);
+    size_t full, rows, failed = 0;
+    assert_int_equal(rs_regress_save(side, &sink, &err), RS_OK);
+    rs_regress_side_free(side);
+    rs_test_fail_allocation(0);
+    assert_int_equal(gate(&saved, &full), RS_OK);
+    uint64_t n = rs_test_fail_allocation(0);
+    for (uint64_t k = 1; k <= n; k++) {
+        rs_test_fail_allocation(k);
+        rs_status status = gate(&saved, &rows);
+        rs_test_fail_allocation(0);
+        if (status == RS_OK)
+            assert_int_equal(rows, full);
+        else
+            assert_int_equal(status, RS_ERR_NOMEM);
+        failed += status != RS_OK;
+    }
+    assert_true(failed > 100);
+    text_clear(&saved);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -339,6 +391,7 @@ int main(void)
         cmocka_unit_test(test_false_alarms),
         cmocka_unit_test(test_power),
         cmocka_unit_test(test_parts_and_summaries),
+        cmocka_unit_test(test_allocations),
         cmocka_unit_test(test_changes),
         cmocka_unit_test(test_history_alarms),
     };
