@@ -101,7 +101,7 @@ typedef struct rs_file_info {
     uint32_t nccl_version;
     bool record_shapes, with_stack, with_flops, with_modules, profile_memory;
     uint32_t device_name; /* of the first device */
-    int64_t n_devices;
+    int64_t n_devices;    /* 0: not told; -1: the file lists its devices, and there are none */
     int64_t max_threads_per_block;
 } rs_file_info;
 
