@@ -496,6 +496,15 @@ static void test_messages(void **state)
     fails(&f, "SELECT * FROM kernel", RS_ERR_USAGE,
           "character 15: there is no table kernel; did you mean kernels?");
     fails(&f, "SELECT * FROM qqqqqq", RS_ERR_USAGE, "SELECT name FROM tables lists them");
+    fails(&f, "SELECT category, sum(duration) FROM events", RS_ERR_USAGE, "there is no column duration;");
+    /* no query reaches a file but the traces */
+    fails(&f, "SELECT * FROM roofline('--device /etc/passwd')", RS_ERR_USAGE, "--device names a file");
+    fails(&f, "SELECT * FROM ops('--perf --device=./x')", RS_ERR_USAGE, "give it to the command ops");
+    fails(&f, "SELECT * FROM mfu('device x.json')", RS_ERR_USAGE, "--device names a file");
+    fails(&f, "SELECT * FROM critical_path('--overlay x')", RS_ERR_USAGE, "--overlay names a file");
+    fails(&f, "SELECT * FROM clocks('--hosts hosts')", RS_ERR_USAGE, "--hosts names a file");
+    fails(&f, "SELECT * FROM collectives('--flight dumps')", RS_ERR_USAGE, "--flight names a file");
+    fails(&f, "SELECT * FROM roofline('--device H2')", RS_ERR_USAGE, "is no device of the table");
     fails(&f, "SELECT * FROM diff", RS_ERR_USAGE, "diff compares jobs");
     fails(&f, "SELECT * FROM kernels('--topp 3')", RS_ERR_USAGE,
           "kernels: there is no option --topp; did you mean --top?");
