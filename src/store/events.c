@@ -291,6 +291,7 @@ struct rs_events_draft {
     rs_entry_part parts[MOST_ARRAYS + 2];
 };
 
+/* All that is read of the events but their arrays is read here: the rest may happen beside an analysis. */
 rs_events_draft *rs_stored_events_draft(rs_events *e)
 {
     if (e->n_counters > MOST_COUNTERS || e->problems.n_dropped) return NULL;
@@ -300,6 +301,7 @@ rs_events_draft *rs_stored_events_draft(rs_events *e)
     d->e = e;
     rs_events_hold(e);
     find_shared_rows(e, &d->list);
+    list_arrays(e, RS_ALL_COLUMNS, &d->list);
     write_meta(&d->meta, e, d->list.rows_of);
     write_texts(&d->texts, &e->strings);
     if (!d->meta.out_of_memory && !d->texts.out_of_memory) return d;
@@ -320,7 +322,6 @@ bool rs_stored_events_write(rs_events_draft *d, const char *folder, const rs_ent
 {
     uint64_t size;
     size_t n = 2;
-    list_arrays(d->e, RS_ALL_COLUMNS, &d->list);
     d->parts[0] = (rs_entry_part){PART_META, false, d->meta.bytes, d->meta.n};
     d->parts[1] = (rs_entry_part){PART_TEXTS, false, d->texts.bytes, d->texts.n};
     for (size_t i = 0; i < d->list.n; i++)
