@@ -48,7 +48,8 @@ static void check_events(const rs_events *e)
 #define PARTS_EACH 16
 static const rs_facet *const facets[] = {&rs_facet_gpu_rows, &rs_facet_launches, &rs_facet_tree};
 
-static bool fetch(void *entry, const rs_trace *trace, const rs_facet *facet, const void *key, rs_facet_part *parts)
+static bool fetch(void *entry, const rs_trace *trace, const rs_facet *facet, const void *key,
+                  rs_facet_part *parts)
 {
     bool any = false;
     (void)trace;
