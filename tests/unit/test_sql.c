@@ -167,14 +167,32 @@ static void test_tables_are_those_of_commands(void **state)
 static void test_every_table(void **state)
 {
     (void)state;
-    static const char *const empty[] = {"breakdown_host",     "breakdown_threads", "clocks_contradictions",
-                                        "counters",           "counters_launches", "diagnose_joint",
-                                        "queue_blocked",      "replay_edges",      "replay_what_if",
-                                        "steps_serving",      "structure_layers",  "whatif_balances",
-                                        "whatif_delays",      "whatif_ideal",      "whatif_dp_rank_steps",
-                                        "whatif_stage_steps", "whatif_stages",     "whatif_scales",
-                                        "exchange",           "exchange_ranks"};
-    static const char *const refused[] = {"memory", "memory_series", "sequences"};
+    static const char *const empty[] = {"memory",
+                                        "memory_series",
+                                        "memory_devices",
+                                        "memory_operators",
+                                        "memory_held",
+                                        "breakdown_host",
+                                        "breakdown_threads",
+                                        "clocks_contradictions",
+                                        "counters",
+                                        "counters_launches",
+                                        "diagnose_joint",
+                                        "queue_blocked",
+                                        "replay_edges",
+                                        "replay_what_if",
+                                        "steps_serving",
+                                        "structure_layers",
+                                        "whatif_balances",
+                                        "whatif_delays",
+                                        "whatif_ideal",
+                                        "whatif_dp_rank_steps",
+                                        "whatif_stage_steps",
+                                        "whatif_stages",
+                                        "whatif_scales",
+                                        "exchange",
+                                        "exchange_ranks"};
+    static const char *const refused[] = {"sequences"};
     fixture f;
     rs_result tables;
     begin_with(&f, (rs_job_settings){.keep = true}, (rs_sql_settings){0});
