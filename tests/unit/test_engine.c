@@ -375,16 +375,14 @@ static void test_wrong_questions(void **state)
 }
 
 /* Every rank as it travels gives the same; every damaged one is refused or gives something, never a crash. */
-static void test_travels(void **state)
+static void damage(rs_skeleton *s, int turns)
 {
-    (void)state;
-    rs_skeleton *s = make_trained();
     rs_wire_writer w = {0};
     rs_layout_pack(&rs_skeleton_layout, s, &w);
     assert_false(w.out_of_memory);
     uint64_t random = 7;
     size_t used = 0;
-    for (int turn = 0; turn < 3000; turn++) {
+    for (int turn = 0; turn < turns; turn++) {
         rs_arena arena = {0};
         uint8_t *bytes = rs_malloc(w.n);
         memcpy(bytes, w.bytes, w.n);
@@ -414,9 +412,39 @@ static void test_travels(void **state)
         rs_arena_clear(&arena);
         rs_free(bytes);
     }
-    assert_true(used > 100);
+    assert_true(used > (size_t)turns / 30);
     rs_wire_clear(&w);
     rs_skeleton_free(s);
+}
+
+static void test_travels(void **state)
+{
+    (void)state;
+    damage(make_trained(), 3000);
+}
+
+/* Durations that 32 bits do not hold. */
+static void test_long_work(void **state)
+{
+    (void)state;
+    job j;
+    open_job(&j, make_rank(6000000, "b"), make_rank(7000000, "b")); /* 6 and 7 s */
+    for (int r = 0; r < 2; r++) {
+        const rs_skeleton *s = j.ranks[r];
+        size_t n = 0;
+        assert_int_equal(s->n_longs, STEPS);
+        for (uint32_t i = 0; i < s->n; i++) {
+            bool is_long = s->duration[i] == RS_SKELETON_LONG;
+            n += is_long;
+            if (is_long) assert_int_equal(rs_skeleton_duration(s, i), (6 + r) * 1000000 * (int64_t)US);
+            if (!is_long) assert_int_equal(rs_skeleton_duration(s, i), s->duration[i]);
+            assert_int_equal(j.t.end[j.e.node_base[r] + i] - j.t.start[j.e.node_base[r] + i],
+                             rs_skeleton_duration(s, i));
+        }
+        assert_int_equal(n, STEPS);
+    }
+    close_job(&j);
+    damage(make_rank(6000000, "b"), 600);
 }
 
 static bool add_up(void *context, const rs_link *link, int64_t ns)
@@ -601,6 +629,7 @@ int main(void)
         cmocka_unit_test(test_selectors),
         cmocka_unit_test(test_wrong_questions),
         cmocka_unit_test(test_travels),
+        cmocka_unit_test(test_long_work),
         cmocka_unit_test(test_paths_add_up),
         cmocka_unit_test(test_waits),
         cmocka_unit_test(test_places),
