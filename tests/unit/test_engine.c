@@ -447,6 +447,33 @@ static void test_long_work(void **state)
     damage(make_rank(6000000, "b"), 600);
 }
 
+/* Work whose launching call is not in the trace, on a stream of its own, behind an idle device. */
+static void test_pinned(void **state)
+{
+    (void)state;
+    builder b = builder_create();
+    add_call(&b, "cudaLaunchKernel", MAIN, 0, 1);
+    add_kernel(&b, "lost", 0, 9, 30 * US, 10 * US, 2);
+    add_kernel(&b, "known", 0, 7, 50 * US, 10 * US, 1);
+    rs_trace trace;
+    rs_skeleton *s = NULL;
+    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+    rs_trace_init(&trace, b.e, NULL, b.e->n);
+    assert_int_equal(rs_skeleton_of(&trace, &policy, &s, NULL), RS_OK);
+    size_t n = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const rs_skeleton_label *l = rs_skeleton_at(s, i);
+        const char *name = rs_pool_text(&s->pool, l->name);
+        bool pinned = l->flags & RS_NODE_PINNED;
+        if (rs_skeleton_is_work(s, i)) assert_int_equal(pinned, strcmp(name, "lost") == 0);
+        n += rs_skeleton_is_work(s, i);
+    }
+    assert_int_equal(n, 2);
+    rs_skeleton_free(s);
+    rs_trace_clear(&trace);
+    rs_events_free(b.e);
+}
+
 static bool add_up(void *context, const rs_link *link, int64_t ns)
 {
     (void)link;
@@ -630,6 +657,7 @@ int main(void)
         cmocka_unit_test(test_wrong_questions),
         cmocka_unit_test(test_travels),
         cmocka_unit_test(test_long_work),
+        cmocka_unit_test(test_pinned),
         cmocka_unit_test(test_paths_add_up),
         cmocka_unit_test(test_waits),
         cmocka_unit_test(test_places),
