@@ -104,7 +104,7 @@ static void test_function_events(void **state)
         assert_int_equal(e->n, 4);
         assert_true(rs_event_kind(e, 0) == (form ? RS_KIND_OTHER : RS_KIND_CPU_OP));
         for (uint32_t i = 1; i < 3; i++) assert_int_equal(e->category[i], 0);
-        assert_int_equal(rs_event_kind(e, 3), RS_KIND_PYTHON);
+        assert_int_equal(rs_event_kind(e, 3), RS_KIND_PYTHON_FUNCTION);
         rs_events_free(e);
     }
 }
