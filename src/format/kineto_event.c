@@ -143,7 +143,8 @@ uint32_t rs_kineto_text(rs_kineto *core, const rs_json_text *text, uint64_t offs
                           : rs_utf8_repair(text->bytes, n, out);
         bytes = out;
         if (damaged) /* PyTorch 2.6 itself writes such names of Python functions */
-            doubt(core, "invalid_utf8", "bytes that are no UTF-8 inside a string; replaced by U+FFFD", offset);
+            doubt(core, "invalid_utf8", "bytes that are no UTF-8 inside a string; replaced by U+FFFD",
+                  offset);
         else if (repaired)
             rs_kineto_problem(core, "bad_escape", "an escape in a string means nothing; kept as it stands",
                               offset);
