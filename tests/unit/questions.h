@@ -47,7 +47,11 @@ static inline questions all_questions(bool with_options)
             add_query(&q, rows[i], compat, NULL, NULL);
             for (size_t k = 0; with_options && k < n_options; k++) {
                 if (strcmp(specs[k].name, "args") == 0) add_query(&q, rows[i], compat, "args", "all");
-                if (specs[k].type == RS_OPTION_FLAG) add_query(&q, rows[i], compat, specs[k].name, NULL);
+                /* a peer that does not divide the host's time refuses to */
+                bool refused = compat != RS_COMPAT_NONE && strcmp(specs[k].name, "host") == 0 &&
+                               strcmp(rs_analysis_name(rows[i]), "breakdown") == 0;
+                if (specs[k].type == RS_OPTION_FLAG && !refused)
+                    add_query(&q, rows[i], compat, specs[k].name, NULL);
                 if (specs[k].type != RS_OPTION_CHOICE) continue;
                 char choices[256];
                 snprintf(choices, sizeof choices, "%s", specs[k].choices);
