@@ -1,4 +1,6 @@
 """The examples of the pages run, one after the other of a page, in a folder where their names stand for small jobs."""
+import ast
+import json
 import os
 import pathlib
 import re
@@ -75,3 +77,31 @@ def test_links():
                     titles = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
                     heads[path] = {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles}
                 assert mark in heads[path], "%s links to %s" % (page.name, target)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples" / "gallery").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_gallery(path, monkeypatch):
+    """A notebook's cells one after the other, without a kernel: the last line of each is what it shows."""
+    for name in "pandas", "plotly":
+        pytest.importorskip(name)
+    monkeypatch.chdir(path.parent)
+    names = {"__name__": "gallery"}
+    shown = 0
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] != "code":
+            continue
+        assert not cell["outputs"]  # scripts/docs fills them
+        tree = ast.parse("".join(cell["source"]))
+        last = ast.Expression(tree.body.pop().value) if isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, path.name, "exec"), names)
+        value = eval(compile(last, path.name, "eval"), names) if last else None
+        html = getattr(value, "_repr_html_", None)
+        shown += bool(html() if html else value)
+    assert shown >= 2
+
+
+def test_gallery_is_told():
+    """Each notebook stands in the index."""
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    for path in (ROOT / "examples" / "gallery").glob("*.ipynb"):
+        assert "examples/gallery/%s" % path.name in index
