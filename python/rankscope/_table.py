@@ -114,13 +114,14 @@ class Table:
 
     __slots__ = ("_given", "_result", "__weakref__")
 
-    def __init__(self, engine_table: native.Table, result: Optional[Result] = None) -> None:
-        self._given = engine_table
+    def __init__(self, engine_table: Optional[native.Table], result: Optional[Result] = None) -> None:
+        self._given: Any = engine_table
         self._result = result
 
     @property
     def _engine(self) -> native.Table:
-        return self._given
+        given: native.Table = self._given
+        return given
 
     # ---- what it is ----
 
