@@ -289,7 +289,7 @@ const rs_analysis rs_analysis_compare = {
         "Efficiency is the least time that the side's own device would need, of the time it took.",
     .examples = "rankscope compare h100.json.gz mi300.json.gz\n"
                 "rankscope compare --by tree --top 20 before.json.gz after.json.gz\n"
-                "rankscope compare --per step --by op --xlsx changes.xlsx before/ after/\n"
+                "rankscope compare --per step --by op --xlsx changes.xlsx --page changes.html before/ after/\n"
                 "rankscope compare --by category --axis 'threads={}thread' sweep/*thread/\n"
                 "rankscope compare --per step --fail-on 'impact_pct > 1' before/ after/",
     .options = options,
