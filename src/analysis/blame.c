@@ -11,6 +11,7 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/try.h"
+#include "match/collective_wait.h"
 #include "engine/edits.h"
 #include "trace/structure.h"
 
@@ -429,6 +430,10 @@ static void refuse(blamer *b, rs_result *result)
 static void explain(const blamer *b, rs_result *result)
 {
     const rs_engine *e = b->x.f.e;
+    if (rs_coll_on_host(&e->coll))
+        rs_result_note(result,
+                       "communication on the host (gloo, mpi, ucc) is not followed: `rankscope stragglers` "
+                       "tells who comes late to it");
     if (e->n_alone)
         rs_result_note(
             result,

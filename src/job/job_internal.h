@@ -260,7 +260,7 @@ bool rs_events_fetch(rs_job *job, const rs_events_key *key, unsigned threads, ui
                      rs_events **out);
 /* Keeps events as a reader left them, unless the input has changed since the key was made, or those of the whole job
  * would push each other out. */
-void rs_events_keep(rs_job *job, const rs_events_key *key, const rs_events *events);
+void rs_events_keep(rs_job *job, const rs_events_key *key, rs_events *events);
 
 /* Makes the folder of the store, if one was asked for. */
 rs_status rs_job_store_open(rs_job *job, rs_error *err);

@@ -196,7 +196,9 @@ static void write_arrow(path *p, size_t row, bool end, const char *separator, rs
     rs_writer_text(out, end ? "\"f\", \"bp\": \"e\"" : "\"s\"");
     rs_writer_text(out, ", \"id\": ");
     rs_writer_uint(out, p->next_id);
-    rs_writer_text(out, ", \"name\": \"critical_path\", \"cat\": \"critical_path\", ");
+    rs_writer_text(out, ", \"name\": \"critical_path\", \"cat\": ");
+    write_text(out, t, row, column(t, "type")); /* as HTA has it: a viewer can hide a kind of edges */
+    rs_writer_text(out, ", ");
     rs_writer_text(out, p->places.text.items[p->places.of[row << 1 | end]].text);
     rs_writer_text(out, ", \"ts\": ");
     rs_writer_time(out, rs_table_int(t, row, column(t, end ? "target_us" : "source_us")), RS_UNIT_US);

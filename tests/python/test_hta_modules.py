@@ -4,19 +4,23 @@ import logging
 
 import pytest
 
+from conftest import ROOT
+
 pd = pytest.importorskip("pandas")
 
 from rankscope.hta import TraceAnalysis  # noqa: E402
+from rankscope.hta._answers import rules  # noqa: E402
+from rankscope.hta.common import execution_trace  # noqa: E402
 from rankscope.hta.common import call_stack, trace_call_stack, trace_df, trace_file, trace_filter, trace_stack_filter  # noqa: E402
-from rankscope.hta.common.trace import Trace, transform_correlation_to_index  # noqa: E402
+from rankscope.hta.common.trace import Trace, add_fwd_bwd_links, transform_correlation_to_index  # noqa: E402
 from rankscope.hta.common.trace_call_graph import CallGraph  # noqa: E402
-from rankscope.hta.common.trace_parser import parse_trace_dataframe  # noqa: E402
+from rankscope.hta.common.trace_parser import _compress_df, parse_trace_dataframe  # noqa: E402
 from rankscope.hta.common.trace_symbol_table import TraceSymbolTable  # noqa: E402
 from rankscope.hta.configs.config import HtaConfig  # noqa: E402
 from rankscope.hta.configs.default_values import YamlVersion  # noqa: E402
-from rankscope.hta.configs.env_options import get_options  # noqa: E402
+from rankscope.hta.configs.env_options import HTAEnvOptions, get_options  # noqa: E402
 from rankscope.hta.configs import parser_config  # noqa: E402
-from rankscope.hta.utils import checker, utils  # noqa: E402
+from rankscope.hta.utils import checker, utils, validate_trace  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -233,3 +237,120 @@ def test_longest_path_under_other_weights(small):
     graph.edges[u, v]["weight"] = 0
     assert graph.critical_path() and weight - saved <= graph.path_weight < weight
     assert graph._get_node_name(graph.node_list[nodes[1]].ev_idx)
+
+
+# ---- rows of frames at hand ------------------------------------------------------------------------------------------
+
+
+def test_switches_are_the_environments_unless_set(monkeypatch):
+    monkeypatch.setattr(HTAEnvOptions, "_instance", None)
+    options = HTAEnvOptions.instance()
+    assert options is HTAEnvOptions.instance() and not options.disable_ns_rounding()
+    monkeypatch.setenv("HTA_DISABLE_NS_ROUNDING", "1")
+    assert options.disable_ns_rounding() and rules() == "hta-exact"
+    options.set_disable_ns_rounding(False)
+    assert not options.disable_ns_rounding() and rules() == "hta"
+
+
+def test_calls_end_with_their_callers():
+    """A call outlasts its caller, and by that the caller's caller; a call of another thread stays; a circle ends."""
+    rows = [(0, 0, 15, 1, 100, -1), (1, 2, 10, 1, 101, 100), (2, 4, 10, 1, 102, 101), (3, 6, 20, 1, 103, 102),
+            (4, 7, 30, 2, 104, 102), (5, 0, 9, 1, 105, 106), (6, 0, 9, 1, 106, 105)]
+    frame = pd.DataFrame(rows, columns="index ts dur tid python_id python_parent_id".split()).assign(pid=1, stream=-1)
+    frame["end"] = frame["ts"] + frame["dur"]
+    trace = Trace(trace_files={}, trace_dir="")
+    trace.traces[0], trace.is_parsed = frame, True
+    call_stack.CallGraph(trace, pre_process_trace_data=True)
+    assert frame["dur"].tolist() == [15, 10, 8, 6, 30, 9, 9] and frame["end"].tolist() == [15, 12, 12, 12, 37, 9, 9]
+
+
+def test_arrows_join_forward_and_backward():
+    columns = "index cat ts dur tid pid ph id bp".split()
+    frame = pd.DataFrame([
+        (0, "cpu_op", 100, 50, 1, 9, "X", 0, ""),
+        (1, "cpu_op", 100, 20, 1, 9, "X", 0, ""),  # of two that begin together the last
+        (2, "cpu_op", 200, 50, 2, 9, "X", 0, ""),
+        (3, "fwdbwd", 100, 0, 1, 9, "s", 5, ""),
+        (4, "fwdbwd", 200, 0, 2, 9, "f", 5, "e"),
+        (5, "fwdbwd", 200, 0, 1, 9, "f", 6, "e"),  # no operator begins there
+    ], columns=columns)
+    add_fwd_bwd_links(frame)
+    assert frame["fwdbwd_index"].tolist() == [-1, 2, 1, -1, -1, -1] and frame["fwdbwd"].tolist() == [-1, 0, 1, -1, -1, -1]
+
+
+def test_the_last_step_is_cut_off_as_by_the_engine(small):
+    for last in (False, True):
+        trace = Trace(trace_dir=str(small))
+        trace.parse_traces()
+        whole = trace.get_trace(0)
+        trace._filter_irrelevant_gpu_kernels(last)
+        cut = trace.get_trace(0)
+        assert len(cut) < len(whole) or last
+        trace.align_and_filter_trace(last)
+        assert sorted(cut["index"]) == sorted(trace.get_trace(0)["index"])
+
+
+def test_copies_of_mtia_get_stream_and_step():
+    trace = Trace(trace_files={}, trace_dir="")
+    trace.symbol_table = TraceSymbolTable(["ProfilerStep#7", "dma_request", "aten::add"])
+    rows = [(0, 0, 50, -1, 1, 7), (1, 10, 10, 3, 2, -1), (1, 20, 10, -1, 3, 7), (1, 60, 10, 4, 4, -1), (2, 40, 10, -1, 5, -1)]
+    frame = pd.DataFrame(rows, columns="name ts dur stream tid iteration".split())
+    with pytest.warns(DeprecationWarning):
+        trace._fix_mtia_memory_kernels(frame)
+    assert frame["stream"].tolist() == [-1, 3, 3, 4, -1] and frame["iteration"].tolist() == [7, 7, 7, -1, -1]
+
+
+def test_frames_of_events_are_made_small():
+    frame = pd.DataFrame({"ph": ["X", "M", "X"], "name": ["mm", "process", "Trace"], "cat": ["cpu_op", None, "Trace"],
+                          "dur": [3, None, 9], "args": [{"External id": 4}, {}, {}]})
+    frame, symbols = _compress_df(frame, parser_config.ParserConfig())
+    assert len(frame) == 1 and "ph" not in frame and symbols.get_sym_table() == ["cpu_op", "mm"]
+    assert frame["external_id"].tolist() == [4] and frame["stream"].tolist() == [-1] and frame["name"].tolist() == [1]
+    assert len(_compress_df(pd.DataFrame({"ph": ["M"], "name": ["process"]}))[0]) == 0
+
+
+# ---- other files -----------------------------------------------------------------------------------------------------
+
+
+def test_a_trace_is_validated(tmp_path):
+    def answer(trace, **options):
+        path = tmp_path / "trace.json"
+        path.write_text(json.dumps(trace))
+        return validate_trace.validate_trace_format(str(path), **options)
+
+    def event(**args):
+        return {"traceEvents": [{"name": "mm", "args": args}]}
+
+    assert answer(event(stream=7)) == (True, {}) == answer(event(unheard=1))
+    assert answer(event(unheard=1), ignore_missing_arguments=False)[1] == {"skipped_arguments": {"unheard": 1}}
+    good, errors = answer(event(**{"External id": "x"}))
+    assert not good and "'x' is a str" in errors["type_violations"]["External id"]
+    assert "args_data_type" in answer({"traceEvents": [{"args": 3}]})[1]
+    assert "trace_data_error" in answer([])[1] and "trace_data_error" in answer({})[1]
+    assert "trace_read_error" in validate_trace.validate_trace_format(str(tmp_path / "none.json"))[1]
+    with pytest.raises(KeyError, match="minimal, standard, complete"):
+        validate_trace.get_argument_spec("some")
+
+
+def test_operators_find_their_nodes_of_an_execution_trace(tmp_path, caplog):
+    folder = ROOT / "tests" / "data" / "chakra"
+    trace = Trace(trace_files={0: str(folder / "device.json.gz")})
+    host = execution_trace.load_execution_trace(str(folder / "host.json.gz"))
+    trace.load_traces()
+    execution_trace.correlate_execution_trace(trace, 0, host)
+    frame = trace.get_trace(0).copy()
+    for column in execution_trace.COLUMNS:
+        execution_trace.add_et_column(frame, host, column)
+    found = frame[frame["et_node"].notna()]
+    assert len(found) > 100 and found["et_node"].is_unique
+    assert (trace.symbol_table.decode(found["name"]) == found["et_node_name"]).mean() > 0.99
+    mm = found[found["et_node_name"] == "aten::mm"].iloc[0]
+    assert len(mm["input_shapes"]) == len(mm["input_types"]) == 2 and len(mm["output_shapes"]) == 1
+    old = {"schema": "1.0.1", "nodes": [{"id": 1, "name": "a", "parent": 0, "rf_id": 3, "op_schema": "a(Tensor x)", "inputs": [5], "input_shapes": [[]]}]}
+    (tmp_path / "old.json").write_text(json.dumps(old))
+    node = execution_trace.load_execution_trace(str(tmp_path / "old.json")).nodes[1]
+    assert (node.rf_id, node.op_schema, node.inputs, node.input_shapes, node.output_types) == (3, "a(Tensor x)", [5], [[]], [])
+    execution_trace.add_et_column(frame, host, "colour")
+    assert "no column colour" in caplog.text
+    with pytest.raises(ValueError, match="list of nodes"):
+        execution_trace.ExecutionTrace({})

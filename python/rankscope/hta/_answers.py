@@ -1,10 +1,14 @@
 """The engine's answers under HTA's rules, one job a set of traces."""
-import os
 from typing import Iterable, List, Optional, Sequence
 
 import rankscope
 
-NO_ROUNDING = "HTA_DISABLE_NS_ROUNDING"
+from .configs.env_options import disable_ns_rounding
+
+
+def rules() -> str:
+    """The engine's word for HTA's rules: with rounded times or without."""
+    return "hta-exact" if disable_ns_rounding() else "hta"
 
 
 class Answers:
@@ -16,7 +20,7 @@ class Answers:
 
     def __init__(self, source, include_last_step: bool = False, ranks: Optional[Sequence[int]] = None):
         self._last = bool(include_last_step)
-        self.compat = "hta-exact" if os.environ.get(NO_ROUNDING) == "1" else "hta"
+        self.compat = rules()
         self._job = rankscope.open(source, include_last_step=self._last, keep=True, ranks=ranks)
         self.files = {int(row["rank"]): row["file"] for row in self._job.run("info").tables["ranks"]}
         self.ranks: List[int] = sorted(self.files)

@@ -99,15 +99,16 @@ def stragglers(frame):
     _show(px.bar(frame, x="rank", y="count", title="How often a rank was among the last"))
 
 
-def difference(frame, columns, title, path=None):
-    px = plotly_express()
-    if px is None:
+def difference(frame, columns, title, show=True, path=None):
+    if plotly_express() is None:
         return
-    rows = frame.reset_index()
-    figure = px.bar(rows, x=rows.columns[0], y=columns, barmode="group", title=title)
+    import plotly.graph_objects as go
+
+    bars = [go.Bar(name=column, x=frame.index, y=frame[column]) for column in columns]
+    figure = go.Figure(data=bars, layout={"barmode": "group", "title": title})
     if path:
         figure.write_image(path)
-    else:
+    if show:
         _show(figure)
 
 

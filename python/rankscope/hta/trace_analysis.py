@@ -3,13 +3,15 @@ import logging
 import os
 import re
 from enum import Flag, auto
-from typing import Any, Callable, Dict, List, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple, Union
 
 from . import _figures, _frames
 from ._answers import Answers
 from ._need import pandas
 from .common.trace import DEFAULT_TRACE_DIR, Trace
-from .critical_path import CPGraph
+
+if TYPE_CHECKING:
+    from .critical_path import CPGraph
 
 logger = logging.getLogger("rankscope.hta")
 
@@ -390,19 +392,21 @@ class TraceAnalysis:
         annotation: str,
         instance_id: Union[Optional[int], Tuple[int, int]],
         data_load_events: Optional[List[str]] = None,
-    ) -> Optional[Tuple[CPGraph, bool]]:
+    ) -> Optional[Tuple["CPGraph", bool]]:
         """The event graph of a part of the trace with its longest path, and whether it could be solved.
 
         annotation "" is the whole trace. instance_id is which of the annotation's events, or the first and last.
         None, with an error in the log, when no event has the annotation's name.
         """
+        from .critical_path import CPGraph  # brings networkx
+
         self._answers.chosen([rank])
         return CPGraph.analyze(self.t, rank, annotation, instance_id, data_load_events)
 
     def overlay_critical_path_analysis(
         self,
         rank: int,
-        critical_path_graph: CPGraph,
+        critical_path_graph: "CPGraph",
         output_dir: str,
         only_show_critical_events: bool = True,
         show_all_edges: bool = False,

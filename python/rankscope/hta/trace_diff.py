@@ -7,7 +7,7 @@ import rankscope
 
 from . import _figures, _frames
 from ._need import pandas
-from ._answers import NO_ROUNDING
+from ._answers import rules
 from .common.trace import DEFAULT_TRACE_DIR, Trace
 from .common.types import DeviceType
 from .common.names import shorten_name
@@ -34,6 +34,7 @@ class LabeledTrace:
         self.t = t if t is not None else Trace(trace_files, DEFAULT_TRACE_DIR if trace_dir is None else trace_dir)
         if not self.t.is_parsed:
             self.t.parse_traces()
+        self._iterations: Any = None
 
     @classmethod
     def of(cls, source: Any, label: str) -> "LabeledTrace":
@@ -47,7 +48,9 @@ class LabeledTrace:
         if isinstance(source, (str, os.PathLike)):
             path = os.path.expanduser(os.fspath(source))
             return cls(label, trace_dir=path) if os.path.isdir(path) else cls(label, trace_files=[path])
-        return cls(label, trace_files=source)
+        if isinstance(source, (dict, list, tuple)):
+            return cls(label, trace_files=source)
+        raise ValueError("a side is a LabeledTrace, Trace, TraceAnalysis, path, or files; not %s" % type(source).__name__)
 
     @property
     def answers(self):
@@ -56,11 +59,25 @@ class LabeledTrace:
     def ranks(self) -> List[int]:
         return self.t.get_ranks()
 
+    @property
+    def iteration_df(self):
+        """The training steps of each rank (rank, iteration), nothing cut off. May be set: extract_ops goes by it."""
+        if self._iterations is None:
+            steps = self.answers.job.run("steps").tables["steps"]
+            pairs = sorted(set(zip(steps["rank"], steps["step"])))
+            self._iterations = pandas().DataFrame(pairs, columns=["rank", "iteration"])
+        return self._iterations
+
+    @iteration_df.setter
+    def iteration_df(self, frame) -> None:
+        self._iterations = frame
+
     def iterations(self, rank: Optional[int] = None) -> List[int]:
         """Numbers of the training steps, of a rank or of the first, nothing cut off."""
-        steps = self.answers.job.run("steps").tables["steps"]
-        wanted = self.ranks()[0] if rank is None else rank
-        return sorted({s for r, s in zip(steps["rank"], steps["step"]) if r == wanted})
+        steps = self.iteration_df
+        if "rank" in steps.columns:
+            steps = steps[steps["rank"] == (self.ranks()[0] if rank is None else rank)]
+        return sorted(set(steps["iteration"].tolist()))
 
     def extract_ops(self, rank=None, iteration=None, device_type: DeviceType = DeviceType.ALL):
         """The rows of the trace of some ranks and steps, on one kind of device. What is not given is the first."""
@@ -98,6 +115,19 @@ class LabeledTrace:
         return groups[["cat", "name", "short_name", "counts", "total_duration", "cat_id", "name_id"]]
 
 
+def _trace_argument_adapter(trace: Any, label: str) -> LabeledTrace:
+    return LabeledTrace.of(trace, label)
+
+
+def __getattr__(name: str):
+    """plotly's graph objects under HTA's name for them, loaded when they are asked for."""
+    if name == "go":
+        import plotly.graph_objects
+
+        return plotly.graph_objects
+    raise AttributeError("module %r has no attribute %r" % (__name__, name))
+
+
 def _several(value, what: str) -> Optional[List[int]]:
     """One number or several as a list."""
     if value is None:
@@ -133,9 +163,8 @@ class TraceDiff:
             first, second = first + "_control", second + "_test"
         jobs = [_job(a, control_rank, control_iteration), _job(b, test_rank, test_iteration)]
         try:
-            compat = "hta-exact" if os.environ.get(NO_ROUNDING) == "1" else "hta"
             table = rankscope.diff(
-                *jobs, compat=compat, kind=_KINDS[DeviceType(device_type)], short_names=bool(use_short_name)
+                *jobs, compat=rules(), kind=_KINDS[DeviceType(device_type)], short_names=bool(use_short_name)
             )
         finally:
             for job in jobs:
@@ -189,11 +218,8 @@ class TraceDiff:
 
     @staticmethod
     def _draw(df, ending, title, show_image, path):
-        columns = [c for c in df.columns if c.endswith(ending)]
-        if path:
-            _figures.difference(df, columns, title, path)
-        if show_image:
-            _figures.difference(df, columns, title)
+        columns = [c for c in df.columns if c.endswith(ending) and not c.startswith("diff_")]
+        _figures.difference(df, columns, title, show_image, path)
 
 
 def _job(trace: LabeledTrace, rank, iteration):

@@ -50,14 +50,55 @@ class CallStackGraph(Tree):
         return pandas().Series(depths, dtype="int64", name="depth")
 
 
-class CallGraph:
-    """The trees of all threads of the host, of some ranks or of all; the frames get a column depth."""
+def _shorten_calls(frame: Any) -> None:
+    """Lets no Python call end after its caller on the same thread (python_id, python_parent_id)."""
+    if not {"python_id", "python_parent_id"} <= set(frame.columns):
+        return
+    calls = frame[frame["python_id"] >= 0]
+    rows = dict(zip(calls["python_id"].tolist(), zip(
+        calls["python_parent_id"].tolist(), calls["ts"].tolist(), calls["dur"].tolist(), calls["pid"].tolist(), calls["tid"].tolist())))
+    ends: Dict[Any, Any] = {}
+    for first in rows:
+        path, seen = [first], {first}
+        while path:  # callers before what they call; a circle of callers is cut where it closes
+            above, start, length, *thread = rows[path[-1]]
+            if above in rows and above not in ends and above not in seen:
+                path.append(above)
+                seen.add(above)
+                continue
+            end = start + length
+            if above in ends and list(rows[above][3:]) == thread:
+                end = min(end, ends[above])
+            ends[path.pop()] = max(end, start)
+    shorter = {call: end - rows[call][1] for call, end in ends.items() if end < rows[call][1] + rows[call][2]}
+    if not shorter:
+        return
+    changed = calls.index[calls["python_id"].isin(list(shorter))]
+    frame.loc[changed, "dur"] = [shorter[call] for call in frame.loc[changed, "python_id"].tolist()]
+    if "end" in frame.columns:
+        frame.loc[changed, "end"] = frame.loc[changed, "ts"] + frame.loc[changed, "dur"]
 
-    def __init__(self, trace: Any, ranks: Optional[List[int]] = None, filter_func: Optional[Callable[[Any], Any]] = None) -> None:
+
+class CallGraph:
+    """The trees of all threads of the host, of some ranks or of all; the frames get a column depth.
+
+    With pre_process_trace_data, Python calls that outlast their callers are shortened first, in the frames themselves."""
+
+    def __init__(
+        self,
+        trace: Any,
+        ranks: Optional[List[int]] = None,
+        filter_func: Optional[Callable[[Any], Any]] = None,
+        pre_process_trace_data: bool = False,
+    ) -> None:
         self.trace_data = trace
-        self.ranks = [rank for rank in trace.get_ranks() if ranks is None or rank in ranks]
+        have = sorted(trace.get_all_traces())
+        self.ranks = [rank for rank in have if ranks is None or rank in ranks]
         if not self.ranks:
-            raise ValueError("none of the ranks %s is loaded; there are %s" % (ranks, trace.get_ranks()))
+            raise ValueError("none of the ranks %s is loaded; there are %s" % (ranks, have))
+        if pre_process_trace_data:
+            for rank in self.ranks:
+                _shorten_calls(trace.get_trace(rank))
         self.call_stacks: List[CallStackGraph] = []
         rows = []
         for rank in self.ranks:

@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import re
+import warnings
 from collections.abc import MutableMapping
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Union
 
@@ -13,8 +14,23 @@ from .. import _frames
 from .._answers import Answers
 from .._need import pandas
 from ..configs import parser_config
+from ._trace_rows import add_fwd_bwd_links, fix_mtia_memory_rows, infer_gpu_type, without_last_step
 from .names import shorten_name
 from .trace_symbol_table import TraceSymbolTable, decode_symbol_id_to_symbol_name
+
+__all__ = [
+    "DEFAULT_TRACE_DIR",
+    "PHASE_COUNTER",
+    "Trace",
+    "TraceSymbolTable",
+    "add_fwd_bwd_links",
+    "decode_symbol_id_to_symbol_name",
+    "get_cpu_gpu_correlation",
+    "infer_gpu_type",
+    "parse_trace_dict",
+    "parse_trace_file",
+    "transform_correlation_to_index",
+]
 
 logger = logging.getLogger("rankscope.hta")
 
@@ -589,14 +605,21 @@ class Trace:
         return self.meta_data[self.answers.ranks[0]]["device_type"]
 
     def device_type_of(self, rank: int, meta: Dict[str, Any]) -> str:
-        backend = str((meta.get("distributedInfo") or {}).get("backend", ""))
-        if "mtia:hccl" in backend:
-            return "MTIA"
-        names = set(self.symbol_table.decode(self.get_trace(rank)["name"]).unique())
-        if "cudaLaunchKernel" in names:
-            return "NVIDIA GPU"
-        if "hipLaunchKernel" in names:
-            return "AMD GPU"
-        if "runFunction - job_prep_and_submit_for_execution" in names:
-            return "MTIA"
-        return "UNKNOWN GPU"
+        names = self.symbol_table.decode(self.get_trace(rank)["name"]).unique()
+        return infer_gpu_type(meta, dict.fromkeys(names, 0))
+
+    # ---- frames that somebody put here -----------------------------------------------------------------------
+
+    def _fix_mtia_memory_kernels(self, trace_df: Any) -> None:
+        warnings.warn("frames are read with their copies in place: _fix_mtia_memory_kernels is not needed",
+                      DeprecationWarning, stacklevel=2)
+        fix_mtia_memory_rows(trace_df, self.symbol_table)
+
+    def _filter_irrelevant_gpu_kernels(self, include_last_profiler_step: Optional[bool] = False) -> None:
+        """Cuts the last step off the frames as they are now, as align_and_filter_trace does to those that it reads."""
+        steps = self.symbol_table.get_profiler_step_ids()
+        if len(steps) < 2:
+            logger.warning("the traces have %s: nothing is cut off", "one step only" if steps else "no steps")
+            return
+        for rank in list(self.traces):
+            self.traces[rank] = without_last_step(self.traces[rank], self.symbol_table, bool(include_last_profiler_step))

@@ -101,6 +101,7 @@ class CallStackNode:
     parent: int = -1
     depth: int = -1
     height: int = 1
+    device: DeviceType = DeviceType.CPU
     children: List[int] = field(default_factory=list)
 
 
@@ -145,9 +146,17 @@ class CallStackGraph(Tree):
         return "\n".join(lines + ["  %d: %s" % (index, node) for index, node in self.nodes.items()])
 
     def _add(self, index: int, parent: int, height: int) -> None:
-        self.nodes[index] = CallStackNode(parent, self.nodes[parent].depth + 1, height)
+        device = DeviceType.CPU if height else DeviceType.GPU
+        self.nodes[index] = CallStackNode(parent, self.nodes[parent].depth + 1, height, device)
         self.nodes[parent].children.append(index)
         self._own.append(index)
+
+    def _add_edge(self, parent: int, child: int, device: DeviceType = DeviceType.CPU) -> None:
+        """Puts an event under another, unless it lies there."""
+        if child not in self.nodes:
+            self._add(child, parent, 0 if device == DeviceType.GPU else 1)
+        elif child not in self.nodes[parent].children:
+            self._update_parent([child], parent)
 
     def _build(self) -> None:
         rows = self.df

@@ -2,10 +2,11 @@
 kept for those who ask."""
 import gzip
 import json
-from typing import Any, BinaryIO, Dict
+from typing import Any, BinaryIO, Dict, Optional, Tuple
 
 from ..configs.parser_config import ParserBackend, ParserConfig
 from .trace import parse_trace_dict, parse_trace_file
+from .trace_symbol_table import TraceSymbolTable
 
 __all__ = [
     "ParserBackend",
@@ -39,6 +40,30 @@ def _open_trace_file(trace_file_path: str) -> BinaryIO:
 def parse_metadata_ijson(fh: BinaryIO) -> Dict[str, Any]:
     """What an open trace says of itself: every top-level key but traceEvents."""
     return {key: value for key, value in json.load(fh).items() if key != "traceEvents"}
+
+
+def _compress_df(df: Any, cfg: Optional[ParserConfig] = None) -> Tuple[Any, TraceSymbolTable]:
+    """Rows of a frame made of traceEvents as HTA keeps them, in place, and the table of their names and categories: events
+    with a duration and a category, the arguments of cfg as columns, texts as numbers."""
+    chosen = ParserConfig.get_default_cfg() if cfg is None else cfg
+    if not {"dur", "cat"} <= set(df.columns):  # the file holds metadata only
+        df.drop(index=df.index, inplace=True)
+        return df, TraceSymbolTable()
+    df.drop(index=df.index[df["dur"].isna() | df["cat"].isna() | (df["cat"] == "Trace")], inplace=True)
+    df.drop(columns=[column for column in ("ph", "id", "bp", "s") if column in df.columns], inplace=True)
+    if "args" in df.columns:
+        args = [one if isinstance(one, dict) else {} for one in df["args"]]
+        specs = chosen.get_args()
+        if chosen.parse_all_args:
+            specs = list(ParserConfig.infer_attribute_specs(df["args"], ParserConfig.get_all_available_args()).values())
+        for spec in specs:
+            df[spec.name] = [one.get(spec.raw_name, spec.default_value) for one in args]
+        df.drop(columns=["args"], inplace=True)
+    for column in ("cat", "name"):
+        df[column] = df[column].astype(str)
+    symbols = TraceSymbolTable.create_from_df(df)
+    symbols.encode_df(df)
+    return df, symbols
 
 
 def parse_trace_dataframe(trace_file_path: str, cfg: Any = None):

@@ -3,7 +3,7 @@ import copy
 import pprint
 import re
 from enum import Enum
-from typing import Any, Dict, List, Optional, Set
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 from .default_values import AttributeSpec, ValueType, YamlVersion
 from .event_args_yaml_parser import parse_event_args_yaml, v1_0_0
@@ -76,6 +76,14 @@ class ParserConfig:
 
     def clone(self) -> "ParserConfig":
         return copy.deepcopy(self)
+
+    def get_fingerprint_key(self) -> Tuple[Any, ...]:
+        """What decides which columns frames have: configurations with the same key read the same."""
+        return (self.version, self.parse_all_args, tuple(spec.name for spec in self.get_args()))
+
+    def __repr__(self) -> str:
+        which = "all arguments" if self.parse_all_args else ", ".join(spec.name for spec in self.get_args())
+        return "ParserConfig(version=%s, args=%s)" % (self.version.get_version_str(), which)
 
     # ---- the configuration that a Trace without one goes by --------------------------------------------------
 
