@@ -2414,12 +2414,12 @@ class Job:
             steps [count]: training steps
             mean_step_us [us]: mean length of a step on the host
             gpu_span_us [us]: first start to last end of GPU work; the next four make it up
-            computation_us [us]: at least one computation kernel runs
+            compute_us [us]: at least one computation kernel runs
             exposed_comm_us [us]: communication runs and no computation
-            exposed_copies_us [us]: copies or memsets run, no computation, no communication
+            exposed_copy_us [us]: copies or memsets run, no computation, no communication
             idle_us [us]: nothing runs
             busy_pct [percent]: share of gpu_span in which anything runs
-            communication_us [us]: at least one communication kernel runs
+            comm_us [us]: at least one communication kernel runs
             host_wait_us [us]: idle while the next work had not even been launched
             launch_latency_us [us]: idle between that work's launch and its start
             launch_bound_pct [percent]: host_wait as a share of gpu_span
