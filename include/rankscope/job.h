@@ -6,6 +6,7 @@
 #define RANKSCOPE_JOB_H
 
 #include "rankscope/analysis.h"
+#include "rankscope/file.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -76,6 +77,8 @@ typedef struct rs_job_file {
         *parts; /* the paths of several files that are read as one, name's among them; NULL: one file */
     size_t n_parts;
     const char *instead; /* the file that holds the same work and is read in its place; NULL: none */
+    const rs_remote
+        *remote; /* its contents, fetched by ranges, borrowed until rs_job_close; NULL: bytes or the path */
 } rs_job_file;
 
 /* One file more for a job, which may have been opened with no paths at all. Only before the first run, and by

@@ -15,9 +15,10 @@ from ._regress import Comparison, regress
 from ._table import Result, Summary, Table
 from .errors import AmbiguousError, Cancelled, Error, InputError, InputOSError, InputWarning, LimitError, UsageError
 from .executors import summarize
+from . import fleet
 
 __all__ = ["AmbiguousError", "Cancelled", "Comparison", "Error", "Events", "InputError", "InputOSError", "InputWarning", "Job",
-           "LimitError", "Page", "Result", "Summary", "Table", "UsageError", "chakra", "compare", "diff", "errors", "flight", "memory",
+           "LimitError", "Page", "Result", "Summary", "Table", "UsageError", "chakra", "compare", "diff", "errors", "fleet", "flight", "memory",
            "metrics", "open", "output_forms", "regress", "report", "share", "slice", "summarize"]
 __version__: str = _engine.version()
 

@@ -70,7 +70,7 @@ def open_job(source, *, keep=True, storage_options=None, progress="auto", **sett
     """Opens the traces of one training run; no path is read before the first analysis.
 
     source: a path (a file, a directory, a pattern like "traces/*.gz"), a URL (s3://, gs://, https://, ..., through
-        fsspec; read at once), the bytes of a file (not copied), any other buffer (copied once), a file object (read
+        fsspec; large ones by ranges), the bytes of a file (not copied), any other buffer (copied once), a file object (read
         whole), several of these, or a dict {rank: one of these}
     keep: keep what was loaded for the next analysis: True (up to half of the memory), False, or a size like "8G"
     storage_options: what fsspec needs for URLs, such as {"anon": True}

@@ -33,33 +33,55 @@ def summarize(source: Any, *, analyses: Any = ("summary",), compat: Optional[str
 
     source: what rankscope.open takes. Paths must lead to the same files wherever the workers run; URLs are read there.
     analyses: names, or a dict {name: {option: value}}; one name alone gives one table
-    executor: any concurrent.futures.Executor: threads, processes, Dask's client.get_executor(), MPI's, Ray's. Without
-        one, the ranks are read here, on all cores, each once for all analyses.
+    executor: any concurrent.futures.Executor: threads, processes, Dask's client.get_executor(), MPIPoolExecutor of mpi4py,
+        rankscope.fleet.RayExecutor. Without one, the ranks are read here, on all cores, each once for all analyses.
     chunk: files a task; otherwise a few
     progress: a function of (files done, files in all) that may return False to stop
     settings: those of rankscope.open: ranks, steps, recursive, renumber, ...; jobs is the threads of each worker (1)
 
     Returns a dict {name: Table}, or one Table; `table.tables` has the others of its analysis."""
-    queries = _make_queries(analyses, compat)
-    recursive = bool(settings.get("recursive", False))
     if executor is not None and not hasattr(executor, "submit"):
         raise TypeError("executor takes a concurrent.futures.Executor, not %r" % type(executor).__name__)
     if chunk is not None and (not isinstance(chunk, int) or isinstance(chunk, bool) or chunk < 1):
         raise UsageError("chunk takes a number of files, at least 1, not %r" % (chunk,))
-    given = make_settings(**{"jobs": 1 if executor is not None else 0, **settings, "keep": False})
-    files = _in_order(*sources.resolve(source, recursive=recursive, storage_options=storage_options), given)
+    queries, given, files = _begin(source, analyses, compat, storage_options, {"jobs": 1 if executor is not None else 0, **settings},
+                                   executor is not None)
     if executor is None and not any(file.url is not None and file.data is None for file in files):
         with _progress(progress, "reading") as call:
             results = _fill(given, files).run_many(queries, call)
+        tables = _tables(results, queries, 3)
     else:
-        for name, _, _ in queries:
-            if not _engine.can_map(name):
-                raise UsageError("%s cannot be spread over workers: rankscope.open(...) runs it in one place" % name)
+        _check_spread(queries)
         parts = _chunks(files, chunk, executor)
-        with _progress(progress, "reading") as call:
-            results = _engine.merge(_run_parts(parts, len(files), queries, given, executor, call), queries)
-    tables = {name: choose(finish(result, 2), None) for (name, _, _), result in zip(queries, results)}
+        with _progress(progress, "reading", "files") as call:
+            packed = _run_parts(parts, len(files), queries, given, executor, call)
+        tables = _merge(packed, queries, 3)
     return tables[queries[0][0]] if isinstance(analyses, str) else tables
+
+
+def _begin(source: Any, analyses: Any, compat: Optional[str], storage_options: Optional[Dict[str, Any]], settings: Dict[str, Any],
+           spread: bool) -> Tuple[List[Query], Dict[str, Any], List[sources.File]]:
+    """The questions, the settings and the files in the engine's order."""
+    queries = _make_queries(analyses, compat)
+    if spread:
+        _check_spread(queries)
+    given = make_settings(**{**settings, "keep": False})
+    paths, files = sources.resolve(source, recursive=bool(settings.get("recursive", False)), storage_options=storage_options)
+    return queries, given, _in_order(paths, files, given)
+
+
+def _check_spread(queries: List[Query]) -> None:
+    for name, _, _ in queries:
+        if not _engine.can_map(name):
+            raise UsageError("%s cannot be spread over workers: rankscope.open(...) runs it in one place" % name)
+
+
+def _merge(packed: List[bytes], queries: List[Query], stacklevel: int) -> Dict[str, Table]:
+    return _tables(_engine.merge(packed, queries), queries, stacklevel + 1)
+
+
+def _tables(results: List[Any], queries: List[Query], stacklevel: int) -> Dict[str, Table]:
+    return {name: choose(finish(result, stacklevel + 1), None) for (name, _, _), result in zip(queries, results)}
 
 
 def _make_queries(analyses: Any, compat: Optional[str]) -> List[Query]:
@@ -119,10 +141,19 @@ def _map(files: List[sources.File], queries: List[Query], settings: Dict[str, An
 
 def _chunks(files: List[sources.File], chunk: Optional[int], executor: Any) -> List[List[sources.File]]:
     if chunk is None:
-        workers = getattr(executor, "_max_workers", None)
-        tasks = 4 * workers if isinstance(workers, int) and workers else 64  # Dask's and others do not tell
+        tasks = 4 * _workers(executor)
         chunk = max(1, min(_MOST, len(files) // tasks))
     return [files[i:i + chunk] for i in range(0, len(files), chunk)]
+
+
+def _workers(executor: Any) -> int:
+    """How many an executor has; a guess where it does not tell."""
+    for told in getattr(executor, "_max_workers", None), getattr(executor, "num_workers", None):
+        if isinstance(told, int) and told > 0:
+            return told
+    cores = getattr(getattr(executor, "_client", None), "ncores", None)  # Dask's
+    told = sum(cores().values()) if callable(cores) else 0
+    return told if told > 0 else 16
 
 
 def _run_parts(parts: List[List[sources.File]], n_files: int, queries: List[Query], settings: Dict[str, Any], executor: Any,
@@ -142,8 +173,7 @@ def _run_parts(parts: List[List[sources.File]], n_files: int, queries: List[Quer
             packed[i] = _map(part, queries, settings)
             tell(part)
         return packed
-    workers = getattr(executor, "_max_workers", None)
-    most = 4 * workers if isinstance(workers, int) and workers else 256
+    most = 4 * _workers(executor)
     waiting: Dict[concurrent.futures.Future[bytes], int] = {}
     following = 0
     try:

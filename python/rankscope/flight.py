@@ -161,8 +161,9 @@ def analyze(source: Any, *, prefix: Optional[str] = None, allow_missing: bool = 
     paths, files = sources.resolve(source)
     if files and (paths or any(file.rank < 0 for file in files)):
         raise TypeError("analyze takes paths, or a dict {rank: bytes, URL or file object}, not %r" % type(source).__name__)
-    sources.fetch(files)
-    dumps = [(file.rank, file.data or b"", "<dump of rank %d>" % file.rank if file.name == "<bytes>" else file.name) for file in files]
+    sources.fetch(files, whole=True)
+    dumps = [(file.rank, file.data if isinstance(file.data, bytes) else b"",
+              "<dump of rank %d>" % file.rank if file.name == "<bytes>" else file.name) for file in files]
     with _progress(progress, "reading dumps") as call:
         flight = _engine.Flight(None if dumps else paths, dumps or None, settings, call)
     warn(flight.problems, 2)

@@ -1,17 +1,18 @@
 """What rankscope.open takes, as files of a job: paths, bytes, buffers, file objects and URLs, mixed as they come.
 
 Bytes are not copied. Other buffers are copied once, since nobody else may change them while they are read. URLs need
-fsspec and the package of their protocol; they are read into memory, which for a job of many large ranks is better done
-in its parts: rankscope.summarize.
+fsspec and the package of their protocol. Small files are read at once; of a larger one some ranges are held at a time.
 """
 from __future__ import annotations
 
+import concurrent.futures
 import glob
 import importlib
 import os
 import re
+import threading
 import urllib.parse
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from .errors import InputError, InputOSError, UsageError
 
@@ -23,12 +24,19 @@ _PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "http":
              "hf": "huggingface_hub", "smb": "smbprotocol", "oci": "ocifs"}
 
 
+# What a file's contents are to the engine: bytes, or the size and a function that fetches a range.
+Data = Union[bytes, Tuple[int, Callable[[int, int], bytes]]]
+
+RANGE = 8 << 20  # bytes that are fetched at a time; what is no longer is read whole
+_AHEAD = 3       # ranges that are under way while one is read
+
+
 class File:
     """One file of a job. Pickles, so that other processes can read it: a URL is fetched by whoever reads it first."""
 
     __slots__ = ("name", "data", "rank", "optional", "url", "options", "parts", "instead")
 
-    def __init__(self, name: str, data: Optional[bytes] = None, rank: int = -1, optional: bool = False, url: Optional[str] = None,
+    def __init__(self, name: str, data: Optional[Data] = None, rank: int = -1, optional: bool = False, url: Optional[str] = None,
                  options: Optional[Dict[str, Any]] = None, parts: Sequence[str] = (), instead: Optional[str] = None) -> None:
         self.name = name  # in messages, and where a name tells the rank
         self.data = data  # bytes; None: a path, or a URL that is not fetched yet
@@ -55,8 +63,76 @@ def resolve(source: Any, *, recursive: bool = False,
     return paths, files
 
 
-def fetch(files: Sequence[File]) -> None:
-    """Reads the files that are URLs; those of one store together, as fast as it allows."""
+class Ranges:
+    """The contents of a file in a store, by ranges: called with an offset and a number of bytes, gives these or fewer, none
+    at the end. While a reader goes from front to back, the next ranges are under way. Any thread may call."""
+
+    _pool: Optional[concurrent.futures.ThreadPoolExecutor] = None
+    _process = 0
+    _making = threading.Lock()
+
+    def __init__(self, fs: Any, path: str, size: int) -> None:
+        self._fs, self._path, self.size = fs, path, size
+        self._lock = threading.Lock()
+        self._kept: Dict[int, "concurrent.futures.Future[bytes]"] = {}  # the first and the last few, by number
+        self.fetched = 0  # bytes that came, for who measures
+
+    def __call__(self, offset: int, n: int) -> bytes:
+        if offset >= self.size:
+            return b""
+        at = offset // RANGE
+        with self._lock:
+            follows = at > 0 and at - 1 in self._kept
+            for one in range(at, min(at + _AHEAD, (self.size - 1) // RANGE) + 1 if follows else at + 1):
+                if one not in self._kept:
+                    self._kept[one] = self._threads().submit(self._fetch, one)
+            for one in [one for one in self._kept if 0 < one < at - 1]:
+                del self._kept[one]
+            wanted = self._kept[at]
+        try:
+            block = wanted.result()
+        except BaseException:
+            with self._lock:
+                self._kept.pop(at, None)  # so that a second try asks again
+            raise
+        begin = offset - at * RANGE
+        return block[begin:begin + n]
+
+    def _fetch(self, at: int) -> bytes:
+        begin, end = at * RANGE, min((at + 1) * RANGE, self.size)
+        data = bytes(self._fs.cat_file(self._path, start=begin, end=end))
+        if len(data) != end - begin:
+            raise OSError("%d bytes came for the %d from byte %d on: the file changed, or its store knows no ranges"
+                          % (len(data), end - begin, begin))
+        with self._lock:
+            self.fetched += len(data)
+        return data
+
+    @classmethod
+    def _threads(cls) -> concurrent.futures.ThreadPoolExecutor:
+        with cls._making:
+            if cls._pool is None or cls._process != os.getpid():  # a forked child has no threads
+                cls._pool, cls._process = concurrent.futures.ThreadPoolExecutor(8, "rankscope-ranges"), os.getpid()
+            return cls._pool
+
+
+def _size_of(fs: Any, path: str, url: str) -> int:
+    """Bytes of a file that can be had by ranges, else 0: it is read whole."""
+    try:
+        info = fs.info(path)
+    except FileNotFoundError as error:
+        raise _refuse(url, "there is no such file", error) from error
+    except Exception:  # reading it tells what is wrong
+        return 0
+    size = info.get("size")
+    if url.lower().startswith(_WEB) and not info.get("partial"):
+        return 0  # the server does not say that it knows ranges
+    return size if isinstance(size, int) else 0
+
+
+def fetch(files: Sequence[File], *, whole: bool = False) -> None:
+    """Gives the files that are URLs their contents: small ones (or all: whole) are read, those of one store together, as fast as it
+    allows."""
     stores: List[Tuple[Any, List[Tuple[File, str]]]] = []  # file systems, and what each has to bring
     for file in files:
         if file.url is None or file.data is not None:
@@ -69,6 +145,14 @@ def fetch(files: Sequence[File]) -> None:
         else:
             stores.append((fs, [(file, path)]))
     for fs, wanted in stores:
+        small = []
+        for file, path in wanted:
+            size = 0 if whole else _size_of(fs, path, str(file.url))
+            if size > RANGE:
+                file.data = (size, Ranges(fs, path, size))
+            else:
+                small.append((file, path))
+        wanted = small
         try:
             together = fs.cat([path for _, path in wanted], on_error="return") if len(wanted) > 1 else {}
         except Exception:  # a store that cannot read several at once

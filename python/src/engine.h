@@ -51,6 +51,16 @@ void rs_py_task_drop(rs_py_task *task);
 /* Drops a reference from a thread that may not hold the GIL. NULL is allowed. */
 void rs_py_release(PyObject *object);
 
+/* ---- bytes that Python fetches ---------------------------------------------------------------------- */
+
+/* A file whose bytes a Python function fetches by ranges: fetch(offset, n) -> bytes, fewer only at the end. */
+typedef struct rs_py_remote rs_py_remote;
+
+/* given: (size, fetch), size 0 where it is not known. The new one stands in front of `others`. NULL with an exception. */
+rs_py_remote *rs_py_remote_create(PyObject *given, const char *name, rs_py_remote *others);
+const rs_remote *rs_py_remote_of(const rs_py_remote *remote); /* NULL gives NULL */
+void rs_py_remote_free(rs_py_remote *chain); /* the whole chain; without the GIL, on any thread */
+
 /* ---- where bytes go --------------------------------------------------------------------------------- */
 
 /* A sink into memory or into a file. */

@@ -12,6 +12,7 @@ typedef struct shared_job {
     rs_job *job;
     PyObject *data;           /* the bytes that are read in place, NULL: files */
     PyObject *added;          /* a list of more such bytes, or NULL */
+    rs_py_remote *remotes;    /* what is fetched by ranges, a chain */
     rs_options *chosen;       /* what the settings' texts are of */
     pthread_mutex_t lock;     /* one run at a time */
     rs_py_task *_Atomic task; /* of the run that holds the lock */
@@ -37,6 +38,7 @@ void rs_py_job_drop(shared_job *s)
     rs_job_close(s->job);
     rs_py_release(s->data);
     rs_py_release(s->added);
+    rs_py_remote_free(s->remotes);
     rs_options_free(s->chosen);
     pthread_mutex_destroy(&s->lock);
     free(s);
@@ -205,8 +207,8 @@ static PyObject *job_add(PyObject *object, PyObject *args, PyObject *words)
     if (!PyArg_ParseTupleAndKeywords(args, words, "O&O|LpOO:add", names, PyUnicode_FSConverter, &name, &data,
                                      &rank, &optional, &parts, &instead))
         return NULL;
-    if (data != Py_None && !PyBytes_Check(data)) {
-        PyErr_SetString(PyExc_TypeError, "add takes bytes or None");
+    if (data != Py_None && !PyBytes_Check(data) && !PyTuple_Check(data)) {
+        PyErr_SetString(PyExc_TypeError, "add takes bytes, None, or a size and a function that fetches");
         Py_DECREF(name);
         return NULL;
     }
@@ -218,7 +220,12 @@ static PyObject *job_add(PyObject *object, PyObject *args, PyObject *words)
     shared_job *s = lock_idle(object);
     rs_error err = RS_ERROR_INIT;
     bool ok = s != NULL;
-    if (ok && data != Py_None) {
+    rs_py_remote *remote = NULL;
+    if (ok && PyTuple_Check(data)) {
+        remote = rs_py_remote_create(data, PyBytes_AsString(name), s->remotes);
+        ok = remote != NULL;
+        if (ok) s->remotes = remote;
+    } else if (ok && data != Py_None) {
         if (!s->added) s->added = PyList_New(0);
         ok = s->added && PyList_Append(s->added, data) == 0;
     }
@@ -228,8 +235,9 @@ static PyObject *job_add(PyObject *object, PyObject *args, PyObject *words)
                             .optional = optional != 0,
                             .parts = list.paths,
                             .n_parts = list.n,
+                            .remote = rs_py_remote_of(remote),
                             .instead = list.instead ? PyBytes_AsString(list.instead) : NULL};
-        if (data != Py_None) {
+        if (PyBytes_Check(data)) {
             file.bytes = PyBytes_AsString(data);
             file.n_bytes = (size_t)PyBytes_Size(data);
         }

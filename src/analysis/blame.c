@@ -11,6 +11,7 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/try.h"
+#include "match/collective_wait.h"
 #include "engine/edits.h"
 #include "trace/structure.h"
 
@@ -224,8 +225,8 @@ static bool put_link(void *context, const rs_link *l, int64_t ns)
     x->row.event = s->row[local] == RS_NO_ROW ? -1 : (int64_t)s->row[local];
     x->row.part = rs_part_names[l->part];
     x->row.edge = rs_tie_names[rs_forest_tie(&x->b->x.f, l)];
-    x->row.kernel = rs_pool_text(&s->pool, s->name[local]);
-    x->row.operator_name = rs_pool_text(&s->pool, s->operator_name[local]);
+    x->row.kernel = rs_pool_text(&s->pool, rs_skeleton_at(s, local)->name);
+    x->row.operator_name = rs_pool_text(&s->pool, rs_skeleton_at(s, local)->operator_name);
     x->row.at = rs_moment_time(x->b->x.f.t, l->node << 1 | work_itself);
     x->row.ns = ns;
     x->status = rs_table_put_row(x->table, &chain_record, x->row.rank, &x->row, x->err);
@@ -274,6 +275,21 @@ static rs_status replay_balanced(const blamer *b, rs_weights *w, rs_times *t, si
     return status;
 }
 
+/* The waiting of one kind in the replay at hand, of the ranks asked for. */
+static rs_status sum_waits(const blamer *b, rs_wait_kind kind, int64_t of, int64_t *sum, rs_error *err)
+{
+    *sum = 0;
+    for (size_t r = 0; r < b->x.f.e->n_ranks; r++) {
+        rs_wait *waits = NULL;
+        size_t n = 0;
+        if (of >= 0 && b->rank_of[r] != of) continue;
+        RS_TRY(rs_waits_find(&b->x.f, kind, r, &waits, &n, err));
+        for (size_t i = 0; i < n; i++) *sum = rs_add_sat(*sum, waits[i].ns);
+        rs_free(waits);
+    }
+    return RS_OK;
+}
+
 /* The waiting that is left then. RS_NO_TIME: not known. The recorded weights and times are overwritten. */
 static rs_status wait_balanced(blamer *b, bool wanted[RS_N_WAITS], int64_t of, rs_weights *w, rs_times *t,
                                rs_error *err)
@@ -281,39 +297,51 @@ static rs_status wait_balanced(blamer *b, bool wanted[RS_N_WAITS], int64_t of, r
     size_t n_changed;
     rs_status status = replay_balanced(b, w, t, &n_changed, err);
     for (unsigned kind = 0; status == RS_OK && kind < RS_N_WAITS; kind++) {
-        rs_wait *waits = NULL;
-        size_t n = 0;
         b->totals[kind].balanced = b->totals[kind].avoidable = RS_NO_TIME;
         if (!wanted[kind] || !n_changed) continue;
-        status = rs_waits_find(&b->x.f, (rs_wait_kind)kind, &waits, &n, err);
-        b->totals[kind].balanced = 0;
-        for (size_t i = 0; status == RS_OK && i < n; i++)
-            if (of < 0 || b->rank_of[waits[i].rank] == of)
-                b->totals[kind].balanced = rs_add_sat(b->totals[kind].balanced, waits[i].ns);
+        status = sum_waits(b, (rs_wait_kind)kind, of, &b->totals[kind].balanced, err);
         b->totals[kind].avoidable = rs_sub_sat(b->totals[kind].waiting, b->totals[kind].balanced);
-        rs_free(waits);
     }
     return status;
 }
 
+/* Waits of all ranks, of which one is to be shown. */
+typedef struct waits {
+    rs_wait *items;
+    size_t n, capacity;
+} waits;
+
+static bool keep(waits *l, const rs_wait *found, size_t n)
+{
+    if (!rs_grow((void **)&l->items, &l->capacity, l->n + n, sizeof *l->items)) return false;
+    for (size_t i = 0; i < n; i++) l->items[l->n++] = found[i];
+    return true;
+}
+
 static rs_status blame_kind(const rs_run *run, blamer *b, rs_wait_kind kind, rs_result *result, rs_error *err)
 {
-    rs_wait *waits = NULL;
-    size_t n = 0, kept = 0;
+    waits all = {0};
     int64_t of = rs_options_is_set(run->options, "of") ? rs_options_int(run->options, "of") : -1;
     bool excess =
         kind == RS_WAIT_COMMUNICATION && strcmp(rs_options_text(run->options, "method"), "excess") == 0;
-    bool ok = true;
+    bool chain = rs_options_is_set(run->options, "instance");
+    rs_status status = RS_OK;
     b->x.kind = kind;
-    RS_TRY(rs_waits_find(&b->x.f, kind, &waits, &n, err));
-    for (size_t i = 0; i < n; i++)
-        if (of < 0 || b->rank_of[waits[i].rank] == of) waits[kept++] = waits[i];
-    for (size_t i = 0; ok && i < kept; i++) ok = blame_wait(b, &waits[i], excess);
-    rs_status status = ok ? RS_OK : rs_fail_nomem(err, "blame");
-    if (status == RS_OK && rs_options_is_set(run->options, "instance"))
-        status = put_chain(b, waits, kept, rs_options_int(run->options, "instance"), excess,
+    for (size_t r = 0; status == RS_OK && r < b->x.f.e->n_ranks; r++) {
+        rs_wait *found = NULL;
+        size_t n = 0;
+        if (of >= 0 && b->rank_of[r] != of) continue;
+        status = rs_waits_find(&b->x.f, kind, r, &found, &n, err);
+        bool ok = true;
+        for (size_t i = 0; ok && i < n; i++) ok = blame_wait(b, &found[i], excess);
+        if (ok && chain) ok = keep(&all, found, n);
+        if (!ok) status = rs_fail_nomem(err, "blame");
+        rs_free(found);
+    }
+    if (status == RS_OK && chain)
+        status = put_chain(b, all.items, all.n, rs_options_int(run->options, "instance"), excess,
                            result->tables[CHAIN], err);
-    rs_free(waits);
+    rs_free(all.items);
     return status;
 }
 
@@ -429,6 +457,10 @@ static void refuse(blamer *b, rs_result *result)
 static void explain(const blamer *b, rs_result *result)
 {
     const rs_engine *e = b->x.f.e;
+    if (rs_coll_on_host(&e->coll))
+        rs_result_note(result,
+                       "communication on the host (gloo, mpi, ucc) is not followed: `rankscope stragglers` "
+                       "tells who comes late to it");
     if (e->n_alone)
         rs_result_note(
             result,

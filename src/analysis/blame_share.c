@@ -41,8 +41,8 @@ static bool detail_of(rs_blamer *b, const rs_link *l, size_t rank, rs_part part,
     if (part == RS_PART_WINDOW) return true;
     switch (b->by) {
     case RS_BLAME_BY_RANK: break;
-    case RS_BLAME_BY_KERNEL: text = rs_pool_text(&s->pool, s->name[local]); break;
-    case RS_BLAME_BY_OPERATOR: text = rs_pool_text(&s->pool, s->operator_name[local]); break;
+    case RS_BLAME_BY_KERNEL: text = rs_pool_text(&s->pool, rs_skeleton_at(s, local)->name); break;
+    case RS_BLAME_BY_OPERATOR: text = rs_pool_text(&s->pool, rs_skeleton_at(s, local)->operator_name); break;
     case RS_BLAME_BY_GROUP: text = part == RS_PART_TRANSFER ? rs_engine_group_of(e, l->node) : NULL; break;
     case RS_BLAME_BY_PHASE: *out = s->n_placed ? s->phase[local] : RS_PHASE_UNKNOWN; break;
     case RS_BLAME_BY_LAYER:

@@ -155,6 +155,7 @@ typedef struct measure {
  * slowest link, so that the figure can be held against the hardware whatever the number of ranks. */
 static double bus_factor(rs_coll_kind kind, int64_t n)
 {
+    if (n < 0) return NAN;
     switch (kind) {
     case RS_COLL_ALL_REDUCE: return 2.0 * (double)(n - 1) / (double)n;
     case RS_COLL_ALL_GATHER:
@@ -183,6 +184,9 @@ static measure measure_one(const rs_coll_job *job, const rs_coll_instance *c, co
     const rs_coll_shape *op = rs_coll_shape_at(job, &job->arrivals[c->first]);
     measure m = {
         .times = rs_coll_measure(job, c), .bytes = -1, .members = op->group_size > 0 ? op->group_size : c->n};
+    /* one rank's own, of a group that its trace does not name: nobody knows how many took part */
+    if (op->group_size <= 0 && c->n < 2 && job->ranks[job->arrivals[c->first].rank]->many_groups)
+        m.members = -1;
     for (uint32_t i = c->first; i < c->first + c->n; i++) {
         const rs_coll_arrival *a = &job->arrivals[i];
         int64_t bytes = bytes_of(job->ranks[a->rank], rs_coll_shape_at(job, a));
@@ -337,7 +341,7 @@ static rs_status add_bucket(rs_table *t, const bucket *b, rs_error *err)
     double algorithm = b->bytes < 0 || b->transfer.sum <= 0 ? NAN : b->all_bytes / (double)b->transfer.sum;
     rs_table_add_text(t, b->collective);
     rs_table_add_text(t, b->dtype[0] ? b->dtype : NULL);
-    rs_table_add_int(t, b->members);
+    rs_table_add_int_if(t, b->members >= 0, b->members);
     rs_table_add_int_if(t, b->bytes >= 0, b->bytes);
     rs_table_add_int(t, (int64_t)b->transfer.n);
     rs_table_add_time(t, b->transfer.sum);

@@ -24,13 +24,13 @@
 
 static bool is_work(const rs_skeleton *s, uint32_t i)
 {
-    return s->flags[i] & RS_NODE_WORK;
+    return rs_skeleton_is_work(s, i);
 }
 
 static bool is_pageable(const rs_skeleton *s, uint32_t i)
 {
-    const char *name = rs_pool_text(&s->pool, s->name[i]);
-    return is_work(s, i) && s->part[i] == RS_PART_COPY && name && strstr(name, PAGEABLE);
+    const char *name = rs_pool_text(&s->pool, rs_skeleton_at(s, i)->name);
+    return is_work(s, i) && rs_skeleton_at(s, i)->part == RS_PART_COPY && name && strstr(name, PAGEABLE);
 }
 
 /* The work that the call at a point waited for; 0: it is no such call. */
@@ -86,7 +86,7 @@ rs_status rs_rule_sync(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs
         const rs_skeleton *s = e->ranks[r];
         for (uint32_t i = 1; status == RS_OK && i < s->n; i++) {
             uint32_t source = awaited(s, i);
-            const char *text = source ? rs_pool_text(&s->pool, s->name[i]) : NULL;
+            const char *text = source ? rs_pool_text(&s->pool, rs_skeleton_at(s, i)->name) : NULL;
             if (!source || s->cost[s->first[i]] != RS_COST_ANSWER || !rs_rule_is_plain(text) ||
                 is_pageable(s, source))
                 continue;
@@ -143,10 +143,10 @@ static rs_status look_behind(const rs_diagnosed *job, size_t rank, behind *b, rs
     for (size_t i = 0; status == RS_OK && i <= s->n_lanes; i++) last[i] = RS_NO_STRING;
     if (status == RS_OK) mark_launches(s, launches);
     for (uint32_t i = 1; status == RS_OK && i < s->n; i++) {
-        uint16_t lane = s->lane[i];
+        uint16_t lane = rs_skeleton_at(s, i)->lane;
         if (is_work(s, i)) continue;
         if (awaited(s, i)) {
-            last[lane] = s->name[i];
+            last[lane] = rs_skeleton_at(s, i)->name;
             since[lane] = 0;
             continue;
         }
@@ -328,7 +328,7 @@ static rs_status add_pause(const rs_diagnosed *job, const rs_diagnose_rule *rule
 {
     const stretch *x = p->longest;
     const rs_skeleton *s = job->engine->ranks[x->rank];
-    const char *in = rs_pool_text(&s->pool, s->operator_name[x->local]);
+    const char *in = rs_pool_text(&s->pool, rs_skeleton_at(s, x->local)->operator_name);
     long long rank = (long long)job->rank_of[x->rank], step = (long long)s->steps[x->step].number;
     rs_candidate c = {.rule = rule, .kind = RS_CANDIDATE_FINDING, .rank = job->rank_of[x->rank]};
     snprintf(c.claim, sizeof c.claim, "Rank %lld's host pauses for %s ms in step %lld%s%.*s", rank,
@@ -383,7 +383,7 @@ static int64_t allocating_time(const rs_diagnosed *job, size_t r, const uint8_t 
 {
     const rs_skeleton *s = job->engine->ranks[r];
     bool waits = awaited(s, i) && s->cost[s->first[i]] == RS_COST_ANSWER;
-    *name = waits ? s->name[i] : s->operator_name[i];
+    *name = waits ? rs_skeleton_at(s, i)->name : rs_skeleton_at(s, i)->operator_name;
     if (s->step[i] < 0 || *name >= s->pool.strings.n || !is_such[*name]) return 0;
     return waits ? call_time(s, i) : own_time(job, r, i);
 }
@@ -462,7 +462,7 @@ rs_status rs_rule_pageable_copy(const rs_diagnosed *job, const rs_diagnose_rule 
             waits += source && is_pageable(s, source);
             if (!is_pageable(s, i)) continue;
             n++;
-            ns += (double)s->duration[i];
+            ns += (double)rs_skeleton_duration(s, i);
         }
     }
     if (!n) *lacks = "no copies from or to pageable memory";

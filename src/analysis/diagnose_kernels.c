@@ -19,7 +19,7 @@ rs_status rs_rule_launches(const rs_diagnosed *job, const rs_diagnose_rule *rule
     for (size_t r = 0; r < e->n_ranks; r++) {
         const rs_skeleton *s = e->ranks[r];
         for (uint32_t i = 1; i < s->n; i++) {
-            if (!(s->flags[i] & RS_NODE_WORK) || s->first[i] == s->first[i + 1]) continue;
+            if (!rs_skeleton_is_work(s, i) || s->first[i] == s->first[i + 1]) continue;
             work++;
             late += s->cost[s->first[i]] < RS_COST_STREAM;
         }
@@ -65,12 +65,14 @@ static rs_status sum_families(const rs_diagnosed *job, size_t rank, rs_names *ou
     const rs_skeleton *s = e->ranks[rank];
     uint32_t most = 0;
     for (uint32_t i = 1; i < s->n; i++)
-        if (rs_pool_text(&s->pool, s->name[i]) && s->name[i] > most) most = s->name[i];
+        if (rs_pool_text(&s->pool, rs_skeleton_at(s, i)->name) && rs_skeleton_at(s, i)->name > most)
+            most = rs_skeleton_at(s, i)->name;
     double *sums = rs_calloc((size_t)most + 1, sizeof *sums);
     rs_status status = sums ? RS_OK : rs_fail_nomem(err, "diagnose");
     for (uint32_t i = 1; status == RS_OK && i < s->n; i++)
-        if ((s->flags[i] & RS_NODE_WORK) && s->part[i] == RS_PART_COMPUTE && s->name[i] <= most)
-            sums[s->name[i]] += (double)job->recorded->work[e->node_base[rank] + i];
+        if (rs_skeleton_is_work(s, i) && rs_skeleton_at(s, i)->part == RS_PART_COMPUTE &&
+            rs_skeleton_at(s, i)->name <= most)
+            sums[rs_skeleton_at(s, i)->name] += (double)job->recorded->work[e->node_base[rank] + i];
     for (uint32_t id = 0; status == RS_OK && id <= most; id++) {
         const char *text = sums[id] > 0 ? rs_pool_text(&s->pool, id) : NULL, *begin;
         size_t n = text ? family_of(text, &begin) : 0;
@@ -164,11 +166,12 @@ typedef struct couples {
 static bool add_couple(couples *all, const rs_skeleton *s, uint32_t a, uint32_t b)
 {
     bool is_new;
-    uint32_t *at = rs_map64_put(&all->at, (uint64_t)s->name[a] << 32 | s->name[b], &is_new);
+    uint32_t *at = rs_map64_put(
+        &all->at, (uint64_t)rs_skeleton_at(s, a)->name << 32 | rs_skeleton_at(s, b)->name, &is_new);
     if (!at || (is_new && !RS_GROW_ONE(all->items, all->n, all->capacity))) return false;
     if (is_new) {
         *at = (uint32_t)all->n;
-        all->items[all->n++] = (couple){.a = s->name[a], .b = s->name[b]};
+        all->items[all->n++] = (couple){.a = rs_skeleton_at(s, a)->name, .b = rs_skeleton_at(s, b)->name};
     }
     int64_t gap = rs_sub_sat(s->time[b], rs_skeleton_end(s, a));
     all->items[*at].n++;
@@ -186,12 +189,13 @@ static rs_status list_couples(const rs_skeleton *s, couples *all, rs_error *err)
         if (text) fusable[i] = (uint8_t)(can_fuse(text, false) | can_fuse(text, true) << 1);
     }
     for (uint32_t i = 1; ok && i < s->n; i++) {
-        if (!(s->flags[i] & RS_NODE_WORK) || s->part[i] != RS_PART_COMPUTE ||
-            s->name[i] >= s->pool.strings.n || !(fusable[s->name[i]] & 2))
+        if (!rs_skeleton_is_work(s, i) || rs_skeleton_at(s, i)->part != RS_PART_COMPUTE ||
+            rs_skeleton_at(s, i)->name >= s->pool.strings.n || !(fusable[rs_skeleton_at(s, i)->name] & 2))
             continue;
         uint32_t before = neighbour_before(s, i);
-        if (before && s->part[before] == RS_PART_COMPUTE && s->name[before] < s->pool.strings.n &&
-            fusable[s->name[before]] & 1)
+        if (before && rs_skeleton_at(s, before)->part == RS_PART_COMPUTE &&
+            rs_skeleton_at(s, before)->name < s->pool.strings.n &&
+            fusable[rs_skeleton_at(s, before)->name] & 1)
             ok = add_couple(all, s, before, i);
     }
     rs_free(fusable);

@@ -33,7 +33,7 @@ static pair computation_of(const rs_diagnosed *job, size_t rank)
     pair sum = {0};
     for (uint32_t i = 1; i < s->n; i++) {
         uint32_t node = e->node_base[rank] + i;
-        if (!(s->flags[i] & RS_NODE_WORK) || s->part[i] != RS_PART_COMPUTE) continue;
+        if (!rs_skeleton_is_work(s, i) || rs_skeleton_at(s, i)->part != RS_PART_COMPUTE) continue;
         sum.n++;
         sum.own += (double)job->recorded->work[node];
         sum.peers += (double)job->reference->peers.work[node];
@@ -57,7 +57,7 @@ static pair host_time_of(const rs_diagnosed *job, size_t rank, pair *steps)
     pair sum = {0};
     for (uint32_t i = 1; i < s->n; i++) {
         uint32_t edge = e->edge_base[rank] + s->first[i];
-        if ((s->flags[i] & RS_NODE_WORK) || s->first[i] == s->first[i + 1]) continue;
+        if (rs_skeleton_is_work(s, i) || s->first[i] == s->first[i + 1]) continue;
         if (s->edge_part[s->first[i]] != RS_PART_HOST || job->recorded->edge[edge] == RS_NO_EDGE ||
             job->reference->peers.edge[edge] == RS_NO_EDGE)
             continue;
@@ -382,10 +382,11 @@ static rs_status compare_kernels(const compared *c, uint32_t stage, double *time
     for (size_t r = 0; r < e->n_ranks; r++) {
         const rs_skeleton *s = e->ranks[r];
         for (uint32_t i = 1; i < s->n; i++) {
-            const char *name = rs_pool_text(&s->pool, s->name[i]);
-            if (!(s->flags[i] & RS_NODE_WORK) || s->part[i] != RS_PART_COMPUTE || !name) continue;
-            all[n++] =
-                (kernel){rs_hash_bytes(name, strlen(name)), s->duration[i], c->stages.stage[r] != stage};
+            const char *name = rs_pool_text(&s->pool, rs_skeleton_at(s, i)->name);
+            if (!rs_skeleton_is_work(s, i) || rs_skeleton_at(s, i)->part != RS_PART_COMPUTE || !name)
+                continue;
+            all[n++] = (kernel){rs_hash_bytes(name, strlen(name)), rs_skeleton_duration(s, i),
+                                c->stages.stage[r] != stage};
         }
     }
     if (n) qsort(all, n, sizeof *all, by_name);

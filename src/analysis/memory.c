@@ -1,13 +1,16 @@
-/* memory: what the GPU's memory was used for, from PyTorch's memory timeline. */
+/* memory: what memory was used for: of PyTorch's memory timeline by category, of traces by device and operator. */
 #include <math.h>
 
 #include "analysis/analysis.h"
 #include "analysis/busy.h"
+#include "analysis/memory_trace.h"
 #include "format/memory_read.h"
 #include "base/interval.h"
 
 static const rs_option_spec options[] = {
-    {"series", RS_OPTION_FLAG, NULL, NULL, NULL, "what is held by category whenever it changes"},
+    {"series", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "what is held whenever it changes: of a timeline by category, of traces by device"},
+    {"top", RS_OPTION_INT, "N", NULL, "20", "operators of each rank, those that allocated most; 0: all"},
 };
 
 typedef struct category_row {
@@ -50,9 +53,10 @@ RS_RECORD(series, SAMPLE_ROW);
 static const rs_table_spec category_table = RS_TABLE("memory", "one row is one category", category_columns);
 static const rs_table_spec series_table = RS_TABLE(
     "series", "one row is what is held from one change to the next; empty without --series", series_columns);
-static const rs_table_spec *const tables[] = {&category_table, &series_table};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 2}};
-enum { CATEGORIES, SERIES };
+static const rs_table_spec *const tables[] = {&category_table, &series_table, &rs_memory_devices_table,
+                                              &rs_memory_operators_table, &rs_memory_held_table};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, sizeof tables / sizeof *tables}};
+enum { CATEGORIES, SERIES, DEVICES, OPERATORS, HELD };
 
 static rs_status add_category(rs_table *t, const category_row *r, int64_t peak, rs_error *err)
 {
@@ -107,22 +111,56 @@ static rs_status file(const rs_run *run, rs_source *source, rs_result *result, r
     return status;
 }
 
+/* A timeline is an array of arrays; no trace begins so. */
+static bool is_timeline(const uint8_t *head, size_t n)
+{
+    size_t brackets = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (head[i] == ' ' || head[i] == '\t' || head[i] == '\n' || head[i] == '\r') continue;
+        if (head[i] == ']' && brackets == 1) return true; /* without changes */
+        if (head[i] != '[') return false;
+        if (++brackets == 2) return true;
+    }
+    return brackets > 0;
+}
+
+static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+{
+    static const rs_memory_tables at = {DEVICES, OPERATORS, HELD};
+    result->main_table = rs_options_flag(run->options, "series") ? HELD : DEVICES;
+    return rs_memory_trace_merge(run, partials, n, &at, result, err);
+}
+
 const rs_analysis rs_analysis_memory = {
     .name = "memory",
-    .help = "What GPU memory is used for: PyTorch's memory timeline by category",
+    .help = "What memory is used for: by category of a memory timeline, by device and operator of traces",
     .about =
-        "FILE is what torch.profiler's export_memory_timeline writes under a name that ends in .raw.json or "
+        "Traces that were recorded with profile_memory=True hold an event [memory] for each allocation and release: "
+        "how "
+        "much each device's allocator held, when it held most, and which operator or annotation allocated how much, "
+        "its callees' not counted. Steps and a window select events.\n\n"
+        "A memory timeline is what torch.profiler's export_memory_timeline writes under a name that ends in .raw.json "
+        "or "
         ".raw.json.gz: changes [time, action, bytes, category]. Changes at the same time count together; "
         "what was "
         "there before the recording (times below zero) is there from the first change on. A tensor that "
         "changes its "
         "category is neither allocated nor freed.",
     .examples =
-        "rankscope memory timeline.raw.json.gz\nrankscope memory --series --format csv timeline.raw.json.gz",
+        "rankscope memory traces/\nrankscope memory --table operators --steps 3 traces/\nrankscope memory timeline.raw.json.gz\nrankscope memory --series --format csv timeline.raw.json.gz",
     .options = options,
-    .n_options = 1,
+    .n_options = sizeof options / sizeof *options,
     .table_sets = sets,
     .n_table_sets = 1,
-    .follows_not = "it reads a memory timeline, which has no ranks, steps or launches",
+    .columns = RS_MEMORY_TRACE_COLUMNS,
+    .facets = {&rs_facet_steps},
+    .follows = RS_FOLLOWS_ALL,
+    .follows_not = "a memory timeline has no ranks, steps or launches",
     .file = file,
+    .file_is = is_timeline,
+    .rank = rs_memory_trace_rank,
+    .merge = merge,
+    .free_partial = rs_memory_trace_free,
+    .absent = "no [memory] events: record with profile_memory=True",
+    .partial_layout = &rs_memory_rank_layout,
 };

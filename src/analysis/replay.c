@@ -121,10 +121,10 @@ static edge_row row_of_edge(const rs_engine *e, const rs_inferred *i)
     const rs_skeleton *s = e->ranks[i->rank];
     uint32_t source = i->source - e->node_base[i->rank], target = i->target - e->node_base[i->rank];
     return (edge_row){.origin = "repeated",
-                      .source = rs_pool_text(&s->pool, s->name[source]),
-                      .target = rs_pool_text(&s->pool, s->name[target]),
-                      .source_stream = s->lanes[s->lane[source]].stream,
-                      .target_stream = s->lanes[s->lane[target]].stream,
+                      .source = rs_pool_text(&s->pool, rs_skeleton_at(s, source)->name),
+                      .target = rs_pool_text(&s->pool, rs_skeleton_at(s, target)->name),
+                      .source_stream = s->lanes[rs_skeleton_at(s, source)->lane].stream,
+                      .target_stream = s->lanes[rs_skeleton_at(s, target)->lane].stream,
                       .source_row = s->row[source],
                       .target_row = s->row[target],
                       .tight = i->n_tight,

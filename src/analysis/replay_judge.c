@@ -42,9 +42,9 @@ static rs_status find_ends(const rs_engine *e, const rs_times *t, ends *out, rs_
     for (size_t r = 0; r < e->n_ranks; r++) {
         const rs_skeleton *s = e->ranks[r];
         for (uint32_t i = 0; i < s->n; i++) {
-            if (!(s->flags[i] & RS_NODE_WORK) || s->step[i] < 0) continue;
+            if (!rs_skeleton_is_work(s, i) || s->step[i] < 0) continue;
             int64_t *gpu = &out->gpu[e->step_base[r] + (uint32_t)s->step[i]],
-                    end = t->end[e->node_base[r] + i];
+                    end = rs_times_end(t, e->node_base[r] + i);
             if (*gpu == RS_NO_TIME || end > *gpu) *gpu = end;
         }
     }
@@ -167,7 +167,8 @@ static uint32_t moment_of_step(const rs_engine *e, const rs_times *t, const uint
 {
     const rs_skeleton_step *s = &e->ranks[rank]->steps[step];
     uint32_t point = (e->node_base[rank] + s->last) << 1 | 1, work = last_work[e->step_base[rank] + step];
-    if (work == RS_NO_NODE || t->end[work] < rs_add_sat(rs_moment_time(t, point), s->tail)) return point;
+    if (work == RS_NO_NODE || rs_times_end(t, work) < rs_add_sat(rs_moment_time(t, point), s->tail))
+        return point;
     return work << 1 | 1;
 }
 
@@ -183,13 +184,14 @@ static rs_status explain_rows(rs_replayed *r, const ends *x, rs_error *err)
         uint32_t base = e->node_base[k];
         rs_replay_row *row = &r->rows[r->row_base[k]];
         for (uint32_t i = 0; i < s->n; i++) {
-            if (!(s->flags[i] & RS_NODE_WORK)) continue;
-            bool pinned = s->flags[i] & RS_NODE_PINNED || e->kind[base + i] & RS_ENGINE_ALONE;
+            if (!rs_skeleton_is_work(s, i)) continue;
+            bool pinned = rs_skeleton_at(s, i)->flags & RS_NODE_PINNED || e->kind[base + i] & RS_ENGINE_ALONE;
             row->pinned += pinned;
             if (s->step[i] < 0) continue;
             row[1 + s->step[i]].pinned += pinned;
             uint32_t *last = &last_work[e->step_base[k] + (uint32_t)s->step[i]];
-            if (*last == RS_NO_NODE || r->times.end[base + i] > r->times.end[*last]) *last = base + i;
+            if (*last == RS_NO_NODE || rs_times_end(&r->times, base + i) > rs_times_end(&r->times, *last))
+                *last = base + i;
         }
         row->contradicted = (int64_t)s->n_contradicted;
     }

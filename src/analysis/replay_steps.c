@@ -134,7 +134,7 @@ static uint32_t end_of_ranks(const rs_engine *e, const rs_times *t, size_t from,
     for (size_t k = from; k < to; k++) {
         const rs_skeleton *s = e->ranks[k];
         for (uint32_t i = 0; i < s->n; i++) {
-            if (s->n_steps && (s->step[i] < 0 || !(s->flags[i] & RS_NODE_WORK))) continue;
+            if (s->n_steps && (s->step[i] < 0 || !rs_skeleton_is_work(s, i))) continue;
             uint32_t moment = (e->node_base[k] + i) << 1 | 1;
             end_later(moment, rs_moment_time(t, moment), &best, &latest);
         }

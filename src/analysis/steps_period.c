@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/try.h"
 #include "engine/lanes.h"
+#include "trace/recordings.h"
 #include "trace/selection.h"
 
 #define NO_STEP UINT32_MAX
@@ -108,7 +109,11 @@ rs_status rs_steps_periods(rs_trace *t, const rs_policy *policy, rs_rank_steps *
     for (size_t i = 0; ok && i < out->n; i++) {
         uint32_t at = place_of(&p, out->items[i].number);
         if (at == NO_STEP || p.again[at] || out->items[i].start == RS_NO_TIME) continue;
-        out->items[i].period = rs_sub_sat(p.end[at], at ? p.end[at - 1] : p.begin);
+        int64_t begin = at ? p.end[at - 1] : p.begin;
+        /* ahead of a recording's first step lies time of which nothing is known */
+        if (at && rs_trace_recording_of(t, steps[at].row) != rs_trace_recording_of(t, steps[at - 1].row))
+            begin = steps[at].start;
+        out->items[i].period = rs_sub_sat(p.end[at], begin);
     }
     clear_periods(&p);
     return ok ? RS_OK : rs_fail_nomem(err, "steps");

@@ -217,7 +217,10 @@ static rs_status fit_steps(rs_result *result, int64_t rank, const rs_structure_r
         snprintf(answer, sizeof answer, "%zu steps of %zu pieces of work by repetition, border: %s",
                  p->n_steps, p->period, rs_border_names[p->border]);
     else
-        snprintf(answer, sizeof answer, "%zu steps by %s", p->n_steps, source_names[p->source]);
+        snprintf(answer, sizeof answer, "%zu steps by %s", p->n_steps ? p->n_steps : p->n_annotated,
+                 source_names[p->source]);
+    if (p->n_steps == 0 && p->n_annotated)
+        reason = "they hold no GPU work, of which phases and layers are told";
     if (p->weak) reason = "weak: events may be missing";
     if (p->outside)
         rs_result_note(result, "rank %lld: %zu of %zu pieces of GPU work belong to no step", (long long)rank,
@@ -398,6 +401,7 @@ static const rs_field rank_fields[] = {
     RS_FIELD(rs_structure_rank, score),
     RS_FIELD(rs_structure_rank, runner_up),
     RS_FIELD(rs_structure_rank, works),
+    RS_FIELD(rs_structure_rank, n_annotated),
     RS_FIELD(rs_structure_rank, outside),
     RS_FIELD_LIST(rs_structure_rank, steps, n_steps, &step_layout),
     RS_FIELD_LIST(rs_structure_rank, phases, n_phases, &phase_layout),

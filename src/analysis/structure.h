@@ -46,6 +46,7 @@ typedef struct rs_structure_rank {
     size_t works, outside; /* GPU work in all, of no step */
     rs_structure_step *steps;
     size_t n_steps;
+    size_t n_annotated;         /* steps that annotations name, where the rank has no GPU work */
     rs_structure_phase *phases; /* by step, phase, micro batch */
     size_t n_phases;
     rs_structure_layer *layers; /* by phase, layer */

@@ -243,6 +243,13 @@ rs_status rs_structure_rank_of(const rs_run *run, rs_trace *trace, void **partia
         p->border = (uint8_t)r->found.border;
     }
     const rs_ranges *wanted = trace->selection && trace->selection->by_step ? &trace->selection->steps : NULL;
+    if (s->n == 0 && s->source != RS_STEPS_NONE) {
+        const rs_step *annotated;
+        size_t n;
+        RS_TRY(rs_trace_steps(trace, &annotated, &n, err));
+        for (size_t i = 0; i < n; i++)
+            p->n_annotated += !wanted || rs_ranges_has(wanted, annotated[i].number);
+    }
     bool ok = add_steps(trace, s, wanted, p) && sum_up(trace, s, wanted, p);
     return ok ? list_groups(trace, s, p, err) : rs_fail_nomem(err, "structure");
 }

@@ -12,7 +12,8 @@
 
 #define RANK_ROW(CELL)                                                                                       \
     CELL(RANK, "rank", INT, ID, "rank of the job", NULL)                                                     \
-    CELL(OF(rs_rank_summary, span), "span_us", TIME, US, "first start to last end of all events", "span")    \
+    CELL(OF(rs_rank_summary, span), "span_us", TIME, US,                                                     \
+         "first start to last end of all events, without the time between recordings", "span")               \
     CELL(OF(rs_rank_summary, n_steps), "steps", INT, COUNT, "training steps", NULL)                          \
     CELL(ID(rs_rank_summary, mean_step), "mean_step_us", TIME, US, "mean length of a step on the host",      \
          "step")                                                                                             \
@@ -236,6 +237,7 @@ static const rs_field summary_fields[] = {
     RS_FIELD(rs_rank_summary, longest_gap),
     RS_FIELD(rs_rank_summary, longest_gap_at),
     RS_FIELD(rs_rank_summary, on_host),
+    RS_FIELD(rs_rank_summary, communicates),
     RS_FIELD(rs_rank_summary, host_waiting),
     RS_FIELD(rs_rank_summary, data_loading),
     RS_FIELD_LIST(rs_rank_summary, kernels, n_kernels, &name_layout),

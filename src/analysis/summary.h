@@ -13,7 +13,7 @@ typedef struct rs_name_total {
 } rs_name_total;
 
 typedef struct rs_rank_summary {
-    int64_t span; /* of all events, 0 if none */
+    int64_t span; /* of all events, 0 if none; without what lies between recordings */
     size_t n_steps;
     int64_t mean_step;                                       /* ns, -1 without steps */
     size_t n_host, n_gpu;                                    /* device calls of the host, GPU events */
@@ -27,6 +27,7 @@ typedef struct rs_rank_summary {
     int64_t longest_gap, longest_gap_at; /* at: from the rank's first event */
     int64_t mean_kernel, mean_launch;    /* of linked work and its launching calls, -1 without */
     bool on_host;                        /* a rank of a job that has no GPU */
+    bool communicates;                   /* ... and has communication on the host */
     int64_t host_waiting;                /* ... its time in communication that no operator hides */
     int64_t data_loading;                /* host time in data loader annotations */
     rs_name_total *kernels, *operators;
@@ -50,7 +51,7 @@ rs_status rs_summary_findings(const rs_run *run, const rs_partial *partials, siz
  * GPU, of all that was recorded. */
 static inline int64_t rs_summary_own_time(const rs_rank_summary *s)
 {
-    return s->on_host ? s->span - s->host_waiting : s->gpu_span - s->exposed_comm;
+    return s->on_host ? rs_sub_sat(s->span, s->host_waiting) : s->gpu_span - s->exposed_comm;
 }
 
 #endif

@@ -340,12 +340,14 @@ static void about_nothing(const rs_partial *p, size_t n, sentences *s)
 static void about_host(const rs_partial *p, size_t n, sentences *s)
 {
     size_t on_host = 0;
+    bool communicates = false;
     worst w = {0};
     for (size_t i = 0; i < n; i++) {
         const rs_rank_summary *r = p[i].value;
         if (!r->on_host || r->span <= 0) continue;
         double share = percent(r->host_waiting, r->span);
         w.mean += share;
+        communicates = communicates || r->communicates;
         if (on_host++ && share <= w.share) continue;
         w.share = share;
         w.index = i;
@@ -360,9 +362,9 @@ static void about_host(const rs_partial *p, size_t n, sentences *s)
             rs_human_time(((const rs_rank_summary *)p[w.index].value)->host_waiting, time));
     }
     say(s, TOPIC_HOST, 0, 100, -1,
-        "The job has no GPU: `rankscope ops --host` shows where the host's time goes, `rankscope "
-        "collectives` "
-        "who comes late.");
+        communicates ? "The job has no GPU: `rankscope ops --host` shows where the host's time goes, "
+                       "`rankscope collectives` who comes late."
+                     : "The job has no GPU: `rankscope ops --host` shows where the host's time goes.");
 }
 
 static int by_weight(const void *a, const void *b)

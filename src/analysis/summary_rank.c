@@ -9,6 +9,7 @@
 #include "match/host_job.h"
 #include "trace/busy.h"
 #include "trace/launch_ops.h"
+#include "trace/recordings.h"
 #include "trace/data_loader.h"
 #include "trace/selection.h"
 
@@ -148,9 +149,12 @@ static void judge_gaps(const rs_trace *t, const rs_work *w, const uint32_t *orde
 {
     const rs_events *e = t->events;
     int64_t reach = 0;
+    size_t recording = 0;
     for (size_t i = 0; i < w->n; i++) {
         uint32_t k = order[i];
-        if (i > 0 && w->start[k] > reach) {
+        size_t before = recording;
+        recording = rs_trace_recording_of(t, w->row[k]);
+        if (i > 0 && w->start[k] > reach && recording == before) {
             int64_t gap = w->start[k] - reach;
             if (gap > s->longest_gap) {
                 s->longest_gap = gap;
@@ -264,7 +268,8 @@ rs_status rs_summary_rank(const rs_run *run, rs_trace *t, void **partial, rs_err
     if (status == RS_OK) status = rs_trace_data_loader(t, &loads, err);
     if (status == RS_OK) status = rs_trace_steps(t, &steps, &n_steps, err);
     if (status != RS_OK) return status;
-    s->span = first == RS_NO_TIME ? 0 : rs_sub_sat(last, first);
+    if (first != RS_NO_TIME)
+        s->span = rs_sub_sat(rs_sub_sat(last, first), rs_trace_unrecorded(t, first, last));
     for (size_t i = 0; i < n_steps; i++) {
         if (!rs_selects_step(&selector, &steps[i])) continue;
         sum = rs_add_sat(sum, rs_sub_sat(steps[i].end, steps[i].start));
@@ -272,6 +277,7 @@ rs_status rs_summary_rank(const rs_run *run, rs_trace *t, void **partial, rs_err
     }
     s->mean_step = s->n_steps ? sum / (int64_t)s->n_steps : -1;
     s->on_host = host.on_host;
+    s->communicates = host.communication > 0;
     s->host_waiting = host.waiting;
     s->n_gpu = work->n;
     s->n_unlinked = work->n_unlinked;

@@ -121,10 +121,10 @@ static rs_status replay(answer *a, const rs_weights *w, double *length, rs_error
 
 static int kind_of(const rs_skeleton *s, uint32_t node)
 {
-    if (!(s->flags[node] & RS_NODE_WORK)) return HOST;
-    return s->part[node] == RS_PART_COPY       ? MEMORY
-           : s->part[node] == RS_PART_TRANSFER ? COMMUNICATION
-                                               : COMPUTE;
+    if (!rs_skeleton_is_work(s, node)) return HOST;
+    return rs_skeleton_at(s, node)->part == RS_PART_COPY       ? MEMORY
+           : rs_skeleton_at(s, node)->part == RS_PART_TRANSFER ? COMMUNICATION
+                                                               : COMPUTE;
 }
 
 static bool has_rank(const answer *a, const unit *u, size_t r)
@@ -153,7 +153,7 @@ static void put_unit(const answer *a, const unit *u, const rs_weights *from, dou
         if (!has_rank(a, u, r)) continue;
         uint32_t base = e->node_base[r], edges = e->edge_base[r];
         for (uint32_t i = 1; i < s->n; i++) {
-            bool work = s->flags[i] & RS_NODE_WORK;
+            bool work = rs_skeleton_is_work(s, i);
             if ((u->step >= 0 && s->step[i] != u->step) || (u->kind >= 0 && kind_of(s, i) != u->kind))
                 continue;
             if (work && !(e->kind[base + i] & RS_ENGINE_COMES)) {
@@ -262,7 +262,7 @@ static rs_status observe(answer *a, rs_error *err)
         for (uint32_t i = 0; i < e->ranks[r]->n; i++) {
             int64_t start = rs_engine_recorded(e, r, i);
             t.start[e->node_base[r] + i] = start;
-            t.end[e->node_base[r] + i] = rs_add_sat(start, e->ranks[r]->duration[i]);
+            t.end[e->node_base[r] + i] = rs_add_sat(start, rs_skeleton_duration(e->ranks[r], i));
         }
     if (ok) a->observed = measure(a, &t);
     rs_times_clear(&t);

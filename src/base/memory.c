@@ -5,6 +5,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #ifdef RS_TEST_ALLOC
 static _Atomic uint64_t fail_at, made;
@@ -217,6 +220,13 @@ void rs_big_free(void *p)
         munmap(h, h->room);
     else
         free(h);
+}
+
+void rs_memory_trim(void)
+{
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
 }
 
 struct rs_arena_block {

@@ -36,6 +36,9 @@ size_t rs_big_next(size_t capacity, size_t size);
  * The size stays; what is behind holds zeros when it is written to again. */
 void rs_big_trim(void *p, size_t used);
 void rs_big_free(void *p); /* NULL is allowed */
+/* Gives pages of the heap that hold nothing back to the system, where the C library can (glibc). For who goes from a
+ * phase that freed many blocks to one that takes large ones: those never come from the holes. */
+void rs_memory_trim(void);
 
 /* Tests only: makes the n-th allocation from now (1 = the next) and all after it fail; 0 switches it off.
  * Returns how many allocations were made since the last call. Not thread-safe. Compiled in when RS_TEST_ALLOC

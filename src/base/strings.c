@@ -56,6 +56,22 @@ uint64_t rs_hash_bytes(const void *bytes, size_t n)
     return fold(a ^ h, b ^ UINT64_C(0x4b33a62ed433d4a3));
 }
 
+/* Four chains side by side: one multiplication waits for the one before it. */
+uint64_t rs_hash_block(const void *bytes, size_t n)
+{
+    const unsigned char *p = bytes;
+    const uint64_t odd = UINT64_C(0x8bb84b93962eacc9);
+    uint64_t a = n, b = ~a, c = odd, d = ~c;
+    size_t left = n;
+    for (; left >= 64; left -= 64, p += 64) {
+        a = fold(read64(p) ^ a, read64(p + 8) ^ odd);
+        b = fold(read64(p + 16) ^ b, read64(p + 24) ^ odd);
+        c = fold(read64(p + 32) ^ c, read64(p + 40) ^ odd);
+        d = fold(read64(p + 48) ^ d, read64(p + 56) ^ odd);
+    }
+    return fold(fold(a ^ odd, b ^ n), fold(c ^ odd, d)) ^ rs_hash_bytes(p, left);
+}
+
 bool rs_strings_init(rs_strings *strings)
 {
     *strings = (rs_strings){0};

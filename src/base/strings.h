@@ -35,6 +35,8 @@ uint32_t rs_strings_find(const rs_strings *strings, const char *text, size_t len
 /* The same on every machine and in every version: packed partial results carry it as their checksum, and in
  * the fingerprints of options and layouts. tests/unit/test_partial.c holds its values. */
 uint64_t rs_hash_bytes(const void *bytes, size_t n);
+/* Another one, for long blocks: as fast as memory gives them. */
+uint64_t rs_hash_block(const void *bytes, size_t n);
 uint64_t rs_hash_u64(uint64_t x);
 
 /* ---- a map from 64-bit keys to 32-bit values ------------------------------------------------------- */

@@ -173,7 +173,7 @@ static int run_print(const rs_command *command, int argc, char **argv)
     rs_arguments arguments;
     rs_output output;
     uint64_t nodes = 0;
-    int code;
+    int code = RS_EXIT_OK;
     if (!rs_chakra_start_file(command, argc, argv, &arguments, &code)) return code;
     const rs_options *o = arguments.options[0];
     if (rs_output_open(&output, rs_options_text(o, "output"), &err) != RS_OK) {

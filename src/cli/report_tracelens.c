@@ -58,7 +58,7 @@ static rs_status write_book(const char *path, const rs_table *const *sheets, siz
     rs_sheet *items = rs_calloc(n + 1, sizeof *items);
     if (!items) return rs_fail_nomem(err, "a workbook");
     for (size_t i = 0; i < n; i++)
-        items[i] = (rs_sheet){.name = rs_table_get_spec(sheets[i])->name, .table = sheets[i]};
+        items[i] = (rs_sheet){.name = rs_table_get_spec(sheets[i])->name, .table = sheets[i], .truths = true};
     workbook w = {items, n};
     rs_status status = rs_output_put(path, false, NULL, write_workbook, &w, err);
     rs_free(items);
@@ -238,7 +238,8 @@ static rs_status write_comparison(const char *place, const rs_tracelens_comparis
     for (size_t i = 0; i < n; i++)
         sheets[i] = (rs_sheet){.name = rs_table_get_spec(tables[i])->name,
                                .table = tables[i],
-                               .hidden = rs_tracelens_comparison_hidden(compared, i)};
+                               .hidden = rs_tracelens_comparison_hidden(compared, i),
+                               .truths = true};
     workbook w = {sheets, n};
     rs_status status = rs_output_put(place, false, NULL, write_workbook, &w, err);
     rs_free(sheets);

@@ -27,6 +27,9 @@ typedef struct aligner {
     uint32_t *queue;
     uint8_t *queued;
     uint8_t *spread_over; /* by instance: its ranks are queued */
+    uint64_t *tied;       /* a bit a rank: it may be tied to one that is set */
+    size_t n_tied;        /* bits that are set */
+    uint32_t lowest;      /* all ranks below are queued */
 } aligner;
 
 /* STRICT: it ends together for all. LOOSE: it is no more than a tie, as send and receive are. What a host ran ends on
@@ -56,12 +59,32 @@ static size_t distances(const aligner *w, uint32_t rank, uint8_t least)
     return n;
 }
 
-/* Counts the rank's ends in. */
+static void tie(aligner *w, uint32_t rank)
+{
+    uint64_t bit = (uint64_t)1 << rank % 64;
+    w->n_tied += !(w->tied[rank / 64] & bit);
+    w->tied[rank / 64] |= bit;
+}
+
+static void untie(aligner *w, uint32_t rank)
+{
+    uint64_t bit = (uint64_t)1 << rank % 64;
+    w->n_tied -= (w->tied[rank / 64] & bit) != 0;
+    w->tied[rank / 64] &= ~bit;
+}
+
+/* Counts the rank's ends in. The first that is counted of a LOOSE instance ties the others to what is set. */
 static void count(aligner *w, uint32_t rank)
 {
     for (size_t i = w->first[rank]; i < w->first[rank + 1]; i++) {
+        const rs_coll_instance *c = &w->job->instances[w->instance[i]];
+        bool first = w->n_set[w->instance[i]]++ == 0;
         w->sum[w->instance[i]] += w->end[i] + w->moved[rank];
-        w->n_set[w->instance[i]]++;
+        if (!first || w->tells[w->instance[i]] != LOOSE) continue;
+        for (size_t k = 0; k < c->n; k++) {
+            uint32_t peer = w->job->arrivals[c->first + k].rank;
+            if (!w->queued[peer]) tie(w, peer);
+        }
     }
     w->set[rank] = 1;
 }
@@ -109,6 +132,7 @@ static void enqueue_peers(aligner *w, uint32_t rank, size_t *n_queue)
             uint32_t peer = job->arrivals[c->first + k].rank;
             if (w->queued[peer]) continue;
             w->queued[peer] = 1;
+            untie(w, peer);
             w->queue[(*n_queue)++] = peer;
         }
     }
@@ -129,20 +153,18 @@ static void spread(aligner *w)
  * else the lowest. UINT32_MAX: all are set. */
 static uint32_t next_part(aligner *w)
 {
-    uint32_t lowest = UINT32_MAX;
-    for (uint32_t rank = 0; rank < w->job->n_ranks; rank++) {
-        if (w->queued[rank]) continue;
-        if (distances(w, rank, LOOSE)) return rank;
-        if (lowest == UINT32_MAX) lowest = rank;
-    }
-    return lowest;
+    for (size_t at = 0; w->n_tied && at <= w->job->n_ranks / 64; at++)
+        if (w->tied[at]) return (uint32_t)(64 * at) + (uint32_t)__builtin_ctzll(w->tied[at]);
+    while (w->lowest < w->job->n_ranks && w->queued[w->lowest]) w->lowest++;
+    return w->lowest < w->job->n_ranks ? w->lowest : UINT32_MAX;
 }
 
 static void set_all(aligner *w)
 {
     for (uint32_t rank; (rank = next_part(w)) != UINT32_MAX;) {
-        place(w, rank, LOOSE);
         w->queued[rank] = 1;
+        untie(w, rank);
+        place(w, rank, LOOSE);
         w->queue[0] = rank;
         spread(w);
     }
@@ -230,8 +252,9 @@ static rs_status set_by_ends(rs_coll_job *job, rs_error *err)
     w.queued = rs_calloc(job->n_ranks + 1, 1);
     w.spread_over = rs_calloc(job->n + 1, 1);
     w.queue = rs_malloc((job->n_ranks + 1) * sizeof *w.queue);
+    w.tied = rs_calloc(job->n_ranks / 64 + 1, sizeof *w.tied);
     bool ok = w.sum && w.n_set && w.tells && w.moved && w.set && w.queued && w.spread_over && w.queue &&
-              by_rank(&w);
+              w.tied && by_rank(&w);
     if (ok) {
         set_all(&w);
         settle(&w);
@@ -249,6 +272,7 @@ static rs_status set_by_ends(rs_coll_job *job, rs_error *err)
     rs_free(w.queue);
     rs_free(w.queued);
     rs_free(w.spread_over);
+    rs_free(w.tied);
     return ok ? RS_OK : rs_fail_nomem(err, "clocks");
 }
 

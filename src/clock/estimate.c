@@ -24,8 +24,14 @@ typedef struct tree {
     uint32_t *pair; /* by rank: towards the reference; UINT32_MAX */
     uint32_t *order;
     size_t n_order; /* ranks that are reached, nearest first */
-    uint8_t *done;
+    uint32_t *
+        heap; /* of ranks that were seen and are not done: the nearest first, of equally near ones the lowest */
+    uint32_t *place; /* by rank: in the heap */
+    size_t n_heap;
+    uint8_t *done; /* by rank: SEEN, DONE or neither */
 } tree;
+
+enum { SEEN = 1, DONE = 2 };
 
 static bool tree_make(tree *w, const rs_terms *t, size_t n)
 {
@@ -36,8 +42,12 @@ static bool tree_make(tree *w, const rs_terms *t, size_t n)
     w->length = rs_malloc((n + 1) * sizeof *w->length);
     w->pair = rs_malloc((n + 1) * sizeof *w->pair);
     w->order = rs_malloc((n + 1) * sizeof *w->order);
+    w->heap = rs_malloc((n + 1) * sizeof *w->heap);
+    w->place = rs_malloc((n + 1) * sizeof *w->place);
     w->done = rs_malloc(n + 1);
-    if (!w->first || !w->mine || !w->width || !w->length || !w->pair || !w->order || !w->done) return false;
+    if (!w->first || !w->mine || !w->width || !w->length || !w->pair || !w->order || !w->heap || !w->place ||
+        !w->done)
+        return false;
     for (size_t p = 0; p < t->n_pairs; p++) {
         w->first[t->pairs[p].a + 2]++;
         w->first[t->pairs[p].b + 2]++;
@@ -58,10 +68,51 @@ static void tree_clear(tree *w)
     rs_free(w->length);
     rs_free(w->pair);
     rs_free(w->order);
+    rs_free(w->heap);
+    rs_free(w->place);
     rs_free(w->done);
 }
 
-/* Dijkstra's algorithm without a heap: O(ranks^2 + pairs). */
+static bool nearer(const tree *w, uint32_t x, uint32_t y)
+{
+    return w->length[x] < w->length[y] || (w->length[x] == w->length[y] && x < y);
+}
+
+static void put_at(tree *w, size_t at, uint32_t rank)
+{
+    w->heap[at] = rank;
+    w->place[rank] = (uint32_t)at;
+}
+
+/* A rank that was seen for the first time, or has come nearer. */
+static void heap_raise(tree *w, uint32_t rank)
+{
+    if (!w->done[rank]) {
+        w->done[rank] = SEEN;
+        put_at(w, w->n_heap++, rank);
+    }
+    size_t at = w->place[rank];
+    for (size_t up; at > 0 && nearer(w, rank, w->heap[up = (at - 1) / 2]); at = up)
+        put_at(w, at, w->heap[up]);
+    put_at(w, at, rank);
+}
+
+static uint32_t heap_take(tree *w)
+{
+    uint32_t first = w->heap[0], rank = w->heap[--w->n_heap];
+    size_t at = 0, down;
+    while ((down = 2 * at + 1) < w->n_heap) {
+        if (down + 1 < w->n_heap && nearer(w, w->heap[down + 1], w->heap[down])) down++;
+        if (!nearer(w, w->heap[down], rank)) break;
+        put_at(w, at, w->heap[down]);
+        at = down;
+    }
+    if (w->n_heap) put_at(w, at, rank);
+    w->done[first] = DONE;
+    return first;
+}
+
+/* Dijkstra's algorithm from rank 0. */
 static void tree_grow(tree *w)
 {
     for (size_t r = 0; r < w->n; r++) {
@@ -69,23 +120,20 @@ static void tree_grow(tree *w)
         w->pair[r] = UINT32_MAX;
         w->done[r] = 0;
     }
-    w->n_order = 0;
-    for (;;) {
-        size_t next = w->n;
-        for (size_t r = 0; r < w->n; r++)
-            if (!w->done[r] && isfinite(w->length[r]) && (next == w->n || w->length[r] < w->length[next]))
-                next = r;
-        if (next == w->n) return;
-        w->done[next] = 1;
-        w->order[w->n_order++] = (uint32_t)next;
+    w->n_order = w->n_heap = 0;
+    if (w->n) heap_raise(w, 0);
+    while (w->n_heap) {
+        uint32_t next = heap_take(w);
+        w->order[w->n_order++] = next;
         for (size_t i = w->first[next]; i < w->first[next + 1]; i++) {
             uint32_t p = w->mine[i];
             const rs_clock_pair *pair = &w->t->pairs[p];
             uint32_t other = pair->a == next ? pair->b : pair->a;
             double length = w->length[next] + w->width[p];
-            if (w->done[other] || !(length < w->length[other])) continue;
+            if (w->done[other] == DONE || !(length < w->length[other])) continue;
             w->length[other] = length;
             w->pair[other] = p;
+            heap_raise(w, other);
         }
     }
 }

@@ -26,12 +26,12 @@ typedef struct span {
 
 static bool is_communication(const rs_skeleton *s, uint32_t i)
 {
-    return (s->flags[i] & RS_NODE_WORK) && s->part[i] == RS_PART_TRANSFER;
+    return rs_skeleton_is_work(s, i) && rs_skeleton_at(s, i)->part == RS_PART_TRANSFER;
 }
 
 static bool is_computation(const rs_skeleton *s, uint32_t i)
 {
-    return (s->flags[i] & RS_NODE_WORK) && s->part[i] == RS_PART_COMPUTE;
+    return rs_skeleton_is_work(s, i) && rs_skeleton_at(s, i)->part == RS_PART_COMPUTE;
 }
 
 /* The union of a rank's communication, in time. spans: room for one each. */
@@ -47,7 +47,7 @@ static bool collect(const rs_engine *e, const rs_times *t, size_t rank, span *sp
     ok = ok && rs_keyed_sort(keys, n_keys);
     *n = 0;
     for (size_t k = 0; ok && k < n_keys; k++) {
-        int64_t start = keys[k].key, end = t->end[base + keys[k].value];
+        int64_t start = keys[k].key, end = rs_times_end(t, base + keys[k].value);
         if (*n && start <= spans[*n - 1].end) {
             if (end > spans[*n - 1].end) spans[*n - 1].end = end;
             continue;
@@ -84,15 +84,15 @@ static bool overlaps(const rs_engine *e, const rs_times *t, size_t rank, span *s
     size_t n;
     if (!collect(e, t, rank, spans, &n)) return false;
     for (uint32_t i = 0; i < s->n; i++)
-        out[i] = is_computation(s, i)
-                     ? rs_sub_sat(covered(spans, n, t->end[base + i]), covered(spans, n, t->start[base + i]))
-                     : 0;
+        out[i] = is_computation(s, i) ? rs_sub_sat(covered(spans, n, rs_times_end(t, base + i)),
+                                                   covered(spans, n, t->start[base + i]))
+                                      : 0;
     return true;
 }
 
 static bool is_beside(const rs_times *t, uint32_t node, int64_t overlap)
 {
-    return overlap > 0 && overlap >= rs_sub_sat(t->end[node], t->start[node]) / 2;
+    return overlap > 0 && overlap >= rs_sub_sat(rs_times_end(t, node), t->start[node]) / 2;
 }
 
 /* ---- learning ------------------------------------------------------------------------------------------ */
@@ -128,7 +128,7 @@ static double factor_of(samples *x, const rs_times *t, const rs_contention *c, c
             uint32_t node = x->items[next].node;
             if (partly[node]) continue;
             int side = c->beside[node];
-            x->values[side][n[side]++] = rs_sub_sat(t->end[node], t->start[node]);
+            x->values[side][n[side]++] = rs_sub_sat(rs_times_end(t, node), t->start[node]);
         }
         if (n[0] < MIN_OF_PLACE || n[1] < MIN_OF_PLACE) continue;
         int64_t alone = rs_median(x->values[0], n[0]), beside = rs_median(x->values[1], n[1]);
@@ -191,19 +191,22 @@ static bool add_samples(const rs_engine *e, const rs_times *t, size_t rank, samp
     size_t n = 0;
     bool ok = names && keys;
     for (uint32_t i = 0; ok && i < s->n; i++)
-        if (is_computation(s, i) && s->name[i] != RS_NO_STRING) keys[n++] = (rs_keyed){t->start[base + i], i};
+        if (is_computation(s, i) && rs_skeleton_at(s, i)->name != RS_NO_STRING)
+            keys[n++] = (rs_keyed){t->start[base + i], i};
     ok = ok && rs_keyed_sort(keys, n);
-    for (size_t k = 0; ok && k < n; k++) keys[k].key = s->lane[keys[k].value];
+    for (size_t k = 0; ok && k < n; k++) keys[k].key = rs_skeleton_at(s, keys[k].value)->lane;
     ok = ok && rs_keyed_sort(keys, n);
     for (size_t k = 0; ok && k < n; k++) {
         uint64_t place = 0;
         size_t from = k < AROUND ? 0 : k - AROUND;
         for (size_t j = from; j < n && j <= k + AROUND; j++) {
             bool here = keys[j].key == keys[k].key;
-            place = (place ^ (here ? names[s->name[keys[j].value]] : 0)) * 0x9e3779b97f4a7c15u;
+            place =
+                (place ^ (here ? names[rs_skeleton_at(s, keys[j].value)->name] : 0)) * 0x9e3779b97f4a7c15u;
             place ^= place >> 29;
         }
-        x->items[x->n++] = (sample){names[s->name[keys[k].value]], place, base + keys[k].value};
+        x->items[x->n++] =
+            (sample){names[rs_skeleton_at(s, keys[k].value)->name], place, base + keys[k].value};
     }
     rs_free(names);
     rs_free(keys);

@@ -81,10 +81,10 @@ static int64_t bytes_of(const rs_coll_rank *r, const rs_coll_shape *op)
 static bool holds(const rs_edit_term *t, rs_editor *x, size_t rank, uint32_t local, const rs_coll_shape *comm)
 {
     const rs_skeleton *s = x->e->ranks[rank];
-    const rs_skeleton_lane *lane = &s->lanes[s->lane[local]];
+    const rs_skeleton_lane *lane = &s->lanes[rs_skeleton_at(s, local)->lane];
     switch (t->field) {
-    case RS_FIELD_NAME: return holds_name(t, x, rank, s->name[local]);
-    case RS_FIELD_OPERATOR: return holds_name(t, x, rank, s->operator_name[local]);
+    case RS_FIELD_NAME: return holds_name(t, x, rank, rs_skeleton_at(s, local)->name);
+    case RS_FIELD_OPERATOR: return holds_name(t, x, rank, rs_skeleton_at(s, local)->operator_name);
     case RS_FIELD_RANK:
         if (t->op == RS_OP_IS || t->op == RS_OP_NOT)
             return rs_ranges_has(&t->ranks, x->rank_of[rank]) == (t->op == RS_OP_IS);
@@ -170,7 +170,7 @@ static void change(rs_editor *x, int64_t *weight, int64_t to)
 static bool is_plain_work(const rs_editor *x, size_t rank, uint32_t i)
 {
     const rs_skeleton *s = x->e->ranks[rank];
-    return (s->flags[i] & RS_NODE_WORK) && s->part[i] != RS_PART_TRANSFER &&
+    return rs_skeleton_is_work(s, i) && rs_skeleton_at(s, i)->part != RS_PART_TRANSFER &&
            !(x->e->kind[x->e->node_base[rank] + i] & RS_ENGINE_MEETS);
 }
 
@@ -181,7 +181,8 @@ static void scale_work(const rs_edit *edit, rs_editor *x, rs_part part, int64_t 
     for (size_t r = 0; r < x->e->n_ranks; r++) {
         const rs_skeleton *s = x->e->ranks[r];
         for (uint32_t i = 0; i < s->n; i++) {
-            if (!is_plain_work(x, r, i) || (part != RS_N_PARTS && s->part[i] != part)) continue;
+            if (!is_plain_work(x, r, i) || (part != RS_N_PARTS && rs_skeleton_at(s, i)->part != part))
+                continue;
             if (!rs_edit_selects(edit, x, r, i, NULL)) continue;
             int64_t *w = &x->w->work[x->e->node_base[r] + i];
             if (!rs_edit_selects_time(edit, *w)) continue;

@@ -30,7 +30,7 @@ static bool is_named(const rs_skeleton *s, const uint8_t *named, uint32_t name)
 
 static bool is_work(const rs_skeleton *s, uint32_t local)
 {
-    return s->flags[local] & RS_NODE_WORK;
+    return rs_skeleton_is_work(s, local);
 }
 
 /* ---- overlap ------------------------------------------------------------------------------------------- */
@@ -50,8 +50,9 @@ static uint8_t *optimizer_names(const rs_skeleton *s)
 
 static bool is_optimizer(const rs_skeleton *s, const uint8_t *names, uint32_t i)
 {
-    return is_work(s, i) && s->part[i] != RS_PART_TRANSFER &&
-           (is_named(s, names, s->operator_name[i]) || is_named(s, names, s->name[i]));
+    return is_work(s, i) && rs_skeleton_at(s, i)->part != RS_PART_TRANSFER &&
+           (is_named(s, names, rs_skeleton_at(s, i)->operator_name) ||
+            is_named(s, names, rs_skeleton_at(s, i)->name));
 }
 
 /* By step: the optimizer's first work, RS_NO_NODE where it has none; of the work behind it the earliest. */
@@ -73,8 +74,8 @@ static bool find_optimizers(const rs_editor *x, size_t r, const uint32_t *place,
 /* Whether the wait of `target` for the end of `source` is one of computation for communication. */
 static bool is_exposed(const rs_skeleton *s, const uint8_t *of_group, uint32_t source, uint32_t target)
 {
-    return of_group[source] && is_work(s, target) && s->part[target] != RS_PART_TRANSFER &&
-           s->lane[source] != s->lane[target];
+    return of_group[source] && is_work(s, target) && rs_skeleton_at(s, target)->part != RS_PART_TRANSFER &&
+           rs_skeleton_at(s, source)->lane != rs_skeleton_at(s, target)->lane;
 }
 
 static bool move_wait(rs_editor *x, size_t r, const uint32_t *place, const uint32_t *first, uint32_t source,
@@ -170,7 +171,7 @@ static bool graph_rank(rs_editor *x, size_t r)
             }
             continue;
         }
-        uint8_t *in_region = &open[s->lane[i]];
+        uint8_t *in_region = &open[rs_skeleton_at(s, i)->lane];
         if (waits(s, i)) {
             *in_region = 0;
             continue;
@@ -218,9 +219,9 @@ static bool find_behind(rs_editor *x, size_t r)
     for (uint32_t i = 0; ok && i < s->n; i++) {
         behind[i] = RS_NO_STRING;
         if (is_work(s, i) || !i) continue;
-        uint32_t *call = &last[s->lane[i]];
+        uint32_t *call = &last[rs_skeleton_at(s, i)->lane];
         if (waited(s, i)) {
-            *call = s->name[i];
+            *call = rs_skeleton_at(s, i)->name;
             continue;
         }
         behind[i] = *call;
@@ -247,12 +248,13 @@ static bool no_sync_rank(const rs_edit *edit, rs_editor *x, size_t r)
     uint8_t *names = rs_edit_names_with(s, edit->text);
     if (!names) return false;
     for (uint32_t i = 1; i < s->n; i++) {
-        bool named = is_named(s, names, s->name[i]) || is_named(s, names, s->operator_name[i]);
+        bool named = is_named(s, names, rs_skeleton_at(s, i)->name) ||
+                     is_named(s, names, rs_skeleton_at(s, i)->operator_name);
         for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
             uint32_t from = s->source[k] >> 1;
             if (s->cost[k] != RS_COST_ANSWER) continue;
-            bool copy =
-                is_work(s, from) && s->part[from] == RS_PART_COPY && is_named(s, names, s->name[from]);
+            bool copy = is_work(s, from) && rs_skeleton_at(s, from)->part == RS_PART_COPY &&
+                        is_named(s, names, rs_skeleton_at(s, from)->name);
             if (named || copy) change(x, &x->w->edge[x->e->edge_base[r] + k], RS_NO_EDGE);
         }
     }
@@ -275,10 +277,10 @@ static void fuse_rank(rs_editor *x, size_t r, const uint8_t *before, const uint8
     int64_t *weight = x->w->edge + x->e->edge_base[r];
     for (uint32_t i = 1; i < s->n; i++) {
         uint32_t stream = RS_NO_CAUSE;
-        if (!is_work(s, i) || !is_named(s, behind, s->name[i])) continue;
+        if (!is_work(s, i) || !is_named(s, behind, rs_skeleton_at(s, i)->name)) continue;
         for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
             bool follows = s->cost[k] >= RS_COST_STREAM && s->cost[k] < RS_COST_EVENT;
-            if (follows && is_named(s, before, s->name[s->source[k] >> 1])) stream = k;
+            if (follows && is_named(s, before, rs_skeleton_at(s, s->source[k] >> 1)->name)) stream = k;
         }
         if (stream == RS_NO_CAUSE) continue;
         for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
@@ -344,7 +346,8 @@ static void find_needs(merger *m)
         uint32_t base = e->node_base[r];
         for (uint32_t i = 1; i < s->n; i++)
             for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
-                if (!(s->source[k] & 1) || (is_work(s, i) && s->part[i] == RS_PART_TRANSFER)) continue;
+                if (!(s->source[k] & 1) || (is_work(s, i) && rs_skeleton_at(s, i)->part == RS_PART_TRANSFER))
+                    continue;
                 uint32_t of = meeting_of_node(e, base + (s->source[k] >> 1));
                 if (of != RS_NO_CAUSE && m->place[base + i] < m->needed[of])
                     m->needed[of] = m->place[base + i];
@@ -386,7 +389,8 @@ static bool wait_for_all(merger *m)
         uint32_t base = e->node_base[r];
         for (uint32_t i = 1; ok && i < s->n; i++)
             for (uint32_t k = s->first[i]; ok && k < s->first[i + 1]; k++) {
-                if (!(s->source[k] & 1) || (is_work(s, i) && s->part[i] == RS_PART_TRANSFER)) continue;
+                if (!(s->source[k] & 1) || (is_work(s, i) && rs_skeleton_at(s, i)->part == RS_PART_TRANSFER))
+                    continue;
                 uint32_t of = meeting_of_node(e, base + (s->source[k] >> 1));
                 if (of == RS_NO_CAUSE || m->into[of] == of) continue;
                 const rs_meeting *last = &e->meetings[m->into[of]];

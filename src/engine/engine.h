@@ -149,9 +149,14 @@ bool rs_weights_sort_extra(rs_weights *weights);
 /* ---- replay -------------------------------------------------------------------------------------------- */
 
 typedef struct rs_times {
-    int64_t *start, *end; /* by node, ns on the aligned clock */
-    uint32_t *cause;      /* by node: the edge that its start waited for last; RS_NO_CAUSE: none */
-    uint32_t *last;       /* by meeting: the member (index into members) that came last */
+    int64_t *start; /* by node, ns on the aligned clock */
+    int64_t *end;   /* the same; NULL of a lean engine: ask rs_times_end */
+    /* of a lean engine an end is its start and what the work takes, but for what meets others */
+    const rs_engine *engine;
+    const int64_t *work; /* of the weights, which must live as long; NULL: as recorded */
+    int64_t *met;        /* by member */
+    uint32_t *cause;     /* by node: the edge that its start waited for last; RS_NO_CAUSE: none */
+    uint32_t *last;      /* by meeting: the member (index into members) that came last */
 } rs_times;
 
 /* One pass, O(nodes + edges). Of causes that end together the recorded one is taken, then the first. */
@@ -195,9 +200,15 @@ size_t rs_engine_rank_of(const rs_engine *engine, uint32_t node); /* O(log ranks
 /* The added edges into a node: [*from, *to) of added. O(log added). */
 void rs_engine_added_to(const rs_engine *engine, uint32_t node, size_t *from, size_t *to);
 
+/* When a node ends, of a lean engine's times. O(log ranks), of what meets others O(log members). */
+int64_t rs_times_find_end(const rs_times *times, uint32_t node);
+static inline int64_t rs_times_end(const rs_times *t, uint32_t node)
+{
+    return t->end ? t->end[node] : rs_times_find_end(t, node);
+}
 static inline int64_t rs_moment_time(const rs_times *t, uint32_t moment)
 {
-    return moment & 1 ? t->end[moment >> 1] : t->start[moment >> 1];
+    return moment & 1 ? rs_times_end(t, moment >> 1) : t->start[moment >> 1];
 }
 /* The recorded time of a node's start on the aligned clock. */
 static inline int64_t rs_engine_recorded(const rs_engine *e, size_t rank, uint32_t local)

@@ -63,9 +63,10 @@ const char *const rs_tie_names[RS_N_TIES] = {"work",   "meeting",  "thread",  "h
 static rs_tie tie_of_order(const rs_skeleton *s, uint32_t target, uint32_t k)
 {
     if (s->edge_part[k] == RS_PART_PINNED) return RS_TIE_NOTHING;
-    if (s->flags[target] & RS_NODE_WORK) return RS_TIE_STREAM;
+    if (rs_skeleton_is_work(s, target)) return RS_TIE_STREAM;
     uint32_t source = s->source[k] >> 1;
-    return source && s->lane[source] != s->lane[target] ? RS_TIE_HANDOVER : RS_TIE_THREAD;
+    return source && rs_skeleton_at(s, source)->lane != rs_skeleton_at(s, target)->lane ? RS_TIE_HANDOVER
+                                                                                        : RS_TIE_THREAD;
 }
 
 rs_tie rs_forest_tie(const rs_forest *f, const rs_link *l)
@@ -80,7 +81,7 @@ rs_tie rs_forest_tie(const rs_forest *f, const rs_link *l)
     uint32_t k = l->edge - e->edge_base[rank], target = l->node - e->node_base[rank];
     switch (s->origin[k]) {
     case RS_ORIGIN_LAUNCH: return RS_TIE_LAUNCH;
-    case RS_ORIGIN_TOLD: return s->flags[target] & RS_NODE_WORK ? RS_TIE_EVENT : RS_TIE_SYNC;
+    case RS_ORIGIN_TOLD: return rs_skeleton_is_work(s, target) ? RS_TIE_EVENT : RS_TIE_SYNC;
     case RS_ORIGIN_QUEUE: return RS_TIE_QUEUE;
     case RS_ORIGIN_CALL: return RS_TIE_CALL;
     case RS_ORIGIN_DEVICE: return RS_TIE_DEVICE;
@@ -124,16 +125,17 @@ static bool find_idle(const rs_forest *f, uint32_t rank, waits *w)
     rs_keyed *keys = rs_malloc((s->n + 1) * sizeof *keys);
     size_t n = 0;
     for (uint32_t i = 0; keys && i < s->n; i++)
-        if (s->flags[i] & RS_NODE_WORK) keys[n++] = (rs_keyed){f->t->start[base + i], i};
+        if (rs_skeleton_is_work(s, i)) keys[n++] = (rs_keyed){f->t->start[base + i], i};
     bool ok = keys && rs_keyed_sort(keys, n);
-    for (size_t i = 0; ok && i < n; i++) keys[i].key = s->lanes[s->lane[keys[i].value]].device;
+    for (size_t i = 0; ok && i < n; i++)
+        keys[i].key = s->lanes[rs_skeleton_at(s, keys[i].value)->lane].device;
     ok = ok && rs_keyed_sort(keys, n);
     int64_t reach = 0;
     for (size_t i = 0; ok && i < n; i++) {
         uint32_t node = base + keys[i].value;
         bool first = i == 0 || keys[i].key != keys[i - 1].key;
         if (!first) ok = add(f, w, rank, node, node << 1, reach);
-        if (first || f->t->end[node] > reach) reach = f->t->end[node];
+        if (first || rs_times_end(f->t, node) > reach) reach = rs_times_end(f->t, node);
     }
     rs_free(keys);
     return ok;
@@ -161,14 +163,14 @@ static bool find_host(const rs_forest *f, uint32_t rank, waits *w)
     return true;
 }
 
-rs_status rs_waits_find(const rs_forest *f, rs_wait_kind kind, rs_wait **out, size_t *n, rs_error *err)
+rs_status rs_waits_find(const rs_forest *f, rs_wait_kind kind, size_t rank, rs_wait **out, size_t *n,
+                        rs_error *err)
 {
     waits w = {0};
-    bool ok = true;
-    for (uint32_t r = 0; ok && r < f->e->n_ranks; r++)
-        ok = kind == RS_WAIT_COMMUNICATION ? find_communication(f, r, &w)
-             : kind == RS_WAIT_IDLE        ? find_idle(f, r, &w)
-                                           : find_host(f, r, &w);
+    uint32_t r = (uint32_t)rank;
+    bool ok = kind == RS_WAIT_COMMUNICATION ? find_communication(f, r, &w)
+              : kind == RS_WAIT_IDLE        ? find_idle(f, r, &w)
+                                            : find_host(f, r, &w);
     if (!ok) {
         rs_free(w.items);
         return rs_fail_nomem(err, "waits");

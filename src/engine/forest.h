@@ -69,7 +69,9 @@ typedef struct rs_wait {
     int64_t ns;
 } rs_wait;
 
-/* All waits of a kind that took time, by rank, then node. *out is the caller's (rs_free). */
-rs_status rs_waits_find(const rs_forest *f, rs_wait_kind kind, rs_wait **out, size_t *n, rs_error *err);
+/* The waits of a kind that took time on a rank (as the engine numbers them), by node. *out is the caller's (rs_free).
+ * Of all ranks at once they would take as much memory as the graph: look at one rank after another. */
+rs_status rs_waits_find(const rs_forest *f, rs_wait_kind kind, size_t rank, rs_wait **out, size_t *n,
+                        rs_error *err);
 
 #endif

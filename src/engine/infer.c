@@ -65,7 +65,8 @@ static bool split_lanes(finder *f)
     const rs_skeleton *s = skeleton_of(f, i);
     f->n_lanes = 0;
     for (uint32_t p = 0; p < i->n; p++) {
-        if (p && s->lane[node_at(f, i, p)] == s->lane[node_at(f, i, p - 1)]) continue;
+        if (p && rs_skeleton_at(s, node_at(f, i, p))->lane == rs_skeleton_at(s, node_at(f, i, p - 1))->lane)
+            continue;
         if (f->n_lanes == MAX_LANES) return false;
         f->begin[f->n_lanes++] = p;
     }
@@ -134,8 +135,8 @@ static bool look_at(finder *f, const rs_instance *i, size_t a, size_t b, int64_t
 {
     const rs_skeleton *s = skeleton_of(f, i);
     uint32_t u = f->begin[a];
-    if (s->lanes[s->lane[node_at(f, i, f->begin[a])]].device !=
-        s->lanes[s->lane[node_at(f, i, f->begin[b])]].device)
+    if (s->lanes[rs_skeleton_at(s, node_at(f, i, f->begin[a]))->lane].device !=
+        s->lanes[rs_skeleton_at(s, node_at(f, i, f->begin[b]))->lane].device)
         return true;
     for (uint32_t k = f->begin[b]; k < f->begin[b + 1]; k++) {
         uint32_t node = node_at(f, i, k);

@@ -9,6 +9,8 @@
 #include "engine/infer.h"
 #include "match/collective_wait.h"
 
+#define MANY_NODES 1000000
+
 void rs_engine_clear(rs_engine *e)
 {
     rs_coll_job_clear(&e->coll);
@@ -101,7 +103,8 @@ static void count_pinned(rs_engine *e)
 {
     for (size_t r = 0; r < e->n_ranks; r++)
         for (size_t i = 0; i < e->ranks[r]->n; i++)
-            e->n_pinned += (e->ranks[r]->flags[i] & RS_NODE_WORK) && (e->ranks[r]->flags[i] & RS_NODE_PINNED);
+            e->n_pinned += rs_skeleton_is_work(e->ranks[r], i) &&
+                           (rs_skeleton_at(e->ranks[r], i)->flags & RS_NODE_PINNED);
 }
 
 /* ---- meetings ------------------------------------------------------------------------------------------ */
@@ -483,6 +486,7 @@ rs_status rs_engine_join(const rs_skeleton *const *ranks, size_t n_ranks, const 
 {
     *out = (rs_engine){.ranks = ranks, .n_ranks = n_ranks, .lean = how->lean};
     rs_status status = number(out, err);
+    if (out->n_nodes >= MANY_NODES) rs_memory_trim(); /* the traces have left holes as large as a rank */
     if (status == RS_OK) status = meet(out, how->clocks, err);
     if (status == RS_OK) count_pinned(out);
     if (status == RS_OK) status = rs_engine_find_ahead(out, err);

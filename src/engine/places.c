@@ -8,7 +8,7 @@ static void place_work(rs_skeleton *s, const rs_structure *structure)
     for (size_t i = 0; i < s->n; i++) {
         s->phase[i] = RS_PHASE_UNKNOWN;
         s->layer[i] = RS_SKELETON_NO_LAYER;
-        size_t at = s->flags[i] & RS_NODE_WORK ? rs_structure_at(structure, s->row[i]) : SIZE_MAX;
+        size_t at = rs_skeleton_is_work(s, i) ? rs_structure_at(structure, s->row[i]) : SIZE_MAX;
         if (at == SIZE_MAX) continue;
         s->phase[i] = structure->phase[at];
         if (structure->layer[at] < RS_SKELETON_NO_LAYER) s->layer[i] = (uint16_t)structure->layer[at];
@@ -27,8 +27,8 @@ static void place_points(rs_skeleton *s, uint32_t *launched, uint32_t *next)
             if (s->origin[k] == RS_ORIGIN_LAUNCH && launched[s->source[k] >> 1] == RS_NO_NODE)
                 launched[s->source[k] >> 1] = i;
     for (uint32_t i = 1; i < s->n; i++) {
-        if (s->flags[i] & RS_NODE_WORK) continue;
-        uint32_t *open = &next[s->lane[i]];
+        if (rs_skeleton_is_work(s, i)) continue;
+        uint32_t *open = &next[rs_skeleton_at(s, i)->lane];
         if (launched[i] != RS_NO_NODE)
             *open = i;
         else if (*open != RS_NO_NODE && s->row[*open] == s->row[i])
@@ -36,8 +36,8 @@ static void place_points(rs_skeleton *s, uint32_t *launched, uint32_t *next)
     }
     for (size_t i = 0; i < s->n_lanes; i++) next[i] = RS_NO_NODE;
     for (size_t i = s->n; i-- > 1;) {
-        if (s->flags[i] & RS_NODE_WORK) continue;
-        uint32_t *to = &next[s->lane[i]];
+        if (rs_skeleton_is_work(s, i)) continue;
+        uint32_t *to = &next[rs_skeleton_at(s, i)->lane];
         if (launched[i] != RS_NO_NODE) *to = launched[i];
         if (*to == RS_NO_NODE || s->step[*to] != s->step[i]) continue;
         s->phase[i] = s->phase[*to];

@@ -72,7 +72,7 @@ static uint32_t host_edge(const rs_skeleton *s, uint32_t point)
         bool host = s->edge_part[k] == RS_PART_HOST || s->edge_part[k] == RS_PART_LOADER;
         uint32_t from = s->source[k] >> 1;
         if (host && s->cost[k] == RS_COST_NONE && s->origin[k] == RS_ORIGIN_ORDER &&
-            (from == 0 || s->lane[from] == s->lane[point]))
+            (from == 0 || rs_skeleton_at(s, from)->lane == rs_skeleton_at(s, point)->lane))
             return k;
     }
     return RS_NO_CAUSE;
@@ -100,7 +100,8 @@ static rs_status number_lanes(const rs_skeleton *s, uint16_t *place, rs_error *e
     for (size_t l = 0; l < s->n_lanes; l++)
         uses[l] = (lane_use){INT64_MAX, (uint16_t)l, s->lanes[l].is_thread};
     for (uint32_t i = 1; i < s->n; i++)
-        if (s->time[i] < uses[s->lane[i]].time) uses[s->lane[i]].time = s->time[i];
+        if (s->time[i] < uses[rs_skeleton_at(s, i)->lane].time)
+            uses[rs_skeleton_at(s, i)->lane].time = s->time[i];
     if (s->n_lanes) qsort(uses, s->n_lanes, sizeof *uses, compare_uses);
     for (size_t l = 0, from = 0; l < s->n_lanes; l++) {
         if (l && uses[l].is_thread != uses[l - 1].is_thread) from = l;
@@ -150,20 +151,21 @@ static bool add_items(finder *f, const rs_skeleton *s, rs_keyed *order, uint32_t
 {
     size_t n = 0;
     for (uint32_t i = 1; i < s->n; i++) {
-        bool work = s->flags[i] & RS_NODE_WORK;
+        bool work = rs_skeleton_is_work(s, i);
         edges[i] = work ? RS_NO_CAUSE : host_edge(s, i);
         if (work || edges[i] != RS_NO_CAUSE) order[n++] = (rs_keyed){s->time[i], i};
     }
     if (!rs_keyed_sort(order, n)) return false;
     for (size_t k = 0; k < n; k++) {
         uint32_t i = order[k].value;
-        order[k].key = ((int64_t)s->step[i] + 1) * (UINT16_MAX + 1) + s->lane[i];
+        order[k].key = ((int64_t)s->step[i] + 1) * (UINT16_MAX + 1) + rs_skeleton_at(s, i)->lane;
     }
     if (!rs_keyed_sort(order, n)) return false;
     for (size_t k = 0; k < n; k++) {
-        uint32_t i = order[k].value, name = s->name[i];
+        uint32_t i = order[k].value, name = rs_skeleton_at(s, i)->name;
         uint64_t hash = name < s->pool.strings.n ? names[name] : 0;
-        f->items[f->n_items++] = (item){hash, s->time[i], i, edges[i], s->step[i], s->lane[i]};
+        f->items[f->n_items++] =
+            (item){hash, s->time[i], i, edges[i], s->step[i], rs_skeleton_at(s, i)->lane};
     }
     return true;
 }
@@ -244,7 +246,7 @@ static bool is_compared(const finder *f, const strand *s, uint32_t position)
     const rs_skeleton *k = f->e->ranks[s->rank];
     if (i->edge == RS_NO_CAUSE)
         return !(f->e->kind[f->e->node_base[s->rank] + i->local] & RS_ENGINE_COMES) &&
-               k->part[i->local] != RS_PART_TRANSFER;
+               rs_skeleton_at(k, i->local)->part != RS_PART_TRANSFER;
     /* where something else held the point up, its host time is not known */
     return i->edge == k->first[i->local] && *slot(f, f->w, s, position) != RS_NO_EDGE;
 }
@@ -453,7 +455,7 @@ static bool is_backward(const rs_skeleton *s, uint32_t local)
     uint32_t mark = s->n_steps ? s->steps[0].last : 0;
     for (uint32_t k = s->first[local]; k < s->first[local + 1]; k++)
         if (s->cost[k] < RS_COST_STREAM && (s->source[k] >> 1) && mark)
-            return s->lane[s->source[k] >> 1] != s->lane[mark];
+            return rs_skeleton_at(s, s->source[k] >> 1)->lane != rs_skeleton_at(s, mark)->lane;
     return false;
 }
 
@@ -478,7 +480,7 @@ static rs_status balance_roles(finder *f, rs_error *err)
             uint32_t role = f->out->role[r];
             if (!pass) count[role] += s->n_steps ? (double)s->n_steps : 1;
             for (uint32_t i = 1; i < s->n; i++) {
-                if (!(s->flags[i] & RS_NODE_WORK) || s->part[i] != RS_PART_COMPUTE) continue;
+                if (!rs_skeleton_is_work(s, i) || rs_skeleton_at(s, i)->part != RS_PART_COMPUTE) continue;
                 int64_t *weight = &f->out->balance.work[f->e->node_base[r] + i];
                 size_t at = 2 * role + is_backward(s, i);
                 if (!pass)

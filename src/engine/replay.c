@@ -113,7 +113,8 @@ static void set_transfers(const rs_engine *e, rs_weights *out)
             size_t r = rs_engine_rank_of(e, node);
             if (!(e->kind[node] & RS_ENGINE_MEETS)) continue;
             uint32_t local = node - e->node_base[r];
-            int64_t end = rs_add_sat(rs_engine_recorded(e, r, local), e->ranks[r]->duration[local]);
+            int64_t end =
+                rs_add_sat(rs_engine_recorded(e, r, local), rs_skeleton_duration(e->ranks[r], local));
             int64_t beyond = rs_sub_sat(rs_sub_sat(end, last), m->transfer);
             if (out->beyond) out->beyond[i] = beyond;
             if (out->work) out->work[node] = beyond;
@@ -125,7 +126,8 @@ static void set_work(const rs_engine *e, rs_weights *out)
 {
     for (size_t r = 0; out->work && r < e->n_ranks; r++) {
         const rs_skeleton *s = e->ranks[r];
-        memcpy(out->work + e->node_base[r], s->duration, s->n * sizeof *s->duration);
+        int64_t *work = out->work + e->node_base[r];
+        for (uint32_t i = 0; i < s->n; i++) work[i] = rs_skeleton_duration(s, i);
     }
     set_transfers(e, out);
 }
@@ -281,9 +283,25 @@ void rs_times_clear(rs_times *t)
 {
     rs_free(t->start);
     rs_free(t->end);
+    rs_free(t->met);
     rs_free(t->cause);
     rs_free(t->last);
     *t = (rs_times){0};
+}
+
+static inline int64_t end_within(const rs_times *t, const rs_skeleton *s, uint32_t base, uint32_t local)
+{
+    const rs_engine *e = t->engine;
+    uint32_t node = base + local;
+    if (e->kind[node] & RS_ENGINE_MEETS) return t->met[rs_engine_member(e, node)];
+    return rs_add_sat(t->start[node], t->work ? t->work[node] : rs_skeleton_duration(s, local));
+}
+
+int64_t rs_times_find_end(const rs_times *t, uint32_t node)
+{
+    size_t rank = rs_engine_rank_of(t->engine, node);
+    uint32_t base = t->engine->node_base[rank];
+    return end_within(t, t->engine->ranks[rank], base, node - base);
 }
 
 typedef struct pass {
@@ -308,7 +326,7 @@ static void come(const pass *p, uint32_t node)
     int64_t over = rs_add_sat(t->start[e->members[t->last[k]]], p->w->transfer[k]);
     for (uint32_t i = m->first; i < m->first + m->n; i++)
         if (e->kind[e->members[i]] & RS_ENGINE_MEETS)
-            t->end[e->members[i]] =
+            *(t->end ? &t->end[e->members[i]] : &t->met[i]) =
                 rs_add_sat(over, p->w->work ? p->w->work[e->members[i]] : p->w->beyond[i]);
 }
 
@@ -321,7 +339,7 @@ static void follow_added(const pass *p, uint32_t node, int64_t *start, uint32_t 
         uint32_t edge = e->edge_base[e->n_ranks] + (uint32_t)i;
         int64_t ns = p->w->edge ? p->w->edge[edge] : added_by_rule(&p->rule, i);
         if (ns == RS_NO_EDGE) continue;
-        int64_t at = rs_add_sat(p->t->end[e->added[i].source], ns);
+        int64_t at = rs_add_sat(rs_times_end(p->t, e->added[i].source), ns);
         if (*cause != RS_NO_CAUSE && (e->added[i].binds ? at < *start : at <= *start)) continue;
         *start = at;
         *cause = edge;
@@ -354,7 +372,7 @@ static void run_rank(const pass *p, const rs_order_run *run, const uint32_t *ord
     const rs_skeleton *s = e->ranks[run->rank];
     const uint32_t base = e->node_base[run->rank], edge_base = e->edge_base[run->rank];
     const int64_t *weight = p->w->edge ? p->w->edge + edge_base : NULL;
-    int64_t *start_of = p->t->start + base, *end_of = p->t->end + base;
+    int64_t *start_of = p->t->start + base, *end_of = p->t->end ? p->t->end + base : NULL;
     for (uint32_t i = 0; i < run->n; i++) {
         uint32_t local = order ? order[i] : from + i, node = base + local, cause = RS_NO_CAUSE;
         uint8_t kind = e->kind[node];
@@ -364,7 +382,10 @@ static void run_rank(const pass *p, const rs_order_run *run, const uint32_t *ord
             int64_t ns = weight ? weight[k] : by_rule(&p->rule, s, local, k, rebound);
             if (ns == RS_NO_EDGE) continue;
             uint32_t source = s->source[k];
-            int64_t at = rs_add_sat(source & 1 ? end_of[source >> 1] : start_of[source >> 1], ns);
+            int64_t at = rs_add_sat(!(source & 1) ? start_of[source >> 1]
+                                    : end_of      ? end_of[source >> 1]
+                                                  : end_within(p->t, s, base, source >> 1),
+                                    ns);
             if (cause != RS_NO_CAUSE && at <= start) continue;
             start = at;
             cause = edge_base + k;
@@ -374,8 +395,8 @@ static void run_rank(const pass *p, const rs_order_run *run, const uint32_t *ord
         if (cause == RS_NO_CAUSE) start = rs_engine_recorded(e, run->rank, local);
         start_of[local] = start;
         p->t->cause[node] = cause;
-        if (!(kind & RS_ENGINE_MEETS))
-            end_of[local] = rs_add_sat(start, p->w->work ? p->w->work[node] : s->duration[local]);
+        if (end_of && !(kind & RS_ENGINE_MEETS))
+            end_of[local] = rs_add_sat(start, p->w->work ? p->w->work[node] : rs_skeleton_duration(s, local));
         if (kind & RS_ENGINE_COMES) come(p, node);
     }
 }
@@ -390,6 +411,8 @@ rs_status rs_engine_replay_again(const rs_engine *e, const rs_weights *weights, 
         rs_free(done);
         return rs_fail_nomem(err, "replay");
     }
+    out->engine = e;
+    out->work = weights->work;
     for (size_t k = 0; k < e->n_meetings; k++) {
         p.missing[k] = e->meetings[k].n;
         out->last[k] = RS_NO_CAUSE;
@@ -408,10 +431,11 @@ rs_status rs_engine_replay_again(const rs_engine *e, const rs_weights *weights, 
 rs_status rs_engine_replay(const rs_engine *e, const rs_weights *weights, rs_times *out, rs_error *err)
 {
     *out = (rs_times){.start = rs_malloc((e->n_nodes + 1) * sizeof *out->start),
-                      .end = rs_malloc((e->n_nodes + 1) * sizeof *out->end),
+                      .end = e->lean ? NULL : rs_malloc((e->n_nodes + 1) * sizeof *out->end),
+                      .met = e->lean ? rs_malloc((e->n_members + 1) * sizeof *out->met) : NULL,
                       .cause = rs_malloc((e->n_nodes + 1) * sizeof *out->cause),
                       .last = rs_malloc((e->n_meetings + 1) * sizeof *out->last)};
-    rs_status status = out->start && out->end && out->cause && out->last
+    rs_status status = out->start && (e->lean ? out->met : out->end) && out->cause && out->last
                            ? rs_engine_replay_again(e, weights, out, err)
                            : rs_fail_nomem(err, "replay");
     if (status != RS_OK) rs_times_clear(out);
@@ -428,8 +452,8 @@ size_t rs_engine_deviations(const rs_engine *e, const rs_times *t, int64_t *wors
         for (uint32_t i = 0; i < e->ranks[r]->n; i++) {
             uint32_t node = e->node_base[r] + i;
             int64_t start = rs_sub_sat(t->start[node], rs_engine_recorded(e, r, i));
-            int64_t end =
-                rs_sub_sat(rs_sub_sat(t->end[node], rs_engine_recorded(e, r, i)), e->ranks[r]->duration[i]);
+            int64_t end = rs_sub_sat(rs_sub_sat(rs_times_end(t, node), rs_engine_recorded(e, r, i)),
+                                     rs_skeleton_duration(e->ranks[r], i));
             if (start == 0 && end == 0) continue;
             n++;
             if (start < 0) start = rs_sub_sat(0, start);
@@ -444,11 +468,11 @@ static rs_link link_of_end(const rs_engine *e, const rs_times *t, uint32_t node,
 {
     rs_link l = {.from = node << 1,
                  .node = node,
-                 .part = e->ranks[rank]->part[node - e->node_base[rank]],
+                 .part = rs_skeleton_at(e->ranks[rank], node - e->node_base[rank])->part,
                  .edge = RS_NO_CAUSE};
     if (e->kind[node] & RS_ENGINE_MEETS)
         l.from = e->members[t->last[e->meeting_of[rs_engine_member(e, node)]]] << 1;
-    l.ns = rs_sub_sat(t->end[node], t->start[l.from >> 1]);
+    l.ns = rs_sub_sat(rs_times_end(t, node), t->start[l.from >> 1]);
     return l;
 }
 
@@ -458,7 +482,7 @@ rs_link rs_engine_link(const rs_engine *e, const rs_weights *w, const rs_times *
     size_t rank = rs_engine_rank_of(e, node);
     const rs_skeleton *s = e->ranks[rank];
     uint32_t base = e->node_base[rank];
-    if ((moment & 1) && (s->flags[node - base] & RS_NODE_WORK)) return link_of_end(e, t, node, rank);
+    if ((moment & 1) && rs_skeleton_is_work(s, node - base)) return link_of_end(e, t, node, rank);
     rs_link l = {.from = RS_NO_CAUSE, .node = node, .part = RS_PART_WINDOW, .edge = edge};
     if (edge == RS_NO_CAUSE) return l;
     if (edge & RS_CAUSE_EXTRA) {

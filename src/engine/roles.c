@@ -26,20 +26,32 @@ static uint64_t mix(uint64_t hash, uint64_t value)
     return hash ^ hash >> 29;
 }
 
+static bool is_in_step(const rs_skeleton *s, uint32_t node)
+{
+    return rs_skeleton_is_work(s, node) && s->step[node] >= 0;
+}
+
+static size_t count_work(const rs_skeleton *s)
+{
+    size_t n = 0;
+    for (uint32_t i = 0; i < s->n; i++) n += is_in_step(s, i);
+    return n;
+}
+
 /* Adds the instances of a rank; its work is put into list at *at. */
 static bool add_rank(rs_roles *f, const rs_skeleton *const *ranks, uint32_t rank, size_t *at)
 {
     const rs_skeleton *s = ranks[rank];
     uint32_t *place = rs_malloc((s->n_lanes + 1) * sizeof *place);
     uint64_t *names = rs_malloc((s->pool.strings.n + 1) * sizeof *names);
-    rs_keyed *keys = rs_malloc((s->n + 1) * sizeof *keys);
+    rs_keyed *keys = rs_malloc((count_work(s) + 1) * sizeof *keys);
     size_t n = 0;
     bool ok = place && names && keys && order_lanes(s, place);
     for (size_t i = 0; ok && i < s->pool.strings.n; i++)
         names[i] = rs_hash_bytes(s->pool.strings.items[i].text, s->pool.strings.items[i].length);
     for (uint32_t i = 0; ok && i < s->n; i++)
-        if ((s->flags[i] & RS_NODE_WORK) && s->step[i] >= 0)
-            keys[n++] = (rs_keyed){((int64_t)s->step[i] << 20) + place[s->lane[i]], i};
+        if (is_in_step(s, i))
+            keys[n++] = (rs_keyed){((int64_t)s->step[i] << 20) + place[rs_skeleton_at(s, i)->lane], i};
     ok = ok && rs_keyed_sort(keys, n);
     for (size_t i = 0; ok && i < n; i++) {
         uint32_t node = keys[i].value, step = (uint32_t)s->step[node];
@@ -53,8 +65,10 @@ static bool add_rank(rs_roles *f, const rs_skeleton *const *ranks, uint32_t rank
         rs_instance *in = &f->instances[f->n_instances - 1];
         f->list[(*at)++] = node;
         in->n++;
-        in->hash = mix(in->hash, (uint64_t)s->lanes[s->lane[node]].stream);
-        in->hash = mix(in->hash, s->name[node] == RS_NO_STRING ? 0 : names[s->name[node]]);
+        in->hash = mix(in->hash, (uint64_t)s->lanes[rs_skeleton_at(s, node)->lane].stream);
+        in->hash =
+            mix(in->hash,
+                rs_skeleton_at(s, node)->name == RS_NO_STRING ? 0 : names[rs_skeleton_at(s, node)->name]);
     }
     rs_free(place);
     rs_free(names);
@@ -88,7 +102,7 @@ rs_status rs_roles_find(const rs_skeleton *const *ranks, size_t n_ranks, rs_role
 {
     size_t at = 0, n = 0;
     *out = (rs_roles){0};
-    for (size_t r = 0; r < n_ranks; r++) n += ranks[r]->n;
+    for (size_t r = 0; r < n_ranks; r++) n += count_work(ranks[r]);
     out->list = rs_malloc((n + 1) * sizeof *out->list);
     bool ok = out->list != NULL;
     for (uint32_t r = 0; ok && r < n_ranks; r++) ok = add_rank(out, ranks, r, &at);

@@ -16,13 +16,11 @@ void rs_skeleton_free(void *skeleton)
     if (!s || atomic_fetch_sub(&s->shared, 1) > 0) return;
     rs_free(s->time);
     rs_free(s->duration);
-    rs_free(s->name);
-    rs_free(s->operator_name);
+    rs_free(s->label);
+    rs_free(s->labels);
+    rs_free(s->longs);
     rs_free(s->row);
     rs_free(s->step);
-    rs_free(s->lane);
-    rs_free(s->part);
-    rs_free(s->flags);
     rs_free(s->first);
     rs_free(s->source);
     rs_free(s->base);
@@ -70,19 +68,51 @@ rs_status rs_trace_skeleton(rs_trace *trace, const rs_policy *policy, rs_skeleto
 
 /* ---- size ---------------------------------------------------------------------------------------------- */
 
-#define NODE_BYTES                                                                                           \
-    (2 * sizeof(int64_t) + 4 * sizeof(uint32_t) + sizeof(int32_t) + sizeof(uint16_t) + 2 * sizeof(uint8_t))
+#define NODE_BYTES (sizeof(int64_t) + 4 * sizeof(uint32_t) + sizeof(int32_t))
 #define EDGE_BYTES (2 * sizeof(uint32_t) + 3 * sizeof(uint8_t))
 
 uint64_t rs_skeleton_bytes(const rs_skeleton *s)
 {
     return sizeof *s + s->n * NODE_BYTES + s->n_edges * EDGE_BYTES +
            s->n_placed * (sizeof *s->phase + sizeof *s->layer) + s->n_lanes * sizeof *s->lanes +
-           s->n_steps * sizeof *s->steps + s->n_comm * (sizeof(rs_coll_op) + sizeof *s->comm_node) +
+           s->n_labels * sizeof *s->labels + s->n_longs * sizeof *s->longs + s->n_steps * sizeof *s->steps +
+           s->n_comm * (sizeof(rs_coll_op) + sizeof *s->comm_node) +
            s->comm->n_shapes * sizeof(rs_coll_shape);
 }
 
+/* ---- long durations ------------------------------------------------------------------------------------ */
+
+int64_t rs_skeleton_long_duration(const rs_skeleton *s, size_t node)
+{
+    size_t low = 0, high = s->n_longs;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (s->longs[middle].node < node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < s->n_longs && s->longs[low].node == node ? s->longs[low].duration : RS_SKELETON_LONG;
+}
+
 /* ---- what travels ------------------------------------------------------------------------------------- */
+
+static bool check_labels(const rs_skeleton *s)
+{
+    for (size_t i = 0; i < s->n_labels; i++) {
+        const rs_skeleton_label *l = &s->labels[i];
+        if (l->part >= RS_N_PARTS || l->lane >= s->n_lanes) return false;
+        if (l->name != RS_NO_STRING && l->name >= s->pool.strings.n) return false;
+        if (l->operator_name != RS_NO_STRING && l->operator_name >= s->pool.strings.n) return false;
+    }
+    for (size_t i = 0; i < s->n_longs; i++) {
+        const rs_skeleton_long *l = &s->longs[i];
+        if (l->node >= s->n || s->duration[l->node] != RS_SKELETON_LONG) return false;
+        if (l->duration < RS_SKELETON_LONG || l->duration > INT64_MAX / 4) return false;
+        if (i && l->node <= s->longs[i - 1].node) return false;
+    }
+    return true;
+}
 
 /* Edges lead forward, so that a replay in order of the nodes needs no search for circles; every node but the
  * first has one. */
@@ -91,14 +121,12 @@ static bool check(const void *value)
     const rs_skeleton *s = value;
     if (s->n == 0 || s->n_first != s->n + 1 || s->n >= UINT32_MAX / 2 || s->n_edges >= UINT32_MAX)
         return false;
+    if (!check_labels(s)) return false;
     if (s->first[0] != 0 || s->first[1] != 0 || s->first[s->n] != s->n_edges) return false;
     for (size_t i = 0; i < s->n; i++) {
         bool far = s->time[i] > INT64_MAX / 4 || s->time[i] < INT64_MIN / 4;
-        if (far || s->duration[i] < 0 || s->duration[i] > INT64_MAX / 4) return false;
-        if (s->part[i] >= RS_N_PARTS || s->lane[i] >= s->n_lanes) return false;
+        if (far || s->label[i] >= s->n_labels) return false;
         if (s->step[i] < -1 || (s->step[i] >= 0 && (size_t)s->step[i] >= s->n_steps)) return false;
-        if (s->name[i] != RS_NO_STRING && s->name[i] >= s->pool.strings.n) return false;
-        if (s->operator_name[i] != RS_NO_STRING && s->operator_name[i] >= s->pool.strings.n) return false;
         if (i && s->first[i + 1] <= s->first[i]) return false;
         for (uint32_t k = s->first[i]; i && k < s->first[i + 1]; k++)
             if (k >= s->n_edges || s->source[k] >> 1 >= i || s->edge_part[k] >= RS_N_PARTS ||
@@ -118,7 +146,7 @@ static bool check(const void *value)
     if (s->n_comm != s->comm->n || s->last >> 1 >= s->n) return false;
     for (size_t k = 0; k < s->n_comm; k++)
         if (s->comm_node[k] != RS_NO_NODE &&
-            (s->comm_node[k] >= s->n || !(s->flags[s->comm_node[k]] & RS_NODE_WORK)))
+            (s->comm_node[k] >= s->n || !rs_skeleton_is_work(s, s->comm_node[k])))
             return false;
     return true;
 }
@@ -127,6 +155,15 @@ static const rs_field lane_fields[] = {RS_FIELD(rs_skeleton_lane, device), RS_FI
                                        RS_FIELD(rs_skeleton_lane, pid), RS_FIELD(rs_skeleton_lane, tid),
                                        RS_FIELD(rs_skeleton_lane, is_thread)};
 static const rs_layout lane_layout = RS_LAYOUT(rs_skeleton_lane, lane_fields);
+
+static const rs_field label_fields[] = {
+    RS_FIELD(rs_skeleton_label, name), RS_FIELD(rs_skeleton_label, operator_name),
+    RS_FIELD(rs_skeleton_label, lane), RS_FIELD(rs_skeleton_label, part), RS_FIELD(rs_skeleton_label, flags)};
+static const rs_layout label_layout = RS_LAYOUT(rs_skeleton_label, label_fields);
+
+static const rs_field long_fields[] = {RS_FIELD(rs_skeleton_long, node),
+                                       RS_FIELD(rs_skeleton_long, duration)};
+static const rs_layout long_layout = RS_LAYOUT(rs_skeleton_long, long_fields);
 
 static const rs_field step_fields[] = {RS_FIELD(rs_skeleton_step, number), RS_FIELD(rs_skeleton_step, start),
                                        RS_FIELD(rs_skeleton_step, end),    RS_FIELD(rs_skeleton_step, mark),
@@ -145,13 +182,9 @@ static const rs_field fields[] = {
     RS_FIELD_STRINGS(rs_skeleton, pool.strings),
     RS_FIELD_VALUES(rs_skeleton, time, n),
     RS_FIELD_ROW(rs_skeleton, duration, rs_skeleton, n),
-    RS_FIELD_ROW(rs_skeleton, name, rs_skeleton, n),
-    RS_FIELD_ROW(rs_skeleton, operator_name, rs_skeleton, n),
+    RS_FIELD_ROW(rs_skeleton, label, rs_skeleton, n),
     RS_FIELD_ROW(rs_skeleton, row, rs_skeleton, n),
     RS_FIELD_ROW(rs_skeleton, step, rs_skeleton, n),
-    RS_FIELD_ROW(rs_skeleton, lane, rs_skeleton, n),
-    RS_FIELD_ROW(rs_skeleton, part, rs_skeleton, n),
-    RS_FIELD_ROW(rs_skeleton, flags, rs_skeleton, n),
     RS_FIELD_VALUES(rs_skeleton, first, n_first),
     RS_FIELD_VALUES(rs_skeleton, source, n_edges),
     RS_FIELD_ROW(rs_skeleton, base, rs_skeleton, n_edges),
@@ -160,6 +193,8 @@ static const rs_field fields[] = {
     RS_FIELD_ROW(rs_skeleton, origin, rs_skeleton, n_edges),
     RS_FIELD_VALUES(rs_skeleton, phase, n_placed),
     RS_FIELD_ROW(rs_skeleton, layer, rs_skeleton, n_placed),
+    RS_FIELD_LIST(rs_skeleton, labels, n_labels, &label_layout),
+    RS_FIELD_LIST(rs_skeleton, longs, n_longs, &long_layout),
     RS_FIELD_LIST(rs_skeleton, lanes, n_lanes, &lane_layout),
     RS_FIELD_LIST(rs_skeleton, steps, n_steps, &step_layout),
     RS_FIELD_ONE(rs_skeleton, comm, &rs_coll_rank_layout),

@@ -7,7 +7,8 @@
  * weighs the time between both ends as recorded, whatever that is; the other edges weigh the least that their
  * kind takes. So a replay of the recorded weights gives the recorded times.
  *
- * Everything is a column. A piece of work costs 38 bytes and 10 an edge, of which it has two or three. */
+ * Everything is a column. A node costs 28 bytes and 11 an edge, of which it has one to three. What many nodes have in
+ * common (names, lane, part) stands once, in a label. */
 #ifndef RS_ENGINE_SKELETON_H
 #define RS_ENGINE_SKELETON_H
 
@@ -79,22 +80,38 @@ typedef struct rs_skeleton_costs {
 
 #define RS_SKELETON_FOLDS 8
 
+/* What nodes of one kind have in common. */
+typedef struct rs_skeleton_label {
+    uint32_t name; /* kernel, or the call or operator at the point; in pool */
+    uint32_t
+        operator_name; /* that launched the work; of a point the event that most of its time was spent in */
+    uint16_t lane;
+    uint8_t part, flags; /* part: of work's own duration */
+} rs_skeleton_label;
+
+/* A duration that 32 bits do not hold. */
+#define RS_SKELETON_LONG UINT32_MAX
+typedef struct rs_skeleton_long {
+    uint32_t node;
+    int64_t duration;
+} rs_skeleton_long;
+
 typedef struct rs_skeleton {
     int64_t start, end; /* ns, the rank's clock: of the whole trace */
     uint32_t last;      /* what the end is bound to: node << 1 | its end */
 
     size_t n; /* nodes; node 0 is the start of the trace */
     int64_t *time;
-    int64_t *duration; /* of work; 0 of points */
-    uint32_t *name;    /* kernel, or the call or operator at the point; in pool */
-    uint32_t
-        *operator_name; /* that launched the work; of a point the event that most of its time was spent in */
+    uint32_t *duration; /* of work; 0 of points; RS_SKELETON_LONG: in longs. See rs_skeleton_duration */
+    uint32_t *label;    /* place in labels; see rs_skeleton_at */
     uint32_t *row;      /* RS_NO_ROW: node 0 */
     int32_t *step;      /* index into steps, -1: none */
-    uint16_t *lane;
-    uint8_t *part, *flags; /* part: of work's own duration */
-    uint32_t *first;       /* n + 1 offsets into edges; the first edge of each is the binding one */
-    size_t n_first;        /* n + 1 */
+    uint32_t *first;    /* n + 1 offsets into edges; the first edge of each is the binding one */
+    size_t n_first;     /* n + 1 */
+    rs_skeleton_label *labels;
+    size_t n_labels;
+    rs_skeleton_long *longs; /* by node */
+    size_t n_longs;
 
     size_t n_edges;
     uint32_t *source; /* node << 1 | whether from its end */
@@ -147,9 +164,24 @@ void rs_skeleton_free(void *skeleton); /* NULL is allowed */
 /* Bytes that it holds. */
 uint64_t rs_skeleton_bytes(const rs_skeleton *skeleton);
 
+static inline const rs_skeleton_label *rs_skeleton_at(const rs_skeleton *s, size_t node)
+{
+    return &s->labels[s->label[node]];
+}
+static inline bool rs_skeleton_is_work(const rs_skeleton *s, size_t node)
+{
+    return rs_skeleton_at(s, node)->flags & RS_NODE_WORK;
+}
+/* O(log) of a long one. */
+int64_t rs_skeleton_long_duration(const rs_skeleton *s, size_t node);
+static inline int64_t rs_skeleton_duration(const rs_skeleton *s, size_t node)
+{
+    uint32_t ns = s->duration[node];
+    return ns == RS_SKELETON_LONG ? rs_skeleton_long_duration(s, node) : ns;
+}
 static inline int64_t rs_skeleton_end(const rs_skeleton *s, uint32_t node)
 {
-    return rs_add_sat(s->time[node], s->duration[node]);
+    return rs_add_sat(s->time[node], rs_skeleton_duration(s, node));
 }
 /* The recorded time of an edge's source. */
 static inline int64_t rs_skeleton_source_time(const rs_skeleton *s, uint32_t source)

@@ -14,8 +14,8 @@ static void first_starts(const rs_skeleton *s, int64_t *starts)
 {
     for (size_t i = 0; i < s->n_lanes; i++) starts[i] = INT64_MAX;
     for (uint32_t i = 0; i < s->n; i++)
-        if ((s->flags[i] & RS_NODE_WORK) && s->step[i] == 0 && s->time[i] < starts[s->lane[i]])
-            starts[s->lane[i]] = s->time[i];
+        if (rs_skeleton_is_work(s, i) && s->step[i] == 0 && s->time[i] < starts[rs_skeleton_at(s, i)->lane])
+            starts[rs_skeleton_at(s, i)->lane] = s->time[i];
 }
 
 /* Of each stream the work of no step ahead of the first step's that ends last. */
@@ -23,8 +23,8 @@ static void last_before(const rs_skeleton *s, const int64_t *starts, uint32_t *l
 {
     for (size_t i = 0; i < s->n_lanes; i++) last[i] = RS_NO_NODE;
     for (uint32_t i = 0; i < s->n; i++) {
-        uint16_t lane = s->lane[i];
-        if (!(s->flags[i] & RS_NODE_WORK) || s->step[i] >= 0 || s->time[i] >= starts[lane] ||
+        uint16_t lane = rs_skeleton_at(s, i)->lane;
+        if (!rs_skeleton_is_work(s, i) || s->step[i] >= 0 || s->time[i] >= starts[lane] ||
             starts[lane] == INT64_MAX)
             continue;
         if (last[lane] == RS_NO_NODE || rs_skeleton_end(s, i) > rs_skeleton_end(s, last[lane]))
@@ -64,7 +64,7 @@ int64_t rs_engine_first_mark(const rs_engine *e, const rs_times *t, size_t rank)
 {
     const rs_skeleton *s = e->ranks[rank];
     if (!s->n_steps) return t->start[e->node_base[rank]];
-    return rs_add_sat(t->end[e->node_base[rank] + s->steps[0].mark], s->steps[0].after);
+    return rs_add_sat(rs_times_end(t, e->node_base[rank] + s->steps[0].mark), s->steps[0].after);
 }
 
 int64_t rs_engine_begin(const rs_engine *e, const rs_times *t, size_t rank, uint32_t *moment)
@@ -72,8 +72,9 @@ int64_t rs_engine_begin(const rs_engine *e, const rs_times *t, size_t rank, uint
     int64_t begin = rs_engine_first_mark(e, t, rank);
     if (moment) *moment = RS_NO_CAUSE;
     for (uint32_t i = e->ahead_base[rank]; i < e->ahead_base[rank + 1]; i++) {
-        if (t->end[e->ahead[i]] <= begin) continue;
-        begin = t->end[e->ahead[i]];
+        int64_t end = rs_times_end(t, e->ahead[i]);
+        if (end <= begin) continue;
+        begin = end;
         if (moment) *moment = e->ahead[i] << 1 | 1;
     }
     return begin;
@@ -86,10 +87,12 @@ void rs_engine_step_ends(const rs_engine *e, const rs_times *t, int64_t *ends)
         uint32_t base = e->node_base[r];
         int64_t *end = ends + e->step_base[r];
         for (size_t k = 0; k < s->n_steps; k++)
-            end[k] = rs_add_sat(t->end[base + s->steps[k].last], s->steps[k].tail);
-        for (uint32_t i = 0; i < s->n; i++)
-            if ((s->flags[i] & RS_NODE_WORK) && s->step[i] >= 0 && t->end[base + i] > end[s->step[i]])
-                end[s->step[i]] = t->end[base + i];
+            end[k] = rs_add_sat(rs_times_end(t, base + s->steps[k].last), s->steps[k].tail);
+        for (uint32_t i = 0; i < s->n; i++) {
+            if (!rs_skeleton_is_work(s, i) || s->step[i] < 0) continue;
+            int64_t over = rs_times_end(t, base + i);
+            if (over > end[s->step[i]]) end[s->step[i]] = over;
+        }
         int64_t before = s->n_steps ? rs_engine_begin(e, t, r, NULL) : 0;
         for (size_t k = 0; k < s->n_steps; before = end[k++])
             if (end[k] < before) end[k] = before;

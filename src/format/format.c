@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/try.h"
 #include "format/native.h"
 
@@ -44,8 +45,9 @@ static const rs_format *probe(const rs_trace_input *in)
     size_t n = 0;
     rs_source *source = in->source;
     rs_error ignored = RS_ERROR_INIT; /* the reader proper tells what is wrong */
-    bool once = !in->bytes && strcmp(in->path, "-") == 0;
-    rs_status status = once ? RS_OK
+    bool once = !in->bytes && !in->remote && strcmp(in->path, "-") == 0;
+    rs_status status = once         ? RS_OK
+                       : in->remote ? rs_source_open_remote(in->remote, in->path, 0, &source, &ignored)
                        : in->bytes
                            ? rs_source_open_bytes(in->bytes, in->n_bytes, in->path, 0, &source, &ignored)
                            : rs_source_open(in->path, 0, &source, &ignored);
@@ -66,6 +68,14 @@ static rs_status load_database(const rs_trace_input *in, const rs_load_settings 
         return rs_fail_at(err, RS_ERR_FORMAT, in->path, RS_NO_OFFSET,
                           "is a compressed database: unpack it first (%s)",
                           packing == RS_PACKING_GZIP ? "gunzip" : "zstd -d");
+    if (in->remote) {
+        uint8_t *whole;
+        size_t n;
+        RS_TRY(rs_source_read_all(in->source, SIZE_MAX / 4, &whole, &n, err));
+        rs_status status = rs_sqlite_load(in->path, whole, n, settings, out, err);
+        rs_free(whole);
+        return status;
+    }
     if (!in->bytes && strcmp(in->path, "-") == 0)
         return rs_fail_at(err, RS_ERR_FORMAT, rs_source_name(in->source), RS_NO_OFFSET,
                           "is a database, which cannot be read as a stream: give the file's name");

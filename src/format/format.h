@@ -10,11 +10,12 @@
 
 struct rs_database;
 
-/* An input: path and bytes (NULL: the path is read) are those that the source was opened with. */
+/* An input: path, bytes and remote (both NULL: the path is read) are those that the source was opened with. */
 typedef struct rs_trace_input {
     const char *path;
     const void *bytes;
     size_t n_bytes;
+    const rs_remote *remote;
     rs_source *source;
 } rs_trace_input;
 

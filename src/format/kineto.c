@@ -80,6 +80,16 @@ static rs_json_status looks_like_event(const uint8_t *p, const uint8_t *end, boo
     return RS_JSON_OK;
 }
 
+/* At '{' before a key and a colon: where its value begins. */
+static const uint8_t *first_value(const uint8_t *p, const uint8_t *end)
+{
+    rs_json_text key;
+    p = rs_json_space(p + 1, end);
+    if (rs_json_string(&p, end, 256, &key) != RS_JSON_OK) return end;
+    p = rs_json_space(p, end);
+    return p < end ? rs_json_space(p + 1, end) : end;
+}
+
 bool rs_kineto_looks_like_event(const uint8_t *p, const uint8_t *end)
 {
     bool is_event;
@@ -134,7 +144,7 @@ static rs_status read_event(rs_reader *r, rs_error *err)
     return RS_OK;
 }
 
-/* At the bracket that opens the array of events. */
+/* At the bracket that opens the array of events, or before the first of them. */
 static rs_status enter_events(rs_reader *r, const uint8_t *bracket)
 {
     r->p = bracket + 1;
@@ -153,6 +163,21 @@ static const uint8_t *find_events_key(const uint8_t *p, const uint8_t *end)
         if (q < end && *q == ':') q = rs_json_space(q + 1, end);
         if (q < end && *q == '[' && rs_kineto_opens_events(q, end)) return p;
         p += sizeof key - 1;
+    }
+    return NULL;
+}
+
+/* The bracket of an array of events, whatever its key is now: between `from` and `to`, NULL: none. *more is set where only further text can tell. */
+static const uint8_t *find_events(const rs_reader *r, const uint8_t *from, const uint8_t *to, bool *more)
+{
+    *more = false;
+    for (const uint8_t *p = from; p < to && (p = memchr(p, '[', (size_t)(to - p))); p++) {
+        if (r->end - p < RS_LOOK_AHEAD && !r->window.last) {
+            *more = true;
+            return NULL;
+        }
+        const uint8_t *q = rs_json_space(p + 1, r->end);
+        if (q < r->end && *q == '{' && rs_kineto_has_phase(q, r->end)) return p;
     }
     return NULL;
 }
@@ -202,6 +227,19 @@ static rs_status begin_damaged_document(rs_reader *r, bool has_members, const ui
     return RS_OK;
 }
 
+/* The text begins within a header whose key is lost, too. */
+static rs_status begin_with_events(rs_reader *r, const uint8_t *bracket)
+{
+    rs_reader_problem(r, "bad_header",
+                      "the text does not begin as a trace; what stands before its events was passed over",
+                      rs_reader_offset(r, r->p));
+    r->core.events->form = "object";
+    r->saw_object = true;
+    if (!rs_reader_begin_document(r)) return r->core.failure;
+    r->core.events->bytes_lost += (uint64_t)(bracket - r->p);
+    return enter_events(r, bracket);
+}
+
 #define HEADER 65536 /* how far behind a damaged beginning the key of the events is looked for */
 
 /* At the first byte of the text: passes over a byte order mark and refuses text of 16 bits by its name. */
@@ -236,6 +274,9 @@ static rs_status at_document(rs_reader *r, rs_error *err)
         bool header_lost = begins_member(*r->p == '[' ? r->p + 1 : r->p, end);
         const uint8_t *events = header_lost || *r->p != '[' ? find_events_key(r->p, end) : NULL;
         if (events) return begin_damaged_document(r, header_lost, events);
+        bool more;
+        events = *r->p != '[' ? find_events(r, r->p, end, &more) : NULL;
+        if (events) return begin_with_events(r, events);
     }
     if (*r->p == '[') {
         r->p++;
@@ -251,6 +292,12 @@ static rs_status at_document(rs_reader *r, rs_error *err)
         r->saw_object = true;
         rs_json_status s = looks_like_event(r->p, r->end, &is_event);
         if (s == RS_JSON_END) return short_of_text(r, err);
+        /* the key of the events may be damaged to one that events have */
+        const uint8_t *value = is_event ? first_value(r->p, r->end) : r->p;
+        if (is_event && (value == r->end || *value == '[')) {
+            if (r->end - r->p < RS_LOOK_AHEAD && !r->window.last) return rs_reader_more(r, err);
+            is_event = value == r->end || !rs_kineto_opens_events(value, r->end);
+        }
         if (is_event) {
             r->core.events->form = "lines";
             r->saw_events = true;
@@ -312,10 +359,19 @@ static rs_status at_member(rs_reader *r, rs_error *err)
         if (q >= r->end) s = RS_JSON_END;
     }
     if (s == RS_JSON_OK && key.length == 11 && memcmp(key.bytes, "traceEvents", 11) == 0 && *q == '[') {
-        r->p = q + 1;
-        r->saw_events = r->in_events = r->separated = true;
-        r->place = AT_ELEMENT;
-        return RS_OK;
+        return enter_events(r, q);
+    }
+    if (s == RS_JSON_OK && !r->in_events && *q == '{' && key.length == 11 &&
+        memcmp(key.bytes, "traceEvents", 11) == 0) {
+        if (r->end - q < RS_LOOK_AHEAD && !r->window.last) {
+            r->p = begin;
+            return rs_reader_more(r, err);
+        }
+        if (rs_kineto_has_phase(q, r->end)) {
+            rs_reader_problem(r, "bad_header", "the array of events lacks its bracket",
+                              rs_reader_offset(r, begin));
+            return enter_events(r, q - 1);
+        }
     }
     if (s == RS_JSON_OK && !r->saw_events && key.length == 9 && memcmp(key.bytes, "pg_config", 9) == 0)
         return rs_fail_at(
@@ -326,7 +382,8 @@ static rs_status at_member(rs_reader *r, rs_error *err)
         return rs_fail_at(
             err, RS_ERR_FORMAT, r->core.file, rs_reader_offset(r, begin),
             "is a PyTorch execution trace (it has \"nodes\", no \"traceEvents\"), not a Kineto trace");
-    const uint8_t *value = q, *events = NULL;
+    const uint8_t *value = q, *events = NULL, *bracket = NULL;
+    bool more = false;
     if (s == RS_JSON_OK && !r->in_events) {
         if (*q == '[' && rs_kineto_opens_events(q, r->end)) {
             rs_reader_problem(r, "bad_header", "the array of events is not called \"traceEvents\"",
@@ -336,6 +393,7 @@ static rs_status at_member(rs_reader *r, rs_error *err)
         s = rs_json_skip(&q, r->end, &r->core.limits);
         /* a bracket too many in the header must not make the events a part of it */
         events = find_events_key(value, s == RS_JSON_END ? r->end : q);
+        if (!events) bracket = find_events(r, value, s == RS_JSON_END ? r->end : q, &more);
     } else if (s == RS_JSON_OK) {
         s = rs_json_skip(&q, r->end, &r->core.limits);
     }
@@ -343,6 +401,16 @@ static rs_status at_member(rs_reader *r, rs_error *err)
         rs_reader_damaged(r, "bad_header", "the text beside the events is no valid JSON; passed over", begin,
                           events);
         return RS_OK;
+    }
+    if (bracket) {
+        rs_reader_problem(r, "bad_header", "the text beside the events is no valid JSON; passed over",
+                          rs_reader_offset(r, begin));
+        r->core.events->bytes_lost += (uint64_t)(bracket - begin);
+        return enter_events(r, bracket);
+    }
+    if (more && s != RS_JSON_END) {
+        r->p = begin;
+        return rs_reader_more(r, err);
     }
     if (s == RS_JSON_OK) {
         rs_kineto_metadata(&r->core, &key, value, (size_t)(q - value));

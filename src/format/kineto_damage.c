@@ -9,10 +9,10 @@ static void out_of_step(rs_reader *r, const uint8_t *from, const uint8_t *fault)
     r->core.learn_from = NULL; /* what was passed over must not become part of a layout */
     r->junk = false;
     r->in_member = r->place == AT_MEMBER;
-    /* Beside the events a brace at fault may begin one. In an event the text up to the fault is looked at again:
-     * a string without its closing quote has taken the next event's beginning for its own. */
-    r->p = r->in_member ? fault : from + 1;
-    r->tried_to = r->in_member ? 0 : rs_reader_offset(r, fault);
+    /* Beside the events a brace at fault may begin one. The text up to the fault is looked at again: a string without
+     * its closing quote has taken the next event's beginning, or the first one's, for its own. */
+    r->p = r->in_member && fault == from ? from : from + 1;
+    r->tried_to = rs_reader_offset(r, fault);
     if (r->p > r->end) r->p = r->end;
     r->before = 0;
     r->line_begins = false;
@@ -88,6 +88,7 @@ static bool begins_event(const rs_reader *r, const uint8_t *p, uint8_t before)
     /* what was read once as a part of the damaged event may be one of its arguments */
     if (rs_reader_offset(r, p) < r->tried_to) return rs_kineto_has_phase(p, r->end);
     if (before == 0 || before == ',' || before == '[' || before == '}' || before == ']') return true;
+    if (r->line_begins && rs_kineto_has_phase(p, r->end)) return true; /* behind a line of a log */
     p = rs_json_space(p + 1, r->end);
     return r->end - p >= 4 && memcmp(p, "\"ph\"", 4) == 0;
 }

@@ -202,7 +202,7 @@ static void read_devices(rs_kineto *core, rs_json_reader *r)
         }
         e->devices[e->n_devices++] = device;
     }
-    if (e->info.n_devices == 0) e->info.n_devices = n;
+    if (e->info.n_devices <= 0) e->info.n_devices = n ? n : -1;
 }
 
 static void read_log(rs_kineto *core, rs_json_reader *r, char level)

@@ -28,7 +28,8 @@ typedef struct rs_edge {
     uint32_t sibling; /* the next alternative, 0: none */
     uint32_t child;   /* the first edge behind the value, 0: none */
     uint32_t hint;    /* the child that was right last time */
-    uint32_t last;    /* RS_OP_NAME: the last names here, folded; RS_OP_END: the first edge after */
+    uint32_t
+        last; /* RS_OP_NAME, RS_OP_SKIP_ARRAY: the last values here, folded; RS_OP_END: the first edge after */
 } rs_edge;
 
 struct rs_shapes {

@@ -401,13 +401,17 @@ static RS_HOT bool run_one(rs_kineto *core, const uint8_t **p, const uint8_t *en
         }
         case RS_OP_SKIP_ARRAY: {
             const uint8_t *begin = q;
-            uint32_t *guess = &shapes->skip_guesses[guess_slot(now.name, at)];
+            uint32_t *guess = &shapes->skip_guesses[guess_slot(now.name ^ at << 17, edge->last)];
             if (shapes->skipped.n >= RS_MAX_SKIPPED) {
                 if (rs_json_skip(&q, end, &core->limits) != RS_JSON_OK) return false;
-            } else if (read_array(core, &shapes->skipped, &q, end, guess) == RS_NO_STRING) {
+                break;
+            }
+            uint32_t id = read_array(core, &shapes->skipped, &q, end, guess);
+            if (id == RS_NO_STRING) {
                 q = begin;
                 return false;
             }
+            edge->last = (edge->last << 11) ^ (id * UINT32_C(0x9e3779b1));
             break;
         }
         case RS_OP_END:

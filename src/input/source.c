@@ -11,6 +11,7 @@
 #include <zstd_errors.h>
 
 #include "base/memory.h"
+#include "base/try.h"
 
 #define ZSTD_BLOCK_HEADER 3
 #define IN_BUFFER ((size_t)256 << 10)
@@ -23,10 +24,11 @@ static const uint8_t gzip_magic[] = {0x1f, 0x8b}, zstd_magic[] = {0x28, 0xb5, 0x
 
 struct rs_source {
     char *name;
-    int fd; /* -1: memory */
+    int fd; /* -1: memory, or remote */
     bool owns_fd, regular;
     const uint8_t *memory;
     size_t memory_n, memory_at;
+    const rs_remote *remote; /* NULL: none */
     rs_packing packing;
     uint64_t max_ratio;
     uint64_t size;
@@ -55,7 +57,15 @@ struct rs_source {
 static rs_status raw_read(rs_source *s, void *to, size_t n, size_t *got, rs_error *err)
 {
     *got = 0;
-    if (s->fd < 0) {
+    if (s->remote) {
+        while (*got < n) {
+            size_t more = 0;
+            RS_TRY(s->remote->fetch(s->remote->context, s->bytes_in + *got, (char *)to + *got, n - *got,
+                                    &more, err));
+            if (more == 0) break;
+            *got += more < n - *got ? more : n - *got;
+        }
+    } else if (s->fd < 0) {
         size_t left = s->memory_n - s->memory_at;
         *got = n < left ? n : left;
         if (*got) memcpy(to, s->memory + s->memory_at, *got);
@@ -165,6 +175,23 @@ rs_status rs_source_open_bytes(const void *bytes, size_t n, const char *name, ui
     s->memory = bytes;
     s->memory_n = n;
     s->size = n;
+    rs_status status = sniff(s, err);
+    if (status != RS_OK) {
+        rs_source_close(s);
+        return status;
+    }
+    *out = s;
+    return RS_OK;
+}
+
+rs_status rs_source_open_remote(const rs_remote *remote, const char *name, uint64_t max_ratio,
+                                rs_source **out, rs_error *err)
+{
+    *out = NULL;
+    rs_source *s = source_create(name, max_ratio);
+    if (!s) return rs_fail_nomem(err, "input");
+    s->remote = remote;
+    s->size = remote->size;
     rs_status status = sniff(s, err);
     if (status != RS_OK) {
         rs_source_close(s);
@@ -464,7 +491,7 @@ uint64_t rs_source_bytes_total(const rs_source *s)
 
 const uint8_t *rs_source_memory(const rs_source *s, size_t *n)
 {
-    if (s->fd >= 0 || s->packing != RS_PACKING_PLAIN) return NULL;
+    if (s->fd >= 0 || s->remote || s->packing != RS_PACKING_PLAIN) return NULL;
     *n = s->memory_n;
     return s->memory;
 }

@@ -4,7 +4,7 @@
 #define RS_INPUT_SOURCE_H
 
 #include "base/problems.h"
-#include "rankscope/status.h"
+#include "rankscope/file.h"
 
 typedef enum rs_packing { RS_PACKING_PLAIN, RS_PACKING_GZIP, RS_PACKING_ZSTD } rs_packing;
 
@@ -29,6 +29,9 @@ rs_status rs_source_open(const char *path, uint64_t max_ratio, rs_source **out, 
 /* The bytes are borrowed until rs_source_close. */
 rs_status rs_source_open_bytes(const void *bytes, size_t n, const char *name, uint64_t max_ratio,
                                rs_source **out, rs_error *err);
+/* Fetched by ranges, one behind the other. remote is borrowed until rs_source_close. */
+rs_status rs_source_open_remote(const rs_remote *remote, const char *name, uint64_t max_ratio,
+                                rs_source **out, rs_error *err);
 void rs_source_close(rs_source *source); /* NULL is allowed */
 
 /* Reads up to n bytes of text; fewer only at the end, *got == 0 then. Damage in the packing is no error: the

@@ -85,6 +85,7 @@ uint64_t rs_input_size(const rs_input *input)
 {
     uint64_t size = 0;
     if (input->bytes) return input->n_bytes;
+    if (input->remote) return input->remote->size;
     for (size_t k = 0; k < input->n_recordings; k++) size += rs_input_size(&input->recordings[k]);
     if (input->n_recordings) return size;
     if (!input->n_parts) return file_size(input->path);
@@ -135,6 +136,7 @@ rs_status rs_job_add(rs_job *job, const rs_job_file *file, rs_error *err)
                            file->name);
     rs_input input = {.bytes = file->bytes,
                       .n_bytes = file->bytes ? file->n_bytes : 0,
+                      .remote = file->bytes ? NULL : file->remote,
                       .given_rank = file->rank < 0 ? RS_NO_VALUE : file->rank,
                       .label_rank = RS_NO_VALUE,
                       .from_directory = file->optional};
@@ -177,6 +179,7 @@ rs_job_file rs_job_get_file(const rs_job *job, size_t i)
     return (rs_job_file){.name = input->path,
                          .bytes = input->bytes,
                          .n_bytes = input->n_bytes,
+                         .remote = input->remote,
                          .rank = input->given_rank == RS_NO_VALUE ? -1 : input->given_rank,
                          .optional = input->from_directory,
                          .parts = (const char *const *)input->parts,
@@ -325,17 +328,28 @@ bool rs_job_goes_on(rs_job *job)
     return go_on;
 }
 
+bool rs_input_is_stdin(const rs_input *input)
+{
+    return !input->bytes && !input->remote && strcmp(input->path, "-") == 0;
+}
+
+rs_status rs_input_open(const rs_job *job, const rs_input *input, rs_source **source, rs_error *err)
+{
+    uint64_t ratio = job->settings.max_ratio;
+    if (input->remote) return rs_source_open_remote(input->remote, input->path, ratio, source, err);
+    if (!input->bytes) return rs_source_open(input->path, ratio, source, err);
+    return rs_source_open_bytes(input->bytes, input->n_bytes, input->path, ratio, source, err);
+}
+
 /* One file, whatever its format. */
 static rs_status load_file(rs_job *job, rs_input *input, const rs_load_settings *settings,
                            load_progress *progress, uint64_t *bytes_in, rs_error *err)
 {
     rs_source *source;
-    rs_status status = input->bytes ? rs_source_open_bytes(input->bytes, input->n_bytes, input->path,
-                                                           job->settings.max_ratio, &source, err)
-                                    : rs_source_open(input->path, job->settings.max_ratio, &source, err);
+    rs_status status = rs_input_open(job, input, &source, err);
     if (status != RS_OK) return status;
     progress->source = source;
-    rs_trace_input in = {input->path, input->bytes, input->n_bytes, source};
+    rs_trace_input in = {input->path, input->bytes, input->n_bytes, input->remote, source};
     status = rs_trace_load(&in, settings, &input->events, err);
     on_progress(progress);
     *bytes_in = rs_source_bytes_in(source);
@@ -501,8 +515,7 @@ uint64_t rs_input_columns(const rs_job *job, const rs_input *input, uint64_t col
 {
     if (job->settings.all_columns) return RS_ALL_COLUMNS | (columns & RS_OTHER_ARGUMENTS);
     columns |= BASE_COLUMNS | input->told_by;
-    if (!input->bytes && strcmp(input->path, "-") == 0)
-        columns |= RS_COLUMN_BIT(EXTERNAL_ID); /* read only once */
+    if (rs_input_is_stdin(input)) columns |= RS_COLUMN_BIT(EXTERNAL_ID); /* read only once */
     return columns;
 }
 

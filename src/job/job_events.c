@@ -45,16 +45,14 @@ bool rs_events_fetch(rs_job *job, const rs_events_key *key, unsigned threads, ui
     rs_entry *entry = rs_entry_find(job->settings.store, &wanted);
     if (!entry) return false;
     uint64_t kept = rs_stored_events_columns(entry);
-    rs_events *events = (kept & *columns) == *columns ? rs_stored_events_get(entry, threads) : NULL;
+    *out = (kept & *columns) == *columns ? rs_stored_events_get(entry, *columns, threads) : NULL;
+    if (*out) return true;
     rs_entry_close(entry);
-    if (events)
-        *out = events;
-    else
-        *columns |= kept | RS_ALL_COLUMNS;
-    return events != NULL;
+    *columns |= kept | RS_ALL_COLUMNS;
+    return false;
 }
 
-void rs_events_keep(rs_job *job, const rs_events_key *key, const rs_events *events)
+void rs_events_keep(rs_job *job, const rs_events_key *key, rs_events *events)
 {
     const rs_job_settings *s = &job->settings;
     if (!key->usable || !key->keeps || events->memory > s->store_limit / LEAST_SHARE / job->n_inputs) return;

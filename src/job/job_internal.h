@@ -26,14 +26,15 @@ struct rs_input {
     char *instead;       /* another input that holds the same work: this one is passed over; NULL: none */
     const void *bytes;   /* or memory */
     size_t n_bytes;
-    int64_t given_rank;  /* RANK=PATH, else RS_NO_VALUE */
-    int64_t label_rank;  /* what the names of all inputs tell of it (job_labels.c), else RS_NO_VALUE */
-    bool from_directory; /* found there: what is no trace is passed over */
-    uint64_t loaded;     /* columns of the kept events */
-    uint64_t told_by;    /* columns that telling its ranks apart took */
-    uint64_t kept;       /* bytes that count in the job's kept */
-    rs_events *events;   /* while loaded */
-    rs_trace *traces;    /* its ranks */
+    const rs_remote *remote; /* or fetched by ranges */
+    int64_t given_rank;      /* RANK=PATH, else RS_NO_VALUE */
+    int64_t label_rank;      /* what the names of all inputs tell of it (job_labels.c), else RS_NO_VALUE */
+    bool from_directory;     /* found there: what is no trace is passed over */
+    uint64_t loaded;         /* columns of the kept events */
+    uint64_t told_by;        /* columns that telling its ranks apart took */
+    uint64_t kept;           /* bytes that count in the job's kept */
+    rs_events *events;       /* while loaded */
+    rs_trace *traces;        /* its ranks */
     size_t n_traces;
     const char *domain_rule; /* how they were told apart */
     rs_problems problems;
@@ -81,6 +82,9 @@ void rs_input_forget(rs_job *job, rs_input *input);
 void rs_input_clear(rs_input *input);
 /* Bytes of its files, as they are packed; 0 where that cannot be known. */
 uint64_t rs_input_size(const rs_input *input);
+bool rs_input_is_stdin(const rs_input *input); /* ... which can be read once */
+/* Its bytes, wherever they lie. Not for runs of several files. */
+rs_status rs_input_open(const rs_job *job, const rs_input *input, rs_source **source, rs_error *err);
 /* Files of one rank that do not overlap in time become one input, in the order of time; *joined: some did.
  * answers: of the inputs, one each. Nothing is loaded any more then. */
 rs_status rs_inputs_join_recordings(rs_job *job, const rs_input_answer *answers, bool *joined, rs_error *err);
@@ -260,7 +264,7 @@ bool rs_events_fetch(rs_job *job, const rs_events_key *key, unsigned threads, ui
                      rs_events **out);
 /* Keeps events as a reader left them, unless the input has changed since the key was made, or those of the whole job
  * would push each other out. */
-void rs_events_keep(rs_job *job, const rs_events_key *key, const rs_events *events);
+void rs_events_keep(rs_job *job, const rs_events_key *key, rs_events *events);
 
 /* Makes the folder of the store, if one was asked for. */
 rs_status rs_job_store_open(rs_job *job, rs_error *err);

@@ -29,7 +29,7 @@ static size_t find_candidates(const rs_job *job, const rs_input_answer *answers,
         const rs_input *input = &job->inputs[i];
         const rs_input_answer *a = &answers[i];
         if (a->status != RS_OK || a->n_ranks != 1 || a->ranks[0].own_rank == RS_NO_VALUE) continue;
-        bool once = !input->bytes && strcmp(input->path, "-") == 0;
+        bool once = rs_input_is_stdin(input);
         out[n++] =
             (candidate){a->ranks[0].own_rank, once ? RS_NO_TIME : a->ranks[0].from, a->ranks[0].until, i};
     }

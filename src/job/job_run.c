@@ -301,13 +301,6 @@ static void pass_over_inputs(run_side *s)
     rs_workers_run(n, jobs, run_item, s, NULL);
 }
 
-static rs_status open_input(const rs_job *job, const rs_input *input, rs_source **source, rs_error *err)
-{
-    if (!input->bytes) return rs_source_open(input->path, job->settings.max_ratio, source, err);
-    return rs_source_open_bytes(input->bytes, input->n_bytes, input->path, job->settings.max_ratio, source,
-                                err);
-}
-
 /* Whether the job is one file that the analysis reads itself. Standard input cannot be looked at beforehand:
  * it is one. */
 bool rs_job_is_for_file(const rs_job *job, const rs_analysis *analysis)
@@ -317,8 +310,8 @@ bool rs_job_is_for_file(const rs_job *job, const rs_analysis *analysis)
     size_t n;
     if (!analysis->file || !analysis->file_is) return analysis->file != NULL;
     if (job->n_inputs != 1) return false;
-    if (!job->inputs[0].bytes && strcmp(job->inputs[0].path, "-") == 0) return true;
-    if (open_input(job, &job->inputs[0], &source, NULL) != RS_OK) return false;
+    if (rs_input_is_stdin(&job->inputs[0])) return true;
+    if (rs_input_open(job, &job->inputs[0], &source, NULL) != RS_OK) return false;
     bool is = rs_source_peek(source, RS_SOURCE_PEEK, &head, &n, NULL) == RS_OK && analysis->file_is(head, n);
     rs_source_close(source);
     return is;
@@ -365,7 +358,7 @@ static rs_status run_file(const rs_job *job, const rs_question *q, rs_result *re
     if (job->n_inputs != 1)
         return rs_fail(err, RS_ERR_USAGE, "%s takes one file, not %zu", q->analysis->name, job->n_inputs);
     rs_source *source;
-    rs_status status = open_input(job, &job->inputs[0], &source, err);
+    rs_status status = rs_input_open(job, &job->inputs[0], &source, err);
     if (status != RS_OK) return status;
     status = rs_question_tables(q, result, err);
     if (status == RS_OK) status = q->how.file(&q->run, source, result, err);

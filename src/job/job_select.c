@@ -135,7 +135,7 @@ static void look_at(origin_search *s, rs_input *input)
     pthread_mutex_lock(&s->job->lock);
     if (first != RS_NO_TIME && (s->first == RS_NO_TIME || first < s->first)) s->first = first;
     pthread_mutex_unlock(&s->job->lock);
-    bool once = !input->bytes && strcmp(input->path, "-") == 0; /* standard input cannot be read again */
+    bool once = rs_input_is_stdin(input); /* standard input cannot be read again */
     if (!s->stays && !once) rs_input_keep(s->job, input);
 }
 

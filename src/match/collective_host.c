@@ -1,6 +1,7 @@
 /* Communication that the host runs: spans gloo:*, mpi:*, ucc:* on worker threads of a job without GPU. A span
  * begins when a worker takes the work up. Its rank arrived before: where the operator c10d::... that
  * submitted the work started, on another thread. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/interval.h"
@@ -141,6 +142,42 @@ static bool link_spans(reader *r)
     return ok;
 }
 
+/* The entries of "["", "", "1", "0"]" from the third on as numbers: c10d::send(tensors, group, peer, tag). */
+static bool peer_and_tag(const char *text, int64_t *peer, int64_t *tag)
+{
+    int at = 0;
+    for (; *text; text++) {
+        if (*text != ',') continue;
+        if (++at == 2) break;
+    }
+    char rest;
+    long long a, b;
+    /* NOLINTNEXTLINE(cert-err34-c): the width keeps every number in range */
+    if (!*text || sscanf(text, ", \"%9lld\", \"%9lld\"%c", &a, &b, &rest) != 3 || rest != ']') return false;
+    *peer = a;
+    *tag = b;
+    return a >= 0;
+}
+
+/* The two ends of a send or receive, as the operator was given them: ranks of the group, which are those of the job
+ * where the group is the only one and lists all ranks. Messages of other tags may pass each other: those stay
+ * without ends, and nothing is taken for their partner. */
+static void ends_of(const rs_events *e, uint32_t row, rs_coll_shape *shape)
+{
+    const rs_file_info *info = &e->info;
+    const char *name = rs_event_name(e, row);
+    bool sends = strstr(name, "send") != NULL, receives = strstr(name, "recv") != NULL;
+    uint32_t given = rs_events_text(e, RS_COL_CONCRETE_INPUTS, row);
+    int64_t peer, tag;
+    if (sends == receives || info->n_groups != 1 || info->rank < 0 || info->group_size != info->world_size ||
+        given == RS_NO_STRING || !peer_and_tag(e->strings.items[given].text, &peer, &tag) || tag != 0)
+        return;
+    for (size_t i = 0; i < e->n_documents; i++) /* of a merged file, which rank's this is is not yet known */
+        if (e->documents[i].rank != info->rank) return;
+    shape->source = sends ? info->rank : peer;
+    shape->target = sends ? peer : info->rank;
+}
+
 /* The operator says what the user called; the span what ran. */
 static bool add_span(const reader *r, const span *s, const rs_step *steps, size_t n_steps,
                      const rs_selector *selected, rs_coll_rank *rank)
@@ -156,7 +193,7 @@ static bool add_span(const reader *r, const span *s, const rs_step *steps, size_
     if (!RS_GROW_ONE(rank->spans, rank->n_spans, rank->spans_capacity)) return false;
     const rs_coll_op op = {
         .start = start, .end = rs_event_end(e, s->row), .row = s->row, .seq = -1, .step = step};
-    const rs_coll_shape shape = {
+    rs_coll_shape shape = {
         .kind = c ? c->kind : s->kind,
         .group_size = told && info->group_size > 0 ? info->group_size : 0,
         .in_elements = -1,
@@ -170,6 +207,10 @@ static bool add_span(const reader *r, const span *s, const rs_step *steps, size_
         .name = RS_NO_STRING,
         .dtype = RS_NO_STRING,
     };
+    if (shape.kind == RS_COLL_SEND_RECV) {
+        shape.name = rs_pool_add(&rank->pool, e, e->name[s->row], &ok);
+        if (c) ends_of(e, c->row, &shape);
+    }
     if (!ok || !rs_coll_rank_add(rank, op, &shape)) return false;
     rank->spans[rank->n_spans++] = e->duration[s->row];
     return true;

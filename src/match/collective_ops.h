@@ -63,7 +63,8 @@ extern const rs_layout rs_coll_rank_layout;
      RS_COLUMN_BIT(GROUP_DESC) | RS_COLUMN_BIT(GROUP_RANKS) | RS_COLUMN_BIT(SEQ) | RS_COLUMN_BIT(SRC_RANK) | \
      RS_COLUMN_BIT(DST_RANK))
 /* What rs_coll_rank_any needs besides. */
-#define RS_COLL_HOST_COLUMNS (RS_COLL_COLUMNS | RS_COLUMN_BIT(RECORD_FUNCTION_ID))
+#define RS_COLL_HOST_COLUMNS                                                                                 \
+    (RS_COLL_COLUMNS | RS_COLUMN_BIT(RECORD_FUNCTION_ID) | RS_COLUMN_BIT(CONCRETE_INPUTS))
 
 /* The communication kernels of a rank. The arguments are the kernel's; where it has none, those of the
  * operator record_param_comms above its launch. A kernel that names no collective is the one of the

@@ -16,7 +16,18 @@ typedef struct trial {
     int64_t spread; /* of the distances between ends */
     int64_t distance;
     size_t overlap;
+    /* what the host ran */
+    size_t other_steps; /* sampled pairs of two steps */
+    bool apart;         /* no difference between the clocks lets all sampled pairs meet */
+    int64_t ahead;      /* the least difference that does */
 } trial;
+
+/* What one clock can be ahead of the other when pairs are to meet. */
+typedef struct window {
+    int64_t low, high;
+} window;
+
+static const window any_clock = {INT64_MIN, INT64_MAX};
 
 /* The items of one rank in a channel, in their order. */
 typedef struct run {
@@ -44,6 +55,22 @@ static int64_t size_of(int64_t time)
     return time < 0 ? rs_sub_sat(0, time) : time;
 }
 
+/* No member leaves before all have come: y began before x ended, and x before y ended. */
+static void meet(const rs_coll_job *job, const rs_coll_item *x, const rs_coll_item *y, window *w)
+{
+    if (!rs_coll_ends_together(rs_coll_item_shape(job, x)->kind)) return;
+    int64_t low = rs_sub_sat(start_of(job, y), end_of(job, x)),
+            high = rs_sub_sat(end_of(job, y), start_of(job, x));
+    if (low > w->low) w->low = low;
+    if (high < w->high) w->high = high;
+}
+
+/* Of the differences in the window the one nearest to none. */
+static int64_t least_of(const window *w)
+{
+    return w->low > 0 ? w->low : w->high < 0 ? w->high : 0;
+}
+
 /* ---- one shift for all -------------------------------------------------------------------------------- */
 
 /* How well kernel i of b fits kernel i + shift of a. */
@@ -54,14 +81,20 @@ static trial try_shift(const rs_coll_job *job, run a, run b, int64_t shift)
     trial t = {.overlap = to - from};
     int64_t distances[SAMPLES];
     size_t n = t.overlap < SAMPLES ? t.overlap : SAMPLES;
+    window clocks = any_clock;
     for (size_t i = 0; i < n; i++) {
         size_t k = from + (n < 2 ? 0 : i * (t.overlap - 1) / (n - 1));
         const rs_coll_item *x = &a.items[(size_t)((int64_t)k + shift)], *y = &b.items[k];
+        int64_t of_x = rs_coll_item_op(job, x)->step, of_y = rs_coll_item_op(job, y)->step;
         t.wrong += !rs_coll_same_signature(job, x, y);
+        t.other_steps += of_x >= 0 && of_y >= 0 && of_x != of_y;
+        meet(job, x, y, &clocks);
         distances[i] = rs_sub_sat(end_of(job, y), end_of(job, x));
     }
     qsort(distances, n, sizeof *distances, compare_times);
     t.distance = size_of(distances[n / 2]);
+    t.apart = clocks.low > clocks.high;
+    t.ahead = t.apart ? 0 : size_of(least_of(&clocks));
     /* most of them: a few may end far apart */
     t.spread = rs_sub_sat(distances[n - 1 - n / 8], distances[n / 8]);
     return t;
@@ -71,6 +104,17 @@ static trial try_shift(const rs_coll_job *job, run a, run b, int64_t shift)
 #define NEAR 20000
 /* ns within which clocks are taken to be the same: beyond that distances say nothing */
 #define SAME_CLOCK 10000000
+
+/* Ends of what the host ran differ by as much as they like, since a worker takes work up when it can: what
+ * counts is that partners are of one step and were under way at one time. */
+static bool better_on_host(const trial *t, const trial *best)
+{
+    if (t->other_steps != best->other_steps) return t->other_steps < best->other_steps;
+    if (t->apart != best->apart) return best->apart;
+    if (t->ahead != best->ahead) return t->ahead < best->ahead;
+    if (t->overlap != best->overlap) return t->overlap > best->overlap;
+    return t->distance < best->distance;
+}
 
 /* Where the kernels of rank b begin in those of rank a. */
 static int64_t find_shift(const rs_coll_job *job, run a, run b)
@@ -88,8 +132,7 @@ static int64_t find_shift(const rs_coll_job *job, run a, run b)
         trial t = try_shift(job, a, b, shift);
         bool better = t.wrong < best.wrong;
         if (t.wrong == best.wrong && on_host) {
-            /* ends of what the host ran differ by as much as they like */
-            better = t.distance < best.distance;
+            better = better_on_host(&t, &best);
         } else if (t.wrong == best.wrong) {
             /* the ends of a single pair spread by nothing, whatever the pair */
             int64_t gain = t.overlap < 2 || best.overlap < 2 ? 0 : rs_sub_sat(best.spread, t.spread);
@@ -173,20 +216,25 @@ static void judge(const walker *w, const rs_coll_item *x, const rs_coll_item *y,
     v->contradicted = v->contradicted || !may_be_one(w, x, y);
 }
 
-/* Numbers b by one shift. Sets ahead from its pairs. */
+/* Numbers b by one shift. Sets ahead from its pairs: what the host ran gives a window, ends of kernels lie
+ * together. */
 static verdict number_by_shift(walker *w, int64_t shift, int64_t *scratch)
 {
     size_t from = shift < 0 ? (size_t)-shift : 0, n = 0;
     verdict v = {0};
+    window clocks = any_clock;
+    bool on_host = w->job->ranks[w->b.items->rank]->on_host;
     size_t to = (int64_t)w->b.n + shift > (int64_t)w->a.n ? (size_t)((int64_t)w->a.n - shift) : w->b.n;
     for (size_t k = 0; k < w->b.n; k++)
         w->b.items[k].number = (shift + (int64_t)k + 1) * ((int64_t)1 << (GAP_BITS + RANK_BITS));
     for (size_t k = from; k < to; k++) {
         const rs_coll_item *x = &w->a.items[(size_t)((int64_t)k + shift)], *y = &w->b.items[k];
-        if (rs_coll_same_signature(w->job, x, y))
-            scratch[n++] = rs_sub_sat(end_of(w->job, y), end_of(w->job, x));
+        if (!rs_coll_same_signature(w->job, x, y)) continue;
+        scratch[n++] = rs_sub_sat(end_of(w->job, y), end_of(w->job, x));
+        meet(w->job, x, y, &clocks);
     }
     w->ahead = n ? rs_median(scratch, n) : 0;
+    if (on_host && clocks.low <= clocks.high) w->ahead = least_of(&clocks);
     for (size_t k = from; n && k < to; k++)
         judge(w, &w->a.items[(size_t)((int64_t)k + shift)], &w->b.items[k], &v);
     return v;

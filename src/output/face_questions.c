@@ -200,6 +200,27 @@ rs_status rs_face_diff(const rs_result *result, rs_page *layout, rs_error *err)
 
 /* ---- memory ------------------------------------------------------------------------------------------- */
 
+/* Of traces: the tables that hold rows, each under what its rows are. */
+static rs_status memory_of_traces(const rs_result *result, rs_page *layout, rs_error *err)
+{
+    static const char *const of_device[] = {
+        "rank",          "device",       "peak_bytes", "peak_at_us",     "peak_step",
+        "peak_operator", "before_bytes", "end_bytes",  "reserved_bytes", "allocated_bytes",
+        "allocations",   "freed_bytes",  "releases",   "out_of_memory",  NULL};
+    static const char *const of_operator[] = {"rank",        "device",      "operator", "allocated_bytes",
+                                              "allocations", "freed_bytes", "releases", "net_bytes",
+                                              NULL};
+    static const char *const of_change[] = {"rank",       "device",         "time_us", "bytes",
+                                            "held_bytes", "reserved_bytes", NULL};
+    if (rs_table_n_rows(result->tables[4]))
+        return show_first(result->tables[4], of_change, MAX_ROWS, layout, err);
+    rs_status status = show_first(result->tables[2], of_device, MAX_ROWS, layout, err);
+    if (status != RS_OK || !rs_table_n_rows(result->tables[3])) return status;
+    rs_page_blank(layout);
+    rs_page_heading(layout, "What allocated it", true);
+    return show_first(result->tables[3], of_operator, MAX_ROWS, layout, err);
+}
+
 rs_status rs_face_memory(const rs_result *result, rs_page *layout, rs_error *err)
 {
     static const char *const of_category[] = {
@@ -211,6 +232,7 @@ rs_status rs_face_memory(const rs_result *result, rs_page *layout, rs_error *err
         "gradient", "autograd_detail", "unknown",         "total", NULL};
     const rs_table *t = result->tables[0];
     size_t n = rs_table_n_rows(t);
+    if (result->main_table >= 2) return memory_of_traces(result, layout, err);
     if (result->main_table == 1) return show_first(result->tables[1], of_series, MAX_ROWS, layout, err);
     if (n) {
         char text[200], bytes[32], when[32];

@@ -145,9 +145,15 @@ static bool looks_like_formula(const char *text, size_t length)
     return length && memchr("=+-@\t\r", text[0], 6);
 }
 
-static rs_status write_cell(book *b, lxw_worksheet *sheet, const rs_table *table, size_t row, size_t at,
+static bool is_word(const char *text, size_t length, const char *word)
+{
+    return length == strlen(word) && memcmp(text, word, length) == 0;
+}
+
+static rs_status write_cell(book *b, lxw_worksheet *sheet, const rs_sheet *s, size_t row, size_t at,
                             size_t *width, rs_error *err)
 {
+    const rs_table *table = s->table;
     if (rs_table_is_null(table, row, at)) return RS_OK;
     lxw_row_t y = (lxw_row_t)(row + 1);
     if (rs_table_get_spec(table)->columns[at].type != RS_TEXT) {
@@ -158,19 +164,23 @@ static rs_status write_cell(book *b, lxw_worksheet *sheet, const rs_table *table
     size_t length;
     const char *text = rs_table_text(table, row, at, &length);
     if (length > *width) *width = length;
+    if (s->truths && (is_word(text, length, "True") || is_word(text, length, "False"))) {
+        note(b, worksheet_write_boolean(sheet, y, (lxw_col_t)at, text[0] == 'T', NULL));
+        return RS_OK;
+    }
     return write_text(b, sheet, y, (lxw_col_t)at, text, length,
                       looks_like_formula(text, length) ? b->plain : NULL, err);
 }
 
-static rs_status write_column(book *b, lxw_worksheet *sheet, const rs_table *table, size_t at, bool hidden,
-                              rs_error *err)
+static rs_status write_column(book *b, lxw_worksheet *sheet, const rs_sheet *s, size_t at, rs_error *err)
 {
-    lxw_row_col_options options = {.hidden = hidden};
+    const rs_table *table = s->table;
+    lxw_row_col_options options = {.hidden = s->hidden && s->hidden[at]};
     const rs_column_spec *spec = &rs_table_get_spec(table)->columns[at];
     size_t width = strlen(spec->name), n = rs_table_n_rows(table);
     RS_TRY(write_text(b, sheet, 0, (lxw_col_t)at, spec->name, width, b->heading, err));
     if (width < 10) width = 10;
-    for (size_t row = 0; row < n; row++) RS_TRY(write_cell(b, sheet, table, row, at, &width, err));
+    for (size_t row = 0; row < n; row++) RS_TRY(write_cell(b, sheet, s, row, at, &width, err));
     if (width > WIDEST) width = WIDEST;
     note(b, worksheet_set_column_opt(sheet, (lxw_col_t)at, (lxw_col_t)at, (double)width + 2, NULL, &options));
     return RS_OK;
@@ -208,8 +218,7 @@ static rs_status write_sheet(book *b, const rs_sheet *s, rs_error *err)
                        s->name, rows, columns, RS_SHEET_ROWS - 1, RS_SHEET_COLUMNS);
     lxw_worksheet *sheet = add_sheet(b, s->name);
     if (!sheet) return rs_fail_nomem(err, "a sheet");
-    for (size_t at = 0; at < columns; at++)
-        RS_TRY(write_column(b, sheet, s->table, at, s->hidden && s->hidden[at], err));
+    for (size_t at = 0; at < columns; at++) RS_TRY(write_column(b, sheet, s, at, err));
     worksheet_freeze_panes(sheet, 1, 0);
     if (rows && columns)
         note(b, worksheet_autofilter(sheet, 0, 0, (lxw_row_t)rows, (lxw_col_t)(columns - 1)));

@@ -27,6 +27,7 @@ typedef struct rs_sheet {
     const rs_table *table;
     const rs_sheet_chart *chart; /* NULL: none */
     const bool *hidden;          /* by column: not shown until somebody asks for it; NULL: all are shown */
+    bool truths;                 /* the texts True and False are truth values, as pandas writes them */
 } rs_sheet;
 
 /* Whether this build can write workbooks. */

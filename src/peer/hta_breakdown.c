@@ -39,6 +39,14 @@ static rs_status add_row(rs_table *t, int64_t rank, const rs_busy *b, rs_error *
     return rs_table_end_row(t, err);
 }
 
+static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+{
+    if (rs_options_flag(run->options, "host"))
+        return rs_fail(err, RS_ERR_USAGE,
+                       "HTA does not divide the host's time: leave out --host or --compat");
+    return rs_busy_rank_at_work(run, trace, partial, err);
+}
+
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
     (void)run;
@@ -50,7 +58,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 
 const rs_peer_row rs_peer_hta_breakdown = {
     RS_HTA_ROW("breakdown"), .tables = tables,
-    .n_tables = 1,           .rank = rs_busy_rank_at_work,
+    .n_tables = 1,           .rank = rank,
     .merge = merge,          .free_partial = rs_busy_free,
     .absent = "no GPU work", .partial_layout = &rs_busy_layout,
 };

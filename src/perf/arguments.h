@@ -3,6 +3,7 @@
 #define RS_PERF_ARGUMENTS_H
 
 #include "base/memory.h"
+#include "perf/batch.h"
 #include "perf/types.h"
 #include "rankscope/status.h"
 
@@ -23,7 +24,8 @@ typedef struct rs_argument {
 typedef struct rs_op_arguments {
     size_t n;
     rs_argument *items;
-    bool has_values; /* concrete inputs were recorded */
+    bool has_values;       /* concrete inputs were recorded */
+    const rs_batch *batch; /* what the engine's annotation says; NULL: there is none. Set by the asker */
 } rs_op_arguments;
 
 /* From the JSON texts of Input Dims, Input type, Input Strides and Concrete Inputs; NULL: not recorded. What

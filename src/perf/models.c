@@ -7,7 +7,7 @@
 #include "perf/models_internal.h"
 
 static const rs_model_row *const families[] = {rs_models_matrix, rs_models_attention, rs_models_elements,
-                                               rs_models_layers};
+                                               rs_models_layers, rs_models_serving};
 #define N_FAMILIES (sizeof families / sizeof *families)
 /* A model's number: family times this, and its place there. */
 #define FAMILY_ROOM 1024
@@ -37,6 +37,11 @@ uint16_t rs_model_find(const char *name)
 bool rs_model_is_fallback(uint16_t model)
 {
     return row_of(model)->flags & RS_MODEL_FALLBACK;
+}
+
+bool rs_model_asks_batch(uint16_t model)
+{
+    return row_of(model)->flags & RS_MODEL_BATCH;
 }
 
 uint16_t rs_model_backward(uint16_t forward)

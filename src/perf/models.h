@@ -23,6 +23,8 @@ typedef struct rs_model {
 uint16_t rs_model_find(const char *name);
 /* Whether it applies only to the operator nearest to the launch. */
 bool rs_model_is_fallback(uint16_t model);
+/* Whether it asks for rs_op_arguments.batch. */
+bool rs_model_asks_batch(uint16_t model);
 /* The model of the backward pass that takes a forward operator's arguments; RS_NO_MODEL: there is none. */
 uint16_t rs_model_backward(uint16_t forward);
 /* The forward operator's name length when the name ends as those of autograd functions do ("...Backward",

@@ -45,8 +45,9 @@ static int64_t count_pairs(rs_ask *ask, int64_t n_q, int64_t n_k, const window *
 typedef enum layout { HEADS_FIRST, TOKENS_FIRST, PACKED } layout; /* b h n d, b n h d, t h d */
 
 /* Places: query, layout, causal, whether places count from the end, bias (-1: none), the window (-1: none),
- * whether it is the backward pass, the first of the lengths' arguments (packed). */
-enum { P_QUERY, P_LAYOUT, P_CAUSAL, P_AT_END, P_BIAS, P_WINDOW, P_BACKWARD, P_LENGTHS };
+ * whether it is the backward pass, the first of the lengths' arguments (packed), and of the greatest lengths (0: two
+ * behind it). */
+enum { P_QUERY, P_LAYOUT, P_CAUSAL, P_AT_END, P_BIAS, P_WINDOW, P_BACKWARD, P_LENGTHS, P_LONGEST };
 
 typedef struct attention {
     const rs_argument *q, *k, *v;
@@ -133,7 +134,8 @@ static int64_t count_packed(rs_ask *ask, const attention *a, const window *w)
     if (ask->bad) return 0;
     if (n == 1) return count_pairs(ask, a->n_q, a->n_k, w);
     ask->out->lower = true;
-    rs_require(ask, rs_value_int(ask, place + 2, &max_q) && rs_value_int(ask, place + 3, &max_k));
+    const int longest = ask->row->p[P_LONGEST] ? ask->row->p[P_LONGEST] : place + 2;
+    rs_require(ask, rs_value_int(ask, longest, &max_q) && rs_value_int(ask, longest + 1, &max_k));
     if (ask->bad) return 0;
     rs_require(ask, max_q >= 0 && max_k >= 0 && max_q <= a->n_q && max_k <= a->n_k);
     if (ask->bad) return 0;
@@ -159,6 +161,15 @@ static void attend_packed(rs_ask *ask)
     window w = window_of(ask);
     if (ask->bad) return;
     add_work(ask, &a, count_packed(ask, &a, &w));
+}
+
+/* vLLM's operator reads keys of a cache where it has a block table, and fewer keys than there are where it is given
+ * how many are in use: then the lengths are not in the arguments. */
+static void attend_uncached(rs_ask *ask)
+{
+    enum { IN_USE = 6, BLOCK_TABLE = 8 };
+    rs_require(ask, !rs_is_present(ask, IN_USE) && !rs_is_present(ask, BLOCK_TABLE));
+    if (!ask->bad) attend_packed(ask);
 }
 
 /* The inner operator of one kind of attention says by number what it masks: nothing, or places from the
@@ -212,6 +223,7 @@ const rs_model_row rs_models_attention[] = {
      0,
      {1, PACKED, 15, 1, -1, 16, 1, 9},
      NULL},
+    {"_vllm_fa2_C::varlen_fwd", FORWARD, attend_uncached, 0, {0, PACKED, 15, 1, -1, 16, 0, 4, 10}, NULL},
     {"aten::_flash_attention_forward",
      FORWARD,
      attend_inner,

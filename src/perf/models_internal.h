@@ -20,7 +20,8 @@ typedef enum rs_model_flags {
     RS_MODEL_IN_PLACE = 2, /* the same name with _ behind it is the same model */
     RS_MODEL_TO_BOOL = 4,  /* the result is of truth values */
     RS_MODEL_TO_FLOAT = 8, /* integers give float */
-    RS_MODEL_PREFIX = 16   /* the name is the beginning of the operator's */
+    RS_MODEL_PREFIX = 16,  /* the name is the beginning of the operator's */
+    RS_MODEL_BATCH = 32    /* asks what the engine's annotation says of the batch */
 } rs_model_flags;
 
 struct rs_model_row {
@@ -28,12 +29,13 @@ struct rs_model_row {
     const char *family;
     void (*answer)(rs_ask *ask);
     unsigned flags;
-    int8_t p[8];          /* what the answering function makes of them: mostly places of arguments */
+    int8_t p[9];          /* what the answering function makes of them: mostly places of arguments */
     const char *backward; /* a row that answers for the backward pass with these arguments */
 };
 
 /* Rows of a family; the end has no name. */
-extern const rs_model_row rs_models_matrix[], rs_models_attention[], rs_models_elements[], rs_models_layers[];
+extern const rs_model_row rs_models_matrix[], rs_models_attention[], rs_models_elements[], rs_models_layers[],
+    rs_models_serving[];
 
 /* ---- numbers that may be too large --------------------------------------------------------------------- */
 

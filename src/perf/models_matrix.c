@@ -222,6 +222,7 @@ const rs_model_row rs_models_matrix[] = {
     {"aten::_int_mm", "gemm", multiply, 0, {0, 1, -1, 2, 2, 1}, NULL},
     {"aten::_scaled_mm", "gemm", multiply_scaled, 0, {0}, NULL},
     {"aten::linear", "gemm", multiply_linear, RS_MODEL_FALLBACK, {0}, NULL},
+    {"vllm::rocm_unquantized_gemm", "gemm", multiply_linear, RS_MODEL_FALLBACK, {0}, NULL},
     {"aten::_grouped_mm", "grouped gemm", multiply_groups, 0, {2, 3, 4, 0}, NULL},
     {"aten::_scaled_grouped_mm", "grouped gemm", multiply_groups, 0, {4, 5, 7, 1}, NULL},
     {"aten::convolution", "convolution", convolve, 0, {2, 3, 4, 5, 6, 7, 8, 0}, NULL},

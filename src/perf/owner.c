@@ -127,22 +127,41 @@ static bool measure(const finder *f, rs_keyed *pairs, size_t n, rs_interval *scr
     return true;
 }
 
+/* Keys that are equal stand together: sorts each run of them by row, communication last. */
+static bool order_ties(const rs_owners *o, rs_keyed *keys)
+{
+    bool ok = true;
+    for (size_t i = 0, end; ok && i < o->n; i = end) {
+        const int64_t start = keys[i].key;
+        for (end = i + 1; end < o->n && keys[end].key == start; end++) {
+        }
+        if (end - i == 1) continue;
+        for (size_t k = i; k < end; k++) {
+            const rs_owned *item = &o->items[keys[k].value];
+            keys[k].key = (int64_t)item->row * 2 + item->communication;
+        }
+        ok = rs_keyed_sort(keys + i, end - i);
+    }
+    return ok;
+}
+
 /* By the owner's start, then row; communication last. */
 static bool in_time(const rs_events *e, rs_owners *o)
 {
     rs_keyed *keys = rs_malloc((o->n + 1) * sizeof *keys);
     rs_owned *sorted = rs_malloc((o->n + 1) * sizeof *sorted);
     bool ok = keys && sorted;
-    for (size_t i = 0; ok && i < o->n; i++)
-        keys[i] = (rs_keyed){(int64_t)o->items[i].row * 2 + o->items[i].communication, (uint32_t)i};
-    ok = ok && rs_keyed_sort(keys, o->n);
-    for (size_t i = 0; ok && i < o->n; i++) keys[i].key = e->start[o->items[keys[i].value].row];
-    ok = ok && rs_keyed_sort(keys, o->n);
+    for (size_t i = 0; ok && i < o->n; i++) keys[i] = (rs_keyed){e->start[o->items[i].row], (uint32_t)i};
+    ok = ok && rs_keyed_sort(keys, o->n) && order_ties(o, keys);
     for (size_t i = 0; ok && i < o->n; i++) sorted[i] = o->items[keys[i].value];
-    if (ok && o->n) memcpy(o->items, sorted, o->n * sizeof *sorted);
     rs_free(keys);
-    rs_free(sorted);
-    return ok;
+    if (!ok) {
+        rs_free(sorted);
+        return false;
+    }
+    rs_free(o->items);
+    o->items = sorted;
+    return true;
 }
 
 static bool gather(finder *f, rs_owners *out)

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/interval.h"
 #include "base/try.h"
 #include "trace/launcher_rows.h"
 
@@ -16,7 +17,10 @@ struct rs_op_shapes {
     size_t moved;   /* how far the first of them lay from that of the question before */
     bool has_forwards;
     rs_map64 forwards; /* name and sequence number -> row + 1 of a forward operator with arguments */
-    rs_arena arena;    /* of the arguments being read */
+    bool has_batches;
+    rs_keyed *batches; /* annotations of batches: start, row; by start */
+    size_t n_batches, batches_capacity;
+    rs_arena arena; /* of the arguments being read */
 };
 
 static void free_shapes(void *value)
@@ -28,6 +32,7 @@ static void free_shapes(void *value)
     rs_map64_clear(&s->places);
     rs_map64_clear(&s->forwards);
     rs_free(s->answers);
+    rs_free(s->batches);
     rs_arena_clear(&s->arena);
     rs_free(s);
 }
@@ -130,19 +135,56 @@ static rs_status forward_row(rs_op_shapes *s, uint32_t row, uint32_t *out, rs_er
     return RS_OK;
 }
 
+/* ---- the batch of a serving engine ---------------------------------------------------------------------- */
+
+static bool find_batches(rs_op_shapes *s)
+{
+    const rs_events *e = s->trace->events;
+    rs_batch batch;
+    for (size_t i = 0; i < s->trace->n_rows; i++) {
+        uint32_t row = rs_trace_row(s->trace, i);
+        if (rs_event_kind(e, row) != RS_KIND_USER_ANNOTATION || !rs_event_is_span(e, row) ||
+            !rs_batch_read(rs_event_name(e, row), &batch))
+            continue;
+        if (!RS_GROW_ONE(s->batches, s->n_batches, s->batches_capacity)) return false;
+        s->batches[s->n_batches++] = (rs_keyed){e->start[row], row};
+    }
+    return s->has_batches = rs_keyed_sort(s->batches, s->n_batches);
+}
+
+/* The name of the last annotation of a batch that began before the row's start, if it was still open then. */
+static rs_status batch_at(rs_op_shapes *s, uint32_t row, uint32_t *name, rs_error *err)
+{
+    const rs_events *e = s->trace->events;
+    size_t low = 0, high;
+    if (!s->has_batches && !find_batches(s)) return rs_fail_nomem(err, "operator shapes");
+    for (high = s->n_batches; low < high;) {
+        size_t middle = low + (high - low) / 2;
+        if (s->batches[middle].key <= e->start[row])
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *name = RS_NO_STRING;
+    if (low == 0) return RS_OK;
+    uint32_t last = s->batches[low - 1].value;
+    if (rs_event_end(e, last) > e->start[row]) *name = e->name[last];
+    return RS_OK;
+}
+
 /* ---- answers ------------------------------------------------------------------------------------------- */
 
 static bool same_question(const rs_shape_answer *a, const rs_shape_answer *b)
 {
     return a->name == b->name && a->entry == b->entry && a->dims == b->dims && a->types == b->types &&
-           a->strides == b->strides && a->concrete == b->concrete;
+           a->strides == b->strides && a->concrete == b->concrete && a->batch == b->batch;
 }
 
 static uint64_t hash_question(const rs_shape_answer *q)
 {
     uint64_t h = rs_hash_u64((uint64_t)q->name << 32 | q->entry);
     h = rs_hash_u64(h ^ ((uint64_t)q->dims << 32 | q->types));
-    return rs_hash_u64(h ^ ((uint64_t)q->strides << 32 | q->concrete));
+    return rs_hash_u64(h ^ ((uint64_t)q->strides << 32 | q->concrete)) + q->batch;
 }
 
 static const char *text_of(const rs_events *e, uint32_t id)
@@ -159,6 +201,8 @@ static rs_status answer(rs_op_shapes *s, rs_shape_answer *q, rs_error *err)
     rs_op_arguments arguments;
     rs_arena_reset(&s->arena);
     RS_TRY(rs_op_arguments_read(&texts, &s->arena, &arguments, err));
+    rs_batch batch;
+    if (q->batch != RS_NO_STRING && rs_batch_read(text_of(e, q->batch), &batch)) arguments.batch = &batch;
     q->model = rs_model_answer(q->entry, name->length && name->text[name->length - 1] == '_', &arguments);
     return RS_OK;
 }
@@ -204,7 +248,9 @@ rs_status rs_shapes_ask(rs_op_shapes *s, uint32_t row, bool nearest, uint32_t *o
                          .dims = texts[0],
                          .types = texts[1],
                          .strides = texts[2],
-                         .concrete = texts[3]};
+                         .concrete = texts[3],
+                         .batch = RS_NO_STRING};
+    if (rs_model_asks_batch(entry)) RS_TRY(batch_at(s, row, &q.batch, err));
     uint32_t *place = NULL;
     for (uint64_t hash = hash_question(&q);; hash++) { /* a clash of hashes takes the next key */
         bool is_new;

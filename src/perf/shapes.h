@@ -12,7 +12,8 @@ typedef struct rs_shape_answer {
     rs_model model;
     uint32_t name;                           /* string id of the operator whose arguments these are */
     uint32_t dims, types, strides, concrete; /* string ids of the events; RS_NO_STRING: not recorded */
-    uint16_t entry;                          /* of the table of models */
+    uint32_t batch; /* string id of the annotation that tells its batch; RS_NO_STRING: none, or not asked */
+    uint16_t entry; /* of the table of models */
 } rs_shape_answer;
 
 typedef struct rs_op_shapes rs_op_shapes;
@@ -23,6 +24,7 @@ rs_status rs_trace_shapes(rs_trace *trace, rs_op_shapes **out, rs_error *err);
 /* The answer for an operator's event, RS_NO_ANSWER when its name has no model or its arguments give none.
  * nearest: the operator is the nearest to the launch, so that fallbacks apply. An operator of the backward
  * pass without arguments of its own takes those of the forward one with its name and sequence number. An
+ * Attention over a serving engine's cache takes its lengths from the annotation that was open at its start. An
  * answer is computed once; O(log n) after that. */
 rs_status rs_shapes_ask(rs_op_shapes *shapes, uint32_t row, bool nearest, uint32_t *answer, rs_error *err);
 const rs_shape_answer *rs_shapes_at(const rs_op_shapes *shapes, uint32_t answer);

@@ -140,7 +140,7 @@ static int64_t end_of(const rs_replay_run *run, const rs_times *t, size_t rank, 
 static int64_t begin_of(const rs_replay_run *run, const rs_times *t, size_t rank, size_t place)
 {
     const rs_skeleton_step *s = &run->skeletons[rank]->steps[run->begin[rank * run->n_numbers + place]];
-    return rs_add_sat(t->end[run->engine.node_base[rank] + s->mark], s->after);
+    return rs_add_sat(rs_times_end(t, run->engine.node_base[rank] + s->mark), s->after);
 }
 
 /* The rank whose step ends last; of several the first. */
@@ -179,12 +179,13 @@ rs_path_key rs_path_key_of(const rs_engine *e, rs_part part, uint32_t node)
     size_t r = rs_engine_rank_of(e, node);
     const rs_skeleton *s = e->ranks[r];
     uint32_t local = node - e->node_base[r];
-    key.operator_name = rs_pool_text(&s->pool, s->operator_name[local]);
+    key.operator_name = rs_pool_text(&s->pool, rs_skeleton_at(s, local)->operator_name);
     if (s->n_placed && s->phase[local] != RS_PHASE_UNKNOWN) key.phase = rs_phase_names[s->phase[local]];
     /* latencies are the device's, whatever runs behind them; of the host's time the call says least */
     if (part == RS_PART_LAUNCH || part == RS_PART_GAP) return key;
-    key.name = part == RS_PART_HOST && key.operator_name ? key.operator_name
-                                                         : rs_pool_text(&s->pool, s->name[local]);
+    key.name = part == RS_PART_HOST && key.operator_name
+                   ? key.operator_name
+                   : rs_pool_text(&s->pool, rs_skeleton_at(s, local)->name);
     if (part == RS_PART_TRANSFER) key.group = rs_engine_group_of(e, node);
     return key;
 }
@@ -210,7 +211,7 @@ bool rs_replay_run_split(const rs_replay_run *run, uint32_t node, int64_t end, i
     const rs_engine *e = &run->engine;
     size_t r = rs_engine_rank_of(e, node);
     const rs_skeleton *s = e->ranks[r];
-    const rs_skeleton_lane *lane = &s->lanes[s->lane[node - e->node_base[r]]];
+    const rs_skeleton_lane *lane = &s->lanes[rs_skeleton_at(s, node - e->node_base[r])->lane];
     splitting x = {.pool = &run->hosts[r]->pool,
                    .key = rs_path_key_of(e, RS_PART_HOST, node),
                    .sink = sink,
@@ -327,7 +328,7 @@ static bool add_work(collector *c, const rs_one_run *run)
             const rs_run_step *step = rs_run_step_of(run, s->steps[s->step[i]].number);
             if (!step || step->phase != RS_RUN_SETTLED) continue;
             uint32_t node = e->node_base[r] + i;
-            for (uint32_t end = 0; end <= (s->flags[i] & RS_NODE_WORK); end++) {
+            for (uint32_t end = 0; end <= rs_skeleton_is_work(s, i); end++) {
                 rs_link l = rs_engine_link(e, &x->recorded, &x->times, node << 1 | end);
                 if (l.from != RS_NO_CAUSE && l.ns > 0 &&
                     !add(c, (rs_part)l.part, l.node, x->times.start[l.node], l.ns))
@@ -365,8 +366,8 @@ static rs_status add_tokens(collector *c, rs_one_run *run, rs_error *err)
     for (uint32_t i = 0; ok && best && i < first->n; i++) {
         const rs_skeleton *s = e->ranks[first->rank];
         uint32_t node = rs_instance_node(&roles, first, i);
-        rs_run_token token = {text_of(c, rs_pool_text(&s->pool, s->name[node])),
-                              text_of(c, rs_pool_text(&s->pool, s->operator_name[node]))};
+        rs_run_token token = {text_of(c, rs_pool_text(&s->pool, rs_skeleton_at(s, node)->name)),
+                              text_of(c, rs_pool_text(&s->pool, rs_skeleton_at(s, node)->operator_name))};
         ok = token.name != RS_NO_STRING && token.operator_name != RS_NO_STRING &&
              RS_GROW_ONE(run->tokens, run->n_tokens, run->tokens_capacity);
         if (ok) run->tokens[run->n_tokens++] = token;

@@ -37,7 +37,8 @@ static bool find_row(swapper *x, size_t rank, uint32_t local, rs_part part, uint
     const rs_engine *e = &x->run->engine;
     const rs_skeleton *s = e->ranks[rank];
     uint32_t node = e->node_base[rank] + local;
-    uint64_t name = s->name[local] + 1u, operator_name = s->operator_name[local] + 1u;
+    uint64_t name = rs_skeleton_at(s, local)->name + 1u,
+             operator_name = rs_skeleton_at(s, local)->operator_name + 1u;
     uint64_t phase = s->n_placed ? s->phase[local] : 0;
     bool is_new = true, cached = part != RS_PART_TRANSFER && s->pool.strings.n < 1u << 27;
     uint32_t *value = NULL;
@@ -91,7 +92,7 @@ static bool find_rows(swapper *x)
         for (uint32_t i = 0; ok && i < s->n; i++) {
             uint32_t node = e->node_base[r] + i, *row = &x->by_node[node];
             *row = NO_ROW;
-            if (s->flags[i] & RS_NODE_WORK) ok = find_row(x, r, i, (rs_part)s->part[i], row);
+            if (rs_skeleton_is_work(s, i)) ok = find_row(x, r, i, (rs_part)rs_skeleton_at(s, i)->part, row);
             if (e->kind[node] & RS_ENGINE_MEETS) {
                 uint32_t meeting = e->meeting_of[rs_engine_member(e, node)];
                 if (x->by_meeting[meeting] == NO_ROW) x->by_meeting[meeting] = *row;

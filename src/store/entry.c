@@ -14,7 +14,7 @@
 #include "base/strings.h"
 
 #define MAGIC UINT64_C(0x0a72745353520089) /* 89 00 R S S t r \n, where the lowest byte comes first */
-#define FORMAT 1
+#define FORMAT 2
 #define ALIGNMENT 64
 /* A section that is not smaller than this takes no time worth saving. */
 #define PACK_FROM ((size_t)64 << 10)
@@ -166,7 +166,7 @@ static bool draft_make(draft *d, const rs_entry_key *key, const rs_entry_part *p
                                 .offset = at,
                                 .size = size,
                                 .n = parts[i].n,
-                                .sum = rs_hash_bytes(d->packed[i] ? d->packed[i]
+                                .sum = rs_hash_block(d->packed[i] ? d->packed[i]
                                                      : size       ? parts[i].bytes
                                                                   : "",
                                                      size)};
@@ -368,6 +368,11 @@ size_t rs_entry_size(const rs_entry *e)
     return e->n;
 }
 
+const void *rs_entry_bytes(const rs_entry *e)
+{
+    return e->bytes;
+}
+
 /* Unpacked: memory of the entry's. NULL: it is damaged, or there is no memory. */
 static void *unpack(const section *s, const uint8_t *bytes)
 {
@@ -380,11 +385,24 @@ static void *unpack(const section *s, const uint8_t *bytes)
     return out;
 }
 
+/* Maps all pages of a section by one call instead of a fault for every few of them. */
+static void fetch_pages(const uint8_t *bytes, size_t n)
+{
+#ifdef MADV_POPULATE_READ
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)bytes & ~(page - 1);
+    if (n >= 16 * page) madvise((void *)from, (uintptr_t)bytes + n - from, MADV_POPULATE_READ);
+#else
+    (void)bytes;
+    (void)n;
+#endif
+}
+
 static const void *bytes_of(rs_entry *e, size_t i)
 {
     const section *s = &e->sections[i];
     const uint8_t *bytes = e->bytes + s->offset;
-    if (!e->checked[i] && rs_hash_bytes(bytes, s->size) != s->sum) return NULL;
+    if (!e->checked[i] && e->mapped) fetch_pages(bytes, s->size);
+    if (!e->checked[i] && rs_hash_block(bytes, s->size) != s->sum) return NULL;
     e->checked[i] = true;
     if (s->packing == PACKING_NONE) return bytes;
     if (!e->unpacked[i]) e->unpacked[i] = unpack(s, bytes);
@@ -403,16 +421,6 @@ const void *rs_entry_part_of(rs_entry *e, uint32_t id, size_t *n)
     return NULL;
 }
 
-void rs_entry_done_with(rs_entry *e, uint32_t id)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    for (size_t i = 0; e->mapped && i < e->head.n_sections; i++) {
-        const section *s = &e->sections[i];
-        size_t from = aligned(s->offset, page), to = (s->offset + s->size) / page * page;
-        if (s->id == id && from < to) madvise((void *)(uintptr_t)(e->bytes + from), to - from, MADV_DONTNEED);
-    }
-}
-
 void rs_entry_seal(void *bytes, size_t n)
 {
     rs_entry e = {.bytes = bytes, .n = n};
@@ -428,7 +436,7 @@ void rs_entry_seal(void *bytes, size_t n)
     section *table = (section *)(void *)((uint8_t *)bytes + table_at(&e.head));
     for (size_t i = 0; i < e.head.n_sections; i++)
         if (table[i].offset <= n && table[i].size <= n - table[i].offset)
-            table[i].sum = rs_hash_bytes((uint8_t *)bytes + table[i].offset, table[i].size);
+            table[i].sum = rs_hash_block((uint8_t *)bytes + table[i].offset, table[i].size);
     e.head.sum = sum_of(&e.head, bytes);
     memcpy(bytes, &e.head, sizeof e.head);
 }

@@ -69,8 +69,9 @@ size_t rs_entry_size(const rs_entry *entry);
 /* The bytes of a section, checked and unpacked; the entry's, at a multiple of 8 bytes. NULL: there is no such
  * section, or it is damaged. Threads may ask at once for different sections. */
 const void *rs_entry_part_of(rs_entry *entry, uint32_t id, size_t *n);
-/* The section's bytes will not be asked for again: their memory may be had back. */
-void rs_entry_done_with(rs_entry *entry, uint32_t id);
+/* The bytes of the whole file, n of rs_entry_size: sections that are not packed lie among them, and stay until the
+ * entry is closed. */
+const void *rs_entry_bytes(const rs_entry *entry);
 /* For tests and fuzzing: makes the sums right of bytes that are laid out as an entry, as if this program had written
  * them. */
 void rs_entry_seal(void *bytes, size_t n);

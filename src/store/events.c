@@ -79,7 +79,7 @@ static void write_problems(rs_wire_writer *w, const rs_problems *list)
     }
 }
 
-static void write_meta(rs_wire_writer *w, const rs_events *e)
+static void write_meta(rs_wire_writer *w, const rs_events *e, const uint8_t *rows_of)
 {
     rs_wire_put_fixed(w, e->loaded);
     rs_wire_put_unsigned(w, e->n);
@@ -105,6 +105,7 @@ static void write_meta(rs_wire_writer *w, const rs_events *e)
     for (size_t i = 0; i < RS_N_COLUMNS; i++) {
         rs_wire_put_unsigned(w, e->args[i].n);
         rs_wire_put_unsigned(w, e->args[i].is_wide);
+        rs_wire_put_unsigned(w, rows_of[i]);
     }
     rs_wire_put_unsigned(w, e->n_counters);
     for (size_t i = 0; i < e->n_counters; i++) {
@@ -127,10 +128,10 @@ static void write_texts(rs_wire_writer *w, const rs_strings *strings)
 
 typedef enum array_rule { ANY, BELOW, ASCENDING, NOT_DESCENDING } array_rule;
 
-/* One array of the events, where it lies and what its values must satisfy. */
+/* One array of the events, where its address stands and what its values must satisfy. */
 typedef struct array {
     uint32_t part;
-    void *at;
+    void **slot;
     size_t n;
     uint8_t size;
     uint8_t rule; /* array_rule, of whole numbers of `size` bytes */
@@ -142,19 +143,30 @@ typedef struct array {
 typedef struct array_list {
     array items[MOST_ARRAYS];
     size_t n;
+    /* Arguments of the same events, such as all those of kernels, have the same rows. These are kept once, with the
+     * first column that has them. */
+    uint8_t rows_of[RS_N_COLUMNS];
 } array_list;
 
-static void add_array(array_list *list, uint32_t part, void *at, size_t n, size_t size, array_rule rule,
-                      uint64_t limit)
+_Static_assert(RS_N_COLUMNS <= UINT8_MAX, "rows_of");
+
+/* A pointer to any array: all of them are had and set as bytes. */
+static void *address(void **slot)
 {
-    if (n) list->items[list->n++] = (array){part, at, n, (uint8_t)size, (uint8_t)rule, limit};
+    void *p;
+    memcpy(&p, slot, sizeof p);
+    return p;
 }
 
-static void add_sparse(array_list *list, uint32_t part, const rs_sparse *s, size_t size, bool texts,
-                       const rs_events *e)
+static void set_address(void **slot, const void *p)
 {
-    add_array(list, part, s->rows, s->n, 4, ASCENDING, e->n);
-    add_array(list, part + 1, s->wide, s->n, size, texts ? BELOW : ANY, e->strings.n);
+    memcpy(slot, &p, sizeof p);
+}
+
+static void add_array(array_list *list, uint32_t part, void *slot, size_t n, size_t size, array_rule rule,
+                      uint64_t limit)
+{
+    if (n) list->items[list->n++] = (array){part, slot, n, (uint8_t)size, (uint8_t)rule, limit};
 }
 
 static size_t cell_size(const rs_sparse *s, rs_column_type type)
@@ -162,65 +174,115 @@ static size_t cell_size(const rs_sparse *s, rs_column_type type)
     return type == RS_COLUMN_REAL || s->is_wide ? 8 : 4;
 }
 
-/* Every array of the events, in the order in which they are written. */
-static void list_arrays(const rs_events *e, array_list *list)
+static void find_shared_rows(const rs_events *e, array_list *list)
 {
-    list->n = 0;
-    add_array(list, PART_CORE, e->start, e->n, 8, ANY, 0);
-    add_array(list, PART_CORE + 1, e->duration, e->n, 8, ANY, 0);
-    add_array(list, PART_CORE + 2, e->name, e->n, 4, BELOW, e->strings.n);
-    add_array(list, PART_CORE + 3, e->thread, e->n, 4, BELOW, e->n_threads);
-    add_array(list, PART_CORE + 4, e->category, e->n, 2, BELOW, e->n_categories);
-    add_array(list, PART_CORE + 5, e->phase, e->n, 1, ANY, 0);
-    const rs_others *o = &e->others;
-    add_array(list, PART_OTHERS, o->rows, o->n, 4, NOT_DESCENDING, e->n);
-    add_array(list, PART_OTHERS + 1, o->name, o->n, 2, BELOW, o->n_names);
-    add_array(list, PART_OTHERS + 2, o->kind, o->n, 1, BELOW, RS_N_OTHER_KINDS);
-    add_array(list, PART_OTHERS + 3, o->value, o->n, 8, ANY, 0);
     for (size_t i = 0; i < RS_N_COLUMNS; i++) {
-        rs_column_type type = rs_column_infos[i].type;
-        add_sparse(list, PART_ARGUMENTS + 2 * (uint32_t)i, &e->args[i], cell_size(&e->args[i], type),
-                   type == RS_COLUMN_TEXT, e);
+        const rs_sparse *s = &e->args[i];
+        list->rows_of[i] = (uint8_t)i;
+        for (size_t k = 0; k < i && s->n && list->rows_of[i] == i; k++)
+            if (list->rows_of[k] == k && e->args[k].n == s->n &&
+                memcmp(e->args[k].rows, s->rows, s->n * sizeof *s->rows) == 0)
+                list->rows_of[i] = (uint8_t)k;
     }
-    for (size_t i = 0; i < e->n_counters; i++)
-        add_sparse(list, PART_COUNTERS + 2 * (uint32_t)i, &e->counters[i].values, 8, false, e);
 }
 
+/* The first column that has the same rows as this one, and is itself among the wanted ones: it holds them for both. */
+static size_t holder_of(const array_list *list, uint64_t wanted, size_t column)
+{
+    for (size_t k = 0; k < column; k++)
+        if ((wanted >> k & 1) && list->rows_of[k] == list->rows_of[column]) return k;
+    return column;
+}
+
+/* Every array of these columns, in the order in which they are written. */
+static void list_arrays(rs_events *e, uint64_t wanted, array_list *list)
+{
+    list->n = 0;
+    add_array(list, PART_CORE, &e->start, e->n, 8, ANY, 0);
+    add_array(list, PART_CORE + 1, &e->duration, e->n, 8, ANY, 0);
+    add_array(list, PART_CORE + 2, &e->name, e->n, 4, BELOW, e->strings.n);
+    add_array(list, PART_CORE + 3, &e->thread, e->n, 4, BELOW, e->n_threads);
+    add_array(list, PART_CORE + 4, &e->category, e->n, 2, BELOW, e->n_categories);
+    add_array(list, PART_CORE + 5, &e->phase, e->n, 1, ANY, 0);
+    rs_others *o = &e->others;
+    add_array(list, PART_OTHERS, &o->rows, o->n, 4, NOT_DESCENDING, e->n);
+    add_array(list, PART_OTHERS + 1, &o->name, o->n, 2, BELOW, o->n_names);
+    add_array(list, PART_OTHERS + 2, &o->kind, o->n, 1, BELOW, RS_N_OTHER_KINDS);
+    add_array(list, PART_OTHERS + 3, &o->value, o->n, 8, ANY, 0);
+    for (size_t i = 0; i < RS_N_COLUMNS; i++) {
+        rs_column_type type = rs_column_infos[i].type;
+        rs_sparse *s = &e->args[i];
+        if (!(wanted >> i & 1)) continue;
+        if (holder_of(list, wanted, i) == i)
+            add_array(list, PART_ARGUMENTS + 2 * (uint32_t)list->rows_of[i], &s->rows, s->n, 4, ASCENDING,
+                      e->n);
+        add_array(list, PART_ARGUMENTS + 2 * (uint32_t)i + 1, &s->wide, s->n, cell_size(s, type),
+                  type == RS_COLUMN_TEXT ? BELOW : ANY, e->strings.n);
+    }
+    for (size_t i = 0; i < e->n_counters; i++) {
+        rs_sparse *s = &e->counters[i].values;
+        add_array(list, PART_COUNTERS + 2 * (uint32_t)i, &s->rows, s->n, 4, ASCENDING, e->n);
+        add_array(list, PART_COUNTERS + 2 * (uint32_t)i + 1, &s->reals, s->n, 8, ANY, 0);
+    }
+}
+
+/* Blocks whose length the compiler knows become vector instructions. */
+#define BLOCK 32
 #define CHECK_BELOW(type)                                                                                    \
     do {                                                                                                     \
-        const type *v = a->at;                                                                               \
-        type most = 0;                                                                                       \
-        for (size_t i = 0; i < a->n; i++) most = v[i] > most ? v[i] : most;                                  \
-        return most < a->limit;                                                                              \
+        const type *v = values;                                                                              \
+        type most[BLOCK] = {0}, greatest = 0;                                                                \
+        size_t i = 0;                                                                                        \
+        for (; i + BLOCK <= a->n; i += BLOCK)                                                                \
+            for (size_t k = 0; k < BLOCK; k++) most[k] = v[i + k] > most[k] ? v[i + k] : most[k];            \
+        for (; i < a->n; i++) greatest = v[i] > greatest ? v[i] : greatest;                                  \
+        for (i = 0; i < BLOCK; i++) greatest = most[i] > greatest ? most[i] : greatest;                      \
+        return greatest < a->limit;                                                                          \
     } while (0)
 
-static bool is_below(const array *a)
+static bool is_below(const array *a, const void *values)
 {
     if (a->size == 1) CHECK_BELOW(uint8_t);
     if (a->size == 2) CHECK_BELOW(uint16_t);
     CHECK_BELOW(uint32_t);
 }
 
-static bool obeys(const array *a)
+#define CHECK_ORDER(compare)                                                                                 \
+    do {                                                                                                     \
+        uint32_t wrong[BLOCK] = {0}, any = 0;                                                                \
+        size_t i = 1;                                                                                        \
+        for (; i + BLOCK <= n; i += BLOCK)                                                                   \
+            for (size_t k = 0; k < BLOCK; k++) wrong[k] |= v[i + k] compare v[i + k - 1];                    \
+        for (; i < n; i++) any |= v[i] compare v[i - 1];                                                     \
+        for (i = 0; i < BLOCK; i++) any |= wrong[i];                                                         \
+        return !any;                                                                                         \
+    } while (0)
+
+static bool ascends(const uint32_t *v, size_t n)
 {
-    const uint32_t *rows = a->at;
-    uint32_t wrong = 0;
+    CHECK_ORDER(<=);
+}
+
+static bool never_descends(const uint32_t *v, size_t n)
+{
+    CHECK_ORDER(<);
+}
+
+static bool obeys(const array *a, const void *values)
+{
+    const uint32_t *rows = values;
     switch ((array_rule)a->rule) {
     case ANY: return true;
-    case BELOW: return is_below(a);
-    case ASCENDING:
-        for (size_t i = 1; i < a->n; i++) wrong |= rows[i] <= rows[i - 1];
-        break;
-    case NOT_DESCENDING:
-        for (size_t i = 1; i < a->n; i++) wrong |= rows[i] < rows[i - 1];
-        break;
+    case BELOW: return is_below(a, values);
+    case ASCENDING: return rows[a->n - 1] < a->limit && ascends(rows, a->n);
+    case NOT_DESCENDING: return rows[a->n - 1] < a->limit && never_descends(rows, a->n);
     }
-    return !wrong && rows[a->n - 1] < a->limit;
+    return false;
 }
 
 /* ---- writing ---------------------------------------------------------------------------------------------- */
 
-bool rs_stored_events_put(const char *folder, const rs_entry_key *key, const rs_events *e)
+bool rs_stored_events_put(const char *folder, const rs_entry_key *key, rs_events *e)
 {
     if (e->n_counters > MOST_COUNTERS || e->problems.n_dropped) return false;
     if (!static_text(e->packing) || !static_text(e->form)) return false;
@@ -231,13 +293,14 @@ bool rs_stored_events_put(const char *folder, const rs_entry_key *key, const rs_
     if (ok) {
         uint64_t size;
         size_t n = 2;
-        write_meta(&meta, e);
+        find_shared_rows(e, list);
+        list_arrays(e, RS_ALL_COLUMNS, list);
+        write_meta(&meta, e, list->rows_of);
         write_texts(&texts, &e->strings);
         parts[0] = (rs_entry_part){PART_META, false, meta.bytes, meta.n};
         parts[1] = (rs_entry_part){PART_TEXTS, false, texts.bytes, texts.n};
-        list_arrays(e, list);
         for (size_t i = 0; i < list->n; i++)
-            parts[n++] = (rs_entry_part){list->items[i].part, false, list->items[i].at,
+            parts[n++] = (rs_entry_part){list->items[i].part, false, address(list->items[i].slot),
                                          list->items[i].n * list->items[i].size};
         ok = !meta.out_of_memory && !texts.out_of_memory &&
              rs_entry_write(folder, key, parts, n, &size, NULL) == RS_OK;
@@ -253,6 +316,7 @@ bool rs_stored_events_put(const char *folder, const rs_entry_key *key, const rs_
 
 typedef struct reading {
     rs_entry *entry;
+    uint64_t wanted; /* columns */
     rs_wire_reader meta;
     rs_arena arena;
     rs_events *e;
@@ -360,19 +424,23 @@ static bool read_documents(reading *r, uint64_t n_rows)
     return !r->meta.bad;
 }
 
-/* Room for all columns, whose arrays are copied later. */
+/* How long all columns are, whose arrays come later. */
 static bool read_columns(reading *r, uint64_t n_rows)
 {
     rs_events *e = r->e;
-    if (n_rows > RS_NO_ROW - 1 || rs_events_reserve(e, (size_t)n_rows, NULL) != RS_OK) return false;
-    e->n = (size_t)n_rows;
+    uint64_t lengths[RS_N_COLUMNS];
+    if (n_rows > RS_NO_ROW - 1) return false;
+    e->n = e->capacity = (size_t)n_rows;
     for (size_t i = 0; i < RS_N_COLUMNS; i++) {
         rs_sparse *s = &e->args[i];
-        uint64_t n = rs_wire_below(&r->meta, n_rows + 1);
+        lengths[i] = rs_wire_below(&r->meta, n_rows + 1);
         s->is_wide = rs_wire_bool(&r->meta);
+        uint64_t k = rs_wire_below(&r->meta, i + 1);
         if (r->meta.bad || (s->is_wide && rs_column_infos[i].type != RS_COLUMN_INT)) return false;
-        if (n && rs_events_reserve_column(e, (rs_column_id)i, (size_t)n, NULL) != RS_OK) return false;
-        s->n = (size_t)n;
+        if (lengths[k] != lengths[i] || (k != i && r->list.rows_of[k] != k)) return false;
+        r->list.rows_of[i] = (uint8_t)k;
+        if (r->wanted >> i & 1) s->n = s->capacity = (size_t)lengths[i];
+        if (!(r->wanted >> i & 1)) s->is_wide = false;
     }
     uint64_t n_counters = rs_wire_below(&r->meta, MOST_COUNTERS + 1);
     for (uint64_t i = 0; !r->meta.bad && i < n_counters; i++) {
@@ -382,11 +450,9 @@ static bool read_columns(reading *r, uint64_t n_rows)
             e->n_counters != i + 1)
             return false;
         rs_sparse *s = &e->counters[i].values;
-        void *rows = rs_big_resize(s->rows, n * 4), *values = rows ? rs_big_resize(s->reals, n * 8) : NULL;
-        if (rows) s->rows = rows;
-        if (values) s->reals = values;
-        if (!values) return false;
-        s->n = s->capacity = (size_t)n;
+        rs_big_free(s->rows);
+        rs_big_free(s->reals);
+        *s = (rs_sparse){.n = (size_t)n, .capacity = (size_t)n};
     }
     return !r->meta.bad;
 }
@@ -398,14 +464,15 @@ static bool read_others(reading *r)
     size_t n_names;
     uint64_t n = rs_wire_below(&r->meta, rs_entry_size(r->entry));
     const rs_other_name *names = read_list(r, &name_layout, &n_names);
-    if (r->meta.bad || (n && rs_others_reserve(e, (size_t)n, NULL) != RS_OK)) return false;
+    if (r->meta.bad) return false;
+    if (!(r->wanted & RS_OTHER_ARGUMENTS)) return true;
     for (size_t i = 0; i < n_names; i++) {
         uint32_t name;
         if (!is_text(e, names[i].text, false)) return false;
         if (rs_other_name_add(e, names[i].text, names[i].first_row, &name, NULL) != RS_OK || name != i)
             return false;
     }
-    o->n = (size_t)n;
+    o->n = o->capacity = (size_t)n;
     return true;
 }
 
@@ -431,8 +498,8 @@ static bool read_meta(reading *r)
 {
     rs_wire_reader *m = &r->meta;
     uint64_t loaded = rs_wire_fixed(m), n_rows = rs_wire_unsigned(m), n_texts = rs_wire_unsigned(m);
-    if (loaded & ~(RS_ALL_COLUMNS | RS_OTHER_ARGUMENTS)) return false;
-    if (m->bad || rs_events_create(loaded, 0, &r->e, NULL) != RS_OK) return false;
+    if (loaded & ~(RS_ALL_COLUMNS | RS_OTHER_ARGUMENTS) || r->wanted & ~loaded) return false;
+    if (m->bad || rs_events_create(r->wanted, 0, &r->e, NULL) != RS_OK) return false;
     rs_events *e = r->e;
     e->packing = static_text(rs_wire_text(m));
     e->form = static_text(rs_wire_text(m));
@@ -448,30 +515,68 @@ static bool read_meta(reading *r)
            read_columns(r, n_rows) && read_others(r) && read_problems(r);
 }
 
-/* Each section is asked for by one thread only. */
-static rs_status copy_array(void *context, size_t item, unsigned worker, rs_error *err)
+/* Takes an array where it lies in the file. Each section is asked for by one thread only. */
+static rs_status take_array(void *context, size_t item, unsigned worker, rs_error *err)
 {
     reading *r = context;
     const array *a = &r->list.items[item];
     size_t n;
     const void *bytes = rs_entry_part_of(r->entry, a->part, &n);
     (void)worker;
-    if (!bytes || n != a->n * a->size) return rs_fail(err, RS_ERR_FORMAT, "a damaged column");
-    memcpy(a->at, bytes, n);
-    rs_entry_done_with(r->entry, a->part);
-    return obeys(a) ? RS_OK : rs_fail(err, RS_ERR_FORMAT, "a damaged column");
+    if (!bytes || n != a->n * a->size || !obeys(a, bytes))
+        return rs_fail(err, RS_ERR_FORMAT, "a damaged column");
+    if (rs_events_is_lent(r->e, bytes)) {
+        set_address(a->slot, bytes);
+        return RS_OK;
+    }
+    void *own = rs_big_resize(NULL, n); /* unpacked: of another hand than ours */
+    if (!own) return rs_fail_nomem(err, "event columns");
+    memcpy(own, bytes, n);
+    set_address(a->slot, own);
+    return RS_OK;
+}
+
+/* Columns with the rows of another one. */
+static bool share_rows(reading *r)
+{
+    rs_events *e = r->e;
+    for (size_t i = 0; i < RS_N_COLUMNS; i++) {
+        rs_sparse *s = &e->args[i];
+        if (!(r->wanted >> i & 1) || !s->n || s->rows) continue;
+        const rs_sparse *holder = &e->args[holder_of(&r->list, r->wanted, i)];
+        if (rs_events_is_lent(e, holder->rows))
+            s->rows = holder->rows;
+        else if ((s->rows = rs_big_resize(NULL, s->n * sizeof *s->rows)) != NULL)
+            memcpy(s->rows, holder->rows, s->n * sizeof *s->rows);
+        else
+            return false;
+    }
+    return true;
 }
 
 /* No reader makes a span whose end is beyond the range. */
+static bool time_obeys(const rs_events *e, size_t i)
+{
+    int64_t end;
+    return e->start[i] == RS_NO_TIME || e->duration[i] == RS_NO_TIME ||
+           !__builtin_add_overflow(e->start[i], e->duration[i], &end);
+}
+
+/* Blocks without any overflow are seen at once: both numbers have a sign that the sum has not. */
 static bool times_obey(const rs_events *e)
 {
-    bool wrong = false;
-    for (size_t i = 0; i < e->n; i++) {
-        int64_t end;
-        wrong |= e->start[i] != RS_NO_TIME && e->duration[i] != RS_NO_TIME &&
-                 __builtin_add_overflow(e->start[i], e->duration[i], &end);
+    size_t i = 0;
+    bool ok = true;
+    for (; i + BLOCK <= e->n; i += BLOCK) {
+        uint64_t any = 0;
+        for (size_t k = 0; k < BLOCK; k++) {
+            uint64_t a = (uint64_t)e->start[i + k], b = (uint64_t)e->duration[i + k];
+            any |= ((a + b) ^ a) & ((a + b) ^ b);
+        }
+        for (size_t k = 0; any >> 63 && k < BLOCK; k++) ok &= time_obeys(e, i + k);
     }
-    return !wrong;
+    for (; i < e->n; i++) ok &= time_obeys(e, i);
+    return ok;
 }
 
 /* What texts of other arguments say where their text stands. */
@@ -491,9 +596,18 @@ static bool read_all(reading *r, unsigned threads)
     if (!bytes) return false;
     r->meta = (rs_wire_reader){.p = bytes, .end = bytes + n, .arena = &r->arena};
     if (!read_meta(r)) return false;
-    list_arrays(r->e, &r->list);
-    return rs_workers_run(r->list.n, threads, copy_array, r, NULL) == RS_OK && times_obey(r->e) &&
-           others_obey(r->e);
+    rs_events *e = r->e;
+    list_arrays(e, r->wanted, &r->list);
+    e->lent = rs_entry_bytes(r->entry);
+    e->lent_end = (const uint8_t *)e->lent + rs_entry_size(r->entry);
+    for (size_t i = 0; i < r->list.n; i++) e->memory += r->list.items[i].n * r->list.items[i].size;
+    return rs_workers_run(r->list.n, threads, take_array, r, NULL) == RS_OK && share_rows(r) &&
+           times_obey(e) && others_obey(e);
+}
+
+static void close_lender(void *entry)
+{
+    rs_entry_close(entry);
 }
 
 uint64_t rs_stored_events_columns(rs_entry *entry)
@@ -505,16 +619,20 @@ uint64_t rs_stored_events_columns(rs_entry *entry)
     return rs_wire_fixed(&r) & (RS_ALL_COLUMNS | RS_OTHER_ARGUMENTS);
 }
 
-rs_events *rs_stored_events_get(rs_entry *entry, unsigned threads)
+rs_events *rs_stored_events_get(rs_entry *entry, uint64_t columns, unsigned threads)
 {
     reading *r = rs_calloc(1, sizeof *r);
     if (!r) return NULL;
     r->entry = entry;
+    r->wanted = columns;
     rs_events *e = NULL;
-    if (read_all(r, threads))
+    if (read_all(r, threads)) {
         e = r->e;
-    else
+        e->lender = entry;
+        e->give_back = close_lender;
+    } else {
         rs_events_free(r->e);
+    }
     rs_arena_clear(&r->arena);
     rs_free(r);
     return e;

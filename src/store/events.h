@@ -1,4 +1,4 @@
-/* Event columns as an entry of the store: read from there they cost a copy, not a pass over the text. */
+/* Event columns as an entry of the store: from there they are used where they lie, and cost a check. */
 #ifndef RS_STORE_EVENTS_H
 #define RS_STORE_EVENTS_H
 
@@ -6,10 +6,12 @@
 #include "trace/events.h"
 
 /* Writes an entry of the events, as a reader left them; false: it could not be written. */
-bool rs_stored_events_put(const char *folder, const rs_entry_key *key, const rs_events *events);
+bool rs_stored_events_put(const char *folder, const rs_entry_key *key, rs_events *events);
 /* Which arguments the events of an entry have: RS_COLUMN_BIT; 0 where it is damaged. */
 uint64_t rs_stored_events_columns(rs_entry *entry);
-/* The events, made on as many threads; the caller frees them. NULL: the entry is damaged, or there is no memory. */
-rs_events *rs_stored_events_get(rs_entry *entry, unsigned threads);
+/* The events with these arguments, checked on as many threads; the caller frees them. Their arrays are the entry's,
+ * which is closed with them. NULL: the entry is damaged or has not all of these arguments, or there is no memory; then
+ * the entry stays the caller's. */
+rs_events *rs_stored_events_get(rs_entry *entry, uint64_t columns, unsigned threads);
 
 #endif

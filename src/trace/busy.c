@@ -4,6 +4,7 @@
 
 #include "base/try.h"
 #include "trace/facet.h"
+#include "trace/recordings.h"
 #include "trace/trace_internal.h"
 
 bool rs_work_union(const rs_work *work, rs_class class, rs_interval **out, size_t *n)
@@ -75,12 +76,35 @@ rs_status rs_busy_of(const rs_work *work, rs_busy *out, rs_error *err)
     return RS_OK;
 }
 
+/* Between the last work of a recording and the first of the next nobody knows what ran. */
+static int64_t between_recordings(const rs_trace *trace, const rs_work *work)
+{
+    int64_t sum = 0, reach = 0, first = 0, last = 0;
+    for (size_t i = 0, n = 0; i < work->n; i = n) {
+        size_t of = rs_trace_recording_of(trace, work->row[i]);
+        first = work->start[i];
+        last = work->end[i];
+        for (n = i + 1; n < work->n && rs_trace_recording_of(trace, work->row[n]) == of; n++) {
+            if (work->start[n] < first) first = work->start[n];
+            if (work->end[n] > last) last = work->end[n];
+        }
+        if (i && first > reach) sum = rs_add_sat(sum, rs_sub_sat(first, reach));
+        if (!i || last > reach) reach = last;
+    }
+    return sum;
+}
+
 static rs_status make_busy(rs_trace *trace, const void *key, void **out, rs_error *err)
 {
     const rs_work *work;
     RS_TRY(rs_trace_work(trace, key, &work, err));
     rs_busy *b = rs_malloc(sizeof *b);
     rs_status status = b ? rs_busy_of(work, b, err) : rs_fail_nomem(err, "a rank's times");
+    if (status == RS_OK && trace->n_recordings > 1 && ((const rs_policy *)key)->compat == RS_COMPAT_NONE) {
+        int64_t gaps = between_recordings(trace, work);
+        b->span = rs_sub_sat(b->span, gaps);
+        b->idle = rs_sub_sat(b->idle, gaps);
+    }
     if (status == RS_OK)
         *out = b;
     else

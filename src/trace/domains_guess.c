@@ -17,6 +17,8 @@ typedef struct owners {
     uint32_t *place;     /* by process: its place among the launching or the working ones, RS_NO_DOMAIN */
     uint32_t *cpu, *gpu; /* processes by place; cpu by ascending pid */
     rs_finder calls;     /* by process and correlation: the first such call, as a place in the column */
+    rs_finder heads;     /* by correlation: one call of calls; the others follow by next_of */
+    uint32_t *next_of;   /* by place: the next call of calls with that correlation, RS_FINDER_NONE */
     uint32_t *shared;    /* [gpu][cpu]: GPU events whose correlation that process launched under */
     uint32_t *early;     /* [gpu][cpu]: ... but later than the event started */
     size_t *n_work;      /* by gpu: events with a correlation */
@@ -34,6 +36,8 @@ static void owners_clear(owners *o)
     rs_free(o->cpu);
     rs_free(o->gpu);
     rs_finder_clear(&o->calls);
+    rs_finder_clear(&o->heads);
+    rs_free(o->next_of);
     rs_free(o->shared);
     rs_free(o->early);
     rs_free(o->n_work);
@@ -107,17 +111,32 @@ static uint32_t call_of(const owners *o, uint32_t process, int64_t correlation)
     return place == RS_FINDER_NONE ? RS_NO_ROW : o->e->args[RS_COL_CORRELATION].rows[place];
 }
 
+static uint32_t *head_slot(const owners *o, int64_t correlation)
+{
+    const rs_sparse *ids = &o->e->args[RS_COL_CORRELATION];
+    const uint32_t *slots = o->heads.slots;
+    size_t at = rs_finder_first(&o->heads, (uint64_t)correlation);
+    while (slots[at] != RS_FINDER_NONE && rs_sparse_int(ids, slots[at]) != correlation)
+        at = rs_finder_next(&o->heads, at);
+    return &o->heads.slots[at];
+}
+
 static bool index_calls(owners *o)
 {
     const rs_events *e = o->e;
     const rs_sparse *c = &e->args[RS_COL_CORRELATION];
     size_t n = 0;
     for (size_t i = 0; i < c->n; i++) n += rs_kind_is_call(rs_event_kind(e, c->rows[i]));
-    if (!rs_finder_init(&o->calls, n)) return false;
+    o->next_of = rs_malloc((c->n + 1) * sizeof *o->next_of);
+    if (!o->next_of || !rs_finder_init(&o->calls, n) || !rs_finder_init(&o->heads, n)) return false;
     for (size_t i = 0; n && i < c->n; i++) {
         if (!rs_kind_is_call(rs_event_kind(e, c->rows[i]))) continue;
         uint32_t *slot = call_slot(o, process_at(o, i), rs_sparse_int(c, i));
-        if (*slot == RS_FINDER_NONE) *slot = (uint32_t)i;
+        if (*slot != RS_FINDER_NONE) continue;
+        *slot = (uint32_t)i;
+        uint32_t *head = head_slot(o, rs_sparse_int(c, i));
+        o->next_of[i] = *head;
+        *head = (uint32_t)i;
     }
     return true;
 }
@@ -135,11 +154,11 @@ static bool count_shared(owners *o)
         if (!rs_kind_is_gpu_work(rs_event_kind(e, row)) || (o->p->flags[process] & RS_PID_CALLS)) continue;
         uint32_t g = o->place[process];
         o->n_work[g]++;
-        for (size_t k = 0; k < o->n_cpu; k++) {
-            uint32_t call = call_of(o, o->cpu[k], rs_sparse_int(c, i));
-            if (call == RS_NO_ROW) continue;
+        uint32_t call = *head_slot(o, rs_sparse_int(c, i));
+        for (; call != RS_FINDER_NONE; call = o->next_of[call]) {
+            size_t k = o->place[process_at(o, call)];
             o->shared[g * o->n_cpu + k]++;
-            o->early[g * o->n_cpu + k] += e->start[row] < e->start[call];
+            o->early[g * o->n_cpu + k] += e->start[row] < e->start[c->rows[call]];
         }
     }
     return true;

@@ -129,10 +129,23 @@ static size_t value_size(const rs_events *e, rs_column_id id)
     return eight ? 8 : 4;
 }
 
-static void sparse_free(rs_sparse *s)
+void rs_events_free_array(const rs_events *e, void *array)
 {
-    rs_big_free(s->rows);
-    rs_big_free(s->wide);
+    if (!rs_events_is_lent(e, array)) rs_big_free(array);
+}
+
+void *rs_events_resize(const rs_events *e, void *array, size_t before, size_t bytes)
+{
+    if (!rs_events_is_lent(e, array)) return rs_big_resize(array, bytes);
+    void *own = rs_big_resize(NULL, bytes);
+    if (own) memcpy(own, array, before < bytes ? before : bytes);
+    return own;
+}
+
+static void sparse_free(const rs_events *e, rs_sparse *s)
+{
+    rs_events_free_array(e, s->rows);
+    rs_events_free_array(e, s->wide);
     *s = (rs_sparse){0};
 }
 
@@ -144,16 +157,16 @@ void rs_events_hold(rs_events *e)
 void rs_events_free(rs_events *e)
 {
     if (!e || __atomic_fetch_sub(&e->n_holders, 1, __ATOMIC_ACQ_REL) > 0) return;
-    rs_big_free(e->start);
-    rs_big_free(e->duration);
-    rs_big_free(e->name);
-    rs_big_free(e->thread);
-    rs_big_free(e->category);
-    rs_big_free(e->phase);
-    for (size_t i = 0; i < RS_N_COLUMNS; i++) sparse_free(&e->args[i]);
-    for (size_t i = 0; i < e->n_counters; i++) sparse_free(&e->counters[i].values);
+    rs_events_free_array(e, e->start);
+    rs_events_free_array(e, e->duration);
+    rs_events_free_array(e, e->name);
+    rs_events_free_array(e, e->thread);
+    rs_events_free_array(e, e->category);
+    rs_events_free_array(e, e->phase);
+    for (size_t i = 0; i < RS_N_COLUMNS; i++) sparse_free(e, &e->args[i]);
+    for (size_t i = 0; i < e->n_counters; i++) sparse_free(e, &e->counters[i].values);
     rs_free(e->counters);
-    rs_others_clear(&e->others);
+    rs_others_clear(e);
     rs_free(e->threads);
     rs_free(e->documents);
     rs_free(e->devices);
@@ -162,11 +175,13 @@ void rs_events_free(rs_events *e)
     rs_map64_clear(&e->thread_ids);
     rs_strings_clear(&e->strings);
     rs_problems_clear(&e->problems);
+    if (e->give_back) e->give_back(e->lender);
     rs_free(e);
 }
 
 void rs_events_trim(rs_events *e)
 {
+    if (e->give_back) return; /* no reader's */
     rs_big_trim(e->start, e->n * sizeof *e->start);
     rs_big_trim(e->duration, e->n * sizeof *e->duration);
     rs_big_trim(e->name, e->n * sizeof *e->name);
@@ -191,9 +206,9 @@ rs_status rs_events_charge(rs_events *e, uint64_t bytes, rs_error *err)
     return RS_OK;
 }
 
-static bool resize(void **p, size_t n, size_t size)
+static bool resize(const rs_events *e, void **p, size_t before, size_t n, size_t size)
 {
-    void *q = rs_big_resize(*p, n * size);
+    void *q = rs_events_resize(e, *p, before * size, n * size);
     if (q) *p = q;
     return q != NULL;
 }
@@ -213,7 +228,7 @@ rs_status rs_events_reserve(rs_events *e, size_t more, rs_error *err)
     rs_status status = rs_events_charge(e, (wanted - e->capacity) * 27, err);
     if (status != RS_OK) return status;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        if (!resize(all[i].array, wanted, all[i].size)) return rs_fail_nomem(err, "event columns");
+        if (!resize(e, all[i].array, e->n, wanted, all[i].size)) return rs_fail_nomem(err, "event columns");
     }
     e->capacity = wanted;
     return RS_OK;
@@ -226,7 +241,8 @@ static rs_status sparse_grow(rs_events *e, rs_sparse *s, size_t size, size_t mor
     if (wanted < s->n + more) wanted = s->n + more;
     rs_status status = rs_events_charge(e, (wanted - s->capacity) * (size + 4), err);
     if (status != RS_OK) return status;
-    if (!resize((void **)&s->rows, wanted, sizeof *s->rows) || !resize((void **)&s->wide, wanted, size))
+    if (!resize(e, (void **)&s->rows, s->n, wanted, sizeof *s->rows) ||
+        !resize(e, (void **)&s->wide, s->n, wanted, size))
         return rs_fail_nomem(err, "arguments");
     s->capacity = wanted;
     return RS_OK;
@@ -246,7 +262,7 @@ rs_status rs_events_widen(rs_events *e, rs_column_id column, rs_error *err)
     int64_t *wide = s->capacity ? rs_big_resize(NULL, s->capacity * sizeof *wide) : NULL;
     if (s->capacity && !wide) return rs_fail_nomem(err, "arguments");
     for (size_t i = 0; i < s->n; i++) wide[i] = s->narrow[i];
-    rs_big_free(s->narrow);
+    rs_events_free_array(e, s->narrow);
     s->wide = wide;
     s->is_wide = true;
     return RS_OK;

@@ -101,7 +101,7 @@ typedef struct rs_file_info {
     uint32_t nccl_version;
     bool record_shapes, with_stack, with_flops, with_modules, profile_memory;
     uint32_t device_name; /* of the first device */
-    int64_t n_devices;
+    int64_t n_devices;    /* 0: not told; -1: the file lists its devices, and there are none */
     int64_t max_threads_per_block;
 } rs_file_info;
 
@@ -161,9 +161,14 @@ typedef struct rs_events {
     uint64_t n_bytes;               /* of text, all told */
     bool truncated;                 /* the text ends before its last bracket */
     rs_problems problems;
-    uint64_t memory;     /* bytes held in columns */
-    uint64_t max_memory; /* 0: no limit */
-    uint32_t n_holders;  /* who holds it beside the first owner */
+    /* Arrays of the columns between these addresses are lent: only read, and given back all at once. What has to
+     * grow is copied first. */
+    const void *lent, *lent_end;
+    void *lender;
+    void (*give_back)(void *lender); /* NULL: nothing is lent */
+    uint64_t memory;                 /* bytes held in columns */
+    uint64_t max_memory;             /* 0: no limit */
+    uint32_t n_holders;              /* who holds it beside the first owner */
 } rs_events;
 
 static inline rs_kind rs_event_kind(const rs_events *e, size_t row)
@@ -200,6 +205,13 @@ rs_status rs_events_widen(rs_events *events, rs_column_id column, rs_error *err)
 /* Adds a whole number; rows must not descend. */
 rs_status rs_events_push_int(rs_events *events, rs_column_id column, uint32_t row, int64_t value,
                              rs_error *err);
+/* rs_big_resize and rs_big_free of an array of the columns, lent or not. */
+void *rs_events_resize(const rs_events *events, void *array, size_t before, size_t bytes);
+void rs_events_free_array(const rs_events *events, void *array);
+static inline bool rs_events_is_lent(const rs_events *events, const void *array)
+{
+    return (uintptr_t)array >= (uintptr_t)events->lent && (uintptr_t)array < (uintptr_t)events->lent_end;
+}
 /* Gives back memory that was reserved and not written; for a reader that is done. */
 void rs_events_trim(rs_events *events);
 /* Counts bytes that columns are to take; RS_ERR_NOMEM beyond max_memory. */

@@ -1,12 +1,11 @@
 #include "trace/folded_tree.h"
 
 #include <fnmatch.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"
+#include "trace/thread_names.h"
 
 void rs_folded_tree_free(void *tree)
 {
@@ -92,46 +91,13 @@ static bool matches(fold *f, uint32_t row)
     return f->matches[name] > 0;
 }
 
-/* "123 (pt_main_thread)" */
 static uint32_t thread_label(fold *f, uint32_t thread)
 {
-    const rs_thread *t = &f->e->threads[thread];
-    const rs_strings *strings = &f->e->strings;
-    char text[256], ids[2][64];
-    const int64_t numbers[2] = {t->pid, t->tid};
-    const uint32_t texts[2] = {t->pid_text, t->tid_text};
-    for (int i = 0; i < 2; i++) {
-        if (texts[i] == RS_NO_STRING)
-            snprintf(ids[i], sizeof ids[i], "%" PRId64, numbers[i]);
-        else
-            snprintf(ids[i], sizeof ids[i], "%s", strings->items[texts[i]].text);
-    }
-    uint32_t name = f->thread_name[thread];
-    const char *named = name == RS_NO_STRING ? "" : strings->items[name].text;
-    if (strncmp(named, "thread ", 7) ==
-        0) { /* the name has the number already: "thread 7 (pt_main_thread)" */
-        snprintf(text, sizeof text, "process %s %.100s", ids[0], named);
-    } else {
-        snprintf(text, sizeof text, "process %s thread %s%s%.100s%s", ids[0], ids[1], named[0] ? " (" : "",
-                 named, named[0] ? ")" : "");
-    }
+    char text[RS_THREAD_LABEL];
+    rs_thread_label(f->e, thread, f->thread_name[thread], text);
     uint32_t id = rs_strings_add(&f->out->pool.strings, text, strlen(text));
     if (id == RS_NO_STRING) f->ok = false;
     return id;
-}
-
-static bool name_threads(fold *f)
-{
-    const rs_events *e = f->e;
-    f->thread_name = rs_malloc((e->n_threads + 1) * sizeof *f->thread_name);
-    if (!f->thread_name) return false;
-    for (size_t i = 0; i < e->n_threads; i++) f->thread_name[i] = RS_NO_STRING;
-    for (size_t i = 0; i < f->trace->n_rows; i++) {
-        uint32_t row = rs_trace_row(f->trace, i);
-        if (e->phase[row] == 'M' && strcmp(rs_event_name(e, row), "thread_name") == 0)
-            f->thread_name[e->thread[row]] = rs_events_text(e, RS_COL_META_NAME, row);
-    }
-    return true;
 }
 
 /* ---- folding ------------------------------------------------------------------------------------------- */
@@ -323,8 +289,8 @@ rs_status rs_fold_tree(rs_trace *trace, const rs_folded_settings *settings, rs_f
         f.out->n_host = f.t->n_host;
         f.folded = rs_malloc((f.t->n + 1) * sizeof *f.folded);
         f.matches = settings->root ? rs_calloc(f.e->strings.n + 1, 1) : NULL;
-        bool ok = f.folded && (!settings->root || f.matches) && name_threads(&f) && fold_all(&f) &&
-                  arrange(f.out, settings);
+        bool ok = f.folded && (!settings->root || f.matches) && (f.thread_name = rs_thread_names(f.trace)) &&
+                  fold_all(&f) && arrange(f.out, settings);
         if (!ok) status = rs_fail_nomem(err, "call tree");
     }
     rs_free(f.folded);

@@ -2,12 +2,13 @@
 
 #include "trace/events.h"
 
-void rs_others_clear(rs_others *a)
+void rs_others_clear(rs_events *e)
 {
-    rs_big_free(a->rows);
-    rs_big_free(a->name);
-    rs_big_free(a->kind);
-    rs_big_free(a->value);
+    rs_others *a = &e->others;
+    rs_events_free_array(e, a->rows);
+    rs_events_free_array(e, a->name);
+    rs_events_free_array(e, a->kind);
+    rs_events_free_array(e, a->value);
     rs_free(a->names);
     rs_map64_clear(&a->by_text);
     *a = (rs_others){0};
@@ -27,9 +28,9 @@ void rs_others_forget(rs_others *a, uint32_t row)
     while (a->n_names && a->names[a->n_names - 1].first_row == row) a->n_names--;
 }
 
-static bool resize(void **p, size_t n, size_t size)
+static bool resize(const rs_events *e, void **p, size_t n, size_t size)
 {
-    void *q = rs_big_resize(*p, n * size);
+    void *q = rs_events_resize(e, *p, e->others.n * size, n * size);
     if (q) *p = q;
     return q != NULL;
 }
@@ -45,10 +46,10 @@ rs_status rs_others_reserve(rs_events *e, size_t more, rs_error *err)
     if (wanted < a->n + more) wanted = a->n + more;
     rs_status status = rs_events_charge(e, (wanted - a->capacity) * cell, err);
     if (status != RS_OK) return status;
-    if (!resize((void **)&a->rows, wanted, sizeof *a->rows) ||
-        !resize((void **)&a->name, wanted, sizeof *a->name) ||
-        !resize((void **)&a->kind, wanted, sizeof *a->kind) ||
-        !resize((void **)&a->value, wanted, sizeof *a->value))
+    if (!resize(e, (void **)&a->rows, wanted, sizeof *a->rows) ||
+        !resize(e, (void **)&a->name, wanted, sizeof *a->name) ||
+        !resize(e, (void **)&a->kind, wanted, sizeof *a->kind) ||
+        !resize(e, (void **)&a->value, wanted, sizeof *a->value))
         return rs_fail_nomem(err, "arguments");
     a->capacity = wanted;
     return RS_OK;

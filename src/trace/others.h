@@ -39,7 +39,7 @@ typedef struct rs_others {
 
 struct rs_events;
 
-void rs_others_clear(rs_others *others);
+void rs_others_clear(struct rs_events *events);
 /* Takes back the cells of a row that is the last one, and the names that it brought. */
 void rs_others_forget(rs_others *others, uint32_t row);
 /* Gives back memory that was reserved and not written. */

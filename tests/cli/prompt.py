@@ -9,6 +9,7 @@ import fcntl
 import os
 import pty
 import select
+import signal
 import struct
 import sys
 import termios
@@ -21,6 +22,9 @@ def main():
     script, command = sys.argv[1], sys.argv[2:]
     child, terminal = pty.fork()
     if child == 0:
+        # Whoever runs the tests in the background may have these ignored, and a program leaves them so.
+        for number in signal.SIGINT, signal.SIGQUIT, signal.SIGHUP:
+            signal.signal(number, signal.SIG_DFL)
         os.environ["TERM"] = "vt100"
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 200, 0, 0))
         os.execvp(command[0], command)
@@ -42,6 +46,7 @@ def main():
             if not more:
                 print("%r did not come, but %r" % (text, seen))
                 os.close(terminal)
+                os.kill(child, signal.SIGKILL)
                 sys.exit(99)
             seen += more
         seen = seen[seen.index(text) + len(text):]

@@ -1,4 +1,4 @@
-/* What the fuzz targets share. Each target defines rs_fuzz_one; it stops the program where a promise is
+/* What the fuzz targets share. Each target defines LLVMFuzzerTestOneInput; it stops the program where a promise is
  * broken. Under libFuzzer inputs are invented, by replay.c the kept ones are run again. */
 #ifndef RS_TESTS_FUZZ_H
 #define RS_TESTS_FUZZ_H
@@ -13,6 +13,11 @@
 #include "trace/events.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+/* Whether an input is tried in every way its target knows. Not so while inputs are invented: several threads would
+ * make what libFuzzer learns a matter of chance, and a search that tries more inputs finds more. What a search kept
+ * is replayed in every way. */
+extern const bool fuzz_every_way;
 
 #define PROMISE(condition)                                                                                   \
     do {                                                                                                     \

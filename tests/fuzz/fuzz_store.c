@@ -89,14 +89,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     entry = rs_entry_of_bytes(bytes, n);
     if (entry) {
         PROMISE(rs_entry_is_own(entry));
-        rs_events *events = rs_stored_events_get(entry, 1);
+        try_result(entry, "idle");
+        try_result(entry, "counters");
+        uint64_t columns = rs_stored_events_columns(entry);
+        rs_events *events = rs_stored_events_get(entry, columns, 1);
         if (events) {
             check_events(events);
             ask(events);
+            entry = rs_entry_of_bytes(bytes, n); /* the other one is the events' */
         }
         rs_events_free(events);
-        try_result(entry, "idle");
-        try_result(entry, "counters");
+        /* some of the arguments */
+        events = entry ? rs_stored_events_get(entry, columns & UINT64_C(0x5555555555555555), 1) : NULL;
+        if (events) {
+            check_events(events);
+            ask(events);
+            entry = NULL;
+        }
+        rs_events_free(events);
     }
     rs_entry_close(entry);
     free(bytes);

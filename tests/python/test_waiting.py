@@ -139,6 +139,7 @@ class Stream:
 
 def test_line(monkeypatch):
     from rankscope import _progress
+    monkeypatch.setattr(_progress, "_has_tqdm", lambda: False)
     clock = [0.0]
     monkeypatch.setattr(_progress.time, "monotonic", lambda: clock[0])
     for terminal, wanted in ((True, "auto"), (False, True)):
@@ -155,6 +156,38 @@ def test_line(monkeypatch):
     for wanted in "auto", False, None:
         with _progress.progress(wanted, "reading") as call:
             assert call is None
+
+
+def test_line_of_files(monkeypatch):
+    from rankscope import _progress
+    clock = [0.0]
+    monkeypatch.setattr(_progress, "_has_tqdm", lambda: False)
+    monkeypatch.setattr(_progress.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(sys, "stderr", Stream(True))
+    with _progress.progress("auto", "reading", "files") as call:
+        clock[0] += 2
+        call(1024, 4096)
+    assert "reading: 1024 files of 4096 files (25%)" in sys.stderr.text
+
+
+def test_bar(monkeypatch):
+    """tqdm's bar where it is installed: made after a second, wiped at the end."""
+    pytest.importorskip("tqdm")
+    from rankscope import _progress
+    clock = [0.0]
+    monkeypatch.setattr(_progress.time, "monotonic", lambda: clock[0])
+    stream = Stream(True)
+    monkeypatch.setattr(sys, "stderr", stream)
+    with _progress.progress("auto", "reading") as call:
+        call(1, 100)
+        assert stream.text == ""
+        clock[0] += 2
+        call(50 << 20, 100 << 20)
+        assert "reading:  50%" in stream.text and "50.0M/100M" in stream.text
+        clock[0] += 2
+        call(100 << 20, 100 << 20)
+        assert "100M/100M" in stream.text
+    assert stream.text.rsplit("100M/100M", 1)[1].endswith("\r")
 
 
 def test_two_comparisons_do_not_wait_for_each_other(small):

@@ -11,7 +11,8 @@ static inline rs_status load_native(const char *s, size_t n, const char *name, r
     rs_load_settings settings = {.columns = RS_ALL_COLUMNS};
     guarded g = guarded_copy(s, n);
     assert_int_equal(rs_source_open_bytes(g.bytes, g.n, name, 0, &source, NULL), RS_OK);
-    rs_status status = rs_trace_load(&(rs_trace_input){name, g.bytes, g.n, source}, &settings, out, err);
+    rs_status status =
+        rs_trace_load(&(rs_trace_input){name, g.bytes, g.n, NULL, source}, &settings, out, err);
     rs_source_close(source);
     guarded_free(&g);
     return status;

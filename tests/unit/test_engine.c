@@ -140,10 +140,11 @@ static void assert_same_replay(const rs_engine *e, const rs_weights *w, const rs
     assert_int_equal(rs_engine_replay(lean, l, &u, NULL), RS_OK);
     /* nothing may be read before it is known */
     memset(u.start, 0x11, lean->n_nodes * sizeof *u.start);
-    memset(u.end, 0x11, lean->n_nodes * sizeof *u.end);
+    memset(u.met, 0x11, lean->n_members * sizeof *u.met);
+    assert_null(u.end);
     assert_int_equal(rs_engine_replay_again(lean, l, &u, NULL), RS_OK);
     assert_memory_equal(t.start, u.start, e->n_nodes * sizeof *t.start);
-    assert_memory_equal(t.end, u.end, e->n_nodes * sizeof *t.end);
+    for (uint32_t i = 0; i < e->n_nodes; i++) assert_int_equal(t.end[i], rs_times_end(&u, i));
     assert_memory_equal(t.cause, u.cause, e->n_nodes * sizeof *t.cause);
     assert_memory_equal(t.last, u.last, e->n_meetings * sizeof *t.last);
     for (uint32_t moment = 0; moment < 2 * e->n_nodes; moment++) {
@@ -311,7 +312,7 @@ static void test_selectors(void **state)
     int behind = 0;
     assert_int_equal(rs_edit_find_behind(&x, NULL), RS_OK);
     for (uint32_t i = 1; i < j.ranks[0]->n; i++) {
-        const char *name = rs_pool_text(&j.ranks[0]->pool, j.ranks[0]->name[i]);
+        const char *name = rs_pool_text(&j.ranks[0]->pool, rs_skeleton_at(j.ranks[0], i)->name);
         behind += name && strcmp(name, "cudaLaunchKernel") == 0 && x.behind[i] != RS_NO_STRING;
     }
     assert_int_equal(behind, STEPS - 1);
@@ -452,16 +453,16 @@ static void test_waits(void **state)
     size_t n;
     open_job(&j, make_rank(200, "b"), NULL);
     rs_forest f = {&j.e, &j.w, &j.t};
-    assert_int_equal(rs_waits_find(&f, RS_WAIT_COMMUNICATION, &waits, &n, NULL), RS_OK);
+    assert_int_equal(rs_waits_find(&f, RS_WAIT_COMMUNICATION, 0, &waits, &n, NULL), RS_OK);
     assert_int_equal(n, 0);
     rs_free(waits);
     /* between a and b 1 us; from b's end 10 us to the next step, 60 to its operator, 20 to a */
-    assert_int_equal(rs_waits_find(&f, RS_WAIT_IDLE, &waits, &n, NULL), RS_OK);
+    assert_int_equal(rs_waits_find(&f, RS_WAIT_IDLE, 0, &waits, &n, NULL), RS_OK);
     assert_int_equal(n, 2 * STEPS - 1);
     for (size_t i = 0; i < n; i++) assert_int_equal(waits[i].ns, i % 2 ? 90 * US : US);
     rs_free(waits);
     /* the call is made at 50 us and waits until b has ended, 321 us behind the operator's start */
-    assert_int_equal(rs_waits_find(&f, RS_WAIT_HOST, &waits, &n, NULL), RS_OK);
+    assert_int_equal(rs_waits_find(&f, RS_WAIT_HOST, 0, &waits, &n, NULL), RS_OK);
     assert_int_equal(n, STEPS);
     for (size_t i = 0; i < n; i++) assert_int_equal(waits[i].ns, 271 * US);
     rs_free(waits);
@@ -533,14 +534,15 @@ static void test_places(void **state)
     size_t n[RS_N_PHASES] = {0}, points[RS_N_PHASES] = {0}, n_synced = 0;
     assert_int_equal(s->n_placed, s->n);
     for (size_t i = 1; i < s->n; i++) {
-        const char *name = rs_pool_text(&s->pool, s->name[i]);
-        if (!(s->flags[i] & RS_NODE_WORK)) {
+        const char *name = rs_pool_text(&s->pool, rs_skeleton_at(s, i)->name);
+        if (!rs_skeleton_is_work(s, i)) {
             points[s->phase[i]]++;
             if (strcmp(name, "cudaDeviceSynchronize") == 0) { /* behind it the step launches nothing */
                 n_synced++;
                 assert_int_equal(s->phase[i], RS_PHASE_UNKNOWN);
             }
-            bool late = s->time[i] % (1000 * US) >= 600 * US, autograd = s->lanes[s->lane[i]].tid == 2;
+            bool late = s->time[i] % (1000 * US) >= 600 * US,
+                 autograd = s->lanes[rs_skeleton_at(s, i)->lane].tid == 2;
             if (strcmp(name, "cudaLaunchKernel") == 0)
                 assert_int_equal(s->phase[i], autograd ? RS_PHASE_BACKWARD
                                               : late   ? RS_PHASE_OPTIMIZER
@@ -579,7 +581,7 @@ static void test_ties(void **state)
     }
     const rs_skeleton *s = j.ranks[0];
     size_t works = 0;
-    for (size_t i = 0; i < s->n; i++) works += s->flags[i] & RS_NODE_WORK;
+    for (size_t i = 0; i < s->n; i++) works += rs_skeleton_is_work(s, i);
     assert_int_equal(works, 2 * STEPS);
     assert_int_equal(n[RS_TIE_WORK], works);
     assert_int_equal(n[RS_TIE_LAUNCH], STEPS); /* a, by its launch; b, by a */

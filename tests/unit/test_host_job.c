@@ -157,6 +157,9 @@ static void test_no_host_job(void **state)
     assert_false(on_host(HEAD("\"distributedInfo\":{\"backend\":\"nccl\"},") X("cpu_op", "a", 1, 0, 1) "]}"));
     assert_false(on_host(HEAD(GLOO) X("cuda_runtime", "cudaLaunchKernel", 1, 0, 1) "]}"));
     assert_false(on_host(HEAD(GLOO) X("kernel", "k", 7, 0, 1) "]}"));
+    /* a list of devices that is empty says that there are none */
+    assert_true(on_host(HEAD("\"deviceProperties\":[],") X("cpu_op", "a", 1, 0, 1) "]}"));
+    assert_false(on_host(HEAD("\"deviceProperties\":[],") X("kernel", "k", 7, 0, 1) "]}"));
     assert_false(on_host(HEAD("\"deviceProperties\":[{\"id\":0,\"name\":\"G\"}]," GLOO)
                              X("cpu_op", "a", 1, 0, 1) "]}"));
 }
@@ -187,6 +190,8 @@ static void test_doctor(void **state)
     static const char op[] = X("cpu_op", "a", 1, 0, 1);
     char whole[600], cut[600], shaped[600];
     assert_int_equal(level_of(HEAD(GLOO) X("cpu_op", "a", 1, 0, 1) "]}", "GPU work"), RS_FINE);
+    assert_int_equal(level_of(HEAD("\"deviceProperties\":[],") X("cpu_op", "a", 1, 0, 1) "]}", "GPU work"),
+                     RS_FINE);
     snprintf(whole, sizeof whole, "%s%s]}", HEAD(""), op);
     snprintf(cut, sizeof cut, "%s%s,{\"ph", HEAD(""), op);
     snprintf(shaped, sizeof shaped, "%s%s,{\"ph", HEAD("\"record_shapes\":1,\"with_stack\":1,"), op);
@@ -264,12 +269,57 @@ static void test_names_of_groups(void **state)
     rs_coll_rank_free(rank);
 }
 
+/* Operators 10-40 and 50-70 on thread 1 and 60-80 on 2; the wait 20-30 is none of thread 1's operators, and no operator
+ * of thread 2 hides it. Communication 35-55: 40-50 is exposed. Loading 80-95, of it 5 hidden by communication 90-99. What
+ * holds communication on its own thread (c, 88-100) does not compute. */
+static void test_view(void **state)
+{
+    (void)state;
+    fixture f;
+    rs_host_view view;
+    begin(&f, HEAD("") X("user_annotation", "step", 1, 0, 120) X("cpu_op", "a", 1, 10, 30)
+                  X("cpu_op", "b", 1, 15, 20) X("cuda_runtime", "cudaStreamSynchronize", 1, 20, 10)
+                      X("cuda_runtime", "cudaLaunchKernel", 1, 32, 2) X("cpu_op", "a", 1, 50, 20)
+                          X("cpu_op", "e", 2, 60, 20) X("user_annotation", "gloo:all_reduce", 3, 35, 20)
+                              X("cpu_op", "c", 4, 88, 12) X("user_annotation", "gloo:broadcast", 4, 90, 9)
+                                  X("user_annotation",
+                                    "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1, 80,
+                                    15) "]}");
+    assert_int_equal(rs_host_view_of(&f.t, &view, NULL), RS_OK);
+    assert_int_equal(view.span, 120000);
+    assert_int_equal(view.operators, 50000);
+    assert_int_equal(view.comm, 29000);
+    assert_int_equal(view.exposed_comm, 19000);
+    assert_int_equal(view.sync, 10000);
+    assert_int_equal(view.exposed_sync, 10000);
+    assert_int_equal(view.loading, 15000);
+    assert_int_equal(view.exposed_loading, 10000);
+    assert_int_equal(view.other, 31000);
+    assert_int_equal(view.n_operators, 4);
+    assert_int_equal(view.n_comm, 2);
+    assert_int_equal(view.n_sync, 1);
+    assert_int_equal(view.n_threads, 4);
+    assert_int_equal(view.threads[0].operators, 40000);
+    assert_int_equal(view.threads[0].sync, 10000);
+    assert_int_equal(view.threads[0].n, 4);
+    assert_string_equal(view.threads[1].label, "process 1 thread 2");
+    assert_int_equal(view.threads[1].operators, 20000);
+    assert_int_equal(view.threads[2].comm, 20000);
+    assert_int_equal(view.threads[3].comm, 9000);
+    rs_host_view_clear(&view);
+    end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own_time),    cmocka_unit_test(test_data_loading),
-        cmocka_unit_test(test_waiting),     cmocka_unit_test(test_waiting_inside),
-        cmocka_unit_test(test_no_host_job), cmocka_unit_test(test_names_of_groups),
+        cmocka_unit_test(test_view),
+        cmocka_unit_test(test_own_time),
+        cmocka_unit_test(test_data_loading),
+        cmocka_unit_test(test_waiting),
+        cmocka_unit_test(test_waiting_inside),
+        cmocka_unit_test(test_no_host_job),
+        cmocka_unit_test(test_names_of_groups),
         cmocka_unit_test(test_doctor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,6 +89,32 @@ static void test_joined(void **state)
     for (size_t i = 0; i < 3; i++) text_clear(&files[i]);
 }
 
+/* Between recordings the profiler was off: that time is neither busy nor idle, of no step, and no gap. Each has a step
+ * of 100 us, and a kernel of 30 us from 40 us on. */
+static void test_between(void **state)
+{
+    (void)state;
+    text files[] = {recording(0, 4, 101, 100, "late"), recording(0, 1, 100, 200, "early")};
+    rs_result result = {0};
+    assert_int_equal(run(files, 2, "breakdown", &result, NULL), RS_OK);
+    const rs_table *t = result.tables[0];
+    assert_int_equal(cell(t, 0, "span_us"), 60000);
+    assert_int_equal(cell(t, 0, "busy_us"), 60000);
+    assert_int_equal(cell(t, 0, "idle_us"), 0);
+    rs_result_clear(&result);
+    assert_int_equal(run(files, 2, "steps", &result, NULL), RS_OK);
+    t = rs_result_table(&result, "steps");
+    for (size_t i = 0; i < 2; i++) assert_int_equal(cell(t, i, "period_us"), 100000);
+    rs_result_clear(&result);
+    assert_int_equal(run(files, 2, "summary", &result, NULL), RS_OK);
+    t = rs_result_table(&result, "ranks");
+    assert_int_equal(cell(t, 0, "span_us"), 200000);
+    assert_int_equal(cell(t, 0, "gpu_span_us"), 60000);
+    assert_int_equal(cell(t, 0, "host_wait_us"), 0);
+    rs_result_clear(&result);
+    for (size_t i = 0; i < 2; i++) text_clear(&files[i]);
+}
+
 /* A step that both recordings have is one step, and that is told. */
 static void test_repeated_steps(void **state)
 {
@@ -201,9 +227,10 @@ static void test_append_wide(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_joined), cmocka_unit_test(test_repeated_steps),
-        cmocka_unit_test(test_mapped), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_append), cmocka_unit_test(test_append_wide),
+        cmocka_unit_test(test_joined),         cmocka_unit_test(test_between),
+        cmocka_unit_test(test_repeated_steps), cmocka_unit_test(test_mapped),
+        cmocka_unit_test(test_refused),        cmocka_unit_test(test_append),
+        cmocka_unit_test(test_append_wide),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -633,6 +633,67 @@ static void test_peek(void **state)
     rs_source_close(source);
 }
 
+/* Bytes that come in pieces of at most 1000; the second half can fail, or come with more than was asked for. */
+typedef struct far_away {
+    const text *all;
+    uint64_t fails_from;
+    size_t n_fetched;
+} far_away;
+
+static rs_status fetch(void *context, uint64_t offset, void *bytes, size_t n, size_t *got, rs_error *err)
+{
+    far_away *f = context;
+    if (offset >= f->fails_from)
+        return rs_fail_at(err, RS_ERR_IO, "far", offset, "cannot be fetched: the store is gone");
+    size_t left = offset < f->all->n ? f->all->n - (size_t)offset : 0;
+    *got = n < left ? n : left;
+    if (*got > 1000) *got = 1000;
+    memcpy(bytes, f->all->s + (offset < f->all->n ? offset : 0), *got);
+    f->n_fetched += *got;
+    return RS_OK;
+}
+
+static void test_remote(void **state)
+{
+    (void)state;
+    text plain = {0};
+    for (int i = 0; i < 60000; i++) text_printf(&plain, "line %d\n", i * 7919 % 60013);
+    text packed = gzip_pack(plain.s, plain.n, 1);
+    const text *all[] = {&plain, &packed};
+    for (size_t i = 0; i < 2; i++) {
+        rs_source *source;
+        rs_status status;
+        rs_error err = RS_ERROR_INIT;
+        far_away f = {all[i], UINT64_MAX, 0};
+        rs_remote remote = {fetch, &f, all[i]->n};
+        assert_int_equal(rs_source_open_remote(&remote, "far", 0, &source, NULL), RS_OK);
+        assert_int_equal(rs_source_packing(source), i ? RS_PACKING_GZIP : RS_PACKING_PLAIN);
+        assert_false(rs_source_is_seekable(source));
+        size_t n;
+        assert_null(rs_source_memory(source, &n));
+        text got = read_all(source, 777, &status);
+        assert_int_equal(status, RS_OK);
+        assert_text(&got, &plain);
+        text_clear(&got);
+        assert_int_equal(f.n_fetched, all[i]->n); /* each byte once */
+        assert_int_equal(rs_source_bytes_in(source), all[i]->n);
+        assert_int_equal(rs_source_bytes_total(source), all[i]->n);
+        rs_source_close(source);
+        f.fails_from = all[i]->n - 100;
+        status = rs_source_open_remote(&remote, "far", 0, &source, &err);
+        uint8_t *whole = NULL;
+        if (status == RS_OK) status = rs_source_read_all(source, SIZE_MAX / 4, &whole, &n, &err);
+        assert_int_equal(status, RS_ERR_IO);
+        assert_non_null(strstr(err.causes[0].message, "the store is gone"));
+        rs_source_close(source);
+        f.fails_from = 0;
+        assert_int_equal(rs_source_open_remote(&remote, "far", 0, &source, NULL), RS_ERR_IO);
+        assert_null(source);
+    }
+    text_clear(&plain);
+    text_clear(&packed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -650,6 +711,7 @@ int main(void)
         cmocka_unit_test(test_pipes),
         cmocka_unit_test(test_files),
         cmocka_unit_test(test_peek),
+        cmocka_unit_test(test_remote),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_zstd_windows),
     };

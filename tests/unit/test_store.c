@@ -547,15 +547,68 @@ static void test_other_program(void **state)
 static const rs_entry_key events_key = {RS_ENTRY_EVENTS, "which", "when", 5, 4};
 
 /* Events that went through the store are what they were. */
-static void check_events(const place *p, const rs_events *e)
+static rs_events *stored_events(const place *p, uint64_t columns, unsigned threads)
+{
+    rs_entry *entry = rs_entry_find(p->folder, &events_key);
+    assert_non_null(entry);
+    assert_true((rs_stored_events_columns(entry) & columns) == columns);
+    rs_events *e = rs_stored_events_get(entry, columns, threads);
+    if (!e) rs_entry_close(entry);
+    return e;
+}
+
+/* Of some arguments: they have the values that they had among all. */
+static void check_some(const place *p, const rs_events *e, uint64_t columns)
+{
+    rs_events *some = stored_events(p, columns, 1);
+    assert_non_null(some);
+    assert_int_equal(some->loaded, columns);
+    for (size_t i = 0; i < RS_N_COLUMNS; i++) {
+        const rs_sparse *a = &e->args[i], *b = &some->args[i];
+        if (!(columns >> i & 1)) {
+            assert_int_equal(b->n, 0);
+            continue;
+        }
+        assert_int_equal(a->n, b->n);
+        for (size_t k = 0; k < a->n; k++) {
+            assert_int_equal(a->rows[k], b->rows[k]);
+            if (rs_column_infos[i].type == RS_COLUMN_INT)
+                assert_true(rs_sparse_int(a, k) == rs_sparse_int(b, k));
+            if (rs_column_infos[i].type == RS_COLUMN_TEXT) assert_int_equal(a->texts[k], b->texts[k]);
+            if (rs_column_infos[i].type == RS_COLUMN_REAL) assert_memory_equal(&a->reals[k], &b->reals[k], 8);
+        }
+    }
+    rs_events_free(some);
+}
+
+/* Arrays that are lent become own ones when rows are put behind them. */
+static void check_growing(const place *p, rs_events *e)
+{
+    rs_events *lent = stored_events(p, e->loaded, 1), *own = stored_events(p, e->loaded, 1);
+    assert_non_null(lent);
+    assert_non_null(own);
+    assert_int_equal(rs_events_append(lent, e, 5, NULL), RS_OK);
+    for (size_t i = 0; i < RS_N_COLUMNS; i++)
+        if (rs_column_infos[i].type == RS_COLUMN_INT && own->args[i].n)
+            assert_int_equal(rs_events_widen(own, (rs_column_id)i, NULL), RS_OK);
+    assert_int_equal(rs_events_append(own, e, 5, NULL), RS_OK);
+    assert_int_equal(lent->n, 2 * e->n);
+    for (size_t i = 0; i < e->n; i++) {
+        assert_true(lent->start[i] == e->start[i] && lent->duration[i + e->n] == e->duration[i]);
+        assert_int_equal(lent->name[i + e->n], e->name[i]);
+    }
+    for (size_t i = 0; i < RS_N_COLUMNS; i++)
+        for (size_t k = 0; rs_column_infos[i].type == RS_COLUMN_INT && k < lent->args[i].n; k++)
+            assert_true(rs_sparse_int(&lent->args[i], k) == rs_sparse_int(&own->args[i], k));
+    rs_events_free(lent);
+    rs_events_free(own);
+}
+
+static void check_events(const place *p, rs_events *e)
 {
     assert_true(rs_stored_events_put(p->folder, &events_key, e));
     for (unsigned threads = 1; threads < 4; threads += 2) {
-        rs_entry *entry = rs_entry_find(p->folder, &events_key);
-        assert_non_null(entry);
-        assert_int_equal(rs_stored_events_columns(entry), e->loaded);
-        rs_events *again = rs_stored_events_get(entry, threads);
-        rs_entry_close(entry);
+        rs_events *again = stored_events(p, e->loaded, threads);
         if (!again)
             fail_msg(
                 "%zu events, %zu counters, %zu others of %zu names, loaded %llx, documents %zu, log %zu, devices %zu",
@@ -569,6 +622,10 @@ static void check_events(const place *p, const rs_events *e)
         assert_int_equal(e->n_devices, again->n_devices);
         rs_events_free(again);
     }
+    check_some(p, e, 0);
+    check_some(p, e, RS_LINK_COLUMNS & ~RS_COLUMN_BIT(CORRELATION));
+    check_some(p, e, RS_COLUMN_BIT(GRID) | RS_COLUMN_BIT(BLOCK) | RS_COLUMN_BIT(INPUT_TYPE));
+    if (e->n) check_growing(p, e);
 }
 
 static void check_text(const place *p, const void *bytes, size_t n)
@@ -694,11 +751,9 @@ static void test_wrong_events(void **state)
         }
         assert_true(rs_stored_events_put(p.folder, &events_key, e));
         rs_events_free(e);
-        rs_entry *entry = rs_entry_find(p.folder, &events_key);
-        e = rs_stored_events_get(entry, 1);
+        e = stored_events(&p, RS_ALL_COLUMNS, 1);
         assert_int_equal(e != NULL, wrong == 0);
         rs_events_free(e);
-        rs_entry_close(entry);
     }
     text_clear(&t);
     remove_place(&p);
@@ -730,8 +785,8 @@ static void test_hostile_events(void **state)
             ((uint8_t *)copy)[rng_below(&r, turn % 2 ? n + 1 : 2048)] = (uint8_t)rng_next(&r);
         rs_entry_seal(copy, n);
         rs_entry *entry = rs_entry_of_bytes(copy, n);
-        e = entry ? rs_stored_events_get(entry, 1) : NULL;
-        rs_entry_close(entry);
+        e = entry ? rs_stored_events_get(entry, rs_stored_events_columns(entry), 1) : NULL;
+        if (!e) rs_entry_close(entry);
         for (size_t i = 0; e && i < e->n; i++)
             assert_true(e->name[i] < e->strings.n && e->thread[i] < e->n_threads &&
                         e->category[i] < e->n_categories);

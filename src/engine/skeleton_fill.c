@@ -1,0 +1,284 @@
+/* The columns of a skeleton: its nodes by time, their labels, edges and steps. */
+#include "base/interval.h"
+#include "base/memory.h"
+#include "base/try.h"
+#include "engine/skeleton_make.h"
+#include "trace/launch_ops.h"
+
+/* ---- columns ------------------------------------------------------------------------------------------- */
+
+static rs_part part_of_work(const rs_maker *m, uint32_t row)
+{
+    rs_class class = rs_class_at(m->classes, row);
+    return class == RS_CLASS_COMM     ? RS_PART_TRANSFER
+           : class == RS_CLASS_MEMORY ? RS_PART_COPY
+                                      : RS_PART_COMPUTE;
+}
+
+static int32_t step_at(const rs_step *steps, size_t n, int64_t pid, int64_t ns)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (steps[middle].start <= ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low > 0 && steps[low - 1].reach > ns; low--)
+        if (steps[low - 1].end > ns && steps[low - 1].pid == pid) return (int32_t)(low - 1);
+    return -1;
+}
+
+static int32_t step_numbered(const rs_maker *m, int64_t number)
+{
+    const uint32_t *at = number < 0 ? NULL : rs_map64_get(&m->step_of_number, (uint64_t)number);
+    return at ? (int32_t)*at : -1;
+}
+
+int32_t rs_maker_step_of(const rs_maker *m, const rs_step *steps, size_t n, uint32_t node)
+{
+    const rs_events *e = m->e;
+    uint32_t row = m->g->row[node >> 1], work = m->own.work_of[node >> 1];
+    if (row == RS_NO_ROW || n == 0) return -1;
+    if (work != RS_NO_ITEM) {
+        uint32_t launch = m->own.w->launch[work];
+        if (launch == RS_NO_ROW) return step_numbered(m, m->own.w->step[work]);
+        return step_at(steps, n, e->threads[e->thread[launch]].pid, e->start[launch]);
+    }
+    return step_at(steps, n, e->threads[e->thread[row]].pid, rs_node_time(m->g, node));
+}
+
+/* The number of the lane; UINT16_MAX when out of memory. */
+static uint16_t lane_of(rs_maker *m, uint32_t node)
+{
+    uint32_t row = m->g->row[node >> 1], work = m->own.work_of[node >> 1];
+    const rs_thread *t = row == RS_NO_ROW ? NULL : &m->e->threads[m->e->thread[row]];
+    rs_skeleton_lane lane = {.device = -1, .stream = -1, .is_thread = work == RS_NO_ITEM};
+    if (work != RS_NO_ITEM) {
+        lane.device = m->own.w->device[work];
+        lane.stream = m->own.w->stream[work];
+        if (lane.device < 0) lane.pid = t->pid;
+    } else if (t) {
+        lane.pid = t->pid;
+        lane.tid = t->tid;
+    }
+    /* the sign of the first number tells streams from threads */
+    int64_t first = lane.is_thread ? lane.pid : (lane.device < 0 ? lane.pid : lane.device) ^ INT64_MIN;
+    if (!rs_lanes_add(&m->lanes, first, lane.is_thread ? lane.tid : lane.stream, 0, 0)) return UINT16_MAX;
+    size_t at = m->lanes.entries[--m->lanes.n].lane;
+    if (at >= UINT16_MAX) at = UINT16_MAX - 1; /* so many are no streams or threads of a real job */
+    if (at == m->s->n_lanes) m->s->lanes[m->s->n_lanes++] = lane;
+    return (uint16_t)at;
+}
+
+/* What the work's launch is called under: the operator around it, else the call. An id of the events. */
+static uint32_t operator_of(const rs_maker *m, const rs_links *links, const uint32_t *op, uint32_t launch)
+{
+    size_t low = 0, high = links->n_calls;
+    if (launch == RS_NO_ROW) return RS_NO_STRING;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (links->call[middle] < launch)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == links->n_calls || links->call[low] != launch || op[low] == RS_NO_ROW)
+        return m->e->name[launch];
+    return m->e->name[op[low]];
+}
+
+/* The number of a label, whose texts are ids of the events. *ok becomes false when out of memory. */
+static uint32_t label_of(rs_maker *m, rs_skeleton_label l, bool *ok)
+{
+    rs_skeleton *s = m->s;
+    bool is_new = false;
+    uint32_t *pair = rs_map64_put(&m->pairs, (uint64_t)l.name << 32 | l.operator_name, &is_new);
+    if (pair && is_new) *pair = (uint32_t)m->pairs.n - 1;
+    uint64_t rest = (uint64_t)l.lane << 16 | (uint64_t)l.part << 8 | l.flags;
+    uint32_t *at = pair ? rs_map64_put(&m->labels, (uint64_t)*pair << 32 | rest, &is_new) : NULL;
+    if (!at) *ok = false;
+    if (!*ok || !is_new) return at ? *at : 0;
+    l.name = rs_pool_add(&s->pool, m->e, l.name, ok);
+    l.operator_name = rs_pool_add(&s->pool, m->e, l.operator_name, ok);
+    if (!*ok || !RS_GROW_ONE(s->labels, s->n_labels, m->labels_capacity)) {
+        *ok = false;
+        return 0;
+    }
+    s->labels[s->n_labels] = l;
+    return *at = (uint32_t)s->n_labels++;
+}
+
+static bool make_columns(rs_maker *m)
+{
+    rs_skeleton *s = m->s;
+    size_t n = m->n_units, k = m->n_edges;
+    s->n = n;
+    s->n_first = n + 1;
+    s->time = rs_malloc(n * sizeof *s->time);
+    s->duration = rs_malloc(n * sizeof *s->duration);
+    s->label = rs_malloc(n * sizeof *s->label);
+    s->row = rs_malloc(n * sizeof *s->row);
+    s->step = rs_malloc(n * sizeof *s->step);
+    s->first = rs_malloc((n + 1) * sizeof *s->first);
+    s->source = rs_malloc((k + 1) * sizeof *s->source);
+    s->base = rs_malloc((k + 1) * sizeof *s->base);
+    s->edge_part = rs_malloc(k + 1);
+    s->cost = rs_malloc(k + 1);
+    s->origin = rs_malloc(k + 1);
+    s->lanes = rs_malloc(UINT16_MAX * sizeof *s->lanes);
+    return s->time && s->duration && s->label && s->row && s->step && s->first && s->source && s->base &&
+           s->edge_part && s->cost && s->origin && s->lanes;
+}
+
+static bool put_duration(rs_maker *m, uint32_t i, int64_t ns)
+{
+    rs_skeleton *s = m->s;
+    bool is_long = ns >= RS_SKELETON_LONG;
+    s->duration[i] = is_long ? RS_SKELETON_LONG : (uint32_t)ns;
+    if (!is_long) return true;
+    if (!RS_GROW_ONE(s->longs, s->n_longs, m->longs_capacity)) return false;
+    s->longs[s->n_longs++] = (rs_skeleton_long){.node = i, .duration = ns};
+    return true;
+}
+
+/* The edges of a unit, which stand together in m->edges, become those of node i. */
+static void put_edges(rs_maker *m, uint32_t i, const rs_unit_edge *edges, size_t n)
+{
+    rs_skeleton *s = m->s;
+    s->first[i] = (uint32_t)s->n_edges;
+    for (size_t k = 0; k < n; k++) {
+        size_t at = s->n_edges++;
+        s->source[at] = m->place[edges[k].from] << 1 | edges[k].at_end;
+        s->base[at] = edges[k].base;
+        s->edge_part[at] = edges[k].part;
+        s->cost[at] = edges[k].cost;
+        s->origin[at] = edges[k].origin;
+    }
+}
+
+/* binding: the unit's first edge; NULL: it has none. */
+static bool put_node(rs_maker *m, uint32_t i, const rs_unit_edge *binding, uint32_t operator_name)
+{
+    rs_skeleton *s = m->s;
+    uint32_t node = m->node[m->order[i]], row = m->g->row[node >> 1];
+    bool gpu = rs_maker_is_work(m, node), ok = true;
+    int64_t ns = gpu ? rs_own_between(&m->own, node, node + 1) : 0;
+    rs_skeleton_label label = {.name = row == RS_NO_ROW ? RS_NO_STRING : m->e->name[row],
+                               .operator_name = gpu       ? operator_name
+                                                : binding ? binding->name
+                                                          : RS_NO_STRING,
+                               .lane = lane_of(m, node),
+                               .part = (uint8_t)(gpu ? part_of_work(m, row) : RS_PART_HOST),
+                               .flags = gpu ? RS_NODE_WORK : 0};
+    if (label.lane == UINT16_MAX) return false;
+    if (binding && binding->part == RS_PART_PINNED) label.flags |= RS_NODE_PINNED;
+    s->time[i] = rs_node_time(m->g, node);
+    s->row[i] = row;
+    s->label[i] = label_of(m, label, &ok);
+    return ok && put_duration(m, i, ns < 0 ? 0 : ns);
+}
+
+/* m->edges stand by unit, the nodes by time. begin: by unit, its first in m->edges. */
+static bool put_all(rs_maker *m, const rs_step *steps, size_t n_steps, const rs_links *links,
+                    const uint32_t *op, const uint32_t *begin)
+{
+    rs_skeleton *s = m->s;
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < s->n; i++) {
+        uint32_t unit = m->order[i], node = m->node[unit], work = m->own.work_of[node >> 1];
+        const rs_unit_edge *edges = &m->edges[begin[unit]];
+        size_t n = begin[unit + 1] - begin[unit];
+        put_edges(m, i, edges, n);
+        s->step[i] = rs_maker_step_of(m, steps, n_steps, node);
+        ok = put_node(m, i, n ? edges : NULL,
+                      work == RS_NO_ITEM ? RS_NO_STRING : operator_of(m, links, op, m->own.w->launch[work]));
+    }
+    s->first[s->n] = (uint32_t)s->n_edges;
+    return ok;
+}
+
+/* Gives back what columns have too much. */
+static void fit(rs_skeleton *s)
+{
+    rs_skeleton_lane *lanes = rs_realloc(s->lanes, (s->n_lanes + 1) * sizeof *lanes);
+    if (lanes) s->lanes = lanes;
+    rs_skeleton_label *labels = rs_realloc(s->labels, (s->n_labels + 1) * sizeof *labels);
+    if (labels) s->labels = labels;
+}
+
+/* ---- steps --------------------------------------------------------------------------------------------- */
+
+/* The last of the thread's points that is not later; node 0 if there is none. */
+static uint32_t point_before(const rs_skeleton *s, const uint32_t *points, size_t n, int64_t ns)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (s->time[points[middle]] <= ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? points[low - 1] : 0;
+}
+
+/* Which steps have work on the GPU. */
+static void mark_working(const rs_skeleton *s, bool *works)
+{
+    for (uint32_t i = 0; i < s->n; i++)
+        if (rs_skeleton_is_work(s, i) && s->step[i] >= 0) works[s->step[i]] = true;
+}
+
+static bool fill_steps(rs_maker *m, const rs_step *steps, size_t n)
+{
+    rs_skeleton *s = m->s;
+    bool *works = rs_calloc(n + 1, sizeof *works);
+    size_t n_threads = m->e->n_threads;
+    uint32_t *first = rs_calloc(n_threads + 2, sizeof *first),
+             *points = rs_malloc((s->n + 1) * sizeof *points);
+    s->steps = rs_malloc((n + 1) * sizeof *s->steps);
+    bool ok = works && first && points && s->steps;
+    if (ok) mark_working(s, works);
+    for (uint32_t i = 1; ok && i < s->n; i++)
+        if (!rs_skeleton_is_work(s, i)) first[m->e->thread[s->row[i]] + 2]++;
+    for (size_t i = 1; ok && i <= n_threads; i++) first[i + 1] += first[i];
+    for (uint32_t i = 1; ok && i < s->n; i++)
+        if (!rs_skeleton_is_work(s, i)) points[first[m->e->thread[s->row[i]] + 1]++] = i;
+    for (size_t k = 0; ok && k < n; k++) {
+        uint32_t thread = m->e->thread[steps[k].row];
+        const uint32_t *of = points + first[thread];
+        size_t n_of = first[thread + 1] - first[thread];
+        rs_skeleton_step *t = &s->steps[s->n_steps++];
+        *t = (rs_skeleton_step){.number = steps[k].number, .start = steps[k].start, .end = steps[k].end};
+        t->mark = point_before(s, of, n_of, t->start);
+        t->after = rs_sub_sat(t->start, s->time[t->mark]);
+        t->last = point_before(s, of, n_of, t->end);
+        /* a step whose thread has no point ends with its work, if it has any */
+        t->tail = rs_sub_sat(t->last || !works[k] ? t->end : t->start, s->time[t->last]);
+    }
+    rs_free(works);
+    rs_free(first);
+    rs_free(points);
+    return ok;
+}
+
+/* ---- all of it ----------------------------------------------------------------------------------------- */
+
+rs_status rs_maker_fill(rs_maker *m, const rs_step *steps, size_t n_steps, rs_error *err)
+{
+    const rs_links *links;
+    uint32_t *op = NULL; /* by call of the links: the row of the operator around it */
+    RS_TRY(rs_trace_links(m->trace, &links, err));
+    RS_TRY(rs_launch_ops(m->trace, links, &op, err));
+    uint32_t *begin = rs_calloc(m->n_units + 2, sizeof *begin);
+    bool ok = begin && make_columns(m);
+    for (size_t i = 0; ok && i < m->n_edges; i++) begin[m->edges[i].to + 1]++;
+    for (size_t i = 0; ok && i < m->n_units; i++) begin[i + 1] += begin[i];
+    ok = ok && put_all(m, steps, n_steps, links, op, begin) && fill_steps(m, steps, n_steps);
+    if (ok) fit(m->s);
+    rs_free(begin);
+    rs_free(op);
+    return ok ? RS_OK : rs_fail_nomem(err, "skeleton");
+}

@@ -1,0 +1,265 @@
+#include "match/host_view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/interval.h"
+#include "base/memory.h"
+#include "base/try.h"
+#include "match/collective_names.h"
+#include "trace/calls.h"
+#include "trace/data_loader.h"
+#include "trace/recordings.h"
+#include "trace/selection.h"
+#include "trace/thread_names.h"
+
+/* ---- sets of spans ---------------------------------------------------------------------------------------- */
+
+typedef struct spans {
+    rs_interval *items;
+    size_t n, capacity;
+} spans;
+
+static bool append(spans *s, rs_interval x)
+{
+    if (!RS_GROW_ONE(s->items, s->n, s->capacity)) return false;
+    s->items[s->n++] = x;
+    return true;
+}
+
+/* The same, for what is united later: rows of a thread come by start as a rule, inner ones behind the one that holds
+ * them, so that only the outermost are kept. */
+static bool extend(spans *s, rs_interval x)
+{
+    if (s->n && x.start >= s->items[s->n - 1].start && x.start <= s->items[s->n - 1].end) {
+        if (x.end > s->items[s->n - 1].end) s->items[s->n - 1].end = x.end;
+        return true;
+    }
+    return append(s, x);
+}
+
+static bool unite(spans *s)
+{
+    if (s->n && !rs_intervals_sort(s->items, s->n)) return false;
+    s->n = rs_intervals_unite(s->items, s->n);
+    return true;
+}
+
+static bool append_all(spans *to, const spans *from)
+{
+    for (size_t i = 0; i < from->n; i++)
+        if (!append(to, from->items[i])) return false;
+    return true;
+}
+
+/* ---- what the rows are ------------------------------------------------------------------------------------ */
+
+typedef enum role { ROLE_UNKNOWN, ROLE_NONE, ROLE_OPERATOR, ROLE_COMM, ROLE_SYNC } role;
+
+/* A name means one thing as an operator, one as an annotation, one as a call. */
+enum { AS_OPERATOR, AS_ANNOTATION, AS_CALL, N_USES };
+
+typedef struct thread {
+    spans operators, comm, sync;
+    spans talks; /* communication, also what is not selected, each span by itself */
+    size_t n;
+} thread;
+
+typedef struct viewer {
+    const rs_trace *trace;
+    const rs_events *e;
+    rs_selector selector;
+    uint8_t *roles; /* by use and string id */
+    thread *threads;
+    spans operators, comm, sync, loading;
+    rs_host_view *out;
+} viewer;
+
+static role role_of(int use, const char *name)
+{
+    const unsigned waits = RS_CALL_WAITS_DEVICE | RS_CALL_WAITS_STREAM | RS_CALL_WAITS_EVENT | RS_CALL_DRAINS;
+    switch (use) {
+    case AS_OPERATOR: return rs_coll_is_operator(name) ? ROLE_NONE : ROLE_OPERATOR;
+    case AS_ANNOTATION: return rs_coll_is_host_span(name) ? ROLE_COMM : ROLE_NONE;
+    default: return rs_call_flags(name) & waits ? ROLE_SYNC : ROLE_NONE;
+    }
+}
+
+static role role_of_row(viewer *v, uint32_t row)
+{
+    rs_kind kind = rs_event_kind(v->e, row);
+    int use = kind == RS_KIND_CPU_OP            ? AS_OPERATOR
+              : kind == RS_KIND_USER_ANNOTATION ? AS_ANNOTATION
+              : rs_kind_is_call(kind)           ? AS_CALL
+                                                : N_USES;
+    if (use == N_USES || !rs_event_is_span(v->e, row) || v->e->duration[row] <= 0) return ROLE_NONE;
+    uint8_t *known = &v->roles[(size_t)use * v->e->strings.n + v->e->name[row]];
+    if (*known == ROLE_UNKNOWN) *known = (uint8_t)role_of(use, rs_event_name(v->e, row));
+    return (role)*known;
+}
+
+/* Whether communication runs inside the operator on its own thread: that thread then does not compute, whatever the
+ * operator around it is called. */
+static bool holds_talk(const spans *talks, rs_interval x)
+{
+    size_t low = 0, high = talks->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (talks->items[middle].start < x.start)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < talks->n && talks->items[low].end <= x.end;
+}
+
+/* Communication and waits first: what an operator is depends on them. */
+static bool collect(viewer *v, bool operators)
+{
+    for (size_t i = 0; i < v->trace->n_rows; i++) {
+        uint32_t row = rs_trace_row(v->trace, i);
+        role what = role_of_row(v, row);
+        if (what == ROLE_NONE || (what == ROLE_OPERATOR) != operators) continue;
+        thread *t = &v->threads[v->e->thread[row]];
+        const rs_interval x = {v->e->start[row], rs_event_end(v->e, row)};
+        if (what == ROLE_COMM && !append(&t->talks, x)) return false;
+        if (!rs_selects_row(&v->selector, row) || (operators && holds_talk(&t->talks, x))) continue;
+        t->n++;
+        if (operators) v->out->n_operators++;
+        if (what == ROLE_COMM) v->out->n_comm++;
+        if (what == ROLE_SYNC) v->out->n_sync++;
+        if (!extend(operators ? &t->operators : what == ROLE_COMM ? &t->comm : &t->sync, x)) return false;
+    }
+    for (size_t i = 0; !operators && i < v->e->n_threads; i++)
+        if (v->threads[i].talks.n && !rs_intervals_sort(v->threads[i].talks.items, v->threads[i].talks.n))
+            return false;
+    return true;
+}
+
+/* ---- threads ---------------------------------------------------------------------------------------------- */
+
+/* Takes out of a thread's operators what it waited in. */
+static bool take_waits(thread *t)
+{
+    if (!t->sync.n || !t->operators.n) return true;
+    spans left = {.items = rs_malloc((t->operators.n + t->sync.n) * sizeof *left.items)};
+    if (!left.items) return false;
+    left.n = rs_intervals_subtract(t->operators.items, t->operators.n, t->sync.items, t->sync.n, left.items);
+    rs_free(t->operators.items);
+    t->operators = left;
+    return true;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const rs_host_thread_view *x = a, *y = b;
+    if (x->operators != y->operators) return x->operators > y->operators ? -1 : 1;
+    if (x->comm != y->comm) return x->comm > y->comm ? -1 : 1;
+    if (x->sync != y->sync) return x->sync > y->sync ? -1 : 1;
+    return strcmp(x->label, y->label);
+}
+
+static bool sum_threads(viewer *v)
+{
+    rs_host_view *out = v->out;
+    uint32_t *names = rs_thread_names(v->trace);
+    bool ok = names && (out->threads = rs_calloc(v->e->n_threads + 1, sizeof *out->threads));
+    for (size_t i = 0; ok && i < v->e->n_threads; i++) {
+        thread *t = &v->threads[i];
+        char label[RS_THREAD_LABEL];
+        if (!t->n) continue;
+        ok = unite(&t->operators) && unite(&t->comm) && unite(&t->sync) && take_waits(t) &&
+             append_all(&v->operators, &t->operators) && append_all(&v->comm, &t->comm) &&
+             append_all(&v->sync, &t->sync);
+        if (!ok) break;
+        rs_thread_label(v->e, (uint32_t)i, names[i], label);
+        rs_host_thread_view *to = &out->threads[out->n_threads];
+        *to = (rs_host_thread_view){.label = rs_strdup(label),
+                                    .operators = rs_intervals_length(t->operators.items, t->operators.n),
+                                    .comm = rs_intervals_length(t->comm.items, t->comm.n),
+                                    .sync = rs_intervals_length(t->sync.items, t->sync.n),
+                                    .n = t->n};
+        ok = to->label != NULL;
+        out->n_threads += ok;
+    }
+    rs_free(names);
+    if (ok && out->n_threads) qsort(out->threads, out->n_threads, sizeof *out->threads, by_time);
+    return ok;
+}
+
+/* ---- the whole -------------------------------------------------------------------------------------------- */
+
+static rs_status collect_loading(viewer *v, rs_trace *trace, rs_error *err)
+{
+    const rs_data_loader *loads;
+    RS_TRY(rs_trace_data_loader(trace, &loads, err));
+    for (size_t i = 0; i < loads->n; i++)
+        if (rs_selects_row(&v->selector, loads->calls[i].row) &&
+            !append(&v->loading, (rs_interval){loads->calls[i].from, loads->calls[i].end}))
+            return rs_fail_nomem(err, "data loading of the host");
+    return RS_OK;
+}
+
+/* Every moment belongs to the first of operators, communication, waits and loading that it lies in. */
+static void divide(viewer *v)
+{
+    rs_host_view *out = v->out;
+    const rs_interval_set sets[] = {{v->operators.items, v->operators.n},
+                                    {v->comm.items, v->comm.n},
+                                    {v->sync.items, v->sync.n},
+                                    {v->loading.items, v->loading.n}};
+    int64_t time[1 << 4];
+    rs_intervals_sweep(sets, 4, 1, time);
+    for (unsigned mask = 1; mask < 16; mask++) {
+        int64_t *whose = mask & 1   ? &out->operators
+                         : mask & 2 ? &out->exposed_comm
+                         : mask & 4 ? &out->exposed_sync
+                                    : &out->exposed_loading;
+        *whose = rs_add_sat(*whose, time[mask]);
+        if (mask & 2) out->comm = rs_add_sat(out->comm, time[mask]);
+        if (mask & 4) out->sync = rs_add_sat(out->sync, time[mask]);
+        if (mask & 8) out->loading = rs_add_sat(out->loading, time[mask]);
+    }
+    out->other = rs_sub_sat(out->span, rs_add_sat(rs_add_sat(out->operators, out->exposed_comm),
+                                                  rs_add_sat(out->exposed_sync, out->exposed_loading)));
+}
+
+rs_status rs_host_view_of(rs_trace *trace, rs_host_view *out, rs_error *err)
+{
+    viewer v = {.trace = trace, .e = trace->events, .out = out};
+    int64_t first, last;
+    *out = (rs_host_view){0};
+    RS_TRY(rs_trace_selector(trace, &v.selector, err));
+    RS_TRY(rs_trace_selected_span(trace, &first, &last, err));
+    if (first != RS_NO_TIME)
+        out->span = rs_sub_sat(rs_sub_sat(last, first), rs_trace_unrecorded(trace, first, last));
+    v.roles = rs_calloc(v.e->strings.n * N_USES + 1, 1);
+    v.threads = rs_calloc(v.e->n_threads + 1, sizeof *v.threads);
+    rs_status status = RS_OK;
+    if (!v.roles || !v.threads || !collect(&v, false) || !collect(&v, true) || !sum_threads(&v))
+        status = rs_fail_nomem(err, "the host's time");
+    if (status == RS_OK) status = collect_loading(&v, trace, err);
+    if (status == RS_OK && !(unite(&v.operators) && unite(&v.comm) && unite(&v.sync) && unite(&v.loading)))
+        status = rs_fail_nomem(err, "the host's time");
+    if (status == RS_OK) divide(&v);
+    for (size_t i = 0; v.threads && i < v.e->n_threads; i++) {
+        rs_free(v.threads[i].operators.items);
+        rs_free(v.threads[i].comm.items);
+        rs_free(v.threads[i].sync.items);
+        rs_free(v.threads[i].talks.items);
+    }
+    rs_free(v.threads);
+    rs_free(v.roles);
+    rs_free(v.operators.items);
+    rs_free(v.comm.items);
+    rs_free(v.sync.items);
+    rs_free(v.loading.items);
+    return status;
+}
+
+void rs_host_view_clear(rs_host_view *view)
+{
+    for (size_t i = 0; i < view->n_threads; i++) rs_free(view->threads[i].label);
+    rs_free(view->threads);
+    *view = (rs_host_view){0};
+}

@@ -1,0 +1,53 @@
+#include "trace/recordings.h"
+
+#include "base/interval.h"
+
+size_t rs_trace_recording_of(const rs_trace *trace, uint32_t row)
+{
+    size_t low = 0, high = trace->n_recordings; /* the last that begins at or before the row */
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (trace->recordings[middle].first_row <= row)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The part of a stretch that lies between from and to. */
+static int64_t within(int64_t start, int64_t end, int64_t from, int64_t to)
+{
+    if (start < from) start = from;
+    if (end > to) end = to;
+    return end > start ? rs_sub_sat(end, start) : 0;
+}
+
+/* Recordings follow each other in the file and in time. */
+int64_t rs_trace_unrecorded(const rs_trace *trace, int64_t from, int64_t to)
+{
+    const rs_events *e = trace->events;
+    int64_t sum = 0, reach = 0, first = 0, last = 0;
+    size_t of = 0;
+    bool any = false, before = false; /* whether this recording, and an earlier one, have events */
+    if (trace->n_recordings < 2) return 0;
+    for (size_t i = 0; i <= trace->n_rows; i++) {
+        uint32_t row = i < trace->n_rows ? rs_trace_row(trace, i) : 0;
+        bool leaves = i == trace->n_rows ||
+                      (of + 1 < trace->n_recordings && trace->recordings[of + 1].first_row <= row);
+        if (leaves && any) {
+            if (before) sum = rs_add_sat(sum, within(reach, first, from, to));
+            reach = !before || last > reach ? last : reach;
+            before = true;
+            any = false;
+        }
+        if (i == trace->n_rows) break;
+        if (leaves) of = rs_trace_recording_of(trace, row);
+        /* the profiler's own span begins with its warm-up */
+        if (!rs_event_is_span(e, row) || rs_event_kind(e, row) == RS_KIND_SPAN) continue;
+        if (!any || e->start[row] < first) first = e->start[row];
+        if (!any || rs_event_end(e, row) > last) last = rs_event_end(e, row);
+        any = true;
+    }
+    return sum;
+}

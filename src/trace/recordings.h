@@ -1,0 +1,13 @@
+/* What lies between the recordings of a rank: the profiler was off, so nothing is known of that time. It is neither
+ * busy nor idle. */
+#ifndef RS_TRACE_RECORDINGS_H
+#define RS_TRACE_RECORDINGS_H
+
+#include "trace/trace.h"
+
+/* The recording that holds the row, 0 where the rank has one. */
+size_t rs_trace_recording_of(const rs_trace *trace, uint32_t row);
+/* ns between from and to in which nothing was recorded; 0 where the rank has one recording. */
+int64_t rs_trace_unrecorded(const rs_trace *trace, int64_t from, int64_t to);
+
+#endif

@@ -1,0 +1,63 @@
+/* The contract of every command, whatever its input was. */
+#include <jansson.h>
+
+#include "soak.h"
+
+#define MOST_LINES 300 /* of messages: many of one kind are one line */
+
+/* A terminal must not obey what stood in a file. */
+static bool has_control(const text *t)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        unsigned char c = (unsigned char)t->s[i];
+        if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f) return true;
+        if (c == 0xc2 && i + 1 < t->n && (unsigned char)t->s[i + 1] < 0xa0) return true;
+    }
+    return false;
+}
+
+static size_t lines(const text *t)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < t->n; i++) n += t->s[i] == '\n';
+    return n;
+}
+
+static bool is_same(const said *a, const said *b)
+{
+    return a->code == b->code && a->out.n == b->out.n && a->err.n == b->err.n &&
+           (!a->out.n || memcmp(a->out.s, b->out.s, a->out.n) == 0) &&
+           (!a->err.n || memcmp(a->err.s, b->err.s, a->err.n) == 0);
+}
+
+static const char *judge_json(const char *command, const said *s)
+{
+    if (!s->out.n) return s->code == 0 ? "says nothing with exit 0" : NULL;
+    json_error_t error;
+    json_t *top = json_loadb(s->out.s, s->out.n, JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
+    if (!top) return "writes JSON that is none";
+    const char *verdict = json_string_value(json_object_get(top, "verdict"));
+    bool claims = strncmp(command, "flight", 6) == 0 && verdict && strcmp(verdict, "healthy") == 0 &&
+                  s->code == 0 && json_integer_value(json_object_get(top, "entries")) == 0;
+    json_decref(top);
+    return claims ? "calls a job healthy of which it read nothing" : NULL;
+}
+
+const char *soak_judge(const char *command, const said *first, const said *again)
+{
+    bool json = strstr(command, "--format json") != NULL, csv = strstr(command, "--format csv") != NULL;
+    if (first->code < 0 || first->code > 4) return "ends with a code that there is not";
+    if (first->code >= 2 && !first->err.n) return "fails without a word";
+    if (first->code == 3 && first->out.n && !json && strncmp(command, "chakra", 6) != 0 &&
+        strncmp(command, "flight", 6) != 0)
+        return "answers what it could not read";
+    if (has_control(&first->err)) return "lets control characters through to standard error";
+    if (lines(&first->err) > MOST_LINES) return "floods standard error";
+    if (!csv && !strstr(command, "print") && has_control(&first->out))
+        return "lets control characters through";
+    if (json) {
+        const char *broken = judge_json(command, first);
+        if (broken) return broken;
+    }
+    return is_same(first, again) ? NULL : "says something else the second time";
+}

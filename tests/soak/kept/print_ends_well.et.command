@@ -1,0 +1,1 @@
+chakra print @

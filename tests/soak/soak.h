@@ -1,0 +1,41 @@
+/* Whole commands on damaged inputs, many in one process: what the parts of the program share. */
+#ifndef RS_TESTS_SOAK_H
+#define RS_TESTS_SOAK_H
+
+#include "../unit/support.h"
+
+/* What kind of input it is: which commands are asked. */
+typedef enum kind { TRACE, FLIGHT, METRICS, CHAKRA, EXECUTION, MEMORY, ANY, N_KINDS } kind;
+
+/* A file, or the files of a folder of which one is damaged at a time. */
+typedef struct sample {
+    char *path;
+    char **files; /* names within the folder; NULL: a file */
+    size_t n_files;
+    size_t size;
+    kind kind;
+} sample;
+
+/* One run: a sample, what of it is damaged and how, and the command. */
+typedef struct plan {
+    const sample *sample;
+    size_t file;
+    const char *command;
+    text damaged;
+} plan;
+
+/* Damages the text in 0 to 4 places; one in eight stays as it is. */
+void soak_damage(text *t, rng *r);
+/* A command for such an input; "@" stands for its path. */
+const char *soak_command(kind k, rng *r);
+
+/* What a run said. */
+typedef struct said {
+    int code;
+    text out, err;
+} said;
+
+/* NULL, or which part of the contract is broken. */
+const char *soak_judge(const char *command, const said *first, const said *again);
+
+#endif
