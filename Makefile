@@ -4,6 +4,7 @@
 #   make demo       installs what is missing, builds, and analyses a sample job
 #   make check      everything that CI runs; installs what is missing
 #   make bench      the benchmarks; writes bench/RESULTS.md; installs what is missing
+#   make docs       build/site: pages, reference of the Python package, notebooks
 #   make install    PREFIX (/usr/local) and DESTDIR are honoured
 #   make format     clang-format over the tree
 #   make clean
@@ -32,6 +33,9 @@ bench:
 	@scripts/install-deps bench
 	@bench/run
 
+docs:
+	@scripts/docs
+
 install: all
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 
@@ -41,4 +45,4 @@ format:
 clean:
 	rm -rf $(BUILD) build-*
 
-.PHONY: all demo check bench install format clean
+.PHONY: all demo check bench docs install format clean

@@ -6,6 +6,7 @@ import os
 import tempfile
 import textwrap
 import warnings
+from typing import List, Optional
 
 from . import _engine, _settings, sources as _sources
 from ._progress import progress as _progress
@@ -49,7 +50,7 @@ def take_selection(row, given):
     """Takes ranks, steps and window out of the keyword arguments: the engine's texts, or None: as the job was opened."""
     own = {python_name(spec["name"]) for spec in row["options"]}
     specs = {spec["name"]: spec for spec in SETTINGS["options"]}
-    texts = [None, None, None]
+    texts: List[Optional[str]] = [None, None, None]
     for at, name in enumerate(PARTS):
         value = None if name in own else given.pop(name, None)
         if value is None:
@@ -57,7 +58,7 @@ def take_selection(row, given):
         if name == "window" and isinstance(value, (tuple, list)) and len(value) == 2:
             value = "%s-%s" % tuple(repr(end) if isinstance(end, float) else end for end in value)
         texts[at] = _settings.option(specs[name], name, value)
-    return tuple(texts) if any(text is not None for text in texts) else None
+    return (texts[0], texts[1], texts[2]) if any(text is not None for text in texts) else None
 
 
 def make_settings(keep=True, jobs=None, **given):
@@ -286,7 +287,7 @@ class Job:
     def plot(self):
         """Pictures: plot.breakdown(), .steps(), .timeline(), .roofline(), .heatmap() give plotly figures."""
         from ._plot import Plots
-        return Plots(self)
+        return Plots(self)  # pyright: ignore[reportArgumentType]  # the stub's Job is this one
 
     def _repr_html_(self):
         if self._job.closed:
@@ -550,7 +551,7 @@ def _add_methods():
         last = (("map", None),) if row is SHARED else ()
         more = [spec for spec in SETTINGS["options"] if spec["name"] not in {one["name"] for one in row["options"]}]
         whole = dict(row, options=row["options"] + (more if "source" in first else []))
-        method.__doc__ = inspect.cleandoc(method.__doc__) + "\n\nOptions:\n" + "\n".join(document_options(row)) + "\n"
+        method.__doc__ = inspect.cleandoc(method.__doc__ or "") + "\n\nOptions:\n" + "\n".join(document_options(row)) + "\n"
         method.__signature__ = make_signature(whole, first, last + (("table", None), ("progress", None)))
     slice_job.__name__ = slice_job.__qualname__ = "slice"
     share_job.__name__ = share_job.__qualname__ = "share"
@@ -570,10 +571,10 @@ OPEN_LAST = (("keep", True), ("storage_options", None), ("progress", "auto"))
 def _document_functions():
     for function, first in ((diff, ["a", "b"]), (compare, ["a", "*others"]), (memory, ["source"])):
         row = REGISTRY[function.__name__]
-        function.__doc__ += "\n\n" + document(row)
+        function.__doc__ = (function.__doc__ or "") + "\n\n" + document(row)
         function.__signature__ = make_signature(row, first)
     open_job.__name__ = open_job.__qualname__ = "open"
-    open_job.__doc__ += "\n\n" + "\n".join(["Settings:"] + document_options(SETTINGS)) + "\n"
+    open_job.__doc__ = (open_job.__doc__ or "") + "\n\n" + "\n".join(["Settings:"] + document_options(SETTINGS)) + "\n"
     open_job.__signature__ = make_signature(SETTINGS, ["source"], OPEN_LAST)
 
 

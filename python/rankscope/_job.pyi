@@ -387,8 +387,9 @@ class Job:
             stack: kind of waiting, who waited, whose time, part, what by tells, joined by ;
             time_ns [ns]: its share of the waiting"""
     def breakdown(self, *,
+        host: bool = False,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
-        table: Optional[Literal['breakdown']] = None,
+        table: Optional[Literal['breakdown', 'host', 'threads']] = None,
         progress: Progress = None,
         ranks: Ranges = None,
         steps: Ranges = None,
@@ -399,6 +400,14 @@ class Job:
         runs; communication runs and no computation (exposed); copies run and neither of them (exposed);
         nothing runs. Work that runs at the same time counts once. All GPU work of the trace counts, also
         without a launch.
+
+        host divides the host's time: operators run; it communicates and no operator runs (exposed); a call
+        waits for the device; a data loader is waited for; none of these. A job without a GPU is shown that
+        way.
+
+        Options:
+            host: where the host's time goes instead: operators, communication, waits for the device, data
+                loading, and what is none of these; also by thread
 
         compat: hta, hta-exact give that tool's numbers and columns.
 
@@ -418,7 +427,36 @@ class Job:
             comm_us [us]: communication runs, hidden or not
             copy_us [us]: copies or memsets run, hidden or not
             gpu_events [count]: pieces of GPU work
-            unlinked_events [count]: GPU work whose launch is not in the file; it is counted"""
+            unlinked_events [count]: GPU work whose launch is not in the file; it is counted
+
+        Table host: one row is the host of one rank; with host=True, and for jobs without a GPU
+            rank [id]: rank
+            span_us [us]: from the first event to the last, without the time between recordings
+            operators_us [us]: an operator runs on some thread, and neither communicates nor waits for the
+                device
+            exposed_comm_us [us]: the host communicates (gloo:*, mpi:*, ucc:*) and no operator hides it
+            exposed_sync_us [us]: a call waits for the device and neither operators nor communication hide
+                it
+            exposed_loading_us [us]: a data loader is waited for and none of these hides it
+            other_us [us]: none of these: Python outside operators, or nothing; the five add up to the span
+            operators_pct [percent]: operators_us of the span
+            exposed_comm_pct [percent]: exposed_comm_us of the span
+            exposed_sync_pct [percent]: exposed_sync_us of the span
+            exposed_loading_pct [percent]: exposed_loading_us of the span
+            other_pct [percent]: other_us of the span
+            comm_us [us]: the host communicates, hidden or not
+            sync_us [us]: a call waits for the device, hidden or not
+            loading_us [us]: a data loader is waited for, hidden or not
+            operators [count]: operators that count, inner ones too
+
+        Table threads: one row is one thread of a host, the busiest first; with host=True, and for jobs
+            without a GPU
+            rank [id]: rank
+            thread: process and thread, with its name where the file has one
+            operators_us [us]: an operator runs on it, and neither communicates nor waits for the device
+            comm_us [us]: it communicates
+            sync_us [us]: it waits for the device
+            count [count]: operators, spans of communication and waits"""
     def clocks(self, *,
         end_skew: int = 10,
         hosts: Optional[Text] = None,
@@ -560,8 +598,8 @@ class Job:
             bus_gbps [GB/s]: algorithm bandwidth times what nccl-tests counts for the links
             clock_us [us]: by what the clocks of the first and the last rank may be off against each other
                 (command clocks); unknown: there is no bound, or with clocks="file" none was looked for
-            uncertain: 1: max_wait_us is less than the clocks are sure; with clocks="likely"|certain waits,
-                first and last are unknown then
+            uncertain: 1: max_wait_us is less than the clocks are sure; with clocks="likely" or "certain"
+                waits, first and last are unknown then
 
         Table summary: one row is one kind of collective of one size
             collective: what it does
@@ -586,7 +624,7 @@ class Job:
             wait_us [us]: waits for the last, added up
             others_waited_us [us]: what others waited for the last arrival where that was this rank's
             uncertain [count]: of the collectives, those at which first and last are nearer than the clocks
-                are sure; with clocks="likely"|certain they are left out of the rest
+                are sure; with clocks="likely" or "certain" they are left out of the rest
 
         Table arrivals: one row is one rank in one collective
             index [id]: the collective's row
@@ -597,8 +635,8 @@ class Job:
             late_us [us]: after the first arrival
             wait_us [us]: until the last arrival
             duration_us [us]: of the kernel
-            uncertain: 1: wait_us is less than its clock and the last rank's are sure; with
-                clocks="likely"|certain it is unknown then
+            uncertain: 1: wait_us is less than its clock and the last rank's are sure; with clocks="likely"
+                or "certain" it is unknown then
 
         Table clocks: one row is one rank
             rank [id]: rank
@@ -973,9 +1011,9 @@ class Job:
         """What is off in a job, ranked by what mending it gains, with evidence and remedy.
 
         A closed catalogue of faults and levers is held against the traces of all ranks. What fits becomes a
-        question to the replay of the job (`rankscope replay`): how long would a step take if this were
-        mended? A row stands only where the least gain of the replay's interval is above min_gain and above
-        the replay's own error; the command under evidence shows the same numbers.
+        question to the replay of the job (job.replay()): how long would a step take if this were mended? A
+        row stands only where the least gain of the replay's interval is above min_gain and above the
+        replay's own error; the command under evidence shows the same numbers.
 
         Findings are off against something: a rank against those that run the same work (straggler,
         slow_host), transfers of a group against others of their size (slow_group), waiting for data
@@ -1053,7 +1091,7 @@ class Job:
 
         With fail_on the exit code is 1 when a row meets the expression: of the names, or with by="total" of
         the totals. The change in percent of a name that A does not have is unknown and meets nothing. Two
-        runs do not say how much equal runs differ, so such a gate fires on noise, too; rankscope regress
+        runs do not say how much equal runs differ, so such a gate fires on noise, too; rankscope.regress()
         tests several runs a side.
 
         Options:
@@ -1224,6 +1262,8 @@ class Job:
         of: Ranges = None,
         gpu: bool = False,
         args: Optional[Text] = None,
+        calls: bool = False,
+        where: Optional[Text] = None,
         uncut: bool = False,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
         table: Optional[Literal['frame']] = None,
@@ -1243,6 +1283,11 @@ class Job:
         is of whole numbers or of numbers if all its values are, else of text; what is neither string nor
         number stands as its JSON text.
 
+        calls adds columns under HTA's names: parent (the position of what an event lies in on its thread;
+        of GPU work its launch), depth, height, and of the GPU work below each event how much there is, how
+        long it takes together, and from when to when. where keeps rows for which a condition holds; parents
+        may then be among the others.
+
         compat="hta" gives the frame that HTA holds after loading: its rounding, its cut at the last step,
         its order (GPU rows first), its columns' defaults.
 
@@ -1250,6 +1295,8 @@ class Job:
             of: rows of these ranks only; times still count from the first event of all
             gpu: only rows of the GPU
             args: further arguments as columns: all, or names with commas between
+            calls: what each event lies in or was launched by, and the GPU work below it, as columns
+            where: only events for which it holds, as in events
             uncut: with compat="hta": also the rows that HTA reads and then cuts off, in the order of the
                 file
 
@@ -1544,6 +1591,88 @@ class Job:
             gpu_duration_us [us]: duration of the work
             launch_delay_us [us]: from the call's end to the work's start, 0 when it starts before that
             outlier: short, runtime, delay, joined by +; unknown when none"""
+    def memory(self, *,
+        series: bool = False,
+        top: int = 20,
+        compat: None = None,
+        table: Optional[Literal['memory', 'series', 'devices', 'operators', 'held']] = None,
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
+        """What memory is used for: by category of a memory timeline, by device and operator of traces.
+
+        Traces that were recorded with profile_memory=True hold an event [memory] for each allocation and
+        release: how much each device's allocator held, when it held most, and which operator or annotation
+        allocated how much, its callees' not counted. Steps and a window select events.
+
+        A memory timeline is what torch.profiler's export_memory_timeline writes under a name that ends in
+        .raw.json or .raw.json.gz: changes [time, action, bytes, category]. Changes at the same time count
+        together; what was there before the recording (times below zero) is there from the first change on.
+        A tensor that changes its category is neither allocated nor freed.
+
+        Options:
+            series: what is held whenever it changes: of a timeline by category, of traces by device
+            top: operators of each rank, those that allocated most; 0: all
+
+        Table memory: one row is one category
+            category: what the memory is for; total: all of it
+            at_peak_bytes [bytes]: held when the total was largest
+            at_peak_pct [percent]: share of the total then
+            own_peak_bytes [bytes]: the most this category held by itself
+            own_peak_at_us [us]: when that was; unknown if it never held anything
+            before_bytes [bytes]: there before the recording
+            end_bytes [bytes]: held at the end
+            allocated_bytes [bytes]: sum of all allocations recorded
+            allocations [count]: how many
+            freed_bytes [bytes]: sum of all releases recorded
+
+        Table series: one row is what is held from one change to the next; empty without series
+            time_us [us]: from the first change; with absolute=True as in the file
+            parameter [bytes]: bytes held
+            optimizer_state [bytes]: bytes held
+            input [bytes]: bytes held
+            temporary [bytes]: bytes held
+            activation [bytes]: bytes held
+            gradient [bytes]: bytes held
+            autograd_detail [bytes]: bytes held
+            unknown [bytes]: bytes held
+            total [bytes]: sum of them
+
+        Table devices: one row is the allocator of one device of a rank, by the trace's [memory] events
+            rank [id]: rank of the job
+            device: cpu, cuda:0, ...
+            peak_bytes [bytes]: the most that the allocator held; of the host from the recording's start on
+            peak_at_us [us]: when that was
+            peak_step [id]: step in which that was
+            peak_operator: innermost operator or annotation around that allocation
+            before_bytes [bytes]: held before the first event
+            end_bytes [bytes]: held behind the last
+            reserved_bytes [bytes]: the most that the allocator had reserved from the device; unknown where
+                it reserves nothing
+            allocated_bytes [bytes]: sum of all allocations
+            allocations [count]: how many
+            freed_bytes [bytes]: sum of all releases
+            releases [count]: how many
+            out_of_memory [count]: allocations that failed for want of memory
+
+        Table operators: one row is one operator of a rank, by what it allocated
+            rank [id]: rank of the job
+            device: cpu, cuda:0, ...
+            operator: innermost operator or annotation on the thread; unknown: outside of all
+            allocated_bytes [bytes]: sum of its allocations
+            allocations [count]: how many
+            freed_bytes [bytes]: sum of its releases
+            releases [count]: how many
+            net_bytes [bytes]: allocated_bytes less freed_bytes
+
+        Table held: one row is one change of a trace; empty without series
+            rank [id]: rank of the job
+            device: cpu, cuda:0, ...
+            time_us [us]: when it changed
+            bytes [bytes]: allocated, or released (below 0)
+            held_bytes [bytes]: held from then on
+            reserved_bytes [bytes]: reserved from the device; unknown where nothing is"""
     def mfu(self, *,
         device: Optional[Text] = None,
         fail_on: Optional[Text] = None,
@@ -1782,6 +1911,9 @@ class Job:
         time is that of unions: two collectives at once count once. A rank without communication has no
         percentage.
 
+        A job without a GPU communicates on the host: spans gloo:*, mpi:*, ucc:*, which operators that
+        compute on any thread hide.
+
         compat: hta, hta-exact give that tool's numbers and columns.
 
         Table overlap: one row is one rank
@@ -1790,8 +1922,9 @@ class Job:
             overlapped_us [us]: communication and computation run
             exposed_us [us]: communication runs and no computation
             overlap_pct [percent]: overlapped_us of comm_us; unknown without communication
-            exposed_pct_of_span [percent]: exposed_us of the time from the first GPU event to the last
-            comm_events [count]: communication kernels"""
+            exposed_pct_of_span [percent]: exposed_us of the time from the first GPU event to the last;
+                without a GPU of all events
+            comm_events [count]: communication kernels; without a GPU spans of the host (gloo:*)"""
     def queue(self, *,
         series: bool = False,
         blocked: bool = False,
@@ -2258,7 +2391,7 @@ class Job:
             mean_waited_us [us]: mean of it
             clock_offset_us [us]: how far its clock is ahead of the reference; taken out of the numbers
             uncertain [count]: collectives at which first and last are nearer than the clocks are sure; with
-                clocks="likely"|certain they are left out of the rest
+                clocks="likely" or "certain" they are left out of the rest
 
         Table collectives: one row is one collective, by its first arrival
             group: process group
@@ -2276,8 +2409,8 @@ class Job:
             transfer_us [us]: from the last arrival to the first end after it: nobody waits any more
             clock_us [us]: by what the clocks of the first and the last rank may be off against each other
                 (command clocks); unknown: there is no bound, or with clocks="file" none was looked for
-            uncertain: 1: late_us is less than the clocks are sure; with clocks="likely"|certain who was
-                first, last and late is unknown then
+            uncertain: 1: late_us is less than the clocks are sure; with clocks="likely" or "certain" who
+                was first, last and late is unknown then
 
         Table clocks: one row is one rank's clock
             rank [id]: rank
@@ -2398,28 +2531,28 @@ class Job:
         without communication that the host runs (gloo) while no operator does. An operator's time is that
         of the GPU work it launched itself.
 
-        What to look at first opens with the first row of `rankscope diagnose` where several ranks or steps
-        allow a replay of the job: what is off, or would help, and how long a step would take then.
-        Sentences that only share out the same time are left out (column replaces). Selected steps, a
-        window, and jobs of more than a million events have no such sentence.
+        What to look at first opens with the first row of job.diagnose() where several ranks or steps allow
+        a replay of the job: what is off, or would help, and how long a step would take then. Sentences that
+        only share out the same time are left out (column replaces). Selected steps, a window, and jobs of
+        more than a million events have no such sentence.
 
         Options:
             top: kernels and operators to show
-            no_diagnose: do not open with the first sentence of `rankscope diagnose`, which takes a replay
-                of the job
+            no_diagnose: do not open with the first sentence of job.diagnose(), which takes a replay of the
+                job
 
         Table ranks: One row a rank.
             rank [id]: rank of the job
-            span_us [us]: first start to last end of all events
+            span_us [us]: first start to last end of all events, without the time between recordings
             steps [count]: training steps
             mean_step_us [us]: mean length of a step on the host
             gpu_span_us [us]: first start to last end of GPU work; the next four make it up
-            computation_us [us]: at least one computation kernel runs
+            compute_us [us]: at least one computation kernel runs
             exposed_comm_us [us]: communication runs and no computation
-            exposed_copies_us [us]: copies or memsets run, no computation, no communication
+            exposed_copy_us [us]: copies or memsets run, no computation, no communication
             idle_us [us]: nothing runs
             busy_pct [percent]: share of gpu_span in which anything runs
-            communication_us [us]: at least one communication kernel runs
+            comm_us [us]: at least one communication kernel runs
             host_wait_us [us]: idle while the next work had not even been launched
             launch_latency_us [us]: idle between that work's launch and its start
             launch_bound_pct [percent]: host_wait as a share of gpu_span
@@ -2499,7 +2632,7 @@ class Job:
         shown where Python functions were recorded, all Python functions with python=True. Work whose launch
         is not in the file is in no tree; stats counts it.
 
-        format json nests the rows: each has its rows below it as children.
+        --format json nests the rows: each has its rows below it as children.
 
         Options:
             root: only what lies in events of this name; * and ? stand for any text
@@ -2873,7 +3006,7 @@ def diff(a: Any, b: Any, *,
 
     With fail_on the exit code is 1 when a row meets the expression: of the names, or with by="total" of
     the totals. The change in percent of a name that A does not have is unknown and meets nothing. Two
-    runs do not say how much equal runs differ, so such a gate fires on noise, too; rankscope regress
+    runs do not say how much equal runs differ, so such a gate fires on noise, too; rankscope.regress()
     tests several runs a side.
 
     Options:
@@ -3052,23 +3185,29 @@ def compare(a: Any, *others: Any,
 
 def memory(source: Any, *,
     series: bool = False,
+    top: int = 20,
     compat: None = None,
-    table: Optional[Literal['memory', 'series']] = None,
+    table: Optional[Literal['memory', 'series', 'devices', 'operators', 'held']] = None,
     progress: Progress = None,
     ranks: Ranges = None,
     steps: Ranges = None,
     window: Window = None) -> Table:
     """What PyTorch's memory timeline says; source as open takes it, of one file.
 
-    What GPU memory is used for: PyTorch's memory timeline by category.
+    What memory is used for: by category of a memory timeline, by device and operator of traces.
 
-    FILE is what torch.profiler's export_memory_timeline writes under a name that ends in .raw.json or
-    .raw.json.gz: changes [time, action, bytes, category]. Changes at the same time count together; what
-    was there before the recording (times below zero) is there from the first change on. A tensor that
-    changes its category is neither allocated nor freed.
+    Traces that were recorded with profile_memory=True hold an event [memory] for each allocation and
+    release: how much each device's allocator held, when it held most, and which operator or annotation
+    allocated how much, its callees' not counted. Steps and a window select events.
+
+    A memory timeline is what torch.profiler's export_memory_timeline writes under a name that ends in
+    .raw.json or .raw.json.gz: changes [time, action, bytes, category]. Changes at the same time count
+    together; what was there before the recording (times below zero) is there from the first change on.
+    A tensor that changes its category is neither allocated nor freed.
 
     Options:
-        series: what is held by category whenever it changes
+        series: what is held whenever it changes: of a timeline by category, of traces by device
+        top: operators of each rank, those that allocated most; 0: all
 
     Table memory: one row is one category
         category: what the memory is for; total: all of it
@@ -3092,7 +3231,42 @@ def memory(source: Any, *,
         gradient [bytes]: bytes held
         autograd_detail [bytes]: bytes held
         unknown [bytes]: bytes held
-        total [bytes]: sum of them"""
+        total [bytes]: sum of them
+
+    Table devices: one row is the allocator of one device of a rank, by the trace's [memory] events
+        rank [id]: rank of the job
+        device: cpu, cuda:0, ...
+        peak_bytes [bytes]: the most that the allocator held; of the host from the recording's start on
+        peak_at_us [us]: when that was
+        peak_step [id]: step in which that was
+        peak_operator: innermost operator or annotation around that allocation
+        before_bytes [bytes]: held before the first event
+        end_bytes [bytes]: held behind the last
+        reserved_bytes [bytes]: the most that the allocator had reserved from the device; unknown where
+            it reserves nothing
+        allocated_bytes [bytes]: sum of all allocations
+        allocations [count]: how many
+        freed_bytes [bytes]: sum of all releases
+        releases [count]: how many
+        out_of_memory [count]: allocations that failed for want of memory
+
+    Table operators: one row is one operator of a rank, by what it allocated
+        rank [id]: rank of the job
+        device: cpu, cuda:0, ...
+        operator: innermost operator or annotation on the thread; unknown: outside of all
+        allocated_bytes [bytes]: sum of its allocations
+        allocations [count]: how many
+        freed_bytes [bytes]: sum of its releases
+        releases [count]: how many
+        net_bytes [bytes]: allocated_bytes less freed_bytes
+
+    Table held: one row is one change of a trace; empty without series
+        rank [id]: rank of the job
+        device: cpu, cuda:0, ...
+        time_us [us]: when it changed
+        bytes [bytes]: allocated, or released (below 0)
+        held_bytes [bytes]: held from then on
+        reserved_bytes [bytes]: reserved from the device; unknown where nothing is"""
 
 def slice_job(source: Any, path: Path, *,
     where: Optional[Text] = None,

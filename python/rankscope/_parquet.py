@@ -101,6 +101,7 @@ def run(program, words, output):
     _check(output)
     part = None if output is None else "%s.%d.part" % (output, os.getpid())
     process = subprocess.Popen([program, *words], stdout=subprocess.PIPE)
+    assert process.stdout is not None
     try:
         first = process.stdout.read(1)
         if not first:  # it has said why
@@ -115,7 +116,7 @@ def run(program, words, output):
                 sink.flush()
                 os.fsync(sink.fileno())
         code = process.wait()
-        if part is not None and code in (0, 1, 4):
+        if part is not None and output is not None and code in (0, 1, 4):
             os.replace(part, output)
         return code
     except pyarrow.ArrowInvalid:  # the stream broke off

@@ -18,7 +18,8 @@ _MOST = 16  # files of one task at most: the loss when a worker dies, and what t
 
 
 @overload
-def summarize(source: Any, *, analyses: str, compat: Optional[str] = None, executor: Any = None, chunk: Optional[int] = None,
+def summarize(  # pyright: ignore[reportOverlappingOverload]  # a str is a sequence of str, too
+              source: Any, *, analyses: str, compat: Optional[str] = None, executor: Any = None, chunk: Optional[int] = None,
               storage_options: Optional[Dict[str, Any]] = None, progress: _settings.Progress = None,
               **settings: Any) -> Table: ...
 @overload
@@ -151,8 +152,9 @@ def _workers(executor: Any) -> int:
     for told in getattr(executor, "_max_workers", None), getattr(executor, "num_workers", None):
         if isinstance(told, int) and told > 0:
             return told
-    cores = getattr(getattr(executor, "_client", None), "ncores", None)  # Dask's
-    told = sum(cores().values()) if callable(cores) else 0
+    cores: Any = getattr(getattr(executor, "_client", None), "ncores", None)  # Dask's
+    counts: Any = cores() if callable(cores) else {}
+    told = sum(counts.values())
     return told if told > 0 else 16
 
 

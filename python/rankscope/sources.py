@@ -67,10 +67,6 @@ class Ranges:
     """The contents of a file in a store, by ranges: called with an offset and a number of bytes, gives these or fewer, none
     at the end. While a reader goes from front to back, the next ranges are under way. Any thread may call."""
 
-    _pool: Optional[concurrent.futures.ThreadPoolExecutor] = None
-    _process = 0
-    _making = threading.Lock()
-
     def __init__(self, fs: Any, path: str, size: int) -> None:
         self._fs, self._path, self.size = fs, path, size
         self._lock = threading.Lock()
@@ -85,7 +81,7 @@ class Ranges:
             follows = at > 0 and at - 1 in self._kept
             for one in range(at, min(at + _AHEAD, (self.size - 1) // RANGE) + 1 if follows else at + 1):
                 if one not in self._kept:
-                    self._kept[one] = self._threads().submit(self._fetch, one)
+                    self._kept[one] = self._begin(one)
             for one in [one for one in self._kept if 0 < one < at - 1]:
                 del self._kept[one]
             wanted = self._kept[at]
@@ -108,12 +104,18 @@ class Ranges:
             self.fetched += len(data)
         return data
 
-    @classmethod
-    def _threads(cls) -> concurrent.futures.ThreadPoolExecutor:
-        with cls._making:
-            if cls._pool is None or cls._process != os.getpid():  # a forked child has no threads
-                cls._pool, cls._process = concurrent.futures.ThreadPoolExecutor(8, "rankscope-ranges"), os.getpid()
-            return cls._pool
+    def _begin(self, at: int) -> "concurrent.futures.Future[bytes]":
+        future: concurrent.futures.Future[bytes] = concurrent.futures.Future()
+
+        def work() -> None:
+            try:
+                future.set_result(self._fetch(at))
+            except BaseException as error:
+                future.set_exception(error)
+
+        # The interpreter's end waits for no daemon: a store that does not answer must not keep it.
+        threading.Thread(target=work, name="rankscope-range", daemon=True).start()
+        return future
 
 
 def _size_of(fs: Any, path: str, url: str) -> int:

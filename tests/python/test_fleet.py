@@ -4,6 +4,7 @@ import os
 import pathlib
 import pickle
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -227,6 +228,60 @@ def test_ranges_hold_little(synthesised, store):
         most = max(most, len(ranges._kept))
     assert text == path.read_bytes() and most <= 6 < path.stat().st_size // sources.RANGE
     assert ranges(0, 10) == text[:10] and ranges(len(text) - 3, 10) == text[-3:] and ranges(len(text), 1) == b""
+
+
+STUCK = """
+import time
+import fsspec
+import rankscope as rs
+from rankscope import sources
+store = fsspec.filesystem("memory")
+store.pipe("/run/rank0.json", b"x" * 300000)
+sources.RANGE = 100000
+whole = type(store).cat_file
+type(store).cat_file = lambda self, path, start=None, end=None: time.sleep(1000) if start else whole(self, path, start, end)
+job = rs.open("memory://run/rank0.json")
+print("go", flush=True)
+try:
+    job.breakdown()
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+def test_interrupt_of_a_store(store):
+    """A store that does not answer keeps neither the caller nor the interpreter's end."""
+    child = subprocess.Popen([sys.executable, "-c", STUCK], stdout=subprocess.PIPE)
+    assert child.stdout.readline() == b"go\n"
+    time.sleep(0.3)
+    child.send_signal(signal.SIGINT)
+    assert child.communicate(timeout=300)[0] == b"interrupted\n"
+    assert child.returncode == 0
+
+
+SLOW = """
+import time
+from concurrent.futures import ThreadPoolExecutor
+import rankscope as rs
+from rankscope import executors
+executors._map = lambda *_: time.sleep(0.5)
+with ThreadPoolExecutor(1) as pool:
+    print("go", flush=True)
+    try:
+        rs.summarize([b"x"] * 1000, analyses="breakdown", executor=pool, chunk=1)
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+"""
+
+
+def test_interrupt_of_an_executor():
+    """What has not begun is cancelled: a thousand tasks of half a second end with the one that runs."""
+    child = subprocess.Popen([sys.executable, "-c", SLOW], stdout=subprocess.PIPE)
+    assert child.stdout.readline() == b"go\n"
+    time.sleep(0.3)
+    child.send_signal(signal.SIGINT)
+    assert child.communicate(timeout=300)[0] == b"interrupted\n"
+    assert child.returncode == 0
 
 
 def test_a_range_fails(synthesised, store, monkeypatch):

@@ -2,6 +2,7 @@
 import inspect
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -223,10 +224,43 @@ def test_same_answer_again(job):
     ("; --from gpu uses the GPU's", "; from_=\"gpu\" uses the GPU's"),
     ("number them by name with --renumber", "number them by name with renumber=True"),
     ("give it as RANK=PATH", "give it as {rank: path}"),
+    ("with --clocks likely|certain it is unknown", "with clocks=\"likely\" or \"certain\" it is unknown"),
+    ("12 % of the time (--table gemms)", "12 % of the time (table=\"gemms\")"),
+    ("see `rankscope stragglers`", "see job.stragglers()"),
+    ("rankscope roofline --by op|model adds them up", "job.roofline(by=\"op\" or \"model\") adds them up"),
+    ("is a dump, no trace: see `rankscope flight`", "is a dump, no trace: see rankscope.flight.analyze()"),
+    ("rocprofv3 --kernel-trace --memory-copy-trace, around the process", "rocprofv3 --kernel-trace --memory-copy-trace, around the process"),
+    ("unpack it first with `zstd -d --long=31`", "unpack it first with `zstd -d --long=31`"),
+    ("rankscope capture puts the rank there", "rankscope capture puts the rank there"),
 ])
 def test_messages_speak_python(said, ours):
     from rankscope._words import in_python
     assert in_python(said) == ours
+
+
+# Options that may stand in what the engine says: of other programs, and of what only the command line shows.
+OTHERS = {"kernel-trace", "memory-copy-trace", "hip-trace", "runtime-trace", "marker-trace", "collection-period", "cuda-graph-trace",
+          "cuda-event-trace", "capture-range", "duration", "long", "native", "xla"}
+SHOWN = {"format", "schema", "names", "fail-on", "short-kernels", "compare", "collectives", "no-align"}
+
+
+def test_no_message_speaks_of_options():
+    """All texts of the engine, but those of the program and of the viewer, have no option left in Python's words."""
+    from rankscope._words import in_python
+    root = pathlib.Path(__file__).resolve().parent.parent.parent / "src"
+    left = {}
+    for path in root.rglob("*.c"):
+        if path.relative_to(root).parts[0] in ("cli", "view"):
+            continue
+        text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for match in re.finditer(r'(?:"(?:[^"\\\n]|\\.)*"\s*)+', text):
+            said = "".join(re.findall(r'"((?:[^"\\\n]|\\.)*)"', match.group()))
+            if "--" not in said or said.startswith("rankscope "):  # examples of the manual
+                continue
+            for name in re.findall(r"(?<![\w-])--([a-z][a-z-]*)", in_python(said)):
+                if name not in OTHERS | SHOWN:
+                    left.setdefault(name, "%s: %s" % (path.name, said[:80]))
+    assert left == {}
 
 
 def test_settings_come_from_the_engine(small):

@@ -148,7 +148,7 @@ class Recorder:
         if not features.has_gpu(torch):
             self._note("no CUDA or HIP device: overlap cannot be timed, no metrics are written")
             return
-        self._overlap = Overlap(torch, layout, place, self._options["first_step"], self._note)
+        self._overlap = Overlap(torch, layout, place, int(self._options["first_step"]), self._note)
         undo.callback(self._overlap.file.close)
         if self._options["collectives"] and (place.grouped or place.world_size > 1):
             self._collectives = Collectives(torch, self._overlap, self._note)
