@@ -53,7 +53,6 @@ static rs_status time_path(rs_trace *trace, const rs_policy *policy, double *sec
     double begin = now();
     rs_status status = rs_sync_find(trace, policy, &sync, err);
     if (status == RS_OK) status = rs_path_build_own(trace, policy, &window, &sync, &part, err);
-    if (status == RS_OK && part.graph) status = rs_path_graph_solve(part.graph, RS_NO_ITEM, err);
     *seconds += now() - begin;
     rs_path_part_clear(&part);
     rs_sync_clear(&sync);

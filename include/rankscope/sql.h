@@ -8,8 +8,8 @@
  *     rs_result_clear(&result);
  *     rs_sql_close(session);
  *
- * The dialect is SQLite's. Statements only read: there is nothing to write to, and no file can be reached but
- * those of the job and those that an analysis is told to read by its options (roofline('--device FILE')). A session is used by one thread at a time. Stability: experimental. */
+ * The dialect is SQLite's. Statements only read: there is nothing to write to, and no file can be reached but those of
+ * the job. An option of an analysis that names a file is refused (roofline('--device H200-SXM') names none). A session is used by one thread at a time. Stability: experimental. */
 #ifndef RANKSCOPE_SQL_H
 #define RANKSCOPE_SQL_H
 

@@ -27,6 +27,10 @@ typedef struct rs_tracelens_settings {
     int64_t
         micro_idle_ns; /* gpu_timeline parts idle time into pauses below this and others; 0: it does not */
     bool unlinked;     /* GPU work without a launch in the file counts in gpu_timeline */
+    bool
+        recompute; /* what activation checkpointing computes again stands in rows of its own, marked in a column
+                          is_recompute, in ops_summary, ops_summary_by_category, ops_unique_args and
+                          unified_perf_summary */
 } rs_tracelens_settings;
 
 typedef struct rs_tracelens_report rs_tracelens_report;

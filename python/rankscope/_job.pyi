@@ -1262,6 +1262,8 @@ class Job:
         of: Ranges = None,
         gpu: bool = False,
         args: Optional[Text] = None,
+        calls: bool = False,
+        where: Optional[Text] = None,
         uncut: bool = False,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
         table: Optional[Literal['frame']] = None,
@@ -1281,6 +1283,11 @@ class Job:
         is of whole numbers or of numbers if all its values are, else of text; what is neither string nor
         number stands as its JSON text.
 
+        calls adds columns under HTA's names: parent (the position of what an event lies in on its thread;
+        of GPU work its launch), depth, height, and of the GPU work below each event how much there is, how
+        long it takes together, and from when to when. where keeps rows for which a condition holds; parents
+        may then be among the others.
+
         compat="hta" gives the frame that HTA holds after loading: its rounding, its cut at the last step,
         its order (GPU rows first), its columns' defaults.
 
@@ -1288,6 +1295,8 @@ class Job:
             of: rows of these ranks only; times still count from the first event of all
             gpu: only rows of the GPU
             args: further arguments as columns: all, or names with commas between
+            calls: what each event lies in or was launched by, and the GPU work below it, as columns
+            where: only events for which it holds, as in events
             uncut: with compat="hta": also the rows that HTA reads and then cuts off, in the order of the
                 file
 
@@ -2538,12 +2547,12 @@ class Job:
             steps [count]: training steps
             mean_step_us [us]: mean length of a step on the host
             gpu_span_us [us]: first start to last end of GPU work; the next four make it up
-            computation_us [us]: at least one computation kernel runs
+            compute_us [us]: at least one computation kernel runs
             exposed_comm_us [us]: communication runs and no computation
-            exposed_copies_us [us]: copies or memsets run, no computation, no communication
+            exposed_copy_us [us]: copies or memsets run, no computation, no communication
             idle_us [us]: nothing runs
             busy_pct [percent]: share of gpu_span in which anything runs
-            communication_us [us]: at least one communication kernel runs
+            comm_us [us]: at least one communication kernel runs
             host_wait_us [us]: idle while the next work had not even been launched
             launch_latency_us [us]: idle between that work's launch and its start
             launch_bound_pct [percent]: host_wait as a share of gpu_span

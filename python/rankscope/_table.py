@@ -8,6 +8,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union, overload
 
 from . import _engine as native
+from ._names import find
 from ._words import in_python
 from .errors import InputWarning, UsageError
 
@@ -109,7 +110,7 @@ class Table:
 
     It implements Arrow's PyCapsule protocol, so that pyarrow, polars, DuckDB and others take it as it is, numbers
     not copied, texts as dictionaries. `to_pandas()`, `to_arrow()`, `to_polars()` and `to_dicts()` convert it; iterating gives a row at a
-    time as a dict; `table["column"]` is a column as a list, `table[i]` a row, `table[i:j]` a table. `head`, `sort`
+    time as a dict; `table["column"]` is a column as a list (`table["duration_us"]` finds `dur`, too), `table[i]` a row, `table[i:j]` a table. `head`, `sort`
     and `filter` give tables. Tables are pickled and copied without the run they come from."""
 
     __slots__ = ("_given", "_result", "__weakref__")
@@ -159,8 +160,8 @@ class Table:
         return self._engine.num_rows
 
     def __contains__(self, name: object) -> bool:
-        """Whether there is a column of that name."""
-        return name in self.columns
+        """Whether there is a column of that name, or of another name of the same quantity."""
+        return isinstance(name, str) and find(name, self.columns) in self.columns
 
     def _ipython_key_completions_(self) -> List[str]:
         return self.columns
@@ -199,7 +200,10 @@ class Table:
 
     def column(self, name: Union[str, int]) -> List[Any]:
         """A column, by name or number, as a list."""
-        return self._engine.column(name)
+        return self._engine.column(self._find(name))
+
+    def _find(self, name: Union[str, int]) -> Union[str, int]:
+        return find(name, self.columns) if isinstance(name, str) else name
 
     @overload
     def __getitem__(self, key: str) -> List[Any]: ...
@@ -212,7 +216,7 @@ class Table:
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, str):
-            return self._engine.column(key)
+            return self.column(key)
         if isinstance(key, slice):
             first, last, step = key.indices(len(self))
             if step != 1:

@@ -2,6 +2,7 @@
 import { trustSection, waitsSection } from './between.js';
 import { startCharts } from './charts.js';
 import { communicationSection } from './communication.js';
+import { comparisonHead, comparisonSection } from './comparison.js';
 import { readData } from './data.js';
 import { h, visible } from './dom.js';
 import { flightSection, metricsSection } from './extras.js';
@@ -52,6 +53,7 @@ const SHORT = {
     queue: 'Queue',
     metrics: 'Metrics',
     history: 'History',
+    comparison: 'Comparison',
     trust: 'Trust',
     recording: 'Recording',
 };
@@ -81,10 +83,14 @@ function navigation(sections) {
 function start() {
     startTheme();
     const data = readData(document.getElementById('data'));
-    // a history of runs is a page of its own
-    const made = data.history ? [historySection] : SECTIONS;
+    // a history of runs and a comparison are pages of their own
+    const [made, top] = data.history
+        ? [[historySection], historyHead]
+        : data.comparison
+          ? [[comparisonSection], comparisonHead]
+          : [SECTIONS, head];
     const sections = made.map((make) => make(data)).filter(Boolean);
-    document.getElementById('head').append(...(data.history ? historyHead(data) : head(data)));
+    document.getElementById('head').append(...top(data));
     document.getElementById('sections').append(...navigation(sections));
     document.getElementById('main').append(...sections);
     document.getElementById('foot').append(

@@ -287,11 +287,12 @@ const rs_analysis rs_analysis_compare = {
         "the\ntable pivot: a row a value, columns for all GPU time and the names that differ most, or with a "
         "second axis a column\nfor each of its values. Inputs of equal values are repeated runs: their mean.\n\n"
         "Efficiency is the least time that the side's own device would need, of the time it took.",
-    .examples = "rankscope compare h100.json.gz mi300.json.gz\n"
-                "rankscope compare --by tree --top 20 before.json.gz after.json.gz\n"
-                "rankscope compare --per step --by op --xlsx changes.xlsx before/ after/\n"
-                "rankscope compare --by category --axis 'threads={}thread' sweep/*thread/\n"
-                "rankscope compare --per step --fail-on 'impact_pct > 1' before/ after/",
+    .examples =
+        "rankscope compare h100.json.gz mi300.json.gz\n"
+        "rankscope compare --by tree --top 20 before.json.gz after.json.gz\n"
+        "rankscope compare --per step --by op --xlsx changes.xlsx --page changes.html before/ after/\n"
+        "rankscope compare --by category --axis 'threads={}thread' sweep/*thread/\n"
+        "rankscope compare --per step --fail-on 'impact_pct > 1' before/ after/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .facets = {&rs_facet_gpu_rows, &rs_facet_work, &rs_facet_steps},

@@ -23,6 +23,10 @@
 static const rs_doctor_check damage = {
     "damaged text", "whatever the lost events would have shown",
     "let the profiler finish before the process ends; write to a local disk, then copy"};
+static const rs_doctor_check content = {
+    "content", "everything",
+    "start the profiler on the thread that does the work; newer PyTorch records the others with "
+    "experimental_config=_ExperimentalConfig(profile_all_threads=True)"};
 static const rs_doctor_check gpu_work = {
     "GPU work", "every GPU-time analysis",
     "profile with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]"};
@@ -267,6 +271,13 @@ static rs_status check_links(rs_trace *t, rs_findings *f, counts *c, rs_error *e
     rs_host_job host = {0};
     if (work->n == 0) status = rs_trace_host_job(t, &host, err);
     if (status != RS_OK) return status;
+    int64_t first, last;
+    if (status == RS_OK && host.on_host) status = rs_trace_span(t, &first, &last, err);
+    if (status != RS_OK) return status;
+    if (host.on_host && first == RS_NO_TIME && !f->events->truncated) {
+        rs_finding_add(f, RS_UNFIT, &content, 0, "nothing was recorded: no operators, annotations or calls");
+        return RS_OK;
+    }
     if (host.on_host) {
         rs_finding_add(f, RS_FINE, &gpu_work, 0, "a job without a GPU");
         return RS_OK;

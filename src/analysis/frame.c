@@ -14,6 +14,9 @@ static const rs_option_spec options[] = {
     {"gpu", RS_OPTION_FLAG, NULL, NULL, NULL, "only rows of the GPU"},
     {"args", RS_OPTION_TEXT, "NAMES", NULL, NULL,
      "further arguments as columns: all, or names with commas between"},
+    {"calls", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "what each event lies in or was launched by, and the GPU work below it, as columns"},
+    {"where", RS_OPTION_TEXT, "CONDITION", NULL, NULL, "only events for which it holds, as in events"},
     {"uncut", RS_OPTION_FLAG, NULL, NULL, NULL,
      "with --compat hta: also the rows that HTA reads and then cuts off, in the order of the file"},
 };
@@ -62,17 +65,25 @@ void rs_frame_free(void *partial)
     rs_strings_clear(&p->strings);
     rs_big_free(p->rows);
     rs_big_free(p->cells.items);
+    rs_big_free(p->calls);
+    rs_free(p->opens.items);
     rs_free(p);
 }
 
 /* Which arguments have a column in any case; shown has room for all of them. */
-static rs_frame_fixed fixed_columns(const rs_frame_rules *rules, rs_shown_argument *shown)
+static rs_frame_fixed fixed_columns(const rs_run *run, const rs_frame_rules *rules, rs_shown_argument *shown)
 {
+    bool calls = rs_options_flag(run->options, "calls");
     for (size_t k = 0; k < N_ARGUMENTS; k++)
         shown[k] = (rs_shown_argument){arguments[k].id, FIRST_ARGUMENT + k};
     shown[N_ARGUMENTS] = (rs_shown_argument){RS_COL_STREAM, STREAM};
     shown[N_ARGUMENTS + 1] = (rs_shown_argument){RS_COL_CORRELATION, CORRELATION};
-    return (rs_frame_fixed){rules->table, rules->record, shown, N_SHOWN};
+    return (rs_frame_fixed){rules->table,
+                            rules->record,
+                            shown,
+                            N_SHOWN,
+                            calls ? rs_frame_call_columns : NULL,
+                            calls ? rs_frame_n_call_columns : 0};
 }
 
 typedef struct maker {
@@ -81,8 +92,9 @@ typedef struct maker {
     const rs_frame_columns *made;
     rs_frame_partial *p;
     rs_frame_args *args;
-    uint32_t *copied;   /* by the trace's string id: the partial's, + 1 */
-    bool fills, failed; /* failed: out of memory */
+    rs_frame_call *calls; /* by place in the frame; NULL: not asked for */
+    uint32_t *copied;     /* by the trace's string id: the partial's, + 1 */
+    bool fills, failed;   /* failed: out of memory */
 } maker;
 
 static uint32_t copy_text(maker *m, const char *text, size_t length)
@@ -177,26 +189,56 @@ static bool read_row(maker *m, size_t i)
     return !m->failed && rs_frame_args_read(m->args, row, (uint32_t)(p->n - 1), &p->cells);
 }
 
+static bool keep_call(maker *m, size_t i)
+{
+    rs_frame_partial *p = m->p;
+    if (!m->calls) return true;
+    if (p->n_calls == p->calls_capacity) {
+        size_t wanted = p->calls_capacity ? p->calls_capacity * 2 : 1024;
+        rs_frame_call *grown = rs_big_resize(p->calls, wanted * sizeof *grown);
+        if (!grown) return false;
+        p->calls = grown;
+        p->calls_capacity = wanted;
+    }
+    p->calls[p->n_calls++] = m->calls[i];
+    return true;
+}
+
+/* The rows that are asked for. */
+static rs_status read_rows(const rs_run *run, rs_trace *trace, maker *m, const rs_frame_picks *picks,
+                           rs_error *err)
+{
+    bool only_gpu = rs_options_flag(run->options, "gpu"), ok = true;
+    for (size_t i = 0; ok && i < m->f->n; i++) {
+        if (only_gpu && !m->made->gpu[i]) continue;
+        if (!rs_frame_row_is_selected(trace, m->f, m->made, i)) continue;
+        if (!rs_frame_is_picked(picks, m->f->row[i], (uint32_t)m->p->n, &m->p->opens, &ok)) continue;
+        ok = ok && keep_call(m, i) && read_row(m, i);
+    }
+    return ok ? RS_OK : rs_fail_nomem(err, "frame");
+}
+
 static rs_status fill(const rs_run *run, rs_trace *trace, const rs_frame_rules *rules, const rs_frame_rows *f,
                       rs_frame_partial *p, rs_error *err)
 {
     rs_frame_columns made = {0};
-    bool only_gpu = rs_options_flag(run->options, "gpu");
+    rs_frame_picks picks = {0};
     maker m = {.e = trace->events, .f = f, .made = &made, .p = p, .fills = rules->fills};
     m.copied = rs_calloc(m.e->strings.n + 1, sizeof *m.copied);
     rs_status status = m.copied ? rs_frame_columns_make(trace, run->policy, f, rules->columns, &made, err)
                                 : rs_fail_nomem(err, "frame");
     rs_shown_argument shown[N_SHOWN];
-    const rs_frame_fixed fixed = fixed_columns(rules, shown);
+    const rs_frame_fixed fixed = fixed_columns(run, rules, shown);
+    if (status == RS_OK && fixed.n_more) status = rs_frame_calls_make(trace, f, made.gpu, &m.calls, err);
+    if (status == RS_OK)
+        status = rs_frame_picks_make(rs_options_text(run->options, "where"), trace, &picks, err);
     if (status == RS_OK)
         status = rs_frame_args_begin(rs_options_text(run->options, "args"), &fixed, m.e, &p->strings, &m.args,
                                      err);
-    for (size_t i = 0; status == RS_OK && i < f->n; i++) {
-        if (only_gpu && !made.gpu[i]) continue;
-        if (!rs_frame_row_is_selected(trace, f, &made, i)) continue;
-        if (!read_row(&m, i)) status = rs_fail_nomem(err, "frame");
-    }
+    if (status == RS_OK) status = read_rows(run, trace, &m, &picks, err);
     rs_free(m.copied);
+    rs_big_free(m.calls);
+    rs_frame_picks_clear(&picks);
     rs_frame_args_free(m.args);
     rs_frame_columns_clear(&made);
     return status;
@@ -206,6 +248,8 @@ rs_status rs_frame_rank(const rs_run *run, rs_trace *trace, const rs_frame_rules
                         rs_error *err)
 {
     const rs_frame_rows *f;
+    if (rules->fills && rs_options_flag(run->options, "calls"))
+        return rs_fail(err, RS_ERR_USAGE, "frame --calls goes with our own frame: leave --compat out");
     rs_frame_partial *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "frame");
     *partial = p;
@@ -227,7 +271,7 @@ static rs_status widen(const rs_run *run, const rs_partial *partials, size_t n, 
                        rs_frame_part **parts, rs_result *result, rs_frame_wide **wide, rs_error *err)
 {
     rs_shown_argument shown[N_SHOWN];
-    const rs_frame_fixed fixed = fixed_columns(rules, shown);
+    const rs_frame_fixed fixed = fixed_columns(run, rules, shown);
     *parts = rs_calloc(n + 1, sizeof **parts);
     if (!*parts) return rs_fail_nomem(err, "frame");
     for (size_t i = 0; i < n; i++) {
@@ -238,6 +282,12 @@ static rs_status widen(const rs_run *run, const rs_partial *partials, size_t n, 
             (*parts)[i].strings = &p->strings;
     }
     return rs_frame_wide_begin(rs_options_text(run->options, "args"), &fixed, *parts, n, result, wide, err);
+}
+
+static int64_t from_origin(const rs_run *run, int64_t ts)
+{
+    int64_t since;
+    return __builtin_sub_overflow(ts, run->origin, &since) ? RS_NO_TIME : since;
 }
 
 rs_status rs_frame_merge(const rs_run *run, const rs_partial *partials, size_t n, const rs_frame_rules *rules,
@@ -251,7 +301,10 @@ rs_status rs_frame_merge(const rs_run *run, const rs_partial *partials, size_t n
     }
     rs_frame_part *parts = NULL;
     rs_frame_wide *wide = NULL;
-    status = widen(run, partials, n, rules, &parts, result, &wide, err);
+    rs_where *where = NULL;
+    if (rs_options_is_set(run->options, "where"))
+        status = rs_where_parse(rs_options_text(run->options, "where"), "--where", &where, err);
+    if (status == RS_OK) status = widen(run, partials, n, rules, &parts, result, &wide, err);
     rs_table *t = result->tables[0];
     for (size_t i = 0; status == RS_OK && i < n; i++) {
         const rs_frame_partial *p = partials[i].value;
@@ -260,12 +313,17 @@ rs_status rs_frame_merge(const rs_run *run, const rs_partial *partials, size_t n
             rs_result_note(result, "rank %lld: no complete events%s", (long long)partials[i].rank,
                            rs_options_flag(run->options, "gpu") ? " of the GPU" : "");
         rs_table_use_texts(t, &p->strings);
-        for (size_t k = 0; status == RS_OK && k < p->n; k++) {
+        for (size_t k = 0, at = 0; status == RS_OK && k < p->n; k++) {
+            if (where &&
+                !rs_frame_remains(where, &p->opens, &at, (uint32_t)k, from_origin(run, p->rows[k].ts)))
+                continue;
             rs_table_put(t, rules->record, partials[i].rank, &p->rows[k]);
+            if (p->n_calls) rs_frame_call_add(&p->calls[k], t);
             rs_frame_wide_add(wide, i, (uint32_t)k, t);
             status = rs_table_end_row(t, err);
         }
     }
+    rs_where_free(where);
     rs_frame_wide_free(wide);
     rs_free(parts);
     rs_table_count_from(t, base == RS_NO_TIME ? 0 : base);
@@ -275,12 +333,23 @@ rs_status rs_frame_merge(const rs_run *run, const rs_partial *partials, size_t n
 static bool cells_exist(const void *value)
 {
     const rs_frame_partial *p = value;
-    return rs_frame_cells_exist(p->cells.items, p->cells.n, p->n, p->strings.n);
+    for (size_t i = 0; i < p->opens.n; i++)
+        if (p->opens.items[i].row >= p->n || (i && p->opens.items[i].row <= p->opens.items[i - 1].row))
+            return false;
+    return (p->n_calls == 0 || p->n_calls == p->n) &&
+           rs_frame_cells_exist(p->cells.items, p->cells.n, p->n, p->strings.n);
 }
 
 static uint64_t more_columns(const rs_options *given)
 {
-    return rs_frame_args_columns(rs_options_text(given, "args"));
+    uint64_t columns = rs_frame_args_columns(rs_options_text(given, "args"));
+    rs_where *where;
+    if (!rs_options_is_set(given, "where") ||
+        rs_where_parse(rs_options_text(given, "where"), "--where", &where, NULL) != RS_OK)
+        return columns;
+    columns |= rs_where_columns(where);
+    rs_where_free(where);
+    return columns;
 }
 
 static const rs_layout row_layout = RS_RECORD_LAYOUT(rs_frame_row, frame);
@@ -290,6 +359,8 @@ static const rs_field frame_fields[] = {
     RS_FIELD_LIST(rs_frame_partial, rows, n, &row_layout),
     RS_FIELD(rs_frame_partial, min_start),
     RS_FIELD_LIST(rs_frame_partial, cells.items, cells.n, &rs_frame_cell_layout),
+    RS_FIELD_LIST(rs_frame_partial, calls, n_calls, &rs_frame_call_layout),
+    RS_FIELD_LIST(rs_frame_partial, opens.items, opens.n, &rs_frame_open_layout),
 };
 const rs_layout rs_frame_layout = RS_LAYOUT_CHECKED(rs_frame_partial, frame_fields, cells_exist);
 
@@ -335,16 +406,23 @@ const rs_analysis rs_analysis_frame = {
         "of numbers if\n"
         "all its values are, else of text; what is neither string nor number stands as its JSON text.\n"
         "\n"
+        "--calls adds columns under HTA's names: parent (the position of what an event lies in on its thread; of "
+        "GPU work its\n"
+        "launch), depth, height, and of the GPU work below each event how much there is, how long it takes "
+        "together, and from\n"
+        "when to when. --where keeps rows for which a condition holds; parents may then be among the others.\n"
+        "\n"
         "--compat hta gives the frame that HTA holds after loading: its rounding, its cut at the last "
         "step, its order\n"
         "(GPU rows first), its columns' defaults.",
     .examples = "rankscope frame --format csv trace.json.gz\n"
                 "rankscope frame --gpu --of 3 --format csv traces/\n"
+                "rankscope frame --calls --where 'under(aten::linear)' --format csv trace.json.gz\n"
                 "rankscope frame --args all --format csv trace.json.gz\n"
                 "rankscope frame --compat hta --format csv traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .facets = {&rs_facet_work_details, &rs_facet_steps, &rs_facet_frame_rows},
+    .facets = {&rs_facet_work_details, &rs_facet_steps, &rs_facet_frame_rows, &rs_facet_launches},
     .columns = ARGUMENT_BITS,
     .more_columns = more_columns,
     .table_sets = sets,

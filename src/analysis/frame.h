@@ -4,6 +4,7 @@
 
 #include "analysis/frame_args.h"
 #include "analysis/frame_columns.h"
+#include "analysis/frame_more.h"
 #include "analysis/layouts.h"
 
 /* The texts of a row that are no arguments, and how many texts and numbers a row has. */
@@ -32,6 +33,9 @@ typedef struct rs_frame_partial {
     rs_frame_row *rows;
     size_t n, capacity;
     rs_frame_cells cells; /* of --args */
+    rs_frame_call *calls; /* of --calls, by row */
+    size_t n_calls, calls_capacity;
+    rs_frame_opens opens; /* of --where */
     int64_t min_start;
 } rs_frame_partial;
 

@@ -293,6 +293,8 @@ static wide_column *column_of_argument(rs_frame_wide *w, const rs_frame_fixed *f
     bool clash = name->length >= n_before && memcmp(name->text, before, n_before) == 0;
     for (size_t i = 0; i < fixed->spec->n_columns; i++)
         clash |= same_text(name, fixed->spec->columns[i].name, strlen(fixed->spec->columns[i].name));
+    for (size_t i = 0; i < fixed->n_more; i++)
+        clash |= same_text(name, fixed->more[i].name, strlen(fixed->more[i].name));
     char *header = rs_malloc(n_before + name->length + 1);
     if (!header) return NULL;
     memcpy(header, before, n_before);
@@ -391,16 +393,19 @@ static rs_type type_of(uint8_t has)
     return has & HAS_REAL ? RS_REAL : RS_INT;
 }
 
-static rs_table *make_table(const rs_frame_wide *w, const rs_table_spec *fixed)
+static rs_table *make_table(const rs_frame_wide *w, const rs_frame_fixed *f)
 {
-    rs_column_spec *columns = rs_calloc(fixed->n_columns + w->n, sizeof *columns);
+    const rs_table_spec *fixed = f->spec;
+    size_t n = fixed->n_columns + f->n_more;
+    rs_column_spec *columns = rs_calloc(n + w->n, sizeof *columns);
     if (!columns) return NULL;
     memcpy(columns, fixed->columns, fixed->n_columns * sizeof *columns);
+    if (f->n_more) memcpy(columns + fixed->n_columns, f->more, f->n_more * sizeof *columns);
     for (size_t i = 0; i < w->n; i++)
-        columns[fixed->n_columns + i] = (rs_column_spec){.name = w->columns[i].name,
-                                                         .type = type_of(w->columns[i].has),
-                                                         .help = "the argument of that name"};
-    const rs_table_spec spec = {fixed->name, fixed->help, columns, fixed->n_columns + w->n};
+        columns[n + i] = (rs_column_spec){.name = w->columns[i].name,
+                                          .type = type_of(w->columns[i].has),
+                                          .help = "the argument of that name"};
+    const rs_table_spec spec = {fixed->name, fixed->help, columns, n + w->n};
     rs_table *table = rs_table_create_dynamic(&spec);
     rs_free(columns);
     return table;
@@ -423,7 +428,7 @@ rs_status rs_frame_wide_begin(const char *wanted, const rs_frame_fixed *fixed, c
                               size_t n, rs_result *result, rs_frame_wide **out, rs_error *err)
 {
     *out = NULL;
-    if (!wanted) return RS_OK;
+    if (!wanted && !fixed->n_more) return RS_OK;
     rs_frame_wide *w = rs_calloc(1, sizeof *w);
     bool ok = w && rs_strings_init(&w->strings);
     if (ok) {
@@ -435,8 +440,8 @@ rs_status rs_frame_wide_begin(const char *wanted, const rs_frame_fixed *fixed, c
     for (size_t i = 0; ok && i < n; i++) ok = gather_part(w, fixed, i);
     ok = ok && gather_wanted(w, wanted, fixed, result) && arrange(w, result);
     rs_status status = ok ? check_size(w, err) : rs_fail_nomem(err, "arguments");
-    if (status == RS_OK && w->n) {
-        rs_table *table = make_table(w, fixed->spec);
+    if (status == RS_OK && w->n + fixed->n_more) {
+        rs_table *table = make_table(w, fixed);
         if (table) {
             rs_table_widens(table, fixed->record);
             rs_table_free(result->tables[0]);
@@ -488,8 +493,9 @@ void rs_frame_wide_add(rs_frame_wide *w, size_t at, uint32_t row, rs_table *tabl
     if (!w) return;
     const rs_frame_part *part = &w->given[at];
     size_t *next = &w->parts[at].at;
-    for (; *next < part->n && part->cells[*next].row == row; ++*next) {
+    for (; *next < part->n && part->cells[*next].row <= row; ++*next) {
         const rs_frame_cell *c = &part->cells[*next];
+        if (c->row != row) continue; /* of a row that was left out */
         uint32_t place = w->place[w->parts[at].header[c->name] - 1];
         if (place != RS_NO_STRING && !w->row[place]) w->row[place] = c;
     }

@@ -17,6 +17,8 @@ typedef struct rs_frame_fixed {
     const rs_row_spec *record;
     const rs_shown_argument *shown;
     size_t n_shown;
+    const rs_column_spec *more; /* columns behind these, whose cells the caller adds; n_more 0: none */
+    size_t n_more;
 } rs_frame_fixed;
 
 /* The value of one argument in one row. */
@@ -57,10 +59,11 @@ typedef struct rs_frame_part {
 
 /* The further columns of a table: the sorted union of what the parts have. */
 typedef struct rs_frame_wide rs_frame_wide;
-/* *out is NULL when there are none; else result's first table is replaced by one that has them. */
+/* Result's first table is replaced by one that has them and those of fixed->more. *out is NULL when there are
+ * no further arguments. */
 rs_status rs_frame_wide_begin(const char *wanted, const rs_frame_fixed *fixed, const rs_frame_part *parts,
                               size_t n, rs_result *result, rs_frame_wide **out, rs_error *err);
-/* Adds the further cells of a row: the next one of that part, beginning with its first. wide NULL: none. */
+/* Adds the further cells of a row of that part; rows ascend. wide NULL: none. */
 void rs_frame_wide_add(rs_frame_wide *wide, size_t part, uint32_t row, rs_table *table);
 void rs_frame_wide_free(rs_frame_wide *wide);
 

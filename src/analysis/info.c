@@ -192,7 +192,8 @@ static void collect_facts(info *p, const rs_trace *t)
         const char *name = strrchr(t->parts[k], '/');
         add_fact(p, "file of the run", "%s", name ? name + 1 : t->parts[k]);
     }
-    if (i->n_devices) add_fact(p, "devices in the machine", "%lld", (long long)i->n_devices);
+    if (i->n_devices)
+        add_fact(p, "devices in the machine", "%lld", i->n_devices < 0 ? 0LL : (long long)i->n_devices);
 }
 
 static rs_status collect_categories(info *p, rs_trace *t, rs_error *err)

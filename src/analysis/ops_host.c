@@ -9,13 +9,15 @@
 #include "match/collective_names.h"
 #include "trace/selection.h"
 
-#define HOST_ROW(CELL)                                                                                       \
-    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(OF(rs_host_op, name), "name", TEXT, NONE, "operator or annotation of the host", NULL)               \
-    CELL(OF(rs_host_op, count), "count", INT, COUNT, "how often it ran", NULL)                               \
-    CELL(OF(rs_host_op, total), "total_us", TIME, US,                                                        \
-         "its durations added up; a call within one of its own name counts in both", "total")                \
-    CELL(OF(rs_host_op, self), "self_us", TIME, US,                                                          \
+#define HOST_ROW(CELL)                                                                                          \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                   \
+    CELL(OF(rs_host_op, name), "name", TEXT, NONE, "operator or annotation of the host", NULL)                  \
+    CELL(OF(rs_host_op, count), "count", INT, COUNT, "how often it ran", NULL)                                  \
+    CELL(                                                                                                       \
+        OF(rs_host_op, total), "total_us", TIME, US,                                                            \
+        "its durations added up; a call in one of its own name counts in both, unless that calls nothing else", \
+        "total")                                                                                                \
+    CELL(OF(rs_host_op, self), "self_us", TIME, US,                                                             \
          "of that, outside the operators and annotations that it called on its thread", "self")
 RS_RECORD(host, HOST_ROW);
 
@@ -44,7 +46,9 @@ void rs_host_ops_clear(rs_host_ops *ops)
 typedef struct call {
     int64_t start, end, self;
     uint32_t row, thread;
+    uint32_t caller, n_called; /* caller: its index, RS_NO_ROW: none */
     bool apart; /* communication that a worker runs: it calls nothing and is called by nothing */
+    bool again; /* the only call of one of its own name, and one with it */
 } call;
 
 /* By thread, then start, then the longer one, then place in the file. */
@@ -79,6 +83,7 @@ static bool collect(const rs_trace *t, call **out, size_t *n)
                    .self = e->duration[row],
                    .row = row,
                    .thread = e->thread[row],
+                   .caller = RS_NO_ROW,
                    .apart = kind == RS_KIND_USER_ANNOTATION && rs_coll_is_host_span(rs_event_name(e, row))};
     }
     *out = calls;
@@ -99,8 +104,29 @@ static void take_from_callers(call *calls, size_t n, uint32_t *open)
         if (depth) {
             call *caller = &calls[open[depth - 1]];
             caller->self = rs_sub_sat(caller->self, c->end - c->start);
+            caller->n_called++;
+            c->caller = open[depth - 1];
         }
         open[depth++] = (uint32_t)i;
+    }
+}
+
+/* An operator that does nothing but call itself is one, as in key_averages(): a dispatcher in between (DTensor, an
+ * overload) makes two events of one call. Callers stand before what they call. Two that begin at one time may be
+ * neighbours on a clock of microseconds. */
+static void join_repeated(const rs_events *e, call *calls, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        call *c = &calls[i];
+        if (c->caller == RS_NO_ROW) continue;
+        if (calls[c->caller].again) c->caller = calls[c->caller].caller;
+        call *caller = &calls[c->caller];
+        if (caller->n_called != 1 || e->name[caller->row] != e->name[c->row] || c->start == caller->start)
+            continue;
+        c->again = true;
+        caller->self = rs_add_sat(caller->self, c->self);
+        caller->n_called = c->n_called;
+        c->self = 0;
     }
 }
 
@@ -122,7 +148,7 @@ static bool add_up(const rs_selector *selector, const call *calls, size_t n, rs_
     size_t n_names = 0;
     bool ok = sums != NULL;
     for (size_t i = 0; ok && i < n; i++) {
-        if (!rs_selects_row(selector, calls[i].row)) continue;
+        if (calls[i].again || !rs_selects_row(selector, calls[i].row)) continue;
         rs_host_op *sum = &sums[e->name[calls[i].row]];
         n_names += sum->count++ == 0;
         sum->total = rs_add_sat(sum->total, calls[i].end - calls[i].start);
@@ -154,6 +180,7 @@ rs_status rs_host_ops_of(rs_trace *trace, rs_host_ops *out, rs_error *err)
     if (open) {
         if (n) qsort(calls, n, sizeof *calls, by_thread);
         take_from_callers(calls, n, open);
+        join_repeated(trace->events, calls, n);
         ok = add_up(&selector, calls, n, out);
     }
     ok = ok && open;

@@ -19,16 +19,16 @@
          "step")                                                                                             \
     CELL(OF(rs_rank_summary, gpu_span), "gpu_span_us", TIME, US,                                             \
          "first start to last end of GPU work; the next four make it up", "GPU span")                        \
-    CELL(OF(rs_rank_summary, computation), "computation_us", TIME, US,                                       \
-         "at least one computation kernel runs", "compute")                                                  \
+    CELL(OF(rs_rank_summary, computation), "compute_us", TIME, US, "at least one computation kernel runs",   \
+         "compute")                                                                                          \
     CELL(OF(rs_rank_summary, exposed_comm), "exposed_comm_us", TIME, US,                                     \
          "communication runs and no computation", "exposed comm")                                            \
-    CELL(OF(rs_rank_summary, exposed_copies), "exposed_copies_us", TIME, US,                                 \
+    CELL(OF(rs_rank_summary, exposed_copies), "exposed_copy_us", TIME, US,                                   \
          "copies or memsets run, no computation, no communication", "exposed copies")                        \
     CELL(OF(rs_rank_summary, idle), "idle_us", TIME, US, "nothing runs", "idle")                             \
     CELL(SET, "busy_pct", REAL, PERCENT, "share of gpu_span in which anything runs", "busy")                 \
-    CELL(OF(rs_rank_summary, communication), "communication_us", TIME, US,                                   \
-         "at least one communication kernel runs", "comm")                                                   \
+    CELL(OF(rs_rank_summary, communication), "comm_us", TIME, US, "at least one communication kernel runs",  \
+         "comm")                                                                                             \
     CELL(OF(rs_rank_summary, host_wait), "host_wait_us", TIME, US,                                           \
          "idle while the next work had not even been launched", "host wait")                                 \
     CELL(OF(rs_rank_summary, latency), "launch_latency_us", TIME, US,                                        \

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/collective_notes.h"
 #include "analysis/diagnose.h"
 #include "analysis/summary.h"
 #include "base/memory.h"
@@ -429,6 +430,7 @@ static rs_status diagnose(const rs_run *run, const rs_partial *partials, size_t 
             *out = (sentence){
                 .share = row->answer.pct, .rank = row->candidate->rank, .id = row->candidate->rule->id};
             rs_diagnose_sentence(row, out->text);
+            rs_coll_note_trust(&d.engine.trust, result);
         }
     }
     rs_diagnosis_clear(&d);

@@ -8,6 +8,7 @@
 #include "cli/workbook.h"
 #include "output/xlsx.h"
 #include "rankscope/gate.h"
+#include "rankscope/report.h"
 
 static const char *const compat_names[] = {"",          "hta",   "hta-exact",
                                            "tracelens", "aorta", "straggler-analysis"};
@@ -80,6 +81,7 @@ static rs_status check(rs_request *r, rs_error *err)
     if (text && rs_gate_parse(text, &gate, err) != RS_OK) return rs_error_wrap(err, "--fail-on");
     rs_gate_free(gate);
     if (rs_request_is_set(r, "xlsx")) RS_TRY(rs_xlsx_check(err));
+    if (rs_request_is_set(r, "page")) RS_TRY(rs_report_check(err));
     return check_paths(r, err);
 }
 
@@ -143,6 +145,37 @@ static int deliver_ideal(rs_request *r, const rs_result *result, const char *pat
     return status == RS_OK ? code : rs_complain_error(NULL, &err);
 }
 
+typedef struct comparison {
+    const rs_request *request;
+    const rs_result *result;
+} comparison;
+
+static rs_status write_page(void *context, const rs_sink *sink, rs_error *err)
+{
+    const comparison *c = context;
+    return rs_report_write_comparison(c->request->arguments.paths, c->request->arguments.n_paths, c->result,
+                                      sink, err);
+}
+
+static int deliver_page(const rs_request *r, const rs_result *result, const char *path)
+{
+    comparison c = {r, result};
+    rs_error err = RS_ERROR_INIT;
+    rs_status status = rs_output_put(path, false, r->command->name, write_page, &c, &err);
+    return status == RS_OK ? RS_EXIT_OK : rs_complain_error(NULL, &err);
+}
+
+/* A workbook and a page beside the tables, also of a comparison that --fail-on or a loss ends with another code. */
+static int deliver_beside(const rs_request *r, const rs_result *result, int code)
+{
+    const char *xlsx = rs_request_text(r, "xlsx"), *page = rs_request_text(r, "page");
+    int written = RS_EXIT_OK;
+    if (code != RS_EXIT_OK && code != RS_EXIT_FOUND && code != RS_EXIT_LOSS) return code;
+    if (xlsx) written = rs_deliver_workbook(r, result, xlsx);
+    if (written == RS_EXIT_OK && page) written = deliver_page(r, result, page);
+    return written == RS_EXIT_OK ? code : written;
+}
+
 /* annotate's -o is the trace; --overlay is one beside the tables. */
 static int deliver(rs_request *r, const rs_result *result)
 {
@@ -156,18 +189,19 @@ static int deliver(rs_request *r, const rs_result *result)
     rs_result shown = *result; /* without the tables that only the written trace needs, which come last */
     while (overlay && shown.n_tables > 1 && is_for_traces(shown.tables[shown.n_tables - 1])) shown.n_tables--;
     int code = rs_request_deliver(r, &shown);
-    if (code == RS_EXIT_OK && rs_request_text(r, "xlsx"))
-        code = rs_deliver_workbook(r, result, rs_request_text(r, "xlsx"));
+    if (rs_analysis_input(r->command->analysis) == RS_INPUT_JOBS) return deliver_beside(r, result, code);
     if (code != RS_EXIT_OK || !overlay) return code;
     settings.compress = !rs_request_flag(r, "no-compress");
     settings.keep_all = edges && strcmp(edges, "all") == 0;
     return rs_write_traces(result, overlay, name, &settings);
 }
 
-/* What compares jobs can write a workbook. */
-static const rs_option_spec workbook_options[] = {
+/* What compares jobs can write a workbook and a page. */
+static const rs_option_spec beside_options[] = {
     {"xlsx", RS_OPTION_TEXT, "FILE", NULL, NULL,
      "write a workbook, too: a sheet for each table, and a line chart over an axis"},
+    {"page", RS_OPTION_TEXT, "FILE", NULL, NULL,
+     "write a page, too: the largest differences of each input, its tables, and a line chart over an axis"},
 };
 
 void rs_describe_analysis(const rs_analysis *analysis, rs_command *out)
@@ -194,8 +228,7 @@ void rs_describe_analysis(const rs_analysis *analysis, rs_command *out)
                         .show = show,
                         .deliver = deliver};
     if (rs_analysis_input(analysis) == RS_INPUT_JOBS)
-        out->groups[out->n_groups++] =
-            (rs_option_group){.title = "Workbook",
-                              .specs = workbook_options,
-                              .n = sizeof workbook_options / sizeof *workbook_options};
+        out->groups[out->n_groups++] = (rs_option_group){.title = "Workbook and page",
+                                                         .specs = beside_options,
+                                                         .n = sizeof beside_options / sizeof *beside_options};
 }

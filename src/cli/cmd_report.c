@@ -30,6 +30,9 @@ static const rs_option_spec specs[] = {
      "with --tracelens: gpu_timeline tells pauses shorter than US microseconds from others"},
     {"unlinked", RS_OPTION_FLAG, NULL, NULL, NULL,
      "with --tracelens: GPU work whose launch is not in the file counts in gpu_timeline"},
+    {"recompute", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "with --tracelens: what activation checkpointing computes again stands in rows of its own, told by a column "
+     "is_recompute (needs Python functions in the trace)"},
     {"compare", RS_OPTION_FLAG, NULL, NULL, NULL,
      "with --tracelens: TraceLens' comparison of reports; each PATH is a workbook, a folder of CSV files or a trace, "
      "and the first is the base"},
@@ -76,7 +79,7 @@ static rs_status check(rs_request *r, rs_error *err)
 {
     if (rs_request_text(r, "tracelens")) return rs_report_check_tracelens(r, err);
     static const char *const with_it[] = {"device", "short-kernels", "collectives", "detailed", "compare",
-                                          "names",  "sheets",        "micro-idle",  "unlinked"};
+                                          "names",  "sheets",        "micro-idle",  "unlinked", "recompute"};
     for (size_t i = 0; i < sizeof with_it / sizeof *with_it; i++)
         if (rs_request_is_set(r, with_it[i]))
             return rs_fail(err, RS_ERR_USAGE, "--%s goes with --tracelens", with_it[i]);

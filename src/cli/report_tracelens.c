@@ -113,8 +113,8 @@ static rs_status write_report(const char *place, const rs_tracelens_report *repo
 
 static rs_status check_comparison(rs_request *r, rs_error *err)
 {
-    static const char *const against[] = {"short-kernels", "collectives", "detailed", "micro-idle",
-                                          "unlinked"};
+    static const char *const against[] = {"short-kernels", "collectives", "detailed",
+                                          "micro-idle",    "unlinked",    "recompute"};
     static const char *const with_it[] = {"names", "sheets"};
     bool compares = rs_request_flag(r, "compare");
     for (size_t i = 0; compares && i < sizeof against / sizeof *against; i++)
@@ -293,6 +293,7 @@ rs_status rs_report_write_tracelens(rs_request *r, rs_result *told, rs_error *er
                                             .short_ns = ns_of(r, own, "short-kernels"),
                                             .micro_idle_ns = ns_of(r, own, "micro-idle"),
                                             .unlinked = rs_request_flag(r, "unlinked"),
+                                            .recompute = rs_request_flag(r, "recompute"),
                                             .collectives_only = rs_request_flag(r, "collectives"),
                                             .detailed = rs_request_flag(r, "detailed")};
     rs_tracelens_report *report = NULL;

@@ -27,9 +27,9 @@ void rs_causes_clear(rs_causes *c)
     *c = (rs_causes){0};
 }
 
-static size_t first_into(const rs_sync_edges *sync, uint64_t target)
+/* The first item between two places whose target is not below. */
+static size_t first_into(const rs_sync_edges *sync, uint32_t target, size_t low, size_t high)
 {
-    size_t low = 0, high = sync->n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (sync->items[middle].target < target)
@@ -42,9 +42,13 @@ static size_t first_into(const rs_sync_edges *sync, uint64_t target)
 
 void rs_sync_into(const rs_sync_edges *sync, uint32_t target, size_t *from, size_t *to)
 {
-    *from = first_into(sync, target);
-    bool any = *from < sync->n && sync->items[*from].target == target;
-    *to = any ? first_into(sync, (uint64_t)target + 1) : *from;
+    size_t low = 0, high = sync->n, at = target >> RS_SYNC_SHIFT;
+    if (sync->n_index) {
+        low = at + 1 < sync->n_index ? sync->index[at] : sync->n;
+        high = at + 1 < sync->n_index ? sync->index[at + 1] : sync->n;
+    }
+    *from = low == high ? low : first_into(sync, target, low, high);
+    for (*to = *from; *to < sync->n && sync->items[*to].target == target;) ++*to;
 }
 
 static int64_t device_of(const rs_causes *c, size_t work)

@@ -163,6 +163,22 @@ static bool trace_back(const solver *s, uint32_t sink)
     return true;
 }
 
+rs_status rs_path_graph_settle(rs_path_graph *g, rs_error *err)
+{
+    solver s = {.g = g, .n = 2 * g->n_items};
+    rs_free(g->dead);
+    g->dead = rs_calloc(g->n_edges + 1, 1);
+    s.first = rs_malloc((s.n + 1) * sizeof *s.first);
+    s.list = rs_malloc(g->n_edges * sizeof *s.list);
+    s.order = rs_malloc(s.n * sizeof *s.order);
+    bool ok = g->dead && s.first && s.list && s.order;
+    if (ok) kill_replaced(&s);
+    rs_free(s.first);
+    rs_free(s.list);
+    rs_free(s.order);
+    return ok ? RS_OK : rs_fail_nomem(err, "critical path");
+}
+
 rs_status rs_path_graph_solve(rs_path_graph *g, uint32_t sink, rs_error *err)
 {
     solver s = {.g = g, .n = 2 * g->n_items};

@@ -74,4 +74,7 @@ bool rs_path_graph_add(rs_path_graph *graph, uint32_t from, uint32_t to, rs_edge
  * RS_NO_ITEM. RS_ERR_FORMAT when edges make a circle. O(nodes + edges). */
 rs_status rs_path_graph_solve(rs_path_graph *graph, uint32_t sink, rs_error *err);
 
+/* Only finds which edges count (dead), and no path: circles are not told. O(nodes + edges). */
+rs_status rs_path_graph_settle(rs_path_graph *graph, rs_error *err);
+
 #endif

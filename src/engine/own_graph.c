@@ -290,7 +290,8 @@ static rs_status connect(rs_own *b, rs_error *err)
     for (uint32_t i = 1; ok && i < b->g->n_items; i++)
         if (b->work_of[i] != RS_NO_ITEM) ok = add_work_edges(b, i);
     if (!ok) return rs_fail_nomem(err, "critical path");
-    return rs_path_graph_solve(b->g, rs_node_end(RS_OWN_WINDOW), err);
+    return b->no_path ? rs_path_graph_settle(b->g, err)
+                      : rs_path_graph_solve(b->g, rs_node_end(RS_OWN_WINDOW), err);
 }
 
 static rs_status build(rs_own *b, rs_error *err)
@@ -308,11 +309,16 @@ static rs_status build(rs_own *b, rs_error *err)
     return status;
 }
 
-rs_status rs_own_open(rs_trace *trace, const rs_policy *policy, const rs_path_window *window,
-                      const rs_sync_edges *sync, rs_own *b, size_t *n_instances, rs_error *err)
+static rs_status open_own(rs_trace *trace, const rs_policy *policy, const rs_path_window *window,
+                          const rs_sync_edges *sync, bool no_path, rs_own *b, size_t *n_instances,
+                          rs_error *err)
 {
-    *b =
-        (rs_own){.trace = trace, .e = trace->events, .sync = sync, .thread = UINT32_MAX, .start = RS_NO_TIME};
+    *b = (rs_own){.trace = trace,
+                  .e = trace->events,
+                  .sync = sync,
+                  .thread = UINT32_MAX,
+                  .start = RS_NO_TIME,
+                  .no_path = no_path};
     /* what was selected chooses the window; in it whatever runs can be what others wait for */
     rs_policy all = *policy;
     all.whole = true;
@@ -322,6 +328,19 @@ rs_status rs_own_open(rs_trace *trace, const rs_policy *policy, const rs_path_wi
     if (status == RS_OK) status = find_window(b, window, n_instances, err);
     if (status == RS_OK && b->start != RS_NO_TIME) status = build(b, err);
     return status;
+}
+
+rs_status rs_own_open(rs_trace *trace, const rs_policy *policy, const rs_path_window *window,
+                      const rs_sync_edges *sync, rs_own *b, size_t *n_instances, rs_error *err)
+{
+    return open_own(trace, policy, window, sync, false, b, n_instances, err);
+}
+
+rs_status rs_own_open_graph(rs_trace *trace, const rs_policy *policy, const rs_path_window *window,
+                            const rs_sync_edges *sync, rs_own *b, rs_error *err)
+{
+    size_t n_instances;
+    return open_own(trace, policy, window, sync, true, b, &n_instances, err);
 }
 
 void rs_own_close(rs_own *b)

@@ -37,12 +37,16 @@ typedef struct rs_own {
     uint32_t last_work; /* index of the work that the window ends with, RS_NO_ITEM: it ends on the host */
     uint32_t thread;    /* the window's own, UINT32_MAX: the whole trace is looked at */
     bool strict;        /* no edge may run back in time */
+    bool no_path;       /* the path is not wanted, nor whether the edges make a circle */
 } rs_own;
 
 /* The graph and all that it was built from; *b is zeroed, and released with rs_own_close, also after a
  * failure. b->g is NULL where the window does not exist. */
 rs_status rs_own_open(rs_trace *trace, const rs_policy *policy, const rs_path_window *window,
                       const rs_sync_edges *sync, rs_own *b, size_t *n_instances, rs_error *err);
+/* The same without a path. The caller has to look for circles: they are not told. */
+rs_status rs_own_open_graph(rs_trace *trace, const rs_policy *policy, const rs_path_window *window,
+                            const rs_sync_edges *sync, rs_own *b, rs_error *err);
 void rs_own_close(rs_own *b);
 
 /* Host threads: own_host.c. False when out of memory. */

@@ -157,7 +157,7 @@ static void set_host_cost(const rs_maker *m, uint32_t i, bool waits, bool queued
 
 /* The edge of the graph as one between units: back over what was contracted, and the name of the event that
  * took most of that. */
-static rs_unit_edge contracted(const rs_maker *m, uint32_t i, uint32_t to)
+static rs_unit_edge contracted(rs_maker *m, uint32_t i, uint32_t to)
 {
     const rs_path_graph *g = m->g;
     rs_unit_edge out = {.to = to,
@@ -167,7 +167,7 @@ static rs_unit_edge contracted(const rs_maker *m, uint32_t i, uint32_t to)
                         .origin = RS_ORIGIN_ORDER};
     int64_t base = 0, longest = -1;
     uint32_t at = i;
-    for (;;) {
+    for (size_t n = 0;; n++) {
         uint32_t from = g->from[at], owner = g->owner[at];
         int64_t length = rs_own_between(&m->own, from, g->to[at]);
         if (length > longest && owner != RS_NO_ITEM && g->row[owner] != RS_NO_ROW) {
@@ -175,6 +175,10 @@ static rs_unit_edge contracted(const rs_maker *m, uint32_t i, uint32_t to)
             out.name = m->e->name[g->row[owner]];
         }
         if (m->unit[from] != RS_NO_ITEM) break;
+        if (n > 2 * g->n_items) { /* a ring of what was contracted */
+            m->circle = true;
+            return out;
+        }
         at = m->list[m->first[from]];
         base = rs_add_sat(base, rs_own_between(&m->own, g->from[at], from));
     }
@@ -218,6 +222,7 @@ static bool connect_unit(rs_maker *m, uint32_t unit)
         uint32_t i = k == m->first[node] ? binding : m->list[k - 1];
         if (i == RS_NO_ITEM || (k > m->first[node] && i == binding)) continue;
         rs_unit_edge e = contracted(m, i, unit);
+        if (m->circle) return true;
         if (rs_maker_is_work(m, node))
             set_work_cost(m, i, &e);
         else
@@ -250,6 +255,7 @@ static bool order_by_cause(rs_maker *m)
     rs_free(first);
     rs_free(out);
     rs_free(waiting);
+    m->circle |= ok && end < n;
     return ok && end == n;
 }
 
@@ -274,6 +280,10 @@ static rs_status order_units(rs_maker *m, rs_error *err)
     m->order = rs_malloc((n + 1) * sizeof *m->order);
     m->place = rs_malloc((n + 1) * sizeof *m->place);
     bool ok = keys && m->order && m->place && order_by_cause(m);
+    if (m->circle) {
+        rs_free(keys);
+        return rs_fail(err, RS_ERR_FORMAT, "the dependencies between events make a circle");
+    }
     for (size_t i = 0; ok && i < n; i++) keys[i] = (rs_keyed){time_of_unit(m, m->order[i]), m->order[i]};
     ok = ok && rs_keyed_sort(keys, n);
     for (size_t i = 0; ok && i < n; i++) m->order[i] = keys[i].value;
@@ -316,7 +326,7 @@ static rs_status make(rs_maker *m, const rs_policy *policy, rs_error *err)
     size_t n_steps;
     RS_TRY(rs_trace_steps(m->trace, &steps, &n_steps, err));
     bool ok = number_steps(m, steps, n_steps) && index_edges(m) && choose_units(m);
-    for (uint32_t i = 1; ok && i < m->n_units; i++) ok = connect_unit(m, i);
+    for (uint32_t i = 1; ok && !m->circle && i < m->n_units; i++) ok = connect_unit(m, i);
     if (!ok) return rs_fail_nomem(err, "skeleton");
     RS_TRY(order_units(m, err));
     RS_TRY(rs_maker_fill(m, steps, n_steps, err));
@@ -331,43 +341,63 @@ static rs_status make(rs_maker *m, const rs_policy *policy, rs_error *err)
     return add_communication(m, policy, err);
 }
 
-rs_status rs_skeleton_of(rs_trace *trace, const rs_policy *policy, rs_skeleton **out, rs_error *err)
+static void clear(rs_maker *m)
+{
+    rs_skeleton_free(m->s);
+    rs_free(m->first);
+    rs_free(m->list);
+    rs_free(m->n_out);
+    rs_free(m->only_out);
+    rs_free(m->unit);
+    rs_free(m->node);
+    rs_free(m->edges);
+    rs_free(m->order);
+    rs_free(m->place);
+    rs_lanes_clear(&m->lanes);
+    rs_map64_clear(&m->step_of_number);
+    rs_map64_clear(&m->pairs);
+    rs_map64_clear(&m->labels);
+    rs_own_close(&m->own);
+}
+
+/* path: the graph's path is looked for as well, which leaves out edges that run against time where they close circles.
+ * Without it RS_ERR_FORMAT tells that there are circles. */
+static rs_status try(rs_trace *trace, const rs_policy *all, const rs_sync_edges *sync, bool path,
+                     rs_skeleton **out, rs_error *err)
 {
     const rs_path_window window = {.annotation = "", .whole = true};
-    rs_policy all = *policy;
-    rs_sync_edges sync = {0};
     size_t n_instances;
     rs_maker m = {.trace = trace, .e = trace->events};
-    all.whole = true;
-    *out = NULL;
-    RS_TRY(rs_trace_classes(trace, policy->classes, &m.classes, err));
-    RS_TRY(rs_sync_find(trace, &all, &sync, err));
-    rs_status status = rs_own_open(trace, &all, &window, &sync, &m.own, &n_instances, err);
+    RS_TRY(rs_trace_classes(trace, all->classes, &m.classes, err));
+    rs_status status = path ? rs_own_open(trace, all, &window, sync, &m.own, &n_instances, err)
+                            : rs_own_open_graph(trace, all, &window, sync, &m.own, err);
     if (status == RS_OK && m.own.g) {
         m.g = m.own.g;
         m.s = rs_calloc(1, sizeof *m.s);
         if (!m.s || !rs_pool_init(&m.s->pool)) status = rs_fail_nomem(err, "skeleton");
-        if (status == RS_OK) status = make(&m, &all, err);
+        if (status == RS_OK) status = make(&m, all, err);
         if (status == RS_OK) {
             *out = m.s;
             m.s = NULL;
         }
     }
-    rs_skeleton_free(m.s);
-    rs_free(m.first);
-    rs_free(m.list);
-    rs_free(m.n_out);
-    rs_free(m.only_out);
-    rs_free(m.unit);
-    rs_free(m.node);
-    rs_free(m.edges);
-    rs_free(m.order);
-    rs_free(m.place);
-    rs_lanes_clear(&m.lanes);
-    rs_map64_clear(&m.step_of_number);
-    rs_map64_clear(&m.pairs);
-    rs_map64_clear(&m.labels);
-    rs_own_close(&m.own);
+    clear(&m);
+    return status;
+}
+
+rs_status rs_skeleton_of(rs_trace *trace, const rs_policy *policy, rs_skeleton **out, rs_error *err)
+{
+    rs_policy all = *policy;
+    rs_sync_edges sync = {0};
+    rs_error circle = RS_ERROR_INIT;
+    all.whole = true;
+    *out = NULL;
+    RS_TRY(rs_sync_find(trace, &all, &sync, err));
+    rs_status status = try(trace, &all, &sync, false, out, &circle);
+    if (status == RS_ERR_FORMAT)
+        status = try(trace, &all, &sync, true, out, err);
+    else if (status != RS_OK && err)
+        *err = circle;
     rs_sync_clear(&sync);
     return status;
 }

@@ -31,6 +31,7 @@ typedef struct rs_maker {
     size_t n_edges, capacity;
     uint32_t *order; /* units in their final order */
     uint32_t *place; /* by unit */
+    bool circle;     /* the edges make one */
     rs_lanes lanes;
     rs_map64 step_of_number;
     rs_map64 pairs,

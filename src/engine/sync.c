@@ -33,6 +33,7 @@ const char *const rs_sync_kind_names[RS_N_SYNC_KINDS] = {"stream_wait_event", "e
 void rs_sync_clear(rs_sync_edges *edges)
 {
     rs_free(edges->items);
+    rs_free(edges->index);
     *edges = (rs_sync_edges){0};
 }
 
@@ -621,6 +622,20 @@ static bool sort_edges(rs_sync_edges *out)
     return ok;
 }
 
+/* Most rows have none: what asks for a row's need not search. */
+static bool index_edges(rs_sync_edges *out)
+{
+    size_t n = out->n ? (out->items[out->n - 1].target >> RS_SYNC_SHIFT) + 2 : 0;
+    out->index = rs_malloc((n + 1) * sizeof *out->index);
+    if (!out->index) return false;
+    for (uint32_t k = 0, i = 0; k < n; k++) {
+        while (i < out->n && out->items[i].target >> RS_SYNC_SHIFT < k) i++;
+        out->index[k] = i;
+    }
+    out->n_index = n;
+    return true;
+}
+
 static bool read_waiting(finder *x, uint64_t budget)
 {
     bool ok = true;
@@ -668,7 +683,7 @@ rs_status rs_sync_find(rs_trace *trace, const rs_policy *policy, rs_sync_edges *
         ok = read_waiting(&x, 2 * budget);
     }
     budget *= 2;
-    ok = ok && read_copies(&x) && take_guesses(&x) && sort_edges(out);
+    ok = ok && read_copies(&x) && take_guesses(&x) && sort_edges(out) && index_edges(out);
     rs_free(x.roles);
     rs_lanes_clear(&x.launched);
     rs_lanes_clear(&x.by_thread);

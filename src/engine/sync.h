@@ -23,9 +23,14 @@ typedef struct rs_sync_edge {
     rs_sync_kind kind;
 } rs_sync_edge;
 
+#define RS_SYNC_SHIFT 6
+
 typedef struct rs_sync_edges {
     rs_sync_edge *items; /* by target, then source, then kind; no two with the same source and target */
     size_t n, capacity;
+    uint32_t *
+        index; /* by target >> RS_SYNC_SHIFT: the first item of such a target or a later one; n_index of them */
+    size_t n_index;    /* 0: there is none */
     uint64_t n_untold; /* waiting calls and stream waits of which no work could be named */
     /* waits that a cuda_sync event tells, for work that ended after the wait was over: left out */
     int64_t

@@ -394,6 +394,17 @@ static rs_status analyse_periodic(rs_fl_analysis *a, rs_error *err)
     if (status == RS_OK && a->n_found) qsort(a->found, a->n_found, sizeof *a->found, by_weight);
     if (status == RS_OK) status = rs_fl_find_causes(a, err);
     if (status == RS_OK && a->n_found) return fill_report(a, err);
+    const rs_fl_snapshot *newest = flight->periodic->snapshots;
+    if (status == RS_OK && flight->periodic->n_snapshots && !newest->n_rows && !newest->n_unmatched) {
+        flight->report.root = (rs_flight_finding){
+            .verdict = RS_FLIGHT_BAD_INPUT,
+            .seq = -1,
+            .summary =
+                "No operation could be read from the newest snapshot: whether the job hangs is not known."};
+        flight->report.findings = &flight->report.root;
+        flight->report.n_findings = 1;
+        return RS_OK;
+    }
     flight->report.root =
         (rs_flight_finding){.verdict = RS_FLIGHT_HEALTHY,
                             .seq = -1,

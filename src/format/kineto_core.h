@@ -67,6 +67,7 @@ typedef struct rs_kineto {
     struct {                   /* defects of the event being read: they count once it is whole */
         const char *kind, *message;
         uint64_t offset, columns;
+        bool unreliable; /* a value that is not quite what was meant, and no loss */
     } pending[RS_MAX_PENDING];
     unsigned n_pending;
     uint64_t reading; /* RS_COLUMN_BIT of the argument being read, 0 outside: whose defects they are */

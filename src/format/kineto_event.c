@@ -34,7 +34,16 @@ void rs_kineto_problem(rs_kineto *core, const char *kind, const char *message, u
     core->pending[core->n_pending].kind = kind;
     core->pending[core->n_pending].message = message;
     core->pending[core->n_pending].columns = core->reading;
+    core->pending[core->n_pending].unreliable = false;
     core->pending[core->n_pending++].offset = offset;
+}
+
+/* Of a value that is kept. */
+static void doubt(rs_kineto *core, const char *kind, const char *message, uint64_t offset)
+{
+    unsigned n = core->n_pending;
+    rs_kineto_problem(core, kind, message, offset);
+    if (core->n_pending > n) core->pending[n].unreliable = true;
 }
 
 void rs_kineto_report(rs_kineto *core)
@@ -44,7 +53,7 @@ void rs_kineto_report(rs_kineto *core)
                                  .message = core->pending[i].message,
                                  .file = (char *)(uintptr_t)core->file, /* only copied */
                                  .rank = -1,
-                                 .severity = RS_LOSS,
+                                 .severity = core->pending[i].unreliable ? RS_WARNING : RS_LOSS,
                                  .count = 1,
                                  .n_offsets = core->pending[i].offset != RS_NO_OFFSET,
                                  .offsets = {core->pending[i].offset},
@@ -133,9 +142,9 @@ uint32_t rs_kineto_text(rs_kineto *core, const rs_json_text *text, uint64_t offs
         n = text->escaped ? rs_json_decode(text->bytes, n, out, &repaired)
                           : rs_utf8_repair(text->bytes, n, out);
         bytes = out;
-        if (damaged)
-            rs_kineto_problem(core, "invalid_utf8",
-                              "bytes that are no UTF-8 inside a string; replaced by U+FFFD", offset);
+        if (damaged) /* PyTorch 2.6 itself writes such names of Python functions */
+            doubt(core, "invalid_utf8", "bytes that are no UTF-8 inside a string; replaced by U+FFFD",
+                  offset);
         else if (repaired)
             rs_kineto_problem(core, "bad_escape", "an escape in a string means nothing; kept as it stands",
                               offset);

@@ -79,6 +79,11 @@ bool rs_lines_next(rs_lines *lines, rs_line_text *out, rs_status *status, rs_err
         size_t n = lines->end - lines->begin;
         uint8_t *from = lines->buffer + lines->begin;
         uint8_t *newline = n > searched ? memchr(from + searched, '\n', n - searched) : NULL;
+        /* also where the whole of it is in the buffer by now */
+        if ((newline ? (size_t)(newline - from) : n) > RS_LINES_MAX) {
+            *status = pass_over(lines, out, err);
+            return *status == RS_OK;
+        }
         if (newline) {
             hand_out(lines, (size_t)(newline - from), true, out);
             return true;
@@ -86,10 +91,6 @@ bool rs_lines_next(rs_lines *lines, rs_line_text *out, rs_status *status, rs_err
         if (lines->ended) {
             if (n) hand_out(lines, n, false, out);
             return n > 0;
-        }
-        if (n > RS_LINES_MAX) {
-            *status = pass_over(lines, out, err);
-            return *status == RS_OK;
         }
         searched = n;
         *status = fill(lines, err);

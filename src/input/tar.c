@@ -61,7 +61,7 @@ static void pax_path(rs_tar_member *member, const uint8_t *p, size_t n)
         size_t length = 0, i = 0;
         for (; i < n && p[i] >= '0' && p[i] <= '9' && length < n; i++)
             length = length * 10 + (size_t)(p[i] - '0');
-        if (i == n || p[i] != ' ' || length <= i + 1 || length > n) return;
+        if (i == n || p[i] != ' ' || length <= i + 1 || length > n || p[length - 1] != '\n') return;
         if (length - i > 6 && memcmp(p + i + 1, "path=", 5) == 0) set_name(member, p + i + 6, length - i - 7);
         p += length;
         n -= length;

@@ -210,6 +210,7 @@ void rs_input_release(rs_input *input)
 {
     for (size_t i = 0; i < input->n_traces; i++) rs_trace_clear(&input->traces[i]);
     rs_free(input->traces);
+    rs_stored_input_end(input);
     rs_events_free(input->events);
     rs_free(input->marks);
     input->marks = NULL;
@@ -313,6 +314,9 @@ static rs_status make_traces(rs_input *input, const rs_job_settings *settings, c
         t->rank = domains.rank ? domains.rank[i] : RS_NO_VALUE;
         t->selection = selection;
     }
+    input->events->one_rank =
+        domains.n == 1 && !domains.rows && domains.rank && domains.rank[0] == RS_NO_VALUE;
+    input->events->one_rank_by = domains.told_by;
     rs_domains_clear(&domains);
     return RS_OK;
 }
@@ -407,21 +411,17 @@ static rs_status load_run(rs_job *job, rs_input *input, const rs_load_settings *
     return status;
 }
 
-/* Fills input->events, from the store if they are there with all columns, else from the file or the files of its run. What is
- * read a second time, for want of columns, is read with all of them. */
+/* Fills input->events, from the store if they are there with all columns (*known), else from the file or the files of its
+ * run. What is read a second time, for want of columns, is read with all of them. */
 static rs_status read_events(rs_job *job, rs_input *input, const rs_load_settings *settings,
-                             load_progress *progress, uint64_t *bytes_in, rs_error *err)
+                             const rs_events_key *key, load_progress *progress, uint64_t *bytes_in,
+                             bool *known, rs_error *err)
 {
-    rs_events_key key;
     rs_load_settings all = *settings;
-    rs_events_key_make(job, input, &key);
-    bool known = rs_events_fetch(job, &key, settings->threads, &all.columns, &input->events);
-    rs_status status = known            ? RS_OK
-                       : input->n_parts ? load_run(job, input, &all, progress, bytes_in, err)
-                                        : load_file(job, input, &all, progress, bytes_in, err);
-    if (!known && status == RS_OK) rs_events_keep(job, &key, input->events);
-    rs_events_key_clear(&key);
-    return status;
+    *known = rs_events_fetch(job, key, settings->threads, &all.columns, &input->events);
+    if (*known) return RS_OK;
+    return input->n_parts ? load_run(job, input, &all, progress, bytes_in, err)
+                          : load_file(job, input, &all, progress, bytes_in, err);
 }
 
 /* One recording behind those before it. They share the first one's clock. */
@@ -450,6 +450,28 @@ static rs_status add_recording(rs_input *input, size_t at, rs_error *err)
     return status;
 }
 
+/* An input that is no row of recordings: events, then its ranks; *needs as make_traces has it. Events are kept when it is
+ * known how many ranks they are of. */
+static rs_status load_single(rs_job *job, rs_input *input, const rs_load_settings *settings,
+                             load_progress *progress, uint64_t *bytes_in, uint64_t *needs, rs_error *err)
+{
+    rs_events_key key;
+    bool known;
+    rs_events_key_make(job, input, &key);
+    rs_status status = read_events(job, input, settings, &key, progress, bytes_in, &known, err);
+    if (status == RS_OK) {
+        status = make_traces(input, &job->settings, job->selection, needs, err);
+        rs_events_keeping *keeping = status == RS_OK && !known && !*needs
+                                         ? rs_events_keep(job, &key, input->events, settings->threads)
+                                         : NULL;
+        rs_problems_move(&input->problems, &input->events->problems);
+        if (status == RS_OK && !*needs && (known || keeping))
+            rs_stored_input_begin(job, input, &key, keeping);
+    }
+    rs_events_key_clear(&key);
+    return status;
+}
+
 static rs_status load_recordings(rs_job *job, rs_input *input, const rs_load_settings *settings,
                                  load_progress *progress, uint64_t *bytes_in, rs_error *err)
 {
@@ -460,7 +482,13 @@ static rs_status load_recordings(rs_job *job, rs_input *input, const rs_load_set
         rs_input *r = &input->recordings[k];
         uint64_t bytes = 0;
         progress->reported = 0;
-        status = read_events(job, r, settings, progress, &bytes, err);
+        rs_events_key key;
+        bool known;
+        rs_events_key_make(job, r, &key);
+        status = read_events(job, r, settings, &key, progress, &bytes, &known, err);
+        /* the next one is put behind them: they are kept at once */
+        if (status == RS_OK && !known) rs_events_keep_end(rs_events_keep(job, &key, r->events, 1));
+        rs_events_key_clear(&key);
         *bytes_in += bytes;
         if (status == RS_OK) status = add_recording(input, k, err);
     }
@@ -541,18 +569,20 @@ rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned
                                  .progress = on_progress,
                                  .progress_context = &progress};
     uint64_t bytes_in = 0;
-    rs_status status = input->n_recordings ? load_recordings(job, input, &settings, &progress, &bytes_in, err)
-                                           : read_events(job, input, &settings, &progress, &bytes_in, err);
-    if (status != RS_OK) return status;
-    input->loaded = columns;
-    rs_problems_move(&input->problems, &input->events->problems);
     uint64_t needs = 0;
-    status = input->n_recordings ? make_recorded_trace(input, job->selection, err)
-                                 : make_traces(input, &job->settings, job->selection, &needs, err);
+    rs_status status;
+    if (input->n_recordings) {
+        status = load_recordings(job, input, &settings, &progress, &bytes_in, err);
+        if (status == RS_OK) rs_problems_move(&input->problems, &input->events->problems);
+        if (status == RS_OK) status = make_recorded_trace(input, job->selection, err);
+    } else {
+        status = load_single(job, input, &settings, &progress, &bytes_in, &needs, err);
+    }
     if (status != RS_OK) {
         rs_input_release(input);
         return status;
     }
+    input->loaded = columns;
     if (needs) return rs_input_load(job, input, columns | needs, threads, err);
     pthread_mutex_lock(&job->lock);
     job->stats.bytes_read += bytes_in;

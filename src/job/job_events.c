@@ -1,7 +1,9 @@
 /* The events of an input, kept in the store: a question that was not asked before reads these instead of the text. */
+#include "base/try.h"
 #include "job/job_store.h"
 #include "rankscope/store.h"
 #include "store/events.h"
+#include "trace/tree.h"
 
 /* Of the folder's limit the events of one job take no more than this part, else they push each other out and each run
  * writes what the next one does not find. */
@@ -52,32 +54,73 @@ bool rs_events_fetch(rs_job *job, const rs_events_key *key, unsigned threads, ui
     return false;
 }
 
-void rs_events_keep(rs_job *job, const rs_events_key *key, rs_events *events)
+struct rs_events_keeping {
+    rs_job *job;
+    rs_events_draft *draft;
+    rs_wire_writer identity, stamps; /* copies of the key's */
+    pthread_t thread;
+    bool threaded, kept;
+};
+
+static void *write_events(void *context)
 {
-    const rs_job_settings *s = &job->settings;
-    if (!key->usable || !key->keeps || events->memory > s->store_limit / LEAST_SHARE / job->n_inputs) return;
-    if (!rs_key_stamps_hold(&key->stamps)) return;
-    if (s->store_optional && rs_store_make(s->store, NULL) != RS_OK) return;
-    const rs_entry_key wanted = entry_key(key);
-    if (!rs_stored_events_put(s->store, &wanted, events)) return;
-    pthread_mutex_lock(&job->lock);
-    job->stored = true;
-    pthread_mutex_unlock(&job->lock);
+    rs_events_keeping *k = context;
+    const rs_entry_key wanted = {RS_ENTRY_EVENTS, k->identity.bytes, k->stamps.bytes, k->identity.n,
+                                 k->stamps.n};
+    const rs_job_settings *s = &k->job->settings;
+    if (s->store_optional && rs_store_make(s->store, NULL) != RS_OK) return NULL;
+    k->kept = rs_stored_events_write(k->draft, s->store, &wanted);
+    return NULL;
 }
 
-/* Loading is all there is to do. */
-static rs_status leave(const rs_run *run, rs_trace *trace, void **value, rs_error *err)
+rs_events_keeping *rs_events_keep(rs_job *job, const rs_events_key *key, rs_events *events, unsigned threads)
 {
+    const rs_job_settings *s = &job->settings;
+    if (!key->usable || !key->keeps || events->memory > s->store_limit / LEAST_SHARE / job->n_inputs)
+        return NULL;
+    if (!rs_key_stamps_hold(&key->stamps)) return NULL;
+    rs_events_keeping *k = rs_calloc(1, sizeof *k);
+    if (!k) return NULL;
+    k->job = job;
+    rs_wire_put(&k->identity, key->identity.bytes, key->identity.n);
+    rs_wire_put(&k->stamps, key->stamps.bytes, key->stamps.n);
+    k->draft = k->identity.out_of_memory || k->stamps.out_of_memory ? NULL : rs_stored_events_draft(events);
+    if (k->draft) k->threaded = threads > 1 && pthread_create(&k->thread, NULL, write_events, k) == 0;
+    if (k->draft && !k->threaded) write_events(k);
+    return k;
+}
+
+bool rs_events_keep_end(rs_events_keeping *k)
+{
+    if (!k) return false;
+    if (k->threaded) pthread_join(k->thread, NULL);
+    bool kept = k->kept;
+    if (kept) {
+        pthread_mutex_lock(&k->job->lock);
+        k->job->stored = true;
+        pthread_mutex_unlock(&k->job->lock);
+    }
+    rs_stored_events_drop(k->draft);
+    rs_wire_clear(&k->identity);
+    rs_wire_clear(&k->stamps);
+    rs_free(k);
+    return kept;
+}
+
+/* What most questions begin with. */
+static rs_status prepare(const rs_run *run, rs_trace *trace, void **value, rs_error *err)
+{
+    rs_tree *tree;
     (void)run;
-    (void)trace;
     (void)value;
-    (void)err;
-    return RS_OK;
+    RS_TRY(rs_trace_working_tree(trace, &tree, err));
+    RS_TRY(rs_trace_tree(trace, false, &tree, err));
+    return rs_tree_busy(trace, tree, err);
 }
 
 rs_status rs_job_build_store(rs_job *job, rs_result *result, rs_error *err)
 {
-    const rs_each_rank each = {.name = "store", .columns = RS_ALL_COLUMNS, .rank = leave};
+    const rs_each_rank each = {.name = "store", .columns = RS_ALL_COLUMNS, .rank = prepare};
     rs_rank_value *values = NULL;
     size_t n;
     if (!rs_job_wants_store(job)) return rs_fail(err, RS_ERR_USAGE, "the job has no store");

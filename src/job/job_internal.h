@@ -38,6 +38,7 @@ struct rs_input {
     size_t n_traces;
     const char *domain_rule; /* how they were told apart */
     rs_problems problems;
+    struct rs_stored_input *stored; /* what the store has of it, and is being put there: job_facets.c */
 };
 
 /* Ranks, steps and the window. */
@@ -262,9 +263,21 @@ void rs_events_key_clear(rs_events_key *key);
  * questions will follow: all known arguments are added to *columns, so that the text is read for the last time. */
 bool rs_events_fetch(rs_job *job, const rs_events_key *key, unsigned threads, uint64_t *columns,
                      rs_events **out);
-/* Keeps events as a reader left them, unless the input has changed since the key was made, or those of the whole job
- * would push each other out. */
-void rs_events_keep(rs_job *job, const rs_events_key *key, rs_events *events);
+/* Begins to keep events as a reader left them, unless the input has changed since the key was made, or those of the whole
+ * job would push each other out. NULL: they are not kept. On a thread of its own if there may be several: until the end
+ * only the events' problems may be changed. */
+typedef struct rs_events_keeping rs_events_keeping;
+rs_events_keeping *rs_events_keep(rs_job *job, const rs_events_key *key, rs_events *events, unsigned threads);
+/* Waits until they are kept; whether they are. NULL is allowed. */
+bool rs_events_keep_end(rs_events_keeping *keeping);
+
+/* Of an input whose events are loaded, and are in the store or on their way there: facets of its ranks are looked up and
+ * kept under the events' key, which it takes over. */
+void rs_stored_input_begin(rs_job *job, rs_input *input, rs_events_key *key, rs_events_keeping *keeping);
+/* Puts what was made of the ranks since then into the store, if their events are there. */
+void rs_stored_input_keep(rs_input *input);
+/* Waits for the events, and gives all back that facets were lent: these have been released. */
+void rs_stored_input_end(rs_input *input);
 
 /* Makes the folder of the store, if one was asked for. */
 rs_status rs_job_store_open(rs_job *job, rs_error *err);

@@ -275,6 +275,7 @@ static void run_input(run_side *s, size_t i)
     for (size_t k = 0; due && k < s->n; k++)
         if (is_asked(&s->questions[k], i))
             rs_answer_keep(job, &s->questions[k], i, &stamps, &s->questions[k].answers[i]);
+    if (due) rs_stored_input_keep(input);
     if (due) rs_input_keep(job, input);
     rs_input_stamps_clear(&stamps);
 }

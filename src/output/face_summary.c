@@ -56,7 +56,7 @@ static bool any_gpu(const rs_table *ranks)
 
 static void bars(const rs_table *ranks, const size_t *rows, size_t n, rs_page *layout)
 {
-    static const char *const parts[] = {"computation_us", "exposed_comm_us", "exposed_copies_us", "idle_us"};
+    static const char *const parts[] = {"compute_us", "exposed_comm_us", "exposed_copy_us", "idle_us"};
     static const char *const names[] = {"compute", "exposed communication", "exposed copies", "idle"};
     char legend[200], label[40], value[64];
     size_t used = 0;
@@ -81,16 +81,9 @@ static void bars(const rs_table *ranks, const size_t *rows, size_t n, rs_page *l
 static rs_status rank_tables(const rs_table *ranks, const size_t *rows, size_t n, rs_page *layout,
                              rs_error *err)
 {
-    static const char *const times[] = {"rank",
-                                        "span_us",
-                                        "steps",
-                                        "mean_step_us",
-                                        "gpu_span_us",
-                                        "computation_us",
-                                        "exposed_comm_us",
-                                        "exposed_copies_us",
-                                        "idle_us",
-                                        NULL};
+    static const char *const times[] = {"rank",        "span_us",    "steps",           "mean_step_us",
+                                        "gpu_span_us", "compute_us", "exposed_comm_us", "exposed_copy_us",
+                                        "idle_us",     NULL};
     static const char *const host[] = {"rank",
                                        "busy_pct",
                                        "launch_bound_pct",

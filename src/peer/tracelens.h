@@ -25,6 +25,7 @@ typedef struct rs_tracelens_options {
     int64_t short_ns;      /* kernels below this make the sheets of short kernels; 0: no such sheets */
     int64_t micro_ns; /* gpu_timeline parts idle time into pauses below this and others; 0: it does not */
     bool unlinked;    /* work without a launch counts in gpu_timeline */
+    bool recompute;   /* operators that are computed again are rows of their own, in a column is_recompute */
 } rs_tracelens_options;
 
 /* What the sheets read of a trace. */

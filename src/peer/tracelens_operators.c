@@ -123,7 +123,7 @@ rs_status rs_tl_add_timeline(rs_tl_rank *r, rs_sheets *out, rs_error *err)
 /* ---- groups of launchers ------------------------------------------------------------------------------- */
 
 typedef struct group_key {
-    uint32_t name, category, process, label, thread, dims, types, strides, concrete;
+    uint32_t name, category, process, label, thread, dims, types, strides, concrete, recompute;
 } group_key;
 
 /* The launchers' sums by group: in falling order of direct time. */
@@ -207,13 +207,15 @@ static rs_status add_categories(rs_tl_rank *r, const group_key *all, rs_sheets *
 {
     group_key *keys = rs_calloc(r->n_launchers + 1, sizeof *keys);
     summary s = {0};
-    for (size_t i = 0; keys && i < r->n_launchers; i++) keys[i].category = all[i].category;
-    rs_table *t = rs_table_create(&category_sheet);
+    for (size_t i = 0; keys && i < r->n_launchers; i++)
+        keys[i] = (group_key){.category = all[i].category, .recompute = all[i].recompute};
+    rs_table *t = rs_tl_create_sheet(r, &category_sheet, 1);
     rs_status status = keys && t && summarise(r, keys, 1000, &s) ? RS_OK : rs_fail_nomem(err, "categories");
     double cumulative = 0;
     for (size_t i = 0; status == RS_OK && i < s.groups.n; i++) {
         uint32_t g = s.order[i], first = s.groups.first[g];
         rs_table_add_text(t, r->launchers[s.groups.item[first]].category);
+        rs_tl_add_recompute(r, r->launchers[s.groups.item[first]].node, t);
         rs_table_add_int(t, s.groups.first[g + 1] - first);
         rs_table_add_real(t, s.direct[g] / 1000);
         add_percent(t, &s, g, &cumulative);
@@ -275,13 +277,15 @@ static rs_status add_names(rs_tl_rank *r, const group_key *all, rs_sheets *out, 
     group_key *keys = rs_calloc(r->n_launchers + 1, sizeof *keys);
     summary s = {0};
     rs_python_text text = {0};
-    for (size_t i = 0; keys && i < r->n_launchers; i++) keys[i].name = all[i].name;
-    rs_table *t = rs_table_create(&name_sheet);
+    for (size_t i = 0; keys && i < r->n_launchers; i++)
+        keys[i] = (group_key){.name = all[i].name, .recompute = all[i].recompute};
+    rs_table *t = rs_tl_create_sheet(r, &name_sheet, 1);
     rs_status status = keys && t && summarise(r, keys, 1000, &s) ? RS_OK : rs_fail_nomem(err, "operators");
     double cumulative = 0;
     for (size_t i = 0; status == RS_OK && i < s.groups.n; i++) {
         uint32_t g = s.order[i], first = s.groups.first[g], n = s.groups.first[g + 1] - first;
         rs_table_add_text(t, rs_tl_name(r, r->launchers[s.groups.item[first]].node));
+        rs_tl_add_recompute(r, r->launchers[s.groups.item[first]].node, t);
         add_both(t, s.direct[g], s.subtree[g]);
         add_both(t, s.direct[g] / 1000, s.subtree[g] / 1000);
         rs_table_add_int(t, n);
@@ -366,13 +370,14 @@ static void add_arguments(const rs_tl_rank *r, const rs_tl_launcher *l, const gr
     rs_table_add_text(t, rs_pool_text(&r->pool, key->types));
     rs_table_add_text(t, rs_pool_text(&r->pool, key->strides));
     rs_table_add_text(t, rs_pool_text(&r->pool, key->concrete));
+    rs_tl_add_recompute(r, l->node, t);
 }
 
 static rs_status add_args(rs_tl_rank *r, const group_key *keys, rs_sheets *out, rs_error *err)
 {
     summary s = {0};
     rs_python_text text = {0};
-    rs_table *t = rs_table_create(&args_sheet);
+    rs_table *t = rs_tl_create_sheet(r, &args_sheet, 9);
     rs_status status = t && summarise(r, keys, 1, &s) ? RS_OK : rs_fail_nomem(err, "arguments");
     double cumulative = 0;
     for (size_t i = 0; status == RS_OK && i < s.groups.n; i++) {
@@ -423,7 +428,8 @@ static bool key_of(rs_tl_rank *r, const rs_tl_launcher *l, group_key *key)
                        .dims = tuple_id(r, RS_COL_INPUT_DIMS, row, &ok),
                        .types = tuple_id(r, RS_COL_INPUT_TYPE, row, &ok),
                        .strides = tuple_id(r, RS_COL_INPUT_STRIDES, row, &ok),
-                       .concrete = tuple_id(r, RS_COL_CONCRETE_INPUTS, row, &ok)};
+                       .concrete = tuple_id(r, RS_COL_CONCRETE_INPUTS, row, &ok),
+                       .recompute = rs_tl_is_recompute(r, l->node)};
     return ok;
 }
 

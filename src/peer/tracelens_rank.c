@@ -40,6 +40,29 @@ void rs_sheets_clear(rs_sheets *sheets)
     *sheets = (rs_sheets){0};
 }
 
+#define MAX_COLUMNS 64
+
+rs_table *rs_tl_create_sheet(const rs_tl_rank *r, const rs_table_spec *spec, size_t at)
+{
+    static const rs_column_spec added = {"is_recompute", RS_TEXT, RS_UNIT_NONE,
+                                         "True: activation checkpointing computes it again", NULL};
+    rs_column_spec columns[MAX_COLUMNS + 1];
+    rs_table_spec with = *spec;
+    if (!r->recompute) return rs_table_create_dynamic(spec);
+    if (spec->n_columns > MAX_COLUMNS || at > spec->n_columns) return NULL;
+    memcpy(columns, spec->columns, at * sizeof *columns);
+    columns[at] = added;
+    memcpy(columns + at + 1, spec->columns + at, (spec->n_columns - at) * sizeof *columns);
+    with.columns = columns;
+    with.n_columns++;
+    return rs_table_create_dynamic(&with);
+}
+
+void rs_tl_add_recompute(const rs_tl_rank *r, uint32_t node, rs_table *t)
+{
+    if (r->recompute) rs_table_add_text(t, rs_tl_is_recompute(r, node) ? "True" : "False");
+}
+
 /* ---- what is linked ------------------------------------------------------------------------------------ */
 
 typedef struct flow {
@@ -313,6 +336,7 @@ rs_status rs_tl_rank_make(rs_trace *trace, const rs_tracelens_options *options, 
     if (!rs_pool_init(&out->pool)) return rs_fail_nomem(err, "texts");
     RS_TRY(rs_trace_tree(trace, false, &out->tree, err));
     RS_TRY(rs_trace_classes(trace, RS_CLASSES_TRACELENS, &out->classes, err));
+    if (options->recompute) RS_TRY(rs_tree_recompute(trace, out->tree, &out->recompute, err));
     RS_TRY(find_linked(out, err));
     RS_TRY(find_launchers(out, err));
     return read_names(out, err);

@@ -6,6 +6,7 @@
 #include "base/interval.h"
 #include "peer/python_text.h"
 #include "peer/tracelens.h"
+#include "trace/recompute.h"
 #include "trace/tree.h"
 
 /* An operator, or a call without one, and the work that it launched itself, without communication. */
@@ -21,10 +22,11 @@ typedef struct rs_tl_rank {
     const rs_events *e;
     const rs_tracelens_options *options;
     rs_tree *tree;
-    const rs_classes *classes; /* by TraceLens' rules */
-    uint32_t *n_linked;        /* by place in tree->gpu_row: linked work before it; one more at the end */
-    uint32_t *call;            /* by place in tree->gpu_row: the node of its call */
-    rs_tl_launcher *launchers; /* by start, then row */
+    const rs_classes *classes;     /* by TraceLens' rules */
+    const rs_recompute *recompute; /* NULL: it is not asked for */
+    uint32_t *n_linked;            /* by place in tree->gpu_row: linked work before it; one more at the end */
+    uint32_t *call;                /* by place in tree->gpu_row: the node of its call */
+    rs_tl_launcher *launchers;     /* by start, then row */
     size_t n_launchers;
     uint32_t *own_work;                 /* rows, by launcher, then by start, then by row */
     uint32_t *launcher_of;              /* by node: index + 1 of its launcher; 0: it is none */
@@ -63,6 +65,16 @@ bool rs_tl_union(const rs_tl_rank *r, const uint32_t *rows, size_t n, double *us
 /* The nearest operator above a call, "execute" or not; RS_NO_NODE: none. */
 uint32_t rs_tl_operator_of(const rs_tl_rank *r, uint32_t call);
 const char *rs_tl_name(const rs_tl_rank *r, uint32_t node);
+
+/* Whether an operator is one that TraceLens takes for computed again: below a Python function that says so. */
+static inline bool rs_tl_is_recompute(const rs_tl_rank *r, uint32_t node)
+{
+    return r->recompute && (r->recompute->again[node] & RS_AGAIN_BY_FUNCTION);
+}
+/* The sheet's table: with the column is_recompute as the one at that place where it is asked for. */
+rs_table *rs_tl_create_sheet(const rs_tl_rank *r, const rs_table_spec *spec, size_t at);
+/* The cell of that column. */
+void rs_tl_add_recompute(const rs_tl_rank *r, uint32_t node, rs_table *t);
 
 /* The names of process and thread, "Unknown" where the file gives none. */
 const char *rs_tl_process(const rs_tl_rank *r, uint32_t row);

@@ -12,6 +12,7 @@ typedef struct unified {
     uint32_t id;             /* ex_UID */
     uint32_t name, category; /* in the rank's pool */
     uint32_t row;            /* whose arguments, process and duration it has */
+    uint32_t node;           /* of that row */
     uint32_t answer;         /* RS_TL_NO_ANSWER: none */
     bool has_model;
     double time; /* us; NaN: unknown */
@@ -165,8 +166,11 @@ static bool collect(gathering *g, uint32_t node, uint32_t forward, uint32_t answ
     bool ok = rs_tl_take_work(&g->calls, node);
     const uint32_t *work = g->calls.work ? g->calls.work + first : NULL;
     size_t n = g->calls.n_work - first;
-    unified row = {
-        .id = t->row[node], .row = t->row[node], .answer = answer, .has_model = forward != RS_NO_NODE};
+    unified row = {.id = t->row[node],
+                   .row = t->row[node],
+                   .node = node,
+                   .answer = answer,
+                   .has_model = forward != RS_NO_NODE};
     if (ok && forward == RS_NO_NODE) {
         ok = rs_tl_knowledge_ask(g->k, node, false, work, n, &row.answer);
         row.has_model = row.answer != RS_TL_NO_ANSWER;
@@ -221,7 +225,8 @@ static bool add_synthetic(gathering *g, size_t at, uint32_t id, rs_python_text *
 {
     const rs_tl_rank *r = g->r;
     uint32_t row = r->tree->gpu_row[at], op = rs_tl_operator_of(r, r->call[at]);
-    uint32_t parent = r->tree->row[op == RS_NO_NODE ? r->call[at] : op], first = (uint32_t)g->calls.n_work;
+    uint32_t node = op == RS_NO_NODE ? r->call[at] : op;
+    uint32_t parent = r->tree->row[node], first = (uint32_t)g->calls.n_work;
     const char *kernel = rs_event_name(r->e, row);
     name->n = 0;
     rs_python_put_text(name, rs_event_name(r->e, parent));
@@ -231,7 +236,7 @@ static bool add_synthetic(gathering *g, size_t at, uint32_t id, rs_python_text *
     bool ok = !name->failed && RS_GROW_ONE(g->calls.work, g->calls.n_work, g->calls.work_capacity);
     if (!ok) return false;
     g->calls.work[g->calls.n_work++] = row;
-    unified u = {.id = id, .row = parent, .answer = RS_TL_NO_ANSWER};
+    unified u = {.id = id, .row = parent, .node = node, .answer = RS_TL_NO_ANSWER};
     ok = rs_tl_union(r, &row, 1, &u.time);
     u.name = pool_text(g, name->text, name->n, &ok);
     rs_python_put(name, "", 1); /* a terminator */
@@ -392,6 +397,7 @@ static bool add_head(const lot *l, rs_table *t)
     rs_table_add_text(t, rs_tl_tuple(r, RS_COL_INPUT_TYPE, u->row, &ok));
     rs_table_add_text(t, rs_tl_tuple(r, RS_COL_INPUT_STRIDES, u->row, &ok));
     rs_table_add_text(t, rs_tl_tuple(r, RS_COL_CONCRETE_INPUTS, u->row, &ok));
+    rs_tl_add_recompute(r, u->node, t);
     rs_table_add_int(t, u->id);
     rs_table_add_int(t, (int64_t)l->n);
     return ok;
@@ -463,7 +469,7 @@ static rs_tl_metrics metrics_of(const gathering *g, size_t i)
 }
 
 typedef struct unified_key {
-    uint32_t name, category, process, label, thread, dims, types, strides, concrete;
+    uint32_t name, category, process, label, thread, dims, types, strides, concrete, recompute;
 } unified_key;
 
 static bool key_of(gathering *g, const unified *u, unified_key *key)
@@ -476,9 +482,16 @@ static bool key_of(gathering *g, const unified *u, unified_key *key)
     bool ok = true;
     for (size_t i = 0; i < 4; i++)
         ids[i] = rs_pool_add_tuple(&r->pool, r->e, rs_events_text(r->e, columns[i], u->row), &ok);
-    *key = (unified_key){
-        u->name, u->category, r->process[thread], r->label[thread], r->thread[thread], ids[0], ids[1],
-        ids[2],  ids[3]};
+    *key = (unified_key){u->name,
+                         u->category,
+                         r->process[thread],
+                         r->label[thread],
+                         r->thread[thread],
+                         ids[0],
+                         ids[1],
+                         ids[2],
+                         ids[3],
+                         rs_tl_is_recompute(r, u->node)};
     return ok;
 }
 
@@ -543,7 +556,7 @@ static rs_status add_sheet(gathering *g, rs_sheets *out, rs_error *err)
         if (roofline || !is_of_roofline(&all_columns[i])) columns[n++] = all_columns[i];
     const rs_table_spec spec = {"unified_perf_summary", "one row is one operator with one set of arguments",
                                 columns, n};
-    rs_table *t = rs_table_create_dynamic(&spec);
+    rs_table *t = rs_tl_create_sheet(g->r, &spec, 9);
     bool ok = t && order_groups(g, &groups, &sums, &order);
     rs_status status =
         ok ? add_rows(g, &groups, sums, order, roofline, t, err) : rs_fail_nomem(err, "a sheet");

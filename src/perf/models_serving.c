@@ -144,8 +144,11 @@ static void mix_experts(rs_ask *ask)
     rs_add_matrix(ask, rs_times(ask, one, gate + 1));
     rs_add_vector(ask, rs_times(ask, rs_times(ask, m, width), rs_times(ask, 2, chosen) - 1));
     double share = experts_in_use(experts, chosen, m) / (double)experts;
-    for (int i = 1; i < 3; i++)
-        rs_add_bytes(ask, (int64_t)(share * (double)rs_bytes_of(ask, &ask->a->items[i])));
+    for (int i = 1; i < 3; i++) {
+        double weights = share * (double)rs_bytes_of(ask, &ask->a->items[i]);
+        rs_require(ask, weights < 0x1p62);
+        if (!ask->bad) rs_add_bytes(ask, (int64_t)weights);
+    }
     rs_add_operand(ask, 0);
     rs_add_operand(ask, 3);
     rs_add_operand(ask, 4);

@@ -184,6 +184,10 @@ static rs_status fill(rs_regress_side *side, rs_one_run *run, rs_rank_value *ran
     if (!list_steps(run, ranks, n)) return rs_fail_nomem(err, "a run");
     rs_status status = RS_OK;
     if (side->path || by_job) status = join(side, run, ranks, n, &replay, &reason, err);
+    if (status == RS_OK && replay) {
+        const rs_clock_trust *trust = &replay->engine.trust;
+        run->clocks = (rs_run_clocks){(int64_t)trust->n, (int64_t)trust->n_loose, trust->width};
+    }
     if (status == RS_OK && by_job) take_job_steps(run, replay);
     if (status == RS_OK && by_job && !reason && !run->n_steps)
         reason = "the clocks of its ranks are not tied together by what they communicate";

@@ -228,6 +228,7 @@ static rs_status fill(series *s, const rs_regress_settings *settings, rs_result 
         return rs_fail_nomem(err, "a history");
     RS_TRY(put_history(s, result->tables[HISTORY], err));
     bool has_parts = s->n_changes && rs_parts_choose(all, &method, result);
+    rs_parts_note_clocks(all, 1, has_parts ? method : RS_REGRESS_EXPOSED, result);
     for (size_t i = 0; i < s->n_changes; i++) {
         RS_TRY(put_change(s, &s->changes[i], result->tables[CHANGES], err));
         if (has_parts) RS_TRY(put_causes(s, &s->changes[i], settings, method, result, err));

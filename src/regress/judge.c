@@ -369,6 +369,9 @@ rs_status rs_regress(const rs_regress_side *base, const rs_regress_side *now,
         *verdict = judge(&w, least);
         status = put_verdict(t, &w, *verdict, method, result->tables[VERDICT], err);
     }
+    if (status == RS_OK)
+        rs_parts_note_clocks(
+            ranges, 2, method && strcmp(method, "path") == 0 ? RS_REGRESS_PATH : RS_REGRESS_EXPOSED, result);
     for (int k = 0; status == RS_OK && k < 2; k++)
         status = put_runs(sides[k], k ? "new" : "base", result->tables[RUNS], err);
     rs_free(t[0].logs);

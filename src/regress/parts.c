@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/collective_notes.h"
 #include "base/interval.h"
 #include "base/sampling.h"
 #include "base/try.h"
@@ -272,6 +273,23 @@ static bool test(rs_parts *p, const rs_run_range sides[2], double alpha)
 /* ---- which parts are there? ----------------------------------------------------------------------------- */
 
 /* The first run that has no parts by the method; NULL. */
+void rs_parts_note_clocks(const rs_run_range *ranges, size_t n, rs_regress_method method, rs_result *result)
+{
+    rs_clock_trust trust = {0};
+    for (size_t k = 0; k < n; k++)
+        for (size_t r = ranges[k].from; r < ranges[k].to; r++) {
+            const rs_one_run *run = &ranges[k].side->runs[r];
+            const rs_run_clocks *c = &run->clocks;
+            bool used = ranges[k].side->step == RS_REGRESS_STEP_JOB ||
+                        (method == RS_REGRESS_PATH && run->parts[RS_REGRESS_PATH].known);
+            if (!used) continue;
+            trust.n += (size_t)c->n;
+            trust.n_loose += (size_t)c->loose;
+            if (c->width > trust.width) trust.width = c->width;
+        }
+    rs_coll_note_trust(&trust, result);
+}
+
 static const rs_one_run *without_parts(const rs_run_range sides[2], rs_regress_method method)
 {
     for (int k = 0; k < 2; k++)

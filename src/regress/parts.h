@@ -30,6 +30,8 @@ typedef struct rs_parts {
 
 /* The path where all runs have one, else the time line, with a note; *method: what is used. False: neither. */
 bool rs_parts_choose(const rs_run_range sides[2], rs_regress_method *method, rs_result *result);
+/* Steps of the job and paths over ranks stand on clocks: notes what is known of those of all runs. */
+void rs_parts_note_clocks(const rs_run_range *ranges, size_t n, rs_regress_method method, rs_result *result);
 /* *reason: why the sides cannot be compared part by part; there are no rows then. */
 rs_status rs_parts_find(const rs_run_range sides[2], rs_regress_method method, rs_regress_key key,
                         double alpha, rs_parts *out, char *reason, size_t size, rs_error *err);

@@ -34,6 +34,11 @@ typedef struct rs_run_token {
     uint32_t name, operator_name; /* texts of the side */
 } rs_run_token;
 
+/* The intervals of the ranks' clocks that the path stands on: how many, how many clocks have none, the widest in ns. */
+typedef struct rs_run_clocks {
+    int64_t n, loose, width;
+} rs_run_clocks;
+
 typedef struct rs_one_run {
     char *label;
     int64_t n_ranks;
@@ -43,8 +48,9 @@ typedef struct rs_one_run {
     size_t n_partial;      /* steps that some ranks have not */
     bool settled;          /* warm-up ends before the middle */
     rs_run_parts parts[2]; /* by rs_regress_method */
-    char *refused;         /* why there are no parts of the path; NULL */
-    rs_run_token *tokens;  /* the GPU work of the step that most steps are like */
+    rs_run_clocks clocks;
+    char *refused;        /* why there are no parts of the path; NULL */
+    rs_run_token *tokens; /* the GPU work of the step that most steps are like */
     size_t n_tokens, tokens_capacity;
     char *mesh; /* sizes of the process groups, ascending, with commas; NULL: not known */
 } rs_one_run;

@@ -4,7 +4,8 @@
  *       {"label": "nightly/1", "ranks": 8, "partial": 0, "steps": [[number, ns over all ranks], ...],
  *        "exposed": [[part, kernel, 0, 0, 0, ns, count, 0], ...],
  *        "path": [[part, kernel, operator, phase, group, ns, count, ns of work], ...],
- *        "refused": null, "mesh": "2,4", "program": [kernel, operator, kernel, operator, ...]}]}
+ *        "clocks": [bounded, not bounded, ns of the widest interval], "refused": null, "mesh": "2,4",
+ *        "program": [kernel, operator, kernel, operator, ...]}]}
  *
  * Parts and programs name texts by their place. Where a run has no parts by a method, its key is missing. Which
  * steps are settled is found again when it is read, by the same rule. */
@@ -71,6 +72,11 @@ static void write_run(rs_writer *w, const rs_one_run *run)
     }
     rs_writer_text(w, "]");
     for (int k = 0; k < 2; k++) write_parts(w, method_names[k], &run->parts[k]);
+    if (run->clocks.n || run->clocks.loose) {
+        const int64_t values[] = {run->clocks.n, run->clocks.loose, run->clocks.width};
+        rs_writer_text(w, ",\n   \"clocks\": ");
+        write_ints(w, values, 3);
+    }
     if (run->refused) {
         rs_writer_text(w, ",\n   \"refused\": ");
         write_string(w, run->refused);
@@ -250,6 +256,16 @@ static rs_status read_parts(loading *l, rs_run_parts *parts)
     }
 }
 
+static rs_status read_clocks(loading *l, rs_run_clocks *out)
+{
+    RS_TRY(expect(l, RS_JSON_T_ARRAY, "clocks are no list"));
+    RS_TRY(whole(l, &out->n));
+    RS_TRY(whole(l, &out->loose));
+    RS_TRY(whole(l, &out->width));
+    if (out->n < 0 || out->loose < 0 || out->width < 0) return bad(l, "clocks are negative");
+    return expect(l, RS_JSON_T_ARRAY_END, "clocks have more than three members");
+}
+
 static rs_status read_program(loading *l, rs_one_run *run)
 {
     RS_TRY(expect(l, RS_JSON_T_ARRAY, "a program is no list"));
@@ -287,6 +303,8 @@ static rs_status read_members(loading *l, rs_one_run *run, int64_t *partial)
             RS_TRY(read_parts(l, &run->parts[RS_REGRESS_PATH]));
         else if (rs_json_is(&l->r, method_names[RS_REGRESS_EXPOSED]))
             RS_TRY(read_parts(l, &run->parts[RS_REGRESS_EXPOSED]));
+        else if (rs_json_is(&l->r, "clocks"))
+            RS_TRY(read_clocks(l, &run->clocks));
         else if (rs_json_is(&l->r, "refused"))
             RS_TRY(copy(l, &run->refused));
         else if (rs_json_is(&l->r, "mesh"))

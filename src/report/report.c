@@ -173,23 +173,33 @@ static rs_status put_data(rs_report_data *data, const rs_report_settings *settin
     return RS_OK;
 }
 
-/* Everything else is what a page without traces has. */
-static rs_status put_history(rs_report_data *data, const char *folder, const rs_result *history,
-                             rs_error *err)
+/* A page with one answer alone. */
+typedef struct rs_report_alone {
+    const char *name; /* of the answer in the page's data */
+    const char *const *inputs;
+    size_t n_inputs;
+    const rs_result *result;
+} rs_report_alone;
+
+/* The tables of one answer alone, under a name; everything else is what a page without traces has. */
+static rs_status put_alone(rs_report_data *data, const rs_report_alone *alone, rs_error *err)
 {
     const rs_report_part all = {.cap = WHOLE_TABLE};
+    const rs_result *result = alone->result;
     rs_status status = RS_OK;
     rs_writer *writer = data->writer;
     rs_writer_text(writer, "{\"version\":");
     put_string(writer, rs_version());
-    put_list(writer, "inputs", &folder, 1);
+    put_list(writer, "inputs", alone->inputs, alone->n_inputs);
     rs_writer_text(writer, ",\"dumps\":[],\"answers\":{},\"flight\":null,\"metrics\":null,\"problems\":[");
-    rs_write_json_problems(writer, &history->problems);
-    rs_writer_text(writer, "],\"history\":{\"tables\":{");
-    for (size_t i = 0; status == RS_OK && i < history->n_tables; i++)
-        status = put_part(data, history->tables[i], &all, i == 0, err);
+    rs_write_json_problems(writer, &result->problems);
+    rs_writer_text(writer, "],");
+    put_string(writer, alone->name);
+    rs_writer_text(writer, ":{\"tables\":{");
+    for (size_t i = 0; status == RS_OK && i < result->n_tables; i++)
+        status = put_part(data, result->tables[i], &all, i == 0, err);
     rs_writer_char(writer, '}');
-    put_notes(writer, history);
+    put_notes(writer, result);
     rs_writer_text(writer, "},\"strings\":");
     rs_report_put_strings(data);
     rs_writer_char(writer, '}');
@@ -209,8 +219,7 @@ typedef struct content {
     const rs_report_settings *settings;
     const rs_report_answers *answers;
     const rs_result *told;
-    const char *folder; /* of a history */
-    const rs_result *history;
+    const rs_report_alone *alone; /* NULL: all of the above */
 } content;
 
 static rs_status put_page(const content *c, const rs_sink *sink, rs_error *err)
@@ -223,20 +232,31 @@ static rs_status put_page(const content *c, const rs_sink *sink, rs_error *err)
     rs_status status = put_bytes(sink, 0, rs_report_head_size, err);
     if (status == RS_OK) {
         rs_writer_init(&writer, &escaped);
-        status = c->history ? put_history(&data, c->folder, c->history, err)
-                            : put_data(&data, c->settings, c->answers, c->told, err);
+        status = c->alone ? put_alone(&data, c->alone, err)
+                          : put_data(&data, c->settings, c->answers, c->told, err);
         if (status == RS_OK) status = rs_writer_finish(&writer, err);
     }
     rs_strings_clear(&data.strings);
     return status == RS_OK ? put_bytes(sink, rs_report_head_size, rs_report_page_size, err) : status;
 }
 
+static rs_status put_alone_page(const rs_report_alone *alone, const rs_sink *sink, rs_error *err)
+{
+    const content c = {.alone = alone};
+    rs_status status = rs_report_check(err);
+    return status == RS_OK ? put_page(&c, sink, err) : status;
+}
+
 rs_status rs_report_write_history(const char *folder, const rs_result *history, const rs_sink *sink,
                                   rs_error *err)
 {
-    const content c = {.folder = folder, .history = history};
-    rs_status status = rs_report_check(err);
-    return status == RS_OK ? put_page(&c, sink, err) : status;
+    return put_alone_page(&(rs_report_alone){"history", &folder, 1, history}, sink, err);
+}
+
+rs_status rs_report_write_comparison(const char *const *inputs, size_t n, const rs_result *comparison,
+                                     const rs_sink *sink, rs_error *err)
+{
+    return put_alone_page(&(rs_report_alone){"comparison", inputs, n, comparison}, sink, err);
 }
 
 rs_status rs_report_write(rs_job *job, const rs_report_settings *given, const rs_sink *sink, rs_result *told,

@@ -100,6 +100,7 @@ rs_status rs_tracelens_report_create(rs_job *job, const rs_tracelens_settings *s
     rs_status status = RS_OK;
     report->options.short_ns = settings->short_ns;
     report->options.micro_ns = settings->micro_idle_ns;
+    report->options.recompute = settings->recompute;
     report->options.unlinked = settings->unlinked;
     report->collectives_only = settings->collectives_only;
     report->detailed = settings->detailed;

@@ -42,6 +42,25 @@ static bool next_word(const char **text, char *word)
     return true;
 }
 
+/* Whether what stands for the value in help, as in "NAME|FILE", has this word. */
+static bool takes(const rs_option_spec *spec, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *p = spec->metavar; p; p = strchr(p, '|') ? strchr(p, '|') + 1 : NULL)
+        if (strncmp(p, word, n) == 0 && (p[n] == '|' || p[n] == '\0')) return true;
+    return false;
+}
+
+/* Whether a value is a file or a folder to read or write: a statement may be a stranger's, and reaches no file but those
+ * of the job. A word of help that is no capital is a value of its own. */
+static bool names_file(const rs_option_spec *spec, const char *value)
+{
+    if (spec->type != RS_OPTION_TEXT || !spec->metavar) return false;
+    if (!takes(spec, "FILE") && !takes(spec, "DIR") && !takes(spec, "PATH")) return false;
+    if (takes(spec, value) && *value >= 'a' && *value <= 'z') return false;
+    return !takes(spec, "NAME") || strpbrk(value, "/.") != NULL;
+}
+
 /* --name VALUE, --name=VALUE, --flag. The dashes may be left out. */
 static rs_status take_option(const rs_analysis *analysis, rs_options *into, char *word, const char **text,
                              char *value, rs_error *err)
@@ -57,6 +76,10 @@ static rs_status take_option(const rs_analysis *analysis, rs_options *into, char
         if (!next_word(text, value)) return rs_fail(err, RS_ERR_USAGE, "--%s needs a value", spec->name);
         given = value;
     }
+    if (spec && given && names_file(spec, given))
+        return rs_fail(err, RS_ERR_USAGE,
+                       "--%s names a file, which SQL reads none of but the traces: give it to the command %s",
+                       spec->name, rs_analysis_name(analysis));
     return rs_options_set(into, name, spec && spec->type == RS_OPTION_FLAG ? NULL : given ? given : "", err);
 }
 

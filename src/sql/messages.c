@@ -128,7 +128,7 @@ rs_status sql_explain(rs_sql_session *s, const char *text, size_t from, rs_error
     if (word) {
         const char *dot = strrchr(word, '.');
         RS_TRY(nearest_column(s, text, dot ? dot + 1 : word, near, sizeof near, err));
-        if (*near)
+        if (*near && strcmp(near, dot ? dot + 1 : word) != 0) /* another table's has that name */
             return rs_fail(err, RS_ERR_USAGE, "%sthere is no column %.80s; did you mean %s?", place, word,
                            near);
         return rs_fail(err, RS_ERR_USAGE, "%sthere is no column %.80s; text stands in single quotes", place,

@@ -19,6 +19,7 @@ typedef enum rs_entry_kind {
     RS_ENTRY_ANSWER = 1,
     RS_ENTRY_RESULT,
     RS_ENTRY_EVENTS,
+    RS_ENTRY_FACET,
     RS_N_ENTRY_KINDS
 } rs_entry_kind;
 

@@ -115,6 +115,8 @@ static void write_meta(rs_wire_writer *w, const rs_events *e, const uint8_t *row
     rs_wire_put_unsigned(w, e->others.n);
     write_list(w, &name_layout, e->others.names, e->others.n_names);
     write_problems(w, &e->problems);
+    rs_wire_put_unsigned(w, e->one_rank);
+    rs_wire_put_fixed(w, e->one_rank_by);
 }
 
 /* Lengths, then the bytes of all. */
@@ -282,33 +284,57 @@ static bool obeys(const array *a, const void *values)
 
 /* ---- writing ---------------------------------------------------------------------------------------------- */
 
+struct rs_events_draft {
+    rs_events *e;
+    rs_wire_writer meta, texts;
+    array_list list;
+    rs_entry_part parts[MOST_ARRAYS + 2];
+};
+
+/* All that is read of the events but their arrays is read here: the rest may happen beside an analysis. */
+rs_events_draft *rs_stored_events_draft(rs_events *e)
+{
+    if (e->n_counters > MOST_COUNTERS || e->problems.n_dropped) return NULL;
+    if (!static_text(e->packing) || !static_text(e->form)) return NULL;
+    rs_events_draft *d = rs_calloc(1, sizeof *d);
+    if (!d) return NULL;
+    d->e = e;
+    rs_events_hold(e);
+    find_shared_rows(e, &d->list);
+    list_arrays(e, RS_ALL_COLUMNS, &d->list);
+    write_meta(&d->meta, e, d->list.rows_of);
+    write_texts(&d->texts, &e->strings);
+    if (!d->meta.out_of_memory && !d->texts.out_of_memory) return d;
+    rs_stored_events_drop(d);
+    return NULL;
+}
+
+void rs_stored_events_drop(rs_events_draft *d)
+{
+    if (!d) return;
+    rs_wire_clear(&d->meta);
+    rs_wire_clear(&d->texts);
+    rs_events_free(d->e);
+    rs_free(d);
+}
+
+bool rs_stored_events_write(rs_events_draft *d, const char *folder, const rs_entry_key *key)
+{
+    uint64_t size;
+    size_t n = 2;
+    d->parts[0] = (rs_entry_part){PART_META, false, d->meta.bytes, d->meta.n};
+    d->parts[1] = (rs_entry_part){PART_TEXTS, false, d->texts.bytes, d->texts.n};
+    for (size_t i = 0; i < d->list.n; i++)
+        d->parts[n++] = (rs_entry_part){d->list.items[i].part, false, address(d->list.items[i].slot),
+                                        d->list.items[i].n * d->list.items[i].size};
+    return rs_entry_write(folder, key, d->parts, n, &size, NULL) == RS_OK;
+}
+
 bool rs_stored_events_put(const char *folder, const rs_entry_key *key, rs_events *e)
 {
-    if (e->n_counters > MOST_COUNTERS || e->problems.n_dropped) return false;
-    if (!static_text(e->packing) || !static_text(e->form)) return false;
-    rs_wire_writer meta = {0}, texts = {0};
-    array_list *list = rs_malloc(sizeof *list);
-    rs_entry_part *parts = rs_malloc((MOST_ARRAYS + 2) * sizeof *parts);
-    bool ok = list && parts;
-    if (ok) {
-        uint64_t size;
-        size_t n = 2;
-        find_shared_rows(e, list);
-        list_arrays(e, RS_ALL_COLUMNS, list);
-        write_meta(&meta, e, list->rows_of);
-        write_texts(&texts, &e->strings);
-        parts[0] = (rs_entry_part){PART_META, false, meta.bytes, meta.n};
-        parts[1] = (rs_entry_part){PART_TEXTS, false, texts.bytes, texts.n};
-        for (size_t i = 0; i < list->n; i++)
-            parts[n++] = (rs_entry_part){list->items[i].part, false, address(list->items[i].slot),
-                                         list->items[i].n * list->items[i].size};
-        ok = !meta.out_of_memory && !texts.out_of_memory &&
-             rs_entry_write(folder, key, parts, n, &size, NULL) == RS_OK;
-    }
-    rs_wire_clear(&meta);
-    rs_wire_clear(&texts);
-    rs_free(list);
-    rs_free(parts);
+    rs_events_draft *d = rs_stored_events_draft(e);
+    bool ok = d && rs_stored_events_write(d, folder, key);
+    rs_stored_events_drop(d);
     return ok;
 }
 
@@ -484,7 +510,14 @@ static bool read_problems(reading *r)
         p.columns = rs_wire_fixed(&r->meta);
         if (!r->meta.bad) rs_problems_adopt(&r->e->problems, &p);
     }
-    return !r->meta.bad && r->meta.p == r->meta.end && !r->e->problems.n_dropped;
+    return !r->meta.bad && !r->e->problems.n_dropped;
+}
+
+static bool read_ranks(reading *r)
+{
+    r->e->one_rank = rs_wire_bool(&r->meta);
+    r->e->one_rank_by = rs_wire_fixed(&r->meta);
+    return !r->meta.bad && r->meta.p == r->meta.end;
 }
 
 static const rs_format *format_of(const char *name)
@@ -512,7 +545,7 @@ static bool read_meta(reading *r)
     e->truncated = rs_wire_bool(m);
     if (m->bad || !e->packing || !e->form || (format && !e->format)) return false;
     return read_texts(r, n_texts) && read_info(r) && read_names(r) && read_documents(r, n_rows) &&
-           read_columns(r, n_rows) && read_others(r) && read_problems(r);
+           read_columns(r, n_rows) && read_others(r) && read_problems(r) && read_ranks(r);
 }
 
 /* Takes an array where it lies in the file. Each section is asked for by one thread only. */

@@ -7,6 +7,12 @@
 
 /* Writes an entry of the events, as a reader left them; false: it could not be written. */
 bool rs_stored_events_put(const char *folder, const rs_entry_key *key, rs_events *events);
+/* The same in two steps: what is short is copied, then all is written, on any thread. Until the draft is dropped it holds
+ * the events, of which nothing may be changed but their problems. NULL: they cannot be stored. */
+typedef struct rs_events_draft rs_events_draft;
+rs_events_draft *rs_stored_events_draft(rs_events *events);
+bool rs_stored_events_write(rs_events_draft *draft, const char *folder, const rs_entry_key *key);
+void rs_stored_events_drop(rs_events_draft *draft); /* NULL is allowed */
 /* Which arguments the events of an entry have: RS_COLUMN_BIT; 0 where it is damaged. */
 uint64_t rs_stored_events_columns(rs_entry *entry);
 /* The events with these arguments, checked on as many threads; the caller frees them. Their arrays are the entry's,

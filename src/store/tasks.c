@@ -15,9 +15,12 @@
 
 static const rs_column_spec columns[] = {
     RS_COLUMN("file", TEXT, NONE, "the file, or the first of those, that it is of", NULL),
-    RS_COLUMN("kind", TEXT, NONE,
-              "result (of a question to a job), answer (of one input to a question) or events", NULL),
-    RS_COLUMN("what", TEXT, NONE, "the question", NULL),
+    RS_COLUMN(
+        "kind", TEXT, NONE,
+        "result (of a question to a job), answer (of one input to a question), events, or facet (what was worked out "
+        "from them)",
+        NULL),
+    RS_COLUMN("what", TEXT, NONE, "the question, or the facet", NULL),
     RS_COLUMN("files", INT, COUNT, "how many files it depends on", NULL),
     RS_COLUMN(
         "state", TEXT, NONE,
@@ -76,8 +79,10 @@ static void read_name(found *f, const rs_entry_key *key, rs_arena *arena)
 
 static void look_at(const rs_store_file *file, rs_store_task task, const paths *wanted, found *f)
 {
-    static const char *const kinds[RS_N_ENTRY_KINDS] = {
-        [RS_ENTRY_ANSWER] = "answer", [RS_ENTRY_RESULT] = "result", [RS_ENTRY_EVENTS] = "events"};
+    static const char *const kinds[RS_N_ENTRY_KINDS] = {[RS_ENTRY_ANSWER] = "answer",
+                                                        [RS_ENTRY_RESULT] = "result",
+                                                        [RS_ENTRY_EVENTS] = "events",
+                                                        [RS_ENTRY_FACET] = "facet"};
     *f = (found){.file = file, .state = file->left_over ? "left_over" : "damaged", .wanted = wanted->n == 0};
     rs_entry *entry = file->left_over ? NULL : rs_entry_open(file->path);
     if (!entry) return;

@@ -301,6 +301,10 @@ static rs_status decide(const rs_events *e, const char *file, rs_pids *p, uint32
 rs_status rs_domains_split(const rs_events *e, const char *file, rs_domains *out, rs_error *err)
 {
     *out = (rs_domains){0};
+    if (e->one_rank && !(e->one_rank_by & ~e->loaded)) {
+        out->told_by = e->one_rank_by;
+        return one_rank(out, "one rank", err);
+    }
     rs_pids pids = {0};
     uint32_t *domain = NULL;
     rs_status status = decide(e, file, &pids, &domain, out, err);

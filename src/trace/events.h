@@ -168,7 +168,9 @@ typedef struct rs_events {
     void (*give_back)(void *lender); /* NULL: nothing is lent */
     uint64_t memory;                 /* bytes held in columns */
     uint64_t max_memory;             /* 0: no limit */
-    uint32_t n_holders;              /* who holds it beside the first owner */
+    bool one_rank;        /* rs_domains_split is known to find one rank in it, which it names by no number, */
+    uint64_t one_rank_by; /* ... and to ask for these columns (rs_domains.told_by) */
+    uint32_t n_holders;   /* who holds it beside the first owner */
 } rs_events;
 
 static inline rs_kind rs_event_kind(const rs_events *e, size_t row)

@@ -11,6 +11,7 @@ struct rs_facet_value {
     const rs_facet *facet;
     const rs_selection *selection; /* that it follows; NULL: everything */
     void *value;
+    unsigned n_stored; /* of its parts, how many are in the store */
     max_align_t key[];
 };
 
@@ -23,6 +24,36 @@ static bool is_same(const rs_facet *facet, const void *a, const void *b)
 {
     if (!facet->key_size) return true;
     return facet->same ? facet->same(a, b) : memcmp(a, b, facet->key_size) == 0;
+}
+
+static unsigned count_parts(const rs_facet *facet, const rs_facet_part *parts)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < facet->form->n_parts; i++) n += parts[i].n > 0;
+    return n;
+}
+
+/* A value from the store; false: it has to be made. */
+static bool fetch(rs_trace *trace, rs_facet_value *v)
+{
+    rs_facet_part parts[RS_FACET_PARTS] = {0};
+    if (!v->facet->form || !trace->keeper || v->selection) return false;
+    if (!trace->keeper->fetch(trace->keeper->context, trace, v->facet, v->key, parts)) return false;
+    v->value = v->facet->form->take(trace, v->key, parts);
+    v->n_stored = v->value ? count_parts(v->facet, parts) : 0;
+    return v->value != NULL;
+}
+
+void rs_facets_keep(rs_trace *trace)
+{
+    for (rs_facet_value *v = trace->keeper ? trace->facets : NULL; v; v = v->next) {
+        rs_facet_part parts[RS_FACET_PARTS] = {0};
+        if (!v->facet->form || v->selection) continue;
+        v->facet->form->give(v->value, parts);
+        unsigned n = count_parts(v->facet, parts);
+        if (n > v->n_stored) trace->keeper->keep(trace->keeper->context, trace, v->facet, v->key, parts);
+        v->n_stored = n;
+    }
 }
 
 rs_status rs_trace_facet(rs_trace *trace, const rs_facet *facet, const void *key, void **out, rs_error *err)
@@ -38,7 +69,7 @@ rs_status rs_trace_facet(rs_trace *trace, const rs_facet *facet, const void *key
     made->facet = facet;
     made->selection = selection;
     if (facet->key_size) memcpy(made->key, key, facet->key_size);
-    rs_status status = facet->make(trace, made->key, &made->value, err);
+    rs_status status = fetch(trace, made) ? RS_OK : facet->make(trace, made->key, &made->value, err);
     if (status != RS_OK) {
         rs_free(made);
         return status;

@@ -7,10 +7,26 @@
 #ifndef RS_TRACE_FACET_H
 #define RS_TRACE_FACET_H
 
-#include "base/layout.h"
 #include "trace/trace.h"
 
 #define RS_FACET_NEEDS 6
+#define RS_FACET_PARTS 8
+
+/* One of the arrays that a value is stored as. */
+typedef struct rs_facet_part {
+    const void *bytes;
+    size_t n; /* bytes; 0: not there */
+} rs_facet_part;
+
+/* How a value that was made for a whole rank is stored. */
+typedef struct rs_facet_form {
+    unsigned n_parts;
+    /* Its arrays, which stay the value's. */
+    void (*give)(const void *value, rs_facet_part *parts);
+    /* A value of such arrays, which stay as long as the trace does and are hostile input: each begins at a multiple of 8
+     * bytes, nothing else is known of them. NULL: they cannot be the trace's, or there is no memory. */
+    void *(*take)(rs_trace *trace, const void *key, const rs_facet_part *parts);
+} rs_facet_form;
 
 struct rs_facet {
     const char *name;
@@ -22,7 +38,7 @@ struct rs_facet {
     /* A value for the key. On failure nothing is kept and the next call tries again. */
     rs_status (*make)(rs_trace *trace, const void *key, void **out, rs_error *err);
     void (*release)(void *value); /* values are released in the reverse order of their making */
-    const rs_layout *layout;      /* for what can be stored; NULL: it cannot */
+    const rs_facet_form *form;    /* NULL: it cannot be stored */
 };
 
 /* The value, the trace's. A walk over the values made so far, a handful: not for inner loops. */
@@ -31,6 +47,18 @@ rs_status rs_trace_facet(rs_trace *trace, const rs_facet *facet, const void *key
 /* The arguments that facets read, with all that they stand on. n may be more than there are: NULL ends the
  * list. */
 uint64_t rs_facet_columns(const rs_facet *const *facets, size_t n);
+
+/* Where stored values come from. */
+struct rs_facet_keeper {
+    void *context;
+    /* The arrays of the value of a whole rank; false: it is not there. */
+    bool (*fetch)(void *context, const rs_trace *trace, const rs_facet *facet, const void *key,
+                  rs_facet_part *parts);
+    void (*keep)(void *context, const rs_trace *trace, const rs_facet *facet, const void *key,
+                 const rs_facet_part *parts);
+};
+/* Hands the values that can be stored, and hold more than what was fetched or handed over before, to the keeper. */
+void rs_facets_keep(rs_trace *trace);
 
 /* Drops all values of a trace. */
 void rs_facets_clear(rs_trace *trace);

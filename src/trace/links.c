@@ -291,7 +291,7 @@ static bool build(const rs_trace *trace, gpu_list gpu, rs_links *links)
 static void free_launches(void *value)
 {
     rs_links *links = value;
-    rs_free(links->launch_of);
+    if (!links->lent) rs_free(links->launch_of);
     rs_free(links);
 }
 
@@ -312,11 +312,54 @@ static rs_status make_launches(rs_trace *trace, const void *key, void **out, rs_
     return RS_OK;
 }
 
+static void give_launches(const void *value, rs_facet_part *parts)
+{
+    const rs_links *links = value;
+    parts[0] =
+        (rs_facet_part){links->launch_of, (links->n_work + links->n_unlinked) * sizeof *links->launch_of};
+    parts[1] = (rs_facet_part){&links->n_by_flow, sizeof links->n_by_flow};
+    parts[2] = (rs_facet_part){&links->n_duplicate, sizeof links->n_duplicate};
+}
+
+static bool is_call_of(const rs_trace *trace, uint32_t row)
+{
+    const rs_events *e = trace->events;
+    if (row >= e->n || !rs_kind_is_call(rs_event_kind(e, row)) || !rs_event_is_span(e, row)) return false;
+    return rs_trace_has_row(trace, row);
+}
+
+static void *take_launches(rs_trace *trace, const void *key, const rs_facet_part *parts)
+{
+    const rs_events *e = trace->events;
+    gpu_list gpu;
+    rs_links made = {.launch_of = (uint32_t *)(uintptr_t)parts[0].bytes, .lent = true};
+    (void)key;
+    if (rs_trace_gpu_rows(trace, &gpu.rows, &gpu.n, NULL) != RS_OK ||
+        parts[0].n != gpu.n * sizeof *made.launch_of || parts[1].n != sizeof made.n_by_flow ||
+        parts[2].n != sizeof made.n_duplicate)
+        return NULL;
+    memcpy(&made.n_by_flow, parts[1].bytes, sizeof made.n_by_flow);
+    memcpy(&made.n_duplicate, parts[2].bytes, sizeof made.n_duplicate);
+    for (size_t i = 0; i < gpu.n; i++) {
+        uint32_t launch = made.launch_of[i];
+        if (launch == RS_NO_ROW) continue;
+        if (!is_call_of(trace, launch)) return NULL;
+        made.n_work++;
+        made.n_early += e->start[gpu.rows[i]] < e->start[launch];
+    }
+    made.n_unlinked = gpu.n - made.n_work;
+    rs_links *links = rs_malloc(sizeof *links);
+    if (links) *links = made;
+    return links;
+}
+
+static const rs_facet_form launches_form = {3, give_launches, take_launches};
 const rs_facet rs_facet_launches = {.name = "launches of GPU work",
                                     .columns = RS_COLUMN_BIT(CORRELATION) | RS_COLUMN_BIT(FLOW_ID),
                                     .needs = {&rs_facet_gpu_rows},
                                     .make = make_launches,
-                                    .release = free_launches};
+                                    .release = free_launches,
+                                    .form = &launches_form};
 
 /* launch_of stays that of the launches. */
 static void free_links(void *value)

@@ -115,8 +115,9 @@ static bool mark(const rs_trace *trace, const rs_tree *t, const spans *s, rs_rec
             rs_event_kind(e, row) == RS_KIND_CPU_OP ? kind_of(&e->strings.items[e->name[row]]) : OTHER;
         bool above = parent != RS_NO_NODE && inside[parent];
         inside[i] = kind == CHECKPOINT || (kind == OTHER && above);
-        out->again[i] = (kind == OTHER && above) || begins_in_span(e, s, row);
-        out->n_again += out->again[i];
+        bool by_function = begins_in_span(e, s, row), again = by_function || (kind == OTHER && above);
+        out->again[i] = (uint8_t)((again ? RS_AGAIN : 0) | (by_function ? RS_AGAIN_BY_FUNCTION : 0));
+        out->n_again += again;
     }
     bool ok = inside && out->again;
     rs_free(inside);

@@ -4,13 +4,18 @@
 
 #include "trace/tree.h"
 
+typedef enum rs_again {
+    RS_AGAIN = 1,
+    RS_AGAIN_BY_FUNCTION = 2 /* the Python function below tells, too */
+} rs_again;
+
 /* By node of a tree: whether it is computed again. Two things tell:
  *  - it begins in a Python function of torch/utils/checkpoint.py named recompute_fn, on the same thread;
  *  - it lies in an operator CheckpointFunctionBackward (torch, Megatron, Transformer Engine) and not in a
  *    backward pass that this one starts.
  * Without Python functions in the trace the first, which newer jobs need, cannot be seen. */
 typedef struct rs_recompute {
-    uint8_t *again;
+    uint8_t *again;  /* of rs_again; 0: it is not */
     size_t n;        /* nodes of the tree */
     size_t n_again;  /* of these */
     bool has_python; /* the trace holds Python functions that are no modules */

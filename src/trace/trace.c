@@ -1,8 +1,8 @@
 #include <string.h>
 
+#include "base/try.h"
 #include "trace/facet.h"
-
-#include "base/memory.h"
+#include "trace/trace_internal.h"
 
 void rs_trace_init(rs_trace *trace, rs_events *events, uint32_t *rows, size_t n_rows)
 {
@@ -23,12 +23,14 @@ typedef struct row_list {
     uint32_t *rows;
     size_t n, room;
     size_t n_calls; /* of the host to a device */
+    bool counted;   /* n_calls is known */
+    bool lent;      /* rows are the keeper's */
 } row_list;
 
 static void free_rows(void *value)
 {
     row_list *list = value;
-    rs_free(list->rows);
+    if (!list->lent) rs_free(list->rows);
     rs_free(list);
 }
 
@@ -40,14 +42,20 @@ static bool is_mtia_wait(const rs_events *e, uint32_t row)
     return strcmp(name, "event_wait") == 0 || strcmp(name, "event_record") == 0;
 }
 
+static uint8_t *list_kinds(const rs_events *e)
+{
+    uint8_t *kinds = rs_malloc(e->n_categories + 1); /* the kinds of categories, close together */
+    for (size_t i = 0; kinds && i < e->n_categories; i++) kinds[i] = (uint8_t)e->categories[i].kind;
+    return kinds;
+}
+
 static rs_status make_gpu_rows(rs_trace *trace, const void *key, void **out, rs_error *err)
 {
     (void)key;
     const rs_events *e = trace->events;
     row_list *list = rs_calloc(1, sizeof *list);
-    uint8_t *kinds = rs_malloc(e->n_categories + 1); /* the kinds of categories, close together */
+    uint8_t *kinds = list_kinds(e);
     bool ok = list && kinds;
-    for (size_t i = 0; ok && i < e->n_categories; i++) kinds[i] = (uint8_t)e->categories[i].kind;
     for (size_t i = 0; ok && i < trace->n_rows; i++) {
         uint32_t row = rs_trace_row(trace, i);
         rs_kind kind = (rs_kind)kinds[e->category[row]];
@@ -62,11 +70,36 @@ static rs_status make_gpu_rows(rs_trace *trace, const void *key, void **out, rs_
         if (list) free_rows(list);
         return rs_fail_nomem(err, "list of GPU work");
     }
+    list->counted = true;
     *out = list;
     return RS_OK;
 }
 
-const rs_facet rs_facet_gpu_rows = {.name = "rows of GPU work", .make = make_gpu_rows, .release = free_rows};
+static void give_rows(const void *value, rs_facet_part *parts)
+{
+    const row_list *list = value;
+    parts[0] = (rs_facet_part){list->rows, list->n * sizeof *list->rows};
+}
+
+static void *take_rows(rs_trace *trace, const void *key, const rs_facet_part *parts)
+{
+    const rs_events *e = trace->events;
+    const uint32_t *rows = parts[0].bytes;
+    size_t n = parts[0].n / sizeof *rows;
+    rs_membership member = {trace, 0};
+    bool ok = parts[0].n % sizeof *rows == 0;
+    (void)key;
+    for (size_t i = 0; ok && i < n; i++)
+        ok = rows[i] < e->n && (i == 0 || rows[i] > rows[i - 1]) && rs_event_is_span(e, rows[i]) &&
+             rs_kind_is_gpu_work(rs_event_kind(e, rows[i])) && rs_is_member(&member, rows[i]);
+    row_list *list = ok ? rs_calloc(1, sizeof *list) : NULL;
+    if (list) *list = (row_list){.rows = (uint32_t *)(uintptr_t)rows, .n = n, .lent = true};
+    return list;
+}
+
+static const rs_facet_form rows_form = {1, give_rows, take_rows};
+const rs_facet rs_facet_gpu_rows = {
+    .name = "rows of GPU work", .make = make_gpu_rows, .release = free_rows, .form = &rows_form};
 
 rs_status rs_trace_gpu_rows(rs_trace *trace, const uint32_t **rows, size_t *n, rs_error *err)
 {
@@ -81,9 +114,18 @@ rs_status rs_trace_gpu_rows(rs_trace *trace, const uint32_t **rows, size_t *n, r
 rs_status rs_trace_n_calls(rs_trace *trace, size_t *n, rs_error *err)
 {
     void *value;
-    rs_status status = rs_trace_facet(trace, &rs_facet_gpu_rows, NULL, &value, err);
-    if (status == RS_OK) *n = ((const row_list *)value)->n_calls;
-    return status;
+    RS_TRY(rs_trace_facet(trace, &rs_facet_gpu_rows, NULL, &value, err));
+    row_list *list = value;
+    if (!list->counted) {
+        uint8_t *kinds = list_kinds(trace->events);
+        if (!kinds) return rs_fail_nomem(err, "calls");
+        for (size_t i = 0; i < trace->n_rows; i++)
+            list->n_calls += rs_kind_is_call((rs_kind)kinds[trace->events->category[rs_trace_row(trace, i)]]);
+        list->counted = true;
+        rs_free(kinds);
+    }
+    *n = list->n_calls;
+    return RS_OK;
 }
 
 /* ---- the span ------------------------------------------------------------------------------------------ */

@@ -88,6 +88,7 @@ typedef struct rs_links {
     size_t n_duplicate;  /* launches that repeat another's correlation: the later one in file order loses */
     size_t n_early;      /* work that starts before its launch does */
     uint32_t *launch_of; /* by index into the rank's GPU rows: row of the call or RS_NO_ROW */
+    bool lent;           /* launch_of is the store's: trace/facet.h */
 } rs_links;
 
 typedef struct rs_selection rs_selection; /* trace/selection.h */
@@ -116,7 +117,8 @@ struct rs_trace {
     const rs_selection *selection; /* what is asked about; NULL: everything. The job's */
 
     struct rs_facet_value *facets; /* what was made of the rank so far, the latest first: trace/facet.h */
-    double index_seconds;          /* spent on links between launches and work so far */
+    const struct rs_facet_keeper *keeper; /* who stores some of them; NULL: nobody. Borrowed */
+    double index_seconds;                 /* spent on links between launches and work so far */
 };
 
 /* The arguments that links, steps and work are told by: every analysis that uses them asks for these. */

@@ -28,4 +28,20 @@ static inline bool rs_is_member(rs_membership *m, uint32_t row)
     return m->at < m->trace->n_rows && rows[m->at] == row;
 }
 
+/* The same of a single row. */
+static inline bool rs_trace_has_row(const rs_trace *trace, uint32_t row)
+{
+    const uint32_t *rows = trace->rows;
+    size_t low = 0, high = trace->n_rows;
+    if (!rows) return row < trace->n_rows;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (rows[middle] < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < trace->n_rows && rows[low] == row;
+}
+
 #endif

@@ -5,25 +5,26 @@
 
 #include "base/interval.h"
 #include "base/try.h"
-#include "trace/facet.h"
 #include "trace/selection.h"
 
 /* Times are rounded to a microsecond in many files: a child may stick out of its parent by less than that. */
 #define TOLERANCE 1000
 
-static void free_tree(void *value)
+void rs_tree_free(void *value)
 {
     rs_tree *t = value;
     if (!t) return;
-    rs_free(t->row);
+    if (!t->lent) {
+        rs_free(t->row);
+        rs_free(t->end);
+        rs_free(t->gpu_first);
+        rs_free(t->gpu_row);
+    }
+    if (!t->busy_lent) rs_free(t->busy);
     rs_free(t->parent);
-    rs_free(t->end);
     rs_free(t->depth);
     rs_free(t->op);
-    rs_free(t->gpu_first);
-    rs_free(t->gpu_row);
     rs_free(t->gpu_sum);
-    rs_free(t->busy);
     rs_free(t);
 }
 
@@ -377,7 +378,7 @@ static rs_status make(selection *s, void **out, rs_error *err)
     if (status == RS_OK)
         *out = t;
     else
-        free_tree(t);
+        rs_tree_free(t);
     return status;
 }
 
@@ -399,7 +400,8 @@ const rs_facet rs_facet_tree = {.name = "call tree",
                                 .key_size = sizeof(bool),
                                 .selected = true,
                                 .make = make_tree,
-                                .release = free_tree};
+                                .release = rs_tree_free,
+                                .form = &rs_tree_form};
 
 rs_status rs_trace_tree(rs_trace *trace, bool python, rs_tree **out, rs_error *err)
 {
@@ -413,7 +415,8 @@ const rs_facet rs_facet_working_tree = {.name = "call tree above GPU work",
                                         .needs = {&rs_facet_links, &rs_facet_steps},
                                         .selected = true,
                                         .make = make_working_tree,
-                                        .release = free_tree};
+                                        .release = rs_tree_free,
+                                        .form = &rs_tree_form};
 
 rs_status rs_trace_working_tree(rs_trace *trace, rs_tree **out, rs_error *err)
 {

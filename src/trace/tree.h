@@ -6,7 +6,7 @@
 #ifndef RS_TRACE_TREE_H
 #define RS_TRACE_TREE_H
 
-#include "trace/trace.h"
+#include "trace/facet.h"
 
 #define RS_NO_NODE UINT32_MAX
 
@@ -22,17 +22,20 @@ typedef struct rs_tree {
     uint32_t *gpu_row; /* linked GPU work in depth-first order of its calls, by start within a call */
     int64_t *gpu_sum;  /* n_gpu + 1: summed duration of the GPU work before this one */
     size_t n_gpu;
-    size_t n_unlinked;  /* GPU work whose launch is not in the file */
-    size_t n_host;      /* operators and calls */
-    size_t n_roots;     /* operators with no operator around them */
-    size_t n_misnested; /* annotations and Python functions that end outside what they begin in */
-    int64_t *busy;      /* by rs_tree_busy: union of the subtree's GPU work, ns; NULL before */
+    size_t n_unlinked;    /* GPU work whose launch is not in the file */
+    size_t n_host;        /* operators and calls */
+    size_t n_roots;       /* operators with no operator around them */
+    size_t n_misnested;   /* annotations and Python functions that end outside what they begin in */
+    int64_t *busy;        /* by rs_tree_busy: union of the subtree's GPU work, ns; NULL before */
+    bool lent, busy_lent; /* row, end, gpu_first and gpu_row, or busy, are the keeper's */
 } rs_tree;
 
 /* Builds once and keeps with the trace, which owns it. Modules (nn.Module) are always nodes, other Python
  * functions only with python. Needs RS_LINK_COLUMNS. --steps restricts host events to those that begin in the
  * steps and GPU work to what they launch. O(n log n), O(n) where events come in order. */
 extern const rs_facet rs_facet_tree, rs_facet_working_tree, rs_facet_fwdbwd;
+extern const rs_facet_form rs_tree_form;
+void rs_tree_free(void *tree);
 rs_status rs_trace_tree(rs_trace *trace, bool python, rs_tree **out, rs_error *err);
 /* The tree without Python functions, without calls that own no work, and without the nodes that have no GPU work
  * below them: what relates to work is as in the whole tree, for a fraction of its time and memory. Its counts of operators are not those of

@@ -7,6 +7,8 @@
 #include "job/job_internal.h"
 #include "rankscope/rankscope.h"
 #include "store/events.h"
+#include "trace/facet.h"
+#include "trace/tree.h"
 
 static bool add_up(void *context, const char *bytes, size_t n)
 {
@@ -41,9 +43,62 @@ static void check_events(const rs_events *e)
     for (size_t i = 0; i < e->n_log; i++) PROMISE(e->log[i].text < e->strings.n);
 }
 
-/* A question to these events. */
-static void ask(rs_events *e)
+/* Arrays of facets stand in the same file as the events here, with these numbers. */
+#define PART_FACETS 900
+#define PARTS_EACH 16
+static const rs_facet *const facets[] = {&rs_facet_gpu_rows, &rs_facet_launches, &rs_facet_tree};
+
+static bool fetch(void *entry, const rs_trace *trace, const rs_facet *facet, const void *key,
+                  rs_facet_part *parts)
 {
+    bool any = false;
+    (void)trace;
+    (void)key;
+    for (uint32_t f = 0; f < sizeof facets / sizeof *facets; f++)
+        for (uint32_t i = 0; facets[f] == facet && i < facet->form->n_parts; i++) {
+            parts[i].bytes = rs_entry_part_of(entry, PART_FACETS + PARTS_EACH * f + i, &parts[i].n);
+            any |= parts[i].bytes != NULL;
+        }
+    return any;
+}
+
+static void keep(void *entry, const rs_trace *trace, const rs_facet *facet, const void *key,
+                 const rs_facet_part *parts)
+{
+    (void)entry;
+    (void)trace;
+    (void)facet;
+    (void)key;
+    for (unsigned i = 0; i < RS_FACET_PARTS; i++) PROMISE(!parts[i].n || parts[i].bytes);
+}
+
+static void check_links(const rs_events *e, const rs_links *links, size_t n_gpu)
+{
+    PROMISE(links->n_work + links->n_unlinked == n_gpu);
+    for (size_t i = 0; i < n_gpu; i++)
+        PROMISE(links->launch_of[i] == RS_NO_ROW || rs_event_is_span(e, links->launch_of[i]));
+}
+
+static void check_tree(const rs_events *e, const rs_tree *t)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        PROMISE(rs_event_is_span(e, t->row[i]) && t->end[i] > i && t->end[i] <= t->n);
+        PROMISE(t->parent[i] == RS_NO_NODE ? t->depth[i] == 0
+                                           : t->parent[i] < i && t->end[t->parent[i]] >= t->end[i]);
+        PROMISE(t->op[i] == RS_NO_NODE || t->op[i] <= i);
+        PROMISE(t->gpu_first[i] <= t->gpu_first[i + 1]);
+    }
+    PROMISE(t->n == 0 || t->gpu_first[t->n] == t->n_gpu);
+    for (size_t i = 0; i < t->n_gpu; i++) PROMISE(rs_event_is_span(e, t->gpu_row[i]));
+}
+
+/* Questions to these events, with what the entry says was worked out from them. */
+static void ask(rs_events *e, rs_entry *entry)
+{
+    const struct rs_facet_keeper keeper = {entry, fetch, keep};
+    const uint32_t *rows;
+    rs_tree *tree;
+
     rs_trace trace;
     rs_trace_init(&trace, e, NULL, e->n);
     const rs_links *links;
@@ -51,8 +106,15 @@ static void ask(rs_events *e)
     size_t n;
     trace.file = "stored";
     trace.problems = &e->problems;
+    trace.keeper = entry ? &keeper : NULL;
     if (rs_trace_links(&trace, &links, NULL) == RS_OK) PROMISE(links->n_work <= e->n);
+    if (rs_trace_gpu_rows(&trace, &rows, &n, NULL) == RS_OK &&
+        rs_trace_launches(&trace, &links, NULL) == RS_OK)
+        check_links(e, links, n);
+    if (rs_trace_tree(&trace, false, &tree, NULL) == RS_OK && rs_tree_busy(&trace, tree, NULL) == RS_OK)
+        check_tree(e, tree);
     if (rs_trace_steps(&trace, &steps, &n, NULL) == RS_OK) PROMISE(n <= e->n);
+    rs_facets_keep(&trace);
     rs_trace_clear(&trace);
 }
 
@@ -95,7 +157,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         rs_events *events = rs_stored_events_get(entry, columns, 1);
         if (events) {
             check_events(events);
-            ask(events);
+            ask(events, entry);
             entry = rs_entry_of_bytes(bytes, n); /* the other one is the events' */
         }
         rs_events_free(events);
@@ -103,7 +165,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         events = entry ? rs_stored_events_get(entry, columns & UINT64_C(0x5555555555555555), 1) : NULL;
         if (events) {
             check_events(events);
-            ask(events);
+            ask(events, NULL);
             entry = NULL;
         }
         rs_events_free(events);

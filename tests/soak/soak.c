@@ -129,8 +129,11 @@ static void collect(const char *path)
         free(entries[i]);
     }
     if (n > 0) free(entries);
-    if (n_files < 2 || n_files > MOST_FILES || size > LARGEST)
-        return; /* the names of one folder at most: kept */
+    if (n_files < 2 || n_files > MOST_FILES || size > LARGEST) {
+        for (size_t k = 0; k < n_files; k++) free(files[k]);
+        free(files);
+        return;
+    }
     sample *s = add_sample(path, size);
     s->files = files;
     s->n_files = n_files;

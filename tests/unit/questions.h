@@ -33,6 +33,15 @@ static inline void add_query(questions *q, const rs_analysis *a, rs_compat compa
     q->items[q->n++] = (rs_query){a, options, compat};
 }
 
+/* Whether an option is refused under a peer's rules, which have no such answer. */
+static inline bool is_ours_alone(const char *analysis, const char *option, rs_compat compat)
+{
+    static const char *const ours[][2] = {{"breakdown", "host"}, {"frame", "calls"}};
+    for (size_t i = 0; i < sizeof ours / sizeof *ours && compat != RS_COMPAT_NONE; i++)
+        if (strcmp(analysis, ours[i][0]) == 0 && strcmp(option, ours[i][1]) == 0) return true;
+    return false;
+}
+
 /* Every analysis of traces under every mode, with its defaults, each flag and each choice. */
 static inline questions all_questions(bool with_options)
 {
@@ -47,6 +56,7 @@ static inline questions all_questions(bool with_options)
             add_query(&q, rows[i], compat, NULL, NULL);
             for (size_t k = 0; with_options && k < n_options; k++) {
                 if (strcmp(specs[k].name, "args") == 0) add_query(&q, rows[i], compat, "args", "all");
+                if (is_ours_alone(rs_analysis_name(rows[i]), specs[k].name, compat)) continue;
                 if (specs[k].type == RS_OPTION_FLAG) add_query(&q, rows[i], compat, specs[k].name, NULL);
                 if (specs[k].type != RS_OPTION_CHOICE) continue;
                 char choices[256];

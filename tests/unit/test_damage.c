@@ -117,7 +117,9 @@ static void check_damage(const form *f, const damage *d, size_t n, size_t place,
     assert_false(e->truncated);
     check_others(e, whole, place);
     assert_int_equal(e->n_lost, !d->kept);
-    assert_int_equal(problem_of(e, d->kind)->severity, RS_LOSS);
+    /* bytes that are no UTF-8 lose nothing: PyTorch 2.6 writes such names itself */
+    assert_int_equal(problem_of(e, d->kind)->severity,
+                     strcmp(d->kind, "invalid_utf8") == 0 ? RS_WARNING : RS_LOSS);
     if (d->kept) assert_string_equal(rs_event_name(e, place), d->name);
     if (d->kept) assert_int_equal(e->phase[place], 'X');
     if (!d->kept) assert_int_equal(e->phase[place], 0);

@@ -375,16 +375,14 @@ static void test_wrong_questions(void **state)
 }
 
 /* Every rank as it travels gives the same; every damaged one is refused or gives something, never a crash. */
-static void test_travels(void **state)
+static void damage(rs_skeleton *s, int turns)
 {
-    (void)state;
-    rs_skeleton *s = make_trained();
     rs_wire_writer w = {0};
     rs_layout_pack(&rs_skeleton_layout, s, &w);
     assert_false(w.out_of_memory);
     uint64_t random = 7;
     size_t used = 0;
-    for (int turn = 0; turn < 3000; turn++) {
+    for (int turn = 0; turn < turns; turn++) {
         rs_arena arena = {0};
         uint8_t *bytes = rs_malloc(w.n);
         memcpy(bytes, w.bytes, w.n);
@@ -414,9 +412,66 @@ static void test_travels(void **state)
         rs_arena_clear(&arena);
         rs_free(bytes);
     }
-    assert_true(used > 100);
+    assert_true(used > (size_t)turns / 30);
     rs_wire_clear(&w);
     rs_skeleton_free(s);
+}
+
+static void test_travels(void **state)
+{
+    (void)state;
+    damage(make_trained(), 3000);
+}
+
+/* Durations that 32 bits do not hold. */
+static void test_long_work(void **state)
+{
+    (void)state;
+    job j;
+    open_job(&j, make_rank(6000000, "b"), make_rank(7000000, "b")); /* 6 and 7 s */
+    for (int r = 0; r < 2; r++) {
+        const rs_skeleton *s = j.ranks[r];
+        size_t n = 0;
+        assert_int_equal(s->n_longs, STEPS);
+        for (uint32_t i = 0; i < s->n; i++) {
+            bool is_long = s->duration[i] == RS_SKELETON_LONG;
+            n += is_long;
+            if (is_long) assert_int_equal(rs_skeleton_duration(s, i), (6 + r) * 1000000 * (int64_t)US);
+            if (!is_long) assert_int_equal(rs_skeleton_duration(s, i), s->duration[i]);
+            assert_int_equal(j.t.end[j.e.node_base[r] + i] - j.t.start[j.e.node_base[r] + i],
+                             rs_skeleton_duration(s, i));
+        }
+        assert_int_equal(n, STEPS);
+    }
+    close_job(&j);
+    damage(make_rank(6000000, "b"), 600);
+}
+
+/* Work whose launching call is not in the trace, on a stream of its own, behind an idle device. */
+static void test_pinned(void **state)
+{
+    (void)state;
+    builder b = builder_create();
+    add_call(&b, "cudaLaunchKernel", MAIN, 0, 1);
+    add_kernel(&b, "lost", 0, 9, 30 * US, 10 * US, 2);
+    add_kernel(&b, "known", 0, 7, 50 * US, 10 * US, 1);
+    rs_trace trace;
+    rs_skeleton *s = NULL;
+    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+    rs_trace_init(&trace, b.e, NULL, b.e->n);
+    assert_int_equal(rs_skeleton_of(&trace, &policy, &s, NULL), RS_OK);
+    size_t n = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const rs_skeleton_label *l = rs_skeleton_at(s, i);
+        const char *name = rs_pool_text(&s->pool, l->name);
+        bool pinned = l->flags & RS_NODE_PINNED;
+        if (rs_skeleton_is_work(s, i)) assert_int_equal(pinned, strcmp(name, "lost") == 0);
+        n += rs_skeleton_is_work(s, i);
+    }
+    assert_int_equal(n, 2);
+    rs_skeleton_free(s);
+    rs_trace_clear(&trace);
+    rs_events_free(b.e);
 }
 
 static bool add_up(void *context, const rs_link *link, int64_t ns)
@@ -601,6 +656,8 @@ int main(void)
         cmocka_unit_test(test_selectors),
         cmocka_unit_test(test_wrong_questions),
         cmocka_unit_test(test_travels),
+        cmocka_unit_test(test_long_work),
+        cmocka_unit_test(test_pinned),
         cmocka_unit_test(test_paths_add_up),
         cmocka_unit_test(test_waits),
         cmocka_unit_test(test_places),

@@ -148,6 +148,9 @@ static void test_pairs(void **state)
         add_rank(&j, &t[r]);
         text_clear(&t[r]);
     }
+    const rs_coll_shape *first = rs_coll_shape_of(j.ranks[0], &j.ranks[0]->ops[0]),
+                        *last = rs_coll_shape_of(j.ranks[0], &j.ranks[0]->ops[4]);
+    assert_true(first->source == 0 && first->target == 1 && last->source == 1 && last->target == 0);
     match(&j);
     static const struct {
         uint32_t from, sent, to, received;

@@ -43,7 +43,9 @@ static void expect_op(const rs_host_ops *ops, size_t i, const char *name, int64_
     assert_int_equal(ops->items[i].self, self_us * 1000);
 }
 
-/* 100 of step: less two calls of a (30 and 20) and less c. The outer a holds one of its own name (10). What
+/* 100 of step: less two calls of a (30 and 20) and less c. The outer a calls only one of its own name (10): they are one
+ * call. The same of b in b, which calls two of its name, and of f in f, which calls an f
+ * and h: that f is a call of its own. What
  * crosses the end of its caller (d), stands on another thread (e) or is communication of a worker that was
  * filed under this thread takes nothing. */
 static void test_own_time(void **state)
@@ -51,19 +53,26 @@ static void test_own_time(void **state)
     (void)state;
     fixture f;
     rs_host_ops ops = {0};
-    begin(&f, HEAD("") X("user_annotation", "step", 1, 0, 100) X("cpu_op", "a", 1, 10, 30)
-                  X("cpu_op", "a", 1, 15, 10) X("cpu_op", "a", 1, 50, 20) X("cpu_op", "c", 1, 70, 5)
-                      X("cpu_op", "d", 1, 90, 22) X("cpu_op", "e", 2, 20, 7)
-                          X("user_annotation", "gloo:all_reduce", 1, 75, 12) X("kernel", "k", 7, 0, 50)
-                              X("python_function", "p", 1, 0, 100) "]}");
+    begin(&f,
+          HEAD("") X("user_annotation", "step", 1, 0, 100) X("cpu_op", "a", 1, 10, 30)
+              X("cpu_op", "a", 1, 15, 10) X("cpu_op", "b", 3, 0, 50) X("cpu_op", "b", 3, 10, 10)
+                  X("cpu_op", "b", 3, 20, 10) X("cpu_op", "f", 3, 100, 40) X("cpu_op", "f", 3, 101, 38)
+                      X("cpu_op", "f", 3, 102, 30) X("cpu_op", "g", 3, 110, 10) X("cpu_op", "h", 3, 133, 2)
+                          X("cpu_op", "a", 1, 50, 20) X("cpu_op", "c", 1, 70, 5) X("cpu_op", "d", 1, 90, 22)
+                              X("cpu_op", "e", 2, 20, 7) X("user_annotation", "gloo:all_reduce", 1, 75, 12)
+                                  X("kernel", "k", 7, 0, 50) X("python_function", "p", 1, 0, 100) "]}");
     assert_int_equal(rs_host_ops_of(&f.t, &ops, NULL), RS_OK);
-    assert_int_equal(ops.n, 6);
-    expect_op(&ops, 0, "a", 3, 60, 50);
-    expect_op(&ops, 1, "step", 1, 100, 45);
-    expect_op(&ops, 2, "d", 1, 22, 22);
-    expect_op(&ops, 3, "gloo:all_reduce", 1, 12, 12);
-    expect_op(&ops, 4, "e", 1, 7, 7);
-    expect_op(&ops, 5, "c", 1, 5, 5);
+    assert_int_equal(ops.n, 10);
+    expect_op(&ops, 0, "b", 3, 70, 50);
+    expect_op(&ops, 1, "a", 2, 50, 50);
+    expect_op(&ops, 2, "step", 1, 100, 45);
+    expect_op(&ops, 3, "f", 2, 70, 28);
+    expect_op(&ops, 4, "d", 1, 22, 22);
+    expect_op(&ops, 5, "gloo:all_reduce", 1, 12, 12);
+    expect_op(&ops, 6, "g", 1, 10, 10);
+    expect_op(&ops, 7, "e", 1, 7, 7);
+    expect_op(&ops, 8, "c", 1, 5, 5);
+    expect_op(&ops, 9, "h", 1, 2, 2);
     rs_host_ops_clear(&ops);
     end(&f);
 }
@@ -192,6 +201,10 @@ static void test_doctor(void **state)
     assert_int_equal(level_of(HEAD(GLOO) X("cpu_op", "a", 1, 0, 1) "]}", "GPU work"), RS_FINE);
     assert_int_equal(level_of(HEAD("\"deviceProperties\":[],") X("cpu_op", "a", 1, 0, 1) "]}", "GPU work"),
                      RS_FINE);
+    assert_int_equal(level_of(HEAD("\"deviceProperties\":[],")
+                                  X("Trace", "PyTorch Profiler (0)", 1, 0, 9) "]}",
+                              "content"),
+                     RS_UNFIT);
     snprintf(whole, sizeof whole, "%s%s]}", HEAD(""), op);
     snprintf(cut, sizeof cut, "%s%s,{\"ph", HEAD(""), op);
     snprintf(shaped, sizeof shaped, "%s%s,{\"ph", HEAD("\"record_shapes\":1,\"with_stack\":1,"), op);

@@ -83,6 +83,32 @@ static void test_begin_end(void **state)
     rs_events_free(e);
 }
 
+/* torch.autograd's EventList.export_chrome_trace: the process is the only word on what its events are. Arrows and
+ * events of other processes, or with a category, stay what they are, and so do those of an object. */
+static void test_function_events(void **state)
+{
+    (void)state;
+    static const char *const forms[] = {"[%s]", "{\"traceEvents\": [%s]}"};
+    for (size_t form = 0; form < 2; form++) {
+        char whole[1000];
+        snprintf(
+            whole, sizeof whole, forms[form],
+            "{\"name\": \"aten::add\", \"ph\": \"X\", \"ts\": 1.5, \"dur\": 2.0, \"tid\": 1, \"pid\": \"CPU "
+            "functions\", \"args\": {}}, "
+            "{\"name\": \"aten::add\", \"ph\": \"s\", \"ts\": 1.5, \"tid\": 1, \"pid\": \"CPU functions\", "
+            "\"id\": 0, \"args\": {}}, "
+            "{\"name\": \"b\", \"ph\": \"X\", \"ts\": 1.5, \"dur\": 2.0, \"tid\": 1, \"pid\": \"CPU\"}, "
+            "{\"name\": \"c\", \"ph\": \"X\", \"ts\": 1.5, \"dur\": 2.0, \"tid\": 1, \"pid\": \"CPU "
+            "functions\", \"cat\": \"python_function\"}");
+        rs_events *e = load_text(whole);
+        assert_int_equal(e->n, 4);
+        assert_true(rs_event_kind(e, 0) == (form ? RS_KIND_OTHER : RS_KIND_CPU_OP));
+        for (uint32_t i = 1; i < 3; i++) assert_int_equal(e->category[i], 0);
+        assert_int_equal(rs_event_kind(e, 3), RS_KIND_PYTHON_FUNCTION);
+        rs_events_free(e);
+    }
+}
+
 static void test_ids(void **state)
 {
     (void)state;
@@ -347,15 +373,11 @@ static void test_cancel(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forms),
-        cmocka_unit_test(test_begin_end),
-        cmocka_unit_test(test_ids),
-        cmocka_unit_test(test_metadata),
-        cmocka_unit_test(test_documents),
-        cmocka_unit_test(test_every_column),
-        cmocka_unit_test(test_argument_spellings),
-        cmocka_unit_test(test_counters),
-        cmocka_unit_test(test_no_trace),
+        cmocka_unit_test(test_forms),           cmocka_unit_test(test_begin_end),
+        cmocka_unit_test(test_function_events), cmocka_unit_test(test_ids),
+        cmocka_unit_test(test_metadata),        cmocka_unit_test(test_documents),
+        cmocka_unit_test(test_every_column),    cmocka_unit_test(test_argument_spellings),
+        cmocka_unit_test(test_counters),        cmocka_unit_test(test_no_trace),
         cmocka_unit_test(test_cancel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -182,17 +182,20 @@ static void test_of_a_step(void **state)
 static void test_odd_numbers(void **state)
 {
     (void)state;
-    asked a = ask(HEAD EVENT("[memory]", 1, 1, "\"Bytes\":40") EVENT("[memory]", 1, 2, "\"Bytes\":-10")
-                      EVENT("[memory]", 1, 3, "\"Bytes\":0") EVENT("[memory]", 1, 4, "\"Device Type\":77")
-                          EVENT("[memory]", 1, 5, OF(20, 3, 9223372036854775807, 9223372036854775807, -5))
-                              EVENT("[memory]", 1, 6, OF(20, 3, 9223372036854775807, -9223372036854775807, 0))
-                                  EVENT("[memory]", 1, 7, OF(20, 3, -9223372036854775807, 1, 0)) FOOT,
-                  NULL, NULL, NULL);
+    asked a =
+        ask(HEAD EVENT("[memory]", 1, 1, "\"Bytes\":40") EVENT("[memory]", 1, 2, "\"Bytes\":-10")
+                EVENT("[memory]", 1, 3, "\"Bytes\":0") EVENT("[memory]", 1, 3.2, "\"Bytes\":10")
+                    EVENT("[memory]", 1, 3.4, "\"Bytes\":-10") EVENT("[memory]", 1, 4, "\"Device Type\":77")
+                        EVENT("[memory]", 1, 5, OF(20, 3, 9223372036854775807, 9223372036854775807, -5))
+                            EVENT("[memory]", 1, 6, OF(20, 3, 9223372036854775807, -9223372036854775807, 0))
+                                EVENT("[memory]", 1, 7, OF(20, 3, -9223372036854775807, 1, 0)) FOOT,
+            NULL, NULL, NULL);
     const rs_table *t = rs_result_table(&a.result, "devices");
     assert_int_equal(rs_table_n_rows(t), 3);
     expect(t, 0, "peak_bytes", 40);
+    expect(t, 0, "peak_at_us", 1000); /* the first time, not the last */
     expect(t, 0, "end_bytes", 30);
-    expect(t, 0, "releases", 2);
+    expect(t, 0, "releases", 3);
     expect_text(t, 1, "device", "device type 77");
     expect_text(t, 2, "device", "privateuseone:3");
     expect(t, 2, "allocated_bytes", INT64_MAX);

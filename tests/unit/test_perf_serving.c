@@ -91,6 +91,9 @@ static const line lines[] = {
     {"vllm::outplace_fused_experts", "[[1,8],[4,12,4],[4,8,3],[1,4],[1,4]]",
      "[" BF ",\"unsigned char\",\"unsigned char\"," F32 "," I32 "]", NULL, "mixture of experts",
      4 * (2 * 8 * 12 + 2 * 8 * 6), 8 * 7, 16 + 192 + 96 + 16 + 16 + 16, true},
+    /* weights of 2^63 bytes */
+    {"vllm::inplace_fused_experts", "[[1,1],[2,1152921504606846976,1],[2,1,1152921504606846976],[1,2],[1,2]]",
+     "[" BF ",\"double\",\"double\"," F32 "," I32 "]", NULL, NULL, 0, 0, 0, false},
     {"vllm::inplace_fused_experts", "[[1,8],[4,7,8],[4,8,3],[1,2],[1,2]]",
      "[" BF "," BF "," BF "," F32 "," I32 "]", NULL, NULL, 0, 0, 0, false},
     {"vllm::inplace_fused_experts", "[[1,8],[4,6,8],[4,8,3],[1,5],[1,5]]",

@@ -270,6 +270,13 @@ static rs_regress_side *with_parts(int64_t extra)
     return side;
 }
 
+static bool notes(const rs_result *result, const char *part)
+{
+    for (size_t i = 0; i < result->n_notes; i++)
+        if (strstr(result->notes[i], part)) return true;
+    return false;
+}
+
 static void test_parts_and_summaries(void **state)
 {
     (void)state;
@@ -280,8 +287,18 @@ static void test_parts_and_summaries(void **state)
     rs_regress_settings settings = {.size = sizeof settings, .between_run_sd = -1};
     rs_result result = {0};
     rs_regress_verdict verdict;
+    a->runs[0].clocks = (rs_run_clocks){7, 1, 118674};
+    b->runs[0].clocks = (rs_run_clocks){7, 0, 90000};
     assert_int_equal(rs_regress(a, b, &settings, &result, &verdict, &err), RS_OK);
     assert_int_equal(verdict, RS_REGRESS_SLOWER);
+    assert_false(notes(&result, "clocks")); /* the time line of each rank needs none */
+    rs_result by_job = {0};
+    a->step = b->step = RS_REGRESS_STEP_JOB;
+    assert_int_equal(rs_regress(a, b, &settings, &by_job, &verdict, &err), RS_OK);
+    assert_true(notes(&by_job, "clocks are known to within 60 us (the widest of 14 intervals)"));
+    assert_true(notes(&by_job, "1 clocks have no interval"));
+    rs_result_clear(&by_job);
+    a->step = b->step = RS_REGRESS_STEP_RANK;
     int64_t sum = 0;
     for (size_t i = 0; i < rs_table_n_rows(result.tables[1]); i++) {
         sum += rs_table_int(result.tables[1], i, 7);

@@ -167,13 +167,32 @@ static void test_tables_are_those_of_commands(void **state)
 static void test_every_table(void **state)
 {
     (void)state;
-    static const char *const empty[] = {"clocks_contradictions", "counters",           "counters_launches",
-                                        "diagnose_joint",        "queue_blocked",      "replay_edges",
-                                        "replay_what_if",        "steps_serving",      "structure_layers",
-                                        "whatif_balances",       "whatif_delays",      "whatif_ideal",
-                                        "whatif_dp_rank_steps",  "whatif_stage_steps", "whatif_stages",
-                                        "whatif_scales",         "exchange",           "exchange_ranks"};
-    static const char *const refused[] = {"memory", "memory_series", "sequences"};
+    static const char *const empty[] = {"memory",
+                                        "memory_series",
+                                        "memory_devices",
+                                        "memory_operators",
+                                        "memory_held",
+                                        "breakdown_host",
+                                        "breakdown_threads",
+                                        "clocks_contradictions",
+                                        "counters",
+                                        "counters_launches",
+                                        "diagnose_joint",
+                                        "queue_blocked",
+                                        "replay_edges",
+                                        "replay_what_if",
+                                        "steps_serving",
+                                        "structure_layers",
+                                        "whatif_balances",
+                                        "whatif_delays",
+                                        "whatif_ideal",
+                                        "whatif_dp_rank_steps",
+                                        "whatif_stage_steps",
+                                        "whatif_stages",
+                                        "whatif_scales",
+                                        "exchange",
+                                        "exchange_ranks"};
+    static const char *const refused[] = {"sequences"};
     fixture f;
     rs_result tables;
     begin_with(&f, (rs_job_settings){.keep = true}, (rs_sql_settings){0});
@@ -496,6 +515,15 @@ static void test_messages(void **state)
     fails(&f, "SELECT * FROM kernel", RS_ERR_USAGE,
           "character 15: there is no table kernel; did you mean kernels?");
     fails(&f, "SELECT * FROM qqqqqq", RS_ERR_USAGE, "SELECT name FROM tables lists them");
+    fails(&f, "SELECT category, sum(duration) FROM events", RS_ERR_USAGE, "there is no column duration;");
+    /* no query reaches a file but the traces */
+    fails(&f, "SELECT * FROM roofline('--device /etc/passwd')", RS_ERR_USAGE, "--device names a file");
+    fails(&f, "SELECT * FROM ops('--perf --device=./x')", RS_ERR_USAGE, "give it to the command ops");
+    fails(&f, "SELECT * FROM mfu('device x.json')", RS_ERR_USAGE, "--device names a file");
+    fails(&f, "SELECT * FROM critical_path('--overlay x')", RS_ERR_USAGE, "--overlay names a file");
+    fails(&f, "SELECT * FROM clocks('--hosts hosts')", RS_ERR_USAGE, "--hosts names a file");
+    fails(&f, "SELECT * FROM collectives('--flight dumps')", RS_ERR_USAGE, "--flight names a file");
+    fails(&f, "SELECT * FROM roofline('--device H2')", RS_ERR_USAGE, "is no device of the table");
     fails(&f, "SELECT * FROM diff", RS_ERR_USAGE, "diff compares jobs");
     fails(&f, "SELECT * FROM kernels('--topp 3')", RS_ERR_USAGE,
           "kernels: there is no option --topp; did you mean --top?");

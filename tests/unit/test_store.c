@@ -50,13 +50,14 @@ static void empty_place(const place *p)
     rs_store_files_clear(&files);
 }
 
-/* Removes the entries of one kind. */
+/* Removes the entries of one kind; what was worked out from events goes with them. */
 static void remove_kind(const place *p, rs_entry_kind kind)
 {
     rs_store_files files = files_of(p);
     for (size_t i = 0; i < files.n; i++) {
         rs_entry *entry = rs_entry_open(files.items[i].path);
-        if (entry && rs_entry_get_key(entry).kind == kind) unlink(files.items[i].path);
+        rs_entry_kind is = entry ? rs_entry_get_key(entry).kind : RS_N_ENTRY_KINDS;
+        if (is == kind || (kind == RS_ENTRY_EVENTS && is == RS_ENTRY_FACET)) unlink(files.items[i].path);
         rs_entry_close(entry);
     }
     rs_store_files_clear(&files);
@@ -717,7 +718,7 @@ static void test_too_many_events(void **state)
     collected_clear(&a);
     size_t n = n_entries(&p);
     remove_kind(&p, RS_ENTRY_EVENTS);
-    assert_int_equal(n, n_entries(&p) + 2);
+    assert_int_equal(n, n_entries(&p) + 6); /* two lists of GPU work with their launches, too */
     empty_place(&p);
     const rs_job_settings few = {.store_limit = 100000};
     a = ask(sample, 2, query_of("idle"), &few, p.folder, &status, &stats);
@@ -796,6 +797,188 @@ static void test_hostile_events(void **state)
     assert_true(read > 0);
     rs_free(copy);
     text_clear(&whole);
+    rs_store_files_clear(&files);
+    remove_place(&p);
+}
+
+/* ---- what was worked out from events ------------------------------------------------------------------------ */
+
+/* Questions that stand on links and trees. */
+static const char *const structured[] = {"ops",      "modules",       "tree",     "collectives",
+                                         "roofline", "critical-path", "breakdown"};
+#define N_STRUCTURED (sizeof structured / sizeof *structured)
+
+static size_t count_kind(const place *p, rs_entry_kind kind)
+{
+    rs_store_files files = files_of(p);
+    size_t n = 0;
+    for (size_t i = 0; i < files.n; i++) {
+        rs_entry *entry = rs_entry_open(files.items[i].path);
+        n += entry && rs_entry_get_key(entry).kind == kind;
+        rs_entry_close(entry);
+    }
+    rs_store_files_clear(&files);
+    return n;
+}
+
+/* A value made by the first question is not made again, and a later one adds to what is kept of it. */
+static void test_facets(void **state)
+{
+    (void)state;
+    place p = make_place();
+    rs_status status;
+    rs_job_stats stats;
+    collected said[N_STRUCTURED];
+    for (size_t k = 0; k < N_STRUCTURED; k++)
+        said[k] = ask(sample, 1, query_of(structured[k]), NULL, NULL, &status, &stats);
+    collected first = ask(sample, 1, query_of("modules"), NULL, p.folder, &status, &stats);
+    collected_clear(&first);
+    size_t n = count_kind(&p, RS_ENTRY_FACET);
+    assert_int_equal(n, 3); /* rows, launches, the tree without times */
+    for (size_t turn = 0; turn < 2; turn++) {
+        for (size_t k = 0; k < N_STRUCTURED; k++) {
+            collected again = ask(sample, 1, query_of(structured[k]), NULL, p.folder, &status, &stats);
+            expect_text(&said[k], &again, query_of(structured[k]), "with facets");
+            collected_clear(&again);
+        }
+        assert_true(count_kind(&p, RS_ENTRY_FACET) > n);
+        remove_kind(&p, RS_ENTRY_RESULT);
+    }
+    for (size_t k = 0; k < N_STRUCTURED; k++) collected_clear(&said[k]);
+    remove_place(&p);
+}
+
+/* One number of a facet of that name becomes another one, and all sums are made right. */
+static bool spoil_facet(const place *p, const char *name, uint32_t section, size_t at, uint32_t value,
+                        bool whole)
+{
+    bool done = false;
+    rs_store_files files = files_of(p);
+    for (size_t i = 0; i < files.n && !done; i++) {
+        rs_entry *entry = rs_entry_open(files.items[i].path);
+        rs_entry_key key = entry ? rs_entry_get_key(entry) : (rs_entry_key){0};
+        size_t n = 0;
+        const uint8_t *bytes = NULL;
+        if (key.kind == RS_ENTRY_FACET && key.n_identity > strlen(name) &&
+            memcmp((const char *)key.identity + 1, name, strlen(name)) == 0)
+            bytes = rs_entry_part_of(entry, section, &n);
+        if (bytes && n >= (whole ? 8 * at + 8 : 4 * at + 4)) {
+            size_t offset =
+                (size_t)(bytes - (const uint8_t *)rs_entry_bytes(entry)) + (whole ? 8 * at + 4 : 4 * at);
+            text t = text_of_file(files.items[i].path);
+            uint64_t *copy = rs_malloc(t.n + 8);
+            memcpy(copy, t.s, t.n);
+            memcpy((char *)copy + offset, &value, sizeof value);
+            rs_entry_seal(copy, t.n);
+            FILE *f = fopen(files.items[i].path, "wb");
+            assert_non_null(f);
+            assert_int_equal(fwrite(copy, 1, t.n, f), t.n);
+            fclose(f);
+            rs_free(copy);
+            text_clear(&t);
+            done = true;
+        }
+        rs_entry_close(entry);
+    }
+    rs_store_files_clear(&files);
+    return done;
+}
+
+/* What contradicts the trace is made anew. */
+static void test_wrong_facets(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint32_t section; /* from 1 */
+        size_t at;
+        uint32_t value;
+        bool whole; /* the upper half of a number of 8 bytes */
+    } wrong[] = {
+        {"rows of GPU work", 1, 1, 0, false},
+        {"rows of GPU work", 1, 1, UINT32_MAX, false},
+        {"launches of GPU work", 1, 1, UINT32_MAX - 1, false},
+        {"launches of GPU work", 1, 1, 0, false},
+        {"call tree", 1, 1, UINT32_MAX - 1, false}, /* row */
+        {"call tree", 1, 1, 0, false},              /* ... of what is no span of the host */
+        {"call tree", 2, 1, 0, false},              /* end */
+        {"call tree", 2, 1, UINT32_MAX, false},     /* ... */
+        {"call tree", 3, 0, 1, false},              /* where its work begins */
+        {"call tree", 3, 2, UINT32_MAX, false},     /* ... */
+        {"call tree", 4, 1, 0, false},              /* row of work */
+        {"call tree", 4, 1, UINT32_MAX, false},     /* ... */
+        {"call tree", 5, 0, 1 << 20, true},         /* more that do not nest than there are rows */
+        {"call tree", 6, 0, 1 << 20, true},         /* more unlinked work than there is */
+        {"call tree", 7, 0, UINT32_MAX, true},      /* negative time */
+        {"call tree", 7, 0, INT32_MAX, true},       /* longer than its work */
+    };
+    place p = make_place();
+    rs_status status;
+    rs_job_stats stats;
+    collected expected = ask(sample, 1, query_of("ops"), NULL, NULL, &status, &stats);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        empty_place(&p);
+        collected made = ask(sample, 1, query_of("ops"), NULL, p.folder, &status, &stats);
+        remove_kind(&p, RS_ENTRY_RESULT);
+        if (!spoil_facet(&p, wrong[i].name, wrong[i].section, wrong[i].at, wrong[i].value, wrong[i].whole))
+            fail_msg("there is no section %u of %s", wrong[i].section, wrong[i].name);
+        collected again = ask(sample, 1, query_of("ops"), NULL, p.folder, &status, &stats);
+        assert_int_equal(stats.bytes_text, 0);
+        if (strcmp(expected.text, again.text) != 0) fail_msg("wrong number %zu was trusted", i);
+        collected_clear(&made);
+        collected_clear(&again);
+    }
+    collected_clear(&expected);
+    remove_place(&p);
+}
+
+/* Well summed and wrong: whatever comes out, nothing but the arrays is touched. */
+static void test_hostile_facets(void **state)
+{
+    (void)state;
+    place p = make_place();
+    rs_status status;
+    rs_job_stats stats;
+    for (size_t k = 0; k < N_STRUCTURED; k++) {
+        collected said = ask(sample, 1, query_of(structured[k]), NULL, p.folder, &status, &stats);
+        collected_clear(&said);
+    }
+    remove_kind(&p, RS_ENTRY_RESULT);
+    rs_store_files files = files_of(&p);
+    rng r = {.state = 11};
+    for (size_t turn = 0; turn < ROUNDS(200); turn++) {
+        const char *path = files.items[rng_below(&r, files.n)].path;
+        text t = text_of_file(path);
+        rs_entry *entry = rs_entry_open(path);
+        bool is_facet = entry && rs_entry_get_key(entry).kind == RS_ENTRY_FACET;
+        rs_entry_close(entry);
+        uint64_t *copy = rs_malloc(t.n + 8);
+        memcpy(copy, t.s, t.n);
+        for (size_t k = 0; k < 1 + turn % 4; k++)
+            ((uint8_t *)copy)[t.n / 4 + rng_below(&r, t.n - t.n / 4)] = (uint8_t)rng_next(&r);
+        rs_entry_seal(copy, t.n);
+        if (is_facet) {
+            FILE *f = fopen(path, "wb");
+            assert_non_null(f);
+            fwrite(copy, 1, t.n, f);
+            fclose(f);
+        }
+        for (size_t k = 0; is_facet && k < 2; k++) {
+            collected said = ask(sample, 1, query_of(structured[(turn + k) % N_STRUCTURED]), NULL, p.folder,
+                                 &status, &stats);
+            assert_int_equal(status, RS_OK);
+            collected_clear(&said);
+        }
+        remove_kind(&p, RS_ENTRY_RESULT);
+        if (is_facet) {
+            FILE *f = fopen(path, "wb");
+            assert_non_null(f);
+            fwrite(t.s, 1, t.n, f);
+            fclose(f);
+        }
+        rs_free(copy);
+        text_clear(&t);
+    }
     rs_store_files_clear(&files);
     remove_place(&p);
 }
@@ -987,10 +1170,10 @@ static void test_tasks(void **state)
         collected said = ask(&paths[i], 1, query_of("idle"), NULL, p.folder, &status, &stats);
         collected_clear(&said);
     }
-    /* a result and events of each */
-    assert_int_equal(do_task(&p, RS_STORE_LIST, NULL, "fresh"), 4);
-    assert_int_equal(do_task(&p, RS_STORE_LIST, sample[0], NULL), 2);
-    assert_int_equal(do_task(&p, RS_STORE_LIST, f.name, NULL), 2);
+    /* a result, events, rows of GPU work and their launches of each */
+    assert_int_equal(do_task(&p, RS_STORE_LIST, NULL, "fresh"), 8);
+    assert_int_equal(do_task(&p, RS_STORE_LIST, sample[0], NULL), 4);
+    assert_int_equal(do_task(&p, RS_STORE_LIST, f.name, NULL), 4);
     assert_int_equal(do_task(&p, RS_STORE_VERIFY, NULL, NULL), 0);
     rs_store_files files = files_of(&p);
     for (size_t i = 0; i < files.n; i++) {
@@ -1007,11 +1190,11 @@ static void test_tasks(void **state)
     put_rank(&f, "rank3.json", 3, 3);
     /* list looks at heads only */
     assert_int_equal(do_task(&p, RS_STORE_LIST, NULL, "damaged"), 0);
-    assert_int_equal(do_task(&p, RS_STORE_LIST, NULL, "stale"), 2);
-    assert_int_equal(do_task(&p, RS_STORE_VERIFY, NULL, NULL), 3);
-    assert_int_equal(do_task(&p, RS_STORE_LIST, NULL, "fresh"), 1);
+    assert_int_equal(do_task(&p, RS_STORE_LIST, NULL, "stale"), 4);
+    assert_int_equal(do_task(&p, RS_STORE_VERIFY, NULL, NULL), 5);
+    assert_int_equal(do_task(&p, RS_STORE_LIST, NULL, "fresh"), 3);
     assert_int_equal(do_task(&p, RS_STORE_DROP, f.name, NULL), 0);
-    assert_int_equal(do_task(&p, RS_STORE_DROP, sample[0], NULL), 1);
+    assert_int_equal(do_task(&p, RS_STORE_DROP, sample[0], NULL), 3);
     assert_int_equal(n_entries(&p), 0);
     /* built, nothing is read any more */
     rs_job *job;
@@ -1106,7 +1289,8 @@ int main(void)
         cmocka_unit_test(test_tasks),           cmocka_unit_test(test_events),
         cmocka_unit_test(test_other_questions), cmocka_unit_test(test_too_many_events),
         cmocka_unit_test(test_hostile_events),  cmocka_unit_test(test_hostile_result),
-        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_out_of_memory),   cmocka_unit_test(test_facets),
+        cmocka_unit_test(test_wrong_facets),    cmocka_unit_test(test_hostile_facets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

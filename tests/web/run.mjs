@@ -279,6 +279,37 @@ await group('colours and paper', async () => {
     await close();
 });
 
+await group('a comparison', async () => {
+    const other = synth(join(build, 'rankscope-synth'), join(work, 'other'), ['--dp', '2', '--tp', '2', '--steps', '4']);
+    const file = join(work, 'comparison.html');
+    const options = ['--by', 'op', '--per', 'step'];
+    execFileSync(rankscope, ['compare', ...options, '-q', '--page', file, '-o', join(work, 'text'), job, other, job]);
+    const { tables } = answer('compare', [job, other, job], options);
+    const { page, complaints, close } = await openPage(browser, file);
+    for (const [caption, name] of [
+        ['Inputs', 'inputs'],
+        ['All differences', 'names'],
+    ]) {
+        const shown = await readTable(page, caption);
+        const difference = shown && sameRows(shown, tables[name]);
+        check(`comparison: ${caption}`, shown?.length === tables[name].length && difference === null, difference ?? '');
+    }
+    const changed = tables.names.filter((row) => row.variant === 1 && row.time_diff_us !== 0);
+    const first = async () => page.locator('ol.bars li .name').first().textContent();
+    check('the largest difference comes first', (await first()) === changed[0].name, await first());
+    check('a dozen differences at most', (await page.locator('ol.bars li').count()) === Math.min(12, changed.length));
+    check(
+        'the change is told',
+        (await page.locator('#comparison figure p').first().textContent()).includes('GPU time than the first input'),
+    );
+    await page.locator('#comparison select').first().selectOption('2');
+    check('equal inputs differ in nothing', (await page.locator('#comparison').textContent()).includes('No row differs.'));
+    check('a comparison has one section', (await page.locator('#main > section').count()) === 1);
+    check('nothing complained', complaints.length === 0, complaints);
+    await close();
+    await everyWidth(browser, 'comparison', file);
+});
+
 await group('hostile names', async () => {
     const paths = hostile(join(work, 'hostile'));
     const file = report('hostile', paths);

@@ -1,4 +1,5 @@
 """The critical path as a graph: HTA's CPGraph on the engine's tables, without pickle."""
+import gc
 import json
 import logging
 import os
@@ -133,8 +134,14 @@ class CPGraph(Graph):
         nodes = {node.idx: {"object": node} for node in self.node_list}
         after: Dict[int, Dict[int, Dict[str, Any]]] = {idx: {} for idx in nodes}
         before: Dict[int, Dict[int, Dict[str, Any]]] = {idx: {} for idx in nodes}
-        for (begin, end), edge in self._read_edges.items():
-            after[begin][end] = before[end][begin] = {"weight": edge.weight, "object": edge}
+        collects = gc.isenabled()
+        gc.disable()  # a dictionary an edge, none of them in a circle: looking for circles takes longer than making them
+        try:
+            for (begin, end), edge in self._read_edges.items():
+                after[begin][end] = before[end][begin] = {"weight": edge.weight, "object": edge}
+        finally:
+            if collects:
+                gc.enable()
         return nodes, after, before
 
     def _edge(self, begin: int, end: int) -> CPEdge:
@@ -364,7 +371,8 @@ class CPGraph(Graph):
 
     def edges_of_type(self, kind: CPEdgeType) -> List[CPEdge]:
         """All edges of a kind, on the path or not."""
-        return [edge for edge in (self._edge(*pair) for pair in self.edges) if edge.type == kind]
+        every = self._read_edges.values() if "_made" not in self.__dict__ else (self._edge(*pair) for pair in self.edges)
+        return [edge for edge in every if edge.type == kind]
 
     def get_critical_path_breakdown(self):
         """One row an edge of the path: whose time it is, and what bounds it."""
