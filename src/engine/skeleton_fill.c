@@ -188,7 +188,7 @@ static bool put_all(rs_maker *m, const rs_step *steps, size_t n_steps, const rs_
     bool ok = true;
     for (uint32_t i = 0; ok && i < s->n; i++) {
         uint32_t unit = m->order[i], node = m->node[unit], work = m->own.work_of[node >> 1];
-        const rs_unit_edge *edges = &m->edges[begin[unit]];
+        const rs_unit_edge *edges = m->edges ? &m->edges[begin[unit]] : NULL; /* none at all */
         size_t n = begin[unit + 1] - begin[unit];
         put_edges(m, i, edges, n);
         s->step[i] = rs_maker_step_of(m, steps, n_steps, node);
