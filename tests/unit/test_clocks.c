@@ -462,6 +462,89 @@ static int measure(size_t ranks, size_t collectives)
     return 0;
 }
 
+/* Ranks without a collective, and one of two of them: both end at one moment of the true time, give or take the skew. */
+static world world_apart(size_t n)
+{
+    world w = {calloc(n, sizeof *w.ranks), n};
+    for (size_t r = 0; r < n; r++) {
+        w.ranks[r] = rs_calloc(1, sizeof **w.ranks);
+        assert_non_null(w.ranks[r]);
+        assert_true(rs_pool_init(&w.ranks[r]->pool));
+        w.ranks[r]->base_time_ns = RS_NO_VALUE;
+        w.ranks[r]->host = RS_NO_STRING;
+    }
+    return w;
+}
+
+static void world_pair(world *w, const char *name, rs_coll_kind kind, size_t a, size_t b, int64_t seq,
+                       int64_t end, int64_t skew)
+{
+    for (int k = 0; k < 2; k++) {
+        size_t r = k ? b : a;
+        int64_t ahead = 1000000 * (int64_t)r;
+        const rs_coll_op op = {
+            .start = end - 30000 + ahead, .end = end + ahead + (k ? skew : 0), .seq = seq, .step = -1};
+        const rs_coll_shape shape = {.group_size = 2,
+                                     .in_elements = 1000,
+                                     .out_elements = -1,
+                                     .source = -1,
+                                     .target = -1,
+                                     .kind = kind,
+                                     .stream = 7,
+                                     .group = rs_strings_add(&w->ranks[r]->pool.strings, name, strlen(name)),
+                                     .description = RS_NO_STRING,
+                                     .members = RS_NO_STRING,
+                                     .name = RS_NO_STRING,
+                                     .dtype = RS_NO_STRING};
+        assert_true(rs_coll_rank_add(w->ranks[r], op, &shape));
+    }
+}
+
+/* Broadcasts tie 0 to 3, 3 to 1 and 1 to 2: each rank is set against the one before it, though 1 is lower than 3. */
+static void test_chain_of_loose_ties(void **state)
+{
+    (void)state;
+    world w = world_apart(5); /* the last has nothing: a part of its own */
+    for (int64_t i = 1; i <= 9; i++) {
+        world_pair(&w, "a", RS_COLL_BROADCAST, 0, 3, i, i * 1000000, 0);
+        world_pair(&w, "b", RS_COLL_BROADCAST, 3, 1, i, i * 1000000 + 200000, 0);
+        world_pair(&w, "c", RS_COLL_BROADCAST, 1, 2, i, i * 1000000 + 400000, 0);
+    }
+    rs_coll_job job;
+    assert_int_equal(rs_clock_match((const rs_coll_rank *const *)w.ranks, w.n, true, &job, NULL), RS_OK);
+    for (size_t r = 0; r < 4; r++) {
+        assert_int_equal(job.clocks[r].offset, 1000000 * (int64_t)r);
+        assert_int_equal(job.clocks[r].reference, 0);
+    }
+    assert_int_equal(job.clocks[4].reference, 4);
+    assert_int_equal(rs_coll_n_parts(&job), 2);
+    rs_coll_job_clear(&job);
+    world_clear(&w);
+}
+
+/* Ranks 0 and 3 meet, but end unevenly: the way over 1 and 2, of three narrow intervals, is the narrower. */
+static void test_narrow_way_round(void **state)
+{
+    (void)state;
+    world w = world_apart(4);
+    uint64_t random = 11;
+    for (int64_t i = 1; i <= 60; i++) {
+        world_pair(&w, "a", RS_COLL_ALL_REDUCE, 0, 1, i, i * 1000000, 0);
+        world_pair(&w, "b", RS_COLL_ALL_REDUCE, 1, 2, i, i * 1000000 + 200000, 0);
+        world_pair(&w, "c", RS_COLL_ALL_REDUCE, 2, 3, i, i * 1000000 + 400000, 0);
+        world_pair(&w, "d", RS_COLL_ALL_REDUCE, 0, 3, i, i * 1000000 + 600000,
+                   (int64_t)(next(&random) % 400000) - 200000);
+    }
+    rs_coll_job job;
+    rs_clocks clocks;
+    assert_int_equal(find(&w, &job, &clocks, NULL), RS_OK);
+    assert_true(clocks.of[3].high - clocks.of[3].low < 50000);
+    assert_true(clocks.of[3].low <= 3000000 && clocks.of[3].high >= 3000000);
+    rs_clocks_clear(&clocks);
+    rs_coll_job_clear(&job);
+    world_clear(&w);
+}
+
 int main(int n, char **words)
 {
     if (n == 3) return measure(strtoul(words[1], NULL, 10), strtoul(words[2], NULL, 10));
@@ -477,6 +560,8 @@ int main(int n, char **words)
                                        cmocka_unit_test(test_trust),
                                        cmocka_unit_test(test_trust_drifts),
                                        cmocka_unit_test(test_trust_of_pairs),
+                                       cmocka_unit_test(test_chain_of_loose_ties),
+                                       cmocka_unit_test(test_narrow_way_round),
                                        cmocka_unit_test(test_host_list)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
