@@ -206,7 +206,7 @@ static void test_one_fails(void **state)
     assert_int_equal(rs_job_run_many(job, queries, 5, results, &err), RS_ERR_USAGE);
     assert_string_equal(rs_error_text(&err, line, sizeof line), "diff: diff compares two jobs");
     for (size_t i = 0; i < 5; i++) {
-        bool answered = i == 0 || i == 4;
+        bool answered = i != 1 && i != 2; /* memory: that nothing was recorded */
         assert_int_equal(results[i].n_tables > 0, answered);
         rs_result_clear(&results[i]);
     }
