@@ -1860,7 +1860,8 @@ class Job:
             rank [id]: rank
             name: operator or annotation of the host
             count [count]: how often it ran
-            total_us [us]: its durations added up; a call within one of its own name counts in both
+            total_us [us]: its durations added up; a call in one of its own name counts in both, unless that
+                calls nothing else
             self_us [us]: of that, outside the operators and annotations that it called on its thread
 
         Table perf: one row is one operator with one set of arguments, of one rank

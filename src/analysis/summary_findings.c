@@ -363,9 +363,10 @@ static void about_host(const rs_partial *p, size_t n, sentences *s)
             rs_human_time(((const rs_rank_summary *)p[w.index].value)->host_waiting, time));
     }
     say(s, TOPIC_HOST, 0, 100, -1,
-        communicates ? "The job has no GPU: `rankscope ops --host` shows where the host's time goes, "
-                       "`rankscope collectives` who comes late."
-                     : "The job has no GPU: `rankscope ops --host` shows where the host's time goes.");
+        communicates
+            ? "The job has no GPU: `rankscope breakdown` and `ops --host` show where the host's time goes, "
+              "`rankscope collectives` who comes late."
+            : "The job has no GPU: `rankscope breakdown` and `ops --host` show where the host's time goes.");
 }
 
 static int by_weight(const void *a, const void *b)
