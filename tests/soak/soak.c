@@ -139,12 +139,17 @@ static void collect(const char *path)
     s->n_files = n_files;
 }
 
-/* The small ones more often: a run's cost goes with its size. */
+/* Each kind has its share; of a kind the small ones come more often, as a run's cost goes with its size. */
 static void weigh(void)
 {
-    double sum = 0;
+    static const double shares[N_KINDS] = {[TRACE] = 0.6,   [FLIGHT] = 0.15,    [METRICS] = 0.05,
+                                           [CHAKRA] = 0.08, [EXECUTION] = 0.07, [MEMORY] = 0.05};
+    double sum = 0, of_kind[N_KINDS] = {0};
     weights = need(malloc((n_samples + 1) * sizeof *weights));
-    for (size_t i = 0; i < n_samples; i++) weights[i] = sum += 1.0 / ((double)samples[i].size + 4096);
+    for (size_t i = 0; i < n_samples; i++) of_kind[samples[i].kind] += 1.0 / ((double)samples[i].size + 4096);
+    for (size_t i = 0; i < n_samples; i++)
+        weights[i] = sum +=
+            shares[samples[i].kind] / of_kind[samples[i].kind] / ((double)samples[i].size + 4096);
 }
 
 static const sample *choose(rng *r)
@@ -291,6 +296,7 @@ static const char *try_twice(const char *command, const char *path)
     said first = call(command, path), again = call(command, path);
     const char *why = soak_judge(command, &first, &again);
     if (first.code >= 0 && first.code < 8) shared->codes[first.code]++;
+    if (getenv("SOAK_TELL")) fprintf(report, "exit %d: %s of %s\n", first.code, command, path);
     if (why && getenv("SOAK_SHOW"))
         fprintf(report, "-- exit %d\n%.*s\n-- %.*s\n-- again %d\n%.*s\n-- %.*s\n", first.code,
                 (int)first.out.n, first.out.n ? first.out.s : "", (int)first.err.n,
