@@ -151,6 +151,26 @@ static void test_two_silent(void **state)
     rs_flight_close(flight);
 }
 
+/* Two GPUs have finished what two others have not, and one of them is further on: the sentence names both. */
+static void test_who_finished(void **state)
+{
+    (void)state;
+    shape jobs[4];
+    const rs_flight_report *r;
+    for (int i = 0; i < 4; i++)
+        jobs[i] = (shape){"nccl", 1, 6, i < 2 ? 6 : 5, false, 6, i < 2 ? 6 : 5, 0, false};
+    rs_flight *flight = open_shapes(jobs, 4, NULL, &r);
+    assert_int_equal(r->root.n_culprits, 2);
+    assert_non_null(strstr(r->root.summary, "The GPUs of ranks 2 and 3 have not finished all_reduce 6"));
+    assert_non_null(strstr(r->root.summary, "; ranks 0 and 1 finished it"));
+    assert_null(strstr(r->root.summary, " more"));
+    rs_flight_close(flight);
+    jobs[1] = (shape){"nccl", 1, 8, 8, false, 8, 8, 0, false};
+    flight = open_shapes(jobs, 4, NULL, &r);
+    assert_non_null(strstr(r->root.summary, "; ranks 0 and 1 finished it and 2 more"));
+    rs_flight_close(flight);
+}
+
 /* ---- a running job ------------------------------------------------------------------------------------- */
 
 static void test_moving(void **state)
@@ -488,6 +508,7 @@ int main(void)
                                        cmocka_unit_test(test_status_counts_op_ids),
                                        cmocka_unit_test(test_issue_only),
                                        cmocka_unit_test(test_two_silent),
+                                       cmocka_unit_test(test_who_finished),
                                        cmocka_unit_test(test_moving),
                                        cmocka_unit_test(test_blocks),
                                        cmocka_unit_test(test_stacks),
