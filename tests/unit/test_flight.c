@@ -269,6 +269,26 @@ static void test_config_conflict(void **state)
     rs_flight_close(flight);
 }
 
+/* One rank's GPU has not finished what the others have, one of which is further on. */
+static void test_stalled(void **state)
+{
+    (void)state;
+    const rs_flight_report *report;
+    dump d[3];
+    for (int i = 0; i < 3; i++) {
+        dump_begin(&d[i], "\"0\": {\"name\": \"0\", \"desc\": \"default\", \"ranks\": \"[0, 1, 2]\"}");
+        dump_add(&d[i], "all_reduce", "[[4]]", "[[4]]", "Float", i == 1 ? "started" : "completed", "1");
+        if (i != 1)
+            dump_add(&d[i], "all_gather", "[[4]]", "[[12]]", "Float", i ? "started" : "completed", "2");
+        dump_end(&d[i]);
+    }
+    rs_flight *flight = open_dumps(d, 3, &report);
+    assert_int_equal(report->root.n_culprits, 1);
+    assert_int_equal(report->root.culprits[0], 1);
+    assert_non_null(strstr(report->root.summary, "; ranks 0 and 2 finished it and 1 more"));
+    rs_flight_close(flight);
+}
+
 static void test_member_lists(void **state)
 {
     (void)state;
@@ -761,6 +781,7 @@ int main(void)
         cmocka_unit_test(test_every_name_matches_itself),
         cmocka_unit_test(test_batches),
         cmocka_unit_test(test_config_conflict),
+        cmocka_unit_test(test_stalled),
         cmocka_unit_test(test_member_lists),
         cmocka_unit_test(test_no_verdict_on_nothing),
         cmocka_unit_test(test_names_of_files),
