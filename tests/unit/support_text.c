@@ -38,6 +38,7 @@ void text_printf(text *t, const char *format, ...)
 
 void text_insert(text *t, size_t at, const void *bytes, size_t n)
 {
+    if (!n) return;
     size_t tail = t->n - at;
     text_add(t, bytes, n); /* makes room */
     memmove(t->s + at + n, t->s + at, tail);

@@ -49,13 +49,19 @@ def environment(**more):
     return env
 
 
+def signals_as_usual():
+    """Whoever runs the tests in the background may have these ignored, and a program leaves them so."""
+    for number in signal.SIGINT, signal.SIGHUP:
+        signal.signal(number, signal.SIG_DFL)
+
+
 class Server:
     """A running `rankscope view`."""
 
     def __init__(self, *words, port="0", **env):
         self.process = subprocess.Popen([BIN, "view", "--port", port, *words], stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                        env=environment(**env))
+                                        env=environment(**env), preexec_fn=signals_as_usual)
         self.address = self.process.stdout.readline().strip()
         if not self.address:
             raise SystemExit("view did not start: " + self.process.communicate()[1])
