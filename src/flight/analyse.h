@@ -2,6 +2,7 @@
 #ifndef RS_FLIGHT_ANALYSE_H
 #define RS_FLIGHT_ANALYSE_H
 
+#include "base/interval.h"
 #include "flight/match.h"
 #include "flight/p2p.h"
 #include "flight/presence.h"
@@ -77,7 +78,7 @@ const char *rs_fl_where(rs_flight *flight, uint32_t stack);
 /* A stamp of a rank on the job's common clock; 0 stays 0. */
 static inline int64_t rs_fl_common(const rs_fl_rank *rank, int64_t ns)
 {
-    return ns ? ns - rank->clock : 0;
+    return ns ? rs_sub_sat(ns, rank->clock) : 0;
 }
 
 #endif

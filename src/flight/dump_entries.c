@@ -4,10 +4,13 @@
 #include <math.h>
 #include <string.h>
 
+/* Stamps beyond the year 2116 are damage: their differences would not be numbers. */
+#define LATEST (INT64_C(1) << 62)
+
 static int64_t time_of(const rs_fl_build *b, uint32_t node)
 {
     int64_t ns;
-    return rs_fl_int_of(b, node, &ns) && ns > 0 ? ns : 0;
+    return rs_fl_int_of(b, node, &ns) && ns > 0 && ns < LATEST ? ns : 0;
 }
 
 static bool truth_of(const rs_fl_build *b, uint32_t node)

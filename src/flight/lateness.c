@@ -321,7 +321,7 @@ static rs_status measure_op(void *context, rs_flight *flight, const rs_fl_op *op
     for (size_t i = 0; i < op->n; i++) {
         const rs_fl_entry *e = rs_fl_unit_entry(flight, &op->units[i], 0);
         d->late[i * op->n_ops + d->n_ops] =
-            rs_fl_common(&flight->ranks[op->units[i].rank], e->created) - first;
+            rs_sub_sat(rs_fl_common(&flight->ranks[op->units[i].rank], e->created), first);
     }
     d->last[who]++;
     d->n_ops++;

@@ -1,5 +1,8 @@
 #include "flight/p2p.h"
 
+#include "base/interval.h"
+
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,7 +113,7 @@ static fit try_shift(const rs_flight *flight, const rs_fl_p2p *p2p, const rs_fl_
         f.same_call += rs_fl_p2p_numel(cs) == rs_fl_p2p_numel(cr) && p2p_dtype(cs) == p2p_dtype(cr);
         int64_t a = s->completed ? s->completed : s->created, b = s->completed ? r->completed : r->created;
         if (!a || !b) continue;
-        f.apart += (double)llabs((a - src->clock) - (b - dst->clock));
+        f.apart += fabs((double)rs_sub_sat(rs_sub_sat(a, src->clock), rs_sub_sat(b, dst->clock)));
         f.timed++;
     }
     if (f.timed) f.apart /= (double)f.timed;

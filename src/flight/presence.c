@@ -2,6 +2,8 @@
  */
 #include "flight/presence.h"
 
+#include "base/interval.h"
+
 #include <string.h>
 
 static const char *const shape_names[] = {"full", "ring", "active_only", "status_only", "issue_only"};
@@ -349,7 +351,8 @@ static rs_fl_presence without_entries(const rs_fl_rank *rank, int64_t first_crea
     /* The ring has lost its oldest entries: had it issued this one when the others did, would it still hold
      * it? */
     int64_t oldest = rank->entries[0].created;
-    return first_created && oldest && oldest - rank->clock < first_created ? RS_FL_ABSENT : RS_FL_OBSCURE;
+    return first_created && oldest && rs_sub_sat(oldest, rank->clock) < first_created ? RS_FL_ABSENT
+                                                                                      : RS_FL_OBSCURE;
 }
 
 rs_fl_presence rs_fl_presence_of(const rs_flight *flight, uint32_t index, uint32_t group, int64_t seq,

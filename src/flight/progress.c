@@ -1,4 +1,5 @@
 /* Whether a job that was looked at while it ran moves or hangs. */
+#include "base/interval.h"
 #include "flight/live.h"
 #include "table/cells.h"
 
@@ -182,12 +183,12 @@ static rs_status add_progress(rs_flight *flight, const rs_fl_rank *rank, const r
     rs_table_add_int_if(table, compared, compared ? done - old : 0);
     rs_table_add_int_if(table, issued != RS_FL_UNKNOWN, issued);
     if (open) {
-        int64_t now =
-            flight->settings.now_ns ? flight->settings.now_ns : flight->report.newest_ns + rank->clock;
+        int64_t now = flight->settings.now_ns ? flight->settings.now_ns
+                                              : rs_add_sat(flight->report.newest_ns, rank->clock);
         rs_table_add_text(table, rs_fl_text(flight, rs_fl_call_of(flight, open)->op));
         rs_table_add_int(table, open->is_p2p ? open->p2p_seq : open->seq);
         if (open->created && now > open->created)
-            rs_table_add_real(table, (double)(now - open->created) / 1e9);
+            rs_table_add_real(table, (double)rs_sub_sat(now, open->created) / 1e9);
         else
             rs_table_add_null(table);
     } else {

@@ -128,7 +128,7 @@ const char *rs_fl_age_text(rs_flight *flight, const rs_fl_rank *rank, int64_t ns
     char human[32];
     int64_t at = rs_fl_common(rank, ns);
     if (!at || !flight->report.newest_known) return "";
-    int64_t age = flight->report.newest_ns - at;
+    int64_t age = rs_sub_sat(flight->report.newest_ns, at);
     return rs_fl_print(flight, ", %s before the newest stamp of any rank",
                        rs_human_time(age < 0 ? 0 : age, human));
 }

@@ -461,7 +461,7 @@ static void put_slice(rs_writer *w, const rs_flight *flight, const rs_fl_rank *r
     put_argument(w, "input types", rs_fl_text(flight, c->in_dtypes));
     put_argument(w, "output", rs_fl_text(flight, c->out_sizes));
     rs_writer_text(w, ", \"created\": ");
-    rs_writer_time(w, rs_fl_common(rank, e->created) - zero, RS_UNIT_US);
+    rs_writer_time(w, rs_sub_sat(rs_fl_common(rank, e->created), zero), RS_UNIT_US);
     rs_writer_text(w, "}}");
 }
 

@@ -246,11 +246,13 @@ static rs_status begin_with_events(rs_reader *r, const uint8_t *bracket)
 static rs_status at_text_begin(rs_reader *r, rs_error *err)
 {
     size_t n = (size_t)(r->end - r->p);
-    if (n < 3 && !r->window.last) return rs_reader_more(r, err);
+    if (n < 4 && !r->window.last) return rs_reader_more(r, err);
     r->begun = true;
     if (n >= 3 && memcmp(r->p, "\xef\xbb\xbf", 3) == 0) r->p += 3;
+    /* a zero byte alone may be damage */
     bool wide = n >= 2 && (memcmp(r->p, "\xff\xfe", 2) == 0 || memcmp(r->p, "\xfe\xff", 2) == 0 ||
-                           memcmp(r->p, "{\0", 2) == 0 || memcmp(r->p, "\0{", 2) == 0);
+                           (n >= 4 && memcmp(r->p, "{\0", 2) == 0 && r->p[3] == 0) ||
+                           (n >= 4 && memcmp(r->p, "\0{", 2) == 0 && r->p[2] == 0));
     if (wide)
         return rs_fail_at(err, RS_ERR_FORMAT, r->core.file, 0,
                           "is text of 16 bits a character: convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)");

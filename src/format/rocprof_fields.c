@@ -18,17 +18,18 @@ static bool push(char *path, size_t *n, const rs_json_text *key)
 /* Whether some path goes on below this one. */
 static bool leads_on(const char *path, size_t n, const char *const *paths, size_t n_paths)
 {
+    /* a key may hold any bytes, zeros too */
     for (size_t i = 0; i < n_paths; i++)
-        if (strncmp(paths[i], path, n) == 0 && paths[i][n] == '.') return true;
+        if (strlen(paths[i]) > n && memcmp(paths[i], path, n) == 0 && paths[i][n] == '.') return true;
     return false;
 }
 
-static void take(rs_json_reader *r, rs_json_token token, const char *path, const char *const *paths,
+static void take(rs_json_reader *r, rs_json_token token, const char *path, size_t n, const char *const *paths,
                  size_t n_paths, rs_rocprof_field *fields)
 {
     if (token != RS_JSON_T_STRING && token != RS_JSON_T_NUMBER) return;
     for (size_t i = 0; i < n_paths; i++)
-        if (strcmp(paths[i], path) == 0)
+        if (strlen(paths[i]) == n && memcmp(paths[i], path, n) == 0)
             fields[i] = (rs_rocprof_field){.text = r->text, .string = token == RS_JSON_T_STRING};
 }
 
@@ -65,7 +66,7 @@ bool rs_fields_read(const uint8_t *text, size_t n, const char *const *paths, siz
         } else if (token == RS_JSON_T_ERROR || token == RS_JSON_T_END) {
             return false;
         } else {
-            take(&r, token, path, paths, n_paths, fields);
+            take(&r, token, path, at, paths, n_paths, fields);
         }
     }
 }

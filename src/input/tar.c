@@ -101,7 +101,7 @@ bool rs_tar_next(rs_tar *tar, rs_tar_member *member)
         default: named = false; continue;
         }
         if (!named) {
-            uint8_t joined[256];
+            uint8_t joined[155 + 1 + 100 + 1]; /* prefix, slash, name, end */
             size_t n = 0;
             if (memcmp(h + 257, "ustar\0", 6) == 0 && h[345]) {
                 while (n < 155 && h[345 + n]) n++;

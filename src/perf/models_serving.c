@@ -116,8 +116,10 @@ static void multiply_packed(rs_ask *ask)
 static double experts_in_use(int64_t n, int64_t k, int64_t tokens)
 {
     double left = 1, factor = (double)(n - k) / (double)n;
-    for (; tokens > 0; tokens >>= 1, factor *= factor)
+    for (; tokens > 0; tokens >>= 1) {
         if (tokens & 1) left *= factor;
+        factor *= factor;
+    }
     return (double)n * (1 - left);
 }
 

@@ -140,7 +140,7 @@ static void change(text *t, touched *d, size_t at, size_t n, const void *instead
     d->from[d->n] = at;
     d->to[d->n++] = at + n;
     text_delete(t, at, n);
-    text_insert(t, at, instead, n_instead);
+    if (n_instead) text_insert(t, at, instead, n_instead);
 }
 
 static char other_byte(rng *r, char old)

@@ -371,6 +371,14 @@ static void test_first_bytes(void **state)
     rs_error err = RS_ERROR_INIT;
     assert_int_equal(load_with(wide, sizeof wide - 1, &settings, &e, &err), RS_ERR_FORMAT);
     assert_non_null(strstr(err.causes[0].message, "16 bits"));
+    static const char plain[] = "\0{\"traceEvents\":[" ONE "]}";
+    assert_int_equal(load_with(plain, sizeof plain - 1, &settings, &e, &err), RS_OK);
+    assert_int_equal(e->n, 1);
+    rs_events_free(e);
+    static const char big[] = "\0{\0\"\0t";
+    err = (rs_error)RS_ERROR_INIT;
+    assert_int_equal(load_with(big, sizeof big - 1, &settings, &e, &err), RS_ERR_FORMAT);
+    assert_non_null(strstr(err.causes[0].message, "16 bits"));
 }
 
 /* The last event of a document is damaged: the next document is one of its own all the same. */

@@ -122,6 +122,13 @@ static const line lines[] = {
     {"triton_red_fused__to_copy_mean_0", "[[8,16],[8],[],[]]", "[" F32 "," BF "]", NULL,
      "[\"\",\"\",\"8\",\"16\"]", false, RS_TL_ANSWERED, 128, 2 * 8, "vector float"},
     {"triton_poi_fused_add_0", "[[8,16]]", "[" BF "]", NULL, "[\"\"]", false, RS_TL_FAILED, 0, 0, NULL},
+    /* 4 groups of weights, either way round; none of its dimensions is K */
+    {"primus_turbo::grouped_gemm", "[[16,32],[4,64,32]]", "[" BF "," BF "]", NULL, NULL, false,
+     RS_TL_ANSWERED, 2 * 16 * 32 * 64, (16 * 32 + 4 * 32 * 64) * 2 + 16 * 64 * 2, "matrix bf16"},
+    {"primus_turbo::grouped_gemm", "[[16,32],[4,32,64]]", "[" BF "," BF "]", NULL, NULL, false,
+     RS_TL_ANSWERED, 2 * 16 * 32 * 64, (16 * 32 + 4 * 32 * 64) * 2 + 16 * 64 * 2, "matrix bf16"},
+    {"primus_turbo::grouped_gemm", "[[16,32],[4,64,48]]", "[" BF "," BF "]", NULL, NULL, false, RS_TL_FAILED,
+     0, 0, NULL},
 };
 
 static rs_tl_outcome ask(const line *l, rs_arena *arena, rs_tl_answer *a)
