@@ -188,8 +188,10 @@ static void test_every_kind(void **state)
         json_t *one_of = json_array_get(attr, i), *value = NULL, *member;
         const char *key;
         assert_string_equal(json_string_value(json_object_get(one_of, "name")), all[i].name);
-        json_object_foreach(one_of, key, member) if (strcmp(key, "name") && strcmp(key, "doc_string")) value =
-            member;
+        json_object_foreach(one_of, key, member)
+        {
+            if (strcmp(key, "name") != 0 && strcmp(key, "doc_string") != 0) value = member;
+        }
         json_t *right = json_loads(wanted[i], JSON_DECODE_ANY, &error);
         if (!value || !right || !json_equal(value, right)) fail_msg("%s is not %s", all[i].name, wanted[i]);
         json_decref(right);
