@@ -273,47 +273,62 @@ static bool take_head(rs_entry *e)
     return table_is_sound(e);
 }
 
-static rs_entry *entry_of(const void *bytes, size_t n, bool mapped)
+/* *out: NULL where the bytes are no entry. A mapping is the entry's from here on. */
+static rs_status entry_of(const void *bytes, size_t n, bool mapped, rs_entry **out)
 {
     rs_entry *e = rs_calloc(1, sizeof *e);
-    if (e) {
-        e->bytes = bytes;
-        e->n = n;
-        e->mapped = mapped;
-        if (take_head(e)) {
-            e->unpacked = rs_calloc((size_t)e->head.n_sections + 1, sizeof *e->unpacked);
-            e->checked = rs_calloc((size_t)e->head.n_sections + 1, sizeof *e->checked);
-        }
-        if (e->unpacked && e->checked) return e;
+    *out = NULL;
+    if (!e) {
+        if (mapped) munmap((void *)(uintptr_t)bytes, n);
+        return RS_ERR_NOMEM;
     }
-    if (e)
+    e->bytes = bytes;
+    e->n = n;
+    e->mapped = mapped;
+    if (!take_head(e)) {
         rs_entry_close(e);
-    else if (mapped)
-        munmap((void *)(uintptr_t)bytes, n);
-    return NULL;
+        return RS_OK;
+    }
+    e->unpacked = rs_calloc((size_t)e->head.n_sections + 1, sizeof *e->unpacked);
+    e->checked = rs_calloc((size_t)e->head.n_sections + 1, sizeof *e->checked);
+    if (!e->unpacked || !e->checked) {
+        rs_entry_close(e);
+        return RS_ERR_NOMEM;
+    }
+    *out = e;
+    return RS_OK;
 }
 
 rs_entry *rs_entry_of_bytes(const void *bytes, size_t n)
 {
-    return (uintptr_t)bytes % 8 == 0 ? entry_of(bytes, n, false) : NULL;
+    rs_entry *entry = NULL;
+    return (uintptr_t)bytes % 8 == 0 && entry_of(bytes, n, false, &entry) == RS_OK ? entry : NULL;
 }
 
-static rs_entry *entry_of_file(int fd)
+static rs_status entry_of_file(int fd, rs_entry **out)
 {
     struct stat info;
-    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size < (off_t)sizeof(head)) return NULL;
+    *out = NULL;
+    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size < (off_t)sizeof(head)) return RS_OK;
     size_t n = (size_t)info.st_size;
     void *bytes = mmap(NULL, n, PROT_READ, MAP_PRIVATE, fd, 0);
-    return bytes == MAP_FAILED ? NULL : entry_of(bytes, n, true);
+    return bytes == MAP_FAILED ? RS_OK : entry_of(bytes, n, true, out);
+}
+
+rs_status rs_entry_look(const char *path, rs_entry **out, rs_error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    *out = NULL;
+    if (fd < 0) return RS_OK;
+    rs_status status = entry_of_file(fd, out);
+    close(fd);
+    return status == RS_OK ? RS_OK : rs_fail_nomem(err, "an entry of the store");
 }
 
 rs_entry *rs_entry_open(const char *path)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return NULL;
-    rs_entry *entry = entry_of_file(fd);
-    close(fd);
-    return entry;
+    rs_entry *entry;
+    return rs_entry_look(path, &entry, NULL) == RS_OK ? entry : NULL;
 }
 
 bool rs_entry_is_own(const rs_entry *entry)
@@ -336,7 +351,8 @@ rs_entry *rs_entry_find(const char *folder, const rs_entry_key *key)
     if (!path_in(folder, name, path, sizeof path)) return NULL;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return NULL;
-    rs_entry *entry = entry_of_file(fd);
+    rs_entry *entry;
+    entry_of_file(fd, &entry);
     if (entry && !is_for(entry, key)) {
         rs_entry_close(entry);
         entry = NULL;
@@ -373,11 +389,12 @@ const void *rs_entry_bytes(const rs_entry *e)
     return e->bytes;
 }
 
-/* Unpacked: memory of the entry's. NULL: it is damaged, or there is no memory. */
-static void *unpack(const section *s, const uint8_t *bytes)
+/* Unpacked: memory of the entry's. NULL: it is damaged, or there is no memory, which *poor tells. */
+static void *unpack(const section *s, const uint8_t *bytes, bool *poor)
 {
     if (ZSTD_getFrameContentSize(bytes, s->size) != s->n) return NULL;
     void *out = rs_malloc(s->n + 1);
+    *poor = !out;
     if (out && ZSTD_decompress(out, s->n, bytes, s->size) != s->n) {
         rs_free(out);
         out = NULL;
@@ -397,7 +414,7 @@ static void fetch_pages(const uint8_t *bytes, size_t n)
 #endif
 }
 
-static const void *bytes_of(rs_entry *e, size_t i)
+static const void *bytes_of(rs_entry *e, size_t i, bool *poor)
 {
     const section *s = &e->sections[i];
     const uint8_t *bytes = e->bytes + s->offset;
@@ -405,16 +422,17 @@ static const void *bytes_of(rs_entry *e, size_t i)
     if (!e->checked[i] && rs_hash_block(bytes, s->size) != s->sum) return NULL;
     e->checked[i] = true;
     if (s->packing == PACKING_NONE) return bytes;
-    if (!e->unpacked[i]) e->unpacked[i] = unpack(s, bytes);
+    if (!e->unpacked[i]) e->unpacked[i] = unpack(s, bytes, poor);
     return e->unpacked[i];
 }
 
 const void *rs_entry_part_of(rs_entry *e, uint32_t id, size_t *n)
 {
+    bool poor;
     *n = 0;
     for (size_t i = 0; i < e->head.n_sections; i++) {
         if (e->sections[i].id != id) continue;
-        const void *bytes = bytes_of(e, i);
+        const void *bytes = bytes_of(e, i, &poor);
         if (bytes) *n = e->sections[i].n;
         return bytes;
     }
@@ -441,9 +459,16 @@ void rs_entry_seal(void *bytes, size_t n)
     memcpy(bytes, &e.head, sizeof e.head);
 }
 
+rs_status rs_entry_prove(rs_entry *e, bool *is_whole, rs_error *err)
+{
+    bool poor = false;
+    *is_whole = true;
+    for (size_t i = 0; i < e->head.n_sections && *is_whole; i++) *is_whole = bytes_of(e, i, &poor) != NULL;
+    return poor ? rs_fail_nomem(err, "an entry of the store") : RS_OK;
+}
+
 bool rs_entry_is_whole(rs_entry *e)
 {
-    for (size_t i = 0; i < e->head.n_sections; i++)
-        if (!bytes_of(e, i)) return false;
-    return true;
+    bool is_whole;
+    return rs_entry_prove(e, &is_whole, NULL) == RS_OK && is_whole;
 }
