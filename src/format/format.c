@@ -49,9 +49,8 @@ static rs_status probe(const rs_trace_input *in, const rs_format **out, rs_error
     bool once = !in->bytes && !in->remote && strcmp(in->path, "-") == 0;
     rs_status status = once         ? RS_OK
                        : in->remote ? rs_source_open_remote(in->remote, in->path, 0, &source, &why)
-                       : in->bytes
-                           ? rs_source_open_bytes(in->bytes, in->n_bytes, in->path, 0, &source, &why)
-                           : rs_source_open(in->path, 0, &source, &why);
+                       : in->bytes  ? rs_source_open_bytes(in->bytes, in->n_bytes, in->path, 0, &source, &why)
+                                    : rs_source_open(in->path, 0, &source, &why);
     bool opened = status == RS_OK && !once;
     if (status == RS_OK) status = rs_source_peek(source, PROBE, &text, &n, &why);
     *out = rs_format_of_text(status == RS_OK ? text : NULL, status == RS_OK ? n : 0);

@@ -57,7 +57,8 @@ static bool is_among(const paths *p, const char *path)
     return p->n == 0;
 }
 
-static rs_status read_stamps(found *f, const rs_entry_key *key, const paths *wanted, rs_arena *arena, rs_error *err)
+static rs_status read_stamps(found *f, const rs_entry_key *key, const paths *wanted, rs_arena *arena,
+                             rs_error *err)
 {
     rs_wire_reader r = {
         .p = key->stamps, .end = (const uint8_t *)key->stamps + key->n_stamps, .arena = arena};
@@ -79,7 +80,8 @@ static rs_status read_name(found *f, const rs_entry_key *key, rs_arena *arena, r
     return r.out_of_memory ? rs_fail_nomem(err, "the store") : RS_OK;
 }
 
-static rs_status look_at(const rs_store_file *file, rs_store_task task, const paths *wanted, found *f, rs_error *err)
+static rs_status look_at(const rs_store_file *file, rs_store_task task, const paths *wanted, found *f,
+                         rs_error *err)
 {
     static const char *const kinds[RS_N_ENTRY_KINDS] = {[RS_ENTRY_ANSWER] = "answer",
                                                         [RS_ENTRY_RESULT] = "result",

@@ -247,7 +247,8 @@ static bool is_store_build(void)
 /* Some write several files, of which those that were done may stay. */
 static bool leaves_nothing(void)
 {
-    static const char *const several[] = {"generate", "--npus", "--num_npus", "--check", "--log-filename", "--comm-groups"};
+    static const char *const several[] = {"generate", "--npus",         "--num_npus",
+                                          "--check",  "--log-filename", "--comm-groups"};
     for (int i = 1; i < n_words; i++)
         for (size_t k = 0; k < sizeof several / sizeof *several; k++)
             if (strcmp(words[i], several[k]) == 0) return false;
@@ -303,7 +304,8 @@ static void fail_each(void)
     rs_test_watch_allocations(NULL);
     rs_test_fail_allocation(0);
     clear_new(&before, left);
-    size_t n = atomic_load(&n_places) < MOST_ALLOCATIONS ? atomic_load(&n_places) : MOST_ALLOCATIONS, places_new = 0;
+    size_t n = atomic_load(&n_places) < MOST_ALLOCATIONS ? atomic_load(&n_places) : MOST_ALLOCATIONS,
+           places_new = 0;
     /* What differs from run to run (a time, a folder's name) cannot be judged so. */
     bool steady = plain.code == whole.code && is_same_text(&plain.out, &whole.out);
     for (size_t i = 0; i < n && steady; i++) {
