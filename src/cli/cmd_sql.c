@@ -114,6 +114,58 @@ static bool on_progress(void *context, uint64_t done, uint64_t total)
     return rs_progress_step(&r->progress, done, total) && (!q->session || rs_sql_goes_on(q->session));
 }
 
+static rs_status next_page(void *context, size_t most_rows, rs_table **page, rs_error *err)
+{
+    rs_request *r = context;
+    rs_sql_request *q = r->own;
+    rs_status status = rs_sql_page(q->session, most_rows, page, err);
+    rs_progress_end(&r->progress); /* the rows come now */
+    return status;
+}
+
+static rs_status again(void *context, rs_error *err)
+{
+    (void)err;
+    rs_sql_again(((rs_sql_request *)((rs_request *)context)->own)->session);
+    return RS_OK;
+}
+
+static const rs_result *told(void *context)
+{
+    return rs_sql_told(((rs_sql_request *)((rs_request *)context)->own)->session);
+}
+
+/* The rows of one statement after the other, as they come. */
+static rs_status write_rows(void *context, const rs_sink *sink, rs_error *err)
+{
+    rs_request *r = context;
+    rs_sql_request *q = r->own;
+    const rs_output_form *form = r->render.form;
+    const rs_pages pages = {r, next_page, again, told};
+    bool apart = !rs_renders_as(&r->render, "jsonl") && !rs_renders_as(&r->render, "json"), there;
+    RS_TRY(rs_sql_begin(q->session, q->query, err));
+    RS_TRY(rs_sql_next(q->session, &there, err));
+    if (form && rs_output_form_is_binary(form) && !rs_sql_is_last(q->session))
+        return rs_fail(err, RS_ERR_USAGE, "--format %s holds the answer of one query, and there are more",
+                       rs_output_form_name(form));
+    for (bool first = true; there; first = false) {
+        if (!first && apart && !sink->write(sink->context, "\n", 1))
+            return rs_fail(err, RS_ERR_IO, "the output cannot be written");
+        RS_TRY(rs_render_pages(&pages, &r->render, sink, err));
+        RS_TRY(rs_sql_next(q->session, &there, err));
+    }
+    return RS_OK;
+}
+
+static rs_status stream(rs_request *r, rs_result *result, rs_error *err)
+{
+    rs_sql_request *q = r->own;
+    const char *path = rs_request_text(r, "output");
+    rs_status status = rs_output_put(path && strcmp(path, "-") != 0 ? path : NULL, false, NULL, write_rows, r, err);
+    rs_sql_end(q->session, result);
+    return status;
+}
+
 static rs_status body(rs_request *r, rs_result *result, rs_error *err)
 {
     rs_sql_request *q = r->own;
@@ -122,12 +174,15 @@ static rs_status body(rs_request *r, rs_result *result, rs_error *err)
     r->job.progress_context = r;
     q->settings.goes_on = goes_on;
     r->job.keep |= !q->query; /* there may be many questions */
+    q->streams = !q->prompt && rs_render_takes_pages(&r->render);
     RS_TRY(rs_request_open(r, q->paths, q->n_paths, &job, err));
     rs_status status = q->query || q->prompt ? RS_OK : read_queries(&q->read, err);
     if (q->read) q->query = q->read;
     if (status == RS_OK) status = rs_sql_open(job, &q->settings, &q->session, err);
     if (status == RS_OK)
-        status = q->prompt ? rs_sql_prompt(r, err) : rs_sql_run(q->session, q->query, result, err);
+        status = q->prompt    ? rs_sql_prompt(r, err)
+                 : q->streams ? stream(r, result, err)
+                              : rs_sql_run(q->session, q->query, result, err);
     rs_sql_close(q->session);
     q->session = NULL;
     rs_request_close(r, job);
@@ -153,11 +208,11 @@ rs_status rs_sql_show(const rs_request *r, const rs_result *result, const rs_sin
     return RS_OK;
 }
 
-/* At a prompt every answer has been shown. */
+/* At a prompt, and when rows were written as they came, every answer has been shown. */
 static int deliver(rs_request *r, const rs_result *result)
 {
     const rs_sql_request *q = r->own;
-    return q->prompt ? RS_EXIT_OK : rs_request_deliver(r, result);
+    return q->prompt || q->streams ? RS_EXIT_OK : rs_request_deliver(r, result);
 }
 
 static void clear(rs_request *r)
@@ -179,6 +234,10 @@ const rs_command rs_sql_command = {
         "The dialect is SQLite's, with the functions regexp, under(event, X), after(event, X), before(event, X) and "
         "holds(event, CONDITION), which mean what they mean in events --where; events('CONDITION') is the same as a "
         "filter. Queries only read.\n\n"
+        "Rows are written as they come, so that an answer may be longer than memory: csv, jsonl and json a thousand at "
+        "a time; text and md lay columns out by the first 65536 rows, and a later cell that does not fit makes its row "
+        "wider; arrow runs a statement of more than 65536 rows twice, for its texts and for its rows. A query that "
+        "fails midway has written the rows before; with -o FILE there is no file then.\n\n"
         "Without a query those of standard input are run, separated by \";\"; from a terminal there is a prompt, with "
         "history and completion of names.",
     .examples =

@@ -77,6 +77,12 @@ struct rs_sql_session {
     size_t n_marks, marks_capacity;
     sql_order *made_orders; /* of tables that are made */
 
+    const char *text;     /* the statements that run; NULL: none */
+    size_t at;            /* behind the statement at hand */
+    bool any;             /* some statement was there */
+    sqlite3_stmt *statement;
+    struct sql_rows *rows; /* of the statement at hand */
+
     rs_result told;       /* problems and notes of what was loaded and run since the statement began */
     rs_error failure;     /* of a table, in its own words; status RS_OK: none */
     char refused[160];    /* by the authorizer; empty: nothing */
@@ -169,8 +175,16 @@ rs_status sql_add_functions(rs_sql_session *session, rs_error *err);
 
 /* ---- rows.c */
 
-/* Runs a prepared statement to its end and makes a table of its rows. */
-rs_status sql_take_rows(rs_sql_session *session, sqlite3_stmt *statement, rs_table **out, rs_error *err);
+typedef struct sql_rows sql_rows;
+
+/* The rows of a prepared statement, which stays the caller's. *out is NULL on failure. */
+rs_status sql_rows_open(rs_sql_session *session, sqlite3_stmt *statement, sql_rows **out, rs_error *err);
+/* The next of them as a table, at most so many, and about so many bytes; *out is NULL when there are no more, but for the
+ * first page. After a failure there are no more. */
+rs_status sql_rows_page(sql_rows *rows, size_t most_rows, size_t most_bytes, rs_table **out, rs_error *err);
+/* Back to the first row. What types columns have is remembered. */
+void sql_rows_again(sql_rows *rows);
+void sql_rows_close(sql_rows *rows); /* NULL is allowed */
 
 /* ---- messages.c */
 
