@@ -19,6 +19,12 @@
 extern "C" {
 #endif
 
+/* One of several jobs. A statement names it by its number from 1, or by its name: of several the first. */
+typedef struct rs_sql_input {
+    const char *name; /* what stands for it in messages and notes; not empty */
+    rs_job *job;
+} rs_sql_input;
+
 typedef struct rs_sql_settings {
     size_t size; /* sizeof(rs_sql_settings): needed, so that the struct can grow */
     uint64_t
@@ -28,13 +34,18 @@ typedef struct rs_sql_settings {
     /* Called now and then while a statement runs; false stops it with RS_ERR_CANCELLED. NULL: nobody asks. */
     bool (*goes_on)(void *context);
     void *context;
+    /* Jobs that are compared, two or more, borrowed until rs_sql_close: then there are the tables of compare, diff and
+     * regress, and every analysis takes the number or name of an input behind its options. The first stands for the
+     * session's job. n_inputs 0: there is one job. */
+    const rs_sql_input *inputs;
+    size_t n_inputs;
 } rs_sql_settings;
 
 typedef struct rs_sql_session rs_sql_session;
 
 /* Nothing is read yet: events are loaded when a statement names them, analyses run when their tables are read,
  * and both stay for the statements that follow. The job is borrowed until rs_sql_close, and nobody else puts
- * questions to it while a statement runs. Errors: RS_ERR_USAGE for settings without a size, RS_ERR_NOMEM. */
+ * questions to it while a statement runs. Errors: RS_ERR_USAGE for settings without a size, RS_ERR_NOMEM. job may be NULL where there are inputs. */
 RS_API rs_status rs_sql_open(rs_job *job, const rs_sql_settings *settings, rs_sql_session **out,
                              rs_error *err);
 RS_API void rs_sql_close(rs_sql_session *session); /* NULL is allowed */

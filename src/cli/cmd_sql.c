@@ -19,6 +19,8 @@ static const rs_option_spec specs[] = {
     {"timeout", RS_OPTION_REAL, "S", NULL, "0", "stop a query after S seconds; 0: never"},
     {"query-memory", RS_OPTION_TEXT, "SIZE", NULL, "1G",
      "stop a query that takes more than SIZE, beside the traces: 256M, 4G"},
+    {"apart", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "each PATH is an input of its own, as in compare A B: with the tables of compare, diff and regress. NAME=PATH names it"},
 };
 
 /* ---- the query and the paths -------------------------------------------------------------------------- */
@@ -35,6 +37,29 @@ static bool exists(const char *path)
 static bool is_query(const char *text)
 {
     return strpbrk(text, " \t\n;(") != NULL && !exists(text);
+}
+
+/* Where the path begins in NAME=PATH, a letter first, then letters, digits and _-.; 0: it has no name. */
+static size_t length_of_name(const char *path)
+{
+    struct stat s;
+    size_t n = 0;
+    if (stat(path, &s) == 0 || !rs_is_letter(*path)) return 0;
+    while (rs_is_alnum(path[n]) || path[n] == '_' || path[n] == '-' || path[n] == '.') n++;
+    return path[n] == '=' ? n + 1 : 0;
+}
+
+static rs_status check_inputs(const rs_request *r, rs_error *err)
+{
+    const rs_sql_request *q = r->own;
+    if (!rs_request_flag(r, "apart")) return RS_OK;
+    if (q->n_paths < 2)
+        return rs_fail(err, RS_ERR_USAGE, "--apart compares two inputs or more, not %zu: rankscope sql --apart 'SELECT ...' A B",
+                       q->n_paths);
+    for (size_t i = 0; i < q->n_paths; i++)
+        if (strcmp(q->paths[i] + length_of_name(q->paths[i]), "-") == 0)
+            return rs_fail(err, RS_ERR_USAGE, "with --apart inputs are files: standard input is none");
+    return RS_OK;
 }
 
 static rs_status check(rs_request *r, rs_error *err)
@@ -64,11 +89,12 @@ static rs_status check(rs_request *r, rs_error *err)
         return rs_fail(err, RS_ERR_USAGE, "--query-memory takes a size like 256M or 4G, not \"%.60s\"", size);
     q->settings.max_memory = (uint64_t)bytes;
     for (size_t i = 0; i < q->n_paths; i++) {
-        if (strcmp(q->paths[i], "-") != 0) continue;
+        if (strcmp(q->paths[i], "-") != 0 || rs_request_flag(r, "apart")) continue;
         if (!q->query)
             return rs_fail(err, RS_ERR_USAGE, "standard input cannot be both the trace and the queries");
         r->job.keep = true; /* it cannot be read again */
     }
+    RS_TRY(check_inputs(r, err));
     q->prompt = !q->query && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
     if (q->prompt && rs_request_text(r, "output"))
         return rs_fail(err, RS_ERR_USAGE, "-o takes the answer of a query: give one, or leave -o out");
@@ -166,16 +192,9 @@ static rs_status stream(rs_request *r, rs_result *result, rs_error *err)
     return status;
 }
 
-static rs_status body(rs_request *r, rs_result *result, rs_error *err)
+static rs_status ask(rs_request *r, rs_job *job, rs_result *result, rs_error *err)
 {
     rs_sql_request *q = r->own;
-    rs_job *job = NULL;
-    r->job.progress = on_progress;
-    r->job.progress_context = r;
-    q->settings.goes_on = goes_on;
-    r->job.keep |= !q->query; /* there may be many questions */
-    q->streams = !q->prompt && rs_render_takes_pages(&r->render);
-    RS_TRY(rs_request_open(r, q->paths, q->n_paths, &job, err));
     rs_status status = q->query || q->prompt ? RS_OK : read_queries(&q->read, err);
     if (q->read) q->query = q->read;
     if (status == RS_OK) status = rs_sql_open(job, &q->settings, &q->session, err);
@@ -185,6 +204,46 @@ static rs_status body(rs_request *r, rs_result *result, rs_error *err)
                               : rs_sql_run(q->session, q->query, result, err);
     rs_sql_close(q->session);
     q->session = NULL;
+    return status;
+}
+
+/* --apart: each path is a job. */
+static rs_status ask_inputs(rs_request *r, rs_result *result, rs_error *err)
+{
+    rs_sql_request *q = r->own;
+    rs_status status = RS_OK;
+    rs_sql_input *inputs = rs_calloc(q->n_paths, sizeof *inputs);
+    if (!inputs) return rs_fail_nomem(err, "inputs");
+    for (size_t i = 0; status == RS_OK && i < q->n_paths; i++) {
+        size_t name = length_of_name(q->paths[i]);
+        const char *path = q->paths[i] + name;
+        char *copy = rs_strndup(q->paths[i], name ? name - 1 : strlen(path));
+        inputs[i].name = copy;
+        status = copy ? rs_request_open(r, &path, 1, &inputs[i].job, err) : rs_fail_nomem(err, "inputs");
+    }
+    q->settings.inputs = inputs;
+    q->settings.n_inputs = q->n_paths;
+    if (status == RS_OK) status = ask(r, NULL, result, err);
+    for (size_t i = 0; i < q->n_paths; i++) {
+        rs_request_close(r, inputs[i].job);
+        rs_free((char *)(uintptr_t)inputs[i].name);
+    }
+    rs_free(inputs);
+    return status;
+}
+
+static rs_status body(rs_request *r, rs_result *result, rs_error *err)
+{
+    rs_sql_request *q = r->own;
+    rs_job *job = NULL;
+    r->job.progress = on_progress;
+    r->job.progress_context = r;
+    q->settings.goes_on = goes_on;
+    r->job.keep |= !q->query; /* there may be many questions */
+    q->streams = !q->prompt && rs_render_takes_pages(&r->render);
+    if (rs_request_flag(r, "apart")) return ask_inputs(r, result, err);
+    RS_TRY(rs_request_open(r, q->paths, q->n_paths, &job, err));
+    rs_status status = ask(r, job, result, err);
     rs_request_close(r, job);
     return status;
 }
@@ -234,10 +293,14 @@ const rs_command rs_sql_command = {
         "The dialect is SQLite's, with the functions regexp, under(event, X), after(event, X), before(event, X) and "
         "holds(event, CONDITION), which mean what they mean in events --where; events('CONDITION') is the same as a "
         "filter. Queries only read.\n\n"
+        "With --apart each PATH is an input of its own. compare, diff and regress are tables then: compare('1', '2'), "
+        "compare('base', 'new', '--by op') where PATHs are base=A new=B; without arguments the first input is compared "
+        "with all others. Another analysis takes an input behind its options, breakdown('', 'new'), and is of the "
+        "first without; events are those of the first. A query names inputs, never files.\n\n"
         "Rows are written as they come, so that an answer may be longer than memory: csv, jsonl and json a thousand at "
         "a time; text and md lay columns out by the first 65536 rows, and a later cell that does not fit makes its row "
         "wider; arrow runs a statement of more than 65536 rows twice, for its texts and for its rows. A query that "
-        "fails midway has written the rows before; with -o FILE there is no file then.\n\n"
+        "fails midway has written the pages before; with -o FILE there is no file then.\n\n"
         "Without a query those of standard input are run, separated by \";\"; from a terminal there is a prompt, with "
         "history and completion of names.",
     .examples =
@@ -247,6 +310,8 @@ const rs_command rs_sql_command = {
         "rankscope sql \"SELECT rank, sum(dur_us) FROM events WHERE category = 'kernel' AND under(event, "
         "'forward') GROUP BY rank\" traces/\n"
         "rankscope sql \"SELECT name FROM columns WHERE table_name = 'events'\" trace.json.gz\n"
+        "rankscope sql --apart \"SELECT kind, name, time_diff_us FROM diff('base', 'new') ORDER BY abs(time_diff_us) DESC LIMIT 5\" "
+        "base=monday/ new=today/\n"
         "rankscope sql traces/ < questions.sql",
     .groups = {{.title = "Options", .specs = specs, .n = sizeof specs / sizeof *specs},
                {.base = &rs_input_options, .without = "compat|include-last-step"},

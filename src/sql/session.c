@@ -154,6 +154,22 @@ void sql_tell(rs_sql_session *s, rs_result *from)
     from->n_notes = 0;
 }
 
+void sql_note(rs_sql_session *s, const char *text)
+{
+    char *note = rs_strdup(text);
+    if (note) take_note(s, note);
+}
+
+/* With several inputs: whose events there are. */
+static void tell_whose(rs_sql_session *s)
+{
+    char text[200];
+    if (s->settings.n_inputs < 2) return;
+    snprintf(text, sizeof text, "events, arguments, files and threads are those of input 1, %.100s",
+             s->settings.inputs[0].name);
+    sql_note(s, text);
+}
+
 static rs_status open_events(rs_sql_session *s, bool others, rs_event_list **out, rs_error *err)
 {
     rs_result told = {0};
@@ -166,6 +182,7 @@ static rs_status open_events(rs_sql_session *s, bool others, rs_event_list **out
 rs_status sql_events(rs_sql_session *s, const rs_event_list **out, rs_error *err)
 {
     rs_status status = RS_OK;
+    tell_whose(s);
     if (!s->events && s->wants_whole)
         status = sql_whole_events(s, out, err);
     else if (!s->events)
@@ -177,6 +194,7 @@ rs_status sql_events(rs_sql_session *s, const rs_event_list **out, rs_error *err
 /* Events that were loaded without these arguments stay, as texts of answers may be theirs. */
 rs_status sql_whole_events(rs_sql_session *s, const rs_event_list **out, rs_error *err)
 {
+    tell_whose(s);
     if (!s->whole) RS_TRY(open_events(s, true, &s->whole, err));
     if (!s->events) s->events = s->whole;
     *out = s->whole;
@@ -256,6 +274,7 @@ rs_status rs_sql_open(rs_job *job, const rs_sql_settings *settings, rs_sql_sessi
     if (!s) return rs_fail_nomem(err, "SQL");
     s->job = job;
     s->settings = *settings;
+    if (s->settings.n_inputs) s->job = s->settings.inputs[0].job;
     if (!s->settings.max_memory) s->settings.max_memory = DEFAULT_MEMORY;
     rs_status status = open_database(s, err);
     if (status == RS_OK)
