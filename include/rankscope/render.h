@@ -91,8 +91,8 @@ RS_API bool rs_render_takes_pages(const rs_render_settings *settings);
  * makes its row wider. arrow and arrows want the types and texts of all rows first, so what is longer than a page is
  * gone through twice. Memory: a page, and with arrow the texts, each once. Errors: those of rs_render_table and of the pages;
  * RS_ERR_USAGE when the form takes no pages, or pages are others the second time. */
-RS_API rs_status rs_render_pages(const rs_pages *pages, const rs_render_settings *settings, const rs_sink *sink,
-                                 rs_error *err);
+RS_API rs_status rs_render_pages(const rs_pages *pages, const rs_render_settings *settings,
+                                 const rs_sink *sink, rs_error *err);
 
 /* A whole result as the command of its analysis prints it: as text in the layout that the analysis has (the
  * first screen of summary, the verdict of doctor, ...), else as rs_render_result; json nests what is a tree.

@@ -142,7 +142,8 @@ PyObject *rs_py_sql(PyObject *job, PyObject *args, PyObject *words)
     PyObject *none = PyTuple_New(0);
     bool ok = none && (a->query = copy_text(query, "the query")) != NULL &&
               rs_py_get_number(settings, "max_memory", &a->settings.max_memory) &&
-              rs_py_get_real(settings, "timeout", &a->settings.timeout) && add_jobs(a, job, others ? others : none);
+              rs_py_get_real(settings, "timeout", &a->settings.timeout) &&
+              add_jobs(a, job, others ? others : none);
     Py_XDECREF(none);
     if (!ok) {
         clear(a);

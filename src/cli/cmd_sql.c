@@ -54,7 +54,8 @@ static rs_status check_inputs(const rs_request *r, rs_error *err)
     const rs_sql_request *q = r->own;
     if (!rs_request_flag(r, "apart")) return RS_OK;
     if (q->n_paths < 2)
-        return rs_fail(err, RS_ERR_USAGE, "--apart compares two inputs or more, not %zu: rankscope sql --apart 'SELECT ...' A B",
+        return rs_fail(err, RS_ERR_USAGE,
+                       "--apart compares two inputs or more, not %zu: rankscope sql --apart 'SELECT ...' A B",
                        q->n_paths);
     for (size_t i = 0; i < q->n_paths; i++)
         if (strcmp(q->paths[i] + length_of_name(q->paths[i]), "-") == 0)
@@ -187,7 +188,8 @@ static rs_status stream(rs_request *r, rs_result *result, rs_error *err)
 {
     rs_sql_request *q = r->own;
     const char *path = rs_request_text(r, "output");
-    rs_status status = rs_output_put(path && strcmp(path, "-") != 0 ? path : NULL, false, NULL, write_rows, r, err);
+    rs_status status =
+        rs_output_put(path && strcmp(path, "-") != 0 ? path : NULL, false, NULL, write_rows, r, err);
     rs_sql_end(q->session, result);
     return status;
 }

@@ -44,7 +44,8 @@ static char *time_name(const rs_out_columns *columns, size_t at, const char *nam
 
 /* The id here of one of the table's texts: what is no UTF-8 becomes U+FFFD, so two of them may become one. add: a new text
  * is added, else *id is RS_NO_STRING. */
-static rs_status place_text(rs_out_column *column, const rs_string *text, bool add, uint32_t *id, rs_error *err)
+static rs_status place_text(rs_out_column *column, const rs_string *text, bool add, uint32_t *id,
+                            rs_error *err)
 {
     const char *bytes = text->text;
     size_t n = text->length;
@@ -55,7 +56,8 @@ static rs_status place_text(rs_out_column *column, const rs_string *text, bool a
         n = rs_utf8_repair((const uint8_t *)text->text, n, valid);
     }
     bool fits = n < UINT32_MAX;
-    if (fits) *id = add ? rs_strings_add(&column->texts, bytes, n) : rs_strings_find(&column->texts, bytes, n);
+    if (fits)
+        *id = add ? rs_strings_add(&column->texts, bytes, n) : rs_strings_find(&column->texts, bytes, n);
     rs_free(valid);
     bool added = fits && *id != RS_NO_STRING && column->texts.n <= INT32_MAX;
     return added || (fits && !add) ? RS_OK : rs_fail_nomem(err, "the texts of a column");
@@ -63,9 +65,10 @@ static rs_status place_text(rs_out_column *column, const rs_string *text, bool a
 
 static rs_status fail_other(const rs_out_column *column, rs_error *err)
 {
-    return rs_fail(err, RS_ERR_USAGE,
-                   "column %.80s holds other texts the second time it is read: what is random fits csv and jsonl",
-                   column->name);
+    return rs_fail(
+        err, RS_ERR_USAGE,
+        "column %.80s holds other texts the second time it is read: what is random fits csv and jsonl",
+        column->name);
 }
 
 /* Sets texts_of for a table. Without add a text that is not listed is an error. */
@@ -145,7 +148,9 @@ static rs_status check_types(const rs_out_columns *columns, const rs_table *page
     bool same = spec->n_columns == columns->n;
     for (size_t at = 0; same && at < columns->n; at++)
         same = spec->columns[at].type == columns->items[at].spec->type;
-    return same ? RS_OK : rs_fail(err, RS_ERR_USAGE, "the pages of table %s have columns of different types", spec->name);
+    return same ? RS_OK
+                : rs_fail(err, RS_ERR_USAGE, "the pages of table %s have columns of different types",
+                          spec->name);
 }
 
 rs_status rs_out_columns_collect(rs_out_columns *columns, const rs_table *page, rs_error *err)

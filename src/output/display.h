@@ -10,7 +10,7 @@
 
 typedef struct rs_display {
     char heading[RS_HEADING_SIZE]; /* cleaned for the terminal, the unit in parentheses */
-    rs_type type; /* of the column it was planned for */
+    rs_type type;                  /* of the column it was planned for */
     bool is_text;
     bool plain_int;  /* never scaled or grouped */
     bool scientific; /* values too small or too large for plain notation */

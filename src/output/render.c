@@ -98,8 +98,8 @@ bool rs_render_takes_pages(const rs_render_settings *given)
     return read_settings(given, &settings, NULL) == RS_OK && settings.form->pages && !settings.budget;
 }
 
-rs_status rs_pages_each(const rs_pages *pages, size_t rows, rs_page_fn write, void *context, rs_writer *writer,
-                        const rs_render_settings *settings, rs_error *err)
+rs_status rs_pages_each(const rs_pages *pages, size_t rows, rs_page_fn write, void *context,
+                        rs_writer *writer, const rs_render_settings *settings, rs_error *err)
 {
     bool first = true;
     for (rs_status status = RS_OK; status == RS_OK && !writer->failed; first = false) {
@@ -121,7 +121,8 @@ rs_status rs_render_pages(const rs_pages *pages, const rs_render_settings *given
     rs_render_settings settings;
     RS_TRY(read_settings(given, &settings, err));
     if (!settings.form->pages || settings.budget)
-        return rs_fail(err, RS_ERR_USAGE, settings.form->elsewhere ? "%s" : "--format %s is not written by pages",
+        return rs_fail(err, RS_ERR_USAGE,
+                       settings.form->elsewhere ? "%s" : "--format %s is not written by pages",
                        settings.form->elsewhere ? settings.form->elsewhere : settings.form->name);
     rs_writer_init(&writer, sink);
     RS_TRY(settings.form->pages(&writer, pages, &settings, err));

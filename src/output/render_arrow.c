@@ -465,15 +465,15 @@ static rs_status write_pages(rs_writer *writer, const rs_pages *pages, bool file
     return status;
 }
 
-static rs_status write_file_pages(rs_writer *writer, const rs_pages *pages, const rs_render_settings *settings,
-                                  rs_error *err)
+static rs_status write_file_pages(rs_writer *writer, const rs_pages *pages,
+                                  const rs_render_settings *settings, rs_error *err)
 {
     (void)settings;
     return write_pages(writer, pages, true, err);
 }
 
-static rs_status write_stream_pages(rs_writer *writer, const rs_pages *pages, const rs_render_settings *settings,
-                                    rs_error *err)
+static rs_status write_stream_pages(rs_writer *writer, const rs_pages *pages,
+                                    const rs_render_settings *settings, rs_error *err)
 {
     (void)settings;
     return write_pages(writer, pages, false, err);

@@ -72,8 +72,8 @@ static rs_status write_lines(void *context, rs_writer *writer, const rs_table *p
     return write_jsonl(writer, page, settings, err);
 }
 
-static rs_status write_jsonl_pages(rs_writer *writer, const rs_pages *pages, const rs_render_settings *settings,
-                                   rs_error *err)
+static rs_status write_jsonl_pages(rs_writer *writer, const rs_pages *pages,
+                                   const rs_render_settings *settings, rs_error *err)
 {
     return rs_pages_each(pages, RS_PAGE_ROWS, write_lines, NULL, writer, settings, err);
 }
@@ -227,7 +227,8 @@ static void write_note(rs_writer *writer, const rs_result *result, size_t i)
 }
 
 /* From the end of the tables on: problems and notes. */
-static void write_told(rs_writer *writer, const rs_result *result, const rs_problems *problems, size_t n_notes)
+static void write_told(rs_writer *writer, const rs_result *result, const rs_problems *problems,
+                       size_t n_notes)
 {
     rs_writer_text(writer, ",\n  \"problems\": [");
     rs_write_json_problems(writer, problems);
@@ -402,8 +403,8 @@ static rs_status write_page(void *context, rs_writer *writer, const rs_table *pa
     return RS_OK;
 }
 
-static rs_status write_json_pages(rs_writer *writer, const rs_pages *pages, const rs_render_settings *settings,
-                                  rs_error *err)
+static rs_status write_json_pages(rs_writer *writer, const rs_pages *pages,
+                                  const rs_render_settings *settings, rs_error *err)
 {
     static const rs_result nothing;
     bool any = false;
@@ -423,5 +424,8 @@ const rs_output_form rs_output_form_json = {.name = "json",
                                             .table = write_table,
                                             .result = write_result,
                                             .pages = write_json_pages};
-const rs_output_form rs_output_form_jsonl = {
-    .name = "jsonl", .help = "one JSON object a row", .extension = "jsonl", .table = write_jsonl, .pages = write_jsonl_pages};
+const rs_output_form rs_output_form_jsonl = {.name = "jsonl",
+                                             .help = "one JSON object a row",
+                                             .extension = "jsonl",
+                                             .table = write_jsonl,
+                                             .pages = write_jsonl_pages};

@@ -178,8 +178,9 @@ static rs_status check_filled(rs_sql_session *s, const sql_table *t, const sql_a
     if (rs_table_n_rows(a->result.tables[main]) == 0) return RS_OK;
     for (size_t i = 0; i < s->n_tables; i++)
         if (s->tables[i].analysis == t->analysis && s->tables[i].index == main)
-            return rs_fail(err, RS_ERR_USAGE, "%s is empty under these options: their answer is in %s(%s'%s')",
-                           t->name, s->tables[i].name, t->compares ? "'1', '2', " : "", a->options);
+            return rs_fail(err, RS_ERR_USAGE,
+                           "%s is empty under these options: their answer is in %s(%s'%s')", t->name,
+                           s->tables[i].name, t->compares ? "'1', '2', " : "", a->options);
     return RS_OK;
 }
 
@@ -222,9 +223,11 @@ typedef struct answer_cursor {
     size_t at, n;
 } answer_cursor;
 
-static const char *const argument_names[][MOST_ARGUMENTS] = {{"options", "input", NULL}, {"base", "other", "options"}};
+static const char *const argument_names[][MOST_ARGUMENTS] = {{"options", "input", NULL},
+                                                             {"base", "other", "options"}};
 static const char *const argument_helps[][MOST_ARGUMENTS] = {
-    {"options of the command, as the table's argument", "the number or name of the input whose table it is", NULL},
+    {"options of the command, as the table's argument", "the number or name of the input whose table it is",
+     NULL},
     {"the number or name of the input that is compared with, as the table's first argument",
      "those of what is compared, with commas between", "options of the command"}};
 

@@ -66,8 +66,9 @@ static bool column_at(const sql_table *t, size_t i, shown_column *out)
         if (i < t->spec->n_columns)
             *out = (shown_column){c->name, type_name(c), rs_unit_name(c->unit), c->help, false};
         else
-            *out = (shown_column){
-                .name = sql_table_argument(t, i - t->spec->n_columns, &out->help), .type = "TEXT", .hidden = true};
+            *out = (shown_column){.name = sql_table_argument(t, i - t->spec->n_columns, &out->help),
+                                  .type = "TEXT",
+                                  .hidden = true};
         if (i >= t->spec->n_columns) sql_table_argument(t, i - t->spec->n_columns, &out->help);
         return true;
     }
@@ -83,8 +84,9 @@ static rs_status make_tables(rs_sql_session *s, rs_table *into, rs_error *err)
         const sql_table *t = &s->tables[i];
         rs_table_add_text(into, t->name);
         if (t->analysis || t->compares) {
-            snprintf(command, sizeof command, "%s%s%s", t->analysis ? rs_analysis_name(t->analysis) : "regress",
-                     *t->preset ? " " : "", t->preset);
+            snprintf(command, sizeof command, "%s%s%s",
+                     t->analysis ? rs_analysis_name(t->analysis) : "regress", *t->preset ? " " : "",
+                     t->preset);
             rs_table_add_text(into, command);
         } else {
             rs_table_add_null(into);
@@ -291,7 +293,8 @@ static rs_status add_analysis(rs_sql_session *s, const rs_analysis *analysis, rs
     const char *name = rs_analysis_name(analysis);
     const rs_table_spec *const *specs = rs_analysis_tables(analysis, RS_COMPAT_NONE, &n);
     for (size_t i = 0; i < n; i++)
-        if (strcmp(specs[i]->name, name) == 0 || (compares(analysis) && strcmp(specs[i]->name, "args") == 0)) main = i;
+        if (strcmp(specs[i]->name, name) == 0 || (compares(analysis) && strcmp(specs[i]->name, "args") == 0))
+            main = i;
     for (size_t i = 0; specs && i < n; i++) {
         char full[120];
         if (is_left_out(s, analysis, specs[i])) continue;

@@ -18,17 +18,19 @@ static void list_inputs(const rs_sql_session *s, char *out, size_t size)
 {
     size_t used = 0;
     for (size_t i = 0; i < s->settings.n_inputs && used + 1 < size; i++) {
-        int n = snprintf(out + used, size - used, "%s%zu (%.60s)", i ? ", " : "", i + 1, s->settings.inputs[i].name);
+        int n = snprintf(out + used, size - used, "%s%zu (%.60s)", i ? ", " : "", i + 1,
+                         s->settings.inputs[i].name);
         used += n < 0 ? 0 : (size_t)n;
     }
 }
 
-static rs_status no_input(const rs_sql_session *s, const sql_table *t, const char *word, size_t n, rs_error *err)
+static rs_status no_input(const rs_sql_session *s, const sql_table *t, const char *word, size_t n,
+                          rs_error *err)
 {
     char known[300] = "1";
     list_inputs(s, known, sizeof known);
-    return rs_fail(err, RS_ERR_USAGE, "%s: there is no input '%.*s'; there is %s", t->name, n > 80 ? 80 : (int)n, word,
-                   known);
+    return rs_fail(err, RS_ERR_USAGE, "%s: there is no input '%.*s'; there is %s", t->name,
+                   n > 80 ? 80 : (int)n, word, known);
 }
 
 static bool is_number(const char *word, size_t n)
@@ -43,7 +45,8 @@ static size_t find_input(const rs_sql_session *s, const char *word, size_t n)
 {
     size_t number = 0;
     for (size_t i = 0; i < s->settings.n_inputs; i++)
-        if (strlen(s->settings.inputs[i].name) == n && memcmp(s->settings.inputs[i].name, word, n) == 0) return i;
+        if (strlen(s->settings.inputs[i].name) == n && memcmp(s->settings.inputs[i].name, word, n) == 0)
+            return i;
     if (!is_number(word, n)) return SIZE_MAX;
     for (size_t i = 0; i < n; i++) number = number * 10 + (size_t)(word[i] - '0');
     return number >= 1 && number <= n_inputs(s) ? number - 1 : SIZE_MAX;
@@ -93,16 +96,16 @@ static rs_status check_sides(const rs_sql_session *s, const sql_table *t, const 
     bool two = t->analysis && rs_analysis_input(t->analysis) == RS_INPUT_TWO_JOBS;
     list_inputs(s, known, sizeof known);
     if (t->analysis && in->n_base != 1)
-        return rs_fail(err, RS_ERR_USAGE, "%s: one input is compared with, not %zu: %s('1', '2')", t->name, in->n_base,
-                       t->name);
+        return rs_fail(err, RS_ERR_USAGE, "%s: one input is compared with, not %zu: %s('1', '2')", t->name,
+                       in->n_base, t->name);
     if (in->n_other == 0 || (two && in->n_other != 1))
         return rs_fail(err, RS_ERR_USAGE, "%s: which %s compared? %s('1', '2'); there is %s", t->name,
                        two ? "two inputs are" : "inputs are", t->name, known);
     return RS_OK;
 }
 
-rs_status sql_inputs_read(rs_sql_session *s, const sql_table *t, const char *base, const char *other, sql_inputs *out,
-                          rs_error *err)
+rs_status sql_inputs_read(rs_sql_session *s, const sql_table *t, const char *base, const char *other,
+                          sql_inputs *out, rs_error *err)
 {
     size_t n = n_inputs(s);
     *out = (sql_inputs){.base = rs_calloc(n, sizeof *out->base),
@@ -113,7 +116,8 @@ rs_status sql_inputs_read(rs_sql_session *s, const sql_table *t, const char *bas
     if (status == RS_OK && !base) out->n_base = 1; /* the first */
     if (status == RS_OK && !t->compares && out->n_base != 1)
         status = rs_fail(err, RS_ERR_USAGE, "%s is of one input at a time", t->name);
-    if (status == RS_OK && t->compares && other) status = read_list(s, t, other, out->other, &out->n_other, err);
+    if (status == RS_OK && t->compares && other)
+        status = read_list(s, t, other, out->other, &out->n_other, err);
     if (status == RS_OK && t->compares && !other) take_others(s, out);
     if (status == RS_OK && t->compares) status = check_sides(s, t, out, err);
     if (status != RS_OK) {
@@ -140,7 +144,8 @@ const rs_option_spec sql_regress_options[] = {
     {"alpha", RS_OPTION_REAL, "SHARE", NULL, "0.05", "share of false alarms that is accepted"},
     {"min-effect", RS_OPTION_REAL, "PCT", NULL, "0.5", "a change below PCT percent does not matter"},
     {"between-run-sd", RS_OPTION_REAL, "PCT", NULL, NULL, "how much equal runs differ, known from elsewhere"},
-    {"by", RS_OPTION_CHOICE, "KEY", "kernel|part|operator|phase|group", "kernel", "what the change is divided by"},
+    {"by", RS_OPTION_CHOICE, "KEY", "kernel|part|operator|phase|group", "kernel",
+     "what the change is divided by"},
     {"method", RS_OPTION_CHOICE, "HOW", "path|exposed", "path", "what the parts are parts of"},
     {"step", RS_OPTION_CHOICE, "WHOSE", "rank|job", "rank", "whose step"},
 };
@@ -175,8 +180,8 @@ static rs_status regress_settings(const rs_options *o, rs_regress_settings *out,
 }
 
 /* Each input is a run. */
-static rs_status add_runs(rs_sql_session *s, rs_regress_side *side, const size_t *list, size_t n, rs_result *told,
-                          rs_error *err)
+static rs_status add_runs(rs_sql_session *s, rs_regress_side *side, const size_t *list, size_t n,
+                          rs_result *told, rs_error *err)
 {
     for (size_t i = 0; i < n; i++) {
         const rs_sql_input *input = &s->settings.inputs[list[i]];
@@ -185,16 +190,16 @@ static rs_status add_runs(rs_sql_session *s, rs_regress_side *side, const size_t
     return RS_OK;
 }
 
-static rs_status run_regress(rs_sql_session *s, const sql_inputs *in, const rs_options *options, rs_result *result,
-                             rs_error *err)
+static rs_status run_regress(rs_sql_session *s, const sql_inputs *in, const rs_options *options,
+                             rs_result *result, rs_error *err)
 {
     rs_regress_side *base = NULL, *now = NULL;
     rs_regress_settings settings;
     rs_regress_verdict verdict;
-    const rs_regress_side_settings side = {
-        .size = sizeof side,
-        .step = is_chosen(options, "step", "job") ? RS_REGRESS_STEP_JOB : RS_REGRESS_STEP_RANK,
-        .no_path = is_chosen(options, "method", "exposed")};
+    const rs_regress_side_settings side = {.size = sizeof side,
+                                           .step = is_chosen(options, "step", "job") ? RS_REGRESS_STEP_JOB
+                                                                                     : RS_REGRESS_STEP_RANK,
+                                           .no_path = is_chosen(options, "method", "exposed")};
     RS_TRY(regress_settings(options, &settings, err));
     rs_status status = rs_regress_side_create(&side, &base, err);
     if (status == RS_OK) status = rs_regress_side_create(&side, &now, err);
@@ -214,8 +219,8 @@ rs_status sql_inputs_run(rs_sql_session *s, const rs_analysis *analysis, const s
     const rs_sql_input *inputs = s->settings.inputs;
     if (!analysis) return run_regress(s, in, options, result, err);
     if (in->n_other == 0)
-        return rs_job_run(in->base[0] ? inputs[in->base[0]].job : s->job, analysis, options, RS_COMPAT_NONE, result,
-                          err);
+        return rs_job_run(in->base[0] ? inputs[in->base[0]].job : s->job, analysis, options, RS_COMPAT_NONE,
+                          result, err);
     rs_job **jobs = rs_calloc(1 + in->n_other, sizeof *jobs);
     if (!jobs) return rs_fail_nomem(err, "inputs");
     jobs[0] = inputs[in->base[0]].job;

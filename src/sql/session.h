@@ -79,9 +79,9 @@ struct rs_sql_session {
     size_t n_marks, marks_capacity;
     sql_order *made_orders; /* of tables that are made */
 
-    const char *text;     /* the statements that run; NULL: none */
-    size_t at;            /* behind the statement at hand */
-    bool any;             /* some statement was there */
+    const char *text; /* the statements that run; NULL: none */
+    size_t at;        /* behind the statement at hand */
+    bool any;         /* some statement was there */
     sqlite3_stmt *statement;
     struct sql_rows *rows; /* of the statement at hand */
 
@@ -148,8 +148,8 @@ typedef struct sql_inputs {
 } sql_inputs;
 
 /* Reads what was given for a table: names or numbers from 1 with commas between; NULL: not given. */
-rs_status sql_inputs_read(rs_sql_session *session, const sql_table *table, const char *base, const char *other,
-                          sql_inputs *out, rs_error *err);
+rs_status sql_inputs_read(rs_sql_session *session, const sql_table *table, const char *base,
+                          const char *other, sql_inputs *out, rs_error *err);
 void sql_inputs_clear(sql_inputs *inputs);
 /* Runs an analysis on them, or regress where there is none. */
 rs_status sql_inputs_run(rs_sql_session *session, const rs_analysis *analysis, const sql_inputs *inputs,

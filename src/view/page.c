@@ -119,9 +119,9 @@ static const struct {
     const char *name;
     void (*put)(const page *p);
 } parts[] = {
-    {"TITLE", put_title}, {"VIEWER", put_viewer}, {"ORIGIN", put_origin}, {"LEAD", put_lead},
-    {"SIZE", put_size},   {"REPORT", put_report}, {"NOTES", put_notes},   {"DIRECT", put_direct},
-    {"FILE", put_file},
+    {"TITLE", put_title}, {"VIEWER", put_viewer}, {"ORIGIN", put_origin},
+    {"LEAD", put_lead},   {"SIZE", put_size},     {"REPORT", put_report},
+    {"NOTES", put_notes}, {"DIRECT", put_direct}, {"FILE", put_file},
 };
 
 rs_status rs_view_page_write(const rs_view_facts *facts, const rs_view_routes *routes, const rs_sink *sink,

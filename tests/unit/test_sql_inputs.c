@@ -111,9 +111,21 @@ static void test_tables_are_those_of_commands(void **state)
         {"SELECT * FROM compare('base', ' both , new ')", "compare", NULL, NULL, "args", {0, 2, 1}, 3},
         {"SELECT * FROM compare('new', 'base')", "compare", NULL, NULL, "args", {1, 0}, 2},
         {"SELECT * FROM compare('new', '1', '--top 2')", "compare", "top", "2", "args", {1, 0}, 2},
-        {"SELECT * FROM compare WHERE options = '--top 2' AND other = 'new'", "compare", "top", "2", "args", {0, 1}, 2},
+        {"SELECT * FROM compare WHERE options = '--top 2' AND other = 'new'",
+         "compare",
+         "top",
+         "2",
+         "args",
+         {0, 1},
+         2},
         {"SELECT * FROM compare_names('1', '2')", "compare", "by", "op", "names", {0, 1}, 2},
-        {"SELECT * FROM compare_names('1', '2', '--by kernel')", "compare", "by", "kernel", "names", {0, 1}, 2},
+        {"SELECT * FROM compare_names('1', '2', '--by kernel')",
+         "compare",
+         "by",
+         "kernel",
+         "names",
+         {0, 1},
+         2},
         {"SELECT * FROM compare_tree('1', '2')", "compare", "by", "tree", "tree", {0, 1}, 2},
         {"SELECT * FROM compare_pairs('1', '2')", "compare", "by", "tree", "pairs", {0, 1}, 2},
         {"SELECT * FROM compare_inputs", "compare", NULL, NULL, "inputs", {0, 1, 2}, 3},
@@ -151,8 +163,11 @@ static void test_regress(void **state)
     rs_regress_side *base, *now;
     rs_regress_verdict verdict;
     rs_result result = {0};
-    const rs_regress_settings settings = {
-        .size = sizeof settings, .alpha = 0.05, .min_effect = 0.01, .between_run_sd = 0.02, .key = RS_REGRESS_PART};
+    const rs_regress_settings settings = {.size = sizeof settings,
+                                          .alpha = 0.05,
+                                          .min_effect = 0.01,
+                                          .between_run_sd = 0.02,
+                                          .key = RS_REGRESS_PART};
     begin(&f, N);
     assert_int_equal(rs_regress_side_create(NULL, &base, NULL), RS_OK);
     assert_int_equal(rs_regress_side_create(NULL, &now, NULL), RS_OK);
@@ -163,8 +178,8 @@ static void test_regress(void **state)
     static const char *const tables[] = {"regress", "regress_parts", "regress_runs"};
     for (size_t i = 0; i < 3; i++) {
         char query[200], *expected = as_csv(result.tables[i]);
-        snprintf(query, sizeof query, "SELECT * FROM %s('1', '2,3', '--min-effect 1 --between-run-sd 2 --by part')",
-                 tables[i]);
+        snprintf(query, sizeof query,
+                 "SELECT * FROM %s('1', '2,3', '--min-effect 1 --between-run-sd 2 --by part')", tables[i]);
         gives(&f, query, expected);
         free(expected);
     }
@@ -185,16 +200,19 @@ static void test_arguments(void **state)
     (void)state;
     fixture f;
     begin(&f, N);
-    gives(&f,
-          "SELECT i.column1 AS i, rank FROM (VALUES ('1'), ('new'), ('3')) i JOIN breakdown b ON b.input = i.column1 ORDER BY 1, 2",
-          "i,rank\n1,0\n3,0\n3,1\nnew,1\n");
+    gives(
+        &f,
+        "SELECT i.column1 AS i, rank FROM (VALUES ('1'), ('new'), ('3')) i JOIN breakdown b ON b.input = i.column1 ORDER BY 1, 2",
+        "i,rank\n1,0\n3,0\n3,1\nnew,1\n");
     gives(&f, "SELECT DISTINCT base, other, options FROM compare('1', 'new', '--top 1')",
           "base,other,options\n1,new,--top 1\n");
     gives(&f, "SELECT DISTINCT options, input FROM breakdown", "options,input\n,\n");
-    gives(&f, "SELECT count(*) AS n FROM diff('1', '2') d JOIN diff('2', '1') e USING (kind, name) "
-              "WHERE d.time_diff_us <> -e.time_diff_us",
+    gives(&f,
+          "SELECT count(*) AS n FROM diff('1', '2') d JOIN diff('2', '1') e USING (kind, name) "
+          "WHERE d.time_diff_us <> -e.time_diff_us",
           "n\n0\n");
-    gives(&f, "SELECT count(*) > 100 AS n, count(DISTINCT rank) AS ranks, min(rank) AS least FROM events", "n,ranks,least\n1,1,0\n");
+    gives(&f, "SELECT count(*) > 100 AS n, count(DISTINCT rank) AS ranks, min(rank) AS least FROM events",
+          "n,ranks,least\n1,1,0\n");
     rs_result result;
     assert_int_equal(rs_sql_run(f.session, "SELECT count(*) FROM threads", &result, NULL), RS_OK);
     assert_int_equal(result.n_notes, 1);
@@ -222,7 +240,8 @@ static void test_refused(void **state)
     fails(&f, "SELECT * FROM diff('1', '2,3')", "which two inputs");
     fails(&f, "SELECT * FROM breakdown('', '1,2')", "breakdown is of one input at a time");
     fails(&f, "SELECT * FROM breakdown('', 'new ,x')", "there is no input 'x'");
-    fails(&f, "SELECT * FROM compare('1', '2', '--by op')", "their answer is in compare_names('1', '2', '--by op')");
+    fails(&f, "SELECT * FROM compare('1', '2', '--by op')",
+          "their answer is in compare_names('1', '2', '--by op')");
     fails(&f, "SELECT * FROM compare('1', '2', '--device ./x.json')", "names a file");
     end(&f);
 }
@@ -273,8 +292,10 @@ static void test_allocations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tables_are_those_of_commands), cmocka_unit_test(test_regress),
-        cmocka_unit_test(test_arguments),                    cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_tables_are_those_of_commands),
+        cmocka_unit_test(test_regress),
+        cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_refused),
         cmocka_unit_test(test_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

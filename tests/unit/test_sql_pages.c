@@ -8,11 +8,13 @@
 #include "sink.h"
 
 /* Rows with whole numbers, numbers, texts and unknown cells; %d is how many. */
-static const char rows[] = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < %d) "
-                           "SELECT x, x * 0.5 AS half, 'n' || x %% 13 AS name, iif(x %% 7, x, NULL) AS some FROM c";
+static const char rows[] =
+    "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < %d) "
+    "SELECT x, x * 0.5 AS half, 'n' || x %% 13 AS name, iif(x %% 7, x, NULL) AS some FROM c";
 
-static const char trace[] = "{\"traceEvents\": [{\"ph\":\"X\",\"ts\":1,\"dur\":5,\"name\":\"a\",\"cat\":\"kernel\","
-                            "\"pid\":0,\"tid\":7,\"args\":{\"stream\":7}}, {\"ph\":\"X\",\"ts\":2";
+static const char trace[] =
+    "{\"traceEvents\": [{\"ph\":\"X\",\"ts\":1,\"dur\":5,\"name\":\"a\",\"cat\":\"kernel\","
+    "\"pid\":0,\"tid\":7,\"args\":{\"stream\":7}}, {\"ph\":\"X\",\"ts\":2";
 
 typedef struct fixture {
     rs_job *job;
@@ -112,9 +114,9 @@ static void test_same_bytes(void **state)
         const char *form;
         size_t rows, pages; /* of each way through the rows */
         unsigned agains;
-    } cases[] = {{"csv", 2500, 3, 0},    {"jsonl", 2500, 3, 0}, {"json", 2500, 3, 0},    {"text", 66000, 2, 0},
-                 {"md", 66000, 2, 0},    {"arrow", 66000, 6, 2}, {"arrows", 66000, 6, 2}, {"arrow", 65536, 1, 0},
-                 {"csv", 1024, 1, 0},    {"csv", 1025, 2, 0}};
+    } cases[] = {{"csv", 2500, 3, 0}, {"jsonl", 2500, 3, 0},  {"json", 2500, 3, 0},    {"text", 66000, 2, 0},
+                 {"md", 66000, 2, 0}, {"arrow", 66000, 6, 2}, {"arrows", 66000, 6, 2}, {"arrow", 65536, 1, 0},
+                 {"csv", 1024, 1, 0}, {"csv", 1025, 2, 0}};
     fixture f;
     char query[400];
     begin(&f);
@@ -159,9 +161,10 @@ static void test_text(void **state)
                                   "seven    e\n"
                                   "8        f\n");
     collected_clear(&out);
-    assert_int_equal(stream(&f, "VALUES (1, 'ab'), (2, 'c'), (3, 'longer than the heading'), (4000000000, 'd'), (5, 'e')",
-                            &settings, &out, NULL),
-                     RS_OK);
+    assert_int_equal(
+        stream(&f, "VALUES (1, 'ab'), (2, 'c'), (3, 'longer than the heading'), (4000000000, 'd'), (5, 'e')",
+               &settings, &out, NULL),
+        RS_OK);
     assert_string_equal(out.text, "column1  column2\n"
                                   "      1  ab\n"
                                   "      2  c\n"
@@ -218,8 +221,9 @@ static void test_random(void **state)
     char line[2048];
     begin(&f);
     f.most = 2;
-    assert_int_equal(stream(&f, "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 9) "
-                                "SELECT hex(randomblob(16)) AS a FROM c",
+    assert_int_equal(stream(&f,
+                            "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 9) "
+                            "SELECT hex(randomblob(16)) AS a FROM c",
                             &settings, &out, &err),
                      RS_ERR_USAGE);
     assert_non_null(strstr(rs_error_text(&err, line, sizeof line), "other texts the second time"));
@@ -342,8 +346,8 @@ static void test_allocations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bytes), cmocka_unit_test(test_text),        cmocka_unit_test(test_types),
-        cmocka_unit_test(test_random),     cmocka_unit_test(test_limits),      cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_same_bytes),  cmocka_unit_test(test_text),   cmocka_unit_test(test_types),
+        cmocka_unit_test(test_random),      cmocka_unit_test(test_limits), cmocka_unit_test(test_refused),
         cmocka_unit_test(test_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
