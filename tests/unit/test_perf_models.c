@@ -120,6 +120,8 @@ static const line lines[] = {
     /* element by element: 3 x 2 from 3 x 1 and 2; bf16 with float is float */
     {"aten::add", "[[3,1],[2],[]]", "[" BF "," F32 ",\"Scalar\"]", NULL, "[\"\",\"\",\"1\"]", "elementwise",
      0, 6, 2 * 3 + 4 * 2 + 4 * 6, FULL},
+    {"aten::add", "[[3,1],[2],[]]", "[" F32 "," BF ",\"Scalar\"]", NULL, "[\"\",\"\",\"1\"]", "elementwise",
+     0, 6, 4 * 3 + 2 * 2 + 4 * 6, FULL},
     {"aten::add", "[[3,2],[4]]", "[" BF "," BF "]", NULL, NULL, NULL, 0, 0, 0, 0},
     {"aten::mul_", "[[3,2],[3,2]]", "[" BF "," F32 "]", NULL, NULL, "elementwise", 0, 6,
      6 * 2 + 6 * 4 + 6 * 2, FULL},
