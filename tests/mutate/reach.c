@@ -62,7 +62,8 @@ __attribute__((constructor)) static void begin(void)
     if (!file) return;
     uintptr_t base = 0;
     dl_iterate_phdr(base_of, &base);
-    for (const uintptr_t *pc = first_pc; pc < pcs_end; pc += 2) fprintf(file, "0x%lx %d\n", pc[0] - base, (int)(pc[1] & 1));
+    for (const uintptr_t *pc = first_pc; pc < pcs_end; pc += 2)
+        fprintf(file, "0x%lx %d\n", pc[0] - base, (int)(pc[1] & 1));
     _exit(fclose(file) != 0);
 }
 
@@ -71,7 +72,9 @@ __attribute__((destructor)) static void end(void)
     const char *folder = getenv("RANKSCOPE_REACH");
     size_t n = (size_t)(counters_end - first_counter);
     char path[4096];
-    if (!folder || !n || (size_t)snprintf(path, sizeof path, "%s/%s", folder, program_invocation_short_name) >= sizeof path) return;
+    if (!folder || !n ||
+        (size_t)snprintf(path, sizeof path, "%s/%s", folder, program_invocation_short_name) >= sizeof path)
+        return;
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0) return;
     char *sum = calloc(n, 1);

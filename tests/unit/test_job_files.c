@@ -202,8 +202,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ranks), cmocka_unit_test(test_order),     cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_files), cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_files), cmocka_unit_test(test_no_memory), cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

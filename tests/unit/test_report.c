@@ -304,10 +304,10 @@ static void test_page_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_escape),         cmocka_unit_test(test_escape_failing),
-        cmocka_unit_test(test_table),          cmocka_unit_test(test_table_cut),
-        cmocka_unit_test(test_settings), cmocka_unit_test(test_page),           cmocka_unit_test(test_page_no_room),
-        cmocka_unit_test(test_page_no_memory),
+        cmocka_unit_test(test_escape),       cmocka_unit_test(test_escape_failing),
+        cmocka_unit_test(test_table),        cmocka_unit_test(test_table_cut),
+        cmocka_unit_test(test_settings),     cmocka_unit_test(test_page),
+        cmocka_unit_test(test_page_no_room), cmocka_unit_test(test_page_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
