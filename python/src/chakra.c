@@ -156,7 +156,8 @@ static bool read_link(call *c, PyObject *settings, PyObject *rank, double min_ma
 {
     uint64_t jobs = 0;
     rs_chakra_link_settings link = {.host = c->first, .device = c->second, .min_match = min_match};
-    if (!rs_py_get_number(settings, "jobs", &jobs) || !rs_py_get_number(settings, "max_ratio", &link.max_ratio))
+    if (!rs_py_get_number(settings, "jobs", &jobs) ||
+        !rs_py_get_number(settings, "max_ratio", &link.max_ratio))
         return false;
     if (rank != Py_None) {
         link.rank_set = true;
@@ -164,7 +165,8 @@ static bool read_link(call *c, PyObject *settings, PyObject *rank, double min_ma
         if (PyErr_Occurred()) return false;
     }
     if (jobs > 4096 || !(min_match >= 0 && min_match <= 1))
-        return rs_py_refuse(jobs > 4096 ? "jobs takes 0 to 4096" : "min_match takes a number from 0 to 1") != NULL;
+        return rs_py_refuse(jobs > 4096 ? "jobs takes 0 to 4096" : "min_match takes a number from 0 to 1") !=
+               NULL;
     link.jobs = (unsigned)jobs;
     c->link = link;
     return true;
@@ -288,12 +290,9 @@ static rs_status do_build(void *context, rs_error *err)
 
 static PyObject *answer_build(call *c)
 {
-    PyObject *values[] = {link_counts(&c->linked),
-                          rs_py_problems(&c->linked.problems),
-                          convert_counts(&c->converted),
-                          rs_py_sink_bytes(&c->output),
-                          rs_py_problems(&c->converted.problems),
-                          rs_py_sink_text(&c->side)};
+    PyObject *values[] = {
+        link_counts(&c->linked),      rs_py_problems(&c->linked.problems),    convert_counts(&c->converted),
+        rs_py_sink_bytes(&c->output), rs_py_problems(&c->converted.problems), rs_py_sink_text(&c->side)};
     return tuple_of(values, 6);
 }
 
@@ -303,8 +302,8 @@ static PyObject *chakra_build(PyObject *module, PyObject *args, PyObject *words)
     static char *names[] = {"host", "device", "output", "name", "rank", "min_match", "settings", NULL};
     PyObject *host, *device, *output, *name, *rank, *settings;
     double min_match;
-    if (!PyArg_ParseTupleAndKeywords(args, words, "OOOOOdO!:chakra_build", names, &host, &device, &output, &name,
-                                     &rank, &min_match, &PyDict_Type, &settings))
+    if (!PyArg_ParseTupleAndKeywords(args, words, "OOOOOdO!:chakra_build", names, &host, &device, &output,
+                                     &name, &rank, &min_match, &PyDict_Type, &settings))
         return NULL;
     call *c = make_call(host, device, output, name);
     if (!c) return NULL;
@@ -352,8 +351,8 @@ static rs_status write_checked(void *context, const rs_sink *sink, rs_error *err
 {
     call *c = context;
     if (c->n_paths > 1)
-        return rs_chakra_check_ranks(&c->check, (const char *const *)c->paths, c->n_paths, sink,
-                                     &c->count, err);
+        return rs_chakra_check_ranks(&c->check, (const char *const *)c->paths, c->n_paths, sink, &c->count,
+                                     err);
     return rs_chakra_check(&c->check, sink, &c->count, err);
 }
 
@@ -414,15 +413,14 @@ static PyObject *chakra_check(PyObject *module, PyObject *args)
         return NULL;
     }
     c->side_sink = rs_py_sink_of(&c->side);
-    c->check =
-        (rs_chakra_check_settings){.path = c->paths[0],
-                                   .linked = c->second,
-                                   .groups = c->first,
-                                   .target = astra ? RS_CHAKRA_TARGET_ASTRA_SIM : RS_CHAKRA_TARGET_ANY,
-                                   .tolerance_set = true,
-                                   .tolerance = tolerance,
-                                   .max_ratio = max_ratio,
-                                   .report = &c->side_sink};
+    c->check = (rs_chakra_check_settings){.path = c->paths[0],
+                                          .linked = c->second,
+                                          .groups = c->first,
+                                          .target = astra ? RS_CHAKRA_TARGET_ASTRA_SIM : RS_CHAKRA_TARGET_ANY,
+                                          .tolerance_set = true,
+                                          .tolerance = tolerance,
+                                          .max_ratio = max_ratio,
+                                          .report = &c->side_sink};
     return run_call(c, do_check, answer_check, NULL);
 }
 
@@ -589,7 +587,8 @@ static PyObject *chakra_generate(PyObject *module, PyObject *args)
     unsigned pattern;
     unsigned long long npu, npus, runtime, tensor_size;
     long long comm_size;
-    if (!PyArg_ParseTuple(args, "IKKKKL:chakra_generate", &pattern, &npu, &npus, &runtime, &tensor_size, &comm_size))
+    if (!PyArg_ParseTuple(args, "IKKKKL:chakra_generate", &pattern, &npu, &npus, &runtime, &tensor_size,
+                          &comm_size))
         return NULL;
     call *c = make_call(Py_None, Py_None, Py_None, Py_None);
     if (!c) return NULL;
@@ -632,7 +631,8 @@ static PyObject *chakra_timeline(PyObject *module, PyObject *args)
     PyObject *path, *output, *name;
     unsigned long long max_ratio;
     double mhz;
-    if (!PyArg_ParseTuple(args, "OOOdK:chakra_timeline", &path, &output, &name, &mhz, &max_ratio)) return NULL;
+    if (!PyArg_ParseTuple(args, "OOOdK:chakra_timeline", &path, &output, &name, &mhz, &max_ratio))
+        return NULL;
     call *c = make_call(path, Py_None, output, name);
     if (!c) return NULL;
     c->mhz = mhz;
@@ -647,9 +647,12 @@ static PyMethodDef functions[] = {
      "chakra_convert(...) -> (report, execution trace or None, problems, groups as JSON)"},
     {"chakra_build", (PyCFunction)(void (*)(void))chakra_build, METH_VARARGS | METH_KEYWORDS,
      "chakra_build(...) -> (report of linking, its problems, report, execution trace or None, problems, groups as JSON)"},
-    {"chakra_join_groups", chakra_join_groups, METH_O, "chakra_join_groups(texts) -> the groups of all ranks as JSON"},
-    {"chakra_graph", chakra_graph, METH_VARARGS, "chakra_graph(path, \"dot\", \"graphml\" or \"jsonizer\", max_ratio) -> bytes"},
-    {"chakra_text", chakra_text, METH_VARARGS, "chakra_text(path, passes, max_ratio) -> the trace of one NPU"},
+    {"chakra_join_groups", chakra_join_groups, METH_O,
+     "chakra_join_groups(texts) -> the groups of all ranks as JSON"},
+    {"chakra_graph", chakra_graph, METH_VARARGS,
+     "chakra_graph(path, \"dot\", \"graphml\" or \"jsonizer\", max_ratio) -> bytes"},
+    {"chakra_text", chakra_text, METH_VARARGS,
+     "chakra_text(path, passes, max_ratio) -> the trace of one NPU"},
     {"chakra_generate", chakra_generate, METH_VARARGS,
      "chakra_generate(pattern, npu, npus, runtime, tensor_size, comm_size) -> the trace of one NPU"},
     {"chakra_patterns", chakra_patterns, METH_NOARGS, "chakra_patterns() -> names, by number"},
