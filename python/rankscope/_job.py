@@ -143,6 +143,7 @@ class Job:
             self._job.add(file.name, file.data, file.rank, file.optional)
         self._progress = progress
         self._given = paths + [file.name for file in files]
+        self._sources, self._settings = (paths, files), settings
         self._selected = settings["options"]
         self._name = ", ".join(paths + [file.name for file in files])
 
@@ -199,6 +200,41 @@ class Job:
         with _progress(self._progress if progress is None else progress, "reading") as call:
             result = finish(self._job.sql(query, settings, call), 2)
         return choose(result, None)
+
+    def stack(self, event, rank=None, *, args=None, progress=None):
+        """The stack of an event: a table with the event, then what it lies in or was launched by, outwards, from a kernel over its
+        launch and operators to annotations and Python calls; the columns are those of `frame(calls=True)`.
+
+        event: a row of `frame`, `events` or another table that has rank and index or position, or the index alone
+        rank: of an index, where the job has several
+        args: further arguments as columns, as in `frame`"""
+        if isinstance(event, dict):
+            place = event.get("index", event.get("position"))
+            if place is None:
+                raise UsageError("the row has no index and no position: which event is it?")
+            event, rank = place, event.get("rank") if rank is None else rank
+        options = {"stack": int(event), "args": args}
+        if rank is not None:
+            options["of"] = int(rank)
+        table = self._run("frame", None, progress, options, 2).table
+        if len(set(table["rank"])) > 1:
+            raise UsageError("there are several ranks: stack(%d, rank=...)" % int(event))
+        places = {index: place for place, index in enumerate(table["index"])}
+        if int(event) not in places:
+            raise UsageError("no complete event stands at position %d%s" % (int(event), "" if rank is None else " of rank %d" % int(rank)))
+        order, parents = [places[int(event)]], table["parent"]
+        while len(order) < len(table) and parents[order[-1]] is not None:
+            order.append(places[parents[order[-1]]])
+        return table.take(order)
+
+    def frames(self, **options):
+        """The frame of one rank after another, so that one rank at a time is in memory, and only what is asked for is read:
+        `frames()[3]`, or `for table in job.frames(): ...`. Each is what `frame(ranks=rank)` gives: times count from the rank's
+        own first event.
+
+        options: those of `frame`"""
+        from ._frames import Frames
+        return Frames(self._sources, self._settings, options, self._progress)
 
     def fuse(self, path, *, categories=None, without=None, clocks="ends", max_events=None, progress=None):
         """Writes all ranks as one trace that a viewer opens, packed if the name ends in .gz or .zst; returns a table, one
