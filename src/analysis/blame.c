@@ -71,7 +71,8 @@ typedef struct blame_row {
     CELL(MAYBE(blame_row, edge), "edge", TEXT, NONE,                                                         \
          "by what it was waited for: work (its own duration), meeting (of a collective), thread, handover "  \
          "(between threads), stream, launch, event (told between streams), sync (a call for work), queue "   \
-         "(full), call or device (nothing tells for what), repeated (inferred), nothing; with --by edge",    \
+         "(full), call or device (nothing tells for what), repeated (inferred), occupied (room on the "      \
+         "device), nothing; with --by edge",                                                                 \
          NULL)                                                                                               \
     CELL(OF(blame_row, ns), "blame_us", TIME, US, "its share of the waiting", "blame")                       \
     CELL(SHARE(blame_row, ns, whole), "share_pct", REAL, PERCENT, "of all waiting of the kind", "share %")   \
@@ -95,7 +96,10 @@ typedef struct total_row {
          "waiting where all work is the mean over ranks and steps: a pipeline waits then, too; unknown "     \
          "without steps",                                                                                    \
          "balanced")                                                                                         \
-    CELL(OF(total_row, avoidable), "avoidable_us", TIME, US, "the rest of waiting_us", "avoidable")          \
+    CELL(OF(total_row, avoidable), "avoidable_us", TIME, US,                                                 \
+         "the rest of waiting_us; less than 0 where balance would make waits longer: work that a late host " \
+         "hides in some steps shows in the others when it is shared out",                                    \
+         "avoidable")                                                                                        \
     CELL(OF(total_row, unexplained), "unexplained_us", TIME, US, "of blamed_us: beyond any known cause",     \
          "unexplained")                                                                                      \
     CELL(OF(total_row, uncertain), "uncertain_us", TIME, US,                                                 \
@@ -220,14 +224,14 @@ static bool put_link(void *context, const rs_link *l, int64_t ns)
     size_t r = rs_engine_rank_of(e, l->node);
     const rs_skeleton *s = e->ranks[r];
     uint32_t local = l->node - e->node_base[r];
-    bool work_itself = l->edge == RS_NO_CAUSE && l->from != RS_NO_CAUSE;
     x->row.rank = x->b->rank_of[r];
     x->row.event = s->row[local] == RS_NO_ROW ? -1 : (int64_t)s->row[local];
     x->row.part = rs_part_names[l->part];
     x->row.edge = rs_tie_names[rs_forest_tie(&x->b->x.f, l)];
     x->row.kernel = rs_pool_text(&s->pool, rs_skeleton_at(s, local)->name);
     x->row.operator_name = rs_pool_text(&s->pool, rs_skeleton_at(s, local)->operator_name);
-    x->row.at = rs_moment_time(x->b->x.f.t, l->node << 1 | work_itself);
+    x->row.at = l->from == RS_NO_CAUSE ? rs_moment_time(x->b->x.f.t, l->node << 1)
+                                       : rs_add_sat(rs_moment_time(x->b->x.f.t, l->from), l->ns);
     x->row.ns = ns;
     x->status = rs_table_put_row(x->table, &chain_record, x->row.rank, &x->row, x->err);
     return x->status == RS_OK;

@@ -4,6 +4,7 @@
 #include "base/interval.h"
 #include "base/layout.h"
 #include "base/memory.h"
+#include "table/cells.h"
 #include "trace/nest.h"
 
 /* ---- the columns of --calls ----------------------------------------------------------------------------- */
@@ -145,19 +146,11 @@ rs_status rs_frame_calls_make(rs_trace *trace, const rs_frame_rows *f, const uin
     return ok ? status : rs_fail_nomem(err, "calls of the frame");
 }
 
-static void add_int(rs_table *t, int64_t value)
-{
-    if (value == RS_NO_VALUE)
-        rs_table_add_null(t);
-    else
-        rs_table_add_int(t, value);
-}
-
 void rs_frame_call_add(const rs_frame_call *call, rs_table *t)
 {
-    add_int(t, call->parent);
-    add_int(t, call->depth);
-    add_int(t, call->height);
+    rs_table_add_int_if(t, call->parent != RS_NO_VALUE, call->parent);
+    rs_table_add_int_if(t, call->depth != RS_NO_VALUE, call->depth);
+    rs_table_add_int_if(t, call->height != RS_NO_VALUE, call->height);
     rs_table_add_int(t, call->n_kernels);
     rs_table_add_time(t, call->sum);
     if (call->first == RS_NO_TIME) {

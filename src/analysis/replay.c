@@ -64,19 +64,23 @@ typedef struct edge_row {
     int64_t source_stream, target_stream, source_row, target_row, tight, instances;
 } edge_row;
 
-#define EDGE_ROW(CELL)                                                                                       \
-    CELL(RANK, "rank", INT, ID, "a rank that shows it", NULL)                                                \
-    CELL(OF(edge_row, origin), "origin", TEXT, NONE, "repeated: inferred from repetition", NULL)             \
-    CELL(MAYBE(edge_row, source), "source", TEXT, NONE, "work that is waited for", NULL)                     \
-    CELL(MAYBE(edge_row, target), "target", TEXT, NONE, "work that waits", NULL)                             \
-    CELL(ID(edge_row, source_stream), "source_stream", INT, ID, "stream of the source", "on")                \
-    CELL(ID(edge_row, target_stream), "target_stream", INT, ID, "stream of the target", "on")                \
-    CELL(OF(edge_row, source_row), "source_event", INT, ID,                                                  \
-         "position in traceEvents of the source in the first of its steps", "event")                         \
-    CELL(OF(edge_row, target_row), "target_event", INT, ID, "and of the target", "event")                    \
-    CELL(OF(edge_row, tight), "tight", INT, COUNT,                                                           \
-         "steps of ranks in which the target starts right behind the source and nothing else explains it",   \
-         NULL)                                                                                               \
+#define EDGE_ROW(CELL)                                                                                          \
+    CELL(RANK, "rank", INT, ID, "a rank that shows it", NULL)                                                   \
+    CELL(                                                                                                       \
+        OF(edge_row, origin), "origin", TEXT, NONE,                                                             \
+        "repeated: inferred from repetition; occupied: the same, and the source fills the device, so that the " \
+        "target starts when the last of it leaves room, before its end",                                        \
+        NULL)                                                                                                   \
+    CELL(MAYBE(edge_row, source), "source", TEXT, NONE, "work that is waited for", NULL)                        \
+    CELL(MAYBE(edge_row, target), "target", TEXT, NONE, "work that waits", NULL)                                \
+    CELL(ID(edge_row, source_stream), "source_stream", INT, ID, "stream of the source", "on")                   \
+    CELL(ID(edge_row, target_stream), "target_stream", INT, ID, "stream of the target", "on")                   \
+    CELL(OF(edge_row, source_row), "source_event", INT, ID,                                                     \
+         "position in traceEvents of the source in the first of its steps", "event")                            \
+    CELL(OF(edge_row, target_row), "target_event", INT, ID, "and of the target", "event")                       \
+    CELL(OF(edge_row, tight), "tight", INT, COUNT,                                                              \
+         "steps of ranks in which the target starts right behind the source and nothing else explains it",      \
+         NULL)                                                                                                  \
     CELL(OF(edge_row, instances), "instances", INT, COUNT, "steps of ranks that run the same program", NULL)
 RS_RECORD(edge, EDGE_ROW);
 
@@ -120,7 +124,7 @@ static edge_row row_of_edge(const rs_engine *e, const rs_inferred *i)
 {
     const rs_skeleton *s = e->ranks[i->rank];
     uint32_t source = i->source - e->node_base[i->rank], target = i->target - e->node_base[i->rank];
-    return (edge_row){.origin = "repeated",
+    return (edge_row){.origin = i->lead == RS_NO_LEAD ? "repeated" : "occupied",
                       .source = rs_pool_text(&s->pool, rs_skeleton_at(s, source)->name),
                       .target = rs_pool_text(&s->pool, rs_skeleton_at(s, target)->name),
                       .source_stream = s->lanes[rs_skeleton_at(s, source)->lane].stream,

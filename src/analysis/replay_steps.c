@@ -151,6 +151,10 @@ static int64_t lost(const rs_engine *e, const rs_link *l, uint32_t moment, const
                     const rs_weights *is)
 {
     uint32_t node = moment >> 1;
+    if (l->node != node) { /* it waited for room, which other work left when most of it was over */
+        int64_t now = rs_add_sat(is->work[l->node], is->edge[l->edge]);
+        return rs_sub_sat(l->ns, now > 0 ? now : 0);
+    }
     if (l->edge != RS_NO_CAUSE)
         return is->edge[l->edge] == RS_NO_EDGE ? RS_NO_EDGE
                                                : rs_sub_sat(was->edge[l->edge], is->edge[l->edge]);

@@ -110,11 +110,16 @@ static double percent(int64_t part, int64_t whole)
 static rs_status add_rank(rs_table *table, int64_t rank, const rs_rank_summary *s, int64_t median_own,
                           rs_error *err)
 {
-    int64_t own = rs_summary_own_time(s);
     rs_table_put(table, &rank_record, rank, s);
     rs_table_set_real(table, "busy_pct", percent(s->gpu_span - s->idle, s->gpu_span));
-    rs_table_set_time(table, "own_time_us", own);
-    rs_table_set_real(table, "behind_median_pct", percent(own - median_own, median_own));
+    if (rs_summary_own_known(s)) {
+        int64_t own = rs_summary_own_time(s);
+        rs_table_set_time(table, "own_time_us", own);
+        rs_table_set_real(table, "behind_median_pct", percent(own - median_own, median_own));
+    } else {
+        rs_table_set_null(table, "own_time_us");
+        rs_table_set_null(table, "behind_median_pct");
+    }
     return rs_table_end_row(table, err);
 }
 
@@ -188,18 +193,26 @@ static rs_status add_names(const rs_partial *partials, size_t n, bool kernels, i
     return status;
 }
 
+rs_status rs_summary_median(const rs_partial *partials, size_t n, int64_t *median, rs_error *err)
+{
+    int64_t *own = rs_malloc((n + 1) * sizeof *own);
+    size_t known = 0;
+    if (!own) return rs_fail_nomem(err, "summary");
+    for (size_t i = 0; i < n; i++)
+        if (rs_summary_own_known(partials[i].value)) own[known++] = rs_summary_own_time(partials[i].value);
+    *median = known ? rs_median(own, known) : 0;
+    rs_free(own);
+    return RS_OK;
+}
+
 static rs_status summary_merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result,
                                rs_error *err)
 {
-    int64_t *own = rs_malloc((n + 1) * sizeof *own), top = rs_options_int(run->options, "top");
-    if (!own) return rs_fail_nomem(err, "summary");
-    for (size_t i = 0; i < n; i++) own[i] = rs_summary_own_time(partials[i].value);
-    int64_t median = rs_median(own, n);
-    rs_free(own);
-    rs_status status = RS_OK;
+    int64_t median, top = rs_options_int(run->options, "top");
+    rs_status status = rs_summary_median(partials, n, &median, err);
     for (size_t i = 0; status == RS_OK && i < n; i++) {
         const rs_rank_summary *s = partials[i].value;
-        if (s->n_gpu == 0 && !s->on_host)
+        if (!rs_summary_own_known(s))
             rs_result_note(result, "rank %lld: no GPU events", (long long)partials[i].rank);
         status = add_rank(result->tables[RANKS], partials[i].rank, s, median, err);
     }

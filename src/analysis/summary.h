@@ -54,4 +54,13 @@ static inline int64_t rs_summary_own_time(const rs_rank_summary *s)
     return s->on_host ? rs_sub_sat(s->span, s->host_waiting) : s->gpu_span - s->exposed_comm;
 }
 
+/* Whether that is known: of a rank without GPU work, of which no host's view was taken either, nothing is. */
+static inline bool rs_summary_own_known(const rs_rank_summary *s)
+{
+    return s->n_gpu > 0 || s->on_host;
+}
+
+/* The median over the ranks of which it is known; 0 where it is of none. Errors: RS_ERR_NOMEM. */
+rs_status rs_summary_median(const rs_partial *partials, size_t n, int64_t *median, rs_error *err);
+
 #endif

@@ -227,17 +227,17 @@ static void about_copies(const rs_partial *p, size_t n, sentences *s)
 
 static void about_slowest(const rs_partial *p, size_t n, sentences *s)
 {
-    if (n < 2) return;
-    int64_t *own = rs_malloc(n * sizeof *own);
-    if (!own) return; /* a sentence less, and the table still says it */
-    size_t slowest = 0;
+    size_t slowest = 0, known = 0;
+    int64_t median;
     for (size_t i = 0; i < n; i++) {
-        own[i] = rs_summary_own_time(p[i].value);
-        if (own[i] > rs_summary_own_time(p[slowest].value)) slowest = i;
+        if (!rs_summary_own_known(p[i].value)) continue;
+        if (known++ == 0 || rs_summary_own_time(p[i].value) > rs_summary_own_time(p[slowest].value))
+            slowest = i;
     }
+    if (known < 2) return;
     const rs_rank_summary *r = p[slowest].value;
-    int64_t median = rs_median(own, n);
-    rs_free(own);
+    if (rs_summary_median(p, n, &median, NULL) != RS_OK)
+        return; /* a sentence less, and the table still says it */
     double behind = percent(rs_summary_own_time(r) - median, median);
     if (behind < WORTH_SLOWER) return;
     char time[32], by[32];
@@ -323,7 +323,7 @@ static void about_nothing(const rs_partial *p, size_t n, sentences *s)
     size_t empty = 0, first = 0;
     for (size_t i = n; i-- > 0;) {
         const rs_rank_summary *r = p[i].value;
-        if (r->n_gpu || r->on_host) continue;
+        if (rs_summary_own_known(r)) continue;
         empty++;
         first = i;
     }
@@ -340,7 +340,7 @@ static void about_nothing(const rs_partial *p, size_t n, sentences *s)
 /* A job without a GPU: where to look instead. */
 static void about_host(const rs_partial *p, size_t n, sentences *s)
 {
-    size_t on_host = 0;
+    size_t on_host = 0, first = 0;
     bool communicates = false;
     worst w = {0};
     for (size_t i = 0; i < n; i++) {
@@ -349,6 +349,7 @@ static void about_host(const rs_partial *p, size_t n, sentences *s)
         double share = percent(r->host_waiting, r->span);
         w.mean += share;
         communicates = communicates || r->communicates;
+        if (on_host == 0) first = i;
         if (on_host++ && share <= w.share) continue;
         w.share = share;
         w.index = i;
@@ -361,6 +362,13 @@ static void about_host(const rs_partial *p, size_t n, sentences *s)
             "Communication on the host, while no operator runs, takes %s%% of the recorded time%s, %s.",
             RS_FIXED(w.share, 1), on_rank(p, n, &w, where, sizeof where),
             rs_human_time(((const rs_rank_summary *)p[w.index].value)->host_waiting, time));
+    }
+    if (on_host < n) {
+        say(s, TOPIC_HOST, 0, 100, p[first].rank,
+            "%zu of %zu ranks have no GPU, first rank %lld: `rankscope breakdown --host` shows where their "
+            "host's time goes.",
+            on_host, n, (long long)p[first].rank);
+        return;
     }
     say(s, TOPIC_HOST, 0, 100, -1,
         communicates

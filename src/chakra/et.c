@@ -377,11 +377,8 @@ static rs_status read_text(loader *x, rs_source *source)
 {
     rs_et *et = x->et;
     rs_status status = rs_source_read_all(source, SIZE_MAX / 8, &et->text, &et->n_text, x->err);
-    rs_source_end end = rs_source_get_end(source);
     if (status != RS_OK) return status;
-    if (end.truncated || end.corrupt || end.checksum)
-        rs_problems_add(x->problems, x->path, -1, RS_LOSS, "damaged_packing",
-                        "the packed file breaks off or does not unpack from here on", end.offset);
+    rs_source_report_end(source, -1, x->problems);
     if (rs_utf8_valid(et->text, et->n_text)) return RS_OK;
     if (et->n_text > SIZE_MAX / 4) return rs_fail_nomem(x->err, "text");
     char *repaired = rs_malloc(et->n_text * 3 + 64);

@@ -42,7 +42,8 @@ typedef struct rs_added_edge {
     uint8_t cost;            /* rs_cost */
     bool binds;              /* it explains the target's start better than what the skeleton took */
     uint8_t folds;           /* bit k: found also without the steps of fold k */
-    uint32_t place;          /* in rs_engine.inferred */
+    bool occupied;  /* the target starts when the source leaves room on the device: see rs_inferred */
+    uint32_t place; /* in rs_engine.inferred */
 } rs_added_edge;
 
 /* One place of the program at which work waits in every step. */
@@ -50,7 +51,19 @@ typedef struct rs_inferred {
     uint32_t rank;           /* one that it was seen on */
     uint32_t source, target; /* nodes there */
     uint32_t n_tight, n;     /* instances in which it fits tightly; all */
+    /* The source fills the device: the target, on another stream, starts when the last of it leaves room, before its
+     * end. Then in leads: the place of how long before; RS_NO_LEAD: the target starts behind the source's end. */
+    uint32_t lead;
 } rs_inferred;
+
+#define RS_NO_LEAD UINT32_MAX
+
+/* How long before the end of work that fills the device waiting work starts, ns. RS_NO_COST: too few samples. */
+typedef struct rs_lead {
+    int64_t longest;
+    int64_t typical;                    /* the median */
+    int64_t without[RS_SKELETON_FOLDS]; /* ... learned without the steps of a fold */
+} rs_lead;
 
 /* Nodes of one rank that follow each other in the order of a replay. */
 typedef struct rs_order_run {
@@ -76,6 +89,8 @@ typedef struct rs_engine {
     size_t n_added;
     rs_inferred *inferred;
     size_t n_inferred;
+    rs_lead *leads;
+    size_t n_leads;
     uint32_t
         *order; /* nodes as their rank numbers them, in the order of a replay; NULL: as they are numbered */
     rs_order_run *runs;
@@ -182,10 +197,11 @@ size_t rs_engine_deviations(const rs_engine *engine, const rs_times *times, int6
 
 /* ---- the tree ------------------------------------------------------------------------------------------ */
 
-/* What a moment waited for last, and what the time between is. */
+/* What a moment waited for last, and what the time between is. What waited for room on the device leads to the start
+ * of the work that filled it, and its time is that work's. */
 typedef struct rs_link {
     uint32_t from; /* moment; RS_NO_CAUSE: nothing, the trace's start */
-    uint32_t node; /* that the time is charged to */
+    uint32_t node; /* that the time is charged to; another than the moment's only of what waited for room */
     int64_t ns;
     int64_t unexplained; /* of it: beyond what its kind usually takes, where that is more than 20 us */
     uint8_t part;        /* rs_part */

@@ -56,9 +56,9 @@ bool rs_forest_difference(const rs_forest *f, uint32_t late, uint32_t early, rs_
 
 /* ---- ties ---------------------------------------------------------------------------------------------- */
 
-const char *const rs_tie_names[RS_N_TIES] = {"work",   "meeting",  "thread",  "handover", "stream",
-                                             "launch", "event",    "sync",    "queue",    "call",
-                                             "device", "repeated", "what_if", "nothing"};
+const char *const rs_tie_names[RS_N_TIES] = {"work",   "meeting",  "thread",   "handover", "stream",
+                                             "launch", "event",    "sync",     "queue",    "call",
+                                             "device", "repeated", "occupied", "what_if",  "nothing"};
 
 static rs_tie tie_of_order(const rs_skeleton *s, uint32_t target, uint32_t k)
 {
@@ -75,7 +75,8 @@ rs_tie rs_forest_tie(const rs_forest *f, const rs_link *l)
     if (l->from == RS_NO_CAUSE) return RS_TIE_NOTHING;
     if (l->edge == RS_NO_CAUSE) return l->from >> 1 == l->node ? RS_TIE_WORK : RS_TIE_MEETING;
     if (l->edge & RS_CAUSE_EXTRA) return RS_TIE_QUESTION;
-    if (l->edge >= e->edge_base[e->n_ranks]) return RS_TIE_REPEATED;
+    if (l->edge >= e->edge_base[e->n_ranks])
+        return e->added[l->edge - e->edge_base[e->n_ranks]].occupied ? RS_TIE_OCCUPIED : RS_TIE_REPEATED;
     size_t rank = rs_engine_rank_of(e, l->node);
     const rs_skeleton *s = e->ranks[rank];
     uint32_t k = l->edge - e->edge_base[rank], target = l->node - e->node_base[rank];

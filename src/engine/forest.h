@@ -42,6 +42,7 @@ typedef enum rs_tie {
     RS_TIE_CALL,  /* work of another stream, guessed from a call */
     RS_TIE_DEVICE,
     RS_TIE_REPEATED,
+    RS_TIE_OCCUPIED, /* work of another stream that filled the device */
     RS_TIE_QUESTION, /* an edge that a what-if adds */
     RS_TIE_NOTHING,  /* nothing is known, or the trace begins */
     RS_N_TIES

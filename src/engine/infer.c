@@ -6,11 +6,17 @@
  *     so in two instances at least, and in a third of those in which everything that the trace tells of k was
  *     over longer before: where something told explains the start, it says nothing of other causes;
  *   - it is never violated: in no instance, of which there are three or more, k starts before u has ended.
- * Where such an edge explains a start it takes the place of the cause that the skeleton had. */
+ * Where such an edge explains a start it takes the place of the cause that the skeleton had.
+ *
+ * Work that fills the device holds up work of other streams, too, but not until its end: when its last blocks run,
+ * multiprocessors are free already, and what waits starts. Such a pair is occupied. It is tight where k had waited,
+ * without anything that explains it, while u ran all the time, and started in the tail of u; it is violated where k
+ * starts before that tail. How long before the end k starts is learned place by place. */
 #include <string.h>
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/stats.h"
 #include "base/try.h"
 #include "engine/infer.h"
 #include "engine/roles.h"
@@ -19,12 +25,17 @@
 #define MAX_LANES 64     /* of one device; programs with more are left alone */
 #define CLOCK_SLACK 1000 /* ns */
 #define FEW_PAIRS 3      /* so many pairs show that delta fits */
+/* ns: what waits for room on the device waits so long at least. Less may be a slow launch. */
+#define LEAST_HELD 20000
+/* The tail of work: so many ns before its end, or this share of its duration if that is more. */
+#define LEAST_TAIL 20000
+#define TAIL_SHARE 50
 
 typedef struct pair {
     uint32_t u, k; /* positions */
     uint32_t n_tight;
     uint32_t of_fold[RS_SKELETON_FOLDS]; /* tight ones by fold of their step */
-    bool refuted;
+    bool refuted, occupied;              /* occupied: in some instance k starts in the tail of u */
 } pair;
 
 typedef struct finder {
@@ -40,7 +51,7 @@ typedef struct finder {
     rs_map64 at;                       /* u << 32 | k: place in pairs */
     pair *pairs;
     size_t n_pairs, pairs_capacity;
-    size_t added_capacity, inferred_capacity;
+    size_t added_capacity, inferred_capacity, leads_capacity;
 } finder;
 
 static const rs_skeleton *skeleton_of(const finder *f, const rs_instance *i)
@@ -115,7 +126,7 @@ static bool count_open(finder *f, int64_t delta)
     return f->open != NULL;
 }
 
-static bool count_tight(finder *f, uint32_t u, uint32_t k, uint32_t step)
+static bool count_tight(finder *f, uint32_t u, uint32_t k, uint32_t step, bool occupied)
 {
     bool is_new;
     uint32_t *slot = rs_map64_put(&f->at, (uint64_t)u << 32 | k, &is_new);
@@ -125,9 +136,29 @@ static bool count_tight(finder *f, uint32_t u, uint32_t k, uint32_t step)
         *slot = (uint32_t)f->n_pairs;
         f->pairs[f->n_pairs++] = (pair){.u = u, .k = k};
     }
+    f->pairs[*slot].occupied |= occupied;
     f->pairs[*slot].n_tight++;
     f->pairs[*slot].of_fold[step % RS_SKELETON_FOLDS]++;
     return true;
+}
+
+static int64_t tail_of(const rs_skeleton *s, uint32_t node)
+{
+    int64_t tail = rs_skeleton_duration(s, node) / TAIL_SHARE;
+    return tail > LEAST_TAIL ? tail : LEAST_TAIL;
+}
+
+/* Whether a node, which runs when another starts, filled the device until just then. Copies need no multiprocessor, and
+ * communication takes few. */
+static bool made_room(const rs_skeleton *s, uint32_t running, uint32_t node)
+{
+    int64_t lead = rs_sub_sat(rs_skeleton_end(s, running), s->time[node]);
+    if (rs_skeleton_at(s, running)->part != RS_PART_COMPUTE || rs_skeleton_at(s, node)->part == RS_PART_COPY)
+        return false;
+    if (lead <= 0 || lead > tail_of(s, running)) return false;
+    int64_t waited = looseness(s, node);
+    return waited != INT64_MAX && waited > LEAST_HELD && waited / 2 > lead &&
+           s->time[running] <= rs_add_sat(rs_sub_sat(s->time[node], waited), CLOCK_SLACK);
 }
 
 /* Tight pairs of one instance: streams a -> b. Starts of b ascend, so a is walked once. */
@@ -142,10 +173,13 @@ static bool look_at(finder *f, const rs_instance *i, size_t a, size_t b, int64_t
         uint32_t node = node_at(f, i, k);
         int64_t start = s->time[node];
         while (u < f->begin[a + 1] && rs_skeleton_end(s, node_at(f, i, u)) <= start) u++;
-        if (u == f->begin[a]) continue;
-        int64_t gap = rs_sub_sat(start, rs_skeleton_end(s, node_at(f, i, u - 1)));
-        if (gap > delta || !is_open(f, i, k, delta)) continue;
-        if (!count_tight(f, u - 1, k, i->step)) return false;
+        int64_t gap =
+            u == f->begin[a] ? INT64_MAX : rs_sub_sat(start, rs_skeleton_end(s, node_at(f, i, u - 1)));
+        if (gap <= delta) {
+            if (is_open(f, i, k, delta) && !count_tight(f, u - 1, k, i->step, false)) return false;
+        } else if (u < f->begin[a + 1] && made_room(s, node_at(f, i, u), node)) {
+            if (!count_tight(f, u, k, i->step, true)) return false;
+        }
     }
     return true;
 }
@@ -158,8 +192,10 @@ static void refute(finder *f)
         for (size_t i = 0; !q->refuted && i < f->n; i++) {
             const rs_instance *in = instance_at(f, i);
             const rs_skeleton *s = skeleton_of(f, in);
-            int64_t end = rs_skeleton_end(s, node_at(f, in, q->u));
-            q->refuted = s->time[node_at(f, in, q->k)] < rs_sub_sat(end, CLOCK_SLACK);
+            uint32_t u = node_at(f, in, q->u);
+            int64_t end = rs_skeleton_end(s, u), start = s->time[node_at(f, in, q->k)];
+            q->refuted = q->occupied ? start < rs_sub_sat(end, tail_of(s, u)) || start < s->time[u]
+                                     : start < rs_sub_sat(end, CLOCK_SLACK);
         }
     }
 }
@@ -176,7 +212,7 @@ static bool find_pairs(finder *f, int64_t delta, size_t *n)
                 ok = a == b || look_at(f, instance_at(f, i), a, b, delta);
     if (ok) refute(f);
     *n = 0;
-    for (size_t p = 0; ok && p < f->n_pairs; p++) *n += !f->pairs[p].refuted;
+    for (size_t p = 0; ok && p < f->n_pairs; p++) *n += !f->pairs[p].refuted && !f->pairs[p].occupied;
     return ok;
 }
 
@@ -201,17 +237,58 @@ static uint8_t folds_of(const finder *f, const pair *p)
     return folds;
 }
 
+static int64_t median_of(int64_t *values, size_t n)
+{
+    return n ? rs_select_number(values, n, n / 2) : RS_NO_COST;
+}
+
+/* How long before the end of its source the target of an occupied pair starts, where that made room for it. */
+static bool add_lead(finder *f, const pair *p)
+{
+    int64_t *leads = rs_malloc(2 * (f->n + 1) * sizeof *leads), *some = leads ? leads + f->n + 1 : NULL;
+    uint32_t *folds = rs_malloc((f->n + 1) * sizeof *folds);
+    size_t n = 0;
+    rs_engine *e = f->e;
+    rs_lead out = {.longest = 0};
+    bool ok = leads && folds && RS_GROW_ONE(e->leads, e->n_leads, f->leads_capacity);
+    for (size_t i = 0; ok && i < f->n; i++) {
+        const rs_instance *in = instance_at(f, i);
+        const rs_skeleton *s = skeleton_of(f, in);
+        uint32_t u = node_at(f, in, p->u), k = node_at(f, in, p->k);
+        int64_t lead = rs_sub_sat(rs_skeleton_end(s, u), s->time[k]);
+        if (lead > out.longest) out.longest = lead;
+        if (!made_room(s, u, k)) continue;
+        folds[n] = in->step % RS_SKELETON_FOLDS;
+        leads[n++] = lead;
+    }
+    for (unsigned fold = 0; ok && fold < RS_SKELETON_FOLDS; fold++) {
+        size_t n_some = 0;
+        for (size_t i = 0; i < n; i++)
+            if (folds[i] != fold) some[n_some++] = leads[i];
+        out.without[fold] = median_of(some, n_some);
+    }
+    if (ok) {
+        out.typical = median_of(leads, n);
+        e->leads[e->n_leads++] = out;
+    }
+    rs_free(leads);
+    rs_free(folds);
+    return ok;
+}
+
 static bool add_pair(finder *f, const pair *p)
 {
     rs_engine *e = f->e;
     uint8_t folds = folds_of(f, p);
     const rs_instance *first = instance_at(f, 0);
+    if (p->occupied && !add_lead(f, p)) return false;
     if (!RS_GROW_ONE(e->inferred, e->n_inferred, f->inferred_capacity)) return false;
     e->inferred[e->n_inferred] = (rs_inferred){.rank = first->rank,
                                                .source = e->node_base[first->rank] + node_at(f, first, p->u),
                                                .target = e->node_base[first->rank] + node_at(f, first, p->k),
                                                .n_tight = p->n_tight,
-                                               .n = (uint32_t)f->n};
+                                               .n = (uint32_t)f->n,
+                                               .lead = p->occupied ? (uint32_t)e->n_leads - 1 : RS_NO_LEAD};
     for (size_t i = 0; i < f->n; i++) {
         const rs_instance *in = instance_at(f, i);
         const rs_skeleton *s = skeleton_of(f, in);
@@ -219,14 +296,16 @@ static bool add_pair(finder *f, const pair *p)
         int64_t gap = rs_sub_sat(s->time[k], rs_skeleton_end(s, u));
         uint8_t cost = cost_of_target(s, k);
         int64_t usual = s->all.least[cost] > 0 ? s->all.least[cost] : 0;
-        if (gap < 0) continue;
+        if (gap < 0 && !p->occupied) continue;
         if (!RS_GROW_ONE(e->added, e->n_added, f->added_capacity)) return false;
-        e->added[e->n_added++] = (rs_added_edge){.source = base + u,
-                                                 .target = base + k,
-                                                 .cost = cost,
-                                                 .binds = rs_sub_sat(gap, usual) < looseness(s, k),
-                                                 .folds = folds,
-                                                 .place = (uint32_t)e->n_inferred};
+        e->added[e->n_added++] =
+            (rs_added_edge){.source = base + u,
+                            .target = base + k,
+                            .cost = cost,
+                            .binds = gap < 0 ? made_room(s, u, k) : rs_sub_sat(gap, usual) < looseness(s, k),
+                            .occupied = p->occupied,
+                            .folds = folds,
+                            .place = (uint32_t)e->n_inferred};
         e->kind[base + k] |= RS_ENGINE_ADDED;
     }
     e->n_inferred++;
@@ -248,7 +327,15 @@ static bool look_at_role(finder *f)
     return ok;
 }
 
-/* Of several added edges into one node the one from the latest end binds. */
+/* Of sources that have ended the latest explains a start best; of those that leave room before their end, the one that
+ * ends next, if none has ended. */
+static bool explains_better(int64_t end, int64_t than, int64_t start)
+{
+    if (end <= start) return than > start || end > than;
+    return than > start && end < than;
+}
+
+/* Of several added edges into one node the one that explains its start best binds. */
 static bool sort_added(rs_engine *e)
 {
     rs_keyed *keys = rs_malloc((e->n_added + 1) * sizeof *keys);
@@ -264,9 +351,11 @@ static bool sort_added(rs_engine *e)
         const rs_skeleton *s = e->ranks[rank];
         uint32_t base = e->node_base[rank];
         for (next = i; next < e->n_added && sorted[next].target == sorted[i].target; next++) {
-            bool later = best == SIZE_MAX || rs_skeleton_end(s, sorted[next].source - base) >
-                                                 rs_skeleton_end(s, sorted[best].source - base);
-            if (sorted[next].binds && later) best = next;
+            if (!sorted[next].binds) continue;
+            int64_t end = rs_skeleton_end(s, sorted[next].source - base);
+            if (best == SIZE_MAX || explains_better(end, rs_skeleton_end(s, sorted[best].source - base),
+                                                    s->time[sorted[next].target - base]))
+                best = next;
         }
         for (size_t k = i; k < next; k++) sorted[k].binds = k == best;
     }

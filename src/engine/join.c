@@ -28,6 +28,7 @@ void rs_engine_clear(rs_engine *e)
     rs_free(e->meeting_of);
     rs_free(e->added);
     rs_free(e->inferred);
+    rs_free(e->leads);
     rs_free(e->order);
     rs_free(e->runs);
     *e = (rs_engine){0};
@@ -469,7 +470,7 @@ static rs_status set_order(rs_engine *e, rs_error *err)
     if (ok && !complete) ok = order_once(e, &complete);
     if (ok && !complete && e->n_added) { /* inferred edges close a circle: none of them is sure then */
         for (size_t i = 0; i < e->n_nodes; i++) e->kind[i] &= (uint8_t)~RS_ENGINE_ADDED;
-        e->n_added = e->n_inferred = 0;
+        e->n_added = e->n_inferred = e->n_leads = 0;
         rs_free(e->order);
         rs_free(e->runs);
         e->order = NULL;

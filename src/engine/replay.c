@@ -201,6 +201,15 @@ static int64_t by_rule(const choice *c, const rs_skeleton *s, uint32_t local, ui
     return weight_of(c, s, local, k, first && !rebound);
 }
 
+/* How long after the end of work that fills the device, less than 0, what waits for room there starts. */
+static int64_t occupied_by_rule(const choice *c, const rs_added_edge *a, int64_t gap)
+{
+    const rs_lead *l = &c->e->leads[c->e->inferred[a->place].lead];
+    int64_t typical = c->fold < 0 ? l->typical : l->without[c->fold % RS_SKELETON_FOLDS];
+    if (c->constant && typical != RS_NO_COST) return -typical;
+    return a->binds || gap < -l->longest ? gap : -l->longest;
+}
+
 /* The same of an added edge. */
 static int64_t added_by_rule(const choice *c, size_t i)
 {
@@ -210,9 +219,10 @@ static int64_t added_by_rule(const choice *c, size_t i)
     size_t r = rs_engine_rank_of(e, a->target);
     const rs_skeleton *s = e->ranks[r];
     const rs_skeleton_costs *costs = costs_of(c, s);
-    if (c->constant && costs->typical[a->cost] != RS_NO_COST) return costs->typical[a->cost];
     uint32_t base = e->node_base[r];
     int64_t gap = rs_sub_sat(s->time[a->target - base], rs_skeleton_end(s, a->source - base));
+    if (a->occupied) return occupied_by_rule(c, a, gap);
+    if (c->constant && costs->typical[a->cost] != RS_NO_COST) return costs->typical[a->cost];
     int64_t least = costs->least[a->cost] < 0 ? 0 : costs->least[a->cost];
     return a->binds ? gap : least < gap ? least : gap;
 }
@@ -340,6 +350,8 @@ static void follow_added(const pass *p, uint32_t node, int64_t *start, uint32_t 
         int64_t ns = p->w->edge ? p->w->edge[edge] : added_by_rule(&p->rule, i);
         if (ns == RS_NO_EDGE) continue;
         int64_t at = rs_add_sat(rs_times_end(p->t, e->added[i].source), ns);
+        if (e->added[i].occupied && at < p->t->start[e->added[i].source])
+            at = p->t->start[e->added[i].source];
         if (*cause != RS_NO_CAUSE && (e->added[i].binds ? at < *start : at <= *start)) continue;
         *start = at;
         *cause = edge;
@@ -496,6 +508,13 @@ rs_link rs_engine_link(const rs_engine *e, const rs_weights *w, const rs_times *
     int64_t typical = RS_NO_EDGE;
     if (edge >= e->edge_base[e->n_ranks]) {
         const rs_added_edge *a = &e->added[edge - e->edge_base[e->n_ranks]];
+        if (a->occupied) {
+            l.from = a->source << 1;
+            l.node = a->source;
+            l.part = rs_skeleton_at(s, a->source - base)->part;
+            l.ns = rs_sub_sat(t->start[node], t->start[a->source]);
+            return l;
+        }
         l.ns = w->edge ? w->edge[edge] : added_by_rule(&rule, edge - e->edge_base[e->n_ranks]);
         l.from = a->source << 1 | 1;
         l.part = RS_PART_GAP;

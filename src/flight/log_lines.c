@@ -469,8 +469,8 @@ static bool read_table(reading *r, rs_fl_line *l)
 {
     rs_fl_span f[RS_FL_MAX_FIELDS];
     if (rs_fl_template(l->text, l->n, "rank%?:%?%d (local_rank: %d)", f)) {
-        /* A damaged number is no rank. */
-        r->table_rank = rs_fl_span_int(f[0]) < 0 ? -1 : rs_fl_span_int(f[0]);
+        int64_t rank = rs_fl_span_int(f[0]);
+        r->table_rank = rank < 0 ? -1 : rank; /* A damaged number is no rank. */
     } else if (starts(l, "  host ") && rs_fl_template(l->text, l->n, "host%?:%?%s", f)) {
         r->table_host = rs_strings_add(&r->flight->texts, f[0].text, f[0].n);
         if (r->table_host == RS_NO_STRING) return false;
@@ -567,7 +567,7 @@ static rs_status read_lines(rs_flight *flight, rs_source *from, const char *name
     if (flight->log && status == RS_OK) {
         flight->log->n_lines += lines.number;
         flight->log->n_files++;
-        rs_source_report_end(from, &flight->problems);
+        rs_source_report_end(from, -1, &flight->problems);
     }
     rs_free(r.clean);
     rs_free(r.sources);

@@ -152,18 +152,14 @@ static rs_status read_file(opening *o, rs_fl_reader *reader, size_t i, rs_error 
         rs_problems_clear(&problems);
     } else if (status != RS_OK) {
         *err = fault;
-    } else if (rs_tar_looks(bytes, n)) {
-        status = read_tar(o, reader, bytes, n, i, file->path, err);
     } else {
-        rs_source_end end = rs_source_get_end(source);
-        status = read_one(o, reader, bytes, n, i, file->path, file->rank, file->rule, file->named, err);
-        if (status == RS_OK && (end.truncated || end.corrupt || end.checksum)) {
-            pthread_mutex_lock(&o->lock);
-            if (wait_for_turn(o, i) == RS_OK)
-                rs_problems_add(&o->flight->problems, file->path, file->rank, RS_LOSS, "damaged_packing",
-                                "the compressed data breaks off or is corrupt", end.offset);
-            pthread_mutex_unlock(&o->lock);
-        }
+        status = rs_tar_looks(bytes, n)
+                     ? read_tar(o, reader, bytes, n, i, file->path, err)
+                     : read_one(o, reader, bytes, n, i, file->path, file->rank, file->rule, file->named, err);
+        pthread_mutex_lock(&o->lock);
+        if (status == RS_OK && wait_for_turn(o, i) == RS_OK)
+            rs_source_report_end(source, file->rank, &o->flight->problems);
+        pthread_mutex_unlock(&o->lock);
     }
     rs_free(bytes);
     rs_source_close(source);

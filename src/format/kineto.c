@@ -599,26 +599,6 @@ static rs_status name_functions(rs_events *e, rs_error *err)
     return ok ? RS_OK : rs_fail_nomem(err, "categories");
 }
 
-static void note_packing(rs_source *source, rs_events *e, const char *file)
-{
-    rs_source_end end = rs_source_get_end(source);
-    if (end.truncated)
-        rs_problems_add(&e->problems, file, -1, RS_LOSS, "packing_truncated",
-                        "the compressed file breaks off; offsets of this line count compressed bytes",
-                        end.offset);
-    if (end.corrupt)
-        rs_problems_add(&e->problems, file, -1, RS_LOSS, "packing_corrupt",
-                        "the compressed bytes do not decode from here on; offset in compressed bytes",
-                        end.offset);
-    if (end.checksum)
-        rs_problems_add(&e->problems, file, -1, RS_LOSS, "packing_checksum",
-                        "the stored checksum differs: some byte of the text is wrong", end.offset);
-    if (end.trailing)
-        rs_problems_add(&e->problems, file, -1, RS_LOSS, "packing_trailing",
-                        "bytes behind the compressed stream were left alone; offset in compressed bytes",
-                        end.offset);
-}
-
 /* Any element with a "ph": that alone makes it an event. */
 static bool has_event(const rs_events *e)
 {
@@ -692,7 +672,7 @@ rs_status rs_kineto_load(rs_source *source, const rs_load_settings *settings, rs
         e->n_bytes = rs_reader_offset(&r, r.end);
         e->packing = packings[rs_source_packing(source)];
         if (e->n && e->n_documents && e->documents[e->n_documents - 1].first_row == e->n) e->n_documents--;
-        note_packing(source, r.core.events, r.core.file);
+        rs_source_report_end(source, -1, &r.core.events->problems);
         rs_source_end end = rs_source_get_end(source);
         status = rs_reader_doubt(&r, &end, err);
         if (status == RS_OK) status = check_usable(&r, err);

@@ -246,7 +246,7 @@ rs_status rs_memory_read(rs_source *source, bool keep_samples, rs_memory_timelin
     rs_status status = read_changes(&r, err);
     if (status == RS_OK && !end_sample(&r)) status = rs_fail_nomem(err, "memory timeline");
     if (status == RS_OK) {
-        rs_source_report_end(r.source, r.problems);
+        rs_source_report_end(r.source, -1, r.problems);
         out->at_end = r.now;
         if (!r.started) {
             out->at_peak = r.now;

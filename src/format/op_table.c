@@ -240,6 +240,6 @@ rs_status rs_op_table_read(rs_source *source, rs_op_table *out, rs_problems *pro
     rs_status status = !is_table(head, n) && rs_op_table_is(head, n)
                            ? rs_op_timeline_read(source, out, problems, err)
                            : read_table(source, out, problems, err);
-    if (status == RS_OK) rs_source_report_end(source, problems);
+    if (status == RS_OK) rs_source_report_end(source, -1, problems);
     return status;
 }

@@ -353,17 +353,13 @@ static rs_status load(rs_source *source, const rs_load_settings *settings, rs_ev
     p.own = is_own(text, p.n < LOOKED_AT ? p.n : LOOKED_AT);
     rs_status status = rs_events_create(settings->columns, settings->max_memory, &p.events, err);
     if (status == RS_OK) {
-        rs_source_end end = rs_source_get_end(source);
         p.events->format = p.own ? &rs_format_perfetto : &rs_format_rocprof_perfetto;
         p.events->form = p.events->format->title;
         p.events->packing = rs_source_packing(source) == RS_PACKING_GZIP   ? "gzip"
                             : rs_source_packing(source) == RS_PACKING_ZSTD ? "zstd"
                                                                            : "plain";
         p.events->n_bytes = p.n;
-        if (end.corrupt || end.truncated)
-            rs_problems_add(&p.events->problems, p.file, -1, RS_LOSS,
-                            end.corrupt ? "corrupt" : "truncated_packing",
-                            "the compressed file is damaged; what follows was lost", end.offset);
+        rs_source_report_end(source, -1, &p.events->problems);
         status = read_all(&p);
     }
     release(&p);

@@ -407,12 +407,8 @@ static rs_status run_add(rs_run_reader *t, rs_source *source, const rs_load_sett
     if (rs_source_packing(source) != RS_PACKING_PLAIN)
         t->events->packing = rs_source_packing(source) == RS_PACKING_GZIP ? "gzip" : "zstd";
     rs_status status = read_rows(t, source, settings, err);
-    if (status != RS_OK) return status;
-    rs_source_end end = rs_source_get_end(source);
-    if (end.corrupt || end.truncated)
-        rs_problems_add(&t->events->problems, t->file, -1, RS_LOSS, "truncated_packing",
-                        "the compressed file is damaged; what follows was lost", end.offset);
-    return RS_OK;
+    if (status == RS_OK) rs_source_report_end(source, -1, &t->events->problems);
+    return status;
 }
 
 static void run_close(rs_run_reader *run, rs_events **out)

@@ -456,12 +456,9 @@ static void take_document(state *s)
 static void report_end(state *s, rs_source *source)
 {
     rs_events *e = s->events;
-    rs_source_end end = rs_source_get_end(source);
     e->n_bytes = rs_walk_offset(&s->walk);
     e->truncated = s->walk.ended;
-    if (end.corrupt || end.truncated)
-        rs_problems_add(&e->problems, s->file, -1, RS_LOSS, end.corrupt ? "corrupt" : "truncated_packing",
-                        "the compressed file is damaged; what follows was lost", end.offset);
+    rs_source_report_end(source, -1, &e->problems);
     if (s->walk.bad)
         rs_problems_add(&e->problems, s->file, -1, RS_LOSS, "bad_json",
                         "the text is no JSON from here on; the records before it were kept", e->n_bytes);

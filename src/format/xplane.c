@@ -478,14 +478,6 @@ static rs_status read_space(rs_xspace *s, bool facts)
     }
 }
 
-static void report_packing(rs_events *e, const rs_source *source, const char *file)
-{
-    rs_source_end end = rs_source_get_end(source);
-    if (end.corrupt || end.truncated)
-        rs_problems_add(&e->problems, file, -1, RS_LOSS, end.corrupt ? "corrupt" : "truncated_packing",
-                        "the compressed file is damaged; what follows was lost", end.offset);
-}
-
 static rs_status load(rs_source *source, const rs_load_settings *settings, rs_events **out, rs_error *err)
 {
     rs_xspace s = {.settings = settings, .file = rs_source_name(source), .process = RS_NO_VALUE, .err = err};
@@ -506,7 +498,7 @@ static rs_status load(rs_source *source, const rs_load_settings *settings, rs_ev
         rs_problems_clear(&s.events->problems);       /* the second reading tells them again */
         if (s.start) s.events->info.base_time_ns = 0; /* times count from 1970 */
         if (status == RS_OK) status = read_space(&s, false);
-        report_packing(s.events, source, s.file);
+        rs_source_report_end(source, -1, &s.events->problems);
     }
     rs_free(s.room);
     rs_free(text);

@@ -468,15 +468,25 @@ rs_source_end rs_source_get_end(const rs_source *s)
     return s->end;
 }
 
-void rs_source_report_end(const rs_source *source, rs_problems *problems)
+void rs_source_report_end(const rs_source *source, int64_t rank, rs_problems *problems)
 {
     rs_source_end end = rs_source_get_end(source);
-    if (end.truncated || end.corrupt)
-        rs_problems_add(problems, rs_source_name(source), -1, RS_LOSS, "damaged_packing",
-                        "the compressed file is damaged: the text before the damage counts", end.offset);
-    else if (end.checksum)
-        rs_problems_add(problems, rs_source_name(source), -1, RS_WARNING, "bad_checksum",
-                        "the compressed file's checksum differs", end.offset);
+    const struct {
+        bool found;
+        const char *kind, *message;
+    } faults[] = {
+        {end.truncated, "packing_truncated",
+         "the compressed file breaks off; offsets of this line count compressed bytes"},
+        {end.corrupt, "packing_corrupt",
+         "the compressed bytes do not decode from here on; offset in compressed bytes"},
+        {end.checksum, "packing_checksum", "the stored checksum differs: some byte of the text is wrong"},
+        {end.trailing, "packing_trailing",
+         "bytes behind the compressed stream were left alone; offset in compressed bytes"},
+    };
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        if (faults[i].found)
+            rs_problems_add(problems, rs_source_name(source), rank, RS_LOSS, faults[i].kind,
+                            faults[i].message, end.offset);
 }
 
 uint64_t rs_source_bytes_in(const rs_source *s)

@@ -46,8 +46,9 @@ rs_status rs_source_peek(rs_source *source, size_t max, const uint8_t **text, si
 rs_packing rs_source_packing(const rs_source *source);
 const char *rs_source_name(const rs_source *source);
 rs_source_end rs_source_get_end(const rs_source *source);
-/* Adds what is wrong with the packing, once the end was reached: "damaged_packing" (a loss) or "bad_checksum". */
-void rs_source_report_end(const rs_source *source, rs_problems *problems);
+/* Adds what is wrong with the packing, once the end was reached, as losses of that rank (-1: none): packing_truncated,
+ * packing_corrupt, packing_checksum, packing_trailing. Offsets count packed bytes. */
+void rs_source_report_end(const rs_source *source, int64_t rank, rs_problems *problems);
 uint64_t rs_source_bytes_in(const rs_source *source);    /* of the file, so far; any thread may ask */
 uint64_t rs_source_bytes_total(const rs_source *source); /* 0 if unknown */
 

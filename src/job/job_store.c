@@ -47,7 +47,7 @@ static bool stamp_file(rs_wire_writer *w, const char *path)
 
 bool rs_key_stamp_input(rs_wire_writer *w, const rs_input *input)
 {
-    if (input->bytes || input->remote || input->instead || strcmp(input->path, "-") == 0) return false;
+    if (input->bytes || input->remote || input->instead || rs_input_is_stdin(input)) return false;
     for (size_t i = 0; i < input->n_recordings; i++)
         if (!rs_key_stamp_input(w, &input->recordings[i])) return false;
     if (input->n_recordings) return true;

@@ -203,11 +203,8 @@ static void report_line(rs_series *s, rs_line what, const rs_line_text *line, si
 
 static void report_end(rs_series *s, const rs_source *source, const state *st)
 {
-    rs_source_end end = rs_source_get_end(source);
     char detail[96];
-    if (end.corrupt || end.truncated)
-        rs_problems_add(&s->problems, s->file, s->rank, RS_LOSS, end.corrupt ? "corrupt" : "truncated",
-                        "the compressed file is damaged; what follows was lost", end.offset);
+    rs_source_report_end(source, s->rank, &s->problems);
     if (st->n_cut) {
         snprintf(detail, sizeof detail, "first on line %llu", (unsigned long long)st->first_cut);
         rs_problems_add_many(&s->problems, s->file, s->rank, RS_NOTE, "cut_range",

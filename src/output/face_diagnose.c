@@ -40,6 +40,38 @@ static void put_joint(const rs_table *t, rs_page *layout)
     }
 }
 
+/* What row i says of its id. */
+static void reason_of(const rs_table *t, size_t i, char *text, size_t size)
+{
+    const char *what = rs_face_string(t, i, "what");
+    snprintf(text, size, "%s%s%s", what, *what ? ": " : "", rs_face_string(t, i, "reason"));
+}
+
+/* A row each; a reason that several rows in turn have in common is said once, under their ids. */
+static void put_missed(const rs_table *t, rs_page *layout)
+{
+    size_t n = rs_table_n_rows(t);
+    for (size_t i = 0, end; i < n; i = end) {
+        char text[512], next[512], ids[1024] = "";
+        size_t used = 0;
+        reason_of(t, i, text, sizeof text);
+        for (end = i; end < n; end++) {
+            reason_of(t, end, next, sizeof next);
+            if (strcmp(next, text) != 0 || used > sizeof ids - 80) break;
+            used += (size_t)snprintf(ids + used, sizeof ids - used, "%s%s", end > i ? ", " : "",
+                                     rs_face_string(t, end, "id"));
+            if (used >= sizeof ids) used = sizeof ids - 1;
+        }
+        if (end - i < 3) {
+            rs_page_value(layout, rs_face_string(t, i, "id"), 21, text);
+            end = i + 1;
+        } else {
+            rs_page_wrap(layout, "  ", ids);
+            rs_page_value(layout, "", 2, text);
+        }
+    }
+}
+
 rs_status rs_face_diagnose(const rs_result *result, rs_page *layout, rs_error *err)
 {
     const rs_table *rows = rs_result_table(result, "diagnose");
@@ -50,11 +82,6 @@ rs_status rs_face_diagnose(const rs_result *result, rs_page *layout, rs_error *e
     put_rows(rows, "lever", "Nothing is off there, but this would help", &first, layout);
     put_joint(rs_result_table(result, "joint"), layout);
     if (rs_table_n_rows(missed)) rs_page_heading(layout, "Not examined", first);
-    for (size_t i = 0; i < rs_table_n_rows(missed); i++) {
-        const char *what = rs_face_string(missed, i, "what");
-        char text[512];
-        snprintf(text, sizeof text, "%s%s%s", what, *what ? ": " : "", rs_face_string(missed, i, "reason"));
-        rs_page_value(layout, rs_face_string(missed, i, "id"), 21, text);
-    }
+    put_missed(missed, layout);
     return RS_OK;
 }

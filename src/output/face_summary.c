@@ -118,8 +118,14 @@ static void slowest(const rs_table *ranks, const rs_table *findings, rs_page *la
     if (n < 2) return;
     for (size_t i = 0; i < rs_table_n_rows(findings); i++)
         if (strstr(rs_face_string(findings, i, "replaces"), "slowest")) return; /* the finding says who */
-    for (size_t i = 1; i < n; i++)
-        if (rs_face_number(ranks, i, "own_time_us") > rs_face_number(ranks, worst, "own_time_us")) worst = i;
+    size_t known = 0; /* of a rank without work nothing is known */
+    for (size_t i = 0; i < n; i++) {
+        if (isnan(rs_face_number(ranks, i, "own_time_us"))) continue;
+        if (known++ == 0 ||
+            rs_face_number(ranks, i, "own_time_us") > rs_face_number(ranks, worst, "own_time_us"))
+            worst = i;
+    }
+    if (known < 2) return;
     /* where several are the slowest, none is */
     for (size_t i = 0; i < n; i++)
         if (i != worst &&

@@ -330,6 +330,7 @@ static bool add_work(collector *c, const rs_one_run *run)
             uint32_t node = e->node_base[r] + i;
             for (uint32_t end = 0; end <= rs_skeleton_is_work(s, i); end++) {
                 rs_link l = rs_engine_link(e, &x->recorded, &x->times, node << 1 | end);
+                if (l.node != node) continue; /* it waited for other work, which is counted by itself */
                 if (l.from != RS_NO_CAUSE && l.ns > 0 &&
                     !add(c, (rs_part)l.part, l.node, x->times.start[l.node], l.ns))
                     return false;

@@ -27,6 +27,14 @@ extern const bool fuzz_every_way;
         }                                                                                                    \
     } while (0)
 
+/* Bytes that a target had written: a sink with fuzz_keep and a fuzz_bytes collects them. free(text) ends it. */
+typedef struct fuzz_bytes {
+    char *text;
+    size_t n, capacity;
+} fuzz_bytes;
+
+bool fuzz_keep(void *bytes, const char *text, size_t n);
+
 /* What one load came to. */
 typedef struct loaded {
     rs_status status;

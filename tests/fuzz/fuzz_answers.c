@@ -9,24 +9,6 @@
 #define MAX_ANSWERS 12
 #define NOW INT64_C(1773454300000000000)
 
-typedef struct bytes {
-    char *text;
-    size_t n, capacity;
-} bytes;
-
-static bool keep(void *context, const char *text, size_t n)
-{
-    bytes *b = context;
-    if (b->n + n > b->capacity) {
-        b->capacity = (b->n + n) * 2;
-        b->text = realloc(b->text, b->capacity);
-        PROMISE(b->text);
-    }
-    memcpy(b->text + b->n, text, n);
-    b->n += n;
-    return true;
-}
-
 static rs_flight_answer answer_of(const uint8_t *data, size_t n, size_t number)
 {
     static const struct {
@@ -71,12 +53,12 @@ static rs_flight *open_one(const rs_flight_answer *answers, size_t n, int64_t no
     return flight;
 }
 
-static bytes run(const rs_flight_answer *answers, size_t n)
+static fuzz_bytes run(const rs_flight_answer *answers, size_t n)
 {
     const rs_flight_report *report;
     rs_error err = RS_ERROR_INIT;
-    bytes out = {0};
-    rs_sink sink = {keep, &out};
+    fuzz_bytes out = {0};
+    rs_sink sink = {fuzz_keep, &out};
     rs_flight *first = open_one(answers, n, NOW, NULL);
     PROMISE(rs_flight_get_report(first, &report, &err) == RS_OK && report->root.summary);
     rs_flight *flight = open_one(answers, n, NOW + INT64_C(40000000000), first);
@@ -99,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     char addresses[8][RS_FLIGHT_ADDRESS];
     size_t count = split(data, n, answers);
     PROMISE(rs_flight_list_workers(answers, count, ranks, addresses, 8) <= 8);
-    bytes first = run(answers, count), second = run(answers, count);
+    fuzz_bytes first = run(answers, count), second = run(answers, count);
     PROMISE(first.n == second.n && memcmp(first.text, second.text, first.n) == 0);
     free(first.text);
     free(second.text);

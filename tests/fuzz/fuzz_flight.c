@@ -7,24 +7,6 @@
 
 #define MAX_DUMPS 16
 
-typedef struct bytes {
-    char *text;
-    size_t n, capacity;
-} bytes;
-
-static bool keep(void *context, const char *text, size_t n)
-{
-    bytes *b = context;
-    if (b->n + n > b->capacity) {
-        b->capacity = (b->n + n) * 2;
-        b->text = realloc(b->text, b->capacity);
-        PROMISE(b->text);
-    }
-    memcpy(b->text + b->n, text, n);
-    b->n += n;
-    return true;
-}
-
 static size_t split(const uint8_t *data, size_t n, rs_flight_bytes *dumps)
 {
     size_t count = 0, begin = 0;
@@ -39,12 +21,12 @@ static size_t split(const uint8_t *data, size_t n, rs_flight_bytes *dumps)
     return count;
 }
 
-static bytes run(const rs_flight_bytes *dumps, size_t n)
+static fuzz_bytes run(const rs_flight_bytes *dumps, size_t n)
 {
     rs_flight *flight = NULL;
     rs_error err = RS_ERROR_INIT;
-    bytes out = {0}, timeline = {0};
-    rs_sink sink = {keep, &out}, other = {keep, &timeline};
+    fuzz_bytes out = {0}, timeline = {0};
+    rs_sink sink = {fuzz_keep, &out}, other = {fuzz_keep, &timeline};
     const rs_flight_report *report;
     rs_status status = rs_flight_open_bytes(dumps, n, NULL, &flight, &err);
     PROMISE(status == RS_OK || status == RS_ERR_FORMAT);
@@ -75,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     rs_flight_bytes dumps[MAX_DUMPS];
     size_t count = split(data, n, dumps);
-    bytes first = run(dumps, count), second = run(dumps, count);
+    fuzz_bytes first = run(dumps, count), second = run(dumps, count);
     PROMISE(first.n == second.n && memcmp(first.text, second.text, first.n) == 0);
     free(first.text);
     free(second.text);

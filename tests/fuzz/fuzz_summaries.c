@@ -2,23 +2,8 @@
  * same bytes; a side against itself is never slower, and its parts add up to the difference, which is nothing. */
 #include <string.h>
 
-#include "base/memory.h"
 #include "fuzz.h"
 #include "rankscope/regress.h"
-
-typedef struct block {
-    char *bytes;
-    size_t n, capacity;
-} block;
-
-static bool keep(void *context, const char *bytes, size_t n)
-{
-    block *b = context;
-    if (!rs_grow((void **)&b->bytes, &b->capacity, b->n + n + 1, 1)) return false;
-    memcpy(b->bytes + b->n, bytes, n);
-    b->n += n;
-    return true;
-}
 
 static rs_regress_side *side_of(const void *bytes, size_t n, rs_status *status)
 {
@@ -31,19 +16,19 @@ static rs_regress_side *side_of(const void *bytes, size_t n, rs_status *status)
 
 static void check_written(const rs_regress_side *side)
 {
-    block one = {0}, two = {0};
-    rs_sink to_one = {keep, &one}, to_two = {keep, &two};
+    fuzz_bytes one = {0}, two = {0};
+    rs_sink to_one = {fuzz_keep, &one}, to_two = {fuzz_keep, &two};
     rs_error err = RS_ERROR_INIT;
     rs_status status;
     PROMISE(rs_regress_save(side, &to_one, &err) == RS_OK);
-    PROMISE(rs_regress_is_saved(one.bytes, one.n));
-    rs_regress_side *again = side_of(one.bytes, one.n, &status);
+    PROMISE(rs_regress_is_saved(one.text, one.n));
+    rs_regress_side *again = side_of(one.text, one.n, &status);
     PROMISE(status == RS_OK);
     PROMISE(rs_regress_save(again, &to_two, &err) == RS_OK);
-    PROMISE(one.n == two.n && memcmp(one.bytes, two.bytes, one.n) == 0);
+    PROMISE(one.n == two.n && memcmp(one.text, two.text, one.n) == 0);
     rs_regress_side_free(again);
-    rs_free(one.bytes);
-    rs_free(two.bytes);
+    free(one.text);
+    free(two.text);
 }
 
 static void check_verdict(const rs_regress_side *side, rs_regress_method method, double sd)
@@ -53,8 +38,8 @@ static void check_verdict(const rs_regress_side *side, rs_regress_method method,
     rs_error err = RS_ERROR_INIT;
     rs_result result = {0};
     rs_regress_verdict verdict;
-    block junit = {0};
-    rs_sink sink = {keep, &junit};
+    fuzz_bytes junit = {0};
+    rs_sink sink = {fuzz_keep, &junit};
     rs_status status = rs_regress(side, side, &settings, &result, &verdict, &err);
     PROMISE(status == RS_OK || status == RS_ERR_USAGE || status == RS_ERR_LIMIT);
     if (status == RS_OK) {
@@ -62,7 +47,7 @@ static void check_verdict(const rs_regress_side *side, rs_regress_method method,
         PROMISE(rs_regress_junit(&result, verdict, true, 0.005, &sink, &err) == RS_OK && junit.n);
     }
     rs_result_clear(&result);
-    rs_free(junit.bytes);
+    free(junit.text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)

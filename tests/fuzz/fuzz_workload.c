@@ -7,27 +7,13 @@
 #include "fuzz.h"
 #include "rankscope/chakra_trace.h"
 
-typedef struct block {
-    uint8_t *bytes;
-    size_t n, capacity;
-} block;
-
-static bool keep(void *context, const char *bytes, size_t n)
-{
-    block *b = context;
-    if (!rs_grow((void **)&b->bytes, &b->capacity, b->n + n + 1, 1)) return false;
-    memcpy(b->bytes + b->n, bytes, n);
-    b->n += n;
-    return true;
-}
-
 static int64_t duration(const void *context, uint32_t node)
 {
     (void)context;
     return node;
 }
 
-static void check_trace(const block *b, uint64_t nodes)
+static void check_trace(const fuzz_bytes *b, uint64_t nodes)
 {
     rs_error err = RS_ERROR_INIT;
     rs_et_reader *reader;
@@ -35,7 +21,7 @@ static void check_trace(const block *b, uint64_t nodes)
     rs_feeder feeder = {0};
     uint64_t read = 0;
     int64_t time;
-    PROMISE(rs_et_open_bytes(b->bytes, b->n, "output", &reader, &err) == RS_OK);
+    PROMISE(rs_et_open_bytes(b->text, b->n, "output", &reader, &err) == RS_OK);
     while (rs_et_next(reader, &node, &err) == RS_OK && node) {
         PROMISE(node->id == ++read);
         for (size_t i = 0; i < node->n_data_deps; i++) PROMISE(node->data_deps[i] < node->id);
@@ -53,8 +39,8 @@ static void check_trace(const block *b, uint64_t nodes)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     rs_error err = RS_ERROR_INIT;
-    block out = {0};
-    rs_sink sink = {keep, &out};
+    fuzz_bytes out = {0};
+    rs_sink sink = {fuzz_keep, &out};
     rs_chakra_text_settings settings = {.path = "input", .bytes = data, .n_bytes = n, .passes = 2};
     uint64_t nodes;
     rs_status status = rs_chakra_text(&settings, &sink, &nodes, &err);
@@ -63,6 +49,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         check_trace(&out, nodes);
     else
         PROMISE(out.n == 0);
-    rs_free(out.bytes);
+    free(out.text);
     return 0;
 }

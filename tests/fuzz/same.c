@@ -1,4 +1,5 @@
-/* Two loads of one text must agree in everything that can be seen; ids may differ. */
+/* What targets share: bytes written, and two loads of one text, which must agree in everything that can be seen; ids
+ * may differ. */
 #include <string.h>
 
 #include "fuzz.h"
@@ -119,6 +120,19 @@ void promise_same(const loaded *a, const loaded *b)
     same_columns(a->events, b->events);
     same_header(a->events, b->events);
     same_problems(a->events, b->events);
+}
+
+bool fuzz_keep(void *bytes, const char *text, size_t n)
+{
+    fuzz_bytes *b = bytes;
+    if (b->n + n > b->capacity) {
+        b->capacity = (b->n + n) * 2;
+        b->text = realloc(b->text, b->capacity);
+        PROMISE(b->text);
+    }
+    if (n) memcpy(b->text + b->n, text, n);
+    b->n += n;
+    return true;
 }
 
 void loaded_clear(loaded *l)

@@ -82,6 +82,44 @@ static rs_skeleton *make_met(int64_t late, int64_t skew)
     return s;
 }
 
+typedef struct occupied {
+    const char *first, *second;  /* kernels: the one that fills the device, and the one that waits */
+    int64_t begins;              /* us into the step: begin of the first, which lasts 1000 */
+    int64_t early;               /* us before the end of the first the second starts, and 1 more each step */
+    int64_t odd_step, odd_early; /* ... but in one step */
+    bool copies;                 /* the second is a copy */
+} occupied;
+
+/* Steps of: a long kernel on stream 7, and one of 200 us on stream 20 that is launched at 60 us and then waits. */
+static rs_skeleton *make_occupied(const occupied *o)
+{
+    builder b = builder_create();
+    for (int step = 0; step < STEPS; step++) {
+        char name[24];
+        int64_t t = step * 2000 * US, c = step * 10 + 1, end = t + (o->begins + 1000) * US;
+        int64_t early = step == o->odd_step ? o->odd_early : o->early + step;
+        snprintf(name, sizeof name, "ProfilerStep#%d", step);
+        add_row(&b, 'X', "user_annotation", name, MAIN, MAIN, t, 1990 * US);
+        add_call(&b, "cudaLaunchKernel", MAIN, t + 5 * US, c);
+        add_call(&b, "cudaLaunchKernel", MAIN, t + 50 * US, c + 1);
+        add_kernel(&b, o->first, 0, 7, t + o->begins * US, 1000 * US, c);
+        add_row(&b, 'X', o->copies ? "gpu_memcpy" : "kernel", o->second, 0, 20, end - early * US, 200 * US);
+        add_arg(&b, RS_COL_STREAM, 20);
+        add_arg(&b, RS_COL_CORRELATION, c + 1);
+        add_row(&b, 'X', "cuda_runtime", "cudaDeviceSynchronize", MAIN, MAIN, t + 100 * US,
+                (o->begins + 1000 + 200 + 5 - early - 100) * US);
+    }
+    rs_trace trace;
+    rs_skeleton *s = NULL;
+    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+    rs_trace_init(&trace, b.e, NULL, b.e->n);
+    assert_int_equal(rs_skeleton_of(&trace, &policy, &s, NULL), RS_OK);
+    assert_non_null(s);
+    rs_trace_clear(&trace);
+    rs_events_free(b.e);
+    return s;
+}
+
 static void launch(builder *b, const char *kernel, int64_t thread, int64_t at, int64_t gpu_at,
                    int64_t correlation)
 {
@@ -231,6 +269,13 @@ static int64_t answer_to(job *j, const char *question, size_t rank)
 
 /* ---- tests --------------------------------------------------------------------------------------------- */
 
+static bool add_up(void *context, const rs_link *link, int64_t ns)
+{
+    (void)link;
+    *(int64_t *)context += ns;
+    return true;
+}
+
 static void test_identity(void **state)
 {
     (void)state;
@@ -256,6 +301,96 @@ static void test_meetings(void **state)
     assert_int_equal(j.e.n_added, 2 * 2 * STEPS);
     assert_true(j.e.n_runs > STEPS); /* ranks wait for each other */
     close_job(&j);
+}
+
+static void check_no_room(const occupied *o)
+{
+    job j;
+    open_job(&j, make_occupied(o), NULL);
+    assert_int_equal(j.e.n_inferred, 0);
+    assert_int_equal(j.e.n_added + j.e.n_leads, 0);
+    close_job(&j);
+}
+
+/* A kernel that waits until another leaves room on the device starts before the other's end. */
+static void test_room_on_the_device(void **state)
+{
+    (void)state;
+    const occupied fits = {"fills", "waits", 20, 10, -1, 0, false};
+    job j;
+    int64_t worst;
+    size_t n_occupied = 0;
+    rs_weights w;
+    rs_times t;
+    open_job(&j, make_occupied(&fits), NULL);
+    assert_int_equal(rs_engine_deviations(&j.e, &j.t, &worst), 0);
+    assert_int_equal(j.e.n_inferred, 1);
+    assert_int_equal(j.e.n_added, STEPS);
+    assert_int_equal(j.e.n_leads, 1);
+    assert_int_equal(j.e.inferred[0].n_tight, STEPS);
+    /* 10, 11, 12, 13 us; without the first (fold 0) 11, 12, 13 */
+    assert_int_equal(j.e.leads[0].longest, 13 * US);
+    assert_int_equal(j.e.leads[0].typical, 12 * US);
+    assert_int_equal(j.e.leads[0].without[0], 12 * US);
+    assert_int_equal(j.e.leads[0].without[3], 11 * US);
+    /* the time is the first kernel's, and the path goes on at its start */
+    rs_forest f = {&j.e, &j.w, &j.t};
+    for (uint32_t i = 0; i < j.e.n_nodes; i++) {
+        const char *name = rs_pool_text(&j.ranks[0]->pool, rs_skeleton_at(j.ranks[0], i)->name);
+        rs_link l = rs_engine_link(&j.e, &j.w, &j.t, i << 1);
+        if (rs_forest_tie(&f, &l) != RS_TIE_OCCUPIED) continue;
+        n_occupied++;
+        assert_string_equal(name, "waits");
+        assert_string_equal(rs_pool_text(&j.ranks[0]->pool, rs_skeleton_at(j.ranks[0], l.node)->name),
+                            "fills");
+        assert_int_equal(l.from, l.node << 1);
+        assert_int_equal(l.part, RS_PART_COMPUTE);
+        assert_int_equal(l.ns, j.t.start[i] - j.t.start[l.node]);
+        assert_int_equal(l.unexplained, 0);
+        uint64_t steps = 0;
+        int64_t sum = 0, since = j.t.start[l.node] - 5 * US;
+        assert_true(rs_forest_chain(&f, i << 1 | 1, since, add_up, &sum, &steps));
+        assert_int_equal(sum, j.t.end[i] - since);
+    }
+    assert_int_equal(n_occupied, STEPS);
+    /* the last step ends 5 us behind the second kernel, at 20 + 1000 - 13 + 200 + 5, and 785 later with its annotation */
+    int64_t whole = STEPS * 2000 * US - 10 * US;
+    assert_int_equal(answer_to(&j, "scale name=fills=0.5", 0), whole - STEPS * 500 * US);
+    /* with what is usual it waits, too: 12 us before the end */
+    assert_int_equal(rs_weights_constant(&j.e, RS_EDGES_ALL, -1, &w, NULL), RS_OK);
+    assert_int_equal(rs_engine_replay(&j.e, &w, &t, NULL), RS_OK);
+    for (size_t i = 0; i < j.e.n_added; i++)
+        assert_int_equal(t.end[j.e.added[i].source] - t.start[j.e.added[i].target], 12 * US);
+    /* what is over sooner than it leaves room still has to start: here 500 us later */
+    for (size_t i = 0; i < j.e.n_added; i++) {
+        uint32_t source = j.e.added[i].source;
+        w.work[source] = 1;
+        for (uint32_t k = j.ranks[0]->first[source]; k < j.ranks[0]->first[source + 1]; k++)
+            w.edge[k] += 500 * US;
+    }
+    assert_int_equal(rs_engine_replay_again(&j.e, &w, &t, NULL), RS_OK);
+    for (size_t i = 0; i < j.e.n_added; i++)
+        assert_true(t.start[j.e.added[i].target] >= t.start[j.e.added[i].source]);
+    rs_times_clear(&t);
+    rs_weights_clear(&w);
+    close_job(&j);
+
+    occupied o = fits;
+    o.odd_step = 2;
+    o.odd_early = 400; /* it started in the midst of the first once: that leaves room */
+    check_no_room(&o);
+    o = fits;
+    o.early = 100; /* no tail of 1000 us */
+    check_no_room(&o);
+    o = fits;
+    o.begins = 70; /* the second waited before the first was there */
+    check_no_room(&o);
+    o = fits;
+    o.first = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"; /* takes few multiprocessors */
+    check_no_room(&o);
+    o = fits;
+    o.copies = true; /* needs none */
+    check_no_room(&o);
 }
 
 /* The step lasts 60 (loader and host) + 21 + a + 100 + 10 us. */
@@ -474,13 +609,6 @@ static void test_pinned(void **state)
     rs_events_free(b.e);
 }
 
-static bool add_up(void *context, const rs_link *link, int64_t ns)
-{
-    (void)link;
-    *(int64_t *)context += ns;
-    return true;
-}
-
 static void test_paths_add_up(void **state)
 {
     (void)state;
@@ -528,7 +656,9 @@ static void test_every_allocation_may_fail(void **state)
 {
     (void)state;
     rs_skeleton *s = make_rank(200, "b");
-    const rs_skeleton *ranks[1] = {s};
+    const occupied fits = {"fills", "waits", 20, 10, -1, 0, false};
+    rs_skeleton *o = make_occupied(&fits);
+    const rs_skeleton *ranks[2] = {s, o};
     const rs_engine_how how = {.clocks = RS_CLOCKS_ENDS, .infer = true};
     const rs_engine_how lean = {.clocks = RS_CLOCKS_ENDS, .infer = true, .lean = true};
     for (uint64_t k = 1;; k++) {
@@ -536,7 +666,7 @@ static void test_every_allocation_may_fail(void **state)
         rs_weights w = {0}, copy = {0};
         rs_times t = {0};
         rs_test_fail_allocation(k);
-        rs_status status = rs_engine_join(ranks, 1, &lean, &e, NULL);
+        rs_status status = rs_engine_join(ranks, 2, &lean, &e, NULL);
         if (status == RS_OK) status = rs_weights_recorded(&e, RS_EDGES_ALL, &w, NULL);
         if (status == RS_OK) status = rs_weights_spread_work(&e, &w, NULL);
         if (status == RS_OK) status = rs_weights_copy(&e, &w, &copy, NULL);
@@ -555,12 +685,12 @@ static void test_every_allocation_may_fail(void **state)
         rs_times t = {0};
         rs_roles roles = {0};
         rs_what_if q = {0};
-        const int64_t rank_of[1] = {0};
+        const int64_t rank_of[2] = {0, 1};
         size_t n;
         rs_test_fail_allocation(k);
-        rs_status status = rs_engine_join(ranks, 1, &how, &e, NULL);
+        rs_status status = rs_engine_join(ranks, 2, &how, &e, NULL);
         if (status == RS_OK) status = rs_weights_recorded(&e, RS_EDGES_ALL, &w, NULL);
-        if (status == RS_OK) status = rs_roles_find(ranks, 1, &roles, NULL);
+        if (status == RS_OK) status = rs_roles_find(ranks, 2, &roles, NULL);
         if (status == RS_OK)
             status =
                 rs_what_if_parse("scale name~gemm=median;no-stragglers;balanced;network*2;overlap;graphs;"
@@ -579,6 +709,7 @@ static void test_every_allocation_may_fail(void **state)
         assert_int_equal(status, RS_ERR_NOMEM);
     }
     rs_skeleton_free(s);
+    rs_skeleton_free(o);
 }
 
 /* Of work by its name; of a launching call, and of the time before it, what it launches. */
@@ -652,6 +783,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_meetings),
         cmocka_unit_test(test_identity),
+        cmocka_unit_test(test_room_on_the_device),
         cmocka_unit_test(test_questions),
         cmocka_unit_test(test_selectors),
         cmocka_unit_test(test_wrong_questions),
