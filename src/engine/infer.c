@@ -93,11 +93,11 @@ static int64_t looseness(const rs_skeleton *s, uint32_t node)
 {
     int64_t least = INT64_MAX;
     for (uint32_t k = s->first[node]; k < s->first[node + 1]; k++) {
-        if (s->origin[k] == RS_ORIGIN_DEVICE || s->origin[k] == RS_ORIGIN_CALL ||
-            s->edge_part[k] == RS_PART_PINNED)
+        if (rs_edge_origin(s, k) == RS_ORIGIN_DEVICE || rs_edge_origin(s, k) == RS_ORIGIN_CALL ||
+            rs_edge_part(s, k) == RS_PART_PINNED)
             continue;
         int64_t usual =
-            s->cost[k] < RS_N_COSTS && s->all.least[s->cost[k]] > 0 ? s->all.least[s->cost[k]] : 0;
+            rs_edge_cost(s, k) < RS_N_COSTS && s->all.least[rs_edge_cost(s, k)] > 0 ? s->all.least[rs_edge_cost(s, k)] : 0;
         int64_t over = rs_add_sat(rs_skeleton_source_time(s, s->source[k]), rs_add_sat(s->base[k], usual));
         int64_t beyond = rs_sub_sat(s->time[node], over);
         if (beyond < least) least = beyond;
@@ -221,7 +221,7 @@ static bool find_pairs(finder *f, int64_t delta, size_t *n)
 static uint8_t cost_of_target(const rs_skeleton *s, uint32_t node)
 {
     for (uint32_t k = s->first[node]; k < s->first[node + 1]; k++)
-        if (s->cost[k] < RS_COST_ANSWER) return (uint8_t)(RS_COST_EVENT + s->cost[k] % RS_N_WORK_KINDS);
+        if (rs_edge_cost(s, k) < RS_COST_ANSWER) return (uint8_t)(RS_COST_EVENT + rs_edge_cost(s, k) % RS_N_WORK_KINDS);
     return RS_COST_EVENT;
 }
 

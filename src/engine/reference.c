@@ -69,9 +69,9 @@ static uint64_t mix(uint64_t sum, uint64_t value)
 static uint32_t host_edge(const rs_skeleton *s, uint32_t point)
 {
     for (uint32_t k = s->first[point]; k < s->first[point + 1]; k++) {
-        bool host = s->edge_part[k] == RS_PART_HOST || s->edge_part[k] == RS_PART_LOADER;
+        bool host = rs_edge_part(s, k) == RS_PART_HOST || rs_edge_part(s, k) == RS_PART_LOADER;
         uint32_t from = s->source[k] >> 1;
-        if (host && s->cost[k] == RS_COST_NONE && s->origin[k] == RS_ORIGIN_ORDER &&
+        if (host && rs_edge_cost(s, k) == RS_COST_NONE && rs_edge_origin(s, k) == RS_ORIGIN_ORDER &&
             (from == 0 || rs_skeleton_at(s, from)->lane == rs_skeleton_at(s, point)->lane))
             return k;
     }
@@ -454,7 +454,7 @@ static bool is_backward(const rs_skeleton *s, uint32_t local)
 {
     uint32_t mark = s->n_steps ? s->steps[0].last : 0;
     for (uint32_t k = s->first[local]; k < s->first[local + 1]; k++)
-        if (s->cost[k] < RS_COST_STREAM && (s->source[k] >> 1) && mark)
+        if (rs_edge_cost(s, k) < RS_COST_STREAM && (s->source[k] >> 1) && mark)
             return rs_skeleton_at(s, s->source[k] >> 1)->lane != rs_skeleton_at(s, mark)->lane;
     return false;
 }

@@ -24,9 +24,8 @@ void rs_skeleton_free(void *skeleton)
     rs_free(s->first);
     rs_free(s->source);
     rs_free(s->base);
-    rs_free(s->edge_part);
-    rs_free(s->cost);
-    rs_free(s->origin);
+    rs_free(s->tie);
+    rs_free(s->ties);
     rs_free(s->phase);
     rs_free(s->layer);
     rs_free(s->lanes);
@@ -69,13 +68,13 @@ rs_status rs_trace_skeleton(rs_trace *trace, const rs_policy *policy, rs_skeleto
 /* ---- size ---------------------------------------------------------------------------------------------- */
 
 #define NODE_BYTES (sizeof(int64_t) + 4 * sizeof(uint32_t) + sizeof(int32_t))
-#define EDGE_BYTES (2 * sizeof(uint32_t) + 3 * sizeof(uint8_t))
+#define EDGE_BYTES (2 * sizeof(uint32_t) + sizeof(uint8_t))
 
 uint64_t rs_skeleton_bytes(const rs_skeleton *s)
 {
     return sizeof *s + s->n * NODE_BYTES + s->n_edges * EDGE_BYTES +
            s->n_placed * (sizeof *s->phase + sizeof *s->layer) + s->n_lanes * sizeof *s->lanes +
-           s->n_labels * sizeof *s->labels + s->n_longs * sizeof *s->longs + s->n_steps * sizeof *s->steps +
+           s->n_labels * sizeof *s->labels + s->n_ties * sizeof *s->ties + s->n_longs * sizeof *s->longs + s->n_steps * sizeof *s->steps +
            s->n_comm * (sizeof(rs_coll_op) + sizeof *s->comm_node) +
            s->comm->n_shapes * sizeof(rs_coll_shape);
 }
@@ -111,6 +110,10 @@ static bool check_labels(const rs_skeleton *s)
         if (l->duration < RS_SKELETON_LONG || l->duration > INT64_MAX / 4) return false;
         if (i && l->node <= s->longs[i - 1].node) return false;
     }
+    for (size_t i = 0; i < s->n_ties; i++)
+        if (s->ties[i].part >= RS_N_PARTS || s->ties[i].cost > RS_COST_NONE ||
+            s->ties[i].origin >= RS_N_ORIGINS)
+            return false;
     return true;
 }
 
@@ -129,9 +132,7 @@ static bool check(const void *value)
         if (s->step[i] < -1 || (s->step[i] >= 0 && (size_t)s->step[i] >= s->n_steps)) return false;
         if (i && s->first[i + 1] <= s->first[i]) return false;
         for (uint32_t k = s->first[i]; i && k < s->first[i + 1]; k++)
-            if (k >= s->n_edges || s->source[k] >> 1 >= i || s->edge_part[k] >= RS_N_PARTS ||
-                s->cost[k] > RS_COST_NONE || s->origin[k] > RS_ORIGIN_REPEATED)
-                return false;
+            if (k >= s->n_edges || s->source[k] >> 1 >= i || s->tie[k] >= s->n_ties) return false;
     }
     if (s->n_placed && s->n_placed != s->n) return false;
     for (size_t i = 0; i < s->n_placed; i++)
@@ -161,6 +162,10 @@ static const rs_field label_fields[] = {
     RS_FIELD(rs_skeleton_label, lane), RS_FIELD(rs_skeleton_label, part), RS_FIELD(rs_skeleton_label, flags)};
 static const rs_layout label_layout = RS_LAYOUT(rs_skeleton_label, label_fields);
 
+static const rs_field tie_fields[] = {RS_FIELD(rs_skeleton_tie, part), RS_FIELD(rs_skeleton_tie, cost),
+                                      RS_FIELD(rs_skeleton_tie, origin)};
+static const rs_layout tie_layout = RS_LAYOUT(rs_skeleton_tie, tie_fields);
+
 static const rs_field long_fields[] = {RS_FIELD(rs_skeleton_long, node),
                                        RS_FIELD(rs_skeleton_long, duration)};
 static const rs_layout long_layout = RS_LAYOUT(rs_skeleton_long, long_fields);
@@ -188,9 +193,8 @@ static const rs_field fields[] = {
     RS_FIELD_VALUES(rs_skeleton, first, n_first),
     RS_FIELD_VALUES(rs_skeleton, source, n_edges),
     RS_FIELD_ROW(rs_skeleton, base, rs_skeleton, n_edges),
-    RS_FIELD_ROW(rs_skeleton, edge_part, rs_skeleton, n_edges),
-    RS_FIELD_ROW(rs_skeleton, cost, rs_skeleton, n_edges),
-    RS_FIELD_ROW(rs_skeleton, origin, rs_skeleton, n_edges),
+    RS_FIELD_ROW(rs_skeleton, tie, rs_skeleton, n_edges),
+    RS_FIELD_LIST(rs_skeleton, ties, n_ties, &tie_layout),
     RS_FIELD_VALUES(rs_skeleton, phase, n_placed),
     RS_FIELD_ROW(rs_skeleton, layer, rs_skeleton, n_placed),
     RS_FIELD_LIST(rs_skeleton, labels, n_labels, &label_layout),

@@ -7,8 +7,8 @@
  * weighs the time between both ends as recorded, whatever that is; the other edges weigh the least that their
  * kind takes. So a replay of the recorded weights gives the recorded times.
  *
- * Everything is a column. A node costs 28 bytes and 11 an edge, of which it has one to three. What many nodes have in
- * common (names, lane, part) stands once, in a label. */
+ * Everything is a column. A node costs 28 bytes and 9 an edge, of which it has one to three. What many nodes have in
+ * common (names, lane, part) stands once, in a label, and what many edges have in a tie. */
 #ifndef RS_ENGINE_SKELETON_H
 #define RS_ENGINE_SKELETON_H
 
@@ -49,7 +49,8 @@ typedef enum rs_origin {
     RS_ORIGIN_QUEUE,   /* a full queue */
     RS_ORIGIN_CALL,    /* guessed from a call that makes a stream wait, without saying for what */
     RS_ORIGIN_DEVICE,  /* the trace tells nothing; the device was busy until then */
-    RS_ORIGIN_REPEATED /* inferred: the same places wait in every step */
+    RS_ORIGIN_REPEATED, /* inferred: the same places wait in every step */
+    RS_N_ORIGINS
 } rs_origin;
 
 #define RS_NO_NODE UINT32_MAX
@@ -89,6 +90,13 @@ typedef struct rs_skeleton_label {
     uint8_t part, flags; /* part: of work's own duration */
 } rs_skeleton_label;
 
+/* What edges of one kind have in common. */
+typedef struct rs_skeleton_tie {
+    uint8_t part; /* rs_part */
+    uint8_t cost; /* rs_cost */
+    uint8_t origin; /* rs_origin */
+} rs_skeleton_tie;
+
 /* A duration that 32 bits do not hold. */
 #define RS_SKELETON_LONG UINT32_MAX
 typedef struct rs_skeleton_long {
@@ -116,9 +124,9 @@ typedef struct rs_skeleton {
     size_t n_edges;
     uint32_t *source; /* node << 1 | whether from its end */
     uint32_t *base;   /* ns that the cost comes on top of: host time, a launching call; held at 2^32 - 1 */
-    uint8_t *edge_part;
-    uint8_t *cost;   /* rs_cost */
-    uint8_t *origin; /* rs_origin */
+    uint8_t *tie;    /* place in ties; see rs_edge_part and the like */
+    rs_skeleton_tie *ties;
+    size_t n_ties;
 
     size_t n_placed; /* n, or 0: nobody asked for the next two (rs_skeleton_place) */
     uint8_t *phase;  /* rs_phase */
@@ -171,6 +179,19 @@ static inline const rs_skeleton_label *rs_skeleton_at(const rs_skeleton *s, size
 static inline bool rs_skeleton_is_work(const rs_skeleton *s, size_t node)
 {
     return rs_skeleton_at(s, node)->flags & RS_NODE_WORK;
+}
+/* What an edge's time is spent on, what it is learned as, and how it is known. */
+static inline uint8_t rs_edge_part(const rs_skeleton *s, size_t edge)
+{
+    return s->ties[s->tie[edge]].part;
+}
+static inline uint8_t rs_edge_cost(const rs_skeleton *s, size_t edge)
+{
+    return s->ties[s->tie[edge]].cost;
+}
+static inline uint8_t rs_edge_origin(const rs_skeleton *s, size_t edge)
+{
+    return s->ties[s->tie[edge]].origin;
 }
 /* O(log) of a long one. */
 int64_t rs_skeleton_long_duration(const rs_skeleton *s, size_t node);

@@ -5,6 +5,8 @@
 #include "engine/skeleton_make.h"
 #include "trace/launch_ops.h"
 
+#define MOST_TIES 255
+
 /* ---- columns ------------------------------------------------------------------------------------------- */
 
 static rs_part part_of_work(const rs_maker *m, uint32_t row)
@@ -124,12 +126,11 @@ static bool make_columns(rs_maker *m)
     s->first = rs_malloc((n + 1) * sizeof *s->first);
     s->source = rs_malloc((k + 1) * sizeof *s->source);
     s->base = rs_malloc((k + 1) * sizeof *s->base);
-    s->edge_part = rs_malloc(k + 1);
-    s->cost = rs_malloc(k + 1);
-    s->origin = rs_malloc(k + 1);
+    s->tie = rs_malloc(k + 1);
+    s->ties = rs_malloc(MOST_TIES * sizeof *s->ties);
     s->lanes = rs_malloc(UINT16_MAX * sizeof *s->lanes);
     return s->time && s->duration && s->label && s->row && s->step && s->first && s->source && s->base &&
-           s->edge_part && s->cost && s->origin && s->lanes;
+           s->tie && s->ties && s->lanes;
 }
 
 static bool put_duration(rs_maker *m, uint32_t i, int64_t ns)
@@ -143,8 +144,22 @@ static bool put_duration(rs_maker *m, uint32_t i, int64_t ns)
     return true;
 }
 
+/* Gives an edge its tie. False where there are too many: a graph has forty. */
+static bool put_tie(rs_maker *m, size_t at, const rs_unit_edge *edge)
+{
+    rs_skeleton *s = m->s;
+    uint8_t *place = &m->tie_of[edge->part][edge->cost][edge->origin];
+    if (!*place) {
+        if (s->n_ties == MOST_TIES) return false;
+        s->ties[s->n_ties++] = (rs_skeleton_tie){edge->part, edge->cost, edge->origin};
+        *place = (uint8_t)s->n_ties;
+    }
+    s->tie[at] = (uint8_t)(*place - 1);
+    return true;
+}
+
 /* The edges of a unit, which stand together in m->edges, become those of node i. */
-static void put_edges(rs_maker *m, uint32_t i, const rs_unit_edge *edges, size_t n)
+static bool put_edges(rs_maker *m, uint32_t i, const rs_unit_edge *edges, size_t n)
 {
     rs_skeleton *s = m->s;
     s->first[i] = (uint32_t)s->n_edges;
@@ -152,10 +167,9 @@ static void put_edges(rs_maker *m, uint32_t i, const rs_unit_edge *edges, size_t
         size_t at = s->n_edges++;
         s->source[at] = m->place[edges[k].from] << 1 | edges[k].at_end;
         s->base[at] = edges[k].base;
-        s->edge_part[at] = edges[k].part;
-        s->cost[at] = edges[k].cost;
-        s->origin[at] = edges[k].origin;
+        if (!put_tie(m, at, &edges[k])) return false;
     }
+    return true;
 }
 
 /* binding: the unit's first edge; NULL: it has none. */
@@ -190,9 +204,9 @@ static bool put_all(rs_maker *m, const rs_step *steps, size_t n_steps, const rs_
         uint32_t unit = m->order[i], node = m->node[unit], work = m->own.work_of[node >> 1];
         const rs_unit_edge *edges = m->edges ? &m->edges[begin[unit]] : NULL; /* none at all */
         size_t n = begin[unit + 1] - begin[unit];
-        put_edges(m, i, edges, n);
         s->step[i] = rs_maker_step_of(m, steps, n_steps, node);
-        ok = put_node(m, i, n ? edges : NULL,
+        ok = put_edges(m, i, edges, n) &&
+             put_node(m, i, n ? edges : NULL,
                       work == RS_NO_ITEM ? RS_NO_STRING : operator_of(m, links, op, m->own.w->launch[work]));
     }
     s->first[s->n] = (uint32_t)s->n_edges;
@@ -206,6 +220,8 @@ static void fit(rs_skeleton *s)
     if (lanes) s->lanes = lanes;
     rs_skeleton_label *labels = rs_realloc(s->labels, (s->n_labels + 1) * sizeof *labels);
     if (labels) s->labels = labels;
+    rs_skeleton_tie *ties = rs_realloc(s->ties, (s->n_ties + 1) * sizeof *ties);
+    if (ties) s->ties = ties;
 }
 
 /* ---- steps --------------------------------------------------------------------------------------------- */
