@@ -68,11 +68,11 @@ static bool allocates(const char *name)
 /* From the end of what the thread did before to the call's return. */
 static int64_t call_time(const rs_skeleton *s, uint32_t point)
 {
-    int64_t before = s->time[point];
+    int64_t before = rs_skeleton_time(s, point);
     for (uint32_t k = s->first[point]; k < s->first[point + 1]; k++)
         if (rs_edge_cost(s, k) != RS_COST_ANSWER && !is_work(s, s->source[k] >> 1) && s->source[k] >> 1)
             before = rs_skeleton_source_time(s, s->source[k]);
-    return rs_sub_sat(s->time[point], before);
+    return rs_sub_sat(rs_skeleton_time(s, point), before);
 }
 
 rs_status rs_rule_sync(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs_candidates *out,

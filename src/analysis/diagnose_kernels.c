@@ -173,7 +173,7 @@ static bool add_couple(couples *all, const rs_skeleton *s, uint32_t a, uint32_t 
         *at = (uint32_t)all->n;
         all->items[all->n++] = (couple){.a = rs_skeleton_at(s, a)->name, .b = rs_skeleton_at(s, b)->name};
     }
-    int64_t gap = rs_sub_sat(s->time[b], rs_skeleton_end(s, a));
+    int64_t gap = rs_sub_sat(rs_skeleton_time(s, b), rs_skeleton_end(s, a));
     all->items[*at].n++;
     all->items[*at].ns += gap > 0 ? (double)gap : 0;
     return true;

@@ -241,7 +241,7 @@ static inline int64_t rs_moment_time(const rs_times *t, uint32_t moment)
 /* The recorded time of a node's start on the aligned clock. */
 static inline int64_t rs_engine_recorded(const rs_engine *e, size_t rank, uint32_t local)
 {
-    return rs_add_sat(e->ranks[rank]->time[local], e->coll.shift[rank]);
+    return rs_add_sat(rs_skeleton_time(e->ranks[rank], local), e->coll.shift[rank]);
 }
 /* What the process group of a node that meets others is for, or its name; NULL: none, or not told. */
 const char *rs_engine_group_of(const rs_engine *engine, uint32_t node);

@@ -100,8 +100,8 @@ static rs_status number_lanes(const rs_skeleton *s, uint16_t *place, rs_error *e
     for (size_t l = 0; l < s->n_lanes; l++)
         uses[l] = (lane_use){INT64_MAX, (uint16_t)l, s->lanes[l].is_thread};
     for (uint32_t i = 1; i < s->n; i++)
-        if (s->time[i] < uses[rs_skeleton_at(s, i)->lane].time)
-            uses[rs_skeleton_at(s, i)->lane].time = s->time[i];
+        if (rs_skeleton_time(s, i) < uses[rs_skeleton_at(s, i)->lane].time)
+            uses[rs_skeleton_at(s, i)->lane].time = rs_skeleton_time(s, i);
     if (s->n_lanes) qsort(uses, s->n_lanes, sizeof *uses, compare_uses);
     for (size_t l = 0, from = 0; l < s->n_lanes; l++) {
         if (l && uses[l].is_thread != uses[l - 1].is_thread) from = l;
@@ -153,7 +153,7 @@ static bool add_items(finder *f, const rs_skeleton *s, rs_keyed *order, uint32_t
     for (uint32_t i = 1; i < s->n; i++) {
         bool work = rs_skeleton_is_work(s, i);
         edges[i] = work ? RS_NO_CAUSE : host_edge(s, i);
-        if (work || edges[i] != RS_NO_CAUSE) order[n++] = (rs_keyed){s->time[i], i};
+        if (work || edges[i] != RS_NO_CAUSE) order[n++] = (rs_keyed){rs_skeleton_time(s, i), i};
     }
     if (!rs_keyed_sort(order, n)) return false;
     for (size_t k = 0; k < n; k++) {
@@ -165,7 +165,7 @@ static bool add_items(finder *f, const rs_skeleton *s, rs_keyed *order, uint32_t
         uint32_t i = order[k].value, name = rs_skeleton_at(s, i)->name;
         uint64_t hash = name < s->pool.strings.n ? names[name] : 0;
         f->items[f->n_items++] =
-            (item){hash, s->time[i], i, edges[i], s->step[i], rs_skeleton_at(s, i)->lane};
+            (item){hash, rs_skeleton_time(s, i), i, edges[i], s->step[i], rs_skeleton_at(s, i)->lane};
     }
     return true;
 }

@@ -143,7 +143,7 @@ static int64_t usual(const rs_skeleton *s, uint32_t k, const int64_t *costs)
 
 static int64_t recorded_gap(const rs_skeleton *s, uint32_t node, uint32_t k)
 {
-    return rs_sub_sat(s->time[node], rs_skeleton_source_time(s, s->source[k]));
+    return rs_sub_sat(rs_skeleton_time(s, node), rs_skeleton_source_time(s, s->source[k]));
 }
 
 typedef struct choice {
@@ -221,7 +221,7 @@ static int64_t added_by_rule(const choice *c, size_t i)
     const rs_skeleton *s = e->ranks[r];
     const rs_skeleton_costs *costs = costs_of(c, s);
     uint32_t base = e->node_base[r];
-    int64_t gap = rs_sub_sat(s->time[a->target - base], rs_skeleton_end(s, a->source - base));
+    int64_t gap = rs_sub_sat(rs_skeleton_time(s, a->target - base), rs_skeleton_end(s, a->source - base));
     if (a->occupied) return occupied_by_rule(c, a, gap);
     if (c->constant && costs->typical[a->cost] != RS_NO_COST) return costs->typical[a->cost];
     int64_t least = costs->least[a->cost] < 0 ? 0 : costs->least[a->cost];

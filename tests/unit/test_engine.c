@@ -330,6 +330,50 @@ static void test_many_edges(void **state)
     rs_events_free(b.e);
     job j;
     open_job(&j, s, NULL);
+    /* with the last of the edges as the cause, too */
+    const rs_engine_how how = {.clocks = RS_CLOCKS_ENDS, .infer = true, .lean = true};
+    const rs_skeleton *ranks[1] = {s};
+    rs_engine lean;
+    rs_weights w;
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < s->n; i++)
+        if (s->first[i + 1] - s->first[i] == most) last = s->source[s->first[i + 1] - 1] >> 1;
+    assert_int_equal(rs_engine_join(ranks, 1, &how, &lean, NULL), RS_OK);
+    assert_int_equal(rs_weights_recorded(&lean, RS_EDGES_ALL, &w, NULL), RS_OK);
+    assert_int_equal(rs_weights_spread_work(&lean, &w, NULL), RS_OK);
+    j.w.work[last] = w.work[last] = 100000 * US;
+    assert_same_replay(&j.e, &j.w, &lean, &w);
+    rs_weights_clear(&w);
+    rs_engine_clear(&lean);
+    close_job(&j);
+}
+
+/* Times that lie too far from each other for 32 bits, before and behind, with more nodes than a block has. */
+static void test_far_times(void **state)
+{
+    (void)state;
+    builder b = builder_create();
+    int64_t worst;
+    for (int k = 0; k < 1500; k++) {
+        int64_t t = k * 100 * US + (k > 700 ? 7000000 : 0) * (int64_t)US;
+        add_call(&b, "cudaLaunchKernel", MAIN, t, k + 1);
+        add_kernel(&b, "k", 0, 7, t + (k == 300 ? 5000000 * (int64_t)US : 20 * US), 10 * US, k + 1);
+    }
+    rs_trace trace;
+    rs_skeleton *s = NULL;
+    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+    rs_trace_init(&trace, b.e, NULL, b.e->n);
+    assert_int_equal(rs_skeleton_of(&trace, &policy, &s, NULL), RS_OK);
+    assert_true(s->n > 2 << RS_SKELETON_BLOCK);
+    assert_true(s->n_far > 0);
+    for (size_t i = 1; i < s->n; i++) { /* of what is no call's end */
+        if (rs_skeleton_is_work(s, i)) assert_int_equal(rs_skeleton_time(s, i), b.e->start[s->row[i]]);
+    }
+    rs_trace_clear(&trace);
+    rs_events_free(b.e);
+    job j;
+    open_job(&j, s, NULL);
+    assert_int_equal(rs_engine_deviations(&j.e, &j.t, &worst), 0);
     close_job(&j);
 }
 
@@ -757,7 +801,7 @@ static void test_places(void **state)
                 n_synced++;
                 assert_int_equal(s->phase[i], RS_PHASE_UNKNOWN);
             }
-            bool late = s->time[i] % (1000 * US) >= 600 * US,
+            bool late = rs_skeleton_time(s, i) % (1000 * US) >= 600 * US,
                  autograd = s->lanes[rs_skeleton_at(s, i)->lane].tid == 2;
             if (strcmp(name, "cudaLaunchKernel") == 0)
                 assert_int_equal(s->phase[i], autograd ? RS_PHASE_BACKWARD
@@ -770,7 +814,7 @@ static void test_places(void **state)
                         : strcmp(name, "adam") == 0 ? RS_PHASE_OPTIMIZER
                                                     : RS_PHASE_FORWARD;
         assert_int_equal(s->phase[i], want);
-        int64_t at = s->time[i] % (1000 * US);
+        int64_t at = rs_skeleton_time(s, i) % (1000 * US);
         if (want == RS_PHASE_FORWARD && strcmp(name, "embed") != 0)
             assert_int_equal(s->layer[i], (at / US - 25) / 100);
         if (want == RS_PHASE_OPTIMIZER) assert_int_equal(s->layer[i], RS_SKELETON_NO_LAYER);
@@ -815,6 +859,7 @@ int main(void)
         cmocka_unit_test(test_identity),
         cmocka_unit_test(test_room_on_the_device),
         cmocka_unit_test(test_many_edges),
+        cmocka_unit_test(test_far_times),
         cmocka_unit_test(test_questions),
         cmocka_unit_test(test_selectors),
         cmocka_unit_test(test_wrong_questions),
