@@ -266,7 +266,8 @@ static stretch *list_stretches(const rs_diagnosed *job, size_t *n)
         for (uint32_t i = 1; ok && i < s->n; i++)
             for (uint32_t k = s->first[i]; ok && s->step[i] >= 0 && k < s->first[i + 1]; k++) {
                 bool call = is_work(s, i) && rs_edge_cost(s, k) < RS_COST_INSIDE;
-                bool host = !is_work(s, i) && rs_edge_part(s, k) == RS_PART_HOST && rs_edge_cost(s, k) >= RS_COST_CALL;
+                bool host = !is_work(s, i) && rs_edge_part(s, k) == RS_PART_HOST &&
+                            rs_edge_cost(s, k) >= RS_COST_CALL;
                 if ((!call && !host) || weight[k] == RS_NO_EDGE) continue;
                 int64_t ns = call ? s->base[k] : weight[k];
                 bool compared = host && k == s->first[i] && peers[k] != RS_NO_EDGE;

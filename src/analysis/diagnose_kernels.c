@@ -146,7 +146,8 @@ static size_t neighbour_of(const char *name, const char **begin)
 static uint32_t neighbour_before(const rs_skeleton *s, uint32_t i)
 {
     for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++)
-        if (rs_edge_cost(s, k) >= RS_COST_STREAM && rs_edge_cost(s, k) < RS_COST_EVENT) return s->source[k] >> 1;
+        if (rs_edge_cost(s, k) >= RS_COST_STREAM && rs_edge_cost(s, k) < RS_COST_EVENT)
+            return s->source[k] >> 1;
     return 0;
 }
 

@@ -234,9 +234,10 @@ static void scale_edges(const rs_edit *edit, rs_editor *x, rs_edit_target target
         for (uint32_t i = 1; i < s->n; i++) {
             if (!rs_edit_selects(edit, x, r, i, NULL)) continue;
             for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
-                bool host =
-                    rs_edge_part(s, k) == part && (target == RS_TARGET_LATENCY || rs_edge_cost(s, k) >= RS_COST_CALL);
-                bool call = target == RS_TARGET_HOST && part == RS_PART_HOST && rs_edge_cost(s, k) < RS_COST_INSIDE;
+                bool host = rs_edge_part(s, k) == part &&
+                            (target == RS_TARGET_LATENCY || rs_edge_cost(s, k) >= RS_COST_CALL);
+                bool call =
+                    target == RS_TARGET_HOST && part == RS_PART_HOST && rs_edge_cost(s, k) < RS_COST_INSIDE;
                 if (weight[k] == RS_NO_EDGE || (!host && !call)) continue;
                 int64_t own = call ? s->base[k] : weight[k];
                 if (call && own > weight[k]) own = weight[k];

@@ -178,7 +178,8 @@ static bool graph_rank(rs_editor *x, size_t r)
         }
         bool begins = !*in_region && launches[i];
         for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
-            if (weight[k] == RS_NO_EDGE || rs_edge_cost(s, k) < RS_COST_CALL || rs_edge_part(s, k) != RS_PART_HOST)
+            if (weight[k] == RS_NO_EDGE || rs_edge_cost(s, k) < RS_COST_CALL ||
+                rs_edge_part(s, k) != RS_PART_HOST)
                 continue;
             if (*in_region) change(x, &weight[k], 0);
             if (begins) change(x, &weight[k], rs_add_sat(weight[k], launch));
@@ -285,7 +286,10 @@ static void fuse_rank(rs_editor *x, size_t r, const uint8_t *before, const uint8
         if (stream == RS_NO_CAUSE) continue;
         for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
             if (rs_edge_cost(s, k) < RS_COST_INSIDE) saved[s->source[k] >> 1] = s->base[k];
-            change(x, &weight[k], k == stream ? 0 : rs_edge_cost(s, k) < RS_COST_STREAM ? RS_NO_EDGE : weight[k]);
+            change(x, &weight[k],
+                   k == stream                           ? 0
+                   : rs_edge_cost(s, k) < RS_COST_STREAM ? RS_NO_EDGE
+                                                         : weight[k]);
         }
     }
     for (uint32_t i = 1; i < s->n; i++)

@@ -179,7 +179,7 @@ typedef struct rs_times {
     uint8_t *choice;   /* by node: which of its edges that is */
     rs_far_cause *far; /* by node: of those that have too many edges for that, one each */
     size_t n_far;
-    uint32_t *last;      /* by meeting: the member (index into members) that came last */
+    uint32_t *last; /* by meeting: the member (index into members) that came last */
 } rs_times;
 
 /* One pass, O(nodes + edges). Of causes that end together the recorded one is taken, then the first. */

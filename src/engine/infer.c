@@ -96,8 +96,9 @@ static int64_t looseness(const rs_skeleton *s, uint32_t node)
         if (rs_edge_origin(s, k) == RS_ORIGIN_DEVICE || rs_edge_origin(s, k) == RS_ORIGIN_CALL ||
             rs_edge_part(s, k) == RS_PART_PINNED)
             continue;
-        int64_t usual =
-            rs_edge_cost(s, k) < RS_N_COSTS && s->all.least[rs_edge_cost(s, k)] > 0 ? s->all.least[rs_edge_cost(s, k)] : 0;
+        int64_t usual = rs_edge_cost(s, k) < RS_N_COSTS && s->all.least[rs_edge_cost(s, k)] > 0
+                            ? s->all.least[rs_edge_cost(s, k)]
+                            : 0;
         int64_t over = rs_add_sat(rs_skeleton_source_time(s, s->source[k]), rs_add_sat(s->base[k], usual));
         int64_t beyond = rs_sub_sat(rs_skeleton_time(s, node), over);
         if (beyond < least) least = beyond;
@@ -158,7 +159,8 @@ static bool made_room(const rs_skeleton *s, uint32_t running, uint32_t node)
     if (lead <= 0 || lead > tail_of(s, running)) return false;
     int64_t waited = looseness(s, node);
     return waited != INT64_MAX && waited > LEAST_HELD && waited / 2 > lead &&
-           rs_skeleton_time(s, running) <= rs_add_sat(rs_sub_sat(rs_skeleton_time(s, node), waited), CLOCK_SLACK);
+           rs_skeleton_time(s, running) <=
+               rs_add_sat(rs_sub_sat(rs_skeleton_time(s, node), waited), CLOCK_SLACK);
 }
 
 /* Tight pairs of one instance: streams a -> b. Starts of b ascend, so a is walked once. */
@@ -194,8 +196,9 @@ static void refute(finder *f)
             const rs_skeleton *s = skeleton_of(f, in);
             uint32_t u = node_at(f, in, q->u);
             int64_t end = rs_skeleton_end(s, u), start = rs_skeleton_time(s, node_at(f, in, q->k));
-            q->refuted = q->occupied ? start < rs_sub_sat(end, tail_of(s, u)) || start < rs_skeleton_time(s, u)
-                                     : start < rs_sub_sat(end, CLOCK_SLACK);
+            q->refuted = q->occupied
+                             ? start < rs_sub_sat(end, tail_of(s, u)) || start < rs_skeleton_time(s, u)
+                             : start < rs_sub_sat(end, CLOCK_SLACK);
         }
     }
 }
@@ -221,7 +224,8 @@ static bool find_pairs(finder *f, int64_t delta, size_t *n)
 static uint8_t cost_of_target(const rs_skeleton *s, uint32_t node)
 {
     for (uint32_t k = s->first[node]; k < s->first[node + 1]; k++)
-        if (rs_edge_cost(s, k) < RS_COST_ANSWER) return (uint8_t)(RS_COST_EVENT + rs_edge_cost(s, k) % RS_N_WORK_KINDS);
+        if (rs_edge_cost(s, k) < RS_COST_ANSWER)
+            return (uint8_t)(RS_COST_EVENT + rs_edge_cost(s, k) % RS_N_WORK_KINDS);
     return RS_COST_EVENT;
 }
 

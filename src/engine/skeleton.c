@@ -76,9 +76,9 @@ uint64_t rs_skeleton_bytes(const rs_skeleton *s)
 {
     return sizeof *s + s->n * NODE_BYTES + s->n_edges * EDGE_BYTES +
            s->n_placed * (sizeof *s->phase + sizeof *s->layer) + s->n_lanes * sizeof *s->lanes +
-           s->n_labels * sizeof *s->labels + s->n_ties * sizeof *s->ties + (s->n_longs + s->n_far) * sizeof *s->longs +
-           s->n_blocks * sizeof *s->block + s->n_steps * sizeof *s->steps +
-           s->n_comm * (sizeof(rs_coll_op) + sizeof *s->comm_node) +
+           s->n_labels * sizeof *s->labels + s->n_ties * sizeof *s->ties +
+           (s->n_longs + s->n_far) * sizeof *s->longs + s->n_blocks * sizeof *s->block +
+           s->n_steps * sizeof *s->steps + s->n_comm * (sizeof(rs_coll_op) + sizeof *s->comm_node) +
            s->comm->n_shapes * sizeof(rs_coll_shape);
 }
 
@@ -177,8 +177,7 @@ static const rs_field tie_fields[] = {RS_FIELD(rs_skeleton_tie, part), RS_FIELD(
                                       RS_FIELD(rs_skeleton_tie, origin)};
 static const rs_layout tie_layout = RS_LAYOUT(rs_skeleton_tie, tie_fields);
 
-static const rs_field long_fields[] = {RS_FIELD(rs_skeleton_long, node),
-                                       RS_FIELD(rs_skeleton_long, ns)};
+static const rs_field long_fields[] = {RS_FIELD(rs_skeleton_long, node), RS_FIELD(rs_skeleton_long, ns)};
 static const rs_layout long_layout = RS_LAYOUT(rs_skeleton_long, long_fields);
 
 static const rs_field step_fields[] = {RS_FIELD(rs_skeleton_step, number), RS_FIELD(rs_skeleton_step, start),

@@ -45,10 +45,10 @@ extern const char *const rs_part_names[RS_N_PARTS];
 typedef enum rs_origin {
     RS_ORIGIN_ORDER, /* order of a thread or a stream */
     RS_ORIGIN_LAUNCH,
-    RS_ORIGIN_TOLD,    /* a cuda_sync event tells it, or a call does */
-    RS_ORIGIN_QUEUE,   /* a full queue */
-    RS_ORIGIN_CALL,    /* guessed from a call that makes a stream wait, without saying for what */
-    RS_ORIGIN_DEVICE,  /* the trace tells nothing; the device was busy until then */
+    RS_ORIGIN_TOLD,     /* a cuda_sync event tells it, or a call does */
+    RS_ORIGIN_QUEUE,    /* a full queue */
+    RS_ORIGIN_CALL,     /* guessed from a call that makes a stream wait, without saying for what */
+    RS_ORIGIN_DEVICE,   /* the trace tells nothing; the device was busy until then */
     RS_ORIGIN_REPEATED, /* inferred: the same places wait in every step */
     RS_N_ORIGINS
 } rs_origin;
@@ -92,8 +92,8 @@ typedef struct rs_skeleton_label {
 
 /* What edges of one kind have in common. */
 typedef struct rs_skeleton_tie {
-    uint8_t part; /* rs_part */
-    uint8_t cost; /* rs_cost */
+    uint8_t part;   /* rs_part */
+    uint8_t cost;   /* rs_cost */
     uint8_t origin; /* rs_origin */
 } rs_skeleton_tie;
 
@@ -110,9 +110,9 @@ typedef struct rs_skeleton {
     int64_t start, end; /* ns, the rank's clock: of the whole trace */
     uint32_t last;      /* what the end is bound to: node << 1 | its end */
 
-    size_t n; /* nodes; node 0 is the start of the trace */
-    uint32_t *since;    /* ns since its block's; RS_SKELETON_LONG: in far. See rs_skeleton_time */
-    int64_t *block;     /* by node >> RS_SKELETON_BLOCK: ns */
+    size_t n;        /* nodes; node 0 is the start of the trace */
+    uint32_t *since; /* ns since its block's; RS_SKELETON_LONG: in far. See rs_skeleton_time */
+    int64_t *block;  /* by node >> RS_SKELETON_BLOCK: ns */
     size_t n_blocks;
     uint32_t *duration; /* of work; 0 of points; RS_SKELETON_LONG: in longs. See rs_skeleton_duration */
     uint32_t *label;    /* place in labels; see rs_skeleton_at */
@@ -128,7 +128,7 @@ typedef struct rs_skeleton {
     size_t n_edges;
     uint32_t *source; /* node << 1 | whether from its end */
     uint32_t *base;   /* ns that the cost comes on top of: host time, a launching call; held at 2^32 - 1 */
-    uint8_t *tie;    /* place in ties; see rs_edge_part and the like */
+    uint8_t *tie;     /* place in ties; see rs_edge_part and the like */
     rs_skeleton_tie *ties;
     size_t n_ties;
 

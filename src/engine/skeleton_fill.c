@@ -131,8 +131,8 @@ static bool make_columns(rs_maker *m)
     s->tie = rs_malloc(k + 1);
     s->ties = rs_malloc(MOST_TIES * sizeof *s->ties);
     s->lanes = rs_malloc(UINT16_MAX * sizeof *s->lanes);
-    return s->since && s->block && s->duration && s->label && s->row && s->step && s->first && s->source && s->base &&
-           s->tie && s->ties && s->lanes;
+    return s->since && s->block && s->duration && s->label && s->row && s->step && s->first && s->source &&
+           s->base && s->tie && s->ties && s->lanes;
 }
 
 static bool put_duration(rs_maker *m, uint32_t i, int64_t ns)

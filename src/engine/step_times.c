@@ -14,7 +14,8 @@ static void first_starts(const rs_skeleton *s, int64_t *starts)
 {
     for (size_t i = 0; i < s->n_lanes; i++) starts[i] = INT64_MAX;
     for (uint32_t i = 0; i < s->n; i++)
-        if (rs_skeleton_is_work(s, i) && s->step[i] == 0 && rs_skeleton_time(s, i) < starts[rs_skeleton_at(s, i)->lane])
+        if (rs_skeleton_is_work(s, i) && s->step[i] == 0 &&
+            rs_skeleton_time(s, i) < starts[rs_skeleton_at(s, i)->lane])
             starts[rs_skeleton_at(s, i)->lane] = rs_skeleton_time(s, i);
 }
 
