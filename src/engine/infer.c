@@ -249,7 +249,7 @@ static int64_t median_of(int64_t *values, size_t n)
 /* How long before the end of its source the target of an occupied pair starts, where that made room for it. */
 static bool add_lead(finder *f, const pair *p)
 {
-    int64_t *leads = rs_malloc(2 * (f->n + 1) * sizeof *leads), *some = leads + f->n + 1;
+    int64_t *leads = rs_malloc(2 * (f->n + 1) * sizeof *leads), *some = leads ? leads + f->n + 1 : NULL;
     uint32_t *folds = rs_malloc((f->n + 1) * sizeof *folds);
     size_t n = 0;
     rs_engine *e = f->e;
