@@ -18,7 +18,18 @@
 
 #define MAX_DEPTH 32
 
-typedef enum operation { LESS, LESS_OR_EQUAL, GREATER, GREATER_OR_EQUAL, EQUAL, DIFFERENT, HAS, HAS_NOT, MATCHES, IN } operation;
+typedef enum operation {
+    LESS,
+    LESS_OR_EQUAL,
+    GREATER,
+    GREATER_OR_EQUAL,
+    EQUAL,
+    DIFFERENT,
+    HAS,
+    HAS_NOT,
+    MATCHES,
+    IN
+} operation;
 
 typedef struct value {
     const char *text; /* in the gate's arena */
@@ -96,8 +107,9 @@ static bool take_char(parser *s, char c)
 static const struct sign {
     const char *text;
     operation op;
-} signs[] = {{"!=", DIFFERENT}, {"!~", HAS_NOT}, {"<=", LESS_OR_EQUAL}, {">=", GREATER_OR_EQUAL}, {"==", EQUAL},
-             {"=~", MATCHES},   {"=", EQUAL},    {"~", HAS},            {"<", LESS},              {">", GREATER}};
+} signs[] = {{"!=", DIFFERENT}, {"!~", HAS_NOT}, {"<=", LESS_OR_EQUAL}, {">=", GREATER_OR_EQUAL},
+             {"==", EQUAL},     {"=~", MATCHES}, {"=", EQUAL},          {"~", HAS},
+             {"<", LESS},       {">", GREATER}};
 
 static const struct sign *sign_at(const char *p)
 {
@@ -109,10 +121,11 @@ static const struct sign *sign_at(const char *p)
 static rs_status fail_term(const char *at, rs_error *err)
 {
     at = after_space(at);
-    return rs_fail(err, RS_ERR_USAGE,
-                   "\"%.80s\" is no condition: COLUMN OP VALUE with OP one of < <= > >= = != ~ !~ =~ in, joined by "
-                   "and (or a comma), or, not, ( )",
-                   at);
+    return rs_fail(
+        err, RS_ERR_USAGE,
+        "\"%.80s\" is no condition: COLUMN OP VALUE with OP one of < <= > >= = != ~ !~ =~ in, joined by "
+        "and (or a comma), or, not, ( )",
+        at);
 }
 
 static rs_status emit(parser *s, int step, rs_error *err)
@@ -158,7 +171,8 @@ static bool is_list(const char *p)
 static bool ends_value(const char *p)
 {
     const char *q = after_space(p);
-    return q > p && (word_is(q, "and") || word_is(q, "or") || strncmp(q, "&&", 2) == 0 || strncmp(q, "||", 2) == 0);
+    return q > p &&
+           (word_is(q, "and") || word_is(q, "or") || strncmp(q, "&&", 2) == 0 || strncmp(q, "||", 2) == 0);
 }
 
 static rs_status take_column(parser *s, term *t, rs_error *err)
@@ -172,7 +186,8 @@ static rs_status take_column(parser *s, term *t, rs_error *err)
         s->p = end;
         return RS_OK;
     }
-    while (*end && *end != ',' && !sign_at(end) && !ends_value(end) && !(rs_is_space(*end) && is_list(after_space(end))))
+    while (*end && *end != ',' && !sign_at(end) && !ends_value(end) &&
+           !(rs_is_space(*end) && is_list(after_space(end))))
         end++;
     s->p = end;
     while (end > begin && rs_is_space(end[-1])) end--;
@@ -356,9 +371,10 @@ static rs_status fail_column(const term *t, const rs_table_spec *spec, rs_error 
     rs_suggestion nearest = {0};
     for (size_t i = 0; i < spec->n_columns; i++) rs_suggest_from(&nearest, t->column, spec->columns[i].name);
     if (nearest.best)
-        return rs_fail(err, RS_ERR_USAGE, "table %s has no column \"%.60s\"; did you mean %s?", spec->name, t->column,
-                       nearest.best);
-    return rs_fail(err, RS_ERR_USAGE, "table %s has no column \"%.60s\"; --schema lists them", spec->name, t->column);
+        return rs_fail(err, RS_ERR_USAGE, "table %s has no column \"%.60s\"; did you mean %s?", spec->name,
+                       t->column, nearest.best);
+    return rs_fail(err, RS_ERR_USAGE, "table %s has no column \"%.60s\"; --schema lists them", spec->name,
+                   t->column);
 }
 
 static rs_status check_term(const term *t, const rs_table_spec *spec, rs_error *err)
@@ -367,11 +383,13 @@ static rs_status check_term(const term *t, const rs_table_spec *spec, rs_error *
     if (at == SIZE_MAX) return fail_column(t, spec, err);
     const rs_column_spec *column = &spec->columns[at];
     if (column->type == RS_TEXT)
-        return t->op > GREATER_OR_EQUAL ? RS_OK
-                                        : rs_fail(err, RS_ERR_USAGE, "column %s holds text, which no number compares with",
-                                                  column->name);
+        return t->op > GREATER_OR_EQUAL
+                   ? RS_OK
+                   : rs_fail(err, RS_ERR_USAGE, "column %s holds text, which no number compares with",
+                             column->name);
     if (t->op == HAS || t->op == HAS_NOT || t->op == MATCHES)
-        return rs_fail(err, RS_ERR_USAGE, "column %s holds numbers: it takes = != < <= > >= in", column->name);
+        return rs_fail(err, RS_ERR_USAGE, "column %s holds numbers: it takes = != < <= > >= in",
+                       column->name);
     for (size_t i = 0; i < t->n; i++) {
         if (!t->values[i].number)
             return rs_fail(err, RS_ERR_USAGE, "column %s holds numbers, and \"%.40s\" is none", column->name,
@@ -461,7 +479,8 @@ static truth decide(const rs_gate *gate, const rs_table *table, size_t row, trut
     return stack[0];
 }
 
-rs_status rs_gate_count(const rs_gate *gate, const rs_table *table, size_t *n_rows, size_t *first_row, rs_error *err)
+rs_status rs_gate_count(const rs_gate *gate, const rs_table *table, size_t *n_rows, size_t *first_row,
+                        rs_error *err)
 {
     *n_rows = 0;
     RS_TRY(rs_gate_check(gate, rs_table_get_spec(table), err));

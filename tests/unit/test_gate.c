@@ -111,9 +111,12 @@ static void test_expressions(void **state)
         rs_gate *gate;
         size_t n = 99, first = 99;
         rs_error err = RS_ERROR_INIT;
-        if (rs_gate_parse(cases[i].text, &gate, &err) != RS_OK) fail_msg("%s: %s", cases[i].text, err.causes[0].message);
-        if (rs_gate_count(gate, t, &n, &first, &err) != RS_OK) fail_msg("%s: %s", cases[i].text, err.causes[0].message);
-        if (n != (size_t)__builtin_popcount(cases[i].rows) || (n && first != (size_t)__builtin_ctz(cases[i].rows)))
+        if (rs_gate_parse(cases[i].text, &gate, &err) != RS_OK)
+            fail_msg("%s: %s", cases[i].text, err.causes[0].message);
+        if (rs_gate_count(gate, t, &n, &first, &err) != RS_OK)
+            fail_msg("%s: %s", cases[i].text, err.causes[0].message);
+        if (n != (size_t)__builtin_popcount(cases[i].rows) ||
+            (n && first != (size_t)__builtin_ctz(cases[i].rows)))
             fail_msg("%s: %zu rows, the first is %zu", cases[i].text, n, first);
         rs_gate_free(gate);
         rs_table_free(t);
@@ -141,12 +144,12 @@ static void refuse_parse(const char *text)
 static void test_bad_text(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"",          "share",   "share >",    "> 3",         "share = ",
-                                      "(a > 1",    "a > 1)",  "a in 3",     "a in (",      "a in (1",
-                                      "a = 'x",  "'a = 1",     "'' = 1",      "a, > 1",    "a and b > 1", "a or b = 1",
-                                      "a > 1 or",  "not",     "a in ()",    "()",
-                                      "share > x", "a > 1,,", "a > 1 b",    "a > nan",     "a > 1e999",
-                                      "a > %",     "a > 1,",  "a > 1 % %x", "share > 0x1", "a >== 1"};
+    static const char *const bad[] = {
+        "",          "share",  "share >",     "> 3",        "share = ",    "(a > 1",
+        "a > 1)",    "a in 3", "a in (",      "a in (1",    "a = 'x",      "'a = 1",
+        "'' = 1",    "a, > 1", "a and b > 1", "a or b = 1", "a > 1 or",    "not",
+        "a in ()",   "()",     "share > x",   "a > 1,,",    "a > 1 b",     "a > nan",
+        "a > 1e999", "a > %",  "a > 1,",      "a > 1 % %x", "share > 0x1", "a >== 1"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) refuse_parse(bad[i]);
 }
 
@@ -207,11 +210,9 @@ static void test_every_allocation_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows), cmocka_unit_test(test_expressions),
-        cmocka_unit_test(test_bad_text),
-        cmocka_unit_test(test_bad_columns),
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_every_allocation_may_fail),
+        cmocka_unit_test(test_rows),     cmocka_unit_test(test_expressions),
+        cmocka_unit_test(test_bad_text), cmocka_unit_test(test_bad_columns),
+        cmocka_unit_test(test_values),   cmocka_unit_test(test_every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
