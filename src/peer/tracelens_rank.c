@@ -3,10 +3,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/stats.h"
 #include "base/try.h"
 #include "peer/tracelens_calls.h"
 #include "trace/categories.h"
+#include "trace/graft.h"
 #include "trace/launchers.h"
 
 /* ---- sheets -------------------------------------------------------------------------------------------- */
@@ -61,6 +63,27 @@ rs_table *rs_tl_create_sheet(const rs_tl_rank *r, const rs_table_spec *spec, siz
 void rs_tl_add_recompute(const rs_tl_rank *r, uint32_t node, rs_table *t)
 {
     if (r->recompute) rs_table_add_text(t, rs_tl_is_recompute(r, node) ? "True" : "False");
+}
+
+static bool holds(const char *name, const char *word)
+{
+    size_t n = strlen(word);
+    for (; *name; name++) {
+        size_t i = 0;
+        while (i < n && rs_lower(name[i]) == word[i]) i++;
+        if (i == n) return true;
+    }
+    return false;
+}
+
+rs_class rs_tl_class(const rs_tl_rank *r, uint32_t row)
+{
+    rs_class class = rs_class_at(r->classes, row);
+    if (class != RS_CLASS_COMM) return class;
+    const char *name = rs_event_name(r->e, row);
+    return holds(name, "nccl") || holds(name, "rccl") || holds(name, "cross_device_reduce")
+               ? class
+               : RS_CLASS_COMPUTE;
 }
 
 /* ---- what is linked ------------------------------------------------------------------------------------ */
@@ -135,7 +158,7 @@ static rs_status find_linked(rs_tl_rank *r, rs_error *err)
         size_t first = t->gpu_first[node], end = rs_tl_own_end(t, node);
         if (first == end) continue;
         for (size_t i = first; i < end; i++) r->call[i] = (uint32_t)node;
-        if (f.n == 0 || launches_graph(rs_tl_name(r, (uint32_t)node))) {
+        if (f.n == 0 || launches_graph(rs_tl_name(r, (uint32_t)node)) || rs_is_grafted(r->e, t->row[node])) {
             for (size_t i = first; i < end; i++) r->n_linked[i + 1] = 1;
         } else {
             size_t one = linked_one(r, &f, (uint32_t)node, first, end);
