@@ -131,6 +131,15 @@ def find(name):
     return row
 
 
+def _engine_job(name, job):
+    """What the engine knows of a job that another is compared with."""
+    if not isinstance(name, str) or not name or "," in name:
+        raise UsageError("others takes {name: job}; %r is no name: a text without a comma" % (name,))
+    if not isinstance(job, Job):
+        raise UsageError("others takes {name: job}; %s is %r" % (name, type(job).__name__))
+    return job._job
+
+
 class Job:
     """The traces of one training run, made by rankscope.open. Every analysis is a method; `help(job.kernels)`
     explains one. A job may be used from several threads; its runs then take turns.
@@ -186,11 +195,13 @@ class Job:
                 result = self._job.run(row["name"], given, compat, call, select)
         return finish(result, stacklevel + 1)
 
-    def sql(self, query, *, timeout=None, max_memory=None, progress=None):
+    def sql(self, query, *, others=None, timeout=None, max_memory=None, progress=None):
         """Asks the job in SQL: events, their arguments, and every analysis as a table (docs/sql.md). Returns a table, one row a
         row of the answer.
 
         query: one statement of SQLite's dialect, which only reads
+        others: jobs that this one is compared with, {name: job}: then compare('1', name), diff and regress are tables, too; this
+            job is input '1'
         timeout: seconds after which it is stopped
         max_memory: bytes that it may take beside the events, 1 GiB by default"""
         if timeout is not None and not timeout > 0:
@@ -198,8 +209,9 @@ class Job:
         if max_memory is not None and max_memory < 1:
             raise UsageError("max_memory takes bytes, 1 or more, not %r" % (max_memory,))
         settings = {"timeout": None if timeout is None else float(timeout), "max_memory": max_memory}
+        compared = tuple((name, _engine_job(name, job)) for name, job in dict(others or {}).items())
         with _progress(self._progress if progress is None else progress, "reading") as call:
-            result = finish(self._job.sql(query, settings, call), 2)
+            result = finish(self._job.sql(query, settings, call, compared), 2)
         return choose(result, None)
 
     def stack(self, event, rank=None, *, args=None, progress=None):

@@ -47,12 +47,14 @@ class Job:
 
         compat: "hta", "hta-exact", "tracelens", "aorta" or "straggler-analysis" for that tool's numbers and columns
         ranks, steps, window: the part of the job that this run asks about, as open takes them; what is loaded stays"""
-    def sql(self, query: str, *, timeout: Optional[float] = None, max_memory: Optional[int] = None,
-            progress: Progress = None) -> Table:
+    def sql(self, query: str, *, others: Optional[Dict[str, "Job"]] = None, timeout: Optional[float] = None,
+            max_memory: Optional[int] = None, progress: Progress = None) -> Table:
         """Asks the job in SQL: events, their arguments, and every analysis as a table (docs/sql.md). Returns a table, one row a
         row of the answer.
 
         query: one statement of SQLite's dialect, which only reads
+        others: jobs that this one is compared with, {name: job}: then compare('1', name), diff and regress are tables, too; this
+            job is input '1'
         timeout: seconds after which it is stopped
         max_memory: bytes that it may take beside the events, 1 GiB by default"""
     def stack(self, event: Union[int, Dict[str, Any]], rank: Optional[int] = None, *, args: Optional[Text] = None,

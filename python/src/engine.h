@@ -94,6 +94,7 @@ char *rs_py_path(PyObject *value);
 typedef struct shared_job rs_py_job;
 
 /* The job of a Job object, held; NULL with an exception when it is closed. */
+bool rs_py_is_job(PyObject *object);
 rs_py_job *rs_py_job_hold(PyObject *object);
 void rs_py_job_drop(rs_py_job *job); /* on any thread, with the interpreter or without; NULL is allowed */
 /* The C job, which nobody else uses until it is let go. Without the GIL. Progress goes to the task. */

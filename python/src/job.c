@@ -132,6 +132,11 @@ static shared_job *lock_idle(PyObject *object)
     return NULL;
 }
 
+bool rs_py_is_job(PyObject *object)
+{
+    return PyObject_TypeCheck(object, job_type);
+}
+
 rs_py_job *rs_py_job_hold(PyObject *object)
 {
     shared_job *s = ((job_object *)object)->shared;
