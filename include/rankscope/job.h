@@ -34,6 +34,9 @@ typedef struct rs_job_settings {
     const char *steps;      /* "3-5"; NULL: all */
     const char
         *window; /* "10-12.5": ms from the job's first event over all ranks, the end excluded; NULL: all */
+    const char
+        *captures; /* a trace of the capture of CUDA or HIP graphs, or a folder of them (docs/captures.md):
+                             replayed graphs get the operators that stand there; NULL: none */
     const char *store;    /* the folder in which what was computed is kept (docs/store.md); NULL: none */
     bool no_store;        /* none, whatever store says */
     bool store_optional;  /* a folder that cannot be made or written is no error: nothing is kept then */

@@ -71,7 +71,9 @@ enum rs_follows {
     RS_FOLLOWS_RANKS = 1,
     RS_FOLLOWS_STEPS = 2,
     RS_FOLLOWS_WINDOW = 4,
-    RS_FOLLOWS_ALL = RS_FOLLOWS_RANKS | RS_FOLLOWS_STEPS | RS_FOLLOWS_WINDOW
+    RS_FOLLOWS_ALL = RS_FOLLOWS_RANKS | RS_FOLLOWS_STEPS | RS_FOLLOWS_WINDOW,
+    /* It shows whose work it is, or what that does not change: not when the host issued it. --captures */
+    RS_FOLLOWS_CAPTURES = 8
 };
 
 struct rs_analysis {

@@ -9,6 +9,7 @@
 #include "table/record.h"
 #include "trace/pool.h"
 #include "trace/recompute.h"
+#include "trace/graft.h"
 
 static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "instance|class", "instance",
@@ -257,7 +258,11 @@ static bool list_modules(gatherer *g)
             if (!o) return false;
             if (outer != place) g->p->rows[place].parent = o->name;
         }
-        if (length > 0) g->p->rows[place].host = rs_add_sat(g->p->rows[place].host, length);
+        int64_t *host = &g->p->rows[place].host;
+        if (rs_is_grafted(g->e, row))
+            *host = RS_NO_TIME; /* and stays so */
+        else if (length > 0 && *host != RS_NO_TIME)
+            *host = rs_add_sat(*host, length);
     }
     return true;
 }
@@ -476,7 +481,7 @@ const rs_analysis rs_analysis_modules = {
     .facets = {&rs_facet_work, &rs_facet_tree, &rs_facet_fwdbwd, &rs_facet_gpu_rows},
     .table_sets = sets,
     .n_table_sets = 1,
-    .follows = RS_FOLLOWS_ALL,
+    .follows = RS_FOLLOWS_ALL | RS_FOLLOWS_CAPTURES,
     .rank = rank,
     .merge = merge,
     .free_partial = free_partial,

@@ -314,6 +314,9 @@ static rs_status rank_of_host(const rs_run *run, rs_trace *trace, ops_partial *p
 {
     if (grouping(run) != BY_OP)
         return rs_fail(err, RS_ERR_USAGE, "--host shows the host's time by name only, without --by");
+    if (trace->events->n_grafted)
+        return rs_fail(err, RS_ERR_USAGE,
+                       "--host: operators of replayed graphs (--captures) have no time on the host");
     rs_status status = rs_host_ops_of(trace, &p->host, err);
     p->rows =
         status == RS_OK ? rs_calloc(1, sizeof *p->rows) : NULL; /* none, yet the partial travels whole */
@@ -545,7 +548,7 @@ const rs_analysis rs_analysis_ops = {
     .more_columns = more_columns,
     .table_sets = sets,
     .n_table_sets = 1,
-    .follows = RS_FOLLOWS_ALL,
+    .follows = RS_FOLLOWS_ALL | RS_FOLLOWS_CAPTURES,
     .rank = rank,
     .merge = merge,
     .free_partial = free_partial,

@@ -126,6 +126,9 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
                                    .by_host = strcmp(rs_options_text(o, "time"), "host") == 0,
                                    .each = rs_options_flag(o, "each"),
                                    .python = rs_options_flag(o, "python")};
+    if (settings.by_host && trace->events->n_grafted)
+        return rs_fail(err, RS_ERR_USAGE,
+                       "--time host: operators of replayed graphs (--captures) have no time on the host");
     tree_partial *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "call tree");
     rs_status status = rs_options_flag(o, "stats") ? take_stats(trace, settings.python, &p->stats, err)
@@ -149,8 +152,8 @@ static rs_status add_tree(rs_table *t, int64_t number, const rs_folded_tree *tre
         rs_table_put(t, &tree_record, number, n);
         rs_table_set_int(t, "node", (int64_t)i);
         rs_table_set_real(t, "share_pct", rs_percent(n->gpu, tree->busy));
-        rs_table_set_time(t, "host_us", n->is_gpu ? RS_NO_TIME : n->host);
-        rs_table_set_time(t, "self_host_us", n->is_gpu ? RS_NO_TIME : n->self);
+        rs_table_set_time(t, "host_us", n->is_gpu || n->no_host ? RS_NO_TIME : n->host);
+        rs_table_set_time(t, "self_host_us", n->is_gpu || n->no_host ? RS_NO_TIME : n->self);
         rs_table_set_int(t, "uid", n->start == RS_NO_TIME ? RS_NO_VALUE : n->uid);
         status = rs_table_end_row(t, err);
     }
@@ -245,6 +248,7 @@ static const rs_field node_fields[] = {
     RS_FIELD(rs_folded_node, start),
     RS_FIELD(rs_folded_node, count),
     RS_FIELD(rs_folded_node, host),
+    RS_FIELD(rs_folded_node, no_host),
     RS_FIELD(rs_folded_node, gpu),
     RS_FIELD(rs_folded_node, self),
     RS_FIELD(rs_folded_node, n_kernels),
@@ -298,7 +302,7 @@ const rs_analysis rs_analysis_tree = {
     .columns = RS_COLUMN_BIT(META_NAME),
     .table_sets = sets,
     .n_table_sets = 1,
-    .follows = RS_FOLLOWS_ALL,
+    .follows = RS_FOLLOWS_ALL | RS_FOLLOWS_CAPTURES,
     .rank = rank,
     .merge = merge,
     .free_partial = free_partial,

@@ -40,6 +40,7 @@ static rs_status job_create(const rs_job_settings *settings, rs_job **out, rs_er
     }
     pthread_mutex_init(&job->lock, NULL);
     status = rs_job_store_open(job, err);
+    if (status == RS_OK) status = rs_job_captures_open(job, err);
     if (status != RS_OK) {
         rs_job_close(job);
         return status;
@@ -192,6 +193,7 @@ void rs_job_close(rs_job *job)
     if (!job) return;
     rs_job_store_close(job);
     rs_job_forget_other(job);
+    rs_job_captures_free(job->captures);
     for (size_t i = 0; i < job->n_inputs; i++) rs_input_clear(&job->inputs[i]);
     rs_free(job->inputs);
     rs_selection_clear(&job->opened);
@@ -539,10 +541,24 @@ static rs_status make_recorded_trace(rs_input *input, const rs_selection *select
     return warn_of_repeats(input, t, err);
 }
 
+/* Rows that are put in belong to ranks, too. */
+static rs_status graft(rs_job *job, rs_input *input, uint64_t *needs, rs_error *err)
+{
+    bool changed;
+    rs_status status = rs_input_graft(job, input, &changed, err);
+    if (status != RS_OK || !changed) return status;
+    for (size_t i = 0; i < input->n_traces; i++) rs_trace_clear(&input->traces[i]);
+    rs_free(input->traces);
+    input->traces = NULL;
+    input->n_traces = 0;
+    return make_traces(input, &job->settings, job->selection, needs, err);
+}
+
 uint64_t rs_input_columns(const rs_job *job, const rs_input *input, uint64_t columns)
 {
     if (job->settings.all_columns) return RS_ALL_COLUMNS | (columns & RS_OTHER_ARGUMENTS);
     columns |= BASE_COLUMNS | input->told_by;
+    if (job->settings.captures) columns |= RS_LINK_COLUMNS;
     if (rs_input_is_stdin(input)) columns |= RS_COLUMN_BIT(EXTERNAL_ID); /* read only once */
     return columns;
 }
@@ -578,6 +594,7 @@ rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned
     } else {
         status = load_single(job, input, &settings, &progress, &bytes_in, &needs, err);
     }
+    if (status == RS_OK && !needs && job->captures) status = graft(job, input, &needs, err);
     if (status != RS_OK) {
         rs_input_release(input);
         return status;

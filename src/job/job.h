@@ -13,7 +13,8 @@ typedef struct rs_each_rank {
     rs_status (*rank)(const rs_run *run, rs_trace *trace, void **value, rs_error *err);
     void (*free_value)(void *value);
     void *context;
-    bool judges_window; /* the caller itself refuses a window in which nothing was selected */
+    bool takes_captures; /* it can follow --captures */
+    bool judges_window;  /* the caller itself refuses a window in which nothing was selected */
 } rs_each_rank;
 
 typedef struct rs_rank_value {

@@ -56,8 +56,9 @@ struct rs_job {
     rs_job_stats stats;
     pthread_mutex_t lock;
     uint64_t bytes_done, bytes_total;
-    uint64_t kept; /* bytes of events that stay for the next run */
-    bool stored;   /* something was put into the store */
+    uint64_t kept;                    /* bytes of events that stay for the next run */
+    bool stored;                      /* something was put into the store */
+    struct rs_job_captures *captures; /* read when the first input is: job_captures.c */
     bool cancelled;
 };
 
@@ -77,6 +78,12 @@ void rs_input_release(rs_input *input);
 /* Behind a run: keeps the events for the next one if the settings want it and they fit, else releases them.
  */
 void rs_input_keep(rs_job *job, rs_input *input);
+
+/* Gives the work of replayed graphs the operators of --captures. The input is loaded and its ranks are told apart;
+ * *changed: they have to be told apart anew, as rows were put in. Any thread. */
+rs_status rs_input_graft(rs_job *job, rs_input *input, bool *changed, rs_error *err);
+rs_status rs_job_captures_open(rs_job *job, rs_error *err);
+void rs_job_captures_free(struct rs_job_captures *captures);
 
 /* Forgets what is loaded, also what was to be kept. */
 void rs_input_forget(rs_job *job, rs_input *input);

@@ -669,15 +669,19 @@ static rs_status take_values(rs_question *q, const rs_ranking *ranking, rs_rank_
 rs_status rs_job_each_rank(rs_job *job, const rs_each_rank *each, rs_rank_value **values, size_t *n,
                            rs_result *result, rs_error *err)
 {
-    const rs_analysis work = {
-        .name = each->name, .columns = each->columns, .rank = each->rank, .free_partial = each->free_value};
+    const rs_analysis work = {.name = each->name,
+                              .columns = each->columns,
+                              .follows = RS_FOLLOWS_ALL | (each->takes_captures ? RS_FOLLOWS_CAPTURES : 0),
+                              .rank = each->rank,
+                              .free_partial = each->free_value};
     run_side side = {0};
     outcome o = {.status = RS_OK};
     rs_error local = RS_ERROR_INIT;
     if (!err) err = &local;
     *values = NULL;
     *n = 0;
-    rs_status status = begin_side(&side, job, &(rs_query){.analysis = &work}, 1, err);
+    rs_status status = rs_analysis_can_follow(&work, &job->settings, false, err);
+    if (status == RS_OK) status = begin_side(&side, job, &(rs_query){.analysis = &work}, 1, err);
     if (status == RS_OK) {
         side.questions[0].run.context = each->context;
         side.questions[0].judges_window = each->judges_window;

@@ -25,6 +25,12 @@ rs_status rs_analysis_can_follow(const rs_analysis *a, const rs_job_settings *se
         if (parts[i].given && !(follows & parts[i].part))
             return rs_fail(err, RS_ERR_USAGE, "%s cannot follow --%s: %s", a->name, parts[i].name,
                            a->follows_not ? a->follows_not : "it looks at the whole job");
+    if (settings->captures && !(follows & RS_FOLLOWS_CAPTURES))
+        return rs_fail(
+            err, RS_ERR_USAGE,
+            "%s cannot follow --captures: it goes by when the host did what, and operators of a replayed graph "
+            "have no times",
+            a->name);
     return RS_OK;
 }
 

@@ -27,6 +27,8 @@ enum { AS_IS, AS_SIZE };
         "times on the files' own clock, not from the job's first event")                                     \
     ROW(include_last_step, "include-last-step", FLAG, NULL, NULL, AS_IS, 0, 0, AGREE,                        \
         "HTA's include_last_profiler_step; only with --compat hta or hta-exact")                             \
+    ROW(captures, "captures", TEXT, "PATH", NULL, AS_IS, 0, 0, AGREE,                                        \
+        "give the work of replayed graphs its operators: the trace of their capture, or a folder of such")   \
     ROW(jobs, "jobs", INT, "N", NULL, AS_IS, 1, 4096, DIFFER, "worker threads (default: one for each core)") \
     ROW(max_memory, "max-memory", TEXT, "SIZE", NULL, AS_SIZE, 1, NO_LIMIT, DIFFER,                          \
         "stop rather than hold more than SIZE of traces: 512M, 4G")                                          \

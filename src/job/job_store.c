@@ -18,7 +18,8 @@ enum { PART_ANSWER = 1, PART_TIMES };
 
 bool rs_job_wants_store(const rs_job *job)
 {
-    return job->settings.store && !job->settings.no_store;
+    /* what is kept tells nothing of captures */
+    return job->settings.store && !job->settings.no_store && !job->settings.captures;
 }
 
 rs_status rs_job_store_open(rs_job *job, rs_error *err)

@@ -7,6 +7,7 @@
 #include "base/try.h"
 #include "peer/tracelens_calls.h"
 #include "trace/categories.h"
+#include "trace/graft.h"
 #include "trace/launchers.h"
 
 /* ---- sheets -------------------------------------------------------------------------------------------- */
@@ -135,7 +136,7 @@ static rs_status find_linked(rs_tl_rank *r, rs_error *err)
         size_t first = t->gpu_first[node], end = rs_tl_own_end(t, node);
         if (first == end) continue;
         for (size_t i = first; i < end; i++) r->call[i] = (uint32_t)node;
-        if (f.n == 0 || launches_graph(rs_tl_name(r, (uint32_t)node))) {
+        if (f.n == 0 || launches_graph(rs_tl_name(r, (uint32_t)node)) || rs_is_grafted(r->e, t->row[node])) {
             for (size_t i = first; i < end; i++) r->n_linked[i + 1] = 1;
         } else {
             size_t one = linked_one(r, &f, (uint32_t)node, first, end);

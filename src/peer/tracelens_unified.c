@@ -6,6 +6,7 @@
 #include "base/try.h"
 #include "peer/tracelens_calls.h"
 #include "trace/categories.h"
+#include "trace/graft.h"
 
 /* A row before grouping. */
 typedef struct unified {
@@ -413,8 +414,12 @@ static void add_spread(rs_table *t, const rs_tl_stats *s)
 static void add_numbers(const lot *l, const rs_tl_answer *a, size_t at, rs_table *t)
 {
     const rs_tl_metrics *m = &l->metrics[at];
-    for (size_t i = 0; i < l->n; i++)
-        l->values[i] = (double)l->g->r->e->duration[l->g->rows[l->items[i]].row] / 1000;
+    for (size_t i = 0; i < l->n; i++) {
+        const rs_events *e = l->g->r->e;
+        uint32_t row = l->g->rows[l->items[i]].row;
+        /* TraceLens gives operators of a replayed graph the time of the call that replayed it */
+        l->values[i] = (double)e->duration[rs_is_grafted(e, row) ? rs_graft_launch(e, row) : row] / 1000;
+    }
     rs_tl_stats host = rs_tl_stats_of(l->values, l->n), bytes = STATS(l, tb_per_s),
                 flops = STATS(l, tflops_per_s);
     for (size_t i = 0; i < l->n; i++) l->values[i] = l->g->rows[l->items[i]].time;

@@ -111,6 +111,7 @@ rs_status rs_tracelens_report_create(rs_job *job, const rs_tracelens_settings *s
     const rs_each_rank each = {.name = "report --tracelens",
                                .columns = RS_TRACELENS_COLUMNS,
                                .rank = make_rank,
+                               .takes_captures = true,
                                .free_value = free_rank,
                                .context = report};
     if (status == RS_OK) status = rs_job_each_rank(job, &each, &report->ranks, &report->n, told, err);

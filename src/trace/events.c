@@ -169,6 +169,7 @@ void rs_events_free(rs_events *e)
     rs_others_clear(e);
     rs_free(e->threads);
     rs_free(e->documents);
+    rs_free(e->grafted);
     rs_free(e->devices);
     rs_free(e->log);
     rs_free(e->categories);

@@ -128,6 +128,8 @@ typedef struct rs_log_line {
 
 typedef struct rs_events {
     size_t n, capacity;
+    struct rs_grafted *grafted; /* rows that were put behind those of the file, by first row: trace/graft.h */
+    size_t n_grafted, grafted_capacity;
     int64_t *start;     /* ns, RS_NO_TIME if the event has none */
     int64_t *duration;  /* ns, RS_NO_TIME if none; start + duration is the end */
     uint32_t *name;     /* string id */
@@ -265,6 +267,28 @@ static inline int64_t rs_thread_id_of_text(uint32_t text)
  * across recordings. What the file says about itself stays the first one's; losses add up. `from` is
  * unchanged. */
 rs_status rs_events_append(rs_events *to, const rs_events *from, int64_t shift, rs_error *err);
+
+/* Puts copies of all rows of `from` behind those of `to`, as often as wanted, each time at other times. */
+typedef struct rs_events_copier {
+    rs_events *to;
+    const rs_events *from;
+    uint32_t *strings,
+        *threads; /* by id in `from`. The caller says before each copy which threads it lies on */
+    uint16_t *categories;
+} rs_events_copier;
+/* Release with rs_events_copier_clear, also after a failure. */
+rs_status rs_events_copier_init(rs_events_copier *copier, rs_events *to, const rs_events *from,
+                                rs_error *err);
+void rs_events_copier_clear(rs_events_copier *copier);
+/* One copy: by row of `from` when it starts and how long it takes. Ids above 0 that link events become larger by
+ * step, which must not overflow. Arguments that `to` has not loaded are left out. */
+rs_status rs_events_copy(rs_events_copier *copier, const int64_t *start, const int64_t *duration,
+                         int64_t step, rs_error *err);
+/* The largest id that links events, of any kind; 0: there is none. */
+int64_t rs_events_greatest_link(const rs_events *events);
+/* Replaces the whole number that a row has; false in *found: it has none. */
+rs_status rs_events_replace_int(rs_events *events, rs_column_id column, uint32_t row, int64_t value,
+                                bool *found, rs_error *err);
 
 /* The index of a (pid, tid) pair, of a category name; added if new. UINT32_MAX when out of memory. */
 uint32_t rs_events_thread(rs_events *events, rs_thread thread);

@@ -2,6 +2,7 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/try.h"
 #include "trace/events.h"
 
 /* Ids that link events. What is not above 0 stands for none. */
@@ -54,22 +55,22 @@ static int64_t moved(int64_t value, rs_column_id column, int64_t step)
     return step && value > 0 && is_link(column) ? rs_add_sat(value, step) : value;
 }
 
-typedef struct maps {
-    uint32_t *strings, *threads;
-    uint16_t *categories;
-} maps;
+typedef rs_events_copier maps;
 
-static void maps_clear(maps *m)
+void rs_events_copier_clear(rs_events_copier *m)
 {
     rs_free(m->strings);
     rs_free(m->threads);
     rs_free(m->categories);
+    *m = (rs_events_copier){0};
 }
 
-static bool make_maps(rs_events *to, const rs_events *from, maps *m)
+static bool map_names(maps *m)
 {
+    rs_events *to = m->to;
+    const rs_events *from = m->from;
     m->strings = rs_malloc((from->strings.n + 1) * sizeof *m->strings);
-    m->threads = rs_malloc((from->n_threads + 1) * sizeof *m->threads);
+    m->threads = rs_calloc(from->n_threads + 1, sizeof *m->threads);
     m->categories = rs_malloc((from->n_categories + 1) * sizeof *m->categories);
     if (!m->strings || !m->threads || !m->categories) return false;
     for (size_t i = 0; i < from->strings.n; i++) {
@@ -77,6 +78,17 @@ static bool make_maps(rs_events *to, const rs_events *from, maps *m)
         m->strings[i] = rs_strings_add(&to->strings, s->text, s->length);
         if (m->strings[i] == RS_NO_STRING) return false;
     }
+    for (size_t i = 0; i < from->n_categories; i++) {
+        uint32_t id = rs_events_category(to, m->strings[from->categories[i].name]);
+        if (id == UINT32_MAX) return false;
+        m->categories[i] = (uint16_t)id;
+    }
+    return true;
+}
+
+static bool map_threads(maps *m)
+{
+    const rs_events *from = m->from;
     for (size_t i = 0; i < from->n_threads; i++) {
         rs_thread t = from->threads[i];
         if (t.pid_text != RS_NO_STRING) {
@@ -87,33 +99,29 @@ static bool make_maps(rs_events *to, const rs_events *from, maps *m)
             t.tid_text = m->strings[t.tid_text];
             t.tid = rs_thread_id_of_text(t.tid_text);
         }
-        m->threads[i] = rs_events_thread(to, t);
+        m->threads[i] = rs_events_thread(m->to, t);
         if (m->threads[i] == UINT32_MAX) return false;
-    }
-    for (size_t i = 0; i < from->n_categories; i++) {
-        uint32_t id = rs_events_category(to, m->strings[from->categories[i].name]);
-        if (id == UINT32_MAX) return false;
-        m->categories[i] = (uint16_t)id;
     }
     return true;
 }
 
-static void append_rows(rs_events *to, const rs_events *from, const maps *m, int64_t shift)
+/* All of a row but its start, which the caller writes. */
+static void append_rows(const maps *m, const int64_t *duration)
 {
+    rs_events *to = m->to;
+    const rs_events *from = m->from;
     size_t n = from->n, at = to->n;
-    for (size_t i = 0; i < n; i++)
-        to->start[at + i] = from->start[i] == RS_NO_TIME ? RS_NO_TIME : rs_add_sat(from->start[i], shift);
-    memcpy(to->duration + at, from->duration, n * sizeof *to->duration);
+    memcpy(to->duration + at, duration, n * sizeof *to->duration);
     memcpy(to->phase + at, from->phase, n);
     for (size_t i = 0; i < n; i++) to->name[at + i] = m->strings[from->name[i]];
     for (size_t i = 0; i < n; i++) to->thread[at + i] = m->threads[from->thread[i]];
     for (size_t i = 0; i < n; i++) to->category[at + i] = m->categories[from->category[i]];
 }
 
-static void append_column(rs_events *to, const rs_events *from, rs_column_id column, const maps *m,
-                          int64_t step)
+static void append_column(const maps *m, rs_column_id column, int64_t step)
 {
-    const rs_sparse *s = &from->args[column];
+    rs_events *to = m->to;
+    const rs_sparse *s = &m->from->args[column];
     rs_sparse *into = &to->args[column];
     rs_column_type type = rs_column_infos[column].type;
     for (size_t i = 0; i < s->n; i++) {
@@ -161,17 +169,20 @@ static rs_status append_rest(rs_events *to, const rs_events *from, const maps *m
 
 rs_status rs_events_append(rs_events *to, const rs_events *from, int64_t shift, rs_error *err)
 {
-    maps m = {0};
+    maps m = {.to = to, .from = from};
     int64_t step = distance(to, from);
     rs_status status = rs_events_reserve(to, from->n, err);
     for (size_t i = 0; status == RS_OK && i < RS_N_COLUMNS; i++)
         if (from->args[i].n) status = reserve_column(to, from, (rs_column_id)i, step, err);
-    if (status == RS_OK && !make_maps(to, from, &m)) status = rs_fail_nomem(err, "names");
+    if (status == RS_OK && !(map_names(&m) && map_threads(&m))) status = rs_fail_nomem(err, "names");
     if (status == RS_OK) status = append_rest(to, from, &m, err);
     if (status == RS_OK) {
-        append_rows(to, from, &m, shift);
+        for (size_t i = 0; i < from->n; i++)
+            to->start[to->n + i] =
+                from->start[i] == RS_NO_TIME ? RS_NO_TIME : rs_add_sat(from->start[i], shift);
+        append_rows(&m, from->duration);
         for (size_t i = 0; i < RS_N_COLUMNS; i++)
-            if (from->args[i].n) append_column(to, from, (rs_column_id)i, &m, step);
+            if (from->args[i].n) append_column(&m, (rs_column_id)i, step);
         to->n += from->n;
         to->n_rounded += from->n_rounded;
         to->n_lost += from->n_lost;
@@ -179,6 +190,57 @@ rs_status rs_events_append(rs_events *to, const rs_events *from, int64_t shift, 
         to->n_bytes += from->n_bytes;
         to->truncated = to->truncated || from->truncated;
     }
-    maps_clear(&m);
+    rs_events_copier_clear(&m);
     return status;
+}
+
+/* ---- copies --------------------------------------------------------------------------------------------- */
+
+rs_status rs_events_copier_init(rs_events_copier *copier, rs_events *to, const rs_events *from, rs_error *err)
+{
+    *copier = (rs_events_copier){.to = to, .from = from};
+    return map_names(copier) ? RS_OK : rs_fail_nomem(err, "names");
+}
+
+rs_status rs_events_copy(rs_events_copier *c, const int64_t *start, const int64_t *duration, int64_t step,
+                         rs_error *err)
+{
+    rs_events *to = c->to;
+    const rs_events *from = c->from;
+    uint64_t columns = 0;
+    RS_TRY(rs_events_reserve(to, from->n, err));
+    for (size_t i = 0; i < RS_N_COLUMNS; i++) {
+        if (!from->args[i].n || !(to->loaded >> i & 1)) continue;
+        RS_TRY(reserve_column(to, from, (rs_column_id)i, step, err));
+        columns |= UINT64_C(1) << i;
+    }
+    memcpy(to->start + to->n, start, from->n * sizeof *start);
+    append_rows(c, duration);
+    for (size_t i = 0; i < RS_N_COLUMNS; i++)
+        if (columns >> i & 1) append_column(c, (rs_column_id)i, step);
+    to->n += from->n;
+    return RS_OK;
+}
+
+int64_t rs_events_greatest_link(const rs_events *e)
+{
+    int64_t greatest = 0, least, of_column;
+    for (size_t i = 0; i < N_LINKS; i++)
+        if (range_of(&e->args[links[i]], &least, &of_column) && of_column > greatest) greatest = of_column;
+    return greatest;
+}
+
+rs_status rs_events_replace_int(rs_events *e, rs_column_id column, uint32_t row, int64_t value, bool *found,
+                                rs_error *err)
+{
+    rs_sparse *s = &e->args[column];
+    size_t at = rs_sparse_leap(s, 0, row);
+    *found = at < s->n && s->rows[at] == row;
+    if (!*found) return RS_OK;
+    if (value < INT32_MIN || value > INT32_MAX) RS_TRY(rs_events_widen(e, column, err));
+    if (s->is_wide)
+        s->wide[at] = value;
+    else
+        s->narrow[at] = (int32_t)value;
+    return RS_OK;
 }

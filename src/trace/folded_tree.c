@@ -6,6 +6,7 @@
 
 #include "base/interval.h"
 #include "trace/thread_names.h"
+#include "trace/graft.h"
 
 void rs_folded_tree_free(void *tree)
 {
@@ -114,8 +115,10 @@ static void add_event(fold *f, uint32_t node)
     rs_folded_node *n = &f->out->nodes[f->folded[node]];
     int64_t host = f->e->duration[row] > 0 ? f->e->duration[row] : 0, children = 0;
     for (uint32_t child = node + 1; child < t->end[node]; child = t->end[child])
-        if (f->e->duration[t->row[child]] > 0) children = rs_add_sat(children, f->e->duration[t->row[child]]);
+        if (f->e->duration[t->row[child]] > 0 && !rs_is_grafted(f->e, t->row[child]))
+            children = rs_add_sat(children, f->e->duration[t->row[child]]);
     n->count++;
+    n->no_host |= rs_is_grafted(f->e, row);
     n->host = rs_add_sat(n->host, host);
     n->self = rs_add_sat(n->self, children < host ? host - children : 0);
     n->gpu = rs_add_sat(n->gpu, t->busy[node]);

@@ -18,6 +18,7 @@ typedef struct rs_folded_node {
     int64_t self;     /* host time outside the nodes below */
     size_t n_kernels; /* pieces of GPU work below, or of the node itself */
     bool is_gpu;
+    bool no_host; /* of operators of a replayed graph: nothing tells their time on the host */
 } rs_folded_node;
 
 typedef struct rs_folded_settings {

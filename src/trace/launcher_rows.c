@@ -2,6 +2,7 @@
 
 #include "base/interval.h"
 #include "trace/categories.h"
+#include "trace/graft.h"
 
 void rs_launcher_rows_free(void *rows)
 {
@@ -60,7 +61,7 @@ static bool fill(const context *c, const rs_launcher *l, args_walk *walk, rs_poo
         .name = rs_pool_add(pool, e, e->name[row], &ok),
         .category = rs_op_category(rs_event_name(e, row), rs_event_name(e, l->first_kernel)),
         .start = e->start[row],
-        .duration = e->duration[row],
+        .duration = rs_is_grafted(e, row) ? RS_NO_TIME : e->duration[row],
         .direct = l->direct,
         .subtree = l->subtree,
         .n_kernels = l->n_kernels,
