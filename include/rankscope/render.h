@@ -69,6 +69,31 @@ RS_API rs_status rs_render_table(const rs_table *table, const rs_render_settings
 RS_API rs_status rs_render_result(const rs_result *result, size_t main_table,
                                   const rs_render_settings *settings, const rs_sink *sink, rs_error *err);
 
+/* A table that comes in pages, so that what is written may be longer than what memory holds. Pages have the same columns;
+ * a column of a later page may have a wider type (RS_INT, RS_REAL, RS_TEXT), and is written as that from there on. */
+typedef struct rs_pages {
+    void *context;
+    /* The next page, of at most so many rows, which the caller frees; *page is NULL behind the last. There is a first one,
+     * if need be without rows. */
+    rs_status (*next)(void *context, size_t most_rows, rs_table **page, rs_error *err);
+    /* Back to before the first page, whose columns then have the types of the last: for forms that must know what comes
+     * before they write. Only called when there is more than one page. */
+    rs_status (*again)(void *context, rs_error *err);
+    /* Problems and notes that json writes behind the rows; NULL: there are none. */
+    const rs_result *(*told)(void *context);
+} rs_pages;
+
+/* Whether rs_render_pages takes these settings: every form does that is written here, without a budget. */
+RS_API bool rs_render_takes_pages(const rs_render_settings *settings);
+
+/* Writes a table as it comes; json writes an object as rs_render_result does. csv, jsonl and json write page by page.
+ * text and md lay the columns out by the first page, of 65536 rows at most: a later cell that is wider than its column
+ * makes its row wider. arrow and arrows want the types and texts of all rows first, so what is longer than a page is
+ * gone through twice. Memory: a page, and with arrow the texts, each once. Errors: those of rs_render_table and of the pages;
+ * RS_ERR_USAGE when the form takes no pages, or pages are others the second time. */
+RS_API rs_status rs_render_pages(const rs_pages *pages, const rs_render_settings *settings,
+                                 const rs_sink *sink, rs_error *err);
+
 /* A whole result as the command of its analysis prints it: as text in the layout that the analysis has (the
  * first screen of summary, the verdict of doctor, ...), else as rs_render_result; json nests what is a tree.
  * compat: the mode under which it was run. Errors as rs_render_table. What the text shows is for people and

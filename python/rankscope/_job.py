@@ -1,10 +1,5 @@
 """Jobs, and a method for every analysis of the registry."""
-import difflib
-import html
-import inspect
 import os
-import tempfile
-import textwrap
 import warnings
 from typing import List, Optional
 
@@ -33,7 +28,8 @@ def make_options(row, given):
         if name not in specs:
             own = {"open": ["keep", "storage_options", "progress"], "slice": ["table", "progress"],
                    "share": ["map", "table", "progress"]}.get(row["name"], ["compat", "table", "progress", *PARTS])
-            close = difflib.get_close_matches(name, list(specs) + own, 1)
+            from difflib import get_close_matches
+            close = get_close_matches(name, list(specs) + own, 1)
             raise TypeError("%s() got an unexpected keyword argument '%s'%s" % (
                 python_name(row["name"]), name, "; did you mean %s?" % close[0] if close else ""))
         text = _settings.option(specs[name], name, value)
@@ -129,9 +125,19 @@ def choose(result, name):
 def find(name):
     row = REGISTRY.get(name) or REGISTRY.get(name.replace("_", "-"))
     if row is None:
-        close = difflib.get_close_matches(name, REGISTRY, 1)
+        from difflib import get_close_matches
+        close = get_close_matches(name, REGISTRY, 1)
         raise UsageError("there is no analysis \"%s\"%s" % (name, "; did you mean %s?" % close[0] if close else ""))
     return row
+
+
+def _engine_job(name, job):
+    """What the engine knows of a job that another is compared with."""
+    if not isinstance(name, str) or not name or "," in name:
+        raise UsageError("others takes {name: job}; %r is no name: a text without a comma" % (name,))
+    if not isinstance(job, Job):
+        raise UsageError("others takes {name: job}; %s is %r" % (name, type(job).__name__))
+    return job._job
 
 
 class Job:
@@ -146,6 +152,7 @@ class Job:
             self._job.add(file.name, file.data, file.rank, file.optional)
         self._progress = progress
         self._given = paths + [file.name for file in files]
+        self._sources, self._settings = (paths, files), settings
         self._selected = settings["options"]
         self._name = ", ".join(paths + [file.name for file in files])
 
@@ -187,11 +194,13 @@ class Job:
                 result = self._job.run(row["name"], given, compat, call, select)
         return finish(result, stacklevel + 1)
 
-    def sql(self, query, *, timeout=None, max_memory=None, progress=None):
+    def sql(self, query, *, others=None, timeout=None, max_memory=None, progress=None):
         """Asks the job in SQL: events, their arguments, and every analysis as a table (docs/sql.md). Returns a table, one row a
         row of the answer.
 
         query: one statement of SQLite's dialect, which only reads
+        others: jobs that this one is compared with, {name: job}: then compare('1', name), diff and regress are tables, too; this
+            job is input '1'
         timeout: seconds after which it is stopped
         max_memory: bytes that it may take beside the events, 1 GiB by default"""
         if timeout is not None and not timeout > 0:
@@ -199,9 +208,45 @@ class Job:
         if max_memory is not None and max_memory < 1:
             raise UsageError("max_memory takes bytes, 1 or more, not %r" % (max_memory,))
         settings = {"timeout": None if timeout is None else float(timeout), "max_memory": max_memory}
+        compared = tuple((name, _engine_job(name, job)) for name, job in dict(others or {}).items())
         with _progress(self._progress if progress is None else progress, "reading") as call:
-            result = finish(self._job.sql(query, settings, call), 2)
+            result = finish(self._job.sql(query, settings, call, compared), 2)
         return choose(result, None)
+
+    def stack(self, event, rank=None, *, args=None, progress=None):
+        """The stack of an event: a table with the event, then what it lies in or was launched by, outwards, from a kernel over its
+        launch and operators to annotations and Python calls; the columns are those of `frame(calls=True)`.
+
+        event: a row of `frame`, `events` or another table that has rank and index or position, or the index alone
+        rank: of an index, where the job has several
+        args: further arguments as columns, as in `frame`"""
+        if isinstance(event, dict):
+            place = event.get("index", event.get("position"))
+            if place is None:
+                raise UsageError("the row has no index and no position: which event is it?")
+            event, rank = place, event.get("rank") if rank is None else rank
+        options = {"stack": int(event), "args": args}
+        if rank is not None:
+            options["of"] = int(rank)
+        table = self._run("frame", None, progress, options, 2).table
+        if len(set(table["rank"])) > 1:
+            raise UsageError("there are several ranks: stack(%d, rank=...)" % int(event))
+        places = {index: place for place, index in enumerate(table["index"])}
+        if int(event) not in places:
+            raise UsageError("no complete event stands at position %d%s" % (int(event), "" if rank is None else " of rank %d" % int(rank)))
+        order, parents = [places[int(event)]], table["parent"]
+        while len(order) < len(table) and parents[order[-1]] is not None:
+            order.append(places[parents[order[-1]]])
+        return table.take(order)
+
+    def frames(self, **options):
+        """The frame of one rank after another, so that one rank at a time is in memory, and only what is asked for is read:
+        `frames()[3]`, or `for table in job.frames(): ...`. Each is what `frame(ranks=rank)` gives: times count from the rank's
+        own first event.
+
+        options: those of `frame`"""
+        from ._frames import Frames
+        return Frames(self._sources, self._settings, options, self._progress)
 
     def fuse(self, path, *, categories=None, without=None, clocks="ends", max_events=None, progress=None):
         """Writes all ranks as one trace that a viewer opens, packed if the name ends in .gz or .zst; returns a table, one
@@ -290,10 +335,11 @@ class Job:
         return Plots(self)  # pyright: ignore[reportArgumentType]  # the stub's Job is this one
 
     def _repr_html_(self):
+        from html import escape
         if self._job.closed:
-            return "<pre>%s</pre>" % html.escape(repr(self))
+            return "<pre>%s</pre>" % escape(repr(self))
         names = [file[0] for file in self._job.files()]
-        shown = "".join("<li>%s</li>" % html.escape(str(name)) for name in names[:20])
+        shown = "".join("<li>%s</li>" % escape(str(name)) for name in names[:20])
         more = "<li>&#8230; %d more</li>" % (len(names) - 20) if len(names) > 20 else ""
         return ("<div class=\"rankscope\"><b>rankscope job</b>, %d file%s<ul>%s%s</ul>"
                 "<code>job.summary()</code> says where the time goes, <code>job.plot.breakdown()</code> draws it.</div>"
@@ -380,13 +426,15 @@ class Page:
         return "<rankscope.Page, %d bytes: a notebook shows it, save(path) writes it>" % len(self.html)
 
     def _repr_html_(self):
-        return "<iframe style=\"width: 100%%; height: %dpx; border: 0\" srcdoc=\"%s\"></iframe>" % (self.height, html.escape(self.html))
+        from html import escape
+        return "<iframe style=\"width: 100%%; height: %dpx; border: 0\" srcdoc=\"%s\"></iframe>" % (self.height, escape(self.html))
 
 
 def report(source, *, height=800, flight=(), metrics=None, progress=None):
     """The report of a job, or of a source that open takes, for a notebook: what Job.report writes into a file.
 
     height: of the frame, in pixels"""
+    import tempfile
     job = source if isinstance(source, Job) else open_job(source, keep=False)
     try:
         with tempfile.TemporaryDirectory(prefix="rankscope-") as folder:
@@ -456,7 +504,8 @@ def default_of(spec):
 
 
 def _wrap(text, first="", rest=""):
-    return textwrap.fill(in_python(text), 100, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
+    from textwrap import fill
+    return fill(in_python(text), 100, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
 
 
 def document_options(row):
@@ -490,6 +539,7 @@ def document(row):
 
 def make_signature(row, first, last=(("compat", None), ("table", None), ("progress", None), ("ranks", None), ("steps", None), ("window", None))):
     """The signature of an analysis' method."""
+    import inspect
     own = {python_name(spec["name"]) for spec in row["options"]}
     keyword_only = inspect.Parameter.KEYWORD_ONLY
     positional, several = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.VAR_POSITIONAL
@@ -533,50 +583,86 @@ def _make_many_method(row):
     return method
 
 
-def _add_methods():
-    for row in REGISTRY.values():
-        name = python_name(row["name"])
-        if row["input"] == "file" or name == "events":
-            continue
-        make = {"two_jobs": _make_pair_method, "jobs": _make_many_method}.get(row["input"], _make_method)
-        method = make(row)
-        method.__name__ = name
-        method.__qualname__ = "Job." + name
-        method.__module__ = __name__
-        method.__doc__ = document(row)
-        method.__signature__ = make_signature(row, {"two_jobs": ["self", "other"], "jobs": ["self", "*others"]}.get(row["input"], ["self"]))
-        setattr(Job, name, method)
-    for method, row, first in ((Job.slice, SLICE, ["self", "path"]), (Job.share, SHARED, ["self", "path"]),
-                               (slice_job, SLICE, ["source", "path"]), (share_job, SHARED, ["source", "path"])):
-        last = (("map", None),) if row is SHARED else ()
-        more = [spec for spec in SETTINGS["options"] if spec["name"] not in {one["name"] for one in row["options"]}]
-        whole = dict(row, options=row["options"] + (more if "source" in first else []))
-        method.__doc__ = inspect.cleandoc(method.__doc__ or "") + "\n\nOptions:\n" + "\n".join(document_options(row)) + "\n"
-        method.__signature__ = make_signature(whole, first, last + (("table", None), ("progress", None)))
-    slice_job.__name__ = slice_job.__qualname__ = "slice"
-    share_job.__name__ = share_job.__qualname__ = "share"
-    call = _make_method(REGISTRY["events"])
+class _Later:
+    """A method that gets its signature and docstring when somebody first looks at it: most of what these take is text, and
+    whoever imports the package asks for a few of them. The method then stands in this one's place."""
 
+    def __init__(self, owner, name, make, *arguments):
+        self._owner, self._name, self._make, self._arguments = owner, name, make, arguments
+        setattr(owner, name, self)
+
+    def __get__(self, instance, owner=None):
+        method = self._make(*self._arguments)
+        setattr(self._owner, self._name, method)
+        return method.__get__(instance, owner)
+
+
+def _document(method, owner, name, row, first):
+    method.__name__, method.__qualname__ = name, "%s.%s" % (owner.__name__, name)
+    method.__module__ = __name__
+    method.__doc__ = document(row)
+    method.__signature__ = make_signature(row, first)
+    return method
+
+
+def _make_documented(row, name):
+    make, first = {"two_jobs": (_make_pair_method, ("self", "other")), "jobs": (_make_many_method, ("self", "*others"))}.get(
+        row["input"], (_make_method, ("self",)))
+    return _document(make(row), Job, name, row, first)
+
+
+def _make_call(row):
     def __call__(self, *, compat=None, table=None, progress=None, **options):
-        return choose(self._job._run("events", compat, progress, options, 2), table)
+        return choose(self._job._run(row["name"], compat, progress, options, 2), table)
 
-    __call__.__doc__ = document(REGISTRY["events"])
-    __call__.__signature__ = make_signature(REGISTRY["events"], ["self"])
-    Events.__call__ = __call__
+    return _document(__call__, Events, "__call__", row, ("self",))
 
 
-OPEN_LAST = (("keep", True), ("storage_options", None), ("progress", "auto"))
+def _document_writer(function, row, first, about):
+    """Slice and share, as methods and as functions. about: their docstring without the options."""
+    import inspect
+    last = (("map", None),) if row is SHARED else ()
+    more = [spec for spec in SETTINGS["options"] if spec["name"] not in {one["name"] for one in row["options"]}]
+    whole = dict(row, options=row["options"] + (more if "source" in first else []))
+    function.__doc__ = inspect.cleandoc(about or "") + "\n\nOptions:\n" + "\n".join(document_options(row)) + "\n"
+    function.__signature__ = make_signature(whole, first, last + (("table", None), ("progress", None)))
+    return function
 
 
-def _document_functions():
-    for function, first in ((diff, ["a", "b"]), (compare, ["a", "*others"]), (memory, ["source"])):
-        row = REGISTRY[function.__name__]
-        function.__doc__ = (function.__doc__ or "") + "\n\n" + document(row)
-        function.__signature__ = make_signature(row, first)
-    open_job.__name__ = open_job.__qualname__ = "open"
-    open_job.__doc__ = (open_job.__doc__ or "") + "\n\n" + "\n".join(["Settings:"] + document_options(SETTINGS)) + "\n"
-    open_job.__signature__ = make_signature(SETTINGS, ["source"], OPEN_LAST)
+def _document_pair(function, row, first, about):
+    function.__doc__ = (about or "") + "\n\n" + document(row)
+    function.__signature__ = make_signature(row, first)
+    return function
 
 
-_add_methods()
-_document_functions()
+def _document_open(function, row, first, about):
+    function.__doc__ = (about or "") + "\n\n" + "\n".join(["Settings:"] + document_options(row)) + "\n"
+    function.__signature__ = make_signature(row, first, (("keep", True), ("storage_options", None), ("progress", "auto")))
+    return function
+
+
+for _row in REGISTRY.values():
+    if _row["input"] != "file" and _row["name"] != "events":
+        _Later(Job, python_name(_row["name"]), _make_documented, _row, python_name(_row["name"]))
+_Later(Events, "__call__", _make_call, REGISTRY["events"])
+for _name, _row in (("slice", SLICE), ("share", SHARED)):
+    _method = getattr(Job, _name)
+    _Later(Job, _name, _document_writer, _method, _row, ("self", "path"), _method.__doc__)
+
+# The package's functions; documented gives them when somebody asks the package for them.
+_FUNCTIONS = {"open": open_job, "slice": slice_job, "share": share_job, "diff": diff, "compare": compare, "memory": memory}
+_WAITING = {
+    "open": (_document_open, SETTINGS, ("source",), open_job.__doc__),
+    "slice": (_document_writer, SLICE, ("source", "path"), slice_job.__doc__),
+    "share": (_document_writer, SHARED, ("source", "path"), share_job.__doc__),
+    "diff": (_document_pair, REGISTRY["diff"], ("a", "b"), diff.__doc__),
+    "compare": (_document_pair, REGISTRY["compare"], ("a", "*others"), compare.__doc__),
+    "memory": (_document_pair, REGISTRY["memory"], ("source",), memory.__doc__)}
+for _name, _function in _FUNCTIONS.items():
+    _function.__name__ = _function.__qualname__ = _name
+
+
+def documented(name):
+    """A function of the package with its whole docstring and signature."""
+    make, row, first, about = _WAITING[name]
+    return make(_FUNCTIONS[name], row, first, about)

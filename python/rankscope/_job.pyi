@@ -2,6 +2,7 @@
 from types import TracebackType
 from typing import Any, Dict, List, Literal, Optional, Sequence, Tuple, Type, Union
 
+from ._frames import Frames
 from ._plot import Plots
 from ._settings import Path, Progress, Ranges, Size
 from ._table import Result, Summary, Table
@@ -17,6 +18,7 @@ def find(name: str) -> Dict[str, Any]: ...
 def make_options(row: Dict[str, Any], given: Dict[str, Any]) -> Dict[str, Optional[str]]: ...
 def make_settings(keep: Union[bool, int, str] = True, jobs: Optional[int] = None, **given: Any) -> Dict[str, Any]: ...
 def document(row: Dict[str, Any]) -> str: ...
+def documented(name: str) -> Any: ...
 def warn(problems: List[Dict[str, Any]], stacklevel: int) -> None: ...
 def finish(engine_result: Any, stacklevel: int) -> Result: ...
 def choose(result: Result, name: Optional[str]) -> Table: ...
@@ -41,14 +43,30 @@ class Job:
 
         compat: "hta", "hta-exact", "tracelens", "aorta" or "straggler-analysis" for that tool's numbers and columns
         ranks, steps, window: the part of the job that this run asks about, as open takes them; what is loaded stays"""
-    def sql(self, query: str, *, timeout: Optional[float] = None, max_memory: Optional[int] = None,
-            progress: Progress = None) -> Table:
+    def sql(self, query: str, *, others: Optional[Dict[str, "Job"]] = None, timeout: Optional[float] = None,
+            max_memory: Optional[int] = None, progress: Progress = None) -> Table:
         """Asks the job in SQL: events, their arguments, and every analysis as a table (docs/sql.md). Returns a table, one row a
         row of the answer.
 
         query: one statement of SQLite's dialect, which only reads
+        others: jobs that this one is compared with, {name: job}: then compare('1', name), diff and regress are tables, too; this
+            job is input '1'
         timeout: seconds after which it is stopped
         max_memory: bytes that it may take beside the events, 1 GiB by default"""
+    def stack(self, event: Union[int, Dict[str, Any]], rank: Optional[int] = None, *, args: Optional[Text] = None,
+              progress: Progress = None) -> Table:
+        """The stack of an event: a table with the event, then what it lies in or was launched by, outwards, from a kernel over its
+        launch and operators to annotations and Python calls; the columns are those of `frame(calls=True)`.
+
+        event: a row of `frame`, `events` or another table that has rank and index or position, or the index alone
+        rank: of an index, where the job has several
+        args: further arguments as columns, as in `frame`"""
+    def frames(self, **options: Any) -> Frames:
+        """The frame of one rank after another, so that one rank at a time is in memory, and only what is asked for is read:
+        `frames()[3]`, or `for table in job.frames(): ...`. Each is what `frame(ranks=rank)` gives: times count from the rank's
+        own first event.
+
+        options: those of `frame`"""
     def fuse(self, path: Path, *, categories: Union[None, str, Sequence[str]] = None,
              without: Union[None, str, Sequence[str]] = None, clocks: Literal["ends", "likely", "certain", "file"] = "ends",
              max_events: Optional[int] = None, progress: Progress = None) -> Table:
@@ -349,8 +367,8 @@ class Job:
             group: process group of a transfer; with by="group"
             edge: by what it was waited for: work (its own duration), meeting (of a collective), thread,
                 handover (between threads), stream, launch, event (told between streams), sync (a call for
-                work), queue (full), call or device (nothing tells for what), repeated (inferred), nothing;
-                with by="edge"
+                work), queue (full), call or device (nothing tells for what), repeated (inferred), occupied
+                (room on the device), nothing; with by="edge"
             blame_us [us]: its share of the waiting
             share_pct [percent]: of all waiting of the kind
             instances [count]: waits that it has a share in
@@ -364,7 +382,8 @@ class Job:
             blamed_us [us]: sum of the table blame
             balanced_us [us]: waiting where all work is the mean over ranks and steps: a pipeline waits
                 then, too; unknown without steps
-            avoidable_us [us]: the rest of waiting_us
+            avoidable_us [us]: the rest of waiting_us; less than 0 where balance would make waits longer:
+                work that a late host hides in some steps shows in the others when it is shared out
             unexplained_us [us]: of blamed_us: beyond any known cause
             uncertain_us [us]: waits for another rank that are shorter than the two clocks are sure: nobody
                 is blamed
@@ -1264,6 +1283,7 @@ class Job:
         args: Optional[Text] = None,
         calls: bool = False,
         where: Optional[Text] = None,
+        stack: Optional[int] = None,
         uncut: bool = False,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
         table: Optional[Literal['frame']] = None,
@@ -1286,7 +1306,8 @@ class Job:
         calls adds columns under HTA's names: parent (the position of what an event lies in on its thread;
         of GPU work its launch), depth, height, and of the GPU work below each event how much there is, how
         long it takes together, and from when to when. where keeps rows for which a condition holds; parents
-        may then be among the others.
+        may then be among the others. stack=POSITION keeps one event and all that it lies in, across its
+        launch to the outermost operator, annotation or Python call.
 
         compat="hta" gives the frame that HTA holds after loading: its rounding, its cut at the last step,
         its order (GPU rows first), its columns' defaults.
@@ -1297,6 +1318,8 @@ class Job:
             args: further arguments as columns: all, or names with commas between
             calls: what each event lies in or was launched by, and the GPU work below it, as columns
             where: only events for which it holds, as in events
+            stack: only the event at this position (column index) of each rank and, outwards, what it lies
+                in or was launched by; with the columns of calls
             uncut: with compat="hta": also the rows that HTA reads and then cuts off, in the order of the
                 file
 
@@ -2070,7 +2093,8 @@ class Job:
 
         Table edges: one row is a dependency that was inferred from repetition
             rank [id]: a rank that shows it
-            origin: repeated: inferred from repetition
+            origin: repeated: inferred from repetition; occupied: the same, and the source fills the device,
+                so that the target starts when the last of it leaves room, before its end
             source: work that is waited for
             target: work that waits
             source_stream [id]: stream of the source

@@ -1,7 +1,6 @@
 """Tables and results."""
 from __future__ import annotations
 
-import html
 import itertools
 import os
 import warnings
@@ -352,20 +351,21 @@ class Table:
         return "<rankscope.Table %s, %d rows x %d columns>\n%s%s" % (self.name, rows, len(names), text, more)
 
     def _repr_html_(self) -> str:
+        from html import escape
         schema, rows = self.schema, len(self)
         shown = rows if rows <= 2 * _SHOWN_ROWS else _SHOWN_ROWS
         right = [' style="text-align: right"' if column["type"] != "text" else ' style="text-align: left"' for column in schema]
         out = ['<table class="rankscope"><caption style="text-align: left">%s &#8212; %s; %d rows</caption><thead><tr>'
-               % (html.escape(self.name), html.escape((self.help or "").rstrip(".")), rows)]
+               % (escape(self.name), escape((self.help or "").rstrip(".")), rows)]
         for column, align in zip(schema, right):
             unit = " (%s)" % column["unit"] if column["unit"] else ""
-            out.append("<th%s title=\"%s\">%s</th>" % (align, html.escape((column["help"] or "") + unit), html.escape(column["name"])))
+            out.append("<th%s title=\"%s\">%s</th>" % (align, escape((column["help"] or "") + unit), escape(column["name"])))
         out.append("</tr></thead><tbody>")
         for row in itertools.islice(self._rows(0, shown), shown):
             out.append("<tr>")
             for value, align in zip(row.values(), right):
-                full = ' title="%s"' % html.escape(value) if isinstance(value, str) and len(value) > _SHOWN_TEXT else ""
-                out.append("<td%s%s>%s</td>" % (align, full, html.escape(_show(value))))
+                full = ' title="%s"' % escape(value) if isinstance(value, str) and len(value) > _SHOWN_TEXT else ""
+                out.append("<td%s%s>%s</td>" % (align, full, escape(_show(value))))
             out.append("</tr>")
         if shown < rows:
             out.append('<tr><td colspan="%d">&#8230; %d more rows</td></tr>' % (len(schema), rows - shown))
@@ -405,7 +405,8 @@ class Summary(Table):
         return str(self).rstrip("\n")
 
     def _repr_html_(self) -> str:
-        return '<pre class="rankscope" style="line-height: 1.2">%s</pre>' % html.escape(self.screen(width=100))
+        from html import escape
+        return '<pre class="rankscope" style="line-height: 1.2">%s</pre>' % escape(self.screen(width=100))
 
 
 class Result:

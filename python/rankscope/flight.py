@@ -5,20 +5,20 @@
 """
 from __future__ import annotations
 
-import html
 import json
 import os
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from . import _engine, _settings, sources
 from ._files import whole
 from ._job import warn
 from ._progress import progress as _progress
 from ._table import Table
+from .errors import InputOSError, UsageError
 
-__all__ = ["Report", "analyze"]
+__all__ = ["Report", "analyze", "live", "watch"]
 
-TABLES = ("groups", "entries", "side_by_side", "dumps", "lateness", "collectives")
+TABLES = ("groups", "entries", "side_by_side", "dumps", "lateness", "collectives", "roots", "log", "progress", "stacks")
 
 
 class Report:
@@ -32,7 +32,7 @@ class Report:
     def verdict(self) -> str:
         """healthy, rank_missing, dump_missing, type_mismatch, size_mismatch, dtype_mismatch, state_mismatch,
         stuck_in_collective, rank_blocked_before_start, p2p_size_mismatch, p2p_order, p2p_deadlock,
-        cross_group_order, straggler, bad_config or bad_input."""
+        cross_group_order, straggler, crashed, bad_config or bad_input."""
         return self._answer["verdict"]
 
     @property
@@ -91,6 +91,16 @@ class Report:
         return self._answer["waiting"]
 
     @property
+    def roots(self) -> List[Dict[str, Any]]:
+        """What the hang comes from; roots do not depend on each other."""
+        return self._answer["roots"]
+
+    @property
+    def cause(self) -> Optional[Dict[str, Any]]:
+        """Why a rank failed, as the job's log or its stack tells."""
+        return self._answer["cause"]
+
+    @property
     def findings(self) -> List[Dict[str, Any]]:
         """Everything that looked wrong, the root first."""
         return self._answer["findings"]
@@ -110,7 +120,8 @@ class Report:
 
     def table(self, name: str, *, ranks: _settings.Ranges = None, groups: Union[str, Sequence[str], None] = None,
               stacks: bool = False) -> Table:
-        """A table: groups, entries, side_by_side (one column a rank), dumps, lateness or collectives.
+        """A table: groups, entries, side_by_side (one column a rank), dumps, lateness, collectives, roots, log (events of the
+        job's logs), progress (a row a rank and group) or stacks (of a job that runs).
 
         ranks: only these, as rankscope.open takes them; groups: names or descriptions; stacks: with entries' stacks"""
         if groups is not None and not isinstance(groups, str):
@@ -144,21 +155,34 @@ class Report:
         return "<rankscope.flight.Report %s: %s>" % (self.verdict, self.summary)
 
     def _repr_html_(self) -> str:
-        proof = "".join("<li>%s</li>" % html.escape(line["text"]) for line in self.evidence[:20])
-        return "<p><b>%s</b>: %s</p><ul>%s</ul>" % (html.escape(self.verdict), html.escape(self.summary), proof)
+        from html import escape
+        proof = "".join("<li>%s</li>" % escape(line["text"]) for line in self.evidence[:20])
+        return "<p><b>%s</b>: %s</p><ul>%s</ul>" % (escape(self.verdict), escape(self.summary), proof)
 
 
-def analyze(source: Any, *, prefix: Optional[str] = None, allow_missing: bool = False, torchft_size: int = 0, jobs: int = 0,
-            progress: _settings.Progress = "auto") -> Report:
+_Paths = Union[_settings.Path, Sequence[_settings.Path], None]
+
+
+def _paths(given: _Paths) -> List[str]:
+    several: Sequence[Any] = () if given is None else [given] if isinstance(given, (str, os.PathLike)) else given
+    return [os.fsdecode(os.fspath(one)) for one in several]
+
+
+def analyze(source: Any = None, *, logs: _Paths = None, prefix: Optional[str] = None, allow_missing: bool = False, torchft_size: int = 0,
+            jobs: int = 0, progress: _settings.Progress = "auto") -> Report:
     """Reads the dumps of one job and says what went wrong.
 
-    source: a directory, a file, a list of them, a dict {rank: path}, or a dict {rank: bytes, URL or file object}
+    source: a directory, a file, a list of them, a dict {rank: path}, or a dict {rank: bytes, URL or file object}; without it the
+        dumps that the logs name
+    logs: the job's logs, one for the job or one a node or rank: why a rank failed
     prefix: only files whose name contains it
     allow_missing: dumps that are not there are no fault by themselves
     torchft_size: ranks of a replica under torchft; 0: none
     """
-    settings = {"jobs": jobs, "allow_missing": allow_missing, "prefix": prefix, "replica_size": torchft_size}
-    paths, files = sources.resolve(source)
+    settings = {"jobs": jobs, "allow_missing": allow_missing, "prefix": prefix, "replica_size": torchft_size, "logs": _paths(logs)}
+    if source is None and not settings["logs"]:
+        raise UsageError("which dumps? analyze(folder), analyze(logs=...) or both")
+    paths, files = ([], []) if source is None else sources.resolve(source)
     if files and (paths or any(file.rank < 0 for file in files)):
         raise TypeError("analyze takes paths, or a dict {rank: bytes, URL or file object}, not %r" % type(source).__name__)
     sources.fetch(files, whole=True)
@@ -168,3 +192,159 @@ def analyze(source: Any, *, prefix: Optional[str] = None, allow_missing: bool = 
         flight = _engine.Flight(None if dumps else paths, dumps or None, settings, call)
     warn(flight.problems, 2)
     return Report(flight)
+
+
+# ---- a job that runs ----------------------------------------------------------------------------------------------
+
+# (page or handler, rank or -1, address, status, timed out, failure or None, body)
+_Answer = Tuple[str, int, str, int, bool, Optional[str], bytes]
+_PORT = 25999
+_NCCL_JSON = "dump_nccl_trace_json?includecollectives=true&onlyactive=false"
+_CPU_JSON = "fr_trace_json?includecollectives=true&onlyactive=false"
+_NCCL_PICKLE = "dump_nccl_trace_pickle?includecollectives=true&includestacktraces=true&onlyactive=false"
+_CONNECTIONS = 64
+
+
+def _address(text: str, port: bool) -> str:
+    """"host", "host:port", "http://host:port/" as "http://host:port"."""
+    text = text.strip().rstrip("/")
+    if not text.startswith(("http://", "https://")):
+        text = "http://" + text
+    host = text.split("://", 1)[1]
+    return text if not port or ":" in host.rsplit("]", 1)[-1] else "%s:%d" % (text, _PORT)
+
+
+def _ask(wanted: Sequence[Tuple[int, str, str]], timeout: float) -> List[_Answer]:
+    """Asks for all of (rank or -1, address, page) at once. Who does not answer is no error."""
+    import socket
+    from concurrent.futures import ThreadPoolExecutor
+    from urllib import error, request
+
+    class NoRedirect(request.HTTPRedirectHandler):
+        def redirect_request(self, *_: Any, **__: Any) -> None:
+            return None
+
+    opener = request.build_opener(request.ProxyHandler({}), NoRedirect())
+
+    def one(what: Tuple[int, str, str]) -> _Answer:
+        rank, address, page = what
+        name, failure, status, body, late = page.split("?")[0], None, 0, b"", False
+        url = "%s/%s%s" % (address, "handler/" if rank >= 0 else "", page)
+        try:
+            with opener.open(request.Request(url, data=b"" if rank >= 0 else None), timeout=timeout) as answer:
+                status, body = answer.status, answer.read()
+        except error.HTTPError as answer:
+            status, body = answer.code, answer.read()
+        except (OSError, ValueError) as problem:
+            reason = getattr(problem, "reason", problem)
+            late = isinstance(reason, (socket.timeout, TimeoutError))
+            failure = "no answer in time" if late else str(getattr(reason, "strerror", None) or reason)[:110]
+        return name, rank, address, status, late, failure, body
+
+    pool = ThreadPoolExecutor(max_workers=max(1, min(_CONNECTIONS, len(wanted))))
+    try:
+        return list(pool.map(one, wanted))
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _ask_workers(workers: Sequence[Tuple[int, str]], timeout: float, pyspy: bool, frames: bool) -> List[_Answer]:
+    """The records and stacks of all workers; then, of those whose record is of another recorder, that one."""
+    pages = [_NCCL_PICKLE if frames else _NCCL_JSON, "dump_traceback"] + (["pyspy_dump"] if pyspy else [])
+    answers = _ask([(rank, address, page) for rank, address in workers for page in pages], timeout)
+    known = {answer[1] for answer in answers if answer[0] != "dump_traceback" and _engine.flight_count_records([answer])}
+    return answers + _ask([(rank, address, _CPU_JSON) for rank, address in workers if rank not in known], timeout)
+
+
+def _ask_server(server: str, timeout: float, pyspy: bool, frames: bool) -> List[_Answer]:
+    """The front end's pages of the recorders until one describes groups, then the stacks; where none does, each worker."""
+    answers: List[_Answer] = []
+    found = False
+    wait = timeout * 6  # the front end waits for its workers
+    for page in ("fr_trace_nccl_json", "fr_trace_json", "torchcomms_fr_trace_json"):
+        answers += _ask([(-1, server, page)], wait)
+        if not answers[-1][3]:
+            text = ("%s does not answer (%s): is the debug server started there? torch.distributed.debug.start_debug_server()"
+                    % (server, answers[-1][5]))
+            raise InputOSError(text, [{"message": text, "file": server, "offset": None}])
+        found = _engine.flight_count_records(answers[-1:]) > 0
+        if found:
+            break
+    answers += _ask([(-1, server, "stacks")], wait)
+    if pyspy or b"Failed to fetch: status=408" in answers[-1][6]:  # py-spy needs no lock of the interpreter
+        answers += _ask([(-1, server, "pyspy_dump")], wait)
+    if not found:
+        answers += _ask_workers(_engine.flight_workers(answers), timeout, pyspy, frames)
+    return answers
+
+
+def live(server: Optional[str] = None, *, workers: Union[Dict[int, str], Sequence[str], None] = None, stall: float = 30.0,
+         timeout: float = 10.0, pyspy: bool = False, frames: bool = False, logs: _Paths = None) -> Report:
+    """A snapshot of a job that runs, from its servers.
+
+    server: the job's debug server (torch.distributed.debug): "host", "host:port" or a URL; the port is 25999 unless given
+    workers: the workers' own servers instead: {rank: "host:port"}, or a list in the order of ranks
+    stall: seconds without an issue or a completion after which a job hangs
+    timeout: seconds that a worker has for an answer
+    pyspy: ask for py-spy's stacks, too; it must be installed on the hosts
+    frames: with workers, ask for the recorded stacks; their making may need the GIL
+    """
+    flight = _snapshot(server, workers, stall, timeout, pyspy, frames, logs, None)
+    warn(flight.problems, 2)
+    return Report(flight)
+
+
+def _snapshot(server: Optional[str], workers: Union[Dict[int, str], Sequence[str], None], stall: float, timeout: float, pyspy: bool,
+              frames: bool, logs: _Paths, previous: Optional[_engine.Flight]) -> _engine.Flight:
+    import time
+    if (server is None) == (workers is None):
+        raise UsageError("live takes a server or workers: live(\"host:25999\") or live(workers={0: \"host:port\", ...})")
+    if not stall > 0 or not timeout > 0:
+        raise UsageError("stall and timeout take seconds, more than 0")
+    if server is not None:
+        answers = _ask_server(_address(server, True), timeout, pyspy, frames)
+    else:
+        assert workers is not None
+        pairs = sorted(workers.items()) if isinstance(workers, dict) else list(enumerate(workers))
+        answers = _ask_workers([(rank, _address(address, False)) for rank, address in pairs], timeout, pyspy, frames)
+    settings = {"allow_missing": True, "now_ns": time.time_ns(), "stall_ns": int(stall * 1e9), "logs": _paths(logs)}
+    return _engine.Flight(None, None, settings, None, answers, previous)
+
+
+def watch(source: Any, *, every: float = 10.0, stall: float = 30.0, timeout: float = 10.0, sleep: Optional[Callable[[float], Any]] = None,
+          **settings: Any) -> Iterator[Report]:
+    """Looks again and again at a job that runs, until it hangs; gives a Report at each change of the verdict, the last one being that
+    of the hang. It ends, too, when the job's server is gone. Tables of a report are to be looked at before the next one.
+
+    source: the job's debug server ("http://host:25999"), or a folder into which dumps are written
+    every: seconds between two looks
+    settings: those of live, of a folder those of analyze
+    sleep: what waits, time.sleep by default
+    """
+    import time
+    if not every > 0:
+        raise UsageError("every takes seconds, more than 0")
+    remote = isinstance(source, str) and source.startswith(("http://", "https://"))
+    before: Optional[_engine.Flight] = None
+    state = ""
+    while True:
+        if remote:
+            try:
+                flight = _snapshot(source, None, stall, timeout, bool(settings.get("pyspy")), bool(settings.get("frames")),
+                                   settings.get("logs"), before)
+            except InputOSError:
+                if before is None:
+                    raise
+                return
+        else:
+            flight = analyze(source, progress=False, **settings)._flight
+        report, before = Report(flight), flight if remote else None
+        hangs = report.verdict not in ("healthy", "straggler")
+        said = report.verdict if report.healthy else "%s: %s" % (report.verdict, report.summary)
+        if said != state:
+            state = said
+            warn(flight.problems, 2)
+            yield report
+        if hangs:
+            return
+        (sleep or time.sleep)(every)

@@ -254,15 +254,17 @@ def make_server(questions: Questions) -> Any:
         one path a run. by: args, op, category, kernel or tree. per: total or step."""
         return await answer(lambda: questions.ask(["compare", "--by=" + by, "--per=" + per], questions.paths(paths), budget))
 
-    async def sql(query: str, paths: List[str], budget: int = USUAL) -> str:
+    async def sql(query: str, paths: List[str], budget: int = USUAL, apart: bool = False) -> str:
         """SQL (SQLite's dialect, read only) over events, arguments, ranks, streams and every analysis of a job:
         SELECT name, count(*), sum(dur_us) FROM events WHERE category = 'kernel' GROUP BY name ORDER BY 3 DESC;
-        SELECT * FROM kernels('--by name --top 5'). SELECT * FROM tables lists what there is, SELECT * FROM columns its columns."""
+        SELECT * FROM kernels('--by name --top 5'). SELECT * FROM tables lists what there is, SELECT * FROM columns its columns.
+        apart: each path is a job of its own, numbered from 1: SELECT * FROM diff('1', '2'), compare('1', '2,3'), regress('1', '2');
+        SELECT * FROM breakdown('', '2') is of the second. Else all paths are ranks of one job."""
         def ask() -> str:
             found = questions.paths(paths)
             if not query.lstrip():
                 raise Refusal("query is empty; SELECT * FROM tables says what there is")
-            return questions.ask(["sql"], found, budget, query)
+            return questions.ask(["sql"] + ["--apart"] * apart, found, budget, query)
         return await answer(ask)
 
     async def evidence(id: str, first_row: int = 0, budget: int = USUAL) -> str:

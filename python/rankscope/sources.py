@@ -5,18 +5,19 @@ fsspec and the package of their protocol. Small files are read at once; of a lar
 """
 from __future__ import annotations
 
-import concurrent.futures
-import glob
-import importlib
 import os
 import re
 import threading
-import urllib.parse
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from .errors import InputError, InputOSError, UsageError
 
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
 _URL = re.compile(r"(?:(\d+)=)?([A-Za-z][A-Za-z0-9+.-]*(?:::\S*?)?://.+)", re.DOTALL)
+_MAGIC = re.compile("[*?[]")  # of a pattern of names
 _WEB = ("http://", "https://")
 # What fsspec itself does not bring along.
 _PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "http": "aiohttp", "https": "aiohttp",
@@ -70,7 +71,7 @@ class Ranges:
     def __init__(self, fs: Any, path: str, size: int) -> None:
         self._fs, self._path, self.size = fs, path, size
         self._lock = threading.Lock()
-        self._kept: Dict[int, "concurrent.futures.Future[bytes]"] = {}  # the first and the last few, by number
+        self._kept: Dict[int, "Future[bytes]"] = {}  # the first and the last few, by number
         self.fetched = 0  # bytes that came, for who measures
 
     def __call__(self, offset: int, n: int) -> bytes:
@@ -104,8 +105,9 @@ class Ranges:
             self.fetched += len(data)
         return data
 
-    def _begin(self, at: int) -> "concurrent.futures.Future[bytes]":
-        future: concurrent.futures.Future[bytes] = concurrent.futures.Future()
+    def _begin(self, at: int) -> "Future[bytes]":
+        from concurrent.futures import Future
+        future: Future[bytes] = Future()
 
         def work() -> None:
             try:
@@ -252,9 +254,11 @@ def _add_text(text: str, rank: int, recursive: bool, options: Optional[Dict[str,
         if not url.lower().startswith("file://"):
             _add_url(url, given, recursive, options, files)
             return
-        text, rank = urllib.parse.unquote(urllib.parse.urlsplit(url).path), given
-    if glob.has_magic(text) and not os.path.exists(text):
-        found = sorted(glob.glob(text, recursive=True))
+        from urllib.parse import unquote, urlsplit
+        text, rank = unquote(urlsplit(url).path), given
+    if _MAGIC.search(text) and not os.path.exists(text):
+        from glob import glob
+        found = sorted(glob(text, recursive=True))
         if not found:
             raise InputOSError("%s: no file has such a name" % text, [{"message": "no match", "file": text, "offset": None}])
         paths.extend(_path(path, rank) for path in found)
@@ -288,7 +292,7 @@ def _open(url: str, options: Optional[Dict[str, Any]]) -> Tuple[Any, str]:
     """(file system, path)"""
     protocol = url.split("://", 1)[0].split("::", 1)[0].lower()
     try:
-        url_to_fs = importlib.import_module("fsspec.core").url_to_fs
+        url_to_fs = import_module("fsspec.core").url_to_fs
     except ImportError:
         packages = " ".join(["fsspec"] + _PACKAGES.get(protocol, "").split())
         raise UsageError("%s: URLs are read through fsspec, which is not installed: pip install %s" % (_shown(url), packages)) from None
@@ -316,7 +320,7 @@ def _read(fs: Any, path: str, url: str) -> Any:
 
 def _add_url(url: str, rank: int, recursive: bool, options: Optional[Dict[str, Any]], files: List[File]) -> None:
     web = url.lower().startswith(_WEB)
-    pattern = "*" in url or "[" in url if web else glob.has_magic(url)
+    pattern = "*" in url or "[" in url if web else _MAGIC.search(url) is not None
     if web and not pattern and not url.endswith("/"):  # asking a server for a listing is asking for the file
         files.append(File(_shown(url), None, rank, False, url, options))
         return

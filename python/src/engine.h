@@ -94,6 +94,7 @@ char *rs_py_path(PyObject *value);
 typedef struct shared_job rs_py_job;
 
 /* The job of a Job object, held; NULL with an exception when it is closed. */
+bool rs_py_is_job(PyObject *object);
 rs_py_job *rs_py_job_hold(PyObject *object);
 void rs_py_job_drop(rs_py_job *job); /* on any thread, with the interpreter or without; NULL is allowed */
 /* The C job, which nobody else uses until it is let go. Without the GIL. Progress goes to the task. */
@@ -144,6 +145,7 @@ bool rs_py_add_metrics(PyObject *module);
 bool rs_py_add_regress(PyObject *module);
 bool rs_py_add_many(PyObject *module);
 bool rs_py_add_file(PyObject *module);
+bool rs_py_add_store(PyObject *module);
 
 /* Several analyses over one job, their partial results, and what is made of those: methods of Job. */
 PyObject *rs_py_run_many(PyObject *job, PyObject *args, PyObject *words);
@@ -154,6 +156,8 @@ PyObject *rs_py_fuse(PyObject *job, PyObject *args, PyObject *words);
 PyObject *rs_py_report(PyObject *job, PyObject *args, PyObject *words);
 /* A part of the job, with names or without, written into files: a method of Job. */
 PyObject *rs_py_slice(PyObject *job, PyObject *args, PyObject *words);
+/* Keeps the job's events in its store: a method of Job. */
+PyObject *rs_py_build_store(PyObject *job, PyObject *args);
 /* The answer of a statement of SQL: a method of Job. */
 PyObject *rs_py_sql(PyObject *job, PyObject *args, PyObject *words);
 

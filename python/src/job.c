@@ -132,6 +132,11 @@ static shared_job *lock_idle(PyObject *object)
     return NULL;
 }
 
+bool rs_py_is_job(PyObject *object)
+{
+    return PyObject_TypeCheck(object, job_type);
+}
+
 rs_py_job *rs_py_job_hold(PyObject *object)
 {
     shared_job *s = ((job_object *)object)->shared;
@@ -579,6 +584,8 @@ static PyMethodDef job_methods[] = {
      "share: options of share, or None; map: the file for what stands for what, or None"},
     {"sql", (PyCFunction)(void (*)(void))rs_py_sql, METH_VARARGS | METH_KEYWORDS,
      "sql(query, settings, progress=None) -> Result with the table rows; settings are max_memory and timeout"},
+    {"build_store", rs_py_build_store, METH_VARARGS,
+     "build_store(progress=None) -> Result: keeps the events with all known arguments in the job's store"},
     {"add", (PyCFunction)(void (*)(void))job_add, METH_VARARGS | METH_KEYWORDS,
      "add(name, data, rank=-1, optional=False): one file more, of bytes that are not copied, or None: on the "
      "disk"},

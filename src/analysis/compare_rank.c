@@ -83,7 +83,9 @@ typedef struct gatherer {
     rs_map64 places;
     raw_key *raw; /* the different keys of calls as the file has them */
     size_t n_raw, raw_capacity;
-    rs_map64 raw_places;           /* hash -> of raw */
+    rs_map64 raw_places;    /* hash -> of raw */
+    uint32_t *answer_place; /* by answer of shapes: the place of its name and arguments, RS_NO_ROW */
+    size_t n_answers, answers_capacity;
     uint32_t last_row, last_place; /* of the call before */
     char *text;                    /* for names that are put together */
     size_t text_capacity;
@@ -177,15 +179,11 @@ static uint32_t add_argument(gatherer *g, uint32_t text, bool *ok)
     return text == RS_NO_STRING ? RS_NO_STRING : rs_pool_add_tuple(&g->p->pool, g->e, text, ok);
 }
 
-/* The place of a call's row by operator and arguments; RS_NO_ROW when out of memory. */
-static uint32_t place_of_arguments(gatherer *g, uint32_t row)
+/* The place of a row by operator and arguments; RS_NO_ROW when out of memory. */
+static uint32_t place_of_raw(gatherer *g, raw_key raw)
 {
     const rs_events *e = g->e;
-    bool is_op = rs_event_kind(e, row) == RS_KIND_CPU_OP, ok = true, is_new;
-    raw_key raw = {.texts = {e->name[row], is_op ? argument_of(&g->dims, row) : RS_NO_STRING,
-                             is_op ? argument_of(&g->types, row) : RS_NO_STRING,
-                             is_op ? argument_of(&g->strides, row) : RS_NO_STRING,
-                             is_op ? argument_of(&g->concrete, row) : RS_NO_STRING}};
+    bool ok = true, is_new;
     uint64_t hash = rs_hash_u64((uint64_t)raw.texts[0] << 32 | raw.texts[1]);
     hash = rs_hash_u64(hash ^ ((uint64_t)raw.texts[2] << 32 | raw.texts[3])) + raw.texts[4];
     uint32_t *at = rs_map64_put(&g->raw_places, hash, &is_new);
@@ -203,6 +201,38 @@ static uint32_t place_of_arguments(gatherer *g, uint32_t row)
     *at = (uint32_t)g->n_raw;
     g->raw[g->n_raw++] = raw;
     return raw.place;
+}
+
+/* The slot for the place of an answer's arguments; NULL when out of memory. */
+static uint32_t *place_of_answer(gatherer *g, uint32_t answer)
+{
+    while (g->n_answers <= answer) {
+        if (!RS_GROW_ONE(g->answer_place, g->n_answers, g->answers_capacity)) return NULL;
+        g->answer_place[g->n_answers++] = RS_NO_ROW;
+    }
+    return &g->answer_place[answer];
+}
+
+/* The place of a call's row by operator and arguments; RS_NO_ROW when out of memory. An answer of shapes knows the
+ * arguments already, unless they are those of a forward operator. */
+static uint32_t place_of_arguments(gatherer *g, const call *c)
+{
+    const rs_events *e = g->e;
+    uint32_t row = c->row, answer = c->owned ? c->owned->answer : RS_NO_ANSWER;
+    if (answer != RS_NO_ANSWER) {
+        const rs_shape_answer *a = rs_shapes_at(g->shapes, answer);
+        uint32_t *place = a->name == e->name[row] ? place_of_answer(g, answer) : NULL;
+        if (place && *place == RS_NO_ROW)
+            *place =
+                place_of_raw(g, (raw_key){.texts = {a->name, a->dims, a->types, a->strides, a->concrete}});
+        if (place) return *place;
+    }
+    bool is_op = rs_event_kind(e, row) == RS_KIND_CPU_OP;
+    return place_of_raw(g,
+                        (raw_key){.texts = {e->name[row], is_op ? argument_of(&g->dims, row) : RS_NO_STRING,
+                                            is_op ? argument_of(&g->types, row) : RS_NO_STRING,
+                                            is_op ? argument_of(&g->strides, row) : RS_NO_STRING,
+                                            is_op ? argument_of(&g->concrete, row) : RS_NO_STRING}});
 }
 
 static rs_compare_key key_of(gatherer *g, const call *c, bool *ok)
@@ -249,7 +279,7 @@ static bool add_call(gatherer *g, const call *c)
 {
     uint32_t place = RS_NO_ROW;
     if (g->by == RS_COMPARE_ARGS) {
-        place = place_of_arguments(g, c->row);
+        place = place_of_arguments(g, c);
     } else {
         bool ok = true;
         rs_compare_key key = key_of(g, c, &ok);
@@ -458,6 +488,7 @@ rs_status rs_compare_rank_of(const rs_run *run, rs_trace *trace, void **partial,
     rs_map64_clear(&g.places);
     rs_map64_clear(&g.raw_places);
     rs_free(g.raw);
+    rs_free(g.answer_place);
     rs_free(g.text);
     rs_free(g.kinds);
     rs_free(g.module);

@@ -17,6 +17,9 @@ static const rs_option_spec options[] = {
     {"calls", RS_OPTION_FLAG, NULL, NULL, NULL,
      "what each event lies in or was launched by, and the GPU work below it, as columns"},
     {"where", RS_OPTION_TEXT, "CONDITION", NULL, NULL, "only events for which it holds, as in events"},
+    {"stack", RS_OPTION_INT, "POSITION", NULL, NULL,
+     "only the event at this position (column index) of each rank and, outwards, what it lies in or was launched by; with "
+     "the columns of --calls"},
     {"uncut", RS_OPTION_FLAG, NULL, NULL, NULL,
      "with --compat hta: also the rows that HTA reads and then cuts off, in the order of the file"},
 };
@@ -70,10 +73,15 @@ void rs_frame_free(void *partial)
     rs_free(p);
 }
 
+static bool wants_calls(const rs_run *run)
+{
+    return rs_options_flag(run->options, "calls") || rs_options_is_set(run->options, "stack");
+}
+
 /* Which arguments have a column in any case; shown has room for all of them. */
 static rs_frame_fixed fixed_columns(const rs_run *run, const rs_frame_rules *rules, rs_shown_argument *shown)
 {
-    bool calls = rs_options_flag(run->options, "calls");
+    bool calls = wants_calls(run);
     for (size_t k = 0; k < N_ARGUMENTS; k++)
         shown[k] = (rs_shown_argument){arguments[k].id, FIRST_ARGUMENT + k};
     shown[N_ARGUMENTS] = (rs_shown_argument){RS_COL_STREAM, STREAM};
@@ -93,6 +101,7 @@ typedef struct maker {
     rs_frame_partial *p;
     rs_frame_args *args;
     rs_frame_call *calls; /* by place in the frame; NULL: not asked for */
+    uint8_t *stack;       /* 1: the place belongs to the stack that is asked for; NULL: none is */
     uint32_t *copied;     /* by the trace's string id: the partial's, + 1 */
     bool fills, failed;   /* failed: out of memory */
 } maker;
@@ -204,13 +213,29 @@ static bool keep_call(maker *m, size_t i)
     return true;
 }
 
+/* Marks an event and all that it lies in, or was launched by. A position that has no row has no stack here. */
+static rs_status mark_stack(const rs_run *run, maker *m, rs_error *err)
+{
+    if (!rs_options_is_set(run->options, "stack")) return RS_OK;
+    int64_t position = rs_options_int(run->options, "stack");
+    m->stack = rs_calloc(m->f->n + 1, 1);
+    if (!m->stack) return rs_fail_nomem(err, "frame");
+    while (position != RS_NO_VALUE) {
+        size_t at = rs_frame_place_of(m->f, position);
+        if (at == m->f->n || m->stack[at]) break; /* no row, or a circle that only damage can make */
+        m->stack[at] = 1;
+        position = m->calls[at].parent;
+    }
+    return RS_OK;
+}
+
 /* The rows that are asked for. */
 static rs_status read_rows(const rs_run *run, rs_trace *trace, maker *m, const rs_frame_picks *picks,
                            rs_error *err)
 {
     bool only_gpu = rs_options_flag(run->options, "gpu"), ok = true;
     for (size_t i = 0; ok && i < m->f->n; i++) {
-        if (only_gpu && !m->made->gpu[i]) continue;
+        if ((only_gpu && !m->made->gpu[i]) || (m->stack && !m->stack[i])) continue;
         if (!rs_frame_row_is_selected(trace, m->f, m->made, i)) continue;
         if (!rs_frame_is_picked(picks, m->f->row[i], (uint32_t)m->p->n, &m->p->opens, &ok)) continue;
         ok = ok && keep_call(m, i) && read_row(m, i);
@@ -235,9 +260,11 @@ static rs_status fill(const rs_run *run, rs_trace *trace, const rs_frame_rules *
     if (status == RS_OK)
         status = rs_frame_args_begin(rs_options_text(run->options, "args"), &fixed, m.e, &p->strings, &m.args,
                                      err);
+    if (status == RS_OK) status = mark_stack(run, &m, err);
     if (status == RS_OK) status = read_rows(run, trace, &m, &picks, err);
     rs_free(m.copied);
     rs_big_free(m.calls);
+    rs_free(m.stack);
     rs_frame_picks_clear(&picks);
     rs_frame_args_free(m.args);
     rs_frame_columns_clear(&made);
@@ -248,8 +275,9 @@ rs_status rs_frame_rank(const rs_run *run, rs_trace *trace, const rs_frame_rules
                         rs_error *err)
 {
     const rs_frame_rows *f;
-    if (rules->fills && rs_options_flag(run->options, "calls"))
-        return rs_fail(err, RS_ERR_USAGE, "frame --calls goes with our own frame: leave --compat out");
+    if (rules->fills && wants_calls(run))
+        return rs_fail(err, RS_ERR_USAGE, "frame --%s goes with our own frame: leave --compat out",
+                       rs_options_flag(run->options, "calls") ? "calls" : "stack");
     rs_frame_partial *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "frame");
     *partial = p;
@@ -310,8 +338,9 @@ rs_status rs_frame_merge(const rs_run *run, const rs_partial *partials, size_t n
         const rs_frame_partial *p = partials[i].value;
         if (!rs_options_in_ranges(run->options, "of", partials[i].rank)) continue;
         if (p->n == 0)
-            rs_result_note(result, "rank %lld: no complete events%s", (long long)partials[i].rank,
-                           rs_options_flag(run->options, "gpu") ? " of the GPU" : "");
+            rs_result_note(result, "rank %lld: no complete events%s%s", (long long)partials[i].rank,
+                           rs_options_flag(run->options, "gpu") ? " of the GPU" : "",
+                           rs_options_is_set(run->options, "stack") ? " at that position" : "");
         rs_table_use_texts(t, &p->strings);
         for (size_t k = 0, at = 0; status == RS_OK && k < p->n; k++) {
             if (where &&
@@ -410,7 +439,9 @@ const rs_analysis rs_analysis_frame = {
         "GPU work its\n"
         "launch), depth, height, and of the GPU work below each event how much there is, how long it takes "
         "together, and from\n"
-        "when to when. --where keeps rows for which a condition holds; parents may then be among the others.\n"
+        "when to when. --where keeps rows for which a condition holds; parents may then be among the others. --stack "
+        "POSITION\n"
+        "keeps one event and all that it lies in, across its launch to the outermost operator, annotation or Python call.\n"
         "\n"
         "--compat hta gives the frame that HTA holds after loading: its rounding, its cut at the last "
         "step, its order\n"
@@ -418,6 +449,7 @@ const rs_analysis rs_analysis_frame = {
     .examples = "rankscope frame --format csv trace.json.gz\n"
                 "rankscope frame --gpu --of 3 --format csv traces/\n"
                 "rankscope frame --calls --where 'under(aten::linear)' --format csv trace.json.gz\n"
+                "rankscope frame --stack 4711 trace.json.gz\n"
                 "rankscope frame --args all --format csv trace.json.gz\n"
                 "rankscope frame --compat hta --format csv traces/",
     .options = options,

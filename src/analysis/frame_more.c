@@ -65,6 +65,19 @@ static void add_below(rs_frame_call *above, const rs_frame_call *below)
     if (below->height >= above->height) above->height = below->height + 1;
 }
 
+size_t rs_frame_place_of(const rs_frame_rows *f, int64_t position)
+{
+    size_t from = 0, to = f->n;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (f->row[middle] < position)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from < f->n && f->row[from] == position ? from : f->n;
+}
+
 /* The places of the host's events in the frame, with their times; as many as are returned. */
 static size_t list_host(const rs_frame_rows *f, const uint8_t *gpu, uint32_t *place, uint32_t *row,
                         int64_t *start, int64_t *end)

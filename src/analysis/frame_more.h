@@ -23,6 +23,8 @@ extern const size_t rs_frame_n_call_columns;
  * rs_big_free. O(n log n), O(n) where events come in order. */
 rs_status rs_frame_calls_make(rs_trace *trace, const rs_frame_rows *frame, const uint8_t *gpu,
                               rs_frame_call **out, rs_error *err);
+/* The place of the row of a position; frame->n: it has none. */
+size_t rs_frame_place_of(const rs_frame_rows *frame, int64_t position);
 /* Adds the cells of a row. */
 void rs_frame_call_add(const rs_frame_call *call, rs_table *table);
 

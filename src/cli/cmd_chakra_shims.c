@@ -37,6 +37,7 @@ static const shim_option link_options[] = {
     {"kineto-file", "device", false, false},
     {"output-file", "output", false, true},
     {"log-level", NULL, false, false},
+    {"sync-dependencies", NULL, true, false}, /* they are always kept */
 };
 static const shim_option pytorch_options[] = {
     {"input", NULL, false, true},

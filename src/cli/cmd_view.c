@@ -19,6 +19,9 @@ static const rs_option_spec specs[] = {
     {"ui", RS_OPTION_TEXT, "URL", NULL, "https://ui.perfetto.dev", "the viewer, for one of your own"},
     {"max-events", RS_OPTION_INT, "N", NULL, "200000",
      "at most about N events, so that the viewer stays quick: what tells most is kept; 0: all"},
+    {"native", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "hand over Perfetto's own form: overlapping events of a stream keep lanes of their own, larger traces open, and inputs "
+     "may be of any format"},
     {"no-report", RS_OPTION_FLAG, NULL, NULL, NULL, "only the trace, which is sooner there"},
     {"no-progress", RS_OPTION_FLAG, NULL, NULL, NULL, "no progress bar"},
     {"quiet", RS_OPTION_FLAG, NULL, NULL, NULL,
@@ -111,7 +114,8 @@ static rs_status read_traces(rs_request *r, rs_result *told, rs_error *err)
     view *v = r->own;
     rs_job *job = NULL;
     RS_TRY(rs_request_open(r, r->arguments.paths, r->arguments.n_paths, &job, err));
-    rs_status status = rs_view_reduce(job, (uint64_t)rs_request_int(r, "max-events"), &v->trace, told, err);
+    rs_status status = rs_view_reduce(job, (uint64_t)rs_request_int(r, "max-events"),
+                                      rs_request_flag(r, "native"), &v->trace, told, err);
     rs_request_close(r, job);
     return status;
 }
@@ -162,11 +166,11 @@ static rs_status make_resources(const rs_request *r, view *v, const rs_result *t
                                               .type = "text/javascript; charset=utf-8",
                                               .bytes = rs_view_script,
                                               .n = rs_view_script_size};
-    v->resources[TRACE] = (rs_view_resource){.name = "trace.json.gz",
+    v->resources[TRACE] = (rs_view_resource){.name = v->trace.name,
                                              .type = "application/gzip",
                                              .bytes = v->trace.bytes,
                                              .n = v->trace.n,
-                                             .save_as = "trace.json.gz",
+                                             .save_as = v->trace.name,
                                              .for_the_ui = true};
     v->resources[REPORT] = (rs_view_resource){.name = "report.html",
                                               .type = "text/html; charset=utf-8",

@@ -12,6 +12,7 @@ typedef struct rs_sql_request {
     const char **paths;
     size_t n_paths;
     bool prompt;
+    bool streams; /* rows are written while the query runs */
     rs_sql_settings settings;
     rs_sql_session *session;
 } rs_sql_request;

@@ -42,40 +42,67 @@ static char *time_name(const rs_out_columns *columns, size_t at, const char *nam
 
 /* ---- texts ---------------------------------------------------------------------------------------------- */
 
-/* The id here of one of the table's texts: what is no UTF-8 becomes U+FFFD, so two of them may become one. */
-static uint32_t add_text(rs_out_column *column, const rs_string *text)
+/* The id here of one of the table's texts: what is no UTF-8 becomes U+FFFD, so two of them may become one. add: a new text
+ * is added, else *id is RS_NO_STRING. */
+static rs_status place_text(rs_out_column *column, const rs_string *text, bool add, uint32_t *id,
+                            rs_error *err)
 {
-    if (rs_utf8_valid((const uint8_t *)text->text, text->length))
-        return rs_strings_add_hashed(&column->texts, text->text, text->length,
-                                     rs_hash_bytes(text->text, text->length));
-    char *valid = rs_malloc(3 * (size_t)text->length + 1);
-    if (!valid) return RS_NO_STRING;
-    size_t n = rs_utf8_repair((const uint8_t *)text->text, text->length, valid);
-    uint32_t id = n < UINT32_MAX ? rs_strings_add(&column->texts, valid, n) : RS_NO_STRING;
+    const char *bytes = text->text;
+    size_t n = text->length;
+    char *valid = NULL;
+    if (!rs_utf8_valid((const uint8_t *)bytes, n)) {
+        bytes = valid = rs_malloc(3 * n + 1);
+        if (!valid) return rs_fail_nomem(err, "the texts of a column");
+        n = rs_utf8_repair((const uint8_t *)text->text, n, valid);
+    }
+    bool fits = n < UINT32_MAX;
+    if (fits)
+        *id = add ? rs_strings_add(&column->texts, bytes, n) : rs_strings_find(&column->texts, bytes, n);
     rs_free(valid);
-    return id;
+    bool added = fits && *id != RS_NO_STRING && column->texts.n <= INT32_MAX;
+    return added || (fits && !add) ? RS_OK : rs_fail_nomem(err, "the texts of a column");
+}
+
+static rs_status fail_other(const rs_out_column *column, rs_error *err)
+{
+    return rs_fail(
+        err, RS_ERR_USAGE,
+        "column %.80s holds other texts the second time it is read: what is random fits csv and jsonl",
+        column->name);
+}
+
+/* Sets texts_of for a table. Without add a text that is not listed is an error. */
+static rs_status place_texts(rs_out_column *column, const rs_table *table, size_t at, bool add, rs_error *err)
+{
+    size_t n = table->strings.n;
+    uint32_t *texts_of = rs_realloc(column->texts_of, (n ? n : 1) * sizeof *texts_of);
+    if (!texts_of) return rs_fail_nomem(err, "the texts of a column");
+    column->texts_of = texts_of;
+    memset(texts_of, 0xff, n * sizeof *texts_of);
+    for (size_t row = 0; row < table->n_rows; row++) {
+        if (rs_table_is_null(table, row, at)) continue;
+        uint32_t id = table->columns[at].values.texts[row];
+        if (texts_of[id] != RS_NO_STRING) continue;
+        RS_TRY(place_text(column, &table->strings.items[id], add, &texts_of[id], err));
+        if (add && texts_of[id] == 0) column->first_text = 0;
+        if (texts_of[id] == RS_NO_STRING || texts_of[id] < column->first_text) return fail_other(column, err);
+    }
+    return RS_OK;
+}
+
+static void measure_texts(rs_out_column *column)
+{
+    column->text_bytes = 0;
+    for (size_t i = 0; i < column->texts.n; i++) column->text_bytes += column->texts.items[i].length;
 }
 
 static rs_status list_texts(const rs_out_columns *columns, size_t at, rs_error *err)
 {
-    const rs_table *table = columns->table;
     rs_out_column *column = &columns->items[at];
-    size_t n = table->strings.n;
-    column->texts_of = rs_malloc((n ? n : 1) * sizeof *column->texts_of);
-    if (!column->texts_of || !rs_strings_init(&column->texts))
-        return rs_fail_nomem(err, "the texts of a column");
-    memset(column->texts_of, 0xff, n * sizeof *column->texts_of);
     column->first_text = 1;
-    for (size_t row = 0; row < table->n_rows; row++) {
-        if (rs_table_is_null(table, row, at)) continue;
-        uint32_t id = table->columns[at].values.texts[row];
-        if (column->texts_of[id] != RS_NO_STRING) continue;
-        column->texts_of[id] = add_text(column, &table->strings.items[id]);
-        if (column->texts_of[id] == RS_NO_STRING || column->texts.n > INT32_MAX)
-            return rs_fail_nomem(err, "the texts of a column");
-        if (column->texts_of[id] == 0) column->first_text = 0;
-    }
-    for (size_t i = 0; i < column->texts.n; i++) column->text_bytes += column->texts.items[i].length;
+    if (!rs_strings_init(&column->texts)) return rs_fail_nomem(err, "the texts of a column");
+    RS_TRY(place_texts(column, columns->table, at, true, err));
+    measure_texts(column);
     return RS_OK;
 }
 
@@ -111,6 +138,44 @@ void rs_out_columns_clear(rs_out_columns *columns)
     }
     rs_free(columns->items);
     *columns = (rs_out_columns){0};
+}
+
+/* ---- pages ---------------------------------------------------------------------------------------------- */
+
+static rs_status check_types(const rs_out_columns *columns, const rs_table *page, rs_error *err)
+{
+    const rs_table_spec *spec = rs_table_get_spec(page);
+    bool same = spec->n_columns == columns->n;
+    for (size_t at = 0; same && at < columns->n; at++)
+        same = spec->columns[at].type == columns->items[at].spec->type;
+    return same ? RS_OK
+                : rs_fail(err, RS_ERR_USAGE, "the pages of table %s have columns of different types",
+                          spec->name);
+}
+
+rs_status rs_out_columns_collect(rs_out_columns *columns, const rs_table *page, rs_error *err)
+{
+    RS_TRY(check_types(columns, page, err));
+    for (size_t at = 0; at < columns->n; at++)
+        if (columns->items[at].spec->type == RS_TEXT)
+            RS_TRY(place_texts(&columns->items[at], page, at, true, err));
+    return RS_OK;
+}
+
+void rs_out_columns_collected(rs_out_columns *columns)
+{
+    for (size_t at = 0; at < columns->n; at++)
+        if (columns->items[at].spec->type == RS_TEXT) measure_texts(&columns->items[at]);
+}
+
+rs_status rs_out_columns_turn_to(rs_out_columns *columns, const rs_table *page, rs_error *err)
+{
+    RS_TRY(check_types(columns, page, err));
+    columns->table = page;
+    for (size_t at = 0; at < columns->n; at++)
+        if (columns->items[at].spec->type == RS_TEXT)
+            RS_TRY(place_texts(&columns->items[at], page, at, false, err));
+    return RS_OK;
 }
 
 /* ---- cells ---------------------------------------------------------------------------------------------- */

@@ -29,6 +29,15 @@ typedef struct rs_out_columns {
 rs_status rs_out_columns_make(const rs_table *table, rs_out_columns *out, rs_error *err);
 void rs_out_columns_clear(rs_out_columns *columns);
 
+/* The same for a table that comes in pages (rs_pages). First the lists, of all pages:
+ *     make(model); collect(page) for each page; collected()
+ * where `model` has the columns of the pages, their final types and no rows; then each page again:
+ *     turn_to(page), after which cells are the page's.
+ * Both are RS_ERR_USAGE for a page of other types, turn_to for a text that was not collected. */
+rs_status rs_out_columns_collect(rs_out_columns *columns, const rs_table *page, rs_error *err);
+void rs_out_columns_collected(rs_out_columns *columns);
+rs_status rs_out_columns_turn_to(rs_out_columns *columns, const rs_table *page, rs_error *err);
+
 /* How many texts the list of a text column has. */
 static inline size_t rs_out_n_texts(const rs_out_column *column)
 {

@@ -141,7 +141,7 @@ static void set_heading(const rs_column_spec *spec, const char *unit, bool is_ti
 void rs_display_plan(const rs_table *table, size_t column, bool utf8, rs_display *out)
 {
     const rs_column_spec *spec = &rs_table_get_spec(table)->columns[column];
-    *out = (rs_display){.scale = 1};
+    *out = (rs_display){.scale = 1, .type = spec->type};
     if (spec->type == RS_TEXT) {
         out->is_text = true;
         set_heading(spec, NULL, false, utf8, out);
@@ -180,6 +180,11 @@ void rs_display_plan(const rs_table *table, size_t column, bool utf8, rs_display
         plan_number(&m, out);
     if (rs_type_is_time(spec->type) && !unit) unit = plan_time(&m, 1, RS_UNIT_NS, true, utf8, out);
     set_heading(spec, unit, is_time, utf8, out);
+}
+
+bool rs_display_suits(const rs_table *table, size_t column, const rs_display *display)
+{
+    return rs_table_get_spec(table)->columns[column].type == display->type;
 }
 
 size_t rs_display_cell(const rs_table *table, size_t row, size_t column, const rs_display *display,

@@ -21,7 +21,20 @@ struct rs_output_form {
     /* A whole result; NULL: its main table. */
     rs_status (*result)(rs_writer *writer, const rs_result *result, size_t main_table,
                         const rs_render_settings *settings, rs_error *err);
+    /* A table that comes in pages, as it comes; of a form that has `result`, a result of that one table. */
+    rs_status (*pages)(rs_writer *writer, const rs_pages *pages, const rs_render_settings *settings,
+                       rs_error *err);
 };
+
+/* Rows of a page: of forms that write what they have, and of those that look at the first page to lay out all. */
+#define RS_PAGE_ROWS 1024
+#define RS_FIRST_PAGE_ROWS 65536
+
+typedef rs_status (*rs_page_fn)(void *context, rs_writer *writer, const rs_table *page, bool first,
+                                const rs_render_settings *settings, rs_error *err);
+/* Writes page after page; what was written of one goes to the sink before the next is asked for. */
+rs_status rs_pages_each(const rs_pages *pages, size_t rows, rs_page_fn write, void *context,
+                        rs_writer *writer, const rs_render_settings *settings, rs_error *err);
 
 /* The rows that the build collected, text first, ended by NULL. */
 extern const rs_output_form *const rs_output_form_rows[];

@@ -92,6 +92,43 @@ rs_status rs_render_result(const rs_result *result, size_t main_table, const rs_
     return rs_writer_finish(&writer, err);
 }
 
+bool rs_render_takes_pages(const rs_render_settings *given)
+{
+    rs_render_settings settings;
+    return read_settings(given, &settings, NULL) == RS_OK && settings.form->pages && !settings.budget;
+}
+
+rs_status rs_pages_each(const rs_pages *pages, size_t rows, rs_page_fn write, void *context,
+                        rs_writer *writer, const rs_render_settings *settings, rs_error *err)
+{
+    bool first = true;
+    for (rs_status status = RS_OK; status == RS_OK && !writer->failed; first = false) {
+        rs_table *page;
+        RS_TRY(pages->next(pages->context, rows, &page, err));
+        if (!page) return RS_OK;
+        status = write(context, writer, page, first, settings, err);
+        rs_table_free(page);
+        if (status != RS_OK) return status;
+        rs_writer_flush(writer);
+    }
+    return RS_OK; /* who finishes the writer tells that it failed */
+}
+
+rs_status rs_render_pages(const rs_pages *pages, const rs_render_settings *given, const rs_sink *sink,
+                          rs_error *err)
+{
+    rs_writer writer;
+    rs_render_settings settings;
+    RS_TRY(read_settings(given, &settings, err));
+    if (!settings.form->pages || settings.budget)
+        return rs_fail(err, RS_ERR_USAGE,
+                       settings.form->elsewhere ? "%s" : "--format %s is not written by pages",
+                       settings.form->elsewhere ? settings.form->elsewhere : settings.form->name);
+    rs_writer_init(&writer, sink);
+    RS_TRY(settings.form->pages(&writer, pages, &settings, err));
+    return rs_writer_finish(&writer, err);
+}
+
 static rs_status show_face(rs_face_fn face, const rs_result *result, const rs_render_settings *settings,
                            const rs_sink *sink, rs_error *err)
 {

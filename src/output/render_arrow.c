@@ -293,9 +293,9 @@ static rs_status put_rows(arrow_writer *w, size_t row, size_t n, rs_error *err)
 
 /* ---- the whole -------------------------------------------------------------------------------------------- */
 
-static rs_status begin(arrow_writer *w, rs_error *err)
+static rs_status begin(arrow_writer *w, size_t rows, rs_error *err)
 {
-    size_t rows = rs_table_n_rows(w->columns.table), n = w->columns.n < 3 ? 3 : w->columns.n;
+    size_t n = w->columns.n < 3 ? 3 : w->columns.n;
     if (rows > BATCH_ROWS) rows = BATCH_ROWS;
     w->buffers = rs_calloc(2 * n, sizeof *w->buffers);
     w->nodes = rs_calloc(n, sizeof *w->nodes);
@@ -304,19 +304,27 @@ static rs_status begin(arrow_writer *w, rs_error *err)
     return w->buffers && w->nodes && w->values && w->known ? RS_OK : rs_fail_nomem(err, "a batch of rows");
 }
 
-static rs_status put_stream(arrow_writer *w, rs_error *err)
+/* What stands before the rows. */
+static rs_status put_head(arrow_writer *w, bool file, rs_error *err)
 {
-    static const uint8_t end[8] = {0xff, 0xff, 0xff, 0xff};
-    size_t n_rows = rs_table_n_rows(w->columns.table);
     rs_flat_place schema = 0;
+    if (file) {
+        put(w, file_mark, strlen(file_mark));
+        pad(w);
+    }
     begin_body(w);
     RS_TRY(make_schema(w, &schema, err));
     RS_TRY(put_message(w, HEADER_SCHEMA, schema, NULL, err));
     for (size_t at = 0; at < w->columns.n; at++)
         if (w->columns.items[at].spec->type == RS_TEXT) RS_TRY(put_list(w, at, err));
+    return RS_OK;
+}
+
+static rs_status put_table(arrow_writer *w, rs_error *err)
+{
+    size_t n_rows = rs_table_n_rows(w->columns.table);
     for (size_t row = 0; row < n_rows && !w->writer->failed; row += BATCH_ROWS)
         RS_TRY(put_rows(w, row, n_rows - row < BATCH_ROWS ? n_rows - row : BATCH_ROWS, err));
-    put(w, end, sizeof end);
     return RS_OK;
 }
 
@@ -344,26 +352,131 @@ static rs_status put_index(arrow_writer *w, rs_error *err)
     return RS_OK;
 }
 
+static rs_status put_end(arrow_writer *w, bool file, rs_error *err)
+{
+    static const uint8_t end[8] = {0xff, 0xff, 0xff, 0xff};
+    put(w, end, sizeof end);
+    return file ? put_index(w, err) : RS_OK;
+}
+
+static void clear(arrow_writer *w)
+{
+    rs_free(w->lists.items);
+    rs_free(w->batches.items);
+    rs_free(w->buffers);
+    rs_free(w->nodes);
+    rs_free(w->values);
+    rs_free(w->known);
+    rs_flat_clear(&w->flat);
+    rs_out_columns_clear(&w->columns);
+}
+
 static rs_status write_arrow(rs_writer *writer, const rs_table *table, bool file, rs_error *err)
 {
     arrow_writer w = {.writer = writer};
     rs_status status = rs_out_columns_make(table, &w.columns, err);
-    if (status == RS_OK) status = begin(&w, err);
-    if (status == RS_OK && file) {
-        put(&w, file_mark, strlen(file_mark));
-        pad(&w);
-    }
-    if (status == RS_OK) status = put_stream(&w, err);
-    if (status == RS_OK && file) status = put_index(&w, err);
-    rs_free(w.lists.items);
-    rs_free(w.batches.items);
-    rs_free(w.buffers);
-    rs_free(w.nodes);
-    rs_free(w.values);
-    rs_free(w.known);
-    rs_flat_clear(&w.flat);
-    rs_out_columns_clear(&w.columns);
+    if (status == RS_OK) status = begin(&w, rs_table_n_rows(table), err);
+    if (status == RS_OK) status = put_head(&w, file, err);
+    if (status == RS_OK) status = put_table(&w, err);
+    if (status == RS_OK) status = put_end(&w, file, err);
+    clear(&w);
     return status;
+}
+
+/* ---- pages ------------------------------------------------------------------------------------------------ */
+
+static bool same_types(const rs_table *model, const rs_table *page)
+{
+    const rs_table_spec *a = rs_table_get_spec(model), *b = rs_table_get_spec(page);
+    for (size_t at = 0; at < a->n_columns; at++)
+        if (a->columns[at].type != b->columns[at].type) return false;
+    return a->n_columns == b->n_columns;
+}
+
+/* Goes through all pages for their texts. *model is made of the first, and of none again where a later page has other
+ * types: it is NULL then, and pages have their final types from the next time on. */
+static rs_status collect(arrow_writer *w, const rs_pages *pages, rs_table **model, rs_error *err)
+{
+    bool settled = true;
+    rs_status status = RS_OK;
+    for (;;) {
+        rs_table *page = NULL;
+        if (status == RS_OK) status = pages->next(pages->context, BATCH_ROWS, &page, err);
+        if (!page) break;
+        if (!*model) {
+            *model = rs_table_create_dynamic(rs_table_get_spec(page));
+            status = *model ? rs_out_columns_make(*model, &w->columns, err) : rs_fail_nomem(err, "columns");
+        }
+        settled = settled && *model && same_types(*model, page);
+        if (status == RS_OK && settled) status = rs_out_columns_collect(&w->columns, page, err);
+        rs_table_free(page);
+    }
+    rs_out_columns_collected(&w->columns);
+    if (status == RS_OK) status = pages->again(pages->context, err);
+    if (settled || status != RS_OK) return status;
+    rs_out_columns_clear(&w->columns);
+    rs_table_free(*model);
+    *model = NULL;
+    return RS_OK;
+}
+
+static rs_status put_pages(arrow_writer *w, const rs_pages *pages, rs_error *err)
+{
+    while (!w->writer->failed) {
+        rs_table *page;
+        RS_TRY(pages->next(pages->context, BATCH_ROWS, &page, err));
+        if (!page) break;
+        rs_status status = rs_out_columns_turn_to(&w->columns, page, err);
+        if (status == RS_OK) status = put_table(w, err);
+        rs_table_free(page);
+        if (status != RS_OK) return status;
+    }
+    return RS_OK;
+}
+
+static rs_status write_all(arrow_writer *w, const rs_pages *pages, bool file, rs_table **model, rs_error *err)
+{
+    RS_TRY(pages->again(pages->context, err));
+    RS_TRY(collect(w, pages, model, err));
+    if (!*model) RS_TRY(collect(w, pages, model, err));
+    if (!*model) return rs_fail(err, RS_ERR_USAGE, "the rows have other types whenever they are read");
+    RS_TRY(begin(w, BATCH_ROWS, err));
+    RS_TRY(put_head(w, file, err));
+    RS_TRY(put_pages(w, pages, err));
+    w->columns.table = *model; /* the pages are gone */
+    return put_end(w, file, err);
+}
+
+/* One page is a table. What is longer is gone through for its types and texts, and then written. */
+static rs_status write_pages(rs_writer *writer, const rs_pages *pages, bool file, rs_error *err)
+{
+    rs_table *first = NULL, *second = NULL, *model = NULL;
+    rs_status status = pages->next(pages->context, BATCH_ROWS, &first, err);
+    if (status == RS_OK) status = pages->next(pages->context, BATCH_ROWS, &second, err);
+    if (status == RS_OK && !second) status = write_arrow(writer, first, file, err);
+    bool more = second != NULL;
+    rs_table_free(first);
+    rs_table_free(second);
+    if (status != RS_OK || !more) return status;
+    arrow_writer w = {.writer = writer};
+    status = write_all(&w, pages, file, &model, err);
+    clear(&w);
+    rs_table_free(model);
+    return status;
+}
+
+static rs_status write_file_pages(rs_writer *writer, const rs_pages *pages,
+                                  const rs_render_settings *settings, rs_error *err)
+{
+    (void)settings;
+    return write_pages(writer, pages, true, err);
+}
+
+static rs_status write_stream_pages(rs_writer *writer, const rs_pages *pages,
+                                    const rs_render_settings *settings, rs_error *err)
+{
+    (void)settings;
+    return write_pages(writer, pages, false, err);
 }
 
 static rs_status write_file(rs_writer *writer, const rs_table *table, const rs_render_settings *settings,
@@ -385,9 +498,11 @@ const rs_output_form rs_output_form_arrow = {.name = "arrow",
                                                  "an Apache Arrow file (Feather): columns, times in exact ns",
                                              .extension = "arrow",
                                              .binary = true,
-                                             .table = write_file};
+                                             .table = write_file,
+                                             .pages = write_file_pages};
 const rs_output_form rs_output_form_arrows = {.name = "arrows",
                                               .help = "an Apache Arrow stream, for pipes",
                                               .extension = "arrows",
                                               .binary = true,
-                                              .table = write_stream};
+                                              .table = write_stream,
+                                              .pages = write_stream_pages};

@@ -46,16 +46,19 @@ static bool is_blank_line(const rs_table *table, size_t row)
     return length == 0;
 }
 
-static rs_status write_csv(rs_writer *writer, const rs_table *table, const rs_render_settings *settings,
-                           rs_error *err)
+static void write_head(rs_writer *writer, const rs_table *table)
 {
-    (void)err;
     const rs_table_spec *spec = rs_table_get_spec(table);
     for (size_t at = 0; at < spec->n_columns; at++) {
         if (at) rs_writer_char(writer, ',');
         rs_writer_csv_text(writer, spec->columns[at].name, strlen(spec->columns[at].name));
     }
     rs_writer_char(writer, '\n');
+}
+
+static void write_rows(rs_writer *writer, const rs_table *table, const rs_render_settings *settings)
+{
+    const rs_table_spec *spec = rs_table_get_spec(table);
     size_t n_rows = rs_table_n_rows(table);
     for (size_t row = 0; row < n_rows && !writer->failed; row++) {
         for (size_t at = 0; at < spec->n_columns; at++) {
@@ -65,10 +68,35 @@ static rs_status write_csv(rs_writer *writer, const rs_table *table, const rs_re
         if (is_blank_line(table, row)) rs_writer_bytes(writer, "\"\"", 2);
         rs_writer_char(writer, '\n');
     }
+}
+
+static rs_status write_csv(rs_writer *writer, const rs_table *table, const rs_render_settings *settings,
+                           rs_error *err)
+{
+    (void)err;
+    write_head(writer, table);
+    write_rows(writer, table, settings);
     return RS_OK;
+}
+
+static rs_status write_page(void *context, rs_writer *writer, const rs_table *page, bool first,
+                            const rs_render_settings *settings, rs_error *err)
+{
+    (void)context;
+    (void)err;
+    if (first) write_head(writer, page);
+    write_rows(writer, page, settings);
+    return RS_OK;
+}
+
+static rs_status write_pages(rs_writer *writer, const rs_pages *pages, const rs_render_settings *settings,
+                             rs_error *err)
+{
+    return rs_pages_each(pages, RS_PAGE_ROWS, write_page, NULL, writer, settings, err);
 }
 
 const rs_output_form rs_output_form_csv = {.name = "csv",
                                            .help = "comma-separated values, a header line, full precision",
                                            .extension = "csv",
-                                           .table = write_csv};
+                                           .table = write_csv,
+                                           .pages = write_pages};

@@ -64,6 +64,20 @@ static rs_status write_jsonl(rs_writer *writer, const rs_table *table, const rs_
     return RS_OK;
 }
 
+static rs_status write_lines(void *context, rs_writer *writer, const rs_table *page, bool first,
+                             const rs_render_settings *settings, rs_error *err)
+{
+    (void)context;
+    (void)first;
+    return write_jsonl(writer, page, settings, err);
+}
+
+static rs_status write_jsonl_pages(rs_writer *writer, const rs_pages *pages,
+                                   const rs_render_settings *settings, rs_error *err)
+{
+    return rs_pages_each(pages, RS_PAGE_ROWS, write_lines, NULL, writer, settings, err);
+}
+
 /* An array of objects, the first n_rows; indent spaces stand before each. */
 static void write_rows(rs_writer *writer, const rs_table *table, size_t n_rows, unsigned indent)
 {
@@ -212,6 +226,17 @@ static void write_note(rs_writer *writer, const rs_result *result, size_t i)
     rs_writer_json_string(writer, result->notes[i], strlen(result->notes[i]));
 }
 
+/* From the end of the tables on: problems and notes. */
+static void write_told(rs_writer *writer, const rs_result *result, const rs_problems *problems,
+                       size_t n_notes)
+{
+    rs_writer_text(writer, ",\n  \"problems\": [");
+    rs_write_json_problems(writer, problems);
+    rs_writer_text(writer, "],\n  \"notes\": [");
+    for (size_t i = 0; i < n_notes; i++) write_note(writer, result, i);
+    rs_writer_text(writer, n_notes ? "\n  ]" : "]");
+}
+
 static void write_left_out(rs_writer *writer, bool *first, const char *what, const char *name, size_t n,
                            size_t shown)
 {
@@ -266,11 +291,8 @@ static void write_shares(rs_writer *writer, const rs_result *result, const rs_re
         rs_writer_text(writer, ": ");
         write_array(writer, result->tables[i], n_rows, settings, 6);
     }
-    rs_writer_text(writer, first ? "},\n  \"problems\": [" : "\n  },\n  \"problems\": [");
-    rs_write_json_problems(writer, &problems);
-    rs_writer_text(writer, "],\n  \"notes\": [");
-    for (size_t i = 0; i < n_notes; i++) write_note(writer, result, i);
-    rs_writer_text(writer, n_notes ? "\n  ]" : "]");
+    rs_writer_text(writer, first ? "}" : "\n  }");
+    write_told(writer, result, &problems, n_notes);
     if (shares) write_all_left_out(writer, result, shares);
     rs_writer_text(writer, "\n}\n");
 }
@@ -359,11 +381,51 @@ static rs_status write_result(rs_writer *writer, const rs_result *result, size_t
     return RS_OK;
 }
 
+/* ---- pages ------------------------------------------------------------------------------------------------ */
+
+static rs_status write_page(void *context, rs_writer *writer, const rs_table *page, bool first,
+                            const rs_render_settings *settings, rs_error *err)
+{
+    bool *any = context;
+    const char *name = rs_table_get_spec(page)->name;
+    (void)settings;
+    (void)err;
+    if (first) {
+        rs_writer_text(writer, "{\n  \"tables\": {\n    ");
+        rs_writer_json_string(writer, name, strlen(name));
+        rs_writer_text(writer, ": [");
+    }
+    for (size_t row = 0; row < rs_table_n_rows(page) && !writer->failed; row++) {
+        rs_writer_text(writer, *any ? ",\n      " : "\n      ");
+        *any = true;
+        write_row(writer, page, row);
+    }
+    return RS_OK;
+}
+
+static rs_status write_json_pages(rs_writer *writer, const rs_pages *pages,
+                                  const rs_render_settings *settings, rs_error *err)
+{
+    static const rs_result nothing;
+    bool any = false;
+    rs_status status = rs_pages_each(pages, RS_PAGE_ROWS, write_page, &any, writer, settings, err);
+    if (status != RS_OK) return status;
+    const rs_result *told = pages->told ? pages->told(pages->context) : &nothing;
+    rs_writer_text(writer, any ? "\n    ]\n  }" : "]\n  }");
+    write_told(writer, told, &told->problems, told->n_notes);
+    rs_writer_text(writer, "\n}\n");
+    return RS_OK;
+}
+
 const rs_output_form rs_output_form_json = {.name = "json",
                                             .help = "one JSON object: tables, problems, notes",
                                             .extension = "json",
                                             .has_budget = true,
                                             .table = write_table,
-                                            .result = write_result};
-const rs_output_form rs_output_form_jsonl = {
-    .name = "jsonl", .help = "one JSON object a row", .extension = "jsonl", .table = write_jsonl};
+                                            .result = write_result,
+                                            .pages = write_json_pages};
+const rs_output_form rs_output_form_jsonl = {.name = "jsonl",
+                                             .help = "one JSON object a row",
+                                             .extension = "jsonl",
+                                             .table = write_jsonl,
+                                             .pages = write_jsonl_pages};

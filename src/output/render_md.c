@@ -133,8 +133,36 @@ static rs_status write_md(rs_writer *writer, const rs_table *table, const rs_ren
     return status;
 }
 
+/* Columns have the units and decimals that the first page asks for; one that becomes wider is laid out anew. */
+static rs_status write_page(void *context, rs_writer *writer, const rs_table *page, bool first,
+                            const rs_render_settings *settings, rs_error *err)
+{
+    rs_display **displays = context;
+    const rs_table_spec *spec = rs_table_get_spec(page);
+    (void)settings;
+    if (first) *displays = rs_calloc(spec->n_columns, sizeof **displays);
+    if (!*displays) return rs_fail_nomem(err, "the layout of a table");
+    for (size_t at = 0; at < spec->n_columns; at++)
+        if (first || !rs_display_suits(page, at, &(*displays)[at]))
+            rs_display_plan(page, at, true, &(*displays)[at]);
+    if (first) write_head(writer, spec->n_columns, *displays);
+    for (size_t row = 0; row < rs_table_n_rows(page) && !writer->failed; row++)
+        RS_TRY(write_row(writer, page, row, *displays, err));
+    return RS_OK;
+}
+
+static rs_status write_pages(rs_writer *writer, const rs_pages *pages, const rs_render_settings *settings,
+                             rs_error *err)
+{
+    rs_display *displays = NULL;
+    rs_status status = rs_pages_each(pages, RS_FIRST_PAGE_ROWS, write_page, &displays, writer, settings, err);
+    rs_free(displays);
+    return status;
+}
+
 const rs_output_form rs_output_form_md = {.name = "md",
                                           .help = "a Markdown table, as text has it",
                                           .extension = "md",
                                           .has_budget = true,
-                                          .table = write_md};
+                                          .table = write_md,
+                                          .pages = write_pages};

@@ -41,7 +41,8 @@ typedef struct text_table {
     size_t clean_size;
     char *brief;
     size_t brief_size;
-    bool overflows; /* some cells are wider than their column */
+    bool overflows; /* some cells may be wider than their column */
+    bool begun;     /* a page was written */
 } text_table;
 
 static bool ensure(char **buffer, size_t *size, size_t need)
@@ -289,11 +290,17 @@ static bool row_widths(text_table *t, size_t row, size_t *widths, bool *wider)
     for (size_t at = 0; at < t->n_columns; at++) {
         const text_column *c = &t->columns[at];
         widths[at] = c->width;
-        if (!c->display.is_text || c->cell_width <= c->width) continue;
-        size_t length;
-        const char *text = clean_cell(t, row, at, &length);
-        if (!text) return false;
-        size_t width = rs_text_width(text, length);
+        if (!t->begun && (!c->display.is_text || c->cell_width <= c->width)) continue;
+        if (t->settings->width && c->display.is_text) continue; /* it is shortened */
+        size_t length, width;
+        char number[RS_CELL_SIZE];
+        if (c->display.is_text) {
+            const char *text = clean_cell(t, row, at, &length);
+            if (!text) return false;
+            width = rs_text_width(text, length);
+        } else {
+            width = rs_display_cell(t->table, row, at, &c->display, number);
+        }
         if (width <= c->width) continue;
         widths[at] = width;
         *wider = true;
@@ -342,6 +349,13 @@ static rs_status write_table(rs_writer *writer, text_table *t, rs_error *err)
     return status;
 }
 
+static void clear(text_table *t)
+{
+    rs_free(t->columns);
+    rs_free(t->clean);
+    rs_free(t->brief);
+}
+
 static rs_status write_text(rs_writer *writer, const rs_table *table, const rs_render_settings *settings,
                             rs_error *err)
 {
@@ -356,11 +370,49 @@ static rs_status write_text(rs_writer *writer, const rs_table *table, const rs_r
     text_table t = {.table = table, .settings = &own, .n_columns = spec->n_columns};
     t.columns = rs_calloc(t.n_columns, sizeof *t.columns);
     rs_status status = t.columns ? write_table(writer, &t, err) : rs_fail_nomem(err, "the layout of a table");
-    rs_free(t.columns);
-    rs_free(t.clean);
-    rs_free(t.brief);
+    clear(&t);
 
     rs_locale_leave(&locale);
+    return status;
+}
+
+/* ---- pages ---------------------------------------------------------------------------------------------- */
+
+/* A later page in the layout of the first. A row with a cell that is wider than its column gets a layout of its own; a
+ * column that has another type now gets units and decimals by this page. */
+static rs_status write_later(rs_writer *writer, text_table *t, rs_error *err)
+{
+    for (size_t at = 0; at < t->n_columns; at++)
+        if (!rs_display_suits(t->table, at, &t->columns[at].display))
+            rs_display_plan(t->table, at, t->settings->utf8, &t->columns[at].display);
+    t->overflows = t->begun = true;
+    return print_rows(writer, t, err);
+}
+
+static rs_status write_page(void *context, rs_writer *writer, const rs_table *page, bool first,
+                            const rs_render_settings *settings, rs_error *err)
+{
+    text_table *t = context;
+    rs_render_settings own = *settings;
+    rs_locale locale = {0};
+    if (own.utf8) own.utf8 = rs_locale_enter(&locale, "C.UTF-8");
+    t->table = page;
+    t->settings = &own;
+    t->n_columns = rs_table_get_spec(page)->n_columns;
+    if (first) t->columns = rs_calloc(t->n_columns, sizeof *t->columns);
+    rs_status status = !t->columns ? rs_fail_nomem(err, "the layout of a table")
+                       : first     ? write_table(writer, t, err)
+                                   : write_later(writer, t, err);
+    rs_locale_leave(&locale);
+    return status;
+}
+
+static rs_status write_pages(rs_writer *writer, const rs_pages *pages, const rs_render_settings *settings,
+                             rs_error *err)
+{
+    text_table t = {0};
+    rs_status status = rs_pages_each(pages, RS_FIRST_PAGE_ROWS, write_page, &t, writer, settings, err);
+    clear(&t);
     return status;
 }
 
@@ -401,4 +453,5 @@ const rs_output_form rs_output_form_text = {.name = "text",
                                             .help = "tables for a terminal, units chosen for people",
                                             .extension = "txt",
                                             .table = write_text,
-                                            .result = write_text_result};
+                                            .result = write_text_result,
+                                            .pages = write_pages};

@@ -24,6 +24,7 @@ typedef struct finder {
     rs_op_shapes *shapes;
     uint32_t *outer;  /* by node: the outermost operator with an answer, itself included; RS_NO_NODE */
     uint32_t *answer; /* by node, of those operators and of launchers */
+    uint8_t *said;    /* by string id: what the name of a piece of work says; 0: not yet asked */
     rs_keyed *pairs;  /* (twice the owner's node, and one more for communication; row of its work) */
     size_t n_pairs;
 } finder;
@@ -88,14 +89,25 @@ static bool crosses_link(const char *name)
            strstr(name, "HostToDevice") || strstr(name, "DeviceToHost");
 }
 
+enum { ASKED = 1, SAYS_TF32 = 2, CROSSES_LINK = 4 };
+
+static uint8_t said_by(const finder *f, uint32_t row)
+{
+    uint8_t *said = &f->said[f->e->name[row]];
+    if (!*said) {
+        const char *name = rs_event_name(f->e, row);
+        *said = ASKED | (says_tf32(name) ? SAYS_TF32 : 0) | (crosses_link(name) ? CROSSES_LINK : 0);
+    }
+    return *said;
+}
+
 static void note_work(const finder *f, rs_owned *o, uint32_t row)
 {
-    const char *name = rs_event_name(f->e, row);
     bool copies = rs_event_kind(f->e, row) == RS_KIND_MEMCPY;
-    if (copies && crosses_link(name)) o->host_link = true;
+    if (copies && (said_by(f, row) & CROSSES_LINK)) o->host_link = true;
     if (o->answer == RS_NO_ANSWER || o->tf32) return;
     const rs_model *m = &rs_shapes_at(f->shapes, o->answer)->model;
-    if (m->matrix > 0 && rs_dtype_precision(m->type) == RS_FP32) o->tf32 = says_tf32(name);
+    if (m->matrix > 0 && rs_dtype_precision(m->type) == RS_FP32) o->tf32 = (said_by(f, row) & SAYS_TF32) != 0;
 }
 
 /* The work of one owner, sorted by row, then by start: the sort is stable. */
@@ -213,7 +225,8 @@ static rs_status find_owners(finder *f, rs_owners *out, rs_error *err)
     f->outer = rs_malloc((tree->n + 1) * sizeof *f->outer);
     f->answer = rs_malloc((tree->n + 1) * sizeof *f->answer);
     f->pairs = rs_malloc((tree->n_gpu + 1) * sizeof *f->pairs);
-    if (!f->outer || !f->answer || !f->pairs) return rs_fail_nomem(err, "owners of GPU work");
+    f->said = rs_calloc(f->e->strings.n + 1, sizeof *f->said);
+    if (!f->outer || !f->answer || !f->pairs || !f->said) return rs_fail_nomem(err, "owners of GPU work");
     RS_TRY(find_outermost(f, err));
     RS_TRY(pair_up(f, err));
     if (!gather(f, out)) return rs_fail_nomem(err, "owners of GPU work");
@@ -229,6 +242,7 @@ static rs_status make_owners(rs_trace *trace, const void *key, void **out, rs_er
     rs_free(f.outer);
     rs_free(f.answer);
     rs_free(f.pairs);
+    rs_free(f.said);
     if (status == RS_OK)
         *out = o;
     else

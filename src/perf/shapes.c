@@ -207,6 +207,23 @@ static rs_status answer(rs_op_shapes *s, rs_shape_answer *q, rs_error *err)
     return RS_OK;
 }
 
+/* The place of the row in the column, at most `at`, or of what follows it; at > 0 stands behind it. Steps back
+ * double, as what is asked about lies near what was asked before. */
+static size_t step_back(const rs_sparse *c, size_t at, uint32_t row)
+{
+    size_t step = 1;
+    while (step < at && c->rows[at - step] > row) step *= 2;
+    size_t low = step < at ? at - step : 0, high = at;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (c->rows[middle] < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* The texts of the row. Questions come almost in the order of the file, so what follows the last answer is
  * looked at first. Rows mostly have all four or none: where the first column's place is the row's in another
  * one too, nothing is searched. */
@@ -220,8 +237,8 @@ static void texts_at(rs_op_shapes *s, uint32_t row, uint32_t texts[4])
         size_t ahead = which ? s->near[which] + s->moved : cursor.at;
         if (which && ahead < c->n && c->rows[ahead] == row) {
             cursor.at = ahead;
-        } else if (cursor.at >= c->n || c->rows[cursor.at] > row) {
-            cursor.at = rs_sparse_leap(c, 0, row);
+        } else if (cursor.at && (cursor.at >= c->n || c->rows[cursor.at] > row)) {
+            cursor.at = step_back(c, cursor.at < c->n ? cursor.at : c->n, row);
         }
         bool found = rs_cursor_seek(&cursor, row);
         if (!which) s->moved = cursor.at - s->near[0];

@@ -10,8 +10,9 @@
 
 typedef struct rs_trace_edit {
     /* Writes the separator and an event (bytes is its JSON object, position its place in the event arrays
-     * from 0) and returns true, or writes nothing and returns false to leave it out. NULL: all events stay as
-     * they are, and so does the text between them. */
+     * from 0) and returns true, or writes nothing and returns false to leave it out. An element that is no
+     * object has a position, too, and is given as it stands. NULL: all events stay as they are, and so does
+     * the text between them. */
     bool (*event)(void *context, uint64_t position, const uint8_t *bytes, size_t n, const char *separator,
                   rs_writer *out);
     /* Writes the separator and one more event and returns true, or writes nothing and returns false when

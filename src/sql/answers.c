@@ -11,10 +11,22 @@
 
 /* ---- running ------------------------------------------------------------------------------------------ */
 
+static const rs_option_spec *specs_of(const rs_analysis *analysis, size_t *n)
+{
+    if (analysis) return rs_analysis_options(analysis, n);
+    *n = sql_n_regress_options;
+    return sql_regress_options;
+}
+
+static const char *name_of(const rs_analysis *analysis)
+{
+    return analysis ? rs_analysis_name(analysis) : "regress";
+}
+
 static const rs_option_spec *option_of(const rs_analysis *analysis, const char *name, size_t n)
 {
     size_t count;
-    const rs_option_spec *specs = rs_analysis_options(analysis, &count);
+    const rs_option_spec *specs = specs_of(analysis, &count);
     for (size_t i = 0; i < count; i++)
         if (strlen(specs[i].name) == n && memcmp(specs[i].name, name, n) == 0) return &specs[i];
     return NULL;
@@ -79,7 +91,7 @@ static rs_status take_option(const rs_analysis *analysis, rs_options *into, char
     if (spec && given && names_file(spec, given))
         return rs_fail(err, RS_ERR_USAGE,
                        "--%s names a file, which SQL reads none of but the traces: give it to the command %s",
-                       spec->name, rs_analysis_name(analysis));
+                       spec->name, name_of(analysis));
     return rs_options_set(into, name, spec && spec->type == RS_OPTION_FLAG ? NULL : given ? given : "", err);
 }
 
@@ -96,19 +108,19 @@ static rs_status take_options(const rs_analysis *analysis, const char *text, rs_
 }
 
 /* What a row of the session keeps lies at one place until the session ends. */
-static rs_status run(rs_sql_session *s, const rs_analysis *analysis, const char *options, sql_answer *into,
-                     rs_error *err)
+static rs_status run(rs_sql_session *s, const rs_analysis *analysis, const char *options,
+                     const sql_inputs *inputs, sql_answer *into, rs_error *err)
 {
     size_t n;
-    const rs_option_spec *specs = rs_analysis_options(analysis, &n);
+    const rs_option_spec *specs = specs_of(analysis, &n);
     rs_options *given;
     RS_TRY(rs_options_create(specs, n, &given, err));
     rs_status status = take_options(analysis, options, given, err);
-    if (status == RS_OK) status = rs_job_run(s->job, analysis, given, RS_COMPAT_NONE, &into->result, err);
+    if (status == RS_OK) status = sql_inputs_run(s, analysis, inputs, given, &into->result, err);
     rs_options_free(given);
     sql_tell(s, &into->result);
     s->told.found |= into->result.found;
-    return status == RS_OK ? RS_OK : rs_error_wrap(err, "%s", rs_analysis_name(analysis));
+    return status == RS_OK ? RS_OK : rs_error_wrap(err, "%s", name_of(analysis));
 }
 
 static void free_answer(sql_answer *a)
@@ -117,15 +129,18 @@ static void free_answer(sql_answer *a)
     sql_orders_clear(&a->orders);
     rs_result_clear(&a->result);
     rs_free(a->options);
+    rs_free(a->inputs);
     rs_free(a);
 }
 
-static rs_status ask(rs_sql_session *s, const rs_analysis *analysis, const char *options, sql_answer **out,
-                     rs_error *err)
+static rs_status ask(rs_sql_session *s, const rs_analysis *analysis, const char *options,
+                     const sql_inputs *inputs, sql_answer **out, rs_error *err)
 {
     for (size_t i = 0; i < s->n_answers; i++) {
         sql_answer *a = s->answers[i];
-        if (a->analysis != analysis || strcmp(a->options, options) != 0) continue;
+        if (a->analysis != analysis || strcmp(a->options, options) != 0 ||
+            strcmp(a->inputs, inputs->text) != 0)
+            continue;
         a->used = ++s->n_asked;
         *out = a;
         return RS_OK;
@@ -136,13 +151,14 @@ static rs_status ask(rs_sql_session *s, const rs_analysis *analysis, const char 
     if (!RS_GROW_ONE(s->answers, s->n_answers, s->answers_capacity)) return rs_fail_nomem(err, "answers");
     sql_answer *a = rs_calloc(1, sizeof *a);
     if (a) a->options = rs_strdup(options);
-    if (!a || !a->options) {
+    if (a) a->inputs = rs_strdup(inputs->text);
+    if (!a || !a->options || !a->inputs) {
         free_answer(a);
         return rs_fail_nomem(err, "answers");
     }
     a->analysis = analysis;
     a->number = a->used = ++s->n_asked;
-    rs_status status = run(s, analysis, options, a, err);
+    rs_status status = run(s, analysis, options, inputs, a, err);
     if (status != RS_OK) {
         free_answer(a);
         return status;
@@ -156,24 +172,26 @@ static rs_status ask(rs_sql_session *s, const rs_analysis *analysis, const char 
 static rs_status check_filled(rs_sql_session *s, const sql_table *t, const sql_answer *a, rs_error *err)
 {
     size_t main = a->result.main_table;
+    if (!t->analysis) return RS_OK; /* regress fills all of its tables */
     if (t->index == main || main >= a->result.n_tables || rs_table_n_rows(a->result.tables[t->index]) > 0)
         return RS_OK;
     if (rs_table_n_rows(a->result.tables[main]) == 0) return RS_OK;
     for (size_t i = 0; i < s->n_tables; i++)
         if (s->tables[i].analysis == t->analysis && s->tables[i].index == main)
-            return rs_fail(err, RS_ERR_USAGE, "%s is empty under these options: their answer is in %s('%s')",
-                           t->name, s->tables[i].name, a->options);
+            return rs_fail(err, RS_ERR_USAGE,
+                           "%s is empty under these options: their answer is in %s(%s'%s')", t->name,
+                           s->tables[i].name, t->compares ? "'1', '2', " : "", a->options);
     return RS_OK;
 }
 
-static rs_status answer_of(rs_sql_session *s, const sql_table *t, const char *options, sql_answer **out,
-                           rs_error *err)
+static rs_status answer_of(rs_sql_session *s, const sql_table *t, const char *options,
+                           const sql_inputs *inputs, sql_answer **out, rs_error *err)
 {
     size_t n = strlen(t->preset) + strlen(options) + 2;
     char *all = rs_malloc(n);
     if (!all) return rs_fail_nomem(err, "options");
     snprintf(all, n, "%s%s%s", t->preset, *t->preset && *options ? " " : "", options);
-    rs_status status = ask(s, t->analysis, all, out, err);
+    rs_status status = ask(s, t->analysis, all, inputs, out, err);
     rs_free(all);
     return status == RS_OK && *options ? check_filled(s, t, *out, err) : status;
 }
@@ -194,44 +212,75 @@ void sql_answers_trim(rs_sql_session *s, size_t keep)
 
 /* ---- the table ---------------------------------------------------------------------------------------- */
 
+#define MOST_ARGUMENTS 3
+
 typedef struct answer_cursor {
     sqlite3_vtab_cursor base;
     const rs_table *rows;
-    const char *options;  /* as they were given; NULL: none */
-    uint64_t number;      /* of the answer */
-    const uint32_t *list; /* these rows; NULL: all */
+    sqlite3_value *given[MOST_ARGUMENTS]; /* the table's arguments; NULL: not given. Owned */
+    uint64_t number;                      /* of the answer */
+    const uint32_t *list;                 /* these rows; NULL: all */
     size_t at, n;
 } answer_cursor;
 
-/* number: bit 0, options are given; the rest, one more than the column that is looked up. */
+static const char *const argument_names[][MOST_ARGUMENTS] = {{"options", "input", NULL},
+                                                             {"base", "other", "options"}};
+static const char *const argument_helps[][MOST_ARGUMENTS] = {
+    {"options of the command, as the table's argument", "the number or name of the input whose table it is",
+     NULL},
+    {"the number or name of the input that is compared with, as the table's first argument",
+     "those of what is compared, with commas between", "options of the command"}};
+
+size_t sql_n_arguments(const sql_table *t)
+{
+    if (!t->spec || t->make) return 0;
+    return t->compares ? 3 : t->session->settings.n_inputs > 1 ? 2 : 1;
+}
+
+const char *sql_table_argument(const sql_table *t, size_t i, const char **help)
+{
+    *help = argument_helps[t->compares][i];
+    return argument_names[t->compares][i];
+}
+
+/* number: a bit for each argument that is given; above them, one more than the column that is looked up. */
 static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
     const sql_table *t = ((sql_vtab *)base)->table;
     size_t hidden = t->spec->n_columns;
-    int options = -1, column = -1;
+    int arguments[MOST_ARGUMENTS] = {-1, -1, -1}, column = -1, n = 0, number = 0;
     for (int i = 0; i < info->nConstraint; i++) {
         const struct sqlite3_index_constraint *c = &info->aConstraint[i];
         if (c->op != SQLITE_INDEX_CONSTRAINT_EQ || c->iColumn < 0) continue;
-        if ((size_t)c->iColumn == hidden) {
-            if (!c->usable) return SQLITE_CONSTRAINT; /* the options come from a table that is read first */
-            options = i;
+        if ((size_t)c->iColumn >= hidden) {
+            if (!c->usable) return SQLITE_CONSTRAINT; /* it comes from a table that is read first */
+            arguments[(size_t)c->iColumn - hidden] = i;
         } else if (c->usable && column < 0 && strcmp(sqlite3_vtab_collation(info, i), "BINARY") == 0) {
             column = i;
         }
     }
-    int n = 0;
-    if (options >= 0) {
-        info->aConstraintUsage[options].argvIndex = ++n;
-        info->aConstraintUsage[options].omit = 1;
+    for (int k = 0; k < MOST_ARGUMENTS; k++) {
+        if (arguments[k] < 0) continue;
+        info->aConstraintUsage[arguments[k]].argvIndex = ++n;
+        info->aConstraintUsage[arguments[k]].omit = 1;
+        number |= 1 << k;
     }
     if (column >= 0) {
         info->aConstraintUsage[column].argvIndex = ++n;
-        info->idxNum = (info->aConstraint[column].iColumn + 1) * 2;
+        number |= (info->aConstraint[column].iColumn + 1) << MOST_ARGUMENTS;
     }
-    info->idxNum |= options >= 0;
+    info->idxNum = number;
     info->estimatedRows = column >= 0 ? 10 : 1000;
     info->estimatedCost = column >= 0 ? 50 : 2000;
     return SQLITE_OK;
+}
+
+static void forget_arguments(answer_cursor *c)
+{
+    for (size_t i = 0; i < MOST_ARGUMENTS; i++) {
+        sqlite3_value_free(c->given[i]);
+        c->given[i] = NULL;
+    }
 }
 
 static int open(sqlite3_vtab *table, sqlite3_vtab_cursor **out)
@@ -244,6 +293,7 @@ static int open(sqlite3_vtab *table, sqlite3_vtab_cursor **out)
 
 static int close(sqlite3_vtab_cursor *cursor)
 {
+    forget_arguments((answer_cursor *)cursor);
     rs_free(cursor);
     return SQLITE_OK;
 }
@@ -261,11 +311,38 @@ static rs_status make(sql_table *t, rs_error *err)
     return status;
 }
 
-/* What of an answer's options is not the table's preset. */
-static const char *given_of(const sql_table *t, const sql_answer *answer)
+/* Keeps what was given; false: no memory. */
+static bool take_arguments(answer_cursor *c, int number, sqlite3_value **argv)
 {
-    size_t n = strlen(t->preset), all = strlen(answer->options);
-    return answer->options + (n && all > n ? n + 1 : n);
+    int n = 0;
+    forget_arguments(c);
+    for (int i = 0; i < MOST_ARGUMENTS; i++)
+        if (number >> i & 1 && !(c->given[i] = sqlite3_value_dup(argv[n++]))) return false;
+    return true;
+}
+
+/* NULL: not given, or SQL's NULL. *ok is false when out of memory. */
+static const char *argument_text(const answer_cursor *c, size_t i, bool *ok)
+{
+    if (!c->given[i] || sqlite3_value_type(c->given[i]) == SQLITE_NULL) return NULL;
+    const char *text = (const char *)sqlite3_value_text(c->given[i]);
+    *ok = *ok && text;
+    return text;
+}
+
+static rs_status answer(answer_cursor *c, const sql_table *t, sql_answer **out, rs_error *err)
+{
+    bool ok = true;
+    const char *texts[MOST_ARGUMENTS];
+    sql_inputs inputs;
+    for (size_t i = 0; i < MOST_ARGUMENTS; i++) texts[i] = argument_text(c, i, &ok);
+    if (!ok) return rs_fail_nomem(err, "arguments of a table");
+    const char *options = texts[t->compares ? 2 : 0];
+    RS_TRY(sql_inputs_read(t->session, t, t->compares ? texts[0] : texts[1], t->compares ? texts[1] : NULL,
+                           &inputs, err));
+    rs_status status = answer_of(t->session, t, options ? options : "", &inputs, out, err);
+    sql_inputs_clear(&inputs);
+    return status;
 }
 
 static int filter(sqlite3_vtab_cursor *cursor, int number, const char *plan, int argc, sqlite3_value **argv)
@@ -274,25 +351,21 @@ static int filter(sqlite3_vtab_cursor *cursor, int number, const char *plan, int
     sql_table *t = ((sql_vtab *)cursor->pVtab)->table;
     rs_sql_session *s = t->session;
     rs_error err = RS_ERROR_INIT;
-    sql_answer *answer = NULL;
-    const char *options = number & 1 ? (const char *)sqlite3_value_text(argv[0]) : "";
+    sql_answer *found = NULL;
+    int column = number >> MOST_ARGUMENTS;
     (void)plan;
     c->list = NULL;
     c->at = 0;
-    if (number & 1 && !options) {
-        if (sqlite3_value_type(argv[0]) != SQLITE_NULL) return SQLITE_NOMEM;
-        options = "";
-    }
+    if (!take_arguments(c, number, argv)) return SQLITE_NOMEM;
     if (sql_must_stop(s)) return SQLITE_INTERRUPT;
-    rs_status status = t->make ? make(t, &err) : answer_of(s, t, options, &answer, &err);
+    rs_status status = t->make ? make(t, &err) : answer(c, t, &found, &err);
     if (status == RS_OK) {
-        c->rows = t->make ? t->made : answer->result.tables[t->index];
+        c->rows = t->make ? t->made : found->result.tables[t->index];
         c->n = rs_table_n_rows(c->rows);
-        c->number = answer ? answer->number : 0;
-        c->options = number & 1 && answer ? given_of(t, answer) : NULL;
-        if (number > 1)
-            status = sql_look_up(t->make ? &s->made_orders : &answer->orders, c->rows,
-                                 (size_t)(number / 2 - 1), argv[argc - 1], &c->list, &c->n, &err);
+        c->number = found ? found->number : 0;
+        if (column)
+            status = sql_look_up(t->make ? &s->made_orders : &found->orders, c->rows, (size_t)(column - 1),
+                                 argv[argc - 1], &c->list, &c->n, &err);
     }
     return status == RS_OK ? SQLITE_OK : sql_failed(s, cursor->pVtab, &err);
 }
@@ -327,7 +400,9 @@ static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int i)
     const answer_cursor *c = (answer_cursor *)cursor;
     const rs_table_spec *spec = rs_table_get_spec(c->rows);
     size_t row = row_of(c), n;
-    if ((size_t)i == spec->n_columns && c->options) sqlite3_result_text(out, c->options, -1, SQLITE_STATIC);
+    size_t argument = (size_t)i - spec->n_columns;
+    if ((size_t)i >= spec->n_columns && argument < MOST_ARGUMENTS && c->given[argument])
+        sqlite3_result_value(out, c->given[argument]);
     if ((size_t)i >= spec->n_columns || rs_table_is_null(c->rows, row, (size_t)i)) return SQLITE_OK;
     const rs_column_spec *column = &spec->columns[i];
     if (column->type == RS_TEXT) {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "rankscope/regress.h"
 #include "sql/session.h"
 
 /* ---- tables that are made here ------------------------------------------------------------------------ */
@@ -60,13 +61,15 @@ static bool column_at(const sql_table *t, size_t i, shown_column *out)
 {
     *out = (shown_column){0};
     if (t->spec) {
-        if (i > t->spec->n_columns || (i == t->spec->n_columns && t->make)) return false;
+        if (i >= t->spec->n_columns + sql_n_arguments(t)) return false;
         const rs_column_spec *c = &t->spec->columns[i];
         if (i < t->spec->n_columns)
             *out = (shown_column){c->name, type_name(c), rs_unit_name(c->unit), c->help, false};
         else
-            *out = (shown_column){"options", "TEXT", NULL, "options of the command, as the table's argument",
-                                  true};
+            *out = (shown_column){.name = sql_table_argument(t, i - t->spec->n_columns, &out->help),
+                                  .type = "TEXT",
+                                  .hidden = true};
+        if (i >= t->spec->n_columns) sql_table_argument(t, i - t->spec->n_columns, &out->help);
         return true;
     }
     out->name = t->index == 0 ? sql_event_column(i, &out->type, &out->help, &out->hidden)
@@ -80,8 +83,9 @@ static rs_status make_tables(rs_sql_session *s, rs_table *into, rs_error *err)
     for (size_t i = 0; i < s->n_tables; i++) {
         const sql_table *t = &s->tables[i];
         rs_table_add_text(into, t->name);
-        if (t->analysis) {
-            snprintf(command, sizeof command, "%s%s%s", rs_analysis_name(t->analysis), *t->preset ? " " : "",
+        if (t->analysis || t->compares) {
+            snprintf(command, sizeof command, "%s%s%s",
+                     t->analysis ? rs_analysis_name(t->analysis) : "regress", *t->preset ? " " : "",
                      t->preset);
             rs_table_add_text(into, command);
         } else {
@@ -212,6 +216,9 @@ static const struct {
     {"bandwidth", "series", "--series"},
     {"blame", "chain", "--instance 0"},
     {"blame", "folded", "--folded"},
+    {"compare", "names", "--by op"},
+    {"compare", "pairs", "--by tree"},
+    {"compare", "tree", "--by tree"},
     {"critical-path", "breakdown", "--breakdown"},
     {"critical-path", "edges", "--edges"},
     {"critical-path", "nodes", "--nodes"},
@@ -249,11 +256,16 @@ static const char *preset_of(const char *analysis, const char *table)
     return "";
 }
 
-/* What only a written trace needs, and what the table of events replaces. */
-static bool is_left_out(const rs_analysis *analysis, const rs_table_spec *spec)
+static bool compares(const rs_analysis *analysis)
 {
     rs_input_kind input = rs_analysis_input(analysis);
-    return input == RS_INPUT_TWO_JOBS || input == RS_INPUT_JOBS ||
+    return input == RS_INPUT_TWO_JOBS || input == RS_INPUT_JOBS;
+}
+
+/* What only a written trace needs, what the table of events replaces, and what compares jobs where there is one. */
+static bool is_left_out(const rs_sql_session *s, const rs_analysis *analysis, const rs_table_spec *spec)
+{
+    return (compares(analysis) && s->settings.n_inputs < 2) ||
            strcmp(rs_analysis_name(analysis), "events") == 0 || strcmp(spec->name, "files") == 0 ||
            strcmp(spec->name, "overlay") == 0 || strcmp(spec->name, "marks") == 0;
 }
@@ -273,23 +285,25 @@ static rs_status add_table(rs_sql_session *s, const sql_table *table, rs_error *
     return RS_OK;
 }
 
-/* An analysis gives its name to the table that is called as it is, else to its first one; the others are called
- * ANALYSIS_TABLE. */
+/* An analysis gives its name to the table that is called as it is, else to its first one (compare to what it shows without
+ * options); the others are called ANALYSIS_TABLE. */
 static rs_status add_analysis(rs_sql_session *s, const rs_analysis *analysis, rs_error *err)
 {
     size_t n, main = 0;
     const char *name = rs_analysis_name(analysis);
     const rs_table_spec *const *specs = rs_analysis_tables(analysis, RS_COMPAT_NONE, &n);
     for (size_t i = 0; i < n; i++)
-        if (strcmp(specs[i]->name, name) == 0) main = i;
+        if (strcmp(specs[i]->name, name) == 0 || (compares(analysis) && strcmp(specs[i]->name, "args") == 0))
+            main = i;
     for (size_t i = 0; specs && i < n; i++) {
         char full[120];
-        if (is_left_out(analysis, specs[i])) continue;
+        if (is_left_out(s, analysis, specs[i])) continue;
         snprintf(full, sizeof full, i == main ? "%s" : "%s_%s", name, specs[i]->name);
         sql_table t = {.name = full,
                        .help = specs[i]->help,
                        .spec = specs[i],
                        .analysis = analysis,
+                       .compares = compares(analysis),
                        .index = i,
                        .preset = preset_of(name, specs[i]->name)};
         RS_TRY(add_table(s, &t, err));
@@ -298,6 +312,21 @@ static rs_status add_analysis(rs_sql_session *s, const rs_analysis *analysis, rs
             t.name = also[k].name;
             RS_TRY(add_table(s, &t, err));
         }
+    }
+    return RS_OK;
+}
+
+/* The tables of regress, which is no analysis of the registry. */
+static rs_status add_regress(rs_sql_session *s, rs_error *err)
+{
+    if (s->settings.n_inputs < 2) return RS_OK;
+    for (size_t i = 0; i < sizeof rs_regress_tables / sizeof *rs_regress_tables; i++) {
+        char full[120];
+        const rs_table_spec *spec = rs_regress_tables[i];
+        snprintf(full, sizeof full, i == 0 ? "regress" : "regress_%s", spec->name);
+        const sql_table t = {
+            .name = full, .help = spec->help, .spec = spec, .compares = true, .index = i, .preset = ""};
+        RS_TRY(add_table(s, &t, err));
     }
     return RS_OK;
 }
@@ -322,6 +351,7 @@ rs_status sql_list_tables(rs_sql_session *s, rs_error *err)
     const rs_analysis *const *all = rs_analyses(&n);
     for (size_t i = 0; i < sizeof made / sizeof *made; i++) RS_TRY(add_table(s, &made[i], err));
     for (size_t i = 0; i < n; i++) RS_TRY(add_analysis(s, all[i], err));
+    RS_TRY(add_regress(s, err));
     for (size_t i = 0; i < s->n_tables; i++) {
         sql_table *t = &s->tables[i];
         const sqlite3_module *module = t->spec         ? &sql_answer_module

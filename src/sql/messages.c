@@ -95,9 +95,13 @@ static rs_status no_table(rs_sql_session *s, const char *place, const char *word
     command[n] = 0;
     const rs_analysis *analysis = rs_analysis_find(command);
     rs_input_kind input = analysis ? rs_analysis_input(analysis) : RS_INPUT_TRACES;
-    if (analysis && (input == RS_INPUT_TWO_JOBS || input == RS_INPUT_JOBS))
-        return rs_fail(err, RS_ERR_USAGE, "%s%s compares jobs and is no table of one: rankscope %s A B",
-                       place, command, command);
+    if ((analysis && (input == RS_INPUT_TWO_JOBS || input == RS_INPUT_JOBS)) ||
+        strcmp(command, "regress") == 0)
+        return rs_fail(
+            err, RS_ERR_USAGE,
+            "%s%s compares jobs and is no table of one: rankscope sql --apart 'SELECT ...' A B, or "
+            "rankscope %s A B",
+            place, command, command);
     const char *near = nearest_table(s, word);
     return near ? rs_fail(err, RS_ERR_USAGE, "%sthere is no table %.60s; did you mean %s?", place, word, near)
                 : rs_fail(err, RS_ERR_USAGE, "%sthere is no table %.60s; SELECT name FROM tables lists them",

@@ -1,4 +1,6 @@
-/* The rows of a statement as a table. A column's type is known when its last row is: SQLite types cells. */
+/* The rows of a statement as tables, a page at a time. SQLite types cells: a column's type is known when its last row is.
+ * A page has the types of the rows up to its end, so that a column can become wider from one page to the next (whole
+ * numbers, numbers, texts) and never narrower. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,16 +13,19 @@ typedef struct cell {
     uint8_t type;   /* SQLITE_INTEGER, SQLITE_FLOAT, SQLITE_TEXT, SQLITE_NULL */
 } cell;
 
-typedef struct rows {
+struct sql_rows {
     rs_sql_session *session;
     sqlite3_stmt *statement;
     size_t n_columns;
     cell *cells;
-    size_t n, capacity; /* cells */
+    size_t n, capacity; /* cells of the page */
     char *texts;
     size_t n_texts, texts_capacity;
-    unsigned *seen; /* by column: 1 << type of every cell */
-} rows;
+    unsigned *seen; /* by column: 1 << type of every cell so far, of earlier runs of the statement, too */
+    bool began, ended;
+};
+
+typedef struct sql_rows rows;
 
 static rs_status over(rs_error *err, uint64_t limit)
 {
@@ -202,19 +207,54 @@ static rs_status explain_stop(rs_sql_session *s, rs_error *err)
     return rs_fail(err, RS_ERR_USAGE, "%s", sqlite3_errmsg(s->db));
 }
 
-rs_status sql_take_rows(rs_sql_session *s, sqlite3_stmt *statement, rs_table **out, rs_error *err)
+rs_status sql_rows_open(rs_sql_session *s, sqlite3_stmt *statement, sql_rows **out, rs_error *err)
 {
-    rows r = {.session = s, .statement = statement, .n_columns = (size_t)sqlite3_column_count(statement)};
-    int code = SQLITE_OK;
+    rows *r = rs_calloc(1, sizeof *r);
+    *out = r;
+    if (!r) return rs_fail_nomem(err, "an answer");
+    r->session = s;
+    r->statement = statement;
+    r->n_columns = (size_t)sqlite3_column_count(statement);
+    r->seen = rs_calloc(r->n_columns + 1, sizeof *r->seen);
+    if (r->seen) return RS_OK;
     *out = NULL;
-    r.seen = rs_calloc(r.n_columns + 1, sizeof *r.seen);
-    rs_status status = r.seen ? RS_OK : rs_fail_nomem(err, "an answer");
-    while (status == RS_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) status = add_row(&r, err);
-    if (status == RS_OK && code != SQLITE_DONE) status = explain_stop(s, err);
-    if (status == RS_OK) status = make_table(&r, out, err);
+    rs_free(r);
+    return rs_fail_nomem(err, "an answer");
+}
+
+rs_status sql_rows_page(sql_rows *r, size_t most_rows, size_t most_bytes, rs_table **out, rs_error *err)
+{
+    rs_sql_session *s = r->session;
+    rs_status status = RS_OK;
+    int code = SQLITE_ROW;
+    *out = NULL;
+    r->n = r->n_texts = 0;
+    while (status == RS_OK && !r->ended && r->n < most_rows * r->n_columns && s->rows_memory <= most_bytes) {
+        code = sqlite3_step(r->statement);
+        if (code == SQLITE_ROW)
+            status = add_row(r, err);
+        else
+            r->ended = true;
+    }
+    if (status == RS_OK && code != SQLITE_ROW && code != SQLITE_DONE) status = explain_stop(s, err);
+    if (status == RS_OK && (r->n || !r->began)) status = make_table(r, out, err);
+    r->began = true;
+    r->ended |= status != RS_OK;
     s->rows_memory = 0;
-    rs_free(r.seen);
-    rs_free(r.cells);
-    rs_free(r.texts);
     return status;
+}
+
+void sql_rows_again(sql_rows *r)
+{
+    sqlite3_reset(r->statement);
+    r->began = r->ended = false;
+}
+
+void sql_rows_close(sql_rows *r)
+{
+    if (!r) return;
+    rs_free(r->seen);
+    rs_free(r->cells);
+    rs_free(r->texts);
+    rs_free(r);
 }

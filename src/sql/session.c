@@ -8,6 +8,7 @@
 #define DEFAULT_MEMORY (UINT64_C(1) << 30)
 #define STEPS_A_CALL 10000 /* of SQLite's machine between two looks at the clock, the memory and the user */
 #define MOST_MARKS 256     /* conditions of one session */
+#define PAGE_BYTES (64 << 20) /* of the rows of a page, and of the table that is made of them */
 
 /* ---- limits ------------------------------------------------------------------------------------------- */
 
@@ -153,6 +154,22 @@ void sql_tell(rs_sql_session *s, rs_result *from)
     from->n_notes = 0;
 }
 
+void sql_note(rs_sql_session *s, const char *text)
+{
+    char *note = rs_strdup(text);
+    if (note) take_note(s, note);
+}
+
+/* With several inputs: whose events there are. */
+static void tell_whose(rs_sql_session *s)
+{
+    char text[200];
+    if (s->settings.n_inputs < 2) return;
+    snprintf(text, sizeof text, "events, arguments, files and threads are those of input 1, %.100s",
+             s->settings.inputs[0].name);
+    sql_note(s, text);
+}
+
 static rs_status open_events(rs_sql_session *s, bool others, rs_event_list **out, rs_error *err)
 {
     rs_result told = {0};
@@ -165,6 +182,7 @@ static rs_status open_events(rs_sql_session *s, bool others, rs_event_list **out
 rs_status sql_events(rs_sql_session *s, const rs_event_list **out, rs_error *err)
 {
     rs_status status = RS_OK;
+    tell_whose(s);
     if (!s->events && s->wants_whole)
         status = sql_whole_events(s, out, err);
     else if (!s->events)
@@ -176,6 +194,7 @@ rs_status sql_events(rs_sql_session *s, const rs_event_list **out, rs_error *err
 /* Events that were loaded without these arguments stay, as texts of answers may be theirs. */
 rs_status sql_whole_events(rs_sql_session *s, const rs_event_list **out, rs_error *err)
 {
+    tell_whose(s);
     if (!s->whole) RS_TRY(open_events(s, true, &s->whole, err));
     if (!s->events) s->events = s->whole;
     *out = s->whole;
@@ -255,6 +274,7 @@ rs_status rs_sql_open(rs_job *job, const rs_sql_settings *settings, rs_sql_sessi
     if (!s) return rs_fail_nomem(err, "SQL");
     s->job = job;
     s->settings = *settings;
+    if (s->settings.n_inputs) s->job = s->settings.inputs[0].job;
     if (!s->settings.max_memory) s->settings.max_memory = DEFAULT_MEMORY;
     rs_status status = open_database(s, err);
     if (status == RS_OK)
@@ -264,9 +284,18 @@ rs_status rs_sql_open(rs_job *job, const rs_sql_settings *settings, rs_sql_sessi
     return status;
 }
 
+static void drop_statement(rs_sql_session *s)
+{
+    sql_rows_close(s->rows);
+    s->rows = NULL;
+    sqlite3_finalize(s->statement);
+    s->statement = NULL;
+}
+
 void rs_sql_close(rs_sql_session *s)
 {
     if (!s) return;
+    drop_statement(s);
     sqlite3_close(s->db); /* its cursors and tables point to what is freed below */
     sql_answers_trim(s, 0);
     rs_free(s->answers);
@@ -300,53 +329,138 @@ static rs_status add_table(rs_result *result, rs_table *table, rs_error *err)
     return RS_OK;
 }
 
-/* One statement from *at on. */
-static rs_status run_one(rs_sql_session *s, const char *text, size_t *at, rs_result *result, rs_error *err)
+/* A run of the job that was told to stop as time was over. */
+static rs_status end_of_time(rs_sql_session *s, rs_status status, rs_error *err)
 {
-    sqlite3_stmt *statement = NULL;
+    if (status != RS_ERR_CANCELLED || why_stop(s) != SQL_TIME) return status;
+    return rs_fail(err, RS_ERR_LIMIT, "the statement took longer than allowed");
+}
+
+rs_status rs_sql_begin(rs_sql_session *s, const char *text, rs_error *err)
+{
+    if (s->text) return rs_fail(err, RS_ERR_USAGE, "statements run already: rs_sql_end is missing");
+    s->text = text;
+    s->at = 0;
+    s->any = false;
+    s->stop = SQL_GOES_ON;
+    s->until = s->settings.timeout > 0 ? rs_clock_seconds() + s->settings.timeout : 0;
+    return RS_OK;
+}
+
+/* The statement at s->at, if there is one before the end. */
+static rs_status prepare(rs_sql_session *s, rs_error *err)
+{
     const char *rest;
-    rs_table *table = NULL;
     sql_answers_trim(s, SQL_ANSWERS);
     s->failure.status = RS_OK;
     s->refused[0] = 0;
     s->wants_whole = false;
     s->memory = sqlite3_memory_used();
-    if (sqlite3_prepare_v2(s->db, text + *at, -1, &statement, &rest) != SQLITE_OK)
-        return sql_explain(s, text, *at, err);
-    *at = (size_t)(rest - text);
-    if (!statement) return RS_OK; /* white space, a comment */
-    bool reads = sqlite3_column_count(statement) > 0 && sqlite3_stmt_readonly(statement);
-    rs_status status =
-        reads ? sql_take_rows(s, statement, &table, err) : rs_fail(err, RS_ERR_USAGE, "%s", sql_only_reads);
-    sqlite3_finalize(statement);
-    return status == RS_OK ? add_table(result, table, err) : status;
+    if (sqlite3_prepare_v2(s->db, s->text + s->at, -1, &s->statement, &rest) != SQLITE_OK)
+        return sql_explain(s, s->text, s->at, err);
+    s->at = (size_t)(rest - s->text);
+    if (!s->statement) return RS_OK; /* white space, a comment */
+    s->any = true;
+    if (sqlite3_column_count(s->statement) == 0 || !sqlite3_stmt_readonly(s->statement))
+        return rs_fail(err, RS_ERR_USAGE, "%s", sql_only_reads);
+    return sql_rows_open(s, s->statement, &s->rows, err);
+}
+
+rs_status rs_sql_next(rs_sql_session *s, bool *there, rs_error *err)
+{
+    rs_status status = RS_OK;
+    *there = false;
+    drop_statement(s);
+    if (!s->text) return rs_fail(err, RS_ERR_USAGE, "no statements run: rs_sql_begin is missing");
+    while (status == RS_OK && !s->statement && s->text[s->at]) status = prepare(s, err);
+    if (status == RS_OK && !s->any) status = rs_fail(err, RS_ERR_USAGE, "there is no statement");
+    *there = status == RS_OK && s->statement;
+    return status;
+}
+
+bool rs_sql_is_last(rs_sql_session *s)
+{
+    sqlite3_stmt *next = NULL;
+    const char *rest;
+    bool whole = s->wants_whole, last = true;
+    for (size_t at = s->at; last && s->text && s->text[at]; at = (size_t)(rest - s->text)) {
+        last = sqlite3_prepare_v2(s->db, s->text + at, -1, &next, &rest) == SQLITE_OK && !next;
+        sqlite3_finalize(next);
+    }
+    s->wants_whole = whole; /* which is what the statement at hand needs */
+    s->refused[0] = 0;
+    return last;
+}
+
+static rs_status take_page(rs_sql_session *s, size_t rows, size_t bytes, rs_table **page, rs_error *err)
+{
+    *page = NULL;
+    if (!s->rows) return rs_fail(err, RS_ERR_USAGE, "no statement is at hand: rs_sql_next is missing");
+    return end_of_time(s, sql_rows_page(s->rows, rows, bytes, page, err), err);
+}
+
+rs_status rs_sql_page(rs_sql_session *s, size_t most_rows, rs_table **page, rs_error *err)
+{
+    rs_error local = RS_ERROR_INIT;
+    size_t bytes = s->settings.max_memory / 4 < PAGE_BYTES ? (size_t)s->settings.max_memory / 4 : PAGE_BYTES;
+    return take_page(s, most_rows ? most_rows : 1, bytes, page, err ? err : &local);
+}
+
+void rs_sql_again(rs_sql_session *s)
+{
+    if (s->rows) sql_rows_again(s->rows);
+}
+
+/* Gives what there is to tell to a result, whose tables stay. */
+static void end_run(rs_sql_session *s, rs_result *result)
+{
+    drop_statement(s);
+    s->text = NULL;
+    result->problems = s->told.problems;
+    result->notes = s->told.notes;
+    result->n_notes = s->told.n_notes;
+    result->found = s->told.found;
+    s->told = (rs_result){0};
+}
+
+void rs_sql_end(rs_sql_session *s, rs_result *result)
+{
+    *result = (rs_result){0};
+    end_run(s, result);
+}
+
+const rs_result *rs_sql_told(const rs_sql_session *s)
+{
+    return &s->told;
+}
+
+/* The rows of all statements, each whole. */
+static rs_status run_all(rs_sql_session *s, const char *text, rs_result *result, rs_error *err)
+{
+    bool there;
+    RS_TRY(rs_sql_begin(s, text, err));
+    RS_TRY(rs_sql_next(s, &there, err));
+    while (there) {
+        rs_table *table;
+        RS_TRY(take_page(s, SIZE_MAX / 1024, SIZE_MAX, &table, err));
+        RS_TRY(add_table(result, table, err));
+        RS_TRY(rs_sql_next(s, &there, err));
+    }
+    return RS_OK;
 }
 
 rs_status rs_sql_run(rs_sql_session *s, const char *text, rs_result *result, rs_error *err)
 {
     rs_error local = RS_ERROR_INIT;
-    rs_status status = RS_OK;
-    size_t at = 0;
-    if (!err) err = &local;
     *result = (rs_result){0};
-    s->stop = SQL_GOES_ON;
-    s->until = s->settings.timeout > 0 ? rs_clock_seconds() + s->settings.timeout : 0;
-    while (status == RS_OK && text[at]) status = run_one(s, text, &at, result, err);
-    if (status == RS_OK && result->n_tables == 0)
-        status = rs_fail(err, RS_ERR_USAGE, "there is no statement");
-    if (status == RS_ERR_CANCELLED && why_stop(s) == SQL_TIME) /* a run of the job was told to stop */
-        status = rs_fail(err, RS_ERR_LIMIT, "the statement took longer than allowed");
+    rs_status status = run_all(s, text, result, err ? err : &local);
     for (size_t i = 0; status != RS_OK && i < result->n_tables; i++) rs_table_free(result->tables[i]);
     if (status != RS_OK) {
         rs_free(result->tables);
         result->tables = NULL;
         result->n_tables = 0;
     }
-    result->problems = s->told.problems;
-    result->notes = s->told.notes;
-    result->n_notes = s->told.n_notes;
-    result->found = s->told.found;
-    s->told = (rs_result){0};
+    end_run(s, result);
     return status;
 }
 

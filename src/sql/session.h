@@ -19,9 +19,10 @@ typedef struct sql_table {
     const char *help;
     const rs_table_spec *spec; /* columns that are shown; NULL for events and arguments */
     /* an answer: which table of which analysis, and the options that fill it */
-    const rs_analysis *analysis;
+    const rs_analysis *analysis; /* NULL of an answer: regress */
     size_t index;
     const char *preset;
+    bool compares; /* jobs, not ranks of one: base and other are arguments of the table, too */
     /* or what is made from the events or the catalogue, once */
     rs_status (*make)(rs_sql_session *session, rs_table *into, rs_error *err);
     rs_table *made;
@@ -38,8 +39,9 @@ typedef struct sql_order {
 
 /* The result of an analysis under some options. */
 typedef struct sql_answer {
-    const rs_analysis *analysis;
-    char *options; /* as they were given, behind the preset's */
+    const rs_analysis *analysis; /* NULL: regress */
+    char *options;               /* as they were given, behind the preset's */
+    char *inputs;                /* whose: numbers as sql_inputs writes them */
     rs_result result;
     sql_order *orders;
     uint64_t number; /* no two of a session have the same */
@@ -77,6 +79,12 @@ struct rs_sql_session {
     size_t n_marks, marks_capacity;
     sql_order *made_orders; /* of tables that are made */
 
+    const char *text; /* the statements that run; NULL: none */
+    size_t at;        /* behind the statement at hand */
+    bool any;         /* some statement was there */
+    sqlite3_stmt *statement;
+    struct sql_rows *rows; /* of the statement at hand */
+
     rs_result told;       /* problems and notes of what was loaded and run since the statement began */
     rs_error failure;     /* of a table, in its own words; status RS_OK: none */
     char refused[160];    /* by the authorizer; empty: nothing */
@@ -103,6 +111,8 @@ rs_status sql_whole_events(rs_sql_session *session, const rs_event_list **out, r
 rs_status sql_marked(rs_sql_session *session, const char *condition, const uint64_t **bits, rs_error *err);
 /* Adds problems and notes to the statement's, each once. */
 void sql_tell(rs_sql_session *session, rs_result *from);
+/* A note for the statement's user, once; where there is no memory for it, none. */
+void sql_note(rs_sql_session *session, const char *text);
 
 /* ---- catalogue.c */
 
@@ -123,6 +133,30 @@ int sql_disconnect(sqlite3_vtab *table);
 extern const sqlite3_module sql_answer_module;
 /* Frees answers but for those that were asked for last. Not while a statement runs. */
 void sql_answers_trim(rs_sql_session *session, size_t keep);
+
+/* The columns of a table that are its arguments, behind its own: their number, and each. */
+size_t sql_n_arguments(const sql_table *table);
+const char *sql_table_argument(const sql_table *table, size_t i, const char **help);
+
+/* ---- inputs.c */
+
+/* Jobs that a statement names, by their numbers from 0. */
+typedef struct sql_inputs {
+    size_t *base, *other; /* owned; other is empty of a table that compares nothing */
+    size_t n_base, n_other;
+    char *text; /* the same as text; owned */
+} sql_inputs;
+
+/* Reads what was given for a table: names or numbers from 1 with commas between; NULL: not given. */
+rs_status sql_inputs_read(rs_sql_session *session, const sql_table *table, const char *base,
+                          const char *other, sql_inputs *out, rs_error *err);
+void sql_inputs_clear(sql_inputs *inputs);
+/* Runs an analysis on them, or regress where there is none. */
+rs_status sql_inputs_run(rs_sql_session *session, const rs_analysis *analysis, const sql_inputs *inputs,
+                         const rs_options *options, rs_result *result, rs_error *err);
+/* The options of regress. */
+extern const rs_option_spec sql_regress_options[];
+extern const size_t sql_n_regress_options;
 
 /* ---- table_order.c */
 
@@ -169,8 +203,16 @@ rs_status sql_add_functions(rs_sql_session *session, rs_error *err);
 
 /* ---- rows.c */
 
-/* Runs a prepared statement to its end and makes a table of its rows. */
-rs_status sql_take_rows(rs_sql_session *session, sqlite3_stmt *statement, rs_table **out, rs_error *err);
+typedef struct sql_rows sql_rows;
+
+/* The rows of a prepared statement, which stays the caller's. *out is NULL on failure. */
+rs_status sql_rows_open(rs_sql_session *session, sqlite3_stmt *statement, sql_rows **out, rs_error *err);
+/* The next of them as a table, at most so many, and about so many bytes; *out is NULL when there are no more, but for the
+ * first page. After a failure there are no more. */
+rs_status sql_rows_page(sql_rows *rows, size_t most_rows, size_t most_bytes, rs_table **out, rs_error *err);
+/* Back to the first row. What types columns have is remembered. */
+void sql_rows_again(sql_rows *rows);
+void sql_rows_close(sql_rows *rows); /* NULL is allowed */
 
 /* ---- messages.c */
 

@@ -67,6 +67,11 @@ static void put_lead(const page *p)
     put_text(p->w, text);
 }
 
+static void put_file(const page *p)
+{
+    put_text(p->w, p->facts->trace->name);
+}
+
 static void put_size(const page *p)
 {
     char text[32];
@@ -105,15 +110,18 @@ static void put_direct(const page *p)
     put_escaped(p->w, p->facts->viewer, strcspn(p->facts->viewer, "#"));
     rs_writer_text(p->w, "#!/?url=http%3A%2F%2F127.0.0.1%3A9001%2F");
     put_text(p->w, p->routes->token);
-    rs_writer_text(p->w, "%2Ftrace.json.gz\">the viewer, fetching the trace itself</a></dd>\n");
+    rs_writer_text(p->w, "%2F");
+    put_file(p);
+    rs_writer_text(p->w, "\">the viewer, fetching the trace itself</a></dd>\n");
 }
 
 static const struct {
     const char *name;
     void (*put)(const page *p);
 } parts[] = {
-    {"TITLE", put_title}, {"VIEWER", put_viewer}, {"ORIGIN", put_origin}, {"LEAD", put_lead},
-    {"SIZE", put_size},   {"REPORT", put_report}, {"NOTES", put_notes},   {"DIRECT", put_direct},
+    {"TITLE", put_title}, {"VIEWER", put_viewer}, {"ORIGIN", put_origin},
+    {"LEAD", put_lead},   {"SIZE", put_size},     {"REPORT", put_report},
+    {"NOTES", put_notes}, {"DIRECT", put_direct}, {"FILE", put_file},
 };
 
 rs_status rs_view_page_write(const rs_view_facts *facts, const rs_view_routes *routes, const rs_sink *sink,

@@ -25,13 +25,14 @@ static void count(const rs_result *result, rs_view_trace *trace)
     }
 }
 
-rs_status rs_view_reduce(rs_job *job, uint64_t max_events, rs_view_trace *trace, rs_result *result,
-                         rs_error *err)
+rs_status rs_view_reduce(rs_job *job, uint64_t max_events, bool perfetto, rs_view_trace *trace,
+                         rs_result *result, rs_error *err)
 {
-    rs_fuse_settings settings = {.size = sizeof settings, .align = true, .max_events = max_events};
+    rs_fuse_settings settings = {
+        .size = sizeof settings, .align = true, .max_events = max_events, .perfetto = perfetto};
     rs_sink sink = {keep, trace}, packed;
     rs_packer *packer = NULL;
-    *trace = (rs_view_trace){0};
+    *trace = (rs_view_trace){.name = perfetto ? "trace.pftrace.gz" : "trace.json.gz"};
     *result = (rs_result){0};
     rs_status status = rs_packer_open(RS_PACK_GZIP, &sink, &packer, err);
     if (status != RS_OK) return status;

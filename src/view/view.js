@@ -4,7 +4,7 @@
 (() => {
   const PING_MS = 100;
   const PATIENCE_MS = 60000;
-  const { viewer: address, origin, title } = document.body.dataset;
+  const { viewer: address, origin, title, file } = document.body.dataset;
   const button = document.getElementById('open');
   const status = document.getElementById('status');
 
@@ -14,7 +14,7 @@
   }
 
   async function load() {
-    const answer = await fetch('trace.json.gz');
+    const answer = await fetch(file);
     if (!answer.ok) throw new Error(`the server answers ${answer.status}`);
     return answer.arrayBuffer();
   }
@@ -55,7 +55,7 @@
     try {
       say('Waiting for the viewer ...');
       const [buffer] = await Promise.all([fetchTrace(), ready(viewer)]);
-      viewer.postMessage({ perfetto: { buffer, title, fileName: 'trace.json.gz' } }, origin);
+      viewer.postMessage({ perfetto: { buffer, title, fileName: file } }, origin);
       say('The viewer has the trace.');
     } catch (error) {
       say(`Not handed over: ${error.message}`, true);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "fuzz.h"
+#include "rankscope/render.h"
 #include "rankscope/sql.h"
 
 static const char trace[] =
@@ -48,6 +49,48 @@ static void run(rs_sql_session *session, const char *text)
     rs_result_clear(&result);
 }
 
+static bool drop(void *context, const char *bytes, size_t n)
+{
+    (void)context;
+    (void)bytes;
+    (void)n;
+    return true;
+}
+
+static rs_status next(void *context, size_t most, rs_table **page, rs_error *err)
+{
+    (void)most;
+    return rs_sql_page(context, 3, page, err);
+}
+
+static rs_status again(void *context, rs_error *err)
+{
+    (void)err;
+    rs_sql_again(context);
+    return RS_OK;
+}
+
+/* By pages of a few rows. */
+static void stream(rs_sql_session *session, const char *text, const char *form)
+{
+    const rs_pages pages = {.context = session, .next = next, .again = again};
+    const rs_render_settings settings = {.size = sizeof settings, .form = rs_output_form_find(form)};
+    const rs_sink sink = {drop, NULL};
+    rs_result result;
+    bool there = false;
+    calls = 0;
+    rs_status status = rs_sql_begin(session, text, NULL);
+    if (status == RS_OK) status = rs_sql_next(session, &there, NULL);
+    while (status == RS_OK && there) {
+        rs_sql_is_last(session);
+        status = rs_render_pages(&pages, &settings, &sink, NULL);
+        if (status == RS_OK) status = rs_sql_next(session, &there, NULL);
+    }
+    rs_sql_end(session, &result);
+    PROMISE(result.n_tables == 0);
+    rs_result_clear(&result);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     static rs_job *job;
@@ -71,6 +114,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     text[n] = 0;
     run(session, text);
     run(session, text); /* with what the first run has left: answers, indexes, conditions */
+    stream(session, text, n % 2 ? "text" : "arrow");
     run(session, "SELECT count(*) FROM events");
     free(text);
     return 0;

@@ -69,7 +69,7 @@ def test_choices(pair, tmp_path):
         rs.chakra.check(tmp_path / "a.et", tolerance=-1)
 
 
-def test_jobs(pair, tmp_path):
+def test_jobs(pair, tmp_path, program):
     for kind, source in ("et", pair[0]), ("traces", pair[1]):
         (tmp_path / kind).mkdir()
         for rank in range(2):
@@ -77,6 +77,13 @@ def test_jobs(pair, tmp_path):
     made = rs.chakra.build_job(tmp_path / "et", tmp_path / "traces", tmp_path / "job", jobs=2)
     assert sorted(made) == [0, 1] and all(one.report["gpu_nodes"] == 1 for one in made.values())
     files = [tmp_path / "job" / ("chakra.%d.et" % rank) for rank in range(2)]
+    assert sorted(rs.chakra.build_job(tmp_path / "et", tmp_path / "traces", tmp_path / "job", groups=tmp_path / "groups.json")) == [0, 1]
+    subprocess.run([program, "chakra", "build", "--host", tmp_path / "et", "--device", tmp_path / "traces", "-o", tmp_path / "cli",
+                    "--comm-groups", tmp_path / "cli.json", "--quiet"], check=True)
+    assert (tmp_path / "groups.json").read_bytes() == (tmp_path / "cli.json").read_bytes()
+    for rank in range(2):
+        name = "chakra.%d.et" % rank
+        assert (tmp_path / "job" / name).read_bytes() == (tmp_path / "cli" / name).read_bytes()
     both = rs.chakra.check(files)
     assert both.fit and both.report["ranks"] == 2 and len(both.report["files"]) == 2
     with pytest.raises(rs.UsageError, match="linked"):
@@ -110,3 +117,49 @@ def test_errors_leave_no_file(pair, tmp_path):
     with pytest.raises(OSError):
         rs.chakra.link(*pair, tmp_path / "no folder" / "out.json")
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_rank_that_fails_is_told(pair, tmp_path):
+    for kind, source in ("et", pair[0]), ("traces", pair[1]):
+        (tmp_path / kind).mkdir()
+        for rank in range(2):
+            (tmp_path / kind / ("rank%d.json" % rank)).write_bytes(source.read_bytes())
+    other = json.dumps({"traceEvents": [operator("a", 1, 2, 7001), operator("b", 4, 2, 7002)]})
+    (tmp_path / "traces" / "rank1.json").write_text(other)
+    with pytest.warns(rs.InputWarning, match="rank 1: "):
+        assert sorted(rs.chakra.build_job(tmp_path / "et", tmp_path / "traces", tmp_path / "job")) == [0]
+    (tmp_path / "traces" / "rank0.json").write_text(other)
+    with pytest.warns(rs.InputWarning), pytest.raises(rs.InputError):
+        rs.chakra.build_job(tmp_path / "et", tmp_path / "traces", tmp_path / "job")
+
+
+def test_the_small_tools_write_what_the_program_writes(pair, tmp_path, program):
+    def say(*words):
+        return subprocess.run([program, "chakra", *words], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+
+    rs.chakra.build(*pair, tmp_path / "a.et")
+    assert rs.chakra.visualize(tmp_path / "a.et").encode() == say("visualize", tmp_path / "a.et")
+    assert rs.chakra.visualize(tmp_path / "a.et", tmp_path / "a.graphml") is None
+    say("visualize", tmp_path / "a.et", "-o", tmp_path / "cli.graphml")
+    assert (tmp_path / "a.graphml").read_bytes() == (tmp_path / "cli.graphml").read_bytes()
+    (tmp_path / "w.txt").write_text("DATA\n1\nconv -1 5 NONE 0 6 NONE 0 7 ALLREDUCE 1024 3\n")
+    made = rs.chakra.text(tmp_path / "w.txt", tmp_path / "w", npus=2, passes=3)
+    say("text", tmp_path / "w.txt", "-o", tmp_path / "cli", "--npus", "2", "--passes", "3")
+    assert made == [str(tmp_path / "w.0.et"), str(tmp_path / "w.1.et")]
+    assert all((tmp_path / ("w.%d.et" % n)).read_bytes() == (tmp_path / ("cli.%d.et" % n)).read_bytes() for n in range(2))
+    made = rs.chakra.generate(tmp_path / "ours", npus=2)
+    say("generate", "-o", tmp_path / "theirs", "--npus", "2")
+    assert sorted(path.name for path in (tmp_path / "theirs").iterdir()) == sorted(path.rsplit("/", 1)[1] for path in made)
+    assert all((tmp_path / "theirs" / path.rsplit("/", 1)[1]).read_bytes() == open(path, "rb").read() for path in made)
+    (tmp_path / "log").write_text("issue,npu=0,cycle=0,node=1,name=COMP_NODE_a\ncallback,npu=0,cycle=3000,node=1,name=COMP_NODE_a\n"
+                                  "issue,npu=0,cycle=5,node=2,name=COMP_NODE_b\n")
+    with pytest.warns(rs.InputWarning):
+        trace = rs.chakra.timeline(tmp_path / "log", frequency=1500)
+    assert [event["dur"] for event in trace["traceEvents"] if event["ph"] == "X"] == [2]
+    for wrong in (lambda: rs.chakra.text(tmp_path / "w.txt", tmp_path / "w", npus=0), lambda: rs.chakra.timeline(tmp_path / "log", frequency=0),
+                  lambda: rs.chakra.generate(tmp_path / "ours", npus=0)):
+        with pytest.raises(rs.UsageError):
+            wrong()
+    with pytest.raises(rs.InputError, match="w.txt.*line|line"):
+        (tmp_path / "w.txt").write_text("DATA\n1\nconv\n")
+        rs.chakra.text(tmp_path / "w.txt", tmp_path / "w")

@@ -87,3 +87,126 @@ def test_a_lost_dump_is_told(dumps):
     with pytest.warns(rs.InputWarning, match="rank_3"):
         report = rs.flight.analyze(dumps)
     assert report.verdict == "rank_missing" and report.problems
+
+
+def test_the_job_s_log(dumps, tmp_path):
+    log = tmp_path / "job.log"
+    log.write_text("[rank2]: Traceback (most recent call last):\n[rank2]:   File \"/app/train.py\", line 41, in <module>\n"
+                   "[rank2]:     loss = step(batch)\n[rank2]: ValueError: bad batch\n")
+    alone = rs.flight.analyze(logs=log)
+    assert alone.verdict == "crashed" and alone.culprits == [2] and len(alone.table("log")) >= 1
+    for path in dumps.glob("nccl_trace*"):
+        path.rename(path.with_name(path.name))
+    both = rs.flight.analyze([str(path) for path in sorted(dumps.glob("nccl_trace*"))], logs=[log])
+    assert both.culprits == [2] and both.cause["exception"] == "ValueError" and both.roots[0]["rank"] == 2
+    with pytest.raises(rs.UsageError, match="which dumps"):
+        rs.flight.analyze()
+
+
+class Servers:
+    """The workers of a job that runs, and its front end, on one port."""
+
+    def __init__(self):
+        import http.server
+        import threading
+        import time
+        servers = self
+        self.dumps = {rank: dump(rank, 5 if rank == 2 else 6) for rank in range(RANKS)}
+        self.asked, self.shift = [], time.time_ns() - 10**18 - 10**11  # the last event lies 100 s back
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def log_message(self, *_):
+                pass
+
+            def do_GET(self):
+                servers.asked.append((self.command, self.path))
+                self.send(*servers.page(self.path.strip("/").split("?")[0]))
+
+            def do_POST(self):
+                servers.asked.append((self.command, self.path))
+                rank, _, handler = self.path.strip("/").split("?")[0].partition("/handler/")
+                self.send(*servers.handler(int(rank), handler))
+
+            def send(self, status, body):
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = "127.0.0.1:%d" % self.server.server_port
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
+
+    def record(self, rank):
+        made = json.loads(json.dumps(self.dumps[rank]))
+        for entry in made["entries"]:
+            for name in ("time_created_ns", "time_discovered_started_ns", "time_discovered_completed_ns"):
+                if entry[name]:
+                    entry[name] += self.shift
+        return json.dumps(made)
+
+    def handler(self, rank, name):
+        if rank not in self.dumps:
+            return 500, b"gone"
+        if name == "dump_nccl_trace_json":
+            return 200, self.record(rank).encode()
+        if name == "dump_traceback":
+            return 200, b"Current thread 0x02 (most recent call first):\n  File \"/app/loader.py\", line 212 in next_batch\n"
+        return 404, b"no"
+
+    def page(self, name):
+        what = {"fr_trace_nccl_json": "dump_nccl_trace_json", "stacks": "dump_traceback"}.get(name)
+        if what is None:
+            return 404, b"no"
+        blocks = ["<h2>Rank %d: http://%s/%d/handler/%s?</h2> <pre>%s</pre>\n" % (
+            rank, self.address, rank, what, self.handler(rank, what)[1].decode().replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
+            for rank in self.dumps]
+        return 200, ("<h1>Page</h1>\n" + "".join(blocks)).encode()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+@pytest.fixture
+def servers():
+    started = Servers()
+    yield started
+    started.close()
+
+
+def test_a_job_that_runs(servers):
+    workers = {rank: "%s/%d" % (servers.address, rank) for rank in range(RANKS)}
+    report = rs.flight.live(workers=workers)
+    assert (report.verdict, report.culprits) == ("rank_missing", [2])
+    assert any("loader.py" in str(row) for row in report.table("stacks"))
+    assert {method for method, _ in servers.asked} == {"POST"}
+    assert rs.flight.live(servers.address).culprits == [2]  # the front end's pages
+    del servers.dumps[2]  # a rank that does not answer is evidence
+    with pytest.warns(rs.InputWarning):
+        report = rs.flight.live(workers=workers)
+    assert report.culprits == [2]
+    for wrong in ({}, {"server": "a", "workers": ["b"]}, {"server": "a", "stall": 0}):
+        with pytest.raises(rs.UsageError):
+            rs.flight.live(**wrong)
+    servers.close()
+    with pytest.raises(rs.InputOSError, match="start_debug_server"):
+        rs.flight.live(servers.address)
+
+
+def test_watching(servers, tmp_path):
+    servers.dumps = {rank: dump(rank, 5) for rank in range(RANKS)}
+
+    def sleep(_):
+        servers.dumps = {rank: dump(rank, 5 if rank == 2 else 6) for rank in range(RANKS)}
+
+    reports = list(rs.flight.watch("http://" + servers.address, sleep=sleep, stall=1))
+    assert [report.verdict for report in reports] == ["healthy", "rank_missing"]
+    with pytest.raises(rs.UsageError, match="taken"):
+        reports[0].table("entries")
+    assert reports[1].culprits == [2] and len(reports[1].entries) == 23
+    (tmp_path / "nccl_trace_rank_0").write_bytes(pickle.dumps(dump(0, 6), protocol=2))
+    (tmp_path / "nccl_trace_rank_1").write_bytes(pickle.dumps(dump(1, 5), protocol=2))
+    assert [report.found for report in rs.flight.watch(tmp_path, every=1)] == [True]
+    with pytest.raises(rs.UsageError, match="every"):
+        next(rs.flight.watch(tmp_path, every=0))

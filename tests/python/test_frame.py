@@ -105,3 +105,120 @@ def test_htas_frame(job):
     assert 0 < len(part) < len(whole) and set(part["index"]) <= set(whole["index"])
     with pytest.raises(rs.UsageError, match="calls.*our own frame"):
         job.frame(compat="hta", calls=True)
+
+
+def test_stack(job):
+    """Every tenth event's stack against a walk along the parents that the frame gives."""
+    rows = list(job.frame(calls=True))
+    of = {(row["rank"], row["index"]): row for row in rows}
+    seen = set()
+    for row in rows[::10]:
+        want = [row["index"]]
+        while of[row["rank"], want[-1]]["parent"] is not None:
+            want.append(of[row["rank"], want[-1]]["parent"])
+        stack = job.stack(row)
+        assert stack["index"] == want and set(stack["rank"]) == {row["rank"]}
+        assert list(stack)[0] == {name: row[name] for name in stack.columns}
+        seen.add((row["gpu"], len(want)))
+    assert {gpu for gpu, _ in seen} == {0, 1} and max(length for _, length in seen) >= 4
+    event = next(row for row in rows if row["gpu"] and row["rank"] == 1)
+    assert job.stack(event["index"], rank=1, args="grid")["index"] == job.stack(event)["index"]
+    with pytest.raises(rs.UsageError, match="several ranks"):
+        job.stack(0)
+    with pytest.raises(rs.UsageError, match="position 10000000"):
+        job.stack(10**7, rank=0)
+    with pytest.raises(rs.UsageError, match="whole number"):
+        job.stack(-1, rank=0)
+    with pytest.raises(rs.UsageError, match="no index"):
+        job.stack({"name": "a"})
+    with pytest.raises(rs.UsageError, match="stack.*our own frame"):
+        job.frame(compat="hta", stack=3)
+
+
+def read_events(monkeypatch):
+    """How many events each engine job has read when it is closed."""
+    from rankscope import _frames
+    seen = []
+
+    class Job:
+        def __init__(self, *words):
+            self.job = real(*words)
+
+        def __getattr__(self, name):
+            return getattr(self.job, name)
+
+        def close(self):
+            seen.append(self.job.stats()["events"])
+            self.job.close()
+
+    real = _frames._engine.Job
+    monkeypatch.setattr(_frames._engine, "Job", Job)
+    return seen
+
+
+def test_frames_read_what_is_asked_for(synthesised, monkeypatch):
+    with rs.open(synthesised) as job:
+        whole = {rank: job.frame(ranks=rank, where="cat=kernel").csv() for rank in job.ranks}
+        n_events = job.stats()["events"]
+        seen = read_events(monkeypatch)
+        frames = job.frames(where="cat=kernel")
+        assert frames[3].csv() == whole[3]
+        assert len(seen) == 2 and seen[0] == 0 and 0 < seen[1] < n_events / 3  # the list of files, and one file
+        assert [table.csv() for table in frames] == [whole[rank] for rank in sorted(whole)]
+        with pytest.raises(rs.UsageError, match="no rank 9; there are 0, 1, 2, 3"):
+            frames[9]
+        for wrong in {"ranks": 1}, {"of": 1}:
+            with pytest.raises(rs.UsageError, match="frames"):
+                job.frames(**wrong)
+        with pytest.raises(TypeError, match="wehre"):
+            job.frames(wehre="x")
+    with rs.open(synthesised, ranks="1-2", steps=11) as part:
+        assert [set(table["rank"]) for table in part.frames()] == [{1}, {2}]
+        assert part.frames()[2].csv() == part.frame(ranks=2).csv()
+        with pytest.raises(rs.UsageError, match="no rank 0"):
+            part.frames()[0]
+
+
+def test_frames_of_bytes_and_of_files_without_ranks(small, synthesised, tmp_path):
+    files = sorted(small.iterdir())
+    with rs.open({0: files[0].read_bytes(), 1: files[1]}) as job:
+        assert [table.csv() for table in job.frames()] == [job.frame(ranks=rank).csv() for rank in (0, 1)]
+    for name in "ab":
+        (tmp_path / (name + ".json")).write_text('{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 2}]}')
+    with rs.open(tmp_path) as job, pytest.raises(rs.UsageError, match="does not tell its rank"):
+        job.frames()[1]
+    trace = next(path for path in sorted(synthesised.iterdir()) if "rank0" in path.name)
+    (tmp_path / "two").mkdir()
+    for name in ("a0.json", "b0.json"):
+        (tmp_path / "two" / name).write_bytes(trace.read_bytes())
+    with rs.open(tmp_path / "two") as job, pytest.raises(rs.Error, match="rank 0"):
+        list(job.frames())
+
+
+CONDITIONS = {
+    "cat=kernel and dur>100": "category = 'kernel' and dur_us > 100",
+    "cat=kernel or cat=gpu_memcpy": "category = 'kernel' or category = 'gpu_memcpy'",
+    "not (cat=cpu_op or dur<5)": "not (category = 'cpu_op' or coalesce(dur_us < 5, false))",
+    "name =~ ^aten::.*(mm|linear)$": "name regexp '^aten::.*(mm|linear)$'",
+    "ts>=20ms and not (name~nccl)": "ts_us >= 20000 and not name regexp 'nccl'",
+    "under(aten::linear)": "under(event, 'aten::linear')",
+    "under(aten::linear) and cat=kernel": "under(event, 'aten::linear') and category = 'kernel'",
+    "after(aten::linear) and cat=cpu_op": "after(event, 'aten::linear') and category = 'cpu_op'",
+    "before(aten::linear) and not cat=kernel": "before(event, 'aten::linear') and category <> 'kernel'",
+}
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_one_language(job, condition):
+    """The filter of events and of the frame, the filter in SQL, and SQL's own words choose the same events."""
+    def places(table, name):
+        return sorted(zip(table["rank"], table[name]))
+
+    want = places(job.events(where=condition), "position")
+    assert 0 < len(want) < len(job.events)
+    quoted = condition.replace("'", "''")
+    for where in (CONDITIONS[condition], "holds(event, '%s')" % quoted):
+        assert places(job.sql("select rank, position from events where " + where), "position") == want
+    assert places(job.sql("select rank, position from events('%s')" % quoted), "position") == want
+    rows = set(places(job.frame(), "index"))
+    assert places(job.frame(where=condition), "index") == [place for place in want if place in rows]

@@ -17,10 +17,36 @@ def test_version(program):
     assert text.split()[:2] == ["rankscope", rankscope.__version__]
 
 
-def test_nothing_else_is_needed():
-    code = ("import sys; before = set(sys.modules); import rankscope; "
-            "print([name for name in sys.modules if name.split('.')[0] in ('numpy', 'pandas', 'pyarrow', 'polars', 'torch', 'fsspec')])")
-    assert subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True).stdout.strip() == b"[]"
+def loaded(statement):
+    """The modules that a fresh interpreter loads for a statement."""
+    code = "import sys; before = set(sys.modules); %s; print(*sorted(set(sys.modules) - before))" % statement
+    return subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True).stdout.decode().split()
+
+
+OTHERS = {"IPython", "asyncio", "concurrent", "dask", "fsspec", "hashlib", "matplotlib", "multiprocessing", "networkx", "numpy", "pandas",
+          "plotly", "polars", "pyarrow", "ray", "socket", "sqlite3", "ssl", "subprocess", "tempfile", "torch", "tqdm", "urllib", "yaml"}
+
+
+@pytest.mark.parametrize("statement, most, not_even", [
+    ("import rankscope", 75, {"inspect", "json", "logging", "textwrap"}),
+    ("import rankscope.hta", 160, set()),
+])
+def test_an_import_loads_what_everybody_needs(statement, most, not_even):
+    """An import shall take no longer than 0.15 s. Time depends on the machine; what is loaded does not."""
+    modules = loaded(statement)
+    assert not {name.split(".")[0] for name in modules} & (OTHERS | not_even)
+    assert len(modules) <= most, modules
+
+
+def test_names_that_are_loaded_later():
+    code = ("import rankscope as rs; from rankscope import chakra, regress, summarize; import inspect; "
+            "assert set(rs.__all__) <= set(dir(rs)) and all(hasattr(rs, name) for name in rs.__all__); "
+            "assert 'ranks' in inspect.signature(rs.open).parameters and 'Table kernels' in rs.Job.kernels.__doc__; "
+            "assert rs.open is rs._job.open_job and rs.Job.kernels is rs.Job.kernels and chakra is rs.chakra; "
+            "assert 'categories' in inspect.signature(rs.Job.slice).parameters and 'a' in inspect.signature(rs.diff).parameters")
+    subprocess.run([sys.executable, "-c", code], check=True)
+    with pytest.raises(AttributeError, match="opne"):
+        rankscope.opne
 
 
 @pytest.mark.skipif(not INSTALLED, reason="not installed from a wheel")

@@ -39,3 +39,26 @@ def test_what_is_refused(job):
         job.sql(endless + "count(*) FROM c", timeout=0.05)
     with pytest.raises(rs.Error, match="more than"):
         job.sql(endless + "x FROM c", max_memory=1 << 22)
+
+
+def test_jobs_are_compared(small, program):
+    ranks = ["%s/rank%d.json.gz" % (small, rank) for rank in (0, 1)]
+    query = "SELECT kind, name, time_diff_us FROM diff('1', 'new') ORDER BY kind, name"
+    with rs.open(ranks[0], progress=False) as base, rs.open(ranks[1], progress=False) as new:
+        table = base.sql(query, others={"new": new})
+        ran = subprocess.run([program, "sql", "--apart", "--format", "csv", query, ranks[0], "new=" + ranks[1]], stdout=subprocess.PIPE, check=True)
+        assert table.num_rows > 10 and table.csv() == ran.stdout.decode()
+        assert base.sql("SELECT rank FROM breakdown('', 'new')", others={"new": new})["rank"] == [1]
+        same = base.sql("SELECT max(abs(time_diff_us)) AS most FROM diff('1', 'same')", others={"same": base})
+        assert same["most"] == [0]
+        assert base.sql("SELECT rank FROM breakdown")["rank"] == [0]
+        for others, message in (({"new": 3}, "new is 'int'"), ({"a,b": new}, "no name"), ({1: new}, "no name")):
+            with pytest.raises(rs.UsageError, match=message):
+                base.sql("SELECT 1", others=others)
+        with pytest.raises(rs.UsageError, match="compares jobs"):
+            base.sql(query)
+        with pytest.raises(rs.UsageError, match="there is no input 'old'"):
+            base.sql("SELECT * FROM diff('1', 'old')", others={"new": new})
+    with rs.open(ranks[0], progress=False) as base:
+        with pytest.raises(rs.Error, match="closed"):
+            base.sql("SELECT 1", others={"new": new})

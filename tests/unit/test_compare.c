@@ -1,4 +1,5 @@
 /* compare over traces made by hand: parts add up, work belongs to the lowest pair above it. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -298,6 +299,72 @@ static void test_addresses(void **state)
     for (int i = 0; i < 2; i++) rs_events_free(builders[i].e);
 }
 
+enum { N_RELU = 50 };
+
+static void add_argument_text(builder *b, rs_column_id column, const char *json)
+{
+    uint32_t id = rs_strings_add(&b->e->strings, json, strlen(json));
+    rs_sparse *c = &b->e->args[column];
+    assert_int_equal(rs_events_reserve_column(b->e, column, 1, NULL), RS_OK);
+    c->rows[c->n] = (uint32_t)(b->e->n - 1);
+    c->texts[c->n++] = id;
+}
+
+/* An attention, twice, and its backward pass, which has no arguments of its own: its model takes those of the
+ * forward operator by their sequence number, its row does not. And operators of one shape, by turns on two threads. */
+static builder attention_trace(void)
+{
+    static const char *const names[] = {"FlashAttnFunc", "FlashAttnFunc", "FlashAttnFuncBackward"};
+    builder b = builder_create();
+    for (int i = 0; i < 3; i++) {
+        add_op(&b, names[i], 1, 1000 * (i + 1), 200, i + 1);
+        add_arg(&b, RS_COL_SEQUENCE_NUMBER, i == 2 ? 2 : i + 1);
+        if (i < 2) {
+            add_argument_text(&b, RS_COL_INPUT_DIMS, "[[2,64,4,32],[2,64,4,32],[2,64,4,32],[],[],[]]");
+            add_argument_text(&b, RS_COL_INPUT_TYPE,
+                              "[\"c10::Half\",\"c10::Half\",\"c10::Half\",\"Scalar\",\"Scalar\",\"Scalar\"]");
+            add_argument_text(&b, RS_COL_CONCRETE_INPUTS, "[\"\",\"\",\"\",\"0.\",\"0.1\",\"False\"]");
+        }
+        work(&b, "fmha", 1000 * (i + 1) + 1, 100, i + 1);
+    }
+    for (int i = 0; i < N_RELU; i++) {
+        int64_t thread = 1 + i % 2, at = 10000 + 1000 * i;
+        add_op(&b, "aten::relu", thread, at, 200, 10 + i);
+        add_argument_text(&b, RS_COL_INPUT_DIMS, "[[1024]]");
+        add_argument_text(&b, RS_COL_INPUT_TYPE, "[\"float\"]");
+        add_call(&b, "cudaLaunchKernel", thread, at + 1, 10 + i);
+        add_kernel(&b, "relu", 0, 7, at + 100, 100, 10 + i);
+    }
+    return b;
+}
+
+static void test_arguments(void **state)
+{
+    (void)state;
+    builder builders[2] = {attention_trace(), attention_trace()};
+    outcome out;
+    assert_int_equal(run_over(builders, 2, "args", NULL, &out, NULL), RS_OK);
+    const rs_table *t = out.result.tables[out.result.main_table];
+    assert_int_equal(rs_table_n_rows(t), 3);
+    for (size_t i = 0; i < 3; i++) {
+        if (strcmp(text(t, i, "name"), "aten::relu") == 0) {
+            assert_float_equal(cell(t, i, "count_a"), N_RELU, 0);
+            assert_string_equal(text(t, i, "input_dims"), "((1024,),)");
+            continue;
+        }
+        bool backward = strcmp(text(t, i, "name"), "FlashAttnFuncBackward") == 0;
+        assert_string_equal(text(t, i, "name"), backward ? "FlashAttnFuncBackward" : "FlashAttnFunc");
+        assert_float_equal(cell(t, i, "count_a"), backward ? 1 : 2, 0);
+        assert_string_equal(text(t, i, "input_dims"),
+                            backward ? "" : "((2, 64, 4, 32), (2, 64, 4, 32), (2, 64, 4, 32), (), (), ())");
+        /* 2 * batch * heads * pairs * width in 100 ns, backward with five products of 32 instead of two */
+        double flops = 2.0 * 2 * 4 * 64 * 64 * (backward ? 160 : 64);
+        assert_true(fabs(cell(t, i, "tflops_a") - flops / 100e-9 / 1e12) < 1e-6);
+    }
+    clear(&out);
+    for (int i = 0; i < 2; i++) rs_events_free(builders[i].e);
+}
+
 static void check_memory(builder *builders)
 {
     static const char *const ways[] = {"args", "kernel", "module", "tree"};
@@ -323,8 +390,9 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sums), cmocka_unit_test(test_tree),      cmocka_unit_test(test_flat),
-        cmocka_unit_test(test_axis), cmocka_unit_test(test_addresses), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_sums),      cmocka_unit_test(test_tree),      cmocka_unit_test(test_flat),
+        cmocka_unit_test(test_axis),      cmocka_unit_test(test_addresses), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

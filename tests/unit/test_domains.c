@@ -153,6 +153,12 @@ static void test_repeated_devices(void **state)
     }
     assert_int_equal(rs_domains_split(foreign.e, "m", &d, NULL), RS_ERR_AMBIGUOUS);
     rs_events_free(foreign.e);
+    /* a kernel before all that launches: nobody's */
+    builder early = builder_create();
+    add_kernel(&early, "gemm", 0, 7, 10, 10, 900);
+    for (int r = 0; r < RANKS; r++) add_rank(&early, &s, r);
+    assert_int_equal(rs_domains_split(early.e, "m", &d, NULL), RS_ERR_AMBIGUOUS);
+    rs_events_free(early.e);
 }
 
 static void label(const builder *b, int64_t pid, const char *text)

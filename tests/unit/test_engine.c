@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "analysis/replay_steps.h"
 #include "base/memory.h"
 #include "base/wire.h"
 #include "engine/edits.h"
@@ -778,6 +779,25 @@ static void test_ties(void **state)
     close_job(&j);
 }
 
+/* Before and after changed about: the same draws with the other sign, so the interval's ends change places. */
+static void test_spread(void **state)
+{
+    (void)state;
+    int64_t a[10], b[10];
+    for (int64_t i = 0; i < 10; i++) {
+        a[i] = 1000 + 37 * i * i;
+        b[i] = 900 + 11 * i * i * i;
+    }
+    rs_lengths before = {a, 10}, after = {b, 10};
+    double low, high, turned_low, turned_high;
+    rs_lengths_spread(&before, &after, &low, &high);
+    rs_lengths_spread(&after, &before, &turned_low, &turned_high);
+    assert_true(low < high && low == -turned_high && high == -turned_low);
+    before.n = after.n = 2; /* too few to draw from: the differences themselves, 100 and 126 */
+    rs_lengths_spread(&before, &after, &low, &high);
+    assert_true(low == 100 && high == 126);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -794,6 +814,7 @@ int main(void)
         cmocka_unit_test(test_waits),
         cmocka_unit_test(test_places),
         cmocka_unit_test(test_ties),
+        cmocka_unit_test(test_spread),
         cmocka_unit_test(test_every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

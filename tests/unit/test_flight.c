@@ -66,7 +66,7 @@ typedef struct call {
 } call;
 
 /* The verdict on two ranks that make one call each under sequence number 1. */
-static rs_flight_verdict verdict_of_two(call a, call b)
+static rs_flight_verdict verdict_of_two(call a, call b, char *summary, size_t size)
 {
     dump d[2];
     const rs_flight_report *report;
@@ -79,6 +79,7 @@ static rs_flight_verdict verdict_of_two(call a, call b)
     rs_flight *flight = open_dumps(d, 2, &report);
     rs_flight_verdict v = report->root.verdict;
     assert_non_null(report->root.summary);
+    if (summary) snprintf(summary, size, "%s", report->root.summary);
     rs_flight_close(flight);
     return v;
 }
@@ -89,79 +90,105 @@ static void test_two_calls(void **state)
     static const struct {
         call a, b;
         rs_flight_verdict verdict;
+        const char *says; /* NULL: nothing is asked */
     } cases[] = {
         {{"all_reduce", "[[4, 4]]", "[[4, 4]]", "Float", "completed"},
          {"all_reduce", "[[4, 4]]", "[[4, 4]]", "Float", "completed"},
-         RS_FLIGHT_HEALTHY},
+         RS_FLIGHT_HEALTHY,
+         NULL},
         {{"all_reduce", "[[4, 4]]", "[[4, 4]]", "Float", "completed"},
          {"all_gather", "[[4, 4]]", "[[4, 8]]", "Float", "completed"},
-         RS_FLIGHT_TYPE_MISMATCH},
+         RS_FLIGHT_TYPE_MISMATCH,
+         "Rank 0 called all_reduce where rank 1 called all_gather: seq 1 of default (group 0)."},
         {{"all_to_all", "[[4, 4]]", "[[4, 4]]", "Float", "completed"},
          {"all_to_all", "[[4, 4]]", "[[4, 4]]", "Float", "completed"},
-         RS_FLIGHT_HEALTHY},
+         RS_FLIGHT_HEALTHY,
+         NULL},
         {{"all_reduce", "[[4, 4]]", "[[4, 4]]", "Float", "completed"},
          {"all_reduce", "[[5, 4]]", "[[4, 4]]", "Float", "completed"},
-         RS_FLIGHT_SIZE_MISMATCH},
+         RS_FLIGHT_SIZE_MISMATCH,
+         "Rank 1 called all_reduce with sizes that do not fit a group of 2: input [[5, 4]], output [[4, 4]] (seq 1, default (group 0))."},
         {{"all_reduce", "[[4, 4]]", "[[4, 4]]", "Float", "completed"},
          {"all_reduce", "[[4, 4]]", "[[5, 4]]", "Float", "completed"},
-         RS_FLIGHT_SIZE_MISMATCH},
+         RS_FLIGHT_SIZE_MISMATCH,
+         NULL},
         {{"all_reduce", "[[4, 4]]", "[[5, 4]]", "Float", "completed"},
          {"all_reduce", "[[4, 4]]", "[[5, 4]]", "Float", "completed"},
-         RS_FLIGHT_SIZE_MISMATCH},
+         RS_FLIGHT_SIZE_MISMATCH,
+         "Ranks 0 and 1 called all_reduce with sizes that do not fit a group of 2: input [[4, 4]], output [[5, 4]] (seq 1, default (group 0))."},
         {{"all_reduce", "[[4, 4]]", "[[4, 4]]", "Float", "scheduled"},
          {"all_reduce", "[[4, 4]]", "[[4, 4]]", "Float", "completed"},
-         RS_FLIGHT_STATE_MISMATCH},
+         RS_FLIGHT_STATE_MISMATCH,
+         "The GPU of rank 0 has not finished all_reduce 1 of default (group 0); rank 1 finished it."},
         {{"all_reduce", "[[4, 4]]", "[[4, 4]]", "Half", "completed"},
          {"all_reduce", "[[4, 4]]", "[[4, 4]]", "Float", "completed"},
-         RS_FLIGHT_DTYPE_MISMATCH},
+         RS_FLIGHT_DTYPE_MISMATCH,
+         "Rank 0 called all_reduce on Half where rank 1 used Float: seq 1 of default (group 0)."},
         {{"all_reduce", "[[4, 4]]", "[[16]]", "Float", "completed"},
          {"all_reduce", "[[16]]", "[[2, 8]]", "Float", "completed"},
-         RS_FLIGHT_HEALTHY},
+         RS_FLIGHT_HEALTHY,
+         NULL},
         {{"gather", "[[4, 4]]", "[[4, 4], [4, 4]]", "Float", "completed"},
          {"gather", "[[4, 4]]", "[[]]", "Float", "completed"},
-         RS_FLIGHT_HEALTHY},
+         RS_FLIGHT_HEALTHY,
+         NULL},
         {{"gather", "[[4, 4]]", "[[4, 4], [4, 4]]", "Float", "completed"},
          {"gather", "[[4, 4]]", "[[4, 4]]", "Float", "completed"},
-         RS_FLIGHT_HEALTHY},
+         RS_FLIGHT_HEALTHY,
+         NULL},
         {{"all_gather", "[[3]]", "[[3], [5]]", "Float", "completed"},
          {"all_gather", "[[5]]", "[[3], [5]]", "Float", "completed"},
-         RS_FLIGHT_HEALTHY},
+         RS_FLIGHT_HEALTHY,
+         NULL},
         {{"all_gather", "[[3]]", "[[3], [5]]", "Float", "completed"},
          {"all_gather", "[[6]]", "[[3], [5]]", "Float", "completed"},
-         RS_FLIGHT_SIZE_MISMATCH},
+         RS_FLIGHT_SIZE_MISMATCH,
+         "Rank 0 called all_gather on [[3]] -> [[3], [5]] where rank 1 used [[6]] -> [[3], [5]]: seq 1 of default (group 0)."},
         {{"reduce_scatter", "[[3], [5]]", "[[3]]", "Float", "completed"},
          {"reduce_scatter", "[[3], [5]]", "[[5]]", "Float", "completed"},
-         RS_FLIGHT_HEALTHY},
+         RS_FLIGHT_HEALTHY,
+         NULL},
         {{"all_to_all_single", "[[10]]", "[[6]]", "Float", "completed"},
          {"all_to_all_single", "[[6]]", "[[10]]", "Float", "completed"},
-         RS_FLIGHT_HEALTHY},
+         RS_FLIGHT_HEALTHY,
+         NULL},
         {{"all_to_all_single", "[[10]]", "[[6]]", "Float", "completed"},
          {"all_to_all_single", "[[6]]", "[[11]]", "Float", "completed"},
-         RS_FLIGHT_SIZE_MISMATCH},
+         RS_FLIGHT_SIZE_MISMATCH,
+         "What the ranks send and receive in all_to_all_single 1 of default (group 0) does not add up: Rank 0 has input [[10]] and output [[6]], rank 1 has [[6]] and [[11]]."},
         {{"all_reduce", "[[4]]", "[[4]]", "Float", "started"},
          {"all_reduce", "[[4]]", "[[4]]", "Float", "started"},
-         RS_FLIGHT_STUCK},
+         RS_FLIGHT_STUCK,
+         NULL},
         {{"all_reduce", "[[4]]", "[[4]]", "Float", "started"},
          {"all_reduce", "[[4]]", "[[4]]", "Float", "scheduled"},
-         RS_FLIGHT_BLOCKED_BEFORE_START},
+         RS_FLIGHT_BLOCKED_BEFORE_START,
+         "Rank 1 issued all_reduce 1 of default (group 0) but the GPU never reached it, while others wait inside it: earlier GPU work hangs."},
         {{"send 0->1", "[[8]]", "[[8]]", "Float", "completed"},
          {"recv 1<-0", "[[8]]", "[[8]]", "Float", "completed"},
-         RS_FLIGHT_HEALTHY},
+         RS_FLIGHT_HEALTHY,
+         NULL},
         {{"send 0->1", "[[8]]", "[[8]]", "Float", "started"},
          {"recv 1<-0", "[[9]]", "[[9]]", "Float", "started"},
-         RS_FLIGHT_P2P_SIZE_MISMATCH},
+         RS_FLIGHT_P2P_SIZE_MISMATCH,
+         "Ranks 0 and 1 disagree about a transfer: send to rank 1 (p2p 1 of default (group 0)) gives 8 elements and the receiver takes 9."},
         {{"send 0->1", "[[8]]", "[[8]]", "Float", "started"},
          {"send 1->0", "[[8]]", "[[8]]", "Float", "started"},
-         RS_FLIGHT_P2P_DEADLOCK},
+         RS_FLIGHT_P2P_DEADLOCK,
+         "Ranks 0 and 1 wait for each other in a circle: rank 0 in send to rank 1 (p2p 1 of default (group 0)), rank 1 in send to rank 0 (p2p 1 of default (group 0))."},
         {{"frobnicate", "[[8]]", "[[3]]", "Float", "completed"},
          {"frobnicate", "[[8]]", "[[3]]", "Float", "completed"},
-         RS_FLIGHT_HEALTHY},
+         RS_FLIGHT_HEALTHY,
+         NULL},
         {{"frobnicate", "[[8]]", "[[3]]", "Float", "completed"},
          {"frobnicate", "[[8]]", "[[4]]", "Float", "completed"},
-         RS_FLIGHT_SIZE_MISMATCH},
+         RS_FLIGHT_SIZE_MISMATCH,
+         "Rank 0 called frobnicate on [[8]] -> [[3]] where rank 1 used [[8]] -> [[4]]: seq 1 of default (group 0)."},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        rs_flight_verdict v = verdict_of_two(cases[i].a, cases[i].b);
+        char summary[400];
+        rs_flight_verdict v = verdict_of_two(cases[i].a, cases[i].b, summary, sizeof summary);
+        if (cases[i].says) assert_string_equal(summary, cases[i].says);
         if (v != cases[i].verdict) fail_msg("case %zu: %s", i, rs_flight_verdict_name(v));
     }
 }
@@ -202,7 +229,7 @@ static void test_every_name_matches_itself(void **state)
              scatters = strstr(names[i], "reduce_scatter") != NULL;
         call c = {names[i], scatters ? "[[8, 4]]" : "[[4, 4]]", gathers ? "[[32]]" : "[[4, 4]]", "Float",
                   "completed"};
-        rs_flight_verdict v = verdict_of_two(c, c);
+        rs_flight_verdict v = verdict_of_two(c, c, NULL, 0);
         if (v != RS_FLIGHT_HEALTHY) fail_msg("%s: %s", names[i], rs_flight_verdict_name(v));
     }
 }

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "job/job.h"
 #include "rankscope/rankscope.h"
 
 #define TRACE(EXTRA)                                                                                         \
@@ -171,11 +172,37 @@ static void test_no_memory(void **state)
     }
 }
 
+static void test_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        int64_t rank;
+    } cases[] = {
+        {"rank3.json", 3},
+        {"a/rank_12.trace", 12},
+        {"rank[7]", 7},
+        {"rank1/rank2.json", 2}, /* the file's own name comes first */
+        {"run-rank10/t.json", 10},
+        {"rank_10/t.json", 10},
+        {"x/rank4/y/t.json", 4}, /* the nearest folder that has one */
+        {"rank4/rank-5-b/t.json", 5},
+        {"rank3x/t.json", RS_NO_VALUE}, /* of a folder it must be a word */
+        {"crank3/t.json", RS_NO_VALUE},
+        {"rank/3.json", RS_NO_VALUE},
+        {"t.json", RS_NO_VALUE},
+        {"", RS_NO_VALUE},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (rs_rank_in_name(cases[i].path) != cases[i].rank)
+            fail_msg("%s: %lld", cases[i].path, (long long)rs_rank_in_name(cases[i].path));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ranks), cmocka_unit_test(test_order),     cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_files), cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_files), cmocka_unit_test(test_no_memory), cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,6 +82,41 @@ static void check_places(uint64_t spread, size_t n)
     rs_finder_clear(&f);
 }
 
+/* How many slots a finder looks at to place n keys, the i-th of them key(i). */
+static size_t steps_to_place(size_t n, uint64_t (*key)(size_t i))
+{
+    rs_finder f;
+    size_t steps = 0;
+    assert_true(rs_finder_init(&f, n));
+    for (size_t i = 0; i < n; i++) {
+        size_t at = rs_finder_first(&f, key(i));
+        for (steps++; f.slots[at] != RS_FINDER_NONE; steps++) at = rs_finder_next(&f, at);
+        f.slots[at] = (uint32_t)i;
+    }
+    rs_finder_clear(&f);
+    return steps;
+}
+
+static uint64_t one_after_another(size_t i)
+{
+    return 1000000 + i;
+}
+
+static uint64_t first_of_groups(size_t i)
+{
+    return i * RS_FINDER_GROUP;
+}
+
+/* Full groups meet each other as a whole: a key goes round the other group, not through it. Keys of one place in
+ * their groups still find every slot. */
+static void test_full_groups(void **state)
+{
+    (void)state;
+    size_t n = (size_t)1 << 19; /* half of its slots */
+    assert_in_range(steps_to_place(n, one_after_another), n, 4 * n);
+    assert_in_range(steps_to_place(n, first_of_groups), n, 40 * n);
+}
+
 static void test_places(void **state)
 {
     (void)state;
@@ -197,9 +232,8 @@ static void test_stack_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_places),
-        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_keys),        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_full_groups), cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test(test_stack_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -428,6 +428,12 @@ static void test_sensors(void **state)
     assert_true(isnan(s.value[RS_SMI_USE]));
     t.length = 3;
     assert_false(rs_smi_parse(&t, 0, &s));
+    static const char tenth[] = "GPU[9]: GPU use (%): 7\\nGPU[63]: GPU use (%): 5\\nGPU[64]: GPU use (%): 3";
+    t = (rs_json_text){.bytes = (const uint8_t *)tenth, .length = sizeof tenth - 1, .escaped = true};
+    assert_true(rs_smi_parse(&t, 9, &s));
+    assert_true(s.value[RS_SMI_USE] == 7.0F);
+    assert_true(rs_smi_parse(&t, 63, &s)); /* the last that is kept */
+    assert_true(s.value[RS_SMI_USE] == 5.0F);
 }
 
 static void test_quantiles(void **state)

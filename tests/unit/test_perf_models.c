@@ -69,6 +69,11 @@ static const line lines[] = {
      "[" F32 "," F32 "," F32 ",\"\",\"\",\"\",\"\",\"\",\"\"]", NULL,
      "[\"\",\"\",\"\",\"[2, 2]\",\"1\",\"[1, 1]\",\"False\",\"[0, 0]\",\"1\"]", "convolution", 2 * 36 * 18,
      36, 4 * (50 + 72 + 4 + 36), FULL},
+    /* a kernel of one element: each of 5 results is 2 products */
+    {"aten::convolution", "[[1,2,5],[4,2,1],[],[],[],[],[],[],[]]",
+     "[" F32 "," F32 ",\"\",\"\",\"\",\"\",\"\",\"\",\"\"]", NULL,
+     "[\"\",\"\",\"\",\"[1]\",\"[0]\",\"[1]\",\"False\",\"[0]\",\"1\"]", "convolution", 2 * 20 * 2, 0,
+     4 * (10 + 8 + 20), FULL},
     /* transposed: (3 - 1) * 2 - 0 + 1 + 0 + 1 = 6 wide */
     {"aten::convolution", "[[1,2,3],[2,4,2],[],[],[],[],[],[],[]]",
      "[" F32 "," F32 ",\"\",\"\",\"\",\"\",\"\",\"\",\"\"]", NULL,
@@ -115,6 +120,8 @@ static const line lines[] = {
     /* element by element: 3 x 2 from 3 x 1 and 2; bf16 with float is float */
     {"aten::add", "[[3,1],[2],[]]", "[" BF "," F32 ",\"Scalar\"]", NULL, "[\"\",\"\",\"1\"]", "elementwise",
      0, 6, 2 * 3 + 4 * 2 + 4 * 6, FULL},
+    {"aten::add", "[[3,1],[2],[]]", "[" F32 "," BF ",\"Scalar\"]", NULL, "[\"\",\"\",\"1\"]", "elementwise",
+     0, 6, 4 * 3 + 2 * 2 + 4 * 6, FULL},
     {"aten::add", "[[3,2],[4]]", "[" BF "," BF "]", NULL, NULL, NULL, 0, 0, 0, 0},
     {"aten::mul_", "[[3,2],[3,2]]", "[" BF "," F32 "]", NULL, NULL, "elementwise", 0, 6,
      6 * 2 + 6 * 4 + 6 * 2, FULL},

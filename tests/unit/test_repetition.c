@@ -69,6 +69,7 @@ static void expect_steps(const maker *m, rs_border border, size_t n, size_t firs
     rs_repetition r = find(m);
     assert_int_equal(r.border, border);
     assert_int_equal(r.n_steps, n);
+    if (r.score >= 0.9) assert_false(r.weak);
     for (size_t i = 0; i < n; i++) {
         assert_int_equal(r.steps[i].first, first + i * length);
         assert_int_equal(r.steps[i].n, length);

@@ -193,6 +193,28 @@ static bool built_without_page(void)
     return status != RS_OK;
 }
 
+/* Settings without their size, or with fields of a later library. */
+static void test_settings(void **state)
+{
+    (void)state;
+    struct {
+        rs_report_settings known;
+        int later;
+    } given = {.later = 1};
+    char line[300];
+    job_files f;
+    rs_result told;
+    rs_error err = RS_ERROR_INIT;
+    if (built_without_page()) skip();
+    open_job(&f);
+    assert_int_equal(rs_report_write(f.job, &given.known, NULL, &told, &err), RS_ERR_USAGE);
+    assert_non_null(strstr(rs_error_text(&err, line, sizeof line), "rs_report_settings.size is not set"));
+    given.known.size = sizeof given;
+    assert_int_equal(rs_report_write(f.job, &given.known, NULL, &told, &err), RS_ERR_USAGE);
+    assert_non_null(strstr(rs_error_text(&err, line, sizeof line), "rs_report_settings has fields"));
+    close_job(&f);
+}
+
 static void test_page(void **state)
 {
     (void)state;
@@ -282,10 +304,10 @@ static void test_page_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_escape),         cmocka_unit_test(test_escape_failing),
-        cmocka_unit_test(test_table),          cmocka_unit_test(test_table_cut),
-        cmocka_unit_test(test_page),           cmocka_unit_test(test_page_no_room),
-        cmocka_unit_test(test_page_no_memory),
+        cmocka_unit_test(test_escape),       cmocka_unit_test(test_escape_failing),
+        cmocka_unit_test(test_table),        cmocka_unit_test(test_table_cut),
+        cmocka_unit_test(test_settings),     cmocka_unit_test(test_page),
+        cmocka_unit_test(test_page_no_room), cmocka_unit_test(test_page_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 typedef struct change {
     int left;
     bool drop;
+    bool damaged; /* elements may be no objects */
     uint64_t seen;
 } change;
 
@@ -15,7 +16,7 @@ static bool on_event(void *context, uint64_t position, const uint8_t *bytes, siz
 {
     change *c = context;
     assert_int_equal(position, c->seen++);
-    assert_true(bytes[0] == '{' && bytes[n - 1] == '}');
+    assert_true(n > 0 && (c->damaged || (bytes[0] == '{' && bytes[n - 1] == '}')));
     if (c->drop && position % 2) return false;
     rs_writer_text(out, separator);
     rs_event_write_with_arg(bytes, n, "\"k\":1", 5, out);
@@ -183,7 +184,7 @@ static void test_large_and_damaged(void **state)
         text small = text_trace(12, (uint64_t)i);
         text_mutate(&small, &r);
         guarded g = guarded_copy(small.s, small.n);
-        change none = {.left = 2, .drop = true};
+        change none = {.left = 2, .drop = true, .damaged = true};
         collected got = {0};
         rs_status status = copy((const char *)g.bytes, g.n, i % 2, &none, &got, &truncated);
         assert_true(status == RS_OK || status == RS_ERR_FORMAT);

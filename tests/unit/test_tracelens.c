@@ -55,6 +55,15 @@ static const line lines[] = {
      "[" F32 "," F32 "," F32 "]", "[[36,9,3,1],[50,25,5,1],[18,9,3,1]]",
      "[\"\",\"\",\"\",\"[0]\",\"[1, 1]\",\"[0, 0]\",\"[1, 1]\",\"False\",\"[0, 0]\",\"1\",\"[False, True, False]\"]",
      false, RS_TL_ANSWERED, 2 * 2 * 36 * 18, 2 * 4 * (50 + 72 + 36), "matrix fp32"},
+    /* transposed: (3 - 1) * 2 + 1 + 1 = 6 wide, 4 channels; 2 * 16 for each of 18 */
+    {"aten::convolution", "[[1,2,3,3],[2,4,2,2],[],[],[],[],[],[],[]]", "[" F32 "," F32 "]",
+     "[[18,9,3,1],[16,4,2,1]]", "[\"\",\"\",\"\",\"[2, 2]\",\"[0, 0]\",\"[1, 1]\",\"True\",\"[0, 0]\",\"1\"]",
+     false, RS_TL_ANSWERED, 2 * 16 * 18, 4 * (18 + 32 + 144), "matrix fp32"},
+    /* with a bias: its gradient is a sum over 36; fault: its bytes are elements */
+    {"aten::convolution_backward", "[[1,4,3,3],[1,2,5,5],[4,2,3,3],[4],[],[],[],[],[],[],[]]",
+     "[" F32 "," F32 "," F32 "]", "[[36,9,3,1],[50,25,5,1],[18,9,3,1]]",
+     "[\"\",\"\",\"\",\"[4]\",\"[1, 1]\",\"[0, 0]\",\"[1, 1]\",\"False\",\"[0, 0]\",\"1\",\"[False, True, True]\"]",
+     false, RS_TL_ANSWERED, 2 * 2 * 36 * 18 + 36, 2 * 4 * (50 + 72 + 36) + 36 + 4, "matrix fp32"},
     {"aten::convolution", "[[1,2,5,5],[4,2,3,3],[4]]", "[" F32 "," BF "]", NULL, "[]", false, RS_TL_FAILED, 0,
      0, NULL},
     /* 2*1*2*4*6*(8+8); fault: two bytes whatever the type */

@@ -173,7 +173,7 @@ static char *kept(uint64_t max_events, const char *steps, char *note, size_t not
     static char names[1000];
     names[0] = '\0';
     assert_int_equal(rs_job_open_bytes(trace, sizeof trace - 1, "t.json", &settings, &job, &err), RS_OK);
-    assert_int_equal(rs_view_reduce(job, max_events, &reduced, &told, &err), RS_OK);
+    assert_int_equal(rs_view_reduce(job, max_events, false, &reduced, &told, &err), RS_OK);
     snprintf(note, note_size, "%s", told.n_notes ? told.notes[0] : "");
     bool complete;
     text json = gzip_prefix(reduced.bytes, reduced.n, &complete);
@@ -234,7 +234,7 @@ static void test_kept(void **state)
     rs_result told;
     rs_error err = RS_ERROR_INIT;
     assert_int_equal(rs_job_open_bytes(trace, sizeof trace - 1, "t.json", &settings, &job, &err), RS_OK);
-    assert_int_equal(rs_view_reduce(job, 0, &reduced, &told, &err), RS_ERR_USAGE);
+    assert_int_equal(rs_view_reduce(job, 0, false, &reduced, &told, &err), RS_ERR_USAGE);
     assert_non_null(strstr(rs_error_text(&err, note, sizeof note), "no step 77: the traces have step"));
     rs_result_clear(&told);
     rs_job_close(job);
@@ -255,7 +255,7 @@ static void test_out_of_memory(void **state)
         rs_view_routes routes = {.token = TOKEN, .port = 9001, .ui_origin = "https://ui"};
         rs_test_fail_allocation(n);
         rs_status status = rs_job_open_bytes(trace, sizeof trace - 1, "t.json", &settings, &job, NULL);
-        if (status == RS_OK) status = rs_view_reduce(job, 6, &reduced, &told, NULL);
+        if (status == RS_OK) status = rs_view_reduce(job, 6, false, &reduced, &told, NULL);
         rs_view_facts facts = {"t.json", "https://ui/#x", &reduced, &told, true};
         if (status == RS_OK) status = rs_view_page_write(&facts, &routes, &sink, NULL);
         rs_test_fail_allocation(0);

@@ -96,6 +96,29 @@ static void test_gpu(void **state)
     free(b.at);
 }
 
+/* HLO text may end with the sign: what stands before it is still the name. */
+static void test_short_name(void **state)
+{
+    (void)state;
+    static const char whole[] = "%all-reduce-done.1 = ";
+    bytes b = read_file(TPU);
+    char *at = b.at + 1;
+    while (at + 128 < b.at + b.n && memcmp(at, whole, strlen(whole)) != 0) at++;
+    assert_memory_equal(at, whole, strlen(whole));
+    size_t n = (unsigned char)at[-1]; /* of the text, which is shorter than 128 bytes */
+    assert_in_range(n, sizeof whole, 127);
+    memset(at + 18, '_', n - 21);
+    memcpy(at + n - 3, " = ", 3);
+    assert_int_equal(at[n], 4 << 3 | 2); /* the name that is shown instead: as field 15 nobody's */
+    at[n] = 15 << 3 | 2;
+    rs_events *e = load_profile(&b);
+    char want[128];
+    snprintf(want, sizeof want, "%.*s", (int)n - 4, at + 1);
+    find(e, want);
+    rs_events_free(e);
+    free(b.at);
+}
+
 static void test_tpu(void **state)
 {
     (void)state;
@@ -188,10 +211,8 @@ static void test_damage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gpu),
-        cmocka_unit_test(test_tpu),
-        cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_gpu), cmocka_unit_test(test_short_name), cmocka_unit_test(test_tpu),
+        cmocka_unit_test(test_cut), cmocka_unit_test(test_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

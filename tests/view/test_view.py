@@ -270,6 +270,22 @@ def check_trace(job, folder):
     same({e["args"]["rank"] for e in one["traceEvents"]}, {1, 3}, "--ranks")
 
 
+def check_native(job, folder):
+    """--native: the bytes that fuse writes into a .pftrace, by the name of that form everywhere."""
+    for words in (), ("--max-events", "40"), ("--ranks", "1"):
+        whole = folder / "native.pftrace"
+        most = words if "--max-events" in words else ("--max-events", "200000", *words)
+        subprocess.run([BIN, "fuse", "--quiet", "-o", str(whole), *most, job], check=True, env=environment())
+        with serving("--native", "--no-report", *words, job) as s:
+            status, headers, body = s.ask(s.path + "trace.pftrace.gz")
+            same((status, headers["Content-Type"]), (200, "application/gzip"), "the native trace")
+            same(gzip.decompress(body), whole.read_bytes(), "the bytes of fuse")
+            same(s.ask(s.path + "trace.json.gz")[0], 404, "no JSON beside it")
+            page = s.ask(s.path)[2].decode()
+            check('data-file="trace.pftrace.gz"' in page and 'href="trace.pftrace.gz"' in page and "json" not in page, "the page names it")
+            same(s.end()[0], 0, "exit code")
+
+
 def check_hostile_names(folder):
     name = 'a<b>"&\'@TITLE@.json'
     path = folder / name
@@ -389,6 +405,7 @@ def main():
         check_who_may(job)
         check_bad_requests(job)
         check_trace(job, folder)
+        check_native(job, folder)
         check_hostile_names(folder)
         check_damaged(folder)
         check_start(job, folder)

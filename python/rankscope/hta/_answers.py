@@ -1,12 +1,12 @@
 """The engine's answers under HTA's rules, one job a set of traces."""
-from typing import Iterable, List, Optional, Sequence
+from typing import Any, Iterable, List, Literal, Optional, Sequence
 
 import rankscope
 
 from .configs.env_options import disable_ns_rounding
 
 
-def rules() -> str:
+def rules() -> Literal["hta", "hta-exact"]:
     """The engine's word for HTA's rules: with rounded times or without."""
     return "hta-exact" if disable_ns_rounding() else "hta"
 
@@ -41,7 +41,7 @@ class Answers:
             options["ranks"] = rank
         return self._job.run(analysis, compat=self.compat, **options)
 
-    def frame(self, analysis: str, table: str, rank: Optional[int] = None, **options):
+    def frame(self, analysis: str, table: str, rank: Optional[int] = None, **options) -> Any:
         """One table of the result as a frame."""
         return self.run(analysis, rank, **options).tables[table].to_pandas()
 

@@ -82,7 +82,9 @@ class _EdgeView:
         return self.data(data, default) if data else list(self)
 
     def data(self, data: Union[bool, str] = True, default: Any = None):
-        return [(u, v, self[u, v] if data is True else self[u, v].get(data, default)) for u, v in self]
+        if isinstance(data, bool):
+            return [(u, v, self[u, v]) for u, v in self]
+        return [(u, v, self[u, v].get(data, default)) for u, v in self]
 
 
 class _NodeView(AbstractMapping):

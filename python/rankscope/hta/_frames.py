@@ -3,7 +3,7 @@
 HTA downcasts the whole-number columns of a trace (stream, correlation, ...) to the smallest type that holds
 them; `small` does the same to the columns of a result.
 """
-from typing import Dict, Iterable, List, Optional, Sequence
+from typing import Any, Dict, Iterable, List, Optional, Sequence
 
 from ._need import pandas
 
@@ -104,7 +104,7 @@ def described(frame, keys: Iterable[str], values: str):
     return rows
 
 
-def split(frame, ranks: Sequence[int]) -> Dict[int, "object"]:
+def split(frame, ranks: Sequence[int]) -> Dict[int, Any]:
     """One frame a rank without its column; ranks without rows are left out."""
     out = {}
     for rank in ranks:

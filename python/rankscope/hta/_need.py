@@ -1,9 +1,11 @@
 """What the drop-in needs beside the engine: pandas for its frames, plotly for its pictures."""
+import importlib
 import warnings
+from typing import Any
 
 
-def pandas():
-    """The pandas module, or an error that says what to do."""
+def pandas() -> Any:
+    """The pandas module, or an error that says what to do. Its types are not checked: they differ from version to version."""
     try:
         import pandas as module
     except ImportError:
@@ -14,7 +16,7 @@ def pandas():
     return module
 
 
-def plotly_express():
+def plotly_express() -> Any:
     """plotly.express, or None with a warning: the tables do not depend on the picture."""
     try:
         import plotly.express as module
@@ -27,3 +29,11 @@ def plotly_express():
         )
         return None
     return module
+
+
+def optional(name: str) -> Any:
+    """A module, None where it is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None

@@ -8,7 +8,7 @@ from collections import namedtuple
 from collections.abc import Mapping as AbstractMapping
 from enum import Enum
 from functools import cached_property
-from typing import Any, Dict, List, Optional, Set, Tuple, Union
+from typing import Any, Dict, List, Mapping, Optional, Set, Tuple, Union
 
 from . import _cuda_events as cuda_events
 from . import _frames
@@ -65,7 +65,7 @@ class CPGraph(Graph):
     members of HTA's class of this name. Edges have a weight, which may be set, and the CPEdge they were made of as object.
     """
 
-    def __init__(self, data: Optional[Dict[str, Any]] = None, **attributes: Any):
+    def __init__(self, data: Optional[Mapping[str, Any]] = None, **attributes: Any):
         """From what `save` writes; use TraceAnalysis.critical_path_analysis to make one. Without data it is empty, as
         networkx needs it for copies and parts of a graph."""
         super().__init__()

@@ -1,7 +1,7 @@
 """HTA's MemoryAnalysis: the memory timeline that PyTorch's profiler exports."""
 import json
 import os
-from typing import List, Tuple
+from typing import Any, List, Tuple
 
 import rankscope
 from rankscope import _engine
@@ -40,7 +40,7 @@ class MemoryAnalysis:
 
     def get_memory_timeline(self, visualize: bool = True):
         """One row a change: time_ms since the first, and gigabytes held by category."""
-        frame = self._read()["series"].to_pandas()
+        frame: Any = self._read()["series"].to_pandas()
         # Units of a picture; the engine's own table has bytes.
         out = frame[["time_us"]].rename(columns={"time_us": "time_ms"}) / 1e3
         for column, name in CATEGORIES.items():

@@ -1,7 +1,6 @@
 """HTA's TraceDiff: two traces by name, count and time."""
 import os
-import random
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, List, Literal, Optional, Union
 
 import rankscope
 
@@ -15,7 +14,7 @@ from .common.names import shorten_name
 __all__ = ["DeviceType", "LabeledTrace", "TraceDiff", "compare"]
 
 
-_KINDS = {DeviceType.ALL: "all", DeviceType.CPU: "host", DeviceType.GPU: "gpu"}
+_KINDS: Dict[DeviceType, Literal["all", "host", "gpu"]] = {DeviceType.ALL: "all", DeviceType.CPU: "host", DeviceType.GPU: "gpu"}
 
 
 class LabeledTrace:
@@ -30,7 +29,10 @@ class LabeledTrace:
     ):
         if t is None and trace_dir is None and trace_files is None:
             raise ValueError("LabeledTrace takes a trace t, a directory trace_dir, or trace_files")
-        self.label = "t%d" % random.randint(1, 10000) if label is None else label
+        if label is None:
+            from random import randint
+            label = "t%d" % randint(1, 10000)
+        self.label = label
         self.t = t if t is not None else Trace(trace_files, DEFAULT_TRACE_DIR if trace_dir is None else trace_dir)
         if not self.t.is_parsed:
             self.t.parse_traces()
@@ -48,7 +50,9 @@ class LabeledTrace:
         if isinstance(source, (str, os.PathLike)):
             path = os.path.expanduser(os.fspath(source))
             return cls(label, trace_dir=path) if os.path.isdir(path) else cls(label, trace_files=[path])
-        if isinstance(source, (dict, list, tuple)):
+        if isinstance(source, tuple):
+            return cls(label, trace_files=list(source))
+        if isinstance(source, (dict, list)):
             return cls(label, trace_files=source)
         raise ValueError("a side is a LabeledTrace, Trace, TraceAnalysis, path, or files; not %s" % type(source).__name__)
 

@@ -5,15 +5,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, List, Optional
 
-from .._need import pandas
+from .._need import optional, pandas
 from .trace_df import find_events_by_name_patterns_using_decoded_names, find_events_by_name_patterns_using_symbol_table
 from .trace_symbol_table import TraceSymbolTable
 
-try:
-    import plotly.express as px
-    from plotly.io import to_html
-except ImportError:  # plot_events_timeline says so
-    px = to_html = None  # type: ignore[assignment]
+px = optional("plotly.express")  # None: plot_events_timeline says so
+to_html: Any = getattr(optional("plotly.io"), "to_html", None)
 
 logger = logging.getLogger("rankscope.hta")
 
@@ -233,7 +230,7 @@ def plot_events_timeline(
         height=50 + height * len(lanes),
         title=title,
     )
-    figure.layout.xaxis.type = "date" if setting.use_global_time else "linear"
+    figure.layout["xaxis"].type = "date" if setting.use_global_time else "linear"
     if not setting.use_global_time:  # px takes lengths for times of the clock
         lengths = (events[setting.x_end_column] - events[setting.x_start_column]).groupby(events[setting.color_column]).agg(list)
         for trace in figure.data:

@@ -286,7 +286,7 @@ class Trace:
         self.is_parsed = False
         self._answers: Optional[Answers] = None
         self._last = False
-        self._start: Optional[Any] = None
+        self._start: Any = None
 
     def _checked(self, trace_files):
         if trace_files is None:
@@ -365,7 +365,8 @@ class Trace:
         self._answers = self._start = None
 
     def _all_texts(self) -> List[str]:
-        tables = [self._answers.run("frame", of=str(rank), uncut=True).tables["frame"] for rank in self._answers.ranks]
+        answers = self.answers
+        tables = [answers.run("frame", of=str(rank), uncut=True).tables["frame"] for rank in answers.ranks]
         columns = [table.column(name) for table in tables for name in ("cat", "name")]
         return [text for texts in columns for text in dict.fromkeys(texts) if text is not None]
 
@@ -377,8 +378,9 @@ class Trace:
     def min_ts(self):
         """The job's first event on the files' own clock, in microseconds: what the aligned times count from."""
         if self._start is None:
-            for rank in self.answers.ranks:
-                row = next(iter(self._answers.run("frame", of=str(rank), uncut=True).tables["frame"]), None)
+            answers = self.answers
+            for rank in answers.ranks:
+                row = next(iter(answers.run("frame", of=str(rank), uncut=True).tables["frame"]), None)
                 if row is not None:
                     self._start = row["end"] - row["dur"] - row["ts"]
                     break
@@ -520,7 +522,7 @@ class Trace:
         id: int, pid: int, tid: int, ts: int, is_start: bool, name: str, cat: str, args: Optional[Dict[str, Any]] = None
     ) -> Dict[str, Any]:
         """One end of an arrow in the Chrome trace format."""
-        event = {"ph": "s" if is_start else "f", "id": id, "pid": pid, "tid": tid, "ts": ts, "cat": cat, "name": name}
+        event: Dict[str, Any] = {"ph": "s" if is_start else "f", "id": id, "pid": pid, "tid": tid, "ts": ts, "cat": cat, "name": name}
         if not is_start:
             event["bp"] = "e"
         if args is not None:

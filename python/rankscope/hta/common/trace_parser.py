@@ -2,7 +2,7 @@
 kept for those who ask."""
 import gzip
 import json
-from typing import Any, BinaryIO, Dict, Optional, Tuple
+from typing import Any, BinaryIO, Dict, Optional, Tuple, cast
 
 from ..configs.parser_config import ParserBackend, ParserConfig
 from .trace import parse_trace_dict, parse_trace_file
@@ -34,7 +34,9 @@ def get_default_trace_parsing_backend() -> ParserBackend:
 
 
 def _open_trace_file(trace_file_path: str) -> BinaryIO:
-    return gzip.open(trace_file_path, "rb") if trace_file_path.endswith(".gz") else open(trace_file_path, "rb")
+    if trace_file_path.endswith(".gz"):
+        return cast(BinaryIO, gzip.open(trace_file_path, "rb"))
+    return open(trace_file_path, "rb")
 
 
 def parse_metadata_ijson(fh: BinaryIO) -> Dict[str, Any]:

@@ -116,7 +116,8 @@ def parse_event_args_yaml(version: YamlVersion) -> EventArgs:
     if os.path.isfile(path):
         available = _from_file(path, version)
     else:
-        available = {key: AttributeSpec(*row, _SINCE.get(key, version)) for key, row in _ARGUMENTS.items()}
+        available = {key: AttributeSpec(name, raw, kind, default, _SINCE.get(key, version))
+                     for key, (name, raw, kind, default) in _ARGUMENTS.items()}
     return EventArgs(
         AVAILABLE_ARGS=available,
         ARGS_INPUT_SHAPE=ARGS_INPUT_SHAPE_FUNC(available),

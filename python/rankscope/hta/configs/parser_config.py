@@ -1,6 +1,5 @@
 """Stands where HTA's `hta.configs.parser_config` stands: which arguments of events become columns of a Trace's frames."""
 import copy
-import pprint
 import re
 from enum import Enum
 from typing import Any, Dict, List, Optional, Set, Tuple
@@ -128,7 +127,9 @@ class ParserConfig:
 
     @classmethod
     def show_available_args(cls) -> None:
-        pprint.pprint(AVAILABLE_ARGS)
+        from pprint import pprint
+
+        pprint(AVAILABLE_ARGS)
 
     @classmethod
     def enable_communication_args(
