@@ -29,8 +29,7 @@ typedef struct rs_tracelens_settings {
     bool unlinked;     /* GPU work without a launch in the file counts in gpu_timeline */
     bool
         recompute; /* what activation checkpointing computes again stands in rows of its own, marked in a column
-                          is_recompute, in ops_summary, ops_summary_by_category, ops_unique_args and
-                          unified_perf_summary */
+                          is_recompute, in gpu_timeline and the sheets of operators */
 } rs_tracelens_settings;
 
 typedef struct rs_tracelens_report rs_tracelens_report;

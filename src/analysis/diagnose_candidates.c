@@ -76,7 +76,7 @@ static rs_status find_loader(const rs_diagnosed *job, const rs_diagnose_rule *ru
         const rs_skeleton *s = e->ranks[r];
         for (uint32_t k = 0; k < s->n_edges; k++) {
             int64_t ns = job->recorded->edge[e->edge_base[r] + k];
-            if (s->edge_part[k] == RS_PART_LOADER && ns > 0) time[r] = rs_add_sat(time[r], ns);
+            if (rs_edge_part(s, k) == RS_PART_LOADER && ns > 0) time[r] = rs_add_sat(time[r], ns);
         }
         if (time[r] > time[worst]) worst = r;
         sorted[r] = time[r];

@@ -38,7 +38,7 @@ static uint32_t awaited(const rs_skeleton *s, uint32_t point)
 {
     if (is_work(s, point)) return 0;
     for (uint32_t k = s->first[point]; k < s->first[point + 1]; k++)
-        if (s->cost[k] == RS_COST_ANSWER) return s->source[k] >> 1;
+        if (rs_edge_cost(s, k) == RS_COST_ANSWER) return s->source[k] >> 1;
     return 0;
 }
 
@@ -46,7 +46,7 @@ static uint32_t awaited(const rs_skeleton *s, uint32_t point)
 static int64_t own_time(const rs_diagnosed *job, size_t rank, uint32_t i)
 {
     const rs_skeleton *s = job->engine->ranks[rank];
-    if (is_work(s, i) || s->first[i] == s->first[i + 1] || s->edge_part[s->first[i]] != RS_PART_HOST)
+    if (is_work(s, i) || s->first[i] == s->first[i + 1] || rs_edge_part(s, s->first[i]) != RS_PART_HOST)
         return 0;
     int64_t ns = job->recorded->edge[job->engine->edge_base[rank] + s->first[i]];
     return ns == RS_NO_EDGE || ns < 0 ? 0 : ns;
@@ -68,11 +68,11 @@ static bool allocates(const char *name)
 /* From the end of what the thread did before to the call's return. */
 static int64_t call_time(const rs_skeleton *s, uint32_t point)
 {
-    int64_t before = s->time[point];
+    int64_t before = rs_skeleton_time(s, point);
     for (uint32_t k = s->first[point]; k < s->first[point + 1]; k++)
-        if (s->cost[k] != RS_COST_ANSWER && !is_work(s, s->source[k] >> 1) && s->source[k] >> 1)
+        if (rs_edge_cost(s, k) != RS_COST_ANSWER && !is_work(s, s->source[k] >> 1) && s->source[k] >> 1)
             before = rs_skeleton_source_time(s, s->source[k]);
-    return rs_sub_sat(s->time[point], before);
+    return rs_sub_sat(rs_skeleton_time(s, point), before);
 }
 
 rs_status rs_rule_sync(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs_candidates *out,
@@ -87,7 +87,7 @@ rs_status rs_rule_sync(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs
         for (uint32_t i = 1; status == RS_OK && i < s->n; i++) {
             uint32_t source = awaited(s, i);
             const char *text = source ? rs_pool_text(&s->pool, rs_skeleton_at(s, i)->name) : NULL;
-            if (!source || s->cost[s->first[i]] != RS_COST_ANSWER || !rs_rule_is_plain(text) ||
+            if (!source || rs_edge_cost(s, s->first[i]) != RS_COST_ANSWER || !rs_rule_is_plain(text) ||
                 is_pageable(s, source))
                 continue;
             rs_named *x = rs_rule_name(&calls, text, strlen(text));
@@ -130,7 +130,7 @@ static void mark_launches(const rs_skeleton *s, uint8_t *launches)
 {
     for (uint32_t i = 1; i < s->n; i++)
         for (uint32_t k = s->first[i]; is_work(s, i) && k < s->first[i + 1]; k++)
-            if (s->cost[k] < RS_COST_STREAM) launches[s->source[k] >> 1] = 1;
+            if (rs_edge_cost(s, k) < RS_COST_STREAM) launches[s->source[k] >> 1] = 1;
 }
 
 static rs_status look_behind(const rs_diagnosed *job, size_t rank, behind *b, rs_error *err)
@@ -265,8 +265,9 @@ static stretch *list_stretches(const rs_diagnosed *job, size_t *n)
         const int64_t *peers = job->reference->peers.edge + e->edge_base[r];
         for (uint32_t i = 1; ok && i < s->n; i++)
             for (uint32_t k = s->first[i]; ok && s->step[i] >= 0 && k < s->first[i + 1]; k++) {
-                bool call = is_work(s, i) && s->cost[k] < RS_COST_INSIDE;
-                bool host = !is_work(s, i) && s->edge_part[k] == RS_PART_HOST && s->cost[k] >= RS_COST_CALL;
+                bool call = is_work(s, i) && rs_edge_cost(s, k) < RS_COST_INSIDE;
+                bool host = !is_work(s, i) && rs_edge_part(s, k) == RS_PART_HOST &&
+                            rs_edge_cost(s, k) >= RS_COST_CALL;
                 if ((!call && !host) || weight[k] == RS_NO_EDGE) continue;
                 int64_t ns = call ? s->base[k] : weight[k];
                 bool compared = host && k == s->first[i] && peers[k] != RS_NO_EDGE;
@@ -382,7 +383,7 @@ static int64_t allocating_time(const rs_diagnosed *job, size_t r, const uint8_t 
                                uint32_t *name)
 {
     const rs_skeleton *s = job->engine->ranks[r];
-    bool waits = awaited(s, i) && s->cost[s->first[i]] == RS_COST_ANSWER;
+    bool waits = awaited(s, i) && rs_edge_cost(s, s->first[i]) == RS_COST_ANSWER;
     *name = waits ? rs_skeleton_at(s, i)->name : rs_skeleton_at(s, i)->operator_name;
     if (s->step[i] < 0 || *name >= s->pool.strings.n || !is_such[*name]) return 0;
     return waits ? call_time(s, i) : own_time(job, r, i);

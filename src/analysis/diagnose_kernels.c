@@ -21,7 +21,7 @@ rs_status rs_rule_launches(const rs_diagnosed *job, const rs_diagnose_rule *rule
         for (uint32_t i = 1; i < s->n; i++) {
             if (!rs_skeleton_is_work(s, i) || s->first[i] == s->first[i + 1]) continue;
             work++;
-            late += s->cost[s->first[i]] < RS_COST_STREAM;
+            late += rs_edge_cost(s, s->first[i]) < RS_COST_STREAM;
         }
     }
     if (!work) *lacks = "no GPU work";
@@ -146,7 +146,8 @@ static size_t neighbour_of(const char *name, const char **begin)
 static uint32_t neighbour_before(const rs_skeleton *s, uint32_t i)
 {
     for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++)
-        if (s->cost[k] >= RS_COST_STREAM && s->cost[k] < RS_COST_EVENT) return s->source[k] >> 1;
+        if (rs_edge_cost(s, k) >= RS_COST_STREAM && rs_edge_cost(s, k) < RS_COST_EVENT)
+            return s->source[k] >> 1;
     return 0;
 }
 
@@ -173,7 +174,7 @@ static bool add_couple(couples *all, const rs_skeleton *s, uint32_t a, uint32_t 
         *at = (uint32_t)all->n;
         all->items[all->n++] = (couple){.a = rs_skeleton_at(s, a)->name, .b = rs_skeleton_at(s, b)->name};
     }
-    int64_t gap = rs_sub_sat(s->time[b], rs_skeleton_end(s, a));
+    int64_t gap = rs_sub_sat(rs_skeleton_time(s, b), rs_skeleton_end(s, a));
     all->items[*at].n++;
     all->items[*at].ns += gap > 0 ? (double)gap : 0;
     return true;

@@ -58,7 +58,7 @@ static pair host_time_of(const rs_diagnosed *job, size_t rank, pair *steps)
     for (uint32_t i = 1; i < s->n; i++) {
         uint32_t edge = e->edge_base[rank] + s->first[i];
         if (rs_skeleton_is_work(s, i) || s->first[i] == s->first[i + 1]) continue;
-        if (s->edge_part[s->first[i]] != RS_PART_HOST || job->recorded->edge[edge] == RS_NO_EDGE ||
+        if (rs_edge_part(s, s->first[i]) != RS_PART_HOST || job->recorded->edge[edge] == RS_NO_EDGE ||
             job->reference->peers.edge[edge] == RS_NO_EDGE)
             continue;
         double own = (double)job->recorded->edge[edge], peers = (double)job->reference->peers.edge[edge];

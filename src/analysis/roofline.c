@@ -399,11 +399,11 @@ static rs_status add_gemm(rs_table *t, const gemm *g, int64_t all, rs_error *err
     return rs_table_end_row(t, err);
 }
 
-static rs_status add_gemms(rs_table *t, const rs_partial *partials, size_t n, rs_result *result,
+static rs_status add_gemms(rs_table *t, const rs_partial *partials, size_t n, size_t top, rs_result *result,
                            rs_error *err)
 {
     gemm *items = NULL;
-    size_t n_items = 0, capacity = 0;
+    size_t n_items = 0, capacity = 0, of_rank = 0;
     int64_t gain = 0, sum = 0, all = 0, all_ranks = 0;
     bool ok = true;
     for (size_t i = 0; ok && i < n; i++) {
@@ -421,10 +421,13 @@ static rs_status add_gemms(rs_table *t, const rs_partial *partials, size_t n, rs
     if (status == RS_OK) find_best(items, n_items);
     if (n_items) qsort(items, n_items, sizeof *items, by_place);
     for (size_t i = 0; status == RS_OK && i < n_items; i++) {
-        if (i == 0 || items[i].partial != items[i - 1].partial) all = time_of_rank(items[i].partial->value);
+        if (i == 0 || items[i].partial != items[i - 1].partial) {
+            all = time_of_rank(items[i].partial->value);
+            of_rank = 0;
+        }
         sum = rs_add_sat(sum, items[i].row->time.sum);
         gain = rs_add_sat(gain, gain_of(&items[i]));
-        status = add_gemm(t, &items[i], all, err);
+        if (!top || of_rank++ < top) status = add_gemm(t, &items[i], all, err);
     }
     rs_free(items);
     if (status == RS_OK && gain > 0 && all_ranks > 0)
@@ -472,7 +475,8 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
                          : strcmp(by, "model") == 0 ? MODELS
                                                     : ARGS;
     for (size_t i = 0; i < n; i++) RS_TRY(merge_rank(run, &partials[i], result, err));
-    if (part == RS_ROOF_WHOLE) RS_TRY(add_gemms(result->tables[GEMMS], partials, n, result, err));
+    size_t top = (size_t)rs_options_int(run->options, "top");
+    if (part == RS_ROOF_WHOLE) RS_TRY(add_gemms(result->tables[GEMMS], partials, n, top, result, err));
     return rs_gate_apply(run->options, result->tables[result->main_table], result, err);
 }
 

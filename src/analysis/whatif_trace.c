@@ -162,8 +162,8 @@ static void put_unit(const answer *a, const unit *u, const rs_weights *from, dou
             } else if (!work) {
                 uint32_t k = edges + s->first[i];
                 bool scaled = factor != 1 && from->edge[k] > 0;
-                bool host =
-                    s->edge_part[s->first[i]] == RS_PART_HOST || s->edge_part[s->first[i]] == RS_PART_LOADER;
+                bool host = rs_edge_part(s, s->first[i]) == RS_PART_HOST ||
+                            rs_edge_part(s, s->first[i]) == RS_PART_LOADER;
                 if (s->first[i] < s->first[i + 1] && host)
                     to->edge[k] = scaled ? (int64_t)(factor * (double)from->edge[k]) : from->edge[k];
             }

@@ -234,13 +234,14 @@ static void scale_edges(const rs_edit *edit, rs_editor *x, rs_edit_target target
         for (uint32_t i = 1; i < s->n; i++) {
             if (!rs_edit_selects(edit, x, r, i, NULL)) continue;
             for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
-                bool host =
-                    s->edge_part[k] == part && (target == RS_TARGET_LATENCY || s->cost[k] >= RS_COST_CALL);
-                bool call = target == RS_TARGET_HOST && part == RS_PART_HOST && s->cost[k] < RS_COST_INSIDE;
+                bool host = rs_edge_part(s, k) == part &&
+                            (target == RS_TARGET_LATENCY || rs_edge_cost(s, k) >= RS_COST_CALL);
+                bool call =
+                    target == RS_TARGET_HOST && part == RS_PART_HOST && rs_edge_cost(s, k) < RS_COST_INSIDE;
                 if (weight[k] == RS_NO_EDGE || (!host && !call)) continue;
                 int64_t own = call ? s->base[k] : weight[k];
                 if (call && own > weight[k]) own = weight[k];
-                if (target == RS_TARGET_LATENCY && s->cost[k] < RS_COST_INSIDE)
+                if (target == RS_TARGET_LATENCY && rs_edge_cost(s, k) < RS_COST_INSIDE)
                     own = rs_sub_sat(weight[k], s->base[k]);
                 if (!rs_edit_selects_time(edit, own)) continue;
                 if (values)
@@ -476,7 +477,7 @@ static void no_loader(rs_editor *x)
     for (size_t r = 0; r < x->e->n_ranks; r++) {
         const rs_skeleton *s = x->e->ranks[r];
         for (uint32_t k = 0; k < s->n_edges; k++)
-            if (s->edge_part[k] == RS_PART_LOADER) change(x, &x->w->edge[x->e->edge_base[r] + k], 0);
+            if (rs_edge_part(s, k) == RS_PART_LOADER) change(x, &x->w->edge[x->e->edge_base[r] + k], 0);
     }
 }
 

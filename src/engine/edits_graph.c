@@ -137,13 +137,13 @@ static void mark_launches(const rs_skeleton *s, uint8_t *launches)
 {
     for (uint32_t i = 1; i < s->n; i++)
         for (uint32_t k = s->first[i]; is_work(s, i) && k < s->first[i + 1]; k++)
-            if (s->cost[k] < RS_COST_STREAM) launches[s->source[k] >> 1] = 1;
+            if (rs_edge_cost(s, k) < RS_COST_STREAM) launches[s->source[k] >> 1] = 1;
 }
 
 static bool waits(const rs_skeleton *s, uint32_t point)
 {
     for (uint32_t k = s->first[point]; k < s->first[point + 1]; k++)
-        if (s->cost[k] == RS_COST_ANSWER || s->cost[k] == RS_COST_CALL) return true;
+        if (rs_edge_cost(s, k) == RS_COST_ANSWER || rs_edge_cost(s, k) == RS_COST_CALL) return true;
     return false;
 }
 
@@ -165,8 +165,8 @@ static bool graph_rank(rs_editor *x, size_t r)
     for (uint32_t i = 1; i < s->n; i++) {
         if (is_work(s, i)) {
             for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
-                if (weight[k] == RS_NO_EDGE || s->cost[k] >= RS_COST_EVENT) continue;
-                int64_t least = s->all.least[s->cost[k]] > 0 ? s->all.least[s->cost[k]] : 0;
+                if (weight[k] == RS_NO_EDGE || rs_edge_cost(s, k) >= RS_COST_EVENT) continue;
+                int64_t least = s->all.least[rs_edge_cost(s, k)] > 0 ? s->all.least[rs_edge_cost(s, k)] : 0;
                 if (least < weight[k]) change(x, &weight[k], least);
             }
             continue;
@@ -178,7 +178,8 @@ static bool graph_rank(rs_editor *x, size_t r)
         }
         bool begins = !*in_region && launches[i];
         for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
-            if (weight[k] == RS_NO_EDGE || s->cost[k] < RS_COST_CALL || s->edge_part[k] != RS_PART_HOST)
+            if (weight[k] == RS_NO_EDGE || rs_edge_cost(s, k) < RS_COST_CALL ||
+                rs_edge_part(s, k) != RS_PART_HOST)
                 continue;
             if (*in_region) change(x, &weight[k], 0);
             if (begins) change(x, &weight[k], rs_add_sat(weight[k], launch));
@@ -202,7 +203,7 @@ rs_status rs_edit_graphs(rs_editor *x, rs_error *err)
 static bool waited(const rs_skeleton *s, uint32_t point)
 {
     for (uint32_t k = s->first[point]; k < s->first[point + 1]; k++)
-        if (s->cost[k] == RS_COST_ANSWER) return true;
+        if (rs_edge_cost(s, k) == RS_COST_ANSWER) return true;
     return false;
 }
 
@@ -252,7 +253,7 @@ static bool no_sync_rank(const rs_edit *edit, rs_editor *x, size_t r)
                      is_named(s, names, rs_skeleton_at(s, i)->operator_name);
         for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
             uint32_t from = s->source[k] >> 1;
-            if (s->cost[k] != RS_COST_ANSWER) continue;
+            if (rs_edge_cost(s, k) != RS_COST_ANSWER) continue;
             bool copy = is_work(s, from) && rs_skeleton_at(s, from)->part == RS_PART_COPY &&
                         is_named(s, names, rs_skeleton_at(s, from)->name);
             if (named || copy) change(x, &x->w->edge[x->e->edge_base[r] + k], RS_NO_EDGE);
@@ -279,19 +280,22 @@ static void fuse_rank(rs_editor *x, size_t r, const uint8_t *before, const uint8
         uint32_t stream = RS_NO_CAUSE;
         if (!is_work(s, i) || !is_named(s, behind, rs_skeleton_at(s, i)->name)) continue;
         for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
-            bool follows = s->cost[k] >= RS_COST_STREAM && s->cost[k] < RS_COST_EVENT;
+            bool follows = rs_edge_cost(s, k) >= RS_COST_STREAM && rs_edge_cost(s, k) < RS_COST_EVENT;
             if (follows && is_named(s, before, rs_skeleton_at(s, s->source[k] >> 1)->name)) stream = k;
         }
         if (stream == RS_NO_CAUSE) continue;
         for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
-            if (s->cost[k] < RS_COST_INSIDE) saved[s->source[k] >> 1] = s->base[k];
-            change(x, &weight[k], k == stream ? 0 : s->cost[k] < RS_COST_STREAM ? RS_NO_EDGE : weight[k]);
+            if (rs_edge_cost(s, k) < RS_COST_INSIDE) saved[s->source[k] >> 1] = s->base[k];
+            change(x, &weight[k],
+                   k == stream                           ? 0
+                   : rs_edge_cost(s, k) < RS_COST_STREAM ? RS_NO_EDGE
+                                                         : weight[k]);
         }
     }
     for (uint32_t i = 1; i < s->n; i++)
         for (uint32_t k = s->first[i]; !is_work(s, i) && k < s->first[i + 1]; k++) {
             int64_t less = saved[s->source[k] >> 1];
-            if (!less || weight[k] == RS_NO_EDGE || s->cost[k] != RS_COST_NONE) continue;
+            if (!less || weight[k] == RS_NO_EDGE || rs_edge_cost(s, k) != RS_COST_NONE) continue;
             weight[k] = weight[k] > less ? weight[k] - less : 0;
         }
 }

@@ -163,6 +163,10 @@ bool rs_weights_sort_extra(rs_weights *weights);
 
 /* ---- replay -------------------------------------------------------------------------------------------- */
 
+typedef struct rs_far_cause {
+    uint32_t node, cause;
+} rs_far_cause;
+
 typedef struct rs_times {
     int64_t *start; /* by node, ns on the aligned clock */
     int64_t *end;   /* the same; NULL of a lean engine: ask rs_times_end */
@@ -170,8 +174,12 @@ typedef struct rs_times {
     const rs_engine *engine;
     const int64_t *work; /* of the weights, which must live as long; NULL: as recorded */
     int64_t *met;        /* by member */
-    uint32_t *cause;     /* by node: the edge that its start waited for last; RS_NO_CAUSE: none */
-    uint32_t *last;      /* by meeting: the member (index into members) that came last */
+    /* by node: the edge that its start waited for last; RS_NO_CAUSE: none. See rs_times_cause. NULL of a lean engine: */
+    uint32_t *cause;
+    uint8_t *choice;   /* by node: which of its edges that is */
+    rs_far_cause *far; /* by node: of those that have too many edges for that, one each */
+    size_t n_far;
+    uint32_t *last; /* by meeting: the member (index into members) that came last */
 } rs_times;
 
 /* One pass, O(nodes + edges). Of causes that end together the recorded one is taken, then the first. */
@@ -216,6 +224,10 @@ size_t rs_engine_rank_of(const rs_engine *engine, uint32_t node); /* O(log ranks
 /* The added edges into a node: [*from, *to) of added. O(log added). */
 void rs_engine_added_to(const rs_engine *engine, uint32_t node, size_t *from, size_t *to);
 
+/* The edge that the start of a rank's node waited for last; RS_NO_CAUSE: none. O(1), of a lean engine's times where it is
+ * an added edge O(log added). */
+uint32_t rs_times_cause(const rs_times *times, size_t rank, uint32_t local);
+
 /* When a node ends, of a lean engine's times. O(log ranks), of what meets others O(log members). */
 int64_t rs_times_find_end(const rs_times *times, uint32_t node);
 static inline int64_t rs_times_end(const rs_times *t, uint32_t node)
@@ -229,7 +241,7 @@ static inline int64_t rs_moment_time(const rs_times *t, uint32_t moment)
 /* The recorded time of a node's start on the aligned clock. */
 static inline int64_t rs_engine_recorded(const rs_engine *e, size_t rank, uint32_t local)
 {
-    return rs_add_sat(e->ranks[rank]->time[local], e->coll.shift[rank]);
+    return rs_add_sat(rs_skeleton_time(e->ranks[rank], local), e->coll.shift[rank]);
 }
 /* What the process group of a node that meets others is for, or its name; NULL: none, or not told. */
 const char *rs_engine_group_of(const rs_engine *engine, uint32_t node);

@@ -62,7 +62,7 @@ const char *const rs_tie_names[RS_N_TIES] = {"work",   "meeting",  "thread",   "
 
 static rs_tie tie_of_order(const rs_skeleton *s, uint32_t target, uint32_t k)
 {
-    if (s->edge_part[k] == RS_PART_PINNED) return RS_TIE_NOTHING;
+    if (rs_edge_part(s, k) == RS_PART_PINNED) return RS_TIE_NOTHING;
     if (rs_skeleton_is_work(s, target)) return RS_TIE_STREAM;
     uint32_t source = s->source[k] >> 1;
     return source && rs_skeleton_at(s, source)->lane != rs_skeleton_at(s, target)->lane ? RS_TIE_HANDOVER
@@ -80,7 +80,7 @@ rs_tie rs_forest_tie(const rs_forest *f, const rs_link *l)
     size_t rank = rs_engine_rank_of(e, l->node);
     const rs_skeleton *s = e->ranks[rank];
     uint32_t k = l->edge - e->edge_base[rank], target = l->node - e->node_base[rank];
-    switch (s->origin[k]) {
+    switch (rs_edge_origin(s, k)) {
     case RS_ORIGIN_LAUNCH: return RS_TIE_LAUNCH;
     case RS_ORIGIN_TOLD: return rs_skeleton_is_work(s, target) ? RS_TIE_EVENT : RS_TIE_SYNC;
     case RS_ORIGIN_QUEUE: return RS_TIE_QUEUE;
@@ -150,11 +150,11 @@ static bool find_host(const rs_forest *f, uint32_t rank, waits *w)
     const rs_skeleton *s = e->ranks[rank];
     uint32_t base = e->node_base[rank];
     for (uint32_t i = 1; i < s->n; i++) {
-        uint32_t edge = f->t->cause[base + i], k = edge - e->edge_base[rank];
+        uint32_t edge = rs_times_cause(f->t, rank, i), k = edge - e->edge_base[rank];
         if (edge == RS_NO_CAUSE || edge & RS_CAUSE_EXTRA || edge >= e->edge_base[e->n_ranks]) continue;
-        if (s->cost[k] != RS_COST_ANSWER) continue;
+        if (rs_edge_cost(s, k) != RS_COST_ANSWER) continue;
         for (uint32_t own = s->first[i]; own < s->first[i + 1]; own++) {
-            if (s->cost[own] != RS_COST_CALL) continue;
+            if (rs_edge_cost(s, own) != RS_COST_CALL) continue;
             uint32_t until = (base + (s->source[k] >> 1)) << 1 | (s->source[k] & 1);
             uint32_t before = (base + (s->source[own] >> 1)) << 1 | (s->source[own] & 1);
             if (!add(f, w, rank, base + i, until, rs_add_sat(at(f, before), s->base[own]))) return false;

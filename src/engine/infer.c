@@ -93,13 +93,14 @@ static int64_t looseness(const rs_skeleton *s, uint32_t node)
 {
     int64_t least = INT64_MAX;
     for (uint32_t k = s->first[node]; k < s->first[node + 1]; k++) {
-        if (s->origin[k] == RS_ORIGIN_DEVICE || s->origin[k] == RS_ORIGIN_CALL ||
-            s->edge_part[k] == RS_PART_PINNED)
+        if (rs_edge_origin(s, k) == RS_ORIGIN_DEVICE || rs_edge_origin(s, k) == RS_ORIGIN_CALL ||
+            rs_edge_part(s, k) == RS_PART_PINNED)
             continue;
-        int64_t usual =
-            s->cost[k] < RS_N_COSTS && s->all.least[s->cost[k]] > 0 ? s->all.least[s->cost[k]] : 0;
+        int64_t usual = rs_edge_cost(s, k) < RS_N_COSTS && s->all.least[rs_edge_cost(s, k)] > 0
+                            ? s->all.least[rs_edge_cost(s, k)]
+                            : 0;
         int64_t over = rs_add_sat(rs_skeleton_source_time(s, s->source[k]), rs_add_sat(s->base[k], usual));
-        int64_t beyond = rs_sub_sat(s->time[node], over);
+        int64_t beyond = rs_sub_sat(rs_skeleton_time(s, node), over);
         if (beyond < least) least = beyond;
     }
     return least;
@@ -152,13 +153,14 @@ static int64_t tail_of(const rs_skeleton *s, uint32_t node)
  * communication takes few. */
 static bool made_room(const rs_skeleton *s, uint32_t running, uint32_t node)
 {
-    int64_t lead = rs_sub_sat(rs_skeleton_end(s, running), s->time[node]);
+    int64_t lead = rs_sub_sat(rs_skeleton_end(s, running), rs_skeleton_time(s, node));
     if (rs_skeleton_at(s, running)->part != RS_PART_COMPUTE || rs_skeleton_at(s, node)->part == RS_PART_COPY)
         return false;
     if (lead <= 0 || lead > tail_of(s, running)) return false;
     int64_t waited = looseness(s, node);
     return waited != INT64_MAX && waited > LEAST_HELD && waited / 2 > lead &&
-           s->time[running] <= rs_add_sat(rs_sub_sat(s->time[node], waited), CLOCK_SLACK);
+           rs_skeleton_time(s, running) <=
+               rs_add_sat(rs_sub_sat(rs_skeleton_time(s, node), waited), CLOCK_SLACK);
 }
 
 /* Tight pairs of one instance: streams a -> b. Starts of b ascend, so a is walked once. */
@@ -171,7 +173,7 @@ static bool look_at(finder *f, const rs_instance *i, size_t a, size_t b, int64_t
         return true;
     for (uint32_t k = f->begin[b]; k < f->begin[b + 1]; k++) {
         uint32_t node = node_at(f, i, k);
-        int64_t start = s->time[node];
+        int64_t start = rs_skeleton_time(s, node);
         while (u < f->begin[a + 1] && rs_skeleton_end(s, node_at(f, i, u)) <= start) u++;
         int64_t gap =
             u == f->begin[a] ? INT64_MAX : rs_sub_sat(start, rs_skeleton_end(s, node_at(f, i, u - 1)));
@@ -193,9 +195,10 @@ static void refute(finder *f)
             const rs_instance *in = instance_at(f, i);
             const rs_skeleton *s = skeleton_of(f, in);
             uint32_t u = node_at(f, in, q->u);
-            int64_t end = rs_skeleton_end(s, u), start = s->time[node_at(f, in, q->k)];
-            q->refuted = q->occupied ? start < rs_sub_sat(end, tail_of(s, u)) || start < s->time[u]
-                                     : start < rs_sub_sat(end, CLOCK_SLACK);
+            int64_t end = rs_skeleton_end(s, u), start = rs_skeleton_time(s, node_at(f, in, q->k));
+            q->refuted = q->occupied
+                             ? start < rs_sub_sat(end, tail_of(s, u)) || start < rs_skeleton_time(s, u)
+                             : start < rs_sub_sat(end, CLOCK_SLACK);
         }
     }
 }
@@ -221,7 +224,8 @@ static bool find_pairs(finder *f, int64_t delta, size_t *n)
 static uint8_t cost_of_target(const rs_skeleton *s, uint32_t node)
 {
     for (uint32_t k = s->first[node]; k < s->first[node + 1]; k++)
-        if (s->cost[k] < RS_COST_ANSWER) return (uint8_t)(RS_COST_EVENT + s->cost[k] % RS_N_WORK_KINDS);
+        if (rs_edge_cost(s, k) < RS_COST_ANSWER)
+            return (uint8_t)(RS_COST_EVENT + rs_edge_cost(s, k) % RS_N_WORK_KINDS);
     return RS_COST_EVENT;
 }
 
@@ -255,7 +259,7 @@ static bool add_lead(finder *f, const pair *p)
         const rs_instance *in = instance_at(f, i);
         const rs_skeleton *s = skeleton_of(f, in);
         uint32_t u = node_at(f, in, p->u), k = node_at(f, in, p->k);
-        int64_t lead = rs_sub_sat(rs_skeleton_end(s, u), s->time[k]);
+        int64_t lead = rs_sub_sat(rs_skeleton_end(s, u), rs_skeleton_time(s, k));
         if (lead > out.longest) out.longest = lead;
         if (!made_room(s, u, k)) continue;
         folds[n] = in->step % RS_SKELETON_FOLDS;
@@ -293,7 +297,7 @@ static bool add_pair(finder *f, const pair *p)
         const rs_instance *in = instance_at(f, i);
         const rs_skeleton *s = skeleton_of(f, in);
         uint32_t u = node_at(f, in, p->u), k = node_at(f, in, p->k), base = e->node_base[in->rank];
-        int64_t gap = rs_sub_sat(s->time[k], rs_skeleton_end(s, u));
+        int64_t gap = rs_sub_sat(rs_skeleton_time(s, k), rs_skeleton_end(s, u));
         uint8_t cost = cost_of_target(s, k);
         int64_t usual = s->all.least[cost] > 0 ? s->all.least[cost] : 0;
         if (gap < 0 && !p->occupied) continue;
@@ -354,7 +358,7 @@ static bool sort_added(rs_engine *e)
             if (!sorted[next].binds) continue;
             int64_t end = rs_skeleton_end(s, sorted[next].source - base);
             if (best == SIZE_MAX || explains_better(end, rs_skeleton_end(s, sorted[best].source - base),
-                                                    s->time[sorted[next].target - base]))
+                                                    rs_skeleton_time(s, sorted[next].target - base)))
                 best = next;
         }
         for (size_t k = i; k < next; k++) sorted[k].binds = k == best;

@@ -24,7 +24,7 @@ static void place_points(rs_skeleton *s, uint32_t *launched, uint32_t *next)
     for (size_t i = 0; i < s->n_lanes; i++) next[i] = RS_NO_NODE;
     for (uint32_t i = 1; i < s->n; i++)
         for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++)
-            if (s->origin[k] == RS_ORIGIN_LAUNCH && launched[s->source[k] >> 1] == RS_NO_NODE)
+            if (rs_edge_origin(s, k) == RS_ORIGIN_LAUNCH && launched[s->source[k] >> 1] == RS_NO_NODE)
                 launched[s->source[k] >> 1] = i;
     for (uint32_t i = 1; i < s->n; i++) {
         if (rs_skeleton_is_work(s, i)) continue;

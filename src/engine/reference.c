@@ -69,9 +69,9 @@ static uint64_t mix(uint64_t sum, uint64_t value)
 static uint32_t host_edge(const rs_skeleton *s, uint32_t point)
 {
     for (uint32_t k = s->first[point]; k < s->first[point + 1]; k++) {
-        bool host = s->edge_part[k] == RS_PART_HOST || s->edge_part[k] == RS_PART_LOADER;
+        bool host = rs_edge_part(s, k) == RS_PART_HOST || rs_edge_part(s, k) == RS_PART_LOADER;
         uint32_t from = s->source[k] >> 1;
-        if (host && s->cost[k] == RS_COST_NONE && s->origin[k] == RS_ORIGIN_ORDER &&
+        if (host && rs_edge_cost(s, k) == RS_COST_NONE && rs_edge_origin(s, k) == RS_ORIGIN_ORDER &&
             (from == 0 || rs_skeleton_at(s, from)->lane == rs_skeleton_at(s, point)->lane))
             return k;
     }
@@ -100,8 +100,8 @@ static rs_status number_lanes(const rs_skeleton *s, uint16_t *place, rs_error *e
     for (size_t l = 0; l < s->n_lanes; l++)
         uses[l] = (lane_use){INT64_MAX, (uint16_t)l, s->lanes[l].is_thread};
     for (uint32_t i = 1; i < s->n; i++)
-        if (s->time[i] < uses[rs_skeleton_at(s, i)->lane].time)
-            uses[rs_skeleton_at(s, i)->lane].time = s->time[i];
+        if (rs_skeleton_time(s, i) < uses[rs_skeleton_at(s, i)->lane].time)
+            uses[rs_skeleton_at(s, i)->lane].time = rs_skeleton_time(s, i);
     if (s->n_lanes) qsort(uses, s->n_lanes, sizeof *uses, compare_uses);
     for (size_t l = 0, from = 0; l < s->n_lanes; l++) {
         if (l && uses[l].is_thread != uses[l - 1].is_thread) from = l;
@@ -153,7 +153,7 @@ static bool add_items(finder *f, const rs_skeleton *s, rs_keyed *order, uint32_t
     for (uint32_t i = 1; i < s->n; i++) {
         bool work = rs_skeleton_is_work(s, i);
         edges[i] = work ? RS_NO_CAUSE : host_edge(s, i);
-        if (work || edges[i] != RS_NO_CAUSE) order[n++] = (rs_keyed){s->time[i], i};
+        if (work || edges[i] != RS_NO_CAUSE) order[n++] = (rs_keyed){rs_skeleton_time(s, i), i};
     }
     if (!rs_keyed_sort(order, n)) return false;
     for (size_t k = 0; k < n; k++) {
@@ -165,7 +165,7 @@ static bool add_items(finder *f, const rs_skeleton *s, rs_keyed *order, uint32_t
         uint32_t i = order[k].value, name = rs_skeleton_at(s, i)->name;
         uint64_t hash = name < s->pool.strings.n ? names[name] : 0;
         f->items[f->n_items++] =
-            (item){hash, s->time[i], i, edges[i], s->step[i], rs_skeleton_at(s, i)->lane};
+            (item){hash, rs_skeleton_time(s, i), i, edges[i], s->step[i], rs_skeleton_at(s, i)->lane};
     }
     return true;
 }
@@ -454,7 +454,7 @@ static bool is_backward(const rs_skeleton *s, uint32_t local)
 {
     uint32_t mark = s->n_steps ? s->steps[0].last : 0;
     for (uint32_t k = s->first[local]; k < s->first[local + 1]; k++)
-        if (s->cost[k] < RS_COST_STREAM && (s->source[k] >> 1) && mark)
+        if (rs_edge_cost(s, k) < RS_COST_STREAM && (s->source[k] >> 1) && mark)
             return rs_skeleton_at(s, s->source[k] >> 1)->lane != rs_skeleton_at(s, mark)->lane;
     return false;
 }

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/try.h"
 #include "engine/engine.h"
+#include "engine/replay_causes.h"
 
 /* ns: gaps that exceed what their kind usually takes by no more are noise */
 #define UNEXPLAINED 20000
@@ -135,14 +136,14 @@ static void set_work(const rs_engine *e, rs_weights *out)
 /* What an edge's kind takes, its base included; RS_NO_EDGE: not known. */
 static int64_t usual(const rs_skeleton *s, uint32_t k, const int64_t *costs)
 {
-    if (s->cost[k] == RS_COST_NONE) return s->base[k];
-    if (costs[s->cost[k]] == RS_NO_COST) return RS_NO_EDGE;
-    return rs_add_sat(s->base[k], costs[s->cost[k]]);
+    if (rs_edge_cost(s, k) == RS_COST_NONE) return s->base[k];
+    if (costs[rs_edge_cost(s, k)] == RS_NO_COST) return RS_NO_EDGE;
+    return rs_add_sat(s->base[k], costs[rs_edge_cost(s, k)]);
 }
 
 static int64_t recorded_gap(const rs_skeleton *s, uint32_t node, uint32_t k)
 {
-    return rs_sub_sat(s->time[node], rs_skeleton_source_time(s, s->source[k]));
+    return rs_sub_sat(rs_skeleton_time(s, node), rs_skeleton_source_time(s, s->source[k]));
 }
 
 typedef struct choice {
@@ -183,7 +184,7 @@ static int64_t weight_of(const choice *c, const rs_skeleton *s, uint32_t node, u
 {
     const rs_skeleton_costs *costs = costs_of(c, s);
     int64_t gap = recorded_gap(s, node, k);
-    if (c->constant && is_latency(s->cost[k])) {
+    if (c->constant && is_latency(rs_edge_cost(s, k))) {
         int64_t typical = usual(s, k, costs->typical);
         return typical == RS_NO_EDGE ? (binds ? gap : s->base[k] < gap ? s->base[k] : gap) : typical;
     }
@@ -197,7 +198,7 @@ static int64_t weight_of(const choice *c, const rs_skeleton *s, uint32_t node, u
 static int64_t by_rule(const choice *c, const rs_skeleton *s, uint32_t local, uint32_t k, bool rebound)
 {
     bool first = k == s->first[local];
-    if (first && rebound && s->edge_part[k] == RS_PART_PINNED) return RS_NO_EDGE;
+    if (first && rebound && rs_edge_part(s, k) == RS_PART_PINNED) return RS_NO_EDGE;
     return weight_of(c, s, local, k, first && !rebound);
 }
 
@@ -220,7 +221,7 @@ static int64_t added_by_rule(const choice *c, size_t i)
     const rs_skeleton *s = e->ranks[r];
     const rs_skeleton_costs *costs = costs_of(c, s);
     uint32_t base = e->node_base[r];
-    int64_t gap = rs_sub_sat(s->time[a->target - base], rs_skeleton_end(s, a->source - base));
+    int64_t gap = rs_sub_sat(rs_skeleton_time(s, a->target - base), rs_skeleton_end(s, a->source - base));
     if (a->occupied) return occupied_by_rule(c, a, gap);
     if (c->constant && costs->typical[a->cost] != RS_NO_COST) return costs->typical[a->cost];
     int64_t least = costs->least[a->cost] < 0 ? 0 : costs->least[a->cost];
@@ -295,6 +296,8 @@ void rs_times_clear(rs_times *t)
     rs_free(t->end);
     rs_free(t->met);
     rs_free(t->cause);
+    rs_free(t->choice);
+    rs_free(t->far);
     rs_free(t->last);
     *t = (rs_times){0};
 }
@@ -406,7 +409,7 @@ static void run_rank(const pass *p, const rs_order_run *run, const uint32_t *ord
         if (p->w->has_extra && p->w->has_extra[node]) follow_extra(p, node, &start, &cause);
         if (cause == RS_NO_CAUSE) start = rs_engine_recorded(e, run->rank, local);
         start_of[local] = start;
-        p->t->cause[node] = cause;
+        rs_times_put_cause(p->t, run->rank, local, cause);
         if (end_of && !(kind & RS_ENGINE_MEETS))
             end_of[local] = rs_add_sat(start, p->w->work ? p->w->work[node] : rs_skeleton_duration(s, local));
         if (kind & RS_ENGINE_COMES) come(p, node);
@@ -445,9 +448,10 @@ rs_status rs_engine_replay(const rs_engine *e, const rs_weights *weights, rs_tim
     *out = (rs_times){.start = rs_malloc((e->n_nodes + 1) * sizeof *out->start),
                       .end = e->lean ? NULL : rs_malloc((e->n_nodes + 1) * sizeof *out->end),
                       .met = e->lean ? rs_malloc((e->n_members + 1) * sizeof *out->met) : NULL,
-                      .cause = rs_malloc((e->n_nodes + 1) * sizeof *out->cause),
+                      .cause = e->lean ? NULL : rs_malloc((e->n_nodes + 1) * sizeof *out->cause),
                       .last = rs_malloc((e->n_meetings + 1) * sizeof *out->last)};
-    rs_status status = out->start && (e->lean ? out->met : out->end) && out->cause && out->last
+    bool causes = e->lean ? rs_times_make_choices(e, out) : out->cause != NULL;
+    rs_status status = out->start && (e->lean ? out->met : out->end) && causes && out->last
                            ? rs_engine_replay_again(e, weights, out, err)
                            : rs_fail_nomem(err, "replay");
     if (status != RS_OK) rs_times_clear(out);
@@ -490,11 +494,12 @@ static rs_link link_of_end(const rs_engine *e, const rs_times *t, uint32_t node,
 
 rs_link rs_engine_link(const rs_engine *e, const rs_weights *w, const rs_times *t, uint32_t moment)
 {
-    uint32_t node = moment >> 1, edge = t->cause[node];
+    uint32_t node = moment >> 1;
     size_t rank = rs_engine_rank_of(e, node);
     const rs_skeleton *s = e->ranks[rank];
     uint32_t base = e->node_base[rank];
     if ((moment & 1) && rs_skeleton_is_work(s, node - base)) return link_of_end(e, t, node, rank);
+    uint32_t edge = rs_times_cause(t, rank, node - base);
     rs_link l = {.from = RS_NO_CAUSE, .node = node, .part = RS_PART_WINDOW, .edge = edge};
     if (edge == RS_NO_CAUSE) return l;
     if (edge & RS_CAUSE_EXTRA) {
@@ -523,8 +528,8 @@ rs_link rs_engine_link(const rs_engine *e, const rs_weights *w, const rs_times *
         uint32_t k = edge - e->edge_base[rank];
         l.ns = w->edge ? w->edge[edge] : by_rule(&rule, s, node - base, k, is_rebound(&rule, node));
         l.from = (base + (s->source[k] >> 1)) << 1 | (s->source[k] & 1);
-        l.part = s->edge_part[k];
-        if (is_latency(s->cost[k])) typical = usual(s, k, s->all.typical);
+        l.part = rs_edge_part(s, k);
+        if (is_latency(rs_edge_cost(s, k))) typical = usual(s, k, s->all.typical);
         if (l.part == RS_PART_PINNED) l.unexplained = l.ns;
     }
     if (typical != RS_NO_EDGE && rs_sub_sat(l.ns, typical) > UNEXPLAINED)

@@ -14,7 +14,9 @@ void rs_skeleton_free(void *skeleton)
 {
     rs_skeleton *s = skeleton;
     if (!s || atomic_fetch_sub(&s->shared, 1) > 0) return;
-    rs_free(s->time);
+    rs_free(s->since);
+    rs_free(s->block);
+    rs_free(s->far);
     rs_free(s->duration);
     rs_free(s->label);
     rs_free(s->labels);
@@ -24,9 +26,8 @@ void rs_skeleton_free(void *skeleton)
     rs_free(s->first);
     rs_free(s->source);
     rs_free(s->base);
-    rs_free(s->edge_part);
-    rs_free(s->cost);
-    rs_free(s->origin);
+    rs_free(s->tie);
+    rs_free(s->ties);
     rs_free(s->phase);
     rs_free(s->layer);
     rs_free(s->lanes);
@@ -68,31 +69,32 @@ rs_status rs_trace_skeleton(rs_trace *trace, const rs_policy *policy, rs_skeleto
 
 /* ---- size ---------------------------------------------------------------------------------------------- */
 
-#define NODE_BYTES (sizeof(int64_t) + 4 * sizeof(uint32_t) + sizeof(int32_t))
-#define EDGE_BYTES (2 * sizeof(uint32_t) + 3 * sizeof(uint8_t))
+#define NODE_BYTES (5 * sizeof(uint32_t) + sizeof(int32_t))
+#define EDGE_BYTES (2 * sizeof(uint32_t) + sizeof(uint8_t))
 
 uint64_t rs_skeleton_bytes(const rs_skeleton *s)
 {
     return sizeof *s + s->n * NODE_BYTES + s->n_edges * EDGE_BYTES +
            s->n_placed * (sizeof *s->phase + sizeof *s->layer) + s->n_lanes * sizeof *s->lanes +
-           s->n_labels * sizeof *s->labels + s->n_longs * sizeof *s->longs + s->n_steps * sizeof *s->steps +
-           s->n_comm * (sizeof(rs_coll_op) + sizeof *s->comm_node) +
+           s->n_labels * sizeof *s->labels + s->n_ties * sizeof *s->ties +
+           (s->n_longs + s->n_far) * sizeof *s->longs + s->n_blocks * sizeof *s->block +
+           s->n_steps * sizeof *s->steps + s->n_comm * (sizeof(rs_coll_op) + sizeof *s->comm_node) +
            s->comm->n_shapes * sizeof(rs_coll_shape);
 }
 
-/* ---- long durations ------------------------------------------------------------------------------------ */
+/* ---- what 32 bits do not hold -------------------------------------------------------------------------- */
 
-int64_t rs_skeleton_long_duration(const rs_skeleton *s, size_t node)
+int64_t rs_skeleton_long_of(const rs_skeleton_long *items, size_t n, size_t node)
 {
-    size_t low = 0, high = s->n_longs;
+    size_t low = 0, high = n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (s->longs[middle].node < node)
+        if (items[middle].node < node)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < s->n_longs && s->longs[low].node == node ? s->longs[low].duration : RS_SKELETON_LONG;
+    return low < n && items[low].node == node ? items[low].ns : RS_SKELETON_LONG;
 }
 
 /* ---- what travels ------------------------------------------------------------------------------------- */
@@ -108,9 +110,20 @@ static bool check_labels(const rs_skeleton *s)
     for (size_t i = 0; i < s->n_longs; i++) {
         const rs_skeleton_long *l = &s->longs[i];
         if (l->node >= s->n || s->duration[l->node] != RS_SKELETON_LONG) return false;
-        if (l->duration < RS_SKELETON_LONG || l->duration > INT64_MAX / 4) return false;
+        if (l->ns < RS_SKELETON_LONG || l->ns > INT64_MAX / 4) return false;
         if (i && l->node <= s->longs[i - 1].node) return false;
     }
+    for (size_t i = 0; i < s->n_far; i++) {
+        if (s->far[i].node >= s->n || s->since[s->far[i].node] != RS_SKELETON_LONG) return false;
+        if (i && s->far[i].node <= s->far[i - 1].node) return false;
+    }
+    if (s->n_blocks != (s->n >> RS_SKELETON_BLOCK) + 1) return false;
+    for (size_t i = 0; i < s->n_blocks; i++)
+        if (s->block[i] > INT64_MAX / 4 || s->block[i] < INT64_MIN / 2) return false;
+    for (size_t i = 0; i < s->n_ties; i++)
+        if (s->ties[i].part >= RS_N_PARTS || s->ties[i].cost > RS_COST_NONE ||
+            s->ties[i].origin >= RS_N_ORIGINS)
+            return false;
     return true;
 }
 
@@ -124,14 +137,13 @@ static bool check(const void *value)
     if (!check_labels(s)) return false;
     if (s->first[0] != 0 || s->first[1] != 0 || s->first[s->n] != s->n_edges) return false;
     for (size_t i = 0; i < s->n; i++) {
-        bool far = s->time[i] > INT64_MAX / 4 || s->time[i] < INT64_MIN / 4;
+        int64_t time = rs_skeleton_time(s, i);
+        bool far = time > INT64_MAX / 4 || time < INT64_MIN / 4;
         if (far || s->label[i] >= s->n_labels) return false;
         if (s->step[i] < -1 || (s->step[i] >= 0 && (size_t)s->step[i] >= s->n_steps)) return false;
         if (i && s->first[i + 1] <= s->first[i]) return false;
         for (uint32_t k = s->first[i]; i && k < s->first[i + 1]; k++)
-            if (k >= s->n_edges || s->source[k] >> 1 >= i || s->edge_part[k] >= RS_N_PARTS ||
-                s->cost[k] > RS_COST_NONE || s->origin[k] > RS_ORIGIN_REPEATED)
-                return false;
+            if (k >= s->n_edges || s->source[k] >> 1 >= i || s->tie[k] >= s->n_ties) return false;
     }
     if (s->n_placed && s->n_placed != s->n) return false;
     for (size_t i = 0; i < s->n_placed; i++)
@@ -161,8 +173,11 @@ static const rs_field label_fields[] = {
     RS_FIELD(rs_skeleton_label, lane), RS_FIELD(rs_skeleton_label, part), RS_FIELD(rs_skeleton_label, flags)};
 static const rs_layout label_layout = RS_LAYOUT(rs_skeleton_label, label_fields);
 
-static const rs_field long_fields[] = {RS_FIELD(rs_skeleton_long, node),
-                                       RS_FIELD(rs_skeleton_long, duration)};
+static const rs_field tie_fields[] = {RS_FIELD(rs_skeleton_tie, part), RS_FIELD(rs_skeleton_tie, cost),
+                                      RS_FIELD(rs_skeleton_tie, origin)};
+static const rs_layout tie_layout = RS_LAYOUT(rs_skeleton_tie, tie_fields);
+
+static const rs_field long_fields[] = {RS_FIELD(rs_skeleton_long, node), RS_FIELD(rs_skeleton_long, ns)};
 static const rs_layout long_layout = RS_LAYOUT(rs_skeleton_long, long_fields);
 
 static const rs_field step_fields[] = {RS_FIELD(rs_skeleton_step, number), RS_FIELD(rs_skeleton_step, start),
@@ -180,7 +195,8 @@ static const rs_field fields[] = {
     RS_FIELD(rs_skeleton, end),
     RS_FIELD(rs_skeleton, last),
     RS_FIELD_STRINGS(rs_skeleton, pool.strings),
-    RS_FIELD_VALUES(rs_skeleton, time, n),
+    RS_FIELD_VALUES(rs_skeleton, since, n),
+    RS_FIELD_VALUES(rs_skeleton, block, n_blocks),
     RS_FIELD_ROW(rs_skeleton, duration, rs_skeleton, n),
     RS_FIELD_ROW(rs_skeleton, label, rs_skeleton, n),
     RS_FIELD_ROW(rs_skeleton, row, rs_skeleton, n),
@@ -188,13 +204,13 @@ static const rs_field fields[] = {
     RS_FIELD_VALUES(rs_skeleton, first, n_first),
     RS_FIELD_VALUES(rs_skeleton, source, n_edges),
     RS_FIELD_ROW(rs_skeleton, base, rs_skeleton, n_edges),
-    RS_FIELD_ROW(rs_skeleton, edge_part, rs_skeleton, n_edges),
-    RS_FIELD_ROW(rs_skeleton, cost, rs_skeleton, n_edges),
-    RS_FIELD_ROW(rs_skeleton, origin, rs_skeleton, n_edges),
+    RS_FIELD_ROW(rs_skeleton, tie, rs_skeleton, n_edges),
+    RS_FIELD_LIST(rs_skeleton, ties, n_ties, &tie_layout),
     RS_FIELD_VALUES(rs_skeleton, phase, n_placed),
     RS_FIELD_ROW(rs_skeleton, layer, rs_skeleton, n_placed),
     RS_FIELD_LIST(rs_skeleton, labels, n_labels, &label_layout),
     RS_FIELD_LIST(rs_skeleton, longs, n_longs, &long_layout),
+    RS_FIELD_LIST(rs_skeleton, far, n_far, &long_layout),
     RS_FIELD_LIST(rs_skeleton, lanes, n_lanes, &lane_layout),
     RS_FIELD_LIST(rs_skeleton, steps, n_steps, &step_layout),
     RS_FIELD_ONE(rs_skeleton, comm, &rs_coll_rank_layout),

@@ -7,8 +7,8 @@
  * weighs the time between both ends as recorded, whatever that is; the other edges weigh the least that their
  * kind takes. So a replay of the recorded weights gives the recorded times.
  *
- * Everything is a column. A node costs 28 bytes and 11 an edge, of which it has one to three. What many nodes have in
- * common (names, lane, part) stands once, in a label. */
+ * Everything is a column. A node costs 24 bytes and 9 an edge, of which it has one to three. What many nodes have in
+ * common (names, lane, part) stands once, in a label, and what many edges have in a tie. */
 #ifndef RS_ENGINE_SKELETON_H
 #define RS_ENGINE_SKELETON_H
 
@@ -45,11 +45,12 @@ extern const char *const rs_part_names[RS_N_PARTS];
 typedef enum rs_origin {
     RS_ORIGIN_ORDER, /* order of a thread or a stream */
     RS_ORIGIN_LAUNCH,
-    RS_ORIGIN_TOLD,    /* a cuda_sync event tells it, or a call does */
-    RS_ORIGIN_QUEUE,   /* a full queue */
-    RS_ORIGIN_CALL,    /* guessed from a call that makes a stream wait, without saying for what */
-    RS_ORIGIN_DEVICE,  /* the trace tells nothing; the device was busy until then */
-    RS_ORIGIN_REPEATED /* inferred: the same places wait in every step */
+    RS_ORIGIN_TOLD,     /* a cuda_sync event tells it, or a call does */
+    RS_ORIGIN_QUEUE,    /* a full queue */
+    RS_ORIGIN_CALL,     /* guessed from a call that makes a stream wait, without saying for what */
+    RS_ORIGIN_DEVICE,   /* the trace tells nothing; the device was busy until then */
+    RS_ORIGIN_REPEATED, /* inferred: the same places wait in every step */
+    RS_N_ORIGINS
 } rs_origin;
 
 #define RS_NO_NODE UINT32_MAX
@@ -89,19 +90,30 @@ typedef struct rs_skeleton_label {
     uint8_t part, flags; /* part: of work's own duration */
 } rs_skeleton_label;
 
-/* A duration that 32 bits do not hold. */
+/* What edges of one kind have in common. */
+typedef struct rs_skeleton_tie {
+    uint8_t part;   /* rs_part */
+    uint8_t cost;   /* rs_cost */
+    uint8_t origin; /* rs_origin */
+} rs_skeleton_tie;
+
+/* A duration, or a time, that 32 bits do not hold. */
 #define RS_SKELETON_LONG UINT32_MAX
 typedef struct rs_skeleton_long {
     uint32_t node;
-    int64_t duration;
+    int64_t ns;
 } rs_skeleton_long;
+
+#define RS_SKELETON_BLOCK 10 /* log2 of the nodes whose times count from one */
 
 typedef struct rs_skeleton {
     int64_t start, end; /* ns, the rank's clock: of the whole trace */
     uint32_t last;      /* what the end is bound to: node << 1 | its end */
 
-    size_t n; /* nodes; node 0 is the start of the trace */
-    int64_t *time;
+    size_t n;        /* nodes; node 0 is the start of the trace */
+    uint32_t *since; /* ns since its block's; RS_SKELETON_LONG: in far. See rs_skeleton_time */
+    int64_t *block;  /* by node >> RS_SKELETON_BLOCK: ns */
+    size_t n_blocks;
     uint32_t *duration; /* of work; 0 of points; RS_SKELETON_LONG: in longs. See rs_skeleton_duration */
     uint32_t *label;    /* place in labels; see rs_skeleton_at */
     uint32_t *row;      /* RS_NO_ROW: node 0 */
@@ -110,15 +122,15 @@ typedef struct rs_skeleton {
     size_t n_first;     /* n + 1 */
     rs_skeleton_label *labels;
     size_t n_labels;
-    rs_skeleton_long *longs; /* by node */
-    size_t n_longs;
+    rs_skeleton_long *longs, *far; /* durations and times, by node */
+    size_t n_longs, n_far;
 
     size_t n_edges;
     uint32_t *source; /* node << 1 | whether from its end */
     uint32_t *base;   /* ns that the cost comes on top of: host time, a launching call; held at 2^32 - 1 */
-    uint8_t *edge_part;
-    uint8_t *cost;   /* rs_cost */
-    uint8_t *origin; /* rs_origin */
+    uint8_t *tie;     /* place in ties; see rs_edge_part and the like */
+    rs_skeleton_tie *ties;
+    size_t n_ties;
 
     size_t n_placed; /* n, or 0: nobody asked for the next two (rs_skeleton_place) */
     uint8_t *phase;  /* rs_phase */
@@ -172,21 +184,41 @@ static inline bool rs_skeleton_is_work(const rs_skeleton *s, size_t node)
 {
     return rs_skeleton_at(s, node)->flags & RS_NODE_WORK;
 }
-/* O(log) of a long one. */
-int64_t rs_skeleton_long_duration(const rs_skeleton *s, size_t node);
+/* What an edge's time is spent on, what it is learned as, and how it is known. */
+static inline uint8_t rs_edge_part(const rs_skeleton *s, size_t edge)
+{
+    return s->ties[s->tie[edge]].part;
+}
+static inline uint8_t rs_edge_cost(const rs_skeleton *s, size_t edge)
+{
+    return s->ties[s->tie[edge]].cost;
+}
+static inline uint8_t rs_edge_origin(const rs_skeleton *s, size_t edge)
+{
+    return s->ties[s->tie[edge]].origin;
+}
+/* The value of a node in such a list; RS_SKELETON_LONG: it has none. O(log). */
+int64_t rs_skeleton_long_of(const rs_skeleton_long *items, size_t n, size_t node);
 static inline int64_t rs_skeleton_duration(const rs_skeleton *s, size_t node)
 {
     uint32_t ns = s->duration[node];
-    return ns == RS_SKELETON_LONG ? rs_skeleton_long_duration(s, node) : ns;
+    return ns == RS_SKELETON_LONG ? rs_skeleton_long_of(s->longs, s->n_longs, node) : ns;
+}
+/* When a node starts, ns on the rank's clock. */
+static inline int64_t rs_skeleton_time(const rs_skeleton *s, size_t node)
+{
+    uint32_t since = s->since[node];
+    return since == RS_SKELETON_LONG ? rs_skeleton_long_of(s->far, s->n_far, node)
+                                     : s->block[node >> RS_SKELETON_BLOCK] + since;
 }
 static inline int64_t rs_skeleton_end(const rs_skeleton *s, uint32_t node)
 {
-    return rs_add_sat(s->time[node], rs_skeleton_duration(s, node));
+    return rs_add_sat(rs_skeleton_time(s, node), rs_skeleton_duration(s, node));
 }
 /* The recorded time of an edge's source. */
 static inline int64_t rs_skeleton_source_time(const rs_skeleton *s, uint32_t source)
 {
-    return source & 1 ? rs_skeleton_end(s, source >> 1) : s->time[source >> 1];
+    return source & 1 ? rs_skeleton_end(s, source >> 1) : rs_skeleton_time(s, source >> 1);
 }
 
 #endif

@@ -5,6 +5,8 @@
 #include "engine/skeleton_make.h"
 #include "trace/launch_ops.h"
 
+#define MOST_TIES 255
+
 /* ---- columns ------------------------------------------------------------------------------------------- */
 
 static rs_part part_of_work(const rs_maker *m, uint32_t row)
@@ -116,7 +118,9 @@ static bool make_columns(rs_maker *m)
     size_t n = m->n_units, k = m->n_edges;
     s->n = n;
     s->n_first = n + 1;
-    s->time = rs_malloc(n * sizeof *s->time);
+    s->n_blocks = (n >> RS_SKELETON_BLOCK) + 1;
+    s->since = rs_malloc(n * sizeof *s->since);
+    s->block = rs_calloc(s->n_blocks, sizeof *s->block);
     s->duration = rs_malloc(n * sizeof *s->duration);
     s->label = rs_malloc(n * sizeof *s->label);
     s->row = rs_malloc(n * sizeof *s->row);
@@ -124,12 +128,11 @@ static bool make_columns(rs_maker *m)
     s->first = rs_malloc((n + 1) * sizeof *s->first);
     s->source = rs_malloc((k + 1) * sizeof *s->source);
     s->base = rs_malloc((k + 1) * sizeof *s->base);
-    s->edge_part = rs_malloc(k + 1);
-    s->cost = rs_malloc(k + 1);
-    s->origin = rs_malloc(k + 1);
+    s->tie = rs_malloc(k + 1);
+    s->ties = rs_malloc(MOST_TIES * sizeof *s->ties);
     s->lanes = rs_malloc(UINT16_MAX * sizeof *s->lanes);
-    return s->time && s->duration && s->label && s->row && s->step && s->first && s->source && s->base &&
-           s->edge_part && s->cost && s->origin && s->lanes;
+    return s->since && s->block && s->duration && s->label && s->row && s->step && s->first && s->source &&
+           s->base && s->tie && s->ties && s->lanes;
 }
 
 static bool put_duration(rs_maker *m, uint32_t i, int64_t ns)
@@ -139,12 +142,41 @@ static bool put_duration(rs_maker *m, uint32_t i, int64_t ns)
     s->duration[i] = is_long ? RS_SKELETON_LONG : (uint32_t)ns;
     if (!is_long) return true;
     if (!RS_GROW_ONE(s->longs, s->n_longs, m->longs_capacity)) return false;
-    s->longs[s->n_longs++] = (rs_skeleton_long){.node = i, .duration = ns};
+    s->longs[s->n_longs++] = (rs_skeleton_long){.node = i, .ns = ns};
+    return true;
+}
+
+/* The first node of a block lies in the middle of what its times can be. */
+static bool put_time(rs_maker *m, uint32_t i, int64_t ns)
+{
+    rs_skeleton *s = m->s;
+    int64_t *block = &s->block[i >> RS_SKELETON_BLOCK];
+    if (!(i & ((1u << RS_SKELETON_BLOCK) - 1))) *block = rs_sub_sat(ns, (int64_t)1 << 31);
+    int64_t since = rs_sub_sat(ns, *block);
+    bool is_far = since < 0 || since >= RS_SKELETON_LONG;
+    s->since[i] = is_far ? RS_SKELETON_LONG : (uint32_t)since;
+    if (!is_far) return true;
+    if (!RS_GROW_ONE(s->far, s->n_far, m->far_capacity)) return false;
+    s->far[s->n_far++] = (rs_skeleton_long){.node = i, .ns = ns};
+    return true;
+}
+
+/* Gives an edge its tie. False where there are too many: a graph has forty. */
+static bool put_tie(rs_maker *m, size_t at, const rs_unit_edge *edge)
+{
+    rs_skeleton *s = m->s;
+    uint8_t *place = &m->tie_of[edge->part][edge->cost][edge->origin];
+    if (!*place) {
+        if (s->n_ties == MOST_TIES) return false;
+        s->ties[s->n_ties++] = (rs_skeleton_tie){edge->part, edge->cost, edge->origin};
+        *place = (uint8_t)s->n_ties;
+    }
+    s->tie[at] = (uint8_t)(*place - 1);
     return true;
 }
 
 /* The edges of a unit, which stand together in m->edges, become those of node i. */
-static void put_edges(rs_maker *m, uint32_t i, const rs_unit_edge *edges, size_t n)
+static bool put_edges(rs_maker *m, uint32_t i, const rs_unit_edge *edges, size_t n)
 {
     rs_skeleton *s = m->s;
     s->first[i] = (uint32_t)s->n_edges;
@@ -152,10 +184,9 @@ static void put_edges(rs_maker *m, uint32_t i, const rs_unit_edge *edges, size_t
         size_t at = s->n_edges++;
         s->source[at] = m->place[edges[k].from] << 1 | edges[k].at_end;
         s->base[at] = edges[k].base;
-        s->edge_part[at] = edges[k].part;
-        s->cost[at] = edges[k].cost;
-        s->origin[at] = edges[k].origin;
+        if (!put_tie(m, at, &edges[k])) return false;
     }
+    return true;
 }
 
 /* binding: the unit's first edge; NULL: it has none. */
@@ -174,10 +205,9 @@ static bool put_node(rs_maker *m, uint32_t i, const rs_unit_edge *binding, uint3
                                .flags = gpu ? RS_NODE_WORK : 0};
     if (label.lane == UINT16_MAX) return false;
     if (binding && binding->part == RS_PART_PINNED) label.flags |= RS_NODE_PINNED;
-    s->time[i] = rs_node_time(m->g, node);
     s->row[i] = row;
     s->label[i] = label_of(m, label, &ok);
-    return ok && put_duration(m, i, ns < 0 ? 0 : ns);
+    return ok && put_time(m, i, rs_node_time(m->g, node)) && put_duration(m, i, ns < 0 ? 0 : ns);
 }
 
 /* m->edges stand by unit, the nodes by time. begin: by unit, its first in m->edges. */
@@ -190,9 +220,9 @@ static bool put_all(rs_maker *m, const rs_step *steps, size_t n_steps, const rs_
         uint32_t unit = m->order[i], node = m->node[unit], work = m->own.work_of[node >> 1];
         const rs_unit_edge *edges = m->edges ? &m->edges[begin[unit]] : NULL; /* none at all */
         size_t n = begin[unit + 1] - begin[unit];
-        put_edges(m, i, edges, n);
         s->step[i] = rs_maker_step_of(m, steps, n_steps, node);
-        ok = put_node(m, i, n ? edges : NULL,
+        ok = put_edges(m, i, edges, n) &&
+             put_node(m, i, n ? edges : NULL,
                       work == RS_NO_ITEM ? RS_NO_STRING : operator_of(m, links, op, m->own.w->launch[work]));
     }
     s->first[s->n] = (uint32_t)s->n_edges;
@@ -206,6 +236,8 @@ static void fit(rs_skeleton *s)
     if (lanes) s->lanes = lanes;
     rs_skeleton_label *labels = rs_realloc(s->labels, (s->n_labels + 1) * sizeof *labels);
     if (labels) s->labels = labels;
+    rs_skeleton_tie *ties = rs_realloc(s->ties, (s->n_ties + 1) * sizeof *ties);
+    if (ties) s->ties = ties;
 }
 
 /* ---- steps --------------------------------------------------------------------------------------------- */
@@ -216,7 +248,7 @@ static uint32_t point_before(const rs_skeleton *s, const uint32_t *points, size_
     size_t low = 0, high = n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (s->time[points[middle]] <= ns)
+        if (rs_skeleton_time(s, points[middle]) <= ns)
             low = middle + 1;
         else
             high = middle;
@@ -253,10 +285,10 @@ static bool fill_steps(rs_maker *m, const rs_step *steps, size_t n)
         rs_skeleton_step *t = &s->steps[s->n_steps++];
         *t = (rs_skeleton_step){.number = steps[k].number, .start = steps[k].start, .end = steps[k].end};
         t->mark = point_before(s, of, n_of, t->start);
-        t->after = rs_sub_sat(t->start, s->time[t->mark]);
+        t->after = rs_sub_sat(t->start, rs_skeleton_time(s, t->mark));
         t->last = point_before(s, of, n_of, t->end);
         /* a step whose thread has no point ends with its work, if it has any */
-        t->tail = rs_sub_sat(t->last || !works[k] ? t->end : t->start, s->time[t->last]);
+        t->tail = rs_sub_sat(t->last || !works[k] ? t->end : t->start, rs_skeleton_time(s, t->last));
     }
     rs_free(works);
     rs_free(first);

@@ -14,8 +14,9 @@ static void first_starts(const rs_skeleton *s, int64_t *starts)
 {
     for (size_t i = 0; i < s->n_lanes; i++) starts[i] = INT64_MAX;
     for (uint32_t i = 0; i < s->n; i++)
-        if (rs_skeleton_is_work(s, i) && s->step[i] == 0 && s->time[i] < starts[rs_skeleton_at(s, i)->lane])
-            starts[rs_skeleton_at(s, i)->lane] = s->time[i];
+        if (rs_skeleton_is_work(s, i) && s->step[i] == 0 &&
+            rs_skeleton_time(s, i) < starts[rs_skeleton_at(s, i)->lane])
+            starts[rs_skeleton_at(s, i)->lane] = rs_skeleton_time(s, i);
 }
 
 /* Of each stream the work of no step ahead of the first step's that ends last. */
@@ -24,7 +25,7 @@ static void last_before(const rs_skeleton *s, const int64_t *starts, uint32_t *l
     for (size_t i = 0; i < s->n_lanes; i++) last[i] = RS_NO_NODE;
     for (uint32_t i = 0; i < s->n; i++) {
         uint16_t lane = rs_skeleton_at(s, i)->lane;
-        if (!rs_skeleton_is_work(s, i) || s->step[i] >= 0 || s->time[i] >= starts[lane] ||
+        if (!rs_skeleton_is_work(s, i) || s->step[i] >= 0 || rs_skeleton_time(s, i) >= starts[lane] ||
             starts[lane] == INT64_MAX)
             continue;
         if (last[lane] == RS_NO_NODE || rs_skeleton_end(s, i) > rs_skeleton_end(s, last[lane]))

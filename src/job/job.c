@@ -413,15 +413,15 @@ static rs_status load_run(rs_job *job, rs_input *input, const rs_load_settings *
     return status;
 }
 
-/* Fills input->events, from the store if they are there with all columns (*known), else from the file or the files of its
- * run. What is read a second time, for want of columns, is read with all of them. */
+/* Fills input->events, from the store if they are there with all columns, else from the file or the files of its
+ * run. What is read a second time, for want of columns, is read with all of them. *known: they need not be
+ * kept (again). */
 static rs_status read_events(rs_job *job, rs_input *input, const rs_load_settings *settings,
                              const rs_events_key *key, load_progress *progress, uint64_t *bytes_in,
                              bool *known, rs_error *err)
 {
     rs_load_settings all = *settings;
-    *known = rs_events_fetch(job, key, settings->threads, &all.columns, &input->events);
-    if (*known) return RS_OK;
+    if (rs_events_fetch(job, key, settings->threads, &all.columns, &input->events, known)) return RS_OK;
     return input->n_parts ? load_run(job, input, &all, progress, bytes_in, err)
                           : load_file(job, input, &all, progress, bytes_in, err);
 }

@@ -40,15 +40,19 @@ static rs_entry_key entry_key(const rs_events_key *key)
 }
 
 bool rs_events_fetch(rs_job *job, const rs_events_key *key, unsigned threads, uint64_t *columns,
-                     rs_events **out)
+                     rs_events **out, bool *settled)
 {
+    *settled = false;
     if (!key->usable) return false;
     const rs_entry_key wanted = entry_key(key);
     rs_entry *entry = rs_entry_find(job->settings.store, &wanted);
     if (!entry) return false;
     uint64_t kept = rs_stored_events_columns(entry);
+    /* one with more arguments than were asked for is not written again without them */
+    *settled = !job->in_place || rs_entry_lying(entry) || kept & ~*columns;
     *out = (kept & *columns) == *columns ? rs_stored_events_get(entry, *columns, threads) : NULL;
     if (*out) return true;
+    *settled = false;
     rs_entry_close(entry);
     *columns |= kept | RS_ALL_COLUMNS;
     return false;
@@ -69,7 +73,7 @@ static void *write_events(void *context)
                                  k->stamps.n};
     const rs_job_settings *s = &k->job->settings;
     if (s->store_optional && rs_store_make(s->store, NULL) != RS_OK) return NULL;
-    k->kept = rs_stored_events_write(k->draft, s->store, &wanted);
+    k->kept = rs_stored_events_write(k->draft, s->store, &wanted, k->job->in_place);
     return NULL;
 }
 
@@ -124,6 +128,7 @@ rs_status rs_job_build_store(rs_job *job, rs_result *result, rs_error *err)
     rs_rank_value *values = NULL;
     size_t n;
     if (!rs_job_wants_store(job)) return rs_fail(err, RS_ERR_USAGE, "the job has no store");
+    job->in_place = true; /* whoever says it by name is going to ask */
     rs_status status = rs_job_each_rank(job, &each, &values, &n, result, err);
     rs_free(values);
     return status;

@@ -37,7 +37,7 @@ static rs_entry_key key_of(const rs_stored_input *s, const rs_wire_writer *ident
     return (rs_entry_key){RS_ENTRY_FACET, identity->bytes, s->key.stamps.bytes, identity->n, s->key.stamps.n};
 }
 
-/* Arrays are used where they lie, for as long as the input is loaded. */
+/* Arrays stay the entry's, for as long as the input is loaded. */
 static bool fetch(void *context, const rs_trace *trace, const rs_facet *facet, const void *key,
                   rs_facet_part *parts)
 {
@@ -49,15 +49,18 @@ static bool fetch(void *context, const rs_trace *trace, const rs_facet *facet, c
         entry = rs_entry_find(s->job->settings.store, &wanted);
     }
     rs_wire_clear(&identity);
-    bool ok = entry && RS_GROW_ONE(s->lent, s->n_lent, s->lent_capacity);
+    bool as_wanted = entry && (!s->job->in_place || rs_entry_lying(entry));
+    bool ok = as_wanted && RS_GROW_ONE(s->lent, s->n_lent, s->lent_capacity);
     for (unsigned i = 0; ok && i < facet->form->n_parts; i++) {
         parts[i].bytes = rs_entry_part_of(entry, i + 1, &parts[i].n);
         ok = parts[i].bytes != NULL;
     }
-    if (ok)
+    if (ok) {
+        rs_entry_let_go(entry);
         s->lent[s->n_lent++] = entry;
-    else
+    } else {
         rs_entry_close(entry);
+    }
     return ok;
 }
 
@@ -68,10 +71,11 @@ static void keep(void *context, const rs_trace *trace, const rs_facet *facet, co
     rs_wire_writer identity = {0};
     rs_entry_part all[RS_FACET_PARTS];
     for (unsigned i = 0; i < facet->form->n_parts; i++)
-        all[i] = (rs_entry_part){i + 1, false, parts[i].bytes, parts[i].n};
+        all[i] =
+            (rs_entry_part){.id = i + 1, .number = parts[i].number, .bytes = parts[i].bytes, .n = parts[i].n};
     if (make_identity(s, trace, facet, key, &identity)) {
         const rs_entry_key wanted = key_of(s, &identity);
-        rs_job_store_put(s->job, &wanted, all, facet->form->n_parts);
+        rs_job_store_put(s->job, &wanted, s->job->in_place, all, facet->form->n_parts);
     }
     rs_wire_clear(&identity);
 }

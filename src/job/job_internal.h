@@ -58,6 +58,7 @@ struct rs_job {
     uint64_t bytes_done, bytes_total;
     uint64_t kept;                    /* bytes of events that stay for the next run */
     bool stored;                      /* something was put into the store */
+    bool in_place;                    /* what is put there is used where it lies (store/entry.h), else it is small */
     struct rs_job_captures *captures; /* read when the first input is: job_captures.c */
     bool cancelled;
 };
@@ -267,9 +268,10 @@ typedef struct rs_events_key {
 void rs_events_key_make(const rs_job *job, const rs_input *input, rs_events_key *out);
 void rs_events_key_clear(rs_events_key *key);
 /* Events with these columns, and perhaps more. false: they are not there. Where some are, of another question, more
- * questions will follow: all known arguments are added to *columns, so that the text is read for the last time. */
+ * questions will follow: all known arguments are added to *columns, so that the text is read for the last time.
+ * *settled: they lie in the store as this job would put them there. */
 bool rs_events_fetch(rs_job *job, const rs_events_key *key, unsigned threads, uint64_t *columns,
-                     rs_events **out);
+                     rs_events **out, bool *settled);
 /* Begins to keep events as a reader left them, unless the input has changed since the key was made, or those of the whole
  * job would push each other out. NULL: they are not kept. On a thread of its own if there may be several: until the end
  * only the events' problems may be changed. */

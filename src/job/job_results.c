@@ -158,6 +158,7 @@ void rs_result_keep(const rs_result_key *key, const rs_question *const *sides, u
     write_result(&w, sides[0], result);
     const rs_entry_key wanted = entry_key(key);
     if (!w.out_of_memory && rs_is_small_beside(w.n, key->bytes))
-        rs_job_store_put(key->job, &wanted, &(rs_entry_part){PART_RESULT, true, w.bytes, w.n}, 1);
+        rs_job_store_put(key->job, &wanted, false,
+                         &(rs_entry_part){.id = PART_RESULT, .pack = true, .bytes = w.bytes, .n = w.n}, 1);
     rs_wire_clear(&w);
 }

@@ -268,11 +268,12 @@ bool rs_is_small_beside(size_t n, uint64_t input_bytes)
     return n < SMALL || n < input_bytes / MOST_SHARE;
 }
 
-void rs_job_store_put(rs_job *job, const rs_entry_key *key, const rs_entry_part *parts, size_t n)
+void rs_job_store_put(rs_job *job, const rs_entry_key *key, bool in_place, const rs_entry_part *parts,
+                      size_t n)
 {
     uint64_t size;
     if (job->settings.store_optional && rs_store_make(job->settings.store, NULL) != RS_OK) return;
-    if (rs_entry_write(job->settings.store, key, parts, n, &size, NULL) != RS_OK) return;
+    if (rs_entry_write(job->settings.store, key, in_place, parts, n, &size, NULL) != RS_OK) return;
     pthread_mutex_lock(&job->lock);
     job->stored = true;
     pthread_mutex_unlock(&job->lock);
@@ -289,11 +290,11 @@ void rs_answer_keep(rs_job *job, const rs_question *q, size_t at, const rs_input
         return;
     rs_input_answer_write(&said, q, answer);
     write_times(&times, answer);
-    const rs_entry_part parts[] = {{PART_ANSWER, true, said.bytes, said.n},
-                                   {PART_TIMES, false, times.bytes, times.n}};
+    const rs_entry_part parts[] = {{.id = PART_ANSWER, .pack = true, .bytes = said.bytes, .n = said.n},
+                                   {.id = PART_TIMES, .bytes = times.bytes, .n = times.n}};
     if (!said.out_of_memory && !times.out_of_memory && rs_is_small_beside(said.n, rs_input_size(input)) &&
         key_make(job, q, input, stamps, &k))
-        rs_job_store_put(job, &k.key, parts, sizeof parts / sizeof *parts);
+        rs_job_store_put(job, &k.key, false, parts, sizeof parts / sizeof *parts);
     key_clear(&k);
     rs_wire_clear(&said);
     rs_wire_clear(&times);

@@ -27,7 +27,8 @@ void rs_key_put_settings(rs_wire_writer *w, const rs_job_settings *settings);
 void rs_key_put_question(rs_wire_writer *w, const rs_question *q);
 
 /* Writes an entry and remembers that the folder may have to be trimmed. What cannot be kept is not. */
-void rs_job_store_put(rs_job *job, const rs_entry_key *key, const rs_entry_part *parts, size_t n);
+void rs_job_store_put(rs_job *job, const rs_entry_key *key, bool in_place, const rs_entry_part *parts,
+                      size_t n);
 
 /* An answer that is not much smaller than its input is not worth keeping: the input is read as fast. */
 bool rs_is_small_beside(size_t n, uint64_t input_bytes);

@@ -112,7 +112,7 @@ static void add_statistics(columns *c, const char *const names[5], rs_unit unit)
         name "_mean", name "_median", name "_std", name "_min", name "_max"                                  \
     }
 
-static void make_columns(columns *c)
+static void make_columns(const rs_tl_rank *r, columns *c)
 {
     add_column(c, "name", RS_TEXT, RS_UNIT_NONE, "operator");
     for (size_t i = 0; i < c->n_params; i++) {
@@ -123,6 +123,9 @@ static void make_columns(columns *c)
         c->names[i][7 + n] = '\0';
         add_column(c, c->names[i], c->numeric[i] ? RS_REAL : RS_TEXT, RS_UNIT_NONE, "of the model");
     }
+    if (r->recompute)
+        add_column(c, "is_recompute", RS_TEXT, RS_UNIT_NONE,
+                   "True: activation checkpointing computes it again");
     add_column(c, "GFLOPS_first", RS_REAL, RS_UNIT_NONE, "1e9 FLOPs of a call");
     add_column(c, "Data Moved (MB)_first", RS_REAL, RS_UNIT_NONE, "of a call, in units of 2^20 bytes");
     add_column(c, "FLOPS/Byte_first", RS_REAL, RS_UNIT_NONE, "of a call");
@@ -242,6 +245,7 @@ static bool add_row(const group *g, rs_table *t)
     uint32_t row = g->list->items[g->items[0]].row;
     rs_table_add_text(t, rs_event_name(r->e, row));
     if (!add_params(g, t)) return false;
+    rs_tl_add_recompute(r, g->list->items[g->items[0]].node, t);
     rs_table_add_real(t, FIRST(g, gflops));
     rs_table_add_real(t, FIRST(g, megabytes));
     rs_table_add_real(t, FIRST(g, intensity));
@@ -268,7 +272,7 @@ static bool add_row(const group *g, rs_table *t)
 /* ---- a sheet ------------------------------------------------------------------------------------------- */
 
 typedef struct call_key {
-    uint32_t name, params;
+    uint32_t name, params, recompute;
 } call_key;
 
 /* Which calls a sheet shows. */
@@ -288,7 +292,8 @@ static bool group_calls(const rs_tl_knowledge *k, const rs_tl_call_list *list, w
     call_key *keys = rs_malloc((list->n + 1) * sizeof *keys);
     bool *skip = rs_malloc((list->n + 1) * sizeof *skip), ok = keys && skip;
     for (size_t i = 0; ok && i < list->n; i++) {
-        keys[i] = (call_key){list->rank->e->name[list->items[i].row], k->items[list->items[i].answer].params};
+        keys[i] = (call_key){list->rank->e->name[list->items[i].row], k->items[list->items[i].answer].params,
+                             rs_tl_is_recompute(list->rank, list->items[i].node)};
         skip[i] = !shows(list, i, rule);
     }
     ok = ok && rs_tl_group(keys, sizeof *keys, skip, list->n, groups);
@@ -358,7 +363,7 @@ static rs_status add_sheet(const rs_tl_knowledge *k, const char *name, const rs_
     columns c = {0};
     take_columns(k, one, &c);
     if (two) take_columns(k, two, &c);
-    make_columns(&c);
+    make_columns(k->rank, &c);
     const rs_table_spec spec = {name, "one row is one operator with one set of parameters", c.specs, c.n};
     rs_table *t = rs_table_create_dynamic(&spec);
     rs_status status = t ? add_rows(k, one, rule_one, &c, t, err) : rs_fail_nomem(err, "a sheet");

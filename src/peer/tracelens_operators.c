@@ -30,13 +30,45 @@ static void take_work(const rs_tl_rank *r, uint32_t row, rs_work *out)
 {
     out->start[out->n] = r->e->start[row];
     out->end[out->n] = rs_add_sat(r->e->start[row], r->e->duration[row]);
-    out->class[out->n] = (uint8_t)rs_class_at(r->classes, row);
+    out->class[out->n] = (uint8_t)rs_tl_class(r, row);
     out->n_class[out->class[out->n]]++;
     out->n++;
 }
 
-/* The work that counts: linked work, or all. */
-static rs_status list_work(const rs_tl_rank *r, rs_work *out, rs_error *err)
+/* Whether the call at that place of tree->gpu_row is computed again. */
+static bool is_again(const rs_tl_rank *r, size_t at)
+{
+    return rs_tl_is_recompute(r, r->call[at]);
+}
+
+/* Rows of work that is computed again, ascending. */
+static bool list_again(const rs_tl_rank *r, rs_keyed **out, size_t *n)
+{
+    const rs_tree *t = r->tree;
+    *n = 0;
+    *out = rs_malloc((t->n_gpu + 1) * sizeof **out);
+    for (size_t i = 0; *out && i < t->n_gpu; i++)
+        if (is_again(r, i)) (*out)[(*n)++] = (rs_keyed){t->gpu_row[i], 0};
+    return *out && rs_keyed_sort(*out, *n);
+}
+
+/* All work, of which that of `again` counts or the other. */
+static bool take_all(const rs_tl_rank *r, const uint32_t *rows, size_t n, bool again, rs_work *out)
+{
+    rs_keyed *list;
+    size_t n_list, at = 0;
+    bool ok = list_again(r, &list, &n_list);
+    for (size_t i = 0; ok && i < n; i++) {
+        while (at < n_list && list[at].key < rows[i]) at++;
+        bool found = at < n_list && list[at].key == rows[i];
+        if (found == again) take_work(r, rows[i], out);
+    }
+    rs_free(list);
+    return ok;
+}
+
+/* The work that counts: linked work, or all; what is computed again, or the other. */
+static rs_status list_work(const rs_tl_rank *r, bool again, rs_work *out, rs_error *err)
 {
     const rs_tree *t = r->tree;
     const uint32_t *rows;
@@ -49,11 +81,10 @@ static rs_status list_work(const rs_tl_rank *r, rs_work *out, rs_error *err)
     if (!out->start || !out->end || !out->class) return rs_fail_nomem(err, "GPU work");
     if (r->options->unlinked) {
         RS_TRY(rs_trace_gpu_rows(r->trace, &rows, &n, err));
-        for (size_t i = 0; i < n; i++) take_work(r, rows[i], out);
-        return RS_OK;
+        return take_all(r, rows, n, again, out) ? RS_OK : rs_fail_nomem(err, "GPU work");
     }
     for (size_t i = 0; i < t->n_gpu; i++)
-        if (rs_tl_is_linked(r, i)) take_work(r, t->gpu_row[i], out);
+        if (rs_tl_is_linked(r, i) && is_again(r, i) == again) take_work(r, t->gpu_row[i], out);
     return RS_OK;
 }
 
@@ -75,38 +106,47 @@ static rs_status micro_idle(const rs_tl_rank *r, const rs_work *work, int64_t *n
     return ok ? RS_OK : rs_fail_nomem(err, "GPU work");
 }
 
-static rs_status add_time(rs_table *t, const char *type, int64_t ns, int64_t span, rs_error *err)
+/* The rows of one part of the work: all, or what is computed again and the other. */
+typedef struct timeline {
+    const rs_tl_rank *r;
+    rs_table *t;
+    int64_t span;
+    bool again;
+} timeline;
+
+static rs_status add_time(const timeline *l, const char *type, int64_t ns, rs_error *err)
 {
-    rs_table_add_text(t, type);
-    rs_table_add_time(t, ns);
-    rs_table_add_real(t, 100.0 * (double)ns / (double)span);
-    return rs_table_end_row(t, err);
+    rs_table_add_text(l->t, type);
+    rs_table_add_time(l->t, ns);
+    rs_table_add_real(l->t, 100.0 * (double)ns / (double)l->span);
+    if (l->r->recompute) rs_table_add_text(l->t, l->again ? "True" : "False");
+    return rs_table_end_row(l->t, err);
 }
 
-static rs_status fill_timeline(const rs_tl_rank *r, const rs_busy *b, int64_t micro, rs_table *t,
-                               rs_error *err)
+static rs_status fill_timeline(const timeline *l, const rs_busy *b, int64_t micro, rs_error *err)
 {
-    RS_TRY(add_time(t, "computation_time", b->compute, b->span, err));
-    RS_TRY(add_time(t, "exposed_comm_time", b->exposed_comm, b->span, err));
-    RS_TRY(add_time(t, "exposed_memcpy_time", b->exposed_memory, b->span, err));
-    RS_TRY(add_time(t, "busy_time", b->busy, b->span, err));
-    if (r->options->micro_ns) {
-        RS_TRY(add_time(t, "micro_idle_time", micro, b->span, err));
-        RS_TRY(add_time(t, "macro_idle_time", rs_sub_sat(b->idle, micro), b->span, err));
+    RS_TRY(add_time(l, "computation_time", b->compute, err));
+    RS_TRY(add_time(l, "exposed_comm_time", b->exposed_comm, err));
+    RS_TRY(add_time(l, "exposed_memcpy_time", b->exposed_memory, err));
+    RS_TRY(add_time(l, "busy_time", b->busy, err));
+    if (l->r->options->micro_ns) {
+        RS_TRY(add_time(l, "micro_idle_time", micro, err));
+        RS_TRY(add_time(l, "macro_idle_time", rs_sub_sat(b->idle, micro), err));
     } else {
-        RS_TRY(add_time(t, "idle_time", b->idle, b->span, err));
+        RS_TRY(add_time(l, "idle_time", b->idle, err));
     }
-    RS_TRY(add_time(t, "total_time", b->span, b->span, err));
-    RS_TRY(add_time(t, "total_comm_time", b->comm, b->span, err));
-    return add_time(t, "total_memcpy_time", b->memory, b->span, err);
+    RS_TRY(add_time(l, "total_time", b->span, err));
+    RS_TRY(add_time(l, "total_comm_time", b->comm, err));
+    return add_time(l, "total_memcpy_time", b->memory, err);
 }
 
-rs_status rs_tl_add_timeline(rs_tl_rank *r, rs_sheets *out, rs_error *err)
+/* Without such work there are no rows. What other sheets call total time is the first part's. */
+static rs_status add_part(rs_tl_rank *r, bool again, rs_table *t, rs_error *err)
 {
     rs_work work = {0};
     rs_busy b;
     int64_t micro = 0;
-    rs_status status = list_work(r, &work, err);
+    rs_status status = list_work(r, again, &work, err);
     if (status == RS_OK) status = micro_idle(r, &work, &micro, err);
     if (status == RS_OK) status = rs_busy_of(&work, &b, err);
     bool any = work.n > 0;
@@ -114,10 +154,17 @@ rs_status rs_tl_add_timeline(rs_tl_rank *r, rs_sheets *out, rs_error *err)
     rs_free(work.end);
     rs_free(work.class);
     if (status != RS_OK || !any) return status;
-    r->total = b.span;
-    rs_table *t = rs_table_create(&timeline_sheet);
-    if (!t) return rs_fail_nomem(err, "a sheet");
-    return rs_sheets_end(out, t, fill_timeline(r, &b, micro, t, err), err);
+    if (r->total == 0) r->total = b.span;
+    const timeline l = {r, t, b.span, again};
+    return fill_timeline(&l, &b, micro, err);
+}
+
+rs_status rs_tl_add_timeline(rs_tl_rank *r, rs_sheets *out, rs_error *err)
+{
+    rs_table *t = rs_tl_create_sheet(r, &timeline_sheet, timeline_sheet.n_columns);
+    rs_status status = t ? add_part(r, false, t, err) : rs_fail_nomem(err, "a sheet");
+    if (status == RS_OK && r->recompute) status = add_part(r, true, t, err);
+    return rs_sheets_end(out, t, status, err);
 }
 
 /* ---- groups of launchers ------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/stats.h"
 #include "base/try.h"
 #include "peer/tracelens_calls.h"
@@ -62,6 +63,27 @@ rs_table *rs_tl_create_sheet(const rs_tl_rank *r, const rs_table_spec *spec, siz
 void rs_tl_add_recompute(const rs_tl_rank *r, uint32_t node, rs_table *t)
 {
     if (r->recompute) rs_table_add_text(t, rs_tl_is_recompute(r, node) ? "True" : "False");
+}
+
+static bool holds(const char *name, const char *word)
+{
+    size_t n = strlen(word);
+    for (; *name; name++) {
+        size_t i = 0;
+        while (i < n && rs_lower(name[i]) == word[i]) i++;
+        if (i == n) return true;
+    }
+    return false;
+}
+
+rs_class rs_tl_class(const rs_tl_rank *r, uint32_t row)
+{
+    rs_class class = rs_class_at(r->classes, row);
+    if (class != RS_CLASS_COMM) return class;
+    const char *name = rs_event_name(r->e, row);
+    return holds(name, "nccl") || holds(name, "rccl") || holds(name, "cross_device_reduce")
+               ? class
+               : RS_CLASS_COMPUTE;
 }
 
 /* ---- what is linked ------------------------------------------------------------------------------------ */

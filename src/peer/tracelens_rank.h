@@ -55,9 +55,12 @@ static inline size_t rs_tl_n_below(const rs_tl_rank *r, uint32_t node)
 {
     return r->n_linked[r->tree->gpu_first[r->tree->end[node]]] - r->n_linked[r->tree->gpu_first[node]];
 }
+/* The class of a piece of work. The rules of `timeline --compat tracelens` know one kind of collective kernels more
+ * than TraceLens does: those of symmetric memory, which its report takes for computation. */
+rs_class rs_tl_class(const rs_tl_rank *r, uint32_t row);
 static inline bool rs_tl_is_comm(const rs_tl_rank *r, uint32_t row)
 {
-    return rs_class_at(r->classes, row) == RS_CLASS_COMM;
+    return rs_tl_class(r, row) == RS_CLASS_COMM;
 }
 /* Union of pieces of work, us. TraceLens adds starts and durations as doubles of microseconds, whose last place
  * is about a nanosecond in today's clocks; so does this. False when out of memory. */

@@ -65,19 +65,11 @@ static bool has_modelled_below(const gathering *g, uint32_t node)
     return g->models_before[g->r->tree->end[node]] != g->models_before[node + 1];
 }
 
-static bool is_nccl_name(const char *name)
-{
-    for (; *name; name++)
-        if ((name[0] | 32) == 'n' && (name[1] | 32) == 'c' && (name[2] | 32) == 'c' && (name[3] | 32) == 'l')
-            return true;
-    return false;
-}
-
-static bool launches_nccl(const rs_tl_rank *r, uint32_t node)
+static bool communicates(const rs_tl_rank *r, uint32_t node)
 {
     const rs_tree *t = r->tree;
     for (size_t i = t->gpu_first[node]; i < t->gpu_first[t->end[node]]; i++)
-        if (rs_tl_is_linked(r, i) && is_nccl_name(rs_event_name(r->e, t->gpu_row[i]))) return true;
+        if (rs_tl_is_linked(r, i) && rs_tl_is_comm(r, t->gpu_row[i])) return true;
     return false;
 }
 
@@ -211,10 +203,8 @@ static bool traverse(gathering *g)
             ok = ok && collect(g, node, forward, answer);
         } else if (below || !is_leaf(g->r, node)) {
             next = node + 1;
-        } else if (!launches_nccl(g->r, node)) {
+        } else if (!communicates(g->r, node)) { /* else what is no communication is left uncovered */
             ok = ok && collect(g, node, RS_NO_NODE, RS_TL_NO_ANSWER);
-        } else {
-            for (size_t i = t->gpu_first[node]; i < t->gpu_first[next]; i++) g->covered[i] = true;
         }
         node = next;
     }
@@ -253,8 +243,7 @@ static bool add_uncovered(gathering *g)
     size_t n = 0;
     rs_python_text name = {0};
     for (size_t i = 0; left && i < t->n_gpu; i++)
-        if (rs_tl_is_linked(g->r, i) && !g->covered[i] &&
-            !is_nccl_name(rs_event_name(g->r->e, t->gpu_row[i])))
+        if (rs_tl_is_linked(g->r, i) && !g->covered[i] && !rs_tl_is_comm(g->r, t->gpu_row[i]))
             left[n++] = (rs_keyed){t->gpu_row[i], (uint32_t)i};
     bool ok = left && rs_keyed_sort(left, n);
     for (size_t i = 0; ok && i < n; i++)

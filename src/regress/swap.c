@@ -73,8 +73,8 @@ static bool find_edge(swapper *x, size_t rank, uint32_t local, uint32_t k)
     const rs_engine *e = &x->run->engine;
     const rs_skeleton *s = e->ranks[rank];
     x->edge = e->edge_base[rank] + k;
-    if (s->edge_part[k] != RS_PART_HOST)
-        return find_row(x, rank, local, (rs_part)s->edge_part[k], &x->by_edge[x->edge]);
+    if (rs_edge_part(s, k) != RS_PART_HOST)
+        return find_row(x, rank, local, (rs_part)rs_edge_part(s, k), &x->by_edge[x->edge]);
     x->by_edge[x->edge] = NO_ROW;
     int64_t ns = x->run->replayed.recorded.edge[x->edge], from;
     from = rs_add_sat(rs_skeleton_source_time(s, s->source[k]), e->coll.shift[rank]);

@@ -12,16 +12,25 @@
 
 #include "base/memory.h"
 #include "base/strings.h"
+#include "store/narrow.h"
 
 #define MAGIC UINT64_C(0x0a72745353520089) /* 89 00 R S S t r \n, where the lowest byte comes first */
-#define FORMAT 2
+#define FORMAT 3
 #define ALIGNMENT 64
-/* A section that is not smaller than this takes no time worth saving. */
+/* A section that is smaller than this takes no time worth saving. */
 #define PACK_FROM ((size_t)64 << 10)
+#define NARROW_FROM ((size_t)4 << 10)
+/* Sections are written, read and summed in pieces that stay in the processor's cache. */
+#define PIECE ((size_t)128 << 10)
+/* So much of narrow numbers is written at once for the one who checks it. */
+#define STRETCH ((size_t)64 << 10)
 /* What zstd unpacks to more than this is none of ours, however it came there. */
 #define MOST_RATIO 4096
 
-enum { PACKING_NONE, PACKING_ZSTD };
+/* Of a head. */
+#define IN_PLACE 1u /* no section is packed: they are used where they lie */
+
+enum { PACKING_NONE, PACKING_ZSTD, PACKING_NARROW };
 
 typedef struct head {
     uint64_t magic;
@@ -29,29 +38,32 @@ typedef struct head {
     uint64_t program;
     uint64_t size; /* of the file */
     uint32_t n_identity, n_stamps;
-    uint32_t n_sections, reserved;
+    uint32_t n_sections, flags;
     uint64_t unused;
     uint64_t sum; /* of all above, key and table */
 } head;
 
 typedef struct section {
-    uint32_t id, packing;
-    uint64_t offset, size; /* as it lies in the file */
-    uint64_t n;            /* unpacked */
-    uint64_t sum;          /* as it lies in the file */
+    uint32_t id;
+    uint16_t packing, number; /* number: bytes of each, where they are narrow */
+    uint64_t offset, size;    /* as it lies in the file */
+    uint64_t n;               /* unpacked */
+    uint64_t sum;             /* as it lies in the file, piece by piece */
 } section;
 
 _Static_assert(sizeof(head) == 64 && sizeof(section) == 40, "entries are laid out without gaps");
 
 struct rs_entry {
-    const uint8_t *bytes;
+    int fd;               /* -1: bytes, or nothing more is read */
+    const uint8_t *bytes; /* borrowed; NULL: of a file */
+    const uint8_t
+        *lying; /* the whole file, mapped or borrowed, where its sections are used in place; NULL: not */
     size_t n;
-    bool mapped;
+    uint8_t *front; /* head, key and table */
     head head;
     const uint8_t *identity, *stamps;
     const section *sections;
     void **unpacked; /* by section; owned */
-    bool *checked;
 };
 
 static uint64_t own_program(void)
@@ -111,10 +123,54 @@ static bool write_all(int fd, const void *bytes, size_t n)
     return true;
 }
 
-/* NULL: as it is. */
+/* The sum goes on with the next piece. */
+static uint64_t sum_piece(uint64_t sum, const void *piece, size_t n)
+{
+    return rs_hash_u64(sum ^ rs_hash_block(piece, n));
+}
+
+/* A section being written: to the file, and into the sum. */
+typedef struct section_out {
+    int fd;
+    section *s;
+} section_out;
+
+static bool put_piece(section_out *o, const void *piece, size_t n)
+{
+    o->s->sum = sum_piece(o->s->sum, piece, n);
+    o->s->size += n;
+    return write_all(o->fd, piece, n);
+}
+
+static bool put_bytes(section_out *o, const void *bytes, size_t n)
+{
+    bool ok = true;
+    for (size_t at = 0; ok && at < n; at += PIECE)
+        ok = put_piece(o, (const uint8_t *)bytes + at, n - at < PIECE ? n - at : PIECE);
+    return ok;
+}
+
+/* Blocks go through a window, from which whole pieces are written. */
+static bool put_narrow(section_out *o, const uint8_t *numbers, size_t n, unsigned size, uint8_t *window)
+{
+    size_t have = 0;
+    bool ok = true;
+    o->s->packing = PACKING_NARROW;
+    o->s->number = (uint16_t)size;
+    for (size_t i = 0; ok && i < n; i += RS_NARROW_BLOCK) {
+        size_t block = n - i < RS_NARROW_BLOCK ? n - i : RS_NARROW_BLOCK;
+        have += rs_narrow_put(numbers + i * size, block, size, window + have);
+        if (have < PIECE) continue;
+        ok = put_piece(o, window, PIECE);
+        have -= PIECE;
+        memmove(window, window + PIECE, have);
+    }
+    return ok && (!have || put_piece(o, window, have));
+}
+
+/* NULL: it is not much smaller, or there is no memory. */
 static void *packed(const rs_entry_part *part, size_t *n)
 {
-    if (!part->pack || part->n < PACK_FROM) return NULL;
     size_t room = ZSTD_compressBound(part->n);
     void *out = rs_malloc(room);
     if (!out) return NULL;
@@ -127,70 +183,69 @@ static void *packed(const rs_entry_part *part, size_t *n)
     return out;
 }
 
+static bool put_section(section_out *o, const rs_entry_part *part, bool in_place, uint8_t *window)
+{
+    if (in_place) return put_bytes(o, part->bytes, part->n);
+    if (part->number && part->n >= NARROW_FROM)
+        return put_narrow(o, part->bytes, part->n / part->number, part->number, window);
+    size_t size;
+    void *small = part->pack && part->n >= PACK_FROM ? packed(part, &size) : NULL;
+    if (!small) return put_bytes(o, part->bytes, part->n);
+    o->s->packing = PACKING_ZSTD;
+    bool ok = put_bytes(o, small, size);
+    rs_free(small);
+    return ok;
+}
+
+/* Head, key and table stand before the sections, and are known behind them. */
 typedef struct draft {
     head head;
-    uint8_t *front; /* key and table, as they lie behind the head */
-    section *table; /* in front */
-    void **packed;
+    uint8_t *front, *window;
+    section *table;
 } draft;
 
 static void draft_clear(draft *d)
 {
-    for (size_t i = 0; d->packed && i < d->head.n_sections; i++) rs_free(d->packed[i]);
-    rs_free(d->packed);
     rs_free(d->front);
+    rs_free(d->window);
 }
 
-static bool draft_make(draft *d, const rs_entry_key *key, const rs_entry_part *parts, size_t n)
+static bool draft_make(draft *d, const rs_entry_key *key, bool in_place, size_t n)
 {
     d->head = (head){.magic = MAGIC,
                      .format = FORMAT,
-                     .kind = key->kind,
+                     .kind = (uint32_t)key->kind,
                      .program = own_program(),
                      .n_identity = (uint32_t)key->n_identity,
                      .n_stamps = (uint32_t)key->n_stamps,
-                     .n_sections = (uint32_t)n};
-    size_t at = sections_at(&d->head);
-    d->front = rs_calloc(at, 1);
-    d->packed = rs_calloc(n, sizeof *d->packed);
-    if (!d->front || (!d->packed && n)) return false;
+                     .n_sections = (uint32_t)n,
+                     .flags = in_place ? IN_PLACE : 0};
+    d->front = rs_calloc(aligned(sections_at(&d->head), ALIGNMENT), 1);
+    d->window = rs_malloc(PIECE + RS_NARROW_MOST);
+    if (!d->front || !d->window) return false;
     d->table = (section *)(void *)(d->front + table_at(&d->head));
     memcpy(d->front + sizeof(head), key->identity, key->n_identity);
     if (key->n_stamps) memcpy(d->front + stamps_at(&d->head), key->stamps, key->n_stamps);
-    for (size_t i = 0; i < n; i++) {
-        size_t size = parts[i].n;
-        d->packed[i] = packed(&parts[i], &size);
-        at = aligned(at, ALIGNMENT);
-        d->table[i] = (section){.id = parts[i].id,
-                                .packing = d->packed[i] ? PACKING_ZSTD : PACKING_NONE,
-                                .offset = at,
-                                .size = size,
-                                .n = parts[i].n,
-                                .sum = rs_hash_block(d->packed[i] ? d->packed[i]
-                                                     : size       ? parts[i].bytes
-                                                                  : "",
-                                                     size)};
-        at += size;
+    return true;
+}
+
+static bool write_draft(int fd, draft *d, const rs_entry_part *parts)
+{
+    static const uint8_t zeros[ALIGNMENT];
+    size_t front = sections_at(&d->head), at = front;
+    bool ok = write_all(fd, d->front, at);
+    for (size_t i = 0; ok && i < d->head.n_sections; i++) {
+        section *s = &d->table[i];
+        section_out o = {fd, s};
+        *s = (section){.id = parts[i].id, .offset = aligned(at, ALIGNMENT), .n = parts[i].n};
+        ok = write_all(fd, zeros, s->offset - at) &&
+             put_section(&o, &parts[i], d->head.flags & IN_PLACE, d->window);
+        at = s->offset + s->size;
     }
     d->head.size = at;
     d->head.sum = sum_of(&d->head, d->front);
     memcpy(d->front, &d->head, sizeof d->head);
-    return true;
-}
-
-static bool write_draft(int fd, const draft *d, const rs_entry_part *parts)
-{
-    static const uint8_t zeros[ALIGNMENT];
-    size_t at = sections_at(&d->head);
-    if (!write_all(fd, d->front, at)) return false;
-    for (size_t i = 0; i < d->head.n_sections; i++) {
-        const section *s = &d->table[i];
-        if (!write_all(fd, zeros, s->offset - at) ||
-            !write_all(fd, d->packed[i] ? d->packed[i] : parts[i].bytes, s->size))
-            return false;
-        at = s->offset + s->size;
-    }
-    return true;
+    return ok && lseek(fd, 0, SEEK_SET) == 0 && write_all(fd, d->front, front);
 }
 
 /* "FOLDER/ab", made where it is missing; then the file's own name. false: too long. */
@@ -205,8 +260,8 @@ static rs_status fail_io(const char *path, const char *what, rs_error *err)
     return rs_fail_at(err, RS_ERR_IO, path, RS_NO_OFFSET, "%s: %s", what, strerror(errno));
 }
 
-rs_status rs_entry_write(const char *folder, const rs_entry_key *key, const rs_entry_part *parts, size_t n,
-                         uint64_t *size, rs_error *err)
+rs_status rs_entry_write(const char *folder, const rs_entry_key *key, bool in_place,
+                         const rs_entry_part *parts, size_t n, uint64_t *size, rs_error *err)
 {
     char name[RS_ENTRY_NAME], path[4096], temporary[4200];
     if (n > RS_ENTRY_PARTS || key->n_identity > UINT32_MAX || key->n_stamps > UINT32_MAX)
@@ -220,11 +275,10 @@ rs_status rs_entry_write(const char *folder, const rs_entry_key *key, const rs_e
     *slash = '/';
     snprintf(temporary, sizeof temporary, "%s.tmp-XXXXXX", path);
     draft d = {.front = NULL};
-    if (!draft_make(&d, key, parts, n)) {
+    if (!draft_make(&d, key, in_place, n)) {
         draft_clear(&d);
         return rs_fail_nomem(err, "an entry of the store");
     }
-    *size = d.head.size;
     int fd = mkstemp(temporary);
     rs_status status = RS_OK;
     if (fd < 0) {
@@ -237,11 +291,45 @@ rs_status rs_entry_write(const char *folder, const rs_entry_key *key, const rs_e
             unlink(temporary);
         }
     }
+    *size = d.head.size;
     draft_clear(&d);
     return status;
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------ */
+
+/* What is not used in place is read: of a file that somebody cuts short meanwhile that is a damaged section, where a
+ * mapping would end the process. */
+static bool read_at(const rs_entry *e, uint64_t at, size_t n, void *out)
+{
+    uint8_t *to = out;
+    if (e->bytes) {
+        if (at > e->n || n > e->n - at) return false;
+        if (n) memcpy(out, e->bytes + at, n);
+        return true;
+    }
+    while (n) {
+        ssize_t got = e->fd < 0 ? -1 : pread(e->fd, to, n, (off_t)at);
+        if (got < 0 && errno == EINTR && e->fd >= 0) continue;
+        if (got <= 0) return false;
+        to += got;
+        at += (uint64_t)got;
+        n -= (size_t)got;
+    }
+    return true;
+}
+
+static bool packing_is_sound(const section *s, bool in_place)
+{
+    if (in_place && s->packing != PACKING_NONE) return false;
+    if (s->packing == PACKING_NONE) return s->n == s->size;
+    if (s->packing == PACKING_ZSTD) return s->n / MOST_RATIO <= s->size;
+    unsigned number = s->number;
+    if (s->packing != PACKING_NARROW || (number != 1 && number != 2 && number != 4 && number != 8))
+        return false;
+    return s->n % number == 0 && s->n / MOST_RATIO <= s->size &&
+           rs_narrow_least(s->n / number, number) <= s->size;
+}
 
 /* Whether the table says what can be true of this file. */
 static bool table_is_sound(const rs_entry *e)
@@ -249,71 +337,74 @@ static bool table_is_sound(const rs_entry *e)
     for (size_t i = 0; i < e->head.n_sections; i++) {
         const section *s = &e->sections[i];
         if (s->offset % ALIGNMENT || s->offset > e->n || s->size > e->n - s->offset) return false;
-        if (s->packing == PACKING_NONE ? s->n != s->size
-                                       : s->packing != PACKING_ZSTD || s->n / MOST_RATIO > s->size)
-            return false;
+        if (!packing_is_sound(s, e->head.flags & IN_PLACE)) return false;
     }
     return true;
 }
 
-/* Checks head, key and table of e->bytes. */
+/* The file of an entry whose sections are used in place. Bytes of the caller's may lie anywhere: then they are copied as
+ * others are. */
+static bool lay_out(rs_entry *e)
+{
+    if (e->bytes) {
+        if ((uintptr_t)e->bytes % 8 == 0) e->lying = e->bytes;
+        return true;
+    }
+    void *map = mmap(NULL, e->n, PROT_READ, MAP_PRIVATE, e->fd, 0);
+    if (map != MAP_FAILED) e->lying = map;
+    return map != MAP_FAILED;
+}
+
+/* Reads and checks head, key and table. */
 static bool take_head(rs_entry *e)
 {
     head *h = &e->head;
-    if (e->n < sizeof *h) return false;
-    memcpy(h, e->bytes, sizeof *h);
+    if (e->n < sizeof *h || !read_at(e, 0, sizeof *h, h)) return false;
     if (h->magic != MAGIC || h->format != FORMAT || h->size != e->n) return false;
     if (h->kind == 0 || h->kind >= RS_N_ENTRY_KINDS || h->n_sections > RS_ENTRY_PARTS) return false;
+    if (h->flags & ~IN_PLACE) return false;
     size_t left = e->n - sizeof *h, key = aligned(h->n_identity, 8) + aligned(h->n_stamps, 8);
     if (key > left || h->n_sections * sizeof(section) > left - key) return false;
-    if (sum_of(h, e->bytes) != h->sum) return false;
-    e->identity = e->bytes + sizeof *h;
-    e->stamps = e->bytes + stamps_at(h);
-    e->sections = (const section *)(const void *)(e->bytes + table_at(h));
-    return table_is_sound(e);
+    e->front = rs_malloc(sections_at(h));
+    if (!e->front || !read_at(e, 0, sections_at(h), e->front)) return false;
+    if (memcmp(e->front, h, sizeof *h) != 0 || sum_of(h, e->front) != h->sum) return false;
+    e->identity = e->front + sizeof *h;
+    e->stamps = e->front + stamps_at(h);
+    e->sections = (const section *)(const void *)(e->front + table_at(h));
+    e->unpacked = rs_calloc((size_t)h->n_sections + 1, sizeof *e->unpacked);
+    return e->unpacked && table_is_sound(e) && (!(h->flags & IN_PLACE) || lay_out(e));
 }
 
-static rs_entry *entry_of(const void *bytes, size_t n, bool mapped)
+/* Takes the file over, also where it is no entry. */
+static rs_entry *entry_of(int fd, const void *bytes, size_t n)
 {
     rs_entry *e = rs_calloc(1, sizeof *e);
-    if (e) {
-        e->bytes = bytes;
-        e->n = n;
-        e->mapped = mapped;
-        if (take_head(e)) {
-            e->unpacked = rs_calloc((size_t)e->head.n_sections + 1, sizeof *e->unpacked);
-            e->checked = rs_calloc((size_t)e->head.n_sections + 1, sizeof *e->checked);
-        }
-        if (e->unpacked && e->checked) return e;
+    if (!e) {
+        if (fd >= 0) close(fd);
+        return NULL;
     }
-    if (e)
-        rs_entry_close(e);
-    else if (mapped)
-        munmap((void *)(uintptr_t)bytes, n);
+    e->fd = fd;
+    e->bytes = bytes;
+    e->n = n;
+    if (take_head(e)) return e;
+    rs_entry_close(e);
     return NULL;
 }
 
 rs_entry *rs_entry_of_bytes(const void *bytes, size_t n)
 {
-    return (uintptr_t)bytes % 8 == 0 ? entry_of(bytes, n, false) : NULL;
-}
-
-static rs_entry *entry_of_file(int fd)
-{
-    struct stat info;
-    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size < (off_t)sizeof(head)) return NULL;
-    size_t n = (size_t)info.st_size;
-    void *bytes = mmap(NULL, n, PROT_READ, MAP_PRIVATE, fd, 0);
-    return bytes == MAP_FAILED ? NULL : entry_of(bytes, n, true);
+    return entry_of(-1, bytes, n);
 }
 
 rs_entry *rs_entry_open(const char *path)
 {
+    struct stat info;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return NULL;
-    rs_entry *entry = entry_of_file(fd);
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size >= (off_t)sizeof(head))
+        return entry_of(fd, NULL, (size_t)info.st_size);
     close(fd);
-    return entry;
+    return NULL;
 }
 
 bool rs_entry_is_own(const rs_entry *entry)
@@ -333,27 +424,31 @@ rs_entry *rs_entry_find(const char *folder, const rs_entry_key *key)
 {
     char name[RS_ENTRY_NAME], path[4096];
     rs_entry_name(key, name);
-    if (!path_in(folder, name, path, sizeof path)) return NULL;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return NULL;
-    rs_entry *entry = entry_of_file(fd);
+    rs_entry *entry = path_in(folder, name, path, sizeof path) ? rs_entry_open(path) : NULL;
     if (entry && !is_for(entry, key)) {
         rs_entry_close(entry);
         entry = NULL;
     }
     /* a folder that may only be read is used all the same */
-    if (entry) futimens(fd, (const struct timespec[]){{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_OMIT}});
-    close(fd);
+    if (entry)
+        futimens(entry->fd, (const struct timespec[]){{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_OMIT}});
     return entry;
+}
+
+void rs_entry_let_go(rs_entry *e)
+{
+    if (e->fd >= 0) close(e->fd);
+    e->fd = -1;
 }
 
 void rs_entry_close(rs_entry *e)
 {
     if (!e) return;
-    for (size_t i = 0; e->unpacked && i < e->head.n_sections; i++) rs_free(e->unpacked[i]);
+    rs_entry_let_go(e);
+    for (size_t i = 0; e->unpacked && !e->lying && i < e->head.n_sections; i++) rs_big_free(e->unpacked[i]);
+    if (e->lying && !e->bytes) munmap((void *)(uintptr_t)e->lying, e->n);
     rs_free(e->unpacked);
-    rs_free(e->checked);
-    if (e->mapped) munmap((void *)(uintptr_t)e->bytes, e->n);
+    rs_free(e->front);
     rs_free(e);
 }
 
@@ -368,21 +463,100 @@ size_t rs_entry_size(const rs_entry *e)
     return e->n;
 }
 
-const void *rs_entry_bytes(const rs_entry *e)
+/* ---- sections --------------------------------------------------------------------------------------------- */
+
+/* A section being read, piece by piece. */
+typedef struct section_in {
+    const rs_entry *e;
+    const section *s;
+    uint64_t at, sum;
+} section_in;
+
+/* The next piece, of which there is at least one byte left; its length. 0: the file is shorter than it was. */
+static size_t take_piece(section_in *i, void *out)
 {
-    return e->bytes;
+    uint64_t left = i->s->size - i->at;
+    size_t n = left < PIECE ? (size_t)left : PIECE;
+    if (!read_at(i->e, i->s->offset + i->at, n, out)) return 0;
+    i->at += n;
+    i->sum = sum_piece(i->sum, out, n);
+    return n;
 }
 
-/* Unpacked: memory of the entry's. NULL: it is damaged, or there is no memory. */
-static void *unpack(const section *s, const uint8_t *bytes)
+static bool is_read(const section_in *i)
 {
-    if (ZSTD_getFrameContentSize(bytes, s->size) != s->n) return NULL;
-    void *out = rs_malloc(s->n + 1);
-    if (out && ZSTD_decompress(out, s->n, bytes, s->size) != s->n) {
-        rs_free(out);
-        out = NULL;
+    return i->at == i->s->size && i->sum == i->s->sum;
+}
+
+static bool read_plain(section_in *i, uint8_t *out, const rs_entry_check *check)
+{
+    while (i->at < i->s->size) {
+        size_t from = (size_t)i->at;
+        if (!take_piece(i, out + from)) return false;
+        if (check && !check->good(check->context, out, from, (size_t)i->at)) return false;
     }
-    return out;
+    return is_read(i);
+}
+
+/* Blocks stand in a window, which goes on by whole pieces. */
+static bool read_blocks(section_in *i, uint8_t *out, uint8_t *window, const rs_entry_check *check)
+{
+    const unsigned size = i->s->number;
+    const size_t n = (size_t)i->s->n;
+    size_t have = 0, used = 0, checked = 0;
+    for (size_t at = 0; at < n;) {
+        if (have - used < RS_NARROW_MOST && i->at < i->s->size) {
+            memmove(window, window + used, have - used);
+            have -= used;
+            used = 0;
+            size_t more = take_piece(i, window + have);
+            if (!more) return false;
+            have += more;
+        }
+        size_t count = (n - at) / size < RS_NARROW_BLOCK ? (n - at) / size : RS_NARROW_BLOCK;
+        size_t took = rs_narrow_take(window + used, have - used, count, size, out + at);
+        if (!took) return false;
+        used += took;
+        at += count * size;
+        if (check && (at - checked >= STRETCH || at == n)) {
+            if (!check->good(check->context, out, checked, at)) return false;
+            checked = at;
+        }
+    }
+    return used == have && is_read(i);
+}
+
+static bool read_narrow(section_in *i, uint8_t *out, const rs_entry_check *check)
+{
+    uint8_t *window = rs_malloc(PIECE + RS_NARROW_MOST);
+    bool ok = window && read_blocks(i, out, window, check);
+    rs_free(window);
+    return ok;
+}
+
+static bool read_zstd(section_in *i, uint8_t *out, const rs_entry_check *check)
+{
+    const size_t size = (size_t)i->s->size, n = (size_t)i->s->n;
+    uint8_t *small = rs_malloc(size);
+    bool ok = small && read_plain(i, small, NULL) && ZSTD_getFrameContentSize(small, size) == n &&
+              ZSTD_decompress(out, n, small, size) == n;
+    rs_free(small);
+    return ok && (!check || check->good(check->context, out, 0, n));
+}
+
+static bool read_section(const rs_entry *e, const section *s, void *out, const rs_entry_check *check)
+{
+    section_in i = {.e = e, .s = s};
+    return s->packing == PACKING_NONE     ? read_plain(&i, out, check)
+           : s->packing == PACKING_NARROW ? read_narrow(&i, out, check)
+                                          : read_zstd(&i, out, check);
+}
+
+static const section *find_section(const rs_entry *e, uint32_t id)
+{
+    for (size_t i = 0; i < e->head.n_sections; i++)
+        if (e->sections[i].id == id) return &e->sections[i];
+    return NULL;
 }
 
 /* Maps all pages of a section by one call instead of a fault for every few of them. */
@@ -397,33 +571,76 @@ static void fetch_pages(const uint8_t *bytes, size_t n)
 #endif
 }
 
-static const void *bytes_of(rs_entry *e, size_t i)
+/* A section where it lies, summed in passing. */
+static const void *section_in_place(const rs_entry *e, const section *s, const rs_entry_check *check)
 {
-    const section *s = &e->sections[i];
-    const uint8_t *bytes = e->bytes + s->offset;
-    if (!e->checked[i] && e->mapped) fetch_pages(bytes, s->size);
-    if (!e->checked[i] && rs_hash_block(bytes, s->size) != s->sum) return NULL;
-    e->checked[i] = true;
-    if (s->packing == PACKING_NONE) return bytes;
-    if (!e->unpacked[i]) e->unpacked[i] = unpack(s, bytes);
-    return e->unpacked[i];
+    const uint8_t *bytes = e->lying + s->offset;
+    uint64_t sum = 0;
+    if (!e->bytes) fetch_pages(bytes, s->size);
+    for (size_t at = 0; at < s->size; at += PIECE) {
+        size_t n = s->size - at < PIECE ? s->size - at : PIECE;
+        sum = sum_piece(sum, bytes + at, n);
+        if (check && !check->good(check->context, bytes, at, at + n)) return NULL;
+    }
+    return sum == s->sum ? bytes : NULL;
+}
+
+const void *rs_entry_part_lying(const rs_entry *e, uint32_t id, size_t n, const rs_entry_check *check)
+{
+    const section *s = find_section(e, id);
+    return s && e->lying && s->n == n ? section_in_place(e, s, check) : NULL;
+}
+
+const void *rs_entry_lying(const rs_entry *e)
+{
+    return e->lying;
+}
+
+bool rs_entry_part_size(const rs_entry *e, uint32_t id, size_t *n)
+{
+    const section *s = find_section(e, id);
+    *n = s ? (size_t)s->n : 0;
+    return s != NULL;
+}
+
+bool rs_entry_part_into(const rs_entry *e, uint32_t id, size_t n, void *out, const rs_entry_check *check)
+{
+    const section *s = find_section(e, id);
+    return s && s->n == n && read_section(e, s, out, check);
 }
 
 const void *rs_entry_part_of(rs_entry *e, uint32_t id, size_t *n)
 {
+    const section *s = find_section(e, id);
     *n = 0;
-    for (size_t i = 0; i < e->head.n_sections; i++) {
-        if (e->sections[i].id != id) continue;
-        const void *bytes = bytes_of(e, i);
-        if (bytes) *n = e->sections[i].n;
-        return bytes;
+    if (!s) return NULL;
+    void **place = &e->unpacked[s - e->sections];
+    if (!*place && e->lying) {
+        *place = (void *)(uintptr_t)section_in_place(e, s, NULL);
+    } else if (!*place) {
+        void *out = rs_big_resize(NULL, (size_t)s->n + 1);
+        if (out && !read_section(e, s, out, NULL)) {
+            rs_big_free(out);
+            out = NULL;
+        }
+        *place = out;
     }
-    return NULL;
+    if (*place) *n = (size_t)s->n;
+    return *place;
+}
+
+static bool sum_section(const rs_entry *e, const section *s, uint8_t *piece, uint64_t *sum)
+{
+    section_in i = {.e = e, .s = s};
+    while (i.at < s->size)
+        if (!take_piece(&i, piece)) return false;
+    *sum = i.sum;
+    return true;
 }
 
 void rs_entry_seal(void *bytes, size_t n)
 {
-    rs_entry e = {.bytes = bytes, .n = n};
+    rs_entry e = {.fd = -1, .bytes = bytes, .n = n};
     if (n < sizeof e.head) return;
     memcpy(&e.head, bytes, sizeof e.head);
     e.head.magic = MAGIC;
@@ -433,17 +650,27 @@ void rs_entry_seal(void *bytes, size_t n)
     size_t left = n - sizeof e.head, key = aligned(e.head.n_identity, 8) + aligned(e.head.n_stamps, 8);
     if (e.head.n_sections > RS_ENTRY_PARTS || key > left || e.head.n_sections * sizeof(section) > left - key)
         return;
-    section *table = (section *)(void *)((uint8_t *)bytes + table_at(&e.head));
-    for (size_t i = 0; i < e.head.n_sections; i++)
-        if (table[i].offset <= n && table[i].size <= n - table[i].offset)
-            table[i].sum = rs_hash_block((uint8_t *)bytes + table[i].offset, table[i].size);
+    uint8_t *piece = rs_malloc(PIECE), *table = (uint8_t *)bytes + table_at(&e.head);
+    for (size_t i = 0; piece && i < e.head.n_sections; i++, table += sizeof(section)) {
+        section s;
+        memcpy(&s, table, sizeof s);
+        if (s.offset > n || s.size > n - s.offset) continue;
+        sum_section(&e, &s, piece, &s.sum);
+        memcpy(table, &s, sizeof s);
+    }
+    rs_free(piece);
     e.head.sum = sum_of(&e.head, bytes);
     memcpy(bytes, &e.head, sizeof e.head);
 }
 
-bool rs_entry_is_whole(rs_entry *e)
+bool rs_entry_is_whole(const rs_entry *e)
 {
-    for (size_t i = 0; i < e->head.n_sections; i++)
-        if (!bytes_of(e, i)) return false;
-    return true;
+    uint8_t *piece = rs_malloc(PIECE);
+    bool ok = piece != NULL;
+    for (size_t i = 0; ok && i < e->head.n_sections; i++) {
+        uint64_t sum;
+        ok = sum_section(e, &e->sections[i], piece, &sum) && sum == e->sections[i].sum;
+    }
+    rs_free(piece);
+    return ok;
 }

@@ -5,6 +5,10 @@
  *   table     one place for each section: id, packing, offset, lengths, checksum
  *   sections  each at a multiple of 64 bytes
  *
+ * There are two ways to write one. Small: numbers narrow, texts packed; its sections are read, which costs memory and
+ * a pass over them. In place: as the numbers are, two to three times as large; the file is mapped and its sections are
+ * used where they lie.
+ *
  * Numbers are the machine's own: a machine of the other byte order meets another magic. */
 #ifndef RS_STORE_ENTRY_H
 #define RS_STORE_ENTRY_H
@@ -33,6 +37,8 @@ typedef struct rs_entry_key {
 typedef struct rs_entry_part {
     uint32_t id; /* unlike those of the others */
     bool pack;   /* with zstd, where that makes it much smaller */
+    uint8_t
+        number; /* it consists of whole numbers of that many bytes, which become as narrow as they can (narrow.h); 0: not */
     const void *bytes;
     size_t n;
 } rs_entry_part;
@@ -46,10 +52,10 @@ extern const char rs_build_sources[];
 #define RS_ENTRY_NAME 40
 void rs_entry_name(const rs_entry_key *key, char name[RS_ENTRY_NAME]);
 
-/* Writes an entry under another name, then renames it. *size: of the file. The folder exists. Nothing waits for
+/* Writes an entry under another name, then renames it. in_place: see above. *size: of the file. The folder exists. Nothing waits for
  * the disk: should the machine lose power, an entry whose bytes did not get there is told by its checksums. */
-rs_status rs_entry_write(const char *folder, const rs_entry_key *key, const rs_entry_part *parts, size_t n,
-                         uint64_t *size, rs_error *err);
+rs_status rs_entry_write(const char *folder, const rs_entry_key *key, bool in_place,
+                         const rs_entry_part *parts, size_t n, uint64_t *size, rs_error *err);
 
 typedef struct rs_entry rs_entry;
 
@@ -68,15 +74,33 @@ bool rs_entry_is_own(const rs_entry *entry);
 rs_entry_key rs_entry_get_key(const rs_entry *entry);
 size_t rs_entry_size(const rs_entry *entry);
 /* The bytes of a section, checked and unpacked; the entry's, at a multiple of 8 bytes. NULL: there is no such
- * section, or it is damaged. Threads may ask at once for different sections. */
+ * section, it is damaged, or there is no memory. Threads may ask at once for different sections. */
 const void *rs_entry_part_of(rs_entry *entry, uint32_t id, size_t *n);
-/* The bytes of the whole file, n of rs_entry_size: sections that are not packed lie among them, and stay until the
- * entry is closed. */
-const void *rs_entry_bytes(const rs_entry *entry);
+
+/* Whether there is such a section, and how many bytes it says to have. */
+bool rs_entry_part_size(const rs_entry *entry, uint32_t id, size_t *n);
+/* Who looks at bytes as soon as they are there, and in the processor's cache: those from `from` up to `to`, and all
+ * before them, are. */
+typedef struct rs_entry_check {
+    bool (*good)(void *context, const void *bytes, size_t from, size_t to);
+    void *context;
+} rs_entry_check;
+/* The same bytes into memory of n bytes, which is as many as there are. check: NULL is allowed. false: there is no such
+ * section, it is damaged or not good, or there is no memory. Threads may ask at once. */
+bool rs_entry_part_into(const rs_entry *entry, uint32_t id, size_t n, void *out, const rs_entry_check *check);
+
+/* The whole file of an entry whose sections are used in place, of rs_entry_size bytes; NULL: it is another one. */
+const void *rs_entry_lying(const rs_entry *entry);
+/* Such a section of n bytes where it lies. NULL as above. Threads may ask at once. */
+const void *rs_entry_part_lying(const rs_entry *entry, uint32_t id, size_t n, const rs_entry_check *check);
+
+/* Closes the file: what was read stays, and no more is read. */
+void rs_entry_let_go(rs_entry *entry);
+
 /* For tests and fuzzing: makes the sums right of bytes that are laid out as an entry, as if this program had written
  * them. */
 void rs_entry_seal(void *bytes, size_t n);
 /* Whether all sections are as they were written. */
-bool rs_entry_is_whole(rs_entry *entry);
+bool rs_entry_is_whole(const rs_entry *entry);
 
 #endif

@@ -138,6 +138,7 @@ typedef struct array {
     uint8_t size;
     uint8_t rule; /* array_rule, of whole numbers of `size` bytes */
     uint64_t limit;
+    size_t at; /* in the memory of all */
 } array;
 
 #define MOST_ARRAYS (6 + 4 + 2 * RS_N_COLUMNS + 2 * MOST_COUNTERS)
@@ -168,7 +169,7 @@ static void set_address(void **slot, const void *p)
 static void add_array(array_list *list, uint32_t part, void *slot, size_t n, size_t size, array_rule rule,
                       uint64_t limit)
 {
-    if (n) list->items[list->n++] = (array){part, slot, n, (uint8_t)size, (uint8_t)rule, limit};
+    if (n) list->items[list->n++] = (array){part, slot, n, (uint8_t)size, (uint8_t)rule, limit, 0};
 }
 
 static size_t cell_size(const rs_sparse *s, rs_column_type type)
@@ -234,15 +235,15 @@ static void list_arrays(rs_events *e, uint64_t wanted, array_list *list)
     do {                                                                                                     \
         const type *v = values;                                                                              \
         type most[BLOCK] = {0}, greatest = 0;                                                                \
-        size_t i = 0;                                                                                        \
-        for (; i + BLOCK <= a->n; i += BLOCK)                                                                \
+        size_t i = from;                                                                                     \
+        for (; i + BLOCK <= to; i += BLOCK)                                                                  \
             for (size_t k = 0; k < BLOCK; k++) most[k] = v[i + k] > most[k] ? v[i + k] : most[k];            \
-        for (; i < a->n; i++) greatest = v[i] > greatest ? v[i] : greatest;                                  \
+        for (; i < to; i++) greatest = v[i] > greatest ? v[i] : greatest;                                    \
         for (i = 0; i < BLOCK; i++) greatest = most[i] > greatest ? most[i] : greatest;                      \
         return greatest < a->limit;                                                                          \
     } while (0)
 
-static bool is_below(const array *a, const void *values)
+static bool is_below(const array *a, const void *values, size_t from, size_t to)
 {
     if (a->size == 1) CHECK_BELOW(uint8_t);
     if (a->size == 2) CHECK_BELOW(uint16_t);
@@ -252,32 +253,35 @@ static bool is_below(const array *a, const void *values)
 #define CHECK_ORDER(compare)                                                                                 \
     do {                                                                                                     \
         uint32_t wrong[BLOCK] = {0}, any = 0;                                                                \
-        size_t i = 1;                                                                                        \
-        for (; i + BLOCK <= n; i += BLOCK)                                                                   \
+        size_t i = from ? from : 1;                                                                          \
+        for (; i + BLOCK <= to; i += BLOCK)                                                                  \
             for (size_t k = 0; k < BLOCK; k++) wrong[k] |= v[i + k] compare v[i + k - 1];                    \
-        for (; i < n; i++) any |= v[i] compare v[i - 1];                                                     \
+        for (; i < to; i++) any |= v[i] compare v[i - 1];                                                    \
         for (i = 0; i < BLOCK; i++) any |= wrong[i];                                                         \
         return !any;                                                                                         \
     } while (0)
 
-static bool ascends(const uint32_t *v, size_t n)
+static bool ascends(const uint32_t *v, size_t from, size_t to)
 {
     CHECK_ORDER(<=);
 }
 
-static bool never_descends(const uint32_t *v, size_t n)
+static bool never_descends(const uint32_t *v, size_t from, size_t to)
 {
     CHECK_ORDER(<);
 }
 
-static bool obeys(const array *a, const void *values)
+/* Whether numbers, of which those before have been looked at, are as the array's rule says. */
+static bool obeys(void *context, const void *values, size_t from_byte, size_t to_byte)
 {
+    const array *a = context;
     const uint32_t *rows = values;
+    size_t from = from_byte / a->size, to = to_byte / a->size;
     switch ((array_rule)a->rule) {
     case ANY: return true;
-    case BELOW: return is_below(a, values);
-    case ASCENDING: return rows[a->n - 1] < a->limit && ascends(rows, a->n);
-    case NOT_DESCENDING: return rows[a->n - 1] < a->limit && never_descends(rows, a->n);
+    case BELOW: return is_below(a, values, from, to);
+    case ASCENDING: return rows[to - 1] < a->limit && ascends(rows, from, to);
+    case NOT_DESCENDING: return rows[to - 1] < a->limit && never_descends(rows, from, to);
     }
     return false;
 }
@@ -318,22 +322,24 @@ void rs_stored_events_drop(rs_events_draft *d)
     rs_free(d);
 }
 
-bool rs_stored_events_write(rs_events_draft *d, const char *folder, const rs_entry_key *key)
+bool rs_stored_events_write(rs_events_draft *d, const char *folder, const rs_entry_key *key, bool in_place)
 {
     uint64_t size;
     size_t n = 2;
-    d->parts[0] = (rs_entry_part){PART_META, false, d->meta.bytes, d->meta.n};
-    d->parts[1] = (rs_entry_part){PART_TEXTS, false, d->texts.bytes, d->texts.n};
-    for (size_t i = 0; i < d->list.n; i++)
-        d->parts[n++] = (rs_entry_part){d->list.items[i].part, false, address(d->list.items[i].slot),
-                                        d->list.items[i].n * d->list.items[i].size};
-    return rs_entry_write(folder, key, d->parts, n, &size, NULL) == RS_OK;
+    d->parts[0] = (rs_entry_part){.id = PART_META, .bytes = d->meta.bytes, .n = d->meta.n};
+    d->parts[1] = (rs_entry_part){.id = PART_TEXTS, .bytes = d->texts.bytes, .n = d->texts.n};
+    for (size_t i = 0; i < d->list.n; i++) {
+        const array *a = &d->list.items[i];
+        d->parts[n++] =
+            (rs_entry_part){.id = a->part, .number = a->size, .bytes = address(a->slot), .n = a->n * a->size};
+    }
+    return rs_entry_write(folder, key, in_place, d->parts, n, &size, NULL) == RS_OK;
 }
 
-bool rs_stored_events_put(const char *folder, const rs_entry_key *key, rs_events *e)
+bool rs_stored_events_put(const char *folder, const rs_entry_key *key, rs_events *e, bool in_place)
 {
     rs_events_draft *d = rs_stored_events_draft(e);
-    bool ok = d && rs_stored_events_write(d, folder, key);
+    bool ok = d && rs_stored_events_write(d, folder, key, in_place);
     rs_stored_events_drop(d);
     return ok;
 }
@@ -347,7 +353,7 @@ typedef struct reading {
     rs_arena arena;
     rs_events *e;
     array_list list;
-    bool out_of_memory;
+    uint8_t *room; /* of all arrays */
 } reading;
 
 static uint64_t is_text(const rs_events *e, uint32_t id, bool or_none)
@@ -548,43 +554,51 @@ static bool read_meta(reading *r)
            read_columns(r, n_rows) && read_others(r) && read_problems(r) && read_ranks(r);
 }
 
-/* Takes an array where it lies in the file. Each section is asked for by one thread only. */
+/* One block of memory for all arrays, unless they are used where they lie: so columns with the same rows can share them.
+ * Nothing is asked for before all arrays are known to be there, each as long as it has to be. */
+static bool make_room(reading *r)
+{
+    rs_events *e = r->e;
+    const uint8_t *lying = rs_entry_lying(r->entry);
+    size_t room = 0;
+    for (size_t i = 0; i < r->list.n; i++) {
+        array *a = &r->list.items[i];
+        size_t n;
+        if (!rs_entry_part_size(r->entry, a->part, &n) || n != a->n * a->size) return false;
+        a->at = room;
+        room += (n + 63) & ~(size_t)63;
+        e->memory += n;
+    }
+    if (!lying) r->room = rs_big_resize(NULL, room + 1);
+    e->lent = lying ? lying : r->room;
+    e->lent_end = lying ? lying + rs_entry_size(r->entry) : r->room + room;
+    return e->lent != NULL;
+}
+
 static rs_status take_array(void *context, size_t item, unsigned worker, rs_error *err)
 {
     reading *r = context;
-    const array *a = &r->list.items[item];
-    size_t n;
-    const void *bytes = rs_entry_part_of(r->entry, a->part, &n);
+    array *a = &r->list.items[item];
+    const rs_entry_check check = {obeys, a};
     (void)worker;
-    if (!bytes || n != a->n * a->size || !obeys(a, bytes))
-        return rs_fail(err, RS_ERR_FORMAT, "a damaged column");
-    if (rs_events_is_lent(r->e, bytes)) {
-        set_address(a->slot, bytes);
-        return RS_OK;
-    }
-    void *own = rs_big_resize(NULL, n); /* unpacked: of another hand than ours */
-    if (!own) return rs_fail_nomem(err, "event columns");
-    memcpy(own, bytes, n);
-    set_address(a->slot, own);
-    return RS_OK;
+    const void *bytes = NULL;
+    if (!r->room)
+        bytes = rs_entry_part_lying(r->entry, a->part, a->n * a->size, &check);
+    else if (rs_entry_part_into(r->entry, a->part, a->n * a->size, r->room + a->at, &check))
+        bytes = r->room + a->at;
+    set_address(a->slot, bytes);
+    return bytes ? RS_OK : rs_fail(err, RS_ERR_FORMAT, "a damaged column");
 }
 
 /* Columns with the rows of another one. */
-static bool share_rows(reading *r)
+static void share_rows(reading *r)
 {
     rs_events *e = r->e;
     for (size_t i = 0; i < RS_N_COLUMNS; i++) {
         rs_sparse *s = &e->args[i];
-        if (!(r->wanted >> i & 1) || !s->n || s->rows) continue;
-        const rs_sparse *holder = &e->args[holder_of(&r->list, r->wanted, i)];
-        if (rs_events_is_lent(e, holder->rows))
-            s->rows = holder->rows;
-        else if ((s->rows = rs_big_resize(NULL, s->n * sizeof *s->rows)) != NULL)
-            memcpy(s->rows, holder->rows, s->n * sizeof *s->rows);
-        else
-            return false;
+        if ((r->wanted >> i & 1) && s->n && !s->rows)
+            s->rows = e->args[holder_of(&r->list, r->wanted, i)].rows;
     }
-    return true;
 }
 
 /* No reader makes a span whose end is beyond the range. */
@@ -631,11 +645,9 @@ static bool read_all(reading *r, unsigned threads)
     if (!read_meta(r)) return false;
     rs_events *e = r->e;
     list_arrays(e, r->wanted, &r->list);
-    e->lent = rs_entry_bytes(r->entry);
-    e->lent_end = (const uint8_t *)e->lent + rs_entry_size(r->entry);
-    for (size_t i = 0; i < r->list.n; i++) e->memory += r->list.items[i].n * r->list.items[i].size;
-    return rs_workers_run(r->list.n, threads, take_array, r, NULL) == RS_OK && share_rows(r) &&
-           times_obey(e) && others_obey(e);
+    if (!make_room(r) || rs_workers_run(r->list.n, threads, take_array, r, NULL) != RS_OK) return false;
+    share_rows(r);
+    return times_obey(e) && others_obey(e);
 }
 
 static void close_lender(void *entry)
@@ -661,10 +673,15 @@ rs_events *rs_stored_events_get(rs_entry *entry, uint64_t columns, unsigned thre
     rs_events *e = NULL;
     if (read_all(r, threads)) {
         e = r->e;
-        e->lender = entry;
-        e->give_back = close_lender;
+        e->lender = r->room ? (void *)r->room : entry;
+        e->give_back = r->room ? rs_big_free : close_lender;
+        if (r->room)
+            rs_entry_close(entry);
+        else
+            rs_entry_let_go(entry);
     } else {
         rs_events_free(r->e);
+        rs_big_free(r->room);
     }
     rs_arena_clear(&r->arena);
     rs_free(r);

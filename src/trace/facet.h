@@ -16,7 +16,12 @@
 typedef struct rs_facet_part {
     const void *bytes;
     size_t n; /* bytes; 0: not there */
+    uint8_t
+        number; /* it consists of whole numbers of 1, 2, 4 or 8 bytes, which are stored as narrow as they can; 0: not */
 } rs_facet_part;
+
+#define RS_FACET_NUMBERS(numbers, count)                                                                     \
+    ((rs_facet_part){(numbers), (count) * sizeof *(numbers), sizeof *(numbers)})
 
 /* How a value that was made for a whole rank is stored. */
 typedef struct rs_facet_form {

@@ -315,10 +315,9 @@ static rs_status make_launches(rs_trace *trace, const void *key, void **out, rs_
 static void give_launches(const void *value, rs_facet_part *parts)
 {
     const rs_links *links = value;
-    parts[0] =
-        (rs_facet_part){links->launch_of, (links->n_work + links->n_unlinked) * sizeof *links->launch_of};
-    parts[1] = (rs_facet_part){&links->n_by_flow, sizeof links->n_by_flow};
-    parts[2] = (rs_facet_part){&links->n_duplicate, sizeof links->n_duplicate};
+    parts[0] = RS_FACET_NUMBERS(links->launch_of, links->n_work + links->n_unlinked);
+    parts[1] = RS_FACET_NUMBERS(&links->n_by_flow, 1);
+    parts[2] = RS_FACET_NUMBERS(&links->n_duplicate, 1);
 }
 
 static bool is_call_of(const rs_trace *trace, uint32_t row)

@@ -78,7 +78,7 @@ static rs_status make_gpu_rows(rs_trace *trace, const void *key, void **out, rs_
 static void give_rows(const void *value, rs_facet_part *parts)
 {
     const row_list *list = value;
-    parts[0] = (rs_facet_part){list->rows, list->n * sizeof *list->rows};
+    parts[0] = RS_FACET_NUMBERS(list->rows, list->n);
 }
 
 static void *take_rows(rs_trace *trace, const void *key, const rs_facet_part *parts)

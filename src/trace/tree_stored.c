@@ -13,13 +13,13 @@ static void give(const void *value, rs_facet_part *parts)
 {
     const rs_tree *t = value;
     if (!t->n) return; /* made in no time */
-    parts[ROW] = (rs_facet_part){t->row, t->n * sizeof *t->row};
-    parts[END] = (rs_facet_part){t->end, t->n * sizeof *t->end};
-    parts[GPU_FIRST] = (rs_facet_part){t->gpu_first, (t->n + 1) * sizeof *t->gpu_first};
-    parts[GPU_ROW] = (rs_facet_part){t->gpu_row, t->n_gpu * sizeof *t->gpu_row};
-    parts[MISNESTED] = (rs_facet_part){&t->n_misnested, sizeof t->n_misnested};
-    parts[UNLINKED] = (rs_facet_part){&t->n_unlinked, sizeof t->n_unlinked};
-    if (t->busy) parts[BUSY] = (rs_facet_part){t->busy, t->n * sizeof *t->busy};
+    parts[ROW] = RS_FACET_NUMBERS(t->row, t->n);
+    parts[END] = RS_FACET_NUMBERS(t->end, t->n);
+    parts[GPU_FIRST] = RS_FACET_NUMBERS(t->gpu_first, t->n + 1);
+    parts[GPU_ROW] = RS_FACET_NUMBERS(t->gpu_row, t->n_gpu);
+    parts[MISNESTED] = RS_FACET_NUMBERS(&t->n_misnested, 1);
+    parts[UNLINKED] = RS_FACET_NUMBERS(&t->n_unlinked, 1);
+    if (t->busy) parts[BUSY] = RS_FACET_NUMBERS(t->busy, t->n);
 }
 
 /* ---- nodes --------------------------------------------------------------------------------------------- */
