@@ -1,7 +1,10 @@
-/* A gate: `COLUMN OP NUMBER[%]`, OP one of < <= > >=, a comma means and; what --fail-on takes.
+/* A gate, what --fail-on takes: the expression language of rankscope/where.h over the columns of a table.
  *
- * A gate fails when some row of a table meets every term. Numbers are in the column's own unit, as csv writes
- * it; NUMBER% fits columns of percent (5% is 5) and ratio (5% is 0.05). An unknown cell meets nothing.
+ * Terms are COLUMN OP VALUE with OP one of < <= > >= = != for numbers, = != ~ !~ (contains) =~ (a POSIX extended regular
+ * expression) for texts, and COLUMN in (A, B, 7-9); "and" (or a comma), "or", "not" and parentheses join them. A name or
+ * a value with a comma, " or ", " and " or an operator in it stands in quotes. A gate fails when some row of a table meets
+ * it. Numbers are in the column's own unit, as csv writes it; NUMBER% fits columns of percent (5% is 5) and ratio (5% is
+ * 0.05). An unknown cell meets no term, and no term behind a "not".
  *
  *     rs_gate *gate;
  *     size_t n_rows, first;
@@ -28,10 +31,10 @@ RS_API rs_status rs_gate_parse(const char *text, rs_gate **out, rs_error *err);
 RS_API void rs_gate_free(rs_gate *gate);
 
 /* Whether the columns of spec can answer the gate: RS_ERR_USAGE names an unknown column with the nearest
- * known one, a column of text, or a % that does not fit. */
+ * known one, an operator that does not go with its type, or a % that does not fit. */
 RS_API rs_status rs_gate_check(const rs_gate *gate, const rs_table_spec *spec, rs_error *err);
 
-/* Counts the rows that meet every term; *first_row is the first of them when there is one. Checks first. */
+/* Counts the rows that meet it; *first_row is the first of them when there is one. Checks first. */
 RS_API rs_status rs_gate_count(const rs_gate *gate, const rs_table *table, size_t *n_rows, size_t *first_row,
                                rs_error *err);
 

@@ -168,6 +168,7 @@ class Job:
     def close(self):
         """Frees what is loaded. Tables stay usable."""
         self._job.close()
+        self._sources = (self._sources[0], [])
 
     def stats(self):
         """What the loads cost so far: bytes read, events, seconds."""
@@ -246,6 +247,8 @@ class Job:
 
         options: those of `frame`"""
         from ._frames import Frames
+        if self._job.closed:
+            raise UsageError("the job is closed")
         return Frames(self._sources, self._settings, options, self._progress)
 
     def fuse(self, path, *, categories=None, without=None, clocks="ends", max_events=None, progress=None):

@@ -12,6 +12,7 @@ Window = Union[str, Tuple[float, float], None]
 Text = Union[str, Path, int, float, Sequence[Union[str, int, float]]]
 
 REGISTRY: Dict[str, Dict[str, Any]]
+SETTINGS: Dict[str, Any]
 
 def python_name(name: str) -> str: ...
 def find(name: str) -> Dict[str, Any]: ...
@@ -28,6 +29,9 @@ class Job:
     explains one. A job may be used from several threads; its runs then take turns.
 
     It is a context manager: leaving it, or close(), frees what is loaded."""
+
+    _sources: Tuple[List[str], List[File]]
+    _settings: Dict[str, Any]
 
     def __init__(self, paths: List[str], files: List[File], settings: Dict[str, Any], progress: Progress) -> None: ...
     def __enter__(self) -> Job: ...

@@ -16,7 +16,8 @@ _PHRASES = (("RANK=PATH", "{rank: path}"), ("(-r ", "(recursive=True "), (" -r "
 _OTHERS = re.compile(r"\b(?:rocprofv3|rocprof|nsys|zstd|gunzip|py-spy|pip) [^;,]*|XLA_FLAGS=\S+")
 _COMMAND = re.compile(r"(?P<tick>`?)\brankscope (?P<name>[a-z]+(?:-[a-z]+)*)(?P<words>(?: --[a-z][a-z-]*(?: [a-z0-9|,-]+)?)*)(?P=tick)")
 # Options of what Python has as functions without a row: chakra, flight, metrics, report. Texts, but for flags.
-_MORE = {"allow-missing": "flag", "allow-unlinked": "flag", "between-run-sd": "text", "budget": "text", "candidate": "text",
+_MORE = {"allow-missing": "flag", "alpha": "text", "apart": "flag", "captures": "flag", "min-effect": "text",
+         "allow-unlinked": "flag", "between-run-sd": "text", "budget": "text", "candidate": "text",
          "comm-groups": "text", "count": "flag", "entries": "flag", "groups": "text", "junit": "text", "label": "text", "linked": "text",
          "map": "text", "max-events": "text", "min-match": "text", "most-events": "text", "prefix": "text", "rank": "text", "reference": "text", "report": "text",
          "save": "text", "seed": "text", "skip-warmup": "text", "stacks": "flag", "step": "text", "table": "text", "target": "text",

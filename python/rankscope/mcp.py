@@ -118,8 +118,14 @@ class Questions:
             except Refusal as refusal:
                 if "is too little" in str(refusal) and room < budget:
                     break
+                if "compares jobs and is no table of one" in str(refusal):
+                    raise Refusal("%s (here: apart true, and a path for each job)" % refusal) from None
                 raise
-            answer = self.with_ids(json.loads(printed), words, paths, query)
+            text = printed.decode("utf-8")
+            found, end = json.JSONDecoder().raw_decode(text)
+            if text[end:].strip():
+                raise Refusal("the query holds several statements: ask them one at a time")
+            answer = self.with_ids(found, words, paths, query)
             if code == 4:
                 answer["incomplete"] = "part of the input was lost: see problems"
             text = compact(answer)

@@ -20,7 +20,7 @@ static const rs_option_spec options[] = {
     {"short-names", RS_OPTION_FLAG, NULL, NULL, NULL,
      "kernels without their template and call arguments, so that builds can be compared"},
     {"fail-on", RS_OPTION_TEXT, "EXPR", NULL, NULL,
-     "exit 1 if a row meets it: COLUMN OP NUMBER[%], a comma means and"},
+     "exit 1 if a row meets it: 'time_diff_us > 100 and not kind in (call, operator)'"},
 };
 
 enum { GROUP_GPU, GROUP_OPERATOR, GROUP_CALL, N_GROUPS };

@@ -7,6 +7,7 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/try.h"
+#include "match/collective_wait.h"
 
 static const rs_option_spec options[] = {
     {"what-if", RS_OPTION_LIST, "EDITS", NULL, NULL,
@@ -196,6 +197,11 @@ static void explain(const rs_replayed *r, rs_result *result)
                        "%zu collectives close a circle over ranks and are left out: clocks or matches "
                        "are wrong there",
                        e->n_dropped);
+    if (rs_coll_on_host(&e->coll))
+        rs_result_note(
+            result,
+            "each rank is replayed by itself: communication on the host (gloo, mpi, ucc) is not followed over "
+            "ranks, `rankscope stragglers` tells who comes late to it");
     rs_coll_note_trust(&e->trust, result);
 }
 

@@ -95,7 +95,8 @@ typedef struct gatherer {
     const rs_step *steps; /* by step */
     size_t n_steps;
     rs_roof_rank *p;
-    row_key *keys; /* by row */
+    size_t near[4]; /* where the arguments of the last operator stood in their columns */
+    row_key *keys;  /* by row */
     size_t n_keys, keys_capacity, rows_capacity;
     rs_map64 places;
 } gatherer;
@@ -126,18 +127,26 @@ static uint32_t part_of(gatherer *g, const rs_owned *o, bool *ok)
     return id;
 }
 
+/* The text of a column. Operators come almost in the order of the file: what follows the last one is looked at first. */
+static uint32_t text_at(gatherer *g, unsigned which, rs_column_id column, uint32_t row)
+{
+    const rs_sparse *c = &g->e->args[column];
+    size_t at = g->near[which] = rs_sparse_near(c, g->near[which], row);
+    return at < c->n && c->rows[at] == row ? c->texts[at] : RS_NO_STRING;
+}
+
 static bool key_of(gatherer *g, const rs_owned *o, row_key *out)
 {
     const rs_events *e = g->e;
     rs_pool *pool = &g->p->pool;
-    uint32_t dims = rs_events_text(e, RS_COL_INPUT_DIMS, o->row);
+    uint32_t dims = text_at(g, 0, RS_COL_INPUT_DIMS, o->row);
     bool ok = true;
     *out = (row_key){
         .name = rs_pool_add(pool, e, e->name[o->row], &ok),
         .dims = rs_pool_add_tuple(pool, e, dims, &ok),
-        .types = rs_pool_add_tuple(pool, e, rs_events_text(e, RS_COL_INPUT_TYPE, o->row), &ok),
-        .strides = rs_pool_add_tuple(pool, e, rs_events_text(e, RS_COL_INPUT_STRIDES, o->row), &ok),
-        .concrete = rs_pool_add_tuple(pool, e, rs_events_text(e, RS_COL_CONCRETE_INPUTS, o->row), &ok),
+        .types = rs_pool_add_tuple(pool, e, text_at(g, 1, RS_COL_INPUT_TYPE, o->row), &ok),
+        .strides = rs_pool_add_tuple(pool, e, text_at(g, 2, RS_COL_INPUT_STRIDES, o->row), &ok),
+        .concrete = rs_pool_add_tuple(pool, e, text_at(g, 3, RS_COL_CONCRETE_INPUTS, o->row), &ok),
         .answer = dims == RS_NO_STRING ? o->answer : RS_NO_ANSWER,
         .part = part_of(g, o, &ok),
     };

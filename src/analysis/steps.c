@@ -9,6 +9,7 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/stats.h"
+#include "base/try.h"
 #include "trace/serving.h"
 
 static const rs_option_spec options[] = {
@@ -103,13 +104,42 @@ RS_RECORD(rank, RANK_ROW);
          "product of a request's tokens and those attended to, summed", NULL)
 RS_RECORD(serving, SERVING_ROW);
 
+#define HOST_ROW(CELL)                                                                                       \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(rs_step_times, number), "step", INT, ID, "number of the step", NULL)                             \
+    CELL(OF(rs_step_times, start), "start_us", MOMENT, US, "its start", "start")                             \
+    CELL(OF(rs_step_times, length), "length_us", TIME, US, "its length", "length")                           \
+    CELL(SET, "vs_median_pct", REAL, PERCENT, "length above the median of the rank's steps", "vs median %")  \
+    CELL(OF(rs_step_times, host.span), "recorded_us", TIME, US,                                              \
+         "its length without what lies between two recordings; the next five make it up", NULL)              \
+    CELL(OF(rs_step_times, host.operators), "operators_us", TIME, US,                                        \
+         "an operator runs that computes, on any thread", "operators")                                       \
+    CELL(OF(rs_step_times, host.exposed_comm), "exposed_comm_us", TIME, US,                                  \
+         "the host communicates (gloo:*, mpi:*, ucc:*) and no operator hides it", "exposed comm")            \
+    CELL(OF(rs_step_times, host.exposed_sync), "exposed_sync_us", TIME, US,                                  \
+         "a call waits for a device, and none of these runs", "waits")                                       \
+    CELL(OF(rs_step_times, host.exposed_loading), "exposed_loading_us", TIME, US,                            \
+         "a data loader is waited for, and none of these runs", "data loading")                              \
+    CELL(OF(rs_step_times, host.other), "other_us", TIME, US,                                                \
+         "none of them: Python and libraries outside operators, or nothing", "other")                        \
+    CELL(SHARE(rs_step_times, host.operators, host.span), "operators_pct", REAL, PERCENT,                    \
+         "operators_us of recorded_us", "operators %")                                                       \
+    CELL(OF(rs_step_times, host.comm), "comm_us", TIME, US, "the host communicates, hidden or not",          \
+         "comm, all")                                                                                        \
+    CELL(OF(rs_step_times, host.loading), "loading_us", TIME, US,                                            \
+         "a data loader is waited for, hidden or not", "loading, all")                                       \
+    CELL(SET, "outlier", TEXT, NONE, "why it stands out, as in the table steps", NULL)
+RS_RECORD(host, HOST_ROW);
+
+static const rs_table_spec host_table =
+    RS_TABLE("host", "one row is one step of a rank without a GPU: what its host did", host_columns);
 static const rs_table_spec step_table = RS_TABLE("steps", "one row is one step of one rank", step_columns);
 static const rs_table_spec rank_table = RS_TABLE("ranks", "one row is one rank", rank_columns);
 static const rs_table_spec serving_table =
     RS_TABLE("serving", "one row is one step of a serving engine: what was computed in it", serving_columns);
-static const rs_table_spec *const tables[] = {&step_table, &rank_table, &serving_table};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 3}};
-enum { STEPS, RANKS, SERVING };
+static const rs_table_spec *const tables[] = {&step_table, &rank_table, &serving_table, &host_table};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 4}};
+enum { STEPS, RANKS, SERVING, HOST };
 
 /* ---- what is ordinary ---------------------------------------------------------------------------------- */
 
@@ -150,7 +180,7 @@ static bool find_ordinary(const rs_rank_steps *p, ordinary *out)
         size_t n = 0;
         for (size_t i = 0; i < p->n; i++)
             if (p->items[i].length != RS_NO_TIME)
-                values[n++] = rs_step_kind_time(&p->items[i], (rs_step_kind)k);
+                values[n++] = rs_step_kind_time(&p->items[i], p->of_host, (rs_step_kind)k);
         out->kinds[k] = middle(values, n);
     }
     rs_free(values);
@@ -167,7 +197,7 @@ static bool stands_out(const rs_step_times *s, const ordinary *o, double percent
 }
 
 /* What grew most; where nothing on the GPU or in the loader explains half of it, the host did. */
-static const char *explain(const rs_step_times *s, const ordinary *o)
+static const char *explain(const rs_step_times *s, bool of_host, const ordinary *o)
 {
     static const char *const names[RS_N_STEP_KINDS] = {"computation",    "exposed communication",
                                                        "exposed copies", "host launches late",
@@ -175,7 +205,7 @@ static const char *explain(const rs_step_times *s, const ordinary *o)
     int64_t most = rs_sub_sat(s->length, o->length) / 2;
     const char *name = "host";
     for (int k = 0; k < RS_N_STEP_KINDS; k++) {
-        int64_t more = rs_sub_sat(rs_step_kind_time(s, (rs_step_kind)k), o->kinds[k]);
+        int64_t more = rs_sub_sat(rs_step_kind_time(s, of_host, (rs_step_kind)k), o->kinds[k]);
         /* the loader is the reason where the GPU then waits just as long */
         bool loader = k == RS_STEP_DATA_LOADING && more > 0 && more >= most / 2;
         if (more <= most && !loader) continue;
@@ -187,15 +217,34 @@ static const char *explain(const rs_step_times *s, const ordinary *o)
 
 /* ---- tables -------------------------------------------------------------------------------------------- */
 
-static rs_status add_step(rs_table *t, int64_t rank, const rs_step_times *s, const ordinary *o, bool out,
-                          rs_error *err)
+static rs_status add_to(rs_table *t, const rs_row_spec *record, int64_t rank, const rs_step_times *s,
+                        const ordinary *o, const char *outlier, rs_error *err)
 {
-    rs_table_put(t, &step_record, rank, s);
+    rs_table_put(t, record, rank, s);
     rs_table_set_real(t, "vs_median_pct",
                       s->length == RS_NO_TIME ? (double)NAN
                                               : rs_percent(rs_sub_sat(s->length, o->length), o->length));
-    rs_table_set_text(t, "outlier", out ? explain(s, o) : NULL);
+    rs_table_set_text(t, "outlier", outlier);
     return rs_table_end_row(t, err);
+}
+
+/* Without a GPU there is nothing to say of one: unknown, not none. */
+static void forget_gpu(rs_step_times *s)
+{
+    s->gpu.span = s->gpu.compute = s->gpu.exposed_comm = s->gpu.exposed_memory = s->gpu.idle = RS_NO_TIME;
+    s->gpu.busy = s->gpu.comm = s->gpu.memory = s->host_wait = RS_NO_TIME;
+}
+
+static rs_status add_step(rs_result *result, int64_t rank, const rs_rank_steps *p, const rs_step_times *s,
+                          const ordinary *o, bool out, rs_error *err)
+{
+    const char *outlier = out ? explain(s, p->of_host, o) : NULL;
+    rs_step_times shown = *s;
+    if (p->of_host) {
+        forget_gpu(&shown);
+        RS_TRY(add_to(result->tables[HOST], &host_record, rank, s, o, outlier, err));
+    }
+    return add_to(result->tables[STEPS], &step_record, rank, &shown, o, outlier, err);
 }
 
 static rs_status add_serving(rs_table *t, int64_t rank, const rs_step_serving *s, rs_error *err)
@@ -230,11 +279,11 @@ static rs_status add_partial(const rs_run *run, const rs_partial *partial, rs_re
             if (row.lengths.n == 0 || s->length > row.lengths.max) row.slowest = s->number;
             rs_moments_add(&row.lengths, s->length);
         }
-        status = add_step(result->tables[STEPS], partial->rank, s, &o, out, err);
+        status = add_step(result, partial->rank, p, s, &o, out, err);
     }
     for (size_t i = 0; status == RS_OK && i < p->n_serving; i++)
         status = add_serving(result->tables[SERVING], partial->rank, &p->serving[i], err);
-    if (p->n_gpu == 0)
+    if (p->n_gpu == 0 && !p->of_host)
         rs_result_note(result, "rank %lld: no GPU work: only the host's times are known",
                        (long long)partial->rank);
     if (p->n_outside)
@@ -247,13 +296,29 @@ static rs_status add_partial(const rs_run *run, const rs_partial *partial, rs_re
 
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
-    result->main_table = strcmp(rs_options_text(run->options, "by"), "rank") == 0 ? RANKS : STEPS;
     rs_status status = RS_OK;
+    bool all_hosts = n > 0;
+    for (size_t i = 0; i < n; i++)
+        all_hosts = all_hosts && ((const rs_rank_steps *)partials[i].value)->of_host;
+    result->main_table = strcmp(rs_options_text(run->options, "by"), "rank") == 0 ? RANKS
+                         : all_hosts                                              ? HOST
+                                                                                  : STEPS;
+    if (all_hosts)
+        rs_result_note(result, "the job has no GPU: this is what the host did in each step (--table host)");
     for (size_t i = 0; status == RS_OK && i < n; i++) status = add_partial(run, &partials[i], result, err);
     return status;
 }
 
 /* ---- what travels ------------------------------------------------------------------------------------- */
+
+static const rs_field host_fields[] = {
+    RS_FIELD(rs_host_view, span),    RS_FIELD(rs_host_view, operators),
+    RS_FIELD(rs_host_view, comm),    RS_FIELD(rs_host_view, exposed_comm),
+    RS_FIELD(rs_host_view, sync),    RS_FIELD(rs_host_view, exposed_sync),
+    RS_FIELD(rs_host_view, loading), RS_FIELD(rs_host_view, exposed_loading),
+    RS_FIELD(rs_host_view, other),
+};
+static const rs_layout host_layout = RS_LAYOUT(rs_host_view, host_fields);
 
 static const rs_field step_fields[] = {
     RS_FIELD(rs_step_times, number),
@@ -263,6 +328,7 @@ static const rs_field step_fields[] = {
     RS_FIELD_STRUCT(rs_step_times, gpu, &rs_busy_layout),
     RS_FIELD(rs_step_times, host_wait),
     RS_FIELD(rs_step_times, data_loading),
+    RS_FIELD_STRUCT(rs_step_times, host, &host_layout),
 };
 static const rs_layout step_layout = RS_LAYOUT(rs_step_times, step_fields);
 
@@ -288,6 +354,7 @@ static const rs_field steps_fields[] = {
     RS_FIELD_LIST(rs_rank_steps, items, n, &step_layout),
     RS_FIELD(rs_rank_steps, n_gpu),
     RS_FIELD(rs_rank_steps, n_outside),
+    RS_FIELD(rs_rank_steps, of_host),
 };
 static const rs_layout steps_layout = RS_LAYOUT(rs_rank_steps, steps_fields);
 
@@ -313,7 +380,9 @@ const rs_analysis rs_analysis_steps = {
         "percent "
         "and by more than three standard deviations (told by the median distance from the median); the "
         "column "
-        "outlier then names the kind of time that grew most. Of fewer than three steps none stands out.",
+        "outlier then names the kind of time that grew most. Of fewer than three steps none stands out.\n\n"
+        "A job without a GPU is shown by what its host did (table host): every moment of a step counts as the first of "
+        "operators, communication, waits for a device and data loading that runs then on any thread.",
     .examples = "rankscope steps traces/\nrankscope steps --by rank traces/\n"
                 "rankscope steps --steps 3-5 --outlier 5 --format csv trace.json.gz",
     .options = options,

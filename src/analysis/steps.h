@@ -4,6 +4,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/busy.h"
+#include "match/host_view.h"
 
 /* The kinds of time a step is compared with its rank's other steps by. */
 typedef enum rs_step_kind {
@@ -24,6 +25,7 @@ typedef struct rs_step_times {
     rs_busy gpu;           /* of the work launched in the step */
     int64_t host_wait;     /* idle time in which the next work of the step had not even been launched */
     int64_t data_loading;  /* host time in data loader calls that start in the step */
+    rs_host_view host; /* what the host did in it; only of a rank without a GPU, without threads and counts */
 } rs_step_times;
 
 /* What a serving engine says of a step. */
@@ -42,6 +44,7 @@ typedef struct rs_rank_steps {
     size_t n;
     size_t n_gpu;     /* GPU work in all */
     size_t n_outside; /* ... that belongs to no step */
+    bool of_host;     /* a rank of a job without a GPU: its steps are the host's */
 } rs_rank_steps;
 
 rs_status rs_steps_rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
@@ -49,6 +52,7 @@ void rs_steps_free(void *partial);
 /* Fills the periods of the steps listed in `out`, whatever is selected. A part of rs_steps_rank. */
 rs_status rs_steps_periods(rs_trace *trace, const rs_policy *policy, rs_rank_steps *out, rs_error *err);
 
-int64_t rs_step_kind_time(const rs_step_times *step, rs_step_kind kind);
+/* of_host: of a rank without a GPU, where operators compute and what is left is the host's other time. */
+int64_t rs_step_kind_time(const rs_step_times *step, bool of_host, rs_step_kind kind);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/try.h"
+#include "match/host_job.h"
 #include "trace/data_loader.h"
 #include "trace/selection.h"
 #include "trace/serving.h"
@@ -18,8 +19,19 @@ void rs_steps_free(void *partial)
     rs_free(p);
 }
 
-int64_t rs_step_kind_time(const rs_step_times *s, rs_step_kind kind)
+static int64_t host_kind_time(const rs_host_view *h, rs_step_kind kind)
 {
+    switch (kind) {
+    case RS_STEP_COMPUTATION: return h->operators;
+    case RS_STEP_EXPOSED_COMM: return h->exposed_comm;
+    case RS_STEP_DATA_LOADING: return h->exposed_loading;
+    default: return 0; /* what is left is the host's, as where the GPU explains nothing */
+    }
+}
+
+int64_t rs_step_kind_time(const rs_step_times *s, bool of_host, rs_step_kind kind)
+{
+    if (of_host) return host_kind_time(&s->host, kind);
     switch (kind) {
     case RS_STEP_COMPUTATION: return s->gpu.compute;
     case RS_STEP_EXPOSED_COMM: return s->gpu.exposed_comm;
@@ -232,6 +244,28 @@ static rs_status add_loading(rs_trace *t, const rs_step *steps, size_t n_steps, 
     return RS_OK;
 }
 
+/* ---- jobs without a GPU --------------------------------------------------------------------------------- */
+
+/* A step that several threads show is one window, from its first start to its last end. */
+static rs_status look_at_host(rs_trace *t, rs_rank_steps *p, rs_error *err)
+{
+    rs_host_view whole = {0}, *views = rs_calloc(p->n + 1, sizeof *views);
+    rs_interval *windows = rs_malloc((p->n + 1) * sizeof *windows);
+    rs_status status = views && windows ? RS_OK : rs_fail_nomem(err, "steps");
+    for (size_t i = 0; status == RS_OK && i < p->n; i++) {
+        const rs_step_times *s = &p->items[i];
+        windows[i] = s->start == RS_NO_TIME ? (rs_interval){0}
+                                            : (rs_interval){s->start, rs_add_sat(s->start, s->length)};
+    }
+    if (status == RS_OK) status = rs_host_view_of_windows(t, windows, p->n, &whole, views, err);
+    p->of_host = status == RS_OK && rs_host_job_is(t, &whole);
+    for (size_t i = 0; p->of_host && i < p->n; i++) p->items[i].host = views[i];
+    rs_host_view_clear(&whole);
+    rs_free(views);
+    rs_free(windows);
+    return status;
+}
+
 rs_status rs_steps_rank(const rs_run *run, rs_trace *t, void **partial, rs_error *err)
 {
     const rs_work *work;
@@ -254,5 +288,6 @@ rs_status rs_steps_rank(const rs_run *run, rs_trace *t, void **partial, rs_error
     if (!ok || !list_steps(host, n_host, gpu, n_gpu, &selector, p)) status = rs_fail_nomem(err, "steps");
     if (status == RS_OK) status = rs_steps_periods(t, run->policy, p, err);
     if (status == RS_OK) status = divide_work(t, work, p, err);
-    return status == RS_OK ? add_loading(t, host, n_host, p, err) : status;
+    if (status == RS_OK) status = add_loading(t, host, n_host, p, err);
+    return status == RS_OK && !p->n_gpu ? look_at_host(t, p, err) : status;
 }

@@ -75,7 +75,8 @@ typedef struct rs_request {
     rs_job_settings job; /* of commands with the input options, with progress */
     rs_render_settings render;
     bool quiet;
-    bool told; /* the command has reported problems and notes itself */
+    bool told;  /* the command has reported problems and notes itself */
+    bool shown; /* its answer was written while it was made */
     rs_progress progress;
     rs_job_stats stats; /* of the jobs closed by rs_request_close */
     double start;       /* seconds */

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/try.h"
 #include "cli/cli.h"
+#include "cli/events_pages.h"
 #include "cli/trace_files.h"
 #include "cli/workbook.h"
 #include "output/xlsx.h"
@@ -108,7 +109,8 @@ static rs_status run_analysis(rs_request *r, rs_result *result, rs_error *err)
     rs_input_kind input = rs_analysis_input(analysis);
     if (input == RS_INPUT_TWO_JOBS || input == RS_INPUT_JOBS) return run_jobs(r, options, result, err);
     RS_TRY(rs_request_open(r, r->arguments.paths, r->arguments.n_paths, &job, err));
-    rs_status status = rs_job_run(job, analysis, options, r->compat, result, err);
+    rs_status status = rs_events_can_stream(r) ? rs_events_stream(r, job, result, err)
+                                               : rs_job_run(job, analysis, options, r->compat, result, err);
     rs_request_close(r, job);
     return status;
 }
@@ -179,6 +181,7 @@ static int deliver_beside(const rs_request *r, const rs_result *result, int code
 /* annotate's -o is the trace; --overlay is one beside the tables. */
 static int deliver(rs_request *r, const rs_result *result)
 {
+    if (r->shown) return RS_EXIT_OK;
     const char *name = r->command->name, *output = rs_request_text(r, "output");
     const char *overlay = rs_request_text(r, "overlay"), *edges = rs_request_text(r, "overlay-edges");
     rs_rewrite_settings settings = {.max_ratio = r->job.max_ratio};

@@ -19,9 +19,8 @@ typedef struct rs_stored_input {
 
 /* Links and trees depend on which of the columns that they can use are loaded. */
 static bool make_identity(const rs_stored_input *s, const rs_trace *trace, const rs_facet *facet,
-                          const void *key, rs_wire_writer *w)
+                          const void *key, uint64_t columns, rs_wire_writer *w)
 {
-    uint64_t columns = rs_facet_columns(&facet, 1) & trace->events->loaded;
     rs_wire_put_text(w, facet->name);
     rs_wire_put_unsigned(w, (size_t)(trace - s->input->traces));
     rs_wire_put_unsigned(w, s->input->n_traces);
@@ -37,18 +36,27 @@ static rs_entry_key key_of(const rs_stored_input *s, const rs_wire_writer *ident
     return (rs_entry_key){RS_ENTRY_FACET, identity->bytes, s->key.stamps.bytes, identity->n, s->key.stamps.n};
 }
 
+static rs_entry *find(const rs_stored_input *s, const rs_trace *trace, const rs_facet *facet, const void *key,
+                      uint64_t columns)
+{
+    rs_wire_writer identity = {0};
+    rs_entry *entry = NULL;
+    if (make_identity(s, trace, facet, key, columns, &identity)) {
+        const rs_entry_key wanted = key_of(s, &identity);
+        entry = rs_entry_find(s->job->settings.store, &wanted);
+    }
+    rs_wire_clear(&identity);
+    return entry;
+}
+
 /* Arrays stay the entry's, for as long as the input is loaded. */
 static bool fetch(void *context, const rs_trace *trace, const rs_facet *facet, const void *key,
                   rs_facet_part *parts)
 {
     rs_stored_input *s = context;
-    rs_wire_writer identity = {0};
-    rs_entry *entry = NULL;
-    if (make_identity(s, trace, facet, key, &identity)) {
-        const rs_entry_key wanted = key_of(s, &identity);
-        entry = rs_entry_find(s->job->settings.store, &wanted);
-    }
-    rs_wire_clear(&identity);
+    uint64_t all = rs_facet_columns(&facet, 1), loaded = all & trace->events->loaded;
+    rs_entry *entry = find(s, trace, facet, key, loaded);
+    if (!entry && loaded != all && facet->form->tells_columns) entry = find(s, trace, facet, key, all);
     bool as_wanted = entry && (!s->job->in_place || rs_entry_lying(entry));
     bool ok = as_wanted && RS_GROW_ONE(s->lent, s->n_lent, s->lent_capacity);
     for (unsigned i = 0; ok && i < facet->form->n_parts; i++) {
@@ -73,7 +81,7 @@ static void keep(void *context, const rs_trace *trace, const rs_facet *facet, co
     for (unsigned i = 0; i < facet->form->n_parts; i++)
         all[i] =
             (rs_entry_part){.id = i + 1, .number = parts[i].number, .bytes = parts[i].bytes, .n = parts[i].n};
-    if (make_identity(s, trace, facet, key, &identity)) {
+    if (make_identity(s, trace, facet, key, rs_facet_columns(&facet, 1) & trace->events->loaded, &identity)) {
         const rs_entry_key wanted = key_of(s, &identity);
         rs_job_store_put(s->job, &wanted, s->job->in_place, all, facet->form->n_parts);
     }

@@ -69,6 +69,7 @@ typedef struct viewer {
     const rs_trace *trace;
     const rs_events *e;
     rs_selector selector;
+    bool whole;     /* whatever is selected: windows cut it */
     uint8_t *roles; /* by use and string id */
     thread *threads;
     spans operators, comm, sync, loading;
@@ -123,7 +124,8 @@ static bool collect(viewer *v, bool operators)
         thread *t = &v->threads[v->e->thread[row]];
         const rs_interval x = {v->e->start[row], rs_event_end(v->e, row)};
         if (what == ROLE_COMM && !append(&t->talks, x)) return false;
-        if (!rs_selects_row(&v->selector, row) || (operators && holds_talk(&t->talks, x))) continue;
+        if (!(v->whole || rs_selects_row(&v->selector, row)) || (operators && holds_talk(&t->talks, x)))
+            continue;
         t->n++;
         if (operators) v->out->n_operators++;
         if (what == ROLE_COMM) v->out->n_comm++;
@@ -194,23 +196,21 @@ static rs_status collect_loading(viewer *v, rs_trace *trace, rs_error *err)
     const rs_data_loader *loads;
     RS_TRY(rs_trace_data_loader(trace, &loads, err));
     for (size_t i = 0; i < loads->n; i++)
-        if (rs_selects_row(&v->selector, loads->calls[i].row) &&
+        if ((v->whole || rs_selects_row(&v->selector, loads->calls[i].row)) &&
             !append(&v->loading, (rs_interval){loads->calls[i].from, loads->calls[i].end}))
             return rs_fail_nomem(err, "data loading of the host");
     return RS_OK;
 }
 
-/* Every moment belongs to the first of operators, communication, waits and loading that it lies in. */
-static void divide(viewer *v)
+enum { N_SETS = 4 };
+
+/* Every moment belongs to the first of operators, communication, waits and loading that it lies in. The span is known.
+ */
+static void divide(const rs_interval_set *sets, rs_host_view *out)
 {
-    rs_host_view *out = v->out;
-    const rs_interval_set sets[] = {{v->operators.items, v->operators.n},
-                                    {v->comm.items, v->comm.n},
-                                    {v->sync.items, v->sync.n},
-                                    {v->loading.items, v->loading.n}};
-    int64_t time[1 << 4];
-    rs_intervals_sweep(sets, 4, 1, time);
-    for (unsigned mask = 1; mask < 16; mask++) {
+    int64_t time[1 << N_SETS];
+    rs_intervals_sweep(sets, N_SETS, 1, time);
+    for (unsigned mask = 1; mask < 1 << N_SETS; mask++) {
         int64_t *whose = mask & 1   ? &out->operators
                          : mask & 2 ? &out->exposed_comm
                          : mask & 4 ? &out->exposed_sync
@@ -224,9 +224,67 @@ static void divide(viewer *v)
                                                   rs_add_sat(out->exposed_sync, out->exposed_loading)));
 }
 
-rs_status rs_host_view_of(rs_trace *trace, rs_host_view *out, rs_error *err)
+/* What of a set lies in a window, into room for as many as the set has. */
+static rs_interval_set cut(const rs_interval_set *set, rs_interval window, rs_interval *room)
 {
-    viewer v = {.trace = trace, .e = trace->events, .out = out};
+    size_t low = 0, high = set->n, n = 0; /* the first that ends behind the window's start */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (set->items[middle].end <= window.start)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < set->n && set->items[low].start < window.end; low++) {
+        rs_interval x = set->items[low];
+        if (x.start < window.start) x.start = window.start;
+        if (x.end > window.end) x.end = window.end;
+        room[n++] = x;
+    }
+    return (rs_interval_set){room, n};
+}
+
+static bool divide_windows(const viewer *v, const rs_interval_set *sets, const rs_interval *windows, size_t n,
+                           rs_host_view *out)
+{
+    rs_interval *room[N_SETS] = {0};
+    bool ok = true;
+    for (unsigned k = 0; k < N_SETS; k++) {
+        room[k] = rs_malloc((sets[k].n + 1) * sizeof **room);
+        ok = ok && room[k];
+    }
+    for (size_t i = 0; ok && i < n; i++) {
+        rs_interval_set parts[N_SETS];
+        for (unsigned k = 0; k < N_SETS; k++) parts[k] = cut(&sets[k], windows[i], room[k]);
+        out[i] = (rs_host_view){
+            .span = rs_sub_sat(rs_sub_sat(windows[i].end, windows[i].start),
+                               rs_trace_unrecorded(v->trace, windows[i].start, windows[i].end))};
+        divide(parts, &out[i]);
+    }
+    for (unsigned k = 0; k < N_SETS; k++) rs_free(room[k]);
+    return ok;
+}
+
+static void viewer_clear(viewer *v)
+{
+    for (size_t i = 0; v->threads && i < v->e->n_threads; i++) {
+        rs_free(v->threads[i].operators.items);
+        rs_free(v->threads[i].comm.items);
+        rs_free(v->threads[i].sync.items);
+        rs_free(v->threads[i].talks.items);
+    }
+    rs_free(v->threads);
+    rs_free(v->roles);
+    rs_free(v->operators.items);
+    rs_free(v->comm.items);
+    rs_free(v->sync.items);
+    rs_free(v->loading.items);
+}
+
+rs_status rs_host_view_of_windows(rs_trace *trace, const rs_interval *windows, size_t n, rs_host_view *out,
+                                  rs_host_view *of_windows, rs_error *err)
+{
+    viewer v = {.trace = trace, .e = trace->events, .whole = n > 0, .out = out};
     int64_t first, last;
     *out = (rs_host_view){0};
     RS_TRY(rs_trace_selector(trace, &v.selector, err));
@@ -241,20 +299,22 @@ rs_status rs_host_view_of(rs_trace *trace, rs_host_view *out, rs_error *err)
     if (status == RS_OK) status = collect_loading(&v, trace, err);
     if (status == RS_OK && !(unite(&v.operators) && unite(&v.comm) && unite(&v.sync) && unite(&v.loading)))
         status = rs_fail_nomem(err, "the host's time");
-    if (status == RS_OK) divide(&v);
-    for (size_t i = 0; v.threads && i < v.e->n_threads; i++) {
-        rs_free(v.threads[i].operators.items);
-        rs_free(v.threads[i].comm.items);
-        rs_free(v.threads[i].sync.items);
-        rs_free(v.threads[i].talks.items);
+    if (status == RS_OK) {
+        const rs_interval_set sets[N_SETS] = {{v.operators.items, v.operators.n},
+                                              {v.comm.items, v.comm.n},
+                                              {v.sync.items, v.sync.n},
+                                              {v.loading.items, v.loading.n}};
+        divide(sets, out);
+        if (n && !divide_windows(&v, sets, windows, n, of_windows))
+            status = rs_fail_nomem(err, "the host's time");
     }
-    rs_free(v.threads);
-    rs_free(v.roles);
-    rs_free(v.operators.items);
-    rs_free(v.comm.items);
-    rs_free(v.sync.items);
-    rs_free(v.loading.items);
+    viewer_clear(&v);
     return status;
+}
+
+rs_status rs_host_view_of(rs_trace *trace, rs_host_view *out, rs_error *err)
+{
+    return rs_host_view_of_windows(trace, NULL, 0, out, NULL, err);
 }
 
 void rs_host_view_clear(rs_host_view *view)

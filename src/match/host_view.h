@@ -2,6 +2,7 @@
 #ifndef RS_MATCH_HOST_VIEW_H
 #define RS_MATCH_HOST_VIEW_H
 
+#include "base/interval.h"
 #include "trace/trace.h"
 
 /* A thread that ran operators, communication or calls that wait. */
@@ -35,5 +36,10 @@ typedef struct rs_host_view {
 /* Of the selected events. Release with rs_host_view_clear, also after a failure. O(n log n) of the operators. */
 rs_status rs_host_view_of(rs_trace *trace, rs_host_view *out, rs_error *err);
 void rs_host_view_clear(rs_host_view *view);
+
+/* The same of n windows, each by itself, whatever is selected; they may overlap. Threads and counts are those of the whole rank, in *whole, and
+ * empty in out, which holds n views. Release whole with rs_host_view_clear, also after a failure. */
+rs_status rs_host_view_of_windows(rs_trace *trace, const rs_interval *windows, size_t n, rs_host_view *whole,
+                                  rs_host_view *out, rs_error *err);
 
 #endif

@@ -96,11 +96,26 @@ rs_status rs_face_steps(const rs_result *result, rs_page *layout, rs_error *err)
                                           NULL};
     static const char *const of_rank[] = {"rank",   "steps",        "mean_us", "median_us", "min_us",
                                           "max_us", "slowest_step", "std_us",  "outliers",  NULL};
-    const rs_table *steps = result->tables[0];
+    static const char *const of_host[] = {"rank",
+                                          "step",
+                                          "start_us",
+                                          "length_us",
+                                          "vs_median_pct",
+                                          "operators_us",
+                                          "exposed_comm_us",
+                                          "exposed_sync_us",
+                                          "exposed_loading_us",
+                                          "other_us",
+                                          "operators_pct",
+                                          "outlier",
+                                          NULL};
+    bool on_host = result->main_table == 3; /* a job without a GPU */
+    const rs_table *steps = result->tables[on_host ? 3 : 0];
+    const char *const *shown_columns = on_host ? of_host : of_step;
     if (result->main_table == 1) return show_first(result->tables[1], of_rank, 1024, layout, err);
     size_t n = rs_table_n_rows(steps), out = 0, shown = 0, rows[MAX_ROWS];
     for (size_t i = 0; i < n; i++) out += *rs_face_string(steps, i, "outlier") != '\0';
-    if (n <= MAX_ROWS) return show_first(steps, of_step, MAX_ROWS, layout, err);
+    if (n <= MAX_ROWS) return show_first(steps, shown_columns, MAX_ROWS, layout, err);
     char text[160];
     snprintf(text, sizeof text, "%zu steps, %zu stand out%s; all of them: --format csv", n, out,
              out > MAX_ROWS ? ", the first of these"
@@ -110,7 +125,7 @@ rs_status rs_face_steps(const rs_result *result, rs_page *layout, rs_error *err)
     rs_page_blank(layout);
     for (size_t i = 0; i < n && shown < MAX_ROWS; i++)
         if (!out || *rs_face_string(steps, i, "outlier")) rows[shown++] = i;
-    return rs_face_part(layout, steps, of_step, rows, shown, err);
+    return rs_face_part(layout, steps, shown_columns, rows, shown, err);
 }
 
 /* ---- annotations, delays ------------------------------------------------------------------------------ */

@@ -87,7 +87,9 @@ static void multiply_quantised(rs_ask *ask)
     rs_add_matrix(ask, rs_times(ask, rs_times(ask, 2, results), k));
     rs_add_operand(ask, p[P_A]);
     rs_add_operand(ask, p[P_B]);
-    for (int i = 0; i < 2; i++) rs_add_operand(ask, p[P_SCALES] + i);
+    /* two scales; before a bias zero points may stand: of each column, and one */
+    int n_scales = p[P_RESULT] >= 0 && p[P_BIAS] >= 0 ? p[P_BIAS] - p[P_SCALES] : 2;
+    for (int i = 0; i < n_scales; i++) rs_add_operand(ask, p[P_SCALES] + i);
     rs_add_bytes(ask, rs_times(ask, results, rs_dtype_bytes(out)));
     if (p[P_BIAS] < 0 || !rs_is_present(ask, p[P_BIAS])) return;
     rs_add_operand(ask, p[P_BIAS]);

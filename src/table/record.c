@@ -121,7 +121,7 @@ static bool put_moments(const rs_cell *cell, rs_unit unit, const char *row, doub
 static bool put_share(const rs_cell *cell, const char *row, double *out)
 {
     int64_t part = signed_at(row + cell->field.offset, 8), whole = signed_at(row + cell->flag_offset, 8);
-    if (whole == 0) return false;
+    if (whole == 0 || whole == INT64_MIN || part == INT64_MIN) return false; /* RS_NO_TIME */
     *out = 100.0 * (double)part / (double)whole;
     return true;
 }

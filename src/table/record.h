@@ -50,7 +50,7 @@
  *   TEXT(row, member, root, n)    an id (uint32_t) in the texts of rs_table_use_texts; RS_NO_STRING:
  *                                 unknown. In what was packed elsewhere, ids are below the member n of root
  *   MEAN(row, moments)            the mean of an rs_moments; STD: its standard deviation
- *   SHARE(row, part, whole)       100 * part / whole, unknown when whole is 0; both int64_t */
+ *   SHARE(row, part, whole)       100 * part / whole, unknown when whole is 0 or one of them is; both int64_t */
 typedef enum rs_cell_source {
     RS_CELL_RANK,
     RS_CELL_SET,

@@ -77,6 +77,13 @@ size_t rs_sparse_leap(const rs_sparse *column, size_t at, uint32_t row)
     return low;
 }
 
+size_t rs_sparse_near(const rs_sparse *column, size_t at, uint32_t row)
+{
+    if (at > column->n) at = column->n;
+    for (size_t step = 1; at && column->rows[at - 1] >= row; step *= 2) at = at > step ? at - step : 0;
+    return rs_sparse_leap(column, at, row);
+}
+
 static rs_column_type column_type(rs_column_id id)
 {
     return rs_column_infos[id].type;

@@ -232,6 +232,8 @@ uint32_t rs_events_text(const rs_events *events, rs_column_id column, uint32_t r
  * walk leaps, as it does into the rows of one rank of many. */
 size_t rs_sparse_leap(const rs_sparse *column, size_t at,
                       uint32_t row); /* first at >= at with its row >= row */
+/* The first place whose row is not below `row`, wherever `at` is; quick where that is close by. */
+size_t rs_sparse_near(const rs_sparse *column, size_t at, uint32_t row);
 typedef struct rs_cursor {
     const rs_sparse *column;
     size_t at;

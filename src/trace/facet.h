@@ -31,6 +31,9 @@ typedef struct rs_facet_form {
     /* A value of such arrays, which stay as long as the trace does and are hostile input: each begins at a multiple of 8
      * bytes, nothing else is known of them. NULL: they cannot be the trace's, or there is no memory. */
     void *(*take)(rs_trace *trace, const void *key, const rs_facet_part *parts);
+    /* take is also asked for values that were made with more arguments than the trace has now, and refuses those that
+     * would not be the same with these. */
+    bool tells_columns;
 } rs_facet_form;
 
 struct rs_facet {

@@ -339,6 +339,9 @@ static void *take_launches(rs_trace *trace, const void *key, const rs_facet_part
         return NULL;
     memcpy(&made.n_by_flow, parts[1].bytes, sizeof made.n_by_flow);
     memcpy(&made.n_duplicate, parts[2].bytes, sizeof made.n_duplicate);
+    /* flows matter where they told a link that nothing else did */
+    if (made.n_by_flow && !(e->loaded & RS_COLUMN_BIT(FLOW_ID))) return NULL;
+    if (!(e->loaded & RS_COLUMN_BIT(CORRELATION))) return NULL;
     for (size_t i = 0; i < gpu.n; i++) {
         uint32_t launch = made.launch_of[i];
         if (launch == RS_NO_ROW) continue;
@@ -352,7 +355,7 @@ static void *take_launches(rs_trace *trace, const void *key, const rs_facet_part
     return links;
 }
 
-static const rs_facet_form launches_form = {3, give_launches, take_launches};
+static const rs_facet_form launches_form = {3, give_launches, take_launches, true};
 const rs_facet rs_facet_launches = {.name = "launches of GPU work",
                                     .columns = RS_COLUMN_BIT(CORRELATION) | RS_COLUMN_BIT(FLOW_ID),
                                     .needs = {&rs_facet_gpu_rows},

@@ -97,7 +97,7 @@ static void *take_rows(rs_trace *trace, const void *key, const rs_facet_part *pa
     return list;
 }
 
-static const rs_facet_form rows_form = {1, give_rows, take_rows};
+static const rs_facet_form rows_form = {1, give_rows, take_rows, false};
 const rs_facet rs_facet_gpu_rows = {
     .name = "rows of GPU work", .make = make_gpu_rows, .release = free_rows, .form = &rows_form};
 

@@ -183,4 +183,4 @@ static void *take(rs_trace *trace, const void *key, const rs_facet_part *parts)
     return NULL;
 }
 
-const rs_facet_form rs_tree_form = {N_PARTS, give, take};
+const rs_facet_form rs_tree_form = {N_PARTS, give, take, false};

@@ -7,6 +7,7 @@
 #include "job/job_internal.h"
 #include "rankscope/rankscope.h"
 #include "store/events.h"
+#include "store/narrow.h"
 #include "trace/facet.h"
 #include "trace/tree.h"
 
@@ -139,11 +140,28 @@ static void try_result(rs_entry *entry, const char *name)
     rs_question_clear(&q);
 }
 
+/* Any bytes as numbers of every size: what is taken for a block lies within them, and comes back the same. */
+static void try_narrow(const uint8_t *data, size_t n)
+{
+    uint64_t numbers[RS_NARROW_BLOCK], again[RS_NARROW_BLOCK];
+    uint8_t block[RS_NARROW_MOST];
+    for (unsigned size = 1; size <= 8; size *= 2) {
+        size_t count = n < RS_NARROW_BLOCK ? n + 1 : RS_NARROW_BLOCK,
+               took = rs_narrow_take(data, n, count, size, numbers);
+        PROMISE(took <= n);
+        if (!took) continue;
+        size_t put = rs_narrow_put(numbers, count, size, block);
+        PROMISE(put <= sizeof block && rs_narrow_take(block, put, count, size, again) == put);
+        PROMISE(memcmp(numbers, again, count * size) == 0);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     uint64_t *bytes = malloc(n + 8);
     PROMISE(bytes != NULL);
     memcpy(bytes, data, n);
+    try_narrow(data, n);
     rs_entry *entry = rs_entry_of_bytes(bytes, n);
     if (entry) PROMISE(rs_entry_size(entry) == n);
     rs_entry_close(entry);
@@ -157,8 +175,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         rs_events *events = rs_stored_events_get(entry, columns, 1);
         if (events) {
             check_events(events);
+            entry = rs_entry_of_bytes(bytes, n); /* the other one is gone, or the events' */
             ask(events, entry);
-            entry = rs_entry_of_bytes(bytes, n); /* the other one is the events' */
         }
         rs_events_free(events);
         /* some of the arguments */

@@ -75,6 +75,23 @@ def test_a_table_page_by_page(questions, program):
     assert rows == [json.loads(line) for line in whole.stdout.splitlines()] and len(rows) == left["rows"] and pages > 2
 
 
+def test_jobs_apart(questions):
+    paths = questions.paths(["small/rank0.json.gz", "small/rank1.json.gz"])
+    query = "SELECT kind, name, time_diff_us FROM diff('1', '2') ORDER BY abs(time_diff_us) DESC, name"
+    found = json.loads(questions.ask(["sql", "--apart"], paths, 800, query))
+    assert found["tables"]["rows"][0]["kind"] == "communication"
+    left, = found["left_out"]
+    rest = json.loads(questions.evidence(left["id"], left["shown"], 100000))
+    assert len(rest["rows"]) == left["rows"] - left["shown"] > 10 and rest["next_row"] is None
+    with pytest.raises(ours.Refusal, match="here: apart true"):
+        questions.ask(["sql"], paths, 800, query)
+    with pytest.raises(ours.Refusal, match="there is no input '3'; there is 1"):
+        questions.ask(["sql", "--apart"], paths, 800, "SELECT * FROM diff('1', '3')")
+    with pytest.raises(ours.Refusal, match="several statements"):
+        questions.ask(["sql"], paths, 800, "SELECT 1; SELECT 2")
+    assert json.loads(questions.ask(["sql"], paths, 800, "SELECT '}{' AS a; -- one"))["tables"]["rows"] == [{"a": "}{"}]
+
+
 def test_a_kernel_s_name_is_no_option():
     assert ours.what_if_of("rankscope replay --what-if 'scale name~x' -o /tmp/y '=0.5' PATH...") == "scale name~x' -o /tmp/y '=0.5"
     assert ours.what_if_of("rm -rf /") is None and ours.what_if_of(None) is None

@@ -62,6 +62,13 @@ class TestWheel:
             said = subprocess.run([*command, "mcp", "--help"], stdout=subprocess.PIPE, check=True).stdout
             assert b"--root" in said
 
+    def test_report(self, small, tmp_path):
+        command = pathlib.Path(sys.executable).parent / "rankscope"
+        subprocess.run([command, "report", "-o", tmp_path / "a.html", small], check=True, stderr=subprocess.PIPE)
+        rankscope.open(small).report(tmp_path / "b.html")
+        for name in "ab":
+            assert "</html>" in (tmp_path / (name + ".html")).read_text(encoding="utf-8")
+
     def test_licences_of_what_travels(self):
         folder = FOLDER / "licenses"
         if not folder.exists():
@@ -76,3 +83,26 @@ class TestWheel:
         done = subprocess.run([FOLDER / "bin" / "rankscope", "metrics", "--log-dir", tmp_path, "--label", "a", "--output", tmp_path / "out"],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         assert b"no pictures" in done.stderr and b"cairo" in done.stderr
+
+
+def test_view(small, monkeypatch, program):
+    """The job is served, the trace is that of fuse; of a job whose bytes lie in memory, and of wrong words, it says what to do."""
+    import gzip
+    import urllib.error
+    import urllib.request
+    monkeypatch.setenv("RANKSCOPE_PROGRAM", str(program))
+    with rankscope.view(small, open=False, ranks=1, report=False) as served:
+        trace = json.loads(gzip.decompress(urllib.request.urlopen(served.url + "trace.json.gz").read()))
+        assert {event["args"]["rank"] for event in trace["traceEvents"] if "rank" in event.get("args", {})} == {1}
+        assert served.url in repr(served) and served.url in served._repr_html_()
+        with pytest.raises(urllib.error.HTTPError):
+            urllib.request.urlopen(served.url + "report.html")
+    assert "closed" in repr(served)
+    with rankscope.open(small, steps=10) as job, rankscope.view(job, open=False, report=False) as served:
+        assert urllib.request.urlopen(served.url).status == 200
+    with pytest.raises(rankscope.UsageError, match="fuse"):
+        rankscope.view(b"{}", open=False)
+    with pytest.raises(TypeError, match="step'"):
+        rankscope.view(small, step=3)
+    with pytest.raises(rankscope.Error, match="nothing.json"):
+        rankscope.view("nothing.json", open=False)

@@ -19,9 +19,10 @@ static const rs_table_spec spec = {"t", "", columns, 5};
 
 static rs_table *make_table(void)
 {
+    static const char *const names[] = {"x", "gemm or (b)", NULL, "a,b"};
     rs_table *t = rs_table_create(&spec);
     for (int64_t i = 0; i < 4; i++) {
-        rs_table_add_text(t, "x");
+        rs_table_add_text(t, names[i]);
         rs_table_add_time(t, i * 1500);
         rs_table_add_real(t, i == 3 ? (double)NAN : (double)i * 10);
         rs_table_add_real(t, (double)i / 4);
@@ -59,11 +60,83 @@ static void test_rows(void **state)
     expect("count > -1", 4, 0);
 }
 
+/* What --where of events has, over the rows of a table. */
+static void test_expressions(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        unsigned rows; /* a bit each */
+    } cases[] = {
+        {"count = 2", 4},
+        {"count != 2", 11},
+        {"count in (0, 2-3)", 13},
+        {"count not in (0,2)", 10},
+        {"not count in (0,2)", 10},
+        {"count = 1 or count = 3", 10},
+        {"count = 1 || count = 3", 10},
+        {"count > 0 and count < 3 or count = 0", 7},
+        {"count > 0 and (count < 2 or count = 3)", 10},
+        {"count > 0, count < 2 or count = 3", 10},
+        {"not (count > 0 and count < 3)", 9},
+        {"not not count = 1", 2},
+        {"!(count = 1) && NOT count = 2", 9},
+        {"share < 100", 7}, /* row 3 has no share */
+        {"not share < 100", 0},
+        {"share != 10", 5},
+        {"not share = 10", 5},
+        {"share > 5 or count = 3", 14}, /* unknown or true is true */
+        {"share > 5 and count = 3", 0},
+        {"not (share > 5 and count = 0)", 15},
+        {"overlap in (25%, 0.5-0.6)", 6},
+        {"share in (5-10%)", 2},
+        {"name = x", 1},
+        {"name = 'x'", 1},
+        {"name != x", 10}, /* row 2 has no name */
+        {"name = 'gemm or (b)'", 2},
+        {"name ~ gemm", 2},
+        {"name !~ gemm", 9},
+        {"name =~ '^g.*\\)$'", 2},
+        {"name =~ ^[ax]", 9},
+        {"name in (x, 'a,b')", 9},
+        {"name not in (x)", 10},
+        {"(name = x)", 1},
+        {"((name ~ (b)) or count = 0)", 3},
+        {"'count' >= 3", 8},
+        {"name ~ x and idle = 0", 1},
+        {"idle = 1.5", 2},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rs_table *t = make_table();
+        rs_gate *gate;
+        size_t n = 99, first = 99;
+        rs_error err = RS_ERROR_INIT;
+        if (rs_gate_parse(cases[i].text, &gate, &err) != RS_OK)
+            fail_msg("%s: %s", cases[i].text, err.causes[0].message);
+        if (rs_gate_count(gate, t, &n, &first, &err) != RS_OK)
+            fail_msg("%s: %s", cases[i].text, err.causes[0].message);
+        if (n != (size_t)__builtin_popcount(cases[i].rows) ||
+            (n && first != (size_t)__builtin_ctz(cases[i].rows)))
+            fail_msg("%s: %zu rows, the first is %zu", cases[i].text, n, first);
+        rs_gate_free(gate);
+        rs_table_free(t);
+    }
+    char deep[200] = "";
+    for (int i = 0; i < 33; i++) strcat(deep, "(");
+    strcat(deep, "count = 1");
+    for (int i = 0; i < 33; i++) strcat(deep, ")");
+    rs_gate *gate;
+    assert_int_equal(rs_gate_parse(deep, &gate, NULL), RS_ERR_USAGE);
+    deep[65 + 9] = 0; /* one bracket less on both sides */
+    assert_int_equal(rs_gate_parse(deep + 1, &gate, NULL), RS_OK);
+    rs_gate_free(gate);
+}
+
 static void refuse_parse(const char *text)
 {
     rs_gate *gate;
     rs_error err = RS_ERROR_INIT;
-    assert_int_equal(rs_gate_parse(text, &gate, &err), RS_ERR_USAGE);
+    if (rs_gate_parse(text, &gate, &err) != RS_ERR_USAGE) fail_msg("%s is a condition", text);
     assert_null(gate);
     assert_non_null(strstr(err.causes[0].message, "is no condition"));
 }
@@ -71,9 +144,12 @@ static void refuse_parse(const char *text)
 static void test_bad_text(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"",          "share",   "share >",    "> 3",         "share = 3",
-                                      "share > x", "a > 1,,", "a > 1 b",    "a > nan",     "a > 1e999",
-                                      "a > %",     "a > 1,",  "a > 1 % %x", "share > 0x1", "a >== 1"};
+    static const char *const bad[] = {
+        "",          "share",  "share >",     "> 3",        "share = ",    "(a > 1",
+        "a > 1)",    "a in 3", "a in (",      "a in (1",    "a = 'x",      "'a = 1",
+        "'' = 1",    "a, > 1", "a and b > 1", "a or b = 1", "a > 1 or",    "not",
+        "a in ()",   "()",     "share > x",   "a > 1,,",    "a > 1 b",     "a > nan",
+        "a > 1e999", "a > %",  "a > 1,",      "a > 1 % %x", "share > 0x1", "a >== 1"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) refuse_parse(bad[i]);
 }
 
@@ -93,6 +169,11 @@ static void test_bad_columns(void **state)
     refuse_check("shar > 1", "table t has no column \"shar\"; did you mean share?");
     refuse_check("zebra > 1", "table t has no column \"zebra\"; --schema lists them");
     refuse_check("name > 1", "column name holds text, which no number compares with");
+    refuse_check("idle = x", "column idle holds numbers, and \"x\" is none");
+    refuse_check("idle = '1'", "column idle holds numbers, and \"1\" is none");
+    refuse_check("idle ~ 1", "column idle holds numbers: it takes = != < <= > >= in");
+    refuse_check("count in (1, 2%)", "column count is no share: leave the % out");
+    refuse_check("name = x or idle > 5%", "column idle is no share: leave the % out");
     refuse_check("idle > 5%", "column idle is no share: leave the % out");
 }
 
@@ -117,7 +198,7 @@ static void test_every_allocation_may_fail(void **state)
     for (uint64_t n = 1;; n++) {
         rs_gate *gate;
         rs_test_fail_allocation(n);
-        rs_status status = rs_gate_parse("a > 1, b < 2", &gate, NULL);
+        rs_status status = rs_gate_parse("a > 1, b < 2 or not c in (x, 'y') and d =~ e", &gate, NULL);
         uint64_t made = rs_test_fail_allocation(0);
         rs_gate_free(gate);
         assert_int_equal(status, made < n ? RS_OK : RS_ERR_NOMEM);
@@ -129,11 +210,9 @@ static void test_every_allocation_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_bad_text),
-        cmocka_unit_test(test_bad_columns),
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_every_allocation_may_fail),
+        cmocka_unit_test(test_rows),     cmocka_unit_test(test_expressions),
+        cmocka_unit_test(test_bad_text), cmocka_unit_test(test_bad_columns),
+        cmocka_unit_test(test_values),   cmocka_unit_test(test_every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -320,6 +320,25 @@ static void test_view(void **state)
     assert_int_equal(view.threads[2].comm, 20000);
     assert_int_equal(view.threads[3].comm, 9000);
     rs_host_view_clear(&view);
+    /* 0-40: the wait 20-30; 40-100; 30-60 overlaps both and has the end of one operator and the beginning of another */
+    const rs_interval windows[] = {{0, 40000}, {40000, 100000}, {30000, 60000}, {70, 70}};
+    rs_host_view of[4];
+    assert_int_equal(rs_host_view_of_windows(&f.t, windows, 4, &view, of, NULL), RS_OK);
+    const int64_t want[][7] = {/* span, operators, exposed and all communication, waits, loading, other */
+                               {40000, 20000, 0, 5000, 10000, 0, 10000},
+                               {60000, 30000, 19000, 24000, 0, 10000, 1000},
+                               {30000, 20000, 10000, 20000, 0, 0, 0},
+                               {0, 0, 0, 0, 0, 0, 0}};
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(of[i].span, want[i][0]);
+        assert_int_equal(of[i].operators, want[i][1]);
+        assert_int_equal(of[i].exposed_comm, want[i][2]);
+        assert_int_equal(of[i].comm, want[i][3]);
+        assert_int_equal(of[i].exposed_sync, want[i][4]);
+        assert_int_equal(of[i].exposed_loading, want[i][5]);
+        assert_int_equal(of[i].other, want[i][6]);
+    }
+    rs_host_view_clear(&view);
     end(&f);
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "metrics/dataset.h"
+#include "metrics/plot.h"
 
 /* ---- numbers ---------------------------------------------------------------------------------------- */
 
@@ -495,6 +496,64 @@ static void test_no_memory(void **state)
     text_clear(&a);
 }
 
+/* What the picture shows is looked at where cairo is at hand. */
+#if __has_include(<cairo.h>)
+#include <cairo.h>
+
+/* The height of the box of dark pixels in some columns. */
+static int ink_height(cairo_surface_t *picture, int from, int to)
+{
+    const unsigned char *at = cairo_image_surface_get_data(picture);
+    int first = -1, last = -1, stride = cairo_image_surface_get_stride(picture);
+    for (int y = 0; y < cairo_image_surface_get_height(picture); y++)
+        for (int x = from; x < to; x++)
+            if (at[y * stride + 4 * x] < 128) {
+                if (first < 0) first = y;
+                last = y;
+            }
+    return first < 0 ? 0 : last - first + 1;
+}
+
+static void test_picture(void **state)
+{
+    (void)state;
+    static const double x[] = {0, 1, 2, 3}, y[] = {1, 3, 2, 4};
+    static const rs_plot_line lines[] = {{.name = "a", .mid = y, .color = 0x204080}};
+    rs_plot plot = {.title = "title",
+                    .subtitle = "",
+                    .x_label = "step",
+                    .y_label = "a label of thirty characters..",
+                    .x = x,
+                    .n = 4,
+                    .x_to = 3,
+                    .y_to = 5,
+                    .lines = lines,
+                    .n_lines = 1,
+                    .width = 800,
+                    .height = 600};
+    char path[] = "/tmp/rankscope-plot-XXXXXX";
+    rs_error err = RS_ERROR_INIT;
+    if (!rs_plot_available()) skip();
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    assert_int_equal(rs_plot_png(&plot, path, &err), RS_OK);
+    cairo_surface_t *picture = cairo_image_surface_create_from_png(path);
+    unlink(path);
+    assert_int_equal(cairo_surface_status(picture), CAIRO_STATUS_SUCCESS);
+    assert_int_equal(cairo_image_surface_get_width(picture), 800);
+    assert_int_equal(cairo_image_surface_get_height(picture), 600);
+    assert_true(ink_height(picture, 22, 38) > 150); /* the label stands upright in these columns */
+    cairo_surface_destroy(picture);
+}
+#else
+static void test_picture(void **state)
+{
+    (void)state;
+    skip();
+}
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -502,8 +561,9 @@ int main(void)
         cmocka_unit_test(test_lines),     cmocka_unit_test(test_overlap_by_counting),
         cmocka_unit_test(test_runs),      cmocka_unit_test(test_dips),
         cmocka_unit_test(test_kinds),     cmocka_unit_test(test_comparison),
-        cmocka_unit_test(test_labels),    cmocka_unit_test(test_sensors),
-        cmocka_unit_test(test_quantiles), cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_labels),    cmocka_unit_test(test_picture),
+        cmocka_unit_test(test_sensors),   cmocka_unit_test(test_quantiles),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

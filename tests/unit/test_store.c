@@ -920,6 +920,53 @@ static void test_in_place(void **state)
     remove_place(&p);
 }
 
+/* A piece of work whose launch only a flow tells: what was linked with flows is not taken for an answer to a question that
+ * does not read them, and is where flows told nothing. */
+static void test_fewer_arguments(void **state)
+{
+    (void)state;
+    static const char *const asked[] = {"info", "queue", "doctor", "launches", "steps", "bandwidth"};
+    static const char start[] =
+        "{\"traceEvents\": [{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 1, "
+        "\"tid\": 2, \"ts\": 10, \"dur\": 5, \"args\": {\"correlation\": 7}},\n"
+        "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k\", \"pid\": 0, \"tid\": 7, \"ts\": 30, \"dur\": 9, "
+        "\"args\": {\"device\": 0, \"stream\": 7, \"correlation\": %d}},\n"
+        "{\"ph\": \"s\", \"id\": 3, \"cat\": \"ac2g\", \"name\": \"ac2g\", \"pid\": 1, \"tid\": 2, \"ts\": 10},\n"
+        "{\"ph\": \"f\", \"id\": 3, \"cat\": \"ac2g\", \"name\": \"ac2g\", \"pid\": 0, \"tid\": 7, \"ts\": 30, "
+        "\"bp\": \"e\"}]}\n";
+    for (int by_flow = 0; by_flow < 2; by_flow++) {
+        place p = make_place();
+        folder f = make_folder();
+        text t = {0};
+        char bytes[1024];
+        rs_status status;
+        rs_job_stats stats;
+        snprintf(bytes, sizeof bytes, start, by_flow ? 8 : 7);
+        text_puts(&t, bytes);
+        put_file(&f, "rank0.json", &t);
+        text_clear(&t);
+        settle_files();
+        const char *path = f.files[0];
+        const rs_job_settings all = {.all_columns = true};
+        const rs_query *first = query_of("ops");
+        collected kept = ask(&path, 1, first, &all, p.folder, &status, &stats);
+        assert_int_equal(status, RS_OK);
+        assert_true(count_kind(&p, RS_ENTRY_FACET) > 0);
+        collected_clear(&kept);
+        for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+            const rs_query *q = query_of(asked[i]);
+            collected said = ask(&path, 1, q, NULL, NULL, &status, &stats);
+            kept = ask(&path, 1, q, NULL, p.folder, &status, &stats);
+            assert_int_equal(stats.bytes_text, 0);
+            expect_text(&said, &kept, q, by_flow ? "linked by a flow" : "linked by correlation");
+            collected_clear(&said);
+            collected_clear(&kept);
+        }
+        remove_folder(&f);
+        remove_place(&p);
+    }
+}
+
 /* How an array is spoiled: a number of 4 bytes at a place, the upper half of one or of all numbers of 8 bytes, or the
  * numbers of 4 bytes stand in reverse. */
 typedef enum spoiling { LOW, HIGH, ALL_HIGH, REVERSE } spoiling;
@@ -1422,7 +1469,8 @@ int main(void)
         cmocka_unit_test(test_too_many_events), cmocka_unit_test(test_hostile_events),
         cmocka_unit_test(test_hostile_result),  cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test(test_facets),          cmocka_unit_test(test_in_place),
-        cmocka_unit_test(test_wrong_facets),    cmocka_unit_test(test_hostile_facets),
+        cmocka_unit_test(test_fewer_arguments), cmocka_unit_test(test_wrong_facets),
+        cmocka_unit_test(test_hostile_facets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
