@@ -58,6 +58,7 @@ if(RS_CAN_PLOT)
 endif()
 rs_sbom_library(XLSX libxlsxwriter "")
 rs_sbom_library(EXPAT expat "libexpat_project:libexpat")
+rs_sbom_library(MICROHTTPD libmicrohttpd "gnu:libmicrohttpd")
 rs_sbom_library(CURL libcurl "haxx:libcurl")
 rs_sbom_library(EDIT libedit "")
 

@@ -46,13 +46,11 @@ class View:
 
 
 def _program() -> str:
-    """The program that belongs to the package; of a build folder the one that RANKSCOPE_PROGRAM names."""
-    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "rankscope")
-    if os.access(beside, os.X_OK):
-        return beside
+    """The program that RANKSCOPE_PROGRAM names, else the one that belongs to the package."""
     named = os.environ.get("RANKSCOPE_PROGRAM")
-    if named:
-        return named
+    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "rankscope")
+    if named or os.access(beside, os.X_OK):
+        return named or beside
     raise UsageError("the program rankscope does not lie in this package, which was not installed from a wheel: set RANKSCOPE_PROGRAM to "
                      "where it is")
 
@@ -61,6 +59,8 @@ def view(source: Any, *, open: bool = True, port: int = 0, max_events: int = 200
          **settings: Any) -> View:
     """Serves a job, or a source that rankscope.open takes, on this machine and opens it in the trace viewer (Perfetto's, in your
     browser). It runs until the answer is closed or this program ends.
+
+    The program in a wheel has no HTTP library and says so; set RANKSCOPE_PROGRAM to one that was built on a machine.
 
     source: files of a disk: paths, or a job of such
     open: start a browser; False: `url` of the answer is to be opened

@@ -1,20 +1,12 @@
-#define _GNU_SOURCE
 #include "view/server.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
-#include <poll.h>
-#include <pthread.h>
-#include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/ascii.h"
 #include "base/memory.h"
 
 #define BACKLOG 32
@@ -51,287 +43,156 @@ rs_status rs_view_listen(unsigned wanted, int *out, unsigned *port, rs_error *er
     return RS_OK;
 }
 
+#ifdef RS_HAVE_MICROHTTPD
+#include <microhttpd.h>
+#include <stdio.h>
+
 #define MAX_CONNECTIONS 64
 #define MAX_WAITING 16 /* of them, whose requests are not complete */
-#define MAX_HEADERS 16384
-#define MAX_HEAD 2048 /* of an answer */
-#define IDLE_MS 30000
-#define TICK_MS 1000
+#define MAX_HEADERS ((size_t)16 << 10)
+#define IDLE_SECONDS 30u
 
 /* A client. Everybody on the machine may connect and send a request byte by byte: of those who are not done the
- * one that waits longest makes room for the next one. */
+ * one that takes longest makes room for the next one. */
 typedef struct client {
-    int fd;               /* -1: the place is free */
-    uint64_t turn;        /* when it began to wait for a request, counted in clients */
-    int64_t moved_ms;     /* when bytes last came or went */
-    bool answering, ends; /* ends: the connection closes behind the answer */
-    char in[MAX_HEADERS + 1];
-    size_t n_in;
-    char head[MAX_HEAD];
-    size_t n_head;
-    const char *body; /* the routes', or a message */
-    size_t n_body, sent;
+    struct client *before, *after; /* in the order in which they came, while they wait */
+    int fd;
+    bool waits;
 } client;
 
-/* One thread answers all of them. */
+/* The daemon has one thread, which makes all calls. */
 struct rs_view_server {
-    int socket, wake[2]; /* a byte in wake[1] ends the thread */
-    pthread_t thread;
+    struct MHD_Daemon *daemon;
     const rs_view_routes *routes;
-    uint64_t turns;
-    bool full; /* the system gave no socket: it is asked again at the next tick */
-    client clients[MAX_CONNECTIONS];
+    client *first, *last; /* that wait */
+    size_t n_waiting;
 };
 
-static int64_t now_ms(void)
+static void stop_waiting(rs_view_server *server, client *c)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+    if (!c->waits) return;
+    *(c->before ? &c->before->after : &server->first) = c->after;
+    *(c->after ? &c->after->before : &server->last) = c->before;
+    c->waits = false;
+    server->n_waiting--;
 }
 
-static void drop(client *c)
+static void start_waiting(rs_view_server *server, client *c)
 {
-    if (c->fd >= 0) close(c->fd);
-    c->fd = -1;
+    if (c->waits) return;
+    c->waits = true;
+    c->after = NULL;
+    c->before = server->last;
+    *(server->last ? &server->last->after : &server->first) = c;
+    server->last = c;
+    if (++server->n_waiting <= MAX_WAITING) return;
+    client *oldest = server->first;
+    stop_waiting(server, oldest);
+    shutdown(oldest->fd, SHUT_RDWR); /* the daemon sees that the client is gone */
 }
 
-/* ---- requests ------------------------------------------------------------------------------------------ */
-
-typedef struct request {
-    const char *method, *path, *host, *origin;
-    bool bad, ends;
-} request;
-
-/* The value of a header, blanks around it cut off. It ends with a zero byte. */
-static char *value_in(char *text)
+static void on_connection(void *context, struct MHD_Connection *connection, void **own,
+                          enum MHD_ConnectionNotificationCode code)
 {
-    while (*text == ' ' || *text == '\t') text++;
-    for (size_t n = strlen(text); n && (text[n - 1] == ' ' || text[n - 1] == '\t'); n--) text[n - 1] = '\0';
-    return text;
-}
-
-static void take_header(request *r, char *line)
-{
-    char *colon = strchr(line, ':');
-    if (!colon || colon == line || line[strcspn(line, " \t:")] != ':') {
-        r->bad = true; /* also a line that goes on from the one before */
-        return;
-    }
-    *colon = '\0';
-    char *value = value_in(colon + 1);
-    const char **once = strcasecmp(line, "Host") == 0     ? &r->host
-                        : strcasecmp(line, "Origin") == 0 ? &r->origin
-                                                          : NULL;
-    if (once) {
-        r->bad |= *once != NULL;
-        *once = value;
-    } else if (strcasecmp(line, "Connection") == 0) {
-        r->ends |= strcasestr(value, "close") != NULL;
-    } else if (strcasecmp(line, "Transfer-Encoding") == 0 ||
-               (strcasecmp(line, "Content-Length") == 0 && strcmp(value, "0") != 0)) {
-        r->ends = true; /* what follows is no request: nothing here takes a body */
+    rs_view_server *server = context;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        const union MHD_ConnectionInfo *info =
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        client *c = info ? rs_calloc(1, sizeof *c) : NULL;
+        *own = c;
+        if (!c) return;
+        c->fd = info->connect_fd;
+        start_waiting(server, c);
+    } else if (*own) {
+        stop_waiting(server, *own);
+        rs_free(*own);
+        *own = NULL;
     }
 }
 
-/* Cuts the head of a request, n bytes that end with an empty line, into its parts. */
-static request read_request(char *text, size_t n)
+static client *client_of(struct MHD_Connection *connection)
 {
-    request r = {0};
-    char *line = text, *end = text + n;
-    r.bad = memchr(text, '\0', n) != NULL;
-    for (bool first = true; !r.bad && line < end; first = false) {
-        char *next = memmem(line, (size_t)(end - line), "\r\n", 2);
-        if (!next || next == line) break;
-        *next = '\0';
-        if (first) {
-            char *path = strchr(line, ' '), *version = path ? strchr(path + 1, ' ') : NULL;
-            if (!version || path == line || path[1] != '/') {
-                r.bad = true;
-                break;
-            }
-            *path++ = '\0';
-            *version++ = '\0';
-            r.ends = strcmp(version, "HTTP/1.0") == 0;
-            r.bad = !r.ends && strcmp(version, "HTTP/1.1") != 0;
-            path[strcspn(path, "?#")] = '\0';
-            r.method = line;
-            r.path = path;
-        } else {
-            take_header(&r, line);
-        }
-        line = next + 2;
-    }
-    r.bad |= !r.method;
-    return r;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info ? info->socket_context : NULL;
 }
 
-/* ---- answers ------------------------------------------------------------------------------------------- */
-
-static const char *reason_of(unsigned status)
+/* An answer has gone: the connection may bring another request. */
+static void on_completed(void *context, struct MHD_Connection *connection, void **state,
+                         enum MHD_RequestTerminationCode code)
 {
-    return status == 200   ? "OK"
-           : status == 400 ? "Bad Request"
-           : status == 403 ? "Forbidden"
-           : status == 404 ? "Not Found"
-           : status == 405 ? "Method Not Allowed"
-                           : "Request Header Fields Too Large";
+    client *c = client_of(connection);
+    (void)state;
+    if (c && code == MHD_REQUEST_TERMINATED_COMPLETED_OK) start_waiting(context, c);
 }
 
-static void start_answer(const rs_view_server *server, client *c, const rs_view_answer *answer,
-                         bool without_body)
+bool rs_view_can_serve(void)
 {
-    const rs_view_resource *r = answer->resource;
-    c->body = r ? r->bytes : answer->message;
-    c->n_body = r ? r->n : strlen(answer->message);
-    int n = snprintf(c->head, sizeof c->head,
-                     "HTTP/1.1 %u %s\r\nContent-Length: %zu\r\nConnection: %s\r\nContent-Type: %s\r\n"
-                     "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
-                     "Referrer-Policy: no-referrer\r\nCross-Origin-Resource-Policy: same-origin\r\n"
-                     "Content-Security-Policy: %s\r\nVary: Origin\r\n%s%s%s%s%s%s%s\r\n",
-                     answer->status, reason_of(answer->status), c->n_body, c->ends ? "close" : "keep-alive",
-                     r ? r->type : "text/plain; charset=utf-8",
-                     r && r->policy ? r->policy : "default-src 'none'; frame-ancestors 'none'",
-                     answer->allow_ui ? "Access-Control-Allow-Origin: " : "",
-                     answer->allow_ui ? server->routes->ui_origin : "", answer->allow_ui ? "\r\n" : "",
-                     answer->status == 405 ? "Allow: GET, HEAD\r\n" : "",
-                     r && r->save_as ? "Content-Disposition: attachment; filename=\"" : "",
-                     r && r->save_as ? r->save_as : "", r && r->save_as ? "\"\r\n" : "");
-    c->n_head = n > 0 && (size_t)n < sizeof c->head ? (size_t)n : 0;
-    if (!c->n_head) c->ends = true; /* a policy that long is none of ours */
-    if (without_body || !c->n_head) c->n_body = 0;
-    c->sent = 0;
-    c->answering = true;
-}
-
-/* A request that is complete is answered; what cannot become one ends the connection. false: more has to come. */
-static bool answer_next(rs_view_server *server, client *c)
-{
-    char *end = memmem(c->in, c->n_in, "\r\n\r\n", 4);
-    if (!end && c->n_in < MAX_HEADERS) return false;
-    rs_view_answer answer = {.status = 431, .message = "The request is too long."};
-    bool without_body = false;
-    c->ends = true;
-    if (end) {
-        size_t n = (size_t)(end - c->in) + 4;
-        request r = read_request(c->in, n);
-        answer = (rs_view_answer){.status = 400, .message = "This is no request of HTTP/1.1."};
-        if (!r.bad) {
-            rs_view_request asked = {.method = r.method, .path = r.path, .host = r.host, .origin = r.origin};
-            answer = rs_view_route(server->routes, &asked);
-            without_body = strcmp(r.method, "HEAD") == 0;
-            c->ends = r.ends;
-        }
-        memmove(c->in, c->in + n, c->n_in - n); /* the next request may be there already */
-        c->n_in -= n;
-    }
-    start_answer(server, c, &answer, without_body);
     return true;
 }
 
-/* ---- connections --------------------------------------------------------------------------------------- */
-
-/* Sends what there is room for. false: the client is gone. */
-static bool send_some(client *c)
+static bool add_headers(struct MHD_Response *response, const rs_view_server *server,
+                        const rs_view_answer *answer)
 {
-    while (c->sent < c->n_head + c->n_body) {
-        const char *from = c->sent < c->n_head ? c->head + c->sent : c->body + (c->sent - c->n_head);
-        size_t n = c->sent < c->n_head ? c->n_head - c->sent : c->n_head + c->n_body - c->sent;
-        ssize_t sent = send(c->fd, from, n, MSG_NOSIGNAL);
-        if (sent < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
-        c->sent += (size_t)sent;
+    const rs_view_resource *r = answer->resource;
+    char disposition[200];
+    bool ok = MHD_add_response_header(response, "Content-Type", r ? r->type : "text/plain; charset=utf-8") ==
+                  MHD_YES &&
+              MHD_add_response_header(response, "Cache-Control", "no-store") == MHD_YES &&
+              MHD_add_response_header(response, "X-Content-Type-Options", "nosniff") == MHD_YES &&
+              MHD_add_response_header(response, "Referrer-Policy", "no-referrer") == MHD_YES &&
+              MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin") == MHD_YES &&
+              MHD_add_response_header(
+                  response, "Content-Security-Policy",
+                  r && r->policy ? r->policy : "default-src 'none'; frame-ancestors 'none'") == MHD_YES &&
+              MHD_add_response_header(response, "Vary", "Origin") == MHD_YES;
+    if (ok && answer->allow_ui)
+        ok = MHD_add_response_header(response, "Access-Control-Allow-Origin", server->routes->ui_origin) ==
+             MHD_YES;
+    if (ok && answer->status == 405) ok = MHD_add_response_header(response, "Allow", "GET, HEAD") == MHD_YES;
+    if (ok && r && r->save_as) {
+        snprintf(disposition, sizeof disposition, "attachment; filename=\"%s\"", r->save_as);
+        ok = MHD_add_response_header(response, "Content-Disposition", disposition) == MHD_YES;
     }
-    c->answering = false;
-    if (c->ends) shutdown(c->fd, SHUT_WR);
-    return !c->ends;
+    return ok;
 }
 
-/* Reads what has come, answers whole requests. false: the connection ends. */
-static bool serve_client(rs_view_server *server, client *c, bool readable)
-{
-    bool over = false;
-    if (readable && !c->answering) {
-        ssize_t n = recv(c->fd, c->in + c->n_in, MAX_HEADERS - c->n_in, 0);
-        if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) return false;
-        over = n == 0; /* it sends no more; what it has sent is answered */
-        if (n > 0) c->n_in += (size_t)n;
-    }
-    for (;;) {
-        if (c->answering && !send_some(c)) return false;
-        if (c->answering) return true; /* there is no room now */
-        if (!answer_next(server, c)) break;
-        c->ends |= over;
-    }
-    if (!c->answering) c->turn = ++server->turns;
-    return !over;
-}
-
-/* Of clients that are not done with their request the one that waits longest goes where there are too many. */
-static void make_room(rs_view_server *server)
-{
-    client *oldest = NULL;
-    size_t waiting = 0;
-    for (size_t i = 0; i < MAX_CONNECTIONS; i++) {
-        client *c = &server->clients[i];
-        if (c->fd < 0 || c->answering) continue;
-        waiting++;
-        if (!oldest || c->turn < oldest->turn) oldest = c;
-    }
-    if (waiting > MAX_WAITING && oldest) drop(oldest);
-}
-
-static void accept_clients(rs_view_server *server)
-{
-    for (;;) {
-        client *place = NULL;
-        for (size_t i = 0; i < MAX_CONNECTIONS && !place; i++)
-            if (server->clients[i].fd < 0) place = &server->clients[i];
-        if (!place) return;
-        int fd = accept4(server->socket, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd < 0) {
-            server->full = errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR && errno != ECONNABORTED;
-            return;
-        }
-        place->fd = fd;
-        place->turn = ++server->turns;
-        place->moved_ms = now_ms();
-        place->answering = place->ends = false;
-        place->n_in = 0;
-        make_room(server);
-    }
-}
-
-static void *run(void *context)
+static enum MHD_Result answer_request(void *context, struct MHD_Connection *connection, const char *url,
+                                      const char *method, const char *version, const char *upload,
+                                      size_t *upload_size, void **state)
 {
     rs_view_server *server = context;
-    struct pollfd polled[MAX_CONNECTIONS + 2];
-    for (;;) {
-        size_t free_places = 0;
-        for (size_t i = 0; i < MAX_CONNECTIONS; i++) {
-            const client *c = &server->clients[i];
-            free_places += c->fd < 0;
-            polled[i] = (struct pollfd){.fd = c->fd, .events = c->answering ? POLLOUT : POLLIN};
-        }
-        polled[MAX_CONNECTIONS] =
-            (struct pollfd){.fd = free_places && !server->full ? server->socket : -1, .events = POLLIN};
-        polled[MAX_CONNECTIONS + 1] = (struct pollfd){.fd = server->wake[0], .events = POLLIN};
-        int n = poll(polled, MAX_CONNECTIONS + 2, TICK_MS);
-        if (n < 0 && errno != EINTR) return NULL;
-        if (n > 0 && polled[MAX_CONNECTIONS + 1].revents) return NULL;
-        server->full = false;
-        int64_t now = now_ms();
-        for (size_t i = 0; i < MAX_CONNECTIONS; i++) {
-            client *c = &server->clients[i];
-            if (c->fd < 0) continue;
-            if (n > 0 && polled[i].revents) {
-                c->moved_ms = now;
-                if (!serve_client(server, c, polled[i].revents & (POLLIN | POLLHUP | POLLERR))) drop(c);
-            } else if (now - c->moved_ms > IDLE_MS) {
-                drop(c);
-            }
-        }
-        if (n > 0 && polled[MAX_CONNECTIONS].revents) accept_clients(server);
-    }
+    client *c = client_of(connection);
+    (void)version;
+    (void)upload;
+    (void)upload_size;
+    (void)state;
+    if (c) stop_waiting(server, c);
+    rs_view_request request = {
+        .method = method,
+        .path = url,
+        .host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host"),
+        .origin = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Origin"),
+    };
+    rs_view_answer answer = rs_view_route(server->routes, &request);
+    const void *bytes = answer.resource ? answer.resource->bytes : answer.message;
+    size_t n = answer.resource ? answer.resource->n : strlen(answer.message);
+    /* MHD only reads from a persistent buffer */
+    struct MHD_Response *response = MHD_create_response_from_buffer(n, (void *)bytes, MHD_RESPMEM_PERSISTENT);
+    if (!response) return MHD_NO;
+    enum MHD_Result result = add_headers(response, server, &answer)
+                                 ? MHD_queue_response(connection, answer.status, response)
+                                 : MHD_NO;
+    MHD_destroy_response(response);
+    return result;
+}
+
+/* Paths are compared as they came: none of ours has anything to decode. */
+static size_t as_it_came(void *context, struct MHD_Connection *connection, char *path)
+{
+    (void)context;
+    (void)connection;
+    return strlen(path);
 }
 
 rs_status rs_view_serve(int socket, const rs_view_routes *routes, rs_view_server **out, rs_error *err)
@@ -341,33 +202,50 @@ rs_status rs_view_serve(int socket, const rs_view_routes *routes, rs_view_server
         close(socket);
         return rs_fail_nomem(err, "the server");
     }
-    server->socket = socket;
     server->routes = routes;
-    for (size_t i = 0; i < MAX_CONNECTIONS; i++) server->clients[i].fd = -1;
-    int code = 0;
-    if (fcntl(socket, F_SETFL, O_NONBLOCK) != 0 || pipe2(server->wake, O_CLOEXEC) != 0) {
-        code = errno;
-    } else if ((code = pthread_create(&server->thread, NULL, run, server)) != 0) {
-        close(server->wake[0]);
-        close(server->wake[1]);
+    server->daemon = MHD_start_daemon(
+        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_USE_ITC, 0, NULL, NULL, answer_request, server,
+        MHD_OPTION_LISTEN_SOCKET, socket, MHD_OPTION_CONNECTION_LIMIT, (unsigned)MAX_CONNECTIONS,
+        MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, MAX_HEADERS,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
+        server, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, as_it_came, NULL,
+        MHD_OPTION_END);
+    if (!server->daemon) {
+        close(socket);
+        rs_free(server);
+        return rs_fail(err, RS_ERR_IO, "the HTTP server does not start: %s", strerror(errno));
     }
-    if (code == 0) {
-        *out = server;
-        return RS_OK;
-    }
-    close(socket);
-    rs_free(server);
-    return rs_fail(err, RS_ERR_IO, "the HTTP server does not start: %s", strerror(code));
+    *out = server;
+    return RS_OK;
 }
 
 void rs_view_stop(rs_view_server *server)
 {
     if (!server) return;
-    while (write(server->wake[1], "", 1) < 0 && errno == EINTR) continue;
-    pthread_join(server->thread, NULL);
-    for (size_t i = 0; i < MAX_CONNECTIONS; i++) drop(&server->clients[i]);
-    close(server->wake[0]);
-    close(server->wake[1]);
-    close(server->socket);
+    MHD_stop_daemon(server->daemon);
     rs_free(server);
 }
+
+#else
+
+bool rs_view_can_serve(void)
+{
+    return false;
+}
+
+rs_status rs_view_serve(int socket, const rs_view_routes *routes, rs_view_server **out, rs_error *err)
+{
+    (void)routes;
+    *out = NULL;
+    close(socket);
+    return rs_fail(
+        err, RS_ERR_USAGE,
+        "this program was built without the HTTP library libmicrohttpd (libmicrohttpd-dev); `rankscope "
+        "fuse -o all.json.gz PATH...` writes a trace that https://ui.perfetto.dev opens");
+}
+
+void rs_view_stop(rs_view_server *server)
+{
+    (void)server;
+}
+#endif

@@ -1,9 +1,11 @@
-/* The viewer's HTTP server: on 127.0.0.1, in a thread of its own. It knows GET and HEAD of fixed resources and no more, so
- * it needs no library, and the program in a Python wheel has it, too. */
+/* The viewer's HTTP server: on 127.0.0.1, in a thread of its own. */
 #ifndef RS_VIEW_SERVER_H
 #define RS_VIEW_SERVER_H
 
 #include "view/routes.h"
+
+/* Whether this build has an HTTP library (libmicrohttpd). */
+bool rs_view_can_serve(void);
 
 /* Takes a port of the loopback, 0 any; *port is the one taken. Nobody is answered before rs_view_serve, so a
  * port that is in use shows before traces are read. RS_ERR_IO names the port and the remedy. The caller

@@ -69,6 +69,11 @@ class TestWheel:
         for name in "ab":
             assert "</html>" in (tmp_path / (name + ".html")).read_text(encoding="utf-8")
 
+    def test_view_says_what_it_lacks(self, small, monkeypatch):
+        monkeypatch.delenv("RANKSCOPE_PROGRAM", raising=False)
+        with pytest.raises(rankscope.UsageError, match="libmicrohttpd"):
+            rankscope.view(small, open=False)
+
     def test_licences_of_what_travels(self):
         folder = FOLDER / "licenses"
         if not folder.exists():
