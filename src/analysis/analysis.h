@@ -178,8 +178,8 @@ static inline uint64_t rs_analysis_columns(const rs_analysis *analysis)
            (RS_USUAL_COLUMNS & ~analysis->spares);
 }
 
-/* Adds a line of reason ("rank 0: no GPU events") that the user sees on stderr. Failure to store it is
- * ignored. */
+/* Adds a line of reason ("rank 0: no GPU events") that the user sees on stderr. One that cannot be
+ * stored is counted with the defects that could not be recorded. */
 void rs_result_note(rs_result *result, const char *format, ...) RS_PRINTF(2, 3);
 
 /* Equal for equal values of equal options. */

@@ -150,6 +150,7 @@ void rs_result_note(rs_result *result, const char *format, ...)
     char **notes = copy ? rs_realloc(result->notes, (result->n_notes + 1) * sizeof *notes) : NULL;
     if (!notes) {
         rs_free(copy);
+        result->problems.n_dropped++;
         return;
     }
     result->notes = notes;

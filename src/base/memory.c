@@ -10,29 +10,49 @@
 #endif
 
 #ifdef RS_TEST_ALLOC
-static _Atomic uint64_t fail_at, made;
+static _Atomic uint64_t fail_at, fail_n, made;
+static void (*_Atomic watched_by)(void);
 
 static bool allocation_fails(void)
 {
     uint64_t now = atomic_fetch_add(&made, 1) + 1;
     uint64_t at = atomic_load(&fail_at);
-    return at != 0 && now >= at;
+    void (*watch)(void) = atomic_load(&watched_by);
+    if (watch) watch();
+    return at != 0 && now >= at && now - at < atomic_load(&fail_n);
 }
 
-uint64_t rs_test_fail_allocation(uint64_t n)
+uint64_t rs_test_fail_allocations(uint64_t from, uint64_t n)
 {
-    atomic_store(&fail_at, n);
+    atomic_store(&fail_at, from);
+    atomic_store(&fail_n, n);
     return atomic_exchange(&made, 0);
+}
+
+void rs_test_watch_allocations(void (*watch)(void))
+{
+    atomic_store(&watched_by, watch);
 }
 #else
 #define allocation_fails() false
 
-uint64_t rs_test_fail_allocation(uint64_t n)
+uint64_t rs_test_fail_allocations(uint64_t from, uint64_t n)
 {
+    (void)from;
     (void)n;
     return 0;
 }
+
+void rs_test_watch_allocations(void (*watch)(void))
+{
+    (void)watch;
+}
 #endif
+
+uint64_t rs_test_fail_allocation(uint64_t n)
+{
+    return rs_test_fail_allocations(n, UINT64_MAX);
+}
 
 /* From this size on a block is asked into huge pages: filling one costs more in page faults than in stores. */
 #define LARGE_BLOCK ((size_t)4 << 20)

@@ -44,6 +44,10 @@ void rs_memory_trim(void);
  * Returns how many allocations were made since the last call. Not thread-safe. Compiled in when RS_TEST_ALLOC
  * is defined; without it the function does nothing. */
 uint64_t rs_test_fail_allocation(uint64_t n);
+/* The same for n of them, the first of which is number `from`; those after them succeed again. */
+uint64_t rs_test_fail_allocations(uint64_t from, uint64_t n);
+/* Tests only: what is called at each allocation, on the thread that makes it; NULL: nothing. */
+void rs_test_watch_allocations(void (*watch)(void));
 
 /* ---- arena: many small blocks freed together -------------------------------------------------------- */
 

@@ -7,13 +7,13 @@
 #include "base/paths.h"
 #include "base/ascii.h"
 #include "base/strings.h"
+#include "base/try.h"
 #include "input/source.h"
 #include "job/job.h"
 #include "rankscope/chakra.h"
 
 typedef struct trace_file {
     char *path;
-    bool host;    /* an execution trace, by its first bytes */
     int64_t rank; /* RS_NO_VALUE */
 } trace_file;
 
@@ -48,22 +48,26 @@ static bool holds(const uint8_t *text, size_t n, const char *word)
 }
 
 /* An execution trace names its schema before its nodes; a Kineto trace has events. What cannot be read is left
- * to the linker, which says why. */
-static bool is_host_trace(const char *path, uint64_t max_ratio)
+ * to the linker, which says why; but without memory nobody can say which of both it is. */
+static rs_status look_at(const char *path, uint64_t max_ratio, bool *is_host, rs_error *err)
 {
     enum { LOOK = 1 << 16 };
-    rs_source *source;
+    rs_source *source = NULL;
     uint8_t *text = rs_malloc(LOOK);
     size_t n = 0, got = 0;
-    if (!text || rs_source_open(path, max_ratio, &source, NULL) != RS_OK) {
-        rs_free(text);
-        return false;
+    *is_host = false;
+    if (!text) return rs_fail_nomem(err, "the traces of a job");
+    rs_error why = RS_ERROR_INIT;
+    rs_status status = rs_source_open(path, max_ratio, &source, &why);
+    while (status == RS_OK && n < LOOK) {
+        status = rs_source_read(source, text + n, LOOK - n, &got, &why);
+        if (status != RS_OK || !got) break;
+        n += got;
     }
-    while (n < LOOK && rs_source_read(source, text + n, LOOK - n, &got, NULL) == RS_OK && got) n += got;
     rs_source_close(source);
-    bool host = holds(text, n, "\"schema\"") && !holds(text, n, "\"traceEvents\"");
+    *is_host = holds(text, n, "\"schema\"") && !holds(text, n, "\"traceEvents\"");
     rs_free(text);
-    return host;
+    return status == RS_ERR_NOMEM ? rs_fail_nomem(err, "the traces of a job") : RS_OK;
 }
 
 static rs_status add_file(trace_files *files, const char *path, rs_error *err)
@@ -251,35 +255,34 @@ static rs_status pair_all(pairing *x, const trace_files *devices, uint64_t max_r
     return status;
 }
 
+/* Leaves the execution traces, or the others, and says which rank their names tell. A file alone is what it was given as. */
+static rs_status keep_those(trace_files *files, bool hosts, uint64_t max_ratio, rs_error *err)
+{
+    size_t kept = 0, n = files->n;
+    rs_status status = RS_OK;
+    for (size_t i = 0; i < n; i++) {
+        trace_file *f = &files->items[i];
+        bool is_host = hosts;
+        if (n > 1 && status == RS_OK) status = look_at(f->path, max_ratio, &is_host, err);
+        if (is_host != hosts) {
+            rs_free(f->path);
+            continue;
+        }
+        f->rank = hosts ? rank_of_host(f->path) : rs_rank_in_name(f->path);
+        files->items[kept++] = *f;
+    }
+    files->n = kept;
+    return status;
+}
+
 /* Execution traces of the one place, device traces of the other; both may be one folder. */
 static rs_status sort_out(const char *host, const char *device, uint64_t max_ratio, trace_files *hosts,
                           trace_files *devices, rs_error *err)
 {
-    rs_status status = list_files(host, hosts, err);
-    if (status == RS_OK) status = list_files(device, devices, err);
-    size_t kept = 0;
-    for (size_t i = 0; i < hosts->n; i++) {
-        trace_file *f = &hosts->items[i];
-        if (hosts->n > 1 && !is_host_trace(f->path, max_ratio)) {
-            rs_free(f->path);
-            continue;
-        }
-        f->rank = rank_of_host(f->path);
-        hosts->items[kept++] = *f;
-    }
-    hosts->n = kept;
-    kept = 0;
-    for (size_t i = 0; i < devices->n; i++) {
-        trace_file *f = &devices->items[i];
-        if (devices->n > 1 && is_host_trace(f->path, max_ratio)) {
-            rs_free(f->path);
-            continue;
-        }
-        f->rank = rs_rank_in_name(f->path);
-        devices->items[kept++] = *f;
-    }
-    devices->n = kept;
-    if (status != RS_OK) return status;
+    RS_TRY(list_files(host, hosts, err));
+    RS_TRY(list_files(device, devices, err));
+    RS_TRY(keep_those(hosts, true, max_ratio, err));
+    RS_TRY(keep_those(devices, false, max_ratio, err));
     if (!hosts->n) return rs_fail_at(err, RS_ERR_FORMAT, host, RS_NO_OFFSET, "holds no execution trace");
     if (!devices->n) return rs_fail_at(err, RS_ERR_FORMAT, device, RS_NO_OFFSET, "holds no device trace");
     return RS_OK;

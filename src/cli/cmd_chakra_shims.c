@@ -244,8 +244,8 @@ static int run_command(translation *t)
     int code = t->shim->command->run(t->shim->command, t->n, t->words);
     if (!t->simulate || (code != RS_EXIT_OK && code != RS_EXIT_LOSS)) return code;
     char *check[] = {(char *)"--", (char *)t->output, NULL};
-    rs_chakra_check_command.run(&rs_chakra_check_command, 2, check);
-    return code;
+    int checked = rs_chakra_check_command.run(&rs_chakra_check_command, 2, check);
+    return checked == RS_EXIT_INPUT ? checked : code;
 }
 
 /* What the run says goes into the log and then to where it would have gone without. */

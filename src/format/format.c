@@ -38,24 +38,24 @@ const char *rs_format_remedy(const rs_events *events, const char *check)
 }
 
 /* Looked at in the source itself where it can be read once only, else in one that is opened for it: readers
- * of files and memory go to the bytes themselves. */
-static const rs_format *probe(const rs_trace_input *in)
+ * of files and memory go to the bytes themselves. Bytes that cannot be had are left to the reader proper, which tells what is
+ * wrong; but without memory a format would be guessed, and its reader would blame the file. */
+static rs_status probe(const rs_trace_input *in, const rs_format **out, rs_error *err)
 {
     const uint8_t *text;
     size_t n = 0;
     rs_source *source = in->source;
-    rs_error ignored = RS_ERROR_INIT; /* the reader proper tells what is wrong */
+    rs_error why = RS_ERROR_INIT;
     bool once = !in->bytes && !in->remote && strcmp(in->path, "-") == 0;
     rs_status status = once         ? RS_OK
-                       : in->remote ? rs_source_open_remote(in->remote, in->path, 0, &source, &ignored)
-                       : in->bytes
-                           ? rs_source_open_bytes(in->bytes, in->n_bytes, in->path, 0, &source, &ignored)
-                           : rs_source_open(in->path, 0, &source, &ignored);
-    if (status != RS_OK) return rs_format_of_text(NULL, 0);
-    status = rs_source_peek(source, PROBE, &text, &n, &ignored);
-    const rs_format *format = rs_format_of_text(status == RS_OK ? text : NULL, status == RS_OK ? n : 0);
-    if (!once) rs_source_close(source);
-    return format;
+                       : in->remote ? rs_source_open_remote(in->remote, in->path, 0, &source, &why)
+                       : in->bytes  ? rs_source_open_bytes(in->bytes, in->n_bytes, in->path, 0, &source, &why)
+                                    : rs_source_open(in->path, 0, &source, &why);
+    bool opened = status == RS_OK && !once;
+    if (status == RS_OK) status = rs_source_peek(source, PROBE, &text, &n, &why);
+    *out = rs_format_of_text(status == RS_OK ? text : NULL, status == RS_OK ? n : 0);
+    if (opened) rs_source_close(source);
+    return status == RS_ERR_NOMEM ? rs_fail_nomem(err, "input") : RS_OK;
 }
 
 /* A database is read here and there, not from its beginning to its end. */
@@ -63,7 +63,6 @@ static rs_status load_database(const rs_trace_input *in, const rs_load_settings 
                                rs_error *err)
 {
     rs_packing packing = rs_source_packing(in->source);
-    *out = NULL;
     if (packing != RS_PACKING_PLAIN)
         return rs_fail_at(err, RS_ERR_FORMAT, in->path, RS_NO_OFFSET,
                           "is a compressed database: unpack it first (%s)",
@@ -85,7 +84,9 @@ static rs_status load_database(const rs_trace_input *in, const rs_load_settings 
 rs_status rs_trace_load(const rs_trace_input *in, const rs_load_settings *settings, rs_events **out,
                         rs_error *err)
 {
-    const rs_format *format = probe(in);
+    const rs_format *format;
+    *out = NULL;
+    RS_TRY(probe(in, &format, err));
     if (format->database_read) return load_database(in, settings, out, err);
     RS_TRY(format->load(in->source, settings, out, err));
     (*out)->format = format;

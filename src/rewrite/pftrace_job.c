@@ -124,6 +124,17 @@ static rs_status make_rank(const rs_run *run, rs_trace *trace, void **value, rs_
     return RS_OK;
 }
 
+/* A rank of the first reading is not there in the second: its file is unusable now, or another one. */
+static rs_status fail_changed(const rs_result *again, rs_error *err)
+{
+    for (size_t i = 0; i < again->problems.n; i++) {
+        const rs_problem *p = &again->problems.items[i];
+        if (strcmp(p->kind, "unusable_file") == 0 && p->detail)
+            return rs_fail(err, RS_ERR_FORMAT, "what was read once cannot be read again: %s", p->detail);
+    }
+    return rs_fail(err, RS_ERR_FORMAT, "the inputs have changed since they were first read");
+}
+
 rs_status rs_fuse_write_perfetto(rs_job *job, rs_fuse_plan *plan, size_t only, const rs_fuse_filter *filter,
                                  const rs_sink *sink, rs_result *result, rs_error *err)
 {
@@ -147,10 +158,9 @@ rs_status rs_fuse_write_perfetto(rs_job *job, rs_fuse_plan *plan, size_t only, c
     for (size_t i = 0; i < plan->n; i++) rs_free(m.ranks[i].bytes.bytes);
     rs_free(m.ranks);
     rs_free(values);
-    rs_result_clear(&again);
     if (status == RS_OK && m.failed) status = rs_fail(err, RS_ERR_IO, "the output could not be written");
-    if (status == RS_OK && !complete)
-        status = rs_fail(err, RS_ERR_FORMAT, "the inputs have changed since they were first read");
+    if (status == RS_OK && !complete) status = fail_changed(&again, err);
+    rs_result_clear(&again);
     if (status == RS_OK && m.deep)
         rs_result_note(result,
                        "%llu events overlap more than 64 deep on their thread and are not in the new trace",

@@ -64,6 +64,7 @@ struct rs_entry {
     const uint8_t *identity, *stamps;
     const section *sections;
     void **unpacked; /* by section; owned */
+    bool poor;       /* memory was missing when it was opened */
 };
 
 static uint64_t own_program(void)
@@ -366,45 +367,63 @@ static bool take_head(rs_entry *e)
     size_t left = e->n - sizeof *h, key = aligned(h->n_identity, 8) + aligned(h->n_stamps, 8);
     if (key > left || h->n_sections * sizeof(section) > left - key) return false;
     e->front = rs_malloc(sections_at(h));
+    e->poor = !e->front;
     if (!e->front || !read_at(e, 0, sections_at(h), e->front)) return false;
     if (memcmp(e->front, h, sizeof *h) != 0 || sum_of(h, e->front) != h->sum) return false;
     e->identity = e->front + sizeof *h;
     e->stamps = e->front + stamps_at(h);
     e->sections = (const section *)(const void *)(e->front + table_at(h));
     e->unpacked = rs_calloc((size_t)h->n_sections + 1, sizeof *e->unpacked);
+    e->poor = !e->unpacked;
     return e->unpacked && table_is_sound(e) && (!(h->flags & IN_PLACE) || lay_out(e));
 }
 
-/* Takes the file over, also where it is no entry. */
-static rs_entry *entry_of(int fd, const void *bytes, size_t n)
+/* Takes the file over, also where it is no entry: then *out is NULL. Fails without memory alone. */
+static rs_status entry_of(int fd, const void *bytes, size_t n, rs_entry **out)
 {
     rs_entry *e = rs_calloc(1, sizeof *e);
+    *out = NULL;
     if (!e) {
         if (fd >= 0) close(fd);
-        return NULL;
+        return RS_ERR_NOMEM;
     }
     e->fd = fd;
     e->bytes = bytes;
     e->n = n;
-    if (take_head(e)) return e;
+    if (take_head(e)) {
+        *out = e;
+        return RS_OK;
+    }
+    bool poor = e->poor;
     rs_entry_close(e);
-    return NULL;
+    return poor ? RS_ERR_NOMEM : RS_OK;
 }
 
 rs_entry *rs_entry_of_bytes(const void *bytes, size_t n)
 {
-    return entry_of(-1, bytes, n);
+    rs_entry *entry;
+    entry_of(-1, bytes, n, &entry);
+    return entry;
+}
+
+rs_status rs_entry_look(const char *path, rs_entry **out, rs_error *err)
+{
+    struct stat info;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    *out = NULL;
+    if (fd < 0) return RS_OK;
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size >= (off_t)sizeof(head))
+        return entry_of(fd, NULL, (size_t)info.st_size, out) == RS_OK
+                   ? RS_OK
+                   : rs_fail_nomem(err, "an entry of the store");
+    close(fd);
+    return RS_OK;
 }
 
 rs_entry *rs_entry_open(const char *path)
 {
-    struct stat info;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return NULL;
-    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size >= (off_t)sizeof(head))
-        return entry_of(fd, NULL, (size_t)info.st_size);
-    close(fd);
-    return NULL;
+    rs_entry *entry;
+    return rs_entry_look(path, &entry, NULL) == RS_OK ? entry : NULL;
 }
 
 bool rs_entry_is_own(const rs_entry *entry)
@@ -663,14 +682,20 @@ void rs_entry_seal(void *bytes, size_t n)
     memcpy(bytes, &e.head, sizeof e.head);
 }
 
-bool rs_entry_is_whole(const rs_entry *e)
+rs_status rs_entry_prove(const rs_entry *e, bool *is_whole, rs_error *err)
 {
     uint8_t *piece = rs_malloc(PIECE);
-    bool ok = piece != NULL;
-    for (size_t i = 0; ok && i < e->head.n_sections; i++) {
+    *is_whole = piece != NULL;
+    for (size_t i = 0; *is_whole && i < e->head.n_sections; i++) {
         uint64_t sum;
-        ok = sum_section(e, &e->sections[i], piece, &sum) && sum == e->sections[i].sum;
+        *is_whole = sum_section(e, &e->sections[i], piece, &sum) && sum == e->sections[i].sum;
     }
     rs_free(piece);
-    return ok;
+    return piece ? RS_OK : rs_fail_nomem(err, "an entry of the store");
+}
+
+bool rs_entry_is_whole(const rs_entry *e)
+{
+    bool is_whole;
+    return rs_entry_prove(e, &is_whole, NULL) == RS_OK && is_whole;
 }

@@ -64,6 +64,8 @@ typedef struct rs_entry rs_entry;
 rs_entry *rs_entry_find(const char *folder, const rs_entry_key *key);
 /* Any entry by its file, for list and verify; NULL: it is none, or damaged in its head. */
 rs_entry *rs_entry_open(const char *path);
+/* The same, which tells that from missing memory: then, and only then, it fails. */
+rs_status rs_entry_look(const char *path, rs_entry **out, rs_error *err);
 /* The same of bytes, which are borrowed. */
 rs_entry *rs_entry_of_bytes(const void *bytes, size_t n);
 void rs_entry_close(rs_entry *entry); /* NULL is allowed */
@@ -100,7 +102,8 @@ void rs_entry_let_go(rs_entry *entry);
 /* For tests and fuzzing: makes the sums right of bytes that are laid out as an entry, as if this program had written
  * them. */
 void rs_entry_seal(void *bytes, size_t n);
-/* Whether all sections are as they were written. */
+/* Whether all sections are as they were written; fails only without memory for a piece of one. */
+rs_status rs_entry_prove(const rs_entry *entry, bool *is_whole, rs_error *err);
 bool rs_entry_is_whole(const rs_entry *entry);
 
 #endif

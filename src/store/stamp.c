@@ -107,21 +107,28 @@ bool rs_stamp_take(rs_wire_reader *r, rs_stamp *out)
     return !r->bad;
 }
 
-bool rs_stamps_hold(const void *stamps, size_t n)
+rs_status rs_stamps_check(const void *stamps, size_t n, bool *hold, rs_error *err)
 {
-    if (!n) return true;
+    *hold = true;
+    if (!n) return RS_OK;
     rs_arena arena = {0};
     rs_wire_reader r = {.p = stamps, .end = (const uint8_t *)stamps + n, .arena = &arena};
     rs_wire_writer now = {0};
-    bool ok = true;
-    while (ok && r.p < r.end) {
+    while (*hold && r.p < r.end) {
         rs_stamp stamp;
-        ok = rs_stamp_take(&r, &stamp) && rs_stamp_put(&now, stamp.path);
+        *hold = rs_stamp_take(&r, &stamp) && rs_stamp_put(&now, stamp.path);
     }
-    ok = ok && !now.out_of_memory && now.n == n && memcmp(now.bytes, stamps, n) == 0;
+    bool poor = r.out_of_memory || now.out_of_memory;
+    *hold = *hold && !poor && now.n == n && memcmp(now.bytes, stamps, n) == 0;
     rs_wire_clear(&now);
     rs_arena_clear(&arena);
-    return ok;
+    return poor ? rs_fail_nomem(err, "the store") : RS_OK;
+}
+
+bool rs_stamps_hold(const void *stamps, size_t n)
+{
+    bool hold;
+    return rs_stamps_check(stamps, n, &hold, NULL) == RS_OK && hold;
 }
 
 char *rs_absolute_path(const char *path)

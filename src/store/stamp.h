@@ -19,6 +19,8 @@ bool rs_stamp_put(rs_wire_writer *w, const char *path);
 bool rs_stamp_take(rs_wire_reader *r, rs_stamp *out);
 /* Whether all files of these stamps still are as they say. */
 bool rs_stamps_hold(const void *stamps, size_t n);
+/* The same, which tells it from missing memory: then, and only then, it fails. */
+rs_status rs_stamps_check(const void *stamps, size_t n, bool *hold, rs_error *err);
 /* The path as stamps have it; NULL: there is no such file. Freed with free(). */
 char *rs_absolute_path(const char *path);
 

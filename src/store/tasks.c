@@ -57,47 +57,52 @@ static bool is_among(const paths *p, const char *path)
     return p->n == 0;
 }
 
-static void read_stamps(found *f, const rs_entry_key *key, const paths *wanted, rs_arena *arena)
+static rs_status read_stamps(found *f, const rs_entry_key *key, const paths *wanted, rs_arena *arena,
+                             rs_error *err)
 {
     rs_wire_reader r = {
         .p = key->stamps, .end = (const uint8_t *)key->stamps + key->n_stamps, .arena = arena};
     rs_stamp stamp;
     while (r.p < r.end && rs_stamp_take(&r, &stamp)) {
-        if (f->n_files++ == 0) f->path = rs_strdup(stamp.path);
+        if (f->n_files++ == 0 && !(f->path = rs_strdup(stamp.path))) return rs_fail_nomem(err, "the store");
         f->wanted = f->wanted || is_among(wanted, stamp.path);
     }
+    return r.out_of_memory ? rs_fail_nomem(err, "the store") : RS_OK;
 }
 
 /* The identity begins with the question's name. */
-static void read_name(found *f, const rs_entry_key *key, rs_arena *arena)
+static rs_status read_name(found *f, const rs_entry_key *key, rs_arena *arena, rs_error *err)
 {
     rs_wire_reader r = {
         .p = key->identity, .end = (const uint8_t *)key->identity + key->n_identity, .arena = arena};
     const char *name = rs_wire_text(&r);
     snprintf(f->what, sizeof f->what, "%.40s", key->kind == RS_ENTRY_EVENTS || !name ? "" : name);
+    return r.out_of_memory ? rs_fail_nomem(err, "the store") : RS_OK;
 }
 
-static void look_at(const rs_store_file *file, rs_store_task task, const paths *wanted, found *f)
+static rs_status look_at(const rs_store_file *file, rs_store_task task, const paths *wanted, found *f,
+                         rs_error *err)
 {
     static const char *const kinds[RS_N_ENTRY_KINDS] = {[RS_ENTRY_ANSWER] = "answer",
                                                         [RS_ENTRY_RESULT] = "result",
                                                         [RS_ENTRY_EVENTS] = "events",
                                                         [RS_ENTRY_FACET] = "facet"};
     *f = (found){.file = file, .state = file->left_over ? "left_over" : "damaged", .wanted = wanted->n == 0};
-    rs_entry *entry = file->left_over ? NULL : rs_entry_open(file->path);
-    if (!entry) return;
+    rs_entry *entry = NULL;
+    if (!file->left_over) RS_TRY(rs_entry_look(file->path, &entry, err));
+    if (!entry) return RS_OK;
     rs_entry_key key = rs_entry_get_key(entry);
     rs_arena arena = {0};
     f->kind = kinds[key.kind];
-    read_name(f, &key, &arena);
-    read_stamps(f, &key, wanted, &arena);
-    bool whole = task != RS_STORE_VERIFY || rs_entry_is_whole(entry);
-    f->state = !whole                                     ? "damaged"
-               : !rs_entry_is_own(entry)                  ? "other"
-               : rs_stamps_hold(key.stamps, key.n_stamps) ? "fresh"
-                                                          : "stale";
+    bool whole = true, fresh = false;
+    rs_status status = read_name(f, &key, &arena, err);
+    if (status == RS_OK) status = read_stamps(f, &key, wanted, &arena, err);
+    if (status == RS_OK && task == RS_STORE_VERIFY) status = rs_entry_prove(entry, &whole, err);
+    if (status == RS_OK) status = rs_stamps_check(key.stamps, key.n_stamps, &fresh, err);
+    f->state = !whole ? "damaged" : !rs_entry_is_own(entry) ? "other" : fresh ? "fresh" : "stale";
     rs_arena_clear(&arena);
     rs_entry_close(entry);
+    return status;
 }
 
 static int by_file(const void *a, const void *b)
@@ -151,8 +156,9 @@ static rs_status fill(const rs_store_files *files, rs_store_task task, const pat
     clock_gettime(CLOCK_REALTIME, &now);
     uint64_t freed = 0;
     rs_status status = RS_OK;
-    for (size_t i = 0; i < files->n; i++) look_at(&files->items[i], task, wanted, &all[i]);
-    if (files->n) qsort(all, files->n, sizeof *all, by_file);
+    for (size_t i = 0; status == RS_OK && i < files->n; i++)
+        status = look_at(&files->items[i], task, wanted, &all[i], err);
+    if (status == RS_OK && files->n) qsort(all, files->n, sizeof *all, by_file);
     for (size_t i = 0; status == RS_OK && i < files->n; i++)
         if (deal_with(&all[i], task, &freed))
             status = put_row(t, &all[i], (int64_t)now.tv_sec * 1000000000 + now.tv_nsec, err);

@@ -42,6 +42,14 @@
 void __sanitizer_set_report_fd(void *fd);
 int __lsan_do_recoverable_leak_check(void);
 #endif
+/* What a run reached is counted at an exit, which a batch does not take: its parent's handlers and buffers are not its own. */
+extern void __gcov_dump(void) __attribute__((weak));
+
+static void leave(int code)
+{
+    if (__gcov_dump) __gcov_dump();
+    _exit(code);
+}
 
 /* What the processes share. */
 typedef struct board {
@@ -352,7 +360,7 @@ static void child(uint64_t from, uint64_t to)
 #ifdef HAS_ASAN
     leaks = __lsan_do_recoverable_leak_check();
 #endif
-    _exit(leaks ? 99 : 0);
+    leave(leaks ? 99 : 0);
 }
 
 /* A batch in a process of its own; goes on behind a run that ended it. */
@@ -415,7 +423,7 @@ static int run_again(const char *folder)
 #ifdef HAS_ASAN
             if (__lsan_do_recoverable_leak_check()) why = "leaks";
 #endif
-            _exit(why != NULL);
+            leave(why != NULL);
         }
         int status;
         if (pid < 0 || waitpid(pid, &status, 0) < 0) abort();

@@ -1296,6 +1296,44 @@ static size_t do_task(const place *p, rs_store_task task, const char *path, cons
     return of_state;
 }
 
+/* Without memory nothing is judged: no entry is called damaged, and verify removes none. */
+static void test_tasks_without_memory(void **state)
+{
+    (void)state;
+    place p = make_place();
+    rs_status status;
+    rs_job_stats stats;
+    collected said = ask(sample, 1, query_of("idle"), NULL, p.folder, &status, &stats);
+    collected_clear(&said);
+    size_t entries = n_entries(&p);
+    assert_int_equal(entries, 4);
+    static const rs_store_task tasks[] = {RS_STORE_LIST, RS_STORE_VERIFY};
+    for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
+        size_t failed = 0;
+        uint64_t made = UINT64_MAX;
+        for (uint64_t k = 1; k <= made; k++) {
+            for (uint64_t n = 1; n; n = n == 1 ? UINT64_MAX : 0) {
+                rs_result result = {0};
+                rs_test_fail_allocations(k, n);
+                status = rs_store_do(p.folder, tasks[i], sample, 1, &result, NULL);
+                uint64_t number = rs_test_fail_allocation(0);
+                if (status == RS_OK) {
+                    assert_int_equal(rs_table_n_rows(result.tables[0]),
+                                     tasks[i] == RS_STORE_LIST ? entries : 0);
+                    made = number;
+                } else {
+                    assert_int_equal(status, RS_ERR_NOMEM);
+                    failed++;
+                }
+                rs_result_clear(&result);
+                assert_int_equal(n_entries(&p), entries);
+            }
+        }
+        assert_true(failed > 20);
+    }
+    remove_place(&p);
+}
+
 static void test_tasks(void **state)
 {
     (void)state;
@@ -1426,12 +1464,13 @@ int main(void)
         cmocka_unit_test(test_other_program),   cmocka_unit_test(test_killed),
         cmocka_unit_test(test_at_once),         cmocka_unit_test(test_limit),
         cmocka_unit_test(test_no_folder),       cmocka_unit_test(test_wrong_events),
-        cmocka_unit_test(test_tasks),           cmocka_unit_test(test_events),
-        cmocka_unit_test(test_other_questions), cmocka_unit_test(test_too_many_events),
-        cmocka_unit_test(test_hostile_events),  cmocka_unit_test(test_hostile_result),
-        cmocka_unit_test(test_out_of_memory),   cmocka_unit_test(test_facets),
-        cmocka_unit_test(test_in_place),        cmocka_unit_test(test_fewer_arguments),
-        cmocka_unit_test(test_wrong_facets),    cmocka_unit_test(test_hostile_facets),
+        cmocka_unit_test(test_tasks),           cmocka_unit_test(test_tasks_without_memory),
+        cmocka_unit_test(test_events),          cmocka_unit_test(test_other_questions),
+        cmocka_unit_test(test_too_many_events), cmocka_unit_test(test_hostile_events),
+        cmocka_unit_test(test_hostile_result),  cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_facets),          cmocka_unit_test(test_in_place),
+        cmocka_unit_test(test_fewer_arguments), cmocka_unit_test(test_wrong_facets),
+        cmocka_unit_test(test_hostile_facets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
