@@ -178,10 +178,11 @@ static rs_structure_group *find_group(rs_structure_rank *p, rs_map64 *by_text, c
     int64_t *members;
     size_t n;
     const char *text = op->members == RS_NO_STRING ? "" : rs_pool_text(&comm->pool, op->members);
-    if (!rs_mesh_parse(text, op->group_size, &members, &n)) return NULL;
-    const char *description =
-        op->description == RS_NO_STRING ? NULL : rs_strdup(rs_pool_text(&comm->pool, op->description));
-    *ok = RS_GROW_ONE(p->groups, p->n_groups, *capacity);
+    *ok = rs_mesh_parse(text, op->group_size, &members, &n, NULL) == RS_OK;
+    if (!*ok || !n) return NULL;
+    bool described = op->description != RS_NO_STRING;
+    const char *description = described ? rs_strdup(rs_pool_text(&comm->pool, op->description)) : NULL;
+    *ok = (description || !described) && RS_GROW_ONE(p->groups, p->n_groups, *capacity);
     if (!*ok) {
         rs_free(members);
         rs_free((char *)description);

@@ -28,9 +28,10 @@ static int64_t stride_of(const int64_t *members, size_t n)
     return stride;
 }
 
-bool rs_mesh_parse(const char *text, int64_t size, int64_t **members, size_t *n)
+rs_status rs_mesh_parse(const char *text, int64_t size, int64_t **members, size_t *n, rs_error *err)
 {
     size_t capacity = 0;
+    bool has_memory = true;
     bool cut = strstr(text, "...") != NULL;
     *members = NULL;
     *n = 0;
@@ -41,27 +42,31 @@ bool rs_mesh_parse(const char *text, int64_t size, int64_t **members, size_t *n)
         }
         int64_t value = 0;
         for (; rs_is_digit(*c); c++) value = value > MOST_RANKS ? value : value * 10 + (*c - '0');
-        if (value >= MOST_RANKS || *n >= MOST_RANKS || !RS_GROW_ONE(*members, *n, capacity)) goto fail;
+        if (value >= MOST_RANKS || *n >= MOST_RANKS) goto none;
+        has_memory = RS_GROW_ONE(*members, *n, capacity);
+        if (!has_memory) goto none;
         (*members)[(*n)++] = value;
     }
     if (*n) qsort(*members, *n, sizeof **members, by_value);
     int64_t stride = stride_of(*members, *n);
     while (cut && (int64_t)*n < size) {
-        if (stride <= 0 || *n >= MOST_RANKS || !RS_GROW_ONE(*members, *n, capacity)) goto fail;
+        if (stride <= 0 || *n >= MOST_RANKS) goto none;
         int64_t next = (*members)[*n - 1] + stride;
-        if (next >= MOST_RANKS) goto fail;
+        if (next >= MOST_RANKS) goto none;
+        has_memory = RS_GROW_ONE(*members, *n, capacity);
+        if (!has_memory) goto none;
         (*members)[(*n)++] = next;
     }
     size_t kept = 0;
     for (size_t i = 0; i < *n; i++)
         if (kept == 0 || (*members)[i] != (*members)[kept - 1]) (*members)[kept++] = (*members)[i];
     *n = kept;
-    if (kept) return true;
-fail:
+    if (kept) return RS_OK;
+none:
     rs_free(*members);
     *members = NULL;
     *n = 0;
-    return false;
+    return has_memory ? RS_OK : rs_fail_nomem(err, "process groups");
 }
 
 /* ---- classes ------------------------------------------------------------------------------------------- */

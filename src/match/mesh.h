@@ -46,8 +46,8 @@ typedef struct rs_mesh {
 rs_status rs_mesh_find(rs_mesh_group *groups, size_t n, int64_t world, rs_mesh *out, rs_error *err);
 
 /* The members of "[0, 4, 8]"; a list that is cut off with "..." is continued where its numbers have one
- * stride and `size` (0: unknown) says how many there are. Sorted; *members is the caller's. False: no list,
- * or out of memory. */
-bool rs_mesh_parse(const char *text, int64_t size, int64_t **members, size_t *n);
+ * stride and `size` (0: unknown) says how many there are. Sorted; *members is the caller's. *n is 0 where there is no
+ * list. Errors: RS_ERR_NOMEM. */
+rs_status rs_mesh_parse(const char *text, int64_t size, int64_t **members, size_t *n, rs_error *err);
 
 #endif

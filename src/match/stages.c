@@ -92,7 +92,8 @@ static bool add_groups(const rs_coll_rank *r, groups *all)
         if (ok && is_new) {
             rs_mesh_group g = {.description = rs_pool_text(&r->pool, op->description)};
             *slot = UINT32_MAX;
-            if (rs_mesh_parse(text, op->group_size, &g.members, &g.n) && g.n > 1) {
+            ok = rs_mesh_parse(text, op->group_size, &g.members, &g.n, NULL) == RS_OK;
+            if (ok && g.n > 1) {
                 ok = RS_GROW_ONE(all->items, all->n, all->capacity);
                 if (ok) *slot = (uint32_t)all->n;
             }

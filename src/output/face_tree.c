@@ -1,6 +1,7 @@
 /* `tree` as an indented tree, numbers before names so that they stand in columns however deep it goes. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "output/face_tools.h"
@@ -17,25 +18,17 @@ static void put_time(const rs_table *t, size_t row, const char *column, char out
         rs_human_time(rs_table_int(t, row, c), out);
 }
 
-/* Whether a sibling follows somewhere below the row at that depth: its line goes on. */
-static void mark_open(const rs_table *t, size_t n, char *last)
+/* last[row]: no later row has the same parent. `seen`: by depth, as many as the deepest row needs; left as it comes. */
+static void mark_last(const rs_table *t, size_t n, char *seen, char *last)
 {
-    /* last[row]: no later row of the same parent */
     size_t depths = 0;
-    uint8_t *seen = NULL;
-    size_t capacity = 0;
     for (size_t i = n; i-- > 0;) {
         size_t depth = (size_t)rs_face_int(t, i, "depth", 0);
-        while (depths <= depth) {
-            if (!rs_grow((void **)&seen, &capacity, depths + 1, 1)) break;
-            seen[depths++] = 0;
-        }
-        if (depth >= depths) break;
+        while (depths <= depth) seen[depths++] = 0;
         last[i] = !seen[depth];
         seen[depth] = 1;
         depths = depth + 1; /* what is deeper belongs to another parent */
     }
-    rs_free(seen);
 }
 
 /* Levels with guide lines. Below them a row shows its depth and the guides of the last few levels only: a tree of
@@ -101,7 +94,8 @@ static rs_status put_tree(rs_page *layout, const rs_table *t, rs_error *err)
         rs_free(lines);
         return rs_fail_nomem(err, "tree");
     }
-    mark_open(t, n, last);
+    mark_last(t, n, lines, last);
+    memset(lines, 0, deepest + 2);
     int64_t rank = -1;
     char text[160];
     for (size_t i = 0; i < n && !layout->writer->failed; i++) {

@@ -124,19 +124,29 @@ static void test_lists(void **state)
     (void)state;
     int64_t *members;
     size_t n;
-    assert_true(rs_mesh_parse("[3, 1, 2, 1]", 0, &members, &n));
+    assert_int_equal(rs_mesh_parse("[3, 1, 2, 1]", 0, &members, &n, NULL), RS_OK);
     assert_int_equal(n, 3);
     assert_int_equal(members[0], 1);
     assert_int_equal(members[2], 3);
     rs_free(members);
-    assert_true(rs_mesh_parse("[0, 8, 16, ...]", 64, &members, &n));
+    assert_int_equal(rs_mesh_parse("[0, 8, 16, ...]", 64, &members, &n, NULL), RS_OK);
     assert_int_equal(n, 64);
     assert_int_equal(members[63], 504);
     rs_free(members);
-    assert_false(rs_mesh_parse("[0, 8, 17, ...]", 64, &members, &n));
-    assert_false(rs_mesh_parse("[0, 8, ...]", INT64_MAX, &members, &n));
-    assert_false(rs_mesh_parse("[99999999999999999999]", 0, &members, &n));
-    assert_false(rs_mesh_parse("", 4, &members, &n));
+    for (uint64_t k = 1; k <= 3; k++) { /* no list for want of memory is none that says nothing */
+        rs_test_fail_allocation(k);
+        assert_int_equal(rs_mesh_parse("[0, 8, ...]", 64, &members, &n, NULL), RS_ERR_NOMEM);
+        rs_test_fail_allocation(0);
+        assert_true(n == 0 && !members);
+    }
+    assert_int_equal(rs_mesh_parse("[0, 8, 17, ...]", 64, &members, &n, NULL), RS_OK);
+    assert_true(n == 0 && !members);
+    assert_int_equal(rs_mesh_parse("[0, 8, ...]", INT64_MAX, &members, &n, NULL), RS_OK);
+    assert_true(n == 0 && !members);
+    assert_int_equal(rs_mesh_parse("[99999999999999999999]", 0, &members, &n, NULL), RS_OK);
+    assert_true(n == 0 && !members);
+    assert_int_equal(rs_mesh_parse("", 4, &members, &n, NULL), RS_OK);
+    assert_true(n == 0 && !members);
     assert_null(members);
 }
 
