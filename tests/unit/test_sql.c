@@ -181,6 +181,7 @@ static void test_every_table(void **state)
                                         "queue_blocked",
                                         "replay_edges",
                                         "replay_what_if",
+                                        "steps_host",
                                         "steps_serving",
                                         "structure_layers",
                                         "whatif_balances",
