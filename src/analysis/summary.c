@@ -193,7 +193,8 @@ static rs_status add_names(const rs_partial *partials, size_t n, bool kernels, i
     return status;
 }
 
-rs_status rs_summary_median(const rs_partial *partials, size_t n, int64_t *median, rs_error *err)
+/* Of the ranks' own times, where they are known; 0 where none is. */
+static rs_status median_of(const rs_partial *partials, size_t n, int64_t *median, rs_error *err)
 {
     int64_t *own = rs_malloc((n + 1) * sizeof *own);
     size_t known = 0;
@@ -208,8 +209,8 @@ rs_status rs_summary_median(const rs_partial *partials, size_t n, int64_t *media
 static rs_status summary_merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result,
                                rs_error *err)
 {
-    int64_t median, top = rs_options_int(run->options, "top");
-    rs_status status = rs_summary_median(partials, n, &median, err);
+    int64_t median = 0, top = rs_options_int(run->options, "top");
+    rs_status status = median_of(partials, n, &median, err);
     for (size_t i = 0; status == RS_OK && i < n; i++) {
         const rs_rank_summary *s = partials[i].value;
         if (!rs_summary_own_known(s))
@@ -219,7 +220,7 @@ static rs_status summary_merge(const rs_run *run, rs_partial *partials, size_t n
     if (status == RS_OK) status = add_names(partials, n, true, top, result->tables[KERNELS], err);
     if (status == RS_OK) status = add_names(partials, n, false, top, result->tables[OPERATORS], err);
     if (status == RS_OK)
-        status = rs_summary_findings(run, partials, n, result, result->tables[FINDINGS], err);
+        status = rs_summary_findings(run, partials, n, median, result, result->tables[FINDINGS], err);
     return status;
 }
 

@@ -43,9 +43,10 @@ rs_status rs_summary_rank(const rs_run *run, rs_trace *trace, void **partial, rs
 void rs_summary_free(void *partial);
 
 /* Fills the findings table: at most five sentences, the weightiest first. Where the job can be diagnosed, the
- * first is diagnose's first, and what it says better is left out; result gets a note where it cannot. */
-rs_status rs_summary_findings(const rs_run *run, const rs_partial *partials, size_t n, rs_result *result,
-                              rs_table *findings, rs_error *err);
+ * first is diagnose's first, and what it says better is left out; result gets a note where it cannot.
+ * `median`: of the ranks' own times. */
+rs_status rs_summary_findings(const rs_run *run, const rs_partial *partials, size_t n, int64_t median,
+                              rs_result *result, rs_table *findings, rs_error *err);
 
 /* The time a rank needed for itself, without waiting in communication: of its GPU span; of a job that has no
  * GPU, of all that was recorded. */
@@ -59,8 +60,5 @@ static inline bool rs_summary_own_known(const rs_rank_summary *s)
 {
     return s->n_gpu > 0 || s->on_host;
 }
-
-/* The median over the ranks of which it is known; 0 where it is of none. Errors: RS_ERR_NOMEM. */
-rs_status rs_summary_median(const rs_partial *partials, size_t n, int64_t *median, rs_error *err);
 
 #endif

@@ -225,10 +225,9 @@ static void about_copies(const rs_partial *p, size_t n, sentences *s)
         RS_FIXED(w.share, 1), where, rs_human_time(r->exposed_copies, time), name);
 }
 
-static void about_slowest(const rs_partial *p, size_t n, sentences *s)
+static void about_slowest(const rs_partial *p, size_t n, int64_t median, sentences *s)
 {
     size_t slowest = 0, known = 0;
-    int64_t median;
     for (size_t i = 0; i < n; i++) {
         if (!rs_summary_own_known(p[i].value)) continue;
         if (known++ == 0 || rs_summary_own_time(p[i].value) > rs_summary_own_time(p[slowest].value))
@@ -236,8 +235,6 @@ static void about_slowest(const rs_partial *p, size_t n, sentences *s)
     }
     if (known < 2) return;
     const rs_rank_summary *r = p[slowest].value;
-    if (rs_summary_median(p, n, &median, NULL) != RS_OK)
-        return; /* a sentence less, and the table still says it */
     double behind = percent(rs_summary_own_time(r) - median, median);
     if (behind < WORTH_SLOWER) return;
     char time[32], by[32];
@@ -487,8 +484,8 @@ static rs_status put_sentence(const sentence *x, const char *replaces, rs_table 
     return rs_table_end_row(findings, err);
 }
 
-rs_status rs_summary_findings(const rs_run *run, const rs_partial *partials, size_t n, rs_result *result,
-                              rs_table *findings, rs_error *err)
+rs_status rs_summary_findings(const rs_run *run, const rs_partial *partials, size_t n, int64_t median,
+                              rs_result *result, rs_table *findings, rs_error *err)
 {
     char replaces[128] = "";
     size_t most = MAX_SENTENCES;
@@ -501,7 +498,7 @@ rs_status rs_summary_findings(const rs_run *run, const rs_partial *partials, siz
         about_idle(partials, n, s);
         about_communication(partials, n, s);
         about_copies(partials, n, s);
-        about_slowest(partials, n, s);
+        about_slowest(partials, n, median, s);
         about_kernels(partials, n, s);
         about_unlinked(partials, n, s);
         about_gap(partials, n, s);
