@@ -54,7 +54,7 @@ class Job:
 
         query: one statement of SQLite's dialect, which only reads
         others: jobs that this one is compared with, {name: job}: then compare('1', name), diff and regress are tables, too; this
-            job is input '1'
+        job is input '1'
         timeout: seconds after which it is stopped
         max_memory: bytes that it may take beside the events, 1 GiB by default"""
     def stack(self, event: Union[int, Dict[str, Any]], rank: Optional[int] = None, *, args: Optional[Text] = None,
@@ -1126,7 +1126,7 @@ class Job:
                 operator, call
             top: only the N rows of a kind whose time changed most
             short_names: kernels without their template and call arguments, so that builds can be compared
-            fail_on: exit 1 if a row meets it: COLUMN OP NUMBER[%], a comma means and
+            fail_on: exit 1 if a row meets it: 'time_diff_us > 100 and not kind in (call, operator)'
 
         compat: hta, hta-exact give that tool's numbers and columns.
 
@@ -2288,7 +2288,7 @@ class Job:
         by: Literal['step', 'rank'] = 'step',
         outlier: float = 10.0,
         compat: None = None,
-        table: Optional[Literal['steps', 'ranks', 'serving']] = None,
+        table: Optional[Literal['steps', 'ranks', 'serving', 'host']] = None,
         progress: Progress = None,
         ranks: Ranges = None,
         steps: Ranges = None,
@@ -2312,6 +2312,9 @@ class Job:
         A step stands out when it is longer than the median of the rank's steps by more than outlier percent
         and by more than three standard deviations (told by the median distance from the median); the column
         outlier then names the kind of time that grew most. Of fewer than three steps none stands out.
+
+        A job without a GPU is shown by what its host did (table host): every moment of a step counts as the
+        first of operators, communication, waits for a device and data loading that runs then on any thread.
 
         Options:
             by: step: every step of every rank; rank: the spread over each rank's steps; one of step, rank
@@ -2369,7 +2372,24 @@ class Job:
             generation_q [count]: tokens computed in decode
             generation_k [count]: tokens that they attend to, summed
             generation_qq [count]: square of a request's tokens, summed
-            generation_qk [count]: product of a request's tokens and those attended to, summed"""
+            generation_qk [count]: product of a request's tokens and those attended to, summed
+
+        Table host: one row is one step of a rank without a GPU: what its host did
+            rank [id]: rank
+            step [id]: number of the step
+            start_us [us]: its start
+            length_us [us]: its length
+            vs_median_pct [percent]: length above the median of the rank's steps
+            recorded_us [us]: its length without what lies between two recordings; the next five make it up
+            operators_us [us]: an operator runs that computes, on any thread
+            exposed_comm_us [us]: the host communicates (gloo:*, mpi:*, ucc:*) and no operator hides it
+            exposed_sync_us [us]: a call waits for a device, and none of these runs
+            exposed_loading_us [us]: a data loader is waited for, and none of these runs
+            other_us [us]: none of them: Python and libraries outside operators, or nothing
+            operators_pct [percent]: operators_us of recorded_us
+            comm_us [us]: the host communicates, hidden or not
+            loading_us [us]: a data loader is waited for, hidden or not
+            outlier: why it stands out, as in the table steps"""
     def stragglers(self, *,
         by: Literal['rank', 'collective', 'clock'] = 'rank',
         clocks: Literal['ends', 'likely', 'certain', 'file'] = 'ends',
@@ -3047,7 +3067,7 @@ def diff(a: Any, b: Any, *,
             operator, call
         top: only the N rows of a kind whose time changed most
         short_names: kernels without their template and call arguments, so that builds can be compared
-        fail_on: exit 1 if a row meets it: COLUMN OP NUMBER[%], a comma means and
+        fail_on: exit 1 if a row meets it: 'time_diff_us > 100 and not kind in (call, operator)'
 
     compat: hta, hta-exact give that tool's numbers and columns.
 
@@ -3316,6 +3336,7 @@ def slice_job(source: Any, path: Path, *,
     single_rank: bool = False,
     absolute: bool = False,
     include_last_step: bool = False,
+    captures: Optional[Text] = None,
     jobs: Optional[int] = None,
     max_memory: Size = None,
     max_ratio: int = 1000,
@@ -3362,6 +3383,7 @@ def share_job(source: Any, path: Path, *,
     single_rank: bool = False,
     absolute: bool = False,
     include_last_step: bool = False,
+    captures: Optional[Text] = None,
     jobs: Optional[int] = None,
     max_memory: Size = None,
     max_ratio: int = 1000,
@@ -3400,6 +3422,7 @@ def open_job(source: Any, *,
              single_rank: bool = False,
              absolute: bool = False,
              include_last_step: bool = False,
+             captures: Optional[Text] = None,
              jobs: Optional[int] = None,
              max_memory: Size = None,
              max_ratio: int = 1000,
@@ -3427,6 +3450,8 @@ def open_job(source: Any, *,
         single_rank: refuse files that hold several ranks
         absolute: times on the files' own clock, not from the job's first event
         include_last_step: HTA's include_last_profiler_step; only with compat="hta" or hta-exact
+        captures: give the work of replayed graphs its operators: the trace of their capture, or a
+            folder of such
         jobs: worker threads (default: one for each core)
         max_memory: stop rather than hold more than SIZE of traces: 512M, 4G
         max_ratio: refuse files that inflate to more than N times their size

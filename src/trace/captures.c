@@ -421,7 +421,8 @@ rs_status rs_captures_add(rs_captures *captures, const rs_events *events, const 
     f.sized = size_of_file(path, &f.size);
     rs_status status = file_read(&f, err);
     if (status == RS_OK) status = find_captures(captures, &f, rank, err);
-    if (status == RS_OK && !number_captures(captures->items + before, captures->n - before))
+    if (status == RS_OK && captures->n > before &&
+        !number_captures(captures->items + before, captures->n - before))
         status = rs_fail_nomem(err, "captured graphs");
     file_clear(&f);
     return status;

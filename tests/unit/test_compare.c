@@ -354,7 +354,7 @@ static void test_arguments(void **state)
         }
         bool backward = strcmp(text(t, i, "name"), "FlashAttnFuncBackward") == 0;
         assert_string_equal(text(t, i, "name"), backward ? "FlashAttnFuncBackward" : "FlashAttnFunc");
-        assert_float_equal(cell(t, i, "count_a"), backward ? 1 : 2, 0);
+        assert_float_equal(cell(t, i, "count_a"), (backward ? 1 : 2), 0);
         assert_string_equal(text(t, i, "input_dims"),
                             backward ? "" : "((2, 64, 4, 32), (2, 64, 4, 32), (2, 64, 4, 32), (), (), ())");
         /* 2 * batch * heads * pairs * width in 100 ns, backward with five products of 32 instead of two */
