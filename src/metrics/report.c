@@ -200,14 +200,11 @@ static double known(double value)
     return isfinite(value) ? value : NAN;
 }
 
-/* The root of the sum of squares, without overflow on the way. The C library's hypot is a function of 2022 (glibc
- * 2.35), which programs for older machines must do without. */
+/* The root of the sum of squares, in a type that it does not overflow in. The C library's hypot is a function of
+ * 2022 (glibc 2.35), which programs for older machines must do without. */
 static double together(double a, double b)
 {
-    double large = fmax(fabs(a), fabs(b)), small = fmin(fabs(a), fabs(b));
-    if (isnan(a) || isnan(b)) return NAN;
-    if (large == 0 || isinf(large)) return large;
-    return large * sqrt(1 + (small / large) * (small / large));
+    return (double)sqrtl((long double)a * a + (long double)b * b);
 }
 
 rs_comparison rs_metrics_compared(const rs_metrics *m, rs_metric metric)
