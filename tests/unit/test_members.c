@@ -83,7 +83,7 @@ static void test_rocprof(void **state)
 {
     (void)state;
     members *all = members_of(rocprof);
-    rs_events *whole, *e;
+    rs_events *whole = NULL, *e = NULL;
     assert_int_equal(load_native(rocprof, sizeof rocprof - 1, "x.json", &whole, NULL), RS_OK);
     assert_int_equal(whole->n, 6);
     assert_int_equal(whole->problems.n, 0);
@@ -150,7 +150,7 @@ static void damage_protobuf(const char *path, const char *format, const uint32_t
     text t = text_of_file(path);
     const uint8_t *bytes = (const uint8_t *)t.s;
     pb_places *all = pb_places_of(bytes, t.n);
-    rs_events *whole, *e;
+    rs_events *whole = NULL, *e = NULL;
     size_t n_read = 0, n_events = 0;
     assert_int_equal(load_protobuf(format, &t, &whole), RS_OK);
     for (size_t i = 0; i < all->n; i++)
