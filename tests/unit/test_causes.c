@@ -223,6 +223,19 @@ static void test_a_thread_that_works_once(void **state)
     finish(&b, &a);
 }
 
+/* A whole trace ends with the thread that gave the GPU work, be its last event the first of the file. */
+static void test_the_first_event_ends_last(void **state)
+{
+    (void)state;
+    builder b = builder_create();
+    add_op(&b, "aten::linear", MAIN, 0, 500 * US, 1);
+    add_launch(&b, "cudaLaunchKernel", 10 * US, 2 * US, 1);
+    add_kernel(&b, "k", 0, 7, 20 * US, 100 * US, 1);
+    answer a = ask(&b, "", 0, 0);
+    assert_int_equal(a.length, 500 * US);
+    finish(&b, &a);
+}
+
 /* Steps without an annotation of the name asked for: two processes show the same two, of which the second is
  * selected in the end. */
 static void test_the_window_of_steps(void **state)
@@ -420,6 +433,7 @@ int main(void)
         cmocka_unit_test(test_a_full_queue),
         cmocka_unit_test(test_a_thread_that_polls),
         cmocka_unit_test(test_a_thread_that_works_once),
+        cmocka_unit_test(test_the_first_event_ends_last),
         cmocka_unit_test(test_the_window_of_steps),
         cmocka_unit_test(test_communication_of_the_host),
         cmocka_unit_test(test_communication_beside_work),
