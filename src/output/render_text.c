@@ -64,20 +64,28 @@ static const char *clean_cell(text_table *t, size_t row, size_t at, size_t *leng
     return t->clean;
 }
 
+/* How wide the terminal shows the cell. False when out of memory. */
+static bool measure_cell(text_table *t, size_t row, size_t at, size_t *width)
+{
+    const rs_display *display = &t->columns[at].display;
+    char number[RS_CELL_SIZE];
+    if (!display->is_text) {
+        *width = rs_display_cell(t->table, row, at, display, number);
+        return true;
+    }
+    size_t length;
+    const char *text = clean_cell(t, row, at, &length);
+    if (text) *width = rs_text_width(text, length);
+    return text != NULL;
+}
+
 static bool measure_cells(text_table *t, size_t at)
 {
     text_column *c = &t->columns[at];
     size_t n_rows = rs_table_n_rows(t->table);
     for (size_t row = 0; row < n_rows; row++) {
-        size_t width, length;
-        char number[RS_CELL_SIZE];
-        if (c->display.is_text) {
-            const char *text = clean_cell(t, row, at, &length);
-            if (!text) return false;
-            width = rs_text_width(text, length);
-        } else {
-            width = rs_display_cell(t->table, row, at, &c->display, number);
-        }
+        size_t width;
+        if (!measure_cell(t, row, at, &width)) return false;
         if (width > c->cell_width) c->cell_width = width;
         c->cells_width += width;
     }
@@ -292,15 +300,8 @@ static bool row_widths(text_table *t, size_t row, size_t *widths, bool *wider)
         widths[at] = c->width;
         if (!t->begun && (!c->display.is_text || c->cell_width <= c->width)) continue;
         if (t->settings->width && c->display.is_text) continue; /* it is shortened */
-        size_t length, width;
-        char number[RS_CELL_SIZE];
-        if (c->display.is_text) {
-            const char *text = clean_cell(t, row, at, &length);
-            if (!text) return false;
-            width = rs_text_width(text, length);
-        } else {
-            width = rs_display_cell(t->table, row, at, &c->display, number);
-        }
+        size_t width;
+        if (!measure_cell(t, row, at, &width)) return false;
         if (width <= c->width) continue;
         widths[at] = width;
         *wider = true;

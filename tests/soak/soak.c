@@ -518,10 +518,8 @@ int main(int argc, char **argv)
     if (again) return run_again(again);
     for (; i < argc; i++) collect(argv[i]);
     if (!n_samples) {
-        fprintf(
-            stderr,
-            "soak [--runs N] [--seconds S] [--seed S] [--probe 1] [--keep FOLDER] [--only RUN] "
-            "[--again FOLDER] PATH...\n");
+        fprintf(stderr, "soak [--runs N] [--seconds S] [--seed S] [--probe 1] [--keep FOLDER] [--only RUN] "
+                        "[--again FOLDER] PATH...\n");
         return 2;
     }
     if (asks_first) probe();

@@ -244,8 +244,8 @@ static void test_the_window_of_steps(void **state)
     builder b = builder_create();
     for (int64_t pid = MAIN; pid < MAIN + 2; pid++)
         for (int64_t i = 0; i < 2; i++)
-            add_row(&b, 'X', "user_annotation", i ? "ProfilerStep#8" : "ProfilerStep#7", pid, pid, i * 100 * US,
-                    (90 + i) * US);
+            add_row(&b, 'X', "user_annotation", i ? "ProfilerStep#8" : "ProfilerStep#7", pid, pid,
+                    i * 100 * US, (90 + i) * US);
     add_op(&b, "op", MAIN, 10 * US, 50 * US, 1);
     add_op(&b, "op", MAIN, 110 * US, 50 * US, 2);
     rs_selection second;

@@ -256,8 +256,8 @@ static void test_streams_of_nameless(void **state)
             assert_int_equal(rs_coll_rank_of(&trace, &policy, &j.ranks[r], NULL), RS_OK);
             rs_trace_clear(&trace);
         }
-        assert_int_equal(
-            rs_clock_match((const rs_coll_rank *const *)j.ranks, j.n, false, &j.job, NULL), RS_OK);
+        assert_int_equal(rs_clock_match((const rs_coll_rank *const *)j.ranks, j.n, false, &j.job, NULL),
+                         RS_OK);
         for (uint32_t op = 0; op < 2; op++)
             assert_int_equal(partner(&j, 0, op, 1), with_members ? (int)op : 1 - (int)op);
         end(&j);
@@ -520,8 +520,9 @@ int main(void)
         cmocka_unit_test(test_late_start),   cmocka_unit_test(test_equal_names),
         cmocka_unit_test(test_median_clock), cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_fused_event),  cmocka_unit_test(test_sendrecv_inside),
-        cmocka_unit_test(test_wait), cmocka_unit_test(test_streams_of_nameless),         cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_host_spans),   cmocka_unit_test(test_lost_kernels),
+        cmocka_unit_test(test_wait),         cmocka_unit_test(test_streams_of_nameless),
+        cmocka_unit_test(test_numbers),      cmocka_unit_test(test_host_spans),
+        cmocka_unit_test(test_lost_kernels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -192,7 +192,8 @@ static void test_words_without_memory(void **state)
         bool known = false;
         for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
             size_t length = strlen(text), own = strlen(words[i]);
-            bool is = length > own && strcmp(text + length - own, words[i]) == 0 && text[length - own - 1] == ' ';
+            bool is =
+                length > own && strcmp(text + length - own, words[i]) == 0 && text[length - own - 1] == ' ';
             known |= is;
             seen[i] += is;
         }

@@ -433,15 +433,11 @@ static void test_allocations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_student),
-        cmocka_unit_test(test_welch),
-        cmocka_unit_test(test_holm),
-        cmocka_unit_test(test_series),
-        cmocka_unit_test(test_alpha), cmocka_unit_test(test_false_alarms),
-        cmocka_unit_test(test_power),
-        cmocka_unit_test(test_parts_and_summaries),
-        cmocka_unit_test(test_allocations),
-        cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_student),        cmocka_unit_test(test_welch),
+        cmocka_unit_test(test_holm),           cmocka_unit_test(test_series),
+        cmocka_unit_test(test_alpha),          cmocka_unit_test(test_false_alarms),
+        cmocka_unit_test(test_power),          cmocka_unit_test(test_parts_and_summaries),
+        cmocka_unit_test(test_allocations),    cmocka_unit_test(test_changes),
         cmocka_unit_test(test_history_alarms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

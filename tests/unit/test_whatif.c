@@ -340,7 +340,8 @@ static void test_selected_steps(void **state)
     assert_int_equal(rs_table_n_rows(t), 4);
     for (size_t i = 0; i < 4; i++) {
         assert_int_equal(rs_table_int(t, i, column(t, "step")), 2);
-        assert_int_equal(rs_table_int(t, i, column(t, "micro_batch")), 20 + rs_table_int(t, i, column(t, "seq")));
+        assert_int_equal(rs_table_int(t, i, column(t, "micro_batch")),
+                         20 + rs_table_int(t, i, column(t, "seq")));
         assert_int_equal(rs_table_int(t, i, column(t, "model_chunk")), 0);
     }
     done(&a);
@@ -353,7 +354,8 @@ static void test_equal_orders(void **state)
     (void)state;
     const rs_ops ops = {.n_names = 8};
     uint32_t first[9] = {0, 0, 0, 0, 0, 0, 0, 1, 1}, later[9] = {0, 0, 0, 0, 0, 0, 0, 0, 1}, pred[1] = {0},
-             other_pred[1] = {1}, pair[8] = {0, 1, 2, 3, 4, 5, 6, 7}, other_pair[8] = {0, 1, 2, 3, 4, 5, 7, 6};
+             other_pred[1] = {1}, pair[8] = {0, 1, 2, 3, 4, 5, 6, 7},
+             other_pair[8] = {0, 1, 2, 3, 4, 5, 7, 6};
     uint8_t use[8] = {0}, other_use[8] = {0, 0, 0, 0, 0, 0, 0, RS_OPS_VOID};
     const rs_ops_order a = {first, pred, pair, use};
     rs_ops_order b = a;
@@ -408,11 +410,11 @@ static void test_allocations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_ranks),   cmocka_unit_test(test_two_stages),
-        cmocka_unit_test(test_peer),        cmocka_unit_test(test_gaps),
-        cmocka_unit_test(test_refused),     cmocka_unit_test(test_bad_lines),
-        cmocka_unit_test(test_prefixes),    cmocka_unit_test(test_own_order),
-        cmocka_unit_test(test_allocations), cmocka_unit_test(test_selected_steps),
+        cmocka_unit_test(test_two_ranks),    cmocka_unit_test(test_two_stages),
+        cmocka_unit_test(test_peer),         cmocka_unit_test(test_gaps),
+        cmocka_unit_test(test_refused),      cmocka_unit_test(test_bad_lines),
+        cmocka_unit_test(test_prefixes),     cmocka_unit_test(test_own_order),
+        cmocka_unit_test(test_allocations),  cmocka_unit_test(test_selected_steps),
         cmocka_unit_test(test_equal_orders), cmocka_unit_test(test_longest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
