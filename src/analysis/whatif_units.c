@@ -4,7 +4,6 @@
 
 #include "analysis/whatif_trace.h"
 #include "base/memory.h"
-#include "base/stats.h"
 #include "base/try.h"
 
 /* ---- units beside ranks ---------------------------------------------------------------------------------- */
