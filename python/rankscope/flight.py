@@ -18,7 +18,7 @@ from .errors import InputOSError, UsageError
 
 __all__ = ["Report", "analyze", "live", "watch"]
 
-TABLES = ("groups", "entries", "side_by_side", "dumps", "lateness", "collectives", "roots", "log", "progress", "stacks")
+TABLES = ("groups", "entries", "side_by_side", "dumps", "lateness", "collectives", "roots", "log", "attempts", "progress", "stacks")
 
 
 class Report:
@@ -203,6 +203,7 @@ _NCCL_JSON = "dump_nccl_trace_json?includecollectives=true&onlyactive=false"
 _CPU_JSON = "fr_trace_json?includecollectives=true&onlyactive=false"
 _NCCL_PICKLE = "dump_nccl_trace_pickle?includecollectives=true&includestacktraces=true&onlyactive=false"
 _CONNECTIONS = 64
+_MOST_BYTES = 512 << 20  # of an answer, as in the command line
 
 
 def _address(text: str, port: bool) -> str:
@@ -214,10 +215,32 @@ def _address(text: str, port: bool) -> str:
     return text if not port or ":" in host.rsplit("]", 1)[-1] else "%s:%d" % (text, _PORT)
 
 
+def _body(answer: Any, until: float) -> bytes:
+    """All of an answer. One that drips, never ends or is cut short is a failure, as no answer is."""
+    import time
+    parts: List[bytes] = []
+    n = 0
+    while True:
+        part = answer.read1(1 << 16)
+        n += len(part)
+        if time.monotonic() > until:
+            raise TimeoutError
+        if n > _MOST_BYTES:
+            raise ValueError("the answer is larger than %d MB" % (_MOST_BYTES >> 20))
+        if not part:
+            break
+        parts.append(part)
+    if answer.length:
+        raise ValueError("the answer ends %d bytes too early" % answer.length)
+    return b"".join(parts)
+
+
 def _ask(wanted: Sequence[Tuple[int, str, str]], timeout: float) -> List[_Answer]:
     """Asks for all of (rank or -1, address, page) at once. Who does not answer is no error."""
     import socket
+    import time
     from concurrent.futures import ThreadPoolExecutor
+    from http.client import HTTPException
     from urllib import error, request
 
     class NoRedirect(request.HTTPRedirectHandler):
@@ -230,12 +253,16 @@ def _ask(wanted: Sequence[Tuple[int, str, str]], timeout: float) -> List[_Answer
         rank, address, page = what
         name, failure, status, body, late = page.split("?")[0], None, 0, b"", False
         url = "%s/%s%s" % (address, "handler/" if rank >= 0 else "", page)
+        until = time.monotonic() + timeout
         try:
-            with opener.open(request.Request(url, data=b"" if rank >= 0 else None), timeout=timeout) as answer:
-                status, body = answer.status, answer.read()
-        except error.HTTPError as answer:
-            status, body = answer.code, answer.read()
-        except (OSError, ValueError) as problem:
+            try:
+                answer = opener.open(request.Request(url, data=b"" if rank >= 0 else None), timeout=timeout)
+            except error.HTTPError as refusal:
+                answer = refusal
+            with answer:
+                status, body = answer.code, _body(answer, until)
+        except (OSError, ValueError, HTTPException) as problem:
+            status, body = 0, b""
             reason = getattr(problem, "reason", problem)
             late = isinstance(reason, (socket.timeout, TimeoutError))
             failure = "no answer in time" if late else str(getattr(reason, "strerror", None) or reason)[:110]

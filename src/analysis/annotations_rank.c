@@ -5,6 +5,7 @@
 #include "base/interval.h"
 #include "trace/selection.h"
 #include "base/strings.h"
+#include "trace/step_name.h"
 
 void rs_annotations_free(void *partial)
 {
@@ -52,16 +53,15 @@ static bool new_slot(builder *b, const char *name, size_t length, uint32_t *slot
 
 static bool slot_of(builder *b, uint32_t name, uint32_t *slot)
 {
-    static const char prefix[] = "ProfilerStep#";
     bool is_new;
     uint32_t *place = rs_map64_put(&b->slots, name, &is_new);
     if (!place) return false;
     if (is_new) {
         const rs_string *s = &b->e->strings.items[name];
-        bool step = s->length >= sizeof prefix - 1 && memcmp(s->text, prefix, sizeof prefix - 1) == 0;
+        bool step = rs_names_step(s->text);
         uint32_t at = b->step_slot;
         if (!step && !new_slot(b, s->text, s->length, &at)) return false;
-        if (step && !at && !new_slot(b, "ProfilerStep#*", 14, &at)) return false;
+        if (step && !at && !new_slot(b, RS_STEP_PREFIX "*", sizeof RS_STEP_PREFIX, &at)) return false;
         if (step) b->step_slot = at;
         *place = at;
     }

@@ -89,20 +89,6 @@ static bool list_comm(const rs_work *w, comm_list *out)
     return true;
 }
 
-/* How many pieces start before t. */
-static size_t first_after(const comm_list *c, int64_t t)
-{
-    size_t low = 0, high = c->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (c->items[middle].key < t)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* The covered time before t. */
 static int64_t covered_before(const covered *c, int64_t t)
 {
@@ -263,7 +249,8 @@ static uint32_t name_collectives(gatherer *g, const one_run *r, bool *ok)
     const rs_work *w = g->work;
     size_t n[RS_N_COLL_KINDS] = {0}, used = 0;
     char text[RS_N_COLL_KINDS * 48];
-    for (size_t k = first_after(&g->pieces, r->end); k-- > 0 && g->pieces.reach[k] > r->start;) {
+    for (size_t k = rs_keyed_before(g->pieces.items, g->pieces.n, r->end);
+         k-- > 0 && g->pieces.reach[k] > r->start;) {
         uint32_t i = g->pieces.items[k].value;
         if (w->end[i] > r->start) n[rs_coll_kind_of(rs_event_name(g->e, w->row[i]))]++;
     }

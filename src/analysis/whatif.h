@@ -94,6 +94,10 @@ rs_status rs_whatif_file(const rs_run *run, rs_source *source, const rs_ops_rule
 rs_status rs_whatif_answer_ops(const rs_run *run, const rs_ops *ops, const char *file, rs_result *result,
                                rs_error *err);
 
+/* Sets fb_correlation and fb_variation: medians over workers of the correlation (Pearson) of what a micro-batch takes
+ * forward and backward, and of the forward durations' coefficient of variation. NaN: fewer than two pairs. */
+rs_status rs_whatif_correlate(const rs_ops *ops, rs_whatif_row *job, rs_error *err);
+
 #define RS_WHATIF_MAPPED 4000000 /* events of a job: --map leaves larger ones out */
 
 /* Answers from the traces of all ranks: partials are rs_skeletons_rank's. */

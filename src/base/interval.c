@@ -106,6 +106,16 @@
 DEFINE_SORT(rs_keyed_sort, rs_keyed, key)
 DEFINE_SORT(rs_intervals_sort, rs_interval, start)
 
+size_t rs_keyed_before(const rs_keyed *items, size_t n, int64_t key)
+{
+    return rs_keyed_sort_before(items, n, key, false);
+}
+
+size_t rs_keyed_until(const rs_keyed *items, size_t n, int64_t key)
+{
+    return rs_keyed_sort_before(items, n, key, true);
+}
+
 /* ---- sets ------------------------------------------------------------------------------------------- */
 
 size_t rs_intervals_unite(rs_interval *items, size_t n)

@@ -37,6 +37,10 @@ static inline int64_t rs_sub_sat(int64_t a, int64_t b)
 bool rs_keyed_sort(rs_keyed *items, size_t n);
 bool rs_intervals_sort(rs_interval *items, size_t n);
 
+/* How many of the n items, which ascend, have a key below this one, and how many one that is no greater. O(log n). */
+size_t rs_keyed_before(const rs_keyed *items, size_t n, int64_t key);
+size_t rs_keyed_until(const rs_keyed *items, size_t n, int64_t key);
+
 /* Joins intervals sorted by start, in place; touching ones become one. Returns how many are left.
  * An interval that ends before it starts (a peer's rounding makes such) is kept with its negative length. */
 size_t rs_intervals_unite(rs_interval *items, size_t n);

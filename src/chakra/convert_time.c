@@ -141,14 +141,7 @@ static uint32_t held_up_by(const timing *x, uint32_t gpu)
 {
     const rs_linked_node *g = &x->l->nodes[gpu];
     const rs_linked_gpu *own = rs_linked_gpu_of(x->l, g);
-    size_t from = 0, to = x->n_gpus;
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        if (x->by_end[middle].key <= g->ts)
-            from = middle + 1;
-        else
-            to = middle;
-    }
+    size_t from = rs_keyed_until(x->by_end, x->n_gpus, g->ts);
     for (size_t looks = 0; from-- > 0 && looks < MAX_LOOKS; looks++) {
         const rs_linked_node *other = &x->l->nodes[x->by_end[from].value];
         if (rs_sub_sat(g->ts, x->by_end[from].key) > HELD_UP) break;

@@ -104,25 +104,11 @@ static bool index_ends(finding *f)
     return ok && rs_keyed_sort(f->all, f->n_ends);
 }
 
-/* How many of the ends lie at t or before it. */
-static size_t ended_by(const rs_keyed *ends, size_t n, int64_t t)
-{
-    size_t from = 0, to = n;
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        if (ends[middle].key <= t)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from;
-}
-
 /* The place behind the last end of a thread by t; the thread's first when there is none. */
 static size_t thread_ended_by(const finding *f, uint32_t thread, int64_t t)
 {
     size_t from = f->first[thread];
-    return from + ended_by(f->ends + from, f->first[thread + 1] - from, t);
+    return from + rs_keyed_until(f->ends + from, f->first[thread + 1] - from, t);
 }
 
 static bool want(finding *f, uint32_t op, uint32_t thread, int64_t t)
@@ -144,7 +130,7 @@ static bool may_look(finding *f)
 static bool starts_anew(finding *f, uint32_t op, bool paused, int64_t since)
 {
     int64_t t = f->x->ops[op].ts;
-    size_t at = ended_by(f->all, f->n_ends, t);
+    size_t at = rs_keyed_until(f->all, f->n_ends, t);
     while (at && thread_of(f, f->all[at - 1].value) == thread_of(f, op)) {
         if (!may_look(f)) return true;
         at--;

@@ -23,6 +23,8 @@ static size_t take(char *bytes, size_t size, size_t n, void *context)
 {
     rs_fetch *item = context;
     size_t more = size * n;
+    if (more > MAX_BODY - item->n)
+        snprintf(item->failure, sizeof item->failure, "the answer is larger than %zu MB", MAX_BODY >> 20);
     if (more > MAX_BODY - item->n || !rs_grow((void **)&item->body, &item->capacity, item->n + more + 1, 1))
         return 0;
     memcpy(item->body + item->n, bytes, more);
@@ -65,6 +67,7 @@ static void finish(CURL *easy, CURLcode result)
     }
     item->timed_out = result == CURLE_OPERATION_TIMEDOUT;
     item->n = 0;
+    if (*item->failure) return; /* it was told where it came up */
     switch (result) {
     case CURLE_COULDNT_CONNECT:
         snprintf(item->failure, sizeof item->failure, "no process listens there (connection refused)");

@@ -55,7 +55,8 @@ static rs_status make(rs_trace *trace, const void *key, void **out, rs_error *er
     const rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
     sync_value *v = rs_calloc(1, sizeof *v);
     (void)key;
-    rs_status status = v ? rs_sync_find(trace, &policy, &v->edges, err) : rs_fail_nomem(err, "synchronization");
+    rs_status status =
+        v ? rs_sync_find(trace, &policy, &v->edges, err) : rs_fail_nomem(err, "synchronization");
     if (status == RS_OK && trace->keeper && !store(v)) status = rs_fail_nomem(err, "synchronization");
     if (status == RS_OK)
         *out = v;
@@ -116,8 +117,7 @@ static bool fill(const rs_trace *trace, sync_value *v, size_t n)
     s->n_untold = (uint64_t)v->told[TOLD_UNTOLD];
     s->ahead = v->told[TOLD_AHEAD];
     s->n_contradicted = (uint64_t)v->told[TOLD_CONTRADICTED];
-    return v->told[TOLD_UNTOLD] >= 0 && v->told[TOLD_CONTRADICTED] >= 0 && s->ahead >= 0 &&
-           rs_sync_index(s);
+    return v->told[TOLD_UNTOLD] >= 0 && v->told[TOLD_CONTRADICTED] >= 0 && s->ahead >= 0 && rs_sync_index(s);
 }
 
 static void *lend(const rs_facet_part *part)

@@ -48,6 +48,7 @@ static bool is_member_key(const uint8_t *p, const uint8_t *end)
                                        "displayTimeUnit",
                                        "baseTimeNanoseconds",
                                        "deviceProperties",
+                                       "computeProperties",
                                        "distributedInfo",
                                        "schemaVersion",
                                        "INFO",

@@ -176,6 +176,9 @@ static void device_member(rs_kineto *core, const char *key, size_t n, rs_json_to
                    {"totalGlobalMem", &device->memory},
                    {"computeMajor", &device->major},
                    {"computeMinor", &device->minor},
+                   {"multiProcessorCount", &device->units}, /* these three as PyTorch 1.8 wrote them */
+                   {"major", &device->major},
+                   {"minor", &device->minor},
                    {"maxThreadsPerBlock", &info->max_threads_per_block}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (is(key, n, numbers[i].key)) set_int(numbers[i].number, token, value);
@@ -272,7 +275,7 @@ void rs_kineto_metadata(rs_kineto *core, const rs_json_text *key, const uint8_t 
         rs_events *e = core->events;
         rs_document *document = e->n_documents ? &e->documents[e->n_documents - 1] : &none;
         if (rs_json_next(&r) == RS_JSON_T_OBJECT) read_distributed(core, &r, document);
-    } else if (is(k, key->length, "deviceProperties")) {
+    } else if (is(k, key->length, "deviceProperties") || is(k, key->length, "computeProperties")) {
         read_devices(core, &r);
     } else if (is(k, key->length, "INFO") || is(k, key->length, "WARNING") || is(k, key->length, "ERROR")) {
         read_log(core, &r, k[0]);

@@ -8,9 +8,8 @@
 #include "base/try.h"
 #include "format/xplane.h"
 #include "text/numbers.h"
+#include "trace/step_name.h"
 #include "trace/trace.h"
-
-#define STEP_PREFIX "ProfilerStep#"
 
 /* A process whose number is not told: the one under which XLA's own viewer shows the host. */
 #define UNTOLD_PROCESS 701
@@ -128,7 +127,7 @@ static void judge_host(const told *t, const char *name, bool is_comm, rs_native 
     } else if (*name == '$') {
         r->category = "python_function";
     } else if (t->has_step) {
-        r->name_length = (size_t)snprintf(room, size, STEP_PREFIX "%" PRId64, t->step);
+        r->name_length = (size_t)snprintf(room, size, RS_STEP_PREFIX "%" PRId64, t->step);
         r->name = room;
     } else if (t->hlo != RS_NO_STRING && is_comm) {
         /* what the host runs of communication is told by its back end, as in gloo:all_reduce */
@@ -173,9 +172,9 @@ static void judge_step(const told *t, const char *name, rs_native *r, char *room
     size_t digits = strspn(name, "0123456789");
     r->category = "gpu_user_annotation";
     if (digits && !name[digits])
-        r->name_length = (size_t)snprintf(room, size, STEP_PREFIX "%.20s", name);
+        r->name_length = (size_t)snprintf(room, size, RS_STEP_PREFIX "%.20s", name);
     else if (t->has_step)
-        r->name_length = (size_t)snprintf(room, size, STEP_PREFIX "%" PRId64, t->step);
+        r->name_length = (size_t)snprintf(room, size, RS_STEP_PREFIX "%" PRId64, t->step);
     else
         return;
     r->name = room;

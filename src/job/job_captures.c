@@ -113,15 +113,13 @@ static rs_status captures_of(rs_job *job, const rs_captures **out, rs_error *err
 
 /* ---- one input ------------------------------------------------------------------------------------------ */
 
-static rs_status plan(rs_job *job, rs_input *input, const rs_captures *captures, rs_graft *grafts,
-                      rs_error *err)
+static rs_status plan(rs_input *input, const rs_captures *captures, rs_graft *grafts, rs_error *err)
 {
     for (size_t i = 0; i < input->n_traces; i++) {
         const char *rule;
         int64_t rank = rs_input_rank(input, &input->traces[i], &rule);
         RS_TRY(rs_graft_plan(&input->traces[i], captures, rank, &grafts[i], err));
     }
-    (void)job;
     return RS_OK;
 }
 
@@ -180,7 +178,7 @@ rs_status rs_input_graft(rs_job *job, rs_input *input, bool *changed, rs_error *
     size_t n = input->n_traces, n_items = 0;
     rs_graft *grafts = rs_calloc(n + 1, sizeof *grafts);
     if (!grafts) return rs_fail_nomem(err, "captures");
-    rs_status status = plan(job, input, captures, grafts, err);
+    rs_status status = plan(input, captures, grafts, err);
     if (status == RS_OK) status = tell(job, input, grafts, err);
     for (size_t i = 0; i < n; i++) n_items += grafts[i].n;
     if (status == RS_OK && n_items) {

@@ -97,14 +97,7 @@ static void take(reader *r, span *s, uint32_t at)
  * the span's. by_id: the calls by that number. */
 static void link_by_id(reader *r, const rs_keyed *by_id, span *s)
 {
-    size_t low = 0, high = r->n_calls;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (by_id[middle].key < s->id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = rs_keyed_before(by_id, r->n_calls, s->id);
     if (low == 0) return;
     uint32_t at = by_id[low - 1].value;
     if (r->calls[at].id > 0 && fits(&r->calls[at], s)) take(r, s, at);

@@ -340,8 +340,8 @@ static rs_status write_page(void *context, rs_writer *writer, const rs_table *pa
     t->n_columns = rs_table_get_spec(page)->n_columns;
     if (first) t->columns = rs_calloc(t->n_columns, sizeof *t->columns);
     return !t->columns ? rs_fail_nomem(err, "the layout of a table")
-                       : first     ? write_table(writer, t, err)
-                                   : write_later(writer, t, err);
+           : first     ? write_table(writer, t, err)
+                       : write_later(writer, t, err);
 }
 
 static rs_status write_pages(rs_writer *writer, const rs_pages *pages, const rs_render_settings *settings,

@@ -96,14 +96,7 @@ static bool list_ops(maker *m)
 /* The operator that starts last of those that start by then and end no earlier; SIZE_MAX if there is none. */
 static size_t find_op(const maker *m, int64_t start, int64_t end)
 {
-    size_t low = 0, high = m->n_ops;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (m->ops[middle].key <= start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = rs_keyed_until(m->ops, m->n_ops, start);
     /* up from the leaf behind the last that starts in time until a left neighbour reaches far enough */
     size_t at = low + m->size;
     for (; at > 1; at >>= 1)

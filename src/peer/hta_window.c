@@ -8,6 +8,7 @@
 #include "base/ranges.h"
 #include "trace/facet.h"
 #include "trace/selection.h"
+#include "trace/step_name.h"
 #include "trace/trace_internal.h"
 
 /* ---- times ------------------------------------------------------------------------------------------ */
@@ -62,14 +63,7 @@ static void round_times(const rs_trace *trace, rs_frame_rows *f)
 int64_t *rs_hta_step_numbers(const rs_strings *strings)
 {
     int64_t *numbers = rs_malloc(strings->n * sizeof *numbers);
-    for (size_t i = 0; numbers && i < strings->n; i++) {
-        const rs_string *s = &strings->items[i];
-        const char *end;
-        int64_t number;
-        bool is = s->length > 13 && memcmp(s->text, "ProfilerStep#", 13) == 0 &&
-                  rs_parse_whole(s->text + 13, &number, &end);
-        numbers[i] = is ? number : -1;
-    }
+    for (size_t i = 0; numbers && i < strings->n; i++) numbers[i] = rs_step_number(&strings->items[i]);
     return numbers;
 }
 

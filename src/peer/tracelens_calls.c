@@ -53,14 +53,7 @@ const rs_tl_model *rs_tl_model_of(const rs_tl_knowledge *k, uint32_t node)
 
 void rs_tl_backward_of(const rs_tl_knowledge *k, uint32_t node, size_t *first, size_t *end)
 {
-    size_t low = 0, high = k->n_backward;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (k->backward[middle].key < (int64_t)node)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = rs_keyed_before(k->backward, k->n_backward, (int64_t)node);
     *first = low;
     while (low < k->n_backward && k->backward[low].key < (int64_t)k->rank->tree->end[node]) low++;
     *end = low;

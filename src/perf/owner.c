@@ -12,8 +12,9 @@
 typedef struct stored_owners {
     uint32_t *node, *answer, *n_work; /* by owner; answer: number of the question, RS_NO_ANSWER */
     uint8_t *communication;           /* by owner */
-    uint32_t *place; /* owner by owner, each one's work by start, then by row: its place in the tree's gpu_row */
-    uint32_t *questions;              /* RS_SHAPE_QUESTION numbers each */
+    uint32_t
+        *place; /* owner by owner, each one's work by start, then by row: its place in the tree's gpu_row */
+    uint32_t *questions; /* RS_SHAPE_QUESTION numbers each */
     size_t n_questions;
 } stored_owners;
 
@@ -51,7 +52,8 @@ typedef struct finder {
     uint32_t *answer; /* by node, of those operators and of launchers */
     uint8_t *said;    /* by string id: what the name of a piece of work says; 0: not yet asked */
     uint32_t *place;  /* by work, in the order of out->work_row: its place in the tree's gpu_row */
-    rs_keyed *pairs;  /* (twice the owner's node, and one more for communication; place of its work in the tree) */
+    rs_keyed
+        *pairs; /* (twice the owner's node, and one more for communication; place of its work in the tree) */
     size_t n_pairs;
 } finder;
 
@@ -137,7 +139,8 @@ static void note_work(const finder *f, rs_owned *o, uint32_t row)
 }
 
 /* The work of one owner as places in the tree, in order of start, then row. */
-static void measure(const finder *f, rs_owned *o, const uint32_t *places, rs_interval *scratch, rs_owners *out)
+static void measure(const finder *f, rs_owned *o, const uint32_t *places, rs_interval *scratch,
+                    rs_owners *out)
 {
     const rs_events *e = f->e;
     for (size_t i = 0; i < o->n_work; i++) {
@@ -387,7 +390,8 @@ static bool share_out(const finder *f, const stored_owners *s, size_t n, const u
 static bool ask_again(const finder *f, const stored_owners *s, uint32_t *answers)
 {
     for (size_t i = 0; i < s->n_questions; i++)
-        if (rs_shapes_ask_again(f->shapes, s->questions + RS_SHAPE_QUESTION * i, &answers[i], NULL) != RS_OK ||
+        if (rs_shapes_ask_again(f->shapes, s->questions + RS_SHAPE_QUESTION * i, &answers[i], NULL) !=
+                RS_OK ||
             answers[i] == RS_NO_ANSWER)
             return false;
     return true;
@@ -426,10 +430,10 @@ static void *take(rs_trace *trace, const void *key, const rs_facet_part *parts)
               parts[QUESTIONS].n % question == 0 && look_at(&f, NULL) == RS_OK &&
               parts[PLACE].n == f.t->n_gpu * sizeof(uint32_t);
     if (ok) {
-        v->stored = (stored_owners){lend(&parts[NODE]),          lend(&parts[ANSWER]),
-                                    lend(&parts[N_WORK]),        lend(&parts[COMMUNICATION]),
-                                    lend(&parts[PLACE]),         lend(&parts[QUESTIONS]),
-                                    parts[QUESTIONS].n / question};
+        v->stored =
+            (stored_owners){lend(&parts[NODE]),           lend(&parts[ANSWER]), lend(&parts[N_WORK]),
+                            lend(&parts[COMMUNICATION]),  lend(&parts[PLACE]),  lend(&parts[QUESTIONS]),
+                            parts[QUESTIONS].n / question};
         v->has_stored = v->lent = true;
         ok = restore(&f, n, v);
     }

@@ -156,15 +156,8 @@ static bool find_batches(rs_op_shapes *s)
 static rs_status batch_at(rs_op_shapes *s, uint32_t row, uint32_t *name, rs_error *err)
 {
     const rs_events *e = s->trace->events;
-    size_t low = 0, high;
     if (!s->has_batches && !find_batches(s)) return rs_fail_nomem(err, "operator shapes");
-    for (high = s->n_batches; low < high;) {
-        size_t middle = low + (high - low) / 2;
-        if (s->batches[middle].key <= e->start[row])
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = rs_keyed_until(s->batches, s->n_batches, e->start[row]);
     *name = RS_NO_STRING;
     if (low == 0) return RS_OK;
     uint32_t last = s->batches[low - 1].value;
@@ -207,23 +200,6 @@ static rs_status answer(rs_op_shapes *s, rs_shape_answer *q, rs_error *err)
     return RS_OK;
 }
 
-/* The place of the row in the column, at most `at`, or of what follows it; at > 0 stands behind it. Steps back
- * double, as what is asked about lies near what was asked before. */
-static size_t step_back(const rs_sparse *c, size_t at, uint32_t row)
-{
-    size_t step = 1;
-    while (step < at && c->rows[at - step] > row) step *= 2;
-    size_t low = step < at ? at - step : 0, high = at;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (c->rows[middle] < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* The texts of the row. Questions come almost in the order of the file, so what follows the last answer is
  * looked at first. Rows mostly have all four or none: where the first column's place is the row's in another
  * one too, nothing is searched. */
@@ -233,17 +209,12 @@ static void texts_at(rs_op_shapes *s, uint32_t row, uint32_t texts[4])
                                             RS_COL_CONCRETE_INPUTS};
     for (unsigned which = 0; which < 4; which++) {
         const rs_sparse *c = &s->trace->events->args[columns[which]];
-        rs_cursor cursor = {.column = c, .at = s->near[which]};
-        size_t ahead = which ? s->near[which] + s->moved : cursor.at;
-        if (which && ahead < c->n && c->rows[ahead] == row) {
-            cursor.at = ahead;
-        } else if (cursor.at && (cursor.at >= c->n || c->rows[cursor.at] > row)) {
-            cursor.at = step_back(c, cursor.at < c->n ? cursor.at : c->n, row);
-        }
-        bool found = rs_cursor_seek(&cursor, row);
-        if (!which) s->moved = cursor.at - s->near[0];
-        s->near[which] = cursor.at;
-        texts[which] = found ? c->texts[cursor.at] : RS_NO_STRING;
+        size_t at = which ? s->near[which] + s->moved : c->n;
+        if (at >= c->n || c->rows[at] != row) at = rs_sparse_near(c, s->near[which], row);
+        bool found = at < c->n && c->rows[at] == row;
+        if (!which) s->moved = at - s->near[0];
+        s->near[which] = at;
+        texts[which] = found ? c->texts[at] : RS_NO_STRING;
     }
 }
 
@@ -301,7 +272,7 @@ rs_status rs_shapes_ask(rs_op_shapes *s, uint32_t row, bool nearest, uint32_t *o
 void rs_shapes_question(const rs_op_shapes *s, uint32_t at, uint32_t question[RS_SHAPE_QUESTION])
 {
     const rs_shape_answer *q = &s->answers[at];
-    const uint32_t all[RS_SHAPE_QUESTION] = {q->name,    q->dims,     q->types, q->strides,
+    const uint32_t all[RS_SHAPE_QUESTION] = {q->name,     q->dims,  q->types, q->strides,
                                              q->concrete, q->batch, q->entry};
     memcpy(question, all, sizeof all);
 }

@@ -13,23 +13,11 @@
 #include "base/memory.h"
 #include "base/suggest.h"
 #include "base/try.h"
+#include "query/scan.h"
 #include "rankscope/where.h"
 #include "text/numbers.h"
 
 #define MAX_DEPTH 32
-
-typedef enum operation {
-    LESS,
-    LESS_OR_EQUAL,
-    GREATER,
-    GREATER_OR_EQUAL,
-    EQUAL,
-    DIFFERENT,
-    HAS,
-    HAS_NOT,
-    MATCHES,
-    IN
-} operation;
 
 typedef struct value {
     const char *text; /* in the gate's arena */
@@ -40,7 +28,7 @@ typedef struct value {
 
 typedef struct term {
     const char *column; /* in the gate's arena */
-    operation op;
+    rs_where_op op;
     value *values; /* one, or those of a list */
     size_t n, capacity;
     rs_pattern *pattern; /* of =~ */
@@ -68,59 +56,9 @@ typedef struct parser {
     unsigned waiting; /* values on the stack */
 } parser;
 
-static const char *after_space(const char *p)
-{
-    while (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r') p++;
-    return p;
-}
-
-static bool is_word(char c)
-{
-    return rs_is_alnum(c) || c == '_';
-}
-
-static size_t word_is(const char *p, const char *word)
-{
-    size_t n = strlen(word);
-    for (size_t i = 0; i < n; i++)
-        if ((p[i] | 0x20) != word[i]) return 0;
-    return is_word(p[n]) ? 0 : n;
-}
-
-static bool take_word(parser *s, const char *word, const char *sign)
-{
-    const char *p = after_space(s->p);
-    size_t n = word_is(p, word);
-    if (!n && sign && strncmp(p, sign, strlen(sign)) == 0) n = strlen(sign);
-    if (n) s->p = p + n;
-    return n > 0;
-}
-
-static bool take_char(parser *s, char c)
-{
-    const char *p = after_space(s->p);
-    if (*p != c) return false;
-    s->p = p + 1;
-    return true;
-}
-
-static const struct sign {
-    const char *text;
-    operation op;
-} signs[] = {{"!=", DIFFERENT}, {"!~", HAS_NOT}, {"<=", LESS_OR_EQUAL}, {">=", GREATER_OR_EQUAL},
-             {"==", EQUAL},     {"=~", MATCHES}, {"=", EQUAL},          {"~", HAS},
-             {"<", LESS},       {">", GREATER}};
-
-static const struct sign *sign_at(const char *p)
-{
-    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
-        if (strncmp(p, signs[i].text, strlen(signs[i].text)) == 0) return &signs[i];
-    return NULL;
-}
-
 static rs_status fail_term(const char *at, rs_error *err)
 {
-    at = after_space(at);
+    at = rs_scan_space(at);
     return rs_fail(
         err, RS_ERR_USAGE,
         "\"%.80s\" is no condition: COLUMN OP VALUE with OP one of < <= > >= = != ~ !~ =~ in, joined by "
@@ -162,22 +100,15 @@ static bool is_quote(char c)
 /* "in (", or "not in (", behind a blank. */
 static bool is_list(const char *p)
 {
-    size_t n = word_is(p, "not");
-    if (n) p = after_space(p + n);
-    n = word_is(p, "in");
-    return n && *after_space(p + n) == '(';
-}
-
-static bool ends_value(const char *p)
-{
-    const char *q = after_space(p);
-    return q > p &&
-           (word_is(q, "and") || word_is(q, "or") || strncmp(q, "&&", 2) == 0 || strncmp(q, "||", 2) == 0);
+    size_t n = rs_scan_word(p, "not");
+    if (n) p = rs_scan_space(p + n);
+    n = rs_scan_word(p, "in");
+    return n && *rs_scan_space(p + n) == '(';
 }
 
 static rs_status take_column(parser *s, term *t, rs_error *err)
 {
-    const char *begin = s->p = after_space(s->p), *end = begin;
+    const char *begin = s->p = rs_scan_space(s->p), *end = begin;
     size_t n;
     if (is_quote(*begin)) {
         t->column = unquote(s->gate, begin, &end, &n);
@@ -186,31 +117,14 @@ static rs_status take_column(parser *s, term *t, rs_error *err)
         s->p = end;
         return RS_OK;
     }
-    while (*end && *end != ',' && !sign_at(end) && !ends_value(end) &&
-           !(rs_is_space(*end) && is_list(after_space(end))))
+    while (*end && *end != ',' && !rs_scan_sign(end) && !rs_scan_ends_value(end) &&
+           !(rs_is_space(*end) && is_list(rs_scan_space(end))))
         end++;
     s->p = end;
     while (end > begin && rs_is_space(end[-1])) end--;
     if (end == begin || !*s->p) return fail_term(begin, err);
     t->column = rs_arena_strndup(&s->gate->arena, begin, (size_t)(end - begin));
     return t->column ? RS_OK : rs_fail_nomem(err, "a gate");
-}
-
-/* A value without quotes ends at a comma, at " and ", at a bracket that it did not open. */
-static const char *value_end(const char *p, bool in_brackets)
-{
-    unsigned open = 0;
-    for (; *p; p++) {
-        if (*p == '(') {
-            open++;
-        } else if (*p == ')') {
-            if (!open && in_brackets) return p;
-            if (open) open--;
-        } else if (!open && (*p == ',' || ends_value(p))) {
-            return p;
-        }
-    }
-    return p;
 }
 
 /* A number, with % perhaps, and in a list a range. */
@@ -231,20 +145,20 @@ static void read_number(value *v, bool list)
 static rs_status take_value(parser *s, term *t, bool in_brackets, rs_error *err)
 {
     value v = {0};
-    const char *begin = after_space(s->p), *end;
+    const char *begin = rs_scan_space(s->p), *end;
     bool quoted = is_quote(*begin);
     if (quoted) {
         v.text = unquote(s->gate, begin, &end, &v.n);
         if (v.text && !end) return fail_term(begin, err);
     } else {
-        end = value_end(begin, in_brackets);
+        end = rs_scan_value_end(begin, in_brackets);
         v.n = (size_t)(end - begin);
         while (v.n && rs_is_space(begin[v.n - 1])) v.n--;
         v.text = rs_arena_strndup(&s->gate->arena, begin, v.n);
         if (!v.n) return fail_term(begin, err);
     }
     if (!v.text || !RS_GROW_ONE(t->values, t->n, t->capacity)) return rs_fail_nomem(err, "a gate");
-    if (!quoted) read_number(&v, t->op == IN);
+    if (!quoted) read_number(&v, t->op == RS_OP_IN);
     t->values[t->n++] = v;
     s->p = end;
     return RS_OK;
@@ -252,10 +166,10 @@ static rs_status take_value(parser *s, term *t, bool in_brackets, rs_error *err)
 
 static rs_status take_list(parser *s, term *t, const char *begin, rs_error *err)
 {
-    if (!take_char(s, '(')) return fail_term(begin, err);
+    if (!rs_scan_take_char(&s->p, '(')) return fail_term(begin, err);
     do RS_TRY(take_value(s, t, true, err));
-    while (take_char(s, ','));
-    return take_char(s, ')') ? RS_OK : fail_term(begin, err);
+    while (rs_scan_take_char(&s->p, ','));
+    return rs_scan_take_char(&s->p, ')') ? RS_OK : fail_term(begin, err);
 }
 
 static rs_status parse_term(parser *s, rs_error *err)
@@ -267,20 +181,20 @@ static rs_status parse_term(parser *s, rs_error *err)
     term *t = &g->terms[number];
     *t = (term){0};
     RS_TRY(take_column(s, t, err));
-    bool negated = take_word(s, "not", NULL);
-    if (take_word(s, "in", NULL)) {
-        t->op = IN;
+    bool negated = rs_scan_take_word(&s->p, "not", NULL);
+    if (rs_scan_take_word(&s->p, "in", NULL)) {
+        t->op = RS_OP_IN;
         RS_TRY(take_list(s, t, begin, err));
     } else {
-        const char *p = after_space(s->p);
-        const struct sign *sign = negated ? NULL : sign_at(p);
+        const char *p = rs_scan_space(s->p);
+        const rs_where_sign *sign = negated ? NULL : rs_scan_sign(p);
         if (!sign) return fail_term(begin, err);
         t->op = sign->op;
         s->p = p + strlen(sign->text);
         RS_TRY(take_value(s, t, s->depth > 0, err));
-        if (t->op <= GREATER_OR_EQUAL && !t->values[0].number) return fail_term(begin, err);
+        if (rs_op_orders(t->op) && !t->values[0].number) return fail_term(begin, err);
     }
-    if (t->op == MATCHES) RS_TRY(rs_pattern_compile(t->values[0].text, &t->pattern, err));
+    if (t->op == RS_OP_MATCHES) RS_TRY(rs_pattern_compile(t->values[0].text, &t->pattern, err));
     RS_TRY(emit(s, (int)number, err));
     return negated ? emit(s, STEP_NOT, err) : RS_OK;
 }
@@ -292,12 +206,14 @@ static rs_status parse_any(parser *s, rs_error *err);
 static rs_status parse_not(parser *s, rs_error *err)
 {
     unsigned nots = 0;
-    while (take_word(s, "not", NULL) || (*after_space(s->p) == '!' && take_char(s, '!'))) nots++;
+    while (rs_scan_take_word(&s->p, "not", NULL) ||
+           (*rs_scan_space(s->p) == '!' && rs_scan_take_char(&s->p, '!')))
+        nots++;
     const char *begin = s->p;
-    if (take_char(s, '(')) {
+    if (rs_scan_take_char(&s->p, '(')) {
         if (++s->depth > MAX_DEPTH) return rs_fail(err, RS_ERR_USAGE, "too many brackets");
         RS_TRY(parse_any(s, err));
-        if (!take_char(s, ')')) return fail_term(begin, err);
+        if (!rs_scan_take_char(&s->p, ')')) return fail_term(begin, err);
         s->depth--;
     } else {
         RS_TRY(parse_term(s, err));
@@ -308,7 +224,7 @@ static rs_status parse_not(parser *s, rs_error *err)
 static rs_status parse_all(parser *s, rs_error *err)
 {
     RS_TRY(parse_not(s, err));
-    while (take_char(s, ',') || take_word(s, "and", "&&")) {
+    while (rs_scan_take_char(&s->p, ',') || rs_scan_take_word(&s->p, "and", "&&")) {
         RS_TRY(parse_not(s, err));
         RS_TRY(emit(s, STEP_AND, err));
     }
@@ -318,7 +234,7 @@ static rs_status parse_all(parser *s, rs_error *err)
 static rs_status parse_any(parser *s, rs_error *err)
 {
     RS_TRY(parse_all(s, err));
-    while (take_word(s, "or", "||")) {
+    while (rs_scan_take_word(&s->p, "or", "||")) {
         RS_TRY(parse_all(s, err));
         RS_TRY(emit(s, STEP_OR, err));
     }
@@ -335,7 +251,7 @@ rs_status rs_gate_parse(const char *text, rs_gate **out, rs_error *err)
     }
     parser s = {.p = gate->text, .gate = gate};
     rs_status status = parse_any(&s, err);
-    if (status == RS_OK && *after_space(s.p)) status = fail_term(s.p, err);
+    if (status == RS_OK && *rs_scan_space(s.p)) status = fail_term(s.p, err);
     if (status == RS_OK)
         *out = gate;
     else
@@ -383,11 +299,11 @@ static rs_status check_term(const term *t, const rs_table_spec *spec, rs_error *
     if (at == SIZE_MAX) return fail_column(t, spec, err);
     const rs_column_spec *column = &spec->columns[at];
     if (column->type == RS_TEXT)
-        return t->op > GREATER_OR_EQUAL
+        return !rs_op_orders(t->op)
                    ? RS_OK
                    : rs_fail(err, RS_ERR_USAGE, "column %s holds text, which no number compares with",
                              column->name);
-    if (t->op == HAS || t->op == HAS_NOT || t->op == MATCHES)
+    if (rs_op_searches(t->op))
         return rs_fail(err, RS_ERR_USAGE, "column %s holds numbers: it takes = != < <= > >= in",
                        column->name);
     for (size_t i = 0; i < t->n; i++) {
@@ -421,14 +337,14 @@ static bool holds_text(const term *t, const char *text, size_t n)
 {
     const value *v = t->values;
     switch (t->op) {
-    case HAS: return has(text, n, v);
-    case HAS_NOT: return !has(text, n, v);
-    case MATCHES: return rs_pattern_matches(t->pattern, text, n);
+    case RS_OP_HAS: return has(text, n, v);
+    case RS_OP_HAS_NOT: return !has(text, n, v);
+    case RS_OP_MATCHES: return rs_pattern_matches(t->pattern, text, n);
     default: break;
     }
     for (size_t i = 0; i < t->n; i++)
-        if (v[i].n == n && memcmp(v[i].text, text, n) == 0) return t->op != DIFFERENT;
-    return t->op == DIFFERENT;
+        if (v[i].n == n && memcmp(v[i].text, text, n) == 0) return t->op != RS_OP_NE;
+    return t->op == RS_OP_NE;
 }
 
 static bool holds_number(const term *t, double x, bool ratio)
@@ -438,14 +354,14 @@ static bool holds_number(const term *t, double x, bool ratio)
         const value *v = &t->values[i];
         double scale = v->percent && ratio ? 100 : 1, first = v->first / scale, last = v->last / scale;
         switch (t->op) {
-        case LESS: return x < first;
-        case LESS_OR_EQUAL: return x <= first;
-        case GREATER: return x > first;
-        case GREATER_OR_EQUAL: return x >= first;
+        case RS_OP_LT: return x < first;
+        case RS_OP_LE: return x <= first;
+        case RS_OP_GT: return x > first;
+        case RS_OP_GE: return x >= first;
         default: any |= x >= first && x <= last; break;
         }
     }
-    return any == (t->op != DIFFERENT);
+    return any == (t->op != RS_OP_NE);
 }
 
 static truth meets(const term *t, const rs_table *table, size_t row)

@@ -3,6 +3,7 @@
 #define RS_QUERY_WHERE_INTERNAL_H
 
 #include "base/ranges.h"
+#include "query/scan.h"
 #include "query/where.h"
 
 typedef enum rs_where_field {
@@ -32,19 +33,6 @@ static inline bool rs_where_is_time(rs_where_field field)
 {
     return field == RS_WHERE_TS || field == RS_WHERE_DUR;
 }
-
-typedef enum rs_where_op {
-    RS_OP_EQ,
-    RS_OP_NE,
-    RS_OP_HAS,
-    RS_OP_HAS_NOT,
-    RS_OP_MATCHES,
-    RS_OP_LT,
-    RS_OP_LE,
-    RS_OP_GT,
-    RS_OP_GE,
-    RS_OP_IN
-} rs_where_op;
 
 typedef enum rs_where_kind { RS_TERM_FIELD, RS_TERM_UNDER, RS_TERM_AFTER, RS_TERM_BEFORE } rs_where_kind;
 

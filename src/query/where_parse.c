@@ -39,43 +39,6 @@ void rs_where_free(rs_where *where)
 
 /* ---- words -------------------------------------------------------------------------------------------- */
 
-static const char *after_space(const char *p)
-{
-    while (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r') p++;
-    return p;
-}
-
-static bool is_word(char c)
-{
-    return rs_is_alnum(c) || c == '_';
-}
-
-/* The length of a word at p that is this one in either case; 0: it is another. */
-static size_t word_is(const char *p, const char *word)
-{
-    size_t n = strlen(word);
-    for (size_t i = 0; i < n; i++)
-        if ((p[i] | 0x20) != word[i]) return 0;
-    return is_word(p[n]) ? 0 : n;
-}
-
-static bool take_word(parser *s, const char *word, const char *sign)
-{
-    const char *p = after_space(s->p);
-    size_t n = word_is(p, word);
-    if (!n && sign && strncmp(p, sign, strlen(sign)) == 0) n = strlen(sign);
-    if (n) s->p = p + n;
-    return n > 0;
-}
-
-static bool take_char(parser *s, char c)
-{
-    const char *p = after_space(s->p);
-    if (*p != c) return false;
-    s->p = p + 1;
-    return true;
-}
-
 static rs_status emit(parser *s, unsigned step, rs_error *err)
 {
     if (s->where->n_steps == RS_WHERE_STEPS)
@@ -86,44 +49,17 @@ static rs_status emit(parser *s, unsigned step, rs_error *err)
 
 /* ---- values ------------------------------------------------------------------------------------------- */
 
-static bool ends_value(const char *p)
-{
-    const char *q = after_space(p);
-    return q > p &&
-           (word_is(q, "and") || word_is(q, "or") || strncmp(q, "&&", 2) == 0 || strncmp(q, "||", 2) == 0);
-}
-
-/* Where a value without quotes ends: at a comma, at " and ", at a bracket that it did not open. Brackets that
- * never close are text. */
-static const char *value_end(const char *p, bool in_brackets)
-{
-    unsigned open = 0;
-    const char *comma = NULL;
-    for (; *p; p++) {
-        if (*p == '(') {
-            open++;
-        } else if (*p == ')') {
-            if (!open && in_brackets) return p;
-            if (open) open--;
-        } else if (!open && (*p == ',' || ends_value(p))) {
-            return p;
-        }
-        if (*p == ',' && !comma) comma = p;
-    }
-    return open && comma ? comma : p;
-}
-
 /* The text of a value, the caller's; quotes are taken off. */
 static rs_status take_value(parser *s, bool in_brackets, char **text, size_t *n, rs_error *err)
 {
-    const char *p = after_space(s->p);
+    const char *p = rs_scan_space(s->p);
     char quote = *p == '"' || *p == '\'' ? *p : '\0';
-    const char *end = quote ? p + 1 : value_end(p, in_brackets);
+    const char *end = quote ? p + 1 : rs_scan_value_end(p, in_brackets);
     while (quote && *end && *end != quote) end += *end == '\\' && end[1] ? 2 : 1;
     if (quote && !*end) return rs_fail(err, RS_ERR_USAGE, "%s: no closing quote at %.40s", s->option, p);
     s->p = end + (quote != '\0');
     if (quote) p++;
-    while (!quote && end > p && after_space(end - 1) != end - 1) end--;
+    while (!quote && end > p && rs_scan_space(end - 1) != end - 1) end--;
     *text = rs_malloc((size_t)(end - p) + 1);
     if (!*text) return rs_fail_nomem(err, "condition");
     *n = 0;
@@ -203,12 +139,12 @@ static rs_status add_value(parser *s, rs_where_term *t, bool in_brackets, rs_err
 
 static rs_status parse_list(parser *s, rs_where_term *t, rs_error *err)
 {
-    if (!take_char(s, '('))
+    if (!rs_scan_take_char(&s->p, '('))
         return rs_fail(err, RS_ERR_USAGE, "%s: \"in\" takes a list: %s in (A, B)", s->option,
                        rs_where_field_names[t->field]);
     do RS_TRY(add_value(s, t, true, err));
-    while (take_char(s, ','));
-    if (take_char(s, ')')) return RS_OK;
+    while (rs_scan_take_char(&s->p, ','));
+    if (rs_scan_take_char(&s->p, ')')) return RS_OK;
     return rs_fail(err, RS_ERR_USAGE, "%s: the list is not closed at \"%.40s\"", s->option, s->p);
 }
 
@@ -221,25 +157,11 @@ static rs_status compile(parser *s, rs_where_term *t, rs_error *err)
 
 /* ---- terms -------------------------------------------------------------------------------------------- */
 
-static const struct sign {
-    const char *text;
-    rs_where_op op;
-} signs[] = {{"!=", RS_OP_NE}, {"!~", RS_OP_HAS_NOT}, {"<=", RS_OP_LE}, {">=", RS_OP_GE},
-             {"==", RS_OP_EQ}, {"=~", RS_OP_MATCHES}, {"=", RS_OP_EQ},  {"~", RS_OP_HAS},
-             {"<", RS_OP_LT},  {">", RS_OP_GT}};
-
-static const struct sign *sign_at(const char *p)
-{
-    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
-        if (strncmp(p, signs[i].text, strlen(signs[i].text)) == 0) return &signs[i];
-    return NULL;
-}
-
 static rs_status check_operator(const parser *s, const rs_where_term *t, rs_error *err)
 {
     bool is_text = rs_where_is_text(t->field);
-    bool for_text = t->op == RS_OP_HAS || t->op == RS_OP_HAS_NOT || t->op == RS_OP_MATCHES;
-    bool for_number = t->op >= RS_OP_LT && t->op <= RS_OP_GE;
+    bool for_text = rs_op_searches(t->op);
+    bool for_number = rs_op_orders(t->op);
     if (is_text && for_number)
         return rs_fail(err, RS_ERR_USAGE, "%s: %s is text, it takes = != ~ !~ =~ in", s->option,
                        rs_where_field_names[t->field]);
@@ -266,13 +188,13 @@ static rs_status find_field(const parser *s, const char *word, rs_where_field *o
 /* Behind the field: its operator and value. */
 static rs_status parse_comparison(parser *s, rs_where_term *t, bool *negated, rs_error *err)
 {
-    *negated = take_word(s, "not", NULL);
-    if (take_word(s, "in", NULL)) {
+    *negated = rs_scan_take_word(&s->p, "not", NULL);
+    if (rs_scan_take_word(&s->p, "in", NULL)) {
         t->op = RS_OP_IN;
         return parse_list(s, t, err);
     }
-    const char *p = after_space(s->p);
-    const struct sign *sign = *negated ? NULL : sign_at(p);
+    const char *p = rs_scan_space(s->p);
+    const rs_where_sign *sign = *negated ? NULL : rs_scan_sign(p);
     if (!sign)
         return rs_fail(err, RS_ERR_USAGE, "%s: expected one of = != ~ !~ =~ < <= > >= in at \"%.40s\"",
                        s->option, p);
@@ -289,18 +211,18 @@ static rs_status parse_comparison(parser *s, rs_where_term *t, bool *negated, rs
 /* Whether what stands in under(...) is a condition; else it is a name. */
 static bool is_condition(const char *p)
 {
-    p = after_space(p);
+    p = rs_scan_space(p);
     if (*p == '(') return true;
     const char *end = p;
-    while (is_word(*end)) end++;
-    const char *next = after_space(end);
+    while (rs_scan_is_word(*end)) end++;
+    const char *next = rs_scan_space(end);
     for (unsigned f = 0; f < RS_N_WHERE_FIELDS; f++) {
         size_t n = strlen(rs_where_field_names[f]);
         if ((size_t)(end - p) == n && memcmp(p, rs_where_field_names[f], n) == 0)
-            return sign_at(next) || word_is(next, "in") || word_is(next, "not");
+            return rs_scan_sign(next) || rs_scan_word(next, "in") || rs_scan_word(next, "not");
     }
-    return word_is(p, "not") ||
-           (*next == '(' && (word_is(p, "under") || word_is(p, "after") || word_is(p, "before")));
+    return rs_scan_word(p, "not") || (*next == '(' && (rs_scan_word(p, "under") || rs_scan_word(p, "after") ||
+                                                       rs_scan_word(p, "before")));
 }
 
 static rs_status parse_name(parser *s, rs_error *err)
@@ -319,7 +241,7 @@ static rs_status parse_function(parser *s, rs_where_term *t, rs_error *err)
     if (!inner.where) return rs_fail_nomem(err, "condition");
     RS_TRY(is_condition(inner.p) ? parse_any(&inner, err) : parse_name(&inner, err));
     s->p = inner.p;
-    if (take_char(s, ')')) return RS_OK;
+    if (rs_scan_take_char(&s->p, ')')) return RS_OK;
     return rs_fail(err, RS_ERR_USAGE, "%s: a bracket is not closed at \"%.40s\"", s->option, s->p);
 }
 
@@ -329,23 +251,23 @@ static rs_status parse_term(parser *s, rs_error *err)
         const char *name;
         rs_where_kind kind;
     } functions[] = {{"under", RS_TERM_UNDER}, {"after", RS_TERM_AFTER}, {"before", RS_TERM_BEFORE}};
-    const char *begin = s->p = after_space(s->p);
+    const char *begin = s->p = rs_scan_space(s->p);
     size_t n = 0;
     char word[40];
     bool negated = false;
     if (s->where->n_terms == RS_WHERE_TERMS)
         return rs_fail(err, RS_ERR_USAGE, "%s: more than %d terms", s->option, RS_WHERE_TERMS);
-    while (is_word(begin[n])) n++;
+    while (rs_scan_is_word(begin[n])) n++;
     snprintf(word, sizeof word, "%.*s", (int)(n < sizeof word ? n : sizeof word - 1), begin);
     size_t number = s->where->n_terms++;
     rs_where_term *t = &s->where->terms[number];
     *t = (rs_where_term){.kind = RS_TERM_FIELD};
     s->p = begin + n;
-    if (*after_space(s->p) == '(')
+    if (*rs_scan_space(s->p) == '(')
         for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-            if (word_is(begin, functions[i].name)) t->kind = functions[i].kind;
+            if (rs_scan_word(begin, functions[i].name)) t->kind = functions[i].kind;
     if (t->kind != RS_TERM_FIELD) {
-        take_char(s, '(');
+        rs_scan_take_char(&s->p, '(');
         RS_TRY(parse_function(s, t, err));
     } else {
         RS_TRY(find_field(s, word, &t->field, err));
@@ -360,11 +282,13 @@ static rs_status parse_term(parser *s, rs_error *err)
 static rs_status parse_not(parser *s, rs_error *err)
 {
     unsigned nots = 0;
-    while (take_word(s, "not", NULL) || (*after_space(s->p) == '!' && take_char(s, '!'))) nots++;
-    if (take_char(s, '(')) {
+    while (rs_scan_take_word(&s->p, "not", NULL) ||
+           (*rs_scan_space(s->p) == '!' && rs_scan_take_char(&s->p, '!')))
+        nots++;
+    if (rs_scan_take_char(&s->p, '(')) {
         if (++s->depth > MAX_DEPTH) return rs_fail(err, RS_ERR_USAGE, "%s: too many brackets", s->option);
         RS_TRY(parse_any(s, err));
-        if (!take_char(s, ')'))
+        if (!rs_scan_take_char(&s->p, ')'))
             return rs_fail(err, RS_ERR_USAGE, "%s: a bracket is not closed at \"%.40s\"", s->option, s->p);
         s->depth--;
     } else {
@@ -377,9 +301,9 @@ static rs_status parse_all(parser *s, rs_error *err)
 {
     RS_TRY(parse_not(s, err));
     for (;;) {
-        bool comma = take_char(s, ',');
-        if (comma && !*after_space(s->p)) return RS_OK; /* at the end it joins nothing */
-        if (!comma && !take_word(s, "and", "&&")) return RS_OK;
+        bool comma = rs_scan_take_char(&s->p, ',');
+        if (comma && !*rs_scan_space(s->p)) return RS_OK; /* at the end it joins nothing */
+        if (!comma && !rs_scan_take_word(&s->p, "and", "&&")) return RS_OK;
         RS_TRY(parse_not(s, err));
         RS_TRY(emit(s, RS_WHERE_AND, err));
     }
@@ -388,7 +312,7 @@ static rs_status parse_all(parser *s, rs_error *err)
 static rs_status parse_any(parser *s, rs_error *err)
 {
     RS_TRY(parse_all(s, err));
-    while (take_word(s, "or", "||")) {
+    while (rs_scan_take_word(&s->p, "or", "||")) {
         RS_TRY(parse_all(s, err));
         RS_TRY(emit(s, RS_WHERE_OR, err));
     }
@@ -401,10 +325,10 @@ rs_status rs_where_parse(const char *text, const char *option, rs_where **out, r
     *out = NULL;
     s.where = rs_calloc(1, sizeof *s.where);
     if (!s.where) return rs_fail_nomem(err, "condition");
-    rs_status status = *after_space(s.p) ? parse_any(&s, err) : RS_OK;
-    if (status == RS_OK && *after_space(s.p))
+    rs_status status = *rs_scan_space(s.p) ? parse_any(&s, err) : RS_OK;
+    if (status == RS_OK && *rs_scan_space(s.p))
         status = rs_fail(err, RS_ERR_USAGE, "%s: expected \"and\", \"or\" or the end at \"%.40s\"", option,
-                         after_space(s.p));
+                         rs_scan_space(s.p));
     if (status == RS_OK)
         *out = s.where;
     else

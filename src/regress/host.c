@@ -6,6 +6,7 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/try.h"
+#include "trace/step_name.h"
 #include "trace/tree.h"
 
 void rs_host_time_free(rs_host_time *host)
@@ -26,11 +27,6 @@ typedef struct maker {
     rs_host_thread *thread; /* under way; NULL: none */
 } maker;
 
-static bool is_step_name(const char *name)
-{
-    return strncmp(name, "ProfilerStep#", 13) == 0;
-}
-
 /* From `at` on the thread is in this node; RS_NO_NODE: in none. Starts never fall: what is not nested rightly begins
  * where the event before it ended. */
 static bool enter(maker *m, uint32_t node, int64_t at)
@@ -38,7 +34,7 @@ static bool enter(maker *m, uint32_t node, int64_t at)
     rs_host_time *h = m->out;
     rs_host_span span = {at, RS_NO_STRING, RS_NO_STRING};
     bool ok = true;
-    bool is_step = node != RS_NO_NODE && is_step_name(rs_event_name(m->e, m->tree->row[node]));
+    bool is_step = node != RS_NO_NODE && rs_names_step(rs_event_name(m->e, m->tree->row[node]));
     if (node != RS_NO_NODE && !is_step) {
         uint32_t op = m->tree->op[node];
         span.name = rs_pool_add(&h->pool, m->e, m->e->name[m->tree->row[node]], &ok);
@@ -83,7 +79,7 @@ static bool fill(maker *m)
             thread = of;
         }
         if (!enter(m, i, m->e->start[t->row[i]])) return false;
-        m->thread->n_steps += is_step_name(rs_event_name(m->e, t->row[i]));
+        m->thread->n_steps += rs_names_step(rs_event_name(m->e, t->row[i]));
         current = i;
     }
     return leave(m, current, RS_NO_NODE);

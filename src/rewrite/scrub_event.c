@@ -585,6 +585,9 @@ static const char *const inner_numbers[] = {"id",
                                             "totalGlobalMem",
                                             "computeMajor",
                                             "computeMinor",
+                                            "major",
+                                            "minor",
+                                            "multiProcessorCount",
                                             "maxThreadsPerBlock",
                                             "maxThreadsPerMultiprocessor",
                                             "regsPerBlock",
@@ -612,7 +615,7 @@ static bool is_listed(part key, const char *const *keys)
 
 static void put_objects(rs_scrub *s, part value, unsigned depth, rs_writer *w);
 
-/* A member of deviceProperties or distributedInfo. */
+/* A member of deviceProperties, which was computeProperties once, or of distributedInfo. */
 static bool put_inner(rs_scrub *s, const member *m, unsigned depth, bool *first, rs_writer *w)
 {
     part text;
@@ -680,7 +683,7 @@ bool rs_scrub_frame(rs_scrub *s, const char *key, size_t key_length, const uint8
                     rs_writer *w)
 {
     part name = {key, key_length}, value = {(const char *)bytes, n}, text;
-    if (is(name, "deviceProperties") || is(name, "distributedInfo")) {
+    if (is(name, "deviceProperties") || is(name, "computeProperties") || is(name, "distributedInfo")) {
         put_objects(s, value, 0, w);
         return true;
     }

@@ -603,7 +603,7 @@ static bool replace(rs_scrub *s, rs_kind kind, char phase, part name, char *out,
         put_call(s, name, out, size);
         return true;
     } else if (kind == RS_KIND_CPU_OP) {
-        if (is_operator(inner) || s->keep_names) return false;
+        if (is_annotation(inner) || s->keep_names) return false; /* PyTorch 1.8 wrote its annotations so */
         of = RS_PRIVATE_OPERATOR;
     } else if (kind == RS_KIND_USER_ANNOTATION || kind == RS_KIND_GPU_USER_ANNOTATION) {
         if (is_annotation(name) || s->keep_names) return false;

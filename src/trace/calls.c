@@ -47,10 +47,10 @@ static const struct {
     {"MemUnmap", PART, true, RS_CALL_ALLOCATES},
     {"MemRelease", PART, true, RS_CALL_ALLOCATES},
     {"HostAlloc", PART, true, RS_CALL_ALLOCATES},
-    /* Memory that work may still use is given back: documented of cudaFree and hipFree. FreeAsync waits on a stream. */
     {"StreamBeginCapture", PART, false, RS_CALL_BEGINS_CAPTURE},
     {"StreamEndCapture", PART, false, RS_CALL_ENDS_CAPTURE},
     {"LaunchHostFunc", PART, false, RS_CALL_RUNS_HOST},
+    /* Memory that work may still use is given back: documented of cudaFree and hipFree. FreeAsync waits on a stream. */
     {"cudaFree", WHOLE, false, RS_CALL_DRAINS},
     {"hipFree", WHOLE, false, RS_CALL_DRAINS},
     {"cuMemFree", WHOLE, false, RS_CALL_DRAINS},

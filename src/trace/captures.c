@@ -10,6 +10,7 @@
 #include "base/try.h"
 #include "trace/calls.h"
 #include "trace/serving.h"
+#include "trace/step_name.h"
 
 /* ---- sizes ---------------------------------------------------------------------------------------------- */
 
@@ -68,7 +69,7 @@ static void file_clear(file *f)
 static bool is_step(const rs_string *name)
 {
     rs_serving_step step;
-    return strncmp(name->text, "ProfilerStep#", 13) == 0 || rs_serving_parse(name->text, name->length, &step);
+    return rs_names_step(name->text) || rs_serving_parse(name->text, name->length, &step);
 }
 
 static uint8_t role_of(const rs_events *e, uint32_t row, uint8_t *of_name)
@@ -132,20 +133,6 @@ static rs_status file_read(file *f, rs_error *err)
 
 /* ---- one capture ---------------------------------------------------------------------------------------- */
 
-/* The first of the items that starts at or behind a moment. */
-static size_t first_at(const file *f, int64_t moment)
-{
-    size_t low = 0, high = f->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (f->items[middle].key < moment)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static int by_row(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -168,7 +155,7 @@ static bool rows_inside(file *f, uint32_t begin, uint32_t end, uint32_t **rows, 
 {
     const rs_events *e = f->e;
     int64_t from = rs_event_end(e, begin), until = e->start[end], pid = e->threads[e->thread[begin]].pid;
-    size_t first = first_at(f, from), last = first_at(f, until);
+    size_t first = rs_keyed_before(f->items, f->n, from), last = rs_keyed_before(f->items, f->n, until);
     *n = *n_nodes = 0;
     *rows = rs_malloc((last - first + 1) * sizeof **rows);
     *nodes = rs_malloc((last - first + 1) * sizeof **nodes);

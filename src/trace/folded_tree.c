@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/interval.h"
+#include "trace/step_name.h"
 #include "trace/thread_names.h"
 #include "trace/graft.h"
 
@@ -52,7 +53,7 @@ static uint32_t new_node(fold *f, uint32_t parent, uint32_t name, const char *ki
 /* Steps have their number in their name: folded, they are one. */
 static uint32_t shown_name(fold *f, uint32_t row)
 {
-    static const char step[] = "ProfilerStep#";
+    static const char step[] = RS_STEP_PREFIX;
     const rs_string *s = &f->e->strings.items[f->e->name[row]];
     if (f->s->each || s->length < sizeof step || memcmp(s->text, step, sizeof step - 1) != 0)
         return rs_pool_add(&f->out->pool, f->e, f->e->name[row], &f->ok);

@@ -310,16 +310,9 @@ static bool find_annotations(search *s)
 static uint32_t find_step(const search *s, replay *r)
 {
     int64_t moment = s->e->start[r->launch];
-    size_t low = 0, high = s->n_annotations;
+    size_t low = rs_keyed_until(s->annotations, s->n_annotations, moment);
     uint32_t group = RS_NO_ROW;
     r->tokens = r->requests = -1;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (s->annotations[middle].key <= moment)
-            low = middle + 1;
-        else
-            high = middle;
-    }
     for (size_t i = low; i-- > 0 && low - i <= NESTED;) {
         uint32_t row = s->annotations[i].value;
         const rs_string *name = &s->e->strings.items[s->e->name[row]];

@@ -72,14 +72,8 @@ static bool find_spans(const rs_trace *t, spans *s, rs_recompute *out)
 
 static bool begins_in_span(const rs_events *e, const spans *s, uint32_t row)
 {
-    size_t begin = s->first[e->thread[row]], low = begin, high = s->first[e->thread[row] + 1];
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (s->starts[middle].key <= e->start[row])
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t begin = s->first[e->thread[row]], n = s->first[e->thread[row] + 1] - begin;
+    size_t low = begin + rs_keyed_until(s->starts + begin, n, e->start[row]);
     return low > begin && s->reach[low - 1] > e->start[row];
 }
 

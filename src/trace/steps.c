@@ -9,19 +9,8 @@
 #include "trace/facet.h"
 #include "trace/repeated_steps.h"
 #include "trace/serving.h"
+#include "trace/step_name.h"
 #include "trace/trace_internal.h"
-
-#define STEP_PREFIX "ProfilerStep#"
-
-/* The number behind the prefix, or -1. */
-static int64_t step_number(const rs_string *name)
-{
-    size_t prefix = sizeof STEP_PREFIX - 1;
-    int64_t number;
-    const char *end;
-    if (name->length <= prefix || memcmp(name->text, STEP_PREFIX, prefix) != 0) return -1;
-    return rs_parse_whole(name->text + prefix, &number, &end) ? number : -1;
-}
 
 /* Numbers of the step names by string id; *any tells whether there are some. NULL when out of memory or none.
  */
@@ -29,7 +18,7 @@ static bool step_names(const rs_strings *strings, int64_t **out)
 {
     *out = NULL;
     for (size_t i = 0; i < strings->n; i++) {
-        int64_t number = step_number(&strings->items[i]);
+        int64_t number = rs_step_number(&strings->items[i]);
         if (number < 0) continue;
         if (!*out) {
             *out = rs_malloc(strings->n * sizeof **out);

@@ -3,6 +3,7 @@ import json
 import pickle
 import sqlite3
 import subprocess
+import threading
 
 import pytest
 
@@ -108,7 +109,6 @@ class Servers:
 
     def __init__(self):
         import http.server
-        import threading
         import time
         servers = self
         self.dumps = {rank: dump(rank, 5 if rank == 2 else 6) for rank in range(RANKS)}
@@ -173,6 +173,46 @@ def servers():
     started = Servers()
     yield started
     started.close()
+
+
+@pytest.mark.parametrize("manner", ["drips", "cut", "no http"])
+def test_a_rank_whose_answer_does_not_end(servers, manner):
+    """It is evidence, as a rank that does not answer: nothing waits for ever, and half an answer is none."""
+    import socket
+    stuck = socket.create_server(("127.0.0.1", 0))
+    ended = threading.Event()
+
+    def talk(connection):
+        with connection:
+            connection.recv(4096)
+            if manner == "no http":
+                connection.sendall(b"\x16\x03\x01 what\r\n\r\n")
+                return
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + servers.record(2).encode()[:500])
+            while manner == "drips" and not ended.wait(0.02):
+                try:
+                    connection.sendall(b" ")
+                except OSError:
+                    return
+
+    def serve():
+        while True:
+            try:
+                connection, _ = stuck.accept()
+            except OSError:
+                return
+            threading.Thread(target=talk, args=(connection,), daemon=True).start()
+
+    threading.Thread(target=serve, daemon=True).start()
+    workers = {rank: "%s/%d" % (servers.address, rank) for rank in range(RANKS)}
+    workers[2] = "127.0.0.1:%d" % stuck.getsockname()[1]
+    try:
+        with pytest.warns(rs.InputWarning, match={"drips": "does not answer", "cut": "too early"}.get(manner, "")):
+            report = rs.flight.live(workers=workers, timeout=0.3)
+    finally:
+        ended.set()
+        stuck.close()
+    assert report.culprits == [2]
 
 
 def test_a_job_that_runs(servers):

@@ -102,6 +102,8 @@ static void test_expressions(void **state)
         {"name not in (x)", 10},
         {"(name = x)", 1},
         {"((name ~ (b)) or count = 0)", 3},
+        {"name = ')' or count = 0", 1},
+        {"name ~ or (b, count = 1", 2}, /* a bracket that never closes is text up to the comma */
         {"'count' >= 3", 8},
         {"name ~ x and idle = 0", 1},
         {"idle = 1.5", 2},

@@ -86,6 +86,13 @@ static void test_sort_is_stable(void **state)
             assert_true(items[i - 1].key <= items[i].key);
             if (items[i - 1].key == items[i].key) assert_true(items[i - 1].value < items[i].value);
         }
+        for (int64_t key = -1; key < 52; key++) {
+            size_t below = 0, same = 0;
+            for (size_t i = 0; i < N; i++) below += items[i].key < key;
+            for (size_t i = 0; i < N; i++) same += items[i].key == key;
+            assert_int_equal(rs_keyed_before(items, N, key), below);
+            assert_int_equal(rs_keyed_until(items, N, key), below + same);
+        }
     }
     rs_free(items);
 }

@@ -180,6 +180,32 @@ static void test_metadata(void **state)
     rs_events_free(e);
 }
 
+/* Kineto of PyTorch 1.8: other names of the header's members, categories in capitals, threads as texts. */
+static void test_first_kineto(void **state)
+{
+    (void)state;
+    rs_events *e = load_text(
+        "{\"schemaVersion\":1,\"computeProperties\":[{\"id\":0,\"name\":\"Tesla V100-DGXS-32GB\","
+        "\"totalGlobalMem\":34084028416,\"major\":7,\"minor\":5,\"multiProcessorCount\":80}],\"traceEvents\":["
+        "{\"ph\":\"X\",\"cat\":\"Operator\",\"name\":\"aten::mm\",\"pid\":24572,\"tid\":\"24610\",\"ts\":1,\"dur\":9,"
+        "\"args\":{\"Device\":24572,\"External id\":2}},"
+        "{\"ph\":\"X\",\"cat\":\"Runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":24572,\"tid\":\"24610\",\"ts\":2,"
+        "\"dur\":1,\"args\":{\"correlation\":579,\"external id\":2}},"
+        "{\"ph\":\"s\",\"id\":579,\"pid\":24572,\"tid\":24610,\"ts\":2,\"cat\":\"async\",\"name\":\"launch\"},"
+        "{\"ph\":\"X\",\"cat\":\"Kernel\",\"name\":\"sgemm\",\"pid\":0,\"tid\":\"stream 7\",\"ts\":4,\"dur\":3,"
+        "\"args\":{\"device\":0,\"stream\":7,\"correlation\":579,\"external id\":2}}]}");
+    assert_int_equal(e->n_devices, 1);
+    assert_string_equal(text_at(e, e->devices[0].name), "Tesla V100-DGXS-32GB");
+    assert_int_equal(e->devices[0].units, 80);
+    assert_int_equal(e->devices[0].major, 7);
+    assert_int_equal(e->devices[0].minor, 5);
+    static const rs_kind kinds[] = {RS_KIND_CPU_OP, RS_KIND_RUNTIME, RS_KIND_OTHER, RS_KIND_KERNEL};
+    for (size_t i = 0; i < 4; i++) assert_int_equal(rs_event_kind(e, i), kinds[i]);
+    assert_int_equal(e->thread[0], e->thread[1]);
+    assert_int_equal(problem_total(e), 0);
+    rs_events_free(e);
+}
+
 static void test_documents(void **state)
 {
     (void)state;
@@ -373,11 +399,17 @@ static void test_cancel(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forms),           cmocka_unit_test(test_begin_end),
-        cmocka_unit_test(test_function_events), cmocka_unit_test(test_ids),
-        cmocka_unit_test(test_metadata),        cmocka_unit_test(test_documents),
-        cmocka_unit_test(test_every_column),    cmocka_unit_test(test_argument_spellings),
-        cmocka_unit_test(test_counters),        cmocka_unit_test(test_no_trace),
+        cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_begin_end),
+        cmocka_unit_test(test_function_events),
+        cmocka_unit_test(test_ids),
+        cmocka_unit_test(test_metadata),
+        cmocka_unit_test(test_first_kineto),
+        cmocka_unit_test(test_documents),
+        cmocka_unit_test(test_every_column),
+        cmocka_unit_test(test_argument_spellings),
+        cmocka_unit_test(test_counters),
+        cmocka_unit_test(test_no_trace),
         cmocka_unit_test(test_cancel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1049,8 +1049,7 @@ static void test_right_facets(void **state)
         for (size_t turn = 0; turn < 2; turn++) {
             uint64_t before = files_of_facets(&p);
             for (size_t k = 0; k < N_STRUCTURED; k++) {
-                collected said =
-                    ask(sample, 1, query_of(structured[k]), NULL, p.folder, &status, &stats);
+                collected said = ask(sample, 1, query_of(structured[k]), NULL, p.folder, &status, &stats);
                 assert_int_equal(status, RS_OK);
                 collected_clear(&said);
             }
@@ -1077,19 +1076,19 @@ static void test_wrong_facets(void **state)
         {"rows of GPU work", 1, LOW, 1, UINT32_MAX},
         {"launches of GPU work", 1, LOW, 1, UINT32_MAX - 1},
         {"launches of GPU work", 1, LOW, 1, 0},
-        {"call tree", 1, LOW, 1, UINT32_MAX - 1}, /* row */
-        {"call tree", 1, LOW, 1, 0},              /* ... of what is no span of the host */
-        {"call tree", 2, LOW, 1, 0},              /* end */
-        {"call tree", 2, LOW, 1, UINT32_MAX},     /* ... */
-        {"call tree", 3, LOW, 0, 1},              /* where its work begins */
-        {"call tree", 3, LOW, 2, UINT32_MAX},     /* ... */
-        {"call tree", 4, LOW, 1, 0},              /* row of work */
-        {"call tree", 4, LOW, 1, UINT32_MAX},     /* ... */
-        {"call tree", 4, REVERSE, 0, 0},          /* ... that another node launched */
-        {"call tree", 5, HIGH, 0, 1 << 20},       /* more that do not nest than there are rows */
-        {"call tree", 6, HIGH, 0, 1 << 20},       /* more unlinked work than there is */
-        {"call tree", 7, HIGH, 0, UINT32_MAX},    /* negative time */
-        {"call tree", 7, ALL_HIGH, 0, 1 << 20},   /* longer than its work */
+        {"call tree", 1, LOW, 1, UINT32_MAX - 1},          /* row */
+        {"call tree", 1, LOW, 1, 0},                       /* ... of what is no span of the host */
+        {"call tree", 2, LOW, 1, 0},                       /* end */
+        {"call tree", 2, LOW, 1, UINT32_MAX},              /* ... */
+        {"call tree", 3, LOW, 0, 1},                       /* where its work begins */
+        {"call tree", 3, LOW, 2, UINT32_MAX},              /* ... */
+        {"call tree", 4, LOW, 1, 0},                       /* row of work */
+        {"call tree", 4, LOW, 1, UINT32_MAX},              /* ... */
+        {"call tree", 4, REVERSE, 0, 0},                   /* ... that another node launched */
+        {"call tree", 5, HIGH, 0, 1 << 20},                /* more that do not nest than there are rows */
+        {"call tree", 6, HIGH, 0, 1 << 20},                /* more unlinked work than there is */
+        {"call tree", 7, HIGH, 0, UINT32_MAX},             /* negative time */
+        {"call tree", 7, ALL_HIGH, 0, 1 << 20},            /* longer than its work */
         {"owners of GPU work", 1, LOW, 1, UINT32_MAX - 1}, /* node */
         {"owners of GPU work", 1, LOW, 1, 0},              /* ... of which this is not the work */
         {"owners of GPU work", 2, LOW, 0, 1 << 20},        /* number of an answer */
@@ -1537,8 +1536,7 @@ int main(void)
         cmocka_unit_test(test_hostile_result),  cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test(test_facets),          cmocka_unit_test(test_in_place),
         cmocka_unit_test(test_fewer_arguments), cmocka_unit_test(test_wrong_facets),
-        cmocka_unit_test(test_right_facets),
-        cmocka_unit_test(test_hostile_facets),
+        cmocka_unit_test(test_right_facets),    cmocka_unit_test(test_hostile_facets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
