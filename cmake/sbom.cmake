@@ -50,6 +50,7 @@ string(REPLACE "-stable" "" EVENT_VERSION "${EVENT_VERSION}")
 
 rs_sbom_library(ISAL isa-l "intel:intelligent_storage_acceleration_library")
 rs_sbom_library(ZSTD zstd "facebook:zstandard")
+rs_sbom_library(SMARTCOLS util-linux "kernel:util-linux")
 rs_sbom_library(SQLITE sqlite "sqlite:sqlite")
 rs_sbom_library(PROTOBUF_C protobuf-c "protobuf-c_project:protobuf-c")
 if(RS_CAN_PLOT)
