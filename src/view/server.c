@@ -86,8 +86,7 @@ struct rs_view_server {
     size_t n, n_waiting;
 };
 
-/* ---- clients
- * ----------------------------------------------------------------------------------------------- */
+/* ---- clients ----------------------------------------------------------------------------------------------- */
 
 static void take_out(rs_view_server *server, client *c)
 {
@@ -191,8 +190,7 @@ static void on_completed(struct evhttp_request *request, void *context)
     event_active(server->sweeper, EV_TIMEOUT, 0);
 }
 
-/* ---- answers
- * ----------------------------------------------------------------------------------------------- */
+/* ---- answers ----------------------------------------------------------------------------------------------- */
 
 static const char *method_of(const struct evhttp_request *request)
 {
@@ -273,8 +271,7 @@ static void on_request(struct evhttp_request *request, void *context)
     rs_free(path);
 }
 
-/* ---- the loop
- * ---------------------------------------------------------------------------------------------- */
+/* ---- the loop ---------------------------------------------------------------------------------------------- */
 
 bool rs_view_can_serve(void)
 {
