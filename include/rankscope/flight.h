@@ -167,6 +167,18 @@ typedef struct rs_flight_cause {
     bool on_host;          /* it struck the rank's host, and no line says that it struck the rank */
 } rs_flight_cause;
 
+/* One of torchrun's attempts to run the job (--max-restarts), as the logs tell. */
+typedef struct rs_flight_attempt {
+    const char
+        *outcome; /* "restarted", "failed", "finished", "stopped" (by a signal from outside), "no failure" */
+    bool judged;  /* the verdict is about it */
+    int64_t local_rank;           /* that an agent named first, -1 none */
+    int64_t pid;                  /* of that rank's process, -1 none */
+    const rs_flight_cause *cause; /* of its end; NULL unknown */
+    uint64_t n_lines, n_events;   /* of the logs, as far as it is known whose they are */
+    int64_t signal;               /* that stopped it; 0 none */
+} rs_flight_attempt;
+
 /* What a hang comes from. Roots do not depend on each other. */
 typedef struct rs_flight_root {
     int64_t rank; /* -1: no rank can be named */
@@ -216,8 +228,10 @@ typedef struct rs_flight_report {
     const rs_flight_cause *cause; /* of the first root that has one; NULL */
     const int64_t *isolate;       /* ranks whose machine is suspect, ascending */
     size_t n_isolate;
-    const char *next; /* one thing to do now; NULL when nothing is wrong */
-    size_t shapes[5]; /* dumps that are full, ring, active only, status only, issue only */
+    const char *next;                  /* one thing to do now; NULL when nothing is wrong */
+    size_t shapes[5];                  /* dumps that are full, ring, active only, status only, issue only */
+    const rs_flight_attempt *attempts; /* of the logs, the first one first; none without a log */
+    size_t n_attempts;
 } rs_flight_report;
 
 /* "full", "ring", "active_only", ...: the names of `shapes`. Static text. */
@@ -240,6 +254,7 @@ RS_API rs_table *rs_flight_groups(rs_flight *flight, const char *groups, rs_erro
 /* Those with something open, or with a root in them. */
 RS_API rs_table *rs_flight_open_groups(rs_flight *flight, rs_error *err);
 RS_API rs_table *rs_flight_log(rs_flight *flight, rs_error *err);      /* one row an event of the logs */
+RS_API rs_table *rs_flight_attempts(rs_flight *flight, rs_error *err); /* one row an attempt of torchrun */
 RS_API rs_table *rs_flight_progress(rs_flight *flight, rs_error *err); /* one row a rank and group */
 RS_API rs_table *rs_flight_stacks(rs_flight *flight,
                                   rs_error *err); /* one row a frame of a live job's stacks */

@@ -18,7 +18,7 @@ from .errors import InputOSError, UsageError
 
 __all__ = ["Report", "analyze", "live", "watch"]
 
-TABLES = ("groups", "entries", "side_by_side", "dumps", "lateness", "collectives", "roots", "log", "progress", "stacks")
+TABLES = ("groups", "entries", "side_by_side", "dumps", "lateness", "collectives", "roots", "log", "attempts", "progress", "stacks")
 
 
 class Report:

@@ -65,6 +65,7 @@ static rs_table *choose_table(const request *r, rs_flight *flight, rs_error *err
     if (r->table && strcmp(r->table, "dumps") == 0) return rs_flight_dumps(flight, err);
     if (r->table && strcmp(r->table, "roots") == 0) return rs_flight_roots(flight, err);
     if (r->table && strcmp(r->table, "log") == 0) return rs_flight_log(flight, err);
+    if (r->table && strcmp(r->table, "attempts") == 0) return rs_flight_attempts(flight, err);
     if (r->table && strcmp(r->table, "progress") == 0) return rs_flight_progress(flight, err);
     if (r->table && strcmp(r->table, "stacks") == 0) return rs_flight_stacks(flight, err);
     if (r->table && strcmp(r->table, "groups") == 0)
@@ -274,7 +275,7 @@ static int print_schema(const request *r)
 static int check_table(const char *name)
 {
     static const char known[] =
-        "roots, groups, entries, side_by_side, dumps, lateness, collectives, log, progress, stacks";
+        "roots, groups, entries, side_by_side, dumps, lateness, collectives, log, attempts, progress, stacks";
     size_t n;
     const rs_table_spec *const *tables = rs_flight_tables(&n);
     if (!name || strcmp(name, "side_by_side") == 0) return RS_EXIT_OK;

@@ -427,12 +427,19 @@ static rs_status analyse_log(rs_fl_analysis *a, rs_error *err)
         status = rs_fl_explain(a, &a->found[i], i == 0, err);
     if (status == RS_OK && a->n_found) return fill_report(a, err);
     if (status != RS_OK) return status;
-    a->flight->report.root = (rs_flight_finding){
-        .verdict = RS_FLIGHT_BAD_INPUT,
-        .seq = -1,
-        .summary = "No flight-recorder dump was given or found, and the log holds no cause."};
-    a->flight->report.findings = &a->flight->report.root;
-    a->flight->report.n_findings = 1;
+    rs_flight *flight = a->flight;
+    rs_flight_finding root = {.verdict = RS_FLIGHT_BAD_INPUT,
+                              .seq = -1,
+                              .summary =
+                                  "No flight-recorder dump was given or found, and the log holds no cause."};
+    if (rs_fl_judge_without_cause(flight, &root) && !root.summary) return rs_fail_nomem(err, "the report");
+    const char *attempts = rs_fl_attempts_text(flight);
+    if (attempts && *attempts) root.summary = rs_fl_print(flight, "%s %s", root.summary, attempts);
+    if (!attempts || !root.summary) return rs_fail_nomem(err, "the report");
+    flight->report.root = root;
+    if (root.verdict == RS_FLIGHT_HEALTHY) return RS_OK;
+    flight->report.findings = &flight->report.root;
+    flight->report.n_findings = 1;
     return RS_OK;
 }
 
@@ -443,7 +450,8 @@ rs_status rs_flight_get_report(rs_flight *flight, const rs_flight_report **out, 
     flight->report = (rs_flight_report){
         .problems = &flight->problems, .n_ranks = flight->n_ranks, .n_unusable = flight->n_unusable_files};
     rs_fl_analysis a = {.flight = flight};
-    rs_status status = RS_OK;
+    rs_status status = rs_fl_tell_attempts(flight, err);
+    if (status != RS_OK) return status;
     if (flight->n_ranks == 0 && flight->periodic && (flight->periodic->n_snapshots || flight->n_threads)) {
         status = analyse_periodic(&a, err);
     } else if (flight->n_ranks == 0 && flight->log) {

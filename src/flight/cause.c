@@ -14,13 +14,13 @@
 /* ---- choosing ------------------------------------------------------------------------------------------ */
 
 /* Whether a comes before b: by place in one log, else by time; unknown times decide nothing. */
-static bool is_before(const rs_fl_event *a, const rs_fl_event *b)
+bool rs_fl_is_before(const rs_fl_event *a, const rs_fl_event *b)
 {
     if (a->file == b->file) return a->line < b->line;
     return a->time_ns && b->time_ns && a->yearless == b->yearless && a->time_ns < b->time_ns;
 }
 
-static bool is_together(const rs_fl_event *first, const rs_fl_event *e)
+bool rs_fl_is_together(const rs_fl_event *first, const rs_fl_event *e)
 {
     if (!first->time_ns || !e->time_ns || first->yearless != e->yearless) return first->file == e->file;
     int64_t apart = e->time_ns - first->time_ns;
@@ -28,14 +28,14 @@ static bool is_together(const rs_fl_event *first, const rs_fl_event *e)
 }
 
 /* Kinds that say no more than that the process ended. */
-static bool is_bare_end(const rs_fl_event *e)
+bool rs_fl_is_bare_end(const rs_fl_event *e)
 {
     return e->kind == RS_FL_EV_KILLED || e->kind == RS_FL_EV_EXIT;
 }
 
 static bool is_origin(const rs_fl_event *e)
 {
-    return e->role == RS_FL_ORIGIN && e->fatal;
+    return e->role == RS_FL_ORIGIN && e->fatal && !e->past;
 }
 
 typedef bool (*belongs_fn)(const void *context, const rs_fl_event *e);
@@ -47,18 +47,18 @@ static const rs_fl_event *deepest(const rs_fl_log *log, belongs_fn belongs, cons
     const rs_fl_event *first = NULL, *best = NULL;
     for (size_t i = 0; i < log->n; i++) {
         const rs_fl_event *e = &log->events[i];
-        if (!is_origin(e) || is_bare_end(e) != bare || !belongs(context, e) ||
-            (before && is_before(before, e)))
+        if (!is_origin(e) || rs_fl_is_bare_end(e) != bare || !belongs(context, e) ||
+            (before && rs_fl_is_before(before, e)))
             continue;
-        if (!first || is_before(e, first)) first = e;
+        if (!first || rs_fl_is_before(e, first)) first = e;
     }
     for (size_t i = 0; first && i < log->n; i++) {
         const rs_fl_event *e = &log->events[i];
-        if (!is_origin(e) || is_bare_end(e) != bare || !belongs(context, e) ||
-            (before && is_before(before, e)))
+        if (!is_origin(e) || rs_fl_is_bare_end(e) != bare || !belongs(context, e) ||
+            (before && rs_fl_is_before(before, e)))
             continue;
-        if (is_together(first, e) &&
-            (!best || e->kind < best->kind || (e->kind == best->kind && is_before(e, best))))
+        if (rs_fl_is_together(first, e) &&
+            (!best || e->kind < best->kind || (e->kind == best->kind && rs_fl_is_before(e, best))))
             best = e;
     }
     return best;
@@ -76,7 +76,9 @@ static const rs_fl_event *origin_of(const rs_fl_log *log, int64_t rank)
     const rs_fl_event *first = NULL, *found = NULL;
     for (size_t i = 0; i < log->n; i++) {
         const rs_fl_event *e = &log->events[i];
-        if (e->role == RS_FL_CONSEQUENCE && e->rank == rank && (!first || is_before(e, first))) first = e;
+        if (e->role == RS_FL_CONSEQUENCE && !e->past && e->rank == rank &&
+            (!first || rs_fl_is_before(e, first)))
+            first = e;
     }
     for (int pass = 0; pass < 4 && !found; pass++)
         found = deepest(log, of_rank, &rank, pass % 2 == 1, pass < 2 ? first : NULL);
@@ -119,7 +121,7 @@ static rs_flight_cause *new_cause(rs_flight *flight, const char *kind, int64_t r
     return c;
 }
 
-static const rs_flight_cause *cause_of_event(rs_flight *flight, const rs_fl_event *e, bool on_host)
+const rs_flight_cause *rs_fl_cause_of_event(rs_flight *flight, const rs_fl_event *e, bool on_host)
 {
     rs_flight_cause *c = new_cause(flight, rs_fl_event_kind_name((rs_fl_event_kind)e->kind), e->rank);
     if (!c) return NULL;
@@ -152,7 +154,7 @@ static rs_status cause_by_log(rs_flight *flight, rs_fl_found *f, rs_error *err)
     if (log && f->kind == RS_FLIGHT_ROOT_COLLECTIVE && f->group != RS_FL_NONE)
         e = deepest(log, hits_group, &flight->groups[f->group], false, NULL);
     if (!e) return RS_OK;
-    f->cause = cause_of_event(flight, e, on_host);
+    f->cause = rs_fl_cause_of_event(flight, e, on_host);
     return f->cause ? RS_OK : rs_fail_nomem(err, "a cause");
 }
 
@@ -190,7 +192,7 @@ static rs_status add_crashed(rs_fl_analysis *a, const int64_t *ranks, size_t n, 
                      .partner_rank = RS_FL_NONE,
                      .when = e->time_ns && !e->yearless ? e->time_ns : INT64_MAX,
                      .stage = RS_FL_STAGE_HANG};
-    f.cause = cause_of_event(a->flight, e, false);
+    f.cause = rs_fl_cause_of_event(a->flight, e, false);
     if (!f.cause) return rs_fail_nomem(err, "a cause");
     return rs_fl_add_found(a, &f, ranks, n, err);
 }
@@ -250,8 +252,8 @@ rs_status rs_fl_judge_log(rs_fl_analysis *a, rs_error *err)
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < log->n && a->n_found < MAX_ENDS; i++) {
         const rs_fl_event *e = &log->events[i];
-        if (!is_origin(e) || e->rank < 0 || !is_together(first, e) || is_bare_end(e) != is_bare_end(first) ||
-            is_culprit(a, e->rank))
+        if (!is_origin(e) || e->rank < 0 || !rs_fl_is_together(first, e) ||
+            rs_fl_is_bare_end(e) != rs_fl_is_bare_end(first) || is_culprit(a, e->rank))
             continue;
         const rs_fl_event *own = origin_of(log, e->rank);
         status = add_crashed(a, &e->rank, 1, own ? own : e, err);
@@ -286,8 +288,7 @@ static const char *exception_text(rs_flight *flight, const rs_flight_cause *c)
                        c->text ? c->text : "");
 }
 
-/* What follows "Rank 3": a verb after a blank, or a clause of its own after a colon. */
-static const char *clause(rs_flight *flight, const rs_flight_cause *c)
+const char *rs_fl_cause_clause(rs_flight *flight, const rs_flight_cause *c)
 {
     const char *text = c->text ? c->text : "";
     if (strcmp(c->kind, "python_exception") == 0)
@@ -323,7 +324,7 @@ static const char *clause(rs_flight *flight, const rs_flight_cause *c)
 const char *rs_fl_cause_text(rs_flight *flight, const rs_flight_root *row)
 {
     const rs_flight_cause *c = row->cause;
-    const char *what = clause(flight, c);
+    const char *what = rs_fl_cause_clause(flight, c);
     int64_t s = c->time_ns / 1000000000 % 86400;
     const char *clock = c->time_ns > 0 ? rs_fl_print(flight, ", %02d:%02d:%02d", (int)(s / 3600),
                                                      (int)(s / 60 % 60), (int)(s % 60))

@@ -45,6 +45,8 @@ rs_fl_event *rs_fl_add_event(rs_fl_log *log, const rs_fl_line *line, rs_fl_event
 {
     if (!RS_GROW_ONE(log->events, log->n, log->capacity)) return NULL;
     rs_fl_event *e = &log->events[log->n++];
+    const rs_fl_mark *mark = log->n_marks ? &log->marks[log->n_marks - 1] : NULL;
+    bool marked = mark && mark->line == line->line && mark->file == line->file;
     *e = (rs_fl_event){.who = line->who,
                        .rank = -1,
                        .tasks_from = -1,
@@ -66,7 +68,9 @@ rs_fl_event *rs_fl_add_event(rs_fl_log *log, const rs_fl_line *line, rs_fl_event
                        .completed = RS_FL_UNKNOWN,
                        .file = line->file,
                        .line = line->line,
-                       .source = line->source};
+                       .source = line->source,
+                       .mark = marked ? log->n_marks : 0,
+                       .attempt = -1};
     return e;
 }
 

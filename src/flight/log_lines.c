@@ -34,6 +34,7 @@ typedef struct reading {
     bool last_yearless;
     int64_t table_rank; /* of torchrun's table of failures */
     uint32_t table_host;
+    uint64_t n_failures; /* of torchrun's agents so far: what a rank wrote before one is of other processes */
 } reading;
 
 /* ---- in front of a line -------------------------------------------------------------------------------- */
@@ -495,7 +496,7 @@ static bool read_table(reading *r, rs_fl_line *l)
 
 static uint64_t key_of(const reading *r, const rs_fl_line *l)
 {
-    uint64_t key = rs_hash_u64(r->file + 1);
+    uint64_t key = rs_hash_u64(rs_hash_u64(r->n_failures) + r->file + 1);
     if (l->who.rank >= 0) return rs_hash_u64(key + 3 * (uint64_t)l->who.rank);
     if (l->who.local >= 0 || l->who.task >= 0)
         return rs_hash_u64(rs_hash_u64(key + 1 + 3 * (uint64_t)(l->who.local + 1)) +
@@ -534,7 +535,14 @@ static bool read_line(reading *r, rs_fl_line *l)
         l->time_ns = r->last_time;
         l->yearless = r->last_yearless;
     }
+    bool by_agent;
+    size_t n_marks = r->log->n_marks;
+    if (!rs_fl_read_mark(r->log, l, &by_agent)) return false;
+    rs_fl_log_file *file = &r->log->files[r->log->n_files - 1];
+    if (!by_agent && l->n) file->last_worker = l->line;
+    file->of_agent = file->of_agent || r->log->n_marks > n_marks;
     l->source = key_of(r, l);
+    if (r->log->n_marks > n_marks && r->log->marks[n_marks].kind == RS_FL_MARK_FAILED) r->n_failures++;
     source *s = source_of(r, l->source, &nomem);
     if (!s) return false;
     if (in_traceback(r, s, l, &good)) return good;
@@ -557,6 +565,9 @@ static rs_status read_lines(rs_flight *flight, rs_source *from, const char *name
                  .table_rank = -1,
                  .table_host = RS_FL_NONE};
     if (!r.clean || r.file == RS_NO_STRING) status = rs_fail_nomem(err, name);
+    if (status == RS_OK && !RS_GROW_ONE(r.log->files, r.log->n_files, r.log->files_capacity))
+        status = rs_fail_nomem(err, name);
+    if (status == RS_OK) r.log->files[r.log->n_files++] = (rs_fl_log_file){.name = r.file};
     while (status == RS_OK && rs_lines_next(&lines, &text, &status, err)) {
         size_t n = text.n > MAX_LINE ? MAX_LINE : text.n;
         if (!text.text) continue;
@@ -577,7 +588,7 @@ static rs_status read_lines(rs_flight *flight, rs_source *from, const char *name
     }
     if (flight->log && status == RS_OK) {
         flight->log->n_lines += lines.number;
-        flight->log->n_files++;
+        flight->log->files[flight->log->n_files - 1].n_lines = (int64_t)lines.number;
         rs_source_report_end(from, -1, &flight->problems);
     }
     rs_free(r.clean);
@@ -613,6 +624,9 @@ void rs_fl_log_clear(rs_fl_log *log)
     rs_free(log->seats);
     rs_free(log->hosts);
     rs_free(log->dump_paths);
+    rs_free(log->marks);
+    rs_free(log->files);
+    rs_free(log->attempts);
     rs_map64_clear(&log->tasks);
     rs_map64_clear(&log->last_plain);
     rs_free(log);

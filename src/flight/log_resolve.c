@@ -119,6 +119,14 @@ static int64_t rank_in_group(const rs_flight *flight, const rs_fl_speaker *who)
     return strcmp(guid, "0") == 0 ? who->group_rank : -1; /* the default group numbers as the job does */
 }
 
+/* A log that torchrun writes into is of a node's ranks, whatever number its name ends in. */
+static bool is_of_agent(const rs_fl_log *log, uint32_t file)
+{
+    for (size_t i = 0; i < log->n_files; i++)
+        if (log->files[i].name == file) return log->files[i].of_agent;
+    return false;
+}
+
 static void resolve(const rs_flight *flight, int64_t world, rs_fl_event *e)
 {
     const rs_fl_log *log = flight->log;
@@ -136,19 +144,28 @@ static void resolve(const rs_flight *flight, int64_t world, rs_fl_event *e)
         if (node == RS_FL_NONE && nth_host(log, 1) == RS_FL_NONE)
             node = nth_host(log, 0); /* there is one host */
         if (node != RS_FL_NONE) e->rank = nth_rank(log, node, e->who.local);
+        if (e->rank < 0 && e->mark && log->marks[e->mark - 1].first_rank >= 0)
+            e->rank = log->marks[e->mark - 1].first_rank + e->who.local;
     }
     if (e->rank < 0 && e->who.guid != RS_FL_NONE && e->who.group_rank >= 0)
         e->rank = rank_in_group(flight, &e->who);
     if (e->host == RS_FL_NONE) e->host = node;
     bool of_host = e->step_only || e->kind == RS_FL_EV_XID || e->kind == RS_FL_EV_AMDGPU ||
                    e->kind == RS_FL_EV_NODE_FAILURE || e->kind == RS_FL_EV_CANCELLED;
-    if (e->rank >= 0 || of_host) return;
+    if (e->rank >= 0 || of_host || is_of_agent(log, e->file)) return;
     int64_t rank;
     const char *rule;
     bool says_rank;
     if (rs_fl_rank_of_path(rs_fl_text(flight, e->file), NULL, &rank, &rule, &says_rank) &&
         rank < (world ? world : INT64_MAX) && (says_rank || log->n_files > 1))
         e->rank = rank;
+}
+
+/* What torchrun itself raises follows from what happened to its ranks. */
+static void see_through_torchrun(const rs_flight *flight, rs_fl_event *e)
+{
+    const char *exception = rs_fl_text(flight, e->exception);
+    if (exception && strncmp(exception, "torch.distributed.elastic.", 26) == 0) e->role = RS_FL_CONSEQUENCE;
 }
 
 /* A stamp without a year takes the newest dump's. */
@@ -200,12 +217,35 @@ static bool find_exits(const rs_fl_log *log, rs_map64 *exits)
     return true;
 }
 
+/* torchrun's table names rank and process, the line of the failure the process only. */
+static bool give_ranks_of_processes(rs_fl_log *log)
+{
+    rs_map64 ranks = {0};
+    bool good = true, is_new;
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; good && i < log->n; i++) {
+            rs_fl_event *e = &log->events[i];
+            if (e->who.pid < 0 || e->code == INT64_MIN) continue;
+            uint64_t key = rs_hash_u64(rs_hash_u64(e->file) + (uint64_t)e->who.pid);
+            if (pass == 0 && !e->mark && e->rank >= 0 && e->rank < (int64_t)RS_FL_NONE) {
+                uint32_t *rank = rs_map64_put(&ranks, key, &is_new);
+                good = rank != NULL;
+                if (rank) *rank = (uint32_t)e->rank;
+            } else if (pass == 1 && e->mark && e->rank < 0) {
+                const uint32_t *rank = rs_map64_get(&ranks, key);
+                if (rank) e->rank = *rank;
+            }
+        }
+    rs_map64_clear(&ranks);
+    return good;
+}
+
 rs_status rs_fl_resolve_log(rs_flight *flight, rs_error *err)
 {
     rs_fl_log *log = flight->log;
     if (!log) return RS_OK;
     int64_t world = world_of(flight);
-    if (!settle_seats(log)) return rs_fail_nomem(err, "the log");
+    if (!settle_seats(log) || !rs_fl_find_attempts(flight)) return rs_fail_nomem(err, "the log");
     for (size_t i = 0; i < log->n_seats; i++) {
         rs_fl_note *note = rs_fl_note_put(flight, log->seats[i].rank);
         if (!note) return rs_fail_nomem(err, "the log");
@@ -214,11 +254,13 @@ rs_status rs_fl_resolve_log(rs_flight *flight, rs_error *err)
     for (size_t i = 0; i < log->n; i++) {
         resolve(flight, world, &log->events[i]);
         give_year(flight, &log->events[i]);
+        see_through_torchrun(flight, &log->events[i]);
     }
     rs_map64 exits = {0};
-    bool good = find_exits(log, &exits);
+    bool good = give_ranks_of_processes(log) && find_exits(log, &exits);
     for (size_t i = 0; good && i < log->n; i++)
         log->events[i].fatal = was_fatal(log, &log->events[i], &exits);
     rs_map64_clear(&exits);
+    rs_fl_judge_attempt(flight);
     return good ? RS_OK : rs_fail_nomem(err, "the log");
 }

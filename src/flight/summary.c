@@ -226,6 +226,7 @@ rs_status rs_fl_summarize(rs_fl_analysis *a, rs_error *err)
         text = join(flight, text, " ", tell_others_place(a, first));
     }
     text = join(flight, text, " ", tell_causes(flight, report));
+    text = join(flight, text, " ", rs_fl_attempts_text(flight));
     if (!text) return rs_fail_nomem(err, "the summary");
     report->root.summary = text;
     if (first) report->next = next_step(flight, first);

@@ -5,7 +5,8 @@
 #include "flight/model.h"
 
 extern const rs_table_spec rs_fl_entries_spec, rs_fl_groups_spec, rs_fl_lateness_spec, rs_fl_collectives_spec,
-    rs_fl_dumps_spec, rs_fl_roots_spec, rs_fl_log_spec, rs_fl_progress_spec, rs_fl_stacks_spec;
+    rs_fl_dumps_spec, rs_fl_roots_spec, rs_fl_log_spec, rs_fl_attempts_spec, rs_fl_progress_spec,
+    rs_fl_stacks_spec;
 
 /* Which ranks and groups a view shows. */
 typedef struct rs_fl_choice {

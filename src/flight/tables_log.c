@@ -19,6 +19,7 @@ static const rs_column_spec columns[] = {
     {"fatal", RS_INT, RS_UNIT_NONE, "1 when it ended its rank; a traceback that was caught did not", NULL},
     {"file", RS_TEXT, RS_UNIT_NONE, "the log", NULL},
     {"line", RS_INT, RS_UNIT_ID, "its line", NULL},
+    {"attempt", RS_INT, RS_UNIT_ID, "torchrun's attempt to run the job, from 0; empty: not known", NULL},
 };
 const rs_table_spec rs_fl_log_spec = {"log", "one row an event of the job's log", columns,
                                       sizeof columns / sizeof *columns};
@@ -43,6 +44,7 @@ static rs_status add_row(const rs_flight *flight, const rs_fl_event *e, rs_table
     rs_table_add_int(table, e->fatal);
     rs_table_add_text_or_null(table, rs_fl_text(flight, e->file));
     rs_table_add_int(table, e->line);
+    rs_table_add_int_if(table, e->attempt >= 0, e->attempt);
     return rs_table_end_row(table, err);
 }
 
@@ -52,6 +54,60 @@ rs_table *rs_flight_log(rs_flight *flight, rs_error *err)
     rs_status status = table ? RS_OK : rs_fail_nomem(err, "a table");
     for (size_t i = 0; flight->log && status == RS_OK && i < flight->log->n; i++)
         status = add_row(flight, &flight->log->events[i], table, err);
+    if (status == RS_OK) return table;
+    rs_table_free(table);
+    return NULL;
+}
+
+static const rs_column_spec attempt_columns[] = {
+    {"attempt", RS_INT, RS_UNIT_ID, "torchrun's attempt to run the job, from 0", NULL},
+    {"outcome", RS_TEXT, RS_UNIT_NONE,
+     "restarted, failed, finished, stopped (by a signal from outside), no failure", NULL},
+    {"judged", RS_INT, RS_UNIT_NONE, "1 for the one that the verdict is about", NULL},
+    {"rank", RS_INT, RS_UNIT_ID, "rank that ended it, as far as the log tells", NULL},
+    {"local_rank", RS_INT, RS_UNIT_ID, "rank within its node that torchrun named first", NULL},
+    {"pid", RS_INT, RS_UNIT_ID, "process of that rank", NULL},
+    {"code", RS_INT, RS_UNIT_NONE, "exit code, Xid, status of the network", NULL},
+    {"cause", RS_TEXT, RS_UNIT_NONE, "kind of cause: python_exception, exit, killed, xid, ...", NULL},
+    {"exception", RS_TEXT, RS_UNIT_NONE, "type of a Python exception", NULL},
+    {"text", RS_TEXT, RS_UNIT_NONE, "the rest of the message", NULL},
+    {"where", RS_TEXT, RS_UNIT_NONE, "file:line in the user's code", NULL},
+    {"file", RS_TEXT, RS_UNIT_NONE, "the log that tells the cause", NULL},
+    {"line", RS_INT, RS_UNIT_ID, "its line", NULL},
+    {"lines", RS_INT, RS_UNIT_COUNT, "lines of the logs that are of the attempt", NULL},
+    {"events", RS_INT, RS_UNIT_COUNT, "events of the table log that are of the attempt", NULL},
+};
+const rs_table_spec rs_fl_attempts_spec = {"attempts", "one row an attempt of torchrun to run the job",
+                                           attempt_columns, sizeof attempt_columns / sizeof *attempt_columns};
+
+static rs_status add_attempt(const rs_flight_attempt *a, size_t i, rs_table *table, rs_error *err)
+{
+    const rs_flight_cause *c = a->cause;
+    rs_table_add_int(table, (int64_t)i);
+    rs_table_add_text(table, a->outcome);
+    rs_table_add_int(table, a->judged);
+    rs_table_add_int_if(table, c && c->rank >= 0, c ? c->rank : 0);
+    rs_table_add_int_if(table, a->local_rank >= 0, a->local_rank);
+    rs_table_add_int_if(table, a->pid >= 0, a->pid);
+    rs_table_add_int_if(table, c && c->code != INT64_MIN, c ? c->code : 0);
+    rs_table_add_text_or_null(table, c ? c->kind : NULL);
+    rs_table_add_text_or_null(table, c ? c->exception : NULL);
+    rs_table_add_text_or_null(table, c ? c->text : NULL);
+    rs_table_add_text_or_null(table, c ? c->where : NULL);
+    rs_table_add_text_or_null(table, c ? c->file : NULL);
+    rs_table_add_int_if(table, c && c->line > 0, c ? c->line : 0);
+    rs_table_add_int(table, (int64_t)a->n_lines);
+    rs_table_add_int(table, (int64_t)a->n_events);
+    return rs_table_end_row(table, err);
+}
+
+rs_table *rs_flight_attempts(rs_flight *flight, rs_error *err)
+{
+    const rs_flight_report *report;
+    rs_table *table = rs_table_create(&rs_fl_attempts_spec);
+    rs_status status = table ? rs_flight_get_report(flight, &report, err) : rs_fail_nomem(err, "a table");
+    for (size_t i = 0; status == RS_OK && i < report->n_attempts; i++)
+        status = add_attempt(&report->attempts[i], i, table, err);
     if (status == RS_OK) return table;
     rs_table_free(table);
     return NULL;

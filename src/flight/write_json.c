@@ -192,6 +192,31 @@ static void put_roots(rs_writer *w, const rs_flight_report *report, const cut *c
     rs_writer_char(w, '}');
 }
 
+static void put_attempts(rs_writer *w, const rs_flight_report *report, const cut *c)
+{
+    rs_writer_text(w, ",\n  \"attempts\": [");
+    for (size_t i = 0; i < shown_of(c, report->n_attempts); i++) {
+        const rs_flight_attempt *a = &report->attempts[i];
+        rs_writer_text(w, i ? ",\n    {\"attempt\": " : "\n    {\"attempt\": ");
+        rs_writer_uint(w, i);
+        rs_writer_text(w, ", \"outcome\": ");
+        put_text(w, a->outcome);
+        rs_writer_text(w, a->judged ? ", \"judged\": true, \"local_rank\": "
+                                    : ", \"judged\": false, \"local_rank\": ");
+        put_int_or_null(w, a->local_rank, a->local_rank >= 0);
+        rs_writer_text(w, ", \"pid\": ");
+        put_int_or_null(w, a->pid, a->pid >= 0);
+        rs_writer_text(w, ", \"lines\": ");
+        rs_writer_uint(w, a->n_lines);
+        rs_writer_text(w, ", \"events\": ");
+        rs_writer_uint(w, a->n_events);
+        rs_writer_text(w, ", \"cause\": ");
+        put_cause(w, a->cause);
+        rs_writer_char(w, '}');
+    }
+    rs_writer_text(w, shown_of(c, report->n_attempts) ? "\n  ]" : "]");
+}
+
 static void put_frames(rs_writer *w, rs_flight *flight, uint32_t stack, cut *c)
 {
     const char *line = rs_flight_stack(flight, stack);
@@ -301,6 +326,7 @@ static void put_left_out(rs_writer *w, const rs_flight_report *report, cut *c)
     c->first = true;
     rs_writer_text(w, ",\n  \"left_out\": [");
     put_left(w, "roots", report->n_roots, c);
+    put_left(w, "attempts", report->n_attempts, c);
     put_left(w, "evidence", report->root.n_evidence, c);
     put_left(w, "waiting", report->n_waiting, c);
     put_left(w, "findings", report->n_findings, c);
@@ -318,6 +344,7 @@ static void put_report(rs_writer *w, rs_flight *flight, const rs_flight_report *
     rs_writer_text(w, "{");
     put_finding(w, &report->root, ",\n  ", &c);
     put_roots(w, report, &c);
+    put_attempts(w, report, &c);
     rs_writer_text(w, ",\n  \"evidence\": [");
     put_evidence(w, flight, &report->root, &c);
     rs_writer_text(w, shown_of(&c, report->root.n_evidence) ? "\n  ],\n  \"waiting\": ["
