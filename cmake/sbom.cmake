@@ -46,6 +46,7 @@ endfunction()
 
 rs_sbom_header_version(FREETYPE freetype/freetype.h "FREETYPE_MAJOR|FREETYPE_MINOR|FREETYPE_PATCH")
 rs_sbom_header_version(XLSX xlsxwriter.h "LXW_VERSION")
+string(REPLACE "-stable" "" EVENT_VERSION "${EVENT_VERSION}")
 
 rs_sbom_library(ISAL isa-l "intel:intelligent_storage_acceleration_library")
 rs_sbom_library(ZSTD zstd "facebook:zstandard")
@@ -58,7 +59,7 @@ if(RS_CAN_PLOT)
 endif()
 rs_sbom_library(XLSX libxlsxwriter "")
 rs_sbom_library(EXPAT expat "libexpat_project:libexpat")
-rs_sbom_library(MICROHTTPD libmicrohttpd "gnu:libmicrohttpd")
+rs_sbom_library(EVENT libevent "libevent_project:libevent")
 rs_sbom_library(CURL libcurl "haxx:libcurl")
 rs_sbom_library(EDIT libedit "")
 

@@ -451,7 +451,7 @@ const rs_analysis rs_analysis_critical_path = {
                 "rankscope critical-path --sync-edges --annotation '' --format csv trace.json.gz",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .facets = {&rs_facet_work_details, &rs_facet_work_by_start, &rs_facet_span},
+    .facets = {&rs_facet_work_details, &rs_facet_work_by_start, &rs_facet_span, &rs_facet_sync},
     .columns = RS_SYNC_COLUMNS | RS_COLUMN_BIT(EXTERNAL_ID),
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,

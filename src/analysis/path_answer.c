@@ -304,13 +304,13 @@ static rs_status fill(maker *m, const rs_path_window *window, bool default_windo
                       const rs_path_wanted *wanted, rs_error *err)
 {
     rs_path_part part = {0};
-    rs_sync_edges sync = {0};
+    const rs_sync_edges *sync = NULL;
     rs_status status = RS_OK;
     if (!m->peer) {
-        status = rs_sync_find(m->trace, m->policy, &sync, err);
-        m->a->n_untold = (size_t)sync.n_untold;
+        status = rs_trace_sync(m->trace, &sync, err);
+        m->a->n_untold = status == RS_OK ? (size_t)sync->n_untold : 0;
     }
-    if (status == RS_OK) status = find_part(m, window, default_window, &sync, &part, err);
+    if (status == RS_OK) status = find_part(m, window, default_window, sync, &part, err);
     if (status == RS_OK && part.graph) {
         m->g = part.graph;
         m->a->start = part.start;
@@ -321,11 +321,10 @@ static rs_status fill(maker *m, const rs_path_window *window, bool default_windo
         m->a->weight = part.graph->path_weight;
         bool ok = fill_edges(m, wanted);
         if (ok && wanted->nodes) ok = fill_nodes(m);
-        if (ok && wanted->syncs) ok = m->peer ? fill_peer_syncs(m) : fill_own_syncs(m, &sync);
+        if (ok && wanted->syncs) ok = m->peer ? fill_peer_syncs(m) : fill_own_syncs(m, sync);
         if (!ok) status = rs_fail_nomem(err, "critical path");
     }
     rs_path_part_clear(&part);
-    rs_sync_clear(&sync);
     return status;
 }
 

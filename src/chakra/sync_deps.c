@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/interval.h"
+#include "base/try.h"
 #include "chakra/link.h"
 
 static uint32_t gpu_of_row(const rs_linker *x, uint32_t row)
@@ -146,14 +147,10 @@ static rs_status place(rs_linker *x, const rs_sync_edges *edges, rs_error *err)
 
 rs_status rs_link_sync(rs_linker *x, rs_error *err)
 {
-    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
-    rs_sync_edges edges;
-    rs_status status = rs_sync_find(x->trace, &policy, &edges, err);
-    if (status != RS_OK) return status;
-    status = place(x, &edges, err);
-    if (status == RS_OK) status = find_waits(x, &edges, err);
-    rs_sync_clear(&edges);
-    return status;
+    const rs_sync_edges *edges;
+    RS_TRY(rs_trace_sync(x->trace, &edges, err));
+    RS_TRY(place(x, edges, err));
+    return find_waits(x, edges, err);
 }
 
 static void explain_one(const rs_linker *x, uint32_t at, uint64_t id)

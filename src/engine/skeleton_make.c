@@ -388,16 +388,15 @@ static rs_status try(rs_trace *trace, const rs_policy *all, const rs_sync_edges 
 rs_status rs_skeleton_of(rs_trace *trace, const rs_policy *policy, rs_skeleton **out, rs_error *err)
 {
     rs_policy all = *policy;
-    rs_sync_edges sync = {0};
+    const rs_sync_edges *sync;
     rs_error circle = RS_ERROR_INIT;
     all.whole = true;
     *out = NULL;
-    RS_TRY(rs_sync_find(trace, &all, &sync, err));
-    rs_status status = try(trace, &all, &sync, false, out, &circle);
+    RS_TRY(rs_trace_sync(trace, &sync, err));
+    rs_status status = try(trace, &all, sync, false, out, &circle);
     if (status == RS_ERR_FORMAT)
-        status = try(trace, &all, &sync, true, out, err);
+        status = try(trace, &all, sync, true, out, err);
     else if (status != RS_OK && err)
         *err = circle;
-    rs_sync_clear(&sync);
     return status;
 }

@@ -623,7 +623,7 @@ static bool sort_edges(rs_sync_edges *out)
 }
 
 /* Most rows have none: what asks for a row's need not search. */
-static bool index_edges(rs_sync_edges *out)
+bool rs_sync_index(rs_sync_edges *out)
 {
     size_t n = out->n ? (out->items[out->n - 1].target >> RS_SYNC_SHIFT) + 2 : 0;
     out->index = rs_malloc((n + 1) * sizeof *out->index);
@@ -683,7 +683,7 @@ rs_status rs_sync_find(rs_trace *trace, const rs_policy *policy, rs_sync_edges *
         ok = read_waiting(&x, 2 * budget);
     }
     budget *= 2;
-    ok = ok && read_copies(&x) && take_guesses(&x) && sort_edges(out) && index_edges(out);
+    ok = ok && read_copies(&x) && take_guesses(&x) && sort_edges(out) && rs_sync_index(out);
     rs_free(x.roles);
     rs_lanes_clear(&x.launched);
     rs_lanes_clear(&x.by_thread);

@@ -38,10 +38,16 @@ typedef struct rs_sync_edges {
     uint64_t n_contradicted;
 } rs_sync_edges;
 
-/* From cuda_sync events and, where there is none, from the waiting calls themselves. policy: the program's
- * own, which takes all GPU work of the trace. */
+/* From cuda_sync events and, where there is none, from the waiting calls themselves. The trace's: of all of its GPU work,
+ * whatever is selected. */
+extern const rs_facet rs_facet_sync;
+rs_status rs_trace_sync(rs_trace *trace, const rs_sync_edges **out, rs_error *err);
+
+/* What makes it. policy: the program's own. */
 rs_status rs_sync_find(rs_trace *trace, const rs_policy *policy, rs_sync_edges *out, rs_error *err);
 void rs_sync_clear(rs_sync_edges *edges);
+/* Fills the index. False when out of memory. */
+bool rs_sync_index(rs_sync_edges *edges);
 
 /* The arguments this is told by, beside RS_LINK_COLUMNS. */
 #define RS_SYNC_COLUMNS                                                                                      \

@@ -1,6 +1,8 @@
 /* The events of an input, kept in the store: a question that was not asked before reads these instead of the text. */
 #include "base/try.h"
+#include "engine/sync.h"
 #include "job/job_store.h"
+#include "perf/owner.h"
 #include "rankscope/store.h"
 #include "store/events.h"
 #include "trace/tree.h"
@@ -115,9 +117,12 @@ bool rs_events_keep_end(rs_events_keeping *k)
 static rs_status prepare(const rs_run *run, rs_trace *trace, void **value, rs_error *err)
 {
     rs_tree *tree;
+    const rs_owners *owners;
+    const rs_sync_edges *sync;
     (void)run;
     (void)value;
-    RS_TRY(rs_trace_working_tree(trace, &tree, err));
+    RS_TRY(rs_trace_owners(trace, &owners, err));
+    RS_TRY(rs_trace_sync(trace, &sync, err));
     RS_TRY(rs_trace_tree(trace, false, &tree, err));
     return rs_tree_busy(trace, tree, err);
 }

@@ -7,13 +7,39 @@
 #include "trace/launchers.h"
 #include "trace/selection.h"
 
+/* What is stored of owners: how work is shared out among them, and what their models were asked. All else follows from
+ * that and the events. */
+typedef struct stored_owners {
+    uint32_t *node, *answer, *n_work; /* by owner; answer: number of the question, RS_NO_ANSWER */
+    uint8_t *communication;           /* by owner */
+    uint32_t
+        *place; /* owner by owner, each one's work by start, then by row: its place in the tree's gpu_row */
+    uint32_t *questions; /* RS_SHAPE_QUESTION numbers each */
+    size_t n_questions;
+} stored_owners;
+
+/* What the facet holds. */
+typedef struct owners_value {
+    rs_owners owners;
+    stored_owners stored;
+    bool has_stored, lent; /* lent: `stored` is the keeper's */
+} owners_value;
+
 static void free_owners(void *value)
 {
-    rs_owners *o = value;
-    if (!o) return;
-    rs_free(o->items);
-    rs_free(o->work_row);
-    rs_free(o);
+    owners_value *v = value;
+    if (!v) return;
+    rs_free(v->owners.items);
+    rs_free(v->owners.work_row);
+    if (!v->lent) {
+        rs_free(v->stored.node);
+        rs_free(v->stored.answer);
+        rs_free(v->stored.n_work);
+        rs_free(v->stored.communication);
+        rs_free(v->stored.place);
+        rs_free(v->stored.questions);
+    }
+    rs_free(v);
 }
 
 typedef struct finder {
@@ -25,7 +51,9 @@ typedef struct finder {
     uint32_t *outer;  /* by node: the outermost operator with an answer, itself included; RS_NO_NODE */
     uint32_t *answer; /* by node, of those operators and of launchers */
     uint8_t *said;    /* by string id: what the name of a piece of work says; 0: not yet asked */
-    rs_keyed *pairs;  /* (twice the owner's node, and one more for communication; row of its work) */
+    uint32_t *place;  /* by work, in the order of out->work_row: its place in the tree's gpu_row */
+    rs_keyed
+        *pairs; /* (twice the owner's node, and one more for communication; place of its work in the tree) */
     size_t n_pairs;
 } finder;
 
@@ -66,7 +94,7 @@ static rs_status pair_up(finder *f, rs_error *err)
         RS_TRY(owner_of_call(f, (uint32_t)node, &owner, err));
         for (size_t i = t->gpu_first[node]; i < end; i++) {
             bool comm = rs_class_at(f->classes, t->gpu_row[i]) == RS_CLASS_COMM;
-            f->pairs[f->n_pairs++] = (rs_keyed){(int64_t)owner * 2 + comm, t->gpu_row[i]};
+            f->pairs[f->n_pairs++] = (rs_keyed){(int64_t)owner * 2 + comm, (uint32_t)i};
         }
     }
     return RS_OK;
@@ -110,32 +138,48 @@ static void note_work(const finder *f, rs_owned *o, uint32_t row)
     if (m->matrix > 0 && rs_dtype_precision(m->type) == RS_FP32) o->tf32 = (said_by(f, row) & SAYS_TF32) != 0;
 }
 
-/* The work of one owner, sorted by row, then by start: the sort is stable. */
-static bool measure(const finder *f, rs_keyed *pairs, size_t n, rs_interval *scratch, rs_owners *out)
+/* The work of one owner as places in the tree, in order of start, then row. */
+static void measure(const finder *f, rs_owned *o, const uint32_t *places, rs_interval *scratch,
+                    rs_owners *out)
 {
     const rs_events *e = f->e;
-    rs_owned *o = &out->items[out->n++];
-    uint32_t node = (uint32_t)(pairs[0].key / 2);
-    *o = (rs_owned){.row = f->t->row[node],
-                    .node = node,
-                    .answer = f->answer[node],
-                    .first_work = (uint32_t)out->n_work,
-                    .n_work = (uint32_t)n,
-                    .communication = pairs[0].key & 1};
-    for (size_t i = 0; n > 1 && i < n; i++) pairs[i].key = pairs[i].value;
-    if (n > 1 && !rs_keyed_sort(pairs, n)) return false;
-    for (size_t i = 0; n > 1 && i < n; i++) pairs[i].key = e->start[pairs[i].value];
-    if (n > 1 && !rs_keyed_sort(pairs, n)) return false;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t row = pairs[i].value;
+    for (size_t i = 0; i < o->n_work; i++) {
+        uint32_t row = f->t->gpu_row[places[i]];
         int64_t start = e->start[row], length = e->duration[row] > 0 ? e->duration[row] : 0;
         scratch[i] = (rs_interval){start, rs_add_sat(start, length)};
         o->durations = rs_add_sat(o->durations, length);
         out->work_row[out->n_work++] = row;
         note_work(f, o, row);
     }
-    o->time = n == 1 ? o->durations : rs_intervals_length(scratch, rs_intervals_unite(scratch, n));
+    o->time =
+        o->n_work == 1 ? o->durations : rs_intervals_length(scratch, rs_intervals_unite(scratch, o->n_work));
     if (!o->communication) out->linked = rs_add_sat(out->linked, o->durations);
+}
+
+/* By row, then by start: the sort is stable. */
+static bool order_work(const finder *f, rs_keyed *pairs, size_t n)
+{
+    if (n == 1) return true;
+    for (size_t i = 0; i < n; i++) pairs[i].key = f->t->gpu_row[pairs[i].value];
+    if (!rs_keyed_sort(pairs, n)) return false;
+    for (size_t i = 0; i < n; i++) pairs[i].key = f->e->start[f->t->gpu_row[pairs[i].value]];
+    return rs_keyed_sort(pairs, n);
+}
+
+/* The pairs of one owner. */
+static bool add_owner(const finder *f, rs_keyed *pairs, size_t n, rs_interval *scratch, rs_owners *out)
+{
+    rs_owned *o = &out->items[out->n++];
+    uint32_t node = (uint32_t)(pairs[0].key / 2), *places = f->place + out->n_work;
+    *o = (rs_owned){.row = f->t->row[node],
+                    .node = node,
+                    .answer = f->answer[node],
+                    .first_work = (uint32_t)out->n_work,
+                    .n_work = (uint32_t)n,
+                    .communication = pairs[0].key & 1};
+    if (!order_work(f, pairs, n)) return false;
+    for (size_t i = 0; i < n; i++) places[i] = pairs[i].value;
+    measure(f, o, places, scratch, out);
     return true;
 }
 
@@ -185,11 +229,12 @@ static bool gather(finder *f, rs_owners *out)
     for (size_t i = 0; ok && i < n; i++) owners += i == 0 || f->pairs[i].key != f->pairs[i - 1].key;
     out->items = rs_malloc((owners + 1) * sizeof *out->items);
     out->work_row = rs_malloc((n + 1) * sizeof *out->work_row);
-    ok = ok && out->items && out->work_row;
+    f->place = rs_malloc((n + 1) * sizeof *f->place);
+    ok = ok && out->items && out->work_row && f->place;
     for (size_t i = 0, end; ok && i < n; i = end) {
         for (end = i + 1; end < n && f->pairs[end].key == f->pairs[i].key; end++) {
         }
-        ok = measure(f, f->pairs + i, end - i, scratch, out);
+        ok = add_owner(f, f->pairs + i, end - i, scratch, out);
     }
     ok = ok && in_time(f->e, out);
     rs_free(scratch);
@@ -215,38 +260,218 @@ static rs_status count_unlinked(finder *f, rs_owners *out, rs_error *err)
     return RS_OK;
 }
 
-static rs_status find_owners(finder *f, rs_owners *out, rs_error *err)
+static rs_status look_at(finder *f, rs_error *err)
 {
     rs_tree *tree;
     RS_TRY(rs_trace_working_tree(f->trace, &tree, err));
     RS_TRY(rs_trace_classes(f->trace, RS_CLASSES_OWN, &f->classes, err));
     RS_TRY(rs_trace_shapes(f->trace, &f->shapes, err));
     f->t = tree;
-    f->outer = rs_malloc((tree->n + 1) * sizeof *f->outer);
-    f->answer = rs_malloc((tree->n + 1) * sizeof *f->answer);
-    f->pairs = rs_malloc((tree->n_gpu + 1) * sizeof *f->pairs);
     f->said = rs_calloc(f->e->strings.n + 1, sizeof *f->said);
-    if (!f->outer || !f->answer || !f->pairs || !f->said) return rs_fail_nomem(err, "owners of GPU work");
+    return f->said ? RS_OK : rs_fail_nomem(err, "owners of GPU work");
+}
+
+static void finder_clear(finder *f)
+{
+    rs_free(f->outer);
+    rs_free(f->answer);
+    rs_free(f->place);
+    rs_free(f->pairs);
+    rs_free(f->said);
+}
+
+/* ---- stored ---------------------------------------------------------------------------------------------- */
+
+enum { NODE, ANSWER, N_WORK, COMMUNICATION, PLACE, QUESTIONS, N_PARTS };
+_Static_assert(N_PARTS <= RS_FACET_PARTS, "parts of owners");
+
+/* The answers that owners have, numbered by their first owner. */
+static bool list_questions(const finder *f, const rs_owners *o, stored_owners *s)
+{
+    size_t n_answers = rs_shapes_count(f->shapes);
+    uint32_t *number = rs_malloc((n_answers + 1) * sizeof *number);
+    s->questions = rs_malloc((n_answers + 1) * RS_SHAPE_QUESTION * sizeof *s->questions);
+    bool ok = number && s->questions;
+    for (size_t i = 0; ok && i < n_answers; i++) number[i] = RS_NO_ANSWER;
+    for (size_t i = 0; ok && i < o->n; i++) {
+        uint32_t answer = o->items[i].answer;
+        if (answer != RS_NO_ANSWER && number[answer] == RS_NO_ANSWER) {
+            rs_shapes_question(f->shapes, answer, s->questions + RS_SHAPE_QUESTION * s->n_questions);
+            number[answer] = (uint32_t)s->n_questions++;
+        }
+        s->answer[i] = answer == RS_NO_ANSWER ? RS_NO_ANSWER : number[answer];
+    }
+    rs_free(number);
+    return ok;
+}
+
+static bool store(const finder *f, owners_value *v)
+{
+    const rs_owners *o = &v->owners;
+    stored_owners *s = &v->stored;
+    s->node = rs_malloc((o->n + 1) * sizeof *s->node);
+    s->answer = rs_malloc((o->n + 1) * sizeof *s->answer);
+    s->n_work = rs_malloc((o->n + 1) * sizeof *s->n_work);
+    s->communication = rs_malloc(o->n + 1);
+    s->place = rs_malloc((o->n_work + 1) * sizeof *s->place);
+    if (!s->node || !s->answer || !s->n_work || !s->communication || !s->place) return false;
+    for (size_t i = 0, at = 0; i < o->n; i++) {
+        const rs_owned *item = &o->items[i];
+        s->node[i] = item->node;
+        s->n_work[i] = item->n_work;
+        s->communication[i] = item->communication;
+        memcpy(s->place + at, f->place + item->first_work, item->n_work * sizeof *s->place);
+        at += item->n_work;
+    }
+    return v->has_stored = list_questions(f, o, s);
+}
+
+static void give(const void *value, rs_facet_part *parts)
+{
+    const owners_value *v = value;
+    const stored_owners *s = &v->stored;
+    size_t n = v->owners.n;
+    if (!v->has_stored || !n) return;
+    parts[NODE] = RS_FACET_NUMBERS(s->node, n);
+    parts[ANSWER] = RS_FACET_NUMBERS(s->answer, n);
+    parts[N_WORK] = RS_FACET_NUMBERS(s->n_work, n);
+    parts[COMMUNICATION] = RS_FACET_NUMBERS(s->communication, n);
+    parts[PLACE] = RS_FACET_NUMBERS(s->place, v->owners.n_work);
+    parts[QUESTIONS] = RS_FACET_NUMBERS(s->questions, s->n_questions * RS_SHAPE_QUESTION);
+}
+/* Whether this is work below the owner's node and of its kind, not before the last of its work, and nobody's yet. */
+static bool is_next(const finder *f, const rs_owned *o, const uint32_t *places, size_t i, uint64_t *taken)
+{
+    const rs_tree *t = f->t;
+    uint32_t place = places[i];
+    if (place < t->gpu_first[o->node] || place >= t->gpu_first[t->end[o->node]]) return false;
+    if (taken[place / 64] >> place % 64 & 1) return false;
+    taken[place / 64] |= UINT64_C(1) << place % 64;
+    uint32_t row = t->gpu_row[place];
+    if ((rs_class_at(f->classes, row) == RS_CLASS_COMM) != o->communication) return false;
+    if (i == 0) return true;
+    uint32_t last = t->gpu_row[places[i - 1]];
+    int64_t by = f->e->start[last];
+    return by < f->e->start[row] || (by == f->e->start[row] && last < row);
+}
+
+static bool is_behind(const rs_events *e, const rs_owned *a, const rs_owned *b)
+{
+    if (e->start[a->row] != e->start[b->row]) return e->start[a->row] > e->start[b->row];
+    return a->row != b->row ? a->row > b->row : a->communication && !b->communication;
+}
+
+/* Shares the work out again as it is stored; every piece comes once. answers: by question. */
+static bool share_out(const finder *f, const stored_owners *s, size_t n, const uint32_t *answers,
+                      uint64_t *taken, rs_interval *scratch, rs_owners *out)
+{
+    const rs_tree *t = f->t;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t node = s->node[i], answer = s->answer[i], n_work = s->n_work[i];
+        const uint32_t *places = s->place + out->n_work;
+        if (node >= t->n || n_work == 0 || n_work > t->n_gpu - out->n_work || s->communication[i] > 1)
+            return false;
+        if (answer != RS_NO_ANSWER && answer >= s->n_questions) return false;
+        rs_owned *o = &out->items[out->n++];
+        *o = (rs_owned){.row = t->row[node],
+                        .node = node,
+                        .answer = answer == RS_NO_ANSWER ? RS_NO_ANSWER : answers[answer],
+                        .first_work = (uint32_t)out->n_work,
+                        .n_work = n_work,
+                        .communication = s->communication[i]};
+        if (i && !is_behind(f->e, o, o - 1)) return false;
+        for (size_t k = 0; k < n_work; k++)
+            if (!is_next(f, o, places, k, taken)) return false;
+        measure(f, o, places, scratch, out);
+    }
+    return out->n_work == t->n_gpu;
+}
+
+static bool ask_again(const finder *f, const stored_owners *s, uint32_t *answers)
+{
+    for (size_t i = 0; i < s->n_questions; i++)
+        if (rs_shapes_ask_again(f->shapes, s->questions + RS_SHAPE_QUESTION * i, &answers[i], NULL) !=
+                RS_OK ||
+            answers[i] == RS_NO_ANSWER)
+            return false;
+    return true;
+}
+
+static bool restore(finder *f, size_t n, owners_value *v)
+{
+    rs_owners *o = &v->owners;
+    size_t n_gpu = f->t->n_gpu;
+    uint32_t *answers = rs_malloc((v->stored.n_questions + 1) * sizeof *answers);
+    uint64_t *taken = rs_calloc(n_gpu / 64 + 1, sizeof *taken);
+    rs_interval *scratch = rs_malloc((n_gpu + 1) * sizeof *scratch);
+    o->items = rs_malloc((n + 1) * sizeof *o->items);
+    o->work_row = rs_malloc((n_gpu + 1) * sizeof *o->work_row);
+    bool ok = answers && taken && scratch && o->items && o->work_row && ask_again(f, &v->stored, answers) &&
+              share_out(f, &v->stored, n, answers, taken, scratch, o) && count_unlinked(f, o, NULL) == RS_OK;
+    rs_free(answers);
+    rs_free(taken);
+    rs_free(scratch);
+    return ok;
+}
+
+static void *lend(const rs_facet_part *part)
+{
+    return (void *)(uintptr_t)part->bytes;
+}
+
+static void *take(rs_trace *trace, const void *key, const rs_facet_part *parts)
+{
+    (void)key;
+    size_t n = parts[NODE].n / sizeof(uint32_t), question = RS_SHAPE_QUESTION * sizeof(uint32_t);
+    finder f = {.trace = trace, .e = trace->events};
+    owners_value *v = rs_calloc(1, sizeof *v);
+    bool ok = v && n && parts[NODE].n == n * sizeof(uint32_t) && parts[ANSWER].n == parts[NODE].n &&
+              parts[N_WORK].n == parts[NODE].n && parts[COMMUNICATION].n == n &&
+              parts[QUESTIONS].n % question == 0 && look_at(&f, NULL) == RS_OK &&
+              parts[PLACE].n == f.t->n_gpu * sizeof(uint32_t);
+    if (ok) {
+        v->stored =
+            (stored_owners){lend(&parts[NODE]),           lend(&parts[ANSWER]), lend(&parts[N_WORK]),
+                            lend(&parts[COMMUNICATION]),  lend(&parts[PLACE]),  lend(&parts[QUESTIONS]),
+                            parts[QUESTIONS].n / question};
+        v->has_stored = v->lent = true;
+        ok = restore(&f, n, v);
+    }
+    finder_clear(&f);
+    if (ok) return v;
+    free_owners(v);
+    return NULL;
+}
+
+static const rs_facet_form owners_form = {N_PARTS, give, take, false};
+
+/* ---- all of it ------------------------------------------------------------------------------------------- */
+
+static rs_status find_owners(finder *f, owners_value *v, rs_error *err)
+{
+    RS_TRY(look_at(f, err));
+    f->outer = rs_malloc((f->t->n + 1) * sizeof *f->outer);
+    f->answer = rs_malloc((f->t->n + 1) * sizeof *f->answer);
+    f->pairs = rs_malloc((f->t->n_gpu + 1) * sizeof *f->pairs);
+    if (!f->outer || !f->answer || !f->pairs) return rs_fail_nomem(err, "owners of GPU work");
     RS_TRY(find_outermost(f, err));
     RS_TRY(pair_up(f, err));
-    if (!gather(f, out)) return rs_fail_nomem(err, "owners of GPU work");
-    return count_unlinked(f, out, err);
+    if (!gather(f, &v->owners) || (f->trace->keeper && !store(f, v)))
+        return rs_fail_nomem(err, "owners of GPU work");
+    return count_unlinked(f, &v->owners, err);
 }
 
 static rs_status make_owners(rs_trace *trace, const void *key, void **out, rs_error *err)
 {
     (void)key;
     finder f = {.trace = trace, .e = trace->events};
-    rs_owners *o = rs_calloc(1, sizeof *o);
-    rs_status status = o ? find_owners(&f, o, err) : rs_fail_nomem(err, "owners of GPU work");
-    rs_free(f.outer);
-    rs_free(f.answer);
-    rs_free(f.pairs);
-    rs_free(f.said);
+    owners_value *v = rs_calloc(1, sizeof *v);
+    rs_status status = v ? find_owners(&f, v, err) : rs_fail_nomem(err, "owners of GPU work");
+    finder_clear(&f);
     if (status == RS_OK)
-        *out = o;
+        *out = v;
     else
-        free_owners(o);
+        free_owners(v);
     return status;
 }
 
@@ -255,12 +480,13 @@ const rs_facet rs_facet_owners = {
     .needs = {&rs_facet_working_tree, &rs_facet_classes, &rs_facet_links, &rs_facet_shapes, &rs_facet_steps},
     .selected = true,
     .make = make_owners,
-    .release = free_owners};
+    .release = free_owners,
+    .form = &owners_form};
 
 rs_status rs_trace_owners(rs_trace *trace, const rs_owners **out, rs_error *err)
 {
     void *value;
     RS_TRY(rs_trace_facet(trace, &rs_facet_owners, NULL, &value, err));
-    *out = value;
+    *out = &((const owners_value *)value)->owners;
     return RS_OK;
 }

@@ -218,6 +218,33 @@ static void texts_at(rs_op_shapes *s, uint32_t row, uint32_t texts[4])
     }
 }
 
+/* The answer to a question, given once. */
+static rs_status settle(rs_op_shapes *s, rs_shape_answer *q, uint32_t *out, rs_error *err)
+{
+    uint32_t *place = NULL;
+    *out = RS_NO_ANSWER;
+    for (uint64_t hash = hash_question(q);; hash++) { /* a clash of hashes takes the next key */
+        bool is_new;
+        place = rs_map64_put(&s->places, hash, &is_new);
+        if (!place) return rs_fail_nomem(err, "operator shapes");
+        if (is_new) break;
+        /* a place without an answer is left from an earlier failure */
+        if (*place < s->n && same_question(q, &s->answers[*place])) {
+            if (s->answers[*place].model.family) *out = *place;
+            return RS_OK;
+        }
+        if (*place >= s->n) break;
+    }
+    *place = UINT32_MAX;
+    RS_TRY(answer(s, q, err));
+    if (!RS_GROW_ONE(s->answers, s->n, s->capacity)) return rs_fail_nomem(err, "operator shapes");
+    *place = (uint32_t)s->n;
+    s->answers[s->n] = *q;
+    if (q->model.family) *out = (uint32_t)s->n;
+    s->n++;
+    return RS_OK;
+}
+
 rs_status rs_shapes_ask(rs_op_shapes *s, uint32_t row, bool nearest, uint32_t *out, rs_error *err)
 {
     const rs_events *e = s->trace->events;
@@ -239,28 +266,44 @@ rs_status rs_shapes_ask(rs_op_shapes *s, uint32_t row, bool nearest, uint32_t *o
                          .concrete = texts[3],
                          .batch = RS_NO_STRING};
     if (rs_model_asks_batch(entry)) RS_TRY(batch_at(s, row, &q.batch, err));
-    uint32_t *place = NULL;
-    for (uint64_t hash = hash_question(&q);; hash++) { /* a clash of hashes takes the next key */
-        bool is_new;
-        place = rs_map64_put(&s->places, hash, &is_new);
-        if (!place) return rs_fail_nomem(err, "operator shapes");
-        if (is_new) break;
-        /* a place without an answer is left from an earlier failure */
-        if (*place < s->n && same_question(&q, &s->answers[*place])) {
-            *out = *place;
-            if (!s->answers[*out].model.family) *out = RS_NO_ANSWER;
-            return RS_OK;
-        }
-        if (*place >= s->n) break;
-    }
-    *place = UINT32_MAX;
-    RS_TRY(answer(s, &q, err));
-    if (!RS_GROW_ONE(s->answers, s->n, s->capacity)) return rs_fail_nomem(err, "operator shapes");
-    *place = (uint32_t)s->n;
-    s->answers[s->n] = q;
-    if (q.model.family) *out = (uint32_t)s->n;
-    s->n++;
-    return RS_OK;
+    return settle(s, &q, out, err);
+}
+
+void rs_shapes_question(const rs_op_shapes *s, uint32_t at, uint32_t question[RS_SHAPE_QUESTION])
+{
+    const rs_shape_answer *q = &s->answers[at];
+    const uint32_t all[RS_SHAPE_QUESTION] = {q->name,     q->dims,  q->types, q->strides,
+                                             q->concrete, q->batch, q->entry};
+    memcpy(question, all, sizeof all);
+}
+
+rs_status rs_shapes_ask_again(rs_op_shapes *s, const uint32_t question[RS_SHAPE_QUESTION], uint32_t *out,
+                              rs_error *err)
+{
+    const size_t n_strings = s->trace->events->strings.n;
+    uint32_t name = question[0], entry = question[6];
+    *out = RS_NO_ANSWER;
+    if (name >= n_strings || entry >= NOT_ASKED) return RS_OK;
+    for (unsigned i = 1; i < 6; i++)
+        if (question[i] >= n_strings && question[i] != RS_NO_STRING) return RS_OK;
+    /* the model of the name, or of its backward pass, told by either's name */
+    uint16_t own = entry_of(s, name);
+    bool backward = own != RS_NO_MODEL && rs_model_backward(own) == entry;
+    if (entry != own && entry != s->forward_of[name] && !backward) return RS_OK;
+    if (question[5] != RS_NO_STRING && !rs_model_asks_batch((uint16_t)entry)) return RS_OK;
+    rs_shape_answer q = {.name = name,
+                         .dims = question[1],
+                         .types = question[2],
+                         .strides = question[3],
+                         .concrete = question[4],
+                         .batch = question[5],
+                         .entry = (uint16_t)entry};
+    return settle(s, &q, out, err);
+}
+
+size_t rs_shapes_count(const rs_op_shapes *s)
+{
+    return s->n;
 }
 
 const rs_shape_answer *rs_shapes_at(const rs_op_shapes *s, uint32_t at)

@@ -27,6 +27,14 @@ rs_status rs_trace_shapes(rs_trace *trace, rs_op_shapes **out, rs_error *err);
  * Attention over a serving engine's cache takes its lengths from the annotation that was open at its start. An
  * answer is computed once; O(log n) after that. */
 rs_status rs_shapes_ask(rs_op_shapes *shapes, uint32_t row, bool nearest, uint32_t *answer, rs_error *err);
+/* What an answer was given to, as numbers that a later run can ask again of the same events; and its answer there. RS_NO_ANSWER:
+ * it is no question that these events could have led to. */
+#define RS_SHAPE_QUESTION 7
+void rs_shapes_question(const rs_op_shapes *shapes, uint32_t answer, uint32_t question[RS_SHAPE_QUESTION]);
+rs_status rs_shapes_ask_again(rs_op_shapes *shapes, const uint32_t question[RS_SHAPE_QUESTION],
+                              uint32_t *answer, rs_error *err);
+size_t rs_shapes_count(const rs_op_shapes *shapes);
+
 const rs_shape_answer *rs_shapes_at(const rs_op_shapes *shapes, uint32_t answer);
 
 #endif

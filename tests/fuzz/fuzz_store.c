@@ -3,8 +3,10 @@
  * that can be shown. */
 #include <string.h>
 
+#include "engine/sync.h"
 #include "fuzz.h"
 #include "job/job_internal.h"
+#include "perf/owner.h"
 #include "rankscope/rankscope.h"
 #include "store/events.h"
 #include "store/narrow.h"
@@ -47,7 +49,8 @@ static void check_events(const rs_events *e)
 /* Arrays of facets stand in the same file as the events here, with these numbers. */
 #define PART_FACETS 900
 #define PARTS_EACH 16
-static const rs_facet *const facets[] = {&rs_facet_gpu_rows, &rs_facet_launches, &rs_facet_tree};
+static const rs_facet *const facets[] = {&rs_facet_gpu_rows, &rs_facet_launches, &rs_facet_tree,
+                                         &rs_facet_owners, &rs_facet_sync};
 
 static bool fetch(void *entry, const rs_trace *trace, const rs_facet *facet, const void *key,
                   rs_facet_part *parts)
@@ -93,12 +96,35 @@ static void check_tree(const rs_events *e, const rs_tree *t)
     for (size_t i = 0; i < t->n_gpu; i++) PROMISE(rs_event_is_span(e, t->gpu_row[i]));
 }
 
+/* Every piece of the tree's work has one owner. */
+static void check_owners(const rs_events *e, const rs_owners *o, const rs_tree *t)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < o->n; i++) {
+        PROMISE(o->items[i].node < t->n && o->items[i].row == t->row[o->items[i].node]);
+        PROMISE(o->items[i].n_work > 0 && o->items[i].first_work + o->items[i].n_work <= o->n_work);
+        n += o->items[i].n_work;
+    }
+    PROMISE(n == o->n_work && n == t->n_gpu);
+    for (size_t i = 0; i < n; i++) PROMISE(rs_event_is_span(e, o->work_row[i]));
+}
+
+static void check_sync(const rs_events *e, const rs_sync_edges *s)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        PROMISE(s->items[i].source < e->n && s->items[i].target < e->n && s->items[i].kind < RS_N_SYNC_KINDS);
+        PROMISE(i == 0 || s->items[i].target >= s->items[i - 1].target);
+    }
+}
+
 /* Questions to these events, with what the entry says was worked out from them. */
 static void ask(rs_events *e, rs_entry *entry)
 {
     const struct rs_facet_keeper keeper = {entry, fetch, keep};
     const uint32_t *rows;
     rs_tree *tree;
+    const rs_owners *owners;
+    const rs_sync_edges *sync;
 
     rs_trace trace;
     rs_trace_init(&trace, e, NULL, e->n);
@@ -115,6 +141,10 @@ static void ask(rs_events *e, rs_entry *entry)
     if (rs_trace_tree(&trace, false, &tree, NULL) == RS_OK && rs_tree_busy(&trace, tree, NULL) == RS_OK)
         check_tree(e, tree);
     if (rs_trace_steps(&trace, &steps, &n, NULL) == RS_OK) PROMISE(n <= e->n);
+    if (rs_trace_owners(&trace, &owners, NULL) == RS_OK &&
+        rs_trace_working_tree(&trace, &tree, NULL) == RS_OK)
+        check_owners(e, owners, tree);
+    if (rs_trace_sync(&trace, &sync, NULL) == RS_OK) check_sync(e, sync);
     rs_facets_keep(&trace);
     rs_trace_clear(&trace);
 }

@@ -1084,6 +1084,46 @@ static bool spoil_facet(const place *p, const char *name, uint32_t section, spoi
     return done;
 }
 
+/* The files of facets, as one number that changes when one is written again. */
+static uint64_t files_of_facets(const place *p)
+{
+    uint64_t sum = 0;
+    rs_store_files files = files_of(p);
+    for (size_t i = 0; i < files.n; i++) {
+        struct stat info;
+        rs_entry *entry = rs_entry_open(files.items[i].path);
+        bool is_facet = entry && rs_entry_get_key(entry).kind == RS_ENTRY_FACET;
+        rs_entry_close(entry);
+        assert_int_equal(stat(files.items[i].path, &info), 0);
+        if (is_facet) sum = sum * 31 + (uint64_t)info.st_ino + (uint64_t)info.st_mtim.tv_nsec;
+    }
+    rs_store_files_clear(&files);
+    return sum;
+}
+
+/* What is right is taken: were it refused, it would be made and written again. */
+static void test_right_facets(void **state)
+{
+    (void)state;
+    place p = make_place();
+    rs_status status;
+    rs_job_stats stats;
+    for (int built = 0; built < 2; built++) {
+        for (size_t turn = 0; turn < 2; turn++) {
+            uint64_t before = files_of_facets(&p);
+            for (size_t k = 0; k < N_STRUCTURED; k++) {
+                collected said = ask(sample, 1, query_of(structured[k]), NULL, p.folder, &status, &stats);
+                assert_int_equal(status, RS_OK);
+                collected_clear(&said);
+            }
+            remove_kind(&p, RS_ENTRY_RESULT);
+            assert_int_equal(before == files_of_facets(&p), turn == 1 || built == 1);
+        }
+        if (!built) build_store(&p);
+    }
+    remove_place(&p);
+}
+
 /* What contradicts the trace is made anew. */
 static void test_wrong_facets(void **state)
 {
@@ -1099,26 +1139,51 @@ static void test_wrong_facets(void **state)
         {"rows of GPU work", 1, LOW, 1, UINT32_MAX},
         {"launches of GPU work", 1, LOW, 1, UINT32_MAX - 1},
         {"launches of GPU work", 1, LOW, 1, 0},
-        {"call tree", 1, LOW, 1, UINT32_MAX - 1}, /* row */
-        {"call tree", 1, LOW, 1, 0},              /* ... of what is no span of the host */
-        {"call tree", 2, LOW, 1, 0},              /* end */
-        {"call tree", 2, LOW, 1, UINT32_MAX},     /* ... */
-        {"call tree", 3, LOW, 0, 1},              /* where its work begins */
-        {"call tree", 3, LOW, 2, UINT32_MAX},     /* ... */
-        {"call tree", 4, LOW, 1, 0},              /* row of work */
-        {"call tree", 4, LOW, 1, UINT32_MAX},     /* ... */
-        {"call tree", 4, REVERSE, 0, 0},          /* ... that another node launched */
-        {"call tree", 5, HIGH, 0, 1 << 20},       /* more that do not nest than there are rows */
-        {"call tree", 6, HIGH, 0, 1 << 20},       /* more unlinked work than there is */
-        {"call tree", 7, HIGH, 0, UINT32_MAX},    /* negative time */
-        {"call tree", 7, ALL_HIGH, 0, 1 << 20},   /* longer than its work */
+        {"call tree", 1, LOW, 1, UINT32_MAX - 1},          /* row */
+        {"call tree", 1, LOW, 1, 0},                       /* ... of what is no span of the host */
+        {"call tree", 2, LOW, 1, 0},                       /* end */
+        {"call tree", 2, LOW, 1, UINT32_MAX},              /* ... */
+        {"call tree", 3, LOW, 0, 1},                       /* where its work begins */
+        {"call tree", 3, LOW, 2, UINT32_MAX},              /* ... */
+        {"call tree", 4, LOW, 1, 0},                       /* row of work */
+        {"call tree", 4, LOW, 1, UINT32_MAX},              /* ... */
+        {"call tree", 4, REVERSE, 0, 0},                   /* ... that another node launched */
+        {"call tree", 5, HIGH, 0, 1 << 20},                /* more that do not nest than there are rows */
+        {"call tree", 6, HIGH, 0, 1 << 20},                /* more unlinked work than there is */
+        {"call tree", 7, HIGH, 0, UINT32_MAX},             /* negative time */
+        {"call tree", 7, ALL_HIGH, 0, 1 << 20},            /* longer than its work */
+        {"owners of GPU work", 1, LOW, 1, UINT32_MAX - 1}, /* node */
+        {"owners of GPU work", 1, LOW, 1, 0},              /* ... of which this is not the work */
+        {"owners of GPU work", 2, LOW, 0, 1 << 20},        /* number of an answer */
+        {"owners of GPU work", 3, LOW, 0, 0},              /* no work */
+        {"owners of GPU work", 3, LOW, 0, UINT32_MAX},     /* more than there is */
+        {"owners of GPU work", 4, LOW, 0, 0x01010101},     /* work that is no communication */
+        {"owners of GPU work", 4, LOW, 0, 0x02020202},     /* ... nor anything else */
+        {"owners of GPU work", 5, LOW, 1, 0},              /* the same work twice */
+        {"owners of GPU work", 5, LOW, 1, UINT32_MAX},     /* work */
+        {"owners of GPU work", 5, REVERSE, 0, 0},          /* ... of others */
+        {"owners of GPU work", 6, LOW, 0, UINT32_MAX - 1}, /* name of an operator */
+        {"owners of GPU work", 6, LOW, 1, UINT32_MAX - 1}, /* its shapes */
+        {"owners of GPU work", 6, LOW, 6, 65535},          /* its model */
+        {"owners of GPU work", 6, LOW, 6, 0},              /* ... that is another name's */
+        {"synchronization", 1, LOW, 0, UINT32_MAX - 1},    /* work that was waited for */
+        {"synchronization", 1, LOW, 0, 0},                 /* ... that is none */
+        {"synchronization", 2, LOW, 0, UINT32_MAX - 1},    /* call that waited */
+        {"synchronization", 2, LOW, 1, 0},                 /* ... not in order */
+        {"synchronization", 3, LOW, 0, UINT32_MAX - 1},    /* event that says so */
+        {"synchronization", 4, LOW, 0, 0x07070707},        /* kind */
+        {"synchronization", 5, HIGH, 0, UINT32_MAX},       /* fewer than no waits untold */
+        {"synchronization", 5, HIGH, 1, UINT32_MAX},       /* a clock that is ahead by less than nothing */
     };
     place p = make_place();
     rs_status status;
     rs_job_stats stats;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         /* a tree whose work is another node's is found by the times below it, too, where it has them */
-        const rs_query *q = query_of(wrong[i].how == REVERSE ? "modules" : "ops");
+        const rs_query *q = query_of(strcmp(wrong[i].name, "synchronization") == 0 ? "critical-path"
+                                     : strstr(wrong[i].name, "owners")             ? "roofline"
+                                     : wrong[i].how == REVERSE                     ? "modules"
+                                                                                   : "ops");
         empty_place(&p);
         collected expected = ask(sample, 1, q, NULL, NULL, &status, &stats);
         collected made = ask(sample, 1, q, NULL, p.folder, &status, &stats);
@@ -1577,6 +1642,7 @@ int main(void)
         cmocka_unit_test(test_in_place),
         cmocka_unit_test(test_fewer_arguments),
         cmocka_unit_test(test_wrong_facets),
+        cmocka_unit_test(test_right_facets),
         cmocka_unit_test(test_hostile_facets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
