@@ -94,10 +94,12 @@ static void test_where_it_stands(void **state)
         for (int seq = 1; seq <= 4 - 2 * r; seq++) {
             char number[8];
             snprintf(number, sizeof number, "%d", seq);
-            dump_add(&d[r], "all_reduce", "[[4]]", "[[4]]", "Float", seq < 3 ? "completed" : "scheduled", number);
+            dump_add(&d[r], "all_reduce", "[[4]]", "[[4]]", "Float", seq < 3 ? "completed" : "scheduled",
+                     number);
             if (seq > 1) continue;
             d[r].t.n--; /* behind the entry's members */
-            text_puts(&d[r].t, ", \"frames\": [{\"name\": \"step\", \"filename\": \"/app/a.py\", \"line\": 3}]}");
+            text_puts(&d[r].t,
+                      ", \"frames\": [{\"name\": \"step\", \"filename\": \"/app/a.py\", \"line\": 3}]}");
         }
         dump_end(&d[r]);
     }
@@ -830,7 +832,8 @@ static void test_memory_runs_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_calls), cmocka_unit_test(test_where_it_stands),
+        cmocka_unit_test(test_two_calls),
+        cmocka_unit_test(test_where_it_stands),
         cmocka_unit_test(test_every_name_matches_itself),
         cmocka_unit_test(test_batches),
         cmocka_unit_test(test_config_conflict),

@@ -125,11 +125,12 @@ static void test_note_of_hosts(void **state)
         rs_result result = {0};
         for (size_t r = 0; r < 2; r++) {
             text t = {0};
-            text_printf(&t,
-                        "{\"host_name\": \"node%d\", \"distributedInfo\": {\"backend\": \"gloo\", \"rank\": %zu, "
-                        "\"world_size\": 2, \"pg_config\": [{\"pg_name\": \"0\", \"pg_desc\": \"default_pg\", "
-                        "\"pg_size\": 2}]}, \"traceEvents\": [",
-                        differ && r, r);
+            text_printf(
+                &t,
+                "{\"host_name\": \"node%d\", \"distributedInfo\": {\"backend\": \"gloo\", \"rank\": %zu, "
+                "\"world_size\": 2, \"pg_config\": [{\"pg_name\": \"0\", \"pg_desc\": \"default_pg\", "
+                "\"pg_size\": 2}]}, \"traceEvents\": [",
+                differ && r, r);
             put(&t, "c10d::allreduce_", "", "gloo:all_reduce", (span){100, 200});
             text_puts(&t, "]}");
             add_rank(&j, &t);
@@ -206,6 +207,7 @@ static void test_pairs(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_order), cmocka_unit_test(test_note_of_hosts), cmocka_unit_test(test_pairs)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_order), cmocka_unit_test(test_note_of_hosts),
+                                       cmocka_unit_test(test_pairs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -151,7 +151,8 @@ static double width_at(double alpha)
     rs_regress_verdict verdict;
     assert_int_equal(rs_regress(a, b, &settings, &result, &verdict, NULL), RS_OK);
     const rs_table *t = result.tables[0];
-    double low = rs_table_real(t, 0, column_of(t, "low_pct")), high = rs_table_real(t, 0, column_of(t, "high_pct"));
+    double low = rs_table_real(t, 0, column_of(t, "low_pct")),
+           high = rs_table_real(t, 0, column_of(t, "high_pct"));
     rs_result_clear(&result);
     rs_regress_side_free(a);
     rs_regress_side_free(b);
@@ -492,11 +493,17 @@ static void test_allocations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_student),        cmocka_unit_test(test_welch),
-        cmocka_unit_test(test_holm),           cmocka_unit_test(test_series),
-        cmocka_unit_test(test_alpha), cmocka_unit_test(test_renamed),          cmocka_unit_test(test_false_alarms),
-        cmocka_unit_test(test_power),          cmocka_unit_test(test_parts_and_summaries),
-        cmocka_unit_test(test_allocations),    cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_student),
+        cmocka_unit_test(test_welch),
+        cmocka_unit_test(test_holm),
+        cmocka_unit_test(test_series),
+        cmocka_unit_test(test_alpha),
+        cmocka_unit_test(test_renamed),
+        cmocka_unit_test(test_false_alarms),
+        cmocka_unit_test(test_power),
+        cmocka_unit_test(test_parts_and_summaries),
+        cmocka_unit_test(test_allocations),
+        cmocka_unit_test(test_changes),
         cmocka_unit_test(test_history_alarms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

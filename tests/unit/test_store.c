@@ -807,8 +807,9 @@ static void test_wrong_events(void **state)
         rs_events_free(e);
     }
     /* what has no column: the last one belongs to the last row, or to one behind it */
-    static const char other[] = "{\"traceEvents\":[{\"ph\":\"X\",\"name\":\"k\",\"ts\":1,\"dur\":3,\"pid\":1,\"tid\":2,"
-                                "\"args\":{\"mine\":\"t\"}}]}";
+    static const char other[] =
+        "{\"traceEvents\":[{\"ph\":\"X\",\"name\":\"k\",\"ts\":1,\"dur\":3,\"pid\":1,\"tid\":2,"
+        "\"args\":{\"mine\":\"t\"}}]}";
     for (int turn = 0; turn < 4; turn++) {
         const rs_load_settings settings = {.columns = RS_ALL_COLUMNS | RS_OTHER_ARGUMENTS};
         rs_events *e = NULL;
@@ -1637,7 +1638,8 @@ int main(void)
         cmocka_unit_test(test_hostile_events),
         cmocka_unit_test(test_hostile_result),
         cmocka_unit_test(test_out_of_memory),
-        cmocka_unit_test(test_events_without_memory), cmocka_unit_test(test_wrong_block),
+        cmocka_unit_test(test_events_without_memory),
+        cmocka_unit_test(test_wrong_block),
         cmocka_unit_test(test_facets),
         cmocka_unit_test(test_in_place),
         cmocka_unit_test(test_fewer_arguments),
