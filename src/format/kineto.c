@@ -375,10 +375,8 @@ static rs_status at_member(rs_reader *r, rs_error *err)
             return enter_events(r, q - 1);
         }
     }
-    if (s == RS_JSON_OK && !r->saw_events && key.length == 9 && memcmp(key.bytes, "pg_config", 9) == 0)
-        return rs_fail_at(
-            err, RS_ERR_FORMAT, r->core.file, RS_NO_OFFSET,
-            "is a flight recorder's dump (it has \"pg_config\"), no trace: see `rankscope flight`");
+    /* of a trace whose header lost a bracket, too: judged when no events came */
+    r->saw_config |= s == RS_JSON_OK && key.length == 9 && memcmp(key.bytes, "pg_config", 9) == 0;
     if (s == RS_JSON_OK && !r->saw_events && key.length == 5 && memcmp(key.bytes, "nodes", 5) == 0 &&
         *q == '[')
         return rs_fail_at(
@@ -613,6 +611,10 @@ static rs_status check_usable(const rs_reader *r, rs_error *err)
 {
     const rs_events *e = r->core.events;
     if (e->n_bytes == 0) return rs_fail_at(err, RS_ERR_FORMAT, r->core.file, 0, "is empty");
+    if (r->saw_config && !r->saw_events && !has_event(e))
+        return rs_fail_at(
+            err, RS_ERR_FORMAT, r->core.file, RS_NO_OFFSET,
+            "is a flight recorder's dump (it has \"pg_config\"), no trace: see `rankscope flight`");
     if (e->n > e->n_lost && !has_event(e))
         return rs_fail_at(err, RS_ERR_FORMAT, r->core.file, RS_NO_OFFSET,
                           "is no trace: none of its %zu elements is an event (has a \"ph\")", e->n);

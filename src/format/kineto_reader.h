@@ -35,6 +35,7 @@ typedef struct rs_reader {
     bool saw_object;    /* an object that may be a trace has been met, so that lost events were events */
     bool separated;     /* in the array: its beginning or a comma stands before what comes next */
     bool open;          /* inside a document */
+    bool saw_config;    /* a member of the document that flight recorders' dumps begin with */
     bool saw_events;    /* an event array or an event has been met */
     bool in_events;     /* ... in this document */
     bool stray;         /* separators outside any array have been reported */

@@ -278,6 +278,8 @@ static void test_host_in_name(void **state)
     assert_memory_equal(host, "gpu-7", 5);
     assert_true(rs_host_in_name("a_b_77.pt.trace.json", &host, &n));
     assert_int_equal(n, 3);
+    assert_true(rs_host_in_name("h_7.pt.trace.json", &host, &n));
+    assert_int_equal(n, 1);
     assert_false(rs_host_in_name("rank0.179.pt.trace.json", &host, &n));
     assert_false(rs_host_in_name("_12.1.pt.trace.json", &host, &n));
     assert_false(rs_host_in_name("rank0.json", &host, &n));

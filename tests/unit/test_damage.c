@@ -342,6 +342,11 @@ static void test_beside(void **state)
         {"{\"distributedInfo\": {\"Events\": [" ONE "," ONE "],\"traceName\":\"t\"}", "bad_header",
          "\"distributedInfo", 2, "t"},
         {"eEvents\":[" ONE "," ONE "],\"traceName\":\"t\"}", "bad_header", "eEvents", 2, "t"},
+        {"{\"distriount\": 1, \"pg_config\": [{\"pg_name\": \"0\"}]}, \"x\": 1, \"traceEvents\":[" ONE "," ONE
+         "],\"traceName\":\"t\"}",
+         "bad_header", ", \"x\"", 2, "t"},
+        {"{\"distributed, \"pg_config\": [{\"pg_name\": \"0\"}]}, \"traceEvents\":[" ONE "]}", "bad_header",
+         "\"distributed", 1, NULL},
         {"\":[" ONE "," ONE "],\"traceName\":\"t\"}", "bad_header", "\":[", 2, "t"},
         {"{\"traceEvents\":[" ONE "]} garbage", "trailing_text", "garbage", 1, NULL},
         {"[" ONE "] garbage [" ONE "]", "trailing_text", "garbage", 2, NULL},

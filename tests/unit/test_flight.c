@@ -84,6 +84,34 @@ static rs_flight_verdict verdict_of_two(call a, call b, char *summary, size_t si
     return v;
 }
 
+/* Where a rank stands is told by its newest entry that carries frames, not by its newest entry. */
+static void test_where_it_stands(void **state)
+{
+    (void)state;
+    dump d[2];
+    for (int r = 0; r < 2; r++) {
+        dump_begin(&d[r], "\"0\": {\"name\": \"0\", \"desc\": \"default\", \"ranks\": \"[0, 1]\"}");
+        for (int seq = 1; seq <= 4 - 2 * r; seq++) {
+            char number[8];
+            snprintf(number, sizeof number, "%d", seq);
+            dump_add(&d[r], "all_reduce", "[[4]]", "[[4]]", "Float", seq < 3 ? "completed" : "scheduled",
+                     number);
+            if (seq > 1) continue;
+            d[r].t.n--; /* behind the entry's members */
+            text_puts(&d[r].t,
+                      ", \"frames\": [{\"name\": \"step\", \"filename\": \"/app/a.py\", \"line\": 3}]}");
+        }
+        dump_end(&d[r]);
+    }
+    const rs_flight_report *report;
+    rs_flight *flight = open_dumps(d, 2, &report);
+    assert_int_equal(report->n_roots, 1);
+    assert_int_equal(report->roots[0].rank, 1);
+    assert_non_null(report->roots[0].where);
+    assert_string_equal(report->roots[0].where, "/app/a.py:3");
+    rs_flight_close(flight);
+}
+
 static void test_two_calls(void **state)
 {
     (void)state;
@@ -805,6 +833,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_two_calls),
+        cmocka_unit_test(test_where_it_stands),
         cmocka_unit_test(test_every_name_matches_itself),
         cmocka_unit_test(test_batches),
         cmocka_unit_test(test_config_conflict),

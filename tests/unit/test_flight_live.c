@@ -381,6 +381,30 @@ static void test_whose_line(void **state)
          "    go()\n" lead "  File \"/x/site-packages/torch/a.py\", line 3, in f\n" lead "    x()\n" lead    \
          "KeyError: 'a'\n"
 
+/* One moment, as zones write it. */
+static void test_zones(void **state)
+{
+    (void)state;
+    static const char *const stamps[] = {
+        "2026-03-14T02:11:08.5Z",       "2026-03-14 02:11:08.5",       "2026-03-14T07:41:08.5+05:30",
+        "2026-03-14T07:41:08.5+0530",   "2026-03-13T22:41:08.5-03:30", "2026-03-14T02:26:08.500000000+00:15",
+        "2026-03-14T02:11:08.500+00:00"};
+    for (size_t i = 0; i < sizeof stamps / sizeof *stamps; i++) {
+        char log[400];
+        snprintf(
+            log, sizeof log,
+            "%s [rank1]: Traceback (most recent call last):\n%s [rank1]:   File \"/app/b.py\", line 1, in g\n"
+            "%s [rank1]: KeyError: 'a'\n",
+            stamps[i], stamps[i], stamps[i]);
+        rs_flight *flight = read_log(log);
+        assert_int_equal(flight->log->n, 1);
+        assert_int_equal(flight->log->events[0].rank, 1);
+        if (flight->log->events[0].time_ns != INT64_C(1773454268500000000))
+            fail_msg("%s: %lld", stamps[i], (long long)flight->log->events[0].time_ns);
+        rs_flight_close(flight);
+    }
+}
+
 static void test_tracebacks(void **state)
 {
     (void)state;
@@ -515,6 +539,7 @@ int main(void)
                                        cmocka_unit_test(test_silence_is_evidence),
                                        cmocka_unit_test(test_whose_line),
                                        cmocka_unit_test(test_tracebacks),
+                                       cmocka_unit_test(test_zones),
                                        cmocka_unit_test(test_cause_of_a_log),
                                        cmocka_unit_test(test_templates),
                                        cmocka_unit_test(test_text_tables)};

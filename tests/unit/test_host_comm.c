@@ -1,5 +1,6 @@
 /* Communication that hosts run, matched over ranks: by step and by what was under way at one time, not by ends;
  * sends with the receives that they name. Times of recordings of torch 2.15 (torch.compile under DDP; a pipeline). */
+#include "analysis/collective_notes.h"
 #include "clock/collective_clocks.h"
 #include "match/collective_wait.h"
 #include "support.h"
@@ -115,6 +116,35 @@ static void one_order(bool steps, bool misses, double ahead)
     end(&j);
 }
 
+/* Clocks of different hosts are told to be as recorded, those of one host need no word. */
+static void test_note_of_hosts(void **state)
+{
+    (void)state;
+    for (int differ = 0; differ < 2; differ++) {
+        job j = {0};
+        rs_result result = {0};
+        for (size_t r = 0; r < 2; r++) {
+            text t = {0};
+            text_printf(
+                &t,
+                "{\"host_name\": \"node%d\", \"distributedInfo\": {\"backend\": \"gloo\", \"rank\": %zu, "
+                "\"world_size\": 2, \"pg_config\": [{\"pg_name\": \"0\", \"pg_desc\": \"default_pg\", "
+                "\"pg_size\": 2}]}, \"traceEvents\": [",
+                differ && r, r);
+            put(&t, "c10d::allreduce_", "", "gloo:all_reduce", (span){100, 200});
+            text_puts(&t, "]}");
+            add_rank(&j, &t);
+            text_clear(&t);
+        }
+        match(&j);
+        rs_coll_note_host(&j.job, &result);
+        assert_int_equal(result.n_notes, differ);
+        if (differ) assert_non_null(strstr(result.notes[0], "different hosts"));
+        rs_result_clear(&result);
+        end(&j);
+    }
+}
+
 static void test_order(void **state)
 {
     (void)state;
@@ -177,6 +207,7 @@ static void test_pairs(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_order), cmocka_unit_test(test_pairs)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_order), cmocka_unit_test(test_note_of_hosts),
+                                       cmocka_unit_test(test_pairs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -447,8 +448,53 @@ static void test_rows(void **state)
     rs_arena_clear(&arena);
 }
 
+/* What is done element by element, of 6 whole numbers of 8 bytes an operand: FLOPs an element, bytes of one element of
+ * the result (PyTorch's promotion: to float32, to bool, or as it was). */
+static void test_elements(void **state)
+{
+    (void)state;
+    static const struct {
+        int operands, flops, result;
+        const char *names;
+    } kinds[] = {
+        {1, 1, 8,
+         "abs neg relu silu gelu floor ceil trunc round sign square clamp clamp_min clamp_max hardtanh leaky_relu mish "
+         "softplus elu"},
+        {1, 1, 4, "exp exp2 log log1p sqrt rsqrt reciprocal sigmoid tanh erf sin cos"},
+        {2, 1, 8,
+         "add sub mul maximum minimum pow atan2 fmod remainder bitwise_and bitwise_or bitwise_xor bitwise_left_shift "
+         "bitwise_right_shift threshold_backward sigmoid_backward tanh_backward gelu_backward silu_backward "
+         "hardtanh_backward leaky_relu_backward elu_backward"},
+        {2, 1, 4, "div"},
+        {2, 1, 1, "logical_and logical_or logical_xor eq ne lt le gt ge"},
+        {3, 3, 8, "addcmul addcdiv lerp"},
+    };
+    static const char *const dims[] = {"[[3,2]]", "[[3,2],[3,2]]", "[[3,2],[3,2],[3,2]]"};
+    static const char *const types[] = {"[\"long int\"]", "[\"long int\",\"long int\"]",
+                                        "[\"long int\",\"long int\",\"long int\"]"};
+    rs_arena arena = {0};
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        int n = kinds[k].operands;
+        rs_argument_texts texts = {dims[n - 1], types[n - 1], NULL, NULL};
+        rs_op_arguments arguments;
+        assert_int_equal(rs_op_arguments_read(&texts, &arena, &arguments, NULL), RS_OK);
+        for (const char *at = kinds[k].names; *at; at += strcspn(at, " "), at += *at == ' ') {
+            char name[64];
+            snprintf(name, sizeof name, "aten::%.*s", (int)strcspn(at, " "), at);
+            uint16_t model = rs_model_find(name);
+            if (model == RS_NO_MODEL) fail_msg("%s: no model", name);
+            rs_model m = rs_model_answer(model, false, &arguments);
+            if (!m.family || strcmp(m.family, "elementwise") != 0 || m.matrix ||
+                m.vector != 6 * kinds[k].flops || m.bytes != 6 * (8 * n + kinds[k].result))
+                fail_msg("%s: %s, %lld FLOPs, %lld bytes", name, m.family ? m.family : "no answer",
+                         (long long)m.vector, (long long)m.bytes);
+        }
+    }
+    rs_arena_clear(&arena);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_elements)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -132,6 +132,15 @@ static rs_regress_verdict verdict_on(size_t runs, double factor, double run_sd, 
     return verdict;
 }
 
+static size_t column_of(const rs_table *t, const char *name)
+{
+    const rs_table_spec *spec = rs_table_get_spec(t);
+    for (size_t i = 0; i < spec->n_columns; i++)
+        if (strcmp(spec->columns[i].name, name) == 0) return i;
+    fail_msg("no column %s", name);
+    return 0;
+}
+
 /* The width of the change's interval, percent. */
 static double width_at(double alpha)
 {
@@ -142,12 +151,8 @@ static double width_at(double alpha)
     rs_regress_verdict verdict;
     assert_int_equal(rs_regress(a, b, &settings, &result, &verdict, NULL), RS_OK);
     const rs_table *t = result.tables[0];
-    const rs_table_spec *spec = rs_table_get_spec(t);
-    double low = NAN, high = NAN;
-    for (size_t c = 0; c < spec->n_columns; c++) {
-        if (strcmp(spec->columns[c].name, "low_pct") == 0) low = rs_table_real(t, 0, c);
-        if (strcmp(spec->columns[c].name, "high_pct") == 0) high = rs_table_real(t, 0, c);
-    }
+    double low = rs_table_real(t, 0, column_of(t, "low_pct")),
+           high = rs_table_real(t, 0, column_of(t, "high_pct"));
     rs_result_clear(&result);
     rs_regress_side_free(a);
     rs_regress_side_free(b);
@@ -272,13 +277,15 @@ static void test_history_alarms(void **state)
 
 /* ---- parts and stored summaries ------------------------------------------------------------------------ */
 
-static rs_regress_side *with_parts(int64_t extra)
+/* early: a text that the side has before all others; NULL: none. */
+static rs_regress_side *with_named_parts(int64_t extra, const char *kernel, const char *early)
 {
     rs_regress_side *side;
     rs_error err = RS_ERROR_INIT;
     assert_int_equal(rs_regress_side_create(NULL, &side, &err), RS_OK);
+    if (early) rs_strings_add(&side->texts, early, strlen(early));
     uint32_t compute = rs_strings_add(&side->texts, "computation", 11),
-             gemm = rs_strings_add(&side->texts, "g<\"&", 4);
+             gemm = rs_strings_add(&side->texts, kernel, strlen(kernel));
     for (int r = 0; r < 3; r++) {
         rs_one_run *run = rs_side_add(side, "r");
         run->n_ranks = run->per_step = 3;
@@ -300,6 +307,59 @@ static rs_regress_side *with_parts(int64_t extra)
         parts->known = true;
     }
     return side;
+}
+
+static rs_regress_side *with_parts(int64_t extra)
+{
+    return with_named_parts(extra, "g<\"&", NULL);
+}
+
+/* The program of a step: the kernel between two others. */
+static void add_program(rs_regress_side *side, const char *kernel)
+{
+    const char *const names[] = {"before", kernel, "behind"};
+    for (size_t r = 0; r < side->n; r++)
+        for (size_t i = 0; i < 3; i++) {
+            rs_one_run *run = &side->runs[r];
+            rs_run_token token = {rs_strings_add(&side->texts, names[i], strlen(names[i])),
+                                  rs_strings_add(&side->texts, "aten::mm", 8)};
+            assert_true(RS_GROW_ONE(run->tokens, run->n_tokens, run->tokens_capacity));
+            run->tokens[run->n_tokens++] = token;
+        }
+}
+
+static bool says(const rs_table *t, size_t row, size_t column, const char *wanted)
+{
+    size_t n = 0;
+    if (rs_table_is_null(t, row, column)) return false;
+    const char *own = rs_table_text(t, row, column, &n);
+    return n == strlen(wanted) && memcmp(own, wanted, n) == 0;
+}
+
+/* What stands in one place of both programs is one kernel, whatever texts the sides have before. */
+static void test_renamed(void **state)
+{
+    (void)state;
+    rs_regress_side *a = with_named_parts(0, "old_gemm", NULL),
+                    *b = with_named_parts(1000, "new_gemm", "behind");
+    rs_regress_settings settings = {.size = sizeof settings, .between_run_sd = -1};
+    rs_result result = {0};
+    rs_regress_verdict verdict;
+    add_program(a, "old_gemm");
+    add_program(b, "new_gemm");
+    assert_int_equal(rs_regress(a, b, &settings, &result, &verdict, NULL), RS_OK);
+    const rs_table *t = result.tables[1];
+    size_t found = 0, kernel = column_of(t, "kernel");
+    for (size_t i = 0; i < rs_table_n_rows(t); i++) {
+        if (!says(t, i, kernel, "new_gemm")) continue;
+        assert_true(says(t, i, column_of(t, "change"), "renamed"));
+        assert_true(says(t, i, column_of(t, "was"), "old_gemm"));
+        found++;
+    }
+    assert_int_equal(found, 1);
+    rs_result_clear(&result);
+    rs_regress_side_free(a);
+    rs_regress_side_free(b);
 }
 
 static bool notes(const rs_result *result, const char *part)
@@ -433,11 +493,17 @@ static void test_allocations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_student),        cmocka_unit_test(test_welch),
-        cmocka_unit_test(test_holm),           cmocka_unit_test(test_series),
-        cmocka_unit_test(test_alpha),          cmocka_unit_test(test_false_alarms),
-        cmocka_unit_test(test_power),          cmocka_unit_test(test_parts_and_summaries),
-        cmocka_unit_test(test_allocations),    cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_student),
+        cmocka_unit_test(test_welch),
+        cmocka_unit_test(test_holm),
+        cmocka_unit_test(test_series),
+        cmocka_unit_test(test_alpha),
+        cmocka_unit_test(test_renamed),
+        cmocka_unit_test(test_false_alarms),
+        cmocka_unit_test(test_power),
+        cmocka_unit_test(test_parts_and_summaries),
+        cmocka_unit_test(test_allocations),
+        cmocka_unit_test(test_changes),
         cmocka_unit_test(test_history_alarms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

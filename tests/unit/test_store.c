@@ -544,6 +544,45 @@ static void test_other_program(void **state)
     remove_place(&p);
 }
 
+/* A block of numbers whose head says a width that there is not, well summed: no numbers. */
+static void test_wrong_block(void **state)
+{
+    (void)state;
+    place p = make_place();
+    const rs_entry_key key = {RS_ENTRY_ANSWER, "who", "when", 3, 4};
+    uint32_t numbers[4096];
+    for (uint32_t i = 0; i < 4096; i++) numbers[i] = 70000 + i % 200;
+    const rs_entry_part part = {.id = 7, .number = sizeof *numbers, .bytes = numbers, .n = sizeof numbers};
+    static const uint8_t head[] = {1, 0x70, 0x11, 1, 0, 0, 1, 2, 3}; /* one byte each, from 70000 */
+    uint64_t size;
+    size_t n;
+    assert_int_equal(rs_entry_write(p.folder, &key, false, &part, 1, &size, NULL), RS_OK);
+    rs_store_files files = files_of(&p);
+    assert_int_equal(files.n, 1);
+    text whole = text_of_file(files.items[0].path);
+    uint64_t *copy = rs_malloc(whole.n + 8);
+    memcpy(copy, whole.s, whole.n);
+    uint8_t *at = memmem(copy, whole.n, head, sizeof head);
+    assert_non_null(at);
+    static const uint8_t widths[] = {1, 5, 7, 8, 0x40};
+    for (size_t i = 0; i < sizeof widths; i++) {
+        *at = widths[i];
+        rs_entry_seal(copy, whole.n);
+        rs_entry *entry = rs_entry_of_bytes(copy, whole.n);
+        assert_non_null(entry);
+        const void *read = rs_entry_part_of(entry, 7, &n);
+        if (i == 0)
+            assert_memory_equal(read, numbers, sizeof numbers);
+        else
+            assert_null(read);
+        rs_entry_close(entry);
+    }
+    rs_free(copy);
+    text_clear(&whole);
+    rs_store_files_clear(&files);
+    remove_place(&p);
+}
+
 /* ---- events --------------------------------------------------------------------------------------------- */
 
 static const rs_entry_key events_key = {RS_ENTRY_EVENTS, "which", "when", 5, 4};
@@ -602,6 +641,15 @@ static void check_growing(const place *p, rs_events *e)
     for (size_t i = 0; i < RS_N_COLUMNS; i++)
         for (size_t k = 0; rs_column_infos[i].type == RS_COLUMN_INT && k < lent->args[i].n; k++)
             assert_true(rs_sparse_int(&lent->args[i], k) == rs_sparse_int(&own->args[i], k));
+    assert_int_equal(lent->n_counters, e->n_counters);
+    for (size_t i = 0; i < e->n_counters; i++) {
+        const rs_sparse *once = &e->counters[i].values, *twice = &lent->counters[i].values;
+        assert_int_equal(twice->n, 2 * once->n);
+        for (size_t k = 0; k < once->n; k++) {
+            assert_int_equal(twice->rows[once->n + k], once->rows[k] + e->n);
+            assert_memory_equal(&twice->reals[once->n + k], &once->reals[k], sizeof *once->reals);
+        }
+    }
     rs_events_free(lent);
     rs_events_free(own);
 }
@@ -756,6 +804,22 @@ static void test_wrong_events(void **state)
         rs_events_free(e);
         e = stored_events(&p, RS_ALL_COLUMNS, 1);
         assert_int_equal(e != NULL, wrong == 0);
+        rs_events_free(e);
+    }
+    /* what has no column: the last one belongs to the last row, or to one behind it */
+    static const char other[] =
+        "{\"traceEvents\":[{\"ph\":\"X\",\"name\":\"k\",\"ts\":1,\"dur\":3,\"pid\":1,\"tid\":2,"
+        "\"args\":{\"mine\":\"t\"}}]}";
+    for (int turn = 0; turn < 4; turn++) {
+        const rs_load_settings settings = {.columns = RS_ALL_COLUMNS | RS_OTHER_ARGUMENTS};
+        rs_events *e = NULL;
+        assert_int_equal(load_with(other, sizeof other - 1, &settings, &e, NULL), RS_OK);
+        assert_int_equal(e->others.n, 1);
+        e->others.rows[0] += turn / 2;
+        assert_true(rs_stored_events_put(p.folder, &events_key, e, turn % 2));
+        rs_events_free(e);
+        e = stored_events(&p, settings.columns, 1);
+        assert_int_equal(e != NULL, turn < 2);
         rs_events_free(e);
     }
     text_clear(&t);
@@ -1575,6 +1639,7 @@ int main(void)
         cmocka_unit_test(test_hostile_result),
         cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test(test_events_without_memory),
+        cmocka_unit_test(test_wrong_block),
         cmocka_unit_test(test_facets),
         cmocka_unit_test(test_in_place),
         cmocka_unit_test(test_fewer_arguments),

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/memory.h"
 #include "builder.h"
 #include "peer/python_text.h"
 #include "peer/tracelens_models.h"
@@ -650,6 +651,24 @@ static void test_numbers(void **state)
     assert_true(rs_tl_numpy_sum(nine, 9) == eight + nine[8]);
 }
 
+/* Of many rows, some at once and with gaps; without memory there is no sum. */
+static void test_union(void **state)
+{
+    (void)state;
+    builder b = builder_create();
+    uint32_t rows[40];
+    for (int i = 0; i < 40; i++) rows[i] = add_kernel(&b, "k", 0, 7, (40 - i) * 1000, i % 2 ? 500 : 1200, -1);
+    const rs_tl_rank r = {.e = b.e};
+    double us = 0;
+    assert_true(rs_tl_union(&r, rows, 40, &us));
+    assert_true(fabs(us - (0.5 + 19 * 1.5 + 1.2)) < 1e-9);
+    rs_test_fail_allocation(1);
+    bool ok = rs_tl_union(&r, rows, 40, &us);
+    rs_test_fail_allocation(0);
+    assert_false(ok);
+    rs_events_free(b.e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -658,6 +677,7 @@ int main(void)
         cmocka_unit_test(test_rank),          cmocka_unit_test(test_no_flows),
         cmocka_unit_test(test_memory),        cmocka_unit_test(test_collectives),
         cmocka_unit_test(test_all2allv),      cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_union),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,6 +57,24 @@ static const char *other(const rs_events *e, size_t row, const char *name)
     return "";
 }
 
+/* A plane may have its number before its name. */
+static void test_plane_with_number(void **state)
+{
+    (void)state;
+    bytes b = read_file(TPU);
+    assert_memory_equal(b.at, "\x0a\x96\x01\x12", 4); /* a plane of 150 bytes, its name first */
+    rs_events *plain = load_profile(&b);
+    memmove(b.at + 5, b.at + 3, b.n - 3);
+    memcpy(b.at, "\x0a\x98\x01\x08\x05", 5);
+    b.n += 2;
+    rs_events *e = load_profile(&b);
+    assert_int_equal(e->n, plain->n);
+    for (size_t i = 0; i < e->n; i++) assert_string_equal(rs_event_name(e, i), rs_event_name(plain, i));
+    rs_events_free(plain);
+    rs_events_free(e);
+    free(b.at);
+}
+
 static void test_gpu(void **state)
 {
     (void)state;
@@ -211,8 +229,9 @@ static void test_damage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gpu), cmocka_unit_test(test_short_name), cmocka_unit_test(test_tpu),
-        cmocka_unit_test(test_cut), cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_gpu),        cmocka_unit_test(test_plane_with_number),
+        cmocka_unit_test(test_short_name), cmocka_unit_test(test_tpu),
+        cmocka_unit_test(test_cut),        cmocka_unit_test(test_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
