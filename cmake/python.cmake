@@ -24,7 +24,7 @@ install(TARGETS rankscope RUNTIME DESTINATION rankscope/bin COMPONENT python EXC
 install(FILES ${CMAKE_SOURCE_DIR}/python/_rankscope_program.py DESTINATION . COMPONENT python EXCLUDE_FROM_ALL)
 # Whose code travels in the wheel.
 if(RS_STATIC_DEPENDENCIES)
-  foreach(package libisal2 libzstd1 libsqlite3-0 libprotobuf-c1)
+  foreach(package libisal2 libzstd1 libsmartcols1 libsqlite3-0 libprotobuf-c1 libevent-dev)
     if(EXISTS /usr/share/doc/${package}/copyright)
       install(FILES /usr/share/doc/${package}/copyright DESTINATION rankscope/licenses RENAME ${package}.txt COMPONENT python EXCLUDE_FROM_ALL)
     endif()

@@ -60,8 +60,6 @@ def view(source: Any, *, open: bool = True, port: int = 0, max_events: int = 200
     """Serves a job, or a source that rankscope.open takes, on this machine and opens it in the trace viewer (Perfetto's, in your
     browser). It runs until the answer is closed or this program ends.
 
-    The program in a wheel has no HTTP library and says so; set RANKSCOPE_PROGRAM to one that was built on a machine.
-
     source: files of a disk: paths, or a job of such
     open: start a browser; False: `url` of the answer is to be opened
     port: of 127.0.0.1; 0: any that is free

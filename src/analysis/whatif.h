@@ -88,6 +88,10 @@ rs_status rs_whatif_refuse_scale(const rs_whatif_scale *scale, const char *known
 /* How many of n are the slowest by --slowest, at least one. */
 size_t rs_whatif_n_slowest(const rs_options *options, size_t n);
 
+/* The longest of n, `most` or all: which, and how many. Of equal ones the first. */
+rs_status rs_whatif_choose_longest(const double *lengths, size_t n, size_t most, bool *chosen,
+                                   size_t *n_chosen, rs_error *err);
+
 /* Answers from a table of operations, under a peer's rules or ours. */
 rs_status rs_whatif_file(const rs_run *run, rs_source *source, const rs_ops_rules *rules, rs_result *result,
                          rs_error *err);

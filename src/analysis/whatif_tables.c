@@ -6,6 +6,7 @@
 #include "analysis/whatif.h"
 #include "base/memory.h"
 #include "base/ranges.h"
+#include "base/stats.h"
 #include "base/try.h"
 #include "text/numbers.h"
 
@@ -317,4 +318,29 @@ size_t rs_whatif_n_slowest(const rs_options *options, size_t n)
     double count = ceil(rs_options_real(options, "slowest") / 100 * (double)n);
     if (!(count > 1)) return 1;
     return count < (double)n ? (size_t)count : n;
+}
+
+rs_status rs_whatif_choose_longest(const double *lengths, size_t n, size_t most, bool *chosen,
+                                   size_t *n_chosen, rs_error *err)
+{
+    double least = -INFINITY;
+    size_t equal = n; /* how many of the least length are still to be taken */
+    *n_chosen = 0;
+    if (most < n) {
+        double *sorted = rs_malloc((n + 1) * sizeof *sorted);
+        if (!sorted) return rs_fail_nomem(err, "what-if");
+        memcpy(sorted, lengths, n * sizeof *sorted);
+        rs_sort_doubles(sorted, n);
+        least = most ? sorted[n - most] : INFINITY;
+        equal = most;
+        for (size_t i = 0; i < n; i++) equal -= lengths[i] > least;
+        rs_free(sorted);
+    }
+    for (size_t i = 0; i < n; i++) {
+        bool tied = lengths[i] == least && equal;
+        chosen[i] = lengths[i] > least || tied;
+        equal -= tied;
+        *n_chosen += chosen[i];
+    }
+    return RS_OK;
 }

@@ -4,7 +4,6 @@
 
 #include "analysis/whatif_trace.h"
 #include "base/memory.h"
-#include "base/stats.h"
 #include "base/try.h"
 
 /* ---- units beside ranks ---------------------------------------------------------------------------------- */
@@ -42,25 +41,14 @@ static void name_group(const rs_whatif_job *a, uint32_t group, char *out, size_t
 /* The steps that are asked about, by step: all where that takes seconds, else the longest. */
 static rs_status choose_steps(rs_whatif_job *a, bool *asked, rs_error *err)
 {
-    size_t most = UNITS_COST / (a->e.n_nodes + 1), n = 0;
+    size_t most = UNITS_COST / (a->e.n_nodes + 1), n;
     double length;
     if (most < LEAST_STEPS) most = LEAST_STEPS;
-    for (size_t s = 0; s < a->n_steps; s++) asked[s] = true;
-    if (a->n_steps <= most) return RS_OK;
-    double *sorted = rs_malloc((a->n_steps + 1) * sizeof *sorted);
-    rs_status status =
-        sorted ? rs_scenario_replay(a, &a->recorded, &length, err) : rs_fail_nomem(err, "what-if");
-    if (status == RS_OK) {
-        memcpy(sorted, a->steps, a->n_steps * sizeof *sorted);
-        rs_sort_doubles(sorted, a->n_steps);
-        for (size_t s = 0; s < a->n_steps; s++) {
-            asked[s] = n < most && a->steps[s] >= sorted[a->n_steps - most];
-            n += asked[s];
-        }
+    RS_TRY(rs_scenario_replay(a, &a->recorded, &length, err)); /* a->steps are the recording's */
+    RS_TRY(rs_whatif_choose_longest(a->steps, a->n_steps, most, asked, &n, err));
+    if (n < a->n_steps)
         rs_result_note(a->result, "units: of %zu steps the longest %zu were asked about", a->n_steps, n);
-    }
-    rs_free(sorted);
-    return status;
+    return RS_OK;
 }
 
 static rs_status put_step_units(rs_whatif_job *a, const bool *asked, rs_error *err)

@@ -83,11 +83,10 @@ static rs_status check(rs_request *r, rs_error *err)
     if (rs_view_origin_of(rs_request_text(r, "ui"), v->routes.ui_origin, err) != RS_OK)
         return rs_error_wrap(err, "--ui");
     if (!rs_view_can_serve())
-        return rs_fail(
-            err, RS_ERR_USAGE,
-            "this program was built without the HTTP library libmicrohttpd (libmicrohttpd-dev); `rankscope "
-            "fuse -o all.json.gz PATH...` writes a trace that %.200s opens",
-            rs_request_text(r, "ui"));
+        return rs_fail(err, RS_ERR_USAGE,
+                       "this program was built without the HTTP library libevent (libevent-dev); `rankscope "
+                       "fuse -o all.json.gz PATH...` writes a trace that %.200s opens",
+                       rs_request_text(r, "ui"));
     v->socket = -1;
     v->listening = true;
     return rs_view_listen((unsigned)port, &v->socket, &v->routes.port, err);

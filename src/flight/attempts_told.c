@@ -118,8 +118,9 @@ bool rs_fl_judge_without_cause(rs_flight *flight, rs_flight_finding *out)
         out->summary = rs_fl_print(flight, "Attempt %zu, the last, finished.", last);
         return true;
     case RS_FL_NO_FAILURE:
-        out->verdict = RS_FLIGHT_HEALTHY;
-        out->summary = rs_fl_print(flight, "The log shows no failure in attempt %zu, the last.", last);
+        /* It may hang: out->verdict stays what it is of a log that tells nothing. */
+        out->summary = rs_fl_print(
+            flight, "The log shows no failure in attempt %zu, the last, and not that it finished.", last);
         return true;
     case RS_FL_ENDED_BY_SIGNAL:
         out->verdict = RS_FLIGHT_CRASHED;

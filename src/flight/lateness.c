@@ -11,8 +11,9 @@
 /* ---- the straggler ------------------------------------------------------------------------------------- */
 
 typedef struct tally {
-    size_t ops, last;            /* operations in which all stamps are known; in which it came clearly last */
-    double late_ns;              /* behind the one before it, where it came last */
+    size_t ops, last,
+        first;      /* operations in which all stamps are known; it came clearly last; clearly first */
+    double late_ns; /* behind the one before it, where it came last */
     size_t timed, shortest;      /* operations with all durations; in which its own was the shortest */
     double saved_ms, longest_ms; /* where it was the shortest: below the next, and the longest */
     double waited_ms;            /* above the shortest, over all */
@@ -51,8 +52,8 @@ static bool usual_period(rs_flight *flight, double *period)
 
 static void tally_times(lateness *l, const rs_fl_op *op)
 {
-    int64_t latest = INT64_MIN, second = INT64_MIN;
-    size_t who = 0;
+    int64_t latest = INT64_MIN, second = INT64_MIN, earliest = INT64_MAX, next = INT64_MAX;
+    size_t who = 0, early = 0;
     for (size_t i = 0; i < op->n; i++) {
         const rs_fl_entry *e = rs_fl_unit_entry(l->flight, &op->units[i], 0);
         if (!e->created) return;
@@ -64,8 +65,16 @@ static void tally_times(lateness *l, const rs_fl_op *op)
         } else if (at > second) {
             second = at;
         }
+        if (at < earliest) {
+            next = earliest;
+            earliest = at;
+            early = i;
+        } else if (at < next) {
+            next = at;
+        }
     }
     for (size_t i = 0; i < op->n; i++) l->tallies[op->units[i].rank].ops++;
+    l->tallies[op->units[early].rank].first += (double)(next - earliest) >= 0.1 * l->period_ns;
     if ((double)(latest - second) < 0.1 * l->period_ns) return;
     tally *t = &l->tallies[op->units[who].rank];
     t->last++;
@@ -251,16 +260,20 @@ rs_status rs_fl_find_straggler(rs_fl_analysis *a, rs_error *err)
                                rs_human_time((int64_t)((t->longest_ms / (double)t->shortest) * 1e6), two)),
                    err);
     } else if (status == RS_OK && (r = by_constant_lag(&l, &lag)) != SIZE_MAX) {
-        /* What looked like clocks was lateness: the tables are to show it. */
+        /* What looked like clocks was lateness: the tables are to show it. Without it the rank would have been the first
+         * where it was in time. */
+        const tally *t = &l.tallies[r];
+        const char *which = t->first ? rs_fl_print(flight, "%zu", t->ops - t->first) : "all";
         for (size_t i = 0; i < flight->n_ranks; i++) flight->ranks[i].clock = 0;
-        status =
-            accuse(a, r,
-                   rs_fl_print(flight,
-                               "it comes %s after the others to all of its %zu collectives, %s %% of the "
-                               "usual time between two, while the others' clocks agree",
-                               rs_human_time((int64_t)lag, one), l.tallies[r].ops,
-                               RS_FIXED(100 * lag / l.period_ns, 0)),
-                   err);
+        status = accuse(
+            a, r,
+            which ? rs_fl_print(flight,
+                                "it comes %s after the others to %s of its %zu collectives, %s %% of the "
+                                "usual time between two, while the others' clocks agree",
+                                rs_human_time((int64_t)lag, one), which, t->ops,
+                                RS_FIXED(100 * lag / l.period_ns, 0))
+                  : NULL,
+            err);
     } else if (status == RS_OK && (r = by_varying_lag(&l)) != SIZE_MAX) {
         const tally *t = &l.tallies[r];
         status =

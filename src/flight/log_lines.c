@@ -245,16 +245,27 @@ static bool read_kernel_stamp(reading *r, rs_fl_line *l)
     return l->who.host != RS_NO_STRING;
 }
 
+/* Whether "node01:4205:4205 [1]" stands around that colon; a clock looks like it but for the device. */
+static bool is_place(const rs_fl_line *l, const char *colon)
+{
+    size_t at = (size_t)(colon - l->text) + 1, pid = digits_at(l, at), thread;
+    if (at == 1 || colon[-1] == ' ' || !pid || at + pid >= l->n || l->text[at + pid] != ':') return false;
+    at += pid + 1;
+    thread = digits_at(l, at);
+    return thread && at + thread + 2 < l->n && memcmp(l->text + at + thread, " [", 2) == 0 &&
+           digits_at(l, at + thread + 2);
+}
+
 /* "node01:4205:4205 [1] NCCL": whose line it is. The rest is the seat of a rank, where the line tells one. */
 static bool read_nccl(reading *r, rs_fl_line *l)
 {
     const char *nccl = rs_fl_find(l->text, l->n < 300 ? l->n : 300, " NCCL ");
     const char *colon = nccl ? memchr(l->text, ':', (size_t)(nccl - l->text)) : NULL;
-    if (!colon || colon == l->text) return true;
+    while (colon && !is_place(l, colon)) colon = memchr(colon + 1, ':', (size_t)(nccl - colon - 1));
+    if (!colon) return true;
     const char *begin = colon;
     while (begin > l->text && begin[-1] != ' ') begin--;
     size_t at = (size_t)(colon - l->text) + 1, n = digits_at(l, at);
-    if (!n || at + n >= l->n || l->text[at + n] != ':' || !digits_at(l, at + n + 1)) return true;
     l->who.host = rs_strings_add(&r->flight->texts, begin, (size_t)(colon - begin));
     l->who.pid = number_at(l, at, n);
     if (l->who.host == RS_NO_STRING) return false;

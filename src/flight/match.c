@@ -13,8 +13,7 @@ static int by_seq(const void *a, const void *b)
 {
     const item *x = a, *y = b;
     if (x->seq != y->seq) return x->seq < y->seq ? -1 : 1;
-    if (x->unit.rank != y->unit.rank) return x->unit.rank < y->unit.rank ? -1 : 1;
-    return (x->unit.first > y->unit.first) - (x->unit.first < y->unit.first);
+    return (x->unit.rank > y->unit.rank) - (x->unit.rank < y->unit.rank); /* one unit a number and rank */
 }
 
 /* Sorts by seq, stable: by counting where the numbers lie close together, as they do in every real dump. */

@@ -411,7 +411,14 @@ static void take_process(state *s)
     const uint8_t *text;
     char key[RS_WALK_KEY];
     size_t n;
-    if (!rs_walk_byte(w, '{')) return;
+    if (rs_walk_peek(w) != '{') {
+        uint64_t offset = rs_walk_offset(w);
+        if (!rs_walk_value(w, &text, &n)) return;
+        rs_problems_add(&s->events->problems, s->file, -1, RS_LOSS, "bad_process",
+                        "what should be a process is no object; its records are lost", offset);
+        return;
+    }
+    w->at++;
     for (bool more = rs_walk_first(w, '}'); more && rs_walk_key(w, key); more = rs_walk_next(w, '}')) {
         if (strcmp(key, "metadata") == 0) {
             if (rs_walk_value(w, &text, &n)) take_metadata(s, text, n);

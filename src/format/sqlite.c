@@ -152,6 +152,22 @@ rs_status rs_database_query(rs_database *d, const rs_sql *sql, rs_row_fn row, vo
     return status;
 }
 
+/* The text in StringIds whose id is in the first of the columns that is there. */
+static rs_status add_string(rs_sql *sql, rs_database *d, const char *table, const char *names)
+{
+    bool id, value;
+    RS_TRY(rs_database_has_column(d, "StringIds", "id", 2, &id));
+    RS_TRY(rs_database_has_column(d, "StringIds", "value", 5, &value));
+    if (!id || !value) {
+        rs_sql_add(sql, "NULL");
+        return RS_OK;
+    }
+    rs_sql_add(sql, "(SELECT value FROM StringIds WHERE id = ");
+    RS_TRY(rs_sql_column(sql, d, table, names));
+    rs_sql_add(sql, ")");
+    return RS_OK;
+}
+
 rs_status rs_database_read(rs_database *d, const rs_source_table *t, void *context, int64_t *n_rows)
 {
     rs_sql sql = {.n = 0};
@@ -160,20 +176,13 @@ rs_status rs_database_read(rs_database *d, const rs_source_table *t, void *conte
     rs_status status = rs_database_has(d, t->table, &found);
     if (status != RS_OK || !found) return status;
     rs_sql_add(&sql, "SELECT ");
-    if (t->strings) {
-        rs_sql_add(&sql, "(SELECT value FROM StringIds WHERE id = ");
-        status = rs_sql_column(&sql, d, t->table, t->strings);
-        rs_sql_add(&sql, ")");
-    } else {
-        status = rs_sql_column(&sql, d, t->table, "name");
-    }
-    for (size_t i = 0; t->columns[i] && status == RS_OK; i++) {
+    RS_TRY(t->strings ? add_string(&sql, d, t->table, t->strings) : rs_sql_column(&sql, d, t->table, "name"));
+    for (size_t i = 0; t->columns[i]; i++) {
         bool string = t->columns[i][0] == '@';
-        rs_sql_add(&sql, string ? ", (SELECT value FROM StringIds WHERE id = " : ", ");
-        status = rs_sql_column(&sql, d, t->table, t->columns[i] + string);
-        if (string) rs_sql_add(&sql, ")");
+        rs_sql_add(&sql, ", ");
+        RS_TRY(string ? add_string(&sql, d, t->table, t->columns[i] + 1)
+                      : rs_sql_column(&sql, d, t->table, t->columns[i]));
     }
-    if (status != RS_OK) return status;
     rs_sql_add(&sql, " FROM \"%s\" t", t->table);
     if (t->only) {
         status = rs_database_has_column(d, t->table, t->only, strcspn(t->only, " "), &found);
@@ -205,10 +214,11 @@ static rs_status open_database(rs_database *d, const char *path, const void *byt
     if (bytes) {
         code = sqlite3_open_v2(":memory:", &d->db, SQLITE_OPEN_READWRITE, NULL);
         /* SQLite does not write to what it is told to read only */
-        if (code == SQLITE_OK)
-            code =
-                sqlite3_deserialize(d->db, "main", (unsigned char *)(uintptr_t)bytes, (sqlite3_int64)n_bytes,
-                                    (sqlite3_int64)n_bytes, SQLITE_DESERIALIZE_READONLY);
+        /* nothing of the bytes is looked at: what fails here is memory, whatever SQLite calls it */
+        if (code == SQLITE_OK &&
+            sqlite3_deserialize(d->db, "main", (unsigned char *)(uintptr_t)bytes, (sqlite3_int64)n_bytes,
+                                (sqlite3_int64)n_bytes, SQLITE_DESERIALIZE_READONLY) != SQLITE_OK)
+            return rs_fail_nomem(d->err, "a database");
     } else {
         struct stat info;
         char *uri = uri_of(path);

@@ -200,6 +200,13 @@ static double known(double value)
     return isfinite(value) ? value : NAN;
 }
 
+/* The root of the sum of squares, in a type that it does not overflow in. The C library's hypot is a function of
+ * 2022 (glibc 2.35), which programs for older machines must do without. */
+static double together(double a, double b)
+{
+    return (double)sqrtl((long double)a * a + (long double)b * b);
+}
+
 rs_comparison rs_metrics_compared(const rs_metrics *m, rs_metric metric)
 {
     const rs_dataset *a = &m->datasets[m->reference], *b = &m->datasets[m->candidate];
@@ -211,8 +218,8 @@ rs_comparison rs_metrics_compared(const rs_metrics *m, rs_metric metric)
     c.worse_percent = better ? -better * 100 * (c.ratio - 1) : NAN;
     double sd = m->settings.between_run_sd;
     /* AORTA's sums have no stretches to be compared */
-    double within = m->settings.aorta ? NAN : known(hypot(a->noise[metric], b->noise[metric]));
-    c.noise = sd > 0 ? known(hypot(within, sd * hypot(c.reference, c.candidate))) : within;
+    double within = m->settings.aorta ? NAN : known(together(a->noise[metric], b->noise[metric]));
+    c.noise = sd > 0 ? known(together(within, sd * together(c.reference, c.candidate))) : within;
     bool measured = !isnan(c.noise) && !isnan(c.difference);
     bool beyond = measured && fabs(c.difference) > NOISE_LIMIT * c.noise;
     c.beyond_noise = !measured || (beyond && !(sd > 0)) ? -1 : beyond;

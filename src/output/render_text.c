@@ -1,19 +1,23 @@
 /* The table for a terminal: columns fitted to its width, numbers right, names shortened in the middle.
  *
- * Cells are measured once to fit the columns, and written as they are read a second time: a long table costs no more
- * memory than a short one. */
-#include <string.h>
+ * What to show and how wide is decided here; libsmartcols lays the cells out. Rows go to it in blocks, so
+ * that a long table costs no more memory than a short one. */
+#define _GNU_SOURCE
+#include <libsmartcols.h>
+#include <stdlib.h>
 
 #include "base/memory.h"
 #include "output/display.h"
 #include "output/form.h"
+#include "text/locale.h"
 #include "text/utf8.h"
 
 #define GAP 2
+#define BLOCK_ROWS 1024
 #define HEADING_LINES 4
 #define NARROWEST_TEXT 12
 /* Without a terminal's width nothing is shortened; a column that would be this many times its text, and this
- * much more, is made narrower, and a cell that does not fit moves the rest of its row. */
+ * much more, is made narrower, and a cell that does not fit gets its row a layout of its own. */
 #define PADDING_RATIO 4
 #define PADDING_SLACK 65536
 /* No cell widens the rows of all others by more than this. */
@@ -38,6 +42,7 @@ typedef struct text_table {
     char *brief;
     size_t brief_size;
     bool overflows; /* some cells may be wider than their column */
+    bool begun;     /* a page was written */
 } text_table;
 
 static bool ensure(char **buffer, size_t *size, size_t need)
@@ -45,39 +50,33 @@ static bool ensure(char **buffer, size_t *size, size_t need)
     return need <= *size || rs_grow((void **)buffer, size, need, 1);
 }
 
-/* A cell as the terminal shows it. */
-typedef struct text_cell {
-    const char *text;
-    size_t length, width; /* bytes, columns */
-} text_cell;
-
-/* Most texts need no cleaning, and are as wide as they are long. */
-static bool is_plain(const char *text, size_t n)
+/* The cell as the terminal may show it, in t->clean; NULL when out of memory. */
+static const char *clean_cell(text_table *t, size_t row, size_t at, size_t *length)
 {
-    uint8_t wrong = 0;
-    for (size_t i = 0; i < n; i++) wrong |= (uint8_t)((uint8_t)(text[i] - 0x20) > 0x7E - 0x20);
-    return !wrong;
-}
-
-/* The text lies in the table, in t->clean or in `number`, until the next cell is read. False when out of memory. */
-static bool read_cell(text_table *t, size_t row, size_t at, char number[RS_CELL_SIZE], text_cell *out)
-{
-    const text_column *c = &t->columns[at];
-    if (!c->display.is_text) {
-        size_t n = rs_display_cell(t->table, row, at, &c->display, number);
-        *out = (text_cell){number, n, n};
-        return true;
-    }
     size_t n;
     const char *text = rs_table_text(t->table, row, at, &n);
-    if (!text || is_plain(text, n)) {
-        *out = text ? (text_cell){text, n, n} : (text_cell){"-", 1, 1};
+    if (!text) {
+        *length = 1;
+        return "-";
+    }
+    if (n > SIZE_MAX / 8 || !ensure(&t->clean, &t->clean_size, 3 * n + 1)) return NULL;
+    *length = rs_text_clean(text, n, t->settings->utf8, t->clean);
+    return t->clean;
+}
+
+/* How wide the terminal shows the cell. False when out of memory. */
+static bool measure_cell(text_table *t, size_t row, size_t at, size_t *width)
+{
+    const rs_display *display = &t->columns[at].display;
+    char number[RS_CELL_SIZE];
+    if (!display->is_text) {
+        *width = rs_display_cell(t->table, row, at, display, number);
         return true;
     }
-    if (n > SIZE_MAX / 8 || !ensure(&t->clean, &t->clean_size, 3 * n + 1)) return false;
-    n = rs_text_clean(text, n, t->settings->utf8, t->clean);
-    *out = (text_cell){t->clean, n, rs_text_width(t->clean, n)};
-    return true;
+    size_t length;
+    const char *text = clean_cell(t, row, at, &length);
+    if (text) *width = rs_text_width(text, length);
+    return text != NULL;
 }
 
 static bool measure_cells(text_table *t, size_t at)
@@ -85,11 +84,10 @@ static bool measure_cells(text_table *t, size_t at)
     text_column *c = &t->columns[at];
     size_t n_rows = rs_table_n_rows(t->table);
     for (size_t row = 0; row < n_rows; row++) {
-        char number[RS_CELL_SIZE];
-        text_cell cell;
-        if (!read_cell(t, row, at, number, &cell)) return false;
-        if (cell.width > c->cell_width) c->cell_width = cell.width;
-        c->cells_width += cell.width;
+        size_t width;
+        if (!measure_cell(t, row, at, &width)) return false;
+        if (width > c->cell_width) c->cell_width = width;
+        c->cells_width += width;
     }
     return true;
 }
@@ -191,99 +189,152 @@ static void fit(text_table *t)
         if (t->columns[at].display.is_text) wrap_heading(&t->columns[at], t->columns[at].width);
 }
 
-/* ---- lines ------------------------------------------------------------------------------------------------ */
-
-/* A line being written. Spaces wait until something follows them, so that no line ends in any. */
-typedef struct text_line {
-    rs_writer *writer;
-    size_t spaces;
-} text_line;
-
-static void put_text(text_line *line, const char *text, size_t length, bool bold)
+/* Text cut to a column's width, in t->brief or where it is; NULL when out of memory. */
+static const char *shorten(text_table *t, const char *text, size_t length, size_t width)
 {
-    size_t shown = length;
-    while (shown && text[shown - 1] == ' ') shown--;
-    if (shown) {
-        rs_writer_repeat(line->writer, ' ', line->spaces);
-        line->spaces = 0;
-        if (bold) rs_writer_text(line->writer, "\033[1m");
-        rs_writer_bytes(line->writer, text, shown);
-        if (bold) rs_writer_text(line->writer, "\033[0m");
-    }
-    line->spaces += length - shown;
-}
-
-/* A cell that is wider than its column moves what follows it. */
-static void put_cell(text_line *line, const text_column *c, const text_cell *cell, bool bold)
-{
-    size_t width = c->width ? c->width : 1;
-    size_t padding = width > cell->width ? width - cell->width : 0;
-    if (!c->display.is_text) line->spaces += padding;
-    put_text(line, cell->text, cell->length, bold);
-    line->spaces += GAP + (c->display.is_text ? padding : 0);
-}
-
-static void end_line(text_line *line)
-{
-    rs_writer_char(line->writer, '\n');
-    line->spaces = 0;
-}
-
-/* Cuts a text to a column's width, into t->brief. False when out of memory. */
-static bool shorten(text_table *t, text_cell *cell, size_t width)
-{
-    if (cell->width <= width) return true;
+    if (rs_text_width(text, length) <= width) return text;
     const char *mark = t->settings->utf8 ? "\xE2\x80\xA6" : "..";
-    if (!ensure(&t->brief, &t->brief_size, 4 * width + 8)) return false;
-    cell->text = rs_text_shorten(cell->text, cell->length, width, mark, t->brief, t->brief_size);
-    cell->length = strlen(cell->text);
-    cell->width = rs_text_width(cell->text, cell->length);
-    return true;
+    if (!ensure(&t->brief, &t->brief_size, 4 * width + 8)) return NULL;
+    return rs_text_shorten(text, length, width, mark, t->brief, t->brief_size);
+}
+
+static bool is_right(const text_column *c)
+{
+    return !c->display.is_text;
+}
+
+/* A layout with columns of these widths; NULL: the table's own. */
+static struct libscols_table *new_layout(const text_table *t, const size_t *widths)
+{
+    struct libscols_table *layout = scols_new_table();
+    if (!layout) return NULL;
+    bool ok = scols_table_enable_noheadings(layout, 1) == 0 &&
+              scols_table_enable_noencoding(layout, 1) == 0 &&
+              scols_table_set_termforce(layout, SCOLS_TERMFORCE_NEVER) == 0 &&
+              scols_table_set_column_separator(layout, "  ") == 0 &&
+              scols_table_enable_colors(layout, t->settings->color) == 0;
+    for (size_t at = 0; ok && at < t->n_columns; at++) {
+        const text_column *c = &t->columns[at];
+        int flags = SCOLS_FL_STRICTWIDTH | (is_right(c) ? SCOLS_FL_RIGHT : 0);
+        size_t wanted = widths ? widths[at] : c->width;
+        double width = wanted ? (double)wanted : 1;
+        ok = scols_table_new_column(layout, NULL, width, flags) != NULL;
+    }
+    if (ok) return layout;
+    scols_unref_table(layout);
+    return NULL;
+}
+
+static rs_status print_layout(rs_writer *writer, struct libscols_table *layout, rs_error *err)
+{
+    char *text = NULL;
+    if (scols_print_table_to_string(layout, &text) != 0 || !text) {
+        free(text);
+        return rs_fail_nomem(err, "the layout of a table");
+    }
+    for (const char *line = text; *line;) {
+        size_t n = strcspn(line, "\n"), shown = n;
+        while (shown && line[shown - 1] == ' ') shown--; /* the padding of empty last cells */
+        rs_writer_bytes(writer, line, shown);
+        rs_writer_char(writer, '\n');
+        line += n + (line[n] != '\0');
+    }
+    free(text);
+    return RS_OK;
+}
+
+static bool set_cell(struct libscols_line *line, size_t at, const char *text, bool bold)
+{
+    if (scols_line_set_data(line, at, text) != 0) return false;
+    return !bold || scols_cell_set_color(scols_line_get_cell(line, at), "\033[1m") == 0;
 }
 
 static rs_status print_headings(rs_writer *writer, text_table *t, rs_error *err)
 {
-    text_line line = {.writer = writer};
+    struct libscols_table *layout = new_layout(t, NULL);
     size_t n_lines = 0;
     for (size_t at = 0; at < t->n_columns; at++)
         if (t->columns[at].n_lines > n_lines) n_lines = t->columns[at].n_lines;
-    for (size_t i = 0; i < n_lines; i++) {
-        for (size_t at = 0; at < t->n_columns; at++) {
+    bool ok = layout != NULL;
+    for (size_t i = 0; ok && i < n_lines; i++) {
+        struct libscols_line *line = scols_table_new_line(layout, NULL);
+        ok = line != NULL;
+        for (size_t at = 0; ok && at < t->n_columns; at++) {
             const text_column *c = &t->columns[at];
             size_t above = n_lines - c->n_lines; /* headings stand on the rows */
-            text_cell cell = {.text = i < above ? "" : c->lines[i - above]};
-            cell.length = strlen(cell.text);
-            cell.width = rs_text_width(cell.text, cell.length);
-            if (!shorten(t, &cell, c->width)) return rs_fail_nomem(err, "a heading");
-            put_cell(&line, c, &cell, t->settings->color);
+            const char *text = i < above ? "" : c->lines[i - above];
+            text = shorten(t, text, strlen(text), c->width);
+            ok = text && set_cell(line, at, text, t->settings->color && *text);
         }
-        end_line(&line);
     }
-    return RS_OK;
+    rs_status status = ok ? print_layout(writer, layout, err) : rs_fail_nomem(err, "the layout of a table");
+    scols_unref_table(layout);
+    return status;
 }
 
-/* A cell that is wider than its column is cut where the terminal has a width, and elsewhere moves the rest of its row. */
-static rs_status print_row(rs_writer *writer, text_table *t, size_t row, rs_error *err)
+/* widths: NULL for the table's own. */
+static bool fill_row(text_table *t, const size_t *widths, struct libscols_line *line, size_t row)
 {
-    text_line line = {.writer = writer};
     for (size_t at = 0; at < t->n_columns; at++) {
         const text_column *c = &t->columns[at];
         char number[RS_CELL_SIZE];
-        text_cell cell;
-        if (!read_cell(t, row, at, number, &cell)) return rs_fail_nomem(err, "a cell");
-        bool cut = c->display.is_text && (!t->overflows || t->settings->width);
-        if (cut && !shorten(t, &cell, c->width)) return rs_fail_nomem(err, "a cell");
-        put_cell(&line, c, &cell, false);
+        const char *text = number;
+        if (c->display.is_text) {
+            size_t length;
+            text = clean_cell(t, row, at, &length);
+            if (text) text = shorten(t, text, length, widths ? widths[at] : c->width);
+        } else {
+            rs_display_cell(t->table, row, at, &c->display, number);
+        }
+        if (!text || !set_cell(line, at, text, false)) return false;
     }
-    end_line(&line);
-    return RS_OK;
+    return true;
+}
+
+/* Sets the widths that this row needs. *wider: more than the table's own. False when out of memory. */
+static bool row_widths(text_table *t, size_t row, size_t *widths, bool *wider)
+{
+    *wider = false;
+    for (size_t at = 0; at < t->n_columns; at++) {
+        const text_column *c = &t->columns[at];
+        widths[at] = c->width;
+        if (!t->begun && (!c->display.is_text || c->cell_width <= c->width)) continue;
+        if (t->settings->width && c->display.is_text) continue; /* it is shortened */
+        size_t width;
+        if (!measure_cell(t, row, at, &width)) return false;
+        if (width <= c->width) continue;
+        widths[at] = width;
+        *wider = true;
+    }
+    return true;
+}
+
+/* Prints rows from *row on: a block of those that fit, or one that does not. */
+static rs_status print_block(rs_writer *writer, text_table *t, size_t *widths, size_t *row, rs_error *err)
+{
+    size_t n_rows = rs_table_n_rows(t->table), begin = *row;
+    bool wider = false, ok = !t->overflows || row_widths(t, begin, widths, &wider);
+    const size_t *own = wider ? widths : NULL;
+    struct libscols_table *layout = ok ? new_layout(t, own) : NULL;
+    ok = layout != NULL;
+    do {
+        struct libscols_line *line = ok ? scols_table_new_line(layout, NULL) : NULL;
+        ok = line && fill_row(t, own, line, (*row)++);
+        if (own || *row == n_rows || *row == begin + BLOCK_ROWS) break;
+        if (ok && t->overflows) ok = row_widths(t, *row, widths, &wider);
+    } while (ok && !wider);
+    rs_status status = ok ? print_layout(writer, layout, err) : rs_fail_nomem(err, "the layout of a table");
+    scols_unref_table(layout);
+    return status;
 }
 
 static rs_status print_rows(rs_writer *writer, text_table *t, rs_error *err)
 {
-    rs_status status = RS_OK;
-    for (size_t row = 0; status == RS_OK && row < rs_table_n_rows(t->table) && !writer->failed; row++)
-        status = print_row(writer, t, row, err);
+    size_t *widths = rs_malloc(t->n_columns * sizeof *widths);
+    rs_status status = widths ? RS_OK : rs_fail_nomem(err, "the layout of a table");
+    for (size_t row = 0; status == RS_OK && row < rs_table_n_rows(t->table) && !writer->failed;)
+        status = print_block(writer, t, widths, &row, err);
+    rs_free(widths);
     return status;
 }
 
@@ -311,23 +362,31 @@ static rs_status write_text(rs_writer *writer, const rs_table *table, const rs_r
 {
     const rs_table_spec *spec = rs_table_get_spec(table);
     if (spec->n_columns == 0) return RS_OK;
-    text_table t = {.table = table, .settings = settings, .n_columns = spec->n_columns};
+    /* libsmartcols measures by the locale: this thread's is UTF-8 while it works, whatever the program's is
+     */
+    rs_render_settings own = *settings;
+    rs_locale locale = {0};
+    if (own.utf8) own.utf8 = rs_locale_enter(&locale, "C.UTF-8");
+
+    text_table t = {.table = table, .settings = &own, .n_columns = spec->n_columns};
     t.columns = rs_calloc(t.n_columns, sizeof *t.columns);
     rs_status status = t.columns ? write_table(writer, &t, err) : rs_fail_nomem(err, "the layout of a table");
     clear(&t);
+
+    rs_locale_leave(&locale);
     return status;
 }
 
 /* ---- pages ---------------------------------------------------------------------------------------------- */
 
-/* A later page in the layout of the first. A cell that is wider than its column moves the rest of its row; a
+/* A later page in the layout of the first. A row with a cell that is wider than its column gets a layout of its own; a
  * column that has another type now gets units and decimals by this page. */
 static rs_status write_later(rs_writer *writer, text_table *t, rs_error *err)
 {
     for (size_t at = 0; at < t->n_columns; at++)
         if (!rs_display_suits(t->table, at, &t->columns[at].display))
             rs_display_plan(t->table, at, t->settings->utf8, &t->columns[at].display);
-    t->overflows = true;
+    t->overflows = t->begun = true;
     return print_rows(writer, t, err);
 }
 
@@ -335,13 +394,18 @@ static rs_status write_page(void *context, rs_writer *writer, const rs_table *pa
                             const rs_render_settings *settings, rs_error *err)
 {
     text_table *t = context;
+    rs_render_settings own = *settings;
+    rs_locale locale = {0};
+    if (own.utf8) own.utf8 = rs_locale_enter(&locale, "C.UTF-8");
     t->table = page;
-    t->settings = settings;
+    t->settings = &own;
     t->n_columns = rs_table_get_spec(page)->n_columns;
     if (first) t->columns = rs_calloc(t->n_columns, sizeof *t->columns);
-    return !t->columns ? rs_fail_nomem(err, "the layout of a table")
-           : first     ? write_table(writer, t, err)
-                       : write_later(writer, t, err);
+    rs_status status = !t->columns ? rs_fail_nomem(err, "the layout of a table")
+                       : first     ? write_table(writer, t, err)
+                                   : write_later(writer, t, err);
+    rs_locale_leave(&locale);
+    return status;
 }
 
 static rs_status write_pages(rs_writer *writer, const rs_pages *pages, const rs_render_settings *settings,

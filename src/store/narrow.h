@@ -18,6 +18,9 @@
 size_t rs_narrow_put(const void *numbers, size_t n, unsigned size, uint8_t *out);
 /* Reads such a block of n numbers from the given bytes; returns how many it took, 0: it is none. */
 size_t rs_narrow_take(const uint8_t *bytes, size_t given, size_t n, unsigned size, void *numbers);
+/* The same without this machine's wider vectors: other machines have none, and tests hold the two against each other. */
+size_t rs_narrow_put_plain(const void *numbers, size_t n, unsigned size, uint8_t *out);
+size_t rs_narrow_take_plain(const uint8_t *bytes, size_t given, size_t n, unsigned size, void *numbers);
 /* n numbers never take less than that: what claims to hold more of them in fewer bytes is none of ours. */
 size_t rs_narrow_least(uint64_t n, unsigned size);
 

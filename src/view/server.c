@@ -43,156 +43,327 @@ rs_status rs_view_listen(unsigned wanted, int *out, unsigned *port, rs_error *er
     return RS_OK;
 }
 
-#ifdef RS_HAVE_MICROHTTPD
-#include <microhttpd.h>
+#ifdef RS_HAVE_LIBEVENT
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <event2/http.h>
+#include <event2/listener.h>
+#include <event2/util.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 
 #define MAX_CONNECTIONS 64
 #define MAX_WAITING 16 /* of them, whose requests are not complete */
-#define MAX_HEADERS ((size_t)16 << 10)
-#define IDLE_SECONDS 30u
+#define MAX_HEADERS ((ev_ssize_t)16 << 10)
+#define IDLE_SECONDS 30
+#define METHODS                                                                                              \
+    (EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD | EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE |               \
+     EVHTTP_REQ_OPTIONS | EVHTTP_REQ_TRACE | EVHTTP_REQ_PATCH)
+
+static const struct timeval sweep_interval = {.tv_sec = 1};
 
 /* A client. Everybody on the machine may connect and send a request byte by byte: of those who are not done the
  * one that takes longest makes room for the next one. */
 typedef struct client {
-    struct client *before, *after; /* in the order in which they came, while they wait */
-    int fd;
+    struct client *before, *after; /* in the order in which they began to wait; those who do not, anywhere */
+    struct bufferevent *link;      /* a share of it is ours */
     bool waits;
 } client;
 
-/* The daemon has one thread, which makes all calls. */
+/* The loop has one thread, which makes all calls but those of start and stop. */
 struct rs_view_server {
-    struct MHD_Daemon *daemon;
     const rs_view_routes *routes;
-    client *first, *last; /* that wait */
-    size_t n_waiting;
+    struct event_base *base;
+    struct evhttp *http;
+    struct evconnlistener *listener; /* owned by http */
+    struct event *sweeper, *stopper;
+    int stop[2]; /* a pipe: what comes out of it ends the loop */
+    pthread_t thread;
+    client *first, *last;
+    size_t n, n_waiting;
 };
 
-static void stop_waiting(rs_view_server *server, client *c)
+/* ---- clients ----------------------------------------------------------------------------------------------- */
+
+static void take_out(rs_view_server *server, client *c)
 {
-    if (!c->waits) return;
     *(c->before ? &c->before->after : &server->first) = c->after;
     *(c->after ? &c->after->before : &server->last) = c->before;
-    c->waits = false;
-    server->n_waiting--;
+    server->n--;
+    server->n_waiting -= c->waits;
 }
 
-static void start_waiting(rs_view_server *server, client *c)
+static void put_last(rs_view_server *server, client *c, bool waits)
 {
-    if (c->waits) return;
-    c->waits = true;
+    c->waits = waits;
     c->after = NULL;
     c->before = server->last;
     *(server->last ? &server->last->after : &server->first) = c;
     server->last = c;
-    if (++server->n_waiting <= MAX_WAITING) return;
-    client *oldest = server->first;
-    stop_waiting(server, oldest);
-    shutdown(oldest->fd, SHUT_RDWR); /* the daemon sees that the client is gone */
+    server->n++;
+    server->n_waiting += waits;
 }
 
-static void on_connection(void *context, struct MHD_Connection *connection, void **own,
-                          enum MHD_ConnectionNotificationCode code)
+static void forget(rs_view_server *server, client *c)
+{
+    take_out(server, c);
+    bufferevent_decref(c->link);
+    rs_free(c);
+}
+
+/* The library tells nobody that a connection has ended before its first request was complete. It takes its
+ * callbacks away from a bufferevent that it gives up, and that shows. */
+static bool has_ended(const client *c)
+{
+    bufferevent_data_cb on_read = NULL, on_write = NULL;
+    bufferevent_event_cb on_event = NULL;
+    bufferevent_getcb(c->link, &on_read, &on_write, &on_event, NULL);
+    return !on_event;
+}
+
+/* Forgets clients that are gone, which closes their sockets, and looks again as long as there are any. */
+static void sweep(rs_view_server *server)
+{
+    for (client *c = server->first, *after; c; c = after) {
+        after = c->after;
+        if (has_ended(c)) forget(server, c);
+    }
+    if (server->n < MAX_CONNECTIONS) evconnlistener_enable(server->listener);
+    if (server->n) event_add(server->sweeper, &sweep_interval);
+}
+
+static void on_sweep(evutil_socket_t fd, short what, void *context)
+{
+    (void)fd;
+    (void)what;
+    sweep(context);
+}
+
+/* As if its time were up. */
+static void drop_oldest(rs_view_server *server)
+{
+    client *c = server->first;
+    while (c && !c->waits) c = c->after;
+    if (!c) return;
+    bufferevent_trigger_event(c->link, BEV_EVENT_READING | BEV_EVENT_TIMEOUT, 0);
+    forget(server, c);
+}
+
+/* A connection has been taken from the queue: what carries it. NULL lets the library make its own. */
+static struct bufferevent *on_connection(struct event_base *base, void *context)
 {
     rs_view_server *server = context;
-    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        const union MHD_ConnectionInfo *info =
-            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-        client *c = info ? rs_calloc(1, sizeof *c) : NULL;
-        *own = c;
-        if (!c) return;
-        c->fd = info->connect_fd;
-        start_waiting(server, c);
-    } else if (*own) {
-        stop_waiting(server, *own);
-        rs_free(*own);
-        *own = NULL;
+    struct bufferevent *link = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
+    client *c = link ? rs_calloc(1, sizeof *c) : NULL;
+    sweep(server);
+    if (!c) return link;
+    if (server->n_waiting >= MAX_WAITING) drop_oldest(server);
+    c->link = link;
+    bufferevent_incref(link);
+    put_last(server, c, true);
+    if (server->n >= MAX_CONNECTIONS) evconnlistener_disable(server->listener);
+    event_add(server->sweeper, &sweep_interval);
+    return link;
+}
+
+static client *client_of(rs_view_server *server, struct evhttp_request *request)
+{
+    struct evhttp_connection *connection = evhttp_request_get_connection(request);
+    const struct bufferevent *link = connection ? evhttp_connection_get_bufferevent(connection) : NULL;
+    client *c = server->first;
+    while (c && c->link != link) c = c->after;
+    return c;
+}
+
+/* An answer has gone: the connection may bring another request, or is ended when this returns. */
+static void on_completed(struct evhttp_request *request, void *context)
+{
+    rs_view_server *server = context;
+    client *c = client_of(server, request);
+    if (!c) return;
+    take_out(server, c);
+    if (server->n_waiting >= MAX_WAITING) drop_oldest(server);
+    put_last(server, c, true);
+    event_active(server->sweeper, EV_TIMEOUT, 0);
+}
+
+/* ---- answers ----------------------------------------------------------------------------------------------- */
+
+static const char *method_of(const struct evhttp_request *request)
+{
+    enum evhttp_cmd_type type = evhttp_request_get_command(request);
+    return type == EVHTTP_REQ_GET ? "GET" : type == EVHTTP_REQ_HEAD ? "HEAD" : "another";
+}
+
+static bool add_header(struct evkeyvalq *headers, const char *name, const char *value)
+{
+    return evhttp_add_header(headers, name, value) == 0;
+}
+
+/* The length is written here, as an answer to HEAD has none of its own. */
+static bool add_headers(struct evkeyvalq *headers, const rs_view_server *server, const rs_view_answer *answer,
+                        size_t length)
+{
+    const rs_view_resource *r = answer->resource;
+    char text[200];
+    snprintf(text, sizeof text, "%zu", length);
+    bool ok = add_header(headers, "Content-Type", r ? r->type : "text/plain; charset=utf-8") &&
+              add_header(headers, "Content-Length", text) &&
+              add_header(headers, "Cache-Control", "no-store") &&
+              add_header(headers, "X-Content-Type-Options", "nosniff") &&
+              add_header(headers, "Referrer-Policy", "no-referrer") &&
+              add_header(headers, "Cross-Origin-Resource-Policy", "same-origin") &&
+              add_header(headers, "Content-Security-Policy",
+                         r && r->policy ? r->policy : "default-src 'none'; frame-ancestors 'none'") &&
+              add_header(headers, "Vary", "Origin");
+    if (ok && answer->allow_ui)
+        ok = add_header(headers, "Access-Control-Allow-Origin", server->routes->ui_origin);
+    if (ok && answer->status == 405) ok = add_header(headers, "Allow", "GET, HEAD");
+    if (ok && r && r->save_as) {
+        snprintf(text, sizeof text, "attachment; filename=\"%s\"", r->save_as);
+        ok = add_header(headers, "Content-Disposition", text);
     }
+    return ok;
 }
 
-static client *client_of(struct MHD_Connection *connection)
+static bool answer_request(rs_view_server *server, struct evhttp_request *request, char *path,
+                           struct evbuffer *body)
 {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    return info ? info->socket_context : NULL;
+    struct evkeyvalq *asked = evhttp_request_get_input_headers(request);
+    /* Paths are compared as they came: none of ours has anything to decode. */
+    path[strcspn(path, "?#")] = '\0';
+    const rs_view_request known = {
+        .method = method_of(request),
+        .path = path,
+        .host = evhttp_find_header(asked, "Host"),
+        .origin = evhttp_find_header(asked, "Origin"),
+    };
+    rs_view_answer answer = rs_view_route(server->routes, &known);
+    const void *bytes = answer.resource ? answer.resource->bytes : answer.message;
+    size_t n = answer.resource ? answer.resource->n : strlen(answer.message);
+    if (!add_headers(evhttp_request_get_output_headers(request), server, &answer, n)) return false;
+    /* what is borrowed outlives the server, so it is sent from where it lies */
+    if (strcmp(known.method, "HEAD") != 0 && n > 0 && evbuffer_add_reference(body, bytes, n, NULL, NULL) != 0)
+        return false;
+    evhttp_send_reply(request, (int)answer.status, NULL, body);
+    return true;
 }
 
-/* An answer has gone: the connection may bring another request. */
-static void on_completed(void *context, struct MHD_Connection *connection, void **state,
-                         enum MHD_RequestTerminationCode code)
+static void on_request(struct evhttp_request *request, void *context)
 {
-    client *c = client_of(connection);
-    (void)state;
-    if (c && code == MHD_REQUEST_TERMINATED_COMPLETED_OK) start_waiting(context, c);
+    rs_view_server *server = context;
+    client *c = client_of(server, request);
+    if (c) {
+        take_out(server, c);
+        put_last(server, c, false);
+    }
+    evhttp_request_set_on_complete_cb(request, on_completed, server);
+    char *path = rs_strdup(evhttp_request_get_uri(request));
+    struct evbuffer *body = evbuffer_new();
+    if (!path || !body || !answer_request(server, request, path, body)) {
+        evhttp_clear_headers(evhttp_request_get_output_headers(request));
+        evhttp_send_error(request, HTTP_INTERNAL, NULL);
+    }
+    if (body) evbuffer_free(body);
+    rs_free(path);
 }
+
+/* ---- the loop ---------------------------------------------------------------------------------------------- */
 
 bool rs_view_can_serve(void)
 {
     return true;
 }
 
-static bool add_headers(struct MHD_Response *response, const rs_view_server *server,
-                        const rs_view_answer *answer)
-{
-    const rs_view_resource *r = answer->resource;
-    char disposition[200];
-    bool ok = MHD_add_response_header(response, "Content-Type", r ? r->type : "text/plain; charset=utf-8") ==
-                  MHD_YES &&
-              MHD_add_response_header(response, "Cache-Control", "no-store") == MHD_YES &&
-              MHD_add_response_header(response, "X-Content-Type-Options", "nosniff") == MHD_YES &&
-              MHD_add_response_header(response, "Referrer-Policy", "no-referrer") == MHD_YES &&
-              MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin") == MHD_YES &&
-              MHD_add_response_header(
-                  response, "Content-Security-Policy",
-                  r && r->policy ? r->policy : "default-src 'none'; frame-ancestors 'none'") == MHD_YES &&
-              MHD_add_response_header(response, "Vary", "Origin") == MHD_YES;
-    if (ok && answer->allow_ui)
-        ok = MHD_add_response_header(response, "Access-Control-Allow-Origin", server->routes->ui_origin) ==
-             MHD_YES;
-    if (ok && answer->status == 405) ok = MHD_add_response_header(response, "Allow", "GET, HEAD") == MHD_YES;
-    if (ok && r && r->save_as) {
-        snprintf(disposition, sizeof disposition, "attachment; filename=\"%s\"", r->save_as);
-        ok = MHD_add_response_header(response, "Content-Disposition", disposition) == MHD_YES;
-    }
-    return ok;
-}
-
-static enum MHD_Result answer_request(void *context, struct MHD_Connection *connection, const char *url,
-                                      const char *method, const char *version, const char *upload,
-                                      size_t *upload_size, void **state)
+static void on_stop(evutil_socket_t fd, short what, void *context)
 {
     rs_view_server *server = context;
-    client *c = client_of(connection);
-    (void)version;
-    (void)upload;
-    (void)upload_size;
-    (void)state;
-    if (c) stop_waiting(server, c);
-    rs_view_request request = {
-        .method = method,
-        .path = url,
-        .host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host"),
-        .origin = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Origin"),
-    };
-    rs_view_answer answer = rs_view_route(server->routes, &request);
-    const void *bytes = answer.resource ? answer.resource->bytes : answer.message;
-    size_t n = answer.resource ? answer.resource->n : strlen(answer.message);
-    /* MHD only reads from a persistent buffer */
-    struct MHD_Response *response = MHD_create_response_from_buffer(n, (void *)bytes, MHD_RESPMEM_PERSISTENT);
-    if (!response) return MHD_NO;
-    enum MHD_Result result = add_headers(response, server, &answer)
-                                 ? MHD_queue_response(connection, answer.status, response)
-                                 : MHD_NO;
-    MHD_destroy_response(response);
-    return result;
+    (void)fd;
+    (void)what;
+    event_base_loopbreak(server->base);
 }
 
-/* Paths are compared as they came: none of ours has anything to decode. */
-static size_t as_it_came(void *context, struct MHD_Connection *connection, char *path)
+static void *run(void *context)
 {
-    (void)context;
-    (void)connection;
-    return strlen(path);
+    rs_view_server *server = context;
+    event_base_dispatch(server->base);
+    return NULL;
+}
+
+static bool make_base(rs_view_server *server)
+{
+    struct event_config *config = event_config_new();
+    /* one thread, and no settings from the environment */
+    if (config && event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_IGNORE_ENV) == 0)
+        server->base = event_base_new_with_config(config);
+    if (config) event_config_free(config);
+    return server->base != NULL;
+}
+
+/* *socket is -1 when the listener has it. */
+static bool make_http(rs_view_server *server, int *socket)
+{
+    server->http = evhttp_new(server->base);
+    if (!server->http) return false;
+    evhttp_set_allowed_methods(server->http, METHODS);
+    evhttp_set_max_headers_size(server->http, MAX_HEADERS);
+    evhttp_set_max_body_size(server->http, 0);
+    evhttp_set_timeout(server->http, IDLE_SECONDS);
+    evhttp_set_bevcb(server->http, on_connection, server);
+    evhttp_set_gencb(server->http, on_request, server);
+    if (evutil_make_socket_nonblocking(*socket) != 0) return false;
+    server->listener = evconnlistener_new(server->base, NULL, NULL,
+                                          LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, *socket);
+    if (!server->listener) return false;
+    *socket = -1;
+    if (!evhttp_bind_listener(server->http, server->listener)) {
+        evconnlistener_free(server->listener);
+        return false;
+    }
+    return true;
+}
+
+static bool make_events(rs_view_server *server)
+{
+    if (pipe(server->stop) != 0) return false;
+    for (size_t i = 0; i < 2; i++)
+        if (fcntl(server->stop[i], F_SETFD, FD_CLOEXEC) != 0) return false;
+    server->sweeper = event_new(server->base, -1, 0, on_sweep, server);
+    server->stopper = event_new(server->base, server->stop[0], EV_READ, on_stop, server);
+    return server->sweeper && server->stopper && event_add(server->stopper, NULL) == 0;
+}
+
+/* A client that goes away in the middle of an answer is no reason to end: the thread is started without
+ * SIGPIPE, as the library writes without saying that it wants none. */
+static bool start(rs_view_server *server)
+{
+    sigset_t one, before;
+    sigemptyset(&one);
+    sigaddset(&one, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &one, &before);
+    int why = pthread_create(&server->thread, NULL, run, server);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (why) errno = why;
+    return why == 0;
+}
+
+/* The loop has ended, or never ran. */
+static void release(rs_view_server *server)
+{
+    if (server->http) evhttp_free(server->http);
+    for (client *c = server->first, *after; c; c = after) {
+        after = c->after;
+        forget(server, c);
+    }
+    if (server->sweeper) event_free(server->sweeper);
+    if (server->stopper) event_free(server->stopper);
+    if (server->base) event_base_free(server->base);
+    for (size_t i = 0; i < 2; i++)
+        if (server->stop[i] >= 0) close(server->stop[i]);
+    rs_free(server);
 }
 
 rs_status rs_view_serve(int socket, const rs_view_routes *routes, rs_view_server **out, rs_error *err)
@@ -203,17 +374,13 @@ rs_status rs_view_serve(int socket, const rs_view_routes *routes, rs_view_server
         return rs_fail_nomem(err, "the server");
     }
     server->routes = routes;
-    server->daemon = MHD_start_daemon(
-        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_USE_ITC, 0, NULL, NULL, answer_request, server,
-        MHD_OPTION_LISTEN_SOCKET, socket, MHD_OPTION_CONNECTION_LIMIT, (unsigned)MAX_CONNECTIONS,
-        MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, MAX_HEADERS,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
-        server, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, as_it_came, NULL,
-        MHD_OPTION_END);
-    if (!server->daemon) {
-        close(socket);
-        rs_free(server);
-        return rs_fail(err, RS_ERR_IO, "the HTTP server does not start: %s", strerror(errno));
+    server->stop[0] = server->stop[1] = -1;
+    errno = 0;
+    if (!make_base(server) || !make_http(server, &socket) || !make_events(server) || !start(server)) {
+        int why = errno ? errno : ENOMEM;
+        if (socket >= 0) close(socket);
+        release(server);
+        return rs_fail(err, RS_ERR_IO, "the HTTP server does not start: %s", strerror(why));
     }
     *out = server;
     return RS_OK;
@@ -222,8 +389,10 @@ rs_status rs_view_serve(int socket, const rs_view_routes *routes, rs_view_server
 void rs_view_stop(rs_view_server *server)
 {
     if (!server) return;
-    MHD_stop_daemon(server->daemon);
-    rs_free(server);
+    while (write(server->stop[1], "", 1) < 0 && errno == EINTR) {
+    }
+    pthread_join(server->thread, NULL);
+    release(server);
 }
 
 #else
@@ -238,10 +407,9 @@ rs_status rs_view_serve(int socket, const rs_view_routes *routes, rs_view_server
     (void)routes;
     *out = NULL;
     close(socket);
-    return rs_fail(
-        err, RS_ERR_USAGE,
-        "this program was built without the HTTP library libmicrohttpd (libmicrohttpd-dev); `rankscope "
-        "fuse -o all.json.gz PATH...` writes a trace that https://ui.perfetto.dev opens");
+    return rs_fail(err, RS_ERR_USAGE,
+                   "this program was built without the HTTP library libevent (libevent-dev); `rankscope "
+                   "fuse -o all.json.gz PATH...` writes a trace that https://ui.perfetto.dev opens");
 }
 
 void rs_view_stop(rs_view_server *server)

@@ -4,7 +4,7 @@
 
 #include "view/routes.h"
 
-/* Whether this build has an HTTP library (libmicrohttpd). */
+/* Whether this build has an HTTP library (libevent). */
 bool rs_view_can_serve(void);
 
 /* Takes a port of the loopback, 0 any; *port is the one taken. Nobody is answered before rs_view_serve, so a

@@ -371,7 +371,11 @@ static bool open_sample(const char *path, sample *s)
     }
     rs_source_close(source);
     if (!s->whole.n) return false;
-    s->events = load(s->whole.s, s->whole.n);
+    const rs_load_settings settings = {.columns = RS_ALL_COLUMNS};
+    if (load_with(s->whole.s, s->whole.n, &settings, &s->events, NULL) != RS_OK) {
+        printf("%s: left out: no trace\n", path);
+        return false;
+    }
     s->at = spans_of(s->whole.s, s->whole.n);
     if (s->at.n < 2 || s->at.n != s->events->n || s->events->problems.n) {
         printf("%s: left out: %zu events, %zu seen, %zu problems\n", path, s->events->n, s->at.n,

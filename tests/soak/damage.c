@@ -214,3 +214,8 @@ const char *soak_command(kind k, rng *r)
     if (rng_below(r, 12) == 0) k = (kind)rng_below(r, N_KINDS);
     return commands[k].items[rng_below(r, commands[k].n)];
 }
+
+const char *soak_probe(kind k, size_t number)
+{
+    return number < commands[k].n && number < 4 ? commands[k].items[number] : NULL;
+}

@@ -1,9 +1,10 @@
 /* Whole commands on damaged inputs, in this process, under the sanitizers it was built with:
  *
- *   soak [--runs N] [--seconds S] [--seed S] [--jobs J] [--keep FOLDER] [--only RUN] [--again FOLDER] PATH...
+ *   soak [--runs N] [--seconds S] [--seed S] [--probe 1] [--keep FOLDER] [--only RUN] [--again FOLDER] PATH...
  *
  * Each run takes a sample (files and folders below the PATHs), damages it, runs a command on it twice and judges what it
- * said: soak_judge. A run depends on the seed, its number and the samples alone: --only repeats one. A crash, a leak, more
+ * said: soak_judge. A run depends on the seed, its number and the samples alone: --only repeats one, with --probe where
+ * that was given: then each sample is first asked about as it is, and those that are refused come less often. A crash, a leak, more
  * than LIMIT seconds of processor time or more than MOST_MEMORY end the process of a batch, and are its last run's. What fails
  * is kept with its command; --again runs such a folder. The last line is "N passed, N failed". */
 #define _GNU_SOURCE
@@ -145,19 +146,6 @@ static void collect(const char *path)
     sample *s = add_sample(path, size);
     s->files = files;
     s->n_files = n_files;
-}
-
-/* Each kind has its share; of a kind the small ones come more often, as a run's cost goes with its size. */
-static void weigh(void)
-{
-    static const double shares[N_KINDS] = {[TRACE] = 0.6,   [FLIGHT] = 0.15,    [METRICS] = 0.05,
-                                           [CHAKRA] = 0.08, [EXECUTION] = 0.07, [MEMORY] = 0.05};
-    double sum = 0, of_kind[N_KINDS] = {0};
-    weights = need(malloc((n_samples + 1) * sizeof *weights));
-    for (size_t i = 0; i < n_samples; i++) of_kind[samples[i].kind] += 1.0 / ((double)samples[i].size + 4096);
-    for (size_t i = 0; i < n_samples; i++)
-        weights[i] = sum +=
-            shares[samples[i].kind] / of_kind[samples[i].kind] / ((double)samples[i].size + 4096);
 }
 
 static const sample *choose(rng *r)
@@ -401,6 +389,57 @@ static void batch(uint64_t from, uint64_t to)
     }
 }
 
+/* ---- what comes how often ------------------------------------------------------------------------------ */
+
+/* Whether a command of its kind reads it as it is. Not everything among samples is an input. */
+static bool is_read(const sample *s)
+{
+    for (size_t k = 0;; k++) {
+        const char *command = soak_probe(s->kind, k);
+        if (!command) return false;
+        said answer = call(command, s->path);
+        said_clear(&answer);
+        if (answer.code == 0 || answer.code == 1 || answer.code == 4) return true;
+    }
+}
+
+/* Asks in a process of its own; all that one which ended it did not come to counts as read. */
+static void probe(void)
+{
+    uint8_t *refused = mmap(NULL, n_samples + 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (refused == MAP_FAILED) abort();
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        catch_output();
+        for (size_t i = 0; i < n_samples; i++) refused[i] = !is_read(&samples[i]);
+        leave(0);
+    }
+    if (pid < 0 || waitpid(pid, NULL, 0) < 0) abort();
+    for (size_t i = 0; i < n_samples; i++) samples[i].refused = refused[i];
+    munmap(refused, n_samples + 1);
+}
+
+/* Of a kind the small ones come more often, as a run's cost goes with its size. What is refused as it is, and what a fuzzer
+ * kept, comes less often: most runs on it end at its first bytes. */
+static double weight_of(const sample *s)
+{
+    bool rare = s->refused || strstr(s->path, "fuzz/corpus");
+    return (rare ? 0.1 : 1) / ((double)s->size + 4096);
+}
+
+/* Each kind has its share. */
+static void weigh(void)
+{
+    static const double shares[N_KINDS] = {[TRACE] = 0.6,   [FLIGHT] = 0.15,    [METRICS] = 0.05,
+                                           [CHAKRA] = 0.08, [EXECUTION] = 0.07, [MEMORY] = 0.05};
+    double sum = 0, of_kind[N_KINDS] = {0};
+    weights = need(malloc((n_samples + 1) * sizeof *weights));
+    for (size_t i = 0; i < n_samples; i++) of_kind[samples[i].kind] += weight_of(&samples[i]);
+    for (size_t i = 0; i < n_samples; i++)
+        weights[i] = sum += shares[samples[i].kind] / of_kind[samples[i].kind] * weight_of(&samples[i]);
+}
+
 static int run_again(const char *folder)
 {
     struct dirent **entries;
@@ -456,6 +495,7 @@ int main(int argc, char **argv)
     uint64_t runs = 200, first = 0;
     double seconds = 0;
     const char *again = NULL;
+    bool asks_first = false;
     int i = 1;
     for (; i + 1 < argc && strncmp(argv[i], "--", 2) == 0; i += 2) {
         const char *value = argv[i + 1];
@@ -464,6 +504,7 @@ int main(int argc, char **argv)
         if (strcmp(argv[i], "--seed") == 0) seed = strtoull(value, NULL, 10);
         if (strcmp(argv[i], "--keep") == 0) keep_in = value;
         if (strcmp(argv[i], "--again") == 0) again = value;
+        if (strcmp(argv[i], "--probe") == 0) asks_first = strcmp(value, "0") != 0;
         if (strcmp(argv[i], "--only") == 0) {
             first = strtoull(value, NULL, 10);
             runs = 1;
@@ -477,11 +518,11 @@ int main(int argc, char **argv)
     if (again) return run_again(again);
     for (; i < argc; i++) collect(argv[i]);
     if (!n_samples) {
-        fprintf(
-            stderr,
-            "soak [--runs N] [--seconds S] [--seed S] [--keep FOLDER] [--only RUN] [--again FOLDER] PATH...\n");
+        fprintf(stderr, "soak [--runs N] [--seconds S] [--seed S] [--probe 1] [--keep FOLDER] [--only RUN] "
+                        "[--again FOLDER] PATH...\n");
         return 2;
     }
+    if (asks_first) probe();
     weigh();
     snprintf(place, sizeof place, "/tmp/soak-XXXXXX");
     if (access("/dev/shm", W_OK) == 0) snprintf(place, sizeof place, "/dev/shm/soak-XXXXXX");

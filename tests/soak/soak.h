@@ -14,6 +14,7 @@ typedef struct sample {
     size_t n_files;
     size_t size;
     kind kind;
+    bool refused; /* by the commands of its kind, as it is */
 } sample;
 
 /* One run: a sample, what of it is damaged and how, and the command. */
@@ -28,6 +29,9 @@ typedef struct plan {
 void soak_damage(text *t, rng *r);
 /* A command for such an input; "@" stands for its path. */
 const char *soak_command(kind k, rng *r);
+
+/* The k-th of the commands that show whether an input of the kind is read at all; NULL behind the last. */
+const char *soak_probe(kind k, size_t number);
 
 /* What a run said. */
 typedef struct said {

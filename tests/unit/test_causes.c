@@ -8,6 +8,7 @@
 
 #include "engine/build.h"
 #include "engine/causes.h"
+#include "trace/selection.h"
 #include "builder.h"
 
 #define MAIN 1
@@ -206,6 +207,69 @@ static void test_a_thread_that_polls(void **state)
     finish(&b, &a);
 }
 
+/* A thread that does one thing and then only asks takes part, be that thing the very first event. */
+static void test_a_thread_that_works_once(void **state)
+{
+    (void)state;
+    builder b = builder_create();
+    uint32_t op = add_op(&b, "aten::add", MAIN, 10 * US, 50 * US, 1);
+    add_row(&b, 'X', "user_annotation", "ProfilerStep#1", MAIN, MAIN, 0, 100 * US);
+    add_row(&b, 'X', "cuda_runtime", "cudaEventQuery", MAIN, MAIN, 70 * US, US);
+    answer a = ask(&b, "ProfilerStep", 0, 0);
+    size_t found = 0;
+    for (size_t i = 0; a.part.graph && i < a.part.graph->n_items; i++) found += a.part.graph->row[i] == op;
+    assert_int_equal(op, 0);
+    assert_int_equal(found, 1);
+    finish(&b, &a);
+}
+
+/* A whole trace ends with the thread that gave the GPU work, be its last event the first of the file. */
+static void test_the_first_event_ends_last(void **state)
+{
+    (void)state;
+    builder b = builder_create();
+    add_op(&b, "aten::linear", MAIN, 0, 500 * US, 1);
+    add_launch(&b, "cudaLaunchKernel", 10 * US, 2 * US, 1);
+    add_kernel(&b, "k", 0, 7, 20 * US, 100 * US, 1);
+    answer a = ask(&b, "", 0, 0);
+    assert_int_equal(a.length, 500 * US);
+    finish(&b, &a);
+}
+
+/* Steps without an annotation of the name asked for: two processes show the same two, of which the second is
+ * selected in the end. */
+static void test_the_window_of_steps(void **state)
+{
+    (void)state;
+    builder b = builder_create();
+    for (int64_t pid = MAIN; pid < MAIN + 2; pid++)
+        for (int64_t i = 0; i < 2; i++)
+            add_row(&b, 'X', "user_annotation", i ? "ProfilerStep#8" : "ProfilerStep#7", pid, pid,
+                    i * 100 * US, (90 + i) * US);
+    add_op(&b, "op", MAIN, 10 * US, 50 * US, 1);
+    add_op(&b, "op", MAIN, 110 * US, 50 * US, 2);
+    rs_selection second;
+    assert_int_equal(rs_selection_parse(NULL, "8", NULL, &second, NULL), RS_OK);
+    for (int selected = 0; selected < 2; selected++) {
+        rs_trace t;
+        rs_sync_edges sync;
+        rs_path_part part;
+        rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+        const rs_path_window window = {.annotation = "another", .or_steps = true};
+        rs_trace_init(&t, b.e, NULL, b.e->n);
+        if (selected) t.selection = &second;
+        assert_int_equal(rs_sync_find(&t, &policy, &sync, NULL), RS_OK);
+        assert_int_equal(rs_path_build_own(&t, &policy, &window, &sync, &part, NULL), RS_OK);
+        assert_int_equal(part.n_instances, 2 - selected);
+        assert_int_equal(part.start, selected ? 100 * US : 0);
+        rs_path_part_clear(&part);
+        rs_sync_clear(&sync);
+        rs_trace_clear(&t);
+    }
+    rs_selection_clear(&second);
+    rs_events_free(b.e);
+}
+
 /* The thread that waits for gloo shows nothing from 12 us to 600 us; the span that it waits for runs from 15
  * us. */
 static void test_communication_of_the_host(void **state)
@@ -368,6 +432,9 @@ int main(void)
         cmocka_unit_test(test_a_slow_launch),
         cmocka_unit_test(test_a_full_queue),
         cmocka_unit_test(test_a_thread_that_polls),
+        cmocka_unit_test(test_a_thread_that_works_once),
+        cmocka_unit_test(test_the_first_event_ends_last),
+        cmocka_unit_test(test_the_window_of_steps),
         cmocka_unit_test(test_communication_of_the_host),
         cmocka_unit_test(test_communication_beside_work),
         cmocka_unit_test(test_contradictions_are_counted),

@@ -232,6 +232,38 @@ static void test_wait(void **state)
     assert_int_equal(rs_coll_measure(&matched, &c).sum_wait, 190);
 }
 
+/* Without a group's name streams tell communicators apart, in a job where some rank has several; what has members
+ * but no name is told by these, whatever stream it ran on. */
+static void test_streams_of_nameless(void **state)
+{
+    (void)state;
+    static const int64_t streams[2][2] = {{5, 6}, {6, 5}};
+    for (int with_members = 0; with_members < 2; with_members++) {
+        rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+        job j = {.n = 2};
+        for (size_t r = 0; r < 2; r++) {
+            rs_trace trace;
+            for (int i = 0; i < 2; i++)
+                text_printf(&j.t[r],
+                            "%s{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"ncclDevKernel_AllReduce\", "
+                            "\"pid\": 0, \"tid\": %d, \"ts\": %d, \"dur\": 50, \"args\": {\"stream\": %d, "
+                            "\"Collective name\": \"allreduce\", \"In msg nelems\": 8%s}}",
+                            i ? ",\n" : "[", (int)streams[r][i], 100 + 100 * i, (int)streams[r][i],
+                            with_members ? ", \"Process Group Ranks\": \"[0, 1]\"" : "");
+            text_puts(&j.t[r], "]");
+            j.e[r] = load(j.t[r].s, j.t[r].n);
+            rs_trace_init(&trace, j.e[r], NULL, j.e[r]->n);
+            assert_int_equal(rs_coll_rank_of(&trace, &policy, &j.ranks[r], NULL), RS_OK);
+            rs_trace_clear(&trace);
+        }
+        assert_int_equal(rs_clock_match((const rs_coll_rank *const *)j.ranks, j.n, false, &j.job, NULL),
+                         RS_OK);
+        for (uint32_t op = 0; op < 2; op++)
+            assert_int_equal(partner(&j, 0, op, 1), with_members ? (int)op : 1 - (int)op);
+        end(&j);
+    }
+}
+
 /* What the host ran: arrivals are the operators', by the numbers of record functions and without them. */
 static void test_host_spans(void **state)
 {
@@ -488,8 +520,9 @@ int main(void)
         cmocka_unit_test(test_late_start),   cmocka_unit_test(test_equal_names),
         cmocka_unit_test(test_median_clock), cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_fused_event),  cmocka_unit_test(test_sendrecv_inside),
-        cmocka_unit_test(test_wait),         cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_host_spans),   cmocka_unit_test(test_lost_kernels),
+        cmocka_unit_test(test_wait),         cmocka_unit_test(test_streams_of_nameless),
+        cmocka_unit_test(test_numbers),      cmocka_unit_test(test_host_spans),
+        cmocka_unit_test(test_lost_kernels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -354,6 +354,35 @@ static void test_nsys_nccl(void **state)
     rs_events_free(e);
 }
 
+/* The report has ranges in the order of their begins: those of two threads alternate. */
+static void test_nsys_nccl_of_two_threads(void **state)
+{
+    (void)state;
+    rs_events *e;
+    assert_int_equal(
+        load_database(
+            STRINGS
+            "create table NVTX_EVENTS(start,\"end\",eventType,text,textId,globalTid,domainId,jsonText,jsonTextId);"
+            "insert into NVTX_EVENTS values(0,NULL,75,NULL,6," THREAD ",2,NULL,NULL),"
+            "(10,20,59,'ncclAllReduce',NULL,(5<<24)|9,2,NULL,4),"
+            "(11,21,59,'ncclBroadcast',NULL," THREAD ",2,NULL,4),"
+            "(30,40,59,'ncclReduce',NULL,(5<<24)|9,2,NULL,4),"
+            "(31,41,59,'ncclAllGather',NULL," THREAD ",2,NULL,4);"
+            "create table CUPTI_ACTIVITY_KIND_RUNTIME(start,\"end\",globalTid,correlationId,nameId);"
+            "insert into CUPTI_ACTIVITY_KIND_RUNTIME values(12,14,(5<<24)|9,1,1),(13,15," THREAD ",2,1),"
+            "(32,34,(5<<24)|9,3,1),(33,35," THREAD ",4,1);"
+            "create table CUPTI_ACTIVITY_KIND_KERNEL(start,\"end\",deviceId,streamId,correlationId,globalPid,"
+            "demangledName);"
+            "insert into CUPTI_ACTIVITY_KIND_KERNEL values(100,110,0,9,1,5<<24,2),(120,130,0,9,2,5<<24,2),"
+            "(140,150,0,9,3,5<<24,2),(160,170,0,9,4,5<<24,2);",
+            &e, NULL),
+        RS_OK);
+    static const char *const names[] = {"allreduce", "broadcast", "reduce", "allgather"};
+    assert_int_equal(e->n, 12);
+    for (size_t i = 0; i < 4; i++) expect_text(e, 8 + i, RS_COL_COLLECTIVE, names[i]);
+    rs_events_free(e);
+}
+
 static void test_nsys_graph(void **state)
 {
     (void)state;
@@ -538,6 +567,7 @@ int main(void)
         cmocka_unit_test(test_nsys),
         cmocka_unit_test(test_nsys_sync),
         cmocka_unit_test(test_nsys_nccl),
+        cmocka_unit_test(test_nsys_nccl_of_two_threads),
         cmocka_unit_test(test_nsys_graph),
         cmocka_unit_test(test_hostile_databases),
         cmocka_unit_test(test_wrong_types),

@@ -13,6 +13,7 @@
 #include "base/wire.h"
 #include "engine/edits.h"
 #include "engine/forest.h"
+#include "engine/reference.h"
 #include "trace/structure.h"
 #include "builder.h"
 
@@ -22,11 +23,11 @@
 
 /* Steps of: a loader, two kernels a and b on stream 7, and a wait for both. In the last step the device's queue
  * of b runs behind. slow: how long a takes, us. */
-static rs_skeleton *make_rank(int64_t slow, const char *second)
+static rs_skeleton *make_steps(int64_t slow, const char *second, int steps)
 {
     builder b = builder_create();
     int64_t t = 0;
-    for (int step = 0; step < STEPS; step++) {
+    for (int step = 0; step < steps; step++) {
         char name[24];
         int64_t begin = t;
         snprintf(name, sizeof name, "ProfilerStep#%d", step);
@@ -53,6 +54,11 @@ static rs_skeleton *make_rank(int64_t slow, const char *second)
     rs_trace_clear(&trace);
     rs_events_free(b.e);
     return s;
+}
+
+static rs_skeleton *make_rank(int64_t slow, const char *second)
+{
+    return make_steps(slow, second, STEPS);
 }
 
 /* Steps of: a on stream 7, then an all-reduce on stream 20, then b on stream 7; nothing tells that they wait for each
@@ -162,13 +168,16 @@ static rs_skeleton *make_trained(void)
     return s;
 }
 
+#define MOST_RANKS 4
+
 typedef struct job {
-    const rs_skeleton *ranks[2];
+    const rs_skeleton *ranks[MOST_RANKS];
+    size_t n;
     rs_engine e;
     rs_weights w;
     rs_times t;
     rs_roles roles;
-    int64_t rank_of[2];
+    int64_t rank_of[MOST_RANKS];
 } job;
 
 static void assert_same_replay(const rs_engine *e, const rs_weights *w, const rs_engine *lean,
@@ -231,15 +240,20 @@ static void check_lean(const rs_skeleton *const *ranks, size_t n, const rs_engin
     rs_engine_clear(&lean);
 }
 
-static void open_job(job *j, rs_skeleton *one, rs_skeleton *two)
+static void open_ranks(job *j)
 {
     const rs_engine_how how = {.clocks = RS_CLOCKS_ENDS, .infer = true};
-    *j = (job){.ranks = {one, two}, .rank_of = {10, 11}};
-    assert_int_equal(rs_engine_join(j->ranks, two ? 2 : 1, &how, &j->e, NULL), RS_OK);
+    assert_int_equal(rs_engine_join(j->ranks, j->n, &how, &j->e, NULL), RS_OK);
     assert_int_equal(rs_weights_recorded(&j->e, RS_EDGES_ALL, &j->w, NULL), RS_OK);
     assert_int_equal(rs_engine_replay(&j->e, &j->w, &j->t, NULL), RS_OK);
-    assert_int_equal(rs_roles_find(j->ranks, two ? 2 : 1, &j->roles, NULL), RS_OK);
-    check_lean(j->ranks, two ? 2 : 1, &j->e);
+    assert_int_equal(rs_roles_find(j->ranks, j->n, &j->roles, NULL), RS_OK);
+}
+
+static void open_job(job *j, rs_skeleton *one, rs_skeleton *two)
+{
+    *j = (job){.ranks = {one, two}, .n = two ? 2 : 1, .rank_of = {10, 11}};
+    open_ranks(j);
+    check_lean(j->ranks, j->n, &j->e);
 }
 
 static void close_job(job *j)
@@ -248,7 +262,7 @@ static void close_job(job *j)
     rs_times_clear(&j->t);
     rs_weights_clear(&j->w);
     rs_engine_clear(&j->e);
-    for (int i = 0; i < 2; i++) rs_skeleton_free((void *)j->ranks[i]);
+    for (size_t i = 0; i < j->n; i++) rs_skeleton_free((void *)j->ranks[i]);
 }
 
 /* When the last step of a rank is over under a question, from the begin of its first; -1: nothing changed. */
@@ -257,7 +271,7 @@ static int64_t answer_to(job *j, const char *question, size_t rank)
     rs_what_if q;
     rs_weights w;
     rs_times t;
-    int64_t ends[2 * STEPS];
+    int64_t ends[MOST_RANKS * STEPS];
     size_t n;
     assert_int_equal(rs_what_if_parse(question, &q, NULL), RS_OK);
     assert_int_equal(rs_weights_copy(&j->e, &j->w, &w, NULL), RS_OK);
@@ -500,6 +514,36 @@ static void test_questions(void **state)
     assert_int_equal(answer_to(&j, "fuse gemm_a+b", 0), whole - STEPS * US);
     assert_int_equal(answer_to(&j, "network*2", 0), -1); /* nobody meets */
     close_job(&j);
+}
+
+/* What gemm_a takes by a reference: the lower one of the two middle ranks, the mean, and the middle of the three others;
+ * however many steps each rank shows. */
+static void test_four_ranks(void **state)
+{
+    (void)state;
+    static const int64_t others[] = {400, 400, 300, 300};
+    for (int steps = 1; steps < 4; steps++) {
+        job j = {.n = 4, .rank_of = {10, 11, 12, 13}};
+        rs_reference found;
+        int seen = 0;
+        for (int r = 0; r < 4; r++) j.ranks[r] = make_steps(200 + 100 * r, "b", steps);
+        open_ranks(&j);
+        assert_int_equal(rs_reference_find(&j.e, &j.w, &found, NULL), RS_OK);
+        assert_int_equal(found.n_roles, 1);
+        for (size_t r = 0; r < 4; r++)
+            for (uint32_t i = 1; i < j.ranks[r]->n; i++) {
+                const char *name = rs_pool_text(&j.ranks[r]->pool, rs_skeleton_at(j.ranks[r], i)->name);
+                size_t node = j.e.node_base[r] + i;
+                if (!name || strcmp(name, "gemm_a") != 0) continue;
+                assert_int_equal(found.repair.work[node], 300 * US);
+                assert_int_equal(found.balance.work[node], 350 * US);
+                assert_int_equal(found.peers.work[node], others[r] * US);
+                seen++;
+            }
+        assert_int_equal(seen, 4 * steps);
+        rs_reference_clear(&found);
+        close_job(&j);
+    }
 }
 
 static void test_selectors(void **state)
@@ -891,6 +935,7 @@ int main(void)
         cmocka_unit_test(test_many_edges),
         cmocka_unit_test(test_far_times),
         cmocka_unit_test(test_questions),
+        cmocka_unit_test(test_four_ranks),
         cmocka_unit_test(test_selectors),
         cmocka_unit_test(test_wrong_questions),
         cmocka_unit_test(test_travels),

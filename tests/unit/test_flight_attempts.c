@@ -153,8 +153,8 @@ static void test_what_is_judged(void **state)
                      RAISED("1") STOPS("77", "24:44", "10") FAILED("77", "24:44", "11", "1") "step 0\n"};
     rs_flight *flight = read_logs(&log, 1);
     const rs_flight_report *report = report_of(flight);
-    assert_int_equal(report->root.verdict, RS_FLIGHT_HEALTHY);
-    assert_int_equal(report->n_findings, 0);
+    assert_int_equal(report->root.verdict, RS_FLIGHT_BAD_INPUT);
+    assert_int_equal(report->n_findings, 1);
     assert_int_equal(report->n_attempts, 2);
     assert_int_equal(report->attempts[0].cause->rank, 1);
     assert_string_equal(report->attempts[0].cause->exception, "KeyError");

@@ -172,6 +172,36 @@ static void test_stopped_and_run_again(void **state)
     rs_job_close(job);
 }
 
+/* Where memory is missing, the message says for what: a word of these. */
+static void test_words_without_memory(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"job", "inputs"};
+    const char *paths[] = {small};
+    size_t seen[sizeof words / sizeof *words] = {0};
+    for (uint64_t n = 1;; n++) {
+        rs_error err = RS_ERROR_INIT;
+        rs_job *job = NULL;
+        char line[1024];
+        rs_test_fail_allocation(n);
+        rs_status status = rs_job_open(paths, 1, &(rs_job_settings){.jobs = 1}, &job, &err);
+        rs_test_fail_allocation(0);
+        rs_job_close(job);
+        if (status == RS_OK) break;
+        const char *text = rs_error_text(&err, line, sizeof line);
+        bool known = false;
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+            size_t length = strlen(text), own = strlen(words[i]);
+            bool is =
+                length > own && strcmp(text + length - own, words[i]) == 0 && text[length - own - 1] == ' ';
+            known |= is;
+            seen[i] += is;
+        }
+        if (!known) fail_msg("%s", text);
+    }
+    assert_true(seen[0] && seen[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +209,7 @@ int main(void)
         cmocka_unit_test(test_problems_stay),
         cmocka_unit_test(test_stopped_and_run_again),
         cmocka_unit_test(test_another_part_without_reading_again),
+        cmocka_unit_test(test_words_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -132,6 +132,38 @@ static rs_regress_verdict verdict_on(size_t runs, double factor, double run_sd, 
     return verdict;
 }
 
+/* The width of the change's interval, percent. */
+static double width_at(double alpha)
+{
+    seed = 5;
+    rs_regress_side *a = simulate(5, 1, 0.005, 0), *b = simulate(5, 1.01, 0.005, 0);
+    rs_regress_settings settings = {.size = sizeof settings, .alpha = alpha, .between_run_sd = -1};
+    rs_result result = {0};
+    rs_regress_verdict verdict;
+    assert_int_equal(rs_regress(a, b, &settings, &result, &verdict, NULL), RS_OK);
+    const rs_table *t = result.tables[0];
+    const rs_table_spec *spec = rs_table_get_spec(t);
+    double low = NAN, high = NAN;
+    for (size_t c = 0; c < spec->n_columns; c++) {
+        if (strcmp(spec->columns[c].name, "low_pct") == 0) low = rs_table_real(t, 0, c);
+        if (strcmp(spec->columns[c].name, "high_pct") == 0) high = rs_table_real(t, 0, c);
+    }
+    rs_result_clear(&result);
+    rs_regress_side_free(a);
+    rs_regress_side_free(b);
+    return high - low;
+}
+
+/* Widths go as the quantiles of 5 + 5 runs: about 8 degrees of freedom. */
+static void test_alpha(void **state)
+{
+    (void)state;
+    double usual = width_at(0.05);
+    near(width_at(0), usual, 0);
+    near(width_at(0.5) / usual, rs_student_quantile(0.75, 8) / rs_student_quantile(0.975, 8), 0.03);
+    near(width_at(0.01) / usual, rs_student_quantile(0.995, 8) / rs_student_quantile(0.975, 8), 0.15);
+}
+
 static void test_false_alarms(void **state)
 {
     (void)state;
@@ -401,15 +433,11 @@ static void test_allocations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_student),
-        cmocka_unit_test(test_welch),
-        cmocka_unit_test(test_holm),
-        cmocka_unit_test(test_series),
-        cmocka_unit_test(test_false_alarms),
-        cmocka_unit_test(test_power),
-        cmocka_unit_test(test_parts_and_summaries),
-        cmocka_unit_test(test_allocations),
-        cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_student),        cmocka_unit_test(test_welch),
+        cmocka_unit_test(test_holm),           cmocka_unit_test(test_series),
+        cmocka_unit_test(test_alpha),          cmocka_unit_test(test_false_alarms),
+        cmocka_unit_test(test_power),          cmocka_unit_test(test_parts_and_summaries),
+        cmocka_unit_test(test_allocations),    cmocka_unit_test(test_changes),
         cmocka_unit_test(test_history_alarms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

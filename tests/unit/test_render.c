@@ -478,31 +478,6 @@ static void test_few_long_names(void **state)
     rs_table_free(t);
 }
 
-/* Colours take no columns, and a line ends in no spaces, whatever its cells end in. */
-static void test_colours_and_ends(void **state)
-{
-    (void)state;
-    static const rs_column_spec two[] = {{"name", RS_TEXT, RS_UNIT_NONE, "name", NULL},
-                                         {"kind", RS_TEXT, RS_UNIT_NONE, "kind", NULL}};
-    static const rs_table_spec of_two = {"t", "one row is a test", two, 2};
-    static const char *const cells[] = {"mm  ", "gemm ", "convolution", "", "", "   "};
-    rs_table *t = rs_table_create(&of_two);
-    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
-        rs_table_add_text(t, cells[i]);
-        if (i % 2) assert_int_equal(rs_table_end_row(t, NULL), RS_OK);
-    }
-    collected out = {0};
-    rs_render_settings settings = {
-        .size = sizeof settings, .form = rs_output_form_find("text"), .utf8 = true, .color = true};
-    assert_int_equal(rs_render_table(t, &settings, &(rs_sink){collect, &out}, NULL), RS_OK);
-    assert_string_equal(out.text, "\033[1mname\033[0m         \033[1mkind\033[0m\n"
-                                  "mm           gemm\n"
-                                  "convolution\n"
-                                  "\n");
-    collected_clear(&out);
-    rs_table_free(t);
-}
-
 static void test_rows_of_forms(void **state)
 {
     (void)state;
@@ -637,7 +612,6 @@ int main(void)
         cmocka_unit_test(test_json_steers_nothing),
         cmocka_unit_test(test_schema),
         cmocka_unit_test(test_few_long_names),
-        cmocka_unit_test(test_colours_and_ends),
         cmocka_unit_test(test_rows_of_forms),
         cmocka_unit_test(test_settings_of_other_versions),
         cmocka_unit_test(test_failing_sink),

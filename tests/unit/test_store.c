@@ -1486,6 +1486,36 @@ static void test_no_folder(void **state)
     rs_job_close(job);
 }
 
+/* Events that could not be copied for want of memory are not stored. */
+static void test_events_without_memory(void **state)
+{
+    (void)state;
+    place p = make_place();
+    text t = {0};
+    text_rank(&t, 0, 1);
+    rs_events *e = load(t.s, t.n);
+    size_t refused = 0;
+    for (uint64_t n = 1;; n++) {
+        empty_place(&p);
+        rs_test_fail_allocations(0, 0);
+        rs_test_fail_allocations(n, 1);
+        bool put = rs_stored_events_put(p.folder, &events_key, e, false);
+        uint64_t made = rs_test_fail_allocations(0, 0);
+        refused += !put;
+        if (put) {
+            rs_events *again = stored_events(&p, RS_ALL_COLUMNS, 1);
+            assert_non_null(again);
+            assert_true(same_events(e, again));
+            rs_events_free(again);
+        }
+        if (made < n) break;
+    }
+    assert_true(refused > 3);
+    rs_events_free(e);
+    text_clear(&t);
+    remove_place(&p);
+}
+
 /* Memory that runs out costs the store, or the run as ever, never the answer. */
 static void test_out_of_memory(void **state)
 {
@@ -1531,19 +1561,33 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sample),          cmocka_unit_test(test_odd_files),
-        cmocka_unit_test(test_stale),           cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_option_file),     cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_other_program),   cmocka_unit_test(test_killed),
-        cmocka_unit_test(test_at_once),         cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_no_folder),       cmocka_unit_test(test_wrong_events),
-        cmocka_unit_test(test_tasks),           cmocka_unit_test(test_tasks_without_memory),
-        cmocka_unit_test(test_events),          cmocka_unit_test(test_other_questions),
-        cmocka_unit_test(test_too_many_events), cmocka_unit_test(test_hostile_events),
-        cmocka_unit_test(test_hostile_result),  cmocka_unit_test(test_out_of_memory),
-        cmocka_unit_test(test_facets),          cmocka_unit_test(test_in_place),
-        cmocka_unit_test(test_fewer_arguments), cmocka_unit_test(test_wrong_facets),
-        cmocka_unit_test(test_right_facets),    cmocka_unit_test(test_hostile_facets),
+        cmocka_unit_test(test_sample),
+        cmocka_unit_test(test_odd_files),
+        cmocka_unit_test(test_stale),
+        cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_option_file),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_other_program),
+        cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_at_once),
+        cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_no_folder),
+        cmocka_unit_test(test_wrong_events),
+        cmocka_unit_test(test_tasks),
+        cmocka_unit_test(test_tasks_without_memory),
+        cmocka_unit_test(test_events),
+        cmocka_unit_test(test_other_questions),
+        cmocka_unit_test(test_too_many_events),
+        cmocka_unit_test(test_hostile_events),
+        cmocka_unit_test(test_hostile_result),
+        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_events_without_memory),
+        cmocka_unit_test(test_facets),
+        cmocka_unit_test(test_in_place),
+        cmocka_unit_test(test_fewer_arguments),
+        cmocka_unit_test(test_wrong_facets),
+        cmocka_unit_test(test_right_facets),
+        cmocka_unit_test(test_hostile_facets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "trace/categories.h"
 #include "trace/folded_tree.h"
+#include "trace/launcher_rows.h"
 #include "trace/launchers.h"
 #include "trace/pool.h"
 #include "trace/recompute.h"
@@ -198,6 +199,39 @@ static void test_forward_backward(void **state)
     assert_int_equal(n, 1);
     assert_int_equal(links[0].backward, find(&f, "autograd::engine::evaluate_function: AddmmBackward0"));
     assert_int_equal(links[0].forward, find(&f, "aten::addmm"));
+    end(&f);
+}
+
+/* A backward operator that launches names its forward one: of the first link, a middle one and the last. */
+static void test_rows_name_their_forward(void **state)
+{
+    (void)state;
+    fixture f;
+    char args[40];
+    begin(&f);
+    for (int i = 0; i < 3; i++) {
+        snprintf(args, sizeof args, "\"Sequence number\": %d", 4 + i);
+        host(&f, "cpu_op", "aten::addmm", 7, 100 + 10 * i, 5, args);
+    }
+    for (int i = 0; i < 3; i++) {
+        double at = 200 + 30 * i;
+        snprintf(args, sizeof args, "\"Sequence number\": %d", 4 + i);
+        host(&f, "cpu_op", "autograd::engine::evaluate_function: AddmmBackward0", 8, at, 20, args);
+        host(&f, "cpu_op", "aten::mm", 8, at + 1, 10, "");
+        launch(&f, 8, at + 2, 1 + i);
+        kernel(&f, "gemm", 20, at + 5, 5, 1 + i);
+    }
+    build(&f, false);
+    rs_launcher_rows *rows;
+    assert_int_equal(rs_launcher_rows_of(&f.trace, &rows, NULL), RS_OK);
+    assert_int_equal(rows->n, 3);
+    for (size_t i = 0; i < 3; i++) {
+        uint32_t forward = rows->items[i].forward;
+        assert_true(forward < f.e->n);
+        assert_string_equal(rs_event_name(f.e, forward), "aten::addmm");
+        assert_int_equal(f.e->start[forward], (100 + 10 * (int64_t)i) * 1000);
+    }
+    rs_launcher_rows_free(rows);
     end(&f);
 }
 
@@ -555,6 +589,7 @@ int main(void)
         cmocka_unit_test(test_misnested),
         cmocka_unit_test(test_launchers),
         cmocka_unit_test(test_forward_backward),
+        cmocka_unit_test(test_rows_name_their_forward),
         cmocka_unit_test(test_busy_of_every_node),
         cmocka_unit_test(test_deep),
         cmocka_unit_test(test_folding),

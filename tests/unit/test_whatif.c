@@ -3,7 +3,9 @@
 
 #include <math.h>
 
+#include "analysis/whatif.h"
 #include "base/memory.h"
+#include "engine/ops.h"
 #include "format/op_table.h"
 #include "rankscope/job.h"
 
@@ -44,7 +46,8 @@ typedef struct answer {
     rs_result result;
 } answer;
 
-static answer ask(const char *input, rs_compat compat, const char *scale, const char *steps)
+static answer ask_for(const char *input, rs_compat compat, const char *option, const char *value,
+                      const char *steps)
 {
     answer a = {.err = RS_ERROR_INIT};
     const rs_analysis *whatif = rs_analysis_find("whatif");
@@ -54,12 +57,17 @@ static answer ask(const char *input, rs_compat compat, const char *scale, const 
     const rs_option_spec *specs = rs_analysis_options(whatif, &n);
     const rs_job_settings settings = {.jobs = 1, .steps = steps};
     assert_int_equal(rs_options_create(specs, n, &options, NULL), RS_OK);
-    if (scale) assert_int_equal(rs_options_set(options, "scale", scale, NULL), RS_OK);
+    if (value) assert_int_equal(rs_options_set(options, option, value, NULL), RS_OK);
     assert_int_equal(rs_job_open_bytes(input, strlen(input), "ops", &settings, &job, NULL), RS_OK);
     a.status = rs_job_run(job, whatif, options, compat, &a.result, &a.err);
     rs_job_close(job);
     rs_options_free(options);
     return a;
+}
+
+static answer ask(const char *input, rs_compat compat, const char *scale, const char *steps)
+{
+    return ask_for(input, compat, "scale", scale, steps);
 }
 
 static size_t column(const rs_table *t, const char *name)
@@ -311,6 +319,72 @@ static void test_own_order(void **state)
     done(&a);
 }
 
+/* The steps that are asked about keep all that is theirs: micro batches and chunks, too. */
+static void test_selected_steps(void **state)
+{
+    (void)state;
+    text input = {0};
+    text_puts(&input, "# rankscope-ops 1 unit=s dp=1 dsp=1 pp=1 tp=1 vpp=1\n"
+                      "step,dp,stage,rank,op,seq,mb,mc,start,duration\n");
+    for (int step = 0; step < 3; step++)
+        for (int seq = 0; seq < 2; seq++) {
+            int mb = 10 * step + seq;
+            double at = 0.06 * seq;
+            text_printf(&input, "%d,0,0,0,forward-compute,%d,%d,0,%.3f,0.02\n", step, seq, mb, at);
+            text_printf(&input, "%d,0,0,0,backward-compute,%d,%d,0,%.3f,0.04\n", step, seq, mb, at + 0.02);
+        }
+    answer a = ask_for(input.s, RS_COMPAT_NONE, "ideal-trace", "none", "2");
+    good(&a);
+    const rs_table *t = rs_result_table(&a.result, "ideal");
+    assert_non_null(t);
+    assert_int_equal(rs_table_n_rows(t), 4);
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(rs_table_int(t, i, column(t, "step")), 2);
+        assert_int_equal(rs_table_int(t, i, column(t, "micro_batch")),
+                         20 + rs_table_int(t, i, column(t, "seq")));
+        assert_int_equal(rs_table_int(t, i, column(t, "model_chunk")), 0);
+    }
+    done(&a);
+    text_clear(&input);
+}
+
+/* Orders that have the same predecessors, of other operations. */
+static void test_equal_orders(void **state)
+{
+    (void)state;
+    const rs_ops ops = {.n_names = 8};
+    uint32_t first[9] = {0, 0, 0, 0, 0, 0, 0, 1, 1}, later[9] = {0, 0, 0, 0, 0, 0, 0, 0, 1}, pred[1] = {0},
+             other_pred[1] = {1}, pair[8] = {0, 1, 2, 3, 4, 5, 6, 7},
+             other_pair[8] = {0, 1, 2, 3, 4, 5, 7, 6};
+    uint8_t use[8] = {0}, other_use[8] = {0, 0, 0, 0, 0, 0, 0, RS_OPS_VOID};
+    const rs_ops_order a = {first, pred, pair, use};
+    rs_ops_order b = a;
+    assert_true(rs_ops_order_equal(&ops, &a, &b));
+    b.first = later;
+    assert_false(rs_ops_order_equal(&ops, &a, &b));
+    b = (rs_ops_order){first, other_pred, pair, use};
+    assert_false(rs_ops_order_equal(&ops, &a, &b));
+    b = (rs_ops_order){first, pred, other_pair, use};
+    assert_false(rs_ops_order_equal(&ops, &a, &b));
+    b = (rs_ops_order){first, pred, pair, other_use};
+    assert_false(rs_ops_order_equal(&ops, &a, &b));
+}
+
+/* The longest, in their own places; where lengths are equal the first. */
+static void test_longest(void **state)
+{
+    (void)state;
+    static const double lengths[] = {5, 5, 7, 5, 6};
+    static const char *const wanted[] = {"00000", "00100", "00101", "10101", "11101", "11111", "11111"};
+    for (size_t most = 0; most < sizeof wanted / sizeof *wanted; most++) {
+        bool chosen[5];
+        size_t n, expected = most < 5 ? most : 5;
+        assert_int_equal(rs_whatif_choose_longest(lengths, 5, most, chosen, &n, NULL), RS_OK);
+        assert_int_equal(n, expected);
+        for (size_t i = 0; i < 5; i++) assert_int_equal(chosen[i], wanted[most][i] == '1');
+    }
+}
+
 static void test_allocations(void **state)
 {
     (void)state;
@@ -336,11 +410,12 @@ static void test_allocations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_ranks),   cmocka_unit_test(test_two_stages),
-        cmocka_unit_test(test_peer),        cmocka_unit_test(test_gaps),
-        cmocka_unit_test(test_refused),     cmocka_unit_test(test_bad_lines),
-        cmocka_unit_test(test_prefixes),    cmocka_unit_test(test_own_order),
-        cmocka_unit_test(test_allocations),
+        cmocka_unit_test(test_two_ranks),    cmocka_unit_test(test_two_stages),
+        cmocka_unit_test(test_peer),         cmocka_unit_test(test_gaps),
+        cmocka_unit_test(test_refused),      cmocka_unit_test(test_bad_lines),
+        cmocka_unit_test(test_prefixes),     cmocka_unit_test(test_own_order),
+        cmocka_unit_test(test_allocations),  cmocka_unit_test(test_selected_steps),
+        cmocka_unit_test(test_equal_orders), cmocka_unit_test(test_longest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

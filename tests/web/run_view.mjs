@@ -102,7 +102,7 @@ const unpack = (base64) => JSON.parse(gunzipSync(Buffer.from(base64, 'base64')))
 // ---- checks ------------------------------------------------------------------------------------------------
 
 spawnSync(join(build, 'rankscope-synth'), ['--out', job, '--dp', '2', '--tp', '1', '--no-truth']);
-const canServe = !/libmicrohttpd/.test(spawnSync(join(build, 'rankscope'), ['view', '--port', '0', join(work, 'nothing')], { encoding: 'utf8' }).stderr);
+const canServe = !/libevent/.test(spawnSync(join(build, 'rankscope'), ['view', '--port', '0', join(work, 'nothing')], { encoding: 'utf8' }).stderr);
 
 async function everything() {
   await group('the trace is handed over', () => serve(['--port', '0', '--ui', `${ORIGIN}/`, job], async (address) => {
@@ -248,7 +248,7 @@ async function everything() {
 }
 
 if (canServe) await everything();
-else console.log('left out: this build has no libmicrohttpd');
+else console.log('left out: this build has no libevent');
 await browser.close();
 standIn.close();
 rmSync(work, { recursive: true, force: true });
