@@ -50,7 +50,7 @@ static void check_events(const rs_events *e)
 #define PART_FACETS 900
 #define PARTS_EACH 16
 static const rs_facet *const facets[] = {&rs_facet_gpu_rows, &rs_facet_launches, &rs_facet_tree,
-                                         &rs_facet_owners, &rs_facet_sync, &rs_facet_causes};
+                                         &rs_facet_owners,   &rs_facet_sync,     &rs_facet_causes};
 
 static bool fetch(void *entry, const rs_trace *trace, const rs_facet *facet, const void *key,
                   rs_facet_part *parts)
