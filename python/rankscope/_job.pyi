@@ -2441,6 +2441,10 @@ class Job:
             clock_offset_us [us]: how far its clock is ahead of the reference; taken out of the numbers
             uncertain [count]: collectives at which first and last are nearer than the clocks are sure; with
                 clocks="likely" or "certain" they are left out of the rest
+            held_up_us [us]: how long it alone was waited for: as cost_us, with what collectives in flight
+                at one time have in common counted once
+            waiting_us [us]: how long it waited: as waited_us, with what collectives in flight at one time
+                have in common counted once
 
         Table collectives: one row is one collective, by its first arrival
             group: process group
