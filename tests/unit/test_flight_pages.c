@@ -16,8 +16,8 @@ static void test_blocks(void **state)
     (void)state;
     static const struct {
         const char *page;
-        size_t n;      /* blocks */
-        int64_t rank;  /* of the first */
+        size_t n;     /* blocks */
+        int64_t rank; /* of the first */
         int status;
         const char *address, *text;
     } cases[] = {
@@ -28,7 +28,8 @@ static void test_blocks(void **state)
         {"<h2>Rank 3: a</h2>nothing", 1, 3, 0, "a", ""},
         {"<h2>Rank 3: a</h2>Failed to fetch: status=503", 1, 3, 503, "a", ""},
         {"<h2>Rank 3: a</h2>Failed to fetch: status=408<pre>x</pre>", 1, 3, 408, "a", "x"},
-        {"<h2>Rank 3: a</h2><pre>Failed to fetch: status=408</pre>", 1, 3, 200, "a", "Failed to fetch: status=408"},
+        {"<h2>Rank 3: a</h2><pre>Failed to fetch: status=408</pre>", 1, 3, 200, "a",
+         "Failed to fetch: status=408"},
         {"<h2>Rank 3: a</h2>Failed to fetch: status=x", 1, 3, 0, "a", ""},
         {"<h2>Rank 3: a</h2>Failed to fetch: status=9999999999", 1, 3, 0, "a", ""},
         {"<h2>Rank x: a</h2><h2>Rank 4: b</h2><pre>y</pre>", 1, 4, 200, "b", "y"},
@@ -47,7 +48,8 @@ static void test_blocks(void **state)
         size_t at = 0, n = 0;
         while (rs_fl_next_block((const char *)g.bytes, g.n, &at, &b)) {
             if (n++) continue;
-            if (b.rank != cases[i].rank || b.status != cases[i].status) fail_msg("rank %d, %d: %s", (int)b.rank, b.status, cases[i].page);
+            if (b.rank != cases[i].rank || b.status != cases[i].status)
+                fail_msg("rank %d, %d: %s", (int)b.rank, b.status, cases[i].page);
             assert_int_equal(b.n_address, strlen(cases[i].address));
             assert_memory_equal(b.address, cases[i].address, b.n_address);
             if (b.n != strlen(cases[i].text)) fail_msg("%.*s: %s", (int)b.n, b.text, cases[i].page);
@@ -87,7 +89,8 @@ static void test_sections(void **state)
         size_t at = 0, n = 0;
         while (rs_fl_next_section((const char *)g.bytes, g.n, &at, &b)) {
             if (n++) continue;
-            if (b.rank != cases[i].rank || b.status != cases[i].status) fail_msg("rank %d, %d: %s", (int)b.rank, b.status, cases[i].text);
+            if (b.rank != cases[i].rank || b.status != cases[i].status)
+                fail_msg("rank %d, %d: %s", (int)b.rank, b.status, cases[i].text);
             assert_int_equal(b.n_address, strlen(cases[i].address));
             assert_memory_equal(b.address, cases[i].address, b.n_address);
             if (b.n != strlen(cases[i].body)) fail_msg("%.*s: %s", (int)b.n, b.text, cases[i].text);
@@ -104,8 +107,12 @@ static void test_entities(void **state)
     static const struct {
         const char *text, *plain;
     } cases[] = {
-        {"a&lt;b&gt;&amp;&quot;&#39;&#x27;&#34;", "a<b>&\"''\""}, {"&amp;lt;", "&lt;"}, {"<b>&lt;", "<b>&lt;"},
-        {"&nbsp;&", "&nbsp;&"}, {"&lt", "&lt"}, {"", ""},
+        {"a&lt;b&gt;&amp;&quot;&#39;&#x27;&#34;", "a<b>&\"''\""},
+        {"&amp;lt;", "&lt;"},
+        {"<b>&lt;", "<b>&lt;"},
+        {"&nbsp;&", "&nbsp;&"},
+        {"&lt", "&lt"},
+        {"", ""},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         char out[64] = "";
@@ -119,16 +126,18 @@ static void test_entities(void **state)
 
 /* ---- stacks ----------------------------------------------------------------------------------------------- */
 
-static const char faulthandler[] = "Thread 0x00007f10 [pt_data] (most recent call first):\n"
-                                   "  File \"/usr/lib/python3.12/threading.py\", line 359 in wait\n"
-                                   "  File \"/usr/lib/python3.12/threading.py\", line 1030 in _bootstrap\n\n"
-                                   "Current thread 0x00007f20 (most recent call first):\n  <no Python frame>\n\n"
-                                   "Thread 0x00007f30 (most recent call first):\n  Garbage-collecting\n"
-                                   "  File \"/app/loader.py\", line 212 in next batch\n  File \"/app/main.py\", line 91 in <module>\n";
-static const char pyspy[] = "Process 71: python train.py\nPython v3.12.3 (/usr/bin/python3.12)\n\n"
-                            "Thread 75 (idle): \"pt_data\"\n    wait (threading.py:359)\n    run (frozen)\n\n"
-                            "Thread 71 (active+gil): \"MainThread\"\n    next batch (data/loader.py:212)\n        i: 7 (x:1)\n"
-                            "    <module> (main.py:91)\n";
+static const char faulthandler[] =
+    "Thread 0x00007f10 [pt_data] (most recent call first):\n"
+    "  File \"/usr/lib/python3.12/threading.py\", line 359 in wait\n"
+    "  File \"/usr/lib/python3.12/threading.py\", line 1030 in _bootstrap\n\n"
+    "Current thread 0x00007f20 (most recent call first):\n  <no Python frame>\n\n"
+    "Thread 0x00007f30 (most recent call first):\n  Garbage-collecting\n"
+    "  File \"/app/loader.py\", line 212 in next batch\n  File \"/app/main.py\", line 91 in <module>\n";
+static const char pyspy[] =
+    "Process 71: python train.py\nPython v3.12.3 (/usr/bin/python3.12)\n\n"
+    "Thread 75 (idle): \"pt_data\"\n    wait (threading.py:359)\n    run (frozen)\n\n"
+    "Thread 71 (active+gil): \"MainThread\"\n    next batch (data/loader.py:212)\n        i: 7 (x:1)\n"
+    "    <module> (main.py:91)\n";
 
 static size_t read_stacks(const char *s, size_t n, rs_flight **flight, const rs_fl_note **note)
 {
@@ -197,14 +206,18 @@ static void test_odd_stacks(void **state)
         {"Thread 0x1 (most recent call first):\r\n  File \"a.py\", line 3 in f\r\n", 1, "f at a.py:3"},
         /* of two that begin in no module the last with a stack */
         {"Thread 0x1 (most recent call first):\n  File \"a.py\", line 3 in f\nThread 0x2 (most recent call first):\n"
-         "  File \"b.py\", line 4 in g\nThread 0x3 (most recent call first):\n", 3, "g at b.py:4"},
+         "  File \"b.py\", line 4 in g\nThread 0x3 (most recent call first):\n",
+         3, "g at b.py:4"},
         {"  File \"a.py\", line 3 in f\n", 0, NULL},
         {"Thread one (most recent call first):\n", 0, NULL},
         {"The thread 0x1 (most recent call first):\n", 0, NULL},
-        {"Thread 0x1 [MainThread (most recent call first):\n  File \"a.py\", line 3 in f\n", 1, "f at a.py:3"},
-        {"Thread 0x1 (most recent call first):\n  File \"a.py, line 3 in f\n  File \"b.py\", line x in g\n", 1, NULL},
+        {"Thread 0x1 [MainThread (most recent call first):\n  File \"a.py\", line 3 in f\n", 1,
+         "f at a.py:3"},
+        {"Thread 0x1 (most recent call first):\n  File \"a.py, line 3 in f\n  File \"b.py\", line x in g\n",
+         1, NULL},
         {"\nPython v3\nThread 1\nThread 2 (idle\nThread 3 (idle)\n    f (a.py:3)\n", 1, "f at a.py:3"},
-        {"\nPython v3\nThread 3 (idle): \"MainThread\n    f (a.py)\n    (b.py:1)\n    g b.py:2)\n     h (c.py:3)\n", 1, "f at a.py:0"},
+        {"\nPython v3\nThread 3 (idle): \"MainThread\n    f (a.py)\n    (b.py:1)\n    g b.py:2)\n     h (c.py:3)\n",
+         1, "f at a.py:0"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         rs_flight *flight;
@@ -212,14 +225,16 @@ static void test_odd_stacks(void **state)
         size_t threads = read_stacks(cases[i].text, strlen(cases[i].text), &flight, &note);
         if (threads != cases[i].threads) fail_msg("%zu threads: %s", threads, cases[i].text);
         const char *is = note && note->stack ? rs_flight_stack(flight, note->stack) : NULL;
-        if (!is != !cases[i].stack || (is && strcmp(is, cases[i].stack) != 0)) fail_msg("%s: %s", is ? is : "no stack", cases[i].text);
+        if (!is != !cases[i].stack || (is && strcmp(is, cases[i].stack) != 0))
+            fail_msg("%s: %s", is ? is : "no stack", cases[i].text);
         rs_flight_close(flight);
     }
     /* deeper and more of them than are kept */
     text t = {0};
     rs_flight *flight;
     const rs_fl_note *note;
-    for (int i = 0; i < 5000; i++) text_puts(&t, "Thread 0x1 (most recent call first):\n  File \"a.py\", line 1 in f\n");
+    for (int i = 0; i < 5000; i++)
+        text_puts(&t, "Thread 0x1 (most recent call first):\n  File \"a.py\", line 1 in f\n");
     for (int i = 0; i < 600; i++) text_printf(&t, "  File \"a.py\", line %d in f\n", i);
     for (int i = 0; i < 10000; i++) text_puts(&t, "x");
     text_puts(&t, "\n");
@@ -301,7 +316,7 @@ static void test_answers(void **state)
         int status;
         bool timed_out;
         const char *failure, *bytes;
-        const char *says;   /* of the failure; NULL: there is a record, or an answer without one */
+        const char *says; /* of the failure; NULL: there is a record, or an answer without one */
         size_t n_records;
     } cases[] = {
         {200, false, NULL, record, NULL, 2},
@@ -321,10 +336,10 @@ static void test_answers(void **state)
         for (size_t a = 0; a < COUNT(addresses); a++) {
             rs_flight_answer answers[] = {
                 {"dump_nccl_trace_json", 0, "http://node00:1", 200, false, NULL, record, sizeof record - 1},
-                {"dump_nccl_trace_json", 1, addresses[a], cases[i].status, cases[i].timed_out, cases[i].failure, cases[i].bytes,
-                 strlen(cases[i].bytes)},
-                {"dump_traceback", 1, addresses[a], cases[i].status, cases[i].timed_out, cases[i].failure, faulthandler,
-                 sizeof faulthandler - 1}};
+                {"dump_nccl_trace_json", 1, addresses[a], cases[i].status, cases[i].timed_out,
+                 cases[i].failure, cases[i].bytes, strlen(cases[i].bytes)},
+                {"dump_traceback", 1, addresses[a], cases[i].status, cases[i].timed_out, cases[i].failure,
+                 faulthandler, sizeof faulthandler - 1}};
             rs_flight_settings live = {.now_ns = NOW, .allow_missing = true};
             rs_flight *flight;
             rs_error err = RS_ERROR_INIT;
@@ -336,7 +351,8 @@ static void test_answers(void **state)
             const rs_fl_note *note = rs_fl_note_of(flight, 1);
             assert_non_null(note);
             const char *is = note->failure == RS_FL_NONE ? NULL : rs_fl_text(flight, note->failure);
-            if (!is != !cases[i].says || (is && !strstr(is, cases[i].says))) fail_msg("case %zu: %s", i, is ? is : "no failure");
+            if (!is != !cases[i].says || (is && !strstr(is, cases[i].says)))
+                fail_msg("case %zu: %s", i, is ? is : "no failure");
             /* the stack came with the answer, or is missing with it */
             if (cases[i].status == 200) assert_true(note->stack != 0);
             const char *host = note->host == RS_FL_NONE ? "" : rs_fl_text(flight, note->host);
@@ -349,8 +365,9 @@ static void test_answers(void **state)
 static void test_workers(void **state)
 {
     (void)state;
-    static const char page[] = "<h2>Rank 0: http://a:1/handler/x?</h2><pre>x</pre><h2>Rank 1: http://b:1</h2><pre>y</pre>"
-                               "<h2>Rank 0: http://c:1</h2><pre>z</pre>";
+    static const char page[] =
+        "<h2>Rank 0: http://a:1/handler/x?</h2><pre>x</pre><h2>Rank 1: http://b:1</h2><pre>y</pre>"
+        "<h2>Rank 0: http://c:1</h2><pre>z</pre>";
     text longer = {0};
     text_puts(&longer, "<h2>Rank 5: http://");
     for (int i = 0; i < RS_FLIGHT_ADDRESS; i++) text_puts(&longer, "h");
@@ -373,8 +390,8 @@ static void test_workers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_blocks), cmocka_unit_test(test_sections), cmocka_unit_test(test_entities),
-        cmocka_unit_test(test_stacks), cmocka_unit_test(test_odd_stacks), cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_blocks),  cmocka_unit_test(test_sections),   cmocka_unit_test(test_entities),
+        cmocka_unit_test(test_stacks),  cmocka_unit_test(test_odd_stacks), cmocka_unit_test(test_tables),
         cmocka_unit_test(test_answers), cmocka_unit_test(test_workers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
