@@ -15,7 +15,7 @@ from ._table import Result, Summary, Table
 from .errors import AmbiguousError, Cancelled, Error, InputError, InputOSError, InputWarning, LimitError, UsageError
 
 if TYPE_CHECKING:
-    from . import chakra, fleet, flight, metrics, store
+    from . import chakra, fleet, flight, metrics, store, tracelens
     from ._job import compare, diff, memory, open_job as open, share_job as share, slice_job as slice
     from ._regress import Comparison, regress
     from ._view import View, view
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AmbiguousError", "Cancelled", "Comparison", "Error", "Events", "InputError", "InputOSError", "InputWarning", "Job",
            "LimitError", "Page", "Result", "Summary", "Table", "UsageError", "View", "chakra", "compare", "diff", "errors", "fleet", "flight", "memory",
-           "metrics", "open", "output_forms", "regress", "report", "share", "slice", "store", "summarize", "view"]
+           "metrics", "open", "output_forms", "regress", "report", "share", "slice", "store", "summarize", "tracelens", "view"]
 __version__: str = _engine.version()
 
 
@@ -34,7 +34,7 @@ def output_forms() -> List[str]:
 
 # What is loaded, or given its signature and docstring, when somebody first asks for it: an import takes as long as what
 # everybody needs.
-_MODULES = ("chakra", "fleet", "flight", "metrics", "store")
+_MODULES = ("chakra", "fleet", "flight", "metrics", "store", "tracelens")
 _ELSEWHERE = {"Comparison": "_regress", "regress": "_regress", "summarize": "executors", "View": "_view", "view": "_view"}
 
 

@@ -405,7 +405,10 @@ def _between(name, sources, compat, table, progress, options):
     try:
         for source in sources:
             jobs.append(source if isinstance(source, Job) else open_job(source, keep=False))
-        return choose(jobs[0]._run(name, compat, progress, options, 3, jobs[1:]), table)
+        result = jobs[0]._run(name, compat, progress, options, 3, jobs[1:])
+        if name == "compare":
+            result._page = ("comparison", [" ".join(job._given) for job in jobs])
+        return choose(result, table)
     finally:
         for job, source in zip(jobs, sources):
             if job is not source:
@@ -433,11 +436,20 @@ class Page:
         return "<iframe style=\"width: 100%%; height: %dpx; border: 0\" srcdoc=\"%s\"></iframe>" % (self.height, escape(self.html))
 
 
+def _page_of(result, height):
+    if result is None or result._page is None:
+        raise UsageError("there are pages of jobs, of what rankscope.compare() gives and of what rankscope.regress.history() gives")
+    return Page(result.table._engine.page(*result._page), height)
+
+
 def report(source, *, height=800, flight=(), metrics=None, progress=None):
-    """The report of a job, or of a source that open takes, for a notebook: what Job.report writes into a file.
+    """The report of a job, or of a source that open takes, for a notebook: what Job.report writes into a file. Of what rankscope.compare
+    or rankscope.regress.history gives it is a page with that answer alone.
 
     height: of the frame, in pixels"""
     import tempfile
+    if isinstance(source, (Result, Table)):
+        return _page_of(source if isinstance(source, Result) else source._result, int(height))
     job = source if isinstance(source, Job) else open_job(source, keep=False)
     try:
         with tempfile.TemporaryDirectory(prefix="rankscope-") as folder:

@@ -3025,7 +3025,8 @@ class Page:
 
 def report(source: Any, *, height: int = 800, flight: Union[Path, Sequence[Path]] = (),
            metrics: Optional[Dict[str, Path]] = None, progress: Progress = None) -> Page:
-    """The report of a job, or of a source that open takes, for a notebook: what Job.report writes into a file.
+    """The report of a job, or of a source that open takes, for a notebook: what Job.report writes into a file. Of what rankscope.compare
+    or rankscope.regress.history gives it is a page with that answer alone.
 
     height: of the frame, in pixels"""
 

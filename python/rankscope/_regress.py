@@ -39,7 +39,7 @@ class Comparison(Result):
     __slots__ = ("_junit",)
 
     def __init__(self, result: Result, junit: str) -> None:
-        for name in ("tables", "main", "problems", "notes", "found"):
+        for name in ("tables", "main", "problems", "notes", "found", "_page"):
             setattr(self, name, getattr(result, name))
         self._junit = junit
 
@@ -111,9 +111,12 @@ class Regress:
                 step: str = "rank", jobs: Optional[int] = None, progress: Progress = "auto") -> Result:
         """Where the level of ten or more runs changed: tables history, changes and causes.
 
-        runs: a folder whose folders and files are runs, or what `save` wrote, in the order of their names; or a list"""
+        runs: a folder whose folders and files are runs, or what `save` wrote, in the order of their names; or a list
+
+        rankscope.report(answer) shows it as a page with its line chart."""
         settings = _settings(alpha, min_effect, by, method, step)
         settings["question"] = "history"
+        called = os.fsdecode(runs) if isinstance(runs, (str, os.PathLike)) else "runs"
         if isinstance(runs, (str, os.PathLike)):
             folder = os.fspath(runs)
             if not os.path.isdir(folder):
@@ -121,6 +124,7 @@ class Regress:
             entries = [os.path.join(folder, name) for name in os.listdir(folder) if name[0] != "."]
             runs = [*sorted(entries, key=_natural)]
         result, _ = _ask([runs], settings, jobs, progress)
+        result._page = ("history", [called])
         return result
 
     def __repr__(self) -> str:

@@ -412,8 +412,9 @@ class Summary(Table):
 class Result:
     """All tables of one run, what was wrong with its input and what is merely absent."""
 
-    __slots__ = ("tables", "main", "problems", "notes", "found", "__weakref__")
+    __slots__ = ("tables", "main", "problems", "notes", "found", "_page", "__weakref__")
 
+    _page: Optional[Tuple[str, List[str]]]  # what a page with this answer alone is of, and of which inputs
     tables: Dict[str, Table]
     main: str
     problems: List[Dict[str, Any]]
@@ -426,6 +427,7 @@ class Result:
         self.problems = engine_result.problems
         self.notes = [in_python(note) for note in engine_result.notes]
         self.found = engine_result.found
+        self._page = None
 
     @property
     def table(self) -> Table:

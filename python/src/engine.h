@@ -111,11 +111,15 @@ PyObject *rs_py_result_and_text(rs_result *result, const rs_py_sink *text);
 PyObject *rs_py_table(rs_table *table);
 /* The C table of a Table, borrowed. */
 const rs_table *rs_py_table_of(PyObject *table);
+/* The result that a Table belongs to, borrowed. */
+const rs_result *rs_py_result_behind(PyObject *table);
 /* A copy of n rows: those numbered in rows, in that order; with rows NULL those from first on. Without the GIL. */
 rs_table *rs_py_copy_rows(const rs_table *from, const size_t *rows, size_t first, size_t n, rs_error *err);
 /* Methods of Table: a copy of the rows of these numbers, in their order; the table as plain Python values. */
 PyObject *rs_py_table_take(PyObject *self, PyObject *numbers);
 PyObject *rs_py_table_state(PyObject *self, PyObject *args);
+/* A method of Table: a page with the result that it belongs to. */
+PyObject *rs_py_table_page(PyObject *self, PyObject *args);
 /* A function of the module: the Table of such a state. */
 PyObject *rs_py_table_restore(PyObject *module, PyObject *state);
 PyObject *rs_py_problems(const rs_problems *problems);
@@ -146,6 +150,7 @@ bool rs_py_add_regress(PyObject *module);
 bool rs_py_add_many(PyObject *module);
 bool rs_py_add_file(PyObject *module);
 bool rs_py_add_store(PyObject *module);
+bool rs_py_add_pages(PyObject *module);
 
 /* Several analyses over one job, their partial results, and what is made of those: methods of Job. */
 PyObject *rs_py_run_many(PyObject *job, PyObject *args, PyObject *words);
@@ -154,6 +159,7 @@ PyObject *rs_py_map(PyObject *job, PyObject *args, PyObject *words);
 /* A fused trace and the report page, written into files: methods of Job. */
 PyObject *rs_py_fuse(PyObject *job, PyObject *args, PyObject *words);
 PyObject *rs_py_report(PyObject *job, PyObject *args, PyObject *words);
+PyObject *rs_py_tracelens(PyObject *job, PyObject *args);
 /* A part of the job, with names or without, written into files: a method of Job. */
 PyObject *rs_py_slice(PyObject *job, PyObject *args, PyObject *words);
 /* Keeps the job's events in its store: a method of Job. */

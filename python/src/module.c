@@ -163,7 +163,8 @@ PyMODINIT_FUNC PyInit__engine(void)
     if (!module) return NULL;
     if (rs_py_add_results(module) && rs_py_add_job(module) && rs_py_add_many(module) &&
         rs_py_add_flight(module) && rs_py_add_chakra(module) && rs_py_add_metrics(module) &&
-        rs_py_add_regress(module) && rs_py_add_file(module) && rs_py_add_store(module))
+        rs_py_add_regress(module) && rs_py_add_file(module) && rs_py_add_store(module) &&
+        rs_py_add_pages(module))
         return module;
     Py_DECREF(module);
     return NULL;

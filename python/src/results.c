@@ -125,6 +125,11 @@ const rs_table *rs_py_table_of(PyObject *table)
     return ((table_object *)table)->table;
 }
 
+const rs_result *rs_py_result_behind(PyObject *table)
+{
+    return &((table_object *)table)->owner->result;
+}
+
 static Py_ssize_t table_length(PyObject *self)
 {
     return (Py_ssize_t)rs_table_n_rows(((table_object *)self)->table);
@@ -482,6 +487,8 @@ static PyMethodDef table_methods[] = {
      "column(name_or_number, first=0, last=end) -> list; None where a value is unknown"},
     {"slice", table_slice, METH_VARARGS, "slice(first, last) -> Table: a copy of these rows"},
     {"take", rs_py_table_take, METH_O, "take(numbers) -> Table: a copy of these rows, in this order"},
+    {"page", rs_py_table_page, METH_VARARGS,
+     "page(\"history\" or \"comparison\", names) -> str: the whole run's answer as a page"},
     {"state", rs_py_table_state, METH_NOARGS,
      "state() -> tuple: the table as plain values, for table_restore"},
     {"render", (PyCFunction)(void (*)(void))table_render, METH_VARARGS | METH_KEYWORDS,

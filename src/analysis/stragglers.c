@@ -23,35 +23,52 @@ static const rs_option_spec options[] = {
     {"in-steps", RS_OPTION_RANGES, "STEPS", NULL, NULL, "only under --compat hta: its profiler_steps"},
 };
 
+typedef struct spans {
+    rs_interval *items; /* owned */
+    size_t n, capacity;
+} spans;
+
 typedef struct sums {
     int64_t last, cost;
     rs_moments late, waited;
     int64_t uncertain;
+    spans alone,
+        waits; /* the others had come to a collective and this rank had not; it had come and others not */
+    int64_t held_up, waiting; /* what these cover */
 } sums;
 
-#define RANK_ROW(CELL)                                                                                       \
-    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(OF(sums, late.n), "collectives", INT, COUNT, "collectives matched with other ranks", NULL)          \
-    CELL(OF(sums, last), "times_last", INT, COUNT, "of these, the rank arrived last", "last")                \
-    CELL(SET, "last_pct", REAL, PERCENT, "share of its collectives at which it was last", "last %")          \
-    CELL(OF(sums, late.sum), "late_us", TIME, US, "sum of how long after the first member it arrived",       \
-         "late")                                                                                             \
-    CELL(MEAN(sums, late), "mean_late_us", REAL, US, "mean of it", "mean late")                              \
-    CELL(OF(sums, late.max), "max_late_us", TIME, US, "most of it", "max late")                              \
-    CELL(OF(sums, cost), "cost_us", TIME, US,                                                                \
-         "sum over collectives it was last at: how long after the last but one; what would be saved if it "  \
-         "were "                                                                                             \
-         "not last",                                                                                         \
-         "cost")                                                                                             \
-    CELL(OF(sums, waited.sum), "waited_us", TIME, US, "sum of how long it waited for the last member",       \
-         "waited")                                                                                           \
-    CELL(MEAN(sums, waited), "mean_waited_us", REAL, US, "mean of it", "mean waited")                        \
-    CELL(SET, "clock_offset_us", TIME, US,                                                                   \
-         "how far its clock is ahead of the reference; taken out of the numbers", "clock ahead")             \
-    CELL(OF(sums, uncertain), "uncertain", INT, COUNT,                                                       \
-         "collectives at which first and last are nearer than the clocks are sure; with --clocks "           \
-         "likely|certain they are left out of the rest",                                                     \
-         NULL)
+#define RANK_ROW(CELL)                                                                                               \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                        \
+    CELL(OF(sums, late.n), "collectives", INT, COUNT, "collectives matched with other ranks", NULL)                  \
+    CELL(OF(sums, last), "times_last", INT, COUNT, "of these, the rank arrived last", "last")                        \
+    CELL(SET, "last_pct", REAL, PERCENT, "share of its collectives at which it was last", "last %")                  \
+    CELL(OF(sums, late.sum), "late_us", TIME, US, "sum of how long after the first member it arrived",               \
+         "late")                                                                                                     \
+    CELL(MEAN(sums, late), "mean_late_us", REAL, US, "mean of it", "mean late")                                      \
+    CELL(OF(sums, late.max), "max_late_us", TIME, US, "most of it", "max late")                                      \
+    CELL(OF(sums, cost), "cost_us", TIME, US,                                                                        \
+         "sum over collectives it was last at: how long after the last but one; what would be saved if it "          \
+         "were "                                                                                                     \
+         "not last",                                                                                                 \
+         "cost")                                                                                                     \
+    CELL(OF(sums, waited.sum), "waited_us", TIME, US, "sum of how long it waited for the last member",               \
+         "waited")                                                                                                   \
+    CELL(MEAN(sums, waited), "mean_waited_us", REAL, US, "mean of it", "mean waited")                                \
+    CELL(SET, "clock_offset_us", TIME, US,                                                                           \
+         "how far its clock is ahead of the reference; taken out of the numbers", "clock ahead")                     \
+    CELL(OF(sums, uncertain), "uncertain", INT, COUNT,                                                               \
+         "collectives at which first and last are nearer than the clocks are sure; with --clocks "                   \
+         "likely|certain they are left out of the rest",                                                             \
+         NULL)                                                                                                       \
+    CELL(                                                                                                            \
+        OF(sums, held_up), "held_up_us", TIME, US,                                                                   \
+        "how long it alone was waited for: as cost_us, with what collectives in flight at one time have in "         \
+        "common counted once",                                                                                       \
+        "held up")                                                                                                   \
+    CELL(                                                                                                            \
+        OF(sums, waiting), "waiting_us", TIME, US,                                                                   \
+        "how long it waited: as waited_us, with what collectives in flight at one time have in common counted once", \
+        "waiting")
 RS_RECORD(rank, RANK_ROW);
 
 static const rs_column_spec collective_columns[] = {
@@ -108,21 +125,41 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
 
 /* ---- all ranks -------------------------------------------------------------------------------------- */
 
-static void add_up(const rs_coll_job *job, const rs_coll_instance *c, const rs_coll_wait *w, bool uncertain,
+static bool add_span(spans *s, int64_t start, int64_t end)
+{
+    if (start >= end) return true;
+    if (!RS_GROW_ONE(s->items, s->n, s->capacity)) return false;
+    s->items[s->n++] = (rs_interval){start, end};
+    return true;
+}
+
+static bool add_up(const rs_coll_job *job, const rs_coll_instance *c, const rs_coll_wait *w, bool uncertain,
                    bool strict, sums *of_rank)
 {
     for (uint32_t i = c->first; uncertain && i < c->first + c->n; i++)
         of_rank[job->arrivals[i].rank].uncertain++;
-    if (uncertain && strict) return;
+    if (uncertain && strict) return true;
     for (uint32_t i = c->first; i < c->first + c->n; i++) {
         const rs_coll_arrival *a = &job->arrivals[i];
         sums *s = &of_rank[a->rank];
         rs_moments_add(&s->late, rs_sub_sat(rs_coll_start(job, a), w->first));
         rs_moments_add(&s->waited, rs_sub_sat(w->last, rs_coll_start(job, a)));
+        if (!add_span(&s->waits, rs_coll_start(job, a), w->last)) return false;
         if (i != w->last_at) continue;
         s->last++;
         s->cost = rs_add_sat(s->cost, w->cost);
+        if (!add_span(&s->alone, rs_sub_sat(w->last, w->cost), w->last)) return false;
     }
+    return true;
+}
+
+/* Several collectives may be in flight, and one delay is a cost to each of them. */
+static bool unite(spans *s, int64_t *length)
+{
+    if (!rs_intervals_sort(s->items, s->n)) return false;
+    s->n = rs_intervals_unite(s->items, s->n);
+    *length = rs_intervals_length(s->items, s->n);
+    return true;
 }
 
 static rs_status add_rank(rs_table *t, int64_t rank, const sums *s, const rs_coll_clock *clock, rs_error *err)
@@ -240,10 +277,13 @@ static rs_status fill(const rs_coll_job *job, answer *a, rs_result *result, rs_e
         bool uncertain = is_uncertain(job, a, &w);
         a->waited = rs_add_sat(a->waited, w.sum_wait);
         if (uncertain) a->uncertain = rs_add_sat(a->uncertain, w.sum_wait);
-        add_up(job, c, &w, uncertain, a->strict, a->sums);
+        if (!add_up(job, c, &w, uncertain, a->strict, a->sums)) return rs_fail_nomem(err, "collectives");
         a->n_compared++;
         status = add_collective(job, a, c, &w, result->tables[COLLECTIVES], err);
     }
+    for (size_t i = 0; status == RS_OK && i < a->ranks.n; i++)
+        if (!unite(&a->sums[i].alone, &a->sums[i].held_up) || !unite(&a->sums[i].waits, &a->sums[i].waiting))
+            status = rs_fail_nomem(err, "collectives");
     bool refused = a->strict && a->uncertain > a->waited / 2;
     for (size_t i = 0; status == RS_OK && a->n_compared && i < a->ranks.n; i++) {
         if (!refused)
@@ -276,6 +316,10 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     rs_coll_job_clear(&job);
     rs_clock_trust_clear(&a.trust);
     rs_coll_ranks_clear(&a.ranks);
+    for (size_t i = 0; i < n && a.sums; i++) {
+        rs_free(a.sums[i].alone.items);
+        rs_free(a.sums[i].waits.items);
+    }
     rs_free(a.sums);
     return status;
 }

@@ -85,8 +85,10 @@ static rs_status keep_node(rs_check *c, const Rs__Et__Node *n, rs_error *err)
     k.exact =
         rs_et_attribute_int(n, "start_ns", &k.start) && rs_et_attribute_int(n, "duration_ns", &k.duration);
     int64_t ignored;
-    k.gap = rs_et_attribute_int(n, "gap_after", &ignored);
     k.has_end = k.exact && rs_et_attribute_int(n, "end_ns", &k.end);
+    /* The first gap of a thread comes after nothing; unlike an operator of that name it has no end_ns. */
+    k.gap = rs_et_attribute_int(n, "gap_after", &ignored) ||
+            (k.exact && !k.has_end && !k.gpu && n->name && strcmp(n->name, "gap") == 0);
     k.has_tid = !k.gpu && rs_et_attribute_int(n, "tid", &k.tid);
     k.timed = k.exact || n->start_time_micros;
     if (!k.exact) {

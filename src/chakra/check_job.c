@@ -3,7 +3,8 @@
  * Who meets whom and how the ranks' clocks lie is found as for traces of profilers (match/, clock/). A member
  * of a meeting has come when it could start and its launch delay is over; it ends when the last has come and
  * as much later as in the recording. Durations of waiting are replaced by that, so that a rank that is slower
- * holds up the others. With the durations as recorded every rank does what it did. */
+ * holds up the others. With the durations as recorded every rank does what it did. Communication that a host runs takes its
+ * recorded time: gloo's spans end on a worker thread, when it gets to it, and set no clock. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,12 +101,15 @@ static bool make_ranks(joining *j)
         const rs_check *c = &j->files[f];
         for (uint32_t i = 0; i < c->n_comms && ok; i++) {
             const rs_check_comm *k = &c->comms[i];
-            if (is_message(&c->nodes[k->node]) && k->has_src && k->has_dst && k->src >= 0 && k->dst >= 0)
+            const rs_check_node *node = &c->nodes[k->node];
+            if (node->gpu && is_message(node) && k->has_src && k->has_dst && k->src >= 0 && k->dst >= 0)
                 ok = add_op(j, f, i, "messages");
         }
     }
     for (size_t i = 0; i < j->n_calls && ok; i++) {
         char group[24];
+        const rs_check *c = &j->files[j->calls[i].file];
+        if (!c->nodes[c->comms[j->calls[i].at].node].gpu) continue;
         snprintf(group, sizeof group, "%u", j->calls[i].group);
         ok = add_op(j, j->calls[i].file, j->calls[i].at, group);
     }

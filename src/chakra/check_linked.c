@@ -39,11 +39,26 @@ static rs_status compare_times(rs_check *c, const rs_convert_graph *graph, const
     return status;
 }
 
+/* Whether it is communication depends on the groups and the target, how much on neither. */
+static rs_status compare_host_bytes(rs_check *c, const rs_linked *linked, const rs_linked_node *l,
+                                    const rs_check_node *n, rs_arena *arena, rs_error *err)
+{
+    rs_comm comm;
+    if (!rs_comm_is_of_host(linked, l)) return RS_OK;
+    rs_arena_clear(arena);
+    if (!rs_comm_of_host(linked, l, NULL, arena, &comm)) return rs_fail_nomem(err, "collectives");
+    if (!n || n->type < RS__ET__NODE_TYPE__COMM_SEND_NODE) return RS_OK;
+    if (comm.has_size) c->linked_bytes = rs_add_sat(c->linked_bytes, comm.size);
+    bool same =
+        n->type == comm.node_type && n->has_size == comm.has_size && (!comm.has_size || n->size == comm.size);
+    return same ? RS_OK : rs_check_fault(c, RS_FAULT_BYTES, n->id, 0, err);
+}
+
 static rs_status compare_bytes(rs_check *c, const rs_linked *linked, const rs_linked_node *l,
                                const rs_check_node *n, rs_arena *arena, rs_error *err)
 {
     rs_comm comm;
-    if (!l->gpu) return RS_OK;
+    if (!l->gpu) return compare_host_bytes(c, linked, l, n, arena, err);
     rs_arena_clear(arena);
     if (!rs_comm_of(linked, l, arena, &comm)) return rs_fail_nomem(err, "collectives");
     comm.has_peers = !n || n->type == comm.node_type; /* only the converter knows */

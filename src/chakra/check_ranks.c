@@ -24,7 +24,7 @@ typedef struct message {
     int64_t src, dst, tag, size;
     uint64_t node;
     uint32_t file;
-    bool sends;
+    bool sends, of_host;
 } message;
 
 typedef struct matching {
@@ -41,7 +41,8 @@ typedef struct matching {
     rs_writer *out;  /* what is wrong, a line each */
     rs_writer *json; /* NULL: not asked for */
     uint64_t faults, collectives, pairs, skipped, other_sizes, nameless;
-    rs_check_job job; /* the replay of all ranks */
+    uint64_t on_edges; /* of the host, that other ranks recorded no more */
+    rs_check_job job;  /* the replay of all ranks */
     rs_error *err;
 } matching;
 
@@ -294,6 +295,13 @@ static void compare_ranks(matching *m, const job_group *g, const call *a, size_t
         return;
     }
     if (n == k) return;
+    const call *rest = n > k ? a : b;
+    size_t more = n > k ? n : k, fewer = n > k ? k : n;
+    /* A worker of the host begins when it can: the last ones may lie behind the recording's end. */
+    if (!node_of(m, &rest[fewer])->gpu) {
+        m->on_edges += more - fewer;
+        return;
+    }
     if (n > k)
         describe(m, &a[k], x, sizeof x);
     else
@@ -365,8 +373,9 @@ static bool find_messages(matching *m)
                 continue;
             }
             if (!RS_GROW_ONE(m->messages, m->n_messages, m->messages_capacity)) return false;
-            m->messages[m->n_messages++] = (message){
-                k->src, k->dst, k->tag, n->has_size ? n->size : -1, n->id, (uint32_t)f, n->type == SEND};
+            m->messages[m->n_messages++] =
+                (message){k->src, k->dst,      k->tag,          n->has_size ? n->size : -1,
+                          n->id,  (uint32_t)f, n->type == SEND, !n->gpu};
         }
     }
     if (m->n_messages) qsort(m->messages, m->n_messages, sizeof *m->messages, by_message);
@@ -384,6 +393,10 @@ static void tell_lonely(matching *m, const message *x)
     int64_t peer = x->sends ? x->dst : x->src, own = x->sends ? x->src : x->dst;
     if (own == m->files[x->file].rank && file_of(m, peer) == RS_LINKED_NONE) {
         m->skipped++;
+        return;
+    }
+    if (x->of_host && own == m->files[x->file].rank) {
+        m->on_edges++;
         return;
     }
     if (x->size >= 0) snprintf(bytes, sizeof bytes, "%lld bytes", (long long)x->size);
@@ -464,6 +477,7 @@ static void put_sum(const matching *m, rs_writer *w)
     put_count(w, m->skipped, " peers or members are not given");
     put_count(w, m->other_sizes, " gathers, scatters or all-to-alls of other sizes");
     put_count(w, m->nameless, " sends or receives name no peer");
+    put_count(w, m->on_edges, " of the host stand alone at an end of the recording");
     rs_writer_char(w, '\n');
     rs_writer_text(w, "replay of all: ");
     if (m->job.n_stuck) rs_writer_text(w, "does not end; until then ");
@@ -493,6 +507,8 @@ static void put_json_sum(const matching *m, rs_writer *w)
     rs_writer_uint(w, m->other_sizes);
     rs_writer_text(w, ", \"without_peer\": ");
     rs_writer_uint(w, m->nameless);
+    rs_writer_text(w, ", \"on_edges\": ");
+    rs_writer_uint(w, m->on_edges);
     rs_writer_text(w, ",\n \"replay\": {\"time_ns\": ");
     rs_writer_int(w, m->job.time);
     rs_writer_text(w, ", \"recorded_ns\": ");

@@ -246,7 +246,7 @@ static rs_status write_node(converting *c, size_t i)
     if (g && g->has_device) rs_et_add_int(&c->writer, "device", g->device);
     if (g && !g->has_device && g->has_lane) rs_et_add_int(&c->writer, "lane", g->lane);
     fill_times(c, n, &out);
-    if (n->gpu) add_comm(c, i, &out);
+    add_comm(c, i, &out);
     if (c->work->ops[i] != RS_NO_WORK) rs_et_add_int(&c->writer, "num_ops", c->work->ops[i]);
     if (c->work->bytes[i] != RS_NO_WORK) rs_et_add_int(&c->writer, "tensor_size", c->work->bytes[i]);
     if (c->nomem) return rs_fail_nomem(c->err, "a node");

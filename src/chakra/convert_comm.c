@@ -304,3 +304,47 @@ bool rs_comm_of(const rs_linked *linked, const rs_linked_node *gpu, rs_arena *ar
     out->group = group_of(record, more, arena, &nomem);
     return !nomem;
 }
+
+/* ---- communication that the host runs ------------------------------------------------------------------ */
+
+bool rs_comm_is_of_host(const rs_linked *linked, const rs_linked_node *node)
+{
+    static const char *const words[] = {"\"gloo:", "\"mpi:", "\"ucc:"};
+    if (node->gpu || linked->n_gpus) return false;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        size_t n = strlen(words[i]);
+        if (node->name.n > n + 1 && memcmp(node->name.bytes, words[i], n) == 0) return true;
+    }
+    return false;
+}
+
+const rs_linked_node *rs_comm_host_operator(const rs_linked *linked, const rs_linked_node *node)
+{
+    static const char *const names[] = {"\"c10d::send\"", "\"c10d::recv_\""};
+    uint32_t at = node->parent == node->id ? RS_LINKED_NONE : rs_linked_find(linked, node->parent);
+    const rs_linked_node *parent = at == RS_LINKED_NONE ? NULL : &linked->nodes[at];
+    for (size_t i = 0; parent && i < sizeof names / sizeof *names; i++)
+        if (parent->name.n == strlen(names[i]) && memcmp(parent->name.bytes, names[i], parent->name.n) == 0)
+            return parent;
+    return NULL;
+}
+
+bool rs_comm_of_host(const rs_linked *linked, const rs_linked_node *node, const rs_groups *groups,
+                     rs_arena *arena, rs_comm *out)
+{
+    *out = (rs_comm){.comm_type = -1, .recorded = -1};
+    char folded[NAME_MAX_FOLDED];
+    if (!rs_comm_is_of_host(linked, node) || (groups && groups->n > 1)) return true;
+    const char *name = rs_slice_text(node->name, arena);
+    if (!name) return false;
+    fold(strchr(name, ':') + 1, folded);
+    if (!operation_of(folded, out)) return true;
+    rs_linked_body body = rs_linked_body_of(linked, node);
+    out->has_size = rs_tensor_bytes(&body.inputs, &out->size);
+    if (!out->has_size && out->comm_type == RS__ET__COLLECTIVE_TYPE__BARRIER) {
+        out->has_size = true;
+        out->size = 0;
+    }
+    if (groups && groups->n == 1) out->group = groups->items[0].name;
+    return true;
+}

@@ -19,6 +19,14 @@ typedef struct rs_comm {
 
 /* Kind, size and group, as recorded. false when out of memory. */
 bool rs_comm_of(const rs_linked *linked, const rs_linked_node *gpu, rs_arena *arena, rs_comm *out);
+/* The same of communication that the host runs: gloo:all_reduce, mpi:..., ucc:... in a trace without GPU nodes.
+ * node_type 0: it is none, or nothing tells its group, as there are several. groups NULL: any group will do. */
+bool rs_comm_of_host(const rs_linked *linked, const rs_linked_node *node, const rs_groups *groups,
+                     rs_arena *arena, rs_comm *out);
+/* Whether a host node's name is that of such communication. */
+bool rs_comm_is_of_host(const rs_linked *linked, const rs_linked_node *node);
+/* The operator that sends or receives for such a node: c10d::send, c10d::recv_; NULL: there is none. */
+const rs_linked_node *rs_comm_host_operator(const rs_linked *linked, const rs_linked_node *node);
 /* The nearest record_param_comms at or above the node that launched it; NULL: there is none. */
 const rs_linked_node *rs_comm_record(const rs_linked *linked, const rs_linked_node *gpu);
 

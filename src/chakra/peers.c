@@ -22,6 +22,17 @@ static bool peer_of_record(const rs_linked *linked, const rs_linked_node *record
     return false;
 }
 
+/* The place that the operator on the host names: c10d::send(tensors, group, dst, tag). */
+static bool peer_of_operator(const rs_linked *linked, const rs_linked_node *operator, int64_t * peer)
+{
+    rs_linked_body body = rs_linked_body_of(linked, operator);
+    rs_slice_walk values = rs_slice_elements(body.inputs.values);
+    rs_slice value;
+    for (int i = 0; i < 3; i++)
+        if (!rs_slice_next(&values, &value)) return false;
+    return rs_slice_int(value, peer);
+}
+
 /* The other one in a group of two. */
 static bool peer_of_two(const rs_group *group, int64_t own, int64_t *peer)
 {
@@ -47,8 +58,13 @@ static bool find_peers(const rs_linked *linked, const rs_groups *groups, const r
     if (!has_src || !has_dst) {
         const rs_group *group = rs_groups_find(groups, comm->group);
         const rs_linked_node *record = rs_comm_record(linked, n);
+        const rs_linked_node *operator= n->gpu ? NULL : rs_comm_host_operator(linked, n);
         bool found = comm->node_type == SEND ? has_dst : has_src;
-        if (found) {
+        if (!n->gpu) {
+            found = operator&& peer_of_operator(linked, operator, & peer);
+            if (found && group) peer = rs_group_rank(group, peer);
+            found = found && is_rank(peer) && peer != own;
+        } else if (found) {
             peer = has_dst ? dst : src;
         } else if (!(found = peer_of_two(group, own, &peer)) && record &&
                    peer_of_record(linked, record, &peer)) {
@@ -116,14 +132,14 @@ rs_status rs_comms_find_peers(const rs_linked *linked, const rs_groups *groups, 
     for (size_t i = 0; i < comms->n; i++) {
         rs_comm *comm = &comms->items[i];
         const rs_linked_node *node = &linked->nodes[comms->node[i]];
-        const rs_linked_gpu *work = rs_linked_gpu_of(linked, node);
+        const rs_linked_gpu *work = node->gpu ? rs_linked_gpu_of(linked, node) : NULL;
         if (comm->node_type != SEND && comm->node_type != RECEIVE) continue;
         comm->has_peers = find_peers(linked, groups, node, comm);
         guessed |= comm->has_peers && !linked->has_rank &&
                    !rs_slice_member(rs_linked_more_of(linked, node)->args, "Src Rank").bytes;
         if (comm->has_peers)
-            messages[n++] =
-                (message){node->ts, work->has_launch ? work->launch : INT64_MIN, work->position, comm};
+            messages[n++] = (message){node->ts, work && work->has_launch ? work->launch : INT64_MIN,
+                                      work ? work->position : 0, comm};
         else
             rs_problems_add(
                 problems, linked->file, -1, RS_NOTE, "unknown_peer",

@@ -127,6 +127,32 @@ static bool same_name(rs_slice a, rs_slice b)
     return a.n == b.n && a.bytes && (a.bytes == b.bytes || memcmp(a.bytes, b.bytes, a.n) == 0);
 }
 
+/* A simulator has no communication on a CPU: there it is replayed by its duration. */
+static bool add_host(const rs_linked *linked, const rs_groups *groups, rs_chakra_target target,
+                     rs_comms *comms, uint32_t at, rs_arena *scratch, rs_problems *problems)
+{
+    const rs_linked_node *n = &linked->nodes[at];
+    rs_comm comm;
+    if (target == RS_CHAKRA_TARGET_ASTRA_SIM) {
+        tell(problems, linked, n, RS_NOTE, "host_communication",
+             "communication on the host (gloo, mpi, ucc) is replayed by its duration: COMP_NODE");
+        return true;
+    }
+    if (!rs_comm_of_host(linked, n, groups, scratch, &comm)) return false;
+    if (groups->n > 1)
+        tell(
+            problems, linked, n, RS_NOTE, "host_group",
+            "the job has several process groups, and nothing tells which one this communication on the host (gloo, mpi, "
+            "ucc) is of: COMP_NODE");
+    if (!comm.node_type) return true;
+    if (!groups->n)
+        tell(
+            problems, linked, n, RS_NOTE, "unknown_group",
+            "nothing tells the ranks of these collectives' groups; pg_name is left out, which means all ranks");
+    tell_unknown(problems, linked, n, &comm);
+    return keep(comms, at, &comm);
+}
+
 rs_status rs_comms_find(const rs_linked *linked, const rs_groups *groups, rs_chakra_target target,
                         rs_comms *comms, rs_problems *problems, rs_error *err)
 {
@@ -137,6 +163,10 @@ rs_status rs_comms_find(const rs_linked *linked, const rs_groups *groups, rs_cha
     if (!ok) return rs_fail_nomem(err, "communication");
     for (size_t i = 0; ok && i < linked->n_nodes; i++) {
         rs_comm comm;
+        if (rs_comm_is_of_host(linked, &linked->nodes[i])) {
+            rs_arena_reset(&scratch);
+            ok = add_host(linked, groups, target, comms, (uint32_t)i, &scratch, problems);
+        }
         if (!linked->nodes[i].gpu) continue;
         rs_slice name = linked->nodes[i].name, *known = place_of(others, name);
         if (same_name(*known, name)) continue;

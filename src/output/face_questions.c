@@ -43,8 +43,10 @@ static void name_straggler(const rs_table *t, rs_page *layout)
 {
     char text[400], late[32], cost[32], waited[32];
     double waits = 0;
-    size_t worst = largest(t, "late_us");
-    for (size_t i = 0; i < rs_table_n_rows(t); i++) waits += rs_face_number(t, i, "waited_us");
+    size_t worst = largest(t, "held_up_us");
+    if (!(rs_face_number(t, worst, "held_up_us") > 0))
+        worst = largest(t, "late_us"); /* two are last together */
+    for (size_t i = 0; i < rs_table_n_rows(t); i++) waits += rs_face_number(t, i, "waiting_us");
     snprintf(
         text, sizeof text,
         "Latest: rank %lld, last at %lld of %lld collectives, on average %s after the first member. Had it "
@@ -53,16 +55,17 @@ static void name_straggler(const rs_table *t, rs_page *layout)
         (long long)rs_face_int(t, worst, "rank", -1), (long long)rs_face_int(t, worst, "times_last", 0),
         (long long)rs_face_int(t, worst, "collectives", 0),
         human_us(rs_face_number(t, worst, "mean_late_us"), late),
-        human_us(rs_face_number(t, worst, "cost_us"), cost), human_us(waits, waited));
+        human_us(rs_face_number(t, worst, "held_up_us"), cost), human_us(waits, waited));
     rs_page_wrap(layout, "", text);
     rs_page_blank(layout);
 }
 
 rs_status rs_face_stragglers(const rs_result *result, rs_page *layout, rs_error *err)
 {
-    static const char *const of_rank[] = {"rank",      "collectives",    "times_last",      "last_pct",
-                                          "late_us",   "mean_late_us",   "max_late_us",     "cost_us",
-                                          "waited_us", "mean_waited_us", "clock_offset_us", NULL};
+    static const char *const of_rank[] = {"rank",       "collectives",  "times_last",  "last_pct",
+                                          "late_us",    "mean_late_us", "max_late_us", "cost_us",
+                                          "held_up_us", "waited_us",    "waiting_us",  "clock_offset_us",
+                                          NULL};
     static const char *const of_collective[] = {
         "group",      "group_desc", "op",      "seq",     "step",        "ranks", "start_us",
         "first_rank", "last_rank",  "late_us", "cost_us", "transfer_us", NULL};
