@@ -129,6 +129,7 @@ uint32_t rs_strings_add_hashed(rs_strings *strings, const char *text, size_t len
 
 uint32_t rs_strings_add(rs_strings *strings, const char *text, size_t length)
 {
+    if (!length) text = ""; /* what is empty may come without a place */
     return rs_strings_add_hashed(strings, text, length, rs_hash_bytes(text, length));
 }
 

@@ -457,7 +457,7 @@ typedef struct part {
 
 static void put_number(text *t, uint64_t value, size_t bytes)
 {
-    for (size_t i = 0; i < bytes; i++) text_add(t, &(char){(char)(value >> (8 * i))}, 1);
+    for (size_t i = 0; i < bytes; i++) text_add(t, &(char){(char)(i < 8 ? value >> (8 * i) : 0)}, 1);
 }
 
 /* An archive whose members are stored as they are. */
