@@ -8,11 +8,15 @@ usage: bench/python.py [--trace PATH] [--ten PATH] [--synth PATH] [--ranks N] [-
 2. N small traces (200), all analyses in one process, through a process pool, and through a Dask cluster on this machine:
    are the tables the same bytes, and what does it cost?
 
+3. Where pandas is: eleven frames from rankscope.hta against the same frames from our own methods, compat="hta", in processor time
+   without the imports.
+
 Run it with the Python that has the package (and dask[distributed] for --dask). Without --trace a job of one rank is
 synthesised.
 """
 import argparse
 import concurrent.futures
+import importlib.util
 import json
 import os
 import pathlib
@@ -45,6 +49,68 @@ def ten(path, threads):
     import resource
     print(json.dumps({"seconds": seconds, "import": imported - begin, "rows": rows,
                       "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}))
+
+
+def processor():
+    import resource
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+FRAMES = (("breakdown", "breakdown", {}), ("overlap", "overlap", {}), ("kernels", "types", {}), ("kernels", "kernels", {}), ("idle", "idle", {}),
+          ("bandwidth", "bandwidth", {}), ("bandwidth", "series", {"series": True}), ("queue", "queue", {}),
+          ("queue", "series", {"series": True}), ("launches", "launches", {}), ("delays", "delays", {}))
+
+
+def own_frames(path, threads):
+    import rankscope as rs
+    job = rs.open(path, jobs=threads, progress=False)
+    rows, runs = 0, {}
+    for name, table, options in FRAMES:
+        key = name, tuple(options)
+        if key not in runs:
+            runs[key] = job.run(name, compat="hta", **options)
+        rows += len(runs[key].tables[table].to_pandas())
+    return rows
+
+
+def hta_frames(path):
+    from rankscope.hta import TraceAnalysis
+    analyzer = TraceAnalysis(trace_files={0: path})
+    frames = [analyzer.get_temporal_breakdown(visualize=False), analyzer.get_comm_comp_overlap(visualize=False),
+              *analyzer.get_gpu_kernel_breakdown(visualize=False), analyzer.get_idle_time_breakdown(visualize=False)[0],
+              analyzer.get_memory_bw_summary(), *analyzer.get_memory_bw_time_series().values(), analyzer.get_queue_length_summary(),
+              *analyzer.get_queue_length_time_series().values(), *analyzer.get_cuda_kernel_launch_stats(visualize=False).values(),
+              *analyzer.get_aten_op_kernels_and_delay().values()]
+    return sum(len(frame) for frame in frames)
+
+
+def frames(kind, path, threads):
+    """The child: those frames of one trace."""
+    import pandas  # noqa: F401  both need it: its import is no part of the time
+    import pyarrow  # noqa: F401
+    import rankscope.hta  # noqa: F401
+    begin = processor()
+    rows = hta_frames(path) if kind == "hta" else own_frames(path, threads)
+    print(json.dumps({"seconds": processor() - begin, "rows": rows}))
+
+
+def importing(module):
+    """The child: what importing it takes of the processor's time."""
+    begin = processor()
+    __import__(module)
+    print(json.dumps({"seconds": processor() - begin}))
+
+
+def measure_frames(args, trace):
+    child = [sys.executable, os.path.abspath(__file__)]
+    own, hta = [], []
+    for _ in range(args.runs):
+        own.append(timed([*child, "--frames", "own", trace, args.threads]))
+        hta.append(timed([*child, "--frames", "hta", trace, args.threads]))
+    return {"own": statistics.median(x["seconds"] for x in own), "hta": statistics.median(x["seconds"] for x in hta),
+            "hta_over_own": statistics.median(x["seconds"] for x in hta) / statistics.median(x["seconds"] for x in own),
+            "own_rows": own[0]["rows"], "hta_rows": hta[0]["rows"]}
 
 
 def timed(words):
@@ -107,6 +173,10 @@ def measure_many(args, folder):
 def main():
     if sys.argv[1:2] == ["--child"]:
         return ten(sys.argv[2], int(sys.argv[3]))
+    if sys.argv[1:2] == ["--frames"]:
+        return frames(sys.argv[2], sys.argv[3], int(sys.argv[4]))
+    if sys.argv[1:2] == ["--import"]:
+        return importing(sys.argv[2])
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--trace")
     p.add_argument("--ten", default=str(ROOT / "build-bench/bench/bench-ten"))
@@ -127,6 +197,8 @@ def main():
                            stdout=subprocess.DEVNULL)
             trace = work + "/one/rank0.json"
         result["ten_analyses"] = measure_ten(args, trace)
+        if importlib.util.find_spec("pandas") and importlib.util.find_spec("pyarrow"):
+            result["frames"] = measure_frames(args, trace)
         if args.ranks:
             subprocess.run([args.synth, "--out", work + "/many", "--dp", str(args.ranks), "--no-truth"], check=True,
                            stdout=subprocess.DEVNULL)

@@ -39,6 +39,9 @@ typedef struct rs_sql_settings {
      * session's job. n_inputs 0: there is one job. */
     const rs_sql_input *inputs;
     size_t n_inputs;
+    /* Seconds of one call that may go by beside reading traces and running analyses; 0: no limit. It ends a query that never
+     * ends, and not the first one to a large job. */
+    double query_timeout;
 } rs_sql_settings;
 
 typedef struct rs_sql_session rs_sql_session;

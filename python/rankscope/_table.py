@@ -396,7 +396,9 @@ class Summary(Table):
 
     def screen(self, width: int = 0, color: bool = False, utf8: bool = True) -> str:
         """The first screen: where the time goes, the slowest rank, what to look at first."""
-        return self._engine.answer("summary", None, width=width, color=color, utf8=utf8)
+        text = self._engine.answer("summary", None, width=width, color=color, utf8=utf8)
+        numbers, title, findings = text.partition("\nWhat to look at first")  # names of kernels stay as they are
+        return numbers + title + in_python(findings)
 
     def __str__(self) -> str:
         return self.screen(width=_terminal_width())

@@ -47,8 +47,8 @@ def size_of(value):
 class Questions:
     """Runs the program and remembers what ids stand for. Nothing of it knows the protocol."""
 
-    def __init__(self, program: str, roots: List[str], timeout: float) -> None:
-        self.program, self.timeout = program, timeout
+    def __init__(self, program: str, roots: List[str], timeout: float, query_timeout: float = 30) -> None:
+        self.program, self.timeout, self.query_timeout = program, timeout, query_timeout
         self.roots = [os.path.realpath(root) for root in roots]
         self._ids: "collections.OrderedDict[str, Dict[str, Any]]" = collections.OrderedDict()
 
@@ -136,6 +136,11 @@ class Questions:
             if room < LEAST // 2:
                 break
         raise Refusal("budget %d is too little for this answer with its ids: try %d" % (budget, 2 * budget))
+
+    def sql(self, query: str, paths: List[str], budget: int, apart: bool) -> str:
+        if not query.lstrip():
+            raise Refusal("query is empty; SELECT * FROM tables says what there is")
+        return self.ask(["sql", "--query-timeout=%.9g" % self.query_timeout] + ["--apart"] * apart, paths, budget, query)
 
     def with_ids(self, answer: Dict[str, Any], words: List[str], paths: List[str], query: str) -> Dict[str, Any]:
         for left in answer.get("left_out", ()):
@@ -267,10 +272,7 @@ def make_server(questions: Questions) -> Any:
         apart: each path is a job of its own, numbered from 1: SELECT * FROM diff('1', '2'), compare('1', '2,3'), regress('1', '2');
         SELECT * FROM breakdown('', '2') is of the second. Else all paths are ranks of one job."""
         def ask() -> str:
-            found = questions.paths(paths)
-            if not query.lstrip():
-                raise Refusal("query is empty; SELECT * FROM tables says what there is")
-            return questions.ask(["sql"] + ["--apart"] * apart, found, budget, query)
+            return questions.sql(query, questions.paths(paths), budget, apart)
         return await answer(ask)
 
     async def evidence(id: str, first_row: int = 0, budget: int = USUAL) -> str:
@@ -290,9 +292,11 @@ def main(words: Optional[List[str]] = None) -> None:
     parser.add_argument("--root", action="append", metavar="DIR", help="let the agent read below DIR; may be given again (default: the "
                         "working directory). Relative paths count from the first")
     parser.add_argument("--timeout", type=float, default=300, metavar="S", help="end a question after S seconds (default %(default)s)")
+    parser.add_argument("--query-timeout", type=float, default=30, metavar="S", help="end a query of sql that computes for S seconds, reading "
+                        "traces and running analyses left out (default %(default)s)")
     given = parser.parse_args(words)
-    if given.timeout <= 0:
-        parser.error("--timeout takes more than 0 seconds")
+    if given.timeout <= 0 or given.query_timeout <= 0:
+        parser.error("--timeout and --query-timeout take more than 0 seconds")
     for root in given.root or ():
         if not os.path.isdir(root):
             parser.error("--root %s: there is no such folder" % root)
@@ -300,7 +304,7 @@ def main(words: Optional[List[str]] = None) -> None:
     if not program:
         import _rankscope_program
         program = _rankscope_program.path()
-    questions = Questions(program, given.root or [os.getcwd()], given.timeout)
+    questions = Questions(program, given.root or [os.getcwd()], given.timeout, given.query_timeout)
     try:
         server = make_server(questions)
     except ImportError as error:

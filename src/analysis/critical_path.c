@@ -7,6 +7,7 @@
 #include "base/layout.h"
 #include "base/memory.h"
 #include "base/ranges.h"
+#include "engine/causes.h"
 #include "analysis/path_answer.h"
 
 static const char *const ends[] = {"start", "end"};
@@ -451,7 +452,7 @@ const rs_analysis rs_analysis_critical_path = {
                 "rankscope critical-path --sync-edges --annotation '' --format csv trace.json.gz",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .facets = {&rs_facet_work_details, &rs_facet_work_by_start, &rs_facet_span, &rs_facet_sync},
+    .facets = {&rs_facet_work_details, &rs_facet_work_by_start, &rs_facet_span, &rs_facet_causes},
     .columns = RS_SYNC_COLUMNS | RS_COLUMN_BIT(EXTERNAL_ID),
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,

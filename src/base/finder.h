@@ -35,4 +35,12 @@ static inline size_t rs_finder_next(const rs_finder *finder, size_t at)
     return (at + RS_FINDER_GROUP + 1) & finder->mask;
 }
 
+/* Asks for the place of a key that is going to be looked for: in a table that is larger than the processor's cache each
+ * search waits for memory, and so many of them wait together. */
+#define RS_FINDER_AHEAD 16 /* keys */
+static inline void rs_finder_fetch(const rs_finder *finder, uint64_t key)
+{
+    __builtin_prefetch(&finder->slots[rs_finder_first(finder, key)]);
+}
+
 #endif

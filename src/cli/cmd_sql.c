@@ -17,6 +17,8 @@
 
 static const rs_option_spec specs[] = {
     {"timeout", RS_OPTION_REAL, "S", NULL, "0", "stop a query after S seconds; 0: never"},
+    {"query-timeout", RS_OPTION_REAL, "S", NULL, "0",
+     "stop a query after S seconds, reading traces and running analyses left out; 0: never"},
     {"query-memory", RS_OPTION_TEXT, "SIZE", NULL, "1G",
      "stop a query that takes more than SIZE, beside the traces: 256M, 4G"},
     {"apart", RS_OPTION_FLAG, NULL, NULL, NULL,
@@ -86,6 +88,9 @@ static rs_status check(rs_request *r, rs_error *err)
     q->settings.timeout = (double)rs_options_real(r->arguments.options[0], "timeout");
     if (!(q->settings.timeout >= 0 && q->settings.timeout < 1e9))
         return rs_fail(err, RS_ERR_USAGE, "--timeout takes seconds, 0 or more");
+    q->settings.query_timeout = (double)rs_options_real(r->arguments.options[0], "query-timeout");
+    if (!(q->settings.query_timeout >= 0 && q->settings.query_timeout < 1e9))
+        return rs_fail(err, RS_ERR_USAGE, "--query-timeout takes seconds, 0 or more");
     if (!rs_parse_size(size, &bytes) || bytes <= 0)
         return rs_fail(err, RS_ERR_USAGE, "--query-memory takes a size like 256M or 4G, not \"%.60s\"", size);
     q->settings.max_memory = (uint64_t)bytes;

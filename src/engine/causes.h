@@ -69,7 +69,11 @@ typedef struct rs_causes {
     uint64_t n_contradicted; /* causes that come after what they caused: clocks or links are wrong there */
 } rs_causes;
 
-/* work and by_start: of rs_policy.whole; sync: rs_sync_find's. They are borrowed. */
+/* The trace's: of all of its GPU work, whatever is selected. */
+extern const rs_facet rs_facet_causes;
+rs_status rs_trace_causes(rs_trace *trace, const rs_causes **out, rs_error *err);
+
+/* What makes it. work and by_start: of rs_policy.whole; sync: rs_trace_sync's. They are borrowed. */
 rs_status rs_causes_find(const rs_trace *trace, const rs_work *work, const uint32_t *by_start,
                          const rs_sync_edges *sync, rs_causes *out, rs_error *err);
 void rs_causes_clear(rs_causes *causes);

@@ -298,8 +298,12 @@ static rs_status build(rs_own *b, rs_error *err)
 {
     if (!tell_names(b) || !tell_threads(b)) return rs_fail_nomem(err, "critical path");
     close_window(b);
-    rs_status status = rs_causes_find(b->trace, b->w, b->by_start, b->sync, &b->causes, err);
-    if (status == RS_OK) status = make_items(b, err);
+    const rs_causes *causes;
+    rs_status status = rs_trace_causes(b->trace, &causes, err);
+    if (status == RS_OK) {
+        b->causes = *causes;
+        status = make_items(b, err);
+    }
     if (status != RS_OK) return status;
     status = connect(b, err);
     if (status == RS_ERR_FORMAT) { /* clocks that disagree can close a circle */
@@ -352,7 +356,6 @@ void rs_own_close(rs_own *b)
     rs_free(b->role);
     rs_free(b->launches);
     rs_free(b->polls);
-    rs_causes_clear(&b->causes);
     b->g = NULL;
 }
 

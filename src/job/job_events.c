@@ -1,6 +1,6 @@
 /* The events of an input, kept in the store: a question that was not asked before reads these instead of the text. */
 #include "base/try.h"
-#include "engine/sync.h"
+#include "engine/causes.h"
 #include "job/job_store.h"
 #include "perf/owner.h"
 #include "rankscope/store.h"
@@ -118,11 +118,11 @@ static rs_status prepare(const rs_run *run, rs_trace *trace, void **value, rs_er
 {
     rs_tree *tree;
     const rs_owners *owners;
-    const rs_sync_edges *sync;
+    const rs_causes *causes;
     (void)run;
     (void)value;
     RS_TRY(rs_trace_owners(trace, &owners, err));
-    RS_TRY(rs_trace_sync(trace, &sync, err));
+    RS_TRY(rs_trace_causes(trace, &causes, err));
     RS_TRY(rs_trace_tree(trace, false, &tree, err));
     return rs_tree_busy(trace, tree, err);
 }

@@ -213,8 +213,8 @@ static rs_status run_regress(rs_sql_session *s, const sql_inputs *in, const rs_o
 
 /* ---- running ------------------------------------------------------------------------------------------ */
 
-rs_status sql_inputs_run(rs_sql_session *s, const rs_analysis *analysis, const sql_inputs *in,
-                         const rs_options *options, rs_result *result, rs_error *err)
+static rs_status run_inputs(rs_sql_session *s, const rs_analysis *analysis, const sql_inputs *in,
+                            const rs_options *options, rs_result *result, rs_error *err)
 {
     const rs_sql_input *inputs = s->settings.inputs;
     if (!analysis) return run_regress(s, in, options, result, err);
@@ -227,5 +227,14 @@ rs_status sql_inputs_run(rs_sql_session *s, const rs_analysis *analysis, const s
     for (size_t i = 0; i < in->n_other; i++) jobs[1 + i] = inputs[in->other[i]].job;
     rs_status status = rs_job_run_jobs(jobs, 1 + in->n_other, analysis, options, RS_COMPAT_NONE, result, err);
     rs_free(jobs);
+    return status;
+}
+
+rs_status sql_inputs_run(rs_sql_session *s, const rs_analysis *analysis, const sql_inputs *in,
+                         const rs_options *options, rs_result *result, rs_error *err)
+{
+    sql_load_begin(s);
+    rs_status status = run_inputs(s, analysis, in, options, result, err);
+    sql_load_end(s);
     return status;
 }

@@ -26,11 +26,30 @@ static void set_limits(rs_sql_session *s)
         sqlite3_limit(s->db, limits[i].id, limits[i].most);
 }
 
+void sql_load_begin(rs_sql_session *s)
+{
+    s->load_began = rs_clock_seconds();
+}
+
+void sql_load_end(rs_sql_session *s)
+{
+    s->loaded += rs_clock_seconds() - s->load_began;
+    s->load_began = 0;
+}
+
+static bool query_is_late(const rs_sql_session *s, double now)
+{
+    double loaded = s->loaded + (s->load_began > 0 ? now - s->load_began : 0);
+    return s->settings.query_timeout > 0 && now - s->began - loaded > s->settings.query_timeout;
+}
+
 static sql_stop why_stop(const rs_sql_session *s)
 {
     const rs_sql_settings *o = &s->settings;
     if (o->goes_on && !o->goes_on(o->context)) return SQL_CANCELLED;
-    if (s->until > 0 && rs_clock_seconds() > s->until) return SQL_TIME;
+    double now = s->until > 0 || o->query_timeout > 0 ? rs_clock_seconds() : 0;
+    if (s->until > 0 && now > s->until) return SQL_TIME;
+    if (query_is_late(s, now)) return SQL_QUERY_TIME;
     int64_t used = sqlite3_memory_used() - s->memory;
     return used > 0 && (uint64_t)used + s->rows_memory > o->max_memory ? SQL_MEMORY : SQL_GOES_ON;
 }
@@ -173,7 +192,9 @@ static void tell_whose(rs_sql_session *s)
 static rs_status open_events(rs_sql_session *s, bool others, rs_event_list **out, rs_error *err)
 {
     rs_result told = {0};
+    sql_load_begin(s);
     rs_status status = rs_event_list_open(s->job, others, out, &told, err);
+    sql_load_end(s);
     sql_tell(s, &told);
     rs_result_clear(&told);
     return status;
@@ -215,8 +236,10 @@ rs_status sql_marked(rs_sql_session *s, const char *condition, const uint64_t **
     if (!RS_GROW_ONE(s->marks, s->n_marks, s->marks_capacity)) return rs_fail_nomem(err, "a condition");
     sql_marks m = {.condition = rs_strdup(condition)};
     rs_status status = m.condition ? RS_OK : rs_fail_nomem(err, "a condition");
+    sql_load_begin(s);
     if (status == RS_OK)
         status = rs_event_list_mark(s->events, condition, "the condition on events", &m.bits, err);
+    sql_load_end(s);
     if (status != RS_OK) {
         rs_free(m.condition);
         return status;
@@ -343,7 +366,9 @@ rs_status rs_sql_begin(rs_sql_session *s, const char *text, rs_error *err)
     s->at = 0;
     s->any = false;
     s->stop = SQL_GOES_ON;
-    s->until = s->settings.timeout > 0 ? rs_clock_seconds() + s->settings.timeout : 0;
+    s->began = rs_clock_seconds();
+    s->loaded = 0;
+    s->until = s->settings.timeout > 0 ? s->began + s->settings.timeout : 0;
     return RS_OK;
 }
 

@@ -58,7 +58,7 @@ typedef struct sql_marks {
 
 typedef struct sql_event_order sql_event_order;
 
-typedef enum sql_stop { SQL_GOES_ON, SQL_CANCELLED, SQL_TIME, SQL_MEMORY } sql_stop;
+typedef enum sql_stop { SQL_GOES_ON, SQL_CANCELLED, SQL_TIME, SQL_QUERY_TIME, SQL_MEMORY } sql_stop;
 
 struct rs_sql_session {
     rs_job *job;
@@ -91,11 +91,18 @@ struct rs_sql_session {
     bool declares;        /* a table is declared to SQLite, which is no statement of the user's */
     sql_stop stop;        /* why a statement was interrupted */
     double until;         /* rs_clock_seconds; 0: no limit */
+    double began;         /* the call, by that clock */
+    double loaded;        /* seconds of it that went into traces and analyses */
+    double load_began;    /* 0: none is under way */
     int64_t memory;       /* of SQLite before the statement */
     uint64_t rows_memory; /* of the rows of the answer so far */
 };
 
 /* ---- session.c */
+
+/* Around what reads traces or runs analyses. */
+void sql_load_begin(rs_sql_session *session);
+void sql_load_end(rs_sql_session *session);
 
 extern const char sql_only_reads[];
 

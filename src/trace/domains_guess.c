@@ -92,12 +92,17 @@ static uint32_t process_at(const owners *o, size_t place)
     return o->p->of_thread[o->e->thread[o->e->args[RS_COL_CORRELATION].rows[place]]];
 }
 
+/* The ids of one process stay neighbours, those of two begin elsewhere. */
+static uint64_t key_of(uint32_t process, int64_t correlation)
+{
+    return (uint64_t)correlation + ((uint64_t)process << 44);
+}
+
 static uint32_t *call_slot(const owners *o, uint32_t process, int64_t correlation)
 {
     const rs_sparse *ids = &o->e->args[RS_COL_CORRELATION];
     const uint32_t *slots = o->calls.slots;
-    /* the ids of one process stay neighbours, those of two begin elsewhere */
-    size_t at = rs_finder_first(&o->calls, (uint64_t)correlation + ((uint64_t)process << 44));
+    size_t at = rs_finder_first(&o->calls, key_of(process, correlation));
     while (slots[at] != RS_FINDER_NONE &&
            (rs_sparse_int(ids, slots[at]) != correlation || process_at(o, slots[at]) != process))
         at = rs_finder_next(&o->calls, at);
@@ -121,6 +126,15 @@ static uint32_t *head_slot(const owners *o, int64_t correlation)
     return &o->heads.slots[at];
 }
 
+/* Asks for the slots of what follows place i of the column. */
+static void fetch_ahead(const owners *o, const rs_sparse *c, size_t i, bool calls)
+{
+    if (c->n - i <= RS_FINDER_AHEAD) return;
+    int64_t correlation = rs_sparse_int(c, i + RS_FINDER_AHEAD);
+    rs_finder_fetch(&o->heads, (uint64_t)correlation);
+    if (calls) rs_finder_fetch(&o->calls, key_of(process_at(o, i + RS_FINDER_AHEAD), correlation));
+}
+
 static bool index_calls(owners *o)
 {
     const rs_events *e = o->e;
@@ -130,6 +144,7 @@ static bool index_calls(owners *o)
     o->next_of = rs_malloc((c->n + 1) * sizeof *o->next_of);
     if (!o->next_of || !rs_finder_init(&o->calls, n) || !rs_finder_init(&o->heads, n)) return false;
     for (size_t i = 0; n && i < c->n; i++) {
+        fetch_ahead(o, c, i, true);
         if (!rs_kind_is_call(rs_event_kind(e, c->rows[i]))) continue;
         uint32_t *slot = call_slot(o, process_at(o, i), rs_sparse_int(c, i));
         if (*slot != RS_FINDER_NONE) continue;
@@ -151,6 +166,7 @@ static bool count_shared(owners *o)
     if (!o->shared || !o->early || !o->n_work) return false;
     for (size_t i = 0; i < c->n; i++) {
         uint32_t row = c->rows[i], process = o->p->of_thread[e->thread[row]];
+        fetch_ahead(o, c, i, false);
         if (!rs_kind_is_gpu_work(rs_event_kind(e, row)) || (o->p->flags[process] & RS_PID_CALLS)) continue;
         uint32_t g = o->place[process];
         o->n_work[g]++;

@@ -40,6 +40,12 @@ static uint32_t *call_slot(const rs_finder *calls, const rs_sparse *c, int64_t c
     return &calls->slots[at];
 }
 
+/* Asks for the slot of what follows place i of the column. */
+static void fetch_ahead(const rs_finder *calls, const rs_sparse *c, size_t i)
+{
+    if (c->n - i > RS_FINDER_AHEAD) rs_finder_fetch(calls, (uint64_t)rs_sparse_int(c, i + RS_FINDER_AHEAD));
+}
+
 /* Calls, at most n, by their correlation; of several with the same the first in the file. */
 static bool index_calls(const rs_trace *trace, size_t n, rs_finder *calls, rs_links *links)
 {
@@ -48,6 +54,7 @@ static bool index_calls(const rs_trace *trace, size_t n, rs_finder *calls, rs_li
     if (n > c->n) n = c->n;
     if (!rs_finder_init(calls, n)) return false;
     for (size_t i = 0; n && i < c->n; i++) {
+        fetch_ahead(calls, c, i);
         if (!is_call(&walk, i)) continue;
         uint32_t *slot = call_slot(calls, c, rs_sparse_int(c, i));
         if (*slot == RS_FINDER_NONE)
@@ -67,6 +74,7 @@ static bool link_by_correlation(const rs_trace *trace, gpu_list gpu, rs_links *l
     for (size_t i = 0; ok && i < gpu.n; i++) {
         links->launch_of[i] = RS_NO_ROW;
         if (!rs_cursor_seek(&correlation, gpu.rows[i])) continue;
+        fetch_ahead(&calls, c, correlation.at);
         uint32_t place = *call_slot(&calls, c, rs_sparse_int(c, correlation.at));
         if (place != RS_FINDER_NONE) links->launch_of[i] = c->rows[place];
     }

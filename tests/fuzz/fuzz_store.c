@@ -3,7 +3,7 @@
  * that can be shown. */
 #include <string.h>
 
-#include "engine/sync.h"
+#include "engine/causes.h"
 #include "fuzz.h"
 #include "job/job_internal.h"
 #include "perf/owner.h"
@@ -50,7 +50,7 @@ static void check_events(const rs_events *e)
 #define PART_FACETS 900
 #define PARTS_EACH 16
 static const rs_facet *const facets[] = {&rs_facet_gpu_rows, &rs_facet_launches, &rs_facet_tree,
-                                         &rs_facet_owners, &rs_facet_sync};
+                                         &rs_facet_owners,   &rs_facet_sync,     &rs_facet_causes};
 
 static bool fetch(void *entry, const rs_trace *trace, const rs_facet *facet, const void *key,
                   rs_facet_part *parts)
@@ -117,6 +117,18 @@ static void check_sync(const rs_events *e, const rs_sync_edges *s)
     }
 }
 
+static void check_causes(const rs_events *e, const rs_causes *c)
+{
+    for (size_t i = 0; i < c->w->n; i++) {
+        PROMISE(c->before[i] == RS_NO_ITEM || c->before[i] < c->w->n);
+        PROMISE(c->around[i] == RS_NO_ITEM || c->around[i] < c->w->n);
+        PROMISE(c->room[i] == RS_NO_ITEM || c->room[i] < c->w->n);
+        PROMISE(c->kind[i] < RS_N_WORK_KINDS);
+    }
+    for (size_t i = 0; i < c->n_samples; i++)
+        PROMISE(c->samples[i].row < e->n && c->samples[i].cost < RS_N_COSTS);
+}
+
 /* Questions to these events, with what the entry says was worked out from them. */
 static void ask(rs_events *e, rs_entry *entry)
 {
@@ -125,6 +137,7 @@ static void ask(rs_events *e, rs_entry *entry)
     rs_tree *tree;
     const rs_owners *owners;
     const rs_sync_edges *sync;
+    const rs_causes *causes;
 
     rs_trace trace;
     rs_trace_init(&trace, e, NULL, e->n);
@@ -145,6 +158,7 @@ static void ask(rs_events *e, rs_entry *entry)
         rs_trace_working_tree(&trace, &tree, NULL) == RS_OK)
         check_owners(e, owners, tree);
     if (rs_trace_sync(&trace, &sync, NULL) == RS_OK) check_sync(e, sync);
+    if (rs_trace_causes(&trace, &causes, NULL) == RS_OK) check_causes(e, causes);
     rs_facets_keep(&trace);
     rs_trace_clear(&trace);
 }

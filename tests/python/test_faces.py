@@ -15,6 +15,12 @@ def test_summary_is_the_whole_first_screen():
     assert type(rs.open(SAMPLE, progress=False).summary(table="findings")) is rs.Table
 
 
+def test_summary_speaks_python():
+    summary = rs.open(SAMPLE, progress=False).summary()
+    said = summary.screen(width=0) + "".join(summary.findings) + summary._repr_html_()
+    assert "`rankscope " not in said and "job.diagnose()" in said
+
+
 def test_fuse(tmp_path):
     job = rs.open(SAMPLE, progress=False)
     table = job.fuse(tmp_path / "all.json.gz", categories=["kernel", "gpu_memcpy"])

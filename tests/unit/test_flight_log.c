@@ -337,6 +337,110 @@ static void test_damaged_seats(void **state)
         }
 }
 
+/* ---- whose it was ----------------------------------------------------------------------------------------- */
+
+/* A dump that knows a group of two of the four ranks, written at a time of 2025, which is no leap year. */
+static const char dump[] =
+    "{\"version\":\"2.10\",\"pg_config\":{\"0\":{\"name\":\"0\",\"desc\":\"default_pg\",\"ranks\":\"[0,1,2,3]\"},"
+    "\"8\":{\"name\":\"8\",\"desc\":\"tp\",\"ranks\":\"[1,3]\"}},\"entries\":[{\"record_id\":0,\"pg_id\":0,"
+    "\"process_group\":[\"0\",\"default_pg\"],\"collective_seq_id\":1,\"p2p_seq_id\":0,\"profiling_name\":\"nccl:all_reduce\","
+    "\"time_created_ns\":1741046400000000000,\"input_sizes\":[[4]],\"output_sizes\":[[4]],\"input_dtypes\":[\"Float\"],"
+    "\"output_dtypes\":[\"Float\"],\"state\":\"completed\",\"is_p2p\":false}]}";
+#define BIT "CUDA error: x\n"
+#define ONE_HOST                                                                                             \
+    "node00:4200:4200 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 busId 1b000 commId 0x9\n"             \
+    "node00:4201:4201 [1] NCCL INFO comm 0x2 rank 1 nranks 2 cudaDev 1 busId 3b000 commId 0x9\n"
+#define OTHER_COMMUNICATOR                                                                                   \
+    "node00:4201:4201 [1] NCCL INFO comm 0x2 rank 0 nranks 2 cudaDev 1 busId 3b000 commId 0x9\n"
+
+static void test_whose(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *log, *name;
+        bool with_dump;
+        int64_t rank; /* of the last event */
+        const char *host;
+    } cases[] = {
+        /* a local rank: on the only host, on that of the node's task, or nobody knows where */
+        {ONE_HOST "[default1]:" BIT, "job.log", false, 1, "node00"},
+        {SEATS "[default1]:" BIT, "job.log", false, -1, NULL},
+        {SEATS "0: a\n1: [default1]:" BIT, "job.log", false, 3, "node01"},
+        {SEATS "0: a\n1: [default7]:" BIT, "job.log", false, -1, "node01"},
+        {SEATS "0: a\n9: [default1]:" BIT, "job.log", false, -1, NULL},
+        {"[default1]:" BIT, "job.log", false, -1, NULL},
+        /* tasks are ranks where there are as many, and nodes where there are fewer */
+        {SEATS "0: a\n1: b\n2: c\n3: " BIT, "job.log", false, 3, NULL},
+        {SEATS "0: a\n1: " BIT, "job.log", false, -1, "node01"},
+        {SEATS "0: srun: error: node01: task 3: Out Of Memory\n", "job.log", false, -1, "node01"},
+        /* processes: of two hosts with the same number none, of a job that began again the new ones */
+        {SEATS "node02:4200:4200 [0] NCCL INFO comm 0x3 rank 2 nranks 4 cudaDev 0 busId 1b000 x\nOut of memory: Killed process "
+               "4200 (x)\n",
+         "job.log", false, -1, NULL},
+        {SEATS "node01:9999:9999 [1] NCCL INFO comm 0x4 rank 3 nranks 4 cudaDev 1 busId 3b000 x\nOut of memory: Killed process "
+               "9999 (x)\n",
+         "job.log", false, 3, NULL},
+        {SEATS OTHER_COMMUNICATOR "Out of memory: Killed process 4201 (x)\n", "job.log", false, 1, NULL},
+        {SEATS "Out of memory: Killed process 5 (x)\n", "job.log", false, -1, NULL},
+        /* a rank inside a group: of the default group it is the job's, of others the dumps know it */
+        {"PG GUID 0(default_pg) Rank 2] " BIT, "job.log", false, 2, NULL},
+        {"PG GUID 8(tp) Rank 1] " BIT, "job.log", false, -1, NULL},
+        {"PG GUID 8(tp) Rank 1] " BIT, "job.log", true, 3, NULL},
+        {"PG GUID 8 Rank 1] " BIT, "job.log", true, 3, NULL},
+        {"PG GUID 8(tp) Rank 2] " BIT, "job.log", true, -1, NULL},
+        {"PG GUID 8(tp) Rank x] " BIT, "job.log", true, -1, NULL},
+        {"PG GUID 7(dp) Rank 1] " BIT, "job.log", true, -1, NULL},
+        {"[Rank 1] " BIT, "job.log", true, -1, NULL},
+        /* a log of its own */
+        {BIT, "out/rank_3.log", false, 3, NULL},
+        {BIT, "out/3.log", false, -1, NULL},
+        {BIT, "out/rank_7.log", true, -1, NULL}, /* there are four */
+        {"slurmstepd: error: Detected 1 oom_kill event in StepId=9.0\n", "out/rank_3.log", false, -1, NULL},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        rs_flight *flight;
+        rs_error err = RS_ERROR_INIT;
+        rs_flight_bytes one = {dump, sizeof dump - 1, 0, "dump"};
+        rs_status status = rs_flight_open_bytes(&one, cases[i].with_dump, NULL, &flight, &err);
+        assert_int_equal(status, cases[i].with_dump ? RS_OK : RS_ERR_FORMAT);
+        assert_int_equal(rs_fl_read_log_bytes(flight, cases[i].log, strlen(cases[i].log), cases[i].name, &err), RS_OK);
+        assert_int_equal(rs_fl_resolve_log(flight, &err), RS_OK);
+        assert_true(flight->log->n > 0);
+        const rs_fl_event *e = &flight->log->events[flight->log->n - 1];
+        if (e->rank != cases[i].rank) fail_msg("rank %d: %s", (int)e->rank, cases[i].log);
+        expect_text(flight, e->host, cases[i].host, cases[i].log);
+        rs_flight_close(flight);
+    }
+}
+
+/* Stamps without a year get that of the newest dump; the days behind February are another one in leap years. */
+static void test_years(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *stamp;
+        int64_t seconds; /* since 1970 */
+    } cases[] = {
+        {"E0101 00:00:00.0", INT64_C(1735689600)}, {"E0228 00:00:00.0", INT64_C(1740700800)},
+        {"E0301 00:00:00.0", INT64_C(1740787200)}, {"E0303 12:00:00.0", INT64_C(1741003200)},
+        {"E1231 23:59:59.0", INT64_C(1767225599)},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char line[100];
+        rs_flight *flight;
+        rs_error err = RS_ERROR_INIT;
+        rs_flight_bytes one = {dump, sizeof dump - 1, 0, "dump"};
+        assert_int_equal(rs_flight_open_bytes(&one, 1, NULL, &flight, &err), RS_OK);
+        int n = snprintf(line, sizeof line, "[%s P.cpp:1] OOMKilled\n", cases[i].stamp);
+        assert_int_equal(rs_fl_read_log_bytes(flight, line, (size_t)n, "job.log", &err), RS_OK);
+        assert_int_equal(rs_fl_resolve_log(flight, &err), RS_OK);
+        assert_int_equal(flight->log->n, 1);
+        assert_false(flight->log->events[0].yearless);
+        assert_int_equal(flight->log->events[0].time_ns, cases[i].seconds * SECOND);
+        rs_flight_close(flight);
+    }
+}
+
 /* ---- more than one line --------------------------------------------------------------------------------- */
 
 static void test_paragraphs(void **state)
@@ -489,7 +593,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),         cmocka_unit_test(test_ranks),
         cmocka_unit_test(test_damaged_lines), cmocka_unit_test(test_damaged_seats),
-        cmocka_unit_test(test_paragraphs),    cmocka_unit_test(test_dump_paths),
+        cmocka_unit_test(test_whose), cmocka_unit_test(test_years), cmocka_unit_test(test_paragraphs),    cmocka_unit_test(test_dump_paths),
         cmocka_unit_test(test_places),        cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

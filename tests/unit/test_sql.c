@@ -555,6 +555,13 @@ static void test_limits(void **state)
     snprintf(query, sizeof query, "%sSELECT count(*) FROM c", endless);
     fails(&f, query, RS_ERR_LIMIT, "took longer than");
     end(&f);
+    /* what a load takes does not count, and what SQLite does behind it does */
+    begin_with(&f, (rs_job_settings){0}, (rs_sql_settings){.query_timeout = 0.05});
+    fails(&f, query, RS_ERR_LIMIT, "beside reading traces and analyses");
+    snprintf(query, sizeof query, "%sSELECT count(*) FROM c, (SELECT count(*) FROM events)", endless);
+    fails(&f, query, RS_ERR_LIMIT, "beside reading traces and analyses");
+    gives(&f, "SELECT 1", "1\n1\n");
+    end(&f);
     begin_with(&f, (rs_job_settings){0}, (rs_sql_settings){.max_memory = 8 << 20});
     snprintf(query, sizeof query, "%sSELECT x FROM c", endless);
     fails(&f, query, RS_ERR_LIMIT, "more than 8 MiB");

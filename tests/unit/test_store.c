@@ -1175,16 +1175,23 @@ static void test_wrong_facets(void **state)
         {"synchronization", 4, LOW, 0, 0x07070707},        /* kind */
         {"synchronization", 5, HIGH, 0, UINT32_MAX},       /* fewer than no waits untold */
         {"synchronization", 5, HIGH, 1, UINT32_MAX},       /* a clock that is ahead by less than nothing */
+        {"causes of waits", 1, LOW, 1, UINT32_MAX - 1},    /* work before */
+        {"causes of waits", 1, LOW, 0, 9},                 /* ... that came later */
+        {"causes of waits", 2, LOW, 1, UINT32_MAX - 1},    /* work around */
+        {"causes of waits", 3, LOW, 1, 0},                 /* work that made room */
+        {"causes of waits", 4, LOW, 0, 0x07070707},        /* kind */
+        {"causes of waits", 7, LOW, 0, UINT32_MAX - 1},    /* row of a sample */
     };
     place p = make_place();
     rs_status status;
     rs_job_stats stats;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         /* a tree whose work is another node's is found by the times below it, too, where it has them */
-        const rs_query *q = query_of(strcmp(wrong[i].name, "synchronization") == 0 ? "critical-path"
-                                     : strstr(wrong[i].name, "owners")             ? "roofline"
-                                     : wrong[i].how == REVERSE                     ? "modules"
-                                                                                   : "ops");
+        const rs_query *q =
+            query_of(wrong[i].name[0] == 's' || strstr(wrong[i].name, "causes") ? "critical-path"
+                     : strstr(wrong[i].name, "owners")                          ? "roofline"
+                     : wrong[i].how == REVERSE                                  ? "modules"
+                                                                                : "ops");
         empty_place(&p);
         collected expected = ask(sample, 1, q, NULL, NULL, &status, &stats);
         collected made = ask(sample, 1, q, NULL, p.folder, &status, &stats);
