@@ -73,6 +73,7 @@ static bool find_spans(const rs_trace *t, spans *s, rs_recompute *out)
 static bool begins_in_span(const rs_events *e, const spans *s, uint32_t row)
 {
     size_t begin = s->first[e->thread[row]], n = s->first[e->thread[row] + 1] - begin;
+    if (n == 0) return false; /* mostly there are none at all, and no array */
     size_t low = begin + rs_keyed_until(s->starts + begin, n, e->start[row]);
     return low > begin && s->reach[low - 1] > e->start[row];
 }

@@ -374,11 +374,13 @@ static void test_whose(void **state)
         {SEATS "0: a\n1: " BIT, "job.log", false, -1, "node01"},
         {SEATS "0: srun: error: node01: task 3: Out Of Memory\n", "job.log", false, -1, "node01"},
         /* processes: of two hosts with the same number none, of a job that began again the new ones */
-        {SEATS "node02:4200:4200 [0] NCCL INFO comm 0x3 rank 2 nranks 4 cudaDev 0 busId 1b000 x\nOut of memory: Killed process "
-               "4200 (x)\n",
+        {SEATS
+         "node02:4200:4200 [0] NCCL INFO comm 0x3 rank 2 nranks 4 cudaDev 0 busId 1b000 x\nOut of memory: Killed process "
+         "4200 (x)\n",
          "job.log", false, -1, NULL},
-        {SEATS "node01:9999:9999 [1] NCCL INFO comm 0x4 rank 3 nranks 4 cudaDev 1 busId 3b000 x\nOut of memory: Killed process "
-               "9999 (x)\n",
+        {SEATS
+         "node01:9999:9999 [1] NCCL INFO comm 0x4 rank 3 nranks 4 cudaDev 1 busId 3b000 x\nOut of memory: Killed process "
+         "9999 (x)\n",
          "job.log", false, 3, NULL},
         {SEATS OTHER_COMMUNICATOR "Out of memory: Killed process 4201 (x)\n", "job.log", false, 1, NULL},
         {SEATS "Out of memory: Killed process 5 (x)\n", "job.log", false, -1, NULL},
@@ -403,7 +405,8 @@ static void test_whose(void **state)
         rs_flight_bytes one = {dump, sizeof dump - 1, 0, "dump"};
         rs_status status = rs_flight_open_bytes(&one, cases[i].with_dump, NULL, &flight, &err);
         assert_int_equal(status, cases[i].with_dump ? RS_OK : RS_ERR_FORMAT);
-        assert_int_equal(rs_fl_read_log_bytes(flight, cases[i].log, strlen(cases[i].log), cases[i].name, &err), RS_OK);
+        assert_int_equal(
+            rs_fl_read_log_bytes(flight, cases[i].log, strlen(cases[i].log), cases[i].name, &err), RS_OK);
         assert_int_equal(rs_fl_resolve_log(flight, &err), RS_OK);
         assert_true(flight->log->n > 0);
         const rs_fl_event *e = &flight->log->events[flight->log->n - 1];
@@ -593,7 +596,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),         cmocka_unit_test(test_ranks),
         cmocka_unit_test(test_damaged_lines), cmocka_unit_test(test_damaged_seats),
-        cmocka_unit_test(test_whose), cmocka_unit_test(test_years), cmocka_unit_test(test_paragraphs),    cmocka_unit_test(test_dump_paths),
+        cmocka_unit_test(test_whose),         cmocka_unit_test(test_years),
+        cmocka_unit_test(test_paragraphs),    cmocka_unit_test(test_dump_paths),
         cmocka_unit_test(test_places),        cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
