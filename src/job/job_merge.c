@@ -238,6 +238,14 @@ static rs_status settle_ranks(const rs_question *q, const rs_ranking *ranking, r
     return RS_OK;
 }
 
+/* None of the ranks that were read is selected. One that memory was missing for may be the one that is meant. */
+static rs_status none_left(const rs_question *q, size_t n, rs_error *err)
+{
+    for (size_t i = 0; i < q->n_answers; i++)
+        if (q->answers[i].status == RS_ERR_NOMEM) return rs_fail_nomem(err, "the ranks of --ranks");
+    return rs_fail(err, RS_ERR_USAGE, "--ranks selects none of the %zu ranks in the input", n);
+}
+
 rs_status rs_question_gather(rs_question *q, const rs_ranking *ranking, unsigned side, rs_partial **partials,
                              size_t *n_partials, rs_error *err)
 {
@@ -270,8 +278,7 @@ rs_status rs_question_gather(rs_question *q, const rs_ranking *ranking, unsigned
                                          .domain_rule = q->answers[all[i]->input].domain_rule,
                                          .side = side};
         }
-        if (kept == *n_partials)
-            status = rs_fail(err, RS_ERR_USAGE, "--ranks selects none of the %zu ranks in the input", n);
+        if (kept == *n_partials) status = none_left(q, n, err);
         bool judged = q->judges_window && !ranking->settings->steps;
         if (status == RS_OK && !judged)
             status = rs_selected_judge(selected, kept - *n_partials, ranking->settings, err);
