@@ -150,3 +150,12 @@ void rs_py_sink_clear(rs_py_sink *sink)
     free(sink->name);
     *sink = (rs_py_sink){0};
 }
+
+PyObject *rs_py_sink_end(rs_py_sink *sink, rs_status status, const rs_error *err)
+{
+    PyObject *text = sink->no_memory   ? PyErr_NoMemory()
+                     : status == RS_OK ? rs_py_sink_text(sink)
+                                       : rs_py_raise(err);
+    rs_py_sink_clear(sink);
+    return text;
+}

@@ -84,6 +84,8 @@ rs_status rs_py_sink_fill(rs_py_sink *sink,
 PyObject *rs_py_sink_bytes(const rs_py_sink *sink);
 PyObject *rs_py_sink_text(const rs_py_sink *sink);
 void rs_py_sink_clear(rs_py_sink *sink);
+/* What was written as str, or the exception that says why not. Clears the sink. */
+PyObject *rs_py_sink_end(rs_py_sink *sink, rs_status status, const rs_error *err);
 
 /* A str or path as the file system has it, to be freed. NULL with an exception; None gives NULL without. */
 char *rs_py_path(PyObject *value);

@@ -246,11 +246,7 @@ static PyObject *write_text(PyObject *object, write_fn write)
     status = self->flight ? write(self->flight, &sink, &err) : taken_over(&err);
     pthread_mutex_unlock(&self->lock);
     Py_END_ALLOW_THREADS;
-    PyObject *text = buffer.no_memory  ? PyErr_NoMemory()
-                     : status == RS_OK ? rs_py_sink_text(&buffer)
-                                       : rs_py_raise(&err);
-    rs_py_sink_clear(&buffer);
-    return text;
+    return rs_py_sink_end(&buffer, status, &err);
 }
 
 static PyObject *flight_json(PyObject *self, PyObject *args)

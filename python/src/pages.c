@@ -73,11 +73,7 @@ static PyObject *make_page(const char *kind, char **names, size_t n_names, const
                  ? rs_report_write_history(names[0], shown, &sink, &err)
                  : rs_report_write_comparison((const char *const *)names, n_names, shown, &sink, &err);
     Py_END_ALLOW_THREADS;
-    PyObject *text = buffer.no_memory  ? PyErr_NoMemory()
-                     : status == RS_OK ? rs_py_sink_text(&buffer)
-                                       : rs_py_raise(&err);
-    rs_py_sink_clear(&buffer);
-    return text;
+    return rs_py_sink_end(&buffer, status, &err);
 }
 
 PyObject *rs_py_table_page(PyObject *self, PyObject *args)

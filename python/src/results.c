@@ -465,11 +465,7 @@ static PyObject *table_answer(PyObject *self, PyObject *args, PyObject *words)
     Py_BEGIN_ALLOW_THREADS;
     status = rs_render_answer(analysis, mode, result, &settings, &sink, &err);
     Py_END_ALLOW_THREADS;
-    PyObject *text = buffer.no_memory  ? PyErr_NoMemory()
-                     : status == RS_OK ? rs_py_sink_text(&buffer)
-                                       : rs_py_raise(&err);
-    rs_py_sink_clear(&buffer);
-    return text;
+    return rs_py_sink_end(&buffer, status, &err);
 }
 
 /* ---- the types ----------------------------------------------------------------------------------------- */
