@@ -121,7 +121,7 @@ class Report:
     def table(self, name: str, *, ranks: _settings.Ranges = None, groups: Union[str, Sequence[str], None] = None,
               stacks: bool = False) -> Table:
         """A table: groups, entries, side_by_side (one column a rank), dumps, lateness, collectives, roots, log (events of the
-        job's logs), progress (a row a rank and group) or stacks (of a job that runs).
+        job's logs), attempts (of torchrun to run the job), progress (a row a rank and group) or stacks (of a job that runs).
 
         ranks: only these, as rankscope.open takes them; groups: names or descriptions; stacks: with entries' stacks"""
         if groups is not None and not isinstance(groups, str):

@@ -291,12 +291,13 @@ static rs_table *make_table(rs_flight *flight, const char *name, const char *ran
     if (strcmp(name, "dumps") == 0) return rs_flight_dumps(flight, err);
     if (strcmp(name, "roots") == 0) return rs_flight_roots(flight, err);
     if (strcmp(name, "log") == 0) return rs_flight_log(flight, err);
+    if (strcmp(name, "attempts") == 0) return rs_flight_attempts(flight, err);
     if (strcmp(name, "progress") == 0) return rs_flight_progress(flight, err);
     if (strcmp(name, "stacks") == 0) return rs_flight_stacks(flight, err);
     rs_fail(
         err, RS_ERR_USAGE,
         "there is no table \"%.60s\"; there is groups, entries, side_by_side, dumps, lateness, collectives, roots, "
-        "log, progress, stacks",
+        "log, attempts, progress, stacks",
         name);
     return NULL;
 }

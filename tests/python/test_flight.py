@@ -1,5 +1,6 @@
 """Flight-recorder dumps through the package, against the program's answers."""
 import json
+import os
 import pickle
 import sqlite3
 import subprocess
@@ -46,6 +47,14 @@ def test_verdict(dumps, program):
     assert done.returncode == 1 and json.loads(done.stdout) == report.to_dict() == json.loads(report.json())
     assert "rank_missing" in repr(report) and "rank_missing" in report._repr_html_()
     assert any("model.py:212" in frame for frame in report.stack(1))
+
+
+def test_attempts_of_torchrun():
+    log = os.path.join(os.path.dirname(__file__), "..", "data", "torchrun", "restarted-info.log")
+    report = rs.flight.analyze(logs=log)
+    table = report.table("attempts")
+    assert list(table["outcome"]) == ["restarted", "finished"] and list(table["judged"]) == [0, 1]
+    assert (list(table["rank"])[0], list(table["code"])[0]) == (1, 7) and len(report.to_dict()["attempts"]) == 2
 
 
 def test_tables(dumps):
