@@ -23,9 +23,9 @@ static bool peer_of_record(const rs_linked *linked, const rs_linked_node *record
 }
 
 /* The place that the operator on the host names: c10d::send(tensors, group, dst, tag). */
-static bool peer_of_operator(const rs_linked *linked, const rs_linked_node *operator, int64_t * peer)
+static bool peer_of_operator(const rs_linked *linked, const rs_linked_node *call, int64_t *peer)
 {
-    rs_linked_body body = rs_linked_body_of(linked, operator);
+    rs_linked_body body = rs_linked_body_of(linked, call);
     rs_slice_walk values = rs_slice_elements(body.inputs.values);
     rs_slice value;
     for (int i = 0; i < 3; i++)
@@ -58,10 +58,10 @@ static bool find_peers(const rs_linked *linked, const rs_groups *groups, const r
     if (!has_src || !has_dst) {
         const rs_group *group = rs_groups_find(groups, comm->group);
         const rs_linked_node *record = rs_comm_record(linked, n);
-        const rs_linked_node *operator= n->gpu ? NULL : rs_comm_host_operator(linked, n);
+        const rs_linked_node *call = n->gpu ? NULL : rs_comm_host_operator(linked, n);
         bool found = comm->node_type == SEND ? has_dst : has_src;
         if (!n->gpu) {
-            found = operator&& peer_of_operator(linked, operator, & peer);
+            found = call && peer_of_operator(linked, call, &peer);
             if (found && group) peer = rs_group_rank(group, peer);
             found = found && is_rank(peer) && peer != own;
         } else if (found) {
