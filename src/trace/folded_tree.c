@@ -53,11 +53,10 @@ static uint32_t new_node(fold *f, uint32_t parent, uint32_t name, const char *ki
 /* Steps have their number in their name: folded, they are one. */
 static uint32_t shown_name(fold *f, uint32_t row)
 {
-    static const char step[] = RS_STEP_PREFIX;
     const rs_string *s = &f->e->strings.items[f->e->name[row]];
-    if (f->s->each || s->length < sizeof step || memcmp(s->text, step, sizeof step - 1) != 0)
+    if (f->s->each || s->length < sizeof RS_STEP_PREFIX || !rs_names_step(s->text))
         return rs_pool_add(&f->out->pool, f->e, f->e->name[row], &f->ok);
-    uint32_t id = rs_strings_add(&f->out->pool.strings, step, sizeof step - 2);
+    uint32_t id = rs_strings_add(&f->out->pool.strings, RS_STEP_PREFIX, sizeof RS_STEP_PREFIX - 2);
     if (id == RS_NO_STRING) f->ok = false;
     return id;
 }
