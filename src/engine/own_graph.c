@@ -239,7 +239,7 @@ static rs_status make_items(rs_own *b, rs_error *err)
     }
     for (size_t i = 0; i < w->n; i++) {
         uint32_t call = w->launch[i] == RS_NO_ROW ? RS_NO_ITEM : b->item_of[w->launch[i]];
-        if (call != RS_NO_ITEM && b->causes.room[i] != RS_NO_ITEM) b->room[call] = b->causes.room[i];
+        if (call != RS_NO_ITEM && b->causes->room[i] != RS_NO_ITEM) b->room[call] = b->causes->room[i];
     }
     b->g->n_nodes = 2 * n;
     return RS_OK;
@@ -268,12 +268,12 @@ static bool add_work_edges(rs_own *b, uint32_t item)
     if (!rs_own_bind(b, node, rs_node_end(item), RS_EDGE_OPERATOR, item)) return false;
     if (b->w->start[work] <= b->start) /* it runs when the window opens */
         return rs_own_bind(b, rs_node_start(RS_OWN_WINDOW), node, RS_EDGE_DEPENDENCY, item);
-    size_t n = rs_causes_of_work(&b->causes, work), which = rs_cause_of_work(&b->causes, work, &c);
+    size_t n = rs_causes_of_work(b->causes, work), which = rs_cause_of_work(b->causes, work, &c);
     uint32_t owner = c.row == RS_NO_ROW ? item : owner_of(b, &c, item), from = node_of(b, &c);
     if (from == RS_NO_ITEM) from = rs_node_start(RS_OWN_WINDOW);
     if (!rs_own_bind(b, from, node, c.type, owner)) return false;
     for (size_t k = 0; k < n; k++) {
-        if (k == which || !rs_cause_at(&b->causes, work, k, &c)) continue;
+        if (k == which || !rs_cause_at(b->causes, work, k, &c)) continue;
         uint32_t other = node_of(b, &c);
         if (other == RS_NO_ITEM || other == from) continue;
         if (!rs_own_follow(b, other, node, c.type, c.least, owner_of(b, &c, item))) return false;
@@ -298,12 +298,8 @@ static rs_status build(rs_own *b, rs_error *err)
 {
     if (!tell_names(b) || !tell_threads(b)) return rs_fail_nomem(err, "critical path");
     close_window(b);
-    const rs_causes *causes;
-    rs_status status = rs_trace_causes(b->trace, &causes, err);
-    if (status == RS_OK) {
-        b->causes = *causes;
-        status = make_items(b, err);
-    }
+    rs_status status = rs_trace_causes(b->trace, &b->causes, err);
+    if (status == RS_OK) status = make_items(b, err);
     if (status != RS_OK) return status;
     status = connect(b, err);
     if (status == RS_ERR_FORMAT) { /* clocks that disagree can close a circle */
@@ -370,7 +366,7 @@ static rs_status take_part(rs_own *b, rs_path_part *out, rs_error *err)
     }
     out->start = b->start;
     out->end = b->end;
-    out->n_contradicted = b->causes.n_contradicted;
+    out->n_contradicted = b->causes->n_contradicted;
     out->graph = b->g;
     b->g = NULL;
     return RS_OK;

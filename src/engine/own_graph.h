@@ -23,7 +23,7 @@ typedef struct rs_own {
     const rs_work *w;
     const uint32_t *by_start; /* indices into w */
     const rs_sync_edges *sync;
-    rs_causes causes; /* the trace's */
+    const rs_causes *causes; /* the trace's */
     rs_path_graph *g;
     uint32_t *item_of; /* by row */
     uint32_t *work_of; /* by item: index into w, RS_NO_ITEM for host events */

@@ -28,7 +28,7 @@ static bool leave_call(rs_own *b, uint32_t last, uint32_t node, uint32_t owner)
     uint32_t call = node >> 1, row = b->g->row[call], source = RS_NO_ITEM;
     rs_path_cause cause;
     size_t from, to;
-    if (rs_cause_of_call(&b->causes, row, b->room[call], b->strict, &cause) &&
+    if (rs_cause_of_call(b->causes, row, b->room[call], b->strict, &cause) &&
         b->item_of[cause.row] != RS_NO_ITEM)
         source = cause.at_end ? rs_node_end(b->item_of[cause.row]) : rs_node_start(b->item_of[cause.row]);
     /* what was over before the window opened held up nothing in it */

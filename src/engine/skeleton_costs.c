@@ -25,7 +25,7 @@ static void learn(const rs_causes *c, const uint32_t *by_cost, const size_t *fir
 
 bool rs_maker_learn(rs_maker *m, const rs_step *steps, size_t n_steps)
 {
-    const rs_causes *c = &m->own.causes;
+    const rs_causes *c = m->own.causes;
     uint8_t *fold = rs_malloc(c->n_samples + 1);
     uint32_t *by_cost = rs_malloc((c->n_samples + 1) * sizeof *by_cost);
     int64_t *values = rs_malloc((c->n_samples + 1) * sizeof *values);

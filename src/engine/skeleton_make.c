@@ -127,7 +127,7 @@ static void set_work_cost(const rs_maker *m, uint32_t i, rs_unit_edge *out)
 {
     const rs_path_graph *g = m->g;
     uint32_t work = m->own.work_of[g->to[i] >> 1], source = g->row[g->from[i] >> 1];
-    const rs_causes *c = &m->own.causes;
+    const rs_causes *c = m->own.causes;
     if (g->from[i] == rs_node_start(RS_OWN_WINDOW)) return;
     if (g->type[i] == RS_EDGE_LAUNCH) {
         int64_t call_end = rs_event_end(m->e, source);
@@ -335,7 +335,7 @@ static rs_status make(rs_maker *m, const rs_policy *policy, rs_error *err)
     m->s->last = m->place[m->unit[m->last]] << 1 | ((m->last & 1) && rs_maker_is_work(m, m->last));
     m->s->end = m->own.end;
     m->s->n_events = m->trace->n_rows;
-    m->s->n_contradicted = m->own.causes.n_contradicted;
+    m->s->n_contradicted = m->own.causes->n_contradicted;
     m->s->n_untold = m->own.sync->n_untold;
     m->s->strict = m->own.strict;
     return add_communication(m, policy, err);
