@@ -140,11 +140,6 @@ static bool take_samples(causes_value *v, size_t n)
     return c->samples != NULL;
 }
 
-static void *lend(const rs_facet_part *part)
-{
-    return (void *)(uintptr_t)part->bytes;
-}
-
 static bool are_whole(const rs_facet_part *parts, size_t n)
 {
     size_t n_samples = parts[SAMPLE_COST].n;
@@ -167,15 +162,15 @@ static void *take(rs_trace *trace, const void *key, const rs_facet_part *parts)
                             .w = s.work,
                             .by_start = s.by_start,
                             .sync = s.sync,
-                            .before = lend(&parts[BEFORE]),
-                            .around = lend(&parts[AROUND]),
-                            .room = lend(&parts[ROOM]),
-                            .kind = lend(&parts[KIND]),
+                            .before = rs_facet_lend(&parts[BEFORE]),
+                            .around = rs_facet_lend(&parts[AROUND]),
+                            .room = rs_facet_lend(&parts[ROOM]),
+                            .kind = rs_facet_lend(&parts[KIND]),
                             .n_contradicted = (uint64_t)v->numbers[N_COSTS]};
     memcpy(&v->causes.cost, v->numbers, sizeof v->causes.cost);
-    v->value = lend(&parts[SAMPLE_VALUE]);
-    v->row = lend(&parts[SAMPLE_ROW]);
-    v->cost = lend(&parts[SAMPLE_COST]);
+    v->value = rs_facet_lend(&parts[SAMPLE_VALUE]);
+    v->row = rs_facet_lend(&parts[SAMPLE_ROW]);
+    v->cost = rs_facet_lend(&parts[SAMPLE_COST]);
     v->has_stored = v->lent = true;
     if (v->numbers[N_COSTS] >= 0 && is_sound(&v->causes) && take_samples(v, parts[SAMPLE_COST].n)) return v;
     free_causes(v);

@@ -120,11 +120,6 @@ static bool fill(const rs_trace *trace, sync_value *v, size_t n)
     return v->told[TOLD_UNTOLD] >= 0 && v->told[TOLD_CONTRADICTED] >= 0 && s->ahead >= 0 && rs_sync_index(s);
 }
 
-static void *lend(const rs_facet_part *part)
-{
-    return (void *)(uintptr_t)part->bytes;
-}
-
 static void *take(rs_trace *trace, const void *key, const rs_facet_part *parts)
 {
     size_t n = parts[KIND].n;
@@ -134,10 +129,10 @@ static void *take(rs_trace *trace, const void *key, const rs_facet_part *parts)
         return NULL;
     sync_value *v = rs_calloc(1, sizeof *v);
     if (!v) return NULL;
-    v->source = lend(&parts[SOURCE]);
-    v->target = lend(&parts[TARGET]);
-    v->sync = lend(&parts[SYNC]);
-    v->kind = lend(&parts[KIND]);
+    v->source = rs_facet_lend(&parts[SOURCE]);
+    v->target = rs_facet_lend(&parts[TARGET]);
+    v->sync = rs_facet_lend(&parts[SYNC]);
+    v->kind = rs_facet_lend(&parts[KIND]);
     v->has_stored = v->lent = true;
     memcpy(v->told, parts[TOLD].bytes, sizeof v->told);
     if (fill(trace, v, n)) return v;

@@ -414,11 +414,6 @@ static bool restore(finder *f, size_t n, owners_value *v)
     return ok;
 }
 
-static void *lend(const rs_facet_part *part)
-{
-    return (void *)(uintptr_t)part->bytes;
-}
-
 static void *take(rs_trace *trace, const void *key, const rs_facet_part *parts)
 {
     (void)key;
@@ -430,10 +425,10 @@ static void *take(rs_trace *trace, const void *key, const rs_facet_part *parts)
               parts[QUESTIONS].n % question == 0 && look_at(&f, NULL) == RS_OK &&
               parts[PLACE].n == f.t->n_gpu * sizeof(uint32_t);
     if (ok) {
-        v->stored =
-            (stored_owners){lend(&parts[NODE]),           lend(&parts[ANSWER]), lend(&parts[N_WORK]),
-                            lend(&parts[COMMUNICATION]),  lend(&parts[PLACE]),  lend(&parts[QUESTIONS]),
-                            parts[QUESTIONS].n / question};
+        v->stored = (stored_owners){rs_facet_lend(&parts[NODE]),   rs_facet_lend(&parts[ANSWER]),
+                                    rs_facet_lend(&parts[N_WORK]), rs_facet_lend(&parts[COMMUNICATION]),
+                                    rs_facet_lend(&parts[PLACE]),  rs_facet_lend(&parts[QUESTIONS]),
+                                    parts[QUESTIONS].n / question};
         v->has_stored = v->lent = true;
         ok = restore(&f, n, v);
     }

@@ -61,8 +61,7 @@ static bool count_repeats(const rs_events *e, const rs_pids *p, size_t n_calls, 
     rs_finder last; /* the last call under each correlation, as a place in the column */
     bool ok = rs_finder_init(&last, n_calls);
     for (size_t i = 0; ok && n_calls && i < c->n; i++) {
-        if (c->n - i > RS_FINDER_AHEAD)
-            rs_finder_fetch(&last, (uint64_t)rs_sparse_int(c, i + RS_FINDER_AHEAD));
+        rs_finder_fetch_ahead(&last, c, i);
         if (!rs_kind_is_call(rs_event_kind(e, c->rows[i]))) continue;
         size_t at = rs_finder_first(&last, (uint64_t)rs_sparse_int(c, i));
         while (last.slots[at] != RS_FINDER_NONE && rs_sparse_int(c, last.slots[at]) != rs_sparse_int(c, i))

@@ -126,13 +126,11 @@ static uint32_t *head_slot(const owners *o, int64_t correlation)
     return &o->heads.slots[at];
 }
 
-/* Asks for the slots of what follows place i of the column. */
-static void fetch_ahead(const owners *o, const rs_sparse *c, size_t i, bool calls)
+/* As rs_finder_fetch_ahead, whose keys have no process in them. */
+static void fetch_call_ahead(const owners *o, const rs_sparse *c, size_t i)
 {
-    if (c->n - i <= RS_FINDER_AHEAD) return;
-    int64_t correlation = rs_sparse_int(c, i + RS_FINDER_AHEAD);
-    rs_finder_fetch(&o->heads, (uint64_t)correlation);
-    if (calls) rs_finder_fetch(&o->calls, key_of(process_at(o, i + RS_FINDER_AHEAD), correlation));
+    size_t ahead = i + RS_FINDER_AHEAD;
+    if (ahead < c->n) rs_finder_fetch(&o->calls, key_of(process_at(o, ahead), rs_sparse_int(c, ahead)));
 }
 
 static bool index_calls(owners *o)
@@ -144,7 +142,8 @@ static bool index_calls(owners *o)
     o->next_of = rs_malloc((c->n + 1) * sizeof *o->next_of);
     if (!o->next_of || !rs_finder_init(&o->calls, n) || !rs_finder_init(&o->heads, n)) return false;
     for (size_t i = 0; n && i < c->n; i++) {
-        fetch_ahead(o, c, i, true);
+        rs_finder_fetch_ahead(&o->heads, c, i);
+        fetch_call_ahead(o, c, i);
         if (!rs_kind_is_call(rs_event_kind(e, c->rows[i]))) continue;
         uint32_t *slot = call_slot(o, process_at(o, i), rs_sparse_int(c, i));
         if (*slot != RS_FINDER_NONE) continue;
@@ -166,7 +165,7 @@ static bool count_shared(owners *o)
     if (!o->shared || !o->early || !o->n_work) return false;
     for (size_t i = 0; i < c->n; i++) {
         uint32_t row = c->rows[i], process = o->p->of_thread[e->thread[row]];
-        fetch_ahead(o, c, i, false);
+        rs_finder_fetch_ahead(&o->heads, c, i);
         if (!rs_kind_is_gpu_work(rs_event_kind(e, row)) || (o->p->flags[process] & RS_PID_CALLS)) continue;
         uint32_t g = o->place[process];
         o->n_work[g]++;

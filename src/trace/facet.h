@@ -23,6 +23,12 @@ typedef struct rs_facet_part {
 #define RS_FACET_NUMBERS(numbers, count)                                                                     \
     ((rs_facet_part){(numbers), (count) * sizeof *(numbers), sizeof *(numbers)})
 
+/* A stored array where it lies, for a value that otherwise has one of its own there: it is only read, and not freed. */
+static inline void *rs_facet_lend(const rs_facet_part *part)
+{
+    return (void *)(uintptr_t)part->bytes;
+}
+
 /* How a value that was made for a whole rank is stored. */
 typedef struct rs_facet_form {
     unsigned n_parts;

@@ -40,12 +40,6 @@ static uint32_t *call_slot(const rs_finder *calls, const rs_sparse *c, int64_t c
     return &calls->slots[at];
 }
 
-/* Asks for the slot of what follows place i of the column. */
-static void fetch_ahead(const rs_finder *calls, const rs_sparse *c, size_t i)
-{
-    if (c->n - i > RS_FINDER_AHEAD) rs_finder_fetch(calls, (uint64_t)rs_sparse_int(c, i + RS_FINDER_AHEAD));
-}
-
 /* Calls, at most n, by their correlation; of several with the same the first in the file. */
 static bool index_calls(const rs_trace *trace, size_t n, rs_finder *calls, rs_links *links)
 {
@@ -54,7 +48,7 @@ static bool index_calls(const rs_trace *trace, size_t n, rs_finder *calls, rs_li
     if (n > c->n) n = c->n;
     if (!rs_finder_init(calls, n)) return false;
     for (size_t i = 0; n && i < c->n; i++) {
-        fetch_ahead(calls, c, i);
+        rs_finder_fetch_ahead(calls, c, i);
         if (!is_call(&walk, i)) continue;
         uint32_t *slot = call_slot(calls, c, rs_sparse_int(c, i));
         if (*slot == RS_FINDER_NONE)
@@ -74,7 +68,7 @@ static bool link_by_correlation(const rs_trace *trace, gpu_list gpu, rs_links *l
     for (size_t i = 0; ok && i < gpu.n; i++) {
         links->launch_of[i] = RS_NO_ROW;
         if (!rs_cursor_seek(&correlation, gpu.rows[i])) continue;
-        fetch_ahead(&calls, c, correlation.at);
+        rs_finder_fetch_ahead(&calls, c, correlation.at);
         uint32_t place = *call_slot(&calls, c, rs_sparse_int(c, correlation.at));
         if (place != RS_FINDER_NONE) links->launch_of[i] = c->rows[place];
     }
@@ -339,7 +333,7 @@ static void *take_launches(rs_trace *trace, const void *key, const rs_facet_part
 {
     const rs_events *e = trace->events;
     gpu_list gpu;
-    rs_links made = {.launch_of = (uint32_t *)(uintptr_t)parts[0].bytes, .lent = true};
+    rs_links made = {.launch_of = rs_facet_lend(&parts[0]), .lent = true};
     (void)key;
     if (rs_trace_gpu_rows(trace, &gpu.rows, &gpu.n, NULL) != RS_OK ||
         parts[0].n != gpu.n * sizeof *made.launch_of || parts[1].n != sizeof made.n_by_flow ||

@@ -2,6 +2,7 @@
 #ifndef RS_TRACE_TRACE_INTERNAL_H
 #define RS_TRACE_TRACE_INTERNAL_H
 
+#include "base/finder.h"
 #include "base/memory.h"
 #include "trace/trace.h"
 
@@ -14,6 +15,12 @@ bool rs_work_reserve_details(rs_work *work, size_t n);
 
 /* Equality of two policies, as the key of a facet. */
 bool rs_policy_same(const void *a, const void *b);
+
+/* Asks for the slot of a number that follows place i of the column, in a table that the column's numbers are keys of. */
+static inline void rs_finder_fetch_ahead(const rs_finder *finder, const rs_sparse *c, size_t i)
+{
+    if (c->n - i > RS_FINDER_AHEAD) rs_finder_fetch(finder, (uint64_t)rs_sparse_int(c, i + RS_FINDER_AHEAD));
+}
 
 /* Walks the rows of a rank beside ascending rows of the file: whether each is one of the rank's. */
 typedef struct rs_membership {

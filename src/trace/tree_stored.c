@@ -159,10 +159,10 @@ static void *take(rs_trace *trace, const void *key, const rs_facet_part *parts)
 {
     rs_tree made = {.n = parts[ROW].n / sizeof *made.row,
                     .n_gpu = parts[GPU_ROW].n / sizeof *made.gpu_row,
-                    .row = (uint32_t *)(uintptr_t)parts[ROW].bytes,
-                    .end = (uint32_t *)(uintptr_t)parts[END].bytes,
-                    .gpu_first = (uint32_t *)(uintptr_t)parts[GPU_FIRST].bytes,
-                    .gpu_row = (uint32_t *)(uintptr_t)parts[GPU_ROW].bytes,
+                    .row = rs_facet_lend(&parts[ROW]),
+                    .end = rs_facet_lend(&parts[END]),
+                    .gpu_first = rs_facet_lend(&parts[GPU_FIRST]),
+                    .gpu_row = rs_facet_lend(&parts[GPU_ROW]),
                     .lent = true,
                     .busy_lent = parts[BUSY].n != 0};
     (void)key;
@@ -172,7 +172,7 @@ static void *take(rs_trace *trace, const void *key, const rs_facet_part *parts)
         parts[MISNESTED].n != sizeof made.n_misnested || parts[UNLINKED].n != sizeof made.n_unlinked ||
         (parts[BUSY].n && parts[BUSY].n != made.n * sizeof *made.busy))
         return NULL;
-    if (parts[BUSY].n) made.busy = (int64_t *)(uintptr_t)parts[BUSY].bytes;
+    if (parts[BUSY].n) made.busy = rs_facet_lend(&parts[BUSY]);
     memcpy(&made.n_misnested, parts[MISNESTED].bytes, sizeof made.n_misnested);
     memcpy(&made.n_unlinked, parts[UNLINKED].bytes, sizeof made.n_unlinked);
     rs_tree *t = rs_malloc(sizeof *t);
