@@ -113,8 +113,7 @@ const rs_command rs_command_report = {
     .name = "report",
     .group = "Any trace",
     .help = "One self-contained page: verdict, tables and charts of a job",
-    .usage =
-        "-o FILE.html [--flight DIR] [--metrics LABEL=DIR]... [options] PATH...",
+    .usage = "-o FILE.html [--flight DIR] [--metrics LABEL=DIR]... [options] PATH...",
     .about =
         "Writes one HTML file that opens from disk and needs no network: what was recorded and how fit it "
         "is, what to look at first, where each rank's time goes, step times over ranks, communication that "

@@ -54,45 +54,17 @@ static const struct {
     size_t group;
     const char *name;
 } places[] = {
-    {0, "info"},
-    {0, "doctor"},
-    {0, "summary"},
-    {0, "events"},
+    {0, "info"},      {0, "doctor"},      {0, "summary"},  {0, "events"},
     {0, "frame"}, /* events again, one column an argument */
-    {1, "breakdown"},
-    {1, "overlap"},
-    {1, "kernels"},
-    {1, "idle"},
-    {1, "fragments"},
-    {1, "bandwidth"},
-    {1, "queue"},
-    {1, "launches"},
-    {1, "sequences"},
-    {1, "counters"},
-    {1, "annotate"},
-    {1, "critical-path"},
-    {1, "steps"},
-    {1, "annotations"},
-    {1, "delays"},
-    {1, "stragglers"},
-    {1, "diff"},
-    {1, "memory"},
-    {2, "tree"},
-    {2, "launchers"},
-    {2, "ops"},
-    {2, "modules"},
-    {2, "timeline"},
-    {3, "roofline"},
-    {3, "mfu"},
-    {3, "compare"},
-    {3, "variance"},
-    {4, "collectives"},
-    {4, "exchange"},
-    {4, "clocks"},
-    {4, "blame"},
-    {4, "diagnose"},
-    {4, "replay"},
-    {4, "whatif"},
+    {1, "breakdown"}, {1, "overlap"},     {1, "kernels"},  {1, "idle"},
+    {1, "fragments"}, {1, "bandwidth"},   {1, "queue"},    {1, "launches"},
+    {1, "sequences"}, {1, "counters"},    {1, "annotate"}, {1, "critical-path"},
+    {1, "steps"},     {1, "annotations"}, {1, "delays"},   {1, "stragglers"},
+    {1, "diff"},      {1, "memory"},      {2, "tree"},     {2, "launchers"},
+    {2, "ops"},       {2, "modules"},     {2, "timeline"}, {3, "roofline"},
+    {3, "mfu"},       {3, "compare"},     {3, "variance"}, {4, "collectives"},
+    {4, "exchange"},  {4, "clocks"},      {4, "blame"},    {4, "diagnose"},
+    {4, "replay"},    {4, "whatif"},
 };
 
 static size_t n_own(void)
@@ -168,7 +140,8 @@ rs_status rs_request_extension(const rs_request *request, const rs_command_exten
         }
         for (size_t k = 0; k < more->options.n; k++)
             if (rs_request_is_set(request, more->options.specs[k].name))
-                return rs_fail(err, RS_ERR_USAGE, "--%s goes with --%s", more->options.specs[k].name, more->option);
+                return rs_fail(err, RS_ERR_USAGE, "--%s goes with --%s", more->options.specs[k].name,
+                               more->option);
     }
     return RS_OK;
 }

@@ -80,7 +80,8 @@ void rs_write_command_help(rs_writer *writer, const rs_command *command)
     rs_writer_text(writer, line);
     const rs_command_extension *more;
     if (command->about) rs_page_paragraphs(&layout, 0, command->about);
-    for (size_t i = 0; (more = rs_command_extension_of(command, i)); i++) rs_page_paragraphs(&layout, 0, more->about);
+    for (size_t i = 0; (more = rs_command_extension_of(command, i)); i++)
+        rs_page_paragraphs(&layout, 0, more->about);
     if (command->n_subcommands) rs_page_heading(&layout, "Sub-commands", false);
     for (size_t i = 0; i < command->n_subcommands; i++)
         rs_page_value(&layout, rs_command_last_name(command->subcommands[i]), 14,
@@ -97,7 +98,8 @@ void rs_write_command_help(rs_writer *writer, const rs_command *command)
     if (command->examples) {
         rs_page_heading(&layout, "Examples", false);
         write_examples(&layout, command->examples);
-        for (size_t i = 0; (more = rs_command_extension_of(command, i)); i++) write_examples(&layout, more->examples);
+        for (size_t i = 0; (more = rs_command_extension_of(command, i)); i++)
+            write_examples(&layout, more->examples);
     }
 }
 

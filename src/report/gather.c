@@ -252,14 +252,16 @@ static rs_status check_sections(const rs_report_settings *settings, rs_error *er
     } asked[] = {{"flight", settings->n_flight}, {"metrics", settings->n_metrics}};
     for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
         size_t at = 0;
-        while (rs_report_section_rows[at] && strcmp(rs_report_section_rows[at]->name, asked[i].name) != 0) at++;
+        while (rs_report_section_rows[at] && strcmp(rs_report_section_rows[at]->name, asked[i].name) != 0)
+            at++;
         if (asked[i].n && !rs_report_section_rows[at])
             return rs_fail(err, RS_ERR_USAGE, "this rankscope was built without the pack %s", asked[i].name);
     }
     return RS_OK;
 }
 
-static rs_status ask_sections(const rs_report_settings *settings, rs_report_answers *out, rs_result *told, rs_error *err)
+static rs_status ask_sections(const rs_report_settings *settings, rs_report_answers *out, rs_result *told,
+                              rs_error *err)
 {
     size_t n = 0;
     while (rs_report_section_rows[n]) n++;

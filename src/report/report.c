@@ -46,8 +46,8 @@ void rs_report_put_notes(rs_report_data *data, const rs_result *result)
     rs_writer_char(writer, ']');
 }
 
-rs_status rs_report_put_part(rs_report_data *data, const rs_table *table, const rs_report_part *part, bool first,
-                             rs_error *err)
+rs_status rs_report_put_part(rs_report_data *data, const rs_table *table, const rs_report_part *part,
+                             bool first, rs_error *err)
 {
     put_key(data->writer, rs_table_get_spec(table)->name, first);
     return rs_report_put_table(data, table, part, err);

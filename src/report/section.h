@@ -23,8 +23,8 @@ extern const rs_report_section *const rs_report_section_rows[];
 /* Adds problems to told, each once, with its largest count: every run over the same files meets the same defects. */
 void rs_report_tell_problems(rs_result *told, const rs_problems *problems);
 /* One member of an object: the table under its name, cut by the part. */
-rs_status rs_report_put_part(rs_report_data *data, const rs_table *table, const rs_report_part *part, bool first,
-                             rs_error *err);
+rs_status rs_report_put_part(rs_report_data *data, const rs_table *table, const rs_report_part *part,
+                             bool first, rs_error *err);
 /* The member "notes" behind others. */
 void rs_report_put_notes(rs_report_data *data, const rs_result *result);
 

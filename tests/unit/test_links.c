@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "builder.h"
 #include "trace/selection.h"
+#include "peers.h"
 
 static rs_trace trace_of(builder *b)
 {
@@ -118,6 +119,7 @@ static void test_steps(void **state)
 static void test_many_policies(void **state)
 {
     (void)state;
+    NEEDS_PEERS();
     enum { N = 64 };
     builder b = builder_create();
     add_call(&b, "cudaLaunchKernel", 9, 10, 1);

@@ -190,7 +190,8 @@ static void test_perfetto(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rocprof), cmocka_unit_test(test_xplane), cmocka_unit_test(test_perfetto)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rocprof), cmocka_unit_test(test_xplane),
+                                       cmocka_unit_test(test_perfetto)};
     all_ways = argc > 1 && strcmp(argv[1], "--all") == 0;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

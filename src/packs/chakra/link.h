@@ -1,4 +1,4 @@
-/* The parts of linking a host trace with a device trace. Private to src/chakra/link*.c, sync_deps.c and
+/* The parts of linking a host trace with a device trace. Private to src/packs/chakra/link*.c, sync_deps.c and
  * linked_write.c. Nodes are indices into et->nodes, ops and gpus into the arrays below. */
 #ifndef RS_CHAKRA_LINK_H
 #define RS_CHAKRA_LINK_H

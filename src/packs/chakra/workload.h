@@ -1,5 +1,5 @@
 /* Text workloads: a model as layers with the times of their computation and the sizes of their communication.
- * Private to src/chakra/workload.c and text.c. */
+ * Private to src/packs/chakra/workload.c and text.c. */
 #ifndef RS_CHAKRA_WORKLOAD_H
 #define RS_CHAKRA_WORKLOAD_H
 

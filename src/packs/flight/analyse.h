@@ -1,4 +1,4 @@
-/* From matched operations to a verdict. Internal to src/flight. */
+/* From matched operations to a verdict. Internal to src/packs/flight. */
 #ifndef RS_FLIGHT_ANALYSE_H
 #define RS_FLIGHT_ANALYSE_H
 

@@ -1,4 +1,4 @@
-/* What the log and the stacks tell of why. Internal to src/flight. */
+/* What the log and the stacks tell of why. Internal to src/packs/flight. */
 #ifndef RS_FLIGHT_CAUSATION_H
 #define RS_FLIGHT_CAUSATION_H
 

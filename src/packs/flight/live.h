@@ -1,5 +1,5 @@
 /* A job that still runs, or that wrote snapshots of itself: answers of its servers, stacks, progress.
- * Internal to src/flight. */
+ * Internal to src/packs/flight. */
 #ifndef RS_FLIGHT_LIVE_H
 #define RS_FLIGHT_LIVE_H
 

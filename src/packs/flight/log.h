@@ -1,4 +1,4 @@
-/* A job's log: who said what, when, and which of it can be a cause. Internal to src/flight. */
+/* A job's log: who said what, when, and which of it can be a cause. Internal to src/packs/flight. */
 #ifndef RS_FLIGHT_LOG_H
 #define RS_FLIGHT_LOG_H
 

@@ -1,4 +1,4 @@
-/* What is taken from the tables of the periodic dumper. Internal to src/flight. */
+/* What is taken from the tables of the periodic dumper. Internal to src/packs/flight. */
 #ifndef RS_FLIGHT_PERIODIC_H
 #define RS_FLIGHT_PERIODIC_H
 

@@ -1,4 +1,4 @@
-/* The roots of a hang, and what is known of a rank besides its dump. Internal to src/flight. */
+/* The roots of a hang, and what is known of a rank besides its dump. Internal to src/packs/flight. */
 #ifndef RS_FLIGHT_ROOTS_H
 #define RS_FLIGHT_ROOTS_H
 

@@ -374,7 +374,8 @@ const rs_command rs_command_flight = {
                 "rankscope flight --entries --ranks 0,5 --groups mesh_dp traces/\n"
                 "rankscope flight --format json traces/ | jq .summary\n"
                 "rankscope flight --timeline hang.json --database hang.sqlite traces/",
-    .groups = {{.title = "Options", .specs = specs, .n = sizeof specs / sizeof *specs}, {.base = &rs_output_options}},
+    .groups = {{.title = "Options", .specs = specs, .n = sizeof specs / sizeof *specs},
+               {.base = &rs_output_options}},
     .n_groups = 2,
     .run = run_flight,
 };

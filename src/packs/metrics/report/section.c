@@ -14,7 +14,8 @@ static bool is_asked(const rs_report_settings *settings)
     return settings->n_metrics > 0;
 }
 
-static rs_status read_runs(const rs_report_settings *settings, answer *a, rs_problems *problems, rs_error *err)
+static rs_status read_runs(const rs_report_settings *settings, answer *a, rs_problems *problems,
+                           rs_error *err)
 {
     const rs_report_run *runs = settings->metrics;
     rs_metrics_settings metrics = {.skip_warmup = RS_METRICS_WARMUP,
