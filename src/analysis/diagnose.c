@@ -115,7 +115,7 @@ static const char *places_of(const rs_diagnosis *d, const rs_diagnosed_row *x, c
     return used ? out : NULL;
 }
 
-/* The command that shows what mending them gives. */
+/* The command that shows what fixing them gains. */
 static const char *evidence_for(const rs_candidate *const *all, size_t n, rs_arena *arena)
 {
     rs_text edit = {0}, command = {0};
@@ -129,7 +129,7 @@ static const char *evidence_for(const rs_candidate *const *all, size_t n, rs_are
     return text;
 }
 
-/* What --scale takes, where mending scales one thing; NULL: it does not. *ok becomes false when out of memory. */
+/* What --scale takes, where the fix scales one thing; NULL: it does not. *ok becomes false when out of memory. */
 static const char *selector_of(const rs_candidate *c, rs_arena *arena, bool *ok)
 {
     rs_text text = {0};

@@ -22,7 +22,7 @@ typedef struct rs_candidate {
     double excess;       /* us of a step that are off; of findings, which may hide each other */
     const char *subject; /* of findings: "rank 5's computation", for sentences about others */
     const char *claim;   /* a sentence without its end and its numbers of the step */
-    rs_what_if edits;    /* what mends it; owned by the list */
+    rs_what_if edits;    /* what fixes it; owned by the list */
 } rs_candidate;
 
 /* What rules look at. */
@@ -98,9 +98,9 @@ rs_status rs_diagnose(const rs_skeletons *ranks, const rs_diagnose_how *how, rs_
                       rs_error *err);
 void rs_diagnosis_clear(rs_diagnosis *diagnosis);
 
-/* The question that mends several candidates, as people are shown it. */
+/* The question that fixes several candidates, as people are shown it. */
 void rs_diagnose_print(const rs_candidate *const *all, size_t n, rs_text *out);
-/* What mending all of them gives, unless *refused says why not. */
+/* What fixing all of them gains, unless *refused says why not. */
 rs_status rs_diagnose_ask(rs_diagnosis *d, const rs_candidate *const *all, size_t n, rs_foretold *out,
                           double *bound, const char **refused, rs_error *err);
 /* "...: step 44.9 → 35.5 ms (35.4–35.6)." Where the host runs ahead, how long it is in a step stands behind that. */

@@ -27,7 +27,7 @@ static rs_status find_kind(const char *text, size_t n, rs_edit_kind *out, rs_err
 
 /* ---- values ------------------------------------------------------------------------------------------------- */
 
-/* Where an argument without quotes ends; *n: its length without the blanks behind it. */
+/* Where an argument without quotes ends; *n: its length without the blanks after it. */
 static const char *argument_end(const char *p, size_t *n)
 {
     const char *end = rs_scan_value_end(p, RS_SCAN_NAME);
@@ -134,7 +134,7 @@ static size_t up_to_colon(const char *text, size_t n)
     return last;
 }
 
-/* NAME or =NAME, in quotes or not. *at is behind it. */
+/* NAME or =NAME, in quotes or not. *at is then after it. */
 static rs_status parse_name(rs_edit_name *name, const char **at, length_fn length, rs_error *err)
 {
     const char *p = rs_scan_space(*at), *end;
@@ -210,7 +210,7 @@ static rs_status parse_argument(rs_edit *e, char sign, bool given, const char **
     case RS_EDIT_FUSE:
     case RS_EDIT_COALESCE: return parse_pair(e, at, err);
     default:
-        if (given) return rs_fail(err, RS_ERR_USAGE, "%s takes nothing behind it", word);
+        if (given) return rs_fail(err, RS_ERR_USAGE, "%s takes no argument", word);
         return RS_OK;
     }
 }

@@ -253,7 +253,7 @@ static size_t begin_of(const rs_expr *e, size_t end)
 
 static void print_to(const rs_expr *e, size_t end, bool in_brackets, rs_text *out);
 
-/* The condition that ends there, in brackets where it is joined by what binds no tighter than what stands around it. */
+/* The condition that ends there, in brackets where it is joined by what binds no tighter than what is around it. */
 static void print_part(const rs_expr *e, size_t end, unsigned around, rs_text *out)
 {
     unsigned step = e->steps[end];

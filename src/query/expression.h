@@ -7,7 +7,7 @@
  *     class=communication&group="mesh_dp,shard"&rank=0-3|8
  *
  * A user of the grammar has a language: its fields with their types, and what else it takes. Texts may hold any byte. In
- * quotes (double or single) a backslash stands before a quote or a backslash, and \xHH is the byte HH; a text without
+ * quotes (double or single) a backslash is written before a quote or a backslash, and \xHH is the byte HH; a text without
  * quotes ends where the language goes on: at a comma, " and ", " or ", a bracket that it did not open, and so on.
  *
  *     rs_expr *e;
@@ -37,7 +37,7 @@ typedef struct rs_field_spec {
     const char *name;
     rs_datum type;
     const char *const *words; /* of RS_DATUM_WORD; ended by NULL */
-    bool outside;             /* cannot stand inside a function */
+    bool outside;             /* not allowed inside a function */
 } rs_field_spec;
 
 typedef struct rs_language {
@@ -56,7 +56,7 @@ typedef struct rs_datum_value {
     size_t n;
     rs_span span;         /* WHOLE; TIME: ns; WORD: first is the word's place */
     double first, last;   /* CELL: where `number` */
-    bool number, percent; /* CELL: it reads as a number, or in a list as a range; a % stood behind it */
+    bool number, percent; /* CELL: it reads as a number, or in a list as a range; with a % after it */
 } rs_datum_value;
 
 typedef struct rs_expr_term {
@@ -92,7 +92,7 @@ struct rs_expr {
 
 /* RS_ERR_USAGE says what is wrong and where, and suggests the nearest word. *out is NULL on failure. */
 rs_status rs_expr_parse(const char *text, const rs_language *language, rs_expr **out, rs_error *err);
-/* As much of the text as is a condition; *at is then behind it. */
+/* As much of the text as is a condition; *at is then after it. */
 rs_status rs_expr_parse_part(const char **at, const rs_language *language, rs_expr **out, rs_error *err);
 void rs_expr_free(rs_expr *expr); /* NULL is allowed */
 

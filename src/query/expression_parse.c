@@ -226,12 +226,12 @@ static rs_status check_operator(const parser *s, const rs_expr_term *t, rs_error
     }
 }
 
-/* Behind the field: its operator and value. */
+/* After the field: its operator and value. */
 static rs_status parse_comparison(parser *s, rs_expr_term *t, bool *negated, rs_error *err)
 {
     *negated = rs_scan_take_word(&s->p, "not", NULL);
     if (field_of(s, t)->outside && s->functions)
-        return rs_fail(err, RS_ERR_USAGE, "%s cannot stand inside under(), after() and before()",
+        return rs_fail(err, RS_ERR_USAGE, "%s is not allowed inside under(), after() and before()",
                        name_of(s, t));
     if (rs_scan_take_word(&s->p, "in", NULL)) {
         t->op = RS_OP_IN;
@@ -323,7 +323,7 @@ static size_t find_function(const rs_language *l, const char *p)
     return RS_NO_FUNCTION;
 }
 
-/* Whether what stands in a function is a condition; else it is a text of the first field. */
+/* Whether what a function holds is a condition; else it is a text of the first field. */
 static bool is_condition(const rs_language *l, const char *p)
 {
     p = rs_scan_space(p);

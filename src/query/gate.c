@@ -1,5 +1,5 @@
 /* What --fail-on takes: conditions (query/expression.h) over the columns of a table. Any name is a field, and types are
- * known when the gate meets a table. An unknown cell meets nothing, behind a "not" neither. */
+ * known when the gate meets a table. An unknown cell meets nothing, nor does its negation. */
 #include "rankscope/gate.h"
 
 #include <stdio.h>

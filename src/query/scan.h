@@ -34,7 +34,7 @@ typedef struct rs_where_sign {
     rs_where_op op;
 } rs_where_sign;
 
-/* The sign that stands at p; NULL: none does. */
+/* The sign at p; NULL: there is none. */
 const rs_where_sign *rs_scan_sign(const char *p);
 /* The sign of an operator; "in" has none. */
 const char *rs_scan_text_of(rs_where_op op);
@@ -48,15 +48,15 @@ bool rs_scan_is_word(char c);
 /* The length of the word at p when it is this one, in either case; 0: it is another. `word` is in small letters. */
 size_t rs_scan_word(const char *p, const char *word);
 
-/* Moves *p behind the word, or behind the sign that means the same (NULL: none does), and the blanks before it. false:
- * neither stands there, and *p stays. */
+/* Moves *p over the blanks and the word, or the sign that means the same (NULL: none does). false: neither is there, and
+ * *p stays. */
 bool rs_scan_take_word(const char **p, const char *word, const char *sign);
 bool rs_scan_take_char(const char **p, char c);
 
 /* Whether blanks and "and" or "or" follow. */
 bool rs_scan_ends_value(const char *p);
 
-/* Where a value without quotes stands. */
+/* Where a value without quotes is. */
 enum {
     RS_SCAN_BRACKETS = 1, /* in brackets: it ends at one that it did not open */
     RS_SCAN_SELECTOR = 2, /* in a selector: it ends at & and ; too */
@@ -68,8 +68,8 @@ enum {
  * it with what they hold; those that never close are text. */
 const char *rs_scan_value_end(const char *p, unsigned where);
 
-/* A text in quotes at p: its length without them and with escapes resolved; *end is behind it, NULL when it is not closed.
- * out: room for the text, NULL: only measured. A backslash stands before a quote, a backslash, or xHH. */
+/* A text in quotes at p: its length without them and with escapes resolved; *end is after it, NULL when it is not closed.
+ * out: room for the text, NULL: only measured. A backslash escapes a quote, a backslash, and xHH. */
 size_t rs_scan_quoted(const char *p, char *out, const char **end);
 static inline bool rs_scan_is_quote(char c)
 {

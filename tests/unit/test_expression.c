@@ -200,7 +200,7 @@ static void push_term(rng *r, rs_expr *e, unsigned depth)
         t->function = rng_below(r, 3);
         e->steps[e->n_steps++] = (uint8_t)(e->n_terms - 1);
         t->inner = make_expr(r, l, depth - 1);
-        for (size_t i = 0; i < t->inner->n_terms; i++) /* ts cannot stand there */
+        for (size_t i = 0; i < t->inner->n_terms; i++) /* ts is not allowed there */
             if (t->inner->terms[i].function == RS_NO_FUNCTION && l->fields[t->inner->terms[i].field].outside)
                 t->inner->terms[i].field++;
         return;
@@ -274,7 +274,7 @@ static bool same_edit(const rs_edit *a, const rs_edit *b)
            (!a->selector || same_expr(a->selector, b->selector));
 }
 
-/* A condition in which class, part and us stand where they may. */
+/* A condition in which class, part and us are where they may be. */
 static rs_expr *make_selector(rng *r, rs_expr *s)
 {
     rs_expr *made = make_expr(r, &rs_select_language, 0);

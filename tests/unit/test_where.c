@@ -170,7 +170,7 @@ static void test_refused(void **state)
         {"cat='kernel", "no closing quote"},
         {"name =~ '('", "no regular expression"},
         {"under(", "not closed"},
-        {"under(ts < 5)", "ts cannot stand inside"},
+        {"under(ts < 5)", "ts is not allowed inside"},
         {"not", "there is no field \"\""},
         {"cat=a and", "there is no field \"\""},
         {"cat=a or or cat=b", "there is no field"},
@@ -191,7 +191,7 @@ static void test_refused(void **state)
     }
 }
 
-/* Depth and length have an end that is told. */
+/* Depth and length have an end that the message names. */
 static void test_limits(void **state)
 {
     (void)state;
