@@ -426,7 +426,7 @@ rs_status rs_diagnose(const rs_skeletons *ranks, const rs_diagnose_how *how, rs_
     *out = (rs_diagnosis){0};
     const rs_diagnosed job = {&out->engine, &out->replayed.recorded, &out->reference, ranks->rank_of};
     rs_status status = rs_engine_join(ranks->items, ranks->n, &join, &out->engine, err);
-    if (status == RS_OK) status = rs_replay_judge(&out->engine, RS_EDGES_ALL, false, &out->replayed, err);
+    if (status == RS_OK) status = rs_replay_measure(&out->engine, RS_EDGES_ALL, false, &out->replayed, err);
     if (status == RS_OK)
         status = rs_reference_find(&out->engine, &out->replayed.recorded, &out->reference, err);
     const rs_ask_how ask = {.rank_of = ranks->rank_of, .jobs = how->jobs};

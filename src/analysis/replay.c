@@ -216,7 +216,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     rs_status status = rs_skeletons_take(partials, n, &ranks, err);
     if (status == RS_OK) status = rs_engine_join(ranks.items, ranks.n, &how, &engine, err);
     if (status == RS_OK)
-        status = rs_replay_judge(&engine, told ? RS_EDGES_TOLD : RS_EDGES_ALL, true, &replayed, err);
+        status = rs_replay_measure(&engine, told ? RS_EDGES_TOLD : RS_EDGES_ALL, true, &replayed, err);
     if (status == RS_OK) status = put_rows(&replayed, ranks.rank_of, result, err);
     if (status == RS_OK) status = rs_replay_ask(run, &replayed, ranks.rank_of, result->tables[WHAT_IF], err);
     if (status == RS_OK && rs_table_n_rows(result->tables[WHAT_IF])) result->main_table = WHAT_IF;

@@ -1,8 +1,8 @@
-/* Lengths of steps in a replay, how far they spread, and the path behind their end. Private to replay_asker.c. */
-#ifndef RS_ANALYSIS_REPLAY_STEPS_H
-#define RS_ANALYSIS_REPLAY_STEPS_H
+/* Lengths of steps in a replay, how far they spread, and the path behind their end. Private to asker.c. */
+#ifndef RS_ENGINE_STEP_LENGTHS_H
+#define RS_ENGINE_STEP_LENGTHS_H
 
-#include "analysis/replay.h"
+#include "engine/asker.h"
 
 /* Lengths of the steps of a rank, or of the job: from the last end of all ranks to the next. Ranks' steps
  * stand side by side in their order. Without steps the one length of the whole trace. */

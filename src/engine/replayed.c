@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/replay.h"
+#include "engine/asker.h"
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/try.h"
@@ -254,7 +254,7 @@ static rs_status make_rows(rs_replayed *r, const ends *x, rs_error *err)
     return RS_OK;
 }
 
-rs_status rs_replay_judge(rs_engine *engine, rs_edges_used edges, bool held_out, rs_replayed *out,
+rs_status rs_replay_measure(rs_engine *engine, rs_edges_used edges, bool held_out, rs_replayed *out,
                           rs_error *err)
 {
     ends x = {0};

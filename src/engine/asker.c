@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/replay_steps.h"
+#include "engine/step_lengths.h"
 #include "base/memory.h"
 #include "base/try.h"
 #include "base/workers.h"
@@ -169,10 +169,6 @@ static rs_status apply_grown(const asker *a, bench *b, const rs_what_if *q, size
     return status;
 }
 
-/* No interval reaches less far, as a share of the step: ten times what replays were off by in the median of the twins
- * of tests/engine. Questions about one step have no spread that would say so. */
-#define LEAST_DOUBT 1e-4
-
 /* The answer for the i-th range but for its interval. */
 static rs_foretold answer_for(const asker *a, bench *b, const rs_what_if *q, size_t i)
 {
@@ -188,6 +184,7 @@ static rs_foretold answer_for(const asker *a, bench *b, const rs_what_if *q, siz
                          .gain = gain,
                          .pct = before > 0 ? 100 * gain / before : NAN,
                          .bound = rs_path_bound(a->r, &b->w, from, to) / 1e3 / (double)was->n,
+                         .sampled = was->n > 1 && !rs_what_if_is_of_steps(q),
                          .annotated = rs_lengths_annotated(e, from, to),
                          .then_bound_by = rs_path_bound_by(e, &b->w, &b->t, from, to),
                          .assumption = rs_edit_assumptions[q->edits[0].kind],
