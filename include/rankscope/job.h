@@ -30,6 +30,8 @@ typedef struct rs_job_settings {
     bool include_last_step; /* HTA's include_last_profiler_step; only under its compatibility modes */
     bool absolute;          /* times as the files have them, not from the job's first event */
     bool all_columns;       /* load every known argument, not only those the analyses ask for */
+    bool no_verdict;        /* do not ask the judge (rankscope/verdict.h) */
+    bool tables_alone;      /* no verdict is asked for that no table depends on: who reads nothing but tables */
     const char *ranks;      /* "0,3,8-15"; NULL: all */
     const char *steps;      /* "3-5"; NULL: all */
     const char

@@ -19,6 +19,8 @@ typedef struct rs_run {
     int64_t origin;     /* for merge: what moments of the tables will count from, the job's first event */
     const void *agreed; /* what the round before came to; NULL in the first one */
     void *context;      /* of rs_job_each_rank, else NULL */
+    const struct rs_verdicts *verdicts; /* for merge: what the judge says of the job; NULL: it was not asked */
+    size_t n_absent;                    /* for merge: ranks that brought no partial */
     unsigned jobs;      /* for merge: threads that it may use; 0: one. No answer depends on it */
 } rs_run;
 
@@ -93,6 +95,8 @@ struct rs_analysis {
     size_t n_table_sets;
     unsigned follows;        /* rs_follows: what of a selection it follows; the rest it refuses */
     const char *follows_not; /* the reason, behind "NAME cannot follow --steps: " */
+    rs_judged_how judged;    /* whether its answer opens with the verdict of the job */
+    bool judges;             /* its result holds the verdict: it is what the others' verdicts come from */
     bool two_sided;          /* compares two jobs: rs_job_run_pair */
     bool many_sided;         /* compares two jobs or more: rs_job_run_jobs */
 

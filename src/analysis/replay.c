@@ -250,6 +250,7 @@ const rs_analysis rs_analysis_replay = {
     .columns = RS_SKELETON_COLUMNS,
     .table_sets = sets,
     .n_table_sets = 1,
+    .judged = RS_JUDGED,
     .follows = RS_FOLLOWS_RANKS,
     .follows_not = "the graph is of whole traces; its rows tell the steps apart",
     .rank = rank,

@@ -481,9 +481,11 @@ static rs_status check_sides(const rs_analysis *a, size_t n_jobs, rs_error *err)
 }
 
 static rs_status run_sides(rs_job *const *jobs, run_side *sides, const side_views *views, unsigned n_jobs,
-                           const rs_query *queries, outcome *outcomes, size_t n, rs_result *results,
-                           rs_error *err)
+                           rs_judged_queries *judged, outcome *outcomes, rs_error *err)
 {
+    const rs_query *queries = judged->items;
+    rs_result *results = judged->results;
+    const size_t n = judged->n, n_judges = judged->n_judges;
     rs_status status = RS_OK;
     for (unsigned i = 0; status == RS_OK && i < n_jobs; i++)
         status = begin_side(&sides[i], jobs[i], queries, n, err);
@@ -503,15 +505,19 @@ static rs_status run_sides(rs_job *const *jobs, run_side *sides, const side_view
     for (unsigned i = 0; i < n_jobs; i++) run_side_of(&sides[i], outcomes, results);
     size_t failed = n;
     for (size_t k = 0; k < n; k++) {
+        sides[0].questions[k].run.verdicts = rs_judged_verdicts(judged, k);
         if (outcomes[k].status == RS_OK && !outcomes[k].known)
             answer(sides, views, n_jobs, k, &outcomes[k], &results[k]);
         if (outcomes[k].status == RS_OK) continue;
         rs_result_drop_tables(&results[k]);
-        if (failed == n) failed = k;
+        if (k < n_judges)
+            rs_judged_failed(&results[k], outcomes[k].status, &outcomes[k].error);
+        else if (failed == n)
+            failed = k;
     }
     if (failed == n) return RS_OK;
     *err = outcomes[failed].error;
-    if (n > 1) rs_error_wrap(err, "%s", queries[failed].analysis->name);
+    if (n - n_judges > 1) rs_error_wrap(err, "%s", queries[failed].analysis->name);
     return outcomes[failed].status;
 }
 
@@ -519,17 +525,24 @@ static rs_status run_queries(rs_job *const *jobs, unsigned n_jobs, const rs_quer
                              rs_result *results, rs_error *err)
 {
     rs_error local = RS_ERROR_INIT;
+    rs_judged_queries judged;
     if (!err) err = &local;
     for (size_t k = 0; k < n; k++) results[k] = (rs_result){0};
+    rs_status status = rs_judged_queries_make(&jobs[0]->settings, n_jobs == 1 ? jobs[0] : NULL, queries, n, &judged, err);
+    if (status != RS_OK) {
+        rs_judged_queries_clear(&judged);
+        return status;
+    }
     run_side *sides = rs_calloc(n_jobs, sizeof *sides);
-    outcome *outcomes = rs_calloc(n, sizeof *outcomes);
+    outcome *outcomes = rs_calloc(judged.n, sizeof *outcomes);
     side_views views = {rs_calloc(n_jobs, sizeof *views.questions),
                         rs_calloc(n_jobs, sizeof *views.rankings)};
     bool ok = sides && (outcomes || !n) && views.questions && views.rankings;
-    rs_status status = ok ? run_sides(jobs, sides, &views, n_jobs, queries, outcomes, n, results, err)
-                          : rs_fail_nomem(err, "run");
+    status = ok ? run_sides(jobs, sides, &views, n_jobs, &judged, outcomes, err) : rs_fail_nomem(err, "run");
     for (unsigned i = 0; sides && i < n_jobs; i++) end_side(&sides[i]);
-    for (size_t k = 0; outcomes && k < n; k++) rs_result_key_clear(&outcomes[k].key);
+    for (size_t k = 0; outcomes && k < judged.n; k++) rs_result_key_clear(&outcomes[k].key);
+    rs_judged_deliver(&judged, results);
+    rs_judged_queries_clear(&judged);
     rs_free(sides);
     rs_free(outcomes);
     rs_free(views.questions);
@@ -622,11 +635,27 @@ static rs_status map_with(rs_job *job, const rs_query *queries, size_t n, const 
     return status;
 }
 
-rs_status rs_job_map(rs_job *job, const rs_query *queries, size_t n, rs_bytes *out, rs_error *err)
+/* With the judge's questions; told: by query of the caller. */
+static rs_status map_judged(rs_job *job, const rs_query *queries, size_t n, const rs_told *told, rs_bytes *out,
+                            rs_error *err)
 {
     rs_error local = RS_ERROR_INIT;
+    rs_judged_queries judged;
+    if (!err) err = &local;
     *out = (rs_bytes){0};
-    return map_with(job, queries, n, NULL, out, err ? err : &local);
+    rs_status status = rs_judged_queries_make(&job->settings, NULL, queries, n, &judged, err);
+    rs_told *all = told ? rs_calloc(judged.n + 1, sizeof *all) : NULL;
+    if (status == RS_OK && told && !all) status = rs_fail_nomem(err, "run");
+    for (size_t k = 0; all && k < n; k++) all[judged.n_judges + k] = told[k];
+    if (status == RS_OK) status = map_with(job, judged.items, judged.n, all, out, err);
+    rs_free(all);
+    rs_judged_queries_clear(&judged);
+    return status;
+}
+
+rs_status rs_job_map(rs_job *job, const rs_query *queries, size_t n, rs_bytes *out, rs_error *err)
+{
+    return map_judged(job, queries, n, NULL, out, err);
 }
 
 rs_status rs_job_map_agreed(rs_job *job, const rs_query *queries, size_t n, const rs_bytes *agreed,
@@ -638,7 +667,7 @@ rs_status rs_job_map_agreed(rs_job *job, const rs_query *queries, size_t n, cons
     if (!err) err = &local;
     *out = (rs_bytes){0};
     rs_status status = rs_agreed_read(agreed, queries, n, &arena, &told, err);
-    if (status == RS_OK) status = map_with(job, queries, n, told, out, err);
+    if (status == RS_OK) status = map_judged(job, queries, n, told, out, err);
     rs_arena_clear(&arena);
     return status;
 }

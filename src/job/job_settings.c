@@ -27,6 +27,8 @@ enum { AS_IS, AS_SIZE };
         "times on the files' own clock, not from the job's first event")                                     \
     ROW(include_last_step, "include-last-step", FLAG, NULL, NULL, AS_IS, 0, 0, AGREE,                        \
         "HTA's include_last_profiler_step; only with --compat hta or hta-exact")                             \
+    ROW(no_verdict, "no-verdict", FLAG, NULL, NULL, AS_IS, 0, 0, AGREE,                                      \
+        "without the verdict that opens answers about the job: what is wrong with it, and what fixing it gains")    \
     ROW(captures, "captures", TEXT, "PATH", NULL, AS_IS, 0, 0, AGREE,                                        \
         "give the work of replayed graphs its operators: the trace of their capture, or a folder of such")   \
     ROW(jobs, "jobs", INT, "N", NULL, AS_IS, 1, 4096, DIFFER, "worker threads (default: one for each core)") \

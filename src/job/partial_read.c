@@ -6,6 +6,7 @@
 #include "base/paths.h"
 #include "base/layout.h"
 #include "base/problems.h"
+#include "base/try.h"
 #include "base/wire.h"
 #include "job/job_internal.h"
 #include "job/job_store.h"
@@ -333,7 +334,22 @@ static rs_status fail_behind(const merger *m, const rs_question *q, rs_error *er
     return RS_OK;
 }
 
-static rs_status merge_query(const merger *m, size_t k, rs_result *result, rs_error *err)
+/* What is merged: the queries, and what the judge was asked with them under the settings of the parts. */
+static rs_status read_judged(merger *m, const rs_bytes *packed, const rs_query *queries, size_t n,
+                             rs_judged_queries *out, rs_error *err)
+{
+    rs_wire_reader r;
+    RS_TRY(open_part(m, 0, &packed[0], RS_PARTIAL_MAGIC, &r, err));
+    const rs_job_settings *settings = rs_layout_unpack(&rs_job_settings_layout, &r);
+    if (r.bad || !settings) return damaged(m, 0, &r, err);
+    rs_status status = rs_judged_queries_make(settings, NULL, queries, n, out, err);
+    m->queries = out->items;
+    m->n = out->n;
+    return status;
+}
+
+static rs_status merge_query(const merger *m, size_t k, const struct rs_verdicts *verdicts, rs_result *result,
+                             rs_error *err)
 {
     rs_question q = {0}, *side = &q;
     const rs_ranking *ranking = &m->ranking;
@@ -341,6 +357,7 @@ static rs_status merge_query(const merger *m, size_t k, rs_result *result, rs_er
     rs_status status = read_question(m, k, &q, &values, err);
     if (status == RS_OK) status = fail_behind(m, &q, err);
     if (status == RS_OK) status = rs_question_judge(&q, ranking, result, err);
+    q.run.verdicts = verdicts;
     if (status == RS_OK) status = rs_question_answer(&side, &ranking, 1, result, err);
     if (status != RS_OK) rs_result_drop_tables(result);
     rs_question_clear(&q);
@@ -376,21 +393,27 @@ rs_status rs_merge_packed(const rs_bytes *packed, size_t n_packed, const rs_quer
                           rs_result *results, rs_error *err)
 {
     rs_error local = RS_ERROR_INIT;
+    rs_judged_queries judged = {0};
     if (!err) err = &local;
     for (size_t k = 0; k < n; k++) results[k] = (rs_result){0};
     if (n_packed == 0) return rs_fail(err, RS_ERR_USAGE, "no packed partial results to merge");
-    merger m = {.what = PARTIALS, .queries = queries, .n = n, .n_parts = n_packed};
-    rs_status status = take_queries(&m, err);
+    merger m = {.what = PARTIALS, .n_parts = n_packed};
+    rs_status status = read_judged(&m, packed, queries, n, &judged, err);
+    if (status == RS_OK) status = take_queries(&m, err);
     if (status == RS_OK) status = read_parts(&m, packed, err);
     bool read = status == RS_OK;
-    for (size_t k = 0; read && k < n; k++) {
+    for (size_t k = 0; read && k < m.n; k++) {
         rs_error error = RS_ERROR_INIT;
-        rs_status one = merge_query(&m, k, &results[k], &error);
-        if (one == RS_OK || status != RS_OK) continue;
+        rs_result *result = &judged.results[k];
+        rs_status one = merge_query(&m, k, rs_judged_verdicts(&judged, k), result, &error);
+        if (one != RS_OK && k < judged.n_judges) rs_judged_failed(result, one, &error);
+        if (one == RS_OK || status != RS_OK || k < judged.n_judges) continue;
         status = one;
         *err = error;
-        if (n > 1) rs_error_wrap(err, "%s", queries[k].analysis->name);
+        if (n > 1) rs_error_wrap(err, "%s", m.queries[k].analysis->name);
     }
+    if (read) rs_judged_deliver(&judged, results);
+    rs_judged_queries_clear(&judged);
     merger_clear(&m);
     return status;
 }
