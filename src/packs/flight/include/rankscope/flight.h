@@ -124,6 +124,8 @@ RS_API size_t rs_flight_count_records(const rs_flight_answer *answers, size_t n)
 RS_API size_t rs_flight_list_workers(const rs_flight_answer *answers, size_t n, int64_t *ranks,
                                      char (*addresses)[RS_FLIGHT_ADDRESS], size_t room);
 
+/* What was read: bytes of the dumps, packed and not, and their entries as events. NULL gives zeros. */
+RS_API rs_job_stats rs_flight_get_stats(const rs_flight *flight);
 RS_API void rs_flight_close(rs_flight *flight); /* NULL is allowed */
 
 /* One line of proof. */
