@@ -103,7 +103,7 @@ static rs_status find_waits(rs_linker *x, const rs_sync_edges *edges, rs_error *
     if (!x->waits) return rs_fail_nomem(err, "waits");
     for (size_t i = 0; i < edges->n; i++) {
         const rs_sync_edge *edge = &edges->items[i];
-        if (edge->kind == RS_SYNC_STREAM_WAIT || edge->kind == RS_SYNC_COPY || !is_taken(edge)) continue;
+        if (rs_sync_is_of_work(edge->kind) || edge->kind == RS_SYNC_COPY || !is_taken(edge)) continue;
         uint32_t gpu = gpu_of_row(x, edge->source), thread = x->e->thread[edge->target];
         if (gpu == RS_LINK_NONE || x->gpus[gpu].fate != RS_LINK_KEPT) continue;
         if (x->thread_first[thread] == x->thread_first[thread + 1]) continue;
