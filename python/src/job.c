@@ -584,8 +584,6 @@ static PyMethodDef job_methods[] = {
      "share: options of share, or None; map: the file for what stands for what, or None"},
     {"sql", (PyCFunction)(void (*)(void))rs_py_sql, METH_VARARGS | METH_KEYWORDS,
      "sql(query, settings, progress=None) -> Result with the table rows; settings are max_memory and timeout"},
-    {"tracelens", rs_py_tracelens, METH_VARARGS,
-     "tracelens(settings, progress=None) -> ([(rank, sheets)], sheets over all ranks, Result without tables)"},
     {"build_store", rs_py_build_store, METH_VARARGS,
      "build_store(progress=None) -> Result: keeps the events with all known arguments in the job's store"},
     {"add", (PyCFunction)(void (*)(void))job_add, METH_VARARGS | METH_KEYWORDS,

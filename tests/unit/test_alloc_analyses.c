@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "rankscope/rankscope.h"
 #include "support.h"
+#include "peers.h"
 
 static void write_rank(const char *folder, int rank, char path[64])
 {
@@ -59,6 +60,7 @@ static void fail_each(rs_job *a, rs_job *b, const rs_analysis *analysis, const r
 static void test_traces(void **state)
 {
     (void)state;
+    NEEDS_PEERS();
     char folder[] = "/tmp/rankscope-alloc-XXXXXX", paths[2][64];
     assert_non_null(mkdtemp(folder));
     for (int rank = 0; rank < 2; rank++) write_rank(folder, rank, paths[rank]);

@@ -1,5 +1,6 @@
 /* Arguments that are no column: kept when asked for, whoever reads, and as columns of frame --args. */
 #include "questions.h"
+#include "peers.h"
 
 #define MORE (RS_ALL_COLUMNS | RS_OTHER_ARGUMENTS)
 
@@ -305,6 +306,7 @@ static const char *text_cell(const rs_table *t, size_t row, size_t column)
 static void test_frame(void **state)
 {
     (void)state;
+    NEEDS_PEERS();
     folder f = two_ranks();
     static const struct {
         const char *name;

@@ -12,6 +12,7 @@
 #include "engine/lanes.h"
 #include "rankscope/job.h"
 #include "trace/call_stacks.h"
+#include "peers.h"
 
 /* ---- the longest path ---------------------------------------------------------------------------------- */
 
@@ -302,6 +303,7 @@ static void test_words(void **state)
 static void test_nothing_there(void **state)
 {
     (void)state;
+    NEEDS_PEERS();
     static const char *const empty[] = {
         "{\"traceEvents\":[{\"ph\":\"M\",\"name\":\"x\",\"pid\":1}]}",
         "{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,"
@@ -328,6 +330,7 @@ static void test_nothing_there(void **state)
 static void test_every_allocation_may_fail(void **state)
 {
     (void)state;
+    NEEDS_PEERS();
     static const char *const path[] = {"annotation", "",           "breakdown", NULL,      "edges",
                                        NULL,         "sync-edges", NULL,        "overlay", "x"};
     static const char *const sequences[] = {"op", "cuda", "min-length", "1", "overlay", "x"};

@@ -8,6 +8,7 @@
 #include "rankscope/rankscope.h"
 #include "questions.h"
 #include "support.h"
+#include "peers.h"
 
 static rs_job *open_job(const char *const *paths, size_t n, unsigned jobs, bool keep)
 {
@@ -265,6 +266,7 @@ static void test_cancelled(void **state)
 static void test_out_of_memory(void **state)
 {
     (void)state;
+    NEEDS_PEERS();
     text t = {0};
     text_rank(&t, 3, 2);
     const rs_job_settings settings = {.jobs = 1};

@@ -5,6 +5,7 @@
 #include "support.h"
 #include "job/job_internal.h"
 #include "job/partial.h"
+#include "peers.h"
 
 static rs_job *open_job(const char *const *paths, size_t n, unsigned jobs, const rs_job_settings *like)
 {
@@ -435,6 +436,7 @@ static void test_cuts_and_flips(void **state)
 static void test_out_of_memory(void **state)
 {
     (void)state;
+    NEEDS_PEERS();
     const questions q = {.items = {{rs_analysis_find("breakdown"), NULL, RS_COMPAT_HTA},
                                    {rs_analysis_find("kernels"), NULL, RS_COMPAT_NONE},
                                    {rs_analysis_find("doctor"), NULL, RS_COMPAT_NONE}},

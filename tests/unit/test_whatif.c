@@ -8,6 +8,7 @@
 #include "engine/ops.h"
 #include "format/op_table.h"
 #include "rankscope/job.h"
+#include "peers.h"
 
 #define HEAD                                                                                                 \
     "# rankscope-ops 1 unit=s dp=2 dsp=1 pp=1 tp=1 vpp=1\nstep,dp,stage,rank,op,seq,mb,mc,start,duration\n"
@@ -144,6 +145,7 @@ static void test_two_stages(void **state)
 static void test_peer(void **state)
 {
     (void)state;
+    NEEDS_PEERS();
     answer a = ask(HEAD TWO_RANKS, RS_COMPAT_STRAGGLER_ANALYSIS, NULL, NULL);
     good(&a);
     const rs_table *t = rs_result_table(&a.result, "whatif");
@@ -304,6 +306,7 @@ static void test_prefixes(void **state)
 static void test_own_order(void **state)
 {
     (void)state;
+    NEEDS_PEERS();
     static const char input[] = HEAD "1,0,0,0,forward-compute,0,0,0,0,0.01\n"
                                      "1,0,0,0,backward-compute,0,0,0,0.01,0.02\n"
                                      "1,1,0,1,forward-compute,0,0,0,0.02,0.01\n"
