@@ -225,7 +225,7 @@ static size_t count_same(const rs_events *whole, const rs_events *e)
     return n;
 }
 
-/* One damaged byte costs its event, also where a group's beginnings and ends are counted. Names and tracks, which are told
+/* One damaged byte costs its event, also where a group's beginnings and ends are counted. Names and tracks, which are written
  * once and in packets of their own, are left alone here. */
 static void test_torch_damage(void **state)
 {

@@ -31,7 +31,7 @@ static bool is_earlier(const rs_link_gpu *a, const rs_link_gpu *b)
 /* A GPU node waits itself; after a call its thread's next operator does. */
 static bool carrier_of(const rs_linker *x, const rs_sync_edge *edge, rs_link_dep *dep)
 {
-    dep->on_gpu = edge->kind == RS_SYNC_STREAM_WAIT;
+    dep->on_gpu = rs_sync_is_of_work(edge->kind);
     if (dep->on_gpu) {
         dep->carrier = gpu_of_row(x, edge->target);
         return dep->carrier != RS_LINK_NONE && x->gpus[dep->carrier].fate == RS_LINK_KEPT;
