@@ -31,7 +31,7 @@ static bool is_earlier(const rs_link_gpu *a, const rs_link_gpu *b)
 /* A GPU node waits itself; after a call its thread's next operator does. */
 static bool carrier_of(const rs_linker *x, const rs_sync_edge *edge, rs_link_dep *dep)
 {
-    dep->on_gpu = edge->kind == RS_SYNC_STREAM_WAIT;
+    dep->on_gpu = rs_sync_is_of_work(edge->kind);
     if (dep->on_gpu) {
         dep->carrier = gpu_of_row(x, edge->target);
         return dep->carrier != RS_LINK_NONE && x->gpus[dep->carrier].fate == RS_LINK_KEPT;
@@ -103,7 +103,7 @@ static rs_status find_waits(rs_linker *x, const rs_sync_edges *edges, rs_error *
     if (!x->waits) return rs_fail_nomem(err, "waits");
     for (size_t i = 0; i < edges->n; i++) {
         const rs_sync_edge *edge = &edges->items[i];
-        if (edge->kind == RS_SYNC_STREAM_WAIT || edge->kind == RS_SYNC_COPY || !is_taken(edge)) continue;
+        if (rs_sync_is_of_work(edge->kind) || edge->kind == RS_SYNC_COPY || !is_taken(edge)) continue;
         uint32_t gpu = gpu_of_row(x, edge->source), thread = x->e->thread[edge->target];
         if (gpu == RS_LINK_NONE || x->gpus[gpu].fate != RS_LINK_KEPT) continue;
         if (x->thread_first[thread] == x->thread_first[thread + 1]) continue;

@@ -157,6 +157,7 @@ typedef struct rs_fl_note {
 struct rs_flight {
     rs_flight_settings settings;
     rs_problems problems;
+    rs_job_stats stats; /* of the files read; entries are counted when it is asked for */
     rs_strings texts;
     rs_strings call_keys, stack_keys, frame_keys, group_keys;
     rs_map64 member_texts; /* ranks text as written -> canonical text + 1 */

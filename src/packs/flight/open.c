@@ -1,6 +1,7 @@
 /* Opening: dumps are read on several threads and merged in the order of their paths, so that numbers do not
  * depend on how many threads there are. */
 #define _DEFAULT_SOURCE
+#include "base/settings.h"
 #include "flight/files.h"
 #include "flight/live.h"
 #include "flight/log.h"
@@ -157,6 +158,8 @@ static rs_status read_file(opening *o, rs_fl_reader *reader, size_t i, rs_error 
                      ? read_tar(o, reader, bytes, n, i, file->path, err)
                      : read_one(o, reader, bytes, n, i, file->path, file->rank, file->rule, file->named, err);
         pthread_mutex_lock(&o->lock);
+        o->flight->stats.bytes_text += n;
+        o->flight->stats.bytes_read += rs_source_bytes_in(source);
         if (status == RS_OK && wait_for_turn(o, i) == RS_OK)
             rs_source_report_end(source, file->rank, &o->flight->problems);
         pthread_mutex_unlock(&o->lock);
@@ -308,7 +311,7 @@ static rs_status begin(opening *o, const rs_flight_settings *settings, rs_flight
 {
     *out = rs_calloc(1, sizeof **out);
     if (!*out) return rs_fail_nomem(err, "the job");
-    if (settings) (*out)->settings = *settings;
+    if (settings) RS_TAKE_SETTINGS(rs_flight_settings, &(*out)->settings, settings, err);
     /* Of a row of snapshots only the last two are compared. */
     rs_flight *older = settings && settings->previous ? settings->previous->settings.previous : NULL;
     if (older) {
@@ -355,6 +358,14 @@ rs_status rs_flight_open_bytes(const rs_flight_bytes *dumps, size_t n_dumps,
     rs_status status = begin(&o, settings, out, err);
     if (status == RS_OK) status = open_bytes(&o, dumps, n_dumps, err);
     return end(&o, out, status);
+}
+
+rs_job_stats rs_flight_get_stats(const rs_flight *flight)
+{
+    rs_job_stats stats = {0};
+    if (flight) stats = flight->stats;
+    for (size_t r = 0; flight && r < flight->n_ranks; r++) stats.events += flight->ranks[r].n;
+    return stats;
 }
 
 void rs_flight_close(rs_flight *flight)

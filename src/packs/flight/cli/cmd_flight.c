@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/try.h"
 #include "flight/cli/flight.h"
 
 static const rs_option_spec specs[] = {
@@ -48,307 +49,235 @@ static const rs_option_spec specs[] = {
      "refuse files that inflate to more than N times their size"},
 };
 
-typedef rs_flight_request request;
+/* What a call has of its own. */
+typedef struct flight_request {
+    const rs_table_spec *tables[16];
+    rs_flight *flight;
+    rs_error failed; /* why there is no verdict, where JSON shows what was wrong with the files; else RS_OK */
+    int ended;       /* the exit code of a watch whose server has gone */
+} flight_request;
 
-/* ---- other forms --------------------------------------------------------------------------------------- */
+/* ---- tables -------------------------------------------------------------------------------------------- */
 
-static rs_table *choose_table(const request *r, rs_flight *flight, rs_error *err)
+/* One column a rank: its columns depend on the dumps, so --schema does not list it. */
+static const rs_table_spec side_by_side = {.name = "side_by_side", .help = "the entries, one column a rank"};
+
+/* What --table takes: the tables with a schema, then side_by_side. */
+static rs_status choose(rs_request *r, rs_error *err)
 {
-    const char *ranks = rs_options_text(r->own, "ranks"), *groups = rs_options_text(r->own, "groups");
-    bool entries = rs_options_flag(r->own, "entries");
-    if (r->table && strcmp(r->table, "side_by_side") == 0)
-        return rs_flight_side_by_side(flight, ranks, groups, err);
-    if (r->table && strcmp(r->table, "lateness") == 0) return rs_flight_lateness(flight, err);
-    if (r->table && strcmp(r->table, "collectives") == 0) return rs_flight_collectives(flight, err);
-    if (r->table && strcmp(r->table, "dumps") == 0) return rs_flight_dumps(flight, err);
-    if (r->table && strcmp(r->table, "roots") == 0) return rs_flight_roots(flight, err);
-    if (r->table && strcmp(r->table, "log") == 0) return rs_flight_log(flight, err);
-    if (r->table && strcmp(r->table, "attempts") == 0) return rs_flight_attempts(flight, err);
-    if (r->table && strcmp(r->table, "progress") == 0) return rs_flight_progress(flight, err);
-    if (r->table && strcmp(r->table, "stacks") == 0) return rs_flight_stacks(flight, err);
-    if (r->table && strcmp(r->table, "groups") == 0)
-        return groups || rs_options_flag(r->own, "all-groups") ? rs_flight_groups(flight, groups, err)
-                                                               : rs_flight_open_groups(flight, err);
-    if (r->table || !rs_renders_as(&r->render, "text")) {
-        if (r->table || entries)
-            return rs_flight_entries(flight, ranks, groups, rs_options_flag(r->own, "stacks"), err);
-        return rs_flight_roots(flight, err);
-    }
-    return rs_flight_side_by_side(flight, ranks, groups, err);
+    flight_request *own = r->own;
+    size_t n;
+    const rs_table_spec *const *known = rs_flight_tables(&n);
+    if (n >= sizeof own->tables / sizeof *own->tables)
+        return rs_fail(err, RS_ERR_LIMIT, "more tables than expected");
+    memcpy(own->tables, known, n * sizeof *known);
+    own->tables[n] = &side_by_side;
+    r->tables = own->tables;
+    r->n_tables = rs_request_flag(r, "schema") ? n : n + 1;
+    bool json = rs_renders_as(&r->render, "json");
+    if (r->render.budget && (rs_request_text(r, "table") || rs_request_flag(r, "entries") || !json))
+        return rs_fail(err, RS_ERR_USAGE, "--budget is for the verdict as --format json, not for its tables");
+    return RS_OK;
 }
 
-static rs_status show_rows(const request *r, rs_flight *flight, const rs_sink *sink, rs_error *err)
+static rs_table *make_entries(const rs_request *r, rs_flight *flight, rs_error *err)
 {
-    rs_table *table = choose_table(r, flight, err);
-    if (!table) return err->status;
-    rs_status status = RS_OK;
-    if (rs_renders_as(&r->render, "json")) {
-        char head[96];
-        int n = snprintf(head, sizeof head, "{\"%s\": ", rs_table_get_spec(table)->name);
-        if (!sink->write(sink->context, head, (size_t)n))
-            status = rs_fail(err, RS_ERR_IO, "the output cannot be written");
-        if (status == RS_OK) status = rs_render_table(table, &r->render, sink, err);
-        if (status == RS_OK && !sink->write(sink->context, "}\n", 2))
-            status = rs_fail(err, RS_ERR_IO, "the output cannot be written");
-    } else {
-        status = rs_render_table(table, &r->render, sink, err);
+    return rs_flight_entries(flight, rs_request_text(r, "ranks"), rs_request_text(r, "groups"),
+                             rs_request_flag(r, "stacks"), err);
+}
+
+static rs_table *make_side_by_side(const rs_request *r, rs_flight *flight, rs_error *err)
+{
+    return rs_flight_side_by_side(flight, rs_request_text(r, "ranks"), rs_request_text(r, "groups"), err);
+}
+
+static rs_table *make_groups(const rs_request *r, rs_flight *flight, rs_error *err)
+{
+    const char *groups = rs_request_text(r, "groups");
+    return groups || rs_request_flag(r, "all-groups") ? rs_flight_groups(flight, groups, err)
+                                                      : rs_flight_open_groups(flight, err);
+}
+
+static const struct {
+    const char *name;
+    rs_table *(*make)(rs_flight *flight, rs_error *err);
+    rs_table *(*make_of)(const rs_request *r, rs_flight *flight, rs_error *err); /* that depends on options */
+} makers[] = {
+    {"roots", rs_flight_roots, NULL},       {"groups", NULL, make_groups},
+    {"entries", NULL, make_entries},        {"side_by_side", NULL, make_side_by_side},
+    {"lateness", rs_flight_lateness, NULL}, {"collectives", rs_flight_collectives, NULL},
+    {"dumps", rs_flight_dumps, NULL},       {"log", rs_flight_log, NULL},
+    {"attempts", rs_flight_attempts, NULL}, {"progress", rs_flight_progress, NULL},
+    {"stacks", rs_flight_stacks, NULL},
+};
+
+/* The table that is shown instead of the verdict; NULL: the verdict is. */
+static const char *table_name(const rs_request *r)
+{
+    bool text = rs_renders_as(&r->render, "text"), json = rs_renders_as(&r->render, "json");
+    if (r->table != SIZE_MAX) return r->tables[r->table]->name;
+    if (rs_request_flag(r, "entries")) return text ? "side_by_side" : "entries";
+    return text || json ? NULL : "roots";
+}
+
+static rs_status make_table(const rs_request *r, rs_flight *flight, const char *name, rs_result *result,
+                            rs_error *err)
+{
+    result->tables = rs_calloc(1, sizeof *result->tables);
+    if (!result->tables) return rs_fail_nomem(err, "tables");
+    result->n_tables = 1;
+    size_t at = 0;
+    while (strcmp(makers[at].name, name) != 0) at++;
+    result->tables[0] = makers[at].make ? makers[at].make(flight, err) : makers[at].make_of(r, flight, err);
+    return result->tables[0] ? RS_OK : err->status;
+}
+
+/* ---- showing ------------------------------------------------------------------------------------------- */
+
+static void put_stacks(const rs_request *r, rs_flight *flight, rs_writer *writer)
+{
+    rs_page layout = {.writer = writer, .width = 0, .color = r->render.color, .utf8 = r->render.utf8};
+    rs_page_heading(&layout, "Stacks (innermost frame first)", false);
+    for (uint32_t i = 1; *rs_flight_stack(flight, i); i++) {
+        char title[32];
+        snprintf(title, sizeof title, "stack %u", i);
+        rs_page_wrap(&layout, "  ", title);
+        rs_flight_put_stack(&layout, flight, i);
     }
-    if (status == RS_OK && rs_options_flag(r->own, "stacks") && rs_renders_as(&r->render, "text")) {
+}
+
+/* A table, as every command prints it. `--entries --format json` keeps its name at the top, too: scripts read it there. */
+static rs_status show_table(const rs_request *r, const rs_result *result, const rs_sink *sink, rs_error *err)
+{
+    rs_flight *flight = ((const flight_request *)r->own)->flight;
+    if (!rs_renders_as(&r->render, "json") || r->table != SIZE_MAX) {
+        RS_TRY(rs_render_result(result, 0, &r->render, sink, err));
+        if (!rs_request_flag(r, "stacks") || !rs_renders_as(&r->render, "text")) return RS_OK;
         rs_writer writer;
         rs_writer_init(&writer, sink);
-        rs_page layout = {.writer = &writer, .width = 0, .color = r->render.color, .utf8 = r->render.utf8};
-        rs_page_heading(&layout, "Stacks (innermost frame first)", false);
-        for (uint32_t i = 1; *rs_flight_stack(flight, i); i++) {
-            char title[32];
-            snprintf(title, sizeof title, "stack %u", i);
-            rs_page_wrap(&layout, "  ", title);
-            rs_flight_put_stack(&layout, flight, i);
-        }
-        status = rs_writer_finish(&writer, err);
+        put_stacks(r, flight, &writer);
+        return rs_writer_finish(&writer, err);
     }
-    rs_table_free(table);
-    return status;
+    static const char head[] = "{\"entries\": ", foot[] = "}\n";
+    if (!sink->write(sink->context, head, sizeof head - 1))
+        return rs_fail(err, RS_ERR_IO, "the output cannot be written");
+    RS_TRY(rs_render_table(result->tables[0], &r->render, sink, err));
+    if (!sink->write(sink->context, foot, sizeof foot - 1))
+        return rs_fail(err, RS_ERR_IO, "the output cannot be written");
+    return RS_OK;
 }
 
-static rs_status show(const request *r, rs_flight *flight, const rs_sink *sink, rs_error *err)
+static rs_status show(const rs_request *r, const rs_result *result, const rs_sink *sink, rs_error *err)
 {
-    if (rs_options_flag(r->own, "entries") || r->table) return show_rows(r, flight, sink, err);
-    if (rs_renders_as(&r->render, "json"))
-        return rs_flight_write_json_within(flight, r->render.budget, sink, err);
-    if (rs_renders_as(&r->render, "text")) return rs_flight_show_text(r, flight, sink, err);
-    return show_rows(r, flight, sink, err);
+    const flight_request *own = r->own;
+    if (result->n_tables) return show_table(r, result, sink, err);
+    return rs_renders_as(&r->render, "json")
+               ? rs_flight_write_json_within(own->flight, r->render.budget, sink, err)
+               : rs_flight_show_text(r, own->flight, sink, err);
 }
 
-static int deliver(const request *r, rs_flight *flight, const char *path,
-                   rs_status (*write)(const request *r, rs_flight *flight, const rs_sink *sink,
-                                      rs_error *err))
+static rs_status write_timeline(void *context, const rs_sink *sink, rs_error *err)
 {
+    return rs_flight_write_timeline(context, sink, err);
+}
+
+static int deliver(rs_request *r, const rs_result *result)
+{
+    flight_request *own = r->own;
     rs_error err = RS_ERROR_INIT;
-    rs_output output;
-    if (rs_output_open(&output, path, &err) != RS_OK) return rs_complain_error(NULL, &err);
-    rs_sink sink = rs_output_sink(&output);
-    rs_status status = write(r, flight, &sink, &err);
-    if (status == RS_OK) status = rs_output_commit(&output, &err);
-    return status == RS_OK ? RS_EXIT_OK : rs_output_failed(&output, r->command->name, &err);
-}
-
-static rs_status write_timeline(const request *r, rs_flight *flight, const rs_sink *sink, rs_error *err)
-{
-    (void)r;
-    return rs_flight_write_timeline(flight, sink, err);
+    const rs_flight_report *report = NULL;
+    const char *timeline = rs_request_text(r, "timeline"), *database = rs_request_text(r, "database");
+    if (own->failed.status == RS_OK && rs_flight_get_report(own->flight, &report, &err) != RS_OK)
+        return rs_complain_error(r->command->name, &err);
+    int code = rs_request_deliver(r, result);
+    if (report && code == RS_EXIT_OK && timeline &&
+        rs_output_put(timeline, false, r->command->name, write_timeline, own->flight, &err) != RS_OK)
+        code = rs_complain_error(NULL, &err);
+    if (report && code == RS_EXIT_OK && database &&
+        rs_flight_write_database(own->flight, database, &err) != RS_OK)
+        code = rs_complain_error(NULL, &err);
+    rs_report_result(&(rs_result){.problems = *rs_flight_problems(own->flight)}, r->quiet);
+    r->told = true;
+    if (code != RS_EXIT_OK) return code;
+    if (!report) return rs_complain_error(NULL, &own->failed);
+    if (report->root.verdict == RS_FLIGHT_BAD_INPUT) return RS_EXIT_INPUT;
+    if (report->root.verdict != RS_FLIGHT_HEALTHY) return RS_EXIT_FOUND;
+    if (rs_problems_worst(report->problems) == RS_LOSS) return RS_EXIT_LOSS;
+    return own->ended;
 }
 
 /* ---- the run ------------------------------------------------------------------------------------------- */
 
-static int verdict_code(const rs_flight_report *report)
+static rs_status check(rs_request *r, rs_error *err)
 {
-    if (report->root.verdict == RS_FLIGHT_BAD_INPUT) return RS_EXIT_INPUT;
-    if (report->root.verdict != RS_FLIGHT_HEALTHY) return RS_EXIT_FOUND;
-    return rs_problems_worst(report->problems) == RS_LOSS ? RS_EXIT_LOSS : RS_EXIT_OK;
-}
-
-static void report_problems(const request *r, rs_flight *flight)
-{
-    rs_result view = {.problems = *rs_flight_problems(flight)};
-    rs_report_result(&view, r->quiet);
-}
-
-static int answer(const request *r, rs_flight *flight)
-{
-    rs_error err = RS_ERROR_INIT;
-    const rs_flight_report *report;
-    const char *timeline = rs_options_text(r->own, "timeline"),
-               *database = rs_options_text(r->own, "database");
-    if (rs_flight_get_report(flight, &report, &err) != RS_OK)
-        return rs_complain_error(r->command->name, &err);
-    int code = deliver(r, flight, rs_options_text(r->out, "output"), show);
-    if (code == RS_EXIT_OK && timeline) code = deliver(r, flight, timeline, write_timeline);
-    if (code == RS_EXIT_OK && database && rs_flight_write_database(flight, database, &err) != RS_OK)
-        code = rs_complain_error(NULL, &err);
-    report_problems(r, flight);
-    return code == RS_EXIT_OK ? verdict_code(report) : code;
-}
-
-/* Numbers that the options of a running job take. */
-static int check_live(const request *r)
-{
-    static const char *const seconds[] = {"every", "stall", "timeout"};
-    const char *server = rs_options_text(r->own, "server"), *workers = rs_options_text(r->own, "workers"),
-               *watch = rs_options_text(r->own, "watch");
-    int sources = (server != NULL) + (workers != NULL) + (watch != NULL) + (r->arguments.n_paths > 0);
-    for (size_t i = 0; i < sizeof seconds / sizeof *seconds; i++)
-        if (rs_options_int(r->own, seconds[i]) < 1 || rs_options_int(r->own, seconds[i]) > 86400) {
-            rs_complain("flight: --%s takes 1 to 86400 seconds", seconds[i]);
-            return RS_EXIT_USAGE;
-        }
-    if (sources > 1) {
-        rs_complain("flight: one of DIR, --server, --workers and --watch, not several");
-        return RS_EXIT_USAGE;
+    static const struct {
+        const char *name;
+        int64_t least, most;
+        const char *unit;
+    } numbers[] = {{"every", 1, 86400, " seconds"},
+                   {"stall", 1, 86400, " seconds"},
+                   {"timeout", 1, 86400, " seconds"},
+                   {"jobs", 1, 4096, ""}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        int64_t given = rs_request_int(r, numbers[i].name);
+        if (rs_request_is_set(r, numbers[i].name) && (given < numbers[i].least || given > numbers[i].most))
+            return rs_fail(err, RS_ERR_USAGE, "--%s takes %lld to %lld%s, not %lld", numbers[i].name,
+                           (long long)numbers[i].least, (long long)numbers[i].most, numbers[i].unit,
+                           (long long)given);
     }
-    if (sources == 0 && r->logs.n == 0) {
-        rs_complain("flight: which dumps? rankscope flight [options] DIR...");
-        return RS_EXIT_USAGE;
-    }
-    return RS_EXIT_OK;
+    if (rs_request_int(r, "max-ratio") == 0)
+        return rs_fail(err, RS_ERR_USAGE, "--max-ratio must be at least 1");
+    int sources = (rs_request_text(r, "server") != NULL) + (rs_request_text(r, "workers") != NULL) +
+                  (rs_request_text(r, "watch") != NULL) + (r->arguments.n_paths > 0);
+    if (sources > 1)
+        return rs_fail(err, RS_ERR_USAGE, "one of DIR, --server, --workers and --watch, not several");
+    if (sources == 0 && rs_request_repeated(r, "log")->n == 0)
+        return rs_fail(err, RS_ERR_USAGE, "which dumps? rankscope flight [options] DIR...");
+    return RS_OK;
 }
 
-static rs_status open_input(const request *r, rs_flight_settings *settings, rs_flight **flight, int *ended,
+static rs_status open_input(const rs_request *r, rs_flight_settings *settings, flight_request *own,
                             rs_error *err)
 {
-    const char *server = rs_options_text(r->own, "server"), *watch = rs_options_text(r->own, "watch");
-    if (watch) return rs_flight_watch(r, watch, settings, flight, ended, err);
-    if (server || rs_options_text(r->own, "workers"))
-        return rs_flight_snapshot(r, server, settings, flight, err);
-    return rs_flight_open(r->arguments.paths, r->arguments.n_paths, settings, flight, err);
+    const char *server = rs_request_text(r, "server"), *watch = rs_request_text(r, "watch");
+    if (watch) return rs_flight_watch(r, watch, settings, &own->flight, &own->ended, err);
+    if (server || rs_request_text(r, "workers"))
+        return rs_flight_snapshot(r, server, settings, &own->flight, err);
+    return rs_flight_open(r->arguments.paths, r->arguments.n_paths, settings, &own->flight, err);
 }
 
-static int run(const request *r)
+/* Without a usable dump JSON still says what was wrong with each file. */
+static rs_status body(rs_request *r, rs_result *result, rs_error *err)
 {
-    rs_error err = RS_ERROR_INIT;
-    rs_progress progress;
-    int64_t jobs = rs_options_int(r->own, "jobs"), size = rs_options_int(r->own, "torchft-size");
-    if (rs_options_is_set(r->own, "jobs") && (jobs < 1 || jobs > 4096)) {
-        rs_complain("flight: --jobs takes 1 to 4096, not %lld", (long long)jobs);
-        return RS_EXIT_USAGE;
-    }
-    if (rs_options_int(r->own, "max-ratio") == 0) {
-        rs_complain("flight: --max-ratio must be at least 1");
-        return RS_EXIT_USAGE;
-    }
-    rs_progress_start(&progress, !r->quiet && !rs_options_flag(r->out, "no-progress"));
-    rs_flight_settings settings = {.jobs = (unsigned)jobs,
-                                   .max_ratio = (uint64_t)rs_options_int(r->own, "max-ratio"),
-                                   .prefix = rs_options_text(r->own, "prefix"),
-                                   .allow_missing = rs_options_flag(r->own, "allow-missing"),
-                                   .replica_size = size,
-                                   .logs = r->logs.values,
-                                   .n_logs = r->logs.n,
+    flight_request *own = r->own;
+    const rs_repeated *logs = rs_request_repeated(r, "log");
+    rs_flight_settings settings = {.size = sizeof(rs_flight_settings),
+                                   .jobs = (unsigned)rs_request_int(r, "jobs"),
+                                   .max_ratio = (uint64_t)rs_request_int(r, "max-ratio"),
+                                   .prefix = rs_request_text(r, "prefix"),
+                                   .allow_missing = rs_request_flag(r, "allow-missing"),
+                                   .replica_size = rs_request_int(r, "torchft-size"),
+                                   .logs = logs->values,
+                                   .n_logs = logs->n,
                                    .progress = rs_progress_step,
-                                   .progress_context = &progress};
-    rs_flight *flight = NULL;
-    int code, ended = -1;
-    rs_status status = open_input(r, &settings, &flight, &ended, &err);
-    rs_progress_end(&progress);
-    if (status == RS_ERR_CANCELLED) {
-        rs_signal_repeat();
-        code = rs_complain_error(NULL, &err);
-    } else if (status != RS_OK && flight && rs_renders_as(&r->render, "json") &&
-               !rs_options_flag(r->own, "entries") && !r->table) {
-        code = deliver(r, flight, rs_options_text(r->out, "output"), show);
-        report_problems(r, flight);
-        if (code == RS_EXIT_OK) code = rs_complain_error(NULL, &err);
-    } else if (status != RS_OK) {
-        if (flight) report_problems(r, flight);
-        code = rs_complain_error(NULL, &err);
-    } else {
-        code = answer(r, flight);
-        if (ended >= 0 && code == RS_EXIT_OK) code = ended;
+                                   .progress_context = &r->progress};
+    const char *table = table_name(r);
+    rs_status status = open_input(r, &settings, own, err);
+    r->stats = rs_flight_get_stats(own->flight);
+    if (status == RS_OK) return table ? make_table(r, own->flight, table, result, err) : RS_OK;
+    if (status == RS_ERR_CANCELLED || !own->flight) return status;
+    if (!table && rs_renders_as(&r->render, "json")) {
+        own->failed = *err;
+        return RS_OK;
     }
-    rs_flight_close(flight);
-    return code;
-}
-
-static int print_schema(const request *r)
-{
-    size_t n;
-    const rs_table_spec *const *tables = rs_flight_tables(&n);
-    rs_table *schema = rs_schema_table(tables, n);
-    rs_error err = RS_ERROR_INIT;
-    rs_output output;
-    if (!schema) {
-        rs_complain("out of memory");
-        return RS_EXIT_INPUT;
-    }
-    if (rs_output_open(&output, rs_options_text(r->out, "output"), &err) != RS_OK) {
-        rs_table_free(schema);
-        return rs_complain_error(NULL, &err);
-    }
-    rs_sink sink = rs_output_sink(&output);
-    rs_status status = rs_render_table(schema, &r->render, &sink, &err);
-    if (status == RS_OK) status = rs_output_commit(&output, &err);
-    rs_table_free(schema);
-    return status == RS_OK ? RS_EXIT_OK : rs_output_failed(&output, r->command->name, &err);
-}
-
-static int check_table(const char *name)
-{
-    static const char known[] =
-        "roots, groups, entries, side_by_side, dumps, lateness, collectives, log, attempts, progress, stacks";
-    size_t n;
-    const rs_table_spec *const *tables = rs_flight_tables(&n);
-    if (!name || strcmp(name, "side_by_side") == 0) return RS_EXIT_OK;
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(tables[i]->name, name) == 0) return RS_EXIT_OK;
-    rs_complain("flight: there is no table \"%.60s\"; there is %s", name, known);
-    return RS_EXIT_USAGE;
-}
-
-static void make_help(rs_writer *writer, const void *context)
-{
-    rs_write_command_help(writer, context);
-}
-
-/* Options that may be given again are taken out before the rest is parsed. */
-static rs_status parse(const rs_command *command, int argc, char **argv, request *r, rs_error *err)
-{
-    size_t room = (size_t)argc + 1;
-    char **rest = rs_calloc(room, sizeof *rest);
-    r->logs.values = rs_calloc(room, sizeof *r->logs.values);
-    if (!rest || !r->logs.values) {
-        rs_free(rest);
-        return rs_fail_nomem(err, "the options");
-    }
-    int n = 0, i = 0;
-    for (; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (!rs_repeated_take(&r->logs, "log", argc, argv, &i)) rest[n++] = argv[i];
-    for (; i < argc; i++) rest[n++] = argv[i];
-    rs_status status = rs_arguments_parse(command, n, rest, &r->arguments, err);
-    rs_free(rest);
+    rs_report_result(&(rs_result){.problems = *rs_flight_problems(own->flight)}, r->quiet);
+    r->told = true;
     return status;
 }
 
-static rs_status set_render(request *r, rs_error *err)
+static void clear(rs_request *r)
 {
-    const char *color = rs_options_text(r->out, "color"), *to = rs_options_text(r->out, "output");
-    bool to_file = to && strcmp(to, "-") != 0;
-    r->render = rs_terminal_settings(strcmp(color, "always") == 0             ? RS_COLOR_ALWAYS
-                                     : strcmp(color, "never") == 0 || to_file ? RS_COLOR_NEVER
-                                                                              : RS_COLOR_AUTO);
-    if (to_file) r->render.width = 0;
-    r->render.form = rs_output_form_find(rs_options_text(r->out, "format"));
-    r->render.budget = (size_t)rs_options_int(r->out, "budget");
-    rs_status status = rs_budget_fits_form(&r->render, err);
-    bool tables = r->table || rs_options_flag(r->own, "entries") || !rs_renders_as(&r->render, "json");
-    if (status == RS_OK && r->render.budget && tables)
-        return rs_fail(err, RS_ERR_USAGE, "--budget is for the verdict as --format json, not for its tables");
-    return status == RS_OK ? rs_terminal_takes(&r->render, to_file, err) : status;
-}
-
-static int run_flight(const rs_command *command, int argc, char **argv)
-{
-    rs_error err = RS_ERROR_INIT;
-    request r = {.command = command};
-    int code;
-    if (parse(command, argc, argv, &r, &err) != RS_OK) {
-        rs_free(r.logs.values);
-        return rs_complain_error(command->name, &err);
-    }
-    r.own = r.arguments.options[0];
-    r.out = r.arguments.options[1];
-    r.table = rs_options_text(r.out, "table");
-    r.quiet = rs_options_flag(r.out, "quiet");
-    r.verbose = rs_options_flag(r.out, "verbose");
-    code = set_render(&r, &err) == RS_OK ? check_table(r.table) : rs_complain_error(command->name, &err);
-    if (rs_options_flag(r.out, "help")) {
-        code = rs_print(command->name, make_help, command);
-    } else if (code == RS_EXIT_OK && rs_options_flag(r.out, "schema")) {
-        code = print_schema(&r);
-    } else if (code == RS_EXIT_OK && (code = check_live(&r)) == RS_EXIT_OK) {
-        code = run(&r);
-    }
-    rs_arguments_clear(&r.arguments);
-    rs_free(r.logs.values);
-    return code;
+    rs_flight_close(((flight_request *)r->own)->flight);
 }
 
 const rs_command rs_command_flight = {
@@ -377,5 +306,12 @@ const rs_command rs_command_flight = {
     .groups = {{.title = "Options", .specs = specs, .n = sizeof specs / sizeof *specs},
                {.base = &rs_output_options}},
     .n_groups = 2,
-    .run = run_flight,
+    .repeated = {"log"},
+    .choose = choose,
+    .check = check,
+    .body = body,
+    .show = show,
+    .deliver = deliver,
+    .own_size = sizeof(flight_request),
+    .clear = clear,
 };

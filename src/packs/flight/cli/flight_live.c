@@ -113,17 +113,17 @@ static bool has_record(const gathered *g, int64_t rank)
 
 /* All workers at once: the record and the stack; then, of those whose record is of another recorder, that
  * one. */
-static rs_status ask_workers(const rs_flight_request *r, const workers *w, gathered *g, rs_error *err)
+static rs_status ask_workers(const rs_request *r, const workers *w, gathered *g, rs_error *err)
 {
-    int64_t timeout = rs_options_int(r->own, "timeout");
+    int64_t timeout = rs_request_int(r, "timeout");
     size_t from = g->n;
     rs_status status = RS_OK;
     for (size_t i = 0; i < w->n && status == RS_OK; i++) {
         status = want(g, w->ranks[i], w->addresses[i], "/handler/",
-                      rs_options_flag(r->own, "frames") ? NCCL_PICKLE : NCCL_JSON, err);
+                      rs_request_flag(r, "frames") ? NCCL_PICKLE : NCCL_JSON, err);
         if (status == RS_OK)
             status = want(g, w->ranks[i], w->addresses[i], "/handler/", "dump_traceback", err);
-        if (status == RS_OK && rs_options_flag(r->own, "pyspy"))
+        if (status == RS_OK && rs_request_flag(r, "pyspy"))
             status = want(g, w->ranks[i], w->addresses[i], "/handler/", "pyspy_dump", err);
     }
     if (status == RS_OK) status = ask(g, from, timeout, err);
@@ -152,10 +152,10 @@ static bool stack_timed_out(const gathered *g)
 }
 
 /* The front end: the recorders' pages until one describes groups, then the stacks. */
-static rs_status ask_server(const rs_flight_request *r, const char *server, gathered *g, rs_error *err)
+static rs_status ask_server(const rs_request *r, const char *server, gathered *g, rs_error *err)
 {
     static const char *const records[] = {"fr_trace_nccl_json", "fr_trace_json", "torchcomms_fr_trace_json"};
-    int64_t timeout = rs_options_int(r->own, "timeout") * 6; /* the front end waits for its workers */
+    int64_t timeout = rs_request_int(r, "timeout") * 6; /* the front end waits for its workers */
     rs_status status = RS_OK;
     bool found = false;
     for (size_t i = 0; i < 3 && status == RS_OK && !found; i++) {
@@ -169,7 +169,7 @@ static rs_status ask_server(const rs_flight_request *r, const char *server, gath
         found = rs_flight_count_records(&g->answers[g->n - 1], 1) > 0;
     }
     status = ask_page(g, server, "stacks", timeout, err);
-    if (status == RS_OK && (rs_options_flag(r->own, "pyspy") || stack_timed_out(g)))
+    if (status == RS_OK && (rs_request_flag(r, "pyspy") || stack_timed_out(g)))
         status = ask_page(g, server, "pyspy_dump", timeout, err);
     if (status != RS_OK || found) return status;
     /* One worker whose answer is no JSON makes the whole page fail: the others are asked one by one. */
@@ -247,14 +247,14 @@ static rs_status read_workers(const char *path, workers *w, rs_error *err)
 
 /* ---- one snapshot -------------------------------------------------------------------------------------- */
 
-rs_status rs_flight_snapshot(const rs_flight_request *r, const char *server,
-                             const rs_flight_settings *settings, rs_flight **out, rs_error *err)
+rs_status rs_flight_snapshot(const rs_request *r, const char *server, const rs_flight_settings *settings,
+                             rs_flight **out, rs_error *err)
 {
     gathered g = {0};
     workers w = {0};
     worker_address address;
     rs_flight_settings own = *settings;
-    const char *file = rs_options_text(r->own, "workers");
+    const char *file = rs_request_text(r, "workers");
     rs_status status;
     *out = NULL;
     if (server) {
@@ -265,7 +265,7 @@ rs_status rs_flight_snapshot(const rs_flight_request *r, const char *server,
         if (status == RS_OK) status = ask_workers(r, &w, &g, err);
     }
     own.now_ns = now();
-    own.stall_ns = rs_options_int(r->own, "stall") * 1000000000;
+    own.stall_ns = rs_request_int(r, "stall") * 1000000000;
     own.allow_missing = true;
     if (status == RS_OK) status = rs_flight_open_answers(g.answers, g.n, &own, out, err);
     gathered_clear(&g);
@@ -299,8 +299,8 @@ static void tell(const rs_flight_report *report, char *state, size_t size)
     fprintf(stderr, "%02d:%02d:%02d UTC %s\n", (int)(s / 3600), (int)(s / 60 % 60), (int)(s % 60), state);
 }
 
-static rs_status look(const rs_flight_request *r, const char *what, rs_flight_settings *settings,
-                      rs_flight *before, rs_flight **out, rs_error *err)
+static rs_status look(const rs_request *r, const char *what, rs_flight_settings *settings, rs_flight *before,
+                      rs_flight **out, rs_error *err)
 {
     settings->previous = before;
     if (is_url(what)) return rs_flight_snapshot(r, what, settings, out, err);
@@ -317,14 +317,14 @@ static bool was_idle(rs_flight *flight)
            strncmp(report->root.summary, "No hang", 7) != 0;
 }
 
-rs_status rs_flight_watch(const rs_flight_request *r, const char *what, rs_flight_settings *settings,
+rs_status rs_flight_watch(const rs_request *r, const char *what, rs_flight_settings *settings,
                           rs_flight **out, int *ended, rs_error *err)
 {
-    int64_t every = rs_options_int(r->own, "every");
-    bool once = rs_options_flag(r->own, "once");
+    int64_t every = rs_request_int(r, "every");
+    bool once = rs_request_flag(r, "once");
     char state[512] = "";
     rs_flight *before = NULL;
-    *ended = -1;
+    *ended = RS_EXIT_OK;
     for (;;) {
         const rs_flight_report *report;
         rs_status status = look(r, what, settings, before, out, err);

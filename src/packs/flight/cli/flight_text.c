@@ -24,11 +24,11 @@ void rs_flight_put_stack(rs_page *layout, rs_flight *flight, uint32_t stack)
     }
 }
 
-static void show_proof(const rs_flight_request *r, rs_flight *flight, const rs_flight_report *report,
+static void show_proof(const rs_request *r, rs_flight *flight, const rs_flight_report *report,
                        rs_page *layout)
 {
     const rs_flight_finding *root = &report->root;
-    bool stacks = rs_options_flag(r->own, "stacks") || r->verbose;
+    bool stacks = rs_request_flag(r, "stacks") || rs_request_flag(r, "verbose");
     if (!root->n_evidence) return;
     rs_page_heading(layout, "Proof", false);
     for (size_t i = 0; i < root->n_evidence; i++) {
@@ -41,9 +41,9 @@ static void show_proof(const rs_flight_request *r, rs_flight *flight, const rs_f
     if (any) rs_page_wrap(layout, "  ", "--stacks shows the whole stacks.");
 }
 
-static void show_findings(const rs_flight_request *r, const rs_flight_report *report, rs_page *layout)
+static void show_findings(const rs_request *r, const rs_flight_report *report, rs_page *layout)
 {
-    size_t limit = (size_t)rs_options_int(r->own, "limit");
+    size_t limit = (size_t)rs_request_int(r, "limit");
     if (report->n_findings < 2) return;
     rs_page_heading(layout, "Also found", false);
     for (size_t i = 1; i < report->n_findings && i <= limit; i++) {
@@ -84,9 +84,10 @@ static bool wait_alike(const rs_flight_waiting *x, const rs_flight_waiting *y)
            x->n_waits_for == y->n_waits_for;
 }
 
-static void show_waiting(const rs_flight_request *r, const rs_flight_report *report, rs_page *layout)
+static void show_waiting(const rs_request *r, const rs_flight_report *report, rs_page *layout)
 {
-    size_t limit = r->verbose ? SIZE_MAX : (size_t)rs_options_int(r->own, "limit"), lines = 0, told = 0;
+    size_t limit = rs_request_flag(r, "verbose") ? SIZE_MAX : (size_t)rs_request_int(r, "limit"), lines = 0,
+           told = 0;
     char line[900], ranks[240], waiters[240];
     int64_t together[64];
     if (!report->n_waiting) return;
@@ -141,8 +142,7 @@ static void show_isolate(const rs_flight_report *report, rs_page *layout)
     rs_page_wrap(layout, "Machines to take out: ", line);
 }
 
-rs_status rs_flight_show_text(const rs_flight_request *r, rs_flight *flight, const rs_sink *sink,
-                              rs_error *err)
+rs_status rs_flight_show_text(const rs_request *r, rs_flight *flight, const rs_sink *sink, rs_error *err)
 {
     const rs_flight_report *report;
     rs_status status = rs_flight_get_report(flight, &report, err);
@@ -165,17 +165,17 @@ rs_status rs_flight_show_text(const rs_flight_request *r, rs_flight *flight, con
     show_findings(r, report, &layout);
     show_waiting(r, report, &layout);
     if (report->n_roots > 1) status = show_table(&layout, "Roots", rs_flight_roots(flight, err), err);
-    bool all = rs_options_flag(r->own, "all-groups") || rs_options_text(r->own, "groups");
+    bool all = rs_request_flag(r, "all-groups") || rs_request_text(r, "groups");
     if (status == RS_OK)
         status = show_table(&layout, "Groups",
-                            all ? rs_flight_groups(flight, rs_options_text(r->own, "groups"), err)
+                            all ? rs_flight_groups(flight, rs_request_text(r, "groups"), err)
                                 : rs_flight_open_groups(flight, err),
                             err);
-    if (status == RS_OK && r->verbose)
+    if (status == RS_OK && rs_request_flag(r, "verbose"))
         status = show_table(&layout, "Dumps", rs_flight_dumps(flight, err), err);
-    if (status == RS_OK && (r->verbose || report->root.verdict == RS_FLIGHT_STRAGGLER))
+    if (status == RS_OK && (rs_request_flag(r, "verbose") || report->root.verdict == RS_FLIGHT_STRAGGLER))
         status = show_table(&layout, "Lateness", rs_flight_lateness(flight, err), err);
-    if (status == RS_OK && r->verbose)
+    if (status == RS_OK && rs_request_flag(r, "verbose"))
         status = show_table(&layout, "Durations", rs_flight_collectives(flight, err), err);
     return status == RS_OK ? rs_writer_finish(&writer, err) : status;
 }

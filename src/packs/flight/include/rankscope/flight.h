@@ -64,6 +64,7 @@ RS_API const char *rs_flight_verdict_name(rs_flight_verdict verdict);
 typedef struct rs_flight rs_flight;
 
 typedef struct rs_flight_settings {
+    size_t size;             /* sizeof(rs_flight_settings): needed, so that the struct can grow */
     unsigned jobs;           /* threads that read dumps; 0: one for each core */
     uint64_t max_ratio;      /* text bytes per compressed byte; 0: 1000 */
     uint64_t max_file;       /* bytes of one dump after inflating; 0: 4 GiB */
@@ -124,6 +125,8 @@ RS_API size_t rs_flight_count_records(const rs_flight_answer *answers, size_t n)
 RS_API size_t rs_flight_list_workers(const rs_flight_answer *answers, size_t n, int64_t *ranks,
                                      char (*addresses)[RS_FLIGHT_ADDRESS], size_t room);
 
+/* What was read: bytes of the dumps, packed and not, and their entries as events. NULL gives zeros. */
+RS_API rs_job_stats rs_flight_get_stats(const rs_flight *flight);
 RS_API void rs_flight_close(rs_flight *flight); /* NULL is allowed */
 
 /* One line of proof. */
