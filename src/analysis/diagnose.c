@@ -35,7 +35,7 @@ typedef struct finding_row {
 #define DIAGNOSE_ROW(CELL)                                                                                          \
     CELL(                                                                                                           \
         OF(finding_row, place), "place", INT, ID,                                                                   \
-        "by the least that fixing it is certain to gain, or to add to the rows under with; of an upper bound half counts. " \
+        "by the least that fixing it is certain to gain, or to add to the rows under with; a tenth counts of an opportunity. " \
         "Sensitivities come last", \
         NULL)                                                                                                       \
     CELL(OF(finding_row, id), "id", TEXT, NONE, "of the catalogue: straggler, slow_host, loader, sync, ...",        \

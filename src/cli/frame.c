@@ -86,6 +86,8 @@ static void choose_rendering(rs_request *r)
     if (to_file) r->render.terminal = false;
     if (form) r->render.form = rs_output_form_find(form);
     r->render.budget = (size_t)rs_request_int(r, "budget");
+    r->render.paths = r->arguments.paths;
+    r->render.n_paths = r->arguments.n_paths;
 }
 
 static rs_status choose_table(rs_request *r, rs_error *err)
