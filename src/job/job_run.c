@@ -728,7 +728,7 @@ rs_status rs_job_each_rank(rs_job *job, const rs_each_rank *each, rs_rank_value 
 rs_status rs_job_run(rs_job *job, const rs_analysis *analysis, const rs_options *options, rs_compat compat,
                      rs_result *result, rs_error *err)
 {
-    return run_queries(&job, 1, &(rs_query){analysis, options, compat}, 1, result, err);
+    return run_queries(&job, 1, &(rs_query){.analysis = analysis, .options = options, .compat = compat}, 1, result, err);
 }
 
 rs_status rs_job_run_many(rs_job *job, const rs_query *queries, size_t n, rs_result *results, rs_error *err)
@@ -739,7 +739,7 @@ rs_status rs_job_run_many(rs_job *job, const rs_query *queries, size_t n, rs_res
 rs_status rs_job_run_pair(rs_job *a, rs_job *b, const rs_analysis *analysis, const rs_options *options,
                           rs_compat compat, rs_result *result, rs_error *err)
 {
-    return run_queries((rs_job *const[]){a, b}, 2, &(rs_query){analysis, options, compat}, 1, result, err);
+    return run_queries((rs_job *const[]){a, b}, 2, &(rs_query){.analysis = analysis, .options = options, .compat = compat}, 1, result, err);
 }
 
 rs_status rs_job_run_jobs(rs_job *const *jobs, size_t n_jobs, const rs_analysis *analysis,
@@ -749,5 +749,5 @@ rs_status rs_job_run_jobs(rs_job *const *jobs, size_t n_jobs, const rs_analysis 
         *result = (rs_result){0};
         return rs_fail(err, RS_ERR_USAGE, "%s cannot compare %zu jobs", analysis->name, n_jobs);
     }
-    return run_queries(jobs, (unsigned)n_jobs, &(rs_query){analysis, options, compat}, 1, result, err);
+    return run_queries(jobs, (unsigned)n_jobs, &(rs_query){.analysis = analysis, .options = options, .compat = compat}, 1, result, err);
 }

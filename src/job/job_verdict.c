@@ -22,7 +22,7 @@ static bool is_judged(const rs_job_settings *s, const rs_job *job, const rs_quer
 {
     const rs_analysis *judge = find_judge();
     bool wanted = q->analysis->judged == RS_JUDGED_IN_TABLES ||
-                  (q->analysis->judged == RS_JUDGED && !s->tables_alone);
+                  (q->analysis->judged == RS_JUDGED && !q->tables_alone);
     return judge && wanted && !s->no_verdict && q->compat == RS_COMPAT_NONE &&
            !(q->options && rs_options_has(q->options, "no-diagnose") &&
              rs_options_flag(q->options, "no-diagnose")) &&
@@ -51,7 +51,7 @@ static rs_status add_judge(rs_judged_queries *j, const rs_query *q, size_t *plac
     const rs_analysis *judge = find_judge();
     rs_options *options = NULL;
     rs_status status = make_options(judge, q, &options, err);
-    const rs_query asked = {judge, options, RS_COMPAT_NONE};
+    const rs_query asked = {.analysis = judge, .options = options};
     *place = 0;
     while (*place < j->n_judges && !same_question(&j->items[*place], &asked)) ++*place;
     if (status != RS_OK || *place < j->n_judges) {

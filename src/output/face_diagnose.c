@@ -98,6 +98,14 @@ static void put_missed(const rs_table *t, rs_page *layout)
     }
 }
 
+rs_status rs_face_what_if(const rs_result *result, rs_page *layout, rs_error *err)
+{
+    RS_TRY(rs_page_table(layout, rs_result_table(result, "what_if"), err));
+    rs_page_blank(layout);
+    rs_page_wrap(layout, "", "How far the replay can be relied on: --table replay; also path, edges");
+    return RS_OK;
+}
+
 rs_status rs_face_diagnose(const rs_result *result, rs_page *layout, rs_error *err)
 {
     const rs_table *rows = rs_result_table(result, "diagnose");

@@ -5,7 +5,7 @@
 
 #include "base/settings.h"
 #include "base/try.h"
-#include "output/faces.h"
+#include "output/face_tools.h"
 #include "output/form.h"
 #include "output/verdict.h"
 
@@ -143,7 +143,7 @@ static rs_status show_page(const rs_analysis *analysis, rs_face_fn face, const r
                       .paths = settings->paths,
                       .n_paths = settings->n_paths};
     bool its_own = rs_analysis_judged(analysis) == RS_NOT_JUDGED;
-    RS_TRY(rs_page_verdict(&layout, result, its_own, err));
+    if (face != rs_face_stacks) RS_TRY(rs_page_verdict(&layout, result, its_own, err));
     RS_TRY(face ? face(result, &layout, err)
                 : settings->form->result(&writer, result, result->main_table, settings, err));
     return rs_writer_finish(&writer, err);
