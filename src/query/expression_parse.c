@@ -181,9 +181,9 @@ static rs_status add_cell(parser *s, rs_expr_term *t, const char *text, size_t n
 
 static rs_status add_value(parser *s, rs_expr_term *t, bool in_list, rs_error *err)
 {
-    const char *text;
-    size_t n;
-    bool quoted;
+    const char *text = NULL;
+    size_t n = 0;
+    bool quoted = false;
     RS_TRY(take_text(s, in_list, &text, &n, &quoted, err));
     switch (field_of(s, t)->type) {
     case RS_DATUM_TEXT: break;
@@ -287,7 +287,7 @@ static bool is_list(const char *p)
 static rs_status take_column(parser *s, rs_expr_term *t, rs_error *err)
 {
     const char *begin = s->p, *end = begin;
-    size_t n;
+    size_t n = 0;
     if (rs_scan_is_quote(*begin)) {
         RS_TRY(take_quoted(s, &t->column, &n, err));
         return n ? RS_OK : rs_fail(err, RS_ERR_USAGE, "a column has a name, \"\" is none");

@@ -92,6 +92,7 @@ static void test_conditions(void **state)
         {"name =~ ^nccl.*RING$", "6"},
         {"name =~ \"^(aten|void) *\"", "134"},
         {"name =~ '^aten::(linear|mm)$' or stream = 20", "16"},
+        {"name =~ '^[[:alpha:]]{4}::([^]x+]+)$'", "14"},
         {"phase = i", "7"},
         {"phase != X", "7"},
         {"phase =~ [i]", "7"}, /* one character, with its end */
@@ -169,6 +170,8 @@ static void test_refused(void **state)
         {"(cat=kernel))", "expected \"and\""},
         {"cat='kernel", "no closing quote"},
         {"name =~ '('", "no regular expression"},
+        {"name =~ a+++++++++++++++++++++++++++++++", "too large a regular expression"},
+        {"name =~ (((a{200}){200}){200})", "too large a regular expression"},
         {"under(", "not closed"},
         {"under(ts < 5)", "ts is not allowed inside"},
         {"not", "there is no field \"\""},
