@@ -42,7 +42,8 @@ RS_API void rs_options_free(rs_options *options);
 RS_API rs_status rs_options_set(rs_options *options, const char *name, const char *value, rs_error *err);
 
 /* Reads. The name must be one of the specs'. Unset: false / 0 / NULL. */
-RS_API bool rs_options_has(const rs_options *options, const char *name); /* any name: whether there is such an option */
+RS_API bool rs_options_has(const rs_options *options,
+                           const char *name); /* any name: whether there is such an option */
 RS_API bool rs_options_is_set(const rs_options *options, const char *name);
 RS_API bool rs_options_flag(const rs_options *options, const char *name);
 RS_API int64_t rs_options_int(const rs_options *options, const char *name);
@@ -64,7 +65,8 @@ typedef struct rs_result {
     char **notes; /* lines of reason for what is merely absent ("rank 0: no GPU events") */
     size_t n_notes;
     bool found; /* the thing looked for is there (an unfit capture, a failed gate): exit code 1 */
-    struct rs_verdicts *verdicts; /* what the judge says of the job (rankscope/verdict.h); NULL: it was not asked */
+    struct rs_verdicts
+        *verdicts; /* what the judge says of the job (rankscope/verdict.h); NULL: it was not asked */
 } rs_result;
 
 RS_API void rs_result_clear(rs_result *result);

@@ -89,9 +89,9 @@ RS_API const rs_verdict *rs_result_verdict(const rs_result *result, size_t i);
 /* Why a rank comes late to collectives: what the others waited for it, by who caused that. */
 typedef struct rs_lateness {
     int64_t rank;
-    int64_t cause;       /* the rank that most of it is due to; the rank itself where it is */
-    double wait_us;      /* that other ranks waited for it, over collectives */
-    double of_cause_us;  /* of it, due to `cause` */
+    int64_t cause;      /* the rank that most of it is due to; the rank itself where it is */
+    double wait_us;     /* that other ranks waited for it, over collectives */
+    double of_cause_us; /* of it, due to `cause` */
 } rs_lateness;
 
 /* Of each rank that others waited for significantly, most waited for first. */
@@ -108,8 +108,9 @@ RS_API const rs_unexamined *rs_result_unexamined(const rs_result *result, size_t
 typedef enum rs_evidence_form { RS_EVIDENCE_SHELL, RS_EVIDENCE_PYTHON } rs_evidence_form;
 /* Writes the question as a command for a POSIX shell, or as a call in Python. paths: of the job; with none "PATH..." and
  * "job" take their place. */
-RS_API rs_status rs_evidence_write(const rs_evidence *evidence, rs_evidence_form form, const char *const *paths,
-                                   size_t n_paths, const rs_sink *sink, rs_error *err);
+RS_API rs_status rs_evidence_write(const rs_evidence *evidence, rs_evidence_form form,
+                                   const char *const *paths, size_t n_paths, const rs_sink *sink,
+                                   rs_error *err);
 
 #ifdef __cplusplus
 }

@@ -19,9 +19,10 @@ typedef struct rs_run {
     int64_t origin;     /* for merge: what moments of the tables will count from, the job's first event */
     const void *agreed; /* what the round before came to; NULL in the first one */
     void *context;      /* of rs_job_each_rank, else NULL */
-    const struct rs_verdicts *verdicts; /* for merge: what the judge says of the job; NULL: it was not asked */
-    size_t n_absent;                    /* for merge: ranks that brought no partial */
-    unsigned jobs;      /* for merge: threads that it may use; 0: one. No answer depends on it */
+    const struct rs_verdicts
+        *verdicts;   /* for merge: what the judge says of the job; NULL: it was not asked */
+    size_t n_absent; /* for merge: ranks that brought no partial */
+    unsigned jobs;   /* for merge: threads that it may use; 0: one. No answer depends on it */
 } rs_run;
 
 /* One rank's share of the answer, as merge sees it: sorted by rank. */

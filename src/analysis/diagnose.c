@@ -32,35 +32,34 @@ typedef struct finding_row {
     double before, after, low, high, pct, bound; /* us; low, high: of after */
 } finding_row;
 
-#define DIAGNOSE_ROW(CELL)                                                                                          \
-    CELL(                                                                                                           \
-        OF(finding_row, place), "place", INT, ID,                                                                   \
+#define DIAGNOSE_ROW(CELL)                                                                                                     \
+    CELL(                                                                                                                      \
+        OF(finding_row, place), "place", INT, ID,                                                                              \
         "by the least that fixing it is certain to gain, or to add to the rows under with; a tenth counts of an opportunity. " \
-        "Sensitivities come last", \
-        NULL)                                                                                                       \
-    CELL(OF(finding_row, id), "id", TEXT, NONE, "of the catalogue: straggler, slow_host, loader, sync, ...",        \
-         NULL)                                                                                                      \
-    CELL(OF(finding_row, kind), "kind", TEXT, NONE,                                                                 \
-         "finding: something is wrong; lever: nothing is, but this would help", NULL)                                 \
-    CELL(OF(finding_row, finding), "finding", TEXT, NONE, "what is wrong and what fixing it gains",           \
-         NULL)                                                                                                      \
-    CELL(ID(finding_row, rank), "rank", INT, ID, "rank it is about; unknown: the job", NULL)                        \
-    CELL(MAYBE(finding_row, selector), "selector", TEXT, NONE,                                                      \
-         "for replay --scale; unknown where the question scales nothing", NULL)                                     \
-    CELL(                                                                                                           \
-        MAYBE(finding_row, with), "with", TEXT, NONE,                                                               \
-        "places of the rows that are fixed as well in these numbers, since they hide this one; unknown: none",     \
-        NULL)                                                                                                       \
-    CELL(OF(finding_row, before), "before_us", REAL, US, "a step as recorded", "before")                            \
-    CELL(OF(finding_row, after), "after_us", REAL, US, "a step when it is fixed", "after")                         \
-    CELL(OF(finding_row, low), "after_low_us", REAL, US,                                                            \
-         "the least that step may take: the interval of replay", "from")                                            \
-    CELL(OF(finding_row, high), "after_high_us", REAL, US, "the most", "to")                                        \
-    CELL(OF(finding_row, pct), "gain_pct", REAL, PERCENT, "before_us less after_us, of before_us", "gain %")        \
-    CELL(OF(finding_row, bound), "bound_us", REAL, US,                                                              \
-         "no gain is greater; unknown where a wait goes that the path runs along", "at most")                       \
-    CELL(OF(finding_row, evidence), "evidence", TEXT, NONE, "command that shows the numbers", NULL)                 \
-    CELL(OF(finding_row, remedy), "remedy", TEXT, NONE, "what to try", NULL)                                        \
+        "Sensitivities come last",                                                                                             \
+        NULL)                                                                                                                  \
+    CELL(OF(finding_row, id), "id", TEXT, NONE, "of the catalogue: straggler, slow_host, loader, sync, ...",                   \
+         NULL)                                                                                                                 \
+    CELL(OF(finding_row, kind), "kind", TEXT, NONE,                                                                            \
+         "finding: something is wrong; lever: nothing is, but this would help", NULL)                                          \
+    CELL(OF(finding_row, finding), "finding", TEXT, NONE, "what is wrong and what fixing it gains", NULL)                      \
+    CELL(ID(finding_row, rank), "rank", INT, ID, "rank it is about; unknown: the job", NULL)                                   \
+    CELL(MAYBE(finding_row, selector), "selector", TEXT, NONE,                                                                 \
+         "for replay --scale; unknown where the question scales nothing", NULL)                                                \
+    CELL(                                                                                                                      \
+        MAYBE(finding_row, with), "with", TEXT, NONE,                                                                          \
+        "places of the rows that are fixed as well in these numbers, since they hide this one; unknown: none",                 \
+        NULL)                                                                                                                  \
+    CELL(OF(finding_row, before), "before_us", REAL, US, "a step as recorded", "before")                                       \
+    CELL(OF(finding_row, after), "after_us", REAL, US, "a step when it is fixed", "after")                                     \
+    CELL(OF(finding_row, low), "after_low_us", REAL, US,                                                                       \
+         "the least that step may take: the interval of replay", "from")                                                       \
+    CELL(OF(finding_row, high), "after_high_us", REAL, US, "the most", "to")                                                   \
+    CELL(OF(finding_row, pct), "gain_pct", REAL, PERCENT, "before_us less after_us, of before_us", "gain %")                   \
+    CELL(OF(finding_row, bound), "bound_us", REAL, US,                                                                         \
+         "no gain is greater; unknown where a wait goes that the path runs along", "at most")                                  \
+    CELL(OF(finding_row, evidence), "evidence", TEXT, NONE, "command that shows the numbers", NULL)                            \
+    CELL(OF(finding_row, remedy), "remedy", TEXT, NONE, "what to try", NULL)                                                   \
     CELL(OF(finding_row, assumption), "assumption", TEXT, NONE, "what has to hold", NULL)
 RS_RECORD(diagnose, DIAGNOSE_ROW);
 
@@ -71,7 +70,7 @@ typedef struct joint_row {
 } joint_row;
 
 #define JOINT_ROW(CELL)                                                                                      \
-    CELL(OF(joint_row, places), "places", TEXT, NONE, "rows of diagnose that are fixed together", NULL)     \
+    CELL(OF(joint_row, places), "places", TEXT, NONE, "rows of diagnose that are fixed together", NULL)      \
     CELL(OF(joint_row, before), "before_us", REAL, US, "a step as recorded", "before")                       \
     CELL(OF(joint_row, after), "after_us", REAL, US, "a step then: gains overlap, so they do not add up",    \
          "after")                                                                                            \
@@ -95,8 +94,8 @@ static const rs_table_spec diagnose_table =
     RS_TABLE("diagnose", "one row is something to fix, the most important first", diagnose_columns);
 static const rs_table_spec joint_table =
     RS_TABLE("joint", "one row is several of them fixed together", joint_columns);
-static const rs_table_spec missed_table = RS_TABLE(
-    "not_examined", "one row is something of the catalogue that is not diagnosed", missed_columns);
+static const rs_table_spec missed_table =
+    RS_TABLE("not_examined", "one row is something of the catalogue that is not diagnosed", missed_columns);
 static const rs_table_spec *const tables[] = {&diagnose_table, &joint_table, &missed_table};
 static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 3}};
 enum { DIAGNOSE, JOINT, MISSED };
@@ -284,9 +283,10 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     rs_status status = rs_skeletons_take(partials, n, &ranks, err);
     bool too_large = status == RS_OK && is_too_large(run, &ranks);
     if (too_large)
-        status = rs_verdicts_refuse("the job has more events than are judged with other questions; `rankscope "
-                                    "diagnose` judges it",
-                                    &result->verdicts, err);
+        status =
+            rs_verdicts_refuse("the job has more events than are judged with other questions; `rankscope "
+                               "diagnose` judges it",
+                               &result->verdicts, err);
     if (status == RS_OK && ranks.n && !too_large) {
         const rs_judge_ranks judged = {ranks.items, ranks.rank_of, ranks.hosts, ranks.n};
         status = rs_judge(&judged, &how, &j, err);

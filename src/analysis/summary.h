@@ -38,8 +38,8 @@ void rs_summary_free(void *partial);
 
 /* Fills the findings table: at most five sentences, the judge's first, then own ones by weight. Own sentences are left out
  * where the judge examined their topic. `median`: of the ranks' own times. */
-rs_status rs_summary_findings(const rs_run *run, const rs_partial *partials, size_t n, int64_t median, rs_table *findings,
-                              rs_error *err);
+rs_status rs_summary_findings(const rs_run *run, const rs_partial *partials, size_t n, int64_t median,
+                              rs_table *findings, rs_error *err);
 
 /* The time a rank needed for itself, without waiting in communication: of its GPU span; of a job that has no
  * GPU, of all that was recorded. */

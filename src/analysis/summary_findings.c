@@ -48,13 +48,11 @@ static const char *const topics[N_TOPICS] = {"idle",     "communication", "copie
                                              "unlinked", "gap",           "loading", "host",    "empty"};
 
 /* The kind of fault by which the judge examines a topic. Topics that are about the recording have none. */
-static const char *const examined_by[N_TOPICS] = {[TOPIC_IDLE] = "launch_bound",
-                                                  [TOPIC_COMMUNICATION] = "exposed_communication",
-                                                  [TOPIC_COPIES] = "pageable_copy",
-                                                  [TOPIC_SLOWEST] = "straggler",
-                                                  [TOPIC_KERNEL] = "hottest_kernel",
-                                                  [TOPIC_GAP] = "host_pause",
-                                                  [TOPIC_LOADING] = "loader"};
+static const char *const examined_by[N_TOPICS] = {
+    [TOPIC_IDLE] = "launch_bound",     [TOPIC_COMMUNICATION] = "exposed_communication",
+    [TOPIC_COPIES] = "pageable_copy",  [TOPIC_SLOWEST] = "straggler",
+    [TOPIC_KERNEL] = "hottest_kernel", [TOPIC_GAP] = "host_pause",
+    [TOPIC_LOADING] = "loader"};
 
 typedef struct sentence {
     double weight, share;
@@ -373,9 +371,11 @@ static int by_weight(const void *a, const void *b)
 /* Whether the judge examined a topic of the job. */
 static bool is_examined(const rs_verdict_list *verdicts, topic about)
 {
-    if (!verdicts || !verdicts->n || verdicts->items[0].kind == RS_VERDICT_REFUSED || !examined_by[about]) return false;
+    if (!verdicts || !verdicts->n || verdicts->items[0].kind == RS_VERDICT_REFUSED || !examined_by[about])
+        return false;
     for (size_t i = 0; i < verdicts->n_unexamined; i++)
-        if (strcmp(verdicts->unexamined[i].id, examined_by[about]) == 0 && !verdicts->unexamined[i].what) return false;
+        if (strcmp(verdicts->unexamined[i].id, examined_by[about]) == 0 && !verdicts->unexamined[i].what)
+            return false;
     return true;
 }
 
@@ -408,8 +408,8 @@ static rs_status put(const char *text, int64_t rank, double share, const char *t
 }
 
 /* Findings and opportunities, or that there are none. *n: how many. */
-static rs_status put_verdicts(const rs_verdict_list *verdicts, const char *replaces, rs_table *findings, size_t *n,
-                              rs_error *err)
+static rs_status put_verdicts(const rs_verdict_list *verdicts, const char *replaces, rs_table *findings,
+                              size_t *n, rs_error *err)
 {
     *n = 0;
     for (size_t i = 0; verdicts && i < verdicts->n && *n < MAX_SENTENCES; i++) {
@@ -423,8 +423,8 @@ static rs_status put_verdicts(const rs_verdict_list *verdicts, const char *repla
     return RS_OK;
 }
 
-rs_status rs_summary_findings(const rs_run *run, const rs_partial *partials, size_t n, int64_t median, rs_table *findings,
-                              rs_error *err)
+rs_status rs_summary_findings(const rs_run *run, const rs_partial *partials, size_t n, int64_t median,
+                              rs_table *findings, rs_error *err)
 {
     const rs_verdict_list *verdicts = run->verdicts ? rs_verdicts_get(run->verdicts) : NULL;
     rs_text gone = {0};
@@ -446,8 +446,8 @@ rs_status rs_summary_findings(const rs_run *run, const rs_partial *partials, siz
     rs_status status = rs_text_get(&gone) ? put_verdicts(verdicts, rs_text_get(&gone), findings, &n_put, err)
                                           : rs_fail_nomem(err, "findings");
     for (size_t i = 0; status == RS_OK && i < s->n && n_put + i < MAX_SENTENCES; i++)
-        status = put(s->items[i].text, s->items[i].rank, s->items[i].share, topics[s->items[i].about], NULL, NULL,
-                     findings, err);
+        status = put(s->items[i].text, s->items[i].rank, s->items[i].share, topics[s->items[i].about], NULL,
+                     NULL, findings, err);
     rs_text_clear(&gone);
     rs_free(s);
     return status;

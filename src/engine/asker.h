@@ -34,7 +34,7 @@ typedef struct rs_replayed {
 /* Replays and measures its errors; held_out: by what the other steps tell, too, which takes eight replays more. Release with
  * rs_replayed_clear, also after a failure. */
 rs_status rs_replay_measure(rs_engine *engine, rs_edges_used edges, bool held_out, rs_replayed *out,
-                          rs_error *err);
+                            rs_error *err);
 void rs_replayed_clear(rs_replayed *replayed);
 
 /* What-ifs: asker.c. An asker puts questions to one replay: `replay` those of its user, the judge those of its catalogue.

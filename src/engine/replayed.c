@@ -255,7 +255,7 @@ static rs_status make_rows(rs_replayed *r, const ends *x, rs_error *err)
 }
 
 rs_status rs_replay_measure(rs_engine *engine, rs_edges_used edges, bool held_out, rs_replayed *out,
-                          rs_error *err)
+                            rs_error *err)
 {
     ends x = {0};
     int64_t worst;

@@ -528,7 +528,8 @@ static rs_status run_queries(rs_job *const *jobs, unsigned n_jobs, const rs_quer
     rs_judged_queries judged;
     if (!err) err = &local;
     for (size_t k = 0; k < n; k++) results[k] = (rs_result){0};
-    rs_status status = rs_judged_queries_make(&jobs[0]->settings, n_jobs == 1 ? jobs[0] : NULL, queries, n, &judged, err);
+    rs_status status =
+        rs_judged_queries_make(&jobs[0]->settings, n_jobs == 1 ? jobs[0] : NULL, queries, n, &judged, err);
     if (status != RS_OK) {
         rs_judged_queries_clear(&judged);
         return status;
@@ -636,8 +637,8 @@ static rs_status map_with(rs_job *job, const rs_query *queries, size_t n, const 
 }
 
 /* With the judge's questions; told: by query of the caller. */
-static rs_status map_judged(rs_job *job, const rs_query *queries, size_t n, const rs_told *told, rs_bytes *out,
-                            rs_error *err)
+static rs_status map_judged(rs_job *job, const rs_query *queries, size_t n, const rs_told *told,
+                            rs_bytes *out, rs_error *err)
 {
     rs_error local = RS_ERROR_INIT;
     rs_judged_queries judged;
@@ -728,7 +729,8 @@ rs_status rs_job_each_rank(rs_job *job, const rs_each_rank *each, rs_rank_value 
 rs_status rs_job_run(rs_job *job, const rs_analysis *analysis, const rs_options *options, rs_compat compat,
                      rs_result *result, rs_error *err)
 {
-    return run_queries(&job, 1, &(rs_query){.analysis = analysis, .options = options, .compat = compat}, 1, result, err);
+    return run_queries(&job, 1, &(rs_query){.analysis = analysis, .options = options, .compat = compat}, 1,
+                       result, err);
 }
 
 rs_status rs_job_run_many(rs_job *job, const rs_query *queries, size_t n, rs_result *results, rs_error *err)
@@ -739,7 +741,9 @@ rs_status rs_job_run_many(rs_job *job, const rs_query *queries, size_t n, rs_res
 rs_status rs_job_run_pair(rs_job *a, rs_job *b, const rs_analysis *analysis, const rs_options *options,
                           rs_compat compat, rs_result *result, rs_error *err)
 {
-    return run_queries((rs_job *const[]){a, b}, 2, &(rs_query){.analysis = analysis, .options = options, .compat = compat}, 1, result, err);
+    return run_queries((rs_job *const[]){a, b}, 2,
+                       &(rs_query){.analysis = analysis, .options = options, .compat = compat}, 1, result,
+                       err);
 }
 
 rs_status rs_job_run_jobs(rs_job *const *jobs, size_t n_jobs, const rs_analysis *analysis,
@@ -749,5 +753,7 @@ rs_status rs_job_run_jobs(rs_job *const *jobs, size_t n_jobs, const rs_analysis 
         *result = (rs_result){0};
         return rs_fail(err, RS_ERR_USAGE, "%s cannot compare %zu jobs", analysis->name, n_jobs);
     }
-    return run_queries(jobs, (unsigned)n_jobs, &(rs_query){.analysis = analysis, .options = options, .compat = compat}, 1, result, err);
+    return run_queries(jobs, (unsigned)n_jobs,
+                       &(rs_query){.analysis = analysis, .options = options, .compat = compat}, 1, result,
+                       err);
 }

@@ -21,8 +21,8 @@ static const rs_analysis *find_judge(void)
 static bool is_judged(const rs_job_settings *s, const rs_job *job, const rs_query *q)
 {
     const rs_analysis *judge = find_judge();
-    bool wanted = q->analysis->judged == RS_JUDGED_IN_TABLES ||
-                  (q->analysis->judged == RS_JUDGED && !q->tables_alone);
+    bool wanted =
+        q->analysis->judged == RS_JUDGED_IN_TABLES || (q->analysis->judged == RS_JUDGED && !q->tables_alone);
     return judge && wanted && !s->no_verdict && q->compat == RS_COMPAT_NONE &&
            !(q->options && rs_options_has(q->options, "no-diagnose") &&
              rs_options_flag(q->options, "no-diagnose")) &&

@@ -38,9 +38,10 @@ static rs_status put_rows(const rs_result *result, size_t n_rows, rs_page *layou
         if (!v->id) continue;
         place++;
         if (v->sensitivity && v->n_culprits)
-            rs_text_printf(&kernels, "%s%s (%s %%)", kernels.n ? ", " : "",
-                           rs_shorten_middle(v->culprits->name, strlen(v->culprits->name), SHOWN, name, sizeof name),
-                           RS_FIXED(v->gain_pct, 1));
+            rs_text_printf(
+                &kernels, "%s%s (%s %%)", kernels.n ? ", " : "",
+                rs_shorten_middle(v->culprits->name, strlen(v->culprits->name), SHOWN, name, sizeof name),
+                RS_FIXED(v->gain_pct, 1));
         else if (place <= n_rows)
             status = put_verdict(v, place, layout, err);
     }

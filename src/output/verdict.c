@@ -20,7 +20,8 @@ rs_status rs_page_evidence(rs_page *layout, const char *lead, const rs_evidence 
 {
     rs_text text = {0};
     const rs_sink sink = {add_to_text, &text};
-    rs_status status = rs_evidence_write(evidence, RS_EVIDENCE_SHELL, layout->paths, layout->n_paths, &sink, err);
+    rs_status status =
+        rs_evidence_write(evidence, RS_EVIDENCE_SHELL, layout->paths, layout->n_paths, &sink, err);
     if (status == RS_OK && !rs_text_get(&text)) status = rs_fail_nomem(err, "a command");
     if (status == RS_OK) rs_page_command(layout, lead, rs_text_get(&text));
     rs_text_clear(&text);
@@ -52,10 +53,11 @@ bool rs_page_lateness(rs_page *layout, const rs_result *result)
         if (l->wait_us < LATE_SHARE * first->wait_us) break;
         rs_human_time((int64_t)(l->wait_us * 1000), wait);
         if (l->cause == l->rank)
-            snprintf(text, sizeof text, "Rank %lld is late by its own time: others wait %s for it.", (long long)l->rank,
-                     wait);
+            snprintf(text, sizeof text, "Rank %lld is late by its own time: others wait %s for it.",
+                     (long long)l->rank, wait);
         else
-            snprintf(text, sizeof text, "Rank %lld is late because it waited for rank %lld: others wait %s for it.",
+            snprintf(text, sizeof text,
+                     "Rank %lld is late because it waited for rank %lld: others wait %s for it.",
                      (long long)l->rank, (long long)l->cause, wait);
         rs_page_wrap(layout, "", text);
     }

@@ -7,11 +7,10 @@
 #include "base/ascii.h"
 #include "base/try.h"
 
-rs_candidate rs_candidate_of(const rs_fault *fault, rs_verdict_kind kind)
+rs_candidate rs_candidate_of(const rs_fault_kind *fault, rs_verdict_kind kind)
 {
-    return (rs_candidate){.fault = fault,
-                          .kind = kind,
-                          .facts = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NULL, NULL}};
+    return (rs_candidate){
+        .fault = fault, .kind = kind, .facts = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NULL, NULL}};
 }
 
 /* One more culprit, empty; NULL: out of memory. They are few: each is a new list, and the arena keeps the old one. */
@@ -62,7 +61,8 @@ static bool take_hosts(rs_culprit *x, const rs_judged *job, const uint32_t *rank
     for (size_t i = 0; i < n; i++) {
         size_t k = 0;
         while (k < n_hosts && strcmp(hosts[k], job->host[ranks[i]]) != 0) k++;
-        if (k == n_hosts) hosts[n_hosts++] = rs_arena_strndup(arena, job->host[ranks[i]], strlen(job->host[ranks[i]]));
+        if (k == n_hosts)
+            hosts[n_hosts++] = rs_arena_strndup(arena, job->host[ranks[i]], strlen(job->host[ranks[i]]));
         if (!hosts[n_hosts - 1]) return false;
     }
     x->hosts = hosts;
@@ -77,8 +77,8 @@ bool rs_accuse_rank(rs_candidate *c, const rs_judged *job, size_t rank, rs_candi
     return x && take_hosts(x, job, &(uint32_t){(uint32_t)rank}, 1, &out->arena);
 }
 
-bool rs_accuse_ranks(rs_candidate *c, const rs_judged *job, rs_culprit_kind kind, int64_t number, const char *name,
-                     const uint32_t *ranks, size_t n, rs_candidates *out)
+bool rs_accuse_ranks(rs_candidate *c, const rs_judged *job, rs_culprit_kind kind, int64_t number,
+                     const char *name, const uint32_t *ranks, size_t n, rs_candidates *out)
 {
     rs_culprit *x = accuse(c, kind, out);
     int64_t *numbers = rs_arena_alloc(&out->arena, (n + 1) * sizeof *numbers);
@@ -94,7 +94,7 @@ bool rs_accuse_ranks(rs_candidate *c, const rs_judged *job, rs_culprit_kind kind
 rs_status rs_candidate_add(rs_candidates *out, rs_candidate *c, bool ok, rs_error *err)
 {
     rs_status status = ok && RS_GROW_ONE(out->items, out->n, out->capacity) ? rs_what_if_check(&c->edits, err)
-                                                                           : rs_fail_nomem(err, "diagnose");
+                                                                            : rs_fail_nomem(err, "diagnose");
     if (status == RS_OK)
         out->items[out->n++] = *c;
     else

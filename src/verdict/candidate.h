@@ -29,11 +29,11 @@ typedef struct rs_facts {
 } rs_facts;
 
 typedef struct rs_candidates rs_candidates;
-struct rs_fault;
+struct rs_fault_kind;
 
 /* A case of a fault. Texts and culprits are the list's. */
 typedef struct rs_candidate {
-    const struct rs_fault *fault;
+    const struct rs_fault_kind *fault;
     rs_verdict_kind kind; /* a finding or an opportunity */
     rs_culprit *culprits;
     size_t n_culprits;
@@ -53,32 +53,33 @@ struct rs_candidates {
  * Words are templates. {rank} is the first culprit's rank, {ranks} the ranks of the first culprit, {hosts} its hosts, {name}
  * and {other} the names of the first and second culprit, {stage} its stage; {times}, {ms}, ... are facts. What stands in
  * square brackets is left out where something in it is unknown. */
-typedef struct rs_fault {
+typedef struct rs_fault_kind {
     const char *id;
-    const char *words;   /* what is wrong, as a sentence without its full stop */
-    const char *of_job;  /* the same where no culprit is a rank; NULL: the same words */
-    const char *subject; /* what would be fixed, for sentences about others; NULL: opportunities, which are in none */
-    const char *fix;     /* what is done about it, before "would cut the step" */
+    const char *words;  /* what is wrong, as a sentence without its full stop */
+    const char *of_job; /* the same where no culprit is a rank; NULL: the same words */
+    const char *
+        subject; /* what would be fixed, for sentences about others; NULL: opportunities, which are in none */
+    const char *fix; /* what is done about it, before "would cut the step" */
     const char *remedy;
     /* Adds what fits. *lacks: what the job lacks for it, NULL: nothing. */
-    rs_status (*find)(const rs_judged *job, const struct rs_fault *fault, rs_candidates *out, const char **lacks,
-                      rs_error *err);
+    rs_status (*find)(const rs_judged *job, const struct rs_fault_kind *fault, rs_candidates *out,
+                      const char **lacks, rs_error *err);
     bool sensitivity; /* it says how much something matters, not that it can be had */
-} rs_fault;
+} rs_fault_kind;
 
 /* Ended by a row without id. */
-extern const rs_fault rs_faults[];
+extern const rs_fault_kind rs_faults[];
 
 /* ---- making candidates -------------------------------------------------------------------------------------- */
 
 /* A new case, without culprits and facts. */
-rs_candidate rs_candidate_of(const rs_fault *fault, rs_verdict_kind kind);
+rs_candidate rs_candidate_of(const rs_fault_kind *fault, rs_verdict_kind kind);
 /* Accuses one more; false: out of memory. Texts are copied. */
 bool rs_accuse_rank(rs_candidate *c, const rs_judged *job, size_t rank, rs_candidates *out);
 bool rs_accuse_name(rs_candidate *c, rs_culprit_kind kind, const char *name, size_t n, rs_candidates *out);
 /* A group or a stage with its ranks (indices, ascending), number: of a stage. */
-bool rs_accuse_ranks(rs_candidate *c, const rs_judged *job, rs_culprit_kind kind, int64_t number, const char *name,
-                     const uint32_t *ranks, size_t n, rs_candidates *out);
+bool rs_accuse_ranks(rs_candidate *c, const rs_judged *job, rs_culprit_kind kind, int64_t number,
+                     const char *name, const uint32_t *ranks, size_t n, rs_candidates *out);
 /* A call, operator or, where the name is one, a source line. */
 bool rs_accuse_call(rs_candidate *c, const char *name, size_t n, rs_candidates *out);
 /* Adds the case; ok: all of it was made. The list takes its edits over, also after a failure. */
@@ -127,7 +128,7 @@ bool rs_names_take_most(rs_names *all, rs_named *out);
 /* ---- finders ------------------------------------------------------------------------------------------------ */
 
 #define RS_FINDER(name)                                                                                      \
-    rs_status rs_find_##name(const rs_judged *job, const rs_fault *fault, rs_candidates *out,                \
+    rs_status rs_find_##name(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,           \
                              const char **lacks, rs_error *err)
 
 /* find_ranks.c */

@@ -1,21 +1,24 @@
 /* The catalogue: what can be wrong in a job, or would help it. A row is all that is to be said of a kind of verdict. */
 #include "verdict/candidate.h"
 
-const rs_fault rs_faults[] = {
+const rs_fault_kind rs_faults[] = {
     {.id = "straggler",
      .words = "Rank {rank}[ on host {hosts}] computes {times}× slower than its peers",
      .subject = "rank {rank}'s computation",
      .fix = "Fixing it",
-     .remedy = "look at the GPU's clocks, temperature and neighbours on that host; swap the device, or give it less work",
+     .remedy =
+         "look at the GPU's clocks, temperature and neighbours on that host; swap the device, or give it less work",
      .find = rs_find_straggler},
     {.id = "late_group",
      .words = "All ranks[ of group {name}] ({ranks}) compute {times}× slower than their peers",
      .subject = "the computation of ranks {ranks}",
      .fix = "Fixing it",
-     .remedy = "look at what the group's ranks share: host, rack, power, cooling, or more work than others got",
+     .remedy =
+         "look at what the group's ranks share: host, rack, power, cooling, or more work than others got",
      .find = rs_find_late_group},
     {.id = "pipeline_imbalance",
-     .words = "Stage {stage} of {stages} of the pipeline (ranks {ranks}) computes {times}× the mean of stages",
+     .words =
+         "Stage {stage} of {stages} of the pipeline (ranks {ranks}) computes {times}× the mean of stages",
      .subject = "the stages of the pipeline",
      .fix = "Equal stages",
      .remedy = "move layers between stages, or the embedding and the loss to a stage of their own",
@@ -30,8 +33,9 @@ const rs_fault rs_faults[] = {
      .words = "Rank {rank}'s host pauses for {ms} ms in step {step}[, in {in}]",
      .subject = "rank {rank}'s pause in step {step}",
      .fix = "Avoiding it",
-     .remedy = "collect garbage between steps and not in them (gc.disable, gc.collect), look for checkpoints, logging "
-               "and other processes at that time",
+     .remedy =
+         "collect garbage between steps and not in them (gc.disable, gc.collect), look for checkpoints, logging "
+         "and other processes at that time",
      .find = rs_find_host_pause},
     {.id = "loader",
      .words = "Rank {rank}[ on host {hosts}] waits {ms} ms a step for data",
@@ -47,7 +51,8 @@ const rs_fault rs_faults[] = {
      .remedy = "take the call out of the loop (.item(), .cpu(), print of a loss), or make it less often",
      .find = rs_find_sync},
     {.id = "late_launch",
-     .words = "After {name} the host takes {us} us to its next launch, {n} times a step, while the GPU is idle",
+     .words =
+         "After {name} the host takes {us} us to its next launch, {n} times a step, while the GPU is idle",
      .subject = "launches after {name}",
      .fix = "Launching earlier",
      .remedy = "launch the next work before waiting; take what the host does there out of the way",
@@ -56,8 +61,9 @@ const rs_fault rs_faults[] = {
      .words = "The host takes memory from the driver and returns it ({among}), {ms} ms a step in {n} calls",
      .subject = "{among}",
      .fix = "Avoiding it",
-     .remedy = "keep shapes the same, leave memory to the caching allocator (expandable_segments, no empty_cache in "
-               "the loop)",
+     .remedy =
+         "keep shapes the same, leave memory to the caching allocator (expandable_segments, no empty_cache in "
+         "the loop)",
      .find = rs_find_allocation},
     {.id = "pageable_copy",
      .words = "Copies from or to pageable memory take {ms} ms a step[, and the host waits for {among}]",
@@ -66,7 +72,8 @@ const rs_fault rs_faults[] = {
      .remedy = "pin_memory=True in the loader, non_blocking=True in .to()",
      .find = rs_find_pageable_copy},
     {.id = "slow_group",
-     .words = "Transfers of group {name} (ranks {ranks}[; hosts {hosts}]) take {times}× as long as those of similar groups",
+     .words =
+         "Transfers of group {name} (ranks {ranks}[; hosts {hosts}]) take {times}× as long as those of similar groups",
      .subject = "transfers of group {name}",
      .fix = "Fixing it",
      .remedy = "look at the links between the group's hosts, and at NCCL's choice of ring and protocol",

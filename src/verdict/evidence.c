@@ -16,7 +16,8 @@ static void put_shell(const rs_evidence *e, const char *const *paths, size_t n_p
     if (!n_paths) rs_text_put(out, " PATH...");
     for (size_t i = 0; i < n_paths; i++) {
         rs_text_put(out, " ");
-        if (paths[i][strspn(paths[i], "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./=:@%+,-")])
+        if (paths[i][strspn(paths[i],
+                            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./=:@%+,-")])
             rs_text_put_shell(out, paths[i]);
         else
             rs_text_put(out, paths[i]);
@@ -50,17 +51,17 @@ static void put_python(const rs_evidence *e, rs_text *out)
     rs_text_put(out, ")");
 }
 
-rs_status rs_evidence_write(const rs_evidence *e, rs_evidence_form form, const char *const *paths, size_t n_paths,
-                            const rs_sink *sink, rs_error *err)
+rs_status rs_evidence_write(const rs_evidence *e, rs_evidence_form form, const char *const *paths,
+                            size_t n_paths, const rs_sink *sink, rs_error *err)
 {
     rs_text text = {0};
     if (form == RS_EVIDENCE_SHELL)
         put_shell(e, paths, n_paths, &text);
     else
         put_python(e, &text);
-    rs_status status = !rs_text_get(&text)                             ? rs_fail_nomem(err, "a command")
+    rs_status status = !rs_text_get(&text)                          ? rs_fail_nomem(err, "a command")
                        : sink->write(sink->context, text.s, text.n) ? RS_OK
-                                                                       : rs_fail(err, RS_ERR_IO, "cannot write");
+                                                                    : rs_fail(err, RS_ERR_IO, "cannot write");
     rs_text_clear(&text);
     return status;
 }

@@ -8,10 +8,10 @@
 #include "base/try.h"
 #include "text/numbers.h"
 
-#define OFF_GROUP 1.10   /* times others of their size: transfers less off than that are no finding */
-#define MANY_SMALL 8     /* collectives of a group a step */
-#define SMALL 1048576    /* bytes, of a collective on average */
-#define BUCKET 26214400  /* bytes that they may become */
+#define OFF_GROUP 1.10  /* times others of their size: transfers less off than that are no finding */
+#define MANY_SMALL 8    /* collectives of a group a step */
+#define SMALL 1048576   /* bytes, of a collective on average */
+#define BUCKET 26214400 /* bytes that they may become */
 
 static const char *description_of(const rs_engine *e, size_t meeting)
 {
@@ -79,8 +79,8 @@ static size_t ranks_of_group(const rs_engine *e, const rs_named *group, uint8_t 
     return n;
 }
 
-static rs_status accuse_group(rs_candidate *c, const rs_judged *job, const rs_named *group, rs_candidates *out,
-                              rs_error *err)
+static rs_status accuse_group(rs_candidate *c, const rs_judged *job, const rs_named *group,
+                              rs_candidates *out, rs_error *err)
 {
     const rs_engine *e = job->engine;
     uint32_t *ranks = rs_malloc((e->n_ranks + 1) * sizeof *ranks);
@@ -96,11 +96,12 @@ static rs_status accuse_group(rs_candidate *c, const rs_judged *job, const rs_na
 }
 
 /* What a finder makes of one group. *fits stays false: nothing. */
-typedef rs_candidate (*group_fn)(const rs_judged *job, const rs_fault *fault, const rs_named *group, bool *fits);
+typedef rs_candidate (*group_fn)(const rs_judged *job, const rs_fault_kind *fault, const rs_named *group,
+                                 bool *fits);
 
 /* Looks at each group, or at groups of a purpose; of a finder that accuses them by their ranks. */
-static rs_status look_at_groups(const rs_judged *job, const rs_fault *fault, bool by_purpose, group_fn look,
-                                rs_candidates *out, const char **lacks, rs_error *err)
+static rs_status look_at_groups(const rs_judged *job, const rs_fault_kind *fault, bool by_purpose,
+                                group_fn look, rs_candidates *out, const char **lacks, rs_error *err)
 {
     rs_names groups = {0};
     rs_status status = sum_groups(job, by_purpose, &groups, err);
@@ -121,7 +122,8 @@ static rs_status look_at_groups(const rs_judged *job, const rs_fault *fault, boo
     return status;
 }
 
-static rs_candidate slow_group(const rs_judged *job, const rs_fault *fault, const rs_named *x, bool *fits)
+static rs_candidate slow_group(const rs_judged *job, const rs_fault_kind *fault, const rs_named *x,
+                               bool *fits)
 {
     rs_candidate c = rs_candidate_of(fault, RS_VERDICT_FINDING);
     *fits = x->expected > 0 && x->ns / x->expected >= OFF_GROUP;
@@ -134,13 +136,13 @@ static rs_candidate slow_group(const rs_judged *job, const rs_fault *fault, cons
     return c;
 }
 
-rs_status rs_find_slow_group(const rs_judged *job, const rs_fault *fault, rs_candidates *out, const char **lacks,
-                             rs_error *err)
+rs_status rs_find_slow_group(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
+                             const char **lacks, rs_error *err)
 {
     return look_at_groups(job, fault, false, slow_group, out, lacks, err);
 }
 
-static rs_candidate exposed(const rs_judged *job, const rs_fault *fault, const rs_named *x, bool *fits)
+static rs_candidate exposed(const rs_judged *job, const rs_fault_kind *fault, const rs_named *x, bool *fits)
 {
     rs_candidate c = rs_candidate_of(fault, RS_VERDICT_OPPORTUNITY);
     (void)job;
@@ -149,13 +151,13 @@ static rs_candidate exposed(const rs_judged *job, const rs_fault *fault, const r
     return c;
 }
 
-rs_status rs_find_exposed_communication(const rs_judged *job, const rs_fault *fault, rs_candidates *out,
+rs_status rs_find_exposed_communication(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
                                         const char **lacks, rs_error *err)
 {
     return look_at_groups(job, fault, true, exposed, out, lacks, err);
 }
 
-static rs_candidate small(const rs_judged *job, const rs_fault *fault, const rs_named *x, bool *fits)
+static rs_candidate small(const rs_judged *job, const rs_fault_kind *fault, const rs_named *x, bool *fits)
 {
     rs_candidate c = rs_candidate_of(fault, RS_VERDICT_OPPORTUNITY);
     size_t n_steps = SIZE_MAX;
@@ -171,7 +173,7 @@ static rs_candidate small(const rs_judged *job, const rs_fault *fault, const rs_
     return c;
 }
 
-rs_status rs_find_small_collectives(const rs_judged *job, const rs_fault *fault, rs_candidates *out,
+rs_status rs_find_small_collectives(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
                                     const char **lacks, rs_error *err)
 {
     return look_at_groups(job, fault, false, small, out, lacks, err);

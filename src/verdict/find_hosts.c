@@ -10,8 +10,8 @@
 #include "base/try.h"
 #include "trace/calls.h"
 
-#define OFF_LOADER 2.0   /* times the median rank's time in the loader */
-#define LOADER_SHARE 0.1 /* of the job's time: where all ranks wait for data so long, that is off */
+#define OFF_LOADER 2.0     /* times the median rank's time in the loader */
+#define LOADER_SHARE 0.1   /* of the job's time: where all ranks wait for data so long, that is off */
 #define MOST_CALLS 3       /* that wait */
 #define OFTEN 1.5          /* times a step: a call that waits more often holds the host back in the loop */
 #define LATE 3             /* times the median stretch before a launch: one behind a wait is late */
@@ -68,8 +68,8 @@ static bool allocates(const char *name)
 
 /* One rank that waits much longer for data than the others do is named, else the job is. Some time in a loader
  * is usual. */
-rs_status rs_find_loader(const rs_judged *job, const rs_fault *fault, rs_candidates *out,
-                             const char **lacks, rs_error *err)
+rs_status rs_find_loader(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
+                         const char **lacks, rs_error *err)
 {
     const rs_engine *e = job->engine;
     size_t worst = 0;
@@ -124,7 +124,7 @@ static int64_t call_time(const rs_skeleton *s, uint32_t point)
     return rs_sub_sat(rs_skeleton_time(s, point), before);
 }
 
-rs_status rs_find_sync(const rs_judged *job, const rs_fault *fault, rs_candidates *out,
+rs_status rs_find_sync(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
                        const char **lacks, rs_error *err)
 {
     const rs_engine *e = job->engine;
@@ -151,8 +151,7 @@ rs_status rs_find_sync(const rs_judged *job, const rs_fault *fault, rs_candidate
         double n = (double)call.n / (double)rs_judged_all_steps(e);
         if (allocates(call.text)) continue; /* a finding of its own */
         /* One wait at a step's end is what profilers and loggers do; more hold the host back in the loop. */
-        rs_candidate c =
-            rs_candidate_of(fault, is_often(e, n) ? RS_VERDICT_FINDING : RS_VERDICT_OPPORTUNITY);
+        rs_candidate c = rs_candidate_of(fault, is_often(e, n) ? RS_VERDICT_FINDING : RS_VERDICT_OPPORTUNITY);
         bool ok = rs_accuse_call(&c, call.text, call.length, out);
         c.facts.n = n;
         rs_what_if_add_name(&c.edits, RS_EDIT_NO_SYNC, call.text, call.length, false);
@@ -217,7 +216,7 @@ static rs_status look_behind(const rs_judged *job, size_t rank, behind *b, rs_er
     return status;
 }
 
-rs_status rs_find_late_launch(const rs_judged *job, const rs_fault *fault, rs_candidates *out,
+rs_status rs_find_late_launch(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
                               const char **lacks, rs_error *err)
 {
     const rs_engine *e = job->engine;
@@ -365,8 +364,8 @@ static size_t find_pauses(const rs_judged *job, const stretch *all, size_t n, in
     return found;
 }
 
-static rs_status add_pause(const rs_judged *job, const rs_fault *fault, const pause *p, rs_candidates *out,
-                           rs_error *err)
+static rs_status add_pause(const rs_judged *job, const rs_fault_kind *fault, const pause *p,
+                           rs_candidates *out, rs_error *err)
 {
     const stretch *x = p->longest;
     const rs_skeleton *of = job->engine->ranks[x->rank];
@@ -387,7 +386,7 @@ static rs_status add_pause(const rs_judged *job, const rs_fault *fault, const pa
     return rs_candidate_add(out, &c, ok, err);
 }
 
-rs_status rs_find_host_pause(const rs_judged *job, const rs_fault *fault, rs_candidates *out,
+rs_status rs_find_host_pause(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
                              const char **lacks, rs_error *err)
 {
     size_t n = 0, n_pauses = 0;
@@ -460,7 +459,7 @@ static rs_status sum_allocations(const rs_judged *job, rs_names *calls, rs_error
     return RS_OK;
 }
 
-rs_status rs_find_allocation(const rs_judged *job, const rs_fault *fault, rs_candidates *out,
+rs_status rs_find_allocation(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
                              const char **lacks, rs_error *err)
 {
     rs_names calls = {0};
@@ -484,7 +483,8 @@ rs_status rs_find_allocation(const rs_judged *job, const rs_fault *fault, rs_can
         rs_text_printf(&names, "%s%s", names.n ? ", " : "", call.text);
     }
     rs_names_clear(&calls);
-    ok = ok && rs_text_get(&names) && (c.facts.among = rs_arena_strndup(&out->arena, rs_text_get(&names), names.n));
+    ok = ok && rs_text_get(&names) &&
+         (c.facts.among = rs_arena_strndup(&out->arena, rs_text_get(&names), names.n));
     rs_text_clear(&names);
     if (status != RS_OK || !c.n_culprits) {
         rs_what_if_clear(&c.edits);
@@ -497,7 +497,7 @@ rs_status rs_find_allocation(const rs_judged *job, const rs_fault *fault, rs_can
 }
 
 /* How much faster pinned memory is cannot be told from the trace; twice is what it is at least. */
-rs_status rs_find_pageable_copy(const rs_judged *job, const rs_fault *fault, rs_candidates *out,
+rs_status rs_find_pageable_copy(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
                                 const char **lacks, rs_error *err)
 {
     const rs_engine *e = job->engine;

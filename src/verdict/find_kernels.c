@@ -10,8 +10,8 @@
 
 #define HOTTEST 3 /* kernels */
 
-rs_status rs_find_launch_bound(const rs_judged *job, const rs_fault *fault, rs_candidates *out,
-                           const char **lacks, rs_error *err)
+rs_status rs_find_launch_bound(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
+                               const char **lacks, rs_error *err)
 {
     const rs_engine *e = job->engine;
     size_t work = 0, late = 0;
@@ -56,8 +56,8 @@ static rs_status sum_kernels(const rs_judged *job, size_t rank, rs_names *out, d
     return status;
 }
 
-rs_status rs_find_hottest_kernel(const rs_judged *job, const rs_fault *fault, rs_candidates *out,
-                          const char **lacks, rs_error *err)
+rs_status rs_find_hottest_kernel(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
+                                 const char **lacks, rs_error *err)
 {
     rs_names kernels = {0};
     rs_named kernel;
@@ -190,8 +190,8 @@ static rs_status add_neighbours(const rs_skeleton *s, rs_names *out, rs_error *e
 }
 
 /* Pairs of kernels on a stream, by the time between them. */
-rs_status rs_find_fusable_neighbours(const rs_judged *job, const rs_fault *fault, rs_candidates *out,
-                          const char **lacks, rs_error *err)
+rs_status rs_find_fusable_neighbours(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
+                                     const char **lacks, rs_error *err)
 {
     const rs_engine *e = job->engine;
     rs_names pairs = {0};

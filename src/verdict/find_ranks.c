@@ -193,8 +193,8 @@ static rs_status find_groups(compared *c, rank_set **out, size_t *n_out, uint32_
     return RS_OK;
 }
 
-static rs_status add_group(const compared *c, const rs_fault *fault, const rank_set *set, rs_candidates *out,
-                           rs_error *err)
+static rs_status add_group(const compared *c, const rs_fault_kind *fault, const rank_set *set,
+                           rs_candidates *out, rs_error *err)
 {
     const rs_judged *job = c->job;
     double own = 0, expected = 0;
@@ -207,7 +207,8 @@ static rs_status add_group(const compared *c, const rs_fault *fault, const rank_
     bool ok = rs_accuse_ranks(&one, job, RS_CULPRIT_GROUP, -1, rs_meeting_group(job->engine, set->meeting),
                               set->ranks, set->n, out);
     one.facts.times = own / expected;
-    one.excess = (own - expected) / 1e3 / (double)set->n / (double)rs_judged_steps(job->engine, set->ranks[0]);
+    one.excess =
+        (own - expected) / 1e3 / (double)set->n / (double)rs_judged_steps(job->engine, set->ranks[0]);
     rs_expr *s = rs_what_if_scale_by(&one.edits, rs_short_factor(expected / own));
     rs_selector_word(s, RS_SELECT_CLASS, RS_CLASS_OF_COMPUTATION);
     if (ok) rs_selector_ranks(s, one.culprits->ranks, set->n);
@@ -215,8 +216,8 @@ static rs_status add_group(const compared *c, const rs_fault *fault, const rank_
 }
 
 /* Compares computation, and covers what is off as a whole; with a fault, its groups become candidates. */
-static rs_status compare(const rs_judged *job, const rs_fault *fault, rs_candidates *out,
-                         compared *c, rs_error *err)
+static rs_status compare(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out, compared *c,
+                         rs_error *err)
 {
     size_t n = job->engine->n_ranks, n_sets = 0;
     rank_set *sets = NULL;
@@ -242,8 +243,8 @@ static rs_status compare(const rs_judged *job, const rs_fault *fault, rs_candida
 
 /* ---- one rank ------------------------------------------------------------------------------------------ */
 
-static rs_status add_off(const rs_judged *job, const rs_fault *fault, const pair *sums, size_t r, bool host,
-                         rs_candidates *out, rs_error *err)
+static rs_status add_off(const rs_judged *job, const rs_fault_kind *fault, const pair *sums, size_t r,
+                         bool host, rs_candidates *out, rs_error *err)
 {
     double own = sums[r].own, expected = expected_of(job, sums, r, host);
     rs_candidate c = rs_candidate_of(fault, RS_VERDICT_FINDING);
@@ -259,7 +260,7 @@ static rs_status add_off(const rs_judged *job, const rs_fault *fault, const pair
     return rs_candidate_add(out, &c, ok, err);
 }
 
-static rs_status find_off(const rs_judged *job, const rs_fault *fault, const pair *sums,
+static rs_status find_off(const rs_judged *job, const rs_fault_kind *fault, const pair *sums,
                           const uint8_t *covered, bool host, rs_candidates *out, const char **lacks,
                           rs_error *err)
 {
@@ -277,7 +278,7 @@ static rs_status find_off(const rs_judged *job, const rs_fault *fault, const pai
     return RS_OK;
 }
 
-rs_status rs_find_straggler(const rs_judged *job, const rs_fault *fault, rs_candidates *out,
+rs_status rs_find_straggler(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
                             const char **lacks, rs_error *err)
 {
     compared c;
@@ -287,7 +288,7 @@ rs_status rs_find_straggler(const rs_judged *job, const rs_fault *fault, rs_cand
     return status;
 }
 
-rs_status rs_find_slow_host(const rs_judged *job, const rs_fault *fault, rs_candidates *out,
+rs_status rs_find_slow_host(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
                             const char **lacks, rs_error *err)
 {
     size_t n = job->engine->n_ranks;
@@ -307,7 +308,7 @@ rs_status rs_find_slow_host(const rs_judged *job, const rs_fault *fault, rs_cand
     return status;
 }
 
-rs_status rs_find_late_group(const rs_judged *job, const rs_fault *fault, rs_candidates *out,
+rs_status rs_find_late_group(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
                              const char **lacks, rs_error *err)
 {
     compared c;
@@ -401,7 +402,7 @@ static rs_status compare_kernels(const compared *c, uint32_t stage, double *time
 
 /* Every stage takes the mean of all: what one gives away others get. Where kernels are slower on that stage, it
  * is off; where it has more to do, as the last one does with its loss, nothing is. */
-static rs_status balance_stages(const compared *c, const rs_fault *fault, int64_t *scratch,
+static rs_status balance_stages(const compared *c, const rs_fault_kind *fault, int64_t *scratch,
                                 rs_candidates *out, rs_error *err)
 {
     double mean = 0, most = 0;
@@ -434,8 +435,8 @@ static rs_status balance_stages(const compared *c, const rs_fault *fault, int64_
     return rs_candidate_add(out, &one, ok, err);
 }
 
-rs_status rs_find_pipeline_imbalance(const rs_judged *job, const rs_fault *fault,
-                                     rs_candidates *out, const char **lacks, rs_error *err)
+rs_status rs_find_pipeline_imbalance(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
+                                     const char **lacks, rs_error *err)
 {
     compared c;
     rs_status status = compare(job, NULL, NULL, &c, err);

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/try.h"
 
-#define MOST_REPLAYED 32                     /* candidates; five replays each */
+#define MOST_REPLAYED 32                  /* candidates; five replays each */
 #define MOST_TOGETHER (RS_JUDGE_WITH + 1) /* findings that are looked at for hiding each other */
 
 typedef struct judge {
@@ -58,7 +58,7 @@ void rs_judge_print_edits(const rs_candidate *const *all, size_t n, rs_text *out
 }
 
 rs_status rs_judge_ask(rs_judgement *d, const rs_candidate *const *all, size_t n, rs_foretold *out,
-                          double *bound, const char **refused, rs_error *err)
+                       double *bound, const char **refused, rs_error *err)
 {
     rs_what_if question;
     rs_asked asked = {.question = &question, .answers = out};
@@ -367,7 +367,7 @@ static rs_status find_all(rs_judgement *d, const rs_judged *job, const rs_judge_
 {
     rs_candidates *all = &d->candidates;
     size_t n = 0;
-    for (const rs_fault *fault = rs_faults; fault->id; fault++) {
+    for (const rs_fault_kind *fault = rs_faults; fault->id; fault++) {
         const char *lacks = NULL;
         RS_TRY(fault->find(job, fault, all, &lacks, err));
         if (lacks) RS_TRY(miss(d, fault->id, NULL, lacks, err));
@@ -387,7 +387,7 @@ static rs_status examine(rs_judgement *d, const rs_judged *job, const rs_judge_h
     judge j = {.d = d};
     double error = own_error(&d->replayed);
     d->reason = rs_asker_reason(d->asker);
-    for (const rs_fault *fault = rs_faults; d->reason && fault->id; fault++)
+    for (const rs_fault_kind *fault = rs_faults; d->reason && fault->id; fault++)
         RS_TRY(miss(d, fault->id, NULL, d->reason, err));
     if (d->reason) return RS_OK;
     d->before = rs_asker_before(d->asker);
@@ -406,7 +406,8 @@ rs_status rs_judge(const rs_judge_ranks *ranks, const rs_judge_how *how, rs_judg
 {
     const rs_engine_how join = {.clocks = how->clocks, .infer = true};
     *out = (rs_judgement){0};
-    const rs_judged job = {&out->engine, &out->replayed.recorded, &out->reference, ranks->rank_of, ranks->host};
+    const rs_judged job = {&out->engine, &out->replayed.recorded, &out->reference, ranks->rank_of,
+                           ranks->host};
     rs_status status = rs_engine_join(ranks->items, ranks->n, &join, &out->engine, err);
     if (status == RS_OK) status = rs_replay_measure(&out->engine, RS_EDGES_ALL, false, &out->replayed, err);
     if (status == RS_OK)

@@ -47,10 +47,10 @@ typedef struct rs_judgement {
     rs_reference reference;
     rs_candidates candidates;
     rs_asker *asker;
-    const char *reason;  /* why nothing can be said; NULL */
-    double before;       /* a step, us */
-    size_t n_steps;      /* that all ranks have; 0: the recording is asked about */
-    double enough;       /* percent that a row must gain: `least`, or the replay's own error where that is more */
+    const char *reason; /* why nothing can be said; NULL */
+    double before;      /* a step, us */
+    size_t n_steps;     /* that all ranks have; 0: the recording is asked about */
+    double enough; /* percent that a row must gain: `least`, or the replay's own error where that is more */
     rs_judged_row *rows; /* by what they gain; sensitivities last */
     size_t n;
     rs_unexamined *missed;
@@ -64,8 +64,8 @@ rs_status rs_judge(const rs_judge_ranks *ranks, const rs_judge_how *how, rs_judg
 void rs_judgement_clear(rs_judgement *judgement);
 
 /* What fixing all of them gains, unless *refused says why not. */
-rs_status rs_judge_ask(rs_judgement *j, const rs_candidate *const *all, size_t n, rs_foretold *out, double *bound,
-                       const char **refused, rs_error *err);
+rs_status rs_judge_ask(rs_judgement *j, const rs_candidate *const *all, size_t n, rs_foretold *out,
+                       double *bound, const char **refused, rs_error *err);
 /* The question that fixes all of them, as --what-if takes it. */
 void rs_judge_print_edits(const rs_candidate *const *all, size_t n, rs_text *out);
 

@@ -74,8 +74,8 @@ static rs_status put_all(rs_judgement *j, const lateness *l, const int64_t *rank
         if (l->waited[r] <= LEAST_WAIT * all) continue;
         for (size_t k = 0; k < n; k++)
             if (l->caused[r * n + k] > l->caused[r * n + cause]) cause = k;
-        j->late[j->n_late++] = (rs_lateness){rank_of[r], rank_of[cause], l->waited[r] / 1e3,
-                                             l->caused[r * n + cause] / 1e3};
+        j->late[j->n_late++] =
+            (rs_lateness){rank_of[r], rank_of[cause], l->waited[r] / 1e3, l->caused[r * n + cause] / 1e3};
     }
     if (j->n_late) qsort(j->late, j->n_late, sizeof *j->late, by_wait);
     return RS_OK;

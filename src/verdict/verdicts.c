@@ -161,7 +161,8 @@ static bool take_row(const rs_judged_row *row, rs_verdict *v, rs_arena *arena)
 
 static bool take_unexamined(const rs_unexamined *from, rs_unexamined *to, rs_arena *arena)
 {
-    *to = (rs_unexamined){.id = from->id, .reason = from->reason}; /* the catalogue's, or the engine's: static */
+    *to = (rs_unexamined){.id = from->id,
+                          .reason = from->reason}; /* the catalogue's, or the engine's: static */
     if (from->what) to->what = rs_arena_strndup(arena, from->what, strlen(from->what));
     return !from->what || to->what;
 }
@@ -230,8 +231,10 @@ rs_status rs_verdicts_make(const rs_judgement *j, rs_verdicts **out, rs_error *e
 /* ---- stored ------------------------------------------------------------------------------------------------- */
 
 static const rs_field culprit_fields[] = {
-    RS_FIELD_BELOW(rs_culprit, kind, RS_CULPRIT_LINE + 1),  RS_FIELD(rs_culprit, number),
-    RS_FIELD_OR_NULL(rs_culprit, name),                     RS_FIELD_VALUES(rs_culprit, ranks, n_ranks),
+    RS_FIELD_BELOW(rs_culprit, kind, RS_CULPRIT_LINE + 1),
+    RS_FIELD(rs_culprit, number),
+    RS_FIELD_OR_NULL(rs_culprit, name),
+    RS_FIELD_VALUES(rs_culprit, ranks, n_ranks),
     RS_FIELD_VALUES(rs_culprit, hosts, n_hosts),
 };
 static const rs_layout culprit_layout = RS_LAYOUT(rs_culprit, culprit_fields);
@@ -277,13 +280,14 @@ static const rs_field late_fields[] = {RS_FIELD(rs_lateness, rank), RS_FIELD(rs_
                                        RS_FIELD(rs_lateness, wait_us), RS_FIELD(rs_lateness, of_cause_us)};
 static const rs_layout late_layout = RS_LAYOUT(rs_lateness, late_fields);
 
-static const rs_field unexamined_fields[] = {RS_FIELD(rs_unexamined, id), RS_FIELD_OR_NULL(rs_unexamined, what),
-                                             RS_FIELD(rs_unexamined, reason)};
+static const rs_field unexamined_fields[] = {
+    RS_FIELD(rs_unexamined, id), RS_FIELD_OR_NULL(rs_unexamined, what), RS_FIELD(rs_unexamined, reason)};
 static const rs_layout unexamined_layout = RS_LAYOUT(rs_unexamined, unexamined_fields);
 
-static const rs_field list_fields[] = {RS_FIELD_LIST(rs_verdict_list, items, n, &verdict_layout),
-                                       RS_FIELD_LIST(rs_verdict_list, late, n_late, &late_layout),
-                                       RS_FIELD_LIST(rs_verdict_list, unexamined, n_unexamined, &unexamined_layout)};
+static const rs_field list_fields[] = {
+    RS_FIELD_LIST(rs_verdict_list, items, n, &verdict_layout),
+    RS_FIELD_LIST(rs_verdict_list, late, n_late, &late_layout),
+    RS_FIELD_LIST(rs_verdict_list, unexamined, n_unexamined, &unexamined_layout)};
 static const rs_layout list_layout = RS_LAYOUT(rs_verdict_list, list_fields);
 
 void rs_verdicts_pack(const rs_verdicts *v, rs_wire_writer *w)

@@ -79,8 +79,14 @@ static bool put_slot(const rs_candidate *c, const char *word, size_t n, rs_text 
         const char *word;
         double value;
         unsigned places;
-    } numbers[] = {{"times", f->times, 2}, {"ms", f->ms, 2},       {"us", f->us, 1},   {"n", f->n, 1},
-                   {"pct", f->pct, 0},     {"kib", f->kib, 1},     {"step", f->step, 0}, {"stages", f->stages, 0},
+    } numbers[] = {{"times", f->times, 2},
+                   {"ms", f->ms, 2},
+                   {"us", f->us, 1},
+                   {"n", f->n, 1},
+                   {"pct", f->pct, 0},
+                   {"kib", f->kib, 1},
+                   {"step", f->step, 0},
+                   {"stages", f->stages, 0},
                    {"rank", first->kind == RS_CULPRIT_RANK ? (double)first->number : NAN, 0},
                    {"stage", first->kind == RS_CULPRIT_STAGE ? (double)first->number : NAN, 0}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -181,7 +187,8 @@ void rs_words_sentence(const rs_judged_row *row, rs_text *out)
     if (row->n_with) put_others(row, out);
     rs_text_printf(out, " would cut the %s from %s to %s %s (%s%s–%s).", a->steps ? "step" : "recording",
                    RS_FIXED(a->before / u.us, u.places), RS_FIXED(a->after / u.us, u.places), u.name,
-                   a->sampled ? "95 % CI " : "", RS_FIXED(low / u.us, u.places), RS_FIXED(high / u.us, u.places));
+                   a->sampled ? "95 % CI " : "", RS_FIXED(low / u.us, u.places),
+                   RS_FIXED(high / u.us, u.places));
     if (a->steps && fabs(a->annotated - a->before) > a->before * APART / 100)
         rs_text_printf(out, " On the host a step lasts %s %s, without its GPU work.",
                        RS_FIXED(a->annotated / u.us, u.places), u.name);

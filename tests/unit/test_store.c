@@ -287,7 +287,7 @@ static void test_odd_files(void **state)
 static const rs_query *query_of(const char *name)
 {
     static rs_query q;
-    q = (rs_query){rs_analysis_find(name), NULL, RS_COMPAT_NONE};
+    q = (rs_query){.analysis = rs_analysis_find(name)};
     assert_non_null(q.analysis);
     return &q;
 }
