@@ -123,7 +123,7 @@ static rs_status read_queries(merger *m, size_t part, rs_wire_reader *r, size_t 
             break;
         }
     }
-    for (size_t k = 0; k < m->n; k++) {
+    for (size_t k = m->n; k-- > 0;) { /* those of the caller are named before the judge's */
         if (found[k]) continue;
         return rs_fail(err, RS_ERR_USAGE,
                        "%s %zu of %zu hold no %s with these options and this mode: map with what is merged",

@@ -142,8 +142,8 @@ static size_t check_paths(const char *const *paths, size_t n, const questions *q
             expect_text(&a, &c, &q->items[k], turn ? "from what each input said" : "from the result");
             from_store += turn == 0 && plain == RS_OK && stats.bytes_text == 0;
             collected_clear(&c);
-            remove_kind(&p, turn ? RS_ENTRY_ANSWER : RS_ENTRY_RESULT);
-            if (turn == 0) remove_kind(&p, RS_ENTRY_EVENTS);
+            remove_kind(&p, turn ? RS_ENTRY_ANSWER : RS_ENTRY_EVENTS);
+            remove_kind(&p, RS_ENTRY_RESULT); /* with those of the judge, which other questions ask, too */
         }
         from_answers += plain == RS_OK && stats.bytes_text == 0;
         collected_clear(&a);
