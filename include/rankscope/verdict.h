@@ -94,7 +94,7 @@ typedef struct rs_lateness {
     double of_cause_us; /* of it, due to `cause` */
 } rs_lateness;
 
-/* Of each rank that others waited for significantly, most waited for first. */
+/* Of each rank that others waited for significantly because of one that a finding accuses; most waited for first. */
 RS_API size_t rs_result_n_lateness(const rs_result *result);
 RS_API const rs_lateness *rs_result_lateness(const rs_result *result, size_t i);
 

@@ -111,6 +111,12 @@ static const rs_table_spec *const tables[] = {&replay_table, &rs_what_if_table, 
 static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 4}};
 enum { REPLAY, WHAT_IF, PATH, EDGES };
 
+/* A question has an answer of its own. */
+static bool asks_nothing(const rs_options *o)
+{
+    return !rs_replay_asks(o);
+}
+
 /* ---- one rank ------------------------------------------------------------------------------------------ */
 
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
@@ -251,6 +257,7 @@ const rs_analysis rs_analysis_replay = {
     .table_sets = sets,
     .n_table_sets = 1,
     .judged = RS_JUDGED,
+    .judged_when = asks_nothing,
     .follows = RS_FOLLOWS_RANKS,
     .follows_not = "the graph is of whole traces; its rows tell the steps apart",
     .rank = rank,

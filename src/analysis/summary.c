@@ -96,6 +96,11 @@ static const rs_table_spec findings_table = RS_TABLE(
 
 enum { RANKS, KERNELS, OPERATORS, FINDINGS };
 
+static bool wants_verdict(const rs_options *o)
+{
+    return !rs_options_flag(o, "no-diagnose");
+}
+
 static const rs_option_spec options[] = {
     {"top", RS_OPTION_INT, "N", NULL, "5", "kernels and operators to show"},
     {"no-diagnose", RS_OPTION_FLAG, NULL, NULL, NULL,
@@ -286,6 +291,7 @@ const rs_analysis rs_analysis_summary = {
     .table_sets = table_sets,
     .n_table_sets = 1,
     .judged = RS_JUDGED_IN_TABLES,
+    .judged_when = wants_verdict,
     .follows = RS_FOLLOWS_ALL,
     .rank = rs_summary_rank,
     .merge = summary_merge,

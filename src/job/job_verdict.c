@@ -24,8 +24,7 @@ static bool is_judged(const rs_job_settings *s, const rs_job *job, const rs_quer
     bool wanted =
         q->analysis->judged == RS_JUDGED_IN_TABLES || (q->analysis->judged == RS_JUDGED && !q->tables_alone);
     return judge && wanted && !s->no_verdict && q->compat == RS_COMPAT_NONE &&
-           !(q->options && rs_options_has(q->options, "no-diagnose") &&
-             rs_options_flag(q->options, "no-diagnose")) &&
+           !(q->analysis->judged_when && q->options && !q->analysis->judged_when(q->options)) &&
            rs_analysis_can_follow(judge, s, false, NULL) == RS_OK &&
            !(job && rs_job_is_for_file(job, q->analysis));
 }

@@ -48,11 +48,12 @@ static void name_straggler(const rs_result *result, const rs_table *t, rs_page *
     if (!(rs_face_number(t, worst, "held_up_us") > 0))
         worst = largest(t, "late_us"); /* two are last together */
     for (size_t i = 0; i < rs_table_n_rows(t); i++) waits += rs_face_number(t, i, "waiting_us");
-    bool known = rs_page_lateness(layout, result);
+    int64_t rank = rs_face_int(t, worst, "rank", -1);
+    bool known = rs_page_lateness(layout, result, rank);
     snprintf(text, sizeof text,
              "Rank %lld is last at %lld of %lld collectives, on average %s after the first member. All ranks "
              "together waited %s.%s",
-             (long long)rs_face_int(t, worst, "rank", -1), (long long)rs_face_int(t, worst, "times_last", 0),
+             (long long)rank, (long long)rs_face_int(t, worst, "times_last", 0),
              (long long)rs_face_int(t, worst, "collectives", 0),
              human_us(rs_face_number(t, worst, "mean_late_us"), late), human_us(waits, waited),
              known ? "" : " Who is last need not be at fault: it may itself have waited.");

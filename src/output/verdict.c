@@ -43,8 +43,9 @@ rs_status rs_page_verdict(rs_page *layout, const rs_result *result, bool its_own
 #define MOST_LATE 3
 #define LATE_SHARE 0.1 /* of the longest waiting for a rank: less is not worth a sentence */
 
-bool rs_page_lateness(rs_page *layout, const rs_result *result)
+bool rs_page_lateness(rs_page *layout, const rs_result *result, int64_t rank)
 {
+    bool said = false;
     size_t n = rs_result_n_lateness(result);
     const rs_lateness *first = rs_result_lateness(result, 0);
     for (size_t i = 0; i < n && i < MOST_LATE; i++) {
@@ -60,8 +61,9 @@ bool rs_page_lateness(rs_page *layout, const rs_result *result)
                      "Rank %lld is late because it waited for rank %lld: others wait %s for it.",
                      (long long)l->rank, (long long)l->cause, wait);
         rs_page_wrap(layout, "", text);
+        said |= l->rank == rank;
     }
-    return n > 0;
+    return said;
 }
 
 /* ---- JSON --------------------------------------------------------------------------------------------------- */

@@ -8,8 +8,8 @@
 /* The first verdict as a paragraph, and where its evidence is; nothing where the job was not judged. its_own: of the command
  * that shows all verdicts, which lists what is to be fixed by itself. */
 rs_status rs_page_verdict(rs_page *layout, const rs_result *result, bool its_own, rs_error *err);
-/* Why ranks come late, a sentence each; false: nothing is known of it. */
-bool rs_page_lateness(rs_page *layout, const rs_result *result);
+/* Why ranks come late, a sentence each. Whether one is about `rank`. */
+bool rs_page_lateness(rs_page *layout, const rs_result *result, int64_t rank);
 /* The command that shows evidence, on one line. */
 rs_status rs_page_evidence(rs_page *layout, const char *lead, const rs_evidence *evidence, rs_error *err);
 

@@ -289,8 +289,11 @@ static rs_status put_hidden(together *t, unsigned with, size_t at, rs_error *err
     RS_TRY(rs_judge_ask(d, all, 1 + x.n_with, &x.answer, &x.bound, &refused, err));
     if (refused) return miss_finding(d, &x, refused, err);
     x.weight = x.answer.low - (d->before - before);
-    if (x.weight <= enough_us(d))
-        return miss_finding(d, &x, "what fixing it adds to fixing the other findings is not certain", err);
+    if (x.weight <= enough_us(d)) {
+        RS_TRY(miss_finding(d, &x, "what fixing it adds to fixing the other findings is not certain", err));
+        if (!d->uncertain) d->uncertain = x.candidate;
+        return RS_OK;
+    }
     /* It comes after those that it needs and that gain enough alone. */
     for (size_t i = 0; i < t->n_alone; i++)
         if (with >> i & 1 && t->items[i]->weight < x.weight) x.weight = t->items[i]->weight;
@@ -405,7 +408,7 @@ static rs_status examine(rs_judgement *d, const rs_judged *job, const rs_judge_h
 rs_status rs_judge(const rs_judge_ranks *ranks, const rs_judge_how *how, rs_judgement *out, rs_error *err)
 {
     const rs_engine_how join = {.clocks = how->clocks, .infer = true};
-    *out = (rs_judgement){0};
+    *out = (rs_judgement){.findings = how->findings, .opportunities = how->opportunities};
     const rs_judged job = {&out->engine, &out->replayed.recorded, &out->reference, ranks->rank_of,
                            ranks->host};
     rs_status status = rs_engine_join(ranks->items, ranks->n, &join, &out->engine, err);

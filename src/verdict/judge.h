@@ -55,6 +55,8 @@ typedef struct rs_judgement {
     size_t n;
     rs_unexamined *missed;
     size_t n_missed, missed_capacity;
+    bool findings, opportunities; /* which were looked for */
+    const rs_candidate *uncertain; /* the first finding whose gain is not certain; NULL: there is none */
     struct rs_lateness *late;
     size_t n_late;
 } rs_judgement;
@@ -69,7 +71,7 @@ rs_status rs_judge_ask(rs_judgement *j, const rs_candidate *const *all, size_t n
 /* The question that fixes all of them, as --what-if takes it. */
 void rs_judge_print_edits(const rs_candidate *const *all, size_t n, rs_text *out);
 
-/* lateness.c: why ranks come late to collectives. Fills late. */
+/* lateness.c: who comes late to collectives because of those that the rows accuse. Fills late. */
 rs_status rs_judge_lateness(rs_judgement *j, const int64_t *rank_of, rs_error *err);
 
 /* words.c */

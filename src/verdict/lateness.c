@@ -13,8 +13,8 @@
 #include "match/collective_wait.h"
 #include "verdict/judge.h"
 
-#define LEAST_WAIT 0.01 /* of the time that ranks wait for each other: less for a rank is not significant */
 #define CLIMBS 16       /* links for each node: beyond, the later waits are not looked at */
+#define MOST_RANKS 2048 /* who is late because of whom is a square of ranks */
 
 typedef struct lateness {
     rs_forest f;
@@ -62,18 +62,38 @@ static int by_wait(const void *a, const void *b)
     return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
+static bool accuses(const rs_candidate *c, int64_t rank)
+{
+    bool found = false;
+    for (size_t i = 0; i < c->n_culprits; i++) {
+        const rs_culprit *x = &c->culprits[i];
+        found |= x->kind == RS_CULPRIT_RANK && x->number == rank;
+        for (size_t k = 0; k < x->n_ranks; k++) found |= x->ranks[k] == rank;
+    }
+    return found && c->kind == RS_VERDICT_FINDING;
+}
+
+/* Some rank is always last; at fault is one of which a finding says so. */
+static bool is_accused(const rs_judgement *j, int64_t rank)
+{
+    bool found = j->uncertain && accuses(j->uncertain, rank);
+    for (size_t i = 0; !found && i < j->n; i++) found = accuses(j->rows[i].candidate, rank);
+    return found;
+}
+
 static rs_status put_all(rs_judgement *j, const lateness *l, const int64_t *rank_of, rs_error *err)
 {
-    size_t n = j->engine.n_ranks;
-    double all = 0;
+    size_t n = j->engine.n_ranks, steps = j->n_steps ? j->n_steps : 1;
+    /* that all others wait that long is as significant as a gain */
+    double least = j->enough / 100 * j->before * 1e3 * (double)steps * (double)(n - 1);
     j->late = rs_malloc((n + 1) * sizeof *j->late);
     if (!j->late) return rs_fail_nomem(err, "diagnose");
-    for (size_t r = 0; r < n; r++) all += l->waited[r];
     for (size_t r = 0; r < n; r++) {
         size_t cause = r;
-        if (l->waited[r] <= LEAST_WAIT * all) continue;
+        if (l->waited[r] <= least) continue;
         for (size_t k = 0; k < n; k++)
             if (l->caused[r * n + k] > l->caused[r * n + cause]) cause = k;
+        if (!is_accused(j, rank_of[cause])) continue;
         j->late[j->n_late++] =
             (rs_lateness){rank_of[r], rank_of[cause], l->waited[r] / 1e3, l->caused[r * n + cause] / 1e3};
     }
@@ -85,12 +105,13 @@ rs_status rs_judge_lateness(rs_judgement *j, const int64_t *rank_of, rs_error *e
 {
     const rs_engine *e = &j->engine;
     size_t n = e->n_ranks;
+    if (j->reason || n < 2 || n > MOST_RANKS) return RS_OK;
     lateness l = {.f = {e, &j->replayed.recorded, &j->replayed.times},
                   .caused = rs_calloc(n * n + 1, sizeof *l.caused),
                   .waited = rs_calloc(n + 1, sizeof *l.waited),
                   .of_rank = rs_calloc(n + 1, sizeof *l.of_rank)};
     rs_status status = l.caused && l.waited && l.of_rank ? RS_OK : rs_fail_nomem(err, "diagnose");
-    for (size_t r = 0; status == RS_OK && r < n && !j->reason; r++) {
+    for (size_t r = 0; status == RS_OK && r < n; r++) {
         rs_wait *waits = NULL;
         size_t n_waits = 0;
         status = rs_waits_find(&l.f, RS_WAIT_COMMUNICATION, r, &waits, &n_waits, err);

@@ -194,15 +194,25 @@ void rs_words_sentence(const rs_judged_row *row, rs_text *out)
                        RS_FIXED(a->annotated / u.us, u.places), u.name);
 }
 
+static const char *looked_for(const rs_judgement *j)
+{
+    return !j->opportunities ? "No fault" : !j->findings ? "No opportunity" : "Nothing";
+}
+
 void rs_words_healthy(const rs_judgement *j, rs_text *out)
 {
     const unit u = unit_of(j->before);
     size_t n = 0;
     for (size_t i = 0; i < j->n_missed; i++) n += !j->missed[i].what;
-    rs_text_printf(out, "Nothing worth %s %% found in a %s of %s %s", RS_FIXED(j->enough, 1),
-                   j->n_steps ? "step" : "recording", RS_FIXED(j->before / u.us, u.places), u.name);
-    if (n) rs_text_printf(out, "; %zu kinds of fault could not be examined", n);
+    rs_text_printf(out, "%s worth %s %% %s in a %s of %s %s", looked_for(j), RS_FIXED(j->enough, 1),
+                   j->uncertain ? "is certain" : "found", j->n_steps ? "step" : "recording",
+                   RS_FIXED(j->before / u.us, u.places), u.name);
+    if (n) rs_text_printf(out, "; %zu kind%s of fault could not be examined", n, n > 1 ? "s" : "");
     rs_text_put(out, ".");
+    if (!j->uncertain) return;
+    rs_text_put(out, " ");
+    rs_words_claim(j->uncertain, out);
+    rs_text_put(out, ", but what fixing it would gain is not certain.");
 }
 
 void rs_words_refused(const char *reason, rs_text *out)
