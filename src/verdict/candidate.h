@@ -65,6 +65,7 @@ typedef struct rs_fault_kind {
     rs_status (*find)(const rs_judged *job, const struct rs_fault_kind *fault, rs_candidates *out,
                       const char **lacks, rs_error *err);
     bool sensitivity; /* it says how much something matters, not that it can be had */
+    bool own_time;    /* the ranks that it accuses are late by their own time, and others because of them */
 } rs_fault_kind;
 
 /* Ended by a row without id. */
@@ -110,7 +111,6 @@ typedef struct rs_named {
     const char *text; /* borrowed from a pool */
     size_t length, n;
     double ns, bytes, expected;
-    size_t example; /* where it was seen: what that is, the caller knows */
 } rs_named;
 
 typedef struct rs_names {

@@ -70,7 +70,7 @@ static bool accuses(const rs_candidate *c, int64_t rank)
         found |= x->kind == RS_CULPRIT_RANK && x->number == rank;
         for (size_t k = 0; k < x->n_ranks; k++) found |= x->ranks[k] == rank;
     }
-    return found && c->kind == RS_VERDICT_FINDING;
+    return found && c->fault->own_time && c->kind == RS_VERDICT_FINDING;
 }
 
 /* Some rank is always last; at fault is one of which a finding says so. */

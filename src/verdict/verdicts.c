@@ -162,9 +162,9 @@ static bool take_row(const rs_judged_row *row, rs_verdict *v, rs_arena *arena)
 static bool take_unexamined(const rs_unexamined *from, rs_unexamined *to, rs_arena *arena)
 {
     *to = (rs_unexamined){.id = from->id,
-                          .reason = from->reason}; /* the catalogue's, or the engine's: static */
+                          .reason = rs_arena_strndup(arena, from->reason, strlen(from->reason))};
     if (from->what) to->what = rs_arena_strndup(arena, from->what, strlen(from->what));
-    return !from->what || to->what;
+    return to->reason && (!from->what || to->what);
 }
 
 static bool take_all(const rs_judgement *j, rs_verdicts *out)
