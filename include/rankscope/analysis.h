@@ -107,6 +107,7 @@ typedef enum rs_judged_how {
     RS_NOT_JUDGED,
     RS_JUDGED,           /* next to its tables, which are the same without */
     RS_JUDGED_IN_TABLES, /* its tables depend on it */
+    RS_JUDGES            /* it is what the verdicts of others come from */
 } rs_judged_how;
 RS_API rs_judged_how rs_analysis_judged(const rs_analysis *analysis);
 /* The table specs under a compatibility mode; NULL when the analysis does not know that mode. */

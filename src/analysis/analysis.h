@@ -98,9 +98,8 @@ struct rs_analysis {
     const char *follows_not; /* the reason, behind "NAME cannot follow --steps: " */
     rs_judged_how judged;    /* whether its answer opens with the verdict of the job */
     bool (*judged_when)(const rs_options *options); /* only then; NULL: always */
-    bool judges;             /* its result holds the verdict: it is what the others' verdicts come from */
-    bool two_sided;          /* compares two jobs: rs_job_run_pair */
-    bool many_sided;         /* compares two jobs or more: rs_job_run_jobs */
+    bool two_sided;  /* compares two jobs: rs_job_run_pair */
+    bool many_sided; /* compares two jobs or more: rs_job_run_jobs */
 
     /* For input that is no trace: the only function of such an analysis. Reads the one file and fills
      * result->tables. */

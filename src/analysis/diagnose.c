@@ -1,5 +1,6 @@
 /* diagnose: the judge's verdicts as tables: what is wrong in a job and what would help it, by what fixing it gains. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analysis/skeletons.h"
@@ -270,6 +271,15 @@ static bool is_too_large(const rs_run *run, const rs_skeletons *ranks)
     return run->n_absent || events > (uint64_t)most;
 }
 
+static rs_status refuse_large(const rs_run *run, rs_verdicts **out, rs_error *err)
+{
+    char reason[120];
+    snprintf(reason, sizeof reason,
+             "the ranks have more than %lld events together: `rankscope diagnose` has no such bound",
+             (long long)rs_options_int(run->options, "most-events"));
+    return rs_verdicts_refuse(reason, out, err);
+}
+
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
     const char *only = rs_options_text(run->options, "only");
@@ -282,11 +292,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     rs_skeletons ranks;
     rs_status status = rs_skeletons_take(partials, n, &ranks, err);
     bool too_large = status == RS_OK && is_too_large(run, &ranks);
-    if (too_large)
-        status =
-            rs_verdicts_refuse("the job has more events than are judged with other questions; `rankscope "
-                               "diagnose` judges it",
-                               &result->verdicts, err);
+    if (too_large) status = refuse_large(run, &result->verdicts, err);
     if (status == RS_OK && ranks.n && !too_large) {
         const rs_judge_ranks judged = {ranks.items, ranks.rank_of, ranks.hosts, ranks.n};
         status = rs_judge(&judged, &how, &j, err);
@@ -302,26 +308,28 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 
 const rs_analysis rs_analysis_diagnose = {
     .name = "diagnose",
-    .help = "What is off in a job, ranked by what mending it gains, with evidence and remedy",
+    .help = "What is wrong in a job, by what fixing it gains, with evidence and remedy",
     .about =
-        "A closed catalogue of faults and levers is held against the traces of all ranks. What fits becomes a "
-        "question to the replay of the job (`rankscope replay`): how long would a step take if this were mended? "
-        "A row stands only where the least gain of the replay's interval is above --min-gain and above the "
+        "A closed catalogue of faults and opportunities is compared with the traces of all ranks. What fits becomes "
+        "a question to the replay of the job (`rankscope replay`): how long would a step take if this were fixed? "
+        "There is a row only where the least gain of the replay's interval is above --min-gain and above the "
         "replay's own error; the command under evidence shows the same numbers.\n\n"
-        "Findings are off against something: a rank against those that run the same work (straggler, "
+        "Findings are wrong against something: a rank against those that run the same work (straggler, "
         "slow_host), transfers of a group against others of their size (slow_group), waiting for data (loader), "
-        "a call that makes the host wait more than once a step (sync). Levers are not off: communication that "
-        "computation waits for, launch-bound work, small collectives, and the hottest kernels at half their "
-        "time, which says how much they matter and not that they could be so fast.\n\n"
-        "Gains overlap: table joint has the first ones mended together. Table not_examined says of what nothing "
-        "is said, and why; where a replay cannot be relied on, that is everything.",
+        "a call that makes the host wait more than once a step (sync). Levers are opportunities: communication that "
+        "computation waits for, launch-bound work, small collectives. Their gain is an upper bound, so a tenth of it "
+        "counts in the order of rows. Sensitivities are last: the hottest kernels at half their time, which says "
+        "how much they matter and not that they could be so fast.\n\n"
+        "The first row is the verdict: summary, stragglers, collectives, blame, whatif, variance and replay begin "
+        "with it. Gains overlap: table joint has the first rows fixed together. Table not_examined says what was "
+        "not examined, and why; where a replay cannot be relied on, that is everything.",
     .examples =
         "rankscope diagnose traces/\nrankscope diagnose --only findings --fail-on 'gain_pct > 5' traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .facets = {&rs_facet_work_details, &rs_facet_steps},
     .columns = RS_SKELETON_COLUMNS,
-    .judges = true,
+    .judged = RS_JUDGES,
     .table_sets = sets,
     .n_table_sets = 1,
     .follows = RS_FOLLOWS_RANKS,

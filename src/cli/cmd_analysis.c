@@ -101,14 +101,6 @@ static rs_status run_jobs(rs_request *r, const rs_options *options, rs_result *r
     return status;
 }
 
-/* Text and JSON of a whole answer hold the verdict; stacks are for other programs. */
-static bool shows_verdict(const rs_request *r)
-{
-    const char *form = rs_request_text(r, "format");
-    bool whole = !form || strcmp(form, "text") == 0 || strcmp(form, "json") == 0;
-    return whole && r->table == SIZE_MAX && !rs_request_flag(r, "folded");
-}
-
 static rs_status run_analysis(rs_request *r, rs_result *result, rs_error *err)
 {
     const rs_analysis *analysis = r->command->analysis;
@@ -117,7 +109,7 @@ static rs_status run_analysis(rs_request *r, rs_result *result, rs_error *err)
     rs_input_kind input = rs_analysis_input(analysis);
     if (input == RS_INPUT_TWO_JOBS || input == RS_INPUT_JOBS) return run_jobs(r, options, result, err);
     RS_TRY(rs_request_open(r, r->arguments.paths, r->arguments.n_paths, &job, err));
-    const rs_query query = {analysis, options, r->compat, !shows_verdict(r)};
+    const rs_query query = {analysis, options, r->compat, !rs_request_shows_verdict(r)};
     rs_status status = rs_events_can_stream(r) ? rs_events_stream(r, job, result, err)
                                                : rs_job_run_many(job, &query, 1, result, err);
     rs_request_close(r, job);

@@ -14,7 +14,7 @@
 
 /* ---- one question -------------------------------------------------------------------------------------- */
 
-/* A question is put to replays that follow told dependencies or inferred ones too, with gaps as recorded or
+/* A question is put to replays that follow recorded dependencies or inferred ones too, with gaps as recorded or
  * as is typical. */
 #define N_REPLAYS 4
 #define REPLAY_INFERS 1u
@@ -111,8 +111,8 @@ static rs_status measure_before(asker *a, unsigned which, const rs_times *t, con
     return RS_OK;
 }
 
-/* Replays with kernels that are slowed down beside communication, or not any more, as the recording tells of their
- * kind. Where that moves them, others may be beside communication: so twice. The bench holds the replay without. */
+/* Replays with kernels that are slowed down during communication, or not any more, as in the recording of their
+ * kind. Where that moves them, others may run during communication: so twice. The bench holds the replay without. */
 static rs_status run_contended(const asker *a, bench *b, rs_error *err)
 {
     const rs_engine *e = a->r->engine;

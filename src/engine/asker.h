@@ -5,7 +5,7 @@
 #include "engine/edits.h"
 
 /* A replay is not relied on where more than so much of the time has no known cause, or where a replay with
- * constants is off by more. Percent. */
+ * constants errs by more. Percent. */
 #define RS_REPLAY_UNEXPLAINED 5.0
 #define RS_REPLAY_ERROR 3.0
 
@@ -31,7 +31,7 @@ typedef struct rs_replayed {
     uint32_t *row_base; /* by rank */
 } rs_replayed;
 
-/* Replays and measures its errors; held_out: by what the other steps tell, too, which takes eight replays more. Release with
+/* Replays and measures its errors; held_out: by the other steps, too, which takes eight replays more. Release with
  * rs_replayed_clear, also after a failure. */
 rs_status rs_replay_measure(rs_engine *engine, rs_edges_used edges, bool held_out, rs_replayed *out,
                             rs_error *err);
@@ -67,10 +67,9 @@ typedef struct rs_ask_how {
 /* A question, and what comes of it. */
 typedef struct rs_asked {
     const rs_what_if *question;
-    rs_foretold
-        *answers; /* room for rs_asker_n_answers: of the job, and with of_ranks behind it of each rank */
-    const char *refused; /* why there is no answer; NULL */
-    size_t n_changed;    /* 0: nothing is what it names */
+    rs_foretold *answers; /* room for rs_asker_n_answers: of the job, and with of_ranks then of each rank */
+    const char *refused;  /* why there is no answer; NULL */
+    size_t n_changed;     /* 0: nothing is what it names */
     double bound; /* us a step, of rs_asker_bound: NaN where it removes a wait that the path runs along */
 } rs_asked;
 

@@ -225,7 +225,7 @@ static void judge_row(rs_replay_row *row)
     if (row->unexplained_pct > RS_REPLAY_UNEXPLAINED)
         row->reason = "more than 5 % of the time has no known cause";
     else if (fabs(row->model_error) > RS_REPLAY_ERROR)
-        row->reason = "a replay with constants is off by more than 3 %";
+        row->reason = "a replay with constants errs by more than 3 %";
     else if (fabs(row->gpu_error) > RS_REPLAY_ERROR)
         row->reason = "a replay with constants puts the GPU's last end off by more than 3 %";
     row->trusted = !row->reason;

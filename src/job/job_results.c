@@ -73,7 +73,7 @@ static void write_result(rs_wire_writer *w, const rs_question *q, const rs_resul
     rs_wire_put_unsigned(w, result->n_notes);
     for (size_t i = 0; i < result->n_notes; i++) rs_wire_put_text(w, result->notes[i]);
     rs_problems_write(w, &result->problems);
-    bool judged = q->analysis->judges && result->verdicts;
+    bool judged = q->analysis->judged == RS_JUDGES && result->verdicts;
     rs_wire_put_unsigned(w, judged);
     if (judged) rs_verdicts_pack(result->verdicts, w);
 }

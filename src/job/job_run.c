@@ -636,7 +636,7 @@ static rs_status map_with(rs_job *job, const rs_query *queries, size_t n, const 
     return status;
 }
 
-/* With the judge's questions; told: by query of the caller. */
+/* With the judge's questions; "told" has an item for each query of the caller. */
 static rs_status map_judged(rs_job *job, const rs_query *queries, size_t n, const rs_told *told,
                             rs_bytes *out, rs_error *err)
 {

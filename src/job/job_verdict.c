@@ -13,11 +13,11 @@ static const rs_analysis *find_judge(void)
     size_t n;
     const rs_analysis *const *all = rs_analyses(&n);
     for (size_t i = 0; i < n; i++)
-        if (all[i]->judges) return all[i];
+        if (all[i]->judged == RS_JUDGES) return all[i];
     return NULL;
 }
 
-/* Whether the query is told the verdict of its job. job: NULL where packed ranks are merged. */
+/* Whether the query gets the verdict of its job. job: NULL where packed ranks are merged. */
 static bool is_judged(const rs_job_settings *s, const rs_job *job, const rs_query *q)
 {
     const rs_analysis *judge = find_judge();

@@ -9,7 +9,7 @@
 #include "text/numbers.h"
 
 #define KEYS 9
-#define SHOWN 60 /* columns of a kernel's name, more where that many do not tell it from another one */
+#define SHOWN 60 /* columns of a kernel's name, more where two would look the same */
 #define LONGEST (16 * SHOWN)
 
 static rs_status put_verdict(const rs_verdict *v, size_t place, rs_page *layout, rs_error *err)

@@ -142,7 +142,7 @@ static rs_status show_page(const rs_analysis *analysis, rs_face_fn face, const r
                       .utf8 = settings->utf8,
                       .paths = settings->paths,
                       .n_paths = settings->n_paths};
-    bool its_own = rs_analysis_judged(analysis) == RS_NOT_JUDGED;
+    bool its_own = rs_analysis_judged(analysis) == RS_JUDGES;
     if (face != rs_face_stacks) RS_TRY(rs_page_verdict(&layout, result, its_own, err));
     RS_TRY(face ? face(result, &layout, err)
                 : settings->form->result(&writer, result, result->main_table, settings, err));

@@ -46,7 +46,7 @@ bool rs_accuse_call(rs_candidate *c, const char *name, size_t n, rs_candidates *
     return rs_accuse_name(c, rs_is_source_line(name, n) ? RS_CULPRIT_LINE : RS_CULPRIT_CALL, name, n, out);
 }
 
-/* The hosts of ranks, each once, where all are known and the job has several: else nothing tells them apart. */
+/* The hosts of ranks, each once, where all are known and the job has several: else they say nothing. */
 static bool take_hosts(rs_culprit *x, const rs_judged *job, const uint32_t *ranks, size_t n, rs_arena *arena)
 {
     size_t n_ranks = job->engine->n_ranks, n_hosts = 0;

@@ -21,7 +21,7 @@ typedef struct rs_judged {
     const char *const *host; /* by rank; NULL: unknown */
 } rs_judged;
 
-/* What the words of a fault may name beside its culprits. NaN and NULL: nothing. */
+/* What the words of a fault may name except its culprits. NaN and NULL: nothing. */
 typedef struct rs_facts {
     double times, ms, us, n, pct, kib;
     double step, stages;
@@ -51,7 +51,7 @@ struct rs_candidates {
 /* A row of the catalogue.
  *
  * Words are templates. {rank} is the first culprit's rank, {ranks} the ranks of the first culprit, {hosts} its hosts, {name}
- * and {other} the names of the first and second culprit, {stage} its stage; {times}, {ms}, ... are facts. What stands in
+ * and {other} the names of the first and second culprit, {stage} its stage; {times}, {ms}, ... are facts. What is in
  * square brackets is left out where something in it is unknown. */
 typedef struct rs_fault_kind {
     const char *id;

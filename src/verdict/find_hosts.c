@@ -11,10 +11,10 @@
 #include "trace/calls.h"
 
 #define OFF_LOADER 2.0     /* times the median rank's time in the loader */
-#define LOADER_SHARE 0.1   /* of the job's time: where all ranks wait for data so long, that is off */
+#define LOADER_SHARE 0.1   /* of the job's time: where all ranks wait for data so long, that is a finding */
 #define MOST_CALLS 3       /* that wait */
 #define OFTEN 1.5          /* times a step: a call that waits more often holds the host back in the loop */
-#define LATE 3             /* times the median stretch before a launch: one behind a wait is late */
+#define LATE 3             /* times the median stretch before a launch: one after a wait is late */
 #define PAUSE_MAD 8        /* beyond the 99th percentile: a pause lasts so many median deviations more */
 #define LEAST_PAUSE 100000 /* ns */
 #define PAUSED_STEPS 0.25  /* of a rank's steps: what happens more often is no pause */
@@ -53,7 +53,7 @@ static int64_t own_time(const rs_judged *job, size_t rank, uint32_t i)
     return ns == RS_NO_EDGE || ns < 0 ? 0 : ns;
 }
 
-/* Whether something is so often in a step that it is off; without steps nothing tells how often is much. */
+/* Whether something happens so often in a step that it is a finding; without steps it is unknown how often is much. */
 static bool is_often(const rs_engine *e, double n)
 {
     return e->step_base[e->n_ranks] > e->n_ranks && n >= OFTEN;
@@ -162,7 +162,7 @@ rs_status rs_find_sync(const rs_judged *job, const rs_fault_kind *fault, rs_cand
     return status;
 }
 
-/* ---- launches behind a wait ---------------------------------------------------------------------------- */
+/* ---- launches after a wait ----------------------------------------------------------------------------- */
 
 typedef struct behind {
     rs_names calls;   /* that waited: what came between their return and the next launch, and how often */
@@ -224,7 +224,7 @@ rs_status rs_find_late_launch(const rs_judged *job, const rs_fault_kind *fault, 
     behind b = {.stretch = rs_malloc((e->n_nodes + 1) * sizeof *b.stretch)};
     rs_status status = b.stretch ? RS_OK : rs_fail_nomem(err, "diagnose");
     for (size_t r = 0; status == RS_OK && r < e->n_ranks; r++) status = look_behind(job, r, &b, err);
-    if (status == RS_OK && !b.calls.n) *lacks = "nothing is launched behind a call that waits for the GPU";
+    if (status == RS_OK && !b.calls.n) *lacks = "nothing is launched after a call that waits for the GPU";
     double usual = status == RS_OK && b.n ? (double)rs_select_number(b.stretch, b.n, b.n / 2) : 0;
     for (size_t i = 0; status == RS_OK && i < MOST_CALLS && rs_names_take_most(&b.calls, &call); i++) {
         double n = (double)call.n / (double)rs_judged_all_steps(e), mean = call.ns / (double)call.n;
@@ -291,7 +291,7 @@ static bool add_stretch(stretch **all, size_t *n, size_t *capacity, stretch one)
 }
 
 /* All that a question about part=host finds. Only what bound a point can be a pause: launching calls and what
- * would have bound it otherwise stand in the list with their own time as their peers'. NULL: out of memory. */
+ * would have bound it otherwise are in the list with their own time as their peers'. NULL: out of memory. */
 static stretch *list_stretches(const rs_judged *job, size_t *n)
 {
     const rs_engine *e = job->engine;
@@ -496,7 +496,7 @@ rs_status rs_find_allocation(const rs_judged *job, const rs_fault_kind *fault, r
     return rs_candidate_add(out, &c, ok, err);
 }
 
-/* How much faster pinned memory is cannot be told from the trace; twice is what it is at least. */
+/* How much faster pinned memory is cannot be seen in the trace; it is twice as fast at least. */
 rs_status rs_find_pageable_copy(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
                                 const char **lacks, rs_error *err)
 {

@@ -86,7 +86,7 @@ static bool is_off(const pair *sum, bool host)
 }
 
 /* What the rank would take, ns. The median of peers is drawn upwards where another one of them is slow, too; the
- * mean of those that are not is not, and where they did exactly as much it can be compared as a whole. */
+ * mean of those that are not is not, and where they did exactly as much it can be compared. */
 static double expected_of(const rs_judged *job, const pair *sums, size_t rank, bool host)
 {
     double sum = 0;
@@ -108,7 +108,7 @@ static double expected_of(const rs_judged *job, const pair *sums, size_t rank, b
 typedef struct compared {
     const rs_judged *job;
     pair *sums;       /* by rank: computation */
-    uint8_t *covered; /* by rank: its whole group or stage is off */
+    uint8_t *covered; /* by rank: its whole group or stage is slow */
     rs_stages stages;
 } compared;
 
@@ -126,7 +126,7 @@ static bool all_off(const compared *c, const uint32_t *ranks, size_t n)
     return true;
 }
 
-/* Stages first: uneven stages are nobody's fault. */
+/* Stages first: uneven stages are no rank's fault. */
 static void cover_stages(compared *c, uint32_t *scratch)
 {
     size_t n_ranks = c->job->engine->n_ranks;
@@ -158,7 +158,7 @@ static int by_index(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The sets of ranks that meet and are off as a whole, the largest first; block owns the members. */
+/* The sets of ranks that meet of which all are slow, the largest first; block owns the members. */
 static rs_status find_groups(compared *c, rank_set **out, size_t *n_out, uint32_t **block, rs_error *err)
 {
     const rs_engine *e = c->job->engine;
@@ -215,7 +215,7 @@ static rs_status add_group(const compared *c, const rs_fault_kind *fault, const 
     return rs_candidate_add(out, &one, ok, err);
 }
 
-/* Compares computation, and covers what is off as a whole; with a fault, its groups become candidates. */
+/* Compares computation, and covers sets of which all are slow; with a fault, its groups become candidates. */
 static rs_status compare(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out, compared *c,
                          rs_error *err)
 {
@@ -274,7 +274,7 @@ static rs_status find_off(const rs_judged *job, const rs_fault_kind *fault, cons
     if (!n_compared)
         *lacks = "no two ranks run the same work: there is nothing to compare a rank with";
     else if (n_compared < n)
-        *lacks = "some ranks run work that no other rank runs: they are compared with nobody";
+        *lacks = "some ranks run work that no other rank runs: they have no peers";
     return RS_OK;
 }
 
@@ -401,7 +401,7 @@ static rs_status compare_kernels(const compared *c, uint32_t stage, double *time
 }
 
 /* Every stage takes the mean of all: what one gives away others get. Where kernels are slower on that stage, it
- * is off; where it has more to do, as the last one does with its loss, nothing is. */
+ * is wrong; where it has more to do, as the last one does with its loss, nothing is. */
 static rs_status balance_stages(const compared *c, const rs_fault_kind *fault, int64_t *scratch,
                                 rs_candidates *out, rs_error *err)
 {

@@ -1,7 +1,7 @@
 /* The one judge: what is wrong with a job, by what fixing it gains.
  *
  *     rs_judge(&ranks, &how, &judgement, err);      // joins the engine, looks for candidates, asks what they gain
- *     rs_verdicts_make(&judgement, &verdicts, err); // what is told of it
+ *     rs_verdicts_make(&judgement, &verdicts, err); // as values that last
  *     rs_judgement_clear(&judgement);
  *
  * Faults can hide each other: of two equally slow ranks neither gains anything while the other one is as slow. So a finding
@@ -55,7 +55,7 @@ typedef struct rs_judgement {
     size_t n;
     rs_unexamined *missed;
     size_t n_missed, missed_capacity;
-    bool findings, opportunities; /* which were looked for */
+    bool findings, opportunities;  /* which were looked for */
     const rs_candidate *uncertain; /* the first finding whose gain is not certain; NULL: there is none */
     struct rs_lateness *late;
     size_t n_late;

@@ -17,7 +17,7 @@ typedef struct rs_verdict_list {
 
 typedef struct rs_verdicts rs_verdicts;
 
-/* What is told of a judgement: its rows, or that there are none, or why nothing can be said. *out is the caller's share. */
+/* A judgement as values: its rows, or that there are none, or why nothing can be said. *out is the caller's share. */
 rs_status rs_verdicts_make(const rs_judgement *judgement, rs_verdicts **out, rs_error *err);
 /* Nothing can be said, and why. */
 rs_status rs_verdicts_refuse(const char *reason, rs_verdicts **out, rs_error *err);

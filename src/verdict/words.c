@@ -151,17 +151,18 @@ void rs_words_subject(const rs_candidate *c, rs_text *out)
 /* Percent by which a step and its annotation differ where both are said. */
 #define APART 2.0
 
-/* us in the unit that suits the step. */
+/* us in the unit that suits the step, and places in which a change shows. */
 typedef struct unit {
     double us;
     const char *name;
     unsigned places;
 } unit;
 
-static unit unit_of(double us)
+static unit unit_of(double us, double change)
 {
     unit u = {us >= 1e6 ? 1e6 : us >= 1e3 ? 1e3 : 1, us >= 1e6 ? "s" : us >= 1e3 ? "ms" : "us", 1};
-    if (us / u.us < 10) u.places = 3;
+    if (change < u.us) u.places = 2;
+    if (us < 10 * u.us || change < u.us / 10) u.places = 3;
     return u;
 }
 
@@ -180,7 +181,7 @@ static void put_others(const rs_judged_row *row, rs_text *out)
 void rs_words_sentence(const rs_judged_row *row, rs_text *out)
 {
     const rs_foretold *a = &row->answer;
-    const unit u = unit_of(a->before);
+    const unit u = unit_of(a->before, a->before - a->after);
     double low = fmin(a->before - a->high, a->after), high = fmax(a->before - a->low, a->after);
     rs_words_claim(row->candidate, out);
     rs_text_printf(out, ". %s", row->candidate->fault->fix);
@@ -201,7 +202,7 @@ static const char *looked_for(const rs_judgement *j)
 
 void rs_words_healthy(const rs_judgement *j, rs_text *out)
 {
-    const unit u = unit_of(j->before);
+    const unit u = unit_of(j->before, j->before);
     size_t n = 0;
     for (size_t i = 0; i < j->n_missed; i++) n += !j->missed[i].what;
     rs_text_printf(out, "%s worth %s %% %s in a %s of %s %s", looked_for(j), RS_FIXED(j->enough, 1),

@@ -1,5 +1,5 @@
 /* Verdicts: the catalogue's words, the sentences, verdicts as values that travel, evidence for a shell and for Python, and
- * who is told a verdict. */
+ * who gets a verdict. */
 #include <math.h>
 
 #include "base/layout.h"
@@ -395,7 +395,7 @@ static void test_packed(void **state)
     rs_result_clear(&result);
 }
 
-/* ---- who is told -------------------------------------------------------------------------------------------- */
+/* ---- who gets one ------------------------------------------------------------------------------------------- */
 
 static bool is_told(const rs_query *q, const rs_job_settings *settings)
 {
@@ -439,7 +439,7 @@ static void test_who_is_told(void **state)
     rs_options_free(options);
 }
 
-/* One rank alone has no peers, and nobody is slow. What cannot be judged has a verdict that says why. */
+/* One rank alone has no peers, and no rank is slow. What cannot be judged has a verdict that says why. */
 static void test_refused(void **state)
 {
     (void)state;
@@ -461,7 +461,7 @@ static void test_refused(void **state)
     rs_result_clear(&refused);
 }
 
-/* As JSON, beside the tables. */
+/* As JSON, with the tables. */
 static void test_json(void **state)
 {
     (void)state;
