@@ -109,6 +109,24 @@ static void put_culprit(rs_writer *w, const rs_culprit *c)
     rs_writer_text(w, c->n_hosts ? "]}" : "}");
 }
 
+/* {"command": "replay", "options": {"what-if": "..."}} */
+static void put_evidence(rs_writer *w, const rs_evidence *e)
+{
+    rs_writer_text(w, "{\"command\": ");
+    put_text(w, e->command);
+    rs_writer_text(w, ", \"options\": {");
+    for (size_t i = 0; i < e->n_options; i++) {
+        if (i) rs_writer_text(w, ", ");
+        put_text(w, e->options[i].name);
+        rs_writer_text(w, ": ");
+        if (e->options[i].value)
+            put_text(w, e->options[i].value);
+        else
+            rs_writer_text(w, "true");
+    }
+    rs_writer_text(w, "}}");
+}
+
 void rs_write_json_verdict(rs_writer *w, const rs_result *result)
 {
     const rs_verdict *v = rs_result_verdict(result, 0);
@@ -134,7 +152,12 @@ void rs_write_json_verdict(rs_writer *w, const rs_result *result)
     put_text(w, v->remedy);
     rs_writer_text(w, ", \"reason\": ");
     put_text(w, v->reason);
-    rs_writer_text(w, ", \"late\": [");
+    rs_writer_text(w, ", \"evidence\": [");
+    for (size_t i = 0; i < v->n_evidence; i++) {
+        if (i) rs_writer_text(w, ", ");
+        put_evidence(w, &v->evidence[i]);
+    }
+    rs_writer_text(w, "], \"late\": [");
     for (size_t i = 0; i < rs_result_n_lateness(result); i++) {
         const rs_lateness *l = rs_result_lateness(result, i);
         rs_writer_text(w, i ? ", {\"rank\": " : "{\"rank\": ");
