@@ -121,7 +121,7 @@ struct rs_analysis {
     const rs_layout *partial_layout;
 };
 
-/* What imitates an analysis of another tool: a row of its own in src/peer,
+/* What imitates an analysis of another tool: a row of its own in src/packs/peer,
  * `const rs_peer_row rs_peer_<tool>_<analysis>`, collected by the build. Members that are NULL are those of
  * the analysis; the partial's layout and free_partial go with rank. */
 typedef struct rs_peer_row {

@@ -59,6 +59,17 @@ static void write_tables(rs_page *layout, const rs_analysis *analysis)
     }
 }
 
+static void write_examples(rs_page *layout, const char *lines)
+{
+    for (const char *c = lines; *c;) {
+        size_t n = strcspn(c, "\n");
+        rs_writer_text(layout->writer, "  ");
+        rs_page_text(layout, c, n);
+        rs_page_blank(layout);
+        c += n + (c[n] != '\0');
+    }
+}
+
 void rs_write_command_help(rs_writer *writer, const rs_command *command)
 {
     rs_page layout = prose(writer);
@@ -67,7 +78,10 @@ void rs_write_command_help(rs_writer *writer, const rs_command *command)
     rs_page_heading(&layout, line, true);
     snprintf(line, sizeof line, "\n  rankscope %s %s\n\n", command->name, command->usage);
     rs_writer_text(writer, line);
+    const rs_command_extension *more;
     if (command->about) rs_page_paragraphs(&layout, 0, command->about);
+    for (size_t i = 0; (more = rs_command_extension_of(command, i)); i++)
+        rs_page_paragraphs(&layout, 0, more->about);
     if (command->n_subcommands) rs_page_heading(&layout, "Sub-commands", false);
     for (size_t i = 0; i < command->n_subcommands; i++)
         rs_page_value(&layout, rs_command_last_name(command->subcommands[i]), 14,
@@ -83,13 +97,9 @@ void rs_write_command_help(rs_writer *writer, const rs_command *command)
     }
     if (command->examples) {
         rs_page_heading(&layout, "Examples", false);
-        for (const char *c = command->examples; *c;) {
-            size_t n = strcspn(c, "\n");
-            rs_writer_text(writer, "  ");
-            rs_page_text(&layout, c, n);
-            rs_page_blank(&layout);
-            c += n + (c[n] != '\0');
-        }
+        write_examples(&layout, command->examples);
+        for (size_t i = 0; (more = rs_command_extension_of(command, i)); i++)
+            write_examples(&layout, more->examples);
     }
 }
 

@@ -22,7 +22,7 @@ typedef struct rs_work rs_work;
 typedef struct rs_policy rs_policy;
 
 /* A peer's rules as values (law 6). rs_policy_of gives the one for a compatibility mode: a peer's are a row
- * in src/peer, `const rs_policy rs_policy_NAME`, collected by the build. */
+ * in src/packs/peer, `const rs_policy rs_policy_NAME`, collected by the build. */
 struct rs_policy {
     rs_compat compat;
     /* Lists the GPU work by the peer's own rules, with details; NULL: it is every row of a GPU category. */
