@@ -24,7 +24,8 @@ static int compare_by(const rs_order *key, const char *a, const char *b, const r
     if (key->is_id && memcmp(a, b, sizeof(uint32_t)) == 0) return 0;
     if (key->is_id || key->kind == RS_AS_TEXT) {
         const char *x = text_at(key, a, texts), *y = text_at(key, b, texts);
-        return x && y ? way * strcmp(x, y) : compare_known(x, y);
+        int c = x && y ? strcmp(x, y) : 0;
+        return x && y ? way * ((c > 0) - (c < 0)) : compare_known(x, y);
     }
     if (key->kind == RS_AS_REAL) {
         double x = rs_real_at(a), y = rs_real_at(b);

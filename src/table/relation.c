@@ -82,7 +82,7 @@ static void begin_group(const rs_aggregate *a, char *group, const char *row)
 
 static void add_value(const rs_aggregate *a, char *group, const char *row)
 {
-    int64_t *number = (int64_t *)(group + a->field.offset), value;
+    int64_t *number = (int64_t *)(group + a->field.offset), value = 0;
     switch ((rs_aggregate_how)a->how) {
     case RS_BY_COUNT: ++*number; break;
     case RS_BY_MERGED: rs_moments_merge((rs_moments *)number, (const rs_moments *)(row + a->from)); break;
