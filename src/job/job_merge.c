@@ -50,6 +50,8 @@ rs_status rs_question_init(rs_question *q, const rs_query *query, const rs_job_s
         .analysis = a, .how = rs_analysis_method(a, query->compat), .policy = rs_policy_of(query->compat)};
     q->policy.keep_last_step = settings->include_last_step;
     q->run = (rs_run){.options = query->options,
+                      .plan = q->how.plan,
+                      .over = q->how.over,
                       .compat = query->compat,
                       .policy = &q->policy,
                       .absolute = settings->absolute,
