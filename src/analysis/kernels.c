@@ -258,7 +258,7 @@ static int by_kind_time(const void *a, const void *b)
     return strcmp(x->kind, y->kind);
 }
 
-/* Kinds by time; a name's kind needs no trace. */
+/* Kinds by time. */
 static rs_status add_kinds(int64_t rank_number, const rs_kernels *p, rs_table *t, rs_error *err)
 {
     kind_row kinds[MAX_KINDS];
@@ -266,8 +266,7 @@ static rs_status add_kinds(int64_t rank_number, const rs_kernels *p, rs_table *t
     int64_t all = 0;
     for (size_t i = 0; i < p->n; i++) {
         const rs_kernel *k = &p->items[i];
-        const char *kind =
-            k->class == RS_CLASS_MEMORY ? "memory" : rs_kernel_kind(RS_KIND_KERNEL, k->name, strlen(k->name));
+        const char *kind = rs_kernel_kind(k->class, k->name, strlen(k->name));
         size_t at = 0;
         while (at < n && strcmp(kinds[at].kind, kind) != 0) at++;
         if (at == MAX_KINDS) at = MAX_KINDS - 1; /* there are fewer kinds than that */
