@@ -17,6 +17,7 @@ extern "C" {
 typedef bool (*rs_progress_fn)(void *context, uint64_t done, uint64_t total);
 
 typedef struct rs_job_settings {
+    size_t size;            /* sizeof(rs_job_settings): needed, so that the struct can grow */
     unsigned jobs;          /* worker threads; 0: one for each core */
     uint64_t max_memory;    /* bytes all loaded ranks may take; 0: no limit */
     uint64_t max_ratio;     /* text bytes per compressed byte; 0: 1000 */

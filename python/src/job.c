@@ -53,7 +53,7 @@ static bool read_settings(PyObject *dict, shared_job *s, rs_job_settings *out)
     rs_error err = RS_ERROR_INIT;
     const rs_option_spec *specs = rs_job_options(&n);
     PyObject *chosen = PyDict_GetItemString(dict, "options");
-    *out = (rs_job_settings){.progress = on_progress, .progress_context = s};
+    *out = (rs_job_settings){.size = sizeof(rs_job_settings), .progress = on_progress, .progress_context = s};
     rs_status status = rs_options_create(specs, n, &s->chosen, &err);
     if (status == RS_OK) {
         if (!rs_py_get_number(dict, "keep_memory", &out->keep_memory) ||

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/settings.h"
 #include "job/job.h"
 #include "job/job_internal.h"
 #include "format/format.h"
@@ -22,10 +23,14 @@ static rs_status job_create(const rs_job_settings *settings, rs_job **out, rs_er
 {
     rs_job *job = rs_calloc(1, sizeof *job);
     if (!job) return rs_fail_nomem(err, "job");
-    if (settings) job->settings = *settings;
+    rs_status status = RS_OK;
+    if (settings)
+        status = rs_settings_read(settings, settings->size, &job->settings, sizeof job->settings,
+                                  "rs_job_settings", err);
     job->selection = &job->opened;
-    rs_status status =
-        rs_selection_parse(job->settings.ranks, job->settings.steps, job->settings.window, &job->opened, err);
+    if (status == RS_OK)
+        status = rs_selection_parse(job->settings.ranks, job->settings.steps, job->settings.window,
+                                    &job->opened, err);
     job->opened_texts[0] = job->settings.ranks;
     job->opened_texts[1] = job->settings.steps;
     job->opened_texts[2] = job->settings.window;

@@ -262,7 +262,7 @@ static rs_status ask(const folder *f, unsigned jobs, const char *args, rs_compat
     const rs_option_spec *specs = rs_analysis_options(a, &n);
     rs_options *options;
     rs_job *job;
-    const rs_job_settings settings = {.jobs = jobs};
+    const rs_job_settings settings = {.size = sizeof(rs_job_settings), .jobs = jobs};
     assert_int_equal(rs_options_create(specs, n, &options, NULL), RS_OK);
     if (args) assert_int_equal(rs_options_set(options, "args", args, NULL), RS_OK);
     assert_int_equal(rs_job_open(paths, f->n, &settings, &job, NULL), RS_OK);

@@ -197,7 +197,7 @@ static rs_status ask(const char *name, const char *trace, const char *const *set
 {
     const rs_analysis *a = rs_analysis_find(name);
     assert_non_null(a);
-    rs_job_settings job_settings = {.jobs = 1};
+    rs_job_settings job_settings = {.size = sizeof(rs_job_settings), .jobs = 1};
     rs_job *job;
     size_t n_specs;
     const rs_option_spec *specs = rs_analysis_options(a, &n_specs);

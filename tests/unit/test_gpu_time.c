@@ -46,7 +46,7 @@ static rs_status run_on(const char *text, const char *name, const char *option, 
 {
     const rs_analysis *a = rs_analysis_find(name);
     assert_non_null(a);
-    rs_job_settings settings = {.jobs = 1, .steps = steps};
+    rs_job_settings settings = {.size = sizeof(rs_job_settings), .jobs = 1, .steps = steps};
     rs_job *job;
     size_t n;
     const rs_option_spec *specs = rs_analysis_options(a, &n);

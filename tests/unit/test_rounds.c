@@ -124,7 +124,7 @@ static const rs_query query = {&rows, NULL, RS_COMPAT_NONE};
 
 static rs_job *open_job(const char *const *paths, size_t n, unsigned jobs)
 {
-    rs_job_settings settings = {.jobs = jobs};
+    rs_job_settings settings = {.size = sizeof(rs_job_settings), .jobs = jobs};
     rs_job *job;
     assert_int_equal(rs_job_open(paths, n, &settings, &job, NULL), RS_OK);
     return job;

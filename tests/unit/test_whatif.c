@@ -56,7 +56,7 @@ static answer ask_for(const char *input, rs_compat compat, const char *option, c
     rs_job *job;
     size_t n;
     const rs_option_spec *specs = rs_analysis_options(whatif, &n);
-    const rs_job_settings settings = {.jobs = 1, .steps = steps};
+    const rs_job_settings settings = {.size = sizeof(rs_job_settings), .jobs = 1, .steps = steps};
     assert_int_equal(rs_options_create(specs, n, &options, NULL), RS_OK);
     if (value) assert_int_equal(rs_options_set(options, option, value, NULL), RS_OK);
     assert_int_equal(rs_job_open_bytes(input, strlen(input), "ops", &settings, &job, NULL), RS_OK);
@@ -397,7 +397,8 @@ static void test_allocations(void **state)
         rs_job *job = NULL;
         static const char input[] = HEAD TWO_STAGES;
         a.status =
-            rs_job_open_bytes(input, sizeof input - 1, "ops", &(rs_job_settings){.jobs = 1}, &job, &a.err);
+            rs_job_open_bytes(input, sizeof input - 1, "ops",
+                              &(rs_job_settings){.size = sizeof(rs_job_settings), .jobs = 1}, &job, &a.err);
         if (a.status == RS_OK)
             a.status = rs_job_run(job, rs_analysis_find("whatif"), NULL, RS_COMPAT_NONE, &a.result, &a.err);
         rs_test_fail_allocation(0);

@@ -1,6 +1,7 @@
 /* Proving a Chakra execution trace: what a simulator relies on must hold. */
 #include <string.h>
 
+#include "base/settings.h"
 #include "base/ascii.h"
 #include "base/interval.h"
 #include "chakra/check_internal.h"
@@ -351,7 +352,10 @@ rs_status rs_chakra_check(const rs_chakra_check_settings *settings, const rs_sin
 {
     rs_check c;
     rs_writer w;
+    rs_chakra_check_settings own;
     *faults = 0;
+    RS_TAKE_SETTINGS(rs_chakra_check_settings, &own, settings, err);
+    settings = &own;
     rs_status status = rs_check_open(&c, settings->path, settings, err);
     if (status == RS_OK) {
         rs_writer_init(&w, sink);

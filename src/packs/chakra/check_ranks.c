@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/settings.h"
 #include "base/interval.h"
 #include "chakra/check_internal.h"
 
@@ -575,10 +576,13 @@ static void put_files(const matching *m)
 rs_status rs_chakra_check_ranks(const rs_chakra_check_settings *settings, const char *const *paths, size_t n,
                                 const rs_sink *sink, uint64_t *faults, rs_error *err)
 {
+    rs_chakra_check_settings own;
+    *faults = 0;
+    RS_TAKE_SETTINGS(rs_chakra_check_settings, &own, settings, err);
+    settings = &own;
     rs_writer *writers = rs_malloc(2 * sizeof *writers);
     matching m = {.files = rs_calloc(n + 1, sizeof *m.files), .out = writers, .err = err};
     rs_status status = m.files && writers ? RS_OK : rs_fail_nomem(err, "the ranks together");
-    *faults = 0;
     while (status == RS_OK && m.n < n) {
         status = rs_check_open(&m.files[m.n], paths[m.n], settings, err);
         m.n++;

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/settings.h"
 #include "base/interval.h"
 #include "chakra/convert_internal.h"
 #include "chakra/work.h"
@@ -374,7 +375,10 @@ rs_status rs_chakra_convert(const rs_chakra_convert_settings *settings, const rs
 {
     rs_linked linked = {0};
     rs_status status = RS_OK;
+    rs_chakra_convert_settings own;
     *report = (rs_chakra_convert_report){0};
+    RS_TAKE_SETTINGS(rs_chakra_convert_settings, &own, settings, err);
+    settings = &own;
     if (settings->nodes)
         linked = settings->nodes->linked; /* what it points to stays the caller's */
     else if (settings->bytes)

@@ -1,6 +1,7 @@
 /* Small Chakra execution traces that each show one thing, for trying out a simulator. */
 #include <string.h>
 
+#include "base/settings.h"
 #include "chakra/proto.h"
 #include "rankscope/chakra_trace.h"
 
@@ -75,9 +76,12 @@ static Rs__Et__NodeType add_attributes(rs_et_writer *w, size_t pattern, const rs
     }
 }
 
-rs_status rs_chakra_generate(size_t pattern, const rs_chakra_generate_settings *s, const rs_sink *sink,
+rs_status rs_chakra_generate(size_t pattern, const rs_chakra_generate_settings *settings, const rs_sink *sink,
                              rs_error *err)
 {
+    rs_chakra_generate_settings own;
+    const rs_chakra_generate_settings *s = &own;
+    RS_TAKE_SETTINGS(rs_chakra_generate_settings, &own, settings, err);
     if (pattern >= N_PATTERNS || s->npus == 0 || s->npus > 1 << 20 || s->npu >= s->npus)
         return rs_fail(err, RS_ERR_USAGE, "there is no such pattern or NPU");
     kind k = patterns[pattern].kind;

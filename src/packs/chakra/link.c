@@ -1,4 +1,5 @@
 /* Linking: both traces are read, matched, and only then is anything written. */
+#include "base/settings.h"
 #include "chakra/link.h"
 
 #include "job/job.h"
@@ -39,7 +40,8 @@ static rs_status choose_rank(rs_linker *x, const rs_loaded_file *file, rs_error 
 
 static rs_status load_device(rs_linker *x, rs_error *err)
 {
-    rs_job_settings settings = {.jobs = x->settings->jobs, .max_ratio = x->settings->max_ratio};
+    rs_job_settings settings = {
+        .size = sizeof(rs_job_settings), .jobs = x->settings->jobs, .max_ratio = x->settings->max_ratio};
     rs_loaded_file file;
     rs_status status = rs_job_open(&x->settings->device, 1, &settings, &x->job, err);
     if (status != RS_OK) return status;
@@ -129,8 +131,10 @@ rs_status rs_chakra_link(const rs_chakra_link_settings *settings, const rs_sink 
                          rs_chakra_link_report *report, rs_error *err)
 {
     rs_error local = RS_ERROR_INIT;
+    rs_chakra_link_settings own;
     *report = (rs_chakra_link_report){0};
-    rs_linker x = {.settings = settings, .report = report};
+    RS_TAKE_SETTINGS(rs_chakra_link_settings, &own, settings, err);
+    rs_linker x = {.settings = &own, .report = report};
     rs_status status = link_traces(&x, err ? err : &local);
     if (status == RS_OK) status = rs_link_write(&x, sink, err);
     clear(&x);
@@ -141,9 +145,11 @@ rs_status rs_chakra_link_nodes(const rs_chakra_link_settings *settings, rs_chakr
                                rs_chakra_link_report *report, rs_error *err)
 {
     rs_error local = RS_ERROR_INIT;
+    rs_chakra_link_settings own;
     *out = NULL;
     *report = (rs_chakra_link_report){0};
-    rs_linker x = {.settings = settings, .report = report};
+    RS_TAKE_SETTINGS(rs_chakra_link_settings, &own, settings, err);
+    rs_linker x = {.settings = &own, .report = report};
     rs_status status = link_traces(&x, err ? err : &local);
     if (status == RS_OK) status = rs_link_nodes(&x, out, err ? err : &local);
     clear(&x);

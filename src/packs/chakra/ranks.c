@@ -152,7 +152,7 @@ static rs_status ask_devices(const trace_files *devices, uint64_t max_ratio, uns
                              rs_problems *problems, rs_error *err)
 {
     static const rs_each_rank each = {.name = "chakra build", .rank = name_rank, .free_value = free};
-    rs_job_settings settings = {.jobs = jobs, .max_ratio = max_ratio};
+    rs_job_settings settings = {.size = sizeof(rs_job_settings), .jobs = jobs, .max_ratio = max_ratio};
     const char **paths = rs_malloc((devices->n + 1) * sizeof *paths);
     rs_result result = {0};
     if (!paths) return rs_fail_nomem(err, "ranks");

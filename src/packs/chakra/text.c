@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/settings.h"
 #include "chakra/proto.h"
 #include "chakra/workload.h"
 
@@ -171,7 +172,10 @@ rs_status rs_chakra_text(const rs_chakra_text_settings *settings, const rs_sink 
 {
     rs_workload load;
     making m = {.load = &load, .next = 1, .err = err};
+    rs_chakra_text_settings own;
     if (nodes) *nodes = 0;
+    RS_TAKE_SETTINGS(rs_chakra_text_settings, &own, settings, err);
+    settings = &own;
     m.status = rs_workload_open(settings, &load, err);
     rs_et_writer_init(&m.out, sink);
     if (m.status == RS_OK && !start(&m)) m.status = rs_fail_nomem(err, "the layers' nodes");

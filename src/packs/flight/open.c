@@ -1,6 +1,7 @@
 /* Opening: dumps are read on several threads and merged in the order of their paths, so that numbers do not
  * depend on how many threads there are. */
 #define _DEFAULT_SOURCE
+#include "base/settings.h"
 #include "flight/files.h"
 #include "flight/live.h"
 #include "flight/log.h"
@@ -310,7 +311,7 @@ static rs_status begin(opening *o, const rs_flight_settings *settings, rs_flight
 {
     *out = rs_calloc(1, sizeof **out);
     if (!*out) return rs_fail_nomem(err, "the job");
-    if (settings) (*out)->settings = *settings;
+    if (settings) RS_TAKE_SETTINGS(rs_flight_settings, &(*out)->settings, settings, err);
     /* Of a row of snapshots only the last two are compared. */
     rs_flight *older = settings && settings->previous ? settings->previous->settings.previous : NULL;
     if (older) {

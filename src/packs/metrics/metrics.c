@@ -7,13 +7,17 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/settings.h"
 #include "base/suggest.h"
 #include "base/workers.h"
 #include "metrics/dataset.h"
 
 rs_status rs_metrics_create(const rs_metrics_settings *settings, rs_metrics **out, rs_error *err)
 {
+    rs_metrics_settings own;
     *out = NULL;
+    RS_TAKE_SETTINGS(rs_metrics_settings, &own, settings, err);
+    settings = &own;
     if (settings->skip_warmup < 0) return rs_fail(err, RS_ERR_USAGE, "--skip-warmup takes a whole number");
     if (!(settings->between_run_sd >= 0))
         return rs_fail(err, RS_ERR_USAGE, "--between-run-sd takes 0 or more percent");

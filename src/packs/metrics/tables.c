@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/settings.h"
 #include "analysis/analysis.h"
 #include "rankscope/gate.h"
 #include "base/memory.h"
@@ -508,6 +509,9 @@ rs_status rs_metrics_gate_check(const char *text, const rs_metrics_settings *set
 {
     rs_gate *gate;
     size_t table;
+    rs_metrics_settings own;
+    RS_TAKE_SETTINGS(rs_metrics_settings, &own, settings, err);
+    settings = &own;
     /* else it would pass on anything */
     if (compared && strstr(text, "beyond_noise") && !(settings->between_run_sd > 0))
         return rs_fail(err, RS_ERR_USAGE,

@@ -181,7 +181,7 @@ rs_status rs_dataset_traces(rs_dataset *d, unsigned jobs, rs_problems *problems,
     rs_result result = {0};
     rs_rank_value *ranks = NULL;
     size_t n = 0;
-    rs_job_settings settings = {.jobs = jobs};
+    rs_job_settings settings = {.size = sizeof(rs_job_settings), .jobs = jobs};
     rs_status status = find_traces(d, &l, err);
     if (status == RS_OK && !l.n) {
         d->trace_reason = "there are no traces in torch_profiler/rank*/ of the directory";

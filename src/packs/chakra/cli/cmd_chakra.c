@@ -84,6 +84,7 @@ bool rs_chakra_start_pair(const rs_command *command, int argc, char **argv, rs_a
     }
     const rs_options *o = rs_arguments_of(command, arguments, "host");
     *settings = (rs_chakra_link_settings){
+        .size = sizeof(rs_chakra_link_settings),
         .host = rs_options_text(o, "host"),
         .device = rs_options_text(o, "device"),
         .rank_set = rs_options_is_set(o, "rank"),

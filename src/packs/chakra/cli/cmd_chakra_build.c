@@ -29,7 +29,8 @@ static int check(const rs_chakra_link_settings *link, const rs_options *o, const
 {
     if (!rs_options_flag(o, "check") || !n || (code != RS_EXIT_OK && code != RS_EXIT_LOSS)) return code;
     bool astra = strcmp(rs_options_text(o, "target"), "astra-sim") == 0;
-    rs_chakra_check_settings settings = {.groups = rs_options_text(o, "comm-groups"),
+    rs_chakra_check_settings settings = {.size = sizeof(rs_chakra_check_settings),
+                                         .groups = rs_options_text(o, "comm-groups"),
                                          .max_ratio = link->max_ratio,
                                          .target = astra ? RS_CHAKRA_TARGET_ASTRA_SIM : RS_CHAKRA_TARGET_ANY};
     int found = rs_chakra_check_files(&settings, NULL, paths, n);
@@ -48,7 +49,7 @@ static int build(const rs_chakra_link_settings *link, const rs_options *o)
     if (status != RS_OK) {
         code = rs_complain_error("chakra build", &err);
     } else {
-        rs_chakra_convert_settings convert = {.nodes = linked};
+        rs_chakra_convert_settings convert = {.size = sizeof(rs_chakra_convert_settings), .nodes = linked};
         rs_chakra_convert_options(o, &convert);
         code = rs_chakra_convert_to("chakra build", &convert, rs_options_text(o, "output"),
                                     rs_options_text(o, "comm-groups"), quiet);
@@ -131,7 +132,8 @@ static rs_status build_rank(void *context, size_t item, unsigned worker, rs_erro
     }
     b->status = rs_chakra_link_nodes(&link, &linked, &b->linked, &b->err);
     if (b->status == RS_OK) {
-        rank_writing w = {.settings = {.nodes = linked}, .rank = b, .groups = {keep_groups, b}};
+        rank_writing w = {
+            .settings = {.size = sizeof w.settings, .nodes = linked}, .rank = b, .groups = {keep_groups, b}};
         rs_chakra_convert_options(job->options, &w.settings);
         w.settings.explain = NULL; /* lines of ranks that are built at once would be mixed */
         if (rs_options_text(job->options, "comm-groups")) w.settings.groups = &w.groups;

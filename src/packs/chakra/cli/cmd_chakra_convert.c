@@ -121,7 +121,8 @@ static int run_convert(const rs_command *command, int argc, char **argv)
         rs_complain("chakra convert: into which file? --output FILE.et is needed");
         code = RS_EXIT_USAGE;
     } else {
-        rs_chakra_convert_settings settings = {.linked = arguments.paths[0],
+        rs_chakra_convert_settings settings = {.size = sizeof(rs_chakra_convert_settings),
+                                               .linked = arguments.paths[0],
                                                .allow_unlinked = rs_options_flag(o, "allow-unlinked"),
                                                .rank_set = rs_options_is_set(o, "rank"),
                                                .rank = rs_options_int(o, "rank"),
@@ -266,7 +267,8 @@ int rs_chakra_check_files(const rs_chakra_check_settings *settings, const char *
 static int check(const rs_options *o, const char *const *paths, size_t n)
 {
     bool astra = strcmp(rs_options_text(o, "target"), "astra-sim") == 0;
-    rs_chakra_check_settings settings = {.linked = rs_options_text(o, "linked"),
+    rs_chakra_check_settings settings = {.size = sizeof(rs_chakra_check_settings),
+                                         .linked = rs_options_text(o, "linked"),
                                          .groups = rs_options_text(o, "comm-groups"),
                                          .target = astra ? RS_CHAKRA_TARGET_ASTRA_SIM : RS_CHAKRA_TARGET_ANY,
                                          .tolerance_set = true,

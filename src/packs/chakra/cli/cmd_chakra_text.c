@@ -55,8 +55,10 @@ static int write_all(const rs_options *o, const char *path)
         rs_complain("chakra text: --npus and --passes take 1 to %d", MOST);
         return RS_EXIT_USAGE;
     }
-    rs_chakra_text_settings settings = {
-        .path = path, .max_ratio = (uint64_t)rs_options_int(o, "max-ratio"), .passes = (uint64_t)passes};
+    rs_chakra_text_settings settings = {.size = sizeof(rs_chakra_text_settings),
+                                        .path = path,
+                                        .max_ratio = (uint64_t)rs_options_int(o, "max-ratio"),
+                                        .passes = (uint64_t)passes};
     for (int64_t npu = 0; npu < npus && code == RS_EXIT_OK && !rs_signal_came(); npu++)
         code = write_one(&settings, prefix, npu, &nodes);
     if (code == RS_EXIT_OK && !rs_options_flag(o, "quiet"))

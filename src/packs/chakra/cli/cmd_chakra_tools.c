@@ -161,7 +161,8 @@ static int generate(const rs_options *o, const char *directory)
         rs_complain("cannot make the directory %s: %s", directory, strerror(errno));
         return RS_EXIT_INPUT;
     }
-    rs_chakra_generate_settings settings = {.npus = (uint64_t)npus,
+    rs_chakra_generate_settings settings = {.size = sizeof(rs_chakra_generate_settings),
+                                            .npus = (uint64_t)npus,
                                             .runtime = (uint64_t)runtime,
                                             .tensor_size = (uint64_t)tensor,
                                             .comm_size = comm};

@@ -155,7 +155,10 @@ static PyObject *answer_link(call *c)
 static bool read_link(call *c, PyObject *settings, PyObject *rank, double min_match)
 {
     uint64_t jobs = 0;
-    rs_chakra_link_settings link = {.host = c->first, .device = c->second, .min_match = min_match};
+    rs_chakra_link_settings link = {.size = sizeof(rs_chakra_link_settings),
+                                    .host = c->first,
+                                    .device = c->second,
+                                    .min_match = min_match};
     if (!rs_py_get_number(settings, "jobs", &jobs) ||
         !rs_py_get_number(settings, "max_ratio", &link.max_ratio))
         return false;
@@ -231,7 +234,8 @@ static PyObject *answer_convert(call *c)
 
 static bool read_convert(call *c, PyObject *settings)
 {
-    rs_chakra_convert_settings convert = {.linked = c->first, .groups = &c->side_sink};
+    rs_chakra_convert_settings convert = {
+        .size = sizeof(rs_chakra_convert_settings), .linked = c->first, .groups = &c->side_sink};
     uint64_t exclusive = 0, astra = 0, json = 0, unlinked = 0, rank = 0, rank_set = 0;
     if (!rs_py_get_number(settings, "max_ratio", &convert.max_ratio) ||
         !rs_py_get_number(settings, "exclusive", &exclusive) ||
@@ -413,7 +417,8 @@ static PyObject *chakra_check(PyObject *module, PyObject *args)
         return NULL;
     }
     c->side_sink = rs_py_sink_of(&c->side);
-    c->check = (rs_chakra_check_settings){.path = c->paths[0],
+    c->check = (rs_chakra_check_settings){.size = sizeof(rs_chakra_check_settings),
+                                          .path = c->paths[0],
                                           .linked = c->second,
                                           .groups = c->first,
                                           .target = astra ? RS_CHAKRA_TARGET_ASTRA_SIM : RS_CHAKRA_TARGET_ANY,
@@ -565,7 +570,8 @@ static PyObject *chakra_text(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "OKK:chakra_text", &path, &passes, &max_ratio)) return NULL;
     call *c = make_call(path, Py_None, Py_None, Py_None);
     if (!c) return NULL;
-    c->text = (rs_chakra_text_settings){.path = c->first, .passes = passes, .max_ratio = max_ratio};
+    c->text = (rs_chakra_text_settings){
+        .size = sizeof(rs_chakra_text_settings), .path = c->first, .passes = passes, .max_ratio = max_ratio};
     return run_call(c, do_workload, answer_bytes, NULL);
 }
 
@@ -593,7 +599,8 @@ static PyObject *chakra_generate(PyObject *module, PyObject *args)
     call *c = make_call(Py_None, Py_None, Py_None, Py_None);
     if (!c) return NULL;
     c->pattern = pattern;
-    c->generate = (rs_chakra_generate_settings){npu, npus, runtime, tensor_size, comm_size};
+    c->generate =
+        (rs_chakra_generate_settings){sizeof c->generate, npu, npus, runtime, tensor_size, comm_size};
     return run_call(c, do_pattern, answer_bytes, NULL);
 }
 

@@ -251,7 +251,8 @@ static rs_status body(rs_request *r, rs_result *result, rs_error *err)
 {
     flight_request *own = r->own;
     const rs_repeated *logs = rs_request_repeated(r, "log");
-    rs_flight_settings settings = {.jobs = (unsigned)rs_request_int(r, "jobs"),
+    rs_flight_settings settings = {.size = sizeof(rs_flight_settings),
+                                   .jobs = (unsigned)rs_request_int(r, "jobs"),
                                    .max_ratio = (uint64_t)rs_request_int(r, "max-ratio"),
                                    .prefix = rs_request_text(r, "prefix"),
                                    .allow_missing = rs_request_flag(r, "allow-missing"),

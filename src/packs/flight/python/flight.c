@@ -155,6 +155,7 @@ static opening *make_opening(PyObject *paths, PyObject *dumps, PyObject *answers
         PyErr_NoMemory();
         return NULL;
     }
+    o->settings.size = sizeof o->settings;
     bool ok = read_settings(o, settings);
     if (ok && answers != Py_None) {
         ok = read_answers(o, answers);

@@ -11,7 +11,8 @@ static bool is_asked(const rs_report_settings *settings)
 /* No usable dump is an answer, too: the page shows why. */
 static rs_status gather(const rs_report_settings *settings, void **answer, rs_result *told, rs_error *err)
 {
-    rs_flight_settings flight = {.jobs = settings->jobs,
+    rs_flight_settings flight = {.size = sizeof(rs_flight_settings),
+                                 .jobs = settings->jobs,
                                  .progress = settings->progress,
                                  .progress_context = settings->progress_context};
     const rs_flight_report *report;

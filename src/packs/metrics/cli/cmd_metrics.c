@@ -72,7 +72,7 @@ static rs_status check(rs_request *r, rs_error *err)
         return rs_fail(err, RS_ERR_USAGE, "--%s needs --%s", reference ? "reference" : "candidate",
                        reference ? "candidate" : "reference");
     RS_TRY(rs_job_settings_take(r->arguments.options[0], &r->job, err)); /* the threads */
-    rs_metrics_settings settings = {.between_run_sd = between_run_sd(r)};
+    rs_metrics_settings settings = {.size = sizeof(rs_metrics_settings), .between_run_sd = between_run_sd(r)};
     if (gate && rs_metrics_gate_check(gate, &settings, reference && candidate, err) != RS_OK)
         return rs_error_wrap(err, "--fail-on");
     return RS_OK;
@@ -167,7 +167,8 @@ static rs_status read_runs(rs_request *r, rs_metrics **out, rs_problems *problem
     const char *reference = rs_request_text(r, "reference"), *candidate = rs_request_text(r, "candidate");
     const rs_repeated *labels = rs_request_repeated(r, "label"),
                       *directories = rs_request_repeated(r, "log-dir");
-    rs_metrics_settings settings = {.aorta = is_aorta(r),
+    rs_metrics_settings settings = {.size = sizeof(rs_metrics_settings),
+                                    .aorta = is_aorta(r),
                                     .skip_warmup = rs_request_is_set(r, "skip-warmup")
                                                        ? rs_request_int(r, "skip-warmup")
                                                    : is_aorta(r) ? 0

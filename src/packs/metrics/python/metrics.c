@@ -66,6 +66,7 @@ static bool read_plots(run *r, PyObject *list)
 
 static bool read_settings(run *r, PyObject *dict)
 {
+    r->settings.size = sizeof r->settings;
     bool ok = rs_py_get_flag(dict, "aorta", &r->settings.aorta);
     uint64_t jobs = 0, skip = r->settings.aorta ? 0 : RS_METRICS_WARMUP;
     double percent = 0;

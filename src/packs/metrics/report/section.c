@@ -18,7 +18,8 @@ static rs_status read_runs(const rs_report_settings *settings, answer *a, rs_pro
                            rs_error *err)
 {
     const rs_report_run *runs = settings->metrics;
-    rs_metrics_settings metrics = {.skip_warmup = RS_METRICS_WARMUP,
+    rs_metrics_settings metrics = {.size = sizeof(rs_metrics_settings),
+                                   .skip_warmup = RS_METRICS_WARMUP,
                                    .jobs = settings->jobs,
                                    .progress = settings->progress,
                                    .progress_context = settings->progress_context};

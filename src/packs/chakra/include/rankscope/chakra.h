@@ -16,6 +16,7 @@ extern "C" {
 /* ---- link ------------------------------------------------------------------------------------------- */
 
 typedef struct rs_chakra_link_settings {
+    size_t size;        /* sizeof(rs_chakra_link_settings): needed, so that the struct can grow */
     const char *host;   /* path of the execution trace, packed or not */
     const char *device; /* path of the Kineto trace */
     bool rank_set;      /* rank selects one of a merged device trace; without it the file must hold one */

@@ -31,6 +31,7 @@ typedef enum rs_chakra_target {
 } rs_chakra_target;
 
 typedef struct rs_chakra_convert_settings {
+    size_t size;        /* sizeof(rs_chakra_convert_settings): needed, so that the struct can grow */
     const char *linked; /* path of the linked trace; names the input when bytes is set */
     const void *bytes;  /* the linked trace itself instead, borrowed; NULL: read the path */
     size_t n_bytes;
@@ -85,6 +86,7 @@ RS_API rs_status rs_chakra_print(const char *path, uint64_t max_ratio, bool line
 /* ---- check ------------------------------------------------------------------------------------------ */
 
 typedef struct rs_chakra_check_settings {
+    size_t size; /* sizeof(rs_chakra_check_settings): needed, so that the struct can grow */
     const char *path;
     const char *linked;      /* the linked trace it was made from; NULL: conservation is not checked */
     uint64_t max_ratio;      /* text bytes per compressed byte; 0: 1000 */
@@ -130,6 +132,7 @@ RS_API rs_status rs_chakra_graphml(const char *path, uint64_t max_ratio, const r
 RS_API rs_status rs_chakra_jsonize(const char *path, uint64_t max_ratio, const rs_sink *sink, rs_error *err);
 
 typedef struct rs_chakra_generate_settings {
+    size_t size;          /* sizeof(rs_chakra_generate_settings): needed, so that the struct can grow */
     uint64_t npu, npus;   /* npu < npus <= 2^20 */
     uint64_t runtime;     /* us of a compute node */
     uint64_t tensor_size; /* bytes of a memory node */
@@ -143,6 +146,7 @@ RS_API rs_status rs_chakra_generate(size_t pattern, const rs_chakra_generate_set
                                     const rs_sink *sink, rs_error *err);
 
 typedef struct rs_chakra_text_settings {
+    size_t size;       /* sizeof(rs_chakra_text_settings): needed, so that the struct can grow */
     const char *path;  /* the workload; names the input when bytes is set */
     const void *bytes; /* its text instead, borrowed; NULL: read the path */
     size_t n_bytes;

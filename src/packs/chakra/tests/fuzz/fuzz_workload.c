@@ -41,7 +41,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     rs_error err = RS_ERROR_INIT;
     fuzz_bytes out = {0};
     rs_sink sink = {fuzz_keep, &out};
-    rs_chakra_text_settings settings = {.path = "input", .bytes = data, .n_bytes = n, .passes = 2};
+    rs_chakra_text_settings settings = {
+        .size = sizeof(rs_chakra_text_settings), .path = "input", .bytes = data, .n_bytes = n, .passes = 2};
     uint64_t nodes;
     rs_status status = rs_chakra_text(&settings, &sink, &nodes, &err);
     PROMISE(status == RS_OK || status == RS_ERR_FORMAT);

@@ -53,7 +53,8 @@ static bool keep(void *context, const char *bytes, size_t n)
 static rs_status convert(const char *text, block *out, rs_chakra_convert_report *report, rs_error *err)
 {
     rs_sink sink = {keep, out};
-    rs_chakra_convert_settings settings = {.linked = "linked",
+    rs_chakra_convert_settings settings = {.size = sizeof(rs_chakra_convert_settings),
+                                           .linked = "linked",
                                            .bytes = text,
                                            .n_bytes = strlen(text),
                                            .timing = RS_CHAKRA_TIMING_EXCLUSIVE,
@@ -137,7 +138,8 @@ static void test_bad_linked(void **state)
     static const char whole[] = TRACE("1.0.2-chakra.0.0.4", "3");
     for (size_t n = 0; n + 1 < sizeof whole - 1; n++) {
         rs_sink sink = {keep, &out};
-        rs_chakra_convert_settings settings = {.linked = "linked", .bytes = whole, .n_bytes = n};
+        rs_chakra_convert_settings settings = {
+            .size = sizeof(rs_chakra_convert_settings), .linked = "linked", .bytes = whole, .n_bytes = n};
         out.n = 0;
         assert_int_equal(rs_chakra_convert(&settings, &sink, &report, &err), RS_ERR_FORMAT);
         assert_int_equal(out.n, 0);

@@ -70,8 +70,11 @@ static rs_status link_texts(const text *host, const text *device, collected *out
 {
     char host_path[64], device_path[64];
     int a = file_of(host->s, host->n, host_path), b = file_of(device->s, device->n, device_path);
-    rs_chakra_link_settings settings = {
-        .host = host_path, .device = device_path, .min_match = 0.5, .jobs = 1};
+    rs_chakra_link_settings settings = {.size = sizeof(rs_chakra_link_settings),
+                                        .host = host_path,
+                                        .device = device_path,
+                                        .min_match = 0.5,
+                                        .jobs = 1};
     rs_sink sink = {collect, out};
     rs_status status = rs_chakra_link(&settings, &sink, report, err);
     close(a);
@@ -378,9 +381,12 @@ static made make_written(const text *host, const text *device)
     rs_chakra_link_report report;
     m.status = link_texts(host, device, &linked, &report, NULL);
     if (m.status == RS_OK)
-        convert_into(
-            &m, (rs_chakra_convert_settings){.linked = "linked", .bytes = linked.text, .n_bytes = linked.n},
-            NULL);
+        convert_into(&m,
+                     (rs_chakra_convert_settings){.size = sizeof(rs_chakra_convert_settings),
+                                                  .linked = "linked",
+                                                  .bytes = linked.text,
+                                                  .n_bytes = linked.n},
+                     NULL);
     rs_chakra_link_report_clear(&report);
     collected_clear(&linked);
     return m;
@@ -391,14 +397,20 @@ static made make_directly(const text *host, const text *device, rs_error *err)
 {
     char host_path[64], device_path[64];
     int a = file_of(host->s, host->n, host_path), b = file_of(device->s, device->n, device_path);
-    rs_chakra_link_settings settings = {
-        .host = host_path, .device = device_path, .min_match = 0.5, .jobs = 1};
+    rs_chakra_link_settings settings = {.size = sizeof(rs_chakra_link_settings),
+                                        .host = host_path,
+                                        .device = device_path,
+                                        .min_match = 0.5,
+                                        .jobs = 1};
     made m = {0};
     rs_chakra_link_report report;
     rs_chakra_linked *linked;
     m.status = rs_chakra_link_nodes(&settings, &linked, &report, err);
     assert_true((m.status == RS_OK) == (linked != NULL));
-    if (m.status == RS_OK) convert_into(&m, (rs_chakra_convert_settings){.nodes = linked}, err);
+    if (m.status == RS_OK)
+        convert_into(
+            &m, (rs_chakra_convert_settings){.size = sizeof(rs_chakra_convert_settings), .nodes = linked},
+            err);
     rs_chakra_linked_free(linked);
     rs_chakra_link_report_clear(&report);
     close(a);

@@ -28,6 +28,7 @@ static rs_status convert(const text *t, size_t turn, collected *out, rs_chakra_c
     collected groups = {0};
     rs_sink sink = {collect, out}, other = {collect, &groups};
     rs_chakra_convert_settings settings = {
+        .size = sizeof(rs_chakra_convert_settings),
         .linked = "linked.json",
         .bytes = t->s,
         .n_bytes = t->n,
@@ -86,7 +87,8 @@ static rs_status show(const char *path, rs_chakra_target target, uint64_t *fault
     rs_sink sink = {collect, &said}, json_sink = {collect, &report};
     rs_error err = RS_ERROR_INIT;
     uint64_t n;
-    rs_chakra_check_settings settings = {.path = path, .report = &json_sink, .target = target};
+    rs_chakra_check_settings settings = {
+        .size = sizeof(rs_chakra_check_settings), .path = path, .report = &json_sink, .target = target};
     rs_status status = rs_chakra_check(&settings, &sink, faults, &err);
     assert_true(status == RS_OK || status == RS_ERR_FORMAT || status == RS_ERR_LIMIT);
     if (status == RS_OK) {

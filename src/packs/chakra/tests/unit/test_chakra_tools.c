@@ -150,7 +150,8 @@ static const char WORKLOAD[] = "HYBRID_DATA_MODEL\n2\n"
 static rs_status make_text(const char *load, size_t n, collected *out, uint64_t *nodes, rs_error *err)
 {
     rs_sink sink = {collect, out};
-    rs_chakra_text_settings settings = {.path = "load", .bytes = load, .n_bytes = n, .passes = 2};
+    rs_chakra_text_settings settings = {
+        .size = sizeof(rs_chakra_text_settings), .path = "load", .bytes = load, .n_bytes = n, .passes = 2};
     out->n = 0;
     return rs_chakra_text(&settings, &sink, nodes, err);
 }
@@ -314,8 +315,12 @@ static void test_messages(void **state)
     collected et = {0};
     rs_sink sink = {collect, &et};
     rs_error err = RS_ERROR_INIT;
-    rs_chakra_generate_settings settings = {
-        .npus = 3, .npu = 2, .runtime = 300, .tensor_size = UINT64_MAX, .comm_size = -5};
+    rs_chakra_generate_settings settings = {.size = sizeof(rs_chakra_generate_settings),
+                                            .npus = 3,
+                                            .npu = 2,
+                                            .runtime = 300,
+                                            .tensor_size = UINT64_MAX,
+                                            .comm_size = -5};
     for (size_t p = 0; rs_chakra_pattern_name(p); p++) {
         et.n = 0;
         assert_int_equal(rs_chakra_generate(p, &settings, &sink, &err), RS_OK);
@@ -365,7 +370,8 @@ static rs_status check_bytes(const collected *et, collected *shown, collected *j
     char path[64];
     int fd = file_of(et->text, et->n, path);
     rs_sink sink = {collect, shown}, report = {collect, json};
-    rs_chakra_check_settings settings = {.path = path, .report = &report};
+    rs_chakra_check_settings settings = {
+        .size = sizeof(rs_chakra_check_settings), .path = path, .report = &report};
     shown->n = json->n = 0;
     rs_status status = rs_chakra_check(&settings, &sink, faults, err);
     close(fd);

@@ -64,6 +64,7 @@ RS_API const char *rs_flight_verdict_name(rs_flight_verdict verdict);
 typedef struct rs_flight rs_flight;
 
 typedef struct rs_flight_settings {
+    size_t size;             /* sizeof(rs_flight_settings): needed, so that the struct can grow */
     unsigned jobs;           /* threads that read dumps; 0: one for each core */
     uint64_t max_ratio;      /* text bytes per compressed byte; 0: 1000 */
     uint64_t max_file;       /* bytes of one dump after inflating; 0: 4 GiB */

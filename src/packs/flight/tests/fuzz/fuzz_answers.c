@@ -44,7 +44,8 @@ static size_t split(const uint8_t *data, size_t n, rs_flight_answer *answers)
 
 static rs_flight *open_one(const rs_flight_answer *answers, size_t n, int64_t now, rs_flight *previous)
 {
-    rs_flight_settings settings = {.now_ns = now, .allow_missing = true, .previous = previous};
+    rs_flight_settings settings = {
+        .size = sizeof(rs_flight_settings), .now_ns = now, .allow_missing = true, .previous = previous};
     rs_flight *flight = NULL;
     rs_error err = RS_ERROR_INIT;
     rs_status status = rs_flight_open_answers(answers, n, &settings, &flight, &err);

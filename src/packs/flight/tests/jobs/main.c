@@ -90,7 +90,7 @@ static bool judge(const sim_job *job, const char *directory, lost_files lost, sc
 {
     rs_error err = RS_ERROR_INIT;
     rs_flight *flight = NULL;
-    rs_flight_settings settings = {.jobs = 1, .allow_missing = true};
+    rs_flight_settings settings = {.size = sizeof(rs_flight_settings), .jobs = 1, .allow_missing = true};
     const rs_flight_report *report;
     const char *paths[] = {directory};
     remove_dumps(directory);
@@ -240,7 +240,7 @@ static bool judge_shape(const sim_job *job, sim_shape shape, const char *directo
 {
     rs_error err = RS_ERROR_INIT;
     rs_flight *flight = NULL;
-    rs_flight_settings settings = {.jobs = 1, .allow_missing = true};
+    rs_flight_settings settings = {.size = sizeof(rs_flight_settings), .jobs = 1, .allow_missing = true};
     const rs_flight_report *report;
     const char *paths[] = {directory};
     int64_t cut = job->fault == SIM_NONE && job->s.seed % 2 ? sim_middle(job) : 0;

@@ -640,7 +640,7 @@ static void test_files_and_archives(void **state)
         rs_error err = RS_ERROR_INIT;
         const rs_flight_report *report;
         const char *paths[] = {directory};
-        rs_flight_settings settings = {.jobs = jobs};
+        rs_flight_settings settings = {.size = sizeof(rs_flight_settings), .jobs = jobs};
         assert_int_equal(rs_flight_open(paths, 1, &settings, &flight, &err), RS_OK);
         assert_int_equal(rs_flight_get_report(flight, &report, &err), RS_OK);
         assert_int_equal(report->n_ranks, 3);

@@ -154,7 +154,7 @@ static void expect_late(call_fn call_of, unsigned n_ranks, unsigned n_calls, rs_
         dump_end(&t[k]);
         dumps[k] = (rs_flight_bytes){t[k].s, t[k].n, k, "dump"};
     }
-    rs_flight_settings settings = {.allow_missing = true};
+    rs_flight_settings settings = {.size = sizeof(rs_flight_settings), .allow_missing = true};
     assert_int_equal(rs_flight_open_bytes(dumps, n_ranks, &settings, &flight, &err), RS_OK);
     assert_int_equal(rs_flight_get_report(flight, &r, &err), RS_OK);
     if (r->root.verdict != verdict)
@@ -322,7 +322,7 @@ static void expect_ending(const ending *e)
     char dumps[96];
     snprintf(dumps, sizeof dumps, "%.60s/dump_", prefix);
     const char *paths[] = {dumps};
-    rs_flight_settings settings = {.jobs = 2, .logs = &log, .n_logs = 1};
+    rs_flight_settings settings = {.size = sizeof(rs_flight_settings), .jobs = 2, .logs = &log, .n_logs = 1};
     assert_int_equal(rs_flight_open(paths, any, &settings, &flight, &err), RS_OK);
     assert_int_equal(rs_flight_get_report(flight, &r, &err), RS_OK);
     assert_int_equal(rs_flight_write_json(flight, &sink, &err), RS_OK);
@@ -382,7 +382,8 @@ static void test_early_end(void **state)
         const char *early = RAISED(3, "2026-03-14T02:00:20Z "), *after = RAISED(3, "2026-03-14T02:05:00Z ");
         const char *log = folder_add(&f, "job.log", late ? after : early, strlen(late ? after : early));
         const char *paths[] = {f.path};
-        rs_flight_settings settings = {.prefix = "dump_", .logs = &log, .n_logs = 1};
+        rs_flight_settings settings = {
+            .size = sizeof(rs_flight_settings), .prefix = "dump_", .logs = &log, .n_logs = 1};
         assert_int_equal(rs_flight_open(paths, 1, &settings, &flight, &err), RS_OK);
         assert_int_equal(rs_flight_get_report(flight, &r, &err), RS_OK);
         assert_int_equal(r->n_roots, late ? 1 : 2);

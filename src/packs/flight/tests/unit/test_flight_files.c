@@ -126,7 +126,8 @@ static void test_which_files(void **state)
             paths[n] = room[n];
         }
         for (unsigned jobs = 1; jobs < 4; jobs += 2) {
-            rs_flight_settings settings = {.jobs = jobs, .prefix = cases[i].prefix};
+            rs_flight_settings settings = {
+                .size = sizeof(rs_flight_settings), .jobs = jobs, .prefix = cases[i].prefix};
             rs_flight *flight = NULL;
             rs_error err = RS_ERROR_INIT;
             const rs_flight_report *r;
@@ -176,19 +177,23 @@ static void test_unusable_files(void **state)
     const rs_flight_report *r;
     rs_flight *flight;
     rs_error err = RS_ERROR_INIT;
-    rs_flight_settings settings = {.jobs = 2, .max_ratio = 20, .max_file = 1 << 20};
+    rs_flight_settings settings = {
+        .size = sizeof(rs_flight_settings), .jobs = 2, .max_ratio = 20, .max_file = 1 << 20};
     assert_int_equal(rs_flight_open(paths, 1, &settings, &flight, &err), RS_OK);
     assert_int_equal(rs_flight_get_report(flight, &r, &err), RS_OK);
     assert_true(r->n_ranks >= 1 && r->n_unusable >= 2);
     assert_int_equal(rs_problems_worst(rs_flight_problems(flight)), RS_LOSS);
     rs_flight_close(flight);
     /* a limit that is too low for all of them */
-    settings = (rs_flight_settings){.jobs = 1, .max_file = 100};
+    settings = (rs_flight_settings){.size = sizeof(rs_flight_settings), .jobs = 1, .max_file = 100};
     assert_int_equal(rs_flight_open(paths, 1, &settings, &flight, &err), RS_ERR_FORMAT);
     rs_flight_close(flight);
     for (unsigned jobs = 1; jobs < 4; jobs += 2) {
         uint64_t after = 2;
-        settings = (rs_flight_settings){.jobs = jobs, .progress = stop_at, .progress_context = &after};
+        settings = (rs_flight_settings){.size = sizeof(rs_flight_settings),
+                                        .jobs = jobs,
+                                        .progress = stop_at,
+                                        .progress_context = &after};
         assert_int_equal(rs_flight_open(paths, 1, &settings, &flight, &err), RS_ERR_CANCELLED);
         assert_null(flight);
     }
@@ -244,7 +249,8 @@ static void test_archives(void **state)
             folder_add(&f, "dumps.tar", &cut);
             snprintf(path, sizeof path, "%.60s/dumps.tar", f.path);
             const char *paths[] = {path};
-            rs_flight_settings settings = {.jobs = 1, .prefix = with ? "fr_" : NULL};
+            rs_flight_settings settings = {
+                .size = sizeof(rs_flight_settings), .jobs = 1, .prefix = with ? "fr_" : NULL};
             rs_status status = rs_flight_open(paths, 1, &settings, &flight, &err);
             assert_true(status == RS_OK || status == RS_ERR_FORMAT);
             assert_int_equal(rs_flight_get_report(flight, &r, &err), RS_OK);

@@ -181,7 +181,8 @@ static void test_moving(void **state)
     for (int i = 0; i < 4; i++) jobs[i] = (shape){"nccl", 1, 6, 5, false, 6, 5, 0, false};
     jobs[2] = (shape){"nccl", 1, 5, 5, false, 5, 5, 0, false};
     /* The newest issue is 60 s old: a hang by the usual 30 s, none by 90 s. */
-    rs_flight_settings live = {.now_ns = NOW, .stall_ns = INT64_C(90000000000)};
+    rs_flight_settings live = {
+        .size = sizeof(rs_flight_settings), .now_ns = NOW, .stall_ns = INT64_C(90000000000)};
     rs_flight *flight = open_shapes(jobs, 4, &live, &r);
     assert_int_equal(r->root.verdict, RS_FLIGHT_HEALTHY);
     assert_non_null(strstr(r->root.summary, "No hang: 3 operations open"));
@@ -255,7 +256,7 @@ static void test_stacks(void **state)
     rs_flight_answer answers[2] = {
         {"dump_traceback", 0, "http://node00:1", 200, false, NULL, TRACEBACK, sizeof TRACEBACK - 1},
         {"pyspy_dump", 1, "http://[::1]:2", 200, false, NULL, pyspy, sizeof pyspy - 1}};
-    rs_flight_settings live = {.now_ns = NOW};
+    rs_flight_settings live = {.size = sizeof(rs_flight_settings), .now_ns = NOW};
     rs_flight *flight;
     rs_error err = RS_ERROR_INIT;
     assert_int_equal(rs_flight_open_answers(answers, 2, &live, &flight, &err), RS_ERR_FORMAT);
@@ -293,7 +294,7 @@ static void test_silence_is_evidence(void **state)
         "dump_nccl_trace_json", 3, "http://node07:1", 0, false, "no process listens there", "", 0};
     answers[n++] =
         (rs_flight_answer){"dump_traceback", 2, "http://node00:1", 0, true, "no answer in time", "", 0};
-    rs_flight_settings live = {.now_ns = NOW, .allow_missing = true};
+    rs_flight_settings live = {.size = sizeof(rs_flight_settings), .now_ns = NOW, .allow_missing = true};
     rs_flight *flight;
     rs_error err = RS_ERROR_INIT;
     const rs_flight_report *r;

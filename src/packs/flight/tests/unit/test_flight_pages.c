@@ -340,7 +340,8 @@ static void test_answers(void **state)
                  cases[i].failure, cases[i].bytes, strlen(cases[i].bytes)},
                 {"dump_traceback", 1, addresses[a], cases[i].status, cases[i].timed_out, cases[i].failure,
                  faulthandler, sizeof faulthandler - 1}};
-            rs_flight_settings live = {.now_ns = NOW, .allow_missing = true};
+            rs_flight_settings live = {
+                .size = sizeof(rs_flight_settings), .now_ns = NOW, .allow_missing = true};
             rs_flight *flight;
             rs_error err = RS_ERROR_INIT;
             const rs_flight_report *r;

@@ -14,6 +14,7 @@ extern "C" {
 #define RS_METRICS_WARMUP 5 /* records of each rank that are left out by default */
 
 typedef struct rs_metrics_settings {
+    size_t size;         /* sizeof(rs_metrics_settings): needed, so that the struct can grow */
     bool aorta;          /* AORTA's numbers: stored overlap, every run of a file, its keys only */
     int64_t skip_warmup; /* records of each rank's run; a run of at most that many keeps all */
     unsigned jobs;       /* worker threads; 0: one for each core */

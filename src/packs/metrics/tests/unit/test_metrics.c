@@ -228,7 +228,8 @@ static void add_record(text *t, int step, double loss, double scale)
 static rs_status read_folder(const folder *f, int64_t warm_up, unsigned jobs, rs_metrics **m,
                              rs_problems *problems)
 {
-    rs_metrics_settings settings = {.skip_warmup = warm_up, .jobs = jobs};
+    rs_metrics_settings settings = {
+        .size = sizeof(rs_metrics_settings), .skip_warmup = warm_up, .jobs = jobs};
     rs_status status = rs_metrics_create(&settings, m, NULL);
     if (status == RS_OK) status = rs_metrics_add(*m, "run", f->path, NULL);
     if (status == RS_OK) status = rs_metrics_read(*m, problems, NULL);
@@ -341,8 +342,11 @@ static void test_comparison(void **state)
                  {true, 0.01, 1.2, "noise unknown", -1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         folder f[2] = {folder_make(), folder_make()};
-        rs_metrics_settings settings = {
-            .aorta = cases[i].aorta, .jobs = 1, .between_run_sd = cases[i].sd, .skip_warmup = 0};
+        rs_metrics_settings settings = {.size = sizeof(rs_metrics_settings),
+                                        .aorta = cases[i].aorta,
+                                        .jobs = 1,
+                                        .between_run_sd = cases[i].sd,
+                                        .skip_warmup = 0};
         rs_problems p = {0};
         rs_metrics *m;
         assert_int_equal(rs_metrics_create(&settings, &m, NULL), RS_OK);
@@ -392,7 +396,7 @@ static void test_dips(void **state)
 static void test_labels(void **state)
 {
     (void)state;
-    rs_metrics_settings settings = {.jobs = 1};
+    rs_metrics_settings settings = {.size = sizeof(rs_metrics_settings), .jobs = 1};
     rs_metrics *m;
     assert_int_equal(rs_metrics_create(&settings, &m, NULL), RS_OK);
     static const char *const bad[] = {"", "a/b", "..", ".", "x..y", "a\nb", "a\x7f"};
@@ -476,7 +480,7 @@ static void test_no_memory(void **state)
         rs_problems p = {0};
         rs_result result = {0};
         rs_error err = RS_ERROR_INIT;
-        rs_metrics_settings settings = {.skip_warmup = 5, .jobs = 1};
+        rs_metrics_settings settings = {.size = sizeof(rs_metrics_settings), .skip_warmup = 5, .jobs = 1};
         rs_test_fail_allocation(k);
         rs_status status = rs_metrics_create(&settings, &m, &err);
         if (status == RS_OK) status = rs_metrics_add(m, "a", f.path, &err);

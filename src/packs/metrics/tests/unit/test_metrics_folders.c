@@ -107,7 +107,7 @@ static uint64_t told(const run *r, const char *kind)
     return n;
 }
 
-static const rs_metrics_settings plain = {.skip_warmup = 2, .jobs = 1};
+static const rs_metrics_settings plain = {.size = sizeof(rs_metrics_settings), .skip_warmup = 2, .jobs = 1};
 
 /* ---- files ------------------------------------------------------------------------------------------------ */
 
@@ -220,7 +220,7 @@ static void test_lines(void **state)
         add_record(&t, 2, "1", 10, "");
         text_puts(&t, cases[i].line);
         folder_add(&f, "rank_0_metrics.jsonl", &t);
-        run r = read_folder(&f, &(rs_metrics_settings){.jobs = 1});
+        run r = read_folder(&f, &(rs_metrics_settings){.size = sizeof(rs_metrics_settings), .jobs = 1});
         assert_int_equal(r.status, RS_OK);
         if (r.m->datasets[0].count != 2 + cases[i].kept)
             fail_msg("%zu records: %s", r.m->datasets[0].count, cases[i].line);
@@ -291,7 +291,8 @@ static void test_shapes(void **state)
             folder_add(&f, "rank_1_metrics.jsonl", &slow);
             folder_add(&f, "rank_2_metrics.jsonl", &slow);
             for (int aorta = 0; aorta < 2; aorta++) {
-                run r = read_folder(&f, &(rs_metrics_settings){.jobs = 2, .aorta = aorta});
+                run r = read_folder(&f, &(rs_metrics_settings){
+                                            .size = sizeof(rs_metrics_settings), .jobs = 2, .aorta = aorta});
                 assert_int_equal(r.status, RS_OK);
                 assert_int_equal(r.m->datasets[0].count, 3 * n);
                 for (size_t k = 0; k < r.result.n_tables; k++) assert_non_null(r.result.tables[k]);
@@ -340,7 +341,8 @@ static bool notes_have(const rs_result *r, const char *word)
 static void test_traces(void **state)
 {
     (void)state;
-    static const rs_metrics_settings with_traces = {.jobs = 1, .traces = true};
+    static const rs_metrics_settings with_traces = {
+        .size = sizeof(rs_metrics_settings), .jobs = 1, .traces = true};
     text forty = {0};
     for (int i = 0; i < 40; i++) add_record(&forty, i * 2, "4", 10, "");
     folder f = folder_make();
@@ -414,10 +416,17 @@ static void test_settings(void **state)
     char label[300];
     memset(label, 'a', sizeof label - 1);
     label[sizeof label - 1] = '\0';
-    assert_int_equal(rs_metrics_create(&(rs_metrics_settings){.skip_warmup = -1}, &m, NULL), RS_ERR_USAGE);
-    assert_int_equal(rs_metrics_create(&(rs_metrics_settings){.between_run_sd = -0.1}, &m, NULL),
-                     RS_ERR_USAGE);
-    assert_int_equal(rs_metrics_create(&(rs_metrics_settings){.between_run_sd = (double)NAN}, &m, NULL),
+    assert_int_equal(
+        rs_metrics_create(&(rs_metrics_settings){.size = sizeof(rs_metrics_settings), .skip_warmup = -1}, &m,
+                          NULL),
+        RS_ERR_USAGE);
+    assert_int_equal(
+        rs_metrics_create(&(rs_metrics_settings){.size = sizeof(rs_metrics_settings), .between_run_sd = -0.1},
+                          &m, NULL),
+        RS_ERR_USAGE);
+    assert_int_equal(rs_metrics_create(&(rs_metrics_settings){.size = sizeof(rs_metrics_settings),
+                                                              .between_run_sd = (double)NAN},
+                                       &m, NULL),
                      RS_ERR_USAGE);
     assert_int_equal(rs_metrics_create(&plain, &m, NULL), RS_OK);
     assert_int_equal(rs_metrics_add(m, label, "x", NULL), RS_ERR_USAGE);
@@ -433,11 +442,17 @@ static void test_settings(void **state)
     folder_add(&f, "rank_0_metrics.jsonl", &t);
     folder_add(&f, "rank_1_metrics.jsonl", &t);
     uint64_t limit = 1;
-    run r = read_folder(&f, &(rs_metrics_settings){.jobs = 2, .progress = stop, .progress_context = &limit});
+    run r = read_folder(&f, &(rs_metrics_settings){.size = sizeof(rs_metrics_settings),
+                                                   .jobs = 2,
+                                                   .progress = stop,
+                                                   .progress_context = &limit});
     assert_int_equal(r.status, RS_ERR_CANCELLED);
     run_clear(&r);
     limit = UINT64_MAX;
-    r = read_folder(&f, &(rs_metrics_settings){.jobs = 2, .progress = stop, .progress_context = &limit});
+    r = read_folder(&f, &(rs_metrics_settings){.size = sizeof(rs_metrics_settings),
+                                               .jobs = 2,
+                                               .progress = stop,
+                                               .progress_context = &limit});
     assert_int_equal(r.status, RS_OK);
     assert_int_equal(r.m->datasets[0].count, 24000);
     run_clear(&r);
