@@ -1,4 +1,4 @@
-/* Kernels that may be communication nobody told of: of no known kind, long, and on a stream where nothing else computes. */
+/* Kernels that may be unrecognised communication: of no known kind, long, and on a stream where nothing else computes. */
 #include <string.h>
 
 #include "analysis/doctor_checks.h"
@@ -8,9 +8,9 @@
 #include "trace/kernel_kinds.h"
 #include "trace/kernel_name.h"
 
-#define OWN_SHARE 0.9     /* of a stream's time that kernels of unknown kinds take */
-#define LEAST_SHARE 0.02  /* of all GPU time that such a kernel takes */
-#define LONG_NS 50000     /* on average */
+#define OWN_SHARE 0.9    /* of a stream's time that kernels of unknown kinds take */
+#define LEAST_SHARE 0.02 /* of all GPU time that such a kernel takes */
+#define LONG_NS 50000    /* on average */
 
 static const rs_doctor_check unknown = {
     "kernels of unknown class", "communication, overlap, exposed time",
@@ -21,7 +21,7 @@ typedef struct stream {
 } stream;
 
 typedef struct named {
-    uint32_t name;  /* string id */
+    uint32_t name;   /* string id */
     uint32_t stream; /* the one it ran on first */
     int64_t ns, n;
 } named;
@@ -38,7 +38,8 @@ typedef struct gathered {
 static stream *stream_of(gathered *g, int64_t device, int64_t number, size_t *at)
 {
     bool is_new;
-    uint32_t *slot = rs_map64_put(&g->by_stream, rs_hash_u64((uint64_t)number) * 31 + (uint64_t)device, &is_new);
+    uint32_t *slot =
+        rs_map64_put(&g->by_stream, rs_hash_u64((uint64_t)number) * 31 + (uint64_t)device, &is_new);
     if (!slot || (is_new && !RS_GROW_ONE(g->streams, g->n_streams, g->streams_capacity))) return NULL;
     if (is_new) {
         *slot = (uint32_t)g->n_streams;
@@ -75,7 +76,8 @@ static bool gather(const rs_events *e, const rs_work *w, gathered *g)
         if (!ok) break;
         const rs_string *text = &e->strings.items[name];
         if (!known[name])
-            known[name] = strcmp(rs_kernel_kind(w->class[i], text->text, text->length), "other") == 0 ? 2 : 1;
+            known[name] =
+                strcmp(rs_kernel_kind(w->class[i], text -> text, text -> length), "other") == 0 ? 2 : 1;
         s->ns = rs_add_sat(s->ns, ns);
         if (known[name] == 1) continue;
         s->unknown_ns = rs_add_sat(s->unknown_ns, ns);
@@ -102,7 +104,8 @@ static void judge(const rs_events *e, const gathered *g, rs_findings *f)
             const stream *s = &g->streams[k->stream];
             bool own = (double)s->unknown_ns >= OWN_SHARE * (double)s->ns, again = false;
             for (size_t t = 0; t < n; t++) again = again || told[t] == i;
-            if (again || !own || k->ns / k->n < LONG_NS || (double)k->ns < LEAST_SHARE * (double)all) continue;
+            if (again || !own || k->ns / k->n < LONG_NS || (double)k->ns < LEAST_SHARE * (double)all)
+                continue;
             if (best == SIZE_MAX || k->ns > g->names[best].ns) best = i;
         }
         if (best == SIZE_MAX) return;
@@ -110,10 +113,11 @@ static void judge(const rs_events *e, const gathered *g, rs_findings *f)
         const rs_string *name = &e->strings.items[k->name];
         char words[RS_KERNEL_WORDS];
         rs_kernel_words(name->text, name->length, words);
-        rs_finding_add(f, RS_REMARK, &unknown, k->n,
-                       "%.120s: %lld calls, %lld us each, on stream %lld, where no kernel of a known kind runs; it counts as computation",
-                       *words ? words : name->text, (long long)k->n, (long long)(k->ns / k->n / 1000),
-                       (long long)g->streams[k->stream].number);
+        rs_finding_add(
+            f, RS_REMARK, &unknown, k->n,
+            "%.120s: %lld calls, %lld us each, on stream %lld, where no kernel of a known kind runs; it counts as computation",
+            *words ? words : name->text, (long long)k->n, (long long)(k->ns / k->n / 1000),
+            (long long)g->streams[k->stream].number);
     }
 }
 

@@ -1,6 +1,6 @@
 /* --class: rules of the user's own for what GPU work does, which hold before every rule of trace/classes.c.
  *
- * A rule is CLASS=REGEX; of several that fit a name the last holds. @FILE stands for the rules of a file, one a line. What the job
+ * A rule is CLASS=REGEX; of several that fit a name the last holds. @FILE means the rules of a file, one a line. What the job
  * keeps as its setting is the rules themselves, so that an answer in the store, or a part of a job on another machine, was made under
  * the same ones. */
 #include <string.h>
@@ -48,18 +48,19 @@ static rs_status refuse(const char *line, size_t word, rs_error *err)
     memcpy(name, line, n);
     name[n] = '\0';
     for (size_t i = 0; i < RS_CLASS_OTHER; i++) rs_suggest_from(&near, name, rs_class_names[i]);
-    if (near.best && strcmp(near.best, name) == 0) near.best = NULL; /* what is wrong is behind it */
+    if (near.best && strcmp(near.best, name) == 0) near.best = NULL; /* what is wrong is after it */
     return rs_fail(err, RS_ERR_USAGE,
-                   "--class takes CLASS=REGEX with a class of %s, %s or %s, not \"%.60s\"%s%s%s", rs_class_names[0],
-                   rs_class_names[1], rs_class_names[2], line, near.best ? "; did you mean " : "",
-                   near.best ? near.best : "", near.best ? "?" : "");
+                   "--class takes CLASS=REGEX with a class of %s, %s or %s, not \"%.60s\"%s%s%s",
+                   rs_class_names[0], rs_class_names[1], rs_class_names[2], line,
+                   near.best ? "; did you mean " : "", near.best ? near.best : "", near.best ? "?" : "");
 }
 
 /* line: terminated. */
 static rs_status add_rule(struct rs_job_classes *c, const char *line, rs_error *err)
 {
     size_t word = strcspn(line, "="), class = 0;
-    while (class < RS_CLASS_OTHER && (strlen(rs_class_names[class]) != word || strncmp(rs_class_names[class], line, word) != 0))
+    while (class < RS_CLASS_OTHER &&
+           (strlen(rs_class_names[class]) != word || strncmp(rs_class_names[class], line, word) != 0))
         class ++;
     if (class == RS_CLASS_OTHER || line[word] != '=' || !line[word + 1]) return refuse(line, word, err);
     if (c->n == MOST_RULES) return rs_fail(err, RS_ERR_USAGE, "--class: more than %d rules", MOST_RULES);
@@ -74,7 +75,8 @@ static rs_status add_rule(struct rs_job_classes *c, const char *line, rs_error *
 
 static rs_status keep_line(struct rs_job_classes *c, const char *line, size_t n, rs_error *err)
 {
-    if (!rs_grow((void **)&c->text, &c->capacity, c->n_bytes + n + 2, 1)) return rs_fail_nomem(err, "classes");
+    if (!rs_grow((void **)&c->text, &c->capacity, c->n_bytes + n + 2, 1))
+        return rs_fail_nomem(err, "classes");
     if (c->n_bytes) c->text[c->n_bytes++] = '\n';
     char *own = c->text + c->n_bytes;
     memcpy(own, line, n);
@@ -84,7 +86,8 @@ static rs_status keep_line(struct rs_job_classes *c, const char *line, size_t n,
 }
 
 /* Lines of a text; a file's may be comments. */
-static rs_status keep_lines(struct rs_job_classes *c, const char *text, size_t n, bool is_file, rs_error *err);
+static rs_status keep_lines(struct rs_job_classes *c, const char *text, size_t n, bool is_file,
+                            rs_error *err);
 
 static rs_status keep_file(struct rs_job_classes *c, const char *path, rs_error *err)
 {
@@ -109,7 +112,8 @@ static rs_status keep_lines(struct rs_job_classes *c, const char *text, size_t n
         while (is_file && length && (text[length - 1] == '\r' || text[length - 1] == ' ')) length--;
         if (!is_file && length && *text == '@') {
             char path[4096];
-            if (length >= sizeof path) return rs_fail(err, RS_ERR_USAGE, "--class: the name of a file is too long");
+            if (length >= sizeof path)
+                return rs_fail(err, RS_ERR_USAGE, "--class: the name of a file is too long");
             memcpy(path, text + 1, length - 1);
             path[length - 1] = '\0';
             RS_TRY(keep_file(c, path, err));
@@ -118,7 +122,6 @@ static rs_status keep_lines(struct rs_job_classes *c, const char *text, size_t n
         } else if (!is_file) {
             return refuse("", 0, err);
         }
-        text += length;
         text = stop ? stop + 1 : end;
     }
     return RS_OK;

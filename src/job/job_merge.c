@@ -52,7 +52,9 @@ rs_status rs_question_init(rs_question *q, const rs_query *query, const rs_job_s
     q->policy.keep_last_step = settings->include_last_step;
     q->classes = settings->classes;
     if (q->classes && query->compat != RS_COMPAT_NONE)
-        return rs_fail(err, RS_ERR_USAGE, "--class holds for rankscope's own classes, and --compat takes another tool's: leave one out");
+        return rs_fail(
+            err, RS_ERR_USAGE,
+            "--class holds for rankscope's own classes, and --compat takes another tool's: leave one out");
     q->run = (rs_run){.options = query->options,
                       .compat = query->compat,
                       .policy = &q->policy,
@@ -370,7 +372,7 @@ static void tell_steps(rs_question *const *sides, unsigned n_sides, rs_result *r
                        n, n == 1 ? "" : "s");
 }
 
-/* Whether one of the facets stands on the classes of GPU work. */
+/* Whether one of the facets needs the classes of GPU work. */
 static bool use_classes(const rs_facet *const *facets, size_t n)
 {
     for (size_t i = 0; i < n && facets[i]; i++)

@@ -10,8 +10,8 @@
 const char *rs_coll_kind_name(rs_coll_kind kind)
 {
     static const char *const names[RS_N_COLL_KINDS] = {
-        "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "reduce",
-        "gather",     "scatter",    "barrier",        "send_recv",  "dispatch",  "combine", "other"};
+        "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "reduce", "gather",
+        "scatter",    "barrier",    "send_recv",      "dispatch",   "combine",   "other"};
     return names[kind];
 }
 

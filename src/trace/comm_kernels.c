@@ -66,8 +66,10 @@ static const rs_comm_family families[N_FAMILIES] = {
 /* A rule fits where all that it names is there: a namespace (two: one in the other), and words of the function's own name. */
 typedef struct rule {
     unsigned char family;
-    const char *space; /* "ep::internode"; its last part is a namespace, or begins one with a '*' at the end */
-    const char *words; /* of the function; a '^' before: at its beginning, a '*' at the end: the last word goes on */
+    const char
+        *space; /* "ep::internode"; its last part is a namespace, or begins one with a '*' at the end */
+    const char
+        *words; /* of the function; a '^' before: at its beginning, a '*' at the end: the last word goes on */
 } rule;
 
 static const rule rules[] = {
@@ -141,7 +143,8 @@ static const rule rules[] = {
 };
 
 /* What has such words and communicates nothing. Inductor names a kernel after all operators that it touches. */
-static const char *const others[] = {"^triton_poi", "^triton_red", "^triton_per", "^triton_tem", "^triton_for", "^triton_mix"};
+static const char *const others[] = {"^triton_poi", "^triton_red", "^triton_per",
+                                     "^triton_tem", "^triton_for", "^triton_mix"};
 
 /* Words of a text, by the marks of a rule. */
 static bool fits(const char *text, const char *wanted)
@@ -160,7 +163,7 @@ static bool fits(const char *text, const char *wanted)
     return false;
 }
 
-/* The function's own words stand behind the last "::"; namespaces are whole before it. */
+/* The function's own words come after the last "::"; namespaces are complete before it. */
 static bool is_in_space(const char *words, const char *function, const char *space)
 {
     size_t n = strlen(space);

@@ -95,14 +95,15 @@ static bool has_parameters(const char *p, const char *end)
     return false;
 }
 
-/* What stands before a space outside of brackets is a return type, where parameters follow. */
+/* The text before a space outside of brackets is a return type, where parameters follow. */
 static void read_plain(words *w, const char *p, const char *end)
 {
     static const char hidden[] = "(anonymous namespace)::";
     bool typed = has_parameters(p, end);
     if ((size_t)(end - p) > 5 && memcmp(p, "void ", 5) == 0) p += 5;
     for (size_t depth = 0; p < end; p++) {
-        if (*p == '(' && (size_t)(end - p) >= sizeof hidden - 1 && memcmp(p, hidden, sizeof hidden - 1) == 0) {
+        if (*p == '(' && (size_t)(end - p) >= sizeof hidden - 1 &&
+            memcmp(p, hidden, sizeof hidden - 1) == 0) {
             p += sizeof hidden - 2;
             continue;
         }

@@ -14,7 +14,7 @@
 
 /* At most RS_KERNEL_WORDS bytes with the end; of a longer name its beginning. O(length). */
 void rs_kernel_words(const char *name, size_t length, char out[RS_KERNEL_WORDS]);
-/* Whether whole words stand in it, in this order: "all_reduce" does in "one_shot_all_reduce_kernel". */
+/* Whether it has whole words, in this order: "all_reduce" does in "one_shot_all_reduce_kernel". */
 bool rs_words_have(const char *words, const char *wanted);
 
 #endif

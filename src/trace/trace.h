@@ -19,7 +19,8 @@ typedef enum rs_class_rules { RS_CLASSES_OWN, RS_CLASSES_HTA, RS_CLASSES_TRACELE
 
 /* The user's own rules for classes, which hold before every other one. */
 typedef struct rs_class_judge {
-    bool (*judge)(const void *context, const char *name, size_t length, rs_class *out); /* false: no rule fits. Any thread */
+    bool (*judge)(const void *context, const char *name, size_t length,
+                  rs_class *out); /* false: no rule fits. Any thread */
     const void *context;
 } rs_class_judge;
 

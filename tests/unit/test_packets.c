@@ -232,8 +232,8 @@ static void test_names(void **state)
     put_event(&trace, 250, 0, 7, TYPE_END, NULL, NULL);        /* nothing is open */
     put_event(&trace, 260, 0, 7, TYPE_COUNTER, "count", NULL); /* no slice */
     put_event(&trace, 300, 0, 7, TYPE_BEGIN, "short", NULL);
-    put_event(&trace, 400, 0, 7, TYPE_BEGIN, "open", NULL);    /* never ends */
-    put_event(&trace, 350, 0, 7, TYPE_END, NULL, NULL);        /* no end of what begins later */
+    put_event(&trace, 400, 0, 7, TYPE_BEGIN, "open", NULL); /* never ends */
+    put_event(&trace, 350, 0, 7, TYPE_END, NULL, NULL);     /* no end of what begins later */
     rs_events *e = load_packets(&trace);
     assert_int_equal(e->n, 4);
     expect_event(e, 0, "hip_runtime", "first", 100, 50);
