@@ -4,6 +4,7 @@
 #define RS_ANALYSIS_ANALYSIS_H
 
 #include "base/layout.h"
+#include "format/format.h"
 #include "input/source.h"
 #include "rankscope/analysis.h"
 #include "table/record.h"
@@ -91,6 +92,8 @@ struct rs_analysis {
     uint64_t (*more_columns)(const rs_options *options);
     const rs_table_set *table_sets; /* the default first, then one for each peer it can imitate */
     size_t n_table_sets;
+    unsigned takes;          /* RS_TAKES(...): the kinds of recording that it reads; 0: events. Of a job that has
+                                allocations and events, too, an analysis that takes both reads the allocations */
     unsigned follows;        /* rs_follows: what of a selection it follows; the rest it refuses */
     const char *follows_not; /* the reason, behind "NAME cannot follow --steps: " */
     bool two_sided;          /* compares two jobs: rs_job_run_pair */

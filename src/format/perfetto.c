@@ -355,9 +355,7 @@ static rs_status load(rs_source *source, const rs_load_settings *settings, rs_ev
     if (status == RS_OK) {
         p.events->format = p.own ? &rs_format_perfetto : &rs_format_rocprof_perfetto;
         p.events->form = p.events->format->title;
-        p.events->packing = rs_source_packing(source) == RS_PACKING_GZIP   ? "gzip"
-                            : rs_source_packing(source) == RS_PACKING_ZSTD ? "zstd"
-                                                                           : "plain";
+        p.events->packing = rs_packing_name(rs_source_packing(source));
         p.events->n_bytes = p.n;
         rs_source_report_end(source, -1, &p.events->problems);
         status = read_all(&p);

@@ -7,6 +7,8 @@
 #ifndef RS_INPUT_PICKLE_H
 #define RS_INPUT_PICKLE_H
 
+#include "base/strings.h"
+#include "input/source.h"
 #include "input/values.h"
 
 typedef struct rs_pickle_info {
@@ -15,12 +17,33 @@ typedef struct rs_pickle_info {
     bool truncated;  /* the bytes end before STOP */
 } rs_pickle_info;
 
+/* How a pickle is read that may be too large to be held as values. */
+typedef struct rs_pickle_settings {
+    const rs_value_limits *limits; /* NULL: the defaults */
+    bool binary;                   /* the opcodes of protocol 0, whose values are lines of text, are refused, too */
+    /* Texts become RS_VALUE_NAMEs, ids in here; one text is one node, however often it comes. */
+    rs_strings *names;
+    /* Called when a new map has got its items, key and value in turn, which lie on the stack from height `from` up.
+     * RS_STEP_TAKEN: it was made a RS_VALUE_RECORD, and the items are no longer needed: what was made for them alone is
+     * dropped. RS_STEP_OK: they become its children. Lists among the values are complete unless the file is hostile. */
+    rs_values_step (*take)(void *context, rs_values *values, uint32_t map, size_t from);
+    void *context;
+    bool threaded; /* another thread reads and inflates ahead */
+    bool (*progress)(void *context); /* about every megabyte; false cancels. NULL: none */
+    void *progress_context;
+} rs_pickle_settings;
+
 /* Reads one pickle from memory. Texts are borrowed from bytes, which must outlive values. values is emptied
  * first and keeps its memory from call to call. On RS_ERR_FORMAT and RS_ERR_LIMIT info->root still gives what
  * was read before the fault, so that a file that was cut short is of use; err names the byte offset and the
  * opcode. */
 rs_status rs_pickle_read(rs_values *values, const void *bytes, size_t n, const char *file,
                          const rs_value_limits *limits, rs_pickle_info *info, rs_error *err);
+
+/* As rs_pickle_read, from a source, through a window of about a megabyte: memory is that of the values that are left.
+ * After a fault the open containers are still on the stack (rs_values_close_all), and info->root is RS_NO_NODE. */
+rs_status rs_pickle_read_source(rs_values *values, rs_source *source, const rs_pickle_settings *settings,
+                                rs_pickle_info *info, rs_error *err);
 
 /* Whether bytes look like a pickle: a protocol header, or an opcode that plain data may start with. */
 bool rs_pickle_looks(const void *bytes, size_t n);

@@ -5,6 +5,7 @@
 void rs_values_begin(rs_values *values, const rs_value_limits *limits)
 {
     values->n_nodes = values->n_refs = values->n_chunks = values->n_stack = values->n_marks = 0;
+    values->n_kept = 0;
     rs_arena_clear(&values->texts);
     rs_value_limits l = limits ? *limits : (rs_value_limits){0};
     if (!l.max_nodes) l.max_nodes = UINT64_C(64) << 20;
@@ -93,6 +94,7 @@ rs_values_step rs_values_attach(rs_values *values, uint32_t node, size_t from, b
         for (size_t i = 0; i < n; i++) {
             uint32_t child = values->stack[from + i];
             values->refs[values->n_refs + i] = child;
+            if (child >= values->n_kept) values->n_kept = (size_t)child + 1;
             if (values->nodes[child].type >= RS_VALUE_LIST && values->nodes[child].depth >= deepest)
                 deepest = values->nodes[child].depth + 1u;
         }
@@ -119,12 +121,43 @@ rs_values_step rs_values_attach(rs_values *values, uint32_t node, size_t from, b
     return RS_STEP_OK;
 }
 
+void rs_values_drop_taken(rs_values *values, uint32_t map, size_t from, bool alone)
+{
+    values->n_stack = from;
+    if (!alone) return;
+    size_t n = (size_t)map + 1;
+    if (n < values->n_kept) n = values->n_kept;
+    if (n < values->n_nodes) values->n_nodes = n;
+}
+
+void rs_values_drop_children(rs_values *values, uint32_t list)
+{
+    const rs_value *v = &values->nodes[list];
+    uint32_t chunk = v->as.chunks.first;
+    if (v->type != RS_VALUE_LIST || chunk == RS_NO_CHUNK || chunk + 1 != values->n_chunks) return;
+    values->n_refs = values->chunks[chunk].first;
+    values->n_chunks = chunk;
+}
+
+/* An item that waits for the list before it, which a writer fills without a mark where it is the only one. */
+static bool close_single(rs_values *values, size_t from)
+{
+    size_t n = values->n_stack;
+    if ((n - from) % 2 == 0 || n - from < 3) return true;
+    uint8_t type = values->nodes[values->stack[n - 1]].type;
+    uint32_t list = values->stack[n - 2];
+    if (type == RS_VALUE_TEXT || type == RS_VALUE_NAME || values->nodes[list].type != RS_VALUE_LIST)
+        return true;
+    return rs_values_attach(values, list, n - 1, false) == RS_STEP_OK;
+}
+
 uint32_t rs_values_close_all(rs_values *values)
 {
     while (values->n_marks) {
         size_t from = values->marks[--values->n_marks];
         if (from > values->n_stack || from == 0) continue;
         uint32_t below = values->stack[from - 1];
+        if (values->nodes[below].type == RS_VALUE_MAP && !close_single(values, from)) continue;
         if (values->nodes[below].type < RS_VALUE_LIST ||
             rs_values_attach(values, below, from, true) != RS_STEP_OK)
             values->n_stack = from;

@@ -22,6 +22,7 @@ struct rs_input {
     rs_input *recordings; /* files of one rank that follow each other in time and are read as one */
     size_t n_recordings;
     rs_recording *marks; /* ... where each begins, while loaded */
+    unsigned records;    /* RS_TAKES of what it is; 0: not looked at yet */
     bool joined;         /* while runs are put together: it is a part of another */
     char *instead;       /* another input that holds the same work: this one is passed over; NULL: none */
     const void *bytes;   /* or memory */
@@ -57,6 +58,7 @@ struct rs_job {
     pthread_mutex_t lock;
     uint64_t bytes_done, bytes_total;
     uint64_t kept; /* bytes of events that stay for the next run */
+    unsigned records; /* RS_TAKES(...) of what the present questions read */
     bool stored;   /* something was put into the store */
     bool in_place; /* what is put there is used where it lies (store/entry.h), else it is small */
     struct rs_job_captures *captures; /* read when the first input is: job_captures.c */
@@ -176,6 +178,7 @@ typedef struct rs_question {
     rs_agreed *agreed;  /* by round */
     size_t round;       /* how many of them are settled: the one that is asked next */
     rs_told told;       /* to a map only; borrowed */
+    unsigned records;   /* RS_TAKES(...) of what it reads of this job */
     bool moments;       /* a table has a column of them */
     bool as_file;       /* its input is no trace */
     bool judges_window; /* whoever asks refuses a window that selects nothing */

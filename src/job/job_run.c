@@ -99,7 +99,7 @@ static rs_status ask_from(run_side *s, const rs_question *q, const rs_run *run, 
 static rs_status note_times(const run_side *s, rs_trace *t, rs_rank_answer *u, rs_error *err)
 {
     u->from = u->until = RS_NO_TIME;
-    if (s->job->n_inputs < 2 || s->ranking.renumber) return RS_OK;
+    if (s->job->n_inputs < 2 || s->ranking.renumber || t->events->other.columns) return RS_OK;
     rs_status status = rs_trace_span(t, &u->from, &u->until, err);
     int64_t base = t->events->info.base_time_ns;
     if (status != RS_OK || u->from == RS_NO_TIME || base == RS_NO_VALUE) return status;
@@ -192,6 +192,13 @@ static bool is_due(const rs_question *q, const rs_input_answer *answer)
     return answer->status == RS_OK && behind;
 }
 
+/* Whether a question reads the kind of recording that was loaded, maybe for another one. */
+static bool reads(const rs_question *q, const rs_input *input, rs_error *err)
+{
+    const rs_format *format = input->events->format;
+    return !format || rs_format_refuses(format, q->records, input->path, NULL, 0, err) == RS_OK;
+}
+
 /* Puts one question to an input that was loaded, or not. */
 static void ask_input(run_side *s, rs_question *q, size_t i, rs_status loaded, const rs_error *load_error)
 {
@@ -212,6 +219,8 @@ static void ask_input(run_side *s, rs_question *q, size_t i, rs_status loaded, c
     rs_status status;
     if (!rs_job_goes_on(job)) {
         status = rs_fail(&err, RS_ERR_CANCELLED, "interrupted");
+    } else if (!reads(q, input, &err)) {
+        status = err.status;
     } else if (first) {
         rs_problems_view(&answer->problems, &input->problems, rs_input_columns(job, input, columns_of(q)));
         status = ask_ranks(s, q, input, i, answer, &err);
@@ -265,8 +274,9 @@ static void run_input(run_side *s, size_t i)
         rs_question *q = &s->questions[k];
         if (!q->due) continue;
         rs_input_answer *answer = &q->answers[i];
-        answer->asked =
-            is_due(q, answer) && (answer->path || !rs_answer_fetch(job, q, &s->ranking, i, &stamps, answer));
+        bool other = input->records && !(input->records & q->records); /* which loading it says */
+        answer->asked = is_due(q, answer) && (answer->path || other ||
+                                              !rs_answer_fetch(job, q, &s->ranking, i, &stamps, answer));
         if (!answer->asked) continue;
         columns |= columns_of(q);
         due = true;
@@ -296,10 +306,43 @@ static void pass_over_inputs(run_side *s)
     uint64_t columns = 0;
     s->threads_each = (unsigned)(jobs / rs_workers_count(n, jobs));
     if (!s->threads_each) s->threads_each = 1;
-    for (size_t k = 0; k < s->n; k++)
-        if (s->questions[k].due) columns |= columns_of(&s->questions[k]);
+    s->job->records = 0;
+    for (size_t k = 0; k < s->n; k++) {
+        if (!s->questions[k].due) continue;
+        columns |= columns_of(&s->questions[k]);
+        s->job->records |= s->questions[k].records;
+    }
     rs_job_find_origin(s->job, columns);
     rs_workers_run(n, jobs, run_item, s, NULL);
+}
+
+/* What each file is a recording of, by its first bytes. Standard input, which cannot be looked at beforehand, and what
+ * cannot be opened stay unknown. */
+static void look_at_records(rs_job *job)
+{
+    for (size_t i = 0; i < job->n_inputs; i++) {
+        rs_input *input = &job->inputs[i];
+        rs_source *source;
+        const uint8_t *head;
+        size_t n;
+        if (input->records || input->instead || rs_input_is_stdin(input) || input->n_parts || input->n_recordings)
+            continue;
+        if (rs_input_open(job, input, &source, NULL) != RS_OK) continue;
+        if (rs_source_peek(source, RS_SOURCE_PEEK, &head, &n, NULL) == RS_OK)
+            input->records = 1u << rs_format_of_text(head, n)->records;
+        rs_source_close(source);
+    }
+}
+
+/* The kinds of recording that an analysis reads of a job: of one that holds allocations, only these. */
+static unsigned choose_records(rs_job *job, const rs_analysis *analysis)
+{
+    unsigned takes = analysis->takes ? analysis->takes : RS_TAKES(EVENTS);
+    if (!(takes & RS_TAKES(ALLOCATIONS)) || takes == RS_TAKES(ALLOCATIONS)) return takes;
+    look_at_records(job);
+    for (size_t i = 0; i < job->n_inputs; i++)
+        if (job->inputs[i].records == RS_TAKES(ALLOCATIONS)) return RS_TAKES(ALLOCATIONS);
+    return takes;
 }
 
 /* Whether the job is one file that the analysis reads itself. Standard input cannot be looked at beforehand:
@@ -334,6 +377,7 @@ static rs_status begin_side(run_side *s, rs_job *job, const rs_query *queries, s
         status = rs_question_init(&s->questions[s->n], &queries[s->n], &job->settings, err);
     for (size_t k = 0; k < s->n; k++) {
         s->questions[k].run.selection = job->selection;
+        s->questions[k].records = choose_records(job, queries[k].analysis);
         s->questions[k].as_file = status == RS_OK && rs_job_is_for_file(job, queries[k].analysis);
     }
     return status;
