@@ -345,7 +345,7 @@ static rs_status load(loading *l, rs_source *source, const rs_load_settings *set
     uint32_t root;
     rs_status status = rs_pickle_read_source(&l->values, source, &pickle, &info, &why);
     rs_source_report_end(source, -1, &l->events->problems);
-    l->cut = status == RS_ERR_FORMAT && has_all_segments(&l->values);
+    l->cut = status == RS_ERR_FORMAT && !info.refused && has_all_segments(&l->values);
     if (status != RS_OK && !l->cut) {
         *err = why;
         return status;

@@ -192,7 +192,7 @@ static bool grow_column(void **column, size_t capacity, size_t size)
 static bool grow_events(rs_snapshot_events *e)
 {
     if (e->n < e->capacity) return true;
-    size_t capacity = rs_big_next(e->capacity, sizeof *e->address);
+    size_t capacity = e->capacity ? rs_big_next(e->capacity, sizeof *e->address) : 1024;
     if (e->n >= RS_NO_ROW - 1 || !GROW_COLUMN(e->action, capacity) || !GROW_COLUMN(e->compiled, capacity) ||
         !GROW_COLUMN(e->address, capacity) || !GROW_COLUMN(e->size, capacity) || !GROW_COLUMN(e->stream, capacity) ||
         !GROW_COLUMN(e->time, capacity) || !GROW_COLUMN(e->stack, capacity))

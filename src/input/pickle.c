@@ -608,6 +608,7 @@ static rs_status run(reader *r, const char *file, rs_pickle_info *info, rs_error
         info->root = values->stack[values->n_stack - 1];
     } else {
         info->truncated = r->cut;
+        info->refused = !r->cut && !r->why && (refused_name(op) || text_name(op));
         info->consumed = at;
     }
     rs_free(r->memo);

@@ -15,6 +15,7 @@ typedef struct rs_pickle_info {
     uint32_t root;   /* the value; after a cut or a bad opcode what of it was read, or RS_NO_NODE */
     size_t consumed; /* bytes up to and including STOP; on failure the offset of the opcode at fault */
     bool truncated;  /* the bytes end before STOP */
+    bool refused;    /* an opcode would have run code, or is one that settings->binary refuses */
 } rs_pickle_info;
 
 /* How a pickle is read that may be too large to be held as values. */

@@ -59,6 +59,7 @@ struct rs_job {
     uint64_t bytes_done, bytes_total;
     uint64_t kept; /* bytes of events that stay for the next run */
     unsigned records; /* RS_TAKES(...) of what the present questions read */
+    bool wants_origin; /* one of them asks for the job's first event */
     bool stored;   /* something was put into the store */
     bool in_place; /* what is put there is used where it lies (store/entry.h), else it is small */
     struct rs_job_captures *captures; /* read when the first input is: job_captures.c */
@@ -211,6 +212,8 @@ void rs_question_clear_input(const rs_question *q, rs_input_answer *answer);
 void rs_question_clear(rs_question *q);
 /* Changes whenever the layout of anything that travels does. */
 uint64_t rs_method_fingerprint(const rs_method *how);
+/* Whether it asks for the job's first event, which depends on all inputs. */
+bool rs_question_wants_origin(const rs_question *q);
 /* Whether what befell an input is the caller's doing and no matter of one file. */
 bool rs_status_is_fatal(rs_status status, const rs_ranking *ranking);
 

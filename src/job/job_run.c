@@ -307,8 +307,10 @@ static void pass_over_inputs(run_side *s)
     s->threads_each = (unsigned)(jobs / rs_workers_count(n, jobs));
     if (!s->threads_each) s->threads_each = 1;
     s->job->records = 0;
+    s->job->wants_origin = false;
     for (size_t k = 0; k < s->n; k++) {
         if (!s->questions[k].due) continue;
+        s->job->wants_origin |= rs_question_wants_origin(&s->questions[k]);
         columns |= columns_of(&s->questions[k]);
         s->job->records |= s->questions[k].records;
     }
@@ -334,10 +336,11 @@ static void look_at_records(rs_job *job)
     }
 }
 
-/* The kinds of recording that an analysis reads of a job: of one that holds allocations, only these. */
-static unsigned choose_records(rs_job *job, const rs_analysis *analysis)
+/* The kinds of recording that an analysis reads of a job: of one that holds allocations, only these. side: of a job
+ * that an option names. */
+static unsigned choose_records(rs_job *job, const rs_analysis *analysis, const rs_side_option *side)
 {
-    unsigned takes = analysis->takes ? analysis->takes : RS_TAKES(EVENTS);
+    unsigned takes = side ? side->takes : analysis->takes ? analysis->takes : RS_TAKES(EVENTS);
     if (!(takes & RS_TAKES(ALLOCATIONS)) || takes == RS_TAKES(ALLOCATIONS)) return takes;
     look_at_records(job);
     for (size_t i = 0; i < job->n_inputs; i++)
@@ -361,7 +364,9 @@ bool rs_job_is_for_file(const rs_job *job, const rs_analysis *analysis)
     return is;
 }
 
-static rs_status begin_side(run_side *s, rs_job *job, const rs_query *queries, size_t n, rs_error *err)
+/* side: which option named the job; NULL: it is the one that is asked. */
+static rs_status begin_side(run_side *s, rs_job *job, const rs_side_option *side, const rs_query *queries, size_t n,
+                            rs_error *err)
 {
     s->job = job;
     s->n_foreseen = 1;
@@ -377,7 +382,7 @@ static rs_status begin_side(run_side *s, rs_job *job, const rs_query *queries, s
         status = rs_question_init(&s->questions[s->n], &queries[s->n], &job->settings, err);
     for (size_t k = 0; k < s->n; k++) {
         s->questions[k].run.selection = job->selection;
-        s->questions[k].records = choose_records(job, queries[k].analysis);
+        s->questions[k].records = choose_records(job, queries[k].analysis, side);
         s->questions[k].as_file = status == RS_OK && rs_job_is_for_file(job, queries[k].analysis);
     }
     return status;
@@ -515,12 +520,31 @@ static void answer(run_side *sides, const side_views *v, unsigned n_sides, size_
         rs_question_clear(v->questions[i]); /* before the next one's tables */
 }
 
-/* Whether an analysis takes that many jobs. */
-static rs_status check_sides(const rs_analysis *a, size_t n_jobs, rs_error *err)
+/* The at-th option that names a job and is given; NULL: there are no more. */
+static const rs_side_option *side_given(const rs_query *query, size_t at)
 {
+    const rs_side_option *side = query->options ? query->analysis->sides : NULL;
+    for (; side && side->option; side++)
+        if (rs_options_is_set(query->options, side->option) && at-- == 0) return side;
+    return NULL;
+}
+
+static size_t count_given(const rs_query *query)
+{
+    size_t n = 0;
+    while (side_given(query, n)) n++;
+    return n;
+}
+
+/* Whether an analysis takes that many jobs. */
+static rs_status check_sides(const rs_query *query, size_t n_jobs, rs_error *err)
+{
+    const rs_analysis *a = query->analysis;
+    size_t given = count_given(query);
     if (a->many_sided)
         return n_jobs >= 2 ? RS_OK : rs_fail(err, RS_ERR_USAGE, "%s compares two jobs or more", a->name);
-    if (n_jobs == (a->two_sided ? 2u : 1u)) return RS_OK;
+    if (n_jobs == (a->two_sided ? 2u : 1u) + given) return RS_OK;
+    if (given) return rs_fail(err, RS_ERR_USAGE, "%s with --%s is asked by itself", a->name, side_given(query, 0)->option);
     return rs_fail(err, RS_ERR_USAGE, "%s %s", a->name, a->two_sided ? "compares two jobs" : "takes one job");
 }
 
@@ -530,11 +554,11 @@ static rs_status run_sides(rs_job *const *jobs, run_side *sides, const side_view
 {
     rs_status status = RS_OK;
     for (unsigned i = 0; status == RS_OK && i < n_jobs; i++)
-        status = begin_side(&sides[i], jobs[i], queries, n, err);
+        status = begin_side(&sides[i], jobs[i], i ? side_given(&queries[0], i - 1) : NULL, queries, n, err);
     if (status != RS_OK) return status;
     for (size_t k = 0; k < n; k++) {
         const rs_analysis *a = queries[k].analysis;
-        outcomes[k].status = check_sides(a, n_jobs, &outcomes[k].error);
+        outcomes[k].status = check_sides(&queries[k], n_jobs, &outcomes[k].error);
         for (unsigned i = 0; outcomes[k].status == RS_OK && i < n_jobs; i++)
             outcomes[k].status = rs_analysis_can_follow(a, &jobs[i]->settings, sides[i].questions[k].as_file,
                                                         &outcomes[k].error);
@@ -638,6 +662,10 @@ static rs_status map_with(rs_job *job, const rs_query *queries, size_t n, const 
                            queries[k].analysis->name);
         if (!rs_analysis_tables(queries[k].analysis, queries[k].compat, &n_tables))
             return rs_fail(err, RS_ERR_USAGE, "%s cannot imitate that peer", queries[k].analysis->name);
+        const rs_side_option *given = side_given(&queries[k], 0);
+        if (given)
+            return rs_fail(err, RS_ERR_USAGE, "%s cannot be mapped with --%s", queries[k].analysis->name,
+                           given->option);
         rs_status follows = rs_analysis_can_follow(queries[k].analysis, &job->settings, false, err);
         if (follows != RS_OK) return follows;
     }
@@ -646,7 +674,13 @@ static rs_status map_with(rs_job *job, const rs_query *queries, size_t n, const 
                        "a window counts from the job's first event, which a part of the job "
                        "does not know: give --steps, or analyse all ranks in one place");
     run_side side = {0};
-    rs_status status = begin_side(&side, job, queries, n, err);
+    rs_status status = begin_side(&side, job, NULL, queries, n, err);
+    for (size_t k = 0; status == RS_OK && k < n; k++)
+        if (rs_question_wants_origin(&side.questions[k]))
+            status = rs_fail(err, RS_ERR_USAGE,
+                             "%s counts from the job's first event under these options, which a part of the job does "
+                             "not know",
+                             queries[k].analysis->name);
     side.n_foreseen = SIZE_MAX;
     for (size_t k = 0; status == RS_OK && k < n; k++) {
         rs_question *q = &side.questions[k];
@@ -725,7 +759,7 @@ rs_status rs_job_each_rank(rs_job *job, const rs_each_rank *each, rs_rank_value 
     *values = NULL;
     *n = 0;
     rs_status status = rs_analysis_can_follow(&work, &job->settings, false, err);
-    if (status == RS_OK) status = begin_side(&side, job, &(rs_query){.analysis = &work}, 1, err);
+    if (status == RS_OK) status = begin_side(&side, job, NULL, &(rs_query){.analysis = &work}, 1, err);
     if (status == RS_OK) {
         side.questions[0].run.context = each->context;
         side.questions[0].judges_window = each->judges_window;
@@ -738,12 +772,38 @@ rs_status rs_job_each_rank(rs_job *job, const rs_each_rank *each, rs_rank_value 
     return status;
 }
 
+/* ---- with jobs that options name ------------------------------------------------------------------------ */
+
+static rs_status run_with_sides(rs_job *job, const rs_query *query, size_t n, rs_result *result, rs_error *err)
+{
+    rs_error local = RS_ERROR_INIT;
+    rs_job **jobs = rs_calloc(n + 1, sizeof *jobs);
+    rs_job_settings settings = job->settings;
+    if (!err) err = &local;
+    *result = (rs_result){0};
+    if (!jobs) return rs_fail_nomem(err, "jobs");
+    settings.keep = false;
+    jobs[0] = job;
+    rs_status status = RS_OK;
+    for (size_t i = 0; status == RS_OK && i < n; i++) {
+        const char *option = side_given(query, i)->option, *path = rs_options_text(query->options, option);
+        status = rs_job_open(&path, 1, &settings, &jobs[i + 1], err);
+        if (status != RS_OK) rs_error_wrap(err, "--%s", option);
+    }
+    if (status == RS_OK) status = run_queries(jobs, (unsigned)n + 1, query, 1, result, err);
+    for (size_t i = 0; i < n; i++) rs_job_close(jobs[i + 1]);
+    rs_free(jobs);
+    return status;
+}
+
 /* ---- the calls -------------------------------------------------------------------------------------- */
 
 rs_status rs_job_run(rs_job *job, const rs_analysis *analysis, const rs_options *options, rs_compat compat,
                      rs_result *result, rs_error *err)
 {
-    return run_queries(&job, 1, &(rs_query){analysis, options, compat}, 1, result, err);
+    rs_query query = {analysis, options, compat};
+    size_t n = count_given(&query);
+    return n ? run_with_sides(job, &query, n, result, err) : run_queries(&job, 1, &query, 1, result, err);
 }
 
 rs_status rs_job_run_many(rs_job *job, const rs_query *queries, size_t n, rs_result *results, rs_error *err)
