@@ -99,15 +99,15 @@ struct rs_analysis {
     uint64_t (*more_columns)(const rs_options *options);
     const rs_table_set *table_sets; /* the default first, then one for each peer it can imitate */
     size_t n_table_sets;
-    unsigned takes;          /* RS_TAKES(...): the kinds of recording that it reads; 0: events. Of a job that has
+    unsigned takes;   /* RS_TAKES(...): the kinds of recording that it reads; 0: events. Of a job that has
                                 allocations and events, too, an analysis that takes both reads the allocations */
-    unsigned follows;        /* rs_follows: what of a selection it follows; the rest it refuses */
-    const char *follows_not; /* the reason, behind "NAME cannot follow --steps: " */
+    unsigned follows; /* rs_follows: what of a selection it follows; the rest it refuses */
+    const char *follows_not;     /* the reason, behind "NAME cannot follow --steps: " */
     const rs_side_option *sides; /* ended by a NULL option; NULL: none */
     /* Whether rank asks under these options for selection->origin, the job's first event; NULL: only for a window. */
     bool (*wants_origin)(const rs_options *options);
-    bool two_sided;          /* compares two jobs: rs_job_run_pair */
-    bool many_sided;         /* compares two jobs or more: rs_job_run_jobs */
+    bool two_sided;  /* compares two jobs: rs_job_run_pair */
+    bool many_sided; /* compares two jobs or more: rs_job_run_jobs */
 
     /* For input that is no trace: the only function of such an analysis. Reads the one file and fills
      * result->tables. */

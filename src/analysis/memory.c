@@ -22,11 +22,14 @@ static const rs_option_spec options[] = {
      "snapshots: when sites, blocks and categories are looked at: peak, end, or microseconds"},
     {"base", RS_OPTION_TEXT, "PATH", NULL, NULL,
      "snapshots: compare with these: a snapshot, or the folder of a job; table change"},
-    {"fit", RS_OPTION_TEXT, "SIZE", NULL, NULL, "snapshots: would it fit into a device of this size (80G); table fit"},
+    {"fit", RS_OPTION_TEXT, "SIZE", NULL, NULL,
+     "snapshots: would it fit into a device of this size (80G); table fit"},
     {"other", RS_OPTION_TEXT, "SIZE", NULL, NULL,
      "... of which this is not PyTorch's: the CUDA context, NCCL, other processes"},
     {"without", RS_OPTION_TEXT, "PATTERN", NULL, NULL,
      "snapshots: the peak without the sites by line that this regular expression fits; table without"},
+    {"counters", RS_OPTION_TEXT, "FILE", NULL, NULL,
+     "snapshots: write counter tracks of what is held, too (.json, .json.gz, .pftrace)"},
     {"fail-on", RS_OPTION_TEXT, "EXPR", NULL, NULL,
      "snapshots: exit 1 when a row of ranks meets the expression: 'out_of_memory > 0'"},
 };
@@ -93,6 +96,7 @@ static const rs_table_spec *const tables[] = {
     &rs_memory_snapshot_tables[RS_MEMORY_FIT],
     &rs_memory_snapshot_tables[RS_MEMORY_WITHOUT],
     &rs_memory_snapshot_tables[RS_MEMORY_FINDINGS],
+    &rs_memory_snapshot_tables[RS_MEMORY_COUNTERS],
 };
 static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, sizeof tables / sizeof *tables}};
 

@@ -31,17 +31,18 @@ static bool fill_block(rs_memory_view *v, const rs_life *life, rs_memory_block *
     const rs_segment *g = rs_segment_at(&v->segments, life->address);
     rs_certainty certainty;
     bool ended = life->until <= h->n;
-    *b = (rs_memory_block){
-        .device = v->device,
-        .stream = rs_memory_number_text(v->rank, life->stream),
-        .pool = g || !v->snapshot->has_pools ? rs_memory_pool_text(v->rank, g ? g->pool : no_pool) : RS_NO_STRING,
-        .site = rs_stack_name(v->lines, life->stack),
-        .place = life->address,
-        .bytes = life->size,
-        .since = life->from ? rs_event_time(h, life->from - 1) : RS_NO_TIME,
-        .until = ended ? rs_event_time(h, life->until - 1) : RS_NO_TIME,
-        .pending = !is_held(v, life),
-        .purpose = rs_purpose_of(&v->purposes, life, &certainty)};
+    *b = (rs_memory_block){.device = v->device,
+                           .stream = rs_memory_number_text(v->rank, life->stream),
+                           .pool = g || !v->snapshot->has_pools
+                                       ? rs_memory_pool_text(v->rank, g ? g->pool : no_pool)
+                                       : RS_NO_STRING,
+                           .site = rs_stack_name(v->lines, life->stack),
+                           .place = life->address,
+                           .bytes = life->size,
+                           .since = life->from ? rs_event_time(h, life->from - 1) : RS_NO_TIME,
+                           .until = ended ? rs_event_time(h, life->until - 1) : RS_NO_TIME,
+                           .pending = !is_held(v, life),
+                           .purpose = rs_purpose_of(&v->purposes, life, &certainty)};
     b->certainty = certainty;
     snprintf(b->address, sizeof b->address, "0x%" PRIx64, life->address);
     if (!g && v->snapshot->has_pools) b->pool = rs_strings_add(&v->rank->texts, "unknown", 7);
@@ -117,6 +118,15 @@ rs_status rs_memory_add_changes(rs_memory_view *v, rs_error *err)
     rs_memory_rank *rank = v->rank;
     rs_held before = h->begin;
     size_t at = 0;
+    if (!RS_GROW_ONE(rank->changes, rank->n_changes, rank->changes_capacity))
+        return rs_fail_nomem(err, "timeline");
+    rank->changes[rank->n_changes++] = (rs_memory_change){.device = v->device,
+                                                          .action = RS_SNAPSHOT_OTHER,
+                                                          .event = -1,
+                                                          .time = rs_instant_time(h, 0),
+                                                          .held = before.held,
+                                                          .active = before.active,
+                                                          .reserved = before.reserved};
     for (uint32_t i = 0; i < h->n; i++) {
         rs_held now = before;
         rs_held_after(h, i, &now);

@@ -49,7 +49,8 @@ static bool pin(rs_memory_view *v, pinning *p, const rs_block *block, uint32_t s
     uint32_t *row = site == RS_NO_STRING ? NULL : rs_map64_put(&p->rows, site, &is_new);
     if (!row) return false;
     if (is_new) {
-        if (!RS_GROW_ONE(p->items, p->n, p->capacity) || !RS_GROW_ONE(p->last, p->n, p->last_capacity)) return false;
+        if (!RS_GROW_ONE(p->items, p->n, p->capacity) || !RS_GROW_ONE(p->last, p->n, p->last_capacity))
+            return false;
         *row = (uint32_t)p->n;
         p->last[p->n] = 0;
         p->items[p->n++] = (rs_memory_pin){v->device, site, 0};
@@ -183,7 +184,8 @@ static rs_status add_growing(rs_memory_view *v, const rs_memory_steps *steps, rs
             status = rs_fail_nomem(err, "sites");
     }
     rs_free(sites);
-    if (rank->n_growth > first) qsort(rank->growth + first, rank->n_growth - first, sizeof *rank->growth, by_kept);
+    if (rank->n_growth > first)
+        qsort(rank->growth + first, rank->n_growth - first, sizeof *rank->growth, by_kept);
     return status;
 }
 
@@ -286,12 +288,14 @@ static void walk_without(const rs_memory_view *v, const bool *fits, rs_memory_wi
         if (!FITS(life)) continue;
         row->blocks++;
         if (!life->from) now = rs_sub_sat(now, life->size);
-        if (rs_life_is_active(life, v->peaks.instant[RS_ACTIVE])) row->removed = rs_add_sat(row->removed, life->size);
+        if (rs_life_is_active(life, v->peaks.instant[RS_ACTIVE]))
+            row->removed = rs_add_sat(row->removed, life->size);
     }
     for (uint32_t i = 0; at < v->n_spans; i++) {
         if (i > 0) {
             uint32_t place = h->life_of[i - 1];
-            const rs_life *old = cut < h->n_cut && h->cut[cut].event == i - 1 ? &h->lives[h->cut[cut++].life] : NULL;
+            const rs_life *old =
+                cut < h->n_cut && h->cut[cut].event == i - 1 ? &h->lives[h->cut[cut++].life] : NULL;
             const rs_life *life = place == RS_NO_LIFE ? NULL : &h->lives[place];
             if (old && !FITS(old)) now = rs_sub_sat(now, old->size);
             if (life && !FITS(life) && life->from == i) now = rs_add_sat(now, life->size);

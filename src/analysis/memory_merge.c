@@ -57,7 +57,9 @@ static rs_status add_fit(const rs_memory_question *q, const side *s, rs_table *t
         for (size_t k = 0; k < p->n_devices; k++) {
             const rs_memory_device *d = &p->devices[k];
             rs_memory_fit row = {.device = d->device,
-                                 .fits = d->need <= room ? 0 : d->floor <= room ? 1 : 2,
+                                 .fits = d->need <= room    ? 0
+                                         : d->floor <= room ? 1
+                                                            : 2,
                                  .room = room,
                                  .need = d->need,
                                  .floor = d->floor,
@@ -94,8 +96,8 @@ static int by_spread(const void *a, const void *b)
 }
 
 /* A site from what the devices that have it hold; those without it hold 0. rank_of_device: of all of them. */
-static rs_memory_spread spread_of(const share *shares, size_t n, const int64_t *rank_of_device, size_t n_devices,
-                                  double *values)
+static rs_memory_spread spread_of(const share *shares, size_t n, const int64_t *rank_of_device,
+                                  size_t n_devices, double *values)
 {
     rs_memory_spread row = {.site = shares[0].site, .min = INT64_MAX, .max = -1};
     size_t at = 0;
@@ -103,7 +105,8 @@ static rs_memory_spread spread_of(const share *shares, size_t n, const int64_t *
         bool has = at < n && shares[at].device == d;
         int64_t bytes = has ? shares[at++].bytes : 0;
         values[d] = (double)bytes;
-        if (bytes > 0 && (row.ranks == 0 || d == 0 || rank_of_device[d - 1] != rank_of_device[d])) row.ranks++;
+        if (bytes > 0 && (row.ranks == 0 || d == 0 || rank_of_device[d - 1] != rank_of_device[d]))
+            row.ranks++;
         if (bytes < row.min) {
             row.min = bytes;
             row.min_rank = rank_of_device[d];
@@ -172,7 +175,8 @@ static bool sum_shares(spreading *x)
 static rs_status add_spread(const rs_memory_question *q, const side *s, rs_table *t, rs_error *err)
 {
     spreading x = {0};
-    rs_status status = collect_shares(s, &x) && sum_shares(&x) ? RS_OK : rs_fail_nomem(err, "sites over ranks");
+    rs_status status =
+        collect_shares(s, &x) && sum_shares(&x) ? RS_OK : rs_fail_nomem(err, "sites over ranks");
     for (size_t i = 0; status == RS_OK && i < x.n_rows && (!q->top || i < q->top); i++)
         status = rs_memory_put_spread(t, &x.rows[i], err);
     rs_free(x.shares);
@@ -199,7 +203,8 @@ static int by_change(const void *a, const void *b)
 }
 
 /* The sites of a device; the rank may lack it. */
-static size_t add_sites(const rs_memory_rank *p, const rs_memory_device *device, bool base, rs_memory_pair *out)
+static size_t add_sites(const rs_memory_rank *p, const rs_memory_device *device, bool base,
+                        rs_memory_pair *out)
 {
     size_t n = 0;
     for (size_t i = 0; device && i < p->n_sites; i++) {
@@ -261,8 +266,8 @@ static rs_status add_rank_pair(const rs_memory_question *q, const rs_memory_rank
     if (a && b && a->n_devices == 1 && b->n_devices == 1)
         return add_pair(q, a, &a->devices[0], b, &b->devices[0], rank, t, err);
     for (size_t i = 0; a && i < a->n_devices; i++)
-        RS_TRY(add_pair(q, a, &a->devices[i], b, device_named(b, a->texts.items[a->devices[i].device].text), rank, t,
-                        err));
+        RS_TRY(add_pair(q, a, &a->devices[i], b, device_named(b, a->texts.items[a->devices[i].device].text),
+                        rank, t, err));
     for (size_t i = 0; b && i < b->n_devices; i++)
         if (!device_named(a, b->texts.items[b->devices[i].device].text))
             RS_TRY(add_pair(q, a, NULL, b, &b->devices[i], rank, t, err));
@@ -270,9 +275,11 @@ static rs_status add_rank_pair(const rs_memory_question *q, const rs_memory_rank
 }
 
 /* Ranks are matched by number, the only one of a job with the only one of the other; rows are called as in the base. */
-static rs_status add_changes(const rs_memory_question *q, const side *a, const side *b, rs_table *t, rs_error *err)
+static rs_status add_changes(const rs_memory_question *q, const side *a, const side *b, rs_table *t,
+                             rs_error *err)
 {
-    if (a->n == 1 && b->n == 1) return add_rank_pair(q, rank_of(a, 0), rank_of(b, 0), a->items[0].rank, t, err);
+    if (a->n == 1 && b->n == 1)
+        return add_rank_pair(q, rank_of(a, 0), rank_of(b, 0), a->items[0].rank, t, err);
     for (size_t i = 0, k = 0; i < a->n || k < b->n;) {
         bool left = k == b->n || (i < a->n && a->items[i].rank <= b->items[k].rank);
         bool right = i == a->n || (k < b->n && b->items[k].rank <= a->items[i].rank);
@@ -306,7 +313,7 @@ static rs_status fill(const rs_run *run, const rs_memory_question *q, const rs_p
     choose_main(q, compares, first, result);
     RS_TRY(find_median(&given, &median, err));
     for (size_t i = 0; i < given.n; i++)
-        RS_TRY(rs_memory_put_rank(tables, given.items[i].rank, rank_of(&given, i), q->top, median, err));
+        RS_TRY(rs_memory_put_rank(q, tables, given.items[i].rank, rank_of(&given, i), median, err));
     RS_TRY(add_spread(q, &given, tables[RS_MEMORY_SPREAD], err));
     if (compares) RS_TRY(add_changes(q, &base, &given, tables[RS_MEMORY_CHANGE], err));
     if (q->room >= 0) RS_TRY(add_fit(q, &given, tables[RS_MEMORY_FIT], err));

@@ -17,19 +17,20 @@ static uint32_t pool_text(rs_memory_view *v, uint64_t address)
 
 /* The pool of a block that is there at the end is that of its segment; of one that is gone, the segment may be another
  * one by now. */
-static uint32_t name_by_annotation(rs_memory_view *v, const rs_annotations *a, const rs_life *life)
+static uint32_t name_by_annotation(rs_memory_view *v, const rs_open_notes *a, const rs_life *life)
 {
     rs_strings *texts = &v->rank->texts;
     if (!life->from) return rs_strings_add(texts, "unknown", 7);
     int64_t time = rs_event_time(&v->history, life->from - 1);
-    uint32_t name = time == RS_NO_TIME ? RS_NO_STRING : rs_annotation_at(a, time);
+    uint32_t name = time == RS_NO_TIME ? RS_NO_STRING : rs_open_note_at(a, time);
     if (name == RS_NO_STRING) return rs_strings_add(texts, "none", 4);
     const rs_string *text = &v->snapshot->strings.items[name];
     return rs_strings_add(texts, text->text, text->length);
 }
 
 /* The name of a life's site; RS_NO_STRING: no memory. */
-static uint32_t name_life(rs_memory_view *v, rs_stack_names *names, const rs_annotations *a, const rs_life *life)
+static uint32_t name_life(rs_memory_view *v, rs_stack_names *names, const rs_open_notes *a,
+                          const rs_life *life)
 {
     rs_certainty certainty;
     const char *purpose;
@@ -50,14 +51,14 @@ static rs_status find_sites(rs_memory_view *v, rs_stack_names *names, rs_error *
 {
     const rs_history *h = &v->history;
     rs_memory_rank *rank = v->rank;
-    rs_annotations notes = {0};
+    rs_open_notes notes = {0};
     rs_map64 rows = {0};
     rs_status status = RS_OK;
     v->first_site = rank->n_sites;
     v->site_of_life = rs_malloc((h->n_lives + 1) * sizeof *v->site_of_life);
     if (!v->site_of_life) return rs_fail_nomem(err, "sites");
     if (v->question->by == RS_BY_ANNOTATION)
-        status = rs_annotations_make(v->snapshot, h->device->number, &notes, err);
+        status = rs_open_notes_make(v->snapshot, h->device->number, &notes, err);
     for (size_t i = 0; status == RS_OK && i < h->n_lives; i++) {
         bool is_new;
         uint32_t name = name_life(v, names, &notes, &h->lives[i]);
@@ -73,7 +74,7 @@ static rs_status find_sites(rs_memory_view *v, rs_stack_names *names, rs_error *
         v->site_of_life[i] = *row;
     }
     rs_map64_clear(&rows);
-    rs_annotations_clear(&notes);
+    rs_open_notes_clear(&notes);
     return status;
 }
 

@@ -51,8 +51,8 @@ static rs_status read_size(const rs_options *options, const char *name, int64_t 
     const char *text = rs_options_text(options, name);
     *out = -1;
     if (!text || rs_parse_size(text, out)) return RS_OK;
-    return rs_fail(err, RS_ERR_USAGE, "--%s %.60s is no size: give bytes, or 900M, 40G, 79.1G in parts of 1024", name,
-                   text);
+    return rs_fail(err, RS_ERR_USAGE,
+                   "--%s %.60s is no size: give bytes, or 900M, 40G, 79.1G in parts of 1024", name, text);
 }
 
 static rs_status read_at(const char *text, rs_memory_question *q, rs_error *err)
@@ -64,8 +64,8 @@ static rs_status read_at(const char *text, rs_memory_question *q, rs_error *err)
     if (strcmp(text, "end") == 0) return RS_OK;
     q->at = RS_AT_TIME;
     if (!rs_parse_whole(text, &us, &end) || *end || us > INT64_MAX / 1000)
-        return rs_fail(err, RS_ERR_USAGE, "--at %.60s: give peak, end, or microseconds from the job's first event",
-                       text);
+        return rs_fail(err, RS_ERR_USAGE,
+                       "--at %.60s: give peak, end, or microseconds from the job's first event", text);
     q->at_ns = us * 1000;
     return RS_OK;
 }
@@ -74,7 +74,8 @@ rs_status rs_memory_question_read(const rs_options *options, rs_memory_question 
 {
     const char *by = rs_options_text(options, "by"), *without = rs_options_text(options, "without");
     *q = (rs_memory_question){.top = (size_t)rs_options_int(options, "top"),
-                              .series = rs_options_flag(options, "series")};
+                              .series = rs_options_flag(options, "series"),
+                              .counters = rs_options_is_set(options, "counters")};
     while (q->by + 1 < RS_N_SITE_BYS && strcmp(rs_site_by_names[q->by], by) != 0) q->by++;
     RS_TRY(read_at(rs_options_text(options, "at"), q, err));
     RS_TRY(read_size(options, "fit", &q->room, err));
@@ -106,8 +107,8 @@ static bool add_span(rs_memory_view *v, size_t *capacity, uint32_t first, uint32
 }
 
 /* Instants around the selected events: the one before each, and the one after it. */
-static rs_status select_instants(rs_memory_view *v, const rs_selection *selection, const rs_memory_steps *steps,
-                                 rs_error *err)
+static rs_status select_instants(rs_memory_view *v, const rs_selection *selection,
+                                 const rs_memory_steps *steps, rs_error *err)
 {
     const rs_history *h = &v->history;
     size_t capacity = 0, step = 0;
@@ -150,7 +151,8 @@ static void fill_device(rs_memory_view *v, rs_memory_device *d)
     int64_t first = time_or_none(v, 0), last = time_or_none(v, h->n);
     *d = (rs_memory_device){.device = v->device,
                             .events = h->n,
-                            .span = first == RS_NO_TIME || last == RS_NO_TIME ? RS_NO_TIME : rs_sub_sat(last, first),
+                            .span = first == RS_NO_TIME || last == RS_NO_TIME ? RS_NO_TIME
+                                                                              : rs_sub_sat(last, first),
                             .before = h->n ? h->begin.active : RS_NO_VALUE,
                             .end_active = h->end.active,
                             .end_held = h->end.held,
@@ -188,14 +190,15 @@ static void fill_device(rs_memory_view *v, rs_memory_device *d)
 static rs_status add_rows(rs_memory_view *v, rs_stack_names *by, const rs_run *run, rs_error *err)
 {
     rs_memory_rank *rank = v->rank;
-    if (!RS_GROW_ONE(rank->devices, rank->n_devices, rank->devices_capacity)) return rs_fail_nomem(err, "devices");
+    if (!RS_GROW_ONE(rank->devices, rank->n_devices, rank->devices_capacity))
+        return rs_fail_nomem(err, "devices");
     rs_memory_device *d = &rank->devices[rank->n_devices];
     v->peaks = rs_history_peaks(&v->history, v->spans, v->n_spans);
     v->instant = find_instant(v, run);
     fill_device(v, d);
     RS_TRY(rs_memory_add_sites(v, by, err));
     RS_TRY(rs_memory_add_blocks(v, err));
-    if (v->question->series) RS_TRY(rs_memory_add_changes(v, err));
+    if (v->question->series || v->question->counters) RS_TRY(rs_memory_add_changes(v, err));
     RS_TRY(rs_memory_add_segments(v, d, err));
     RS_TRY(rs_memory_add_growth(v, d, err));
     RS_TRY(rs_memory_add_failures(v, d, err));
@@ -208,7 +211,8 @@ static rs_status add_rows(rs_memory_view *v, rs_stack_names *by, const rs_run *r
 static rs_status select_part(rs_memory_view *v, const rs_selection *selection, rs_error *err)
 {
     rs_memory_steps steps = {0};
-    rs_status status = selection && selection->by_step ? rs_memory_steps_make(&v->history, &steps, err) : RS_OK;
+    rs_status status =
+        selection && selection->by_step ? rs_memory_steps_make(&v->history, &steps, err) : RS_OK;
     if (status == RS_OK) status = select_instants(v, selection, &steps, err);
     rs_memory_steps_clear(&steps);
     return status;
@@ -223,8 +227,9 @@ static void clear_view(rs_memory_view *v)
     rs_free(v->spans);
 }
 
-static rs_status add_device(const rs_memory_view *common, const rs_snapshot_device *device, rs_stack_names *by,
-                            const rs_run *run, const rs_selection *selection, rs_error *err)
+static rs_status add_device(const rs_memory_view *common, const rs_snapshot_device *device,
+                            rs_stack_names *by, const rs_run *run, const rs_selection *selection,
+                            rs_error *err)
 {
     rs_memory_view v = *common;
     char name[24];
@@ -245,18 +250,21 @@ static rs_status add_device(const rs_memory_view *common, const rs_snapshot_devi
 static rs_status nothing_selected(const rs_selection *s, rs_error *err)
 {
     if (s->by_step && !s->by_window)
-        return rs_fail(err, RS_ERR_USAGE,
-                       "no step %.80s: steps of a snapshot are those of ProfilerStep#N, of Optimizer.step or zero_grad, "
-                       "or the cycles of its memory",
-                       s->steps_text);
+        return rs_fail(
+            err, RS_ERR_USAGE,
+            "no step %.80s: steps of a snapshot are those of ProfilerStep#N, of Optimizer.step or zero_grad, "
+            "or the cycles of its memory",
+            s->steps_text);
     return rs_fail(err, RS_ERR_USAGE, "--window %.80s: no event of the snapshot is in it", s->window_text);
 }
 
-static rs_status add_devices(const rs_memory_view *common, rs_stack_names *by, const rs_run *run, rs_error *err)
+static rs_status add_devices(const rs_memory_view *common, rs_stack_names *by, const rs_run *run,
+                             rs_error *err)
 {
     const rs_snapshot *s = common->snapshot;
     const rs_selection *selection = run->selection;
-    for (size_t i = 0; i < s->n_devices; i++) RS_TRY(add_device(common, &s->devices[i], by, run, selection, err));
+    for (size_t i = 0; i < s->n_devices; i++)
+        RS_TRY(add_device(common, &s->devices[i], by, run, selection, err));
     if (common->rank->n_devices || !s->n_devices) return RS_OK;
     return nothing_selected(selection, err);
 }

@@ -47,6 +47,7 @@ typedef struct rs_memory_purpose {
     int64_t bytes, blocks, all;
 } rs_memory_purpose;
 
+/* An event that changes a sum; event -1: what it begins with. */
 typedef struct rs_memory_change {
     uint32_t device;
     unsigned action;
@@ -72,10 +73,16 @@ typedef struct rs_memory_failure {
     uint32_t device, site;
     unsigned cause; /* rs_memory_cause */
     int64_t event, time, requested, device_free, held, active, reserved;
-    int64_t largest_free; /* the largest free block at the end, where nothing happened since; RS_NO_VALUE: unknown */
+    int64_t
+        largest_free; /* the largest free block at the end, where nothing happened since; RS_NO_VALUE: unknown */
 } rs_memory_failure;
 
-typedef enum rs_memory_cause { RS_CAUSE_LIMIT, RS_CAUSE_FRAGMENTATION, RS_CAUSE_DEMAND, RS_N_CAUSES } rs_memory_cause;
+typedef enum rs_memory_cause {
+    RS_CAUSE_LIMIT,
+    RS_CAUSE_FRAGMENTATION,
+    RS_CAUSE_DEMAND,
+    RS_N_CAUSES
+} rs_memory_cause;
 
 /* A site by line whose blocks keep segments from being given back. */
 typedef struct rs_memory_pin {
@@ -136,6 +143,7 @@ enum {
     RS_MEMORY_FIT,
     RS_MEMORY_WITHOUT,
     RS_MEMORY_FINDINGS,
+    RS_MEMORY_COUNTERS, /* the last of all: what --counters writes */
     RS_N_MEMORY_TABLES
 };
 extern const rs_table_spec rs_memory_snapshot_tables[RS_N_MEMORY_TABLES];
@@ -179,17 +187,13 @@ rs_status rs_memory_put_fit(rs_table *table, int64_t rank, const rs_memory_fit *
  * result. Of several ranks each says its share. */
 rs_status rs_memory_add_findings(const rs_run *run, const rs_partial *partials, size_t n, double median,
                                  rs_table **tables, rs_result *result, rs_error *err);
-/* All that one rank contributes to tables of ranks; its sites and what grows are sorted, and cut at `top` of a device. */
-rs_status rs_memory_put_rank(rs_table **tables, int64_t rank, const rs_memory_rank *p, size_t top, double median,
-                             rs_error *err);
-
 /* ---- between the files of these functions --------------------------------------------------------------- */
 
 /* What one rank is asked. */
 typedef struct rs_memory_question {
     rs_site_by by;
     size_t top;
-    bool series;
+    bool series, counters;
     enum { RS_AT_PEAK, RS_AT_END, RS_AT_TIME } at;
     int64_t at_ns;              /* from the job's first event */
     int64_t room, other;        /* --fit; -1: not asked */
@@ -200,6 +204,11 @@ typedef struct rs_memory_question {
  * rs_memory_question_clear, also after a failure. */
 rs_status rs_memory_question_read(const rs_options *options, rs_memory_question *out, rs_error *err);
 void rs_memory_question_clear(rs_memory_question *question);
+
+/* All that one rank contributes to tables of ranks; its sites and what grows are sorted, and cut at q->top of a
+ * device. */
+rs_status rs_memory_put_rank(const rs_memory_question *q, rs_table **tables, int64_t rank,
+                             const rs_memory_rank *p, double median, rs_error *err);
 
 /* One device of a rank, while its rows are made. */
 typedef struct rs_memory_view {

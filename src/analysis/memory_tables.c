@@ -74,8 +74,7 @@ static const char *const states[] = {"held", "pending"};
          "handle of the stream that it was allocated on", NULL)                                              \
     CELL(TEXT(rs_memory_block, pool, rs_memory_rank, texts.n), "pool", TEXT, NONE,                           \
          "pool of its segment at the end (0,0: the default one; others: CUDA graphs, MemPool)", NULL)        \
-    CELL(TEXT(rs_memory_block, site, rs_memory_rank, texts.n), "site", TEXT, NONE, "who allocated it",       \
-         NULL)                                                                                               \
+    CELL(TEXT(rs_memory_block, site, rs_memory_rank, texts.n), "site", TEXT, NONE, "who allocated it", NULL) \
     CELL(WORD(rs_memory_block, purpose, rs_purpose_names), "category", TEXT, NONE,                           \
          "what it is for, an estimate", NULL)                                                                \
     CELL(WORD(rs_memory_block, certainty, rs_certainty_names), "doubt", TEXT, NONE,                          \
@@ -108,6 +107,15 @@ RS_RECORD(purpose, PURPOSE_ROW);
     CELL(OF(rs_memory_change, active), "active_bytes", INT, BYTES, "active from then on", "active")          \
     CELL(OF(rs_memory_change, reserved), "reserved_bytes", INT, BYTES, "reserved from then on", "reserved")
 RS_RECORD(change, CHANGE_ROW);
+
+#define COUNTER_ROW(CELL)                                                                                    \
+    CELL(RANK, "rank", INT, ID, "rank of the job", NULL)                                                     \
+    CELL(TEXT(rs_memory_change, device, rs_memory_rank, texts.n), "device", TEXT, NONE, "cuda:0, ...", NULL) \
+    CELL(OF(rs_memory_change, time), "time_us", MOMENT, US, "from when on", "time")                          \
+    CELL(OF(rs_memory_change, held), "held_bytes", INT, BYTES, "held from then on", "held")                  \
+    CELL(OF(rs_memory_change, active), "active_bytes", INT, BYTES, "active from then on", "active")          \
+    CELL(OF(rs_memory_change, reserved), "reserved_bytes", INT, BYTES, "reserved from then on", "reserved")
+RS_RECORD(counter, COUNTER_ROW);
 
 static const char *const types[] = {"large", "small"};
 static const char *const no_yes[] = {"no", "yes"};
@@ -202,8 +210,7 @@ static const char *const causes[RS_N_CAUSES] = {"limit", "fragmentation", "deman
          NULL)                                                                                               \
     CELL(OF(rs_memory_failure, event), "event", INT, ID, "its place in the device's list", NULL)             \
     CELL(OF(rs_memory_failure, time), "time_us", MOMENT, US, "when it failed", "time")                       \
-    CELL(OF(rs_memory_failure, requested), "requested_bytes", INT, BYTES, "asked for, rounded",              \
-         "requested")                                                                                        \
+    CELL(OF(rs_memory_failure, requested), "requested_bytes", INT, BYTES, "asked for, rounded", "requested") \
     CELL(OF(rs_memory_failure, device_free), "device_free_bytes", INT, BYTES,                                \
          "free on the device, outside of PyTorch's segments", "device free")                                 \
     CELL(OF(rs_memory_failure, held), "held_bytes", INT, BYTES, "held then", "held")                         \
@@ -222,24 +229,24 @@ static const char *const causes[RS_N_CAUSES] = {"limit", "fragmentation", "deman
 RS_RECORD(failure, FAILURE_ROW);
 
 #define SPREAD_ROW(CELL)                                                                                     \
-    CELL(OF(rs_memory_spread, site), "site", TEXT, NONE, "who allocated it, as --by says", NULL)                   \
-    CELL(OF(rs_memory_spread, ranks), "ranks", INT, COUNT, "ranks that hold some", NULL)                           \
-    CELL(OF(rs_memory_spread, min), "min_bytes", INT, BYTES, "the least of a device at its own peak", "min")       \
-    CELL(OF(rs_memory_spread, min_rank), "min_rank", INT, ID, "whose", NULL)                                       \
-    CELL(OF(rs_memory_spread, median), "median_bytes", REAL, BYTES, "median of all devices", "median")             \
-    CELL(OF(rs_memory_spread, max), "max_bytes", INT, BYTES, "the most", "max")                                    \
-    CELL(OF(rs_memory_spread, max_rank), "max_rank", INT, ID, "whose", NULL)                                       \
+    CELL(OF(rs_memory_spread, site), "site", TEXT, NONE, "who allocated it, as --by says", NULL)             \
+    CELL(OF(rs_memory_spread, ranks), "ranks", INT, COUNT, "ranks that hold some", NULL)                     \
+    CELL(OF(rs_memory_spread, min), "min_bytes", INT, BYTES, "the least of a device at its own peak", "min") \
+    CELL(OF(rs_memory_spread, min_rank), "min_rank", INT, ID, "whose", NULL)                                 \
+    CELL(OF(rs_memory_spread, median), "median_bytes", REAL, BYTES, "median of all devices", "median")       \
+    CELL(OF(rs_memory_spread, max), "max_bytes", INT, BYTES, "the most", "max")                              \
+    CELL(OF(rs_memory_spread, max_rank), "max_rank", INT, ID, "whose", NULL)                                 \
     CELL(OF(rs_memory_spread, spread), "spread_bytes", INT, BYTES, "max_bytes without min_bytes", "spread")
 RS_RECORD(spread, SPREAD_ROW);
 
 #define BASE_ROW(CELL)                                                                                       \
     CELL(RANK, "rank", INT, ID, "rank of the job", NULL)                                                     \
-    CELL(OF(rs_memory_pair, device), "device", TEXT, NONE, "cuda:0, ...", NULL)                                    \
-    CELL(OF(rs_memory_pair, site), "site", TEXT, NONE, "who allocated it, as --by says", NULL)                     \
-    CELL(OF(rs_memory_pair, a), "a_bytes", INT, BYTES, "active at --at in the base", "base")                       \
-    CELL(OF(rs_memory_pair, b), "b_bytes", INT, BYTES, "active at --at in what is compared with it", "now")        \
-    CELL(OF(rs_memory_pair, change), "change_bytes", INT, BYTES, "b_bytes without a_bytes", "change")              \
-    CELL(OF(rs_memory_pair, a_blocks), "a_blocks", INT, COUNT, "blocks in the base", "base blocks")                \
+    CELL(OF(rs_memory_pair, device), "device", TEXT, NONE, "cuda:0, ...", NULL)                              \
+    CELL(OF(rs_memory_pair, site), "site", TEXT, NONE, "who allocated it, as --by says", NULL)               \
+    CELL(OF(rs_memory_pair, a), "a_bytes", INT, BYTES, "active at --at in the base", "base")                 \
+    CELL(OF(rs_memory_pair, b), "b_bytes", INT, BYTES, "active at --at in what is compared with it", "now")  \
+    CELL(OF(rs_memory_pair, change), "change_bytes", INT, BYTES, "b_bytes without a_bytes", "change")        \
+    CELL(OF(rs_memory_pair, a_blocks), "a_blocks", INT, COUNT, "blocks in the base", "base blocks")          \
     CELL(OF(rs_memory_pair, b_blocks), "b_blocks", INT, COUNT, "blocks in the other", "blocks")
 RS_RECORD(base, BASE_ROW);
 
@@ -259,13 +266,14 @@ RS_RECORD(finding, FINDING_ROW);
 
 #define FIT_ROW(CELL)                                                                                        \
     CELL(RANK, "rank", INT, ID, "rank of the job", NULL)                                                     \
-    CELL(TEXT(rs_memory_fit, device, rs_memory_rank, texts.n), "device", TEXT, NONE, "cuda:0, ...", NULL)          \
-    CELL(OF(rs_memory_fit, room), "room_bytes", INT, BYTES, "--fit without --other", "room")                       \
-    CELL(OF(rs_memory_fit, need), "need_bytes", INT, BYTES,                                                        \
+    CELL(TEXT(rs_memory_fit, device, rs_memory_rank, texts.n), "device", TEXT, NONE, "cuda:0, ...", NULL)    \
+    CELL(OF(rs_memory_fit, room), "room_bytes", INT, BYTES, "--fit without --other", "room")                 \
+    CELL(OF(rs_memory_fit, need), "need_bytes", INT, BYTES,                                                  \
          "the most that was reserved, or would have been had no allocation failed", "need")                  \
-    CELL(OF(rs_memory_fit, floor), "floor_bytes", INT, BYTES, "the same of active bytes: without fragmentation",   \
-         "floor")                                                                                            \
-    CELL(OF(rs_memory_fit, headroom), "headroom_bytes", INT, BYTES, "room_bytes without need_bytes", "headroom")   \
+    CELL(OF(rs_memory_fit, floor), "floor_bytes", INT, BYTES,                                                \
+         "the same of active bytes: without fragmentation", "floor")                                         \
+    CELL(OF(rs_memory_fit, headroom), "headroom_bytes", INT, BYTES, "room_bytes without need_bytes",         \
+         "headroom")                                                                                         \
     CELL(WORD(rs_memory_fit, fits, fits), "fits", TEXT, NONE, "yes, without fragmentation, or no", NULL)
 RS_RECORD(fit, FIT_ROW);
 
@@ -288,23 +296,27 @@ const rs_table_spec rs_memory_snapshot_tables[RS_N_MEMORY_TABLES] = {
     [RS_MEMORY_RANKS] = RS_TABLE("ranks", "one row is one device of a rank, by its snapshot", rank_columns),
     [RS_MEMORY_SITES] = RS_TABLE("sites", "one row is one site of a device and what it holds", site_columns),
     [RS_MEMORY_PEAK] = RS_TABLE("peak", "one row is one block that is active at --at", block_columns),
-    [RS_MEMORY_CATEGORIES] =
-        RS_TABLE("categories", "one row is what blocks that are active at --at are for, an estimate", purpose_columns),
-    [RS_MEMORY_TIMELINE] =
-        RS_TABLE("timeline", "one row is one event that changes a sum; empty without --series", change_columns),
+    [RS_MEMORY_CATEGORIES] = RS_TABLE(
+        "categories", "one row is what blocks that are active at --at are for, an estimate", purpose_columns),
+    [RS_MEMORY_TIMELINE] = RS_TABLE(
+        "timeline", "one row is one event that changes a sum; empty without --series", change_columns),
     [RS_MEMORY_SEGMENTS] = RS_TABLE("segments", "one row is one segment at the end", segment_columns),
-    [RS_MEMORY_FRAGMENTATION] =
-        RS_TABLE("fragmentation", "one row is the segments of one pool, stream and type at the end", group_columns),
+    [RS_MEMORY_FRAGMENTATION] = RS_TABLE(
+        "fragmentation", "one row is the segments of one pool, stream and type at the end", group_columns),
     [RS_MEMORY_LEAKS] =
         RS_TABLE("leaks", "one row is one site that keeps something in most steps", growth_columns),
     [RS_MEMORY_OOM] = RS_TABLE("oom", "one row is one allocation that failed", failure_columns),
-    [RS_MEMORY_SPREAD] =
-        RS_TABLE("spread", "one row is one site over all devices of all ranks, each at its own peak", spread_columns),
-    [RS_MEMORY_CHANGE] = RS_TABLE("change", "one row is one site in --base and in what is given", base_columns),
+    [RS_MEMORY_SPREAD] = RS_TABLE(
+        "spread", "one row is one site over all devices of all ranks, each at its own peak", spread_columns),
+    [RS_MEMORY_CHANGE] =
+        RS_TABLE("change", "one row is one site in --base and in what is given", base_columns),
     [RS_MEMORY_FIT] = RS_TABLE("fit", "one row is whether one device's work fits in --fit", fit_columns),
-    [RS_MEMORY_WITHOUT] =
-        RS_TABLE("without", "one row is the peak of one device without the sites of --without", without_columns),
-    [RS_MEMORY_FINDINGS] = RS_TABLE("findings", "one row is one sentence; the first is the verdict", finding_columns)};
+    [RS_MEMORY_WITHOUT] = RS_TABLE(
+        "without", "one row is the peak of one device without the sites of --without", without_columns),
+    [RS_MEMORY_FINDINGS] =
+        RS_TABLE("findings", "one row is one sentence; the first is the verdict", finding_columns),
+    [RS_MEMORY_COUNTERS] =
+        RS_TABLE("counters", "one row is what --counters writes; empty without it", counter_columns)};
 
 /* ---- rows ---------------------------------------------------------------------------------------------- */
 
@@ -379,11 +391,11 @@ static bool is_among(most *m, uint32_t device)
     return m->n++ < m->top || !m->top;
 }
 
-rs_status rs_memory_put_rank(rs_table **tables, int64_t rank, const rs_memory_rank *p, size_t top, double median,
-                             rs_error *err)
+rs_status rs_memory_put_rank(const rs_memory_question *q, rs_table **tables, int64_t rank,
+                             const rs_memory_rank *p, double median, rs_error *err)
 {
     rs_status status = RS_OK;
-    most sites = {RS_NO_STRING, 0, top}, growth = sites;
+    most sites = {RS_NO_STRING, 0, q->top}, growth = sites;
     for (size_t k = 0; k < RS_N_MEMORY_TABLES; k++) rs_table_use_texts(tables[k], &p->texts);
     for (size_t i = 0; status == RS_OK && i < p->n_devices; i++)
         status = put_rank(tables[RS_MEMORY_RANKS], rank, &p->devices[i], median, err);
@@ -394,8 +406,11 @@ rs_status rs_memory_put_rank(rs_table **tables, int64_t rank, const rs_memory_ra
         status = rs_table_put_row(tables[RS_MEMORY_PEAK], &block_record, rank, &p->blocks[i], err);
     for (size_t i = 0; status == RS_OK && i < p->n_purposes; i++)
         status = rs_table_put_row(tables[RS_MEMORY_CATEGORIES], &purpose_record, rank, &p->purposes[i], err);
-    for (size_t i = 0; status == RS_OK && i < p->n_changes; i++)
-        status = rs_table_put_row(tables[RS_MEMORY_TIMELINE], &change_record, rank, &p->changes[i], err);
+    for (size_t i = 0; status == RS_OK && q->series && i < p->n_changes; i++)
+        if (p->changes[i].event >= 0)
+            status = rs_table_put_row(tables[RS_MEMORY_TIMELINE], &change_record, rank, &p->changes[i], err);
+    for (size_t i = 0; status == RS_OK && q->counters && i < p->n_changes; i++)
+        status = rs_table_put_row(tables[RS_MEMORY_COUNTERS], &counter_record, rank, &p->changes[i], err);
     for (size_t i = 0; status == RS_OK && i < p->n_segments; i++)
         status = rs_table_put_row(tables[RS_MEMORY_SEGMENTS], &segment_record, rank, &p->segments[i], err);
     for (size_t i = 0; status == RS_OK && i < p->n_groups; i++)

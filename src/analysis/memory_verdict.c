@@ -9,9 +9,9 @@
 #include "text/numbers.h"
 
 #define SITE "%.160s"
-#define LEAST_SHARE 0.02             /* of a peak: what is said of it */
+#define LEAST_SHARE 0.02 /* of a peak: what is said of it */
 #define LEAST_BYTES ((int64_t)1 << 20)
-#define LEAST_STEPS_SEEN 5           /* for what grows: three, and those at both ends */
+#define LEAST_STEPS_SEEN 5 /* for what grows: three, and those at both ends */
 
 /* A page of expandable segments that may be used in part, of each stream and pool: small and large ones. */
 #define PAGES ((int64_t)22 << 20)
@@ -77,7 +77,8 @@ static void name_pins(const rs_memory_rank *p, uint32_t device, char *out, size_
     out[0] = '\0';
     for (size_t i = 0; i < p->n_pins && n < 2; i++) {
         if (p->pins[i].device != device) continue;
-        int wrote = snprintf(out + used, size - used, "%s" SITE, n++ ? " and " : "", text_of(p, p->pins[i].site));
+        int wrote =
+            snprintf(out + used, size - used, "%s" SITE, n++ ? " and " : "", text_of(p, p->pins[i].site));
         used += wrote < 0 || (size_t)wrote >= size - used ? 0 : (size_t)wrote;
     }
 }
@@ -89,18 +90,20 @@ static void remedy_fragmentation(const rs_memory_rank *p, const rs_memory_failur
     int64_t spare = rs_sub_sat(rs_add_sat(f->device_free, rs_sub_sat(f->reserved, f->active)), f->requested);
     name_pins(p, f->device, pins, sizeof pins);
     if (d->expandable) {
-        snprintf(out, size,
-                 "expandable_segments is on already: blocks of %s keep pages that are used in part; allocate what stays "
-                 "before what goes",
-                 *pins ? pins : "other streams");
+        snprintf(
+            out, size,
+            "expandable_segments is on already: blocks of %s keep pages that are used in part; allocate what stays "
+            "before what goes",
+            *pins ? pins : "other streams");
         return;
     }
     bool enough = rs_sub_sat(spare, d->rounding) >= PAGES;
-    snprintf(out, size,
-             "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True %s%s%s; or max_split_size_mb, not both. The segments with "
-             "most stuck bytes hold blocks of %s",
-             enough ? "would have been enough" : "may have been enough, though ",
-             enough ? "" : rs_human_bytes(d->rounding, rounding), enough ? "" : " of the rest are rounding", pins);
+    snprintf(
+        out, size,
+        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True %s%s%s; or max_split_size_mb, not both. The segments with "
+        "most stuck bytes hold blocks of %s",
+        enough ? "would have been enough" : "may have been enough, though ",
+        enough ? "" : rs_human_bytes(d->rounding, rounding), enough ? "" : " of the rest are rounding", pins);
 }
 
 /* The largest sites of a device, as "1.2 GiB of A, 800 MiB of B". */
@@ -123,19 +126,22 @@ static void remedy_demand(const rs_memory_rank *p, const rs_memory_failure *f, c
 {
     char sites[600];
     name_sites(p, f->device, 2, sites, sizeof sites);
-    snprintf(out, size,
-             "less must be in use: recompute activations, shard optimizer state, or a smaller micro-batch. Largest: %s",
-             sites);
+    snprintf(
+        out, size,
+        "less must be in use: recompute activations, shard optimizer state, or a smaller micro-batch. Largest: %s",
+        sites);
 }
 
 static void remedy_limit(char *out, size_t size)
 {
-    snprintf(out, size,
-             "the device had room: a limit stopped it (set_per_process_memory_fraction, a graph capture, or a failed "
-             "mapping)");
+    snprintf(
+        out, size,
+        "the device had room: a limit stopped it (set_per_process_memory_fraction, a graph capture, or a failed "
+        "mapping)");
 }
 
-static rs_status say_failure(const speaker *s, int64_t rank, const rs_memory_rank *p, const rs_memory_failure *f)
+static rs_status say_failure(const speaker *s, int64_t rank, const rs_memory_rank *p,
+                             const rs_memory_failure *f)
 {
     static const char *const causes[RS_N_CAUSES] = {"a limit", "fragmentation", "demand"};
     char text[1200], remedy[1200], active[32], asked[32], room[32], slack[32], at[48], largest[32];
@@ -143,8 +149,8 @@ static rs_status say_failure(const speaker *s, int64_t rank, const rs_memory_ran
     snprintf(text, sizeof text,
              "Rank %lld (%s) ran out of memory%s by %s: " SITE
              " asked for %s with %s active, %s free on the device and %s reserved but not active%s%s.",
-             (long long)rank, text_of(p, f->device), when(s, f->time, at), causes[f->cause], text_of(p, f->site),
-             rs_human_bytes(f->requested, asked), rs_human_bytes(f->active, active),
+             (long long)rank, text_of(p, f->device), when(s, f->time, at), causes[f->cause],
+             text_of(p, f->site), rs_human_bytes(f->requested, asked), rs_human_bytes(f->active, active),
              rs_human_bytes(f->device_free, room), rs_human_bytes(rs_sub_sat(f->reserved, f->active), slack),
              known ? ", in pieces of at most " : "", known ? rs_human_bytes(f->largest_free, largest) : "");
     if (f->cause == RS_CAUSE_FRAGMENTATION)
@@ -197,8 +203,9 @@ static rs_status say_failures(const speaker *s, bool *any)
     rs_memory_finding row = {.kind = "failure", .finding = text, .rank = RS_NO_VALUE, .bytes = RS_NO_VALUE};
     if (more == 1) row.rank = s->ranks[last].rank;
     if (more)
-        snprintf(text, sizeof text, "%zu more rank%s ran out of memory, too: %lld failed allocations in all (table oom).",
-                 more, more == 1 ? "" : "s", (long long)failures);
+        snprintf(text, sizeof text,
+                 "%zu more rank%s ran out of memory, too: %lld failed allocations in all (table oom).", more,
+                 more == 1 ? "" : "s", (long long)failures);
     else
         snprintf(text, sizeof text, "%lld more allocations of this rank failed after it (table oom).",
                  (long long)failures - 1);
@@ -224,7 +231,8 @@ static const rs_memory_purpose *largest_purpose(const rs_memory_rank *p, uint32_
 {
     const rs_memory_purpose *best = NULL;
     for (size_t i = 0; i < p->n_purposes; i++)
-        if (p->purposes[i].device == device && (!best || p->purposes[i].bytes > best->bytes)) best = &p->purposes[i];
+        if (p->purposes[i].device == device && (!best || p->purposes[i].bytes > best->bytes))
+            best = &p->purposes[i];
     return best;
 }
 
@@ -248,8 +256,8 @@ static rs_status say_fullest(const speaker *s)
     const char *what = purpose && purpose->all ? rs_purpose_names[purpose->purpose] : NULL;
     snprintf(text, sizeof text, "Rank %lld (%s) is the fullest: %s active%s, %s reserved%s%s%s%s%s.",
              (long long)s->ranks[whose].rank, text_of(p, d->device), rs_human_bytes(d->peak[RS_ACTIVE], peak),
-             when(s, d->peak_at[RS_ACTIVE], at), rs_human_bytes(d->peak[RS_RESERVED], reserved), *sites ? "; " : "",
-             sites, what ? "; the largest category is " : "", what ? what : "",
+             when(s, d->peak_at[RS_ACTIVE], at), rs_human_bytes(d->peak[RS_RESERVED], reserved),
+             *sites ? "; " : "", sites, what ? "; the largest category is " : "", what ? what : "",
              what ? share_text(purpose->bytes, purpose->all, share) : "");
     rs_memory_finding row = {.kind = "peak",
                              .finding = text,
@@ -274,20 +282,24 @@ static rs_status say_fragments(const speaker *s)
             worst = d;
             whose = i;
         }
-    if (!worst || worst->stuck < LEAST_BYTES || (double)worst->stuck < LEAST_SHARE * (double)worst->end_reserved)
+    if (!worst || worst->stuck < LEAST_BYTES ||
+        (double)worst->stuck < LEAST_SHARE * (double)worst->end_reserved)
         return RS_OK;
     const rs_memory_rank *p = rank_of(s, whose);
     char text[900], pins[400], stuck[32], free[32], reserved[32], rounding[32];
     name_pins(p, worst->device, pins, sizeof pins);
-    snprintf(text, sizeof text,
-             "Rank %lld (%s) has %s of %s reserved in %lld free pieces at the end; %s of it cannot be returned to the "
-             "device, as blocks of %s share its segments. Rounding takes %s.",
-             (long long)s->ranks[whose].rank, text_of(p, worst->device), rs_human_bytes(worst->free, free),
-             rs_human_bytes(worst->end_reserved, reserved), (long long)worst->free_runs,
-             rs_human_bytes(worst->stuck, stuck), *pins ? pins : "other sites", rs_human_bytes(worst->rounding, rounding));
+    snprintf(
+        text, sizeof text,
+        "Rank %lld (%s) has %s of %s reserved in %lld free pieces at the end; %s of it cannot be returned to the "
+        "device, as blocks of %s share its segments. Rounding takes %s.",
+        (long long)s->ranks[whose].rank, text_of(p, worst->device), rs_human_bytes(worst->free, free),
+        rs_human_bytes(worst->end_reserved, reserved), (long long)worst->free_runs,
+        rs_human_bytes(worst->stuck, stuck), *pins ? pins : "other sites",
+        rs_human_bytes(worst->rounding, rounding));
     rs_memory_finding row = {.kind = "fragmentation",
                              .finding = text,
-                             .remedy = worst->expandable ? NULL : "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+                             .remedy = worst->expandable ? NULL
+                                                         : "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
                              .device = text_of(p, worst->device),
                              .rank = s->ranks[whose].rank,
                              .bytes = worst->stuck};
@@ -319,15 +331,18 @@ static rs_status say_growth(const speaker *s)
             }
     char text[600], step[32], share[32];
     bool all = worst->kept == worst->allocated;
-    snprintf(text, sizeof text, SITE " grows by %s a step on %zu of %zu ranks (rank %lld: in %lld of %lld steps it keeps %s%s).",
-             site, rs_human_bytes(worst->kept / worst->steps, step), n_ranks, s->n, (long long)s->ranks[whose].rank,
-             (long long)worst->steps_kept, (long long)worst->steps, all ? "all that it allocates" : "part of it,",
+    snprintf(text, sizeof text,
+             SITE " grows by %s a step on %zu of %zu ranks (rank %lld: in %lld of %lld steps it keeps %s%s).",
+             site, rs_human_bytes(worst->kept / worst->steps, step), n_ranks, s->n,
+             (long long)s->ranks[whose].rank, (long long)worst->steps_kept, (long long)worst->steps,
+             all ? "all that it allocates" : "part of it,",
              all ? "" : share_text(worst->kept, worst->allocated, share));
     rs_memory_finding row = {.kind = "growth",
                              .finding = text,
-                             .remedy = all ? "free it before the next step, or keep numbers instead of tensors "
-                                             "(.item(), .detach())"
-                                           : "a cache that still fills grows, too: record more steps to tell",
+                             .remedy =
+                                 all ? "free it before the next step, or keep numbers instead of tensors "
+                                       "(.item(), .detach())"
+                                     : "a cache that still fills grows, too: record more steps to tell",
                              .device = text_of(p, worst->device),
                              .site = site,
                              .rank = s->ranks[whose].rank,
@@ -363,8 +378,8 @@ static rs_status say_outlier(const speaker *s)
     int64_t rank = s->ranks[whose].rank;
     const char *site = site_above(s, rank, &above);
     char text[600], by[32], part[32], share[32];
-    snprintf(text, sizeof text, "Rank %lld (%s) holds %s more than the median at its peak%s%s%s%s%s.", (long long)rank,
-             text_of(p, d->device), rs_human_bytes((int64_t)more, by),
+    snprintf(text, sizeof text, "Rank %lld (%s) holds %s more than the median at its peak%s%s%s%s%s.",
+             (long long)rank, text_of(p, d->device), rs_human_bytes((int64_t)more, by),
              share_text((int64_t)more, (int64_t)s->median, share), site ? "; it has " : "",
              site ? rs_human_bytes((int64_t)above, part) : "", site ? " more of " : "", site ? site : "");
     rs_memory_finding row = {.kind = "outlier",
@@ -379,11 +394,11 @@ static rs_status say_outlier(const speaker *s)
 /* ---- what is not known ------------------------------------------------------------------------------------------------- */
 
 /* A sum over devices, told in one sentence and as a note. */
-static rs_status say_unknown(const speaker *s, int64_t bytes, size_t n_ranks, const char *remedy, const char *format, ...)
-    RS_PRINTF(5, 6);
+static rs_status say_unknown(const speaker *s, int64_t bytes, size_t n_ranks, const char *remedy,
+                             const char *format, ...) RS_PRINTF(5, 6);
 
-static rs_status say_unknown(const speaker *s, int64_t bytes, size_t n_ranks, const char *remedy, const char *format,
-                             ...)
+static rs_status say_unknown(const speaker *s, int64_t bytes, size_t n_ranks, const char *remedy,
+                             const char *format, ...)
 {
     char text[400];
     va_list args;
@@ -427,24 +442,29 @@ static rs_status say_unknowns(const speaker *s)
     unknowns u = {0};
     char bytes[32];
     for (size_t i = 0; i < s->n; i++) count_unknowns(rank_of(s, i), &u);
-    RS_TRY(say_unknown(s, RS_NO_VALUE, u.no_history + u.no_events, history,
-                       "%zu of %zu devices have no events, so that the peak is the state at the end: the history was not "
-                       "recorded.",
-                       u.no_history + u.no_events, u.devices));
-    RS_TRY(say_unknown(s, u.bytes_before, u.before, history,
-                       "%s in %lld blocks are from before the recording (%zu of %zu devices): who allocated them, and what "
-                       "for, is not known.",
-                       rs_human_bytes(u.bytes_before, bytes), (long long)u.blocks_before, u.before, u.devices));
+    RS_TRY(say_unknown(
+        s, RS_NO_VALUE, u.no_history + u.no_events, history,
+        "%zu of %zu devices have no events, so that the peak is the state at the end: the history was not "
+        "recorded.",
+        u.no_history + u.no_events, u.devices));
+    RS_TRY(say_unknown(
+        s, u.bytes_before, u.before, history,
+        "%s in %lld blocks are from before the recording (%zu of %zu devices): who allocated them, and what "
+        "for, is not known.",
+        rs_human_bytes(u.bytes_before, bytes), (long long)u.blocks_before, u.before, u.devices));
     RS_TRY(say_unknown(s, RS_NO_VALUE, u.ring, "_record_memory_history(max_entries=...)",
-                       "The list of events is full, and older ones are gone (%zu of %zu devices).", u.ring, u.devices));
+                       "The list of events is full, and older ones are gone (%zu of %zu devices).", u.ring,
+                       u.devices));
     RS_TRY(say_unknown(s, u.bytes_no_stack, u.no_stack,
-                       u.n_no_stack == u.allocations ? "context=\"all\"" : "stacks=\"all\" for the backward pass",
+                       u.n_no_stack == u.allocations ? "context=\"all\""
+                                                     : "stacks=\"all\" for the backward pass",
                        "%lld of %lld allocations have no stack, %s at the peaks.", (long long)u.n_no_stack,
                        (long long)u.allocations, rs_human_bytes(u.bytes_no_stack, bytes)));
-    return say_unknown(s, RS_NO_VALUE, u.few_steps == u.devices ? u.few_steps : 0, NULL,
-                       "What grows by the step was not examined: fewer than %d whole steps (ProfilerStep#N, Optimizer.step, "
-                       "or cycles of the active bytes).",
-                       LEAST_STEPS_SEEN);
+    return say_unknown(
+        s, RS_NO_VALUE, u.few_steps == u.devices ? u.few_steps : 0, NULL,
+        "What grows by the step was not examined: fewer than %d whole steps (ProfilerStep#N, Optimizer.step, "
+        "or cycles of the active bytes).",
+        LEAST_STEPS_SEEN);
 }
 
 /* ---- what does not fit together ------------------------------------------------------------------------------------------- */
@@ -458,18 +478,20 @@ static void report_defects(const speaker *s)
             const rs_memory_device *d = &p->devices[k];
             const char *file = s->ranks[i].source;
             if (d->n_unplaced)
-                rs_problems_add_many(list, file, s->ranks[i].rank, RS_WARNING, "not_in_segments",
-                                     "blocks are live by the events and not in the segments: another thread went on while "
-                                     "the snapshot was taken; they count until the last event",
-                                     RS_NO_OFFSET, (uint64_t)d->n_unplaced, NULL);
+                rs_problems_add_many(
+                    list, file, s->ranks[i].rank, RS_WARNING, "not_in_segments",
+                    "blocks are live by the events and not in the segments: another thread went on while "
+                    "the snapshot was taken; they count until the last event",
+                    RS_NO_OFFSET, (uint64_t)d->n_unplaced, NULL);
             if (d->n_cut)
-                rs_problems_add_many(list, file, s->ranks[i].rank, RS_WARNING, "alloc_at_live_address",
-                                     "allocations at an address that was in use: the older block counts until then",
-                                     RS_NO_OFFSET, (uint64_t)d->n_cut, NULL);
+                rs_problems_add_many(
+                    list, file, s->ranks[i].rank, RS_WARNING, "alloc_at_live_address",
+                    "allocations at an address that was in use: the older block counts until then",
+                    RS_NO_OFFSET, (uint64_t)d->n_cut, NULL);
             if (d->n_freed_twice)
                 rs_problems_add_many(list, file, s->ranks[i].rank, RS_WARNING, "freed_twice",
-                                     "blocks were asked to be freed twice: the first time counts", RS_NO_OFFSET,
-                                     (uint64_t)d->n_freed_twice, NULL);
+                                     "blocks were asked to be freed twice: the first time counts",
+                                     RS_NO_OFFSET, (uint64_t)d->n_freed_twice, NULL);
         }
     }
 }

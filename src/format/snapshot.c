@@ -107,8 +107,8 @@ static rs_status place_blocks(const loading *l, size_t at, rs_segment *g, rs_err
                              rs_snapshot_words[b->stack]);
         if (b->address == UINT64_MAX) b->address = address;
         if (b->address != address)
-            return bad_field(l, err, "segments[%zu].blocks[%u].address is not where the block before it ends", at,
-                             i);
+            return bad_field(l, err, "segments[%zu].blocks[%u].address is not where the block before it ends",
+                             at, i);
         if ((uint64_t)b->size > end - address)
             return bad_field(l, err, "segments[%zu].blocks[%u].size reaches beyond the segment", at, i);
         address += (uint64_t)b->size;
@@ -126,7 +126,8 @@ static rs_status read_segments(loading *l, uint32_t list, rs_error *err)
     if (l->values.nodes[list].type != RS_VALUE_LIST) return bad_field(l, err, "segments is no list");
     rs_segment *kept = rs_malloc(((size_t)l->values.nodes[list].n + 1) * sizeof *kept);
     rs_status status = kept ? RS_OK : rs_fail_nomem(err, "segments");
-    for (rs_value_walk walk = rs_value_children(&l->values, list); status == RS_OK && rs_value_next(&walk, &child);) {
+    for (rs_value_walk walk = rs_value_children(&l->values, list);
+         status == RS_OK && rs_value_next(&walk, &child);) {
         rs_values_step step;
         uint32_t row = rs_snapshot_row(&l->reader, &l->values, child, RS_RECORD_SEGMENT, &step);
         if (step != RS_STEP_OK) {
@@ -136,7 +137,8 @@ static rs_status read_segments(loading *l, uint32_t list, rs_error *err)
         } else {
             kept[n] = s->segments[row];
             if (kept[n].bad)
-                status = bad_field(l, err, "segments[%zu].%s has no usable value", n, rs_snapshot_words[kept[n].bad]);
+                status = bad_field(l, err, "segments[%zu].%s has no usable value", n,
+                                   rs_snapshot_words[kept[n].bad]);
             if (status == RS_OK) status = place_blocks(l, n, &kept[n], err);
             if (status == RS_OK && !device_of(s, kept[n].device)) status = rs_fail_nomem(err, "devices");
             n++;
@@ -186,7 +188,8 @@ static rs_status read_device(loading *l, int32_t number, uint32_t list, rs_error
     for (rs_value_walk walk = rs_value_children(&l->values, list);
          !follow && left && rs_value_next(&walk, &child); left--) {
         if (left == n) first = e->n;
-        if (!rs_snapshot_copy_event(e, (size_t)l->values.nodes[child].as.i)) return rs_fail_nomem(err, "events");
+        if (!rs_snapshot_copy_event(e, (size_t)l->values.nodes[child].as.i))
+            return rs_fail_nomem(err, "events");
     }
     if (!n) return RS_OK;
     rs_snapshot_device *device = device_of(s, number);
@@ -223,7 +226,8 @@ static uint32_t value_of(const rs_values *v, uint32_t map, uint32_t word)
 
 static int64_t number_or(const rs_values *v, uint32_t node, int64_t otherwise)
 {
-    bool number = node != RS_NO_NODE && (v->nodes[node].type == RS_VALUE_INT || v->nodes[node].type == RS_VALUE_BOOL);
+    bool number =
+        node != RS_NO_NODE && (v->nodes[node].type == RS_VALUE_INT || v->nodes[node].type == RS_VALUE_BOOL);
     return number ? v->nodes[node].as.i : otherwise;
 }
 
@@ -245,14 +249,15 @@ static void keep_notes(rs_snapshot *s)
     s->n_notes = n;
 }
 
-static const char is_dump[] = "is a dump of the flight recorder: rankscope flight reads it";
+static const char is_dump[] = "is a pickle, no trace; a flight recorder's dump is for `rankscope flight`";
 static const char is_other[] = "is a pickle of something else: a snapshot of PyTorch's allocator, as "
                                "torch.cuda.memory._dump_snapshot writes it, has segments";
 
 static rs_status not_a_snapshot(const loading *l, uint32_t root, rs_error *err)
 {
     const rs_values *v = &l->values;
-    bool dump = value_of(v, root, RS_WORD_ENTRIES) != RS_NO_NODE || value_of(v, root, RS_WORD_PG_CONFIG) != RS_NO_NODE;
+    bool dump = value_of(v, root, RS_WORD_ENTRIES) != RS_NO_NODE ||
+                value_of(v, root, RS_WORD_PG_CONFIG) != RS_NO_NODE;
     return rs_fail_at(err, RS_ERR_FORMAT, l->file, RS_NO_OFFSET, "%s", dump ? is_dump : is_other);
 }
 
@@ -277,7 +282,7 @@ static bool has_all_segments(const rs_values *v)
 {
     if (v->n_marks == 0 || v->n_stack == 0) return false;
     for (size_t i = v->marks[0]; i + 2 < v->n_stack; i += 2) {
-        const rs_value *key = &v->nodes[v->stack[i]], *next = &v->nodes[v->stack[i + 2]];
+        const rs_value *key = rs_values_at(v, v->stack[i]), *next = rs_values_at(v, v->stack[i + 2]);
         if (key->type != RS_VALUE_NAME) return false;
         if (key->n == RS_WORD_SEGMENTS) return next->type == RS_VALUE_NAME;
     }
@@ -288,9 +293,10 @@ static void count_bytes(loading *l)
 {
     const rs_snapshot *s = l->reader.s;
     uint64_t event = 2 + 3 * sizeof(int64_t) + sizeof(int64_t) + sizeof(uint32_t);
-    l->events->memory += s->events.capacity * event + s->strings.arena.total + s->n_frames * sizeof *s->frames +
-                         s->n_stacks * sizeof *s->stacks + s->n_stack_frames * sizeof *s->stack_frames +
-                         s->n_blocks * sizeof *s->blocks + s->n_segments * sizeof *s->segments;
+    l->events->memory += s->events.capacity * event + s->strings.arena.total +
+                         s->n_frames * sizeof *s->frames + s->n_stacks * sizeof *s->stacks +
+                         s->n_stack_frames * sizeof *s->stack_frames + s->n_blocks * sizeof *s->blocks +
+                         s->n_segments * sizeof *s->segments;
 }
 
 /* From the first event to the last. */
@@ -313,12 +319,12 @@ static void report(loading *l, const rs_error *why, uint64_t consumed)
     char line[512];
     if (why)
         rs_problems_add_many(p, l->file, -1, RS_LOSS, "truncated",
-                             "the snapshot breaks off: its segments are complete, what follows is lost", consumed, 1,
-                             rs_error_text(why, line, sizeof line));
+                             "the snapshot breaks off: its segments are complete, what follows is lost",
+                             consumed, 1, rs_error_text(why, line, sizeof line));
     if (r->n_unknown_keys)
         rs_problems_add_many(p, l->file, -1, RS_NOTE, "unknown_keys",
-                             "keys that rankscope does not know were skipped", RS_NO_OFFSET, r->n_unknown_keys,
-                             r->s->strings.items[r->unknown_key].text);
+                             "keys that rankscope does not know were skipped", RS_NO_OFFSET,
+                             r->n_unknown_keys, r->s->strings.items[r->unknown_key].text);
     if (r->n_unknown_actions)
         rs_problems_add_many(p, l->file, -1, RS_NOTE, "unknown_actions",
                              "events whose action rankscope does not know were skipped", RS_NO_OFFSET,
@@ -360,7 +366,8 @@ static rs_status load(loading *l, rs_source *source, const rs_load_settings *set
     return RS_OK;
 }
 
-static rs_status snapshot_load(rs_source *source, const rs_load_settings *settings, rs_events **out, rs_error *err)
+static rs_status snapshot_load(rs_source *source, const rs_load_settings *settings, rs_events **out,
+                               rs_error *err)
 {
     rs_events *events;
     rs_error local = RS_ERROR_INIT;
@@ -402,10 +409,9 @@ static bool holds(const uint8_t *text, size_t n, const char *word)
 /* By the first keys; without any bytes it is one that was read. */
 static const char *elsewhere(const uint8_t *text, size_t n)
 {
-    if (holds(text, n, "entries") || holds(text, n, "pg_config")) return is_dump;
-    if (n && !holds(text, n, "segments") && !holds(text, n, "total_size")) return "is a pickle, and no trace";
-    return "is a snapshot of PyTorch's allocator: rankscope memory reads it, and rankscope memory --base A B compares "
-           "two";
+    if (n && !holds(text, n, "segments") && !holds(text, n, "total_size")) return is_dump;
+    return "is a snapshot of PyTorch's allocator, no trace: `rankscope memory` reads it, and `rankscope memory --base A B` "
+           "compares two";
 }
 
 const rs_format rs_format_torch_snapshot = {

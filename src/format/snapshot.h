@@ -111,11 +111,12 @@ typedef struct rs_snapshot {
     rs_snapshot_events events;
     rs_snapshot_device *devices; /* by number */
     size_t n_devices, devices_capacity;
-    bool has_history; /* the file has a list of events, though it may be empty */
-    bool has_pools;   /* its segments say of which pool they are */
-    bool expandable;  /* allocator_settings.expandable_segments */
+    bool has_history;  /* the file has a list of events, though it may be empty */
+    bool has_pools;    /* its segments say of which pool they are */
+    bool expandable;   /* allocator_settings.expandable_segments */
     uint32_t settings; /* PYTORCH_CUDA_ALLOC_CONF as it was set; a string id */
-    int64_t max_entries, overflowed; /* the events that are kept for a device, and whether older ones are gone; -1: not
+    int64_t max_entries,
+        overflowed; /* the events that are kept for a device, and whether older ones are gone; -1: not
                                         told */
 } rs_snapshot;
 

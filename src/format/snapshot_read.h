@@ -94,7 +94,7 @@ typedef struct rs_snapshot_reader {
 /* The rs_pickle_settings.take of a snapshot; the context is the reader. A dict whose keys are those of an event, frame,
  * block, segment or note becomes a row of the snapshot's columns and a RECORD of that row. What a row cannot be made of
  * is remembered in it (RS_SNAPSHOT_BAD with the key in stack, RS_BLOCK_BAD with the key in stack, bad). */
-rs_values_step rs_snapshot_take(void *context, rs_values *values, uint32_t map, size_t from);
+rs_values_step rs_snapshot_take(void *context, rs_values *values, uint32_t container, size_t from);
 
 /* The row of a node that is a record of that kind; a dict that came in pieces is made one now. RS_NO_ROW: it is none;
  * *step says whether memory was missing. */

@@ -9,8 +9,9 @@
 const char *const rs_snapshot_words[RS_N_WORDS] = {"", RS_SNAPSHOT_WORDS(WORD_TEXT)};
 
 const char *const rs_snapshot_action_names[RS_N_SNAPSHOT_ACTIONS] = {
-    "alloc",       "free",          "free_requested", "free_completed", "segment_alloc", "segment_free",
-    "segment_map", "segment_unmap", "oom",            "snapshot",       "other",         "bad"};
+    "alloc",         "free",         "free_requested", "free_completed",
+    "segment_alloc", "segment_free", "segment_map",    "segment_unmap",
+    "oom",           "snapshot",     "other",          "bad"};
 
 /* The values of a dict by key: its node, or RS_NO_NODE. */
 typedef struct items {
@@ -27,7 +28,7 @@ static void read_items(rs_snapshot_reader *r, const rs_values *v, const uint32_t
 {
     memset(d, 0xff, sizeof *d);
     for (size_t i = 0; i + 1 < n; i += 2) {
-        const rs_value *key = &v->nodes[pairs[i]];
+        const rs_value *key = rs_values_at(v, pairs[i]);
         if (key->type == RS_VALUE_NAME && key->n > 0 && key->n < RS_N_KEYS) {
             d->of[key->n] = pairs[i + 1];
         } else if (!r->n_unknown_keys++ && key->type == RS_VALUE_NAME) {
@@ -41,7 +42,7 @@ static void read_items(rs_snapshot_reader *r, const rs_values *v, const uint32_t
 bool rs_snapshot_unsigned(const rs_values *v, uint32_t node, uint64_t *out)
 {
     if (node == RS_NO_NODE) return false;
-    const rs_value *x = &v->nodes[node];
+    const rs_value *x = rs_values_at(v, node);
     if (x->type == RS_VALUE_UINT) {
         *out = x->as.u;
         return true;
@@ -68,12 +69,12 @@ static bool unsigned_or(const rs_values *v, uint32_t node, uint64_t otherwise, u
 
 static uint32_t name_of(const rs_values *v, uint32_t node)
 {
-    return node != RS_NO_NODE && v->nodes[node].type == RS_VALUE_NAME ? v->nodes[node].n : 0;
+    return node != RS_NO_NODE && rs_values_at(v, node)->type == RS_VALUE_NAME ? rs_values_at(v, node)->n : 0;
 }
 
 static bool is_true(const rs_values *v, uint32_t node)
 {
-    return node != RS_NO_NODE && v->nodes[node].type == RS_VALUE_BOOL && v->nodes[node].as.i;
+    return node != RS_NO_NODE && rs_values_at(v, node)->type == RS_VALUE_BOOL && rs_values_at(v, node)->as.i;
 }
 
 static bool device_of(const rs_values *v, uint32_t node, int32_t *out)
@@ -86,8 +87,8 @@ static bool device_of(const rs_values *v, uint32_t node, int32_t *out)
 
 static int64_t time_of(const rs_values *v, uint32_t node)
 {
-    if (node == RS_NO_NODE || v->nodes[node].type != RS_VALUE_INT) return RS_NO_TIME;
-    int64_t us = v->nodes[node].as.i;
+    if (node == RS_NO_NODE || rs_values_at(v, node)->type != RS_VALUE_INT) return RS_NO_TIME;
+    int64_t us = rs_values_at(v, node)->as.i;
     return us > -INT64_MAX / 1000 && us < INT64_MAX / 1000 ? us * 1000 : RS_NO_TIME;
 }
 
@@ -96,14 +97,17 @@ static int64_t time_of(const rs_values *v, uint32_t node)
 static uint32_t intern_frame(rs_snapshot_reader *r, rs_frame frame)
 {
     rs_snapshot *s = r->s;
-    uint64_t hash = rs_hash_u64(((uint64_t)frame.name << 32 | frame.file) ^ rs_hash_u64((uint32_t)frame.line));
+    uint64_t hash =
+        rs_hash_u64(((uint64_t)frame.name << 32 | frame.file) ^ rs_hash_u64((uint32_t)frame.line));
     bool is_new;
     uint32_t *head = rs_map64_put(&r->frame_ids, hash, &is_new);
     if (!head) return RS_NO_ROW;
     for (uint32_t i = is_new ? RS_NO_ROW : *head; i != RS_NO_ROW; i = s->frames[i].next)
-        if (s->frames[i].name == frame.name && s->frames[i].file == frame.file && s->frames[i].line == frame.line)
+        if (s->frames[i].name == frame.name && s->frames[i].file == frame.file &&
+            s->frames[i].line == frame.line)
             return i;
-    if (s->n_frames >= RS_NO_ROW || !RS_GROW_ONE(s->frames, s->n_frames, s->frames_capacity)) return RS_NO_ROW;
+    if (s->n_frames >= RS_NO_ROW || !RS_GROW_ONE(s->frames, s->n_frames, s->frames_capacity))
+        return RS_NO_ROW;
     frame.next = is_new ? RS_NO_ROW : *head;
     s->frames[s->n_frames] = frame;
     return *head = (uint32_t)s->n_frames++;
@@ -116,7 +120,8 @@ static uint32_t intern_stack(rs_snapshot_reader *r, const uint32_t *frames, uint
     uint32_t *head = rs_map64_put(&r->stack_ids, rs_hash_bytes(frames, n * sizeof *frames), &is_new);
     if (!head) return RS_NO_STACK;
     for (uint32_t i = is_new ? RS_NO_STACK : *head; i != RS_NO_STACK; i = s->stacks[i].next)
-        if (s->stacks[i].n == n && memcmp(s->stack_frames + s->stacks[i].first, frames, n * sizeof *frames) == 0)
+        if (s->stacks[i].n == n &&
+            memcmp(s->stack_frames + s->stacks[i].first, frames, n * sizeof *frames) == 0)
             return i;
     if (s->n_stacks >= RS_NO_STACK || !RS_GROW_ONE(s->stacks, s->n_stacks, s->stacks_capacity) ||
         !rs_grow((void **)&s->stack_frames, &s->stack_frames_capacity, s->n_stack_frames + n,
@@ -134,15 +139,16 @@ static bool stack_of(rs_snapshot_reader *r, rs_values *v, uint32_t node, uint32_
 {
     *out = RS_NO_STACK;
     if (node == RS_NO_NODE) return true;
+    const rs_value *given = rs_values_at(v, node);
+    if (given->type == RS_VALUE_RECORD && given->tag == RS_RECORD_STACK) {
+        *out = (uint32_t)given->as.i;
+        return true;
+    }
+    if (given->type != RS_VALUE_LIST) {
+        r->n_bad_stacks += given->type != RS_VALUE_NONE;
+        return true;
+    }
     rs_value *list = &v->nodes[node];
-    if (list->type == RS_VALUE_RECORD && list->tag == RS_RECORD_STACK) {
-        *out = (uint32_t)list->as.i;
-        return true;
-    }
-    if (list->type != RS_VALUE_LIST) {
-        r->n_bad_stacks += list->type != RS_VALUE_NONE;
-        return true;
-    }
     uint32_t n = 0, child, none = 0;
     if (!rs_grow((void **)&r->scratch, &r->scratch_capacity, (size_t)list->n + 1, sizeof *r->scratch))
         return false;
@@ -194,8 +200,9 @@ static bool grow_events(rs_snapshot_events *e)
     if (e->n < e->capacity) return true;
     size_t capacity = e->capacity ? rs_big_next(e->capacity, sizeof *e->address) : 1024;
     if (e->n >= RS_NO_ROW - 1 || !GROW_COLUMN(e->action, capacity) || !GROW_COLUMN(e->compiled, capacity) ||
-        !GROW_COLUMN(e->address, capacity) || !GROW_COLUMN(e->size, capacity) || !GROW_COLUMN(e->stream, capacity) ||
-        !GROW_COLUMN(e->time, capacity) || !GROW_COLUMN(e->stack, capacity))
+        !GROW_COLUMN(e->address, capacity) || !GROW_COLUMN(e->size, capacity) ||
+        !GROW_COLUMN(e->stream, capacity) || !GROW_COLUMN(e->time, capacity) ||
+        !GROW_COLUMN(e->stack, capacity))
         return false;
     e->capacity = capacity;
     return true;
@@ -225,7 +232,8 @@ static rs_snapshot_action action_of(rs_snapshot_reader *r, const rs_values *v, u
 }
 
 /* The key of which an event that changes something has no usable value; 0: none. */
-static unsigned read_event(const rs_values *v, const items *d, rs_snapshot_action action, rs_snapshot_events *e)
+static unsigned read_event(const rs_values *v, const items *d, rs_snapshot_action action,
+                           rs_snapshot_events *e)
 {
     size_t at = e->n;
     bool oom = action == RS_SNAPSHOT_OOM;
@@ -254,9 +262,10 @@ static rs_values_step take_event(rs_snapshot_reader *r, rs_values *v, uint32_t m
 }
 
 /* What 1.13 tells of a block in place of frames and requested_size: the newest of its history. */
-static void read_history(rs_snapshot_reader *r, const rs_values *v, uint32_t history, items *d)
+static void read_history(const rs_values *v, uint32_t history, items *d)
 {
     uint32_t newest, key, value;
+    if (rs_values_at(v, history)->type != RS_VALUE_LIST) return;
     rs_value_walk walk = rs_value_children(v, history);
     if (!rs_value_next(&walk, &newest) || v->nodes[newest].type != RS_VALUE_MAP) return;
     walk = rs_value_children(v, newest);
@@ -265,7 +274,6 @@ static void read_history(rs_snapshot_reader *r, const rs_values *v, uint32_t his
         if (name == RS_WORD_FRAMES) d->of[RS_WORD_FRAMES] = value;
         if (name == RS_WORD_REAL_SIZE) d->of[RS_WORD_REQUESTED] = value;
     }
-    (void)r;
 }
 
 static rs_values_step take_block(rs_snapshot_reader *r, rs_values *v, uint32_t map, items *d)
@@ -274,7 +282,7 @@ static rs_values_step take_block(rs_snapshot_reader *r, rs_values *v, uint32_t m
     rs_block b = {0};
     unsigned bad = 0;
     uint32_t state = name_of(v, d->of[RS_WORD_STATE]);
-    if (has(d, RS_WORD_HISTORY) && !has(d, RS_WORD_FRAMES)) read_history(r, v, d->of[RS_WORD_HISTORY], d);
+    if (has(d, RS_WORD_HISTORY) && !has(d, RS_WORD_FRAMES)) read_history(v, d->of[RS_WORD_HISTORY], d);
     if (!stack_of(r, v, d->of[RS_WORD_FRAMES], &b.stack)) return RS_STEP_NOMEM;
     b.state = state == RS_WORD_INACTIVE ? RS_BLOCK_INACTIVE
               : state == RS_WORD_ACTIVE ? RS_BLOCK_ALLOCATED
@@ -283,18 +291,21 @@ static rs_values_step take_block(rs_snapshot_reader *r, rs_values *v, uint32_t m
     if (!unsigned_or(v, d->of[RS_WORD_ADDRESS], UINT64_MAX, &b.address)) bad = RS_WORD_ADDRESS;
     if (!size_of(v, d->of[RS_WORD_SIZE], &b.size)) bad = RS_WORD_SIZE;
     b.requested = b.size;
-    if (has(d, RS_WORD_REQUESTED) && !size_of(v, d->of[RS_WORD_REQUESTED], &b.requested)) bad = RS_WORD_REQUESTED;
+    if (has(d, RS_WORD_REQUESTED) && !size_of(v, d->of[RS_WORD_REQUESTED], &b.requested))
+        bad = RS_WORD_REQUESTED;
     if (bad) {
         b.state = RS_BLOCK_BAD;
         b.stack = bad;
     }
-    if (s->n_blocks >= RS_NO_ROW || !RS_GROW_ONE(s->blocks, s->n_blocks, s->blocks_capacity)) return RS_STEP_NOMEM;
+    if (s->n_blocks >= RS_NO_ROW || !RS_GROW_ONE(s->blocks, s->n_blocks, s->blocks_capacity))
+        return RS_STEP_NOMEM;
     s->blocks[s->n_blocks] = b;
     return made(v, map, RS_RECORD_BLOCK, s->n_blocks++);
 }
 
 static bool read_pool(const rs_values *v, uint32_t node, uint64_t pool[2])
 {
+    if (rs_values_at(v, node)->type != RS_VALUE_LIST) return false;
     rs_value_walk walk = rs_value_children(v, node);
     uint32_t a, b;
     return rs_value_next(&walk, &a) && rs_value_next(&walk, &b) && rs_snapshot_unsigned(v, a, &pool[0]) &&
@@ -308,7 +319,7 @@ static rs_values_step take_blocks(rs_snapshot_reader *r, rs_values *v, uint32_t 
     rs_values_step step = RS_STEP_OK;
     uint32_t child, n = 0;
     bool follow = true;
-    if (list == RS_NO_NODE || v->nodes[list].type != RS_VALUE_LIST) {
+    if (list == RS_NO_NODE || rs_values_at(v, list)->type != RS_VALUE_LIST) {
         segment->bad = RS_WORD_BLOCKS;
         return RS_STEP_OK;
     }
@@ -369,7 +380,8 @@ static rs_values_step take_note(rs_snapshot_reader *r, rs_values *v, uint32_t ma
 }
 
 /* The keys by which a dict is one of a snapshot's, in this order. */
-static rs_values_step take_pairs(rs_snapshot_reader *r, rs_values *v, uint32_t map, const uint32_t *pairs, size_t n)
+static rs_values_step take_pairs(rs_snapshot_reader *r, rs_values *v, uint32_t map, const uint32_t *pairs,
+                                 size_t n)
 {
     items d;
     uint64_t unknown = r->n_unknown_keys;
@@ -383,9 +395,25 @@ static rs_values_step take_pairs(rs_snapshot_reader *r, rs_values *v, uint32_t m
     return RS_STEP_OK;
 }
 
-rs_values_step rs_snapshot_take(void *context, rs_values *v, uint32_t map, size_t from)
+/* A list of frames becomes a stack at once, unless more of it may come. */
+static rs_values_step take_frames(rs_snapshot_reader *r, rs_values *v, uint32_t list, size_t from)
 {
-    return take_pairs(context, v, map, v->stack + from, v->n_stack - from);
+    size_t n = v->n_stack - from;
+    if (!n || n == RS_PICKLE_BATCH) return RS_STEP_OK;
+    if (!rs_grow((void **)&r->scratch, &r->scratch_capacity, n, sizeof *r->scratch)) return RS_STEP_NOMEM;
+    for (size_t i = 0; i < n; i++) {
+        const rs_value *frame = rs_values_at(v, v->stack[from + i]);
+        if (frame->type != RS_VALUE_RECORD || frame->tag != RS_RECORD_FRAME) return RS_STEP_OK;
+        r->scratch[i] = (uint32_t)frame->as.i;
+    }
+    uint32_t stack = intern_stack(r, r->scratch, (uint32_t)n);
+    return stack == RS_NO_STACK ? RS_STEP_NOMEM : made(v, list, RS_RECORD_STACK, stack);
+}
+
+rs_values_step rs_snapshot_take(void *context, rs_values *v, uint32_t container, size_t from)
+{
+    if (v->nodes[container].type == RS_VALUE_LIST) return take_frames(context, v, container, from);
+    return take_pairs(context, v, container, v->stack + from, v->n_stack - from);
 }
 
 uint32_t rs_snapshot_row(rs_snapshot_reader *r, rs_values *v, uint32_t node, rs_snapshot_record kind,

@@ -101,6 +101,7 @@ static const char *refused_name(uint8_t op)
     }
 }
 
+#define MEMO_MAP (UINT32_C(1) << 31) /* of a memo: it was a map when it was stored */
 #define MARGIN ((size_t)1 << 20) /* of a window: what may come with the longest text */
 
 typedef struct memo_slot {
@@ -176,7 +177,7 @@ static bool follow(reader *r, uint64_t n, const char *why)
     return true;
 }
 
-static bool take(reader *r, uint64_t n, const uint8_t **at)
+static inline bool take(reader *r, uint64_t n, const uint8_t **at)
 {
     if ((uint64_t)(r->end - r->p) < n && !follow(r, n, "the data ends inside a value")) return false;
     *at = r->p;
@@ -184,11 +185,12 @@ static bool take(reader *r, uint64_t n, const uint8_t **at)
     return true;
 }
 
-static bool take_u(reader *r, unsigned n, uint64_t *out)
+/* n is at most 8. */
+static inline bool take_u(reader *r, unsigned n, uint64_t *out)
 {
     const uint8_t *at;
-    if (!take(r, n, &at)) return false;
     uint64_t v = 0;
+    if (!take(r, n, &at)) return false;
     for (unsigned i = 0; i < n; i++) v |= (uint64_t)at[i] << (8 * i);
     *out = v;
     return true;
@@ -208,17 +210,17 @@ static bool take_line(reader *r, const uint8_t **at, size_t *n)
 
 static bool push_int(reader *r, int64_t i)
 {
-    return step(r, rs_values_push_node(r->v, &(rs_value){.type = RS_VALUE_INT, .as.i = i}));
+    return step(r, rs_values_push_scalar(r->v, &(rs_value){.type = RS_VALUE_INT, .as.i = i}));
 }
 
 static bool push_bool(reader *r, bool b)
 {
-    return step(r, rs_values_push_node(r->v, &(rs_value){.type = RS_VALUE_BOOL, .as.i = b}));
+    return step(r, rs_values_push_scalar(r->v, &(rs_value){.type = RS_VALUE_BOOL, .as.i = b}));
 }
 
 static bool push_real(reader *r, double f)
 {
-    return step(r, rs_values_push_node(r->v, &(rs_value){.type = RS_VALUE_REAL, .as.f = f}));
+    return step(r, rs_values_push_scalar(r->v, &(rs_value){.type = RS_VALUE_REAL, .as.f = f}));
 }
 
 static bool push_container(reader *r, rs_value_type type)
@@ -298,8 +300,8 @@ static bool fill(reader *r, uint32_t node, size_t from)
     rs_values *v = r->v;
     const rs_value *container = &v->nodes[node];
     bool alone = container->tag == 0;
-    if (r->settings->take && container->type == RS_VALUE_MAP && !container->n &&
-        (v->n_stack - from) % 2 == 0) {
+    bool whole = container->type == RS_VALUE_LIST || (v->n_stack - from) % 2 == 0;
+    if (r->settings->take && !container->n && whole) {
         rs_values_step taken = r->settings->take(r->settings->context, v, node, from);
         if (taken == RS_STEP_TAKEN) {
             rs_values_drop_taken(v, node, from, alone);
@@ -325,7 +327,7 @@ static bool extend(reader *r, rs_value_type type, size_t from)
     rs_values *v = r->v;
     if (from <= floor_of(r)) return fail(r, RS_ERR_FORMAT, "there is no container below the items");
     uint32_t node = v->stack[from - 1];
-    if (v->nodes[node].type != type)
+    if (rs_values_at(v, node)->type != type)
         return fail(r, RS_ERR_FORMAT, "items are added to what is no container of them");
     return fill(r, node, from);
 }
@@ -359,16 +361,17 @@ static bool sparse_put(reader *r, uint32_t id, uint32_t node)
 
 static bool put(reader *r, uint64_t id)
 {
-    if (!need(r, 1)) return false;
+    if (!need(r, 1) || !step(r, rs_values_settle(r->v, r->v->n_stack - 1))) return false;
     uint32_t node = r->v->stack[r->v->n_stack - 1];
     if (node >= r->v->n_kept) r->v->n_kept = (size_t)node + 1;
+    uint32_t kept = r->v->nodes[node].type == RS_VALUE_MAP ? node | MEMO_MAP : node;
     if (id < r->n_memo) {
-        r->memo[id] = node;
+        r->memo[id] = kept;
         return true;
     }
     if (id == r->n_memo) {
         if (!RS_GROW_ONE(r->memo, r->n_memo, r->memo_capacity)) return fail(r, RS_ERR_NOMEM, "out of memory");
-        r->memo[r->n_memo++] = node;
+        r->memo[r->n_memo++] = kept;
         return true;
     }
     if (id > UINT32_MAX) return fail(r, RS_ERR_LIMIT, "a memo id beyond 32 bits");
@@ -377,14 +380,21 @@ static bool put(reader *r, uint64_t id)
 
 static bool push_again(reader *r, uint32_t node)
 {
-    rs_value *v = &r->v->nodes[node];
-    if (v->type == RS_VALUE_MAP) v->tag = 1;
+    if (!(node & RS_SCALAR) && r->v->nodes[node].type == RS_VALUE_MAP) r->v->nodes[node].tag = 1;
     return step(r, rs_values_push_ref(r->v, node));
 }
 
 static bool get(reader *r, uint64_t id)
 {
-    if (id < r->n_memo) return push_again(r, r->memo[id]);
+    if (id < r->n_memo) {
+        uint32_t node = r->memo[id];
+        if (node & MEMO_MAP) {
+            node &= ~MEMO_MAP;
+            if (r->v->nodes[node].type != RS_VALUE_MAP) r->memo[id] = node;
+            return push_again(r, node);
+        }
+        return step(r, rs_values_push_ref(r->v, node));
+    }
     if (r->n_slots && id <= UINT32_MAX) {
         const memo_slot *slot = sparse_slot(r, (uint32_t)id);
         if (slot->node != RS_NO_NODE) return push_again(r, slot->node);
@@ -432,7 +442,7 @@ static bool push_unsigned(reader *r, const uint8_t *at)
     uint64_t u = 0;
     for (unsigned i = 0; i < 8; i++) u |= (uint64_t)at[i] << (8 * i);
     if (u <= INT64_MAX) return push_int(r, (int64_t)u);
-    return step(r, rs_values_push_node(r->v, &(rs_value){.type = RS_VALUE_UINT, .as.u = u}));
+    return step(r, rs_values_push_scalar(r->v, &(rs_value){.type = RS_VALUE_UINT, .as.u = u}));
 }
 
 static bool op_long(reader *r, unsigned length_bytes)
@@ -490,7 +500,7 @@ static bool op_line_text(reader *r, bool quoted)
 static bool pop_top(reader *r)
 {
     if (r->v->n_stack > floor_of(r)) {
-        r->v->n_stack--;
+        rs_values_pop(r->v, r->v->n_stack - 1);
         return true;
     }
     size_t from; /* as Python: POP on a bare mark takes the mark */
@@ -506,7 +516,7 @@ static bool read_op(reader *r, uint8_t op, bool *stop)
     const uint8_t *at;
     rs_values *v = r->v;
     switch (op) {
-    case OP_STOP: *stop = true; return need(r, 1);
+    case OP_STOP: *stop = true; return need(r, 1) && step(r, rs_values_settle(v, v->n_stack - 1));
     case OP_PROTO:
         if (!take_u(r, 1, &u)) return false;
         return u <= 5 || fail(r, RS_ERR_FORMAT, "a protocol newer than 5");
@@ -515,10 +525,10 @@ static bool read_op(reader *r, uint8_t op, bool *stop)
     case OP_POP: return pop_top(r);
     case OP_POP_MARK:
         if (!pop_mark(r, &from)) return false;
-        v->n_stack = from;
+        rs_values_pop(v, from);
         return true;
     case OP_DUP: return need(r, 1) && push_again(r, v->stack[v->n_stack - 1]);
-    case OP_NONE: return step(r, rs_values_push_node(v, &(rs_value){.type = RS_VALUE_NONE}));
+    case OP_NONE: return step(r, rs_values_push_scalar(v, &(rs_value){.type = RS_VALUE_NONE}));
     case OP_NEWTRUE: return push_bool(r, true);
     case OP_NEWFALSE: return push_bool(r, false);
     case OP_BININT1: return take_u(r, 1, &u) && push_int(r, (int64_t)u);
@@ -586,7 +596,8 @@ static rs_status describe(const reader *r, const char *file, uint64_t at, uint8_
                           "refused: opcode %s (0x%02x) would run code; a dump holds only data", name, op);
     name = r->settings->binary ? text_name(op) : NULL;
     if (name)
-        return rs_fail_at(err, RS_ERR_FORMAT, file, at, "refused: opcode %s (0x%02x) of protocol 0", name, op);
+        return rs_fail_at(err, RS_ERR_FORMAT, file, at, "refused: opcode %s (0x%02x) of protocol 0", name,
+                          op);
     return rs_fail_at(err, RS_ERR_FORMAT, file, at, "0x%02x is no opcode of pickled data", op);
 }
 

@@ -18,18 +18,21 @@ typedef struct rs_pickle_info {
     bool refused;    /* an opcode would have run code, or is one that settings->binary refuses */
 } rs_pickle_info;
 
+#define RS_PICKLE_BATCH 1000 /* items */
+
 /* How a pickle is read that may be too large to be held as values. */
 typedef struct rs_pickle_settings {
     const rs_value_limits *limits; /* NULL: the defaults */
-    bool binary;                   /* the opcodes of protocol 0, whose values are lines of text, are refused, too */
+    bool binary; /* the opcodes of protocol 0, whose values are lines of text, are refused, too */
     /* Texts become RS_VALUE_NAMEs, ids in here; one text is one node, however often it comes. */
     rs_strings *names;
-    /* Called when a new map has got its items, key and value in turn, which lie on the stack from height `from` up.
-     * RS_STEP_TAKEN: it was made a RS_VALUE_RECORD, and the items are no longer needed: what was made for them alone is
-     * dropped. RS_STEP_OK: they become its children. Lists among the values are complete unless the file is hostile. */
-    rs_values_step (*take)(void *context, rs_values *values, uint32_t map, size_t from);
+    /* Called when a new map or list has got its items, which are on the stack from height `from` up; of a map key and value
+     * in turn. RS_STEP_TAKEN: it was made a RS_VALUE_RECORD, and the items are no longer needed: what was made for them
+     * alone is dropped. RS_STEP_OK: they become its children. A list may get more, which is an error once it was taken:
+     * Python writes lists in pieces of RS_PICKLE_BATCH. */
+    rs_values_step (*take)(void *context, rs_values *values, uint32_t container, size_t from);
     void *context;
-    bool threaded; /* another thread reads and inflates ahead */
+    bool threaded;                   /* another thread reads and inflates ahead */
     bool (*progress)(void *context); /* about every megabyte; false cancels. NULL: none */
     void *progress_context;
 } rs_pickle_settings;

@@ -57,11 +57,11 @@ struct rs_job {
     rs_job_stats stats;
     pthread_mutex_t lock;
     uint64_t bytes_done, bytes_total;
-    uint64_t kept; /* bytes of events that stay for the next run */
-    unsigned records; /* RS_TAKES(...) of what the present questions read */
+    uint64_t kept;     /* bytes of events that stay for the next run */
+    unsigned records;  /* RS_TAKES(...) of what the present questions read */
     bool wants_origin; /* one of them asks for the job's first event */
-    bool stored;   /* something was put into the store */
-    bool in_place; /* what is put there is used where it lies (store/entry.h), else it is small */
+    bool stored;       /* something was put into the store */
+    bool in_place;     /* what is put there is used where it lies (store/entry.h), else it is small */
     struct rs_job_captures *captures; /* read when the first input is: job_captures.c */
     bool cancelled;
 };

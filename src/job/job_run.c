@@ -275,8 +275,8 @@ static void run_input(run_side *s, size_t i)
         if (!q->due) continue;
         rs_input_answer *answer = &q->answers[i];
         bool other = input->records && !(input->records & q->records); /* which loading it says */
-        answer->asked = is_due(q, answer) && (answer->path || other ||
-                                              !rs_answer_fetch(job, q, &s->ranking, i, &stamps, answer));
+        answer->asked = is_due(q, answer) &&
+                        (answer->path || other || !rs_answer_fetch(job, q, &s->ranking, i, &stamps, answer));
         if (!answer->asked) continue;
         columns |= columns_of(q);
         due = true;
@@ -327,7 +327,8 @@ static void look_at_records(rs_job *job)
         rs_source *source;
         const uint8_t *head;
         size_t n;
-        if (input->records || input->instead || rs_input_is_stdin(input) || input->n_parts || input->n_recordings)
+        if (input->records || input->instead || rs_input_is_stdin(input) || input->n_parts ||
+            input->n_recordings)
             continue;
         if (rs_input_open(job, input, &source, NULL) != RS_OK) continue;
         if (rs_source_peek(source, RS_SOURCE_PEEK, &head, &n, NULL) == RS_OK)
@@ -365,8 +366,8 @@ bool rs_job_is_for_file(const rs_job *job, const rs_analysis *analysis)
 }
 
 /* side: which option named the job; NULL: it is the one that is asked. */
-static rs_status begin_side(run_side *s, rs_job *job, const rs_side_option *side, const rs_query *queries, size_t n,
-                            rs_error *err)
+static rs_status begin_side(run_side *s, rs_job *job, const rs_side_option *side, const rs_query *queries,
+                            size_t n, rs_error *err)
 {
     s->job = job;
     s->n_foreseen = 1;
@@ -544,7 +545,9 @@ static rs_status check_sides(const rs_query *query, size_t n_jobs, rs_error *err
     if (a->many_sided)
         return n_jobs >= 2 ? RS_OK : rs_fail(err, RS_ERR_USAGE, "%s compares two jobs or more", a->name);
     if (n_jobs == (a->two_sided ? 2u : 1u) + given) return RS_OK;
-    if (given) return rs_fail(err, RS_ERR_USAGE, "%s with --%s is asked by itself", a->name, side_given(query, 0)->option);
+    if (given)
+        return rs_fail(err, RS_ERR_USAGE, "%s with --%s is asked by itself", a->name,
+                       side_given(query, 0)->option);
     return rs_fail(err, RS_ERR_USAGE, "%s %s", a->name, a->two_sided ? "compares two jobs" : "takes one job");
 }
 
@@ -677,10 +680,11 @@ static rs_status map_with(rs_job *job, const rs_query *queries, size_t n, const 
     rs_status status = begin_side(&side, job, NULL, queries, n, err);
     for (size_t k = 0; status == RS_OK && k < n; k++)
         if (rs_question_wants_origin(&side.questions[k]))
-            status = rs_fail(err, RS_ERR_USAGE,
-                             "%s counts from the job's first event under these options, which a part of the job does "
-                             "not know",
-                             queries[k].analysis->name);
+            status = rs_fail(
+                err, RS_ERR_USAGE,
+                "%s counts from the job's first event under these options, which a part of the job does "
+                "not know",
+                queries[k].analysis->name);
     side.n_foreseen = SIZE_MAX;
     for (size_t k = 0; status == RS_OK && k < n; k++) {
         rs_question *q = &side.questions[k];
@@ -774,7 +778,8 @@ rs_status rs_job_each_rank(rs_job *job, const rs_each_rank *each, rs_rank_value 
 
 /* ---- with jobs that options name ------------------------------------------------------------------------ */
 
-static rs_status run_with_sides(rs_job *job, const rs_query *query, size_t n, rs_result *result, rs_error *err)
+static rs_status run_with_sides(rs_job *job, const rs_query *query, size_t n, rs_result *result,
+                                rs_error *err)
 {
     rs_error local = RS_ERROR_INIT;
     rs_job **jobs = rs_calloc(n + 1, sizeof *jobs);

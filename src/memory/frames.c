@@ -104,21 +104,42 @@ static uint32_t python_traits(const char *file, const char *name)
     if (holds_word(name, "loader") || holds_word(name, "collate") || holds_word(name, "batch"))
         traits |= RS_FRAME_LOADER;
     if (begins(path, "torch/distributed/")) traits |= RS_FRAME_COMM;
-    if (holds(path, "/optim/") || begins(path, "optim/") || holds(path, "optimizer")) traits |= RS_FRAME_OPTIMIZER;
-    if (strcmp(path, "torch/autograd/function.py") == 0 && strcmp(name, "apply") == 0) traits |= RS_FRAME_AUTOGRAD;
+    if (holds(path, "/optim/") || begins(path, "optim/") || holds(path, "optimizer"))
+        traits |= RS_FRAME_OPTIMIZER;
+    if (strcmp(path, "torch/autograd/function.py") == 0 && strcmp(name, "apply") == 0)
+        traits |= RS_FRAME_AUTOGRAD;
     return traits;
 }
 
 /* Of the interpreter, of what is around every operator, of the stack's own taking. */
 static bool is_noise(const char *file, const char *name)
 {
-    static const char *const names[] = {"_Py",           "Py",           "cfunction_",     "method_vectorcall",
-                                        "object_vacall", "slot_tp_",     "call_function",  "do_call_core",
-                                        "pymain_",       "tp_call",      "vectorcall",     "function_code_fastcall",
-                                        "__libc_start",  "_start",       "clone",          "start_thread",
-                                        "torch::unwind", "std::",        "void c10::",     "torch::CapturedTraceback",
-                                        "c10::impl::",   "c10::detail::", "c10::Dispatcher", "c10::cuda::",
-                                        "torch::cuda::(anonymous namespace)::gather", "??"};
+    static const char *const names[] = {"_Py",
+                                        "Py",
+                                        "cfunction_",
+                                        "method_vectorcall",
+                                        "object_vacall",
+                                        "slot_tp_",
+                                        "call_function",
+                                        "do_call_core",
+                                        "pymain_",
+                                        "tp_call",
+                                        "vectorcall",
+                                        "function_code_fastcall",
+                                        "__libc_start",
+                                        "_start",
+                                        "clone",
+                                        "start_thread",
+                                        "torch::unwind",
+                                        "std::",
+                                        "void c10::",
+                                        "torch::CapturedTraceback",
+                                        "c10::impl::",
+                                        "c10::detail::",
+                                        "c10::Dispatcher",
+                                        "c10::cuda::",
+                                        "torch::cuda::(anonymous namespace)::gather",
+                                        "??"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (begins(name, names[i])) return true;
     return !*name || holds(file, "/Python/ceval") || holds(file, "/Objects/") || holds(file, "/Include/") ||
@@ -133,7 +154,8 @@ static uint32_t native_traits(const char *file, const char *name)
     if (node) traits |= RS_FRAME_NODE | RS_FRAME_AUTOGRAD;
     if (node && begins(node, "AccumulateGrad")) traits |= RS_FRAME_ACCUMULATE;
     if (rs_called_operator(name, &length)) traits |= RS_FRAME_OPERATOR;
-    if (holds(name, "torch::autograd::Engine::") || holds(name, "PythonEngine::thread_")) traits |= RS_FRAME_AUTOGRAD;
+    if (holds(name, "torch::autograd::Engine::") || holds(name, "PythonEngine::thread_"))
+        traits |= RS_FRAME_AUTOGRAD;
     if (holds(name, "Workspace")) traits |= RS_FRAME_WORKSPACE;
     if (holds(name, "cublas") || holds(name, "cudnn")) traits |= RS_FRAME_KERNEL_LIBRARY;
     if (holds(name, "at::detail::empty") || begins(name, "at::_ops::empty")) traits |= RS_FRAME_TENSOR;
@@ -161,9 +183,11 @@ rs_status rs_frame_traits_make(const rs_snapshot *s, rs_frame_traits *out, rs_er
     for (size_t i = 0; i < s->n_frames; i++) {
         const rs_string *file = &s->strings.items[s->frames[i].file];
         const char *name = s->strings.items[s->frames[i].name].text;
-        out->of_frame[i] = is_python(file) ? python_traits(file->text, name) : native_traits(file->text, name);
+        out->of_frame[i] =
+            is_python(file) ? python_traits(file->text, name) : native_traits(file->text, name);
     }
-    for (size_t i = 0; i < s->n_stacks; i++) out->of_stack[i] = traits_of_stack(s, &s->stacks[i], out->of_frame);
+    for (size_t i = 0; i < s->n_stacks; i++)
+        out->of_stack[i] = traits_of_stack(s, &s->stacks[i], out->of_frame);
     return RS_OK;
 }
 

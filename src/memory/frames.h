@@ -33,7 +33,8 @@ enum rs_frame_trait {
 typedef struct rs_frame_traits {
     const rs_snapshot *snapshot;
     uint32_t *of_frame; /* RS_FRAME_... */
-    uint32_t *of_stack; /* of all frames; RS_FRAME_INNER ones up to the innermost frame of the user's own Python */
+    uint32_t
+        *of_stack; /* of all frames; RS_FRAME_INNER ones up to the innermost frame of the user's own Python */
 } rs_frame_traits;
 
 /* Release with rs_frame_traits_clear, also after a failure. */

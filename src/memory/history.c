@@ -9,8 +9,9 @@
 /* Putting a history together. */
 typedef struct building {
     rs_history *h;
-    rs_map64 open;               /* by address: the life there, or RS_NO_LIFE */
-    bool has_requests, has_ends; /* the list has free_requested, free_completed: each stands for both where the other is
+    rs_map64 open; /* by address: the life there, or RS_NO_LIFE */
+    bool has_requests,
+        has_ends; /* the list has free_requested, free_completed: each stands for both where the other is
                                     not recorded at all */
 } building;
 

@@ -18,10 +18,11 @@
 
 typedef struct rs_life {
     uint64_t address, stream;
-    int64_t size;          /* asked for */
-    uint32_t stack;        /* of the allocation; RS_NO_STACK: unknown */
-    uint32_t from;         /* the first instant at which it is active; 0: it is from before */
-    uint32_t asked, until; /* the first instant at which it is not held, not active; RS_NEVER: it is at the end */
+    int64_t size;   /* asked for */
+    uint32_t stack; /* of the allocation; RS_NO_STACK: unknown */
+    uint32_t from;  /* the first instant at which it is active; 0: it is from before */
+    uint32_t asked,
+        until; /* the first instant at which it is not held, not active; RS_NEVER: it is at the end */
 } rs_life;
 
 /* The sums at one instant. */
@@ -49,10 +50,12 @@ typedef struct rs_history {
     uint32_t *life_of; /* by event: the life that it begins or ends, or RS_NO_LIFE */
     rs_held begin;     /* at instant 0 */
     rs_held end;       /* as the segments say */
-    int64_t allocated; /* rounded bytes of blocks in use at the end, as torch.cuda.memory_allocated() counts them */
+    int64_t
+        allocated; /* rounded bytes of blocks in use at the end, as torch.cuda.memory_allocated() counts them */
     uint32_t device_allocs, device_frees, n_failed;
     /* what does not fit together */
-    struct rs_cut_life *cut; /* allocations at an address that was in use: the older block ends there; by event */
+    struct rs_cut_life
+        *cut; /* allocations at an address that was in use: the older block ends there; by event */
     size_t n_cut, cut_capacity;
     uint64_t n_freed_twice; /* frees of what was freed */
     uint64_t n_unplaced;    /* in use by the events, not by the segments */

@@ -14,8 +14,8 @@ const char *const rs_steps_source_names[RS_N_STEPS_SOURCES] = {"step", "cycle"};
 /* One that was begun: a list of those that are open, and one of those of its name below it. */
 typedef struct open_note {
     uint32_t name;
-    uint32_t below, above;  /* in the list; RS_NO_ROW: none */
-    uint32_t same;          /* the one of its name before it that is open */
+    uint32_t below, above; /* in the list; RS_NO_ROW: none */
+    uint32_t same;         /* the one of its name before it that is open */
 } open_note;
 
 typedef struct note_order {
@@ -50,7 +50,7 @@ static uint32_t unlink_note(open_note *open, uint32_t at, uint32_t top)
     return at == top ? below : top;
 }
 
-static bool follow_notes(const note_order *order, size_t n, rs_annotations *out)
+static bool follow_notes(const note_order *order, size_t n, rs_open_notes *out)
 {
     rs_map64 latest = {0}; /* by name: the latest that is open + 1 */
     open_note *open = rs_malloc((n + 1) * sizeof *open);
@@ -83,10 +83,10 @@ static bool follow_notes(const note_order *order, size_t n, rs_annotations *out)
     return ok;
 }
 
-rs_status rs_annotations_make(const rs_snapshot *s, int32_t device, rs_annotations *out, rs_error *err)
+rs_status rs_open_notes_make(const rs_snapshot *s, int32_t device, rs_open_notes *out, rs_error *err)
 {
     size_t n;
-    *out = (rs_annotations){0};
+    *out = (rs_open_notes){0};
     note_order *order = sort_notes(s, device, &n);
     out->time = rs_malloc((n + 1) * sizeof *out->time);
     out->name = rs_malloc((n + 1) * sizeof *out->name);
@@ -95,14 +95,14 @@ rs_status rs_annotations_make(const rs_snapshot *s, int32_t device, rs_annotatio
     return ok ? RS_OK : rs_fail_nomem(err, "annotations");
 }
 
-void rs_annotations_clear(rs_annotations *a)
+void rs_open_notes_clear(rs_open_notes *a)
 {
     rs_free(a->time);
     rs_free(a->name);
-    *a = (rs_annotations){0};
+    *a = (rs_open_notes){0};
 }
 
-uint32_t rs_annotation_at(const rs_annotations *a, int64_t time)
+uint32_t rs_open_note_at(const rs_open_notes *a, int64_t time)
 {
     size_t low = 0, high = a->n;
     while (low < high) {
@@ -123,13 +123,15 @@ uint32_t rs_annotation_at(const rs_annotations *a, int64_t time)
 static const struct {
     const char *prefix;
     bool end, numbered;
-} marks[] = {{"ProfilerStep#", false, true}, {"Optimizer.step#", true, false}, {"Optimizer.zero_grad#", false, false}};
+} marks[] = {
+    {"ProfilerStep#", false, true}, {"Optimizer.step#", true, false}, {"Optimizer.zero_grad#", false, false}};
 
 static bool is_mark(const rs_snapshot *s, const rs_note *note, size_t mark)
 {
     const rs_string *name = &s->strings.items[note->name];
     size_t n = strlen(marks[mark].prefix);
-    return note->end == marks[mark].end && name->length >= n && memcmp(name->text, marks[mark].prefix, n) == 0;
+    return note->end == marks[mark].end && name->length >= n &&
+           memcmp(name->text, marks[mark].prefix, n) == 0;
 }
 
 static int64_t number_behind(const char *text)
@@ -162,7 +164,8 @@ static bool steps_by_note(const rs_history *h, const note_order *order, size_t n
             event = event_from(h, event, order[i].note->time);
             if (out->n) out->items[out->n - 1].to = event;
             out->items[out->n] = (rs_memory_step){
-                marks[m].numbered ? number_behind(name + strlen(marks[m].prefix)) : (int64_t)out->n, event, h->n};
+                marks[m].numbered ? number_behind(name + strlen(marks[m].prefix)) : (int64_t)out->n, event,
+                h->n};
             out->n++;
         }
         out->open = true;
@@ -239,8 +242,8 @@ void rs_memory_steps_clear(rs_memory_steps *steps)
 
 /* ---- the optimizer ---------------------------------------------------------------------------------------- */
 
-rs_status rs_optimizer_instants(const rs_history *h, const uint32_t *stack_traits, uint32_t trait, uint32_t **out,
-                                size_t *n_out, rs_error *err)
+rs_status rs_optimizer_instants(const rs_history *h, const uint32_t *stack_traits, uint32_t trait,
+                                uint32_t **out, size_t *n_out, rs_error *err)
 {
     size_t n, capacity = 0;
     note_order *order = sort_notes(h->snapshot, h->device->number, &n);

@@ -5,17 +5,18 @@
 #include "memory/history.h"
 
 /* The innermost open annotation of a device from each time on. */
-typedef struct rs_annotations {
+typedef struct rs_open_notes {
     int64_t *time;  /* ascending */
     uint32_t *name; /* in the snapshot's strings; RS_NO_STRING: none is open */
     size_t n;
-} rs_annotations;
+} rs_open_notes;
 
-/* An END closes the latest of its name. Release with rs_annotations_clear, also after a failure. */
-rs_status rs_annotations_make(const rs_snapshot *snapshot, int32_t device, rs_annotations *out, rs_error *err);
-void rs_annotations_clear(rs_annotations *annotations);
+/* An END closes the latest of its name. Release with rs_open_notes_clear, also after a failure. */
+rs_status rs_open_notes_make(const rs_snapshot *snapshot, int32_t device, rs_open_notes *out,
+                              rs_error *err);
+void rs_open_notes_clear(rs_open_notes *annotations);
 /* Of the notes up to and including that time; RS_NO_STRING: none. */
-uint32_t rs_annotation_at(const rs_annotations *annotations, int64_t time);
+uint32_t rs_open_note_at(const rs_open_notes *annotations, int64_t time);
 
 /* What the steps of a history are detected from. */
 typedef enum rs_steps_source { RS_STEPS_BY_NOTE, RS_STEPS_BY_CYCLE, RS_N_STEPS_SOURCES } rs_steps_source;

@@ -14,7 +14,8 @@ rs_status rs_purposes_init(rs_purposes *p, const rs_history *history, const rs_f
     *p = (rs_purposes){.history = history, .traits = traits, .python_only = traits->snapshot->n_stacks > 0};
     for (size_t i = 0; i < traits->snapshot->n_stacks; i++)
         if (traits->of_stack[i] & RS_FRAME_NATIVE) p->python_only = false;
-    return rs_optimizer_instants(history, traits->of_stack, RS_FRAME_OPTIMIZER, &p->optimizer, &p->n_optimizer, err);
+    return rs_optimizer_instants(history, traits->of_stack, RS_FRAME_OPTIMIZER, &p->optimizer,
+                                 &p->n_optimizer, err);
 }
 
 void rs_purposes_clear(rs_purposes *p)
@@ -68,9 +69,11 @@ static rs_purpose judge(const rs_purposes *p, const rs_life *life, rs_certainty 
         return made & RS_FRAME_INIT_GROUP || stays ? RS_FOR_OPTIMIZER_STATE : RS_FOR_TEMPORARY;
     if (made & RS_FRAME_LOADER) return RS_FOR_INPUT;
     if (made & RS_FRAME_AUTOGRAD)
-        return made & RS_FRAME_ACCUMULATE || by_optimizer || is_there_for_optimizer(p, life) ? RS_FOR_GRADIENT
-                                                                                            : RS_FOR_TEMPORARY;
-    if (made & RS_FRAME_FORWARD) return stays || freed & RS_FRAME_AUTOGRAD ? RS_FOR_ACTIVATION : RS_FOR_TEMPORARY;
+        return made & RS_FRAME_ACCUMULATE || by_optimizer || is_there_for_optimizer(p, life)
+                   ? RS_FOR_GRADIENT
+                   : RS_FOR_TEMPORARY;
+    if (made & RS_FRAME_FORWARD)
+        return stays || freed & RS_FRAME_AUTOGRAD ? RS_FOR_ACTIVATION : RS_FOR_TEMPORARY;
     if (made & RS_FRAME_INIT && stays) return RS_FOR_PARAMETER;
     *certainty = RS_GUESS;
     return RS_FOR_OTHER;

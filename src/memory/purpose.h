@@ -27,11 +27,12 @@ typedef enum rs_certainty { RS_SURE, RS_LIKELY, RS_GUESS, RS_N_CERTAINTIES } rs_
 extern const char *const rs_certainty_names[RS_N_CERTAINTIES];
 
 typedef struct rs_purposes {
-    const rs_history *history;    /* borrowed, like traits */
+    const rs_history *history; /* borrowed, like traits */
     const rs_frame_traits *traits;
     uint32_t *optimizer; /* instants of its steps */
     size_t n_optimizer;
-    bool python_only; /* stacks were taken of Python alone: what has none is on a thread of the backward pass */
+    bool
+        python_only; /* stacks were taken of Python alone: what has none is on a thread of the backward pass */
 } rs_purposes;
 
 /* Release with rs_purposes_clear, also after a failure. */

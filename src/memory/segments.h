@@ -27,7 +27,8 @@ typedef struct rs_segment_finder {
     size_t n;
 } rs_segment_finder;
 /* Release with rs_segment_finder_clear, also after a failure. */
-rs_status rs_segment_finder_init(rs_segment_finder *f, const rs_snapshot *snapshot, int32_t device, rs_error *err);
+rs_status rs_segment_finder_init(rs_segment_finder *f, const rs_snapshot *snapshot, int32_t device,
+                                 rs_error *err);
 void rs_segment_finder_clear(rs_segment_finder *f);
 const rs_segment *rs_segment_at(const rs_segment_finder *f, uint64_t address); /* NULL: none */
 

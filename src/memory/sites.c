@@ -5,11 +5,11 @@
 
 #include "base/memory.h"
 
-const char *const rs_site_by_names[RS_N_SITE_BYS] = {"line",   "function", "file", "frame",      "stack",
-                                                     "size",   "stream",   "pool", "annotation", "category"};
+const char *const rs_site_by_names[RS_N_SITE_BYS] = {"line", "function", "file", "frame",      "stack",
+                                                     "size", "stream",   "pool", "annotation", "category"};
 
-rs_status rs_stack_names_init(rs_stack_names *n, const rs_frame_traits *traits, rs_site_by by, rs_strings *names,
-                              rs_error *err)
+rs_status rs_stack_names_init(rs_stack_names *n, const rs_frame_traits *traits, rs_site_by by,
+                              rs_strings *names, rs_error *err)
 {
     *n = (rs_stack_names){.traits = traits, .names = names, .by = by};
     n->of_stack = rs_calloc(traits->snapshot->n_stacks + 1, sizeof *n->of_stack);
@@ -94,7 +94,8 @@ static bool put_stack(rs_stack_names *n, size_t *used, const uint32_t *frames, u
         if (more && !put_text(n, used, ",")) return false;
         if (more) n->text[*used - 1] = ';';
         bool python = traits & RS_FRAME_PYTHON;
-        if (!(python ? put_python(n, used, frames[i]) : put_text(n, used, function_of(n, frames[i])))) return false;
+        if (!(python ? put_python(n, used, frames[i]) : put_text(n, used, function_of(n, frames[i]))))
+            return false;
     }
     return *used || put_native(n, used, frames, n_frames);
 }
@@ -103,8 +104,8 @@ static bool put_name(rs_stack_names *n, size_t *used, const rs_stack *stack)
 {
     const uint32_t *frames = n->traits->snapshot->stack_frames + stack->first;
     if (n->by == RS_BY_STACK) return put_stack(n, used, frames, stack->n);
-    uint32_t frame = n->by == RS_BY_FRAME ? RS_NO_ROW
-                                          : innermost(n, frames, stack->n, RS_FRAME_PYTHON, RS_FRAME_LIBRARY);
+    uint32_t frame =
+        n->by == RS_BY_FRAME ? RS_NO_ROW : innermost(n, frames, stack->n, RS_FRAME_PYTHON, RS_FRAME_LIBRARY);
     if (frame == RS_NO_ROW) frame = innermost(n, frames, stack->n, RS_FRAME_PYTHON, 0);
     return frame == RS_NO_ROW ? put_native(n, used, frames, stack->n) : put_python(n, used, frame);
 }

@@ -42,8 +42,8 @@ typedef struct rs_stack_names {
 } rs_stack_names;
 
 /* by is one of stacks. Release with rs_stack_names_clear, also after a failure. */
-rs_status rs_stack_names_init(rs_stack_names *n, const rs_frame_traits *traits, rs_site_by by, rs_strings *names,
-                              rs_error *err);
+rs_status rs_stack_names_init(rs_stack_names *n, const rs_frame_traits *traits, rs_site_by by,
+                              rs_strings *names, rs_error *err);
 void rs_stack_names_clear(rs_stack_names *n);
 /* RS_NO_STRING: no memory. */
 uint32_t rs_stack_name(rs_stack_names *n, uint32_t stack);

@@ -80,7 +80,8 @@ static size_t named_row(const rs_table *ranks, const rs_table *findings)
     int64_t rank = rs_face_int(findings, 0, "rank", -1);
     const char *device = rs_face_string(findings, 0, "device");
     for (size_t i = 0; i < n; i++)
-        if (rs_face_int(ranks, i, "rank", -1) == rank && strcmp(rs_face_string(ranks, i, "device"), device) == 0)
+        if (rs_face_int(ranks, i, "rank", -1) == rank &&
+            strcmp(rs_face_string(ranks, i, "device"), device) == 0)
             return i;
     return 0;
 }
@@ -99,7 +100,8 @@ static void show_sites(const rs_table *sites, const rs_table *ranks, size_t name
         double share = rs_face_number(sites, i, "share_pct");
         if (!is_of(sites, i, ranks, named) || isnan(share) || share <= 0) continue;
         snprintf(value, sizeof value, "%5s%%  %.300s", RS_FIXED(share, 1), rs_face_string(sites, i, "site"));
-        rs_page_bar(layout, rs_human_bytes(rs_face_int(sites, i, "bytes", 0), bytes), 10, share / 100, BAR, value);
+        rs_page_bar(layout, rs_human_bytes(rs_face_int(sites, i, "bytes", 0), bytes), 10, share / 100, BAR,
+                    value);
         shown++;
     }
 }

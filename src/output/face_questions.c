@@ -123,7 +123,7 @@ rs_status rs_face_annotations(const rs_result *result, rs_page *layout, rs_error
     if (result->n_tables == 1) return rs_page_table(layout, result->tables[0], err); /* a peer's */
     bool kernels = result->main_table == 1;
     return rs_face_first(result->tables[result->main_table], kernels ? of_kernel : of_annotation, MAX_ROWS,
-                      layout, err);
+                         layout, err);
 }
 
 rs_status rs_face_delays(const rs_result *result, rs_page *layout, rs_error *err)
@@ -149,7 +149,7 @@ rs_status rs_face_delays(const rs_result *result, rs_page *layout, rs_error *err
                                               NULL};
     bool sequences = result->main_table == 1;
     return rs_face_first(result->tables[result->main_table], sequences ? of_sequence : of_operator, MAX_ROWS,
-                      layout, err);
+                         layout, err);
 }
 
 /* ---- diff --------------------------------------------------------------------------------------------- */
