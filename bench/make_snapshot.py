@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Writes a large allocator snapshot of the shape that torch.cuda.memory._dump_snapshot writes.
 
-usage: make_snapshot.py FILE [--events N] [--shared] [--depth N] [--protocol N] [--layers N]
+usage: make_snapshot.py FILE [--events N] [--shared] [--depth N] [--protocol N] [--layers N] [--leak] [--fail]
 
 A training loop runs on a model of the caching allocator: blocks are rounded to 512 bytes, small ones come from segments of
 2 MiB, those below 10 MiB from segments of 20 MiB, others have a segment of their own; freed blocks are used again for the
-same size. Stacks are Python and C++ frames as torch's unwinder gives them: one dict a frame; each event has a list of its own,
+same size. --leak keeps a tensor of each step; --fail ends with an allocation for which there is room in fragments only. Stacks are Python and C++ frames as torch's unwinder gives them: one dict a frame; each event has a list of its own,
 as torch writes them, or with --shared one list a stack.
 """
 import argparse
@@ -54,6 +54,12 @@ class Device:
         self.record("free_requested", address, size, stack)
         self.record("free_completed", address, size, stack)
         self.free.setdefault(block["size"], []).append(block)
+
+    def fail(self, stack):
+        """An allocation that all free memory together would do for."""
+        free = sum(b["size"] for blocks in self.free.values() for b in blocks)
+        self.record("oom", 64 << 20, (64 << 20) + free // 2, stack)
+        self.events[-1]["device_free"] = self.events[-1].pop("addr")
 
     def snapshot(self):
         segments = []
@@ -110,6 +116,8 @@ def main():
     p.add_argument("--depth", type=int, default=20)
     p.add_argument("--protocol", type=int, default=4)
     p.add_argument("--layers", type=int, default=48)
+    p.add_argument("--leak", action="store_true")
+    p.add_argument("--fail", action="store_true")
     a = p.parse_args()
     python, backward = stacks(a.depth)
     ops = ("mm", "gelu", "rms_norm", "add", "softmax")
@@ -117,6 +125,7 @@ def main():
     # a stack is one list, which an event has or copies
     made = {(layer, op): python(op, layer, 90 + k) for layer in range(a.layers) for k, op in enumerate(ops)}
     back = {op: backward(op) for op in ops}
+    metric = python("add", 0, 7)
     for layer in range(a.layers):
         for k, op in enumerate(ops):
             device.alloc((4 << 20) + layer * 512 + k * 100, made[layer, op])
@@ -132,8 +141,12 @@ def main():
             gradient = device.alloc((2 << 20) + 100, back[op])
             device.release(address, back[op])
             device.release(gradient, back[op])
+        if a.leak:
+            device.alloc((3 << 20) + step, metric)
         notes.append({"stage": "END", "name": "ProfilerStep#%d" % step, "device": 0, "time_us": device.time + 1})
         step += 1
+    if a.fail:
+        device.fail(made[0, "mm"])
     settings = {"PYTORCH_CUDA_ALLOC_CONF": "", "max_split_size": -1, "garbage_collection_threshold": 0.0, "expandable_segments": False}
     with open(a.file, "wb") as f:
         pickle.dump({"segments": device.snapshot(), "device_traces": [device.events], "allocator_settings": settings,

@@ -317,7 +317,7 @@ static rs_status fill(const rs_run *run, const rs_memory_question *q, const rs_p
     RS_TRY(add_spread(q, &given, tables[RS_MEMORY_SPREAD], err));
     if (compares) RS_TRY(add_changes(q, &base, &given, tables[RS_MEMORY_CHANGE], err));
     if (q->room >= 0) RS_TRY(add_fit(q, &given, tables[RS_MEMORY_FIT], err));
-    RS_TRY(rs_memory_add_findings(run, given.items, given.n, median, tables, result, err));
+    RS_TRY(rs_memory_add_findings(run, q, given.items, given.n, median, tables, result, err));
     return rs_gate_apply(run->options, tables[RS_MEMORY_RANKS], result, err);
 }
 

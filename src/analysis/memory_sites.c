@@ -185,8 +185,9 @@ static int by_bytes(const void *a, const void *b)
 /* Sorts the device's rows; lives keep theirs. */
 static rs_status sort_sites(rs_memory_view *v, rs_error *err)
 {
-    rs_memory_site *rows = v->rank->sites + v->first_site;
     size_t n = v->rank->n_sites - v->first_site;
+    if (!n) return RS_OK;
+    rs_memory_site *rows = v->rank->sites + v->first_site;
     named_site *named = rs_malloc((n + 1) * sizeof *named);
     uint32_t *now = rs_malloc((n + 1) * sizeof *now);
     bool ok = named && now;

@@ -183,10 +183,6 @@ typedef struct rs_memory_fit {
 rs_status rs_memory_put_spread(rs_table *table, const rs_memory_spread *row, rs_error *err);
 rs_status rs_memory_put_pair(rs_table *table, int64_t rank, const rs_memory_pair *row, rs_error *err);
 rs_status rs_memory_put_fit(rs_table *table, int64_t rank, const rs_memory_fit *row, rs_error *err);
-/* The one place that makes sentences of snapshots: fills the findings, the verdict first, and notes and problems of the
- * result. Of several ranks each says its share. */
-rs_status rs_memory_add_findings(const rs_run *run, const rs_partial *partials, size_t n, double median,
-                                 rs_table **tables, rs_result *result, rs_error *err);
 /* ---- between the files of these functions --------------------------------------------------------------- */
 
 /* What one rank is asked. */
@@ -205,6 +201,11 @@ typedef struct rs_memory_question {
 rs_status rs_memory_question_read(const rs_options *options, rs_memory_question *out, rs_error *err);
 void rs_memory_question_clear(rs_memory_question *question);
 
+/* The one place that makes sentences of snapshots: fills the findings, the verdict first, and notes and problems of the
+ * result. The other tables are full. */
+rs_status rs_memory_add_findings(const rs_run *run, const rs_memory_question *q, const rs_partial *partials,
+                                 size_t n, double median, rs_table **tables, rs_result *result,
+                                 rs_error *err);
 /* All that one rank contributes to tables of ranks; its sites and what grows are sorted, and cut at q->top of a
  * device. */
 rs_status rs_memory_put_rank(const rs_memory_question *q, rs_table **tables, int64_t rank,

@@ -254,7 +254,8 @@ static const char *const fits[] = {"yes", "without fragmentation", "no"};
 
 #define FINDING_ROW(CELL)                                                                                    \
     CELL(OF(rs_memory_finding, kind), "kind", TEXT, NONE,                                                    \
-         "peak, failure, fragmentation, growth, outlier, not_known", NULL)                                   \
+         "peak, failure, fragmentation, growth, outlier, not_known; fit, without, change: what was asked",   \
+         NULL)                                                                                               \
     CELL(OF(rs_memory_finding, rank), "rank", INT, ID, "of which rank; unknown: of several", NULL)           \
     CELL(MAYBE(rs_memory_finding, device), "device", TEXT, NONE, "of which device", NULL)                    \
     CELL(MAYBE(rs_memory_finding, site), "site", TEXT, NONE, "the site that it names", NULL)                 \

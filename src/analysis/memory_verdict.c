@@ -97,13 +97,13 @@ static void remedy_fragmentation(const rs_memory_rank *p, const rs_memory_failur
             *pins ? pins : "other streams");
         return;
     }
-    bool enough = rs_sub_sat(spare, d->rounding) >= PAGES;
+    int64_t left = rs_sub_sat(spare, d->rounding);
     snprintf(
         out, size,
-        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True %s%s%s; or max_split_size_mb, not both. The segments with "
-        "most stuck bytes hold blocks of %s",
-        enough ? "would have been enough" : "may have been enough, though ",
-        enough ? "" : rs_human_bytes(d->rounding, rounding), enough ? "" : " of the rest are rounding", pins);
+        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True %s have been enough: %s would have been left, without "
+        "rounding and but for pages in part use; or max_split_size_mb, not both. The segments with most stuck bytes hold "
+        "blocks of %s",
+        left >= PAGES ? "would" : "may", rs_human_bytes(left > 0 ? left : 0, rounding), pins);
 }
 
 /* The largest sites of a device, as "1.2 GiB of A, 800 MiB of B". */
@@ -212,6 +212,104 @@ static rs_status say_failures(const speaker *s, bool *any)
     return say(s, &row);
 }
 
+/* ---- what was asked ------------------------------------------------------------------------------------------ */
+
+/* The worst device of --fit. */
+static rs_status say_fit(const speaker *s, const rs_memory_question *q)
+{
+    const rs_memory_device *worst = NULL;
+    size_t whose = 0, n = 0, n_fit = 0;
+    int64_t room = rs_sub_sat(q->room, q->other < 0 ? 0 : q->other);
+    for (size_t i = 0; i < s->n; i++)
+        for (size_t k = 0; k < rank_of(s, i)->n_devices; k++) {
+            const rs_memory_device *d = &rank_of(s, i)->devices[k];
+            n++;
+            n_fit += d->need <= room;
+            if (worst && d->need <= worst->need) continue;
+            worst = d;
+            whose = i;
+        }
+    if (!worst) return RS_OK;
+    char text[500], left[32], need[32], have[32];
+    int64_t headroom = rs_sub_sat(room, worst->need);
+    const char *fits = headroom >= 0          ? "It fits"
+                       : worst->floor <= room ? "It fits without fragmentation only"
+                                              : "It does not fit";
+    snprintf(
+        text, sizeof text,
+        "%s: the fullest device, rank %lld (%s), needs %s of %s, %s %s; %zu of %zu devices fit as they are.",
+        fits, (long long)s->ranks[whose].rank, text_of(rank_of(s, whose), worst->device),
+        rs_human_bytes(worst->need, need), rs_human_bytes(room, have),
+        rs_human_bytes(headroom < 0 ? rs_sub_sat(0, headroom) : headroom, left),
+        headroom < 0 ? "too much" : "to spare", n_fit, n);
+    rs_memory_finding row = {.kind = "fit",
+                             .finding = text,
+                             .device = text_of(rank_of(s, whose), worst->device),
+                             .rank = s->ranks[whose].rank,
+                             .bytes = headroom};
+    return say(s, &row);
+}
+
+/* The device whose peak is largest with the sites. */
+static rs_status say_without(const speaker *s)
+{
+    const rs_memory_without *worst = NULL;
+    size_t whose = 0;
+    for (size_t i = 0; i < s->n; i++)
+        for (size_t k = 0; k < rank_of(s, i)->n_without; k++) {
+            const rs_memory_without *w = &rank_of(s, i)->without[k];
+            if (worst && w->peak <= worst->peak) continue;
+            worst = w;
+            whose = i;
+        }
+    if (!worst) return RS_OK;
+    char text[500], peak[32], less[32], now[32];
+    snprintf(
+        text, sizeof text,
+        "Without the %lld blocks that --without fits, the peak of rank %lld (%s) would be %s instead of %s, %s less, if "
+        "nothing else changed.",
+        (long long)worst->blocks, (long long)s->ranks[whose].rank, text_of(rank_of(s, whose), worst->device),
+        rs_human_bytes(worst->new_peak, now), rs_human_bytes(worst->peak, peak),
+        rs_human_bytes(rs_sub_sat(worst->peak, worst->new_peak), less));
+    rs_memory_finding row = {.kind = "without",
+                             .finding = text,
+                             .device = text_of(rank_of(s, whose), worst->device),
+                             .rank = s->ranks[whose].rank,
+                             .bytes = rs_sub_sat(worst->peak, worst->new_peak)};
+    return say(s, &row);
+}
+
+/* The site that changed most. */
+static rs_status say_change(const speaker *s)
+{
+    enum { CHANGE_RANK, CHANGE_DEVICE, CHANGE_SITE, CHANGE_A, CHANGE_B, CHANGE_BYTES };
+    const rs_table *t = s->tables[RS_MEMORY_CHANGE];
+    size_t best = 0, n = rs_table_n_rows(t), length;
+    int64_t most = 0;
+    for (size_t i = 0; i < n; i++) {
+        int64_t change = rs_table_int(t, i, CHANGE_BYTES);
+        if (change < 0) change = rs_sub_sat(0, change);
+        if (change <= most) continue;
+        most = change;
+        best = i;
+    }
+    char text[600], by[32], from[32], to[32];
+    rs_memory_finding row = {.kind = "change", .finding = text, .rank = RS_NO_VALUE, .bytes = 0};
+    snprintf(text, sizeof text, "No site holds more or less than in the base.");
+    if (most) {
+        row.rank = rs_table_int(t, best, CHANGE_RANK);
+        row.device = rs_table_text(t, best, CHANGE_DEVICE, &length);
+        row.site = rs_table_text(t, best, CHANGE_SITE, &length);
+        row.bytes = rs_table_int(t, best, CHANGE_BYTES);
+        snprintf(text, sizeof text,
+                 SITE " changed most: it holds %s on rank %lld (%s), and %s in the base (%s%s).", row.site,
+                 rs_human_bytes(rs_table_int(t, best, CHANGE_B), to), (long long)row.rank, row.device,
+                 rs_human_bytes(rs_table_int(t, best, CHANGE_A), from), row.bytes > 0 ? "+" : "",
+                 rs_human_bytes(row.bytes, by));
+    }
+    return say(s, &row);
+}
+
 /* ---- the fullest rank ---------------------------------------------------------------------------------------- */
 
 static const rs_memory_device *fullest(const speaker *s, size_t *whose)
@@ -243,6 +341,17 @@ static const rs_memory_site *largest_site(const rs_memory_rank *p, uint32_t devi
     return NULL;
 }
 
+/* Whether all devices are about as full. */
+static bool is_even(const speaker *s, const rs_memory_device *most)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->n; i++)
+        for (size_t k = 0; k < rank_of(s, i)->n_devices; k++, n++)
+            if ((double)rank_of(s, i)->devices[k].peak[RS_ACTIVE] < 0.99 * (double)most->peak[RS_ACTIVE])
+                return false;
+    return n > 1;
+}
+
 static rs_status say_fullest(const speaker *s)
 {
     size_t whose = 0;
@@ -254,8 +363,9 @@ static rs_status say_fullest(const speaker *s)
     char text[900], sites[600], peak[32], share[32], reserved[32], at[48];
     name_sites(p, d->device, 2, sites, sizeof sites);
     const char *what = purpose && purpose->all ? rs_purpose_names[purpose->purpose] : NULL;
-    snprintf(text, sizeof text, "Rank %lld (%s) is the fullest: %s active%s, %s reserved%s%s%s%s%s.",
-             (long long)s->ranks[whose].rank, text_of(p, d->device), rs_human_bytes(d->peak[RS_ACTIVE], peak),
+    snprintf(text, sizeof text, "Rank %lld (%s) is the fullest%s: %s active%s, %s reserved%s%s%s%s%s.",
+             (long long)s->ranks[whose].rank, text_of(p, d->device),
+             is_even(s, d) ? ", by less than 1 %" : "", rs_human_bytes(d->peak[RS_ACTIVE], peak),
              when(s, d->peak_at[RS_ACTIVE], at), rs_human_bytes(d->peak[RS_RESERVED], reserved),
              *sites ? "; " : "", sites, what ? "; the largest category is " : "", what ? what : "",
              what ? share_text(purpose->bytes, purpose->all, share) : "");
@@ -496,12 +606,15 @@ static void report_defects(const speaker *s)
     }
 }
 
-rs_status rs_memory_add_findings(const rs_run *run, const rs_partial *partials, size_t n, double median,
-                                 rs_table **tables, rs_result *result, rs_error *err)
+rs_status rs_memory_add_findings(const rs_run *run, const rs_memory_question *q, const rs_partial *partials,
+                                 size_t n, double median, rs_table **tables, rs_result *result, rs_error *err)
 {
     const speaker s = {run, partials, n, median, tables, result, err};
     bool failed;
     report_defects(&s);
+    if (q->without) RS_TRY(say_without(&s));
+    if (q->room >= 0) RS_TRY(say_fit(&s, q));
+    if (rs_options_is_set(run->options, "base")) RS_TRY(say_change(&s));
     RS_TRY(say_failures(&s, &failed));
     RS_TRY(say_fullest(&s));
     if (!failed) RS_TRY(say_fragments(&s));

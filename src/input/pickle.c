@@ -102,7 +102,7 @@ static const char *refused_name(uint8_t op)
 }
 
 #define MEMO_MAP (UINT32_C(1) << 31) /* of a memo: it was a map when it was stored */
-#define MARGIN ((size_t)1 << 20) /* of a window: what may come with the longest text */
+#define MARGIN ((size_t)1 << 20)     /* of a window: what may come with the longest text */
 
 typedef struct memo_slot {
     uint32_t id, node;

@@ -9,7 +9,7 @@
 /* Putting a history together. */
 typedef struct building {
     rs_history *h;
-    rs_map64 open; /* by address: the life there, or RS_NO_LIFE */
+    rs_map64 last; /* by address: the last life there, or RS_NO_LIFE */
     bool has_requests,
         has_ends; /* the list has free_requested, free_completed: each stands for both where the other is
                                     not recorded at all */
@@ -24,22 +24,29 @@ static bool add_life(building *b, const rs_life *life, uint32_t *place)
     return true;
 }
 
-/* The place of an address in the map; NULL: no memory. */
-static uint32_t *open_at(building *b, uint64_t address)
+/* The place of an address in the map: its last life; NULL: no memory. */
+static uint32_t *last_at(building *b, uint64_t address)
 {
     bool is_new;
-    uint32_t *place = rs_map64_put(&b->open, address, &is_new);
+    uint32_t *place = rs_map64_put(&b->last, address, &is_new);
     if (place && is_new) *place = RS_NO_LIFE;
     return place;
+}
+
+/* A life that has not ended; NULL: there is none. */
+static rs_life *open_life(const building *b, uint32_t place)
+{
+    rs_life *life = place == RS_NO_LIFE ? NULL : &b->h->lives[place];
+    return life && life->until == RS_NEVER ? life : NULL;
 }
 
 static bool allocate(building *b, uint32_t event, uint64_t address, uint64_t stream)
 {
     rs_history *h = b->h;
-    uint32_t *place = open_at(b, address), after = event + 1;
+    uint32_t *place = last_at(b, address), after = event + 1;
     if (!place) return false;
-    if (*place != RS_NO_LIFE) {
-        rs_life *old = &h->lives[*place];
+    rs_life *old = open_life(b, *place);
+    if (old) {
         old->until = after;
         if (old->asked > after) old->asked = after;
         if (!RS_GROW_ONE(h->cut, h->n_cut, h->cut_capacity)) return false;
@@ -61,9 +68,9 @@ static bool allocate(building *b, uint32_t event, uint64_t address, uint64_t str
 static bool release(building *b, uint32_t event, uint64_t address, uint64_t stream, bool requests, bool ends)
 {
     rs_history *h = b->h;
-    uint32_t *place = open_at(b, address), after = event + 1;
+    uint32_t *place = last_at(b, address), after = event + 1;
     if (!place) return false;
-    if (*place == RS_NO_LIFE) {
+    if (!open_life(b, *place)) {
         /* from before; one that only ends now was asked for before, too */
         rs_life life = {.address = address,
                         .stream = stream,
@@ -81,9 +88,7 @@ static bool release(building *b, uint32_t event, uint64_t address, uint64_t stre
         h->life_of[event] = RS_NO_LIFE;
     }
     if (life->asked == RS_NEVER) life->asked = after;
-    if (!ends) return true;
-    life->until = after;
-    *place = RS_NO_LIFE;
+    if (ends) life->until = after;
     return true;
 }
 
@@ -110,29 +115,35 @@ static bool take_event(building *b, uint32_t event)
 
 /* ---- the segments -------------------------------------------------------------------------------------- */
 
-/* The lives that the segments show; they are marked as met by their place in the map. */
+/* The lives that the segments show; the map forgets them. */
 static bool take_block(building *b, const rs_segment *g, const rs_block *block)
 {
     rs_history *h = b->h;
-    uint32_t *place = open_at(b, block->address);
+    uint32_t *place = last_at(b, block->address);
     bool pending = block->state == RS_BLOCK_PENDING;
     if (!place) return false;
-    if (*place == RS_NO_LIFE) {
-        rs_life life = {.address = block->address,
-                        .stream = g->stream,
-                        .size = block->requested,
-                        .stack = block->stack,
-                        .asked = pending ? 0 : RS_NEVER,
-                        .until = RS_NEVER};
+    rs_life *life = open_life(b, *place);
+    /* its end is not recorded, and was taken to be its request */
+    if (!life && pending && !b->has_ends && *place != RS_NO_LIFE &&
+        h->lives[*place].until == h->lives[*place].asked) {
+        life = &h->lives[*place];
+        life->until = RS_NEVER;
+    }
+    if (!life) {
+        rs_life before = {.address = block->address,
+                          .stream = g->stream,
+                          .size = block->requested,
+                          .stack = block->stack,
+                          .asked = pending ? 0 : RS_NEVER,
+                          .until = RS_NEVER};
         uint32_t made;
-        if (!add_life(b, &life, &made)) return false;
+        if (!add_life(b, &before, &made)) return false;
         h->n_before++;
     } else {
-        rs_life *life = &h->lives[*place];
         if (life->stack == RS_NO_STACK) life->stack = block->stack;
         if (pending && life->asked == RS_NEVER) life->asked = h->n + 1; /* after the last event */
-        *place = RS_NO_LIFE;
     }
+    *place = RS_NO_LIFE;
     if (!pending) h->allocated = rs_add_sat(h->allocated, block->size);
     return true;
 }
@@ -155,9 +166,9 @@ static bool take_segments(building *b)
 static void end_unplaced(building *b)
 {
     rs_history *h = b->h;
-    for (size_t i = 0; i < b->open.n_slots; i++) {
-        if (!b->open.slots[i].used || b->open.slots[i].value == RS_NO_LIFE) continue;
-        rs_life *life = &h->lives[b->open.slots[i].value];
+    for (size_t i = 0; i < b->last.n_slots; i++) {
+        rs_life *life = b->last.slots[i].used ? open_life(b, b->last.slots[i].value) : NULL;
+        if (!life) continue;
         life->until = h->n + 1;
         if (life->asked > life->until) life->asked = life->until;
         h->n_unplaced++;
@@ -199,7 +210,7 @@ rs_status rs_history_make(const rs_snapshot *snapshot, const rs_snapshot_device 
     ok = ok && take_segments(&b);
     if (ok) end_unplaced(&b);
     if (ok) sum_ends(h);
-    rs_map64_clear(&b.open);
+    rs_map64_clear(&b.last);
     return ok ? RS_OK : rs_fail_nomem(err, "history of a device");
 }
 

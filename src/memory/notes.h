@@ -12,8 +12,7 @@ typedef struct rs_open_notes {
 } rs_open_notes;
 
 /* An END closes the latest of its name. Release with rs_open_notes_clear, also after a failure. */
-rs_status rs_open_notes_make(const rs_snapshot *snapshot, int32_t device, rs_open_notes *out,
-                              rs_error *err);
+rs_status rs_open_notes_make(const rs_snapshot *snapshot, int32_t device, rs_open_notes *out, rs_error *err);
 void rs_open_notes_clear(rs_open_notes *annotations);
 /* Of the notes up to and including that time; RS_NO_STRING: none. */
 uint32_t rs_open_note_at(const rs_open_notes *annotations, int64_t time);
