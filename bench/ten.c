@@ -52,7 +52,8 @@ int main(int argc, char **argv)
         return 2;
     }
     rs_error err = RS_ERROR_INIT;
-    rs_job_settings settings = {.jobs = (unsigned)strtoul(argv[1], NULL, 10), .keep = true};
+    rs_job_settings settings = {
+        .size = sizeof(rs_job_settings), .jobs = (unsigned)strtoul(argv[1], NULL, 10), .keep = true};
     rs_job *job;
     size_t n_rows = 0;
     double begin = now();

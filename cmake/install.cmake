@@ -5,17 +5,18 @@ set(RS_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/rankscope)
 
 if(TARGET rankscope)
   install(TARGETS rankscope RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  # PyTorch's flight-recorder analyzer under its own options, for scripts that call it.
-  install(PROGRAMS scripts/rankscope-fr-trace DESTINATION ${CMAKE_INSTALL_BINDIR})
-  # And TraceLens' report commands, under their own names.
-  foreach(name TraceLens_generate_perf_report_pytorch TraceLens_generate_multi_rank_collective_report_pytorch
-               TraceLens_compare_perf_reports_pytorch)
-    install(PROGRAMS scripts/rankscope-tracelens DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME ${name})
+  # Other tools' commands, for scripts that call them: FILE=NAME.
+  foreach(script IN LISTS RS_PROGRAM_SCRIPTS)
+    string(REPLACE "=" ";" script ${script})
+    list(POP_FRONT script file name)
+    install(PROGRAMS ${file} DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME ${name})
   endforeach()
 endif()
 install(TARGETS rankscope_shared EXPORT rankscope-shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS rankscope_static EXPORT rankscope-static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY include/rankscope DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+foreach(folder IN ITEMS include LISTS RS_PACK_INCLUDES)
+  install(DIRECTORY ${folder}/rankscope DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+endforeach()
 
 install(EXPORT rankscope-shared NAMESPACE rankscope:: DESTINATION ${RS_PACKAGE_DIR})
 install(EXPORT rankscope-static NAMESPACE rankscope:: DESTINATION ${RS_PACKAGE_DIR})
@@ -35,6 +36,7 @@ set(RS_SOURCE_DIR \"${CMAKE_CURRENT_SOURCE_DIR}\")
 set(RS_DATADIR \"${CMAKE_INSTALL_DATADIR}\")
 set(RS_MANDIR \"${CMAKE_INSTALL_MANDIR}\")
 set(RS_DOCDIR \"${CMAKE_INSTALL_DOCDIR}\")
+set(RS_PROGRAM_NAMES \"${RS_PROGRAM_NAMES}\")
 set(RS_BUILD_DIR \"${CMAKE_CURRENT_BINARY_DIR}\")")
 install(SCRIPT cmake/install_generated.cmake)
 install(FILES LICENSE SECURITY.md ${RS_SBOM} DESTINATION ${CMAKE_INSTALL_DOCDIR})

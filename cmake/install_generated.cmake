@@ -13,9 +13,8 @@ configure_file("${RS_SOURCE_DIR}/cmake/rankscope.pc.in" "${root}/${RS_LIBDIR}/pk
 message(STATUS "Installing: ${root}/${RS_LIBDIR}/pkgconfig/rankscope.pc")
 
 if(EXISTS "${RS_BUILD_DIR}/rankscope")
-  # The established Chakra tools' names: the program does what its own sub-commands do (cmd_chakra_shims.c).
-  foreach(tool chakra_trace_link chakra_converter chakra_jsonizer chakra_visualizer chakra_timeline_visualizer
-               chakra_generator)
+  # Other tools' names, under which the program does what they do.
+  foreach(tool IN LISTS RS_PROGRAM_NAMES)
     message(STATUS "Installing: ${root}/${RS_BINDIR}/${tool}")
     file(CREATE_LINK rankscope "${root}/${RS_BINDIR}/${tool}" SYMBOLIC)
   endforeach()

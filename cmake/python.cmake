@@ -3,9 +3,11 @@
 # build/python is the package as it would be installed, for trying it without a wheel.
 find_package(Python3 REQUIRED COMPONENTS Interpreter Development.Module)
 file(GLOB RS_PYTHON_SOURCES CONFIGURE_DEPENDS python/src/*.c)
-Python3_add_library(rankscope_engine MODULE ${RS_PYTHON_SOURCES})
+rs_collect_rows(PY_PART rs_py_part rs_py_part "${RS_PACK_ROOMS}" OPTIONAL)
+configure_file(cmake/python_rows.c.in python_rows.c @ONLY)
+Python3_add_library(rankscope_engine MODULE ${RS_PYTHON_SOURCES} ${RS_PACK_PYTHON} ${CMAKE_CURRENT_BINARY_DIR}/python_rows.c)
 target_compile_definitions(rankscope_engine PRIVATE Py_LIMITED_API=0x03090000)
-target_include_directories(rankscope_engine PRIVATE src) # for packing; all else is the public API
+target_include_directories(rankscope_engine PRIVATE src python/src) # for packing; all else is the public API
 target_link_libraries(rankscope_engine PRIVATE rankscope_static)
 set_target_properties(rankscope_engine PROPERTIES OUTPUT_NAME _engine PREFIX "" SUFFIX ".abi3.so"
   LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python/rankscope)

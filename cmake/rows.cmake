@@ -1,14 +1,19 @@
-# rs_collect_rows(LIST TYPE PREFIX ROOM [FIRST])
+# rs_collect_rows(LIST TYPE PREFIX ROOMS [FIRST NAME] [OPTIONAL])
 #
-# Rows: each file of src/ROOM that defines `const TYPE PREFIX_NAME = ` enters that room's list, in the order of the files;
-# FIRST is the name of the row that leads it: what the room takes when nothing is said. Sets RS_LIST_DECLARATIONS and
-# RS_LIST_ENTRIES for the generated source, and RS_LIST_NAMES.
+# Rows: each file of the folders src/ROOM that defines `const TYPE PREFIX_NAME = ` enters the list, in the order of the
+# folders, then of the files; FIRST is the name of the row that leads it: what is taken when nothing is said. OPTIONAL: there
+# may be no row. Sets RS_LIST_DECLARATIONS and RS_LIST_ENTRIES for the generated source, and RS_LIST_NAMES.
 #
 # A line that speaks of such a row at file level in any other way is an error: a row that is left out would be missed by
 # nobody until a user asks for it.
-function(rs_collect_rows list type prefix room)
-  file(GLOB files CONFIGURE_DEPENDS src/${room}/*.c)
-  list(SORT files)
+function(rs_collect_rows list type prefix rooms)
+  cmake_parse_arguments(PARSE_ARGV 4 row "OPTIONAL" "FIRST" "")
+  set(files "")
+  foreach(room IN LISTS rooms)
+    file(GLOB more CONFIGURE_DEPENDS src/${room}/*.c)
+    list(SORT more)
+    list(APPEND files ${more})
+  endforeach()
   set(declarations "")
   set(entries "")
   set(names "")
@@ -26,7 +31,7 @@ function(rs_collect_rows list type prefix room)
       set(symbol ${CMAKE_MATCH_1})
       set(name ${CMAKE_MATCH_2})
       string(APPEND declarations "extern const ${type} ${symbol};\n")
-      if(name STREQUAL "${ARGN}")
+      if(name STREQUAL "${row_FIRST}")
         string(PREPEND entries "    &${symbol},\n")
         list(PREPEND names ${name})
       else()
@@ -35,8 +40,8 @@ function(rs_collect_rows list type prefix room)
       endif()
     endforeach()
   endforeach()
-  if(names STREQUAL "")
-    message(FATAL_ERROR "no row of ${type} was found in src/${room}")
+  if(names STREQUAL "" AND NOT row_OPTIONAL)
+    message(FATAL_ERROR "no row of ${type} was found in src/${rooms}")
   endif()
   string(JOIN "|" names ${names})
   set(RS_${list}_DECLARATIONS "${declarations}" PARENT_SCOPE)

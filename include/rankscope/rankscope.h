@@ -8,7 +8,6 @@
 #include "rankscope/analysis.h"
 #include "rankscope/job.h"
 #include "rankscope/partial.h"
-#include "rankscope/metrics.h"
 #include "rankscope/arrow.h"
 #include "rankscope/file.h"
 #include "rankscope/regress.h"
@@ -21,12 +20,31 @@
 #include "rankscope/sql.h"
 #include "rankscope/slice.h"
 #include "rankscope/report.h"
-#include "rankscope/tracelens.h"
-#include "rankscope/tracelens_compare.h"
 #include "rankscope/view.h"
+
+/* Of the packs, those that were built. */
+#ifdef __has_include
+#if __has_include("rankscope/metrics.h")
+#include "rankscope/metrics.h"
+#endif
+#if __has_include("rankscope/tracelens.h")
+#include "rankscope/tracelens.h"
+#endif
+#if __has_include("rankscope/tracelens_compare.h")
+#include "rankscope/tracelens_compare.h"
+#endif
+#if __has_include("rankscope/flight.h")
 #include "rankscope/flight.h"
+#endif
+#if __has_include("rankscope/chakra.h")
 #include "rankscope/chakra.h"
+#endif
+#if __has_include("rankscope/feeder.h")
 #include "rankscope/feeder.h"
+#endif
+#if __has_include("rankscope/chakra_trace.h")
 #include "rankscope/chakra_trace.h"
+#endif
+#endif
 
 #endif

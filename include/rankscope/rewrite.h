@@ -11,6 +11,7 @@ extern "C" {
 #endif
 
 typedef struct rs_rewrite_settings {
+    size_t size;        /* sizeof(rs_rewrite_settings): needed, so that the struct can grow */
     const char *name;   /* the output's: packed if it ends in .gz or .zst; NULL: not packed */
     bool compress;      /* sequences: unmarked events lose their arguments and get short names */
     bool keep_all;      /* critical-path: events off the path stay too */

@@ -130,7 +130,7 @@ def report(source: Any, *, device: Optional[Path] = None, short_kernels: Optiona
     job: Any = source if isinstance(source, Job) else open_job(source, keep=False)
     try:
         with _progress(progress, "reading") as call:
-            ranks, of_job, told = job._job.tracelens(settings, call)
+            ranks, of_job, told = _engine.tracelens(job._job, settings, call)
     finally:
         if job is not source:
             job.close()

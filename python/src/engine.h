@@ -145,14 +145,20 @@ const char **rs_py_paths(PyObject *list, PyObject **kept);
 /* Adds types or functions to the module. */
 bool rs_py_add_results(PyObject *module);
 bool rs_py_add_job(PyObject *module);
-bool rs_py_add_flight(PyObject *module);
-bool rs_py_add_chakra(PyObject *module);
-bool rs_py_add_metrics(PyObject *module);
 bool rs_py_add_regress(PyObject *module);
 bool rs_py_add_many(PyObject *module);
 bool rs_py_add_file(PyObject *module);
 bool rs_py_add_store(PyObject *module);
-bool rs_py_add_pages(PyObject *module);
+
+/* What a pack adds to the module: `const rs_py_part rs_py_part_NAME`, which the build collects. */
+typedef struct rs_py_part {
+    bool (*add)(PyObject *module);
+} rs_py_part;
+extern const rs_py_part *const rs_py_part_rows[];
+
+/* A str as text, to be freed; NULL with an exception. Frees n such texts and their array. */
+char *rs_py_text_of(PyObject *value);
+void rs_py_free_texts(char **texts, size_t n);
 
 /* Several analyses over one job, their partial results, and what is made of those: methods of Job. */
 PyObject *rs_py_run_many(PyObject *job, PyObject *args, PyObject *words);
@@ -161,7 +167,6 @@ PyObject *rs_py_map(PyObject *job, PyObject *args, PyObject *words);
 /* A fused trace and the report page, written into files: methods of Job. */
 PyObject *rs_py_fuse(PyObject *job, PyObject *args, PyObject *words);
 PyObject *rs_py_report(PyObject *job, PyObject *args, PyObject *words);
-PyObject *rs_py_tracelens(PyObject *job, PyObject *args);
 /* A part of the job, with names or without, written into files: a method of Job. */
 PyObject *rs_py_slice(PyObject *job, PyObject *args, PyObject *words);
 /* Keeps the job's events in its store: a method of Job. */

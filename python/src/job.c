@@ -53,7 +53,7 @@ static bool read_settings(PyObject *dict, shared_job *s, rs_job_settings *out)
     rs_error err = RS_ERROR_INIT;
     const rs_option_spec *specs = rs_job_options(&n);
     PyObject *chosen = PyDict_GetItemString(dict, "options");
-    *out = (rs_job_settings){.progress = on_progress, .progress_context = s};
+    *out = (rs_job_settings){.size = sizeof(rs_job_settings), .progress = on_progress, .progress_context = s};
     rs_status status = rs_options_create(specs, n, &s->chosen, &err);
     if (status == RS_OK) {
         if (!rs_py_get_number(dict, "keep_memory", &out->keep_memory) ||
@@ -584,8 +584,6 @@ static PyMethodDef job_methods[] = {
      "share: options of share, or None; map: the file for what stands for what, or None"},
     {"sql", (PyCFunction)(void (*)(void))rs_py_sql, METH_VARARGS | METH_KEYWORDS,
      "sql(query, settings, progress=None) -> Result with the table rows; settings are max_memory and timeout"},
-    {"tracelens", rs_py_tracelens, METH_VARARGS,
-     "tracelens(settings, progress=None) -> ([(rank, sheets)], sheets over all ranks, Result without tables)"},
     {"build_store", rs_py_build_store, METH_VARARGS,
      "build_store(progress=None) -> Result: keeps the events with all known arguments in the job's store"},
     {"add", (PyCFunction)(void (*)(void))job_add, METH_VARARGS | METH_KEYWORDS,

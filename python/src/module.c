@@ -14,7 +14,7 @@ static PyObject *version(PyObject *module, PyObject *args)
 
 static PyObject *make_option(const rs_option_spec *spec)
 {
-    static const char *const types[] = {"flag", "int", "real", "text", "choice", "ranges", "text"};
+    static const char *const types[] = {"flag", "int", "real", "text", "choice", "ranges", "text", "lines"};
     PyObject *one = PyDict_New(), *choices = NULL;
     bool ok = one != NULL;
     if (ok && spec->choices) {
@@ -154,6 +154,13 @@ static struct PyModuleDef definition = {
     NULL,
 };
 
+static bool add_parts(PyObject *module)
+{
+    for (size_t i = 0; rs_py_part_rows[i]; i++)
+        if (!rs_py_part_rows[i]->add(module)) return false;
+    return true;
+}
+
 /* Python's own macro leaves the declaration to us where visibility is hidden. */
 PyMODINIT_FUNC PyInit__engine(void);
 
@@ -162,9 +169,7 @@ PyMODINIT_FUNC PyInit__engine(void)
     PyObject *module = PyModule_Create(&definition);
     if (!module) return NULL;
     if (rs_py_add_results(module) && rs_py_add_job(module) && rs_py_add_many(module) &&
-        rs_py_add_flight(module) && rs_py_add_chakra(module) && rs_py_add_metrics(module) &&
-        rs_py_add_regress(module) && rs_py_add_file(module) && rs_py_add_store(module) &&
-        rs_py_add_pages(module))
+        rs_py_add_regress(module) && rs_py_add_file(module) && rs_py_add_store(module) && add_parts(module))
         return module;
     Py_DECREF(module);
     return NULL;

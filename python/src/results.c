@@ -384,7 +384,10 @@ static PyObject *table_rewrite(PyObject *object, PyObject *args, PyObject *words
     hold(w->owner);
     w->file = strdup(file);
     w->to = strdup(to);
-    w->settings = (rs_rewrite_settings){.name = strdup(name), .compress = compress, .keep_all = keep_all};
+    w->settings = (rs_rewrite_settings){.size = sizeof(rs_rewrite_settings),
+                                        .name = strdup(name),
+                                        .compress = compress,
+                                        .keep_all = keep_all};
     rs_py_work work = {run_rewriting, clear_rewriting, w};
     if (!w->file || !w->to || !w->settings.name) {
         clear_rewriting(w);

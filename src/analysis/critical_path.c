@@ -86,33 +86,34 @@ RS_RECORD(breakdown, BREAKDOWN_ROW);
          "name of the target", NULL)
 RS_RECORD(edge, EDGE_ROW);
 
-#define SYNC_ROW(CELL)                                                                                       \
-    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(OF(rs_path_sync, source), "source", INT, ID,                                                        \
-         "position in traceEvents of the work that is waited for", NULL)                                     \
-    CELL(OF(rs_path_sync, target), "target", INT, ID, "position of the call, or of the work, that waits",    \
-         NULL)                                                                                               \
-    CELL(OF(rs_path_sync, source_id), "source_external_id", INT, ID,                                         \
-         "External id of the source; unknown if it has none", "source id")                                   \
-    CELL(OF(rs_path_sync, target_id), "target_external_id", INT, ID,                                         \
-         "External id of the target; unknown if it has none", "target id")                                   \
-    CELL(TEXT(rs_path_sync, source_name, rs_path_answer, strings.n), "source_name", TEXT, NONE,              \
-         "name of the source", NULL)                                                                         \
-    CELL(TEXT(rs_path_sync, target_name, rs_path_answer, strings.n), "target_name", TEXT, NONE,              \
-         "name of the target", NULL)                                                                         \
-    CELL(ID(rs_path_sync, source_stream), "source_stream", INT, ID, "stream of the source", NULL)            \
-    CELL(ID(rs_path_sync, target_stream), "target_stream", INT, ID,                                          \
-         "stream of the target; unknown on the host", NULL)                                                  \
-    CELL(OF(rs_path_sync, source_end), "source_end_us", MOMENT, US, "when the source has ended",             \
-         "source end")                                                                                       \
-    CELL(OF(rs_path_sync, target_time), "target_us", MOMENT, US, "when the call returns or the work starts", \
-         "target")                                                                                           \
-    CELL(WORD(rs_path_sync, kind, rs_sync_kind_names), "kind", TEXT, NONE,                                   \
-         "stream_wait_event, event_sync, stream_sync, context_sync, or copy: a copy that returns when it "   \
-         "is done",                                                                                          \
-         NULL)                                                                                               \
-    CELL(ID(rs_path_sync, sync), "sync", INT, ID,                                                            \
-         "position of the cuda_sync event that says so; unknown: told from the call alone", NULL)            \
+#define SYNC_ROW(CELL)                                                                                                      \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                               \
+    CELL(OF(rs_path_sync, source), "source", INT, ID,                                                                       \
+         "position in traceEvents of the work that is waited for", NULL)                                                    \
+    CELL(OF(rs_path_sync, target), "target", INT, ID, "position of the call, or of the work, that waits",                   \
+         NULL)                                                                                                              \
+    CELL(OF(rs_path_sync, source_id), "source_external_id", INT, ID,                                                        \
+         "External id of the source; unknown if it has none", "source id")                                                  \
+    CELL(OF(rs_path_sync, target_id), "target_external_id", INT, ID,                                                        \
+         "External id of the target; unknown if it has none", "target id")                                                  \
+    CELL(TEXT(rs_path_sync, source_name, rs_path_answer, strings.n), "source_name", TEXT, NONE,                             \
+         "name of the source", NULL)                                                                                        \
+    CELL(TEXT(rs_path_sync, target_name, rs_path_answer, strings.n), "target_name", TEXT, NONE,                             \
+         "name of the target", NULL)                                                                                        \
+    CELL(ID(rs_path_sync, source_stream), "source_stream", INT, ID, "stream of the source", NULL)                           \
+    CELL(ID(rs_path_sync, target_stream), "target_stream", INT, ID,                                                         \
+         "stream of the target; unknown on the host", NULL)                                                                 \
+    CELL(OF(rs_path_sync, source_end), "source_end_us", MOMENT, US, "when the source has ended",                            \
+         "source end")                                                                                                      \
+    CELL(OF(rs_path_sync, target_time), "target_us", MOMENT, US, "when the call returns or the work starts",                \
+         "target")                                                                                                          \
+    CELL(                                                                                                                   \
+        WORD(rs_path_sync, kind, rs_sync_kind_names), "kind", TEXT, NONE,                                                   \
+        "stream_wait_event, graph_dependency, event_sync, stream_sync, context_sync, or copy: a copy that returns when it " \
+        "is done",                                                                                                          \
+        NULL)                                                                                                               \
+    CELL(ID(rs_path_sync, sync), "sync", INT, ID,                                                                           \
+         "position of the cuda_sync event that says so; unknown: told from the call alone", NULL)                           \
     CELL(OF(rs_path_sync, critical), "critical", INT, NONE, "1: on the longest path", NULL)
 RS_RECORD(sync, SYNC_ROW);
 

@@ -214,7 +214,7 @@ static rs_path_sync sync_row(maker *m, uint32_t source, uint32_t target, uint32_
                       .source_name = copy_string(m, e->name[source]),
                       .target_name = copy_string(m, e->name[target]),
                       .kind = (uint8_t)kind,
-                      .to_gpu = kind == RS_SYNC_STREAM_WAIT};
+                      .to_gpu = rs_sync_is_of_work(kind)};
     r.target_time = r.to_gpu ? e->start[target] : rs_event_end(e, target);
     rs_events_int(e, RS_COL_EXTERNAL_ID, source, &r.source_id);
     rs_events_int(e, RS_COL_EXTERNAL_ID, target, &r.target_id);

@@ -34,7 +34,6 @@ const rs_option_spec *rs_group_at(const rs_option_group *group, size_t i);
 /* What every command that reads traces takes, and every one that prints tables. A new one of the first is a
  * row of src/job/job_settings.c, of the second a line in arguments.c. */
 extern const rs_option_group rs_input_options, rs_output_options;
-extern const rs_option_group rs_flight_options; /* of the command flight */
 
 /* An option that may be given again and again. */
 typedef struct rs_repeated {
@@ -89,6 +88,7 @@ typedef struct rs_request {
  * body, deliver. */
 typedef struct rs_command {
     const char *name;
+    const char *group;     /* the heading in help under which it is listed */
     const char *help;      /* one line */
     const char *usage;     /* what follows the name: "[options] PATH..." */
     const char *about;     /* paragraphs, separated by an empty line */
@@ -118,6 +118,34 @@ typedef struct rs_command {
     /* Instead of all of this: argv[0] is the first argument. NULL: rs_command_run. */
     int (*run)(const struct rs_command *command, int argc, char **argv);
 } rs_command;
+
+/* Rows, which the build collects: each `const rs_command rs_command_NAME` of src/cli and of the packs. Ended by NULL. */
+extern const rs_command *const rs_command_rows[];
+
+/* Another answer of a command, which a pack adds: `const rs_command_extension rs_extension_NAME`. */
+typedef struct rs_command_extension {
+    const char *command;     /* that it extends */
+    const char *option;      /* of its own: where it is given, the extension answers instead of the command */
+    rs_option_group options; /* that it adds to the command's; without `option` they are refused */
+    const char *about;       /* paragraphs behind the command's */
+    const char *examples;    /* behind the command's */
+    rs_status (*check)(rs_request *request, rs_error *err); /* as those of rs_command */
+    rs_status (*body)(rs_request *request, rs_result *result, rs_error *err);
+} rs_command_extension;
+extern const rs_command_extension *const rs_command_extension_rows[];
+/* The index-th extension of a command; NULL behind the last. */
+const rs_command_extension *rs_command_extension_of(const struct rs_command *command, size_t index);
+/* The extension that answers a request; *out is NULL where none does. Refuses options of the others. */
+rs_status rs_request_extension(const rs_request *request, const rs_command_extension **out, rs_error *err);
+
+/* What the program does under the name of another tool: `const rs_command_shim rs_shim_NAME`. */
+typedef struct rs_command_shim {
+    /* *code: the exit code. false: the name is not one of its own. */
+    bool (*run_as)(const char *name, int argc, char **argv, int *code);
+} rs_command_shim;
+extern const rs_command_shim *const rs_command_shim_rows[];
+/* Runs as the other tool that the name is of. false: it is none's. */
+bool rs_command_run_as(const char *name, int argc, char **argv, int *code);
 
 /* The exit code of a call of the command. */
 int rs_command_call(const rs_command *command, int argc, char **argv);
@@ -176,10 +204,6 @@ int rs_complain_subcommand(const rs_command *command, const char *name);
 int rs_run_help(const rs_command *command, int argc, char **argv);
 int rs_run_man(const rs_command *command, int argc, char **argv);
 int rs_run_completions(const rs_command *command, int argc, char **argv);
-int rs_run_flight(const rs_command *command, int argc, char **argv);
-int rs_run_chakra(const rs_command *command, int argc, char **argv);
-extern const rs_command rs_metrics_command, rs_capture_command, rs_fuse_command, rs_report_command,
-    rs_regress_command, rs_view_command, rs_slice_command, rs_share_command, rs_store_command, rs_sql_command;
 /* The command of an analysis. */
 void rs_describe_analysis(const rs_analysis *analysis, rs_command *out);
 

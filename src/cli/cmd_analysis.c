@@ -203,7 +203,7 @@ static int deliver(rs_request *r, const rs_result *result)
     if (r->shown) return RS_EXIT_OK;
     const char *name = r->command->name, *output = rs_request_text(r, "output");
     const char *overlay = rs_request_text(r, "overlay"), *edges = rs_request_text(r, "overlay-edges");
-    rs_rewrite_settings settings = {.max_ratio = r->job.max_ratio};
+    rs_rewrite_settings settings = {.size = sizeof(rs_rewrite_settings), .max_ratio = r->job.max_ratio};
     if (strcmp(name, "annotate") == 0 && output && strcmp(output, "-") != 0)
         return rs_write_traces(result, output, name, &settings);
     for (size_t i = 0; i < sizeof files_beside / sizeof *files_beside; i++) {

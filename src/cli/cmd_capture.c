@@ -308,8 +308,9 @@ static int run_capture(const rs_command *command, int argc, char **argv)
     return code;
 }
 
-const rs_command rs_capture_command = {
+const rs_command rs_command_capture = {
     .name = "capture",
+    .group = "Overlap metrics",
     .help = "Run a training command under rocprofv3 or nsys, one output a rank",
     .usage = "[--with rocprofv3|nsys] [--dry-run] -- COMMAND...",
     .about =

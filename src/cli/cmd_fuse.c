@@ -72,8 +72,9 @@ static int deliver(rs_request *r, const rs_result *result)
     return to_stdout || r->quiet ? RS_EXIT_OK : rs_request_deliver(r, result);
 }
 
-const rs_command rs_fuse_command = {
+const rs_command rs_command_fuse = {
     .name = "fuse",
+    .group = "Call tree",
     .help = "Several ranks as one trace that a viewer opens: identifiers kept apart, clocks aligned",
     .usage = "-o FILE [options] PATH...",
     .about =

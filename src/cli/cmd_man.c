@@ -152,6 +152,7 @@ static void page_entry(rs_writer *writer, const rs_command *command)
 static void command_page(rs_writer *writer, const void *context)
 {
     const rs_command *command = context;
+    const rs_command_extension *more;
     title(writer, command->name);
     put_text(writer, command->help);
     rs_writer_char(writer, '\n');
@@ -163,6 +164,10 @@ static void command_page(rs_writer *writer, const void *context)
     rs_writer_char(writer, '\n');
     section(writer, "Description");
     if (command->about) paragraphs(writer, command->about);
+    for (size_t i = 0; (more = rs_command_extension_of(command, i)); i++) {
+        rs_writer_text(writer, ".PP\n");
+        paragraphs(writer, more->about);
+    }
     if (command->n_subcommands) section(writer, "Sub-commands");
     for (size_t i = 0; i < command->n_subcommands; i++) page_entry(writer, command->subcommands[i]);
     for (size_t i = 0; i < command->n_groups; i++) {
@@ -180,6 +185,10 @@ static void command_page(rs_writer *writer, const void *context)
         section(writer, "Examples");
         rs_writer_text(writer, ".nf\n");
         put_text(writer, command->examples);
+        for (size_t i = 0; (more = rs_command_extension_of(command, i)); i++) {
+            rs_writer_char(writer, '\n');
+            put_text(writer, more->examples);
+        }
         rs_writer_text(writer, "\n.fi\n");
     }
     section(writer, "See also");

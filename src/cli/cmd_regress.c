@@ -304,8 +304,9 @@ static int deliver(rs_request *r, const rs_result *result)
     return rs_request_text(r, "save") ? RS_EXIT_OK : rs_request_deliver(r, result);
 }
 
-const rs_command rs_regress_command = {
+const rs_command rs_command_regress = {
     .name = "regress",
+    .group = "Overlap metrics",
     .help = "Is the new code slower? A verdict over runs that does not cry wolf, and the parts of the change",
     .usage = "[options] BASE NEW | --save FILE BASE | --history DIR",
     .about =

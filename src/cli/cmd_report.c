@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "base/try.h"
-#include "cli/report_tracelens.h"
+#include "cli/cli.h"
 #include "rankscope/report.h"
 
 static const rs_option_spec specs[] = {
@@ -13,33 +13,6 @@ static const rs_option_spec specs[] = {
      "also show the verdict on these flight-recorder dumps; may be given again"},
     {"metrics", RS_OPTION_TEXT, "LABEL=DIR", NULL, NULL,
      "also show the rank metrics of a run; given again, the second is compared with the first"},
-    {"tracelens", RS_OPTION_TEXT, "DIR|FILE.xlsx", NULL, NULL,
-     "instead of the page: TraceLens' performance report, sheet for sheet as CSV files in DIR or as a "
-     "workbook, its numbers with its faults"},
-    {"device", RS_OPTION_TEXT, "NAME|FILE", NULL, NULL,
-     "with --tracelens: the device whose rates make the roofline columns: a name of `roofline --table "
-     "devices`, or a file in TraceLens' form"},
-    {"short-kernels", RS_OPTION_REAL, "US", NULL, NULL,
-     "with --tracelens: also the sheets of kernels shorter than US microseconds (TraceLens: 10)"},
-    {"collectives", RS_OPTION_FLAG, NULL, NULL, NULL,
-     "with --tracelens: only its collective report over all ranks, which stands beside the others otherwise"},
-    {"detailed", RS_OPTION_FLAG, NULL, NULL, NULL,
-     "with --tracelens: also the sheets nccl_long, nccl_implicit_sync and nccl_all2allv, a row for each "
-     "collective, and nccl_all2allv_heatmap"},
-    {"micro-idle", RS_OPTION_REAL, "US", NULL, NULL,
-     "with --tracelens: gpu_timeline tells pauses shorter than US microseconds from others"},
-    {"unlinked", RS_OPTION_FLAG, NULL, NULL, NULL,
-     "with --tracelens: GPU work whose launch is not in the file counts in gpu_timeline"},
-    {"recompute", RS_OPTION_FLAG, NULL, NULL, NULL,
-     "with --tracelens: what activation checkpointing computes again stands in rows of its own, told by a column "
-     "is_recompute (needs Python functions in the trace)"},
-    {"compare", RS_OPTION_FLAG, NULL, NULL, NULL,
-     "with --tracelens: TraceLens' comparison of reports; each PATH is a workbook, a folder of CSV files or a trace, "
-     "and the first is the base"},
-    {"names", RS_OPTION_TEXT, "A,B", NULL, NULL,
-     "with --compare: what columns of the PATHs begin with; default: the files' names without their last ending"},
-    {"sheets", RS_OPTION_TEXT, "LIST", NULL, NULL,
-     "with --compare: only these of gpu_timeline, ops_summary, kernel_summary, ops_all, roofline"},
 };
 
 typedef struct runs {
@@ -77,12 +50,9 @@ static void clear(rs_request *r)
 
 static rs_status check(rs_request *r, rs_error *err)
 {
-    if (rs_request_text(r, "tracelens")) return rs_report_check_tracelens(r, err);
-    static const char *const with_it[] = {"device", "short-kernels", "collectives", "detailed", "compare",
-                                          "names",  "sheets",        "micro-idle",  "unlinked", "recompute"};
-    for (size_t i = 0; i < sizeof with_it / sizeof *with_it; i++)
-        if (rs_request_is_set(r, with_it[i]))
-            return rs_fail(err, RS_ERR_USAGE, "--%s goes with --tracelens", with_it[i]);
+    const rs_command_extension *other;
+    RS_TRY(rs_request_extension(r, &other, err));
+    if (other) return other->check(r, err);
     RS_TRY(rs_report_check(err));
     if (!rs_request_text(r, "output"))
         return rs_fail(err, RS_ERR_USAGE, "into which file? rankscope report -o FILE.html PATH...");
@@ -106,7 +76,9 @@ static rs_status write_page(void *context, const rs_sink *sink, rs_error *err)
 
 static rs_status report(rs_request *r, rs_result *told, rs_error *err)
 {
-    if (rs_request_text(r, "tracelens")) return rs_report_write_tracelens(r, told, err);
+    const rs_command_extension *other;
+    RS_TRY(rs_request_extension(r, &other, err));
+    if (other) return other->body(r, told, err);
     const runs *own = r->own;
     const rs_repeated *flight = rs_request_repeated(r, "flight");
     page p = {.settings = {.size = sizeof(rs_report_settings),
@@ -137,11 +109,11 @@ static int deliver(rs_request *r, const rs_result *told)
     return RS_EXIT_OK;
 }
 
-const rs_command rs_report_command = {
+const rs_command rs_command_report = {
     .name = "report",
+    .group = "Any trace",
     .help = "One self-contained page: verdict, tables and charts of a job",
-    .usage =
-        "-o FILE.html [--flight DIR] [--metrics LABEL=DIR]... | --tracelens DIR|FILE.xlsx [options] PATH...",
+    .usage = "-o FILE.html [--flight DIR] [--metrics LABEL=DIR]... [options] PATH...",
     .about =
         "Writes one HTML file that opens from disk and needs no network: what was recorded and how fit it "
         "is, what to look at first, where each rank's time goes, step times over ranks, communication that "
@@ -151,20 +123,10 @@ const rs_command rs_report_command = {
         "of its section prints.\n\n"
         "Long tables are cut to the rows that matter most, and say so.\n\n"
         "The exit code is that of the input: 0, 3 when no trace was usable, 4 when part of the input was "
-        "lost. What doctor and flight find is on the page and does not change it.\n\n"
-        "--tracelens writes what TraceLens' generate_perf_report_pytorch writes, for scripts that read it: "
-        "its sheets, columns, order and numbers, faults included (docs/differences.md). Sheets of several "
-        "ranks stand in DIR/rank0, DIR/rank1, ... or FILE.rank0.xlsx, FILE.rank1.xlsx, ..., and beside them "
-        "those of its generate_multi_rank_collective_report_pytorch.\n\n"
-        "With --compare it is the comparison that TraceLens' compare_perf_reports_pytorch makes of reports, or of "
-        "traces: the reports side by side with differences in gpu_timeline, ops_summary and kernel_summary; "
-        "operators by arguments and the roofline sheets parted into what both have and what only one has. "
-        "`rankscope compare` is the comparison of traces whose parts add up.",
+        "lost. What doctor and flight find is on the page and does not change it.",
     .examples = "rankscope report -o report.html traces/\n"
                 "rankscope report -o hang.html --flight /tmp/nccl_traces traces/\n"
-                "rankscope report -o new.html --metrics old=logs/a --metrics new=logs/b traces/\n"
-                "rankscope report --tracelens sheets/ --device MI300X --short-kernels 10 trace.json.gz\n"
-                "rankscope report --tracelens comparison.xlsx --compare --names old,new old.xlsx sheets/",
+                "rankscope report -o new.html --metrics old=logs/a --metrics new=logs/b traces/",
     .groups = {{.title = "Options", .specs = specs, .n = sizeof specs / sizeof *specs},
                {.base = &rs_input_options, .without = "compat|absolute|include-last-step"},
                {.base = &rs_output_options,

@@ -110,8 +110,9 @@ static int deliver(rs_request *r, const rs_result *result)
     return to_stdout || r->quiet ? RS_EXIT_OK : rs_request_deliver(r, result);
 }
 
-const rs_command rs_slice_command = {
+const rs_command rs_command_slice = {
     .name = "slice",
+    .group = "Any trace",
     .help = "A part of a job as a trace of its own: by step, time, rank, stream, thread, name, call tree",
     .usage = "-o FILE [options] PATH...",
     .about =
@@ -146,8 +147,9 @@ const rs_command rs_slice_command = {
     .writes_itself = true,
 };
 
-const rs_command rs_share_command = {
+const rs_command rs_command_share = {
     .name = "share",
+    .group = "Any trace",
     .help = "A trace, or a part of it, without names of people, hosts, paths and scripts",
     .usage = "-o FILE [options] PATH...",
     .about =

@@ -287,8 +287,9 @@ static void clear(rs_request *r)
     rs_free(q->read);
 }
 
-const rs_command rs_sql_command = {
+const rs_command rs_command_sql = {
     .name = "sql",
+    .group = "Any trace",
     .help = "SQL over events, arguments and every analysis",
     .usage = "[options] ['SELECT ...'] PATH...",
     .about =

@@ -67,8 +67,9 @@ static rs_status body(rs_request *r, rs_result *result, rs_error *err)
                        err);
 }
 
-const rs_command rs_store_command = {
+const rs_command rs_command_store = {
     .name = "store",
+    .group = "Setup",
     .help = "What is kept of traces already read: list, build, verify, drop",
     .usage = "list|build|verify|drop [options] [PATH...]",
     .about =

@@ -281,8 +281,9 @@ static void clear(rs_request *r)
     rs_free(v->report.bytes);
 }
 
-const rs_command rs_view_command = {
+const rs_command rs_command_view = {
     .name = "view",
+    .group = "Any trace",
     .help = "Serve the job on this machine and open it in the trace viewer",
     .usage = "[options] PATH...",
     .about =

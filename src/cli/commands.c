@@ -1,10 +1,11 @@
 /* The table of commands: those with a file of their own, and one for each row of the analysis registry. */
 #include "base/suggest.h"
-#include "cli/chakra.h"
+#include "cli/cli.h"
 
 static const rs_option_spec help_specs[] = {{"help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"}};
-static const rs_command help_command = {
+const rs_command rs_command_help = {
     .name = "help",
+    .group = "Setup",
     .help = "Explain a command: options, tables, examples",
     .usage = "[COMMAND]",
     .about = "Without a command, an overview of all of them.",
@@ -14,8 +15,9 @@ static const rs_command help_command = {
     .run = rs_run_help,
 };
 
-static const rs_command completions_command = {
+const rs_command rs_command_completions = {
     .name = "completions",
+    .group = "Setup",
     .help = "Print the completion script for a shell",
     .usage = "bash|zsh|fish",
     .about = "The script completes commands, options and the words that options take.",
@@ -28,8 +30,9 @@ static const rs_command completions_command = {
     .run = rs_run_completions,
 };
 
-static const rs_command man_command = {
+const rs_command rs_command_man = {
     .name = "man",
+    .group = "Setup",
     .help = "Print a manual page",
     .usage = "[COMMAND]",
     .about = "The page is in the source form of man(1), made from the same table as --help.",
@@ -39,153 +42,108 @@ static const rs_command man_command = {
     .run = rs_run_man,
 };
 
-static const rs_command flight_command = {
-    .name = "flight",
-    .help = "Which rank hung, and why: PyTorch flight-recorder dumps",
-    .usage = "[options] DIR...",
-    .about =
-        "Reads the dumps that PyTorch's flight recorder leaves when a job hangs (pickle or JSON, any "
-        "version, "
-        "gzip, zstd, tar, sub-directories) and says which rank is to blame, in which collective, why, and "
-        "where in its code; then shows the proof.\n\n"
-        "Collectives are matched by group and sequence number; who waits for whom is followed through all "
-        "groups, so that ranks which only wait are not accused. What a dump cannot tell (a ring that has "
-        "wrapped, a missing file) stays unknown. Nothing in a dump is ever executed.\n\n"
-        "The rank is read from each file's name: digits after \"rank\", else the last digits; RANK=PATH "
-        "sets "
-        "it by hand. Exit code 0: nothing wrong; 1: a hang, mismatch or straggler; 3: no usable dump; 4: "
-        "nothing "
-        "wrong, but a dump was unusable.",
-    .examples = "rankscope flight /tmp/nccl_traces\n"
-                "rankscope flight --stacks --verbose traces/\n"
-                "rankscope flight --entries --ranks 0,5 --groups mesh_dp traces/\n"
-                "rankscope flight --format json traces/ | jq .summary\n"
-                "rankscope flight --timeline hang.json --database hang.sqlite traces/",
-    .groups = {{.base = &rs_flight_options}, {.base = &rs_output_options}},
-    .n_groups = 2,
-    .run = rs_run_flight,
-};
-
-static const rs_command chakra_command = {
-    .name = "chakra",
-    .help = "Execution traces that simulators replay",
-    .usage = "SUB-COMMAND [options]",
-    .about =
-        "Makes Chakra execution traces from a PyTorch execution trace and a Kineto trace of the same run. "
-        "`rankscope chakra SUB-COMMAND --help` explains each.",
-    .examples = "rankscope chakra link --host et_0.json.gz --device kineto_0.json.gz -o linked.json",
-    .arguments = "",
-    .groups = {{.title = "Options", .specs = help_specs, .n = 1}},
-    .n_groups = 1,
-    .subcommands = rs_chakra_commands,
-    .n_subcommands = RS_CHAKRA_N_COMMANDS,
-    .run = rs_run_chakra,
-};
-
-static const rs_command *const own[] = {
-    &help_command,     &rs_metrics_command, &rs_regress_command, &rs_capture_command, &completions_command,
-    &man_command,      &flight_command,     &rs_fuse_command,    &rs_report_command,  &rs_view_command,
-    &rs_slice_command, &rs_share_command,   &rs_store_command,   &rs_sql_command,     &chakra_command};
-#define N_OWN (sizeof own / sizeof *own)
-
 static const char *const group_titles[] = {"Any trace",    "GPU time",
                                            "Call tree",    "Performance models",
                                            "Across ranks", "Flight recorder",
                                            "Chakra",       "Overlap metrics",
                                            "More",         "Setup"};
 #define GROUP_MORE 8
-#define GROUP_SETUP 9
 
-/* Where in help a command stands. One that is not named here stands under "More". */
+/* Where in help an analysis is listed. One that is not named here is listed under "More". */
 static const struct {
     size_t group;
     const char *name;
 } places[] = {
-    {0, "info"},
-    {0, "doctor"},
-    {0, "summary"},
-    {0, "report"},
-    {0, "view"},
-    {0, "events"},
-    {0, "sql"},
-    {0, "slice"},
-    {0, "share"},
+    {0, "info"},      {0, "doctor"},      {0, "summary"},  {0, "events"},
     {0, "frame"}, /* events again, one column an argument */
-    {1, "breakdown"},
-    {1, "overlap"},
-    {1, "kernels"},
-    {1, "idle"},
-    {1, "fragments"},
-    {1, "bandwidth"},
-    {1, "queue"},
-    {1, "launches"},
-    {1, "sequences"},
-    {1, "counters"},
-    {1, "annotate"},
-    {1, "critical-path"},
-    {1, "steps"},
-    {1, "annotations"},
-    {1, "delays"},
-    {1, "stragglers"},
-    {1, "diff"},
-    {1, "memory"},
-    {2, "tree"},
-    {2, "launchers"},
-    {2, "ops"},
-    {2, "modules"},
-    {2, "timeline"},
-    {2, "fuse"},
-    {3, "roofline"},
-    {3, "mfu"},
-    {3, "compare"},
-    {3, "variance"},
-    {4, "collectives"},
-    {4, "exchange"},
-    {4, "clocks"},
-    {4, "blame"},
-    {4, "diagnose"},
-    {4, "replay"},
-    {4, "whatif"},
-    {5, "flight"},
-    {6, "chakra"},
-    {7, "metrics"},
-    {7, "regress"},
-    {7, "capture"},
-    {GROUP_SETUP, "store"},
-    {GROUP_SETUP, "help"},
-    {GROUP_SETUP, "completions"},
-    {GROUP_SETUP, "man"},
+    {1, "breakdown"}, {1, "overlap"},     {1, "kernels"},  {1, "idle"},
+    {1, "fragments"}, {1, "bandwidth"},   {1, "queue"},    {1, "launches"},
+    {1, "sequences"}, {1, "counters"},    {1, "annotate"}, {1, "critical-path"},
+    {1, "steps"},     {1, "annotations"}, {1, "delays"},   {1, "stragglers"},
+    {1, "diff"},      {1, "memory"},      {2, "tree"},     {2, "launchers"},
+    {2, "ops"},       {2, "modules"},     {2, "timeline"}, {3, "roofline"},
+    {3, "mfu"},       {3, "compare"},     {3, "variance"}, {4, "collectives"},
+    {4, "exchange"},  {4, "clocks"},      {4, "blame"},    {4, "diagnose"},
+    {4, "replay"},    {4, "whatif"},
 };
 
-static bool is_own(const char *name)
+static size_t n_own(void)
 {
-    for (size_t i = 0; i < N_OWN; i++)
-        if (strcmp(own[i]->name, name) == 0) return true;
-    return false;
+    size_t n = 0;
+    while (rs_command_rows[n]) n++;
+    return n;
+}
+
+static const rs_command *own_named(const char *name)
+{
+    for (size_t i = 0; rs_command_rows[i]; i++)
+        if (strcmp(rs_command_rows[i]->name, name) == 0) return rs_command_rows[i];
+    return NULL;
 }
 
 size_t rs_command_count(void)
 {
-    size_t n, count = N_OWN;
+    size_t n, count = n_own();
     const rs_analysis *const *rows = rs_analyses(&n);
-    for (size_t i = 0; i < n; i++) count += !is_own(rs_analysis_name(rows[i]));
+    for (size_t i = 0; i < n; i++) count += !own_named(rs_analysis_name(rows[i]));
     return count;
+}
+
+/* A command of its own, with the options that extensions add to it. */
+static void describe_own(const rs_command *command, rs_command *out)
+{
+    *out = *command;
+    const rs_command_extension *more;
+    for (size_t i = 0; (more = rs_command_extension_of(command, i)) && out->n_groups < RS_MAX_GROUPS; i++)
+        out->groups[out->n_groups++] = more->options;
 }
 
 void rs_command_at(size_t index, rs_command *out)
 {
-    if (index < N_OWN) {
-        *out = *own[index];
+    if (index < n_own()) {
+        describe_own(rs_command_rows[index], out);
         return;
     }
-    index -= N_OWN;
+    index -= n_own();
     size_t n;
     const rs_analysis *const *rows = rs_analyses(&n);
     for (size_t i = 0; i < n; i++)
-        if (!is_own(rs_analysis_name(rows[i])) && index-- == 0) {
+        if (!own_named(rs_analysis_name(rows[i])) && index-- == 0) {
             rs_describe_analysis(rows[i], out);
             return;
         }
+}
+
+bool rs_command_run_as(const char *name, int argc, char **argv, int *code)
+{
+    for (size_t i = 0; rs_command_shim_rows[i]; i++)
+        if (rs_command_shim_rows[i]->run_as(name, argc, argv, code)) return true;
+    return false;
+}
+
+const rs_command_extension *rs_command_extension_of(const rs_command *command, size_t index)
+{
+    for (size_t i = 0; rs_command_extension_rows[i]; i++)
+        if (strcmp(rs_command_extension_rows[i]->command, command->name) == 0 && index-- == 0)
+            return rs_command_extension_rows[i];
+    return NULL;
+}
+
+rs_status rs_request_extension(const rs_request *request, const rs_command_extension **out, rs_error *err)
+{
+    const rs_command_extension *more;
+    *out = NULL;
+    for (size_t i = 0; (more = rs_command_extension_of(request->command, i)); i++) {
+        if (rs_request_text(request, more->option)) {
+            *out = more;
+            continue;
+        }
+        for (size_t k = 0; k < more->options.n; k++)
+            if (rs_request_is_set(request, more->options.specs[k].name))
+                return rs_fail(err, RS_ERR_USAGE, "--%s goes with --%s", more->options.specs[k].name,
+                               more->option);
+    }
+    return RS_OK;
 }
 
 bool rs_command_find(const char *name, rs_command *out)
@@ -234,7 +192,10 @@ int rs_command_find_topic(const char *asked, const char *const *words, size_t n,
 
 size_t rs_command_group(const char *name)
 {
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+    const rs_command *own = own_named(name);
+    for (size_t i = 0; own && own->group && rs_command_group_title(i); i++)
+        if (strcmp(rs_command_group_title(i), own->group) == 0) return i;
+    for (size_t i = 0; !own && i < sizeof places / sizeof *places; i++)
         if (strcmp(places[i].name, name) == 0) return places[i].group;
     return GROUP_MORE;
 }

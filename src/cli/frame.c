@@ -267,7 +267,8 @@ static int answer(rs_request *r)
 
 int rs_command_run(const rs_command *command, int argc, char **argv)
 {
-    rs_request r = {.command = command, .table = SIZE_MAX, .start = rs_clock_seconds()};
+    rs_request r = {
+        .command = command, .job.size = sizeof r.job, .table = SIZE_MAX, .start = rs_clock_seconds()};
     int code;
     if (!rs_command_start(command, argc, argv, &r.arguments, &code)) return code;
     if (command->own_size && !(r.own = rs_calloc(1, command->own_size))) {

@@ -59,6 +59,17 @@ static void write_tables(rs_page *layout, const rs_analysis *analysis)
     }
 }
 
+static void write_examples(rs_page *layout, const char *lines)
+{
+    for (const char *c = lines; *c;) {
+        size_t n = strcspn(c, "\n");
+        rs_writer_text(layout->writer, "  ");
+        rs_page_text(layout, c, n);
+        rs_page_blank(layout);
+        c += n + (c[n] != '\0');
+    }
+}
+
 void rs_write_command_help(rs_writer *writer, const rs_command *command)
 {
     rs_page layout = prose(writer);
@@ -67,7 +78,10 @@ void rs_write_command_help(rs_writer *writer, const rs_command *command)
     rs_page_heading(&layout, line, true);
     snprintf(line, sizeof line, "\n  rankscope %s %s\n\n", command->name, command->usage);
     rs_writer_text(writer, line);
+    const rs_command_extension *more;
     if (command->about) rs_page_paragraphs(&layout, 0, command->about);
+    for (size_t i = 0; (more = rs_command_extension_of(command, i)); i++)
+        rs_page_paragraphs(&layout, 0, more->about);
     if (command->n_subcommands) rs_page_heading(&layout, "Sub-commands", false);
     for (size_t i = 0; i < command->n_subcommands; i++)
         rs_page_value(&layout, rs_command_last_name(command->subcommands[i]), 14,
@@ -83,13 +97,9 @@ void rs_write_command_help(rs_writer *writer, const rs_command *command)
     }
     if (command->examples) {
         rs_page_heading(&layout, "Examples", false);
-        for (const char *c = command->examples; *c;) {
-            size_t n = strcspn(c, "\n");
-            rs_writer_text(writer, "  ");
-            rs_page_text(&layout, c, n);
-            rs_page_blank(&layout);
-            c += n + (c[n] != '\0');
-        }
+        write_examples(&layout, command->examples);
+        for (size_t i = 0; (more = rs_command_extension_of(command, i)); i++)
+            write_examples(&layout, more->examples);
     }
 }
 
@@ -156,6 +166,23 @@ int rs_print_help(const rs_command *command)
     return rs_print(command->name, make_command, command);
 }
 
+static rs_status render_facets(void *context, const rs_sink *sink, rs_error *err)
+{
+    const rs_render_settings settings = {.size = sizeof settings, .form = rs_output_form_find("text")};
+    return rs_render_table(context, &settings, sink, err);
+}
+
+/* For who writes an analysis: what there is to look at. */
+static int print_facets(void)
+{
+    rs_error err = RS_ERROR_INIT;
+    rs_table *facets = rs_facet_table();
+    rs_status status = facets ? rs_output_put(NULL, false, "help", render_facets, facets, &err)
+                              : rs_fail_nomem(&err, "facets");
+    rs_table_free(facets);
+    return status == RS_OK ? RS_EXIT_OK : rs_complain_error(NULL, &err);
+}
+
 int rs_run_help(const rs_command *command, int argc, char **argv)
 {
     rs_arguments arguments;
@@ -164,6 +191,8 @@ int rs_run_help(const rs_command *command, int argc, char **argv)
     if (!rs_command_start(command, argc, argv, &arguments, &code)) return code;
     if (arguments.n_paths == 0) {
         code = rs_print("help", make_general, NULL);
+    } else if (arguments.n_paths == 1 && strcmp(arguments.paths[0], "facets") == 0) {
+        code = print_facets();
     } else {
         code = rs_command_find_topic("help", arguments.paths, arguments.n_paths, &topic);
         if (code == RS_EXIT_OK) code = rs_print("help", make_command, &topic);

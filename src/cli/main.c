@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/suggest.h"
-#include "cli/chakra.h"
+#include "cli/cli.h"
 
 int rs_complain_command(const char *name)
 {
@@ -85,7 +85,7 @@ int main(int argc, char **argv)
     fill_standard_streams();
     setlocale(LC_CTYPE, ""); /* numbers stay those of "C" */
     int shim;
-    if (argc > 0 && rs_chakra_run_as(argv[0], argc - 1, argv + 1, &shim)) {
+    if (argc > 0 && rs_command_run_as(argv[0], argc - 1, argv + 1, &shim)) {
         rs_signal_repeat();
         return shim;
     }

@@ -332,7 +332,7 @@ static bool learn_call_costs(rs_causes *c)
             if (done > latest) latest = done;
         }
         /* giving memory back takes time of its own behind the wait */
-        if (s->items[i].kind == RS_SYNC_STREAM_WAIT || s->items[i].kind == RS_SYNC_COPY ||
+        if (rs_sync_is_of_work(s->items[i].kind) || s->items[i].kind == RS_SYNC_COPY ||
             s->items[i].kind == RS_SYNC_FREE)
             continue;
         if (latest < start) {

@@ -7,6 +7,7 @@
 #include "base/stats.h"
 #include "engine/lanes.h"
 #include "trace/calls.h"
+#include "trace/graph_waits.h"
 
 /* Work that starts so much later, ns, than its launch and its stream allow was held up by something else. */
 #define HELD_UP 5000
@@ -28,7 +29,8 @@
 #define MIN_LATE 3
 
 const char *const rs_sync_kind_names[RS_N_SYNC_KINDS] = {"stream_wait_event", "event_sync", "stream_sync",
-                                                         "context_sync",      "copy",       "context_sync"};
+                                                         "context_sync",      "copy",       "context_sync",
+                                                         "graph_dependency"};
 
 void rs_sync_clear(rs_sync_edges *edges)
 {
@@ -592,6 +594,20 @@ static bool take_guesses(finder *x)
     return ok;
 }
 
+/* What the graph itself says; the order on a stream needs no saying. */
+static bool read_graphs(finder *x)
+{
+    rs_graph_wait *waits;
+    size_t n;
+    if (rs_graph_waits_find(x->trace, &waits, &n, NULL) != RS_OK) return false;
+    bool ok = true;
+    for (size_t i = 0; ok && i < n; i++)
+        if (x->e->thread[waits[i].source] != x->e->thread[waits[i].target])
+            ok = add(x, RS_SYNC_GRAPH, waits[i].source, waits[i].target, RS_NO_ROW);
+    rs_free(waits);
+    return ok;
+}
+
 /* ---- all of it -------------------------------------------------------------------------------------- */
 
 static bool sort_edges(rs_sync_edges *out)
@@ -683,7 +699,8 @@ rs_status rs_sync_find(rs_trace *trace, const rs_policy *policy, rs_sync_edges *
         ok = read_waiting(&x, 2 * budget);
     }
     budget *= 2;
-    ok = ok && read_copies(&x) && take_guesses(&x) && sort_edges(out) && rs_sync_index(out);
+    ok =
+        ok && read_copies(&x) && take_guesses(&x) && read_graphs(&x) && sort_edges(out) && rs_sync_index(out);
     rs_free(x.roles);
     rs_lanes_clear(&x.launched);
     rs_lanes_clear(&x.by_thread);

@@ -11,8 +11,15 @@ typedef enum rs_sync_kind {
     RS_SYNC_CONTEXT,     /* a call waits for every stream of a device */
     RS_SYNC_COPY,        /* a copy that returns when it is done */
     RS_SYNC_FREE,        /* a call that gives memory back, and waits for every stream of a device first */
+    RS_SYNC_GRAPH,       /* work of a graph waits for other work of it, on another stream */
     RS_N_SYNC_KINDS
 } rs_sync_kind;
+
+/* Whether GPU work waits, and not a call of the host. */
+static inline bool rs_sync_is_of_work(rs_sync_kind kind)
+{
+    return kind == RS_SYNC_STREAM_WAIT || kind == RS_SYNC_GRAPH;
+}
 
 extern const char *const rs_sync_kind_names[RS_N_SYNC_KINDS];
 

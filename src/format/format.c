@@ -100,6 +100,6 @@ rs_status rs_trace_load(const rs_trace_input *in, const rs_load_settings *settin
     RS_TRY(probe(in, settings->records, &format, err));
     if (format->database_read) return load_database(in, settings, out, err);
     RS_TRY(format->load(in->source, settings, out, err));
-    (*out)->format = format;
+    if (!(*out)->format) (*out)->format = format;
     return RS_OK;
 }

@@ -2,6 +2,7 @@
  * of them. */
 #include "format/perfetto.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/interval.h"
@@ -10,13 +11,14 @@
 
 #define MOST_TEXT ((size_t)16 << 30)
 #define PROGRESS ((uint64_t)1 << 20)
+#define CLOCK_OF_DAY 1     /* CLOCK_REALTIME */
 #define CLOCK_OF_TRACE 6   /* CLOCK_BOOTTIME: what times count by where nothing else is said */
 #define FIRST_OWN_CLOCK 64 /* numbers of clocks from here to 127 are the sequence's own */
 #define MOST_SEQUENCES 65536
 #define LOOKED_AT 2048    /* bytes, as where formats are told apart */
 #define LONGEST_HEADER 12 /* bytes of a field before what it holds */
 
-extern const rs_format rs_format_perfetto, rs_format_rocprof_perfetto;
+extern const rs_format rs_format_perfetto, rs_format_rocprof_perfetto, rs_format_torch_perfetto;
 
 uint32_t rs_perfetto_text(rs_perfetto *p, rs_pb text)
 {
@@ -40,7 +42,7 @@ void rs_perfetto_problem(rs_perfetto *p, rs_severity severity, const char *kind,
 
 static void forget_state(rs_perfetto_sequence *q)
 {
-    for (size_t i = 0; i < N_INTERNED; i++) rs_map64_clear(&q->names[i]);
+    for (size_t i = 0; i < RS_PERFETTO_N_NAMES; i++) rs_map64_clear(&q->names[i]);
     q->n_clocks = 0;
     q->clock = CLOCK_OF_TRACE;
     q->track = 0;
@@ -64,28 +66,58 @@ static rs_status sequence_of(rs_perfetto *p, uint64_t id, rs_perfetto_sequence *
     return RS_OK;
 }
 
+/* By the number of the field in the interned data. */
+static const struct {
+    uint32_t field;
+    rs_perfetto_names kind;
+} interned[] = {
+    {INTERNED_CATEGORY, RS_PERFETTO_CATEGORY},
+    {INTERNED_NAME, RS_PERFETTO_NAME},
+    {INTERNED_KEY, RS_PERFETTO_KEY},
+    {INTERNED_VALUE, RS_PERFETTO_VALUE},
+    {INTERNED_GPU_LANE, RS_PERFETTO_LANE},
+    {INTERNED_KERNEL, RS_PERFETTO_KERNEL},
+    {INTERNED_LAUNCH_VALUE, RS_PERFETTO_LAUNCH_VALUE},
+};
+#define N_INTERNED (sizeof interned / sizeof *interned)
+
 static rs_status take_names(rs_perfetto *p, rs_perfetto_sequence *q, rs_pb m)
 {
-    static const uint32_t kinds[N_INTERNED] = {INTERNED_CATEGORY, INTERNED_NAME, INTERNED_KEY,
-                                               INTERNED_VALUE};
     rs_pb_field f, part;
     while (rs_pb_next(&m, &f) == RS_PB_FIELD) {
         size_t kind = 0;
         uint64_t iid = 0;
         rs_pb text = {f.from, f.from};
         bool is_new;
-        while (kind < N_INTERNED && kinds[kind] != f.number) kind++;
+        while (kind < N_INTERNED && interned[kind].field != f.number) kind++;
         if (kind == N_INTERNED || f.type != RS_PB_BYTES) continue;
+        bool kernel = f.number == INTERNED_KERNEL;
         while (rs_pb_next(&f.bytes, &part) == RS_PB_FIELD) {
             if (part.number == ITEM_IID && part.type == RS_PB_VARINT) iid = part.value;
-            if (part.number == ITEM_TEXT && part.type == RS_PB_BYTES) text = part.bytes;
+            if (part.type != RS_PB_BYTES) continue;
+            if (part.number == ITEM_TEXT || (kernel && part.number == ITEM_DEMANGLED)) text = part.bytes;
         }
         uint32_t id = rs_perfetto_text(p, text);
-        uint32_t *slot = rs_map64_put(&q->names[kind], iid, &is_new);
+        uint32_t *slot = rs_map64_put(&q->names[interned[kind].kind], iid, &is_new);
         if (id == RS_NO_STRING || !slot) return rs_fail_nomem(p->err, "names");
         *slot = id;
     }
     return RS_OK;
+}
+
+rs_status rs_perfetto_intern(rs_perfetto *p, const rs_perfetto_sequence *q, rs_perfetto_names kind,
+                             uint64_t iid, const uint8_t *at, uint32_t *out)
+{
+    const uint32_t *id = rs_map64_get(&q->names[kind], iid);
+    char text[40];
+    if (id) {
+        *out = *id;
+        return RS_OK;
+    }
+    rs_perfetto_problem(p, RS_LOSS, "no_name", "a name is not in the file; it is called by its number", at);
+    int n = snprintf(text, sizeof text, "name %llu", (unsigned long long)iid);
+    *out = rs_strings_add(&p->events->strings, text, (size_t)n);
+    return *out == RS_NO_STRING ? rs_fail_nomem(p->err, "names") : RS_OK;
 }
 
 /* ---- clocks -------------------------------------------------------------------------------------------- */
@@ -106,10 +138,11 @@ static rs_perfetto_clock *clock_of(rs_perfetto_sequence *q, uint64_t id, bool ma
     return &q->clocks[q->n_clocks++];
 }
 
-/* What several clocks show at one moment: the sequence's own are told by the system's, the boot time first. */
-static void take_clocks(rs_perfetto_sequence *q, rs_pb body)
+/* What several clocks show at one moment: the sequence's own are told by the system's, the boot time first. Where the time of
+ * day is among them, it places the trace on the common clock. */
+static void take_clocks(rs_perfetto *p, rs_perfetto_sequence *q, rs_pb body)
 {
-    int64_t system = RS_NO_VALUE;
+    int64_t system = RS_NO_VALUE, of_day = RS_NO_VALUE, of_trace = RS_NO_VALUE;
     for (unsigned pass = 0; pass < 2; pass++) {
         rs_pb m = body;
         rs_pb_field f, part;
@@ -125,6 +158,8 @@ static void take_clocks(rs_perfetto_sequence *q, rs_pb body)
                 if (part.number == CLOCK_UNIT) seen.unit = part.value;
             }
             bool own = seen.id >= FIRST_OWN_CLOCK;
+            if (seen.id == CLOCK_OF_DAY) of_day = scaled(time, 1);
+            if (seen.id == CLOCK_OF_TRACE) of_trace = scaled(time, 1);
             if (!own && pass == 0 && (system == RS_NO_VALUE || seen.id == CLOCK_OF_TRACE))
                 system = scaled(time, 1);
             rs_perfetto_clock *clock = own && pass == 1 ? clock_of(q, seen.id, true) : NULL;
@@ -134,6 +169,9 @@ static void take_clocks(rs_perfetto_sequence *q, rs_pb body)
             if (system != RS_NO_VALUE) clock->offset = rs_sub_sat(system, clock->last);
         }
     }
+    rs_file_info *info = &p->events->info;
+    if (of_day != RS_NO_VALUE && of_trace != RS_NO_VALUE && info->base_time_ns == RS_NO_VALUE)
+        info->base_time_ns = rs_sub_sat(of_day, of_trace);
 }
 
 /* A time of the packet by the clock of the trace. */
@@ -161,8 +199,8 @@ static void take_defaults(rs_perfetto_sequence *q, rs_pb m)
 
 typedef struct packet {
     uint64_t time, clock, sequence, flags;
-    rs_pb event, names, clocks, defaults, track;
-    bool has_time, has_clock, has_event;
+    rs_pb event, stage, names, clocks, defaults, track;
+    bool has_time, has_clock, has_event, has_stage;
 } packet;
 
 /* false: it is damaged. */
@@ -171,7 +209,8 @@ static bool parse(rs_pb m, packet *out)
     rs_pb none = {m.at, m.at};
     rs_pb_field f;
     rs_pb_status status;
-    *out = (packet){.event = none, .names = none, .clocks = none, .defaults = none, .track = none};
+    *out = (packet){
+        .event = none, .stage = none, .names = none, .clocks = none, .defaults = none, .track = none};
     while ((status = rs_pb_next(&m, &f)) == RS_PB_FIELD) {
         if (f.type == RS_PB_VARINT) {
             if (f.number == PACKET_TIMESTAMP) out->time = f.value, out->has_time = true;
@@ -181,6 +220,7 @@ static bool parse(rs_pb m, packet *out)
             if (f.number == PACKET_CLEARED && f.value) out->flags |= FLAG_CLEARED;
         } else if (f.type == RS_PB_BYTES) {
             if (f.number == PACKET_EVENT) out->event = f.bytes, out->has_event = true;
+            if (f.number == PACKET_GPU_STAGE) out->stage = f.bytes, out->has_stage = true;
             if (f.number == PACKET_INTERNED) out->names = f.bytes;
             if (f.number == PACKET_CLOCKS) out->clocks = f.bytes;
             if (f.number == PACKET_DEFAULTS) out->defaults = f.bytes;
@@ -196,9 +236,10 @@ static rs_status take_packet(rs_perfetto *p, const packet *k)
     RS_TRY(sequence_of(p, k->sequence, &q));
     if (k->flags & FLAG_CLEARED) forget_state(q);
     if (rs_pb_length(k->defaults)) take_defaults(q, k->defaults);
-    if (rs_pb_length(k->clocks)) take_clocks(q, k->clocks);
+    if (rs_pb_length(k->clocks)) take_clocks(p, q, k->clocks);
     if (rs_pb_length(k->names)) RS_TRY(take_names(p, q, k->names));
     int64_t time = k->has_time ? time_of(q, k->time, k->has_clock ? k->clock : q->clock) : 0;
+    if (k->has_stage) return rs_perfetto_take_stage(p, q, k->stage, time);
     if (!k->has_event) return RS_OK;
     return rs_perfetto_take_event(p, q, k->event, time);
 }
@@ -269,17 +310,6 @@ static rs_status walk(rs_perfetto *p, bool tracks)
     }
 }
 
-/* Slices that never end have no length. */
-static void tell_open(rs_perfetto *p)
-{
-    uint64_t n = 0;
-    for (size_t i = 0; i < p->n_open; i++) n += p->open[i].row != RS_NO_ROW;
-    if (n)
-        rs_problems_add_many(&p->events->problems, p->file, -1, RS_LOSS, "no_end",
-                             "a slice begins whose end is not in the file; it was given no length",
-                             RS_NO_OFFSET, n, NULL);
-}
-
 static rs_status read_all(rs_perfetto *p)
 {
     p->reported = 0;
@@ -287,29 +317,39 @@ static rs_status read_all(rs_perfetto *p)
     RS_TRY(rs_perfetto_settle_tracks(p));
     p->reported = 0;
     RS_TRY(walk(p, false));
-    tell_open(p);
+    RS_TRY(rs_perfetto_settle_kinds(p));
+    RS_TRY(rs_perfetto_pair(p));
+    RS_TRY(rs_perfetto_add_waits(p));
+    if (!p->own && !p->is_rocprof) RS_TRY(rs_perfetto_add_names(p));
     if (!p->ranks_differ && p->rank != RS_NO_VALUE) p->events->info.rank = p->rank;
     return RS_OK;
 }
 
 static void release(rs_perfetto *p)
 {
-    for (size_t i = 0; i < p->n_sequences; i++) forget_state(&p->sequences[i]);
+    for (size_t i = 0; i < p->n_sequences; i++) {
+        forget_state(&p->sequences[i]);
+        rs_free(p->sequences[i].marks);
+    }
     rs_map64_clear(&p->sequence_at);
     rs_map64_clear(&p->track_at);
     rs_free(p->sequences);
     rs_free(p->tracks);
-    rs_free(p->open);
+    rs_free(p->unsettled);
+    rs_map64_clear(&p->stage_at);
+    rs_map64_clear(&p->launched);
+    rs_free(p->waits);
     rs_free(p->room);
 }
 
 /* It begins with packets that have what packets have; a text of letters has not. The last may be cut by what is looked
- * at. */
-static bool is_perfetto(const uint8_t *text, size_t n)
+ * at. *defaults: one of them sets defaults of its writer, as Perfetto's own library does and PyTorch's encoder does not. */
+static bool is_perfetto(const uint8_t *text, size_t n, bool *defaults)
 {
     rs_pb m = {text, text + n};
     rs_pb_field f, part;
     bool known = false;
+    *defaults = false;
     for (unsigned i = 0; i < 4; i++) {
         rs_pb_status status = rs_pb_next(&m, &f);
         if (status == RS_PB_END) break;
@@ -322,6 +362,7 @@ static bool is_perfetto(const uint8_t *text, size_t n)
             if ((number && part.type != RS_PB_VARINT) || (bytes && part.type != RS_PB_BYTES)) return false;
             if (part.number > 4096) return false;
             known |= number || bytes;
+            *defaults |= part.number == PACKET_DEFAULTS;
         }
         if (inner != RS_PB_END && status == RS_PB_FIELD) return false;
         if (status == RS_PB_CUT) break;
@@ -353,12 +394,15 @@ static rs_status load(rs_source *source, const rs_load_settings *settings, rs_ev
     p.own = is_own(text, p.n < LOOKED_AT ? p.n : LOOKED_AT);
     rs_status status = rs_events_create(settings->columns, settings->max_memory, &p.events, err);
     if (status == RS_OK) {
-        p.events->format = p.own ? &rs_format_perfetto : &rs_format_rocprof_perfetto;
-        p.events->form = p.events->format->title;
         p.events->packing = rs_packing_name(rs_source_packing(source));
         p.events->n_bytes = p.n;
         rs_source_report_end(source, -1, &p.events->problems);
         status = read_all(&p);
+        /* what it holds tells better than how it begins */
+        p.events->format = p.own          ? &rs_format_perfetto
+                           : p.is_rocprof ? &rs_format_rocprof_perfetto
+                                          : &rs_format_torch_perfetto;
+        p.events->form = p.events->format->title;
     }
     release(&p);
     rs_free(text);
@@ -371,12 +415,20 @@ static rs_status load(rs_source *source, const rs_load_settings *settings, rs_ev
 
 static bool is_own_trace(const uint8_t *text, size_t n)
 {
-    return is_perfetto(text, n) && is_own(text, n);
+    bool defaults;
+    return is_perfetto(text, n, &defaults) && is_own(text, n);
 }
 
 static bool is_rocprof_trace(const uint8_t *text, size_t n)
 {
-    return is_perfetto(text, n) && !is_own(text, n);
+    bool defaults;
+    return is_perfetto(text, n, &defaults) && defaults && !is_own(text, n);
+}
+
+static bool is_torch_trace(const uint8_t *text, size_t n)
+{
+    bool defaults;
+    return is_perfetto(text, n, &defaults) && !defaults && !is_own(text, n);
 }
 
 static rs_run_name run_name(const char *path)
@@ -400,3 +452,10 @@ const rs_format rs_format_rocprof_perfetto = {.name = "rocprof_perfetto",
                                               .load = load,
                                               .run_name = run_name,
                                               .remedies = rs_rocprof_remedies};
+
+/* What torch.profiler of torch 2.15 and later writes under a name that ends in .pftrace. */
+const rs_format rs_format_torch_perfetto = {.name = "torch_perfetto",
+                                            .title = "PyTorch Perfetto trace",
+                                            .sniff = is_torch_trace,
+                                            .load = load,
+                                            .tells_operators = true};

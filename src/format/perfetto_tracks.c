@@ -47,10 +47,10 @@ static rs_perfetto_track *add_track(rs_perfetto *p, uint64_t uuid)
     *at = (uint32_t)p->n_tracks;
     p->tracks[p->n_tracks] = (rs_perfetto_track){.uuid = uuid,
                                                  .name = {p->text, p->text},
+                                                 .thread_name = {p->text, p->text},
                                                  .process_name = {p->text, p->text},
                                                  .pid = RS_NO_VALUE,
-                                                 .tid = RS_NO_VALUE,
-                                                 .top = SIZE_MAX};
+                                                 .tid = RS_NO_VALUE};
     return &p->tracks[p->n_tracks++];
 }
 
@@ -63,6 +63,7 @@ static void take_owner(rs_perfetto *p, rs_perfetto_track *t, rs_pb m, bool proce
         if (number && f.number == (process ? PROCESS_PID : THREAD_PID)) t->pid = (int32_t)f.value;
         if (number && !process && f.number == THREAD_TID) t->tid = (int64_t)(f.value & INT64_MAX);
         if (f.type == RS_PB_BYTES && process && f.number == PROCESS_NAME) t->process_name = f.bytes;
+        if (f.type == RS_PB_BYTES && !process && f.number == THREAD_NAME) t->thread_name = f.bytes;
     }
     t->has_process |= process;
     if (p->pid == RS_NO_VALUE) p->pid = t->pid;
@@ -135,6 +136,18 @@ static rs_status settle_own(rs_perfetto *p, rs_perfetto_track *t, rs_pb process,
     return take_id(p, id, &t->thread.tid, &t->thread.tid_text);
 }
 
+/* PyTorch: the track "stream 7" of the process "GPU 0"; what the profiler itself does is of the process "Overhead". */
+static void settle_torch(rs_perfetto_track *t, rs_pb process)
+{
+    rs_pb behind, number;
+    t->is_overhead = begins(process, "Overhead", &behind) && behind.at == behind.end;
+    if (!begins(process, "GPU ", &number) || !begins(t->thread_name, "stream ", &behind)) return;
+    t->lane = RS_PERFETTO_STREAM;
+    t->device = rs_perfetto_number(number);
+    t->stream = rs_perfetto_number(behind);
+    if (t->stream != RS_NO_VALUE) t->thread.tid = t->stream;
+}
+
 /* rocprofv3: "COMPUTE AGENT [4] STREAM [0] (GPU)", "COPY to AGENT [4] THREAD [1] (GPU)", "THREAD 2 (4712)". */
 static void settle_rocprof(rs_perfetto_track *t)
 {
@@ -174,7 +187,9 @@ static rs_status settle(rs_perfetto *p, rs_perfetto_track *t)
                             .pid_text = RS_NO_STRING,
                             .tid_text = RS_NO_STRING};
     RS_TRY(settle_own(p, t, process, &is_own));
-    if (!is_own && !t->is_counter) settle_rocprof(t);
+    if (is_own || t->is_counter) return RS_OK;
+    settle_rocprof(t);
+    settle_torch(t, process);
     return RS_OK;
 }
 
@@ -184,9 +199,42 @@ rs_status rs_perfetto_settle_tracks(rs_perfetto *p)
     return RS_OK;
 }
 
-rs_perfetto_track *rs_perfetto_track_of(rs_perfetto *p, uint64_t uuid)
+static bool is_number(rs_pb text)
+{
+    for (; text.at < text.end; text.at++)
+        if (!rs_is_digit((char)*text.at)) return false;
+    return true;
+}
+
+static rs_status add_name(rs_perfetto *p, const char *what, rs_thread thread, rs_pb name)
+{
+    rs_events *e = p->events;
+    const rs_perfetto_value v = {.kind = RS_OTHER_TEXT, .text = rs_perfetto_text(p, name)};
+    uint32_t id = rs_strings_add(&e->strings, what, strlen(what));
+    if (v.text == RS_NO_STRING || id == RS_NO_STRING) return rs_fail_nomem(p->err, "names");
+    RS_TRY(rs_events_reserve(e, 1, p->err));
+    RS_TRY(rs_perfetto_push(p, RS_COL_META_NAME, (uint32_t)e->n, &v));
+    return rs_perfetto_add_row(p, 0, id, thread, 'M', RS_NO_TIME, RS_NO_TIME);
+}
+
+rs_status rs_perfetto_add_names(rs_perfetto *p)
+{
+    for (size_t i = 0; i < p->n_tracks; i++) {
+        const rs_perfetto_track *t = &p->tracks[i];
+        rs_thread process = t->thread;
+        process.tid = 0;
+        if (t->has_process && rs_pb_length(t->process_name) && !is_number(t->process_name))
+            RS_TRY(add_name(p, "process_name", process, t->process_name));
+        /* where a thread has no name the encoder puts its number */
+        if (rs_pb_length(t->thread_name) && !is_number(t->thread_name))
+            RS_TRY(add_name(p, "thread_name", t->thread, t->thread_name));
+    }
+    return RS_OK;
+}
+
+size_t rs_perfetto_track_of(rs_perfetto *p, uint64_t uuid)
 {
     rs_perfetto_track *t = add_track(p, uuid);
-    if (t && !t->settled && settle(p, t) != RS_OK) return NULL;
-    return t;
+    if (!t || (!t->settled && settle(p, t) != RS_OK)) return SIZE_MAX;
+    return (size_t)(t - p->tracks);
 }

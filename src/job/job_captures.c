@@ -80,7 +80,8 @@ static rs_status read_files(rs_job *files, rs_captures *into, rs_error *err)
 static rs_status read_captures(rs_job *job, struct rs_job_captures *c, rs_error *err)
 {
     const char *path = job->settings.captures;
-    rs_job_settings settings = {.jobs = job->settings.jobs,
+    rs_job_settings settings = {.size = sizeof(rs_job_settings),
+                                .jobs = job->settings.jobs,
                                 .max_memory = job->settings.max_memory,
                                 .max_ratio = job->settings.max_ratio,
                                 .max_string = job->settings.max_string,

@@ -63,6 +63,7 @@ struct rs_job {
     bool stored;       /* something was put into the store */
     bool in_place;     /* what is put there is used where it lies (store/entry.h), else it is small */
     struct rs_job_captures *captures; /* read when the first input is: job_captures.c */
+    struct rs_job_classes *classes;   /* NULL: there are no rules */
     bool cancelled;
 };
 
@@ -87,6 +88,10 @@ void rs_input_keep(rs_job *job, rs_input *input);
  * *changed: they have to be told apart anew, as rows were put in. Any thread. */
 rs_status rs_input_graft(rs_job *job, rs_input *input, bool *changed, rs_error *err);
 rs_status rs_job_captures_open(rs_job *job, rs_error *err);
+/* The rules of --class, which become the setting in place of the files that hold them. */
+rs_status rs_job_classes_open(rs_job *job, rs_error *err);
+const rs_class_judge *rs_job_classes_judge(const rs_job *job); /* NULL: there are none */
+void rs_job_classes_free(struct rs_job_classes *classes);
 void rs_job_captures_free(struct rs_job_captures *captures);
 
 /* Forgets what is loaded, also what was to be kept. */
@@ -173,6 +178,7 @@ typedef struct rs_question {
     rs_method how;
     rs_run run;
     rs_policy policy;
+    const char *classes;      /* the rules of --class; NULL: none. The settings' */
     rs_options *defaults;     /* owned, when the caller gave no options */
     rs_input_answer *answers; /* in the order of the inputs */
     size_t n_answers;

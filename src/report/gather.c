@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/try.h"
 
 /* Of all ranks together: graphs of more take gigabytes, which a page is not worth. */
 #define MOST_EVENTS "32000000"
@@ -105,8 +106,7 @@ const size_t rs_report_n_questions = sizeof rs_report_questions / sizeof *rs_rep
 
 /* ---- problems and notes ------------------------------------------------------------------------------- */
 
-/* Every run over the same files meets the same defects: each is told once, with its largest count. */
-static void tell_problems(rs_result *told, const rs_problems *problems)
+void rs_report_tell_problems(rs_result *told, const rs_problems *problems)
 {
     for (size_t i = 0; i < problems->n; i++) {
         const rs_problem *p = &problems->items[i];
@@ -134,7 +134,7 @@ static void tell_problems(rs_result *told, const rs_problems *problems)
 
 static void tell(rs_result *told, const rs_result *result)
 {
-    tell_problems(told, &result->problems);
+    rs_report_tell_problems(told, &result->problems);
     told->found |= result->found;
 }
 
@@ -243,62 +243,51 @@ static rs_status ask_traces(rs_job *job, rs_report_answers *out, rs_result *told
     return status;
 }
 
-/* No usable dump is an answer, too: the page shows why. */
-static rs_status ask_flight(const rs_report_settings *settings, rs_report_answers *out, rs_result *told,
-                            rs_error *err)
+/* What no built section answers is an error, not a page without it. */
+static rs_status check_sections(const rs_report_settings *settings, rs_error *err)
 {
-    rs_flight_settings flight = {.jobs = settings->jobs,
-                                 .progress = settings->progress,
-                                 .progress_context = settings->progress_context};
-    const rs_flight_report *report;
-    rs_status status = rs_flight_open(settings->flight, settings->n_flight, &flight, &out->flight, err);
-    if (out->flight) tell_problems(told, rs_flight_problems(out->flight));
-    if (status == RS_ERR_FORMAT && out->flight) {
-        told->found = true;
-        return RS_OK;
+    const struct {
+        const char *name;
+        size_t n;
+    } asked[] = {{"flight", settings->n_flight}, {"metrics", settings->n_metrics}};
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        size_t at = 0;
+        while (rs_report_section_rows[at] && strcmp(rs_report_section_rows[at]->name, asked[i].name) != 0)
+            at++;
+        if (asked[i].n && !rs_report_section_rows[at])
+            return rs_fail(err, RS_ERR_USAGE, "this rankscope was built without the pack %s", asked[i].name);
     }
-    if (status == RS_OK) status = rs_flight_get_report(out->flight, &report, err);
-    if (status == RS_OK) told->found |= report->root.verdict != RS_FLIGHT_HEALTHY;
-    return status == RS_OK ? RS_OK : rs_error_wrap(err, "flight recorder");
+    return RS_OK;
 }
 
-static rs_status ask_metrics(const rs_report_settings *settings, rs_report_answers *out, rs_result *told,
-                             rs_error *err)
+static rs_status ask_sections(const rs_report_settings *settings, rs_report_answers *out, rs_result *told,
+                              rs_error *err)
 {
-    rs_metrics_settings metrics = {.skip_warmup = RS_METRICS_WARMUP,
-                                   .jobs = settings->jobs,
-                                   .progress = settings->progress,
-                                   .progress_context = settings->progress_context};
-    rs_problems problems = {0};
-    rs_status status = rs_metrics_create(&metrics, &out->metrics, err);
-    for (size_t i = 0; status == RS_OK && i < settings->n_metrics; i++)
-        status =
-            rs_metrics_add(out->metrics, settings->metrics[i].label, settings->metrics[i].directory, err);
-    if (status == RS_OK && settings->n_metrics > 1)
-        status =
-            rs_metrics_compare(out->metrics, settings->metrics[0].label, settings->metrics[1].label, err);
-    if (status == RS_OK) status = rs_metrics_read(out->metrics, &problems, err);
-    if (status == RS_OK) status = rs_metrics_result(out->metrics, &out->metrics_result, err);
-    tell_problems(told, &problems);
-    rs_problems_move(&out->metrics_result.problems, &problems);
-    return status == RS_OK ? RS_OK : rs_error_wrap(err, "metrics");
+    size_t n = 0;
+    while (rs_report_section_rows[n]) n++;
+    out->sections = rs_calloc(n + 1, sizeof *out->sections);
+    if (!out->sections) return rs_fail_nomem(err, "the sections");
+    RS_TRY(check_sections(settings, err));
+    for (size_t i = 0; i < n; i++) {
+        const rs_report_section *section = rs_report_section_rows[i];
+        if (section->is_asked(settings)) RS_TRY(section->gather(settings, &out->sections[i], told, err));
+    }
+    return RS_OK;
 }
 
 rs_status rs_report_gather(rs_job *job, const rs_report_settings *settings, rs_report_answers *out,
                            rs_result *told, rs_error *err)
 {
-    rs_status status = RS_OK;
-    if (settings->n_flight) status = ask_flight(settings, out, told, err);
-    if (status == RS_OK && settings->n_metrics) status = ask_metrics(settings, out, told, err);
-    return status == RS_OK ? ask_traces(job, out, told, err) : status;
+    RS_TRY(ask_sections(settings, out, told, err));
+    return ask_traces(job, out, told, err);
 }
 
 void rs_report_answers_clear(rs_report_answers *answers)
 {
     for (size_t i = 0; i < answers->n; i++) rs_result_clear(&answers->results[i]);
     rs_free(answers->results);
-    rs_flight_close(answers->flight);
-    rs_result_clear(&answers->metrics_result);
-    rs_metrics_free(answers->metrics);
+    for (size_t i = 0; answers->sections && rs_report_section_rows[i]; i++)
+        rs_report_section_rows[i]->free(answers->sections[i]);
+    rs_free(answers->sections);
     *answers = (rs_report_answers){0};
 }

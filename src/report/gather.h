@@ -2,10 +2,7 @@
 #ifndef RS_REPORT_GATHER_H
 #define RS_REPORT_GATHER_H
 
-#include "rankscope/flight.h"
-#include "rankscope/metrics.h"
-#include "report/data.h"
-#include "rankscope/report.h"
+#include "report/section.h"
 
 #define RS_REPORT_OPTIONS 2
 #define RS_REPORT_PARTS 4
@@ -25,9 +22,7 @@ extern const size_t rs_report_n_questions;
 typedef struct rs_report_answers {
     rs_result *results; /* one a question */
     size_t n;
-    rs_flight *flight; /* NULL: none was asked for, or not even opened */
-    rs_metrics *metrics;
-    rs_result metrics_result;
+    void **sections; /* an answer each of rs_report_section_rows; NULL: it was not asked for */
 } rs_report_answers;
 
 /* Asks everything. told receives problems and notes, each once, on failure too. */

@@ -4,11 +4,10 @@
 #include <string.h>
 
 #include "base/settings.h"
+#include "base/try.h"
 #include "output/json.h"
 #include "report/gather.h"
 #include "report/page.h"
-
-#define WHOLE_TABLE 2048 /* rows of a table of dumps or metrics that the page gets */
 
 rs_status rs_report_check(rs_error *err)
 {
@@ -36,8 +35,9 @@ static void put_key(rs_writer *writer, const char *name, bool first)
     rs_writer_char(writer, ':');
 }
 
-static void put_notes(rs_writer *writer, const rs_result *result)
+void rs_report_put_notes(rs_report_data *data, const rs_result *result)
 {
+    rs_writer *writer = data->writer;
     rs_writer_text(writer, ",\"notes\":[");
     for (size_t i = 0; i < result->n_notes; i++) {
         if (i) rs_writer_char(writer, ',');
@@ -46,8 +46,8 @@ static void put_notes(rs_writer *writer, const rs_result *result)
     rs_writer_char(writer, ']');
 }
 
-static rs_status put_part(rs_report_data *data, const rs_table *table, const rs_report_part *part, bool first,
-                          rs_error *err)
+rs_status rs_report_put_part(rs_report_data *data, const rs_table *table, const rs_report_part *part,
+                             bool first, rs_error *err)
 {
     put_key(data->writer, rs_table_get_spec(table)->name, first);
     return rs_report_put_table(data, table, part, err);
@@ -65,69 +65,25 @@ static rs_status put_answer(rs_report_data *data, const rs_report_question *q, c
         const rs_table *table = rs_result_table(result, q->parts[i].table);
         if (!table)
             return rs_fail(err, RS_ERR_USAGE, "%s has no table \"%s\"", q->analysis, q->parts[i].table);
-        status = put_part(data, table, &q->parts[i], i == 0, err);
+        status = rs_report_put_part(data, table, &q->parts[i], i == 0, err);
     }
     rs_writer_char(data->writer, '}');
-    put_notes(data->writer, result);
+    rs_report_put_notes(data, result);
     rs_writer_text(data->writer, result->found ? ",\"found\":true}" : ",\"found\":false}");
     return status;
 }
 
-static rs_status put_owned_table(rs_report_data *data, rs_table *table, bool first, rs_error *err)
+/* The answer of each section under its name; null where it was not asked for. */
+static rs_status put_sections(rs_report_data *data, void *const *answers, rs_error *err)
 {
-    const rs_report_part all = {.cap = WHOLE_TABLE};
-    if (!table) return err->status;
-    rs_status status = put_part(data, table, &all, first, err);
-    rs_table_free(table);
-    return status;
-}
-
-static bool to_writer(void *context, const char *bytes, size_t n)
-{
-    rs_writer *writer = context;
-    rs_writer_bytes(writer, bytes, n);
-    return !writer->failed;
-}
-
-/* What `flight --format json` prints, and two of its tables where a dump was usable. */
-static rs_status put_flight(rs_report_data *data, rs_flight *flight, rs_error *err)
-{
-    rs_sink sink = {to_writer, data->writer};
-    const rs_flight_report *report;
-    rs_writer_text(data->writer, ",\"flight\":");
-    if (!flight) {
-        rs_writer_text(data->writer, "null");
-        return RS_OK;
+    for (size_t i = 0; rs_report_section_rows[i]; i++) {
+        put_key(data->writer, rs_report_section_rows[i]->name, false);
+        if (answers && answers[i])
+            RS_TRY(rs_report_section_rows[i]->put(data, answers[i], err));
+        else
+            rs_writer_text(data->writer, "null");
     }
-    rs_writer_text(data->writer, "{\"answer\":");
-    rs_status status = rs_flight_write_json(flight, &sink, err);
-    rs_writer_text(data->writer, ",\"tables\":{");
-    if (status == RS_OK) status = rs_flight_get_report(flight, &report, err);
-    if (status == RS_OK && report->n_ranks) {
-        status = put_owned_table(data, rs_flight_groups(flight, NULL, err), true, err);
-        if (status == RS_OK) status = put_owned_table(data, rs_flight_lateness(flight, err), false, err);
-    }
-    rs_writer_text(data->writer, "}}");
-    return status;
-}
-
-static rs_status put_metrics(rs_report_data *data, const rs_report_answers *answers, rs_error *err)
-{
-    const rs_result *result = &answers->metrics_result;
-    const rs_report_part all = {.cap = WHOLE_TABLE};
-    rs_status status = RS_OK;
-    rs_writer_text(data->writer, ",\"metrics\":");
-    if (!answers->metrics) {
-        rs_writer_text(data->writer, "null");
-        return RS_OK;
-    }
-    rs_writer_text(data->writer, "{\"tables\":{");
-    for (size_t i = 0; status == RS_OK && i < result->n_tables; i++)
-        if (result->tables[i]) status = put_part(data, result->tables[i], &all, i == 0, err);
-    rs_writer_char(data->writer, '}');
-    put_notes(data->writer, result);
-    rs_writer_char(data->writer, '}');
-    return status;
+    return RS_OK;
 }
 
 static void put_list(rs_writer *writer, const char *name, const char *const *items, size_t n)
@@ -164,8 +120,7 @@ static rs_status put_data(rs_report_data *data, const rs_report_settings *settin
     for (size_t i = 0; status == RS_OK && i < answers->n; i++)
         status = put_answer(data, &rs_report_questions[i], &answers->results[i], err);
     rs_writer_char(writer, '}');
-    if (status == RS_OK) status = put_flight(data, answers->flight, err);
-    if (status == RS_OK) status = put_metrics(data, answers, err);
+    if (status == RS_OK) status = put_sections(data, answers->sections, err);
     if (status != RS_OK) return status;
     rs_writer_text(writer, ",\"strings\":");
     rs_report_put_strings(data); /* last: the tables fill it */
@@ -184,22 +139,24 @@ typedef struct rs_report_alone {
 /* The tables of one answer alone, under a name; everything else is what a page without traces has. */
 static rs_status put_alone(rs_report_data *data, const rs_report_alone *alone, rs_error *err)
 {
-    const rs_report_part all = {.cap = WHOLE_TABLE};
+    const rs_report_part all = {.cap = RS_REPORT_WHOLE_TABLE};
     const rs_result *result = alone->result;
     rs_status status = RS_OK;
     rs_writer *writer = data->writer;
     rs_writer_text(writer, "{\"version\":");
     put_string(writer, rs_version());
     put_list(writer, "inputs", alone->inputs, alone->n_inputs);
-    rs_writer_text(writer, ",\"dumps\":[],\"answers\":{},\"flight\":null,\"metrics\":null,\"problems\":[");
+    rs_writer_text(writer, ",\"dumps\":[],\"answers\":{}");
+    RS_TRY(put_sections(data, NULL, err));
+    rs_writer_text(writer, ",\"problems\":[");
     rs_write_json_problems(writer, &result->problems);
     rs_writer_text(writer, "],");
     put_string(writer, alone->name);
     rs_writer_text(writer, ":{\"tables\":{");
     for (size_t i = 0; status == RS_OK && i < result->n_tables; i++)
-        status = put_part(data, result->tables[i], &all, i == 0, err);
+        status = rs_report_put_part(data, result->tables[i], &all, i == 0, err);
     rs_writer_char(writer, '}');
-    put_notes(writer, result);
+    rs_report_put_notes(data, result);
     rs_writer_text(writer, "},\"strings\":");
     rs_report_put_strings(data);
     rs_writer_char(writer, '}');

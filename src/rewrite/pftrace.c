@@ -14,6 +14,7 @@
 /* How deep events that overlap may lie on one thread; no honest trace comes near. */
 #define MAX_LANES 64
 #define MAX_OPEN 4096
+#define N_INTERNED 4   /* categories, names, keys, values */
 #define TOLERANCE 1000 /* ns: times of host events are rounded to a microsecond in many files */
 
 bool rs_is_perfetto_name(const char *name)

@@ -1,3 +1,4 @@
+#include "base/settings.h"
 #include "rankscope/rewrite.h"
 
 #include <string.h>
@@ -46,6 +47,9 @@ rs_status rs_result_rewrite(const rs_result *result, const char *file, const rs_
     int64_t *ranks = NULL;
     rs_source *source = NULL;
     bool broken = false;
+    rs_rewrite_settings own;
+    RS_TAKE_SETTINGS(rs_rewrite_settings, &own, settings, err);
+    settings = &own;
     rs_overlay overlay = {.result = result, .compress = settings->compress, .keep_all = settings->keep_all};
     if (!rs_overlay_applies(result))
         return rs_fail(err, RS_ERR_USAGE, "there is nothing to write into a trace");

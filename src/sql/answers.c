@@ -14,8 +14,8 @@
 static const rs_option_spec *specs_of(const rs_analysis *analysis, size_t *n)
 {
     if (analysis) return rs_analysis_options(analysis, n);
-    *n = sql_n_regress_options;
-    return sql_regress_options;
+    *n = rs_sql_n_regress_options;
+    return rs_sql_regress_options;
 }
 
 static const char *name_of(const rs_analysis *analysis)
@@ -109,24 +109,24 @@ static rs_status take_options(const rs_analysis *analysis, const char *text, rs_
 
 /* What a row of the session keeps lies at one place until the session ends. */
 static rs_status run(rs_sql_session *s, const rs_analysis *analysis, const char *options,
-                     const sql_inputs *inputs, sql_answer *into, rs_error *err)
+                     const rs_sql_inputs *inputs, rs_sql_answer *into, rs_error *err)
 {
     size_t n;
     const rs_option_spec *specs = specs_of(analysis, &n);
     rs_options *given;
     RS_TRY(rs_options_create(specs, n, &given, err));
     rs_status status = take_options(analysis, options, given, err);
-    if (status == RS_OK) status = sql_inputs_run(s, analysis, inputs, given, &into->result, err);
+    if (status == RS_OK) status = rs_sql_inputs_run(s, analysis, inputs, given, &into->result, err);
     rs_options_free(given);
-    sql_tell(s, &into->result);
+    rs_sql_tell(s, &into->result);
     s->told.found |= into->result.found;
     return status == RS_OK ? RS_OK : rs_error_wrap(err, "%s", name_of(analysis));
 }
 
-static void free_answer(sql_answer *a)
+static void free_answer(rs_sql_answer *a)
 {
     if (!a) return;
-    sql_orders_clear(&a->orders);
+    rs_sql_orders_clear(&a->orders);
     rs_result_clear(&a->result);
     rs_free(a->options);
     rs_free(a->inputs);
@@ -134,10 +134,10 @@ static void free_answer(sql_answer *a)
 }
 
 static rs_status ask(rs_sql_session *s, const rs_analysis *analysis, const char *options,
-                     const sql_inputs *inputs, sql_answer **out, rs_error *err)
+                     const rs_sql_inputs *inputs, rs_sql_answer **out, rs_error *err)
 {
     for (size_t i = 0; i < s->n_answers; i++) {
-        sql_answer *a = s->answers[i];
+        rs_sql_answer *a = s->answers[i];
         if (a->analysis != analysis || strcmp(a->options, options) != 0 ||
             strcmp(a->inputs, inputs->text) != 0)
             continue;
@@ -149,7 +149,7 @@ static rs_status ask(rs_sql_session *s, const rs_analysis *analysis, const char 
         return rs_fail(err, RS_ERR_LIMIT, "one statement runs analyses under more than %d different options",
                        MOST_ANSWERS);
     if (!RS_GROW_ONE(s->answers, s->n_answers, s->answers_capacity)) return rs_fail_nomem(err, "answers");
-    sql_answer *a = rs_calloc(1, sizeof *a);
+    rs_sql_answer *a = rs_calloc(1, sizeof *a);
     if (a) a->options = rs_strdup(options);
     if (a) a->inputs = rs_strdup(inputs->text);
     if (!a || !a->options || !a->inputs) {
@@ -169,7 +169,7 @@ static rs_status ask(rs_sql_session *s, const rs_analysis *analysis, const char 
 }
 
 /* A table that these options do not fill is no empty answer. */
-static rs_status check_filled(rs_sql_session *s, const sql_table *t, const sql_answer *a, rs_error *err)
+static rs_status check_filled(rs_sql_session *s, const rs_sql_table *t, const rs_sql_answer *a, rs_error *err)
 {
     size_t main = a->result.main_table;
     if (!t->analysis) return RS_OK; /* regress fills all of its tables */
@@ -184,8 +184,8 @@ static rs_status check_filled(rs_sql_session *s, const sql_table *t, const sql_a
     return RS_OK;
 }
 
-static rs_status answer_of(rs_sql_session *s, const sql_table *t, const char *options,
-                           const sql_inputs *inputs, sql_answer **out, rs_error *err)
+static rs_status answer_of(rs_sql_session *s, const rs_sql_table *t, const char *options,
+                           const rs_sql_inputs *inputs, rs_sql_answer **out, rs_error *err)
 {
     size_t n = strlen(t->preset) + strlen(options) + 2;
     char *all = rs_malloc(n);
@@ -199,11 +199,11 @@ static rs_status answer_of(rs_sql_session *s, const sql_table *t, const char *op
 /* Between statements: those asked for last stay. */
 static int by_use(const void *a, const void *b)
 {
-    const sql_answer *x = *(sql_answer *const *)a, *y = *(sql_answer *const *)b;
+    const rs_sql_answer *x = *(rs_sql_answer *const *)a, *y = *(rs_sql_answer *const *)b;
     return (x->used < y->used) - (x->used > y->used);
 }
 
-void sql_answers_trim(rs_sql_session *s, size_t keep)
+void rs_sql_answers_trim(rs_sql_session *s, size_t keep)
 {
     if (s->n_answers <= keep) return;
     qsort(s->answers, s->n_answers, sizeof *s->answers, by_use);
@@ -231,13 +231,13 @@ static const char *const argument_helps[][MOST_ARGUMENTS] = {
     {"the number or name of the input that is compared with, as the table's first argument",
      "those of what is compared, with commas between", "options of the command"}};
 
-size_t sql_n_arguments(const sql_table *t)
+size_t rs_sql_n_arguments(const rs_sql_table *t)
 {
     if (!t->spec || t->make) return 0;
     return t->compares ? 3 : t->session->settings.n_inputs > 1 ? 2 : 1;
 }
 
-const char *sql_table_argument(const sql_table *t, size_t i, const char **help)
+const char *rs_sql_table_argument(const rs_sql_table *t, size_t i, const char **help)
 {
     *help = argument_helps[t->compares][i];
     return argument_names[t->compares][i];
@@ -246,7 +246,7 @@ const char *sql_table_argument(const sql_table *t, size_t i, const char **help)
 /* number: a bit for each argument that is given; above them, one more than the column that is looked up. */
 static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
-    const sql_table *t = ((sql_vtab *)base)->table;
+    const rs_sql_table *t = ((rs_sql_vtab *)base)->table;
     size_t hidden = t->spec->n_columns;
     int arguments[MOST_ARGUMENTS] = {-1, -1, -1}, column = -1, n = 0, number = 0;
     for (int i = 0; i < info->nConstraint; i++) {
@@ -298,7 +298,7 @@ static int close(sqlite3_vtab_cursor *cursor)
     return SQLITE_OK;
 }
 
-static rs_status make(sql_table *t, rs_error *err)
+static rs_status make(rs_sql_table *t, rs_error *err)
 {
     if (t->made) return RS_OK;
     rs_table *made = rs_table_create(t->spec);
@@ -330,44 +330,44 @@ static const char *argument_text(const answer_cursor *c, size_t i, bool *ok)
     return text;
 }
 
-static rs_status answer(answer_cursor *c, const sql_table *t, sql_answer **out, rs_error *err)
+static rs_status answer(answer_cursor *c, const rs_sql_table *t, rs_sql_answer **out, rs_error *err)
 {
     bool ok = true;
     const char *texts[MOST_ARGUMENTS];
-    sql_inputs inputs;
+    rs_sql_inputs inputs;
     for (size_t i = 0; i < MOST_ARGUMENTS; i++) texts[i] = argument_text(c, i, &ok);
     if (!ok) return rs_fail_nomem(err, "arguments of a table");
     const char *options = texts[t->compares ? 2 : 0];
-    RS_TRY(sql_inputs_read(t->session, t, t->compares ? texts[0] : texts[1], t->compares ? texts[1] : NULL,
-                           &inputs, err));
+    RS_TRY(rs_sql_inputs_read(t->session, t, t->compares ? texts[0] : texts[1], t->compares ? texts[1] : NULL,
+                              &inputs, err));
     rs_status status = answer_of(t->session, t, options ? options : "", &inputs, out, err);
-    sql_inputs_clear(&inputs);
+    rs_sql_inputs_clear(&inputs);
     return status;
 }
 
 static int filter(sqlite3_vtab_cursor *cursor, int number, const char *plan, int argc, sqlite3_value **argv)
 {
     answer_cursor *c = (answer_cursor *)cursor;
-    sql_table *t = ((sql_vtab *)cursor->pVtab)->table;
+    rs_sql_table *t = ((rs_sql_vtab *)cursor->pVtab)->table;
     rs_sql_session *s = t->session;
     rs_error err = RS_ERROR_INIT;
-    sql_answer *found = NULL;
+    rs_sql_answer *found = NULL;
     int column = number >> MOST_ARGUMENTS;
     (void)plan;
     c->list = NULL;
     c->at = 0;
     if (!take_arguments(c, number, argv)) return SQLITE_NOMEM;
-    if (sql_must_stop(s)) return SQLITE_INTERRUPT;
+    if (rs_sql_must_stop(s)) return SQLITE_INTERRUPT;
     rs_status status = t->make ? make(t, &err) : answer(c, t, &found, &err);
     if (status == RS_OK) {
         c->rows = t->make ? t->made : found->result.tables[t->index];
         c->n = rs_table_n_rows(c->rows);
         c->number = found ? found->number : 0;
         if (column)
-            status = sql_look_up(t->make ? &s->made_orders : &found->orders, c->rows, (size_t)(column - 1),
-                                 argv[argc - 1], &c->list, &c->n, &err);
+            status = rs_sql_look_up(t->make ? &s->made_orders : &found->orders, c->rows, (size_t)(column - 1),
+                                    argv[argc - 1], &c->list, &c->n, &err);
     }
-    return status == RS_OK ? SQLITE_OK : sql_failed(s, cursor->pVtab, &err);
+    return status == RS_OK ? SQLITE_OK : rs_sql_failed(s, cursor->pVtab, &err);
 }
 
 static int next(sqlite3_vtab_cursor *cursor)
@@ -416,4 +416,4 @@ static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int i)
     return SQLITE_OK;
 }
 
-const sqlite3_module sql_answer_module = SQL_MODULE;
+const sqlite3_module rs_sql_answer_module = SQL_MODULE;

@@ -16,7 +16,7 @@ static const struct {
     {"value", "", "its value: a number, a text, or the JSON text of anything else"},
 };
 
-const char *sql_argument_column(size_t i, const char **type, const char **help)
+const char *rs_sql_argument_column(size_t i, const char **type, const char **help)
 {
     if (i >= N_COLUMNS) return NULL;
     *type = columns[i].type;
@@ -69,7 +69,7 @@ static int open(sqlite3_vtab *table, sqlite3_vtab_cursor **out)
 {
     argument_cursor *c = rs_calloc(1, sizeof *c);
     if (!c) return SQLITE_NOMEM;
-    c->session = ((sql_vtab *)table)->table->session;
+    c->session = ((rs_sql_vtab *)table)->table->session;
     *out = &c->base;
     return SQLITE_OK;
 }
@@ -156,7 +156,7 @@ static int advance(argument_cursor *c)
 {
     size_t n_ranks = rs_event_list_n_ranks(c->list);
     rs_event_arguments(&c->n_arguments);
-    if ((++c->n_passed & 0xffff) == 0 && sql_must_stop(c->session)) return SQLITE_INTERRUPT;
+    if ((++c->n_passed & 0xffff) == 0 && rs_sql_must_stop(c->session)) return SQLITE_INTERRUPT;
     if (c->r && next_value(c, false)) return SQLITE_OK;
     for (;;) {
         c->argument += c->r != NULL;
@@ -180,8 +180,8 @@ static int filter(sqlite3_vtab_cursor *cursor, int number, const char *plan, int
     argument_cursor *c = (argument_cursor *)cursor;
     rs_error err = RS_ERROR_INIT;
     (void)number;
-    if (sql_whole_events(c->session, &c->list, &err) != RS_OK)
-        return sql_failed(c->session, cursor->pVtab, &err);
+    if (rs_sql_whole_events(c->session, &c->list, &err) != RS_OK)
+        return rs_sql_failed(c->session, cursor->pVtab, &err);
     c->nothing = c->one_event = c->one_key = c->one_rank = false;
     c->rank = c->argument = c->at = 0;
     c->r = NULL;
@@ -232,7 +232,7 @@ static void give_other(sqlite3_context *out, const rs_event_rank *r, const rs_ev
     else if (other->type == RS_REAL)
         sqlite3_result_double(out, other->real);
     else
-        sql_give_text(out, r, (uint32_t)other->number);
+        rs_sql_give_text(out, r, (uint32_t)other->number);
 }
 
 static void give_value(sqlite3_context *out, const argument_cursor *c, rs_type type)
@@ -242,7 +242,7 @@ static void give_value(sqlite3_context *out, const argument_cursor *c, rs_type t
     else if (type == RS_REAL)
         sqlite3_result_double(out, rs_event_argument_real(c->r, c->argument, c->at));
     else
-        sql_give_text(out, c->r, rs_event_argument_text(c->r, c->argument, c->at));
+        rs_sql_give_text(out, c->r, rs_event_argument_text(c->r, c->argument, c->at));
 }
 
 static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int i)
@@ -261,7 +261,7 @@ static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int i)
         if (known)
             sqlite3_result_text(out, known->key, -1, SQLITE_STATIC);
         else
-            sql_give_text(out, c->r, other.key);
+            rs_sql_give_text(out, c->r, other.key);
         break;
     default:
         if (known)
@@ -272,4 +272,4 @@ static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int i)
     return SQLITE_OK;
 }
 
-const sqlite3_module sql_arguments_module = SQL_MODULE;
+const sqlite3_module rs_sql_arguments_module = SQL_MODULE;

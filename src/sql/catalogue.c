@@ -57,23 +57,23 @@ typedef struct shown_column {
     bool hidden;
 } shown_column;
 
-static bool column_at(const sql_table *t, size_t i, shown_column *out)
+static bool column_at(const rs_sql_table *t, size_t i, shown_column *out)
 {
     *out = (shown_column){0};
     if (t->spec) {
-        if (i >= t->spec->n_columns + sql_n_arguments(t)) return false;
+        if (i >= t->spec->n_columns + rs_sql_n_arguments(t)) return false;
         const rs_column_spec *c = &t->spec->columns[i];
         if (i < t->spec->n_columns)
             *out = (shown_column){c->name, type_name(c), rs_unit_name(c->unit), c->help, false};
         else
-            *out = (shown_column){.name = sql_table_argument(t, i - t->spec->n_columns, &out->help),
+            *out = (shown_column){.name = rs_sql_table_argument(t, i - t->spec->n_columns, &out->help),
                                   .type = "TEXT",
                                   .hidden = true};
-        if (i >= t->spec->n_columns) sql_table_argument(t, i - t->spec->n_columns, &out->help);
+        if (i >= t->spec->n_columns) rs_sql_table_argument(t, i - t->spec->n_columns, &out->help);
         return true;
     }
-    out->name = t->index == 0 ? sql_event_column(i, &out->type, &out->help, &out->hidden)
-                              : sql_argument_column(i, &out->type, &out->help);
+    out->name = t->index == 0 ? rs_sql_event_column(i, &out->type, &out->help, &out->hidden)
+                              : rs_sql_argument_column(i, &out->type, &out->help);
     return out->name != NULL;
 }
 
@@ -81,7 +81,7 @@ static rs_status make_tables(rs_sql_session *s, rs_table *into, rs_error *err)
 {
     char command[120];
     for (size_t i = 0; i < s->n_tables; i++) {
-        const sql_table *t = &s->tables[i];
+        const rs_sql_table *t = &s->tables[i];
         rs_table_add_text(into, t->name);
         if (t->analysis || t->compares) {
             snprintf(command, sizeof command, "%s%s%s",
@@ -117,7 +117,7 @@ static rs_status make_columns(rs_sql_session *s, rs_table *into, rs_error *err)
 static rs_status make_files(rs_sql_session *s, rs_table *into, rs_error *err)
 {
     const rs_event_list *list;
-    RS_TRY(sql_events(s, &list, err));
+    RS_TRY(rs_sql_events(s, &list, err));
     size_t n = rs_event_list_n_ranks(list);
     for (size_t i = 0; i < n; i++) {
         const char *file = rs_event_list_rank(list, i)->file;
@@ -199,7 +199,7 @@ static rs_status put_threads(const rs_event_rank *r, rs_table *into, rs_error *e
 static rs_status make_threads(rs_sql_session *s, rs_table *into, rs_error *err)
 {
     const rs_event_list *list;
-    RS_TRY(sql_events(s, &list, err));
+    RS_TRY(rs_sql_events(s, &list, err));
     for (size_t i = 0; i < rs_event_list_n_ranks(list); i++)
         RS_TRY(put_threads(rs_event_list_rank(list, i), into, err));
     rs_table_count_from(into, rs_event_list_origin(list));
@@ -270,10 +270,10 @@ static bool is_left_out(const rs_sql_session *s, const rs_analysis *analysis, co
            strcmp(spec->name, "overlay") == 0 || strcmp(spec->name, "marks") == 0;
 }
 
-static rs_status add_table(rs_sql_session *s, const sql_table *table, rs_error *err)
+static rs_status add_table(rs_sql_session *s, const rs_sql_table *table, rs_error *err)
 {
     if (!RS_GROW_ONE(s->tables, s->n_tables, s->tables_capacity)) return rs_fail_nomem(err, "tables of SQL");
-    sql_table *t = &s->tables[s->n_tables];
+    rs_sql_table *t = &s->tables[s->n_tables];
     *t = *table;
     t->session = s;
     char *name = rs_arena_strndup(&s->names, table->name, strlen(table->name));
@@ -299,13 +299,13 @@ static rs_status add_analysis(rs_sql_session *s, const rs_analysis *analysis, rs
         char full[120];
         if (is_left_out(s, analysis, specs[i])) continue;
         snprintf(full, sizeof full, i == main ? "%s" : "%s_%s", name, specs[i]->name);
-        sql_table t = {.name = full,
-                       .help = specs[i]->help,
-                       .spec = specs[i],
-                       .analysis = analysis,
-                       .compares = compares(analysis),
-                       .index = i,
-                       .preset = preset_of(name, specs[i]->name)};
+        rs_sql_table t = {.name = full,
+                          .help = specs[i]->help,
+                          .spec = specs[i],
+                          .analysis = analysis,
+                          .compares = compares(analysis),
+                          .index = i,
+                          .preset = preset_of(name, specs[i]->name)};
         RS_TRY(add_table(s, &t, err));
         for (size_t k = 0; k < sizeof also / sizeof *also; k++) {
             if (strcmp(also[k].analysis, name) != 0 || strcmp(also[k].table, specs[i]->name) != 0) continue;
@@ -324,16 +324,16 @@ static rs_status add_regress(rs_sql_session *s, rs_error *err)
         char full[120];
         const rs_table_spec *spec = rs_regress_tables[i];
         snprintf(full, sizeof full, i == 0 ? "regress" : "regress_%s", spec->name);
-        const sql_table t = {
+        const rs_sql_table t = {
             .name = full, .help = spec->help, .spec = spec, .compares = true, .index = i, .preset = ""};
         RS_TRY(add_table(s, &t, err));
     }
     return RS_OK;
 }
 
-rs_status sql_list_tables(rs_sql_session *s, rs_error *err)
+rs_status rs_sql_list_tables(rs_sql_session *s, rs_error *err)
 {
-    static const sql_table made[] = {
+    static const rs_sql_table made[] = {
         {.name = "events", .help = "one row is one event"},
         {.name = "arguments", .help = "one row is one argument of one event", .index = 1},
         {.name = "files", .help = "one row is one file", .spec = &files_spec, .make = make_files},
@@ -353,24 +353,24 @@ rs_status sql_list_tables(rs_sql_session *s, rs_error *err)
     for (size_t i = 0; i < n; i++) RS_TRY(add_analysis(s, all[i], err));
     RS_TRY(add_regress(s, err));
     for (size_t i = 0; i < s->n_tables; i++) {
-        sql_table *t = &s->tables[i];
-        const sqlite3_module *module = t->spec         ? &sql_answer_module
-                                       : t->index == 0 ? &sql_events_module
-                                                       : &sql_arguments_module;
+        rs_sql_table *t = &s->tables[i];
+        const sqlite3_module *module = t->spec         ? &rs_sql_answer_module
+                                       : t->index == 0 ? &rs_sql_events_module
+                                                       : &rs_sql_arguments_module;
         if (sqlite3_create_module(s->db, t->name, module, t) != SQLITE_OK)
             return rs_fail_nomem(err, "tables of SQL");
     }
     return RS_OK;
 }
 
-const sql_table *sql_find_table(const rs_sql_session *s, const char *name)
+const rs_sql_table *rs_sql_find_table(const rs_sql_session *s, const char *name)
 {
     for (size_t i = 0; i < s->n_tables; i++)
         if (sqlite3_stricmp(s->tables[i].name, name) == 0) return &s->tables[i];
     return NULL;
 }
 
-static char *declaration(const sql_table *t)
+static char *declaration(const rs_sql_table *t)
 {
     shown_column c;
     char *text = sqlite3_mprintf("CREATE TABLE x(");
@@ -385,10 +385,10 @@ static char *declaration(const sql_table *t)
     return whole;
 }
 
-int sql_connect(sqlite3 *db, void *context, int argc, const char *const *argv, sqlite3_vtab **out,
-                char **message)
+int rs_sql_connect(sqlite3 *db, void *context, int argc, const char *const *argv, sqlite3_vtab **out,
+                   char **message)
 {
-    sql_table *table = context;
+    rs_sql_table *table = context;
     (void)argc;
     (void)argv;
     *out = NULL;
@@ -400,14 +400,14 @@ int sql_connect(sqlite3 *db, void *context, int argc, const char *const *argv, s
     sqlite3_free(text);
     if (code == SQLITE_ERROR) *message = sqlite3_mprintf("%s", sqlite3_errmsg(db));
     if (code != SQLITE_OK) return code;
-    sql_vtab *made = rs_calloc(1, sizeof *made);
+    rs_sql_vtab *made = rs_calloc(1, sizeof *made);
     if (!made) return SQLITE_NOMEM;
     made->table = table;
     *out = &made->base;
     return SQLITE_OK;
 }
 
-int sql_disconnect(sqlite3_vtab *table)
+int rs_sql_disconnect(sqlite3_vtab *table)
 {
     rs_free(table);
     return SQLITE_OK;

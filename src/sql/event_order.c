@@ -14,19 +14,19 @@ typedef struct one_order {
     unsigned asked;
 } one_order;
 
-struct sql_event_order {
+struct rs_sql_event_order {
     one_order keys[SQL_N_KEYS];
 };
 
 /* Which argument a key is. */
-static size_t argument_of(sql_key key)
+static size_t argument_of(rs_sql_key key)
 {
     return key == SQL_BY_STREAM        ? RS_EVENT_STREAM
            : key == SQL_BY_CORRELATION ? RS_EVENT_CORRELATION
                                        : RS_EVENT_EXTERNAL_ID;
 }
 
-bool sql_event_key(const rs_event_rank *rank, sql_key key, size_t i, int64_t *value)
+bool rs_sql_event_key(const rs_event_rank *rank, rs_sql_key key, size_t i, int64_t *value)
 {
     uint32_t row = rs_event_row(rank, i);
     size_t at, argument;
@@ -53,13 +53,13 @@ static bool is_sorted(const rs_keyed *items, size_t n)
 }
 
 /* Events without the key are left out. Those of one key stay in their order. */
-static rs_status make_order(const rs_event_rank *rank, sql_key key, one_order *o, rs_error *err)
+static rs_status make_order(const rs_event_rank *rank, rs_sql_key key, one_order *o, rs_error *err)
 {
     rs_keyed *items = rs_big_resize(NULL, (rank->n + 1) * sizeof *items);
     if (!items) return rs_fail_nomem(err, "an index of events");
     for (size_t i = 0; i < rank->n; i++) {
         int64_t value;
-        if (sql_event_key(rank, key, i, &value)) items[o->n++] = (rs_keyed){value, (uint32_t)i};
+        if (rs_sql_event_key(rank, key, i, &value)) items[o->n++] = (rs_keyed){value, (uint32_t)i};
     }
     o->in_order = o->n == rank->n && is_sorted(items, o->n);
     bool ok = o->in_order || rs_keyed_sort(items, o->n);
@@ -72,13 +72,13 @@ static rs_status make_order(const rs_event_rank *rank, sql_key key, one_order *o
 }
 
 /* The first place whose key is >= value; every event in the order has a key. */
-static size_t lower(const rs_event_rank *rank, sql_key key, const one_order *o, int64_t value)
+static size_t lower(const rs_event_rank *rank, rs_sql_key key, const one_order *o, int64_t value)
 {
     size_t low = 0, high = o->n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         int64_t there = 0;
-        sql_event_key(rank, key, o->items ? o->items[middle] : middle, &there);
+        rs_sql_event_key(rank, key, o->items ? o->items[middle] : middle, &there);
         if (there < value)
             low = middle + 1;
         else
@@ -87,8 +87,8 @@ static size_t lower(const rs_event_rank *rank, sql_key key, const one_order *o, 
     return low;
 }
 
-rs_status sql_events_between(rs_sql_session *s, size_t rank, sql_key key, int64_t first, int64_t last,
-                             const uint32_t **items, size_t *from, size_t *n, bool *found, rs_error *err)
+rs_status rs_sql_events_between(rs_sql_session *s, size_t rank, rs_sql_key key, int64_t first, int64_t last,
+                                const uint32_t **items, size_t *from, size_t *n, bool *found, rs_error *err)
 {
     *found = false;
     if (!s->orders) s->orders = rs_calloc(rs_event_list_n_ranks(s->events) + 1, sizeof *s->orders);
@@ -106,7 +106,7 @@ rs_status sql_events_between(rs_sql_session *s, size_t rank, sql_key key, int64_
     return RS_OK;
 }
 
-void sql_event_orders_clear(rs_sql_session *s)
+void rs_sql_event_orders_clear(rs_sql_session *s)
 {
     for (size_t r = 0; s->orders && r < rs_event_list_n_ranks(s->events); r++)
         for (size_t k = 0; k < SQL_N_KEYS; k++) rs_big_free(s->orders[r].keys[k].items);

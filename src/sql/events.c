@@ -73,7 +73,7 @@ static size_t argument_of(size_t column)
     }
 }
 
-const char *sql_event_column(size_t i, const char **type, const char **help, bool *hidden)
+const char *rs_sql_event_column(size_t i, const char **type, const char **help, bool *hidden)
 {
     size_t n;
     const rs_event_argument *all = rs_event_arguments(&n);
@@ -93,7 +93,7 @@ const char *sql_event_column(size_t i, const char **type, const char **help, boo
 /* ---- what is asked ------------------------------------------------------------------------------------ */
 
 typedef struct asked_key {
-    sql_key key;
+    rs_sql_key key;
     sqlite3_value *value; /* text of names and categories */
     int64_t number;       /* of the rank at hand: the key to look for */
 } asked_key;
@@ -194,7 +194,7 @@ static int open(sqlite3_vtab *table, sqlite3_vtab_cursor **out)
 {
     event_cursor *c = rs_calloc(1, sizeof *c);
     if (!c) return SQLITE_NOMEM;
-    c->session = ((sql_vtab *)table)->table->session;
+    c->session = ((rs_sql_vtab *)table)->table->session;
     *out = &c->base;
     return SQLITE_OK;
 }
@@ -245,7 +245,7 @@ static void narrow(event_cursor *c, sqlite3_value *value, char op, double scale,
     if (op != '>' && op != 'G' && high < *last) *last = high;
 }
 
-static int add_key(event_cursor *c, sql_key key, sqlite3_value *value)
+static int add_key(event_cursor *c, rs_sql_key key, sqlite3_value *value)
 {
     asked_key *k = &c->keys[c->n_keys];
     for (size_t i = 0; i < c->n_keys; i++)
@@ -284,7 +284,7 @@ static rs_status add_condition(event_cursor *c, sqlite3_value *value, rs_error *
     }
     if (c->n_bits == sizeof c->bits / sizeof *c->bits)
         return rs_fail(err, RS_ERR_USAGE, "events: more than four conditions: join them in one by \"and\"");
-    RS_TRY(sql_marked(c->session, text, &c->bits[c->n_bits], err));
+    RS_TRY(rs_sql_marked(c->session, text, &c->bits[c->n_bits], err));
     if (c->n_bits++ == 0 && !(c->condition = sqlite3_value_dup(value)))
         return rs_fail_nomem(err, "a condition");
     return RS_OK;
@@ -363,9 +363,9 @@ static rs_status choose(event_cursor *c, rs_error *err)
         bool time = i == c->n_keys, found;
         const uint32_t *items;
         size_t from, n;
-        RS_TRY(sql_events_between(c->session, c->rank, time ? SQL_BY_TIME : c->keys[i].key,
-                                  time ? c->from : c->keys[i].number, time ? c->until : c->keys[i].number,
-                                  &items, &from, &n, &found, err));
+        RS_TRY(rs_sql_events_between(c->session, c->rank, time ? SQL_BY_TIME : c->keys[i].key,
+                                     time ? c->from : c->keys[i].number, time ? c->until : c->keys[i].number,
+                                     &items, &from, &n, &found, err));
         if (!found || n >= c->end - c->next) continue;
         c->items = items;
         c->next = items ? 0 : from;
@@ -384,7 +384,7 @@ static bool fits(const event_cursor *c, size_t i)
     for (size_t k = 0; k < c->n_bits; k++)
         if (!(c->bits[k][event / 64] >> event % 64 & 1)) return false;
     for (size_t k = 0; k < c->n_keys; k++)
-        if (!sql_event_key(r, c->keys[k].key, i, &value) || value != c->keys[k].number) return false;
+        if (!rs_sql_event_key(r, c->keys[k].key, i, &value) || value != c->keys[k].number) return false;
     if (!c->by_time) return true;
     return r->start[row] != RS_EVENT_UNKNOWN && r->start[row] >= c->from && r->start[row] <= c->until;
 }
@@ -398,7 +398,7 @@ static int advance(event_cursor *c)
         while (c->r && c->next < c->end) {
             c->at = c->items ? c->items[c->next] : c->next;
             c->next++;
-            if ((++c->n_passed & 0xffff) == 0 && sql_must_stop(c->session)) return SQLITE_INTERRUPT;
+            if ((++c->n_passed & 0xffff) == 0 && rs_sql_must_stop(c->session)) return SQLITE_INTERRUPT;
             if (fits(c, c->at)) return SQLITE_OK;
         }
         c->rank += c->r != NULL;
@@ -413,7 +413,7 @@ static int advance(event_cursor *c)
             }
         }
         if (!c->r) return SQLITE_OK;
-        if (choose(c, &err) != RS_OK) return sql_failed(c->session, c->base.pVtab, &err);
+        if (choose(c, &err) != RS_OK) return rs_sql_failed(c->session, c->base.pVtab, &err);
     }
 }
 
@@ -423,7 +423,8 @@ static int filter(sqlite3_vtab_cursor *cursor, int number, const char *plan, int
     rs_error err = RS_ERROR_INIT;
     (void)number;
     forget_values(c);
-    if (sql_events(c->session, &c->list, &err) != RS_OK) return sql_failed(c->session, cursor->pVtab, &err);
+    if (rs_sql_events(c->session, &c->list, &err) != RS_OK)
+        return rs_sql_failed(c->session, cursor->pVtab, &err);
     c->nothing = false;
     c->n_bits = 0;
     c->rank = c->next = c->end = 0;
@@ -432,7 +433,7 @@ static int filter(sqlite3_vtab_cursor *cursor, int number, const char *plan, int
     c->last_event = c->last_rank = c->last_position = c->until = INT64_MAX;
     for (int i = 0; i < argc; i++) {
         int code = take_value(c, plan[2 * i], plan[2 * i + 1], argv[i], &err);
-        if (err.status != RS_OK) return sql_failed(c->session, cursor->pVtab, &err);
+        if (err.status != RS_OK) return rs_sql_failed(c->session, cursor->pVtab, &err);
         if (code != SQLITE_OK) return code;
     }
     c->by_time = c->from != INT64_MIN || c->until != INT64_MAX;
@@ -458,7 +459,7 @@ static int rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *out)
 
 /* ---- cells -------------------------------------------------------------------------------------------- */
 
-void sql_give_text(sqlite3_context *out, const rs_event_rank *r, uint32_t id)
+void rs_sql_give_text(sqlite3_context *out, const rs_event_rank *r, uint32_t id)
 {
     size_t n;
     const char *text = rs_event_text(r, id, &n);
@@ -483,7 +484,7 @@ static void give_argument(sqlite3_context *out, const rs_event_rank *r, size_t a
     else if (type == RS_REAL)
         sqlite3_result_double(out, rs_event_argument_real(r, argument, at));
     else
-        sql_give_text(out, r, rs_event_argument_text(r, argument, at));
+        rs_sql_give_text(out, r, rs_event_argument_text(r, argument, at));
 }
 
 static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int i)
@@ -501,8 +502,8 @@ static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int i)
     case PHASE:
         if (phase) sqlite3_result_text(out, &phase, 1, SQLITE_TRANSIENT);
         break;
-    case CATEGORY: sql_give_text(out, r, r->categories[r->category[row]]); break;
-    case NAME: sql_give_text(out, r, r->name[row]); break;
+    case CATEGORY: rs_sql_give_text(out, r, r->categories[r->category[row]]); break;
+    case NAME: rs_sql_give_text(out, r, r->name[row]); break;
     case PID: sqlite3_result_text(out, thread->pid, -1, SQLITE_STATIC); break;
     case TID: sqlite3_result_text(out, thread->tid, -1, SQLITE_STATIC); break;
     case TS_US:
@@ -530,4 +531,4 @@ static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *out, int i)
     return SQLITE_OK;
 }
 
-const sqlite3_module sql_events_module = SQL_MODULE;
+const sqlite3_module rs_sql_events_module = SQL_MODULE;

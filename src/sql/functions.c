@@ -9,7 +9,7 @@
 static void give_error(sqlite3_context *out, rs_sql_session *s, const rs_error *err)
 {
     char text[RS_ERROR_TEXT];
-    sql_failed(s, NULL, err);
+    rs_sql_failed(s, NULL, err);
     if (err->status == RS_ERR_NOMEM)
         sqlite3_result_error_nomem(out);
     else
@@ -57,8 +57,8 @@ static void give_bit(sqlite3_context *out, sqlite3_value **argv, const char *for
         sqlite3_result_error_nomem(out);
         return;
     }
-    rs_status status = sql_events(s, &list, &err);
-    if (status == RS_OK) status = sql_marked(s, condition, &bits, &err);
+    rs_status status = rs_sql_events(s, &list, &err);
+    if (status == RS_OK) status = rs_sql_marked(s, condition, &bits, &err);
     sqlite3_free(condition);
     if (status != RS_OK) {
         give_error(out, s, &err);
@@ -93,7 +93,7 @@ static void holds(sqlite3_context *out, int argc, sqlite3_value **argv)
     give_bit(out, argv, "%s");
 }
 
-rs_status sql_add_functions(rs_sql_session *s, rs_error *err)
+rs_status rs_sql_add_functions(rs_sql_session *s, rs_error *err)
 {
     static const struct {
         const char *name;

@@ -24,7 +24,7 @@ static void list_inputs(const rs_sql_session *s, char *out, size_t size)
     }
 }
 
-static rs_status no_input(const rs_sql_session *s, const sql_table *t, const char *word, size_t n,
+static rs_status no_input(const rs_sql_session *s, const rs_sql_table *t, const char *word, size_t n,
                           rs_error *err)
 {
     char known[300] = "1";
@@ -60,8 +60,8 @@ static bool holds(const size_t *list, size_t n, size_t input)
 }
 
 /* The inputs of a list, each once. */
-static rs_status read_list(rs_sql_session *s, const sql_table *t, const char *text, size_t *list, size_t *n,
-                           rs_error *err)
+static rs_status read_list(rs_sql_session *s, const rs_sql_table *t, const char *text, size_t *list,
+                           size_t *n, rs_error *err)
 {
     *n = 0;
     for (const char *p = text;; p++) {
@@ -84,13 +84,14 @@ static size_t write_list(char *out, const size_t *list, size_t n)
 }
 
 /* What is compared when only the base is said, or nothing: all others. */
-static void take_others(const rs_sql_session *s, sql_inputs *in)
+static void take_others(const rs_sql_session *s, rs_sql_inputs *in)
 {
     for (size_t i = 0; i < s->settings.n_inputs; i++)
         if (!holds(in->base, in->n_base, i)) in->other[in->n_other++] = i;
 }
 
-static rs_status check_sides(const rs_sql_session *s, const sql_table *t, const sql_inputs *in, rs_error *err)
+static rs_status check_sides(const rs_sql_session *s, const rs_sql_table *t, const rs_sql_inputs *in,
+                             rs_error *err)
 {
     char known[300] = "";
     bool two = t->analysis && rs_analysis_input(t->analysis) == RS_INPUT_TWO_JOBS;
@@ -104,13 +105,13 @@ static rs_status check_sides(const rs_sql_session *s, const sql_table *t, const 
     return RS_OK;
 }
 
-rs_status sql_inputs_read(rs_sql_session *s, const sql_table *t, const char *base, const char *other,
-                          sql_inputs *out, rs_error *err)
+rs_status rs_sql_inputs_read(rs_sql_session *s, const rs_sql_table *t, const char *base, const char *other,
+                             rs_sql_inputs *out, rs_error *err)
 {
     size_t n = n_inputs(s);
-    *out = (sql_inputs){.base = rs_calloc(n, sizeof *out->base),
-                        .other = rs_calloc(n, sizeof *out->other),
-                        .text = rs_malloc(2 * n * 21 + 2)};
+    *out = (rs_sql_inputs){.base = rs_calloc(n, sizeof *out->base),
+                           .other = rs_calloc(n, sizeof *out->other),
+                           .text = rs_malloc(2 * n * 21 + 2)};
     rs_status status = out->base && out->other && out->text ? RS_OK : rs_fail_nomem(err, "inputs");
     if (status == RS_OK && base) status = read_list(s, t, base, out->base, &out->n_base, err);
     if (status == RS_OK && !base) out->n_base = 1; /* the first */
@@ -121,7 +122,7 @@ rs_status sql_inputs_read(rs_sql_session *s, const sql_table *t, const char *bas
     if (status == RS_OK && t->compares && !other) take_others(s, out);
     if (status == RS_OK && t->compares) status = check_sides(s, t, out, err);
     if (status != RS_OK) {
-        sql_inputs_clear(out);
+        rs_sql_inputs_clear(out);
         return status;
     }
     size_t used = write_list(out->text, out->base, out->n_base);
@@ -130,17 +131,17 @@ rs_status sql_inputs_read(rs_sql_session *s, const sql_table *t, const char *bas
     return RS_OK;
 }
 
-void sql_inputs_clear(sql_inputs *in)
+void rs_sql_inputs_clear(rs_sql_inputs *in)
 {
     rs_free(in->base);
     rs_free(in->other);
     rs_free(in->text);
-    *in = (sql_inputs){0};
+    *in = (rs_sql_inputs){0};
 }
 
 /* ---- regress ------------------------------------------------------------------------------------------ */
 
-const rs_option_spec sql_regress_options[] = {
+const rs_option_spec rs_sql_regress_options[] = {
     {"alpha", RS_OPTION_REAL, "SHARE", NULL, "0.05", "share of false alarms that is accepted"},
     {"min-effect", RS_OPTION_REAL, "PCT", NULL, "0.5", "a change below PCT percent does not matter"},
     {"between-run-sd", RS_OPTION_REAL, "PCT", NULL, NULL, "how much equal runs differ, known from elsewhere"},
@@ -149,7 +150,7 @@ const rs_option_spec sql_regress_options[] = {
     {"method", RS_OPTION_CHOICE, "HOW", "path|exposed", "path", "what the parts are parts of"},
     {"step", RS_OPTION_CHOICE, "WHOSE", "rank|job", "rank", "whose step"},
 };
-const size_t sql_n_regress_options = sizeof sql_regress_options / sizeof *sql_regress_options;
+const size_t rs_sql_n_regress_options = sizeof rs_sql_regress_options / sizeof *rs_sql_regress_options;
 
 static bool is_chosen(const rs_options *o, const char *name, const char *value)
 {
@@ -190,7 +191,7 @@ static rs_status add_runs(rs_sql_session *s, rs_regress_side *side, const size_t
     return RS_OK;
 }
 
-static rs_status run_regress(rs_sql_session *s, const sql_inputs *in, const rs_options *options,
+static rs_status run_regress(rs_sql_session *s, const rs_sql_inputs *in, const rs_options *options,
                              rs_result *result, rs_error *err)
 {
     rs_regress_side *base = NULL, *now = NULL;
@@ -213,7 +214,7 @@ static rs_status run_regress(rs_sql_session *s, const sql_inputs *in, const rs_o
 
 /* ---- running ------------------------------------------------------------------------------------------ */
 
-static rs_status run_inputs(rs_sql_session *s, const rs_analysis *analysis, const sql_inputs *in,
+static rs_status run_inputs(rs_sql_session *s, const rs_analysis *analysis, const rs_sql_inputs *in,
                             const rs_options *options, rs_result *result, rs_error *err)
 {
     const rs_sql_input *inputs = s->settings.inputs;
@@ -230,11 +231,11 @@ static rs_status run_inputs(rs_sql_session *s, const rs_analysis *analysis, cons
     return status;
 }
 
-rs_status sql_inputs_run(rs_sql_session *s, const rs_analysis *analysis, const sql_inputs *in,
-                         const rs_options *options, rs_result *result, rs_error *err)
+rs_status rs_sql_inputs_run(rs_sql_session *s, const rs_analysis *analysis, const rs_sql_inputs *in,
+                            const rs_options *options, rs_result *result, rs_error *err)
 {
-    sql_load_begin(s);
+    rs_sql_load_begin(s);
     rs_status status = run_inputs(s, analysis, in, options, result, err);
-    sql_load_end(s);
+    rs_sql_load_end(s);
     return status;
 }

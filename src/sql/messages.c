@@ -108,7 +108,7 @@ static rs_status no_table(rs_sql_session *s, const char *place, const char *word
                           place, word);
 }
 
-rs_status sql_explain(rs_sql_session *s, const char *text, size_t from, rs_error *err)
+rs_status rs_sql_explain(rs_sql_session *s, const char *text, size_t from, rs_error *err)
 {
     char message[256], place[64] = "", near[128];
     int code = sqlite3_errcode(s->db), offset = sqlite3_error_offset(s->db);
@@ -123,7 +123,7 @@ rs_status sql_explain(rs_sql_session *s, const char *text, size_t from, rs_error
     if (code == SQLITE_NOMEM) return rs_fail_nomem(err, "a statement");
     if (s->refused[0]) return rs_fail(err, RS_ERR_USAGE, "%s%s", place, s->refused);
     if (strstr(message, " may not be modified") || strstr(message, "virtual tables"))
-        return rs_fail(err, RS_ERR_USAGE, "%s", sql_only_reads);
+        return rs_fail(err, RS_ERR_USAGE, "%s", rs_sql_only_reads);
     const char *word = behind(message, "no such table: ");
     if (word && offset < 0 && (offset = find_word(text + from, word)) >= 0)
         place_of(text, from + (size_t)offset, place, sizeof place);

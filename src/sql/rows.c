@@ -13,7 +13,7 @@ typedef struct cell {
     uint8_t type;   /* SQLITE_INTEGER, SQLITE_FLOAT, SQLITE_TEXT, SQLITE_NULL */
 } cell;
 
-struct sql_rows {
+struct rs_sql_rows {
     rs_sql_session *session;
     sqlite3_stmt *statement;
     size_t n_columns;
@@ -25,7 +25,7 @@ struct sql_rows {
     bool began, ended;
 };
 
-typedef struct sql_rows rows;
+typedef struct rs_sql_rows rows;
 
 static rs_status over(rs_error *err, uint64_t limit)
 {
@@ -193,15 +193,15 @@ static rs_status explain_stop(rs_sql_session *s, rs_error *err)
         return err->status;
     }
     switch (s->stop) {
-    case SQL_CANCELLED: return rs_fail(err, RS_ERR_CANCELLED, "stopped");
-    case SQL_TIME:
+    case RS_SQL_CANCELLED: return rs_fail(err, RS_ERR_CANCELLED, "stopped");
+    case RS_SQL_TIME:
         return rs_fail(err, RS_ERR_LIMIT, "the statement took longer than the %s allowed",
                        rs_human_time((int64_t)(s->settings.timeout * 1e9), wait));
-    case SQL_QUERY_TIME:
+    case RS_SQL_QUERY_TIME:
         return rs_fail(err, RS_ERR_LIMIT,
                        "the statement took longer than the %s allowed, beside reading traces and analyses",
                        rs_human_time((int64_t)(s->settings.query_timeout * 1e9), wait));
-    case SQL_MEMORY: return over(err, s->settings.max_memory);
+    case RS_SQL_MEMORY: return over(err, s->settings.max_memory);
     default: break;
     }
     int code = sqlite3_errcode(s->db);
@@ -211,7 +211,7 @@ static rs_status explain_stop(rs_sql_session *s, rs_error *err)
     return rs_fail(err, RS_ERR_USAGE, "%s", sqlite3_errmsg(s->db));
 }
 
-rs_status sql_rows_open(rs_sql_session *s, sqlite3_stmt *statement, sql_rows **out, rs_error *err)
+rs_status rs_sql_rows_open(rs_sql_session *s, sqlite3_stmt *statement, rs_sql_rows **out, rs_error *err)
 {
     rows *r = rs_calloc(1, sizeof *r);
     *out = r;
@@ -226,7 +226,7 @@ rs_status sql_rows_open(rs_sql_session *s, sqlite3_stmt *statement, sql_rows **o
     return rs_fail_nomem(err, "an answer");
 }
 
-rs_status sql_rows_page(sql_rows *r, size_t most_rows, size_t most_bytes, rs_table **out, rs_error *err)
+rs_status rs_sql_rows_page(rs_sql_rows *r, size_t most_rows, size_t most_bytes, rs_table **out, rs_error *err)
 {
     rs_sql_session *s = r->session;
     rs_status status = RS_OK;
@@ -248,13 +248,13 @@ rs_status sql_rows_page(sql_rows *r, size_t most_rows, size_t most_bytes, rs_tab
     return status;
 }
 
-void sql_rows_again(sql_rows *r)
+void rs_sql_rows_again(rs_sql_rows *r)
 {
     sqlite3_reset(r->statement);
     r->began = r->ended = false;
 }
 
-void sql_rows_close(sql_rows *r)
+void rs_sql_rows_close(rs_sql_rows *r)
 {
     if (!r) return;
     rs_free(r->seen);

@@ -26,12 +26,12 @@ static void set_limits(rs_sql_session *s)
         sqlite3_limit(s->db, limits[i].id, limits[i].most);
 }
 
-void sql_load_begin(rs_sql_session *s)
+void rs_sql_load_begin(rs_sql_session *s)
 {
     s->load_began = rs_clock_seconds();
 }
 
-void sql_load_end(rs_sql_session *s)
+void rs_sql_load_end(rs_sql_session *s)
 {
     s->loaded += rs_clock_seconds() - s->load_began;
     s->load_began = 0;
@@ -43,36 +43,36 @@ static bool query_is_late(const rs_sql_session *s, double now)
     return s->settings.query_timeout > 0 && now - s->began - loaded > s->settings.query_timeout;
 }
 
-static sql_stop why_stop(const rs_sql_session *s)
+static rs_sql_stop why_stop(const rs_sql_session *s)
 {
     const rs_sql_settings *o = &s->settings;
-    if (o->goes_on && !o->goes_on(o->context)) return SQL_CANCELLED;
+    if (o->goes_on && !o->goes_on(o->context)) return RS_SQL_CANCELLED;
     double now = s->until > 0 || o->query_timeout > 0 ? rs_clock_seconds() : 0;
-    if (s->until > 0 && now > s->until) return SQL_TIME;
-    if (query_is_late(s, now)) return SQL_QUERY_TIME;
+    if (s->until > 0 && now > s->until) return RS_SQL_TIME;
+    if (query_is_late(s, now)) return RS_SQL_QUERY_TIME;
     int64_t used = sqlite3_memory_used() - s->memory;
-    return used > 0 && (uint64_t)used + s->rows_memory > o->max_memory ? SQL_MEMORY : SQL_GOES_ON;
+    return used > 0 && (uint64_t)used + s->rows_memory > o->max_memory ? RS_SQL_MEMORY : RS_SQL_GOES_ON;
 }
 
-bool sql_must_stop(rs_sql_session *s)
+bool rs_sql_must_stop(rs_sql_session *s)
 {
-    if (s->stop == SQL_GOES_ON) s->stop = why_stop(s);
-    return s->stop != SQL_GOES_ON;
+    if (s->stop == RS_SQL_GOES_ON) s->stop = why_stop(s);
+    return s->stop != RS_SQL_GOES_ON;
 }
 
 static int on_progress(void *context)
 {
-    return sql_must_stop(context);
+    return rs_sql_must_stop(context);
 }
 
 bool rs_sql_goes_on(const rs_sql_session *s)
 {
-    return s->stop == SQL_GOES_ON && why_stop(s) == SQL_GOES_ON;
+    return s->stop == RS_SQL_GOES_ON && why_stop(s) == RS_SQL_GOES_ON;
 }
 
 /* ---- what may be done --------------------------------------------------------------------------------- */
 
-const char sql_only_reads[] = "statements only read: SELECT, WITH, VALUES, EXPLAIN";
+const char rs_sql_only_reads[] = "statements only read: SELECT, WITH, VALUES, EXPLAIN";
 
 /* Pragmas that only tell of tables. */
 static bool is_harmless(const char *pragma)
@@ -103,13 +103,13 @@ static int on_authorize(void *context, int action, const char *a, const char *b,
                  "PRAGMA %.60s is refused: there is table_info, table_xinfo, table_list, function_list",
                  a ? a : "");
         return SQLITE_DENY;
-    default: snprintf(s->refused, sizeof s->refused, "%s", sql_only_reads); return SQLITE_DENY;
+    default: snprintf(s->refused, sizeof s->refused, "%s", rs_sql_only_reads); return SQLITE_DENY;
     }
 }
 
 /* ---- what tables need --------------------------------------------------------------------------------- */
 
-int sql_failed(rs_sql_session *s, sqlite3_vtab *table, const rs_error *err)
+int rs_sql_failed(rs_sql_session *s, sqlite3_vtab *table, const rs_error *err)
 {
     char text[RS_ERROR_TEXT];
     if (s->failure.status == RS_OK) s->failure = *err;
@@ -163,7 +163,7 @@ static void take_note(rs_sql_session *s, char *note)
     told->notes[told->n_notes++] = note;
 }
 
-void sql_tell(rs_sql_session *s, rs_result *from)
+void rs_sql_tell(rs_sql_session *s, rs_result *from)
 {
     drop_known(&s->told.problems, &from->problems);
     rs_problems_move(&s->told.problems, &from->problems);
@@ -173,7 +173,7 @@ void sql_tell(rs_sql_session *s, rs_result *from)
     from->n_notes = 0;
 }
 
-void sql_note(rs_sql_session *s, const char *text)
+void rs_sql_note(rs_sql_session *s, const char *text)
 {
     char *note = rs_strdup(text);
     if (note) take_note(s, note);
@@ -186,26 +186,26 @@ static void tell_whose(rs_sql_session *s)
     if (s->settings.n_inputs < 2) return;
     snprintf(text, sizeof text, "events, arguments, files and threads are those of input 1, %.100s",
              s->settings.inputs[0].name);
-    sql_note(s, text);
+    rs_sql_note(s, text);
 }
 
 static rs_status open_events(rs_sql_session *s, bool others, rs_event_list **out, rs_error *err)
 {
     rs_result told = {0};
-    sql_load_begin(s);
+    rs_sql_load_begin(s);
     rs_status status = rs_event_list_open(s->job, others, out, &told, err);
-    sql_load_end(s);
-    sql_tell(s, &told);
+    rs_sql_load_end(s);
+    rs_sql_tell(s, &told);
     rs_result_clear(&told);
     return status;
 }
 
-rs_status sql_events(rs_sql_session *s, const rs_event_list **out, rs_error *err)
+rs_status rs_sql_events(rs_sql_session *s, const rs_event_list **out, rs_error *err)
 {
     rs_status status = RS_OK;
     tell_whose(s);
     if (!s->events && s->wants_whole)
-        status = sql_whole_events(s, out, err);
+        status = rs_sql_whole_events(s, out, err);
     else if (!s->events)
         status = open_events(s, false, &s->events, err);
     *out = s->events;
@@ -213,7 +213,7 @@ rs_status sql_events(rs_sql_session *s, const rs_event_list **out, rs_error *err
 }
 
 /* Events that were loaded without these arguments stay, as texts of answers may be theirs. */
-rs_status sql_whole_events(rs_sql_session *s, const rs_event_list **out, rs_error *err)
+rs_status rs_sql_whole_events(rs_sql_session *s, const rs_event_list **out, rs_error *err)
 {
     tell_whose(s);
     if (!s->whole) RS_TRY(open_events(s, true, &s->whole, err));
@@ -223,7 +223,7 @@ rs_status sql_whole_events(rs_sql_session *s, const rs_event_list **out, rs_erro
     return rs_fail(err, RS_ERR_IO, "the traces have changed since their events were read: ask again");
 }
 
-rs_status sql_marked(rs_sql_session *s, const char *condition, const uint64_t **bits, rs_error *err)
+rs_status rs_sql_marked(rs_sql_session *s, const char *condition, const uint64_t **bits, rs_error *err)
 {
     for (size_t i = 0; i < s->n_marks; i++)
         if (strcmp(s->marks[i].condition, condition) == 0) {
@@ -234,12 +234,12 @@ rs_status sql_marked(rs_sql_session *s, const char *condition, const uint64_t **
         return rs_fail(err, RS_ERR_LIMIT, "more than %d different conditions on events in one session",
                        MOST_MARKS);
     if (!RS_GROW_ONE(s->marks, s->n_marks, s->marks_capacity)) return rs_fail_nomem(err, "a condition");
-    sql_marks m = {.condition = rs_strdup(condition)};
+    rs_sql_marks m = {.condition = rs_strdup(condition)};
     rs_status status = m.condition ? RS_OK : rs_fail_nomem(err, "a condition");
-    sql_load_begin(s);
+    rs_sql_load_begin(s);
     if (status == RS_OK)
         status = rs_event_list_mark(s->events, condition, "the condition on events", &m.bits, err);
-    sql_load_end(s);
+    rs_sql_load_end(s);
     if (status != RS_OK) {
         rs_free(m.condition);
         return status;
@@ -281,8 +281,8 @@ static rs_status open_database(rs_sql_session *s, rs_error *err)
         return rs_fail_nomem(err, "SQL");
     declare_own_tables(s->db);
     set_limits(s);
-    RS_TRY(sql_list_tables(s, err));
-    RS_TRY(sql_add_functions(s, err));
+    RS_TRY(rs_sql_list_tables(s, err));
+    RS_TRY(rs_sql_add_functions(s, err));
     sqlite3_set_authorizer(s->db, on_authorize, s);
     sqlite3_progress_handler(s->db, STEPS_A_CALL, on_progress, s);
     return RS_OK;
@@ -309,7 +309,7 @@ rs_status rs_sql_open(rs_job *job, const rs_sql_settings *settings, rs_sql_sessi
 
 static void drop_statement(rs_sql_session *s)
 {
-    sql_rows_close(s->rows);
+    rs_sql_rows_close(s->rows);
     s->rows = NULL;
     sqlite3_finalize(s->statement);
     s->statement = NULL;
@@ -320,10 +320,10 @@ void rs_sql_close(rs_sql_session *s)
     if (!s) return;
     drop_statement(s);
     sqlite3_close(s->db); /* its cursors and tables point to what is freed below */
-    sql_answers_trim(s, 0);
+    rs_sql_answers_trim(s, 0);
     rs_free(s->answers);
-    sql_event_orders_clear(s);
-    sql_orders_clear(&s->made_orders);
+    rs_sql_event_orders_clear(s);
+    rs_sql_orders_clear(&s->made_orders);
     for (size_t i = 0; i < s->n_marks; i++) {
         rs_free(s->marks[i].condition);
         rs_free(s->marks[i].bits);
@@ -355,7 +355,7 @@ static rs_status add_table(rs_result *result, rs_table *table, rs_error *err)
 /* A run of the job that was told to stop as time was over. */
 static rs_status end_of_time(rs_sql_session *s, rs_status status, rs_error *err)
 {
-    if (status != RS_ERR_CANCELLED || why_stop(s) != SQL_TIME) return status;
+    if (status != RS_ERR_CANCELLED || why_stop(s) != RS_SQL_TIME) return status;
     return rs_fail(err, RS_ERR_LIMIT, "the statement took longer than allowed");
 }
 
@@ -365,7 +365,7 @@ rs_status rs_sql_begin(rs_sql_session *s, const char *text, rs_error *err)
     s->text = text;
     s->at = 0;
     s->any = false;
-    s->stop = SQL_GOES_ON;
+    s->stop = RS_SQL_GOES_ON;
     s->began = rs_clock_seconds();
     s->loaded = 0;
     s->until = s->settings.timeout > 0 ? s->began + s->settings.timeout : 0;
@@ -376,19 +376,19 @@ rs_status rs_sql_begin(rs_sql_session *s, const char *text, rs_error *err)
 static rs_status prepare(rs_sql_session *s, rs_error *err)
 {
     const char *rest;
-    sql_answers_trim(s, SQL_ANSWERS);
+    rs_sql_answers_trim(s, SQL_ANSWERS);
     s->failure.status = RS_OK;
     s->refused[0] = 0;
     s->wants_whole = false;
     s->memory = sqlite3_memory_used();
     if (sqlite3_prepare_v2(s->db, s->text + s->at, -1, &s->statement, &rest) != SQLITE_OK)
-        return sql_explain(s, s->text, s->at, err);
+        return rs_sql_explain(s, s->text, s->at, err);
     s->at = (size_t)(rest - s->text);
     if (!s->statement) return RS_OK; /* white space, a comment */
     s->any = true;
     if (sqlite3_column_count(s->statement) == 0 || !sqlite3_stmt_readonly(s->statement))
-        return rs_fail(err, RS_ERR_USAGE, "%s", sql_only_reads);
-    return sql_rows_open(s, s->statement, &s->rows, err);
+        return rs_fail(err, RS_ERR_USAGE, "%s", rs_sql_only_reads);
+    return rs_sql_rows_open(s, s->statement, &s->rows, err);
 }
 
 rs_status rs_sql_next(rs_sql_session *s, bool *there, rs_error *err)
@@ -421,7 +421,7 @@ static rs_status take_page(rs_sql_session *s, size_t rows, size_t bytes, rs_tabl
 {
     *page = NULL;
     if (!s->rows) return rs_fail(err, RS_ERR_USAGE, "no statement is at hand: rs_sql_next is missing");
-    return end_of_time(s, sql_rows_page(s->rows, rows, bytes, page, err), err);
+    return end_of_time(s, rs_sql_rows_page(s->rows, rows, bytes, page, err), err);
 }
 
 rs_status rs_sql_page(rs_sql_session *s, size_t most_rows, rs_table **page, rs_error *err)
@@ -433,7 +433,7 @@ rs_status rs_sql_page(rs_sql_session *s, size_t most_rows, rs_table **page, rs_e
 
 void rs_sql_again(rs_sql_session *s)
 {
-    if (s->rows) sql_rows_again(s->rows);
+    if (s->rows) rs_sql_rows_again(s->rows);
 }
 
 /* Gives what there is to tell to a result, whose tables stay. */

@@ -51,10 +51,10 @@ static int by_cell(const void *a, const void *b)
     return order ? order : (x->row > y->row) - (x->row < y->row);
 }
 
-static rs_status make_order(sql_order **orders, const rs_table *t, size_t column, rs_error *err)
+static rs_status make_order(rs_sql_order **orders, const rs_table *t, size_t column, rs_error *err)
 {
     size_t n_rows = rs_table_n_rows(t), n = 0;
-    sql_order *o = rs_calloc(1, sizeof *o);
+    rs_sql_order *o = rs_calloc(1, sizeof *o);
     placed *items = rs_big_resize(NULL, (n_rows + 1) * sizeof *items);
     uint32_t *rows = rs_big_resize(NULL, (n_rows + 1) * sizeof *rows);
     if (!o || !items || !rows) {
@@ -71,7 +71,7 @@ static rs_status make_order(sql_order **orders, const rs_table *t, size_t column
     if (n) qsort(items, n, sizeof *items, by_cell);
     for (size_t i = 0; i < n; i++) rows[i] = items[i].row;
     rs_big_free(items);
-    *o = (sql_order){.next = *orders, .table = t, .column = column, .n = n, .rows = rows};
+    *o = (rs_sql_order){.next = *orders, .table = t, .column = column, .n = n, .rows = rows};
     *orders = o;
     return RS_OK;
 }
@@ -94,11 +94,11 @@ static bool wanted_of(const rs_column_spec *spec, sqlite3_value *value, cell *ou
     return !whole || type == SQLITE_INTEGER || out->real == (double)out->whole;
 }
 
-rs_status sql_look_up(sql_order **orders, const rs_table *t, size_t column, sqlite3_value *value,
-                      const uint32_t **rows, size_t *n, rs_error *err)
+rs_status rs_sql_look_up(rs_sql_order **orders, const rs_table *t, size_t column, sqlite3_value *value,
+                         const uint32_t **rows, size_t *n, rs_error *err)
 {
     cell wanted;
-    const sql_order *o = *orders;
+    const rs_sql_order *o = *orders;
     *n = 0;
     if (!wanted_of(&rs_table_get_spec(t)->columns[column], value, &wanted)) return RS_OK;
     while (o && (o->table != t || o->column != column)) o = o->next;
@@ -125,10 +125,10 @@ rs_status sql_look_up(sql_order **orders, const rs_table *t, size_t column, sqli
     return RS_OK;
 }
 
-void sql_orders_clear(sql_order **orders)
+void rs_sql_orders_clear(rs_sql_order **orders)
 {
     while (*orders) {
-        sql_order *o = *orders;
+        rs_sql_order *o = *orders;
         *orders = o->next;
         rs_big_free(o->rows);
         rs_free(o);

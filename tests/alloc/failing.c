@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "cli/chakra.h"
+#include "cli/cli.h"
 
 #include "../unit/support.h"
 
@@ -253,7 +253,7 @@ static said call(void)
         clearerr(stdin);
     }
     limit_time();
-    if (!rs_chakra_run_as(argv[0], n_words - 1, argv + 1, &s.code)) {
+    if (!rs_command_run_as(argv[0], n_words - 1, argv + 1, &s.code)) {
         if (n_words > 1 && rs_command_find(argv[1], &found))
             s.code = rs_command_call(&found, n_words - 2, argv + 2);
         else

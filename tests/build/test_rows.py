@@ -39,13 +39,15 @@ code, text = collect(p2p="/* const rs_analysis rs_analysis_old = { */\nconst rs_
 check("a row with a digit, in the order of files", code == 0 and text.startswith(
     "-- a_b|p2p: extern const rs_analysis rs_analysis_a_b; extern const rs_analysis rs_analysis_p2p; "
     "&rs_analysis_a_b, &rs_analysis_p2p, --"), text)
-code, text = collect(" b", a="const rs_analysis rs_analysis_a = {0};\n", b="const rs_analysis rs_analysis_b = {0};\n")
+code, text = collect(" FIRST b", a="const rs_analysis rs_analysis_a = {0};\n", b="const rs_analysis rs_analysis_b = {0};\n")
 check("the first one leads", code == 0 and text.startswith("-- b|a: ") and "&rs_analysis_b, &rs_analysis_a," in text, text)
 for wrong in ("const  rs_analysis rs_analysis_x = {", "const rs_analysis rs_analysis_X = {", "static const rs_analysis rs_analysis_x = {",
               "const struct rs_analysis rs_analysis_x = {", "const rs_analysis\trs_analysis_x = {", "rs_analysis rs_analysis_x = {",
               "const rs_analysis rs_analysis_x[] = {"):
     code, text = collect(good="const rs_analysis rs_analysis_a = {0};\n", wrong=wrong + "0};\n")
     check("refused: " + wrong, code != 0 and "is no row that the build collects" in text and "wrong.c" in text, text)
+code, text = collect(" OPTIONAL", empty="int x;\n")
+check("no rows where there may be none", code == 0 and text.startswith("-- : --"), text)
 code, text = collect(empty="int x;\n")
 check("no rows at all", code != 0 and "no row of rs_analysis" in text, text)
 print("%d passed, %d failed" % (passed, failed))

@@ -12,6 +12,7 @@ int main(void)
     rs_error err = RS_ERROR_INIT;
     rs_job_settings settings;
     memset(&settings, 0, sizeof settings);
+    settings.size = sizeof settings;
     rs_job *job;
     if (rs_job_open_bytes(trace, strlen(trace), "trace.json", &settings, &job, &err) != RS_OK) return 1;
     const rs_analysis *analysis = rs_analysis_find("breakdown");

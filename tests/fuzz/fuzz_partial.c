@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     if (!query.analysis || *mode < '0' || *mode > '0' + RS_COMPAT_STRAGGLER_ANALYSIS ||
         !rs_analysis_can_map(query.analysis) || !rs_analysis_tables(query.analysis, query.compat, &n_tables))
         return 0;
-    const rs_job_settings settings = {0};
+    const rs_job_settings settings = {.size = sizeof(rs_job_settings)};
     rs_question q;
     PROMISE(rs_question_init(&q, &query, &settings, NULL) == RS_OK);
     rs_wire_writer w = {0};

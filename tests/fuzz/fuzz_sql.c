@@ -96,7 +96,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     static rs_job *job;
     static rs_sql_session *session;
     static unsigned n_runs;
-    const rs_job_settings job_settings = {.jobs = 1, .keep = true, .simd = fuzz_every_way ? 0 : 2};
+    const rs_job_settings job_settings = {
+        .size = sizeof(rs_job_settings), .jobs = 1, .keep = true, .simd = fuzz_every_way ? 0 : 2};
     const rs_sql_settings settings = {.size = sizeof settings, .max_memory = 16 << 20, .goes_on = goes_on};
     /* a session of many questions, and a new one now and then: conditions that it has seen are counted */
     if (session && n_runs++ % 64 == 0) {

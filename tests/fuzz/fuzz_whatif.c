@@ -22,7 +22,8 @@ static void ask(const uint8_t *data, size_t n, rs_compat compat)
     size_t n_specs;
     const rs_analysis *whatif = rs_analysis_find("whatif");
     const rs_option_spec *specs = rs_analysis_options(whatif, &n_specs);
-    const rs_job_settings settings = {.jobs = 1, .simd = fuzz_every_way ? 0 : 2};
+    const rs_job_settings settings = {
+        .size = sizeof(rs_job_settings), .jobs = 1, .simd = fuzz_every_way ? 0 : 2};
     PROMISE(rs_options_create(specs, n_specs, &options, &err) == RS_OK);
     PROMISE(rs_options_set(options, "scale", "stage:0=0.5", &err) == RS_OK);
     PROMISE(rs_options_set(options, "ideal-trace", "x", &err) == RS_OK);

@@ -50,7 +50,7 @@ def test_verdict(dumps, program):
 
 
 def test_attempts_of_torchrun():
-    log = os.path.join(os.path.dirname(__file__), "..", "data", "torchrun", "restarted-info.log")
+    log = os.path.join(os.path.dirname(__file__), "..", "..", "src", "packs", "flight", "tests", "data", "torchrun", "restarted-info.log")
     report = rs.flight.analyze(logs=log)
     table = report.table("attempts")
     assert list(table["outcome"]) == ["restarted", "finished"] and list(table["judged"]) == [0, 1]

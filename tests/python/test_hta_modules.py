@@ -333,7 +333,7 @@ def test_a_trace_is_validated(tmp_path):
 
 
 def test_operators_find_their_nodes_of_an_execution_trace(tmp_path, caplog):
-    folder = ROOT / "tests" / "data" / "chakra"
+    folder = ROOT / "src" / "packs" / "chakra" / "tests" / "data" / "chakra"
     trace = Trace(trace_files={0: str(folder / "device.json.gz")})
     host = execution_trace.load_execution_trace(str(folder / "host.json.gz"))
     trace.load_traces()

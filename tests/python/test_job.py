@@ -250,7 +250,7 @@ def test_no_message_speaks_of_options():
     root = pathlib.Path(__file__).resolve().parent.parent.parent / "src"
     left = {}
     for path in root.rglob("*.c"):
-        if path.relative_to(root).parts[0] in ("cli", "view"):
+        if {"cli", "view", "tests"} & set(path.relative_to(root).parts):
             continue
         text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
         for match in re.finditer(r'(?:"(?:[^"\\\n]|\\.)*"\s*)+', text):

@@ -64,4 +64,10 @@ static inline uint32_t add_op(builder *b, const char *name, int64_t pid, int64_t
     return row;
 }
 
+static inline void add_step(builder *b, const char *category, const char *name, int64_t pid, int64_t start,
+                            int64_t duration)
+{
+    add_row(b, 'X', category, name, pid, pid, start, duration);
+}
+
 #endif

@@ -23,6 +23,11 @@ typedef struct members {
     size_t n;
 } members;
 
+static inline bool is_key(const char *s, const member *m, const char *key)
+{
+    return !m->element && strncmp(s + m->key + 1, key, strlen(key)) == 0;
+}
+
 static inline size_t json_blank(const char *s, size_t at)
 {
     return at + strspn(s + at, " \t\r\n");

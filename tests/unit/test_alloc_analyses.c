@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "rankscope/rankscope.h"
 #include "support.h"
+#include "peers.h"
 
 static void write_rank(const char *folder, int rank, char path[64])
 {
@@ -59,6 +60,7 @@ static void fail_each(rs_job *a, rs_job *b, const rs_analysis *analysis, const r
 static void test_traces(void **state)
 {
     (void)state;
+    NEEDS_PEERS();
     char folder[] = "/tmp/rankscope-alloc-XXXXXX", paths[2][64];
     assert_non_null(mkdtemp(folder));
     for (int rank = 0; rank < 2; rank++) write_rank(folder, rank, paths[rank]);
@@ -71,7 +73,7 @@ static void test_traces(void **state)
         {"frame", RS_COMPAT_HTA},        {"stragglers", RS_COMPAT_HTA},  {"delays", RS_COMPAT_HTA},
         {"diff", RS_COMPAT_HTA},
     };
-    const rs_job_settings settings = {.jobs = 1, .keep = true};
+    const rs_job_settings settings = {.size = sizeof(rs_job_settings), .jobs = 1, .keep = true};
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         const rs_analysis *analysis = rs_analysis_find(runs[i].name);
         assert_non_null(analysis);
@@ -120,7 +122,7 @@ static void test_file(void **state)
     for (int i = 0; i < 200; i++) text_printf(&t, ",[%d,2,%d,%d]", i, i, i % 8);
     text_puts(&t, "]");
     rs_job *job;
-    const rs_job_settings settings = {.jobs = 1};
+    const rs_job_settings settings = {.size = sizeof(rs_job_settings), .jobs = 1};
     assert_int_equal(rs_job_open_bytes(t.s, t.n, "timeline", &settings, &job, NULL), RS_OK);
     fail_each(job, NULL, analysis, options, RS_COMPAT_NONE);
     rs_job_close(job);
@@ -134,7 +136,7 @@ static void test_wrong_input(void **state)
     (void)state;
     rs_job *job;
     rs_result result;
-    const rs_job_settings settings = {.jobs = 1};
+    const rs_job_settings settings = {.size = sizeof(rs_job_settings), .jobs = 1};
     assert_int_equal(rs_job_open_bytes("[]", 2, "x", &settings, &job, NULL), RS_OK);
     assert_int_equal(rs_job_run(job, rs_analysis_find("diff"), NULL, RS_COMPAT_NONE, &result, NULL),
                      RS_ERR_USAGE);

@@ -1,5 +1,6 @@
 /* Arguments that are no column: kept when asked for, whoever reads, and as columns of frame --args. */
 #include "questions.h"
+#include "peers.h"
 
 #define MORE (RS_ALL_COLUMNS | RS_OTHER_ARGUMENTS)
 
@@ -261,7 +262,7 @@ static rs_status ask(const folder *f, unsigned jobs, const char *args, rs_compat
     const rs_option_spec *specs = rs_analysis_options(a, &n);
     rs_options *options;
     rs_job *job;
-    const rs_job_settings settings = {.jobs = jobs};
+    const rs_job_settings settings = {.size = sizeof(rs_job_settings), .jobs = jobs};
     assert_int_equal(rs_options_create(specs, n, &options, NULL), RS_OK);
     if (args) assert_int_equal(rs_options_set(options, "args", args, NULL), RS_OK);
     assert_int_equal(rs_job_open(paths, f->n, &settings, &job, NULL), RS_OK);
@@ -305,6 +306,7 @@ static const char *text_cell(const rs_table *t, size_t row, size_t column)
 static void test_frame(void **state)
 {
     (void)state;
+    NEEDS_PEERS();
     folder f = two_ranks();
     static const struct {
         const char *name;

@@ -12,6 +12,7 @@
 #include "engine/lanes.h"
 #include "rankscope/job.h"
 #include "trace/call_stacks.h"
+#include "peers.h"
 
 /* ---- the longest path ---------------------------------------------------------------------------------- */
 
@@ -196,7 +197,7 @@ static rs_status ask(const char *name, const char *trace, const char *const *set
 {
     const rs_analysis *a = rs_analysis_find(name);
     assert_non_null(a);
-    rs_job_settings job_settings = {.jobs = 1};
+    rs_job_settings job_settings = {.size = sizeof(rs_job_settings), .jobs = 1};
     rs_job *job;
     size_t n_specs;
     const rs_option_spec *specs = rs_analysis_options(a, &n_specs);
@@ -302,6 +303,7 @@ static void test_words(void **state)
 static void test_nothing_there(void **state)
 {
     (void)state;
+    NEEDS_PEERS();
     static const char *const empty[] = {
         "{\"traceEvents\":[{\"ph\":\"M\",\"name\":\"x\",\"pid\":1}]}",
         "{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,"
@@ -328,6 +330,7 @@ static void test_nothing_there(void **state)
 static void test_every_allocation_may_fail(void **state)
 {
     (void)state;
+    NEEDS_PEERS();
     static const char *const path[] = {"annotation", "",           "breakdown", NULL,      "edges",
                                        NULL,         "sync-edges", NULL,        "overlay", "x"};
     static const char *const sequences[] = {"op", "cuda", "min-length", "1", "overlay", "x"};

@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "rankscope/job.h"
+#include "peers.h"
 
 /* Two streams: computation 100-200, communication 150-260, a copy 240-300, computation 400-450 whose launch
  * comes after the stream ran dry; a graph launch owns the first two. */
@@ -45,7 +46,7 @@ static rs_status run_on(const char *text, const char *name, const char *option, 
 {
     const rs_analysis *a = rs_analysis_find(name);
     assert_non_null(a);
-    rs_job_settings settings = {.jobs = 1, .steps = steps};
+    rs_job_settings settings = {.size = sizeof(rs_job_settings), .jobs = 1, .steps = steps};
     rs_job *job;
     size_t n;
     const rs_option_spec *specs = rs_analysis_options(a, &n);
@@ -184,6 +185,7 @@ static char *full_queue(bool waits, int more)
 static void test_full_queue(void **state)
 {
     (void)state;
+    NEEDS_PEERS();
     rs_error err = RS_ERROR_INIT;
     rs_result r;
     char *text = full_queue(true, 10);
@@ -217,6 +219,7 @@ static void test_full_queue(void **state)
 static void test_waits_of_mtia_are_no_work(void **state)
 {
     (void)state;
+    NEEDS_PEERS();
     static const char mtia[] =
         "{\"distributedInfo\":{\"rank\":3},\"traceEvents\":["
         "{\"ph\":\"X\",\"cat\":\"mtia_ccp_events\",\"name\":\"event_wait\",\"pid\":17,\"tid\":3,\"ts\":0,"

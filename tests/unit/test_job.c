@@ -38,13 +38,14 @@ static uint64_t read_by_run(rs_job *job)
 static void test_keeps_what_fits(void **state)
 {
     (void)state;
-    rs_job *job = open_small((rs_job_settings){.keep = true});
+    rs_job *job = open_small((rs_job_settings){.size = sizeof(rs_job_settings), .keep = true});
     uint64_t all = read_by_run(job);
     assert_true(all > 0);
     assert_int_equal(read_by_run(job), 0);
     rs_job_close(job);
 
-    job = open_small((rs_job_settings){.keep = true, .keep_memory = 1}); /* room for no rank */
+    job = open_small((rs_job_settings){
+        .size = sizeof(rs_job_settings), .keep = true, .keep_memory = 1}); /* room for no rank */
     assert_int_equal(read_by_run(job), all);
     assert_int_equal(read_by_run(job), all);
     rs_job_close(job);
@@ -53,7 +54,8 @@ static void test_keeps_what_fits(void **state)
      */
     uint64_t again = 0;
     for (uint64_t room = 4096; room < UINT64_C(1) << 32 && (again == 0 || again == all); room += room / 4) {
-        job = open_small((rs_job_settings){.keep = true, .keep_memory = room, .jobs = 1});
+        job = open_small(
+            (rs_job_settings){.size = sizeof(rs_job_settings), .keep = true, .keep_memory = room, .jobs = 1});
         assert_int_equal(read_by_run(job), all);
         again = read_by_run(job);
         assert_int_equal(read_by_run(job), again);
@@ -62,7 +64,7 @@ static void test_keeps_what_fits(void **state)
     }
     assert_true(again > 0 && again < all);
 
-    job = open_small((rs_job_settings){.keep = false});
+    job = open_small((rs_job_settings){.size = sizeof(rs_job_settings), .keep = false});
     assert_int_equal(read_by_run(job), all);
     assert_int_equal(read_by_run(job), all);
     rs_job_close(job);
@@ -73,7 +75,7 @@ static void test_problems_stay(void **state)
 {
     (void)state;
     for (int keep = 0; keep < 2; keep++) {
-        rs_job_settings settings = {.keep = keep};
+        rs_job_settings settings = {.size = sizeof(rs_job_settings), .keep = keep};
         rs_job *job;
         assert_int_equal(rs_job_open_bytes(cut, sizeof cut - 1, "cut", &settings, &job, NULL), RS_OK);
         uint64_t counts[3];
@@ -113,9 +115,9 @@ static size_t ask(rs_job *job, int64_t *first_rank, double *span)
 static void test_another_part_without_reading_again(void **state)
 {
     (void)state;
-    rs_job *job = open_small((rs_job_settings){.keep = true});
-    rs_job *alone = open_small((rs_job_settings){.steps = "10"});
-    rs_job *next = open_small((rs_job_settings){.steps = "11"});
+    rs_job *job = open_small((rs_job_settings){.size = sizeof(rs_job_settings), .keep = true});
+    rs_job *alone = open_small((rs_job_settings){.size = sizeof(rs_job_settings), .steps = "10"});
+    rs_job *next = open_small((rs_job_settings){.size = sizeof(rs_job_settings), .steps = "11"});
     rs_error err = RS_ERROR_INIT;
     int64_t rank;
     double whole, step, wanted, other;
@@ -159,7 +161,8 @@ static void test_stopped_and_run_again(void **state)
 {
     (void)state;
     stopper s = {.stop = true};
-    rs_job *job = open_small((rs_job_settings){.progress = on_progress, .progress_context = &s});
+    rs_job *job = open_small(
+        (rs_job_settings){.size = sizeof(rs_job_settings), .progress = on_progress, .progress_context = &s});
     rs_result r;
     assert_int_equal(rs_job_run(job, rs_analysis_find("breakdown"), NULL, RS_COMPAT_NONE, &r, NULL),
                      RS_ERR_CANCELLED);
@@ -184,7 +187,8 @@ static void test_words_without_memory(void **state)
         rs_job *job = NULL;
         char line[1024];
         rs_test_fail_allocation(n);
-        rs_status status = rs_job_open(paths, 1, &(rs_job_settings){.jobs = 1}, &job, &err);
+        rs_status status =
+            rs_job_open(paths, 1, &(rs_job_settings){.size = sizeof(rs_job_settings), .jobs = 1}, &job, &err);
         rs_test_fail_allocation(0);
         rs_job_close(job);
         if (status == RS_OK) break;

@@ -85,7 +85,7 @@ static void test_refused(void **state)
     rs_result result = {0};
     rs_error err = RS_ERROR_INIT;
     const rs_analysis *info = rs_analysis_find("info");
-    const rs_job_settings keep = {.jobs = 1, .keep = true};
+    const rs_job_settings keep = {.size = sizeof(rs_job_settings), .jobs = 1, .keep = true};
     /* nothing to read */
     assert_int_equal(rs_job_open(NULL, 0, &keep, &job, NULL), RS_OK);
     assert_int_equal(rs_job_run(job, info, NULL, RS_COMPAT_NONE, &result, &err), RS_ERR_FORMAT);
@@ -111,7 +111,7 @@ static void test_files(void **state)
     (void)state;
     rs_job *job;
     rs_result result = {0};
-    const rs_job_settings keep = {.jobs = 1};
+    const rs_job_settings keep = {.size = sizeof(rs_job_settings), .jobs = 1};
     static const char folder[] = RS_SOURCE_DIR "/tests/data/small";
     assert_int_equal(rs_job_open((const char *const[]){folder}, 1, &keep, &job, NULL), RS_OK);
     size_t n = rs_job_n_files(job);

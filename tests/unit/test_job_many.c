@@ -8,10 +8,11 @@
 #include "rankscope/rankscope.h"
 #include "questions.h"
 #include "support.h"
+#include "peers.h"
 
 static rs_job *open_job(const char *const *paths, size_t n, unsigned jobs, bool keep)
 {
-    const rs_job_settings settings = {.jobs = jobs, .keep = keep};
+    const rs_job_settings settings = {.size = sizeof(rs_job_settings), .jobs = jobs, .keep = keep};
     rs_job *job;
     assert_int_equal(rs_job_open(paths, n, &settings, &job, NULL), RS_OK);
     return job;
@@ -235,8 +236,11 @@ static void test_cancelled(void **state)
     static rs_result results[MAX_QUERIES];
     for (unsigned jobs = 1; jobs <= 4; jobs += 3) {
         patience p = {.left = -1};
-        const rs_job_settings settings = {
-            .jobs = jobs, .keep = true, .progress = lose_patience, .progress_context = &p};
+        const rs_job_settings settings = {.size = sizeof(rs_job_settings),
+                                          .jobs = jobs,
+                                          .keep = true,
+                                          .progress = lose_patience,
+                                          .progress_context = &p};
         rs_job *job;
         assert_int_equal(rs_job_open(&path, 1, &settings, &job, NULL), RS_OK);
         for (int left = 0; left < 40; left += 3) {
@@ -265,9 +269,10 @@ static void test_cancelled(void **state)
 static void test_out_of_memory(void **state)
 {
     (void)state;
+    NEEDS_PEERS();
     text t = {0};
     text_rank(&t, 3, 2);
-    const rs_job_settings settings = {.jobs = 1};
+    const rs_job_settings settings = {.size = sizeof(rs_job_settings), .jobs = 1};
     const rs_query queries[] = {{rs_analysis_find("breakdown"), NULL, RS_COMPAT_HTA},
                                 {rs_analysis_find("summary"), NULL, RS_COMPAT_NONE},
                                 {rs_analysis_find("breakdown"), NULL, RS_COMPAT_NONE},

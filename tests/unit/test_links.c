@@ -1,4 +1,4 @@
-/* Links, steps, work and HTA's window on events built by hand. */
+/* Links, steps and work on events built by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,8 +7,8 @@
 
 #include "base/memory.h"
 #include "builder.h"
-#include "peer/hta_window.h"
 #include "trace/selection.h"
+#include "peers.h"
 
 static rs_trace trace_of(builder *b)
 {
@@ -70,12 +70,6 @@ static void test_flow_tells_where_correlation_fails(void **state)
     rs_events_free(b.e);
 }
 
-static void add_step(builder *b, const char *category, const char *name, int64_t pid, int64_t start,
-                     int64_t duration)
-{
-    add_row(b, 'X', category, name, pid, pid, start, duration);
-}
-
 static void test_steps(void **state)
 {
     (void)state;
@@ -125,6 +119,7 @@ static void test_steps(void **state)
 static void test_many_policies(void **state)
 {
     (void)state;
+    NEEDS_PEERS();
     enum { N = 64 };
     builder b = builder_create();
     add_call(&b, "cudaLaunchKernel", 9, 10, 1);
@@ -221,48 +216,6 @@ static void test_negative_duration_counts_as_none(void **state)
     rs_events_free(b.e);
 }
 
-/* Rounding of a half-microsecond kernel, the lost last step, and the row that a repeated correlation doubles.
- */
-static void test_hta_window(void **state)
-{
-    (void)state;
-    builder b = builder_create();
-    add_step(&b, "user_annotation", "ProfilerStep#1", 9, 0, 100000);
-    add_step(&b, "user_annotation", "ProfilerStep#2", 9, 100000, 100000);
-    add_call(&b, "cudaLaunchKernel", 9, 10000, 1);
-    add_call(&b, "cudaLaunchKernel", 9, 20000, 1);
-    add_call(&b, "cudaLaunchKernel", 9, 150000, 2);
-    uint32_t first = add_kernel(&b, "short", 0, 7, 40200, 500, 1);
-    add_kernel(&b, "launched in the last step", 0, 7, 160000, 5000, 2);
-    add_kernel(&b, "launch not in the file", 0, 7, 170000, 5000, 3);
-    rs_trace t = trace_of(&b);
-    rs_policy hta = rs_policy_of(RS_COMPAT_HTA);
-    const rs_work *w;
-    assert_int_equal(rs_trace_work_details(&t, &hta, &w, NULL), RS_OK);
-    assert_int_equal(w->n, 2);
-    assert_int_equal(w->row[0], first);
-    assert_int_equal(w->row[1], first);
-    assert_int_equal(w->start[0], 41000);
-    assert_int_equal(w->end[0], 40000);
-    hta.keep_last_step = true;
-    assert_int_equal(rs_trace_work_details(&t, &hta, &w, NULL), RS_OK);
-    assert_int_equal(w->n, 3);
-    rs_policy exact = rs_policy_of(RS_COMPAT_HTA_EXACT);
-    assert_int_equal(rs_trace_work_details(&t, &exact, &w, NULL), RS_OK);
-    assert_int_equal(w->start[0], 40200);
-    assert_int_equal(w->end[0], 40700);
-    rs_trace_clear(&t);
-    rs_events_free(b.e);
-}
-
-static void test_doubles_of_microseconds(void **state)
-{
-    (void)state;
-    assert_true(rs_hta_us(1234567891234567) == 1234567891234.567);
-    assert_true(rs_hta_us(1719946000123456789) == 1719946000123456.789);
-    assert_true(rs_hta_us(-1500) == -1.5);
-}
-
 static void build_sample(builder *b)
 {
     *b = builder_create();
@@ -310,8 +263,6 @@ int main(void)
         cmocka_unit_test(test_many_policies),
         cmocka_unit_test(test_window),
         cmocka_unit_test(test_negative_duration_counts_as_none),
-        cmocka_unit_test(test_hta_window),
-        cmocka_unit_test(test_doubles_of_microseconds),
         cmocka_unit_test(test_every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

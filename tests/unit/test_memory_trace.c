@@ -39,7 +39,7 @@ static asked ask(const char *trace, const char *steps, const char *option, const
 {
     asked a = {0};
     const rs_analysis *memory = rs_analysis_find("memory");
-    const rs_job_settings settings = {.jobs = 1, .steps = steps};
+    const rs_job_settings settings = {.size = sizeof(rs_job_settings), .jobs = 1, .steps = steps};
     rs_options *options;
     size_t n;
     const rs_option_spec *specs = rs_analysis_options(memory, &n);

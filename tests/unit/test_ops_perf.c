@@ -175,7 +175,7 @@ static void compare_job(rs_job *job, const char *device)
 
 static void compare_file(const char *path)
 {
-    rs_job_settings settings = {.jobs = 1};
+    rs_job_settings settings = {.size = sizeof(rs_job_settings), .jobs = 1};
     rs_job *job;
     rs_error err = RS_ERROR_INIT;
     assert_int_equal(rs_job_open(&path, 1, &settings, &job, &err), RS_OK);
@@ -213,7 +213,7 @@ static void test_corpus(void **state)
 
 static rs_status ask_bytes(const text *t, const char *const *set, rs_result *result, rs_error *err)
 {
-    rs_job_settings settings = {.jobs = 1};
+    rs_job_settings settings = {.size = sizeof(rs_job_settings), .jobs = 1};
     rs_job *job;
     *result = (rs_result){0};
     rs_status status = rs_job_open_bytes(t->s, t->n, "trace.json", &settings, &job, err);
@@ -309,7 +309,7 @@ static void test_mapped(void **state)
 {
     (void)state;
     const rs_analysis *a = rs_analysis_find("ops");
-    rs_job_settings settings = {.jobs = 1};
+    rs_job_settings settings = {.size = sizeof(rs_job_settings), .jobs = 1};
     text t = small_trace();
     rs_job *job;
     rs_options *options;

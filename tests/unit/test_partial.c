@@ -5,10 +5,11 @@
 #include "support.h"
 #include "job/job_internal.h"
 #include "job/partial.h"
+#include "peers.h"
 
 static rs_job *open_job(const char *const *paths, size_t n, unsigned jobs, const rs_job_settings *like)
 {
-    rs_job_settings settings = like ? *like : (rs_job_settings){0};
+    rs_job_settings settings = like ? *like : (rs_job_settings){.size = sizeof(rs_job_settings)};
     settings.jobs = jobs;
     rs_job *job;
     assert_int_equal(rs_job_open(paths, n, &settings, &job, NULL), RS_OK);
@@ -149,12 +150,16 @@ static void test_sample(void **state)
     assert_true(check_paths(paths, 2, &q, NULL) > 60);
     /* what another profiler recorded is advised on in its own words there, too */
     const char *rocprof[] = {RS_SOURCE_DIR "/tests/data/rocprof_csv"};
-    const rs_job_settings recursive = {.recursive = true};
+    const rs_job_settings recursive = {.size = sizeof(rs_job_settings), .recursive = true};
     assert_true(check_paths(rocprof, 1, &q, &recursive) > 50);
     /* settings of the job that ranks, windows and times depend on */
-    const rs_job_settings settings[] = {{.renumber = true}, {.include_last_step = true, .absolute = true},
-                                        {.ranks = "1"},     {.ranks = "7"},
-                                        {.steps = "1-2"},   {.steps = "77"}};
+    const rs_job_settings settings[] = {
+        {.size = sizeof(rs_job_settings), .renumber = true},
+        {.size = sizeof(rs_job_settings), .include_last_step = true, .absolute = true},
+        {.size = sizeof(rs_job_settings), .ranks = "1"},
+        {.size = sizeof(rs_job_settings), .ranks = "7"},
+        {.size = sizeof(rs_job_settings), .steps = "1-2"},
+        {.size = sizeof(rs_job_settings), .steps = "77"}};
     clear_questions(&q);
     q = mapped_questions(false);
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
@@ -322,11 +327,12 @@ static void test_refused(void **state)
     assert_null(out.data);
     rs_job_close(job);
     /* wrong options are told where they were given */
-    const rs_job_settings wrong = {.steps = "x"};
+    const rs_job_settings wrong = {.size = sizeof(rs_job_settings), .steps = "x"};
     assert_int_equal(rs_job_open(&path, 1, &wrong, &job, NULL), RS_ERR_USAGE);
     /* one machine's ranks do not tell where the job begins, and whoever judges the whole refuses a part */
     const rs_query doctor = {rs_analysis_find("doctor"), NULL, RS_COMPAT_NONE};
-    const rs_job_settings windowed = {.window = "0-5"}, some = {.steps = "1"};
+    const rs_job_settings windowed = {.size = sizeof(rs_job_settings), .window = "0-5"},
+                          some = {.size = sizeof(rs_job_settings), .steps = "1"};
     job = open_job(&path, 1, 1, &windowed);
     assert_int_equal(rs_job_map(job, &kernels, 1, &out, &err), RS_ERR_USAGE);
     assert_non_null(strstr(rs_error_text(&err, line, sizeof line), "the job's first event"));
@@ -347,7 +353,7 @@ static void test_refused(void **state)
     expect_refused(packed, 1, &other, 1, RS_ERR_USAGE, "hold no kernels");
     expect_refused(packed, 1, &diff, 1, RS_ERR_USAGE, "diff cannot be mapped");
     rs_bytes_free(&packed[1]);
-    const rs_job_settings absolute = {.absolute = true};
+    const rs_job_settings absolute = {.size = sizeof(rs_job_settings), .absolute = true};
     packed[1] = map_sample(&kernels, 1, &absolute);
     expect_refused(packed, 2, &kernels, 1, RS_ERR_USAGE, "2 of 2 were made with other settings");
     rs_bytes_free(&packed[1]);
@@ -435,6 +441,7 @@ static void test_cuts_and_flips(void **state)
 static void test_out_of_memory(void **state)
 {
     (void)state;
+    NEEDS_PEERS();
     const questions q = {.items = {{rs_analysis_find("breakdown"), NULL, RS_COMPAT_HTA},
                                    {rs_analysis_find("kernels"), NULL, RS_COMPAT_NONE},
                                    {rs_analysis_find("doctor"), NULL, RS_COMPAT_NONE}},

@@ -31,7 +31,7 @@ static rs_status run(const text *files, size_t n, const char *analysis, rs_resul
 {
     static const char *const names[] = {"a.json", "b.json", "c.json", "d.json"};
     rs_job *job;
-    const rs_job_settings settings = {.jobs = 2};
+    const rs_job_settings settings = {.size = sizeof(rs_job_settings), .jobs = 2};
     assert_int_equal(rs_job_open_bytes(files[0].s, files[0].n, names[0], &settings, &job, NULL), RS_OK);
     for (size_t i = 1; i < n; i++) {
         rs_job_file file = {.name = names[i], .bytes = files[i].s, .n_bytes = files[i].n, .rank = -1};
@@ -141,7 +141,7 @@ static void test_mapped(void **state)
     (void)state;
     text files[] = {recording(0, 4, 101, 100, "late"), recording(0, 1, 100, 200, "early")};
     const rs_query query = {.analysis = rs_analysis_find("steps")};
-    const rs_job_settings settings = {.jobs = 1};
+    const rs_job_settings settings = {.size = sizeof(rs_job_settings), .jobs = 1};
     rs_job *job;
     rs_bytes packed;
     rs_result result = {0};

@@ -163,7 +163,7 @@ static void open_job(job_files *f)
         text_clear(&t);
     }
     const char *paths[] = {f->paths[0], f->paths[1]};
-    rs_job_settings settings = {.jobs = 1, .keep = true};
+    rs_job_settings settings = {.size = sizeof(rs_job_settings), .jobs = 1, .keep = true};
     assert_int_equal(rs_job_open(paths, 2, &settings, &f->job, &err), RS_OK);
 }
 

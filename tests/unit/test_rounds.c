@@ -6,6 +6,7 @@
 #include "job/partial.h"
 #include "questions.h"
 #include "support.h"
+#include "peers.h"
 
 /* First all agree how many rows they have, then how many of them stand above that one's mean, and how far the
  * smallest of those stands above it. Nonsense, but nothing of it can be told by one rank. */
@@ -123,7 +124,7 @@ static const rs_query query = {&rows, NULL, RS_COMPAT_NONE};
 
 static rs_job *open_job(const char *const *paths, size_t n, unsigned jobs)
 {
-    rs_job_settings settings = {.jobs = jobs};
+    rs_job_settings settings = {.size = sizeof(rs_job_settings), .jobs = jobs};
     rs_job *job;
     assert_int_equal(rs_job_open(paths, n, &settings, &job, NULL), RS_OK);
     return job;
@@ -227,6 +228,7 @@ static void test_threads_and_machines(void **state)
 static void test_loads(void **state)
 {
     (void)state;
+    NEEDS_PEERS();
     static const int steps[] = {3, 1, 4};
     const rs_query hta = {rs_analysis_find("breakdown"), NULL, RS_COMPAT_HTA};
     folder f = make_folder();

@@ -24,6 +24,7 @@ static void begin_with(fixture *f, rs_job_settings job, rs_sql_settings sql)
 {
     const char *paths[] = {small};
     *f = (fixture){0};
+    job.size = sizeof job;
     sql.size = sizeof sql;
     sql.goes_on = goes_on;
     sql.context = f;
@@ -33,7 +34,7 @@ static void begin_with(fixture *f, rs_job_settings job, rs_sql_settings sql)
 
 static void begin(fixture *f)
 {
-    begin_with(f, (rs_job_settings){0}, (rs_sql_settings){0});
+    begin_with(f, (rs_job_settings){.size = sizeof(rs_job_settings)}, (rs_sql_settings){0});
 }
 
 static void end(fixture *f)
@@ -101,8 +102,12 @@ static rs_table *run_analysis(fixture *f, const char *name, rs_result *result)
 static void test_events_are_those_of_the_command(void **state)
 {
     (void)state;
-    static const rs_job_settings jobs[] = {
-        {0}, {.absolute = true}, {.ranks = "1"}, {.steps = "11"}, {.window = "0-0.5"}, {.keep = true}};
+    static const rs_job_settings jobs[] = {{0},
+                                           {.size = sizeof(rs_job_settings), .absolute = true},
+                                           {.size = sizeof(rs_job_settings), .ranks = "1"},
+                                           {.size = sizeof(rs_job_settings), .steps = "11"},
+                                           {.size = sizeof(rs_job_settings), .window = "0-0.5"},
+                                           {.size = sizeof(rs_job_settings), .keep = true}};
     for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
         fixture f;
         rs_result result;
@@ -211,7 +216,7 @@ static void test_every_table(void **state)
     static const char *const refused[] = {"sequences"};
     fixture f;
     rs_result tables;
-    begin_with(&f, (rs_job_settings){.keep = true}, (rs_sql_settings){0});
+    begin_with(&f, (rs_job_settings){.size = sizeof(rs_job_settings), .keep = true}, (rs_sql_settings){0});
     assert_int_equal(rs_sql_run(f.session, "SELECT name FROM tables", &tables, NULL), RS_OK);
     size_t n_tables = rs_table_n_rows(tables.tables[0]), n_read = 0;
     assert_true(n_tables > 100);
@@ -273,7 +278,7 @@ static void test_other_arguments(void **state)
         "\"args\":{\"stream\":7,\"my arg\":5,\"warps\":1.5}},"
         "{\"ph\":\"X\",\"ts\":9,\"dur\":5,\"name\":\"b\",\"cat\":\"cpu_op\",\"pid\":1,\"tid\":1,"
         "\"args\":{\"my arg\":\"text\",\"nothing\":null,\"list\":[1,{\"x\":2}]}}]}";
-    const rs_job_settings settings = {0};
+    const rs_job_settings settings = {.size = sizeof(rs_job_settings)};
     const rs_sql_settings sql = {.size = sizeof sql};
     fixture f = {0};
     assert_int_equal(rs_job_open_bytes(trace, sizeof trace - 1, "trace", &settings, &f.job, NULL), RS_OK);
@@ -451,7 +456,8 @@ static void test_conditions(void **state)
     }
     end(&f);
     /* of what is selected */
-    begin_with(&f, (rs_job_settings){.steps = "11", .ranks = "1"}, (rs_sql_settings){0});
+    begin_with(&f, (rs_job_settings){.size = sizeof(rs_job_settings), .steps = "11", .ranks = "1"},
+               (rs_sql_settings){0});
     gives(
         &f,
         "SELECT count(*) > 0, sum(holds(event, 'cat=kernel') <> (category = 'kernel')), min(step), max(step) FROM "
@@ -566,18 +572,21 @@ static void test_limits(void **state)
     (void)state;
     fixture f;
     char query[300];
-    begin_with(&f, (rs_job_settings){0}, (rs_sql_settings){.max_memory = 8 << 20, .timeout = 0.05});
+    begin_with(&f, (rs_job_settings){.size = sizeof(rs_job_settings)},
+               (rs_sql_settings){.max_memory = 8 << 20, .timeout = 0.05});
     snprintf(query, sizeof query, "%sSELECT count(*) FROM c", endless);
     fails(&f, query, RS_ERR_LIMIT, "took longer than");
     end(&f);
     /* what a load takes does not count, and what SQLite does behind it does */
-    begin_with(&f, (rs_job_settings){0}, (rs_sql_settings){.query_timeout = 0.05});
+    begin_with(&f, (rs_job_settings){.size = sizeof(rs_job_settings)},
+               (rs_sql_settings){.query_timeout = 0.05});
     fails(&f, query, RS_ERR_LIMIT, "beside reading traces and analyses");
     snprintf(query, sizeof query, "%sSELECT count(*) FROM c, (SELECT count(*) FROM events)", endless);
     fails(&f, query, RS_ERR_LIMIT, "beside reading traces and analyses");
     gives(&f, "SELECT 1", "1\n1\n");
     end(&f);
-    begin_with(&f, (rs_job_settings){0}, (rs_sql_settings){.max_memory = 8 << 20});
+    begin_with(&f, (rs_job_settings){.size = sizeof(rs_job_settings)},
+               (rs_sql_settings){.max_memory = 8 << 20});
     snprintf(query, sizeof query, "%sSELECT x FROM c", endless);
     fails(&f, query, RS_ERR_LIMIT, "more than 8 MiB");
     snprintf(query, sizeof query, "%sSELECT hex(x) FROM c ORDER BY 1", endless);
@@ -628,7 +637,7 @@ static void test_problems(void **state)
     static const char cut[] =
         "{\"traceEvents\": [{\"ph\":\"X\",\"ts\":1,\"dur\":5,\"name\":\"a\",\"cat\":\"kernel\","
         "\"pid\":0,\"tid\":7,\"args\":{\"stream\":7}}, {\"ph\":\"X\",\"ts\":2";
-    const rs_job_settings settings = {0};
+    const rs_job_settings settings = {.size = sizeof(rs_job_settings)};
     const rs_sql_settings sql = {.size = sizeof sql};
     rs_job *job;
     rs_sql_session *session;
@@ -676,7 +685,7 @@ static void test_allocations(void **state)
         bool whole = false;
         for (uint64_t k = 1, step = 1; !whole; k += step) {
             const char *paths[] = {small};
-            const rs_job_settings settings = {.jobs = 1, .ranks = "0-1"};
+            const rs_job_settings settings = {.size = sizeof(rs_job_settings), .jobs = 1, .ranks = "0-1"};
             const rs_sql_settings sql = {.size = sizeof sql};
             rs_job *job = NULL;
             rs_sql_session *session = NULL;

@@ -22,7 +22,7 @@ typedef struct fixture {
 static void begin(fixture *f, size_t n)
 {
     static const char *const names[N] = {"base", "new", "both"};
-    const rs_job_settings settings = {.jobs = 1};
+    const rs_job_settings settings = {.size = sizeof(rs_job_settings), .jobs = 1};
     rs_sql_settings sql = {.size = sizeof sql, .n_inputs = n, .inputs = f->inputs};
     *f = (fixture){0};
     for (size_t i = 0; i < n; i++) {
@@ -259,7 +259,7 @@ static void test_allocations(void **state)
     bool whole = false;
     for (uint64_t k = 1, step = 1; !whole; k += step) {
         const rs_sql_settings sql = {.size = sizeof sql, .n_inputs = 2, .inputs = f.inputs};
-        const rs_job_settings settings = {.jobs = 1};
+        const rs_job_settings settings = {.size = sizeof(rs_job_settings), .jobs = 1};
         rs_result result = {0};
         rs_error err = RS_ERROR_INIT;
         step = 1 + k / (RS_TEST_SLOW ? 3 : 9);

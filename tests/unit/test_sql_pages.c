@@ -26,7 +26,7 @@ typedef struct fixture {
 
 static void begin_with(fixture *f, rs_sql_settings sql)
 {
-    const rs_job_settings job = {.jobs = 1};
+    const rs_job_settings job = {.size = sizeof(rs_job_settings), .jobs = 1};
     *f = (fixture){0};
     sql.size = sizeof sql;
     assert_int_equal(rs_job_open_bytes(trace, sizeof trace - 1, "trace", &job, &f->job, NULL), RS_OK);

@@ -105,7 +105,7 @@ static collected answer_to(rs_job *job, const rs_query *query, rs_status *status
 static collected ask(const char *const *paths, size_t n, const rs_query *query, const rs_job_settings *like,
                      const char *store, rs_status *status, rs_job_stats *stats)
 {
-    rs_job_settings settings = like ? *like : (rs_job_settings){0};
+    rs_job_settings settings = like ? *like : (rs_job_settings){.size = sizeof(rs_job_settings)};
     settings.store = store;
     if (!settings.jobs) settings.jobs = 1;
     rs_job *job;
@@ -182,11 +182,16 @@ static void test_sample(void **state)
     assert_true(check_paths(sample, 2, &q, NULL) > 60);
     clear_questions(&q);
     q = asked_of_traces(false);
-    const rs_job_settings settings[] = {{.renumber = true},   {.include_last_step = true, .absolute = true},
-                                        {.ranks = "1"},       {.ranks = "7"},
-                                        {.steps = "1-2"},     {.steps = "77"},
-                                        {.window = "0-3"},    {.window = "1e9-2e9"},
-                                        {.single_rank = true}};
+    const rs_job_settings settings[] = {
+        {.size = sizeof(rs_job_settings), .renumber = true},
+        {.size = sizeof(rs_job_settings), .include_last_step = true, .absolute = true},
+        {.size = sizeof(rs_job_settings), .ranks = "1"},
+        {.size = sizeof(rs_job_settings), .ranks = "7"},
+        {.size = sizeof(rs_job_settings), .steps = "1-2"},
+        {.size = sizeof(rs_job_settings), .steps = "77"},
+        {.size = sizeof(rs_job_settings), .window = "0-3"},
+        {.size = sizeof(rs_job_settings), .window = "1e9-2e9"},
+        {.size = sizeof(rs_job_settings), .single_rank = true}};
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
         rs_selection parsed;
         bool ok = rs_selection_parse(NULL, NULL, settings[i].window, &parsed, NULL) == RS_OK;
@@ -368,19 +373,27 @@ static void test_keys(void **state)
     assert_true(reads(path, query_of("kernels"), NULL, &p));
     assert_true(reads(path, query_of("breakdown"), NULL, &p));
     assert_true(reads(path, &hta, NULL, &p));
-    const rs_job_settings settings[] = {
-        {.absolute = true},  {.renumber = true},    {.steps = "1"},
-        {.ranks = "0"},      {.single_rank = true}, {.include_last_step = true},
-        {.max_ratio = 2000}, {.window = "0-1000"},  {.window = "0-2000"}};
+    const rs_job_settings settings[] = {{.size = sizeof(rs_job_settings), .absolute = true},
+                                        {.size = sizeof(rs_job_settings), .renumber = true},
+                                        {.size = sizeof(rs_job_settings), .steps = "1"},
+                                        {.size = sizeof(rs_job_settings), .ranks = "0"},
+                                        {.size = sizeof(rs_job_settings), .single_rank = true},
+                                        {.size = sizeof(rs_job_settings), .include_last_step = true},
+                                        {.size = sizeof(rs_job_settings), .max_ratio = 2000},
+                                        {.size = sizeof(rs_job_settings), .window = "0-1000"},
+                                        {.size = sizeof(rs_job_settings), .window = "0-2000"}};
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         assert_true(reads(path, query_of("kernels"), &settings[i], &p));
     const char *numbered = "5=" RS_SOURCE_DIR "/tests/data/small/rank0.json.gz";
     assert_true(reads(numbered, query_of("kernels"), NULL, &p));
     /* how many threads, and how much may be held, is not among these */
-    const rs_job_settings same[] = {{.jobs = 1}, {.jobs = 3}, {.keep = true}};
+    const rs_job_settings same[] = {{.size = sizeof(rs_job_settings), .jobs = 1},
+                                    {.size = sizeof(rs_job_settings), .jobs = 3},
+                                    {.size = sizeof(rs_job_settings), .keep = true}};
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
         assert_false(reads(path, query_of("kernels"), &same[i], &p));
-    const rs_job_settings never = {.no_store = true}, large = {.store_from = 1 << 30};
+    const rs_job_settings never = {.size = sizeof(rs_job_settings), .no_store = true},
+                          large = {.size = sizeof(rs_job_settings), .store_from = 1 << 30};
     assert_true(reads(path, query_of("kernels"), &never, &p));
     /* what is too small to be kept is used where it was kept all the same */
     assert_false(reads(path, query_of("kernels"), &large, &p));
@@ -489,7 +502,7 @@ static void test_hostile_result(void **state)
     static const char *const names[] = {"idle", "counters", "doctor"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         rs_query query = *query_of(names[i]);
-        const rs_job_settings settings = {0};
+        const rs_job_settings settings = {.size = sizeof(rs_job_settings)};
         rs_question q;
         assert_true(reads(sample[0], &query, NULL, &p));
         rs_store_files files = files_of(&p);
@@ -762,14 +775,14 @@ static void test_too_many_events(void **state)
     place p = make_place();
     rs_status status;
     rs_job_stats stats;
-    const rs_job_settings some = {.store_limit = 1000000};
+    const rs_job_settings some = {.size = sizeof(rs_job_settings), .store_limit = 1000000};
     collected a = ask(sample, 2, query_of("idle"), &some, p.folder, &status, &stats);
     collected_clear(&a);
     size_t n = n_entries(&p);
     remove_kind(&p, RS_ENTRY_EVENTS);
     assert_int_equal(n, n_entries(&p) + 6); /* two lists of GPU work with their launches, too */
     empty_place(&p);
-    const rs_job_settings few = {.store_limit = 100000};
+    const rs_job_settings few = {.size = sizeof(rs_job_settings), .store_limit = 100000};
     a = ask(sample, 2, query_of("idle"), &few, p.folder, &status, &stats);
     collected_clear(&a);
     n = n_entries(&p);
@@ -937,7 +950,7 @@ static size_t count_in_place(const place *p)
 
 static rs_job_stats build_store(const place *p)
 {
-    const rs_job_settings settings = {.store = p->folder, .jobs = 1};
+    const rs_job_settings settings = {.size = sizeof(rs_job_settings), .store = p->folder, .jobs = 1};
     rs_job *job;
     rs_result result = {0};
     assert_int_equal(rs_job_open(sample, 1, &settings, &job, NULL), RS_OK);
@@ -958,7 +971,7 @@ static void test_in_place(void **state)
     rs_job_stats stats;
     const rs_query *q = query_of("modules"), *more = query_of("roofline");
     collected said = ask(sample, 1, more, NULL, NULL, &status, &stats);
-    const rs_job_settings all = {.all_columns = true};
+    const rs_job_settings all = {.size = sizeof(rs_job_settings), .all_columns = true};
     for (size_t turn = 0; turn < 2; turn++) {
         collected kept = ask(sample, 1, q, turn ? &all : NULL, p.folder, &status, &stats);
         collected_clear(&kept);
@@ -1011,7 +1024,7 @@ static void test_fewer_arguments(void **state)
         text_clear(&t);
         settle_files();
         const char *path = f.files[0];
-        const rs_job_settings all = {.all_columns = true};
+        const rs_job_settings all = {.size = sizeof(rs_job_settings), .all_columns = true};
         const rs_query *first = query_of("ops");
         collected kept = ask(&path, 1, first, &all, p.folder, &status, &stats);
         assert_int_equal(status, RS_OK);
@@ -1513,7 +1526,7 @@ static void test_tasks(void **state)
     assert_int_equal(n_entries(&p), 0);
     /* built, nothing is read any more */
     rs_job *job;
-    const rs_job_settings settings = {.store = p.folder};
+    const rs_job_settings settings = {.size = sizeof(rs_job_settings), .store = p.folder};
     rs_result result = {0};
     assert_int_equal(rs_job_open(sample, 2, &settings, &job, NULL), RS_OK);
     assert_int_equal(rs_job_build_store(job, &result, NULL), RS_OK);
@@ -1537,11 +1550,12 @@ static void test_no_folder(void **state)
     rs_error err = RS_ERROR_INIT;
     char line[1024];
     rs_job *job;
-    const rs_job_settings settings = {.store = "/dev/null/store"};
+    const rs_job_settings settings = {.size = sizeof(rs_job_settings), .store = "/dev/null/store"};
     assert_int_equal(rs_job_open(sample, 2, &settings, &job, &err), RS_ERR_IO);
     assert_non_null(strstr(rs_error_text(&err, line, sizeof line), "/dev/null/store"));
     assert_null(job);
-    const rs_job_settings optional = {.store = "/dev/null/store", .store_optional = true};
+    const rs_job_settings optional = {
+        .size = sizeof(rs_job_settings), .store = "/dev/null/store", .store_optional = true};
     assert_int_equal(rs_job_open(sample, 2, &optional, &job, NULL), RS_OK);
     rs_status status;
     collected said = answer_to(job, query_of("idle"), &status);
@@ -1588,12 +1602,12 @@ static void test_out_of_memory(void **state)
     rs_status status;
     rs_job_stats stats;
     const rs_query *q = query_of("idle");
-    const rs_job_settings one = {.jobs = 1};
+    const rs_job_settings one = {.size = sizeof(rs_job_settings), .jobs = 1};
     collected expected = ask(sample, 1, q, &one, NULL, &status, &stats);
     for (int warm = 0; warm < 2; warm++) {
         for (uint64_t n = 1;; n++) {
             if (!warm) empty_place(&p);
-            rs_job_settings settings = {.jobs = 1, .store = p.folder};
+            rs_job_settings settings = {.size = sizeof(rs_job_settings), .jobs = 1, .store = p.folder};
             rs_job *job = NULL;
             rs_result result = {0};
             rs_test_fail_allocation(0);

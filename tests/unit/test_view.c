@@ -165,7 +165,7 @@ static const char trace[] =
 /* The names of what is kept, in order. */
 static char *kept(uint64_t max_events, const char *steps, char *note, size_t note_size)
 {
-    rs_job_settings settings = {.jobs = 1, .steps = steps};
+    rs_job_settings settings = {.size = sizeof(rs_job_settings), .jobs = 1, .steps = steps};
     rs_job *job;
     rs_view_trace reduced;
     rs_result told;
@@ -228,7 +228,7 @@ static void test_kept(void **state)
         else if (!left_out || strncmp(left_out + 10, cases[i].left_out, strlen(cases[i].left_out)) != 0)
             fail_msg("case %zu: %s", i, note);
     }
-    rs_job_settings settings = {.jobs = 1, .steps = "77"};
+    rs_job_settings settings = {.size = sizeof(rs_job_settings), .jobs = 1, .steps = "77"};
     rs_job *job;
     rs_view_trace reduced;
     rs_result told;
@@ -244,7 +244,7 @@ static void test_kept(void **state)
 static void test_out_of_memory(void **state)
 {
     (void)state;
-    rs_job_settings settings = {.jobs = 1, .steps = "1-2"};
+    rs_job_settings settings = {.size = sizeof(rs_job_settings), .jobs = 1, .steps = "1-2"};
     bool done = false;
     for (uint64_t n = 1; !done; n++) {
         rs_job *job = NULL;

@@ -8,6 +8,7 @@
 #include "engine/ops.h"
 #include "format/op_table.h"
 #include "rankscope/job.h"
+#include "peers.h"
 
 #define HEAD                                                                                                 \
     "# rankscope-ops 1 unit=s dp=2 dsp=1 pp=1 tp=1 vpp=1\nstep,dp,stage,rank,op,seq,mb,mc,start,duration\n"
@@ -55,7 +56,7 @@ static answer ask_for(const char *input, rs_compat compat, const char *option, c
     rs_job *job;
     size_t n;
     const rs_option_spec *specs = rs_analysis_options(whatif, &n);
-    const rs_job_settings settings = {.jobs = 1, .steps = steps};
+    const rs_job_settings settings = {.size = sizeof(rs_job_settings), .jobs = 1, .steps = steps};
     assert_int_equal(rs_options_create(specs, n, &options, NULL), RS_OK);
     if (value) assert_int_equal(rs_options_set(options, option, value, NULL), RS_OK);
     assert_int_equal(rs_job_open_bytes(input, strlen(input), "ops", &settings, &job, NULL), RS_OK);
@@ -144,6 +145,7 @@ static void test_two_stages(void **state)
 static void test_peer(void **state)
 {
     (void)state;
+    NEEDS_PEERS();
     answer a = ask(HEAD TWO_RANKS, RS_COMPAT_STRAGGLER_ANALYSIS, NULL, NULL);
     good(&a);
     const rs_table *t = rs_result_table(&a.result, "whatif");
@@ -304,6 +306,7 @@ static void test_prefixes(void **state)
 static void test_own_order(void **state)
 {
     (void)state;
+    NEEDS_PEERS();
     static const char input[] = HEAD "1,0,0,0,forward-compute,0,0,0,0,0.01\n"
                                      "1,0,0,0,backward-compute,0,0,0,0.01,0.02\n"
                                      "1,1,0,1,forward-compute,0,0,0,0.02,0.01\n"
@@ -394,7 +397,8 @@ static void test_allocations(void **state)
         rs_job *job = NULL;
         static const char input[] = HEAD TWO_STAGES;
         a.status =
-            rs_job_open_bytes(input, sizeof input - 1, "ops", &(rs_job_settings){.jobs = 1}, &job, &a.err);
+            rs_job_open_bytes(input, sizeof input - 1, "ops",
+                              &(rs_job_settings){.size = sizeof(rs_job_settings), .jobs = 1}, &job, &a.err);
         if (a.status == RS_OK)
             a.status = rs_job_run(job, rs_analysis_find("whatif"), NULL, RS_COMPAT_NONE, &a.result, &a.err);
         rs_test_fail_allocation(0);
