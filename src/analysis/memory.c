@@ -140,7 +140,7 @@ static rs_status file(const rs_run *run, rs_source *source, rs_result *result, r
     const uint8_t *head;
     size_t n;
     RS_TRY(rs_source_peek(source, 1, &head, &n, err));
-    if (n && *head == 0x80) /* standard input: what else is a pickle was told before it was opened */
+    if (n && *head == 0x80) /* standard input: any other pickle was refused before it was opened */
         return rs_fail_at(err, RS_ERR_FORMAT, rs_source_name(source), RS_NO_OFFSET,
                           "is a pickle, of which a stream is not read: give the file's name");
     bool series = rs_options_flag(run->options, "series");

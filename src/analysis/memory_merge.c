@@ -20,7 +20,7 @@ static const rs_memory_rank *rank_of(const side *s, size_t i)
     return s->items[i].value;
 }
 
-/* Partials stand side by side of their jobs. */
+/* Partials are in pairs, one of each job. */
 static side side_of(const rs_partial *partials, size_t n, unsigned which)
 {
     size_t from = 0, to;

@@ -84,7 +84,7 @@ typedef enum rs_memory_cause {
     RS_N_CAUSES
 } rs_memory_cause;
 
-/* A site by line whose blocks keep segments from being given back. */
+/* A site by line whose blocks keep segments from being returned to the device. */
 typedef struct rs_memory_pin {
     uint32_t device, site;
     int64_t stuck; /* stuck bytes of the segments that its blocks are in */

@@ -34,7 +34,7 @@
     CELL(OF(rs_memory_device, device_allocs), "device_allocs", INT, COUNT,                                   \
          "segments taken from the device, or mapped", "segments taken")                                      \
     CELL(OF(rs_memory_device, device_frees), "device_frees", INT, COUNT,                                     \
-         "segments given back to the device, or unmapped", "given back")                                     \
+         "segments returned to the device, or unmapped", "returned")                                         \
     CELL(OF(rs_memory_device, out_of_memory), "out_of_memory", INT, COUNT, "allocations that failed",        \
          "failed")                                                                                           \
     CELL(SET, "above_median_pct", REAL, PERCENT, "peak_active_bytes against the median of all rows",         \
@@ -102,7 +102,8 @@ RS_RECORD(purpose, PURPOSE_ROW);
     CELL(OF(rs_memory_change, time), "time_us", MOMENT, US, "when it was", "time")                           \
     CELL(WORD(rs_memory_change, action, rs_snapshot_action_names), "action", TEXT, NONE,                     \
          "what the allocator did", NULL)                                                                     \
-    CELL(OF(rs_memory_change, bytes), "bytes", INT, BYTES, "what it adds to a sum, or takes off", NULL)      \
+    CELL(OF(rs_memory_change, bytes), "bytes", INT, BYTES, "what it adds to a sum, negative where it ends",  \
+         NULL)                                                                                               \
     CELL(OF(rs_memory_change, held), "held_bytes", INT, BYTES, "held from then on", "held")                  \
     CELL(OF(rs_memory_change, active), "active_bytes", INT, BYTES, "active from then on", "active")          \
     CELL(OF(rs_memory_change, reserved), "reserved_bytes", INT, BYTES, "reserved from then on", "reserved")

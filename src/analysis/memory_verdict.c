@@ -447,16 +447,16 @@ static rs_status say_growth(const speaker *s)
              (long long)s->ranks[whose].rank, (long long)worst->steps_kept, (long long)worst->steps,
              all ? "all that it allocates" : "part of it,",
              all ? "" : share_text(worst->kept, worst->allocated, share));
-    rs_memory_finding row = {.kind = "growth",
-                             .finding = text,
-                             .remedy =
-                                 all ? "free it before the next step, or keep numbers instead of tensors "
-                                       "(.item(), .detach())"
-                                     : "a cache that still fills grows, too: record more steps to tell",
-                             .device = text_of(p, worst->device),
-                             .site = site,
-                             .rank = s->ranks[whose].rank,
-                             .bytes = worst->kept};
+    rs_memory_finding row = {
+        .kind = "growth",
+        .finding = text,
+        .remedy = all ? "free it before the next step, or keep numbers instead of tensors "
+                        "(.item(), .detach())"
+                      : "a cache that still fills grows, too: record more steps to distinguish them",
+        .device = text_of(p, worst->device),
+        .site = site,
+        .rank = s->ranks[whose].rank,
+        .bytes = worst->kept};
     return say(s, &row);
 }
 
@@ -503,7 +503,7 @@ static rs_status say_outlier(const speaker *s)
 
 /* ---- what is not known ------------------------------------------------------------------------------------------------- */
 
-/* A sum over devices, told in one sentence and as a note. */
+/* A sum over devices, in one sentence and as a note. */
 static rs_status say_unknown(const speaker *s, int64_t bytes, size_t n_ranks, const char *remedy,
                              const char *format, ...) RS_PRINTF(5, 6);
 

@@ -95,7 +95,7 @@ static int by_number(const void *a, const void *b)
 
 /* ---- segments --------------------------------------------------------------------------------------------- */
 
-/* Blocks lie one after another and fill their segment. */
+/* Blocks follow each other and fill their segment. */
 static rs_status place_blocks(const loading *l, size_t at, rs_segment *g, rs_error *err)
 {
     uint64_t address = g->address, end = g->address + (uint64_t)g->size;
@@ -156,7 +156,7 @@ static rs_status read_segments(loading *l, uint32_t list, rs_error *err)
 
 /* ---- events ----------------------------------------------------------------------------------------------- */
 
-/* The events of one device. They were taken one after another; where a file refers to one twice, all of the device are
+/* The events of one device. They were read sequentially; where a file refers to one twice, all of the device are
  * copied. */
 static rs_status read_device(loading *l, int32_t number, uint32_t list, rs_error *err)
 {

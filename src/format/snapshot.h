@@ -76,7 +76,7 @@ typedef struct rs_snapshot_events {
     uint64_t *address; /* OOM: the bytes that were free on the device */
     int64_t *size;     /* asked for; of segments taken from the device */
     uint64_t *stream;
-    int64_t *time; /* ns; RS_NO_TIME: not told */
+    int64_t *time; /* ns; RS_NO_TIME: unknown */
     uint32_t *stack;
 } rs_snapshot_events;
 
@@ -116,8 +116,8 @@ typedef struct rs_snapshot {
     bool expandable;   /* allocator_settings.expandable_segments */
     uint32_t settings; /* PYTORCH_CUDA_ALLOC_CONF as it was set; a string id */
     int64_t max_entries,
-        overflowed; /* the events that are kept for a device, and whether older ones are gone; -1: not
-                                        told */
+        overflowed; /* the events that are kept for a device, and whether older ones are gone; -1:
+                                        unknown */
 } rs_snapshot;
 
 /* The snapshot that a trace is, or NULL. */

@@ -5,7 +5,7 @@
 #include "format/snapshot.h"
 #include "input/pickle.h"
 
-/* The keys of a snapshot's dicts, and the words that stand under some of them. Their ids in the strings are these
+/* The keys of a snapshot's dicts, and the words that are values of some of them. Their ids in the strings are these
  * numbers: "" is 0. */
 #define RS_SNAPSHOT_WORDS(WORD)                                                                              \
     WORD(ACTION, "action")                                                                                   \
@@ -101,7 +101,7 @@ rs_values_step rs_snapshot_take(void *context, rs_values *values, uint32_t conta
 uint32_t rs_snapshot_row(rs_snapshot_reader *r, rs_values *values, uint32_t node, rs_snapshot_record kind,
                          rs_values_step *step);
 
-/* Adds a copy of an event behind the others. */
+/* Appends a copy of an event. */
 bool rs_snapshot_copy_event(rs_snapshot_events *e, size_t row);
 
 /* A whole number from 0 up. */

@@ -261,7 +261,7 @@ static rs_values_step take_event(rs_snapshot_reader *r, rs_values *v, uint32_t m
     return made(v, map, RS_RECORD_EVENT, e->n++);
 }
 
-/* What 1.13 tells of a block in place of frames and requested_size: the newest of its history. */
+/* What 1.13 says of a block in place of frames and requested_size: the newest of its history. */
 static void read_history(const rs_values *v, uint32_t history, items *d)
 {
     uint32_t newest, key, value;
@@ -312,7 +312,7 @@ static bool read_pool(const rs_values *v, uint32_t node, uint64_t pool[2])
            rs_snapshot_unsigned(v, b, &pool[1]);
 }
 
-/* The blocks of a segment were taken just before it; those of a list that is strange are copied behind each other. */
+/* The blocks of a segment were taken just before it; those of a list that is strange are copied to the end. */
 static rs_values_step take_blocks(rs_snapshot_reader *r, rs_values *v, uint32_t list, rs_segment *segment)
 {
     rs_snapshot *s = r->s;

@@ -112,7 +112,7 @@ typedef struct reader {
     rs_values *v;
     const uint8_t *begin, *p, *end; /* all bytes, or a window of them */
     const rs_pickle_settings *settings;
-    rs_windows *windows; /* NULL: all bytes lie in memory */
+    rs_windows *windows; /* NULL: all bytes are in memory */
     uint64_t base;       /* of begin in the text */
     bool last;           /* no window follows */
     rs_error *err;
@@ -436,7 +436,7 @@ static bool op_float(reader *r)
     return push_real(r, f);
 }
 
-/* Eight bytes whose sign stands in a ninth. */
+/* Eight bytes, whose sign is in a ninth. */
 static bool push_unsigned(reader *r, const uint8_t *at)
 {
     uint64_t u = 0;

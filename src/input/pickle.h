@@ -26,8 +26,8 @@ typedef struct rs_pickle_settings {
     bool binary; /* the opcodes of protocol 0, whose values are lines of text, are refused, too */
     /* Texts become RS_VALUE_NAMEs, ids in here; one text is one node, however often it comes. */
     rs_strings *names;
-    /* Called when a new map or list has got its items, which are on the stack from height `from` up; of a map key and value
-     * in turn. RS_STEP_TAKEN: it was made a RS_VALUE_RECORD, and the items are no longer needed: what was made for them
+    /* Called when a new map or list has got its items, which are on the stack from height `from` up; of a map,
+     * keys and values alternate. RS_STEP_TAKEN: it was made a RS_VALUE_RECORD, and the items are no longer needed: what was made for them
      * alone is dropped. RS_STEP_OK: they become its children. A list may get more, which is an error once it was taken:
      * Python writes lists in pieces of RS_PICKLE_BATCH. */
     rs_values_step (*take)(void *context, rs_values *values, uint32_t container, size_t from);

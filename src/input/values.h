@@ -100,7 +100,7 @@ typedef enum rs_values_step {
 
 rs_values_step rs_values_push_node(rs_values *values, const rs_value *value);
 rs_values_step rs_values_push_scalar(rs_values *values, const rs_value *value);
-/* An item once more. */
+/* The same item. */
 rs_values_step rs_values_push_ref_slowly(rs_values *values, uint32_t item);
 static inline rs_values_step rs_values_push_ref(rs_values *values, uint32_t item)
 {

@@ -40,7 +40,7 @@ const char *rs_short_path(const char *path)
     return dist && dist > site ? dist : site;
 }
 
-/* The part of a C++ name before `::member` and behind the :: before it, where the name begins with `space`. */
+/* The part of a C++ name before `::member` and after the :: before it, where the name begins with `space`. */
 static const char *part_before(const char *name, const char *space, const char *member, size_t *length)
 {
     if (!begins(name, space)) return NULL;

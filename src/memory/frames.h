@@ -1,4 +1,4 @@
-/* What the frames of call stacks tell, each looked at once: files and functions of Python, parts of PyTorch in C++. */
+/* What the frames of call stacks say, each looked at once: files and functions of Python, parts of PyTorch in C++. */
 #ifndef RS_MEMORY_FRAMES_H
 #define RS_MEMORY_FRAMES_H
 
@@ -27,7 +27,7 @@ enum rs_frame_trait {
 };
 
 /* What says something of the allocation only where it is close to it: launchers, wrappers of modules and training loops
- * stand around everything. */
+ * are around everything. */
 #define RS_FRAME_INNER (RS_FRAME_COMM | RS_FRAME_OPTIMIZER | RS_FRAME_LOADER)
 
 typedef struct rs_frame_traits {
@@ -46,7 +46,7 @@ static inline uint32_t rs_stack_traits(const rs_frame_traits *t, uint32_t stack)
     return stack == RS_NO_STACK ? 0 : t->of_stack[stack];
 }
 
-/* What is behind the last site-packages/ or dist-packages/ of a path; the whole path without one. */
+/* What follows the last site-packages/ or dist-packages/ of a path; the whole path without one. */
 const char *rs_short_path(const char *path);
 /* The autograd node that a C++ function is the body of ("MmBackward0"), and the operator that one is the call of
  * ("mm"), with their lengths; NULL: none. */

@@ -11,7 +11,7 @@ typedef struct building {
     rs_history *h;
     rs_map64 last; /* by address: the last life there, or RS_NO_LIFE */
     bool has_requests,
-        has_ends; /* the list has free_requested, free_completed: each stands for both where the other is
+        has_ends; /* the list has free_requested, free_completed: each serves as both where the other is
                                     not recorded at all */
 } building;
 

@@ -1,7 +1,7 @@
 /* What one device of a snapshot held, and when: its events and segments put together.
  *
  * Instant 0 is before the first event, instant i + 1 after event i. A *life* is a block of memory from its allocation to
- * the moment from which it can be used again; an address has many lives, one after another. A life that began before the
+ * the moment from which it can be used again; an address has many lives, none at the same time. A life that began before the
  * first event is known by the event that ends it, or by the segments; of one that is there at the end the segments say so.
  *
  *     held      bytes asked for, of lives that their owner has not asked to be freed
@@ -59,7 +59,7 @@ typedef struct rs_history {
     size_t n_cut, cut_capacity;
     uint64_t n_freed_twice; /* frees of what was freed */
     uint64_t n_unplaced;    /* in use by the events, not by the segments */
-    uint64_t n_before;      /* lives from before that the segments or a free tell of */
+    uint64_t n_before;      /* lives from before that the segments or a free show */
 } rs_history;
 
 /* Both borrowed as long as the history lives. Release with rs_history_clear, also after a failure. */

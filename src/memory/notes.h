@@ -41,7 +41,7 @@ rs_status rs_memory_steps_make(const rs_history *history, rs_memory_steps *out, 
 void rs_memory_steps_clear(rs_memory_steps *steps);
 
 /* The instants at which the optimizer steps, ascending: by its annotations, else by its call stacks, which `optimizes`
- * tells of each stack. *out is freed by the caller. */
+ * says of each stack. *out is freed by the caller. */
 rs_status rs_optimizer_instants(const rs_history *history, const uint32_t *stack_traits, uint32_t trait,
                                 uint32_t **out, size_t *n, rs_error *err);
 

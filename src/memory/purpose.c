@@ -44,7 +44,7 @@ static uint32_t traits_of(const rs_purposes *p, uint32_t stack)
     return p->traits->of_stack[stack];
 }
 
-/* The traits of who asked for the block to be freed; 0: nobody did, or it is unknown. */
+/* The traits of who asked for the block to be freed; 0: it was not, or it is unknown. */
 static uint32_t freed_by(const rs_purposes *p, const rs_life *life)
 {
     if (life->asked == 0 || life->asked > p->history->n) return 0;

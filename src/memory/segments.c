@@ -8,7 +8,7 @@
 #define SMALL_PAGE ((uint64_t)2 << 20)
 #define LARGE_PAGE ((uint64_t)20 << 20)
 
-/* Bytes of whole pages inside of a run that begins `from` bytes behind the segment's beginning. */
+/* Bytes of whole pages inside of a run that begins `from` bytes after the segment's beginning. */
 static int64_t pages_in(const rs_segment *g, uint64_t from, uint64_t n)
 {
     uint64_t page = g->small ? SMALL_PAGE : LARGE_PAGE;

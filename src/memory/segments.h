@@ -2,7 +2,7 @@
  * the device.
  *
  * Free runs are neighbouring blocks that are not in use, taken together. Releasable is what torch.cuda.empty_cache gives
- * back: a segment without blocks in use; of an expandable one every page (2 MiB, or 20 MiB of large blocks) that lies in a
+ * back: a segment without blocks in use; of an expandable one every page (2 MiB, or 20 MiB of large blocks) that is in a
  * free run. What is free and cannot go back is stuck. */
 #ifndef RS_MEMORY_SEGMENTS_H
 #define RS_MEMORY_SEGMENTS_H
@@ -20,7 +20,7 @@ rs_segment_use rs_segment_use_of(const rs_snapshot *snapshot, const rs_segment *
 /* Adds up, but for the largest. */
 void rs_segment_use_add(rs_segment_use *sum, const rs_segment_use *one);
 
-/* Finds the segment that an address lies in. */
+/* Finds the segment that an address is in. */
 typedef struct rs_segment_finder {
     const rs_snapshot *snapshot;
     uint32_t *order; /* segments of the device by address */

@@ -68,7 +68,7 @@ static uint32_t innermost(const rs_stack_names *n, const uint32_t *frames, uint3
     return RS_NO_ROW;
 }
 
-/* What C++ frames alone tell. */
+/* The name that C++ frames alone give. */
 static bool put_native(rs_stack_names *n, size_t *used, const uint32_t *frames, uint32_t n_frames)
 {
     uint32_t node = innermost(n, frames, n_frames, RS_FRAME_NODE, 0);

@@ -6,7 +6,7 @@
 #include "memory/frames.h"
 #include "memory/history.h"
 
-/* What tells one site from another. */
+/* What distinguishes sites. */
 typedef enum rs_site_by {
     RS_BY_LINE, /* the innermost line of the user's own Python; else of any Python; else the operator */
     RS_BY_FUNCTION,
@@ -24,7 +24,7 @@ typedef enum rs_site_by {
 #define RS_SITE_BYS "line|function|file|frame|stack|size|stream|pool|annotation|category"
 extern const char *const rs_site_by_names[RS_N_SITE_BYS];
 
-/* Whether frames alone tell the site; of the others something of the block does. */
+/* Whether frames alone give the site; the others need something of the block. */
 static inline bool rs_site_is_of_stack(rs_site_by by)
 {
     return by <= RS_BY_STACK;

@@ -29,7 +29,7 @@ static void track_name(const rs_table *t, size_t row, char *out, size_t size)
     snprintf(out, size, "GPU memory %.60s", rs_table_text(t, row, DEVICE, &n));
 }
 
-/* The first row behind those of the rank, or of the device, that `row` is of. */
+/* The first row after those of the rank, or of the device, that `row` is of. */
 static size_t end_of(const rs_table *t, size_t row, bool device)
 {
     size_t end = row, n;

@@ -130,7 +130,7 @@ typedef struct rs_log_line {
 typedef struct rs_other_recording {
     void *columns; /* owned; NULL: there is none */
     void (*release)(void *columns);
-    int64_t first, last; /* from when to when it was recorded, ns; RS_NO_TIME: not told */
+    int64_t first, last; /* from when to when it was recorded, ns; RS_NO_TIME: unknown */
 } rs_other_recording;
 
 typedef struct rs_events {

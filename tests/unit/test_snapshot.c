@@ -407,7 +407,7 @@ static void test_refuses_by_place(void **state)
     }
 }
 
-/* Code is refused wherever it is, also behind complete segments; a cut is not. */
+/* Code is refused wherever it is, also after complete segments; a cut is not. */
 static void test_refuses_code(void **state)
 {
     (void)state;
