@@ -18,7 +18,8 @@ typedef enum rs_option_type {
     RS_OPTION_TEXT,   /* any text */
     RS_OPTION_CHOICE, /* one of choices */
     RS_OPTION_RANGES, /* whole numbers and ranges: 0,3,8-15 */
-    RS_OPTION_LIST    /* texts: given again they add up, joined by commas */
+    RS_OPTION_LIST,   /* texts: given again they add up, joined by commas */
+    RS_OPTION_LINES   /* texts: given again they add up, joined by line ends */
 } rs_option_type;
 
 typedef struct rs_option_spec {
@@ -95,6 +96,10 @@ typedef struct rs_analysis rs_analysis; /* laid out in src/analysis/analysis.h *
 /* All analyses, sorted by name. */
 RS_API const rs_analysis *const *rs_analyses(size_t *n);
 RS_API const rs_analysis *rs_analysis_find(const char *name);
+
+/* What analyses look at, as a table: the facts of a rank that are made once and kept with it. One row is one column of a
+ * facet that shows itself as rows, or a facet that does not. Experimental. Owned by the caller; NULL when out of memory. */
+RS_API rs_table *rs_facet_table(void);
 
 RS_API const char *rs_analysis_name(const rs_analysis *analysis);
 RS_API const char *rs_analysis_help(const rs_analysis *analysis); /* one line */

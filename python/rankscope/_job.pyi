@@ -3349,6 +3349,7 @@ def slice_job(source: Any, path: Path, *,
     include_last_step: bool = False,
     no_verdict: bool = False,
     captures: Optional[Text] = None,
+    class_: Optional[Text] = None,
     jobs: Optional[int] = None,
     max_memory: Size = None,
     max_ratio: int = 1000,
@@ -3397,6 +3398,7 @@ def share_job(source: Any, path: Path, *,
     include_last_step: bool = False,
     no_verdict: bool = False,
     captures: Optional[Text] = None,
+    class_: Optional[Text] = None,
     jobs: Optional[int] = None,
     max_memory: Size = None,
     max_ratio: int = 1000,
@@ -3437,6 +3439,7 @@ def open_job(source: Any, *,
              include_last_step: bool = False,
              no_verdict: bool = False,
              captures: Optional[Text] = None,
+             class_: Optional[Text] = None,
              jobs: Optional[int] = None,
              max_memory: Size = None,
              max_ratio: int = 1000,
@@ -3468,6 +3471,8 @@ def open_job(source: Any, *,
             what fixing it gains
         captures: give the work of replayed graphs its operators: the trace of their capture, or a
             folder of such
+        class_: GPU work whose name REGEX finds is communication, computation or memory; @FILE: such
+            rules
         jobs: worker threads (default: one for each core)
         max_memory: stop rather than hold more than SIZE of traces: 512M, 4G
         max_ratio: refuse files that inflate to more than N times their size

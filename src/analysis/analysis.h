@@ -4,6 +4,7 @@
 #define RS_ANALYSIS_ANALYSIS_H
 
 #include "base/layout.h"
+#include "format/format.h"
 #include "input/source.h"
 #include "rankscope/analysis.h"
 #include "table/record.h"
@@ -12,6 +13,7 @@
 /* Everything the functions of an analysis may consult. Read-only and shared by all threads of a run. */
 typedef struct rs_run {
     const rs_options *options;
+    const struct rs_plan *plan, *over; /* as the method has them */
     rs_compat compat;
     const rs_policy *policy;              /* the peer's rounding, window and classification as values */
     bool absolute;                        /* times as the file has them, not from the job's first event */
@@ -79,6 +81,13 @@ enum rs_follows {
     RS_FOLLOWS_CAPTURES = 8
 };
 
+/* An option that names another job by its path, which is asked the same. The partials of the at-th one that is given
+ * have side at + 1. */
+typedef struct rs_side_option {
+    const char *option;
+    unsigned takes; /* RS_TAKES(...): what is read of it */
+} rs_side_option;
+
 struct rs_analysis {
     const char *name;
     const char *help;     /* one line, no full stop */
@@ -92,14 +101,21 @@ struct rs_analysis {
     /* Further ones that it reads under these options, RS_OTHER_ARGUMENTS among them; NULL: none. The options
      * may still be wrong: rank says so. */
     uint64_t (*more_columns)(const rs_options *options);
+    const struct rs_plan
+        *plan; /* analysis/plan.h: tables, rank, merge, free_partial and layout are its own. NULL: none */
     const rs_table_set *table_sets; /* the default first, then one for each peer it can imitate */
     size_t n_table_sets;
-    unsigned follows;        /* rs_follows: what of a selection it follows; the rest it refuses */
-    const char *follows_not; /* the reason, behind "NAME cannot follow --steps: " */
-    rs_judged_how judged;    /* whether its answer opens with the verdict of the job */
+    unsigned takes;   /* RS_TAKES(...): the kinds of recording that it reads; 0: events. Of a job that has
+                                allocations and events, too, an analysis that takes both reads the allocations */
+    unsigned follows; /* rs_follows: what of a selection it follows; the rest it refuses */
+    const char *follows_not;     /* the reason, behind "NAME cannot follow --steps: " */
+    const rs_side_option *sides; /* ended by a NULL option; NULL: none */
+    /* Whether rank asks under these options for selection->origin, the job's first event; NULL: only for a window. */
+    bool (*wants_origin)(const rs_options *options);
+    rs_judged_how judged;                           /* whether its answer opens with the verdict of the job */
     bool (*judged_when)(const rs_options *options); /* only then; NULL: always */
-    bool two_sided;  /* compares two jobs: rs_job_run_pair */
-    bool many_sided; /* compares two jobs or more: rs_job_run_jobs */
+    bool two_sided;                                 /* compares two jobs: rs_job_run_pair */
+    bool many_sided;                                /* compares two jobs or more: rs_job_run_jobs */
 
     /* For input that is no trace: the only function of such an analysis. Reads the one file and fills
      * result->tables. */
@@ -127,8 +143,11 @@ struct rs_analysis {
  * `const rs_peer_row rs_peer_<tool>_<analysis>`, collected by the build. Members that are NULL are those of
  * the analysis; the partial's layout and free_partial go with rank. */
 typedef struct rs_peer_row {
-    const char *analysis; /* by name */
-    unsigned modes;       /* RS_MODE(...) of each compatibility mode that it serves */
+    const char *analysis;       /* by name */
+    unsigned modes;             /* RS_MODE(...) of each compatibility mode that it serves */
+    const struct rs_plan *plan; /* as an analysis' */
+    const struct rs_plan
+        *over; /* tables and relations over ranks, of partials that the analysis' plan makes */
     const rs_table_spec *const *tables;
     size_t n_tables;
     const rs_rank_round *rounds; /* NULL: none */
@@ -145,6 +164,8 @@ typedef struct rs_peer_row {
 
 /* How a question is answered under one mode: the functions of an analysis, or of a peer's row. */
 typedef struct rs_method {
+    const struct rs_plan *plan;  /* what rank follows; NULL: it has none */
+    const struct rs_plan *over;  /* what merge follows, where that is another */
     const rs_rank_round *rounds; /* those before the last one */
     size_t n_rounds;
     rs_status (*file)(const rs_run *run, rs_source *source, rs_result *result, rs_error *err);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
+#include "analysis/plan.h"
 #include "verdict/verdicts.h"
 #include "base/memory.h"
 
@@ -62,6 +62,13 @@ static const rs_peer_row *find_peer(const rs_analysis *analysis, rs_compat compa
 const rs_table_spec *const *rs_analysis_tables(const rs_analysis *analysis, rs_compat compat, size_t *n)
 {
     const rs_peer_row *peer = find_peer(analysis, compat);
+    const rs_plan *plan = peer                       ? peer->over ? peer->over : peer->plan
+                          : compat == RS_COMPAT_NONE ? analysis->plan
+                                                     : NULL;
+    if (plan) {
+        *n = plan->n_tables;
+        return plan->tables;
+    }
     if (peer && peer->tables) {
         *n = peer->n_tables;
         return peer->tables;
@@ -72,12 +79,19 @@ const rs_table_spec *const *rs_analysis_tables(const rs_analysis *analysis, rs_c
         *n = set->n;
         return set->tables;
     }
-    if (peer) { /* the analysis's own */
-        *n = analysis->table_sets[0].n;
-        return analysis->table_sets[0].tables;
-    }
+    if (peer) return rs_analysis_tables(analysis, RS_COMPAT_NONE, n); /* the analysis' own */
     *n = 0;
     return NULL;
+}
+
+static void take_plan(rs_method *method, const rs_plan *plan)
+{
+    if (!plan) return;
+    method->plan = plan;
+    method->rank = rs_plan_rank;
+    method->merge = rs_plan_merge;
+    method->free_partial = rs_plan_free;
+    method->partial_layout = plan->layout;
 }
 
 rs_method rs_analysis_method(const rs_analysis *analysis, rs_compat compat)
@@ -91,9 +105,12 @@ rs_method rs_analysis_method(const rs_analysis *analysis, rs_compat compat)
                         .free_partial = analysis->free_partial,
                         .absent = analysis->absent,
                         .partial_layout = analysis->partial_layout};
+    take_plan(&method, analysis->plan);
     if (!peer) return method;
     method.rounds = peer->rounds;
     method.n_rounds = peer->n_rounds;
+    take_plan(&method, peer->plan);
+    method.over = peer->over;
     if (peer->rank) {
         method.rank = peer->rank;
         method.free_partial = peer->free_partial;
@@ -117,6 +134,47 @@ rs_input_kind rs_analysis_input(const rs_analysis *analysis)
            : analysis->file && !analysis->file_is ? RS_INPUT_FILE
                                                   : RS_INPUT_TRACES;
 }
+
+/* ---- facets --------------------------------------------------------------------------------------------- */
+
+typedef struct facet_row {
+    const char *facet, *column, *type, *unit, *meaning;
+    bool follows;
+} facet_row;
+
+#define FACET_ROW(CELL)                                                                                      \
+    CELL(OF(facet_row, facet), "facet", TEXT, NONE, "what is known of a rank", NULL)                         \
+    CELL(OF(facet_row, follows), "follows", INT, NONE,                                                       \
+         "1: of the steps and the window that are asked about; 0: of the whole rank", NULL)                  \
+    CELL(MAYBE(facet_row, column), "column", TEXT, NONE, "of its rows; unknown: it has none", NULL)          \
+    CELL(MAYBE(facet_row, type), "type", TEXT, NONE, "as --schema calls it", NULL)                           \
+    CELL(MAYBE(facet_row, unit), "unit", TEXT, NONE, "as --schema calls it", NULL)                           \
+    CELL(MAYBE(facet_row, meaning), "meaning", TEXT, NONE, "what the column says", NULL)
+RS_RECORD(facet, FACET_ROW);
+
+rs_table *rs_facet_table(void)
+{
+    static const rs_table_spec spec =
+        RS_TABLE("facets", "one row is one facet, or one of its columns", facet_columns);
+    rs_table *table = rs_table_create(&spec);
+    rs_status status = RS_OK;
+    for (const rs_facet *const *f = rs_registry_facets; table && status == RS_OK && *f; f++) {
+        const rs_row_spec *rows = (*f)->rows ? (*f)->rows->record : NULL;
+        for (size_t i = 0; status == RS_OK && i < (rows ? rows->n : 1); i++) {
+            facet_row row = {.facet = (*f)->name, .follows = (*f)->selected};
+            const rs_column_spec *c = rows ? &rows->columns[i] : NULL;
+            if (c)
+                row.column = c->name, row.type = rs_type_name(c->type), row.unit = rs_unit_name(c->unit),
+                row.meaning = c->help;
+            status = rs_table_put_row(table, &facet_record, 0, &row, NULL);
+        }
+    }
+    if (status == RS_OK) return table;
+    rs_table_free(table);
+    return NULL;
+}
+
+/* ---- results -------------------------------------------------------------------------------------------- */
 
 void rs_result_drop_tables(rs_result *result)
 {

@@ -17,6 +17,13 @@ typedef enum rs_class {
 /* Whose kernel classes count. */
 typedef enum rs_class_rules { RS_CLASSES_OWN, RS_CLASSES_HTA, RS_CLASSES_TRACELENS } rs_class_rules;
 
+/* The user's own rules for classes, which hold before every other one. */
+typedef struct rs_class_judge {
+    bool (*judge)(const void *context, const char *name, size_t length,
+                  rs_class *out); /* false: no rule fits. Any thread */
+    const void *context;
+} rs_class_judge;
+
 typedef struct rs_trace rs_trace;
 typedef struct rs_work rs_work;
 typedef struct rs_policy rs_policy;
@@ -32,8 +39,10 @@ struct rs_policy {
                             does is agreed on by all ranks (peer/hta_steps.c) */
     bool keep_last_step; /* ... but keep the last step (include_last_profiler_step) */
     bool round_to_us;    /* HTA: start up, end down to whole microseconds */
-    bool linked_only;    /* TraceLens: only work whose launch is in the file */
-    bool whole;          /* whatever steps or window are selected */
+    int64_t
+        quantum_ns;   /* times that several kinds of work share are cut to whole multiples of it; 0: exact */
+    bool linked_only; /* TraceLens: only work whose launch is in the file */
+    bool whole;       /* whatever steps or window are selected */
 };
 
 extern const rs_policy *const rs_policy_rows[]; /* the peers', ended by NULL */
@@ -57,6 +66,20 @@ struct rs_work {
     int64_t *correlation;             /* -1 when unknown */
     int64_t *step;                    /* number of its step, -1 if none */
 };
+
+/* A piece of GPU work, as the facets work and work_details show it. */
+typedef struct rs_work_row {
+    uint32_t name, row, launch; /* name: of the events' texts; launch: RS_NO_ROW is unknown */
+    uint8_t class;              /* rs_class */
+    int64_t start, end, length;
+    int64_t device, stream, correlation, step; /* only of work_details; -1 when unknown */
+} rs_work_row;
+
+/* For policies that list the GPU work by rules of their own: an empty list with room for n rows, and room for their
+ * details. NULL and false when out of memory. */
+rs_work *rs_work_create(size_t n);
+bool rs_work_reserve_details(rs_work *work, size_t n);
+void rs_work_free(rs_work *work);
 
 /* What tells the steps of a rank. */
 typedef enum rs_step_source {
@@ -115,6 +138,7 @@ struct rs_trace {
     uint32_t *rows;              /* this rank's rows, ascending; NULL: all rows of events */
     size_t n_rows;
     const rs_selection *selection; /* what is asked about; NULL: everything. The job's */
+    const rs_class_judge *judge;   /* NULL: there are no rules but the built-in ones. The job's */
 
     struct rs_facet_value *facets; /* what was made of the rank so far, the latest first: trace/facet.h */
     const struct rs_facet_keeper *keeper; /* who stores some of them; NULL: nobody. Borrowed */
@@ -176,7 +200,9 @@ rs_class rs_class_of_tracelens(rs_kind kind, const char *name, size_t length);
 typedef struct rs_classes {
     const rs_events *e;
     rs_class_rules rules;
-    uint8_t *of_name; /* by string id, +1; 0 = not yet asked */
+    const rs_class_judge *judge; /* NULL: none, or a peer's rules */
+    uint8_t *of_name;            /* by string id, +1; 0 = not yet asked */
+    uint8_t *judged;             /* the same by the judge, RS_N_CLASSES + 1 where none of its rules fits */
 } rs_classes;
 rs_status rs_trace_classes(rs_trace *trace, rs_class_rules rules, const rs_classes **out, rs_error *err);
 rs_class rs_class_at(const rs_classes *classes, uint32_t row);

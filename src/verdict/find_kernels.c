@@ -89,7 +89,7 @@ static bool can_fuse(const char *name, bool second)
 {
     static const char *const kinds[] = {"elementwise", "copy",   "random", "quantise",
                                         "RoPE",        "reduce", "NORM",   "softmax"};
-    const char *kind = rs_kernel_kind(RS_KIND_KERNEL, name, strlen(name));
+    const char *kind = rs_kernel_kind(rs_class_of(RS_KIND_KERNEL, name, strlen(name)), name, strlen(name));
     for (size_t i = 0; i < (second ? 8u : 5u); i++)
         if (strcmp(kind, kinds[i]) == 0) return true;
     return false;

@@ -9,7 +9,6 @@
 #include "trace/facet.h"
 #include "trace/selection.h"
 #include "trace/step_name.h"
-#include "trace/trace_internal.h"
 
 /* ---- times ------------------------------------------------------------------------------------------ */
 
@@ -278,6 +277,10 @@ const rs_policy rs_policy_hta = {.compat = RS_COMPAT_HTA,
                                  .work = work_of,
                                  .classes = RS_CLASSES_HTA,
                                  .trim_steps = true,
-                                 .round_to_us = true};
-const rs_policy rs_policy_hta_exact = {
-    .compat = RS_COMPAT_HTA_EXACT, .work = work_of, .classes = RS_CLASSES_HTA, .trim_steps = true};
+                                 .round_to_us = true,
+                                 .quantum_ns = 1000};
+const rs_policy rs_policy_hta_exact = {.compat = RS_COMPAT_HTA_EXACT,
+                                       .work = work_of,
+                                       .classes = RS_CLASSES_HTA,
+                                       .trim_steps = true,
+                                       .quantum_ns = 1000};
