@@ -24,7 +24,7 @@ static bool is_dump(const uint8_t *text, size_t n)
 
 static bool is_log(const char *path, const uint8_t *text, size_t n)
 {
-    static const char *const ends[] = {".log", ".out", ".err", ".txt"};
+    static const char *const ends[] = {".log", ".out", ".err"};
     size_t length = strlen(path);
     bool named = false;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)

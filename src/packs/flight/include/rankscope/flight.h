@@ -65,7 +65,7 @@ typedef struct rs_flight rs_flight;
 
 typedef enum rs_flight_file { RS_FLIGHT_FILE_OTHER, RS_FLIGHT_FILE_DUMP, RS_FLIGHT_FILE_LOG } rs_flight_file;
 /* What a file is, by its name and the first n bytes of its text (unpacked; 4 KiB are enough). A log is a text whose name ends in
- * .log, .out, .err or .txt. */
+ * .log, .out or .err. */
 RS_API rs_flight_file rs_flight_recognize(const char *path, const void *text, size_t n);
 
 typedef struct rs_flight_settings {
