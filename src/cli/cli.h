@@ -126,14 +126,12 @@ typedef struct rs_command {
     int (*run)(const struct rs_command *command, int argc, char **argv);
 } rs_command;
 
-/* Files that a command reads, told by their first bytes. */
+/* Files that a command reads, known by their first bytes. */
 typedef struct rs_file_kind {
-    const char *title;  /* "flight-recorder dump": one of them, in the singular */
-    bool beside;        /* it is of use only where there are inputs of another kind, too */
+    const char *title; /* "flight-recorder dump": one of them, in the singular */
+    bool beside;       /* it is of use only where there are inputs of another kind, too */
     bool (*knows)(const char *path, const uint8_t *text, size_t n);
 } rs_file_kind;
-/* Whether the bytes hold the text. */
-bool rs_holds_text(const uint8_t *text, size_t n, const char *wanted);
 
 /* Rows, which the build collects: each `const rs_command rs_command_NAME` of src/cli and of the packs. Ended by NULL. */
 extern const rs_command *const rs_command_rows[];
@@ -165,7 +163,7 @@ bool rs_command_run_as(const char *name, int argc, char **argv, int *code);
 
 /* The exit code of a call of the command. */
 int rs_command_call(const rs_command *command, int argc, char **argv);
-/* `rankscope [options] PATH...`: recognises what lies there and has the command answer that reads it, in about ten lines.
+/* `rankscope [options] PATH...`: recognises what is there and has the command answer that reads it, in about ten lines.
  * False: the first word is no path. */
 bool rs_front_door(int argc, char **argv, int *code);
 /* The frame; paths: as they are said in the answer's commands, which is short. */

@@ -1,4 +1,4 @@
-/* rankscope PATH...: recognises what lies there, and has the command answer that reads it. */
+/* rankscope PATH...: recognises what is there, and has the command answer that reads it. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <stdio.h>
@@ -10,10 +10,6 @@
 #include "base/text.h"
 #include "base/try.h"
 #include "cli/cli.h"
-#include "format/format.h"
-#include "input/source.h"
-#include "job/job.h"
-#include "output/verdict.h"
 #include "rankscope/verdict.h"
 
 #define HEAD (64 << 10) /* bytes of a file by which it is recognised */
@@ -22,32 +18,18 @@
 #define MAX_KINDS 16
 #define RECURSIVE "--recursive"
 
-bool rs_holds_text(const uint8_t *text, size_t n, const char *wanted)
-{
-    return memmem(text, n, wanted, strlen(wanted)) != NULL;
-}
+/* ---- what the core reads ------------------------------------------------------------------------------------ */
 
-/* ---- what the core reads -------------------------------------------------------------------------------- */
-
-/* Chrome's event format is what a JSON text is taken for that no reader claims, so it has to show a key of it. */
 static bool is_trace(const char *path, const uint8_t *text, size_t n)
 {
-    static const char *const keys[] = {"\"traceEvents\"", "\"schemaVersion\"", "\"deviceProperties\"",
-                                       "\"displayTimeUnit\"", "\"baseTimeNanoseconds\""};
     (void)path;
-    const rs_format *format = n ? rs_format_of_text(text, n) : NULL;
-    if (!format || format->records != RS_RECORDS_EVENTS) return false;
-    if (format != &rs_format_kineto) return true;
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (rs_holds_text(text, n, keys[i])) return true;
-    return text[0] == '[' && rs_holds_text(text, n, "\"ph\"");
+    return rs_content_of(text, n) == RS_CONTENT_TRACE;
 }
 
 static bool is_snapshot(const char *path, const uint8_t *text, size_t n)
 {
     (void)path;
-    const rs_format *format = n ? rs_format_of_text(text, n) : NULL;
-    return format && format->records == RS_RECORDS_ALLOCATIONS;
+    return rs_content_of(text, n) == RS_CONTENT_SNAPSHOT;
 }
 
 static const rs_file_kind traces[] = {{.title = "trace", .knows = is_trace}, {0}};
@@ -60,14 +42,14 @@ static const struct {
     unsigned urgency;
 } of_analyses[] = {{"diagnose", traces, 2}, {"memory", snapshots, 3}};
 
-/* ---- what lies there --------------------------------------------------------------------------------------- */
+/* ---- what is there --------------------------------------------------------------------------------------- */
 
 typedef struct kind {
     rs_command command;
     const rs_file_kind *input;
     rs_text *paths; /* of the files */
     size_t n, capacity;
-    bool below; /* some lie deeper than in a folder that was given */
+    bool below; /* some are deeper than in a folder that was given */
 } kind;
 
 typedef struct door {
@@ -107,29 +89,14 @@ static void list_kinds(door *d)
             add_kinds(d, &command, of_analyses[i].inputs, of_analyses[i].urgency);
 }
 
-/* Reads what a file begins with; *n is 0 where it cannot be read. */
-static rs_status read_head(const char *path, uint8_t *head, size_t *n, rs_error *err)
-{
-    rs_source *source;
-    rs_error why = RS_ERROR_INIT;
-    *n = 0;
-    rs_status status = rs_source_open(path, 0, &source, &why);
-    if (status != RS_OK) return status == RS_ERR_NOMEM ? rs_fail_nomem(err, "input") : RS_OK;
-    for (size_t got = 1; status == RS_OK && got && *n < HEAD; *n += got) {
-        got = 0;
-        status = rs_source_read(source, head + *n, HEAD - *n, &got, &why);
-    }
-    rs_source_close(source);
-    return status == RS_ERR_NOMEM ? rs_fail_nomem(err, "input") : RS_OK;
-}
-
 static rs_status add_file(door *d, const char *path, bool below, uint8_t *head, rs_error *err)
 {
     size_t n;
     if (++d->seen > MAX_FILES)
-        return rs_fail(err, RS_ERR_LIMIT, "more than %d files lie there: name the folder of one job",
+        return rs_fail(err, RS_ERR_LIMIT, "there are more than %d files: name the folder of one job",
                        MAX_FILES);
-    RS_TRY(read_head(path, head, &n, err));
+    rs_error why = RS_ERROR_INIT;
+    if (rs_file_begin(path, head, HEAD, &n, &why) == RS_ERR_NOMEM) return rs_fail_nomem(err, "input");
     for (size_t i = 0; i < d->n; i++) {
         kind *k = &d->kinds[i];
         if (!k->input->knows(path, head, n)) continue;
@@ -227,30 +194,37 @@ typedef struct footer {
     size_t n_paths;
 } footer;
 
-/* A command is left out when there is no memory for it. */
-static void put_next(rs_page *page, const footer *f, const char *lead, const kind *k)
+static bool add_to_writer(void *context, const char *bytes, size_t n)
+{
+    rs_writer_bytes(context, bytes, n);
+    return true;
+}
+
+/* A command on a line of its own; it is left out when there is no memory for it. */
+static void put_next(rs_writer *writer, const footer *f, const char *lead, const kind *k)
 {
     size_t skipped = !(k->below && k->command.analysis);
     const rs_evidence all = {.command = k->command.name};
+    const rs_sink sink = {add_to_writer, writer};
     rs_error err = RS_ERROR_INIT;
-    page->paths = f->paths + skipped;
-    page->n_paths = f->n_paths - skipped;
-    if (rs_page_evidence(page, lead, &all, &err) != RS_OK) rs_complain_error(NULL, &err);
+    rs_writer_text(writer, lead);
+    if (rs_evidence_write(&all, RS_EVIDENCE_SHELL, f->paths + skipped, f->n_paths - skipped, &sink, &err) !=
+        RS_OK)
+        rs_complain_error(NULL, &err);
+    rs_writer_char(writer, '\n');
 }
 
-/* What else lies there, and where the whole answer is. */
+/* What else is there, and where the whole answer is. */
 static void write_footer(rs_writer *writer, const void *context)
 {
     const footer *f = context;
-    rs_render_settings terminal = rs_terminal_settings(RS_COLOR_AUTO);
-    rs_page page = {.writer = writer, .width = terminal.width};
-    put_next(&page, f, "All of it: ", f->chosen);
+    put_next(writer, f, "All of it: ", f->chosen);
     for (size_t i = 0; i < f->door->n; i++) {
         const kind *k = &f->door->kinds[i];
         char lead[100];
         if (!k->n || is_of(k, f->chosen)) continue;
         snprintf(lead, sizeof lead, "Also there, %zu %s%s: ", k->n, k->input->title, k->n == 1 ? "" : "s");
-        put_next(&page, f, lead, k);
+        put_next(writer, f, lead, k);
     }
 }
 
