@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/busy.h"
 #include "analysis/collective_notes.h"
 #include "clock/collective_clocks.h"
 #include "match/collective_wait.h"
 #include "analysis/layouts.h"
 #include "base/interval.h"
+#include "analysis/analysis.h"
 #include "base/stats.h"
 #include "table/cells.h"
 

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/busy.h"
+#include "analysis/analysis.h"
+#include "base/stats.h"
 #include "analysis/gate.h"
 #include "base/interval.h"
 #include "base/try.h"

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
-#include "analysis/busy.h"
 #include "analysis/layouts.h"
 #include "base/interval.h"
 #include "base/memory.h"

@@ -4,6 +4,6 @@
 
 #include "base/stats.h"
 
-extern const rs_layout rs_busy_layout, rs_queue_series_layout;
+extern const rs_layout rs_queue_series_layout;
 
 #endif

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "analysis/analysis.h"
-#include "analysis/busy.h"
+#include "base/stats.h"
 #include "analysis/memory_trace.h"
 #include "format/memory_read.h"
 #include "base/interval.h"

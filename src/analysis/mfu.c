@@ -2,7 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/busy.h"
+#include "analysis/analysis.h"
+#include "base/stats.h"
 #include "analysis/gate.h"
 #include "analysis/roofline_rank.h"
 #include "analysis/steps.h"

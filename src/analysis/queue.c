@@ -4,7 +4,8 @@
 
 #include "analysis/queue.h"
 
-#include "analysis/busy.h"
+#include "analysis/analysis.h"
+#include "base/stats.h"
 #include "analysis/layouts.h"
 #include "base/memory.h"
 

@@ -3,7 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/busy.h"
+#include "analysis/analysis.h"
+#include "base/stats.h"
 #include "analysis/collective_notes.h"
 #include "analysis/layouts.h"
 #include "base/interval.h"

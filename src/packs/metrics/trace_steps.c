@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/busy.h"
+#include "analysis/analysis.h"
+#include "base/stats.h"
+#include "trace/busy.h"
 #include "match/collective_ops.h"
 #include "base/memory.h"
 
