@@ -68,12 +68,12 @@ typedef struct thread_row {
 
 #define THREAD_ROW(CELL)                                                                                     \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(TEXT_ID(thread_row, label), "thread", TEXT, NONE,                                               \
+    CELL(TEXT_ID(thread_row, label), "thread", TEXT, NONE,                                                   \
          "process and thread, with its name where the file has one", NULL)                                   \
-    CELL(OF(thread_row, operators), "operators_us", TIME, US,                                       \
+    CELL(OF(thread_row, operators), "operators_us", TIME, US,                                                \
          "an operator runs on it, and neither communicates nor waits for the device", "operators")           \
-    CELL(OF(thread_row, comm), "comm_us", TIME, US, "it communicates", "comm")                      \
-    CELL(OF(thread_row, sync), "sync_us", TIME, US, "it waits for the device", "waits")             \
+    CELL(OF(thread_row, comm), "comm_us", TIME, US, "it communicates", "comm")                               \
+    CELL(OF(thread_row, sync), "sync_us", TIME, US, "it waits for the device", "waits")                      \
     CELL(OF(thread_row, n), "count", INT, COUNT, "operators, spans of communication and waits", NULL)
 RS_RECORD(thread, THREAD_ROW);
 
@@ -95,8 +95,9 @@ static rs_status put_host(rs_trace *trace, bool asked, rs_relations *out, rs_err
         rs_put(out, HOST, &host);
         for (size_t i = 0; i < host.n_threads; i++) {
             const rs_host_thread_view *t = &host.threads[i];
-            rs_put(out, THREADS,
-                   &(thread_row){rs_put_string(out, t->label), t->operators, t->comm, t->sync, (int64_t)t->n});
+            rs_put(
+                out, THREADS,
+                &(thread_row){rs_put_string(out, t->label), t->operators, t->comm, t->sync, (int64_t)t->n});
         }
     }
     rs_host_view_clear(&host);
@@ -114,7 +115,8 @@ static rs_status put(const rs_run *run, rs_trace *trace, rs_relations *out, rs_e
     return RS_OK;
 }
 
-static rs_status choose(const rs_run *run, const rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+static rs_status choose(const rs_run *run, const rs_partial *partials, size_t n, rs_result *result,
+                        rs_error *err)
 {
     (void)err;
     for (size_t i = 0; i < n; i++)
@@ -132,11 +134,15 @@ static const rs_plan_relation relations[] = {
 };
 static const rs_plan_table
     gpu_table = {RS_PLAN_TABLE("breakdown", "one row is one rank", own), .relation = GPU},
-    host_table = {RS_PLAN_TABLE("host", "one row is the host of one rank; with --host, and for jobs without a GPU", host),
+    host_table = {RS_PLAN_TABLE("host",
+                                "one row is the host of one rank; with --host, and for jobs without a GPU",
+                                host),
                   .relation = HOST},
     thread_table = {
-        RS_PLAN_TABLE("threads",
-                      "one row is one thread of a host, the busiest first; with --host, and for jobs without a GPU", thread),
+        RS_PLAN_TABLE(
+            "threads",
+            "one row is one thread of a host, the busiest first; with --host, and for jobs without a GPU",
+            thread),
         .relation = THREADS};
 static const rs_table_spec *const tables[] = {&gpu_table.spec, &host_table.spec, &thread_table.spec};
 static const rs_plan plan = {RS_PLAN(relations, tables), .more = choose};

@@ -6,7 +6,6 @@
 #include "analysis/collective_notes.h"
 #include "clock/collective_clocks.h"
 #include "match/collective_wait.h"
-#include "analysis/layouts.h"
 #include "base/interval.h"
 #include "analysis/analysis.h"
 #include "base/stats.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "analysis/counters.h"
-#include "analysis/layouts.h"
+#include "base/stats.h"
 #include "base/interval.h"
 #include "base/memory.h"
 #include "trace/calls.h"

@@ -6,7 +6,6 @@
 #include "analysis/analysis.h"
 #include "base/stats.h"
 #include "analysis/doctor_checks.h"
-#include "analysis/layouts.h"
 #include "base/memory.h"
 
 static const char *const levels[] = {"ok", "note", "warning", "unfit"};

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
-#include "analysis/layouts.h"
+#include "base/stats.h"
 #include "base/interval.h"
 #include "base/memory.h"
 #include "trace/selection.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "analysis/sequences.h"
-#include "analysis/layouts.h"
+#include "base/stats.h"
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/try.h"

@@ -10,7 +10,7 @@ typedef struct kind_of_time {
 
 #define ROW(CELL)                                                                                            \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(TEXT_ID(kind_of_time, type), "type", TEXT, NONE,                                                         \
+    CELL(TEXT_ID(kind_of_time, type), "type", TEXT, NONE,                                                    \
          "computation, exposed_comm (outside computation), exposed_memcpy (outside both), busy, idle, "      \
          "total, total_comm and total_memcpy (exposed or not), each ending in _time",                        \
          NULL)                                                                                               \
@@ -42,7 +42,8 @@ static const rs_field fields[] = {RS_FIELD_TEXT_ID(kind_of_time, type), RS_FIELD
                                   RS_FIELD(kind_of_time, span)};
 static const rs_layout layout = RS_LAYOUT(kind_of_time, fields);
 static const rs_plan_relation relations[] = {{RS_LISTED(0, kind_of_time, &layout), .make = put}};
-static const rs_plan_table table = {RS_PLAN_TABLE("timeline", "one row is one kind of time of one rank", timeline)};
+static const rs_plan_table table = {
+    RS_PLAN_TABLE("timeline", "one row is one kind of time of one rank", timeline)};
 static const rs_table_spec *const tables[] = {&table.spec};
 static const rs_plan plan = {RS_PLAN(relations, tables), .absent_without = 1};
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/layouts.h"
+#include "base/stats.h"
 #include "base/interval.h"
 #include "base/try.h"
 #include "match/collective_names.h"

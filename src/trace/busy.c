@@ -153,7 +153,7 @@ const rs_facet rs_facet_busy = {.name = "a rank's times",
                                 .selected = true,
                                 .make = make_busy,
                                 .release = free_busy,
-.rows = &busy_rows};
+                                .rows = &busy_rows};
 
 rs_status rs_trace_busy(rs_trace *trace, const rs_policy *policy, const rs_busy **out, rs_error *err)
 {

@@ -40,15 +40,17 @@ static rs_status refuse_host(const rs_run *run, rs_trace *trace, rs_relations *o
     (void)trace;
     (void)out;
     return rs_options_flag(run->options, "host")
-               ? rs_fail(err, RS_ERR_USAGE, "HTA does not divide the host's time: leave out --host or --compat")
+               ? rs_fail(err, RS_ERR_USAGE,
+                         "HTA does not divide the host's time: leave out --host or --compat")
                : RS_OK;
 }
 
 static const rs_plan_drop without_work[] = {RS_DROP(rs_busy, n, 0, NULL)};
 static const rs_plan_relation relations[] = {{RS_LISTED(0, rs_busy, &rs_busy_layout), .from = &rs_facet_busy,
                                               RS_DROPPED(without_work), .make = refuse_host}};
-static const rs_plan_table table = {RS_PLAN_TABLE("breakdown", "one row is one rank, as HTA's get_temporal_breakdown", hta),
-                                    .set = set_parts};
+static const rs_plan_table table = {
+    RS_PLAN_TABLE("breakdown", "one row is one rank, as HTA's get_temporal_breakdown", hta),
+    .set = set_parts};
 static const rs_table_spec *const tables[] = {&table.spec};
 static const rs_plan plan = {RS_PLAN(relations, tables), .absent_without = 1};
 

@@ -17,7 +17,8 @@ static void set_share(rs_table *t, const rs_run *run, const rs_relations *of, co
     (void)run;
     (void)of;
     rs_table_set_real(t, "comp_comm_overlap_pctg",
-                      b->comm ? rs_round(100 * ((double)b->overlapped_comm / (double)b->comm), 2) : (double)NAN);
+                      b->comm ? rs_round(100 * ((double)b->overlapped_comm / (double)b->comm), 2)
+                              : (double)NAN);
 }
 
 static void note(const rs_run *run, const rs_partial *partial, const rs_relations *of, rs_result *result)
@@ -27,9 +28,10 @@ static void note(const rs_run *run, const rs_partial *partial, const rs_relation
         rs_result_note(result, "rank %lld: no communication", (long long)partial->rank);
 }
 
-static const rs_plan_relation relations[] = {{RS_LISTED(0, rs_busy, &rs_busy_layout), .from = &rs_facet_busy}};
-static const rs_plan_table table = {RS_PLAN_TABLE("overlap", "one row is one rank, as HTA's get_comm_comp_overlap", hta),
-                                    .set = set_share};
+static const rs_plan_relation relations[] = {
+    {RS_LISTED(0, rs_busy, &rs_busy_layout), .from = &rs_facet_busy}};
+static const rs_plan_table table = {
+    RS_PLAN_TABLE("overlap", "one row is one rank, as HTA's get_comm_comp_overlap", hta), .set = set_share};
 static const rs_table_spec *const tables[] = {&table.spec};
 static const rs_plan plan = {RS_PLAN(relations, tables), .note = note};
 
