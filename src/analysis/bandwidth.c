@@ -149,8 +149,9 @@ static rs_status put_own(const rs_run *run, rs_trace *trace, rs_relations *out, 
     return rs_bandwidth_put(run, trace, &own_rules, out, err);
 }
 
-static void count_unknown(void *row)
+static void count_unknown(const rs_relations *of, void *row)
 {
+    (void)of;
     rs_copy_kind *k = row;
     k->unknown = k->count - k->known;
     if (isnan(k->peak)) k->peak = 0; /* copies of which none is a rate */

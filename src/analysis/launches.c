@@ -140,8 +140,9 @@ static rs_status put(const rs_run *run, rs_trace *trace, rs_relations *out, rs_e
     return RS_OK;
 }
 
-static void set_mean(void *row)
+static void set_mean(const rs_relations *of, void *row)
 {
+    (void)of;
     call_sum *c = row;
     c->mean = (double)c->cpu / 1000 / (double)c->launches;
 }
