@@ -287,7 +287,8 @@ static int64_t member_of(const sent *s, const numbers *members, const rs_partial
     return RS_NO_VALUE;
 }
 
-static rs_status put_pairs(const rs_run *run, const rs_partial *partials, size_t n, rs_relations *out, rs_error *err)
+static rs_status put_pairs(const rs_run *run, const rs_partial *partials, size_t n, rs_relations *out,
+                           rs_error *err)
 {
     numbers members = {0};
     rs_status status = RS_OK;
@@ -315,7 +316,8 @@ static rs_status put_pairs(const rs_run *run, const rs_partial *partials, size_t
 }
 
 /* Ranks, from the pairs. */
-static rs_status put_ranks(const rs_run *run, const rs_partial *partials, size_t n, rs_relations *out, rs_error *err)
+static rs_status put_ranks(const rs_run *run, const rs_partial *partials, size_t n, rs_relations *out,
+                           rs_error *err)
 {
     const pair_row *pairs = RS_ROWS(pair_row, out, PAIRS);
     rank_row *rows = RS_ROOM(out, rank_row, n);
@@ -379,7 +381,8 @@ static const rs_aggregate by_place[] = {
     RS_SUMMED(sent, bytes, part, bytes),
     RS_TOTAL(sent, all, bytes, block),
 };
-static const rs_field totals_fields[] = {RS_FIELD(totals, all), RS_FIELD(totals, unknown), RS_FIELD(totals, time)};
+static const rs_field totals_fields[] = {RS_FIELD(totals, all), RS_FIELD(totals, unknown),
+                                         RS_FIELD(totals, time)};
 static const rs_layout totals_layout = RS_LAYOUT(totals, totals_fields);
 static const rs_plan_relation relations[] = {
     [SENT] = {RS_GROUPED(SENT, sent, part, by_place), .make = put},
@@ -387,10 +390,12 @@ static const rs_plan_relation relations[] = {
     [PAIRS] = {RS_LISTED_AS(PAIRS, pair_row, pair), .across = put_pairs},
     [RANKS] = {RS_LISTED_AS(RANKS, rank_row, rank), .across = put_ranks},
 };
-static const rs_plan_table
-    pair_table = {RS_PLAN_TABLE("exchange", "one row is one rank and one it sends to, in one group", pair),
-                  .relation = PAIRS},
-    rank_table = {RS_PLAN_TABLE("ranks", "one row is one rank", rank), .relation = RANKS};
+static const rs_plan_table pair_table = {RS_PLAN_TABLE(
+                                             "exchange",
+                                             "one row is one rank and one it sends to, in one group", pair),
+                                         .relation = PAIRS},
+                           rank_table = {RS_PLAN_TABLE("ranks", "one row is one rank", rank),
+                                         .relation = RANKS};
 static const rs_table_spec *const tables[] = {&pair_table.spec, &rank_table.spec};
 static const rs_plan plan = {RS_PLAN(relations, tables), .more = note_unknown, .gate = true};
 

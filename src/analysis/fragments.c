@@ -73,19 +73,20 @@ RS_RECORD(summary, SUMMARY_ROW);
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
     CELL(OF(kernel_row, count), "count", INT, COUNT, "runs shorter than --shorter-than", NULL)               \
     CELL(OF(kernel_row, sum), "sum_us", TIME, US, "their durations added up", "sum")                         \
-    CELL(OF(kernel_row, mean), "mean_us", REAL, US, "sum_us of one run", "mean")                                              \
+    CELL(OF(kernel_row, mean), "mean_us", REAL, US, "sum_us of one run", "mean")                             \
     CELL(OF(kernel_row, least), "min_us", TIME, US, "shortest", "min")                                       \
     CELL(OF(kernel_row, most), "max_us", TIME, US, "longest of the short ones", "max")                       \
     CELL(OF(kernel_row, gap), "gap_us", TIME, US, "micro idle right before them, added up", "gaps before")   \
-    CELL(SHARE(kernel_row, size, span), "share_pct", REAL, PERCENT, "sum_us and gap_us of the rank's span", "share %")                 \
-    CELL(TEXT_ID(kernel_row, op), "operator", TEXT, NONE,                       \
+    CELL(SHARE(kernel_row, size, span), "share_pct", REAL, PERCENT, "sum_us and gap_us of the rank's span",  \
+         "share %")                                                                                          \
+    CELL(TEXT_ID(kernel_row, op), "operator", TEXT, NONE,                                                    \
          "operator that launched it, or the call; unknown: the launch is not in the file", NULL)             \
     CELL(TEXT_ID(kernel_row, name), "name", TEXT, NONE, "short kernel", NULL)
 RS_RECORD(kernel, KERNEL_ROW);
 
 #define LENGTH_ROW(CELL)                                                                                     \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(WORD(length_row, gap, kinds), "what", TEXT, NONE, "kernel, or gap: nothing runs on the GPU", NULL)          \
+    CELL(WORD(length_row, gap, kinds), "what", TEXT, NONE, "kernel, or gap: nothing runs on the GPU", NULL)  \
     CELL(OF(length_row, from), "from_us", TIME, US, "as long as this or longer", "from")                     \
     CELL(OF(length_row, to), "to_us", TIME, US, "and shorter than this; unknown: however long", "to")        \
     CELL(OF(length_row, count), "count", INT, COUNT, "kernels or gaps of that length", NULL)                 \
@@ -167,8 +168,8 @@ static void sweep(gatherer *g, const rs_work *work, const rs_keyed *order)
         s->n_short++;
         s->short_time = rs_add_sat(s->short_time, length);
         rs_put(g->out, KERNELS,
-               &(short_run){rs_put_text(g->out, g->e->name[work->row[i]]), rs_put_text(g->out, g->op[i]), length,
-                            micro});
+               &(short_run){rs_put_text(g->out, g->e->name[work->row[i]]), rs_put_text(g->out, g->op[i]),
+                            length, micro});
     }
     s->span = work->n ? rs_sub_sat(reach, order[0].key) : 0;
 }
@@ -229,12 +230,16 @@ static void set_size(const rs_relations *of, void *row)
 
 /* ---- the plan ------------------------------------------------------------------------------------------ */
 
-static const rs_aggregate by_kernel[] = {
-    RS_KEY_TEXT(kernel_row, name, short_run, name), RS_KEY_TEXT(kernel_row, op, short_run, op),
-    RS_COUNTED(kernel_row, count),                  RS_SUMMED(kernel_row, sum, short_run, ns),
-    RS_SUMMED(kernel_row, gap, short_run, gap),     RS_LEAST(kernel_row, least, short_run, ns),
-    RS_GREATEST(kernel_row, most, short_run, ns),   RS_BY_OWN_HAND(kernel_row, size),
-    RS_BY_OWN_HAND(kernel_row, span),               RS_BY_OWN_HAND(kernel_row, mean)};
+static const rs_aggregate by_kernel[] = {RS_KEY_TEXT(kernel_row, name, short_run, name),
+                                         RS_KEY_TEXT(kernel_row, op, short_run, op),
+                                         RS_COUNTED(kernel_row, count),
+                                         RS_SUMMED(kernel_row, sum, short_run, ns),
+                                         RS_SUMMED(kernel_row, gap, short_run, gap),
+                                         RS_LEAST(kernel_row, least, short_run, ns),
+                                         RS_GREATEST(kernel_row, most, short_run, ns),
+                                         RS_BY_OWN_HAND(kernel_row, size),
+                                         RS_BY_OWN_HAND(kernel_row, span),
+                                         RS_BY_OWN_HAND(kernel_row, mean)};
 static const rs_order by_size[] = {RS_FALLING(kernel_row, size)};
 static const rs_field summary_more[] = {RS_FIELD(summary_row, kernel_time)};
 static const rs_layout summary_layout = RS_RECORD_LAYOUT_AND(summary_row, summary, summary_more);
@@ -243,15 +248,18 @@ static const rs_layout length_layout = RS_RECORD_LAYOUT_AND(length_row, length, 
 
 static const rs_plan_relation relations[] = {
     [SUMMARY] = {RS_LISTED(SUMMARY, summary_row, &summary_layout), .make = put},
-    [KERNELS] = {RS_GROUPED(KERNELS, kernel_row, short_run, by_kernel), .amend = set_size, RS_IN_ORDER(by_size)},
+    [KERNELS] = {RS_GROUPED(KERNELS, kernel_row, short_run, by_kernel), .amend = set_size,
+                 RS_IN_ORDER(by_size)},
     [LENGTHS] = {RS_LISTED(LENGTHS, length_row, &length_layout)},
 };
 static const rs_plan_table
     summary_table = {RS_PLAN_TABLE("fragments", "one row is one rank", summary), .relation = SUMMARY},
-    kernel_table = {RS_PLAN_TABLE("kernels", "one row is one short kernel of one operator of one rank", kernel),
+    kernel_table = {RS_PLAN_TABLE("kernels", "one row is one short kernel of one operator of one rank",
+                                  kernel),
                     .relation = KERNELS, .top = "top"},
-    length_table = {RS_PLAN_TABLE("lengths", "one row is the kernels or the gaps of some length of one rank", length),
-                    .relation = LENGTHS};
+    length_table = {
+        RS_PLAN_TABLE("lengths", "one row is the kernels or the gaps of some length of one rank", length),
+        .relation = LENGTHS};
 static const rs_table_spec *const tables[] = {&summary_table.spec, &kernel_table.spec, &length_table.spec};
 static const rs_plan plan = {RS_PLAN(relations, tables), .gate = true};
 

@@ -37,10 +37,10 @@ typedef struct kept {
 
 #define MODULE_ROW(CELL)                                                                                     \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(TEXT_ID(module_row, name), "module", TEXT, NONE,                         \
+    CELL(TEXT_ID(module_row, name), "module", TEXT, NONE,                                                    \
          "nn.Module; (no module): work that lies below none, (unlinked): work without a launch in the file", \
          NULL)                                                                                               \
-    CELL(TEXT_ID(module_row, parent), "parent", TEXT, NONE,                       \
+    CELL(TEXT_ID(module_row, parent), "parent", TEXT, NONE,                                                  \
          "the module around it where it was met first; unknown: none", NULL)                                 \
     CELL(OF(module_row, calls), "calls", INT, COUNT, "how often it was entered", NULL)                       \
     CELL(OF(module_row, total), "total_us", TIME, US,                                                        \
@@ -62,7 +62,7 @@ RS_RECORD(module, MODULE_ROW);
 #define PHASE_ROW(CELL)                                                                                                                         \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                                                   \
     CELL(                                                                                                                                       \
-        WORD(phase_row, phase, phase_names), "phase", TEXT, NONE,                                                                                               \
+        WORD(phase_row, phase, phase_names), "phase", TEXT, NONE,                                                                               \
         "forward: below a module, or an operator that autograd numbers; backward: below the autograd engine; recompute: forward operators run " \
         "again for activation checkpointing; optimizer: below Optimizer.step; other; unlinked: without a "                                      \
         "launch in the file",                                                                                                                   \
@@ -243,7 +243,8 @@ static void add_once(const gatherer *g, module_row *r, uint32_t node, int64_t ti
 }
 
 /* What runs a module again calls it alone: what is around it is what was around it the first time. */
-static void add_to_first_parents(gatherer *g, const module_row *r, uint32_t node, int64_t time, int64_t pieces)
+static void add_to_first_parents(gatherer *g, const module_row *r, uint32_t node, int64_t time,
+                                 int64_t pieces)
 {
     for (size_t i = 0; r && i < g->out->items[MODULES].n && r->parent != RS_NO_STRING; i++) {
         module_row *above = rs_put(g->out, MODULES, &(module_row){.name = r->parent});
@@ -266,7 +267,8 @@ static bool add_work(gatherer *g, uint32_t node, int64_t time, int64_t pieces)
         if (!r) return false;
         add_once(g, r, node, time, pieces);
         above = module_above(g, module);
-        if (above == RS_NO_NODE && g->recompute->again[module]) add_to_first_parents(g, r, node, time, pieces);
+        if (above == RS_NO_NODE && g->recompute->again[module])
+            add_to_first_parents(g, r, node, time, pieces);
     }
     g->phases[phase].time = rs_add_sat(g->phases[phase].time, time);
     g->phases[phase].pieces += pieces;
@@ -379,13 +381,17 @@ static bool has_pieces(const rs_run *run, const rs_relations *of, const void *ro
     return ((const phase_row *)row)->pieces > 0;
 }
 
-static const rs_aggregate by_name[] = {
-    RS_KEY_TEXT(module_row, name, module_row, name), RS_FIRST_TEXT(module_row, parent, module_row, parent),
-    RS_BY_OWN_HAND(module_row, calls),               RS_BY_OWN_HAND(module_row, own),
-    RS_BY_OWN_HAND(module_row, total),               RS_BY_OWN_HAND(module_row, forward),
-    RS_BY_OWN_HAND(module_row, backward),            RS_BY_OWN_HAND(module_row, recompute),
-    RS_BY_OWN_HAND(module_row, host),                RS_BY_OWN_HAND(module_row, all),
-    RS_BY_OWN_HAND(module_row, kernels)};
+static const rs_aggregate by_name[] = {RS_KEY_TEXT(module_row, name, module_row, name),
+                                       RS_FIRST_TEXT(module_row, parent, module_row, parent),
+                                       RS_BY_OWN_HAND(module_row, calls),
+                                       RS_BY_OWN_HAND(module_row, own),
+                                       RS_BY_OWN_HAND(module_row, total),
+                                       RS_BY_OWN_HAND(module_row, forward),
+                                       RS_BY_OWN_HAND(module_row, backward),
+                                       RS_BY_OWN_HAND(module_row, recompute),
+                                       RS_BY_OWN_HAND(module_row, host),
+                                       RS_BY_OWN_HAND(module_row, all),
+                                       RS_BY_OWN_HAND(module_row, kernels)};
 static const rs_order by_total[] = {RS_FALLING(module_row, total)};
 static const rs_field phase_more[] = {RS_FIELD(phase_row, all)};
 static const rs_layout phase_layout = RS_RECORD_LAYOUT_AND(phase_row, phase, phase_more);
@@ -397,11 +403,11 @@ static const rs_plan_relation relations[] = {
     [PHASES] = {RS_LISTED(PHASES, phase_row, &phase_layout)},
     [KEPT] = {RS_LISTED(KEPT, kept, &kept_layout)},
 };
-static const rs_plan_table
-    module_table = {RS_PLAN_TABLE("modules", "one row is one module of one rank", module), .relation = MODULES,
-                    .top = "top"},
-    phase_table = {RS_PLAN_TABLE("phases", "one row is one phase of one rank", phase), .relation = PHASES,
-                   .shows = has_pieces};
+static const rs_plan_table module_table = {RS_PLAN_TABLE("modules", "one row is one module of one rank",
+                                                         module),
+                                           .relation = MODULES, .top = "top"},
+                           phase_table = {RS_PLAN_TABLE("phases", "one row is one phase of one rank", phase),
+                                          .relation = PHASES, .shows = has_pieces};
 static const rs_table_spec *const tables[] = {&module_table.spec, &phase_table.spec};
 static const rs_plan plan = {RS_PLAN(relations, tables), .note = note, .gate = true};
 

@@ -73,7 +73,7 @@ typedef struct rs_plan_relation {
     rs_status (*across)(const rs_run *run, const rs_partial *partials, size_t n, rs_relations *out,
                         rs_error *err);
     const rs_plan_drop *drops;
-    const rs_aggregate *by;   /* how rows are added up; NULL: each is one */
+    const rs_aggregate *by; /* how rows are added up; NULL: each is one */
     /* Changes each row once all are there, before they are ordered; NULL: none. Relations before this one are finished. */
     void (*amend)(const rs_relations *of, void *row);
     const rs_order *order;

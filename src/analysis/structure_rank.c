@@ -4,6 +4,7 @@
 #include "analysis/structure.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "base/try.h"
 #include "match/collective_ops.h"
 #include "match/mesh.h"
@@ -123,14 +124,8 @@ static bool sum_up(const rs_trace *trace, const rs_structure *s, const rs_ranges
 
 static rs_structure_step *find_step(rs_structure_rank *p, int64_t number)
 {
-    size_t low = 0, high = p->n_steps;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (p->steps[middle].number < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, p->n_steps, p->steps[low].number < number);
     return low < p->n_steps && p->steps[low].number == number ? &p->steps[low] : NULL;
 }
 

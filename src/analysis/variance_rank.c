@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "base/stats.h"
 #include "base/interval.h"
 #include "base/try.h"
@@ -92,14 +93,8 @@ static bool list_comm(const rs_work *w, comm_list *out)
 /* The covered time before t. */
 static int64_t covered_before(const covered *c, int64_t t)
 {
-    size_t low = 0, high = c->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (c->items[middle].start < t)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, c->n, c->items[low].start < t);
     if (low == 0) return 0;
     const rs_interval *last = &c->items[low - 1];
     return rs_add_sat(c->before[low - 1], rs_sub_sat(last->end < t ? last->end : t, last->start));
@@ -295,14 +290,8 @@ static void set_kernel_steps(gatherer *g)
     for (size_t i = 0; i < p->n; i++) p->rows[i].slowest_step = -1;
     if (!g->work->has_details) return;
     for (size_t i = 0; i < p->n; i++) {
-        size_t low = 0, high = g->work->n; /* work stands by row */
-        while (low < high) {
-            size_t middle = low + (high - low) / 2;
-            if (g->work->row[middle] < p->rows[i].slowest_row)
-                low = middle + 1;
-            else
-                high = middle;
-        }
+        size_t low; /* work stands by row */
+        RS_SEARCH(low, g->work->n, g->work->row[low] < p->rows[i].slowest_row);
         if (low < g->work->n && g->work->row[low] == p->rows[i].slowest_row)
             p->rows[i].slowest_step = g->work->step[low];
     }

@@ -5,6 +5,7 @@
 
 #include "base/ascii.h"
 #include "base/memory.h"
+#include "base/search.h"
 
 bool rs_parse_whole(const char *text, int64_t *value, const char **end)
 {
@@ -93,14 +94,8 @@ rs_status rs_ranges_parse(const char *text, rs_ranges *out, rs_error *err)
 
 bool rs_ranges_has(const rs_ranges *ranges, int64_t value)
 {
-    size_t low = 0, high = ranges->n;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (value > ranges->items[middle].last)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, ranges->n, value > ranges->items[low].last);
     return low < ranges->n && value >= ranges->items[low].first;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "format/rocprof_fields.h"
 #include "format/sqlite_internal.h"
 
@@ -174,15 +175,9 @@ static int by_thread(const void *a, const void *b)
 /* The call of NCCL that a thread was in at a time; SIZE_MAX: none. */
 static size_t call_at(const nsys *n, int64_t thread, int64_t time)
 {
-    size_t low = 0, high = n->n_nccl;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const nccl_call *c = &n->nccl[middle];
-        if (c->thread < thread || (c->thread == thread && c->start <= time))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, n->n_nccl,
+              n->nccl[low].thread < thread || (n->nccl[low].thread == thread && n->nccl[low].start <= time));
     /* ranges of a thread nest: the last that began is the innermost, unless it is over */
     for (size_t back = 0; low > 0 && back < 16; low--, back++) {
         const nccl_call *c = &n->nccl[low - 1];
@@ -377,14 +372,8 @@ static int by_event(const void *a, const void *b)
 static const recorded *recorded_before(const nsys *n, int64_t pid, int64_t event, int64_t correlation)
 {
     recorded wanted = {.pid = pid, .event = event, .correlation = correlation};
-    size_t low = 0, high = n->n_records;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (by_event(&n->records[middle], &wanted) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, n->n_records, by_event(&n->records[low], &wanted) < 0);
     if (!low) return NULL;
     const recorded *r = &n->records[low - 1];
     return r->pid == pid && r->event == event ? r : NULL;

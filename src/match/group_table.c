@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/interval.h"
+#include "base/search.h"
 #include "match/collective_internal.h"
 
 /* Recorder and profiler read different clocks of one machine, and the recorder notes an operation while its
@@ -35,15 +36,10 @@ void rs_group_table_sort(rs_group_table *table)
 /* The first entry that is not before (rank, time). */
 static size_t entry_at(const rs_group_table *t, int64_t rank, int64_t time)
 {
-    size_t low = 0, high = t->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const rs_group_entry *e = &t->entries[middle];
-        if (e->rank < rank || (e->rank == rank && e->created < time))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, t->n,
+              t->entries[low].rank < rank ||
+                  (t->entries[low].rank == rank && t->entries[low].created < time));
     return low;
 }
 

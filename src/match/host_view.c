@@ -5,6 +5,7 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "base/try.h"
 #include "match/collective_names.h"
 #include "trace/calls.h"
@@ -103,14 +104,8 @@ static role role_of_row(viewer *v, uint32_t row)
  * operator around it is called. */
 static bool holds_talk(const spans *talks, rs_interval x)
 {
-    size_t low = 0, high = talks->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (talks->items[middle].start < x.start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, talks->n, talks->items[low].start < x.start);
     return low < talks->n && talks->items[low].end <= x.end;
 }
 
@@ -227,14 +222,8 @@ static void divide(const rs_interval_set *sets, rs_host_view *out)
 /* What of a set lies in a window, into room for as many as the set has. */
 static rs_interval_set cut(const rs_interval_set *set, rs_interval window, rs_interval *room)
 {
-    size_t low = 0, high = set->n, n = 0; /* the first that ends behind the window's start */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (set->items[middle].end <= window.start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low, n = 0; /* the first that ends behind the window's start */
+    RS_SEARCH(low, set->n, set->items[low].end <= window.start);
     for (; low < set->n && set->items[low].start < window.end; low++) {
         rs_interval x = set->items[low];
         if (x.start < window.start) x.start = window.start;

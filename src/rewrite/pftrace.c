@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/interval.h"
+#include "base/search.h"
 #include "base/try.h"
 #include "format/perfetto_fields.h"
 #include "rankscope/fuse.h"
@@ -255,14 +256,8 @@ static rs_status find_arrows(writing *w, rs_error *err)
 
 static void put_arrows(writing *w, uint32_t row)
 {
-    size_t low = 0, high = w->n_arrows;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (w->arrows[middle].row < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, w->n_arrows, w->arrows[low].row < row);
     for (; low < w->n_arrows && w->arrows[low].row == row; low++)
         rs_proto_fixed(&w->event, w->arrows[low].last ? EVENT_LAST_FLOW : EVENT_FLOW, w->arrows[low].id);
 }

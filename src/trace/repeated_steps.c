@@ -4,6 +4,7 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "base/try.h"
 #include "trace/facet.h"
 #include "trace/work_tokens.h"
@@ -54,14 +55,8 @@ static void widen_borders(const rs_trace *trace, border *borders, size_t n)
         rs_kind kind = rs_event_kind(e, row);
         if ((kind != RS_KIND_CPU_OP && kind != RS_KIND_USER_ANNOTATION) || !rs_event_is_span(e, row))
             continue;
-        size_t low = 0, high = n; /* the first border whose launch does not start before the row */
-        while (low < high) {
-            size_t middle = low + (high - low) / 2;
-            if (borders[middle].launch < e->start[row])
-                low = middle + 1;
-            else
-                high = middle;
-        }
+        size_t low; /* the first border whose launch does not start before the row */
+        RS_SEARCH(low, n, borders[low].launch < e->start[row]);
         if (low == n || borders[low].thread != e->thread[row]) continue;
         border *b = &borders[low];
         bool holds =
@@ -87,14 +82,8 @@ static border *list_borders(const rs_trace *trace, const rs_work_tokens *b, cons
 
 static const border *border_at(const border *borders, size_t n, size_t work)
 {
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (borders[middle].work < work)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, n, borders[low].work < work);
     return low < n ? &borders[low] : NULL;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/interval.h"
 #include "base/ranges.h"
+#include "base/search.h"
 #include "base/try.h"
 #include "trace/facet.h"
 #include "trace/repeated_steps.h"
@@ -369,14 +370,8 @@ rs_status rs_trace_step_source(rs_trace *trace, rs_step_source *out, rs_error *e
 
 int64_t rs_trace_step_at(const rs_step *steps, size_t n, int64_t pid, int64_t ns)
 {
-    size_t low = 0, high = n; /* the first step that starts after ns */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (steps[middle].start <= ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low; /* the first step that starts after ns */
+    RS_SEARCH(low, n, steps[low].start <= ns);
     /* the innermost one that holds ns is the last to have started, the shorter where two start together */
     while (low > 0 && steps[low - 1].reach > ns) {
         const rs_step *s = &steps[--low];
