@@ -2,9 +2,9 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/search.h"
 #include "base/stats.h"
 #include "base/interval.h"
@@ -192,13 +192,8 @@ static rs_status gather_ops(gatherer *g, rs_error *err)
 
 /* ---- the runs of one key ------------------------------------------------------------------------------- */
 
-static int by_key(const void *a, const void *b)
-{
-    const one_run *x = a, *y = b;
-    if (x->key != y->key) return x->key < y->key ? -1 : 1;
-    if (x->start != y->start) return x->start < y->start ? -1 : 1;
-    return x->row < y->row ? -1 : x->row > y->row;
-}
+static const rs_order by_key[] = {RS_RISING(one_run, key), RS_RISING(one_run, start),
+                                  RS_RISING(one_run, row)};
 
 static void set_quantiles(rs_variance_row *v, const one_run *runs, size_t n, double *scratch)
 {
@@ -303,13 +298,8 @@ typedef struct sort_key {
     const char *name, *dims;
 } sort_key;
 
-static int by_above(const void *a, const void *b)
-{
-    const sort_key *x = a, *y = b;
-    if (x->row.above != y->row.above) return x->row.above > y->row.above ? -1 : 1;
-    int c = strcmp(x->name, y->name);
-    return c ? c : strcmp(x->dims, y->dims);
-}
+static const rs_order by_above[] = {RS_FALLING(sort_key, row.above), RS_RISING(sort_key, name),
+                                    RS_RISING(sort_key, dims)};
 
 static bool sort_rows(rs_variance_rank *p)
 {
@@ -319,7 +309,7 @@ static bool sort_rows(rs_variance_rank *p)
         const char *dims = rs_pool_text(&p->pool, p->rows[i].dims);
         keys[i] = (sort_key){p->rows[i], rs_pool_text(&p->pool, p->rows[i].name), dims ? dims : ""};
     }
-    if (p->n) qsort(keys, p->n, sizeof *keys, by_above);
+    RS_SORT(keys, p->n, by_above);
     for (size_t i = 0; i < p->n; i++) p->rows[i] = keys[i].row;
     rs_free(keys);
     return true;
@@ -333,7 +323,7 @@ static rs_status describe_all(gatherer *g, int64_t min_count, bool by_op, rs_err
     RS_TRY(rs_trace_steps(g->trace, &steps, &n_steps, err));
     double *scratch = rs_malloc((g->n + 1) * sizeof *scratch);
     bool ok = scratch != NULL;
-    if (ok && g->n) qsort(g->runs, g->n, sizeof *g->runs, by_key);
+    if (ok && g->n) RS_SORT(g->runs, g->n, by_key);
     for (size_t i = 0, end; ok && i < g->n; i = end) {
         for (end = i + 1; end < g->n && g->runs[end].key == g->runs[i].key; end++) {
         }

@@ -1,10 +1,10 @@
 #include "match/host_view.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/search.h"
 #include "base/try.h"
 #include "match/collective_names.h"
@@ -147,14 +147,9 @@ static bool take_waits(thread *t)
     return true;
 }
 
-static int by_time(const void *a, const void *b)
-{
-    const rs_host_thread_view *x = a, *y = b;
-    if (x->operators != y->operators) return x->operators > y->operators ? -1 : 1;
-    if (x->comm != y->comm) return x->comm > y->comm ? -1 : 1;
-    if (x->sync != y->sync) return x->sync > y->sync ? -1 : 1;
-    return strcmp(x->label, y->label);
-}
+static const rs_order by_time[] = {
+    RS_FALLING(rs_host_thread_view, operators), RS_FALLING(rs_host_thread_view, comm),
+    RS_FALLING(rs_host_thread_view, sync), RS_RISING(rs_host_thread_view, label)};
 
 static bool sum_threads(viewer *v)
 {
@@ -180,7 +175,7 @@ static bool sum_threads(viewer *v)
         out->n_threads += ok;
     }
     rs_free(names);
-    if (ok && out->n_threads) qsort(out->threads, out->n_threads, sizeof *out->threads, by_time);
+    if (ok && out->n_threads) RS_SORT(out->threads, out->n_threads, by_time);
     return ok;
 }
 

@@ -1,9 +1,8 @@
 #include "trace/repeated_steps.h"
 
-#include <stdlib.h>
-
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/search.h"
 #include "base/try.h"
 #include "trace/facet.h"
@@ -11,11 +10,7 @@
 
 /* ---- moments ------------------------------------------------------------------------------------------- */
 
-static int by_time(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
+static const rs_order by_time[] = {RS_RISING_VALUE(int64_t)};
 
 /* A work at which a step begins or, where no step follows, the one before has ended. */
 typedef struct border {
@@ -119,7 +114,7 @@ static bool set_host_times(const rs_trace *trace, const rs_work_tokens *b, rs_re
     bool ok = borders && tails;
     if (ok) widen_borders(trace, borders, n);
     for (int pass = 0; ok && pass < 2; pass++) {
-        if (n_tails) qsort(tails, n_tails, sizeof *tails, by_time);
+        RS_SORT(tails, n_tails, by_time);
         for (size_t i = 0; i < r->n_steps; i++) {
             rs_stretch x = r->steps[i];
             const border *first = border_at(borders, n, x.first);

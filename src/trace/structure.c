@@ -1,10 +1,10 @@
 #include "trace/structure.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/search.h"
 #include "base/try.h"
 #include "trace/facet.h"
@@ -32,13 +32,8 @@ typedef struct backward_ops {
     size_t n, capacity;
 } backward_ops;
 
-static int by_thread(const void *a, const void *b)
-{
-    const backward_op *x = a, *y = b;
-    if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
-    if (x->start != y->start) return x->start < y->start ? -1 : 1;
-    return (x->forward > y->forward) - (x->forward < y->forward);
-}
+static const rs_order by_thread[] = {RS_RISING(backward_op, thread), RS_RISING(backward_op, start),
+                                     RS_RISING(backward_op, forward)};
 
 /* The forward operator of a number is the last to begin with it: PyTorch gives the number that comes next to
  * every operator, and the one that takes it is the last of them. */
@@ -81,7 +76,7 @@ static bool list_backward(const rs_trace *trace, const uint8_t *autograd, backwa
     }
     rs_map64_clear(&begun);
     rs_free(starts);
-    if (ok && out->n) qsort(out->items, out->n, sizeof *out->items, by_thread);
+    if (ok && out->n) RS_SORT(out->items, out->n, by_thread);
     return ok;
 }
 
