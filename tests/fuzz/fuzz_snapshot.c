@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     rs_job *job;
     rs_result result = {0};
     rs_error err = RS_ERROR_INIT;
-    rs_job_settings settings = {.jobs = 1, .max_memory = (uint64_t)64 << 20};
+    rs_job_settings settings = {.size = sizeof settings, .jobs = 1, .max_memory = (uint64_t)64 << 20};
     PROMISE(rs_options_create(specs, n_specs, &options, &err) == RS_OK);
     PROMISE(rs_options_set(options, "top", "0", &err) == RS_OK);
     PROMISE(rs_options_set(options, "by", by[n % 8], &err) == RS_OK);
