@@ -46,7 +46,7 @@ RS_RECORD(rank, RANK_ROW);
     CELL(TEXT(rs_memory_site, device, rs_memory_rank, texts.n), "device", TEXT, NONE, "cuda:0, ...", NULL)   \
     CELL(TEXT(rs_memory_site, site, rs_memory_rank, texts.n), "site", TEXT, NONE,                            \
          "who allocated it, as --by says; unknown: no stack, or from before the recording", NULL)            \
-    CELL(OF(rs_memory_site, bytes), "bytes", INT, BYTES, "active when --at says", NULL)                             \
+    CELL(OF(rs_memory_site, bytes), "bytes", INT, BYTES, "active at the time of --at", NULL)                 \
     CELL(OF(rs_memory_site, blocks), "blocks", INT, COUNT, "how many blocks", NULL)                          \
     CELL(SHARE(rs_memory_site, bytes, all), "share_pct", REAL, PERCENT, "of all that is active then",        \
          "share %")                                                                                          \
@@ -87,7 +87,7 @@ RS_RECORD(block, BLOCK_ROW);
          NULL)                                                                                               \
     CELL(WORD(rs_memory_purpose, purpose, rs_purpose_names), "category", TEXT, NONE,                         \
          "what blocks are for, estimated from who allocated and freed them", NULL)                           \
-    CELL(OF(rs_memory_purpose, bytes), "bytes", INT, BYTES, "active when --at says", NULL)                          \
+    CELL(OF(rs_memory_purpose, bytes), "bytes", INT, BYTES, "active at the time of --at", NULL)              \
     CELL(SHARE(rs_memory_purpose, bytes, all), "share_pct", REAL, PERCENT, "of all that is active then",     \
          "share %")                                                                                          \
     CELL(WORD(rs_memory_purpose, certainty, rs_certainty_names), "doubt", TEXT, NONE,                        \
@@ -244,8 +244,9 @@ RS_RECORD(spread, SPREAD_ROW);
     CELL(RANK, "rank", INT, ID, "rank of the job", NULL)                                                     \
     CELL(OF(rs_memory_pair, device), "device", TEXT, NONE, "cuda:0, ...", NULL)                              \
     CELL(OF(rs_memory_pair, site), "site", TEXT, NONE, "who allocated it, as --by says", NULL)               \
-    CELL(OF(rs_memory_pair, a), "a_bytes", INT, BYTES, "active when --at says in the base", "base")                 \
-    CELL(OF(rs_memory_pair, b), "b_bytes", INT, BYTES, "active when --at says in what is compared with it", "now")  \
+    CELL(OF(rs_memory_pair, a), "a_bytes", INT, BYTES, "active at the time of --at in the base", "base")     \
+    CELL(OF(rs_memory_pair, b), "b_bytes", INT, BYTES,                                                       \
+         "active at the time of --at in what is compared with it", "now")                                    \
     CELL(OF(rs_memory_pair, change), "change_bytes", INT, BYTES, "b_bytes without a_bytes", "change")        \
     CELL(OF(rs_memory_pair, a_blocks), "a_blocks", INT, COUNT, "blocks in the base", "base blocks")          \
     CELL(OF(rs_memory_pair, b_blocks), "b_blocks", INT, COUNT, "blocks in the other", "blocks")
@@ -306,9 +307,11 @@ RS_RECORD(without, WITHOUT_ROW);
 const rs_table_spec rs_memory_snapshot_tables[RS_N_MEMORY_TABLES] = {
     [RS_MEMORY_RANKS] = RS_TABLE("ranks", "one row is one device of a rank, by its snapshot", rank_columns),
     [RS_MEMORY_SITES] = RS_TABLE("sites", "one row is one site of a device and what it holds", site_columns),
-    [RS_MEMORY_PEAK] = RS_TABLE("peak", "one row is one block that is active when --at says", block_columns),
+    [RS_MEMORY_PEAK] =
+        RS_TABLE("peak", "one row is one block that is active at the time of --at", block_columns),
     [RS_MEMORY_CATEGORIES] = RS_TABLE(
-        "categories", "one row is what blocks that are active when --at says are for, an estimate", purpose_columns),
+        "categories", "one row is what blocks that are active at the time of --at are for, an estimate",
+        purpose_columns),
     [RS_MEMORY_TIMELINE] = RS_TABLE(
         "timeline", "one row is one event that changes a sum; empty without --series", change_columns),
     [RS_MEMORY_SEGMENTS] = RS_TABLE("segments", "one row is one segment at the end", segment_columns),
