@@ -1633,6 +1633,10 @@ class Job:
         fit: Size = None,
         other: Size = None,
         without: Optional[Text] = None,
+        recompute: Optional[Text] = None,
+        early: Optional[Text] = None,
+        batch: Optional[float] = None,
+        shard: Optional[int] = None,
         counters: Optional[Text] = None,
         fail_on: Optional[Text] = None,
         compat: None = None,
@@ -1665,6 +1669,10 @@ class Job:
             other: ... of which this is not PyTorch's: the CUDA context, NCCL, other processes
             without: snapshots: the peak without the sites by line that this regular expression fits; table
                 without
+            recompute: ... with the activations of such sites made again for the backward pass
+            early: ... with the blocks of such sites freed when the annotation around their allocation ends
+            batch: ... with a micro-batch of FACTOR times the size
+            shard: ... with optimizer state divided over N times as many ranks
             counters: snapshots: write counter tracks of what is held, too (.json, .json.gz, .pftrace)
             fail_on: snapshots: exit 1 when a row of ranks meets the expression: 'out_of_memory > 0'
 
@@ -1754,7 +1762,7 @@ class Job:
             rank [id]: rank of the job
             device: cuda:0, ...
             site: who allocated it, as by says; unknown: no stack, or from before the recording
-            bytes [bytes]: active at at
+            bytes [bytes]: active at the time of at
             blocks [count]: how many blocks
             share_pct [percent]: of all that is active then
             own_peak_bytes [bytes]: the most it held at once
@@ -1762,7 +1770,7 @@ class Job:
             allocations [count]: how many
             end_bytes [bytes]: active at the end
 
-        Table peak: one row is one block that is active at at
+        Table peak: one row is one block that is active at the time of at
             rank [id]: rank of the job
             device: cuda:0, ...
             address: where the block begins
@@ -1776,11 +1784,11 @@ class Job:
             category: what it is for, an estimate
             doubt: how certain the category is: sure, likely or guess
 
-        Table categories: one row is what blocks that are active at at are for, an estimate
+        Table categories: one row is what blocks that are active at the time of at are for, an estimate
             rank [id]: rank of the job
             device: cuda:0, ...
             category: what blocks are for, estimated from who allocated and freed them
-            bytes [bytes]: active at at
+            bytes [bytes]: active at the time of at
             share_pct [percent]: of all that is active then
             doubt: certainty of the least certain block: sure, likely or guess
             blocks [count]: how many blocks
@@ -1878,8 +1886,8 @@ class Job:
             rank [id]: rank of the job
             device: cuda:0, ...
             site: who allocated it, as by says
-            a_bytes [bytes]: active at at in the base
-            b_bytes [bytes]: active at at in what is compared with it
+            a_bytes [bytes]: active at the time of at in the base
+            b_bytes [bytes]: active at the time of at in what is compared with it
             change_bytes [bytes]: b_bytes without a_bytes
             a_blocks [count]: blocks in the base
             b_blocks [count]: blocks in the other
@@ -1893,15 +1901,22 @@ class Job:
             headroom_bytes [bytes]: room_bytes without need_bytes
             fits: yes, without fragmentation, or no
 
-        Table without: one row is the peak of one device without the sites of without
+        Table without: one row is the peak of one device if something were different
             rank [id]: rank of the job
             device: cuda:0, ...
-            blocks [count]: blocks of the sites that without fits
-            removed_at_peak_bytes [bytes]: what they held when the device was fullest
-            peak_active_bytes [bytes]: the peak with them
-            new_peak_active_bytes [bytes]: the peak without them, if nothing else changed
+            blocks [count]: blocks that would be different
+            removed_at_peak_bytes [bytes]: what they would not hold when the device was fullest
+            peak_active_bytes [bytes]: the peak as recorded
+            new_peak_active_bytes [bytes]: the peak then; unknown where its interval is too wide
             new_peak_at_us [us]: when that would be
             saved_bytes [bytes]: peak_active_bytes without new_peak_active_bytes
+            low_bytes [bytes]: the least that the new peak may be
+            high_bytes [bytes]: the most that it may be
+            floor_bytes [bytes]: the peak as recorded, or what was active when an allocation failed and what
+                that asked for
+            new_floor_bytes [bytes]: the same then, at most
+            change: the option; together: all of them at once
+            assumes: what it rests on
 
         Table findings: one row is one sentence; the first is the verdict
             kind: peak, failure, fragmentation, growth, outlier, not_known; fit, without, change: what was
@@ -3466,6 +3481,10 @@ def memory(source: Any, *,
     fit: Size = None,
     other: Size = None,
     without: Optional[Text] = None,
+    recompute: Optional[Text] = None,
+    early: Optional[Text] = None,
+    batch: Optional[float] = None,
+    shard: Optional[int] = None,
     counters: Optional[Text] = None,
     fail_on: Optional[Text] = None,
     compat: None = None,
@@ -3500,6 +3519,10 @@ def memory(source: Any, *,
         other: ... of which this is not PyTorch's: the CUDA context, NCCL, other processes
         without: snapshots: the peak without the sites by line that this regular expression fits; table
             without
+        recompute: ... with the activations of such sites made again for the backward pass
+        early: ... with the blocks of such sites freed when the annotation around their allocation ends
+        batch: ... with a micro-batch of FACTOR times the size
+        shard: ... with optimizer state divided over N times as many ranks
         counters: snapshots: write counter tracks of what is held, too (.json, .json.gz, .pftrace)
         fail_on: snapshots: exit 1 when a row of ranks meets the expression: 'out_of_memory > 0'
 
@@ -3589,7 +3612,7 @@ def memory(source: Any, *,
         rank [id]: rank of the job
         device: cuda:0, ...
         site: who allocated it, as by says; unknown: no stack, or from before the recording
-        bytes [bytes]: active at at
+        bytes [bytes]: active at the time of at
         blocks [count]: how many blocks
         share_pct [percent]: of all that is active then
         own_peak_bytes [bytes]: the most it held at once
@@ -3597,7 +3620,7 @@ def memory(source: Any, *,
         allocations [count]: how many
         end_bytes [bytes]: active at the end
 
-    Table peak: one row is one block that is active at at
+    Table peak: one row is one block that is active at the time of at
         rank [id]: rank of the job
         device: cuda:0, ...
         address: where the block begins
@@ -3611,11 +3634,11 @@ def memory(source: Any, *,
         category: what it is for, an estimate
         doubt: how certain the category is: sure, likely or guess
 
-    Table categories: one row is what blocks that are active at at are for, an estimate
+    Table categories: one row is what blocks that are active at the time of at are for, an estimate
         rank [id]: rank of the job
         device: cuda:0, ...
         category: what blocks are for, estimated from who allocated and freed them
-        bytes [bytes]: active at at
+        bytes [bytes]: active at the time of at
         share_pct [percent]: of all that is active then
         doubt: certainty of the least certain block: sure, likely or guess
         blocks [count]: how many blocks
@@ -3713,8 +3736,8 @@ def memory(source: Any, *,
         rank [id]: rank of the job
         device: cuda:0, ...
         site: who allocated it, as by says
-        a_bytes [bytes]: active at at in the base
-        b_bytes [bytes]: active at at in what is compared with it
+        a_bytes [bytes]: active at the time of at in the base
+        b_bytes [bytes]: active at the time of at in what is compared with it
         change_bytes [bytes]: b_bytes without a_bytes
         a_blocks [count]: blocks in the base
         b_blocks [count]: blocks in the other
@@ -3728,15 +3751,22 @@ def memory(source: Any, *,
         headroom_bytes [bytes]: room_bytes without need_bytes
         fits: yes, without fragmentation, or no
 
-    Table without: one row is the peak of one device without the sites of without
+    Table without: one row is the peak of one device if something were different
         rank [id]: rank of the job
         device: cuda:0, ...
-        blocks [count]: blocks of the sites that without fits
-        removed_at_peak_bytes [bytes]: what they held when the device was fullest
-        peak_active_bytes [bytes]: the peak with them
-        new_peak_active_bytes [bytes]: the peak without them, if nothing else changed
+        blocks [count]: blocks that would be different
+        removed_at_peak_bytes [bytes]: what they would not hold when the device was fullest
+        peak_active_bytes [bytes]: the peak as recorded
+        new_peak_active_bytes [bytes]: the peak then; unknown where its interval is too wide
         new_peak_at_us [us]: when that would be
         saved_bytes [bytes]: peak_active_bytes without new_peak_active_bytes
+        low_bytes [bytes]: the least that the new peak may be
+        high_bytes [bytes]: the most that it may be
+        floor_bytes [bytes]: the peak as recorded, or what was active when an allocation failed and what
+            that asked for
+        new_floor_bytes [bytes]: the same then, at most
+        change: the option; together: all of them at once
+        assumes: what it rests on
 
     Table findings: one row is one sentence; the first is the verdict
         kind: peak, failure, fragmentation, growth, outlier, not_known; fit, without, change: what was
