@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
-#include "analysis/busy.h"
 #include "analysis/memory_snapshot.h"
+#include "base/stats.h"
 #include "analysis/memory_trace.h"
 #include "base/memory.h"
 #include "base/try.h"

@@ -8,6 +8,8 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
+#include "base/search.h"
 #include "format/rocprof_fields.h"
 #include "format/sqlite_internal.h"
 
@@ -163,26 +165,15 @@ static rs_status range_row(void *context, sqlite3_stmt *s, rs_native *r)
     return known ? take_nccl(n, s, r, thread) : RS_OK;
 }
 
-static int by_thread(const void *a, const void *b)
-{
-    const nccl_call *x = a, *y = b;
-    if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
-    if (x->start != y->start) return x->start < y->start ? -1 : 1;
-    return x->end > y->end ? -1 : x->end < y->end;
-}
+static const rs_order by_thread[] = {RS_RISING(nccl_call, thread), RS_RISING(nccl_call, start),
+                                     RS_FALLING(nccl_call, end)};
 
 /* The call of NCCL that a thread was in at a time; SIZE_MAX: none. */
 static size_t call_at(const nsys *n, int64_t thread, int64_t time)
 {
-    size_t low = 0, high = n->n_nccl;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const nccl_call *c = &n->nccl[middle];
-        if (c->thread < thread || (c->thread == thread && c->start <= time))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, n->n_nccl,
+              n->nccl[low].thread < thread || (n->nccl[low].thread == thread && n->nccl[low].start <= time));
     /* ranges of a thread nest: the last that began is the innermost, unless it is over */
     for (size_t back = 0; low > 0 && back < 16; low--, back++) {
         const nccl_call *c = &n->nccl[low - 1];
@@ -377,14 +368,8 @@ static int by_event(const void *a, const void *b)
 static const recorded *recorded_before(const nsys *n, int64_t pid, int64_t event, int64_t correlation)
 {
     recorded wanted = {.pid = pid, .event = event, .correlation = correlation};
-    size_t low = 0, high = n->n_records;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (by_event(&n->records[middle], &wanted) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, n->n_records, by_event(&n->records[low], &wanted) < 0);
     if (!low) return NULL;
     const recorded *r = &n->records[low - 1];
     return r->pid == pid && r->event == event ? r : NULL;
@@ -508,7 +493,7 @@ static rs_status read_nsys(rs_database *d)
     for (size_t i = 0; i < N_TABLES && status == RS_OK; i++) {
         int64_t rows;
         status = rs_database_read(d, &tables[i], &n, &rows);
-        if (tables[i].row == range_row && n.n_nccl) qsort(n.nccl, n.n_nccl, sizeof *n.nccl, by_thread);
+        if (tables[i].row == range_row && n.n_nccl) RS_SORT(n.nccl, n.n_nccl, by_thread);
         if (tables[i].row == record_row && n.n_records)
             qsort(n.records, n.n_records, sizeof *n.records, by_event);
     }
