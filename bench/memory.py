@@ -72,7 +72,7 @@ def main():
             row("peak of memory, 8 ranks of %.0f MB, two threads" % (big / 1e6), "2 GB", peak / 2e9, 1)
     lines = [
         HEADING,
-        "Written by `bench/memory.py`, which `make bench` runs: medians of %d runs on one thread, taken in turn, in processor time," % a.runs,
+        "Written by `bench/memory.py`, which `make bench` runs: medians of %d runs on one thread, interleaved, in processor time," % a.runs,
         "of a made snapshot of 394586 events, %.0f MB." % (size / 1e6) + (
             "" if a.viz else " PyTorch's viewer was not measured: BENCH_MEMORY_VIZ can name its torch/cuda/_memory_viz.py."),
         "",

@@ -34,7 +34,7 @@ class Recorder:
     temperature), written to ``rank_R_device.jsonl``; steps have the means of theirs. 0: none are taken.
 
     snapshots: events that the GPU's caching allocator remembers (100000 are some steps and 100 MB of host memory), so that
-    ``memory/out_of_memory/rankR.pickle`` tells who held the memory when an allocation failed and the error ended the loop;
+    ``memory/out_of_memory/rankR.pickle`` shows who held the memory when an allocation failed and the error ended the loop;
     also at the end of each step of `snapshot_steps`, ``memory/stepN/rankR.pickle``. Both are what ``rankscope memory`` reads;
     enter the recorder before the model is made, else its parameters have no origin. 0: none.
 
@@ -89,8 +89,8 @@ class Recorder:
             **schedule, "trace": trace, "overlap": overlap, "shapes": shapes, "stacks": stacks, "memory": memory,
             "flops": flops, "modules": modules, "sync_events": sync_events, "execution_trace": execution_trace,
             "collectives": collectives, "device_period": device_period, "first_step": first_step, "compress": compress,
-            "snapshots": snapshots, "snapshot_steps": snapshot_steps,
         }
+        self._snapshot_options = (snapshots, snapshot_steps)
         self._rank, self._world_size = rank, world_size
         self._torch: Any = None
         self._profiler: Profiler | None = None
@@ -98,7 +98,7 @@ class Recorder:
         self._collectives: Collectives | None = None
         self._devices: Devices | None = None
         self._snapshots: Snapshots | None = None
-        self._step_number = 0
+        self._step_number = first_step
         self._entered = self._in_step = False
         self._left_out = 0
         self._layout: Layout | None = None
@@ -152,7 +152,7 @@ class Recorder:
                 self._start_overlap(torch, layout, place, undo)
             if self._options["device_period"]:
                 self._start_devices(torch, layout, undo)
-            if self._options["snapshots"]:
+            if self._snapshot_options[0]:
                 self._start_snapshots(torch, layout, undo)
             if self._options["trace"]:
                 self._profiler = Profiler(torch, layout, place, self._options, self._note)
@@ -185,7 +185,7 @@ class Recorder:
         if not features.has_gpu(torch):
             self._note("no CUDA or HIP device: no memory snapshots are taken")
             return
-        snapshots = Snapshots(torch, layout, self._options["snapshots"], self._options["snapshot_steps"], self._note)  # type: ignore[arg-type]
+        snapshots = Snapshots(torch, layout, *self._snapshot_options, self._note)
         if snapshots.start():
             self._snapshots = snapshots
             undo.callback(snapshots.stop)
@@ -223,7 +223,7 @@ class Recorder:
         """dropped: in no record. failed: it ran, and is taken out of the trace; else it was no step at all."""
         self._in_step = False
         if self._snapshots is not None and not dropped:
-            self._snapshots.end_step(int(self._options["first_step"]) + self._step_number)  # type: ignore[call-overload]
+            self._snapshots.end_step(self._step_number)
         self._step_number += failed or not dropped
         if self._overlap is not None:
             self._overlap.end_step(dropped)
