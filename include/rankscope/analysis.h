@@ -18,7 +18,8 @@ typedef enum rs_option_type {
     RS_OPTION_TEXT,   /* any text */
     RS_OPTION_CHOICE, /* one of choices */
     RS_OPTION_RANGES, /* whole numbers and ranges: 0,3,8-15 */
-    RS_OPTION_LIST    /* texts: given again they add up, joined by commas */
+    RS_OPTION_LIST,   /* texts: given again they add up, joined by commas */
+    RS_OPTION_LINES   /* texts: given again they add up, joined by line ends */
 } rs_option_type;
 
 typedef struct rs_option_spec {

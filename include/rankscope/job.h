@@ -38,6 +38,9 @@ typedef struct rs_job_settings {
     const char
         *captures; /* a trace of the capture of CUDA or HIP graphs, or a folder of them (docs/captures.md):
                              replayed graphs get the operators that stand there; NULL: none */
+    const char *
+        classes; /* rules CLASS=REGEX, one a line, of which the last that finds a name says what that GPU work does, before
+                     every built-in rule; @FILE: the rules of a file; NULL: none */
     const char *store;    /* the folder in which what was computed is kept (docs/store.md); NULL: none */
     bool no_store;        /* none, whatever store says */
     bool store_optional;  /* a folder that cannot be made or written is no error: nothing is kept then */

@@ -941,8 +941,8 @@ class Job:
             target_stream [id]: stream of the target; unknown on the host
             source_end_us [us]: when the source has ended
             target_us [us]: when the call returns or the work starts
-            kind: stream_wait_event, event_sync, stream_sync, context_sync, or copy: a copy that returns
-                when it is done
+            kind: stream_wait_event, graph_dependency, event_sync, stream_sync, context_sync, or copy: a
+                copy that returns when it is done
             sync [id]: position of the cuda_sync event that says so; unknown: told from the call alone
             critical: 1: on the longest path
 
@@ -3342,6 +3342,7 @@ def slice_job(source: Any, path: Path, *,
     absolute: bool = False,
     include_last_step: bool = False,
     captures: Optional[Text] = None,
+    class_: Optional[Text] = None,
     jobs: Optional[int] = None,
     max_memory: Size = None,
     max_ratio: int = 1000,
@@ -3389,6 +3390,7 @@ def share_job(source: Any, path: Path, *,
     absolute: bool = False,
     include_last_step: bool = False,
     captures: Optional[Text] = None,
+    class_: Optional[Text] = None,
     jobs: Optional[int] = None,
     max_memory: Size = None,
     max_ratio: int = 1000,
@@ -3428,6 +3430,7 @@ def open_job(source: Any, *,
              absolute: bool = False,
              include_last_step: bool = False,
              captures: Optional[Text] = None,
+             class_: Optional[Text] = None,
              jobs: Optional[int] = None,
              max_memory: Size = None,
              max_ratio: int = 1000,
@@ -3457,6 +3460,8 @@ def open_job(source: Any, *,
         include_last_step: HTA's include_last_profiler_step; only with compat="hta" or hta-exact
         captures: give the work of replayed graphs its operators: the trace of their capture, or a
             folder of such
+        class_: GPU work whose name REGEX finds is communication, computation or memory; @FILE: such
+            rules
         jobs: worker threads (default: one for each core)
         max_memory: stop rather than hold more than SIZE of traces: 512M, 4G
         max_ratio: refuse files that inflate to more than N times their size

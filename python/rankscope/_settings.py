@@ -83,5 +83,5 @@ def option(spec: Dict[str, Any], name: str, value: Any) -> Any:
     if isinstance(value, numbers.Real):
         return repr(float(value))
     if isinstance(value, (list, tuple, set, frozenset, range)):
-        return ",".join(str(one) for one in (sorted(value) if isinstance(value, (set, frozenset)) else value))
+        return ("\n" if kind == "lines" else ",").join(str(one) for one in (sorted(value) if isinstance(value, (set, frozenset)) else value))
     raise TypeError("%s cannot be %r" % (name, value))

@@ -14,7 +14,7 @@ static PyObject *version(PyObject *module, PyObject *args)
 
 static PyObject *make_option(const rs_option_spec *spec)
 {
-    static const char *const types[] = {"flag", "int", "real", "text", "choice", "ranges", "text"};
+    static const char *const types[] = {"flag", "int", "real", "text", "choice", "ranges", "text", "lines"};
     PyObject *one = PyDict_New(), *choices = NULL;
     bool ok = one != NULL;
     if (ok && spec->choices) {

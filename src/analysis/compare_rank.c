@@ -145,11 +145,11 @@ static const char *kind_of(const gatherer *g, uint32_t row)
 {
     const rs_events *e = g->e;
     const rs_string *s = &e->strings.items[e->name[row]];
-    if (rs_event_kind(e, row) != RS_KIND_KERNEL)
-        return rs_kernel_kind(rs_event_kind(e, row), s->text, s->length);
+    rs_class class = rs_class_at(g->classes, row);
+    if (class != RS_CLASS_COMPUTE) return rs_kernel_kind(class, s->text, s->length);
     uint8_t *known = &g->kinds[e->name[row]];
     if (!*known) {
-        const char *kind = rs_kernel_kind(RS_KIND_KERNEL, s->text, s->length);
+        const char *kind = rs_kernel_kind(class, s->text, s->length);
         uint8_t at = 0;
         while (strcmp(rs_kernel_kind_at(at), kind) != 0) at++;
         *known = (uint8_t)(at + 1);

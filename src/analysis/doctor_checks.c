@@ -316,7 +316,7 @@ static rs_status check_links(rs_trace *t, rs_findings *f, counts *c, rs_error *e
         rs_finding_add(f, RS_REMARK, &overlaps, overlapping,
                        "%lld GPU events start before the one ahead of them on the same stream has ended",
                        (long long)overlapping);
-    return status;
+    return status == RS_OK ? rs_doctor_check_unknown(t, work, f, err) : status;
 }
 
 /* ---- what the recording left out -------------------------------------------------------------------- */

@@ -39,6 +39,10 @@ typedef struct rs_findings {
 void rs_finding_add(rs_findings *findings, rs_finding_level level, const rs_doctor_check *check,
                     int64_t count, const char *format, ...) RS_PRINTF(5, 6);
 
+/* Names kernels that may be communication of an unknown kind. work: with details. */
+rs_status rs_doctor_check_unknown(const rs_trace *trace, const rs_work *work, rs_findings *findings,
+                                  rs_error *err);
+
 /* Runs every check on one rank. */
 rs_status rs_doctor_examine(rs_trace *trace, rs_findings *findings, rs_error *err);
 

@@ -140,9 +140,7 @@ static rs_status put_kinds(const rs_run *run, rs_trace *trace, rs_relations *out
     const rs_kernel *kernels = RS_ROWS(rs_kernel, out, RS_KERNELS_NAMED);
     for (size_t i = 0; i < out->items[RS_KERNELS_NAMED].n; i++) {
         const char *name = rs_relations_text(out, kernels[i].name);
-        const char *kind = kernels[i].class == RS_CLASS_MEMORY
-                               ? "memory"
-                               : rs_kernel_kind(RS_KIND_KERNEL, name, strlen(name));
+        const char *kind = rs_kernel_kind(kernels[i].class, name, strlen(name));
         rs_put(out, RS_KERNELS_KINDS, &(kernel_of_kind){rs_put_string(out, kind), kernels[i].time});
     }
     return RS_OK;

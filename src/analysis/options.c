@@ -74,7 +74,8 @@ static rs_status parse_value(const rs_option_spec *spec, const char *text, value
     switch (spec->type) {
     case RS_OPTION_FLAG:
     case RS_OPTION_TEXT:
-    case RS_OPTION_LIST: return RS_OK;
+    case RS_OPTION_LIST:
+    case RS_OPTION_LINES: return RS_OK;
     case RS_OPTION_INT:
         if (rs_parse_whole(text, &v->number, &end) && !*end) return RS_OK;
         return rs_fail(err, RS_ERR_USAGE, "--%s takes a whole number, not \"%.60s\"", spec->name, text);
@@ -92,13 +93,13 @@ static rs_status parse_value(const rs_option_spec *spec, const char *text, value
 }
 
 /* NULL when out of memory. */
-static char *join(const char *list, const char *more)
+static char *join(const char *list, const char *more, char between)
 {
     size_t n = strlen(list), m = strlen(more);
     char *both = rs_malloc(n + m + 2);
     if (!both) return NULL;
     memcpy(both, list, n);
-    both[n] = ',';
+    both[n] = between;
     memcpy(both + n + 1, more, m + 1);
     return both;
 }
@@ -107,8 +108,9 @@ static char *join(const char *list, const char *more)
 static rs_status assign(const rs_option_spec *spec, const char *text, value *v, rs_error *err)
 {
     value fresh = {0};
-    bool adds = spec->type == RS_OPTION_LIST && v->set && v->text && text;
-    if (text && !(fresh.text = adds ? join(v->text, text) : rs_strdup(text)))
+    bool lines = spec->type == RS_OPTION_LINES;
+    bool adds = (spec->type == RS_OPTION_LIST || lines) && v->set && v->text && text;
+    if (text && !(fresh.text = adds ? join(v->text, text, lines ? '\n' : ',') : rs_strdup(text)))
         return rs_fail_nomem(err, "an option");
     rs_status status = spec->type == RS_OPTION_FLAG ? RS_OK : parse_value(spec, text, &fresh, err);
     if (status != RS_OK) {

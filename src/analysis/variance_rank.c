@@ -121,7 +121,7 @@ static bool is_wanted(const gatherer *g, uint32_t row)
     if (strcmp(g->class, "all") == 0) return true;
     if (strcmp(g->class, rs_class_names[class]) == 0) return true;
     if (class != RS_CLASS_COMPUTE) return false;
-    const char *kind = rs_kernel_kind(rs_event_kind(g->e, row), name->text, name->length);
+    const char *kind = rs_kernel_kind(class, name->text, name->length);
     return (strcmp(g->class, "gemm") == 0 && strcmp(kind, "GEMM") == 0) ||
            (strcmp(g->class, "attention") == 0 && strcmp(kind, "SDPA") == 0) ||
            (strcmp(g->class, "convolution") == 0 && strcmp(kind, "CONV") == 0);
@@ -242,7 +242,7 @@ static uint32_t name_collectives(gatherer *g, const one_run *r, bool *ok)
     for (size_t k = rs_keyed_before(g->pieces.items, g->pieces.n, r->end);
          k-- > 0 && g->pieces.reach[k] > r->start;) {
         uint32_t i = g->pieces.items[k].value;
-        if (w->end[i] > r->start) n[rs_coll_kind_of(rs_event_name(g->e, w->row[i]))]++;
+        if (w->end[i] > r->start) n[rs_coll_kind_of_kernel(rs_event_name(g->e, w->row[i]))]++;
     }
     for (rs_coll_kind kind = RS_COLL_ALL_REDUCE; kind < RS_N_COLL_KINDS; kind++)
         if (n[kind])

@@ -89,9 +89,10 @@ static const rs_option_spec *find_in(const rs_option_group *group, const char *n
     return NULL;
 }
 
+/* In groups from *group on. */
 static const rs_option_spec *find_spec(const rs_command *command, const char *name, size_t *group)
 {
-    for (size_t g = 0; g < command->n_groups; g++) {
+    for (size_t g = *group; g < command->n_groups; g++) {
         const rs_option_spec *spec = find_in(&command->groups[g], name);
         if (!spec) continue;
         *group = g;
@@ -136,6 +137,11 @@ static rs_status parse_long(const rs_command *command, int argc, char **argv, in
     if (!spec) return unknown_option(command, name, err);
     const char *value = equals ? equals + 1 : NULL;
     if (!value && spec->type != RS_OPTION_FLAG && *i + 1 < argc) value = argv[++*i];
+    /* variance --class gemm is the command's own choice, --class communication=REGEX the rule of every command */
+    if (spec->type == RS_OPTION_CHOICE && value && strchr(value, '=')) {
+        size_t own = group++;
+        if (!find_spec(command, name, &group)) group = own;
+    }
     rs_repeated *repeated = value ? repeated_of(command, out, name) : NULL;
     if (!repeated) return rs_options_set(out->options[group], name, value, err);
     repeated->values[repeated->n++] = value;

@@ -132,7 +132,7 @@ static void mark_alone(rs_engine *e, const rs_coll_instance *c)
         const rs_coll_arrival *a = &e->coll.arrivals[i];
         const rs_coll_shape *op = rs_coll_shape_at(&e->coll, a);
         uint32_t node = node_of(e, a);
-        if (node == RS_NO_NODE || op->group_size == 1 || op->kind == RS_COLL_OTHER) continue;
+        if (node == RS_NO_NODE || op->group_size == 1 || !rs_coll_can_match(op->kind)) continue;
         bool pair = op->kind == RS_COLL_SEND_RECV;
         if (pair ? c->n >= 2 : c->n > 1 && op->group_size <= c->n) continue;
         e->kind[node] |= RS_ENGINE_ALONE;

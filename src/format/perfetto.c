@@ -394,9 +394,7 @@ static rs_status load(rs_source *source, const rs_load_settings *settings, rs_ev
     p.own = is_own(text, p.n < LOOKED_AT ? p.n : LOOKED_AT);
     rs_status status = rs_events_create(settings->columns, settings->max_memory, &p.events, err);
     if (status == RS_OK) {
-        p.events->packing = rs_source_packing(source) == RS_PACKING_GZIP   ? "gzip"
-                            : rs_source_packing(source) == RS_PACKING_ZSTD ? "zstd"
-                                                                           : "plain";
+        p.events->packing = rs_packing_name(rs_source_packing(source));
         p.events->n_bytes = p.n;
         rs_source_report_end(source, -1, &p.events->problems);
         status = read_all(&p);

@@ -46,6 +46,7 @@ static rs_status job_create(const rs_job_settings *settings, rs_job **out, rs_er
     pthread_mutex_init(&job->lock, NULL);
     status = rs_job_store_open(job, err);
     if (status == RS_OK) status = rs_job_captures_open(job, err);
+    if (status == RS_OK) status = rs_job_classes_open(job, err);
     if (status != RS_OK) {
         rs_job_close(job);
         return status;
@@ -199,6 +200,7 @@ void rs_job_close(rs_job *job)
     rs_job_store_close(job);
     rs_job_forget_other(job);
     rs_job_captures_free(job->captures);
+    rs_job_classes_free(job->classes);
     for (size_t i = 0; i < job->n_inputs; i++) rs_input_clear(&job->inputs[i]);
     rs_free(job->inputs);
     rs_selection_clear(&job->opened);
@@ -279,15 +281,14 @@ static bool on_progress(void *context)
 }
 
 /* *needs: columns that have to be loaded before the ranks of this file can be told apart; 0 when they are. */
-static rs_status make_traces(rs_input *input, const rs_job_settings *settings, const rs_selection *selection,
-                             uint64_t *needs, rs_error *err)
+static rs_status make_traces(const rs_job *job, rs_input *input, uint64_t *needs, rs_error *err)
 {
     rs_domains domains = {0};
     rs_status status = rs_domains_split(input->events, input->path, &domains, err);
     *needs = domains.needs;
     input->told_by = domains.told_by;
     if (status != RS_OK || *needs) return status;
-    if (domains.n > 1 && settings->single_rank) {
+    if (domains.n > 1 && job->settings.single_rank) {
         char ranks[160];
         size_t used = 0;
         for (size_t i = 0; i < domains.n && used < sizeof ranks - 24; i++)
@@ -319,7 +320,8 @@ static rs_status make_traces(rs_input *input, const rs_job_settings *settings, c
         t->n_parts = input->n_parts;
         t->problems = &input->problems;
         t->rank = domains.rank ? domains.rank[i] : RS_NO_VALUE;
-        t->selection = selection;
+        t->selection = job->selection;
+        t->judge = rs_job_classes_judge(job);
     }
     input->events->one_rank =
         domains.n == 1 && !domains.rows && domains.rank && domains.rank[0] == RS_NO_VALUE;
@@ -467,7 +469,7 @@ static rs_status load_single(rs_job *job, rs_input *input, const rs_load_setting
     rs_events_key_make(job, input, &key);
     rs_status status = read_events(job, input, settings, &key, progress, bytes_in, &known, err);
     if (status == RS_OK) {
-        status = make_traces(input, &job->settings, job->selection, needs, err);
+        status = make_traces(job, input, needs, err);
         rs_events_keeping *keeping = status == RS_OK && !known && !*needs
                                          ? rs_events_keep(job, &key, input->events, settings->threads)
                                          : NULL;
@@ -530,7 +532,7 @@ static rs_status warn_of_repeats(rs_input *input, rs_trace *t, rs_error *err)
 }
 
 /* All recordings together are the one rank that each of them is. */
-static rs_status make_recorded_trace(rs_input *input, const rs_selection *selection, rs_error *err)
+static rs_status make_recorded_trace(const rs_job *job, rs_input *input, rs_error *err)
 {
     input->traces = rs_calloc(1, sizeof *input->traces);
     if (!input->traces) return rs_fail_nomem(err, "ranks");
@@ -542,7 +544,8 @@ static rs_status make_recorded_trace(rs_input *input, const rs_selection *select
     t->recordings = input->marks;
     t->n_recordings = input->n_recordings;
     t->problems = &input->problems;
-    t->selection = selection;
+    t->selection = job->selection;
+    t->judge = rs_job_classes_judge(job);
     return warn_of_repeats(input, t, err);
 }
 
@@ -556,7 +559,7 @@ static rs_status graft(rs_job *job, rs_input *input, uint64_t *needs, rs_error *
     rs_free(input->traces);
     input->traces = NULL;
     input->n_traces = 0;
-    return make_traces(input, &job->settings, job->selection, needs, err);
+    return make_traces(job, input, needs, err);
 }
 
 uint64_t rs_input_columns(const rs_job *job, const rs_input *input, uint64_t columns)
@@ -585,6 +588,7 @@ rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned
                                  .max_memory = job->settings.max_memory,
                                  .max_string = job->settings.max_string,
                                  .max_depth = job->settings.max_depth,
+                                 .records = job->records,
                                  .threads = threads,
                                  .simd = job->settings.simd,
                                  .progress = on_progress,
@@ -595,7 +599,7 @@ rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned
     if (input->n_recordings) {
         status = load_recordings(job, input, &settings, &progress, &bytes_in, err);
         if (status == RS_OK) rs_problems_move(&input->problems, &input->events->problems);
-        if (status == RS_OK) status = make_recorded_trace(input, job->selection, err);
+        if (status == RS_OK) status = make_recorded_trace(job, input, err);
     } else {
         status = load_single(job, input, &settings, &progress, &bytes_in, &needs, err);
     }

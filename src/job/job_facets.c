@@ -25,6 +25,7 @@ static bool make_identity(const rs_stored_input *s, const rs_trace *trace, const
     rs_wire_put_unsigned(w, (size_t)(trace - s->input->traces));
     rs_wire_put_unsigned(w, s->input->n_traces);
     rs_wire_put_fixed(w, columns);
+    rs_wire_put_text(w, s->job->settings.classes);
     rs_wire_put_unsigned(w, facet->key_size);
     if (facet->key_size) rs_wire_put(w, key, facet->key_size);
     rs_wire_put(w, s->key.identity.bytes, s->key.identity.n);

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "job/job_internal.h"
+#include "trace/facet.h"
 
 /* ---- questions -------------------------------------------------------------------------------------- */
 
@@ -49,6 +50,11 @@ rs_status rs_question_init(rs_question *q, const rs_query *query, const rs_job_s
     *q = (rs_question){
         .analysis = a, .how = rs_analysis_method(a, query->compat), .policy = rs_policy_of(query->compat)};
     q->policy.keep_last_step = settings->include_last_step;
+    q->classes = settings->classes;
+    if (q->classes && query->compat != RS_COMPAT_NONE)
+        return rs_fail(
+            err, RS_ERR_USAGE,
+            "--class holds for rankscope's own classes, and --compat takes another tool's: leave one out");
     q->run = (rs_run){.options = query->options,
                       .plan = q->how.plan,
                       .over = q->how.over,
@@ -122,6 +128,11 @@ uint64_t rs_method_fingerprint(const rs_method *how)
         sum = rs_hash_u64(sum ^ rs_layout_fingerprint(how->rounds[r].agreed_layout));
     }
     return sum;
+}
+
+bool rs_question_wants_origin(const rs_question *q)
+{
+    return q->analysis->wants_origin && q->analysis->wants_origin(q->run.options);
 }
 
 /* ---- which inputs could be used ---------------------------------------------------------------------- */
@@ -234,8 +245,9 @@ static rs_status settle_ranks(const rs_question *q, const rs_ranking *ranking, r
         return rs_fail(
             err, RS_ERR_AMBIGUOUS,
             "%s and %s both are rank %lld: say which is which as RANK=PATH, or number them by name with "
-            "--renumber",
-            q->answers[all[i - 1]->input].path, q->answers[all[i]->input].path, (long long)all[i]->rank);
+            "--renumber%s",
+            q->answers[all[i - 1]->input].path, q->answers[all[i]->input].path, (long long)all[i]->rank,
+            q->records == RS_TAKES(ALLOCATIONS) ? "; two states of one rank are compared by --base" : "");
     }
     return RS_OK;
 }
@@ -368,6 +380,28 @@ static void tell_steps(rs_question *const *sides, unsigned n_sides, rs_result *r
                        n, n == 1 ? "" : "s");
 }
 
+/* Whether one of the facets needs the classes of GPU work. */
+static bool use_classes(const rs_facet *const *facets, size_t n)
+{
+    for (size_t i = 0; i < n && facets[i]; i++)
+        if (facets[i] == &rs_facet_classes || use_classes(facets[i]->needs, RS_FACET_NEEDS)) return true;
+    return false;
+}
+
+static void note_classes(const rs_question *q, rs_result *result)
+{
+    char rules[120];
+    size_t n = 1, used = 0;
+    if (!q->classes || !*q->classes || !use_classes(q->analysis->facets, RS_FACET_NEEDS)) return;
+    for (const char *c = q->classes; *c; c++) {
+        n += *c == '\n';
+        if (used + 1 < sizeof rules) rules[used++] = *c == '\n' ? ' ' : *c;
+    }
+    rules[used] = '\0';
+    rs_result_note(result, "classes of GPU work by %zu rule%s of --class: %s%s", n, n == 1 ? "" : "s", rules,
+                   used + 1 < sizeof rules ? "" : "...");
+}
+
 rs_status rs_question_answer(rs_question *const *sides, const rs_ranking *const *rankings, unsigned n_sides,
                              rs_result *result, rs_error *err)
 {
@@ -378,6 +412,7 @@ rs_status rs_question_answer(rs_question *const *sides, const rs_ranking *const 
         status = rs_question_gather(sides[i], rankings[i], i, &partials, &n_partials, err);
     if (status == RS_OK) status = rs_question_tables(sides[0], result, err);
     if (status == RS_OK) tell_steps(sides, n_sides, result);
+    if (status == RS_OK) note_classes(sides[0], result);
     sides[0]->run.origin = find_origin(&sides[0]->run, partials, n_partials);
     if (status == RS_OK) n_partials = leave_out_absent(&sides[0]->how, partials, n_partials, result);
     if (status == RS_OK) status = sides[0]->how.merge(&sides[0]->run, partials, n_partials, result, err);

@@ -29,6 +29,8 @@ enum { AS_IS, AS_SIZE };
         "HTA's include_last_profiler_step; only with --compat hta or hta-exact")                             \
     ROW(captures, "captures", TEXT, "PATH", NULL, AS_IS, 0, 0, AGREE,                                        \
         "give the work of replayed graphs its operators: the trace of their capture, or a folder of such")   \
+    ROW(classes, "class", LINES, "CLASS=REGEX", NULL, AS_IS, 0, 0, AGREE,                                    \
+        "GPU work whose name REGEX finds is communication, computation or memory; @FILE: such rules")        \
     ROW(jobs, "jobs", INT, "N", NULL, AS_IS, 1, 4096, DIFFER, "worker threads (default: one for each core)") \
     ROW(max_memory, "max-memory", TEXT, "SIZE", NULL, AS_SIZE, 1, NO_LIMIT, DIFFER,                          \
         "stop rather than hold more than SIZE of traces: 512M, 4G")                                          \

@@ -65,7 +65,7 @@ static bool is_nameless(const rs_coll_shape *op)
  * nobody is their partner. */
 static bool stands_alone(const rs_coll_rank *r, const rs_coll_shape *op)
 {
-    return is_nameless(op) && (r->many_groups || op->kind == RS_COLL_OTHER);
+    return is_nameless(op) && (r->many_groups || !rs_coll_can_match(op->kind));
 }
 
 /* A communicator has a stream of its own: where no group is named, streams tell groups apart. A job with one

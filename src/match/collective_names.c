@@ -4,12 +4,14 @@
 #include <string.h>
 
 #include "base/ascii.h"
+#include "trace/comm_kernels.h"
+#include "trace/kernel_name.h"
 
 const char *rs_coll_kind_name(rs_coll_kind kind)
 {
     static const char *const names[RS_N_COLL_KINDS] = {
-        "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "reduce",
-        "gather",     "scatter",    "barrier",        "send_recv",  "other"};
+        "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "reduce", "gather",
+        "scatter",    "barrier",    "send_recv",      "dispatch",   "combine",   "other"};
     return names[kind];
 }
 
@@ -34,6 +36,8 @@ rs_coll_kind rs_coll_kind_of(const char *name)
         {"allgather", RS_COLL_ALL_GATHER},
         {"alltoall", RS_COLL_ALL_TO_ALL},
         {"allall", RS_COLL_ALL_TO_ALL} /* all2all: digits are no letters */,
+        {"dispatch", RS_COLL_DISPATCH},
+        {"combine", RS_COLL_COMBINE},
         {"barrier", RS_COLL_BARRIER},
         {"broadcast", RS_COLL_BROADCAST},
         {"sendrecv", RS_COLL_SEND_RECV},
@@ -64,14 +68,13 @@ static bool starts_with_one(const char *name, const char *const *words, size_t n
     return false;
 }
 
-bool rs_coll_is_one_sided(const char *kernel)
+rs_coll_kind rs_coll_kind_of_kernel(const char *name)
 {
-    static const char *const words[] = {"shmem", "deepep"};
-    char text[256];
-    squeeze(kernel, text, sizeof text);
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strstr(text, words[i])) return true;
-    return false;
+    char words[RS_KERNEL_WORDS];
+    const rs_comm_family *family = rs_comm_family_of(name, strlen(name));
+    rs_kernel_words(name, strlen(name), words);
+    rs_coll_kind kind = rs_coll_kind_of(words);
+    return family && family->is_one_sided && rs_coll_can_match(kind) ? RS_COLL_OTHER : kind;
 }
 
 bool rs_coll_is_submission(const char *name)

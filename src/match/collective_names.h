@@ -17,6 +17,8 @@ typedef enum rs_coll_kind {
     RS_COLL_SCATTER,
     RS_COLL_BARRIER,
     RS_COLL_SEND_RECV,
+    RS_COLL_DISPATCH, /* tokens to their experts and back: kinds from here on do not meet on all ranks at one moment */
+    RS_COLL_COMBINE,
     RS_COLL_OTHER,
     RS_N_COLL_KINDS
 } rs_coll_kind;
@@ -28,8 +30,13 @@ rs_coll_kind rs_coll_kind_of(const char *name);
 /* No member leaves before all have come, so that the ends on all ranks are one moment. */
 bool rs_coll_ends_together(rs_coll_kind kind);
 
-/* Kernels of one-sided libraries (NVSHMEM, DeepEP): ranks do not meet in them. */
-bool rs_coll_is_one_sided(const char *kernel);
+/* Calls of these kinds on different ranks can be found again as one. */
+static inline bool rs_coll_can_match(rs_coll_kind kind)
+{
+    return kind < RS_COLL_DISPATCH;
+}
+/* From a kernel's name. Of one-sided libraries (NVSHMEM, DeepEP), in which ranks do not meet, only what can not match. */
+rs_coll_kind rs_coll_kind_of_kernel(const char *name);
 /* "nccl:all_reduce", "rccl:...", "c10d::allreduce_": an annotation or operator that is about one collective.
  */
 bool rs_coll_is_call(const char *name);

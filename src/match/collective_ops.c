@@ -100,9 +100,7 @@ static rs_coll_kind kind_at(const rs_events *e, uint32_t row, uint32_t args, uin
     uint32_t name = rs_events_text(e, RS_COL_COLLECTIVE, args);
     rs_coll_kind kind = name == RS_NO_STRING ? RS_COLL_OTHER : rs_coll_kind_of(e->strings.items[name].text);
     if (kind == RS_COLL_OTHER && call != RS_NO_ROW) kind = rs_coll_kind_of(rs_event_name(e, call));
-    if (kind == RS_COLL_OTHER && !rs_coll_is_one_sided(rs_event_name(e, row)))
-        kind = rs_coll_kind_of(rs_event_name(e, row));
-    return kind;
+    return kind == RS_COLL_OTHER ? rs_coll_kind_of_kernel(rs_event_name(e, row)) : kind;
 }
 
 static bool add_op(rs_coll_rank *r, const rs_events *e, uint32_t row, uint32_t args, uint32_t call,
@@ -173,8 +171,8 @@ static bool asks_above(const rs_events *e, const rs_work *work)
         if (work->class[i] != RS_CLASS_COMM ||
             rs_events_text(e, RS_COL_COLLECTIVE, work->row[i]) != RS_NO_STRING)
             continue;
-        rs_coll_kind kind = rs_coll_kind_of(rs_event_name(e, work->row[i]));
-        if (kind == RS_COLL_SEND_RECV || kind == RS_COLL_OTHER) return true;
+        rs_coll_kind kind = rs_coll_kind_of_kernel(rs_event_name(e, work->row[i]));
+        if (kind == RS_COLL_SEND_RECV || !rs_coll_can_match(kind)) return true;
         lacks_arguments = true;
     }
     const rs_sparse *names = &e->args[RS_COL_COLLECTIVE];

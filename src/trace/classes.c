@@ -1,64 +1,11 @@
-/* Kernel classes: what a piece of GPU work does, told by its kind and its name.
+/* Kernel classes: what a piece of GPU work does, by its kind and its name. Which kernels communicate: comm_kernels.c.
  *
- * Sources of the names, each checked against the project that launches the kernel:
- *   NCCL       src/device/generate.py: ncclDevKernel_*, older ncclKernel_*; RCCL uses the same, plus its own
- *              "rccl" symbols and mscclKernel_* (tools of the MSCCL algorithm interpreter)
- *   oneCCL     "oneccl" kernels and Intel's XCCL backend names
- *   HCCL       Ascend/Habana "hccl" task names, also MTIA's
- *   NVSHMEM, rocSHMEM   device-side puts and barriers carry the library's prefix
- *   MSCCL++    namespace mscclpp
- *   DeepEP     namespace deep_ep (intranode, internode, internode_ll: dispatch and combine)
- *   vLLM, SGLang, aiter custom all-reduce: cross_device_reduce_1stage / _2stage, allreduce_fusion_kernel*
- *   TensorRT-LLM: oneShotAllReduceKernel, twoShotAllReduceKernel, allreduce_fusion_kernel_*,
- * userbuffers_fp16_*, moeAllReduce / lamport variants PyTorch symmetric memory
- * (torch/csrc/distributed/c10d/symm_mem, CUDASymmetricMemoryOps.cu): one_shot_all_reduce_kernel,
- * two_shot_all_reduce_kernel, multimem_all_reduce_kernel, multimem_one_shot_*, multimem_all_gather_kernel,
- * reduce_scatter_matmul is plain compute
- *   XLA        HLO operators that run as work of a TPU (xla/hlo/ir/hlo_opcode.h); no kernel's name has a hyphen
- *   Copies     CUPTI and roctracer report copies under their own kinds;
- * ROCm before 5.x reported them as kernels:
- *              __amd_rocclr_copyBuffer*, __amd_rocclr_fillBuffer* (ROCclr blit kernels), MEMORY_COPY_*_TO_*
- */
+ * Copies: CUPTI and roctracer report them under their own kinds; ROCm before 5.x reported them as kernels:
+ * __amd_rocclr_copyBuffer*, __amd_rocclr_fillBuffer* (ROCclr blit kernels), MEMORY_COPY_*_TO_* */
 #include <string.h>
 
+#include "trace/comm_kernels.h"
 #include "trace/trace.h"
-
-/* Lower case; a name is communication when it contains one of them. */
-static const char *const comm_names[] = {
-    "nccl",
-    "rccl",
-    "mscclkernel",
-    "mscclpp",
-    "oneccl",
-    "xccl",
-    "hccl",
-    "nvshmem",
-    "rocshmem",
-    "cross_device_reduce",
-    "deep_ep",
-    "deepep",
-    "all_reduce_kernel",
-    "allreduce_fusion_kernel",
-    "allreducekernel",
-    "allgatherkernel",
-    "reducescatterkernel",
-    "multimem_all_reduce",
-    "multimem_one_shot",
-    "multimem_all_gather",
-    "multimem_reduce_scatter",
-    "one_shot_all_reduce",
-    "two_shot_all_reduce",
-    "userbuffers_fp16",
-    "quickreduce",
-    "quick_reduce",
-    "symm_mem_barrier",
-    "all-reduce",
-    "all-gather",
-    "reduce-scatter",
-    "all-to-all",
-    "collective-permute",
-    "collective-broadcast",
-};
 
 static const char *const memory_names[] = {"__amd_rocclr_copybuffer", "__amd_rocclr_fillbuffer",
                                            "memory_copy_host_to_device", "memory_copy_device_to_host",
@@ -89,9 +36,9 @@ static bool contains_any(const char *folded, const char *const *words, size_t n)
 rs_class rs_class_of(rs_kind kind, const char *name, size_t length)
 {
     if (kind == RS_KIND_MEMCPY || kind == RS_KIND_MEMSET) return RS_CLASS_MEMORY;
+    if (rs_comm_family_of(name, length)) return RS_CLASS_COMM;
     char folded[FOLD_MAX + 1];
     fold_case(name, length, folded);
-    if (CONTAINS_ANY(folded, comm_names)) return RS_CLASS_COMM;
     if (CONTAINS_ANY(folded, memory_names)) return RS_CLASS_MEMORY;
     if (kind == RS_KIND_MTIA_WORK && strncmp(folded, "dma", 3) == 0) return RS_CLASS_MEMORY;
     return RS_CLASS_COMPUTE;

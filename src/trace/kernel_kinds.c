@@ -117,9 +117,8 @@ static const pattern patterns[] = {
 
 #define FOLD_MAX 1024 /* what a kernel does stands near the front; template arguments may be long */
 
-const char *rs_kernel_kind(rs_kind kind, const char *name, size_t length)
+const char *rs_kernel_kind(rs_class class, const char *name, size_t length)
 {
-    rs_class class = rs_class_of(kind, name, length);
     if (class == RS_CLASS_COMM) return "communication";
     if (class == RS_CLASS_MEMORY) return "memory";
     char folded[FOLD_MAX + 1];

@@ -4,9 +4,8 @@
 
 #include "trace/trace.h"
 
-/* "communication", "memory", "GEMM", "SDPA", ..., "other": static text. Communication is told first, by
- * rs_class_of. */
-const char *rs_kernel_kind(rs_kind kind, const char *name, size_t length);
+/* "communication", "memory", "GEMM", "SDPA", ..., "other": static text. Only of computation the name says more than the class. */
+const char *rs_kernel_kind(rs_class class, const char *name, size_t length);
 
 /* All kinds, the i-th; NULL behind the last. */
 const char *rs_kernel_kind_at(size_t i);

@@ -154,6 +154,7 @@ static rs_status make_span(rs_trace *trace, const void *key, void **out, rs_erro
         any = true;
     }
     *made = any ? (span){first, last} : (span){RS_NO_TIME, RS_NO_TIME};
+    if (e->other.columns) *made = (span){e->other.first, e->other.last};
     *out = made;
     return RS_OK;
 }
@@ -182,19 +183,24 @@ static void free_classes(void *value)
 {
     rs_classes *classes = value;
     rs_free(classes->of_name);
+    rs_free(classes->judged);
     rs_free(classes);
 }
 
 static rs_status make_classes(rs_trace *trace, const void *key, void **out, rs_error *err)
 {
+    const rs_class_rules *rules = key;
+    const rs_class_judge *judge = *rules == RS_CLASSES_OWN ? trace->judge : NULL;
     rs_classes *made = rs_calloc(1, sizeof *made);
     uint8_t *of_name = rs_calloc(trace->events->strings.n + 1, 1);
-    if (!made || !of_name) {
+    uint8_t *judged = judge ? rs_calloc(trace->events->strings.n + 1, 1) : NULL;
+    if (!made || !of_name || (judge && !judged)) {
         rs_free(made);
         rs_free(of_name);
+        rs_free(judged);
         return rs_fail_nomem(err, "kernel classes");
     }
-    *made = (rs_classes){trace->events, *(const rs_class_rules *)key, of_name};
+    *made = (rs_classes){trace->events, *rules, judge, of_name, judged};
     *out = made;
     return RS_OK;
 }
@@ -212,10 +218,26 @@ rs_status rs_trace_classes(rs_trace *trace, rs_class_rules rules, const rs_class
     return status;
 }
 
+/* false: no rule of the judge fits the name. */
+static bool is_judged(const rs_classes *c, uint32_t name, rs_class *out)
+{
+    uint8_t *known = &c->judged[name];
+    if (!*known) {
+        const rs_string *s = &c->e->strings.items[name];
+        rs_class class;
+        bool fits = c->judge->judge(c->judge->context, s->text, s->length, &class);
+        *known = (uint8_t)(fits ? class + 1 : RS_N_CLASSES + 1);
+    }
+    *out = (rs_class)(*known - 1);
+    return *known <= RS_N_CLASSES;
+}
+
 rs_class rs_class_at(const rs_classes *c, uint32_t row)
 {
     const rs_events *e = c->e;
     rs_kind kind = rs_event_kind(e, row);
+    rs_class judged;
+    if (c->judge && is_judged(c, e->name[row], &judged)) return judged;
     if (c->rules != RS_CLASSES_HTA && (kind == RS_KIND_MEMCPY || kind == RS_KIND_MEMSET))
         return c->rules == RS_CLASSES_TRACELENS && kind == RS_KIND_MEMSET ? RS_CLASS_COMPUTE
                                                                           : RS_CLASS_MEMORY;

@@ -17,6 +17,13 @@ typedef enum rs_class {
 /* Whose kernel classes count. */
 typedef enum rs_class_rules { RS_CLASSES_OWN, RS_CLASSES_HTA, RS_CLASSES_TRACELENS } rs_class_rules;
 
+/* The user's own rules for classes, which hold before every other one. */
+typedef struct rs_class_judge {
+    bool (*judge)(const void *context, const char *name, size_t length,
+                  rs_class *out); /* false: no rule fits. Any thread */
+    const void *context;
+} rs_class_judge;
+
 typedef struct rs_trace rs_trace;
 typedef struct rs_work rs_work;
 typedef struct rs_policy rs_policy;
@@ -131,6 +138,7 @@ struct rs_trace {
     uint32_t *rows;              /* this rank's rows, ascending; NULL: all rows of events */
     size_t n_rows;
     const rs_selection *selection; /* what is asked about; NULL: everything. The job's */
+    const rs_class_judge *judge;   /* NULL: there are no rules but the built-in ones. The job's */
 
     struct rs_facet_value *facets; /* what was made of the rank so far, the latest first: trace/facet.h */
     const struct rs_facet_keeper *keeper; /* who stores some of them; NULL: nobody. Borrowed */
@@ -192,7 +200,9 @@ rs_class rs_class_of_tracelens(rs_kind kind, const char *name, size_t length);
 typedef struct rs_classes {
     const rs_events *e;
     rs_class_rules rules;
-    uint8_t *of_name; /* by string id, +1; 0 = not yet asked */
+    const rs_class_judge *judge; /* NULL: none, or a peer's rules */
+    uint8_t *of_name;            /* by string id, +1; 0 = not yet asked */
+    uint8_t *judged;             /* the same by the judge, RS_N_CLASSES + 1 where none of its rules fits */
 } rs_classes;
 rs_status rs_trace_classes(rs_trace *trace, rs_class_rules rules, const rs_classes **out, rs_error *err);
 rs_class rs_class_at(const rs_classes *classes, uint32_t row);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`make` without packages: it says which command installs them, and what it leaves does not stand in the way of the next."""
+"""`make` without packages: it says which command installs them, and what it leaves does not prevent the next."""
 import os
 import pathlib
 import subprocess

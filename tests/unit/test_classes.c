@@ -6,7 +6,10 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "match/collective_names.h"
 #include "trace/calls.h"
+#include "trace/comm_kernels.h"
+#include "trace/kernel_name.h"
 #include "trace/trace.h"
 
 typedef struct sample {
@@ -70,10 +73,91 @@ static void test_names_of_any_length(void **state)
 {
     (void)state;
     static char name[20000];
+    for (size_t n = 0; n < 40; n++) { /* each length around those of the words, none terminated */
+        memset(name, 'x', sizeof name - 1);
+        memcpy(name, "deep_ep::internode::dispatch<int>(ncclComm*)", n);
+        rs_class_of(RS_KIND_KERNEL, name, n);
+    }
     memset(name, 'x', sizeof name - 1);
     assert_int_equal(rs_class_of(RS_KIND_KERNEL, name, sizeof name - 1), RS_CLASS_COMPUTE);
-    memcpy(name + 4000, "NCCL", 4);
+    memcpy(name, "nccl", 4);
     assert_int_equal(rs_class_of(RS_KIND_KERNEL, name, sizeof name - 1), RS_CLASS_COMM);
+}
+
+/* Names as profilers of the stacks show them; their words; the family, NULL: it does not communicate. */
+static void test_words(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *words, *family;
+        rs_coll_kind kind;
+    } cases[] = {
+        {"void dpsk::ep::internode::dispatch<false, 8, false, 8>(int4*, float*)",
+         "dpsk::ep::internode::dispatch", "DeepEP", RS_COLL_DISPATCH},
+        {"void deep_ep::legacy::intranode::combine<8, int>(int4*)", "deep_ep::legacy::intranode::combine",
+         "DeepEP", RS_COLL_COMBINE},
+        {"void deep_ep::intranode::barrier<8>(int**, int)", "deep_ep::intranode::barrier", "DeepEP",
+         RS_COLL_OTHER},
+        {"_ZN7deep_ep12internode_ll8dispatchILb0ELb1EEEvPvS1_", "deep_ep::internode_ll::dispatch", "DeepEP",
+         RS_COLL_DISPATCH},
+        {"void deep_ep::elastic::dispatch_impl<true, 8>(void*)", "deep_ep::elastic::dispatch_impl", "DeepEP",
+         RS_COLL_DISPATCH},
+        {"void deep_ep::elastic::dispatch_copy_epilogue_impl<8>(void*)",
+         "deep_ep::elastic::dispatch_copy_epilogue_impl", NULL, RS_COLL_DISPATCH},
+        {"void dpsk::ep::cuda::get_dispatch_layout<256, 32, 8>(long const*)",
+         "dpsk::ep::cuda::get_dispatch_layout", NULL, RS_COLL_DISPATCH},
+        {"void hybrid_ep::combine_kernel<8, 4>(hybrid_ep::dispatch_kernel_param_t)",
+         "hybrid_ep::combine_kernel", "hybrid_ep", RS_COLL_COMBINE},
+        {"void hybrid_ep::permute_kernel<8>(int)", "hybrid_ep::permute_kernel", NULL, RS_COLL_OTHER},
+        {"void mori::moe::EpCombineInterNodeV1Kernel<__hip_bfloat16>(EpDispatchCombineArgs)",
+         "mori::moe::ep_combine_inter_node_v1_kernel", "MORI", RS_COLL_COMBINE},
+        {"EpDispatchIntraNodeKernel_bf16", "ep_dispatch_intra_node_kernel_bf16", "MORI", RS_COLL_DISPATCH},
+        {"void a2a_combine_recv_kernel<8>(unsigned long)", "a2a_combine_recv_kernel", "pplx",
+         RS_COLL_COMBINE},
+        {"void tensorrt_llm::kernels::moe_comm::moeA2ADispatchKernel<8>(void*)",
+         "tensorrt_llm::kernels::moe_comm::moe_a2a_dispatch_kernel", "MoE all-to-all", RS_COLL_DISPATCH},
+        {"void tensorrt_llm::kernels::moe_comm::moeA2APrepareDispatchKernel(int*)",
+         "tensorrt_llm::kernels::moe_comm::moe_a2a_prepare_dispatch_kernel", NULL, RS_COLL_DISPATCH},
+        {"void flashinfer::trtllm_mnnvl_allreduce::oneshotAllreduceFusionKernel<8>(void*)",
+         "flashinfer::trtllm_mnnvl_allreduce::oneshot_allreduce_fusion_kernel", "custom all-reduce",
+         RS_COLL_ALL_REDUCE},
+        {"void (anonymous namespace)::all_reduce_one_shot_push_kernel<float, 8u>((anonymous namespace)::Data)",
+         "all_reduce_one_shot_push_kernel", "collective", RS_COLL_ALL_REDUCE},
+        {"void aiter::reduce_scatter_cross_device_store<__hip_bfloat16, 8>(aiter::RankData*)",
+         "aiter::reduce_scatter_cross_device_store", "custom all-reduce", RS_COLL_REDUCE_SCATTER},
+        {"kuserbuffers_pushsendrecv(int, int)", "kuserbuffers_pushsendrecv", "user buffers", RS_COLL_OTHER},
+        {"ncclSymkDevKernel_AllReduce_AGxLLMC_R_sum_bf16(ncclSymkDevWorkArgs)",
+         "nccl_symk_dev_kernel_all_reduce_a_gx_llmc_r_sum_bf16", "NCCL", RS_COLL_ALL_REDUCE},
+        {"c10d::symmetric_memory::put_signal_kernel(unsigned int**, int)",
+         "c10d::symmetric_memory::put_signal_kernel", "symmetric memory", RS_COLL_OTHER},
+        {"nvshmemi_barrier_on_stream_kernel(int)", "nvshmemi_barrier_on_stream_kernel", "SHMEM",
+         RS_COLL_OTHER},
+        {"void mscclpp::allreduce8<__half>(void*)", "mscclpp::allreduce8", "MSCCL++", RS_COLL_ALL_REDUCE},
+        {"all-gather-start.12", "all_gather_start_12", "collective", RS_COLL_ALL_GATHER},
+        {"triton_poi_fused_add_all_reduce_4", "triton_poi_fused_add_all_reduce_4", NULL, RS_COLL_ALL_REDUCE},
+        {"void cutlass::device_kernel<cutlass::gemm::collective::CollectiveMma<ncclSum>>(Params)",
+         "cutlass::device_kernel", NULL, RS_COLL_OTHER},
+        {"void (anonymous namespace)::groupnorm_kernel_dispatch_down<float>(int)",
+         "groupnorm_kernel_dispatch_down", NULL, RS_COLL_DISPATCH},
+        {"std::enable_if<true, void>::type foo<ncclInt>(int)", "foo", NULL, RS_COLL_OTHER},
+        {"void ns::Op<int>::run<float>(int)", "ns::op::run", NULL, RS_COLL_OTHER},
+        {"Memcpy PtoP (Device -> Device)", "", NULL, RS_COLL_OTHER},
+        {"_ZN12_GLOBAL__N_114barrier_kernelEPj", "barrier_kernel", NULL, RS_COLL_BARRIER},
+        {"_Z", "z", NULL, RS_COLL_OTHER},
+        {"_ZN99999999999999999999x", "9999999999999999x", NULL, RS_COLL_OTHER},
+        {"", "", NULL, RS_COLL_OTHER},
+        {"::::<<<", "", NULL, RS_COLL_OTHER},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char words[RS_KERNEL_WORDS];
+        size_t n = strlen(cases[i].name);
+        rs_kernel_words(cases[i].name, n, words);
+        assert_string_equal(words, cases[i].words);
+        const rs_comm_family *family = rs_comm_family_of(cases[i].name, n);
+        if (family ? !cases[i].family || strcmp(family->name, cases[i].family) != 0 : cases[i].family != NULL)
+            fail_msg("%s is of %s", cases[i].name, family ? family->name : "no family");
+        assert_int_equal(rs_coll_kind_of_kernel(cases[i].name), cases[i].kind);
+    }
 }
 
 static void test_hta_looks_at_the_first_line(void **state)
@@ -131,6 +215,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_samples),
         cmocka_unit_test(test_names_of_any_length),
+        cmocka_unit_test(test_words),
         cmocka_unit_test(test_calls),
         cmocka_unit_test(test_hta_looks_at_the_first_line),
     };

@@ -39,9 +39,10 @@ static void test_names(void **state)
         {"", "other"},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        assert_string_equal(rs_kernel_kind(RS_KIND_KERNEL, known[i].name, strlen(known[i].name)),
+        assert_string_equal(rs_kernel_kind(rs_class_of(RS_KIND_KERNEL, known[i].name, strlen(known[i].name)),
+                                           known[i].name, strlen(known[i].name)),
                             known[i].kind);
-    assert_string_equal(rs_kernel_kind(RS_KIND_MEMCPY, "gemm", 4), "memory");
+    assert_string_equal(rs_kernel_kind(rs_class_of(RS_KIND_MEMCPY, "gemm", 4), "gemm", 4), "memory");
 }
 
 /* Each kind is listed once, "other" last. */

@@ -39,7 +39,8 @@ static CURL *start(rs_fetch *item, int64_t timeout_s)
     if (!easy) return NULL;
     curl_easy_setopt(easy, CURLOPT_URL, item->url);
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(easy, CURLOPT_PROXY, ""); /* the addresses are of the job's own network */
+    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L); /* a redirect would lead where nobody allowed */
+    curl_easy_setopt(easy, CURLOPT_PROXY, "");          /* the addresses are of the job's own network */
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_TIMEOUT, (long)timeout_s);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, (long)timeout_s);
