@@ -108,7 +108,7 @@ static bool add_nodes(builder *b)
             return false;
     }
     /* a subtree's end among these nodes: the first one that is not below */
-    uint32_t *ends = rs_malloc((p->n_nodes + 1) * sizeof *ends);
+    RS_LOCAL uint32_t *ends = rs_malloc((p->n_nodes + 1) * sizeof *ends);
     if (!ends) return false;
     size_t depth = 0; /* of ends, used as the stack of open nodes */
     for (size_t i = 0; i < p->n_nodes; i++) {
@@ -117,7 +117,6 @@ static bool add_nodes(builder *b)
         ends[depth++] = (uint32_t)i;
     }
     while (depth) p->nodes[ends[--depth]].end = (uint32_t)p->n_nodes;
-    rs_free(ends);
     return true;
 }
 

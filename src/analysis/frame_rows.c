@@ -79,7 +79,7 @@ bool rs_frame_correlations(const rs_frame_rows *f, rs_keymap *map)
 /* Each side of a correlation learns the last row of the other side. */
 static bool find_partners(const rs_events *e, rs_frame_rows *f)
 {
-    uint8_t *work = rs_malloc(f->n);
+    RS_LOCAL uint8_t *work = rs_malloc(f->n);
     bool ok = work != NULL;
     for (size_t i = 0; ok && i < f->n; i++) work[i] = rs_frame_is_work(e, f, i);
     for (int side = 0; ok && side < 2; side++) {
@@ -93,7 +93,6 @@ static bool find_partners(const rs_events *e, rs_frame_rows *f)
                 f->partner[i] = rs_keymap_get(&last, f->correlation[i]);
         rs_keymap_clear(&last);
     }
-    rs_free(work);
     return ok;
 }
 

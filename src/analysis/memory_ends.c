@@ -164,7 +164,7 @@ static rs_status add_growing(rs_memory_view *v, const rs_memory_steps *steps, rs
     /* the first and the last whole step are left out */
     size_t n = steps->n - 2 - (steps->open ? 1 : 0);
     int64_t least = (int64_t)((n + 1) / 2);
-    keeping *sites = rs_calloc(n_sites + 1, sizeof *sites);
+    RS_LOCAL keeping *sites = rs_calloc(n_sites + 1, sizeof *sites);
     if (!sites) return rs_fail_nomem(err, "sites");
     for (size_t i = 0; i < n_sites; i++) sites[i].last_step = -1;
     if (least < LEAST_STEPS) least = LEAST_STEPS;
@@ -183,7 +183,6 @@ static rs_status add_growing(rs_memory_view *v, const rs_memory_steps *steps, rs
         else
             status = rs_fail_nomem(err, "sites");
     }
-    rs_free(sites);
     if (rank->n_growth > first)
         qsort(rank->growth + first, rank->n_growth - first, sizeof *rank->growth, by_kept);
     return status;

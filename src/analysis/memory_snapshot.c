@@ -210,11 +210,10 @@ static rs_status add_rows(rs_memory_view *v, rs_stack_names *by, const rs_run *r
 /* Steps are only looked for where they are selected. */
 static rs_status select_part(rs_memory_view *v, const rs_selection *selection, rs_error *err)
 {
-    rs_memory_steps steps = {0};
+    RS_SCOPED(rs_memory_steps_clear) rs_memory_steps steps = {0};
     rs_status status =
         selection && selection->by_step ? rs_memory_steps_make(&v->history, &steps, err) : RS_OK;
     if (status == RS_OK) status = select_instants(v, selection, &steps, err);
-    rs_memory_steps_clear(&steps);
     return status;
 }
 

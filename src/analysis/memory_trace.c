@@ -219,8 +219,8 @@ static bool calls(const rs_events *e, uint32_t row)
 static bool find_operators(reader *r)
 {
     const rs_events *e = r->trace->events;
-    mark *marks = NULL;
-    uint32_t *open = NULL;
+    RS_LOCAL mark *marks = NULL;
+    RS_LOCAL uint32_t *open = NULL;
     size_t n = 0, capacity = 0, depth = 0;
     bool ok = r->n < RS_NO_ROW;
     for (size_t i = 0; ok && i < r->trace->n_rows; i++) {
@@ -245,8 +245,6 @@ static bool find_operators(reader *r)
         else if (depth)
             r->changes[m->change].operator= marks[open[depth - 1]].row;
     }
-    rs_free(open);
-    rs_free(marks);
     return ok;
 }
 
@@ -363,7 +361,7 @@ static int by_bytes(const void *a, const void *b)
 static bool add_operators(const reader *r, rs_traced_memory *p)
 {
     const rs_events *e = r->trace->events;
-    tally *all = rs_calloc(r->n + 1, sizeof *all);
+    RS_LOCAL tally *all = rs_calloc(r->n + 1, sizeof *all);
     size_t n = 0, kept = 0;
     if (!all) return false;
     for (size_t i = 0; i < r->n; i++) {
@@ -403,13 +401,12 @@ static bool add_operators(const reader *r, rs_traced_memory *p)
             ok = (o->name = rs_strdup(e->strings.items[all[i].name].text)) != NULL;
     }
     if (ok && p->n_operators) qsort(p->operators, p->n_operators, sizeof *p->operators, by_bytes);
-    rs_free(all);
     return ok;
 }
 
 static bool add_held(const reader *r, rs_traced_memory *p)
 {
-    int64_t *now = rs_calloc(r->n_devices + 1, sizeof *now);
+    RS_LOCAL int64_t *now = rs_calloc(r->n_devices + 1, sizeof *now);
     p->held = rs_calloc(r->n + 1, sizeof *p->held);
     bool ok = now && p->held;
     for (size_t i = 0; ok && i < r->n; i++) {
@@ -422,7 +419,6 @@ static bool add_held(const reader *r, rs_traced_memory *p)
                                           .held = now[c->device],
                                           .reserved = c->reserved > 0 ? c->reserved : RS_NO_VALUE};
     }
-    rs_free(now);
     return ok;
 }
 

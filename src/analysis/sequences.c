@@ -268,11 +268,11 @@ static int by_count(const void *a, const void *b)
 /* Patterns by count, and the marks, of the first `top` only, by their new numbers. */
 static bool order_patterns(sequences_partial *p, size_t top)
 {
-    const char **before = rs_malloc(p->n * sizeof *before);
-    uint32_t *place = rs_malloc(p->n * sizeof *place);
+    RS_LOCAL const char **before = rs_malloc(p->n * sizeof *before);
+    RS_LOCAL uint32_t *place = rs_malloc(p->n * sizeof *place);
     bool ok = before && place;
     for (size_t i = 0; ok && i < p->n; i++) before[i] = p->patterns[i].text;
-    rs_sequence *unsorted = ok ? rs_malloc(p->n * sizeof *unsorted) : NULL;
+    RS_LOCAL rs_sequence *unsorted = ok ? rs_malloc(p->n * sizeof *unsorted) : NULL;
     ok = ok && unsorted;
     if (ok && p->n) {
         memcpy(unsorted, p->patterns, p->n * sizeof *unsorted);
@@ -289,9 +289,6 @@ static bool order_patterns(sequences_partial *p, size_t top)
         p->marks[kept++] = (mark){p->marks[i].row, number};
     }
     p->n_marks = kept;
-    rs_free(before);
-    rs_free(place);
-    rs_free(unsorted);
     return ok;
 }
 

@@ -21,7 +21,7 @@ typedef struct rectangle {
     bool by_pieces; /* what is left of one that was too much at once */
 } rectangle;
 
-/* A cell (i, j) stands for what is left: a from i on, b from j on. Its diagonal is j - i. */
+/* A cell (i, j) represents what is left: a from i on, b from j on. Its diagonal is j - i. */
 typedef struct band {
     const rs_align_item *a, *b;
     size_t n, m;
@@ -232,7 +232,7 @@ static bool solve_all(aligner *x, size_t n_todo)
 }
 
 /* Aligns the two first pieces, keeps the first half of what matches, and leaves the rest to be done: it begins
- * behind the last match that is kept, so that pieces that drift apart find each other again. */
+ * after the last match that is kept, so that pieces that drift apart find each other again. */
 static bool align_piece(aligner *x, const rectangle *r)
 {
     size_t piece = x->limits->piece, here = x->n_todo;
@@ -272,7 +272,7 @@ static bool align_piece(aligner *x, const rectangle *r)
 static bool prepare(const rs_align_item *a, size_t n, const rs_align_item *b, size_t m, rs_align_item *kept_a,
                     rs_align_item *kept_b, uint32_t *place, size_t *n_kept, size_t *n_names)
 {
-    rs_map64 names = {0};
+    RS_SCOPED(rs_map64_clear) rs_map64 names = {0};
     bool is_new, ok = true;
     *n_kept = *n_names = 0;
     for (size_t j = 0; ok && j < m; j++) {
@@ -287,7 +287,6 @@ static bool prepare(const rs_align_item *a, size_t n, const rs_align_item *b, si
         kept_a[*n_kept] = (rs_align_item){*name, a[i].detail};
         place[(*n_kept)++] = (uint32_t)i;
     }
-    rs_map64_clear(&names);
     return ok;
 }
 

@@ -578,7 +578,7 @@ static rs_status pair_begins(rs_events *e, rs_error *err)
 /* What torch.autograd's EventList.export_chrome_trace writes has no categories: its process says what it holds. */
 static rs_status name_functions(rs_events *e, rs_error *err)
 {
-    uint8_t *functions = rs_calloc(e->n_threads + 1, 1);
+    RS_LOCAL uint8_t *functions = rs_calloc(e->n_threads + 1, 1);
     bool any = false, ok = functions != NULL;
     for (size_t t = 0; ok && t < e->n_threads; t++) {
         uint32_t pid = e->threads[t].pid_text;
@@ -593,7 +593,6 @@ static rs_status name_functions(rs_events *e, rs_error *err)
             if (e->category[i] == 0 && e->phase[i] == 'X' && functions[e->thread[i]])
                 e->category[i] = (uint16_t)category;
     }
-    rs_free(functions);
     return ok ? RS_OK : rs_fail_nomem(err, "categories");
 }
 

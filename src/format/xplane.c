@@ -118,7 +118,7 @@ static int by_time(const void *a, const void *b)
 /* Loops and calls hold what runs in them: they are no work besides it. */
 static rs_status mark_holders(event_list *list, rs_error *err)
 {
-    rs_xevent **order = rs_malloc((list->n + 1) * sizeof *order), **open = NULL;
+    RS_LOCAL rs_xevent **order = rs_malloc((list->n + 1) * sizeof *order), **open = NULL;
     if (order) open = rs_malloc((list->n + 1) * sizeof *open);
     size_t n_open = 0;
     for (size_t i = 0; open && i < list->n; i++) order[i] = &list->items[i];
@@ -130,10 +130,7 @@ static rs_status mark_holders(event_list *list, rs_error *err)
             open[n_open - 1]->holds = true;
         open[n_open++] = order[i];
     }
-    rs_status status = open ? RS_OK : rs_fail_nomem(err, "events");
-    rs_free(order);
-    rs_free(open);
-    return status;
+    return open ? RS_OK : rs_fail_nomem(err, "events");
 }
 
 static rs_status take_event(rs_xplane *p, const rs_xline *l, const rs_xevent *event, event_list *list)

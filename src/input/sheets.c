@@ -233,13 +233,12 @@ static rs_status list_folder(const char *folder, name_list *names, rs_error *err
 static rs_status read_csv(const char *folder, const char *name, rs_strings *texts, rs_book *out,
                           rs_error *err)
 {
-    uint8_t *text = NULL;
+    RS_LOCAL uint8_t *text = NULL;
     size_t n = 0;
     char *path = path_in(folder, name, "");
     rs_status status = path ? read_text(path, &text, &n, err) : rs_fail_nomem(err, "a file name");
     if (status == RS_OK)
         status = rs_csv_read((const char *)text, n, path, name, strlen(name) - 4, texts, out, err);
-    rs_free(text);
     rs_free(path);
     return status;
 }

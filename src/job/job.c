@@ -393,7 +393,7 @@ static rs_status load_run(rs_job *job, rs_input *input, const rs_load_settings *
 {
     const rs_format *format = rs_run_name_of(input->parts[0]).format;
     rs_run_reader *run;
-    rs_problems unusable = {0};
+    RS_SCOPED(rs_problems_clear) rs_problems unusable = {0};
     size_t usable = 0;
     rs_status status = format->run_open(settings, &run, err);
     for (size_t i = 0; i < input->n_parts && status == RS_OK; i++) {
@@ -416,7 +416,6 @@ static rs_status load_run(rs_job *job, rs_input *input, const rs_load_settings *
                             "none of the %zu files of its run holds a trace", input->n_parts);
     format->run_close(run, status == RS_OK ? &input->events : NULL);
     if (status == RS_OK) rs_problems_move(&input->events->problems, &unusable);
-    rs_problems_clear(&unusable);
     return status;
 }
 

@@ -138,7 +138,7 @@ static bool add_op(rs_coll_rank *r, const rs_events *e, uint32_t row, uint32_t a
 
 bool rs_coll_rank_sort(rs_coll_rank *r)
 {
-    rs_keyed *keys = rs_malloc((r->n + 1) * sizeof *keys);
+    RS_LOCAL rs_keyed *keys = rs_malloc((r->n + 1) * sizeof *keys);
     rs_coll_op *sorted = rs_malloc((r->n + 1) * sizeof *sorted);
     int64_t *spans = r->n_spans ? rs_malloc(r->n * sizeof *spans) : NULL;
     bool ok = keys && sorted && (spans || !r->n_spans);
@@ -146,7 +146,6 @@ bool rs_coll_rank_sort(rs_coll_rank *r)
     ok = ok && rs_keyed_sort(keys, r->n);
     for (size_t i = 0; ok && i < r->n; i++) sorted[i] = r->ops[keys[i].value];
     for (size_t i = 0; ok && i < r->n_spans; i++) spans[i] = r->spans[keys[i].value];
-    rs_free(keys);
     if (!ok) {
         rs_free(sorted);
         rs_free(spans);
@@ -188,7 +187,7 @@ static rs_status launch_nodes(rs_trace *trace, const rs_work *work, rs_tree **tr
     if (!asks_above(trace->events, work)) return RS_OK;
     rs_status status = rs_trace_tree(trace, false, tree, err);
     if (status != RS_OK) return status;
-    rs_keyed *at = rs_malloc(((*tree)->n_gpu + 1) * sizeof *at);
+    RS_LOCAL rs_keyed *at = rs_malloc(((*tree)->n_gpu + 1) * sizeof *at);
     uint32_t *nodes = rs_malloc((work->n + 1) * sizeof *nodes);
     bool ok = at && nodes;
     const rs_tree *t = *tree;
@@ -201,7 +200,6 @@ static rs_status launch_nodes(rs_trace *trace, const rs_work *work, rs_tree **tr
         while (k < t->n_gpu && at[k].key < work->row[i]) k++;
         nodes[i] = k < t->n_gpu && at[k].key == work->row[i] ? at[k].value : RS_NO_NODE;
     }
-    rs_free(at);
     if (!ok) {
         rs_free(nodes);
         return rs_fail_nomem(err, "collectives");

@@ -53,7 +53,7 @@ static uint32_t unlink_note(open_note *open, uint32_t at, uint32_t top)
 static bool follow_notes(const note_order *order, size_t n, rs_open_notes *out)
 {
     rs_map64 latest = {0}; /* by name: the latest that is open + 1 */
-    open_note *open = rs_malloc((n + 1) * sizeof *open);
+    RS_LOCAL open_note *open = rs_malloc((n + 1) * sizeof *open);
     uint32_t n_open = 0, top = RS_NO_ROW;
     bool ok = open != NULL;
     for (size_t i = 0; ok && i < n; i++) {
@@ -78,7 +78,6 @@ static bool follow_notes(const note_order *order, size_t n, rs_open_notes *out)
         out->time[out->n] = note->time;
         out->name[out->n++] = top == RS_NO_ROW ? RS_NO_STRING : open[top].name;
     }
-    rs_free(open);
     rs_map64_clear(&latest);
     return ok;
 }

@@ -175,7 +175,7 @@ static bool share_out(rs_parts *p)
     const int64_t *n = p->samples;
     wide by = (wide)n[0] * n[1], rest;
     wide whole = (wide)p->sums[1] * n[0] - (wide)p->sums[0] * n[1];
-    sorting *order = rs_malloc((p->n + 1) * sizeof *order);
+    RS_LOCAL sorting *order = rs_malloc((p->n + 1) * sizeof *order);
     rs_part_row *sorted = rs_malloc((p->n + 1) * sizeof *sorted);
     p->place = rs_malloc((p->n + 1) * sizeof *p->place);
     bool ok = order && sorted && p->place;
@@ -193,7 +193,6 @@ static bool share_out(rs_parts *p)
         sorted[i] = *order[i].row;
         p->place[sorted[i].id] = (uint32_t)i;
     }
-    rs_free(order);
     if (!ok) {
         rs_free(sorted);
         return false;
@@ -243,7 +242,7 @@ static bool test(rs_parts *p, const rs_run_range sides[2], double alpha)
 {
     size_t n_tested = p->n < MOST_TESTED ? p->n : MOST_TESTED, n[2] = {0, 0}, most = 1;
     double *values[2] = {NULL, NULL}, *column[2] = {NULL, NULL};
-    double *ps = rs_malloc((p->n + 1) * sizeof *ps);
+    RS_LOCAL double *ps = rs_malloc((p->n + 1) * sizeof *ps);
     bool ok = ps != NULL;
     for (int k = 0; k < 2; k++) {
         size_t runs = sides[k].to - sides[k].from + 1;
@@ -266,7 +265,6 @@ static bool test(rs_parts *p, const rs_run_range sides[2], double alpha)
         rs_free(values[k]);
         rs_free(column[k]);
     }
-    rs_free(ps);
     return ok;
 }
 

@@ -97,7 +97,7 @@ static void write_run(rs_writer *w, const rs_one_run *run)
 
 rs_status rs_regress_save(const rs_regress_side *side, const rs_sink *sink, rs_error *err)
 {
-    rs_writer *w = rs_malloc(sizeof *w);
+    RS_LOCAL rs_writer *w = rs_malloc(sizeof *w);
     if (!w) return rs_fail_nomem(err, "a writer");
     rs_writer_init(w, sink);
     rs_writer_text(w, "{\"rankscope_regress\": ");
@@ -115,9 +115,7 @@ rs_status rs_regress_save(const rs_regress_side *side, const rs_sink *sink, rs_e
         write_run(w, &side->runs[i]);
     }
     rs_writer_text(w, "\n]}\n");
-    rs_status status = rs_writer_finish(w, err);
-    rs_free(w);
-    return status;
+    return rs_writer_finish(w, err);
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------- */

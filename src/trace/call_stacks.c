@@ -88,8 +88,8 @@ static void merge(const rs_nested *items, const rs_keyed *starts, const rs_keyed
 
 bool rs_call_stack_order(const rs_nested *items, size_t n, uint32_t *order)
 {
-    rs_keyed *starts = rs_malloc(n * sizeof *starts), *ends = rs_malloc(n * sizeof *ends);
-    rs_keyed *points = NULL;
+    RS_LOCAL rs_keyed *starts = rs_malloc(n * sizeof *starts), *ends = rs_malloc(n * sizeof *ends);
+    RS_LOCAL rs_keyed *points = NULL;
     size_t n_long = 0, n_points = 0, points_capacity = 0;
     bool ok = starts && ends;
     for (size_t i = 0; ok && i < n; i++) {
@@ -105,8 +105,5 @@ bool rs_call_stack_order(const rs_nested *items, size_t n, uint32_t *order)
         ok = sort_ends(items, n, ends);
         if (ok) merge(items, starts, ends, n_long, points, n_points, order);
     }
-    rs_free(starts);
-    rs_free(ends);
-    rs_free(points);
     return ok;
 }

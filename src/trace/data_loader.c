@@ -26,7 +26,7 @@ static bool is_loader(const char *name)
 static bool list_calls(const rs_trace *t, rs_data_loader *d)
 {
     const rs_events *e = t->events;
-    rs_keyed *found = NULL;
+    RS_LOCAL rs_keyed *found = NULL;
     size_t n = 0, capacity = 0;
     bool ok = true;
     for (size_t i = 0; ok && i < t->n_rows; i++) {
@@ -45,7 +45,6 @@ static bool list_calls(const rs_trace *t, rs_data_loader *d)
         reach = end;
         d->calls[d->n++] = (rs_loader_call){found[i].value, from, end};
     }
-    rs_free(found);
     return ok;
 }
 

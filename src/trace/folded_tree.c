@@ -220,9 +220,9 @@ static bool fold_all(fold *f)
 static bool arrange(rs_folded_tree *o, const rs_folded_settings *s)
 {
     size_t n = o->n;
-    rs_keyed *keys = rs_malloc((n + 1) * sizeof *keys);
-    uint32_t *first = rs_malloc((n + 2) * sizeof *first), *next = rs_malloc((n + 1) * sizeof *next),
-             *moved = rs_malloc((n + 1) * sizeof *moved);
+    RS_LOCAL rs_keyed *keys = rs_malloc((n + 1) * sizeof *keys);
+    RS_LOCAL uint32_t *first = rs_malloc((n + 2) * sizeof *first), *next = rs_malloc((n + 1) * sizeof *next),
+                      *moved = rs_malloc((n + 1) * sizeof *moved);
     rs_folded_node *nodes = rs_malloc((n + 1) * sizeof *nodes);
     bool ok = keys && first && next && moved && nodes;
     /* earlier passes decide where later ones do not */
@@ -267,10 +267,6 @@ static bool arrange(rs_folded_tree *o, const rs_folded_settings *s)
         o->n = kept;
         nodes = NULL;
     }
-    rs_free(keys);
-    rs_free(first);
-    rs_free(next);
-    rs_free(moved);
     rs_free(nodes);
     return ok;
 }

@@ -49,12 +49,11 @@ static bool list_spans(const rs_trace *t, const uint8_t *names, spans *s, rs_rec
 static bool find_spans(const rs_trace *t, spans *s, rs_recompute *out)
 {
     const rs_events *e = t->events;
-    uint8_t *names = rs_calloc(e->strings.n + 1, 1);
+    RS_LOCAL uint8_t *names = rs_calloc(e->strings.n + 1, 1);
     s->first = rs_calloc(e->n_threads + 2, sizeof *s->first);
     bool ok = names && s->first;
     for (size_t i = 0; ok && i < e->strings.n; i++) names[i] = is_recompute_fn(e->strings.items[i].text);
     ok = ok && list_spans(t, names, s, out);
-    rs_free(names);
     s->reach = ok ? rs_malloc((s->n + 1) * sizeof *s->reach) : NULL;
     ok = s->reach != NULL;
     for (size_t i = 0; ok && i < s->n; i++) {
@@ -130,10 +129,9 @@ static void free_recompute(void *value)
 static rs_status make_recompute(rs_trace *trace, const void *key, void **out, rs_error *err)
 {
     const rs_tree *tree = *(rs_tree *const *)key;
-    spans s = {0};
+    RS_SCOPED(clear_spans) spans s = {0};
     rs_recompute *r = rs_calloc(1, sizeof *r);
     bool ok = r && find_spans(trace, &s, r) && mark(trace, tree, &s, r);
-    clear_spans(&s);
     if (!ok) {
         free_recompute(r);
         return rs_fail_nomem(err, "recomputation");

@@ -34,8 +34,8 @@ static bool step_names(const rs_strings *strings, int64_t **out)
 static bool order_steps(rs_step *steps, size_t n)
 {
     if (n == 0) return true;
-    rs_keyed *keys = rs_malloc(n * sizeof *keys);
-    rs_step *sorted = rs_malloc(n * sizeof *sorted);
+    RS_LOCAL rs_keyed *keys = rs_malloc(n * sizeof *keys);
+    RS_LOCAL rs_step *sorted = rs_malloc(n * sizeof *sorted);
     bool ok = keys && sorted;
     for (size_t i = 0; ok && i < n; i++) keys[i] = (rs_keyed){rs_sub_sat(0, steps[i].end), (uint32_t)i};
     ok = ok && rs_keyed_sort(keys, n);
@@ -50,8 +50,6 @@ static bool order_steps(rs_step *steps, size_t n)
         }
         memcpy(steps, sorted, n * sizeof *steps);
     }
-    rs_free(keys);
-    rs_free(sorted);
     return ok;
 }
 
@@ -99,13 +97,12 @@ static void free_steps(void *value)
 static rs_status make_annotated(rs_trace *trace, const void *key, void **out, rs_error *err)
 {
     (void)key;
-    int64_t *numbers = NULL;
+    RS_LOCAL int64_t *numbers = NULL;
     both_steps *made = rs_calloc(1, sizeof *made);
     bool ok = made && step_names(&trace->events->strings, &numbers);
     if (ok && numbers)
         ok = collect(trace, numbers, &made->host, &made->gpu) &&
              order_steps(made->host.items, made->host.n) && order_steps(made->gpu.items, made->gpu.n);
-    rs_free(numbers);
     if (!ok) {
         if (made) free_steps(made);
         return rs_fail_nomem(err, "steps");
@@ -201,7 +198,7 @@ static bool number_gpu(const rs_trace *trace, const step_list *host, step_list *
 
 static bool add_serving(const rs_trace *trace, both_steps *made)
 {
-    uint8_t *is = NULL;
+    RS_LOCAL uint8_t *is = NULL;
     bool ok = judge_serving(trace, &is) && collect_serving(trace, is, &made->host, &made->gpu) &&
               order_steps(made->host.items, made->host.n) && order_steps(made->gpu.items, made->gpu.n);
     for (size_t i = 0; ok && i < made->host.n; i++) made->host.items[i].number = (int64_t)i;
@@ -210,7 +207,6 @@ static bool add_serving(const rs_trace *trace, both_steps *made)
     if (ok && made->host.n)
         ok = number_gpu(trace, &made->host, &made->gpu) && order_steps(made->gpu.items, made->gpu.n);
     if (ok && made->host.n + made->gpu.n) made->source = RS_STEPS_SERVING;
-    rs_free(is);
     return ok;
 }
 
@@ -230,7 +226,7 @@ static const rs_order by_number[] = {RS_RISING_VALUE(int64_t)};
 static bool list_pids(const rs_trace *trace, const rs_launch_order *o, bool gpu, int64_t **out, size_t *n)
 {
     const rs_events *e = trace->events;
-    uint8_t *seen = rs_calloc(e->n_threads + 1, 1);
+    RS_LOCAL uint8_t *seen = rs_calloc(e->n_threads + 1, 1);
     int64_t *pids = rs_malloc((e->n_threads + 1) * sizeof *pids);
     size_t found = 0, kept = 0;
     bool ok = seen && pids;
@@ -243,7 +239,6 @@ static bool list_pids(const rs_trace *trace, const rs_launch_order *o, bool gpu,
     if (ok && found) RS_SORT(pids, found, by_number);
     for (size_t i = 0; ok && i < found; i++)
         if (i == 0 || pids[i] != pids[kept - 1]) pids[kept++] = pids[i];
-    rs_free(seen);
     *out = pids;
     *n = kept;
     return ok;

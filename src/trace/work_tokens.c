@@ -127,7 +127,7 @@ static void clear_spans(host_spans *s)
 static bool number_tokens(const rs_trace *trace, rs_work_tokens *b)
 {
     const rs_events *e = trace->events;
-    uint32_t *of_name = rs_malloc((e->strings.n + 1) * sizeof *of_name);
+    RS_LOCAL uint32_t *of_name = rs_malloc((e->strings.n + 1) * sizeof *of_name);
     if (!of_name) return false;
     memset(of_name, 0xff, e->strings.n * sizeof *of_name);
     for (size_t i = 0; i < b->order->n; i++) {
@@ -135,7 +135,6 @@ static bool number_tokens(const rs_trace *trace, rs_work_tokens *b)
         if (*token == UINT32_MAX) *token = (uint32_t)b->tokens.n_tokens++;
         b->token[i] = *token;
     }
-    rs_free(of_name);
     return true;
 }
 

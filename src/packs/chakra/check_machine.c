@@ -264,7 +264,7 @@ static bool begin(machine *m)
 
 static bool run(machine *m)
 {
-    entry *batch = NULL;
+    RS_LOCAL entry *batch = NULL;
     size_t capacity = 0;
     bool ok = begin(m);
     while (ok && m->events.n) {
@@ -279,7 +279,6 @@ static bool run(machine *m)
         for (size_t i = 0; ok && i < m->n_touched; i++) ok = start_next(m, &m->places[m->touched[i]], now);
         m->n_touched = 0;
     }
-    rs_free(batch);
     return ok;
 }
 

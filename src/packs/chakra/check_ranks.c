@@ -229,7 +229,7 @@ static int by_members(const void *a, const void *b)
  * rank has two mean one group. */
 static bool join_names(matching *m)
 {
-    const job_group **order = rs_malloc((m->n_groups + 1) * sizeof *order);
+    RS_LOCAL const job_group **order = rs_malloc((m->n_groups + 1) * sizeof *order);
     if (!order) return false;
     for (size_t i = 0; i < m->n_groups; i++) order[i] = &m->groups[i];
     if (m->n_groups) qsort(order, m->n_groups, sizeof *order, by_members);
@@ -248,7 +248,6 @@ static bool join_names(matching *m)
             n++;
         }
     }
-    rs_free(order);
     return true;
 }
 

@@ -317,7 +317,7 @@ rs_status rs_flight_write_database(rs_flight *flight, const char *path, rs_error
     rs_status status = rs_flight_get_report(flight, &report, err);
     if (status != RS_OK) return status;
     size_t n = strlen(path);
-    char *temporary = rs_malloc(n + 32);
+    RS_LOCAL char *temporary = rs_malloc(n + 32);
     if (!temporary) return rs_fail_nomem(err, path);
     snprintf(temporary, n + 32, "%s.tmp-%ld", path, (long)getpid());
     remove(temporary);
@@ -332,6 +332,5 @@ rs_status rs_flight_write_database(rs_flight *flight, const char *path, rs_error
     if (status == RS_OK && rename(temporary, path) != 0)
         status = rs_fail(err, RS_ERR_IO, "cannot replace %s", path);
     if (status != RS_OK) remove(temporary);
-    rs_free(temporary);
     return status;
 }

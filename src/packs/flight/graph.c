@@ -394,7 +394,7 @@ static int by_number(const void *a, const void *b)
 static rs_status list_waiting(rs_fl_graph *g, rs_error *err)
 {
     rs_flight *flight = g->flight;
-    const int64_t **shared =
+    RS_LOCAL const int64_t **shared =
         rs_calloc(g->n_ops, sizeof *shared); /* a collective's blockers are listed once */
     if (!shared) return rs_fail_nomem(err, "waits");
     rs_status status = RS_OK;
@@ -429,7 +429,6 @@ static rs_status list_waiting(rs_fl_graph *g, rs_error *err)
                                 .waits_for = shared[g->op_of[r]],
                                 .n_waits_for = op->n_edges};
     }
-    rs_free(shared);
     return status;
 }
 

@@ -34,7 +34,7 @@ static int by_number(const void *a, const void *b)
 /* The usual time from one operation to the next: median over ranks of their means. */
 static bool usual_period(rs_flight *flight, double *period)
 {
-    int64_t *means = rs_malloc(flight->n_ranks * sizeof *means);
+    RS_LOCAL int64_t *means = rs_malloc(flight->n_ranks * sizeof *means);
     if (!means) return false;
     size_t n = 0;
     for (size_t r = 0; r < flight->n_ranks; r++) {
@@ -46,7 +46,6 @@ static bool usual_period(rs_flight *flight, double *period)
     qsort(means, n, sizeof *means, by_number);
     int64_t middle = n ? means[n / 2] : 0;
     *period = (double)middle;
-    rs_free(means);
     return true;
 }
 

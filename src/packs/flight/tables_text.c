@@ -39,7 +39,7 @@ static bool find_columns(text_table *t)
     }
     t->n_columns = 0;
     if (width > MAX_WIDTH) return true;
-    uint8_t *used = rs_calloc(width + 2, 1);
+    RS_LOCAL uint8_t *used = rs_calloc(width + 2, 1);
     if (!used) return false;
     for (at = 0; at < t->n;) {
         rs_fl_span line = next_line(t->text, t->n, &at);
@@ -51,7 +51,6 @@ static bool find_columns(text_table *t)
         while (i < width && (used[i] || (i + 1 < width && used[i + 1]))) i++;
         if (i > begin) t->columns[t->n_columns++] = (column){begin, i};
     }
-    rs_free(used);
     return true;
 }
 

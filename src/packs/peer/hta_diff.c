@@ -143,7 +143,7 @@ static int by_name(const void *a, const void *b)
 
 static rs_status add_names(const comparison *c, rs_table *t, rs_error *err)
 {
-    sort_key *order = rs_malloc((c->n + 1) * sizeof *order);
+    RS_LOCAL sort_key *order = rs_malloc((c->n + 1) * sizeof *order);
     if (!order) return rs_fail_nomem(err, "names");
     for (size_t i = 0; i < c->n; i++) order[i] = (sort_key){c, &c->rows[i]};
     if (c->n) qsort(order, c->n, sizeof *order, by_name);
@@ -160,7 +160,6 @@ static rs_status add_names(const comparison *c, rs_table *t, rs_error *err)
                                                       : "=");
         status = rs_table_end_row(t, err);
     }
-    rs_free(order);
     return status;
 }
 

@@ -62,7 +62,7 @@ static size_t border_at(const step_pieces *p, int64_t time)
 /* Borders cut the time into pieces; steps paint theirs, the last listed first, each piece once. */
 static bool paint_steps(const step_span *steps, size_t n, step_pieces *p)
 {
-    rs_keyed *borders = rs_malloc((2 * n + 1) * sizeof *borders);
+    RS_LOCAL rs_keyed *borders = rs_malloc((2 * n + 1) * sizeof *borders);
     size_t *next = rs_malloc((2 * n + 1) * sizeof *next); /* the next piece without paint */
     p->from = rs_malloc((2 * n + 1) * sizeof *p->from);
     p->number = rs_malloc((2 * n + 1) * sizeof *p->number);
@@ -95,7 +95,6 @@ static bool paint_steps(const step_span *steps, size_t n, step_pieces *p)
             }
         }
     }
-    rs_free(borders);
     rs_free(next);
     return ok;
 }

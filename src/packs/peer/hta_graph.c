@@ -106,7 +106,7 @@ static bool clip(builder *b)
     memset(b->item_of, 0xff, b->e->n * sizeof *b->item_of);
     for (size_t i = 0; i < f->n; i++) b->frame_of[f->row[i]] = (uint32_t)i;
     for (size_t i = 0; i < f->n; i++) n += is_clipped(b, i);
-    rs_keyed *order = rs_malloc(n * sizeof *order);
+    RS_LOCAL rs_keyed *order = rs_malloc(n * sizeof *order);
     if (!order) return false;
     n = 0;
     for (size_t i = 0; i < f->n; i++)
@@ -130,7 +130,6 @@ static bool clip(builder *b)
         b->g->n_nodes += 2 * (size_t)b->g->in_graph[item];
     }
     if (ok) b->g->n_items = items;
-    rs_free(order);
     return ok;
 }
 
@@ -460,7 +459,7 @@ static rs_status add_gpu_edges(builder *b, rs_error *err)
 {
     gpu x = {0};
     x.records = (rs_keymap){.min = 0, .max = -1};
-    rs_keyed *order = rs_malloc(b->g->n_items * sizeof *order);
+    RS_LOCAL rs_keyed *order = rs_malloc(b->g->n_items * sizeof *order);
     size_t n = 0;
     rs_status status =
         order && index_launches(b, &x) ? read_queue(b, &x, err) : rs_fail_nomem(err, "critical path");
@@ -485,7 +484,6 @@ static rs_status add_gpu_edges(builder *b, rs_error *err)
     rs_free(x.last_streams);
     rs_free(x.at_launch);
     rs_free(x.at_start);
-    rs_free(order);
     return status;
 }
 

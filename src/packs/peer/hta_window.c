@@ -144,7 +144,7 @@ static rs_status window(const rs_trace *trace, const rs_policy *policy, rs_frame
 {
     rs_frame_rows *f = *frame;
     int64_t *numbers = rs_hta_step_numbers(&trace->events->strings);
-    uint8_t *gpu = rs_malloc(f->n);
+    RS_LOCAL uint8_t *gpu = rs_malloc(f->n);
     bool ok = numbers && gpu, host = false;
     for (size_t i = 0; ok && i < f->n; i++) {
         gpu[i] = rs_frame_is_work(trace->events, f, i);
@@ -160,7 +160,6 @@ static rs_status window(const rs_trace *trace, const rs_policy *policy, rs_frame
         }
     }
     rs_free(numbers);
-    rs_free(gpu);
     return status;
 }
 

@@ -112,7 +112,7 @@ void rs_tl_put_param(const rs_tl_param *p, bool quoted, rs_python_text *out)
 /* Parameters that are None are as good as none. */
 static bool number_params(rs_tl_knowledge *k, rs_tl_known *known)
 {
-    rs_python_text text = {0};
+    RS_SCOPED(rs_python_clear) rs_python_text text = {0};
     for (size_t i = 0; i < known->answer.n_params; i++) {
         const rs_tl_param *p = &known->answer.params[i];
         if (p->kind == RS_TL_NONE) continue;
@@ -123,7 +123,6 @@ static bool number_params(rs_tl_knowledge *k, rs_tl_known *known)
     }
     known->params =
         text.failed ? RS_NO_STRING : rs_strings_add(&k->params, text.text ? text.text : "", text.n);
-    rs_python_clear(&text);
     return known->params != RS_NO_STRING;
 }
 
