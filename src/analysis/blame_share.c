@@ -66,12 +66,11 @@ static bool add_to_key(rs_blamer *b, const rs_link *l, rs_part part, int64_t ns)
     uint32_t id = rs_strings_add(&b->keys, (const char *)&k, sizeof k);
     if (id == RS_NO_STRING) return false;
     while (b->n_sums <= id) {
-        if (!RS_GROW_ONE(b->sums, b->n_sums, b->sums_capacity)) return false;
-        b->sums[b->n_sums++] = (rs_blame_sum){.example = RS_NO_ROW};
+        if (!RS_PUSH(b->sums, b->n_sums, b->sums_capacity, (rs_blame_sum){.example = RS_NO_ROW}))
+            return false;
     }
     if (!b->sums[id].is_touched) {
-        if (!RS_GROW_ONE(b->touched, b->n_touched, b->touched_capacity)) return false;
-        b->touched[b->n_touched++] = id;
+        if (!RS_PUSH(b->touched, b->n_touched, b->touched_capacity, id)) return false;
         b->sums[id].is_touched = true;
         b->sums[id].now = 0;
     }

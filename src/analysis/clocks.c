@@ -315,8 +315,8 @@ static rs_status each_bound(const rs_options *given, answer *a, rs_error *err)
             return rs_fail(err, RS_ERR_USAGE,
                            "--clock-bound %.*s: rank %lld is the reference that the others are compared with",
                            (int)(n < 80 ? n : 80), at, (long long)rank);
-        if (!RS_GROW_ONE(a->ties, a->n_ties, a->ties_capacity)) return rs_fail_nomem(err, "clocks");
-        a->ties[a->n_ties++] = (rs_clock_tie){0, (uint32_t)i, low, high};
+        if (!RS_PUSH(a->ties, a->n_ties, a->ties_capacity, (rs_clock_tie){0, (uint32_t)i, low, high}))
+            return rs_fail_nomem(err, "clocks");
     }
     return RS_OK;
 }
@@ -339,8 +339,9 @@ static bool tie_hosts(answer *a, int64_t span)
                 low = rs_add_sat(low, rs_sub_sat(y->gpu_low, x->gpu_high));
                 high = rs_add_sat(high, rs_sub_sat(y->gpu_high, x->gpu_low));
             }
-            if (!RS_GROW_ONE(a->ties, a->n_ties, a->ties_capacity)) return false;
-            a->ties[a->n_ties++] = (rs_clock_tie){(uint32_t)k, (uint32_t)i, low, high};
+            if (!RS_PUSH(a->ties, a->n_ties, a->ties_capacity,
+                         (rs_clock_tie){(uint32_t)k, (uint32_t)i, low, high}))
+                return false;
             break;
         }
     }

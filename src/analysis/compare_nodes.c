@@ -137,8 +137,8 @@ static bool add_threads(builder *b)
         bool same = p->n_threads &&
                     e->thread[p->nodes[p->threads[p->n_threads - 1].first].uid] == e->thread[p->nodes[i].uid];
         if (!same) {
-            if (!RS_GROW_ONE(p->threads, p->n_threads, b->threads_capacity)) return false;
-            p->threads[p->n_threads++] = (rs_compare_thread){.first = i};
+            if (!RS_PUSH(p->threads, p->n_threads, b->threads_capacity, (rs_compare_thread){.first = i}))
+                return false;
         }
         p->threads[p->n_threads - 1].end = p->nodes[i].end;
     }
@@ -162,9 +162,7 @@ static bool add_work(builder *b, uint32_t node, uint32_t launcher, uint32_t piec
         last->time = rs_add_sat(last->time, time);
         return true;
     }
-    if (!RS_GROW_ONE(p->work, p->n_work, b->work_capacity)) return false;
-    p->work[p->n_work++] = (rs_compare_work){node, launcher, pieces, time};
-    return true;
+    return RS_PUSH(p->work, p->n_work, b->work_capacity, (rs_compare_work){node, launcher, pieces, time});
 }
 
 static bool add_linked(builder *b)

@@ -207,8 +207,7 @@ static uint32_t place_of_raw(gatherer *g, raw_key raw)
 static uint32_t *place_of_answer(gatherer *g, uint32_t answer)
 {
     while (g->n_answers <= answer) {
-        if (!RS_GROW_ONE(g->answer_place, g->n_answers, g->answers_capacity)) return NULL;
-        g->answer_place[g->n_answers++] = RS_NO_ROW;
+        if (!RS_PUSH(g->answer_place, g->n_answers, g->answers_capacity, RS_NO_ROW)) return NULL;
     }
     return &g->answer_place[answer];
 }
@@ -335,9 +334,8 @@ static rs_keyed *list_communication(const gatherer *g, size_t *n)
         size_t end = own_end(t, node);
         for (size_t i = t->gpu_first[node]; ok && i < end; i++) {
             if (rs_class_at(g->classes, t->gpu_row[i]) != RS_CLASS_COMM) continue;
-            ok = RS_GROW_ONE(items, *n, capacity);
-            if (ok)
-                items[(*n)++] = (rs_keyed){rs_tree_launcher_of(g->trace, t, (uint32_t)node), t->gpu_row[i]};
+            ok = RS_PUSH(items, *n, capacity,
+                         (rs_keyed){rs_tree_launcher_of(g->trace, t, (uint32_t)node), t->gpu_row[i]});
         }
     }
     ok = ok && rs_keyed_sort(items, *n);

@@ -232,8 +232,9 @@ static bool match_siblings(matcher *m, const size_t view[2], const uint32_t firs
             continue;
         }
         m->taken[m->match[i]] = 1;
-        if (!RS_GROW_ONE(m->todo, m->n_todo, m->todo_capacity)) return false;
-        m->todo[m->n_todo++] = (pair){{view[0], view[1]}, {node, m->nodes[1][m->match[i]]}, depth + 1};
+        if (!RS_PUSH(m->todo, m->n_todo, m->todo_capacity,
+                     (pair){{view[0], view[1]}, {node, m->nodes[1][m->match[i]]}, depth + 1}))
+            return false;
     }
     for (size_t k = 0; k < n[1]; k++) {
         uint32_t node = m->nodes[1][k];

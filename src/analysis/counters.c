@@ -78,9 +78,7 @@ void rs_counters_free(void *partial)
 
 static bool put(rs_row_list *l, int64_t start, uint32_t row)
 {
-    if (!RS_GROW_ONE(l->items, l->n, l->capacity)) return false;
-    l->items[l->n++] = (rs_keyed){start, row};
-    return true;
+    return RS_APPEND(l, (rs_keyed){start, row});
 }
 
 static bool is_launch(const char *name)
@@ -289,8 +287,7 @@ static bool gather_names(const rs_partial *partials, size_t n, names *all)
         const counters_partial *p = partials[i].value;
         for (size_t k = 0; k < p->n_counters; k++) {
             if (p->n == 0 || find_name(all, p->counters[k]) < all->n) continue;
-            if (!RS_GROW_ONE(all->items, all->n, all->capacity)) return false;
-            all->items[all->n++] = p->counters[k];
+            if (!RS_APPEND(all, p->counters[k])) return false;
         }
     }
     return true;

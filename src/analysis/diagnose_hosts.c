@@ -240,9 +240,7 @@ static int by_sum(const void *a, const void *b)
 static bool add_stretch(stretch **all, size_t *n, size_t *capacity, stretch one)
 {
     if (one.ns <= 0) return true;
-    if (!RS_GROW_ONE(*all, *n, *capacity)) return false;
-    (*all)[(*n)++] = one;
-    return true;
+    return RS_PUSH(*all, *n, *capacity, one);
 }
 
 /* All that a question about part=host finds. Only what bound a point can be a pause: launching calls and what

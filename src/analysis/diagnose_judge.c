@@ -23,9 +23,9 @@ typedef struct judge {
 
 static rs_status miss(rs_diagnosis *d, const char *id, const char *what, const char *reason, rs_error *err)
 {
-    if (!RS_GROW_ONE(d->unsaid, d->n_unsaid, d->unsaid_capacity)) return rs_fail_nomem(err, "diagnose");
-    d->unsaid[d->n_unsaid++] = (rs_unsaid){id, what, reason};
-    return RS_OK;
+    return RS_PUSH(d->unsaid, d->n_unsaid, d->unsaid_capacity, (rs_unsaid){id, what, reason})
+               ? RS_OK
+               : rs_fail_nomem(err, "diagnose");
 }
 
 static rs_status miss_finding(rs_diagnosis *d, const rs_diagnosed_row *x, const char *reason, rs_error *err)

@@ -237,12 +237,12 @@ static rs_status collect_streams(info *p, const rs_work *work, rs_error *err)
                     break;
         }
         if (at == p->n_streams) {
-            if (!RS_GROW_ONE(p->streams, p->n_streams, p->streams_capacity))
+            if (!RS_PUSH(p->streams, p->n_streams, p->streams_capacity,
+                         (stream_row){.device = work->device[i],
+                                      .stream = work->stream[i],
+                                      .first = work->start[i],
+                                      .last = work->end[i]}))
                 return rs_fail_nomem(err, "info");
-            p->streams[p->n_streams++] = (stream_row){.device = work->device[i],
-                                                      .stream = work->stream[i],
-                                                      .first = work->start[i],
-                                                      .last = work->end[i]};
         }
         last = at;
         stream_row *s = &p->streams[at];

@@ -83,8 +83,7 @@ static rs_status add_pins(rs_memory_view *v, rs_error *err)
     }
     if (p.n) qsort(p.items, p.n, sizeof *p.items, by_stuck);
     for (size_t i = 0; ok && i < p.n && i < MOST_PINS; i++) {
-        ok = RS_GROW_ONE(rank->pins, rank->n_pins, rank->pins_capacity);
-        if (ok) rank->pins[rank->n_pins++] = p.items[i];
+        ok = RS_PUSH(rank->pins, rank->n_pins, rank->pins_capacity, p.items[i]);
     }
     rs_map64_clear(&p.rows);
     rs_free(p.items);
@@ -245,9 +244,8 @@ rs_status rs_memory_add_failures(rs_memory_view *v, rs_memory_device *d, rs_erro
         int64_t need = rs_add_sat(now.reserved, f.requested), floor = rs_add_sat(now.active, f.requested);
         if (need > d->need) d->need = need;
         if (floor > d->floor) d->floor = floor;
-        if (f.site == RS_NO_STRING || !RS_GROW_ONE(rank->failures, rank->n_failures, rank->failures_capacity))
+        if (f.site == RS_NO_STRING || !RS_PUSH(rank->failures, rank->n_failures, rank->failures_capacity, f))
             return rs_fail_nomem(err, "failed allocations");
-        rank->failures[rank->n_failures++] = f;
     }
     for (size_t i = first; i < rank->n_failures; i++)
         if (rank->failures[i].event > last_change) rank->failures[i].largest_free = largest_free(v);

@@ -164,8 +164,9 @@ static bool sum_shares(spreading *x)
     for (size_t i = 0, end; i < x->n_shares; i = end) {
         for (end = i + 1; end < x->n_shares && strcmp(x->shares[end].site, x->shares[i].site) == 0; end++) {
         }
-        if (!RS_GROW_ONE(x->rows, x->n_rows, x->capacity)) return false;
-        x->rows[x->n_rows++] = spread_of(x->shares + i, end - i, x->ranks, x->n_devices, x->values);
+        if (!RS_PUSH(x->rows, x->n_rows, x->capacity,
+                     spread_of(x->shares + i, end - i, x->ranks, x->n_devices, x->values)))
+            return false;
     }
     if (x->n_rows) qsort(x->rows, x->n_rows, sizeof *x->rows, by_spread);
     return true;

@@ -101,9 +101,7 @@ static bool add_span(rs_memory_view *v, size_t *capacity, uint32_t first, uint32
         v->spans[v->n_spans - 1].last = last;
         return true;
     }
-    if (!RS_GROW_ONE(v->spans, v->n_spans, *capacity)) return false;
-    v->spans[v->n_spans++] = (rs_instants){first, last};
-    return true;
+    return RS_PUSH(v->spans, v->n_spans, *capacity, (rs_instants){first, last});
 }
 
 /* Instants around the selected events: the one before each, and the one after it. */

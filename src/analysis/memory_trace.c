@@ -147,8 +147,7 @@ static bool device_of(reader *r, int64_t type, int64_t id, uint32_t *out)
     size_t i = 0;
     while (i < r->n_devices && (r->devices[i].type != type || r->devices[i].id != id)) i++;
     if (i == r->n_devices) {
-        if (!RS_GROW_ONE(r->devices, r->n_devices, r->devices_capacity)) return false;
-        r->devices[r->n_devices++] = (device_id){type, id};
+        if (!RS_PUSH(r->devices, r->n_devices, r->devices_capacity, (device_id){type, id})) return false;
     }
     *out = (uint32_t)i;
     return true;
@@ -226,13 +225,13 @@ static bool find_operators(reader *r)
     for (size_t i = 0; ok && i < r->trace->n_rows; i++) {
         uint32_t row = rs_trace_row(r->trace, i);
         if (!calls(e, row)) continue;
-        ok = RS_GROW_ONE(marks, n, capacity);
-        if (ok) marks[n++] = (mark){e->thread[row], row, RS_NO_ROW, e->start[row], rs_event_end(e, row)};
+        ok = RS_PUSH(marks, n, capacity,
+                     (mark){e->thread[row], row, RS_NO_ROW, e->start[row], rs_event_end(e, row)});
     }
     for (uint32_t i = 0; ok && i < r->n; i++) {
         uint32_t row = r->changes[i].row;
-        ok = RS_GROW_ONE(marks, n, capacity);
-        if (ok) marks[n++] = (mark){e->thread[row], row, i, r->changes[i].time, r->changes[i].time};
+        ok = RS_PUSH(marks, n, capacity,
+                     (mark){e->thread[row], row, i, r->changes[i].time, r->changes[i].time});
     }
     ok = ok && (open = rs_malloc((n + 1) * sizeof *open)) != NULL;
     if (ok && n) qsort(marks, n, sizeof *marks, by_place);

@@ -81,9 +81,7 @@ static const rs_order by_start[] = {RS_RISING(rs_sequence_kernel, start), RS_RIS
 bool rs_sequence_add_kernel(rs_sequence_finder *x, uint32_t node, uint32_t row, int64_t start,
                             int64_t duration)
 {
-    if (!RS_GROW_ONE(x->kernels, x->n_kernels, x->capacity)) return false;
-    x->kernels[x->n_kernels++] = (rs_sequence_kernel){node, row, start, duration};
-    return true;
+    return RS_PUSH(x->kernels, x->n_kernels, x->capacity, (rs_sequence_kernel){node, row, start, duration});
 }
 
 /* Puts the kernels by node; their order within a node does not matter yet. */

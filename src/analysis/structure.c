@@ -313,16 +313,15 @@ static rs_status find_mesh(const rs_partial *partials, size_t n, rs_result *resu
         if (p->world > world) world = p->world;
         for (size_t k = 0; ok && k < p->n_groups; k++) {
             const rs_structure_group *g = &p->groups[k];
-            ok = RS_GROW_ONE(groups, n_groups, capacity);
-            if (ok)
-                groups[n_groups++] = (rs_mesh_group){.members = g->members,
-                                                     .n = g->n,
-                                                     .description = g->description,
-                                                     .ops = g->ops,
-                                                     .transfers = g->transfers,
-                                                     .all_to_alls = g->all_to_alls,
-                                                     .forward_sums = g->forward_sums,
-                                                     .behind = g->behind};
+            ok = RS_PUSH(groups, n_groups, capacity,
+                         (rs_mesh_group){.members = g->members,
+                                         .n = g->n,
+                                         .description = g->description,
+                                         .ops = g->ops,
+                                         .transfers = g->transfers,
+                                         .all_to_alls = g->all_to_alls,
+                                         .forward_sums = g->forward_sums,
+                                         .behind = g->behind});
         }
     }
     rs_status status =

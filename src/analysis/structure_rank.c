@@ -59,9 +59,10 @@ static bool add_phases(cell *cells, size_t n, rs_structure_rank *p)
     for (size_t i = 0; i < n; i++) {
         const cell *c = &cells[i];
         if (i == 0 || by_phase(c, c - 1) != 0) {
-            if (!RS_GROW_ONE(p->phases, p->n_phases, capacity)) return false;
-            p->phases[p->n_phases++] =
-                (rs_structure_phase){.step = c->step, .phase = c->phase, .micro_batch = c->micro_batch};
+            if (!RS_PUSH(
+                    p->phases, p->n_phases, capacity,
+                    (rs_structure_phase){.step = c->step, .phase = c->phase, .micro_batch = c->micro_batch}))
+                return false;
         }
         rs_structure_phase *at = &p->phases[p->n_phases - 1];
         at->works++;

@@ -110,9 +110,7 @@ enum { RECORDED, IDEAL, REPAIRED, FIRST_BALANCE, FIRST_KIND = FIRST_BALANCE + N_
 
 static rs_status add(answer *a, rs_ops_scenario scenario, rs_error *err)
 {
-    if (!RS_GROW_ONE(a->scenarios, a->n, a->capacity)) return rs_fail_nomem(err, "scenarios");
-    a->scenarios[a->n++] = scenario;
-    return RS_OK;
+    return RS_PUSH(a->scenarios, a->n, a->capacity, scenario) ? RS_OK : rs_fail_nomem(err, "scenarios");
 }
 
 /* All ideal but the set, which is as it was. */

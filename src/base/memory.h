@@ -36,6 +36,12 @@ bool rs_grow(void **items, size_t *capacity, size_t need, size_t size);
 #define RS_GROW_ONE(items, n, capacity)                                                                      \
     ((n) < (capacity) || rs_grow((void **)&(items), &(capacity), (n) + 1, sizeof *(items)))
 
+/* Puts one more element at its end; false when out of memory, the triple is unchanged then. RS_APPEND is for a list whose
+ * members have these names. */
+#define RS_PUSH(items, n, capacity, ...)                                                                     \
+    (RS_GROW_ONE(items, n, capacity) && ((items)[(n)++] = (__VA_ARGS__), true))
+#define RS_APPEND(list, ...) RS_PUSH((list)->items, (list)->n, (list)->capacity, __VA_ARGS__)
+
 /* Large arrays that grow without copying (mmap and mremap where there is mremap), the largest in huge pages
  * where the system has them. Resizing keeps the contents up to the smaller size; p NULL makes a new one; NULL
  * when out of memory (the old block is unchanged). */

@@ -151,8 +151,7 @@ static bool add_points(rs_terms *t, size_t n_ranks)
         if (i < n && i && rs_point_a(t, i)->rank == rs_point_a(t, i - 1)->rank &&
             rs_point_b(t, i)->rank == rs_point_b(t, i - 1)->rank)
             continue;
-        ok = RS_GROW_ONE(t->first, n_first, capacity_first);
-        if (ok) t->first[n_first++] = i;
+        ok = RS_PUSH(t->first, n_first, capacity_first, i);
         if (i == n) break;
         ok = ok && RS_GROW_ONE(t->pairs, t->n_pairs, capacity);
         if (!ok) break;

@@ -205,9 +205,8 @@ static int64_t usual(int64_t *values, size_t n)
 
 static bool sample(rs_causes *c, rs_cost cost, uint32_t row, int64_t value)
 {
-    if (!RS_GROW_ONE(c->samples, c->n_samples, c->samples_capacity)) return false;
-    c->samples[c->n_samples++] = (rs_cost_sample){value, row, (uint8_t)cost};
-    return true;
+    return RS_PUSH(c->samples, c->n_samples, c->samples_capacity,
+                   (rs_cost_sample){value, row, (uint8_t)cost});
 }
 
 static bool find_full_queues(rs_causes *c)

@@ -102,9 +102,7 @@ static bool add(const rs_forest *f, waits *w, uint32_t rank, uint32_t node, uint
 {
     int64_t ns = rs_sub_sat(at(f, until), since);
     if (ns <= 0) return true;
-    if (!RS_GROW_ONE(w->items, w->n, w->capacity)) return false;
-    w->items[w->n++] = (rs_wait){.rank = rank, .node = node, .until = until, .since = since, .ns = ns};
-    return true;
+    return RS_APPEND(w, (rs_wait){.rank = rank, .node = node, .until = until, .since = since, .ns = ns});
 }
 
 static bool find_communication(const rs_forest *f, uint32_t rank, waits *w)

@@ -301,15 +301,16 @@ static bool add_pair(finder *f, const pair *p)
         uint8_t cost = cost_of_target(s, k);
         int64_t usual = s->all.least[cost] > 0 ? s->all.least[cost] : 0;
         if (gap < 0 && !p->occupied) continue;
-        if (!RS_GROW_ONE(e->added, e->n_added, f->added_capacity)) return false;
-        e->added[e->n_added++] =
-            (rs_added_edge){.source = base + u,
-                            .target = base + k,
-                            .cost = cost,
-                            .binds = gap < 0 ? made_room(s, u, k) : rs_sub_sat(gap, usual) < looseness(s, k),
-                            .occupied = p->occupied,
-                            .folds = folds,
-                            .place = (uint32_t)e->n_inferred};
+        if (!RS_PUSH(e->added, e->n_added, f->added_capacity,
+                     (rs_added_edge){.source = base + u,
+                                     .target = base + k,
+                                     .cost = cost,
+                                     .binds = gap < 0 ? made_room(s, u, k)
+                                                      : rs_sub_sat(gap, usual) < looseness(s, k),
+                                     .occupied = p->occupied,
+                                     .folds = folds,
+                                     .place = (uint32_t)e->n_inferred}))
+            return false;
         e->kind[base + k] |= RS_ENGINE_ADDED;
     }
     e->n_inferred++;

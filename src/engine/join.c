@@ -241,8 +241,8 @@ static bool visit(walk *w, size_t rank, uint32_t local)
     uint32_t node = e->node_base[rank] + local;
     e->order[w->n_order++] = local;
     if (!e->n_runs || e->runs[e->n_runs - 1].rank != rank) {
-        if (!RS_GROW_ONE(e->runs, e->n_runs, w->runs_capacity)) return false;
-        e->runs[e->n_runs++] = (rs_order_run){.rank = (uint32_t)rank};
+        if (!RS_PUSH(e->runs, e->n_runs, w->runs_capacity, (rs_order_run){.rank = (uint32_t)rank}))
+            return false;
     }
     e->runs[e->n_runs - 1].n++;
     release(w, rank, local, 0);
@@ -397,9 +397,7 @@ static bool go_on(cursors *c, size_t rank)
         if (e->kind[node] & RS_ENGINE_COMES) come(c, node);
     }
     if (c->at[rank] == from) return true;
-    if (!RS_GROW_ONE(e->runs, e->n_runs, c->runs_capacity)) return false;
-    e->runs[e->n_runs++] = (rs_order_run){(uint32_t)rank, c->at[rank] - from};
-    return true;
+    return RS_PUSH(e->runs, e->n_runs, c->runs_capacity, (rs_order_run){(uint32_t)rank, c->at[rank] - from});
 }
 
 /* Nodes are numbered so that edges of a rank lead forward, about by time: in most jobs that order holds over ranks,

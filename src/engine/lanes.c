@@ -39,8 +39,8 @@ bool rs_lanes_add(rs_lanes *l, int64_t first, int64_t second, int64_t time, uint
 {
     uint32_t lane = recent_lane(l, first, second);
     if (lane == UINT32_MAX) lane = lane_of(l, first, second);
-    if (lane == UINT32_MAX || !RS_GROW_ONE(l->entries, l->n, l->capacity)) return false;
-    l->entries[l->n++] = (rs_lane_entry){time, lane, value};
+    if (lane == UINT32_MAX || !RS_PUSH(l->entries, l->n, l->capacity, (rs_lane_entry){time, lane, value}))
+        return false;
     return true;
 }
 

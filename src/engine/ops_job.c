@@ -163,8 +163,8 @@ static rs_status find_names(maker *m, rs_error *err)
         const rs_op_span *op = &m->sorted[i];
         for (k = i + 1; k < m->table->n && compare_names(op, &m->sorted[k]) == 0;) k++;
         if (!check_name(m, op, k - i)) continue;
-        if (!RS_GROW_ONE(o->names, o->n_names, capacity)) return rs_fail_nomem(err, "operations");
-        o->names[o->n_names++] = (rs_ops_name){op->stage, op->seq, op->mc, op->kind};
+        if (!RS_PUSH(o->names, o->n_names, capacity, (rs_ops_name){op->stage, op->seq, op->mc, op->kind}))
+            return rs_fail_nomem(err, "operations");
         o->range[(size_t)op->stage * RS_N_OP_KINDS + op->kind + 1]++;
         if (rs_op_is_compute(op->kind))
             for (size_t j = i; j < k; j++)

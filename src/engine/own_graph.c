@@ -72,8 +72,7 @@ static rs_status find_window(rs_own *b, const rs_path_window *w, size_t *n_insta
             if (!any && !is_host(kind) && kind != RS_KIND_USER_ANNOTATION && kind != RS_KIND_PYTHON_FUNCTION)
                 continue;
             if (!rs_row_test_next(&test, row)) continue;
-            ok = RS_GROW_ONE(found, n, capacity);
-            if (ok) found[n++] = (rs_keyed){e->start[row], row};
+            ok = RS_PUSH(found, n, capacity, (rs_keyed){e->start[row], row});
         }
     }
     ok = ok && rs_keyed_sort(found, n);
@@ -210,8 +209,7 @@ static rs_status make_items(rs_own *b, rs_error *err)
     for (size_t i = 0; ok && i < b->trace->n_rows; i++) {
         uint32_t row = rs_trace_row(b->trace, i);
         if (!is_item(b, row)) continue;
-        ok = RS_GROW_ONE(host, n_host, capacity);
-        if (ok) host[n_host++] = row;
+        ok = RS_PUSH(host, n_host, capacity, row);
     }
     n += n_host;
     for (size_t i = 0; i < w->n; i++) n += w->start[i] < b->end && w->end[i] > b->start;

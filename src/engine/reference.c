@@ -113,9 +113,7 @@ static rs_status number_lanes(const rs_skeleton *s, uint16_t *place, rs_error *e
 
 static bool add_strand(finder *f, strand one)
 {
-    if (!RS_GROW_ONE(f->strands, f->n, f->capacity)) return false;
-    f->strands[f->n++] = one;
-    return true;
+    return RS_PUSH(f->strands, f->n, f->capacity, one);
 }
 
 /* The strands of one step: their keys hold what all streams of the step run. */

@@ -73,8 +73,7 @@ rs_status rs_weights_copy(const rs_engine *e, const rs_weights *from, rs_weights
 bool rs_weights_add(const rs_engine *e, rs_weights *w, rs_extra_edge edge)
 {
     if (!w->has_extra && !(w->has_extra = rs_calloc(e->n_nodes + 1, 1))) return false;
-    if (!RS_GROW_ONE(w->extra, w->n_extra, w->extra_capacity)) return false;
-    w->extra[w->n_extra++] = edge;
+    if (!RS_PUSH(w->extra, w->n_extra, w->extra_capacity, edge)) return false;
     w->has_extra[edge.to] = 1;
     return true;
 }

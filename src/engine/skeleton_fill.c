@@ -141,9 +141,7 @@ static bool put_duration(rs_maker *m, uint32_t i, int64_t ns)
     bool is_long = ns >= RS_SKELETON_LONG;
     s->duration[i] = is_long ? RS_SKELETON_LONG : (uint32_t)ns;
     if (!is_long) return true;
-    if (!RS_GROW_ONE(s->longs, s->n_longs, m->longs_capacity)) return false;
-    s->longs[s->n_longs++] = (rs_skeleton_long){.node = i, .ns = ns};
-    return true;
+    return RS_PUSH(s->longs, s->n_longs, m->longs_capacity, (rs_skeleton_long){.node = i, .ns = ns});
 }
 
 /* The first node of a block lies in the middle of what its times can be. */
@@ -156,9 +154,7 @@ static bool put_time(rs_maker *m, uint32_t i, int64_t ns)
     bool is_far = since < 0 || since >= RS_SKELETON_LONG;
     s->since[i] = is_far ? RS_SKELETON_LONG : (uint32_t)since;
     if (!is_far) return true;
-    if (!RS_GROW_ONE(s->far, s->n_far, m->far_capacity)) return false;
-    s->far[s->n_far++] = (rs_skeleton_long){.node = i, .ns = ns};
-    return true;
+    return RS_PUSH(s->far, s->n_far, m->far_capacity, (rs_skeleton_long){.node = i, .ns = ns});
 }
 
 /* Gives an edge its tie. False where there are too many: a graph has forty. */

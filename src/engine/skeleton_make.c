@@ -190,9 +190,7 @@ static rs_unit_edge contracted(rs_maker *m, uint32_t i, uint32_t to)
 
 static bool add_edge(rs_maker *m, rs_unit_edge e)
 {
-    if (!RS_GROW_ONE(m->edges, m->n_edges, m->capacity)) return false;
-    m->edges[m->n_edges++] = e;
-    return true;
+    return RS_PUSH(m->edges, m->n_edges, m->capacity, e);
 }
 
 /* Without a binding edge the unit keeps its recorded distance from the start of the trace. */

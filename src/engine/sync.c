@@ -121,9 +121,7 @@ static int64_t device_of_work(const finder *x, size_t i)
 static bool add(finder *x, rs_sync_kind kind, uint32_t source, uint32_t target, uint32_t sync)
 {
     rs_sync_edges *out = x->out;
-    if (!RS_GROW_ONE(out->items, out->n, out->capacity)) return false;
-    out->items[out->n++] = (rs_sync_edge){source, target, sync, kind};
-    return true;
+    return RS_APPEND(out, (rs_sync_edge){source, target, sync, kind});
 }
 
 /* ---- indexes ---------------------------------------------------------------------------------------- */
@@ -176,8 +174,7 @@ static bool list_waiting(finder *x)
             ok = rs_lanes_add(&x->records, 0, 0, e->start[row], row);
             continue;
         }
-        ok = RS_GROW_ONE(x->waiting, x->n_waiting, x->waiting_capacity);
-        if (ok) x->waiting[x->n_waiting++] = row;
+        ok = RS_PUSH(x->waiting, x->n_waiting, x->waiting_capacity, row);
         x->n_told += kind == RS_KIND_SYNC;
     }
     return ok && rs_lanes_finish(&x->records);
@@ -305,8 +302,7 @@ static bool note_late(finder *x, uint32_t call, int64_t late)
         if (late > x->late[x->n_late - 1]) x->late[x->n_late - 1] = late;
         return true;
     }
-    if (!RS_GROW_ONE(x->late, x->n_late, x->late_capacity)) return false;
-    x->late[x->n_late++] = late;
+    if (!RS_PUSH(x->late, x->n_late, x->late_capacity, late)) return false;
     x->late_call = call;
     return true;
 }
@@ -472,8 +468,8 @@ static bool set_awaited(finder *x, uint32_t waiting, uint32_t lane, size_t work)
 
 static bool add_guess(finder *x, uint32_t waiting, uint32_t lane, size_t source, size_t target)
 {
-    if (!RS_GROW_ONE(x->guesses, x->n_guesses, x->guesses_capacity)) return false;
-    x->guesses[x->n_guesses++] = (guess){(uint32_t)source, (uint32_t)target};
+    if (!RS_PUSH(x->guesses, x->n_guesses, x->guesses_capacity, (guess){(uint32_t)source, (uint32_t)target}))
+        return false;
     return set_awaited(x, waiting, lane, source);
 }
 

@@ -46,9 +46,8 @@ const rs_grid *rs_book_find(const rs_book *book, const rs_strings *texts, const 
 bool rs_grid_add_column(rs_grid *grid, rs_strings *texts, const char *text, size_t length)
 {
     uint32_t id = rs_strings_add(texts, text, length);
-    if (id == RS_NO_STRING || !RS_GROW_ONE(grid->columns, grid->n_columns, grid->columns_capacity))
+    if (id == RS_NO_STRING || !RS_PUSH(grid->columns, grid->n_columns, grid->columns_capacity, id))
         return false;
-    grid->columns[grid->n_columns++] = id;
     return true;
 }
 

@@ -149,9 +149,8 @@ static rs_status read_inputs(merger *m, size_t part, rs_wire_reader *r, const si
             if (places[k] != SIZE_MAX) input.blocks[places[k]] = block;
         }
         if (r->bad) break;
-        if (!RS_GROW_ONE(m->inputs, m->n_inputs, m->capacity))
+        if (!RS_PUSH(m->inputs, m->n_inputs, m->capacity, input))
             return rs_fail_nomem(err, "packed partial results");
-        m->inputs[m->n_inputs++] = input;
     }
     return r->bad || r->p != r->end ? damaged(m, part, r, err) : RS_OK;
 }

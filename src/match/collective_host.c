@@ -43,16 +43,17 @@ static bool collect(reader *r)
         const char *name = rs_event_name(e, row);
         int64_t id = rs_cursor_int(&ids, row, 0);
         if (kind == RS_KIND_CPU_OP && rs_coll_is_submission(name)) {
-            if (!RS_GROW_ONE(r->calls, r->n_calls, r->calls_capacity)) return false;
-            r->calls[r->n_calls++] =
-                (call){.start = e->start[row], .id = id, .kind = rs_coll_kind_of(name), .row = row};
+            if (!RS_PUSH(r->calls, r->n_calls, r->calls_capacity,
+                         (call){.start = e->start[row], .id = id, .kind = rs_coll_kind_of(name), .row = row}))
+                return false;
         } else if (kind == RS_KIND_USER_ANNOTATION && rs_coll_is_host_span(name)) {
-            if (!RS_GROW_ONE(r->spans, r->n_spans, r->spans_capacity)) return false;
-            r->spans[r->n_spans++] = (span){.start = e->start[row],
-                                            .id = id,
-                                            .kind = rs_coll_kind_of(name),
-                                            .row = row,
-                                            .call = RS_NO_ROW};
+            if (!RS_PUSH(r->spans, r->n_spans, r->spans_capacity,
+                         (span){.start = e->start[row],
+                                .id = id,
+                                .kind = rs_coll_kind_of(name),
+                                .row = row,
+                                .call = RS_NO_ROW}))
+                return false;
         }
     }
     return true;

@@ -167,10 +167,9 @@ static bool numbered(const matcher *m, size_t first, size_t end)
 static bool add_instance(matcher *m, size_t *capacity, int64_t number, bool by_seq)
 {
     rs_coll_job *job = m->job;
-    if (!RS_GROW_ONE(job->instances, job->n, *capacity)) return false;
-    job->instances[job->n++] =
-        (rs_coll_instance){.number = number, .by_seq = by_seq, .first = (uint32_t)job->n_arrivals};
-    return true;
+    return RS_PUSH(
+        job->instances, job->n, *capacity,
+        (rs_coll_instance){.number = number, .by_seq = by_seq, .first = (uint32_t)job->n_arrivals});
 }
 
 /* The ops of one rank among those with one number: which are left. */

@@ -53,9 +53,8 @@ uint32_t rs_coll_rank_shape(rs_coll_rank *r, const rs_coll_shape *shape)
     if (!r->lately && !(r->lately = rs_calloc(LATELY, sizeof *r->lately))) return UINT32_MAX;
     uint32_t *at = &r->lately[place_of(shape)];
     if (*at && same_shape(&r->shapes[*at - 1], shape)) return *at - 1;
-    if (r->n_shapes >= UINT32_MAX - 1 || !RS_GROW_ONE(r->shapes, r->n_shapes, r->shapes_capacity))
+    if (r->n_shapes >= UINT32_MAX - 1 || !RS_PUSH(r->shapes, r->n_shapes, r->shapes_capacity, *shape))
         return UINT32_MAX;
-    r->shapes[r->n_shapes++] = *shape;
     *at = (uint32_t)r->n_shapes;
     return *at - 1;
 }

@@ -23,9 +23,7 @@ typedef struct spans {
 
 static bool append(spans *s, rs_interval x)
 {
-    if (!RS_GROW_ONE(s->items, s->n, s->capacity)) return false;
-    s->items[s->n++] = x;
-    return true;
+    return RS_APPEND(s, x);
 }
 
 /* The same, for what is united later: rows of a thread come by start as a rule, inner ones behind the one that holds

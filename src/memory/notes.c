@@ -254,8 +254,7 @@ rs_status rs_optimizer_instants(const rs_history *h, const uint32_t *stack_trait
         const rs_string *name = &h->snapshot->strings.items[order[i].note->name];
         if (order[i].note->end || strncmp(name->text, "Optimizer.step#", 15) != 0) continue;
         event = event_from(h, event, order[i].note->time);
-        ok = RS_GROW_ONE(*out, *n_out, capacity);
-        if (ok) (*out)[(*n_out)++] = event;
+        ok = RS_PUSH(*out, *n_out, capacity, event);
     }
     rs_free(order);
     for (uint32_t i = 0; ok && !n && i < h->n; i++) {

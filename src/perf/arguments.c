@@ -18,8 +18,7 @@ typedef struct argument_list {
 static rs_argument *argument_at(argument_list *list, size_t i)
 {
     while (list->n <= i) {
-        if (!RS_GROW_ONE(list->items, list->n, list->capacity)) return NULL;
-        list->items[list->n++] = (rs_argument){.value = ""};
+        if (!RS_APPEND(list, (rs_argument){.value = ""})) return NULL;
     }
     return &list->items[i];
 }

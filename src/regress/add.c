@@ -89,8 +89,7 @@ static bool list_steps(rs_one_run *run, const rs_rank_value *ranks, size_t n)
             run->n_partial++;
             continue;
         }
-        if (!RS_GROW_ONE(run->steps, run->n_steps, run->steps_capacity)) return false;
-        run->steps[run->n_steps++] = step;
+        if (!RS_PUSH(run->steps, run->n_steps, run->steps_capacity, step)) return false;
     }
     return true;
 }

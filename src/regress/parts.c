@@ -86,15 +86,16 @@ static bool add_part(rs_parts *p, int which, const rs_run_part *part)
     uint32_t id = rs_strings_add(&p->keys, (const char *)&k, sizeof k);
     if (id == RS_NO_STRING) return false;
     if (id > p->n) { /* ids count from 1: 0 is the empty text */
-        if (!RS_GROW_ONE(p->rows, p->n, p->capacity)) return false;
-        p->rows[p->n++] = (rs_part_row){.part = k.part,
-                                        .name = k.name,
-                                        .operator_name = k.operator_name,
-                                        .phase = k.phase,
-                                        .group = k.group,
-                                        .id = id,
-                                        .swap = RS_NO_TIME,
-                                        .p = (double)NAN};
+        if (!RS_PUSH(p->rows, p->n, p->capacity,
+                     (rs_part_row){.part = k.part,
+                                   .name = k.name,
+                                   .operator_name = k.operator_name,
+                                   .phase = k.phase,
+                                   .group = k.group,
+                                   .id = id,
+                                   .swap = RS_NO_TIME,
+                                   .p = (double)NAN}))
+            return false;
     }
     rs_part_row *row = &p->rows[id - 1];
     if (k.name && p->own[which][part->name] != k.name) row->was = p->own[which][part->name];

@@ -51,9 +51,7 @@ typedef struct votes {
 
 static bool add_vote(votes *v, uint32_t old, uint32_t new)
 {
-    if (!RS_GROW_ONE(v->items, v->n, v->capacity)) return false;
-    v->items[v->n++] = (vote){old, new, 1};
-    return true;
+    return RS_APPEND(v, (vote){old, new, 1});
 }
 
 /* Between two places that align by name: aligns by operator. *matched grows by what does. */

@@ -187,9 +187,8 @@ static rs_status read_texts(loading *l)
         if (t != RS_JSON_T_STRING) return bad(l, "a text is missing");
         RS_TRY(decode(l, &n));
         uint32_t id = rs_strings_add(&l->side->texts, l->scratch, n);
-        if (id == RS_NO_STRING || !RS_GROW_ONE(l->texts, l->n_texts, l->texts_capacity))
+        if (id == RS_NO_STRING || !RS_PUSH(l->texts, l->n_texts, l->texts_capacity, id))
             return rs_fail_nomem(l->err, l->name);
-        l->texts[l->n_texts++] = id;
     }
 }
 
@@ -220,9 +219,8 @@ static rs_status read_steps(loading *l, rs_one_run *run)
         if (run->n_steps && step.number <= run->steps[run->n_steps - 1].number)
             return bad(l, "steps are out of order");
         if (step.sum < 0) return bad(l, "a step has a negative length");
-        if (!RS_GROW_ONE(run->steps, run->n_steps, run->steps_capacity))
+        if (!RS_PUSH(run->steps, run->n_steps, run->steps_capacity, step))
             return rs_fail_nomem(l->err, l->name);
-        run->steps[run->n_steps++] = step;
     }
 }
 
@@ -277,9 +275,8 @@ static rs_status read_program(loading *l, rs_one_run *run)
         RS_TRY(whole(l, &operator_name));
         RS_TRY(text_id(l, name, &token.name));
         RS_TRY(text_id(l, operator_name, &token.operator_name));
-        if (!RS_GROW_ONE(run->tokens, run->n_tokens, run->tokens_capacity))
+        if (!RS_PUSH(run->tokens, run->n_tokens, run->tokens_capacity, token))
             return rs_fail_nomem(l->err, l->name);
-        run->tokens[run->n_tokens++] = token;
     }
 }
 

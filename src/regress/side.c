@@ -65,9 +65,7 @@ rs_one_run *rs_side_add(rs_regress_side *side, const char *label)
 
 bool rs_run_add_part(rs_run_parts *parts, const rs_run_part *part)
 {
-    if (!RS_GROW_ONE(parts->items, parts->n, parts->capacity)) return false;
-    parts->items[parts->n++] = *part;
-    return true;
+    return RS_APPEND(parts, *part);
 }
 
 typedef struct sorting {

@@ -64,8 +64,7 @@ static bool take_runs(const rs_trace *t, rs_fuse_rank *r)
             r->runs[r->n_runs - 1].end++;
             continue;
         }
-        if (!RS_GROW_ONE(r->runs, r->n_runs, capacity)) return false;
-        r->runs[r->n_runs++] = (rs_reread_run){t->rows[i], t->rows[i] + 1};
+        if (!RS_PUSH(r->runs, r->n_runs, capacity, (rs_reread_run){t->rows[i], t->rows[i] + 1})) return false;
     }
     return r->runs || (r->runs = rs_calloc(1, sizeof *r->runs)); /* none is not all */
 }

@@ -369,9 +369,7 @@ static bool fits(writing *w, lane *l, drawn *d, bool work)
 
 static bool push(lane *l, int64_t end, bool work)
 {
-    if (!RS_GROW_ONE(l->open, l->n, l->capacity)) return false;
-    l->open[l->n++] = (open_event){end, work};
-    return true;
+    return RS_PUSH(l->open, l->n, l->capacity, (open_event){end, work});
 }
 
 /* One thread's events, in order of start, longest first. */

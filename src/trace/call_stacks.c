@@ -96,8 +96,7 @@ bool rs_call_stack_order(const rs_nested *items, size_t n, uint32_t *order)
         if (items[i].end > items[i].start) {
             starts[n_long++] = (rs_keyed){items[i].start, (uint32_t)i};
         } else {
-            ok = RS_GROW_ONE(points, n_points, points_capacity);
-            if (ok) points[n_points++] = (rs_keyed){items[i].start, (uint32_t)i};
+            ok = RS_PUSH(points, n_points, points_capacity, (rs_keyed){items[i].start, (uint32_t)i});
         }
     }
     ok = ok && sort_by_two(starts, n_long, items, true) && rs_keyed_sort(points, n_points);

@@ -334,9 +334,7 @@ static bool open_annotation(opened *o, const rs_events *e, uint32_t row)
     int64_t size;
     if (rs_event_kind(e, row) != RS_KIND_USER_ANNOTATION) return true;
     if (!size_of_annotation(&e->strings.items[e->name[row]], &size)) return true;
-    if (!RS_GROW_ONE(o->rows, o->n, o->capacity)) return false;
-    o->rows[o->n++] = row;
-    return true;
+    return RS_PUSH(o->rows, o->n, o->capacity, row);
 }
 
 /* The size that the innermost annotation around a moment says, else the file's name. */

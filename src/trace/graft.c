@@ -294,8 +294,8 @@ static bool find_annotations(search *s)
         if (rs_event_kind(s->e, row) != RS_KIND_USER_ANNOTATION || !rs_event_is_span(s->e, row)) continue;
         const rs_string *name = &s->e->strings.items[s->e->name[row]];
         if (!rs_serving_parse(name->text, name->length, &step)) continue;
-        if (!RS_GROW_ONE(s->annotations, s->n_annotations, capacity)) return false;
-        s->annotations[s->n_annotations++] = (rs_keyed){s->e->start[row], row};
+        if (!RS_PUSH(s->annotations, s->n_annotations, capacity, (rs_keyed){s->e->start[row], row}))
+            return false;
     }
     return rs_keyed_sort(s->annotations, s->n_annotations);
 }

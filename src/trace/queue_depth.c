@@ -100,9 +100,7 @@ bool rs_queue_put_by_stream(rs_queue_series *s, const rs_keyed *order)
 
 bool rs_queue_add(rs_queue_series *s, rs_queue_sample sample)
 {
-    if (!RS_GROW_ONE(s->items, s->n, s->capacity)) return false;
-    s->items[s->n++] = sample;
-    return true;
+    return RS_APPEND(s, sample);
 }
 
 /* By stream and time; equal times stand as they came in. */

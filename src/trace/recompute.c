@@ -38,8 +38,7 @@ static bool list_spans(const rs_trace *t, const uint8_t *names, spans *s, rs_rec
         if (rs_event_kind(e, row) != RS_KIND_PYTHON_FUNCTION) continue;
         out->has_python = out->has_python || !rs_is_module_name(&e->strings.items[e->name[row]]);
         if (!names[e->name[row]] || !rs_event_is_span(e, row) || e->duration[row] < 0) continue;
-        if (!RS_GROW_ONE(s->starts, s->n, capacity)) return false;
-        s->starts[s->n++] = (rs_keyed){e->start[row], row};
+        if (!RS_PUSH(s->starts, s->n, capacity, (rs_keyed){e->start[row], row})) return false;
     }
     if (!rs_keyed_sort(s->starts, s->n)) return false;
     for (size_t i = 0; i < s->n; i++) s->starts[i].key = e->thread[s->starts[i].value];

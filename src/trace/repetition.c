@@ -381,9 +381,7 @@ static bool is_step(const step_builder *b, rs_stretch x)
 
 static bool add_step(step_builder *b, rs_stretch x)
 {
-    if (!RS_GROW_ONE(b->steps, b->n, b->capacity)) return false;
-    b->steps[b->n++] = x;
-    return true;
+    return RS_PUSH(b->steps, b->n, b->capacity, x);
 }
 
 /* The first stretch between two borders, or the ends, that is like another one. */

@@ -68,12 +68,12 @@ static bool collect(const rs_trace *trace, const int64_t *numbers, step_list *ho
         bool on_host = kind == RS_KIND_USER_ANNOTATION || kind == RS_KIND_CPU_OP;
         if (!on_host && kind != RS_KIND_GPU_USER_ANNOTATION) continue;
         step_list *list = on_host ? host : gpu;
-        if (!RS_GROW_ONE(list->items, list->n, list->capacity)) return false;
-        list->items[list->n++] = (rs_step){.number = numbers[e->name[row]],
-                                           .row = row,
-                                           .start = e->start[row],
-                                           .end = rs_event_end(e, row),
-                                           .pid = e->threads[e->thread[row]].pid};
+        if (!RS_APPEND(list, (rs_step){.number = numbers[e->name[row]],
+                                       .row = row,
+                                       .start = e->start[row],
+                                       .end = rs_event_end(e, row),
+                                       .pid = e->threads[e->thread[row]].pid}))
+            return false;
     }
     return true;
 }
@@ -145,12 +145,10 @@ static bool collect_serving(const rs_trace *trace, const uint8_t *is, step_list 
             rs_kind kind = rs_event_kind(e, row);
             if (kind != RS_KIND_USER_ANNOTATION && kind != RS_KIND_GPU_USER_ANNOTATION) continue;
             step_list *list = kind == RS_KIND_USER_ANNOTATION ? host : gpu;
-            ok = RS_GROW_ONE(list->items, list->n, list->capacity);
-            if (ok)
-                list->items[list->n++] = (rs_step){.row = row,
-                                                   .start = e->start[row],
-                                                   .end = rs_event_end(e, row),
-                                                   .pid = e->threads[e->thread[row]].pid};
+            ok = RS_APPEND(list, (rs_step){.row = row,
+                                           .start = e->start[row],
+                                           .end = rs_event_end(e, row),
+                                           .pid = e->threads[e->thread[row]].pid});
         }
     return ok;
 }
@@ -214,9 +212,7 @@ static bool add_serving(const rs_trace *trace, both_steps *made)
 
 static bool add(step_list *list, rs_step step)
 {
-    if (!RS_GROW_ONE(list->items, list->n, list->capacity)) return false;
-    list->items[list->n++] = step;
-    return true;
+    return RS_APPEND(list, step);
 }
 
 static const rs_order by_number[] = {RS_RISING_VALUE(int64_t)};

@@ -57,10 +57,8 @@ static bool list_backward(const rs_trace *trace, const uint8_t *autograd, backwa
             if (backward != (pass == 1)) continue;
             if (backward) {
                 const uint32_t *slot = rs_map64_get(&begun, (uint64_t)rs_sparse_int(c, i));
-                ok = RS_GROW_ONE(out->items, out->n, out->capacity);
-                if (ok)
-                    out->items[out->n++] =
-                        (backward_op){e->thread[row], e->start[row], slot ? starts[*slot] : RS_NO_TIME};
+                ok = RS_APPEND(
+                    out, (backward_op){e->thread[row], e->start[row], slot ? starts[*slot] : RS_NO_TIME});
                 continue;
             }
             uint32_t *slot = rs_map64_put(&begun, (uint64_t)rs_sparse_int(c, i), &is_new);

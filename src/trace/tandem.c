@@ -28,9 +28,7 @@ static bool add_run(search *s, size_t at, size_t period)
     s->done[period] = (uint32_t)end;
     size_t times = (end + period - first) / period;
     if (times < LEAST_TIMES || period < s->least) return true;
-    if (!RS_GROW_ONE(s->items, s->n_items, s->capacity)) return false;
-    s->items[s->n_items++] = (rs_tandem){first, period, times, 0};
-    return true;
+    return RS_PUSH(s->items, s->n_items, s->capacity, (rs_tandem){first, period, times, 0});
 }
 
 /* Runs with periods from half a window on and below the window's length. */

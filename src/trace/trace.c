@@ -62,8 +62,7 @@ static rs_status make_gpu_rows(rs_trace *trace, const void *key, void **out, rs_
         list->n_calls += rs_kind_is_call(kind);
         if (!rs_kind_is_gpu_work(kind) || !rs_event_is_span(e, row)) continue;
         if (kind == RS_KIND_MTIA_WORK && is_mtia_wait(e, row)) continue;
-        ok = RS_GROW_ONE(list->rows, list->n, list->room);
-        if (ok) list->rows[list->n++] = row;
+        ok = RS_PUSH(list->rows, list->n, list->room, row);
     }
     rs_free(kinds);
     if (!ok) {

@@ -128,8 +128,7 @@ static bool list_nodes(selection *s, lane *lanes, size_t *total)
         if (!l->used || start < l->start) l->start = start;
         l->used = true;
         if (s->working && r == CALL && is_idle_call(s, row)) continue;
-        ok = RS_GROW_ONE(l->items, l->n, l->capacity);
-        if (ok) l->items[l->n++] = (rs_keyed){start, row};
+        ok = RS_APPEND(l, (rs_keyed){start, row});
         ++*total;
     }
     return ok;

@@ -84,9 +84,7 @@ typedef struct span_list {
 
 static bool add_span(span_list *list, const rs_events *e, uint32_t row)
 {
-    if (!RS_GROW_ONE(list->items, list->n, list->capacity)) return false;
-    list->items[list->n++] = (rs_interval){e->start[row], rs_event_end(e, row)};
-    return true;
+    return RS_APPEND(list, (rs_interval){e->start[row], rs_event_end(e, row)});
 }
 
 typedef struct host_spans {

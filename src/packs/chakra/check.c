@@ -16,9 +16,9 @@ rs_status rs_check_fault(rs_check *c, rs_fault fault, uint64_t node, uint64_t ot
 {
     c->counts[fault]++;
     if (c->n_findings == RS_MAX_FINDINGS) return RS_OK;
-    if (!RS_GROW_ONE(c->findings, c->n_findings, c->findings_capacity)) return rs_fail_nomem(err, "findings");
-    c->findings[c->n_findings++] = (rs_finding){fault, node, other};
-    return RS_OK;
+    return RS_PUSH(c->findings, c->n_findings, c->findings_capacity, (rs_finding){fault, node, other})
+               ? RS_OK
+               : rs_fail_nomem(err, "findings");
 }
 
 /* ---- reading ---------------------------------------------------------------------------------------- */
@@ -205,9 +205,8 @@ static rs_status list_inversion(rs_check *c, const rs_check_node *n, rs_error *e
     for (uint32_t j = 0; n->timed && j < n->n_data; j++) {
         uint32_t at = rs_check_find(c, c->deps[n->data + j]);
         if (at == RS_LINKED_NONE || !c->nodes[at].timed || n->start >= c->nodes[at].start) continue;
-        if (!RS_GROW_ONE(c->inversions, c->n_inversions, c->inversions_capacity))
+        if (!RS_PUSH(c->inversions, c->n_inversions, c->inversions_capacity, n->id))
             return rs_fail_nomem(err, "inversions");
-        c->inversions[c->n_inversions++] = n->id;
         break;
     }
     return RS_OK;

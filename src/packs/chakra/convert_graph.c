@@ -185,8 +185,7 @@ static rs_status depend(building *b, uint32_t node, uint32_t on, uint64_t *count
     rs_convert_graph *g = b->graph;
     if (b->seen[on] == node) return RS_OK;
     b->seen[on] = node;
-    if (!RS_GROW_ONE(g->deps, g->n_deps, g->capacity)) return rs_fail_nomem(b->err, "dependencies");
-    g->deps[g->n_deps++] = on;
+    if (!RS_PUSH(g->deps, g->n_deps, g->capacity, on)) return rs_fail_nomem(b->err, "dependencies");
     (*count)++;
     return RS_OK;
 }

@@ -21,12 +21,13 @@ static bool collect_ops(rs_linker *x)
     for (size_t i = 0; i < x->trace->n_rows; i++) {
         uint32_t row = rs_trace_row(x->trace, i);
         if (!is_op(x->e, row)) continue;
-        if (!RS_GROW_ONE(x->ops, n, capacity)) return false;
-        x->ops[n++] = (rs_link_op){.ts = x->e->start[row],
-                                   .end = rs_event_end(x->e, row),
-                                   .row = row,
-                                   .thread = x->e->thread[row],
-                                   .node = RS_LINK_NONE};
+        if (!RS_PUSH(x->ops, n, capacity,
+                     (rs_link_op){.ts = x->e->start[row],
+                                  .end = rs_event_end(x->e, row),
+                                  .row = row,
+                                  .thread = x->e->thread[row],
+                                  .node = RS_LINK_NONE}))
+            return false;
     }
     x->n_ops = n;
     return true;

@@ -115,9 +115,8 @@ static bool want(finding *f, uint32_t op, uint32_t thread, int64_t t)
 {
     size_t at = thread_ended_by(f, thread, t);
     if (at == f->first[thread]) return true;
-    if (!RS_GROW_ONE(f->demands, f->n_demands, f->capacity)) return false;
-    f->demands[f->n_demands++] = (demand){f->ends[at - 1].key, op, f->last[at - 1], thread};
-    return true;
+    return RS_PUSH(f->demands, f->n_demands, f->capacity,
+                   (demand){f->ends[at - 1].key, op, f->last[at - 1], thread});
 }
 
 static bool may_look(finding *f)

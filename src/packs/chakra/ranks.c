@@ -168,9 +168,8 @@ static rs_status add_pair(rs_chakra_pairs *pairs, int64_t rank, const char *host
 {
     char *h = rs_arena_strndup(&pairs->arena, host, strlen(host)),
          *d = rs_arena_strndup(&pairs->arena, device, strlen(device));
-    if (!h || !d || !RS_GROW_ONE(pairs->items, pairs->n, pairs->capacity))
+    if (!h || !d || !RS_APPEND(pairs, (rs_chakra_pair){rank, h, d}))
         return rs_fail_nomem(err, "the traces of a job");
-    pairs->items[pairs->n++] = (rs_chakra_pair){rank, h, d};
     return RS_OK;
 }
 

@@ -45,19 +45,18 @@ static bool add_mark(rs_fl_log *log, const rs_fl_line *l, rs_fl_mark_kind kind, 
     if (log->n_marks >= MAX_MARKS) return true;
     const rs_fl_log_file *file = log->n_files ? &log->files[log->n_files - 1] : NULL;
     bool after_worker = log->n_marks && file && file->last_worker > log->marks[log->n_marks - 1].line;
-    if (!RS_GROW_ONE(log->marks, log->n_marks, log->marks_capacity)) return false;
-    log->marks[log->n_marks++] = (rs_fl_mark){.kind = (uint8_t)kind,
-                                              .yearless = l->yearless,
-                                              .file = l->file,
-                                              .agent = agent,
-                                              .line = l->line,
-                                              .time_ns = l->stamped ? l->time_ns : 0,
-                                              .after_worker = after_worker,
-                                              .pid = numbers[0],
-                                              .local = numbers[1],
-                                              .number = numbers[2],
-                                              .attempt = -1};
-    return true;
+    return RS_PUSH(log->marks, log->n_marks, log->marks_capacity,
+                   (rs_fl_mark){.kind = (uint8_t)kind,
+                                .yearless = l->yearless,
+                                .file = l->file,
+                                .agent = agent,
+                                .line = l->line,
+                                .time_ns = l->stamped ? l->time_ns : 0,
+                                .after_worker = after_worker,
+                                .pid = numbers[0],
+                                .local = numbers[1],
+                                .number = numbers[2],
+                                .attempt = -1});
 }
 
 bool rs_fl_read_mark(rs_fl_log *log, const rs_fl_line *l, bool *by_agent)

@@ -56,8 +56,7 @@ static bool find_open(rs_fl_graph *g)
 
 static bool add_edge(rs_fl_graph *g, rs_fl_op_node *op, uint32_t node)
 {
-    if (!RS_GROW_ONE(g->edges, g->n_edges, g->edges_capacity)) return false;
-    g->edges[g->n_edges++] = node;
+    if (!RS_PUSH(g->edges, g->n_edges, g->edges_capacity, node)) return false;
     op->n_edges++;
     return true;
 }

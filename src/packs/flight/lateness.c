@@ -475,8 +475,8 @@ static rs_status add_durations(void *context, rs_flight *flight, const rs_fl_op 
     size_t at = 0;
     while (at < b->n && b->items[at].op != call->op) at++;
     if (at == b->n) {
-        if (!RS_GROW_ONE(b->items, b->n, b->capacity)) return rs_fail_nomem(err, "durations");
-        b->items[b->n++] = (sums){.op = call->op, .kind = call->kind, .sized = true};
+        if (!RS_APPEND(b, (sums){.op = call->op, .kind = call->kind, .sized = true}))
+            return rs_fail_nomem(err, "durations");
     }
     int64_t numel = call->in_numel > call->out_numel ? call->in_numel : call->out_numel;
     int64_t size = type_bytes(rs_fl_text(flight, call->in_dtype ? call->in_dtype : call->out_dtype));

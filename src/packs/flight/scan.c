@@ -118,10 +118,10 @@ static bool keep_skews(scan *s, uint32_t g)
     int64_t copy[SAMPLES + 1];
     for (uint32_t m = 0; m < group->n_members; m++) {
         if (s->n_samples[m] < 4) continue;
-        if (!RS_GROW_ONE(s->skews, s->n_skews, s->skews_capacity)) return false;
-        s->skews[s->n_skews++] =
-            (skew){flight->by_group[group->first_member + m]->rank, g,
-                   median(copy, s->samples + (size_t)m * (SAMPLES + 1), s->n_samples[m])};
+        if (!RS_PUSH(s->skews, s->n_skews, s->skews_capacity,
+                     (skew){flight->by_group[group->first_member + m]->rank, g,
+                            median(copy, s->samples + (size_t)m * (SAMPLES + 1), s->n_samples[m])}))
+            return false;
     }
     return true;
 }

@@ -95,8 +95,9 @@ static bool read_set(rs_fl_snapshot *s, rs_fl_span span, rs_fl_rank_set *out)
         if (depth != 1 || !key || c < '0' || c > '9') continue;
         size_t stop = i;
         while (stop < span.n && span.text[stop] >= '0' && span.text[stop] <= '9') stop++;
-        if (!RS_GROW_ONE(s->members, s->n_members, s->members_capacity)) return false;
-        s->members[s->n_members++] = rs_fl_span_int((rs_fl_span){span.text + i, stop - i});
+        if (!RS_PUSH(s->members, s->n_members, s->members_capacity,
+                     rs_fl_span_int((rs_fl_span){span.text + i, stop - i})))
+            return false;
         out->n++;
         key = false;
         i = stop - 1;

@@ -117,8 +117,7 @@ static bool add_partial(comparison *c, const rs_partial *partial)
         uint32_t id = rs_strings_add(&c->names, x->name, x->length);
         if (id == RS_NO_STRING) return false;
         if (id > c->n) {
-            if (!RS_GROW_ONE(c->rows, c->n, c->capacity)) return false;
-            c->rows[c->n++] = (compared){.name = id};
+            if (!RS_PUSH(c->rows, c->n, c->capacity, (compared){.name = id})) return false;
         }
         compared *r = &c->rows[id - 1];
         r->count[partial->side] += x->count;

@@ -46,8 +46,7 @@ static bool list_steps(const rs_events *e, const rs_frame_rows *f, step_span **o
     for (size_t i = 0; i < f->n; i++) {
         int64_t number;
         if (f->end[i] <= f->start[i] || !step_number(rs_event_name(e, f->row[i]), &number)) continue;
-        if (!RS_GROW_ONE(*out, *n, capacity)) return false;
-        (*out)[(*n)++] = (step_span){f->start[i], f->end[i], number};
+        if (!RS_PUSH(*out, *n, capacity, (step_span){f->start[i], f->end[i], number})) return false;
     }
     return true;
 }

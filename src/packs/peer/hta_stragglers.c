@@ -90,12 +90,12 @@ static bool add_arrival(hta_arrivals *a, const rs_events *e, const rs_frame_rows
     if (s->length < 10 || memcmp(s->text, "ncclKernel", 10) != 0 || f->stream[i] <= 0 || step <= 0)
         return true;
     uint32_t name = rs_strings_add(&a->names, s->text, s->length);
-    if (name == RS_NO_STRING || !RS_GROW_ONE(a->items, a->n, a->capacity)) return false;
-    a->items[a->n++] = (hta_arrival){.name = name,
-                                     .stream = f->stream[i],
-                                     .step = step,
-                                     .start = f->start[i],
-                                     .duration = rs_sub_sat(f->end[i], f->start[i])};
+    if (name == RS_NO_STRING || !RS_APPEND(a, (hta_arrival){.name = name,
+                                                            .stream = f->stream[i],
+                                                            .step = step,
+                                                            .start = f->start[i],
+                                                            .duration = rs_sub_sat(f->end[i], f->start[i])}))
+        return false;
     return true;
 }
 
@@ -108,8 +108,7 @@ static bool collect(const rs_run *run, const rs_events *e, const rs_frame_rows *
         bool is_new;
         if (!rs_map64_put(known, (uint64_t)step, &is_new)) return false;
         if (is_new) {
-            if (!RS_GROW_ONE(a->steps, a->n_steps, a->steps_capacity)) return false;
-            a->steps[a->n_steps++] = step;
+            if (!RS_PUSH(a->steps, a->n_steps, a->steps_capacity, step)) return false;
         }
         if (!rs_options_in_ranges(run->options, "in-steps", step)) continue;
         if (a->first == RS_NO_TIME || f->start[i] < a->first) a->first = f->start[i];
@@ -202,14 +201,14 @@ static bool gather(finder *x, const rs_partial *of, size_t n, size_t n_steps)
             if ((double)a->duration < LEAST_SHARE * x->mean_step) continue;
             const rs_string *s = &part(&of[r])->names.items[a->name];
             uint32_t name = rs_strings_add(&x->names, s->text, s->length);
-            if (name == RS_NO_STRING || !RS_GROW_ONE(x->items, x->n, x->capacity)) return false;
-            x->items[x->n++] = (arrival){.rank = (uint32_t)r,
-                                         .name = name,
-                                         .stream = a->stream,
-                                         .step = a->step,
-                                         .start = a->start,
-                                         .length = (double)a->duration / x->mean_step,
-                                         .order = i};
+            if (name == RS_NO_STRING || !RS_APPEND(x, (arrival){.rank = (uint32_t)r,
+                                                                .name = name,
+                                                                .stream = a->stream,
+                                                                .step = a->step,
+                                                                .start = a->start,
+                                                                .length = (double)a->duration / x->mean_step,
+                                                                .order = i}))
+                return false;
         }
     keep_last(x);
     return true;
