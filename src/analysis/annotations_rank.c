@@ -151,7 +151,7 @@ static bool charge_waiting(builder *b, rs_point *points, uint32_t *which)
 {
     const rs_events *e = b->e;
     RS_SCOPED(rs_map64_clear) rs_map64 of_pid = {0};
-    uint8_t *autograd = autograd_threads(b);
+    RS_LOCAL uint8_t *autograd = autograd_threads(b);
     size_t n = 0;
     bool ok = autograd && main_threads(b, &of_pid);
     for (size_t i = 0; ok && i < b->w->n; i++) {
@@ -164,7 +164,6 @@ static bool charge_waiting(builder *b, rs_point *points, uint32_t *which)
     }
     if (ok && n)
         ok = rs_annotations_enclose(b->spans, b->n_spans, points, n, count_inside, b, &b->count.n_too_deep);
-    rs_free(autograd);
     return ok;
 }
 

@@ -158,9 +158,9 @@ static bool share_level(shares *s, size_t from, size_t to, int64_t whole, int le
         s->sums[from + n] = differs;
         s->ends[from + n++] = next;
     }
-    /* the parts of this level stand in the places of `parts` until the next one divides them */
-    int64_t *own = rs_malloc((n + 1) * sizeof *own);
-    size_t *ends = rs_malloc((n + 1) * sizeof *ends);
+    RS_LOCAL /* the parts of this level stand in the places of `parts` until the next one divides them */
+        int64_t *own = rs_malloc((n + 1) * sizeof *own);
+    RS_LOCAL size_t *ends = rs_malloc((n + 1) * sizeof *ends);
     bool ok = own && ends && allot(whole, s->sums + from, n, own, s->scratch);
     if (ok) memcpy(ends, s->ends + from, n * sizeof *ends);
     for (size_t i = 0, at = from; ok && i < n; at = ends[i++]) {
@@ -169,8 +169,6 @@ static bool share_level(shares *s, size_t from, size_t to, int64_t whole, int le
         else
             for (size_t k = at; k < ends[i]; k++) s->parts[k] = 0;
     }
-    rs_free(own);
-    rs_free(ends);
     return ok;
 }
 

@@ -348,7 +348,7 @@ static rs_keyed *list_communication(const gatherer *g, size_t *n)
 static call *list_calls(const gatherer *g, const rs_owners *owners, size_t *n, rs_keyed **order)
 {
     size_t n_comm = 0;
-    rs_keyed *comm = list_communication(g, &n_comm);
+    RS_LOCAL rs_keyed *comm = list_communication(g, &n_comm);
     call *calls = comm ? rs_malloc((owners->n + n_comm + 1) * sizeof *calls) : NULL;
     *n = 0;
     *order = NULL;
@@ -369,7 +369,6 @@ static call *list_calls(const gatherer *g, const rs_owners *owners, size_t *n, r
         for (end = i; end < n_comm && comm[end].key == node; end++, c->pieces++)
             c->time = rs_add_sat(c->time, length_of(g->e, comm[end].value));
     }
-    rs_free(comm);
     if (calls) *order = rs_malloc((*n + 1) * sizeof **order);
     bool ok = *order != NULL;
     for (size_t i = 0; ok && i < *n; i++)

@@ -106,7 +106,7 @@ static bool *frame_categories(const rs_events *e)
 rs_frame_rows *rs_frame_rows_of(const rs_trace *trace)
 {
     const rs_events *e = trace->events;
-    bool *in = frame_categories(e);
+    RS_LOCAL bool *in = frame_categories(e);
     size_t n = 0;
     for (size_t i = 0; in && i < trace->n_rows; i++) {
         uint32_t row = rs_trace_row(trace, i);
@@ -127,7 +127,6 @@ rs_frame_rows *rs_frame_rows_of(const rs_trace *trace)
         f->partner[at] = RS_NO_ROW;
         if (f->min_start == RS_NO_TIME || f->start[at] < f->min_start) f->min_start = f->start[at];
     }
-    rs_free(in);
     if (f && find_partners(e, f)) return f;
     rs_frame_rows_free(f);
     return NULL;

@@ -313,14 +313,11 @@ static void walk_without(const rs_memory_view *v, const bool *fits, rs_memory_wi
 rs_status rs_memory_add_without(rs_memory_view *v, rs_error *err)
 {
     rs_memory_rank *rank = v->rank;
-    bool *fits = fitting_stacks(v);
-    if (!fits || !RS_GROW_ONE(rank->without, rank->n_without, rank->without_capacity)) {
-        rs_free(fits);
+    RS_LOCAL bool *fits = fitting_stacks(v);
+    if (!fits || !RS_GROW_ONE(rank->without, rank->n_without, rank->without_capacity))
         return rs_fail_nomem(err, "--without");
-    }
     rs_memory_without *row = &rank->without[rank->n_without++];
     *row = (rs_memory_without){.device = v->device, .peak = v->peaks.value[RS_ACTIVE]};
     walk_without(v, fits, row);
-    rs_free(fits);
     return RS_OK;
 }

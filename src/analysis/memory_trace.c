@@ -291,12 +291,9 @@ static void count(device_row *d, const change *c, bool first)
 static bool add_devices(const reader *r, const rs_step *steps, size_t n_steps, rs_traced_memory *p)
 {
     const rs_events *e = r->trace->events;
-    uint32_t *peak_at = rs_malloc((r->n_devices + 1) * sizeof *peak_at);
+    RS_LOCAL uint32_t *peak_at = rs_malloc((r->n_devices + 1) * sizeof *peak_at);
     p->devices = rs_calloc(r->n_devices + 1, sizeof *p->devices);
-    if (!peak_at || !p->devices) {
-        rs_free(peak_at);
-        return false;
-    }
+    if (!peak_at || !p->devices) return false;
     bool ok = true;
     for (size_t i = 0; ok && i < r->n_devices; i++) {
         device_row *d = &p->devices[p->n_devices++];
@@ -331,7 +328,6 @@ static bool add_devices(const reader *r, const rs_step *steps, size_t n_steps, r
         if (c->operator!= RS_NO_ROW)
             ok = (d->peak_operator = rs_strdup(rs_event_name(e, c->operator))) != NULL;
     }
-    rs_free(peak_at);
     return ok;
 }
 

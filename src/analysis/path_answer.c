@@ -180,7 +180,7 @@ static bool fill_nodes(maker *m)
 {
     const rs_path_graph *g = m->g;
     rs_path_answer *a = m->a;
-    uint32_t *place = places_on_path(g);
+    RS_LOCAL uint32_t *place = places_on_path(g);
     RS_LOCAL rs_keyed *order = rs_malloc((2 * g->n_items + 1) * sizeof *order);
     size_t n = 0;
     a->nodes = rs_malloc((2 * g->n_items + 1) * sizeof *a->nodes);
@@ -195,7 +195,6 @@ static bool fill_nodes(maker *m)
                            .place = (int64_t)place[node] - 1,
                            .blocking = row != RS_NO_ROW && rs_path_is_blocking(rs_event_name(m->e, row))};
     }
-    rs_free(place);
     return ok && !m->failed;
 }
 

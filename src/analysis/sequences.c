@@ -232,7 +232,7 @@ static rs_status collect_own(const rs_run *run, rs_trace *trace, rs_sequence_fin
     rs_host_rows h = {0};
     const rs_work *w;
     RS_TRY(rs_trace_work(trace, run->policy, &w, err));
-    uint8_t *matters = rows_that_matter(x, w);
+    RS_LOCAL uint8_t *matters = rows_that_matter(x, w);
     rs_status status = RS_OK;
     if (!matters || !rs_host_rows_make(&h, trace->n_rows)) status = rs_fail_nomem(err, "sequences");
     for (size_t i = 0; status == RS_OK && i < trace->n_rows; i++) {
@@ -250,7 +250,6 @@ static rs_status collect_own(const rs_run *run, rs_trace *trace, rs_sequence_fin
             status = rs_fail_nomem(err, "sequences");
     }
     rs_host_rows_clear(&h);
-    rs_free(matters);
     return status;
 }
 

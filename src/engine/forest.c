@@ -121,7 +121,7 @@ static bool find_idle(const rs_forest *f, uint32_t rank, waits *w)
 {
     const rs_skeleton *s = f->e->ranks[rank];
     uint32_t base = f->e->node_base[rank];
-    rs_keyed *keys = rs_malloc((s->n + 1) * sizeof *keys);
+    RS_LOCAL rs_keyed *keys = rs_malloc((s->n + 1) * sizeof *keys);
     size_t n = 0;
     for (uint32_t i = 0; keys && i < s->n; i++)
         if (rs_skeleton_is_work(s, i)) keys[n++] = (rs_keyed){f->t->start[base + i], i};
@@ -136,7 +136,6 @@ static bool find_idle(const rs_forest *f, uint32_t rank, waits *w)
         if (!first) ok = add(f, w, rank, node, node << 1, reach);
         if (first || rs_times_end(f->t, node) > reach) reach = rs_times_end(f->t, node);
     }
-    rs_free(keys);
     return ok;
 }
 

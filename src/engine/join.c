@@ -163,7 +163,7 @@ static void add_meeting(rs_engine *e, uint32_t instance)
 
 static bool index_members(rs_engine *e)
 {
-    rs_keyed *keys = rs_malloc((e->n_members + 1) * sizeof *keys);
+    RS_LOCAL rs_keyed *keys = rs_malloc((e->n_members + 1) * sizeof *keys);
     e->by_node = rs_malloc((e->n_members + 1) * sizeof *e->by_node);
     e->meeting_of = rs_malloc((e->n_members + 1) * sizeof *e->meeting_of);
     bool ok = keys && e->by_node && e->meeting_of;
@@ -173,7 +173,6 @@ static bool index_members(rs_engine *e)
     for (uint32_t k = 0; ok && k < e->n_meetings; k++)
         for (uint32_t i = e->meetings[k].first; i < e->meetings[k].first + e->meetings[k].n; i++)
             e->meeting_of[i] = k;
-    rs_free(keys);
     return ok;
 }
 
@@ -436,7 +435,7 @@ static bool order_as_numbered(rs_engine *e, bool *complete)
 /* Puts all nodes in order; false: some were not reached, or no memory. */
 static bool order_once(rs_engine *e, bool *complete)
 {
-    walk w = {.e = e};
+    RS_SCOPED(clear_walk) walk w = {.e = e};
     bool ok = index_out(&w);
     w.queue = rs_malloc((e->n_nodes + 1) * sizeof *w.queue);
     w.head = rs_calloc(e->n_ranks + 1, sizeof *w.head);
@@ -458,7 +457,6 @@ static bool order_once(rs_engine *e, bool *complete)
         ok = walk_all(&w);
     }
     *complete = w.n_order == e->n_nodes;
-    clear_walk(&w);
     return ok;
 }
 

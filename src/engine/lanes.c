@@ -62,7 +62,7 @@ static bool sort_lane(rs_lane_entry *items, size_t n, rs_keyed *scratch)
 /* What is added comes mostly by time within its lane, if not over all: lanes first, then each by itself. */
 bool rs_lanes_finish(rs_lanes *l)
 {
-    rs_keyed *scratch = rs_malloc(l->n * sizeof *scratch);
+    RS_LOCAL rs_keyed *scratch = rs_malloc(l->n * sizeof *scratch);
     rs_lane_entry *sorted = rs_malloc(l->n * sizeof *sorted);
     l->begin = rs_calloc(l->n_lanes + 2, sizeof *l->begin);
     bool ok = scratch && sorted && l->begin;
@@ -78,7 +78,6 @@ bool rs_lanes_finish(rs_lanes *l)
     }
     for (size_t i = 0; ok && i < l->n_lanes; i++)
         ok = sort_lane(l->entries + l->begin[i], l->begin[i + 1] - l->begin[i], scratch);
-    rs_free(scratch);
     rs_free(sorted);
     return ok;
 }

@@ -365,7 +365,7 @@ static void find_delays(maker *m, size_t step)
 
 static rs_status find_times(maker *m, rs_error *err)
 {
-    rs_ops_graph graph = {0};
+    RS_SCOPED(rs_ops_graph_clear) rs_ops_graph graph = {0};
     rs_status status = RS_OK;
     for (size_t step = 0; status == RS_OK && step < m->ops->n_steps; step++) {
         status = rs_ops_graph_make(m->ops, step, &graph, err);
@@ -377,7 +377,6 @@ static rs_status find_times(maker *m, rs_error *err)
             time_unit(m, step, graph.member + graph.first[u], graph.first[u + 1] - graph.first[u]);
         find_delays(m, step);
     }
-    rs_ops_graph_clear(&graph);
     return status;
 }
 

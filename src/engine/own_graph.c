@@ -122,13 +122,10 @@ static bool is_host_item(const rs_own *b, uint32_t row)
 static bool tell_threads(rs_own *b)
 {
     const rs_events *e = b->e;
-    uint8_t *polls = rs_malloc(e->strings.n + 1); /* by string id */
+    RS_LOCAL uint8_t *polls = rs_malloc(e->strings.n + 1); /* by string id */
     b->launches = rs_calloc(e->n_threads + 1, 1);
     b->polls = rs_calloc(e->n_threads + 1, 1);
-    if (!polls || !b->launches || !b->polls) {
-        rs_free(polls);
-        return false;
-    }
+    if (!polls || !b->launches || !b->polls) return false;
     for (size_t i = 0; i < e->strings.n; i++)
         polls[i] = (rs_call_flags(e->strings.items[i].text) & RS_CALL_POLLS) != 0;
     for (size_t i = 0; i < e->n_threads; i++) b->polls[i] = 1;
@@ -139,7 +136,6 @@ static bool tell_threads(rs_own *b)
         if (is_host_item(b, row) && !(rs_kind_is_call(rs_event_kind(e, row)) && polls[e->name[row]]))
             b->polls[e->thread[row]] = 0;
     }
-    rs_free(polls);
     return true;
 }
 

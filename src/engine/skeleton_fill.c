@@ -262,10 +262,10 @@ static void mark_working(const rs_skeleton *s, bool *works)
 static bool fill_steps(rs_maker *m, const rs_step *steps, size_t n)
 {
     rs_skeleton *s = m->s;
-    bool *works = rs_calloc(n + 1, sizeof *works);
+    RS_LOCAL bool *works = rs_calloc(n + 1, sizeof *works);
     size_t n_threads = m->e->n_threads;
-    uint32_t *first = rs_calloc(n_threads + 2, sizeof *first),
-             *points = rs_malloc((s->n + 1) * sizeof *points);
+    RS_LOCAL uint32_t *first = rs_calloc(n_threads + 2, sizeof *first),
+                      *points = rs_malloc((s->n + 1) * sizeof *points);
     s->steps = rs_malloc((n + 1) * sizeof *s->steps);
     bool ok = works && first && points && s->steps;
     if (ok) mark_working(s, works);
@@ -286,9 +286,6 @@ static bool fill_steps(rs_maker *m, const rs_step *steps, size_t n)
         /* a step whose thread has no point ends with its work, if it has any */
         t->tail = rs_sub_sat(t->last || !works[k] ? t->end : t->start, rs_skeleton_time(s, t->last));
     }
-    rs_free(works);
-    rs_free(first);
-    rs_free(points);
     return ok;
 }
 
@@ -300,13 +297,12 @@ rs_status rs_maker_fill(rs_maker *m, const rs_step *steps, size_t n_steps, rs_er
     uint32_t *op = NULL; /* by call of the links: the row of the operator around it */
     RS_TRY(rs_trace_links(m->trace, &links, err));
     RS_TRY(rs_launch_ops(m->trace, links, &op, err));
-    uint32_t *begin = rs_calloc(m->n_units + 2, sizeof *begin);
+    RS_LOCAL uint32_t *begin = rs_calloc(m->n_units + 2, sizeof *begin);
     bool ok = begin && make_columns(m);
     for (size_t i = 0; ok && i < m->n_edges; i++) begin[m->edges[i].to + 1]++;
     for (size_t i = 0; ok && i < m->n_units; i++) begin[i + 1] += begin[i];
     ok = ok && put_all(m, steps, n_steps, links, op, begin) && fill_steps(m, steps, n_steps);
     if (ok) fit(m->s);
-    rs_free(begin);
     rs_free(op);
     return ok ? RS_OK : rs_fail_nomem(err, "skeleton");
 }

@@ -571,7 +571,7 @@ static int64_t place_of(const finder *x, const guess *g)
 /* Guesses of one place hold if there are enough of them and none runs against time. */
 static bool take_guesses(finder *x)
 {
-    rs_keyed *keys = rs_malloc((x->n_guesses + 1) * sizeof *keys);
+    RS_LOCAL rs_keyed *keys = rs_malloc((x->n_guesses + 1) * sizeof *keys);
     bool ok = keys != NULL;
     for (uint32_t i = 0; ok && i < x->n_guesses; i++) keys[i] = (rs_keyed){place_of(x, &x->guesses[i]), i};
     ok = ok && rs_keyed_sort(keys, x->n_guesses);
@@ -586,7 +586,6 @@ static bool take_guesses(finder *x)
             ok = add(x, RS_SYNC_STREAM_WAIT, x->w->row[g->source], x->w->row[g->target], RS_NO_ROW);
         }
     }
-    rs_free(keys);
     return ok;
 }
 
@@ -608,7 +607,7 @@ static bool read_graphs(finder *x)
 
 static bool sort_edges(rs_sync_edges *out)
 {
-    rs_keyed *order = rs_malloc(out->n * sizeof *order);
+    RS_LOCAL rs_keyed *order = rs_malloc(out->n * sizeof *order);
     rs_sync_edge *sorted = rs_malloc(out->n * sizeof *sorted);
     bool ok = order && sorted;
     for (size_t i = 0; ok && i < out->n; i++) order[i] = (rs_keyed){out->items[i].kind, (uint32_t)i};
@@ -623,7 +622,6 @@ static bool sort_edges(rs_sync_edges *out)
         if (n && sorted[n - 1].source == edge->source && sorted[n - 1].target == edge->target) continue;
         sorted[n++] = *edge;
     }
-    rs_free(order);
     if (ok) {
         rs_free(out->items);
         out->items = sorted;

@@ -543,14 +543,9 @@ static rs_status pair_begins(rs_events *e, rs_error *err)
     size_t n_open = 0;
     for (size_t i = 0; i < e->n; i++) n_open += e->phase[i] == 'B';
     if (n_open == 0) return RS_OK;
-    uint32_t *open = rs_malloc(n_open * sizeof *open), *below = rs_malloc(n_open * sizeof *below);
-    uint32_t *top = rs_malloc((e->n_threads + 1) * sizeof *top);
-    if (!open || !below || !top) {
-        rs_free(open);
-        rs_free(below);
-        rs_free(top);
-        return rs_fail_nomem(err, "begin/end pairs");
-    }
+    RS_LOCAL uint32_t *open = rs_malloc(n_open * sizeof *open), *below = rs_malloc(n_open * sizeof *below);
+    RS_LOCAL uint32_t *top = rs_malloc((e->n_threads + 1) * sizeof *top);
+    if (!open || !below || !top) return rs_fail_nomem(err, "begin/end pairs");
     for (size_t t = 0; t < e->n_threads; t++) top[t] = UINT32_MAX;
     uint32_t used = 0;
     for (size_t i = 0; i < e->n; i++) {
@@ -570,9 +565,6 @@ static rs_status pair_begins(rs_events *e, rs_error *err)
             e->phase[begin] = 'X';
         }
     }
-    rs_free(open);
-    rs_free(below);
-    rs_free(top);
     return RS_OK;
 }
 

@@ -190,10 +190,8 @@ static char *path_in(const char *folder, const char *name, const char *ending)
 bool rs_book_has_csv(const char *folder, const char *name)
 {
     struct stat info;
-    char *path = path_in(folder, name, ".csv");
-    bool has = path && stat(path, &info) == 0 && S_ISREG(info.st_mode);
-    rs_free(path);
-    return has;
+    RS_LOCAL char *path = path_in(folder, name, ".csv");
+    return path && stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
 static bool is_csv(const char *name)
@@ -234,11 +232,10 @@ static rs_status read_csv(const char *folder, const char *name, rs_strings *text
 {
     RS_LOCAL uint8_t *text = NULL;
     size_t n = 0;
-    char *path = path_in(folder, name, "");
+    RS_LOCAL char *path = path_in(folder, name, "");
     rs_status status = path ? read_text(path, &text, &n, err) : rs_fail_nomem(err, "a file name");
     if (status == RS_OK)
         status = rs_csv_read((const char *)text, n, path, name, strlen(name) - 4, texts, out, err);
-    rs_free(path);
     return status;
 }
 

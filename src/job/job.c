@@ -511,7 +511,8 @@ static rs_status warn_of_repeats(rs_input *input, rs_trace *t, rs_error *err)
     size_t n;
     uint64_t repeated = 0;
     rs_status status = rs_trace_steps(t, &steps, &n, err);
-    rs_keyed *seen = status == RS_OK ? rs_malloc((n + 1) * sizeof *seen) : NULL; /* number, recording */
+    RS_LOCAL rs_keyed *seen =
+        status == RS_OK ? rs_malloc((n + 1) * sizeof *seen) : NULL; /* number, recording */
     for (size_t i = 0; seen && i < n; i++) {
         uint32_t at = 0;
         while (at + 1 < input->n_recordings && input->marks[at + 1].first_row <= steps[i].row) at++;
@@ -520,7 +521,6 @@ static rs_status warn_of_repeats(rs_input *input, rs_trace *t, rs_error *err)
     if (status == RS_OK && (!seen || !rs_keyed_sort(seen, n))) status = rs_fail_nomem(err, "recordings");
     for (size_t i = 1; status == RS_OK && i < n; i++)
         repeated += seen[i].key == seen[i - 1].key && seen[i].value != seen[i - 1].value;
-    rs_free(seen);
     if (repeated)
         rs_problems_add_many(
             &input->problems, input->path, -1, RS_WARNING, "repeated_steps",

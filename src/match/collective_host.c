@@ -118,8 +118,8 @@ static void link_by_order(reader *r, const rs_keyed *calls, size_t next[RS_N_COL
 
 static bool link_spans(reader *r)
 {
-    rs_keyed *by_id = order_by(r->n_calls, call_id, r), *calls = order_by(r->n_calls, call_start, r),
-             *spans = order_by(r->n_spans, span_start, r);
+    RS_LOCAL rs_keyed *by_id = order_by(r->n_calls, call_id, r), *calls = order_by(r->n_calls, call_start, r),
+                      *spans = order_by(r->n_spans, span_start, r);
     bool ok = by_id && calls && spans;
     size_t next[RS_N_COLL_KINDS] = {0};
     for (size_t i = 0; ok && i < r->n_spans; i++) {
@@ -130,9 +130,6 @@ static bool link_spans(reader *r)
         span *s = &r->spans[spans[i].value];
         if (s->call == RS_NO_ROW && s->id <= 0) link_by_order(r, calls, next, s);
     }
-    rs_free(by_id);
-    rs_free(calls);
-    rs_free(spans);
     return ok;
 }
 

@@ -52,7 +52,7 @@ static uint32_t unlink_note(open_note *open, uint32_t at, uint32_t top)
 
 static bool follow_notes(const note_order *order, size_t n, rs_open_notes *out)
 {
-    rs_map64 latest = {0}; /* by name: the latest that is open + 1 */
+    RS_SCOPED(rs_map64_clear) rs_map64 latest = {0}; /* by name: the latest that is open + 1 */
     RS_LOCAL open_note *open = rs_malloc((n + 1) * sizeof *open);
     uint32_t n_open = 0, top = RS_NO_ROW;
     bool ok = open != NULL;
@@ -78,7 +78,6 @@ static bool follow_notes(const note_order *order, size_t n, rs_open_notes *out)
         out->time[out->n] = note->time;
         out->name[out->n++] = top == RS_NO_ROW ? RS_NO_STRING : open[top].name;
     }
-    rs_map64_clear(&latest);
     return ok;
 }
 
@@ -86,11 +85,10 @@ rs_status rs_open_notes_make(const rs_snapshot *s, int32_t device, rs_open_notes
 {
     size_t n;
     *out = (rs_open_notes){0};
-    note_order *order = sort_notes(s, device, &n);
+    RS_LOCAL note_order *order = sort_notes(s, device, &n);
     out->time = rs_malloc((n + 1) * sizeof *out->time);
     out->name = rs_malloc((n + 1) * sizeof *out->name);
     bool ok = order && out->time && out->name && follow_notes(order, n, out);
-    rs_free(order);
     return ok ? RS_OK : rs_fail_nomem(err, "annotations");
 }
 
@@ -223,9 +221,8 @@ rs_status rs_memory_steps_make(const rs_history *h, rs_memory_steps *out, rs_err
 {
     size_t n;
     *out = (rs_memory_steps){.source = RS_STEPS_BY_NOTE};
-    note_order *order = sort_notes(h->snapshot, h->device->number, &n);
+    RS_LOCAL note_order *order = sort_notes(h->snapshot, h->device->number, &n);
     bool ok = order && steps_by_note(h, order, n, out);
-    rs_free(order);
     if (ok && !out->n) {
         out->source = RS_STEPS_BY_CYCLE;
         ok = steps_by_cycle(h, out);
@@ -245,7 +242,7 @@ rs_status rs_optimizer_instants(const rs_history *h, const uint32_t *stack_trait
                                 uint32_t **out, size_t *n_out, rs_error *err)
 {
     size_t n, capacity = 0;
-    note_order *order = sort_notes(h->snapshot, h->device->number, &n);
+    RS_LOCAL note_order *order = sort_notes(h->snapshot, h->device->number, &n);
     uint32_t event = 0;
     bool ok = order != NULL, inside = false;
     *out = NULL;
@@ -256,7 +253,6 @@ rs_status rs_optimizer_instants(const rs_history *h, const uint32_t *stack_trait
         event = event_from(h, event, order[i].note->time);
         ok = RS_PUSH(*out, *n_out, capacity, event);
     }
-    rs_free(order);
     for (uint32_t i = 0; ok && !n && i < h->n; i++) {
         uint32_t stack = rs_event_stack(h, i);
         bool now = stack != RS_NO_STACK && stack_traits[stack] & trait;

@@ -273,11 +273,8 @@ rs_status rs_entry_write(const char *folder, const rs_entry_key *key, bool in_pl
     if (mkdir(path, 0700) != 0 && errno != EEXIST) return fail_io(path, "cannot make this folder", err);
     *slash = '/';
     snprintf(temporary, sizeof temporary, "%s.tmp-XXXXXX", path);
-    draft d = {.front = NULL};
-    if (!draft_make(&d, key, in_place, n)) {
-        draft_clear(&d);
-        return rs_fail_nomem(err, "an entry of the store");
-    }
+    RS_SCOPED(draft_clear) draft d = {.front = NULL};
+    if (!draft_make(&d, key, in_place, n)) return rs_fail_nomem(err, "an entry of the store");
     int fd = mkstemp(temporary);
     rs_status status = RS_OK;
     if (fd < 0) {
@@ -291,7 +288,6 @@ rs_status rs_entry_write(const char *folder, const rs_entry_key *key, bool in_pl
         }
     }
     *size = d.head.size;
-    draft_clear(&d);
     return status;
 }
 

@@ -464,7 +464,7 @@ rs_status rs_domains_by_process(const rs_events *e, const char *file, const rs_p
 static bool number_blocks(const rs_events *e, uint32_t *domain, size_t *n_blocks)
 {
     uint32_t window_end = rs_strings_find(&e->strings, "Record Window End", 17);
-    rs_map64 seen = {0}; /* External id -> block that saw it last */
+    RS_SCOPED(rs_map64_clear) rs_map64 seen = {0}; /* External id -> block that saw it last */
     rs_cursor id = rs_cursor_of(e, RS_COL_EXTERNAL_ID);
     uint32_t block = 0;
     bool ok = true, ended = false;
@@ -481,7 +481,6 @@ static bool number_blocks(const rs_events *e, uint32_t *domain, size_t *n_blocks
         }
         domain[i] = block;
     }
-    rs_map64_clear(&seen);
     *n_blocks = (size_t)block + 1;
     return ok;
 }

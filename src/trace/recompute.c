@@ -98,7 +98,7 @@ static uint8_t kind_of(const rs_string *name)
 static bool mark(const rs_trace *trace, const rs_tree *t, const spans *s, rs_recompute *out)
 {
     const rs_events *e = trace->events;
-    uint8_t *inside =
+    RS_LOCAL uint8_t *inside =
         rs_malloc(t->n + 1); /* by node: in an operator that checkpoints, in no backward pass of it */
     out->again = rs_calloc(t->n + 1, 1);
     out->n = t->n;
@@ -112,9 +112,7 @@ static bool mark(const rs_trace *trace, const rs_tree *t, const spans *s, rs_rec
         out->again[i] = (uint8_t)((again ? RS_AGAIN : 0) | (by_function ? RS_AGAIN_BY_FUNCTION : 0));
         out->n_again += again;
     }
-    bool ok = inside && out->again;
-    rs_free(inside);
-    return ok;
+    return inside && out->again;
 }
 
 static void free_recompute(void *value)

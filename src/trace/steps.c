@@ -176,7 +176,7 @@ static named *list_named(const rs_trace *trace, const step_list *list, bool thre
  * k-th of that name. Those beyond the host's keep the number -1 and are dropped. */
 static bool number_gpu(const rs_trace *trace, const step_list *host, step_list *gpu)
 {
-    named *a = list_named(trace, host, false), *b = list_named(trace, gpu, true);
+    RS_LOCAL named *a = list_named(trace, host, false), *b = list_named(trace, gpu, true);
     bool ok = a && b;
     size_t from = 0, k = 0, kept = 0;
     for (size_t i = 0; ok && i < gpu->n; i++) {
@@ -189,8 +189,6 @@ static bool number_gpu(const rs_trace *trace, const step_list *host, step_list *
     for (size_t i = 0; ok && i < gpu->n; i++)
         if (gpu->items[i].number >= 0) gpu->items[kept++] = gpu->items[i];
     if (ok) gpu->n = kept;
-    rs_free(a);
-    rs_free(b);
     return ok;
 }
 

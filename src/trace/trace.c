@@ -54,7 +54,7 @@ static rs_status make_gpu_rows(rs_trace *trace, const void *key, void **out, rs_
     (void)key;
     const rs_events *e = trace->events;
     row_list *list = rs_calloc(1, sizeof *list);
-    uint8_t *kinds = list_kinds(e);
+    RS_LOCAL uint8_t *kinds = list_kinds(e);
     bool ok = list && kinds;
     for (size_t i = 0; ok && i < trace->n_rows; i++) {
         uint32_t row = rs_trace_row(trace, i);
@@ -64,7 +64,6 @@ static rs_status make_gpu_rows(rs_trace *trace, const void *key, void **out, rs_
         if (kind == RS_KIND_MTIA_WORK && is_mtia_wait(e, row)) continue;
         ok = RS_PUSH(list->rows, list->n, list->room, row);
     }
-    rs_free(kinds);
     if (!ok) {
         if (list) free_rows(list);
         return rs_fail_nomem(err, "list of GPU work");

@@ -212,7 +212,7 @@ static bool build(const rs_trace *trace, rs_work_tokens *b)
 {
     size_t n = b->order->n + 1;
     host_spans spans = {0};
-    uint8_t *is = judge_names(&trace->events->strings);
+    RS_LOCAL uint8_t *is = judge_names(&trace->events->strings);
     b->autograd = rs_calloc(trace->events->n_threads + 1, 1);
     b->token = rs_malloc(n * sizeof *b->token);
     b->mark = rs_malloc(n);
@@ -223,7 +223,6 @@ static bool build(const rs_trace *trace, rs_work_tokens *b)
               number_tokens(trace, b) && collect_spans(trace, is, &spans, b->autograd);
     if (ok) mark_works(trace->events, b, is, &spans);
     clear_spans(&spans);
-    rs_free(is);
     b->tokens.n = b->order->n;
     b->tokens.token = b->token;
     b->tokens.mark = b->mark;

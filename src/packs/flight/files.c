@@ -129,9 +129,10 @@ static rs_status add_file(rs_fl_files *files, const char *path, int64_t rank, bo
     }
     if (files->n >= MAX_FILES)
         return rs_fail(err, RS_ERR_LIMIT, "more than %u files under the given paths", MAX_FILES);
-    return RS_PUSH(files->items, files->n, files->capacity) || !(file.path = rs_strdup(path), file)
-               ? RS_OK
-               : rs_fail_nomem(err, "the list of files");
+    if (!RS_GROW_ONE(files->items, files->n, files->capacity) || !(file.path = rs_strdup(path)))
+        return rs_fail_nomem(err, "the list of files");
+    files->items[files->n++] = file;
+    return RS_OK;
 }
 
 /* Descends without recursion: directories wait in a list with their depth. */

@@ -335,15 +335,11 @@ static bool reverse_edges(rs_fl_graph *g)
     g->back = rs_malloc(total * sizeof *g->back);
     g->seen = rs_malloc(n);
     g->queue = rs_malloc(n * sizeof *g->queue);
-    uint32_t *at = rs_malloc((n + 1) * sizeof *at);
-    if (!g->back || !g->seen || !g->queue || !at) {
-        rs_free(at);
-        return false;
-    }
+    RS_LOCAL uint32_t *at = rs_malloc((n + 1) * sizeof *at);
+    if (!g->back || !g->seen || !g->queue || !at) return false;
     memcpy(at, g->back_at, (n + 1) * sizeof *at);
     for (uint32_t node = 0; node < n; node++)
         for (size_t i = 0; i < n_out(g, node); i++) g->back[at[out(g, node, i)]++] = node;
-    rs_free(at);
     return true;
 }
 

@@ -62,7 +62,7 @@ static size_t border_at(const step_pieces *p, int64_t time)
 static bool paint_steps(const step_span *steps, size_t n, step_pieces *p)
 {
     RS_LOCAL rs_keyed *borders = rs_malloc((2 * n + 1) * sizeof *borders);
-    size_t *next = rs_malloc((2 * n + 1) * sizeof *next); /* the next piece without paint */
+    RS_LOCAL size_t *next = rs_malloc((2 * n + 1) * sizeof *next); /* the next piece without paint */
     p->from = rs_malloc((2 * n + 1) * sizeof *p->from);
     p->number = rs_malloc((2 * n + 1) * sizeof *p->number);
     bool ok = borders && next && p->from && p->number;
@@ -94,7 +94,6 @@ static bool paint_steps(const step_span *steps, size_t n, step_pieces *p)
             }
         }
     }
-    rs_free(next);
     return ok;
 }
 

@@ -45,7 +45,7 @@ static bool find_window(builder *b, const rs_path_window *w, const rs_selector *
     b->window_start = INT64_MAX;
     b->window_end = INT64_MIN;
     *n_instances = 0;
-    uint8_t *named = rs_names_containing(&b->e->strings, w->annotation);
+    RS_LOCAL uint8_t *named = rs_names_containing(&b->e->strings, w->annotation);
     if (!named) return false;
     bool all = w->annotation[0] == '\0';
     for (size_t i = 0; i < f->n; i++) {
@@ -63,7 +63,6 @@ static bool find_window(builder *b, const rs_path_window *w, const rs_selector *
         *n_instances = 1;
         if (!selector->selection) b->clip_end = INT64_MAX;
     }
-    rs_free(named);
     return true;
 }
 
@@ -237,7 +236,7 @@ static bool walk_stack(builder *b, const uint32_t *order, size_t n, uint32_t *st
 /* If one thread alone names "forward" and another alone "autograd", HTA takes the second for the first. */
 static uint32_t lone_thread(const builder *b, const char *word)
 {
-    uint8_t *named = rs_names_containing(&b->e->strings, word);
+    RS_LOCAL uint8_t *named = rs_names_containing(&b->e->strings, word);
     uint32_t found = UINT32_MAX;
     if (!named) return UINT32_MAX - 1;
     for (size_t i = 0; i < b->g->n_items; i++) {
@@ -251,7 +250,6 @@ static uint32_t lone_thread(const builder *b, const char *word)
         }
         found = thread;
     }
-    rs_free(named);
     return found;
 }
 

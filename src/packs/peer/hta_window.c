@@ -143,7 +143,7 @@ static rs_status cut(const rs_trace *trace, const rs_frame_rows *f, const uint8_
 static rs_status window(const rs_trace *trace, const rs_policy *policy, rs_frame_rows **frame, rs_error *err)
 {
     rs_frame_rows *f = *frame;
-    int64_t *numbers = rs_hta_step_numbers(&trace->events->strings);
+    RS_LOCAL int64_t *numbers = rs_hta_step_numbers(&trace->events->strings);
     RS_LOCAL uint8_t *gpu = rs_malloc(f->n);
     bool ok = numbers && gpu, host = false;
     for (size_t i = 0; ok && i < f->n; i++) {
@@ -159,7 +159,6 @@ static rs_status window(const rs_trace *trace, const rs_policy *policy, rs_frame
             *frame = less;
         }
     }
-    rs_free(numbers);
     return status;
 }
 

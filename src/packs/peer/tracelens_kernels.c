@@ -67,7 +67,7 @@ static rs_status find_kernels(rs_tl_rank *r, kernels *out, rs_error *err)
     const uint32_t *rows;
     size_t n, at = 0;
     RS_TRY(rs_trace_gpu_rows(r->trace, &rows, &n, err));
-    rs_keyed *places = rs_malloc((t->n_gpu + 1) * sizeof *places); /* (row, place in gpu_row) */
+    RS_LOCAL rs_keyed *places = rs_malloc((t->n_gpu + 1) * sizeof *places); /* (row, place in gpu_row) */
     out->items = rs_malloc((n + 1) * sizeof *out->items);
     bool ok = places && out->items;
     for (size_t i = 0; ok && i < t->n_gpu; i++) places[i] = (rs_keyed){t->gpu_row[i], (uint32_t)i};
@@ -85,7 +85,6 @@ static rs_status find_kernels(rs_tl_rank *r, kernels *out, rs_error *err)
             ok = take_parent(r, r->call[places[at].value], k);
         out->sum += (double)r->e->duration[rows[i]] / 1000;
     }
-    rs_free(places);
     return ok ? RS_OK : rs_fail_nomem(err, "kernels");
 }
 

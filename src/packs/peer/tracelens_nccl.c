@@ -400,16 +400,13 @@ static bool add_sum_row(const rs_tl_matching *m, const synced *all, const uint32
 {
     const rs_tl_member *x = all[items[0]].first;
     const char *name = rs_tl_text_or_null(x->of, x->k->name), *dtype = rs_tl_text_or_null(x->of, x->k->dtype);
-    double *values = rs_malloc((n + 1) * sizeof *values);
+    RS_LOCAL double *values = rs_malloc((n + 1) * sizeof *values);
     text->n = 0;
     if (x->k->in == RS_NO_VALUE)
         rs_python_put_text(text, "Unknown");
     else
         rs_python_put_int(text, x->k->in);
-    if (!values || text->failed) {
-        rs_free(values);
-        return false;
-    }
+    if (!values || text->failed) return false;
     rs_table_add_text(t, name ? name : "Unknown");
     rs_table_add_text(t, dtype ? dtype : "Unknown");
     rs_table_add_text_n(t, text->text, text->n);
@@ -423,7 +420,6 @@ static bool add_sum_row(const rs_tl_matching *m, const synced *all, const uint32
     add_four(all, items, n, offsetof(synced, bus), values, t);
     rs_table_add_int(t, (int64_t)n);
     rs_table_add_real(t, total / 1000);
-    rs_free(values);
     return true;
 }
 

@@ -285,7 +285,7 @@ static rs_status read_names(rs_tl_rank *r, rs_error *err)
 {
     const rs_events *e = r->e;
     rs_cursor names = rs_cursor_of(e, RS_COL_META_NAME), labels = rs_cursor_of(e, RS_COL_META_LABELS);
-    rs_map64 zero = {0}; /* pid -> its thread 0, by index + 1 */
+    RS_SCOPED(rs_map64_clear) rs_map64 zero = {0}; /* pid -> its thread 0, by index + 1 */
     RS_LOCAL uint32_t *own = rs_malloc((3 * e->n_threads + 1) * sizeof *own);
     r->process = rs_malloc((e->n_threads + 1) * sizeof *r->process);
     r->label = rs_malloc((e->n_threads + 1) * sizeof *r->label);
@@ -315,7 +315,6 @@ static rs_status read_names(rs_tl_rank *r, rs_error *err)
         r->label[i] = place ? own[3 * (size_t)(*place - 1) + 1] : RS_NO_STRING;
         r->thread[i] = own[3 * i + 2];
     }
-    rs_map64_clear(&zero);
     return ok ? RS_OK : rs_fail_nomem(err, "names of threads");
 }
 

@@ -136,11 +136,9 @@ static rs_status summarize(void *context, const rs_sink *sink, rs_error *err)
 
 static rs_status write_summary(const char *folder, rs_metrics *m, rs_error *err)
 {
-    char *path = path_of(folder, "summary", ".json");
+    RS_LOCAL char *path = path_of(folder, "summary", ".json");
     if (!path) return rs_fail_nomem(err, "a path");
-    rs_status status = rs_output_put(path, false, NULL, summarize, m, err);
-    rs_free(path);
-    return status;
+    return rs_output_put(path, false, NULL, summarize, m, err);
 }
 
 /* summary.json comes last: where it is, everything is. */
