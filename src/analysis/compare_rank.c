@@ -206,9 +206,8 @@ static uint32_t place_of_raw(gatherer *g, raw_key raw)
 /* The slot for the place of an answer's arguments; NULL when out of memory. */
 static uint32_t *place_of_answer(gatherer *g, uint32_t answer)
 {
-    while (g->n_answers <= answer) {
+    while (g->n_answers <= answer)
         if (!RS_PUSH(g->answer_place, g->n_answers, g->answers_capacity, RS_NO_ROW)) return NULL;
-    }
     return &g->answer_place[answer];
 }
 

@@ -146,9 +146,8 @@ static bool device_of(reader *r, int64_t type, int64_t id, uint32_t *out)
 {
     size_t i = 0;
     while (i < r->n_devices && (r->devices[i].type != type || r->devices[i].id != id)) i++;
-    if (i == r->n_devices) {
+    if (i == r->n_devices)
         if (!RS_PUSH(r->devices, r->n_devices, r->devices_capacity, (device_id){type, id})) return false;
-    }
     *out = (uint32_t)i;
     return true;
 }

@@ -94,7 +94,7 @@ static void reverse(const sorter *s, size_t from, size_t to)
 }
 
 /* Where memory is missing: the upper part of the left half changes places with the lower part of the right one, so that
- * nothing in front belongs after, and each side is merged by itself (SymMerge of Kim and Kutzner, 2004, simplified). */
+ * every part is in order with the next, and each side is merged by itself (SymMerge of Kim and Kutzner, 2004, simplified). */
 static void merge_in_place(const sorter *s, size_t from, size_t middle, size_t to)
 {
     size_t left = from + (middle - from) / 2, right = middle + (to - middle) / 2, n;

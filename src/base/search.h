@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/* Sets the variable `at` (a size_t) to the first of `n` places at which `is_before`, an expression over `at`, is no longer
- * true, or to n. It is true up to some place and nowhere after it. O(log n). The step whose start is not below a time:
+/* Sets the variable `at` (a size_t) to the first of `n` places at which `is_before`, an expression over `at`, no longer
+ * holds, or to n. It must hold before some place and at no later one. O(log n). The step whose start is not below a time:
  *
  *     size_t at;
  *     RS_SEARCH(at, n_steps, steps[at].start < time); */

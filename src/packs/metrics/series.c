@@ -142,9 +142,8 @@ static bool keep_smi(rs_series *s, const rs_record *r)
 static bool keep_step(state *st, int64_t step)
 {
     rs_series *s = st->series;
-    if (s->n == 0 || step != st->next_step) {
+    if (s->n == 0 || step != st->next_step)
         if (!RS_PUSH(s->steps, s->n_steps, s->steps_capacity, (rs_step_run){s->n, step})) return false;
-    }
     st->next_step = rs_add_sat(step, 1);
     st->last_step = step;
     return true;

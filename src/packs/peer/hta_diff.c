@@ -116,9 +116,8 @@ static bool add_partial(comparison *c, const rs_partial *partial)
         const rs_diff_name *x = &p->items[i];
         uint32_t id = rs_strings_add(&c->names, x->name, x->length);
         if (id == RS_NO_STRING) return false;
-        if (id > c->n) {
+        if (id > c->n)
             if (!RS_PUSH(c->rows, c->n, c->capacity, (compared){.name = id})) return false;
-        }
         compared *r = &c->rows[id - 1];
         r->count[partial->side] += x->count;
         r->time[partial->side] = rs_add_sat(r->time[partial->side], x->time);

@@ -107,9 +107,8 @@ static bool collect(const rs_run *run, const rs_events *e, const rs_frame_rows *
         if (step < 0) continue; /* none, or unknown */
         bool is_new;
         if (!rs_map64_put(known, (uint64_t)step, &is_new)) return false;
-        if (is_new) {
+        if (is_new)
             if (!RS_PUSH(a->steps, a->n_steps, a->steps_capacity, step)) return false;
-        }
         if (!rs_options_in_ranges(run->options, "in-steps", step)) continue;
         if (a->first == RS_NO_TIME || f->start[i] < a->first) a->first = f->start[i];
         if (a->last == RS_NO_TIME || f->end[i] > a->last) a->last = f->end[i];
