@@ -1,7 +1,6 @@
 /* blame: who or what each wait was for, conserved to the nanosecond. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/analysis.h"
@@ -10,6 +9,7 @@
 #include "analysis/collective_notes.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/try.h"
 #include "match/collective_wait.h"
 #include "engine/edits.h"
@@ -237,18 +237,13 @@ static bool put_link(void *context, const rs_link *l, int64_t ns)
     return x->status == RS_OK;
 }
 
-static int by_length(const void *a, const void *b)
-{
-    const rs_wait *x = a, *y = b;
-    if (x->ns != y->ns) return x->ns > y->ns ? -1 : 1;
-    return x->node < y->node ? -1 : x->node > y->node;
-}
+static const rs_order by_length[] = {RS_FALLING(rs_wait, ns), RS_RISING(rs_wait, node)};
 
 static rs_status put_chain(blamer *b, rs_wait *waits, size_t n, int64_t instance, bool excess, rs_table *t,
                            rs_error *err)
 {
     if (instance < 0 || (uint64_t)instance >= n) return RS_OK;
-    qsort(waits, n, sizeof *waits, by_length);
+    RS_SORT(waits, n, by_length);
     const rs_wait *w = &waits[instance];
     chain_sink x = {.b = b, .table = t, .err = err, .status = RS_OK};
     x.row.wait = rs_wait_names[b->x.kind];
@@ -266,15 +261,13 @@ static rs_status replay_balanced(const blamer *b, rs_weights *w, rs_times *t, si
                                  rs_error *err)
 {
     const rs_engine *e = b->x.f.e;
-    rs_roles roles = {0};
-    rs_what_if q = {0};
+    RS_SCOPED(rs_roles_clear) rs_roles roles = {0};
+    RS_SCOPED(rs_what_if_clear) rs_what_if q = {0};
     *n_changed = 0;
     rs_status status = rs_roles_find(e->ranks, e->n_ranks, &roles, err);
     if (status == RS_OK) status = rs_what_if_parse("balanced", &q, err);
     if (status == RS_OK) status = rs_weights_spread_work(e, w, err);
     if (status == RS_OK) status = rs_what_if_apply(&q, e, &roles, b->rank_of, w, n_changed, err);
-    rs_what_if_clear(&q);
-    rs_roles_clear(&roles);
     if (status == RS_OK && *n_changed) status = rs_engine_replay_again(e, w, t, err);
     return status;
 }
@@ -393,7 +386,7 @@ static rs_status put_stack(const blame_row *row, rs_table *t, rs_error *err)
     const char *const frames[] = {row->wait, waiting, rank, row->part, detail};
     size_t n = 0, room = 1;
     for (size_t i = 0; i < 5; i++) room += frames[i] ? strlen(frames[i]) + 1 : 0;
-    char *stack = rs_malloc(room);
+    RS_LOCAL char *stack = rs_malloc(room);
     if (!stack) return rs_fail_nomem(err, "stacks");
     for (size_t i = 0; i < 5 && frames[i]; i++) {
         if (i) stack[n++] = ';';
@@ -403,7 +396,6 @@ static rs_status put_stack(const blame_row *row, rs_table *t, rs_error *err)
     stack[n] = '\0';
     rs_table_add_text(t, stack);
     rs_table_add_time(t, row->ns);
-    rs_free(stack);
     return rs_table_end_row(t, err);
 }
 
@@ -420,7 +412,7 @@ static rs_status put_uncertain(const total_row *total, rs_table *t, rs_error *er
 
 static rs_status put_rows(const blamer *b, rs_result *result, const bool *wanted, bool folded, rs_error *err)
 {
-    rs_keyed *order = rs_malloc((b->x.n_sums + 1) * sizeof *order);
+    RS_LOCAL rs_keyed *order = rs_malloc((b->x.n_sums + 1) * sizeof *order);
     size_t n = 0;
     rs_status status = order ? RS_OK : rs_fail_nomem(err, "blame");
     for (uint32_t i = 0; status == RS_OK && i < b->x.n_sums; i++)
@@ -438,7 +430,6 @@ static rs_status put_rows(const blamer *b, rs_result *result, const bool *wanted
         if (status == RS_OK && wanted[kind])
             status = rs_table_put_row(result->tables[TOTALS], &total_record, -1, &b->totals[kind], err);
     }
-    rs_free(order);
     return status;
 }
 

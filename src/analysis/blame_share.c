@@ -1,10 +1,10 @@
 /* The sums of blame, and how one wait is shared out over them. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/blame.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "trace/structure.h"
 
 rs_blame_by rs_blame_by_of(const char *word)
@@ -66,12 +66,11 @@ static bool add_to_key(rs_blamer *b, const rs_link *l, rs_part part, int64_t ns)
     uint32_t id = rs_strings_add(&b->keys, (const char *)&k, sizeof k);
     if (id == RS_NO_STRING) return false;
     while (b->n_sums <= id) {
-        if (!RS_GROW_ONE(b->sums, b->n_sums, b->sums_capacity)) return false;
-        b->sums[b->n_sums++] = (rs_blame_sum){.example = RS_NO_ROW};
+        if (!RS_PUSH(b->sums, b->n_sums, b->sums_capacity, (rs_blame_sum){.example = RS_NO_ROW}))
+            return false;
     }
     if (!b->sums[id].is_touched) {
-        if (!RS_GROW_ONE(b->touched, b->n_touched, b->touched_capacity)) return false;
-        b->touched[b->n_touched++] = id;
+        if (!RS_PUSH(b->touched, b->n_touched, b->touched_capacity, id)) return false;
         b->sums[id].is_touched = true;
         b->sums[id].now = 0;
     }
@@ -135,13 +134,8 @@ static bool same_at(const rs_blame_key *x, const rs_blame_key *y, int level)
     return x->part == y->part && (level == 0 || x->detail == y->detail);
 }
 
-static int by_key(const void *a, const void *b)
-{
-    const rs_blame_key *x = a, *y = b;
-    if (x->part != y->part) return x->part < y->part ? -1 : 1;
-    if (x->detail != y->detail) return x->detail < y->detail ? -1 : 1;
-    return (x->rank > y->rank) - (x->rank < y->rank);
-}
+static const rs_order by_key[] = {RS_RISING(rs_blame_key, part), RS_RISING(rs_blame_key, detail),
+                                  RS_RISING(rs_blame_key, rank)};
 
 typedef struct shares {
     rs_blame_key *keys; /* of the wait, sorted */
@@ -164,9 +158,9 @@ static bool share_level(shares *s, size_t from, size_t to, int64_t whole, int le
         s->sums[from + n] = differs;
         s->ends[from + n++] = next;
     }
-    /* the parts of this level stand in the places of `parts` until the next one divides them */
-    int64_t *own = rs_malloc((n + 1) * sizeof *own);
-    size_t *ends = rs_malloc((n + 1) * sizeof *ends);
+    RS_LOCAL /* the parts of this level stand in the places of `parts` until the next one divides them */
+        int64_t *own = rs_malloc((n + 1) * sizeof *own);
+    RS_LOCAL size_t *ends = rs_malloc((n + 1) * sizeof *ends);
     bool ok = own && ends && allot(whole, s->sums + from, n, own, s->scratch);
     if (ok) memcpy(ends, s->ends + from, n * sizeof *ends);
     for (size_t i = 0, at = from; ok && i < n; at = ends[i++]) {
@@ -175,8 +169,6 @@ static bool share_level(shares *s, size_t from, size_t to, int64_t whole, int le
         else
             for (size_t k = at; k < ends[i]; k++) s->parts[k] = 0;
     }
-    rs_free(own);
-    rs_free(ends);
     return ok;
 }
 
@@ -191,7 +183,7 @@ bool rs_blame_share_out(rs_blamer *b, int64_t wait)
                 .scratch = rs_malloc((n + 1) * sizeof *s.scratch)};
     bool ok = s.keys && s.x && s.sums && s.parts && s.ends && s.scratch;
     for (size_t i = 0; ok && i < n; i++) s.keys[i] = rs_blame_key_of(b, b->touched[i]);
-    if (ok && n) qsort(s.keys, n, sizeof *s.keys, by_key);
+    if (ok && n) RS_SORT(s.keys, n, by_key);
     for (size_t i = 0; ok && i < n; i++) {
         b->touched[i] = rs_strings_find(&b->keys, (const char *)&s.keys[i], sizeof s.keys[i]);
         s.x[i] = b->sums[b->touched[i]].now;

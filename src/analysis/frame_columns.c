@@ -5,6 +5,7 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/ranges.h"
+#include "base/search.h"
 #include "trace/selection.h"
 
 void rs_frame_columns_clear(rs_frame_columns *c)
@@ -89,14 +90,8 @@ static bool annotate_lane(const rs_events *e, const lane *l, uint32_t *annotatio
     for (size_t i = t.size; i-- > 1;)
         t.latest[i] = t.latest[2 * i] > t.latest[2 * i + 1] ? t.latest[2 * i] : t.latest[2 * i + 1];
     for (size_t k = 0; k < l->n_annotations; k++) {
-        size_t from = l->annotations[k].value, low = 0, high = l->n_rows;
-        while (low < high) { /* rows that start before its end */
-            size_t middle = low + (high - low) / 2;
-            if (l->rows[middle].key < l->f->end[from])
-                low = middle + 1;
-            else
-                high = middle;
-        }
+        size_t from = l->annotations[k].value, low; /* rows that start before its end */
+        RS_SEARCH(low, l->n_rows, l->rows[low].key < l->f->end[from]);
         for (size_t at; (at = tree_find(&t, low, l->f->start[from])) != SIZE_MAX;) {
             annotation[l->rows[at].value] = e->name[l->f->row[from]];
             tree_set(&t, at, INT64_MIN);
@@ -124,8 +119,9 @@ static uint32_t thread_of(const rs_events *e, const rs_frame_rows *f, const rs_k
 
 static bool annotate(const rs_events *e, const rs_frame_rows *f, rs_frame_columns *out)
 {
-    rs_keyed *rows = rs_malloc((f->n + 1) * sizeof *rows), *over = rs_malloc((f->n + 1) * sizeof *over);
-    rs_keyed *spare = rs_malloc((f->n + 1) * sizeof *spare);
+    RS_LOCAL rs_keyed *rows = rs_malloc((f->n + 1) * sizeof *rows),
+                      *over = rs_malloc((f->n + 1) * sizeof *over);
+    RS_LOCAL rs_keyed *spare = rs_malloc((f->n + 1) * sizeof *spare);
     size_t n = 0, n_over = 0;
     bool ok = rows && over && spare;
     for (size_t i = 0; ok && i < f->n; i++) {
@@ -150,9 +146,6 @@ static bool annotate(const rs_events *e, const rs_frame_rows *f, rs_frame_column
         lane l = {f, rows + a, over + b, a_end - a, b_end - b};
         if (x == y) ok = annotate_lane(e, &l, out->annotation);
     }
-    rs_free(rows);
-    rs_free(over);
-    rs_free(spare);
     return ok;
 }
 

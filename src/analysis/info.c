@@ -1,11 +1,11 @@
 /* What was recorded: files, ranks, events by category, streams, steps, versions. */
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/analysis.h"
-#include "analysis/layouts.h"
+#include "base/order.h"
+#include "base/stats.h"
 #include "base/interval.h"
 #include "base/memory.h"
 #include "trace/selection.h"
@@ -223,12 +223,7 @@ static rs_status collect_categories(info *p, rs_trace *t, rs_error *err)
     return RS_OK;
 }
 
-static int by_stream(const void *a, const void *b)
-{
-    const stream_row *x = a, *y = b;
-    if (x->device != y->device) return x->device < y->device ? -1 : 1;
-    return x->stream < y->stream ? -1 : x->stream > y->stream;
-}
+static const rs_order by_stream[] = {RS_RISING(stream_row, device), RS_RISING(stream_row, stream)};
 
 static rs_status collect_streams(info *p, const rs_work *work, rs_error *err)
 {
@@ -242,12 +237,12 @@ static rs_status collect_streams(info *p, const rs_work *work, rs_error *err)
                     break;
         }
         if (at == p->n_streams) {
-            if (!RS_GROW_ONE(p->streams, p->n_streams, p->streams_capacity))
+            if (!RS_PUSH(p->streams, p->n_streams, p->streams_capacity,
+                         (stream_row){.device = work->device[i],
+                                      .stream = work->stream[i],
+                                      .first = work->start[i],
+                                      .last = work->end[i]}))
                 return rs_fail_nomem(err, "info");
-            p->streams[p->n_streams++] = (stream_row){.device = work->device[i],
-                                                      .stream = work->stream[i],
-                                                      .first = work->start[i],
-                                                      .last = work->end[i]};
         }
         last = at;
         stream_row *s = &p->streams[at];
@@ -260,7 +255,7 @@ static rs_status collect_streams(info *p, const rs_work *work, rs_error *err)
         p->streams[i].first = rs_sub_sat(p->streams[i].first, p->origin);
         p->streams[i].last = rs_sub_sat(p->streams[i].last, p->origin);
     }
-    if (p->n_streams) qsort(p->streams, p->n_streams, sizeof *p->streams, by_stream);
+    RS_SORT(p->streams, p->n_streams, by_stream);
     return RS_OK;
 }
 
@@ -374,7 +369,7 @@ static int by_name(const void *a, const void *b, const info *p)
 static rs_status add_category_rows(rs_table *table, const rs_partial *partial, rs_error *err)
 {
     const info *p = partial->value;
-    size_t *order = rs_malloc(p->n_categories * sizeof *order);
+    RS_LOCAL size_t *order = rs_malloc(p->n_categories * sizeof *order);
     if (!order) return rs_fail_nomem(err, "info");
     /* few categories: insertion sort by name, as their ids carry no order */
     for (size_t i = 0; i < p->n_categories; i++) {
@@ -392,7 +387,6 @@ static rs_status add_category_rows(rs_table *table, const rs_partial *partial, r
         if (p->categories[c].events == 0) continue;
         status = rs_table_put_row(table, &category_record, partial->rank, &p->categories[c], err);
     }
-    rs_free(order);
     return status;
 }
 

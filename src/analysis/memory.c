@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
-#include "analysis/busy.h"
 #include "analysis/memory_snapshot.h"
+#include "base/stats.h"
 #include "analysis/memory_trace.h"
 #include "base/memory.h"
 #include "base/try.h"
@@ -28,6 +28,12 @@ static const rs_option_spec options[] = {
      "... of which this is not PyTorch's: the CUDA context, NCCL, other processes"},
     {"without", RS_OPTION_TEXT, "PATTERN", NULL, NULL,
      "snapshots: the peak without the sites by line that this regular expression fits; table without"},
+    {"recompute", RS_OPTION_TEXT, "PATTERN", NULL, NULL,
+     "... with the activations of such sites made again for the backward pass"},
+    {"early", RS_OPTION_TEXT, "PATTERN", NULL, NULL,
+     "... with the blocks of such sites freed when the annotation around their allocation ends"},
+    {"batch", RS_OPTION_REAL, "FACTOR", NULL, NULL, "... with a micro-batch of FACTOR times the size"},
+    {"shard", RS_OPTION_INT, "N", NULL, NULL, "... with optimizer state divided over N times as many ranks"},
     {"counters", RS_OPTION_TEXT, "FILE", NULL, NULL,
      "snapshots: write counter tracks of what is held, too (.json, .json.gz, .pftrace)"},
     {"fail-on", RS_OPTION_TEXT, "EXPR", NULL, NULL,
@@ -204,7 +210,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 {
     static const rs_memory_tables at = {DEVICES, OPERATORS, HELD};
     bool snapshots = false;
-    rs_partial *inner = rs_malloc((n + 1) * sizeof *inner);
+    RS_LOCAL rs_partial *inner = rs_malloc((n + 1) * sizeof *inner);
     if (!inner) return rs_fail_nomem(err, "ranks");
     for (size_t i = 0; i < n; i++) {
         const memory_partial *p = partials[i].value;
@@ -213,10 +219,8 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
         snapshots = snapshots || p->snapshot;
     }
     result->main_table = rs_options_flag(run->options, "series") ? HELD : DEVICES;
-    rs_status status = snapshots ? rs_memory_snapshot_merge(run, inner, n, SNAPSHOTS, result, err)
-                                 : rs_memory_trace_merge(run, inner, n, &at, result, err);
-    rs_free(inner);
-    return status;
+    return snapshots ? rs_memory_snapshot_merge(run, inner, n, SNAPSHOTS, result, err)
+                     : rs_memory_trace_merge(run, inner, n, &at, result, err);
 }
 
 static const rs_field partial_fields[] = {

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/busy.h"
+#include "analysis/analysis.h"
+#include "base/order.h"
+#include "base/stats.h"
 #include "analysis/gate.h"
 #include "analysis/roofline_figures.h"
 #include "base/interval.h"
@@ -207,7 +209,7 @@ static rs_status add_totals(rs_table *t, int64_t rank, const rs_roof_rank *p, co
                             unsigned table, bool in_order, size_t top, rs_error *err)
 {
     rs_strings names;
-    total *items = NULL;
+    RS_LOCAL total *items = NULL;
     uint32_t *place = NULL; /* by string id, + 1 */
     size_t n = 0, capacity = 0, room = 0;
     rs_status status = RS_OK;
@@ -232,7 +234,6 @@ static rs_status add_totals(rs_table *t, int64_t rank, const rs_roof_rank *p, co
         status = add_total(t, rank, &items[i], err);
         added++;
     }
-    rs_free(items);
     rs_free(place);
     rs_strings_clear(&names);
     return status;
@@ -351,11 +352,7 @@ static int by_arguments_then_place(const void *a, const void *b)
     return c ? c : x->place < y->place ? -1 : x->place > y->place;
 }
 
-static int by_place(const void *a, const void *b)
-{
-    const gemm *x = a, *y = b;
-    return x->place < y->place ? -1 : x->place > y->place;
-}
+static const rs_order by_place[] = {RS_RISING(gemm, place)};
 
 static void find_best(gemm *items, size_t n)
 {
@@ -402,7 +399,7 @@ static rs_status add_gemm(rs_table *t, const gemm *g, int64_t all, rs_error *err
 static rs_status add_gemms(rs_table *t, const rs_partial *partials, size_t n, size_t top, rs_result *result,
                            rs_error *err)
 {
-    gemm *items = NULL;
+    RS_LOCAL gemm *items = NULL;
     size_t n_items = 0, capacity = 0, of_rank = 0;
     int64_t gain = 0, sum = 0, all = 0, all_ranks = 0;
     bool ok = true;
@@ -419,7 +416,7 @@ static rs_status add_gemms(rs_table *t, const rs_partial *partials, size_t n, si
     rs_status status = ok ? RS_OK : rs_fail_nomem(err, "matrix products");
     if (n_items) qsort(items, n_items, sizeof *items, by_arguments_then_place);
     if (status == RS_OK) find_best(items, n_items);
-    if (n_items) qsort(items, n_items, sizeof *items, by_place);
+    RS_SORT(items, n_items, by_place);
     for (size_t i = 0; status == RS_OK && i < n_items; i++) {
         if (i == 0 || items[i].partial != items[i - 1].partial) {
             all = time_of_rank(items[i].partial->value);
@@ -429,7 +426,6 @@ static rs_status add_gemms(rs_table *t, const rs_partial *partials, size_t n, si
         gain = rs_add_sat(gain, gain_of(&items[i]));
         if (!top || of_rank++ < top) status = add_gemm(t, &items[i], all, err);
     }
-    rs_free(items);
     if (status == RS_OK && gain > 0 && all_ranks > 0)
         rs_result_note(
             result,

@@ -5,6 +5,7 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "base/try.h"
 #include "match/host_job.h"
 #include "trace/busy.h"
@@ -98,14 +99,8 @@ static size_t call_at(const rs_links *links, uint32_t row, size_t guess)
 {
     for (size_t i = guess; i < guess + 2 && i < links->n_calls; i++)
         if (links->call[i] == row) return i;
-    size_t low = 0, high = links->n_calls;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (links->call[mid] < row)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    size_t low;
+    RS_SEARCH(low, links->n_calls, links->call[low] < row);
     return low;
 }
 
@@ -116,8 +111,8 @@ static rs_status total_names(rs_trace *t, const rs_work *w, const rs_links *link
 {
     const rs_events *e = t->events;
     uint32_t *op_of_call = NULL;
-    total *kernels = rs_calloc(e->strings.n, sizeof *kernels),
-          *operators = rs_calloc(e->strings.n, sizeof *operators);
+    RS_LOCAL total *kernels = rs_calloc(e->strings.n, sizeof *kernels),
+                   *operators = rs_calloc(e->strings.n, sizeof *operators);
     rs_status status = RS_OK;
     if (!kernels || !operators) status = rs_fail_nomem(err, "summary");
     if (status == RS_OK) status = rs_launch_ops(t, links, &op_of_call, err);
@@ -135,8 +130,6 @@ static rs_status total_names(rs_trace *t, const rs_work *w, const rs_links *link
     }
     if (status == RS_OK) status = keep_names(e, operators, e->strings.n, &s->operators, &s->n_operators, err);
     rs_free(op_of_call);
-    rs_free(kernels);
-    rs_free(operators);
     return status;
 }
 

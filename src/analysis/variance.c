@@ -6,6 +6,7 @@
 #include "analysis/gate.h"
 #include "analysis/variance_rank.h"
 #include "base/interval.h"
+#include "base/order.h"
 #include "base/strings.h"
 #include "base/try.h"
 #include "perf/owner.h"
@@ -147,20 +148,10 @@ typedef struct group {
     const char *name, *dims;
 } group;
 
-static int by_key(const void *a, const void *b)
-{
-    const entry *x = a, *y = b;
-    if (x->key != y->key) return x->key < y->key ? -1 : 1;
-    return x->partial < y->partial ? -1 : x->partial > y->partial;
-}
+static const rs_order by_key[] = {RS_RISING(entry, key), RS_RISING(entry, partial)};
 
-static int by_excess(const void *a, const void *b)
-{
-    const group *x = a, *y = b;
-    if (x->excess != y->excess) return x->excess > y->excess ? -1 : 1;
-    int c = strcmp(x->name, y->name);
-    return c ? c : strcmp(x->dims, y->dims);
-}
+static const rs_order by_excess[] = {RS_FALLING(group, excess), RS_RISING(group, name),
+                                     RS_RISING(group, dims)};
 
 /* All rows of all ranks, by name and dims. */
 static rs_status list_entries(const rs_partial *partials, size_t n, entry **out, size_t *n_out, rs_error *err)
@@ -184,7 +175,7 @@ static rs_status list_entries(const rs_partial *partials, size_t n, entry **out,
         }
     }
     rs_strings_clear(&texts);
-    if (ok && *n_out) qsort(*out, *n_out, sizeof **out, by_key);
+    if (ok && *n_out) RS_SORT(*out, *n_out, by_key);
     return ok ? RS_OK : rs_fail_nomem(err, "kernels");
 }
 
@@ -247,11 +238,11 @@ static rs_status add_ranks(rs_table *t, const rs_partial *partials, size_t n, co
 static rs_status add_across(const rs_partial *partials, size_t n, size_t top, rs_result *result,
                             rs_error *err)
 {
-    entry *entries = NULL;
+    RS_LOCAL entry *entries = NULL;
     size_t n_entries = 0, n_groups = 0;
     rs_status status = list_entries(partials, n, &entries, &n_entries, err);
-    group *groups = rs_malloc((n_entries + 1) * sizeof *groups);
-    double *scratch = rs_malloc((n_entries + 1) * sizeof *scratch);
+    RS_LOCAL group *groups = rs_malloc((n_entries + 1) * sizeof *groups);
+    RS_LOCAL double *scratch = rs_malloc((n_entries + 1) * sizeof *scratch);
     if (status == RS_OK && (!groups || !scratch)) status = rs_fail_nomem(err, "kernels");
     for (size_t i = 0, end; status == RS_OK && i < n_entries; i = end) {
         for (end = i + 1; end < n_entries && entries[end].key == entries[i].key; end++) {
@@ -259,13 +250,10 @@ static rs_status add_across(const rs_partial *partials, size_t n, size_t top, rs
         group g = judge(partials, entries + i, end - i, scratch);
         if (g.n > 1) groups[n_groups++] = g;
     }
-    if (status == RS_OK && n_groups) qsort(groups, n_groups, sizeof *groups, by_excess);
+    if (status == RS_OK && n_groups) RS_SORT(groups, n_groups, by_excess);
     for (size_t i = 0; status == RS_OK && i < n_groups && (!top || i < top); i++)
         status = add_group(result->tables[ACROSS], partials, &groups[i], err);
     if (status == RS_OK) status = add_ranks(result->tables[RANKS], partials, n, entries, n_entries, err);
-    rs_free(entries);
-    rs_free(groups);
-    rs_free(scratch);
     return status;
 }
 

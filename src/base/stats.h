@@ -29,9 +29,9 @@ double rs_std(const double *values, size_t n);
 double rs_quantile(const double *sorted, size_t n, double q);
 void rs_sort_doubles(double *values, size_t n);
 /* Moves the values that rs_quantile needs for these shares (at most 8) to where sorting would put them; the
- * others stand anywhere. O(n), where sorting is many times that. */
+ * others are anywhere. O(n), where sorting is many times that. */
 void rs_place_quantiles(double *values, size_t n, const double *shares, size_t n_shares);
-/* The number at that place (below n) of the sorted order; the others stand anywhere. O(n). */
+/* The number at that place (below n) of the sorted order; the others are anywhere. O(n). */
 int64_t rs_select_number(int64_t *values, size_t n, size_t place);
 /* The median of n values, which are reordered; between two middle ones, rounded towards the lower. 0 for
  * none. */
@@ -48,6 +48,9 @@ rs_description rs_describe(double *values, size_t n);
 /* With every number but the count rounded. */
 rs_description rs_description_rounded(const rs_description *d, int decimals);
 extern const rs_layout rs_description_layout;
+
+/* some / whole * 100; NaN when whole is 0. */
+double rs_percent(int64_t some, int64_t whole);
 
 /* Rounds half to even at that many decimals, as numpy does. */
 double rs_round(double value, int decimals);

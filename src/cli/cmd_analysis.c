@@ -90,14 +90,13 @@ static rs_status check(rs_request *r, rs_error *err)
 static rs_status run_jobs(rs_request *r, const rs_options *options, rs_result *result, rs_error *err)
 {
     size_t n = r->arguments.n_paths;
-    rs_job **jobs = rs_calloc(n, sizeof *jobs);
+    RS_LOCAL rs_job **jobs = rs_calloc(n, sizeof *jobs);
     rs_status status = jobs ? RS_OK : rs_fail_nomem(err, "jobs");
     for (size_t i = 0; status == RS_OK && i < n; i++)
         status = rs_request_open(r, &r->arguments.paths[i], 1, &jobs[i], err);
     if (status == RS_OK)
         status = rs_job_run_jobs(jobs, n, r->command->analysis, options, r->compat, result, err);
     for (size_t i = 0; jobs && i < n; i++) rs_request_close(r, jobs[i]);
-    rs_free(jobs);
     return status;
 }
 
@@ -148,11 +147,11 @@ static rs_status write_counters(void *context, const rs_sink *sink, rs_error *er
     return rs_counters_write(b->table, &b->settings, sink, err);
 }
 
-/* The options that name such a file; the table is the last one. */
+/* The options that name such a file, by command: annotate's --counters is a list. The table is the last one. */
 static const struct {
-    const char *option;
+    const char *command, *option;
     rs_write_fn write;
-} files_beside[] = {{"ideal-trace", write_ideal}, {"counters", write_counters}};
+} files_beside[] = {{"whatif", "ideal-trace", write_ideal}, {"memory", "counters", write_counters}};
 
 /* whatif --ideal-trace, memory --counters: the file, and all tables but the last. */
 static int deliver_file(rs_request *r, const rs_result *result, const char *path, rs_write_fn write)
@@ -208,6 +207,7 @@ static int deliver(rs_request *r, const rs_result *result)
     if (strcmp(name, "annotate") == 0 && output && strcmp(output, "-") != 0)
         return rs_write_traces(result, output, name, &settings);
     for (size_t i = 0; i < sizeof files_beside / sizeof *files_beside; i++) {
+        if (strcmp(name, files_beside[i].command) != 0) continue;
         const char *path = rs_request_text(r, files_beside[i].option);
         if (path) return deliver_file(r, result, path, files_beside[i].write);
     }

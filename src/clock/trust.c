@@ -3,6 +3,7 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "clock/clocks.h"
 #include "clock/collective_clocks.h"
 #include "match/collective_wait.h"
@@ -33,14 +34,8 @@ static int64_t farthest(int64_t low, int64_t high)
 static int64_t most_of_pair(const rs_clock_trust *trust, size_t one, size_t other)
 {
     uint64_t ranks = one < other ? (uint64_t)one << 32 | other : (uint64_t)other << 32 | one;
-    size_t low = 0, high = trust->n_pairs;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (trust->pairs[middle].ranks < ranks)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, trust->n_pairs, trust->pairs[low].ranks < ranks);
     return low < trust->n_pairs && trust->pairs[low].ranks == ranks ? trust->pairs[low].most : INT64_MAX;
 }
 
@@ -112,7 +107,7 @@ static bool take_pairs(const rs_coll_job *job, const rs_clocks *clocks, bool cer
 
 static rs_status set_clocks(rs_coll_job *job, rs_clock_how how, rs_clock_trust *trust, rs_error *err)
 {
-    rs_clocks clocks = {0};
+    RS_SCOPED(rs_clocks_clear) rs_clocks clocks = {0};
     rs_status status = rs_clocks_find(job, NULL, &clocks, err);
     int64_t half = half_span(job);
     trust->of = rs_malloc((job->n_ranks + 1) * sizeof *trust->of);
@@ -124,7 +119,6 @@ static rs_status set_clocks(rs_coll_job *job, rs_clock_how how, rs_clock_trust *
         set_clock(job, i, &clocks.of[i], how, half, trust);
     if (status == RS_OK && !take_pairs(job, &clocks, how == RS_CLOCKS_CERTAIN, trust))
         status = rs_fail_nomem(err, "clocks");
-    rs_clocks_clear(&clocks);
     return status;
 }
 

@@ -8,6 +8,8 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
+#include "base/search.h"
 #include "format/rocprof_fields.h"
 #include "format/sqlite_internal.h"
 
@@ -128,9 +130,8 @@ static rs_status take_nccl(nsys *n, sqlite3_stmt *s, const rs_native *r, int64_t
         call.name = intern(n, lower, length);
         if (call.name == RS_NO_STRING) return rs_fail_nomem(n->d->err, "strings");
     }
-    if (!RS_GROW_ONE(n->nccl, n->n_nccl, n->nccl_capacity)) return rs_fail_nomem(n->d->err, "NCCL's calls");
-    n->nccl[n->n_nccl++] = call;
-    return RS_OK;
+    return RS_PUSH(n->nccl, n->n_nccl, n->nccl_capacity, call) ? RS_OK
+                                                               : rs_fail_nomem(n->d->err, "NCCL's calls");
 }
 
 static const char *const range_columns[] = {"start",    "end",      "globalTid",   "text", "eventType",
@@ -163,26 +164,15 @@ static rs_status range_row(void *context, sqlite3_stmt *s, rs_native *r)
     return known ? take_nccl(n, s, r, thread) : RS_OK;
 }
 
-static int by_thread(const void *a, const void *b)
-{
-    const nccl_call *x = a, *y = b;
-    if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
-    if (x->start != y->start) return x->start < y->start ? -1 : 1;
-    return x->end > y->end ? -1 : x->end < y->end;
-}
+static const rs_order by_thread[] = {RS_RISING(nccl_call, thread), RS_RISING(nccl_call, start),
+                                     RS_FALLING(nccl_call, end)};
 
 /* The call of NCCL that a thread was in at a time; SIZE_MAX: none. */
 static size_t call_at(const nsys *n, int64_t thread, int64_t time)
 {
-    size_t low = 0, high = n->n_nccl;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const nccl_call *c = &n->nccl[middle];
-        if (c->thread < thread || (c->thread == thread && c->start <= time))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, n->n_nccl,
+              n->nccl[low].thread < thread || (n->nccl[low].thread == thread && n->nccl[low].start <= time));
     /* ranges of a thread nest: the last that began is the innermost, unless it is over */
     for (size_t back = 0; low > 0 && back < 16; low--, back++) {
         const nccl_call *c = &n->nccl[low - 1];
@@ -359,10 +349,9 @@ static rs_status record_row(void *context, sqlite3_stmt *s, rs_native *r)
                     .correlation = rs_row_int(s, 3),
                     .stream = rs_row_int(s, 4)};
     if (one.event == RS_NO_VALUE || one.correlation == RS_NO_VALUE) return RS_OK;
-    if (!RS_GROW_ONE(n->records, n->n_records, n->records_capacity))
-        return rs_fail_nomem(n->d->err, "recorded events");
-    n->records[n->n_records++] = one;
-    return RS_OK;
+    return RS_PUSH(n->records, n->n_records, n->records_capacity, one)
+               ? RS_OK
+               : rs_fail_nomem(n->d->err, "recorded events");
 }
 
 static int by_event(const void *a, const void *b)
@@ -377,14 +366,8 @@ static int by_event(const void *a, const void *b)
 static const recorded *recorded_before(const nsys *n, int64_t pid, int64_t event, int64_t correlation)
 {
     recorded wanted = {.pid = pid, .event = event, .correlation = correlation};
-    size_t low = 0, high = n->n_records;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (by_event(&n->records[middle], &wanted) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, n->n_records, by_event(&n->records[low], &wanted) < 0);
     if (!low) return NULL;
     const recorded *r = &n->records[low - 1];
     return r->pid == pid && r->event == event ? r : NULL;
@@ -450,9 +433,9 @@ static rs_status log_row(void *context, sqlite3_stmt *s, rs_native *r)
     const char *text = rs_row_text(s, 1);
     if (!text || e->n_log >= MAX_LOG) return RS_OK;
     uint32_t id = intern(n, text, strlen(text));
-    if (id == RS_NO_STRING || !RS_GROW_ONE(e->log, e->n_log, e->log_capacity))
+    if (id == RS_NO_STRING ||
+        !RS_PUSH(e->log, e->n_log, e->log_capacity, (rs_log_line){.level = 'W', .text = id}))
         return rs_fail_nomem(n->d->err, "the profiler's log");
-    e->log[e->n_log++] = (rs_log_line){.level = 'W', .text = id};
     return RS_OK;
 }
 
@@ -508,7 +491,7 @@ static rs_status read_nsys(rs_database *d)
     for (size_t i = 0; i < N_TABLES && status == RS_OK; i++) {
         int64_t rows;
         status = rs_database_read(d, &tables[i], &n, &rows);
-        if (tables[i].row == range_row && n.n_nccl) qsort(n.nccl, n.n_nccl, sizeof *n.nccl, by_thread);
+        if (tables[i].row == range_row && n.n_nccl) RS_SORT(n.nccl, n.n_nccl, by_thread);
         if (tables[i].row == record_row && n.n_records)
             qsort(n.records, n.n_records, sizeof *n.records, by_event);
     }

@@ -456,8 +456,9 @@ static rs_status join_recordings(run_side *s, bool *joined, rs_error *err)
  * to be told what they did not foresee. */
 static void run_side_of(run_side *s, outcome *outcomes, rs_result *results)
 {
+    const size_t n = s->n;
     bool due = false;
-    for (size_t k = 0; k < s->n; k++) {
+    for (size_t k = 0; k < n; k++) {
         rs_question *q = &s->questions[k];
         rs_error err = RS_ERROR_INIT;
         if (q->as_file || outcomes[k].known || outcomes[k].status != RS_OK) continue;
@@ -472,13 +473,13 @@ static void run_side_of(run_side *s, outcome *outcomes, rs_result *results)
         if (first) {
             rs_error err = RS_ERROR_INIT;
             rs_status status = join_recordings(s, &again, &err);
-            for (size_t k = 0; status != RS_OK && k < s->n; k++) settle(&outcomes[k], status, &err);
+            for (size_t k = 0; status != RS_OK && k < n; k++) settle(&outcomes[k], status, &err);
             if (status != RS_OK) return;
         }
         first = false;
         if (again) continue;
         due = false;
-        for (size_t k = 0; k < s->n && !s->job->cancelled; k++) {
+        for (size_t k = 0; k < n && !s->job->cancelled; k++) {
             rs_question *q = &s->questions[k];
             rs_error err = RS_ERROR_INIT;
             if (!q->due) continue;
@@ -487,7 +488,7 @@ static void run_side_of(run_side *s, outcome *outcomes, rs_result *results)
             due |= q->due;
         }
     }
-    for (size_t k = 0; k < s->n; k++) {
+    for (size_t k = 0; k < n; k++) {
         rs_error err = RS_ERROR_INIT;
         if (s->questions[k].as_file || outcomes[k].known || outcomes[k].status != RS_OK) continue;
         settle(&outcomes[k],
@@ -794,7 +795,7 @@ rs_status rs_job_each_rank(rs_job *job, const rs_each_rank *each, rs_rank_value 
     *n = 0;
     rs_status status = rs_analysis_can_follow(&work, &job->settings, false, err);
     if (status == RS_OK) status = begin_side(&side, job, NULL, &(rs_query){.analysis = &work}, 1, err);
-    if (status == RS_OK) {
+    if (status == RS_OK && side.n == 1) { /* "o" has room for one */
         side.questions[0].run.context = each->context;
         side.questions[0].judges_window = each->judges_window;
         run_side_of(&side, &o, result);

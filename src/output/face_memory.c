@@ -169,8 +169,13 @@ static rs_status memory_of_snapshots(const rs_result *result, rs_page *layout, r
             show_finding(findings, i, "  also: ", layout);
     if (layout->brief) return RS_OK;
     if (chosen != ranks) {
+        static const char *const of_answer[] = {
+            "rank",      "device",     "change",      "blocks", "peak_active_bytes", "new_peak_active_bytes",
+            "low_bytes", "high_bytes", "saved_bytes", NULL};
         rs_page_blank(layout);
-        return rs_page_table(layout, chosen, err);
+        return chosen == rs_result_table(result, "without")
+                   ? rs_face_first(chosen, of_answer, MAX_ROWS, layout, err)
+                   : rs_page_table(layout, chosen, err);
     }
     if (rs_table_n_rows(ranks)) {
         snprintf(heading, sizeof heading, "What rank %lld (%s) holds",

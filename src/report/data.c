@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/order.h"
 #include "output/json.h"
 
 /* ---- escaping ----------------------------------------------------------------------------------------- */
@@ -50,18 +51,9 @@ typedef struct ranked {
     size_t row;
 } ranked;
 
-static int by_value(const void *a, const void *b)
-{
-    const ranked *x = a, *y = b;
-    if (x->value != y->value) return x->value > y->value ? -1 : 1;
-    return x->row < y->row ? -1 : x->row > y->row;
-}
+static const rs_order by_value[] = {RS_FALLING(ranked, value), RS_RISING(ranked, row)};
 
-static int by_row(const void *a, const void *b)
-{
-    const ranked *x = a, *y = b;
-    return x->row < y->row ? -1 : x->row > y->row;
-}
+static const rs_order by_row[] = {RS_RISING(ranked, row)};
 
 static size_t find_column(const rs_table_spec *spec, const char *name, size_t length)
 {
@@ -84,8 +76,8 @@ static size_t choose_rows(const rs_table *table, const rs_report_part *part, ran
             rows[i].value = rs_table_real(table, i, by);
     }
     if (n <= part->cap) return n;
-    qsort(rows, n, sizeof *rows, by_value);
-    qsort(rows, part->cap, sizeof *rows, by_row);
+    RS_SORT(rows, n, by_value);
+    RS_SORT(rows, part->cap, by_row);
     return part->cap;
 }
 
@@ -153,13 +145,9 @@ rs_status rs_report_put_table(rs_report_data *data, const rs_table *table, const
     const rs_table_spec *spec = rs_table_get_spec(table);
     rs_writer *writer = data->writer;
     size_t total = rs_table_n_rows(table);
-    ranked *rows = rs_malloc((total + 1) * sizeof *rows);
-    size_t *columns = rs_malloc((spec->n_columns + 1) * sizeof *columns);
-    if (!rows || !columns) {
-        rs_free(rows);
-        rs_free(columns);
-        return rs_fail_nomem(err, "a table of the report");
-    }
+    RS_LOCAL ranked *rows = rs_malloc((total + 1) * sizeof *rows);
+    RS_LOCAL size_t *columns = rs_malloc((spec->n_columns + 1) * sizeof *columns);
+    if (!rows || !columns) return rs_fail_nomem(err, "a table of the report");
     size_t n = choose_rows(table, part, rows), n_columns = choose_columns(spec, part->columns, columns);
     put_columns(writer, spec, columns, n_columns);
     for (size_t i = 0; i < n && !writer->failed; i++) {
@@ -175,8 +163,6 @@ rs_status rs_report_put_table(rs_report_data *data, const rs_table *table, const
     rs_writer_text(writer, ",\"order\":");
     put_text(writer, n < total ? part->order : NULL);
     rs_writer_char(writer, '}');
-    rs_free(rows);
-    rs_free(columns);
     return data->out_of_memory ? rs_fail_nomem(err, "the texts of the report") : RS_OK;
 }
 

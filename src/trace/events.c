@@ -1,3 +1,4 @@
+#include "base/search.h"
 #include "trace/events.h"
 
 #include <string.h>
@@ -299,9 +300,8 @@ rs_status rs_events_add_counter(rs_events *e, uint32_t name, uint32_t row, doubl
     if (i == e->n_counters) {
         if (i >= RS_MAX_COUNTERS)
             return rs_fail(err, RS_ERR_LIMIT, "more than %d different profiler counters", RS_MAX_COUNTERS);
-        if (!RS_GROW_ONE(e->counters, e->n_counters, e->counters_capacity))
+        if (!RS_PUSH(e->counters, e->n_counters, e->counters_capacity, (rs_counter){.name = name}))
             return rs_fail_nomem(err, "counters");
-        e->counters[e->n_counters++] = (rs_counter){.name = name};
     }
     rs_sparse *s = &e->counters[i].values;
     rs_status status = sparse_grow(e, s, sizeof(double), 1, err);
@@ -314,14 +314,8 @@ rs_status rs_events_add_counter(rs_events *e, uint32_t name, uint32_t row, doubl
 
 static bool find_row(const rs_sparse *s, uint32_t row, size_t *at)
 {
-    size_t low = 0, high = s->n;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (s->rows[mid] < row)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    size_t low;
+    RS_SEARCH(low, s->n, s->rows[low] < row);
     *at = low;
     return low < s->n && s->rows[low] == row;
 }

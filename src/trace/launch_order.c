@@ -1,10 +1,10 @@
 #include "trace/launch_order.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/try.h"
 #include "trace/facet.h"
 
@@ -23,8 +23,8 @@ static int64_t lane_of(rs_cursor *device, rs_cursor *stream, uint32_t row)
 static bool fill_times(const rs_trace *trace, item *items, size_t n, bool told)
 {
     const rs_events *e = trace->events;
-    rs_map64 lanes = {0};
-    int64_t *last = NULL;
+    RS_SCOPED(rs_map64_clear) rs_map64 lanes = {0};
+    RS_LOCAL int64_t *last = NULL;
     size_t n_lanes = 0, capacity = 0;
     bool ok = true;
     for (size_t i = 0; ok && i < n; i++) {
@@ -43,19 +43,11 @@ static bool fill_times(const rs_trace *trace, item *items, size_t n, bool told)
         if (items[i].launch != RS_NO_ROW) last[*slot] = e->start[items[i].launch];
         items[i].time = last[*slot];
     }
-    rs_map64_clear(&lanes);
-    rs_free(last);
     return ok;
 }
 
-static int by_lane(const void *a, const void *b)
-{
-    const item *x = a, *y = b;
-    if (x->launch != y->launch) return x->launch < y->launch ? -1 : 1;
-    if (x->lane != y->lane) return x->lane < y->lane ? -1 : 1;
-    if (x->start != y->start) return x->start < y->start ? -1 : 1;
-    return (x->row > y->row) - (x->row < y->row);
-}
+static const rs_order by_lane[] = {RS_RISING(item, launch), RS_RISING(item, lane), RS_RISING(item, start),
+                                   RS_RISING(item, row)};
 
 /* Stable: by time or by start. */
 static bool sort_items(item *items, item *other, rs_keyed *keys, size_t n, bool by_time)
@@ -70,17 +62,15 @@ static bool sort_items(item *items, item *other, rs_keyed *keys, size_t n, bool 
 
 static bool order_items(const rs_trace *trace, item *items, size_t n, bool told)
 {
-    item *other = rs_malloc((n + 1) * sizeof *other);
-    rs_keyed *keys = rs_malloc((n + 1) * sizeof *keys);
+    RS_LOCAL item *other = rs_malloc((n + 1) * sizeof *other);
+    RS_LOCAL rs_keyed *keys = rs_malloc((n + 1) * sizeof *keys);
     bool ok = other && keys && sort_items(items, other, keys, n, false) &&
               fill_times(trace, items, n, told) && sort_items(items, other, keys, n, true);
     for (size_t i = 0, end; ok && told && i < n; i = end) {
         for (end = i + 1; end < n && items[end].launch == items[i].launch; end++) {
         }
-        if (items[i].launch != RS_NO_ROW && end - i > 1) qsort(items + i, end - i, sizeof *items, by_lane);
+        if (items[i].launch != RS_NO_ROW && end - i > 1) RS_SORT(items + i, end - i, by_lane);
     }
-    rs_free(other);
-    rs_free(keys);
     return ok;
 }
 
@@ -97,7 +87,7 @@ static rs_launch_order *build(rs_trace *trace, const uint32_t *rows, size_t n, c
 {
     const rs_events *e = trace->events;
     rs_launch_order *o = rs_calloc(1, sizeof *o);
-    item *items = rs_malloc((n + 1) * sizeof *items);
+    RS_LOCAL item *items = rs_malloc((n + 1) * sizeof *items);
     if (o) {
         o->row = rs_malloc((n + 1) * sizeof *o->row);
         o->launch = rs_malloc((n + 1) * sizeof *o->launch);
@@ -120,7 +110,6 @@ static rs_launch_order *build(rs_trace *trace, const uint32_t *rows, size_t n, c
         o->time[i] = items[i].time;
     }
     if (ok) o->n = n;
-    rs_free(items);
     if (!ok && o) free_order(o);
     return ok ? o : NULL;
 }

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/search.h"
 #include "base/try.h"
 #include "trace/categories.h"
 #include "trace/graft.h"
@@ -21,14 +22,8 @@ typedef struct context {
 static uint32_t forward_of(const context *c, uint32_t node)
 {
     for (uint32_t at = node; c->n_links && at != RS_NO_NODE; at = c->t->parent[at]) {
-        size_t low = 0, high = c->n_links;
-        while (low < high) {
-            size_t middle = low + (high - low) / 2;
-            if (c->links[middle].backward < at)
-                low = middle + 1;
-            else
-                high = middle;
-        }
+        size_t low;
+        RS_SEARCH(low, c->n_links, c->links[low].backward < at);
         if (low < c->n_links && c->links[low].backward == at) return c->t->row[c->links[low].forward];
     }
     return RS_NO_ROW;
@@ -74,7 +69,7 @@ static bool fill_all(const context *c, const rs_launcher *launchers, size_t n, r
 {
     args_walk walk = {rs_cursor_of(c->e, RS_COL_INPUT_DIMS), rs_cursor_of(c->e, RS_COL_INPUT_TYPE),
                       rs_cursor_of(c->e, RS_COL_INPUT_STRIDES), rs_cursor_of(c->e, RS_COL_CONCRETE_INPUTS)};
-    rs_keyed *order = rs_malloc((n + 1) * sizeof *order);
+    RS_LOCAL rs_keyed *order = rs_malloc((n + 1) * sizeof *order);
     rs_launcher_row *rows = r->rows = rs_malloc((n + 1) * sizeof *rows);
     bool ok = order && rows;
     for (size_t i = 0; ok && i < n; i++) order[i] = (rs_keyed){c->t->row[launchers[i].node], (uint32_t)i};
@@ -85,7 +80,6 @@ static bool fill_all(const context *c, const rs_launcher *launchers, size_t n, r
     }
     r->n = ok ? n : 0;
     r->capacity = n;
-    rs_free(order);
     return ok;
 }
 

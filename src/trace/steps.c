@@ -1,10 +1,11 @@
 /* Steps, as the host and as the GPU show them: ProfilerStep#N; without such, what a serving engine annotates;
  * without that, what repeats itself. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"
+#include "base/order.h"
 #include "base/ranges.h"
+#include "base/search.h"
 #include "base/try.h"
 #include "trace/facet.h"
 #include "trace/repeated_steps.h"
@@ -33,8 +34,8 @@ static bool step_names(const rs_strings *strings, int64_t **out)
 static bool order_steps(rs_step *steps, size_t n)
 {
     if (n == 0) return true;
-    rs_keyed *keys = rs_malloc(n * sizeof *keys);
-    rs_step *sorted = rs_malloc(n * sizeof *sorted);
+    RS_LOCAL rs_keyed *keys = rs_malloc(n * sizeof *keys);
+    RS_LOCAL rs_step *sorted = rs_malloc(n * sizeof *sorted);
     bool ok = keys && sorted;
     for (size_t i = 0; ok && i < n; i++) keys[i] = (rs_keyed){rs_sub_sat(0, steps[i].end), (uint32_t)i};
     ok = ok && rs_keyed_sort(keys, n);
@@ -49,8 +50,6 @@ static bool order_steps(rs_step *steps, size_t n)
         }
         memcpy(steps, sorted, n * sizeof *steps);
     }
-    rs_free(keys);
-    rs_free(sorted);
     return ok;
 }
 
@@ -69,12 +68,12 @@ static bool collect(const rs_trace *trace, const int64_t *numbers, step_list *ho
         bool on_host = kind == RS_KIND_USER_ANNOTATION || kind == RS_KIND_CPU_OP;
         if (!on_host && kind != RS_KIND_GPU_USER_ANNOTATION) continue;
         step_list *list = on_host ? host : gpu;
-        if (!RS_GROW_ONE(list->items, list->n, list->capacity)) return false;
-        list->items[list->n++] = (rs_step){.number = numbers[e->name[row]],
-                                           .row = row,
-                                           .start = e->start[row],
-                                           .end = rs_event_end(e, row),
-                                           .pid = e->threads[e->thread[row]].pid};
+        if (!RS_APPEND(list, (rs_step){.number = numbers[e->name[row]],
+                                       .row = row,
+                                       .start = e->start[row],
+                                       .end = rs_event_end(e, row),
+                                       .pid = e->threads[e->thread[row]].pid}))
+            return false;
     }
     return true;
 }
@@ -98,13 +97,12 @@ static void free_steps(void *value)
 static rs_status make_annotated(rs_trace *trace, const void *key, void **out, rs_error *err)
 {
     (void)key;
-    int64_t *numbers = NULL;
+    RS_LOCAL int64_t *numbers = NULL;
     both_steps *made = rs_calloc(1, sizeof *made);
     bool ok = made && step_names(&trace->events->strings, &numbers);
     if (ok && numbers)
         ok = collect(trace, numbers, &made->host, &made->gpu) &&
              order_steps(made->host.items, made->host.n) && order_steps(made->gpu.items, made->gpu.n);
-    rs_free(numbers);
     if (!ok) {
         if (made) free_steps(made);
         return rs_fail_nomem(err, "steps");
@@ -147,12 +145,10 @@ static bool collect_serving(const rs_trace *trace, const uint8_t *is, step_list 
             rs_kind kind = rs_event_kind(e, row);
             if (kind != RS_KIND_USER_ANNOTATION && kind != RS_KIND_GPU_USER_ANNOTATION) continue;
             step_list *list = kind == RS_KIND_USER_ANNOTATION ? host : gpu;
-            ok = RS_GROW_ONE(list->items, list->n, list->capacity);
-            if (ok)
-                list->items[list->n++] = (rs_step){.row = row,
-                                                   .start = e->start[row],
-                                                   .end = rs_event_end(e, row),
-                                                   .pid = e->threads[e->thread[row]].pid};
+            ok = RS_APPEND(list, (rs_step){.row = row,
+                                           .start = e->start[row],
+                                           .end = rs_event_end(e, row),
+                                           .pid = e->threads[e->thread[row]].pid});
         }
     return ok;
 }
@@ -164,13 +160,7 @@ typedef struct named {
     size_t at; /* in the list of steps, which is sorted */
 } named;
 
-static int by_name(const void *a, const void *b)
-{
-    const named *x = a, *y = b;
-    if (x->name != y->name) return x->name < y->name ? -1 : 1;
-    if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
-    return (x->at > y->at) - (x->at < y->at);
-}
+static const rs_order by_name[] = {RS_RISING(named, name), RS_RISING(named, thread), RS_RISING(named, at)};
 
 static named *list_named(const rs_trace *trace, const step_list *list, bool threads)
 {
@@ -178,7 +168,7 @@ static named *list_named(const rs_trace *trace, const step_list *list, bool thre
     named *items = rs_malloc((list->n + 1) * sizeof *items);
     for (size_t i = 0; items && i < list->n; i++)
         items[i] = (named){e->name[list->items[i].row], threads ? e->thread[list->items[i].row] : 0, i};
-    if (items && list->n) qsort(items, list->n, sizeof *items, by_name);
+    if (items && list->n) RS_SORT(items, list->n, by_name);
     return items;
 }
 
@@ -186,7 +176,7 @@ static named *list_named(const rs_trace *trace, const step_list *list, bool thre
  * k-th of that name. Those beyond the host's keep the number -1 and are dropped. */
 static bool number_gpu(const rs_trace *trace, const step_list *host, step_list *gpu)
 {
-    named *a = list_named(trace, host, false), *b = list_named(trace, gpu, true);
+    RS_LOCAL named *a = list_named(trace, host, false), *b = list_named(trace, gpu, true);
     bool ok = a && b;
     size_t from = 0, k = 0, kept = 0;
     for (size_t i = 0; ok && i < gpu->n; i++) {
@@ -199,14 +189,12 @@ static bool number_gpu(const rs_trace *trace, const step_list *host, step_list *
     for (size_t i = 0; ok && i < gpu->n; i++)
         if (gpu->items[i].number >= 0) gpu->items[kept++] = gpu->items[i];
     if (ok) gpu->n = kept;
-    rs_free(a);
-    rs_free(b);
     return ok;
 }
 
 static bool add_serving(const rs_trace *trace, both_steps *made)
 {
-    uint8_t *is = NULL;
+    RS_LOCAL uint8_t *is = NULL;
     bool ok = judge_serving(trace, &is) && collect_serving(trace, is, &made->host, &made->gpu) &&
               order_steps(made->host.items, made->host.n) && order_steps(made->gpu.items, made->gpu.n);
     for (size_t i = 0; ok && i < made->host.n; i++) made->host.items[i].number = (int64_t)i;
@@ -215,7 +203,6 @@ static bool add_serving(const rs_trace *trace, both_steps *made)
     if (ok && made->host.n)
         ok = number_gpu(trace, &made->host, &made->gpu) && order_steps(made->gpu.items, made->gpu.n);
     if (ok && made->host.n + made->gpu.n) made->source = RS_STEPS_SERVING;
-    rs_free(is);
     return ok;
 }
 
@@ -223,23 +210,17 @@ static bool add_serving(const rs_trace *trace, both_steps *made)
 
 static bool add(step_list *list, rs_step step)
 {
-    if (!RS_GROW_ONE(list->items, list->n, list->capacity)) return false;
-    list->items[list->n++] = step;
-    return true;
+    return RS_APPEND(list, step);
 }
 
-static int by_number(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
+static const rs_order by_number[] = {RS_RISING_VALUE(int64_t)};
 
 /* The processes that launch, or on whose rows the GPU's work stands: a step is one of each of them, since a
  * step is looked up by process. */
 static bool list_pids(const rs_trace *trace, const rs_launch_order *o, bool gpu, int64_t **out, size_t *n)
 {
     const rs_events *e = trace->events;
-    uint8_t *seen = rs_calloc(e->n_threads + 1, 1);
+    RS_LOCAL uint8_t *seen = rs_calloc(e->n_threads + 1, 1);
     int64_t *pids = rs_malloc((e->n_threads + 1) * sizeof *pids);
     size_t found = 0, kept = 0;
     bool ok = seen && pids;
@@ -249,10 +230,9 @@ static bool list_pids(const rs_trace *trace, const rs_launch_order *o, bool gpu,
         seen[e->thread[row]] = 1;
         pids[found++] = e->threads[e->thread[row]].pid;
     }
-    if (ok && found) qsort(pids, found, sizeof *pids, by_number);
+    if (ok && found) RS_SORT(pids, found, by_number);
     for (size_t i = 0; ok && i < found; i++)
         if (i == 0 || pids[i] != pids[kept - 1]) pids[kept++] = pids[i];
-    rs_free(seen);
     *out = pids;
     *n = kept;
     return ok;
@@ -369,14 +349,8 @@ rs_status rs_trace_step_source(rs_trace *trace, rs_step_source *out, rs_error *e
 
 int64_t rs_trace_step_at(const rs_step *steps, size_t n, int64_t pid, int64_t ns)
 {
-    size_t low = 0, high = n; /* the first step that starts after ns */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (steps[middle].start <= ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low; /* the first step that starts after ns */
+    RS_SEARCH(low, n, steps[low].start <= ns);
     /* the innermost one that holds ns is the last to have started, the shorter where two start together */
     while (low > 0 && steps[low - 1].reach > ns) {
         const rs_step *s = &steps[--low];

@@ -1,10 +1,11 @@
 #include "trace/structure.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
+#include "base/search.h"
 #include "base/try.h"
 #include "trace/facet.h"
 #include "trace/repeated_steps.h"
@@ -31,13 +32,8 @@ typedef struct backward_ops {
     size_t n, capacity;
 } backward_ops;
 
-static int by_thread(const void *a, const void *b)
-{
-    const backward_op *x = a, *y = b;
-    if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
-    if (x->start != y->start) return x->start < y->start ? -1 : 1;
-    return (x->forward > y->forward) - (x->forward < y->forward);
-}
+static const rs_order by_thread[] = {RS_RISING(backward_op, thread), RS_RISING(backward_op, start),
+                                     RS_RISING(backward_op, forward)};
 
 /* The forward operator of a number is the last to begin with it: PyTorch gives the number that comes next to
  * every operator, and the one that takes it is the last of them. */
@@ -45,8 +41,8 @@ static bool list_backward(const rs_trace *trace, const uint8_t *autograd, backwa
 {
     const rs_events *e = trace->events;
     const rs_sparse *c = &e->args[RS_COL_SEQUENCE_NUMBER];
-    rs_map64 begun = {0};
-    int64_t *starts = NULL;
+    RS_SCOPED(rs_map64_clear) rs_map64 begun = {0};
+    RS_LOCAL int64_t *starts = NULL;
     size_t n_starts = 0, capacity = 0, at = 0;
     bool ok = true;
     for (int pass = 0; ok && pass < 2; pass++) {
@@ -61,10 +57,8 @@ static bool list_backward(const rs_trace *trace, const uint8_t *autograd, backwa
             if (backward != (pass == 1)) continue;
             if (backward) {
                 const uint32_t *slot = rs_map64_get(&begun, (uint64_t)rs_sparse_int(c, i));
-                ok = RS_GROW_ONE(out->items, out->n, out->capacity);
-                if (ok)
-                    out->items[out->n++] =
-                        (backward_op){e->thread[row], e->start[row], slot ? starts[*slot] : RS_NO_TIME};
+                ok = RS_APPEND(
+                    out, (backward_op){e->thread[row], e->start[row], slot ? starts[*slot] : RS_NO_TIME});
                 continue;
             }
             uint32_t *slot = rs_map64_put(&begun, (uint64_t)rs_sparse_int(c, i), &is_new);
@@ -78,9 +72,7 @@ static bool list_backward(const rs_trace *trace, const uint8_t *autograd, backwa
             }
         }
     }
-    rs_map64_clear(&begun);
-    rs_free(starts);
-    if (ok && out->n) qsort(out->items, out->n, sizeof *out->items, by_thread);
+    if (ok && out->n) RS_SORT(out->items, out->n, by_thread);
     return ok;
 }
 
@@ -88,15 +80,10 @@ static bool list_backward(const rs_trace *trace, const uint8_t *autograd, backwa
  * forward operator had. */
 static int64_t forward_of(const backward_ops *ops, uint32_t thread, int64_t ns)
 {
-    size_t low = 0, high = ops->n; /* the first that begins later */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const backward_op *o = &ops->items[middle];
-        if (o->thread < thread || (o->thread == thread && o->start <= ns))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low; /* the first that begins later */
+    RS_SEARCH(low, ops->n,
+              ops->items[low].thread < thread ||
+                  (ops->items[low].thread == thread && ops->items[low].start <= ns));
     for (; low > 0 && ops->items[low - 1].thread == thread; low--)
         if (ops->items[low - 1].forward != RS_NO_TIME) return ops->items[low - 1].forward;
     return RS_NO_TIME;
@@ -262,14 +249,8 @@ static bool set_layers(builder *b, const part *p, size_t length, rs_step_shape *
 /* The first forward work that is launched at a moment or later, or n. */
 static size_t launched_at(const builder *b, const part *forward, int64_t ns)
 {
-    size_t low = 0, high = forward->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (b->out->order->time[forward->work[middle]] < ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, forward->n, b->out->order->time[forward->work[low]] < ns);
     return low;
 }
 
@@ -390,12 +371,11 @@ static rs_status set_steps(rs_trace *trace, rs_structure_from choice, rs_structu
 
 static rs_status sort_rows(rs_structure *s, rs_error *err)
 {
-    rs_keyed *keys = rs_malloc((s->n + 1) * sizeof *keys);
+    RS_LOCAL rs_keyed *keys = rs_malloc((s->n + 1) * sizeof *keys);
     bool ok = keys != NULL;
     for (size_t i = 0; ok && i < s->n; i++) keys[i] = (rs_keyed){s->order->row[i], (uint32_t)i};
     ok = ok && rs_keyed_sort(keys, s->n);
     for (size_t i = 0; ok && i < s->n; i++) s->by_row[i] = keys[i].value;
-    rs_free(keys);
     return ok ? RS_OK : rs_fail_nomem(err, "the structure of a step");
 }
 
@@ -403,7 +383,7 @@ static rs_status sort_rows(rs_structure *s, rs_error *err)
 static rs_status fill(builder *b, rs_error *err)
 {
     rs_structure *s = b->out;
-    rs_keyed *items = rs_malloc((s->n + 1) * sizeof *items);
+    RS_LOCAL rs_keyed *items = rs_malloc((s->n + 1) * sizeof *items);
     size_t capacity = 0;
     bool ok = items != NULL;
     for (size_t i = 0; ok && i < s->n; i++) items[i] = (rs_keyed){s->step[i], (uint32_t)i};
@@ -423,7 +403,6 @@ static rs_status fill(builder *b, rs_error *err)
         if (items[i].key >= 0) set_phases(b, list);
         status = set_places(b, list, shape, err);
     }
-    rs_free(items);
     return status;
 }
 
@@ -473,13 +452,7 @@ rs_status rs_trace_structure(rs_trace *trace, rs_structure_from from, const rs_s
 
 size_t rs_structure_at(const rs_structure *s, uint32_t row)
 {
-    size_t low = 0, high = s->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (s->order->row[s->by_row[middle]] < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, s->n, s->order->row[s->by_row[low]] < row);
     return low < s->n && s->order->row[s->by_row[low]] == row ? s->by_row[low] : SIZE_MAX;
 }

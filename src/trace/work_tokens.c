@@ -84,9 +84,7 @@ typedef struct span_list {
 
 static bool add_span(span_list *list, const rs_events *e, uint32_t row)
 {
-    if (!RS_GROW_ONE(list->items, list->n, list->capacity)) return false;
-    list->items[list->n++] = (rs_interval){e->start[row], rs_event_end(e, row)};
-    return true;
+    return RS_APPEND(list, (rs_interval){e->start[row], rs_event_end(e, row)});
 }
 
 typedef struct host_spans {
@@ -127,7 +125,7 @@ static void clear_spans(host_spans *s)
 static bool number_tokens(const rs_trace *trace, rs_work_tokens *b)
 {
     const rs_events *e = trace->events;
-    uint32_t *of_name = rs_malloc((e->strings.n + 1) * sizeof *of_name);
+    RS_LOCAL uint32_t *of_name = rs_malloc((e->strings.n + 1) * sizeof *of_name);
     if (!of_name) return false;
     memset(of_name, 0xff, e->strings.n * sizeof *of_name);
     for (size_t i = 0; i < b->order->n; i++) {
@@ -135,7 +133,6 @@ static bool number_tokens(const rs_trace *trace, rs_work_tokens *b)
         if (*token == UINT32_MAX) *token = (uint32_t)b->tokens.n_tokens++;
         b->token[i] = *token;
     }
-    rs_free(of_name);
     return true;
 }
 
@@ -215,7 +212,7 @@ static bool build(const rs_trace *trace, rs_work_tokens *b)
 {
     size_t n = b->order->n + 1;
     host_spans spans = {0};
-    uint8_t *is = judge_names(&trace->events->strings);
+    RS_LOCAL uint8_t *is = judge_names(&trace->events->strings);
     b->autograd = rs_calloc(trace->events->n_threads + 1, 1);
     b->token = rs_malloc(n * sizeof *b->token);
     b->mark = rs_malloc(n);
@@ -226,7 +223,6 @@ static bool build(const rs_trace *trace, rs_work_tokens *b)
               number_tokens(trace, b) && collect_spans(trace, is, &spans, b->autograd);
     if (ok) mark_works(trace->events, b, is, &spans);
     clear_spans(&spans);
-    rs_free(is);
     b->tokens.n = b->order->n;
     b->tokens.token = b->token;
     b->tokens.mark = b->mark;

@@ -3,6 +3,7 @@
 #include "chakra/convert_time.h"
 
 #include "base/interval.h"
+#include "base/search.h"
 
 /* A GPU op that starts later than this, ns, after all that it is known to wait for waited for something else.
  */
@@ -58,14 +59,8 @@ static bool find_torn(timing *x)
 
 static bool is_torn(const timing *x, int64_t t)
 {
-    size_t from = 0, to = x->n_torn;
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        if (x->torn[middle].start <= t)
-            from = middle + 1;
-        else
-            to = middle;
-    }
+    size_t from;
+    RS_SEARCH(from, x->n_torn, x->torn[from].start <= t);
     return from && x->torn[from - 1].end > t;
 }
 
@@ -207,7 +202,7 @@ static bool add_releases(timing *x)
 /* By node, then by what it depends on. The sign is such that unsigned numbers come in their order. */
 static bool sort_deps(rs_convert_times *out)
 {
-    rs_keyed *order = rs_malloc((out->n_deps + 1) * sizeof *order);
+    RS_LOCAL rs_keyed *order = rs_malloc((out->n_deps + 1) * sizeof *order);
     if (!order) return false;
     for (size_t i = 0; i < out->n_deps; i++) {
         uint64_t key = (uint64_t)out->deps[i].node << 32 | out->deps[i].on;
@@ -218,7 +213,6 @@ static bool sort_deps(rs_convert_times *out)
         uint64_t key = (uint64_t)order[i].key ^ UINT64_C(1) << 63;
         out->deps[i] = (rs_convert_dep){(uint32_t)(key >> 32), (uint32_t)key};
     }
-    rs_free(order);
     return ok;
 }
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/strings.h"
+#include "base/search.h"
 #include "chakra/proto.h"
 #include "rankscope/feeder.h"
 
@@ -114,13 +115,10 @@ static bool take_node(rs_et_feeder *f, const Rs__Et__Node *in)
         n.n_attr++;
     }
     for (size_t i = 0; i < in->n_data_deps; i++) {
-        if (!RS_GROW_ONE(f->deps, f->n_deps, f->deps_capacity)) return false;
-        f->deps[f->n_deps++] = in->data_deps[i];
+        if (!RS_PUSH(f->deps, f->n_deps, f->deps_capacity, in->data_deps[i])) return false;
         n.n_dep++;
     }
-    if (!RS_GROW_ONE(f->nodes, f->n, f->capacity)) return false;
-    f->nodes[f->n++] = n;
-    return true;
+    return RS_PUSH(f->nodes, f->n, f->capacity, n);
 }
 
 static rs_status read_nodes(rs_et_feeder *f, const char *path, rs_error *err)
@@ -156,14 +154,8 @@ static int by_value(const void *a, const void *b)
 
 static uint32_t index_of(const rs_et_feeder *f, uint64_t id)
 {
-    size_t from = 0, to = f->n;
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        if (f->nodes[middle].id < id)
-            from = middle + 1;
-        else
-            to = middle;
-    }
+    size_t from;
+    RS_SEARCH(from, f->n, f->nodes[from].id < id);
     return from < f->n && f->nodes[from].id == id ? (uint32_t)from : NONE;
 }
 

@@ -4,19 +4,14 @@
 #include <stdlib.h>
 
 #include "base/interval.h"
+#include "base/search.h"
 #include "base/try.h"
 #include "chakra/link.h"
 
 static uint32_t gpu_of_row(const rs_linker *x, uint32_t row)
 {
-    size_t from = 0, to = x->n_gpus;
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        if (x->gpus[middle].row < row)
-            from = middle + 1;
-        else
-            to = middle;
-    }
+    size_t from;
+    RS_SEARCH(from, x->n_gpus, x->gpus[from].row < row);
     return from < x->n_gpus && x->gpus[from].row == row ? (uint32_t)from : RS_LINK_NONE;
 }
 
@@ -125,13 +120,10 @@ static rs_status find_waits(rs_linker *x, const rs_sync_edges *edges, rs_error *
 
 static rs_status place(rs_linker *x, const rs_sync_edges *edges, rs_error *err)
 {
-    sortable *items = rs_malloc(edges->n * sizeof *items + 1);
+    RS_LOCAL sortable *items = rs_malloc(edges->n * sizeof *items + 1);
     x->deps = rs_malloc(edges->n * sizeof *x->deps + 1);
     size_t n = 0;
-    if (!items || !x->deps) {
-        rs_free(items);
-        return rs_fail_nomem(err, "dependencies");
-    }
+    if (!items || !x->deps) return rs_fail_nomem(err, "dependencies");
     for (size_t i = 0; i < edges->n; i++) {
         if (!is_taken(&edges->items[i])) continue;
         rs_link_dep dep = {.gpu = gpu_of_row(x, edges->items[i].source),
@@ -141,7 +133,6 @@ static rs_status place(rs_linker *x, const rs_sync_edges *edges, rs_error *err)
     }
     if (n) qsort(items, n, sizeof *items, by_carrier);
     keep_last(x, items, n);
-    rs_free(items);
     return RS_OK;
 }
 

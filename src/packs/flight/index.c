@@ -1,4 +1,5 @@
 /* Once all dumps are in: ranks in order, groups resolved, entries sorted by group. */
+#include "base/search.h"
 #include "flight/presence.h"
 
 #include <string.h>
@@ -12,14 +13,8 @@ static int compare_ranks(const void *a, const void *b)
 
 uint32_t rs_fl_rank_index(const rs_flight *flight, int64_t rank)
 {
-    size_t low = 0, high = flight->n_ranks;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (flight->ranks[middle].rank < rank)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, flight->n_ranks, flight->ranks[low].rank < rank);
     return low < flight->n_ranks && flight->ranks[low].rank == rank ? (uint32_t)low : RS_FL_NONE;
 }
 
@@ -33,14 +28,8 @@ const rs_fl_member *rs_fl_member_of(const rs_flight *flight, uint32_t rank, uint
 
 const rs_fl_note *rs_fl_note_of(const rs_flight *flight, int64_t rank)
 {
-    size_t low = 0, high = flight->n_notes;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (flight->notes[middle].rank < rank)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, flight->n_notes, flight->notes[low].rank < rank);
     return low < flight->n_notes && flight->notes[low].rank == rank ? &flight->notes[low] : NULL;
 }
 
@@ -131,7 +120,7 @@ static void adopt_groups(rs_flight *flight, const chains *c)
 /* What no dump describes has at least those members that used it. */
 static bool guess_members(rs_flight *flight)
 {
-    size_t *counts = rs_calloc(flight->n_groups, sizeof *counts);
+    RS_LOCAL size_t *counts = rs_calloc(flight->n_groups, sizeof *counts);
     if (!counts) return false;
     for (size_t r = 0; r < flight->n_ranks; r++)
         for (size_t m = 0; m < flight->ranks[r].n_members; m++) counts[flight->ranks[r].members[m].group]++;
@@ -150,7 +139,6 @@ static bool guess_members(rs_flight *flight)
             group->sorted[group->n] = (uint32_t)group->n;
             group->ranks[group->n++] = flight->ranks[r].rank;
         }
-    rs_free(counts);
     return good;
 }
 
@@ -267,19 +255,18 @@ static bool put_in_order(const rs_fl_entry *entries, uint32_t *order, size_t n)
         return true;
     }
     if (!descents) return true;
-    keyed *keys = rs_malloc(n * sizeof *keys);
+    RS_LOCAL keyed *keys = rs_malloc(n * sizeof *keys);
     if (!keys) return false;
     for (size_t i = 0; i < n; i++) keys[i] = (keyed){entries[order[i]].seq, order[i]};
     qsort(keys, n, sizeof *keys, compare_keyed);
     for (size_t i = 0; i < n; i++) order[i] = keys[i].entry;
-    rs_free(keys);
     return true;
 }
 
 static bool order_entries(rs_fl_rank *rank)
 {
     rank->order = rs_malloc(rank->n * sizeof *rank->order);
-    uint32_t *at = rs_calloc(2 * rank->n_members + 1, sizeof *at);
+    RS_LOCAL uint32_t *at = rs_calloc(2 * rank->n_members + 1, sizeof *at);
     bool good = rank->order && at;
     for (size_t i = 0; good && i < rank->n; i++) {
         const rs_fl_entry *e = &rank->entries[i];
@@ -301,7 +288,6 @@ static bool order_entries(rs_fl_rank *rank)
         const rs_fl_entry *e = &rank->entries[i];
         rank->order[at[2 * e->group + e->is_p2p]++] = (uint32_t)i;
     }
-    rs_free(at);
     for (size_t m = 0; good && m < rank->n_members; m++) {
         rs_fl_member *member = &rank->members[m];
         good = put_in_order(rank->entries, rank->order + member->begin, member->n);

@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/busy.h"
+#include "analysis/analysis.h"
+#include "base/search.h"
+#include "base/stats.h"
+#include "trace/busy.h"
 #include "match/collective_ops.h"
 #include "base/memory.h"
 
@@ -54,15 +57,9 @@ static bool unite(const rs_work *work, unions *u)
 /* How much of the set lies in [start, end). */
 static int64_t within(const set *s, int64_t start, int64_t end)
 {
-    size_t low = 0, high = s->n;
+    size_t low;
     int64_t length = 0;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (s->items[middle].end <= start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    RS_SEARCH(low, s->n, s->items[low].end <= start);
     for (; low < s->n && s->items[low].start < end; low++) {
         int64_t from = s->items[low].start > start ? s->items[low].start : start;
         int64_t to = s->items[low].end < end ? s->items[low].end : end;
@@ -121,7 +118,7 @@ static bool same_collective(const rs_coll_shape *a, const rs_coll_shape *b)
 static bool measure_collectives(const unions *u, const set *spans, rs_traced_rank *p)
 {
     size_t n = p->ops->n;
-    shaped_op *order = rs_malloc((n + 1) * sizeof *order);
+    RS_LOCAL shaped_op *order = rs_malloc((n + 1) * sizeof *order);
     rs_interval *mine = rs_malloc((n + 1) * sizeof *mine);
     p->exposed = rs_calloc(n + 1, sizeof *p->exposed);
     bool ok = order && mine && p->exposed;
@@ -151,7 +148,6 @@ static bool measure_collectives(const unions *u, const set *spans, rs_traced_ran
         rs_free(lone);
         p->n_exposed += e->time > 0;
     }
-    rs_free(order);
     rs_free(mine);
     return ok;
 }
@@ -178,14 +174,13 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     if (status != RS_OK) return status;
     rs_traced_rank *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "the steps of a trace");
-    unions u = {.compute = {0}};
+    RS_SCOPED(unions_clear) unions u = {.compute = {0}};
     set spans = {0};
     p->n_steps = n;
     status = rs_coll_rank_of(trace, run->policy, &p->ops, err);
     if (status == RS_OK && !(unite(work, &u) && union_of_steps(steps, n, &spans) &&
                              measure_steps(&u, steps, &spans, p) && measure_collectives(&u, &spans, p)))
         status = rs_fail_nomem(err, "the steps of a trace");
-    unions_clear(&u);
     rs_free(spans.items);
     if (status != RS_OK)
         part_free(p);
