@@ -59,7 +59,7 @@ RS_API const rs_option_spec *rs_job_options(size_t *n);
  * all of these options; texts stay its own. RS_ERR_USAGE names the option and what it takes. */
 RS_API rs_status rs_job_settings_take(const rs_options *given, rs_job_settings *settings, rs_error *err);
 
-/* What a file's name tells of its rank: the number after "rank" in it, else in the name of the nearest folder that has
+/* The rank that a file's name gives: the number after "rank" in it, else in the name of the nearest folder that has
  * one; RS_NO_VALUE. */
 RS_API int64_t rs_rank_in_name(const char *path);
 
