@@ -154,12 +154,13 @@ class Job:
             left_out: the new trace says what was left out, by category (table left_out says it anyway)
             clocks: of several ranks: corrected so that collectives end together; or only by
                 baseTimeNanoseconds; one of ends, file"""
-    def report(self, path: Path, *, flight: Union[Path, Sequence[Path]] = (), metrics: Optional[Dict[str, Path]] = None,
+    def report(self, path: Path, *, flight: Union[Path, Sequence[Path]] = (), metrics: Optional[Dict[str, Path]] = None, memory: Union[Path, Sequence[Path]] = (),
                progress: Progress = None) -> None:
         """Writes the report: one HTML file with the main answers, which opens from disk and needs no network.
 
         flight: flight-recorder dumps (a path or several) whose verdict it shows, too
-        metrics: {label: directory} of rank metrics; the second is compared with the first"""
+        metrics: {label: directory} of rank metrics; the second is compared with the first
+        memory: snapshots of PyTorch's allocator (a path or several): who holds the GPU's memory"""
     @property
     def plot(self) -> Plots:
         """Pictures: plot.breakdown(), .steps(), .timeline(), .roofline(), .heatmap() give plotly figures."""
@@ -3258,7 +3259,7 @@ class Page:
     def _repr_html_(self) -> str: ...
 
 def report(source: Any, *, height: int = 800, flight: Union[Path, Sequence[Path]] = (),
-           metrics: Optional[Dict[str, Path]] = None, progress: Progress = None) -> Page:
+           metrics: Optional[Dict[str, Path]] = None, memory: Union[Path, Sequence[Path]] = (), progress: Progress = None) -> Page:
     """The report of a job, or of a source that open takes, for a notebook: what Job.report writes into a file. Of what rankscope.compare
     or rankscope.regress.history gives it is a page with that answer alone.
 

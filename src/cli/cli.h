@@ -42,7 +42,7 @@ typedef struct rs_repeated {
 } rs_repeated;
 
 #define RS_MAX_GROUPS 4
-#define RS_MAX_REPEATED 2
+#define RS_MAX_REPEATED 3
 
 /* One rs_options for each group, and what is no option. */
 typedef struct rs_arguments {
