@@ -87,6 +87,7 @@ typedef struct rs_side_option {
 
 struct rs_analysis {
     const char *name;
+    const char *group;    /* the heading under which help lists it, as cli/commands.c has them; NULL: the last one */
     const char *help;     /* one line, no full stop */
     const char *about;    /* what the numbers mean, how they are computed */
     const char *examples; /* command lines, one a line */

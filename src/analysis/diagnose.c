@@ -261,6 +261,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 
 const rs_analysis rs_analysis_diagnose = {
     .name = "diagnose",
+    .group = "Across ranks",
     .help = "What is off in a job, ranked by what mending it gains, with evidence and remedy",
     .about =
         "A closed catalogue of faults and levers is held against the traces of all ranks. What fits becomes a "

@@ -400,6 +400,7 @@ static const rs_plan plan = {RS_PLAN(relations, tables), .more = note_unknown, .
 
 const rs_analysis rs_analysis_exchange = {
     .name = "exchange",
+    .group = "Across ranks",
     .help = "Who sends how much to whom in all-to-alls: rank by rank, and whose experts get most",
     .about =
         "Sizes come from the split sizes that the communication recorded, which count rows of the first dimension: those "

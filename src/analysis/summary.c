@@ -268,6 +268,7 @@ static uint64_t more_columns(const rs_options *given)
 
 const rs_analysis rs_analysis_summary = {
     .name = "summary",
+    .group = "Any trace",
     .help = "One screen: where each rank's time goes, who is slowest, what to look at first",
     .about =
         "The time between a rank's first and last GPU work (GPU span) is divided without overlap: "

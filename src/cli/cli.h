@@ -193,7 +193,7 @@ const char *rs_command_last_name(const rs_command *command);
 int rs_command_find_topic(const char *asked, const char *const *words, size_t n, rs_command *out);
 /* The heading in help under which a command stands; "More" for those without. Groups are numbered in order.
  */
-size_t rs_command_group(const char *name);
+size_t rs_command_group(const rs_command *command);
 const char *rs_command_group_title(size_t group); /* NULL behind the last */
 
 /* Names the nearest command; returns RS_EXIT_USAGE. */

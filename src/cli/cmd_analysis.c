@@ -237,6 +237,7 @@ void rs_describe_analysis(const rs_analysis *analysis, rs_command *out)
     size_t n;
     const rs_option_spec *specs = rs_analysis_options(analysis, &n);
     *out = (rs_command){.name = rs_analysis_name(analysis),
+                        .group = rs_analysis_group(analysis),
                         .help = rs_analysis_help(analysis),
                         .usage = usages[rs_analysis_input(analysis)],
                         .about = rs_analysis_about(analysis),
