@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/collective_notes.h"
+#include "base/dtype.h"
 #include "base/order.h"
 #include "clock/collective_clocks.h"
 #include "match/collective_wait.h"

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analysis/plan.h"
+#include "base/dtype.h"
 #include "base/search.h"
 #include "base/try.h"
 #include "input/json.h"
