@@ -95,7 +95,7 @@ bool rs_coll_is_operator(const char *name)
     return starts_with_one(name, words, sizeof words / sizeof *words);
 }
 
-/* The back ends that a host thread runs. What stands behind the name; NULL: it begins with none of them. */
+/* The back ends that a host thread runs. What is after the name; NULL: it begins with none of them. */
 static const char *behind_host_backend(const char *name)
 {
     static const char *const words[] = {"gloo", "mpi", "ucc", "xla"};

@@ -28,7 +28,7 @@ static bool starts(const char *text, const char *word)
     return strncmp(text, word, strlen(word)) == 0;
 }
 
-/* Longer words first: "reduce" stands in "allreduce". */
+/* Longer words first: "reduce" is in "allreduce". */
 static const struct {
     const char *word;
     int type;
