@@ -3488,7 +3488,8 @@ def memory(source: Any, *,
     ranks: Ranges = None,
     steps: Ranges = None,
     window: Window = None) -> Table:
-    """What PyTorch's memory timeline says; source as open takes it, of one file.
+    """Who holds the GPU's memory; source as open takes it: snapshots of PyTorch's allocator (a folder is a job), traces, or a
+        memory timeline.
 
     What memory is used for: by category of a memory timeline, by device and operator of traces.
 
