@@ -406,6 +406,7 @@ const rs_layout rs_counters_layout = RS_LAYOUT(counters_partial, counters_fields
 
 const rs_analysis rs_analysis_counters = {
     .name = "counters",
+    .group = "GPU time",
     .help = "Hardware counters of each kernel, with the operator that launched it",
     .about =
         "For traces of CUPTI's range profiler: one row a measured range, one column a counter, and the "

@@ -117,6 +117,7 @@ static const rs_layout findings_layout = RS_LAYOUT(rs_findings, findings_fields)
 
 const rs_analysis rs_analysis_doctor = {
     .name = "doctor",
+    .group = "Any trace",
     .help = "Is the capture fit: what is missing or broken, what that disables, how to record it better",
     .about = "Checks whether a trace can carry the analyses: launches whose work is missing (and for which "
              "call), work that "

@@ -413,6 +413,7 @@ static const rs_plan plan = {RS_PLAN(relations, tables), .note = note, .gate = t
 
 const rs_analysis rs_analysis_modules = {
     .name = "modules",
+    .group = "Call tree",
     .help = "GPU time by nn.Module: forward, backward, and what activation checkpointing computes again",
     .about =
         "Work belongs to the innermost nn.Module around its launch. Work of the backward pass belongs to the module\n"

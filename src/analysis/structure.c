@@ -412,6 +412,7 @@ static const rs_layout rank_layout = RS_LAYOUT(rs_structure_rank, rank_fields);
 
 const rs_analysis rs_analysis_structure = {
     .name = "structure",
+    .group = "Call tree",
     .help =
         "Steps, phases, micro batches, layers and mesh, told by what repeats itself and not by annotations",
     .about =

@@ -101,7 +101,7 @@ static rs_status report(rs_request *r, rs_result *told, rs_error *err)
     RS_TRY(rs_request_open(r, r->arguments.paths, r->arguments.n_paths, &p.job, err));
     rs_status status = rs_output_put(rs_request_text(r, "output"), false, NULL, write_page, &p, err);
     rs_request_close(r, p.job);
-    told->found = false; /* what doctor and flight find stands on the page and is no exit code */
+    told->found = false; /* what doctor and flight find is on the page and is no exit code */
     return status;
 }
 

@@ -1,4 +1,4 @@
-/* What a file says, without reading it as a trace: its text, or what stands beside the events. */
+/* What a file says, without reading it as a trace: its text, or what stands next to the events. */
 #include "rankscope/file.h"
 
 #include <string.h>

@@ -191,7 +191,7 @@ static rs_status collect_loading(viewer *v, rs_trace *trace, rs_error *err)
 
 enum { N_SETS = 4 };
 
-/* Every moment belongs to the first of operators, communication, waits and loading that it lies in. The span is known.
+/* Every moment belongs to the first of operators, communication, waits and loading that it is in. The span is known.
  */
 static void divide(const rs_interval_set *sets, rs_host_view *out)
 {
@@ -211,7 +211,7 @@ static void divide(const rs_interval_set *sets, rs_host_view *out)
                                                   rs_add_sat(out->exposed_sync, out->exposed_loading)));
 }
 
-/* What of a set lies in a window, into room for as many as the set has. */
+/* What of a set is in a window, into room for as many as the set has. */
 static rs_interval_set cut(const rs_interval_set *set, rs_interval window, rs_interval *room)
 {
     size_t low, n = 0; /* the first that ends behind the window's start */

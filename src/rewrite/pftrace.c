@@ -349,8 +349,8 @@ static void end_event(writing *w, lane *l)
     put_event(w, l->open[--l->n].end);
 }
 
-/* Ends what is over when the event starts; whether the event then fits in: it lies in the innermost one that is
- * open, and work does not lie in work. */
+/* Ends what is over when the event starts; whether the event then fits in: it is in the innermost one that is
+ * open, and work is not within work. */
 static bool fits(writing *w, lane *l, drawn *d, bool work)
 {
     int64_t slack = work ? 0 : TOLERANCE;

@@ -344,7 +344,7 @@ uint32_t rs_events_text(const rs_events *e, rs_column_id column, uint32_t row)
 
 uint32_t rs_events_thread(rs_events *e, rs_thread thread)
 {
-    /* One key from the pair; pairs whose keys collide are told apart by walking on. */
+    /* One key from the pair; pairs whose keys collide are distinguished by walking on. */
     uint64_t key = rs_hash_u64((uint64_t)thread.pid) * 31 + (uint64_t)thread.tid;
     for (;; key++) {
         bool is_new;

@@ -40,7 +40,7 @@ static void set_border(const rs_trace *trace, const rs_work_tokens *b, size_t wo
                     .thread = e->thread[launch]};
 }
 
-/* The border moves to the start of the outermost operator that the launch stands in and that no earlier
+/* The border moves to the start of the outermost operator that the launch is in and that no earlier
  * launch does. */
 static void widen_borders(const rs_trace *trace, border *borders, size_t n)
 {

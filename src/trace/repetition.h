@@ -1,7 +1,7 @@
 /* Where a sequence of GPU work repeats itself: periods, and the borders of training or serving steps.
  *
- * The works of a rank stand in the order of their launches, each as a token (its name). A step is a stretch
- * that comes again and again and that begins at the same kind of border each time: a data loader's call, the
+ * The works of a rank are in the order of their launches, each as a token (its name). A step is a stretch
+ * that comes repeatedly and that begins at the same kind of border each time: a data loader's call, the
  * end of the optimizer, a copy to the device, a read-back that the host waited for, or a pause of the host. A
  * stretch that repeats without such a border is a layer, not a step. specs: F1 in docs/structure.md. */
 #ifndef RS_TRACE_REPETITION_H

@@ -221,7 +221,7 @@ static size_t micro_batch_length(const part *p, double *likeness)
     return p->n;
 }
 
-/* Numbers layers in the first `length` works and likewise in what repeats them. Of the repeats that lie in no
+/* Numbers layers in the first `length` works and likewise in what repeats them. Of the repeats that are in no
  * other, those count that hold a tenth of the work. */
 static bool set_layers(builder *b, const part *p, size_t length, rs_step_shape *shape, rs_error *err)
 {
@@ -331,7 +331,7 @@ static rs_structure *create(const rs_launch_order *order)
     return s;
 }
 
-/* Steps by repetition are stretches of the very order that the works stand in. */
+/* Steps by repetition are stretches of the very order that the works are in. */
 static rs_status set_repeated(rs_trace *trace, rs_structure *s, rs_error *err)
 {
     const rs_repeated_steps *r;
