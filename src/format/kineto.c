@@ -680,6 +680,7 @@ rs_status rs_kineto_load(rs_source *source, const rs_load_settings *settings, rs
         if (status == RS_OK) status = check_usable(&r, err);
     }
     if (status == RS_OK) status = pair_begins(r.core.events, err);
+    if (status == RS_OK) status = rs_kineto_name_copies(r.core.events, err);
     if (status == RS_OK && r.bare_array) status = name_functions(r.core.events, err);
     rs_windows_close(r.windows);
     rs_ahead_free(r.ahead);

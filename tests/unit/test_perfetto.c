@@ -126,6 +126,7 @@ static void without_spaces(const char *from, char *out, size_t size)
 static void expect_same_arguments(const rs_events *a, uint32_t x, const rs_events *b, uint32_t y)
 {
     for (unsigned c = 0; c < RS_COL_FLOW_ID; c++) {
+        if (RS_COPY_COLUMNS >> c & 1) continue;
         int64_t number = RS_NO_VALUE, other = RS_NO_VALUE;
         char first[256] = "", second[256] = "";
         if (rs_column_infos[c].type == RS_COLUMN_TEXT) {
@@ -149,8 +150,10 @@ static uint32_t find_same(const rs_events *a, uint32_t row, const rs_events *b, 
     for (uint32_t i = 0; i < b->n; i++) {
         const rs_thread *u = &b->threads[b->thread[i]];
         bool overhead = strcmp(category->text, "overhead") == 0; /* its process is below 0 in JSON */
+        bool named = strcmp(rs_event_name(a, row), rs_event_name(b, i)) == 0 ||
+                     strcmp(category->text, "gpu_memcpy") == 0; /* where copies go is not in the .pftrace */
         if (b->phase[i] == 'X' && b->start[i] == a->start[row] + shift &&
-            b->duration[i] == a->duration[row] && strcmp(rs_event_name(a, row), rs_event_name(b, i)) == 0 &&
+            b->duration[i] == a->duration[row] && named &&
             strcmp(category->text, b->strings.items[b->categories[b->category[i]].name].text) == 0 &&
             (overhead || (t->pid == u->pid && t->tid == u->tid)))
             return i;
