@@ -12,6 +12,7 @@
 /* Everything the functions of an analysis may consult. Read-only and shared by all threads of a run. */
 typedef struct rs_run {
     const rs_options *options;
+    const struct rs_plan *plan, *over; /* as the method has them */
     rs_compat compat;
     const rs_policy *policy;              /* the peer's rounding, window and classification as values */
     bool absolute;                        /* times as the file has them, not from the job's first event */
@@ -89,6 +90,8 @@ struct rs_analysis {
     /* Further ones that it reads under these options, RS_OTHER_ARGUMENTS among them; NULL: none. The options
      * may still be wrong: rank says so. */
     uint64_t (*more_columns)(const rs_options *options);
+    const struct rs_plan
+        *plan; /* analysis/plan.h: tables, rank, merge, free_partial and layout are its own. NULL: none */
     const rs_table_set *table_sets; /* the default first, then one for each peer it can imitate */
     size_t n_table_sets;
     unsigned follows;        /* rs_follows: what of a selection it follows; the rest it refuses */
@@ -122,8 +125,11 @@ struct rs_analysis {
  * `const rs_peer_row rs_peer_<tool>_<analysis>`, collected by the build. Members that are NULL are those of
  * the analysis; the partial's layout and free_partial go with rank. */
 typedef struct rs_peer_row {
-    const char *analysis; /* by name */
-    unsigned modes;       /* RS_MODE(...) of each compatibility mode that it serves */
+    const char *analysis;       /* by name */
+    unsigned modes;             /* RS_MODE(...) of each compatibility mode that it serves */
+    const struct rs_plan *plan; /* as an analysis' */
+    const struct rs_plan
+        *over; /* tables and relations over ranks, of partials that the analysis' plan makes */
     const rs_table_spec *const *tables;
     size_t n_tables;
     const rs_rank_round *rounds; /* NULL: none */
@@ -140,6 +146,8 @@ typedef struct rs_peer_row {
 
 /* How a question is answered under one mode: the functions of an analysis, or of a peer's row. */
 typedef struct rs_method {
+    const struct rs_plan *plan;  /* what rank follows; NULL: it has none */
+    const struct rs_plan *over;  /* what merge follows, where that is another */
     const rs_rank_round *rounds; /* those before the last one */
     size_t n_rounds;
     rs_status (*file)(const rs_run *run, rs_source *source, rs_result *result, rs_error *err);

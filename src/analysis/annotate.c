@@ -2,55 +2,25 @@
 #include <string.h>
 
 #include "analysis/annotate.h"
-#include "analysis/copy_rates.h"
-#include "analysis/layouts.h"
-#include "base/interval.h"
-#include "base/memory.h"
-
-typedef struct counter_event {
-    int64_t ns, pid, stream; /* stream: RS_NO_VALUE where the counter is not of one */
-    const char *name, *series;
-    double value;
-} counter_event;
+#include "base/try.h"
 
 #define COUNTER_ROW(CELL)                                                                                    \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(OF(counter_event, ns), "ts_us", TIME, US, "when the counter changes, on the file's own clock",      \
+    CELL(OF(rs_counter_event, ns), "ts_us", TIME, US, "when the counter changes, on the file's own clock",   \
          "time")                                                                                             \
-    CELL(OF(counter_event, pid), "pid", INT, ID, "process (device) the counter stands under", NULL)          \
-    CELL(OF(counter_event, stream), "id", INT, ID, "stream; unknown where the counter is not of one stream", \
-         NULL)                                                                                               \
-    CELL(OF(counter_event, name), "name", TEXT, NONE, "name of the counter track", NULL)                     \
-    CELL(OF(counter_event, series), "series", TEXT, NONE, "name of the value in it", NULL)                   \
-    CELL(OF(counter_event, value), "value", REAL, NONE, "from then on", NULL)
+    CELL(OF(rs_counter_event, pid), "pid", INT, ID, "process (device) the counter stands under", NULL)       \
+    CELL(OF(rs_counter_event, stream), "id", INT, ID,                                                        \
+         "stream; unknown where the counter is not of one stream", NULL)                                     \
+    CELL(TEXT_ID(rs_counter_event, name), "name", TEXT, NONE, "name of the counter track", NULL)             \
+    CELL(TEXT_ID(rs_counter_event, series), "series", TEXT, NONE, "name of the value in it", NULL)           \
+    CELL(OF(rs_counter_event, value), "value", REAL, NONE, "from then on", NULL)
 RS_RECORD(counter, COUNTER_ROW);
 RS_RECORD(file, RS_FILE_ROW);
-
-static const rs_table_spec counter_table =
-    RS_TABLE("counter_events", "one row is one counter event to append to the trace", counter_columns);
-static const rs_table_spec file_table = RS_TABLE("files", "one row is one rank's file", file_columns);
-enum { COUNTERS, FILES, N_TABLES };
-static const rs_table_spec *const tables[] = {&counter_table, &file_table};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, N_TABLES}};
 
 static const rs_option_spec options[] = {
     {"counters", RS_OPTION_TEXT, "LIST", NULL, "queue,bandwidth",
      "which counters: queue (launches that wait, by stream), bandwidth (of copies)"},
 };
-
-typedef struct annotate_partial {
-    rs_queue_series queue;
-    rs_copy_rates rates;
-} annotate_partial;
-
-void rs_annotate_free(void *partial)
-{
-    annotate_partial *p = partial;
-    if (!p) return;
-    rs_queue_series_clear(&p->queue);
-    rs_copy_rates_clear(&p->rates);
-    rs_free(p);
-}
 
 static rs_status read_list(const char *list, bool *queue, bool *bandwidth, rs_error *err)
 {
@@ -76,68 +46,66 @@ static rs_status own_queue(const rs_run *run, rs_trace *trace, rs_queue_series *
     return status == RS_OK ? rs_queue_of(trace, w, out, err) : status;
 }
 
-rs_status rs_annotate_rank(const rs_run *run, rs_trace *trace, rs_annotate_queue_fn measure,
-                           const rs_copy_rules *rules, void **partial, rs_error *err)
+static void put_queue(const rs_queue_series *queue, rs_relations *out)
+{
+    uint32_t name = rs_put_string(out, "Queue Length");
+    for (size_t k = 0; k < queue->n; k++) {
+        const rs_queue_sample *s = &queue->items[k];
+        rs_put(out, 0, &(rs_counter_event){s->ns, s->pid, s->stream, name, name, (double)s->length});
+    }
+}
+
+static rs_status put_rates(const rs_run *run, rs_trace *trace, const rs_copy_rules *rules, rs_relations *out,
+                           rs_error *err)
+{
+    rs_copies copies;
+    RS_TRY(rs_copies_of(run, trace, rules, out, &copies, err));
+    uint32_t series = rs_put_string(out, "Memcpy BW");
+    for (size_t k = 0; k < 2 * copies.n; k++) {
+        const rs_copy_point *x = &copies.points[k];
+        rs_put(out, 0, &(rs_counter_event){x->ns, x->pid, RS_NO_VALUE, x->name, series, x->in_use});
+    }
+    return RS_OK;
+}
+
+rs_status rs_annotate_put(const rs_run *run, rs_trace *trace, rs_annotate_queue_fn measure,
+                          const rs_copy_rules *rules, rs_relations *out, rs_error *err)
 {
     bool queue = false, bandwidth = false;
-    rs_status status = read_list(rs_options_text(run->options, "counters"), &queue, &bandwidth, err);
-    if (status != RS_OK) return status;
+    rs_queue_series series = {0};
+    RS_TRY(read_list(rs_options_text(run->options, "counters"), &queue, &bandwidth, err));
     if (trace->n_recordings > 1)
         return rs_fail(err, RS_ERR_USAGE,
                        "a rank has %zu recordings (%s): give one file of each rank to annotate",
                        trace->n_recordings, trace->file);
-    annotate_partial *p = rs_calloc(1, sizeof *p);
-    if (!p) return rs_fail_nomem(err, "counters");
-    *partial = p;
-    if (queue) status = measure(run, trace, &p->queue, err);
-    if (status == RS_OK && bandwidth) status = rs_copy_rates_of(run, trace, rules, &p->rates, err);
-    return status;
+    rs_status status = queue ? measure(run, trace, &series, err) : RS_OK;
+    put_queue(&series, out);
+    rs_queue_series_clear(&series);
+    return status == RS_OK && bandwidth ? put_rates(run, trace, rules, out, err) : status;
 }
 
-static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+static rs_status put(const rs_run *run, rs_trace *trace, rs_relations *out, rs_error *err)
 {
-    return rs_annotate_rank(run, trace, own_queue, NULL, partial, err);
+    return rs_annotate_put(run, trace, own_queue, NULL, out, err);
 }
 
-static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+void rs_annotate_note(const rs_run *run, const rs_partial *partial, const rs_relations *of, rs_result *result)
 {
     (void)run;
-    rs_status status = RS_OK;
-    for (size_t i = 0; status == RS_OK && i < n; i++) {
-        const annotate_partial *p = partials[i].value;
-        int64_t number = partials[i].rank;
-        rs_table *t = result->tables[COUNTERS];
-        if (p->queue.n == 0 && p->rates.n == 0)
-            rs_result_note(result, "rank %lld: no launched GPU work and no copies to count",
-                           (long long)number);
-        for (size_t k = 0; status == RS_OK && k < p->queue.n; k++) {
-            const rs_queue_sample *s = &p->queue.items[k];
-            counter_event e = {s->ns, s->pid, s->stream, "Queue Length", "Queue Length", (double)s->length};
-            status = rs_table_put_row(t, &counter_record, number, &e, err);
-        }
-        for (size_t k = 0; status == RS_OK && k < p->rates.n; k++) {
-            const rs_copy_rate *r = &p->rates.items[k];
-            counter_event e = {r->ns, r->pid, RS_NO_VALUE, r->name, "Memcpy BW", r->gbps};
-            status = rs_table_put_row(t, &counter_record, number, &e, err);
-        }
-        if (status != RS_OK) break;
-        status = rs_table_put_row(result->tables[FILES], &file_record, number, &partials[i], err);
-    }
-    return status;
+    if (of->items[0].n == 0)
+        rs_result_note(result, "rank %lld: no launched GPU work and no copies to count",
+                       (long long)partial->rank);
 }
 
-/* ---- what travels ------------------------------------------------------------------------------------- */
-
-static const rs_field rate_fields[] = {RS_FIELD(rs_copy_rate, ns), RS_FIELD(rs_copy_rate, pid),
-                                       RS_FIELD(rs_copy_rate, gbps), RS_FIELD(rs_copy_rate, name)};
-static const rs_layout rate_layout = RS_LAYOUT(rs_copy_rate, rate_fields);
-
-static const rs_field rates_fields[] = {RS_FIELD_LIST(rs_copy_rates, items, n, &rate_layout)};
-static const rs_layout rates_layout = RS_LAYOUT(rs_copy_rates, rates_fields);
-
-static const rs_field annotate_fields[] = {RS_FIELD_STRUCT(annotate_partial, queue, &rs_queue_series_layout),
-                                           RS_FIELD_STRUCT(annotate_partial, rates, &rates_layout)};
-const rs_layout rs_annotate_layout = RS_LAYOUT(annotate_partial, annotate_fields);
+const rs_layout rs_annotate_layout = RS_RECORD_LAYOUT(rs_counter_event, counter);
+static const rs_plan_relation relations[] = {{RS_ANNOTATE_EVENTS, .make = put}};
+static const rs_plan_table counter_table = {RS_PLAN_TABLE(
+                               "counter_events", "one row is one counter event to append to the trace",
+                               counter)},
+                           file_table = {RS_PLAN_TABLE("files", "one row is one rank's file", file),
+                                         .relation = RS_OF_PARTIALS};
+const rs_table_spec *const rs_annotate_tables[2] = {&counter_table.spec, &file_table.spec};
+static const rs_plan plan = {RS_PLAN(relations, rs_annotate_tables), .note = rs_annotate_note};
 
 const rs_analysis rs_analysis_annotate = {
     .name = "annotate",
@@ -155,12 +123,7 @@ const rs_analysis rs_analysis_annotate = {
     .n_options = sizeof options / sizeof *options,
     .facets = {&rs_facet_work_details},
     .columns = RS_COLUMN_BIT(BYTES) | RS_COLUMN_BIT(BANDWIDTH),
-    .table_sets = sets,
-    .n_table_sets = sizeof sets / sizeof *sets,
+    .plan = &plan,
     .follows = RS_FOLLOWS_RANKS,
     .follows_not = "it writes the whole trace again; fuse writes a part of one",
-    .rank = rank,
-    .merge = merge,
-    .free_partial = rs_annotate_free,
-    .partial_layout = &rs_annotate_layout,
 };

@@ -1,14 +1,6 @@
 /* annotations: GPU time under the user's own annotations. */
 #include "analysis/annotations.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "analysis/busy.h"
-#include "analysis/layouts.h"
-#include "base/interval.h"
-
 static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "annotation|kernel", "annotation",
      "annotation: one row a name; kernel: the kernels under each"},
@@ -24,21 +16,24 @@ static const rs_option_spec options[] = {
 
 #define OWN_ROW(CELL)                                                                                        \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(MAYBE(rs_annotated, name), "name", TEXT, NONE,                                                      \
+    CELL(TEXT_ID(rs_annotated, name), "name", TEXT, NONE,                                                    \
          "annotation; unknown: under none. ProfilerStep#* stands for all steps", "annotation")               \
-    CELL(IF(rs_annotated, length.n, name), "count", INT, COUNT, "how often it stands in the trace", NULL)    \
-    CELL(IF(rs_annotated, length.sum, name), "length_us", TIME, US, "sum of the annotations' own lengths",   \
+    CELL(IF(rs_annotated, length.n, named), "count", INT, COUNT, "how often it stands in the trace", NULL)   \
+    CELL(IF(rs_annotated, length.sum, named), "length_us", TIME, US, "sum of the annotations' own lengths",  \
          "length")                                                                                           \
     CELL(MEAN(rs_annotated, length), "mean_length_us", REAL, US, "mean length", "mean length")               \
-    CELL(IF(rs_annotated, gpu_time, name), "gpu_us", TIME, US,                                               \
+    CELL(IF(rs_annotated, gpu_time, named), "gpu_us", TIME, US,                                              \
          "sum of the durations of all GPU work inside, nested annotations included; each piece once a name", \
          "GPU time")                                                                                         \
-    CELL(SET, "gpu_pct", REAL, PERCENT, "gpu_us of the rank's GPU work", "GPU %")                            \
-    CELL(IF(rs_annotated, n_gpu, name), "gpu_events", INT, COUNT, "pieces of GPU work inside", "GPU events") \
+    CELL(SHARE(rs_annotated, gpu_time, all), "gpu_pct", REAL, PERCENT, "gpu_us of the rank's GPU work",      \
+         "GPU %")                                                                                            \
+    CELL(IF(rs_annotated, n_gpu, named), "gpu_events", INT, COUNT, "pieces of GPU work inside",              \
+         "GPU events")                                                                                       \
     CELL(OF(rs_annotated, own_time), "own_us", TIME, US,                                                     \
          "the same of work whose innermost annotation it is: these add up to the rank's GPU work",           \
          "own GPU time")                                                                                     \
-    CELL(SET, "own_pct", REAL, PERCENT, "own_us of the rank's GPU work", "own %")                            \
+    CELL(SHARE(rs_annotated, own_time, all), "own_pct", REAL, PERCENT, "own_us of the rank's GPU work",      \
+         "own %")                                                                                            \
     CELL(OF(rs_annotated, n_own), "own_events", INT, COUNT,                                                  \
          "pieces of GPU work whose innermost annotation it is", "own events")                                \
     CELL(OF(rs_annotated, own_class[RS_CLASS_COMPUTE]), "own_compute_us", TIME, US, "computation in own_us", \
@@ -51,114 +46,110 @@ RS_RECORD(own, OWN_ROW);
 
 #define KERNEL_ROW(CELL)                                                                                     \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(SET, "annotation", TEXT, NONE, "the innermost annotation; unknown: none", NULL)                     \
-    CELL(OF(rs_annotated_kernel, name), "name", TEXT, NONE, "kernel, copy or memset", "kernel")              \
+    CELL(TEXT_ID(rs_annotated_kernel, annotation), "annotation", TEXT, NONE,                                 \
+         "the innermost annotation; unknown: none", NULL)                                                    \
+    CELL(TEXT_ID(rs_annotated_kernel, name), "name", TEXT, NONE, "kernel, copy or memset", "kernel")         \
     CELL(WORD(rs_annotated_kernel, class, rs_class_names), "class", TEXT, NONE,                              \
          "computation, communication or memory", NULL)                                                       \
     CELL(OF(rs_annotated_kernel, time.n), "count", INT, COUNT, "how often it ran", NULL)                     \
     CELL(OF(rs_annotated_kernel, time.sum), "sum_us", TIME, US, "total duration", "sum")                     \
-    CELL(SET, "share_pct", REAL, PERCENT, "of the annotation's own GPU time", "share %")                     \
+    CELL(SHARE(rs_annotated_kernel, time.sum, own_time), "share_pct", REAL, PERCENT,                         \
+         "of the annotation's own GPU time", "share %")                                                      \
     CELL(MEAN(rs_annotated_kernel, time), "mean_us", REAL, US, "mean duration", "mean")                      \
     CELL(OF(rs_annotated_kernel, time.min), "min_us", TIME, US, "shortest", "min")                           \
     CELL(OF(rs_annotated_kernel, time.max), "max_us", TIME, US, "longest", "max")
 RS_RECORD(kernel, KERNEL_ROW);
 
-static const rs_table_spec own_table =
-    RS_TABLE("annotations", "one row is one annotation name of one rank", own_columns);
-static const rs_table_spec kernel_table =
-    RS_TABLE("kernels", "one row is one kernel under one annotation of one rank", kernel_columns);
-static const rs_table_spec *const own_tables[] = {&own_table, &kernel_table};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, own_tables, 2}};
-enum { ANNOTATIONS, KERNELS };
+/* ---- the plan ----------------------------------------------------------------------------------------- */
 
-/* ---- the default tables ------------------------------------------------------------------------------- */
-
-static rs_status add_own(rs_table *t, int64_t rank, const rs_annotated *a, int64_t all, rs_error *err)
-{
-    rs_table_put(t, &own_record, rank, a);
-    rs_table_set_real(t, "gpu_pct", a->name ? rs_percent(a->gpu_time, all) : (double)NAN);
-    rs_table_set_real(t, "own_pct", rs_percent(a->own_time, all));
-    return rs_table_end_row(t, err);
-}
-
-static rs_status add_kernel(rs_table *t, int64_t rank, const rs_annotated *a, const rs_annotated_kernel *k,
-                            rs_error *err)
-{
-    rs_table_put(t, &kernel_record, rank, k);
-    rs_table_set_text(t, "annotation", a->name);
-    rs_table_set_real(t, "share_pct", rs_percent(k->time.sum, a->own_time));
-    return rs_table_end_row(t, err);
-}
-
-static rs_status add_rank(const rs_run *run, const rs_partial *partial, rs_result *result, rs_error *err)
-{
-    const rs_annotations *p = partial->value;
-    long long number = partial->rank;
-    bool gpu = rs_annotations_of_gpu(run->options, false);
-    int64_t all = 0, top = rs_options_int(run->options, "top");
-    size_t shown = 0, named = p->n ? p->n - 1 : 0;
-    rs_status status = RS_OK;
-    for (size_t i = 0; i < p->n; i++) all = rs_add_sat(all, p->items[i].own_time);
-    if (named == 0) {
-        rs_result_note(result, "rank %lld: no user annotations on the %s%s", number, gpu ? "GPU" : "host",
-                       p->n_other_source == 0 ? ""
-                       : gpu                  ? "; --from host uses the host's"
-                                              : "; --from gpu uses the GPU's");
-        return RS_OK;
-    }
-    if (p->n_work == 0) rs_result_note(result, "rank %lld: no GPU work", number);
-    if (p->n_too_deep)
-        rs_result_note(result,
-                       "rank %lld: %zu annotations are nested too deeply and count as what they are in",
-                       number, p->n_too_deep);
-    for (size_t i = 0; status == RS_OK && i < p->n; i++) {
-        const rs_annotated *a = &p->items[i];
-        if (a->name ? (int64_t)shown++ >= top : a->n_own == 0) continue;
-        status = add_own(result->tables[ANNOTATIONS], partial->rank, a, all, err);
-    }
-    for (size_t i = 0; status == RS_OK && i < p->n_kernels; i++) {
-        const rs_annotated_kernel *k = &p->kernels[i];
-        const rs_annotated *a = &p->items[k->slot];
-        if (a->name && (int64_t)k->slot >= top) continue;
-        status = add_kernel(result->tables[KERNELS], partial->rank, a, k, err);
-    }
-    return status;
-}
-
-static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
-{
-    rs_status status = RS_OK;
-    result->main_table = strcmp(rs_options_text(run->options, "by"), "kernel") == 0 ? KERNELS : ANNOTATIONS;
-    for (size_t i = 0; status == RS_OK && i < n; i++) status = add_rank(run, &partials[i], result, err);
-    return status;
-}
-
-/* ---- what travels ------------------------------------------------------------------------------------- */
-
-static const rs_field annotated_fields[] = {
-    RS_FIELD_OR_NULL(rs_annotated, name),    RS_FIELD_STRUCT(rs_annotated, length, &rs_moments_layout),
+static const rs_field name_fields[] = {
+    RS_FIELD_TEXT_ID(rs_annotated, name),    RS_FIELD(rs_annotated, place),
+    RS_FIELD(rs_annotated, named),           RS_FIELD_STRUCT(rs_annotated, length, &rs_moments_layout),
     RS_FIELD(rs_annotated, gpu_time),        RS_FIELD(rs_annotated, n_gpu),
     RS_FIELD(rs_annotated, own_time),        RS_FIELD(rs_annotated, n_own),
-    RS_FIELD_ARRAY(rs_annotated, own_class),
+    RS_FIELD_ARRAY(rs_annotated, own_class), RS_FIELD(rs_annotated, all),
 };
-static const rs_layout annotated_layout = RS_LAYOUT(rs_annotated, annotated_fields);
+static const rs_layout name_layout = RS_LAYOUT(rs_annotated, name_fields);
+static const rs_field count_fields[] = {
+    RS_FIELD(rs_annotation_counts, n_named),
+    RS_FIELD(rs_annotation_counts, n_work),
+    RS_FIELD(rs_annotation_counts, n_other_source),
+    RS_FIELD(rs_annotation_counts, n_too_deep),
+};
+static const rs_layout count_layout = RS_LAYOUT(rs_annotation_counts, count_fields);
 
-static const rs_field kernel_fields[] = {
-    RS_FIELD_INDEX(rs_annotated_kernel, slot, rs_annotations, n),
-    RS_FIELD(rs_annotated_kernel, name),
-    RS_FIELD_BELOW(rs_annotated_kernel, class, RS_N_CLASSES),
-    RS_FIELD_STRUCT(rs_annotated_kernel, time, &rs_moments_layout),
+/* By inclusive GPU time, then own length, then name; work under no annotation last. */
+static const rs_order by_time[] = {RS_FALLING(rs_annotated, named), RS_FALLING(rs_annotated, gpu_time),
+                                   RS_FALLING(rs_annotated, length.sum), RS_RISING_TEXT(rs_annotated, name)};
+static const rs_aggregate by_kernel[] = {
+    RS_KEY(rs_annotated_kernel, place, rs_annotated_piece, place),
+    RS_KEY_TEXT(rs_annotated_kernel, name, rs_annotated_piece, name),
+    RS_FIRST_TEXT(rs_annotated_kernel, annotation, rs_annotated_piece, annotation),
+    RS_FIRST_BELOW(rs_annotated_kernel, class, RS_N_CLASSES, rs_annotated_piece, class),
+    RS_MOMENTS(rs_annotated_kernel, time, rs_annotated_piece, time),
+    RS_TOTAL(rs_annotated_kernel, own_time, time.sum, place),
 };
-static const rs_layout kernel_layout = RS_LAYOUT(rs_annotated_kernel, kernel_fields);
+static const rs_order by_kernel_time[] = {
+    RS_RISING(rs_annotated_kernel, place), RS_FALLING(rs_annotated_kernel, time.sum),
+    RS_RISING_TEXT(rs_annotated_kernel, name), RS_RISING(rs_annotated_kernel, class)};
 
-static const rs_field annotations_fields[] = {
-    RS_FIELD_LIST(rs_annotations, items, n, &annotated_layout),
-    RS_FIELD_LIST(rs_annotations, kernels, n_kernels, &kernel_layout),
-    RS_FIELD(rs_annotations, n_work),
-    RS_FIELD(rs_annotations, n_other_source),
-    RS_FIELD(rs_annotations, n_too_deep),
+static const rs_plan_relation relations[] = {
+    [RS_ANNOTATIONS_NAMES] = {RS_LISTED(RS_ANNOTATIONS_NAMES, rs_annotated, &name_layout),
+                              .make = rs_annotations_put, RS_IN_ORDER(by_time)},
+    [RS_ANNOTATIONS_KERNELS] = {RS_GROUPED(RS_ANNOTATIONS_KERNELS, rs_annotated_kernel, rs_annotated_piece,
+                                           by_kernel),
+                                .make = rs_annotations_put_kernels, RS_IN_ORDER(by_kernel_time)},
+    [RS_ANNOTATIONS_COUNTS] = {RS_LISTED(RS_ANNOTATIONS_COUNTS, rs_annotation_counts, &count_layout)},
 };
-static const rs_layout annotations_layout = RS_LAYOUT(rs_annotations, annotations_fields);
+
+/* --top counts those with a name. Work under no annotation is shown where there is such. */
+static bool is_shown(const rs_run *run, const rs_relations *of, const void *row)
+{
+    const rs_annotated *a = row;
+    int64_t top = rs_options_int(run->options, "top");
+    (void)of;
+    return a->named ? top == 0 || a->place < top : a->n_own > 0;
+}
+
+static bool is_kernel_shown(const rs_run *run, const rs_relations *of, const void *row)
+{
+    const rs_annotated_kernel *k = row;
+    int64_t top = rs_options_int(run->options, "top");
+    (void)of;
+    return k->annotation == RS_NO_STRING || top == 0 || k->place < top;
+}
+
+static void note(const rs_run *run, const rs_partial *partial, const rs_relations *of, rs_result *result)
+{
+    const rs_annotation_counts *n = RS_ROWS(rs_annotation_counts, of, RS_ANNOTATIONS_COUNTS);
+    bool gpu = rs_annotations_of_gpu(run->options, false);
+    long long number = partial->rank;
+    if (of->items[RS_ANNOTATIONS_COUNTS].n == 0) return;
+    if (n->n_named == 0) {
+        rs_result_note(result, "rank %lld: no user annotations on the %s%s", number, gpu ? "GPU" : "host",
+                       n->n_other_source == 0 ? ""
+                       : gpu                  ? "; --from host uses the host's"
+                                              : "; --from gpu uses the GPU's");
+        return;
+    }
+    if (n->n_work == 0) rs_result_note(result, "rank %lld: no GPU work", number);
+    if (n->n_too_deep)
+        rs_result_note(result,
+                       "rank %lld: %zu annotations are nested too deeply and count as what they are in",
+                       number, n->n_too_deep);
+}
+
+static const rs_plan_table name_table = {RS_PLAN_TABLE("annotations",
+                                                       "one row is one annotation name of one rank", own),
+                                         .relation = RS_ANNOTATIONS_NAMES, .shows = is_shown},
+                           kernel_table = {
+                               RS_PLAN_TABLE("kernels",
+                                             "one row is one kernel under one annotation of one rank",
+                                             kernel),
+                               .relation = RS_ANNOTATIONS_KERNELS, .choice = RS_WITH(RS_IS("by", "kernel")),
+                               .shows = is_kernel_shown};
+static const rs_table_spec *const tables[] = {&name_table.spec, &kernel_table.spec};
+static const rs_plan plan = {RS_PLAN(relations, tables), .note = note};
 
 const rs_analysis rs_analysis_annotations = {
     .name = "annotations",
@@ -181,11 +172,6 @@ const rs_analysis rs_analysis_annotations = {
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .facets = {&rs_facet_work, &rs_facet_steps},
-    .table_sets = sets,
-    .n_table_sets = sizeof sets / sizeof *sets,
+    .plan = &plan,
     .follows = RS_FOLLOWS_ALL,
-    .rank = rs_annotations_rank,
-    .merge = merge,
-    .free_partial = rs_annotations_free,
-    .partial_layout = &annotations_layout,
 };

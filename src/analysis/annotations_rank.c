@@ -1,21 +1,9 @@
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/annotations.h"
-#include "base/interval.h"
+#include "base/try.h"
 #include "trace/selection.h"
-#include "base/strings.h"
 #include "trace/step_name.h"
-
-void rs_annotations_free(void *partial)
-{
-    rs_annotations *p = partial;
-    if (!p) return;
-    rs_arena_clear(&p->names);
-    rs_free(p->items);
-    rs_free(p->kernels);
-    rs_free(p);
-}
 
 bool rs_annotations_of_gpu(const rs_options *options, bool usual)
 {
@@ -29,26 +17,29 @@ typedef struct builder {
     rs_trace *t;
     const rs_events *e;
     const rs_work *w;
-    rs_annotations *p;
+    rs_relations *out;
+    rs_relation names; /* rs_annotated by slot; 0 is work under no annotation */
+    rs_annotation_counts count;
     rs_map64 slots;     /* by string id */
     uint32_t step_slot; /* 0: not yet */
     rs_annotation_span *spans;
     size_t n_spans, spans_capacity;
-    rs_map64 kernels;
     uint32_t *stamp;       /* by slot: the point it was last counted for, + 1 */
     uint32_t *inner;       /* by piece of work: slot of its innermost annotation, 0 if none */
     const uint32_t *which; /* the work that the points stand for */
 } builder;
 
-static bool new_slot(builder *b, const char *name, size_t length, uint32_t *slot)
+static rs_annotated *named(const builder *b, uint32_t slot)
 {
-    rs_annotations *p = b->p;
-    if (!RS_GROW_ONE(p->items, p->n, p->capacity)) return false;
-    const char *copy = name ? rs_arena_strndup(&p->names, name, length) : NULL;
-    if (name && !copy) return false;
-    *slot = (uint32_t)p->n;
-    p->items[p->n++] = (rs_annotated){.name = copy};
-    return true;
+    return (rs_annotated *)b->names.rows + slot;
+}
+
+static bool new_slot(builder *b, uint32_t name, uint32_t *slot)
+{
+    *slot = (uint32_t)b->names.n;
+    return rs_relation_add(&b->names,
+                           &(rs_annotated){.name = name, .slot = *slot, .named = name != RS_NO_STRING}) !=
+           NULL;
 }
 
 static bool slot_of(builder *b, uint32_t name, uint32_t *slot)
@@ -57,11 +48,10 @@ static bool slot_of(builder *b, uint32_t name, uint32_t *slot)
     uint32_t *place = rs_map64_put(&b->slots, name, &is_new);
     if (!place) return false;
     if (is_new) {
-        const rs_string *s = &b->e->strings.items[name];
-        bool step = rs_names_step(s->text);
+        bool step = rs_names_step(b->e->strings.items[name].text);
         uint32_t at = b->step_slot;
-        if (!step && !new_slot(b, s->text, s->length, &at)) return false;
-        if (step && !at && !new_slot(b, RS_STEP_PREFIX "*", sizeof RS_STEP_PREFIX, &at)) return false;
+        if (!step && !new_slot(b, rs_put_text(b->out, name), &at)) return false;
+        if (step && !at && !new_slot(b, rs_put_string(b->out, RS_STEP_PREFIX "*"), &at)) return false;
         if (step) b->step_slot = at;
         *place = at;
     }
@@ -80,14 +70,14 @@ static bool list_spans(builder *b, bool gpu, const rs_selector *selector)
         if (kind != RS_KIND_USER_ANNOTATION && kind != RS_KIND_GPU_USER_ANNOTATION) continue;
         if (!rs_event_is_span(e, row)) continue;
         if ((kind == RS_KIND_GPU_USER_ANNOTATION) != gpu) {
-            b->p->n_other_source++;
+            b->count.n_other_source++;
             continue;
         }
         if (!rs_selects_row(selector, row)) continue;
         if (!slot_of(b, e->name[row], &slot)) return false;
         if (!RS_GROW_ONE(b->spans, b->n_spans, b->spans_capacity)) return false;
         int64_t length = e->duration[row] > 0 ? e->duration[row] : 0;
-        rs_moments_add(&b->p->items[slot].length, length);
+        rs_moments_add(&named(b, slot)->length, length);
         b->spans[b->n_spans++] = (rs_annotation_span){.thread = e->thread[row],
                                                       .slot = slot,
                                                       .start = e->start[row],
@@ -108,7 +98,7 @@ static void count_inside(void *context, size_t point, const uint32_t *slots, siz
         /* nested in one of its own name */
         if (b->stamp[slots[k]] == i + 1 || (inner && slots[k] == inner)) continue;
         b->stamp[slots[k]] = (uint32_t)i + 1;
-        rs_annotated *a = &b->p->items[slots[k]];
+        rs_annotated *a = named(b, slots[k]);
         a->gpu_time = rs_add_sat(a->gpu_time, time);
         a->n_gpu++;
     }
@@ -174,36 +164,20 @@ static bool charge_waiting(builder *b, rs_point *points, uint32_t *which)
         which[n++] = (uint32_t)i;
     }
     if (ok && n)
-        ok = rs_annotations_enclose(b->spans, b->n_spans, points, n, count_inside, b, &b->p->n_too_deep);
+        ok = rs_annotations_enclose(b->spans, b->n_spans, points, n, count_inside, b, &b->count.n_too_deep);
     rs_map64_clear(&of_pid);
     rs_free(autograd);
     return ok;
 }
 
-static bool add_kernel(builder *b, size_t i)
+static void add_own(builder *b, size_t i)
 {
-    bool is_new;
     const rs_work *w = b->w;
-    rs_annotations *p = b->p;
-    uint32_t slot = b->inner[i], name = b->e->name[w->row[i]];
-    int64_t time = rs_sub_sat(w->end[i], w->start[i]);
-    rs_annotated *a = &p->items[slot];
+    rs_annotated *a = named(b, b->inner[i]);
+    int64_t time = rs_sub_sat(w->end[i], w->start[i]), *of_class = &a->own_class[w->class[i]];
     a->own_time = rs_add_sat(a->own_time, time);
-    a->own_class[w->class[i]] = rs_add_sat(a->own_class[w->class[i]], time);
+    *of_class = rs_add_sat(*of_class, time);
     a->n_own++;
-    uint32_t *place = rs_map64_put(&b->kernels, (uint64_t)slot << 32 | name, &is_new);
-    if (!place) return false;
-    if (is_new) {
-        const rs_string *s = &b->e->strings.items[name];
-        if (!RS_GROW_ONE(p->kernels, p->n_kernels, p->kernels_capacity)) return false;
-        const char *copy = rs_arena_strndup(&p->names, s->text, s->length);
-        if (!copy) return false;
-        *place = (uint32_t)p->n_kernels;
-        p->kernels[p->n_kernels++] =
-            (rs_annotated_kernel){.slot = slot, .name = copy, .class = (rs_class)w->class[i]};
-    }
-    rs_moments_add(&p->kernels[*place].time, time);
-    return true;
 }
 
 static bool divide_work(builder *b, bool gpu)
@@ -211,10 +185,10 @@ static bool divide_work(builder *b, bool gpu)
     const rs_events *e = b->e;
     const rs_work *w = b->w;
     size_t n = 0;
-    rs_point *points = rs_malloc((w->n + 1) * sizeof *points);
-    uint32_t *which = rs_malloc((w->n + 1) * sizeof *which);
-    b->stamp = rs_calloc(b->p->n + 1, sizeof *b->stamp);
-    b->inner = rs_calloc(w->n + 1, sizeof *b->inner);
+    rs_point *points = RS_ROOM(b->out, rs_point, w->n);
+    uint32_t *which = RS_ROOM(b->out, uint32_t, w->n);
+    b->stamp = RS_ROOM(b->out, uint32_t, b->names.n);
+    b->inner = RS_ROOM(b->out, uint32_t, w->n);
     bool ok = points && which && b->stamp && b->inner;
     for (size_t i = 0; ok && i < w->n; i++) {
         uint32_t row = gpu ? w->row[i] : w->launch[i];
@@ -224,86 +198,64 @@ static bool divide_work(builder *b, bool gpu)
     }
     b->which = which;
     if (ok && n)
-        ok = rs_annotations_enclose(b->spans, b->n_spans, points, n, count_inside, b, &b->p->n_too_deep);
+        ok = rs_annotations_enclose(b->spans, b->n_spans, points, n, count_inside, b, &b->count.n_too_deep);
     if (ok && !gpu) ok = charge_waiting(b, points, which);
-    for (size_t i = 0; ok && i < w->n; i++) ok = add_kernel(b, i);
-    rs_free(points);
-    rs_free(which);
-    rs_free(b->stamp);
-    rs_free(b->inner);
+    for (size_t i = 0; ok && i < w->n; i++) add_own(b, i);
     return ok;
 }
 
-/* ---- order --------------------------------------------------------------------------------------------- */
-
-static int by_kernel(const void *a, const void *b)
-{
-    const rs_annotated_kernel *x = a, *y = b;
-    if (x->slot != y->slot) return x->slot < y->slot ? -1 : 1;
-    if (x->time.sum != y->time.sum) return x->time.sum > y->time.sum ? -1 : 1;
-    int c = strcmp(x->name, y->name);
-    return c ? c : (int)x->class - (int)y->class;
-}
-
-typedef struct slot_order {
-    rs_annotated item;
-    uint32_t slot;
-} slot_order;
-
-/* By inclusive GPU time, then own length, then name; work under no annotation last. */
-static int by_time(const void *a, const void *b)
-{
-    const rs_annotated *x = &((const slot_order *)a)->item, *y = &((const slot_order *)b)->item;
-    if (!x->name || !y->name) return (x->name ? 0 : 1) - (y->name ? 0 : 1);
-    if (x->gpu_time != y->gpu_time) return x->gpu_time > y->gpu_time ? -1 : 1;
-    if (x->length.sum != y->length.sum) return x->length.sum > y->length.sum ? -1 : 1;
-    return strcmp(x->name, y->name);
-}
-
-static bool order(rs_annotations *p)
-{
-    slot_order *sorted = rs_malloc((p->n + 1) * sizeof *sorted);
-    uint32_t *place = rs_malloc((p->n + 1) * sizeof *place);
-    bool ok = sorted && place;
-    for (size_t i = 0; ok && i < p->n; i++) sorted[i] = (slot_order){p->items[i], (uint32_t)i};
-    if (ok && p->n) qsort(sorted, p->n, sizeof *sorted, by_time);
-    for (size_t i = 0; ok && i < p->n; i++) {
-        p->items[i] = sorted[i].item;
-        place[sorted[i].slot] = (uint32_t)i;
-    }
-    for (size_t i = 0; ok && i < p->n_kernels; i++) p->kernels[i].slot = place[p->kernels[i].slot];
-    if (ok && p->n_kernels) qsort(p->kernels, p->n_kernels, sizeof *p->kernels, by_kernel);
-    rs_free(sorted);
-    rs_free(place);
-    return ok;
-}
-
-/* ---- one rank ------------------------------------------------------------------------------------------ */
+/* ---- relations ----------------------------------------------------------------------------------------- */
 
 static rs_status take_work(const rs_run *run, builder *b, bool gpu, rs_error *err)
 {
     rs_selector selector;
-    rs_status status = rs_trace_work(b->t, run->policy, &b->w, err);
-    if (status == RS_OK) status = rs_trace_selector(b->t, &selector, err);
-    if (status != RS_OK) return status;
-    b->p->n_work = b->w->n;
-    if (b->w->n >= UINT32_MAX || !list_spans(b, gpu, &selector) || !divide_work(b, gpu) || !order(b->p))
-        status = rs_fail_nomem(err, "annotations");
+    uint32_t none;
+    RS_TRY(rs_trace_work(b->t, run->policy, &b->w, err));
+    RS_TRY(rs_trace_selector(b->t, &selector, err));
+    b->count.n_work = b->w->n;
+    if (b->w->n >= UINT32_MAX || !new_slot(b, RS_NO_STRING, &none) || !list_spans(b, gpu, &selector) ||
+        !divide_work(b, gpu))
+        return rs_fail_nomem(err, "annotations");
+    return RS_OK;
+}
+
+rs_status rs_annotations_put(const rs_run *run, rs_trace *t, rs_relations *out, rs_error *err)
+{
+    builder b = {.t = t, .e = t->events, .out = out, .names = {.size = sizeof(rs_annotated)}};
+    int64_t all = 0;
+    rs_status status = take_work(run, &b, rs_annotations_of_gpu(run->options, false), err);
+    b.count.n_named = b.names.n ? b.names.n - 1 : 0;
+    rs_put(out, RS_ANNOTATIONS_COUNTS, &b.count);
+    for (uint32_t i = 0; i < b.names.n; i++) all = rs_add_sat(all, named(&b, i)->own_time);
+    for (uint32_t i = 0; b.count.n_named && i < b.names.n; i++) {
+        named(&b, i)->all = all;
+        if (!i) named(&b, i)->gpu_time = RS_NO_TIME;
+        rs_put(out, RS_ANNOTATIONS_NAMES, named(&b, i));
+    }
+    out->work = b.inner;
+    rs_map64_clear(&b.slots);
+    rs_relation_clear(&b.names);
+    rs_free(b.spans);
     return status;
 }
 
-rs_status rs_annotations_rank(const rs_run *run, rs_trace *t, void **partial, rs_error *err)
+rs_status rs_annotations_put_kernels(const rs_run *run, rs_trace *t, rs_relations *out, rs_error *err)
 {
-    bool gpu = rs_annotations_of_gpu(run->options, false);
-    rs_annotations *p = rs_calloc(1, sizeof *p);
-    if (!p) return rs_fail_nomem(err, "annotations");
-    *partial = p;
-    builder b = {.t = t, .e = t->events, .p = p};
-    uint32_t none;
-    rs_status status = new_slot(&b, NULL, 0, &none) ? RS_OK : rs_fail_nomem(err, "annotations");
-    if (status == RS_OK) status = take_work(run, &b, gpu, err);
-    rs_map64_clear(&b.slots);
-    rs_map64_clear(&b.kernels);
-    rs_free(b.spans);
-    return status;
+    const rs_work *w;
+    const uint32_t *inner = out->work;
+    rs_annotated *names = out->items[RS_ANNOTATIONS_NAMES].rows;
+    size_t n = out->items[RS_ANNOTATIONS_NAMES].n;
+    uint32_t *place = RS_ROOM(out, uint32_t, n);
+    RS_TRY(rs_trace_work(t, run->policy, &w, err));
+    for (uint32_t i = 0; place && i < n; i++) {
+        names[i].place = i;
+        place[names[i].slot] = i;
+    }
+    for (size_t i = 0; place && n && i < w->n; i++) {
+        uint32_t at = place[inner[i]];
+        rs_put(out, RS_ANNOTATIONS_KERNELS,
+               &(rs_annotated_piece){at, names[at].name, rs_put_text(out, t->events->name[w->row[i]]),
+                                     w->class[i], rs_sub_sat(w->end[i], w->start[i])});
+    }
+    return RS_OK;
 }

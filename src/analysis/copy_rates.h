@@ -1,55 +1,25 @@
-/* The bandwidth in use over time: what bandwidth prints and annotate writes. */
+/* The bandwidth of copies in use over time: what bandwidth prints and annotate writes. */
 #ifndef RS_ANALYSIS_COPY_RATES_H
 #define RS_ANALYSIS_COPY_RATES_H
 
-#include "analysis/analysis.h"
-#include "analysis/describe.h"
-#include "base/memory.h"
-
-typedef struct rs_copy_rate {
-    int64_t ns, pid;
-    double gbps;      /* in use from ns on */
-    const char *name; /* the kind of copy */
-} rs_copy_rate;
-
-/* By name, then time. */
-typedef struct rs_copy_rates {
-    rs_copy_rate *items;
-    size_t n;
-    rs_arena names;
-} rs_copy_rates;
+#include "analysis/plan.h"
 
 /* One copy. */
 typedef struct rs_copy {
     int64_t start, end, pid, bytes; /* bytes: -1 when unknown */
     double gbps;
-    uint32_t kind;
+    uint32_t name; /* of its kind, in the pool */
 } rs_copy;
 
 /* A copy begins or ends. */
 typedef struct rs_copy_point {
     int64_t ns, pid;
-    double change, in_use; /* GB/s */
+    double change, in_use; /* GB/s; in_use: from ns on */
     int running;           /* +1 begins, -1 ends */
-    uint32_t kind;         /* into kinds */
+    uint32_t name;         /* of its kind, in the pool */
     uint32_t order;        /* all begins in row order, then all ends; or as rules sort them */
+    bool settled;          /* no point of the kind with the same time comes after it */
 } rs_copy_point;
-
-typedef struct rs_copy_kind {
-    char *name; /* in the arena */
-    int64_t count, bytes, active, active_known, unknown;
-    double peak;
-    rs_description single; /* GB/s of each copy */
-    rs_description samples;
-} rs_copy_kind;
-
-typedef struct rs_bandwidth {
-    rs_arena arena;
-    rs_copy_kind *kinds; /* by name */
-    size_t n_kinds, kinds_capacity;
-    rs_copy_point *points; /* by kind, then time; kept with --series only */
-    size_t n_points, points_capacity;
-} rs_bandwidth;
 
 /* What a peer does otherwise. */
 typedef struct rs_copy_rules {
@@ -62,18 +32,51 @@ typedef struct rs_copy_rules {
     bool empty_is_zero; /* where no copy runs nothing is in use, whatever adding left over */
 } rs_copy_rules;
 
+/* The copies of a rank. */
+typedef struct rs_copies {
+    rs_copy *items;
+    size_t n;
+    rs_copy_point *points; /* 2 n, by name, then time, then order */
+} rs_copies;
+
+/* Under the run's policy, in the relations' scratch memory. rules: NULL: our own. */
+rs_status rs_copies_of(const rs_run *run, rs_trace *trace, const rs_copy_rules *rules, rs_relations *out,
+                       rs_copies *copies, rs_error *err);
+
+/* All copies of a kind, by its name. */
+typedef struct rs_copy_kind {
+    uint32_t name;
+    int64_t count, known, unknown, bytes, active, active_known;
+    double peak;
+    rs_description single;  /* GB/s of each copy */
+    rs_description samples; /* GB/s in use wherever it changes and is not zero */
+} rs_copy_kind;
+
+/* A change of the bandwidth in use. */
+typedef struct rs_copy_change {
+    uint32_t name;
+    int64_t ns, pid;
+    double in_use;
+} rs_copy_change;
+
+/* What kinds are added up of: a copy, or a point of the bandwidth in use. The members of the other are unknown. */
+typedef struct rs_copy_part {
+    uint32_t name;
+    int64_t start, end, known_start, bytes;
+    double rate, in_use, settled;
+} rs_copy_part;
+
+/* Relations of the plans, and their tables. */
 enum { RS_BANDWIDTH_SUMMARY, RS_BANDWIDTH_SERIES, RS_BANDWIDTH_TABLES };
-
-extern const rs_layout rs_bandwidth_layout;
-rs_status rs_bandwidth_make(const rs_run *run, rs_trace *trace, const rs_copy_rules *rules,
-                            rs_bandwidth **out, rs_error *err);
-/* Drops the points unless they are to be printed. */
-void rs_bandwidth_drop_series(const rs_run *run, rs_bandwidth *p);
-void rs_bandwidth_free(void *partial);
-
-/* Under the run's policy. rules: NULL: our own. Release with rs_copy_rates_clear. */
-rs_status rs_copy_rates_of(const rs_run *run, rs_trace *trace, const rs_copy_rules *rules, rs_copy_rates *out,
+extern const rs_aggregate rs_bandwidth_by_kind[10];
+extern const rs_order rs_bandwidth_by_name[1];
+extern const rs_layout rs_bandwidth_change_layout;
+#define RS_BANDWIDTH_KINDS                                                                                   \
+    RS_GROUPED(RS_BANDWIDTH_SUMMARY, rs_copy_kind, rs_copy_part, rs_bandwidth_by_kind),                      \
+        RS_IN_ORDER(rs_bandwidth_by_name)
+#define RS_BANDWIDTH_CHANGES RS_LISTED(RS_BANDWIDTH_SERIES, rs_copy_change, &rs_bandwidth_change_layout)
+/* Puts kinds, and with --series changes. */
+rs_status rs_bandwidth_put(const rs_run *run, rs_trace *trace, const rs_copy_rules *rules, rs_relations *out,
                            rs_error *err);
-void rs_copy_rates_clear(rs_copy_rates *rates);
 
 #endif

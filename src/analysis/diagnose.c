@@ -115,6 +115,33 @@ static const char *places_of(const rs_diagnosis *d, const rs_diagnosed_row *x, c
     return used ? out : NULL;
 }
 
+/* The command that shows what fixing them gains. */
+static const char *evidence_for(const rs_candidate *const *all, size_t n, rs_arena *arena)
+{
+    rs_text edit = {0}, command = {0};
+    rs_diagnose_print(all, n, &edit);
+    rs_text_put(&command, "rankscope replay --what-if ");
+    if (rs_text_get(&edit)) rs_text_put_shell(&command, rs_text_get(&edit));
+    rs_text_put(&command, " PATH...");
+    const char *text = edit.failed || command.failed ? NULL : rs_arena_strndup(arena, command.s, command.n);
+    rs_text_clear(&edit);
+    rs_text_clear(&command);
+    return text;
+}
+
+/* What --scale takes, where the fix scales one thing; NULL: it does not. *ok becomes false when out of memory. */
+static const char *selector_of(const rs_candidate *c, rs_arena *arena, bool *ok)
+{
+    rs_text text = {0};
+    if (c->edits.n == 1 && c->edits.edits->kind == RS_EDIT_NO_LOADER) return "part=loader=none";
+    if (c->edits.n != 1 || c->edits.edits->kind != RS_EDIT_SCALE) return NULL;
+    rs_edit_print_scale(c->edits.edits, &text);
+    const char *kept = rs_text_get(&text) ? rs_arena_strndup(arena, text.s, text.n) : NULL;
+    *ok = *ok && kept;
+    rs_text_clear(&text);
+    return kept;
+}
+
 static rs_status put_row(const rs_diagnosis *d, size_t i, rs_table *table, rs_error *err)
 {
     const rs_diagnosed_row *x = &d->rows[i];
@@ -122,19 +149,20 @@ static rs_status put_row(const rs_diagnosis *d, size_t i, rs_table *table, rs_er
     const rs_foretold *a = &x->answer;
     /* the interval is one of gains: the last digit of a difference must not leave the step outside of it */
     double least = fmin(a->before - a->high, a->after), most = fmax(a->before - a->low, a->after);
-    char sentence[RS_DIAGNOSE_SENTENCE], edit[RS_DIAGNOSE_EDITS], evidence[RS_DIAGNOSE_EDITS + 64], with[64];
+    char with[64];
+    rs_arena arena = {0};
+    rs_text sentence = {0};
+    bool ok = true;
     if (x->n_with) memcpy(all + 1, x->with, x->n_with * sizeof *all);
-    rs_diagnose_edit(all, 1 + x->n_with, edit);
-    rs_diagnose_sentence(x, sentence);
-    snprintf(evidence, sizeof evidence, "rankscope replay --what-if '%s' PATH...", edit);
+    rs_diagnose_sentence(x, &sentence);
     const finding_row row = {.place = (int64_t)i + 1,
                              .rank = c->rank,
                              .id = c->rule->id,
                              .kind = c->kind == RS_CANDIDATE_FINDING ? "finding" : "lever",
-                             .finding = sentence,
-                             .selector = c->selector[0] ? c->selector : NULL,
+                             .finding = rs_text_get(&sentence),
+                             .selector = selector_of(c, &arena, &ok),
                              .with = places_of(d, x, with, sizeof with),
-                             .evidence = evidence,
+                             .evidence = evidence_for(all, 1 + x->n_with, &arena),
                              .remedy = c->rule->remedy,
                              .assumption = a->assumption,
                              .before = a->before,
@@ -143,7 +171,12 @@ static rs_status put_row(const rs_diagnosis *d, size_t i, rs_table *table, rs_er
                              .high = most,
                              .pct = a->pct,
                              .bound = x->bound};
-    return rs_table_put_row(table, &diagnose_record, c->rank, &row, err);
+    rs_status status = ok && row.finding && row.evidence
+                           ? rs_table_put_row(table, &diagnose_record, c->rank, &row, err)
+                           : rs_fail_nomem(err, "diagnose");
+    rs_text_clear(&sentence);
+    rs_arena_clear(&arena);
+    return status;
 }
 
 static bool is_among(const rs_candidate *const *all, size_t n, const rs_candidate *one)
@@ -157,7 +190,7 @@ static bool is_among(const rs_candidate *const *all, size_t n, const rs_candidat
 static rs_status put_joint(rs_diagnosis *d, size_t top, rs_table *table, rs_error *err)
 {
     const rs_candidate *all[RS_DIAGNOSE_WITH + 1];
-    char edit[RS_DIAGNOSE_EDITS], places[64], evidence[sizeof edit + 64];
+    char places[64];
     size_t named = 0, n = 0, taken = 0, asked = 0;
     for (size_t i = 0; i < top && taken < JOINED; i++) {
         const rs_diagnosed_row *x = &d->rows[i];
@@ -177,18 +210,20 @@ static rs_status put_joint(rs_diagnosis *d, size_t top, rs_table *table, rs_erro
         if (taken++ == 0) continue;
         if (n == asked) continue; /* the same question again: they are mended together anyway */
         asked = n;
-        rs_diagnose_edit(all, n, edit);
-        RS_TRY(rs_diagnose_ask(d, edit, &a, NULL, &refused, err));
+        RS_TRY(rs_diagnose_ask(d, all, n, &a, NULL, &refused, err));
         if (refused) continue;
-        snprintf(evidence, sizeof evidence, "rankscope replay --what-if '%s' PATH...", edit);
+        rs_arena arena = {0};
         const joint_row row = {.places = places,
                                .before = a.before,
                                .after = a.after,
                                .low = a.before - a.high,
                                .high = a.before - a.low,
                                .pct = a.pct,
-                               .evidence = evidence};
-        RS_TRY(rs_table_put_row(table, &joint_record, -1, &row, err));
+                               .evidence = evidence_for(all, n, &arena)};
+        rs_status status = row.evidence ? rs_table_put_row(table, &joint_record, -1, &row, err)
+                                        : rs_fail_nomem(err, "diagnose");
+        rs_arena_clear(&arena);
+        RS_TRY(status);
     }
     return RS_OK;
 }

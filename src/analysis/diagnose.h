@@ -7,11 +7,7 @@
 #include "engine/reference.h"
 
 #define RS_DIAGNOSE_LEAST 0.5 /* percent of a step that a row gains at least, unless told otherwise */
-#define RS_DIAGNOSE_CLAIM 224
-#define RS_DIAGNOSE_EDIT 640
-#define RS_DIAGNOSE_NAME 160
-#define RS_DIAGNOSE_WITH 7 /* findings that are mended together with another one */
-#define RS_DIAGNOSE_EDITS ((RS_DIAGNOSE_WITH + 1) * (RS_DIAGNOSE_EDIT + 2))
+#define RS_DIAGNOSE_WITH 7    /* findings that are mended together with another one */
 
 /* A finding says that something is off, against peers or against the rest of the job. A lever says that
  * nothing is off and what would help nevertheless. */
@@ -21,13 +17,12 @@ typedef enum rs_candidate_kind { RS_CANDIDATE_FINDING, RS_CANDIDATE_LEVER } rs_c
 typedef struct rs_candidate {
     const struct rs_diagnose_rule *rule;
     rs_candidate_kind kind;
-    bool sensitivity;                /* says how much it matters, not that it can be had */
-    int64_t rank;                    /* the rank's own number; -1: the job */
-    double excess;                   /* us of a step that are off; of findings, which may hide each other */
-    char subject[RS_DIAGNOSE_NAME];  /* of findings: "rank 5's computation", for sentences about others */
-    char claim[RS_DIAGNOSE_CLAIM];   /* a sentence without its end and its numbers of the step */
-    char edit[RS_DIAGNOSE_EDIT];     /* as replay --what-if takes it */
-    char selector[RS_DIAGNOSE_EDIT]; /* as replay --scale takes it; empty: the edit scales nothing */
+    bool sensitivity;    /* says how much it matters, not that it can be had */
+    int64_t rank;        /* the rank's own number; -1: the job */
+    double excess;       /* us of a step that are off; of findings, which may hide each other */
+    const char *subject; /* of findings: "rank 5's computation", for sentences about others */
+    const char *claim;   /* a sentence without its end and its numbers of the step */
+    rs_what_if edits;    /* what fixes it; owned by the list */
 } rs_candidate;
 
 /* What rules look at. */
@@ -41,6 +36,7 @@ typedef struct rs_diagnosed {
 typedef struct rs_candidates {
     rs_candidate *items;
     size_t n, capacity;
+    rs_arena arena; /* texts of the candidates */
 } rs_candidates;
 
 /* A row of the closed catalogue. */
@@ -102,13 +98,12 @@ rs_status rs_diagnose(const rs_skeletons *ranks, const rs_diagnose_how *how, rs_
                       rs_error *err);
 void rs_diagnosis_clear(rs_diagnosis *diagnosis);
 
-/* The question that mends several candidates, as replay --what-if takes it. */
-void rs_diagnose_edit(const rs_candidate *const *all, size_t n, char out[RS_DIAGNOSE_EDITS]);
-/* What a question answers, unless *refused says why not. */
-rs_status rs_diagnose_ask(rs_diagnosis *d, const char *edit, rs_foretold *out, double *bound,
-                          const char **refused, rs_error *err);
+/* The question that fixes several candidates, as people are shown it. */
+void rs_diagnose_print(const rs_candidate *const *all, size_t n, rs_text *out);
+/* What fixing all of them gains, unless *refused says why not. */
+rs_status rs_diagnose_ask(rs_diagnosis *d, const rs_candidate *const *all, size_t n, rs_foretold *out,
+                          double *bound, const char **refused, rs_error *err);
 /* "...: step 44.9 → 35.5 ms (35.4–35.6)." Where the host runs ahead, how long it is in a step stands behind that. */
-#define RS_DIAGNOSE_SENTENCE (RS_DIAGNOSE_CLAIM + 2 * RS_DIAGNOSE_NAME + 256)
-void rs_diagnose_sentence(const rs_diagnosed_row *row, char out[RS_DIAGNOSE_SENTENCE]);
+void rs_diagnose_sentence(const rs_diagnosed_row *row, rs_text *out);
 
 #endif

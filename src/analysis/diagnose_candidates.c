@@ -1,5 +1,5 @@
 /* The catalogue of `diagnose`: what can be off in a job, or would help it, and the question that mends it. */
-#include <stdio.h>
+#include <math.h>
 #include <string.h>
 
 #include "analysis/diagnose_rules.h"
@@ -16,36 +16,36 @@
 #define SMALL 1048576    /* bytes, of a collective on average */
 #define BUCKET 26214400  /* bytes that they may become */
 
-rs_status rs_rule_add(rs_candidates *out, const rs_candidate *candidate, rs_error *err)
+rs_status rs_rule_add(rs_candidates *out, rs_candidate *c, rs_error *err)
 {
-    if (!RS_GROW_ONE(out->items, out->n, out->capacity)) return rs_fail_nomem(err, "diagnose");
-    out->items[out->n++] = *candidate;
-    return RS_OK;
+    bool told = c->claim && (c->subject || c->kind == RS_CANDIDATE_LEVER);
+    rs_status status = told && RS_GROW_ONE(out->items, out->n, out->capacity)
+                           ? rs_what_if_check(&c->edits, err)
+                           : rs_fail_nomem(err, "diagnose");
+    if (status == RS_OK)
+        out->items[out->n++] = *c;
+    else
+        rs_what_if_clear(&c->edits);
+    return status;
 }
 
-/* A factor as selectors take it. */
-const char *rs_rule_factor(double factor, char out[RS_FIXED_SIZE])
+double rs_rule_factor(double factor)
 {
-    return rs_format_fixed(factor, 4, out);
+    return factor < 1e6 ? round(factor * 1e4) / 1e4 : 1e6;
 }
 
-/* Whether a text can stand in an edit and, in quotes, on a command line. */
-bool rs_rule_is_plain(const char *text)
+const char *rs_rule_ranks(const int64_t *ranks, size_t n, rs_arena *arena)
 {
-    return text && *text && !strpbrk(text, ";,&=~<>!'\"\n") && strlen(text) < 100;
-}
-
-bool rs_rule_ranks(const int64_t *ranks, size_t n, char *out, size_t size)
-{
-    size_t used = 0;
-    out[0] = '\0';
-    for (size_t i = 0, k; i < n && used < size; i = k) {
+    rs_text list = {0};
+    for (size_t i = 0, k; i < n; i = k) {
         for (k = i + 1; k < n && ranks[k] == ranks[k - 1] + 1;) k++;
-        used += (size_t)snprintf(out + used, size - used, "%s%lld", i ? "|" : "", (long long)ranks[i]);
-        if (k - i > 1 && used < size)
-            used += (size_t)snprintf(out + used, size - used, "-%lld", (long long)ranks[k - 1]);
+        rs_text_printf(&list, "%s%lld", i ? ", " : "", (long long)ranks[i]);
+        if (k - i > 1) rs_text_printf(&list, "-%lld", (long long)ranks[k - 1]);
     }
-    return used < size;
+    const char *text = rs_text_get(&list);
+    text = text ? rs_arena_strndup(arena, text, list.n) : NULL;
+    rs_text_clear(&list);
+    return text;
 }
 
 size_t rs_rule_steps(const rs_engine *e, size_t rank)
@@ -92,23 +92,24 @@ static rs_status find_loader(const rs_diagnosed *job, const rs_diagnose_rule *ru
         *lacks = "the traces show no data loader (enumerate(DataLoader)#...)";
         return RS_OK;
     }
-    rs_candidate c = {.rule = rule, .kind = RS_CANDIDATE_FINDING, .rank = -1, .edit = "no-loader"};
+    rs_candidate c = {.rule = rule, .kind = RS_CANDIDATE_FINDING, .rank = -1};
     if (e->n_ranks > 1 && of_median >= OFF_LOADER) {
         size_t n = rs_rule_steps(e, worst);
         c.rank = job->rank_of[worst];
         c.excess = (double)most / 1e3 / (double)n;
-        snprintf(c.subject, sizeof c.subject, "rank %lld's loader", (long long)c.rank);
-        snprintf(c.selector, sizeof c.selector, "part=loader&rank=%lld=none", (long long)c.rank);
-        snprintf(c.edit, sizeof c.edit, "scale %.*s", (int)sizeof c.edit - 8, c.selector);
-        snprintf(c.claim, sizeof c.claim, "Rank %lld waits %s ms a step for data", (long long)c.rank,
-                 RS_FIXED((double)most / 1e6 / (double)n, 2));
+        c.subject = rs_arena_printf(&out->arena, "rank %lld's loader", (long long)c.rank);
+        rs_expr *s = rs_what_if_scale_to(&c.edits, 0);
+        rs_selector_word(s, RS_SELECT_PART, RS_PART_OF_LOADER);
+        rs_selector_number(s, RS_SELECT_RANK, RS_OP_EQ, c.rank);
+        c.claim = rs_arena_printf(&out->arena, "Rank %lld waits %s ms a step for data", (long long)c.rank,
+                                  RS_FIXED((double)most / 1e6 / (double)n, 2));
     } else {
         if ((double)all < LOADER_SHARE * whole) c.kind = RS_CANDIDATE_LEVER;
         c.excess = (double)all / 1e3 / (double)rs_rule_total_steps(e);
-        snprintf(c.subject, sizeof c.subject, "the loaders");
-        snprintf(c.selector, sizeof c.selector, "part=loader=none");
-        snprintf(c.claim, sizeof c.claim, "Ranks wait %s ms a step for data",
-                 RS_FIXED((double)all / 1e6 / (double)rs_rule_total_steps(e), 2));
+        c.subject = "the loaders";
+        if (!rs_what_if_add(&c.edits, RS_EDIT_NO_LOADER)) return rs_fail_nomem(err, "diagnose");
+        c.claim = rs_arena_printf(&out->arena, "Ranks wait %s ms a step for data",
+                                  RS_FIXED((double)all / 1e6 / (double)rs_rule_total_steps(e), 2));
     }
     return rs_rule_add(out, &c, err);
 }
@@ -175,8 +176,8 @@ static rs_status sum_groups(const rs_diagnosed *job, bool by_purpose, rs_names *
     const rs_engine *e = job->engine;
     for (size_t k = 0; k < e->n_meetings; k++) {
         const char *text = by_purpose ? description_of(e, k) : group_of(e, k);
-        if (by_purpose && !rs_rule_is_plain(text)) text = group_of(e, k);
-        if (!rs_rule_is_plain(text)) continue;
+        if (!text || !*text) text = group_of(e, k);
+        if (!text || !*text) continue;
         rs_named *x = rs_rule_name(out, text, strlen(text));
         if (!x) return rs_fail_nomem(err, "diagnose");
         int64_t bytes = rs_meeting_bytes(e, &e->meetings[k]);
@@ -216,7 +217,6 @@ static rs_status find_slow_group(const rs_diagnosed *job, const rs_diagnose_rule
                                  const char **lacks, rs_error *err)
 {
     rs_names groups = {0};
-    char factor[RS_FIXED_SIZE];
     rs_status status = sum_groups(job, false, &groups, err);
     if (!groups.n) *lacks = no_groups;
     if (status == RS_OK) status = keep_most(&groups, lacks, err);
@@ -224,13 +224,13 @@ static rs_status find_slow_group(const rs_diagnosed *job, const rs_diagnose_rule
         const rs_named *x = &groups.items[i];
         if (x->expected <= 0 || x->ns / x->expected < OFF_GROUP) continue;
         rs_candidate c = {.rule = rule, .kind = RS_CANDIDATE_FINDING, .rank = -1};
-        snprintf(c.claim, sizeof c.claim, "Transfers of group %s take %s × as long as others like them",
-                 x->text, RS_FIXED(x->ns / x->expected, 2));
-        snprintf(c.subject, sizeof c.subject, "transfers of group %s", x->text);
+        c.claim = rs_arena_printf(&out->arena, "Transfers of group %s take %s × as long as others like them",
+                                  x->text, RS_FIXED(x->ns / x->expected, 2));
+        c.subject = rs_arena_printf(&out->arena, "transfers of group %s", x->text);
         c.excess = (x->ns - x->expected) / 1e3 / (double)rs_rule_steps(job->engine, 0);
-        snprintf(c.selector, sizeof c.selector, "class=communication&group=%s=%s", x->text,
-                 rs_rule_factor(x->expected / x->ns, factor));
-        snprintf(c.edit, sizeof c.edit, "scale %.*s", (int)sizeof c.edit - 8, c.selector);
+        rs_expr *s = rs_what_if_scale_by(&c.edits, rs_rule_factor(x->expected / x->ns));
+        rs_selector_word(s, RS_SELECT_CLASS, RS_CLASS_OF_COMMUNICATION);
+        rs_selector_text(s, RS_SELECT_GROUP, RS_OP_EQ, x->text, x->length);
         status = rs_rule_add(out, &c, err);
     }
     rs_rule_clear(&groups);
@@ -246,8 +246,9 @@ static rs_status find_exposed(const rs_diagnosed *job, const rs_diagnose_rule *r
     if (status == RS_OK) status = keep_most(&groups, lacks, err);
     for (size_t i = 0; status == RS_OK && i < groups.n; i++) {
         rs_candidate c = {.rule = rule, .kind = RS_CANDIDATE_LEVER, .rank = -1};
-        snprintf(c.claim, sizeof c.claim, "Computation waits for communication of %s", groups.items[i].text);
-        snprintf(c.edit, sizeof c.edit, "overlap:%s", groups.items[i].text);
+        const rs_named *x = &groups.items[i];
+        c.claim = rs_arena_printf(&out->arena, "Computation waits for communication of %s", x->text);
+        rs_what_if_add_name(&c.edits, RS_EDIT_OVERLAP, x->text, x->length, false);
         status = rs_rule_add(out, &c, err);
     }
     rs_rule_clear(&groups);
@@ -269,9 +270,10 @@ static rs_status find_small(const rs_diagnosed *job, const rs_diagnose_rule *rul
         double a_step = (double)x->n / (double)(n_steps ? n_steps : 1);
         if (a_step < MANY_SMALL || x->bytes <= 0 || x->bytes / (double)x->n > SMALL) continue;
         rs_candidate c = {.rule = rule, .kind = RS_CANDIDATE_LEVER, .rank = -1};
-        snprintf(c.claim, sizeof c.claim, "Group %s has %s collectives a step of %s KiB on average", x->text,
-                 RS_FIXED(a_step, 0), RS_FIXED(x->bytes / (double)x->n / 1024, 1));
-        snprintf(c.edit, sizeof c.edit, "coalesce %s:%d", x->text, BUCKET);
+        c.claim = rs_arena_printf(&out->arena, "Group %s has %s collectives a step of %s KiB on average",
+                                  x->text, RS_FIXED(a_step, 0), RS_FIXED(x->bytes / (double)x->n / 1024, 1));
+        rs_edit *merged = rs_what_if_add_name(&c.edits, RS_EDIT_COALESCE, x->text, x->length, false);
+        if (merged) merged->number = BUCKET;
         status = rs_rule_add(out, &c, err);
     }
     rs_rule_clear(&groups);

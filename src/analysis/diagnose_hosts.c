@@ -87,9 +87,7 @@ rs_status rs_rule_sync(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs
         for (uint32_t i = 1; status == RS_OK && i < s->n; i++) {
             uint32_t source = awaited(s, i);
             const char *text = source ? rs_pool_text(&s->pool, rs_skeleton_at(s, i)->name) : NULL;
-            if (!source || rs_edge_cost(s, s->first[i]) != RS_COST_ANSWER || !rs_rule_is_plain(text) ||
-                is_pageable(s, source))
-                continue;
+            if (!text || rs_edge_cost(s, s->first[i]) != RS_COST_ANSWER || is_pageable(s, source)) continue;
             rs_named *x = rs_rule_name(&calls, text, strlen(text));
             if (!x) {
                 status = rs_fail_nomem(err, "diagnose");
@@ -106,10 +104,10 @@ rs_status rs_rule_sync(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs
         /* One wait at a step's end is what profilers and loggers do; more hold the host back in the loop. */
         rs_candidate c = {
             .rule = rule, .kind = is_often(e, n) ? RS_CANDIDATE_FINDING : RS_CANDIDATE_LEVER, .rank = -1};
-        snprintf(c.claim, sizeof c.claim, "%s makes the host wait for the GPU %s times a step", call.text,
-                 RS_FIXED(n, 1));
-        snprintf(c.edit, sizeof c.edit, "no-sync %s", call.text);
-        snprintf(c.subject, sizeof c.subject, "%s", call.text);
+        c.claim = rs_arena_printf(&out->arena, "%s makes the host wait for the GPU %s times a step",
+                                  call.text, RS_FIXED(n, 1));
+        rs_what_if_add_name(&c.edits, RS_EDIT_NO_SYNC, call.text, call.length, false);
+        c.subject = rs_arena_strndup(&out->arena, call.text, call.length);
         c.excess = call.ns / 1e3 / (double)rs_rule_total_steps(e);
         status = rs_rule_add(out, &c, err);
     }
@@ -154,7 +152,7 @@ static rs_status look_behind(const rs_diagnosed *job, size_t rank, behind *b, rs
         if (!launches[i]) continue;
         b->stretch[b->n++] = since[lane];
         const char *text = rs_pool_text(&s->pool, last[lane]);
-        if (rs_rule_is_plain(text)) {
+        if (text) {
             rs_named *x = rs_rule_name(&b->calls, text, strlen(text));
             if (!x) status = rs_fail_nomem(err, "diagnose");
             if (x) {
@@ -176,7 +174,6 @@ rs_status rs_rule_late_launch(const rs_diagnosed *job, const rs_diagnose_rule *r
 {
     const rs_engine *e = job->engine;
     rs_named call;
-    char factor[RS_FIXED_SIZE];
     behind b = {.stretch = rs_malloc((e->n_nodes + 1) * sizeof *b.stretch)};
     rs_status status = b.stretch ? RS_OK : rs_fail_nomem(err, "diagnose");
     for (size_t r = 0; status == RS_OK && r < e->n_ranks; r++) status = look_behind(job, r, &b, err);
@@ -187,18 +184,16 @@ rs_status rs_rule_late_launch(const rs_diagnosed *job, const rs_diagnose_rule *r
         if (allocates(call.text)) continue; /* a finding of its own */
         bool off = is_often(e, n) && mean >= LATE * usual;
         rs_candidate c = {.rule = rule, .kind = off ? RS_CANDIDATE_FINDING : RS_CANDIDATE_LEVER, .rank = -1};
-        snprintf(
-            c.claim, sizeof c.claim,
+        c.claim = rs_arena_printf(
+            &out->arena,
             "Behind %s the host takes %s us to its next launch, %s times a step, while the GPU has nothing",
             call.text, RS_FIXED(mean / 1e3, 1), RS_FIXED(n, 1));
-        snprintf(c.subject, sizeof c.subject, "launches behind %s", call.text);
+        c.subject = rs_arena_printf(&out->arena, "launches behind %s", call.text);
         /* where it takes longer than usual, it takes what is usual; a lever has no bounds */
-        if (off && usual > 0)
-            snprintf(c.selector, sizeof c.selector, "part=host&behind=%s=%s", call.text,
-                     rs_rule_factor(usual / mean, factor));
-        else
-            snprintf(c.selector, sizeof c.selector, "part=host&behind=%s=none", call.text);
-        snprintf(c.edit, sizeof c.edit, "scale %.*s", (int)sizeof c.edit - 8, c.selector);
+        rs_expr *s = off && usual > 0 ? rs_what_if_scale_by(&c.edits, rs_rule_factor(usual / mean))
+                                      : rs_what_if_scale_to(&c.edits, 0);
+        rs_selector_word(s, RS_SELECT_PART, RS_PART_OF_HOST);
+        rs_selector_text(s, RS_SELECT_BEHIND, RS_OP_EQ, call.text, call.length);
         c.excess = call.ns / 1e3 / (double)rs_rule_total_steps(e);
         status = rs_rule_add(out, &c, err);
     }
@@ -328,16 +323,18 @@ static rs_status add_pause(const rs_diagnosed *job, const rs_diagnose_rule *rule
                            rs_candidates *out, rs_error *err)
 {
     const stretch *x = p->longest;
-    const rs_skeleton *s = job->engine->ranks[x->rank];
-    const char *in = rs_pool_text(&s->pool, rs_skeleton_at(s, x->local)->operator_name);
-    long long rank = (long long)job->rank_of[x->rank], step = (long long)s->steps[x->step].number;
+    const rs_skeleton *of = job->engine->ranks[x->rank];
+    const char *in = rs_pool_text(&of->pool, rs_skeleton_at(of, x->local)->operator_name);
+    long long rank = (long long)job->rank_of[x->rank], step = (long long)of->steps[x->step].number;
     rs_candidate c = {.rule = rule, .kind = RS_CANDIDATE_FINDING, .rank = job->rank_of[x->rank]};
-    snprintf(c.claim, sizeof c.claim, "Rank %lld's host pauses for %s ms in step %lld%s%.*s", rank,
-             RS_FIXED((double)over(x) / 1e6, 1), step, in ? ", in " : "", in ? 80 : 0, in ? in : "");
-    snprintf(c.subject, sizeof c.subject, "rank %lld's pause in step %lld", rank, step);
-    snprintf(c.selector, sizeof c.selector, "part=host&rank=%lld&step=%lld&us>%lld=%sus", rank, step,
-             (long long)(p->usual + 999) / 1000, RS_FIXED((double)(x->peers < 0 ? 0 : x->peers) / 1e3, 1));
-    snprintf(c.edit, sizeof c.edit, "scale %.*s", (int)sizeof c.edit - 8, c.selector);
+    c.claim = rs_arena_printf(&out->arena, "Rank %lld's host pauses for %s ms in step %lld%s%s", rank,
+                              RS_FIXED((double)over(x) / 1e6, 1), step, in ? ", in " : "", in ? in : "");
+    c.subject = rs_arena_printf(&out->arena, "rank %lld's pause in step %lld", rank, step);
+    rs_expr *s = rs_what_if_scale_to(&c.edits, x->peers < 0 ? 0 : x->peers);
+    rs_selector_word(s, RS_SELECT_PART, RS_PART_OF_HOST);
+    rs_selector_number(s, RS_SELECT_RANK, RS_OP_EQ, rank);
+    rs_selector_number(s, RS_SELECT_STEP, RS_OP_EQ, step);
+    rs_selector_number(s, RS_SELECT_US, RS_OP_GT, p->usual);
     c.excess = (double)over(x) / 1e3 / (double)rs_rule_steps(job->engine, x->rank);
     return rs_rule_add(out, &c, err);
 }
@@ -400,7 +397,7 @@ static rs_status sum_allocations(const rs_diagnosed *job, rs_names *calls, rs_er
             uint32_t name;
             int64_t ns = allocating_time(job, r, is_such, i, &name);
             const char *text = ns ? rs_pool_text(&s->pool, name) : NULL;
-            if (!rs_rule_is_plain(text)) continue;
+            if (!text) continue;
             rs_named *x = rs_rule_name(calls, text, strlen(text));
             if (!x) {
                 status = rs_fail_nomem(err, "diagnose");
@@ -422,29 +419,35 @@ rs_status rs_rule_allocation(const rs_diagnosed *job, const rs_diagnose_rule *ru
     rs_named call;
     rs_candidate c = {.rule = rule, .kind = RS_CANDIDATE_FINDING, .rank = -1};
     double steps = (double)rs_rule_total_steps(job->engine), ns = 0, n = 0;
-    size_t used = 0, named = 0;
-    char names[3 * 48] = "";
+    rs_text names = {0};
     rs_status status = sum_allocations(job, &calls, err);
     if (status == RS_OK && !calls.n)
         *lacks = "no call in a step takes memory from the driver or gives it back";
     for (size_t i = 0; status == RS_OK && i < MOST_ALLOCATING && rs_rule_take_most(&calls, &call); i++) {
         ns += call.ns;
         n += (double)call.n;
-        used += (size_t)snprintf(c.edit + used, sizeof c.edit - used, "%sscale part=host&operator=%s=none",
-                                 used ? "; " : "", call.text);
+        rs_expr *s = rs_what_if_scale_to(&c.edits, 0);
+        rs_selector_word(s, RS_SELECT_PART, RS_PART_OF_HOST);
+        rs_selector_text(s, RS_SELECT_OPERATOR, RS_OP_EQ, call.text, call.length);
         if (rs_call_flags(call.text) & RS_CALL_DRAINS)
-            used += (size_t)snprintf(c.edit + used, sizeof c.edit - used, "; no-sync %s", call.text);
-        named +=
-            (size_t)snprintf(names + named, sizeof names - named, "%s%.40s", named ? ", " : "", call.text);
+            rs_what_if_add_name(&c.edits, RS_EDIT_NO_SYNC, call.text, call.length, false);
+        rs_text_printf(&names, "%s%s", names.n ? ", " : "", call.text);
     }
     rs_rule_clear(&calls);
-    if (status != RS_OK || !used) return status;
-    snprintf(c.claim, sizeof c.claim,
-             "The host takes memory from the driver and gives it back (%s), %s ms a step in %s calls", names,
-             RS_FIXED(ns / 1e6 / steps, 2), RS_FIXED(n / steps, 1));
-    snprintf(c.subject, sizeof c.subject, "%s", names);
-    c.excess = ns / 1e3 / steps;
-    return rs_rule_add(out, &c, err);
+    if (status == RS_OK && names.n) {
+        c.subject = rs_arena_strndup(&out->arena, names.s, names.n);
+        if (c.subject)
+            c.claim = rs_arena_printf(
+                &out->arena,
+                "The host takes memory from the driver and gives it back (%s), %s ms a step in %s calls",
+                c.subject, RS_FIXED(ns / 1e6 / steps, 2), RS_FIXED(n / steps, 1));
+        c.excess = ns / 1e3 / steps;
+        status = rs_rule_add(out, &c, err);
+    } else {
+        rs_what_if_clear(&c.edits);
+    }
+    rs_text_clear(&names);
+    return status;
 }
 
 /* How much faster pinned memory is cannot be told from the trace; twice is what it is at least. */
@@ -468,12 +471,14 @@ rs_status rs_rule_pageable_copy(const rs_diagnosed *job, const rs_diagnose_rule 
     }
     if (!n) *lacks = "no copies from or to pageable memory";
     if (ns <= PAGEABLE_SHARE * whole) return RS_OK;
-    snprintf(c.claim, sizeof c.claim,
-             "Copies from or to pageable memory take %s ms a step%s; pinned, and at twice the rate",
-             RS_FIXED(ns / 1e6 / steps, 2), waits ? ", and the host waits for them" : "");
-    snprintf(c.edit, sizeof c.edit, "%sscale class=memory&name~" PAGEABLE "=0.5",
-             waits ? "no-sync " PAGEABLE "; " : "");
-    snprintf(c.subject, sizeof c.subject, "pageable copies");
+    c.claim = rs_arena_printf(
+        &out->arena, "Copies from or to pageable memory take %s ms a step%s; pinned, and at twice the rate",
+        RS_FIXED(ns / 1e6 / steps, 2), waits ? ", and the host waits for them" : "");
+    if (waits) rs_what_if_add_name(&c.edits, RS_EDIT_NO_SYNC, PAGEABLE, strlen(PAGEABLE), false);
+    rs_expr *copies = rs_what_if_scale_by(&c.edits, 0.5);
+    rs_selector_word(copies, RS_SELECT_CLASS, RS_CLASS_OF_MEMORY);
+    rs_selector_text(copies, RS_SELECT_NAME, RS_OP_HAS, PAGEABLE, strlen(PAGEABLE));
+    c.subject = "pageable copies";
     c.excess = ns / 1e3 / steps;
     return rs_rule_add(out, &c, err);
 }

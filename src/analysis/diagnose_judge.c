@@ -4,7 +4,6 @@
  * So what is off and gains too little alone is asked about together with the other findings, and stands where
  * it adds to what they gain. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,31 +40,38 @@ static double enough_us(const rs_diagnosis *d)
 
 /* ---- questions ----------------------------------------------------------------------------------------- */
 
-void rs_diagnose_edit(const rs_candidate *const *all, size_t n, char out[RS_DIAGNOSE_EDITS])
+/* All edits of the candidates as one question, which borrows them: rs_free(out->edits). */
+static rs_status join_edits(const rs_candidate *const *all, size_t n, rs_what_if *out, rs_error *err)
 {
-    size_t used = 0;
-    out[0] = '\0';
-    for (size_t i = 0; i < n && used < RS_DIAGNOSE_EDITS; i++)
-        used += (size_t)snprintf(out + used, RS_DIAGNOSE_EDITS - used, "%s%s", i ? "; " : "", all[i]->edit);
+    const rs_what_if *parts[RS_DIAGNOSE_WITH + 1];
+    for (size_t i = 0; i < n; i++) parts[i] = &all[i]->edits;
+    return rs_what_if_together(parts, n, out, err);
 }
 
-rs_status rs_diagnose_ask(rs_diagnosis *d, const char *edit, rs_foretold *out, double *bound,
-                          const char **refused, rs_error *err)
+void rs_diagnose_print(const rs_candidate *const *all, size_t n, rs_text *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (i) rs_text_put(out, "; ");
+        rs_what_if_print(&all[i]->edits, out);
+    }
+}
+
+rs_status rs_diagnose_ask(rs_diagnosis *d, const rs_candidate *const *all, size_t n, rs_foretold *out,
+                          double *bound, const char **refused, rs_error *err)
 {
     rs_what_if question;
     rs_asked asked = {.question = &question, .answers = out};
-    rs_status status = rs_what_if_parse(edit, &question, err);
-    if (status == RS_OK && bound) status = rs_asker_bound(d->asker, &asked, 1, err);
+    RS_TRY(join_edits(all, n, &question, err));
+    rs_status status = bound ? rs_asker_bound(d->asker, &asked, 1, err) : RS_OK;
     if (status == RS_OK) status = rs_asker_ask(d->asker, &asked, 1, err);
     if (bound) *bound = asked.bound;
     *refused = asked.refused;
-    rs_what_if_clear(&question);
+    rs_free(question.edits);
     return status;
 }
 
 /* Questions about candidates that are asked together. */
 typedef struct batch {
-    rs_what_if *questions;
     rs_asked *items;
     rs_foretold *answers;
     size_t n;
@@ -73,8 +79,6 @@ typedef struct batch {
 
 static void clear_batch(batch *b)
 {
-    for (size_t i = 0; b->questions && i < b->n; i++) rs_what_if_clear(&b->questions[i]);
-    rs_free(b->questions);
     rs_free(b->items);
     rs_free(b->answers);
 }
@@ -82,30 +86,26 @@ static void clear_batch(batch *b)
 /* Room for n; clear it also after a failure. */
 static rs_status open_batch(size_t n, batch *b, rs_error *err)
 {
-    *b = (batch){.questions = rs_calloc(n + 1, sizeof *b->questions),
-                 .items = rs_calloc(n + 1, sizeof *b->items),
-                 .answers = rs_calloc(n + 1, sizeof *b->answers)};
-    return b->questions && b->items && b->answers ? RS_OK : rs_fail_nomem(err, "diagnose");
+    *b =
+        (batch){.items = rs_calloc(n + 1, sizeof *b->items), .answers = rs_calloc(n + 1, sizeof *b->answers)};
+    return b->items && b->answers ? RS_OK : rs_fail_nomem(err, "diagnose");
 }
 
-static rs_status add_to_batch(batch *b, const rs_candidate *c, rs_error *err)
+static void add_to_batch(batch *b, const rs_candidate *c)
 {
     size_t i = b->n++;
-    b->items[i] = (rs_asked){.question = &b->questions[i], .answers = &b->answers[i]};
-    return rs_what_if_parse(c->edit, &b->questions[i], err);
+    b->items[i] = (rs_asked){.question = &c->edits, .answers = &b->answers[i]};
 }
 
 /* A step when all of them are mended, us: one replay, no interval. */
 static rs_status try_all(rs_diagnosis *d, const rs_candidate *const *all, size_t n, double *us, rs_error *err)
 {
-    char edit[RS_DIAGNOSE_EDITS];
     rs_what_if question;
     *us = d->before;
     if (!n) return RS_OK;
-    rs_diagnose_edit(all, n, edit);
-    rs_status status = rs_what_if_parse(edit, &question, err);
-    if (status == RS_OK) status = rs_asker_try(d->asker, &question, us, err);
-    rs_what_if_clear(&question);
+    RS_TRY(join_edits(all, n, &question, err));
+    rs_status status = rs_asker_try(d->asker, &question, us, err);
+    rs_free(question.edits);
     return status;
 }
 
@@ -154,7 +154,7 @@ static void hide(judge *j, const rs_diagnosed_row *x)
 
 static rs_status bound_candidates(const rs_diagnosis *d, batch *b, rs_error *err)
 {
-    for (size_t i = 0; i < d->candidates.n; i++) RS_TRY(add_to_batch(b, &d->candidates.items[i], err));
+    for (size_t i = 0; i < d->candidates.n; i++) add_to_batch(b, &d->candidates.items[i]);
     return rs_asker_bound(d->asker, b->items, b->n, err);
 }
 
@@ -202,8 +202,7 @@ static rs_status replay_rows(judge *j, size_t from, size_t to, size_t *n, rs_err
     rs_diagnosis *d = j->d;
     batch b;
     rs_status status = open_batch(to - from, &b, err);
-    for (size_t i = from; status == RS_OK && i < to; i++)
-        status = add_to_batch(&b, d->rows[i].candidate, err);
+    for (size_t i = from; status == RS_OK && i < to; i++) add_to_batch(&b, d->rows[i].candidate);
     if (status == RS_OK) status = rs_asker_ask(d->asker, b.items, b.n, err);
     for (size_t i = from; status == RS_OK && i < to; i++) {
         rs_diagnosed_row x = d->rows[i];
@@ -289,7 +288,6 @@ static rs_status companions(together *t, unsigned all, unsigned one, unsigned *o
 static rs_status put_hidden(together *t, unsigned with, size_t at, rs_error *err)
 {
     rs_diagnosis *d = t->d;
-    char edit[RS_DIAGNOSE_EDITS];
     const rs_candidate *all[MOST_TOGETHER];
     rs_diagnosed_row x = *t->items[at];
     const char *refused;
@@ -298,9 +296,8 @@ static rs_status put_hidden(together *t, unsigned with, size_t at, rs_error *err
     for (size_t i = 0; i < t->n; i++)
         if (with >> i & 1) x.with[x.n_with++] = t->items[i]->candidate;
     if (x.n_with) memcpy(all + 1, x.with, x.n_with * sizeof *all);
-    rs_diagnose_edit(all, 1 + x.n_with, edit);
     RS_TRY(without(t, with, &before, err));
-    RS_TRY(rs_diagnose_ask(d, edit, &x.answer, &x.bound, &refused, err));
+    RS_TRY(rs_diagnose_ask(d, all, 1 + x.n_with, &x.answer, &x.bound, &refused, err));
     if (refused) return miss_finding(d, &x, refused, err);
     x.weight = x.answer.low - (d->before - before);
     if (x.weight <= enough_us(d))
@@ -390,10 +387,12 @@ static rs_status find_all(rs_diagnosis *d, const rs_diagnosed *job, rs_error *er
 static void choose(const char *only, rs_candidates *all)
 {
     size_t n = 0;
+    bool findings = strcmp(only, "levers") != 0, levers = strcmp(only, "findings") != 0;
     for (size_t i = 0; i < all->n; i++) {
-        bool finding = all->items[i].kind == RS_CANDIDATE_FINDING;
-        if (strcmp(only, "all") == 0 || finding == (strcmp(only, "findings") == 0))
+        if (all->items[i].kind == RS_CANDIDATE_FINDING ? findings : levers)
             all->items[n++] = all->items[i];
+        else
+            rs_what_if_clear(&all->items[i].edits);
     }
     all->n = n;
 }
@@ -439,7 +438,9 @@ void rs_diagnosis_clear(rs_diagnosis *d)
 {
     rs_free(d->rows);
     rs_free(d->unsaid);
+    for (size_t i = 0; i < d->candidates.n; i++) rs_what_if_clear(&d->candidates.items[i].edits);
     rs_free(d->candidates.items);
+    rs_arena_clear(&d->candidates.arena);
     rs_asker_close(d->asker);
     rs_reference_clear(&d->reference);
     rs_replayed_clear(&d->replayed);
@@ -453,26 +454,22 @@ void rs_diagnosis_clear(rs_diagnosis *d)
 #define APART 2.0
 
 /* us in the unit that suits the first. */
-void rs_diagnose_sentence(const rs_diagnosed_row *row, char out[RS_DIAGNOSE_SENTENCE])
+void rs_diagnose_sentence(const rs_diagnosed_row *row, rs_text *out)
 {
     const rs_foretold *a = &row->answer;
     double unit = a->before >= 1e6 ? 1e6 : a->before >= 1e3 ? 1e3 : 1;
     const char *name = unit == 1e6 ? "s" : unit == 1e3 ? "ms" : "us";
     unsigned places = a->before / unit < 10 ? 3 : 1;
-    char with[2 * RS_DIAGNOSE_NAME + 64] = "", host[96] = "";
+    rs_text_put(out, row->candidate->claim);
+    if (row->n_with) rs_text_printf(out, "; with %s", row->with[0]->subject);
+    if (row->n_with == 2) rs_text_printf(out, " and %s", row->with[1]->subject);
+    if (row->n_with > 2) rs_text_printf(out, " and %zu other findings", row->n_with - 1);
+    rs_text_printf(out, "%s: %s %s → %s %s (%s–%s)", row->n_with ? " mended as well" : "",
+                   a->steps ? "step" : "recording", RS_FIXED(a->before / unit, places),
+                   RS_FIXED(a->after / unit, places), name, RS_FIXED((a->before - a->high) / unit, places),
+                   RS_FIXED((a->before - a->low) / unit, places));
     if (a->steps && fabs(a->annotated - a->before) > a->before * APART / 100)
-        snprintf(host, sizeof host, ", with its GPU work; on the host it lasts %s %s",
-                 RS_FIXED(a->annotated / unit, places), name);
-    if (row->n_with == 1)
-        snprintf(with, sizeof with, "; with %s mended as well", row->with[0]->subject);
-    else if (row->n_with == 2)
-        snprintf(with, sizeof with, "; with %s and %s mended as well", row->with[0]->subject,
-                 row->with[1]->subject);
-    else if (row->n_with)
-        snprintf(with, sizeof with, "; with %s and %zu other findings mended as well", row->with[0]->subject,
-                 row->n_with - 1);
-    snprintf(out, RS_DIAGNOSE_SENTENCE, "%s%s: %s %s → %s %s (%s–%s)%s.", row->candidate->claim, with,
-             a->steps ? "step" : "recording", RS_FIXED(a->before / unit, places),
-             RS_FIXED(a->after / unit, places), name, RS_FIXED((a->before - a->high) / unit, places),
-             RS_FIXED((a->before - a->low) / unit, places), host);
+        rs_text_printf(out, ", with its GPU work; on the host it lasts %s %s",
+                       RS_FIXED(a->annotated / unit, places), name);
+    rs_text_put(out, ".");
 }

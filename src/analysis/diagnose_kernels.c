@@ -1,5 +1,4 @@
 /* diagnose's catalogue: kernels and their launches. */
-#include <stdio.h>
 #include <string.h>
 
 #include "analysis/diagnose_rules.h"
@@ -7,6 +6,7 @@
 #include "base/memory.h"
 #include "base/strings.h"
 #include "base/try.h"
+#include "rankscope/text.h"
 #include "trace/kernel_kinds.h"
 
 #define HOTTEST 3 /* kernels */
@@ -26,59 +26,36 @@ rs_status rs_rule_launches(const rs_diagnosed *job, const rs_diagnose_rule *rule
     }
     if (!work) *lacks = "no GPU work";
     if (!late) return RS_OK;
-    rs_candidate c = {.rule = rule, .kind = RS_CANDIDATE_LEVER, .rank = -1, .edit = "graphs"};
-    snprintf(c.claim, sizeof c.claim, "%s %% of GPU work waits for its launch",
-             RS_FIXED(100 * (double)late / (double)work, 0));
+    rs_candidate c = {.rule = rule, .kind = RS_CANDIDATE_LEVER, .rank = -1};
+    rs_what_if_add(&c.edits, RS_EDIT_GRAPHS);
+    c.claim = rs_arena_printf(&out->arena, "%s %% of GPU work waits for its launch",
+                              RS_FIXED(100 * (double)late / (double)work, 0));
     return rs_rule_add(out, &c, err);
 }
 
-/* The length of a text cut at `most` bytes, between two characters. */
-static size_t cut(const char *text, size_t n, size_t most)
+#define SHOWN 80 /* columns of a kernel's name in a sentence */
+
+static const char *shortened(const char *name, size_t n, char out[4 * SHOWN + 8])
 {
-    if (n <= most) return n;
-    while (most && ((unsigned char)text[most] & 0xc0) == 0x80) most--;
-    return most;
+    return rs_shorten_middle(name, n, SHOWN, out, 4 * SHOWN + 8);
 }
 
-/* A name up to what a selector cannot hold: the template's arguments are left out. */
-static size_t family_of(const char *name, const char **begin)
-{
-    *begin = strncmp(name, "void ", 5) == 0 ? name + 5 : name;
-    size_t n = strcspn(*begin, ";,&=~<>!'\"\n");
-    for (size_t i = 0; i < n; i++) /* arguments; an unnamed namespace is part of the name */
-        if ((*begin)[i] == '(' && strncmp(*begin + i, "(anonymous namespace)", 21) != 0) n = i;
-    while (n && (*begin)[n - 1] == ' ') n--;
-    return cut(*begin, n, 160);
-}
-
-static bool contains(const rs_named *x, const rs_named *part)
-{
-    for (size_t i = 0; i + part->length <= x->length; i++)
-        if (memcmp(x->text + i, part->text, part->length) == 0) return true;
-    return false;
-}
-
-/* Adds a rank's computation by family of kernels. Nodes of one name are summed first: they are many. */
-static rs_status sum_families(const rs_diagnosed *job, size_t rank, rs_names *out, double *all, rs_error *err)
+/* Adds a rank's computation by kernel. Nodes of one name are summed first: they are many. */
+static rs_status sum_kernels(const rs_diagnosed *job, size_t rank, rs_names *out, double *all, rs_error *err)
 {
     const rs_engine *e = job->engine;
     const rs_skeleton *s = e->ranks[rank];
-    uint32_t most = 0;
-    for (uint32_t i = 1; i < s->n; i++)
-        if (rs_pool_text(&s->pool, rs_skeleton_at(s, i)->name) && rs_skeleton_at(s, i)->name > most)
-            most = rs_skeleton_at(s, i)->name;
-    double *sums = rs_calloc((size_t)most + 1, sizeof *sums);
+    double *sums = rs_calloc(s->pool.strings.n + 1, sizeof *sums);
     rs_status status = sums ? RS_OK : rs_fail_nomem(err, "diagnose");
     for (uint32_t i = 1; status == RS_OK && i < s->n; i++)
         if (rs_skeleton_is_work(s, i) && rs_skeleton_at(s, i)->part == RS_PART_COMPUTE &&
-            rs_skeleton_at(s, i)->name <= most)
+            rs_skeleton_at(s, i)->name < s->pool.strings.n)
             sums[rs_skeleton_at(s, i)->name] += (double)job->recorded->work[e->node_base[rank] + i];
-    for (uint32_t id = 0; status == RS_OK && id <= most; id++) {
-        const char *text = sums[id] > 0 ? rs_pool_text(&s->pool, id) : NULL, *begin;
-        size_t n = text ? family_of(text, &begin) : 0;
+    for (uint32_t id = 0; status == RS_OK && id < s->pool.strings.n; id++) {
+        const rs_string *text = &s->pool.strings.items[id];
         *all += sums[id];
-        if (n < 4) continue;
-        rs_named *x = rs_rule_name(out, begin, n);
+        if (!(sums[id] > 0) || !text->length) continue;
+        rs_named *x = rs_rule_name(out, text->text, text->length);
         if (x)
             x->ns += sums[id];
         else
@@ -96,21 +73,17 @@ rs_status rs_rule_hottest(const rs_diagnosed *job, const rs_diagnose_rule *rule,
     double all = 0;
     rs_status status = RS_OK;
     for (size_t r = 0; status == RS_OK && r < job->engine->n_ranks; r++)
-        status = sum_families(job, r, &kernels, &all, err);
-    for (size_t i = 0; i < kernels.n; i++) kernels.items[i].expected = kernels.items[i].ns;
+        status = sum_kernels(job, r, &kernels, &all, err);
     if (!kernels.n) *lacks = "no computation on a GPU";
     for (size_t i = 0; status == RS_OK && i < HOTTEST && rs_rule_take_most(&kernels, &kernel); i++) {
         rs_candidate c = {.rule = rule, .kind = RS_CANDIDATE_LEVER, .sensitivity = true, .rank = -1};
-        double matched = 0; /* by the selector */
-        for (size_t k = 0; k < kernels.n; k++)
-            if (contains(&kernels.items[k], &kernel)) matched += kernels.items[k].expected;
-        snprintf(c.claim, sizeof c.claim,
-                 "Sensitivity: kernels named %.*s%s (%s %% of computation) at half their time",
-                 (int)cut(kernel.text, kernel.length, 60), kernel.text, kernel.length > 60 ? "…" : "",
-                 RS_FIXED(100 * matched / all, 0));
-        snprintf(c.selector, sizeof c.selector, "class=computation&name~%.*s=0.5", (int)kernel.length,
-                 kernel.text);
-        snprintf(c.edit, sizeof c.edit, "scale %.*s", (int)sizeof c.edit - 8, c.selector);
+        char name[4 * SHOWN + 8];
+        c.claim =
+            rs_arena_printf(&out->arena, "Sensitivity: kernel %s (%s %% of computation) at half its time",
+                            shortened(kernel.text, kernel.length, name), RS_FIXED(100 * kernel.ns / all, 0));
+        rs_expr *s = rs_what_if_scale_by(&c.edits, 0.5);
+        rs_selector_word(s, RS_SELECT_CLASS, RS_CLASS_OF_COMPUTATION);
+        rs_selector_text(s, RS_SELECT_NAME, RS_OP_EQ, kernel.text, kernel.length);
         status = rs_rule_add(out, &c, err);
     }
     rs_rule_clear(&kernels);
@@ -131,15 +104,6 @@ static bool can_fuse(const char *name, bool second)
     for (size_t i = 0; i < (second ? 8u : 5u); i++)
         if (strcmp(kind, kinds[i]) == 0) return true;
     return false;
-}
-
-/* A name that `fuse A+B` can hold. */
-static size_t neighbour_of(const char *name, const char **begin)
-{
-    size_t n = family_of(name, begin);
-    for (size_t i = 0; i < n; i++)
-        if ((*begin)[i] == '+') n = i;
-    return n;
 }
 
 /* The work before it on its stream, as far as the graph knows; 0: none. */
@@ -203,20 +167,28 @@ static rs_status list_couples(const rs_skeleton *s, couples *all, rs_error *err)
     return ok ? RS_OK : rs_fail_nomem(err, "diagnose");
 }
 
+/* Sums of pairs over ranks go by both names, with a NUL byte between them; such texts are the list's own. */
+static rs_named *name_pair(rs_names *all, const rs_string *a, const rs_string *b)
+{
+    size_t n = (size_t)a->length + 1 + b->length, known = all->n;
+    char *text = rs_malloc(n);
+    if (!text) return NULL;
+    memcpy(text, a->text, a->length);
+    text[a->length] = '\0';
+    memcpy(text + a->length + 1, b->text, b->length);
+    rs_named *pair = rs_rule_name(all, text, n);
+    if (all->n == known) rs_free(text);
+    return pair;
+}
+
 static rs_status add_neighbours(const rs_skeleton *s, rs_names *out, rs_error *err)
 {
     couples all = {0};
     rs_status status = list_couples(s, &all, err);
     for (size_t i = 0; status == RS_OK && i < all.n; i++) {
-        const char *begin[2];
-        char text[2 * 164];
-        size_t n = neighbour_of(rs_pool_text(&s->pool, all.items[i].a), &begin[0]);
-        size_t m = neighbour_of(rs_pool_text(&s->pool, all.items[i].b), &begin[1]);
-        if (n < 4 || m < 4) continue;
-        snprintf(text, sizeof text, "%.*s+%.*s", (int)n, begin[0], (int)m, begin[1]);
-        rs_named *pair = rs_rule_name(out, text, strlen(text));
-        if (pair && pair->text == text) pair->text = rs_strdup(text); /* a new one */
-        if (!pair || !pair->text) {
+        rs_named *pair =
+            name_pair(out, &s->pool.strings.items[all.items[i].a], &s->pool.strings.items[all.items[i].b]);
+        if (!pair) {
             status = rs_fail_nomem(err, "diagnose");
             break;
         }
@@ -244,11 +216,15 @@ rs_status rs_rule_fusable(const rs_diagnosed *job, const rs_diagnose_rule *rule,
     for (size_t i = 0; status == RS_OK && i < FUSABLE && rs_rule_take_most(&pairs, &pair); i++) {
         if ((double)pair.n / steps < LEAST_PAIRS) continue;
         rs_candidate c = {.rule = rule, .kind = RS_CANDIDATE_LEVER, .rank = -1};
-        snprintf(c.claim, sizeof c.claim,
-                 "Kernels %.*s%s follow each other %s times a step, with %s us between them",
-                 (int)cut(pair.text, pair.length, 100), pair.text, pair.length > 100 ? "…" : "",
-                 RS_FIXED((double)pair.n / steps, 1), RS_FIXED(pair.ns / 1e3 / (double)pair.n, 1));
-        snprintf(c.edit, sizeof c.edit, "fuse %.*s", (int)pair.length, pair.text);
+        const char *second = pair.text + strlen(pair.text) + 1;
+        size_t n = strlen(pair.text), m = pair.length - n - 1;
+        char names[2][4 * SHOWN + 8];
+        c.claim = rs_arena_printf(
+            &out->arena, "Kernels %s and %s follow each other %s times a step, with %s us between them",
+            shortened(pair.text, n, names[0]), shortened(second, m, names[1]),
+            RS_FIXED((double)pair.n / steps, 1), RS_FIXED(pair.ns / 1e3 / (double)pair.n, 1));
+        rs_edit *fused = rs_what_if_add_name(&c.edits, RS_EDIT_FUSE, pair.text, n, true);
+        if (fused && !rs_edit_set_name(&fused->other, second, m, true)) c.edits.failed = true;
         status = rs_rule_add(out, &c, err);
     }
     for (size_t i = 0; i < pairs.n; i++) rs_free((char *)pairs.items[i].text);

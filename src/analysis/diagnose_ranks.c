@@ -199,7 +199,7 @@ static const char *name_of_group(const rs_engine *e, uint32_t meeting)
     const rs_coll_instance *c = &e->coll.instances[e->meetings[meeting].instance];
     const rs_coll_arrival *a = &e->coll.arrivals[c->first];
     const char *name = rs_pool_text(&e->comm[a->rank]->pool, rs_coll_shape_at(&e->coll, a)->group);
-    return name && *name && strlen(name) < 60 ? name : "of those";
+    return name && *name ? name : "of those";
 }
 
 static rs_status add_group(const compared *c, const rs_diagnose_rule *rule, const rank_set *set,
@@ -207,7 +207,6 @@ static rs_status add_group(const compared *c, const rs_diagnose_rule *rule, cons
 {
     const rs_diagnosed *job = c->job;
     double own = 0, expected = 0;
-    char ranks[RS_DIAGNOSE_NAME], factor[RS_FIXED_SIZE];
     int64_t *numbers = rs_malloc(set->n * sizeof *numbers);
     if (!numbers) return rs_fail_nomem(err, "diagnose");
     for (size_t i = 0; i < set->n; i++) {
@@ -215,18 +214,21 @@ static rs_status add_group(const compared *c, const rs_diagnose_rule *rule, cons
         own += c->sums[set->ranks[i]].own;
         expected += expected_of(job, c->sums, set->ranks[i], false);
     }
-    bool fits = rs_rule_ranks(numbers, set->n, ranks, sizeof ranks);
-    rs_free(numbers);
-    if (!fits || own <= 0) return RS_OK;
     rs_candidate one = {.rule = rule, .kind = RS_CANDIDATE_FINDING, .rank = -1};
-    snprintf(one.claim, sizeof one.claim, "All ranks of group %s (%.60s) compute %s × as long as their peers",
-             name_of_group(job->engine, set->meeting), ranks, RS_FIXED(own / expected, 2));
-    snprintf(one.subject, sizeof one.subject, "the computation of ranks %.100s", ranks);
-    one.excess = (own - expected) / 1e3 / (double)set->n / (double)rs_rule_steps(job->engine, set->ranks[0]);
-    snprintf(one.selector, sizeof one.selector, "class=computation&rank=%s=%s", ranks,
-             rs_rule_factor(expected / own, factor));
-    snprintf(one.edit, sizeof one.edit, "scale %.*s", (int)sizeof one.edit - 8, one.selector);
-    return rs_rule_add(out, &one, err);
+    const char *ranks = rs_rule_ranks(numbers, set->n, &out->arena);
+    if (ranks && own > 0) {
+        one.claim =
+            rs_arena_printf(&out->arena, "All ranks of group %s (%s) compute %s × as long as their peers",
+                            name_of_group(job->engine, set->meeting), ranks, RS_FIXED(own / expected, 2));
+        one.subject = rs_arena_printf(&out->arena, "the computation of ranks %s", ranks);
+        one.excess =
+            (own - expected) / 1e3 / (double)set->n / (double)rs_rule_steps(job->engine, set->ranks[0]);
+        rs_expr *s = rs_what_if_scale_by(&one.edits, rs_rule_factor(expected / own));
+        rs_selector_word(s, RS_SELECT_CLASS, RS_CLASS_OF_COMPUTATION);
+        rs_selector_ranks(s, numbers, set->n);
+    }
+    rs_free(numbers);
+    return own > 0 ? rs_rule_add(out, &one, err) : RS_OK;
 }
 
 /* Compares computation, and covers what is off as a whole; with a rule, its groups become candidates. */
@@ -260,17 +262,19 @@ static rs_status compare(const rs_diagnosed *job, const rs_diagnose_rule *rule, 
 static rs_status add_off(const rs_diagnosed *job, const rs_diagnose_rule *rule, const pair *sums, size_t r,
                          bool host, rs_candidates *out, rs_error *err)
 {
-    char factor[RS_FIXED_SIZE];
     const char *what = host ? "host time" : "computation";
     double own = sums[r].own, expected = expected_of(job, sums, r, host);
     rs_candidate c = {.rule = rule, .kind = RS_CANDIDATE_FINDING, .rank = job->rank_of[r]};
-    snprintf(c.claim, sizeof c.claim, "Rank %lld's %s is %s × its peers'", (long long)c.rank, what,
-             RS_FIXED(own / expected, 2));
-    snprintf(c.subject, sizeof c.subject, "rank %lld's %s", (long long)c.rank, what);
+    c.claim = rs_arena_printf(&out->arena, "Rank %lld's %s is %s × its peers'", (long long)c.rank, what,
+                              RS_FIXED(own / expected, 2));
+    c.subject = rs_arena_printf(&out->arena, "rank %lld's %s", (long long)c.rank, what);
     c.excess = (own - expected) / 1e3 / (double)rs_rule_steps(job->engine, r);
-    snprintf(c.selector, sizeof c.selector, "%s&rank=%lld=%s", host ? "part=host" : "class=computation",
-             (long long)c.rank, rs_rule_factor(expected / own, factor));
-    snprintf(c.edit, sizeof c.edit, "scale %.*s", (int)sizeof c.edit - 8, c.selector);
+    rs_expr *s = rs_what_if_scale_by(&c.edits, rs_rule_factor(expected / own));
+    if (host)
+        rs_selector_word(s, RS_SELECT_PART, RS_PART_OF_HOST);
+    else
+        rs_selector_word(s, RS_SELECT_CLASS, RS_CLASS_OF_COMPUTATION);
+    rs_selector_number(s, RS_SELECT_RANK, RS_OP_EQ, c.rank);
     return rs_rule_add(out, &c, err);
 }
 
@@ -347,12 +351,14 @@ static double stage_time(const compared *c, uint32_t stage, int64_t *scratch)
     return (double)rs_select_number(scratch, n, (n - 1) / 2) / 1e3;
 }
 
-static bool stage_ranks(const compared *c, uint32_t stage, int64_t *scratch, char *out, size_t size)
+static void scale_stage(const compared *c, uint32_t stage, double factor, int64_t *scratch, rs_what_if *out)
 {
     size_t n = 0;
+    rs_expr *s = rs_what_if_scale_by(out, rs_rule_factor(factor));
     for (uint32_t r = 0; r < c->job->engine->n_ranks; r++)
         if (c->stages.stage[r] == stage) scratch[n++] = c->job->rank_of[r];
-    return rs_rule_ranks(scratch, n, out, size);
+    rs_selector_word(s, RS_SELECT_CLASS, RS_CLASS_OF_COMPUTATION);
+    rs_selector_ranks(s, scratch, n);
 }
 
 /* A kernel of the stage that is asked about, or of another one. */
@@ -406,12 +412,11 @@ static rs_status compare_kernels(const compared *c, uint32_t stage, double *time
 /* Every stage takes the mean of all: what one gives away others get. Where kernels are slower on that stage, it
  * is off; where it has more to do, as the last one does with its loss, nothing is. */
 static rs_status balance_stages(const compared *c, const rs_diagnose_rule *rule, int64_t *scratch,
-                                rs_candidates *out, const char **lacks, rs_error *err)
+                                rs_candidates *out, rs_error *err)
 {
     double mean = 0, most = 0;
     uint32_t worst = 0;
-    size_t n = c->stages.n_stages, used = 0;
-    char ranks[RS_DIAGNOSE_EDIT], factor[RS_FIXED_SIZE];
+    size_t n = c->stages.n_stages;
     for (uint32_t k = 0; k < n; k++) {
         double time = stage_time(c, k, scratch);
         mean += time / (double)n;
@@ -427,26 +432,14 @@ static rs_status balance_stages(const compared *c, const rs_diagnose_rule *rule,
                         .kind = slower >= OFF_STAGE ? RS_CANDIDATE_FINDING : RS_CANDIDATE_LEVER,
                         .rank = -1,
                         .excess = most - mean};
-    bool fits = true;
-    for (uint32_t k = 0; fits && k < n; k++) {
+    for (uint32_t k = 0; k < n; k++) {
         double time = stage_time(c, k, scratch);
-        fits = stage_ranks(c, k, scratch, ranks, sizeof ranks);
-        if (!fits || time <= 0) continue;
-        int written =
-            snprintf(one.edit + used, sizeof one.edit - used, "%sscale class=computation&rank=%s=%s",
-                     used ? "; " : "", ranks, rs_rule_factor(mean / time, factor));
-        used += (size_t)written;
-        fits = used < sizeof one.edit;
+        if (time > 0) scale_stage(c, k, mean / time, scratch, &one.edits);
     }
-    if (!fits) {
-        *lacks =
-            "a stage is uneven, but there are too many stages and ranks for one question: see `rankscope "
-            "whatif`";
-        return RS_OK;
-    }
-    snprintf(one.claim, sizeof one.claim, "Stage %u of %zu of the pipeline computes %s × the mean of stages",
-             worst, n, RS_FIXED(most / mean, 2));
-    snprintf(one.subject, sizeof one.subject, "the stages of the pipeline");
+    one.claim =
+        rs_arena_printf(&out->arena, "Stage %u of %zu of the pipeline computes %s × the mean of stages",
+                        worst, n, RS_FIXED(most / mean, 2));
+    one.subject = "the stages of the pipeline";
     return rs_rule_add(out, &one, err);
 }
 
@@ -460,7 +453,7 @@ rs_status rs_rule_pipeline_imbalance(const rs_diagnosed *job, const rs_diagnose_
     if (status == RS_OK && !c.stages.n_stages)
         *lacks = "no pipeline: no sends and receives tie the ranks to lines of equal length";
     else if (status == RS_OK)
-        status = balance_stages(&c, rule, scratch, out, lacks, err);
+        status = balance_stages(&c, rule, scratch, out, err);
     rs_free(scratch);
     clear_compared(&c);
     return status;

@@ -6,16 +6,15 @@
 #include "base/keymap.h"
 #include "text/numbers.h"
 
-rs_status rs_rule_add(rs_candidates *out, const rs_candidate *candidate, rs_error *err);
-/* A factor as selectors take it. */
-const char *rs_rule_factor(double factor, char out[RS_FIXED_SIZE]);
-/* Whether a text can stand in an edit and, in quotes, on a command line. */
-bool rs_rule_is_plain(const char *text);
+/* Takes the candidate's edits over, also after a failure. Its claim may be NULL, as memory ran out. */
+rs_status rs_rule_add(rs_candidates *out, rs_candidate *candidate, rs_error *err);
+/* A factor to four places: enough, and short to read. */
+double rs_rule_factor(double factor);
 /* Steps of a rank, at least 1; of all ranks. */
 size_t rs_rule_steps(const rs_engine *engine, size_t rank);
 size_t rs_rule_total_steps(const rs_engine *engine);
-/* Ranks, ascending, as selectors take them: "0-3|8". false: there is no room. */
-bool rs_rule_ranks(const int64_t *ranks, size_t n, char *out, size_t size);
+/* Ranks, ascending, for a sentence: "0-3, 8". The arena's; NULL when out of memory. */
+const char *rs_rule_ranks(const int64_t *ranks, size_t n, rs_arena *arena);
 
 /* ---- sums by name -------------------------------------------------------------------------------------- */
 

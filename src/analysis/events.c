@@ -91,8 +91,8 @@ static rs_status collect(const rs_trace *t, asking *a, event_rows *p, rs_error *
         uint32_t row = rs_trace_row(t, i);
         uint64_t terms;
         if (!rs_row_test_next(&a->selected, row)) continue;
-        rs_where_answer answer = rs_where_row(a->where, row, &terms);
-        if (answer == RS_ANSWER_NO) continue;
+        rs_truth answer = rs_where_row(a->where, row, &terms);
+        if (answer == RS_NO) continue;
         const rs_thread *thread = &e->threads[e->thread[row]];
         const rs_string *name = &e->strings.items[e->name[row]];
         const rs_string *category = &e->strings.items[e->categories[e->category[row]].name];
@@ -110,7 +110,7 @@ static rs_status collect(const rs_trace *t, asking *a, event_rows *p, rs_error *
                        .correlation = rs_cursor_int(&correlation, row, RS_NO_VALUE),
                        .external_id = rs_cursor_int(&external, row, RS_NO_VALUE),
                        .terms = terms,
-                       .open = answer == RS_ANSWER_OPEN};
+                       .open = answer == RS_UNKNOWN};
         if (r.name == RS_NO_STRING || r.category == RS_NO_STRING || r.pid == RS_NO_STRING ||
             r.tid == RS_NO_STRING)
             return rs_fail_nomem(err, "events");

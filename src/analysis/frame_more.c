@@ -220,8 +220,8 @@ bool rs_frame_is_picked(const rs_frame_picks *picks, uint32_t event, uint32_t ro
                         bool *ok)
 {
     *ok = true;
-    if (!picks->answer || picks->answer[event] == RS_ANSWER_YES) return true;
-    if (picks->answer[event] == RS_ANSWER_NO || !picks->terms) return false;
+    if (!picks->answer || picks->answer[event] == RS_YES) return true;
+    if (picks->answer[event] == RS_NO || !picks->terms) return false;
     *ok = RS_GROW_ONE(opens->items, opens->n, opens->capacity);
     if (*ok) opens->items[opens->n++] = (rs_frame_open){row, picks->terms[event]};
     return *ok;

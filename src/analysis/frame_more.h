@@ -43,7 +43,7 @@ extern const rs_layout rs_frame_open_layout;
 
 /* The answers of a rank's events. */
 typedef struct rs_frame_picks {
-    uint8_t *answer; /* rs_where_answer by row; NULL: all are picked */
+    uint8_t *answer; /* rs_truth by row; NULL: all are picked */
     uint64_t *terms; /* of open ones; NULL where there can be none */
 } rs_frame_picks;
 

@@ -1,10 +1,7 @@
 /* launchers: every operator that launches GPU work, one by one. */
-#include "analysis/analysis.h"
-#include "analysis/layouts.h"
-#include "base/interval.h"
+#include "analysis/plan.h"
+#include "base/try.h"
 #include "trace/launcher_rows.h"
-#include "trace/launchers.h"
-#include "trace/tree.h"
 
 static const rs_option_spec options[] = {
     {"top", RS_OPTION_INT, "N", NULL, "0",
@@ -14,9 +11,9 @@ static const rs_option_spec options[] = {
 #define ROW(CELL)                                                                                            \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
     CELL(OF(rs_launcher_row, uid), "uid", INT, ID, "position of the operator in traceEvents, from 0", NULL)  \
-    CELL(TEXT(rs_launcher_row, name, rs_launcher_rows, pool.strings.n), "name", TEXT, NONE,                  \
+    CELL(TEXT_ID(rs_launcher_row, name), "name", TEXT, NONE,                                                 \
          "operator; the runtime call itself where no operator is around it", NULL)                           \
-    CELL(MAYBE(rs_launcher_row, category), "op_category", TEXT, NONE, "kind of operator", "category")        \
+    CELL(TEXT_ID(rs_launcher_row, category), "op_category", TEXT, NONE, "kind of operator", "category")      \
     CELL(OF(rs_launcher_row, start), "start_us", MOMENT, US,                                                 \
          "start, from the job's first event (with --absolute: as in the file)", "start")                     \
     CELL(OF(rs_launcher_row, duration), "host_us", TIME, US, "duration on the host", "host")                 \
@@ -27,83 +24,50 @@ static const rs_option_spec options[] = {
     CELL(OF(rs_launcher_row, n_kernels), "kernel_count", INT, COUNT, "pieces of work it launched itself",    \
          "kernels")                                                                                          \
     CELL(ID(rs_launcher_row, step), "step", INT, ID, "training step it starts in", NULL)                     \
-    CELL(TEXT(rs_launcher_row, module, rs_launcher_rows, pool.strings.n), "module", TEXT, NONE,              \
+    CELL(TEXT_ID(rs_launcher_row, module), "module", TEXT, NONE,                                             \
          "innermost nn.Module around it, where Python functions were recorded", NULL)                        \
     CELL(OF(rs_launcher_row, forward), "forward_uid", INT, ID,                                               \
          "of an operator of the backward pass: the forward operator it belongs to", "forward")               \
-    CELL(TEXT(rs_launcher_row, dims, rs_launcher_rows, pool.strings.n), "input_dims", TEXT, NONE,            \
-         "shapes of the inputs", "dims")                                                                     \
-    CELL(TEXT(rs_launcher_row, types, rs_launcher_rows, pool.strings.n), "input_types", TEXT, NONE,          \
-         "types of the inputs", "types")                                                                     \
-    CELL(TEXT(rs_launcher_row, strides, rs_launcher_rows, pool.strings.n), "input_strides", TEXT, NONE,      \
-         "strides of the inputs", "strides")                                                                 \
-    CELL(TEXT(rs_launcher_row, concrete, rs_launcher_rows, pool.strings.n), "concrete_inputs", TEXT, NONE,   \
-         "values of scalar inputs", "values")
+    CELL(TEXT_ID(rs_launcher_row, dims), "input_dims", TEXT, NONE, "shapes of the inputs", "dims")           \
+    CELL(TEXT_ID(rs_launcher_row, types), "input_types", TEXT, NONE, "types of the inputs", "types")         \
+    CELL(TEXT_ID(rs_launcher_row, strides), "input_strides", TEXT, NONE, "strides of the inputs", "strides") \
+    CELL(TEXT_ID(rs_launcher_row, concrete), "concrete_inputs", TEXT, NONE, "values of scalar inputs",       \
+         "values")
 RS_RECORD(launcher, ROW);
 
-static const rs_table_spec table = {"launchers", "one row is one operator that launched GPU work",
-                                    launcher_columns, sizeof launcher_columns / sizeof *launcher_columns};
-static const rs_table_spec *const tables[] = {&table};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 1}};
+enum { LAUNCHERS, COUNTS };
 
-static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+static rs_status put(const rs_run *run, rs_trace *trace, rs_relations *out, rs_error *err)
+{
+    static const rs_order by_direct[] = {RS_FALLING(rs_launcher_row, direct)};
+    rs_relation *rows = &out->items[LAUNCHERS];
+    rs_launcher_counts counts;
+    RS_TRY(rs_launcher_rows_of(trace, &out->pool, rows, &counts, err));
+    rs_put(out, COUNTS, &counts);
+    bool ok = !rs_options_int(run->options, "top") ||
+              rs_order_rows(rows->rows, rows->n, rows->size, by_direct, 1, NULL);
+    return ok ? RS_OK : rs_fail_nomem(err, "launchers");
+}
+
+static void note(const rs_run *run, const rs_partial *partial, const rs_relations *of, rs_result *result)
 {
     (void)run;
-    rs_launcher_rows *rows;
-    rs_status status = rs_launcher_rows_of(trace, &rows, err);
-    if (status == RS_OK) *partial = rows;
-    return status;
+    if (of->items[LAUNCHERS].n == 0 && of->items[COUNTS].n)
+        rs_result_note(result, "rank %lld: %s", (long long)partial->rank,
+                       rs_launcher_rows_lack(RS_ROWS(rs_launcher_counts, of, COUNTS)));
 }
 
-static rs_status add_rank(const rs_run *run, const rs_partial *partial, rs_table *t, rs_error *err)
-{
-    const rs_launcher_rows *rows = partial->value;
-    size_t top = (size_t)rs_options_int(run->options, "top");
-    rs_status status = RS_OK;
-    rs_table_use_texts(t, &rows->pool.strings);
-    if (top == 0) {
-        for (size_t i = 0; status == RS_OK && i < rows->n; i++)
-            status = rs_table_put_row(t, &launcher_record, partial->rank, &rows->items[i], err);
-        return status;
-    }
-    rs_keyed *keys = rs_malloc((rows->n + 1) * sizeof *keys);
-    bool ok = keys != NULL;
-    for (size_t i = 0; ok && i < rows->n; i++) keys[i] = (rs_keyed){-rows->items[i].direct, (uint32_t)i};
-    ok = ok && rs_keyed_sort(keys, rows->n);
-    if (!ok) status = rs_fail_nomem(err, "launchers");
-    for (size_t i = 0; status == RS_OK && i < rows->n && i < top; i++)
-        status = rs_table_put_row(t, &launcher_record, partial->rank, &rows->items[keys[i].value], err);
-    rs_free(keys);
-    return status;
-}
-
-static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
-{
-    rs_status status = RS_OK;
-    for (size_t i = 0; status == RS_OK && i < n; i++) {
-        const rs_launcher_rows *rows = partials[i].value;
-        if (!rows) continue;
-        if (rows->n == 0)
-            rs_result_note(result, "rank %lld: %s", (long long)partials[i].rank,
-                           rows->n_gpu        ? "no operator launched anything but communication"
-                           : rows->n_unlinked ? "the launches of its GPU work are not in the file"
-                                              : "no GPU work");
-        status = add_rank(run, &partials[i], result->tables[0], err);
-    }
-    return status;
-}
-
-/* ---- what travels ------------------------------------------------------------------------------------- */
-
-static const rs_layout row_layout = RS_RECORD_LAYOUT(rs_launcher_row, launcher);
-
-static const rs_field rows_fields[] = {
-    RS_FIELD_STRINGS(rs_launcher_rows, pool.strings),
-    RS_FIELD_LIST(rs_launcher_rows, items, n, &row_layout),
-    RS_FIELD(rs_launcher_rows, n_gpu),
-    RS_FIELD(rs_launcher_rows, n_unlinked),
+static const rs_field count_fields[] = {RS_FIELD(rs_launcher_counts, n_gpu),
+                                        RS_FIELD(rs_launcher_counts, n_unlinked)};
+static const rs_layout count_layout = RS_LAYOUT(rs_launcher_counts, count_fields);
+static const rs_plan_relation relations[] = {
+    {RS_LISTED_AS(LAUNCHERS, rs_launcher_row, launcher), .make = put},
+    {RS_LISTED(COUNTS, rs_launcher_counts, &count_layout)},
 };
-static const rs_layout rows_layout = RS_LAYOUT(rs_launcher_rows, rows_fields);
+static const rs_plan_table table = {
+    RS_PLAN_TABLE("launchers", "one row is one operator that launched GPU work", launcher), .top = "top"};
+static const rs_table_spec *const tables[] = {&table.spec};
+static const rs_plan plan = {RS_PLAN(relations, tables), .note = note};
 
 const rs_analysis rs_analysis_launchers = {
     .name = "launchers",
@@ -122,11 +86,6 @@ const rs_analysis rs_analysis_launchers = {
     .n_options = sizeof options / sizeof *options,
     .facets = {&rs_facet_launchers, &rs_facet_fwdbwd, &rs_facet_steps, &rs_facet_span},
     .columns = RS_ARGS_COLUMNS,
-    .table_sets = sets,
-    .n_table_sets = 1,
+    .plan = &plan,
     .follows = RS_FOLLOWS_ALL | RS_FOLLOWS_CAPTURES,
-    .rank = rank,
-    .merge = merge,
-    .free_partial = rs_launcher_rows_free,
-    .partial_layout = &rows_layout,
 };

@@ -3,7 +3,6 @@
 
 #include "analysis/analysis.h"
 #include "analysis/busy.h"
-#include "analysis/describe.h"
 #include "analysis/layouts.h"
 #include "base/interval.h"
 #include "base/memory.h"

@@ -1,22 +1,7 @@
 #include "analysis/layouts.h"
 
 #include "analysis/busy.h"
-#include "analysis/describe.h"
 #include "trace/queue_depth.h"
-#include "base/stats.h"
-
-static const rs_field moments_fields[] = {
-    RS_FIELD(rs_moments, n),   RS_FIELD(rs_moments, sum),  RS_FIELD(rs_moments, min),
-    RS_FIELD(rs_moments, max), RS_FIELD(rs_moments, mean), RS_FIELD(rs_moments, m2),
-};
-const rs_layout rs_moments_layout = RS_LAYOUT(rs_moments, moments_fields);
-
-static const rs_field description_fields[] = {
-    RS_FIELD(rs_description, n),   RS_FIELD(rs_description, sum), RS_FIELD(rs_description, mean),
-    RS_FIELD(rs_description, std), RS_FIELD(rs_description, min), RS_FIELD(rs_description, p25),
-    RS_FIELD(rs_description, p50), RS_FIELD(rs_description, p75), RS_FIELD(rs_description, max),
-};
-const rs_layout rs_description_layout = RS_LAYOUT(rs_description, description_fields);
 
 static const rs_field busy_fields[] = {
     RS_FIELD(rs_busy, n),

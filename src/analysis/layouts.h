@@ -2,8 +2,8 @@
 #ifndef RS_ANALYSIS_LAYOUTS_H
 #define RS_ANALYSIS_LAYOUTS_H
 
-#include "base/layout.h"
+#include "base/stats.h"
 
-extern const rs_layout rs_moments_layout, rs_description_layout, rs_busy_layout, rs_queue_series_layout;
+extern const rs_layout rs_busy_layout, rs_queue_series_layout;
 
 #endif

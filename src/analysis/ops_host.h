@@ -2,24 +2,31 @@
 #ifndef RS_ANALYSIS_OPS_HOST_H
 #define RS_ANALYSIS_OPS_HOST_H
 
-#include "analysis/analysis.h"
+#include "analysis/plan.h"
 
+/* Relations of ops. */
+enum {
+    RS_OPS_KINDS,
+    RS_OPS_BY_OP,
+    RS_OPS_BY_CATEGORY,
+    RS_OPS_BY_ARGS,
+    RS_OPS_COUNTS,
+    RS_OPS_HOST,
+    RS_OPS_PERF,
+    RS_OPS_ACROSS
+};
+
+/* By own time, the greatest first; then by total, then by name. */
 typedef struct rs_host_op {
-    char *name; /* owned */
+    uint32_t name;
     int64_t count, total, self;
 } rs_host_op;
 
-typedef struct rs_host_ops {
-    rs_host_op *items; /* by own time, the greatest first; then by total, then by name */
-    size_t n;
-} rs_host_ops;
+/* Puts those of the selected events into a relation, in any order. */
+rs_status rs_host_ops_put(rs_trace *trace, rs_relations *out, unsigned at, rs_error *err);
 
-/* Of the selected events. Release with rs_host_ops_clear, also after a failure. */
-rs_status rs_host_ops_of(rs_trace *trace, rs_host_ops *out, rs_error *err);
-void rs_host_ops_clear(rs_host_ops *ops);
-rs_status rs_host_ops_add(const rs_host_ops *ops, int64_t rank, size_t top, rs_table *table, rs_error *err);
-
+extern const rs_order rs_host_ops_order[3];
 extern const rs_layout rs_host_ops_layout;
-extern const rs_table_spec rs_host_ops_table;
+extern const rs_plan_table rs_host_ops_table;
 
 #endif

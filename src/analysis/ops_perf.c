@@ -79,10 +79,15 @@ typedef struct coverage_row {
          "of bound %")
 RS_RECORD(coverage, COVERAGE_ROW);
 
-const rs_table_spec rs_ops_perf_table =
-    RS_TABLE("perf", "one row is one operator with one set of arguments, of one rank", perf_columns);
-const rs_table_spec rs_ops_coverage_table =
-    RS_TABLE("coverage", "one row is one rank: how much of its GPU time has a model", coverage_columns);
+const rs_plan_table rs_ops_perf_table = {RS_PLAN_TABLE(
+                                             "perf",
+                                             "one row is one operator with one set of arguments, of one rank",
+                                             perf),
+                                         .relation = RS_OF_MORE, .choice = RS_WITH(RS_IS_SET("perf"))},
+                    rs_ops_coverage_table = {
+                        RS_PLAN_TABLE("coverage", "one row is one rank: how much of its GPU time has a model",
+                                      coverage),
+                        .relation = RS_OF_MORE};
 
 uint64_t rs_ops_perf_columns(void)
 {

@@ -2,9 +2,10 @@
 #ifndef RS_ANALYSIS_OPS_PERF_H
 #define RS_ANALYSIS_OPS_PERF_H
 
+#include "analysis/plan.h"
 #include "analysis/roofline_rank.h"
 
-extern const rs_table_spec rs_ops_perf_table, rs_ops_coverage_table;
+extern const rs_plan_table rs_ops_perf_table, rs_ops_coverage_table;
 
 /* What it reads of a trace beside what ops reads anyway. */
 uint64_t rs_ops_perf_columns(void);

@@ -3,7 +3,6 @@
 #define RS_ANALYSIS_QUEUE_H
 
 #include "analysis/analysis.h"
-#include "analysis/describe.h"
 #include "trace/queue_depth.h"
 
 enum { RS_QUEUE_SUMMARY, RS_QUEUE_SERIES, RS_QUEUE_BLOCKED, RS_QUEUE_TABLES };

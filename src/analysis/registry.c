@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
+#include "analysis/plan.h"
 #include "base/memory.h"
 
 const rs_analysis *const *rs_analyses(size_t *n)
@@ -61,6 +61,13 @@ static const rs_peer_row *find_peer(const rs_analysis *analysis, rs_compat compa
 const rs_table_spec *const *rs_analysis_tables(const rs_analysis *analysis, rs_compat compat, size_t *n)
 {
     const rs_peer_row *peer = find_peer(analysis, compat);
+    const rs_plan *plan = peer                       ? peer->over ? peer->over : peer->plan
+                          : compat == RS_COMPAT_NONE ? analysis->plan
+                                                     : NULL;
+    if (plan) {
+        *n = plan->n_tables;
+        return plan->tables;
+    }
     if (peer && peer->tables) {
         *n = peer->n_tables;
         return peer->tables;
@@ -71,12 +78,19 @@ const rs_table_spec *const *rs_analysis_tables(const rs_analysis *analysis, rs_c
         *n = set->n;
         return set->tables;
     }
-    if (peer) { /* the analysis's own */
-        *n = analysis->table_sets[0].n;
-        return analysis->table_sets[0].tables;
-    }
+    if (peer) return rs_analysis_tables(analysis, RS_COMPAT_NONE, n); /* the analysis' own */
     *n = 0;
     return NULL;
+}
+
+static void take_plan(rs_method *method, const rs_plan *plan)
+{
+    if (!plan) return;
+    method->plan = plan;
+    method->rank = rs_plan_rank;
+    method->merge = rs_plan_merge;
+    method->free_partial = rs_plan_free;
+    method->partial_layout = plan->layout;
 }
 
 rs_method rs_analysis_method(const rs_analysis *analysis, rs_compat compat)
@@ -90,9 +104,12 @@ rs_method rs_analysis_method(const rs_analysis *analysis, rs_compat compat)
                         .free_partial = analysis->free_partial,
                         .absent = analysis->absent,
                         .partial_layout = analysis->partial_layout};
+    take_plan(&method, analysis->plan);
     if (!peer) return method;
     method.rounds = peer->rounds;
     method.n_rounds = peer->n_rounds;
+    take_plan(&method, peer->plan);
+    method.over = peer->over;
     if (peer->rank) {
         method.rank = peer->rank;
         method.free_partial = peer->free_partial;

@@ -72,24 +72,18 @@ static void clear_questions(questions *q)
     *q = (questions){0};
 }
 
-static rs_status add_question(questions *q, const char *text, size_t n, bool scale, rs_error *err)
-{
-    if (!RS_GROW_ONE(q->items, q->n, q->capacity)) return rs_fail_nomem(err, "a question");
-    question *x = &q->items[q->n++];
-    *x = (question){.text = rs_strndup(text, n)};
-    if (!x->text) return rs_fail_nomem(err, "a question");
-    rs_status status =
-        scale ? rs_what_if_scale(x->text, &x->edits, err) : rs_what_if_parse(x->text, &x->edits, err);
-    if (status == RS_ERR_USAGE) rs_error_wrap(err, scale ? "--scale" : "--what-if");
-    return status;
-}
-
 static rs_status add_list(questions *q, const char *list, bool scale, rs_error *err)
 {
     while (list && *list) {
-        size_t n = strcspn(list, ",");
-        RS_TRY(add_question(q, list, n, scale, err));
-        list += n + (list[n] == ',');
+        const char *begin = list;
+        size_t n;
+        if (!RS_GROW_ONE(q->items, q->n, q->capacity)) return rs_fail_nomem(err, "a question");
+        question *x = &q->items[q->n++];
+        *x = (question){.text = NULL};
+        rs_status status = rs_what_if_parse_next(&list, scale, &x->edits, &n, err);
+        if (status == RS_ERR_USAGE) rs_error_wrap(err, scale ? "--scale" : "--what-if");
+        if (status != RS_OK) return status;
+        if (!(x->text = rs_strndup(begin, n))) return rs_fail_nomem(err, "a question");
     }
     return RS_OK;
 }
@@ -99,7 +93,7 @@ static rs_status read_questions(const rs_options *options, questions *q, rs_erro
     *q = (questions){0};
     RS_TRY(add_list(q, rs_options_text(options, "what-if"), false, err));
     RS_TRY(add_list(q, rs_options_text(options, "scale"), true, err));
-    if (rs_options_flag(options, "no-loader")) RS_TRY(add_question(q, "no-loader", 9, false, err));
+    if (rs_options_flag(options, "no-loader")) RS_TRY(add_list(q, "no-loader", false, err));
     return RS_OK;
 }
 

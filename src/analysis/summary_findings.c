@@ -73,7 +73,7 @@ typedef struct sentence {
     int64_t rank; /* -1: all */
     topic about;
     const char *id; /* of diagnose's row; NULL: none */
-    char text[RS_DIAGNOSE_SENTENCE];
+    char text[1024];
 } sentence;
 
 typedef struct sentences {
@@ -435,7 +435,10 @@ static rs_status diagnose(const rs_run *run, const rs_partial *partials, size_t 
             const rs_diagnosed_row *row = &d.rows[0];
             *out = (sentence){
                 .share = row->answer.pct, .rank = row->candidate->rank, .id = row->candidate->rule->id};
-            rs_diagnose_sentence(row, out->text);
+            rs_text text = {0};
+            rs_diagnose_sentence(row, &text);
+            snprintf(out->text, sizeof out->text, "%s", rs_text_get(&text) ? rs_text_get(&text) : "");
+            rs_text_clear(&text);
             rs_coll_note_trust(&d.engine.trust, result);
         }
     }

@@ -5,20 +5,20 @@
 
 static size_t n_fields(const rs_layout *layout)
 {
-    return layout->n_heads + layout->n;
+    return layout->n + layout->n_heads;
 }
 
-static const rs_field *field_at(const rs_layout *layout, size_t i)
+const rs_field *rs_layout_field(const rs_layout *layout, size_t i)
 {
-    if (i >= layout->n_heads) return &layout->fields[i - layout->n_heads];
-    return (const void *)((const char *)layout->heads + i * layout->stride);
+    if (i < layout->n) return &layout->fields[i];
+    return (const void *)((const char *)layout->heads + (i - layout->n) * layout->stride);
 }
 
 uint64_t rs_layout_fingerprint(const rs_layout *layout)
 {
     uint64_t h = rs_hash_u64(n_fields(layout));
     for (size_t i = 0; i < n_fields(layout); i++) {
-        const rs_field *f = field_at(layout, i);
+        const rs_field *f = rs_layout_field(layout, i);
         if (f->size == 0) continue;
         h = rs_hash_u64(h ^ rs_hash_bytes(f->name, strlen(f->name)));
         h = rs_hash_u64(h ^ ((uint64_t)f->kind << 48 | (uint64_t)f->place << 40 | f->count));
@@ -30,8 +30,8 @@ uint64_t rs_layout_fingerprint(const rs_layout *layout)
 /* Every field takes a byte at least. */
 static size_t least_bytes(const rs_layout *layout)
 {
-    size_t n = layout->n;
-    for (size_t i = 0; i < layout->n_heads; i++) n += field_at(layout, i)->size != 0;
+    size_t n = 0;
+    for (size_t i = 0; i < n_fields(layout); i++) n += rs_layout_field(layout, i)->size != 0;
     return n;
 }
 
@@ -51,28 +51,6 @@ static void *pointer_at(const void *at)
 
 /* ---- packing ---------------------------------------------------------------------------------------- */
 
-static uint64_t unsigned_at(const void *at, size_t size)
-{
-    uint64_t value64;
-    uint32_t value32;
-    uint16_t value16;
-    switch (size) {
-    case 8: memcpy(&value64, at, 8); return value64;
-    case 4: memcpy(&value32, at, 4); return value32;
-    case 2: memcpy(&value16, at, 2); return value16;
-    default: return *(const uint8_t *)at;
-    }
-}
-
-static int64_t signed_at(const void *at, size_t size)
-{
-    uint64_t value = unsigned_at(at, size);
-    return size == 8   ? (int64_t)value
-           : size == 4 ? (int32_t)value
-           : size == 2 ? (int16_t)value
-                       : (int8_t)value;
-}
-
 static void pack_strings(const rs_strings *strings, rs_wire_writer *w)
 {
     rs_wire_put_unsigned(w, strings->n);
@@ -84,18 +62,14 @@ static void pack_struct(const rs_layout *layout, const void *value, const void *
 
 static void pack_one(const rs_field *f, const void *base, const void *at, const void *root, rs_wire_writer *w)
 {
-    double real;
     switch ((rs_field_kind)f->kind) {
-    case RS_AS_SIGNED: rs_wire_put_signed(w, signed_at(at, f->size)); break;
+    case RS_AS_SIGNED: rs_wire_put_signed(w, rs_signed_at(at, f->size)); break;
     case RS_AS_UNSIGNED:
         /* all ones stands for "none" at any width, and is packed as the one byte 0 */
-        rs_wire_put_unsigned(w, (unsigned_at(at, f->size) + 1) & (UINT64_MAX >> (64 - 8 * f->size)));
+        rs_wire_put_unsigned(w, (rs_unsigned_at(at, f->size) + 1) & (UINT64_MAX >> (64 - 8 * f->size)));
         break;
     case RS_AS_BOOL: rs_wire_put_unsigned(w, *(const bool *)at); break;
-    case RS_AS_REAL:
-        memcpy(&real, at, sizeof real);
-        rs_wire_put_real(w, real);
-        break;
+    case RS_AS_REAL: rs_wire_put_real(w, rs_real_at(at)); break;
     case RS_AS_TEXT: rs_wire_put_text(w, pointer_at(at)); break;
     case RS_AS_TEXT_N: rs_wire_put_text_n(w, pointer_at(at), count_at(base, f->n_offset)); break;
     case RS_AS_CHARS: rs_wire_put_text(w, at); break;
@@ -107,7 +81,7 @@ static void pack_one(const rs_field *f, const void *base, const void *at, const 
 static void pack_struct(const rs_layout *layout, const void *value, const void *root, rs_wire_writer *w)
 {
     for (size_t i = 0; i < n_fields(layout); i++) {
-        const rs_field *f = field_at(layout, i);
+        const rs_field *f = rs_layout_field(layout, i);
         if (f->size == 0) continue;
         const char *at = (const char *)value + f->offset;
         const void *its_root = root;
@@ -217,7 +191,7 @@ static void unpack_one(const rs_field *f, void *base, void *at, const void *root
 static void unpack_struct(const rs_layout *layout, void *value, const void *root, rs_wire_reader *r)
 {
     for (size_t i = 0; !r->bad && i < n_fields(layout); i++) {
-        const rs_field *f = field_at(layout, i);
+        const rs_field *f = rs_layout_field(layout, i);
         if (f->size == 0) continue;
         char *at = (char *)value + f->offset;
         size_t n = f->count;

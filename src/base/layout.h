@@ -7,6 +7,7 @@
 #define RS_BASE_LAYOUT_H
 
 #include <stddef.h>
+#include <string.h>
 
 #include "base/strings.h"
 #include "base/wire.h"
@@ -50,7 +51,7 @@ struct rs_layout {
     const rs_field *fields;
     size_t n;
     bool (*check)(const void *value); /* what else must hold after unpacking, or NULL */
-    /* More fields, before the others: those that n_heads larger structs begin with, stride bytes apart (the
+    /* More fields, after the others: those that n_heads larger structs begin with, stride bytes apart (the
      * cells of a record, table/record.h). A field of size 0 is none. */
     const void *heads;
     size_t n_heads, stride;
@@ -131,6 +132,40 @@ struct rs_layout {
 #define RS_FIELD_ONE_OR_NONE(type, member, its_layout)                                                       \
     {RS_FIELD_FAR(type, member), .place = RS_ONE, .kind = RS_AS_STRUCT, .layout = (its_layout), .optional = true}
 /* clang-format on */
+
+/* ---- values of members ------------------------------------------------------------------------------- */
+
+static inline uint64_t rs_unsigned_at(const void *at, size_t size)
+{
+    uint64_t value64;
+    uint32_t value32;
+    uint16_t value16;
+    switch (size) {
+    case 8: memcpy(&value64, at, 8); return value64;
+    case 4: memcpy(&value32, at, 4); return value32;
+    case 2: memcpy(&value16, at, 2); return value16;
+    default: return *(const uint8_t *)at;
+    }
+}
+
+static inline int64_t rs_signed_at(const void *at, size_t size)
+{
+    uint64_t value = rs_unsigned_at(at, size);
+    return size == 8   ? (int64_t)value
+           : size == 4 ? (int32_t)value
+           : size == 2 ? (int16_t)value
+                       : (int8_t)value;
+}
+
+static inline double rs_real_at(const void *at)
+{
+    double value;
+    memcpy(&value, at, sizeof value);
+    return value;
+}
+
+/* The i-th of a layout's n + n_heads fields. */
+const rs_field *rs_layout_field(const rs_layout *layout, size_t i);
 
 /* ---- packing ---------------------------------------------------------------------------------------- */
 

@@ -265,3 +265,40 @@ double rs_round(double value, int decimals)
     for (int i = 0; i < decimals; i++) scale *= 10;
     return rint(value * scale) / scale;
 }
+
+/* ---- summaries -------------------------------------------------------------------------------------- */
+
+rs_description rs_describe(double *values, size_t n)
+{
+    static const double shares[] = {0, 0.25, 0.5, 0.75, 0.95, 1};
+    rs_description d = {
+        .n = n, .sum = rs_sum(values, n), .mean = rs_mean(values, n), .std = rs_std(values, n)};
+    double *const numbers[] = {&d.min, &d.p25, &d.p50, &d.p75, &d.p95, &d.max};
+    rs_place_quantiles(values, n, shares, sizeof shares / sizeof *shares);
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
+        *numbers[i] = rs_quantile(values, n, shares[i]);
+    return d;
+}
+
+rs_description rs_description_rounded(const rs_description *d, int decimals)
+{
+    rs_description r = *d;
+    double *const numbers[] = {&r.sum, &r.mean, &r.std, &r.min, &r.p25, &r.p50, &r.p75, &r.p95, &r.max};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        *numbers[i] = rs_round(*numbers[i], decimals);
+    return r;
+}
+
+static const rs_field moments_fields[] = {
+    RS_FIELD(rs_moments, n),   RS_FIELD(rs_moments, sum),  RS_FIELD(rs_moments, min),
+    RS_FIELD(rs_moments, max), RS_FIELD(rs_moments, mean), RS_FIELD(rs_moments, m2),
+};
+const rs_layout rs_moments_layout = RS_LAYOUT(rs_moments, moments_fields);
+
+static const rs_field description_fields[] = {
+    RS_FIELD(rs_description, n),   RS_FIELD(rs_description, sum), RS_FIELD(rs_description, mean),
+    RS_FIELD(rs_description, std), RS_FIELD(rs_description, min), RS_FIELD(rs_description, p25),
+    RS_FIELD(rs_description, p50), RS_FIELD(rs_description, p75), RS_FIELD(rs_description, p95),
+    RS_FIELD(rs_description, max),
+};
+const rs_layout rs_description_layout = RS_LAYOUT(rs_description, description_fields);

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/layout.h"
+
 /* Count, sum, extremes and spread of whole numbers, one at a time or merged from parts. Start from {0}. */
 typedef struct rs_moments {
     uint64_t n;
@@ -17,6 +19,7 @@ void rs_moments_add(rs_moments *into, int64_t value);
 void rs_moments_merge(rs_moments *into, const rs_moments *from);
 double rs_moments_mean(const rs_moments *m); /* NaN without values */
 double rs_moments_std(const rs_moments *m);  /* of a sample (n - 1); NaN with fewer than two values */
+extern const rs_layout rs_moments_layout;
 
 /* The same over doubles, all at once. sorted ascending where a quantile is asked. NaN where undefined. */
 double rs_sum(const double *values, size_t n);
@@ -33,6 +36,18 @@ int64_t rs_select_number(int64_t *values, size_t n, size_t place);
 /* The median of n values, which are reordered; between two middle ones, rounded towards the lower. 0 for
  * none. */
 int64_t rs_median(int64_t *values, size_t n);
+
+/* The summary of a sample that several analyses print. NaN where undefined. */
+typedef struct rs_description {
+    size_t n;
+    double sum, mean, std, min, p25, p50, p75, p95, max;
+} rs_description;
+
+/* Reorders the values. */
+rs_description rs_describe(double *values, size_t n);
+/* With every number but the count rounded. */
+rs_description rs_description_rounded(const rs_description *d, int decimals);
+extern const rs_layout rs_description_layout;
 
 /* Rounds half to even at that many decimals, as numpy does. */
 double rs_round(double value, int decimals);

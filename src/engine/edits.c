@@ -11,22 +11,20 @@
 
 /* ---- selection ----------------------------------------------------------------------------------------- */
 
-static bool holds_text(const rs_edit_term *t, const char *text)
+/* A text of a pool. An absent one meets nothing but "is not" and "has not". */
+static bool holds_text(const rs_expr_term *t, const rs_pool *pool, uint32_t id)
 {
-    bool like = text && strstr(text, t->text), is = text && strcmp(text, t->text) == 0;
-    switch (t->op) {
-    case RS_OP_IS: return is;
-    case RS_OP_NOT: return !is;
-    case RS_OP_LIKE: return like;
-    default: return !like;
-    }
+    if (id >= pool->strings.n) return t->op == RS_OP_NE || t->op == RS_OP_HAS_NOT;
+    const rs_string *s = &pool->strings.items[id];
+    return rs_term_holds_text(t, s->text, s->length);
 }
 
 /* Makes room for what is found out about a rank's names. Without memory they are looked at each time. */
 static void forget_names(rs_editor *x, const rs_edit *edit, size_t rank)
 {
-    size_t room = edit->n_terms * x->e->ranks[rank]->pool.strings.n;
+    size_t room = rs_edit_n_terms(edit) * x->e->ranks[rank]->pool.strings.n;
     if (x->seen_edit == edit && x->seen_rank == rank) return;
+    x->required = rs_expr_required(edit->selector);
     if (room > x->seen_room) {
         rs_free(x->seen);
         x->seen = rs_malloc(room);
@@ -37,37 +35,23 @@ static void forget_names(rs_editor *x, const rs_edit *edit, size_t rank)
     x->seen_rank = rank;
 }
 
-static bool holds_name(const rs_edit_term *t, rs_editor *x, size_t rank, uint32_t name)
+static bool holds_name(const rs_expr_term *t, rs_editor *x, size_t rank, uint32_t name)
 {
     const rs_skeleton *s = x->e->ranks[rank];
     size_t n = s->pool.strings.n;
-    if (!x->seen_room || name >= n) return holds_text(t, rs_pool_text(&s->pool, name));
-    uint8_t *seen = &x->seen[(size_t)(t - x->seen_edit->terms) * n + name];
-    if (!*seen) *seen = holds_text(t, rs_pool_text(&s->pool, name)) ? 2 : 1;
+    if (!x->seen_room || name >= n) return holds_text(t, &s->pool, name);
+    uint8_t *seen = &x->seen[(size_t)(t - x->seen_edit->selector->terms) * n + name];
+    if (!*seen) *seen = holds_text(t, &s->pool, name) ? 2 : 1;
     return *seen == 2;
 }
 
-uint8_t *rs_edit_names_with(const rs_skeleton *s, const char *text)
+uint8_t *rs_edit_names_of(const rs_skeleton *s, const rs_edit_name *name)
 {
     size_t n = s->pool.strings.n;
     uint8_t *out = rs_calloc(n + 1, 1);
-    for (uint32_t i = 0; out && i < n; i++) {
-        const char *name = rs_pool_text(&s->pool, i);
-        out[i] = name && strstr(name, text);
-    }
+    for (uint32_t i = 0; out && i < n; i++)
+        out[i] = rs_edit_names(name, s->pool.strings.items[i].text, s->pool.strings.items[i].length);
     return out;
-}
-
-static bool holds_number(const rs_edit_term *t, int64_t value)
-{
-    switch (t->op) {
-    case RS_OP_IS: return value == t->number;
-    case RS_OP_NOT: return value != t->number;
-    case RS_OP_BELOW: return value < t->number;
-    case RS_OP_AT_MOST: return value <= t->number;
-    case RS_OP_ABOVE: return value > t->number;
-    default: return value >= t->number;
-    }
 }
 
 static int64_t bytes_of(const rs_coll_rank *r, const rs_coll_shape *op)
@@ -78,25 +62,31 @@ static int64_t bytes_of(const rs_coll_rank *r, const rs_coll_shape *op)
     return size <= 0 || elements < 0 || elements > INT64_MAX / 16 ? -1 : elements * size;
 }
 
-static bool holds(const rs_edit_term *t, rs_editor *x, size_t rank, uint32_t local, const rs_coll_shape *comm)
+/* A group goes by its name and by its description. */
+static bool holds_group(const rs_expr_term *t, const rs_pool *pool, const rs_coll_shape *comm)
+{
+    bool name = holds_text(t, pool, comm->group), description = holds_text(t, pool, comm->description);
+    return t->op == RS_OP_NE || t->op == RS_OP_HAS_NOT ? name && description : name || description;
+}
+
+static bool holds(const rs_expr_term *t, rs_editor *x, size_t rank, uint32_t local, const rs_coll_shape *comm)
 {
     const rs_skeleton *s = x->e->ranks[rank];
     const rs_skeleton_lane *lane = &s->lanes[rs_skeleton_at(s, local)->lane];
+    const char *kind;
     switch (t->field) {
-    case RS_FIELD_NAME: return holds_name(t, x, rank, rs_skeleton_at(s, local)->name);
-    case RS_FIELD_OPERATOR: return holds_name(t, x, rank, rs_skeleton_at(s, local)->operator_name);
-    case RS_FIELD_RANK:
-        if (t->op == RS_OP_IS || t->op == RS_OP_NOT)
-            return rs_ranges_has(&t->ranks, x->rank_of[rank]) == (t->op == RS_OP_IS);
-        return holds_number(t, x->rank_of[rank]);
-    case RS_FIELD_STEP: return holds_number(t, s->step[local] < 0 ? -1 : s->steps[s->step[local]].number);
-    case RS_FIELD_STREAM: return holds_number(t, lane->is_thread ? -1 : lane->stream);
-    case RS_FIELD_COLLECTIVE: return comm && holds_text(t, rs_coll_kind_name(comm->kind));
-    case RS_FIELD_GROUP:
-        return comm && (holds_text(t, rs_pool_text(&s->comm->pool, comm->group)) ||
-                        holds_text(t, rs_pool_text(&s->comm->pool, comm->description)));
-    case RS_FIELD_BYTES: return comm && holds_number(t, bytes_of(s->comm, comm));
-    case RS_FIELD_BEHIND: {
+    case RS_SELECT_NAME: return holds_name(t, x, rank, rs_skeleton_at(s, local)->name);
+    case RS_SELECT_OPERATOR: return holds_name(t, x, rank, rs_skeleton_at(s, local)->operator_name);
+    case RS_SELECT_RANK: return rs_term_holds_whole(t, x->rank_of[rank]);
+    case RS_SELECT_STEP:
+        return rs_term_holds_whole(t, s->step[local] < 0 ? -1 : s->steps[s->step[local]].number);
+    case RS_SELECT_STREAM: return rs_term_holds_whole(t, lane->is_thread ? -1 : lane->stream);
+    case RS_SELECT_COLLECTIVE:
+        kind = comm ? rs_coll_kind_name(comm->kind) : NULL;
+        return kind && rs_term_holds_text(t, kind, strlen(kind));
+    case RS_SELECT_GROUP: return comm && holds_group(t, &s->comm->pool, comm);
+    case RS_SELECT_BYTES: return comm && rs_term_holds_whole(t, bytes_of(s->comm, comm));
+    case RS_SELECT_BEHIND: {
         uint32_t name = x->behind ? x->behind[x->e->node_base[rank] + local] : RS_NO_STRING;
         return name != RS_NO_STRING && holds_name(t, x, rank, name);
     }
@@ -107,20 +97,25 @@ static bool holds(const rs_edit_term *t, rs_editor *x, size_t rank, uint32_t loc
 bool rs_edit_selects(const rs_edit *edit, rs_editor *x, size_t rank, uint32_t local,
                      const rs_coll_shape *comm)
 {
+    const rs_expr *e = edit->selector;
     forget_names(x, edit, rank);
-    for (size_t i = 0; i < edit->n_terms; i++)
-        if (!holds(&edit->terms[i], x, rank, local, comm)) return false;
-    return true;
+    for (size_t i = 0; i < e->n_terms; i++)
+        if (x->required >> i & 1 && !holds(&e->terms[i], x, rank, local, comm)) return false;
+    if (x->required + 1 == UINT64_C(1) << e->n_terms % 64) return true; /* there are no others */
+    rs_truths known = {.n = 0};
+    for (size_t i = 0; i < e->n_steps; i++)
+        if (e->steps[i] >= RS_EXPR_AND)
+            rs_truths_join(&known, e->steps[i]);
+        else
+            rs_truths_push(&known, holds(&e->terms[e->steps[i]], x, rank, local, comm) ? RS_YES : RS_NO);
+    return rs_truths_end(&known) == RS_YES;
 }
 
 bool rs_edit_selects_time(const rs_edit *edit, int64_t ns)
 {
-    for (size_t i = 0; i < edit->n_terms; i++) {
-        const rs_edit_term *t = &edit->terms[i];
-        if (t->field != RS_FIELD_US) continue;
-        /* whole microseconds, and what lies above one is more than it */
-        bool above = ns % 1000 > 0 && (t->op == RS_OP_ABOVE || t->op == RS_OP_AT_MOST);
-        if (!holds_number(t, ns / 1000 + above)) return false;
+    for (size_t i = 0; i < rs_edit_n_terms(edit); i++) {
+        const rs_expr_term *t = rs_edit_term(edit, i);
+        if (t->field == RS_SELECT_US && !rs_term_holds_whole(t, ns)) return false;
     }
     return true;
 }
@@ -130,16 +125,24 @@ rs_edit_target rs_edit_target_of(const rs_edit *edit, rs_part *part)
     static const rs_part parts[] = {RS_PART_HOST, RS_PART_LOADER, RS_PART_LAUNCH, RS_PART_GAP};
     rs_edit_target target = RS_TARGET_WORK;
     *part = RS_N_PARTS;
-    for (size_t i = 0; i < edit->n_terms; i++) {
-        const rs_edit_term *t = &edit->terms[i];
-        if (t->field == RS_FIELD_CLASS && t->number == 1) target = RS_TARGET_COMM;
-        if (t->field == RS_FIELD_CLASS && t->number != 1) *part = t->number ? RS_PART_COPY : RS_PART_COMPUTE;
-        bool of_comm =
-            t->field == RS_FIELD_COLLECTIVE || t->field == RS_FIELD_GROUP || t->field == RS_FIELD_BYTES;
-        if (of_comm) target = RS_TARGET_COMM;
-        if (t->field != RS_FIELD_PART) continue;
-        *part = parts[t->number];
-        target = t->number < 2 ? RS_TARGET_HOST : RS_TARGET_LATENCY;
+    for (size_t i = 0; i < rs_edit_n_terms(edit); i++) {
+        const rs_expr_term *t = rs_edit_term(edit, i);
+        const int64_t word = t->values->span.first;
+        switch (t->field) {
+        case RS_SELECT_CLASS:
+            if (word == RS_CLASS_OF_COMMUNICATION) target = RS_TARGET_COMM;
+            if (word == RS_CLASS_OF_COMPUTATION) *part = RS_PART_COMPUTE;
+            if (word == RS_CLASS_OF_MEMORY) *part = RS_PART_COPY;
+            break;
+        case RS_SELECT_COLLECTIVE:
+        case RS_SELECT_GROUP:
+        case RS_SELECT_BYTES: target = RS_TARGET_COMM; break;
+        case RS_SELECT_PART:
+            *part = parts[word];
+            target = word <= RS_PART_OF_LOADER ? RS_TARGET_HOST : RS_TARGET_LATENCY;
+            break;
+        default: break;
+        }
     }
     return target;
 }
@@ -156,9 +159,11 @@ static int64_t whole(double ns)
 static int64_t scaled(const rs_edit *edit, int64_t ns, int64_t median)
 {
     if (ns == RS_NO_EDGE) return ns;
-    if (edit->median) return median;
-    if (edit->ns != RS_NO_VALUE) return edit->ns;
-    return whole((double)ns * edit->factor);
+    switch (edit->scaling) {
+    case RS_SCALE_MEDIAN: return median;
+    case RS_SCALE_TO: return edit->ns;
+    default: return whole((double)ns * edit->factor);
+    }
 }
 
 static void change(rs_editor *x, int64_t *weight, int64_t to)
@@ -255,8 +260,8 @@ static void scale_edges(const rs_edit *edit, rs_editor *x, rs_edit_target target
 
 static bool asks_behind(const rs_edit *edit)
 {
-    for (size_t i = 0; i < edit->n_terms; i++)
-        if (edit->terms[i].field == RS_FIELD_BEHIND) return true;
+    for (size_t i = 0; i < rs_edit_n_terms(edit); i++)
+        if (rs_edit_term(edit, i)->field == RS_SELECT_BEHIND) return true;
     return false;
 }
 
@@ -265,16 +270,17 @@ static rs_status scale(const rs_edit *edit, rs_editor *x, rs_error *err)
     const rs_engine *e = x->e;
     rs_part part;
     rs_edit_target target = rs_edit_target_of(edit, &part);
-    int64_t *values = edit->median ? rs_malloc((e->n_nodes + e->n_edges + 1) * sizeof *values) : NULL;
+    bool by_median = edit->scaling == RS_SCALE_MEDIAN;
+    int64_t *values = by_median ? rs_malloc((e->n_nodes + e->n_edges + 1) * sizeof *values) : NULL;
     uint8_t *done = rs_malloc(e->n_meetings + 1);
     int64_t median = 0;
-    if ((edit->median && !values) || !done) {
+    if ((by_median && !values) || !done) {
         rs_free(values);
         rs_free(done);
         return rs_fail_nomem(err, "a question");
     }
     rs_status status = asks_behind(edit) && !x->behind ? rs_edit_find_behind(x, err) : RS_OK;
-    for (int pass = edit->median ? 0 : 1; status == RS_OK && pass < 2; pass++) {
+    for (int pass = by_median ? 0 : 1; status == RS_OK && pass < 2; pass++) {
         size_t n = 0;
         int64_t *into = pass ? NULL : values;
         memset(done, 0, e->n_meetings + 1);

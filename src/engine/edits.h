@@ -16,17 +16,25 @@
  *     fuse A+B                A and B behind it on a stream are one kernel
  *     coalesce GROUP:BYTES    neighbouring collectives of a group are one, of up to so many bytes
  *
- * SELECTOR: terms joined by &, each FIELD OP TEXT with OP one of = != ~ !~ and for numbers < <= > >=. Fields:
- * name, operator, class (computation, communication, memory), part (host, loader, launch, stream_gap), rank
- * (several: 0-3|8), step, stream, group, collective, bytes, us (how long it takes itself), behind (host time
- * between the return of a waiting call of that name and the next launch of its thread). Without class=communication a selector means computation and copies;
- * part=host or loader means the time of host threads, launch and stream_gap the latencies.
+ * SELECTOR: a condition (query/expression.h) on name, operator, class (computation, communication, memory), part (host,
+ * loader, launch, stream_gap), rank (0-3|8), step, stream, group, collective, bytes, us (how long it takes itself), behind
+ * (host time between the return of a waiting call of that name and the next launch of its thread). Without
+ * class=communication a selector means computation and copies; part=host or loader means the time of host threads, launch
+ * and stream_gap the latencies. NAME, A, B, GROUP: a text, in quotes where it holds , ; or other signs; =NAME: the whole name.
+ *
+ * Edits are values: rs_what_if_print undoes rs_what_if_parse for every one of them. Who asks builds them:
+ *
+ *     rs_expr *s = rs_what_if_scale_by(&question, 0.5);
+ *     rs_selector_word(s, RS_SELECT_CLASS, RS_CLASS_OF_COMPUTATION);
+ *     rs_selector_number(s, RS_SELECT_RANK, RS_OP_EQ, 5);
+ *     status = rs_what_if_check(&question, err);
  *
  * Nothing else changes: order, control flow, contention. Experimental. */
 #ifndef RS_ENGINE_EDITS_H
 #define RS_ENGINE_EDITS_H
 
 #include "engine/roles.h"
+#include "query/expression.h"
 
 typedef enum rs_edit_kind {
     RS_EDIT_SCALE,
@@ -45,30 +53,82 @@ typedef enum rs_edit_kind {
 /* What may be said of an answer: the assumption behind each kind. */
 extern const char *const rs_edit_assumptions[RS_N_EDITS];
 
-typedef struct rs_edit_term rs_edit_term;
+/* The fields of a selector, and the words of two of them. */
+typedef enum rs_select_field {
+    RS_SELECT_NAME,
+    RS_SELECT_OPERATOR,
+    RS_SELECT_CLASS,
+    RS_SELECT_PART,
+    RS_SELECT_RANK,
+    RS_SELECT_STEP,
+    RS_SELECT_STREAM,
+    RS_SELECT_COLLECTIVE,
+    RS_SELECT_GROUP,
+    RS_SELECT_BYTES,
+    RS_SELECT_US,
+    RS_SELECT_BEHIND
+} rs_select_field;
+enum { RS_CLASS_OF_COMPUTATION, RS_CLASS_OF_COMMUNICATION, RS_CLASS_OF_MEMORY };
+enum { RS_PART_OF_HOST, RS_PART_OF_LOADER, RS_PART_OF_LAUNCH, RS_PART_OF_STREAM_GAP };
+extern const rs_language rs_select_language;
+
+/* A name in an edit: what contains it, or what is it. */
+typedef struct rs_edit_name {
+    char *text; /* owned, terminated, but may hold NUL bytes before that; NULL: none is given */
+    size_t n;
+    bool whole;
+} rs_edit_name;
+
+#define RS_EDIT_LONGEST 1e15 /* ns */
+
+typedef enum rs_scaling { RS_SCALE_BY, RS_SCALE_TO, RS_SCALE_MEDIAN } rs_scaling;
 
 typedef struct rs_edit {
     rs_edit_kind kind;
-    rs_edit_term *terms; /* of a selector */
-    size_t n_terms;
-    char *text, *other; /* RANK, GROUP, NAME, A; B */
-    double factor;      /* of scale: NaN where ns or median counts */
-    int64_t ns;         /* RS_NO_VALUE: not */
-    bool median;
+    rs_expr *selector; /* of scale; owned */
+    rs_scaling scaling;
+    double factor;            /* of scale and network */
+    int64_t ns;               /* what is scaled takes so long */
+    rs_edit_name name, other; /* GROUP, NAME, A; B */
+    int64_t number;           /* rank, bytes; -1: not given */
     bool all_grows; /* of network: as if nothing of a transfer were fixed, for the upper end of an interval */
-    int64_t number; /* rank, bytes; -1: not given */
 } rs_edit;
 
 typedef struct rs_what_if {
     rs_edit *edits;
     size_t n, capacity;
+    bool failed; /* memory ran out while it was made */
 } rs_what_if;
 
 /* RS_ERR_USAGE says which edit is wrong and why. Release with rs_what_if_clear, also after a failure. */
 rs_status rs_what_if_parse(const char *text, rs_what_if *out, rs_error *err);
-/* One of `scale` alone: "name~gemm=0.5". */
-rs_status rs_what_if_scale(const char *text, rs_what_if *out, rs_error *err);
+/* The first question of a list, whose questions are joined by commas; scale: each is one of `scale` alone,
+ * "name~gemm=0.5". *at is then at the next one, or at the end; *n: the length of the text of this one, at *at before. */
+rs_status rs_what_if_parse_next(const char **at, bool scale, rs_what_if *out, size_t *n, rs_error *err);
 void rs_what_if_clear(rs_what_if *question);
+/* The text that parses to this very question. */
+void rs_what_if_print(const rs_what_if *question, rs_text *out);
+/* What --scale takes of an edit that scales. */
+void rs_edit_print_scale(const rs_edit *edit, rs_text *out);
+
+/* By hand: adds an edit. What runs out of memory says so in rs_what_if_check, once for all. */
+rs_edit *rs_what_if_add(rs_what_if *question, rs_edit_kind kind); /* NULL when out of memory */
+/* Adds one that scales; the caller selects what. NULL when out of memory, which rs_selector_... take. */
+rs_expr *rs_what_if_scale_by(rs_what_if *question, double factor);
+rs_expr *rs_what_if_scale_to(rs_what_if *question, int64_t ns);
+/* Adds one with a name: no-sync, overlap, fuse, coalesce. */
+rs_edit *rs_what_if_add_name(rs_what_if *question, rs_edit_kind kind, const char *text, size_t n, bool whole);
+bool rs_edit_set_name(rs_edit_name *name, const char *text, size_t n, bool whole); /* false: out of memory */
+/* One more term that must hold. */
+void rs_selector_word(rs_expr *selector, rs_select_field field, size_t word);
+void rs_selector_text(rs_expr *selector, rs_select_field field, rs_where_op op, const char *text, size_t n);
+void rs_selector_number(rs_expr *selector, rs_select_field field, rs_where_op op, int64_t number);
+/* Ranks, ascending. */
+void rs_selector_ranks(rs_expr *selector, const int64_t *ranks, size_t n);
+rs_status rs_what_if_check(const rs_what_if *question, rs_error *err);
+/* Several questions as one; *out borrows their edits and is released with rs_free(out->edits). */
+rs_status rs_what_if_together(const rs_what_if *const *several, size_t n, rs_what_if *out, rs_error *err);
+
 /* Whether every edit scales what is of certain steps (step=12). */
 bool rs_what_if_is_of_steps(const rs_what_if *question);
 
@@ -91,6 +151,7 @@ typedef struct rs_editor {
         *seen; /* by term, then by name of the rank: 0 not looked at, 1 the term does not hold, 2 it does */
     size_t seen_rank, seen_room;
     const rs_edit *seen_edit; /* NULL: none */
+    uint64_t required;        /* of its selector: see rs_expr_required */
 } rs_editor;
 
 /* Whether all terms hold of a piece of work or a point; comm: its communication, or NULL. */
@@ -107,8 +168,8 @@ typedef enum rs_edit_target {
 } rs_edit_target;
 rs_edit_target rs_edit_target_of(const rs_edit *edit, rs_part *part);
 
-/* By name of a rank: it contains the text. NULL when out of memory. */
-uint8_t *rs_edit_names_with(const rs_skeleton *skeleton, const char *text);
+/* By name of a rank: it is what the edit names. NULL when out of memory. */
+uint8_t *rs_edit_names_of(const rs_skeleton *skeleton, const rs_edit_name *name);
 
 /* edits_graph.c */
 /* Fills x->behind; the caller frees it. */

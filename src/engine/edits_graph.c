@@ -22,7 +22,7 @@ static void change(rs_editor *x, int64_t *weight, int64_t to)
     x->n_changed++;
 }
 
-/* named: of rs_edit_names_with. */
+/* named: of rs_edit_names_of. */
 static bool is_named(const rs_skeleton *s, const uint8_t *named, uint32_t name)
 {
     return name < s->pool.strings.n && named[name];
@@ -88,6 +88,15 @@ static bool move_wait(rs_editor *x, size_t r, const uint32_t *place, const uint3
     return rs_weights_add(x->e, x->w, (rs_extra_edge){(base + source) << 1 | 1, base + to, 0});
 }
 
+/* Whether the edit is about the communication's group: by its name, or by what its description says. */
+static bool names_group(const rs_edit *edit, const rs_pool *pool, const rs_coll_shape *op)
+{
+    const rs_edit_name name = {edit->name.text, edit->name.n, true};
+    const char *group = rs_pool_text(pool, op->group), *description = rs_pool_text(pool, op->description);
+    return !name.text || (group && rs_edit_names(&name, group, strlen(group))) ||
+           (description && rs_edit_names(&edit->name, description, strlen(description)));
+}
+
 static bool overlap_rank(const rs_edit *edit, rs_editor *x, size_t r, const uint32_t *place)
 {
     const rs_engine *e = x->e;
@@ -97,11 +106,8 @@ static bool overlap_rank(const rs_edit *edit, rs_editor *x, size_t r, const uint
     bool ok = of_group && first && find_optimizers(x, r, place, first);
     for (size_t i = 0; ok && i < s->n_comm; i++) {
         const rs_coll_shape *op = rs_coll_shape_of(s->comm, &s->comm->ops[i]);
-        const char *group = rs_pool_text(&s->comm->pool, op->group);
-        const char *description = rs_pool_text(&s->comm->pool, op->description);
-        bool named = !edit->text || (group && strcmp(group, edit->text) == 0) ||
-                     (description && strstr(description, edit->text));
-        if (named && s->comm_node[i] != RS_NO_NODE) of_group[s->comm_node[i]] = 1;
+        if (names_group(edit, &s->comm->pool, op) && s->comm_node[i] != RS_NO_NODE)
+            of_group[s->comm_node[i]] = 1;
     }
     for (uint32_t i = 1; ok && i < s->n; i++)
         for (uint32_t k = s->first[i]; ok && k < s->first[i + 1]; k++)
@@ -246,7 +252,7 @@ rs_status rs_edit_find_behind(rs_editor *x, rs_error *err)
 static bool no_sync_rank(const rs_edit *edit, rs_editor *x, size_t r)
 {
     const rs_skeleton *s = x->e->ranks[r];
-    uint8_t *names = rs_edit_names_with(s, edit->text);
+    uint8_t *names = rs_edit_names_of(s, &edit->name);
     if (!names) return false;
     for (uint32_t i = 1; i < s->n; i++) {
         bool named = is_named(s, names, rs_skeleton_at(s, i)->name) ||
@@ -306,7 +312,7 @@ rs_status rs_edit_fuse(const rs_edit *edit, rs_editor *x, rs_error *err)
     for (size_t r = 0; ok && r < x->e->n_ranks; r++) {
         const rs_skeleton *s = x->e->ranks[r];
         uint32_t *saved = rs_calloc(s->n + 1, sizeof *saved); /* by point: ns of a call that is not made */
-        uint8_t *before = rs_edit_names_with(s, edit->text), *behind = rs_edit_names_with(s, edit->other);
+        uint8_t *before = rs_edit_names_of(s, &edit->name), *behind = rs_edit_names_of(s, &edit->other);
         ok = saved && before && behind;
         if (ok) fuse_rank(x, r, before, behind, saved);
         rs_free(saved);
@@ -365,9 +371,7 @@ static bool is_of_group(const rs_edit *edit, const rs_engine *e, const rs_meetin
     const rs_coll_arrival *a = &e->coll.arrivals[c->first];
     const rs_coll_rank *r = e->comm[a->rank];
     const rs_coll_shape *op = rs_coll_shape_of(r, &r->ops[a->op]);
-    const char *group = rs_pool_text(&r->pool, op->group), *text = rs_pool_text(&r->pool, op->description);
-    if (op->kind == RS_COLL_SEND_RECV || m->n < 2) return false;
-    return (group && strcmp(group, edit->text) == 0) || (text && strstr(text, edit->text));
+    return op->kind != RS_COLL_SEND_RECV && m->n >= 2 && names_group(edit, &r->pool, op);
 }
 
 /* Whether two meetings are of one kind and have the same ranks. */

@@ -403,8 +403,7 @@ static rs_status mark_rank(const rs_run *run, rs_trace *t, void **value, rs_erro
     RS_TRY(rs_where_begin(asked->where, t, asked->origin, &where, err));
     for (size_t i = 0; i < t->n_rows; i++) {
         uint32_t row = rs_trace_row(t, i);
-        if (rs_row_test_next(&selected, row))
-            m->holds[m->n++] = rs_where_row(where, row, NULL) == RS_ANSWER_YES;
+        if (rs_row_test_next(&selected, row)) m->holds[m->n++] = rs_where_row(where, row, NULL) == RS_YES;
     }
     rs_where_end(where);
     return RS_OK;

@@ -56,6 +56,8 @@ rs_status rs_question_init(rs_question *q, const rs_query *query, const rs_job_s
             err, RS_ERR_USAGE,
             "--class holds for rankscope's own classes, and --compat takes another tool's: leave one out");
     q->run = (rs_run){.options = query->options,
+                      .plan = q->how.plan,
+                      .over = q->how.over,
                       .compat = query->compat,
                       .policy = &q->policy,
                       .absolute = settings->absolute,

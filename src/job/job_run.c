@@ -580,7 +580,7 @@ static bool rounds_travel(const rs_method *how)
 
 bool rs_analysis_can_map(const rs_analysis *analysis)
 {
-    return analysis->partial_layout != NULL;
+    return rs_analysis_method(analysis, RS_COMPAT_NONE).partial_layout != NULL;
 }
 
 static rs_status map_with(rs_job *job, const rs_query *queries, size_t n, const rs_told *told, rs_bytes *out,

@@ -1,19 +1,99 @@
 /* Regular expressions over texts of a trace: rankscope/where.h. */
 #include <regex.h>
 
+#include "base/ascii.h"
 #include "base/memory.h"
 #include "rankscope/where.h"
 #include "text/locale.h"
 
+#define MOST_DEPTH 64 /* groups in each other */
+
 struct rs_pattern {
     regex_t regex;
 };
+
+/* ---- what a pattern grows to -------------------------------------------------------------------------------- */
+
+/* The C library writes repetitions out when it compiles, a{9}{9}{9} as 729 of a, and a++++ as 16. */
+#define MOST_WRITTEN_OUT 20000
+
+/* The place after a bracket expression "[...]" that begins at p. */
+static const char *after_set(const char *p)
+{
+    p += p[1] == '^' ? 2 : 1;
+    if (*p == ']') p++;
+    while (*p && *p != ']') {
+        char kind = p[0] == '[' ? p[1] : '\0';
+        if (kind == ':' || kind == '.' || kind == '=') {
+            for (p += 2; *p && !(p[0] == kind && p[1] == ']');) p++;
+            if (*p) p++;
+        }
+        if (*p) p++;
+    }
+    return *p ? p + 1 : p;
+}
+
+/* The times that a repetition "{n,m}" at p stands for; *p is moved to its end. */
+static double times_of(const char **p)
+{
+    double n = 0, most = 1;
+    for (++*p; **p && **p != '}'; ++*p) {
+        n = rs_is_digit(**p) ? 10 * n + (**p - '0') : 0;
+        if (n > most) most = n;
+    }
+    return most;
+}
+
+/* About how many characters a pattern is once its repetitions are written out. */
+static double written_out(const char *p)
+{
+    double sum[MOST_DEPTH + 1] = {0}, last[MOST_DEPTH + 1] = {0}; /* of each open group; of its last atom */
+    size_t depth = 0;
+    for (; *p; p++) {
+        double factor = 0;
+        if (*p == '*' || *p == '?') factor = 1;
+        if (*p == '+') factor = 2;
+        if (*p == '{') factor = times_of(&p);
+        if (factor > 0) {
+            sum[depth] += last[depth] * (factor - 1);
+            last[depth] *= factor;
+        } else if (*p == '(' && depth < MOST_DEPTH) {
+            depth++;
+            sum[depth] = last[depth] = 0;
+        } else if (*p == ')' && depth) {
+            last[depth - 1] = sum[depth] + 1;
+            sum[depth - 1] += last[depth - 1];
+            depth--;
+        } else {
+            if (*p == '[') p = after_set(p) - 1;
+            if (*p == '\\' && p[1]) p++;
+            last[depth] = 1;
+            sum[depth]++;
+        }
+        if (!*p) break;
+    }
+    for (; depth; depth--) sum[depth - 1] += sum[depth];
+    return sum[0];
+}
+
+static size_t depth_of(const char *p)
+{
+    size_t depth = 0, deepest = 0;
+    for (; *p; p++) {
+        if (*p == '(' && ++depth > deepest) deepest = depth;
+        if (*p == ')' && depth) depth--;
+    }
+    return deepest;
+}
 
 rs_status rs_pattern_compile(const char *text, rs_pattern **out, rs_error *err)
 {
     rs_locale locale;
     char why[120];
     *out = NULL;
+    if (depth_of(text) > MOST_DEPTH || written_out(text) > MOST_WRITTEN_OUT)
+        return rs_fail(err, RS_ERR_USAGE, "\"%.80s\" is too large a regular expression with its repetitions written out",
+                       text);
     rs_pattern *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "regular expression");
     bool entered = rs_locale_enter(&locale, "C");

@@ -1,4 +1,4 @@
-/* A condition asked of the rows of one rank. */
+/* The conditions of --where: their fields, and what rows of a rank meet them. */
 #include "query/where.h"
 
 #include <string.h>
@@ -6,10 +6,70 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/try.h"
-#include "query/where_internal.h"
+#include "query/expression.h"
 #include "text/numbers.h"
 #include "trace/enclosing.h"
 #include "trace/selection.h"
+
+enum {
+    NAME, /* text from here ... */
+    CAT,
+    PHASE,
+    PID,
+    TID, /* ... to here */
+    TS,
+    DUR,
+    STEP,
+    DEVICE,
+    STREAM,
+    CORRELATION,
+    EXTERNAL_ID,
+    POSITION
+};
+static const rs_field_spec fields[] = {[NAME] = {.name = "name"},
+                                       [CAT] = {.name = "cat"},
+                                       [PHASE] = {.name = "phase"},
+                                       [PID] = {.name = "pid"},
+                                       [TID] = {.name = "tid"},
+                                       [TS] = {.name = "ts", .type = RS_DATUM_TIME, .outside = true},
+                                       [DUR] = {.name = "dur", .type = RS_DATUM_TIME},
+                                       [STEP] = {.name = "step", .type = RS_DATUM_WHOLE},
+                                       [DEVICE] = {.name = "device", .type = RS_DATUM_WHOLE},
+                                       [STREAM] = {.name = "stream", .type = RS_DATUM_WHOLE},
+                                       [CORRELATION] = {.name = "correlation", .type = RS_DATUM_WHOLE},
+                                       [EXTERNAL_ID] = {.name = "external_id", .type = RS_DATUM_WHOLE},
+                                       [POSITION] = {.name = "position", .type = RS_DATUM_WHOLE}};
+enum { UNDER, AFTER, BEFORE };
+static const char *const functions[] = {[UNDER] = "under", [AFTER] = "after", [BEFORE] = "before", NULL};
+
+const rs_language rs_where_language = {.fields = fields,
+                                       .n_fields = sizeof fields / sizeof *fields,
+                                       .functions = functions,
+                                       .may_be_empty = true};
+
+struct rs_where {
+    rs_expr *expr;
+};
+
+rs_status rs_where_parse(const char *text, const char *option, rs_where **out, rs_error *err)
+{
+    *out = NULL;
+    rs_where *w = rs_calloc(1, sizeof *w);
+    if (!w) return rs_fail_nomem(err, "condition");
+    rs_status status = rs_expr_parse(text ? text : "", &rs_where_language, &w->expr, err);
+    if (status == RS_OK)
+        *out = w;
+    else
+        rs_where_free(w);
+    return status == RS_ERR_USAGE ? rs_error_wrap(err, "%s", option) : status;
+}
+
+void rs_where_free(rs_where *w)
+{
+    if (!w) return;
+    rs_expr_free(w->expr);
+    rs_free(w);
+}
 
 /* What a term remembers of a rank. */
 typedef struct term_state {
@@ -19,7 +79,7 @@ typedef struct term_state {
 } term_state;
 
 struct rs_where_rank {
-    const rs_where *where;
+    const rs_expr *expr;
     const rs_events *e;
     int64_t origin;
     term_state *terms;
@@ -29,111 +89,90 @@ struct rs_where_rank {
 
 /* ---- what a condition needs ---------------------------------------------------------------------------- */
 
+static bool is_of_time(const rs_expr_term *t)
+{
+    return t->function == RS_NO_FUNCTION && t->field == TS;
+}
+
 bool rs_where_uses_time(const rs_where *w)
 {
-    for (size_t i = 0; i < w->n_terms; i++)
-        if (w->terms[i].kind == RS_TERM_FIELD && w->terms[i].field == RS_WHERE_TS) return true;
+    for (size_t i = 0; i < w->expr->n_terms; i++)
+        if (is_of_time(&w->expr->terms[i])) return true;
     return false;
 }
 
-static bool column_of(rs_where_field field, rs_column_id *column)
+static bool column_of(size_t field, rs_column_id *column)
 {
     switch (field) {
-    case RS_WHERE_DEVICE: *column = RS_COL_DEVICE; return true;
-    case RS_WHERE_STREAM: *column = RS_COL_STREAM; return true;
-    case RS_WHERE_CORRELATION: *column = RS_COL_CORRELATION; return true;
-    case RS_WHERE_EXTERNAL_ID: *column = RS_COL_EXTERNAL_ID; return true;
+    case DEVICE: *column = RS_COL_DEVICE; return true;
+    case STREAM: *column = RS_COL_STREAM; return true;
+    case CORRELATION: *column = RS_COL_CORRELATION; return true;
+    case EXTERNAL_ID: *column = RS_COL_EXTERNAL_ID; return true;
     default: return false;
     }
 }
 
-uint64_t rs_where_columns(const rs_where *w)
+static uint64_t columns_of(const rs_expr *e)
 {
     uint64_t columns = 0;
-    for (size_t i = 0; i < w->n_terms; i++) {
-        const rs_where_term *t = &w->terms[i];
+    for (size_t i = 0; i < e->n_terms; i++) {
+        const rs_expr_term *t = &e->terms[i];
         rs_column_id column;
         if (t->inner)
-            columns |= rs_where_columns(t->inner) | RS_LINK_COLUMNS;
+            columns |= columns_of(t->inner) | RS_LINK_COLUMNS;
         else if (column_of(t->field, &column))
             columns |= UINT64_C(1) << column;
-        else if (t->field == RS_WHERE_STEP)
+        else if (t->field == STEP)
             columns |= RS_LINK_COLUMNS;
     }
     return columns;
 }
 
+uint64_t rs_where_columns(const rs_where *w)
+{
+    return columns_of(w->expr);
+}
+
 /* ---- one term ------------------------------------------------------------------------------------------ */
 
-static bool contains(const char *text, size_t n, const char *part, size_t m)
+static bool is_text(const rs_expr_term *t)
 {
-    const char *end = text + n;
-    if (m == 0) return true;
-    for (const char *p = text; (size_t)(end - p) >= m; p++) {
-        p = memchr(p, part[0], (size_t)(end - p) - m + 1);
-        if (!p) return false;
-        if (memcmp(p, part, m) == 0) return true;
-    }
-    return false;
+    return t->field <= TID;
 }
 
-static bool holds_text(const rs_where_term *t, const char *text, size_t n)
+static bool holds_number(const rs_expr_term *t, bool known, int64_t v)
 {
-    bool equal = false;
-    if (t->op == RS_OP_MATCHES) return rs_pattern_matches(t->pattern, text, n);
-    if (t->op == RS_OP_HAS || t->op == RS_OP_HAS_NOT)
-        return contains(text, n, t->texts[0].text, t->texts[0].n) == (t->op == RS_OP_HAS);
-    for (size_t i = 0; !equal && i < t->n_texts; i++)
-        equal = n == t->texts[i].n && memcmp(text, t->texts[i].text, n) == 0;
-    return equal == (t->op != RS_OP_NE);
+    return known ? rs_term_holds_whole(t, v) : t->op == RS_OP_NE;
 }
 
-static bool holds_number(const rs_where_term *t, bool known, int64_t v)
-{
-    if (!known) return t->op == RS_OP_NE;
-    switch (t->op) {
-    case RS_OP_NE: return v != t->spans[0].first;
-    case RS_OP_LT: return v < t->spans[0].first;
-    case RS_OP_LE: return v <= t->spans[0].first;
-    case RS_OP_GT: return v > t->spans[0].first;
-    case RS_OP_GE: return v >= t->spans[0].first;
-    default:
-        for (size_t i = 0; i < t->n_spans; i++)
-            if (v >= t->spans[i].first && v <= t->spans[i].last) return true;
-        return false;
-    }
-}
-
-static bool holds_string(const rs_events *e, const rs_where_term *t, uint32_t id)
+static bool holds_string(const rs_events *e, const rs_expr_term *t, uint32_t id)
 {
     const rs_string *s = &e->strings.items[id];
-    return holds_text(t, s->text, s->length);
+    return rs_term_holds_text(t, s->text, s->length);
 }
 
-static bool holds_id(const rs_events *e, const rs_where_term *t, int64_t number, uint32_t text)
+static bool holds_id(const rs_events *e, const rs_expr_term *t, int64_t number, uint32_t text)
 {
-    char digits[RS_NUMBER_SIZE];
+    char digits[RS_NUMBER_SIZE + 1] = "";
     if (text != RS_NO_STRING) return holds_string(e, t, text);
-    return holds_text(t, digits, number == RS_NO_VALUE ? 0 : rs_format_int(number, digits));
+    if (number != RS_NO_VALUE) digits[rs_format_int(number, digits)] = '\0';
+    return rs_term_holds_text(t, digits, strlen(digits));
 }
 
 /* A text term is asked once for each text that differs. */
-static bool holds_row_text(rs_where_rank *r, const rs_where_term *t, term_state *state, uint32_t row)
+static bool holds_row_text(rs_where_rank *r, const rs_expr_term *t, term_state *state, uint32_t row)
 {
     const rs_events *e = r->e;
-    uint32_t key = t->field == RS_WHERE_NAME  ? e->name[row]
-                   : t->field == RS_WHERE_CAT ? e->category[row]
-                                              : e->thread[row];
-    if (t->field == RS_WHERE_PHASE) {
-        char phase = (char)e->phase[row];
-        return holds_text(t, &phase, phase != '\0');
+    uint32_t key = t->field == NAME ? e->name[row] : t->field == CAT ? e->category[row] : e->thread[row];
+    if (t->field == PHASE) {
+        const char phase[] = {(char)e->phase[row], '\0'}; /* terminated, as regular expressions want it */
+        return rs_term_holds_text(t, phase, phase[0] != '\0');
     }
     if (!state->of_text[key]) {
-        bool holds = t->field == RS_WHERE_NAME  ? holds_string(e, t, key)
-                     : t->field == RS_WHERE_CAT ? holds_string(e, t, e->categories[key].name)
-                     : t->field == RS_WHERE_PID
-                         ? holds_id(e, t, e->threads[key].pid, e->threads[key].pid_text)
-                         : holds_id(e, t, e->threads[key].tid, e->threads[key].tid_text);
+        bool holds = t->field == NAME  ? holds_string(e, t, key)
+                     : t->field == CAT ? holds_string(e, t, e->categories[key].name)
+                     : t->field == PID ? holds_id(e, t, e->threads[key].pid, e->threads[key].pid_text)
+                                       : holds_id(e, t, e->threads[key].tid, e->threads[key].tid_text);
         state->of_text[key] = holds ? 2 : 1;
     }
     return state->of_text[key] == 2;
@@ -149,103 +188,77 @@ static void set_bit(uint8_t *bits, uint32_t row)
     bits[row / 8] |= (uint8_t)(1u << (row % 8));
 }
 
-static rs_where_answer ask(rs_where_rank *r, size_t number, uint32_t row)
+static rs_truth ask(rs_where_rank *r, size_t number, uint32_t row)
 {
-    const rs_where_term *t = &r->where->terms[number];
+    const rs_expr_term *t = &r->expr->terms[number];
     term_state *state = &r->terms[number];
     const rs_events *e = r->e;
     int64_t v = RS_NO_VALUE;
-    if (t->kind != RS_TERM_FIELD) return has_bit(state->rows, row) ? RS_ANSWER_YES : RS_ANSWER_NO;
-    if (rs_where_is_text(t->field)) return holds_row_text(r, t, state, row) ? RS_ANSWER_YES : RS_ANSWER_NO;
+    if (t->inner) return has_bit(state->rows, row) ? RS_YES : RS_NO;
+    if (is_text(t)) return holds_row_text(r, t, state, row) ? RS_YES : RS_NO;
     switch (t->field) {
-    case RS_WHERE_TS:
+    case TS:
         if (e->start[row] == RS_NO_TIME) break;
-        if (r->origin == RS_NO_TIME) return RS_ANSWER_OPEN;
+        if (r->origin == RS_NO_TIME) return RS_UNKNOWN;
         v = rs_sub_sat(e->start[row], r->origin);
         break;
-    case RS_WHERE_DUR: v = e->duration[row]; break;
-    case RS_WHERE_STEP: v = rs_step_finder_next(&r->steps, row); break;
-    case RS_WHERE_POSITION: v = row; break;
+    case DUR: v = e->duration[row]; break;
+    case STEP: v = rs_step_finder_next(&r->steps, row); break;
+    case POSITION: v = row; break;
     default: v = rs_cursor_int(&state->cursor, row, RS_NO_VALUE);
     }
-    return holds_number(t, v != RS_NO_VALUE, v) ? RS_ANSWER_YES : RS_ANSWER_NO;
+    return holds_number(t, v != RS_NO_VALUE, v) ? RS_YES : RS_NO;
 }
 
 /* ---- all terms ----------------------------------------------------------------------------------------- */
 
-static rs_where_answer both(rs_where_answer a, rs_where_answer b)
+rs_truth rs_where_row(rs_where_rank *r, uint32_t row, uint64_t *terms)
 {
-    if (a == RS_ANSWER_NO || b == RS_ANSWER_NO) return RS_ANSWER_NO;
-    return a == RS_ANSWER_OPEN || b == RS_ANSWER_OPEN ? RS_ANSWER_OPEN : RS_ANSWER_YES;
-}
-
-static rs_where_answer opposite(rs_where_answer a)
-{
-    return a == RS_ANSWER_OPEN ? a : a == RS_ANSWER_YES ? RS_ANSWER_NO : RS_ANSWER_YES;
-}
-
-/* No more values wait than there are terms. */
-typedef struct stack {
-    rs_where_answer values[RS_WHERE_TERMS + 1];
-    size_t n;
-} stack;
-
-static void join(stack *s, unsigned step)
-{
-    rs_where_answer top = s->values[s->n - 1];
-    if (step == RS_WHERE_NOT) {
-        s->values[s->n - 1] = opposite(top);
-        return;
-    }
-    rs_where_answer below = s->values[--s->n - 1];
-    s->values[s->n - 1] =
-        step == RS_WHERE_AND ? both(below, top) : opposite(both(opposite(below), opposite(top)));
-}
-
-rs_where_answer rs_where_row(rs_where_rank *r, uint32_t row, uint64_t *terms)
-{
-    const rs_where *w = r->where;
-    stack s = {.n = 0};
+    const rs_expr *e = r->expr;
+    rs_truths known = {.n = 0};
     if (terms) *terms = 0;
-    for (size_t i = 0; i < w->n_steps; i++) {
-        unsigned step = w->steps[i];
-        if (step >= RS_WHERE_AND) {
-            join(&s, step);
+    for (size_t i = 0; i < e->n_steps; i++) {
+        unsigned step = e->steps[i];
+        if (step >= RS_EXPR_AND) {
+            rs_truths_join(&known, step);
             continue;
         }
-        rs_where_answer answer = ask(r, step, row);
-        if (terms && answer == RS_ANSWER_YES) *terms |= UINT64_C(1) << step;
-        s.values[s.n++] = answer;
+        rs_truth answer = ask(r, step, row);
+        if (terms && answer == RS_YES) *terms |= UINT64_C(1) << step;
+        rs_truths_push(&known, answer);
     }
-    return s.n ? s.values[0] : RS_ANSWER_YES;
+    return rs_truths_end(&known);
 }
 
 bool rs_where_decide(const rs_where *w, uint64_t terms, int64_t ts)
 {
-    stack s = {.n = 0};
-    for (size_t i = 0; i < w->n_steps; i++) {
-        unsigned step = w->steps[i];
-        if (step >= RS_WHERE_AND) {
-            join(&s, step);
+    const rs_expr *e = w->expr;
+    rs_truths known = {.n = 0};
+    for (size_t i = 0; i < e->n_steps; i++) {
+        unsigned step = e->steps[i];
+        if (step >= RS_EXPR_AND) {
+            rs_truths_join(&known, step);
             continue;
         }
-        const rs_where_term *t = &w->terms[step];
-        bool of_time = t->kind == RS_TERM_FIELD && t->field == RS_WHERE_TS;
-        bool holds = of_time ? holds_number(t, ts != RS_NO_TIME, ts) : (terms >> step & 1) != 0;
-        s.values[s.n++] = holds ? RS_ANSWER_YES : RS_ANSWER_NO;
+        const rs_expr_term *t = &e->terms[step];
+        bool holds = is_of_time(t) ? holds_number(t, ts != RS_NO_TIME, ts) : (terms >> step & 1) != 0;
+        rs_truths_push(&known, holds ? RS_YES : RS_NO);
     }
-    return !s.n || s.values[0] == RS_ANSWER_YES;
+    return rs_truths_end(&known) == RS_YES;
 }
 
 /* ---- under, after, before ------------------------------------------------------------------------------ */
 
-static rs_status find_matches(const rs_where *inner, rs_trace *trace, uint8_t *bits, rs_error *err)
+static rs_status begin(const rs_expr *expr, rs_trace *trace, int64_t origin, rs_where_rank **out,
+                       rs_error *err);
+
+static rs_status find_matches(const rs_expr *inner, rs_trace *trace, uint8_t *bits, rs_error *err)
 {
     rs_where_rank *r = NULL;
-    RS_TRY(rs_where_begin(inner, trace, RS_NO_TIME, &r, err));
+    RS_TRY(begin(inner, trace, RS_NO_TIME, &r, err));
     for (size_t i = 0; i < trace->n_rows; i++) {
         uint32_t row = rs_trace_row(trace, i);
-        if (rs_where_row(r, row, NULL) == RS_ANSWER_YES) set_bit(bits, row);
+        if (rs_where_row(r, row, NULL) == RS_YES) set_bit(bits, row);
     }
     rs_where_end(r);
     return RS_OK;
@@ -280,7 +293,7 @@ static uint32_t first_match(const rs_trace *trace, const uint8_t *bits)
     return first;
 }
 
-static void spread_in_time(const rs_trace *trace, rs_where_kind kind, uint8_t *bits)
+static void spread_in_time(const rs_trace *trace, size_t function, uint8_t *bits)
 {
     const rs_events *e = trace->events;
     uint32_t first = first_match(trace, bits);
@@ -288,19 +301,19 @@ static void spread_in_time(const rs_trace *trace, rs_where_kind kind, uint8_t *b
     for (size_t i = 0; first != RS_NO_ROW && i < trace->n_rows; i++) {
         uint32_t row = rs_trace_row(trace, i);
         if (e->start[row] == RS_NO_TIME) continue;
-        bool is_in = kind == RS_TERM_AFTER ? row != first && e->start[row] >= rs_event_end(e, first)
-                                           : e->start[row] < e->start[first];
+        bool is_in = function == AFTER ? row != first && e->start[row] >= rs_event_end(e, first)
+                                       : e->start[row] < e->start[first];
         if (is_in) set_bit(bits, row);
     }
 }
 
-static rs_status prepare_rows(const rs_where_term *t, rs_trace *trace, term_state *state, rs_error *err)
+static rs_status prepare_rows(const rs_expr_term *t, rs_trace *trace, term_state *state, rs_error *err)
 {
     state->rows = rs_calloc(trace->events->n / 8 + 1, 1);
     if (!state->rows) return rs_fail_nomem(err, "condition");
     RS_TRY(find_matches(t->inner, trace, state->rows, err));
-    if (t->kind == RS_TERM_UNDER) return spread_under(trace, state->rows, err);
-    spread_in_time(trace, t->kind, state->rows);
+    if (t->function == UNDER) return spread_under(trace, state->rows, err);
+    spread_in_time(trace, t->function, state->rows);
     return RS_OK;
 }
 
@@ -308,33 +321,31 @@ static rs_status prepare_rows(const rs_where_term *t, rs_trace *trace, term_stat
 
 static rs_status prepare(rs_where_rank *r, rs_trace *trace, size_t number, rs_error *err)
 {
-    const rs_where_term *t = &r->where->terms[number];
+    const rs_expr_term *t = &r->expr->terms[number];
     term_state *state = &r->terms[number];
     const rs_events *e = trace->events;
     rs_column_id column;
     if (t->inner) return prepare_rows(t, trace, state, err);
     if (column_of(t->field, &column)) state->cursor = rs_cursor_of(e, column);
-    if (t->field == RS_WHERE_STEP && !r->uses_step) {
+    if (t->field == STEP && !r->uses_step) {
         r->uses_step = true;
         return rs_step_finder_begin(trace, &r->steps, err);
     }
-    if (!rs_where_is_text(t->field) || t->field == RS_WHERE_PHASE) return RS_OK;
-    size_t n = t->field == RS_WHERE_NAME  ? e->strings.n
-               : t->field == RS_WHERE_CAT ? e->n_categories
-                                          : e->n_threads;
+    if (!is_text(t) || t->field == PHASE) return RS_OK;
+    size_t n = t->field == NAME ? e->strings.n : t->field == CAT ? e->n_categories : e->n_threads;
     state->of_text = rs_calloc(n + 1, 1);
     return state->of_text ? RS_OK : rs_fail_nomem(err, "condition");
 }
 
-rs_status rs_where_begin(const rs_where *where, rs_trace *trace, int64_t origin, rs_where_rank **out,
-                         rs_error *err)
+static rs_status begin(const rs_expr *expr, rs_trace *trace, int64_t origin, rs_where_rank **out,
+                       rs_error *err)
 {
     rs_where_rank *r = rs_calloc(1, sizeof *r);
     if (!r) return rs_fail_nomem(err, "condition");
-    *r = (rs_where_rank){.where = where, .e = trace->events, .origin = origin};
-    r->terms = rs_calloc(where->n_terms + 1, sizeof *r->terms);
+    *r = (rs_where_rank){.expr = expr, .e = trace->events, .origin = origin};
+    r->terms = rs_calloc(expr->n_terms + 1, sizeof *r->terms);
     rs_status status = r->terms ? RS_OK : rs_fail_nomem(err, "condition");
-    for (size_t i = 0; status == RS_OK && i < where->n_terms; i++) status = prepare(r, trace, i, err);
+    for (size_t i = 0; status == RS_OK && i < expr->n_terms; i++) status = prepare(r, trace, i, err);
     if (status == RS_OK)
         *out = r;
     else
@@ -342,10 +353,16 @@ rs_status rs_where_begin(const rs_where *where, rs_trace *trace, int64_t origin,
     return status;
 }
 
+rs_status rs_where_begin(const rs_where *where, rs_trace *trace, int64_t origin, rs_where_rank **out,
+                         rs_error *err)
+{
+    return begin(where->expr, trace, origin, out, err);
+}
+
 void rs_where_end(rs_where_rank *r)
 {
     if (!r) return;
-    for (size_t i = 0; r->terms && i < r->where->n_terms; i++) {
+    for (size_t i = 0; r->terms && i < r->expr->n_terms; i++) {
         rs_free(r->terms[i].of_text);
         rs_free(r->terms[i].rows);
     }

@@ -95,7 +95,7 @@ static rs_status choose(choosing *c, rs_error *err)
         uint32_t row = rs_trace_row(c->trace, i);
         if (is_record(c->e, row) || is_arrow(c->e, row) || c->e->phase[row] == 'E') continue;
         bool is_selected = rs_row_test_next(&selected, row), is_there = goes_on(&w, c->e, row);
-        if ((!is_selected && !is_there) || rs_where_row(where, row, NULL) != RS_ANSWER_YES) continue;
+        if ((!is_selected && !is_there) || rs_where_row(where, row, NULL) != RS_YES) continue;
         if (is_selected || is_of_gpu(c->e, row))
             c->states[i] = RS_SLICE_CHOSEN;
         else if (around)

@@ -4,36 +4,17 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/interval.h"
 #include "table/table_internal.h"
-
-static int64_t signed_at(const void *at, size_t size)
-{
-    int64_t value;
-    int32_t value32;
-    int16_t value16;
-    switch (size) {
-    case 8: memcpy(&value, at, 8); return value;
-    case 4: memcpy(&value32, at, 4); return value32;
-    case 2: memcpy(&value16, at, 2); return value16;
-    default: return *(const int8_t *)at;
-    }
-}
-
-static uint64_t unsigned_at(const void *at, size_t size)
-{
-    uint64_t bits = (uint64_t)signed_at(at, size);
-    return bits & (UINT64_MAX >> (64 - 8 * size));
-}
 
 /* A whole number and whether it is known: INT64_MIN and all ones of 32 bits are not. */
 static bool number_at(const rs_field *f, const void *at, int64_t *value)
 {
     if (f->kind == RS_AS_SIGNED) {
-        *value = signed_at(at, f->size);
+        *value = rs_signed_at(at, f->size);
         return *value != INT64_MIN;
     }
-    *value = (int64_t)unsigned_at(at, f->size);
+    *value = (int64_t)rs_unsigned_at(at, f->size);
     return f->size != 4 || *value != UINT32_MAX;
 }
 
@@ -41,7 +22,7 @@ static const char *text_at(const rs_cell *cell, const void *at)
 {
     const char *text;
     if (cell->rule == RS_CELL_WORD) {
-        uint64_t word = unsigned_at(at, cell->field.size);
+        uint64_t word = rs_unsigned_at(at, cell->field.size);
         return word < cell->n_words ? cell->words[word] : NULL;
     }
     if (cell->field.kind == RS_AS_CHARS) {
@@ -118,12 +99,33 @@ static bool put_moments(const rs_cell *cell, rs_unit unit, const char *row, doub
     return !isnan(*out);
 }
 
-static bool put_share(const rs_cell *cell, const char *row, double *out)
+static bool put_share(int64_t part, int64_t whole, double *out)
 {
-    int64_t part = signed_at(row + cell->field.offset, 8), whole = signed_at(row + cell->flag_offset, 8);
     if (whole == 0 || whole == INT64_MIN || part == INT64_MIN) return false; /* RS_NO_TIME */
     *out = 100.0 * (double)part / (double)whole;
     return true;
+}
+
+static bool is_within(const rs_cell *cell)
+{
+    return cell->source == RS_CELL_SHARE_OF_ALL || cell->source == RS_CELL_CUMULATIVE;
+}
+
+static void add_within(int64_t *sums, const rs_row_spec *record, const void *row)
+{
+    for (size_t i = 0; i < record->n && i < RS_MAX_CELLS; i++)
+        if (is_within(&record->cells[i]))
+            sums[i] = rs_add_sat(sums[i], rs_signed_at((const char *)row + record->cells[i].field.offset, 8));
+}
+
+void rs_within_count(rs_row_within *within, const rs_row_spec *record, const void *row)
+{
+    add_within(within->all, record, row);
+}
+
+void rs_within_pass(rs_row_within *within, const rs_row_spec *record, const void *row)
+{
+    add_within(within->before, record, row);
 }
 
 /* Puts the value of a member into the cell at c; false: it is unknown. */
@@ -132,7 +134,7 @@ static bool put_member(rs_table *table, const rs_cell *cell, const rs_column_spe
 {
     const char *at = row + cell->field.offset;
     size_t place = table->n_rows;
-    if (cell->rule == RS_CELL_WHERE && unsigned_at(row + cell->flag_offset, cell->flag_size) == 0)
+    if (cell->rule == RS_CELL_WHERE && rs_unsigned_at(row + cell->flag_offset, cell->flag_size) == 0)
         return false;
     switch (column->type) {
     case RS_TEXT: return put_text(table, cell, at, &c->values.texts[place]);
@@ -154,7 +156,8 @@ static void clear_value(rs_table_column *c, rs_type type, size_t row)
         c->values.ints[row] = 0;
 }
 
-void rs_table_put(rs_table *table, const rs_row_spec *record, int64_t rank, const void *row)
+void rs_table_put_within(rs_table *table, const rs_row_spec *record, int64_t rank, const void *row,
+                         const rs_row_within *within)
 {
     size_t place = table->n_rows;
     const rs_column_spec *columns = table->widened ? table->widened : table->spec->columns;
@@ -167,7 +170,11 @@ void rs_table_put(rs_table *table, const rs_row_spec *record, int64_t rank, cons
     for (size_t i = 0; i < record->n; i++) {
         const rs_cell *cell = &record->cells[i];
         rs_table_column *c = &table->columns[i];
+        const char *member = (const char *)row + cell->field.offset;
+        double *real = &c->values.reals[place];
         bool known = true;
+        if (cell->source >= RS_CELL_SHARE_OF_ALL && (!within || i >= RS_MAX_CELLS)) table->misfit = true;
+        if (table->misfit) return;
         switch ((rs_cell_source)cell->source) {
         case RS_CELL_RANK: c->values.ints[place] = rank; break;
         case RS_CELL_SET:
@@ -176,14 +183,25 @@ void rs_table_put(rs_table *table, const rs_row_spec *record, int64_t rank, cons
             break;
         case RS_CELL_MEMBER: known = put_member(table, cell, &record->columns[i], row, c); break;
         case RS_CELL_MEAN:
-        case RS_CELL_STD:
-            known = put_moments(cell, record->columns[i].unit, row, &c->values.reals[place]);
+        case RS_CELL_STD: known = put_moments(cell, record->columns[i].unit, row, real); break;
+        case RS_CELL_SHARE:
+            known = put_share(rs_signed_at(member, 8), rs_signed_at((const char *)row + cell->flag_offset, 8),
+                              real);
             break;
-        case RS_CELL_SHARE: known = put_share(cell, row, &c->values.reals[place]); break;
+        case RS_CELL_SHARE_OF_ALL: known = put_share(rs_signed_at(member, 8), within->all[i], real); break;
+        case RS_CELL_CUMULATIVE:
+            known = put_share(rs_add_sat(within->before[i], rs_signed_at(member, 8)), within->all[i], real);
+            break;
+        case RS_CELL_FOLDED: c->values.ints[place] = within->folded; break;
         }
         if (!known) clear_value(c, record->columns[i].type, place);
         rs_table_mark(c, place, !known);
     }
+}
+
+void rs_table_put(rs_table *table, const rs_row_spec *record, int64_t rank, const void *row)
+{
+    rs_table_put_within(table, record, rank, row, NULL);
 }
 
 rs_status rs_table_put_row(rs_table *table, const rs_row_spec *record, int64_t rank, const void *row,

@@ -50,14 +50,20 @@
  *   TEXT(row, member, root, n)    an id (uint32_t) in the texts of rs_table_use_texts; RS_NO_STRING:
  *                                 unknown. In what was packed elsewhere, ids are below the member n of root
  *   MEAN(row, moments)            the mean of an rs_moments; STD: its standard deviation
- *   SHARE(row, part, whole)       100 * part / whole, unknown when whole is 0 or one of them is; both int64_t */
+ *   SHARE(row, part, whole)       100 * part / whole, unknown when whole is 0 or one of them is; both int64_t
+ *   SHARE_OF_ALL(row, part)       100 * part / the same of all rows; with rs_table_put_within, as those that follow
+ *   CUMULATIVE(row, part)         the same of this and all rows above
+ *   FOLDED                        how many rows are in this one: 1, and more in a row of the rest */
 typedef enum rs_cell_source {
     RS_CELL_RANK,
     RS_CELL_SET,
     RS_CELL_MEMBER,
     RS_CELL_MEAN,
     RS_CELL_STD,
-    RS_CELL_SHARE
+    RS_CELL_SHARE,
+    RS_CELL_SHARE_OF_ALL,
+    RS_CELL_CUMULATIVE,
+    RS_CELL_FOLDED
 } rs_cell_source;
 
 typedef enum rs_cell_rule {
@@ -109,6 +115,18 @@ void rs_table_put(rs_table *table, const rs_row_spec *record, int64_t rank, cons
 rs_status rs_table_put_row(rs_table *table, const rs_row_spec *record, int64_t rank, const void *row,
                            rs_error *err);
 
+/* The rows among which a row stands: what SHARE_OF_ALL, CUMULATIVE and FOLDED cells need. Starts as {.folded = 1}; every row
+ * is counted before the first is put, and passed when it has been put. */
+#define RS_MAX_CELLS 48
+typedef struct rs_row_within {
+    int64_t all[RS_MAX_CELLS], before[RS_MAX_CELLS]; /* by cell */
+    int64_t folded;
+} rs_row_within;
+void rs_within_count(rs_row_within *within, const rs_row_spec *record, const void *row);
+void rs_within_pass(rs_row_within *within, const rs_row_spec *record, const void *row);
+void rs_table_put_within(rs_table *table, const rs_row_spec *record, int64_t rank, const void *row,
+                         const rs_row_within *within);
+
 /* For a table of rs_table_create_dynamic whose columns begin with those of the record: rs_table_put fills
  * these, and the cells of the others are added behind it. */
 void rs_table_widens(rs_table *table, const rs_row_spec *record);
@@ -129,6 +147,17 @@ void rs_table_set_null(rs_table *table, const char *name);
 
 /* Whether rs_table_count_from was called: the driver of a run leaves such tables alone. */
 bool rs_table_has_origin(const rs_table *table);
+
+/* Cells of a sample's summary: d is a member of the row that is an rs_description. */
+#define RS_DESCRIPTION_CELLS(CELL, row, d, unit, what)                                                       \
+    CELL(OF(row, d.n), "count", REAL, COUNT, "how many " what, NULL)                                         \
+    CELL(OF(row, d.mean), "mean", REAL, unit, "mean", NULL)                                                  \
+    CELL(OF(row, d.std), "std", REAL, unit, "sample deviation", NULL)                                        \
+    CELL(OF(row, d.min), "min", REAL, unit, "least", NULL)                                                   \
+    CELL(OF(row, d.p25), "25%", REAL, unit, "quartile", NULL)                                                \
+    CELL(OF(row, d.p50), "50%", REAL, unit, "median", NULL)                                                  \
+    CELL(OF(row, d.p75), "75%", REAL, unit, "quartile", NULL)                                                \
+    CELL(OF(row, d.max), "max", REAL, unit, "greatest", NULL)
 
 /* ---- what the macros are made of ---------------------------------------------------------------------- */
 
@@ -159,6 +188,12 @@ bool rs_table_has_origin(const rs_table *table);
 #define RS_CELL_IS_SHARE(row, part, whole)                                                                   \
     .source = RS_CELL_SHARE, .field = {.offset = offsetof(row, part)}, .flag_offset = offsetof(row, whole)
 
+#define RS_CELL_IS_SHARE_OF_ALL(row, part)                                                                   \
+    .source = RS_CELL_SHARE_OF_ALL, .field = {.offset = offsetof(row, part)}
+#define RS_CELL_IS_CUMULATIVE(row, part)                                                                     \
+    .source = RS_CELL_CUMULATIVE, .field = {.offset = offsetof(row, part)}
+#define RS_CELL_IS_FOLDED .source = RS_CELL_FOLDED
+
 /* The types of column that the value fits, one bit each. */
 #define RS_CELL_TYPE(type) (1 << (type))
 #define RS_CELL_NUMBERS (RS_CELL_TYPE(RS_INT) | RS_CELL_TYPE(RS_REAL))
@@ -184,5 +219,10 @@ bool rs_table_has_origin(const rs_table *table);
 #define RS_CELL_TYPES_STD(row, moments) RS_CELL_TYPES_MEAN(row, moments)
 #define RS_CELL_TYPES_SHARE(row, part, whole)                                                                \
     (sizeof RS_MEMBER(row, part) + sizeof RS_MEMBER(row, whole) == 16 ? RS_CELL_TYPE(RS_REAL) : 0)
+
+#define RS_CELL_TYPES_SHARE_OF_ALL(row, part)                                                                \
+    (sizeof RS_MEMBER(row, part) == sizeof(int64_t) ? RS_CELL_TYPE(RS_REAL) : 0)
+#define RS_CELL_TYPES_CUMULATIVE(row, part) RS_CELL_TYPES_SHARE_OF_ALL(row, part)
+#define RS_CELL_TYPES_FOLDED RS_CELL_TYPE(RS_INT)
 
 #endif

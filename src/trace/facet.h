@@ -7,6 +7,7 @@
 #ifndef RS_TRACE_FACET_H
 #define RS_TRACE_FACET_H
 
+#include "table/record.h"
 #include "trace/trace.h"
 
 #define RS_FACET_NEEDS 6
@@ -42,6 +43,14 @@ typedef struct rs_facet_form {
     bool tells_columns;
 } rs_facet_form;
 
+/* A value seen as rows of one struct: what plans (analysis/plan.h) read, and what the list of facets shows. */
+typedef struct rs_facet_rows {
+    const rs_row_spec *record; /* table/record.h: the row's members, with unit and meaning */
+    size_t size;               /* of a row */
+    /* Writes the rows from place `at` on, n at most, and returns how many it wrote: 0 behind the last. */
+    size_t (*read)(const rs_trace *trace, const void *value, size_t at, size_t n, void *rows);
+} rs_facet_rows;
+
 struct rs_facet {
     const char *name;
     uint64_t columns;                           /* RS_COLUMN_BIT(...) of the arguments it reads by itself */
@@ -53,6 +62,7 @@ struct rs_facet {
     rs_status (*make)(rs_trace *trace, const void *key, void **out, rs_error *err);
     void (*release)(void *value); /* values are released in the reverse order of their making */
     const rs_facet_form *form;    /* NULL: it cannot be stored */
+    const rs_facet_rows *rows;    /* NULL: it has no rows */
 };
 
 /* The value, the trace's. A walk over the values made so far, a handful: not for inner loops. */

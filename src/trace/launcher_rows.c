@@ -1,17 +1,10 @@
 #include "trace/launcher_rows.h"
 
-#include "base/interval.h"
+#include <string.h>
+
+#include "base/try.h"
 #include "trace/categories.h"
 #include "trace/graft.h"
-
-void rs_launcher_rows_free(void *rows)
-{
-    rs_launcher_rows *r = rows;
-    if (!r) return;
-    rs_pool_clear(&r->pool);
-    rs_free(r->items);
-    rs_free(r);
-}
 
 typedef struct context {
     rs_trace *trace;
@@ -55,11 +48,12 @@ static bool fill(const context *c, const rs_launcher *l, args_walk *walk, rs_poo
 {
     const rs_events *e = c->e;
     uint32_t row = c->t->row[l->node], module = c->module[l->node];
+    const char *category = rs_op_category(rs_event_name(e, row), rs_event_name(e, l->first_kernel));
     bool ok = true;
     *out = (rs_launcher_row){
         .uid = row,
         .name = rs_pool_add(pool, e, e->name[row], &ok),
-        .category = rs_op_category(rs_event_name(e, row), rs_event_name(e, l->first_kernel)),
+        .category = rs_strings_add(&pool->strings, category, strlen(category)),
         .start = e->start[row],
         .duration = rs_is_grafted(e, row) ? RS_NO_TIME : e->duration[row],
         .direct = l->direct,
@@ -73,55 +67,51 @@ static bool fill(const context *c, const rs_launcher *l, args_walk *walk, rs_poo
         .step = rs_trace_step_at(c->steps, c->n_steps, e->threads[e->thread[row]].pid, e->start[row]),
         .forward = forward_of(c, l->node),
     };
-    return ok;
+    return ok && out->category != RS_NO_STRING;
 }
 
-static bool fill_all(const context *c, const rs_launcher *launchers, size_t n, rs_launcher_rows *r)
+static bool fill_all(const context *c, const rs_launcher *launchers, size_t n, rs_pool *pool, rs_relation *r)
 {
     args_walk walk = {rs_cursor_of(c->e, RS_COL_INPUT_DIMS), rs_cursor_of(c->e, RS_COL_INPUT_TYPE),
                       rs_cursor_of(c->e, RS_COL_INPUT_STRIDES), rs_cursor_of(c->e, RS_COL_CONCRETE_INPUTS)};
     rs_keyed *order = rs_malloc((n + 1) * sizeof *order);
-    r->items = rs_malloc((n + 1) * sizeof *r->items);
-    bool ok = order && r->items;
+    rs_launcher_row *rows = r->rows = rs_malloc((n + 1) * sizeof *rows);
+    bool ok = order && rows;
     for (size_t i = 0; ok && i < n; i++) order[i] = (rs_keyed){c->t->row[launchers[i].node], (uint32_t)i};
     ok = ok && rs_keyed_sort(order, n);
     for (size_t i = 0; ok && i < n; i++) {
         uint32_t at = order[i].value;
-        ok = fill(c, &launchers[at], &walk, &r->pool, &r->items[at]);
+        ok = fill(c, &launchers[at], &walk, pool, &rows[at]);
     }
     r->n = ok ? n : 0;
+    r->capacity = n;
     rs_free(order);
     return ok;
 }
 
-rs_status rs_launcher_rows_of(rs_trace *trace, rs_launcher_rows **out, rs_error *err)
+rs_status rs_launcher_rows_of(rs_trace *trace, rs_pool *pool, rs_relation *rows, rs_launcher_counts *counts,
+                              rs_error *err)
 {
     context c = {.trace = trace, .e = trace->events};
     rs_tree *tree;
     const rs_launcher *launchers = NULL;
     size_t n = 0;
-    *out = NULL;
-    rs_launcher_rows *r = rs_calloc(1, sizeof *r);
-    if (!r || !rs_pool_init(&r->pool)) {
-        rs_launcher_rows_free(r);
-        return rs_fail_nomem(err, "launchers");
-    }
-    rs_status status = rs_trace_tree(trace, false, &tree, err);
-    if (status == RS_OK) status = rs_trace_steps(trace, &c.steps, &c.n_steps, err);
-    if (status == RS_OK) status = rs_tree_launchers(trace, tree, &launchers, &n, err);
+    RS_TRY(rs_trace_tree(trace, false, &tree, err));
+    RS_TRY(rs_trace_steps(trace, &c.steps, &c.n_steps, err));
+    RS_TRY(rs_tree_launchers(trace, tree, &launchers, &n, err));
     c.t = tree;
-    if (status == RS_OK && (c.e->loaded & RS_COLUMN_BIT(SEQUENCE_NUMBER)))
-        status = rs_tree_fwdbwd(trace, tree, &c.links, &c.n_links, err);
-    if (status == RS_OK) {
-        r->n_gpu = tree->n_gpu;
-        r->n_unlinked = tree->n_unlinked;
-        c.module = rs_tree_modules(trace, tree);
-        if (!c.module || !fill_all(&c, launchers, n, r)) status = rs_fail_nomem(err, "launchers");
-        rs_free(c.module);
-    }
-    if (status != RS_OK)
-        rs_launcher_rows_free(r);
-    else
-        *out = r;
-    return status;
+    if (c.e->loaded & RS_COLUMN_BIT(SEQUENCE_NUMBER))
+        RS_TRY(rs_tree_fwdbwd(trace, tree, &c.links, &c.n_links, err));
+    *counts = (rs_launcher_counts){tree->n_gpu, tree->n_unlinked};
+    c.module = rs_tree_modules(trace, tree);
+    bool ok = c.module && fill_all(&c, launchers, n, pool, rows);
+    rs_free(c.module);
+    return ok ? RS_OK : rs_fail_nomem(err, "launchers");
+}
+
+const char *rs_launcher_rows_lack(const rs_launcher_counts *counts)
+{
+    return counts->n_gpu        ? "no operator launched anything but communication"
+           : counts->n_unlinked ? "the launches of its GPU work are not in the file"
+                                : "no GPU work";
 }

@@ -39,8 +39,10 @@ struct rs_policy {
                             does is agreed on by all ranks (peer/hta_steps.c) */
     bool keep_last_step; /* ... but keep the last step (include_last_profiler_step) */
     bool round_to_us;    /* HTA: start up, end down to whole microseconds */
-    bool linked_only;    /* TraceLens: only work whose launch is in the file */
-    bool whole;          /* whatever steps or window are selected */
+    int64_t
+        quantum_ns;   /* times that several kinds of work share are cut to whole multiples of it; 0: exact */
+    bool linked_only; /* TraceLens: only work whose launch is in the file */
+    bool whole;       /* whatever steps or window are selected */
 };
 
 extern const rs_policy *const rs_policy_rows[]; /* the peers', ended by NULL */
@@ -64,6 +66,14 @@ struct rs_work {
     int64_t *correlation;             /* -1 when unknown */
     int64_t *step;                    /* number of its step, -1 if none */
 };
+
+/* A piece of GPU work, as the facets work and work_details show it. */
+typedef struct rs_work_row {
+    uint32_t name, row, launch; /* name: of the events' texts; launch: RS_NO_ROW is unknown */
+    uint8_t class;              /* rs_class */
+    int64_t start, end, length;
+    int64_t device, stream, correlation, step; /* only of work_details; -1 when unknown */
+} rs_work_row;
 
 /* What tells the steps of a rank. */
 typedef enum rs_step_source {

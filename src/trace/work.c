@@ -127,6 +127,47 @@ bool rs_policy_same(const void *x, const void *y)
            a->round_to_us == b->round_to_us && a->linked_only == b->linked_only && a->whole == b->whole;
 }
 
+/* ---- as rows ------------------------------------------------------------------------------------------- */
+
+#define WORK_ROW(CELL)                                                                                       \
+    CELL(SET, "name", TEXT, NONE, "kernel, copy or memset", NULL)                                            \
+    CELL(OF(rs_work_row, row), "row", INT, ID, "position among the rank's events", NULL)                     \
+    CELL(OF(rs_work_row, launch), "launch", INT, ID, "position of the launching call", NULL)                 \
+    CELL(WORD(rs_work_row, class, rs_class_names), "class", TEXT, NONE,                                      \
+         "computation, communication or memory", NULL)                                                       \
+    CELL(OF(rs_work_row, start), "start_us", MOMENT, US, "start", NULL)                                      \
+    CELL(OF(rs_work_row, end), "end_us", MOMENT, US, "end", NULL)                                            \
+    CELL(OF(rs_work_row, length), "length_us", TIME, US, "duration", NULL)                                   \
+    CELL(ID(rs_work_row, device), "device", INT, ID, "device; only of the details", NULL)                    \
+    CELL(ID(rs_work_row, stream), "stream", INT, ID, "stream; only of the details", NULL)                    \
+    CELL(ID(rs_work_row, correlation), "correlation", INT, ID, "correlation id; only of the details", NULL)  \
+    CELL(ID(rs_work_row, step), "step", INT, ID, "step; only of the details", NULL)
+RS_RECORD(work, WORK_ROW);
+
+static size_t read_rows(const rs_trace *trace, const void *value, size_t at, size_t n, void *rows)
+{
+    const rs_work *w = value;
+    const rs_events *e = trace->events;
+    rs_work_row *out = rows;
+    if (n > w->n - at) n = w->n - at;
+    for (size_t i = at; i < at + n; i++) {
+        *out++ = (rs_work_row){.name = e->name[w->row[i]],
+                               .row = w->row[i],
+                               .launch = w->launch[i],
+                               .class = w->class[i],
+                               .start = w->start[i],
+                               .end = w->end[i],
+                               .length = rs_sub_sat(w->end[i], w->start[i]),
+                               .device = w->has_details ? w->device[i] : -1,
+                               .stream = w->has_details ? w->stream[i] : -1,
+                               .correlation = w->has_details ? w->correlation[i] : -1,
+                               .step = w->has_details ? w->step[i] : -1};
+    }
+    return n;
+}
+
+static const rs_facet_rows work_rows = {&work_record, sizeof(rs_work_row), read_rows};
+
 static void free_work(void *value)
 {
     rs_work_free(value);
@@ -147,7 +188,8 @@ const rs_facet rs_facet_work = {.name = "GPU work",
                                 .same = rs_policy_same,
                                 .selected = true,
                                 .make = make_work,
-                                .release = free_work};
+                                .release = free_work,
+                                .rows = &work_rows};
 
 /* ---- its details --------------------------------------------------------------------------------------- */
 
@@ -200,7 +242,8 @@ const rs_facet rs_facet_work_details = {.name = "details of GPU work",
                                         .same = rs_policy_same,
                                         .selected = true,
                                         .make = make_details,
-                                        .release = free_work};
+                                        .release = free_work,
+                                        .rows = &work_rows};
 
 /* ---- its order ----------------------------------------------------------------------------------------- */
 

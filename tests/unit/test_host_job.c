@@ -33,14 +33,15 @@ static void end(fixture *f)
     rs_events_free(f->e);
 }
 
-static void expect_op(const rs_host_ops *ops, size_t i, const char *name, int64_t count, int64_t total_us,
+static void expect_op(const rs_relations *ops, size_t i, const char *name, int64_t count, int64_t total_us,
                       int64_t self_us)
 {
-    assert_true(i < ops->n);
-    assert_string_equal(ops->items[i].name, name);
-    assert_int_equal(ops->items[i].count, count);
-    assert_int_equal(ops->items[i].total, total_us * 1000);
-    assert_int_equal(ops->items[i].self, self_us * 1000);
+    assert_true(i < ops->items[RS_OPS_HOST].n);
+    const rs_host_op *op = &RS_ROWS(rs_host_op, ops, RS_OPS_HOST)[i];
+    assert_string_equal(rs_relations_text(ops, op->name), name);
+    assert_int_equal(op->count, count);
+    assert_int_equal(op->total, total_us * 1000);
+    assert_int_equal(op->self, self_us * 1000);
 }
 
 /* 100 of step: less two calls of a (30 and 20) and less c. The outer a calls only one of its own name (10): they are one
@@ -52,7 +53,12 @@ static void test_own_time(void **state)
 {
     (void)state;
     fixture f;
-    rs_host_ops ops = {0};
+    const rs_analysis *a = rs_analysis_find("ops");
+    rs_options *options;
+    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+    rs_relations *ops = NULL;
+    assert_int_equal(rs_options_create(a->options, a->n_options, &options, NULL), RS_OK);
+    assert_int_equal(rs_options_set(options, "host", NULL, NULL), RS_OK);
     begin(&f,
           HEAD("") X("user_annotation", "step", 1, 0, 100) X("cpu_op", "a", 1, 10, 30)
               X("cpu_op", "a", 1, 15, 10) X("cpu_op", "b", 3, 0, 50) X("cpu_op", "b", 3, 10, 10)
@@ -61,19 +67,21 @@ static void test_own_time(void **state)
                           X("cpu_op", "a", 1, 50, 20) X("cpu_op", "c", 1, 70, 5) X("cpu_op", "d", 1, 90, 22)
                               X("cpu_op", "e", 2, 20, 7) X("user_annotation", "gloo:all_reduce", 1, 75, 12)
                                   X("kernel", "k", 7, 0, 50) X("python_function", "p", 1, 0, 100) "]}");
-    assert_int_equal(rs_host_ops_of(&f.t, &ops, NULL), RS_OK);
-    assert_int_equal(ops.n, 10);
-    expect_op(&ops, 0, "b", 3, 70, 50);
-    expect_op(&ops, 1, "a", 2, 50, 50);
-    expect_op(&ops, 2, "step", 1, 100, 45);
-    expect_op(&ops, 3, "f", 2, 70, 28);
-    expect_op(&ops, 4, "d", 1, 22, 22);
-    expect_op(&ops, 5, "gloo:all_reduce", 1, 12, 12);
-    expect_op(&ops, 6, "g", 1, 10, 10);
-    expect_op(&ops, 7, "e", 1, 7, 7);
-    expect_op(&ops, 8, "c", 1, 5, 5);
-    expect_op(&ops, 9, "h", 1, 2, 2);
-    rs_host_ops_clear(&ops);
+    rs_run run = {.options = options, .plan = a->plan, .policy = &policy};
+    assert_int_equal(rs_plan_rank(&run, &f.t, (void **)&ops, NULL), RS_OK);
+    assert_int_equal(ops->items[RS_OPS_HOST].n, 10);
+    expect_op(ops, 0, "b", 3, 70, 50);
+    expect_op(ops, 1, "a", 2, 50, 50);
+    expect_op(ops, 2, "step", 1, 100, 45);
+    expect_op(ops, 3, "f", 2, 70, 28);
+    expect_op(ops, 4, "d", 1, 22, 22);
+    expect_op(ops, 5, "gloo:all_reduce", 1, 12, 12);
+    expect_op(ops, 6, "g", 1, 10, 10);
+    expect_op(ops, 7, "e", 1, 7, 7);
+    expect_op(ops, 8, "c", 1, 5, 5);
+    expect_op(ops, 9, "h", 1, 2, 2);
+    rs_plan_free(ops);
+    rs_options_free(options);
     end(&f);
 }
 

@@ -204,7 +204,8 @@ static void test_registry_rows(void **state)
         assert_non_null(a->help);
         assert_non_null(a->about);
         /* it questions ranks, or it reads one file that is no trace; or either, and it says which */
-        assert_true(a->file && !a->file_is ? !a->rank && !a->merge : a->rank && a->merge);
+        const rs_method how = rs_analysis_method(a, RS_COMPAT_NONE);
+        assert_true(a->file && !a->file_is ? !how.rank && !how.merge : how.rank && how.merge);
         assert_true(a->file || !a->file_is);
         size_t n_options, n_tables;
         const rs_option_spec *own = rs_analysis_options(a, &n_options);
@@ -216,10 +217,10 @@ static void test_registry_rows(void **state)
             assert_non_null(own[k].help);
             if (own[k].type == RS_OPTION_CHOICE) assert_non_null(own[k].choices);
         }
-        assert_non_null(rs_analysis_tables(a, RS_COMPAT_NONE, &n_tables));
+        const rs_table_spec *const *tables = rs_analysis_tables(a, RS_COMPAT_NONE, &n_tables);
+        assert_non_null(tables);
         assert_true(n_tables > 0);
-        for (size_t k = 0; k < a->n_table_sets; k++)
-            for (size_t t = 0; t < a->table_sets[k].n; t++) check_columns(a->table_sets[k].tables[t]);
+        for (size_t t = 0; t < n_tables; t++) check_columns(tables[t]);
     }
     assert_null(rs_analysis_find("no such analysis"));
 }

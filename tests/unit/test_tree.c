@@ -222,16 +222,20 @@ static void test_rows_name_their_forward(void **state)
         kernel(&f, "gemm", 20, at + 5, 5, 1 + i);
     }
     build(&f, false);
-    rs_launcher_rows *rows;
-    assert_int_equal(rs_launcher_rows_of(&f.trace, &rows, NULL), RS_OK);
-    assert_int_equal(rows->n, 3);
+    rs_relation rows = {.size = sizeof(rs_launcher_row)};
+    rs_launcher_counts counts;
+    rs_pool pool;
+    assert_true(rs_pool_init(&pool));
+    assert_int_equal(rs_launcher_rows_of(&f.trace, &pool, &rows, &counts, NULL), RS_OK);
+    assert_int_equal(rows.n, 3);
     for (size_t i = 0; i < 3; i++) {
-        uint32_t forward = rows->items[i].forward;
+        uint32_t forward = ((const rs_launcher_row *)rows.rows)[i].forward;
         assert_true(forward < f.e->n);
         assert_string_equal(rs_event_name(f.e, forward), "aten::addmm");
         assert_int_equal(f.e->start[forward], (100 + 10 * (int64_t)i) * 1000);
     }
-    rs_launcher_rows_free(rows);
+    rs_relation_clear(&rows);
+    rs_pool_clear(&pool);
     end(&f);
 }
 

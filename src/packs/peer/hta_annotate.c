@@ -11,14 +11,12 @@ static rs_status measure(const rs_run *run, rs_trace *trace, rs_queue_series *ou
     return status == RS_OK ? rs_hta_queue_of(trace, f, out, err) : status;
 }
 
-static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+static rs_status put(const rs_run *run, rs_trace *trace, rs_relations *out, rs_error *err)
 {
-    return rs_annotate_rank(run, trace, measure, &rs_hta_copy_rules, partial, err);
+    return rs_annotate_put(run, trace, measure, &rs_hta_copy_rules, out, err);
 }
 
-const rs_peer_row rs_peer_hta_annotate = {
-    RS_HTA_ROW("annotate"),
-    .rank = rank,
-    .free_partial = rs_annotate_free,
-    .partial_layout = &rs_annotate_layout,
-};
+static const rs_plan_relation relations[] = {{RS_ANNOTATE_EVENTS, .make = put}};
+static const rs_plan plan = {RS_PLAN(relations, rs_annotate_tables), .note = rs_annotate_note};
+
+const rs_peer_row rs_peer_hta_annotate = {RS_HTA_ROW("annotate"), .plan = &plan};

@@ -2,28 +2,22 @@
 #ifndef RS_PEER_HTA_FOLD_H
 #define RS_PEER_HTA_FOLD_H
 
-#include "base/stats.h"
-#include "trace/trace.h"
+#include "analysis/plan.h"
 
-/* A name and its durations in ns; names are borrowed. */
+/* A name and its durations in ns. */
 typedef struct rs_hta_named {
-    const char *name;
+    uint32_t name;
     rs_moments time;
     rs_class class;
     bool keep; /* never folded */
 } rs_hta_named;
 
 typedef struct rs_hta_row {
-    const char *name;
+    uint32_t name;
     double sum, max, min, std, mean; /* us */
-    rs_class class;
+    uint8_t class;                   /* rs_class */
     int64_t rank;
 } rs_hta_row;
-
-typedef struct rs_hta_rows {
-    rs_hta_row *items;
-    size_t n, capacity;
-} rs_hta_rows;
 
 /* The five numbers of a row, as HTA's columns. */
 #define RS_HTA_FOLD_CELLS(CELL, total, what)                                                                 \
@@ -34,8 +28,8 @@ typedef struct rs_hta_rows {
          NULL)                                                                                               \
     CELL(OF(rs_hta_row, mean), "mean (us)", REAL, US, "mean; of totals when HTA folded " what, NULL)
 
-/* Appends the rows of one rank and class; items stand by time, longest first. false when out of memory. */
-bool rs_hta_fold(const rs_hta_named *items, size_t n, int64_t rank, double ratio, size_t top,
-                 rs_hta_rows *out);
+/* Puts the rows of one rank and class into a relation; items stand by time, longest first. */
+void rs_hta_fold(const rs_hta_named *items, size_t n, int64_t rank, double ratio, size_t top,
+                 rs_relations *out, unsigned at);
 
 #endif

@@ -278,6 +278,10 @@ const rs_policy rs_policy_hta = {.compat = RS_COMPAT_HTA,
                                  .work = work_of,
                                  .classes = RS_CLASSES_HTA,
                                  .trim_steps = true,
-                                 .round_to_us = true};
-const rs_policy rs_policy_hta_exact = {
-    .compat = RS_COMPAT_HTA_EXACT, .work = work_of, .classes = RS_CLASSES_HTA, .trim_steps = true};
+                                 .round_to_us = true,
+                                 .quantum_ns = 1000};
+const rs_policy rs_policy_hta_exact = {.compat = RS_COMPAT_HTA_EXACT,
+                                       .work = work_of,
+                                       .classes = RS_CLASSES_HTA,
+                                       .trim_steps = true,
+                                       .quantum_ns = 1000};
