@@ -51,6 +51,11 @@ typedef struct rs_format {
     /* Reads a text from its beginning to its end. NULL for databases. */
     rs_status (*load)(rs_source *source, const rs_load_settings *settings, rs_events **out, rs_error *err);
 
+    /* Files that only a program of the vendor reads, known by their names; NULL: there are none. */
+    bool (*is_report)(const char *path);
+    rs_status (*load_report)(const rs_trace_input *input, const rs_load_settings *settings, rs_events **out,
+                             rs_error *err);
+
     /* Databases: whether one that is open is of this format, and reading it. */
     rs_status (*database_is)(struct rs_database *database, bool *is);
     rs_status (*database_read)(struct rs_database *database);

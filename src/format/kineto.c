@@ -669,10 +669,9 @@ rs_status rs_kineto_load(rs_source *source, const rs_load_settings *settings, rs
     if (status == RS_OK) status = open_text(&r, source, err);
     if (status == RS_OK) status = read_text(&r, err);
     if (status == RS_OK) {
-        static const char *const packings[] = {"plain", "gzip", "zstd"};
         rs_events *e = r.core.events;
         e->n_bytes = rs_reader_offset(&r, r.end);
-        e->packing = packings[rs_source_packing(source)];
+        e->packing = rs_packing_name(rs_source_packing(source));
         if (e->n && e->n_documents && e->documents[e->n_documents - 1].first_row == e->n) e->n_documents--;
         rs_source_report_end(source, -1, &r.core.events->problems);
         rs_source_end end = rs_source_get_end(source);

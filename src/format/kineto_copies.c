@@ -43,7 +43,8 @@ rs_status rs_kineto_name_copies(rs_events *e, rs_error *err)
     for (size_t i = 0; i < kinds->n; i++) {
         uint32_t row = kinds->rows[i];
         const rs_string *kind = &e->strings.items[kinds->texts[i]];
-        const rs_string *from = text_at(e, RS_COL_SOURCE_KIND, row), *to = text_at(e, RS_COL_TARGET_KIND, row);
+        const rs_string *from = text_at(e, RS_COL_SOURCE_KIND, row),
+                        *to = text_at(e, RS_COL_TARGET_KIND, row);
         if (rs_event_kind(e, row) != RS_KIND_MEMCPY || strcmp(rs_event_name(e, row), "Memcpy") != 0) continue;
         copy_name name = {.n = 0};
         add(&name, "Memcpy ", 7);
