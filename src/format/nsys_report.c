@@ -17,8 +17,6 @@
 
 #define LOOK_NS 20000000 /* between two looks whether nsys is done */
 
-extern char **environ;
-
 static bool ends_with(const char *path, const char *end)
 {
     size_t n = strlen(path), m = strlen(end);

@@ -191,7 +191,7 @@ static int open_file_of(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int
     sqlite3_vfs *system = vfs->pAppData;
     if (!(flags & SQLITE_OPEN_MAIN_DB)) return system->xOpen(system, name, f, flags, out_flags);
     ((open_file *)f)->base.pMethods = &methods;
-    ((open_file *)f)->fd = atoi(name);
+    ((open_file *)f)->fd = (int)strtol(name, NULL, 10);
     if (out_flags) *out_flags = flags;
     return SQLITE_OK;
 }
@@ -213,14 +213,14 @@ static int full_name(sqlite3_vfs *vfs, const char *name, int n, char *out)
 int rs_spool_open_database(int fd, sqlite3 **out)
 {
     static sqlite3_vfs vfs;
-    static const char name[] = "rankscope-open";
-    char path[24];
+    static const char of_numbers[] = "rankscope-open";
+    char number[24];
     sqlite3_mutex *mutex = sqlite3_mutex_alloc(SQLITE_MUTEX_STATIC_APP1);
     sqlite3_mutex_enter(mutex);
     if (!vfs.zName) {
         sqlite3_vfs *system = sqlite3_vfs_find(NULL);
         vfs = *system;
-        vfs.zName = name;
+        vfs.zName = of_numbers;
         vfs.pNext = NULL;
         vfs.pAppData = system;
         vfs.xOpen = open_file_of;
@@ -230,6 +230,6 @@ int rs_spool_open_database(int fd, sqlite3 **out)
         sqlite3_vfs_register(&vfs, 0);
     }
     sqlite3_mutex_leave(mutex);
-    snprintf(path, sizeof path, "%d", fd);
-    return sqlite3_open_v2(path, out, SQLITE_OPEN_READONLY, name);
+    snprintf(number, sizeof number, "%d", fd);
+    return sqlite3_open_v2(number, out, SQLITE_OPEN_READONLY, of_numbers);
 }
