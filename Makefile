@@ -13,12 +13,21 @@ PREFIX ?= /usr/local
 export DESTDIR
 GENERATOR := $(shell command -v ninja >/dev/null 2>&1 && echo -G Ninja)
 
-all: $(BUILD)/CMakeCache.txt
+all: configure
 	@cmake --build $(BUILD)
 
-# The tests need more packages: `make check` switches them on.
-$(BUILD)/CMakeCache.txt:
-	@cmake -S . -B $(BUILD) $(GENERATOR) -DRS_TESTS=OFF
+# The tests need more packages: `make check` switches them on. A cache without build files is what a configuration left that
+# failed: it would fix the generator and hide the packages that have come since, so it goes, before and behind.
+CACHE = $(BUILD)/CMakeCache.txt $(BUILD)/CMakeFiles
+configure:
+	@[ -f $(BUILD)/build.ninja ] || [ -f $(BUILD)/Makefile ] || { \
+	  rm -rf $(CACHE); \
+	  cmake -S . -B $(BUILD) $(GENERATOR) -DRS_TESTS=OFF || { \
+	    rm -rf $(CACHE); \
+	    echo "make: where packages are missing, scripts/install-deps build installs them" >&2; \
+	    exit 1; \
+	  }; \
+	}
 
 demo:
 	@scripts/install-deps build
@@ -45,4 +54,4 @@ format:
 clean:
 	rm -rf $(BUILD) build-*
 
-.PHONY: all demo check bench docs install format clean
+.PHONY: all configure demo check bench docs install format clean

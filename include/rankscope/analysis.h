@@ -93,6 +93,10 @@ typedef struct rs_analysis rs_analysis; /* laid out in src/analysis/analysis.h *
 RS_API const rs_analysis *const *rs_analyses(size_t *n);
 RS_API const rs_analysis *rs_analysis_find(const char *name);
 
+/* What analyses look at, as a table: the facts of a rank that are made once and kept with it. One row is one column of a
+ * facet that shows itself as rows, or a facet that does not. Experimental. Owned by the caller; NULL when out of memory. */
+RS_API rs_table *rs_facet_table(void);
+
 RS_API const char *rs_analysis_name(const rs_analysis *analysis);
 RS_API const char *rs_analysis_help(const rs_analysis *analysis); /* one line */
 RS_API const char *

@@ -31,6 +31,12 @@ RS_API rs_status rs_result_rewrite(const rs_result *result, const char *file,
  * a data rank, the steps end to end. RS_ERR_USAGE for another table. */
 RS_API rs_status rs_ideal_trace_write(const rs_table *ideal, const rs_sink *sink, rs_error *err);
 
+/* Writes counter tracks of memory's table `counters` (--counters): a process a rank, a track a device with what is held,
+ * active and reserved. Chrome's JSON, or Perfetto's own form if settings->name asks for it (rs_is_perfetto_name). Times
+ * are those of the snapshots. RS_ERR_USAGE for another table. */
+RS_API rs_status rs_counters_write(const rs_table *counters, const rs_rewrite_settings *settings,
+                                   const rs_sink *sink, rs_error *err);
+
 #ifdef __cplusplus
 }
 #endif

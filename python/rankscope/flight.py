@@ -283,7 +283,19 @@ def _ask_workers(workers: Sequence[Tuple[int, str]], timeout: float, pyspy: bool
     return answers + _ask([(rank, address, _CPU_JSON) for rank, address in workers if rank not in known], timeout)
 
 
-def _ask_server(server: str, timeout: float, pyspy: bool, frames: bool) -> List[_Answer]:
+def _allowed(workers: Sequence[Tuple[int, str]], server: str, hosts: Sequence[str]) -> List[Tuple[int, str]]:
+    """The workers that may be asked: a page could name any machine."""
+    import warnings
+
+    from .errors import InputWarning
+    refused = [worker for worker in workers if not _engine.flight_may_ask(worker[1], server, list(hosts))]
+    if refused:
+        warnings.warn("%d workers that the server names were not asked, as they are not on its own host: %s ...; allow_hosts allows a host"
+                      % (len(refused), refused[0][1][:80]), InputWarning, 4)
+    return [worker for worker in workers if worker not in refused]
+
+
+def _ask_server(server: str, timeout: float, pyspy: bool, frames: bool, hosts: Sequence[str]) -> List[_Answer]:
     """The front end's pages of the recorders until one describes groups, then the stacks; where none does, each worker."""
     answers: List[_Answer] = []
     found = False
@@ -301,12 +313,13 @@ def _ask_server(server: str, timeout: float, pyspy: bool, frames: bool) -> List[
     if pyspy or b"Failed to fetch: status=408" in answers[-1][6]:  # py-spy needs no lock of the interpreter
         answers += _ask([(-1, server, "pyspy_dump")], wait)
     if not found:
-        answers += _ask_workers(_engine.flight_workers(answers), timeout, pyspy, frames)
+        answers += _ask_workers(_allowed(_engine.flight_workers(answers), server, hosts), timeout, pyspy, frames)
     return answers
 
 
 def live(server: Optional[str] = None, *, workers: Union[Dict[int, str], Sequence[str], None] = None, stall: float = 30.0,
-         timeout: float = 10.0, pyspy: bool = False, frames: bool = False, logs: _Paths = None) -> Report:
+         timeout: float = 10.0, pyspy: bool = False, frames: bool = False, logs: _Paths = None,
+         allow_hosts: Sequence[str] = ()) -> Report:
     """A snapshot of a job that runs, from its servers.
 
     server: the job's debug server (torch.distributed.debug): "host", "host:port" or a URL; the port is 25999 unless given
@@ -315,21 +328,22 @@ def live(server: Optional[str] = None, *, workers: Union[Dict[int, str], Sequenc
     timeout: seconds that a worker has for an answer
     pyspy: ask for py-spy's stacks, too; it must be installed on the hosts
     frames: with workers, ask for the recorded stacks; their making may need the GIL
+    allow_hosts: with server, hosts besides its own on which workers may be asked; one * is any text ("node*")
     """
-    flight = _snapshot(server, workers, stall, timeout, pyspy, frames, logs, None)
+    flight = _snapshot(server, workers, stall, timeout, pyspy, frames, logs, None, allow_hosts)
     warn(flight.problems, 2)
     return Report(flight)
 
 
 def _snapshot(server: Optional[str], workers: Union[Dict[int, str], Sequence[str], None], stall: float, timeout: float, pyspy: bool,
-              frames: bool, logs: _Paths, previous: Optional[_engine.Flight]) -> _engine.Flight:
+              frames: bool, logs: _Paths, previous: Optional[_engine.Flight], hosts: Sequence[str]) -> _engine.Flight:
     import time
     if (server is None) == (workers is None):
         raise UsageError("live takes a server or workers: live(\"host:25999\") or live(workers={0: \"host:port\", ...})")
     if not stall > 0 or not timeout > 0:
         raise UsageError("stall and timeout take seconds, more than 0")
     if server is not None:
-        answers = _ask_server(_address(server, True), timeout, pyspy, frames)
+        answers = _ask_server(_address(server, True), timeout, pyspy, frames, hosts)
     else:
         assert workers is not None
         pairs = sorted(workers.items()) if isinstance(workers, dict) else list(enumerate(workers))
@@ -358,7 +372,7 @@ def watch(source: Any, *, every: float = 10.0, stall: float = 30.0, timeout: flo
         if remote:
             try:
                 flight = _snapshot(source, None, stall, timeout, bool(settings.get("pyspy")), bool(settings.get("frames")),
-                                   settings.get("logs"), before)
+                                   settings.get("logs"), before, settings.get("allow_hosts", ()))
             except InputOSError:
                 if before is None:
                     raise

@@ -4,6 +4,7 @@
 #define RS_ANALYSIS_ANALYSIS_H
 
 #include "base/layout.h"
+#include "format/format.h"
 #include "input/source.h"
 #include "rankscope/analysis.h"
 #include "table/record.h"
@@ -77,6 +78,13 @@ enum rs_follows {
     RS_FOLLOWS_CAPTURES = 8
 };
 
+/* An option that names another job by its path, which is asked the same. The partials of the at-th one that is given
+ * have side at + 1. */
+typedef struct rs_side_option {
+    const char *option;
+    unsigned takes; /* RS_TAKES(...): what is read of it */
+} rs_side_option;
+
 struct rs_analysis {
     const char *name;
     const char *help;     /* one line, no full stop */
@@ -94,10 +102,15 @@ struct rs_analysis {
         *plan; /* analysis/plan.h: tables, rank, merge, free_partial and layout are its own. NULL: none */
     const rs_table_set *table_sets; /* the default first, then one for each peer it can imitate */
     size_t n_table_sets;
-    unsigned follows;        /* rs_follows: what of a selection it follows; the rest it refuses */
-    const char *follows_not; /* the reason, behind "NAME cannot follow --steps: " */
-    bool two_sided;          /* compares two jobs: rs_job_run_pair */
-    bool many_sided;         /* compares two jobs or more: rs_job_run_jobs */
+    unsigned takes;   /* RS_TAKES(...): the kinds of recording that it reads; 0: events. Of a job that has
+                                allocations and events, too, an analysis that takes both reads the allocations */
+    unsigned follows; /* rs_follows: what of a selection it follows; the rest it refuses */
+    const char *follows_not;     /* the reason, behind "NAME cannot follow --steps: " */
+    const rs_side_option *sides; /* ended by a NULL option; NULL: none */
+    /* Whether rank asks under these options for selection->origin, the job's first event; NULL: only for a window. */
+    bool (*wants_origin)(const rs_options *options);
+    bool two_sided;  /* compares two jobs: rs_job_run_pair */
+    bool many_sided; /* compares two jobs or more: rs_job_run_jobs */
 
     /* For input that is no trace: the only function of such an analysis. Reads the one file and fills
      * result->tables. */

@@ -1,16 +1,37 @@
 /* memory: what memory was used for: of PyTorch's memory timeline by category, of traces by device and operator. */
 #include <math.h>
+#include <string.h>
 
 #include "analysis/analysis.h"
 #include "analysis/busy.h"
+#include "analysis/memory_snapshot.h"
 #include "analysis/memory_trace.h"
+#include "base/memory.h"
+#include "base/try.h"
 #include "format/memory_read.h"
 #include "base/interval.h"
 
 static const rs_option_spec options[] = {
     {"series", RS_OPTION_FLAG, NULL, NULL, NULL,
-     "what is held whenever it changes: of a timeline by category, of traces by device"},
-    {"top", RS_OPTION_INT, "N", NULL, "20", "operators of each rank, those that allocated most; 0: all"},
+     "what is held whenever it changes: of a timeline by category, of traces and snapshots by device"},
+    {"top", RS_OPTION_INT, "N", NULL, "20",
+     "rows of each rank: of traces operators; of snapshots sites and blocks of each device; 0: all"},
+    {"by", RS_OPTION_CHOICE, "WHAT", RS_SITE_BYS, "line",
+     "snapshots: what a site is: the user's own source line, its function, ..., the whole stack"},
+    {"at", RS_OPTION_TEXT, "WHEN", NULL, "peak",
+     "snapshots: when sites, blocks and categories are looked at: peak, end, or microseconds"},
+    {"base", RS_OPTION_TEXT, "PATH", NULL, NULL,
+     "snapshots: compare with these: a snapshot, or the folder of a job; table change"},
+    {"fit", RS_OPTION_TEXT, "SIZE", NULL, NULL,
+     "snapshots: would it fit into a device of this size (80G); table fit"},
+    {"other", RS_OPTION_TEXT, "SIZE", NULL, NULL,
+     "... of which this is not PyTorch's: the CUDA context, NCCL, other processes"},
+    {"without", RS_OPTION_TEXT, "PATTERN", NULL, NULL,
+     "snapshots: the peak without the sites by line that this regular expression fits; table without"},
+    {"counters", RS_OPTION_TEXT, "FILE", NULL, NULL,
+     "snapshots: write counter tracks of what is held, too (.json, .json.gz, .pftrace)"},
+    {"fail-on", RS_OPTION_TEXT, "EXPR", NULL, NULL,
+     "snapshots: exit 1 when a row of ranks meets the expression: 'out_of_memory > 0'"},
 };
 
 typedef struct category_row {
@@ -53,10 +74,31 @@ RS_RECORD(series, SAMPLE_ROW);
 static const rs_table_spec category_table = RS_TABLE("memory", "one row is one category", category_columns);
 static const rs_table_spec series_table = RS_TABLE(
     "series", "one row is what is held from one change to the next; empty without --series", series_columns);
-static const rs_table_spec *const tables[] = {&category_table, &series_table, &rs_memory_devices_table,
-                                              &rs_memory_operators_table, &rs_memory_held_table};
+enum { CATEGORIES, SERIES, DEVICES, OPERATORS, HELD, SNAPSHOTS };
+
+static const rs_table_spec *const tables[] = {
+    &category_table,
+    &series_table,
+    &rs_memory_devices_table,
+    &rs_memory_operators_table,
+    &rs_memory_held_table,
+    &rs_memory_snapshot_tables[RS_MEMORY_RANKS],
+    &rs_memory_snapshot_tables[RS_MEMORY_SITES],
+    &rs_memory_snapshot_tables[RS_MEMORY_PEAK],
+    &rs_memory_snapshot_tables[RS_MEMORY_CATEGORIES],
+    &rs_memory_snapshot_tables[RS_MEMORY_TIMELINE],
+    &rs_memory_snapshot_tables[RS_MEMORY_SEGMENTS],
+    &rs_memory_snapshot_tables[RS_MEMORY_FRAGMENTATION],
+    &rs_memory_snapshot_tables[RS_MEMORY_LEAKS],
+    &rs_memory_snapshot_tables[RS_MEMORY_OOM],
+    &rs_memory_snapshot_tables[RS_MEMORY_SPREAD],
+    &rs_memory_snapshot_tables[RS_MEMORY_CHANGE],
+    &rs_memory_snapshot_tables[RS_MEMORY_FIT],
+    &rs_memory_snapshot_tables[RS_MEMORY_WITHOUT],
+    &rs_memory_snapshot_tables[RS_MEMORY_FINDINGS],
+    &rs_memory_snapshot_tables[RS_MEMORY_COUNTERS],
+};
 static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, sizeof tables / sizeof *tables}};
-enum { CATEGORIES, SERIES, DEVICES, OPERATORS, HELD };
 
 static rs_status add_category(rs_table *t, const category_row *r, int64_t peak, rs_error *err)
 {
@@ -95,6 +137,12 @@ static rs_status add_categories(const rs_memory_timeline *m, rs_table *t, rs_err
 static rs_status file(const rs_run *run, rs_source *source, rs_result *result, rs_error *err)
 {
     rs_memory_timeline m;
+    const uint8_t *head;
+    size_t n;
+    RS_TRY(rs_source_peek(source, 1, &head, &n, err));
+    if (n && *head == 0x80) /* standard input: any other pickle was refused before it was opened */
+        return rs_fail_at(err, RS_ERR_FORMAT, rs_source_name(source), RS_NO_OFFSET,
+                          "is a pickle, of which a stream is not read: give the file's name");
     bool series = rs_options_flag(run->options, "series");
     rs_status status = rs_memory_read(source, series, &m, &result->problems, err);
     if (status != RS_OK) return status;
@@ -124,11 +172,65 @@ static bool is_timeline(const uint8_t *head, size_t n)
     return brackets > 0;
 }
 
+/* What a rank contributes: one of the two. */
+typedef struct memory_partial {
+    rs_traced_memory *trace;
+    rs_memory_rank *snapshot;
+} memory_partial;
+
+static void free_partial(void *partial)
+{
+    memory_partial *p = partial;
+    if (!p) return;
+    rs_memory_trace_free(p->trace);
+    rs_memory_snapshot_free(p->snapshot);
+    rs_free(p);
+}
+
+static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+{
+    memory_partial *p = rs_calloc(1, sizeof *p);
+    if (!p) return rs_fail_nomem(err, "memory of a rank");
+    rs_status status = rs_snapshot_of(trace) ? rs_memory_snapshot_rank(run, trace, &p->snapshot, err)
+                                             : rs_memory_trace_rank(run, trace, &p->trace, err);
+    if (status != RS_OK || (!p->trace && !p->snapshot))
+        free_partial(p);
+    else
+        *partial = p;
+    return status;
+}
+
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
     static const rs_memory_tables at = {DEVICES, OPERATORS, HELD};
+    bool snapshots = false;
+    rs_partial *inner = rs_malloc((n + 1) * sizeof *inner);
+    if (!inner) return rs_fail_nomem(err, "ranks");
+    for (size_t i = 0; i < n; i++) {
+        const memory_partial *p = partials[i].value;
+        inner[i] = partials[i];
+        inner[i].value = p->snapshot ? (void *)p->snapshot : (void *)p->trace;
+        snapshots = snapshots || p->snapshot;
+    }
     result->main_table = rs_options_flag(run->options, "series") ? HELD : DEVICES;
-    return rs_memory_trace_merge(run, partials, n, &at, result, err);
+    rs_status status = snapshots ? rs_memory_snapshot_merge(run, inner, n, SNAPSHOTS, result, err)
+                                 : rs_memory_trace_merge(run, inner, n, &at, result, err);
+    rs_free(inner);
+    return status;
+}
+
+static const rs_field partial_fields[] = {
+    RS_FIELD_ONE_OR_NONE(memory_partial, trace, &rs_memory_rank_layout),
+    RS_FIELD_ONE_OR_NONE(memory_partial, snapshot, &rs_memory_snapshot_layout),
+};
+static const rs_layout partial_layout = RS_LAYOUT(memory_partial, partial_fields);
+
+static const rs_side_option sides[] = {{"base", RS_TAKES(ALLOCATIONS)}, {NULL, 0}};
+
+static bool at_a_time(const rs_options *given)
+{
+    const char *at = rs_options_text(given, "at");
+    return strcmp(at, "peak") != 0 && strcmp(at, "end") != 0;
 }
 
 const rs_analysis rs_analysis_memory = {
@@ -154,13 +256,16 @@ const rs_analysis rs_analysis_memory = {
     .n_table_sets = 1,
     .columns = RS_MEMORY_TRACE_COLUMNS,
     .facets = {&rs_facet_steps},
+    .takes = RS_TAKES(EVENTS) | RS_TAKES(ALLOCATIONS),
+    .sides = sides,
+    .wants_origin = at_a_time,
     .follows = RS_FOLLOWS_ALL,
     .follows_not = "a memory timeline has no ranks, steps or launches",
     .file = file,
     .file_is = is_timeline,
-    .rank = rs_memory_trace_rank,
+    .rank = rank,
     .merge = merge,
-    .free_partial = rs_memory_trace_free,
+    .free_partial = free_partial,
     .absent = "no [memory] events: record with profile_memory=True",
-    .partial_layout = &rs_memory_rank_layout,
+    .partial_layout = &partial_layout,
 };

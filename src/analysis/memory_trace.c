@@ -15,7 +15,7 @@
 #include "trace/selection.h"
 
 /* What one device's allocator did. Bytes; times in ns, as the file has them. */
-typedef struct device_row {
+typedef struct rs_traced_device {
     char *device; /* owned */
     int64_t allocations, allocated, releases, freed;
     int64_t before, peak, peak_time, peak_step, end, reserved; /* RS_NO_VALUE: not told */
@@ -23,25 +23,16 @@ typedef struct device_row {
     int64_t out_of_memory;
 } device_row;
 
-typedef struct operator_row {
+typedef struct rs_traced_operator {
     char *device, *name; /* owned; name NULL: outside of all operators */
     int64_t allocations, allocated, releases, freed, net;
 } operator_row;
 
-typedef struct held_row {
+typedef struct rs_traced_held {
     int64_t time;
     uint32_t device; /* index into the devices */
     int64_t bytes, held, reserved;
 } held_row;
-
-typedef struct memory_rank {
-    device_row *devices;
-    size_t n_devices;
-    operator_row *operators; /* by allocated bytes, then by name */
-    size_t n_operators;
-    held_row *held;
-    size_t n_held;
-} memory_rank;
 
 #define DEVICE_ROW(CELL)                                                                                     \
     CELL(RANK, "rank", INT, ID, "rank of the job", NULL)                                                     \
@@ -98,21 +89,21 @@ static const rs_field device_fields[] = {RS_FIELD(device_row, peak_step)};
 static const rs_layout device_layout = RS_RECORD_LAYOUT_AND(device_row, device, device_fields);
 static const rs_layout operator_layout = RS_RECORD_LAYOUT(operator_row, operator);
 static const rs_field held_fields[] = {
-    RS_FIELD(held_row, time),     RS_FIELD_INDEX(held_row, device, memory_rank, n_devices),
+    RS_FIELD(held_row, time),     RS_FIELD_INDEX(held_row, device, rs_traced_memory, n_devices),
     RS_FIELD(held_row, bytes),    RS_FIELD(held_row, held),
     RS_FIELD(held_row, reserved),
 };
 static const rs_layout held_layout = RS_LAYOUT(held_row, held_fields);
 static const rs_field rank_fields[] = {
-    RS_FIELD_LIST(memory_rank, devices, n_devices, &device_layout),
-    RS_FIELD_LIST(memory_rank, operators, n_operators, &operator_layout),
-    RS_FIELD_LIST(memory_rank, held, n_held, &held_layout),
+    RS_FIELD_LIST(rs_traced_memory, devices, n_devices, &device_layout),
+    RS_FIELD_LIST(rs_traced_memory, operators, n_operators, &operator_layout),
+    RS_FIELD_LIST(rs_traced_memory, held, n_held, &held_layout),
 };
-const rs_layout rs_memory_rank_layout = RS_LAYOUT(memory_rank, rank_fields);
+const rs_layout rs_memory_rank_layout = RS_LAYOUT(rs_traced_memory, rank_fields);
 
 void rs_memory_trace_free(void *partial)
 {
-    memory_rank *p = partial;
+    rs_traced_memory *p = partial;
     if (!p) return;
     for (size_t i = 0; i < p->n_devices; i++) {
         rs_free(p->devices[i].device);
@@ -304,7 +295,7 @@ static void count(device_row *d, const change *c, bool first)
         d->reserved = c->reserved;
 }
 
-static bool add_devices(const reader *r, const rs_step *steps, size_t n_steps, memory_rank *p)
+static bool add_devices(const reader *r, const rs_step *steps, size_t n_steps, rs_traced_memory *p)
 {
     const rs_events *e = r->trace->events;
     uint32_t *peak_at = rs_malloc((r->n_devices + 1) * sizeof *peak_at);
@@ -373,7 +364,7 @@ static int by_bytes(const void *a, const void *b)
     return c ? c : strcmp(x->device, y->device);
 }
 
-static bool add_operators(const reader *r, memory_rank *p)
+static bool add_operators(const reader *r, rs_traced_memory *p)
 {
     const rs_events *e = r->trace->events;
     tally *all = rs_calloc(r->n + 1, sizeof *all);
@@ -420,7 +411,7 @@ static bool add_operators(const reader *r, memory_rank *p)
     return ok;
 }
 
-static bool add_held(const reader *r, memory_rank *p)
+static bool add_held(const reader *r, rs_traced_memory *p)
 {
     int64_t *now = rs_calloc(r->n_devices + 1, sizeof *now);
     p->held = rs_calloc(r->n + 1, sizeof *p->held);
@@ -439,7 +430,7 @@ static bool add_held(const reader *r, memory_rank *p)
     return ok;
 }
 
-rs_status rs_memory_trace_rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+rs_status rs_memory_trace_rank(const rs_run *run, rs_trace *trace, rs_traced_memory **partial, rs_error *err)
 {
     reader r = {.trace = trace};
     rs_selector selector;
@@ -447,7 +438,7 @@ rs_status rs_memory_trace_rank(const rs_run *run, rs_trace *trace, void **partia
     size_t n_steps;
     RS_TRY(rs_trace_selector(trace, &selector, err));
     RS_TRY(rs_trace_steps(trace, &steps, &n_steps, err));
-    memory_rank *p = rs_calloc(1, sizeof *p);
+    rs_traced_memory *p = rs_calloc(1, sizeof *p);
     bool ok = p && collect(&r, &selector) && (!r.n || find_operators(&r)) &&
               add_devices(&r, steps, n_steps, p) && add_operators(&r, p) &&
               (!rs_options_flag(run->options, "series") || add_held(&r, p));
@@ -467,7 +458,7 @@ rs_status rs_memory_trace_merge(const rs_run *run, const rs_partial *partials, s
     size_t top = (size_t)rs_options_int(run->options, "top");
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < n; i++) {
-        const memory_rank *p = partials[i].value;
+        const rs_traced_memory *p = partials[i].value;
         int64_t rank = partials[i].rank;
         for (size_t k = 0; status == RS_OK && k < p->n_devices; k++)
             status = rs_table_put_row(result->tables[at->devices], &device_record, rank, &p->devices[k], err);

@@ -1,4 +1,4 @@
-/* Answers as plans: which rows are looked at, what is added up, in which order it stands, what the columns mean.
+/* Answers as plans: which rows are looked at, what is added up, in which order the result is, what the columns mean.
  *
  * A plan has relations (table/relation.h) and tables over them. The relations of one rank are its partial result. From the
  * plan follow rank() and merge() of the analysis, the layout of what travels, and its release. A complete example is in
@@ -25,7 +25,7 @@ typedef struct rs_relations {
     const rs_events *events; /* what texts are of; NULL over ranks */
     rs_grouper *groupers;
     const struct rs_plan *plan;
-    void *work;       /* what one algorithm leaves to those behind it, in scratch memory */
+    void *work;       /* what one algorithm leaves to those after it, in scratch memory */
     rs_arena scratch; /* rs_put_room */
     bool no_memory;
 } rs_relations;
@@ -151,7 +151,7 @@ typedef struct rs_plan {
     size_t n_tables;
     /* The relation without which a rank has no partial, counted from 1; the analysis' row says `absent`. 0: none. */
     unsigned absent_without;
-    /* A value of its own beside the relations, which an algorithm makes: one of its relations is RS_PLAN_EXTRA. */
+    /* A value of its own next to the relations, which an algorithm makes: one of its relations is RS_PLAN_EXTRA. */
     void (*free_extra)(void *extra);
     /* Fills tables of its own, after the others; NULL: none. */
     rs_status (*more)(const rs_run *run, const rs_partial *partials, size_t n, rs_result *result,
@@ -176,7 +176,7 @@ extern const rs_field rs_relations_fields[2];
 /* Puts a row into a relation: adds it to its group, or appends it. NULL when out of memory: the row, until the next. */
 void *rs_put(rs_relations *relations, unsigned at, const void *row);
 /* Texts in rows that an algorithm puts in are ids of the pool: of a text of the trace, and of any text. Equal texts have
- * equal ids; RS_NO_STRING and NULL are unknown. Those of a facet's rows are the trace's, and made the pool's behind it. */
+ * equal ids; RS_NO_STRING and NULL are unknown. Those of a facet's rows are the trace's, and converted to the pool's after it. */
 uint32_t rs_put_text(rs_relations *relations, uint32_t id);
 uint32_t rs_put_string(rs_relations *relations, const char *text);
 uint32_t rs_put_string_n(rs_relations *relations, const char *text, size_t length);

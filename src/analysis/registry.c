@@ -129,6 +129,47 @@ rs_input_kind rs_analysis_input(const rs_analysis *analysis)
                                                   : RS_INPUT_TRACES;
 }
 
+/* ---- facets --------------------------------------------------------------------------------------------- */
+
+typedef struct facet_row {
+    const char *facet, *column, *type, *unit, *meaning;
+    bool follows;
+} facet_row;
+
+#define FACET_ROW(CELL)                                                                                      \
+    CELL(OF(facet_row, facet), "facet", TEXT, NONE, "what is known of a rank", NULL)                         \
+    CELL(OF(facet_row, follows), "follows", INT, NONE,                                                       \
+         "1: of the steps and the window that are asked about; 0: of the whole rank", NULL)                  \
+    CELL(MAYBE(facet_row, column), "column", TEXT, NONE, "of its rows; unknown: it has none", NULL)          \
+    CELL(MAYBE(facet_row, type), "type", TEXT, NONE, "as --schema calls it", NULL)                           \
+    CELL(MAYBE(facet_row, unit), "unit", TEXT, NONE, "as --schema calls it", NULL)                           \
+    CELL(MAYBE(facet_row, meaning), "meaning", TEXT, NONE, "what the column says", NULL)
+RS_RECORD(facet, FACET_ROW);
+
+rs_table *rs_facet_table(void)
+{
+    static const rs_table_spec spec =
+        RS_TABLE("facets", "one row is one facet, or one of its columns", facet_columns);
+    rs_table *table = rs_table_create(&spec);
+    rs_status status = RS_OK;
+    for (const rs_facet *const *f = rs_registry_facets; table && status == RS_OK && *f; f++) {
+        const rs_row_spec *rows = (*f)->rows ? (*f)->rows->record : NULL;
+        for (size_t i = 0; status == RS_OK && i < (rows ? rows->n : 1); i++) {
+            facet_row row = {.facet = (*f)->name, .follows = (*f)->selected};
+            const rs_column_spec *c = rows ? &rows->columns[i] : NULL;
+            if (c)
+                row.column = c->name, row.type = rs_type_name(c->type), row.unit = rs_unit_name(c->unit),
+                row.meaning = c->help;
+            status = rs_table_put_row(table, &facet_record, 0, &row, NULL);
+        }
+    }
+    if (status == RS_OK) return table;
+    rs_table_free(table);
+    return NULL;
+}
+
+/* ---- results -------------------------------------------------------------------------------------------- */
+
 void rs_result_drop_tables(rs_result *result)
 {
     for (size_t i = 0; i < result->n_tables; i++) rs_table_free(result->tables[i]);

@@ -6,5 +6,6 @@
 
 extern const rs_analysis *const rs_registry_rows[];
 extern const rs_peer_row *const rs_registry_peers[];
+extern const rs_facet *const rs_registry_facets[];
 
 #endif

@@ -129,21 +129,40 @@ static bool is_for_traces(const rs_table *table)
     return strcmp(name, "files") == 0 || strcmp(name, "overlay") == 0 || strcmp(name, "marks") == 0;
 }
 
+/* A table that is written to a file in a form of its own, next to the others. */
+typedef struct beside {
+    const rs_table *table;
+    rs_rewrite_settings settings;
+} beside;
+
 static rs_status write_ideal(void *context, const rs_sink *sink, rs_error *err)
 {
-    return rs_ideal_trace_write(context, sink, err);
+    const beside *b = context;
+    return rs_ideal_trace_write(b->table, sink, err);
 }
 
-/* whatif --ideal-trace: the replay beside the tables. */
-static int deliver_ideal(rs_request *r, const rs_result *result, const char *path)
+static rs_status write_counters(void *context, const rs_sink *sink, rs_error *err)
+{
+    const beside *b = context;
+    return rs_counters_write(b->table, &b->settings, sink, err);
+}
+
+/* The options that name such a file; the table is the last one. */
+static const struct {
+    const char *option;
+    rs_write_fn write;
+} files_beside[] = {{"ideal-trace", write_ideal}, {"counters", write_counters}};
+
+/* whatif --ideal-trace, memory --counters: the file, and all tables but the last. */
+static int deliver_file(rs_request *r, const rs_result *result, const char *path, rs_write_fn write)
 {
     rs_error err = RS_ERROR_INIT;
-    rs_table *ideal = result->tables[result->n_tables - 1];
+    beside b = {result->tables[result->n_tables - 1], {.name = path}};
     rs_result shown = *result;
     shown.n_tables--;
     int code = rs_request_deliver(r, &shown);
     if (code != RS_EXIT_OK && code != RS_EXIT_FOUND && code != RS_EXIT_LOSS) return code;
-    rs_status status = rs_output_put(path, true, "whatif", write_ideal, ideal, &err);
+    rs_status status = rs_output_put(path, true, r->command->name, write, &b, &err);
     return status == RS_OK ? code : rs_complain_error(NULL, &err);
 }
 
@@ -187,8 +206,10 @@ static int deliver(rs_request *r, const rs_result *result)
     rs_rewrite_settings settings = {.size = sizeof(rs_rewrite_settings), .max_ratio = r->job.max_ratio};
     if (strcmp(name, "annotate") == 0 && output && strcmp(output, "-") != 0)
         return rs_write_traces(result, output, name, &settings);
-    const char *ideal = rs_request_text(r, "ideal-trace");
-    if (ideal) return deliver_ideal(r, result, ideal);
+    for (size_t i = 0; i < sizeof files_beside / sizeof *files_beside; i++) {
+        const char *path = rs_request_text(r, files_beside[i].option);
+        if (path) return deliver_file(r, result, path, files_beside[i].write);
+    }
     rs_result shown = *result; /* without the tables that only the written trace needs, which come last */
     while (overlay && shown.n_tables > 1 && is_for_traces(shown.tables[shown.n_tables - 1])) shown.n_tables--;
     int code = rs_request_deliver(r, &shown);

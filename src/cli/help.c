@@ -166,6 +166,23 @@ int rs_print_help(const rs_command *command)
     return rs_print(command->name, make_command, command);
 }
 
+static rs_status render_facets(void *context, const rs_sink *sink, rs_error *err)
+{
+    const rs_render_settings settings = {.size = sizeof settings, .form = rs_output_form_find("text")};
+    return rs_render_table(context, &settings, sink, err);
+}
+
+/* For who writes an analysis: what there is to look at. */
+static int print_facets(void)
+{
+    rs_error err = RS_ERROR_INIT;
+    rs_table *facets = rs_facet_table();
+    rs_status status = facets ? rs_output_put(NULL, false, "help", render_facets, facets, &err)
+                              : rs_fail_nomem(&err, "facets");
+    rs_table_free(facets);
+    return status == RS_OK ? RS_EXIT_OK : rs_complain_error(NULL, &err);
+}
+
 int rs_run_help(const rs_command *command, int argc, char **argv)
 {
     rs_arguments arguments;
@@ -174,6 +191,8 @@ int rs_run_help(const rs_command *command, int argc, char **argv)
     if (!rs_command_start(command, argc, argv, &arguments, &code)) return code;
     if (arguments.n_paths == 0) {
         code = rs_print("help", make_general, NULL);
+    } else if (arguments.n_paths == 1 && strcmp(arguments.paths[0], "facets") == 0) {
+        code = print_facets();
     } else {
         code = rs_command_find_topic("help", arguments.paths, arguments.n_paths, &topic);
         if (code == RS_EXIT_OK) code = rs_print("help", make_command, &topic);

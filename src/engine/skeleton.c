@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "base/try.h"
 #include "trace/structure.h"
-#include "trace/trace_internal.h"
 
 const char *const rs_part_names[RS_N_PARTS] = {"computation",        "transfer",    "copy",   "launch",
                                                "stream_gap",         "sync",        "host",   "loader",

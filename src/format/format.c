@@ -37,10 +37,20 @@ const char *rs_format_remedy(const rs_events *events, const char *check)
     return NULL;
 }
 
+rs_status rs_format_refuses(const rs_format *format, unsigned records, const char *file, const uint8_t *text,
+                            size_t n, rs_error *err)
+{
+    if (!records) records = RS_TAKES(EVENTS);
+    if (records >> format->records & 1) return RS_OK;
+    return rs_fail_at(err, RS_ERR_FORMAT, file, RS_NO_OFFSET, "%s",
+                      format->elsewhere ? format->elsewhere(text, n)
+                                        : "is a trace, and snapshots are read: give it with --trace");
+}
+
 /* Looked at in the source itself where it can be read once only, else in one that is opened for it: readers
  * of files and memory go to the bytes themselves. Bytes that cannot be had are left to the reader proper, which tells what is
  * wrong; but without memory a format would be guessed, and its reader would blame the file. */
-static rs_status probe(const rs_trace_input *in, const rs_format **out, rs_error *err)
+static rs_status probe(const rs_trace_input *in, unsigned records, const rs_format **out, rs_error *err)
 {
     const uint8_t *text;
     size_t n = 0;
@@ -54,8 +64,9 @@ static rs_status probe(const rs_trace_input *in, const rs_format **out, rs_error
     bool opened = status == RS_OK && !once;
     if (status == RS_OK) status = rs_source_peek(source, PROBE, &text, &n, &why);
     *out = rs_format_of_text(status == RS_OK ? text : NULL, status == RS_OK ? n : 0);
+    rs_status refused = status == RS_OK ? rs_format_refuses(*out, records, in->path, text, n, err) : RS_OK;
     if (opened) rs_source_close(source);
-    return status == RS_ERR_NOMEM ? rs_fail_nomem(err, "input") : RS_OK;
+    return status == RS_ERR_NOMEM ? rs_fail_nomem(err, "input") : refused;
 }
 
 /* A database is read here and there, not from its beginning to its end. */
@@ -76,7 +87,7 @@ rs_status rs_trace_load(const rs_trace_input *in, const rs_load_settings *settin
     for (const rs_format *const *row = rs_format_rows; *row; row++)
         if ((*row)->is_report && (*row)->is_report(in->path))
             return (*row)->load_report(in, settings, out, err);
-    RS_TRY(probe(in, &format, err));
+    RS_TRY(probe(in, settings->records, &format, err));
     if (format->database_read) return load_database(in, settings, out, err);
     RS_TRY(format->load(in->source, settings, out, err));
     if (!(*out)->format) (*out)->format = format;

@@ -19,6 +19,13 @@ typedef struct rs_trace_input {
     rs_source *source;
 } rs_trace_input;
 
+/* What a file is a recording of. */
+typedef enum rs_records {
+    RS_RECORDS_EVENTS,
+    RS_RECORDS_ALLOCATIONS, /* what an allocator did and holds: format/snapshot.h */
+} rs_records;
+#define RS_TAKES(records) (1u << RS_RECORDS_##records)
+
 /* What a check of `doctor` advises to who records with this format's profiler. */
 typedef struct rs_remedy {
     const char *check, *text;
@@ -71,6 +78,10 @@ typedef struct rs_format {
     /* Takes the events; the caller frees them. out NULL: nothing is kept. */
     void (*run_close)(rs_run_reader *run, rs_events **out);
 
+    rs_records records;
+    /* Who reads it, where it is given to one who does not: "is a snapshot of ...: rankscope memory reads it". By its
+     * first bytes. NULL: a trace. */
+    const char *(*elsewhere)(const uint8_t *text, size_t n);
     bool tells_operators;      /* its profiler records the framework's operators */
     bool can_be_written_again; /* its text is Chrome's event format: fuse, annotate and overlays copy its
                                   events */
@@ -80,8 +91,8 @@ typedef struct rs_format {
 
 /* The rows that the build collected, ended by NULL. */
 extern const rs_format *const rs_format_rows[];
-extern const rs_format rs_format_kineto, rs_format_rocprof_json, rs_format_rocprof_csv, rs_format_rocpd,
-    rs_format_nsys;
+extern const rs_format rs_format_kineto, rs_format_torch_snapshot, rs_format_rocprof_json,
+    rs_format_rocprof_csv, rs_format_rocpd, rs_format_nsys;
 
 /* Told by the first bytes of the text. Of databases, which only their tables tell apart, the first row. */
 const rs_format *rs_format_of_text(const uint8_t *text, size_t n);
@@ -89,6 +100,11 @@ const rs_format *rs_format_of_text(const uint8_t *text, size_t n);
 rs_run_name rs_run_name_of(const char *path);
 /* The advice of the events' format for a check; NULL: none of its own. */
 const char *rs_format_remedy(const rs_events *events, const char *check);
+
+/* RS_ERR_FORMAT where a file of the format, which begins so, is of a kind that is not among the records (RS_TAKES) that
+ * are wanted; the message says who reads it. */
+rs_status rs_format_refuses(const rs_format *format, unsigned records, const char *file, const uint8_t *text,
+                            size_t n, rs_error *err);
 
 /* Looks which format the input is and reads it. */
 rs_status rs_trace_load(const rs_trace_input *input, const rs_load_settings *settings, rs_events **out,

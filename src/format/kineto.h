@@ -12,6 +12,7 @@ typedef struct rs_load_settings {
     uint64_t max_memory;             /* bytes the columns may take; 0: no limit */
     uint64_t max_string;             /* 0: 16 MiB */
     unsigned max_depth;              /* 0: 1024 */
+    unsigned records;                /* RS_TAKES_...: the kinds of recording that are wanted; 0: events */
     unsigned threads;                /* for this file; 0 or 1: only the calling one */
     int simd;                        /* rs_job_settings.simd; -1: no learned layouts (tests) */
     bool (*progress)(void *context); /* called about every megabyte; false cancels. May be NULL */

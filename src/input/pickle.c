@@ -1,6 +1,7 @@
 #include "input/pickle.h"
 
 #include "input/json.h"
+#include "input/windows.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -62,6 +63,21 @@ enum {
     OP_FRAME = 0x95
 };
 
+/* Those of protocol 0 that take lines of text. */
+static const char *text_name(uint8_t op)
+{
+    switch (op) {
+    case OP_FLOAT: return "FLOAT";
+    case OP_INT: return "INT";
+    case OP_LONG: return "LONG";
+    case OP_STRING: return "STRING";
+    case OP_UNICODE: return "UNICODE";
+    case OP_GET: return "GET";
+    case OP_PUT: return "PUT";
+    default: return NULL;
+    }
+}
+
 static const char *refused_name(uint8_t op)
 {
     switch (op) {
@@ -85,13 +101,24 @@ static const char *refused_name(uint8_t op)
     }
 }
 
+#define MEMO_MAP (UINT32_C(1) << 31) /* of a memo: it was a map when it was stored */
+#define MARGIN ((size_t)1 << 20)     /* of a window: what may come with the longest text */
+
 typedef struct memo_slot {
     uint32_t id, node;
 } memo_slot;
 
 typedef struct reader {
     rs_values *v;
-    const uint8_t *begin, *p, *end;
+    const uint8_t *begin, *p, *end; /* all bytes, or a window of them */
+    const rs_pickle_settings *settings;
+    rs_windows *windows; /* NULL: all bytes are in memory */
+    uint64_t base;       /* of begin in the text */
+    bool last;           /* no window follows */
+    rs_error *err;
+    bool told;            /* err says why no window could be had */
+    uint32_t *name_nodes; /* by id of a name: its node + 1, or 0 */
+    size_t names_capacity;
     uint32_t *memo; /* by id, for ids that count up as writers make them */
     size_t n_memo, memo_capacity;
     memo_slot
@@ -112,6 +139,7 @@ static bool fail(reader *r, rs_status status, const char *why)
 static bool step(reader *r, rs_values_step s)
 {
     switch (s) {
+    case RS_STEP_TAKEN:
     case RS_STEP_OK: return true;
     case RS_STEP_NOMEM: return fail(r, RS_ERR_NOMEM, "out of memory");
     case RS_STEP_LIMIT: return fail(r, RS_ERR_LIMIT, "too many values or too deep nesting");
@@ -120,22 +148,49 @@ static bool step(reader *r, rs_values_step s)
     return fail(r, RS_ERR_FORMAT, "a dict is given half a pair");
 }
 
-static bool take(reader *r, uint64_t n, const uint8_t **at)
+static bool next_window(reader *r)
 {
-    if ((uint64_t)(r->end - r->p) < n) {
-        r->cut = true;
-        return fail(r, RS_ERR_FORMAT, "the data ends inside a value");
+    rs_window w;
+    const rs_pickle_settings *s = r->settings;
+    rs_status status = s->progress && !s->progress(s->progress_context)
+                           ? rs_fail(r->err, RS_ERR_CANCELLED, "interrupted")
+                           : rs_windows_next(r->windows, (size_t)(r->p - r->begin), &w, r->err);
+    r->told = status != RS_OK;
+    if (r->told) return fail(r, status, NULL);
+    r->begin = r->p = w.data;
+    r->end = w.data + w.n;
+    r->base = w.offset;
+    r->last = w.last;
+    return true;
+}
+
+/* Whether n bytes follow; where the text comes through windows, they are fetched. */
+static bool follow(reader *r, uint64_t n, const char *why)
+{
+    while ((uint64_t)(r->end - r->p) < n) {
+        if (!r->windows || r->last) {
+            r->cut = true;
+            return fail(r, RS_ERR_FORMAT, why);
+        }
+        if (!next_window(r)) return false;
     }
+    return true;
+}
+
+static inline bool take(reader *r, uint64_t n, const uint8_t **at)
+{
+    if ((uint64_t)(r->end - r->p) < n && !follow(r, n, "the data ends inside a value")) return false;
     *at = r->p;
     r->p += n;
     return true;
 }
 
-static bool take_u(reader *r, unsigned n, uint64_t *out)
+/* n is at most 8. */
+static inline bool take_u(reader *r, unsigned n, uint64_t *out)
 {
     const uint8_t *at;
-    if (!take(r, n, &at)) return false;
     uint64_t v = 0;
+    if (!take(r, n, &at)) return false;
     for (unsigned i = 0; i < n; i++) v |= (uint64_t)at[i] << (8 * i);
     *out = v;
     return true;
@@ -144,11 +199,9 @@ static bool take_u(reader *r, unsigned n, uint64_t *out)
 /* A line of a text opcode, without its newline. */
 static bool take_line(reader *r, const uint8_t **at, size_t *n)
 {
-    const uint8_t *newline = memchr(r->p, '\n', (size_t)(r->end - r->p));
-    if (!newline) {
-        r->cut = true;
-        return fail(r, RS_ERR_FORMAT, "the data ends inside a line");
-    }
+    const uint8_t *newline;
+    while (!(newline = memchr(r->p, '\n', (size_t)(r->end - r->p))))
+        if (!follow(r, (uint64_t)(r->end - r->p) + 1, "the data ends inside a line")) return false;
     *at = r->p;
     *n = (size_t)(newline - r->p);
     r->p = newline + 1;
@@ -157,17 +210,17 @@ static bool take_line(reader *r, const uint8_t **at, size_t *n)
 
 static bool push_int(reader *r, int64_t i)
 {
-    return step(r, rs_values_push_node(r->v, &(rs_value){.type = RS_VALUE_INT, .as.i = i}));
+    return step(r, rs_values_push_scalar(r->v, &(rs_value){.type = RS_VALUE_INT, .as.i = i}));
 }
 
 static bool push_bool(reader *r, bool b)
 {
-    return step(r, rs_values_push_node(r->v, &(rs_value){.type = RS_VALUE_BOOL, .as.i = b}));
+    return step(r, rs_values_push_scalar(r->v, &(rs_value){.type = RS_VALUE_BOOL, .as.i = b}));
 }
 
 static bool push_real(reader *r, double f)
 {
-    return step(r, rs_values_push_node(r->v, &(rs_value){.type = RS_VALUE_REAL, .as.f = f}));
+    return step(r, rs_values_push_scalar(r->v, &(rs_value){.type = RS_VALUE_REAL, .as.f = f}));
 }
 
 static bool push_container(reader *r, rs_value_type type)
@@ -176,10 +229,40 @@ static bool push_container(reader *r, rs_value_type type)
                        r->v, &(rs_value){.type = (uint8_t)type, .as.chunks = {RS_NO_CHUNK, RS_NO_CHUNK}}));
 }
 
+static bool is_short(reader *r, uint64_t n)
+{
+    if (n <= r->v->limits.max_string && n <= UINT32_MAX) return true;
+    return fail(r, RS_ERR_LIMIT, "a text beyond the limit");
+}
+
+/* What is too long fails before a window grows for it. */
+static bool fits_window(reader *r, uint64_t n)
+{
+    return !r->windows || is_short(r, n);
+}
+
+/* The node of a text that is interned, the one that it had before. */
+static bool push_name(reader *r, const char *text, uint64_t n)
+{
+    uint32_t id = rs_strings_add(r->settings->names, text, (size_t)n);
+    if (id == RS_NO_STRING) return fail(r, RS_ERR_NOMEM, "out of memory");
+    size_t before = r->names_capacity;
+    if (id >= before) {
+        if (!rs_grow((void **)&r->name_nodes, &r->names_capacity, (size_t)id + 1, sizeof *r->name_nodes))
+            return fail(r, RS_ERR_NOMEM, "out of memory");
+        memset(r->name_nodes + before, 0, (r->names_capacity - before) * sizeof *r->name_nodes);
+    }
+    if (r->name_nodes[id]) return step(r, rs_values_push_ref(r->v, r->name_nodes[id] - 1));
+    if (!step(r, rs_values_push_node(r->v, &(rs_value){.type = RS_VALUE_NAME, .n = id}))) return false;
+    r->name_nodes[id] = (uint32_t)r->v->n_nodes;
+    r->v->n_kept = r->v->n_nodes;
+    return true;
+}
+
 static bool push_text(reader *r, const char *text, uint64_t n)
 {
-    if (n > r->v->limits.max_string || n > UINT32_MAX)
-        return fail(r, RS_ERR_LIMIT, "a text beyond the limit");
+    if (!is_short(r, n)) return false;
+    if (r->settings->names) return push_name(r, text, n);
     return step(
         r, rs_values_push_node(r->v, &(rs_value){.type = RS_VALUE_TEXT, .n = (uint32_t)n, .as.text = text}));
 }
@@ -188,7 +271,8 @@ static bool push_counted_text(reader *r, unsigned length_bytes)
 {
     uint64_t n;
     const uint8_t *at;
-    return take_u(r, length_bytes, &n) && take(r, n, &at) && push_text(r, (const char *)at, n);
+    return take_u(r, length_bytes, &n) && fits_window(r, n) && take(r, n, &at) &&
+           push_text(r, (const char *)at, n);
 }
 
 /* The height above which the current opcode may take items: it must not reach below the innermost mark. */
@@ -210,13 +294,31 @@ static bool pop_mark(reader *r, size_t *from)
     return true;
 }
 
+/* Puts the items above height `from` into a container, or has them taken as a record. */
+static bool fill(reader *r, uint32_t node, size_t from)
+{
+    rs_values *v = r->v;
+    const rs_value *container = &v->nodes[node];
+    bool alone = container->tag == 0;
+    bool whole = container->type == RS_VALUE_LIST || (v->n_stack - from) % 2 == 0;
+    if (r->settings->take && !container->n && whole) {
+        rs_values_step taken = r->settings->take(r->settings->context, v, node, from);
+        if (taken == RS_STEP_TAKEN) {
+            rs_values_drop_taken(v, node, from, alone);
+            return true;
+        }
+        if (taken != RS_STEP_OK) return step(r, taken);
+    }
+    return step(r, rs_values_attach(v, node, from, false));
+}
+
 /* A list, tuple or dict of the items above height `from`. */
 static bool gather(reader *r, rs_value_type type, size_t from)
 {
     rs_values *v = r->v;
     if (!push_container(r, type)) return false;
     uint32_t node = v->stack[--v->n_stack];
-    return step(r, rs_values_attach(v, node, from, false)) && step(r, rs_values_push_ref(v, node));
+    return fill(r, node, from) && step(r, rs_values_push_ref(v, node));
 }
 
 /* Adds the items above height `from` to the container below them. */
@@ -225,9 +327,9 @@ static bool extend(reader *r, rs_value_type type, size_t from)
     rs_values *v = r->v;
     if (from <= floor_of(r)) return fail(r, RS_ERR_FORMAT, "there is no container below the items");
     uint32_t node = v->stack[from - 1];
-    if (v->nodes[node].type != type)
+    if (rs_values_at(v, node)->type != type)
         return fail(r, RS_ERR_FORMAT, "items are added to what is no container of them");
-    return step(r, rs_values_attach(v, node, from, false));
+    return fill(r, node, from);
 }
 
 static memo_slot *sparse_slot(const reader *r, uint32_t id)
@@ -259,48 +361,69 @@ static bool sparse_put(reader *r, uint32_t id, uint32_t node)
 
 static bool put(reader *r, uint64_t id)
 {
-    if (!need(r, 1)) return false;
+    if (!need(r, 1) || !step(r, rs_values_settle(r->v, r->v->n_stack - 1))) return false;
     uint32_t node = r->v->stack[r->v->n_stack - 1];
+    if (node >= r->v->n_kept) r->v->n_kept = (size_t)node + 1;
+    uint32_t kept = r->v->nodes[node].type == RS_VALUE_MAP ? node | MEMO_MAP : node;
     if (id < r->n_memo) {
-        r->memo[id] = node;
+        r->memo[id] = kept;
         return true;
     }
     if (id == r->n_memo) {
         if (!RS_GROW_ONE(r->memo, r->n_memo, r->memo_capacity)) return fail(r, RS_ERR_NOMEM, "out of memory");
-        r->memo[r->n_memo++] = node;
+        r->memo[r->n_memo++] = kept;
         return true;
     }
     if (id > UINT32_MAX) return fail(r, RS_ERR_LIMIT, "a memo id beyond 32 bits");
     return sparse_put(r, (uint32_t)id, node);
 }
 
+static bool push_again(reader *r, uint32_t node)
+{
+    if (!(node & RS_SCALAR) && r->v->nodes[node].type == RS_VALUE_MAP) r->v->nodes[node].tag = 1;
+    return step(r, rs_values_push_ref(r->v, node));
+}
+
 static bool get(reader *r, uint64_t id)
 {
-    if (id < r->n_memo) return step(r, rs_values_push_ref(r->v, r->memo[id]));
+    if (id < r->n_memo) {
+        uint32_t node = r->memo[id];
+        if (node & MEMO_MAP) {
+            node &= ~MEMO_MAP;
+            if (r->v->nodes[node].type != RS_VALUE_MAP) r->memo[id] = node;
+            return push_again(r, node);
+        }
+        return step(r, rs_values_push_ref(r->v, node));
+    }
     if (r->n_slots && id <= UINT32_MAX) {
         const memo_slot *slot = sparse_slot(r, (uint32_t)id);
-        if (slot->node != RS_NO_NODE) return step(r, rs_values_push_ref(r->v, slot->node));
+        if (slot->node != RS_NO_NODE) return push_again(r, slot->node);
     }
     return fail(r, RS_ERR_FORMAT, "a memo id that was never stored");
+}
+
+static bool number_of(reader *r, const uint8_t *at, size_t n, int64_t *out)
+{
+    if (n && at[n - 1] == 'L') n--;
+    if (n && rs_json_int(at, n, out)) return true;
+    return fail(r, RS_ERR_FORMAT, "not a number of at most 64 bits");
 }
 
 static bool line_number(reader *r, int64_t *out)
 {
     const uint8_t *at;
     size_t n;
-    if (!take_line(r, &at, &n)) return false;
-    if (n && at[n - 1] == 'L') n--;
-    if (n && rs_json_int(at, n, out)) return true;
-    return fail(r, RS_ERR_FORMAT, "not a number of at most 64 bits");
+    return take_line(r, &at, &n) && number_of(r, at, n, out);
 }
 
 static bool op_int(reader *r)
 {
-    const uint8_t *at = r->p;
+    const uint8_t *at;
+    size_t n;
     int64_t i;
-    if (!line_number(r, &i)) return false;
-    if (r->p - at == 3 && at[0] == '0' && at[1] <= '1') return push_bool(r, at[1] == '1'); /* "00" and "01" */
-    return push_int(r, i);
+    if (!take_line(r, &at, &n)) return false;
+    if (n == 2 && at[0] == '0' && at[1] <= '1') return push_bool(r, at[1] == '1'); /* "00" and "01" */
+    return number_of(r, at, n, &i) && push_int(r, i);
 }
 
 static bool op_float(reader *r)
@@ -313,6 +436,15 @@ static bool op_float(reader *r)
     return push_real(r, f);
 }
 
+/* Eight bytes, whose sign is in a ninth. */
+static bool push_unsigned(reader *r, const uint8_t *at)
+{
+    uint64_t u = 0;
+    for (unsigned i = 0; i < 8; i++) u |= (uint64_t)at[i] << (8 * i);
+    if (u <= INT64_MAX) return push_int(r, (int64_t)u);
+    return step(r, rs_values_push_scalar(r->v, &(rs_value){.type = RS_VALUE_UINT, .as.u = u}));
+}
+
 static bool op_long(reader *r, unsigned length_bytes)
 {
     uint64_t n, u;
@@ -320,7 +452,8 @@ static bool op_long(reader *r, unsigned length_bytes)
     if (!take_u(r, length_bytes, &n)) return false;
     if (length_bytes == 4 && n > INT32_MAX) return fail(r, RS_ERR_FORMAT, "a negative length");
     if (n > 8) {
-        if (!take(r, n, &at)) return false;
+        if (!fits_window(r, n) || !take(r, n, &at)) return false;
+        if (n == 9 && at[8] == 0) return push_unsigned(r, at);
         return push_real(r, NAN); /* wider than any field of a dump: present, of no known value */
     }
     if (!take_u(r, (unsigned)n, &u)) return false;
@@ -367,7 +500,7 @@ static bool op_line_text(reader *r, bool quoted)
 static bool pop_top(reader *r)
 {
     if (r->v->n_stack > floor_of(r)) {
-        r->v->n_stack--;
+        rs_values_pop(r->v, r->v->n_stack - 1);
         return true;
     }
     size_t from; /* as Python: POP on a bare mark takes the mark */
@@ -383,7 +516,7 @@ static bool read_op(reader *r, uint8_t op, bool *stop)
     const uint8_t *at;
     rs_values *v = r->v;
     switch (op) {
-    case OP_STOP: *stop = true; return need(r, 1);
+    case OP_STOP: *stop = true; return need(r, 1) && step(r, rs_values_settle(v, v->n_stack - 1));
     case OP_PROTO:
         if (!take_u(r, 1, &u)) return false;
         return u <= 5 || fail(r, RS_ERR_FORMAT, "a protocol newer than 5");
@@ -392,10 +525,10 @@ static bool read_op(reader *r, uint8_t op, bool *stop)
     case OP_POP: return pop_top(r);
     case OP_POP_MARK:
         if (!pop_mark(r, &from)) return false;
-        v->n_stack = from;
+        rs_values_pop(v, from);
         return true;
-    case OP_DUP: return need(r, 1) && step(r, rs_values_push_ref(v, v->stack[v->n_stack - 1]));
-    case OP_NONE: return step(r, rs_values_push_node(v, &(rs_value){.type = RS_VALUE_NONE}));
+    case OP_DUP: return need(r, 1) && push_again(r, v->stack[v->n_stack - 1]);
+    case OP_NONE: return step(r, rs_values_push_scalar(v, &(rs_value){.type = RS_VALUE_NONE}));
     case OP_NEWTRUE: return push_bool(r, true);
     case OP_NEWFALSE: return push_bool(r, false);
     case OP_BININT1: return take_u(r, 1, &u) && push_int(r, (int64_t)u);
@@ -449,50 +582,75 @@ static bool read_op(reader *r, uint8_t op, bool *stop)
     }
 }
 
-static rs_status describe(const reader *r, const char *file, const uint8_t *at, rs_error *err)
+/* at: of the opcode at fault, in the text. */
+static rs_status describe(const reader *r, const char *file, uint64_t at, uint8_t op, rs_error *err)
 {
-    uint64_t offset = (uint64_t)(at - r->begin);
+    if (r->told) return r->status;
     if (r->cut)
-        return rs_fail_at(err, RS_ERR_FORMAT, file, (uint64_t)(r->end - r->begin),
+        return rs_fail_at(err, RS_ERR_FORMAT, file, r->base + (uint64_t)(r->end - r->begin),
                           "the pickle is cut short: %s", r->why);
-    if (r->why) return rs_fail_at(err, r->status, file, offset, "%s (opcode 0x%02x)", r->why, *at);
-    const char *name = refused_name(*at);
+    if (r->why) return rs_fail_at(err, r->status, file, at, "%s (opcode 0x%02x)", r->why, op);
+    const char *name = refused_name(op);
     if (name)
-        return rs_fail_at(err, RS_ERR_FORMAT, file, offset,
-                          "refused: opcode %s (0x%02x) would run code; a dump holds only data", name, *at);
-    return rs_fail_at(err, RS_ERR_FORMAT, file, offset, "0x%02x is no opcode of pickled data", *at);
+        return rs_fail_at(err, RS_ERR_FORMAT, file, at,
+                          "refused: opcode %s (0x%02x) would run code; a dump holds only data", name, op);
+    name = r->settings->binary ? text_name(op) : NULL;
+    if (name)
+        return rs_fail_at(err, RS_ERR_FORMAT, file, at, "refused: opcode %s (0x%02x) of protocol 0", name,
+                          op);
+    return rs_fail_at(err, RS_ERR_FORMAT, file, at, "0x%02x is no opcode of pickled data", op);
+}
+
+static rs_status run(reader *r, const char *file, rs_pickle_info *info, rs_error *err)
+{
+    rs_values *values = r->v;
+    bool stop = false, good = true;
+    uint64_t at = 0;
+    uint8_t op = 0;
+    while (good && !stop) {
+        at = r->base + (uint64_t)(r->p - r->begin);
+        good = r->p != r->end || follow(r, 1, at ? "there is no STOP" : "the file is empty");
+        if (!good) break;
+        op = *r->p++;
+        good = r->settings->binary && text_name(op) ? fail(r, RS_ERR_FORMAT, NULL) : read_op(r, op, &stop);
+    }
+    info->consumed = r->base + (uint64_t)(r->p - r->begin);
+    if (good) {
+        info->root = values->stack[values->n_stack - 1];
+    } else {
+        info->truncated = r->cut;
+        info->refused = !r->cut && !r->why && (refused_name(op) || text_name(op));
+        info->consumed = at;
+    }
+    rs_free(r->memo);
+    rs_free(r->sparse);
+    rs_free(r->name_nodes);
+    return good ? RS_OK : describe(r, file, at, op, err);
 }
 
 rs_status rs_pickle_read(rs_values *values, const void *bytes, size_t n, const char *file,
                          const rs_value_limits *limits, rs_pickle_info *info, rs_error *err)
 {
-    rs_values_begin(values, limits);
-    reader r = {.v = values, .begin = bytes, .p = bytes, .end = (const uint8_t *)bytes + n};
+    const rs_pickle_settings settings = {.limits = limits};
+    reader r = {.v = values, .begin = bytes, .p = bytes, .settings = &settings};
+    r.end = r.begin + n;
     *info = (rs_pickle_info){.root = RS_NO_NODE};
-    bool stop = false, good = true;
-    const uint8_t *at = r.p;
-    while (good && !stop) {
-        at = r.p;
-        if (r.p == r.end) {
-            r.cut = true;
-            good = fail(&r, RS_ERR_FORMAT, n ? "there is no STOP" : "the file is empty");
-            break;
-        }
-        r.p++;
-        good = read_op(&r, *at, &stop);
-    }
-    rs_status status = RS_OK;
-    if (good) {
-        info->root = values->stack[values->n_stack - 1];
-        info->consumed = (size_t)(r.p - r.begin);
-    } else {
-        info->truncated = r.cut;
-        info->consumed = (size_t)(at - r.begin);
-        if (r.status != RS_ERR_NOMEM) info->root = rs_values_close_all(values);
-        status = describe(&r, file, at, err);
-    }
-    rs_free(r.memo);
-    rs_free(r.sparse);
+    rs_values_begin(values, limits);
+    rs_status status = run(&r, file, info, err);
+    if (status != RS_OK && status != RS_ERR_NOMEM) info->root = rs_values_close_all(values);
+    return status;
+}
+
+rs_status rs_pickle_read_source(rs_values *values, rs_source *source, const rs_pickle_settings *settings,
+                                rs_pickle_info *info, rs_error *err)
+{
+    reader r = {.v = values, .settings = settings, .err = err};
+    *info = (rs_pickle_info){.root = RS_NO_NODE};
+    rs_values_begin(values, settings->limits);
+    size_t widest = (size_t)values->limits.max_string + MARGIN;
+    rs_status status = rs_windows_open(source, settings->threaded, widest, &r.windows, err);
+    if (status == RS_OK) status = run(&r, rs_source_name(source), info, err);
+    rs_windows_close(r.windows);
     return status;
 }
 

@@ -7,13 +7,35 @@
 #ifndef RS_INPUT_PICKLE_H
 #define RS_INPUT_PICKLE_H
 
+#include "base/strings.h"
+#include "input/source.h"
 #include "input/values.h"
 
 typedef struct rs_pickle_info {
     uint32_t root;   /* the value; after a cut or a bad opcode what of it was read, or RS_NO_NODE */
     size_t consumed; /* bytes up to and including STOP; on failure the offset of the opcode at fault */
     bool truncated;  /* the bytes end before STOP */
+    bool refused;    /* an opcode would have run code, or is one that settings->binary refuses */
 } rs_pickle_info;
+
+#define RS_PICKLE_BATCH 1000 /* items */
+
+/* How a pickle is read that may be too large to be held as values. */
+typedef struct rs_pickle_settings {
+    const rs_value_limits *limits; /* NULL: the defaults */
+    bool binary; /* the opcodes of protocol 0, whose values are lines of text, are refused, too */
+    /* Texts become RS_VALUE_NAMEs, ids in here; one text is one node, however often it comes. */
+    rs_strings *names;
+    /* Called when a new map or list has got its items, which are on the stack from height `from` up; of a map,
+     * keys and values alternate. RS_STEP_TAKEN: it was made a RS_VALUE_RECORD, and the items are no longer needed: what was made for them
+     * alone is dropped. RS_STEP_OK: they become its children. A list may get more, which is an error once it was taken:
+     * Python writes lists in pieces of RS_PICKLE_BATCH. */
+    rs_values_step (*take)(void *context, rs_values *values, uint32_t container, size_t from);
+    void *context;
+    bool threaded;                   /* another thread reads and inflates ahead */
+    bool (*progress)(void *context); /* about every megabyte; false cancels. NULL: none */
+    void *progress_context;
+} rs_pickle_settings;
 
 /* Reads one pickle from memory. Texts are borrowed from bytes, which must outlive values. values is emptied
  * first and keeps its memory from call to call. On RS_ERR_FORMAT and RS_ERR_LIMIT info->root still gives what
@@ -21,6 +43,11 @@ typedef struct rs_pickle_info {
  * opcode. */
 rs_status rs_pickle_read(rs_values *values, const void *bytes, size_t n, const char *file,
                          const rs_value_limits *limits, rs_pickle_info *info, rs_error *err);
+
+/* As rs_pickle_read, from a source, through a window of about a megabyte: memory is that of the values that are left.
+ * After a fault the open containers are still on the stack (rs_values_close_all), and info->root is RS_NO_NODE. */
+rs_status rs_pickle_read_source(rs_values *values, rs_source *source, const rs_pickle_settings *settings,
+                                rs_pickle_info *info, rs_error *err);
 
 /* Whether bytes look like a pickle: a protocol header, or an opcode that plain data may start with. */
 bool rs_pickle_looks(const void *bytes, size_t n);

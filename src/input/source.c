@@ -464,6 +464,12 @@ rs_packing rs_source_packing(const rs_source *s)
     return s->packing;
 }
 
+const char *rs_packing_name(rs_packing packing)
+{
+    static const char *const names[] = {"plain", "gzip", "zstd"};
+    return names[packing];
+}
+
 const char *rs_source_name(const rs_source *s)
 {
     return s->name;

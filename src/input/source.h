@@ -45,6 +45,7 @@ rs_status rs_source_read(rs_source *source, void *text, size_t n, size_t *got, r
 rs_status rs_source_peek(rs_source *source, size_t max, const uint8_t **text, size_t *n, rs_error *err);
 
 rs_packing rs_source_packing(const rs_source *source);
+const char *rs_packing_name(rs_packing packing); /* "plain", "gzip", "zstd" */
 const char *rs_source_name(const rs_source *source);
 rs_source_end rs_source_get_end(const rs_source *source);
 /* Adds what is wrong with the packing, once the end was reached, as losses of that rank (-1: none): packing_truncated,

@@ -5,6 +5,8 @@
 void rs_values_begin(rs_values *values, const rs_value_limits *limits)
 {
     values->n_nodes = values->n_refs = values->n_chunks = values->n_stack = values->n_marks = 0;
+    values->n_scalars = 0;
+    values->n_kept = 0;
     rs_arena_clear(&values->texts);
     rs_value_limits l = limits ? *limits : (rs_value_limits){0};
     if (!l.max_nodes) l.max_nodes = UINT64_C(64) << 20;
@@ -22,6 +24,7 @@ void rs_values_clear(rs_values *values)
     rs_free(values->refs);
     rs_free(values->chunks);
     rs_free(values->stack);
+    rs_free(values->scalars);
     rs_free(values->marks);
     rs_arena_clear(&values->texts);
     *values = (rs_values){0};
@@ -46,7 +49,8 @@ static rs_values_step push(rs_values *values, uint32_t node)
     return RS_STEP_OK;
 }
 
-rs_values_step rs_values_push_node(rs_values *values, const rs_value *value)
+/* A node that is on no stack. */
+static rs_values_step add_node(rs_values *values, const rs_value *value)
 {
     if (values->n_nodes == values->nodes_capacity) {
         if (bytes_held(values) > values->limits.max_bytes) return RS_STEP_LIMIT;
@@ -55,13 +59,57 @@ rs_values_step rs_values_push_node(rs_values *values, const rs_value *value)
             return RS_STEP_NOMEM;
     }
     if (values->n_nodes >= values->limits.max_nodes) return RS_STEP_LIMIT;
-    values->nodes[values->n_nodes] = *value;
-    return push(values, (uint32_t)values->n_nodes++);
+    values->nodes[values->n_nodes++] = *value;
+    return RS_STEP_OK;
 }
 
-rs_values_step rs_values_push_ref(rs_values *values, uint32_t node)
+rs_values_step rs_values_push_node(rs_values *values, const rs_value *value)
 {
-    return node < values->n_nodes ? push(values, node) : RS_STEP_EMPTY;
+    rs_values_step step = add_node(values, value);
+    return step == RS_STEP_OK ? push(values, (uint32_t)values->n_nodes - 1) : step;
+}
+
+rs_values_step rs_values_push_scalar(rs_values *values, const rs_value *value)
+{
+    if (values->n_scalars >= values->limits.max_nodes) return RS_STEP_LIMIT;
+    if (!RS_GROW_ONE(values->scalars, values->n_scalars, values->scalars_capacity)) return RS_STEP_NOMEM;
+    rs_values_step step = push(values, RS_SCALAR | (uint32_t)values->n_scalars);
+    if (step == RS_STEP_OK) values->scalars[values->n_scalars++] = *value;
+    return step;
+}
+
+rs_values_step rs_values_push_ref_slowly(rs_values *values, uint32_t item)
+{
+    if (item & RS_SCALAR) {
+        rs_value copy = values->scalars[item & ~RS_SCALAR];
+        return rs_values_push_scalar(values, &copy);
+    }
+    return item < values->n_nodes ? push(values, item) : RS_STEP_EMPTY;
+}
+
+/* How many scalars there are below that height. */
+static size_t scalars_below(const rs_values *values, size_t height)
+{
+    for (size_t i = height; i < values->n_stack; i++)
+        if (values->stack[i] & RS_SCALAR) return values->stack[i] & ~RS_SCALAR;
+    return values->n_scalars;
+}
+
+void rs_values_pop(rs_values *values, size_t from)
+{
+    values->n_scalars = scalars_below(values, from);
+    if (from < values->n_stack) values->n_stack = from;
+}
+
+rs_values_step rs_values_settle(rs_values *values, size_t height)
+{
+    uint32_t item = values->stack[height];
+    if (!(item & RS_SCALAR)) return RS_STEP_OK;
+    rs_values_step step = add_node(values, &values->scalars[item & ~RS_SCALAR]);
+    if (step != RS_STEP_OK) return step;
+    values->stack[height] = (uint32_t)values->n_nodes - 1;
+    if ((item & ~RS_SCALAR) + 1 == values->n_scalars) values->n_scalars--;
+    return RS_STEP_OK;
 }
 
 rs_values_step rs_values_push_mark(rs_values *values)
@@ -74,12 +122,17 @@ rs_values_step rs_values_push_mark(rs_values *values)
 
 rs_values_step rs_values_attach(rs_values *values, uint32_t node, size_t from, bool drop_odd)
 {
-    rs_value *container = &values->nodes[node];
     size_t n = values->n_stack - from;
-    if (container->type == RS_VALUE_MAP && n % 2) {
+    if (values->nodes[node].type == RS_VALUE_MAP && n % 2) {
         if (!drop_odd) return RS_STEP_EMPTY;
         n--;
     }
+    size_t scalars = scalars_below(values, from);
+    for (size_t i = from; i < from + n; i++) {
+        rs_values_step step = rs_values_settle(values, i);
+        if (step != RS_STEP_OK) return step;
+    }
+    rs_value *container = &values->nodes[node];
     if (n) {
         if (values->n_refs + n > 4 * values->limits.max_nodes || values->n_chunks >= values->limits.max_nodes)
             return RS_STEP_LIMIT;
@@ -93,6 +146,7 @@ rs_values_step rs_values_attach(rs_values *values, uint32_t node, size_t from, b
         for (size_t i = 0; i < n; i++) {
             uint32_t child = values->stack[from + i];
             values->refs[values->n_refs + i] = child;
+            if (child >= values->n_kept) values->n_kept = (size_t)child + 1;
             if (values->nodes[child].type >= RS_VALUE_LIST && values->nodes[child].depth >= deepest)
                 deepest = values->nodes[child].depth + 1u;
         }
@@ -115,8 +169,39 @@ rs_values_step rs_values_attach(rs_values *values, uint32_t node, size_t from, b
         container->n += (uint32_t)n;
         values->n_refs += n;
     }
+    values->n_scalars = scalars;
     values->n_stack = from;
     return RS_STEP_OK;
+}
+
+void rs_values_drop_taken(rs_values *values, uint32_t map, size_t from, bool alone)
+{
+    rs_values_pop(values, from);
+    if (!alone) return;
+    size_t n = (size_t)map + 1;
+    if (n < values->n_kept) n = values->n_kept;
+    if (n < values->n_nodes) values->n_nodes = n;
+}
+
+void rs_values_drop_children(rs_values *values, uint32_t list)
+{
+    const rs_value *v = &values->nodes[list];
+    uint32_t chunk = v->as.chunks.first;
+    if (v->type != RS_VALUE_LIST || chunk == RS_NO_CHUNK || chunk + 1 != values->n_chunks) return;
+    values->n_refs = values->chunks[chunk].first;
+    values->n_chunks = chunk;
+}
+
+/* An item that waits for the list before it, which a writer fills without a mark where it is the only one. */
+static bool close_single(rs_values *values, size_t from)
+{
+    size_t n = values->n_stack;
+    if ((n - from) % 2 == 0 || n - from < 3) return true;
+    uint8_t type = rs_values_at(values, values->stack[n - 1])->type;
+    uint32_t list = values->stack[n - 2];
+    if (type == RS_VALUE_TEXT || type == RS_VALUE_NAME || rs_values_at(values, list)->type != RS_VALUE_LIST)
+        return true;
+    return rs_values_attach(values, list, n - 1, false) == RS_STEP_OK;
 }
 
 uint32_t rs_values_close_all(rs_values *values)
@@ -125,9 +210,10 @@ uint32_t rs_values_close_all(rs_values *values)
         size_t from = values->marks[--values->n_marks];
         if (from > values->n_stack || from == 0) continue;
         uint32_t below = values->stack[from - 1];
-        if (values->nodes[below].type < RS_VALUE_LIST ||
-            rs_values_attach(values, below, from, true) != RS_STEP_OK)
-            values->n_stack = from;
+        uint8_t type = rs_values_at(values, below)->type;
+        if (type == RS_VALUE_MAP && !close_single(values, from)) continue;
+        if (type < RS_VALUE_LIST || rs_values_attach(values, below, from, true) != RS_STEP_OK)
+            rs_values_pop(values, from);
     }
-    return values->n_stack ? values->stack[0] : RS_NO_NODE;
+    return values->n_stack && rs_values_settle(values, 0) == RS_STEP_OK ? values->stack[0] : RS_NO_NODE;
 }

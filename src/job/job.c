@@ -589,6 +589,7 @@ rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned
                                  .max_memory = job->settings.max_memory,
                                  .max_string = job->settings.max_string,
                                  .max_depth = job->settings.max_depth,
+                                 .records = job->records,
                                  .threads = threads,
                                  .simd = job->settings.simd,
                                  .progress = on_progress,

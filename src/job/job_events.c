@@ -82,7 +82,8 @@ static void *write_events(void *context)
 rs_events_keeping *rs_events_keep(rs_job *job, const rs_events_key *key, rs_events *events, unsigned threads)
 {
     const rs_job_settings *s = &job->settings;
-    if (!key->usable || !key->keeps || events->memory > s->store_limit / LEAST_SHARE / job->n_inputs)
+    if (!key->usable || !key->keeps || events->other.columns ||
+        events->memory > s->store_limit / LEAST_SHARE / job->n_inputs)
         return NULL;
     if (!rs_key_stamps_hold(&key->stamps)) return NULL;
     rs_events_keeping *k = rs_calloc(1, sizeof *k);

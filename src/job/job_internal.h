@@ -22,6 +22,7 @@ struct rs_input {
     rs_input *recordings; /* files of one rank that follow each other in time and are read as one */
     size_t n_recordings;
     rs_recording *marks; /* ... where each begins, while loaded */
+    unsigned records;    /* RS_TAKES of what it is; 0: not looked at yet */
     bool joined;         /* while runs are put together: it is a part of another */
     char *instead;       /* another input that holds the same work: this one is passed over; NULL: none */
     const void *bytes;   /* or memory */
@@ -56,9 +57,11 @@ struct rs_job {
     rs_job_stats stats;
     pthread_mutex_t lock;
     uint64_t bytes_done, bytes_total;
-    uint64_t kept; /* bytes of events that stay for the next run */
-    bool stored;   /* something was put into the store */
-    bool in_place; /* what is put there is used where it lies (store/entry.h), else it is small */
+    uint64_t kept;     /* bytes of events that stay for the next run */
+    unsigned records;  /* RS_TAKES(...) of what the present questions read */
+    bool wants_origin; /* one of them asks for the job's first event */
+    bool stored;       /* something was put into the store */
+    bool in_place;     /* what is put there is used where it lies (store/entry.h), else it is small */
     struct rs_job_captures *captures; /* read when the first input is: job_captures.c */
     struct rs_job_classes *classes;   /* NULL: there are no rules */
     bool cancelled;
@@ -182,6 +185,7 @@ typedef struct rs_question {
     rs_agreed *agreed;  /* by round */
     size_t round;       /* how many of them are settled: the one that is asked next */
     rs_told told;       /* to a map only; borrowed */
+    unsigned records;   /* RS_TAKES(...) of what it reads of this job */
     bool moments;       /* a table has a column of them */
     bool as_file;       /* its input is no trace */
     bool judges_window; /* whoever asks refuses a window that selects nothing */
@@ -214,6 +218,8 @@ void rs_question_clear_input(const rs_question *q, rs_input_answer *answer);
 void rs_question_clear(rs_question *q);
 /* Changes whenever the layout of anything that travels does. */
 uint64_t rs_method_fingerprint(const rs_method *how);
+/* Whether it asks for the job's first event, which depends on all inputs. */
+bool rs_question_wants_origin(const rs_question *q);
 /* Whether what befell an input is the caller's doing and no matter of one file. */
 bool rs_status_is_fatal(rs_status status, const rs_ranking *ranking);
 

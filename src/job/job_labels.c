@@ -45,6 +45,32 @@ static int by_place(const void *a, const void *b)
     return 0;
 }
 
+/* The number before the ending of a pickle's name: snapshot_10.pickle, snapshot_10.pkl.gz. */
+static int64_t number_of_pickle(const char *path)
+{
+    static const char *const endings[] = {".pickle", ".pkl"};
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        const char *end = strstr(name, endings[i]), *from = end;
+        while (from && from > name && rs_is_digit(from[-1])) from--;
+        if (!end || from == end || (from > name && rs_is_alnum(from[-1]))) continue;
+        int64_t v = 0;
+        for (; from < end && v < INT32_MAX; from++) v = v * 10 + (*from - '0');
+        return v;
+    }
+    return RS_NO_VALUE;
+}
+
+/* Snapshots are numbered by their ranks, where no file of the job says "rank". */
+static void read_numbers(rs_job *job)
+{
+    for (size_t i = 0; i < job->n_inputs; i++)
+        if (rs_rank_in_name(job->inputs[i].path) != RS_NO_VALUE) return;
+    for (size_t i = 0; i < job->n_inputs; i++)
+        if (job->inputs[i].label_rank == RS_NO_VALUE)
+            job->inputs[i].label_rank = number_of_pickle(job->inputs[i].path);
+}
+
 /* Where one part alone differs, or is named at all, it is the rank; else the place in their order is. */
 rs_status rs_inputs_read_labels(rs_job *job, rs_error *err)
 {
@@ -76,5 +102,6 @@ rs_status rs_inputs_read_labels(rs_job *job, rs_error *err)
         places[i].input->label_rank = number == RS_NO_VALUE ? rank : number;
     }
     rs_free(places);
+    read_numbers(job);
     return RS_OK;
 }

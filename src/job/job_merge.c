@@ -130,6 +130,11 @@ uint64_t rs_method_fingerprint(const rs_method *how)
     return sum;
 }
 
+bool rs_question_wants_origin(const rs_question *q)
+{
+    return q->analysis->wants_origin && q->analysis->wants_origin(q->run.options);
+}
+
 /* ---- which inputs could be used ---------------------------------------------------------------------- */
 
 static bool is_no_trace(const rs_input_answer *answer)
@@ -240,8 +245,9 @@ static rs_status settle_ranks(const rs_question *q, const rs_ranking *ranking, r
         return rs_fail(
             err, RS_ERR_AMBIGUOUS,
             "%s and %s both are rank %lld: say which is which as RANK=PATH, or number them by name with "
-            "--renumber",
-            q->answers[all[i - 1]->input].path, q->answers[all[i]->input].path, (long long)all[i]->rank);
+            "--renumber%s",
+            q->answers[all[i - 1]->input].path, q->answers[all[i]->input].path, (long long)all[i]->rank,
+            q->records == RS_TAKES(ALLOCATIONS) ? "; two states of one rank are compared by --base" : "");
     }
     return RS_OK;
 }

@@ -99,7 +99,7 @@ static rs_status ask_from(run_side *s, const rs_question *q, const rs_run *run, 
 static rs_status note_times(const run_side *s, rs_trace *t, rs_rank_answer *u, rs_error *err)
 {
     u->from = u->until = RS_NO_TIME;
-    if (s->job->n_inputs < 2 || s->ranking.renumber) return RS_OK;
+    if (s->job->n_inputs < 2 || s->ranking.renumber || t->events->other.columns) return RS_OK;
     rs_status status = rs_trace_span(t, &u->from, &u->until, err);
     int64_t base = t->events->info.base_time_ns;
     if (status != RS_OK || u->from == RS_NO_TIME || base == RS_NO_VALUE) return status;
@@ -192,6 +192,13 @@ static bool is_due(const rs_question *q, const rs_input_answer *answer)
     return answer->status == RS_OK && behind;
 }
 
+/* Whether a question reads the kind of recording that was loaded, maybe for another one. */
+static bool reads(const rs_question *q, const rs_input *input, rs_error *err)
+{
+    const rs_format *format = input->events->format;
+    return !format || rs_format_refuses(format, q->records, input->path, NULL, 0, err) == RS_OK;
+}
+
 /* Puts one question to an input that was loaded, or not. */
 static void ask_input(run_side *s, rs_question *q, size_t i, rs_status loaded, const rs_error *load_error)
 {
@@ -212,6 +219,8 @@ static void ask_input(run_side *s, rs_question *q, size_t i, rs_status loaded, c
     rs_status status;
     if (!rs_job_goes_on(job)) {
         status = rs_fail(&err, RS_ERR_CANCELLED, "interrupted");
+    } else if (!reads(q, input, &err)) {
+        status = err.status;
     } else if (first) {
         rs_problems_view(&answer->problems, &input->problems, rs_input_columns(job, input, columns_of(q)));
         status = ask_ranks(s, q, input, i, answer, &err);
@@ -265,8 +274,9 @@ static void run_input(run_side *s, size_t i)
         rs_question *q = &s->questions[k];
         if (!q->due) continue;
         rs_input_answer *answer = &q->answers[i];
-        answer->asked =
-            is_due(q, answer) && (answer->path || !rs_answer_fetch(job, q, &s->ranking, i, &stamps, answer));
+        bool other = input->records && !(input->records & q->records); /* which loading it says */
+        answer->asked = is_due(q, answer) &&
+                        (answer->path || other || !rs_answer_fetch(job, q, &s->ranking, i, &stamps, answer));
         if (!answer->asked) continue;
         columns |= columns_of(q);
         due = true;
@@ -296,10 +306,47 @@ static void pass_over_inputs(run_side *s)
     uint64_t columns = 0;
     s->threads_each = (unsigned)(jobs / rs_workers_count(n, jobs));
     if (!s->threads_each) s->threads_each = 1;
-    for (size_t k = 0; k < s->n; k++)
-        if (s->questions[k].due) columns |= columns_of(&s->questions[k]);
+    s->job->records = 0;
+    s->job->wants_origin = false;
+    for (size_t k = 0; k < s->n; k++) {
+        if (!s->questions[k].due) continue;
+        s->job->wants_origin |= rs_question_wants_origin(&s->questions[k]);
+        columns |= columns_of(&s->questions[k]);
+        s->job->records |= s->questions[k].records;
+    }
     rs_job_find_origin(s->job, columns);
     rs_workers_run(n, jobs, run_item, s, NULL);
+}
+
+/* What each file is a recording of, by its first bytes. Standard input, which cannot be looked at beforehand, and what
+ * cannot be opened stay unknown. */
+static void look_at_records(rs_job *job)
+{
+    for (size_t i = 0; i < job->n_inputs; i++) {
+        rs_input *input = &job->inputs[i];
+        rs_source *source;
+        const uint8_t *head;
+        size_t n;
+        if (input->records || input->instead || rs_input_is_stdin(input) || input->n_parts ||
+            input->n_recordings)
+            continue;
+        if (rs_input_open(job, input, &source, NULL) != RS_OK) continue;
+        if (rs_source_peek(source, RS_SOURCE_PEEK, &head, &n, NULL) == RS_OK)
+            input->records = 1u << rs_format_of_text(head, n)->records;
+        rs_source_close(source);
+    }
+}
+
+/* The kinds of recording that an analysis reads of a job: of one that holds allocations, only these. side: of a job
+ * that an option names. */
+static unsigned choose_records(rs_job *job, const rs_analysis *analysis, const rs_side_option *side)
+{
+    unsigned takes = side ? side->takes : analysis->takes ? analysis->takes : RS_TAKES(EVENTS);
+    if (!(takes & RS_TAKES(ALLOCATIONS)) || takes == RS_TAKES(ALLOCATIONS)) return takes;
+    look_at_records(job);
+    for (size_t i = 0; i < job->n_inputs; i++)
+        if (job->inputs[i].records == RS_TAKES(ALLOCATIONS)) return RS_TAKES(ALLOCATIONS);
+    return takes;
 }
 
 /* Whether the job is one file that the analysis reads itself. Standard input cannot be looked at beforehand:
@@ -318,7 +365,9 @@ bool rs_job_is_for_file(const rs_job *job, const rs_analysis *analysis)
     return is;
 }
 
-static rs_status begin_side(run_side *s, rs_job *job, const rs_query *queries, size_t n, rs_error *err)
+/* side: which option named the job; NULL: it is the one that is asked. */
+static rs_status begin_side(run_side *s, rs_job *job, const rs_side_option *side, const rs_query *queries,
+                            size_t n, rs_error *err)
 {
     s->job = job;
     s->n_foreseen = 1;
@@ -334,6 +383,7 @@ static rs_status begin_side(run_side *s, rs_job *job, const rs_query *queries, s
         status = rs_question_init(&s->questions[s->n], &queries[s->n], &job->settings, err);
     for (size_t k = 0; k < s->n; k++) {
         s->questions[k].run.selection = job->selection;
+        s->questions[k].records = choose_records(job, queries[k].analysis, side);
         s->questions[k].as_file = status == RS_OK && rs_job_is_for_file(job, queries[k].analysis);
     }
     return status;
@@ -471,12 +521,33 @@ static void answer(run_side *sides, const side_views *v, unsigned n_sides, size_
         rs_question_clear(v->questions[i]); /* before the next one's tables */
 }
 
-/* Whether an analysis takes that many jobs. */
-static rs_status check_sides(const rs_analysis *a, size_t n_jobs, rs_error *err)
+/* The at-th option that names a job and is given; NULL: there are no more. */
+static const rs_side_option *side_given(const rs_query *query, size_t at)
 {
+    const rs_side_option *side = query->options ? query->analysis->sides : NULL;
+    for (; side && side->option; side++)
+        if (rs_options_is_set(query->options, side->option) && at-- == 0) return side;
+    return NULL;
+}
+
+static size_t count_given(const rs_query *query)
+{
+    size_t n = 0;
+    while (side_given(query, n)) n++;
+    return n;
+}
+
+/* Whether an analysis takes that many jobs. */
+static rs_status check_sides(const rs_query *query, size_t n_jobs, rs_error *err)
+{
+    const rs_analysis *a = query->analysis;
+    size_t given = count_given(query);
     if (a->many_sided)
         return n_jobs >= 2 ? RS_OK : rs_fail(err, RS_ERR_USAGE, "%s compares two jobs or more", a->name);
-    if (n_jobs == (a->two_sided ? 2u : 1u)) return RS_OK;
+    if (n_jobs == (a->two_sided ? 2u : 1u) + given) return RS_OK;
+    if (given)
+        return rs_fail(err, RS_ERR_USAGE, "%s with --%s is asked by itself", a->name,
+                       side_given(query, 0)->option);
     return rs_fail(err, RS_ERR_USAGE, "%s %s", a->name, a->two_sided ? "compares two jobs" : "takes one job");
 }
 
@@ -486,11 +557,11 @@ static rs_status run_sides(rs_job *const *jobs, run_side *sides, const side_view
 {
     rs_status status = RS_OK;
     for (unsigned i = 0; status == RS_OK && i < n_jobs; i++)
-        status = begin_side(&sides[i], jobs[i], queries, n, err);
+        status = begin_side(&sides[i], jobs[i], i ? side_given(&queries[0], i - 1) : NULL, queries, n, err);
     if (status != RS_OK) return status;
     for (size_t k = 0; k < n; k++) {
         const rs_analysis *a = queries[k].analysis;
-        outcomes[k].status = check_sides(a, n_jobs, &outcomes[k].error);
+        outcomes[k].status = check_sides(&queries[k], n_jobs, &outcomes[k].error);
         for (unsigned i = 0; outcomes[k].status == RS_OK && i < n_jobs; i++)
             outcomes[k].status = rs_analysis_can_follow(a, &jobs[i]->settings, sides[i].questions[k].as_file,
                                                         &outcomes[k].error);
@@ -594,6 +665,10 @@ static rs_status map_with(rs_job *job, const rs_query *queries, size_t n, const 
                            queries[k].analysis->name);
         if (!rs_analysis_tables(queries[k].analysis, queries[k].compat, &n_tables))
             return rs_fail(err, RS_ERR_USAGE, "%s cannot imitate that peer", queries[k].analysis->name);
+        const rs_side_option *given = side_given(&queries[k], 0);
+        if (given)
+            return rs_fail(err, RS_ERR_USAGE, "%s cannot be mapped with --%s", queries[k].analysis->name,
+                           given->option);
         rs_status follows = rs_analysis_can_follow(queries[k].analysis, &job->settings, false, err);
         if (follows != RS_OK) return follows;
     }
@@ -602,7 +677,14 @@ static rs_status map_with(rs_job *job, const rs_query *queries, size_t n, const 
                        "a window counts from the job's first event, which a part of the job "
                        "does not know: give --steps, or analyse all ranks in one place");
     run_side side = {0};
-    rs_status status = begin_side(&side, job, queries, n, err);
+    rs_status status = begin_side(&side, job, NULL, queries, n, err);
+    for (size_t k = 0; status == RS_OK && k < n; k++)
+        if (rs_question_wants_origin(&side.questions[k]))
+            status = rs_fail(
+                err, RS_ERR_USAGE,
+                "%s counts from the job's first event under these options, which a part of the job does "
+                "not know",
+                queries[k].analysis->name);
     side.n_foreseen = SIZE_MAX;
     for (size_t k = 0; status == RS_OK && k < n; k++) {
         rs_question *q = &side.questions[k];
@@ -681,7 +763,7 @@ rs_status rs_job_each_rank(rs_job *job, const rs_each_rank *each, rs_rank_value 
     *values = NULL;
     *n = 0;
     rs_status status = rs_analysis_can_follow(&work, &job->settings, false, err);
-    if (status == RS_OK) status = begin_side(&side, job, &(rs_query){.analysis = &work}, 1, err);
+    if (status == RS_OK) status = begin_side(&side, job, NULL, &(rs_query){.analysis = &work}, 1, err);
     if (status == RS_OK) {
         side.questions[0].run.context = each->context;
         side.questions[0].judges_window = each->judges_window;
@@ -694,12 +776,39 @@ rs_status rs_job_each_rank(rs_job *job, const rs_each_rank *each, rs_rank_value 
     return status;
 }
 
+/* ---- with jobs that options name ------------------------------------------------------------------------ */
+
+static rs_status run_with_sides(rs_job *job, const rs_query *query, size_t n, rs_result *result,
+                                rs_error *err)
+{
+    rs_error local = RS_ERROR_INIT;
+    rs_job **jobs = rs_calloc(n + 1, sizeof *jobs);
+    rs_job_settings settings = job->settings;
+    if (!err) err = &local;
+    *result = (rs_result){0};
+    if (!jobs) return rs_fail_nomem(err, "jobs");
+    settings.keep = false;
+    jobs[0] = job;
+    rs_status status = RS_OK;
+    for (size_t i = 0; status == RS_OK && i < n; i++) {
+        const char *option = side_given(query, i)->option, *path = rs_options_text(query->options, option);
+        status = rs_job_open(&path, 1, &settings, &jobs[i + 1], err);
+        if (status != RS_OK) rs_error_wrap(err, "--%s", option);
+    }
+    if (status == RS_OK) status = run_queries(jobs, (unsigned)n + 1, query, 1, result, err);
+    for (size_t i = 0; i < n; i++) rs_job_close(jobs[i + 1]);
+    rs_free(jobs);
+    return status;
+}
+
 /* ---- the calls -------------------------------------------------------------------------------------- */
 
 rs_status rs_job_run(rs_job *job, const rs_analysis *analysis, const rs_options *options, rs_compat compat,
                      rs_result *result, rs_error *err)
 {
-    return run_queries(&job, 1, &(rs_query){analysis, options, compat}, 1, result, err);
+    rs_query query = {analysis, options, compat};
+    size_t n = count_given(&query);
+    return n ? run_with_sides(job, &query, n, result, err) : run_queries(&job, 1, &query, 1, result, err);
 }
 
 rs_status rs_job_run_many(rs_job *job, const rs_query *queries, size_t n, rs_result *results, rs_error *err)

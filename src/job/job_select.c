@@ -156,7 +156,7 @@ static rs_status look_at_item(void *context, size_t item, unsigned worker, rs_er
 
 void rs_job_find_origin(rs_job *job, uint64_t columns)
 {
-    if (!job->selection->by_window || job->selection->origin != RS_NO_TIME) return;
+    if (!(job->selection->by_window || job->wants_origin) || job->selection->origin != RS_NO_TIME) return;
     size_t jobs = job->settings.jobs, n = job->n_inputs;
     unsigned n_workers = rs_workers_count(n, jobs);
     origin_search s = {.job = job,

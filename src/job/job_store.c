@@ -156,7 +156,8 @@ static bool key_make(const rs_job *job, const rs_question *q, const rs_input *in
     rs_key_put_question(w, q);
     rs_wire_put_unsigned(w, stamps->many);
     rs_wire_put_unsigned(w, stamps->all_foreseen);
-    rs_wire_put_signed(w, job->selection->by_window ? job->selection->origin : RS_NO_TIME);
+    bool counts = job->selection->by_window || rs_question_wants_origin(q);
+    rs_wire_put_signed(w, counts ? job->selection->origin : RS_NO_TIME);
     rs_wire_put(&k->stamps, stamps->stamps.bytes, stamps->stamps.n);
     bool ok = rs_key_stamp_options(&k->stamps, q, false);
     k->key.identity = w->bytes;

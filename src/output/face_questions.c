@@ -9,32 +9,12 @@
 /* Text is for reading: longer tables are for --format csv, or a smaller question. */
 #define MAX_ROWS 60
 
-static rs_status show_first(const rs_table *table, const char *const *columns, size_t limit, rs_page *layout,
-                            rs_error *err)
-{
-    size_t n = rs_table_n_rows(table), shown = n < limit ? n : limit;
-    rs_status status = rs_face_part(layout, table, columns, NULL, shown, err);
-    if (status == RS_OK && shown < n) {
-        char text[120];
-        snprintf(text, sizeof text, "%zu of %zu rows; all of them: --format csv", shown, n);
-        rs_page_wrap(layout, "  ", text);
-    }
-    return status;
-}
-
 static size_t largest(const rs_table *table, const char *column)
 {
     size_t best = 0;
     for (size_t i = 1; i < rs_table_n_rows(table); i++)
         if (rs_face_number(table, i, column) > rs_face_number(table, best, column)) best = i;
     return best;
-}
-
-static const char *human_us(double us, char out[32])
-{
-    if (isnan(us)) return "?";
-    rs_human_time((int64_t)(us * 1000), out);
-    return out;
 }
 
 /* ---- stragglers -------------------------------------------------------------------------------------- */
@@ -54,8 +34,8 @@ static void name_straggler(const rs_table *t, rs_page *layout)
         "%s.",
         (long long)rs_face_int(t, worst, "rank", -1), (long long)rs_face_int(t, worst, "times_last", 0),
         (long long)rs_face_int(t, worst, "collectives", 0),
-        human_us(rs_face_number(t, worst, "mean_late_us"), late),
-        human_us(rs_face_number(t, worst, "held_up_us"), cost), human_us(waits, waited));
+        rs_face_human_us(rs_face_number(t, worst, "mean_late_us"), late),
+        rs_face_human_us(rs_face_number(t, worst, "held_up_us"), cost), rs_face_human_us(waits, waited));
     rs_page_wrap(layout, "", text);
     rs_page_blank(layout);
 }
@@ -75,7 +55,7 @@ rs_status rs_face_stragglers(const rs_result *result, rs_page *layout, rs_error 
     const rs_table *ranks = result->tables[0];
     size_t main = result->main_table;
     if (rs_table_n_rows(ranks) && main == 0) name_straggler(ranks, layout);
-    return show_first(result->tables[main], columns[main], main == 0 ? 1024 : MAX_ROWS, layout, err);
+    return rs_face_first(result->tables[main], columns[main], main == 0 ? 1024 : MAX_ROWS, layout, err);
 }
 
 /* ---- steps ------------------------------------------------------------------------------------------- */
@@ -115,10 +95,10 @@ rs_status rs_face_steps(const rs_result *result, rs_page *layout, rs_error *err)
     bool on_host = result->main_table == 3; /* a job without a GPU */
     const rs_table *steps = result->tables[on_host ? 3 : 0];
     const char *const *shown_columns = on_host ? of_host : of_step;
-    if (result->main_table == 1) return show_first(result->tables[1], of_rank, 1024, layout, err);
+    if (result->main_table == 1) return rs_face_first(result->tables[1], of_rank, 1024, layout, err);
     size_t n = rs_table_n_rows(steps), out = 0, shown = 0, rows[MAX_ROWS];
     for (size_t i = 0; i < n; i++) out += *rs_face_string(steps, i, "outlier") != '\0';
-    if (n <= MAX_ROWS) return show_first(steps, shown_columns, MAX_ROWS, layout, err);
+    if (n <= MAX_ROWS) return rs_face_first(steps, shown_columns, MAX_ROWS, layout, err);
     char text[160];
     snprintf(text, sizeof text, "%zu steps, %zu stand out%s; all of them: --format csv", n, out,
              out > MAX_ROWS ? ", the first of these"
@@ -142,8 +122,8 @@ rs_status rs_face_annotations(const rs_result *result, rs_page *layout, rs_error
                                             "sum_us", "share_pct",  "mean_us", NULL};
     if (result->n_tables == 1) return rs_page_table(layout, result->tables[0], err); /* a peer's */
     bool kernels = result->main_table == 1;
-    return show_first(result->tables[result->main_table], kernels ? of_kernel : of_annotation, MAX_ROWS,
-                      layout, err);
+    return rs_face_first(result->tables[result->main_table], kernels ? of_kernel : of_annotation, MAX_ROWS,
+                         layout, err);
 }
 
 rs_status rs_face_delays(const rs_result *result, rs_page *layout, rs_error *err)
@@ -168,8 +148,8 @@ rs_status rs_face_delays(const rs_result *result, rs_page *layout, rs_error *err
                                               "kernel_sequence",
                                               NULL};
     bool sequences = result->main_table == 1;
-    return show_first(result->tables[result->main_table], sequences ? of_sequence : of_operator, MAX_ROWS,
-                      layout, err);
+    return rs_face_first(result->tables[result->main_table], sequences ? of_sequence : of_operator, MAX_ROWS,
+                         layout, err);
 }
 
 /* ---- diff --------------------------------------------------------------------------------------------- */
@@ -202,7 +182,7 @@ rs_status rs_face_diff(const rs_result *result, rs_page *layout, rs_error *err)
                                            "Runtime calls (host time)"};
     const rs_table *names = result->tables[0];
     rs_page_heading(layout, "A and B as a whole", true);
-    rs_status status = show_first(result->tables[1], of_total, MAX_ROWS, layout, err);
+    rs_status status = rs_face_first(result->tables[1], of_total, MAX_ROWS, layout, err);
     for (int k = 0; result->main_table == 0 && status == RS_OK && k < 3; k++) {
         size_t rows[MAX_CHANGES], all, n = choose_changes(names, kinds[k], rows, &all);
         if (n == 0) continue;
@@ -214,60 +194,4 @@ rs_status rs_face_diff(const rs_result *result, rs_page *layout, rs_error *err)
         rs_page_wrap(layout, "  ", text);
     }
     return status;
-}
-
-/* ---- memory ------------------------------------------------------------------------------------------- */
-
-/* Of traces: the tables that hold rows, each under what its rows are. */
-static rs_status memory_of_traces(const rs_result *result, rs_page *layout, rs_error *err)
-{
-    static const char *const of_device[] = {
-        "rank",          "device",       "peak_bytes", "peak_at_us",     "peak_step",
-        "peak_operator", "before_bytes", "end_bytes",  "reserved_bytes", "allocated_bytes",
-        "allocations",   "freed_bytes",  "releases",   "out_of_memory",  NULL};
-    static const char *const of_operator[] = {"rank",        "device",      "operator", "allocated_bytes",
-                                              "allocations", "freed_bytes", "releases", "net_bytes",
-                                              NULL};
-    static const char *const of_change[] = {"rank",       "device",         "time_us", "bytes",
-                                            "held_bytes", "reserved_bytes", NULL};
-    if (rs_table_n_rows(result->tables[4]))
-        return show_first(result->tables[4], of_change, MAX_ROWS, layout, err);
-    rs_status status = show_first(result->tables[2], of_device, MAX_ROWS, layout, err);
-    if (status != RS_OK || !rs_table_n_rows(result->tables[3])) return status;
-    rs_page_blank(layout);
-    rs_page_heading(layout, "What allocated it", true);
-    return show_first(result->tables[3], of_operator, MAX_ROWS, layout, err);
-}
-
-rs_status rs_face_memory(const rs_result *result, rs_page *layout, rs_error *err)
-{
-    static const char *const of_category[] = {
-        "category",       "at_peak_bytes", "at_peak_pct", "own_peak_bytes",
-        "own_peak_at_us", "before_bytes",  "end_bytes",   "allocated_bytes",
-        "allocations",    "freed_bytes",   NULL};
-    static const char *const of_series[] = {
-        "time_us",  "parameter",       "optimizer_state", "input", "temporary", "activation",
-        "gradient", "autograd_detail", "unknown",         "total", NULL};
-    const rs_table *t = result->tables[0];
-    size_t n = rs_table_n_rows(t);
-    if (result->main_table >= 2) return memory_of_traces(result, layout, err);
-    if (result->main_table == 1) return show_first(result->tables[1], of_series, MAX_ROWS, layout, err);
-    if (n) {
-        char text[200], bytes[32], when[32];
-        double at = rs_face_number(t, n - 1, "own_peak_at_us");
-        snprintf(text, sizeof text, "Peak: %s%s%s",
-                 rs_human_bytes(rs_face_int(t, n - 1, "own_peak_bytes", 0), bytes), isnan(at) ? "" : ", at ",
-                 isnan(at) ? "" : human_us(at, when));
-        rs_page_heading(layout, text, true);
-    }
-    for (size_t i = 0; i + 1 < n; i++) {
-        char value[64], bytes[32];
-        double share = rs_face_number(t, i, "at_peak_pct");
-        if (isnan(share) || share <= 0) continue;
-        snprintf(value, sizeof value, "%5s%%  %s", RS_FIXED(share, 1),
-                 rs_human_bytes(rs_face_int(t, i, "at_peak_bytes", 0), bytes));
-        rs_page_bar(layout, rs_face_string(t, i, "category"), 16, share / 100, 40, value);
-    }
-    if (n) rs_page_blank(layout);
-    return show_first(t, of_category, MAX_ROWS, layout, err);
 }

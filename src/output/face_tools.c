@@ -1,7 +1,10 @@
 #include "output/face_tools.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "text/numbers.h"
 
 #define MAX_COLUMNS 64
 
@@ -53,4 +56,24 @@ rs_status rs_face_part(rs_page *layout, const rs_table *table, const char *const
     if (status == RS_OK) status = rs_page_table(layout, part, err);
     rs_table_free(part);
     return status;
+}
+
+rs_status rs_face_first(const rs_table *table, const char *const *columns, size_t limit, rs_page *layout,
+                        rs_error *err)
+{
+    size_t n = rs_table_n_rows(table), shown = n < limit ? n : limit;
+    rs_status status = rs_face_part(layout, table, columns, NULL, shown, err);
+    if (status == RS_OK && shown < n) {
+        char text[120];
+        snprintf(text, sizeof text, "%zu of %zu rows; all of them: --format csv", shown, n);
+        rs_page_wrap(layout, "  ", text);
+    }
+    return status;
+}
+
+const char *rs_face_human_us(double us, char out[32])
+{
+    if (isnan(us)) return "?";
+    rs_human_time((int64_t)(us * 1000), out);
+    return out;
 }

@@ -15,6 +15,13 @@ const char *rs_face_string(const rs_table *table, size_t row, const char *column
 rs_status rs_face_part(rs_page *layout, const rs_table *table, const char *const *columns, const size_t *rows,
                        size_t n_rows, rs_error *err);
 
+/* "1.25 ms"; "?" of what is unknown. */
+const char *rs_face_human_us(double us, char out[32]);
+
+/* The first rows of a table, and how many there are. */
+rs_status rs_face_first(const rs_table *table, const char *const *columns, size_t limit, rs_page *layout,
+                        rs_error *err);
+
 rs_status rs_face_summary(const rs_result *result, rs_page *layout, rs_error *err);
 rs_status rs_face_info(const rs_result *result, rs_page *layout, rs_error *err);
 rs_status rs_face_collectives(const rs_result *result, rs_page *layout, rs_error *err);

@@ -165,7 +165,7 @@ static rs_status add_cell(parser *s, rs_expr_term *t, const char *text, size_t n
     rs_scanned number;
     bool is_number = !quoted && rs_scan_number(text, n, t->op == RS_OP_IN, &number);
     if (!quoted && !n)
-        return rs_fail(err, RS_ERR_USAGE, "no value after %s%s", name_of(s, t), rs_scan_text_of(t->op));
+        return rs_fail(err, RS_ERR_USAGE, "no value after %s %s", name_of(s, t), rs_scan_text_of(t->op));
     if (rs_op_orders(t->op) && !is_number)
         return rs_fail(err, RS_ERR_USAGE, "%s%s needs a number, not \"%.*s\"", name_of(s, t),
                        rs_scan_text_of(t->op), shown(n), text);

@@ -33,7 +33,7 @@ static const char *after_set(const char *p)
     return *p ? p + 1 : p;
 }
 
-/* The times that a repetition "{n,m}" at p stands for; *p is moved to its end. */
+/* The times that a repetition "{n,m}" at p means; *p is moved to its end. */
 static double times_of(const char **p)
 {
     double n = 0, most = 1;
@@ -92,8 +92,8 @@ rs_status rs_pattern_compile(const char *text, rs_pattern **out, rs_error *err)
     char why[120];
     *out = NULL;
     if (depth_of(text) > MOST_DEPTH || written_out(text) > MOST_WRITTEN_OUT)
-        return rs_fail(err, RS_ERR_USAGE, "\"%.80s\" is too large a regular expression with its repetitions written out",
-                       text);
+        return rs_fail(err, RS_ERR_USAGE,
+                       "\"%.80s\" is too large a regular expression with its repetitions written out", text);
     rs_pattern *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "regular expression");
     bool entered = rs_locale_enter(&locale, "C");

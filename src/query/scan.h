@@ -42,7 +42,7 @@ const char *rs_scan_text_of(rs_where_op op);
 /* The first character from p on that is no blank. */
 const char *rs_scan_space(const char *p);
 
-/* Whether the character can stand in a word. */
+/* Whether the character can be part of a word. */
 bool rs_scan_is_word(char c);
 
 /* The length of the word at p when it is this one, in either case; 0: it is another. `word` is in small letters. */

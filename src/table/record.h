@@ -25,7 +25,7 @@
  *     status = rs_table_end_row(table, err);   // fails when a SET cell was forgotten
  *
  * CELL takes where the value comes from, the column's name, type, unit, meaning and heading (NULL: its name).
- * That a member fits the type of its column is checked when it is compiled. What stands for "unknown" in a
+ * That a member fits the type of its column is checked when it is compiled. What means "unknown" in a
  * member makes an unknown cell: RS_NO_VALUE and RS_NO_TIME (INT64_MIN), RS_NO_ROW (all ones of 32 bits), NaN,
  * NULL. */
 #ifndef RS_TABLE_RECORD_H
@@ -128,7 +128,7 @@ void rs_table_put_within(rs_table *table, const rs_row_spec *record, int64_t ran
                          const rs_row_within *within);
 
 /* For a table of rs_table_create_dynamic whose columns begin with those of the record: rs_table_put fills
- * these, and the cells of the others are added behind it. */
+ * these, and the cells of the others are added after it. */
 void rs_table_widens(rs_table *table, const rs_row_spec *record);
 
 /* The texts that TEXT cells of the following rows have ids of. Borrowed until they are replaced or no such

@@ -177,6 +177,7 @@ void rs_events_free(rs_events *e)
     for (size_t i = 0; i < RS_N_COLUMNS; i++) sparse_free(e, &e->args[i]);
     for (size_t i = 0; i < e->n_counters; i++) sparse_free(e, &e->counters[i].values);
     rs_free(e->counters);
+    if (e->other.columns) e->other.release(e->other.columns);
     rs_others_clear(e);
     rs_free(e->threads);
     rs_free(e->documents);

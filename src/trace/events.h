@@ -136,6 +136,13 @@ typedef struct rs_log_line {
     uint32_t text; /* string id */
 } rs_log_line;
 
+/* What a file holds that is no list of events: the columns of another kind of recording (format/snapshot.h). */
+typedef struct rs_other_recording {
+    void *columns; /* owned; NULL: there is none */
+    void (*release)(void *columns);
+    int64_t first, last; /* from when to when it was recorded, ns; RS_NO_TIME: unknown */
+} rs_other_recording;
+
 typedef struct rs_events {
     size_t n, capacity;
     struct rs_grafted *grafted; /* rows that were put behind those of the file, by first row: trace/graft.h */
@@ -173,6 +180,7 @@ typedef struct rs_events {
     uint64_t n_bytes;               /* of text, all told */
     bool truncated;                 /* the text ends before its last bracket */
     rs_problems problems;
+    rs_other_recording other;
     /* Arrays of the columns between these addresses are lent: only read, and given back all at once. What has to
      * grow is copied first. */
     const void *lent, *lent_end;

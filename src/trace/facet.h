@@ -65,6 +65,9 @@ struct rs_facet {
     const rs_facet_rows *rows;    /* NULL: it has no rows */
 };
 
+/* Equality of two policies, for facets whose key is one. */
+bool rs_policy_same(const void *a, const void *b);
+
 /* The value, the trace's. A walk over the values made so far, a handful: not for inner loops. */
 rs_status rs_trace_facet(rs_trace *trace, const rs_facet *facet, const void *key, void **out, rs_error *err);
 

@@ -274,7 +274,8 @@ rs_status rs_trace_look(rs_trace *trace, rs_selected *out, rs_error *err)
     const rs_events *e = trace->events;
     rs_row_test test;
     *out = (rs_selected){.any = true, .any_step = true, .any_time = true, .last_start = RS_NO_TIME};
-    if (!rs_trace_is_selected(trace)) return RS_OK;
+    if (!rs_trace_is_selected(trace) || e->other.columns)
+        return RS_OK; /* which its own readers select from */
     out->any = out->any_step = out->any_time = false;
     rs_status status = rs_row_test_begin(trace, &test, err);
     const rs_selector *s = &test.selector;

@@ -155,6 +155,7 @@ static rs_status make_span(rs_trace *trace, const void *key, void **out, rs_erro
         any = true;
     }
     *made = any ? (span){first, last} : (span){RS_NO_TIME, RS_NO_TIME};
+    if (e->other.columns) *made = (span){e->other.first, e->other.last};
     *out = made;
     return RS_OK;
 }

@@ -75,6 +75,12 @@ typedef struct rs_work_row {
     int64_t device, stream, correlation, step; /* only of work_details; -1 when unknown */
 } rs_work_row;
 
+/* For policies that list the GPU work by rules of their own: an empty list with room for n rows, and room for their
+ * details. NULL and false when out of memory. */
+rs_work *rs_work_create(size_t n);
+bool rs_work_reserve_details(rs_work *work, size_t n);
+void rs_work_free(rs_work *work);
+
 /* What tells the steps of a rank. */
 typedef enum rs_step_source {
     RS_STEPS_NONE,

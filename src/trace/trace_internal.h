@@ -6,16 +6,6 @@
 #include "base/memory.h"
 #include "trace/trace.h"
 
-void rs_work_free(rs_work *work);
-
-/* An empty work list with room for n rows, without details; NULL when out of memory. */
-rs_work *rs_work_create(size_t n);
-/* Makes room for the details of n rows. false when out of memory. */
-bool rs_work_reserve_details(rs_work *work, size_t n);
-
-/* Equality of two policies, as the key of a facet. */
-bool rs_policy_same(const void *a, const void *b);
-
 /* Asks for the slot of a number that follows place i of the column, in a table that the column's numbers are keys of. */
 static inline void rs_finder_fetch_ahead(const rs_finder *finder, const rs_sparse *c, size_t i)
 {

@@ -243,6 +243,41 @@ def test_a_job_that_runs(servers):
         rs.flight.live(servers.address)
 
 
+def test_workers_elsewhere_are_not_asked(servers):
+    """A page that names other machines, or other paths of this one, makes nothing be asked there."""
+    import http.server
+    import threading
+    asked = []
+
+    class Elsewhere(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            asked.append(self.path)
+            self.send_error(404)
+        do_GET = do_POST
+
+        def log_message(self, *_):
+            pass
+
+    other = http.server.ThreadingHTTPServer(("127.0.0.2", 0), Elsewhere)
+    threading.Thread(target=other.serve_forever, args=(0.02,), daemon=True).start()
+    own, page = servers.address, servers.page
+    try:
+        for named in ("http://127.0.0.2:%d" % other.server_port, "http://%s/admin/delete?user=" % own, "http://x@%s" % own):
+            servers.page = lambda name: (200, b"<h2>Rank 0: %s</h2><pre>no JSON</pre>" % named.encode())
+            del servers.asked[:]
+            with pytest.warns(rs.InputWarning, match="not asked"), pytest.raises(rs.Error):
+                rs.flight.live(own)
+            assert asked == [] and {method for method, _ in servers.asked} == {"GET"}
+        servers.page = lambda name: (200, b"<h2>Rank 0: http://127.0.0.2:%d</h2><pre>no JSON</pre>" % other.server_port)
+        with pytest.raises(rs.Error):
+            rs.flight.live(own, allow_hosts=["127.0.0.*"])
+        assert asked and all(path.startswith("/handler/") for path in asked)
+    finally:
+        servers.page = page
+        other.shutdown()
+        other.server_close()
+
+
 def test_watching(servers, tmp_path):
     servers.dumps = {rank: dump(rank, 5) for rank in range(RANKS)}
 

@@ -155,6 +155,8 @@ static void test_formats(void **state)
     assert_ptr_equal(format_of("a,b\nStart_Timestamp,End_Timestamp\n"), &rs_format_kineto);
     assert_ptr_equal(format_of("[\"Start_Timestamp\",\"End_Timestamp\"]"), &rs_format_kineto);
     assert_ptr_equal(format_of(""), &rs_format_kineto);
+    assert_ptr_equal(format_of("\x80\x04}"), &rs_format_torch_snapshot);
+    assert_ptr_equal(format_of("\x80\x06}"), &rs_format_kineto);
     assert_non_null(rs_format_of_text((const uint8_t *)"SQLite format 3", 16)->database_read);
 }
 
@@ -169,10 +171,12 @@ static void test_format_rows(void **state)
         otherwise += !f->sniff;
         assert_true(!f->load != !f->database_read);
         assert_true(!f->database_read == !f->database_is && !f->database_read == !f->database_mark);
+        assert_true(!f->elsewhere ==
+                    (f->records == RS_RECORDS_EVENTS)); /* named in the message of who cannot use it */
         assert_true(!f->run_open == !f->run_add && !f->run_open == !f->run_close);
         for (size_t i = 0; i < n; i++) assert_string_not_equal(f->name, rs_format_rows[i]->name);
     }
-    assert_int_equal(n, 9);
+    assert_int_equal(n, 10);
     assert_int_equal(otherwise, 1);
     assert_ptr_equal(rs_run_name_of("a/1_kernel_trace.csv.gz").format, &rs_format_rocprof_csv);
     assert_ptr_equal(rs_run_name_of("a/1_results.json").format, &rs_format_rocprof_json);

@@ -55,6 +55,7 @@ static void check_relation(const rs_analysis *a, const rs_plan_relation *r, size
     for (size_t i = 0; i < r->n_drops; i++)
         if (r->drops[i].option) option_of(a, r->drops[i].option);
     if (!r->from) return;
+    assert_true(r->from->selected || !(a->follows & (RS_FOLLOWS_STEPS | RS_FOLLOWS_WINDOW)));
     assert_non_null(r->from->rows);
     assert_int_equal(r->from->rows->size, r->row_size);
     bool named = false; /* what the facet reads must be loaded */

@@ -1,5 +1,8 @@
-pkg_check_modules(PROTOBUF_C REQUIRED IMPORTED_TARGET libprotobuf-c)
-find_program(RS_PROTOC_C protoc-c REQUIRED)
+rs_require(PROTOBUF_C libprotobuf-c)
+find_program(RS_PROTOC_C protoc-c)
+if(NOT RS_PROTOC_C)
+  list(APPEND RS_MISSING protoc-c)
+endif()
 list(APPEND RS_DEPENDENCIES PkgConfig::PROTOBUF_C)
 string(APPEND RS_PC_DEPENDENCIES " libprotobuf-c")
 

@@ -9,7 +9,6 @@
 #include "trace/facet.h"
 #include "trace/selection.h"
 #include "trace/step_name.h"
-#include "trace/trace_internal.h"
 
 /* ---- times ------------------------------------------------------------------------------------------ */
 

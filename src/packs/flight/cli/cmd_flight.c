@@ -21,6 +21,9 @@ static const rs_option_spec specs[] = {
      "a running job's debug server (torch.distributed.debug); port 25999 unless given"},
     {"workers", RS_OPTION_TEXT, "FILE", NULL, NULL,
      "a running job's worker servers: an address a line, line n for rank n, or RANK ADDRESS"},
+    {"allow-host", RS_OPTION_TEXT, "HOST", NULL, NULL,
+     "with --server: workers on this host may be asked, too (one * is any text: node*); only those on the server's own host are "
+     "otherwise. May be given again"},
     {"watch", RS_OPTION_TEXT, "DIR|URL", NULL, NULL,
      "look again and again, until a hang (exit 1) or the job's end (0; 4 when it vanishes)"},
     {"every", RS_OPTION_INT, "S", NULL, "10", "seconds between two looks of --watch"},
@@ -306,7 +309,7 @@ const rs_command rs_command_flight = {
     .groups = {{.title = "Options", .specs = specs, .n = sizeof specs / sizeof *specs},
                {.base = &rs_output_options}},
     .n_groups = 2,
-    .repeated = {"log"},
+    .repeated = {"log", "allow-host"},
     .choose = choose,
     .check = check,
     .body = body,

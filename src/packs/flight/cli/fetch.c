@@ -39,7 +39,8 @@ static CURL *start(rs_fetch *item, int64_t timeout_s)
     if (!easy) return NULL;
     curl_easy_setopt(easy, CURLOPT_URL, item->url);
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(easy, CURLOPT_PROXY, ""); /* the addresses are of the job's own network */
+    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L); /* a redirect could lead to any host */
+    curl_easy_setopt(easy, CURLOPT_PROXY, "");          /* the addresses are of the job's own network */
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_TIMEOUT, (long)timeout_s);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, (long)timeout_s);
@@ -67,7 +68,7 @@ static void finish(CURL *easy, CURLcode result)
     }
     item->timed_out = result == CURLE_OPERATION_TIMEDOUT;
     item->n = 0;
-    if (*item->failure) return; /* it was told where it came up */
+    if (*item->failure) return; /* it was set where the failure was seen */
     switch (result) {
     case CURLE_COULDNT_CONNECT:
         snprintf(item->failure, sizeof item->failure, "no process listens there (connection refused)");

@@ -11,7 +11,7 @@
 #include "flight/cli/flight.h"
 
 #define DEFAULT_PORT "25999"
-#define MAX_WORKERS 100000
+#define MAX_WORKERS 65536
 #define NCCL_JSON "dump_nccl_trace_json?includecollectives=true&onlyactive=false"
 #define CPU_JSON "fr_trace_json?includecollectives=true&onlyactive=false"
 #define NCCL_PICKLE "dump_nccl_trace_pickle?includecollectives=true&includestacktraces=true&onlyactive=false"
@@ -151,6 +151,26 @@ static bool stack_timed_out(const gathered *g)
     return false;
 }
 
+/* Leaves the workers that may be asked; says which others the page named. */
+static void keep_allowed(const rs_request *r, const char *server, workers *w)
+{
+    const rs_repeated *allowed = rs_request_repeated(r, "allow-host");
+    size_t n = 0, refused = 0;
+    for (size_t i = 0; i < w->n; i++) {
+        if (rs_flight_may_ask(w->addresses[i], server, allowed->values, allowed->n)) {
+            w->ranks[n] = w->ranks[i];
+            memmove(w->addresses[n++], w->addresses[i], sizeof *w->addresses);
+        } else if (refused++ == 0) {
+            rs_complain(
+                "flight: the server names %.80s for rank %lld, which is not its own host, or no worker's address: not asked. "
+                "--allow-host HOST allows it",
+                w->addresses[i], (long long)w->ranks[i]);
+        }
+    }
+    if (refused > 1) rs_complain("flight: %zu more workers were not asked for the same reason", refused - 1);
+    w->n = n;
+}
+
 /* The front end: the recorders' pages until one describes groups, then the stacks. */
 static rs_status ask_server(const rs_request *r, const char *server, gathered *g, rs_error *err)
 {
@@ -179,6 +199,7 @@ static rs_status ask_server(const rs_request *r, const char *server, gathered *g
         status = rs_fail_nomem(err, "the workers");
     else
         w.n = rs_flight_list_workers(g->answers, g->n, w.ranks, w.addresses, MAX_WORKERS);
+    keep_allowed(r, server, &w);
     if (status == RS_OK && w.n) status = ask_workers(r, &w, g, err);
     /* The addresses are borrowed by the answers: they move to the requests' own texts. */
     for (size_t i = 0; i < g->n; i++)

@@ -406,10 +406,25 @@ static PyObject *list_workers(PyObject *module, PyObject *list)
     return workers;
 }
 
+static PyObject *may_ask(PyObject *module, PyObject *args)
+{
+    (void)module;
+    const char *address, *server;
+    PyObject *list, *kept = NULL;
+    if (!PyArg_ParseTuple(args, "ssO!:flight_may_ask", &address, &server, &PyList_Type, &list)) return NULL;
+    const char **allowed = rs_py_paths(list, &kept);
+    if (!allowed) return NULL;
+    bool may = rs_flight_may_ask(address, server, allowed, (size_t)PyList_Size(list));
+    free((void *)allowed);
+    Py_XDECREF(kept);
+    return PyBool_FromLong(may);
+}
+
 static PyMethodDef functions[] = {
     {"flight_count_records", count_records, METH_O,
      "flight_count_records(answers) -> how many ranks' records describe anything"},
     {"flight_workers", list_workers, METH_O, "flight_workers(answers) -> [(rank, address)]"},
+    {"flight_may_ask", may_ask, METH_VARARGS, "flight_may_ask(address, server, [allowed host]) -> bool"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -127,6 +127,12 @@ RS_API size_t rs_flight_list_workers(const rs_flight_answer *answers, size_t n, 
 
 /* What was read: bytes of the dumps, packed and not, and their entries as events. NULL gives zeros. */
 RS_API rs_job_stats rs_flight_get_stats(const rs_flight *flight);
+/* Whether a worker's address that a front-end page names may be asked. A page could name any machine of the network, so only
+ * "http://HOST:PORT" with a port from 1024 on is, and only a host that is the server's ("http://HOST[:PORT]"), or that one of
+ * `allowed` names; there one * is any text ("node*"). */
+RS_API bool rs_flight_may_ask(const char *address, const char *server, const char *const *allowed,
+                              size_t n_allowed);
+
 RS_API void rs_flight_close(rs_flight *flight); /* NULL is allowed */
 
 /* One line of proof. */

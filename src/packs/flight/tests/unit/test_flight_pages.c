@@ -388,12 +388,55 @@ static void test_workers(void **state)
     text_clear(&longer);
 }
 
+/* What a page names is asked only where it is a worker of the job. */
+static void test_who_may_be_asked(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *address, *server, *allowed;
+        bool may;
+    } cases[] = {
+        {"http://node0:4000", "http://node0:25999", NULL, true},
+        {"http://NODE0:4000", "http://node0", NULL, true},
+        {"https://node0:4000", "https://node0:25999", NULL, true},
+        {"http://127.0.0.1:4000", "http://localhost:25999", NULL, true},
+        {"http://[::1]:4000", "http://[::1]:25999", NULL, true},
+        {"http://node1:4000", "http://node0:25999", NULL, false},
+        {"http://node1:4000", "http://node0:25999", "node*", true},
+        {"http://node1:4000", "http://node0:25999", "node1", true},
+        {"http://node11:4000", "http://node0:25999", "node1", false},
+        {"http://a.cluster.local:4000", "http://node0:25999", "*.cluster.local", true},
+        {"http://a.cluster.local.evil.org:4000", "http://node0:25999", "*.cluster.local", false},
+        {"http://node1:4000", "http://node0:25999", "*", false}, /* that would be everywhere */
+        {"http://node0:80", "http://node0:25999", NULL, false},
+        {"http://node0", "http://node0:25999", NULL, false},
+        {"http://node0:65536", "http://node0:25999", NULL, false},
+        {"http://node0:18446744073709552617", "http://node0:25999", NULL, false},
+        {"http://node0:4000/admin/delete?user=", "http://node0:25999", NULL, false},
+        {"http://node0:4000?x", "http://node0:25999", NULL, false},
+        {"http://user@node0:4000", "http://node0:25999", NULL, false},
+        {"http://node0:4000@evil.org", "http://node0:25999", NULL, false},
+        {"http://node0#:4000", "http://node0:25999", NULL, false},
+        {"file:///etc/passwd", "http://node0:25999", "*", false},
+        {"ftp://node0:4000", "http://node0:25999", NULL, false},
+        {"http://:4000", "http://:25999", NULL, false},
+        {"http://[node0:4000", "http://node0:25999", NULL, false},
+        {"", "", NULL, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (rs_flight_may_ask(cases[i].address, cases[i].server, &cases[i].allowed,
+                              cases[i].allowed != NULL) != cases[i].may)
+            fail_msg("%s of %s, %s", cases[i].address, cases[i].server, cases[i].allowed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_blocks),  cmocka_unit_test(test_sections),   cmocka_unit_test(test_entities),
-        cmocka_unit_test(test_stacks),  cmocka_unit_test(test_odd_stacks), cmocka_unit_test(test_tables),
-        cmocka_unit_test(test_answers), cmocka_unit_test(test_workers),
+        cmocka_unit_test(test_blocks),   cmocka_unit_test(test_sections),
+        cmocka_unit_test(test_entities), cmocka_unit_test(test_who_may_be_asked),
+        cmocka_unit_test(test_stacks),   cmocka_unit_test(test_odd_stacks),
+        cmocka_unit_test(test_tables),   cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_workers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
