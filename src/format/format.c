@@ -85,8 +85,10 @@ rs_status rs_trace_load(const rs_trace_input *in, const rs_load_settings *settin
     const rs_format *format;
     *out = NULL;
     for (const rs_format *const *row = rs_format_rows; *row; row++)
-        if ((*row)->is_report && (*row)->is_report(in->path))
+        if ((*row)->is_report && (*row)->is_report(in->path)) {
+            RS_TRY(rs_format_refuses(*row, settings->records, in->path, NULL, 0, err));
             return (*row)->load_report(in, settings, out, err);
+        }
     RS_TRY(probe(in, settings->records, &format, err));
     if (format->database_read) return load_database(in, settings, out, err);
     RS_TRY(format->load(in->source, settings, out, err));

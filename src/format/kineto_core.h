@@ -168,5 +168,7 @@ bool rs_kineto_resume_member(const uint8_t **at, const uint8_t *end, bool in_eve
 
 /* kineto_copies.c: names copies by what their arguments say of them. */
 rs_status rs_kineto_name_copies(rs_events *events, rs_error *err);
+/* kineto_processes.c: events without a category get that of their process, where it is known. */
+rs_status rs_kineto_judge_processes(rs_events *events, rs_error *err);
 
 #endif

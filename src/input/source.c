@@ -453,12 +453,6 @@ rs_status rs_source_peek(rs_source *s, size_t max, const uint8_t **text, size_t 
     return status;
 }
 
-const char *rs_packing_name(rs_packing packing)
-{
-    static const char *const names[] = {"plain", "gzip", "zstd"};
-    return names[packing];
-}
-
 rs_packing rs_source_packing(const rs_source *s)
 {
     return s->packing;

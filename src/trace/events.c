@@ -15,6 +15,7 @@ static const struct {
     {"hip_runtime", RS_KIND_RUNTIME},
     {"privateuse1_runtime", RS_KIND_RUNTIME},
     {"xpu_runtime", RS_KIND_RUNTIME},
+    {"cann_runtime", RS_KIND_RUNTIME},
     {"cuda_driver", RS_KIND_DRIVER},
     {"xpu_driver", RS_KIND_DRIVER},
     {"privateuse1_driver", RS_KIND_DRIVER},

@@ -75,7 +75,7 @@ static void test_cut(void **state)
     (void)state;
     text t = text_of_file(ROCPROF);
     size_t before = 0;
-    for (size_t n = 120; n < t.n; n++) {
+    for (size_t n = 120; n <= t.n; n++) {
         rs_events *e = load_trace(t.s, n);
         expect_sound(e);
         if (!rs_pb_is_whole((rs_pb){(uint8_t *)t.s, (uint8_t *)t.s + n})) assert_true(e->truncated);
