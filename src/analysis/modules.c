@@ -553,7 +553,7 @@ const rs_analysis rs_analysis_modules = {
         "functions\nwere recorded, with_stack=True) or in CheckpointFunctionBackward outside of the backward "
         "pass that this starts.\n"
         "Kernels of replayed CUDA graphs belong to the module that a mark of their capture names "
-        "(torch.cuda.graph_annotations.mark_kernels\nwith module_fqn, else its name): layers.0.mlp lies in "
+        "(torch.cuda.graph_annotations.mark_kernels\nwith module_fqn, else its name): layers.0.mlp is in "
         "layers.0 and layers; calls are replays.",
     .examples = "rankscope modules --top 20 trace.json.gz\nrankscope modules --by class traces/\n"
                 "rankscope modules --table phases --format csv traces/",

@@ -423,7 +423,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_forms),
         cmocka_unit_test(test_begin_end),
-        cmocka_unit_test(test_function_events), cmocka_unit_test(test_ascend),
+        cmocka_unit_test(test_function_events),
+        cmocka_unit_test(test_ascend),
         cmocka_unit_test(test_ids),
         cmocka_unit_test(test_metadata),
         cmocka_unit_test(test_first_kineto),

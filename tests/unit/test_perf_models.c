@@ -326,11 +326,12 @@ static void test_devices(void **state)
     assert_null(known("Some new device", 1, 1, 1, 1));
     /* every name that a recorded device can be known as stands in the table */
     static const char *const all[] = {
-        "GB300",      "GB200",      "GH200",     "B300",      "B200",           "H200-SXM",     "H800",
-        "H20",        "L40S",       "L40",       "L20",       "L4",             "A10G",         "A10",
-        "RTX-4090",   "MI355X",     "MI350X",    "MI325X",    "MI300X",         "RTX-PRO-6000", "A800",
-        "MI250X-GCD", "V100-SXM2",  "H100-NVL",  "H100-PCIe", "H100-SXM",       "TPU-v5e",      "TPU-v6e",
-        "A100-40GB",  "A800-PCIe",  "Gaudi2",    "Gaudi3",    "A100-80GB-PCIe", "A100-80GB-SXM"};
+        "GB300",     "GB200",        "GH200",          "B300",         "B200",      "H200-SXM",
+        "H800",      "H20",          "L40S",           "L40",          "L20",       "L4",
+        "A10G",      "A10",          "RTX-4090",       "MI355X",       "MI350X",    "MI325X",
+        "MI300X",    "RTX-PRO-6000", "A800",           "MI250X-GCD",   "V100-SXM2", "H100-NVL",
+        "H100-PCIe", "H100-SXM",     "TPU-v5e",        "TPU-v6e",      "A100-40GB", "A800-PCIe",
+        "Gaudi2",    "Gaudi3",       "A100-80GB-PCIe", "A100-80GB-SXM"};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) assert_true(rs_rates_find(all[i], &r));
     assert_true(rs_rates_find("h100-sxm", &r));
     assert_true(r.matrix[RS_BF16] > 989.3 && r.matrix[RS_BF16] < 989.5 && r.mem_gbps > 3349 &&

@@ -246,8 +246,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gpu),        cmocka_unit_test(test_plane_with_number),
-        cmocka_unit_test(test_short_name), cmocka_unit_test(test_tpu), cmocka_unit_test(test_tpu_copies),
-        cmocka_unit_test(test_cut),        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_short_name), cmocka_unit_test(test_tpu),
+        cmocka_unit_test(test_tpu_copies), cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
