@@ -1621,8 +1621,20 @@ class Job:
     def memory(self, *,
         series: bool = False,
         top: int = 20,
+        by: Literal['line', 'function', 'file', 'frame', 'stack', 'size', 'stream', 'pool', 'annotation', 'category'] = 'line',
+        at: Text = 'peak',
+        base: Optional[Text] = None,
+        fit: Size = None,
+        other: Size = None,
+        without: Optional[Text] = None,
+        recompute: Optional[Text] = None,
+        early: Optional[Text] = None,
+        batch: Optional[float] = None,
+        shard: Optional[int] = None,
+        counters: Optional[Text] = None,
+        fail_on: Optional[Text] = None,
         compat: None = None,
-        table: Optional[Literal['memory', 'series', 'devices', 'operators', 'held']] = None,
+        table: Optional[Literal['memory', 'series', 'devices', 'operators', 'held', 'ranks', 'sites', 'peak', 'categories', 'timeline', 'segments', 'fragmentation', 'leaks', 'oom', 'spread', 'change', 'fit', 'without', 'findings', 'counters']] = None,
         progress: Progress = None,
         ranks: Ranges = None,
         steps: Ranges = None,
@@ -1639,8 +1651,24 @@ class Job:
         A tensor that changes its category is neither allocated nor freed.
 
         Options:
-            series: what is held whenever it changes: of a timeline by category, of traces by device
-            top: operators of each rank, those that allocated most; 0: all
+            series: what is held whenever it changes: of a timeline by category, of traces and snapshots by
+                device
+            top: rows of each rank: of traces operators; of snapshots sites and blocks of each device; 0:
+                all
+            by: snapshots: what a site is: the user's own source line, its function, ..., the whole stack;
+                one of line, function, file, frame, stack, size, stream, pool, annotation, category
+            at: snapshots: when sites, blocks and categories are looked at: peak, end, or microseconds
+            base: snapshots: compare with these: a snapshot, or the folder of a job; table change
+            fit: snapshots: would it fit into a device of this size (80G); table fit
+            other: ... of which this is not PyTorch's: the CUDA context, NCCL, other processes
+            without: snapshots: the peak without the sites by line that this regular expression fits; table
+                without
+            recompute: ... with the activations of such sites made again for the backward pass
+            early: ... with the blocks of such sites freed when the annotation around their allocation ends
+            batch: ... with a micro-batch of FACTOR times the size
+            shard: ... with optimizer state divided over N times as many ranks
+            counters: snapshots: write counter tracks of what is held, too (.json, .json.gz, .pftrace)
+            fail_on: snapshots: exit 1 when a row of ranks meets the expression: 'out_of_memory > 0'
 
         Table memory: one row is one category
             category: what the memory is for; total: all of it
@@ -1699,7 +1727,208 @@ class Job:
             time_us [us]: when it changed
             bytes [bytes]: allocated, or released (below 0)
             held_bytes [bytes]: held from then on
-            reserved_bytes [bytes]: reserved from the device; unknown where nothing is"""
+            reserved_bytes [bytes]: reserved from the device; unknown where nothing is
+
+        Table ranks: one row is one device of a rank, by its snapshot
+            rank [id]: rank of the job
+            device: cuda:0, ...
+            events [count]: events of the allocator in the file
+            span_us [us]: from the first to the last of them
+            before_bytes [bytes]: active before the first event; unknown without events
+            peak_active_bytes [bytes]: the most that was in use at once, asked for: blocks that nothing else
+                could use
+            peak_active_at_us [us]: when that was
+            peak_held_bytes [bytes]: the same without blocks that were freed while another stream still used
+                them
+            peak_held_at_us [us]: when that was
+            peak_reserved_bytes [bytes]: the most that was taken from the device
+            peak_reserved_at_us [us]: when that was
+            end_active_bytes [bytes]: in use at the end, asked for
+            end_held_bytes [bytes]: of these, not yet asked to be freed
+            end_allocated_bytes [bytes]: rounded: what torch.cuda.memory_allocated() says at the end
+            end_reserved_bytes [bytes]: taken from the device at the end
+            device_allocs [count]: segments taken from the device, or mapped
+            device_frees [count]: segments returned to the device, or unmapped
+            out_of_memory [count]: allocations that failed
+            above_median_pct [percent]: peak_active_bytes against the median of all rows
+
+        Table sites: one row is one site of a device and what it holds
+            rank [id]: rank of the job
+            device: cuda:0, ...
+            site: who allocated it, as by says; unknown: no stack, or from before the recording
+            bytes [bytes]: active at the time of at
+            blocks [count]: how many blocks
+            share_pct [percent]: of all that is active then
+            own_peak_bytes [bytes]: the most it held at once
+            allocated_bytes [bytes]: sum of its allocations
+            allocations [count]: how many
+            end_bytes [bytes]: active at the end
+
+        Table peak: one row is one block that is active at the time of at
+            rank [id]: rank of the job
+            device: cuda:0, ...
+            address: where the block begins
+            bytes [bytes]: asked for
+            state: held, or pending: freed while another stream still used it
+            since_us [us]: when it was allocated; unknown: before the recording
+            until_us [us]: when it could be used again; unknown: it is there at the end
+            stream: handle of the stream that it was allocated on
+            pool: pool of its segment at the end (0,0: the default one; others: CUDA graphs, MemPool)
+            site: who allocated it
+            category: what it is for, an estimate
+            doubt: how certain the category is: sure, likely or guess
+
+        Table categories: one row is what blocks that are active at the time of at are for, an estimate
+            rank [id]: rank of the job
+            device: cuda:0, ...
+            category: what blocks are for, estimated from who allocated and freed them
+            bytes [bytes]: active at the time of at
+            share_pct [percent]: of all that is active then
+            doubt: certainty of the least certain block: sure, likely or guess
+            blocks [count]: how many blocks
+
+        Table timeline: one row is one event that changes a sum; empty without series
+            rank [id]: rank of the job
+            device: cuda:0, ...
+            event [id]: its place in the device's list
+            time_us [us]: when it was
+            action: what the allocator did
+            bytes [bytes]: what it adds to a sum, negative where it ends
+            held_bytes [bytes]: held from then on
+            active_bytes [bytes]: active from then on
+            reserved_bytes [bytes]: reserved from then on
+
+        Table segments: one row is one segment at the end
+            rank [id]: rank of the job
+            device: cuda:0, ...
+            address: where the segment begins
+            type: small: for blocks of at most 1 MiB; large: for the others
+            stream: handle of the stream that it serves
+            pool: 0,0: the default one
+            expandable: yes or no
+            reserved_bytes [bytes]: taken from the device
+            active_bytes [bytes]: rounded bytes in use
+            allocated_bytes [bytes]: of these, not pending: freed while another stream still used them
+            requested_bytes [bytes]: asked for, of the bytes in use
+            free_bytes [bytes]: not in use
+            releasable_bytes [bytes]: of these, what empty_cache can return to the device
+            stuck_bytes [bytes]: of these, what it cannot return
+            largest_free_bytes [bytes]: the largest free run: the largest allocation that fits
+            free_runs [count]: pieces that the free bytes are in
+            blocks [count]: blocks in use
+
+        Table fragmentation: one row is the segments of one pool, stream and type at the end
+            rank [id]: rank of the job
+            device: cuda:0, ...
+            pool: 0,0: the default one
+            stream: handle of the stream that the segments serve
+            type: small: for blocks of at most 1 MiB; large: for the others
+            segments [count]: how many segments
+            reserved_bytes [bytes]: taken from the device
+            active_bytes [bytes]: rounded bytes in use
+            requested_bytes [bytes]: asked for, of the bytes in use
+            free_bytes [bytes]: not in use
+            releasable_bytes [bytes]: of these, what empty_cache can return to the device
+            stuck_bytes [bytes]: of these, what it cannot return: external fragmentation
+            free_runs [count]: pieces that the free bytes are in
+            rounding_bytes [bytes]: active without requested bytes: internal fragmentation
+            largest_free_bytes [bytes]: the largest free run
+            stuck_pct [percent]: stuck_bytes of reserved_bytes
+
+        Table leaks: one row is one site that keeps something in most steps
+            rank [id]: rank of the job
+            device: cuda:0, ...
+            site: who allocates in most steps what is there at the end
+            told_by: what steps are detected from: step (annotations), cycle (troughs of the active bytes)
+            steps [count]: steps looked at, the first and last left out
+            steps_kept [count]: of these, in how many it kept some
+            kept_bytes [bytes]: allocated in these, there at the end
+            kept_blocks [count]: how many blocks
+            kept_pct [percent]: of what it allocated in these steps
+            bytes_per_step [bytes]: kept_bytes over steps
+
+        Table oom: one row is one allocation that failed
+            rank [id]: rank of the job
+            device: cuda:0, ...
+            event [id]: its place in the device's list
+            time_us [us]: when it failed
+            requested_bytes [bytes]: asked for, rounded
+            device_free_bytes [bytes]: free on the device, outside of PyTorch's segments
+            held_bytes [bytes]: held then
+            active_bytes [bytes]: active then
+            reserved_bytes [bytes]: reserved then
+            room_bytes [bytes]: reserved and free on the device: all that PyTorch could have
+            slack_bytes [bytes]: reserved, and not active: fragments and rounding
+            short_bytes [bytes]: requested beyond what was free on the device
+            cause: limit: the device had room; fragmentation: it and the slack had; demand: too much was in
+                use
+            site: who asked
+            largest_free_bytes [bytes]: the largest free run of the segments; unknown where allocations
+                followed
+
+        Table spread: one row is one site over all devices of all ranks, each at its own peak
+            site: who allocated it, as by says
+            ranks [count]: ranks that hold some
+            min_bytes [bytes]: the least of a device at its own peak
+            min_rank [id]: whose
+            median_bytes [bytes]: median of all devices
+            max_bytes [bytes]: the most
+            max_rank [id]: whose
+            spread_bytes [bytes]: max_bytes without min_bytes
+
+        Table change: one row is one site in base and in what is given
+            rank [id]: rank of the job
+            device: cuda:0, ...
+            site: who allocated it, as by says
+            a_bytes [bytes]: active at the time of at in the base
+            b_bytes [bytes]: active at the time of at in what is compared with it
+            change_bytes [bytes]: b_bytes without a_bytes
+            a_blocks [count]: blocks in the base
+            b_blocks [count]: blocks in the other
+
+        Table fit: one row is whether one device's work fits in fit
+            rank [id]: rank of the job
+            device: cuda:0, ...
+            room_bytes [bytes]: fit without other
+            need_bytes [bytes]: the most that was reserved, or would have been had no allocation failed
+            floor_bytes [bytes]: the same of active bytes: without fragmentation
+            headroom_bytes [bytes]: room_bytes without need_bytes
+            fits: yes, without fragmentation, or no
+
+        Table without: one row is the peak of one device if something were different
+            rank [id]: rank of the job
+            device: cuda:0, ...
+            blocks [count]: blocks that would be different
+            removed_at_peak_bytes [bytes]: what they would not hold when the device was fullest
+            peak_active_bytes [bytes]: the peak as recorded
+            new_peak_active_bytes [bytes]: the peak then; unknown where its interval is too wide
+            new_peak_at_us [us]: when that would be
+            saved_bytes [bytes]: peak_active_bytes without new_peak_active_bytes
+            low_bytes [bytes]: the least that the new peak may be
+            high_bytes [bytes]: the most that it may be
+            floor_bytes [bytes]: the peak as recorded, or what was active when an allocation failed and what
+                that asked for
+            new_floor_bytes [bytes]: the same then, at most
+            change: the option; together: all of them at once
+            assumes: what it rests on
+
+        Table findings: one row is one sentence; the first is the verdict
+            kind: peak, failure, fragmentation, growth, outlier, not_known; fit, without, change: what was
+                asked
+            rank [id]: of which rank; unknown: of several
+            device: of which device
+            site: the site that it names
+            bytes [bytes]: how much it is about
+            finding: the sentence; the first is the verdict
+            remedy: what to try
+
+        Table counters: one row is what counters writes; empty without it
+            rank [id]: rank of the job
+            device: cuda:0, ...
+            time_us [us]: from when on
+            held_bytes [bytes]: held from then on
+            active_bytes [bytes]: active from then on
+            reserved_bytes [bytes]: reserved from then on"""
     def mfu(self, *,
         device: Optional[Text] = None,
         fail_on: Optional[Text] = None,
@@ -2992,10 +3221,11 @@ class Events(Table):
         name, cat, phase, pid, tid, with = != ~ !~ (contains) and =~ (a POSIX extended regular expression).
         Numbers are ts and dur (microseconds, or with a unit: 2ms), step, device, stream, correlation,
         external_id, position, with = != < <= > >=. FIELD in (A, B, 7-9) takes a list. A value with a comma,
-        " or " or " and " in it stands in quotes. under(X): what lies in an event X on its thread, X itself,
-        and the GPU work launched there; after(X): what starts when the rank's first X is over; before(X):
-        what starts before it does. X is a name or a condition. ts counts from the job's first event, or
-        with absolute=True as in the file.
+        " or " or " and " in it goes in quotes, in which a backslash escapes a quote or a backslash, and
+        \\xHH is the byte HH. under(X): what lies in an event X on its thread, X itself, and the GPU work
+        launched there; after(X): what starts when the rank's first X is over; before(X): what starts before
+        it does. X is a name or a condition. ts counts from the job's first event, or with absolute=True as
+        in the file.
 
         Options:
             where: only events for which it holds: FIELD OP VALUE, joined by and (or a comma), or, not, ( )
@@ -3240,8 +3470,20 @@ def compare(a: Any, *others: Any,
 def memory(source: Any, *,
     series: bool = False,
     top: int = 20,
+    by: Literal['line', 'function', 'file', 'frame', 'stack', 'size', 'stream', 'pool', 'annotation', 'category'] = 'line',
+    at: Text = 'peak',
+    base: Optional[Text] = None,
+    fit: Size = None,
+    other: Size = None,
+    without: Optional[Text] = None,
+    recompute: Optional[Text] = None,
+    early: Optional[Text] = None,
+    batch: Optional[float] = None,
+    shard: Optional[int] = None,
+    counters: Optional[Text] = None,
+    fail_on: Optional[Text] = None,
     compat: None = None,
-    table: Optional[Literal['memory', 'series', 'devices', 'operators', 'held']] = None,
+    table: Optional[Literal['memory', 'series', 'devices', 'operators', 'held', 'ranks', 'sites', 'peak', 'categories', 'timeline', 'segments', 'fragmentation', 'leaks', 'oom', 'spread', 'change', 'fit', 'without', 'findings', 'counters']] = None,
     progress: Progress = None,
     ranks: Ranges = None,
     steps: Ranges = None,
@@ -3260,8 +3502,24 @@ def memory(source: Any, *,
     A tensor that changes its category is neither allocated nor freed.
 
     Options:
-        series: what is held whenever it changes: of a timeline by category, of traces by device
-        top: operators of each rank, those that allocated most; 0: all
+        series: what is held whenever it changes: of a timeline by category, of traces and snapshots by
+            device
+        top: rows of each rank: of traces operators; of snapshots sites and blocks of each device; 0:
+            all
+        by: snapshots: what a site is: the user's own source line, its function, ..., the whole stack;
+            one of line, function, file, frame, stack, size, stream, pool, annotation, category
+        at: snapshots: when sites, blocks and categories are looked at: peak, end, or microseconds
+        base: snapshots: compare with these: a snapshot, or the folder of a job; table change
+        fit: snapshots: would it fit into a device of this size (80G); table fit
+        other: ... of which this is not PyTorch's: the CUDA context, NCCL, other processes
+        without: snapshots: the peak without the sites by line that this regular expression fits; table
+            without
+        recompute: ... with the activations of such sites made again for the backward pass
+        early: ... with the blocks of such sites freed when the annotation around their allocation ends
+        batch: ... with a micro-batch of FACTOR times the size
+        shard: ... with optimizer state divided over N times as many ranks
+        counters: snapshots: write counter tracks of what is held, too (.json, .json.gz, .pftrace)
+        fail_on: snapshots: exit 1 when a row of ranks meets the expression: 'out_of_memory > 0'
 
     Table memory: one row is one category
         category: what the memory is for; total: all of it
@@ -3320,7 +3578,208 @@ def memory(source: Any, *,
         time_us [us]: when it changed
         bytes [bytes]: allocated, or released (below 0)
         held_bytes [bytes]: held from then on
-        reserved_bytes [bytes]: reserved from the device; unknown where nothing is"""
+        reserved_bytes [bytes]: reserved from the device; unknown where nothing is
+
+    Table ranks: one row is one device of a rank, by its snapshot
+        rank [id]: rank of the job
+        device: cuda:0, ...
+        events [count]: events of the allocator in the file
+        span_us [us]: from the first to the last of them
+        before_bytes [bytes]: active before the first event; unknown without events
+        peak_active_bytes [bytes]: the most that was in use at once, asked for: blocks that nothing else
+            could use
+        peak_active_at_us [us]: when that was
+        peak_held_bytes [bytes]: the same without blocks that were freed while another stream still used
+            them
+        peak_held_at_us [us]: when that was
+        peak_reserved_bytes [bytes]: the most that was taken from the device
+        peak_reserved_at_us [us]: when that was
+        end_active_bytes [bytes]: in use at the end, asked for
+        end_held_bytes [bytes]: of these, not yet asked to be freed
+        end_allocated_bytes [bytes]: rounded: what torch.cuda.memory_allocated() says at the end
+        end_reserved_bytes [bytes]: taken from the device at the end
+        device_allocs [count]: segments taken from the device, or mapped
+        device_frees [count]: segments returned to the device, or unmapped
+        out_of_memory [count]: allocations that failed
+        above_median_pct [percent]: peak_active_bytes against the median of all rows
+
+    Table sites: one row is one site of a device and what it holds
+        rank [id]: rank of the job
+        device: cuda:0, ...
+        site: who allocated it, as by says; unknown: no stack, or from before the recording
+        bytes [bytes]: active at the time of at
+        blocks [count]: how many blocks
+        share_pct [percent]: of all that is active then
+        own_peak_bytes [bytes]: the most it held at once
+        allocated_bytes [bytes]: sum of its allocations
+        allocations [count]: how many
+        end_bytes [bytes]: active at the end
+
+    Table peak: one row is one block that is active at the time of at
+        rank [id]: rank of the job
+        device: cuda:0, ...
+        address: where the block begins
+        bytes [bytes]: asked for
+        state: held, or pending: freed while another stream still used it
+        since_us [us]: when it was allocated; unknown: before the recording
+        until_us [us]: when it could be used again; unknown: it is there at the end
+        stream: handle of the stream that it was allocated on
+        pool: pool of its segment at the end (0,0: the default one; others: CUDA graphs, MemPool)
+        site: who allocated it
+        category: what it is for, an estimate
+        doubt: how certain the category is: sure, likely or guess
+
+    Table categories: one row is what blocks that are active at the time of at are for, an estimate
+        rank [id]: rank of the job
+        device: cuda:0, ...
+        category: what blocks are for, estimated from who allocated and freed them
+        bytes [bytes]: active at the time of at
+        share_pct [percent]: of all that is active then
+        doubt: certainty of the least certain block: sure, likely or guess
+        blocks [count]: how many blocks
+
+    Table timeline: one row is one event that changes a sum; empty without series
+        rank [id]: rank of the job
+        device: cuda:0, ...
+        event [id]: its place in the device's list
+        time_us [us]: when it was
+        action: what the allocator did
+        bytes [bytes]: what it adds to a sum, negative where it ends
+        held_bytes [bytes]: held from then on
+        active_bytes [bytes]: active from then on
+        reserved_bytes [bytes]: reserved from then on
+
+    Table segments: one row is one segment at the end
+        rank [id]: rank of the job
+        device: cuda:0, ...
+        address: where the segment begins
+        type: small: for blocks of at most 1 MiB; large: for the others
+        stream: handle of the stream that it serves
+        pool: 0,0: the default one
+        expandable: yes or no
+        reserved_bytes [bytes]: taken from the device
+        active_bytes [bytes]: rounded bytes in use
+        allocated_bytes [bytes]: of these, not pending: freed while another stream still used them
+        requested_bytes [bytes]: asked for, of the bytes in use
+        free_bytes [bytes]: not in use
+        releasable_bytes [bytes]: of these, what empty_cache can return to the device
+        stuck_bytes [bytes]: of these, what it cannot return
+        largest_free_bytes [bytes]: the largest free run: the largest allocation that fits
+        free_runs [count]: pieces that the free bytes are in
+        blocks [count]: blocks in use
+
+    Table fragmentation: one row is the segments of one pool, stream and type at the end
+        rank [id]: rank of the job
+        device: cuda:0, ...
+        pool: 0,0: the default one
+        stream: handle of the stream that the segments serve
+        type: small: for blocks of at most 1 MiB; large: for the others
+        segments [count]: how many segments
+        reserved_bytes [bytes]: taken from the device
+        active_bytes [bytes]: rounded bytes in use
+        requested_bytes [bytes]: asked for, of the bytes in use
+        free_bytes [bytes]: not in use
+        releasable_bytes [bytes]: of these, what empty_cache can return to the device
+        stuck_bytes [bytes]: of these, what it cannot return: external fragmentation
+        free_runs [count]: pieces that the free bytes are in
+        rounding_bytes [bytes]: active without requested bytes: internal fragmentation
+        largest_free_bytes [bytes]: the largest free run
+        stuck_pct [percent]: stuck_bytes of reserved_bytes
+
+    Table leaks: one row is one site that keeps something in most steps
+        rank [id]: rank of the job
+        device: cuda:0, ...
+        site: who allocates in most steps what is there at the end
+        told_by: what steps are detected from: step (annotations), cycle (troughs of the active bytes)
+        steps [count]: steps looked at, the first and last left out
+        steps_kept [count]: of these, in how many it kept some
+        kept_bytes [bytes]: allocated in these, there at the end
+        kept_blocks [count]: how many blocks
+        kept_pct [percent]: of what it allocated in these steps
+        bytes_per_step [bytes]: kept_bytes over steps
+
+    Table oom: one row is one allocation that failed
+        rank [id]: rank of the job
+        device: cuda:0, ...
+        event [id]: its place in the device's list
+        time_us [us]: when it failed
+        requested_bytes [bytes]: asked for, rounded
+        device_free_bytes [bytes]: free on the device, outside of PyTorch's segments
+        held_bytes [bytes]: held then
+        active_bytes [bytes]: active then
+        reserved_bytes [bytes]: reserved then
+        room_bytes [bytes]: reserved and free on the device: all that PyTorch could have
+        slack_bytes [bytes]: reserved, and not active: fragments and rounding
+        short_bytes [bytes]: requested beyond what was free on the device
+        cause: limit: the device had room; fragmentation: it and the slack had; demand: too much was in
+            use
+        site: who asked
+        largest_free_bytes [bytes]: the largest free run of the segments; unknown where allocations
+            followed
+
+    Table spread: one row is one site over all devices of all ranks, each at its own peak
+        site: who allocated it, as by says
+        ranks [count]: ranks that hold some
+        min_bytes [bytes]: the least of a device at its own peak
+        min_rank [id]: whose
+        median_bytes [bytes]: median of all devices
+        max_bytes [bytes]: the most
+        max_rank [id]: whose
+        spread_bytes [bytes]: max_bytes without min_bytes
+
+    Table change: one row is one site in base and in what is given
+        rank [id]: rank of the job
+        device: cuda:0, ...
+        site: who allocated it, as by says
+        a_bytes [bytes]: active at the time of at in the base
+        b_bytes [bytes]: active at the time of at in what is compared with it
+        change_bytes [bytes]: b_bytes without a_bytes
+        a_blocks [count]: blocks in the base
+        b_blocks [count]: blocks in the other
+
+    Table fit: one row is whether one device's work fits in fit
+        rank [id]: rank of the job
+        device: cuda:0, ...
+        room_bytes [bytes]: fit without other
+        need_bytes [bytes]: the most that was reserved, or would have been had no allocation failed
+        floor_bytes [bytes]: the same of active bytes: without fragmentation
+        headroom_bytes [bytes]: room_bytes without need_bytes
+        fits: yes, without fragmentation, or no
+
+    Table without: one row is the peak of one device if something were different
+        rank [id]: rank of the job
+        device: cuda:0, ...
+        blocks [count]: blocks that would be different
+        removed_at_peak_bytes [bytes]: what they would not hold when the device was fullest
+        peak_active_bytes [bytes]: the peak as recorded
+        new_peak_active_bytes [bytes]: the peak then; unknown where its interval is too wide
+        new_peak_at_us [us]: when that would be
+        saved_bytes [bytes]: peak_active_bytes without new_peak_active_bytes
+        low_bytes [bytes]: the least that the new peak may be
+        high_bytes [bytes]: the most that it may be
+        floor_bytes [bytes]: the peak as recorded, or what was active when an allocation failed and what
+            that asked for
+        new_floor_bytes [bytes]: the same then, at most
+        change: the option; together: all of them at once
+        assumes: what it rests on
+
+    Table findings: one row is one sentence; the first is the verdict
+        kind: peak, failure, fragmentation, growth, outlier, not_known; fit, without, change: what was
+            asked
+        rank [id]: of which rank; unknown: of several
+        device: of which device
+        site: the site that it names
+        bytes [bytes]: how much it is about
+        finding: the sentence; the first is the verdict
+        remedy: what to try
+
+    Table counters: one row is what counters writes; empty without it
+        rank [id]: rank of the job
+        device: cuda:0, ...
+        time_us [us]: from when on
+        held_bytes [bytes]: held from then on
+        active_bytes [bytes]: active from then on
+        reserved_bytes [bytes]: reserved from then on"""
 
 def slice_job(source: Any, path: Path, *,
     where: Optional[Text] = None,

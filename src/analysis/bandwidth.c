@@ -80,7 +80,8 @@ static bool list_points(const rs_copy_rules *rules, rs_relations *out, rs_copies
         points[n + i] = (rs_copy_point){c->end, c->pid, -c->gbps, 0, -1, c->name, (uint32_t)(n + i), false};
     }
     if (!points || (rules->order && !rules->order(points, 2 * n))) return false;
-    return rs_order_rows(points, 2 * n, sizeof *points, by_time, 3, &out->pool.strings);
+    rs_sort(points, 2 * n, sizeof *points, by_time, 3, &out->pool.strings);
+    return true;
 }
 
 /* The bandwidth in use over time, by kind. Where nothing is in use that is exactly zero, whatever adding
@@ -149,8 +150,9 @@ static rs_status put_own(const rs_run *run, rs_trace *trace, rs_relations *out, 
     return rs_bandwidth_put(run, trace, &own_rules, out, err);
 }
 
-static void count_unknown(void *row)
+static void count_unknown(const rs_relations *of, void *row)
 {
+    (void)of;
     rs_copy_kind *k = row;
     k->unknown = k->count - k->known;
     if (isnan(k->peak)) k->peak = 0; /* copies of which none is a rate */

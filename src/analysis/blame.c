@@ -1,7 +1,6 @@
 /* blame: who or what each wait was for, conserved to the nanosecond. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/analysis.h"
@@ -10,6 +9,7 @@
 #include "analysis/collective_notes.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/try.h"
 #include "match/collective_wait.h"
 #include "engine/edits.h"
@@ -237,18 +237,13 @@ static bool put_link(void *context, const rs_link *l, int64_t ns)
     return x->status == RS_OK;
 }
 
-static int by_length(const void *a, const void *b)
-{
-    const rs_wait *x = a, *y = b;
-    if (x->ns != y->ns) return x->ns > y->ns ? -1 : 1;
-    return x->node < y->node ? -1 : x->node > y->node;
-}
+static const rs_order by_length[] = {RS_FALLING(rs_wait, ns), RS_RISING(rs_wait, node)};
 
 static rs_status put_chain(blamer *b, rs_wait *waits, size_t n, int64_t instance, bool excess, rs_table *t,
                            rs_error *err)
 {
     if (instance < 0 || (uint64_t)instance >= n) return RS_OK;
-    qsort(waits, n, sizeof *waits, by_length);
+    RS_SORT(waits, n, by_length);
     const rs_wait *w = &waits[instance];
     chain_sink x = {.b = b, .table = t, .err = err, .status = RS_OK};
     x.row.wait = rs_wait_names[b->x.kind];

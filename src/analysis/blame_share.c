@@ -1,10 +1,10 @@
 /* The sums of blame, and how one wait is shared out over them. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/blame.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "trace/structure.h"
 
 rs_blame_by rs_blame_by_of(const char *word)
@@ -135,13 +135,8 @@ static bool same_at(const rs_blame_key *x, const rs_blame_key *y, int level)
     return x->part == y->part && (level == 0 || x->detail == y->detail);
 }
 
-static int by_key(const void *a, const void *b)
-{
-    const rs_blame_key *x = a, *y = b;
-    if (x->part != y->part) return x->part < y->part ? -1 : 1;
-    if (x->detail != y->detail) return x->detail < y->detail ? -1 : 1;
-    return (x->rank > y->rank) - (x->rank < y->rank);
-}
+static const rs_order by_key[] = {RS_RISING(rs_blame_key, part), RS_RISING(rs_blame_key, detail),
+                                  RS_RISING(rs_blame_key, rank)};
 
 typedef struct shares {
     rs_blame_key *keys; /* of the wait, sorted */
@@ -191,7 +186,7 @@ bool rs_blame_share_out(rs_blamer *b, int64_t wait)
                 .scratch = rs_malloc((n + 1) * sizeof *s.scratch)};
     bool ok = s.keys && s.x && s.sums && s.parts && s.ends && s.scratch;
     for (size_t i = 0; ok && i < n; i++) s.keys[i] = rs_blame_key_of(b, b->touched[i]);
-    if (ok && n) qsort(s.keys, n, sizeof *s.keys, by_key);
+    if (ok && n) RS_SORT(s.keys, n, by_key);
     for (size_t i = 0; ok && i < n; i++) {
         b->touched[i] = rs_strings_find(&b->keys, (const char *)&s.keys[i], sizeof s.keys[i]);
         s.x[i] = b->sums[b->touched[i]].now;

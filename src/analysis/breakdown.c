@@ -1,8 +1,5 @@
 /* breakdown: where each rank's GPU time goes, or its host's. */
-#include "analysis/analysis.h"
-#include "analysis/busy.h"
-#include "analysis/layouts.h"
-#include "base/memory.h"
+#include "analysis/plan.h"
 #include "base/try.h"
 #include "match/host_job.h"
 #include "trace/busy.h"
@@ -64,26 +61,21 @@ RS_RECORD(own, OWN_ROW);
     CELL(OF(rs_host_view, n_operators), "operators", INT, COUNT, "operators that count, inner ones too", NULL)
 RS_RECORD(host, HOST_ROW);
 
+typedef struct thread_row {
+    uint32_t label;
+    int64_t operators, comm, sync, n;
+} thread_row;
+
 #define THREAD_ROW(CELL)                                                                                     \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(OF(rs_host_thread_view, label), "thread", TEXT, NONE,                                               \
+    CELL(TEXT_ID(thread_row, label), "thread", TEXT, NONE,                                                   \
          "process and thread, with its name where the file has one", NULL)                                   \
-    CELL(OF(rs_host_thread_view, operators), "operators_us", TIME, US,                                       \
+    CELL(OF(thread_row, operators), "operators_us", TIME, US,                                                \
          "an operator runs on it, and neither communicates nor waits for the device", "operators")           \
-    CELL(OF(rs_host_thread_view, comm), "comm_us", TIME, US, "it communicates", "comm")                      \
-    CELL(OF(rs_host_thread_view, sync), "sync_us", TIME, US, "it waits for the device", "waits")             \
-    CELL(OF(rs_host_thread_view, n), "count", INT, COUNT, "operators, spans of communication and waits", NULL)
+    CELL(OF(thread_row, comm), "comm_us", TIME, US, "it communicates", "comm")                               \
+    CELL(OF(thread_row, sync), "sync_us", TIME, US, "it waits for the device", "waits")                      \
+    CELL(OF(thread_row, n), "count", INT, COUNT, "operators, spans of communication and waits", NULL)
 RS_RECORD(thread, THREAD_ROW);
-
-enum { TABLE_GPU, TABLE_HOST, TABLE_THREADS, N_TABLES };
-static const rs_table_spec own_table = RS_TABLE("breakdown", "one row is one rank", own_columns);
-static const rs_table_spec host_table = RS_TABLE(
-    "host", "one row is the host of one rank; with --host, and for jobs without a GPU", host_columns);
-static const rs_table_spec thread_table = RS_TABLE(
-    "threads", "one row is one thread of a host, the busiest first; with --host, and for jobs without a GPU",
-    thread_columns);
-static const rs_table_spec *const own_tables[N_TABLES] = {&own_table, &host_table, &thread_table};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, own_tables, N_TABLES}};
 
 static const rs_option_spec options[] = {
     {"host", RS_OPTION_FLAG, NULL, NULL, NULL,
@@ -91,87 +83,69 @@ static const rs_option_spec options[] = {
      "none of these; also by thread"},
 };
 
-/* One of the two. */
-typedef struct rank_times {
-    rs_busy gpu;
-    rs_host_view host;
-    bool of_host;
-} rank_times;
+enum { GPU, HOST, THREADS };
 
-static void free_rank(void *partial)
+static rs_status put_host(rs_trace *trace, bool asked, rs_relations *out, rs_error *err)
 {
-    rs_host_view_clear(&((rank_times *)partial)->host);
-    rs_free(partial);
+    rs_host_view host;
+    rs_status status = rs_host_view_of(trace, &host, err);
+    if (status == RS_OK && !asked && !rs_host_job_is(trace, &host)) {
+        out->absent = true;
+    } else if (status == RS_OK) {
+        rs_put(out, HOST, &host);
+        for (size_t i = 0; i < host.n_threads; i++) {
+            const rs_host_thread_view *t = &host.threads[i];
+            rs_put(
+                out, THREADS,
+                &(thread_row){rs_put_string(out, t->label), t->operators, t->comm, t->sync, (int64_t)t->n});
+        }
+    }
+    rs_host_view_clear(&host);
+    return status;
 }
 
-static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+/* The GPU's time, or the host's. */
+static rs_status put(const rs_run *run, rs_trace *trace, rs_relations *out, rs_error *err)
 {
     const bool asked = rs_options_flag(run->options, "host");
     const rs_busy *gpu = NULL;
     if (!asked) RS_TRY(rs_trace_busy(trace, run->policy, &gpu, err));
-    rank_times *p = rs_calloc(1, sizeof *p);
-    if (!p) return rs_fail_nomem(err, "a rank's times");
-    if (gpu && gpu->n) {
-        p->gpu = *gpu;
-        *partial = p;
-        return RS_OK;
-    }
-    p->of_host = true;
-    rs_status status = rs_host_view_of(trace, &p->host, err);
-    if (status == RS_OK && (asked || rs_host_job_is(trace, &p->host)))
-        *partial = p;
-    else
-        free_rank(p);
-    return status;
+    if (!gpu || !gpu->n) return put_host(trace, asked, out, err);
+    rs_put(out, GPU, gpu);
+    return RS_OK;
 }
 
-static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+static rs_status choose(const rs_run *run, const rs_partial *partials, size_t n, rs_result *result,
+                        rs_error *err)
 {
-    rs_status status = RS_OK;
-    size_t n_gpu = 0;
-    for (size_t i = 0; status == RS_OK && i < n; i++) {
-        const rank_times *p = partials[i].value;
-        if (!p->of_host) {
-            n_gpu++;
-            status = rs_table_put_row(result->tables[TABLE_GPU], &own_record, partials[i].rank, &p->gpu, err);
-            continue;
-        }
-        status = rs_table_put_row(result->tables[TABLE_HOST], &host_record, partials[i].rank, &p->host, err);
-        for (size_t k = 0; status == RS_OK && k < p->host.n_threads; k++)
-            status = rs_table_put_row(result->tables[TABLE_THREADS], &thread_record, partials[i].rank,
-                                      &p->host.threads[k], err);
-    }
-    if (n && !n_gpu) result->main_table = TABLE_HOST;
-    if (n && !n_gpu && !rs_options_flag(run->options, "host"))
+    (void)err;
+    for (size_t i = 0; i < n; i++)
+        if (((const rs_relations *)partials[i].value)->items[GPU].n) return RS_OK;
+    if (n) result->main_table = HOST;
+    if (n && !rs_options_flag(run->options, "host"))
         rs_result_note(result, "the job has no GPU: this is where the host's time goes (--host)");
-    return status;
+    return RS_OK;
 }
 
-static const rs_field thread_fields[] = {
-    RS_FIELD(rs_host_thread_view, label), RS_FIELD(rs_host_thread_view, operators),
-    RS_FIELD(rs_host_thread_view, comm), RS_FIELD(rs_host_thread_view, sync),
-    RS_FIELD(rs_host_thread_view, n)};
-static const rs_layout thread_layout = RS_LAYOUT(rs_host_thread_view, thread_fields);
-static const rs_field host_fields[] = {
-    RS_FIELD(rs_host_view, span),
-    RS_FIELD(rs_host_view, operators),
-    RS_FIELD(rs_host_view, comm),
-    RS_FIELD(rs_host_view, exposed_comm),
-    RS_FIELD(rs_host_view, sync),
-    RS_FIELD(rs_host_view, exposed_sync),
-    RS_FIELD(rs_host_view, loading),
-    RS_FIELD(rs_host_view, exposed_loading),
-    RS_FIELD(rs_host_view, other),
-    RS_FIELD(rs_host_view, n_operators),
-    RS_FIELD(rs_host_view, n_comm),
-    RS_FIELD(rs_host_view, n_sync),
-    RS_FIELD_LIST(rs_host_view, threads, n_threads, &thread_layout),
+static const rs_plan_relation relations[] = {
+    [GPU] = {RS_LISTED(GPU, rs_busy, &rs_busy_layout), .make = put},
+    [HOST] = {RS_LISTED_AS(HOST, rs_host_view, host)},
+    [THREADS] = {RS_LISTED_AS(THREADS, thread_row, thread)},
 };
-static const rs_layout host_layout = RS_LAYOUT(rs_host_view, host_fields);
-static const rs_field rank_fields[] = {RS_FIELD_STRUCT(rank_times, gpu, &rs_busy_layout),
-                                       RS_FIELD_STRUCT(rank_times, host, &host_layout),
-                                       RS_FIELD(rank_times, of_host)};
-static const rs_layout rank_layout = RS_LAYOUT(rank_times, rank_fields);
+static const rs_plan_table
+    gpu_table = {RS_PLAN_TABLE("breakdown", "one row is one rank", own), .relation = GPU},
+    host_table = {RS_PLAN_TABLE("host",
+                                "one row is the host of one rank; with --host, and for jobs without a GPU",
+                                host),
+                  .relation = HOST},
+    thread_table = {
+        RS_PLAN_TABLE(
+            "threads",
+            "one row is one thread of a host, the busiest first; with --host, and for jobs without a GPU",
+            thread),
+        .relation = THREADS};
+static const rs_table_spec *const tables[] = {&gpu_table.spec, &host_table.spec, &thread_table.spec};
+static const rs_plan plan = {RS_PLAN(relations, tables), .more = choose};
 
 const rs_analysis rs_analysis_breakdown = {
     .name = "breakdown",
@@ -193,12 +167,7 @@ const rs_analysis rs_analysis_breakdown = {
     .n_options = sizeof options / sizeof *options,
     .facets = {&rs_facet_busy},
     .spares = RS_USUAL_COLUMNS,
-    .table_sets = sets,
-    .n_table_sets = sizeof sets / sizeof *sets,
+    .plan = &plan,
     .follows = RS_FOLLOWS_ALL | RS_FOLLOWS_CAPTURES,
-    .rank = rank,
-    .merge = merge,
-    .free_partial = free_rank,
     .absent = "no GPU work",
-    .partial_layout = &rank_layout,
 };

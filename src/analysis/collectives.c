@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/busy.h"
 #include "analysis/collective_notes.h"
+#include "base/order.h"
 #include "clock/collective_clocks.h"
 #include "match/collective_wait.h"
-#include "analysis/layouts.h"
 #include "base/interval.h"
+#include "analysis/analysis.h"
 #include "base/stats.h"
 #include "table/cells.h"
 
@@ -358,12 +358,7 @@ static rs_status add_bucket(rs_table *t, const bucket *b, rs_error *err)
 /* ---- who is late
  * -------------------------------------------------------------------------------------------- */
 
-static int by_lateness(const void *a, const void *b)
-{
-    const late *x = a, *y = b;
-    if (x->lateness != y->lateness) return x->lateness > y->lateness ? -1 : 1;
-    return x->rank < y->rank ? -1 : x->rank > y->rank;
-}
+static const rs_order by_lateness[] = {RS_FALLING(late, lateness), RS_RISING(late, rank)};
 
 static void blame(const rs_coll_job *job, const rs_coll_instance *c, const measure *m, bool strict,
                   late *ranks)
@@ -432,7 +427,7 @@ static rs_status fill(const rs_coll_job *job, answer *a, rs_result *result, rs_e
     size_t n_buckets = status == RS_OK ? unite(a->buckets, job->n) : 0;
     for (size_t i = 0; status == RS_OK && i < n_buckets; i++)
         status = add_bucket(result->tables[TABLE_SUMMARY], &a->buckets[i], err);
-    if (a->ranks.n) qsort(a->late, a->ranks.n, sizeof *a->late, by_lateness);
+    RS_SORT(a->late, a->ranks.n, by_lateness);
     bool refused = a->strict && a->uncertain > a->waited / 2;
     for (size_t i = 0; status == RS_OK && !refused && job->n && i < a->ranks.n; i++)
         status = rs_table_put_row(result->tables[TABLE_LATE], &late_record, 0, &a->late[i], err);

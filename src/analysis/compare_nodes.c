@@ -1,10 +1,10 @@
 /* The trees of a rank for compare --by tree: operators with GPU work below them, and whose nearest operator
  * each piece of work has. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/compare.h"
 #include "base/interval.h"
+#include "base/order.h"
 #include "base/try.h"
 #include "trace/launchers.h"
 #include "trace/selection.h"
@@ -198,12 +198,7 @@ static rs_status add_unlinked(builder *b, rs_error *err)
     return ok ? RS_OK : rs_fail_nomem(err, "call tree");
 }
 
-static int by_node(const void *a, const void *b)
-{
-    const rs_compare_work *x = a, *y = b;
-    if (x->node != y->node) return x->node < y->node ? -1 : 1;
-    return x->launcher < y->launcher ? -1 : x->launcher > y->launcher;
-}
+static const rs_order by_node[] = {RS_RISING(rs_compare_work, node), RS_RISING(rs_compare_work, launcher)};
 
 rs_status rs_compare_nodes(rs_trace *trace, rs_compare_rank *p, rs_error *err)
 {
@@ -218,6 +213,6 @@ rs_status rs_compare_nodes(rs_trace *trace, rs_compare_rank *p, rs_error *err)
     rs_free(b.module);
     rs_free(b.text);
     rs_map64_clear(&b.plain);
-    if (status == RS_OK && p->n_work) qsort(p->work, p->n_work, sizeof *p->work, by_node);
+    if (status == RS_OK && p->n_work) RS_SORT(p->work, p->n_work, by_node);
     return status;
 }

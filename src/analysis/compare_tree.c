@@ -11,6 +11,7 @@
 #include "base/align.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/strings.h"
 #include "base/try.h"
 #include "table/cells.h"
@@ -130,10 +131,7 @@ typedef struct named {
     size_t length;
 } named;
 
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(((const named *)a)->text, ((const named *)b)->text);
-}
+static const rs_order by_text[] = {RS_RISING(named, text)};
 
 static bool put(matcher *m, size_t *used, const char *text, size_t n)
 {
@@ -157,7 +155,7 @@ static bool join_ops(matcher *m, unsigned side, uint32_t *out)
     if (!names) return false;
     for (size_t i = 0; i < kept; i++)
         names[i] = (named){m->texts.items[ids[i]].text, m->texts.items[ids[i]].length};
-    qsort(names, kept, sizeof *names, by_text);
+    RS_SORT(names, kept, by_text);
     bool ok = true;
     for (size_t i = 0; ok && i < kept; i++)
         ok = (i == 0 || put(m, &used, "|", 1)) && put(m, &used, names[i].text, names[i].length);

@@ -3,7 +3,8 @@
 #include <string.h>
 
 #include "analysis/counters.h"
-#include "analysis/layouts.h"
+#include "base/search.h"
+#include "base/stats.h"
 #include "base/interval.h"
 #include "base/memory.h"
 #include "trace/calls.h"
@@ -206,14 +207,8 @@ static bool read_values(const rs_events *e, counters_partial *p)
         if (!r->name || !r->values) return false;
         for (size_t k = 0; k < p->n_counters; k++) {
             const rs_sparse *c = &e->counters[used[k]].values;
-            size_t from = 0, to = c->n;
-            while (from < to) {
-                size_t middle = from + (to - from) / 2;
-                if (c->rows[middle] < r->row)
-                    from = middle + 1;
-                else
-                    to = middle;
-            }
+            size_t from;
+            RS_SEARCH(from, c->n, c->rows[from] < r->row);
             r->values[k] = from < c->n && c->rows[from] == r->row ? c->reals[from] : (double)NAN;
         }
     }

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
-#include "analysis/layouts.h"
+#include "base/stats.h"
 #include "base/interval.h"
 #include "base/layout.h"
 #include "base/memory.h"

@@ -1,15 +1,10 @@
 /* delays: how long operators take to launch their first kernel, and kernels to start once launched. */
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
-#include "analysis/busy.h"
-#include "analysis/layouts.h"
-#include "base/interval.h"
-#include "base/memory.h"
-#include "base/stats.h"
+#include "analysis/plan.h"
+#include "base/search.h"
+#include "base/try.h"
 #include "trace/launch_ops.h"
 
 static const rs_option_spec options[] = {
@@ -18,11 +13,15 @@ static const rs_option_spec options[] = {
     {"top", RS_OPTION_INT, "N", NULL, NULL, "only the N rows of a rank with the most operators"},
 };
 
+/* A launching call of an operator, and the executions that they add up to. */
+typedef struct delay {
+    uint32_t name, sequence, number; /* number: of the sequence, among different ones */
+    int64_t op_delay;                /* ns; with the first call of an execution, else unknown */
+    int64_t launch_delay, queued, kernels;
+} delay;
+
 typedef struct delay_row {
-    const char *name, *sequence; /* in the partial's arena */
-    uint32_t op;                 /* string id, while the trace is there */
-    uint64_t key;                /* of the sequence */
-    uint64_t check;              /* a second one, so that a chance meeting of keys needs both */
+    uint32_t name, sequence, number;
     int64_t executions, launches, kernels;
     rs_moments op_delay, launch_delay, queued; /* ns */
 } delay_row;
@@ -40,8 +39,8 @@ typedef struct delay_row {
 
 #define OPERATOR_ROW(CELL)                                                                                   \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(OF(delay_row, name), "name", TEXT, NONE, "operator: the innermost around the launch on its thread", \
-         "operator")                                                                                         \
+    CELL(TEXT_ID(delay_row, name), "name", TEXT, NONE,                                                       \
+         "operator: the innermost around the launch on its thread", "operator")                              \
     CELL(OF(delay_row, executions), "operators", INT, COUNT,                                                 \
          "executions that launched something themselves", "executions")                                      \
     CELL(OF(delay_row, launches), "launches", INT, COUNT, "launch calls", NULL)                              \
@@ -52,49 +51,24 @@ RS_RECORD(operator, OPERATOR_ROW);
 
 #define SEQUENCE_ROW(CELL)                                                                                   \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(OF(delay_row, name), "aten_op_name", TEXT, NONE, "operator", "operator")                            \
-    CELL(MAYBE(delay_row, sequence), "kernel_sequence", TEXT, NONE,                                          \
+    CELL(TEXT_ID(delay_row, name), "aten_op_name", TEXT, NONE, "operator", "operator")                       \
+    CELL(TEXT_ID(delay_row, sequence), "kernel_sequence", TEXT, NONE,                                        \
          "the GPU work one execution launched, in order of launch", "launches")                              \
     CELL(OF(delay_row, executions), "occurrence_count", INT, COUNT, "executions", "executions")              \
     DELAY_CELLS(CELL)
 RS_RECORD(sequence, SEQUENCE_ROW);
 
-static const rs_table_spec operator_table =
-    RS_TABLE("delays", "one row is one operator name of one rank", operator_columns);
-static const rs_table_spec sequence_table =
-    RS_TABLE("sequences", "one row is one operator name and what it launched, of one rank", sequence_columns);
-static const rs_table_spec *const tables[] = {&operator_table, &sequence_table};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 2}};
-enum { OPERATORS, SEQUENCES };
+enum { OPERATORS, SEQUENCES, COUNTS };
 
 /* Longer sequences are told apart in full, but written down to this many names. */
 #define SHOWN_NAMES 24
 
 /* ---- one rank ------------------------------------------------------------------------------------------ */
 
-typedef struct row_list {
-    delay_row *items;
-    size_t n, capacity;
-    rs_map64 places;
-} row_list;
-
-typedef struct delays_partial {
-    rs_arena names;
-    row_list lists[2];
+/* Pieces of GPU work. */
+typedef struct counts {
     size_t n_work, n_unlinked, n_outside;
-} delays_partial;
-
-static void free_partial(void *partial)
-{
-    delays_partial *p = partial;
-    if (!p) return;
-    for (int i = 0; i < 2; i++) {
-        rs_free(p->lists[i].items);
-        rs_map64_clear(&p->lists[i].places);
-    }
-    rs_arena_clear(&p->names);
-    rs_free(p);
-}
+} counts;
 
 /* One execution of an operator: its calls (indexes into links), by their start. */
 typedef struct execution {
@@ -107,7 +81,10 @@ typedef struct maker {
     const rs_events *e;
     const rs_links *links;
     const uint8_t *selected; /* calls whose work is asked for (--steps) */
-    delays_partial *p;
+    rs_relations *out;
+    rs_strings sequences; /* the names' ids, as bytes */
+    uint32_t *texts;      /* by sequence: its text, 0 until it is written */
+    uint32_t *names;      /* room for those of any execution */
 } maker;
 
 /* A call's work by start. */
@@ -117,254 +94,164 @@ static const uint32_t *work_of(const rs_links *links, uint32_t call, size_t *n)
     return links->work_row + links->first[call];
 }
 
-static char *write_sequence(const maker *m, const execution *x)
+/* The names as a text, put in. */
+static uint32_t write_sequence(const maker *m, size_t n)
 {
-    size_t length = 64, shown = 0, all = 0, used = 0;
-    for (int pass = 0; pass < 2; pass++) {
-        char *out = pass ? rs_arena_alloc(&m->p->names, length) : NULL;
-        if (pass && !out) return NULL;
-        all = shown = 0;
-        for (size_t i = 0; i < x->n; i++) {
-            size_t n;
-            const uint32_t *work = work_of(m->links, x->calls[i], &n);
-            for (size_t k = 0; k < n; k++, all++) {
-                if (all >= SHOWN_NAMES) continue;
-                const rs_string *s = &m->e->strings.items[m->e->name[work[k]]];
-                if (pass) {
-                    if (shown) {
-                        memcpy(out + used, " -> ", 4);
-                        used += 4;
-                    }
-                    memcpy(out + used, s->text, s->length);
-                    used += s->length;
-                } else {
-                    length += s->length + 4;
-                }
-                shown++;
-            }
-        }
-        if (!pass) continue;
-        if (all > shown)
-            snprintf(out + used, 64, " -> (%zu more)", all - shown);
-        else
-            out[used] = '\0';
-        return out;
+    size_t shown = n < SHOWN_NAMES ? n : SHOWN_NAMES, length = 64, used = 0;
+    for (size_t i = 0; i < shown; i++) length += m->e->strings.items[m->names[i]].length + 4;
+    char *text = RS_ROOM(m->out, char, length);
+    for (size_t i = 0; text && i < shown; i++) {
+        const rs_string *s = &m->e->strings.items[m->names[i]];
+        if (i) memcpy(text + used, " -> ", 4), used += 4;
+        memcpy(text + used, s->text, s->length);
+        used += s->length;
     }
-    return NULL;
+    if (text && n > shown) used += (size_t)snprintf(text + used, 64, " -> (%zu more)", n - shown);
+    return rs_put_string_n(m->out, text, used);
 }
 
-static delay_row *find_row(row_list *list, uint64_t key, uint64_t check, uint32_t op, bool *is_new)
-{
-    for (;; key = rs_hash_u64(key)) {
-        uint32_t *place = rs_map64_put(&list->places, key, is_new);
-        if (!place) return NULL;
-        if (*is_new) {
-            if (!RS_GROW_ONE(list->items, list->n, list->capacity)) return NULL;
-            *place = (uint32_t)list->n;
-            list->items[list->n] = (delay_row){.op = op, .key = key, .check = check};
-            return &list->items[list->n++];
-        }
-        delay_row *row = &list->items[*place];
-        if (row->op == op && row->check == check) return row;
-    }
-}
-
-static void add_execution(const maker *m, const execution *x, delay_row *row)
+static void put_execution(maker *m, const execution *x)
 {
     const rs_events *e = m->e;
-    row->executions++;
-    rs_moments_add(&row->op_delay, rs_sub_sat(e->start[m->links->call[x->calls[0]]], e->start[x->op_row]));
+    const rs_links *links = m->links;
+    size_t n = 0;
     for (size_t i = 0; i < x->n; i++) {
-        size_t n;
-        const uint32_t *work = work_of(m->links, x->calls[i], &n);
-        uint32_t call = m->links->call[x->calls[i]];
+        size_t n_work;
+        const uint32_t *work = work_of(links, x->calls[i], &n_work);
+        for (size_t k = 0; k < n_work; k++) m->names[n++] = e->name[work[k]];
+    }
+    uint32_t number = rs_strings_add(&m->sequences, (const char *)m->names, n * sizeof *m->names);
+    if (number == RS_NO_STRING) m->out->no_memory = true;
+    if (m->out->no_memory) return;
+    if (!m->texts[number]) m->texts[number] = write_sequence(m, n);
+    delay d = {
+        .name = rs_put_text(m->out, e->name[x->op_row]), .sequence = m->texts[number], .number = number};
+    for (size_t i = 0; i < x->n; i++) {
+        const uint32_t *work = work_of(links, x->calls[i], &n);
+        uint32_t call = links->call[x->calls[i]];
         int64_t queued = rs_sub_sat(e->start[work[0]], rs_event_end(e, call));
-        row->launches++;
-        row->kernels += (int64_t)n;
-        rs_moments_add(&row->launch_delay, rs_sub_sat(e->start[work[0]], e->start[call]));
-        rs_moments_add(&row->queued, queued > 0 ? queued : 0);
+        d.op_delay = i ? RS_NO_TIME : rs_sub_sat(e->start[call], e->start[x->op_row]);
+        d.launch_delay = rs_sub_sat(e->start[work[0]], e->start[call]);
+        d.queued = queued > 0 ? queued : 0;
+        d.kernels = (int64_t)n;
+        rs_put(m->out, OPERATORS, &d);
+        rs_put(m->out, SEQUENCES, &d);
     }
-}
-
-static bool take_execution(const maker *m, const execution *x)
-{
-    const rs_events *e = m->e;
-    uint32_t op = e->name[x->op_row];
-    uint64_t key = rs_hash_u64(op), check = 1469598103934665603u;
-    for (size_t i = 0; i < x->n; i++) {
-        size_t n;
-        const uint32_t *work = work_of(m->links, x->calls[i], &n);
-        for (size_t k = 0; k < n; k++) {
-            key = rs_hash_u64(key ^ e->name[work[k]]);
-            check = (check ^ e->name[work[k]]) * 1099511628211u;
-        }
-    }
-    bool is_new;
-    delay_row *row = find_row(&m->p->lists[OPERATORS], rs_hash_u64(op), 0, op, &is_new);
-    if (!row) return false;
-    if (is_new) {
-        const rs_string *s = &e->strings.items[op];
-        row->name = rs_arena_strndup(&m->p->names, s->text, s->length);
-        if (!row->name) return false;
-    }
-    const char *name = row->name;
-    add_execution(m, x, row);
-    row = find_row(&m->p->lists[SEQUENCES], key, check, op, &is_new);
-    if (!row) return false;
-    if (is_new) {
-        row->name = name;
-        row->sequence = write_sequence(m, x);
-        if (!row->sequence) return false;
-    }
-    add_execution(m, x, row);
-    return true;
 }
 
 /* Calls by operator and start. */
-static bool take_all(const maker *m, const uint32_t *op_of_call)
+static rs_status put_all(maker *m, const uint32_t *op_of_call, size_t *n_outside, rs_error *err)
 {
     const rs_links *links = m->links;
-    rs_keyed *order = rs_malloc((links->n_calls + 1) * sizeof *order);
-    uint32_t *calls = rs_malloc((links->n_calls + 1) * sizeof *calls);
+    rs_keyed *order = RS_ROOM(m->out, rs_keyed, links->n_calls);
+    uint32_t *calls = RS_ROOM(m->out, uint32_t, links->n_calls);
     size_t n = 0;
-    bool ok = order && calls;
-    for (uint32_t c = 0; ok && c < links->n_calls; c++) {
+    for (uint32_t c = 0; order && c < links->n_calls; c++) {
         if (!m->selected[c]) continue;
         if (op_of_call[c] == RS_NO_ROW)
-            m->p->n_outside += links->first[c + 1] - links->first[c];
+            *n_outside += links->first[c + 1] - links->first[c];
         else
             order[n++] = (rs_keyed){m->e->start[links->call[c]], c};
     }
-    ok = ok && rs_keyed_sort(order, n);
+    bool ok = order && calls && rs_keyed_sort(order, n);
     for (size_t i = 0; ok && i < n; i++) order[i].key = op_of_call[order[i].value];
-    ok = ok && rs_keyed_sort(order, n);
-    for (size_t i = 0; ok && i < n; i++) calls[i] = order[i].value;
-    for (size_t from = 0, to; ok && from < n; from = to) {
+    if (!ok || !rs_keyed_sort(order, n)) return rs_fail_nomem(err, "delays");
+    for (size_t i = 0; i < n; i++) calls[i] = order[i].value;
+    for (size_t from = 0, to; from < n; from = to) {
         for (to = from; to < n && order[to].key == order[from].key;) to++;
-        execution x = {.op_row = (uint32_t)order[from].key, .calls = calls + from, .n = to - from};
-        ok = take_execution(m, &x);
+        put_execution(
+            m, &(execution){.op_row = (uint32_t)order[from].key, .calls = calls + from, .n = to - from});
     }
-    rs_free(order);
-    rs_free(calls);
-    return ok;
+    return RS_OK;
 }
 
-/* The calls that launched selected work. */
-static uint8_t *select_calls(const rs_work *w, const rs_links *links)
+/* The calls that launched selected work, which ascend. */
+static uint8_t *select_calls(const rs_work *w, const rs_links *links, rs_relations *out)
 {
-    uint8_t *selected = rs_calloc(links->n_calls + 1, 1);
+    uint8_t *selected = RS_ROOM(out, uint8_t, links->n_calls);
     for (size_t i = 0; selected && i < w->n; i++) {
-        size_t low = 0, high = links->n_calls;
-        if (w->launch[i] == RS_NO_ROW) continue;
-        while (low < high) {
-            size_t mid = low + (high - low) / 2;
-            if (links->call[mid] < w->launch[i])
-                low = mid + 1;
-            else
-                high = mid;
-        }
-        if (low < links->n_calls) selected[low] = 1;
+        size_t call;
+        RS_SEARCH(call, links->n_calls, links->call[call] < w->launch[i]);
+        if (w->launch[i] != RS_NO_ROW && call < links->n_calls) selected[call] = 1;
     }
     return selected;
 }
 
-/* Most executions first, then names. */
-static int compare_rows(const void *a, const void *b)
-{
-    const delay_row *x = a, *y = b;
-    if (x->executions != y->executions) return x->executions > y->executions ? -1 : 1;
-    int c = strcmp(x->name, y->name);
-    if (c || !x->sequence || !y->sequence) return c;
-    c = strcmp(x->sequence, y->sequence);
-    if (c) return c;
-    if (x->kernels != y->kernels) return x->kernels > y->kernels ? -1 : 1;
-    if (x->op_delay.sum != y->op_delay.sum) return x->op_delay.sum > y->op_delay.sum ? -1 : 1;
-    if (x->launch_delay.sum != y->launch_delay.sum) return x->launch_delay.sum > y->launch_delay.sum ? -1 : 1;
-    if (x->op_delay.max != y->op_delay.max) return x->op_delay.max > y->op_delay.max ? -1 : 1;
-    return x->launch_delay.max > y->launch_delay.max ? -1 : x->launch_delay.max < y->launch_delay.max;
-}
-
-static rs_status rank(const rs_run *run, rs_trace *t, void **partial, rs_error *err)
+static rs_status put(const rs_run *run, rs_trace *t, rs_relations *out, rs_error *err)
 {
     const rs_work *work;
-    const rs_links *links;
     uint32_t *op_of_call = NULL;
-    uint8_t *selected = NULL;
-    delays_partial *p = rs_calloc(1, sizeof *p);
-    if (!p) return rs_fail_nomem(err, "delays");
-    *partial = p;
-    rs_status status = rs_trace_work(t, run->policy, &work, err);
-    if (status == RS_OK) status = rs_trace_links(t, &links, err);
-    if (status == RS_OK) status = rs_launch_ops(t, links, &op_of_call, err);
-    if (status == RS_OK) {
-        selected = select_calls(work, links);
-        maker m = {.e = t->events, .links = links, .selected = selected, .p = p};
-        p->n_work = work->n;
-        p->n_unlinked = work->n_unlinked;
-        if (!selected || !take_all(&m, op_of_call)) status = rs_fail_nomem(err, "delays");
-    }
-    for (int i = 0; status == RS_OK && i < 2; i++)
-        if (p->lists[i].n) qsort(p->lists[i].items, p->lists[i].n, sizeof(delay_row), compare_rows);
+    maker m = {.e = t->events, .out = out};
+    counts n = {0};
+    RS_TRY(rs_trace_work(t, run->policy, &work, err));
+    RS_TRY(rs_trace_links(t, &m.links, err));
+    RS_TRY(rs_launch_ops(t, m.links, &op_of_call, err));
+    m.selected = select_calls(work, m.links, out);
+    m.texts = RS_ROOM(out, uint32_t, m.links->n_calls + 1);
+    m.names = RS_ROOM(out, uint32_t, m.links->n_work);
+    n.n_work = work->n;
+    n.n_unlinked = work->n_unlinked;
+    bool ok = m.selected && m.texts && m.names && rs_strings_init(&m.sequences);
+    rs_status status = ok ? put_all(&m, op_of_call, &n.n_outside, err) : rs_fail_nomem(err, "delays");
+    rs_put(out, COUNTS, &n);
+    rs_strings_clear(&m.sequences);
     rs_free(op_of_call);
-    rs_free(selected);
     return status;
 }
 
-/* ---- tables -------------------------------------------------------------------------------------------- */
-
-static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+static void note(const rs_run *run, const rs_partial *partial, const rs_relations *of, rs_result *result)
 {
-    bool limited = rs_options_is_set(run->options, "top");
-    int64_t top = rs_options_int(run->options, "top");
-    result->main_table = strcmp(rs_options_text(run->options, "by"), "sequence") == 0 ? SEQUENCES : OPERATORS;
-    rs_status status = RS_OK;
-    for (size_t i = 0; i < n; i++) {
-        const delays_partial *p = partials[i].value;
-        long long number = partials[i].rank;
-        for (int k = 0; k < 2; k++)
-            for (size_t r = 0; status == RS_OK && r < p->lists[k].n && (!limited || (int64_t)r < top); r++)
-                status =
-                    rs_table_put_row(result->tables[k], k == SEQUENCES ? &sequence_record : &operator_record,
-                                     number, &p->lists[k].items[r], err);
-        if (p->n_work == 0)
-            rs_result_note(result, "rank %lld: no GPU work", number);
-        else if (p->lists[OPERATORS].n == 0)
-            rs_result_note(result, "rank %lld: no operator launched GPU work%s", number,
-                           p->n_unlinked == p->n_work ? ": no launches are in the file" : "");
-        if (p->n_outside && p->lists[OPERATORS].n)
-            rs_result_note(result,
-                           "rank %lld: %zu of %zu pieces of GPU work were launched outside any operator",
-                           number, p->n_outside, p->n_work);
-    }
-    return status;
+    const counts *n = RS_ROWS(counts, of, COUNTS);
+    size_t n_operators = of->items[OPERATORS].n;
+    long long rank = partial->rank;
+    (void)run;
+    if (!of->items[COUNTS].n) return;
+    if (n->n_work == 0)
+        rs_result_note(result, "rank %lld: no GPU work", rank);
+    else if (n_operators == 0)
+        rs_result_note(result, "rank %lld: no operator launched GPU work%s", rank,
+                       n->n_unlinked == n->n_work ? ": no launches are in the file" : "");
+    if (n->n_outside && n_operators)
+        rs_result_note(result, "rank %lld: %zu of %zu pieces of GPU work were launched outside any operator",
+                       rank, n->n_outside, n->n_work);
 }
 
-/* ---- what travels ------------------------------------------------------------------------------------- */
+/* ---- the plan ------------------------------------------------------------------------------------------ */
 
-static const rs_field row_fields[] = {
-    RS_FIELD(delay_row, name),
-    RS_FIELD_OR_NULL(delay_row, sequence),
-    RS_FIELD(delay_row, executions),
-    RS_FIELD(delay_row, launches),
-    RS_FIELD(delay_row, kernels),
-    RS_FIELD_STRUCT(delay_row, op_delay, &rs_moments_layout),
-    RS_FIELD_STRUCT(delay_row, launch_delay, &rs_moments_layout),
-    RS_FIELD_STRUCT(delay_row, queued, &rs_moments_layout),
-};
-static const rs_layout row_layout = RS_LAYOUT(delay_row, row_fields);
+#define ADDED_UP                                                                                             \
+    RS_KNOWN(delay_row, executions, delay, op_delay), RS_COUNTED(delay_row, launches),                       \
+        RS_SUMMED(delay_row, kernels, delay, kernels), RS_MOMENTS(delay_row, op_delay, delay, op_delay),     \
+        RS_MOMENTS(delay_row, launch_delay, delay, launch_delay),                                            \
+        RS_MOMENTS(delay_row, queued, delay, queued)
+static const rs_aggregate by_operator[] = {RS_KEY_TEXT(delay_row, name, delay, name), ADDED_UP};
+static const rs_aggregate by_sequence[] = {RS_KEY_TEXT(delay_row, name, delay, name),
+                                           RS_KEY(delay_row, number, delay, number),
+                                           RS_FIRST_TEXT(delay_row, sequence, delay, sequence), ADDED_UP};
+/* Most executions first, then names. */
+static const rs_order by_executions[] = {
+    RS_FALLING(delay_row, executions),   RS_RISING_TEXT(delay_row, name),
+    RS_RISING_TEXT(delay_row, sequence), RS_FALLING(delay_row, kernels),
+    RS_FALLING(delay_row, op_delay.sum), RS_FALLING(delay_row, launch_delay.sum),
+    RS_FALLING(delay_row, op_delay.max), RS_FALLING(delay_row, launch_delay.max)};
+static const rs_field count_fields[] = {RS_FIELD(counts, n_work), RS_FIELD(counts, n_unlinked),
+                                        RS_FIELD(counts, n_outside)};
+static const rs_layout count_layout = RS_LAYOUT(counts, count_fields);
 
-static const rs_field list_fields[] = {
-    RS_FIELD_LIST(row_list, items, n, &row_layout),
+static const rs_plan_relation relations[] = {
+    [OPERATORS] = {RS_GROUPED(OPERATORS, delay_row, delay, by_operator), .make = put,
+                   RS_IN_ORDER(by_executions)},
+    [SEQUENCES] = {RS_GROUPED(SEQUENCES, delay_row, delay, by_sequence), RS_IN_ORDER(by_executions)},
+    [COUNTS] = {RS_LISTED(COUNTS, counts, &count_layout)},
 };
-static const rs_layout list_layout = RS_LAYOUT(row_list, list_fields);
-
-static const rs_field delays_fields[] = {
-    RS_FIELD_STRUCTS(delays_partial, lists, &list_layout),
-    RS_FIELD(delays_partial, n_work),
-    RS_FIELD(delays_partial, n_unlinked),
-    RS_FIELD(delays_partial, n_outside),
-};
-static const rs_layout delays_layout = RS_LAYOUT(delays_partial, delays_fields);
+static const rs_plan_table
+    operator_table = {RS_PLAN_TABLE("delays", "one row is one operator name of one rank", operator),
+                      .relation = OPERATORS, .top = "top"},
+    sequence_table = {RS_PLAN_TABLE("sequences",
+                                    "one row is one operator name and what it launched, of one rank",
+                                    sequence),
+                      .relation = SEQUENCES, .top = "top", .choice = RS_WITH(RS_IS("by", "sequence"))};
+static const rs_table_spec *const tables[] = {&operator_table.spec, &sequence_table.spec};
+static const rs_plan plan = {RS_PLAN(relations, tables), .note = note};
 
 const rs_analysis rs_analysis_delays = {
     .name = "delays",
@@ -382,11 +269,6 @@ const rs_analysis rs_analysis_delays = {
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .facets = {&rs_facet_work, &rs_facet_links},
-    .table_sets = sets,
-    .n_table_sets = sizeof sets / sizeof *sets,
+    .plan = &plan,
     .follows = RS_FOLLOWS_ALL,
-    .rank = rank,
-    .merge = merge,
-    .free_partial = free_partial,
-    .partial_layout = &delays_layout,
 };

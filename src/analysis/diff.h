@@ -3,7 +3,8 @@
 #define RS_ANALYSIS_DIFF_H
 
 #include "analysis/analysis.h"
-#include "analysis/busy.h"
+#include "base/stats.h"
+#include "trace/busy.h"
 #include "base/memory.h"
 
 /* What a name is. The first ones are rs_class. */

@@ -4,9 +4,8 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
-#include "analysis/busy.h"
+#include "base/stats.h"
 #include "analysis/doctor_checks.h"
-#include "analysis/layouts.h"
 #include "base/memory.h"
 
 static const char *const levels[] = {"ok", "note", "warning", "unfit"};

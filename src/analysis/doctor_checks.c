@@ -2,9 +2,9 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "trace/repeated_steps.h"
 #include "base/ascii.h"
 #include "base/interval.h"
@@ -153,10 +153,7 @@ static rs_call_coverage *add_coverage(rs_findings *f, const rs_string *name)
     return &f->calls[f->n_calls++];
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const rs_call_coverage *)a)->name, ((const rs_call_coverage *)b)->name);
-}
+static const rs_order by_name[] = {RS_RISING(rs_call_coverage, name)};
 
 /* What is known of a call's name, by string id: names are few and calls are many. */
 typedef struct call_name {
@@ -189,7 +186,7 @@ static void count_calls(const rs_trace *t, const rs_links *links, rs_findings *f
         c->work += work;
     }
     rs_free(names);
-    if (f->n_calls) qsort(f->calls, f->n_calls, sizeof *f->calls, by_name);
+    RS_SORT(f->calls, f->n_calls, by_name);
 }
 
 static void judge_calls(rs_findings *f, bool has_gpu)

@@ -1,16 +1,13 @@
 /* exchange: what each rank sends to each other one in all-to-alls. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "analysis/busy.h"
-#include "analysis/gate.h"
-#include "base/interval.h"
+#include "analysis/plan.h"
+#include "base/search.h"
 #include "base/try.h"
 #include "input/json.h"
 #include "match/collective_ops.h"
 #include "perf/arguments.h"
-#include "table/cells.h"
 #include "trace/launcher_rows.h"
 
 static const rs_option_spec options[] = {
@@ -18,58 +15,67 @@ static const rs_option_spec options[] = {
      "exit 1 when a row of the chosen table meets the expression: 'vs_mean > 1.5'"},
 };
 
-static const rs_column_spec pair_columns[] = {
-    RS_COLUMN("rank", INT, ID, "rank that sends", NULL),
-    RS_COLUMN("to_rank", INT, ID, "rank that receives; unknown: the trace does not list the group's members",
-              "to"),
-    RS_COLUMN("place", INT, ID, "its place in the group", NULL),
-    RS_COLUMN("group", TEXT, NONE, "process group's name", NULL),
-    RS_COLUMN("description", TEXT, NONE, "process group's description", NULL),
-    RS_COLUMN("count", INT, COUNT, "all-to-alls with known sizes", NULL),
-    RS_COLUMN("bytes", INT, BYTES, "sent in all of them", NULL),
-    RS_COLUMN("mean_bytes", REAL, BYTES, "sent in one", "mean"),
-    RS_COLUMN("share_pct", REAL, PERCENT, "bytes of all that the rank sends in the group", "share %"),
-};
-static const rs_column_spec rank_columns[] = {
-    RS_COLUMN("rank", INT, ID, "rank", NULL),
-    RS_COLUMN("all_to_alls", INT, COUNT, "all-to-alls of the rank", "all-to-alls"),
-    RS_COLUMN("unknown", INT, COUNT, "of these, those whose sizes the trace does not tell", NULL),
-    RS_COLUMN("time_us", TIME, US, "durations of their kernels, waits for other ranks among them", "time"),
-    RS_COLUMN("sent_bytes", INT, BYTES, "sent to all ranks, itself among them", "sent"),
-    RS_COLUMN("received_bytes", INT, BYTES, "what the ranks in the traces send to it", "received"),
-    RS_COLUMN("vs_mean", REAL, RATIO,
-              "received_bytes over the mean of all ranks: the load of an expert's rank", "received, of mean"),
-};
-static const rs_table_spec pair_table =
-    RS_TABLE("exchange", "one row is one rank and one it sends to, in one group", pair_columns);
-static const rs_table_spec rank_table = RS_TABLE("ranks", "one row is one rank", rank_columns);
-static const rs_table_spec *const tables[] = {&pair_table, &rank_table};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 2}};
-enum { PAIRS, RANKS };
+/* What a rank sends to a place of a group, over all of its all-to-alls. */
+typedef struct pair_row {
+    int64_t rank, to, place, count, bytes, all; /* all: of the group */
+    uint32_t group, description;
+    double mean;
+} pair_row;
 
-/* What goes to one place of one group. */
+#define PAIR_ROW(CELL)                                                                                       \
+    CELL(OF(pair_row, rank), "rank", INT, ID, "rank that sends", NULL)                                       \
+    CELL(OF(pair_row, to), "to_rank", INT, ID,                                                               \
+         "rank that receives; unknown: the trace does not list the group's members", "to")                   \
+    CELL(OF(pair_row, place), "place", INT, ID, "its place in the group", NULL)                              \
+    CELL(TEXT_ID(pair_row, group), "group", TEXT, NONE, "process group's name", NULL)                        \
+    CELL(TEXT_ID(pair_row, description), "description", TEXT, NONE, "process group's description", NULL)     \
+    CELL(OF(pair_row, count), "count", INT, COUNT, "all-to-alls with known sizes", NULL)                     \
+    CELL(OF(pair_row, bytes), "bytes", INT, BYTES, "sent in all of them", NULL)                              \
+    CELL(OF(pair_row, mean), "mean_bytes", REAL, BYTES, "sent in one", "mean")                               \
+    CELL(SHARE(pair_row, bytes, all), "share_pct", REAL, PERCENT,                                            \
+         "bytes of all that the rank sends in the group", "share %")
+RS_RECORD(pair, PAIR_ROW);
+
+typedef struct rank_row {
+    int64_t rank, all, unknown, time, sent, received;
+    double vs_mean;
+} rank_row;
+
+#define RANK_ROW(CELL)                                                                                       \
+    CELL(OF(rank_row, rank), "rank", INT, ID, "rank", NULL)                                                  \
+    CELL(OF(rank_row, all), "all_to_alls", INT, COUNT, "all-to-alls of the rank", "all-to-alls")             \
+    CELL(OF(rank_row, unknown), "unknown", INT, COUNT,                                                       \
+         "of these, those whose sizes the trace does not tell", NULL)                                        \
+    CELL(OF(rank_row, time), "time_us", TIME, US,                                                            \
+         "durations of their kernels, waits for other ranks among them", "time")                             \
+    CELL(OF(rank_row, sent), "sent_bytes", INT, BYTES, "sent to all ranks, itself among them", "sent")       \
+    CELL(OF(rank_row, received), "received_bytes", INT, BYTES, "what the ranks in the traces send to it",    \
+         "received")                                                                                         \
+    CELL(OF(rank_row, vs_mean), "vs_mean", REAL, RATIO,                                                      \
+         "received_bytes over the mean of all ranks: the load of an expert's rank", "received, of mean")
+RS_RECORD(rank, RANK_ROW);
+
+enum { SENT, TOTALS, PAIRS, RANKS };
+
+/* What goes to one place of one group: of one all-to-all, or of all that share the block, in the order of their first. */
+typedef struct part {
+    uint32_t block, place, group, description, members;
+    int64_t group_size, bytes; /* group_size: 0: not recorded */
+} part;
+
 typedef struct sent {
-    uint32_t group, description, members; /* of the pool */
-    uint32_t place;
-    int64_t group_size; /* 0: not recorded */
-    int64_t count, bytes;
+    uint32_t block, place, group, description, members;
+    int64_t group_size, count, bytes, all;
 } sent;
 
-typedef struct exchange_rank {
-    rs_pool pool;
-    sent *items; /* by first all-to-all of the group, then place */
-    size_t n;
-    int64_t all, unknown, time;
-} exchange_rank;
+/* Places that belong together: those of a group's all-to-alls of one number of places. */
+typedef struct block {
+    uint32_t group, description, members, n;
+} block;
 
-static void free_partial(void *partial)
-{
-    exchange_rank *p = partial;
-    if (!p) return;
-    rs_pool_clear(&p->pool);
-    rs_free(p->items);
-    rs_free(p);
-}
+typedef struct totals {
+    int64_t all, unknown, time;
+} totals;
 
 /* ---- lists of numbers ---------------------------------------------------------------------------------- */
 
@@ -103,8 +109,10 @@ static bool read_numbers(const char *text, numbers *out)
 typedef struct gatherer {
     const rs_events *e;
     const rs_coll_rank *from;
-    exchange_rank *p;
-    size_t capacity;
+    rs_relations *out;
+    totals totals;
+    rs_relation blocks;
+    rs_grouper by_block;
     numbers splits;
     char *text; /* a copy of a list, terminated */
     size_t text_capacity;
@@ -115,35 +123,6 @@ typedef struct gatherer {
 typedef struct given {
     int64_t elements, group_size, element_bytes; /* -1, 0, 0: unknown */
 } given;
-
-/* The first item of an op's group; its places follow. NULL when out of memory. */
-static sent *items_of(gatherer *g, const rs_coll_shape *op, const given *what, size_t n)
-{
-    exchange_rank *p = g->p;
-    const rs_strings *texts = &g->from->pool.strings;
-    uint32_t ids[3] = {op->group, op->description, op->members};
-    for (size_t i = 0; i < 3; i++) {
-        if (ids[i] == RS_NO_STRING) continue;
-        ids[i] = rs_strings_add(&p->pool.strings, texts->items[ids[i]].text, texts->items[ids[i]].length);
-        if (ids[i] == RS_NO_STRING) return NULL;
-    }
-    for (size_t i = 0; i + n <= p->n; i++) {
-        const sent *s = &p->items[i];
-        bool last = i + n == p->n || p->items[i + n].place == 0;
-        if (s->place == 0 && last && s->group == ids[0] && s->description == ids[1] && s->members == ids[2])
-            return &p->items[i];
-    }
-    size_t first = p->n;
-    for (size_t i = 0; i < n; i++) {
-        if (!RS_GROW_ONE(p->items, p->n, g->capacity)) return NULL;
-        p->items[p->n++] = (sent){.group = ids[0],
-                                  .description = ids[1],
-                                  .members = ids[2],
-                                  .place = (uint32_t)i,
-                                  .group_size = what->group_size};
-    }
-    return &p->items[first];
-}
 
 /* Where PyTorch's record_param_comms has what older profilers do not write as arguments of their own. */
 enum { GIVEN_TENSOR = 0, GIVEN_SPLITS = 5, GIVEN_WORLD = 9 };
@@ -229,78 +208,75 @@ static bool share_out(gatherer *g, const given *what, bool *known)
     return true;
 }
 
+static void put_places(gatherer *g, const rs_coll_shape *shape, const given *what)
+{
+    const rs_pool *texts = &g->from->pool;
+    block b = {rs_put_string(g->out, rs_pool_text(texts, shape->group)),
+               rs_put_string(g->out, rs_pool_text(texts, shape->description)),
+               rs_put_string(g->out, rs_pool_text(texts, shape->members)), (uint32_t)g->splits.n};
+    const block *at = rs_grouper_add(&g->by_block, &b);
+    for (uint32_t i = 0; at && i < g->splits.n; i++) {
+        int64_t bytes;
+        if (__builtin_mul_overflow(g->splits.items[i], what->element_bytes, &bytes)) bytes = INT64_MAX;
+        rs_put(g->out, SENT,
+               &(part){(uint32_t)(at - (const block *)g->blocks.rows), i, b.group, b.description, b.members,
+                       what->group_size, bytes});
+    }
+}
+
 static rs_status add_op(gatherer *g, const rs_coll_op *op, rs_error *err)
 {
-    exchange_rank *p = g->p;
     given what;
-    int64_t bytes;
     bool known = false;
-    p->all++;
-    p->time = rs_add_sat(p->time, rs_coll_duration(g->from, op));
+    g->totals.all++;
+    g->totals.time = rs_add_sat(g->totals.time, rs_coll_duration(g->from, op));
     RS_TRY(find_given(g, op, &what, err));
     if (what.element_bytes && !share_out(g, &what, &known)) return rs_fail_nomem(err, "all-to-alls");
-    if (!known) {
-        p->unknown++;
-        return RS_OK;
-    }
-    sent *items = items_of(g, rs_coll_shape_of(g->from, op), &what, g->splits.n);
-    if (!items) return rs_fail_nomem(err, "all-to-alls");
-    for (size_t i = 0; i < g->splits.n; i++) {
-        if (__builtin_mul_overflow(g->splits.items[i], what.element_bytes, &bytes)) bytes = INT64_MAX;
-        items[i].count++;
-        items[i].bytes = rs_add_sat(items[i].bytes, bytes);
+    if (known)
+        put_places(g, rs_coll_shape_of(g->from, op), &what);
+    else
+        g->totals.unknown++;
+    return RS_OK;
+}
+
+static rs_status add_all(gatherer *g, rs_error *err)
+{
+    for (size_t i = 0; i < g->from->n; i++) {
+        const rs_coll_op *op = &g->from->ops[i], *last = i ? op - 1 : NULL;
+        const rs_coll_shape *shape = rs_coll_shape_of(g->from, op);
+        if (shape->kind != RS_COLL_ALL_TO_ALL) continue;
+        /* several kernels of one all-to-all */
+        if (last && op->seq >= 0 && op->seq == last->seq &&
+            shape->group == rs_coll_shape_of(g->from, last)->group &&
+            rs_coll_shape_of(g->from, last)->kind == shape->kind)
+            g->totals.time = rs_add_sat(g->totals.time, rs_coll_duration(g->from, op));
+        else
+            RS_TRY(add_op(g, op, err));
     }
     return RS_OK;
 }
 
-static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+static rs_status put(const rs_run *run, rs_trace *trace, rs_relations *out, rs_error *err)
 {
+    static const rs_aggregate by_block[] = {
+        RS_KEY(block, group, block, group), RS_KEY(block, description, block, description),
+        RS_KEY(block, members, block, members), RS_KEY(block, n, block, n)};
     rs_coll_rank *from;
     RS_TRY(rs_coll_rank_of(trace, run->policy, &from, err));
-    gatherer g = {.e = trace->events, .from = from, .p = rs_calloc(1, sizeof *g.p)};
-    rs_status status = g.p && rs_pool_init(&g.p->pool) ? RS_OK : rs_fail_nomem(err, "all-to-alls");
-    for (size_t i = 0; status == RS_OK && i < from->n; i++) {
-        const rs_coll_op *op = &from->ops[i], *last = i ? op - 1 : NULL;
-        const rs_coll_shape *shape = rs_coll_shape_of(from, op);
-        if (shape->kind != RS_COLL_ALL_TO_ALL) continue;
-        /* several kernels of one all-to-all */
-        if (last && op->seq >= 0 && op->seq == last->seq &&
-            shape->group == rs_coll_shape_of(from, last)->group &&
-            rs_coll_shape_of(from, last)->kind == shape->kind) {
-            g.p->time = rs_add_sat(g.p->time, rs_coll_duration(from, op));
-            continue;
-        }
-        status = add_op(&g, op, err);
-    }
+    gatherer g = {.e = trace->events, .from = from, .out = out, .blocks = {.size = sizeof(block)}};
+    rs_grouper_open(&g.by_block, by_block, 4, &g.blocks);
+    rs_status status = add_all(&g, err);
+    if (!rs_grouper_close(&g.by_block) && status == RS_OK) status = rs_fail_nomem(err, "all-to-alls");
+    rs_put(out, TOTALS, &g.totals);
+    rs_relation_clear(&g.blocks);
     rs_free(g.splits.items);
     rs_free(g.text);
     rs_arena_clear(&g.arena);
     rs_coll_rank_free(from);
-    if (status == RS_OK)
-        *partial = g.p;
-    else
-        free_partial(g.p);
     return status;
 }
 
 /* ---- all ranks ----------------------------------------------------------------------------------------- */
-
-typedef struct load {
-    int64_t rank, sent, received;
-} load;
-
-static load *load_of(load *loads, size_t n, int64_t rank)
-{
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (loads[middle].rank < rank)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < n && loads[low].rank == rank ? &loads[low] : NULL;
-}
 
 /* The rank at a place of the group; RS_NO_VALUE. A group as large as the job has the ranks in order. */
 static int64_t member_of(const sent *s, const numbers *members, const rs_partial *partials, size_t n)
@@ -311,101 +287,117 @@ static int64_t member_of(const sent *s, const numbers *members, const rs_partial
     return RS_NO_VALUE;
 }
 
-static rs_status add_pairs(rs_table *t, const rs_partial *partials, size_t n, size_t at, load *loads,
-                           numbers *members, rs_error *err)
-{
-    const exchange_rank *p = partials[at].value;
-    int64_t all = 0;
-    for (size_t i = 0, end; i < p->n; i++) {
-        const sent *s = &p->items[i];
-        if (s->place == 0) {
-            all = 0;
-            for (end = i; end < p->n && (end == i || p->items[end].place); end++)
-                all = rs_add_sat(all, p->items[end].bytes);
-            if (!read_numbers(rs_pool_text(&p->pool, s->members), members))
-                return rs_fail_nomem(err, "members of a group");
-        }
-        int64_t to = member_of(s, members, partials, n);
-        load *receiver = to == RS_NO_VALUE ? NULL : load_of(loads, n, to);
-        loads[at].sent = rs_add_sat(loads[at].sent, s->bytes);
-        if (receiver) receiver->received = rs_add_sat(receiver->received, s->bytes);
-        rs_table_add_int(t, partials[at].rank);
-        rs_table_add_int_if(t, to != RS_NO_VALUE, to);
-        rs_table_add_int(t, s->place);
-        rs_table_add_text_or_null(t, rs_pool_text(&p->pool, s->group));
-        rs_table_add_text_or_null(t, rs_pool_text(&p->pool, s->description));
-        rs_table_add_int(t, s->count);
-        rs_table_add_int(t, s->bytes);
-        rs_table_add_real(t, (double)s->bytes / (double)s->count);
-        rs_table_add_real(t, rs_percent(s->bytes, all));
-        RS_TRY(rs_table_end_row(t, err));
-    }
-    return RS_OK;
-}
-
-static rs_status add_ranks(rs_table *t, const rs_partial *partials, size_t n, const load *loads,
+static rs_status put_pairs(const rs_run *run, const rs_partial *partials, size_t n, rs_relations *out,
                            rs_error *err)
 {
+    numbers members = {0};
+    rs_status status = RS_OK;
+    (void)run;
+    for (size_t r = 0; r < n; r++) {
+        const rs_relations *p = partials[r].value;
+        for (size_t i = 0; status == RS_OK && i < p->items[SENT].n; i++) {
+            const sent *s = &RS_ROWS(sent, p, SENT)[i];
+            if (s->place == 0 && !read_numbers(rs_relations_text(p, s->members), &members))
+                status = rs_fail_nomem(err, "members of a group");
+            rs_put(out, PAIRS,
+                   &(pair_row){.rank = partials[r].rank,
+                               .to = member_of(s, &members, partials, n),
+                               .place = s->place,
+                               .count = s->count,
+                               .bytes = s->bytes,
+                               .all = s->all,
+                               .group = rs_put_string(out, rs_relations_text(p, s->group)),
+                               .description = rs_put_string(out, rs_relations_text(p, s->description)),
+                               .mean = (double)s->bytes / (double)s->count});
+        }
+    }
+    rs_free(members.items);
+    return status;
+}
+
+/* Ranks, from the pairs. */
+static rs_status put_ranks(const rs_run *run, const rs_partial *partials, size_t n, rs_relations *out,
+                           rs_error *err)
+{
+    const pair_row *pairs = RS_ROWS(pair_row, out, PAIRS);
+    rank_row *rows = RS_ROOM(out, rank_row, n);
     double sum = 0;
-    for (size_t i = 0; i < n; i++) sum += (double)loads[i].received;
+    size_t at;
+    (void)run;
+    if (!rows) return rs_fail_nomem(err, "all-to-alls");
+    for (size_t i = 0; i < out->items[PAIRS].n; i++) {
+        RS_SEARCH(at, n, partials[at].rank < pairs[i].rank);
+        rows[at].sent = rs_add_sat(rows[at].sent, pairs[i].bytes);
+        if (pairs[i].to == RS_NO_VALUE) continue;
+        RS_SEARCH(at, n, partials[at].rank < pairs[i].to);
+        if (at < n && partials[at].rank == pairs[i].to)
+            rows[at].received = rs_add_sat(rows[at].received, pairs[i].bytes);
+    }
+    for (size_t i = 0; i < n; i++) sum += (double)rows[i].received;
     for (size_t i = 0; i < n; i++) {
-        const exchange_rank *p = partials[i].value;
-        if (!p->all) continue;
-        rs_table_add_int(t, partials[i].rank);
-        rs_table_add_int(t, p->all);
-        rs_table_add_int(t, p->unknown);
-        rs_table_add_time(t, p->time);
-        rs_table_add_int(t, loads[i].sent);
-        rs_table_add_int(t, loads[i].received);
-        rs_table_add_real(t, sum > 0 ? (double)loads[i].received * (double)n / sum : (double)NAN);
-        RS_TRY(rs_table_end_row(t, err));
+        const rs_relations *of = partials[i].value;
+        const totals *t = RS_ROWS(totals, of, TOTALS);
+        if (!of->items[TOTALS].n || !t->all) continue;
+        rows[i].rank = partials[i].rank;
+        rows[i].all = t->all;
+        rows[i].unknown = t->unknown;
+        rows[i].time = t->time;
+        rows[i].vs_mean = sum > 0 ? (double)rows[i].received * (double)n / sum : (double)NAN;
+        rs_put(out, RANKS, &rows[i]);
     }
     return RS_OK;
 }
 
-static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+static rs_status note_unknown(const rs_run *run, const rs_partial *partials, size_t n, rs_result *result,
+                              rs_error *err)
 {
-    load *loads = rs_calloc(n + 1, sizeof *loads);
-    numbers members = {0};
     int64_t all = 0, unknown = 0;
-    rs_status status = loads ? RS_OK : rs_fail_nomem(err, "all-to-alls");
-    for (size_t i = 0; status == RS_OK && i < n; i++) {
-        const exchange_rank *p = partials[i].value;
-        loads[i].rank = partials[i].rank;
-        all = rs_add_sat(all, p->all);
-        unknown = rs_add_sat(unknown, p->unknown);
+    (void)run;
+    (void)err;
+    for (size_t i = 0; i < n; i++) {
+        const rs_relations *of = partials[i].value;
+        for (size_t k = 0; k < of->items[TOTALS].n; k++) {
+            all = rs_add_sat(all, RS_ROWS(totals, of, TOTALS)[k].all);
+            unknown = rs_add_sat(unknown, RS_ROWS(totals, of, TOTALS)[k].unknown);
+        }
     }
-    for (size_t i = 0; status == RS_OK && i < n; i++)
-        status = add_pairs(result->tables[PAIRS], partials, n, i, loads, &members, err);
-    if (status == RS_OK) status = add_ranks(result->tables[RANKS], partials, n, loads, err);
-    rs_free(loads);
-    rs_free(members.items);
-    RS_TRY(status);
     if (!all) rs_result_note(result, "no all-to-all ran on a GPU");
     if (unknown)
         rs_result_note(result, "of %lld all-to-alls the traces do not tell how much went to whom",
                        (long long)unknown);
-    return rs_gate_apply(run->options, result->tables[result->main_table], result, err);
+    return RS_OK;
 }
 
-static const rs_field sent_fields[] = {
-    RS_FIELD_INDEX_OR_NONE(sent, group, exchange_rank, pool.strings.n),
-    RS_FIELD_INDEX_OR_NONE(sent, description, exchange_rank, pool.strings.n),
-    RS_FIELD_INDEX_OR_NONE(sent, members, exchange_rank, pool.strings.n),
-    RS_FIELD(sent, place),
-    RS_FIELD(sent, group_size),
-    RS_FIELD(sent, count),
-    RS_FIELD(sent, bytes),
+/* ---- the plan ------------------------------------------------------------------------------------------ */
+
+static const rs_aggregate by_place[] = {
+    RS_KEY(sent, block, part, block),
+    RS_KEY(sent, place, part, place),
+    RS_FIRST_TEXT(sent, group, part, group),
+    RS_FIRST_TEXT(sent, description, part, description),
+    RS_FIRST_TEXT(sent, members, part, members),
+    RS_FIRST(sent, group_size, part, group_size),
+    RS_COUNTED(sent, count),
+    RS_SUMMED(sent, bytes, part, bytes),
+    RS_TOTAL(sent, all, bytes, block),
 };
-static const rs_layout sent_layout = RS_LAYOUT(sent, sent_fields);
-static const rs_field rank_fields[] = {
-    RS_FIELD_STRINGS(exchange_rank, pool.strings),
-    RS_FIELD_LIST(exchange_rank, items, n, &sent_layout),
-    RS_FIELD(exchange_rank, all),
-    RS_FIELD(exchange_rank, unknown),
-    RS_FIELD(exchange_rank, time),
+static const rs_field totals_fields[] = {RS_FIELD(totals, all), RS_FIELD(totals, unknown),
+                                         RS_FIELD(totals, time)};
+static const rs_layout totals_layout = RS_LAYOUT(totals, totals_fields);
+static const rs_plan_relation relations[] = {
+    [SENT] = {RS_GROUPED(SENT, sent, part, by_place), .make = put},
+    [TOTALS] = {RS_LISTED(TOTALS, totals, &totals_layout)},
+    [PAIRS] = {RS_LISTED_AS(PAIRS, pair_row, pair), .across = put_pairs},
+    [RANKS] = {RS_LISTED_AS(RANKS, rank_row, rank), .across = put_ranks},
 };
-static const rs_layout rank_layout = RS_LAYOUT(exchange_rank, rank_fields);
+static const rs_plan_table pair_table = {RS_PLAN_TABLE(
+                                             "exchange",
+                                             "one row is one rank and one it sends to, in one group", pair),
+                                         .relation = PAIRS},
+                           rank_table = {RS_PLAN_TABLE("ranks", "one row is one rank", rank),
+                                         .relation = RANKS};
+static const rs_table_spec *const tables[] = {&pair_table.spec, &rank_table.spec};
+static const rs_plan plan = {RS_PLAN(relations, tables), .more = note_unknown, .gate = true};
 
 const rs_analysis rs_analysis_exchange = {
     .name = "exchange",
@@ -421,11 +413,6 @@ const rs_analysis rs_analysis_exchange = {
     .n_options = sizeof options / sizeof *options,
     .facets = {&rs_facet_work, &rs_facet_links, &rs_facet_work_details},
     .columns = RS_COLL_COLUMNS | RS_COLUMN_BIT(IN_SPLIT) | RS_ARGS_COLUMNS,
-    .table_sets = sets,
-    .n_table_sets = 1,
+    .plan = &plan,
     .follows = RS_FOLLOWS_ALL,
-    .rank = rank,
-    .merge = merge,
-    .free_partial = free_partial,
-    .partial_layout = &rank_layout,
 };

@@ -5,7 +5,7 @@
 #include "analysis/frame_args.h"
 #include "analysis/frame_columns.h"
 #include "analysis/frame_more.h"
-#include "analysis/layouts.h"
+#include "base/stats.h"
 
 /* The texts of a row that are no arguments, and how many texts and numbers a row has. */
 enum {

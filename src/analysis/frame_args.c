@@ -1,10 +1,10 @@
 #include "analysis/frame_args.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/problems.h"
 #include "text/numbers.h"
 
@@ -354,10 +354,7 @@ static bool gather_wanted(rs_frame_wide *w, const char *wanted, const rs_frame_f
     return true;
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const wide_column *)a)->name, ((const wide_column *)b)->name);
-}
+static const rs_order by_name[] = {RS_RISING(wide_column, name)};
 
 /* Sorts the columns, and leaves out what is too many. */
 static bool arrange(rs_frame_wide *w, rs_result *result)
@@ -369,7 +366,7 @@ static bool arrange(rs_frame_wide *w, rs_result *result)
     for (size_t i = 0; i < w->n; i++)
         if (w->columns[i].name) w->columns[n++] = w->columns[i];
     w->n = n;
-    if (n) qsort(w->columns, n, sizeof *w->columns, by_name);
+    RS_SORT(w->columns, n, by_name);
     if (n > RS_MAX_OTHERS) {
         const rs_problem like = {.kind = "too_many_arguments",
                                  .message =

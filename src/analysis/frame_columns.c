@@ -5,6 +5,7 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/ranges.h"
+#include "base/search.h"
 #include "trace/selection.h"
 
 void rs_frame_columns_clear(rs_frame_columns *c)
@@ -89,14 +90,8 @@ static bool annotate_lane(const rs_events *e, const lane *l, uint32_t *annotatio
     for (size_t i = t.size; i-- > 1;)
         t.latest[i] = t.latest[2 * i] > t.latest[2 * i + 1] ? t.latest[2 * i] : t.latest[2 * i + 1];
     for (size_t k = 0; k < l->n_annotations; k++) {
-        size_t from = l->annotations[k].value, low = 0, high = l->n_rows;
-        while (low < high) { /* rows that start before its end */
-            size_t middle = low + (high - low) / 2;
-            if (l->rows[middle].key < l->f->end[from])
-                low = middle + 1;
-            else
-                high = middle;
-        }
+        size_t from = l->annotations[k].value, low; /* rows that start before its end */
+        RS_SEARCH(low, l->n_rows, l->rows[low].key < l->f->end[from]);
         for (size_t at; (at = tree_find(&t, low, l->f->start[from])) != SIZE_MAX;) {
             annotation[l->rows[at].value] = e->name[l->f->row[from]];
             tree_set(&t, at, INT64_MIN);

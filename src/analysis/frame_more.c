@@ -4,6 +4,7 @@
 #include "base/interval.h"
 #include "base/layout.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "table/cells.h"
 #include "trace/nest.h"
 
@@ -67,14 +68,8 @@ static void add_below(rs_frame_call *above, const rs_frame_call *below)
 
 size_t rs_frame_place_of(const rs_frame_rows *f, int64_t position)
 {
-    size_t from = 0, to = f->n;
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        if (f->row[middle] < position)
-            from = middle + 1;
-        else
-            to = middle;
-    }
+    size_t from;
+    RS_SEARCH(from, f->n, f->row[from] < position);
     return from < f->n && f->row[from] == position ? from : f->n;
 }
 

@@ -1,11 +1,11 @@
 /* What was recorded: files, ranks, events by category, streams, steps, versions. */
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/analysis.h"
-#include "analysis/layouts.h"
+#include "base/order.h"
+#include "base/stats.h"
 #include "base/interval.h"
 #include "base/memory.h"
 #include "trace/selection.h"
@@ -223,12 +223,7 @@ static rs_status collect_categories(info *p, rs_trace *t, rs_error *err)
     return RS_OK;
 }
 
-static int by_stream(const void *a, const void *b)
-{
-    const stream_row *x = a, *y = b;
-    if (x->device != y->device) return x->device < y->device ? -1 : 1;
-    return x->stream < y->stream ? -1 : x->stream > y->stream;
-}
+static const rs_order by_stream[] = {RS_RISING(stream_row, device), RS_RISING(stream_row, stream)};
 
 static rs_status collect_streams(info *p, const rs_work *work, rs_error *err)
 {
@@ -260,7 +255,7 @@ static rs_status collect_streams(info *p, const rs_work *work, rs_error *err)
         p->streams[i].first = rs_sub_sat(p->streams[i].first, p->origin);
         p->streams[i].last = rs_sub_sat(p->streams[i].last, p->origin);
     }
-    if (p->n_streams) qsort(p->streams, p->n_streams, sizeof *p->streams, by_stream);
+    RS_SORT(p->streams, p->n_streams, by_stream);
     return RS_OK;
 }
 

@@ -44,9 +44,8 @@ static rs_status put(const rs_run *run, rs_trace *trace, rs_relations *out, rs_e
     rs_launcher_counts counts;
     RS_TRY(rs_launcher_rows_of(trace, &out->pool, rows, &counts, err));
     rs_put(out, COUNTS, &counts);
-    bool ok = !rs_options_int(run->options, "top") ||
-              rs_order_rows(rows->rows, rows->n, rows->size, by_direct, 1, NULL);
-    return ok ? RS_OK : rs_fail_nomem(err, "launchers");
+    if (rs_options_int(run->options, "top")) RS_SORT((rs_launcher_row *)rows->rows, rows->n, by_direct);
+    return RS_OK;
 }
 
 static void note(const rs_run *run, const rs_partial *partial, const rs_relations *of, rs_result *result)

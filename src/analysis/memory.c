@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
-#include "analysis/busy.h"
 #include "analysis/memory_snapshot.h"
+#include "base/stats.h"
 #include "analysis/memory_trace.h"
 #include "base/memory.h"
 #include "base/try.h"
@@ -28,6 +28,12 @@ static const rs_option_spec options[] = {
      "... of which this is not PyTorch's: the CUDA context, NCCL, other processes"},
     {"without", RS_OPTION_TEXT, "PATTERN", NULL, NULL,
      "snapshots: the peak without the sites by line that this regular expression fits; table without"},
+    {"recompute", RS_OPTION_TEXT, "PATTERN", NULL, NULL,
+     "... with the activations of such sites made again for the backward pass"},
+    {"early", RS_OPTION_TEXT, "PATTERN", NULL, NULL,
+     "... with the blocks of such sites freed when the annotation around their allocation ends"},
+    {"batch", RS_OPTION_REAL, "FACTOR", NULL, NULL, "... with a micro-batch of FACTOR times the size"},
+    {"shard", RS_OPTION_INT, "N", NULL, NULL, "... with optimizer state divided over N times as many ranks"},
     {"counters", RS_OPTION_TEXT, "FILE", NULL, NULL,
      "snapshots: write counter tracks of what is held, too (.json, .json.gz, .pftrace)"},
     {"fail-on", RS_OPTION_TEXT, "EXPR", NULL, NULL,

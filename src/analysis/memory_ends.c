@@ -1,5 +1,5 @@
-/* memory of a snapshot: segments and how they are fragmented, sites that grow by the step, allocations that failed, and
- * the peak without some sites. */
+/* memory of a snapshot: segments and how they are fragmented, sites that grow by the step, and allocations that
+ * failed. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,6 @@
 #include "base/memory.h"
 #include "base/try.h"
 #include "memory/notes.h"
-#include "rankscope/where.h"
 
 /* ---- segments ------------------------------------------------------------------------------------------------ */
 
@@ -252,78 +251,5 @@ rs_status rs_memory_add_failures(rs_memory_view *v, rs_memory_device *d, rs_erro
     }
     for (size_t i = first; i < rank->n_failures; i++)
         if (rank->failures[i].event > last_change) rank->failures[i].largest_free = largest_free(v);
-    return RS_OK;
-}
-
-/* ---- without some sites ------------------------------------------------------------------------------------------ */
-
-/* Which stacks have a site by line that the pattern fits. NULL: no memory. */
-static bool *fitting_stacks(rs_memory_view *v)
-{
-    size_t n = v->snapshot->n_stacks;
-    bool *fits = rs_calloc(n + 1, sizeof *fits);
-    for (size_t i = 0; fits && i <= n; i++) {
-        uint32_t name = rs_stack_name(v->lines, i == n ? RS_NO_STACK : (uint32_t)i);
-        if (name == RS_NO_STRING) {
-            rs_free(fits);
-            return NULL;
-        }
-        const rs_string *text = &v->rank->texts.items[name];
-        fits[i] = rs_pattern_matches(v->question->without, text->text, text->length);
-    }
-    return fits;
-}
-
-/* The peak of the active bytes without the lives that fit. */
-static void walk_without(const rs_memory_view *v, const bool *fits, rs_memory_without *row)
-{
-    const rs_history *h = &v->history;
-    int64_t now = h->n ? h->begin.active : h->end.active;
-    uint32_t best = 0;
-    size_t n = v->snapshot->n_stacks, cut = 0, at = 0;
-    bool first = true;
-#define FITS(life) fits[(life)->stack == RS_NO_STACK ? n : (life)->stack]
-    for (size_t i = 0; i < h->n_lives; i++) {
-        const rs_life *life = &h->lives[i];
-        if (!FITS(life)) continue;
-        row->blocks++;
-        if (!life->from) now = rs_sub_sat(now, life->size);
-        if (rs_life_is_active(life, v->peaks.instant[RS_ACTIVE]))
-            row->removed = rs_add_sat(row->removed, life->size);
-    }
-    for (uint32_t i = 0; at < v->n_spans; i++) {
-        if (i > 0) {
-            uint32_t place = h->life_of[i - 1];
-            const rs_life *old =
-                cut < h->n_cut && h->cut[cut].event == i - 1 ? &h->lives[h->cut[cut++].life] : NULL;
-            const rs_life *life = place == RS_NO_LIFE ? NULL : &h->lives[place];
-            if (old && !FITS(old)) now = rs_sub_sat(now, old->size);
-            if (life && !FITS(life) && life->from == i) now = rs_add_sat(now, life->size);
-            if (life && !FITS(life) && life->until == i) now = rs_sub_sat(now, life->size);
-        }
-        if (i < v->spans[at].first) continue;
-        if (first || now > row->new_peak) {
-            row->new_peak = now;
-            best = i;
-            first = false;
-        }
-        if (i == v->spans[at].last) at++;
-    }
-#undef FITS
-    row->new_peak_at = rs_instant_time(h, best);
-}
-
-rs_status rs_memory_add_without(rs_memory_view *v, rs_error *err)
-{
-    rs_memory_rank *rank = v->rank;
-    bool *fits = fitting_stacks(v);
-    if (!fits || !RS_GROW_ONE(rank->without, rank->n_without, rank->without_capacity)) {
-        rs_free(fits);
-        return rs_fail_nomem(err, "--without");
-    }
-    rs_memory_without *row = &rank->without[rank->n_without++];
-    *row = (rs_memory_without){.device = v->device, .peak = v->peaks.value[RS_ACTIVE]};
-    walk_without(v, fits, row);
-    rs_free(fits);
     return RS_OK;
 }

@@ -295,7 +295,7 @@ static rs_status add_changes(const rs_memory_question *q, const side *a, const s
 
 static void choose_main(const rs_memory_question *q, bool base, size_t first, rs_result *result)
 {
-    size_t table = q->without     ? RS_MEMORY_WITHOUT
+    size_t table = q->edits       ? RS_MEMORY_WITHOUT
                    : q->room >= 0 ? RS_MEMORY_FIT
                    : base         ? RS_MEMORY_CHANGE
                    : q->series    ? RS_MEMORY_TIMELINE

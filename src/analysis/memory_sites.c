@@ -9,20 +9,20 @@
 
 /* ---- names ----------------------------------------------------------------------------------------------- */
 
+/* The pool of a block that is there at the end is that of its segment; of one that is gone, the segment may be another
+ * one by now. */
 static uint32_t pool_text(rs_memory_view *v, uint64_t address)
 {
     const rs_segment *g = rs_segment_at(&v->segments, address);
     return g ? rs_memory_pool_text(v->rank, g->pool) : rs_strings_add(&v->rank->texts, "unknown", 7);
 }
 
-/* The pool of a block that is there at the end is that of its segment; of one that is gone, the segment may be another
- * one by now. */
 static uint32_t name_by_annotation(rs_memory_view *v, const rs_open_notes *a, const rs_life *life)
 {
     rs_strings *texts = &v->rank->texts;
     if (!life->from) return rs_strings_add(texts, "unknown", 7);
     int64_t time = rs_event_time(&v->history, life->from - 1);
-    uint32_t name = time == RS_NO_TIME ? RS_NO_STRING : rs_open_note_at(a, time);
+    uint32_t name = time == RS_NO_TIME ? RS_NO_STRING : rs_open_note_at(a, time, NULL);
     if (name == RS_NO_STRING) return rs_strings_add(texts, "none", 4);
     const rs_string *text = &v->snapshot->strings.items[name];
     return rs_strings_add(texts, text->text, text->length);

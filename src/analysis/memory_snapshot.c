@@ -26,7 +26,7 @@ void rs_memory_snapshot_free(rs_memory_rank *r)
     rs_free(r->pins);
     rs_free(r->growth);
     rs_free(r->failures);
-    rs_free(r->without);
+    rs_free(r->answers);
     rs_free(r);
 }
 
@@ -72,7 +72,7 @@ static rs_status read_at(const char *text, rs_memory_question *q, rs_error *err)
 
 rs_status rs_memory_question_read(const rs_options *options, rs_memory_question *q, rs_error *err)
 {
-    const char *by = rs_options_text(options, "by"), *without = rs_options_text(options, "without");
+    const char *by = rs_options_text(options, "by");
     *q = (rs_memory_question){.top = (size_t)rs_options_int(options, "top"),
                               .series = rs_options_flag(options, "series"),
                               .counters = rs_options_is_set(options, "counters")};
@@ -82,14 +82,12 @@ rs_status rs_memory_question_read(const rs_options *options, rs_memory_question 
     RS_TRY(read_size(options, "other", &q->other, err));
     if (q->other >= 0 && q->room < 0)
         return rs_fail(err, RS_ERR_USAGE, "--other says what of --fit is not PyTorch's: give --fit, too");
-    if (!without) return RS_OK;
-    rs_status status = rs_pattern_compile(without, &q->without, err);
-    return status == RS_OK ? RS_OK : rs_error_wrap(err, "--without");
+    return rs_memory_read_edits(options, q, err);
 }
 
 void rs_memory_question_clear(rs_memory_question *q)
 {
-    rs_pattern_free(q->without);
+    for (size_t k = 0; k <= RS_MEMORY_EARLY; k++) rs_pattern_free(q->patterns[k]);
     *q = (rs_memory_question){0};
 }
 
@@ -202,7 +200,7 @@ static rs_status add_rows(rs_memory_view *v, rs_stack_names *by, const rs_run *r
     RS_TRY(rs_memory_add_segments(v, d, err));
     RS_TRY(rs_memory_add_growth(v, d, err));
     RS_TRY(rs_memory_add_failures(v, d, err));
-    if (v->question->without) RS_TRY(rs_memory_add_without(v, err));
+    if (v->question->edits) RS_TRY(rs_memory_add_answers(v, d, run->options, err));
     rank->n_devices++;
     return RS_OK;
 }

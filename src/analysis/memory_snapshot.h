@@ -3,6 +3,7 @@
 #define RS_ANALYSIS_MEMORY_SNAPSHOT_H
 
 #include "analysis/analysis.h"
+#include "memory/edits.h"
 #include "memory/history.h"
 #include "memory/purpose.h"
 #include "memory/segments.h"
@@ -90,10 +91,12 @@ typedef struct rs_memory_pin {
     int64_t stuck; /* stuck bytes of the segments that its blocks are in */
 } rs_memory_pin;
 
-typedef struct rs_memory_without {
-    uint32_t device;
-    int64_t blocks, removed, peak, new_peak, new_peak_at;
-} rs_memory_without;
+/* The peak with an edit; RS_NO_VALUE where the interval is too wide for an answer. */
+typedef struct rs_memory_answer {
+    uint32_t device, change;
+    unsigned edit; /* rs_memory_edit; RS_N_MEMORY_EDITS: all that were asked, together */
+    int64_t blocks, removed, peak, new_peak, new_peak_at, low, high, floor, new_floor;
+} rs_memory_answer;
 
 /* What one rank's snapshot contributes. */
 typedef struct rs_memory_rank {
@@ -116,8 +119,8 @@ typedef struct rs_memory_rank {
     size_t n_growth, growth_capacity;
     rs_memory_failure *failures;
     size_t n_failures, failures_capacity;
-    rs_memory_without *without;
-    size_t n_without, without_capacity;
+    rs_memory_answer *answers;
+    size_t n_answers, answers_capacity;
 } rs_memory_rank;
 
 extern const rs_layout rs_memory_snapshot_layout;
@@ -191,9 +194,11 @@ typedef struct rs_memory_question {
     size_t top;
     bool series, counters;
     enum { RS_AT_PEAK, RS_AT_END, RS_AT_TIME } at;
-    int64_t at_ns;              /* from the job's first event */
-    int64_t room, other;        /* --fit; -1: not asked */
-    struct rs_pattern *without; /* or NULL */
+    int64_t at_ns;                                    /* from the job's first event */
+    int64_t room, other;                              /* --fit; -1: not asked */
+    unsigned edits;                                   /* those that are asked: bits of rs_memory_edit */
+    struct rs_pattern *patterns[RS_MEMORY_EARLY + 1]; /* or NULL */
+    rs_memory_change_of edited;                       /* but for its stacks */
 } rs_memory_question;
 
 /* Parses the options of `memory` on snapshots; RS_ERR_USAGE names the one that is wrong. Release with
@@ -241,7 +246,9 @@ rs_status rs_memory_add_changes(rs_memory_view *v, rs_error *err);
 rs_status rs_memory_add_segments(rs_memory_view *v, rs_memory_device *device, rs_error *err);
 rs_status rs_memory_add_growth(rs_memory_view *v, rs_memory_device *device, rs_error *err);
 rs_status rs_memory_add_failures(rs_memory_view *v, rs_memory_device *device, rs_error *err);
-rs_status rs_memory_add_without(rs_memory_view *v, rs_error *err);
+rs_status rs_memory_add_answers(rs_memory_view *v, const rs_memory_device *device, const rs_options *options,
+                                rs_error *err);
+rs_status rs_memory_read_edits(const rs_options *options, rs_memory_question *q, rs_error *err);
 /* An unsigned number, "a,b" and 0x... as texts of the rank; RS_NO_STRING: no memory. */
 uint32_t rs_memory_number_text(rs_memory_rank *rank, uint64_t number);
 uint32_t rs_memory_pool_text(rs_memory_rank *rank, const uint64_t pool[2]);

@@ -46,7 +46,7 @@ RS_RECORD(rank, RANK_ROW);
     CELL(TEXT(rs_memory_site, device, rs_memory_rank, texts.n), "device", TEXT, NONE, "cuda:0, ...", NULL)   \
     CELL(TEXT(rs_memory_site, site, rs_memory_rank, texts.n), "site", TEXT, NONE,                            \
          "who allocated it, as --by says; unknown: no stack, or from before the recording", NULL)            \
-    CELL(OF(rs_memory_site, bytes), "bytes", INT, BYTES, "active at --at", NULL)                             \
+    CELL(OF(rs_memory_site, bytes), "bytes", INT, BYTES, "active at the time of --at", NULL)                 \
     CELL(OF(rs_memory_site, blocks), "blocks", INT, COUNT, "how many blocks", NULL)                          \
     CELL(SHARE(rs_memory_site, bytes, all), "share_pct", REAL, PERCENT, "of all that is active then",        \
          "share %")                                                                                          \
@@ -87,7 +87,7 @@ RS_RECORD(block, BLOCK_ROW);
          NULL)                                                                                               \
     CELL(WORD(rs_memory_purpose, purpose, rs_purpose_names), "category", TEXT, NONE,                         \
          "what blocks are for, estimated from who allocated and freed them", NULL)                           \
-    CELL(OF(rs_memory_purpose, bytes), "bytes", INT, BYTES, "active at --at", NULL)                          \
+    CELL(OF(rs_memory_purpose, bytes), "bytes", INT, BYTES, "active at the time of --at", NULL)              \
     CELL(SHARE(rs_memory_purpose, bytes, all), "share_pct", REAL, PERCENT, "of all that is active then",     \
          "share %")                                                                                          \
     CELL(WORD(rs_memory_purpose, certainty, rs_certainty_names), "doubt", TEXT, NONE,                        \
@@ -244,8 +244,9 @@ RS_RECORD(spread, SPREAD_ROW);
     CELL(RANK, "rank", INT, ID, "rank of the job", NULL)                                                     \
     CELL(OF(rs_memory_pair, device), "device", TEXT, NONE, "cuda:0, ...", NULL)                              \
     CELL(OF(rs_memory_pair, site), "site", TEXT, NONE, "who allocated it, as --by says", NULL)               \
-    CELL(OF(rs_memory_pair, a), "a_bytes", INT, BYTES, "active at --at in the base", "base")                 \
-    CELL(OF(rs_memory_pair, b), "b_bytes", INT, BYTES, "active at --at in what is compared with it", "now")  \
+    CELL(OF(rs_memory_pair, a), "a_bytes", INT, BYTES, "active at the time of --at in the base", "base")     \
+    CELL(OF(rs_memory_pair, b), "b_bytes", INT, BYTES,                                                       \
+         "active at the time of --at in what is compared with it", "now")                                    \
     CELL(OF(rs_memory_pair, change), "change_bytes", INT, BYTES, "b_bytes without a_bytes", "change")        \
     CELL(OF(rs_memory_pair, a_blocks), "a_blocks", INT, COUNT, "blocks in the base", "base blocks")          \
     CELL(OF(rs_memory_pair, b_blocks), "b_blocks", INT, COUNT, "blocks in the other", "blocks")
@@ -281,25 +282,36 @@ RS_RECORD(fit, FIT_ROW);
 
 #define WITHOUT_ROW(CELL)                                                                                    \
     CELL(RANK, "rank", INT, ID, "rank of the job", NULL)                                                     \
-    CELL(TEXT(rs_memory_without, device, rs_memory_rank, texts.n), "device", TEXT, NONE, "cuda:0, ...",      \
-         NULL)                                                                                               \
-    CELL(OF(rs_memory_without, blocks), "blocks", INT, COUNT, "blocks of the sites that --without fits",     \
-         NULL)                                                                                               \
-    CELL(OF(rs_memory_without, removed), "removed_at_peak_bytes", INT, BYTES,                                \
-         "what they held when the device was fullest", "removed at peak")                                    \
-    CELL(OF(rs_memory_without, peak), "peak_active_bytes", INT, BYTES, "the peak with them", "peak")         \
-    CELL(OF(rs_memory_without, new_peak), "new_peak_active_bytes", INT, BYTES,                               \
-         "the peak without them, if nothing else changed", "new peak")                                       \
-    CELL(OF(rs_memory_without, new_peak_at), "new_peak_at_us", MOMENT, US, "when that would be", "at")       \
-    CELL(SET, "saved_bytes", INT, BYTES, "peak_active_bytes without new_peak_active_bytes", "saved")
+    CELL(TEXT(rs_memory_answer, device, rs_memory_rank, texts.n), "device", TEXT, NONE, "cuda:0, ...", NULL) \
+    CELL(OF(rs_memory_answer, blocks), "blocks", INT, COUNT, "blocks that would be different", NULL)         \
+    CELL(OF(rs_memory_answer, removed), "removed_at_peak_bytes", INT, BYTES,                                 \
+         "what they would not hold when the device was fullest", "removed at peak")                          \
+    CELL(OF(rs_memory_answer, peak), "peak_active_bytes", INT, BYTES, "the peak as recorded", "peak")        \
+    CELL(OF(rs_memory_answer, new_peak), "new_peak_active_bytes", INT, BYTES,                                \
+         "the peak then; unknown where its interval is too wide", "new peak")                                \
+    CELL(OF(rs_memory_answer, new_peak_at), "new_peak_at_us", MOMENT, US, "when that would be", "at")        \
+    CELL(SET, "saved_bytes", INT, BYTES, "peak_active_bytes without new_peak_active_bytes", "saved")         \
+    CELL(OF(rs_memory_answer, low), "low_bytes", INT, BYTES, "the least that the new peak may be", "from")   \
+    CELL(OF(rs_memory_answer, high), "high_bytes", INT, BYTES, "the most that it may be", "to")              \
+    CELL(OF(rs_memory_answer, floor), "floor_bytes", INT, BYTES,                                             \
+         "the peak as recorded, or what was active when an allocation failed and what that asked for",       \
+         "needed")                                                                                           \
+    CELL(OF(rs_memory_answer, new_floor), "new_floor_bytes", INT, BYTES, "the same then, at most",           \
+         "needed then")                                                                                      \
+    CELL(TEXT(rs_memory_answer, change, rs_memory_rank, texts.n), "change", TEXT, NONE,                      \
+         "the option; together: all of them at once", NULL)                                                  \
+    CELL(WORD(rs_memory_answer, edit, rs_memory_edit_assumptions), "assumes", TEXT, NONE,                    \
+         "what it rests on", NULL)
 RS_RECORD(without, WITHOUT_ROW);
 
 const rs_table_spec rs_memory_snapshot_tables[RS_N_MEMORY_TABLES] = {
     [RS_MEMORY_RANKS] = RS_TABLE("ranks", "one row is one device of a rank, by its snapshot", rank_columns),
     [RS_MEMORY_SITES] = RS_TABLE("sites", "one row is one site of a device and what it holds", site_columns),
-    [RS_MEMORY_PEAK] = RS_TABLE("peak", "one row is one block that is active at --at", block_columns),
+    [RS_MEMORY_PEAK] =
+        RS_TABLE("peak", "one row is one block that is active at the time of --at", block_columns),
     [RS_MEMORY_CATEGORIES] = RS_TABLE(
-        "categories", "one row is what blocks that are active at --at are for, an estimate", purpose_columns),
+        "categories", "one row is what blocks that are active at the time of --at are for, an estimate",
+        purpose_columns),
     [RS_MEMORY_TIMELINE] = RS_TABLE(
         "timeline", "one row is one event that changes a sum; empty without --series", change_columns),
     [RS_MEMORY_SEGMENTS] = RS_TABLE("segments", "one row is one segment at the end", segment_columns),
@@ -313,8 +325,8 @@ const rs_table_spec rs_memory_snapshot_tables[RS_N_MEMORY_TABLES] = {
     [RS_MEMORY_CHANGE] =
         RS_TABLE("change", "one row is one site in --base and in what is given", base_columns),
     [RS_MEMORY_FIT] = RS_TABLE("fit", "one row is whether one device's work fits in --fit", fit_columns),
-    [RS_MEMORY_WITHOUT] = RS_TABLE(
-        "without", "one row is the peak of one device without the sites of --without", without_columns),
+    [RS_MEMORY_WITHOUT] =
+        RS_TABLE("without", "one row is the peak of one device if something were different", without_columns),
     [RS_MEMORY_FINDINGS] =
         RS_TABLE("findings", "one row is one sentence; the first is the verdict", finding_columns),
     [RS_MEMORY_COUNTERS] =
@@ -354,10 +366,11 @@ static rs_status put_failure(rs_table *t, int64_t rank, const rs_memory_failure 
     return rs_table_end_row(t, err);
 }
 
-static rs_status put_without(rs_table *t, int64_t rank, const rs_memory_without *w, rs_error *err)
+static rs_status put_answer(rs_table *t, int64_t rank, const rs_memory_answer *w, rs_error *err)
 {
     rs_table_put(t, &without_record, rank, w);
-    rs_table_set_int(t, "saved_bytes", rs_sub_sat(w->peak, w->new_peak));
+    rs_table_set_int(t, "saved_bytes",
+                     w->new_peak == RS_NO_VALUE ? RS_NO_VALUE : rs_sub_sat(w->peak, w->new_peak));
     return rs_table_end_row(t, err);
 }
 
@@ -422,8 +435,8 @@ rs_status rs_memory_put_rank(const rs_memory_question *q, rs_table **tables, int
             status = put_growth(tables[RS_MEMORY_LEAKS], rank, &p->growth[i], err);
     for (size_t i = 0; status == RS_OK && i < p->n_failures; i++)
         status = put_failure(tables[RS_MEMORY_OOM], rank, &p->failures[i], err);
-    for (size_t i = 0; status == RS_OK && i < p->n_without; i++)
-        status = put_without(tables[RS_MEMORY_WITHOUT], rank, &p->without[i], err);
+    for (size_t i = 0; status == RS_OK && i < p->n_answers; i++)
+        status = put_answer(tables[RS_MEMORY_WITHOUT], rank, &p->answers[i], err);
     return status;
 }
 
@@ -469,7 +482,7 @@ static const rs_field pin_fields[] = {
 };
 static const rs_layout pin_layout = RS_LAYOUT(rs_memory_pin, pin_fields);
 static const rs_layout failure_layout = RS_RECORD_LAYOUT(rs_memory_failure, failure);
-static const rs_layout without_layout = RS_RECORD_LAYOUT(rs_memory_without, without);
+static const rs_layout answer_layout = RS_RECORD_LAYOUT(rs_memory_answer, without);
 
 static const rs_field rank_fields[] = {
     RS_FIELD_STRINGS(rs_memory_rank, texts),
@@ -483,6 +496,6 @@ static const rs_field rank_fields[] = {
     RS_FIELD_LIST(rs_memory_rank, pins, n_pins, &pin_layout),
     RS_FIELD_LIST(rs_memory_rank, growth, n_growth, &growth_layout),
     RS_FIELD_LIST(rs_memory_rank, failures, n_failures, &failure_layout),
-    RS_FIELD_LIST(rs_memory_rank, without, n_without, &without_layout),
+    RS_FIELD_LIST(rs_memory_rank, answers, n_answers, &answer_layout),
 };
 const rs_layout rs_memory_snapshot_layout = RS_LAYOUT(rs_memory_rank, rank_fields);

@@ -8,6 +8,7 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/try.h"
 #include "match/collective_names.h"
 #include "table/cells.h"
@@ -159,12 +160,7 @@ static int64_t int_at(const rs_events *e, rs_column_id column, uint32_t row, int
     return rs_events_int(e, column, row, &value) ? value : otherwise;
 }
 
-static int in_time(const void *a, const void *b)
-{
-    const change *x = a, *y = b;
-    if (x->time != y->time) return x->time < y->time ? -1 : 1;
-    return x->row < y->row ? -1 : x->row > y->row;
-}
+static const rs_order in_time[] = {RS_RISING(change, time), RS_RISING(change, row)};
 
 static bool collect(reader *r, const rs_selector *selector)
 {
@@ -188,7 +184,7 @@ static bool collect(reader *r, const rs_selector *selector)
             return false;
         r->changes[r->n++] = c;
     }
-    if (r->n) qsort(r->changes, r->n, sizeof *r->changes, in_time);
+    RS_SORT(r->changes, r->n, in_time);
     return true;
 }
 

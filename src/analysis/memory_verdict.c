@@ -250,33 +250,101 @@ static rs_status say_fit(const speaker *s, const rs_memory_question *q)
     return say(s, &row);
 }
 
-/* The device whose peak is largest with the sites. */
-static rs_status say_without(const speaker *s)
+/* What the worst failed allocation of the device would then need; "" where none failed. */
+static const char *if_it_failed(const rs_memory_rank *p, const rs_memory_answer *a, char out[160])
 {
-    const rs_memory_without *worst = NULL;
-    size_t whose = 0;
-    for (size_t i = 0; i < s->n; i++)
-        for (size_t k = 0; k < rank_of(s, i)->n_without; k++) {
-            const rs_memory_without *w = &rank_of(s, i)->without[k];
-            if (worst && w->peak <= worst->peak) continue;
-            worst = w;
-            whose = i;
-        }
-    if (!worst) return RS_OK;
-    char text[500], peak[32], less[32], now[32];
-    snprintf(
-        text, sizeof text,
-        "Without the %lld blocks that --without fits, the peak of rank %lld (%s) would be %s instead of %s, %s less, if "
-        "nothing else changed.",
-        (long long)worst->blocks, (long long)s->ranks[whose].rank, text_of(rank_of(s, whose), worst->device),
-        rs_human_bytes(worst->new_peak, now), rs_human_bytes(worst->peak, peak),
-        rs_human_bytes(rs_sub_sat(worst->peak, worst->new_peak), less));
+    const rs_memory_failure *worst = NULL;
+    char needed[32], room[32];
+    out[0] = '\0';
+    for (size_t i = 0; i < p->n_failures; i++) {
+        const rs_memory_failure *f = &p->failures[i];
+        if (f->device != a->device) continue;
+        if (!worst || rs_add_sat(f->active, f->requested) > rs_add_sat(worst->active, worst->requested))
+            worst = f;
+    }
+    if (!worst || a->new_floor == RS_NO_VALUE) return out;
+    int64_t has = rs_add_sat(worst->reserved, worst->device_free);
+    snprintf(out, 160,
+             " With the allocation that failed it would need at most %s of the %s that there were: %s.",
+             rs_human_bytes(a->new_floor, needed), rs_human_bytes(has, room),
+             a->new_floor > has ? "that may be too much" : "it fits without fragmentation");
+    return out;
+}
+
+/* " It fits into 24.0 GiB."; "" without --fit. What is reserved and not active stays as it is. */
+static const char *if_it_fits(const rs_memory_question *q, const rs_memory_rank *p, const rs_memory_answer *a,
+                              char out[120])
+{
+    const rs_memory_device *d = device_of(p, a->device);
+    int64_t room = rs_sub_sat(q->room, q->other < 0 ? 0 : q->other);
+    int64_t spare = rs_sub_sat(d->peak[RS_RESERVED], d->peak[RS_ACTIVE]);
+    const char *fits = rs_add_sat(a->high, spare) <= room ? "It would fit"
+                       : a->high <= room                  ? "It would fit without fragmentation"
+                       : a->low <= room                   ? "It may fit without fragmentation"
+                                                          : "It would not fit";
+    char text[32];
+    out[0] = '\0';
+    if (q->room >= 0) snprintf(out, 120, " %s into %s.", fits, rs_human_bytes(room, text));
+    return out;
+}
+
+static rs_status say_answer(const speaker *s, const rs_memory_question *q, size_t whose,
+                            const rs_memory_answer *a)
+{
+    const rs_memory_rank *p = rank_of(s, whose);
+    char text[1000], peak[32], less[32], now[32], low[32], high[32], failed[160], room[120],
+        interval[96] = "";
+    const char *change = text_of(p, a->change), *device = text_of(p, a->device);
     rs_memory_finding row = {.kind = "without",
                              .finding = text,
-                             .device = text_of(rank_of(s, whose), worst->device),
+                             .remedy = NULL,
+                             .device = device,
                              .rank = s->ranks[whose].rank,
-                             .bytes = rs_sub_sat(worst->peak, worst->new_peak)};
+                             .bytes =
+                                 a->new_peak == RS_NO_VALUE ? RS_NO_VALUE : rs_sub_sat(a->peak, a->new_peak)};
+    rs_human_bytes(a->peak, peak);
+    rs_human_bytes(a->low, low);
+    rs_human_bytes(a->high, high);
+    if (a->low != a->high) snprintf(interval, sizeof interval, " (%s to %s)", low, high);
+    if (!a->blocks)
+        snprintf(text, sizeof text, "%s changes no block of rank %lld (%s)%s.", change, (long long)row.rank,
+                 device,
+                 a->edit == RS_MEMORY_SHARD
+                     ? ": optimizer state is from before the recording, or there is none"
+                     : "");
+    else if (a->new_peak == RS_NO_VALUE)
+        snprintf(
+            text, sizeof text,
+            "%s: no answer. The peak of rank %lld (%s), %s, would be anything from %s to %s: what the snapshot does not "
+            "say is more than a quarter of it.%s",
+            change, (long long)row.rank, device, peak, low, high, if_it_fits(q, p, a, room));
+    else
+        snprintf(text, sizeof text, "%s: the peak of rank %lld (%s) would be %s%s instead of %s, %s %s.%s%s",
+                 change, (long long)row.rank, device, rs_human_bytes(a->new_peak, now), interval, peak,
+                 rs_human_bytes(row.bytes < 0 ? rs_sub_sat(0, row.bytes) : row.bytes, less),
+                 row.bytes < 0 ? "more" : "less", if_it_failed(p, a, failed), if_it_fits(q, p, a, room));
+    if (!a->blocks && a->edit < RS_N_MEMORY_EDITS) rs_result_note(s->result, "%s", text);
+    if (a->edit < RS_N_MEMORY_EDITS)
+        rs_result_note(s->result, "%s assumes: %s.", change, rs_memory_edit_assumptions[a->edit]);
     return say(s, &row);
+}
+
+/* What was asked, of the device whose peak is largest; all at once comes first. */
+static rs_status say_answers(const speaker *s, const rs_memory_question *q)
+{
+    for (size_t edit = RS_N_MEMORY_EDITS + 1; edit-- > 0;) {
+        const rs_memory_answer *worst = NULL;
+        size_t whose = 0;
+        for (size_t i = 0; i < s->n; i++)
+            for (size_t k = 0; k < rank_of(s, i)->n_answers; k++) {
+                const rs_memory_answer *a = &rank_of(s, i)->answers[k];
+                if (a->edit != edit || (worst && a->peak <= worst->peak)) continue;
+                worst = a;
+                whose = i;
+            }
+        if (worst) RS_TRY(say_answer(s, q, whose, worst));
+    }
+    return RS_OK;
 }
 
 /* The site that changed most. */
@@ -612,7 +680,7 @@ rs_status rs_memory_add_findings(const rs_run *run, const rs_memory_question *q,
     const speaker s = {run, partials, n, median, tables, result, err};
     bool failed;
     report_defects(&s);
-    if (q->without) RS_TRY(say_without(&s));
+    if (q->edits) RS_TRY(say_answers(&s, q));
     if (q->room >= 0) RS_TRY(say_fit(&s, q));
     if (rs_options_is_set(run->options, "base")) RS_TRY(say_change(&s));
     RS_TRY(say_failures(&s, &failed));

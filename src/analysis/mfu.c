@@ -2,7 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/busy.h"
+#include "analysis/analysis.h"
+#include "base/search.h"
+#include "base/stats.h"
 #include "analysis/gate.h"
 #include "analysis/roofline_rank.h"
 #include "analysis/steps.h"
@@ -73,14 +75,8 @@ static void free_partial(void *partial)
 
 static mfu_step *find_step(mfu_rank *p, int64_t number)
 {
-    size_t low = 0, high = p->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (p->steps[middle].number < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, p->n, p->steps[low].number < number);
     return low < p->n && p->steps[low].number == number ? &p->steps[low] : NULL;
 }
 

@@ -1,15 +1,10 @@
 /* modules: GPU time by nn.Module, forward, backward and computed again. */
-#include <stdlib.h>
 #include <string.h>
 
-#include "analysis/busy.h"
-#include "analysis/gate.h"
-#include "base/interval.h"
+#include "analysis/plan.h"
 #include "base/try.h"
-#include "table/record.h"
-#include "trace/pool.h"
-#include "trace/recompute.h"
 #include "trace/graft.h"
+#include "trace/recompute.h"
 
 static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "instance|class", "instance",
@@ -24,32 +19,28 @@ static const char *const phase_names[N_PHASES] = {"forward",   "backward", "reco
                                                   "optimizer", "other",    "unlinked"};
 
 typedef struct module_row {
-    uint32_t name, parent; /* of the pool */
+    uint32_t name, parent;
     int64_t calls, own, total, forward, backward, recompute, host, all;
     int64_t kernels;
-    uint32_t place; /* in the order in which they were met */
+    uint32_t stamp; /* the last node whose time it got, + 1 */
 } module_row;
 
 typedef struct phase_row {
-    const char *name;
+    uint8_t phase;
     int64_t time, pieces, all;
 } phase_row;
 
-typedef struct modules_rank {
-    rs_pool pool;
-    module_row *rows; /* by total time, falling, then in the order in which they were met */
-    size_t n;
-    phase_row phases[N_PHASES];
-    bool any;        /* the trace has modules */
-    bool has_python; /* ... and Python functions beside them */
-} modules_rank;
+/* What the trace has. */
+typedef struct kept {
+    bool modules, python; /* python: Python functions beside them */
+} kept;
 
 #define MODULE_ROW(CELL)                                                                                     \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(TEXT(module_row, name, modules_rank, pool.strings.n), "module", TEXT, NONE,                         \
+    CELL(TEXT_ID(module_row, name), "module", TEXT, NONE,                                                    \
          "nn.Module; (no module): work that lies below none, (unlinked): work without a launch in the file", \
          NULL)                                                                                               \
-    CELL(TEXT(module_row, parent, modules_rank, pool.strings.n), "parent", TEXT, NONE,                       \
+    CELL(TEXT_ID(module_row, parent), "parent", TEXT, NONE,                                                  \
          "the module around it where it was met first; unknown: none", NULL)                                 \
     CELL(OF(module_row, calls), "calls", INT, COUNT, "how often it was entered", NULL)                       \
     CELL(OF(module_row, total), "total_us", TIME, US,                                                        \
@@ -71,7 +62,7 @@ RS_RECORD(module, MODULE_ROW);
 #define PHASE_ROW(CELL)                                                                                                                         \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                                                   \
     CELL(                                                                                                                                       \
-        OF(phase_row, name), "phase", TEXT, NONE,                                                                                               \
+        WORD(phase_row, phase, phase_names), "phase", TEXT, NONE,                                                                               \
         "forward: below a module, or an operator that autograd numbers; backward: below the autograd engine; recompute: forward operators run " \
         "again for activation checkpointing; optimizer: below Optimizer.step; other; unlinked: without a "                                      \
         "launch in the file",                                                                                                                   \
@@ -81,22 +72,7 @@ RS_RECORD(module, MODULE_ROW);
     CELL(OF(phase_row, pieces), "kernels", INT, COUNT, "pieces of GPU work", NULL)
 RS_RECORD(phase, PHASE_ROW);
 
-static const rs_table_spec module_table =
-    RS_TABLE("modules", "one row is one module of one rank", module_columns);
-static const rs_table_spec phase_table =
-    RS_TABLE("phases", "one row is one phase of one rank", phase_columns);
-static const rs_table_spec *const tables[] = {&module_table, &phase_table};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 2}};
-enum { MODULES, PHASES };
-
-static void free_partial(void *partial)
-{
-    modules_rank *p = partial;
-    if (!p) return;
-    rs_pool_clear(&p->pool);
-    rs_free(p->rows);
-    rs_free(p);
-}
+enum { MODULES, PHASES, KEPT };
 
 /* ---- whose a node's work is ---------------------------------------------------------------------------- */
 
@@ -111,11 +87,10 @@ typedef struct gatherer {
     uint32_t *forward; /* by node: the forward operator of the nearest backward wrapper; RS_NO_NODE */
     uint8_t *phase;    /* by node */
     rs_map64 again;    /* sequence number -> the last node that was computed again with it */
-    rs_map64 places;   /* string id of a module's name -> its row */
-    uint32_t *stamp;   /* by row: the last node whose time it got, + 1 */
-    size_t stamp_capacity, rows_capacity;
     bool by_class;
-    modules_rank *p;
+    phase_row phases[N_PHASES];
+    kept kept;
+    rs_relations *out;
 } gatherer;
 
 static bool is_module(const gatherer *g, uint32_t row)
@@ -174,7 +149,7 @@ static bool settle_nodes(gatherer *g)
         uint8_t above = parent == RS_NO_NODE ? OTHER : g->phase[parent];
         g->forward[node] = parent == RS_NO_NODE ? RS_NO_NODE : g->forward[parent];
         g->module[node] = is_module(g, row) ? node : parent == RS_NO_NODE ? RS_NO_NODE : g->module[parent];
-        g->p->any = g->p->any || g->module[node] == node;
+        g->kept.modules = g->kept.modules || g->module[node] == node;
         if (g->recompute->again[node]) {
             above = RECOMPUTE;
             if (!remember_again(g, node)) return false;
@@ -204,29 +179,15 @@ static uint32_t module_of(const gatherer *g, uint32_t node)
 
 /* ---- rows ---------------------------------------------------------------------------------------------- */
 
-/* The row of a name; NULL when out of memory. */
-static module_row *row_called(gatherer *g, const char *text, size_t n, uint32_t *place)
+/* The row of a name, until the next one is asked for; NULL when out of memory. */
+static module_row *row_called(gatherer *g, const char *text, size_t n)
 {
-    modules_rank *p = g->p;
-    uint32_t id = rs_strings_add(&p->pool.strings, text, n);
-    bool is_new;
-    uint32_t *at = id == RS_NO_STRING ? NULL : rs_map64_put(&g->places, id, &is_new);
-    if (!at) return NULL;
-    if (is_new) {
-        if (!RS_GROW_ONE(p->rows, p->n, g->rows_capacity) ||
-            !rs_grow((void **)&g->stamp, &g->stamp_capacity, p->n + 1, sizeof *g->stamp))
-            return NULL;
-        *at = (uint32_t)p->n;
-        g->stamp[p->n] = 0;
-        p->rows[p->n] = (module_row){.name = id, .parent = RS_NO_STRING, .place = (uint32_t)p->n};
-        p->n++;
-    }
-    *place = *at;
-    return &p->rows[*at];
+    module_row key = {.name = rs_put_string_n(g->out, text, n), .parent = RS_NO_STRING};
+    return rs_put(g->out, MODULES, &key);
 }
 
 /* Without "nn.Module: ", and by class without the number behind the name. */
-static module_row *row_of_module(gatherer *g, uint32_t node, uint32_t *place)
+static module_row *row_of_module(gatherer *g, uint32_t node)
 {
     const rs_string *name = &g->e->strings.items[g->e->name[g->t->row[node]]];
     const char *text = name->text + 10;
@@ -234,7 +195,7 @@ static module_row *row_of_module(gatherer *g, uint32_t node, uint32_t *place)
     for (; n && *text == ' '; n--) text++;
     while (digits < n && text[n - 1 - digits] >= '0' && text[n - 1 - digits] <= '9') digits++;
     if (g->by_class && digits && n > digits + 1 && text[n - 1 - digits] == '_') n -= digits + 1;
-    return row_called(g, text, n, place);
+    return row_called(g, text, n);
 }
 
 static uint32_t module_above(const gatherer *g, uint32_t module)
@@ -247,22 +208,18 @@ static uint32_t module_above(const gatherer *g, uint32_t module)
 static bool list_modules(gatherer *g)
 {
     for (uint32_t node = 0; node < g->t->n; node++) {
-        uint32_t place, above, row = g->t->row[node];
+        uint32_t row = g->t->row[node], above = module_above(g, node), outer = RS_NO_STRING;
         if (g->module[node] != node) continue;
-        module_row *r = row_of_module(g, node, &place);
+        module_row *r = above == RS_NO_NODE ? NULL : row_of_module(g, above);
+        if (r) outer = r->name;
+        r = row_of_module(g, node);
         if (!r) return false;
+        if (r->calls++ == 0 && outer != r->name) r->parent = outer;
         int64_t length = g->e->duration[row];
-        if (r->calls++ == 0 && (above = module_above(g, node)) != RS_NO_NODE) {
-            uint32_t outer;
-            module_row *o = row_of_module(g, above, &outer);
-            if (!o) return false;
-            if (outer != place) g->p->rows[place].parent = o->name;
-        }
-        int64_t *host = &g->p->rows[place].host;
         if (rs_is_grafted(g->e, row))
-            *host = RS_NO_TIME; /* and stays so */
-        else if (length > 0 && *host != RS_NO_TIME)
-            *host = rs_add_sat(*host, length);
+            r->host = RS_NO_TIME; /* and stays so */
+        else if (length > 0 && r->host != RS_NO_TIME)
+            r->host = rs_add_sat(r->host, length);
     }
     return true;
 }
@@ -278,41 +235,43 @@ static void add_total(module_row *r, a_phase phase, int64_t time, int64_t pieces
     if (part) *part = rs_add_sat(*part, time);
 }
 
-/* What runs a module again calls it alone: what is around it is what was around it the first time. */
-static void add_to_first_parents(gatherer *g, uint32_t node, uint32_t place, int64_t time, int64_t pieces)
+/* A module around another of its own name gets the time once. */
+static void add_once(const gatherer *g, module_row *r, uint32_t node, int64_t time, int64_t pieces)
 {
-    modules_rank *p = g->p;
-    for (size_t i = 0; i < p->n && p->rows[place].parent != RS_NO_STRING; i++) {
-        const uint32_t *above = rs_map64_get(&g->places, p->rows[place].parent);
-        if (!above) return;
-        place = *above;
-        if (g->stamp[place] != node + 1) add_total(&p->rows[place], g->phase[node], time, pieces);
-        g->stamp[place] = node + 1;
+    if (r->stamp != node + 1) add_total(r, g->phase[node], time, pieces);
+    r->stamp = node + 1;
+}
+
+/* What runs a module again calls it alone: what is around it is what was around it the first time. */
+static void add_to_first_parents(gatherer *g, const module_row *r, uint32_t node, int64_t time,
+                                 int64_t pieces)
+{
+    for (size_t i = 0; r && i < g->out->items[MODULES].n && r->parent != RS_NO_STRING; i++) {
+        module_row *above = rs_put(g->out, MODULES, &(module_row){.name = r->parent});
+        if (above) add_once(g, above, node, time, pieces);
+        r = above;
     }
 }
 
-/* A module around another of its own name gets the time once. */
 static bool add_work(gatherer *g, uint32_t node, int64_t time, int64_t pieces)
 {
     static const char none[] = "(no module)";
     a_phase phase = g->phase[node];
-    uint32_t module = module_of(g, node), place;
-    module_row *r = module == RS_NO_NODE ? row_called(g, none, sizeof none - 1, &place)
-                                         : row_of_module(g, module, &place);
+    uint32_t module = module_of(g, node);
+    module_row *r = module == RS_NO_NODE ? row_called(g, none, sizeof none - 1) : row_of_module(g, module);
     if (!r) return false;
     r->own = rs_add_sat(r->own, time);
     if (module == RS_NO_NODE) add_total(r, phase, time, pieces);
     for (uint32_t above; module != RS_NO_NODE; module = above) {
-        r = row_of_module(g, module, &place);
+        r = row_of_module(g, module);
         if (!r) return false;
-        if (g->stamp[place] != node + 1) add_total(r, phase, time, pieces);
-        g->stamp[place] = node + 1;
+        add_once(g, r, node, time, pieces);
         above = module_above(g, module);
         if (above == RS_NO_NODE && g->recompute->again[module])
-            add_to_first_parents(g, node, place, time, pieces);
+            add_to_first_parents(g, r, node, time, pieces);
     }
-    g->p->phases[phase].time = rs_add_sat(g->p->phases[phase].time, time);
-    g->p->phases[phase].pieces += pieces;
+    g->phases[phase].time = rs_add_sat(g->phases[phase].time, time);
+    g->phases[phase].pieces += pieces;
     return true;
 }
 
@@ -340,31 +299,32 @@ static size_t fold_numbers(char *text)
 static bool add_marked(gatherer *g, uint32_t node, size_t i, uint32_t mark)
 {
     const rs_string *name = &g->e->strings.items[mark];
-    uint32_t row = g->t->gpu_row[i], place, below = RS_NO_NODE;
+    uint32_t row = g->t->gpu_row[i];
     uint32_t said = rs_events_text(g->e, RS_COL_AUTOGRAD_PHASE, row);
     bool backward = said != RS_NO_STRING && strcmp(g->e->strings.items[said].text, "backward") == 0;
-    phase_row *phase = &g->p->phases[backward ? BACKWARD : FORWARD];
-    int64_t time = rs_sub_sat(g->t->gpu_sum[i + 1], g->t->gpu_sum[i]);
+    phase_row *phase = &g->phases[backward ? BACKWARD : FORWARD];
+    int64_t time = rs_sub_sat(g->t->gpu_sum[i + 1], g->t->gpu_sum[i]), own = time;
     char *text = rs_strndup(name->text, name->length);
     if (!text) return false;
     size_t n = g->by_class ? fold_numbers(text) : strlen(text);
     while (n) {
-        module_row *r = row_called(g, text, n, &place);
+        size_t outer = n;
+        while (outer && text[outer - 1] != '.') outer--;
+        outer -= outer > 0;
+        uint32_t parent = outer ? rs_put_string_n(g->out, text, outer) : RS_NO_STRING;
+        module_row *r = row_called(g, text, n);
         if (!r) break;
-        if (below == RS_NO_NODE)
-            r->own = rs_add_sat(r->own, time);
-        else if (g->p->rows[below].parent == RS_NO_STRING)
-            g->p->rows[below].parent = r->name;
+        if (r->parent == RS_NO_STRING) r->parent = parent;
+        r->own = rs_add_sat(r->own, own);
         add_total(r, backward ? BACKWARD : FORWARD, time, 1);
         r->host = RS_NO_TIME;
-        r->calls += g->stamp[place] != node + 1;
-        g->stamp[place] = node + 1;
-        below = place;
-        while (n && text[n - 1] != '.') n--;
-        n -= n > 0;
+        r->calls += r->stamp != node + 1;
+        r->stamp = node + 1;
+        own = 0;
+        n = outer;
     }
     rs_free(text);
-    g->p->any = true;
+    g->kept.modules = true;
     phase->time = rs_add_sat(phase->time, time);
     phase->pieces++;
     return n == 0;
@@ -410,38 +370,31 @@ static bool add_linked(gatherer *g)
 static bool add_unlinked(gatherer *g, const rs_work *work)
 {
     static const char name[] = "(unlinked)";
-    phase_row *phase = &g->p->phases[UNLINKED];
+    phase_row *phase = &g->phases[UNLINKED];
     for (size_t i = 0; i < work->n; i++) {
         if (work->launch[i] != RS_NO_ROW) continue;
         phase->time = rs_add_sat(phase->time, rs_sub_sat(work->end[i], work->start[i]));
         phase->pieces++;
     }
     if (!phase->pieces) return true;
-    uint32_t place;
-    module_row *r = row_called(g, name, sizeof name - 1, &place);
+    module_row *r = row_called(g, name, sizeof name - 1);
     if (!r) return false;
     r->own = r->total = phase->time;
     r->kernels = phase->pieces;
     return true;
 }
 
-static int by_total(const void *a, const void *b)
-{
-    const module_row *x = a, *y = b;
-    if (x->total != y->total) return x->total > y->total ? -1 : 1;
-    return x->place < y->place ? -1 : x->place > y->place;
-}
-
-static void settle_shares(modules_rank *p)
+static void put_phases(gatherer *g)
 {
     int64_t all = 0;
-    for (size_t i = 0; i < N_PHASES; i++) all = rs_add_sat(all, p->phases[i].time);
-    for (size_t i = 0; i < N_PHASES; i++) {
-        p->phases[i].name = phase_names[i];
-        p->phases[i].all = all;
+    for (size_t i = 0; i < N_PHASES; i++) all = rs_add_sat(all, g->phases[i].time);
+    for (uint8_t i = 0; i < N_PHASES; i++) {
+        g->phases[i].phase = i;
+        g->phases[i].all = all;
+        rs_put(g->out, PHASES, &g->phases[i]);
     }
-    for (size_t i = 0; i < p->n; i++) p->rows[i].all = all;
-    if (p->n) qsort(p->rows, p->n, sizeof *p->rows, by_total);
+    module_row *rows = g->out->items[MODULES].rows;
+    for (size_t i = 0; i < g->out->items[MODULES].n; i++) rows[i].all = all;
 }
 
 static rs_status gather(const rs_run *run, gatherer *g, rs_error *err)
@@ -453,94 +406,89 @@ static rs_status gather(const rs_run *run, gatherer *g, rs_error *err)
     RS_TRY(rs_tree_fwdbwd(g->trace, tree, &g->links, &g->n_links, err));
     RS_TRY(rs_tree_recompute(g->trace, tree, &g->recompute, err));
     g->t = tree;
-    g->p->has_python = g->recompute->has_python;
-    g->module = rs_malloc((tree->n + 1) * sizeof *g->module);
-    g->forward = rs_malloc((tree->n + 1) * sizeof *g->forward);
-    g->phase = rs_malloc(tree->n + 1);
+    g->kept.python = g->recompute->has_python;
+    g->module = RS_ROOM(g->out, uint32_t, tree->n);
+    g->forward = RS_ROOM(g->out, uint32_t, tree->n);
+    g->phase = RS_ROOM(g->out, uint8_t, tree->n);
     bool ok = g->module && g->forward && g->phase && settle_nodes(g) && list_modules(g) && add_linked(g) &&
               add_unlinked(g, work);
     if (!ok) return rs_fail_nomem(err, "modules");
-    settle_shares(g->p);
+    put_phases(g);
+    rs_put(g->out, KEPT, &g->kept);
     return RS_OK;
 }
 
-static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+static rs_status put(const rs_run *run, rs_trace *trace, rs_relations *out, rs_error *err)
 {
-    modules_rank *p = rs_calloc(1, sizeof *p);
-    if (!p || !rs_pool_init(&p->pool)) {
-        free_partial(p);
-        return rs_fail_nomem(err, "modules");
-    }
     gatherer g = {.trace = trace,
                   .e = trace->events,
                   .by_class = strcmp(rs_options_text(run->options, "by"), "class") == 0,
-                  .p = p};
+                  .out = out};
     rs_status status = gather(run, &g, err);
-    rs_free(g.module);
-    rs_free(g.forward);
-    rs_free(g.phase);
-    rs_free(g.stamp);
     rs_map64_clear(&g.again);
-    rs_map64_clear(&g.places);
-    if (status == RS_OK)
-        *partial = p;
-    else
-        free_partial(p);
     return status;
 }
 
-/* ---- all ranks ----------------------------------------------------------------------------------------- */
+/* ---- the plan ------------------------------------------------------------------------------------------ */
 
-static void note(const modules_rank *p, int64_t number, rs_result *result)
+static void note(const rs_run *run, const rs_partial *partial, const rs_relations *of, rs_result *result)
 {
-    long long rank = (long long)number;
-    bool worked = false, backward = p->phases[BACKWARD].pieces > 0;
-    for (size_t i = 0; i < N_PHASES; i++) worked = worked || p->phases[i].pieces;
+    const phase_row *phases = RS_ROWS(phase_row, of, PHASES);
+    const kept *has = RS_ROWS(kept, of, KEPT);
+    long long rank = (long long)partial->rank;
+    int64_t pieces[N_PHASES] = {0}, worked = 0;
+    (void)run;
+    for (size_t i = 0; i < of->items[PHASES].n; i++) worked |= pieces[phases[i].phase] = phases[i].pieces;
     if (!worked)
         rs_result_note(result, "rank %lld: no GPU work", rank);
-    else if (!p->any)
+    else if (!has->modules)
         rs_result_note(result,
                        "rank %lld: the trace names no modules: record with with_modules=True or "
                        "with_stack=True",
                        rank);
-    if (worked && backward && p->any && !p->has_python && !p->phases[RECOMPUTE].pieces)
+    if (worked && pieces[BACKWARD] && has->modules && !has->python && !pieces[RECOMPUTE])
         rs_result_note(result,
                        "rank %lld: without Python functions (with_stack=True) what activation checkpointing "
                        "computes again counts as backward, unless CheckpointFunctionBackward runs it",
                        rank);
 }
 
-static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+static bool has_pieces(const rs_run *run, const rs_relations *of, const void *row)
 {
-    size_t top = (size_t)rs_options_int(run->options, "top");
-    for (size_t i = 0; i < n; i++) {
-        const modules_rank *p = partials[i].value;
-        rs_table_use_texts(result->tables[MODULES], &p->pool.strings);
-        for (size_t k = 0; k < p->n && (!top || k < top); k++)
-            RS_TRY(rs_table_put_row(result->tables[MODULES], &module_record, partials[i].rank, &p->rows[k],
-                                    err));
-        for (size_t k = 0; k < N_PHASES; k++)
-            if (p->phases[k].pieces)
-                RS_TRY(rs_table_put_row(result->tables[PHASES], &phase_record, partials[i].rank,
-                                        &p->phases[k], err));
-        note(p, partials[i].rank, result);
-    }
-    rs_table_use_texts(result->tables[MODULES], NULL);
-    return rs_gate_apply(run->options, result->tables[result->main_table], result, err);
+    (void)run;
+    (void)of;
+    return ((const phase_row *)row)->pieces > 0;
 }
 
-static const rs_field module_more[] = {RS_FIELD(module_row, all)};
-static const rs_layout module_layout = RS_RECORD_LAYOUT_AND(module_row, module, module_more);
+static const rs_aggregate by_name[] = {RS_KEY_TEXT(module_row, name, module_row, name),
+                                       RS_FIRST_TEXT(module_row, parent, module_row, parent),
+                                       RS_BY_OWN_HAND(module_row, calls),
+                                       RS_BY_OWN_HAND(module_row, own),
+                                       RS_BY_OWN_HAND(module_row, total),
+                                       RS_BY_OWN_HAND(module_row, forward),
+                                       RS_BY_OWN_HAND(module_row, backward),
+                                       RS_BY_OWN_HAND(module_row, recompute),
+                                       RS_BY_OWN_HAND(module_row, host),
+                                       RS_BY_OWN_HAND(module_row, all),
+                                       RS_BY_OWN_HAND(module_row, kernels)};
+static const rs_order by_total[] = {RS_FALLING(module_row, total)};
 static const rs_field phase_more[] = {RS_FIELD(phase_row, all)};
 static const rs_layout phase_layout = RS_RECORD_LAYOUT_AND(phase_row, phase, phase_more);
-static const rs_field rank_fields[] = {
-    RS_FIELD_STRINGS(modules_rank, pool.strings),
-    RS_FIELD_LIST(modules_rank, rows, n, &module_layout),
-    RS_FIELD_STRUCTS(modules_rank, phases, &phase_layout),
-    RS_FIELD(modules_rank, any),
-    RS_FIELD(modules_rank, has_python),
+static const rs_field kept_fields[] = {RS_FIELD(kept, modules), RS_FIELD(kept, python)};
+static const rs_layout kept_layout = RS_LAYOUT(kept, kept_fields);
+
+static const rs_plan_relation relations[] = {
+    [MODULES] = {RS_GROUPED(MODULES, module_row, module_row, by_name), .make = put, RS_IN_ORDER(by_total)},
+    [PHASES] = {RS_LISTED(PHASES, phase_row, &phase_layout)},
+    [KEPT] = {RS_LISTED(KEPT, kept, &kept_layout)},
 };
-static const rs_layout rank_layout = RS_LAYOUT(modules_rank, rank_fields);
+static const rs_plan_table module_table = {RS_PLAN_TABLE("modules", "one row is one module of one rank",
+                                                         module),
+                                           .relation = MODULES, .top = "top"},
+                           phase_table = {RS_PLAN_TABLE("phases", "one row is one phase of one rank", phase),
+                                          .relation = PHASES, .shows = has_pieces};
+static const rs_table_spec *const tables[] = {&module_table.spec, &phase_table.spec};
+static const rs_plan plan = {RS_PLAN(relations, tables), .note = note, .gate = true};
 
 const rs_analysis rs_analysis_modules = {
     .name = "modules",
@@ -561,11 +509,6 @@ const rs_analysis rs_analysis_modules = {
     .n_options = sizeof options / sizeof *options,
     .facets = {&rs_facet_work, &rs_facet_tree, &rs_facet_fwdbwd, &rs_facet_gpu_rows},
     .columns = RS_COLUMN_BIT(MODULE) | RS_COLUMN_BIT(AUTOGRAD_PHASE) | RS_COLUMN_BIT(META_NAME),
-    .table_sets = sets,
-    .n_table_sets = 1,
+    .plan = &plan,
     .follows = RS_FOLLOWS_ALL | RS_FOLLOWS_CAPTURES,
-    .rank = rank,
-    .merge = merge,
-    .free_partial = free_partial,
-    .partial_layout = &rank_layout,
 };

@@ -216,8 +216,9 @@ static rs_status put_across(const rs_run *run, const rs_partial *partials, size_
     return RS_OK;
 }
 
-static void set_mean(void *row)
+static void set_mean(const rs_relations *of, void *row)
 {
+    (void)of;
     across *a = row;
     a->mean = (double)a->sum / (double)a->of / 1000;
 }

@@ -122,7 +122,8 @@ rs_status rs_host_ops_put(rs_trace *trace, rs_relations *out, unsigned at, rs_er
     rs_selector selector;
     RS_TRY(rs_trace_selector(trace, &selector, err));
     selector.e = trace->events;
-    bool ok = collect(trace, &calls) && rs_order_rows(calls.rows, calls.n, calls.size, by_thread, 4, NULL);
+    bool ok = collect(trace, &calls);
+    RS_SORT((call *)calls.rows, calls.n, by_thread);
     uint32_t *open = ok ? RS_ROOM(out, uint32_t, calls.n) : NULL;
     if (open) {
         take_from_callers(calls.rows, calls.n, open);

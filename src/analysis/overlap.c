@@ -1,7 +1,5 @@
 /* overlap: how much of the communication computation hides. */
-#include "analysis/analysis.h"
-#include "analysis/busy.h"
-#include "analysis/layouts.h"
+#include "analysis/plan.h"
 #include "base/try.h"
 #include "match/host_job.h"
 #include "trace/selection.h"
@@ -25,44 +23,40 @@
          "communication kernels; without a GPU spans of the host (gloo:*)", "comm. events")
 RS_RECORD(own, OWN_ROW);
 
-static const rs_table_spec own_table = {"overlap", "one row is one rank", own_columns,
-                                        sizeof own_columns / sizeof *own_columns};
-static const rs_table_spec *const own_tables[] = {&own_table};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, own_tables, 1}};
-
 /* Of a job without a GPU: communication that the host runs, and what operators hide of it. */
-static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+static rs_status put(const rs_run *run, rs_trace *trace, rs_relations *out, rs_error *err)
 {
-    RS_TRY(rs_busy_rank(run, trace, partial, err));
-    rs_busy *b = *partial;
-    rs_host_job host;
+    const rs_busy *gpu;
+    rs_host_job host = {0};
     int64_t first, last;
-    if (b->n) return RS_OK;
-    RS_TRY(rs_trace_host_job(trace, &host, err));
-    if (!host.n_spans) return RS_OK;
-    RS_TRY(rs_trace_selected_span(trace, &first, &last, err));
-    b->n_class[RS_CLASS_COMM] = host.n_spans;
-    b->comm = host.communication;
-    b->exposed_comm = host.waiting;
-    b->overlapped_comm = rs_sub_sat(host.communication, host.waiting);
-    b->span = first == RS_NO_TIME
-                  ? 0
-                  : rs_sub_sat(rs_sub_sat(last, first), rs_trace_unrecorded(trace, first, last));
+    RS_TRY(rs_trace_busy(trace, run->policy, &gpu, err));
+    rs_busy b = *gpu;
+    if (!b.n) RS_TRY(rs_trace_host_job(trace, &host, err));
+    if (host.n_spans) {
+        RS_TRY(rs_trace_selected_span(trace, &first, &last, err));
+        b.n_class[RS_CLASS_COMM] = host.n_spans;
+        b.comm = host.communication;
+        b.exposed_comm = host.waiting;
+        b.overlapped_comm = rs_sub_sat(host.communication, host.waiting);
+        b.span = first == RS_NO_TIME
+                     ? 0
+                     : rs_sub_sat(rs_sub_sat(last, first), rs_trace_unrecorded(trace, first, last));
+    }
+    rs_put(out, 0, &b);
     return RS_OK;
 }
 
-static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+static void note(const rs_run *run, const rs_partial *partial, const rs_relations *of, rs_result *result)
 {
     (void)run;
-    rs_status status = RS_OK;
-    for (size_t i = 0; status == RS_OK && i < n; i++) {
-        const rs_busy *b = partials[i].value;
-        if (b->n_class[RS_CLASS_COMM] == 0)
-            rs_result_note(result, "rank %lld: no communication", (long long)partials[i].rank);
-        status = rs_table_put_row(result->tables[0], &own_record, partials[i].rank, b, err);
-    }
-    return status;
+    if (RS_ROWS(rs_busy, of, 0)->n_class[RS_CLASS_COMM] == 0)
+        rs_result_note(result, "rank %lld: no communication", (long long)partial->rank);
 }
+
+static const rs_plan_relation relations[] = {{RS_LISTED(0, rs_busy, &rs_busy_layout), .make = put}};
+static const rs_plan_table table = {RS_PLAN_TABLE("overlap", "one row is one rank", own)};
+static const rs_table_spec *const tables[] = {&table.spec};
+static const rs_plan plan = {RS_PLAN(relations, tables), .note = note};
 
 const rs_analysis rs_analysis_overlap = {
     .name = "overlap",
@@ -77,11 +71,6 @@ const rs_analysis rs_analysis_overlap = {
     .examples = "rankscope overlap traces/\nrankscope overlap --compat hta --format csv traces/",
     .facets = {&rs_facet_busy},
     .spares = RS_USUAL_COLUMNS,
-    .table_sets = sets,
-    .n_table_sets = sizeof sets / sizeof *sets,
+    .plan = &plan,
     .follows = RS_FOLLOWS_ALL | RS_FOLLOWS_CAPTURES,
-    .rank = rank,
-    .merge = merge,
-    .free_partial = rs_busy_free,
-    .partial_layout = &rs_busy_layout,
 };

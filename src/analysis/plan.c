@@ -137,10 +137,9 @@ static void finish(const rs_plan_relation *p, rs_relations *r, size_t at)
     if (r->no_memory) return;
     if (p->from) take_texts(p, r, relation);
     for (size_t i = 0; p->amend && i < relation->n; i++)
-        p->amend((char *)relation->rows + i * relation->size);
-    if (p->order &&
-        !rs_order_rows(relation->rows, relation->n, relation->size, p->order, p->n_order, &r->pool.strings))
-        r->no_memory = true;
+        p->amend(r, (char *)relation->rows + i * relation->size);
+    if (p->order)
+        rs_sort(relation->rows, relation->n, relation->size, p->order, p->n_order, &r->pool.strings);
 }
 
 static bool is_dropped(const rs_plan_relation *p, unsigned active, const char *row)

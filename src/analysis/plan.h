@@ -73,8 +73,9 @@ typedef struct rs_plan_relation {
     rs_status (*across)(const rs_run *run, const rs_partial *partials, size_t n, rs_relations *out,
                         rs_error *err);
     const rs_plan_drop *drops;
-    const rs_aggregate *by;   /* how rows are added up; NULL: each is one */
-    void (*amend)(void *row); /* changes each row once all are there, before they are ordered; NULL: none */
+    const rs_aggregate *by; /* how rows are added up; NULL: each is one */
+    /* Changes each row once all are there, before they are ordered; NULL: none. Relations before this one are finished. */
+    void (*amend)(const rs_relations *of, void *row);
     const rs_order *order;
     const rs_plan_choice *choice; /* made only with these; NULL: always */
     uint8_t n_drops, n_by, n_order;

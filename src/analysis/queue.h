@@ -2,26 +2,23 @@
 #ifndef RS_ANALYSIS_QUEUE_H
 #define RS_ANALYSIS_QUEUE_H
 
-#include "analysis/analysis.h"
+#include "analysis/plan.h"
 #include "trace/queue_depth.h"
 
-enum { RS_QUEUE_SUMMARY, RS_QUEUE_SERIES, RS_QUEUE_BLOCKED, RS_QUEUE_TABLES };
-
 typedef struct rs_queue_stream {
-    int64_t device, stream, launched, max, blocked, first, last;
+    int64_t device, stream, launched, max, blocked;
+    int64_t span;           /* from the first launch to the last start */
     int64_t limit;          /* the length at which it counts as full; 0: none was seen */
-    double weighted, empty; /* ns */
+    double mean, empty_pct; /* weighted by time; NaN where all is at one moment */
     bool full;
     rs_description lengths;
 } rs_queue_stream;
 
-typedef struct rs_queue {
-    rs_queue_stream *streams;
-    size_t n_streams, capacity;
-    rs_queue_series series; /* kept with --series only */
-} rs_queue;
-
-extern const rs_layout rs_queue_layout;
+/* Relations of the plans: streams, and with --series samples. */
+enum { RS_QUEUE_STREAMS, RS_QUEUE_SAMPLES, RS_QUEUE_RELATIONS };
+extern const rs_layout rs_queue_stream_layout, rs_queue_sample_layout;
+#define RS_QUEUE_STREAM_ROWS RS_LISTED(RS_QUEUE_STREAMS, rs_queue_stream, &rs_queue_stream_layout)
+#define RS_QUEUE_SAMPLE_ROWS RS_LISTED(RS_QUEUE_SAMPLES, rs_queue_sample, &rs_queue_sample_layout)
 
 /* How the samples of a rank are added up. */
 typedef struct rs_queue_rules {
@@ -30,9 +27,12 @@ typedef struct rs_queue_rules {
     bool describe;           /* the samples' lengths, too */
 } rs_queue_rules;
 
-/* Adds up p->series by stream, and drops it unless it is to be printed. */
-rs_status rs_queue_sum_up(const rs_run *run, rs_queue *p, const rs_queue_rules *rules, rs_error *err);
-void rs_queue_free(void *partial);
-size_t rs_queue_main_table(const rs_options *options);
+/* Adds the series up by stream; it is released, or becomes the relation of samples. */
+rs_status rs_queue_put(const rs_run *run, rs_queue_series *series, const rs_queue_rules *rules,
+                       rs_relations *out, rs_error *err);
+
+/* The tables that options choose; --series before --blocked. */
+#define RS_QUEUE_SERIES_CHOICE RS_WITH(RS_IS_SET("series"))
+#define RS_QUEUE_BLOCKED_CHOICE RS_WITH({.option = "blocked", .unless = "series"})
 
 #endif

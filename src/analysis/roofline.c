@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/busy.h"
+#include "analysis/analysis.h"
+#include "base/order.h"
+#include "base/stats.h"
 #include "analysis/gate.h"
 #include "analysis/roofline_figures.h"
 #include "base/interval.h"
@@ -351,11 +353,7 @@ static int by_arguments_then_place(const void *a, const void *b)
     return c ? c : x->place < y->place ? -1 : x->place > y->place;
 }
 
-static int by_place(const void *a, const void *b)
-{
-    const gemm *x = a, *y = b;
-    return x->place < y->place ? -1 : x->place > y->place;
-}
+static const rs_order by_place[] = {RS_RISING(gemm, place)};
 
 static void find_best(gemm *items, size_t n)
 {
@@ -419,7 +417,7 @@ static rs_status add_gemms(rs_table *t, const rs_partial *partials, size_t n, si
     rs_status status = ok ? RS_OK : rs_fail_nomem(err, "matrix products");
     if (n_items) qsort(items, n_items, sizeof *items, by_arguments_then_place);
     if (status == RS_OK) find_best(items, n_items);
-    if (n_items) qsort(items, n_items, sizeof *items, by_place);
+    RS_SORT(items, n_items, by_place);
     for (size_t i = 0; status == RS_OK && i < n_items; i++) {
         if (i == 0 || items[i].partial != items[i - 1].partial) {
             all = time_of_rank(items[i].partial->value);

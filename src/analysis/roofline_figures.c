@@ -2,7 +2,8 @@
 
 #include <math.h>
 
-#include "analysis/busy.h"
+#include "analysis/analysis.h"
+#include "base/stats.h"
 #include "base/interval.h"
 #include "text/numbers.h"
 

@@ -1,9 +1,9 @@
 #include "analysis/roofline_rank.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "analysis/layouts.h"
+#include "base/order.h"
+#include "base/stats.h"
 #include "base/interval.h"
 #include "base/try.h"
 #include "text/numbers.h"
@@ -202,12 +202,7 @@ static bool add_call(gatherer *g, const rs_owned *o)
     return true;
 }
 
-static int by_time(const void *a, const void *b)
-{
-    const rs_roof_row *x = a, *y = b;
-    if (x->time.sum != y->time.sum) return x->time.sum > y->time.sum ? -1 : 1;
-    return x->uid < y->uid ? -1 : x->uid > y->uid;
-}
+static const rs_order by_time[] = {RS_FALLING(rs_roof_row, time.sum), RS_RISING(rs_roof_row, uid)};
 
 static rs_status gather(const rs_run *run, rs_trace *trace, rs_roof_rank *p, rs_error *err)
 {
@@ -229,7 +224,7 @@ static rs_status gather(const rs_run *run, rs_trace *trace, rs_roof_rank *p, rs_
     rs_free(g.keys);
     rs_map64_clear(&g.places);
     if (!ok) return rs_fail_nomem(err, "operators");
-    if (p->n) qsort(p->rows, p->n, sizeof *p->rows, by_time);
+    RS_SORT(p->rows, p->n, by_time);
     p->linked = owners->linked;
     p->unlinked = owners->unlinked;
     p->has_work = owners->n_work || owners->n_unlinked;

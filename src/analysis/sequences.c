@@ -3,7 +3,8 @@
 #include <string.h>
 
 #include "analysis/sequences.h"
-#include "analysis/layouts.h"
+#include "base/order.h"
+#include "base/stats.h"
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/try.h"
@@ -75,12 +76,7 @@ void rs_sequences_free(void *partial)
     rs_free(p);
 }
 
-static int by_start(const void *a, const void *b)
-{
-    const rs_sequence_kernel *x = a, *y = b;
-    if (x->start != y->start) return x->start < y->start ? -1 : 1;
-    return x->row < y->row ? -1 : x->row > y->row;
-}
+static const rs_order by_start[] = {RS_RISING(rs_sequence_kernel, start), RS_RISING(rs_sequence_kernel, row)};
 
 bool rs_sequence_add_kernel(rs_sequence_finder *x, uint32_t node, uint32_t row, int64_t start,
                             int64_t duration)
@@ -139,7 +135,7 @@ static rs_status add_root(rs_sequence_finder *x, uint32_t node, size_t min_lengt
     size_t from = x->first[node], n = x->first[t->end[node]] - from;
     rs_sequence_kernel *k = x->kernels + from;
     if (n < min_length) return RS_OK;
-    if (n > 1) qsort(k, n, sizeof *k, by_start);
+    if (n > 1) RS_SORT(k, n, by_start);
     uint32_t *key = x->scratch;
     key[0] = x->e->name[t->row[node]];
     for (size_t i = 0; i < n; i++) key[i + 1] = x->e->name[k[i].row];

@@ -3,8 +3,9 @@
 #define RS_ANALYSIS_STEPS_H
 
 #include "analysis/analysis.h"
-#include "analysis/busy.h"
+#include "base/stats.h"
 #include "match/host_view.h"
+#include "trace/busy.h"
 
 /* The kinds of time a step is compared with its rank's other steps by. */
 typedef enum rs_step_kind {

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/busy.h"
+#include "analysis/analysis.h"
+#include "base/stats.h"
 #include "analysis/collective_notes.h"
-#include "analysis/layouts.h"
 #include "base/interval.h"
 #include "clock/collective_clocks.h"
 #include "match/collective_wait.h"

@@ -4,6 +4,8 @@
 #include "analysis/structure.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
+#include "base/search.h"
 #include "base/try.h"
 #include "match/collective_ops.h"
 #include "match/mesh.h"
@@ -48,13 +50,7 @@ static int by_phase(const void *a, const void *b)
     return (x->micro_batch > y->micro_batch) - (x->micro_batch < y->micro_batch);
 }
 
-static int by_layer(const void *a, const void *b)
-{
-    const cell *x = a, *y = b;
-    if (x->phase != y->phase) return x->phase < y->phase ? -1 : 1;
-    if (x->layer != y->layer) return x->layer < y->layer ? -1 : 1;
-    return (x->step > y->step) - (x->step < y->step);
-}
+static const rs_order by_layer[] = {RS_RISING(cell, phase), RS_RISING(cell, layer), RS_RISING(cell, step)};
 
 static bool add_phases(cell *cells, size_t n, rs_structure_rank *p)
 {
@@ -77,7 +73,7 @@ static bool add_phases(cell *cells, size_t n, rs_structure_rank *p)
 static bool add_layers(cell *cells, size_t n, rs_structure_rank *p)
 {
     size_t capacity = 0;
-    if (n) qsort(cells, n, sizeof *cells, by_layer);
+    RS_SORT(cells, n, by_layer);
     for (size_t i = 0; i < n; i++) {
         const cell *c = &cells[i];
         if (c->layer < 0) continue;
@@ -123,14 +119,8 @@ static bool sum_up(const rs_trace *trace, const rs_structure *s, const rs_ranges
 
 static rs_structure_step *find_step(rs_structure_rank *p, int64_t number)
 {
-    size_t low = 0, high = p->n_steps;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (p->steps[middle].number < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, p->n_steps, p->steps[low].number < number);
     return low < p->n_steps && p->steps[low].number == number ? &p->steps[low] : NULL;
 }
 

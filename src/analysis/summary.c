@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/layouts.h"
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/stats.h"

@@ -5,6 +5,7 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "base/try.h"
 #include "match/host_job.h"
 #include "trace/busy.h"
@@ -99,14 +100,8 @@ static size_t call_at(const rs_links *links, uint32_t row, size_t guess)
 {
     for (size_t i = guess; i < guess + 2 && i < links->n_calls; i++)
         if (links->call[i] == row) return i;
-    size_t low = 0, high = links->n_calls;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (links->call[mid] < row)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    size_t low;
+    RS_SEARCH(low, links->n_calls, links->call[low] < row);
     return low;
 }
 

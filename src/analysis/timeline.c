@@ -1,17 +1,16 @@
 /* timeline: the same division of GPU time as rows, with TraceLens' names. */
-#include "analysis/analysis.h"
-#include "analysis/busy.h"
-#include "analysis/layouts.h"
+#include "analysis/plan.h"
+#include "base/try.h"
 #include "trace/busy.h"
 
 typedef struct kind_of_time {
-    const char *type;
+    uint32_t type;
     int64_t ns, span;
 } kind_of_time;
 
 #define ROW(CELL)                                                                                            \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(OF(kind_of_time, type), "type", TEXT, NONE,                                                         \
+    CELL(TEXT_ID(kind_of_time, type), "type", TEXT, NONE,                                                    \
          "computation, exposed_comm (outside computation), exposed_memcpy (outside both), busy, idle, "      \
          "total, total_comm and total_memcpy (exposed or not), each ending in _time",                        \
          NULL)                                                                                               \
@@ -19,32 +18,34 @@ typedef struct kind_of_time {
     CELL(SHARE(kind_of_time, ns, span), "percent", REAL, PERCENT, "of total_time", NULL)
 RS_RECORD(timeline, ROW);
 
-static const rs_table_spec table = {"timeline", "one row is one kind of time of one rank", timeline_columns,
-                                    sizeof timeline_columns / sizeof *timeline_columns};
-static const rs_table_spec *const tables[] = {&table};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 1}};
-
-static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+static rs_status put(const rs_run *run, rs_trace *trace, rs_relations *out, rs_error *err)
 {
-    (void)run;
-    for (size_t i = 0; i < n; i++) {
-        const rs_busy *b = partials[i].value;
-        const kind_of_time rows[] = {{"computation_time", b->compute, b->span},
-                                     {"exposed_comm_time", b->exposed_comm, b->span},
-                                     {"exposed_memcpy_time", b->exposed_memory, b->span},
-                                     {"busy_time", b->busy, b->span},
-                                     {"idle_time", b->idle, b->span},
-                                     {"total_time", b->span, b->span},
-                                     {"total_comm_time", b->comm, b->span},
-                                     {"total_memcpy_time", b->memory, b->span}};
-        for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
-            rs_status status =
-                rs_table_put_row(result->tables[0], &timeline_record, partials[i].rank, &rows[k], err);
-            if (status != RS_OK) return status;
-        }
-    }
+    const rs_busy *b;
+    RS_TRY(rs_trace_busy(trace, run->policy, &b, err));
+    const struct {
+        const char *type;
+        int64_t ns;
+    } times[] = {{"computation_time", b->compute},
+                 {"exposed_comm_time", b->exposed_comm},
+                 {"exposed_memcpy_time", b->exposed_memory},
+                 {"busy_time", b->busy},
+                 {"idle_time", b->idle},
+                 {"total_time", b->span},
+                 {"total_comm_time", b->comm},
+                 {"total_memcpy_time", b->memory}};
+    for (size_t i = 0; b->n && i < sizeof times / sizeof *times; i++)
+        rs_put(out, 0, &(kind_of_time){rs_put_string(out, times[i].type), times[i].ns, b->span});
     return RS_OK;
 }
+
+static const rs_field fields[] = {RS_FIELD_TEXT_ID(kind_of_time, type), RS_FIELD(kind_of_time, ns),
+                                  RS_FIELD(kind_of_time, span)};
+static const rs_layout layout = RS_LAYOUT(kind_of_time, fields);
+static const rs_plan_relation relations[] = {{RS_LISTED(0, kind_of_time, &layout), .make = put}};
+static const rs_plan_table table = {
+    RS_PLAN_TABLE("timeline", "one row is one kind of time of one rank", timeline)};
+static const rs_table_spec *const tables[] = {&table.spec};
+static const rs_plan plan = {RS_PLAN(relations, tables), .absent_without = 1};
 
 const rs_analysis rs_analysis_timeline = {
     .name = "timeline",
@@ -58,12 +59,7 @@ const rs_analysis rs_analysis_timeline = {
         "rankscope timeline trace.json.gz\nrankscope timeline --compat tracelens --format csv trace.json.gz",
     .facets = {&rs_facet_busy},
     .spares = RS_USUAL_COLUMNS,
-    .table_sets = sets,
-    .n_table_sets = sizeof sets / sizeof *sets,
+    .plan = &plan,
     .follows = RS_FOLLOWS_ALL | RS_FOLLOWS_CAPTURES,
-    .rank = rs_busy_rank_at_work,
-    .merge = merge,
-    .free_partial = rs_busy_free,
     .absent = "no GPU work",
-    .partial_layout = &rs_busy_layout,
 };

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
-#include "analysis/busy.h"
+#include "base/stats.h"
 #include "base/interval.h"
 #include "base/layout.h"
 #include "trace/folded_tree.h"

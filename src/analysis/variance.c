@@ -6,6 +6,7 @@
 #include "analysis/gate.h"
 #include "analysis/variance_rank.h"
 #include "base/interval.h"
+#include "base/order.h"
 #include "base/strings.h"
 #include "base/try.h"
 #include "perf/owner.h"
@@ -147,20 +148,10 @@ typedef struct group {
     const char *name, *dims;
 } group;
 
-static int by_key(const void *a, const void *b)
-{
-    const entry *x = a, *y = b;
-    if (x->key != y->key) return x->key < y->key ? -1 : 1;
-    return x->partial < y->partial ? -1 : x->partial > y->partial;
-}
+static const rs_order by_key[] = {RS_RISING(entry, key), RS_RISING(entry, partial)};
 
-static int by_excess(const void *a, const void *b)
-{
-    const group *x = a, *y = b;
-    if (x->excess != y->excess) return x->excess > y->excess ? -1 : 1;
-    int c = strcmp(x->name, y->name);
-    return c ? c : strcmp(x->dims, y->dims);
-}
+static const rs_order by_excess[] = {RS_FALLING(group, excess), RS_RISING(group, name),
+                                     RS_RISING(group, dims)};
 
 /* All rows of all ranks, by name and dims. */
 static rs_status list_entries(const rs_partial *partials, size_t n, entry **out, size_t *n_out, rs_error *err)
@@ -184,7 +175,7 @@ static rs_status list_entries(const rs_partial *partials, size_t n, entry **out,
         }
     }
     rs_strings_clear(&texts);
-    if (ok && *n_out) qsort(*out, *n_out, sizeof **out, by_key);
+    if (ok && *n_out) RS_SORT(*out, *n_out, by_key);
     return ok ? RS_OK : rs_fail_nomem(err, "kernels");
 }
 
@@ -259,7 +250,7 @@ static rs_status add_across(const rs_partial *partials, size_t n, size_t top, rs
         group g = judge(partials, entries + i, end - i, scratch);
         if (g.n > 1) groups[n_groups++] = g;
     }
-    if (status == RS_OK && n_groups) qsort(groups, n_groups, sizeof *groups, by_excess);
+    if (status == RS_OK && n_groups) RS_SORT(groups, n_groups, by_excess);
     for (size_t i = 0; status == RS_OK && i < n_groups && (!top || i < top); i++)
         status = add_group(result->tables[ACROSS], partials, &groups[i], err);
     if (status == RS_OK) status = add_ranks(result->tables[RANKS], partials, n, entries, n_entries, err);

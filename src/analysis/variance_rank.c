@@ -2,10 +2,11 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "analysis/layouts.h"
+#include "base/order.h"
+#include "base/search.h"
+#include "base/stats.h"
 #include "base/interval.h"
 #include "base/try.h"
 #include "match/collective_names.h"
@@ -92,14 +93,8 @@ static bool list_comm(const rs_work *w, comm_list *out)
 /* The covered time before t. */
 static int64_t covered_before(const covered *c, int64_t t)
 {
-    size_t low = 0, high = c->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (c->items[middle].start < t)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, c->n, c->items[low].start < t);
     if (low == 0) return 0;
     const rs_interval *last = &c->items[low - 1];
     return rs_add_sat(c->before[low - 1], rs_sub_sat(last->end < t ? last->end : t, last->start));
@@ -197,13 +192,8 @@ static rs_status gather_ops(gatherer *g, rs_error *err)
 
 /* ---- the runs of one key ------------------------------------------------------------------------------- */
 
-static int by_key(const void *a, const void *b)
-{
-    const one_run *x = a, *y = b;
-    if (x->key != y->key) return x->key < y->key ? -1 : 1;
-    if (x->start != y->start) return x->start < y->start ? -1 : 1;
-    return x->row < y->row ? -1 : x->row > y->row;
-}
+static const rs_order by_key[] = {RS_RISING(one_run, key), RS_RISING(one_run, start),
+                                  RS_RISING(one_run, row)};
 
 static void set_quantiles(rs_variance_row *v, const one_run *runs, size_t n, double *scratch)
 {
@@ -295,14 +285,8 @@ static void set_kernel_steps(gatherer *g)
     for (size_t i = 0; i < p->n; i++) p->rows[i].slowest_step = -1;
     if (!g->work->has_details) return;
     for (size_t i = 0; i < p->n; i++) {
-        size_t low = 0, high = g->work->n; /* work stands by row */
-        while (low < high) {
-            size_t middle = low + (high - low) / 2;
-            if (g->work->row[middle] < p->rows[i].slowest_row)
-                low = middle + 1;
-            else
-                high = middle;
-        }
+        size_t low; /* work stands by row */
+        RS_SEARCH(low, g->work->n, g->work->row[low] < p->rows[i].slowest_row);
         if (low < g->work->n && g->work->row[low] == p->rows[i].slowest_row)
             p->rows[i].slowest_step = g->work->step[low];
     }
@@ -314,13 +298,8 @@ typedef struct sort_key {
     const char *name, *dims;
 } sort_key;
 
-static int by_above(const void *a, const void *b)
-{
-    const sort_key *x = a, *y = b;
-    if (x->row.above != y->row.above) return x->row.above > y->row.above ? -1 : 1;
-    int c = strcmp(x->name, y->name);
-    return c ? c : strcmp(x->dims, y->dims);
-}
+static const rs_order by_above[] = {RS_FALLING(sort_key, row.above), RS_RISING(sort_key, name),
+                                    RS_RISING(sort_key, dims)};
 
 static bool sort_rows(rs_variance_rank *p)
 {
@@ -330,7 +309,7 @@ static bool sort_rows(rs_variance_rank *p)
         const char *dims = rs_pool_text(&p->pool, p->rows[i].dims);
         keys[i] = (sort_key){p->rows[i], rs_pool_text(&p->pool, p->rows[i].name), dims ? dims : ""};
     }
-    if (p->n) qsort(keys, p->n, sizeof *keys, by_above);
+    RS_SORT(keys, p->n, by_above);
     for (size_t i = 0; i < p->n; i++) p->rows[i] = keys[i].row;
     rs_free(keys);
     return true;
@@ -344,7 +323,7 @@ static rs_status describe_all(gatherer *g, int64_t min_count, bool by_op, rs_err
     RS_TRY(rs_trace_steps(g->trace, &steps, &n_steps, err));
     double *scratch = rs_malloc((g->n + 1) * sizeof *scratch);
     bool ok = scratch != NULL;
-    if (ok && g->n) qsort(g->runs, g->n, sizeof *g->runs, by_key);
+    if (ok && g->n) RS_SORT(g->runs, g->n, by_key);
     for (size_t i = 0, end; ok && i < g->n; i = end) {
         for (end = i + 1; end < g->n && g->runs[end].key == g->runs[i].key; end++) {
         }

@@ -1,7 +1,7 @@
-/* Sorting by declared keys: rows of any struct, stable, the same on every machine.
+/* Sorting by declared keys: rows of any struct, stable, the same on every machine. It cannot fail.
  *
  *     static const rs_order by_time[] = {RS_FALLING(kernel, time.sum), RS_RISING(kernel, name)};
- *     if (!rs_order_rows(rows, n, sizeof *rows, by_time, 2, NULL)) return rs_fail_nomem(err, "kernels"); */
+ *     RS_SORT(kernels, n, by_time); */
 #ifndef RS_BASE_ORDER_H
 #define RS_BASE_ORDER_H
 
@@ -14,7 +14,7 @@ typedef struct rs_order {
     bool is_id; /* the id of a text: compared as the text */
 } rs_order;
 
-/* Unknown texts (NULL, RS_NO_STRING) come last in either direction, NaN comes first. */
+/* What is unknown (NULL, RS_NO_STRING, NaN) comes last in either direction. */
 #define RS_ORDERED(type, member, falls, id)                                                                  \
     {                                                                                                        \
         offsetof(type, member), sizeof RS_MEMBER(type, member), RS_KIND_OF(RS_MEMBER(type, member)), falls,  \
@@ -22,14 +22,19 @@ typedef struct rs_order {
     }
 #define RS_RISING(type, member) RS_ORDERED(type, member, false, false)
 #define RS_FALLING(type, member) RS_ORDERED(type, member, true, false)
+/* Of rows that are numbers or texts themselves: static const rs_order up[] = {RS_RISING_VALUE(int64_t)}; */
+#define RS_RISING_VALUE(type)                                                                                \
+    {                                                                                                        \
+        0, sizeof(type), RS_KIND_OF(*(type *)0), false, false                                                \
+    }
 #define RS_RISING_TEXT(type, member) RS_ORDERED(type, member, false, true)
 
 /* Below, at or above 0, as a comes before b. texts: what ids are of; NULL when no key is one. */
 int rs_order_compare(const void *a, const void *b, const rs_order *keys, size_t n_keys,
                      const rs_strings *texts);
-/* Rows that are equal by all keys stay in their order. O(n log n), and O(n) where they are in order already. false when
- * out of memory: the rows stay as they are. */
-bool rs_order_rows(void *rows, size_t n, size_t size, const rs_order *keys, size_t n_keys,
-                   const rs_strings *texts);
+/* Rows that are equal by all keys stay in their order. O(n log n), and O(n) where they are in order already; without memory
+ * for half of the rows O(n log^2 n). */
+void rs_sort(void *rows, size_t n, size_t size, const rs_order *keys, size_t n_keys, const rs_strings *texts);
+#define RS_SORT(rows, n, keys) rs_sort(rows, n, sizeof *(rows), keys, sizeof(keys) / sizeof *(keys), NULL)
 
 #endif

@@ -1,10 +1,11 @@
 #include "base/ranges.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/ascii.h"
 #include "base/memory.h"
+#include "base/order.h"
+#include "base/search.h"
 
 bool rs_parse_whole(const char *text, int64_t *value, const char **end)
 {
@@ -32,15 +33,11 @@ bool rs_parse_size(const char *text, int64_t *bytes)
     return *end == '\0' && *bytes > 0;
 }
 
-static int by_first(const void *a, const void *b)
-{
-    const rs_span *x = a, *y = b;
-    return (x->first > y->first) - (x->first < y->first);
-}
+static const rs_order by_first[] = {RS_RISING(rs_span, first)};
 
 static void merge(rs_ranges *ranges)
 {
-    qsort(ranges->items, ranges->n, sizeof *ranges->items, by_first);
+    RS_SORT(ranges->items, ranges->n, by_first);
     size_t kept = 0;
     for (size_t i = 1; i < ranges->n; i++) {
         rs_span *last = &ranges->items[kept], *next = &ranges->items[i];
@@ -93,14 +90,8 @@ rs_status rs_ranges_parse(const char *text, rs_ranges *out, rs_error *err)
 
 bool rs_ranges_has(const rs_ranges *ranges, int64_t value)
 {
-    size_t low = 0, high = ranges->n;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (value > ranges->items[middle].last)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, ranges->n, value > ranges->items[low].last);
     return low < ranges->n && value >= ranges->items[low].first;
 }
 

@@ -2,9 +2,9 @@
 
 #include <math.h>
 #include <stdint.h>
-#include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/stats.h"
 
 /* ---- Student's distribution ---------------------------------------------------------------------------- */
@@ -133,12 +133,7 @@ typedef struct ranked {
     size_t at;
 } ranked;
 
-static int by_p(const void *a, const void *b)
-{
-    const ranked *x = a, *y = b;
-    if (x->p != y->p) return x->p < y->p ? -1 : 1;
-    return x->at < y->at ? -1 : x->at > y->at;
-}
+static const rs_order by_p[] = {RS_RISING(ranked, p), RS_RISING(ranked, at)};
 
 bool rs_holm(double *p, size_t n)
 {
@@ -147,7 +142,7 @@ bool rs_holm(double *p, size_t n)
     if (!order) return false;
     for (size_t i = 0; i < n; i++)
         if (!isnan(p[i])) order[tests++] = (ranked){p[i], i};
-    qsort(order, tests, sizeof *order, by_p);
+    RS_SORT(order, tests, by_p);
     double reached = 0;
     for (size_t i = 0; i < tests; i++) {
         double adjusted = order[i].p * (double)(tests - i);

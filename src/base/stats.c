@@ -266,6 +266,11 @@ double rs_round(double value, int decimals)
     return rint(value * scale) / scale;
 }
 
+double rs_percent(int64_t some, int64_t whole)
+{
+    return whole ? 100.0 * (double)some / (double)whole : (double)NAN;
+}
+
 /* ---- summaries -------------------------------------------------------------------------------------- */
 
 rs_description rs_describe(double *values, size_t n)

@@ -49,6 +49,9 @@ rs_description rs_describe(double *values, size_t n);
 rs_description rs_description_rounded(const rs_description *d, int decimals);
 extern const rs_layout rs_description_layout;
 
+/* some / whole * 100; NaN when whole is 0. */
+double rs_percent(int64_t some, int64_t whole);
+
 /* Rounds half to even at that many decimals, as numpy does. */
 double rs_round(double value, int decimals);
 

@@ -147,11 +147,11 @@ static rs_status write_counters(void *context, const rs_sink *sink, rs_error *er
     return rs_counters_write(b->table, &b->settings, sink, err);
 }
 
-/* The options that name such a file; the table is the last one. */
+/* The options that name such a file, by command: annotate's --counters is a list. The table is the last one. */
 static const struct {
-    const char *option;
+    const char *command, *option;
     rs_write_fn write;
-} files_beside[] = {{"ideal-trace", write_ideal}, {"counters", write_counters}};
+} files_beside[] = {{"whatif", "ideal-trace", write_ideal}, {"memory", "counters", write_counters}};
 
 /* whatif --ideal-trace, memory --counters: the file, and all tables but the last. */
 static int deliver_file(rs_request *r, const rs_result *result, const char *path, rs_write_fn write)
@@ -207,6 +207,7 @@ static int deliver(rs_request *r, const rs_result *result)
     if (strcmp(name, "annotate") == 0 && output && strcmp(output, "-") != 0)
         return rs_write_traces(result, output, name, &settings);
     for (size_t i = 0; i < sizeof files_beside / sizeof *files_beside; i++) {
+        if (strcmp(name, files_beside[i].command) != 0) continue;
         const char *path = rs_request_text(r, files_beside[i].option);
         if (path) return deliver_file(r, result, path, files_beside[i].write);
     }

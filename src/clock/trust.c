@@ -3,6 +3,7 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "clock/clocks.h"
 #include "clock/collective_clocks.h"
 #include "match/collective_wait.h"
@@ -33,14 +34,8 @@ static int64_t farthest(int64_t low, int64_t high)
 static int64_t most_of_pair(const rs_clock_trust *trust, size_t one, size_t other)
 {
     uint64_t ranks = one < other ? (uint64_t)one << 32 | other : (uint64_t)other << 32 | one;
-    size_t low = 0, high = trust->n_pairs;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (trust->pairs[middle].ranks < ranks)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, trust->n_pairs, trust->pairs[low].ranks < ranks);
     return low < trust->n_pairs && trust->pairs[low].ranks == ranks ? trust->pairs[low].most : INT64_MAX;
 }
 

@@ -44,7 +44,7 @@ rs_status rs_format_refuses(const rs_format *format, unsigned records, const cha
     if (records >> format->records & 1) return RS_OK;
     return rs_fail_at(err, RS_ERR_FORMAT, file, RS_NO_OFFSET, "%s",
                       format->elsewhere ? format->elsewhere(text, n)
-                                        : "is a trace, and snapshots are read: give it with --trace");
+                                        : "is a trace where a memory snapshot is asked for");
 }
 
 /* Looked at in the source itself where it can be read once only, else in one that is opened for it: readers

@@ -3,9 +3,9 @@
  * text is not proven. There an event is dropped whose times lie beyond a gap as long as the middle half of all
  * events takes, with fewer than one in twenty events there: a recording in several windows keeps them
  * all. */
-#include <stdlib.h>
 
 #include "base/interval.h"
+#include "base/order.h"
 #include "format/kineto_reader.h"
 
 #define FEW 20   /* one in so many may be wrong ... */
@@ -22,11 +22,7 @@ static bool counts(const rs_events *e, size_t row)
     return e->phase[row] && e->phase[row] != 'M' && e->start[row] != RS_NO_TIME;
 }
 
-static int by_time(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
+static const rs_order by_time[] = {RS_RISING_VALUE(int64_t)};
 
 /* Where the bulk of the events lies; false: there are too few to tell. */
 static rs_status find_bounds(const rs_events *e, bounds *out, bool *known, rs_error *err)
@@ -38,7 +34,7 @@ static rs_status find_bounds(const rs_events *e, bounds *out, bool *known, rs_er
         if (counts(e, i)) starts[n++] = e->start[i];
     *known = n >= LEAST;
     if (*known) {
-        qsort(starts, n, sizeof *starts, by_time);
+        RS_SORT(starts, n, by_time);
         int64_t middle = rs_sub_sat(starts[n - n / 4 - 1], starts[n / 4]);
         size_t few = n / FEW > AT_ALL ? n / FEW : AT_ALL, from = 0, to = n - 1;
         if (middle < 1) middle = 1;

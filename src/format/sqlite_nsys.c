@@ -2,9 +2,9 @@
  *
  * Tables are made only for what was recorded, so any of them may be missing. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/ascii.h"
 #include "base/interval.h"
 #include "base/memory.h"
@@ -224,26 +224,15 @@ static rs_status record_row(void *context, sqlite3_stmt *s, rs_native *r)
     return RS_OK;
 }
 
-static int by_event(const void *a, const void *b)
-{
-    const recorded *x = a, *y = b;
-    if (x->pid != y->pid) return x->pid < y->pid ? -1 : 1;
-    if (x->event != y->event) return x->event < y->event ? -1 : 1;
-    return x->correlation < y->correlation ? -1 : x->correlation > y->correlation;
-}
+static const rs_order by_event[] = {RS_RISING(recorded, pid), RS_RISING(recorded, event),
+                                    RS_RISING(recorded, correlation)};
 
 /* The last time that the event was recorded before the call; NULL: never. */
 static const recorded *recorded_before(const nsys *n, int64_t pid, int64_t event, int64_t correlation)
 {
     recorded wanted = {.pid = pid, .event = event, .correlation = correlation};
-    size_t low = 0, high = n->n_records;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (by_event(&n->records[middle], &wanted) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, n->n_records, by_event(&n->records[low], &wanted) < 0);
     if (!low) return NULL;
     const recorded *r = &n->records[low - 1];
     return r->pid == pid && r->event == event ? r : NULL;
@@ -377,7 +366,7 @@ static rs_status read_nsys(rs_database *d)
         int64_t rows;
         status = rs_database_read(d, &tables[i], &n, &rows);
         if (tables[i].row == record_row && n.n_records)
-            qsort(n.records, n.n_records, sizeof *n.records, by_event);
+            RS_SORT(n.records, n.n_records, by_event);
     }
     if (status == RS_OK) status = rs_nsys_read_host(d);
     if (status == RS_OK && n.n_graphs)

@@ -2,9 +2,9 @@
  * libraries (-t osrt), when threads ran (--cpuctxsw), what they were in (--sample), and counters
  * (--gpu-metrics-devices). Of threads of processes that have calls, ranges or work of their own. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/memory.h"
 #include "base/try.h"
 #include "format/sqlite_nsys.h"
@@ -94,18 +94,12 @@ static rs_status turn_row(void *context, sqlite3_stmt *s, rs_native *r)
     return RS_OK;
 }
 
-static int by_thread(const void *a, const void *b)
-{
-    const turn *x = a, *y = b;
-    if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
-    if (x->time != y->time) return x->time < y->time ? -1 : 1;
-    return x->in - y->in;
-}
+static const rs_order by_thread[] = {RS_RISING(turn, thread), RS_RISING(turn, time), RS_RISING(turn, in)};
 
 /* From where a thread was taken off to where it ran again. */
 static rs_status add_off_cpu(host *h)
 {
-    if (h->n_turns) qsort(h->turns, h->n_turns, sizeof *h->turns, by_thread);
+    RS_SORT(h->turns, h->n_turns, by_thread);
     for (size_t i = 0; i + 1 < h->n_turns; i++) {
         const turn *out = &h->turns[i], *in = out + 1;
         if (out->in || !in->in || out->thread != in->thread) continue;
@@ -205,12 +199,7 @@ static rs_status metric_row(void *context, sqlite3_stmt *s, rs_native *r)
     return RS_OK;
 }
 
-static int by_metric(const void *a, const void *b)
-{
-    const metric *x = a, *y = b;
-    if (x->type != y->type) return x->type < y->type ? -1 : 1;
-    return (x->id > y->id) - (x->id < y->id);
-}
+static const rs_order by_metric[] = {RS_RISING(metric, type), RS_RISING(metric, id)};
 
 static const char *const value_columns[] = {"timestamp", "typeId", "metricId", "value", NULL};
 
@@ -260,7 +249,7 @@ rs_status rs_nsys_read_host(rs_database *d)
         status = rs_database_read(d, &tables[i], &h, &rows);
         if (status == RS_OK && tables[i].row == turn_row) status = add_off_cpu(&h);
         if (tables[i].row == metric_row && h.n_metrics)
-            qsort(h.metrics, h.n_metrics, sizeof *h.metrics, by_metric);
+            RS_SORT(h.metrics, h.n_metrics, by_metric);
     }
     rs_map64_clear(&h.processes);
     rs_map64_clear(&h.symbols);

@@ -4,9 +4,10 @@
  * bytes (--include-blobs true); they are followed through the launch within them to the kernel. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
+#include "base/order.h"
 #include "base/ascii.h"
 #include "base/interval.h"
 #include "base/memory.h"
@@ -236,31 +237,19 @@ const rs_source_table rs_nsys_events = {"NVTX_EVENTS", range_columns, "textId", 
 
 /* ---- from launches to kernels --------------------------------------------------------------------------- */
 
-static int by_thread(const void *a, const void *b)
-{
-    const rs_nccl_call *x = a, *y = b;
-    if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
-    if (x->start != y->start) return x->start < y->start ? -1 : 1;
-    return x->end > y->end ? -1 : x->end < y->end;
-}
+static const rs_order by_thread[] = {RS_RISING(rs_nccl_call, thread), RS_RISING(rs_nccl_call, start),
+                                     RS_FALLING(rs_nccl_call, end)};
 
 /* The call of NCCL that a thread was in at a time; SIZE_MAX: none. */
 static size_t call_at(const rs_nsys_ranges *n, int64_t thread, int64_t time)
 {
-    size_t low = 0, high = n->n_nccl;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const rs_nccl_call *c = &n->nccl[middle];
-        if (c->thread < thread || (c->thread == thread && c->start <= time))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const rs_nccl_call *c = n->nccl;
+    size_t low;
+    RS_SEARCH(low, n->n_nccl, c[low].thread < thread || (c[low].thread == thread && c[low].start <= time));
     /* ranges of a thread nest: the last that began is the innermost, unless it is over */
     for (size_t back = 0; low > 0 && back < 16; low--, back++) {
-        const rs_nccl_call *c = &n->nccl[low - 1];
-        if (c->thread != thread) return SIZE_MAX;
-        if (c->end >= time) return low - 1;
+        if (c[low - 1].thread != thread) return SIZE_MAX;
+        if (c[low - 1].end >= time) return low - 1;
     }
     return SIZE_MAX;
 }
@@ -366,7 +355,7 @@ rs_status rs_nsys_take_launch(rs_nsys_ranges *n, int64_t thread, const rs_native
 
 void rs_nsys_ranges_end(rs_nsys_ranges *n)
 {
-    if (n->n_nccl) qsort(n->nccl, n->n_nccl, sizeof *n->nccl, by_thread);
+    RS_SORT(n->nccl, n->n_nccl, by_thread);
 }
 
 void rs_nsys_ranges_clear(rs_nsys_ranges *n)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/order.h"
 #include "base/try.h"
 #include "input/source.h"
 #include "text/numbers.h"
@@ -202,10 +203,7 @@ static bool is_csv(const char *name)
     return n > 4 && strcmp(name + n - 4, ".csv") == 0;
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
+static const rs_order by_name[] = {RS_RISING_VALUE(char *)};
 
 /* Owned names, sorted. */
 typedef struct name_list {
@@ -228,7 +226,7 @@ static rs_status list_folder(const char *folder, name_list *names, rs_error *err
     }
     closedir(dir);
     if (!ok) return rs_fail_nomem(err, "the files of a folder");
-    if (names->n) qsort(names->items, names->n, sizeof *names->items, by_name);
+    RS_SORT(names->items, names->n, by_name);
     return RS_OK;
 }
 

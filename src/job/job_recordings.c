@@ -1,10 +1,10 @@
 /* Several recordings of one rank: files of one rank whose times do not overlap, as the profiler writes them
  * when its schedule repeats. They are read one behind the other as one input. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/order.h"
 #include "job/job_internal.h"
 
 typedef struct candidate {
@@ -13,13 +13,8 @@ typedef struct candidate {
 } candidate;
 
 /* By rank, then time. */
-static int by_time(const void *a, const void *b)
-{
-    const candidate *x = a, *y = b;
-    if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
-    if (x->first != y->first) return x->first < y->first ? -1 : 1;
-    return x->at < y->at ? -1 : x->at > y->at;
-}
+static const rs_order by_time[] = {RS_RISING(candidate, rank), RS_RISING(candidate, first),
+                                   RS_RISING(candidate, at)};
 
 /* Files of one rank each that know their rank and when they were recorded. */
 static size_t find_candidates(const rs_job *job, const rs_input_answer *answers, candidate *out)
@@ -33,7 +28,7 @@ static size_t find_candidates(const rs_job *job, const rs_input_answer *answers,
         out[n++] =
             (candidate){a->ranks[0].own_rank, once ? RS_NO_TIME : a->ranks[0].from, a->ranks[0].until, i};
     }
-    if (n) qsort(out, n, sizeof *out, by_time);
+    RS_SORT(out, n, by_time);
     return n;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/workers.h"
 #include "job/job_internal.h"
 #include "trace/facet.h"
@@ -171,11 +172,7 @@ void rs_job_find_origin(rs_job *job, uint64_t columns)
 
 /* ---- what was selected --------------------------------------------------------------------------------- */
 
-static int by_number(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
+static const rs_order by_number[] = {RS_RISING_VALUE(int64_t)};
 
 /* "10-13, 20" of the numbers in the order of size; cut off with "..." */
 static void write_numbers(const int64_t *numbers, size_t n, char *text, size_t size)
@@ -208,7 +205,7 @@ static rs_status refuse_steps(const rs_selected *const *ranks, size_t n, const c
     total = 0;
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < ranks[i]->steps.n; k++) numbers[total++] = ranks[i]->steps.items[k].first;
-    qsort(numbers, total, sizeof *numbers, by_number);
+    RS_SORT(numbers, total, by_number);
     char text[200];
     write_numbers(numbers, total, text, sizeof text);
     bool one = numbers[0] == numbers[total - 1];

@@ -1,9 +1,10 @@
 #include "match/group_table.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"
+#include "base/order.h"
+#include "base/search.h"
 #include "match/collective_internal.h"
 
 /* Recorder and profiler read different clocks of one machine, and the recorder notes an operation while its
@@ -19,31 +20,21 @@ void rs_group_table_clear(rs_group_table *table)
     *table = (rs_group_table){0};
 }
 
-static int by_rank_and_time(const void *a, const void *b)
-{
-    const rs_group_entry *x = a, *y = b;
-    if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
-    if (x->created != y->created) return x->created < y->created ? -1 : 1;
-    return (x->seq > y->seq) - (x->seq < y->seq);
-}
+static const rs_order by_rank_and_time[] = {
+    RS_RISING(rs_group_entry, rank), RS_RISING(rs_group_entry, created), RS_RISING(rs_group_entry, seq)};
 
 void rs_group_table_sort(rs_group_table *table)
 {
-    if (table->n) qsort(table->entries, table->n, sizeof *table->entries, by_rank_and_time);
+    RS_SORT(table->entries, table->n, by_rank_and_time);
 }
 
 /* The first entry that is not before (rank, time). */
 static size_t entry_at(const rs_group_table *t, int64_t rank, int64_t time)
 {
-    size_t low = 0, high = t->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const rs_group_entry *e = &t->entries[middle];
-        if (e->rank < rank || (e->rank == rank && e->created < time))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, t->n,
+              t->entries[low].rank < rank ||
+                  (t->entries[low].rank == rank && t->entries[low].created < time));
     return low;
 }
 

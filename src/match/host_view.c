@@ -1,10 +1,11 @@
 #include "match/host_view.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
+#include "base/search.h"
 #include "base/try.h"
 #include "match/collective_names.h"
 #include "trace/calls.h"
@@ -106,14 +107,8 @@ static role role_of_row(viewer *v, uint32_t row)
  * operator around it is called. */
 static bool holds_talk(const spans *talks, rs_interval x)
 {
-    size_t low = 0, high = talks->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (talks->items[middle].start < x.start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, talks->n, talks->items[low].start < x.start);
     return low < talks->n && talks->items[low].end <= x.end;
 }
 
@@ -170,14 +165,9 @@ static bool take_out(thread *t, const spans *what)
     return true;
 }
 
-static int by_time(const void *a, const void *b)
-{
-    const rs_host_thread_view *x = a, *y = b;
-    if (x->operators != y->operators) return x->operators > y->operators ? -1 : 1;
-    if (x->comm != y->comm) return x->comm > y->comm ? -1 : 1;
-    if (x->sync != y->sync) return x->sync > y->sync ? -1 : 1;
-    return strcmp(x->label, y->label);
-}
+static const rs_order by_time[] = {
+    RS_FALLING(rs_host_thread_view, operators), RS_FALLING(rs_host_thread_view, comm),
+    RS_FALLING(rs_host_thread_view, sync), RS_RISING(rs_host_thread_view, label)};
 
 static bool sum_threads(viewer *v)
 {
@@ -203,7 +193,7 @@ static bool sum_threads(viewer *v)
         out->n_threads += ok;
     }
     rs_free(names);
-    if (ok && out->n_threads) qsort(out->threads, out->n_threads, sizeof *out->threads, by_time);
+    if (ok && out->n_threads) RS_SORT(out->threads, out->n_threads, by_time);
     return ok;
 }
 
@@ -234,14 +224,8 @@ static void divide(const rs_interval_set *sets, rs_host_view *out)
 /* What of a set lies in a window, into room for as many as the set has. */
 static rs_interval_set cut(const rs_interval_set *set, rs_interval window, rs_interval *room)
 {
-    size_t low = 0, high = set->n, n = 0; /* the first that ends behind the window's start */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (set->items[middle].end <= window.start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low, n = 0; /* the first that ends behind the window's start */
+    RS_SEARCH(low, set->n, set->items[low].end <= window.start);
     for (; low < set->n && set->items[low].start < window.end; low++) {
         rs_interval x = set->items[low];
         if (x.start < window.start) x.start = window.start;

@@ -6,17 +6,14 @@
 #include "base/ascii.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/strings.h"
 
 enum { MOST_RANKS = 1 << 20 };
 
 /* ---- members ------------------------------------------------------------------------------------------- */
 
-static int by_value(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
+static const rs_order by_value[] = {RS_RISING_VALUE(int64_t)};
 
 /* The difference between neighbours, or 0 where it is not the same. */
 static int64_t stride_of(const int64_t *members, size_t n)
@@ -47,7 +44,7 @@ rs_status rs_mesh_parse(const char *text, int64_t size, int64_t **members, size_
         if (!has_memory) goto none;
         (*members)[(*n)++] = value;
     }
-    if (*n) qsort(*members, *n, sizeof **members, by_value);
+    if (*n) RS_SORT(*members, *n, by_value);
     int64_t stride = stride_of(*members, *n);
     while (cut && (int64_t)*n < size) {
         if (stride <= 0 || *n >= MOST_RANKS) goto none;
@@ -254,12 +251,7 @@ static unsigned best_set(const class *classes, size_t n, const uint16_t *fits, i
     return best;
 }
 
-static int by_stride(const void *a, const void *b)
-{
-    const rs_mesh_axis *x = a, *y = b;
-    if (x->stride != y->stride) return x->stride < y->stride ? -1 : 1;
-    return (x->size > y->size) - (x->size < y->size);
-}
+static const rs_order by_stride[] = {RS_RISING(rs_mesh_axis, stride), RS_RISING(rs_mesh_axis, size)};
 
 static rs_status solve(rs_mesh_group *groups, size_t n, rs_mesh *out, rs_error *err)
 {
@@ -292,7 +284,7 @@ static rs_status solve(rs_mesh_group *groups, size_t n, rs_mesh *out, rs_error *
         out->axes[out->n++] = classes[i].axis;
         out->covered *= classes[i].axis.size;
     }
-    if (out->n) qsort(out->axes, out->n, sizeof *out->axes, by_stride);
+    RS_SORT(out->axes, out->n, by_stride);
     for (size_t i = 0; i < n_classes; i++) rs_free(classes[i].group_of);
     rs_free(seen);
     return ok ? RS_OK : rs_fail_nomem(err, "the mesh");

@@ -16,6 +16,7 @@ typedef struct open_note {
     uint32_t name;
     uint32_t below, above; /* in the list; RS_NO_ROW: none */
     uint32_t same;         /* the one of its name before it that is open */
+    int64_t end;
 } open_note;
 
 typedef struct note_order {
@@ -55,7 +56,8 @@ static bool follow_notes(const note_order *order, size_t n, rs_open_notes *out)
     rs_map64 latest = {0}; /* by name: the latest that is open + 1 */
     open_note *open = rs_malloc((n + 1) * sizeof *open);
     uint32_t n_open = 0, top = RS_NO_ROW;
-    bool ok = open != NULL;
+    uint32_t *innermost = rs_malloc((n + 1) * sizeof *innermost);
+    bool ok = open && innermost;
     for (size_t i = 0; ok && i < n; i++) {
         const rs_note *note = order[i].note;
         bool is_new;
@@ -66,19 +68,25 @@ static bool follow_notes(const note_order *order, size_t n, rs_open_notes *out)
         }
         if (is_new) *last = 0;
         if (!note->end) {
-            open[n_open] = (open_note){note->name, top, RS_NO_ROW, *last ? *last - 1 : RS_NO_ROW};
+            open[n_open] = (open_note){note->name, top, RS_NO_ROW, *last ? *last - 1 : RS_NO_ROW, RS_NO_TIME};
             if (top != RS_NO_ROW) open[top].above = n_open;
             top = n_open++;
             *last = n_open;
         } else if (*last) {
             uint32_t at = *last - 1;
             *last = open[at].same == RS_NO_ROW ? 0 : open[at].same + 1;
+            open[at].end = note->time;
             top = unlink_note(open, at, top);
         }
-        out->time[out->n] = note->time;
-        out->name[out->n++] = top == RS_NO_ROW ? RS_NO_STRING : open[top].name;
+        innermost[i] = top;
+        out->time[i] = note->time;
+        out->name[i] = top == RS_NO_ROW ? RS_NO_STRING : open[top].name;
     }
+    out->n = n;
+    for (size_t i = 0; ok && i < n; i++)
+        out->end[i] = innermost[i] == RS_NO_ROW ? RS_NO_TIME : open[innermost[i]].end;
     rs_free(open);
+    rs_free(innermost);
     rs_map64_clear(&latest);
     return ok;
 }
@@ -90,7 +98,8 @@ rs_status rs_open_notes_make(const rs_snapshot *s, int32_t device, rs_open_notes
     note_order *order = sort_notes(s, device, &n);
     out->time = rs_malloc((n + 1) * sizeof *out->time);
     out->name = rs_malloc((n + 1) * sizeof *out->name);
-    bool ok = order && out->time && out->name && follow_notes(order, n, out);
+    out->end = rs_malloc((n + 1) * sizeof *out->end);
+    bool ok = order && out->time && out->name && out->end && follow_notes(order, n, out);
     rs_free(order);
     return ok ? RS_OK : rs_fail_nomem(err, "annotations");
 }
@@ -99,10 +108,11 @@ void rs_open_notes_clear(rs_open_notes *a)
 {
     rs_free(a->time);
     rs_free(a->name);
+    rs_free(a->end);
     *a = (rs_open_notes){0};
 }
 
-uint32_t rs_open_note_at(const rs_open_notes *a, int64_t time)
+uint32_t rs_open_note_at(const rs_open_notes *a, int64_t time, int64_t *end)
 {
     size_t low = 0, high = a->n;
     while (low < high) {
@@ -112,6 +122,7 @@ uint32_t rs_open_note_at(const rs_open_notes *a, int64_t time)
         else
             high = middle;
     }
+    if (low && end) *end = a->end[low - 1];
     return low ? a->name[low - 1] : RS_NO_STRING;
 }
 

@@ -8,14 +8,15 @@
 typedef struct rs_open_notes {
     int64_t *time;  /* ascending */
     uint32_t *name; /* in the snapshot's strings; RS_NO_STRING: none is open */
+    int64_t *end;   /* when that annotation ends; RS_NO_TIME: unknown */
     size_t n;
 } rs_open_notes;
 
 /* An END closes the latest of its name. Release with rs_open_notes_clear, also after a failure. */
 rs_status rs_open_notes_make(const rs_snapshot *snapshot, int32_t device, rs_open_notes *out, rs_error *err);
 void rs_open_notes_clear(rs_open_notes *annotations);
-/* Of the notes up to and including that time; RS_NO_STRING: none. */
-uint32_t rs_open_note_at(const rs_open_notes *annotations, int64_t time);
+/* Of the notes up to and including that time; RS_NO_STRING: none. *end, where it is not NULL: when it ends. */
+uint32_t rs_open_note_at(const rs_open_notes *annotations, int64_t time, int64_t *end);
 
 /* What the steps of a history are detected from. */
 typedef enum rs_steps_source { RS_STEPS_BY_NOTE, RS_STEPS_BY_CYCLE, RS_N_STEPS_SOURCES } rs_steps_source;

@@ -164,8 +164,13 @@ static rs_status memory_of_snapshots(const rs_result *result, rs_page *layout, r
     char heading[96];
     if (rs_table_n_rows(findings)) show_finding(findings, 0, "", layout);
     if (chosen != ranks) {
+        static const char *const of_answer[] = {
+            "rank",      "device",     "change",      "blocks", "peak_active_bytes", "new_peak_active_bytes",
+            "low_bytes", "high_bytes", "saved_bytes", NULL};
         rs_page_blank(layout);
-        return rs_page_table(layout, chosen, err);
+        return chosen == rs_result_table(result, "without")
+                   ? rs_face_first(chosen, of_answer, MAX_ROWS, layout, err)
+                   : rs_page_table(layout, chosen, err);
     }
     if (rs_table_n_rows(ranks)) {
         snprintf(heading, sizeof heading, "What rank %lld (%s) holds",

@@ -5,6 +5,7 @@
 #include "analysis/skeletons.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "base/try.h"
 #include "regress/path.h"
 #include "regress/rank.h"
@@ -66,14 +67,8 @@ static const rs_rank_pieces *pieces_of(const rs_rank_value *rank)
 
 static const rs_step_length *find_length(const rs_rank_pieces *p, int64_t number)
 {
-    size_t low = 0, high = p->n_steps;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (p->steps[middle].number < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, p->n_steps, p->steps[low].number < number);
     return low < p->n_steps && p->steps[low].number == number ? &p->steps[low] : NULL;
 }
 

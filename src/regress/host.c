@@ -5,6 +5,7 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "base/try.h"
 #include "trace/step_name.h"
 #include "trace/tree.h"
@@ -114,14 +115,8 @@ rs_status rs_host_time_of(rs_trace *trace, rs_host_time **out, rs_error *err)
 static const rs_host_thread *find_thread(const rs_host_time *host, int64_t pid, int64_t tid)
 {
     const rs_host_thread key = {pid, tid, 0, 0, 0};
-    size_t low = 0, high = host->n_threads;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (by_ids(&host->threads[middle], &key) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, host->n_threads, by_ids(&host->threads[low], &key) < 0);
     bool is = low < host->n_threads && host->threads[low].pid == pid && host->threads[low].tid == tid;
     return is ? &host->threads[low] : NULL;
 }
@@ -142,14 +137,8 @@ bool rs_host_time_split(const rs_host_time *host, int64_t pid, int64_t tid, int6
     if (!thread) thread = thread_of_steps(host);
     if (!thread || !thread->n) return sink(context, NULL, rs_sub_sat(to, from));
     const rs_host_span *spans = host->spans + thread->first;
-    size_t low = 0, high = thread->n; /* the first span that begins behind `from` */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (spans[middle].start <= from)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low; /* the first span that begins behind `from` */
+    RS_SEARCH(low, thread->n, spans[low].start <= from);
     while (from < to) {
         int64_t end = low < thread->n && spans[low].start < to ? spans[low].start : to;
         if (!sink(context, low ? &spans[low - 1] : NULL, rs_sub_sat(end, from))) return false;

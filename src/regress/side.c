@@ -6,6 +6,7 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/sampling.h"
+#include "base/search.h"
 #include "base/stats.h"
 #include "regress/path.h"
 
@@ -114,14 +115,8 @@ bool rs_run_sort_parts(const rs_regress_side *side, rs_run_parts *parts)
 
 const rs_run_step *rs_run_step_of(const rs_one_run *run, int64_t number)
 {
-    size_t low = 0, high = run->n_steps;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (run->steps[middle].number < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, run->n_steps, run->steps[low].number < number);
     return low < run->n_steps && run->steps[low].number == number ? &run->steps[low] : NULL;
 }
 

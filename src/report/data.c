@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/order.h"
 #include "output/json.h"
 
 /* ---- escaping ----------------------------------------------------------------------------------------- */
@@ -50,18 +51,9 @@ typedef struct ranked {
     size_t row;
 } ranked;
 
-static int by_value(const void *a, const void *b)
-{
-    const ranked *x = a, *y = b;
-    if (x->value != y->value) return x->value > y->value ? -1 : 1;
-    return x->row < y->row ? -1 : x->row > y->row;
-}
+static const rs_order by_value[] = {RS_FALLING(ranked, value), RS_RISING(ranked, row)};
 
-static int by_row(const void *a, const void *b)
-{
-    const ranked *x = a, *y = b;
-    return x->row < y->row ? -1 : x->row > y->row;
-}
+static const rs_order by_row[] = {RS_RISING(ranked, row)};
 
 static size_t find_column(const rs_table_spec *spec, const char *name, size_t length)
 {
@@ -84,8 +76,8 @@ static size_t choose_rows(const rs_table *table, const rs_report_part *part, ran
             rows[i].value = rs_table_real(table, i, by);
     }
     if (n <= part->cap) return n;
-    qsort(rows, n, sizeof *rows, by_value);
-    qsort(rows, part->cap, sizeof *rows, by_row);
+    RS_SORT(rows, n, by_value);
+    RS_SORT(rows, part->cap, by_row);
     return part->cap;
 }
 

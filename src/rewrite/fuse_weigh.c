@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "analysis/analysis.h"
 #include "base/interval.h"
+#include "base/search.h"
 #include "trace/selection.h"
 #include "rewrite/fuse_internal.h"
 
@@ -65,14 +66,8 @@ typedef struct weighing {
 size_t rs_fuse_index_of(const rs_trace *t, uint32_t row)
 {
     if (!t->rows) return row;
-    size_t low = 0, high = t->n_rows;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (t->rows[middle] < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, t->n_rows, t->rows[low] < row);
     return low;
 }
 

@@ -2,9 +2,10 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/interval.h"
+#include "base/order.h"
+#include "base/search.h"
 #include "base/try.h"
 #include "format/perfetto_fields.h"
 #include "rankscope/fuse.h"
@@ -217,12 +218,7 @@ static rs_status index_cells(writing *w, rs_error *err)
 
 /* ---- arrows -------------------------------------------------------------------------------------------- */
 
-static int by_row(const void *a, const void *b)
-{
-    const arrow_end *x = a, *y = b;
-    if (x->row != y->row) return x->row < y->row ? -1 : 1;
-    return x->id < y->id ? -1 : x->id > y->id;
-}
+static const rs_order by_row[] = {RS_RISING(arrow_end, row), RS_RISING(arrow_end, id)};
 
 /* Arrows belong to the events that they begin and end in. */
 static rs_status find_arrows(writing *w, rs_error *err)
@@ -250,20 +246,14 @@ static rs_status find_arrows(writing *w, rs_error *err)
             rs_hash_u64((uint64_t)id ^ (uint64_t)w->e->category[row] << 48 ^ (uint64_t)w->rank->index << 40);
         w->arrows[w->n_arrows++] = (arrow_end){in->row[in->parent[i]], phase == 'f', own};
     }
-    if (w->n_arrows) qsort(w->arrows, w->n_arrows, sizeof *w->arrows, by_row);
+    RS_SORT(w->arrows, w->n_arrows, by_row);
     return RS_OK;
 }
 
 static void put_arrows(writing *w, uint32_t row)
 {
-    size_t low = 0, high = w->n_arrows;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (w->arrows[middle].row < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, w->n_arrows, w->arrows[low].row < row);
     for (; low < w->n_arrows && w->arrows[low].row == row; low++)
         rs_proto_fixed(&w->event, w->arrows[low].last ? EVENT_LAST_FLOW : EVENT_FLOW, w->arrows[low].id);
 }
@@ -452,14 +442,8 @@ static void draw_counter(writing *w, rs_map64 *tracks, uint32_t row)
     }
 }
 
-static int in_order(const void *a, const void *b)
-{
-    const drawn *x = a, *y = b;
-    if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
-    if (x->start != y->start) return x->start < y->start ? -1 : 1;
-    if (x->end != y->end) return x->end > y->end ? -1 : 1;
-    return x->row < y->row ? -1 : x->row > y->row;
-}
+static const rs_order in_order[] = {RS_RISING(drawn, thread), RS_RISING(drawn, start), RS_FALLING(drawn, end),
+                                    RS_RISING(drawn, row)};
 
 /* Threads in the order of their first event in the file: their numbers depend on how the file was read. */
 static rs_status number_threads(const writing *w, uint32_t **numbers, rs_error *err)
@@ -500,7 +484,7 @@ static rs_status draw(writing *w, rs_error *err)
         events[n++] = (drawn){start, end < start ? start : end, e->thread[row], row};
     }
     for (size_t i = 0; i < n; i++) events[i].thread = numbers[events[i].thread];
-    if (n) qsort(events, n, sizeof *events, in_order);
+    RS_SORT(events, n, in_order);
     for (size_t i = 0, next; status == RS_OK && i < n; i = next) {
         uint32_t number = events[i].thread;
         for (next = i; next < n && events[next].thread == number; next++)

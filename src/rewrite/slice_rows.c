@@ -4,11 +4,11 @@
  * records about processes and threads. */
 #include "rewrite/slice_rows.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/try.h"
 #include "rewrite/fuse_internal.h"
 #include "trace/enclosing.h"
@@ -251,12 +251,7 @@ static rs_status cut(choosing *c, rs_error *err)
 
 /* ---- what was left out --------------------------------------------------------------------------------- */
 
-static int by_number(const void *a, const void *b)
-{
-    const rs_slice_left *x = a, *y = b;
-    if (x->n != y->n) return x->n > y->n ? -1 : 1;
-    return strcmp(x->category, y->category);
-}
+static const rs_order by_number[] = {RS_FALLING(rs_slice_left, n), RS_RISING(rs_slice_left, category)};
 
 static rs_status count(choosing *c, rs_error *err)
 {
@@ -293,7 +288,7 @@ static rs_status count(choosing *c, rs_error *err)
         if (!l->category) return rs_fail_nomem(err, "categories");
         out->n_left++;
     }
-    if (out->n_left) qsort(left, out->n_left, sizeof *left, by_number);
+    RS_SORT(left, out->n_left, by_number);
     return RS_OK;
 }
 

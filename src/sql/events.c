@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/interval.h"
+#include "base/search.h"
 #include "sql/session.h"
 
 /* ---- columns ------------------------------------------------------------------------------------------ */
@@ -334,14 +335,8 @@ static bool translate(event_cursor *c)
 
 static size_t first_from(const rs_event_rank *r, int64_t position)
 {
-    size_t low = 0, high = r->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if ((int64_t)rs_event_row(r, middle) < position)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, r->n, (int64_t)rs_event_row(r, low) < position);
     return low;
 }
 

@@ -4,13 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/try.h"
 
 #define HOUR INT64_C(3600000000000)
@@ -108,10 +108,7 @@ static rs_status walk_shard(const char *path, rs_store_files *files, rs_error *e
     return status;
 }
 
-static int by_path(const void *a, const void *b)
-{
-    return strcmp(((const rs_store_file *)a)->path, ((const rs_store_file *)b)->path);
-}
+static const rs_order by_path[] = {RS_RISING(rs_store_file, path)};
 
 rs_status rs_store_walk(const char *folder, rs_store_files *out, rs_error *err)
 {
@@ -131,7 +128,7 @@ rs_status rs_store_walk(const char *folder, rs_store_files *out, rs_error *err)
     }
     rs_free(path);
     closedir(dir);
-    if (out->n) qsort(out->items, out->n, sizeof *out->items, by_path);
+    RS_SORT(out->items, out->n, by_path);
     return status;
 }
 
@@ -144,12 +141,7 @@ void rs_store_files_clear(rs_store_files *files)
 
 /* ---- keeping it small --------------------------------------------------------------------------------- */
 
-static int by_use(const void *a, const void *b)
-{
-    const rs_store_file *x = a, *y = b;
-    if (x->used != y->used) return x->used < y->used ? -1 : 1;
-    return strcmp(x->path, y->path);
-}
+static const rs_order by_use[] = {RS_RISING(rs_store_file, used), RS_RISING(rs_store_file, path)};
 
 void rs_store_trim(const char *folder, uint64_t limit)
 {
@@ -158,7 +150,7 @@ void rs_store_trim(const char *folder, uint64_t limit)
     if (rs_store_walk(folder, &files, NULL) == RS_OK && clock_gettime(CLOCK_REALTIME, &now) == 0) {
         uint64_t total = 0;
         for (size_t i = 0; i < files.n; i++) total += files.items[i].size;
-        if (files.n) qsort(files.items, files.n, sizeof *files.items, by_use);
+        RS_SORT(files.items, files.n, by_use);
         /* a little more than needed, so that not every run has to */
         uint64_t wanted = total > limit ? limit - limit / 10 : UINT64_MAX;
         for (size_t i = 0; i < files.n; i++) {

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/search.h"
 #include "rankscope/text.h"
 
 typedef struct range {
@@ -39,14 +40,8 @@ static const range zero[] = {
 
 static bool in_ranges(const range *ranges, size_t n, uint32_t code)
 {
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (code > ranges[middle].last)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, n, code > ranges[low].last);
     return low < n && code >= ranges[low].first;
 }
 

@@ -117,13 +117,43 @@ static void free_busy(void *value)
     rs_free(value);
 }
 
+#define BUSY_ROW(CELL)                                                                                       \
+    CELL(OF(rs_busy, n), "gpu_events", INT, COUNT, "pieces of GPU work", NULL)                               \
+    CELL(OF(rs_busy, n_unlinked), "unlinked_events", INT, COUNT, "without a launch in the file", NULL)       \
+    CELL(OF(rs_busy, first), "first_us", MOMENT, US, "start of the first", NULL)                             \
+    CELL(OF(rs_busy, last), "last_us", MOMENT, US, "end of the last", NULL)                                  \
+    CELL(OF(rs_busy, span), "span_us", TIME, US, "from one to the other, recordings only", NULL)             \
+    CELL(OF(rs_busy, busy), "busy_us", TIME, US, "something runs", NULL)                                     \
+    CELL(OF(rs_busy, compute), "compute_us", TIME, US, "computation runs", NULL)                             \
+    CELL(OF(rs_busy, comm), "comm_us", TIME, US, "communication runs", NULL)                                 \
+    CELL(OF(rs_busy, memory), "copy_us", TIME, US, "copies or memsets run", NULL)                            \
+    CELL(OF(rs_busy, exposed_comm), "exposed_comm_us", TIME, US, "... and no computation", NULL)             \
+    CELL(OF(rs_busy, exposed_memory), "exposed_copy_us", TIME, US, "... and neither of the others", NULL)    \
+    CELL(OF(rs_busy, overlapped_comm), "overlapped_us", TIME, US, "communication and computation run", NULL) \
+    CELL(OF(rs_busy, idle), "idle_us", TIME, US, "nothing runs in the span", NULL)
+RS_RECORD(busy, BUSY_ROW);
+
+static const rs_field more_fields[] = {RS_FIELD_ARRAY(rs_busy, n_class), RS_FIELD_ARRAY(rs_busy, sweep)};
+const rs_layout rs_busy_layout = RS_RECORD_LAYOUT_AND(rs_busy, busy, more_fields);
+
+static size_t read_row(const rs_trace *trace, const void *value, size_t at, size_t n, void *rows)
+{
+    (void)trace;
+    if (at || !n) return 0;
+    memcpy(rows, value, sizeof(rs_busy));
+    return 1;
+}
+
+static const rs_facet_rows busy_rows = {&busy_record, sizeof(rs_busy), read_row};
+
 const rs_facet rs_facet_busy = {.name = "a rank's times",
                                 .needs = {&rs_facet_work},
                                 .key_size = sizeof(rs_policy),
                                 .same = rs_policy_same,
                                 .selected = true,
                                 .make = make_busy,
-                                .release = free_busy};
+                                .release = free_busy,
+                                .rows = &busy_rows};
 
 rs_status rs_trace_busy(rs_trace *trace, const rs_policy *policy, const rs_busy **out, rs_error *err)
 {

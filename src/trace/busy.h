@@ -3,6 +3,7 @@
 #define RS_TRACE_BUSY_H
 
 #include "base/interval.h"
+#include "base/layout.h"
 #include "trace/trace.h"
 
 /* Times in ns. All are of unions: work that runs at the same time counts once. Mergeable by rank, holds no
@@ -31,6 +32,7 @@ bool rs_work_union(const rs_work *work, rs_class class, rs_interval **out, size_
 rs_status rs_busy_of(const rs_work *work, rs_busy *out, rs_error *err);
 /* The same of a rank's work, computed once and kept with it; the trace's. */
 extern const rs_facet rs_facet_busy;
+extern const rs_layout rs_busy_layout;
 rs_status rs_trace_busy(rs_trace *trace, const rs_policy *policy, const rs_busy **out, rs_error *err);
 
 #endif

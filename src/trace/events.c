@@ -1,3 +1,4 @@
+#include "base/search.h"
 #include "trace/events.h"
 
 #include <string.h>
@@ -319,14 +320,8 @@ rs_status rs_events_add_counter(rs_events *e, uint32_t name, uint32_t row, doubl
 
 static bool find_row(const rs_sparse *s, uint32_t row, size_t *at)
 {
-    size_t low = 0, high = s->n;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (s->rows[mid] < row)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    size_t low;
+    RS_SEARCH(low, s->n, s->rows[low] < row);
     *at = low;
     return low < s->n && s->rows[low] == row;
 }

@@ -1,10 +1,10 @@
 #include "trace/launch_order.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/try.h"
 #include "trace/facet.h"
 
@@ -48,14 +48,8 @@ static bool fill_times(const rs_trace *trace, item *items, size_t n, bool told)
     return ok;
 }
 
-static int by_lane(const void *a, const void *b)
-{
-    const item *x = a, *y = b;
-    if (x->launch != y->launch) return x->launch < y->launch ? -1 : 1;
-    if (x->lane != y->lane) return x->lane < y->lane ? -1 : 1;
-    if (x->start != y->start) return x->start < y->start ? -1 : 1;
-    return (x->row > y->row) - (x->row < y->row);
-}
+static const rs_order by_lane[] = {RS_RISING(item, launch), RS_RISING(item, lane), RS_RISING(item, start),
+                                   RS_RISING(item, row)};
 
 /* Stable: by time or by start. */
 static bool sort_items(item *items, item *other, rs_keyed *keys, size_t n, bool by_time)
@@ -77,7 +71,7 @@ static bool order_items(const rs_trace *trace, item *items, size_t n, bool told)
     for (size_t i = 0, end; ok && told && i < n; i = end) {
         for (end = i + 1; end < n && items[end].launch == items[i].launch; end++) {
         }
-        if (items[i].launch != RS_NO_ROW && end - i > 1) qsort(items + i, end - i, sizeof *items, by_lane);
+        if (items[i].launch != RS_NO_ROW && end - i > 1) RS_SORT(items + i, end - i, by_lane);
     }
     rs_free(other);
     rs_free(keys);

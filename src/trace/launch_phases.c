@@ -1,8 +1,8 @@
 #include "trace/launch_phases.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/memory.h"
 
 typedef struct span {
@@ -17,13 +17,8 @@ typedef struct span_list {
     size_t n, capacity;
 } span_list;
 
-static int by_start(const void *a, const void *b)
-{
-    const span *x = a, *y = b;
-    if (x->start != y->start) return x->start < y->start ? -1 : 1;
-    if (x->end != y->end) return x->end > y->end ? -1 : 1;
-    return x->annotated < y->annotated ? -1 : x->annotated > y->annotated;
-}
+static const rs_order by_start[] = {RS_RISING(span, start), RS_FALLING(span, end),
+                                    RS_RISING(span, annotated)};
 
 static uint8_t phase_of_annotation(const rs_string *name)
 {
@@ -69,7 +64,7 @@ static bool collect(const rs_trace *trace, span_list *out)
     for (size_t i = 0; i < out->n; i++)
         if (both || !out->items[i].annotated) out->items[kept++] = out->items[i];
     out->n = kept;
-    if (ok && out->n) qsort(out->items, out->n, sizeof *out->items, by_start);
+    if (ok) RS_SORT(out->items, out->n, by_start);
     return ok;
 }
 

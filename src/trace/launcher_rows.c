@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/search.h"
 #include "base/try.h"
 #include "trace/categories.h"
 #include "trace/graft.h"
@@ -21,14 +22,8 @@ typedef struct context {
 static uint32_t forward_of(const context *c, uint32_t node)
 {
     for (uint32_t at = node; c->n_links && at != RS_NO_NODE; at = c->t->parent[at]) {
-        size_t low = 0, high = c->n_links;
-        while (low < high) {
-            size_t middle = low + (high - low) / 2;
-            if (c->links[middle].backward < at)
-                low = middle + 1;
-            else
-                high = middle;
-        }
+        size_t low;
+        RS_SEARCH(low, c->n_links, c->links[low].backward < at);
         if (low < c->n_links && c->links[low].backward == at) return c->t->row[c->links[low].forward];
     }
     return RS_NO_ROW;

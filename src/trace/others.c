@@ -1,5 +1,6 @@
 #include "trace/others.h"
 
+#include "base/search.h"
 #include "trace/events.h"
 
 void rs_others_clear(rs_events *e)
@@ -95,13 +96,7 @@ rs_status rs_other_add(rs_events *e, uint32_t name, uint32_t row, rs_other_kind 
 
 size_t rs_other_first(const rs_others *a, uint32_t row)
 {
-    size_t low = 0, high = a->n;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (a->rows[mid] < row)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    size_t low;
+    RS_SEARCH(low, a->n, a->rows[low] < row);
     return low;
 }

@@ -4,6 +4,7 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/search.h"
 
 void rs_queue_series_clear(rs_queue_series *series)
 {
@@ -38,16 +39,10 @@ static bool comes_first(const lane *a, const lane *b)
 static size_t find_lane(const lane *lanes, size_t n, const rs_queue_sample *s, size_t guess, bool *found)
 {
     lane wanted = {s->device, s->stream, 0};
-    size_t low = 0, high = n;
+    size_t low;
     *found = guess < n && lanes[guess].device == s->device && lanes[guess].stream == s->stream;
     if (*found) return guess;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (comes_first(&lanes[middle], &wanted))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    RS_SEARCH(low, n, comes_first(&lanes[low], &wanted));
     *found = low < n && !comes_first(&wanted, &lanes[low]);
     return low;
 }

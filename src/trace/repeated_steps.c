@@ -1,20 +1,16 @@
 #include "trace/repeated_steps.h"
 
-#include <stdlib.h>
-
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
+#include "base/search.h"
 #include "base/try.h"
 #include "trace/facet.h"
 #include "trace/work_tokens.h"
 
 /* ---- moments ------------------------------------------------------------------------------------------- */
 
-static int by_time(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
+static const rs_order by_time[] = {RS_RISING_VALUE(int64_t)};
 
 /* A work at which a step begins or, where no step follows, the one before has ended. */
 typedef struct border {
@@ -54,14 +50,8 @@ static void widen_borders(const rs_trace *trace, border *borders, size_t n)
         rs_kind kind = rs_event_kind(e, row);
         if ((kind != RS_KIND_CPU_OP && kind != RS_KIND_USER_ANNOTATION) || !rs_event_is_span(e, row))
             continue;
-        size_t low = 0, high = n; /* the first border whose launch does not start before the row */
-        while (low < high) {
-            size_t middle = low + (high - low) / 2;
-            if (borders[middle].launch < e->start[row])
-                low = middle + 1;
-            else
-                high = middle;
-        }
+        size_t low; /* the first border whose launch does not start before the row */
+        RS_SEARCH(low, n, borders[low].launch < e->start[row]);
         if (low == n || borders[low].thread != e->thread[row]) continue;
         border *b = &borders[low];
         bool holds =
@@ -87,14 +77,8 @@ static border *list_borders(const rs_trace *trace, const rs_work_tokens *b, cons
 
 static const border *border_at(const border *borders, size_t n, size_t work)
 {
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (borders[middle].work < work)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, n, borders[low].work < work);
     return low < n ? &borders[low] : NULL;
 }
 
@@ -130,7 +114,7 @@ static bool set_host_times(const rs_trace *trace, const rs_work_tokens *b, rs_re
     bool ok = borders && tails;
     if (ok) widen_borders(trace, borders, n);
     for (int pass = 0; ok && pass < 2; pass++) {
-        if (n_tails) qsort(tails, n_tails, sizeof *tails, by_time);
+        RS_SORT(tails, n_tails, by_time);
         for (size_t i = 0; i < r->n_steps; i++) {
             rs_stretch x = r->steps[i];
             const border *first = border_at(borders, n, x.first);

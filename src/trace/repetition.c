@@ -1,11 +1,11 @@
 /* Periods of a sequence of tokens, and the borders of its steps. */
 #include "trace/repetition.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
 
 const char *const rs_border_names[RS_N_BORDERS] = {
     "none",      "data loader",     "optimizer",        "copy to the device",
@@ -36,18 +36,9 @@ typedef struct candidates {
     size_t n;
 } candidates;
 
-static int by_votes(const void *a, const void *b)
-{
-    const candidate *x = a, *y = b;
-    if (x->votes != y->votes) return x->votes > y->votes ? -1 : 1;
-    return (x->period > y->period) - (x->period < y->period);
-}
+static const rs_order by_votes[] = {RS_FALLING(candidate, votes), RS_RISING(candidate, period)};
 
-static int by_period(const void *a, const void *b)
-{
-    const candidate *x = a, *y = b;
-    return (x->period > y->period) - (x->period < y->period);
-}
+static const rs_order by_period[] = {RS_RISING(candidate, period)};
 
 /* The tokens whose occurrences are looked at: of the smallest counts above one, the first of each. */
 static size_t choose_tokens(const rs_tokens *s, const uint32_t *count, uint32_t *chosen)
@@ -117,7 +108,7 @@ static bool find_candidates(const rs_tokens *s, candidates *out)
     for (size_t i = 0; ok && i < s->n; i++) count[s->token[i]]++;
     if (ok) n_chosen = choose_tokens(s, count, chosen);
     if (ok && n_chosen) ok = list_distances(s, chosen, n_chosen, &distances, &n);
-    if (ok && n) qsort(distances, n, sizeof *distances, by_period);
+    if (ok && n) RS_SORT(distances, n, by_period);
     for (size_t i = 0; ok && i < n; i++) {
         if (n_all && distances[n_all - 1].period == distances[i].period)
             distances[n_all - 1].votes += distances[i].votes;
@@ -125,10 +116,10 @@ static bool find_candidates(const rs_tokens *s, candidates *out)
             distances[n_all++] = distances[i];
     }
     if (ok && n_all) {
-        qsort(distances, n_all, sizeof *distances, by_votes);
+        RS_SORT(distances, n_all, by_votes);
         out->n = n_all < MAX_CANDIDATES ? n_all : MAX_CANDIDATES;
         memcpy(out->items, distances, out->n * sizeof *distances);
-        qsort(out->items, out->n, sizeof *out->items, by_period);
+        RS_SORT(out->items, out->n, by_period);
     }
     rs_free(distances);
     rs_free(count);
@@ -245,12 +236,7 @@ typedef struct keyed_place {
     size_t at;
 } keyed_place;
 
-static int by_key(const void *a, const void *b)
-{
-    const keyed_place *x = a, *y = b;
-    if (x->key != y->key) return x->key < y->key ? -1 : 1;
-    return (x->at > y->at) - (x->at < y->at);
-}
+static const rs_order by_key[] = {RS_RISING(keyed_place, key), RS_RISING(keyed_place, at)};
 
 /* `before` works before the place and as many from it on; a place too near an end has none. */
 static uint64_t context_of(const rs_tokens *s, size_t at, size_t around)
@@ -273,18 +259,14 @@ typedef struct border_set {
     size_t good; /* neighbours a period apart */
 } border_set;
 
-static int by_time(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
+static const rs_order by_time[] = {RS_RISING_VALUE(int64_t)};
 
 static bool median_gap(const rs_tokens *s, const keyed_place *items, size_t n, int64_t *out)
 {
     int64_t *gaps = rs_malloc(n * sizeof *gaps);
     if (!gaps) return false;
     for (size_t i = 0; i < n; i++) gaps[i] = s->gap[items[i].at];
-    qsort(gaps, n, sizeof *gaps, by_time);
+    RS_SORT(gaps, n, by_time);
     *out = gaps[(n - 1) / 2];
     rs_free(gaps);
     return true;
@@ -378,7 +360,7 @@ static bool best_set(const rs_tokens *s, size_t from, rs_border kind, const plac
     for (size_t a = 0; ok && a < sizeof around / sizeof *around && best->n == 0; a++) {
         for (size_t i = 0; i < p->n; i++)
             x.items[i] = (keyed_place){around[a] ? context_of(s, p->at[i], around[a]) : 1, p->at[i]};
-        if (p->n) qsort(x.items, p->n, sizeof *x.items, by_key);
+        RS_SORT(x.items, p->n, by_key);
         ok = take_best(&x, best);
     }
     rs_free(x.items);
@@ -511,7 +493,7 @@ static bool long_pause(const rs_tokens *s, size_t from, int64_t *out)
     int64_t *gaps = rs_malloc((n + 1) * sizeof *gaps);
     if (!gaps) return false;
     memcpy(gaps, s->gap + from, n * sizeof *gaps);
-    if (n) qsort(gaps, n, sizeof *gaps, by_time);
+    RS_SORT(gaps, n, by_time);
     int64_t middle = n ? gaps[n / 2] : 0;
     *out = middle > 0 ? rs_add_sat(rs_add_sat(middle, middle), rs_add_sat(middle, rs_add_sat(middle, middle)))
                       : 1000;

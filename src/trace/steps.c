@@ -1,10 +1,11 @@
 /* Steps, as the host and as the GPU show them: ProfilerStep#N; without such, what a serving engine annotates;
  * without that, what repeats itself. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"
+#include "base/order.h"
 #include "base/ranges.h"
+#include "base/search.h"
 #include "base/try.h"
 #include "trace/facet.h"
 #include "trace/repeated_steps.h"
@@ -164,13 +165,7 @@ typedef struct named {
     size_t at; /* in the list of steps, which is sorted */
 } named;
 
-static int by_name(const void *a, const void *b)
-{
-    const named *x = a, *y = b;
-    if (x->name != y->name) return x->name < y->name ? -1 : 1;
-    if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
-    return (x->at > y->at) - (x->at < y->at);
-}
+static const rs_order by_name[] = {RS_RISING(named, name), RS_RISING(named, thread), RS_RISING(named, at)};
 
 static named *list_named(const rs_trace *trace, const step_list *list, bool threads)
 {
@@ -178,7 +173,7 @@ static named *list_named(const rs_trace *trace, const step_list *list, bool thre
     named *items = rs_malloc((list->n + 1) * sizeof *items);
     for (size_t i = 0; items && i < list->n; i++)
         items[i] = (named){e->name[list->items[i].row], threads ? e->thread[list->items[i].row] : 0, i};
-    if (items && list->n) qsort(items, list->n, sizeof *items, by_name);
+    if (items && list->n) RS_SORT(items, list->n, by_name);
     return items;
 }
 
@@ -228,11 +223,7 @@ static bool add(step_list *list, rs_step step)
     return true;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
+static const rs_order by_number[] = {RS_RISING_VALUE(int64_t)};
 
 /* The processes that launch, or on whose rows the GPU's work stands: a step is one of each of them, since a
  * step is looked up by process. */
@@ -249,7 +240,7 @@ static bool list_pids(const rs_trace *trace, const rs_launch_order *o, bool gpu,
         seen[e->thread[row]] = 1;
         pids[found++] = e->threads[e->thread[row]].pid;
     }
-    if (ok && found) qsort(pids, found, sizeof *pids, by_number);
+    if (ok && found) RS_SORT(pids, found, by_number);
     for (size_t i = 0; ok && i < found; i++)
         if (i == 0 || pids[i] != pids[kept - 1]) pids[kept++] = pids[i];
     rs_free(seen);
@@ -369,14 +360,8 @@ rs_status rs_trace_step_source(rs_trace *trace, rs_step_source *out, rs_error *e
 
 int64_t rs_trace_step_at(const rs_step *steps, size_t n, int64_t pid, int64_t ns)
 {
-    size_t low = 0, high = n; /* the first step that starts after ns */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (steps[middle].start <= ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low; /* the first step that starts after ns */
+    RS_SEARCH(low, n, steps[low].start <= ns);
     /* the innermost one that holds ns is the last to have started, the shorter where two start together */
     while (low > 0 && steps[low - 1].reach > ns) {
         const rs_step *s = &steps[--low];

@@ -1,10 +1,11 @@
 #include "trace/structure.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
+#include "base/search.h"
 #include "base/try.h"
 #include "trace/facet.h"
 #include "trace/repeated_steps.h"
@@ -31,13 +32,8 @@ typedef struct backward_ops {
     size_t n, capacity;
 } backward_ops;
 
-static int by_thread(const void *a, const void *b)
-{
-    const backward_op *x = a, *y = b;
-    if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
-    if (x->start != y->start) return x->start < y->start ? -1 : 1;
-    return (x->forward > y->forward) - (x->forward < y->forward);
-}
+static const rs_order by_thread[] = {RS_RISING(backward_op, thread), RS_RISING(backward_op, start),
+                                     RS_RISING(backward_op, forward)};
 
 /* The forward operator of a number is the last to begin with it: PyTorch gives the number that comes next to
  * every operator, and the one that takes it is the last of them. */
@@ -80,7 +76,7 @@ static bool list_backward(const rs_trace *trace, const uint8_t *autograd, backwa
     }
     rs_map64_clear(&begun);
     rs_free(starts);
-    if (ok && out->n) qsort(out->items, out->n, sizeof *out->items, by_thread);
+    if (ok && out->n) RS_SORT(out->items, out->n, by_thread);
     return ok;
 }
 
@@ -88,15 +84,10 @@ static bool list_backward(const rs_trace *trace, const uint8_t *autograd, backwa
  * forward operator had. */
 static int64_t forward_of(const backward_ops *ops, uint32_t thread, int64_t ns)
 {
-    size_t low = 0, high = ops->n; /* the first that begins later */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const backward_op *o = &ops->items[middle];
-        if (o->thread < thread || (o->thread == thread && o->start <= ns))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low; /* the first that begins later */
+    RS_SEARCH(low, ops->n,
+              ops->items[low].thread < thread ||
+                  (ops->items[low].thread == thread && ops->items[low].start <= ns));
     for (; low > 0 && ops->items[low - 1].thread == thread; low--)
         if (ops->items[low - 1].forward != RS_NO_TIME) return ops->items[low - 1].forward;
     return RS_NO_TIME;
@@ -265,14 +256,8 @@ static bool set_layers(builder *b, const part *p, size_t length, rs_step_shape *
 /* The first forward work that is launched at a moment or later, or n. */
 static size_t launched_at(const builder *b, const part *forward, int64_t ns)
 {
-    size_t low = 0, high = forward->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (b->out->order->time[forward->work[middle]] < ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, forward->n, b->out->order->time[forward->work[low]] < ns);
     return low;
 }
 
@@ -476,13 +461,7 @@ rs_status rs_trace_structure(rs_trace *trace, rs_structure_from from, const rs_s
 
 size_t rs_structure_at(const rs_structure *s, uint32_t row)
 {
-    size_t low = 0, high = s->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (s->order->row[s->by_row[middle]] < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, s->n, s->order->row[s->by_row[low]] < row);
     return low < s->n && s->order->row[s->by_row[low]] == row ? s->by_row[low] : SIZE_MAX;
 }

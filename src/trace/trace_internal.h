@@ -4,6 +4,7 @@
 
 #include "base/finder.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "trace/trace.h"
 
 /* Asks for the slot of a number that follows place i of the column, in a table that the column's numbers are keys of. */
@@ -29,15 +30,9 @@ static inline bool rs_is_member(rs_membership *m, uint32_t row)
 static inline bool rs_trace_has_row(const rs_trace *trace, uint32_t row)
 {
     const uint32_t *rows = trace->rows;
-    size_t low = 0, high = trace->n_rows;
+    size_t low;
     if (!rows) return row < trace->n_rows;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (rows[middle] < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    RS_SEARCH(low, trace->n_rows, rows[low] < row);
     return low < trace->n_rows && rows[low] == row;
 }
 

@@ -1,5 +1,6 @@
 /* Snapshots of an allocator: any bytes are refused or answered. Of what is answered the sums agree: the blocks of the peak
- * and the categories add up to the peak of their device, the segments to what is reserved at the end. */
+ * and the categories add up to the peak of their device, the segments to what is reserved at the end. What would be is
+ * never below nothing, and in its interval. */
 #include <string.h>
 
 #include "fuzz.h"
@@ -43,6 +44,19 @@ static void check(const rs_result *r)
     }
 }
 
+static void check_answers(const rs_table *answers)
+{
+    size_t peak = column_of(answers, "new_peak_active_bytes"), low = column_of(answers, "low_bytes"),
+           high = column_of(answers, "high_bytes");
+    for (size_t i = 0; i < rs_table_n_rows(answers); i++) {
+        PROMISE(rs_table_int(answers, i, low) >= 0);
+        PROMISE(rs_table_int(answers, i, low) <= rs_table_int(answers, i, high));
+        if (rs_table_is_null(answers, i, peak)) continue;
+        PROMISE(rs_table_int(answers, i, low) <= rs_table_int(answers, i, peak));
+        PROMISE(rs_table_int(answers, i, peak) <= rs_table_int(answers, i, high));
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     static const char *const by[] = {"line",     "stack", "annotation", "pool",
@@ -54,18 +68,27 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     rs_job *job;
     rs_result result = {0};
     rs_error err = RS_ERROR_INIT;
-    rs_job_settings settings = {.jobs = 1, .max_memory = (uint64_t)64 << 20};
+    rs_job_settings settings = {.size = sizeof settings, .jobs = 1, .max_memory = (uint64_t)64 << 20};
     PROMISE(rs_options_create(specs, n_specs, &options, &err) == RS_OK);
     PROMISE(rs_options_set(options, "top", "0", &err) == RS_OK);
     PROMISE(rs_options_set(options, "by", by[n % 8], &err) == RS_OK);
     if (n % 3 == 0) PROMISE(rs_options_set(options, "series", NULL, &err) == RS_OK);
     if (n % 3 == 1) PROMISE(rs_options_set(options, "without", "a", &err) == RS_OK);
     if (n % 3 == 1) PROMISE(rs_options_set(options, "fit", "1G", &err) == RS_OK);
+    if (n % 3 != 0) {
+        PROMISE(rs_options_set(options, "recompute", ".", &err) == RS_OK);
+        PROMISE(rs_options_set(options, "early", "e", &err) == RS_OK);
+        PROMISE(rs_options_set(options, "batch", n % 2 ? "0.5" : "1e6", &err) == RS_OK);
+        PROMISE(rs_options_set(options, "shard", "8", &err) == RS_OK);
+    }
     PROMISE(rs_job_open_bytes(data, n, "rank0.pickle", &settings, &job, &err) == RS_OK);
     rs_status status = rs_job_run(job, memory, options, RS_COMPAT_NONE, &result, &err);
     PROMISE(status == RS_OK || status == RS_ERR_FORMAT || status == RS_ERR_LIMIT || status == RS_ERR_NOMEM ||
             status == RS_ERR_IO || status == RS_ERR_AMBIGUOUS || status == RS_ERR_USAGE);
-    if (status == RS_OK && n >= 1 && data[0] == 0x80) check(&result);
+    if (status == RS_OK && n >= 1 && data[0] == 0x80) {
+        check(&result);
+        if (n % 3 != 0) check_answers(rs_result_table(&result, "without"));
+    }
     rs_result_clear(&result);
     rs_job_close(job);
     rs_options_free(options);

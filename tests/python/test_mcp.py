@@ -11,7 +11,8 @@ import pytest
 import rankscope
 from rankscope import mcp as ours
 
-DATA = pathlib.Path(__file__).resolve().parent.parent / "data"
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+DATA, DUMPS = ROOT / "tests" / "data", ROOT / "src" / "packs" / "flight" / "tests" / "data" / "flight"
 
 
 @pytest.fixture
@@ -119,7 +120,7 @@ def test_a_query_that_never_ends(program):
 async def talk(program):
     from mcp import Client, StdioServerParameters
     path = os.pathsep.join([str(pathlib.Path(rankscope.__file__).parent.parent)] + sys.path)
-    server = StdioServerParameters(command=sys.executable, args=["-m", "rankscope.mcp", "--root", str(DATA)],
+    server = StdioServerParameters(command=sys.executable, args=["-m", "rankscope.mcp", "--root", str(DATA), "--root", str(DUMPS)],
                                    env={"RANKSCOPE_PROGRAM": str(program), "PYTHONPATH": path})
     answers = {}
     async with Client(server) as client:
@@ -133,7 +134,7 @@ async def talk(program):
         await call("summary", "summary", paths=["small"], budget=2000)
         diagnosis = json.loads(await call("diagnose", "diagnose", paths=["small"], budget=4000))
         await call("replay", "evidence", id=diagnosis["tables"]["diagnose"][0]["id"], budget=4000)
-        hang = json.loads(await call("flight", "flight", paths=["flight/host_stop"], budget=2500))
+        hang = json.loads(await call("flight", "flight", paths=[str(DUMPS / "host_stop")], budget=2500))
         await call("entries", "evidence", id=hang["ids"]["entries"], budget=2500)
         await call("compare", "compare", paths=["small/rank0.json.gz", "small/rank1.json.gz"], by="op", budget=2500)
         await call("sql", "sql", query="SELECT count(*) AS n FROM events", paths=["small"], budget=1000)

@@ -26,12 +26,13 @@ static rs_status run(const char *analysis, builder *builders, size_t n, outcome 
     size_t n_tables, done = 0;
     *out = (outcome){0};
     rs_status status = rs_options_create(a->options, a->n_options, &out->options, err);
-    rs_run run = {.options = out->options, .policy = &policy};
+    const rs_method how = rs_analysis_method(a, RS_COMPAT_NONE);
+    rs_run run = {.options = out->options, .plan = how.plan, .policy = &policy};
     for (; status == RS_OK && done < n; done++) {
         rs_trace trace;
         partials[done] = (rs_partial){.rank = (int64_t)done, .source = "x.json"};
         rs_trace_init(&trace, builders[done].e, NULL, builders[done].e->n);
-        status = a->rank(&run, &trace, &partials[done].value, err);
+        status = how.rank(&run, &trace, &partials[done].value, err);
         rs_trace_clear(&trace);
     }
     const rs_table_spec *const *specs = rs_analysis_tables(a, RS_COMPAT_NONE, &n_tables);
@@ -42,8 +43,8 @@ static rs_status run(const char *analysis, builder *builders, size_t n, outcome 
         out->result.n_tables = i + 1;
         if (!out->result.tables[i]) status = RS_ERR_NOMEM;
     }
-    if (status == RS_OK) status = a->merge(&run, partials, n, &out->result, err);
-    for (size_t i = 0; i < done; i++) a->free_partial(partials[i].value);
+    if (status == RS_OK) status = how.merge(&run, partials, n, &out->result, err);
+    for (size_t i = 0; i < done; i++) how.free_partial(partials[i].value);
     return status;
 }
 

@@ -84,9 +84,10 @@ static rs_status run(outcome *out, const char *by, rs_error *err)
     rs_status status = rs_options_create(a->options, a->n_options, &out->options, err);
     if (status == RS_OK) status = rs_options_set(out->options, "by", by, err);
     if (status != RS_OK) return status;
-    rs_run run = {.options = out->options, .policy = &policy};
+    const rs_method how = rs_analysis_method(a, RS_COMPAT_NONE);
+    rs_run run = {.options = out->options, .plan = how.plan, .policy = &policy};
     rs_trace_init(&trace, out->b.e, NULL, out->b.e->n);
-    status = a->rank(&run, &trace, &partial.value, err);
+    status = how.rank(&run, &trace, &partial.value, err);
     rs_trace_clear(&trace);
     if (status != RS_OK) return status;
     const rs_table_spec *const *specs = rs_analysis_tables(a, RS_COMPAT_NONE, &n_tables);
@@ -97,8 +98,8 @@ static rs_status run(outcome *out, const char *by, rs_error *err)
         out->result.n_tables = i + 1;
         if (!out->result.tables[i]) status = RS_ERR_NOMEM;
     }
-    if (status == RS_OK) status = a->merge(&run, &partial, 1, &out->result, err);
-    a->free_partial(partial.value);
+    if (status == RS_OK) status = how.merge(&run, &partial, 1, &out->result, err);
+    how.free_partial(partial.value);
     return status;
 }
 

@@ -790,7 +790,7 @@ static void test_notes(void **state)
     } open[] = {{99, NULL},     {100, "outer"}, {115, "inner"},         {130, "inner"},
                 {140, "inner"}, {150, NULL},    {160, "ProfilerStep#7"}};
     for (size_t i = 0; i < sizeof open / sizeof *open; i++) {
-        uint32_t name = rs_open_note_at(&notes, open[i].at * 1000);
+        uint32_t name = rs_open_note_at(&notes, open[i].at * 1000, NULL);
         if (open[i].name)
             assert_string_equal(word_at(s, name), open[i].name);
         else

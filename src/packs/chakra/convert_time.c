@@ -3,6 +3,7 @@
 #include "chakra/convert_time.h"
 
 #include "base/interval.h"
+#include "base/search.h"
 
 /* A GPU op that starts later than this, ns, after all that it is known to wait for waited for something else.
  */
@@ -58,14 +59,8 @@ static bool find_torn(timing *x)
 
 static bool is_torn(const timing *x, int64_t t)
 {
-    size_t from = 0, to = x->n_torn;
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        if (x->torn[middle].start <= t)
-            from = middle + 1;
-        else
-            to = middle;
-    }
+    size_t from;
+    RS_SEARCH(from, x->n_torn, x->torn[from].start <= t);
     return from && x->torn[from - 1].end > t;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/interval.h"
+#include "base/search.h"
 #include "chakra/convert_time.h"
 
 /* ---- the lines -------------------------------------------------------------------------------------- */
@@ -276,14 +277,8 @@ static bool last_known(rs_timelines *x, rs_timeline *line, uint32_t item, int64_
     if (item == line->first) return false;
     *known = x->items[item - 1].start;
     const int64_t *ends = item_ends(x, line);
-    size_t low = 0, high = line->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (ends[middle] <= t)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, line->n, ends[low] <= t);
     if (low && ends[low - 1] > *known) *known = ends[low - 1];
     return true;
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/strings.h"
+#include "base/search.h"
 #include "chakra/proto.h"
 #include "rankscope/feeder.h"
 
@@ -156,14 +157,8 @@ static int by_value(const void *a, const void *b)
 
 static uint32_t index_of(const rs_et_feeder *f, uint64_t id)
 {
-    size_t from = 0, to = f->n;
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        if (f->nodes[middle].id < id)
-            from = middle + 1;
-        else
-            to = middle;
-    }
+    size_t from;
+    RS_SEARCH(from, f->n, f->nodes[from].id < id);
     return from < f->n && f->nodes[from].id == id ? (uint32_t)from : NONE;
 }
 

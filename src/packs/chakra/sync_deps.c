@@ -4,19 +4,14 @@
 #include <stdlib.h>
 
 #include "base/interval.h"
+#include "base/search.h"
 #include "base/try.h"
 #include "chakra/link.h"
 
 static uint32_t gpu_of_row(const rs_linker *x, uint32_t row)
 {
-    size_t from = 0, to = x->n_gpus;
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        if (x->gpus[middle].row < row)
-            from = middle + 1;
-        else
-            to = middle;
-    }
+    size_t from;
+    RS_SEARCH(from, x->n_gpus, x->gpus[from].row < row);
     return from < x->n_gpus && x->gpus[from].row == row ? (uint32_t)from : RS_LINK_NONE;
 }
 

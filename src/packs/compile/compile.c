@@ -1,10 +1,10 @@
 /* compile: what torch.compile did on each rank, and what differs between ranks. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/plan.h"
+#include "base/order.h"
 #include "base/memory.h"
 #include "base/try.h"
 #include "packs/compile/compile_log.h"
@@ -145,19 +145,9 @@ typedef struct member {
     uint32_t name, partial, row; /* name: id of a text that all ranks share */
 } member;
 
-static int by_name(const void *a, const void *b)
-{
-    const member *x = a, *y = b;
-    if (x->name != y->name) return x->name < y->name ? -1 : 1;
-    if (x->partial != y->partial) return x->partial < y->partial ? -1 : 1;
-    return (x->row > y->row) - (x->row < y->row);
-}
+static const rs_order by_name[] = {RS_RISING(member, name), RS_RISING(member, partial), RS_RISING(member, row)};
 
-static int by_count(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
+static const rs_order by_count[] = {RS_RISING_VALUE(uint32_t)};
 
 /* What most ranks have; of equally many the least. counts: of the n that have any, sorted. */
 static uint32_t commonest(const uint32_t *counts, size_t n, size_t n_ranks)
@@ -194,7 +184,7 @@ static rs_status compare_function(const comparison *c, const char *name, const m
         if (i == 0 || members[i].partial != members[i - 1].partial) counts[n_having++] = 0;
         counts[n_having - 1]++;
     }
-    qsort(counts, n_having, sizeof *counts, by_count);
+    RS_SORT(counts, n_having, by_count);
     uint32_t usual = commonest(counts, n_having, c->n);
     for (size_t i = 0; i < c->n && (usual || next < n); i++) {
         size_t from = next;
@@ -221,7 +211,7 @@ static bool list_members(const comparison *c, rs_strings *names, member **out, s
             (*out)[(*n)++] = (member){id, (uint32_t)i, (uint32_t)k};
         }
     }
-    if (*n) qsort(*out, *n, sizeof **out, by_name);
+    RS_SORT(*out, *n, by_name);
     return true;
 }
 

@@ -4,6 +4,7 @@
  * also "will restart worker group", "Rendezvous complete" and "successfully finished". The forms are those of
  * PyTorch 1.9 to 2.15. An agent that fails for good raises ChildFailedError; one that starts again does not. */
 #include "flight/files.h"
+#include "base/search.h"
 #include "flight/log.h"
 #include "flight/template.h"
 
@@ -217,15 +218,10 @@ static bool find_borders(finding *f)
 /* How many borders stand before that attempt's of that file: they are sorted by file and attempt. */
 static size_t borders_before(const finding *f, uint32_t file, int64_t attempt)
 {
-    size_t low = 0, high = f->n_borders;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const border *b = &f->borders[middle];
-        if (b->file < file || (b->file == file && b->attempt < attempt))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, f->n_borders,
+              f->borders[low].file < file ||
+                  (f->borders[low].file == file && f->borders[low].attempt < attempt));
     return low;
 }
 

@@ -1,4 +1,5 @@
 /* Once all dumps are in: ranks in order, groups resolved, entries sorted by group. */
+#include "base/search.h"
 #include "flight/presence.h"
 
 #include <string.h>
@@ -12,14 +13,8 @@ static int compare_ranks(const void *a, const void *b)
 
 uint32_t rs_fl_rank_index(const rs_flight *flight, int64_t rank)
 {
-    size_t low = 0, high = flight->n_ranks;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (flight->ranks[middle].rank < rank)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, flight->n_ranks, flight->ranks[low].rank < rank);
     return low < flight->n_ranks && flight->ranks[low].rank == rank ? (uint32_t)low : RS_FL_NONE;
 }
 
@@ -33,14 +28,8 @@ const rs_fl_member *rs_fl_member_of(const rs_flight *flight, uint32_t rank, uint
 
 const rs_fl_note *rs_fl_note_of(const rs_flight *flight, int64_t rank)
 {
-    size_t low = 0, high = flight->n_notes;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (flight->notes[middle].rank < rank)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, flight->n_notes, flight->notes[low].rank < rank);
     return low < flight->n_notes && flight->notes[low].rank == rank ? &flight->notes[low] : NULL;
 }
 

@@ -1,4 +1,5 @@
 /* Dumps become one job: their texts, calls, stacks and groups get the job's numbers. */
+#include "base/search.h"
 #include "flight/model.h"
 
 #include <inttypes.h>
@@ -298,14 +299,8 @@ static bool fill_members(rs_flight *flight, rs_fl_group *group, uint32_t canonic
 
 uint32_t rs_fl_slot_of(const rs_fl_group *group, int64_t rank)
 {
-    size_t low = 0, high = group->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (group->ranks[group->sorted[middle]] < rank)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, group->n, group->ranks[group->sorted[low]] < rank);
     return low < group->n && group->ranks[group->sorted[low]] == rank ? group->sorted[low] : RS_FL_NONE;
 }
 

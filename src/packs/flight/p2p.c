@@ -1,6 +1,7 @@
 #include "flight/p2p.h"
 
 #include "base/interval.h"
+#include "base/search.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -257,29 +258,17 @@ void rs_fl_p2p_free(rs_flight *flight)
 
 const rs_fl_pair *rs_fl_find_pair(const rs_fl_p2p *p2p, uint32_t src, uint32_t dst)
 {
-    size_t low = 0, high = p2p->n_pairs;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const rs_fl_pair *pair = &p2p->pairs[middle];
-        if (pair->src < src || (pair->src == src && pair->dst < dst))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, p2p->n_pairs,
+              p2p->pairs[low].src < src || (p2p->pairs[low].src == src && p2p->pairs[low].dst < dst));
     bool found = low < p2p->n_pairs && p2p->pairs[low].src == src && p2p->pairs[low].dst == dst;
     return found ? &p2p->pairs[low] : NULL;
 }
 
 static size_t position_of(const uint32_t *entries, size_t n, uint32_t entry)
 {
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (entries[middle] < entry)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, n, entries[low] < entry);
     return low;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/search.h"
 #include "metrics/dataset.h"
 
 #define DEVIATIONS 6     /* of the median absolute deviation, scaled to a normal spread */
@@ -107,14 +108,8 @@ static void means(const readings *r, double *out)
 /* The dip that holds the step; dips rise and do not overlap. n_dips: none. */
 static size_t dip_at(const rs_dataset *d, int64_t step)
 {
-    size_t low = 0, high = d->n_dips;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (d->dips[mid].last_step < step)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    size_t low;
+    RS_SEARCH(low, d->n_dips, d->dips[low].last_step < step);
     return low < d->n_dips && d->dips[low].first_step <= step ? low : d->n_dips;
 }
 

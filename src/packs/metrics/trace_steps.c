@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/busy.h"
+#include "analysis/analysis.h"
+#include "base/search.h"
+#include "base/stats.h"
+#include "trace/busy.h"
 #include "match/collective_ops.h"
 #include "base/memory.h"
 
@@ -54,15 +57,9 @@ static bool unite(const rs_work *work, unions *u)
 /* How much of the set lies in [start, end). */
 static int64_t within(const set *s, int64_t start, int64_t end)
 {
-    size_t low = 0, high = s->n;
+    size_t low;
     int64_t length = 0;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (s->items[middle].end <= start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    RS_SEARCH(low, s->n, s->items[low].end <= start);
     for (; low < s->n && s->items[low].start < end; low++) {
         int64_t from = s->items[low].start > start ? s->items[low].start : start;
         int64_t to = s->items[low].end < end ? s->items[low].end : end;

@@ -61,19 +61,11 @@ const rs_copy_rules rs_hta_copy_rules = {.cut_name = cut_name, .measure = measur
 
 /* ---- the plan ----------------------------------------------------------------------------------------- */
 
-/* The rank's first event, INT64_MAX if none. */
-typedef struct origin {
-    int64_t zero;
-} origin;
-static const rs_field origin_fields[] = {RS_FIELD(origin, zero)};
-static const rs_layout origin_layout = RS_LAYOUT(origin, origin_fields);
 enum { ORIGIN = RS_BANDWIDTH_TABLES };
 
 static rs_status put(const rs_run *run, rs_trace *trace, rs_relations *out, rs_error *err)
 {
-    const rs_frame_rows *f;
-    RS_TRY(rs_trace_hta_frame(trace, run->policy, &f, err));
-    rs_put(out, ORIGIN, &(origin){f->min_start == RS_NO_TIME ? INT64_MAX : f->min_start});
+    RS_TRY(rs_hta_put_origin(run, trace, out, ORIGIN, err));
     return rs_bandwidth_put(run, trace, &rs_hta_copy_rules, out, err);
 }
 
@@ -84,18 +76,23 @@ static bool has_samples(const rs_run *run, const rs_relations *of, const void *r
     return ((const rs_copy_kind *)row)->samples.n > 0;
 }
 
-/* run->context: what points in time count from. */
 static void set_time(rs_table *t, const rs_run *run, const rs_relations *of, const void *row)
 {
-    const int64_t *zero = run->context;
     (void)of;
-    rs_table_set_real(t, "ts", (double)rs_sub_sat(((const rs_copy_change *)row)->ns, *zero) / 1000);
+    rs_table_set_real(t, "ts", rs_hta_from_zero(run, ((const rs_copy_change *)row)->ns));
+}
+
+static void note(const rs_run *run, const rs_partial *partial, const rs_relations *of, rs_result *result)
+{
+    (void)run;
+    if (of->items[RS_BANDWIDTH_SUMMARY].n == 0)
+        rs_result_note(result, "rank %lld: no copies", (long long)partial->rank);
 }
 
 static const rs_plan_relation relations[] = {
     {RS_BANDWIDTH_KINDS, .make = put},
     {RS_BANDWIDTH_CHANGES},
-    {RS_LISTED(ORIGIN, origin, &origin_layout)},
+    {RS_HTA_ORIGIN(ORIGIN)},
 };
 static const rs_plan_table
     summary_table = {RS_PLAN_TABLE("bandwidth", "one row is one kind of copy, as HTA's get_memory_bw_summary",
@@ -104,26 +101,11 @@ static const rs_plan_table
     series_table = {RS_PLAN_TABLE("series", "one row is one change; filled with --series", point),
                     .relation = RS_BANDWIDTH_SERIES, .choice = RS_WITH(RS_IS_SET("series")), .set = set_time};
 static const rs_table_spec *const tables[] = {&summary_table.spec, &series_table.spec};
-static const rs_plan plan = {RS_PLAN(relations, tables)};
+static const rs_plan plan = {RS_PLAN(relations, tables), .note = note};
 
-/* Times count from the first event of all ranks. */
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
-    int64_t zero = INT64_MAX;
-    rs_run from_zero = *run;
-    for (size_t i = 0; i < n; i++) {
-        const rs_relations *of = partials[i].value;
-        const origin *first = RS_ROWS(origin, of, ORIGIN);
-        if (of->items[ORIGIN].n && first->zero < zero) zero = first->zero;
-        if (of->items[RS_BANDWIDTH_SUMMARY].n == 0)
-            rs_result_note(result, "rank %lld: no copies", (long long)partials[i].rank);
-    }
-    from_zero.context = &zero;
-    return rs_plan_merge(&from_zero, partials, n, result, err);
+    return rs_hta_merge_from_zero(run, partials, n, ORIGIN, result, err);
 }
 
-const rs_peer_row rs_peer_hta_bandwidth = {
-    RS_HTA_ROW("bandwidth"),
-    .plan = &plan,
-    .merge = merge,
-};
+const rs_peer_row rs_peer_hta_bandwidth = {RS_HTA_ROW("bandwidth"), .plan = &plan, .merge = merge};

@@ -5,6 +5,7 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/ranges.h"
+#include "base/search.h"
 #include "peer/hta_steps.h"
 #include "peer/hta_window.h"
 
@@ -53,14 +54,8 @@ static bool list_steps(const rs_events *e, const rs_frame_rows *f, step_span **o
 
 static size_t border_at(const step_pieces *p, int64_t time)
 {
-    size_t low = 0, high = p->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (p->from[middle] <= time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, p->n, p->from[low] <= time);
     return low; /* the first border behind it */
 }
 

@@ -58,8 +58,9 @@ static rs_status put_gaps(const rs_run *run, rs_trace *trace, rs_relations *out,
     return rs_idle_put_streams(run, items, n, judge_stream, out, err);
 }
 
-static void round_intervals(void *row)
+static void round_intervals(const rs_relations *of, void *row)
 {
+    (void)of;
     rs_idle_row *r = row;
     r->intervals = rs_description_rounded(&r->intervals, 2);
 }

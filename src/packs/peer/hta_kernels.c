@@ -89,8 +89,9 @@ static const rs_aggregate by_mask[] = {RS_KEY_BELOW(type_row, mask, 8, rs_kernel
                                        RS_BY_OWN_HAND(type_row, percent)};
 static const rs_order by_time[] = {RS_FALLING(type_row, time), RS_RISING(type_row, mask)};
 
-static void set_percent(void *row)
+static void set_percent(const rs_relations *of, void *row)
 {
+    (void)of;
     type_row *r = row;
     r->percent = rs_round(100 * ((double)r->time / (double)r->all), 1);
 }

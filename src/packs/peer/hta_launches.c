@@ -1,9 +1,9 @@
 /* launches as HTA's get_cuda_kernel_launch_stats. */
 #include <string.h>
 
-#include "base/interval.h"
+#include "analysis/plan.h"
 #include "base/keymap.h"
-#include "base/memory.h"
+#include "base/try.h"
 #include "peer/hta_steps.h"
 #include "peer/hta_window.h"
 
@@ -11,11 +11,6 @@
 typedef struct launched {
     int64_t correlation, cpu, gpu, delay;
 } launched;
-
-typedef struct launch_list {
-    launched *items;
-    size_t n, capacity;
-} launch_list;
 
 #define ROW(CELL)                                                                                            \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
@@ -25,17 +20,6 @@ typedef struct launch_list {
     CELL(OF(launched, delay), "launch_delay", REAL, US,                                                      \
          "from the call's end to the work's start, at least 0", NULL)
 RS_RECORD(hta, ROW);
-
-static const rs_table_spec table = RS_TABLE(
-    "launches", "one row is one launch and its work, as HTA's get_cuda_kernel_launch_stats", hta_columns);
-static const rs_table_spec *const tables[] = {&table};
-
-static void free_partial(void *partial)
-{
-    launch_list *p = partial;
-    if (p) rs_free(p->items);
-    rs_free(p);
-}
 
 static bool is_launch(const char *name, bool memory)
 {
@@ -48,12 +32,11 @@ static bool is_launch(const char *name, bool memory)
 }
 
 /* HTA joins all rows without a stream with all rows with one that share a correlation of a launch. */
-static rs_status find_pairs(const rs_run *run, rs_trace *trace, launch_list *p, rs_error *err)
+static rs_status put(const rs_run *run, rs_trace *trace, rs_relations *out, rs_error *err)
 {
     const rs_events *e = trace->events;
     const rs_frame_rows *f;
-    rs_status status = rs_trace_hta_frame(trace, run->policy, &f, err);
-    if (status != RS_OK) return status;
+    RS_TRY(rs_trace_hta_frame(trace, run->policy, &f, err));
     bool memory = !rs_options_flag(run->options, "no-memory");
     int64_t min = INT64_MAX, max = INT64_MIN;
     for (size_t i = 0; i < f->n; i++) {
@@ -64,7 +47,7 @@ static rs_status find_pairs(const rs_run *run, rs_trace *trace, launch_list *p, 
     rs_keymap wanted, first; /* correlations launched; first GPU row of a correlation, then a chain */
     bool ok = rs_keymap_init(&wanted, min, max, f->n);
     ok = rs_keymap_init(&first, min, max, f->n) && ok;
-    uint32_t *next = rs_malloc(f->n * sizeof *next);
+    uint32_t *next = RS_ROOM(out, uint32_t, f->n);
     ok = ok && next;
     for (size_t i = 0; ok && i < f->n; i++)
         if (f->correlation[i] != -1 && is_launch(rs_event_name(e, f->row[i]), memory))
@@ -80,18 +63,16 @@ static rs_status find_pairs(const rs_run *run, rs_trace *trace, launch_list *p, 
         if (rs_keymap_get(&wanted, f->correlation[i]) == RS_KEYMAP_NONE) continue;
         for (uint32_t g = rs_keymap_get(&first, f->correlation[i]); ok && g != RS_KEYMAP_NONE; g = next[g]) {
             int64_t delay = rs_sub_sat(f->start[g], f->end[i]);
-            ok = RS_GROW_ONE(p->items, p->n, p->capacity);
-            if (ok)
-                p->items[p->n++] = (launched){.correlation = f->correlation[i],
-                                              .cpu = rs_sub_sat(f->end[i], f->start[i]),
-                                              .gpu = rs_sub_sat(f->end[g], f->start[g]),
-                                              .delay = delay > 0 ? delay : 0};
-            too_many = p->n / 64 > f->n;
+            ok = rs_put(out, 0,
+                        &(launched){.correlation = f->correlation[i],
+                                    .cpu = rs_sub_sat(f->end[i], f->start[i]),
+                                    .gpu = rs_sub_sat(f->end[g], f->start[g]),
+                                    .delay = delay > 0 ? delay : 0}) != NULL;
+            too_many = out->items[0].n / 64 > f->n;
         }
     }
     rs_keymap_clear(&wanted);
     rs_keymap_clear(&first);
-    rs_free(next);
     if (too_many)
         return rs_fail_at(
             err, RS_ERR_LIMIT, trace->file, RS_NO_OFFSET,
@@ -99,38 +80,17 @@ static rs_status find_pairs(const rs_run *run, rs_trace *trace, launch_list *p, 
     return ok ? RS_OK : rs_fail_nomem(err, "launches");
 }
 
-static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
-{
-    launch_list *p = rs_calloc(1, sizeof *p);
-    if (!p) return rs_fail_nomem(err, "launches");
-    *partial = p;
-    return find_pairs(run, trace, p, err);
-}
-
-static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+static void note(const rs_run *run, const rs_partial *partial, const rs_relations *of, rs_result *result)
 {
     (void)run;
-    rs_status status = RS_OK;
-    for (size_t i = 0; status == RS_OK && i < n; i++) {
-        const launch_list *p = partials[i].value;
-        if (p->n == 0)
-            rs_result_note(result, "rank %lld: no launches with GPU work", (long long)partials[i].rank);
-        for (size_t k = 0; status == RS_OK && k < p->n; k++)
-            status = rs_table_put_row(result->tables[0], &hta_record, partials[i].rank, &p->items[k], err);
-    }
-    return status;
+    if (of->items[0].n == 0)
+        rs_result_note(result, "rank %lld: no launches with GPU work", (long long)partial->rank);
 }
 
-static const rs_layout launched_layout = RS_RECORD_LAYOUT(launched, hta);
-static const rs_field list_fields[] = {RS_FIELD_LIST(launch_list, items, n, &launched_layout)};
-static const rs_layout list_layout = RS_LAYOUT(launch_list, list_fields);
+static const rs_plan_relation relations[] = {{RS_LISTED_AS(0, launched, hta), .make = put}};
+static const rs_plan_table table = {RS_PLAN_TABLE(
+    "launches", "one row is one launch and its work, as HTA's get_cuda_kernel_launch_stats", hta)};
+static const rs_table_spec *const tables[] = {&table.spec};
+static const rs_plan plan = {RS_PLAN(relations, tables), .note = note};
 
-const rs_peer_row rs_peer_hta_launches = {
-    RS_HTA_ROW("launches"),
-    .tables = tables,
-    .n_tables = 1,
-    .rank = rank,
-    .merge = merge,
-    .free_partial = free_partial,
-    .partial_layout = &list_layout,
-};
+const rs_peer_row rs_peer_hta_launches = {RS_HTA_ROW("launches"), .plan = &plan};

@@ -1,10 +1,9 @@
 /* overlap as HTA's get_comm_comp_overlap. */
 #include <math.h>
 
-#include "analysis/busy.h"
-#include "analysis/layouts.h"
-#include "base/stats.h"
+#include "analysis/plan.h"
 #include "peer/hta_steps.h"
+#include "trace/busy.h"
 
 #define ROW(CELL)                                                                                            \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
@@ -12,37 +11,28 @@
          "communication overlapped by computation, of all communication, two decimals", NULL)
 RS_RECORD(hta, ROW);
 
-static const rs_table_spec table = {"overlap", "one row is one rank, as HTA's get_comm_comp_overlap",
-                                    hta_columns, sizeof hta_columns / sizeof *hta_columns};
-static const rs_table_spec *const tables[] = {&table};
-
-static rs_status add_row(rs_table *t, int64_t rank, const rs_busy *b, rs_error *err)
+static void set_share(rs_table *t, const rs_run *run, const rs_relations *of, const void *row)
 {
-    double share = b->comm ? rs_round(100 * ((double)b->overlapped_comm / (double)b->comm), 2) : (double)NAN;
-    rs_table_put(t, &hta_record, rank, b);
-    rs_table_set_real(t, "comp_comm_overlap_pctg", share);
-    return rs_table_end_row(t, err);
+    const rs_busy *b = row;
+    (void)run;
+    (void)of;
+    rs_table_set_real(t, "comp_comm_overlap_pctg",
+                      b->comm ? rs_round(100 * ((double)b->overlapped_comm / (double)b->comm), 2)
+                              : (double)NAN);
 }
 
-static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+static void note(const rs_run *run, const rs_partial *partial, const rs_relations *of, rs_result *result)
 {
     (void)run;
-    rs_status status = RS_OK;
-    for (size_t i = 0; status == RS_OK && i < n; i++) {
-        const rs_busy *b = partials[i].value;
-        if (b->n_class[RS_CLASS_COMM] == 0)
-            rs_result_note(result, "rank %lld: no communication", (long long)partials[i].rank);
-        status = add_row(result->tables[0], partials[i].rank, b, err);
-    }
-    return status;
+    if (RS_ROWS(rs_busy, of, 0)->n_class[RS_CLASS_COMM] == 0)
+        rs_result_note(result, "rank %lld: no communication", (long long)partial->rank);
 }
 
-const rs_peer_row rs_peer_hta_overlap = {
-    RS_HTA_ROW("overlap"),
-    .tables = tables,
-    .n_tables = 1,
-    .rank = rs_busy_rank,
-    .merge = merge,
-    .free_partial = rs_busy_free,
-    .partial_layout = &rs_busy_layout,
-};
+static const rs_plan_relation relations[] = {
+    {RS_LISTED(0, rs_busy, &rs_busy_layout), .from = &rs_facet_busy}};
+static const rs_plan_table table = {
+    RS_PLAN_TABLE("overlap", "one row is one rank, as HTA's get_comm_comp_overlap", hta), .set = set_share};
+static const rs_table_spec *const tables[] = {&table.spec};
+static const rs_plan plan = {RS_PLAN(relations, tables), .note = note};
+
+const rs_peer_row rs_peer_hta_overlap = {RS_HTA_ROW("overlap"), .plan = &plan};

@@ -6,7 +6,7 @@
 #include "analysis/queue.h"
 #include "base/interval.h"
 #include "base/keymap.h"
-#include "base/memory.h"
+#include "base/try.h"
 #include "peer/hta_steps.h"
 #include "peer/numpy_order.h"
 
@@ -138,112 +138,70 @@ RS_RECORD(hta_series, SERIES_ROW);
          "of the time between first and last start", NULL)
 RS_RECORD(hta_blocked, BLOCKED_ROW);
 
-static const rs_table_spec summary_table = {"queue",
-                                            "one row is one stream, as HTA's get_queue_length_summary",
-                                            hta_columns, sizeof hta_columns / sizeof *hta_columns};
-static const rs_table_spec series_table = {"series", "one row is one change; filled with --series",
-                                           hta_series_columns,
-                                           sizeof hta_series_columns / sizeof *hta_series_columns};
-static const rs_table_spec blocked_table = {
-    "blocked", "one row is one rank, as HTA keeps only one stream of it", hta_blocked_columns,
-    sizeof hta_blocked_columns / sizeof *hta_blocked_columns};
-static const rs_table_spec *const tables[] = {&summary_table, &series_table, &blocked_table};
-
 /* HTA's constant, whatever the device. */
 enum { HTA_FULL = 1024 };
+enum { ORIGIN = RS_QUEUE_RELATIONS };
 
-typedef struct hta_queue {
-    rs_queue *queue;
-    int64_t zero;        /* the rank's first event, INT64_MAX if none */
-    int64_t first, last; /* start of the rank's rows */
-} hta_queue;
-
-static void free_partial(void *partial)
-{
-    hta_queue *h = partial;
-    if (h) rs_queue_free(h->queue);
-    rs_free(h);
-}
-
-static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+static rs_status put(const rs_run *run, rs_trace *trace, rs_relations *out, rs_error *err)
 {
     const rs_frame_rows *f;
-    hta_queue *h = rs_calloc(1, sizeof *h);
-    if (h) h->queue = rs_calloc(1, sizeof *h->queue);
-    *partial = h;
-    if (!h || !h->queue) return rs_fail_nomem(err, "queue lengths");
-    rs_status status = rs_trace_hta_frame(trace, run->policy, &f, err);
-    if (status != RS_OK) return status;
-    h->zero = f->min_start == RS_NO_TIME ? INT64_MAX : f->min_start;
-    for (size_t i = 0; i < f->n; i++) {
-        if (i == 0 || f->start[i] < h->first) h->first = f->start[i];
-        if (i == 0 || f->start[i] > h->last) h->last = f->start[i];
-    }
-    const rs_queue_rules rules = {.full = HTA_FULL, .describe = true};
-    status = rs_hta_queue_of(trace, f, &h->queue->series, err);
-    return status == RS_OK ? rs_queue_sum_up(run, h->queue, &rules, err) : status;
-}
-
-static rs_status add_rank(const hta_queue *h, int64_t rank_number, int64_t zero, rs_result *result,
-                          rs_error *err)
-{
-    const rs_queue *p = h->queue;
-    rs_status status = RS_OK;
-    const rs_queue_stream *full = NULL;
-    for (size_t i = 0; status == RS_OK && i < p->n_streams; i++) {
-        if (p->streams[i].full) full = &p->streams[i];
-        status =
-            rs_table_put_row(result->tables[RS_QUEUE_SUMMARY], &hta_record, rank_number, &p->streams[i], err);
-    }
-    if (status == RS_OK && full) {
-        rs_table *t = result->tables[RS_QUEUE_BLOCKED];
-        rs_table_put(t, &hta_blocked_record, rank_number, full);
-        rs_table_set_real(t, "relative_duration_at_max_queue_length",
-                          (double)full->blocked / (double)rs_sub_sat(h->last, h->first));
-        status = rs_table_end_row(t, err);
-    }
-    rs_table *t = result->tables[RS_QUEUE_SERIES];
-    for (size_t i = 0; status == RS_OK && i < p->series.n; i++) {
-        rs_table_put(t, &hta_series_record, rank_number, &p->series.items[i]);
-        rs_table_set_real(t, "ts", (double)rs_sub_sat(p->series.items[i].ns, zero) / 1000);
-        status = rs_table_end_row(t, err);
-    }
+    rs_queue_series series = {0};
+    RS_TRY(rs_hta_put_origin(run, trace, out, ORIGIN, err));
+    RS_TRY(rs_trace_hta_frame(trace, run->policy, &f, err));
+    rs_status status = rs_hta_queue_of(trace, f, &series, err);
+    if (status == RS_OK)
+        status = rs_queue_put(run, &series, &(rs_queue_rules){.full = HTA_FULL, .describe = true}, out, err);
+    rs_queue_series_clear(&series);
     return status;
 }
+
+static void set_time(rs_table *t, const rs_run *run, const rs_relations *of, const void *row)
+{
+    (void)of;
+    rs_table_set_real(t, "ts", rs_hta_from_zero(run, ((const rs_queue_sample *)row)->ns));
+}
+
+static void set_share(rs_table *t, const rs_run *run, const rs_relations *of, const void *row)
+{
+    const rs_hta_origin *origin = RS_ROWS(rs_hta_origin, of, ORIGIN);
+    (void)run;
+    rs_table_set_real(t, "relative_duration_at_max_queue_length",
+                      (double)((const rs_queue_stream *)row)->blocked /
+                          (double)rs_sub_sat(origin->last, origin->first));
+}
+
+static bool was_full_last(const rs_run *run, const rs_relations *of, const void *row)
+{
+    const rs_queue_stream *s = row, *end = RS_ROWS(rs_queue_stream, of, RS_QUEUE_STREAMS);
+    (void)run;
+    end += of->items[RS_QUEUE_STREAMS].n;
+    bool last = s->full;
+    while (++s < end) last = last && !s->full;
+    return last;
+}
+
+static void note(const rs_run *run, const rs_partial *partial, const rs_relations *of, rs_result *result)
+{
+    (void)run;
+    if (of->items[RS_QUEUE_STREAMS].n == 0)
+        rs_result_note(result, "rank %lld: no launched GPU work", (long long)partial->rank);
+}
+
+static const rs_plan_relation relations[] = {
+    {RS_QUEUE_STREAM_ROWS, .make = put}, {RS_QUEUE_SAMPLE_ROWS}, {RS_HTA_ORIGIN(ORIGIN)}};
+static const rs_plan_table
+    stream_table = {RS_PLAN_TABLE("queue", "one row is one stream, as HTA's get_queue_length_summary", hta)},
+    sample_table = {RS_PLAN_TABLE("series", "one row is one change; filled with --series", hta_series),
+                    .relation = RS_QUEUE_SAMPLES, .choice = RS_QUEUE_SERIES_CHOICE, .set = set_time},
+    blocked_table = {
+        RS_PLAN_TABLE("blocked", "one row is one rank, as HTA keeps only one stream of it", hta_blocked),
+        .choice = RS_QUEUE_BLOCKED_CHOICE, .set = set_share, .shows = was_full_last};
+static const rs_table_spec *const tables[] = {&stream_table.spec, &sample_table.spec, &blocked_table.spec};
+static const rs_plan plan = {RS_PLAN(relations, tables), .note = note};
 
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
-    int64_t zero = INT64_MAX;
-    rs_status status = RS_OK;
-    result->main_table = rs_queue_main_table(run->options);
-    for (size_t i = 0; i < n; i++) {
-        const hta_queue *h = partials[i].value;
-        if (h->zero < zero) zero = h->zero;
-    }
-    for (size_t i = 0; status == RS_OK && i < n; i++) {
-        const hta_queue *h = partials[i].value;
-        if (h->queue->n_streams == 0)
-            rs_result_note(result, "rank %lld: no launched GPU work", (long long)partials[i].rank);
-        else
-            status = add_rank(h, partials[i].rank, zero, result, err);
-    }
-    return status;
+    return rs_hta_merge_from_zero(run, partials, n, ORIGIN, result, err);
 }
 
-static const rs_field queue_fields[] = {
-    RS_FIELD_ONE(hta_queue, queue, &rs_queue_layout),
-    RS_FIELD(hta_queue, zero),
-    RS_FIELD(hta_queue, first),
-    RS_FIELD(hta_queue, last),
-};
-static const rs_layout queue_layout = RS_LAYOUT(hta_queue, queue_fields);
-
-const rs_peer_row rs_peer_hta_queue = {
-    RS_HTA_ROW("queue"),
-    .tables = tables,
-    .n_tables = RS_QUEUE_TABLES,
-    .rank = rank,
-    .merge = merge,
-    .free_partial = free_partial,
-    .partial_layout = &queue_layout,
-};
+const rs_peer_row rs_peer_hta_queue = {RS_HTA_ROW("queue"), .plan = &plan, .merge = merge};

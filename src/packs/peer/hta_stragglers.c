@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "analysis/frame_columns.h"
-#include "analysis/layouts.h"
 #include "base/interval.h"
 #include "base/stats.h"
 #include "base/strings.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/interval.h"
+#include "base/try.h"
 #include "base/keymap.h"
 #include "base/ranges.h"
 #include "trace/facet.h"
@@ -284,3 +285,41 @@ const rs_policy rs_policy_hta_exact = {.compat = RS_COMPAT_HTA_EXACT,
                                        .classes = RS_CLASSES_HTA,
                                        .trim_steps = true,
                                        .quantum_ns = 1000};
+
+/* ---- times of a job ------------------------------------------------------------------------------------ */
+
+static const rs_field origin_fields[] = {RS_FIELD(rs_hta_origin, zero), RS_FIELD(rs_hta_origin, first),
+                                         RS_FIELD(rs_hta_origin, last)};
+const rs_layout rs_hta_origin_layout = RS_LAYOUT(rs_hta_origin, origin_fields);
+
+rs_status rs_hta_put_origin(const rs_run *run, rs_trace *trace, rs_relations *out, unsigned at, rs_error *err)
+{
+    const rs_frame_rows *f;
+    RS_TRY(rs_trace_hta_frame(trace, run->policy, &f, err));
+    rs_hta_origin origin = {.zero = f->min_start == RS_NO_TIME ? INT64_MAX : f->min_start};
+    for (size_t i = 0; i < f->n; i++) {
+        if (i == 0 || f->start[i] < origin.first) origin.first = f->start[i];
+        if (i == 0 || f->start[i] > origin.last) origin.last = f->start[i];
+    }
+    rs_put(out, at, &origin);
+    return RS_OK;
+}
+
+rs_status rs_hta_merge_from_zero(const rs_run *run, rs_partial *partials, size_t n, unsigned at,
+                                 rs_result *result, rs_error *err)
+{
+    int64_t zero = INT64_MAX;
+    rs_run from_zero = *run;
+    for (size_t i = 0; i < n; i++) {
+        const rs_relations *of = partials[i].value;
+        const rs_hta_origin *origin = RS_ROWS(rs_hta_origin, of, at);
+        if (of->items[at].n && origin->zero < zero) zero = origin->zero;
+    }
+    from_zero.context = &zero;
+    return rs_plan_merge(&from_zero, partials, n, result, err);
+}
+
+double rs_hta_from_zero(const rs_run *run, int64_t ns)
+{
+    return (double)rs_sub_sat(ns, *(const int64_t *)run->context) / 1000;
+}

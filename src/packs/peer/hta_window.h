@@ -8,6 +8,7 @@
 #define RS_PEER_HTA_WINDOW_H
 
 #include "analysis/frame_columns.h"
+#include "analysis/plan.h"
 
 /* A facet: the trace's, by policy. */
 extern const rs_facet rs_facet_hta_frame;
@@ -22,6 +23,20 @@ int64_t rs_hta_start_of(const rs_trace *trace, const rs_frame_rows *frame, uint3
 
 /* By string: N where it is named ProfilerStep#N, else -1. The caller's; NULL when out of memory. */
 int64_t *rs_hta_step_numbers(const rs_strings *strings);
+
+/* The rank's first event, INT64_MAX if none, and the starts of its first and last row: a relation of one row, with which the
+ * times of a job count from the first event of all ranks. */
+typedef struct rs_hta_origin {
+    int64_t zero, first, last;
+} rs_hta_origin;
+extern const rs_layout rs_hta_origin_layout;
+#define RS_HTA_ORIGIN(at) RS_LISTED(at, rs_hta_origin, &rs_hta_origin_layout)
+rs_status rs_hta_put_origin(const rs_run *run, rs_trace *trace, rs_relations *out, unsigned at,
+                            rs_error *err);
+/* The plan's merge, in which rs_hta_from_zero counts from there. */
+rs_status rs_hta_merge_from_zero(const rs_run *run, rs_partial *partials, size_t n, unsigned at,
+                                 rs_result *result, rs_error *err);
+double rs_hta_from_zero(const rs_run *run, int64_t ns); /* us */
 
 /* A time in the doubles of microseconds that HTA reads from the file. */
 double rs_hta_us(int64_t ns);

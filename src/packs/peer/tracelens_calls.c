@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "base/try.h"
 
 /* ---- knowledge ----------------------------------------------------------------------------------------- */
@@ -61,14 +62,8 @@ void rs_tl_backward_of(const rs_tl_knowledge *k, uint32_t node, size_t *first, s
 
 uint32_t rs_tl_forward_of(const rs_tl_knowledge *k, uint32_t backward)
 {
-    size_t low = 0, high = k->n_backward;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (k->links[middle].backward < backward)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, k->n_backward, k->links[low].backward < backward);
     return low < k->n_backward && k->links[low].backward == backward ? k->links[low].forward : RS_NO_NODE;
 }
 
