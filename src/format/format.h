@@ -22,7 +22,7 @@ typedef struct rs_trace_input {
 /* What a file is a recording of. */
 typedef enum rs_records {
     RS_RECORDS_EVENTS,
-    RS_RECORDS_ALLOCATIONS, /* what an allocator did and holds: format/snapshot.h */
+    RS_RECORDS_ALLOCATIONS,  /* what an allocator did and holds: format/snapshot.h */
     RS_RECORDS_COMPILATIONS, /* what a compiler did: src/packs/compile */
 } rs_records;
 #define RS_TAKES(records) (1u << RS_RECORDS_##records)

@@ -2,9 +2,10 @@
  *
  * Tables are made only for what was recorded, so any of them may be missing. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/order.h"
+#include "base/search.h"
 #include "base/ascii.h"
 #include "base/interval.h"
 #include "base/memory.h"
@@ -224,8 +225,13 @@ static rs_status record_row(void *context, sqlite3_stmt *s, rs_native *r)
     return RS_OK;
 }
 
-static const rs_order by_event[] = {RS_RISING(recorded, pid), RS_RISING(recorded, event),
-                                    RS_RISING(recorded, correlation)};
+static int by_event(const void *a, const void *b)
+{
+    const recorded *x = a, *y = b;
+    if (x->pid != y->pid) return x->pid < y->pid ? -1 : 1;
+    if (x->event != y->event) return x->event < y->event ? -1 : 1;
+    return x->correlation < y->correlation ? -1 : x->correlation > y->correlation;
+}
 
 /* The last time that the event was recorded before the call; NULL: never. */
 static const recorded *recorded_before(const nsys *n, int64_t pid, int64_t event, int64_t correlation)
@@ -366,7 +372,7 @@ static rs_status read_nsys(rs_database *d)
         int64_t rows;
         status = rs_database_read(d, &tables[i], &n, &rows);
         if (tables[i].row == record_row && n.n_records)
-            RS_SORT(n.records, n.n_records, by_event);
+            qsort(n.records, n.n_records, sizeof *n.records, by_event);
     }
     if (status == RS_OK) status = rs_nsys_read_host(d);
     if (status == RS_OK && n.n_graphs)

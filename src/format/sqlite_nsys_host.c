@@ -248,8 +248,7 @@ rs_status rs_nsys_read_host(rs_database *d)
         int64_t rows;
         status = rs_database_read(d, &tables[i], &h, &rows);
         if (status == RS_OK && tables[i].row == turn_row) status = add_off_cpu(&h);
-        if (tables[i].row == metric_row && h.n_metrics)
-            RS_SORT(h.metrics, h.n_metrics, by_metric);
+        if (tables[i].row == metric_row && h.n_metrics) RS_SORT(h.metrics, h.n_metrics, by_metric);
     }
     rs_map64_clear(&h.processes);
     rs_map64_clear(&h.symbols);

@@ -133,8 +133,8 @@ static rs_status say_failures(const comparison *c, size_t i)
         const compiled *row = &RS_ROWS(compiled, r, COMPILES)[k];
         const char *failed = rs_relations_text(r, row->failed), *name = rs_relations_text(r, row->name);
         if (!failed) continue;
-        snprintf(sentence, sizeof sentence, "a compilation of rank %" PRId64 " failed: %s", c->partials[i].rank,
-                 failed);
+        snprintf(sentence, sizeof sentence, "a compilation of rank %" PRId64 " failed: %s",
+                 c->partials[i].rank, failed);
         RS_TRY(say(c, i, "failure", name, sentence));
     }
     return RS_OK;
@@ -145,7 +145,8 @@ typedef struct member {
     uint32_t name, partial, row; /* name: id of a text that all ranks share */
 } member;
 
-static const rs_order by_name[] = {RS_RISING(member, name), RS_RISING(member, partial), RS_RISING(member, row)};
+static const rs_order by_name[] = {RS_RISING(member, name), RS_RISING(member, partial),
+                                   RS_RISING(member, row)};
 
 static const rs_order by_count[] = {RS_RISING_VALUE(uint32_t)};
 
@@ -170,8 +171,8 @@ static rs_status say_times(const comparison *c, size_t i, const char *name, size
 {
     char sentence[1000];
     snprintf(sentence, sizeof sentence, "rank %" PRId64 " compiled %s %zu time%s, the other ranks %zu%s%s",
-             c->partials[i].rank, name, times, times == 1 ? "" : "s", usual, reason ? "; the last time: " : "",
-             reason ? reason : "");
+             c->partials[i].rank, name, times, times == 1 ? "" : "s", usual,
+             reason ? "; the last time: " : "", reason ? reason : "");
     return say(c, i, "compilations", name, sentence);
 }
 
@@ -193,7 +194,8 @@ static rs_status compare_function(const comparison *c, const char *name, const m
         const rs_relations *r = rank_at(c, i);
         const compiled *last = next > from ? &RS_ROWS(compiled, r, COMPILES)[members[next - 1].row] : NULL;
         bool explains = last && last->recompiles && next - from > usual;
-        RS_TRY(say_times(c, i, name, next - from, usual, explains ? rs_relations_text(r, last->reason) : NULL));
+        RS_TRY(
+            say_times(c, i, name, next - from, usual, explains ? rs_relations_text(r, last->reason) : NULL));
     }
     return RS_OK;
 }
@@ -245,7 +247,8 @@ static rs_status compare_schedule(const comparison *c, size_t i)
 {
     const rs_relations *r = rank_at(c, i), *other = rank_at(c, 0);
     char sentence[700];
-    size_t n = r->items[SCHEDULE].n > other->items[SCHEDULE].n ? r->items[SCHEDULE].n : other->items[SCHEDULE].n;
+    size_t n =
+        r->items[SCHEDULE].n > other->items[SCHEDULE].n ? r->items[SCHEDULE].n : other->items[SCHEDULE].n;
     for (size_t place = 0; place < n; place++) {
         const char *mine = collective_at(r, place), *its = collective_at(other, place);
         if (mine && its && strcmp(mine, its) == 0) continue;
@@ -278,8 +281,8 @@ static const rs_plan_relation relations[] = {
 static const rs_plan_table compile_table = {
     RS_PLAN_TABLE("compile", "one row is one compilation of a rank", compile), .relation = COMPILES};
 static const rs_plan_table schedule_table = {
-    RS_PLAN_TABLE("schedule", "one row is one collective of a rank's compiled graphs, in the order of the log",
-                  schedule),
+    RS_PLAN_TABLE("schedule",
+                  "one row is one collective of a rank's compiled graphs, in the order of the log", schedule),
     .relation = SCHEDULE};
 static const rs_plan_table finding_table = {
     .spec = RS_TABLE("findings", "one row is a failure, or something in which a rank differs from the others",
@@ -290,7 +293,8 @@ static const rs_plan plan = {RS_PLAN(relations, tables), .more = compare_ranks};
 
 const rs_analysis rs_analysis_compile = {
     .name = "compile",
-    .help = "What torch.compile did on each rank: graphs, breaks, recompilations, time, and where ranks differ",
+    .help =
+        "What torch.compile did on each rank: graphs, breaks, recompilations, time, and where ranks differ",
     .about =
         "Reads what torch.compile logs with TORCH_TRACE=FOLDER, a file a rank (dedicated_log_torch_trace_rank_N_*.log), or the "
         "raw.jsonl that tlparse makes of one. A folder holds the ranks.\n\n"

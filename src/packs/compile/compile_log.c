@@ -211,7 +211,8 @@ static rs_status take_calls(reading *r, const uint8_t *text, size_t n)
         size_t length = (size_t)(p - from);
         if (!length || (length == sizeof waits - 1 && memcmp(from, waits, length) == 0)) continue;
         uint32_t name = keep(r, from, length, false);
-        if (name == RS_NO_STRING || !RS_GROW_ONE(log->collectives, log->n_collectives, log->collectives_capacity))
+        if (name == RS_NO_STRING ||
+            !RS_GROW_ONE(log->collectives, log->n_collectives, log->collectives_capacity))
             return rs_fail_nomem(r->err, "collectives");
         log->collectives[log->n_collectives++] =
             (rs_compiled_collective){.compilation = r->at, .name = name, .graph = (uint8_t)r->now.graph};
@@ -344,7 +345,8 @@ static rs_status read_lines(reading *r, rs_source *source, rs_error *err)
     if (status != RS_OK) return status;
     rs_source_report_end(source, -1, &r->events->problems);
     if (!r->n_entries)
-        return rs_fail_at(err, RS_ERR_FORMAT, r->file, 0, "is no compile log: it has no entry (see TORCH_TRACE)");
+        return rs_fail_at(err, RS_ERR_FORMAT, r->file, 0,
+                          "is no compile log: it has no entry (see TORCH_TRACE)");
     return RS_OK;
 }
 
