@@ -2,6 +2,7 @@
  * libraries (-t osrt), when threads ran (--cpuctxsw), what they were in (--sample), and counters
  * (--gpu-metrics-devices). Of threads of processes that have calls, ranges or work of their own. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/order.h"
@@ -199,7 +200,12 @@ static rs_status metric_row(void *context, sqlite3_stmt *s, rs_native *r)
     return RS_OK;
 }
 
-static const rs_order by_metric[] = {RS_RISING(metric, type), RS_RISING(metric, id)};
+static int by_metric(const void *a, const void *b)
+{
+    const metric *x = a, *y = b;
+    if (x->type != y->type) return x->type < y->type ? -1 : 1;
+    return (x->id > y->id) - (x->id < y->id);
+}
 
 static const char *const value_columns[] = {"timestamp", "typeId", "metricId", "value", NULL};
 
@@ -248,7 +254,8 @@ rs_status rs_nsys_read_host(rs_database *d)
         int64_t rows;
         status = rs_database_read(d, &tables[i], &h, &rows);
         if (status == RS_OK && tables[i].row == turn_row) status = add_off_cpu(&h);
-        if (tables[i].row == metric_row && h.n_metrics) RS_SORT(h.metrics, h.n_metrics, by_metric);
+        if (tables[i].row == metric_row && h.n_metrics)
+            qsort(h.metrics, h.n_metrics, sizeof *h.metrics, by_metric);
     }
     rs_map64_clear(&h.processes);
     rs_map64_clear(&h.symbols);
