@@ -37,14 +37,23 @@ const char *rs_format_remedy(const rs_events *events, const char *check)
     return NULL;
 }
 
+/* What is read instead of a trace, as the first format of such records calls it. */
+static const char *title_of(unsigned records)
+{
+    for (const rs_format *const *row = rs_format_rows; *row; row++)
+        if (records >> (*row)->records & 1) return (*row)->title;
+    return "another kind of recording";
+}
+
 rs_status rs_format_refuses(const rs_format *format, unsigned records, const char *file, const uint8_t *text,
                             size_t n, rs_error *err)
 {
     if (!records) records = RS_TAKES(EVENTS);
     if (records >> format->records & 1) return RS_OK;
-    return rs_fail_at(err, RS_ERR_FORMAT, file, RS_NO_OFFSET, "%s",
-                      format->elsewhere ? format->elsewhere(text, n)
-                                        : "is a trace where a memory snapshot is asked for");
+    if (format->elsewhere)
+        return rs_fail_at(err, RS_ERR_FORMAT, file, RS_NO_OFFSET, "%s", format->elsewhere(text, n));
+    return rs_fail_at(err, RS_ERR_FORMAT, file, RS_NO_OFFSET, "is a trace where a %s is asked for",
+                      title_of(records));
 }
 
 /* Looked at in the source itself where it can be read once only, else in one that is opened for it: readers
