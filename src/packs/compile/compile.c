@@ -7,7 +7,7 @@
 #include "base/order.h"
 #include "base/memory.h"
 #include "base/try.h"
-#include "packs/compile/compile_log.h"
+#include "compile/compile_log.h"
 
 typedef struct compiled {
     int64_t frame, compile, attempt, graphs, breaks, recompiles, time, collectives;

@@ -1,4 +1,4 @@
-#include "packs/compile/compile_log.h"
+#include "compile/compile_log.h"
 
 #include <string.h>
 

@@ -47,7 +47,7 @@ static void test_counts(void **state)
     text_clear(&t);
 }
 
-/* Cut anywhere: what was before the cut is there, and a line that is cut is told. */
+/* Cut anywhere: what was before the cut is there, and a line that is cut is a problem of the file. */
 static void test_cut(void **state)
 {
     (void)state;
