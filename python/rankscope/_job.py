@@ -473,7 +473,8 @@ def compare(a, *others, compat=None, table=None, progress=None, **options):
 
 
 def memory(source, *, compat=None, table=None, progress=None, **options):
-    """What PyTorch's memory timeline says; source as open takes it, of one file."""
+    """Who holds the GPU's memory; source as open takes it: snapshots of PyTorch's allocator (a folder is a job), traces, or a
+    memory timeline."""
     with open_job(source, keep=False) as job:
         return choose(job._run("memory", compat, progress, options, 2), table)
 

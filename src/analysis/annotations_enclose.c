@@ -79,8 +79,8 @@ bool rs_annotations_enclose(const rs_annotation_span *spans, size_t n_spans, con
 {
     size_t n = n_spans + n_points;
     if (n_spans >= IS_POINT || n_points >= IS_POINT) return false;
-    rs_keyed *items = rs_malloc((n + 1) * sizeof *items);
-    lane_sweep *s = rs_calloc(1, sizeof *s);
+    RS_LOCAL rs_keyed *items = rs_malloc((n + 1) * sizeof *items);
+    RS_LOCAL lane_sweep *s = rs_calloc(1, sizeof *s);
     bool ok = items && s && order_items(spans, n_spans, points, n_points, items);
     if (ok) {
         s->spans = spans;
@@ -97,7 +97,5 @@ bool rs_annotations_enclose(const rs_annotation_span *spans, size_t n_spans, con
         }
         sweep_lane(s, items + from, to - from);
     }
-    rs_free(items);
-    rs_free(s);
     return ok;
 }

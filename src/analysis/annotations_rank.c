@@ -109,7 +109,7 @@ static void count_inside(void *context, size_t point, const uint32_t *slots, siz
 static bool main_threads(const builder *b, rs_map64 *of_pid)
 {
     const rs_events *e = b->e;
-    uint32_t *count = rs_calloc(e->n_threads + 1, sizeof *count);
+    RS_LOCAL uint32_t *count = rs_calloc(e->n_threads + 1, sizeof *count);
     bool ok = count != NULL;
     for (size_t i = 0; ok && i < b->n_spans; i++) count[b->spans[i].thread]++;
     for (uint32_t i = 0; ok && i < e->n_threads; i++) {
@@ -121,7 +121,6 @@ static bool main_threads(const builder *b, rs_map64 *of_pid)
                    (count[i] == count[*best] && e->threads[i].tid < e->threads[*best].tid)))
             *best = i;
     }
-    rs_free(count);
     return ok;
 }
 
@@ -151,8 +150,8 @@ static uint8_t *autograd_threads(const builder *b)
 static bool charge_waiting(builder *b, rs_point *points, uint32_t *which)
 {
     const rs_events *e = b->e;
-    rs_map64 of_pid = {0};
-    uint8_t *autograd = autograd_threads(b);
+    RS_SCOPED(rs_map64_clear) rs_map64 of_pid = {0};
+    RS_LOCAL uint8_t *autograd = autograd_threads(b);
     size_t n = 0;
     bool ok = autograd && main_threads(b, &of_pid);
     for (size_t i = 0; ok && i < b->w->n; i++) {
@@ -165,8 +164,6 @@ static bool charge_waiting(builder *b, rs_point *points, uint32_t *which)
     }
     if (ok && n)
         ok = rs_annotations_enclose(b->spans, b->n_spans, points, n, count_inside, b, &b->count.n_too_deep);
-    rs_map64_clear(&of_pid);
-    rs_free(autograd);
     return ok;
 }
 

@@ -261,15 +261,13 @@ static rs_status replay_balanced(const blamer *b, rs_weights *w, rs_times *t, si
                                  rs_error *err)
 {
     const rs_engine *e = b->x.f.e;
-    rs_roles roles = {0};
-    rs_what_if q = {0};
+    RS_SCOPED(rs_roles_clear) rs_roles roles = {0};
+    RS_SCOPED(rs_what_if_clear) rs_what_if q = {0};
     *n_changed = 0;
     rs_status status = rs_roles_find(e->ranks, e->n_ranks, &roles, err);
     if (status == RS_OK) status = rs_what_if_parse("balanced", &q, err);
     if (status == RS_OK) status = rs_weights_spread_work(e, w, err);
     if (status == RS_OK) status = rs_what_if_apply(&q, e, &roles, b->rank_of, w, n_changed, err);
-    rs_what_if_clear(&q);
-    rs_roles_clear(&roles);
     if (status == RS_OK && *n_changed) status = rs_engine_replay_again(e, w, t, err);
     return status;
 }
@@ -388,7 +386,7 @@ static rs_status put_stack(const blame_row *row, rs_table *t, rs_error *err)
     const char *const frames[] = {row->wait, waiting, rank, row->part, detail};
     size_t n = 0, room = 1;
     for (size_t i = 0; i < 5; i++) room += frames[i] ? strlen(frames[i]) + 1 : 0;
-    char *stack = rs_malloc(room);
+    RS_LOCAL char *stack = rs_malloc(room);
     if (!stack) return rs_fail_nomem(err, "stacks");
     for (size_t i = 0; i < 5 && frames[i]; i++) {
         if (i) stack[n++] = ';';
@@ -398,7 +396,6 @@ static rs_status put_stack(const blame_row *row, rs_table *t, rs_error *err)
     stack[n] = '\0';
     rs_table_add_text(t, stack);
     rs_table_add_time(t, row->ns);
-    rs_free(stack);
     return rs_table_end_row(t, err);
 }
 
@@ -415,7 +412,7 @@ static rs_status put_uncertain(const total_row *total, rs_table *t, rs_error *er
 
 static rs_status put_rows(const blamer *b, rs_result *result, const bool *wanted, bool folded, rs_error *err)
 {
-    rs_keyed *order = rs_malloc((b->x.n_sums + 1) * sizeof *order);
+    RS_LOCAL rs_keyed *order = rs_malloc((b->x.n_sums + 1) * sizeof *order);
     size_t n = 0;
     rs_status status = order ? RS_OK : rs_fail_nomem(err, "blame");
     for (uint32_t i = 0; status == RS_OK && i < b->x.n_sums; i++)
@@ -433,7 +430,6 @@ static rs_status put_rows(const blamer *b, rs_result *result, const bool *wanted
         if (status == RS_OK && wanted[kind])
             status = rs_table_put_row(result->tables[TOTALS], &total_record, -1, &b->totals[kind], err);
     }
-    rs_free(order);
     return status;
 }
 

@@ -66,12 +66,11 @@ static bool add_to_key(rs_blamer *b, const rs_link *l, rs_part part, int64_t ns)
     uint32_t id = rs_strings_add(&b->keys, (const char *)&k, sizeof k);
     if (id == RS_NO_STRING) return false;
     while (b->n_sums <= id) {
-        if (!RS_GROW_ONE(b->sums, b->n_sums, b->sums_capacity)) return false;
-        b->sums[b->n_sums++] = (rs_blame_sum){.example = RS_NO_ROW};
+        if (!RS_PUSH(b->sums, b->n_sums, b->sums_capacity, (rs_blame_sum){.example = RS_NO_ROW}))
+            return false;
     }
     if (!b->sums[id].is_touched) {
-        if (!RS_GROW_ONE(b->touched, b->n_touched, b->touched_capacity)) return false;
-        b->touched[b->n_touched++] = id;
+        if (!RS_PUSH(b->touched, b->n_touched, b->touched_capacity, id)) return false;
         b->sums[id].is_touched = true;
         b->sums[id].now = 0;
     }
@@ -159,9 +158,9 @@ static bool share_level(shares *s, size_t from, size_t to, int64_t whole, int le
         s->sums[from + n] = differs;
         s->ends[from + n++] = next;
     }
-    /* the parts of this level stand in the places of `parts` until the next one divides them */
-    int64_t *own = rs_malloc((n + 1) * sizeof *own);
-    size_t *ends = rs_malloc((n + 1) * sizeof *ends);
+    RS_LOCAL /* the parts of this level stand in the places of `parts` until the next one divides them */
+        int64_t *own = rs_malloc((n + 1) * sizeof *own);
+    RS_LOCAL size_t *ends = rs_malloc((n + 1) * sizeof *ends);
     bool ok = own && ends && allot(whole, s->sums + from, n, own, s->scratch);
     if (ok) memcpy(ends, s->ends + from, n * sizeof *ends);
     for (size_t i = 0, at = from; ok && i < n; at = ends[i++]) {
@@ -170,8 +169,6 @@ static bool share_level(shares *s, size_t from, size_t to, int64_t whole, int le
         else
             for (size_t k = at; k < ends[i]; k++) s->parts[k] = 0;
     }
-    rs_free(own);
-    rs_free(ends);
     return ok;
 }
 

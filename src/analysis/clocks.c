@@ -315,8 +315,8 @@ static rs_status each_bound(const rs_options *given, answer *a, rs_error *err)
             return rs_fail(err, RS_ERR_USAGE,
                            "--clock-bound %.*s: rank %lld is the reference that the others are compared with",
                            (int)(n < 80 ? n : 80), at, (long long)rank);
-        if (!RS_GROW_ONE(a->ties, a->n_ties, a->ties_capacity)) return rs_fail_nomem(err, "clocks");
-        a->ties[a->n_ties++] = (rs_clock_tie){0, (uint32_t)i, low, high};
+        if (!RS_PUSH(a->ties, a->n_ties, a->ties_capacity, (rs_clock_tie){0, (uint32_t)i, low, high}))
+            return rs_fail_nomem(err, "clocks");
     }
     return RS_OK;
 }
@@ -339,8 +339,9 @@ static bool tie_hosts(answer *a, int64_t span)
                 low = rs_add_sat(low, rs_sub_sat(y->gpu_low, x->gpu_high));
                 high = rs_add_sat(high, rs_sub_sat(y->gpu_high, x->gpu_low));
             }
-            if (!RS_GROW_ONE(a->ties, a->n_ties, a->ties_capacity)) return false;
-            a->ties[a->n_ties++] = (rs_clock_tie){(uint32_t)k, (uint32_t)i, low, high};
+            if (!RS_PUSH(a->ties, a->n_ties, a->ties_capacity,
+                         (rs_clock_tie){(uint32_t)k, (uint32_t)i, low, high}))
+                return false;
             break;
         }
     }
@@ -470,21 +471,20 @@ static rs_status find_clocks(const rs_run *run, const rs_coll_job *job, answer *
 
 static rs_status fill(const rs_run *run, const rs_coll_job *job, answer *a, rs_result *result, rs_error *err)
 {
-    rs_clocks clocks = {0};
+    RS_SCOPED(rs_clocks_clear) rs_clocks clocks = {0};
     rs_status status = find_clocks(run, job, a, &clocks, result, err);
     for (size_t i = 0; status == RS_OK && i < a->n; i++)
         status = rs_table_put_row(result->tables[CLOCKS], &clock_record, a->of[i]->rank, &a->rows[i], err);
     if (status == RS_OK) status = put_pairs(&clocks, a, result->tables[PAIRS], err);
     if (status == RS_OK) status = put_contradictions(job, &clocks, a, result->tables[CONTRADICTIONS], err);
     if (status == RS_OK) explain(job, &clocks, a, result);
-    rs_clocks_clear(&clocks);
     return status;
 }
 
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
     answer a = {0};
-    rs_coll_job job = {0};
+    RS_SCOPED(rs_coll_job_clear) rs_coll_job job = {0};
     a.of = rs_malloc((n + 1) * sizeof *a.of);
     a.ranks = rs_malloc((n + 1) * sizeof *a.ranks);
     a.rows = rs_calloc(n + 1, sizeof *a.rows);
@@ -498,7 +498,6 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     }
     if (status == RS_OK) status = rs_clock_match(a.ranks, a.n, true, &job, err);
     if (status == RS_OK) status = fill(run, &job, &a, result, err);
-    rs_coll_job_clear(&job);
     for (size_t i = 0; a.hosts && i < a.n; i++) rs_free(a.hosts[i]);
     rs_free(a.hosts);
     rs_free(a.ties);

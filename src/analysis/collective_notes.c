@@ -18,7 +18,7 @@ void rs_coll_ranks_clear(rs_coll_ranks *r)
 static rs_status name_ranks(const rs_group_source *source, const char *path, rs_coll_ranks *r,
                             rs_result *result, rs_error *err)
 {
-    rs_group_table table = {0};
+    RS_SCOPED(rs_group_table_clear) rs_group_table table = {0};
     size_t n = 0;
     r->named = rs_calloc(r->n + 1, sizeof *r->named);
     rs_status status =
@@ -35,7 +35,6 @@ static rs_status name_ranks(const rs_group_source *source, const char *path, rs_
                        "--%s: no entry of %s was created while a traced operation of the host was submitted: "
                        "process groups are those that the traces name",
                        source->option, path);
-    rs_group_table_clear(&table);
     return status;
 }
 

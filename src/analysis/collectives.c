@@ -471,7 +471,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 {
     rs_clock_how how = rs_clock_how_of(rs_options_text(run->options, "clocks"));
     answer a = {.strict = how == RS_CLOCKS_LIKELY || how == RS_CLOCKS_CERTAIN};
-    rs_coll_job job = {0};
+    RS_SCOPED(rs_coll_job_clear) rs_coll_job job = {0};
     a.late = rs_calloc(n + 1, sizeof *a.late);
     rs_status status = a.late ? RS_OK : rs_fail_nomem(err, "collectives");
     if (status == RS_OK) status = rs_coll_ranks_of(run, partials, n, &a.ranks, result, err);
@@ -484,7 +484,6 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     if (status == RS_OK) remark(&job, &a, result);
     if (status == RS_OK) rs_coll_note_trust(&a.trust, result);
     if (status == RS_OK) rs_coll_note_uncertain(a.uncertain, a.waited, a.strict, result);
-    rs_coll_job_clear(&job);
     rs_clock_trust_clear(&a.trust);
     rs_coll_ranks_clear(&a.ranks);
     rs_free(a.late);

@@ -261,10 +261,9 @@ static rs_status answer(rs_compare_run *c, rs_result *result, rs_error *err)
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
     int64_t top = rs_options_int(run->options, "top");
-    rs_compare_run c = {.run = run, .top = top > 0 ? (size_t)top : 0};
+    RS_SCOPED(clear_comparison) rs_compare_run c = {.run = run, .top = top > 0 ? (size_t)top : 0};
     rs_status status = fill_sides(&c, partials, n, err);
     if (status == RS_OK) status = answer(&c, result, err);
-    clear_comparison(&c);
     return status;
 }
 

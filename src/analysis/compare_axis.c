@@ -170,7 +170,7 @@ rs_status rs_compare_pivot(const rs_compare_run *c, const rs_compare_line *lines
 {
     if (!c->axes[0]) return RS_OK;
     size_t n_values = 0, n_others = 0;
-    const char **values = list_values(c, 0, &n_values), **others = NULL;
+    RS_LOCAL const char **values = list_values(c, 0, &n_values), **others = NULL;
     if (c->axes[1]) others = list_values(c, 1, &n_others);
     if (others) n = n_others;
     size_t first = others ? 1 : 2;
@@ -194,8 +194,6 @@ rs_status rs_compare_pivot(const rs_compare_run *c, const rs_compare_line *lines
             rs_table_free(t);
         }
     }
-    rs_free(values);
-    rs_free(others);
     rs_free(columns);
     return status;
 }

@@ -57,7 +57,7 @@ static rs_compare_sum *sums_of(joined *x, const rs_compare_key *key)
 static bool add_rank(joined *x, size_t side, const rs_compare_rank *p)
 {
     const rs_strings *from = &p->pool.strings;
-    uint32_t *ids = rs_malloc((from->n + 1) * sizeof *ids);
+    RS_LOCAL uint32_t *ids = rs_malloc((from->n + 1) * sizeof *ids);
     bool ok = ids != NULL;
     for (size_t i = 0; ok && i < from->n; i++) {
         ids[i] = rs_strings_add(&x->texts, from->items[i].text, from->items[i].length);
@@ -72,7 +72,6 @@ static bool add_rank(joined *x, size_t side, const rs_compare_rank *p)
         ok = sums != NULL;
         if (ok) rs_compare_add(&sums[side], &p->rows[i].sum);
     }
-    rs_free(ids);
     return ok;
 }
 
@@ -221,12 +220,11 @@ rs_status rs_compare_flat(const rs_compare_run *c, rs_table *rows, rs_table **pi
     for (size_t side = 0; side < c->n_sides; side++)
         for (size_t i = 0; ok && i < c->sides[side].n_ranks; i++)
             ok = add_rank(&x, side, c->sides[side].ranks[i].value);
-    sort_key *order = ok ? rs_malloc((x.n + 1) * sizeof *order) : NULL;
+    RS_LOCAL sort_key *order = ok ? rs_malloc((x.n + 1) * sizeof *order) : NULL;
     rs_status status = order ? RS_OK : rs_fail_nomem(err, "operators");
     for (size_t v = 1; status == RS_OK && v < c->n_sides; v++)
         status = add_variant(&x, rows, v, order, result, err);
     if (status == RS_OK) status = add_pivot(&x, pivot, order, err);
-    rs_free(order);
     rs_strings_clear(&x.texts);
     rs_map64_clear(&x.places);
     rs_free(x.keys);

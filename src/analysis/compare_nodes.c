@@ -108,7 +108,7 @@ static bool add_nodes(builder *b)
             return false;
     }
     /* a subtree's end among these nodes: the first one that is not below */
-    uint32_t *ends = rs_malloc((p->n_nodes + 1) * sizeof *ends);
+    RS_LOCAL uint32_t *ends = rs_malloc((p->n_nodes + 1) * sizeof *ends);
     if (!ends) return false;
     size_t depth = 0; /* of ends, used as the stack of open nodes */
     for (size_t i = 0; i < p->n_nodes; i++) {
@@ -117,7 +117,6 @@ static bool add_nodes(builder *b)
         ends[depth++] = (uint32_t)i;
     }
     while (depth) p->nodes[ends[--depth]].end = (uint32_t)p->n_nodes;
-    rs_free(ends);
     return true;
 }
 
@@ -138,8 +137,8 @@ static bool add_threads(builder *b)
         bool same = p->n_threads &&
                     e->thread[p->nodes[p->threads[p->n_threads - 1].first].uid] == e->thread[p->nodes[i].uid];
         if (!same) {
-            if (!RS_GROW_ONE(p->threads, p->n_threads, b->threads_capacity)) return false;
-            p->threads[p->n_threads++] = (rs_compare_thread){.first = i};
+            if (!RS_PUSH(p->threads, p->n_threads, b->threads_capacity, (rs_compare_thread){.first = i}))
+                return false;
         }
         p->threads[p->n_threads - 1].end = p->nodes[i].end;
     }
@@ -163,9 +162,7 @@ static bool add_work(builder *b, uint32_t node, uint32_t launcher, uint32_t piec
         last->time = rs_add_sat(last->time, time);
         return true;
     }
-    if (!RS_GROW_ONE(p->work, p->n_work, b->work_capacity)) return false;
-    p->work[p->n_work++] = (rs_compare_work){node, launcher, pieces, time};
-    return true;
+    return RS_PUSH(p->work, p->n_work, b->work_capacity, (rs_compare_work){node, launcher, pieces, time});
 }
 
 static bool add_linked(builder *b)

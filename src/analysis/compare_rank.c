@@ -206,10 +206,8 @@ static uint32_t place_of_raw(gatherer *g, raw_key raw)
 /* The slot for the place of an answer's arguments; NULL when out of memory. */
 static uint32_t *place_of_answer(gatherer *g, uint32_t answer)
 {
-    while (g->n_answers <= answer) {
-        if (!RS_GROW_ONE(g->answer_place, g->n_answers, g->answers_capacity)) return NULL;
-        g->answer_place[g->n_answers++] = RS_NO_ROW;
-    }
+    while (g->n_answers <= answer)
+        if (!RS_PUSH(g->answer_place, g->n_answers, g->answers_capacity, RS_NO_ROW)) return NULL;
     return &g->answer_place[answer];
 }
 
@@ -335,9 +333,8 @@ static rs_keyed *list_communication(const gatherer *g, size_t *n)
         size_t end = own_end(t, node);
         for (size_t i = t->gpu_first[node]; ok && i < end; i++) {
             if (rs_class_at(g->classes, t->gpu_row[i]) != RS_CLASS_COMM) continue;
-            ok = RS_GROW_ONE(items, *n, capacity);
-            if (ok)
-                items[(*n)++] = (rs_keyed){rs_tree_launcher_of(g->trace, t, (uint32_t)node), t->gpu_row[i]};
+            ok = RS_PUSH(items, *n, capacity,
+                         (rs_keyed){rs_tree_launcher_of(g->trace, t, (uint32_t)node), t->gpu_row[i]});
         }
     }
     ok = ok && rs_keyed_sort(items, *n);
@@ -350,7 +347,7 @@ static rs_keyed *list_communication(const gatherer *g, size_t *n)
 static call *list_calls(const gatherer *g, const rs_owners *owners, size_t *n, rs_keyed **order)
 {
     size_t n_comm = 0;
-    rs_keyed *comm = list_communication(g, &n_comm);
+    RS_LOCAL rs_keyed *comm = list_communication(g, &n_comm);
     call *calls = comm ? rs_malloc((owners->n + n_comm + 1) * sizeof *calls) : NULL;
     *n = 0;
     *order = NULL;
@@ -371,7 +368,6 @@ static call *list_calls(const gatherer *g, const rs_owners *owners, size_t *n, r
         for (end = i; end < n_comm && comm[end].key == node; end++, c->pieces++)
             c->time = rs_add_sat(c->time, length_of(g->e, comm[end].value));
     }
-    rs_free(comm);
     if (calls) *order = rs_malloc((*n + 1) * sizeof **order);
     bool ok = *order != NULL;
     for (size_t i = 0; ok && i < *n; i++)

@@ -151,7 +151,7 @@ static bool join_ops(matcher *m, unsigned side, uint32_t *out)
     qsort(ids, n, sizeof *ids, by_id);
     for (size_t i = 0; i < n; i++)
         if (!kept || ids[kept - 1] != ids[i]) ids[kept++] = ids[i];
-    named *names = rs_malloc(kept * sizeof *names);
+    RS_LOCAL named *names = rs_malloc(kept * sizeof *names);
     if (!names) return false;
     for (size_t i = 0; i < kept; i++)
         names[i] = (named){m->texts.items[ids[i]].text, m->texts.items[ids[i]].length};
@@ -159,7 +159,6 @@ static bool join_ops(matcher *m, unsigned side, uint32_t *out)
     bool ok = true;
     for (size_t i = 0; ok && i < kept; i++)
         ok = (i == 0 || put(m, &used, "|", 1)) && put(m, &used, names[i].text, names[i].length);
-    rs_free(names);
     *out = ok ? rs_strings_add(&m->texts, m->joined, used) : RS_NO_STRING;
     return *out != RS_NO_STRING;
 }
@@ -233,8 +232,9 @@ static bool match_siblings(matcher *m, const size_t view[2], const uint32_t firs
             continue;
         }
         m->taken[m->match[i]] = 1;
-        if (!RS_GROW_ONE(m->todo, m->n_todo, m->todo_capacity)) return false;
-        m->todo[m->n_todo++] = (pair){{view[0], view[1]}, {node, m->nodes[1][m->match[i]]}, depth + 1};
+        if (!RS_PUSH(m->todo, m->n_todo, m->todo_capacity,
+                     (pair){{view[0], view[1]}, {node, m->nodes[1][m->match[i]]}, depth + 1}))
+            return false;
     }
     for (size_t k = 0; k < n[1]; k++) {
         uint32_t node = m->nodes[1][k];
@@ -406,7 +406,7 @@ static rs_status add_times(rs_table *t, const matcher *m, const part parts[2], r
 
 static bool add_up(const matcher *m, total **totals, size_t *n)
 {
-    rs_map64 places = {0};
+    RS_SCOPED(rs_map64_clear) rs_map64 places = {0};
     size_t capacity = 0;
     bool ok = true;
     for (size_t i = 0; ok && i < m->n_groups; i++) {
@@ -435,13 +435,12 @@ static bool add_up(const matcher *m, total **totals, size_t *n)
             break;
         }
     }
-    rs_map64_clear(&places);
     return ok;
 }
 
 static rs_status add_totals(const matcher *m, rs_table *t, rs_result *result, rs_error *err)
 {
-    total *totals = NULL;
+    RS_LOCAL total *totals = NULL;
     size_t n = 0, top = m->c->top;
     rs_status status = add_up(m, &totals, &n) ? RS_OK : rs_fail_nomem(err, "call tree");
     for (size_t i = 0; i < n; i++) totals[i].size = fabs(diff_of(m, totals[i].parts));
@@ -459,7 +458,6 @@ static rs_status add_totals(const matcher *m, rs_table *t, rs_result *result, rs
         rs_table_add_int(t, (int64_t)totals[i].count);
         status = add_times(t, m, totals[i].parts, err);
     }
-    rs_free(totals);
     if (status == RS_OK && shown < n) rs_compare_note_rest(result, m->variant, n - shown, rest);
     return status;
 }
@@ -483,7 +481,7 @@ static int by_group(const void *a, const void *b)
 
 static rs_status add_pairs(const matcher *m, rs_table *t, rs_error *err)
 {
-    sized *order = rs_malloc((m->n_groups + 1) * sizeof *order);
+    RS_LOCAL sized *order = rs_malloc((m->n_groups + 1) * sizeof *order);
     rs_status status = order ? RS_OK : rs_fail_nomem(err, "call tree");
     for (size_t i = 0; order && i < m->n_groups; i++)
         order[i] = (sized){&m->groups[i], fabs(diff_of(m, m->groups[i].parts))};
@@ -501,7 +499,6 @@ static rs_status add_pairs(const matcher *m, rs_table *t, rs_error *err)
         add_text(t, m, g->module);
         status = add_times(t, m, g->parts, err);
     }
-    rs_free(order);
     return status;
 }
 

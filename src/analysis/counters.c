@@ -78,9 +78,7 @@ void rs_counters_free(void *partial)
 
 static bool put(rs_row_list *l, int64_t start, uint32_t row)
 {
-    if (!RS_GROW_ONE(l->items, l->n, l->capacity)) return false;
-    l->items[l->n++] = (rs_keyed){start, row};
-    return true;
+    return RS_APPEND(l, (rs_keyed){start, row});
 }
 
 static bool is_launch(const char *name)
@@ -128,8 +126,8 @@ static rs_status collect_own(const rs_run *run, rs_trace *trace, rs_counters_row
 
 static rs_status nest_host(const rs_events *e, const rs_row_list *host, rs_nest **out, rs_error *err)
 {
-    uint32_t *rows = rs_malloc(host->n * sizeof *rows);
-    int64_t *starts = rs_malloc(host->n * sizeof *starts), *ends = rs_malloc(host->n * sizeof *ends);
+    RS_LOCAL uint32_t *rows = rs_malloc(host->n * sizeof *rows);
+    RS_LOCAL int64_t *starts = rs_malloc(host->n * sizeof *starts), *ends = rs_malloc(host->n * sizeof *ends);
     rs_status status = rows && starts && ends ? RS_OK : rs_fail_nomem(err, "counters");
     for (size_t i = 0; status == RS_OK && i < host->n; i++) {
         rows[i] = host->items[i].value;
@@ -137,9 +135,6 @@ static rs_status nest_host(const rs_events *e, const rs_row_list *host, rs_nest 
         ends[i] = rs_event_end(e, rows[i]);
     }
     if (status == RS_OK) status = rs_nest_create(e, rows, starts, ends, host->n, out, err);
-    rs_free(rows);
-    rs_free(starts);
-    rs_free(ends);
     return status;
 }
 
@@ -303,8 +298,7 @@ static bool gather_names(const rs_partial *partials, size_t n, names *all)
         const counters_partial *p = partials[i].value;
         for (size_t k = 0; k < p->n_counters; k++) {
             if (p->n == 0 || find_name(all, p->counters[k]) < all->n) continue;
-            if (!RS_GROW_ONE(all->items, all->n, all->capacity)) return false;
-            all->items[all->n++] = p->counters[k];
+            if (!RS_APPEND(all, p->counters[k])) return false;
         }
     }
     return true;
@@ -329,7 +323,7 @@ static rs_table *make_table(const names *all)
 static rs_status add_ranges(rs_table *t, int64_t rank_number, const counters_partial *p, const names *all,
                             rs_error *err)
 {
-    size_t *place = rs_malloc(all->n * sizeof *place); /* by column: the rank's counter */
+    RS_LOCAL size_t *place = rs_malloc(all->n * sizeof *place); /* by column: the rank's counter */
     if (!place) return rs_fail_nomem(err, "counters");
     for (size_t i = 0; i < all->n; i++) place[i] = SIZE_MAX;
     for (size_t k = 0; k < p->n_counters; k++) place[find_name(all, p->counters[k])] = k;
@@ -346,7 +340,6 @@ static rs_status add_ranges(rs_table *t, int64_t rank_number, const counters_par
         rs_table_add_text(t, r->stack);
         status = rs_table_end_row(t, err);
     }
-    rs_free(place);
     return status;
 }
 

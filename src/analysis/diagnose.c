@@ -118,14 +118,12 @@ static const char *places_of(const rs_diagnosis *d, const rs_diagnosed_row *x, c
 /* The command that shows what fixing them gains. */
 static const char *evidence_for(const rs_candidate *const *all, size_t n, rs_arena *arena)
 {
-    rs_text edit = {0}, command = {0};
+    RS_SCOPED(rs_text_clear) rs_text edit = {0}, command = {0};
     rs_diagnose_print(all, n, &edit);
     rs_text_put(&command, "rankscope replay --what-if ");
     if (rs_text_get(&edit)) rs_text_put_shell(&command, rs_text_get(&edit));
     rs_text_put(&command, " PATH...");
     const char *text = edit.failed || command.failed ? NULL : rs_arena_strndup(arena, command.s, command.n);
-    rs_text_clear(&edit);
-    rs_text_clear(&command);
     return text;
 }
 
@@ -150,8 +148,8 @@ static rs_status put_row(const rs_diagnosis *d, size_t i, rs_table *table, rs_er
     /* the interval is one of gains: the last digit of a difference must not leave the step outside of it */
     double least = fmin(a->before - a->high, a->after), most = fmax(a->before - a->low, a->after);
     char with[64];
-    rs_arena arena = {0};
-    rs_text sentence = {0};
+    RS_SCOPED(rs_arena_clear) rs_arena arena = {0};
+    RS_SCOPED(rs_text_clear) rs_text sentence = {0};
     bool ok = true;
     if (x->n_with) memcpy(all + 1, x->with, x->n_with * sizeof *all);
     rs_diagnose_sentence(x, &sentence);
@@ -171,12 +169,8 @@ static rs_status put_row(const rs_diagnosis *d, size_t i, rs_table *table, rs_er
                              .high = most,
                              .pct = a->pct,
                              .bound = x->bound};
-    rs_status status = ok && row.finding && row.evidence
-                           ? rs_table_put_row(table, &diagnose_record, c->rank, &row, err)
-                           : rs_fail_nomem(err, "diagnose");
-    rs_text_clear(&sentence);
-    rs_arena_clear(&arena);
-    return status;
+    return ok && row.finding && row.evidence ? rs_table_put_row(table, &diagnose_record, c->rank, &row, err)
+                                             : rs_fail_nomem(err, "diagnose");
 }
 
 static bool is_among(const rs_candidate *const *all, size_t n, const rs_candidate *one)

@@ -36,7 +36,7 @@ double rs_rule_factor(double factor)
 
 const char *rs_rule_ranks(const int64_t *ranks, size_t n, rs_arena *arena)
 {
-    rs_text list = {0};
+    RS_SCOPED(rs_text_clear) rs_text list = {0};
     for (size_t i = 0, k; i < n; i = k) {
         for (k = i + 1; k < n && ranks[k] == ranks[k - 1] + 1;) k++;
         rs_text_printf(&list, "%s%lld", i ? ", " : "", (long long)ranks[i]);
@@ -44,7 +44,6 @@ const char *rs_rule_ranks(const int64_t *ranks, size_t n, rs_arena *arena)
     }
     const char *text = rs_text_get(&list);
     text = text ? rs_arena_strndup(arena, text, list.n) : NULL;
-    rs_text_clear(&list);
     return text;
 }
 
@@ -197,7 +196,7 @@ static const char many_groups[] = "of the groups only the 64 with the most trans
 static rs_status keep_most(rs_names *groups, const char **lacks, rs_error *err)
 {
     if (groups->n <= MOST_GROUPS) return RS_OK;
-    double *times = rs_malloc(groups->n * sizeof *times);
+    RS_LOCAL double *times = rs_malloc(groups->n * sizeof *times);
     if (!times) return rs_fail_nomem(err, "diagnose");
     for (size_t i = 0; i < groups->n; i++) times[i] = groups->items[i].ns;
     rs_sort_doubles(times, groups->n);
@@ -207,7 +206,6 @@ static rs_status keep_most(rs_names *groups, const char **lacks, rs_error *err)
         if (groups->items[i].ns >= least) groups->items[kept++] = groups->items[i];
     groups->n = kept;
     *lacks = many_groups;
-    rs_free(times);
     return RS_OK;
 }
 
@@ -216,7 +214,7 @@ static const char no_groups[] = "no collectives of named groups with partners in
 static rs_status find_slow_group(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs_candidates *out,
                                  const char **lacks, rs_error *err)
 {
-    rs_names groups = {0};
+    RS_SCOPED(rs_rule_clear) rs_names groups = {0};
     rs_status status = sum_groups(job, false, &groups, err);
     if (!groups.n) *lacks = no_groups;
     if (status == RS_OK) status = keep_most(&groups, lacks, err);
@@ -233,14 +231,13 @@ static rs_status find_slow_group(const rs_diagnosed *job, const rs_diagnose_rule
         rs_selector_text(s, RS_SELECT_GROUP, RS_OP_EQ, x->text, x->length);
         status = rs_rule_add(out, &c, err);
     }
-    rs_rule_clear(&groups);
     return status;
 }
 
 static rs_status find_exposed(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs_candidates *out,
                               const char **lacks, rs_error *err)
 {
-    rs_names groups = {0};
+    RS_SCOPED(rs_rule_clear) rs_names groups = {0};
     rs_status status = sum_groups(job, true, &groups, err);
     if (!groups.n) *lacks = no_groups;
     if (status == RS_OK) status = keep_most(&groups, lacks, err);
@@ -251,14 +248,13 @@ static rs_status find_exposed(const rs_diagnosed *job, const rs_diagnose_rule *r
         rs_what_if_add_name(&c.edits, RS_EDIT_OVERLAP, x->text, x->length, false);
         status = rs_rule_add(out, &c, err);
     }
-    rs_rule_clear(&groups);
     return status;
 }
 
 static rs_status find_small(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs_candidates *out,
                             const char **lacks, rs_error *err)
 {
-    rs_names groups = {0};
+    RS_SCOPED(rs_rule_clear) rs_names groups = {0};
     size_t n_steps = SIZE_MAX;
     rs_status status = sum_groups(job, false, &groups, err);
     for (size_t r = 0; r < job->engine->n_ranks; r++)
@@ -276,7 +272,6 @@ static rs_status find_small(const rs_diagnosed *job, const rs_diagnose_rule *rul
         if (merged) merged->number = BUCKET;
         status = rs_rule_add(out, &c, err);
     }
-    rs_rule_clear(&groups);
     return status;
 }
 

@@ -79,7 +79,7 @@ rs_status rs_rule_sync(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs
                        const char **lacks, rs_error *err)
 {
     const rs_engine *e = job->engine;
-    rs_names calls = {0};
+    RS_SCOPED(rs_rule_clear) rs_names calls = {0};
     rs_named call;
     rs_status status = RS_OK;
     for (size_t r = 0; r < e->n_ranks; r++) {
@@ -111,7 +111,6 @@ rs_status rs_rule_sync(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs
         c.excess = call.ns / 1e3 / (double)rs_rule_total_steps(e);
         status = rs_rule_add(out, &c, err);
     }
-    rs_rule_clear(&calls);
     return status;
 }
 
@@ -134,9 +133,10 @@ static void mark_launches(const rs_skeleton *s, uint8_t *launches)
 static rs_status look_behind(const rs_diagnosed *job, size_t rank, behind *b, rs_error *err)
 {
     const rs_skeleton *s = job->engine->ranks[rank];
-    uint8_t *launches = rs_calloc(s->n + 1, 1);
-    uint32_t *last = rs_malloc((s->n_lanes + 1) * sizeof *last); /* by thread: the call that it waited in */
-    int64_t *since = rs_calloc(s->n_lanes + 1, sizeof *since);
+    RS_LOCAL uint8_t *launches = rs_calloc(s->n + 1, 1);
+    RS_LOCAL uint32_t *last =
+        rs_malloc((s->n_lanes + 1) * sizeof *last); /* by thread: the call that it waited in */
+    RS_LOCAL int64_t *since = rs_calloc(s->n_lanes + 1, sizeof *since);
     rs_status status = launches && last && since ? RS_OK : rs_fail_nomem(err, "diagnose");
     for (size_t i = 0; status == RS_OK && i <= s->n_lanes; i++) last[i] = RS_NO_STRING;
     if (status == RS_OK) mark_launches(s, launches);
@@ -163,9 +163,6 @@ static rs_status look_behind(const rs_diagnosed *job, size_t rank, behind *b, rs
         last[lane] = RS_NO_STRING;
         since[lane] = 0;
     }
-    rs_free(launches);
-    rs_free(last);
-    rs_free(since);
     return status;
 }
 
@@ -240,9 +237,7 @@ static int by_sum(const void *a, const void *b)
 static bool add_stretch(stretch **all, size_t *n, size_t *capacity, stretch one)
 {
     if (one.ns <= 0) return true;
-    if (!RS_GROW_ONE(*all, *n, *capacity)) return false;
-    (*all)[(*n)++] = one;
-    return true;
+    return RS_PUSH(*all, *n, *capacity, one);
 }
 
 /* All that a question about part=host finds. Only what bound a point can be a pause: launching calls and what
@@ -343,8 +338,8 @@ rs_status rs_rule_host_pause(const rs_diagnosed *job, const rs_diagnose_rule *ru
                              const char **lacks, rs_error *err)
 {
     size_t n = 0, n_pauses = 0;
-    stretch *all = list_stretches(job, &n);
-    int64_t *scratch = rs_malloc((n + 1) * sizeof *scratch);
+    RS_LOCAL stretch *all = list_stretches(job, &n);
+    RS_LOCAL int64_t *scratch = rs_malloc((n + 1) * sizeof *scratch);
     pause *pauses = rs_malloc((n + 1) * sizeof *pauses);
     rs_status status = all && scratch && pauses ? RS_OK : rs_fail_nomem(err, "diagnose");
     if (status == RS_OK && !n) *lacks = "no steps: a pause is one among many steps";
@@ -356,8 +351,6 @@ rs_status rs_rule_host_pause(const rs_diagnosed *job, const rs_diagnose_rule *ru
     }
     for (size_t i = 0; status == RS_OK && i < n_pauses && i < MOST_PAUSES; i++)
         status = add_pause(job, rule, &pauses[i], out, err);
-    rs_free(all);
-    rs_free(scratch);
     rs_free(pauses);
     return status;
 }

@@ -23,9 +23,9 @@ typedef struct judge {
 
 static rs_status miss(rs_diagnosis *d, const char *id, const char *what, const char *reason, rs_error *err)
 {
-    if (!RS_GROW_ONE(d->unsaid, d->n_unsaid, d->unsaid_capacity)) return rs_fail_nomem(err, "diagnose");
-    d->unsaid[d->n_unsaid++] = (rs_unsaid){id, what, reason};
-    return RS_OK;
+    return RS_PUSH(d->unsaid, d->n_unsaid, d->unsaid_capacity, (rs_unsaid){id, what, reason})
+               ? RS_OK
+               : rs_fail_nomem(err, "diagnose");
 }
 
 static rs_status miss_finding(rs_diagnosis *d, const rs_diagnosed_row *x, const char *reason, rs_error *err)
@@ -336,10 +336,9 @@ static rs_status resolve_hidden(judge *j, rs_error *err)
     rs_diagnosis *d = j->d;
     size_t n_alone = 0, taken = 0;
     if (!j->n_hidden) return RS_OK;
-    together *t = rs_malloc(sizeof *t);
+    RS_LOCAL together *t = rs_malloc(sizeof *t);
     rs_diagnosed_row *alone = rs_malloc(MOST_TOGETHER * sizeof *alone);
     if (!t || !alone) {
-        rs_free(t);
         rs_free(alone);
         return rs_fail_nomem(err, "diagnose");
     }
@@ -356,7 +355,6 @@ static rs_status resolve_hidden(judge *j, rs_error *err)
     for (size_t i = taken; status == RS_OK && i < j->n_hidden; i++)
         status = miss_finding(d, &j->hidden[i],
                               "mending it alone gains too little: something else may hide it", err);
-    rs_free(t);
     rs_free(alone);
     return status;
 }

@@ -45,7 +45,7 @@ static rs_status sum_kernels(const rs_diagnosed *job, size_t rank, rs_names *out
 {
     const rs_engine *e = job->engine;
     const rs_skeleton *s = e->ranks[rank];
-    double *sums = rs_calloc(s->pool.strings.n + 1, sizeof *sums);
+    RS_LOCAL double *sums = rs_calloc(s->pool.strings.n + 1, sizeof *sums);
     rs_status status = sums ? RS_OK : rs_fail_nomem(err, "diagnose");
     for (uint32_t i = 1; status == RS_OK && i < s->n; i++)
         if (rs_skeleton_is_work(s, i) && rs_skeleton_at(s, i)->part == RS_PART_COMPUTE &&
@@ -61,14 +61,13 @@ static rs_status sum_kernels(const rs_diagnosed *job, size_t rank, rs_names *out
         else
             status = rs_fail_nomem(err, "diagnose");
     }
-    rs_free(sums);
     return status;
 }
 
 rs_status rs_rule_hottest(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs_candidates *out,
                           const char **lacks, rs_error *err)
 {
-    rs_names kernels = {0};
+    RS_SCOPED(rs_rule_clear) rs_names kernels = {0};
     rs_named kernel;
     double all = 0;
     rs_status status = RS_OK;
@@ -86,7 +85,6 @@ rs_status rs_rule_hottest(const rs_diagnosed *job, const rs_diagnose_rule *rule,
         rs_selector_text(s, RS_SELECT_NAME, RS_OP_EQ, kernel.text, kernel.length);
         status = rs_rule_add(out, &c, err);
     }
-    rs_rule_clear(&kernels);
     return status;
 }
 
@@ -146,7 +144,7 @@ static bool add_couple(couples *all, const rs_skeleton *s, uint32_t a, uint32_t 
 
 static rs_status list_couples(const rs_skeleton *s, couples *all, rs_error *err)
 {
-    uint8_t *fusable =
+    RS_LOCAL uint8_t *fusable =
         rs_calloc(s->pool.strings.n + 1, 1); /* by name: bit 0 as the first, bit 1 as the second */
     bool ok = fusable != NULL;
     for (uint32_t i = 0; ok && i < s->pool.strings.n; i++) {
@@ -163,7 +161,6 @@ static rs_status list_couples(const rs_skeleton *s, couples *all, rs_error *err)
             fusable[rs_skeleton_at(s, before)->name] & 1)
             ok = add_couple(all, s, before, i);
     }
-    rs_free(fusable);
     return ok ? RS_OK : rs_fail_nomem(err, "diagnose");
 }
 
@@ -205,7 +202,7 @@ rs_status rs_rule_fusable(const rs_diagnosed *job, const rs_diagnose_rule *rule,
                           const char **lacks, rs_error *err)
 {
     const rs_engine *e = job->engine;
-    rs_names pairs = {0};
+    RS_SCOPED(rs_rule_clear) rs_names pairs = {0};
     rs_named pair;
     rs_status status = RS_OK;
     for (size_t r = 0; status == RS_OK && r < e->n_ranks; r++)
@@ -228,6 +225,5 @@ rs_status rs_rule_fusable(const rs_diagnosed *job, const rs_diagnose_rule *rule,
         status = rs_rule_add(out, &c, err);
     }
     for (size_t i = 0; i < pairs.n; i++) rs_free((char *)pairs.items[i].text);
-    rs_rule_clear(&pairs);
     return status;
 }

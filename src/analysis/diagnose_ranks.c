@@ -207,7 +207,7 @@ static rs_status add_group(const compared *c, const rs_diagnose_rule *rule, cons
 {
     const rs_diagnosed *job = c->job;
     double own = 0, expected = 0;
-    int64_t *numbers = rs_malloc(set->n * sizeof *numbers);
+    RS_LOCAL int64_t *numbers = rs_malloc(set->n * sizeof *numbers);
     if (!numbers) return rs_fail_nomem(err, "diagnose");
     for (size_t i = 0; i < set->n; i++) {
         numbers[i] = job->rank_of[set->ranks[i]];
@@ -227,7 +227,6 @@ static rs_status add_group(const compared *c, const rs_diagnose_rule *rule, cons
         rs_selector_word(s, RS_SELECT_CLASS, RS_CLASS_OF_COMPUTATION);
         rs_selector_ranks(s, numbers, set->n);
     }
-    rs_free(numbers);
     return own > 0 ? rs_rule_add(out, &one, err) : RS_OK;
 }
 
@@ -310,7 +309,7 @@ rs_status rs_rule_slow_host(const rs_diagnosed *job, const rs_diagnose_rule *rul
                             const char **lacks, rs_error *err)
 {
     size_t n = job->engine->n_ranks;
-    pair *sums = rs_calloc(n + 1, sizeof *sums);
+    RS_LOCAL pair *sums = rs_calloc(n + 1, sizeof *sums);
     if (!sums) return rs_fail_nomem(err, "diagnose");
     rs_status status = RS_OK;
     for (size_t r = 0; status == RS_OK && r < n; r++) {
@@ -322,7 +321,6 @@ rs_status rs_rule_slow_host(const rs_diagnosed *job, const rs_diagnose_rule *rul
         rs_free(steps);
     }
     if (status == RS_OK) status = find_off(job, rule, sums, NULL, true, out, lacks, err);
-    rs_free(sums);
     return status;
 }
 
@@ -448,13 +446,12 @@ rs_status rs_rule_pipeline_imbalance(const rs_diagnosed *job, const rs_diagnose_
 {
     compared c;
     rs_status status = compare(job, NULL, NULL, &c, err);
-    int64_t *scratch = rs_malloc((job->engine->n_ranks + 1) * sizeof *scratch);
+    RS_LOCAL int64_t *scratch = rs_malloc((job->engine->n_ranks + 1) * sizeof *scratch);
     if (status == RS_OK && !scratch) status = rs_fail_nomem(err, "diagnose");
     if (status == RS_OK && !c.stages.n_stages)
         *lacks = "no pipeline: no sends and receives tie the ranks to lines of equal length";
     else if (status == RS_OK)
         status = balance_stages(&c, rule, scratch, out, err);
-    rs_free(scratch);
     clear_compared(&c);
     return status;
 }

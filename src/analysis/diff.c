@@ -213,7 +213,7 @@ static rs_status add_names(const rs_run *run, comparison *c, rs_table *t, rs_err
     const char *kind = rs_options_text(run->options, "kind");
     bool limited = rs_options_is_set(run->options, "top");
     int64_t top = rs_options_int(run->options, "top"), shown[N_GROUPS] = {0};
-    sort_key *order = rs_malloc((c->n + 1) * sizeof *order);
+    RS_LOCAL sort_key *order = rs_malloc((c->n + 1) * sizeof *order);
     if (!order) return rs_fail_nomem(err, "names");
     for (size_t i = 0; i < c->n; i++) {
         row *r = &c->rows[i];
@@ -228,7 +228,6 @@ static rs_status add_names(const rs_run *run, comparison *c, rs_table *t, rs_err
         if (!is_wanted(kind, group) || (limited && shown[group]++ >= top)) continue;
         status = add_name(c, order[i].r, t, err);
     }
-    rs_free(order);
     return status;
 }
 

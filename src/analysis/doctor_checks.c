@@ -164,7 +164,7 @@ typedef struct call_name {
 static void count_calls(const rs_trace *t, const rs_links *links, rs_findings *f)
 {
     const rs_events *e = t->events;
-    call_name *names = rs_calloc(e->strings.n + 1, sizeof *names);
+    RS_LOCAL call_name *names = rs_calloc(e->strings.n + 1, sizeof *names);
     size_t at = 0;
     f->out_of_memory = f->out_of_memory || !names;
     for (size_t i = 0; i < t->n_rows && !f->out_of_memory; i++) {
@@ -185,7 +185,6 @@ static void count_calls(const rs_trace *t, const rs_links *links, rs_findings *f
         c->with_work += work > 0;
         c->work += work;
     }
-    rs_free(names);
     RS_SORT(f->calls, f->n_calls, by_name);
 }
 

@@ -65,7 +65,7 @@ static bool add_name(gathered *g, uint32_t name, size_t at, int64_t ns)
 
 static bool gather(const rs_events *e, const rs_work *w, gathered *g)
 {
-    uint8_t *known = rs_calloc(e->strings.n + 1, 1); /* by string id: 1 of a known kind, 2 not */
+    RS_LOCAL uint8_t *known = rs_calloc(e->strings.n + 1, 1); /* by string id: 1 of a known kind, 2 not */
     bool ok = known != NULL;
     for (size_t i = 0; ok && i < w->n; i++) {
         size_t at;
@@ -83,7 +83,6 @@ static bool gather(const rs_events *e, const rs_work *w, gathered *g)
         s->unknown_ns = rs_add_sat(s->unknown_ns, ns);
         ok = add_name(g, name, at, ns);
     }
-    rs_free(known);
     return ok;
 }
 

@@ -196,8 +196,7 @@ static bool share_out(gatherer *g, const given *what, bool *known)
         if (s->items[i] < 0 || __builtin_add_overflow(sum, s->items[i], &sum)) return true;
     }
     while (s->n < (size_t)what->group_size) {
-        if (!RS_GROW_ONE(s->items, s->n, s->capacity)) return false;
-        s->items[s->n++] = 1;
+        if (!RS_APPEND(s, 1)) return false;
         sum++;
     }
     if (sum == 0 ? what->elements != 0 : what->elements % sum != 0) return true;

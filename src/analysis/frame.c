@@ -246,8 +246,8 @@ static rs_status read_rows(const rs_run *run, rs_trace *trace, maker *m, const r
 static rs_status fill(const rs_run *run, rs_trace *trace, const rs_frame_rules *rules, const rs_frame_rows *f,
                       rs_frame_partial *p, rs_error *err)
 {
-    rs_frame_columns made = {0};
-    rs_frame_picks picks = {0};
+    RS_SCOPED(rs_frame_columns_clear) rs_frame_columns made = {0};
+    RS_SCOPED(rs_frame_picks_clear) rs_frame_picks picks = {0};
     maker m = {.e = trace->events, .f = f, .made = &made, .p = p, .fills = rules->fills};
     m.copied = rs_calloc(m.e->strings.n + 1, sizeof *m.copied);
     rs_status status = m.copied ? rs_frame_columns_make(trace, run->policy, f, rules->columns, &made, err)
@@ -265,9 +265,7 @@ static rs_status fill(const rs_run *run, rs_trace *trace, const rs_frame_rules *
     rs_free(m.copied);
     rs_big_free(m.calls);
     rs_free(m.stack);
-    rs_frame_picks_clear(&picks);
     rs_frame_args_free(m.args);
-    rs_frame_columns_clear(&made);
     return status;
 }
 
@@ -327,7 +325,7 @@ rs_status rs_frame_merge(const rs_run *run, const rs_partial *partials, size_t n
         const rs_frame_partial *p = partials[i].value;
         if (p->min_start != RS_NO_TIME && (base == RS_NO_TIME || p->min_start < base)) base = p->min_start;
     }
-    rs_frame_part *parts = NULL;
+    RS_LOCAL rs_frame_part *parts = NULL;
     rs_frame_wide *wide = NULL;
     rs_where *where = NULL;
     if (rs_options_is_set(run->options, "where"))
@@ -354,7 +352,6 @@ rs_status rs_frame_merge(const rs_run *run, const rs_partial *partials, size_t n
     }
     rs_where_free(where);
     rs_frame_wide_free(wide);
-    rs_free(parts);
     rs_table_count_from(t, base == RS_NO_TIME ? 0 : base);
     return status;
 }

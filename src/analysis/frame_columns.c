@@ -119,8 +119,9 @@ static uint32_t thread_of(const rs_events *e, const rs_frame_rows *f, const rs_k
 
 static bool annotate(const rs_events *e, const rs_frame_rows *f, rs_frame_columns *out)
 {
-    rs_keyed *rows = rs_malloc((f->n + 1) * sizeof *rows), *over = rs_malloc((f->n + 1) * sizeof *over);
-    rs_keyed *spare = rs_malloc((f->n + 1) * sizeof *spare);
+    RS_LOCAL rs_keyed *rows = rs_malloc((f->n + 1) * sizeof *rows),
+                      *over = rs_malloc((f->n + 1) * sizeof *over);
+    RS_LOCAL rs_keyed *spare = rs_malloc((f->n + 1) * sizeof *spare);
     size_t n = 0, n_over = 0;
     bool ok = rows && over && spare;
     for (size_t i = 0; ok && i < f->n; i++) {
@@ -145,9 +146,6 @@ static bool annotate(const rs_events *e, const rs_frame_rows *f, rs_frame_column
         lane l = {f, rows + a, over + b, a_end - a, b_end - b};
         if (x == y) ok = annotate_lane(e, &l, out->annotation);
     }
-    rs_free(rows);
-    rs_free(over);
-    rs_free(spare);
     return ok;
 }
 

@@ -131,9 +131,11 @@ rs_status rs_frame_calls_make(rs_trace *trace, const rs_frame_rows *f, const uin
     rs_status status = rs_trace_launches(trace, &links, err);
     if (status == RS_OK) status = rs_trace_gpu_rows(trace, &gpu_rows, &n_gpu_rows, err);
     if (status != RS_OK) return status;
-    uint32_t *place = rs_malloc((f->n + 1) * sizeof *place), *row = rs_malloc((f->n + 1) * sizeof *row);
-    int64_t *start = rs_malloc((f->n + 1) * sizeof *start), *end = rs_malloc((f->n + 1) * sizeof *end);
-    uint32_t *place_of = rs_malloc((n_events + 1) * sizeof *place_of);
+    RS_LOCAL uint32_t *place = rs_malloc((f->n + 1) * sizeof *place),
+                      *row = rs_malloc((f->n + 1) * sizeof *row);
+    RS_LOCAL int64_t *start = rs_malloc((f->n + 1) * sizeof *start),
+                     *end = rs_malloc((f->n + 1) * sizeof *end);
+    RS_LOCAL uint32_t *place_of = rs_malloc((n_events + 1) * sizeof *place_of);
     rs_frame_call *calls = rs_big_resize(NULL, (f->n + 1) * sizeof *calls);
     bool ok = place && row && start && end && place_of && calls;
     size_t n = ok ? list_host(f, gpu, place, row, start, end) : 0;
@@ -145,11 +147,6 @@ rs_status rs_frame_calls_make(rs_trace *trace, const rs_frame_rows *f, const uin
         calls = NULL;
     }
     rs_nest_free(nest);
-    rs_free(place);
-    rs_free(row);
-    rs_free(start);
-    rs_free(end);
-    rs_free(place_of);
     rs_big_free(calls);
     return ok ? status : rs_fail_nomem(err, "calls of the frame");
 }

@@ -79,7 +79,7 @@ bool rs_frame_correlations(const rs_frame_rows *f, rs_keymap *map)
 /* Each side of a correlation learns the last row of the other side. */
 static bool find_partners(const rs_events *e, rs_frame_rows *f)
 {
-    uint8_t *work = rs_malloc(f->n);
+    RS_LOCAL uint8_t *work = rs_malloc(f->n);
     bool ok = work != NULL;
     for (size_t i = 0; ok && i < f->n; i++) work[i] = rs_frame_is_work(e, f, i);
     for (int side = 0; ok && side < 2; side++) {
@@ -93,7 +93,6 @@ static bool find_partners(const rs_events *e, rs_frame_rows *f)
                 f->partner[i] = rs_keymap_get(&last, f->correlation[i]);
         rs_keymap_clear(&last);
     }
-    rs_free(work);
     return ok;
 }
 
@@ -107,7 +106,7 @@ static bool *frame_categories(const rs_events *e)
 rs_frame_rows *rs_frame_rows_of(const rs_trace *trace)
 {
     const rs_events *e = trace->events;
-    bool *in = frame_categories(e);
+    RS_LOCAL bool *in = frame_categories(e);
     size_t n = 0;
     for (size_t i = 0; in && i < trace->n_rows; i++) {
         uint32_t row = rs_trace_row(trace, i);
@@ -128,7 +127,6 @@ rs_frame_rows *rs_frame_rows_of(const rs_trace *trace)
         f->partner[at] = RS_NO_ROW;
         if (f->min_start == RS_NO_TIME || f->start[at] < f->min_start) f->min_start = f->start[at];
     }
-    rs_free(in);
     if (f && find_partners(e, f)) return f;
     rs_frame_rows_free(f);
     return NULL;

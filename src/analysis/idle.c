@@ -55,7 +55,7 @@ static size_t *order_pieces(const rs_idle_piece *items, size_t n, rs_keyed *orde
 {
     static const rs_aggregate by_stream[] = {RS_KEY(rs_idle_piece, device, rs_idle_piece, device),
                                              RS_KEY(rs_idle_piece, stream, rs_idle_piece, stream)};
-    rs_relation streams = {.size = sizeof(rs_idle_piece)};
+    RS_SCOPED(rs_relation_clear) rs_relation streams = {.size = sizeof(rs_idle_piece)};
     rs_grouper g;
     uint32_t *place = RS_ROOM(out, uint32_t, n);
     rs_grouper_open(&g, by_stream, 2, &streams);
@@ -67,7 +67,6 @@ static size_t *order_pieces(const rs_idle_piece *items, size_t n, rs_keyed *orde
     bool ok = rs_grouper_close(&g) && place;
     size_t *first = ok ? RS_ROOM(out, size_t, streams.n + 2) : NULL;
     *n_streams = streams.n;
-    rs_relation_clear(&streams);
     for (size_t i = 0; first && i < n; i++) first[place[i] + 2]++;
     for (size_t i = 1; first && i <= *n_streams; i++) first[i + 1] += first[i];
     for (size_t i = 0; first && i < n; i++)

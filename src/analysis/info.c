@@ -237,12 +237,12 @@ static rs_status collect_streams(info *p, const rs_work *work, rs_error *err)
                     break;
         }
         if (at == p->n_streams) {
-            if (!RS_GROW_ONE(p->streams, p->n_streams, p->streams_capacity))
+            if (!RS_PUSH(p->streams, p->n_streams, p->streams_capacity,
+                         (stream_row){.device = work->device[i],
+                                      .stream = work->stream[i],
+                                      .first = work->start[i],
+                                      .last = work->end[i]}))
                 return rs_fail_nomem(err, "info");
-            p->streams[p->n_streams++] = (stream_row){.device = work->device[i],
-                                                      .stream = work->stream[i],
-                                                      .first = work->start[i],
-                                                      .last = work->end[i]};
         }
         last = at;
         stream_row *s = &p->streams[at];
@@ -369,7 +369,7 @@ static int by_name(const void *a, const void *b, const info *p)
 static rs_status add_category_rows(rs_table *table, const rs_partial *partial, rs_error *err)
 {
     const info *p = partial->value;
-    size_t *order = rs_malloc(p->n_categories * sizeof *order);
+    RS_LOCAL size_t *order = rs_malloc(p->n_categories * sizeof *order);
     if (!order) return rs_fail_nomem(err, "info");
     /* few categories: insertion sort by name, as their ids carry no order */
     for (size_t i = 0; i < p->n_categories; i++) {
@@ -387,7 +387,6 @@ static rs_status add_category_rows(rs_table *table, const rs_partial *partial, r
         if (p->categories[c].events == 0) continue;
         status = rs_table_put_row(table, &category_record, partial->rank, &p->categories[c], err);
     }
-    rs_free(order);
     return status;
 }
 

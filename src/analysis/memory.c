@@ -210,7 +210,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 {
     static const rs_memory_tables at = {DEVICES, OPERATORS, HELD};
     bool snapshots = false;
-    rs_partial *inner = rs_malloc((n + 1) * sizeof *inner);
+    RS_LOCAL rs_partial *inner = rs_malloc((n + 1) * sizeof *inner);
     if (!inner) return rs_fail_nomem(err, "ranks");
     for (size_t i = 0; i < n; i++) {
         const memory_partial *p = partials[i].value;
@@ -219,10 +219,8 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
         snapshots = snapshots || p->snapshot;
     }
     result->main_table = rs_options_flag(run->options, "series") ? HELD : DEVICES;
-    rs_status status = snapshots ? rs_memory_snapshot_merge(run, inner, n, SNAPSHOTS, result, err)
-                                 : rs_memory_trace_merge(run, inner, n, &at, result, err);
-    rs_free(inner);
-    return status;
+    return snapshots ? rs_memory_snapshot_merge(run, inner, n, SNAPSHOTS, result, err)
+                     : rs_memory_trace_merge(run, inner, n, &at, result, err);
 }
 
 static const rs_field partial_fields[] = {

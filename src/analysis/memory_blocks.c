@@ -54,9 +54,8 @@ static rs_status add_purposes(rs_memory_view *v, const rs_memory_purpose *sums, 
     rs_memory_rank *rank = v->rank;
     for (size_t k = 0; k < RS_N_PURPOSES; k++) {
         if (!sums[k].blocks) continue;
-        if (!RS_GROW_ONE(rank->purposes, rank->n_purposes, rank->purposes_capacity))
+        if (!RS_PUSH(rank->purposes, rank->n_purposes, rank->purposes_capacity, sums[k]))
             return rs_fail_nomem(err, "categories");
-        rank->purposes[rank->n_purposes++] = sums[k];
     }
     return RS_OK;
 }
@@ -118,15 +117,15 @@ rs_status rs_memory_add_changes(rs_memory_view *v, rs_error *err)
     rs_memory_rank *rank = v->rank;
     rs_held before = h->begin;
     size_t at = 0;
-    if (!RS_GROW_ONE(rank->changes, rank->n_changes, rank->changes_capacity))
+    if (!RS_PUSH(rank->changes, rank->n_changes, rank->changes_capacity,
+                 (rs_memory_change){.device = v->device,
+                                    .action = RS_SNAPSHOT_OTHER,
+                                    .event = -1,
+                                    .time = rs_instant_time(h, 0),
+                                    .held = before.held,
+                                    .active = before.active,
+                                    .reserved = before.reserved}))
         return rs_fail_nomem(err, "timeline");
-    rank->changes[rank->n_changes++] = (rs_memory_change){.device = v->device,
-                                                          .action = RS_SNAPSHOT_OTHER,
-                                                          .event = -1,
-                                                          .time = rs_instant_time(h, 0),
-                                                          .held = before.held,
-                                                          .active = before.active,
-                                                          .reserved = before.reserved};
     for (uint32_t i = 0; i < h->n; i++) {
         rs_held now = before;
         rs_held_after(h, i, &now);
@@ -135,16 +134,16 @@ rs_status rs_memory_add_changes(rs_memory_view *v, rs_error *err)
         while (at < v->n_spans && v->spans[at].last <= i) at++;
         bool selected = at < v->n_spans && v->spans[at].first <= i;
         if (!bytes || !selected) continue;
-        if (!RS_GROW_ONE(rank->changes, rank->n_changes, rank->changes_capacity))
+        if (!RS_PUSH(rank->changes, rank->n_changes, rank->changes_capacity,
+                     (rs_memory_change){.device = v->device,
+                                        .action = rs_event_action(h, i),
+                                        .event = i,
+                                        .time = rs_event_time(h, i),
+                                        .bytes = bytes,
+                                        .held = now.held,
+                                        .active = now.active,
+                                        .reserved = now.reserved}))
             return rs_fail_nomem(err, "timeline");
-        rank->changes[rank->n_changes++] = (rs_memory_change){.device = v->device,
-                                                              .action = rs_event_action(h, i),
-                                                              .event = i,
-                                                              .time = rs_event_time(h, i),
-                                                              .bytes = bytes,
-                                                              .held = now.held,
-                                                              .active = now.active,
-                                                              .reserved = now.reserved};
     }
     return RS_OK;
 }

@@ -81,10 +81,8 @@ static rs_status add_pins(rs_memory_view *v, rs_error *err)
                 ok = pin(v, &p, &v->snapshot->blocks[k], (uint32_t)i, use.stuck);
     }
     if (p.n) qsort(p.items, p.n, sizeof *p.items, by_stuck);
-    for (size_t i = 0; ok && i < p.n && i < MOST_PINS; i++) {
-        ok = RS_GROW_ONE(rank->pins, rank->n_pins, rank->pins_capacity);
-        if (ok) rank->pins[rank->n_pins++] = p.items[i];
-    }
+    for (size_t i = 0; ok && i < p.n && i < MOST_PINS; i++)
+        ok = RS_PUSH(rank->pins, rank->n_pins, rank->pins_capacity, p.items[i]);
     rs_map64_clear(&p.rows);
     rs_free(p.items);
     rs_free(p.last);
@@ -163,7 +161,7 @@ static rs_status add_growing(rs_memory_view *v, const rs_memory_steps *steps, rs
     /* the first and the last whole step are left out */
     size_t n = steps->n - 2 - (steps->open ? 1 : 0);
     int64_t least = (int64_t)((n + 1) / 2);
-    keeping *sites = rs_calloc(n_sites + 1, sizeof *sites);
+    RS_LOCAL keeping *sites = rs_calloc(n_sites + 1, sizeof *sites);
     if (!sites) return rs_fail_nomem(err, "sites");
     for (size_t i = 0; i < n_sites; i++) sites[i].last_step = -1;
     if (least < LEAST_STEPS) least = LEAST_STEPS;
@@ -182,7 +180,6 @@ static rs_status add_growing(rs_memory_view *v, const rs_memory_steps *steps, rs
         else
             status = rs_fail_nomem(err, "sites");
     }
-    rs_free(sites);
     if (rank->n_growth > first)
         qsort(rank->growth + first, rank->n_growth - first, sizeof *rank->growth, by_kept);
     return status;
@@ -245,9 +242,8 @@ rs_status rs_memory_add_failures(rs_memory_view *v, rs_memory_device *d, rs_erro
         int64_t need = rs_add_sat(now.reserved, f.requested), floor = rs_add_sat(now.active, f.requested);
         if (need > d->need) d->need = need;
         if (floor > d->floor) d->floor = floor;
-        if (f.site == RS_NO_STRING || !RS_GROW_ONE(rank->failures, rank->n_failures, rank->failures_capacity))
+        if (f.site == RS_NO_STRING || !RS_PUSH(rank->failures, rank->n_failures, rank->failures_capacity, f))
             return rs_fail_nomem(err, "failed allocations");
-        rank->failures[rank->n_failures++] = f;
     }
     for (size_t i = first; i < rank->n_failures; i++)
         if (rank->failures[i].event > last_change) rank->failures[i].largest_free = largest_free(v);

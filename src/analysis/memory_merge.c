@@ -36,7 +36,7 @@ static rs_status find_median(const side *s, double *out, rs_error *err)
 {
     size_t n = 0;
     for (size_t i = 0; i < s->n; i++) n += rank_of(s, i)->n_devices;
-    double *peaks = rs_malloc((n + 1) * sizeof *peaks);
+    RS_LOCAL double *peaks = rs_malloc((n + 1) * sizeof *peaks);
     if (!peaks) return rs_fail_nomem(err, "peaks");
     n = 0;
     for (size_t i = 0; i < s->n; i++)
@@ -44,7 +44,6 @@ static rs_status find_median(const side *s, double *out, rs_error *err)
             peaks[n++] = (double)rank_of(s, i)->devices[k].peak[RS_ACTIVE];
     rs_sort_doubles(peaks, n);
     *out = n ? rs_quantile(peaks, n, 0.5) : 0;
-    rs_free(peaks);
     return RS_OK;
 }
 
@@ -165,8 +164,9 @@ static bool sum_shares(spreading *x)
     for (size_t i = 0, end; i < x->n_shares; i = end) {
         for (end = i + 1; end < x->n_shares && strcmp(x->shares[end].site, x->shares[i].site) == 0; end++) {
         }
-        if (!RS_GROW_ONE(x->rows, x->n_rows, x->capacity)) return false;
-        x->rows[x->n_rows++] = spread_of(x->shares + i, end - i, x->ranks, x->n_devices, x->values);
+        if (!RS_PUSH(x->rows, x->n_rows, x->capacity,
+                     spread_of(x->shares + i, end - i, x->ranks, x->n_devices, x->values)))
+            return false;
     }
     if (x->n_rows) qsort(x->rows, x->n_rows, sizeof *x->rows, by_spread);
     return true;
@@ -224,7 +224,7 @@ static rs_status add_pair(const rs_memory_question *q, const rs_memory_rank *a, 
                           rs_error *err)
 {
     size_t most = (a ? a->n_sites : 0) + (b ? b->n_sites : 0), n = 0, kept = 0;
-    rs_memory_pair *rows = rs_malloc((most + 1) * sizeof *rows);
+    RS_LOCAL rs_memory_pair *rows = rs_malloc((most + 1) * sizeof *rows);
     if (!rows) return rs_fail_nomem(err, "sites");
     const char *device = in_a ? a->texts.items[in_a->device].text : b->texts.items[in_b->device].text;
     n += add_sites(a, in_a, true, rows + n);
@@ -248,7 +248,6 @@ static rs_status add_pair(const rs_memory_question *q, const rs_memory_rank *a, 
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < kept && (!q->top || i < q->top); i++)
         status = rs_memory_put_pair(t, rank, &rows[i], err);
-    rs_free(rows);
     return status;
 }
 

@@ -188,8 +188,8 @@ static rs_status sort_sites(rs_memory_view *v, rs_error *err)
     size_t n = v->rank->n_sites - v->first_site;
     if (!n) return RS_OK;
     rs_memory_site *rows = v->rank->sites + v->first_site;
-    named_site *named = rs_malloc((n + 1) * sizeof *named);
-    uint32_t *now = rs_malloc((n + 1) * sizeof *now);
+    RS_LOCAL named_site *named = rs_malloc((n + 1) * sizeof *named);
+    RS_LOCAL uint32_t *now = rs_malloc((n + 1) * sizeof *now);
     bool ok = named && now;
     for (size_t i = 0; ok && i < n; i++)
         named[i] = (named_site){rows[i], v->rank->texts.items[rows[i].site].text, (uint32_t)i};
@@ -200,8 +200,6 @@ static rs_status sort_sites(rs_memory_view *v, rs_error *err)
     }
     for (size_t i = 0; ok && i < v->history.n_lives; i++)
         v->site_of_life[i] = now[v->site_of_life[i] - v->first_site];
-    rs_free(named);
-    rs_free(now);
     return ok ? RS_OK : rs_fail_nomem(err, "sites");
 }
 

@@ -99,9 +99,7 @@ static bool add_span(rs_memory_view *v, size_t *capacity, uint32_t first, uint32
         v->spans[v->n_spans - 1].last = last;
         return true;
     }
-    if (!RS_GROW_ONE(v->spans, v->n_spans, *capacity)) return false;
-    v->spans[v->n_spans++] = (rs_instants){first, last};
-    return true;
+    return RS_PUSH(v->spans, v->n_spans, *capacity, (rs_instants){first, last});
 }
 
 /* Instants around the selected events: the one before each, and the one after it. */
@@ -208,11 +206,10 @@ static rs_status add_rows(rs_memory_view *v, rs_stack_names *by, const rs_run *r
 /* Steps are only looked for where they are selected. */
 static rs_status select_part(rs_memory_view *v, const rs_selection *selection, rs_error *err)
 {
-    rs_memory_steps steps = {0};
+    RS_SCOPED(rs_memory_steps_clear) rs_memory_steps steps = {0};
     rs_status status =
         selection && selection->by_step ? rs_memory_steps_make(&v->history, &steps, err) : RS_OK;
     if (status == RS_OK) status = select_instants(v, selection, &steps, err);
-    rs_memory_steps_clear(&steps);
     return status;
 }
 

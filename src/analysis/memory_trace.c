@@ -146,10 +146,8 @@ static bool device_of(reader *r, int64_t type, int64_t id, uint32_t *out)
 {
     size_t i = 0;
     while (i < r->n_devices && (r->devices[i].type != type || r->devices[i].id != id)) i++;
-    if (i == r->n_devices) {
-        if (!RS_GROW_ONE(r->devices, r->n_devices, r->devices_capacity)) return false;
-        r->devices[r->n_devices++] = (device_id){type, id};
-    }
+    if (i == r->n_devices)
+        if (!RS_PUSH(r->devices, r->n_devices, r->devices_capacity, (device_id){type, id})) return false;
     *out = (uint32_t)i;
     return true;
 }
@@ -219,20 +217,20 @@ static bool calls(const rs_events *e, uint32_t row)
 static bool find_operators(reader *r)
 {
     const rs_events *e = r->trace->events;
-    mark *marks = NULL;
-    uint32_t *open = NULL;
+    RS_LOCAL mark *marks = NULL;
+    RS_LOCAL uint32_t *open = NULL;
     size_t n = 0, capacity = 0, depth = 0;
     bool ok = r->n < RS_NO_ROW;
     for (size_t i = 0; ok && i < r->trace->n_rows; i++) {
         uint32_t row = rs_trace_row(r->trace, i);
         if (!calls(e, row)) continue;
-        ok = RS_GROW_ONE(marks, n, capacity);
-        if (ok) marks[n++] = (mark){e->thread[row], row, RS_NO_ROW, e->start[row], rs_event_end(e, row)};
+        ok = RS_PUSH(marks, n, capacity,
+                     (mark){e->thread[row], row, RS_NO_ROW, e->start[row], rs_event_end(e, row)});
     }
     for (uint32_t i = 0; ok && i < r->n; i++) {
         uint32_t row = r->changes[i].row;
-        ok = RS_GROW_ONE(marks, n, capacity);
-        if (ok) marks[n++] = (mark){e->thread[row], row, i, r->changes[i].time, r->changes[i].time};
+        ok = RS_PUSH(marks, n, capacity,
+                     (mark){e->thread[row], row, i, r->changes[i].time, r->changes[i].time});
     }
     ok = ok && (open = rs_malloc((n + 1) * sizeof *open)) != NULL;
     if (ok && n) qsort(marks, n, sizeof *marks, by_place);
@@ -245,8 +243,6 @@ static bool find_operators(reader *r)
         else if (depth)
             r->changes[m->change].operator= marks[open[depth - 1]].row;
     }
-    rs_free(open);
-    rs_free(marks);
     return ok;
 }
 
@@ -294,12 +290,9 @@ static void count(device_row *d, const change *c, bool first)
 static bool add_devices(const reader *r, const rs_step *steps, size_t n_steps, rs_traced_memory *p)
 {
     const rs_events *e = r->trace->events;
-    uint32_t *peak_at = rs_malloc((r->n_devices + 1) * sizeof *peak_at);
+    RS_LOCAL uint32_t *peak_at = rs_malloc((r->n_devices + 1) * sizeof *peak_at);
     p->devices = rs_calloc(r->n_devices + 1, sizeof *p->devices);
-    if (!peak_at || !p->devices) {
-        rs_free(peak_at);
-        return false;
-    }
+    if (!peak_at || !p->devices) return false;
     bool ok = true;
     for (size_t i = 0; ok && i < r->n_devices; i++) {
         device_row *d = &p->devices[p->n_devices++];
@@ -334,7 +327,6 @@ static bool add_devices(const reader *r, const rs_step *steps, size_t n_steps, r
         if (c->operator!= RS_NO_ROW)
             ok = (d->peak_operator = rs_strdup(rs_event_name(e, c->operator))) != NULL;
     }
-    rs_free(peak_at);
     return ok;
 }
 
@@ -363,7 +355,7 @@ static int by_bytes(const void *a, const void *b)
 static bool add_operators(const reader *r, rs_traced_memory *p)
 {
     const rs_events *e = r->trace->events;
-    tally *all = rs_calloc(r->n + 1, sizeof *all);
+    RS_LOCAL tally *all = rs_calloc(r->n + 1, sizeof *all);
     size_t n = 0, kept = 0;
     if (!all) return false;
     for (size_t i = 0; i < r->n; i++) {
@@ -403,13 +395,12 @@ static bool add_operators(const reader *r, rs_traced_memory *p)
             ok = (o->name = rs_strdup(e->strings.items[all[i].name].text)) != NULL;
     }
     if (ok && p->n_operators) qsort(p->operators, p->n_operators, sizeof *p->operators, by_bytes);
-    rs_free(all);
     return ok;
 }
 
 static bool add_held(const reader *r, rs_traced_memory *p)
 {
-    int64_t *now = rs_calloc(r->n_devices + 1, sizeof *now);
+    RS_LOCAL int64_t *now = rs_calloc(r->n_devices + 1, sizeof *now);
     p->held = rs_calloc(r->n + 1, sizeof *p->held);
     bool ok = now && p->held;
     for (size_t i = 0; ok && i < r->n; i++) {
@@ -422,7 +413,6 @@ static bool add_held(const reader *r, rs_traced_memory *p)
                                           .held = now[c->device],
                                           .reserved = c->reserved > 0 ? c->reserved : RS_NO_VALUE};
     }
-    rs_free(now);
     return ok;
 }
 

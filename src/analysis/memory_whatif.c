@@ -128,10 +128,9 @@ rs_status rs_memory_add_answers(rs_memory_view *v, const rs_memory_device *d, co
         asked.stacks[k] = fits[k] = fitting_stacks(v, v->question->patterns[k]);
         ok = fits[k] != NULL;
     }
-    rs_memory_edits x = {0};
+    RS_SCOPED(rs_memory_edits_clear) rs_memory_edits x = {0};
     rs_status status = ok ? rs_memory_edits_make(&v->purposes, &asked, &x, err) : rs_fail_nomem(err, "edits");
     if (status == RS_OK) status = add_rows(v, d, options, &x, err);
-    rs_memory_edits_clear(&x);
     for (size_t k = 0; k <= RS_MEMORY_EARLY; k++) rs_free(fits[k]);
     return status;
 }

@@ -388,8 +388,8 @@ static void put_phases(gatherer *g)
 {
     int64_t all = 0;
     for (size_t i = 0; i < N_PHASES; i++) all = rs_add_sat(all, g->phases[i].time);
-    for (uint8_t i = 0; i < N_PHASES; i++) {
-        g->phases[i].phase = i;
+    for (size_t i = 0; i < N_PHASES; i++) {
+        g->phases[i].phase = (uint8_t)i;
         g->phases[i].all = all;
         rs_put(g->out, PHASES, &g->phases[i]);
     }

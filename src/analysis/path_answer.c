@@ -180,8 +180,8 @@ static bool fill_nodes(maker *m)
 {
     const rs_path_graph *g = m->g;
     rs_path_answer *a = m->a;
-    uint32_t *place = places_on_path(g);
-    rs_keyed *order = rs_malloc((2 * g->n_items + 1) * sizeof *order);
+    RS_LOCAL uint32_t *place = places_on_path(g);
+    RS_LOCAL rs_keyed *order = rs_malloc((2 * g->n_items + 1) * sizeof *order);
     size_t n = 0;
     a->nodes = rs_malloc((2 * g->n_items + 1) * sizeof *a->nodes);
     bool ok = place && order && a->nodes;
@@ -195,8 +195,6 @@ static bool fill_nodes(maker *m)
                            .place = (int64_t)place[node] - 1,
                            .blocking = row != RS_NO_ROW && rs_path_is_blocking(rs_event_name(m->e, row))};
     }
-    rs_free(place);
-    rs_free(order);
     return ok && !m->failed;
 }
 
@@ -254,7 +252,7 @@ static bool mark_critical(maker *m)
 {
     const rs_path_graph *g = m->g;
     rs_path_answer *a = m->a;
-    rs_map64 pairs = {0};
+    RS_SCOPED(rs_map64_clear) rs_map64 pairs = {0};
     bool ok = true;
     for (size_t i = 0; ok && i < g->n_path; i++) {
         uint32_t edge = g->path[i], from = g->row[g->from[edge] >> 1], to = g->row[g->to[edge] >> 1];
@@ -265,7 +263,6 @@ static bool mark_critical(maker *m)
     for (size_t i = 0; ok && i < a->n_syncs; i++)
         a->syncs[i].critical =
             rs_map64_get(&pairs, (uint64_t)a->syncs[i].source << 32 | (uint64_t)a->syncs[i].target) != NULL;
-    rs_map64_clear(&pairs);
     return ok;
 }
 
@@ -303,7 +300,7 @@ static rs_status find_part(maker *m, const rs_path_window *window, bool default_
 static rs_status fill(maker *m, const rs_path_window *window, bool default_window,
                       const rs_path_wanted *wanted, rs_error *err)
 {
-    rs_path_part part = {0};
+    RS_SCOPED(rs_path_part_clear) rs_path_part part = {0};
     const rs_sync_edges *sync = NULL;
     rs_status status = RS_OK;
     if (!m->peer) {
@@ -324,7 +321,6 @@ static rs_status fill(maker *m, const rs_path_window *window, bool default_windo
         if (ok && wanted->syncs) ok = m->peer ? fill_peer_syncs(m) : fill_own_syncs(m, sync);
         if (!ok) status = rs_fail_nomem(err, "critical path");
     }
-    rs_path_part_clear(&part);
     return status;
 }
 

@@ -116,7 +116,7 @@ static rs_status measure_before(asker *a, unsigned which, const rs_times *t, con
 static rs_status run_contended(const asker *a, bench *b, rs_error *err)
 {
     const rs_engine *e = a->r->engine;
-    int64_t *edited = rs_malloc((e->n_nodes + 1) * sizeof *edited); /* work as the question has it */
+    RS_LOCAL int64_t *edited = rs_malloc((e->n_nodes + 1) * sizeof *edited); /* work as the question has it */
     if (!edited) return rs_fail_nomem(err, "a question");
     memcpy(edited, b->w.work, e->n_nodes * sizeof *edited);
     rs_status status = RS_OK;
@@ -126,7 +126,6 @@ static rs_status run_contended(const asker *a, bench *b, rs_error *err)
         if (status == RS_OK) status = rs_engine_replay_again(e, &b->w, &b->t, err);
     }
     if (status == RS_OK) rs_engine_step_ends(e, &b->t, b->ends);
-    rs_free(edited);
     return status;
 }
 

@@ -86,8 +86,8 @@ static rs_status replay_constants(rs_replayed *r, rs_edges_used edges, int fold,
 {
     const rs_engine *e = r->engine;
     const rs_times *t = &r->times;
-    rs_weights w = {0};
-    ends x = {0};
+    RS_SCOPED(rs_weights_clear) rs_weights w = {0};
+    RS_SCOPED(clear_ends) ends x = {0};
     rs_status status = rs_weights_constant(e, edges, fold, &w, err);
     if (status == RS_OK) status = rs_engine_replay_again(e, &w, &r->times, err);
     if (status == RS_OK) status = find_ends(e, t, &x, err);
@@ -107,8 +107,6 @@ static rs_status replay_constants(rs_replayed *r, rs_edges_used edges, int fold,
             row[1 + s].gpu_error = off_by(rs_sub_sat(x.gpu[at], begin), rs_sub_sat(recorded->gpu[at], was));
         }
     }
-    clear_ends(&x);
-    rs_weights_clear(&w);
     return status;
 }
 
@@ -118,7 +116,7 @@ static rs_status find_errors(rs_replayed *r, rs_edges_used edges, bool held_out,
 {
     const rs_engine *e = r->engine;
     size_t most = 0;
-    int64_t *begin = rs_malloc((e->n_ranks + 1) * sizeof *begin);
+    RS_LOCAL int64_t *begin = rs_malloc((e->n_ranks + 1) * sizeof *begin);
     rs_status status = begin ? RS_OK : rs_fail_nomem(err, "replay");
     for (size_t k = 0; status == RS_OK && k < e->n_ranks; k++) {
         begin[k] = rs_engine_begin(e, &r->times, k, NULL);
@@ -128,7 +126,6 @@ static rs_status find_errors(rs_replayed *r, rs_edges_used edges, bool held_out,
     for (int fold = 0; held_out && most > 1 && fold < RS_SKELETON_FOLDS && (size_t)fold < most; fold++)
         if (status == RS_OK) status = replay_constants(r, edges, fold, recorded, begin, err);
     if (status == RS_OK) status = rs_engine_replay_again(e, &r->recorded, &r->times, err);
-    rs_free(begin);
     return status;
 }
 

@@ -163,7 +163,7 @@ static rs_status ask_all(const questions *q, const rs_replayed *replayed, const 
     rs_status status = rs_asker_open(replayed, how, &a, err);
     size_t n = status == RS_OK ? rs_asker_n_answers(a) : 0;
     rs_asked *asked = rs_calloc(q->n + 1, sizeof *asked);
-    rs_foretold *answers = rs_calloc(q->n * n + 1, sizeof *answers);
+    RS_LOCAL rs_foretold *answers = rs_calloc(q->n * n + 1, sizeof *answers);
     if (status == RS_OK && (!asked || !answers)) status = rs_fail_nomem(err, "a question");
     for (size_t i = 0; status == RS_OK && i < q->n; i++)
         asked[i] = (rs_asked){.question = &q->items[i].edits, .answers = answers + i * n};
@@ -171,7 +171,6 @@ static rs_status ask_all(const questions *q, const rs_replayed *replayed, const 
     for (size_t i = 0; status == RS_OK && i < q->n; i++)
         status = put_answers(&q->items[i], &asked[i], n, how->rank_of, rs_asker_n_steps(a), table, err);
     rs_free(asked);
-    rs_free(answers);
     rs_asker_close(a);
     return status;
 }

@@ -209,7 +209,7 @@ static rs_status add_totals(rs_table *t, int64_t rank, const rs_roof_rank *p, co
                             unsigned table, bool in_order, size_t top, rs_error *err)
 {
     rs_strings names;
-    total *items = NULL;
+    RS_LOCAL total *items = NULL;
     uint32_t *place = NULL; /* by string id, + 1 */
     size_t n = 0, capacity = 0, room = 0;
     rs_status status = RS_OK;
@@ -234,7 +234,6 @@ static rs_status add_totals(rs_table *t, int64_t rank, const rs_roof_rank *p, co
         status = add_total(t, rank, &items[i], err);
         added++;
     }
-    rs_free(items);
     rs_free(place);
     rs_strings_clear(&names);
     return status;
@@ -400,7 +399,7 @@ static rs_status add_gemm(rs_table *t, const gemm *g, int64_t all, rs_error *err
 static rs_status add_gemms(rs_table *t, const rs_partial *partials, size_t n, size_t top, rs_result *result,
                            rs_error *err)
 {
-    gemm *items = NULL;
+    RS_LOCAL gemm *items = NULL;
     size_t n_items = 0, capacity = 0, of_rank = 0;
     int64_t gain = 0, sum = 0, all = 0, all_ranks = 0;
     bool ok = true;
@@ -427,7 +426,6 @@ static rs_status add_gemms(rs_table *t, const rs_partial *partials, size_t n, si
         gain = rs_add_sat(gain, gain_of(&items[i]));
         if (!top || of_rank++ < top) status = add_gemm(t, &items[i], all, err);
     }
-    rs_free(items);
     if (status == RS_OK && gain > 0 && all_ranks > 0)
         rs_result_note(
             result,

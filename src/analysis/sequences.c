@@ -81,9 +81,7 @@ static const rs_order by_start[] = {RS_RISING(rs_sequence_kernel, start), RS_RIS
 bool rs_sequence_add_kernel(rs_sequence_finder *x, uint32_t node, uint32_t row, int64_t start,
                             int64_t duration)
 {
-    if (!RS_GROW_ONE(x->kernels, x->n_kernels, x->capacity)) return false;
-    x->kernels[x->n_kernels++] = (rs_sequence_kernel){node, row, start, duration};
-    return true;
+    return RS_PUSH(x->kernels, x->n_kernels, x->capacity, (rs_sequence_kernel){node, row, start, duration});
 }
 
 /* Puts the kernels by node; their order within a node does not matter yet. */
@@ -234,7 +232,7 @@ static rs_status collect_own(const rs_run *run, rs_trace *trace, rs_sequence_fin
     rs_host_rows h = {0};
     const rs_work *w;
     RS_TRY(rs_trace_work(trace, run->policy, &w, err));
-    uint8_t *matters = rows_that_matter(x, w);
+    RS_LOCAL uint8_t *matters = rows_that_matter(x, w);
     rs_status status = RS_OK;
     if (!matters || !rs_host_rows_make(&h, trace->n_rows)) status = rs_fail_nomem(err, "sequences");
     for (size_t i = 0; status == RS_OK && i < trace->n_rows; i++) {
@@ -252,7 +250,6 @@ static rs_status collect_own(const rs_run *run, rs_trace *trace, rs_sequence_fin
             status = rs_fail_nomem(err, "sequences");
     }
     rs_host_rows_clear(&h);
-    rs_free(matters);
     return status;
 }
 
@@ -268,11 +265,11 @@ static int by_count(const void *a, const void *b)
 /* Patterns by count, and the marks, of the first `top` only, by their new numbers. */
 static bool order_patterns(sequences_partial *p, size_t top)
 {
-    const char **before = rs_malloc(p->n * sizeof *before);
-    uint32_t *place = rs_malloc(p->n * sizeof *place);
+    RS_LOCAL const char **before = rs_malloc(p->n * sizeof *before);
+    RS_LOCAL uint32_t *place = rs_malloc(p->n * sizeof *place);
     bool ok = before && place;
     for (size_t i = 0; ok && i < p->n; i++) before[i] = p->patterns[i].text;
-    rs_sequence *unsorted = ok ? rs_malloc(p->n * sizeof *unsorted) : NULL;
+    RS_LOCAL rs_sequence *unsorted = ok ? rs_malloc(p->n * sizeof *unsorted) : NULL;
     ok = ok && unsorted;
     if (ok && p->n) {
         memcpy(unsorted, p->patterns, p->n * sizeof *unsorted);
@@ -289,9 +286,6 @@ static bool order_patterns(sequences_partial *p, size_t top)
         p->marks[kept++] = (mark){p->marks[i].row, number};
     }
     p->n_marks = kept;
-    rs_free(before);
-    rs_free(place);
-    rs_free(unsorted);
     return ok;
 }
 

@@ -164,7 +164,7 @@ static int64_t middle(int64_t *values, size_t n)
 
 static bool find_ordinary(const rs_rank_steps *p, ordinary *out)
 {
-    int64_t *values = rs_malloc((p->n + 1) * sizeof *values);
+    RS_LOCAL int64_t *values = rs_malloc((p->n + 1) * sizeof *values);
     *out = (ordinary){0};
     if (!values) return false;
     for (size_t i = 0; i < p->n; i++)
@@ -182,7 +182,6 @@ static bool find_ordinary(const rs_rank_steps *p, ordinary *out)
                 values[n++] = rs_step_kind_time(&p->items[i], p->of_host, (rs_step_kind)k);
         out->kinds[k] = middle(values, n);
     }
-    rs_free(values);
     return true;
 }
 

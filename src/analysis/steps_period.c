@@ -56,14 +56,14 @@ static uint32_t place_of(const periods *p, int64_t number)
 static bool find_begin(const rs_trace *t, const rs_work *w, periods *p)
 {
     const rs_events *e = t->events;
-    rs_lanes lanes = {0};
+    RS_SCOPED(rs_lanes_clear) rs_lanes lanes = {0};
     bool ok = true;
     for (size_t i = 0; ok && i < w->n; i++) {
         bool known = w->device[i] >= 0; /* the sign of the first number tells devices from processes */
         int64_t first = known ? w->device[i] : e->threads[e->thread[w->row[i]]].pid ^ INT64_MIN;
         ok = rs_lanes_add(&lanes, first, w->stream[i], w->start[i], (uint32_t)i);
     }
-    int64_t *starts = rs_malloc((lanes.n_lanes + 1) * sizeof *starts);
+    RS_LOCAL int64_t *starts = rs_malloc((lanes.n_lanes + 1) * sizeof *starts);
     ok = ok && starts;
     for (size_t k = 0; ok && k < lanes.n_lanes; k++) starts[k] = INT64_MIN;
     for (size_t i = 0; ok && i < w->n; i++) {
@@ -75,8 +75,6 @@ static bool find_begin(const rs_trace *t, const rs_work *w, periods *p)
         if (place_of(p, w->step[i]) == NO_STEP && w->start[i] < starts[lanes.entries[i].lane] &&
             w->end[i] > p->begin)
             p->begin = w->end[i];
-    rs_free(starts);
-    rs_lanes_clear(&lanes);
     return ok;
 }
 

@@ -131,7 +131,7 @@ static bool list_serving(rs_trace *t, const rs_step *host, size_t n, const rs_se
 /* Idle time between the work of one step that is the host's: until the next work was launched. */
 static bool judge_gaps(const rs_trace *t, const rs_work *part, rs_step_times *step)
 {
-    rs_keyed *order = rs_malloc((part->n + 1) * sizeof *order);
+    RS_LOCAL rs_keyed *order = rs_malloc((part->n + 1) * sizeof *order);
     if (!order) return false;
     for (size_t i = 0; i < part->n; i++) order[i] = (rs_keyed){part->start[i], (uint32_t)i};
     bool ok = rs_keyed_sort(order, part->n);
@@ -145,7 +145,6 @@ static bool judge_gaps(const rs_trace *t, const rs_work *part, rs_step_times *st
         }
         if (i == 0 || part->end[k] > reach) reach = part->end[k];
     }
-    rs_free(order);
     return ok;
 }
 
@@ -168,8 +167,8 @@ static void clear_sorted(sorted_work *s)
 
 static bool sort_work(const rs_work *w, rs_rank_steps *p, sorted_work *s)
 {
-    size_t *at = rs_calloc(p->n + 1, sizeof *at);
-    uint32_t *step_of = rs_malloc((w->n + 1) * sizeof *step_of);
+    RS_LOCAL size_t *at = rs_calloc(p->n + 1, sizeof *at);
+    RS_LOCAL uint32_t *step_of = rs_malloc((w->n + 1) * sizeof *step_of);
     *s = (sorted_work){.start = rs_malloc((w->n + 1) * sizeof *s->start),
                        .end = rs_malloc((w->n + 1) * sizeof *s->end),
                        .class = rs_malloc(w->n + 1),
@@ -198,8 +197,6 @@ static bool sort_work(const rs_work *w, rs_rank_steps *p, sorted_work *s)
         s->class[k] = w->class[i];
         s->launch[k] = w->launch[i];
     }
-    rs_free(at);
-    rs_free(step_of);
     return ok;
 }
 
@@ -250,7 +247,7 @@ static rs_status add_loading(rs_trace *t, const rs_step *steps, size_t n_steps, 
 static rs_status look_at_host(rs_trace *t, rs_rank_steps *p, rs_error *err)
 {
     rs_host_view whole = {0}, *views = rs_calloc(p->n + 1, sizeof *views);
-    rs_interval *windows = rs_malloc((p->n + 1) * sizeof *windows);
+    RS_LOCAL rs_interval *windows = rs_malloc((p->n + 1) * sizeof *windows);
     rs_status status = views && windows ? RS_OK : rs_fail_nomem(err, "steps");
     for (size_t i = 0; status == RS_OK && i < p->n; i++) {
         const rs_step_times *s = &p->items[i];
@@ -262,7 +259,6 @@ static rs_status look_at_host(rs_trace *t, rs_rank_steps *p, rs_error *err)
     for (size_t i = 0; p->of_host && i < p->n; i++) p->items[i].host = views[i];
     rs_host_view_clear(&whole);
     rs_free(views);
-    rs_free(windows);
     return status;
 }
 

@@ -128,9 +128,7 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
 static bool add_span(spans *s, int64_t start, int64_t end)
 {
     if (start >= end) return true;
-    if (!RS_GROW_ONE(s->items, s->n, s->capacity)) return false;
-    s->items[s->n++] = (rs_interval){start, end};
-    return true;
+    return RS_APPEND(s, (rs_interval){start, end});
 }
 
 static bool add_up(const rs_coll_job *job, const rs_coll_instance *c, const rs_coll_wait *w, bool uncertain,

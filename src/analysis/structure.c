@@ -303,7 +303,7 @@ static rs_status put_mesh(rs_result *result, const rs_mesh *mesh, size_t unliste
 /* Members stay the partials'. */
 static rs_status find_mesh(const rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
-    rs_mesh_group *groups = NULL;
+    RS_LOCAL rs_mesh_group *groups = NULL;
     size_t n_groups = 0, capacity = 0, unlisted = 0;
     int64_t world = 0;
     rs_mesh mesh;
@@ -314,21 +314,19 @@ static rs_status find_mesh(const rs_partial *partials, size_t n, rs_result *resu
         if (p->world > world) world = p->world;
         for (size_t k = 0; ok && k < p->n_groups; k++) {
             const rs_structure_group *g = &p->groups[k];
-            ok = RS_GROW_ONE(groups, n_groups, capacity);
-            if (ok)
-                groups[n_groups++] = (rs_mesh_group){.members = g->members,
-                                                     .n = g->n,
-                                                     .description = g->description,
-                                                     .ops = g->ops,
-                                                     .transfers = g->transfers,
-                                                     .all_to_alls = g->all_to_alls,
-                                                     .forward_sums = g->forward_sums,
-                                                     .behind = g->behind};
+            ok = RS_PUSH(groups, n_groups, capacity,
+                         (rs_mesh_group){.members = g->members,
+                                         .n = g->n,
+                                         .description = g->description,
+                                         .ops = g->ops,
+                                         .transfers = g->transfers,
+                                         .all_to_alls = g->all_to_alls,
+                                         .forward_sums = g->forward_sums,
+                                         .behind = g->behind});
         }
     }
     rs_status status =
         ok ? rs_mesh_find(groups, n_groups, world, &mesh, err) : rs_fail_nomem(err, "the mesh");
-    rs_free(groups);
     return status == RS_OK ? put_mesh(result, &mesh, unlisted, err) : status;
 }
 

@@ -59,9 +59,10 @@ static bool add_phases(cell *cells, size_t n, rs_structure_rank *p)
     for (size_t i = 0; i < n; i++) {
         const cell *c = &cells[i];
         if (i == 0 || by_phase(c, c - 1) != 0) {
-            if (!RS_GROW_ONE(p->phases, p->n_phases, capacity)) return false;
-            p->phases[p->n_phases++] =
-                (rs_structure_phase){.step = c->step, .phase = c->phase, .micro_batch = c->micro_batch};
+            if (!RS_PUSH(
+                    p->phases, p->n_phases, capacity,
+                    (rs_structure_phase){.step = c->step, .phase = c->phase, .micro_batch = c->micro_batch}))
+                return false;
         }
         rs_structure_phase *at = &p->phases[p->n_phases - 1];
         at->works++;
@@ -94,7 +95,7 @@ static bool sum_up(const rs_trace *trace, const rs_structure *s, const rs_ranges
                    rs_structure_rank *p)
 {
     const rs_events *e = trace->events;
-    cell *cells = rs_malloc((s->n + 1) * sizeof *cells);
+    RS_LOCAL cell *cells = rs_malloc((s->n + 1) * sizeof *cells);
     size_t n = 0;
     if (!cells) return false;
     for (size_t i = 0; i < s->n; i++) {
@@ -110,9 +111,7 @@ static bool sum_up(const rs_trace *trace, const rs_structure *s, const rs_ranges
                             .gpu = rs_sub_sat(end, e->start[row]),
                             .phase = s->phase[i]};
     }
-    bool ok = (s->source == RS_STEPS_NONE || add_phases(cells, n, p)) && add_layers(cells, n, p);
-    rs_free(cells);
-    return ok;
+    return (s->source == RS_STEPS_NONE || add_phases(cells, n, p)) && add_layers(cells, n, p);
 }
 
 /* ---- steps --------------------------------------------------------------------------------------------- */
@@ -188,7 +187,7 @@ static rs_status list_groups(rs_trace *trace, const rs_structure *s, rs_structur
     rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
     rs_coll_rank *comm;
     RS_TRY(rs_coll_rank_any(trace, &policy, &comm, err));
-    rs_map64 by_text = {0};
+    RS_SCOPED(rs_map64_clear) rs_map64 by_text = {0};
     size_t capacity = 0;
     bool ok = true;
     for (size_t i = 0; ok && i < comm->n; i++) {
@@ -207,7 +206,6 @@ static rs_status list_groups(rs_trace *trace, const rs_structure *s, rs_structur
         g->forward_sums += sums && phase == RS_PHASE_FORWARD;
         g->behind += sums && (phase == RS_PHASE_BACKWARD || phase == RS_PHASE_OPTIMIZER);
     }
-    rs_map64_clear(&by_text);
     rs_coll_rank_free(comm);
     int64_t world = trace->events->info.world_size;
     p->world = world > 0 ? world : 0;

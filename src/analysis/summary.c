@@ -195,13 +195,12 @@ static rs_status add_names(const rs_partial *partials, size_t n, bool kernels, i
 /* Of the ranks' own times, where they are known; 0 where none is. */
 static rs_status median_of(const rs_partial *partials, size_t n, int64_t *median, rs_error *err)
 {
-    int64_t *own = rs_malloc((n + 1) * sizeof *own);
+    RS_LOCAL int64_t *own = rs_malloc((n + 1) * sizeof *own);
     size_t known = 0;
     if (!own) return rs_fail_nomem(err, "summary");
     for (size_t i = 0; i < n; i++)
         if (rs_summary_own_known(partials[i].value)) own[known++] = rs_summary_own_time(partials[i].value);
     *median = known ? rs_median(own, known) : 0;
-    rs_free(own);
     return RS_OK;
 }
 

@@ -411,7 +411,8 @@ static rs_status diagnose(const rs_run *run, const rs_partial *partials, size_t 
                                  .only = "all",
                                  .first = true,
                                  .jobs = run->jobs};
-    rs_diagnosis d = {0};
+    RS_SCOPED(rs_diagnosis_clear) rs_diagnosis d = {0};
+    RS_SCOPED(rs_skeletons_clear)
     rs_skeletons ranks = {.items = rs_malloc((n + 1) * sizeof *ranks.items),
                           .rank_of = rs_malloc((n + 1) * sizeof *ranks.rank_of)};
     rs_status status = ranks.items && ranks.rank_of ? RS_OK : rs_fail_nomem(err, "summary");
@@ -443,8 +444,6 @@ static rs_status diagnose(const rs_run *run, const rs_partial *partials, size_t 
             rs_coll_note_trust(&d.engine.trust, result);
         }
     }
-    rs_diagnosis_clear(&d);
-    rs_skeletons_clear(&ranks);
     return status;
 }
 
@@ -494,7 +493,7 @@ rs_status rs_summary_findings(const rs_run *run, const rs_partial *partials, siz
     char replaces[128] = "";
     size_t most = MAX_SENTENCES;
     sentences *s = rs_calloc(1, sizeof *s);
-    sentence *first = rs_calloc(1, sizeof *first);
+    RS_LOCAL sentence *first = rs_calloc(1, sizeof *first);
     rs_status status = s && first ? RS_OK : rs_fail_nomem(err, "findings");
     if (status == RS_OK) {
         about_nothing(partials, n, s);
@@ -518,7 +517,6 @@ rs_status rs_summary_findings(const rs_run *run, const rs_partial *partials, siz
     }
     for (size_t i = 0; status == RS_OK && i < s->n && i < most; i++)
         status = put_sentence(&s->items[i], NULL, findings, err);
-    rs_free(first);
     rs_free(s);
     return status;
 }

@@ -112,8 +112,8 @@ static rs_status total_names(rs_trace *t, const rs_work *w, const rs_links *link
 {
     const rs_events *e = t->events;
     uint32_t *op_of_call = NULL;
-    total *kernels = rs_calloc(e->strings.n, sizeof *kernels),
-          *operators = rs_calloc(e->strings.n, sizeof *operators);
+    RS_LOCAL total *kernels = rs_calloc(e->strings.n, sizeof *kernels),
+                   *operators = rs_calloc(e->strings.n, sizeof *operators);
     rs_status status = RS_OK;
     if (!kernels || !operators) status = rs_fail_nomem(err, "summary");
     if (status == RS_OK) status = rs_launch_ops(t, links, &op_of_call, err);
@@ -131,8 +131,6 @@ static rs_status total_names(rs_trace *t, const rs_work *w, const rs_links *link
     }
     if (status == RS_OK) status = keep_names(e, operators, e->strings.n, &s->operators, &s->n_operators, err);
     rs_free(op_of_call);
-    rs_free(kernels);
-    rs_free(operators);
     return status;
 }
 

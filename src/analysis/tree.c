@@ -170,7 +170,7 @@ static void append_frame(char *to, const char *name)
 static rs_status add_folded(rs_table *t, int64_t number, const rs_folded_tree *tree, bool by_host,
                             rs_error *err)
 {
-    char *stack = NULL;
+    RS_LOCAL char *stack = NULL;
     size_t capacity = 0, depths = 0;
     size_t *ends = NULL; /* length of the stack up to each depth */
     rs_status status = RS_OK;
@@ -195,7 +195,6 @@ static rs_status add_folded(rs_table *t, int64_t number, const rs_folded_tree *t
         rs_table_add_time(t, time);
         status = rs_table_end_row(t, err);
     }
-    rs_free(stack);
     rs_free(ends);
     return status;
 }

@@ -238,11 +238,11 @@ static rs_status add_ranks(rs_table *t, const rs_partial *partials, size_t n, co
 static rs_status add_across(const rs_partial *partials, size_t n, size_t top, rs_result *result,
                             rs_error *err)
 {
-    entry *entries = NULL;
+    RS_LOCAL entry *entries = NULL;
     size_t n_entries = 0, n_groups = 0;
     rs_status status = list_entries(partials, n, &entries, &n_entries, err);
-    group *groups = rs_malloc((n_entries + 1) * sizeof *groups);
-    double *scratch = rs_malloc((n_entries + 1) * sizeof *scratch);
+    RS_LOCAL group *groups = rs_malloc((n_entries + 1) * sizeof *groups);
+    RS_LOCAL double *scratch = rs_malloc((n_entries + 1) * sizeof *scratch);
     if (status == RS_OK && (!groups || !scratch)) status = rs_fail_nomem(err, "kernels");
     for (size_t i = 0, end; status == RS_OK && i < n_entries; i = end) {
         for (end = i + 1; end < n_entries && entries[end].key == entries[i].key; end++) {
@@ -254,9 +254,6 @@ static rs_status add_across(const rs_partial *partials, size_t n, size_t top, rs
     for (size_t i = 0; status == RS_OK && i < n_groups && (!top || i < top); i++)
         status = add_group(result->tables[ACROSS], partials, &groups[i], err);
     if (status == RS_OK) status = add_ranks(result->tables[RANKS], partials, n, entries, n_entries, err);
-    rs_free(entries);
-    rs_free(groups);
-    rs_free(scratch);
     return status;
 }
 

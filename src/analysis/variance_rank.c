@@ -303,7 +303,7 @@ static const rs_order by_above[] = {RS_FALLING(sort_key, row.above), RS_RISING(s
 
 static bool sort_rows(rs_variance_rank *p)
 {
-    sort_key *keys = rs_malloc((p->n + 1) * sizeof *keys);
+    RS_LOCAL sort_key *keys = rs_malloc((p->n + 1) * sizeof *keys);
     if (!keys) return false;
     for (size_t i = 0; i < p->n; i++) {
         const char *dims = rs_pool_text(&p->pool, p->rows[i].dims);
@@ -311,7 +311,6 @@ static bool sort_rows(rs_variance_rank *p)
     }
     RS_SORT(keys, p->n, by_above);
     for (size_t i = 0; i < p->n; i++) p->rows[i] = keys[i].row;
-    rs_free(keys);
     return true;
 }
 
@@ -321,7 +320,7 @@ static rs_status describe_all(gatherer *g, int64_t min_count, bool by_op, rs_err
     const rs_step *steps;
     size_t n_steps, kept = 0;
     RS_TRY(rs_trace_steps(g->trace, &steps, &n_steps, err));
-    double *scratch = rs_malloc((g->n + 1) * sizeof *scratch);
+    RS_LOCAL double *scratch = rs_malloc((g->n + 1) * sizeof *scratch);
     bool ok = scratch != NULL;
     if (ok && g->n) RS_SORT(g->runs, g->n, by_key);
     for (size_t i = 0, end; ok && i < g->n; i = end) {
@@ -333,7 +332,6 @@ static rs_status describe_all(gatherer *g, int64_t min_count, bool by_op, rs_err
         p->rows[kept++] = row; /* keys ascend: the place is behind those still to be read */
     }
     p->n = kept;
-    rs_free(scratch);
     if (ok && !by_op) set_kernel_steps(g);
     return ok && sort_rows(p) ? RS_OK : rs_fail_nomem(err, "kernels");
 }

@@ -83,9 +83,10 @@ rs_status rs_whatif_correlate(const rs_ops *ops, rs_whatif_row *job, rs_error *e
 {
     const size_t n_workers = ops->n_dp * ops->n_stages;
     size_t room = ops->n_names * (ops->n_steps + 1) + 1;
-    paired *list = rs_malloc((ops->n_names + 1) * sizeof *list);
-    double *forward = rs_malloc(room * sizeof *forward);
-    double *r = rs_malloc((n_workers + 1) * sizeof *r), *spread = rs_malloc((n_workers + 1) * sizeof *spread);
+    RS_LOCAL paired *list = rs_malloc((ops->n_names + 1) * sizeof *list);
+    RS_LOCAL double *forward = rs_malloc(room * sizeof *forward);
+    RS_LOCAL double *r = rs_malloc((n_workers + 1) * sizeof *r),
+                    *spread = rs_malloc((n_workers + 1) * sizeof *spread);
     rs_status status = list && forward && r && spread ? RS_OK : rs_fail_nomem(err, "correlation");
     for (size_t w = 0; status == RS_OK && w < n_workers; w++) {
         correlation c = {0};
@@ -102,9 +103,5 @@ rs_status rs_whatif_correlate(const rs_ops *ops, rs_whatif_row *job, rs_error *e
         job->fb_correlation = median_known(r, n_workers);
         job->fb_variation = median_known(spread, n_workers);
     }
-    rs_free(list);
-    rs_free(forward);
-    rs_free(r);
-    rs_free(spread);
     return status;
 }

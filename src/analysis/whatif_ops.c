@@ -110,9 +110,7 @@ enum { RECORDED, IDEAL, REPAIRED, FIRST_BALANCE, FIRST_KIND = FIRST_BALANCE + N_
 
 static rs_status add(answer *a, rs_ops_scenario scenario, rs_error *err)
 {
-    if (!RS_GROW_ONE(a->scenarios, a->n, a->capacity)) return rs_fail_nomem(err, "scenarios");
-    a->scenarios[a->n++] = scenario;
-    return RS_OK;
+    return RS_PUSH(a->scenarios, a->n, a->capacity, scenario) ? RS_OK : rs_fail_nomem(err, "scenarios");
 }
 
 /* All ideal but the set, which is as it was. */
@@ -375,7 +373,7 @@ static rs_status put_parts(answer *a, rs_whatif_row *job, rs_error *err)
 {
     size_t at = a->n, n = rs_whatif_n_slowest(a->run->options, a->n_workers);
     rs_ops_set slowest = everything, last = everything;
-    size_t *order = rs_malloc((a->n_workers + 1) * sizeof *order);
+    RS_LOCAL size_t *order = rs_malloc((a->n_workers + 1) * sizeof *order);
     if (!order) return rs_fail_nomem(err, "workers");
     rs_status status = sort_workers(a, order, err);
     if (status == RS_OK) status = choose_slowest(a, n, err);
@@ -390,7 +388,6 @@ static rs_status put_parts(answer *a, rs_whatif_row *job, rs_error *err)
     if (status == RS_OK) status = put_workers(a, order, err);
     if (status == RS_OK) status = put_part(a, "slowest-workers", order, a->slowest, at, &job->m_w, err);
     if (status == RS_OK) status = put_part(a, "last-stage", order, a->last_stage, at + 2, &job->m_s, err);
-    rs_free(order);
     return status;
 }
 
@@ -536,14 +533,13 @@ static rs_status put_ideal(answer *a, rs_error *err)
 {
     const rs_ops *ops = a->ops;
     if (!rs_options_text(a->run->options, "ideal-trace")) return RS_OK;
-    double *end = rs_malloc((ops->n_instances + 1) * sizeof *end);
+    RS_LOCAL double *end = rs_malloc((ops->n_instances + 1) * sizeof *end);
     if (!end) return rs_fail_nomem(err, "the ideal trace");
     rs_status status = rs_ops_replay_times(ops, &a->scenarios[IDEAL], NULL, end, err);
     for (size_t s = 0; s < ops->n_steps; s++)
         for (size_t d = 0; d < ops->n_dp; d++)
             for (size_t v = 0; status == RS_OK && v < ops->n_names; v++)
                 status = put_ideal_row(a, s, d, v, end[rs_ops_at(ops, s, d, v)], err);
-    rs_free(end);
     return status;
 }
 

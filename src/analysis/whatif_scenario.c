@@ -160,7 +160,7 @@ rs_status rs_scenario_transplant(rs_whatif_job *a, double *median, double *worst
     double length;
     *median = *worst = (double)NAN;
     if (a->n_steps < 4) return RS_OK;
-    double *was = rs_malloc(a->n_steps * sizeof *was);
+    RS_LOCAL double *was = rs_malloc(a->n_steps * sizeof *was);
     if (!was) return rs_fail_nomem(err, "what-if");
     rs_status status = rs_scenario_replay(a, &a->recorded, &length, err);
     memcpy(was, a->steps, a->n_steps * sizeof *was);
@@ -173,7 +173,6 @@ rs_status rs_scenario_transplant(rs_whatif_job *a, double *median, double *worst
         *median = rs_quantile(was, n, 0.5);
         *worst = was[n - 1];
     }
-    rs_free(was);
     return status;
 }
 
@@ -206,6 +205,7 @@ rs_status rs_scenario_unexplained(rs_whatif_job *a, double *share, rs_error *err
 rs_status rs_scenario_observe(rs_whatif_job *a, rs_error *err)
 {
     const rs_engine *e = &a->e;
+    RS_SCOPED(rs_times_clear)
     rs_times t = {.start = rs_malloc((e->n_nodes + 1) * sizeof *t.start),
                   .end = rs_malloc((e->n_nodes + 1) * sizeof *t.end)};
     bool ok = t.start && t.end;
@@ -216,6 +216,5 @@ rs_status rs_scenario_observe(rs_whatif_job *a, rs_error *err)
             t.end[e->node_base[r] + i] = rs_add_sat(start, rs_skeleton_duration(e->ranks[r], i));
         }
     if (ok) a->observed = measure(a, &t);
-    rs_times_clear(&t);
     return ok ? RS_OK : rs_fail_nomem(err, "what-if");
 }

@@ -192,8 +192,8 @@ static rs_status put_greedy(rs_whatif_job *a, rs_error *err)
 static rs_status put_parts(rs_whatif_job *a, rs_whatif_row *job, rs_error *err)
 {
     size_t n = rs_whatif_n_slowest(a->run->options, a->e.n_ranks);
-    bool *slowest = rs_calloc(a->e.n_ranks + 1, sizeof *slowest),
-         *last = rs_calloc(a->e.n_ranks + 1, sizeof *last);
+    RS_LOCAL bool *slowest = rs_calloc(a->e.n_ranks + 1, sizeof *slowest),
+                  *last = rs_calloc(a->e.n_ranks + 1, sizeof *last);
     rs_status status = slowest && last ? RS_OK : rs_fail_nomem(err, "what-if");
     if (status == RS_OK) {
         choose_slowest(a, n, slowest);
@@ -206,8 +206,6 @@ static rs_status put_parts(rs_whatif_job *a, rs_whatif_row *job, rs_error *err)
     if (status == RS_OK && (a->stages.n_stages || a->ref.n_roles > 1))
         status = put_set(a, "last-stage", last, a->t_ideal, &job->m_s, err);
     if (status == RS_OK) status = put_greedy(a, err);
-    rs_free(slowest);
-    rs_free(last);
     return status;
 }
 
@@ -254,12 +252,11 @@ static int64_t count_data(const rs_whatif_job *a)
 
 static rs_status find_places(rs_whatif_job *a, size_t n, rs_error *err)
 {
-    int64_t *numbers = rs_malloc((n + 1) * sizeof *numbers);
+    RS_LOCAL int64_t *numbers = rs_malloc((n + 1) * sizeof *numbers);
     rs_status status = numbers ? RS_OK : rs_fail_nomem(err, "what-if");
     for (size_t r = 0; status == RS_OK && r < n; r++) numbers[r] = a->of[r]->rank;
     if (status == RS_OK) status = rs_stages_find(&a->e.coll, &a->stages, err);
     if (status == RS_OK) status = rs_data_ranks(&a->e.coll, numbers, a->data, &a->n_data, err);
-    rs_free(numbers);
     return status;
 }
 
@@ -357,11 +354,10 @@ static bool is_for_map(const rs_whatif_job *a)
 
 static rs_status put_map(rs_whatif_job *a, rs_error *err)
 {
-    bool *slowest = rs_calloc(a->e.n_ranks + 1, sizeof *slowest);
+    RS_LOCAL bool *slowest = rs_calloc(a->e.n_ranks + 1, sizeof *slowest);
     rs_status status = slowest ? RS_OK : rs_fail_nomem(err, "what-if");
     if (slowest) choose_slowest(a, rs_whatif_n_slowest(a->run->options, a->e.n_ranks), slowest);
     if (status == RS_OK) status = put_workers(a, slowest, err);
-    rs_free(slowest);
     return status;
 }
 

@@ -99,10 +99,9 @@ rs_status rs_whatif_put_units(rs_whatif_job *a, rs_error *err)
         name_group(a, i, name, sizeof name);
         RS_TRY(put_unit_row(a, "link", name, &u, err));
     }
-    bool *asked = rs_calloc(a->n_steps + 1, sizeof *asked);
+    RS_LOCAL bool *asked = rs_calloc(a->n_steps + 1, sizeof *asked);
     rs_status status = asked ? choose_steps(a, asked, err) : rs_fail_nomem(err, "what-if");
     if (status == RS_OK) status = put_step_units(a, asked, err);
-    rs_free(asked);
     return status;
 }
 

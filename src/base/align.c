@@ -21,7 +21,7 @@ typedef struct rectangle {
     bool by_pieces; /* what is left of one that was too much at once */
 } rectangle;
 
-/* A cell (i, j) stands for what is left: a from i on, b from j on. Its diagonal is j - i. */
+/* A cell (i, j) represents what is left: a from i on, b from j on. Its diagonal is j - i. */
 typedef struct band {
     const rs_align_item *a, *b;
     size_t n, m;
@@ -175,11 +175,9 @@ static bool split(aligner *x, const rectangle *r, const band *s, size_t reach, b
     *done = holds(s, reach, x->costs[-s->low]);
     if (!*done) return true;
     size_t a = r->from_a + middle, b = r->from_b + x->crossing[-s->low];
-    if (!RS_GROW_ONE(x->todo, x->n_todo, x->todo_capacity)) return false;
-    x->todo[x->n_todo++] = (rectangle){r->from_a, a, r->from_b, b, false};
-    if (!RS_GROW_ONE(x->todo, x->n_todo, x->todo_capacity)) return false;
-    x->todo[x->n_todo++] = (rectangle){a, r->to_a, b, r->to_b, false};
-    return true;
+    if (!RS_PUSH(x->todo, x->n_todo, x->todo_capacity, (rectangle){r->from_a, a, r->from_b, b, false}))
+        return false;
+    return RS_PUSH(x->todo, x->n_todo, x->todo_capacity, (rectangle){a, r->to_a, b, r->to_b, false});
 }
 
 /* Items equal in all at the front match in a best alignment, and the walk takes it. Not so at the back. */
@@ -232,7 +230,7 @@ static bool solve_all(aligner *x, size_t n_todo)
 }
 
 /* Aligns the two first pieces, keeps the first half of what matches, and leaves the rest to be done: it begins
- * behind the last match that is kept, so that pieces that drift apart find each other again. */
+ * after the last match that is kept, so that pieces that drift apart find each other again. */
 static bool align_piece(aligner *x, const rectangle *r)
 {
     size_t piece = x->limits->piece, here = x->n_todo;
@@ -242,8 +240,7 @@ static bool align_piece(aligner *x, const rectangle *r)
     if (p.to_a - p.from_a > piece) p.to_a = p.from_a + piece;
     if (p.to_b - p.from_b > piece) p.to_b = p.from_b + piece;
     *x->pieces = true;
-    if (!RS_GROW_ONE(x->todo, x->n_todo, x->todo_capacity)) return false;
-    x->todo[x->n_todo++] = p;
+    if (!RS_PUSH(x->todo, x->n_todo, x->todo_capacity, p)) return false;
     if (!solve_all(x, here)) return false;
     size_t half_a = p.from_a + (p.to_a - p.from_a + 1) / 2, half_b = p.from_b + (p.to_b - p.from_b + 1) / 2;
     rest.from_a = half_a;
@@ -259,9 +256,7 @@ static bool align_piece(aligner *x, const rectangle *r)
             *match = RS_NO_MATCH;
         }
     }
-    if (!RS_GROW_ONE(x->todo, x->n_todo, x->todo_capacity)) return false;
-    x->todo[x->n_todo++] = rest;
-    return true;
+    return RS_PUSH(x->todo, x->n_todo, x->todo_capacity, rest);
 }
 
 /* ---- the whole ----------------------------------------------------------------------------------------- */
@@ -272,7 +267,7 @@ static bool align_piece(aligner *x, const rectangle *r)
 static bool prepare(const rs_align_item *a, size_t n, const rs_align_item *b, size_t m, rs_align_item *kept_a,
                     rs_align_item *kept_b, uint32_t *place, size_t *n_kept, size_t *n_names)
 {
-    rs_map64 names = {0};
+    RS_SCOPED(rs_map64_clear) rs_map64 names = {0};
     bool is_new, ok = true;
     *n_kept = *n_names = 0;
     for (size_t j = 0; ok && j < m; j++) {
@@ -287,7 +282,6 @@ static bool prepare(const rs_align_item *a, size_t n, const rs_align_item *b, si
         kept_a[*n_kept] = (rs_align_item){*name, a[i].detail};
         place[(*n_kept)++] = (uint32_t)i;
     }
-    rs_map64_clear(&names);
     return ok;
 }
 
@@ -308,8 +302,7 @@ bool rs_align_within(const rs_align_item *a, size_t n, const rs_align_item *b, s
     aligner x = {
         .a = kept_a, .b = kept_b, .place = place, .match = match + front, .limits = limits, .pieces = pieces};
     x.counts = ok ? rs_calloc(n_names + 1, sizeof *x.counts) : NULL;
-    ok = x.counts && RS_GROW_ONE(x.todo, x.n_todo, x.todo_capacity);
-    if (ok) x.todo[x.n_todo++] = (rectangle){0, n_kept, 0, m - front, false};
+    ok = x.counts && RS_PUSH(x.todo, x.n_todo, x.todo_capacity, (rectangle){0, n_kept, 0, m - front, false});
     ok = ok && solve_all(&x, 0);
     for (size_t i = front; ok && i < n; i++)
         if (match[i] != RS_NO_MATCH) match[i] += (uint32_t)front;

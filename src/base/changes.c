@@ -70,7 +70,7 @@ static void moments(const double *x, size_t n, double *mean, double *squares)
     for (size_t i = 0; i < n; i++) *squares += (x[i] - *mean) * (x[i] - *mean);
 }
 
-/* Student's test of [from, at) and [at, to), whose values are taken to spread alike: runs of one machine. */
+/* Student's test of [from, at) and [at, to), whose values are assumed to have equal variance: runs of one machine. */
 static rs_change judge(const double *x, size_t from, size_t at, size_t to, size_t splits, double *error,
                        double *df)
 {
@@ -119,13 +119,12 @@ bool rs_changes_find(const double *x, size_t n, double alpha, double least, rs_c
 {
     *n_out = 0;
     if (n < 2 * LEAST_LEVEL) return true;
-    uint8_t *is_split = rs_calloc(n + 1, 1);
+    RS_LOCAL uint8_t *is_split = rs_calloc(n + 1, 1);
     size_t *at = rs_malloc((n + 1) * sizeof *at), n_at = 0;
     bool ok = is_split && at && propose(x, n, is_split);
     for (size_t i = 0; ok && i < n; i++)
         if (is_split[i]) at[n_at++] = i;
     if (ok) *n_out = prune(x, n, alpha, least, at, n_at, out);
-    rs_free(is_split);
     rs_free(at);
     return ok;
 }

@@ -2,7 +2,7 @@
  *
  * E-divisive (Matteson and James, J. Am. Stat. Assoc. 109, 2014) proposes the points: the split with the greatest
  * energy distance between both sides, then those of the parts. Which of them are real says Student's t-test of the
- * levels beside each, not a permutation test, as in Hunter (Fleming and Kolaczkowski, ICPE 2023): that needs no random
+ * levels next to each, not a permutation test, as in Hunter (Fleming and Kolaczkowski, ICPE 2023): that needs no random
  * numbers. The best of n - 3 splits is taken, so p is multiplied by that (Bonferroni). */
 #ifndef RS_BASE_CHANGES_H
 #define RS_BASE_CHANGES_H
@@ -12,7 +12,7 @@
 
 typedef struct rs_change {
     size_t at;         /* first value of the new level */
-    double difference; /* of the means of the levels beside it */
+    double difference; /* of the means of the levels next to it */
     double low, high;  /* its interval of 1 - alpha, by itself */
     double p;          /* of no difference, for the number of splits; at most 1 */
 } rs_change;

@@ -49,14 +49,10 @@ rs_status rs_difference_solve(const rs_difference_system *s, int64_t *potential,
                               size_t *n_cycle, rs_error *err)
 {
     const size_t n_nodes = s->n_nodes;
-    uint32_t *set_by = rs_malloc((n_nodes + 1) * sizeof *set_by),
-             *seen = rs_malloc((n_nodes + 1) * sizeof *seen);
+    RS_LOCAL uint32_t *set_by = rs_malloc((n_nodes + 1) * sizeof *set_by),
+                      *seen = rs_malloc((n_nodes + 1) * sizeof *seen);
     *n_cycle = 0;
-    if (!set_by || !seen) {
-        rs_free(set_by);
-        rs_free(seen);
-        return rs_fail_nomem(err, "difference constraints");
-    }
+    if (!set_by || !seen) return rs_fail_nomem(err, "difference constraints");
     for (size_t i = 0; i < n_nodes; i++) set_by[i] = NO_EDGE;
     /* A system that can be met settles within n_nodes rounds, and one that cannot shows its cycle earlier:
      * the limit is a guard. */
@@ -74,8 +70,6 @@ rs_status rs_difference_solve(const rs_difference_system *s, int64_t *potential,
         if (!moved) break;
         *n_cycle = find_cycle(s, set_by, seen, cycle);
     }
-    rs_free(set_by);
-    rs_free(seen);
     return RS_OK;
 }
 

@@ -29,7 +29,7 @@ static inline size_t rs_finder_first(const rs_finder *finder, uint64_t key)
     uint64_t group = rs_hash_u64(key / RS_FINDER_GROUP) * RS_FINDER_GROUP;
     return (size_t)(group + key % RS_FINDER_GROUP) & finder->mask;
 }
-/* The next place: in another group, as one that is taken mostly is as a whole. The step is odd and comes to every slot. */
+/* The next place: in another group, as one of which a slot is taken is mostly full. The step is odd and comes to every slot. */
 static inline size_t rs_finder_next(const rs_finder *finder, size_t at)
 {
     return (at + RS_FINDER_GROUP + 1) & finder->mask;

@@ -41,7 +41,7 @@
         }                                                                                                    \
         return end;                                                                                          \
     }                                                                                                        \
-    /* How many of the n ascending items stand before a key; with ties, before those that have it, too. */   \
+    /* How many of the n ascending items are before a key; with ties, before those that have it, too. */     \
     static size_t name##_before(const type *items, size_t n, int64_t k, bool ties)                           \
     {                                                                                                        \
         size_t low = 0;                                                                                      \

@@ -1,4 +1,4 @@
-/* Intervals of integer nanoseconds: sorting, union, intersection, subtraction, and the sweep that tells how
+/* Intervals of integer nanoseconds: sorting, union, intersection, subtraction, and the sweep that measures how
  * long every combination of several sets is active. Unless said otherwise a set is disjoint and sorted. */
 #ifndef RS_BASE_INTERVAL_H
 #define RS_BASE_INTERVAL_H
@@ -33,7 +33,7 @@ static inline int64_t rs_sub_sat(int64_t a, int64_t b)
 }
 
 /* Stable sorts: O(n) on input that is almost in order, O(n log n) otherwise. rs_intervals_sort orders by
- * start. false when out of memory, the items then stand in any order. */
+ * start. false when out of memory, the items then have any order. */
 bool rs_keyed_sort(rs_keyed *items, size_t n);
 bool rs_intervals_sort(rs_interval *items, size_t n);
 
@@ -48,7 +48,7 @@ size_t rs_intervals_unite(rs_interval *items, size_t n);
 int64_t rs_intervals_length(const rs_interval *items, size_t n);
 int64_t rs_intervals_intersection(const rs_interval *a, size_t n_a, const rs_interval *b, size_t n_b);
 
-/* What of a lies outside b. out holds n_a + n_b intervals and may not overlap a or b; returns how many there
+/* What of a is outside b. out holds n_a + n_b intervals and may not overlap a or b; returns how many there
  * are.
  */
 size_t rs_intervals_subtract(const rs_interval *a, size_t n_a, const rs_interval *b, size_t n_b,

@@ -1,5 +1,5 @@
 /* A map from 64-bit numbers to 32-bit values for keys that mostly lie close together, as correlation ids do:
- * a plain table where the range of the keys allows, else pages of one where they lie in clusters, else a hash
+ * a plain table where the range of the keys allows, else pages of one where they form clusters, else a hash
  * map. */
 #ifndef RS_BASE_KEYMAP_H
 #define RS_BASE_KEYMAP_H
@@ -22,7 +22,7 @@ typedef struct rs_keymap {
 /* For keys in [min, max], about n of them. An empty range (min > max) is fine. false when out of memory. */
 bool rs_keymap_init(rs_keymap *map, int64_t min, int64_t max, size_t n);
 void rs_keymap_clear(rs_keymap *map);
-/* Stores a value (not RS_KEYMAP_NONE); the key must lie in the range. false when out of memory. */
+/* Stores a value (not RS_KEYMAP_NONE); the key must be in the range. false when out of memory. */
 bool rs_keymap_put(rs_keymap *map, int64_t key, uint32_t value);
 /* The value, or RS_KEYMAP_NONE; any key may be asked for. */
 static inline uint32_t rs_keymap_get(const rs_keymap *map, int64_t key)

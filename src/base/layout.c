@@ -65,7 +65,7 @@ static void pack_one(const rs_field *f, const void *base, const void *at, const 
     switch ((rs_field_kind)f->kind) {
     case RS_AS_SIGNED: rs_wire_put_signed(w, rs_signed_at(at, f->size)); break;
     case RS_AS_UNSIGNED:
-        /* all ones stands for "none" at any width, and is packed as the one byte 0 */
+        /* all ones represents "none" at any width, and is packed as the one byte 0 */
         rs_wire_put_unsigned(w, (rs_unsigned_at(at, f->size) + 1) & (UINT64_MAX >> (64 - 8 * f->size)));
         break;
     case RS_AS_BOOL: rs_wire_put_unsigned(w, *(const bool *)at); break;

@@ -38,10 +38,10 @@ typedef struct rs_field {
     uint32_t offset, size; /* size: of one */
     uint32_t count, n_offset;
     uint8_t kind, place;
-    /* what unpacked values must satisfy, besides lying in the type */
+    /* what unpacked values must satisfy, besides being a value of the type */
     bool optional;   /* a text or struct that may be NULL; an index that may be all ones */
     bool bounded;    /* unsigned: only values below the limit */
-    bool limit_here; /* ... which is the size_t at that offset of the root; told in an earlier field */
+    bool limit_here; /* ... which is the size_t at that offset of the root; given in an earlier field */
     uint64_t limit;
     const rs_layout *layout; /* RS_AS_STRUCT */
 } rs_field;

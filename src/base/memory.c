@@ -58,7 +58,7 @@ uint64_t rs_test_fail_allocation(uint64_t n)
 #define LARGE_BLOCK ((size_t)4 << 20)
 
 /* Whole pages are advised, the one before the block with them: so the C library's mapping of a large block
- * stays one, and can still grow in place. A block of the heap leaves its advice to what lies there later. */
+ * stays one, and can still grow in place. A block of the heap leaves its advice to what is there later. */
 static void *in_huge_pages(void *p, size_t n)
 {
 #ifdef MADV_HUGEPAGE
@@ -127,7 +127,7 @@ bool rs_grow(void **items, size_t *capacity, size_t need, size_t size)
 /* The size of x86's and most of Arm's huge pages. On other machines the advice is void. */
 #define HUGE_PAGE ((size_t)2 << 20)
 
-/* Stands before every big block, so that nobody has to remember its size. */
+/* Precedes every big block, so that its owner need not keep the size. */
 typedef struct big_header {
     size_t bytes; /* header included */
     size_t room;  /* of the mapping, whole huge pages; 0: from malloc */

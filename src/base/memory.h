@@ -1,4 +1,4 @@
-/* Allocation: every block the library takes goes through here, so that tests can make each one fail in turn.
+/* Allocation: every block the library takes goes through here, so that tests can make each one fail, one at a time.
  */
 #ifndef RS_BASE_MEMORY_H
 #define RS_BASE_MEMORY_H
@@ -16,6 +16,17 @@ char *rs_strndup(const char *s, size_t n);
 char *rs_strdup(const char *s);
 #define rs_free free
 
+/* Of a variable: what it points to is freed when its block is left, whatever the way out. RS_SCOPED(clear) calls clear(&it):
+ *
+ *     RS_LOCAL uint32_t *place = rs_malloc(n * sizeof *place);
+ *     RS_SCOPED(rs_map64_clear) rs_map64 places = {0}; */
+#define RS_LOCAL RS_SCOPED(rs_free_local)
+#define RS_SCOPED(clear) __attribute__((cleanup(clear)))
+static inline void rs_free_local(void *variable)
+{
+    rs_free(*(void **)variable);
+}
+
 /* Grows *items (capacity *capacity, element size `size`) to hold at least `need` elements; doubles. false
  * when out of memory, everything unchanged then. */
 bool rs_grow(void **items, size_t *capacity, size_t need, size_t size);
@@ -25,6 +36,12 @@ bool rs_grow(void **items, size_t *capacity, size_t need, size_t size);
 #define RS_GROW_ONE(items, n, capacity)                                                                      \
     ((n) < (capacity) || rs_grow((void **)&(items), &(capacity), (n) + 1, sizeof *(items)))
 
+/* Puts one more element at its end; false when out of memory, the triple is unchanged then. RS_APPEND is for a list whose
+ * members have these names. */
+#define RS_PUSH(items, n, capacity, ...)                                                                     \
+    (RS_GROW_ONE(items, n, capacity) && ((items)[(n)++] = (__VA_ARGS__), true))
+#define RS_APPEND(list, ...) RS_PUSH((list)->items, (list)->n, (list)->capacity, __VA_ARGS__)
+
 /* Large arrays that grow without copying (mmap and mremap where there is mremap), the largest in huge pages
  * where the system has them. Resizing keeps the contents up to the smaller size; p NULL makes a new one; NULL
  * when out of memory (the old block is unchanged). */
@@ -32,8 +49,8 @@ void *rs_big_resize(void *p, size_t bytes);
 /* How many elements of `size` bytes an array should grow to that has `capacity` of them and needs more: large
  * ones grow by small steps, as these cost little. */
 size_t rs_big_next(size_t capacity, size_t size);
-/* Gives the memory behind the first `used` bytes back, to be called when an array has got its last element.
- * The size stays; what is behind holds zeros when it is written to again. */
+/* Returns the memory after the first `used` bytes, to be called when an array has got its last element.
+ * The size stays; what follows them holds zeros when it is written to again. */
 void rs_big_trim(void *p, size_t used);
 void rs_big_free(void *p); /* NULL is allowed */
 /* Gives pages of the heap that hold nothing back to the system, where the C library can (glibc). For who goes from a
@@ -58,7 +75,7 @@ typedef struct rs_arena {
     size_t total;      /* bytes held in all blocks */
 } rs_arena;
 
-/* This many bytes behind every block may be read (never used), so that vector code can compare strings whole.
+/* This many bytes after every block may be read (never used), so that vector code can compare strings whole.
  */
 #define RS_ARENA_SLACK 64
 
@@ -67,7 +84,7 @@ void *rs_arena_alloc(rs_arena *arena, size_t n);
 /* A copy with a terminator added. */
 char *rs_arena_strndup(rs_arena *arena, const char *s, size_t n);
 void rs_arena_clear(rs_arena *arena);
-/* Empties it but keeps the newest block, so that filling it again and again costs few allocations. */
+/* Empties it but keeps the newest block, so that filling it repeatedly costs few allocations. */
 void rs_arena_reset(rs_arena *arena);
 
 #endif

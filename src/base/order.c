@@ -63,7 +63,7 @@ typedef struct sorter {
     const rs_strings *texts;
 } sorter;
 
-static bool is_behind(const sorter *s, const char *a, const char *b)
+static bool is_after(const sorter *s, const char *a, const char *b)
 {
     return rs_order_compare(a, b, s->keys, s->n_keys, s->texts) > 0;
 }
@@ -75,7 +75,7 @@ static void merge(const sorter *s, size_t from, size_t middle, size_t to)
     char *const end = s->rows + to * size, *const left_end = left + (middle - from) * size;
     memcpy(left, out, (middle - from) * size);
     for (; left < left_end; out += size) {
-        char **next = right < end && is_behind(s, left, right) ? &right : &left;
+        char **next = right < end && is_after(s, left, right) ? &right : &left;
         memcpy(out, *next, size);
         *next += size;
     }
@@ -100,13 +100,13 @@ static void merge_in_place(const sorter *s, size_t from, size_t middle, size_t t
     size_t left = from + (middle - from) / 2, right = middle + (to - middle) / 2, n;
     const char *const rows = s->rows;
     if (from == middle || middle == to ||
-        !is_behind(s, rows + (middle - 1) * s->size, rows + middle * s->size))
+        !is_after(s, rows + (middle - 1) * s->size, rows + middle * s->size))
         return;
     if (middle - from >= to - middle) {
-        RS_SEARCH(n, to - middle, is_behind(s, rows + left * s->size, rows + (middle + n) * s->size));
+        RS_SEARCH(n, to - middle, is_after(s, rows + left * s->size, rows + (middle + n) * s->size));
         right = middle + n;
     } else {
-        RS_SEARCH(n, middle - from, !is_behind(s, rows + (from + n) * s->size, rows + right * s->size));
+        RS_SEARCH(n, middle - from, !is_after(s, rows + (from + n) * s->size, rows + right * s->size));
         left = from + n;
     }
     reverse(s, left, middle);
@@ -124,7 +124,7 @@ static void sort_part(const sorter *s, size_t from, size_t to)
     if (to - from < 2) return;
     sort_part(s, from, middle);
     sort_part(s, middle, to);
-    if (!is_behind(s, s->rows + (middle - 1) * s->size, s->rows + middle * s->size)) return;
+    if (!is_after(s, s->rows + (middle - 1) * s->size, s->rows + middle * s->size)) return;
     (s->spare ? merge : merge_in_place)(s, from, middle, to);
 }
 

@@ -23,7 +23,7 @@ rs_status rs_ranges_parse(const char *text, rs_ranges *out, rs_error *err);
 bool rs_ranges_has(const rs_ranges *ranges, int64_t value);
 void rs_ranges_clear(rs_ranges *ranges);
 
-/* A run of digits as a number; *end stands behind it. false when there is none or it exceeds int64. */
+/* A run of digits as a number; *end is the place after it. false when there is none or it exceeds int64. */
 bool rs_parse_whole(const char *text, int64_t *value, const char **end);
 /* A size in bytes: 4096, 512M, 4GiB; suffixes K, M, G, T of 1024. false when it is none, or 0. */
 bool rs_parse_size(const char *text, int64_t *bytes);

@@ -137,7 +137,7 @@ static const rs_order by_p[] = {RS_RISING(ranked, p), RS_RISING(ranked, at)};
 
 bool rs_holm(double *p, size_t n)
 {
-    ranked *order = rs_malloc((n + 1) * sizeof *order);
+    RS_LOCAL ranked *order = rs_malloc((n + 1) * sizeof *order);
     size_t tests = 0;
     if (!order) return false;
     for (size_t i = 0; i < n; i++)
@@ -149,7 +149,6 @@ bool rs_holm(double *p, size_t n)
         if (adjusted > reached) reached = adjusted;
         p[order[i].at] = reached < 1 ? reached : 1;
     }
-    rs_free(order);
     return true;
 }
 

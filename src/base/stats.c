@@ -134,12 +134,11 @@ void rs_sort_doubles(double *values, size_t n)
         ordered = ordered && (i == 0 || values[i - 1] <= values[i]);
     }
     if (n < 2 || (ordered && !unordered)) return;
-    double *scratch = n > FEW && !unordered ? rs_malloc(n * sizeof *scratch) : NULL;
+    RS_LOCAL double *scratch = n > FEW && !unordered ? rs_malloc(n * sizeof *scratch) : NULL;
     if (scratch)
         sort_by_bytes(values, scratch, n);
     else
         qsort(values, n, sizeof *values, by_value);
-    rs_free(scratch);
 }
 
 /* ---- single places of the sorted order -------------------------------------------------------------- */
@@ -147,7 +146,7 @@ void rs_sort_doubles(double *values, size_t n)
 #define MAX_PLACES 16
 #define FEW_LEFT 32
 #define SELECT_PASSES                                                                                        \
-    16 /* after so many passes over the values, bad pivots are given up and the rest is sorted */
+    16 /* after so many passes through the values, bad pivots are given up and the rest is sorted */
 
 static int by_number(const void *a, const void *b)
 {

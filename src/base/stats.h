@@ -29,9 +29,9 @@ double rs_std(const double *values, size_t n);
 double rs_quantile(const double *sorted, size_t n, double q);
 void rs_sort_doubles(double *values, size_t n);
 /* Moves the values that rs_quantile needs for these shares (at most 8) to where sorting would put them; the
- * others stand anywhere. O(n), where sorting is many times that. */
+ * others are anywhere. O(n), where sorting is many times that. */
 void rs_place_quantiles(double *values, size_t n, const double *shares, size_t n_shares);
-/* The number at that place (below n) of the sorted order; the others stand anywhere. O(n). */
+/* The number at that place (below n) of the sorted order; the others are anywhere. O(n). */
 int64_t rs_select_number(int64_t *values, size_t n, size_t place);
 /* The median of n values, which are reordered; between two middle ones, rounded towards the lower. 0 for
  * none. */

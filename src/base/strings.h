@@ -41,7 +41,7 @@ uint64_t rs_hash_u64(uint64_t x);
 
 /* ---- a map from 64-bit keys to 32-bit values ------------------------------------------------------- */
 
-/* All of a slot lies in one cache line: large maps wait for memory, and once a look-up is enough. */
+/* All of a slot is in one cache line: large maps wait for memory, and once a look-up is enough. */
 typedef struct rs_map64_slot {
     uint64_t key;
     uint32_t value, used;
@@ -53,7 +53,7 @@ typedef struct rs_map64 {
 } rs_map64;
 
 /* An all-zero rs_map64 is a valid empty one. The value's address (valid until the next insertion), or NULL
- * when out of memory; *is_new tells whether the key was added (with value 0). */
+ * when out of memory; *is_new says whether the key was added (with value 0). */
 uint32_t *rs_map64_put(rs_map64 *map, uint64_t key, bool *is_new);
 /* NULL when the key is absent. */
 const uint32_t *rs_map64_get(const rs_map64 *map, uint64_t key);

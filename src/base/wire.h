@@ -21,7 +21,7 @@ void rs_wire_put_unsigned(rs_wire_writer *w, uint64_t value);
 void rs_wire_put_signed(rs_wire_writer *w, int64_t value);
 void rs_wire_put_real(rs_wire_writer *w, double value);
 void rs_wire_put_fixed(rs_wire_writer *w, uint64_t value); /* eight bytes */
-/* A text with its length; NULL is told from "". */
+/* A text with its length; NULL is distinguished from "". */
 void rs_wire_put_text(rs_wire_writer *w, const char *text);
 void rs_wire_put_text_n(rs_wire_writer *w, const char *text, size_t length);
 
@@ -46,7 +46,7 @@ bool rs_wire_bool(rs_wire_reader *r);
 /* In the arena, terminated; NULL where NULL was written or the reader is bad. */
 char *rs_wire_text(rs_wire_reader *r);
 char *rs_wire_text_n(rs_wire_reader *r, size_t *length);
-/* A reader of the next n bytes, which this one passes over. */
+/* A reader of the next n bytes, which this one skips. */
 rs_wire_reader rs_wire_part(rs_wire_reader *r, uint64_t n);
 /* n elements of size bytes in the arena, all zero; each takes at least min_packed bytes of what is left. */
 void *rs_wire_room(rs_wire_reader *r, uint64_t n, size_t size, size_t min_packed);

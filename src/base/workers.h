@@ -8,7 +8,7 @@
 
 #define RS_MAX_WORKERS 256
 
-/* Does one item. `worker` (0 .. rs_workers_count - 1) tells threads apart: two items with the same number
+/* Does one item. `worker` (0 .. rs_workers_count - 1) distinguishes threads: two items with the same number
  * never run at once, so that each worker may have memory of its own. */
 typedef rs_status (*rs_work_fn)(void *context, size_t item, unsigned worker, rs_error *err);
 

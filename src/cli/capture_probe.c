@@ -357,10 +357,9 @@ void rs_capture_look(const char *profiler, rs_capture_machine *out)
     bool amd = strcmp(profiler, "rocprofv3") == 0;
     *out = (rs_capture_machine){.reason = "none of rocm-smi, rocminfo and nvidia-smi is on PATH"};
     rs_capture_on_path(profiler, out->path, sizeof out->path);
-    char *text = rs_capture_output(words, MOST_OUTPUT, out->no_version, sizeof out->no_version);
+    RS_LOCAL char *text = rs_capture_output(words, MOST_OUTPUT, out->no_version, sizeof out->no_version);
     if (text && !rs_capture_version(text, out->version, sizeof out->version))
         snprintf(out->no_version, sizeof out->no_version, "%s --version prints no version", profiler);
-    rs_free(text);
     /* the profiler's own vendor first */
     for (size_t i = 0; i < 2 * N_TOOLS && !out->devices; i++) {
         const tool *t = &tools[i % N_TOOLS];

@@ -90,14 +90,13 @@ static rs_status check(rs_request *r, rs_error *err)
 static rs_status run_jobs(rs_request *r, const rs_options *options, rs_result *result, rs_error *err)
 {
     size_t n = r->arguments.n_paths;
-    rs_job **jobs = rs_calloc(n, sizeof *jobs);
+    RS_LOCAL rs_job **jobs = rs_calloc(n, sizeof *jobs);
     rs_status status = jobs ? RS_OK : rs_fail_nomem(err, "jobs");
     for (size_t i = 0; status == RS_OK && i < n; i++)
         status = rs_request_open(r, &r->arguments.paths[i], 1, &jobs[i], err);
     if (status == RS_OK)
         status = rs_job_run_jobs(jobs, n, r->command->analysis, options, r->compat, result, err);
     for (size_t i = 0; jobs && i < n; i++) rs_request_close(r, jobs[i]);
-    rs_free(jobs);
     return status;
 }
 

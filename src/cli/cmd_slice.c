@@ -71,7 +71,7 @@ static rs_status write_each(slicing *s, const char *directory, rs_error *err)
     bool slash = n && directory[n - 1] == '/';
     if (!is_directory(directory) && mkdir(directory, 0777) != 0)
         return rs_fail(err, RS_ERR_IO, "cannot make the directory %s: %s", directory, strerror(errno));
-    char *path = rs_malloc(size);
+    RS_LOCAL char *path = rs_malloc(size);
     if (!path) return rs_fail_nomem(err, "names");
     rs_status status = RS_OK;
     for (s->rank = 0; status == RS_OK && s->rank < rs_slice_n_ranks(s->slice); s->rank++) {
@@ -79,7 +79,6 @@ static rs_status write_each(slicing *s, const char *directory, rs_error *err)
                  (long long)rs_slice_rank(s->slice, s->rank));
         status = rs_output_put(path, true, s->command, write_trace, s, err);
     }
-    rs_free(path);
     return status;
 }
 

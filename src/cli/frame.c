@@ -234,7 +234,7 @@ static int print_schema(rs_request *r)
 static int run(rs_request *r)
 {
     rs_error err = RS_ERROR_INIT;
-    rs_result result = {0};
+    RS_SCOPED(rs_result_clear) rs_result result = {0};
     int code = RS_EXIT_OK;
     rs_progress_start(&r->progress, !r->quiet && !rs_request_flag(r, "no-progress"));
     rs_status status = r->command->body(r, &result, &err);
@@ -252,7 +252,6 @@ static int run(rs_request *r)
         code = RS_EXIT_FOUND;
     else if (code == RS_EXIT_OK && rs_problems_worst(&result.problems) == RS_LOSS)
         code = RS_EXIT_LOSS;
-    rs_result_clear(&result);
     return code;
 }
 

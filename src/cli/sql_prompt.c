@@ -230,7 +230,7 @@ static rs_status converse(prompt *p, rs_error *err)
 rs_status rs_sql_prompt(rs_request *r, rs_error *err)
 {
     prompt p = {.request = r, .own = r->own};
-    char *history = history_path();
+    RS_LOCAL char *history = history_path();
     rs_progress_end(&r->progress);
     rs_status status = rs_sql_run(
         p.own->session, "SELECT name FROM tables; SELECT DISTINCT name FROM columns", &p.words, err);
@@ -240,6 +240,5 @@ rs_status rs_sql_prompt(rs_request *r, rs_error *err)
     rs_line_editor_close(p.editor);
     rs_result_clear(&p.words);
     rs_free(p.text);
-    rs_free(history);
     return status;
 }

@@ -60,7 +60,7 @@ rs_status rs_clocks_find(const rs_coll_job *job, const rs_clocks_settings *given
                          rs_error *err)
 {
     const rs_clocks_settings settings = given ? *given : (rs_clocks_settings){.end_skew = RS_CLOCK_END_SKEW};
-    rs_terms terms = {0};
+    RS_SCOPED(rs_terms_clear) rs_terms terms = {0};
     *out = (rs_clocks){.n = job->n_ranks};
     out->of = rs_calloc(job->n_ranks + 1, sizeof *out->of);
     rs_status status = out->of ? RS_OK : rs_fail_nomem(err, "clocks");
@@ -81,6 +81,5 @@ rs_status rs_clocks_find(const rs_coll_job *job, const rs_clocks_settings *given
     } else {
         rs_clocks_clear(out);
     }
-    rs_terms_clear(&terms);
     return status;
 }

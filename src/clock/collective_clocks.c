@@ -212,7 +212,7 @@ static bool by_rank(aligner *w)
 {
     const rs_coll_job *job = w->job;
     size_t most = 0;
-    int64_t *reference = rs_malloc((job->n + 1) * sizeof *reference); /* by instance */
+    RS_LOCAL int64_t *reference = rs_malloc((job->n + 1) * sizeof *reference); /* by instance */
     w->first = rs_calloc(job->n_ranks + 2, sizeof *w->first);
     w->end = rs_malloc((job->n_arrivals + 1) * sizeof *w->end);
     w->instance = rs_malloc((job->n_arrivals + 1) * sizeof *w->instance);
@@ -237,7 +237,6 @@ static bool by_rank(aligner *w)
             w->end[i] =
                 rs_sub_sat(job->ranks[r]->ops[w->end[i]].end + job->shift[r], reference[w->instance[i]]);
     w->scratch = ok ? rs_malloc((most + 1) * sizeof *w->scratch) : NULL;
-    rs_free(reference);
     return w->scratch != NULL;
 }
 

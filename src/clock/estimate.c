@@ -184,10 +184,10 @@ static bool sort_bounds(rs_clock_bound *items, size_t n, rs_clock_bound *room, r
 static bool find_slopes(const rs_terms *t, slope *slopes, double *width)
 {
     size_t most = rs_terms_most_points(t);
-    rs_clock_bound *items = rs_malloc((most + 1) * sizeof *items),
-                   *room = rs_malloc((most + 1) * sizeof *room);
-    rs_keyed *keys = rs_malloc((most + 1) * sizeof *keys);
-    size_t *scratch = rs_malloc((most + 1) * sizeof *scratch);
+    RS_LOCAL rs_clock_bound *items = rs_malloc((most + 1) * sizeof *items),
+                            *room = rs_malloc((most + 1) * sizeof *room);
+    RS_LOCAL rs_keyed *keys = rs_malloc((most + 1) * sizeof *keys);
+    RS_LOCAL size_t *scratch = rs_malloc((most + 1) * sizeof *scratch);
     bool ok = items && room && keys && scratch;
     for (size_t p = 0; ok && p < t->n_pairs; p++) {
         size_t n = bounds_of(t, p, items);
@@ -197,17 +197,13 @@ static bool find_slopes(const rs_terms *t, slope *slopes, double *width)
                     s->greatest - s->least <= 2 * WIDEST_DRIFT;
         width[p] = told ? s->greatest - s->least : INFINITY;
     }
-    rs_free(items);
-    rs_free(room);
-    rs_free(keys);
-    rs_free(scratch);
     return ok;
 }
 
 /* Sets the drifts and takes their middles off all terms. */
 static bool set_drifts(rs_terms *t, tree *w, rs_clocks *clocks)
 {
-    slope *slopes = rs_calloc(t->n_pairs + 1, sizeof *slopes);
+    RS_LOCAL slope *slopes = rs_calloc(t->n_pairs + 1, sizeof *slopes);
     bool ok = slopes && find_slopes(t, slopes, w->width);
     if (ok) tree_grow(w);
     for (size_t r = 0; ok && r < clocks->n; r++) {
@@ -238,7 +234,6 @@ static bool set_drifts(rs_terms *t, tree *w, rs_clocks *clocks)
         term->start -= (int64_t)(drift * (double)(term->start - t->middle));
         term->end -= (int64_t)(drift * (double)(term->end - t->middle));
     }
-    rs_free(slopes);
     return ok;
 }
 

@@ -54,8 +54,8 @@ rs_status rs_clock_gpu_of(rs_trace *trace, const rs_policy *policy, rs_clock_gpu
     RS_TRY(rs_trace_selector(trace, &selector, err));
     const rs_events *e = trace->events;
     int64_t first = INT64_MAX, last = INT64_MIN;
-    rs_keyed *launched = rs_malloc((work->n + 1) * sizeof *launched);
-    int64_t *reach = rs_malloc((work->n + 1) * sizeof *reach);
+    RS_LOCAL rs_keyed *launched = rs_malloc((work->n + 1) * sizeof *launched);
+    RS_LOCAL int64_t *reach = rs_malloc((work->n + 1) * sizeof *reach);
     size_t n = 0;
     for (size_t i = 0; launched && i < work->n; i++) {
         if (work->start[i] < first) first = work->start[i];
@@ -72,7 +72,5 @@ rs_status rs_clock_gpu_of(rs_trace *trace, const rs_policy *policy, rs_clock_gpu
         by_launches(e, work, middle, out);
         by_waits(trace, &selector, launched, reach, n, middle, out);
     }
-    rs_free(launched);
-    rs_free(reach);
     return ok ? RS_OK : rs_fail_nomem(err, "clocks");
 }

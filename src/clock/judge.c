@@ -149,7 +149,7 @@ static bool find_unstable(judge *j, const uint8_t *jumped, rs_clocks *clocks)
 static bool set_aside(judge *j, rs_clocks *clocks)
 {
     rs_terms *t = j->t;
-    uint32_t *n_bad = rs_calloc(t->n_hubs + 1, sizeof *n_bad);
+    RS_LOCAL uint32_t *n_bad = rs_calloc(t->n_hubs + 1, sizeof *n_bad);
     if (!n_bad) return false;
     for (size_t i = 0; i < t->n_points; i++) n_bad[rs_point_b(t, i)->hub] += j->bad[i];
     for (size_t i = 0; i < t->n_points; i++) {
@@ -163,14 +163,13 @@ static bool set_aside(judge *j, rs_clocks *clocks)
             clocks->of[pair[k]->rank].n_set_aside++;
         }
     }
-    rs_free(n_bad);
     return true;
 }
 
 rs_status rs_terms_judge(rs_terms *t, rs_clocks *clocks, rs_error *err)
 {
     judge j = {.t = t};
-    uint8_t *jumped = rs_calloc(t->n_pairs + 1, 1);
+    RS_LOCAL uint8_t *jumped = rs_calloc(t->n_pairs + 1, 1);
     size_t most = rs_terms_most_points(t);
     j.rest = rs_malloc((most + 1) * sizeof *j.rest);
     j.scratch = rs_malloc((most + 1) * sizeof *j.scratch);
@@ -188,7 +187,6 @@ rs_status rs_terms_judge(rs_terms *t, rs_clocks *clocks, rs_error *err)
         for (size_t i = from; jumped[p] && i < to; i++) j.bad[i] = 0;
     }
     ok = ok && set_aside(&j, clocks) && find_unstable(&j, jumped, clocks);
-    rs_free(jumped);
     rs_free(j.rest);
     rs_free(j.scratch);
     rs_free(j.by_class);

@@ -181,8 +181,8 @@ rs_status rs_clocks_bound(rs_terms *t, rs_clocks *clocks, rs_error *err)
     s.edges = (rs_difference_system){edge_of, &s, 2 * (t->n + t->n_ties), n_nodes};
     s.potential = rs_calloc(n_nodes + 1, sizeof *s.potential);
     s.cycle = rs_malloc((n_nodes + 1) * sizeof *s.cycle);
-    int64_t *least = rs_malloc((n_nodes + 1) * sizeof *least);
-    int64_t *greatest = rs_malloc((n_nodes + 1) * sizeof *greatest);
+    RS_LOCAL int64_t *least = rs_malloc((n_nodes + 1) * sizeof *least);
+    RS_LOCAL int64_t *greatest = rs_malloc((n_nodes + 1) * sizeof *greatest);
     bool ok = s.potential && s.cycle && least && greatest, feasible = false;
     rs_status status = ok ? RS_OK : rs_fail_nomem(err, "clocks");
     if (status == RS_OK) {
@@ -200,7 +200,5 @@ rs_status rs_clocks_bound(rs_terms *t, rs_clocks *clocks, rs_error *err)
     }
     rs_free(s.potential);
     rs_free(s.cycle);
-    rs_free(least);
-    rs_free(greatest);
     return status;
 }

@@ -151,8 +151,7 @@ static bool add_points(rs_terms *t, size_t n_ranks)
         if (i < n && i && rs_point_a(t, i)->rank == rs_point_a(t, i - 1)->rank &&
             rs_point_b(t, i)->rank == rs_point_b(t, i - 1)->rank)
             continue;
-        ok = RS_GROW_ONE(t->first, n_first, capacity_first);
-        if (ok) t->first[n_first++] = i;
+        ok = RS_PUSH(t->first, n_first, capacity_first, i);
         if (i == n) break;
         ok = ok && RS_GROW_ONE(t->pairs, t->n_pairs, capacity);
         if (!ok) break;
@@ -176,13 +175,12 @@ size_t rs_terms_most_points(const rs_terms *t)
 
 rs_status rs_terms_make(const rs_coll_job *job, rs_terms *out, rs_error *err)
 {
-    rs_strings classes = {0};
+    RS_SCOPED(rs_strings_clear) rs_strings classes = {0};
     *out = (rs_terms){0};
     out->items = rs_malloc((job->n_arrivals + 1) * sizeof *out->items);
     out->hubs = rs_malloc((job->n + 1) * sizeof *out->hubs);
     bool ok = out->items && out->hubs && !(job->n_ranks >> RS_TERM_RANK_BITS) && rs_strings_init(&classes) &&
               add_hubs(job, out, &classes) && add_points(out, job->n_ranks);
-    rs_strings_clear(&classes);
     if (ok) return RS_OK;
     rs_terms_clear(out);
     return rs_fail_nomem(err, "clocks");

@@ -107,7 +107,7 @@ static bool take_pairs(const rs_coll_job *job, const rs_clocks *clocks, bool cer
 
 static rs_status set_clocks(rs_coll_job *job, rs_clock_how how, rs_clock_trust *trust, rs_error *err)
 {
-    rs_clocks clocks = {0};
+    RS_SCOPED(rs_clocks_clear) rs_clocks clocks = {0};
     rs_status status = rs_clocks_find(job, NULL, &clocks, err);
     int64_t half = half_span(job);
     trust->of = rs_malloc((job->n_ranks + 1) * sizeof *trust->of);
@@ -119,7 +119,6 @@ static rs_status set_clocks(rs_coll_job *job, rs_clock_how how, rs_clock_trust *
         set_clock(job, i, &clocks.of[i], how, half, trust);
     if (status == RS_OK && !take_pairs(job, &clocks, how == RS_CLOCKS_CERTAIN, trust))
         status = rs_fail_nomem(err, "clocks");
-    rs_clocks_clear(&clocks);
     return status;
 }
 

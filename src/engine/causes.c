@@ -65,8 +65,8 @@ static bool ended_before(const rs_causes *c, rs_lanes *ended, uint32_t *out)
 {
     const rs_work *w = c->w;
     if (!rs_lanes_finish(ended)) return false;
-    uint32_t *lane_of = rs_malloc(w->n * sizeof *lane_of);
-    size_t *at = rs_malloc(ended->n_lanes * sizeof *at); /* by lane: how many had ended */
+    RS_LOCAL uint32_t *lane_of = rs_malloc(w->n * sizeof *lane_of);
+    RS_LOCAL size_t *at = rs_malloc(ended->n_lanes * sizeof *at); /* by lane: how many had ended */
     bool ok = lane_of && at;
     for (size_t i = 0; ok && i < ended->n; i++) lane_of[ended->entries[i].value] = ended->entries[i].lane;
     for (size_t i = 0; ok && i < ended->n_lanes; i++) at[i] = ended->begin[i];
@@ -80,8 +80,6 @@ static bool ended_before(const rs_causes *c, rs_lanes *ended, uint32_t *out)
             found = rs_lanes_before(ended, lane, start, true);
         out[i] = found == SIZE_MAX ? RS_NO_ITEM : ended->entries[found].value;
     }
-    rs_free(lane_of);
-    rs_free(at);
     return ok;
 }
 
@@ -90,24 +88,21 @@ static bool ended_before(const rs_causes *c, rs_lanes *ended, uint32_t *out)
 static bool order_streams(rs_causes *c)
 {
     const rs_work *w = c->w;
-    rs_lanes streams = {0}, devices = {0};
+    RS_SCOPED(rs_lanes_clear) rs_lanes streams = {0}, devices = {0};
     bool ok = true;
     for (size_t i = 0; ok && i < w->n; i++) {
         uint32_t k = c->by_start[i];
         ok = rs_lanes_add(&streams, device_of(c, k), w->stream[k], w->end[k], k) &&
              rs_lanes_add(&devices, device_of(c, k), 0, w->end[k], k);
     }
-    ok = ok && ended_before(c, &streams, c->before) && ended_before(c, &devices, c->around);
-    rs_lanes_clear(&streams);
-    rs_lanes_clear(&devices);
-    return ok;
+    return ok && ended_before(c, &streams, c->before) && ended_before(c, &devices, c->around);
 }
 
 /* By kind of event; work that shares its launch with other work is a graph's. */
 static bool tell_kinds(rs_causes *c)
 {
     const rs_work *w = c->w;
-    uint8_t *launches = rs_calloc(c->e->n + 1, 1); /* by row: pieces of work, at most 2 */
+    RS_LOCAL uint8_t *launches = rs_calloc(c->e->n + 1, 1); /* by row: pieces of work, at most 2 */
     if (!launches) return false;
     for (size_t i = 0; i < w->n; i++)
         if (w->launch[i] != RS_NO_ROW && launches[w->launch[i]] < 2) launches[w->launch[i]]++;
@@ -119,7 +114,6 @@ static bool tell_kinds(rs_causes *c)
                      : kind == RS_KIND_MEMSET ? RS_WORK_MEMSET
                                               : RS_WORK_KERNEL;
     }
-    rs_free(launches);
     return true;
 }
 
@@ -142,7 +136,7 @@ static uint32_t launched_at(const queues *q, size_t at)
 static bool collect_launches(const rs_causes *c, queues *q)
 {
     const rs_work *w = c->w;
-    rs_lanes all = {0};
+    RS_SCOPED(rs_lanes_clear) rs_lanes all = {0};
     bool ok = true;
     for (size_t k = 0; ok && k < w->n; k++) {
         uint32_t i = c->by_start[k];
@@ -158,7 +152,6 @@ static bool collect_launches(const rs_causes *c, queues *q)
         ok = rs_lanes_add(&q->launched, device_of(c, i), w->stream[i], all.entries[k].time, i) &&
              rs_lanes_add(&q->started, device_of(c, i), w->stream[i], w->start[i], i);
     }
-    rs_lanes_clear(&all);
     ok = ok && rs_lanes_finish(&q->launched) && rs_lanes_finish(&q->started);
     q->depth = ok ? rs_malloc(q->launched.n * sizeof *q->depth) : NULL;
     return q->depth != NULL;
@@ -205,16 +198,15 @@ static int64_t usual(int64_t *values, size_t n)
 
 static bool sample(rs_causes *c, rs_cost cost, uint32_t row, int64_t value)
 {
-    if (!RS_GROW_ONE(c->samples, c->n_samples, c->samples_capacity)) return false;
-    c->samples[c->n_samples++] = (rs_cost_sample){value, row, (uint8_t)cost};
-    return true;
+    return RS_PUSH(c->samples, c->n_samples, c->samples_capacity,
+                   (rs_cost_sample){value, row, (uint8_t)cost});
 }
 
 static bool find_full_queues(rs_causes *c)
 {
     const rs_work *w = c->w;
     queues q = {0};
-    int64_t *gaps = rs_malloc(w->n * sizeof *gaps), *issues = rs_malloc(w->n * sizeof *issues);
+    RS_LOCAL int64_t *gaps = rs_malloc(w->n * sizeof *gaps), *issues = rs_malloc(w->n * sizeof *issues);
     size_t n_gaps = 0, n_issues = 0;
     for (size_t i = 0; i < w->n; i++) c->room[i] = RS_NO_ITEM;
     bool ok = gaps && issues && collect_launches(c, &q);
@@ -234,8 +226,6 @@ static bool find_full_queues(rs_causes *c)
         c->cost.room = usual(gaps, n_gaps);
         c->cost.issue = usual(issues, n_issues);
     }
-    rs_free(gaps);
-    rs_free(issues);
     rs_lanes_clear(&q.launched);
     rs_lanes_clear(&q.started);
     rs_free(q.depth);
@@ -276,7 +266,7 @@ static bool sample_event(rs_causes *c, uint32_t work, size_t from, size_t to)
 static bool set_work_costs(rs_causes *c, size_t first)
 {
     size_t begin[RS_COST_ANSWER + 1] = {0};
-    int64_t *values = rs_malloc((c->n_samples - first) * sizeof *values);
+    RS_LOCAL int64_t *values = rs_malloc((c->n_samples - first) * sizeof *values);
     int64_t *costs[4] = {c->cost.launch, c->cost.inside, c->cost.stream, c->cost.event};
     if (!values) return false;
     for (size_t i = first; i < c->n_samples; i++) begin[c->samples[i].cost + 1]++;
@@ -284,7 +274,6 @@ static bool set_work_costs(rs_causes *c, size_t first)
     for (size_t i = first; i < c->n_samples; i++) values[begin[c->samples[i].cost]++] = c->samples[i].value;
     for (size_t k = 0, from = 0; k < RS_COST_ANSWER; from = begin[k++])
         costs[k / RS_N_WORK_KINDS][k % RS_N_WORK_KINDS] = usual(values + from, begin[k] - from);
-    rs_free(values);
     return true;
 }
 
@@ -321,7 +310,7 @@ static bool learn_work_costs(rs_causes *c)
 static bool learn_call_costs(rs_causes *c)
 {
     const rs_sync_edges *s = c->sync;
-    int64_t *alone = rs_malloc(s->n * sizeof *alone), *behind = rs_malloc(s->n * sizeof *behind);
+    RS_LOCAL int64_t *alone = rs_malloc(s->n * sizeof *alone), *behind = rs_malloc(s->n * sizeof *behind);
     size_t n_alone = 0, n_behind = 0;
     bool ok = alone && behind;
     for (size_t i = 0, end; ok && i < s->n; i = end) {
@@ -345,8 +334,6 @@ static bool learn_call_costs(rs_causes *c)
     }
     if (ok && n_alone) c->cost.call = rs_select_number(alone, n_alone, n_alone / 10);
     if (ok && n_behind) c->cost.answer = rs_select_number(behind, n_behind, n_behind / 10);
-    rs_free(alone);
-    rs_free(behind);
     return ok;
 }
 

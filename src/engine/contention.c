@@ -39,7 +39,7 @@ static bool collect(const rs_engine *e, const rs_times *t, size_t rank, span *sp
 {
     const rs_skeleton *s = e->ranks[rank];
     uint32_t base = e->node_base[rank];
-    rs_keyed *keys = rs_malloc((s->n + 1) * sizeof *keys);
+    RS_LOCAL rs_keyed *keys = rs_malloc((s->n + 1) * sizeof *keys);
     size_t n_keys = 0;
     bool ok = keys != NULL;
     for (uint32_t i = 0; ok && i < s->n; i++)
@@ -56,7 +56,6 @@ static bool collect(const rs_engine *e, const rs_times *t, size_t rank, span *sp
             *n ? rs_add_sat(spans[*n - 1].before, rs_sub_sat(spans[*n - 1].end, spans[*n - 1].start)) : 0;
         spans[(*n)++] = (span){start, end, before};
     }
-    rs_free(keys);
     return ok;
 }
 
@@ -153,7 +152,7 @@ static int by_factor(const void *a, const void *b)
 /* Items stand by name. The factor of a name goes to all of its nodes; what has none takes the middle one. */
 static bool learn_names(samples *x, const rs_times *t, const uint8_t *partly, rs_contention *out)
 {
-    float *factors = rs_malloc((x->n + 1) * sizeof *factors);
+    RS_LOCAL float *factors = rs_malloc((x->n + 1) * sizeof *factors);
     if (!factors) return false;
     for (size_t i = 0, next; i < x->n; i = next) {
         for (next = i; next < x->n && x->items[next].name == x->items[i].name; next++) {
@@ -168,7 +167,6 @@ static bool learn_names(samples *x, const rs_times *t, const uint8_t *partly, rs
         for (size_t i = 0; i < x->n; i++)
             if (out->factor[x->items[i].node] <= 0) out->factor[x->items[i].node] = factors[out->n_names / 2];
     }
-    rs_free(factors);
     return true;
 }
 
@@ -186,8 +184,8 @@ static bool add_samples(const rs_engine *e, const rs_times *t, size_t rank, samp
 {
     const rs_skeleton *s = e->ranks[rank];
     uint32_t base = e->node_base[rank];
-    uint64_t *names = hash_names(s);
-    rs_keyed *keys = rs_malloc((s->n + 1) * sizeof *keys);
+    RS_LOCAL uint64_t *names = hash_names(s);
+    RS_LOCAL rs_keyed *keys = rs_malloc((s->n + 1) * sizeof *keys);
     size_t n = 0;
     bool ok = names && keys;
     for (uint32_t i = 0; ok && i < s->n; i++)
@@ -208,8 +206,6 @@ static bool add_samples(const rs_engine *e, const rs_times *t, size_t rank, samp
         x->items[x->n++] =
             (sample){names[rs_skeleton_at(s, keys[k].value)->name], place, base + keys[k].value};
     }
-    rs_free(names);
-    rs_free(keys);
     return ok;
 }
 
@@ -218,22 +214,20 @@ static bool mark_rank(const rs_engine *e, const rs_times *t, size_t rank, uint8_
 {
     const rs_skeleton *s = e->ranks[rank];
     uint32_t base = e->node_base[rank];
-    span *spans = rs_malloc((s->n + 1) * sizeof *spans);
-    int64_t *overlap = rs_malloc((s->n + 1) * sizeof *overlap);
+    RS_LOCAL span *spans = rs_malloc((s->n + 1) * sizeof *spans);
+    RS_LOCAL int64_t *overlap = rs_malloc((s->n + 1) * sizeof *overlap);
     bool ok = spans && overlap && overlaps(e, t, rank, spans, overlap);
     for (uint32_t i = 0; ok && i < s->n; i++) {
         out->beside[base + i] = is_beside(t, base + i, overlap[i]);
         partly[base + i] = overlap[i] > 0 && !out->beside[base + i];
     }
-    rs_free(spans);
-    rs_free(overlap);
     return ok;
 }
 
 rs_status rs_contention_learn(const rs_engine *e, const rs_times *recorded, rs_contention *out, rs_error *err)
 {
     samples x = {.items = rs_malloc((e->n_nodes + 1) * sizeof *x.items)};
-    uint8_t *partly = rs_calloc(e->n_nodes + 1, 1);
+    RS_LOCAL uint8_t *partly = rs_calloc(e->n_nodes + 1, 1);
     *out = (rs_contention){.factor = rs_calloc(e->n_nodes + 1, sizeof *out->factor),
                            .beside = rs_calloc(e->n_nodes + 1, 1)};
     for (int k = 0; k < 2; k++) x.values[k] = rs_malloc((e->n_nodes + 1) * sizeof *x.values[k]);
@@ -245,7 +239,6 @@ rs_status rs_contention_learn(const rs_engine *e, const rs_times *recorded, rs_c
     rs_free(x.items);
     rs_free(x.values[0]);
     rs_free(x.values[1]);
-    rs_free(partly);
     if (ok) return RS_OK;
     rs_contention_clear(out);
     return rs_fail_nomem(err, "contention");
@@ -258,8 +251,8 @@ static bool apply_rank(const rs_contention *c, const rs_engine *e, const rs_time
 {
     const rs_skeleton *s = e->ranks[rank];
     uint32_t base = e->node_base[rank];
-    span *spans = rs_malloc((s->n + 1) * sizeof *spans);
-    int64_t *overlap = rs_malloc((s->n + 1) * sizeof *overlap);
+    RS_LOCAL span *spans = rs_malloc((s->n + 1) * sizeof *spans);
+    RS_LOCAL int64_t *overlap = rs_malloc((s->n + 1) * sizeof *overlap);
     bool ok = spans && overlap && overlaps(e, t, rank, spans, overlap);
     for (uint32_t i = 0; ok && i < s->n; i++) {
         uint32_t node = base + i;
@@ -270,8 +263,6 @@ static bool apply_rank(const rs_contention *c, const rs_engine *e, const rs_time
         double ns = (double)w->work[node] * (now ? factor : 1 / factor);
         w->work[node] = ns < 9e17 ? (int64_t)(ns + 0.5) : w->work[node];
     }
-    rs_free(spans);
-    rs_free(overlap);
     return ok;
 }
 

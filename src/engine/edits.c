@@ -272,11 +272,10 @@ static rs_status scale(const rs_edit *edit, rs_editor *x, rs_error *err)
     rs_edit_target target = rs_edit_target_of(edit, &part);
     bool by_median = edit->scaling == RS_SCALE_MEDIAN;
     int64_t *values = by_median ? rs_malloc((e->n_nodes + e->n_edges + 1) * sizeof *values) : NULL;
-    uint8_t *done = rs_malloc(e->n_meetings + 1);
+    RS_LOCAL uint8_t *done = rs_malloc(e->n_meetings + 1);
     int64_t median = 0;
     if ((by_median && !values) || !done) {
         rs_free(values);
-        rs_free(done);
         return rs_fail_nomem(err, "a question");
     }
     rs_status status = asks_behind(edit) && !x->behind ? rs_edit_find_behind(x, err) : RS_OK;
@@ -293,7 +292,6 @@ static rs_status scale(const rs_edit *edit, rs_editor *x, rs_error *err)
         if (!pass) median = rs_median(values, n);
     }
     rs_free(values);
-    rs_free(done);
     return status;
 }
 
@@ -331,7 +329,7 @@ static bool sort_by_step(const rs_editor *x, const rs_role *role, rs_keyed *keys
  */
 static bool no_stragglers_in(rs_editor *x, const rs_role *role, int64_t rank)
 {
-    rs_keyed *keys = rs_malloc((role->n + 1) * sizeof *keys);
+    RS_LOCAL rs_keyed *keys = rs_malloc((role->n + 1) * sizeof *keys);
     int64_t *values = rs_malloc((role->n + 1) * sizeof *values);
     bool ok = keys && values && sort_by_step(x, role, keys);
     uint32_t length = rs_role_instance(x->roles, role, 0)->n;
@@ -349,7 +347,6 @@ static bool no_stragglers_in(rs_editor *x, const rs_role *role, int64_t rank)
                 set_all(x, role, keys[k].value, keys[k].value + 1, p, median, rank);
         }
     }
-    rs_free(keys);
     rs_free(values);
     return ok;
 }
@@ -435,7 +432,7 @@ int64_t *rs_edit_latencies(const rs_engine *e)
 {
     int64_t *out = rs_malloc((e->n_meetings + 1) * sizeof *out);
     transfer *all = rs_malloc((e->n_meetings + 1) * sizeof *all);
-    const transfer **points = rs_malloc((e->n_meetings + 1) * sizeof *points);
+    RS_LOCAL const transfer **points = rs_malloc((e->n_meetings + 1) * sizeof *points);
     size_t n = e->n_meetings;
     bool ok = out && all && points;
     for (uint32_t k = 0; ok && k < n; k++) {
@@ -458,7 +455,6 @@ int64_t *rs_edit_latencies(const rs_engine *e)
             out[all[k].meeting] = all[k].bytes < 0 ? all[k].ns : alpha < all[k].ns ? alpha : all[k].ns;
     }
     rs_free(all);
-    rs_free(points);
     if (ok) return out;
     rs_free(out);
     return NULL;
@@ -466,13 +462,12 @@ int64_t *rs_edit_latencies(const rs_engine *e)
 
 static rs_status network(const rs_edit *edit, rs_editor *x, rs_error *err)
 {
-    int64_t *alpha = rs_edit_latencies(x->e);
+    RS_LOCAL int64_t *alpha = rs_edit_latencies(x->e);
     if (!alpha) return rs_fail_nomem(err, "a question");
     for (size_t k = 0; k < x->e->n_meetings; k++) {
         int64_t *w = &x->w->transfer[k], fixed = edit->all_grows ? 0 : alpha[k] < *w ? alpha[k] : *w;
         change(x, w, rs_add_sat(fixed, whole((double)(*w - fixed) / edit->factor)));
     }
-    rs_free(alpha);
     return RS_OK;
 }
 

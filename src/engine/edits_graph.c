@@ -60,14 +60,13 @@ static bool find_optimizers(const rs_editor *x, size_t r, const uint32_t *place,
 {
     const rs_skeleton *s = x->e->ranks[r];
     const uint32_t *at = place + x->e->node_base[r];
-    uint8_t *names = optimizer_names(s);
+    RS_LOCAL uint8_t *names = optimizer_names(s);
     if (!names) return false;
     for (size_t k = 0; k < s->n_steps; k++) first[k] = RS_NO_NODE;
     for (uint32_t i = 0; i < s->n; i++)
         if (s->step[i] >= 0 && is_optimizer(s, names, i) &&
             (first[s->step[i]] == RS_NO_NODE || at[i] < at[first[s->step[i]]]))
             first[s->step[i]] = i;
-    rs_free(names);
     return true;
 }
 
@@ -101,8 +100,8 @@ static bool overlap_rank(const rs_edit *edit, rs_editor *x, size_t r, const uint
 {
     const rs_engine *e = x->e;
     const rs_skeleton *s = e->ranks[r];
-    uint8_t *of_group = rs_calloc(s->n + 1, 1);
-    uint32_t *first = rs_malloc((s->n_steps + 1) * sizeof *first);
+    RS_LOCAL uint8_t *of_group = rs_calloc(s->n + 1, 1);
+    RS_LOCAL uint32_t *first = rs_malloc((s->n_steps + 1) * sizeof *first);
     bool ok = of_group && first && find_optimizers(x, r, place, first);
     for (size_t i = 0; ok && i < s->n_comm; i++) {
         const rs_coll_shape *op = rs_coll_shape_of(s->comm, &s->comm->ops[i]);
@@ -120,17 +119,14 @@ static bool overlap_rank(const rs_edit *edit, rs_editor *x, size_t r, const uint
         if (is_exposed(s, of_group, source, target))
             ok = move_wait(x, r, place, first, source, target, &x->w->edge[e->edge_base[e->n_ranks] + i]);
     }
-    rs_free(of_group);
-    rs_free(first);
     return ok;
 }
 
 rs_status rs_edit_overlap(const rs_edit *edit, rs_editor *x, rs_error *err)
 {
-    uint32_t *place = places(x->e);
+    RS_LOCAL uint32_t *place = places(x->e);
     bool ok = place != NULL;
     for (size_t r = 0; ok && r < x->e->n_ranks; r++) ok = overlap_rank(edit, x, r, place);
-    rs_free(place);
     return ok ? RS_OK : rs_fail_nomem(err, "a question");
 }
 
@@ -220,7 +216,7 @@ static bool find_behind(rs_editor *x, size_t r)
 {
     const rs_skeleton *s = x->e->ranks[r];
     uint32_t *behind = x->behind + x->e->node_base[r];
-    uint8_t *launches = rs_calloc(s->n + 1, 1);
+    RS_LOCAL uint8_t *launches = rs_calloc(s->n + 1, 1);
     uint32_t *last = rs_malloc((s->n_lanes + 1) * sizeof *last); /* by thread: the call that it waited in */
     bool ok = launches && last;
     for (size_t i = 0; ok && i <= s->n_lanes; i++) last[i] = RS_NO_STRING;
@@ -236,7 +232,6 @@ static bool find_behind(rs_editor *x, size_t r)
         behind[i] = *call;
         if (launches[i]) *call = RS_NO_STRING;
     }
-    rs_free(launches);
     rs_free(last);
     return ok;
 }
@@ -254,7 +249,7 @@ rs_status rs_edit_find_behind(rs_editor *x, rs_error *err)
 static bool no_sync_rank(const rs_edit *edit, rs_editor *x, size_t r)
 {
     const rs_skeleton *s = x->e->ranks[r];
-    uint8_t *names = rs_edit_names_of(s, &edit->name);
+    RS_LOCAL uint8_t *names = rs_edit_names_of(s, &edit->name);
     if (!names) return false;
     for (uint32_t i = 1; i < s->n; i++) {
         bool named = is_named(s, names, rs_skeleton_at(s, i)->name) ||
@@ -267,7 +262,6 @@ static bool no_sync_rank(const rs_edit *edit, rs_editor *x, size_t r)
             if (named || copy) change(x, &x->w->edge[x->e->edge_base[r] + k], RS_NO_EDGE);
         }
     }
-    rs_free(names);
     return true;
 }
 

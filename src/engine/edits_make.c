@@ -123,7 +123,7 @@ void rs_selector_number(rs_expr *s, rs_select_field field, rs_where_op op, int64
 
 void rs_selector_ranks(rs_expr *s, const int64_t *ranks, size_t n)
 {
-    rs_span *spans = rs_malloc((n + 1) * sizeof *spans);
+    RS_LOCAL rs_span *spans = rs_malloc((n + 1) * sizeof *spans);
     size_t used = 0;
     for (size_t i = 0, k; spans && i < n; i = k) {
         for (k = i + 1; k < n && ranks[k] == ranks[k - 1] + 1;) k++;
@@ -132,7 +132,6 @@ void rs_selector_ranks(rs_expr *s, const int64_t *ranks, size_t n)
     if (!spans && s) s->failed = true;
     if (spans) rs_expr_push_spans(s, RS_SELECT_RANK, RS_OP_EQ, spans, used);
     if (spans) join(s);
-    rs_free(spans);
 }
 
 rs_status rs_what_if_check(const rs_what_if *q, rs_error *err)

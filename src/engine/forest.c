@@ -102,9 +102,7 @@ static bool add(const rs_forest *f, waits *w, uint32_t rank, uint32_t node, uint
 {
     int64_t ns = rs_sub_sat(at(f, until), since);
     if (ns <= 0) return true;
-    if (!RS_GROW_ONE(w->items, w->n, w->capacity)) return false;
-    w->items[w->n++] = (rs_wait){.rank = rank, .node = node, .until = until, .since = since, .ns = ns};
-    return true;
+    return RS_APPEND(w, (rs_wait){.rank = rank, .node = node, .until = until, .since = since, .ns = ns});
 }
 
 static bool find_communication(const rs_forest *f, uint32_t rank, waits *w)
@@ -123,7 +121,7 @@ static bool find_idle(const rs_forest *f, uint32_t rank, waits *w)
 {
     const rs_skeleton *s = f->e->ranks[rank];
     uint32_t base = f->e->node_base[rank];
-    rs_keyed *keys = rs_malloc((s->n + 1) * sizeof *keys);
+    RS_LOCAL rs_keyed *keys = rs_malloc((s->n + 1) * sizeof *keys);
     size_t n = 0;
     for (uint32_t i = 0; keys && i < s->n; i++)
         if (rs_skeleton_is_work(s, i)) keys[n++] = (rs_keyed){f->t->start[base + i], i};
@@ -138,7 +136,6 @@ static bool find_idle(const rs_forest *f, uint32_t rank, waits *w)
         if (!first) ok = add(f, w, rank, node, node << 1, reach);
         if (first || rs_times_end(f->t, node) > reach) reach = rs_times_end(f->t, node);
     }
-    rs_free(keys);
     return ok;
 }
 

@@ -250,7 +250,7 @@ static int64_t median_of(int64_t *values, size_t n)
 static bool add_lead(finder *f, const pair *p)
 {
     int64_t *leads = rs_malloc(2 * (f->n + 1) * sizeof *leads), *some = leads ? leads + f->n + 1 : NULL;
-    uint32_t *folds = rs_malloc((f->n + 1) * sizeof *folds);
+    RS_LOCAL uint32_t *folds = rs_malloc((f->n + 1) * sizeof *folds);
     size_t n = 0;
     rs_engine *e = f->e;
     rs_lead out = {.longest = 0};
@@ -276,7 +276,6 @@ static bool add_lead(finder *f, const pair *p)
         e->leads[e->n_leads++] = out;
     }
     rs_free(leads);
-    rs_free(folds);
     return ok;
 }
 
@@ -301,15 +300,16 @@ static bool add_pair(finder *f, const pair *p)
         uint8_t cost = cost_of_target(s, k);
         int64_t usual = s->all.least[cost] > 0 ? s->all.least[cost] : 0;
         if (gap < 0 && !p->occupied) continue;
-        if (!RS_GROW_ONE(e->added, e->n_added, f->added_capacity)) return false;
-        e->added[e->n_added++] =
-            (rs_added_edge){.source = base + u,
-                            .target = base + k,
-                            .cost = cost,
-                            .binds = gap < 0 ? made_room(s, u, k) : rs_sub_sat(gap, usual) < looseness(s, k),
-                            .occupied = p->occupied,
-                            .folds = folds,
-                            .place = (uint32_t)e->n_inferred};
+        if (!RS_PUSH(e->added, e->n_added, f->added_capacity,
+                     (rs_added_edge){.source = base + u,
+                                     .target = base + k,
+                                     .cost = cost,
+                                     .binds = gap < 0 ? made_room(s, u, k)
+                                                      : rs_sub_sat(gap, usual) < looseness(s, k),
+                                     .occupied = p->occupied,
+                                     .folds = folds,
+                                     .place = (uint32_t)e->n_inferred}))
+            return false;
         e->kind[base + k] |= RS_ENGINE_ADDED;
     }
     e->n_inferred++;
@@ -342,7 +342,7 @@ static bool explains_better(int64_t end, int64_t than, int64_t start)
 /* Of several added edges into one node the one that explains its start best binds. */
 static bool sort_added(rs_engine *e)
 {
-    rs_keyed *keys = rs_malloc((e->n_added + 1) * sizeof *keys);
+    RS_LOCAL rs_keyed *keys = rs_malloc((e->n_added + 1) * sizeof *keys);
     rs_added_edge *sorted = rs_malloc((e->n_added + 1) * sizeof *sorted);
     bool ok = keys && sorted;
     for (uint32_t i = 0; ok && i < e->n_added; i++) keys[i] = (rs_keyed){e->added[i].source, i};
@@ -363,7 +363,6 @@ static bool sort_added(rs_engine *e)
         }
         for (size_t k = i; k < next; k++) sorted[k].binds = k == best;
     }
-    rs_free(keys);
     if (!ok) {
         rs_free(sorted);
         return false;

@@ -163,7 +163,7 @@ static void add_meeting(rs_engine *e, uint32_t instance)
 
 static bool index_members(rs_engine *e)
 {
-    rs_keyed *keys = rs_malloc((e->n_members + 1) * sizeof *keys);
+    RS_LOCAL rs_keyed *keys = rs_malloc((e->n_members + 1) * sizeof *keys);
     e->by_node = rs_malloc((e->n_members + 1) * sizeof *e->by_node);
     e->meeting_of = rs_malloc((e->n_members + 1) * sizeof *e->meeting_of);
     bool ok = keys && e->by_node && e->meeting_of;
@@ -173,7 +173,6 @@ static bool index_members(rs_engine *e)
     for (uint32_t k = 0; ok && k < e->n_meetings; k++)
         for (uint32_t i = e->meetings[k].first; i < e->meetings[k].first + e->meetings[k].n; i++)
             e->meeting_of[i] = k;
-    rs_free(keys);
     return ok;
 }
 
@@ -241,8 +240,8 @@ static bool visit(walk *w, size_t rank, uint32_t local)
     uint32_t node = e->node_base[rank] + local;
     e->order[w->n_order++] = local;
     if (!e->n_runs || e->runs[e->n_runs - 1].rank != rank) {
-        if (!RS_GROW_ONE(e->runs, e->n_runs, w->runs_capacity)) return false;
-        e->runs[e->n_runs++] = (rs_order_run){.rank = (uint32_t)rank};
+        if (!RS_PUSH(e->runs, e->n_runs, w->runs_capacity, (rs_order_run){.rank = (uint32_t)rank}))
+            return false;
     }
     e->runs[e->n_runs - 1].n++;
     release(w, rank, local, 0);
@@ -397,9 +396,7 @@ static bool go_on(cursors *c, size_t rank)
         if (e->kind[node] & RS_ENGINE_COMES) come(c, node);
     }
     if (c->at[rank] == from) return true;
-    if (!RS_GROW_ONE(e->runs, e->n_runs, c->runs_capacity)) return false;
-    e->runs[e->n_runs++] = (rs_order_run){(uint32_t)rank, c->at[rank] - from};
-    return true;
+    return RS_PUSH(e->runs, e->n_runs, c->runs_capacity, (rs_order_run){(uint32_t)rank, c->at[rank] - from});
 }
 
 /* Nodes are numbered so that edges of a rank lead forward, about by time: in most jobs that order holds over ranks,
@@ -438,7 +435,7 @@ static bool order_as_numbered(rs_engine *e, bool *complete)
 /* Puts all nodes in order; false: some were not reached, or no memory. */
 static bool order_once(rs_engine *e, bool *complete)
 {
-    walk w = {.e = e};
+    RS_SCOPED(clear_walk) walk w = {.e = e};
     bool ok = index_out(&w);
     w.queue = rs_malloc((e->n_nodes + 1) * sizeof *w.queue);
     w.head = rs_calloc(e->n_ranks + 1, sizeof *w.head);
@@ -460,7 +457,6 @@ static bool order_once(rs_engine *e, bool *complete)
         ok = walk_all(&w);
     }
     *complete = w.n_order == e->n_nodes;
-    clear_walk(&w);
     return ok;
 }
 

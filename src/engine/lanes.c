@@ -39,8 +39,8 @@ bool rs_lanes_add(rs_lanes *l, int64_t first, int64_t second, int64_t time, uint
 {
     uint32_t lane = recent_lane(l, first, second);
     if (lane == UINT32_MAX) lane = lane_of(l, first, second);
-    if (lane == UINT32_MAX || !RS_GROW_ONE(l->entries, l->n, l->capacity)) return false;
-    l->entries[l->n++] = (rs_lane_entry){time, lane, value};
+    if (lane == UINT32_MAX || !RS_PUSH(l->entries, l->n, l->capacity, (rs_lane_entry){time, lane, value}))
+        return false;
     return true;
 }
 
@@ -62,7 +62,7 @@ static bool sort_lane(rs_lane_entry *items, size_t n, rs_keyed *scratch)
 /* What is added comes mostly by time within its lane, if not over all: lanes first, then each by itself. */
 bool rs_lanes_finish(rs_lanes *l)
 {
-    rs_keyed *scratch = rs_malloc(l->n * sizeof *scratch);
+    RS_LOCAL rs_keyed *scratch = rs_malloc(l->n * sizeof *scratch);
     rs_lane_entry *sorted = rs_malloc(l->n * sizeof *sorted);
     l->begin = rs_calloc(l->n_lanes + 2, sizeof *l->begin);
     bool ok = scratch && sorted && l->begin;
@@ -78,7 +78,6 @@ bool rs_lanes_finish(rs_lanes *l)
     }
     for (size_t i = 0; ok && i < l->n_lanes; i++)
         ok = sort_lane(l->entries + l->begin[i], l->begin[i + 1] - l->begin[i], scratch);
-    rs_free(scratch);
     rs_free(sorted);
     return ok;
 }

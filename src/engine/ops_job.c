@@ -163,8 +163,8 @@ static rs_status find_names(maker *m, rs_error *err)
         const rs_op_span *op = &m->sorted[i];
         for (k = i + 1; k < m->table->n && compare_names(op, &m->sorted[k]) == 0;) k++;
         if (!check_name(m, op, k - i)) continue;
-        if (!RS_GROW_ONE(o->names, o->n_names, capacity)) return rs_fail_nomem(err, "operations");
-        o->names[o->n_names++] = (rs_ops_name){op->stage, op->seq, op->mc, op->kind};
+        if (!RS_PUSH(o->names, o->n_names, capacity, (rs_ops_name){op->stage, op->seq, op->mc, op->kind}))
+            return rs_fail_nomem(err, "operations");
         o->range[(size_t)op->stage * RS_N_OP_KINDS + op->kind + 1]++;
         if (rs_op_is_compute(op->kind))
             for (size_t j = i; j < k; j++)
@@ -365,7 +365,7 @@ static void find_delays(maker *m, size_t step)
 
 static rs_status find_times(maker *m, rs_error *err)
 {
-    rs_ops_graph graph = {0};
+    RS_SCOPED(rs_ops_graph_clear) rs_ops_graph graph = {0};
     rs_status status = RS_OK;
     for (size_t step = 0; status == RS_OK && step < m->ops->n_steps; step++) {
         status = rs_ops_graph_make(m->ops, step, &graph, err);
@@ -377,7 +377,6 @@ static rs_status find_times(maker *m, rs_error *err)
             time_unit(m, step, graph.member + graph.first[u], graph.first[u + 1] - graph.first[u]);
         find_delays(m, step);
     }
-    rs_ops_graph_clear(&graph);
     return status;
 }
 

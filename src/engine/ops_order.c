@@ -46,9 +46,9 @@ static size_t range_n(const rs_ops *ops, size_t stage, unsigned kind)
 
 static rs_status waits(finder *f, uint32_t node, uint32_t pred, rs_error *err)
 {
-    if (!RS_GROW_ONE(f->edges, f->n, f->capacity)) return rs_fail_nomem(err, "order of operations");
-    f->edges[f->n++] = (edge){node, pred};
-    return RS_OK;
+    return RS_PUSH(f->edges, f->n, f->capacity, (edge){node, pred})
+               ? RS_OK
+               : rs_fail_nomem(err, "order of operations");
 }
 
 static int compare_placed(const void *x, const void *y)

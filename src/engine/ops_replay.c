@@ -22,7 +22,7 @@ void rs_ops_graph_clear(rs_ops_graph *graph)
 /* Names of one kind and number on several stages are synchronised: the name on the lowest of them. */
 static rs_status find_leaders(const rs_ops *ops, uint32_t *leader, rs_error *err)
 {
-    rs_map64 map = {0};
+    RS_SCOPED(rs_map64_clear) rs_map64 map = {0};
     rs_status status = RS_OK;
     for (size_t v = 0; status == RS_OK && v < ops->n_names; v++) {
         const rs_ops_name *name = &ops->names[v];
@@ -37,7 +37,6 @@ static rs_status find_leaders(const rs_ops *ops, uint32_t *leader, rs_error *err
         else
             leader[v] = *at;
     }
-    rs_map64_clear(&map);
     return status;
 }
 

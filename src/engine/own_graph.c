@@ -73,8 +73,7 @@ static rs_status find_window(rs_own *b, const rs_path_window *w, size_t *n_insta
             if (!any && !is_host(kind) && kind != RS_KIND_USER_ANNOTATION && kind != RS_KIND_PYTHON_FUNCTION)
                 continue;
             if (!rs_row_test_next(&test, row)) continue;
-            ok = RS_GROW_ONE(found, n, capacity);
-            if (ok) found[n++] = (rs_keyed){e->start[row], row};
+            ok = RS_PUSH(found, n, capacity, (rs_keyed){e->start[row], row});
         }
     }
     ok = ok && rs_keyed_sort(found, n);
@@ -126,13 +125,10 @@ static bool is_host_item(const rs_own *b, uint32_t row)
 static bool tell_threads(rs_own *b)
 {
     const rs_events *e = b->e;
-    uint8_t *polls = rs_malloc(e->strings.n + 1); /* by string id */
+    RS_LOCAL uint8_t *polls = rs_malloc(e->strings.n + 1); /* by string id */
     b->launches = rs_calloc(e->n_threads + 1, 1);
     b->polls = rs_calloc(e->n_threads + 1, 1);
-    if (!polls || !b->launches || !b->polls) {
-        rs_free(polls);
-        return false;
-    }
+    if (!polls || !b->launches || !b->polls) return false;
     for (size_t i = 0; i < e->strings.n; i++)
         polls[i] = (rs_call_flags(e->strings.items[i].text) & RS_CALL_POLLS) != 0;
     for (size_t i = 0; i < e->n_threads; i++) b->polls[i] = 1;
@@ -143,7 +139,6 @@ static bool tell_threads(rs_own *b)
         if (is_host_item(b, row) && !(rs_kind_is_call(rs_event_kind(e, row)) && polls[e->name[row]]))
             b->polls[e->thread[row]] = 0;
     }
-    rs_free(polls);
     return true;
 }
 
@@ -213,8 +208,7 @@ static rs_status make_items(rs_own *b, rs_error *err)
     for (size_t i = 0; ok && i < b->trace->n_rows; i++) {
         uint32_t row = rs_trace_row(b->trace, i);
         if (!is_item(b, row)) continue;
-        ok = RS_GROW_ONE(host, n_host, capacity);
-        if (ok) host[n_host++] = row;
+        ok = RS_PUSH(host, n_host, capacity, row);
     }
     n += n_host;
     for (size_t i = 0; i < w->n; i++) n += w->start[i] < b->end && w->end[i] > b->start;

@@ -60,12 +60,12 @@ static bool walk_thread(rs_own *b, host *h, uint32_t thread, size_t n_order)
         bool leaves = h->order[i] & RS_STACK_END;
         uint32_t node = leaves ? rs_node_end(item) : rs_node_start(item);
         if (!leaves && depth == 0) {
-            if (!RS_GROW_ONE(h->stretches, h->n_stretches, h->stretch_capacity)) return false;
-            h->stretches[h->n_stretches++] =
-                (stretch){.start = b->g->start[item],
-                          .thread = thread,
-                          .first = node,
-                          .communicates = b->role[b->e->name[b->g->row[item]]] == RS_OWN_RUNS};
+            if (!RS_PUSH(h->stretches, h->n_stretches, h->stretch_capacity,
+                         (stretch){.start = b->g->start[item],
+                                   .thread = thread,
+                                   .first = node,
+                                   .communicates = b->role[b->e->name[b->g->row[item]]] == RS_OWN_RUNS}))
+                return false;
         } else {
             uint32_t owner = loader != RS_NO_ITEM ? loader
                              : leaves             ? item

@@ -50,8 +50,8 @@ rs_status rs_skeleton_place(rs_skeleton *s, rs_trace *trace, rs_error *err)
     const rs_structure *structure;
     rs_status status = rs_trace_structure(trace, RS_FROM_AUTO, &structure, err);
     if (status != RS_OK) return status;
-    uint32_t *launched = rs_malloc((s->n + 1) * sizeof *launched),
-             *next = rs_malloc((s->n_lanes + 1) * sizeof *next);
+    RS_LOCAL uint32_t *launched = rs_malloc((s->n + 1) * sizeof *launched),
+                      *next = rs_malloc((s->n_lanes + 1) * sizeof *next);
     s->phase = rs_malloc(s->n + 1);
     s->layer = rs_malloc((s->n + 1) * sizeof *s->layer);
     bool ok = launched && next && s->phase && s->layer;
@@ -60,7 +60,5 @@ rs_status rs_skeleton_place(rs_skeleton *s, rs_trace *trace, rs_error *err)
         place_work(s, structure);
         place_points(s, launched, next);
     }
-    rs_free(launched);
-    rs_free(next);
     return ok ? RS_OK : rs_fail_nomem(err, "skeleton");
 }

@@ -95,7 +95,7 @@ static int compare_uses(const void *x, const void *y)
 /* By lane: its place in the order of first use, streams and threads counted apart. */
 static rs_status number_lanes(const rs_skeleton *s, uint16_t *place, rs_error *err)
 {
-    lane_use *uses = rs_malloc((s->n_lanes + 1) * sizeof *uses);
+    RS_LOCAL lane_use *uses = rs_malloc((s->n_lanes + 1) * sizeof *uses);
     if (!uses) return rs_fail_nomem(err, "references");
     for (size_t l = 0; l < s->n_lanes; l++)
         uses[l] = (lane_use){INT64_MAX, (uint16_t)l, s->lanes[l].is_thread};
@@ -107,15 +107,12 @@ static rs_status number_lanes(const rs_skeleton *s, uint16_t *place, rs_error *e
         if (l && uses[l].is_thread != uses[l - 1].is_thread) from = l;
         place[uses[l].lane] = (uint16_t)(l - from);
     }
-    rs_free(uses);
     return RS_OK;
 }
 
 static bool add_strand(finder *f, strand one)
 {
-    if (!RS_GROW_ONE(f->strands, f->n, f->capacity)) return false;
-    f->strands[f->n++] = one;
-    return true;
+    return RS_PUSH(f->strands, f->n, f->capacity, one);
 }
 
 /* The strands of one step: their keys hold what all streams of the step run. */
@@ -194,17 +191,13 @@ static rs_status add_rank(finder *f, uint32_t rank, rs_error *err)
 {
     const rs_skeleton *s = f->e->ranks[rank];
     size_t begin = f->n_items;
-    uint16_t *place = rs_calloc(s->n_lanes + 1, sizeof *place);
-    rs_keyed *order = rs_malloc((s->n + 1) * sizeof *order);
-    uint32_t *edges = rs_malloc((s->n + 1) * sizeof *edges);
-    uint64_t *names = hash_names(s);
+    RS_LOCAL uint16_t *place = rs_calloc(s->n_lanes + 1, sizeof *place);
+    RS_LOCAL rs_keyed *order = rs_malloc((s->n + 1) * sizeof *order);
+    RS_LOCAL uint32_t *edges = rs_malloc((s->n + 1) * sizeof *edges);
+    RS_LOCAL uint64_t *names = hash_names(s);
     bool ok = place && order && edges && names && add_items(f, s, order, edges, names);
     rs_status status = ok ? number_lanes(s, place, err) : rs_fail_nomem(err, "references");
     if (status == RS_OK) status = add_strands(f, rank, begin, place, err);
-    rs_free(place);
-    rs_free(order);
-    rs_free(edges);
-    rs_free(names);
     return status;
 }
 
@@ -370,8 +363,8 @@ static meeting_key key_of(const rs_engine *e, uint32_t k)
 
 static bool number_groups(rs_reference *out, const meeting_key *keys, size_t n)
 {
-    rs_map64 map = {0};
-    uint32_t *of = rs_malloc((n + 1) * sizeof *of);
+    RS_SCOPED(rs_map64_clear) rs_map64 map = {0};
+    RS_LOCAL uint32_t *of = rs_malloc((n + 1) * sizeof *of);
     bool ok = of != NULL;
     for (size_t i = 0; ok && i < n; i++) of[keys[i].meeting] = (uint32_t)i;
     for (size_t k = 0; ok && k < n; k++) { /* in the order of the meetings */
@@ -382,8 +375,6 @@ static bool number_groups(rs_reference *out, const meeting_key *keys, size_t n)
         if (is_new) *number = (uint32_t)out->n_groups++;
         out->group[k] = *number;
     }
-    rs_map64_clear(&map);
-    rs_free(of);
     return ok;
 }
 
@@ -402,8 +393,9 @@ static void transplant_transfers(const finder *f, const meeting_key *keys, size_
 static rs_status compare_transfers(finder *f, rs_error *err)
 {
     size_t n = f->e->n_meetings;
-    meeting_key *keys = rs_malloc((n + 1) * sizeof *keys);
-    int64_t *values = rs_malloc((n + 1) * sizeof *values), *medians = rs_malloc((n + 1) * sizeof *medians);
+    RS_LOCAL meeting_key *keys = rs_malloc((n + 1) * sizeof *keys);
+    RS_LOCAL int64_t *values = rs_malloc((n + 1) * sizeof *values),
+                     *medians = rs_malloc((n + 1) * sizeof *medians);
     f->out->group = rs_malloc((n + 1) * sizeof *f->out->group);
     bool ok = keys && values && medians && f->out->group;
     for (uint32_t k = 0; ok && k < n; k++) keys[k] = key_of(f->e, k);
@@ -423,9 +415,6 @@ static rs_status compare_transfers(finder *f, rs_error *err)
             f->out->repair.transfer[keys[j].meeting] = f->out->balance.transfer[keys[j].meeting] =
                 f->out->peers.transfer[keys[j].meeting] = repair;
     }
-    rs_free(keys);
-    rs_free(values);
-    rs_free(medians);
     return ok ? RS_OK : rs_fail_nomem(err, "references");
 }
 
@@ -469,7 +458,7 @@ static int64_t held(double ns)
 static rs_status balance_roles(finder *f, rs_error *err)
 {
     size_t n = f->out->n_roles;
-    double *total = rs_calloc(2 * n + 2, sizeof *total), *count = rs_calloc(n + 1, sizeof *count);
+    RS_LOCAL double *total = rs_calloc(2 * n + 2, sizeof *total), *count = rs_calloc(n + 1, sizeof *count);
     rs_status status = total && count ? RS_OK : rs_fail_nomem(err, "references");
     for (int pass = 0; status == RS_OK && pass < 2; pass++) {
         double mean[2] = {0, 0};
@@ -490,8 +479,6 @@ static rs_status balance_roles(finder *f, rs_error *err)
             }
         }
     }
-    rs_free(total);
-    rs_free(count);
     return status;
 }
 

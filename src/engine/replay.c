@@ -73,21 +73,19 @@ rs_status rs_weights_copy(const rs_engine *e, const rs_weights *from, rs_weights
 bool rs_weights_add(const rs_engine *e, rs_weights *w, rs_extra_edge edge)
 {
     if (!w->has_extra && !(w->has_extra = rs_calloc(e->n_nodes + 1, 1))) return false;
-    if (!RS_GROW_ONE(w->extra, w->n_extra, w->extra_capacity)) return false;
-    w->extra[w->n_extra++] = edge;
+    if (!RS_PUSH(w->extra, w->n_extra, w->extra_capacity, edge)) return false;
     w->has_extra[edge.to] = 1;
     return true;
 }
 
 bool rs_weights_sort_extra(rs_weights *w)
 {
-    rs_keyed *keys = rs_malloc((w->n_extra + 1) * sizeof *keys);
+    RS_LOCAL rs_keyed *keys = rs_malloc((w->n_extra + 1) * sizeof *keys);
     rs_extra_edge *sorted = rs_malloc((w->n_extra + 1) * sizeof *sorted);
     bool ok = keys && sorted;
     for (uint32_t i = 0; ok && i < w->n_extra; i++) keys[i] = (rs_keyed){w->extra[i].to, i};
     ok = ok && rs_keyed_sort(keys, w->n_extra);
     for (size_t i = 0; ok && i < w->n_extra; i++) sorted[i] = w->extra[keys[i].value];
-    rs_free(keys);
     if (!ok) {
         rs_free(sorted);
         return false;
@@ -419,11 +417,10 @@ static void run_rank(const pass *p, const rs_order_run *run, const uint32_t *ord
 rs_status rs_engine_replay_again(const rs_engine *e, const rs_weights *weights, rs_times *out, rs_error *err)
 {
     pass p = {.e = e, .w = weights, .rule = rule_of(e, weights), .t = out};
-    uint32_t *done = rs_calloc(e->n_ranks + 1, sizeof *done); /* by rank */
+    RS_LOCAL uint32_t *done = rs_calloc(e->n_ranks + 1, sizeof *done); /* by rank */
     p.missing = rs_malloc((e->n_meetings + 1) * sizeof *p.missing);
     if (!p.missing || !done) {
         rs_free(p.missing);
-        rs_free(done);
         return rs_fail_nomem(err, "replay");
     }
     out->engine = e;
@@ -439,7 +436,6 @@ rs_status rs_engine_replay_again(const rs_engine *e, const rs_weights *weights, 
         done[run->rank] += run->n;
     }
     rs_free(p.missing);
-    rs_free(done);
     return RS_OK;
 }
 

@@ -9,14 +9,13 @@
 /* By lane: its place among the streams of the rank, in order of device and number. false when out of memory. */
 static bool order_lanes(const rs_skeleton *s, uint32_t *place)
 {
-    rs_keyed *keys = rs_malloc((s->n_lanes + 1) * sizeof *keys);
+    RS_LOCAL rs_keyed *keys = rs_malloc((s->n_lanes + 1) * sizeof *keys);
     bool ok = keys != NULL;
     for (uint32_t i = 0; ok && i < s->n_lanes; i++) keys[i] = (rs_keyed){s->lanes[i].stream, i};
     ok = ok && rs_keyed_sort(keys, s->n_lanes);
     for (size_t i = 0; ok && i < s->n_lanes; i++) keys[i].key = s->lanes[keys[i].value].device;
     ok = ok && rs_keyed_sort(keys, s->n_lanes);
     for (uint32_t i = 0; ok && i < s->n_lanes; i++) place[keys[i].value] = i;
-    rs_free(keys);
     return ok;
 }
 
@@ -42,9 +41,9 @@ static size_t count_work(const rs_skeleton *s)
 static bool add_rank(rs_roles *f, const rs_skeleton *const *ranks, uint32_t rank, size_t *at)
 {
     const rs_skeleton *s = ranks[rank];
-    uint32_t *place = rs_malloc((s->n_lanes + 1) * sizeof *place);
-    uint64_t *names = rs_malloc((s->pool.strings.n + 1) * sizeof *names);
-    rs_keyed *keys = rs_malloc((count_work(s) + 1) * sizeof *keys);
+    RS_LOCAL uint32_t *place = rs_malloc((s->n_lanes + 1) * sizeof *place);
+    RS_LOCAL uint64_t *names = rs_malloc((s->pool.strings.n + 1) * sizeof *names);
+    RS_LOCAL rs_keyed *keys = rs_malloc((count_work(s) + 1) * sizeof *keys);
     size_t n = 0;
     bool ok = place && names && keys && order_lanes(s, place);
     for (size_t i = 0; ok && i < s->pool.strings.n; i++)
@@ -70,16 +69,13 @@ static bool add_rank(rs_roles *f, const rs_skeleton *const *ranks, uint32_t rank
             mix(in->hash,
                 rs_skeleton_at(s, node)->name == RS_NO_STRING ? 0 : names[rs_skeleton_at(s, node)->name]);
     }
-    rs_free(place);
-    rs_free(names);
-    rs_free(keys);
     return ok;
 }
 
 /* Instances with one hash and one length are one role. */
 static bool group(rs_roles *f)
 {
-    rs_keyed *keys = rs_malloc((f->n_instances + 1) * sizeof *keys);
+    RS_LOCAL rs_keyed *keys = rs_malloc((f->n_instances + 1) * sizeof *keys);
     f->order = rs_malloc((f->n_instances + 1) * sizeof *f->order);
     f->roles = rs_malloc((f->n_instances + 1) * sizeof *f->roles);
     bool ok = keys && f->order && f->roles;
@@ -94,7 +90,6 @@ static bool group(rs_roles *f)
             f->roles[f->n_roles++] = (rs_role){.first = i};
         f->roles[f->n_roles - 1].n++;
     }
-    rs_free(keys);
     return ok;
 }
 

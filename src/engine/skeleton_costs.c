@@ -26,9 +26,9 @@ static void learn(const rs_causes *c, const uint32_t *by_cost, const size_t *fir
 bool rs_maker_learn(rs_maker *m, const rs_step *steps, size_t n_steps)
 {
     const rs_causes *c = m->own.causes;
-    uint8_t *fold = rs_malloc(c->n_samples + 1);
-    uint32_t *by_cost = rs_malloc((c->n_samples + 1) * sizeof *by_cost);
-    int64_t *values = rs_malloc((c->n_samples + 1) * sizeof *values);
+    RS_LOCAL uint8_t *fold = rs_malloc(c->n_samples + 1);
+    RS_LOCAL uint32_t *by_cost = rs_malloc((c->n_samples + 1) * sizeof *by_cost);
+    RS_LOCAL int64_t *values = rs_malloc((c->n_samples + 1) * sizeof *values);
     size_t first[RS_N_COSTS + 2] = {0};
     bool ok = fold && by_cost && values;
     for (size_t i = 0; ok && i < c->n_samples; i++) {
@@ -50,8 +50,5 @@ bool rs_maker_learn(rs_maker *m, const rs_step *steps, size_t n_steps)
         else
             m->s->without[k] = m->s->all;
     }
-    rs_free(fold);
-    rs_free(by_cost);
-    rs_free(values);
     return ok;
 }

@@ -141,9 +141,7 @@ static bool put_duration(rs_maker *m, uint32_t i, int64_t ns)
     bool is_long = ns >= RS_SKELETON_LONG;
     s->duration[i] = is_long ? RS_SKELETON_LONG : (uint32_t)ns;
     if (!is_long) return true;
-    if (!RS_GROW_ONE(s->longs, s->n_longs, m->longs_capacity)) return false;
-    s->longs[s->n_longs++] = (rs_skeleton_long){.node = i, .ns = ns};
-    return true;
+    return RS_PUSH(s->longs, s->n_longs, m->longs_capacity, (rs_skeleton_long){.node = i, .ns = ns});
 }
 
 /* The first node of a block lies in the middle of what its times can be. */
@@ -156,9 +154,7 @@ static bool put_time(rs_maker *m, uint32_t i, int64_t ns)
     bool is_far = since < 0 || since >= RS_SKELETON_LONG;
     s->since[i] = is_far ? RS_SKELETON_LONG : (uint32_t)since;
     if (!is_far) return true;
-    if (!RS_GROW_ONE(s->far, s->n_far, m->far_capacity)) return false;
-    s->far[s->n_far++] = (rs_skeleton_long){.node = i, .ns = ns};
-    return true;
+    return RS_PUSH(s->far, s->n_far, m->far_capacity, (rs_skeleton_long){.node = i, .ns = ns});
 }
 
 /* Gives an edge its tie. False where there are too many: a graph has forty. */
@@ -266,10 +262,10 @@ static void mark_working(const rs_skeleton *s, bool *works)
 static bool fill_steps(rs_maker *m, const rs_step *steps, size_t n)
 {
     rs_skeleton *s = m->s;
-    bool *works = rs_calloc(n + 1, sizeof *works);
+    RS_LOCAL bool *works = rs_calloc(n + 1, sizeof *works);
     size_t n_threads = m->e->n_threads;
-    uint32_t *first = rs_calloc(n_threads + 2, sizeof *first),
-             *points = rs_malloc((s->n + 1) * sizeof *points);
+    RS_LOCAL uint32_t *first = rs_calloc(n_threads + 2, sizeof *first),
+                      *points = rs_malloc((s->n + 1) * sizeof *points);
     s->steps = rs_malloc((n + 1) * sizeof *s->steps);
     bool ok = works && first && points && s->steps;
     if (ok) mark_working(s, works);
@@ -290,9 +286,6 @@ static bool fill_steps(rs_maker *m, const rs_step *steps, size_t n)
         /* a step whose thread has no point ends with its work, if it has any */
         t->tail = rs_sub_sat(t->last || !works[k] ? t->end : t->start, rs_skeleton_time(s, t->last));
     }
-    rs_free(works);
-    rs_free(first);
-    rs_free(points);
     return ok;
 }
 
@@ -304,13 +297,12 @@ rs_status rs_maker_fill(rs_maker *m, const rs_step *steps, size_t n_steps, rs_er
     uint32_t *op = NULL; /* by call of the links: the row of the operator around it */
     RS_TRY(rs_trace_links(m->trace, &links, err));
     RS_TRY(rs_launch_ops(m->trace, links, &op, err));
-    uint32_t *begin = rs_calloc(m->n_units + 2, sizeof *begin);
+    RS_LOCAL uint32_t *begin = rs_calloc(m->n_units + 2, sizeof *begin);
     bool ok = begin && make_columns(m);
     for (size_t i = 0; ok && i < m->n_edges; i++) begin[m->edges[i].to + 1]++;
     for (size_t i = 0; ok && i < m->n_units; i++) begin[i + 1] += begin[i];
     ok = ok && put_all(m, steps, n_steps, links, op, begin) && fill_steps(m, steps, n_steps);
     if (ok) fit(m->s);
-    rs_free(begin);
     rs_free(op);
     return ok ? RS_OK : rs_fail_nomem(err, "skeleton");
 }

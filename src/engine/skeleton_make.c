@@ -190,9 +190,7 @@ static rs_unit_edge contracted(rs_maker *m, uint32_t i, uint32_t to)
 
 static bool add_edge(rs_maker *m, rs_unit_edge e)
 {
-    if (!RS_GROW_ONE(m->edges, m->n_edges, m->capacity)) return false;
-    m->edges[m->n_edges++] = e;
-    return true;
+    return RS_PUSH(m->edges, m->n_edges, m->capacity, e);
 }
 
 /* Without a binding edge the unit keeps its recorded distance from the start of the trace. */
@@ -238,8 +236,9 @@ static bool connect_unit(rs_maker *m, uint32_t unit)
 static bool order_by_cause(rs_maker *m)
 {
     size_t n = m->n_units, at = 0, end = 0;
-    uint32_t *first = rs_calloc(n + 2, sizeof *first), *out = rs_malloc((m->n_edges + 1) * sizeof *out);
-    uint32_t *waiting = rs_calloc(n + 1, sizeof *waiting);
+    RS_LOCAL uint32_t *first = rs_calloc(n + 2, sizeof *first),
+                      *out = rs_malloc((m->n_edges + 1) * sizeof *out);
+    RS_LOCAL uint32_t *waiting = rs_calloc(n + 1, sizeof *waiting);
     bool ok = first && out && waiting;
     for (size_t i = 0; ok && i < m->n_edges; i++) {
         first[m->edges[i].from + 2]++;
@@ -252,9 +251,6 @@ static bool order_by_cause(rs_maker *m)
     for (; ok && at < end; at++)
         for (uint32_t k = first[m->order[at]]; k < first[m->order[at] + 1]; k++)
             if (--waiting[out[k]] == 0) m->order[end++] = out[k];
-    rs_free(first);
-    rs_free(out);
-    rs_free(waiting);
     m->circle |= ok && end < n;
     return ok && end == n;
 }
@@ -276,19 +272,15 @@ static bool leads_forward(rs_maker *m)
 static rs_status order_units(rs_maker *m, rs_error *err)
 {
     size_t n = m->n_units;
-    rs_keyed *keys = rs_malloc((n + 1) * sizeof *keys);
+    RS_LOCAL rs_keyed *keys = rs_malloc((n + 1) * sizeof *keys);
     m->order = rs_malloc((n + 1) * sizeof *m->order);
     m->place = rs_malloc((n + 1) * sizeof *m->place);
     bool ok = keys && m->order && m->place && order_by_cause(m);
-    if (m->circle) {
-        rs_free(keys);
-        return rs_fail(err, RS_ERR_FORMAT, "the dependencies between events make a circle");
-    }
+    if (m->circle) return rs_fail(err, RS_ERR_FORMAT, "the dependencies between events make a circle");
     for (size_t i = 0; ok && i < n; i++) keys[i] = (rs_keyed){time_of_unit(m, m->order[i]), m->order[i]};
     ok = ok && rs_keyed_sort(keys, n);
     for (size_t i = 0; ok && i < n; i++) m->order[i] = keys[i].value;
     if (ok && !leads_forward(m)) ok = order_by_cause(m) && leads_forward(m);
-    rs_free(keys);
     return ok ? RS_OK : rs_fail_nomem(err, "skeleton");
 }
 

@@ -40,8 +40,8 @@ rs_status rs_engine_find_ahead(rs_engine *e, rs_error *err)
         n += e->ranks[r]->n_lanes;
         if (e->ranks[r]->n_lanes > most) most = e->ranks[r]->n_lanes;
     }
-    int64_t *starts = rs_malloc((most + 1) * sizeof *starts);
-    uint32_t *last = rs_malloc((most + 1) * sizeof *last);
+    RS_LOCAL int64_t *starts = rs_malloc((most + 1) * sizeof *starts);
+    RS_LOCAL uint32_t *last = rs_malloc((most + 1) * sizeof *last);
     e->ahead = rs_malloc((n + 1) * sizeof *e->ahead);
     e->ahead_base = rs_calloc(e->n_ranks + 1, sizeof *e->ahead_base);
     bool ok = starts && last && e->ahead && e->ahead_base;
@@ -56,8 +56,6 @@ rs_status rs_engine_find_ahead(rs_engine *e, rs_error *err)
         }
         e->ahead_base[r + 1] = at;
     }
-    rs_free(starts);
-    rs_free(last);
     return ok ? RS_OK : rs_fail_nomem(err, "engine");
 }
 

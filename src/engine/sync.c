@@ -121,9 +121,7 @@ static int64_t device_of_work(const finder *x, size_t i)
 static bool add(finder *x, rs_sync_kind kind, uint32_t source, uint32_t target, uint32_t sync)
 {
     rs_sync_edges *out = x->out;
-    if (!RS_GROW_ONE(out->items, out->n, out->capacity)) return false;
-    out->items[out->n++] = (rs_sync_edge){source, target, sync, kind};
-    return true;
+    return RS_APPEND(out, (rs_sync_edge){source, target, sync, kind});
 }
 
 /* ---- indexes ---------------------------------------------------------------------------------------- */
@@ -176,8 +174,7 @@ static bool list_waiting(finder *x)
             ok = rs_lanes_add(&x->records, 0, 0, e->start[row], row);
             continue;
         }
-        ok = RS_GROW_ONE(x->waiting, x->n_waiting, x->waiting_capacity);
-        if (ok) x->waiting[x->n_waiting++] = row;
+        ok = RS_PUSH(x->waiting, x->n_waiting, x->waiting_capacity, row);
         x->n_told += kind == RS_KIND_SYNC;
     }
     return ok && rs_lanes_finish(&x->records);
@@ -305,8 +302,7 @@ static bool note_late(finder *x, uint32_t call, int64_t late)
         if (late > x->late[x->n_late - 1]) x->late[x->n_late - 1] = late;
         return true;
     }
-    if (!RS_GROW_ONE(x->late, x->n_late, x->late_capacity)) return false;
-    x->late[x->n_late++] = late;
+    if (!RS_PUSH(x->late, x->n_late, x->late_capacity, late)) return false;
     x->late_call = call;
     return true;
 }
@@ -472,8 +468,8 @@ static bool set_awaited(finder *x, uint32_t waiting, uint32_t lane, size_t work)
 
 static bool add_guess(finder *x, uint32_t waiting, uint32_t lane, size_t source, size_t target)
 {
-    if (!RS_GROW_ONE(x->guesses, x->n_guesses, x->guesses_capacity)) return false;
-    x->guesses[x->n_guesses++] = (guess){(uint32_t)source, (uint32_t)target};
+    if (!RS_PUSH(x->guesses, x->n_guesses, x->guesses_capacity, (guess){(uint32_t)source, (uint32_t)target}))
+        return false;
     return set_awaited(x, waiting, lane, source);
 }
 
@@ -575,7 +571,7 @@ static int64_t place_of(const finder *x, const guess *g)
 /* Guesses of one place hold if there are enough of them and none runs against time. */
 static bool take_guesses(finder *x)
 {
-    rs_keyed *keys = rs_malloc((x->n_guesses + 1) * sizeof *keys);
+    RS_LOCAL rs_keyed *keys = rs_malloc((x->n_guesses + 1) * sizeof *keys);
     bool ok = keys != NULL;
     for (uint32_t i = 0; ok && i < x->n_guesses; i++) keys[i] = (rs_keyed){place_of(x, &x->guesses[i]), i};
     ok = ok && rs_keyed_sort(keys, x->n_guesses);
@@ -590,7 +586,6 @@ static bool take_guesses(finder *x)
             ok = add(x, RS_SYNC_STREAM_WAIT, x->w->row[g->source], x->w->row[g->target], RS_NO_ROW);
         }
     }
-    rs_free(keys);
     return ok;
 }
 
@@ -612,7 +607,7 @@ static bool read_graphs(finder *x)
 
 static bool sort_edges(rs_sync_edges *out)
 {
-    rs_keyed *order = rs_malloc(out->n * sizeof *order);
+    RS_LOCAL rs_keyed *order = rs_malloc(out->n * sizeof *order);
     rs_sync_edge *sorted = rs_malloc(out->n * sizeof *sorted);
     bool ok = order && sorted;
     for (size_t i = 0; ok && i < out->n; i++) order[i] = (rs_keyed){out->items[i].kind, (uint32_t)i};
@@ -627,7 +622,6 @@ static bool sort_edges(rs_sync_edges *out)
         if (n && sorted[n - 1].source == edge->source && sorted[n - 1].target == edge->target) continue;
         sorted[n++] = *edge;
     }
-    rs_free(order);
     if (ok) {
         rs_free(out->items);
         out->items = sorted;

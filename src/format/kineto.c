@@ -21,9 +21,10 @@ rs_status rs_reader_more(rs_reader *r, rs_error *err)
     r->p = r->window.data;
     r->end = r->p + r->window.n;
     if (!r->packed) return RS_OK;
-    if (!RS_GROW_ONE(r->marks, r->n_marks, r->marks_capacity)) return rs_fail_nomem(err, "windows");
-    r->marks[r->n_marks++] = (rs_reader_mark){r->window.offset, r->core.events->n};
-    return RS_OK;
+    return RS_PUSH(r->marks, r->n_marks, r->marks_capacity,
+                   (rs_reader_mark){r->window.offset, r->core.events->n})
+               ? RS_OK
+               : rs_fail_nomem(err, "windows");
 }
 
 /* The text ran out in the middle of something: more of it, or it is cut off. */
@@ -50,9 +51,9 @@ bool rs_reader_begin_document(rs_reader *r)
         e->documents[e->n_documents - 1].rank = RS_NO_VALUE;
         return true;
     }
-    if (!RS_GROW_ONE(e->documents, e->n_documents, e->documents_capacity))
+    if (!RS_PUSH(e->documents, e->n_documents, e->documents_capacity,
+                 (rs_document){.first_row = (uint32_t)e->n, .rank = RS_NO_VALUE}))
         return rs_kineto_fail(&r->core, rs_fail_nomem(r->core.err, "documents"));
-    e->documents[e->n_documents++] = (rs_document){.first_row = (uint32_t)e->n, .rank = RS_NO_VALUE};
     return true;
 }
 
@@ -542,14 +543,9 @@ static rs_status pair_begins(rs_events *e, rs_error *err)
     size_t n_open = 0;
     for (size_t i = 0; i < e->n; i++) n_open += e->phase[i] == 'B';
     if (n_open == 0) return RS_OK;
-    uint32_t *open = rs_malloc(n_open * sizeof *open), *below = rs_malloc(n_open * sizeof *below);
-    uint32_t *top = rs_malloc((e->n_threads + 1) * sizeof *top);
-    if (!open || !below || !top) {
-        rs_free(open);
-        rs_free(below);
-        rs_free(top);
-        return rs_fail_nomem(err, "begin/end pairs");
-    }
+    RS_LOCAL uint32_t *open = rs_malloc(n_open * sizeof *open), *below = rs_malloc(n_open * sizeof *below);
+    RS_LOCAL uint32_t *top = rs_malloc((e->n_threads + 1) * sizeof *top);
+    if (!open || !below || !top) return rs_fail_nomem(err, "begin/end pairs");
     for (size_t t = 0; t < e->n_threads; t++) top[t] = UINT32_MAX;
     uint32_t used = 0;
     for (size_t i = 0; i < e->n; i++) {
@@ -569,9 +565,6 @@ static rs_status pair_begins(rs_events *e, rs_error *err)
             e->phase[begin] = 'X';
         }
     }
-    rs_free(open);
-    rs_free(below);
-    rs_free(top);
     return RS_OK;
 }
 

@@ -27,7 +27,7 @@ static const rs_order by_time[] = {RS_RISING_VALUE(int64_t)};
 /* Where the bulk of the events lies; false: there are too few to tell. */
 static rs_status find_bounds(const rs_events *e, bounds *out, bool *known, rs_error *err)
 {
-    int64_t *starts = rs_malloc((e->n + 1) * sizeof *starts);
+    RS_LOCAL int64_t *starts = rs_malloc((e->n + 1) * sizeof *starts);
     size_t n = 0;
     if (!starts) return rs_fail_nomem(err, "times");
     for (size_t i = 0; i < e->n; i++)
@@ -44,7 +44,6 @@ static rs_status find_bounds(const rs_events *e, bounds *out, bool *known, rs_er
         }
         *out = (bounds){starts[from], starts[to], rs_add_sat(starts[to], middle)};
     }
-    rs_free(starts);
     return RS_OK;
 }
 

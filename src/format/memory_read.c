@@ -112,9 +112,7 @@ static bool end_sample(reader *r)
             m->peak_time[c] = r->now.time;
         }
     if (!r->keep) return true;
-    if (!RS_GROW_ONE(m->samples, m->n_samples, m->capacity)) return false;
-    m->samples[m->n_samples++] = r->now;
-    return true;
+    return RS_PUSH(m->samples, m->n_samples, m->capacity, r->now);
 }
 
 static bool take_change(reader *r, const int64_t values[4], uint64_t offset)

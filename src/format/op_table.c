@@ -67,9 +67,7 @@ bool rs_op_table_add(rs_op_table *table, const rs_op_span *op, const char **why)
         *why = "a table holds at most 4294967294 operations";
         return true;
     }
-    if (!RS_GROW_ONE(table->ops, table->n, table->capacity)) return false;
-    table->ops[table->n++] = *op;
-    return true;
+    return RS_PUSH(table->ops, table->n, table->capacity, *op);
 }
 
 /* ---- the text table ----------------------------------------------------------------------------------- */

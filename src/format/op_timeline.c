@@ -210,8 +210,8 @@ static rs_status read_events(timeline *r, rs_error *err)
 static rs_status settle(timeline *r, rs_error *err)
 {
     rs_op_table *t = r->out;
-    rs_map64 steps = {0};
-    double *first = t->n ? rs_malloc(t->n * sizeof *first) : NULL;
+    RS_SCOPED(rs_map64_clear) rs_map64 steps = {0};
+    RS_LOCAL double *first = t->n ? rs_malloc(t->n * sizeof *first) : NULL;
     size_t n_steps = 0, kept = 0;
     rs_status status = first || !t->n ? RS_OK : rs_fail_nomem(err, "operations");
     for (size_t i = 0; status == RS_OK && i < t->n; i++) {
@@ -242,8 +242,6 @@ static rs_status settle(timeline *r, rs_error *err)
         t->ops[kept++] = op;
     }
     if (status == RS_OK) t->n = kept;
-    rs_map64_clear(&steps);
-    rs_free(first);
     return status;
 }
 

@@ -199,9 +199,9 @@ static rs_status begin(rs_perfetto *p, const rs_perfetto_sequence *q, const slic
 
 static rs_status mark(rs_perfetto *p, rs_perfetto_sequence *q, size_t track, int64_t time, uint32_t row)
 {
-    if (!RS_GROW_ONE(q->marks, q->n_marks, q->marks_capacity)) return rs_fail_nomem(p->err, "slices");
-    q->marks[q->n_marks++] = (rs_perfetto_mark){time, (uint32_t)track, row};
-    return RS_OK;
+    return RS_PUSH(q->marks, q->n_marks, q->marks_capacity, (rs_perfetto_mark){time, (uint32_t)track, row})
+               ? RS_OK
+               : rs_fail_nomem(p->err, "slices");
 }
 
 rs_status rs_perfetto_take_event(rs_perfetto *p, rs_perfetto_sequence *q, rs_pb body, int64_t time)

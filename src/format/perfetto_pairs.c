@@ -117,7 +117,7 @@ static uint64_t pair_track(pairing *a, const rs_keyed *order, size_t n, bool in_
 /* All marks that are left, track by track. *no_end: slices that never end; they keep no length. */
 static bool pair_stacks(pairing *a, bool in_order, uint64_t *no_end)
 {
-    rs_keyed *order = rs_malloc((a->n + 1) * sizeof *order);
+    RS_LOCAL rs_keyed *order = rs_malloc((a->n + 1) * sizeof *order);
     open_slices open = {rs_malloc((a->n + 1) * sizeof *open.rows), 0};
     bool ok = order && open.rows;
     size_t n = 0;
@@ -132,7 +132,6 @@ static bool pair_stacks(pairing *a, bool in_order, uint64_t *no_end)
         *no_end += pair_track(a, order + i, end - i, in_order, &open);
     }
     rs_free(open.rows);
-    rs_free(order);
     return ok;
 }
 

@@ -129,9 +129,9 @@ static rs_status take_extra(rs_perfetto *p, rs_pb m, uint32_t row, bool *linked)
 
 static rs_status take_wait(rs_perfetto *p, uint64_t event, uint32_t row)
 {
-    if (!RS_GROW_ONE(p->waits, p->n_waits, p->waits_capacity)) return rs_fail_nomem(p->err, "waits");
-    p->waits[p->n_waits++] = (rs_perfetto_wait){row, event};
-    return RS_OK;
+    return RS_PUSH(p->waits, p->n_waits, p->waits_capacity, (rs_perfetto_wait){row, event})
+               ? RS_OK
+               : rs_fail_nomem(p->err, "waits");
 }
 
 static rs_status take_waits(rs_perfetto *p, const rs_pb_field *f, uint32_t row)

@@ -144,8 +144,8 @@ static bool take_kind(state *s, rs_json_reader *r)
             kind->name = intern(s, &r->text);
         } else if (is_list && t == RS_JSON_T_ARRAY) {
             while ((t = rs_json_next(r)) == RS_JSON_T_STRING) {
-                if (!RS_GROW_ONE(kind->operations, kind->n, kind->capacity)) return no_memory(s);
-                kind->operations[kind->n++] = intern(s, &r->text);
+                if (!RS_PUSH(kind->operations, kind->n, kind->capacity, intern(s, &r->text)))
+                    return no_memory(s);
             }
             if (t != RS_JSON_T_ARRAY_END) return false;
         } else if (t == RS_JSON_T_OBJECT || t == RS_JSON_T_ARRAY) {

@@ -219,10 +219,9 @@ static rs_status record_row(void *context, sqlite3_stmt *s, rs_native *r)
                     .correlation = rs_row_int(s, 3),
                     .stream = rs_row_int(s, 4)};
     if (one.event == RS_NO_VALUE || one.correlation == RS_NO_VALUE) return RS_OK;
-    if (!RS_GROW_ONE(n->records, n->n_records, n->records_capacity))
-        return rs_fail_nomem(n->d->err, "recorded events");
-    n->records[n->n_records++] = one;
-    return RS_OK;
+    return RS_PUSH(n->records, n->n_records, n->records_capacity, one)
+               ? RS_OK
+               : rs_fail_nomem(n->d->err, "recorded events");
 }
 
 static int by_event(const void *a, const void *b)
@@ -304,9 +303,9 @@ static rs_status log_row(void *context, sqlite3_stmt *s, rs_native *r)
     const char *text = rs_row_text(s, 1);
     if (!text || e->n_log >= MAX_LOG) return RS_OK;
     uint32_t id = intern(n, text, strlen(text));
-    if (id == RS_NO_STRING || !RS_GROW_ONE(e->log, e->n_log, e->log_capacity))
+    if (id == RS_NO_STRING ||
+        !RS_PUSH(e->log, e->n_log, e->log_capacity, (rs_log_line){.level = 'W', .text = id}))
         return rs_fail_nomem(n->d->err, "the profiler's log");
-    e->log[e->n_log++] = (rs_log_line){.level = 'W', .text = id};
     return RS_OK;
 }
 

@@ -289,8 +289,8 @@ static rs_status add_sides(rs_database *d, rs_sql *sql, join *j, const char *tex
 static rs_status read_base(rs_database *d, size_t kind, const char *text, int64_t *n_rows)
 {
     static const rs_row_fn rows[N_KINDS] = {kernel_row, copy_row, region_row};
-    join *j = rs_calloc(1, sizeof *j);
-    rs_sql *sql = rs_calloc(1, sizeof *sql), *sides = rs_calloc(1, sizeof *sides);
+    RS_LOCAL join *j = rs_calloc(1, sizeof *j);
+    RS_LOCAL rs_sql *sql = rs_calloc(1, sizeof *sql), *sides = rs_calloc(1, sizeof *sides);
     rs_status status = j && sql && sides ? RS_OK : rs_fail_nomem(d->err, "a query");
     bool has = false, times = true;
     *n_rows = 0;
@@ -312,9 +312,6 @@ static rs_status read_base(rs_database *d, size_t kind, const char *text, int64_
         sql->too_long |= sides->too_long;
         status = rs_database_query(d, sql, rows[kind], d, base_names[kind], n_rows);
     }
-    rs_free(j);
-    rs_free(sql);
-    rs_free(sides);
     return status;
 }
 

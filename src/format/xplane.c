@@ -118,7 +118,7 @@ static int by_time(const void *a, const void *b)
 /* Loops and calls hold what runs in them: they are no work besides it. */
 static rs_status mark_holders(event_list *list, rs_error *err)
 {
-    rs_xevent **order = rs_malloc((list->n + 1) * sizeof *order), **open = NULL;
+    RS_LOCAL rs_xevent **order = rs_malloc((list->n + 1) * sizeof *order), **open = NULL;
     if (order) open = rs_malloc((list->n + 1) * sizeof *open);
     size_t n_open = 0;
     for (size_t i = 0; open && i < list->n; i++) order[i] = &list->items[i];
@@ -130,10 +130,7 @@ static rs_status mark_holders(event_list *list, rs_error *err)
             open[n_open - 1]->holds = true;
         open[n_open++] = order[i];
     }
-    rs_status status = open ? RS_OK : rs_fail_nomem(err, "events");
-    rs_free(order);
-    rs_free(open);
-    return status;
+    return open ? RS_OK : rs_fail_nomem(err, "events");
 }
 
 static rs_status take_event(rs_xplane *p, const rs_xline *l, const rs_xevent *event, event_list *list)
@@ -142,9 +139,7 @@ static rs_status take_event(rs_xplane *p, const rs_xline *l, const rs_xevent *ev
     RS_TRY(tell_progress(s, event->body.at));
     if (event->is_sum) return RS_OK; /* a count; it has no place in time */
     if (l->lane != RS_XLANE_OPS) return rs_xplane_add(p, l, event);
-    if (!RS_GROW_ONE(list->items, list->n, list->capacity)) return rs_fail_nomem(s->err, "events");
-    list->items[list->n++] = *event;
-    return RS_OK;
+    return RS_APPEND(list, *event) ? RS_OK : rs_fail_nomem(s->err, "events");
 }
 
 /* The events of a line. Where the line turns out to claim what is its plane's, *m stands there. */
@@ -299,8 +294,7 @@ static rs_status take_device(rs_xplane *p)
         if (number && !rs_xvalue_int(&v, number)) *number = RS_NO_VALUE;
         if (v.name.what == RS_XSTAT_DEVICE_NAME) d.name = rs_xvalue_text(s, &v);
     }
-    if (!RS_GROW_ONE(e->devices, e->n_devices, e->devices_capacity)) return rs_fail_nomem(s->err, "devices");
-    e->devices[e->n_devices++] = d;
+    if (!RS_PUSH(e->devices, e->n_devices, e->devices_capacity, d)) return rs_fail_nomem(s->err, "devices");
     e->info.n_devices = (int64_t)e->n_devices;
     if (e->info.device_name == RS_NO_STRING) e->info.device_name = d.name;
     return RS_OK;
@@ -435,9 +429,10 @@ static rs_status take_log(rs_xspace *s, const rs_pb_field *f)
     rs_events *e = s->events;
     if (e->n_log == 256) return RS_OK;
     uint32_t text = rs_xspace_text(s, f->bytes);
-    if (text == RS_NO_STRING || !RS_GROW_ONE(e->log, e->n_log, e->log_capacity))
+    if (text == RS_NO_STRING ||
+        !RS_PUSH(e->log, e->n_log, e->log_capacity,
+                 (rs_log_line){.level = f->number == SPACE_ERROR ? 'E' : 'W', .text = text}))
         return rs_fail_nomem(s->err, "the profiler's log");
-    e->log[e->n_log++] = (rs_log_line){.level = f->number == SPACE_ERROR ? 'E' : 'W', .text = text};
     return RS_OK;
 }
 

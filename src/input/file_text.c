@@ -17,14 +17,13 @@ static rs_status put(const rs_sink *sink, const void *bytes, size_t n, rs_error 
 
 static rs_status copy_text(rs_source *source, const rs_sink *sink, rs_error *err)
 {
-    char *piece = rs_malloc(PIECE);
+    RS_LOCAL char *piece = rs_malloc(PIECE);
     if (!piece) return rs_fail_nomem(err, "a file's text");
     rs_status status = RS_OK;
     for (size_t got = 1; status == RS_OK && got;) {
         status = rs_source_read(source, piece, PIECE, &got, err);
         if (status == RS_OK) status = put(sink, piece, got, err);
     }
-    rs_free(piece);
     return status;
 }
 

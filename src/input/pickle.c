@@ -370,8 +370,8 @@ static bool put(reader *r, uint64_t id)
         return true;
     }
     if (id == r->n_memo) {
-        if (!RS_GROW_ONE(r->memo, r->n_memo, r->memo_capacity)) return fail(r, RS_ERR_NOMEM, "out of memory");
-        r->memo[r->n_memo++] = kept;
+        if (!RS_PUSH(r->memo, r->n_memo, r->memo_capacity, kept))
+            return fail(r, RS_ERR_NOMEM, "out of memory");
         return true;
     }
     if (id > UINT32_MAX) return fail(r, RS_ERR_LIMIT, "a memo id beyond 32 bits");

@@ -46,9 +46,8 @@ const rs_grid *rs_book_find(const rs_book *book, const rs_strings *texts, const 
 bool rs_grid_add_column(rs_grid *grid, rs_strings *texts, const char *text, size_t length)
 {
     uint32_t id = rs_strings_add(texts, text, length);
-    if (id == RS_NO_STRING || !RS_GROW_ONE(grid->columns, grid->n_columns, grid->columns_capacity))
+    if (id == RS_NO_STRING || !RS_PUSH(grid->columns, grid->n_columns, grid->columns_capacity, id))
         return false;
-    grid->columns[grid->n_columns++] = id;
     return true;
 }
 
@@ -191,10 +190,8 @@ static char *path_in(const char *folder, const char *name, const char *ending)
 bool rs_book_has_csv(const char *folder, const char *name)
 {
     struct stat info;
-    char *path = path_in(folder, name, ".csv");
-    bool has = path && stat(path, &info) == 0 && S_ISREG(info.st_mode);
-    rs_free(path);
-    return has;
+    RS_LOCAL char *path = path_in(folder, name, ".csv");
+    return path && stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
 static bool is_csv(const char *name)
@@ -233,14 +230,12 @@ static rs_status list_folder(const char *folder, name_list *names, rs_error *err
 static rs_status read_csv(const char *folder, const char *name, rs_strings *texts, rs_book *out,
                           rs_error *err)
 {
-    uint8_t *text = NULL;
+    RS_LOCAL uint8_t *text = NULL;
     size_t n = 0;
-    char *path = path_in(folder, name, "");
+    RS_LOCAL char *path = path_in(folder, name, "");
     rs_status status = path ? read_text(path, &text, &n, err) : rs_fail_nomem(err, "a file name");
     if (status == RS_OK)
         status = rs_csv_read((const char *)text, n, path, name, strlen(name) - 4, texts, out, err);
-    rs_free(text);
-    rs_free(path);
     return status;
 }
 

@@ -115,8 +115,8 @@ rs_values_step rs_values_settle(rs_values *values, size_t height)
 rs_values_step rs_values_push_mark(rs_values *values)
 {
     if (values->n_marks >= values->limits.max_depth) return RS_STEP_LIMIT;
-    if (!RS_GROW_ONE(values->marks, values->n_marks, values->marks_capacity)) return RS_STEP_NOMEM;
-    values->marks[values->n_marks++] = (uint32_t)values->n_stack;
+    if (!RS_PUSH(values->marks, values->n_marks, values->marks_capacity, (uint32_t)values->n_stack))
+        return RS_STEP_NOMEM;
     return RS_STEP_OK;
 }
 

@@ -117,12 +117,11 @@ rs_status rs_zip_read(const rs_zip *zip, const rs_zip_member *member, size_t max
     if (member->method == 8 ? member->text / 1100 > member->packed : member->text != member->packed)
         return damaged(file, member->header, "a member claims more text than it can hold", err);
     char *made = rs_malloc(member->text + 1);
-    struct inflate_state *state = rs_malloc(sizeof *state);
+    RS_LOCAL struct inflate_state *state = rs_malloc(sizeof *state);
     rs_status status = made && state ? RS_OK : rs_fail_nomem(err, "a member of a zip archive");
     if (status == RS_OK && (!unpack(member, from, made, state) ||
                             crc32_gzip_refl(0, (const unsigned char *)made, member->text) != member->check))
         status = damaged(file, member->header, "the text of a member does not unpack", err);
-    rs_free(state);
     if (status != RS_OK) {
         rs_free(made);
         return status;

@@ -394,7 +394,7 @@ static rs_status load_run(rs_job *job, rs_input *input, const rs_load_settings *
 {
     const rs_format *format = rs_run_name_of(input->parts[0]).format;
     rs_run_reader *run;
-    rs_problems unusable = {0};
+    RS_SCOPED(rs_problems_clear) rs_problems unusable = {0};
     size_t usable = 0;
     rs_status status = format->run_open(settings, &run, err);
     for (size_t i = 0; i < input->n_parts && status == RS_OK; i++) {
@@ -417,7 +417,6 @@ static rs_status load_run(rs_job *job, rs_input *input, const rs_load_settings *
                             "none of the %zu files of its run holds a trace", input->n_parts);
     format->run_close(run, status == RS_OK ? &input->events : NULL);
     if (status == RS_OK) rs_problems_move(&input->events->problems, &unusable);
-    rs_problems_clear(&unusable);
     return status;
 }
 
@@ -513,7 +512,8 @@ static rs_status warn_of_repeats(rs_input *input, rs_trace *t, rs_error *err)
     size_t n;
     uint64_t repeated = 0;
     rs_status status = rs_trace_steps(t, &steps, &n, err);
-    rs_keyed *seen = status == RS_OK ? rs_malloc((n + 1) * sizeof *seen) : NULL; /* number, recording */
+    RS_LOCAL rs_keyed *seen =
+        status == RS_OK ? rs_malloc((n + 1) * sizeof *seen) : NULL; /* number, recording */
     for (size_t i = 0; seen && i < n; i++) {
         uint32_t at = 0;
         while (at + 1 < input->n_recordings && input->marks[at + 1].first_row <= steps[i].row) at++;
@@ -522,7 +522,6 @@ static rs_status warn_of_repeats(rs_input *input, rs_trace *t, rs_error *err)
     if (status == RS_OK && (!seen || !rs_keyed_sort(seen, n))) status = rs_fail_nomem(err, "recordings");
     for (size_t i = 1; status == RS_OK && i < n; i++)
         repeated += seen[i].key == seen[i - 1].key && seen[i].value != seen[i - 1].value;
-    rs_free(seen);
     if (repeated)
         rs_problems_add_many(
             &input->problems, input->path, -1, RS_WARNING, "repeated_steps",

@@ -177,7 +177,7 @@ rs_status rs_input_graft(rs_job *job, rs_input *input, bool *changed, rs_error *
                           input->events->n_documents);
     RS_TRY(captures_of(job, &captures, err));
     size_t n = input->n_traces, n_items = 0;
-    rs_graft *grafts = rs_calloc(n + 1, sizeof *grafts);
+    RS_LOCAL rs_graft *grafts = rs_calloc(n + 1, sizeof *grafts);
     if (!grafts) return rs_fail_nomem(err, "captures");
     rs_status status = plan(input, captures, grafts, err);
     if (status == RS_OK) status = tell(job, input, grafts, err);
@@ -187,6 +187,5 @@ rs_status rs_input_graft(rs_job *job, rs_input *input, bool *changed, rs_error *
         status = rs_graft_apply(input->events, captures, grafts, n, err);
     }
     for (size_t i = 0; i < n; i++) rs_graft_clear(&grafts[i]);
-    rs_free(grafts);
     return status;
 }

@@ -40,13 +40,12 @@ static rs_entry_key key_of(const rs_stored_input *s, const rs_wire_writer *ident
 static rs_entry *find(const rs_stored_input *s, const rs_trace *trace, const rs_facet *facet, const void *key,
                       uint64_t columns)
 {
-    rs_wire_writer identity = {0};
+    RS_SCOPED(rs_wire_clear) rs_wire_writer identity = {0};
     rs_entry *entry = NULL;
     if (make_identity(s, trace, facet, key, columns, &identity)) {
         const rs_entry_key wanted = key_of(s, &identity);
         entry = rs_entry_find(s->job->settings.store, &wanted);
     }
-    rs_wire_clear(&identity);
     return entry;
 }
 
@@ -77,7 +76,7 @@ static void keep(void *context, const rs_trace *trace, const rs_facet *facet, co
                  const rs_facet_part *parts)
 {
     rs_stored_input *s = context;
-    rs_wire_writer identity = {0};
+    RS_SCOPED(rs_wire_clear) rs_wire_writer identity = {0};
     rs_entry_part all[RS_FACET_PARTS];
     for (unsigned i = 0; i < facet->form->n_parts; i++)
         all[i] =
@@ -86,7 +85,6 @@ static void keep(void *context, const rs_trace *trace, const rs_facet *facet, co
         const rs_entry_key wanted = key_of(s, &identity);
         rs_job_store_put(s->job, &wanted, s->job->in_place, all, facet->form->n_parts);
     }
-    rs_wire_clear(&identity);
 }
 
 void rs_stored_input_begin(rs_job *job, rs_input *input, rs_events_key *key, rs_events_keeping *keeping)

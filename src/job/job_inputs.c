@@ -269,7 +269,7 @@ static rs_status pass_over_copy(rs_input *input, run_file *files, size_t n, rs_e
 
 static rs_status join_runs(rs_job *job, rs_error *err)
 {
-    run_file *files = rs_malloc((job->n_inputs + 1) * sizeof *files);
+    RS_LOCAL run_file *files = rs_malloc((job->n_inputs + 1) * sizeof *files);
     size_t n = 0;
     rs_status status = RS_OK;
     if (!files) return rs_fail_nomem(err, "inputs");
@@ -285,7 +285,6 @@ static rs_status join_runs(rs_job *job, rs_error *err)
     }
     for (size_t i = 0; i < job->n_inputs && status == RS_OK; i++)
         status = pass_over_copy(&job->inputs[i], files, n, err);
-    rs_free(files);
     remove_joined(job);
     return status;
 }

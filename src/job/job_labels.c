@@ -74,7 +74,7 @@ static void read_numbers(rs_job *job)
 /* Where one part alone differs, or is named at all, it is the rank; else the place in their order is. */
 rs_status rs_inputs_read_labels(rs_job *job, rs_error *err)
 {
-    place *places = rs_malloc((job->n_inputs + 1) * sizeof *places);
+    RS_LOCAL place *places = rs_malloc((job->n_inputs + 1) * sizeof *places);
     size_t n = 0;
     if (!places) return rs_fail_nomem(err, "inputs");
     for (size_t i = 0; i < job->n_inputs; i++) {
@@ -101,7 +101,6 @@ rs_status rs_inputs_read_labels(rs_job *job, rs_error *err)
         int64_t number = differ == 1 ? places[i].part[one] : named == 1 ? places[i].part[only] : RS_NO_VALUE;
         places[i].input->label_rank = number == RS_NO_VALUE ? rank : number;
     }
-    rs_free(places);
     read_numbers(job);
     return RS_OK;
 }

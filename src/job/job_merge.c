@@ -266,8 +266,8 @@ rs_status rs_question_gather(rs_question *q, const rs_ranking *ranking, unsigned
     size_t n = 0, at = 0, kept = *n_partials;
     for (size_t i = 0; i < q->n_answers; i++)
         if (q->answers[i].status == RS_OK) n += q->answers[i].n_ranks;
-    rs_rank_answer **all = rs_malloc(n * sizeof *all);
-    const rs_selected **selected = rs_malloc((n + 1) * sizeof *selected);
+    RS_LOCAL rs_rank_answer **all = rs_malloc(n * sizeof *all);
+    RS_LOCAL const rs_selected **selected = rs_malloc((n + 1) * sizeof *selected);
     rs_partial *grown =
         n < SIZE_MAX / sizeof *grown - kept ? rs_realloc(*partials, (kept + n + 1) * sizeof *grown) : NULL;
     if (grown) *partials = grown;
@@ -298,8 +298,6 @@ rs_status rs_question_gather(rs_question *q, const rs_ranking *ranking, unsigned
             status = rs_selected_judge(selected, kept - *n_partials, ranking->settings, err);
         *n_partials = kept;
     }
-    rs_free(selected);
-    rs_free(all);
     return status;
 }
 
@@ -405,7 +403,7 @@ static void note_classes(const rs_question *q, rs_result *result)
 rs_status rs_question_answer(rs_question *const *sides, const rs_ranking *const *rankings, unsigned n_sides,
                              rs_result *result, rs_error *err)
 {
-    rs_partial *partials = NULL;
+    RS_LOCAL rs_partial *partials = NULL;
     size_t n_partials = 0;
     rs_status status = RS_OK;
     for (unsigned i = 0; status == RS_OK && i < n_sides; i++)
@@ -419,6 +417,5 @@ rs_status rs_question_answer(rs_question *const *sides, const rs_ranking *const 
     for (size_t i = 0; status == RS_OK && i < result->n_tables; i++)
         if (!rs_table_has_origin(result->tables[i]))
             rs_table_count_from(result->tables[i], sides[0]->run.origin);
-    rs_free(partials);
     return status;
 }

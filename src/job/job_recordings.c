@@ -68,7 +68,7 @@ static rs_status join(rs_job *job, const candidate *c, size_t n, rs_error *err)
 rs_status rs_inputs_join_recordings(rs_job *job, const rs_input_answer *answers, bool *joined, rs_error *err)
 {
     *joined = false;
-    candidate *all = rs_malloc((job->n_inputs + 1) * sizeof *all);
+    RS_LOCAL candidate *all = rs_malloc((job->n_inputs + 1) * sizeof *all);
     if (!all) return rs_fail_nomem(err, "recordings");
     size_t n = find_candidates(job, answers, all);
     rs_status status = RS_OK;
@@ -81,7 +81,6 @@ rs_status rs_inputs_join_recordings(rs_job *job, const rs_input_answer *answers,
         *joined = true;
         status = join(job, all + i, end - i, err);
     }
-    rs_free(all);
     size_t kept = 0;
     for (size_t i = 0; i < job->n_inputs; i++)
         if (!job->inputs[i].joined) job->inputs[kept++] = job->inputs[i];

@@ -113,11 +113,10 @@ static void read_result(rs_wire_reader *r, const rs_question *q, rs_result *resu
 
 bool rs_result_read(const rs_question *q, const void *bytes, size_t n, rs_result *result)
 {
-    rs_arena arena = {0};
+    RS_SCOPED(rs_arena_clear) rs_arena arena = {0};
     rs_wire_reader r = {.p = bytes, .end = (const uint8_t *)bytes + n, .arena = &arena};
     rs_result found = {0};
     read_result(&r, q, &found);
-    rs_arena_clear(&arena);
     bool ok = !r.bad && r.p == r.end && !found.problems.n_dropped;
     if (ok)
         *result = found;

@@ -592,8 +592,8 @@ static rs_status run_queries(rs_job *const *jobs, unsigned n_jobs, const rs_quer
     rs_error local = RS_ERROR_INIT;
     if (!err) err = &local;
     for (size_t k = 0; k < n; k++) results[k] = (rs_result){0};
-    run_side *sides = rs_calloc(n_jobs, sizeof *sides);
-    outcome *outcomes = rs_calloc(n, sizeof *outcomes);
+    RS_LOCAL run_side *sides = rs_calloc(n_jobs, sizeof *sides);
+    RS_LOCAL outcome *outcomes = rs_calloc(n, sizeof *outcomes);
     side_views views = {rs_calloc(n_jobs, sizeof *views.questions),
                         rs_calloc(n_jobs, sizeof *views.rankings)};
     bool ok = sides && (outcomes || !n) && views.questions && views.rankings;
@@ -601,8 +601,6 @@ static rs_status run_queries(rs_job *const *jobs, unsigned n_jobs, const rs_quer
                           : rs_fail_nomem(err, "run");
     for (unsigned i = 0; sides && i < n_jobs; i++) end_side(&sides[i]);
     for (size_t k = 0; outcomes && k < n; k++) rs_result_key_clear(&outcomes[k].key);
-    rs_free(sides);
-    rs_free(outcomes);
     rs_free(views.questions);
     rs_free(views.rankings);
     return status;
@@ -676,7 +674,7 @@ static rs_status map_with(rs_job *job, const rs_query *queries, size_t n, const 
         return rs_fail(err, RS_ERR_USAGE,
                        "a window counts from the job's first event, which a part of the job "
                        "does not know: give --steps, or analyse all ranks in one place");
-    run_side side = {0};
+    RS_SCOPED(end_side) run_side side = {0};
     rs_status status = begin_side(&side, job, NULL, queries, n, err);
     for (size_t k = 0; status == RS_OK && k < n; k++)
         if (rs_question_wants_origin(&side.questions[k]))
@@ -700,7 +698,6 @@ static rs_status map_with(rs_job *job, const rs_query *queries, size_t n, const 
         if (status == RS_OK) status = fail_early(&side, err);
     }
     if (status == RS_OK) status = rs_partials_write(job, side.questions, n, out, err);
-    end_side(&side);
     return status;
 }
 
@@ -715,13 +712,12 @@ rs_status rs_job_map_agreed(rs_job *job, const rs_query *queries, size_t n, cons
                             rs_bytes *out, rs_error *err)
 {
     rs_error local = RS_ERROR_INIT;
-    rs_arena arena = {0};
+    RS_SCOPED(rs_arena_clear) rs_arena arena = {0};
     const rs_told *told = NULL;
     if (!err) err = &local;
     *out = (rs_bytes){0};
     rs_status status = rs_agreed_read(agreed, queries, n, &arena, &told, err);
     if (status == RS_OK) status = map_with(job, queries, n, told, out, err);
-    rs_arena_clear(&arena);
     return status;
 }
 
@@ -731,7 +727,7 @@ rs_status rs_job_map_agreed(rs_job *job, const rs_query *queries, size_t n, cons
 static rs_status take_values(rs_question *q, const rs_ranking *ranking, rs_rank_value **values, size_t *n,
                              rs_error *err)
 {
-    rs_partial *partials = NULL;
+    RS_LOCAL rs_partial *partials = NULL;
     size_t n_partials = 0;
     rs_status status = rs_question_gather(q, ranking, 0, &partials, &n_partials, err);
     rs_rank_value *out = status == RS_OK ? rs_malloc((n_partials + 1) * sizeof *out) : NULL;
@@ -743,7 +739,6 @@ static rs_status take_values(rs_question *q, const rs_ranking *ranking, rs_rank_
         for (size_t k = 0; q->answers[i].status == RS_OK && k < q->answers[i].n_ranks; k++)
             if (rs_ranking_wants(ranking, q->answers[i].ranks[k].rank))
                 q->answers[i].ranks[k].first.partial = NULL;
-    rs_free(partials);
     *values = out;
     return status;
 }
@@ -756,7 +751,7 @@ rs_status rs_job_each_rank(rs_job *job, const rs_each_rank *each, rs_rank_value 
                               .follows = RS_FOLLOWS_ALL | (each->takes_captures ? RS_FOLLOWS_CAPTURES : 0),
                               .rank = each->rank,
                               .free_partial = each->free_value};
-    run_side side = {0};
+    RS_SCOPED(end_side) run_side side = {0};
     outcome o = {.status = RS_OK};
     rs_error local = RS_ERROR_INIT;
     if (!err) err = &local;
@@ -772,7 +767,6 @@ rs_status rs_job_each_rank(rs_job *job, const rs_each_rank *each, rs_rank_value 
         if (status != RS_OK) *err = o.error;
     }
     if (status == RS_OK) status = take_values(&side.questions[0], &side.ranking, values, n, err);
-    end_side(&side);
     return status;
 }
 
@@ -782,7 +776,7 @@ static rs_status run_with_sides(rs_job *job, const rs_query *query, size_t n, rs
                                 rs_error *err)
 {
     rs_error local = RS_ERROR_INIT;
-    rs_job **jobs = rs_calloc(n + 1, sizeof *jobs);
+    RS_LOCAL rs_job **jobs = rs_calloc(n + 1, sizeof *jobs);
     rs_job_settings settings = job->settings;
     if (!err) err = &local;
     *result = (rs_result){0};
@@ -797,7 +791,6 @@ static rs_status run_with_sides(rs_job *job, const rs_query *query, size_t n, rs
     }
     if (status == RS_OK) status = run_queries(jobs, (unsigned)n + 1, query, 1, result, err);
     for (size_t i = 0; i < n; i++) rs_job_close(jobs[i + 1]);
-    rs_free(jobs);
     return status;
 }
 

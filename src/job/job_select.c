@@ -200,7 +200,7 @@ static rs_status refuse_steps(const rs_selected *const *ranks, size_t n, const c
             "no step %.80s: the traces have no steps, neither ProfilerStep#N nor by the repetition of "
             "their work",
             wanted);
-    int64_t *numbers = rs_malloc(total * sizeof *numbers);
+    RS_LOCAL int64_t *numbers = rs_malloc(total * sizeof *numbers);
     if (!numbers) return rs_fail_nomem(err, "steps");
     total = 0;
     for (size_t i = 0; i < n; i++)
@@ -209,7 +209,6 @@ static rs_status refuse_steps(const rs_selected *const *ranks, size_t n, const c
     char text[200];
     write_numbers(numbers, total, text, sizeof text);
     bool one = numbers[0] == numbers[total - 1];
-    rs_free(numbers);
     return rs_fail(err, RS_ERR_USAGE, "no step %.80s: the traces have %s %s", wanted, one ? "step" : "steps",
                    text);
 }

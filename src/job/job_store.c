@@ -111,14 +111,13 @@ bool rs_key_stamp_options(rs_wire_writer *w, const rs_question *q, bool folders)
 
 void rs_key_put_place(rs_wire_writer *w, const rs_wire_writer *stamps)
 {
-    rs_arena arena = {0};
+    RS_SCOPED(rs_arena_clear) rs_arena arena = {0};
     rs_stamp first = {0};
     if (stamps->n) {
         rs_wire_reader r = {.p = stamps->bytes, .end = stamps->bytes + stamps->n, .arena = &arena};
         if (!rs_stamp_take(&r, &first)) first.path = NULL;
     }
     rs_wire_put_text(w, first.path);
-    rs_arena_clear(&arena);
 }
 
 bool rs_key_stamps_hold(const rs_wire_writer *stamps)

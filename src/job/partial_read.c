@@ -149,9 +149,8 @@ static rs_status read_inputs(merger *m, size_t part, rs_wire_reader *r, const si
             if (places[k] != SIZE_MAX) input.blocks[places[k]] = block;
         }
         if (r->bad) break;
-        if (!RS_GROW_ONE(m->inputs, m->n_inputs, m->capacity))
+        if (!RS_PUSH(m->inputs, m->n_inputs, m->capacity, input))
             return rs_fail_nomem(err, "packed partial results");
-        m->inputs[m->n_inputs++] = input;
     }
     return r->bad || r->p != r->end ? damaged(m, part, r, err) : RS_OK;
 }
@@ -337,14 +336,13 @@ static rs_status merge_query(const merger *m, size_t k, rs_result *result, rs_er
 {
     rs_question q = {0}, *side = &q;
     const rs_ranking *ranking = &m->ranking;
-    rs_arena values = {0};
+    RS_SCOPED(rs_arena_clear) rs_arena values = {0};
     rs_status status = read_question(m, k, &q, &values, err);
     if (status == RS_OK) status = fail_behind(m, &q, err);
     if (status == RS_OK) status = rs_question_judge(&q, ranking, result, err);
     if (status == RS_OK) status = rs_question_answer(&side, &ranking, 1, result, err);
     if (status != RS_OK) rs_result_drop_tables(result);
     rs_question_clear(&q);
-    rs_arena_clear(&values);
     return status;
 }
 
@@ -379,7 +377,7 @@ rs_status rs_merge_packed(const rs_bytes *packed, size_t n_packed, const rs_quer
     if (!err) err = &local;
     for (size_t k = 0; k < n; k++) results[k] = (rs_result){0};
     if (n_packed == 0) return rs_fail(err, RS_ERR_USAGE, "no packed partial results to merge");
-    merger m = {.what = PARTIALS, .queries = queries, .n = n, .n_parts = n_packed};
+    RS_SCOPED(merger_clear) merger m = {.what = PARTIALS, .queries = queries, .n = n, .n_parts = n_packed};
     rs_status status = take_queries(&m, err);
     if (status == RS_OK) status = read_parts(&m, packed, err);
     bool read = status == RS_OK;
@@ -391,7 +389,6 @@ rs_status rs_merge_packed(const rs_bytes *packed, size_t n_packed, const rs_quer
         *err = error;
         if (n > 1) rs_error_wrap(err, "%s", queries[k].analysis->name);
     }
-    merger_clear(&m);
     return status;
 }
 
@@ -405,9 +402,9 @@ rs_status rs_agree_packed(const rs_bytes *packed, size_t n_packed, const rs_quer
     *agreed = (rs_bytes){0};
     *complete = true;
     if (n_packed == 0) return rs_fail(err, RS_ERR_USAGE, "no packed partial results to agree on");
-    merger m = {.what = PARTIALS, .queries = queries, .n = n, .n_parts = n_packed};
-    rs_arena values = {0};
-    rs_question *questions = rs_calloc(n, sizeof *questions);
+    RS_SCOPED(merger_clear) merger m = {.what = PARTIALS, .queries = queries, .n = n, .n_parts = n_packed};
+    RS_SCOPED(rs_arena_clear) rs_arena values = {0};
+    RS_LOCAL rs_question *questions = rs_calloc(n, sizeof *questions);
     rs_status status = questions || !n ? take_queries(&m, err) : rs_fail_nomem(err, "run");
     if (status == RS_OK) status = read_parts(&m, packed, err);
     for (size_t k = 0; status == RS_OK && k < n; k++) {
@@ -416,9 +413,6 @@ rs_status rs_agree_packed(const rs_bytes *packed, size_t n_packed, const rs_quer
     }
     if (status == RS_OK) status = rs_agreed_write(&m.settings, questions, n, agreed, err);
     for (size_t k = 0; questions && k < n; k++) rs_question_clear(&questions[k]);
-    rs_free(questions);
-    rs_arena_clear(&values);
-    merger_clear(&m);
     return status;
 }
 
@@ -445,7 +439,7 @@ static bool read_told(const rs_query *query, rs_wire_reader *r, rs_told *told)
 rs_status rs_agreed_read(const rs_bytes *packed, const rs_query *queries, size_t n, rs_arena *arena,
                          const rs_told **told, rs_error *err)
 {
-    merger m = {.what = "packed agreement", .queries = queries, .n = n, .n_parts = 1};
+    RS_SCOPED(merger_clear) merger m = {.what = "packed agreement", .queries = queries, .n = n, .n_parts = 1};
     rs_wire_reader r = {0};
     size_t *places = NULL, n_places = 0;
     rs_told *out = rs_arena_alloc(arena, (n + 1) * sizeof *out);
@@ -468,6 +462,5 @@ rs_status rs_agreed_read(const rs_bytes *packed, const rs_query *queries, size_t
     }
     if (status == RS_OK && r.p != r.end) status = damaged(&m, 0, &r, err);
     if (status == RS_OK) *told = out;
-    merger_clear(&m);
     return status;
 }

@@ -43,16 +43,17 @@ static bool collect(reader *r)
         const char *name = rs_event_name(e, row);
         int64_t id = rs_cursor_int(&ids, row, 0);
         if (kind == RS_KIND_CPU_OP && rs_coll_is_submission(name)) {
-            if (!RS_GROW_ONE(r->calls, r->n_calls, r->calls_capacity)) return false;
-            r->calls[r->n_calls++] =
-                (call){.start = e->start[row], .id = id, .kind = rs_coll_kind_of(name), .row = row};
+            if (!RS_PUSH(r->calls, r->n_calls, r->calls_capacity,
+                         (call){.start = e->start[row], .id = id, .kind = rs_coll_kind_of(name), .row = row}))
+                return false;
         } else if (kind == RS_KIND_USER_ANNOTATION && rs_coll_is_host_span(name)) {
-            if (!RS_GROW_ONE(r->spans, r->n_spans, r->spans_capacity)) return false;
-            r->spans[r->n_spans++] = (span){.start = e->start[row],
-                                            .id = id,
-                                            .kind = rs_coll_kind_of(name),
-                                            .row = row,
-                                            .call = RS_NO_ROW};
+            if (!RS_PUSH(r->spans, r->n_spans, r->spans_capacity,
+                         (span){.start = e->start[row],
+                                .id = id,
+                                .kind = rs_coll_kind_of(name),
+                                .row = row,
+                                .call = RS_NO_ROW}))
+                return false;
         }
     }
     return true;
@@ -117,8 +118,8 @@ static void link_by_order(reader *r, const rs_keyed *calls, size_t next[RS_N_COL
 
 static bool link_spans(reader *r)
 {
-    rs_keyed *by_id = order_by(r->n_calls, call_id, r), *calls = order_by(r->n_calls, call_start, r),
-             *spans = order_by(r->n_spans, span_start, r);
+    RS_LOCAL rs_keyed *by_id = order_by(r->n_calls, call_id, r), *calls = order_by(r->n_calls, call_start, r),
+                      *spans = order_by(r->n_spans, span_start, r);
     bool ok = by_id && calls && spans;
     size_t next[RS_N_COLL_KINDS] = {0};
     for (size_t i = 0; ok && i < r->n_spans; i++) {
@@ -129,9 +130,6 @@ static bool link_spans(reader *r)
         span *s = &r->spans[spans[i].value];
         if (s->call == RS_NO_ROW && s->id <= 0) link_by_order(r, calls, next, s);
     }
-    rs_free(by_id);
-    rs_free(calls);
-    rs_free(spans);
     return ok;
 }
 

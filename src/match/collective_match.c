@@ -87,7 +87,7 @@ static uint32_t channel_of(matcher *m, uint32_t rank, const rs_coll_shape *op)
     const rs_coll_rank *r = m->job->ranks[rank];
     const char *members = or_empty(rs_pool_text(&r->pool, op->members));
     size_t size = strlen(members) + strlen(or_empty(rs_pool_text(&r->pool, op->group))) + 200;
-    char *text = rs_malloc(size);
+    RS_LOCAL char *text = rs_malloc(size);
     if (!text) return RS_NO_STRING;
     size_t n = append(text, 0, size, or_empty(rs_pool_text(&r->pool, op->group)));
     n = append(text, n, size, members);
@@ -107,7 +107,6 @@ static uint32_t channel_of(matcher *m, uint32_t rank, const rs_coll_shape *op)
         n += (size_t)snprintf(text + n, size - n, " stream %lld", (long long)op->stream);
     }
     uint32_t id = rs_strings_add(&m->channels, text, n);
-    rs_free(text);
     return id;
 }
 
@@ -115,7 +114,7 @@ static uint32_t channel_of(matcher *m, uint32_t rank, const rs_coll_shape *op)
 static bool channels_of(matcher *m, uint32_t rank, uint32_t *out)
 {
     const rs_coll_rank *r = m->job->ranks[rank];
-    uint32_t *of_shape = rs_malloc((r->n_shapes + 1) * sizeof *of_shape);
+    RS_LOCAL uint32_t *of_shape = rs_malloc((r->n_shapes + 1) * sizeof *of_shape);
     bool ok = of_shape != NULL;
     for (size_t i = 0; ok && i < r->n_shapes; i++) of_shape[i] = RS_NO_STRING;
     for (size_t i = 0; ok && i < r->n; i++) {
@@ -124,7 +123,6 @@ static bool channels_of(matcher *m, uint32_t rank, uint32_t *out)
         out[i] = *channel;
         ok = out[i] != RS_NO_STRING;
     }
-    rs_free(of_shape);
     return ok;
 }
 
@@ -137,7 +135,7 @@ static bool sort_into_channels(matcher *m)
         n += job->ranks[r]->n;
         m->many_streams = m->many_streams || has_many_streams(job->ranks[r]);
     }
-    uint32_t *channel = rs_malloc((n + 1) * sizeof *channel);
+    RS_LOCAL uint32_t *channel = rs_malloc((n + 1) * sizeof *channel);
     m->items = rs_malloc((n + 1) * sizeof *m->items);
     bool ok = channel && m->items && n < UINT32_MAX;
     for (uint32_t r = 0; ok && r < job->n_ranks; at += job->ranks[r++]->n)
@@ -151,7 +149,6 @@ static bool sort_into_channels(matcher *m)
         for (uint32_t i = 0; i < job->ranks[r]->n; i++, at++)
             m->items[m->first[channel[at] + 1]++] = (item){.rank = r, .op = i};
     m->n = n;
-    rs_free(channel);
     return ok;
 }
 
@@ -170,10 +167,9 @@ static bool numbered(const matcher *m, size_t first, size_t end)
 static bool add_instance(matcher *m, size_t *capacity, int64_t number, bool by_seq)
 {
     rs_coll_job *job = m->job;
-    if (!RS_GROW_ONE(job->instances, job->n, *capacity)) return false;
-    job->instances[job->n++] =
-        (rs_coll_instance){.number = number, .by_seq = by_seq, .first = (uint32_t)job->n_arrivals};
-    return true;
+    return RS_PUSH(
+        job->instances, job->n, *capacity,
+        (rs_coll_instance){.number = number, .by_seq = by_seq, .first = (uint32_t)job->n_arrivals});
 }
 
 /* The ops of one rank among those with one number: which are left. */
@@ -231,12 +227,11 @@ static bool order_by_number(const item *items, size_t n, uint32_t *order)
         rs_free(first);
         return true;
     }
-    rs_keyed *keys = rs_malloc((n + 1) * sizeof *keys);
+    RS_LOCAL rs_keyed *keys = rs_malloc((n + 1) * sizeof *keys);
     bool ok = keys != NULL;
     for (size_t i = 0; ok && i < n; i++) keys[i] = (rs_keyed){items[i].number, (uint32_t)i};
     ok = ok && rs_keyed_sort(keys, n);
     for (size_t i = 0; ok && i < n; i++) order[i] = keys[i].value;
-    rs_free(keys);
     return ok;
 }
 
@@ -247,16 +242,14 @@ static bool match_channel(matcher *m, size_t first, size_t end, bool by_seq, siz
     if (!by_seq && !rs_coll_number_by_order(m->job, items, n)) return false;
     if (by_seq)
         for (size_t i = 0; i < n; i++) items[i].number = rs_coll_item_op(m->job, &items[i])->seq;
-    uint32_t *order = rs_malloc((n + 1) * sizeof *order);
-    run *runs = rs_malloc((m->job->n_ranks + 1) * sizeof *runs);
+    RS_LOCAL uint32_t *order = rs_malloc((n + 1) * sizeof *order);
+    RS_LOCAL run *runs = rs_malloc((m->job->n_ranks + 1) * sizeof *runs);
     bool ok = order && runs && order_by_number(items, n, order);
     for (size_t i = 0, next; ok && i < n; i = next) {
         for (next = i; next < n && items[order[next]].number == items[order[i]].number; next++) {
         }
         ok = make_instances(m, items, order + i, next - i, runs, by_seq, capacity);
     }
-    rs_free(order);
-    rs_free(runs);
     return ok;
 }
 
@@ -273,7 +266,7 @@ static bool match_channels(matcher *m, bool by_seq, size_t *capacity)
 
 static bool order_in_time(rs_coll_job *job)
 {
-    rs_keyed *keys = rs_malloc((job->n + 1) * sizeof *keys);
+    RS_LOCAL rs_keyed *keys = rs_malloc((job->n + 1) * sizeof *keys);
     rs_coll_instance *sorted = rs_malloc((job->n + 1) * sizeof *sorted);
     bool ok = keys && sorted;
     for (size_t i = 0; ok && i < job->n; i++) {
@@ -290,7 +283,6 @@ static bool order_in_time(rs_coll_job *job)
         sorted[i] = job->instances[keys[i].value];
         for (size_t k = 0; k < sorted[i].n; k++) job->arrivals[sorted[i].first + k].instance = (uint32_t)i;
     }
-    rs_free(keys);
     if (!ok) {
         rs_free(sorted);
         return false;

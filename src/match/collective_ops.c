@@ -53,9 +53,8 @@ uint32_t rs_coll_rank_shape(rs_coll_rank *r, const rs_coll_shape *shape)
     if (!r->lately && !(r->lately = rs_calloc(LATELY, sizeof *r->lately))) return UINT32_MAX;
     uint32_t *at = &r->lately[place_of(shape)];
     if (*at && same_shape(&r->shapes[*at - 1], shape)) return *at - 1;
-    if (r->n_shapes >= UINT32_MAX - 1 || !RS_GROW_ONE(r->shapes, r->n_shapes, r->shapes_capacity))
+    if (r->n_shapes >= UINT32_MAX - 1 || !RS_PUSH(r->shapes, r->n_shapes, r->shapes_capacity, *shape))
         return UINT32_MAX;
-    r->shapes[r->n_shapes++] = *shape;
     *at = (uint32_t)r->n_shapes;
     return *at - 1;
 }
@@ -138,7 +137,7 @@ static bool add_op(rs_coll_rank *r, const rs_events *e, uint32_t row, uint32_t a
 
 bool rs_coll_rank_sort(rs_coll_rank *r)
 {
-    rs_keyed *keys = rs_malloc((r->n + 1) * sizeof *keys);
+    RS_LOCAL rs_keyed *keys = rs_malloc((r->n + 1) * sizeof *keys);
     rs_coll_op *sorted = rs_malloc((r->n + 1) * sizeof *sorted);
     int64_t *spans = r->n_spans ? rs_malloc(r->n * sizeof *spans) : NULL;
     bool ok = keys && sorted && (spans || !r->n_spans);
@@ -146,7 +145,6 @@ bool rs_coll_rank_sort(rs_coll_rank *r)
     ok = ok && rs_keyed_sort(keys, r->n);
     for (size_t i = 0; ok && i < r->n; i++) sorted[i] = r->ops[keys[i].value];
     for (size_t i = 0; ok && i < r->n_spans; i++) spans[i] = r->spans[keys[i].value];
-    rs_free(keys);
     if (!ok) {
         rs_free(sorted);
         rs_free(spans);
@@ -188,7 +186,7 @@ static rs_status launch_nodes(rs_trace *trace, const rs_work *work, rs_tree **tr
     if (!asks_above(trace->events, work)) return RS_OK;
     rs_status status = rs_trace_tree(trace, false, tree, err);
     if (status != RS_OK) return status;
-    rs_keyed *at = rs_malloc(((*tree)->n_gpu + 1) * sizeof *at);
+    RS_LOCAL rs_keyed *at = rs_malloc(((*tree)->n_gpu + 1) * sizeof *at);
     uint32_t *nodes = rs_malloc((work->n + 1) * sizeof *nodes);
     bool ok = at && nodes;
     const rs_tree *t = *tree;
@@ -201,7 +199,6 @@ static rs_status launch_nodes(rs_trace *trace, const rs_work *work, rs_tree **tr
         while (k < t->n_gpu && at[k].key < work->row[i]) k++;
         nodes[i] = k < t->n_gpu && at[k].key == work->row[i] ? at[k].value : RS_NO_NODE;
     }
-    rs_free(at);
     if (!ok) {
         rs_free(nodes);
         return rs_fail_nomem(err, "collectives");

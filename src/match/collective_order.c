@@ -248,7 +248,7 @@ static verdict number_by_shift(walker *w, int64_t shift, int64_t *scratch)
 static bool vote(walker *w)
 {
     size_t n_a = w->a.n < VOTERS ? w->a.n : VOTERS, n_b = w->b.n < VOTERS ? w->b.n : VOTERS, n = 0, most = 1;
-    int64_t *differences = rs_malloc((n_a * n_b + 1) * sizeof *differences);
+    RS_LOCAL int64_t *differences = rs_malloc((n_a * n_b + 1) * sizeof *differences);
     if (!differences) return false;
     for (size_t i = 0; i < n_a; i++)
         for (size_t k = 0; k < n_b; k++) {
@@ -266,7 +266,6 @@ static bool vote(walker *w)
         most = to - from;
         w->ahead = middle;
     }
-    rs_free(differences);
     return true;
 }
 
@@ -348,8 +347,8 @@ static run run_at(rs_coll_item *items, size_t n, size_t from)
 bool rs_coll_number_by_order(const rs_coll_job *job, rs_coll_item *items, size_t n)
 {
     run reference = {0};
-    int64_t *scratch = rs_malloc((n + 1) * sizeof *scratch);
-    rs_keyed *keys = rs_malloc((n + 1) * sizeof *keys);
+    RS_LOCAL int64_t *scratch = rs_malloc((n + 1) * sizeof *scratch);
+    RS_LOCAL rs_keyed *keys = rs_malloc((n + 1) * sizeof *keys);
     bool ok = scratch && keys;
     int64_t first = INT64_MAX;
     for (size_t i = 0; ok && i < n;) {
@@ -368,8 +367,5 @@ bool rs_coll_number_by_order(const rs_coll_job *job, rs_coll_item *items, size_t
             number_by_shift(&w, 0, scratch);
         i += r.n;
     }
-    ok = ok && sort_by_number(items, n, keys);
-    rs_free(scratch);
-    rs_free(keys);
-    return ok;
+    return ok && sort_by_number(items, n, keys);
 }

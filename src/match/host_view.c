@@ -24,9 +24,7 @@ typedef struct spans {
 
 static bool append(spans *s, rs_interval x)
 {
-    if (!RS_GROW_ONE(s->items, s->n, s->capacity)) return false;
-    s->items[s->n++] = x;
-    return true;
+    return RS_APPEND(s, x);
 }
 
 /* The same, for what is united later: rows of a thread come by start as a rule, inner ones behind the one that holds
@@ -172,7 +170,7 @@ static const rs_order by_time[] = {
 static bool sum_threads(viewer *v)
 {
     rs_host_view *out = v->out;
-    uint32_t *names = rs_thread_names(v->trace);
+    RS_LOCAL uint32_t *names = rs_thread_names(v->trace);
     bool ok = names && (out->threads = rs_calloc(v->e->n_threads + 1, sizeof *out->threads));
     for (size_t i = 0; ok && i < v->e->n_threads; i++) {
         thread *t = &v->threads[i];
@@ -192,7 +190,6 @@ static bool sum_threads(viewer *v)
         ok = to->label != NULL;
         out->n_threads += ok;
     }
-    rs_free(names);
     if (ok && out->n_threads) RS_SORT(out->threads, out->n_threads, by_time);
     return ok;
 }

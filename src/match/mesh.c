@@ -258,7 +258,7 @@ static rs_status solve(rs_mesh_group *groups, size_t n, rs_mesh *out, rs_error *
     class classes[RS_MESH_AXES];
     uint16_t fits[RS_MESH_AXES] = {0};
     size_t n_classes = list_classes(groups, n, classes), kept = 0;
-    uint32_t *seen = rs_calloc(n + 1, sizeof *seen);
+    RS_LOCAL uint32_t *seen = rs_calloc(n + 1, sizeof *seen);
     bool ok = seen != NULL;
     for (size_t i = 0; ok && i < n_classes; i++) {
         classes[i].group_of = rs_calloc((size_t)out->world + 1, sizeof(uint32_t));
@@ -286,7 +286,6 @@ static rs_status solve(rs_mesh_group *groups, size_t n, rs_mesh *out, rs_error *
     }
     RS_SORT(out->axes, out->n, by_stride);
     for (size_t i = 0; i < n_classes; i++) rs_free(classes[i].group_of);
-    rs_free(seen);
     return ok ? RS_OK : rs_fail_nomem(err, "the mesh");
 }
 

@@ -36,12 +36,8 @@ rs_status rs_stages_find(const rs_coll_job *job, rs_stages *out, rs_error *err)
     size_t n = job->n_ranks;
     *out = (rs_stages){.stage = rs_calloc(n + 1, sizeof *out->stage),
                        .line = rs_calloc(n + 1, sizeof *out->line)};
-    uint32_t *up = rs_malloc((n + 1) * sizeof *up), *length = rs_calloc(n + 1, sizeof *length);
-    if (!out->stage || !out->line || !up || !length) {
-        rs_free(up);
-        rs_free(length);
-        return rs_fail_nomem(err, "pipeline stages");
-    }
+    RS_LOCAL uint32_t *up = rs_malloc((n + 1) * sizeof *up), *length = rs_calloc(n + 1, sizeof *length);
+    if (!out->stage || !out->line || !up || !length) return rs_fail_nomem(err, "pipeline stages");
     for (uint32_t r = 0; r < n; r++) up[r] = r;
     for (size_t i = 0; i < job->n; i++) {
         const rs_coll_instance *c = &job->instances[i];
@@ -57,8 +53,6 @@ rs_status rs_stages_find(const rs_coll_job *job, rs_stages *out, rs_error *err)
     }
     for (uint32_t r = 0; r < n; r++) even = even && length[root_of(up, r)] == length[0];
     if (even && length[0] > 1) out->n_stages = length[0];
-    rs_free(up);
-    rs_free(length);
     return RS_OK;
 }
 
@@ -80,6 +74,7 @@ static void count(groups *all, uint32_t at, const rs_coll_shape *op)
 /* The process groups of a rank, by the texts that list their members. */
 static bool add_groups(const rs_coll_rank *r, groups *all)
 {
+    RS_SCOPED(rs_map64_clear)
     rs_map64 at = {0}; /* text of the pool -> index into items, all ones: it lists nobody */
     bool ok = true;
     for (size_t i = 0; ok && i < r->n; i++) {
@@ -104,7 +99,6 @@ static bool add_groups(const rs_coll_rank *r, groups *all)
         }
         if (ok && *slot != UINT32_MAX) count(all, *slot, op);
     }
-    rs_map64_clear(&at);
     return ok;
 }
 

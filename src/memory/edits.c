@@ -97,7 +97,7 @@ static parted_stack *part_stacks(const rs_frame_traits *traits)
     const rs_snapshot *s = traits->snapshot;
     parted_stack *out = rs_calloc(s->n_stacks + 1, sizeof *out);
     uint32_t n = 1;
-    rs_map64 known = {0};
+    RS_SCOPED(rs_map64_clear) rs_map64 known = {0};
     bool ok = out != NULL, is_new;
     for (size_t i = 0; ok && i < s->n_stacks; i++) {
         uint64_t hash = 0;
@@ -115,7 +115,6 @@ static parted_stack *part_stacks(const rs_frame_traits *traits)
         if (is_new) *number = n++;
         out[i] = (parted_stack){*number, k < s->stacks[i].n ? k : 0};
     }
-    rs_map64_clear(&known);
     if (ok) return out;
     rs_free(out);
     return NULL;
@@ -167,10 +166,8 @@ static bool take_allocation(call_finder *f, size_t at)
     bool repeats = f->n && *seen == f->n && !is_under_same_line(f, life->stack);
     f->previous = life->stack;
     if (!(x->kind[at] & IS_FORWARD) || !fits(x, RS_MEMORY_RECOMPUTE, life)) return true;
-    if (!f->n || repeats || x->calls[f->n - 1].back <= life->from) {
-        if (!RS_GROW_ONE(x->calls, f->n, f->capacity)) return false;
-        x->calls[f->n++] = (rs_forward_call){.back = RS_NEVER};
-    }
+    if (!f->n || repeats || x->calls[f->n - 1].back <= life->from)
+        if (!RS_PUSH(x->calls, f->n, f->capacity, (rs_forward_call){.back = RS_NEVER})) return false;
     rs_forward_call *call = &x->calls[f->n - 1];
     *seen = (uint32_t)f->n;
     call->end = life->from;
@@ -367,7 +364,7 @@ rs_status rs_memory_edited(const rs_memory_edits *x, unsigned mask, rs_memory_bo
                            rs_error *err)
 {
     const rs_history *h = x->history;
-    int64_t *difference = rs_calloc((size_t)h->n + 2, sizeof *difference);
+    RS_LOCAL int64_t *difference = rs_calloc((size_t)h->n + 2, sizeof *difference);
     *out = (rs_edited){0};
     if (!difference) return rs_fail_nomem(err, "edits");
     for (size_t i = 0; i < h->n_lives; i++) {
@@ -380,6 +377,5 @@ rs_status rs_memory_edited(const rs_memory_edits *x, unsigned mask, rs_memory_bo
             e.size != life->size || e.until[0] != life->until || e.from[0] != life->from || e.until[1];
     }
     find_peak(x, mask, bound, difference, spans, n_spans, out);
-    rs_free(difference);
     return RS_OK;
 }

@@ -49,8 +49,7 @@ static bool allocate(building *b, uint32_t event, uint64_t address, uint64_t str
     if (old) {
         old->until = after;
         if (old->asked > after) old->asked = after;
-        if (!RS_GROW_ONE(h->cut, h->n_cut, h->cut_capacity)) return false;
-        h->cut[h->n_cut++] = (rs_cut_life){event, *place};
+        if (!RS_PUSH(h->cut, h->n_cut, h->cut_capacity, (rs_cut_life){event, *place})) return false;
     }
     rs_life life = {.address = address,
                     .stream = stream,

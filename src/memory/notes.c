@@ -53,10 +53,10 @@ static uint32_t unlink_note(open_note *open, uint32_t at, uint32_t top)
 
 static bool follow_notes(const note_order *order, size_t n, rs_open_notes *out)
 {
-    rs_map64 latest = {0}; /* by name: the latest that is open + 1 */
-    open_note *open = rs_malloc((n + 1) * sizeof *open);
+    RS_SCOPED(rs_map64_clear) rs_map64 latest = {0}; /* by name: the latest that is open + 1 */
+    RS_LOCAL open_note *open = rs_malloc((n + 1) * sizeof *open);
     uint32_t n_open = 0, top = RS_NO_ROW;
-    uint32_t *innermost = rs_malloc((n + 1) * sizeof *innermost);
+    RS_LOCAL uint32_t *innermost = rs_malloc((n + 1) * sizeof *innermost);
     bool ok = open && innermost;
     for (size_t i = 0; ok && i < n; i++) {
         const rs_note *note = order[i].note;
@@ -85,9 +85,6 @@ static bool follow_notes(const note_order *order, size_t n, rs_open_notes *out)
     out->n = n;
     for (size_t i = 0; ok && i < n; i++)
         out->end[i] = innermost[i] == RS_NO_ROW ? RS_NO_TIME : open[innermost[i]].end;
-    rs_free(open);
-    rs_free(innermost);
-    rs_map64_clear(&latest);
     return ok;
 }
 
@@ -95,12 +92,11 @@ rs_status rs_open_notes_make(const rs_snapshot *s, int32_t device, rs_open_notes
 {
     size_t n;
     *out = (rs_open_notes){0};
-    note_order *order = sort_notes(s, device, &n);
+    RS_LOCAL note_order *order = sort_notes(s, device, &n);
     out->time = rs_malloc((n + 1) * sizeof *out->time);
     out->name = rs_malloc((n + 1) * sizeof *out->name);
     out->end = rs_malloc((n + 1) * sizeof *out->end);
     bool ok = order && out->time && out->name && out->end && follow_notes(order, n, out);
-    rs_free(order);
     return ok ? RS_OK : rs_fail_nomem(err, "annotations");
 }
 
@@ -235,9 +231,8 @@ rs_status rs_memory_steps_make(const rs_history *h, rs_memory_steps *out, rs_err
 {
     size_t n;
     *out = (rs_memory_steps){.source = RS_STEPS_BY_NOTE};
-    note_order *order = sort_notes(h->snapshot, h->device->number, &n);
+    RS_LOCAL note_order *order = sort_notes(h->snapshot, h->device->number, &n);
     bool ok = order && steps_by_note(h, order, n, out);
-    rs_free(order);
     if (ok && !out->n) {
         out->source = RS_STEPS_BY_CYCLE;
         ok = steps_by_cycle(h, out);
@@ -257,7 +252,7 @@ rs_status rs_optimizer_instants(const rs_history *h, const uint32_t *stack_trait
                                 uint32_t **out, size_t *n_out, rs_error *err)
 {
     size_t n, capacity = 0;
-    note_order *order = sort_notes(h->snapshot, h->device->number, &n);
+    RS_LOCAL note_order *order = sort_notes(h->snapshot, h->device->number, &n);
     uint32_t event = 0;
     bool ok = order != NULL, inside = false;
     *out = NULL;
@@ -266,10 +261,8 @@ rs_status rs_optimizer_instants(const rs_history *h, const uint32_t *stack_trait
         const rs_string *name = &h->snapshot->strings.items[order[i].note->name];
         if (order[i].note->end || strncmp(name->text, "Optimizer.step#", 15) != 0) continue;
         event = event_from(h, event, order[i].note->time);
-        ok = RS_GROW_ONE(*out, *n_out, capacity);
-        if (ok) (*out)[(*n_out)++] = event;
+        ok = RS_PUSH(*out, *n_out, capacity, event);
     }
-    rs_free(order);
     for (uint32_t i = 0; ok && !n && i < h->n; i++) {
         uint32_t stack = rs_event_stack(h, i);
         bool now = stack != RS_NO_STACK && stack_traits[stack] & trait;

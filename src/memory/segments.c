@@ -81,14 +81,13 @@ static int by_address(const void *a, const void *b)
 
 rs_status rs_segment_finder_init(rs_segment_finder *f, const rs_snapshot *s, int32_t device, rs_error *err)
 {
-    place *places = rs_malloc((s->n_segments + 1) * sizeof *places);
+    RS_LOCAL place *places = rs_malloc((s->n_segments + 1) * sizeof *places);
     *f = (rs_segment_finder){.snapshot = s, .order = rs_malloc((s->n_segments + 1) * sizeof *f->order)};
     bool ok = places && f->order;
     for (size_t i = 0; ok && i < s->n_segments; i++)
         if (s->segments[i].device == device) places[f->n++] = (place){s->segments[i].address, (uint32_t)i};
     if (ok && f->n) qsort(places, f->n, sizeof *places, by_address);
     for (size_t i = 0; ok && i < f->n; i++) f->order[i] = places[i].segment;
-    rs_free(places);
     return ok ? RS_OK : rs_fail_nomem(err, "segments");
 }
 

@@ -57,8 +57,8 @@ rs_status rs_budget_share(const rs_result *result, const rs_budget_parts *parts,
 {
     size_t n = result->n_tables;
     *out = (rs_budget){.rows = rs_calloc(n + 1, sizeof *out->rows)};
-    purse *p = rs_malloc(sizeof *p);
-    bool *closed = rs_calloc(n + 1, sizeof *closed);
+    RS_LOCAL purse *p = rs_malloc(sizeof *p);
+    RS_LOCAL bool *closed = rs_calloc(n + 1, sizeof *closed);
     if (out->rows && p && closed) {
         p->left = bytes;
         rs_meter_init(&p->meter, SIZE_MAX);
@@ -76,8 +76,6 @@ rs_status rs_budget_share(const rs_result *result, const rs_budget_parts *parts,
     }
     rs_status status = out->rows && p && closed ? RS_OK : rs_fail_nomem(err, "the shares of a budget");
     if (status != RS_OK) rs_budget_clear(out);
-    rs_free(p);
-    rs_free(closed);
     return status;
 }
 

@@ -49,7 +49,7 @@ static rs_status place_text(rs_out_column *column, const rs_string *text, bool a
 {
     const char *bytes = text->text;
     size_t n = text->length;
-    char *valid = NULL;
+    RS_LOCAL char *valid = NULL;
     if (!rs_utf8_valid((const uint8_t *)bytes, n)) {
         bytes = valid = rs_malloc(3 * n + 1);
         if (!valid) return rs_fail_nomem(err, "the texts of a column");
@@ -58,7 +58,6 @@ static rs_status place_text(rs_out_column *column, const rs_string *text, bool a
     bool fits = n < UINT32_MAX;
     if (fits)
         *id = add ? rs_strings_add(&column->texts, bytes, n) : rs_strings_find(&column->texts, bytes, n);
-    rs_free(valid);
     bool added = fits && *id != RS_NO_STRING && column->texts.n <= INT32_MAX;
     return added || (fits && !add) ? RS_OK : rs_fail_nomem(err, "the texts of a column");
 }

@@ -11,13 +11,11 @@ enum { INPUTS, ARGS, NAMES, TREE, PAIRS, PIVOT };
 static rs_status show_all(const rs_table *t, const char *heading, bool first, rs_page *layout, rs_error *err)
 {
     const rs_table_spec *spec = rs_table_get_spec(t);
-    const char **columns = rs_calloc(spec->n_columns + 1, sizeof *columns);
+    RS_LOCAL const char **columns = rs_calloc(spec->n_columns + 1, sizeof *columns);
     if (!columns) return rs_fail_nomem(err, "a page");
     for (size_t i = 0; i < spec->n_columns; i++) columns[i] = spec->columns[i].name;
     rs_page_heading(layout, heading, first);
-    rs_status status = rs_face_part(layout, t, columns, NULL, rs_table_n_rows(t), err);
-    rs_free(columns);
-    return status;
+    return rs_face_part(layout, t, columns, NULL, rs_table_n_rows(t), err);
 }
 
 /* The first rows of one variant; the rows of a variant stand together. */

@@ -29,8 +29,8 @@ static bool add_row(sayings *s, const rs_table *t, size_t row)
     if (id == RS_NO_STRING) return false;
     id--; /* 0 is "", which no key is */
     if (id >= s->n) {
-        if (!RS_GROW_ONE(s->items, s->n, s->capacity)) return false;
-        s->items[s->n++] = (saying){.row = row, .ok = strcmp(rs_face_string(t, row, "severity"), "ok") == 0};
+        if (!RS_APPEND(s, (saying){.row = row, .ok = strcmp(rs_face_string(t, row, "severity"), "ok") == 0}))
+            return false;
     }
     s->items[id].n++;
     return true;

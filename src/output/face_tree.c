@@ -88,12 +88,8 @@ static rs_status put_tree(rs_page *layout, const rs_table *t, rs_error *err)
         size_t depth = (size_t)rs_face_int(t, i, "depth", 0);
         if (depth > deepest) deepest = depth;
     }
-    char *last = rs_calloc(n + 1, 1), *lines = rs_calloc(deepest + 2, 1);
-    if (!last || !lines) {
-        rs_free(last);
-        rs_free(lines);
-        return rs_fail_nomem(err, "tree");
-    }
+    RS_LOCAL char *last = rs_calloc(n + 1, 1), *lines = rs_calloc(deepest + 2, 1);
+    if (!last || !lines) return rs_fail_nomem(err, "tree");
     mark_last(t, n, lines, last);
     memset(lines, 0, deepest + 2);
     int64_t rank = -1;
@@ -110,8 +106,6 @@ static rs_status put_tree(rs_page *layout, const rs_table *t, rs_error *err)
         rank = here;
         put_row(layout, t, i, lines, last[i]);
     }
-    rs_free(last);
-    rs_free(lines);
     return RS_OK;
 }
 

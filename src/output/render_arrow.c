@@ -136,11 +136,10 @@ static rs_status make_schema(arrow_writer *w, rs_flat_place *out, rs_error *err)
     rs_flat *flat = &w->flat;
     const rs_table_spec *spec = rs_table_get_spec(w->columns.table);
     const char *const pairs[][2] = {{"table", spec->name}, {"help", spec->help}};
-    rs_flat_place *fields = rs_malloc((w->columns.n ? w->columns.n : 1) * sizeof *fields);
+    RS_LOCAL rs_flat_place *fields = rs_malloc((w->columns.n ? w->columns.n : 1) * sizeof *fields);
     if (!fields) return rs_fail_nomem(err, "a schema");
     for (size_t at = 0; at < w->columns.n; at++) fields[at] = make_field(flat, &w->columns.items[at], at);
     rs_flat_place all = rs_flat_tables(flat, fields, w->columns.n), notes = make_pairs(flat, pairs, 2);
-    rs_free(fields);
     rs_flat_begin(flat);
     rs_flat_at(flat, 1, all);
     rs_flat_at(flat, 2, notes);

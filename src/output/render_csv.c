@@ -6,12 +6,11 @@
 /* As a terminal may show it: names come from files that others wrote. */
 static void write_shown(rs_writer *writer, const char *text, size_t length)
 {
-    char *clean = length < SIZE_MAX / 4 ? rs_malloc(3 * length + 1) : NULL;
+    RS_LOCAL char *clean = length < SIZE_MAX / 4 ? rs_malloc(3 * length + 1) : NULL;
     if (clean)
         rs_writer_csv_text(writer, clean, rs_text_clean(text, length, true, clean));
     else
         writer->failed = true;
-    rs_free(clean);
 }
 
 static void write_cell(rs_writer *writer, const rs_table *table, const rs_column_spec *spec, size_t row,

@@ -363,10 +363,9 @@ static rs_status write_within(rs_writer *writer, const rs_result *result, const 
                               rs_error *err)
 {
     rs_budget shares = {0};
-    rs_meter *meter = rs_malloc(sizeof *meter);
+    RS_LOCAL rs_meter *meter = rs_malloc(sizeof *meter);
     if (!meter) return rs_fail_nomem(err, "an answer");
     rs_status status = choose_shares(meter, result, settings, &shares, err);
-    rs_free(meter);
     if (status == RS_OK) write_shares(writer, result, settings, &shares);
     rs_budget_clear(&shares);
     return status;

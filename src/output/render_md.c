@@ -36,11 +36,10 @@ static rs_status write_text_cell(rs_writer *writer, const rs_table *table, size_
         return RS_OK;
     }
     if (length > SIZE_MAX / 4) return rs_fail_nomem(err, "a cell");
-    char *clean = rs_malloc(3 * length + 1);
+    RS_LOCAL char *clean = rs_malloc(3 * length + 1);
     if (!clean) return rs_fail_nomem(err, "a cell");
     size_t n = rs_text_clean(text, length, true, clean);
     write_escaped(writer, clean, n);
-    rs_free(clean);
     return RS_OK;
 }
 
@@ -108,10 +107,9 @@ static rs_status count_rows(rs_meter *meter, const rs_table *table, const rs_dis
 static rs_status fit_rows(const rs_table *table, const rs_display *displays, size_t budget, size_t *out,
                           rs_error *err)
 {
-    rs_meter *meter = rs_malloc(sizeof *meter);
+    RS_LOCAL rs_meter *meter = rs_malloc(sizeof *meter);
     rs_status status =
         meter ? count_rows(meter, table, displays, budget, out, err) : rs_fail_nomem(err, "an answer");
-    rs_free(meter);
     return status;
 }
 
@@ -119,7 +117,7 @@ static rs_status write_md(rs_writer *writer, const rs_table *table, const rs_ren
                           rs_error *err)
 {
     const rs_table_spec *spec = rs_table_get_spec(table);
-    rs_display *displays = rs_calloc(spec->n_columns, sizeof *displays);
+    RS_LOCAL rs_display *displays = rs_calloc(spec->n_columns, sizeof *displays);
     if (!displays) return rs_fail_nomem(err, "the layout of a table");
     for (size_t at = 0; at < spec->n_columns; at++) rs_display_plan(table, at, true, &displays[at]);
     rs_status status = RS_OK;
@@ -129,7 +127,6 @@ static rs_status write_md(rs_writer *writer, const rs_table *table, const rs_ren
     for (size_t row = 0; row < shown && status == RS_OK && !writer->failed; row++)
         status = write_row(writer, table, row, displays, err);
     if (status == RS_OK && shown < n_rows) write_left_out(writer, table, shown);
-    rs_free(displays);
     return status;
 }
 
@@ -154,10 +151,8 @@ static rs_status write_page(void *context, rs_writer *writer, const rs_table *pa
 static rs_status write_pages(rs_writer *writer, const rs_pages *pages, const rs_render_settings *settings,
                              rs_error *err)
 {
-    rs_display *displays = NULL;
-    rs_status status = rs_pages_each(pages, RS_FIRST_PAGE_ROWS, write_page, &displays, writer, settings, err);
-    rs_free(displays);
-    return status;
+    RS_LOCAL rs_display *displays = NULL;
+    return rs_pages_each(pages, RS_FIRST_PAGE_ROWS, write_page, &displays, writer, settings, err);
 }
 
 const rs_output_form rs_output_form_md = {.name = "md",

@@ -330,11 +330,10 @@ static rs_status print_block(rs_writer *writer, text_table *t, size_t *widths, s
 
 static rs_status print_rows(rs_writer *writer, text_table *t, rs_error *err)
 {
-    size_t *widths = rs_malloc(t->n_columns * sizeof *widths);
+    RS_LOCAL size_t *widths = rs_malloc(t->n_columns * sizeof *widths);
     rs_status status = widths ? RS_OK : rs_fail_nomem(err, "the layout of a table");
     for (size_t row = 0; status == RS_OK && row < rs_table_n_rows(t->table) && !writer->failed;)
         status = print_block(writer, t, widths, &row, err);
-    rs_free(widths);
     return status;
 }
 
@@ -365,7 +364,7 @@ static rs_status write_text(rs_writer *writer, const rs_table *table, const rs_r
     /* libsmartcols measures by the locale: this thread's is UTF-8 while it works, whatever the program's is
      */
     rs_render_settings own = *settings;
-    rs_locale locale = {0};
+    RS_SCOPED(rs_locale_leave) rs_locale locale = {0};
     if (own.utf8) own.utf8 = rs_locale_enter(&locale, "C.UTF-8");
 
     text_table t = {.table = table, .settings = &own, .n_columns = spec->n_columns};
@@ -373,7 +372,6 @@ static rs_status write_text(rs_writer *writer, const rs_table *table, const rs_r
     rs_status status = t.columns ? write_table(writer, &t, err) : rs_fail_nomem(err, "the layout of a table");
     clear(&t);
 
-    rs_locale_leave(&locale);
     return status;
 }
 
@@ -395,17 +393,15 @@ static rs_status write_page(void *context, rs_writer *writer, const rs_table *pa
 {
     text_table *t = context;
     rs_render_settings own = *settings;
-    rs_locale locale = {0};
+    RS_SCOPED(rs_locale_leave) rs_locale locale = {0};
     if (own.utf8) own.utf8 = rs_locale_enter(&locale, "C.UTF-8");
     t->table = page;
     t->settings = &own;
     t->n_columns = rs_table_get_spec(page)->n_columns;
     if (first) t->columns = rs_calloc(t->n_columns, sizeof *t->columns);
-    rs_status status = !t->columns ? rs_fail_nomem(err, "the layout of a table")
-                       : first     ? write_table(writer, t, err)
-                                   : write_later(writer, t, err);
-    rs_locale_leave(&locale);
-    return status;
+    return !t->columns ? rs_fail_nomem(err, "the layout of a table")
+           : first     ? write_table(writer, t, err)
+                       : write_later(writer, t, err);
 }
 
 static rs_status write_pages(rs_writer *writer, const rs_pages *pages, const rs_render_settings *settings,

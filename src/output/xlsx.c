@@ -230,7 +230,7 @@ static rs_status write_sheet(book *b, const rs_sheet *s, rs_error *err)
 static rs_status copy_out(int fd, const rs_sink *sink, rs_error *err)
 {
     static const size_t block = 65536;
-    char *buffer = rs_malloc(block);
+    RS_LOCAL char *buffer = rs_malloc(block);
     rs_status status = buffer ? RS_OK : rs_fail_nomem(err, "a workbook");
     for (off_t at = 0; status == RS_OK;) {
         ssize_t n = pread(fd, buffer, block, at);
@@ -240,7 +240,6 @@ static rs_status copy_out(int fd, const rs_sink *sink, rs_error *err)
         if (!sink->write(sink->context, buffer, (size_t)n))
             status = rs_fail(err, RS_ERR_IO, "cannot write the workbook");
     }
-    rs_free(buffer);
     return status;
 }
 

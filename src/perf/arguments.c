@@ -17,10 +17,8 @@ typedef struct argument_list {
 /* The i-th argument, made if there is none yet; NULL when out of memory. */
 static rs_argument *argument_at(argument_list *list, size_t i)
 {
-    while (list->n <= i) {
-        if (!RS_GROW_ONE(list->items, list->n, list->capacity)) return NULL;
-        list->items[list->n++] = (rs_argument){.value = ""};
-    }
+    while (list->n <= i)
+        if (!RS_APPEND(list, (rs_argument){.value = ""})) return NULL;
     return &list->items[i];
 }
 

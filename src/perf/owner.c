@@ -204,13 +204,12 @@ static bool order_ties(const rs_owners *o, rs_keyed *keys)
 /* By the owner's start, then row; communication last. */
 static bool in_time(const rs_events *e, rs_owners *o)
 {
-    rs_keyed *keys = rs_malloc((o->n + 1) * sizeof *keys);
+    RS_LOCAL rs_keyed *keys = rs_malloc((o->n + 1) * sizeof *keys);
     rs_owned *sorted = rs_malloc((o->n + 1) * sizeof *sorted);
     bool ok = keys && sorted;
     for (size_t i = 0; ok && i < o->n; i++) keys[i] = (rs_keyed){e->start[o->items[i].row], (uint32_t)i};
     ok = ok && rs_keyed_sort(keys, o->n) && order_ties(o, keys);
     for (size_t i = 0; ok && i < o->n; i++) sorted[i] = o->items[keys[i].value];
-    rs_free(keys);
     if (!ok) {
         rs_free(sorted);
         return false;
@@ -224,7 +223,7 @@ static bool gather(finder *f, rs_owners *out)
 {
     size_t n = f->n_pairs, owners = 0;
     bool ok = true;
-    rs_interval *scratch = rs_malloc((n + 1) * sizeof *scratch);
+    RS_LOCAL rs_interval *scratch = rs_malloc((n + 1) * sizeof *scratch);
     ok = scratch && rs_keyed_sort(f->pairs, n);
     for (size_t i = 0; ok && i < n; i++) owners += i == 0 || f->pairs[i].key != f->pairs[i - 1].key;
     out->items = rs_malloc((owners + 1) * sizeof *out->items);
@@ -236,9 +235,7 @@ static bool gather(finder *f, rs_owners *out)
         }
         ok = add_owner(f, f->pairs + i, end - i, scratch, out);
     }
-    ok = ok && in_time(f->e, out);
-    rs_free(scratch);
-    return ok;
+    return ok && in_time(f->e, out);
 }
 
 static rs_status count_unlinked(finder *f, rs_owners *out, rs_error *err)
@@ -289,7 +286,7 @@ _Static_assert(N_PARTS <= RS_FACET_PARTS, "parts of owners");
 static bool list_questions(const finder *f, const rs_owners *o, stored_owners *s)
 {
     size_t n_answers = rs_shapes_count(f->shapes);
-    uint32_t *number = rs_malloc((n_answers + 1) * sizeof *number);
+    RS_LOCAL uint32_t *number = rs_malloc((n_answers + 1) * sizeof *number);
     s->questions = rs_malloc((n_answers + 1) * RS_SHAPE_QUESTION * sizeof *s->questions);
     bool ok = number && s->questions;
     for (size_t i = 0; ok && i < n_answers; i++) number[i] = RS_NO_ANSWER;
@@ -301,7 +298,6 @@ static bool list_questions(const finder *f, const rs_owners *o, stored_owners *s
         }
         s->answer[i] = answer == RS_NO_ANSWER ? RS_NO_ANSWER : number[answer];
     }
-    rs_free(number);
     return ok;
 }
 
@@ -401,24 +397,20 @@ static bool restore(finder *f, size_t n, owners_value *v)
 {
     rs_owners *o = &v->owners;
     size_t n_gpu = f->t->n_gpu;
-    uint32_t *answers = rs_malloc((v->stored.n_questions + 1) * sizeof *answers);
-    uint64_t *taken = rs_calloc(n_gpu / 64 + 1, sizeof *taken);
-    rs_interval *scratch = rs_malloc((n_gpu + 1) * sizeof *scratch);
+    RS_LOCAL uint32_t *answers = rs_malloc((v->stored.n_questions + 1) * sizeof *answers);
+    RS_LOCAL uint64_t *taken = rs_calloc(n_gpu / 64 + 1, sizeof *taken);
+    RS_LOCAL rs_interval *scratch = rs_malloc((n_gpu + 1) * sizeof *scratch);
     o->items = rs_malloc((n + 1) * sizeof *o->items);
     o->work_row = rs_malloc((n_gpu + 1) * sizeof *o->work_row);
-    bool ok = answers && taken && scratch && o->items && o->work_row && ask_again(f, &v->stored, answers) &&
-              share_out(f, &v->stored, n, answers, taken, scratch, o) && count_unlinked(f, o, NULL) == RS_OK;
-    rs_free(answers);
-    rs_free(taken);
-    rs_free(scratch);
-    return ok;
+    return answers && taken && scratch && o->items && o->work_row && ask_again(f, &v->stored, answers) &&
+           share_out(f, &v->stored, n, answers, taken, scratch, o) && count_unlinked(f, o, NULL) == RS_OK;
 }
 
 static void *take(rs_trace *trace, const void *key, const rs_facet_part *parts)
 {
     (void)key;
     size_t n = parts[NODE].n / sizeof(uint32_t), question = RS_SHAPE_QUESTION * sizeof(uint32_t);
-    finder f = {.trace = trace, .e = trace->events};
+    RS_SCOPED(finder_clear) finder f = {.trace = trace, .e = trace->events};
     owners_value *v = rs_calloc(1, sizeof *v);
     bool ok = v && n && parts[NODE].n == n * sizeof(uint32_t) && parts[ANSWER].n == parts[NODE].n &&
               parts[N_WORK].n == parts[NODE].n && parts[COMMUNICATION].n == n &&
@@ -432,7 +424,6 @@ static void *take(rs_trace *trace, const void *key, const rs_facet_part *parts)
         v->has_stored = v->lent = true;
         ok = restore(&f, n, v);
     }
-    finder_clear(&f);
     if (ok) return v;
     free_owners(v);
     return NULL;
@@ -459,10 +450,9 @@ static rs_status find_owners(finder *f, owners_value *v, rs_error *err)
 static rs_status make_owners(rs_trace *trace, const void *key, void **out, rs_error *err)
 {
     (void)key;
-    finder f = {.trace = trace, .e = trace->events};
+    RS_SCOPED(finder_clear) finder f = {.trace = trace, .e = trace->events};
     owners_value *v = rs_calloc(1, sizeof *v);
     rs_status status = v ? find_owners(&f, v, err) : rs_fail_nomem(err, "owners of GPU work");
-    finder_clear(&f);
     if (status == RS_OK)
         *out = v;
     else

@@ -146,8 +146,8 @@ static bool find_batches(rs_op_shapes *s)
         if (rs_event_kind(e, row) != RS_KIND_USER_ANNOTATION || !rs_event_is_span(e, row) ||
             !rs_batch_read(rs_event_name(e, row), &batch))
             continue;
-        if (!RS_GROW_ONE(s->batches, s->n_batches, s->batches_capacity)) return false;
-        s->batches[s->n_batches++] = (rs_keyed){e->start[row], row};
+        if (!RS_PUSH(s->batches, s->n_batches, s->batches_capacity, (rs_keyed){e->start[row], row}))
+            return false;
     }
     return s->has_batches = rs_keyed_sort(s->batches, s->n_batches);
 }

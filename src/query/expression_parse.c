@@ -260,18 +260,16 @@ static size_t find_field(const rs_language *l, const char *word, size_t n)
 static rs_status fail_field(const rs_language *l, const char *word, size_t n, rs_error *err)
 {
     rs_suggestion nearest = {0};
-    rs_text known = {0};
+    RS_SCOPED(rs_text_clear) rs_text known = {0};
     char typed[SHOWN + 1] = "";
     if (n) memcpy(typed, word, (size_t)shown(n));
     for (size_t i = 0; i < l->n_fields; i++) {
         rs_suggest_from(&nearest, typed, l->fields[i].name);
         rs_text_printf(&known, "%s%s", i ? ", " : "", l->fields[i].name);
     }
-    rs_status status = rs_fail(err, RS_ERR_USAGE, "there is no field \"%s\"%s%s; there is %s", typed,
-                               nearest.best ? "; did you mean " : "", nearest.best ? nearest.best : "",
-                               rs_text_get(&known) ? rs_text_get(&known) : "");
-    rs_text_clear(&known);
-    return status;
+    return rs_fail(err, RS_ERR_USAGE, "there is no field \"%s\"%s%s; there is %s", typed,
+                   nearest.best ? "; did you mean " : "", nearest.best ? nearest.best : "",
+                   rs_text_get(&known) ? rs_text_get(&known) : "");
 }
 
 /* "in (", or "not in (". */

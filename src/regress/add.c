@@ -89,8 +89,7 @@ static bool list_steps(rs_one_run *run, const rs_rank_value *ranks, size_t n)
             run->n_partial++;
             continue;
         }
-        if (!RS_GROW_ONE(run->steps, run->n_steps, run->steps_capacity)) return false;
-        run->steps[run->n_steps++] = step;
+        if (!RS_PUSH(run->steps, run->n_steps, run->steps_capacity, step)) return false;
     }
     return true;
 }
@@ -131,9 +130,9 @@ static bool add_rank(rs_regress_side *side, rs_one_run *run, const rs_rank_piece
 static rs_status join(const rs_regress_side *side, const rs_one_run *run, rs_rank_value *ranks, size_t n,
                       rs_replay_run **out, const char **reason, rs_error *err)
 {
-    rs_skeleton **skeletons = rs_malloc((n + 1) * sizeof *skeletons);
-    rs_host_time **hosts = rs_malloc((n + 1) * sizeof *hosts);
-    int64_t *numbers = rs_malloc((run->n_steps + 1) * sizeof *numbers);
+    RS_LOCAL rs_skeleton **skeletons = rs_malloc((n + 1) * sizeof *skeletons);
+    RS_LOCAL rs_host_time **hosts = rs_malloc((n + 1) * sizeof *hosts);
+    RS_LOCAL int64_t *numbers = rs_malloc((run->n_steps + 1) * sizeof *numbers);
     rs_status status = skeletons && hosts && numbers ? RS_OK : rs_fail_nomem(err, "the paths of a run");
     for (size_t i = 0; numbers && i < run->n_steps; i++) numbers[i] = run->steps[i].number;
     for (size_t r = 0; status == RS_OK && r < n; r++) {
@@ -145,9 +144,6 @@ static rs_status join(const rs_regress_side *side, const rs_one_run *run, rs_ran
     if (status == RS_OK)
         status =
             rs_replay_run_create(skeletons, hosts, n, numbers, run->n_steps, side->step, out, reason, err);
-    rs_free(skeletons);
-    rs_free(hosts);
-    rs_free(numbers);
     return status;
 }
 
@@ -215,13 +211,12 @@ rs_status rs_regress_add_run(rs_regress_side *side, const char *label, rs_job *j
                                .rank = look_at_rank,
                                .free_value = free_value,
                                .context = side};
-    rs_rank_value *ranks = NULL;
+    RS_LOCAL rs_rank_value *ranks = NULL;
     size_t n = 0;
     rs_status status = rs_job_each_rank(job, &each, &ranks, &n, told, err);
     rs_one_run *run = status == RS_OK ? rs_side_add(side, label) : NULL;
     if (status == RS_OK && !run) status = rs_fail_nomem(err, "a run");
     if (status == RS_OK && n) status = fill(side, run, ranks, n, err);
     for (size_t r = 0; r < n; r++) free_value(ranks[r].value);
-    rs_free(ranks);
     return status;
 }

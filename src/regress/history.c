@@ -182,7 +182,7 @@ static rs_status put_causes(const series *s, const rs_change *c, const rs_regres
                             rs_regress_method method, rs_result *result, rs_error *err)
 {
     size_t from, middle, to;
-    rs_parts parts = {.n = 0};
+    RS_SCOPED(rs_parts_clear) rs_parts parts = {.n = 0};
     char reason[RS_ERROR_TEXT];
     level_of(s, c->at - 1, &from, &middle);
     level_of(s, c->at, &middle, &to);
@@ -210,7 +210,6 @@ static rs_status put_causes(const series *s, const rs_change *c, const rs_regres
                          .of_all = whole};
         if (x->change) status = rs_table_put_row(result->tables[CAUSES], &cause_record, 0, &row, err);
     }
-    rs_parts_clear(&parts);
     return status;
 }
 

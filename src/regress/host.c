@@ -48,8 +48,7 @@ static bool enter(maker *m, uint32_t node, int64_t at)
         *last = span;
         return ok;
     }
-    if (!ok || !RS_GROW_ONE(h->spans, h->n, h->capacity)) return false;
-    h->spans[h->n++] = span;
+    if (!ok || !RS_PUSH(h->spans, h->n, h->capacity, span)) return false;
     m->thread->n++;
     return true;
 }

@@ -66,7 +66,7 @@ rs_status rs_regress_junit(const rs_result *result, rs_regress_verdict verdict, 
     size_t n_parts = 0;
     const rs_table *v = result->tables[VERDICT], *parts = result->tables[PARTS];
     bool fails = verdict == RS_REGRESS_SLOWER || (strict && verdict == RS_REGRESS_UNDECIDED);
-    rs_writer *w = rs_malloc(sizeof *w);
+    RS_LOCAL rs_writer *w = rs_malloc(sizeof *w);
     if (!w) return rs_fail_nomem(err, "a writer");
     rs_writer_init(w, sink);
     rs_writer_text(
@@ -106,7 +106,5 @@ rs_status rs_regress_junit(const rs_result *result, rs_regress_verdict verdict, 
         rs_writer_text(w, "</system-out></testcase>\n");
     }
     rs_writer_text(w, "</testsuite>\n");
-    rs_status status = rs_writer_finish(w, err);
-    rs_free(w);
-    return status;
+    return rs_writer_finish(w, err);
 }

@@ -86,15 +86,16 @@ static bool add_part(rs_parts *p, int which, const rs_run_part *part)
     uint32_t id = rs_strings_add(&p->keys, (const char *)&k, sizeof k);
     if (id == RS_NO_STRING) return false;
     if (id > p->n) { /* ids count from 1: 0 is the empty text */
-        if (!RS_GROW_ONE(p->rows, p->n, p->capacity)) return false;
-        p->rows[p->n++] = (rs_part_row){.part = k.part,
-                                        .name = k.name,
-                                        .operator_name = k.operator_name,
-                                        .phase = k.phase,
-                                        .group = k.group,
-                                        .id = id,
-                                        .swap = RS_NO_TIME,
-                                        .p = (double)NAN};
+        if (!RS_PUSH(p->rows, p->n, p->capacity,
+                     (rs_part_row){.part = k.part,
+                                   .name = k.name,
+                                   .operator_name = k.operator_name,
+                                   .phase = k.phase,
+                                   .group = k.group,
+                                   .id = id,
+                                   .swap = RS_NO_TIME,
+                                   .p = (double)NAN}))
+            return false;
     }
     rs_part_row *row = &p->rows[id - 1];
     if (k.name && p->own[which][part->name] != k.name) row->was = p->own[which][part->name];
@@ -175,7 +176,7 @@ static bool share_out(rs_parts *p)
     const int64_t *n = p->samples;
     wide by = (wide)n[0] * n[1], rest;
     wide whole = (wide)p->sums[1] * n[0] - (wide)p->sums[0] * n[1];
-    sorting *order = rs_malloc((p->n + 1) * sizeof *order);
+    RS_LOCAL sorting *order = rs_malloc((p->n + 1) * sizeof *order);
     rs_part_row *sorted = rs_malloc((p->n + 1) * sizeof *sorted);
     p->place = rs_malloc((p->n + 1) * sizeof *p->place);
     bool ok = order && sorted && p->place;
@@ -193,7 +194,6 @@ static bool share_out(rs_parts *p)
         sorted[i] = *order[i].row;
         p->place[sorted[i].id] = (uint32_t)i;
     }
-    rs_free(order);
     if (!ok) {
         rs_free(sorted);
         return false;
@@ -243,7 +243,7 @@ static bool test(rs_parts *p, const rs_run_range sides[2], double alpha)
 {
     size_t n_tested = p->n < MOST_TESTED ? p->n : MOST_TESTED, n[2] = {0, 0}, most = 1;
     double *values[2] = {NULL, NULL}, *column[2] = {NULL, NULL};
-    double *ps = rs_malloc((p->n + 1) * sizeof *ps);
+    RS_LOCAL double *ps = rs_malloc((p->n + 1) * sizeof *ps);
     bool ok = ps != NULL;
     for (int k = 0; k < 2; k++) {
         size_t runs = sides[k].to - sides[k].from + 1;
@@ -266,7 +266,6 @@ static bool test(rs_parts *p, const rs_run_range sides[2], double alpha)
         rs_free(values[k]);
         rs_free(column[k]);
     }
-    rs_free(ps);
     return ok;
 }
 

@@ -45,8 +45,9 @@ static bool add_piece(rs_rank_pieces *p, uint32_t step, rs_step_slice part, cons
                       int64_t count)
 {
     uint32_t id = name ? rs_strings_add(&p->texts, name, strlen(name)) : 0;
-    if (id == RS_NO_STRING || !RS_GROW_ONE(p->pieces, p->n_pieces, p->capacity)) return false;
-    p->pieces[p->n_pieces++] = (rs_piece){step, id, (uint8_t)part, ns, count};
+    if (id == RS_NO_STRING ||
+        !RS_PUSH(p->pieces, p->n_pieces, p->capacity, (rs_piece){step, id, (uint8_t)part, ns, count}))
+        return false;
     return true;
 }
 
@@ -142,7 +143,7 @@ static bool list_steps(const rs_step *steps, size_t n, const rs_selector *select
         rs_step_length step;
         int64_t start, end;
     } span;
-    span *all = rs_malloc((n + 1) * sizeof *all);
+    RS_LOCAL span *all = rs_malloc((n + 1) * sizeof *all);
     p->steps = rs_malloc((n + 1) * sizeof *p->steps);
     size_t used = 0, kept = 0;
     if (all && p->steps) {
@@ -162,9 +163,7 @@ static bool list_steps(const rs_step *steps, size_t n, const rs_selector *select
             p->steps[i] = (rs_step_length){all[i].step.number, rs_sub_sat(all[i].end, all[i].start)};
         p->n_steps = kept;
     }
-    bool ok = all && p->steps;
-    rs_free(all);
-    return ok;
+    return all && p->steps;
 }
 
 static uint32_t step_at(const rs_rank_pieces *p, int64_t number)
@@ -177,9 +176,9 @@ static uint32_t step_at(const rs_rank_pieces *p, int64_t number)
 
 static bool divide(const rs_trace *trace, const rs_work *work, rs_rank_pieces *p)
 {
-    size_t *first = rs_calloc(p->n_steps + 2, sizeof *first);
-    uint32_t *step_of = rs_malloc((work->n + 1) * sizeof *step_of);
-    rs_keyed *order = rs_malloc((work->n + 1) * sizeof *order);
+    RS_LOCAL size_t *first = rs_calloc(p->n_steps + 2, sizeof *first);
+    RS_LOCAL uint32_t *step_of = rs_malloc((work->n + 1) * sizeof *step_of);
+    RS_LOCAL rs_keyed *order = rs_malloc((work->n + 1) * sizeof *order);
     rs_interval *covered = rs_malloc((2 * work->n + 1) * sizeof *covered);
     rs_interval *own = rs_malloc((work->n + 1) * sizeof *own);
     bool ok = first && step_of && order && covered && own;
@@ -204,9 +203,6 @@ static bool divide(const rs_trace *trace, const rs_work *work, rs_rank_pieces *p
                        .own = own};
         if (ok) ok = divide_step(&s);
     }
-    rs_free(first);
-    rs_free(step_of);
-    rs_free(order);
     rs_free(covered);
     rs_free(own);
     return ok;

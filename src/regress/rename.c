@@ -51,9 +51,7 @@ typedef struct votes {
 
 static bool add_vote(votes *v, uint32_t old, uint32_t new)
 {
-    if (!RS_GROW_ONE(v->items, v->n, v->capacity)) return false;
-    v->items[v->n++] = (vote){old, new, 1};
-    return true;
+    return RS_APPEND(v, (vote){old, new, 1});
 }
 
 /* Between two places that align by name: aligns by operator. *matched grows by what does. */
@@ -134,7 +132,7 @@ rs_status rs_parts_pair_names(rs_parts *p, const rs_run_range sides[2], double *
     program a = {0}, b = {0};
     votes v = {0};
     size_t matched = 0, n = p->texts.n;
-    uint8_t *seen = rs_calloc(n + 1, 1);
+    RS_LOCAL uint8_t *seen = rs_calloc(n + 1, 1);
     p->renamed = rs_malloc((n + 1) * sizeof *p->renamed);
     bool ok = seen && p->renamed;
     for (uint32_t i = 0; ok && i < n; i++) p->renamed[i] = i;
@@ -160,6 +158,5 @@ rs_status rs_parts_pair_names(rs_parts *p, const rs_run_range sides[2], double *
     clear(&a);
     clear(&b);
     rs_free(v.items);
-    rs_free(seen);
     return ok ? RS_OK : rs_fail_nomem(err, "the names of kernels");
 }

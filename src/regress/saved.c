@@ -97,7 +97,7 @@ static void write_run(rs_writer *w, const rs_one_run *run)
 
 rs_status rs_regress_save(const rs_regress_side *side, const rs_sink *sink, rs_error *err)
 {
-    rs_writer *w = rs_malloc(sizeof *w);
+    RS_LOCAL rs_writer *w = rs_malloc(sizeof *w);
     if (!w) return rs_fail_nomem(err, "a writer");
     rs_writer_init(w, sink);
     rs_writer_text(w, "{\"rankscope_regress\": ");
@@ -115,9 +115,7 @@ rs_status rs_regress_save(const rs_regress_side *side, const rs_sink *sink, rs_e
         write_run(w, &side->runs[i]);
     }
     rs_writer_text(w, "\n]}\n");
-    rs_status status = rs_writer_finish(w, err);
-    rs_free(w);
-    return status;
+    return rs_writer_finish(w, err);
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------- */
@@ -189,9 +187,8 @@ static rs_status read_texts(loading *l)
         if (t != RS_JSON_T_STRING) return bad(l, "a text is missing");
         RS_TRY(decode(l, &n));
         uint32_t id = rs_strings_add(&l->side->texts, l->scratch, n);
-        if (id == RS_NO_STRING || !RS_GROW_ONE(l->texts, l->n_texts, l->texts_capacity))
+        if (id == RS_NO_STRING || !RS_PUSH(l->texts, l->n_texts, l->texts_capacity, id))
             return rs_fail_nomem(l->err, l->name);
-        l->texts[l->n_texts++] = id;
     }
 }
 
@@ -222,9 +219,8 @@ static rs_status read_steps(loading *l, rs_one_run *run)
         if (run->n_steps && step.number <= run->steps[run->n_steps - 1].number)
             return bad(l, "steps are out of order");
         if (step.sum < 0) return bad(l, "a step has a negative length");
-        if (!RS_GROW_ONE(run->steps, run->n_steps, run->steps_capacity))
+        if (!RS_PUSH(run->steps, run->n_steps, run->steps_capacity, step))
             return rs_fail_nomem(l->err, l->name);
-        run->steps[run->n_steps++] = step;
     }
 }
 
@@ -279,9 +275,8 @@ static rs_status read_program(loading *l, rs_one_run *run)
         RS_TRY(whole(l, &operator_name));
         RS_TRY(text_id(l, name, &token.name));
         RS_TRY(text_id(l, operator_name, &token.operator_name));
-        if (!RS_GROW_ONE(run->tokens, run->n_tokens, run->tokens_capacity))
+        if (!RS_PUSH(run->tokens, run->n_tokens, run->tokens_capacity, token))
             return rs_fail_nomem(l->err, l->name);
-        run->tokens[run->n_tokens++] = token;
     }
 }
 

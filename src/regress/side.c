@@ -65,9 +65,7 @@ rs_one_run *rs_side_add(rs_regress_side *side, const char *label)
 
 bool rs_run_add_part(rs_run_parts *parts, const rs_run_part *part)
 {
-    if (!RS_GROW_ONE(parts->items, parts->n, parts->capacity)) return false;
-    parts->items[parts->n++] = *part;
-    return true;
+    return RS_APPEND(parts, *part);
 }
 
 typedef struct sorting {
@@ -88,7 +86,7 @@ static int by_text(const void *a, const void *b)
 bool rs_run_sort_parts(const rs_regress_side *side, rs_run_parts *parts)
 {
     const rs_string *texts = side->texts.items;
-    sorting *order = rs_malloc((parts->n + 1) * sizeof *order);
+    RS_LOCAL sorting *order = rs_malloc((parts->n + 1) * sizeof *order);
     if (!order) return false;
     for (size_t i = 0; i < parts->n; i++) {
         const rs_run_part *p = &parts->items[i];
@@ -109,7 +107,6 @@ bool rs_run_sort_parts(const rs_regress_side *side, rs_run_parts *parts)
         last->work = rs_add_sat(last->work, order[i].value.work);
     }
     parts->n = kept;
-    rs_free(order);
     return true;
 }
 
@@ -143,14 +140,13 @@ static void mark_outliers(rs_one_run *run, size_t first, double *values)
 
 rs_status rs_run_settle(rs_one_run *run, rs_error *err)
 {
-    double *values = rs_malloc((run->n_steps + 1) * sizeof *values);
+    RS_LOCAL double *values = rs_malloc((run->n_steps + 1) * sizeof *values);
     if (!values) return rs_fail_nomem(err, "the steps of a run");
     for (size_t i = 0; i < run->n_steps; i++) values[i] = (double)run->steps[i].sum;
     size_t warm = rs_mser(values, run->n_steps, &run->settled);
     for (size_t i = 0; i < run->n_steps; i++)
         run->steps[i].phase = i < warm ? RS_RUN_WARM_UP : RS_RUN_SETTLED;
     mark_outliers(run, warm, values);
-    rs_free(values);
     return RS_OK;
 }
 

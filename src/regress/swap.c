@@ -62,9 +62,7 @@ static bool add_piece(void *context, const rs_path_key *key, int64_t ns)
     swapper *x = context;
     uint32_t row = rs_parts_row_of(x->parts, key);
     if (row == NO_ROW) return true;
-    if (!RS_GROW_ONE(x->pieces, x->n_pieces, x->capacity)) return false;
-    x->pieces[x->n_pieces++] = (host_piece){x->edge, row, ns};
-    return true;
+    return RS_PUSH(x->pieces, x->n_pieces, x->capacity, (host_piece){x->edge, row, ns});
 }
 
 /* The row of an edge into a node; of the host's time, its pieces. */

@@ -145,13 +145,9 @@ rs_status rs_report_put_table(rs_report_data *data, const rs_table *table, const
     const rs_table_spec *spec = rs_table_get_spec(table);
     rs_writer *writer = data->writer;
     size_t total = rs_table_n_rows(table);
-    ranked *rows = rs_malloc((total + 1) * sizeof *rows);
-    size_t *columns = rs_malloc((spec->n_columns + 1) * sizeof *columns);
-    if (!rows || !columns) {
-        rs_free(rows);
-        rs_free(columns);
-        return rs_fail_nomem(err, "a table of the report");
-    }
+    RS_LOCAL ranked *rows = rs_malloc((total + 1) * sizeof *rows);
+    RS_LOCAL size_t *columns = rs_malloc((spec->n_columns + 1) * sizeof *columns);
+    if (!rows || !columns) return rs_fail_nomem(err, "a table of the report");
     size_t n = choose_rows(table, part, rows), n_columns = choose_columns(spec, part->columns, columns);
     put_columns(writer, spec, columns, n_columns);
     for (size_t i = 0; i < n && !writer->failed; i++) {
@@ -167,8 +163,6 @@ rs_status rs_report_put_table(rs_report_data *data, const rs_table *table, const
     rs_writer_text(writer, ",\"order\":");
     put_text(writer, n < total ? part->order : NULL);
     rs_writer_char(writer, '}');
-    rs_free(rows);
-    rs_free(columns);
     return data->out_of_memory ? rs_fail_nomem(err, "the texts of the report") : RS_OK;
 }
 

@@ -164,9 +164,9 @@ static rs_status ask_some(rs_job *job, const bool *wanted, rs_report_answers *ou
 {
     const size_t n = rs_report_n_questions;
     size_t n_asked = 0;
-    rs_query *queries = rs_calloc(n, sizeof *queries);
-    rs_options **options = rs_calloc(n, sizeof *options);
-    rs_result *results = rs_calloc(n, sizeof *results);
+    RS_LOCAL rs_query *queries = rs_calloc(n, sizeof *queries);
+    RS_LOCAL rs_options **options = rs_calloc(n, sizeof *options);
+    RS_LOCAL rs_result *results = rs_calloc(n, sizeof *results);
     rs_status status = queries && options && results ? RS_OK : rs_fail_nomem(err, "the questions");
     for (size_t i = 0; status == RS_OK && i < n; i++) {
         const rs_analysis *analysis = rs_analysis_find(rs_report_questions[i].analysis);
@@ -180,9 +180,6 @@ static rs_status ask_some(rs_job *job, const bool *wanted, rs_report_answers *ou
             if (wanted[i]) out->results[i] = results[at++];
     }
     for (size_t i = 0; options && i < n; i++) rs_options_free(options[i]);
-    rs_free(options);
-    rs_free(queries);
-    rs_free(results);
     return status;
 }
 
@@ -222,7 +219,7 @@ static rs_status ask_traces(rs_job *job, rs_report_answers *out, rs_result *told
 {
     const size_t n = rs_report_n_questions;
     bool several = rs_job_n_files(job) > 1;
-    bool *asked = rs_calloc(n, sizeof *asked), *later = rs_calloc(n, sizeof *later);
+    RS_LOCAL bool *asked = rs_calloc(n, sizeof *asked), *later = rs_calloc(n, sizeof *later);
     rs_error why = RS_ERROR_INIT;
     out->results = rs_calloc(n, sizeof *out->results);
     rs_status status = asked && later && out->results ? RS_OK : rs_fail_nomem(err, "the questions");
@@ -238,8 +235,6 @@ static rs_status ask_traces(rs_job *job, rs_report_answers *out, rs_result *told
     if (status == RS_OK && !several && from_file && n_ranks(out) > 1)
         status = forgive(out, later, ask_some(job, later, out, &why), &why, told, err);
     for (size_t i = 0; i < out->n; i++) tell(told, &out->results[i]);
-    rs_free(asked);
-    rs_free(later);
     return status;
 }
 

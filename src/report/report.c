@@ -219,7 +219,7 @@ rs_status rs_report_write_comparison(const char *const *inputs, size_t n, const 
 rs_status rs_report_write(rs_job *job, const rs_report_settings *given, const rs_sink *sink, rs_result *told,
                           rs_error *err)
 {
-    rs_report_answers answers = {0};
+    RS_SCOPED(rs_report_answers_clear) rs_report_answers answers = {0};
     rs_report_settings settings;
     *told = (rs_result){0};
     rs_status status = rs_report_check(err);
@@ -228,6 +228,5 @@ rs_status rs_report_write(rs_job *job, const rs_report_settings *given, const rs
     if (status == RS_OK) status = rs_report_gather(job, &settings, &answers, told, err);
     const content c = {.settings = &settings, .answers = &answers, .told = told};
     if (status == RS_OK) status = put_page(&c, sink, err);
-    rs_report_answers_clear(&answers);
     return status;
 }

@@ -304,7 +304,7 @@ rs_status rs_fuse(rs_job *job, const rs_fuse_settings *given, const rs_sink *sin
     RS_TRY(rs_settings_read(given, given->size, &settings, sizeof settings, "rs_fuse_settings", err));
     rs_fuse_filter filter = {settings.categories, settings.without};
     RS_TRY(rs_reread_check(job, "fuse", err));
-    rs_writer *writer = rs_malloc(sizeof *writer);
+    RS_LOCAL rs_writer *writer = rs_malloc(sizeof *writer);
     if (!writer) return rs_fail_nomem(err, "output");
     rs_writer_init(writer, sink);
     rs_status status = rs_fuse_make_plan(job, &settings, NULL, &plan, result, err);
@@ -313,6 +313,5 @@ rs_status rs_fuse(rs_job *job, const rs_fuse_settings *given, const rs_sink *sin
                                    : copy_all(job, &plan, &filter, writer, result, err);
     if (status == RS_OK) status = report(&plan, result, err);
     rs_fuse_plan_clear(&plan);
-    rs_free(writer);
     return status;
 }

@@ -64,8 +64,7 @@ static bool take_runs(const rs_trace *t, rs_fuse_rank *r)
             r->runs[r->n_runs - 1].end++;
             continue;
         }
-        if (!RS_GROW_ONE(r->runs, r->n_runs, capacity)) return false;
-        r->runs[r->n_runs++] = (rs_reread_run){t->rows[i], t->rows[i] + 1};
+        if (!RS_PUSH(r->runs, r->n_runs, capacity, (rs_reread_run){t->rows[i], t->rows[i] + 1})) return false;
     }
     return r->runs || (r->runs = rs_calloc(1, sizeof *r->runs)); /* none is not all */
 }
@@ -115,7 +114,7 @@ static bool take_metadata(const rs_events *e, uint32_t row, rs_fuse_process *p)
 static bool take_processes(const rs_trace *t, rs_fuse_rank *r)
 {
     const rs_events *e = t->events;
-    rs_map64 places = {0};
+    RS_SCOPED(rs_map64_clear) rs_map64 places = {0};
     size_t capacity = 0;
     bool ok = true;
     for (size_t i = 0; ok && i < t->n_rows; i++) {
@@ -138,7 +137,6 @@ static bool take_processes(const rs_trace *t, rs_fuse_rank *r)
         p->works = p->works || rs_kind_is_gpu_work(rs_event_kind(e, row));
         if (ok && e->phase[row] == 'M') ok = take_metadata(e, row, p);
     }
-    rs_map64_clear(&places);
     return ok;
 }
 
@@ -205,7 +203,7 @@ static rs_status choose_steps(rs_fuse_plan *plan, rs_result *result, rs_error *e
 static rs_status set_clocks(rs_fuse_plan *plan, rs_clock_how how, rs_result *result, rs_error *err)
 {
     rs_clock_trust trust = {0};
-    const rs_coll_rank **ranks = rs_malloc((plan->n + 1) * sizeof *ranks);
+    RS_LOCAL const rs_coll_rank **ranks = rs_malloc((plan->n + 1) * sizeof *ranks);
     if (!ranks) return rs_fail_nomem(err, "clocks");
     for (size_t i = 0; i < plan->n; i++) ranks[i] = plan->ranks[i]->collectives;
     rs_coll_job job;
@@ -222,7 +220,6 @@ static rs_status set_clocks(rs_fuse_plan *plan, rs_clock_how how, rs_result *res
         rs_coll_note_trust(&trust, result);
         rs_clock_trust_clear(&trust);
     }
-    rs_free(ranks);
     return status;
 }
 

@@ -370,9 +370,7 @@ static bool fits(writing *w, lane *l, drawn *d, bool work)
 
 static bool push(lane *l, int64_t end, bool work)
 {
-    if (!RS_GROW_ONE(l->open, l->n, l->capacity)) return false;
-    l->open[l->n++] = (open_event){end, work};
-    return true;
+    return RS_PUSH(l->open, l->n, l->capacity, (open_event){end, work});
 }
 
 /* One thread's events, in order of start, longest first. */
@@ -461,9 +459,9 @@ static rs_status number_threads(const writing *w, uint32_t **numbers, rs_error *
 static rs_status draw(writing *w, rs_error *err)
 {
     const rs_events *e = w->e;
-    drawn *events = rs_malloc((w->trace->n_rows + 1) * sizeof *events);
-    rs_map64 counters = {0};
-    uint32_t *numbers = NULL;
+    RS_LOCAL drawn *events = rs_malloc((w->trace->n_rows + 1) * sizeof *events);
+    RS_SCOPED(rs_map64_clear) rs_map64 counters = {0};
+    RS_LOCAL uint32_t *numbers = NULL;
     size_t n = 0;
     rs_status status = events ? number_threads(w, &numbers, err) : rs_fail_nomem(err, "events");
     for (size_t i = 0; status == RS_OK && i < w->trace->n_rows; i++) {
@@ -491,9 +489,6 @@ static rs_status draw(writing *w, rs_error *err)
             events[next].thread = e->thread[events[next].row];
         draw_thread(w, events + i, next - i);
     }
-    rs_map64_clear(&counters);
-    rs_free(events);
-    rs_free(numbers);
     return status;
 }
 

@@ -298,7 +298,7 @@ static rs_status read_file(const rs_reread *all, size_t index, rs_result *result
 rs_status rs_reread_files(const rs_reread *all, rs_result *result, rs_error *err)
 {
     size_t n_files = rs_job_n_files(all->job);
-    uint8_t *done = rs_calloc(n_files + 1, 1);
+    RS_LOCAL uint8_t *done = rs_calloc(n_files + 1, 1);
     rs_status status = done ? RS_OK : rs_fail_nomem(err, "files");
     for (size_t i = 0; status == RS_OK && i < all->n_ranks; i++)
         for (size_t k = 0; status == RS_OK && k < n_files; k++) {
@@ -306,7 +306,6 @@ rs_status rs_reread_files(const rs_reread *all, rs_result *result, rs_error *err
             done[k] = 1;
             status = read_file(all, k, result, err);
         }
-    rs_free(done);
     return status;
 }
 

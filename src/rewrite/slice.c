@@ -583,11 +583,9 @@ rs_status rs_slice_removed(const rs_slicing *s, rs_result *result, rs_error *err
 rs_status rs_slice_map(const rs_slicing *s, const rs_sink *sink, rs_error *err)
 {
     if (!s->settings.share) return rs_fail(err, RS_ERR_USAGE, "only what is shared has a map");
-    rs_writer *writer = rs_malloc(sizeof *writer);
+    RS_LOCAL rs_writer *writer = rs_malloc(sizeof *writer);
     if (!writer) return rs_fail_nomem(err, "map");
     rs_writer_init(writer, sink);
     rs_scrub_write_map(&s->scrub, writer);
-    rs_status status = rs_writer_finish(writer, err);
-    rs_free(writer);
-    return status;
+    return rs_writer_finish(writer, err);
 }

@@ -77,9 +77,7 @@ typedef struct marks {
 
 static bool add_mark(marks *m, int64_t position, size_t row)
 {
-    if (!RS_GROW_ONE(m->items, m->n, m->capacity)) return false;
-    m->items[m->n++] = (rs_keyed){position, (uint32_t)row};
-    return true;
+    return RS_APPEND(m, (rs_keyed){position, (uint32_t)row});
 }
 
 /* Whether the event is marked; m->at then stands on its first mark. Positions must not descend. */

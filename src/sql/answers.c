@@ -98,12 +98,10 @@ static rs_status take_option(const rs_analysis *analysis, rs_options *into, char
 static rs_status take_options(const rs_analysis *analysis, const char *text, rs_options *into, rs_error *err)
 {
     rs_status status = RS_OK;
-    char *word = rs_malloc(strlen(text) + 1), *value = rs_malloc(strlen(text) + 1);
+    RS_LOCAL char *word = rs_malloc(strlen(text) + 1), *value = rs_malloc(strlen(text) + 1);
     if (!word || !value) status = rs_fail_nomem(err, "options");
     while (status == RS_OK && next_word(&text, word))
         status = take_option(analysis, into, word, &text, value, err);
-    rs_free(word);
-    rs_free(value);
     return status;
 }
 
@@ -188,11 +186,10 @@ static rs_status answer_of(rs_sql_session *s, const rs_sql_table *t, const char 
                            const rs_sql_inputs *inputs, rs_sql_answer **out, rs_error *err)
 {
     size_t n = strlen(t->preset) + strlen(options) + 2;
-    char *all = rs_malloc(n);
+    RS_LOCAL char *all = rs_malloc(n);
     if (!all) return rs_fail_nomem(err, "options");
     snprintf(all, n, "%s%s%s", t->preset, *t->preset && *options ? " " : "", options);
     rs_status status = ask(s, t->analysis, all, inputs, out, err);
-    rs_free(all);
     return status == RS_OK && *options ? check_filled(s, t, *out, err) : status;
 }
 

@@ -174,7 +174,7 @@ static void count_thread(const rs_event_rank *r, uint32_t row, thread_row *into)
 
 static rs_status put_threads(const rs_event_rank *r, rs_table *into, rs_error *err)
 {
-    thread_row *rows = rs_calloc(r->n_threads + 1, sizeof *rows);
+    RS_LOCAL thread_row *rows = rs_calloc(r->n_threads + 1, sizeof *rows);
     if (!rows) return rs_fail_nomem(err, "threads");
     for (size_t i = 0; i < r->n; i++) {
         uint32_t row = rs_event_row(r, i);
@@ -192,7 +192,6 @@ static rs_status put_threads(const rs_event_rank *r, rs_table *into, rs_error *e
         rs_table_add_moment(into, rows[i].last);
         status = rs_table_end_row(into, err);
     }
-    rs_free(rows);
     return status;
 }
 

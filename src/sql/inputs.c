@@ -222,13 +222,11 @@ static rs_status run_inputs(rs_sql_session *s, const rs_analysis *analysis, cons
     if (in->n_other == 0)
         return rs_job_run(in->base[0] ? inputs[in->base[0]].job : s->job, analysis, options, RS_COMPAT_NONE,
                           result, err);
-    rs_job **jobs = rs_calloc(1 + in->n_other, sizeof *jobs);
+    RS_LOCAL rs_job **jobs = rs_calloc(1 + in->n_other, sizeof *jobs);
     if (!jobs) return rs_fail_nomem(err, "inputs");
     jobs[0] = inputs[in->base[0]].job;
     for (size_t i = 0; i < in->n_other; i++) jobs[1 + i] = inputs[in->other[i]].job;
-    rs_status status = rs_job_run_jobs(jobs, 1 + in->n_other, analysis, options, RS_COMPAT_NONE, result, err);
-    rs_free(jobs);
-    return status;
+    return rs_job_run_jobs(jobs, 1 + in->n_other, analysis, options, RS_COMPAT_NONE, result, err);
 }
 
 rs_status rs_sql_inputs_run(rs_sql_session *s, const rs_analysis *analysis, const rs_sql_inputs *in,

@@ -154,7 +154,7 @@ static void put_cell(const rows *r, const cell *c, rs_type type, rs_table *t)
 
 static rs_status make_table(const rows *r, rs_table **out, rs_error *err)
 {
-    rs_arena names = {0};
+    RS_SCOPED(rs_arena_clear) rs_arena names = {0};
     rs_column_spec *columns = rs_calloc(r->n_columns + 1, sizeof *columns);
     bool ok = columns != NULL;
     for (size_t i = 0; ok && i < r->n_columns; i++) {
@@ -175,7 +175,6 @@ static rs_status make_table(const rows *r, rs_table **out, rs_error *err)
         for (size_t i = 0; i < r->n_columns; i++) put_cell(r, &r->cells[at + i], columns[i].type, t);
         status = rs_table_end_row(t, err);
     }
-    rs_arena_clear(&names);
     rs_free(columns);
     if (status == RS_OK)
         *out = t;

@@ -191,12 +191,11 @@ static void tell_whose(rs_sql_session *s)
 
 static rs_status open_events(rs_sql_session *s, bool others, rs_event_list **out, rs_error *err)
 {
-    rs_result told = {0};
+    RS_SCOPED(rs_result_clear) rs_result told = {0};
     rs_sql_load_begin(s);
     rs_status status = rs_event_list_open(s->job, others, out, &told, err);
     rs_sql_load_end(s);
     rs_sql_tell(s, &told);
-    rs_result_clear(&told);
     return status;
 }
 

@@ -190,12 +190,10 @@ static bool put_section(section_out *o, const rs_entry_part *part, bool in_place
     if (part->number && part->n >= NARROW_FROM)
         return put_narrow(o, part->bytes, part->n / part->number, part->number, window);
     size_t size;
-    void *small = part->pack && part->n >= PACK_FROM ? packed(part, &size) : NULL;
+    RS_LOCAL void *small = part->pack && part->n >= PACK_FROM ? packed(part, &size) : NULL;
     if (!small) return put_bytes(o, part->bytes, part->n);
     o->s->packing = PACKING_ZSTD;
-    bool ok = put_bytes(o, small, size);
-    rs_free(small);
-    return ok;
+    return put_bytes(o, small, size);
 }
 
 /* Head, key and table stand before the sections, and are known behind them. */
@@ -275,11 +273,8 @@ rs_status rs_entry_write(const char *folder, const rs_entry_key *key, bool in_pl
     if (mkdir(path, 0700) != 0 && errno != EEXIST) return fail_io(path, "cannot make this folder", err);
     *slash = '/';
     snprintf(temporary, sizeof temporary, "%s.tmp-XXXXXX", path);
-    draft d = {.front = NULL};
-    if (!draft_make(&d, key, in_place, n)) {
-        draft_clear(&d);
-        return rs_fail_nomem(err, "an entry of the store");
-    }
+    RS_SCOPED(draft_clear) draft d = {.front = NULL};
+    if (!draft_make(&d, key, in_place, n)) return rs_fail_nomem(err, "an entry of the store");
     int fd = mkstemp(temporary);
     rs_status status = RS_OK;
     if (fd < 0) {
@@ -293,7 +288,6 @@ rs_status rs_entry_write(const char *folder, const rs_entry_key *key, bool in_pl
         }
     }
     *size = d.head.size;
-    draft_clear(&d);
     return status;
 }
 
@@ -547,19 +541,16 @@ static bool read_blocks(section_in *i, uint8_t *out, uint8_t *window, const rs_e
 
 static bool read_narrow(section_in *i, uint8_t *out, const rs_entry_check *check)
 {
-    uint8_t *window = rs_malloc(PIECE + RS_NARROW_MOST);
-    bool ok = window && read_blocks(i, out, window, check);
-    rs_free(window);
-    return ok;
+    RS_LOCAL uint8_t *window = rs_malloc(PIECE + RS_NARROW_MOST);
+    return window && read_blocks(i, out, window, check);
 }
 
 static bool read_zstd(section_in *i, uint8_t *out, const rs_entry_check *check)
 {
     const size_t size = (size_t)i->s->size, n = (size_t)i->s->n;
-    uint8_t *small = rs_malloc(size);
+    RS_LOCAL uint8_t *small = rs_malloc(size);
     bool ok = small && read_plain(i, small, NULL) && ZSTD_getFrameContentSize(small, size) == n &&
               ZSTD_decompress(out, n, small, size) == n;
-    rs_free(small);
     return ok && (!check || check->good(check->context, out, 0, n));
 }
 

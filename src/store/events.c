@@ -666,7 +666,7 @@ uint64_t rs_stored_events_columns(rs_entry *entry)
 
 rs_events *rs_stored_events_get(rs_entry *entry, uint64_t columns, unsigned threads)
 {
-    reading *r = rs_calloc(1, sizeof *r);
+    RS_LOCAL reading *r = rs_calloc(1, sizeof *r);
     if (!r) return NULL;
     r->entry = entry;
     r->wanted = columns;
@@ -684,6 +684,5 @@ rs_events *rs_stored_events_get(rs_entry *entry, uint64_t columns, unsigned thre
         rs_big_free(r->room);
     }
     rs_arena_clear(&r->arena);
-    rs_free(r);
     return e;
 }

@@ -35,7 +35,7 @@ rs_status rs_store_make(const char *folder, rs_error *err)
 {
     struct stat info;
     if (stat(folder, &info) == 0 && S_ISDIR(info.st_mode)) return RS_OK;
-    char *path = rs_strdup(folder);
+    RS_LOCAL char *path = rs_strdup(folder);
     if (!path) return rs_fail_nomem(err, "the store");
     bool ok = true;
     for (char *p = path + (*path != '\0'); ok; p++) {
@@ -52,7 +52,6 @@ rs_status rs_store_make(const char *folder, rs_error *err)
     else
         rs_fail_at(err, RS_ERR_IO, folder, RS_NO_OFFSET,
                    "cannot make this folder for the store: %s; --no-store does without", strerror(errno));
-    rs_free(path);
     return ok ? RS_OK : RS_ERR_IO;
 }
 
@@ -119,14 +118,13 @@ rs_status rs_store_walk(const char *folder, rs_store_files *out, rs_error *err)
         return rs_fail_at(err, RS_ERR_IO, folder, RS_NO_OFFSET, "cannot open this folder: %s",
                           strerror(errno));
     size_t size = strlen(folder) + 4;
-    char *path = rs_malloc(size);
+    RS_LOCAL char *path = rs_malloc(size);
     rs_status status = path ? RS_OK : rs_fail_nomem(err, "the store");
     for (struct dirent *entry; status == RS_OK && (entry = readdir(dir));) {
         if (!is_hex(entry->d_name, 2) || entry->d_name[2] != '\0') continue;
         snprintf(path, size, "%s/%s", folder, entry->d_name);
         status = walk_shard(path, out, err);
     }
-    rs_free(path);
     closedir(dir);
     RS_SORT(out->items, out->n, by_path);
     return status;

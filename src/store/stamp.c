@@ -111,17 +111,15 @@ rs_status rs_stamps_check(const void *stamps, size_t n, bool *hold, rs_error *er
 {
     *hold = true;
     if (!n) return RS_OK;
-    rs_arena arena = {0};
+    RS_SCOPED(rs_arena_clear) rs_arena arena = {0};
     rs_wire_reader r = {.p = stamps, .end = (const uint8_t *)stamps + n, .arena = &arena};
-    rs_wire_writer now = {0};
+    RS_SCOPED(rs_wire_clear) rs_wire_writer now = {0};
     while (*hold && r.p < r.end) {
         rs_stamp stamp;
         *hold = rs_stamp_take(&r, &stamp) && rs_stamp_put(&now, stamp.path);
     }
     bool poor = r.out_of_memory || now.out_of_memory;
     *hold = *hold && !poor && now.n == n && memcmp(now.bytes, stamps, n) == 0;
-    rs_wire_clear(&now);
-    rs_arena_clear(&arena);
     return poor ? rs_fail_nomem(err, "the store") : RS_OK;
 }
 

@@ -92,7 +92,7 @@ static rs_status look_at(const rs_store_file *file, rs_store_task task, const pa
     if (!file->left_over) RS_TRY(rs_entry_look(file->path, &entry, err));
     if (!entry) return RS_OK;
     rs_entry_key key = rs_entry_get_key(entry);
-    rs_arena arena = {0};
+    RS_SCOPED(rs_arena_clear) rs_arena arena = {0};
     f->kind = kinds[key.kind];
     bool whole = true, fresh = false;
     rs_status status = read_name(f, &key, &arena, err);
@@ -100,7 +100,6 @@ static rs_status look_at(const rs_store_file *file, rs_store_task task, const pa
     if (status == RS_OK && task == RS_STORE_VERIFY) status = rs_entry_prove(entry, &whole, err);
     if (status == RS_OK) status = rs_stamps_check(key.stamps, key.n_stamps, &fresh, err);
     f->state = !whole ? "damaged" : !rs_entry_is_own(entry) ? "other" : fresh ? "fresh" : "stale";
-    rs_arena_clear(&arena);
     rs_entry_close(entry);
     return status;
 }

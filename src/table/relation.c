@@ -247,23 +247,21 @@ static bool settle(rs_grouper *g, size_t at)
     const rs_aggregate *a = &g->by[at];
     const rs_relation *r = g->into;
     size_t size = a->how == RS_BY_UNION ? sizeof(rs_interval) : sizeof(double), n = g->n_kept[at];
-    size_t *starts = rs_calloc(r->n + 2, sizeof *starts);
-    char *values = starts ? by_group(g, at, size, starts) : NULL;
+    RS_LOCAL size_t *starts = rs_calloc(r->n + 2, sizeof *starts);
+    RS_LOCAL char *values = starts ? by_group(g, at, size, starts) : NULL;
     bool ok = values != NULL;
     for (size_t i = 0; ok && i < r->n; i++) { /* starts[i + 1] is where group i begins by now */
         size_t from = starts[i + 1], to = i + 1 < r->n ? starts[i + 2] : n;
         ok = settle_group((rs_aggregate_how)a->how, values + from * size, to - from,
                           (char *)r->rows + i * r->size + a->field.offset);
     }
-    rs_free(values);
-    rs_free(starts);
     return ok;
 }
 
 static bool add_totals(const rs_relation *r, const rs_aggregate *a)
 {
-    rs_map64 places = {0};
-    int64_t *totals = rs_calloc(r->n + 1, sizeof *totals);
+    RS_SCOPED(rs_map64_clear) rs_map64 places = {0};
+    RS_LOCAL int64_t *totals = rs_calloc(r->n + 1, sizeof *totals);
     bool ok = totals != NULL, is_new;
     for (int round = 0; round < 2; round++) {
         for (size_t i = 0; ok && i < r->n; i++) {
@@ -280,8 +278,6 @@ static bool add_totals(const rs_relation *r, const rs_aggregate *a)
                 *total = rs_add_sat(*total, rs_signed_at(row + a->from, sizeof *total));
         }
     }
-    rs_map64_clear(&places);
-    rs_free(totals);
     return ok;
 }
 

@@ -88,16 +88,15 @@ static void merge(const rs_nested *items, const rs_keyed *starts, const rs_keyed
 
 bool rs_call_stack_order(const rs_nested *items, size_t n, uint32_t *order)
 {
-    rs_keyed *starts = rs_malloc(n * sizeof *starts), *ends = rs_malloc(n * sizeof *ends);
-    rs_keyed *points = NULL;
+    RS_LOCAL rs_keyed *starts = rs_malloc(n * sizeof *starts), *ends = rs_malloc(n * sizeof *ends);
+    RS_LOCAL rs_keyed *points = NULL;
     size_t n_long = 0, n_points = 0, points_capacity = 0;
     bool ok = starts && ends;
     for (size_t i = 0; ok && i < n; i++) {
         if (items[i].end > items[i].start) {
             starts[n_long++] = (rs_keyed){items[i].start, (uint32_t)i};
         } else {
-            ok = RS_GROW_ONE(points, n_points, points_capacity);
-            if (ok) points[n_points++] = (rs_keyed){items[i].start, (uint32_t)i};
+            ok = RS_PUSH(points, n_points, points_capacity, (rs_keyed){items[i].start, (uint32_t)i});
         }
     }
     ok = ok && sort_by_two(starts, n_long, items, true) && rs_keyed_sort(points, n_points);
@@ -105,8 +104,5 @@ bool rs_call_stack_order(const rs_nested *items, size_t n, uint32_t *order)
         ok = sort_ends(items, n, ends);
         if (ok) merge(items, starts, ends, n_long, points, n_points, order);
     }
-    rs_free(starts);
-    rs_free(ends);
-    rs_free(points);
     return ok;
 }

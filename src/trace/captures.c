@@ -114,7 +114,7 @@ static bool has_run(const file *f, uint32_t row)
 static rs_status file_read(file *f, rs_error *err)
 {
     const rs_events *e = f->e;
-    uint8_t *of_name = rs_calloc(e->strings.n + 1, 1);
+    RS_LOCAL uint8_t *of_name = rs_calloc(e->strings.n + 1, 1);
     f->roles = rs_malloc(e->n + 1);
     f->items = rs_malloc((e->n + 1) * sizeof *f->items);
     f->busy = rs_malloc((e->n_threads + 1) * sizeof *f->busy);
@@ -127,7 +127,6 @@ static rs_status file_read(file *f, rs_error *err)
     }
     ok = ok && rs_keyed_sort(f->items, f->n);
     for (size_t i = 0; ok && i < e->n_threads; i++) f->busy[i] = INT64_MIN;
-    rs_free(of_name);
     return ok ? RS_OK : rs_fail_nomem(err, "captured graphs");
 }
 
@@ -175,7 +174,7 @@ static bool rows_inside(file *f, uint32_t begin, uint32_t end, uint32_t **rows, 
 static bool count_places(rs_capture *c)
 {
     rs_events *to = c->events;
-    rs_keyed *ends = rs_malloc((2 * to->n + 1) * sizeof *ends);
+    RS_LOCAL rs_keyed *ends = rs_malloc((2 * to->n + 1) * sizeof *ends);
     if (!ends) return false;
     for (size_t i = 0; i < to->n; i++) {
         ends[2 * i] = (rs_keyed){to->start[i], (uint32_t)i};
@@ -194,7 +193,6 @@ static bool count_places(rs_capture *c)
             to->duration[row] = c->n_places - 1 - to->start[row];
         }
     }
-    rs_free(ends);
     return ok;
 }
 
@@ -256,7 +254,8 @@ static rs_status put_arguments(rs_capture *c, const rs_events *from, const uint3
 static rs_status put_nodes(rs_capture *c, const uint32_t *rows, size_t n, uint32_t *nodes, size_t n_nodes,
                            rs_error *err)
 {
-    uint32_t *place = rs_calloc(n + 1, sizeof *place); /* by row of the capture: its node from 1 on */
+    RS_LOCAL uint32_t *place =
+        rs_calloc(n + 1, sizeof *place); /* by row of the capture: its node from 1 on */
     if (!place) return rs_fail_nomem(err, "captured graphs");
     for (size_t i = 0; i < n_nodes; i++) {
         const uint32_t *at = bsearch(&nodes[i], rows, n, sizeof *rows, by_row);
@@ -266,7 +265,6 @@ static rs_status put_nodes(rs_capture *c, const uint32_t *rows, size_t n, uint32
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < n; i++)
         if (place[i]) status = rs_events_push_int(c->events, RS_COL_CORRELATION, (uint32_t)i, place[i], err);
-    rs_free(place);
     return status;
 }
 
@@ -300,7 +298,7 @@ static void capture_clear(rs_capture *c)
 static rs_status add_capture(rs_captures *captures, file *f, uint32_t begin, uint32_t end,
                              const rs_capture *like, rs_error *err)
 {
-    uint32_t *rows = NULL;
+    RS_LOCAL uint32_t *rows = NULL;
     size_t n;
     rs_capture c = *like;
     bool ok = rows_inside(f, begin, end, &rows, &n, &c.nodes, &c.n_nodes);
@@ -320,7 +318,6 @@ static rs_status add_capture(rs_captures *captures, file *f, uint32_t begin, uin
         }
     }
     capture_clear(&c);
-    rs_free(rows);
     return status;
 }
 
@@ -337,9 +334,7 @@ static bool open_annotation(opened *o, const rs_events *e, uint32_t row)
     int64_t size;
     if (rs_event_kind(e, row) != RS_KIND_USER_ANNOTATION) return true;
     if (!size_of_annotation(&e->strings.items[e->name[row]], &size)) return true;
-    if (!RS_GROW_ONE(o->rows, o->n, o->capacity)) return false;
-    o->rows[o->n++] = row;
-    return true;
+    return RS_PUSH(o->rows, o->n, o->capacity, row);
 }
 
 /* The size that the innermost annotation around a moment says, else the file's name. */
@@ -403,7 +398,7 @@ static bool number_captures(rs_capture *items, size_t n)
 rs_status rs_captures_add(rs_captures *captures, const rs_events *events, const char *path, int64_t rank,
                           rs_error *err)
 {
-    file f = {.e = events, .path = path};
+    RS_SCOPED(file_clear) file f = {.e = events, .path = path};
     size_t before = captures->n;
     f.sized = size_of_file(path, &f.size);
     rs_status status = file_read(&f, err);
@@ -411,7 +406,6 @@ rs_status rs_captures_add(rs_captures *captures, const rs_events *events, const 
     if (status == RS_OK && captures->n > before &&
         !number_captures(captures->items + before, captures->n - before))
         status = rs_fail_nomem(err, "captured graphs");
-    file_clear(&f);
     return status;
 }
 

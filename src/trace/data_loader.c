@@ -26,7 +26,7 @@ static bool is_loader(const char *name)
 static bool list_calls(const rs_trace *t, rs_data_loader *d)
 {
     const rs_events *e = t->events;
-    rs_keyed *found = NULL;
+    RS_LOCAL rs_keyed *found = NULL;
     size_t n = 0, capacity = 0;
     bool ok = true;
     for (size_t i = 0; ok && i < t->n_rows; i++) {
@@ -34,8 +34,7 @@ static bool list_calls(const rs_trace *t, rs_data_loader *d)
         rs_kind kind = rs_event_kind(e, row);
         if (kind != RS_KIND_USER_ANNOTATION && kind != RS_KIND_CPU_OP) continue;
         if (!d->named[e->name[row]] || !rs_event_is_span(e, row) || e->duration[row] < 0) continue;
-        ok = RS_GROW_ONE(found, n, capacity);
-        if (ok) found[n++] = (rs_keyed){e->start[row], row};
+        ok = RS_PUSH(found, n, capacity, (rs_keyed){e->start[row], row});
     }
     ok = ok && rs_keyed_sort(found, n) && (d->calls = rs_malloc((n + 1) * sizeof *d->calls));
     int64_t reach = INT64_MIN;
@@ -45,7 +44,6 @@ static bool list_calls(const rs_trace *t, rs_data_loader *d)
         reach = end;
         d->calls[d->n++] = (rs_loader_call){found[i].value, from, end};
     }
-    rs_free(found);
     return ok;
 }
 

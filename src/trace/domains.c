@@ -27,7 +27,7 @@ void rs_domains_clear(rs_domains *d)
 
 static bool survey_pids(const rs_events *e, rs_pids *p)
 {
-    rs_map64 ids = {0};
+    RS_SCOPED(rs_map64_clear) rs_map64 ids = {0};
     p->of_thread = rs_malloc(e->n_threads * sizeof *p->of_thread);
     p->pid = rs_malloc(e->n_threads * sizeof *p->pid);
     p->flags = rs_calloc(e->n_threads, 1);
@@ -43,7 +43,6 @@ static bool survey_pids(const rs_events *e, rs_pids *p)
         }
         p->of_thread[i] = *slot;
     }
-    rs_map64_clear(&ids);
     return ok;
 }
 
@@ -80,7 +79,7 @@ static bool count_repeats(const rs_events *e, const rs_pids *p, size_t n_calls, 
 static bool survey_launches(const rs_events *e, rs_pids *p, size_t *n_calls, size_t *n_repeated)
 {
     const rs_sparse *c = &e->args[RS_COL_CORRELATION];
-    uint8_t *on_thread = rs_calloc(e->n_threads, 1);
+    RS_LOCAL uint8_t *on_thread = rs_calloc(e->n_threads, 1);
     *n_calls = *n_repeated = 0;
     if (!on_thread) return false;
     for (size_t i = 0; i < c->n; i++) {
@@ -92,7 +91,6 @@ static bool survey_launches(const rs_events *e, rs_pids *p, size_t *n_calls, siz
         ++*n_calls;
     }
     for (size_t i = 0; i < e->n_threads; i++) p->flags[p->of_thread[i]] |= on_thread[i];
-    rs_free(on_thread);
     return count_repeats(e, p, *n_calls, n_repeated);
 }
 
@@ -101,7 +99,7 @@ static bool survey_launches(const rs_events *e, rs_pids *p, size_t *n_calls, siz
 /* Rows that no rule could place go with their process where that is one rank's, else with the row before. */
 static bool place_rest(const rs_events *e, const rs_pids *p, uint32_t *domain)
 {
-    uint32_t *of_pid = rs_malloc(p->n * sizeof *of_pid);
+    RS_LOCAL uint32_t *of_pid = rs_malloc(p->n * sizeof *of_pid);
     if (!of_pid) return false;
     memset(of_pid, 0xff, p->n * sizeof *of_pid); /* RS_NO_DOMAIN */
     for (size_t i = 0; i < e->n; i++) {
@@ -117,7 +115,6 @@ static bool place_rest(const rs_events *e, const rs_pids *p, uint32_t *domain)
         }
         last = domain[i];
     }
-    rs_free(of_pid);
     return true;
 }
 
@@ -306,11 +303,9 @@ rs_status rs_domains_split(const rs_events *e, const char *file, rs_domains *out
         out->told_by = e->one_rank_by;
         return one_rank(out, "one rank", err);
     }
-    rs_pids pids = {0};
-    uint32_t *domain = NULL;
+    RS_SCOPED(pids_clear) rs_pids pids = {0};
+    RS_LOCAL uint32_t *domain = NULL;
     rs_status status = decide(e, file, &pids, &domain, out, err);
     if (status != RS_OK) rs_domains_clear(out);
-    pids_clear(&pids);
-    rs_free(domain);
     return status;
 }

@@ -67,7 +67,7 @@ static bool list_processes(owners *o)
     if (!o->cpu) o->cpu = rs_malloc(p->n * sizeof *o->cpu);
     if (!o->gpu) o->gpu = rs_malloc(p->n * sizeof *o->gpu);
     o->n_cpu = o->n_gpu = 0;
-    rs_keyed *order = rs_malloc(p->n * sizeof *order);
+    RS_LOCAL rs_keyed *order = rs_malloc(p->n * sizeof *order);
     bool ok = o->place && o->cpu && o->gpu && order;
     for (size_t i = 0; ok && i < p->n; i++) order[i] = (rs_keyed){p->pid[i], (uint32_t)i};
     if (ok) order_texts(o, order);
@@ -83,7 +83,6 @@ static bool list_processes(owners *o)
             o->gpu[o->n_gpu++] = at;
         }
     }
-    rs_free(order);
     return ok;
 }
 
@@ -261,7 +260,7 @@ static bool neighbours_are_causal(const owners *o)
 /* Leaves only the launching processes that own GPU work by neighbourhood. false when out of memory. */
 static bool keep_owners(owners *o)
 {
-    uint32_t *to = rs_malloc(o->n_cpu * sizeof *to);
+    RS_LOCAL uint32_t *to = rs_malloc(o->n_cpu * sizeof *to);
     if (!to) return false;
     size_t kept = 0;
     for (size_t k = 0; k < o->n_cpu; k++) {
@@ -274,7 +273,6 @@ static bool keep_owners(owners *o)
     for (size_t g = 0; g < o->n_gpu; g++)
         if (o->owner[g] != RS_NO_DOMAIN) o->owner[g] = to[o->owner[g]];
     o->n_cpu = kept;
-    rs_free(to);
     return true;
 }
 
@@ -331,7 +329,7 @@ static int64_t median_start(const owners *o, uint32_t process, bool work, rs_key
 static bool owner_by_time(owners *o, bool *memory)
 {
     size_t n = o->n_cpu;
-    rs_keyed *cpu = rs_malloc(n * sizeof *cpu), *gpu = rs_malloc(n * sizeof *gpu);
+    RS_LOCAL rs_keyed *cpu = rs_malloc(n * sizeof *cpu), *gpu = rs_malloc(n * sizeof *gpu);
     rs_keyed *keys = rs_malloc(o->e->args[RS_COL_CORRELATION].n * sizeof *keys);
     *memory = cpu && gpu && keys;
     bool ok = *memory && o->n_gpu == n;
@@ -345,8 +343,6 @@ static bool owner_by_time(owners *o, bool *memory)
         o->owner[gpu[k].value] = cpu[k].value;
         if (k) ok = cpu[k].key != cpu[k - 1].key && gpu[k].key != gpu[k - 1].key;
     }
-    rs_free(cpu);
-    rs_free(gpu);
     rs_free(keys);
     return ok;
 }
@@ -456,11 +452,9 @@ static rs_status assign(owners *o, const char *file, uint32_t *domain, size_t *n
 rs_status rs_domains_by_process(const rs_events *e, const char *file, const rs_pids *p, uint32_t *domain,
                                 size_t *n, const char **rule, rs_error *err)
 {
-    owners o = {.e = e, .p = p};
+    RS_SCOPED(owners_clear) owners o = {.e = e, .p = p};
     *n = 1;
-    rs_status status = assign(&o, file, domain, n, rule, err);
-    owners_clear(&o);
-    return status;
+    return assign(&o, file, domain, n, rule, err);
 }
 
 /* ---- ranks one after another ------------------------------------------------------------------------- */
@@ -470,7 +464,7 @@ rs_status rs_domains_by_process(const rs_events *e, const char *file, const rs_p
 static bool number_blocks(const rs_events *e, uint32_t *domain, size_t *n_blocks)
 {
     uint32_t window_end = rs_strings_find(&e->strings, "Record Window End", 17);
-    rs_map64 seen = {0}; /* External id -> block that saw it last */
+    RS_SCOPED(rs_map64_clear) rs_map64 seen = {0}; /* External id -> block that saw it last */
     rs_cursor id = rs_cursor_of(e, RS_COL_EXTERNAL_ID);
     uint32_t block = 0;
     bool ok = true, ended = false;
@@ -487,7 +481,6 @@ static bool number_blocks(const rs_events *e, uint32_t *domain, size_t *n_blocks
         }
         domain[i] = block;
     }
-    rs_map64_clear(&seen);
     *n_blocks = (size_t)block + 1;
     return ok;
 }
@@ -495,8 +488,8 @@ static bool number_blocks(const rs_events *e, uint32_t *domain, size_t *n_blocks
 /* Joins blocks without launches to the one before them; returns how many ranks are left. */
 static bool join_blocks(const rs_events *e, uint32_t *domain, size_t n_blocks, size_t *n)
 {
-    uint8_t *calls = rs_calloc(n_blocks, 1);
-    uint32_t *rank = rs_malloc(n_blocks * sizeof *rank);
+    RS_LOCAL uint8_t *calls = rs_calloc(n_blocks, 1);
+    RS_LOCAL uint32_t *rank = rs_malloc(n_blocks * sizeof *rank);
     bool ok = calls && rank;
     for (size_t i = 0; ok && i < e->n; i++)
         if (rs_kind_is_call(rs_event_kind(e, i))) calls[domain[i]] = 1;
@@ -507,8 +500,6 @@ static bool join_blocks(const rs_events *e, uint32_t *domain, size_t n_blocks, s
     }
     for (size_t i = 0; ok && i < e->n; i++) domain[i] = rank[domain[i]];
     *n = next ? next : 1;
-    rs_free(calls);
-    rs_free(rank);
     return ok;
 }
 
@@ -516,7 +507,7 @@ static bool join_blocks(const rs_events *e, uint32_t *domain, size_t n_blocks, s
 static bool count_repeats(const rs_events *e, const rs_pids *p, const uint32_t *domain, size_t *n)
 {
     const rs_sparse *c = &e->args[RS_COL_CORRELATION];
-    rs_map64 last = {0};
+    RS_SCOPED(rs_map64_clear) rs_map64 last = {0};
     bool ok = true;
     *n = 0;
     for (size_t i = 0; ok && i < c->n; i++) {
@@ -530,7 +521,6 @@ static bool count_repeats(const rs_events *e, const rs_pids *p, const uint32_t *
         *n += !is_new && *slot == domain[row];
         *slot = domain[row];
     }
-    rs_map64_clear(&last);
     return ok;
 }
 

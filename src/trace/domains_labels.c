@@ -59,7 +59,7 @@ bool rs_domains_are_labelled(const rs_events *e, const rs_pids *p)
 rs_status rs_domains_by_label(const rs_events *e, uint32_t *domain, size_t *n, rs_error *err)
 {
     rs_strings labels;
-    uint32_t *of_thread = rs_malloc((e->n_threads + 1) * sizeof *of_thread);
+    RS_LOCAL uint32_t *of_thread = rs_malloc((e->n_threads + 1) * sizeof *of_thread);
     bool ok = rs_strings_init(&labels) && of_thread;
     if (ok) memset(of_thread, 0xff, (e->n_threads + 1) * sizeof *of_thread);
     for (size_t i = 0; ok && i < e->n; i++) {
@@ -77,7 +77,6 @@ rs_status rs_domains_by_label(const rs_events *e, uint32_t *domain, size_t *n, r
         if (*known != RS_MANY_DOMAINS) domain[i] = *known;
     }
     *n = ok ? labels.n - 1 : 0;
-    rs_free(of_thread);
     rs_strings_clear(&labels);
     return ok ? RS_OK : rs_fail_nomem(err, "ranks");
 }

@@ -90,8 +90,8 @@ static rs_status make(rs_trace *trace, const void *key, void **out, rs_error *er
     rs_enclosing *v = rs_calloc(1, sizeof *v);
     if (!v) return rs_fail_nomem(err, "enclosing events");
     v->n = list(trace, NULL);
-    entry *entries = rs_malloc((v->n + 1) * sizeof *entries);
-    uint32_t *stack = rs_malloc((v->n + 1) * sizeof *stack);
+    RS_LOCAL entry *entries = rs_malloc((v->n + 1) * sizeof *entries);
+    RS_LOCAL uint32_t *stack = rs_malloc((v->n + 1) * sizeof *stack);
     v->row = rs_malloc((v->n + 1) * sizeof *v->row);
     v->parent = rs_malloc((v->n + 1) * sizeof *v->parent);
     bool ok = entries && stack && v->row && v->parent;
@@ -103,8 +103,6 @@ static rs_status make(rs_trace *trace, const void *key, void **out, rs_error *er
         sweep(entries, v->n, stack, v);
         *out = v;
     }
-    rs_free(entries);
-    rs_free(stack);
     if (ok) return RS_OK;
     release(v);
     return rs_fail_nomem(err, "enclosing events");

@@ -305,9 +305,8 @@ rs_status rs_events_add_counter(rs_events *e, uint32_t name, uint32_t row, doubl
     if (i == e->n_counters) {
         if (i >= RS_MAX_COUNTERS)
             return rs_fail(err, RS_ERR_LIMIT, "more than %d different profiler counters", RS_MAX_COUNTERS);
-        if (!RS_GROW_ONE(e->counters, e->n_counters, e->counters_capacity))
+        if (!RS_PUSH(e->counters, e->n_counters, e->counters_capacity, (rs_counter){.name = name}))
             return rs_fail_nomem(err, "counters");
-        e->counters[e->n_counters++] = (rs_counter){.name = name};
     }
     rs_sparse *s = &e->counters[i].values;
     rs_status status = sparse_grow(e, s, sizeof(double), 1, err);

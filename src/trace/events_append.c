@@ -161,8 +161,9 @@ static rs_status append_rest(rs_events *to, const rs_events *from, const maps *m
                                            c->values.reals[k], err);
     }
     for (size_t i = 0; status == RS_OK && i < from->n_log; i++) {
-        if (!RS_GROW_ONE(to->log, to->n_log, to->log_capacity)) return rs_fail_nomem(err, "the log");
-        to->log[to->n_log++] = (rs_log_line){from->log[i].level, m->strings[from->log[i].text]};
+        if (!RS_PUSH(to->log, to->n_log, to->log_capacity,
+                     (rs_log_line){from->log[i].level, m->strings[from->log[i].text]}))
+            return rs_fail_nomem(err, "the log");
     }
     return status;
 }

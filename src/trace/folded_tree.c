@@ -145,12 +145,9 @@ static bool add_thread(fold *f, size_t first, size_t end, uint32_t *out)
     const rs_tree *t = f->t;
     const rs_events *e = f->e;
     size_t from = t->gpu_first[first], to = f->s->root ? from : t->gpu_first[end];
-    rs_interval *items = rs_malloc((to - from + 1) * sizeof *items);
+    RS_LOCAL rs_interval *items = rs_malloc((to - from + 1) * sizeof *items);
     *out = new_node(f, RS_NO_NODE, thread_label(f, e->thread[t->row[first]]), "thread", RS_NO_ROW);
-    if (!items || !f->ok) {
-        rs_free(items);
-        return false;
-    }
+    if (!items || !f->ok) return false;
     for (size_t i = from; i < to; i++) {
         uint32_t row = t->gpu_row[i];
         items[i - from] =
@@ -161,7 +158,6 @@ static bool add_thread(fold *f, size_t first, size_t end, uint32_t *out)
     n->count = 1;
     n->n_kernels = to - from;
     if (ok) n->gpu = rs_intervals_length(items, rs_intervals_unite(items, to - from));
-    rs_free(items);
     return ok;
 }
 
@@ -220,9 +216,9 @@ static bool fold_all(fold *f)
 static bool arrange(rs_folded_tree *o, const rs_folded_settings *s)
 {
     size_t n = o->n;
-    rs_keyed *keys = rs_malloc((n + 1) * sizeof *keys);
-    uint32_t *first = rs_malloc((n + 2) * sizeof *first), *next = rs_malloc((n + 1) * sizeof *next),
-             *moved = rs_malloc((n + 1) * sizeof *moved);
+    RS_LOCAL rs_keyed *keys = rs_malloc((n + 1) * sizeof *keys);
+    RS_LOCAL uint32_t *first = rs_malloc((n + 2) * sizeof *first), *next = rs_malloc((n + 1) * sizeof *next),
+                      *moved = rs_malloc((n + 1) * sizeof *moved);
     rs_folded_node *nodes = rs_malloc((n + 1) * sizeof *nodes);
     bool ok = keys && first && next && moved && nodes;
     /* earlier passes decide where later ones do not */
@@ -267,10 +263,6 @@ static bool arrange(rs_folded_tree *o, const rs_folded_settings *s)
         o->n = kept;
         nodes = NULL;
     }
-    rs_free(keys);
-    rs_free(first);
-    rs_free(next);
-    rs_free(moved);
     rs_free(nodes);
     return ok;
 }

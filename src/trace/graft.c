@@ -126,8 +126,8 @@ static bool pair_by_name(const search *s, const replay *r, size_t capture, uint3
 {
     const rs_capture *c = &s->captures->items[capture];
     const seen *of = &s->seen[capture];
-    rs_keyed *nodes = rs_malloc((c->n_nodes + 1) * sizeof *nodes),
-             *there = rs_malloc((r->n + 1) * sizeof *there);
+    RS_LOCAL rs_keyed *nodes = rs_malloc((c->n_nodes + 1) * sizeof *nodes),
+                      *there = rs_malloc((r->n + 1) * sizeof *there);
     bool *taken = rs_calloc(r->n + 1, sizeof *taken), ok = nodes && there && taken;
     size_t n_named = 0, at = 0;
     *n = 0;
@@ -147,8 +147,6 @@ static bool pair_by_name(const search *s, const replay *r, size_t capture, uint3
     }
     for (unsigned kind = 0; ok && kind < 2 * N_NODE_KINDS; kind++)
         *n += pair_rest(s, r, c, of, kind, work, taken);
-    rs_free(nodes);
-    rs_free(there);
     rs_free(taken);
     return ok;
 }
@@ -296,8 +294,8 @@ static bool find_annotations(search *s)
         if (rs_event_kind(s->e, row) != RS_KIND_USER_ANNOTATION || !rs_event_is_span(s->e, row)) continue;
         const rs_string *name = &s->e->strings.items[s->e->name[row]];
         if (!rs_serving_parse(name->text, name->length, &step)) continue;
-        if (!RS_GROW_ONE(s->annotations, s->n_annotations, capacity)) return false;
-        s->annotations[s->n_annotations++] = (rs_keyed){s->e->start[row], row};
+        if (!RS_PUSH(s->annotations, s->n_annotations, capacity, (rs_keyed){s->e->start[row], row}))
+            return false;
     }
     return rs_keyed_sort(s->annotations, s->n_annotations);
 }
@@ -417,10 +415,10 @@ static bool order_launches(const search *s, rs_keyed *calls, size_t n)
 
 static rs_status plan_all(search *s, const rs_keyed *calls, size_t n, rs_graft *out, rs_error *err)
 {
-    replay *all = rs_malloc((n + 1) * sizeof *all);
-    uint32_t *group = rs_malloc((n + 1) * sizeof *group);
+    RS_LOCAL replay *all = rs_malloc((n + 1) * sizeof *all);
+    RS_LOCAL uint32_t *group = rs_malloc((n + 1) * sizeof *group);
     rs_status status = all && group ? RS_OK : rs_fail_nomem(err, "replayed graphs");
-    bool *linked = status == RS_OK ? rs_calloc(n + 1, sizeof *linked) : NULL;
+    RS_LOCAL bool *linked = status == RS_OK ? rs_calloc(n + 1, sizeof *linked) : NULL;
     if (status == RS_OK && !linked) status = rs_fail_nomem(err, "replayed graphs");
     for (size_t i = 0; status == RS_OK && i < n; i++) {
         linked[i] = describe(s, calls[i].value, &all[i]);
@@ -440,9 +438,6 @@ static rs_status plan_all(search *s, const rs_keyed *calls, size_t n, rs_graft *
         }
     }
     out->n_launches = n;
-    rs_free(all);
-    rs_free(group);
-    rs_free(linked);
     return status;
 }
 
@@ -450,7 +445,7 @@ static rs_status plan_all(search *s, const rs_keyed *calls, size_t n, rs_graft *
 static rs_status find_launches(const search *s, rs_keyed **out, size_t *n, rs_error *err)
 {
     const rs_links *l = s->links;
-    uint8_t *known = rs_calloc(s->e->strings.n + 1, 1);
+    RS_LOCAL uint8_t *known = rs_calloc(s->e->strings.n + 1, 1);
     rs_keyed *calls = rs_malloc((l->n_calls + 1) * sizeof *calls);
     *n = 0;
     for (size_t i = 0; known && calls && i < l->n_calls; i++) {
@@ -459,7 +454,6 @@ static rs_status find_launches(const search *s, rs_keyed **out, size_t *n, rs_er
         if (known[name] == 2) calls[(*n)++] = (rs_keyed){0, (uint32_t)i};
     }
     bool ok = known && calls && order_launches(s, calls, *n);
-    rs_free(known);
     *out = calls;
     if (ok) return RS_OK;
     rs_free(calls);
@@ -483,7 +477,7 @@ rs_status rs_graft_plan(rs_trace *trace, const rs_captures *captures, int64_t ra
                         rs_error *err)
 {
     search s = {.trace = trace, .e = trace->events, .captures = captures, .rank = rank};
-    rs_keyed *calls = NULL;
+    RS_LOCAL rs_keyed *calls = NULL;
     size_t n = 0;
     *out = (rs_graft){0};
     rs_status status = search_begin(&s, err);
@@ -493,7 +487,6 @@ rs_status rs_graft_plan(rs_trace *trace, const rs_captures *captures, int64_t ra
     rs_free(s.seen);
     rs_free(s.fits);
     rs_free(s.annotations);
-    rs_free(calls);
     if (status != RS_OK) rs_graft_clear(out);
     return status;
 }
@@ -580,7 +573,7 @@ static rs_status apply_all(rs_events *e, const rs_captures *captures, rs_events_
         __builtin_add_overflow(room, step, &room))
         return rs_fail(err, RS_ERR_LIMIT, "its ids are too large to add those of %zu replayed graphs",
                        n_items);
-    int64_t *times = rs_malloc((2 * most + 1) * sizeof *times);
+    RS_LOCAL int64_t *times = rs_malloc((2 * most + 1) * sizeof *times);
     if (!times) return rs_fail_nomem(err, "replayed graphs");
     rs_status status = RS_OK;
     for (size_t i = 0; i < n; i++)
@@ -589,18 +582,16 @@ static rs_status apply_all(rs_events *e, const rs_captures *captures, rs_events_
             status = apply_item(e, &captures->items[item->capture], &copiers[item->capture], item, step,
                                 times, err);
         }
-    rs_free(times);
     return status;
 }
 
 rs_status rs_graft_apply(rs_events *e, const rs_captures *captures, const rs_graft *grafts, size_t n,
                          rs_error *err)
 {
-    rs_events_copier *copiers = rs_calloc(captures->n + 1, sizeof *copiers);
+    RS_LOCAL rs_events_copier *copiers = rs_calloc(captures->n + 1, sizeof *copiers);
     if (!copiers) return rs_fail_nomem(err, "replayed graphs");
     rs_status status = apply_all(e, captures, copiers, grafts, n, err);
     for (size_t i = 0; i < captures->n; i++) rs_events_copier_clear(&copiers[i]);
-    rs_free(copiers);
     return status;
 }
 

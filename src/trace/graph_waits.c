@@ -67,8 +67,7 @@ static bool find(finder *x, const uint32_t *rows, size_t n_rows, rs_graph_wait *
         const uint32_t *source = rs_map64_get(&x->sources, (uint64_t)rs_sparse_int(id, i));
         uint32_t target = source && *source != SEVERAL ? work_at(x, &x->starts, id->rows[i]) : RS_NO_ROW;
         if (target == RS_NO_ROW || target == *source) continue;
-        ok = RS_GROW_ONE(*out, *n, capacity);
-        if (ok) (*out)[(*n)++] = (rs_graph_wait){*source, target};
+        ok = RS_PUSH(*out, *n, capacity, (rs_graph_wait){*source, target});
     }
     return ok;
 }

@@ -52,7 +52,7 @@ static bool list_calls(const rs_events *e, const rs_links *links, lanes *calls)
 static bool list_ops(const rs_trace *t, const lanes *calls, lanes *ops)
 {
     const rs_events *e = t->events;
-    uint32_t *found = NULL;
+    RS_LOCAL uint32_t *found = NULL;
     size_t n = 0, capacity = 0;
     bool ok = lanes_init(ops, e->n_threads);
     for (size_t i = 0; ok && i < t->n_rows; i++) {
@@ -67,7 +67,6 @@ static bool list_ops(const rs_trace *t, const lanes *calls, lanes *ops)
     }
     ok = ok && make_room(ops, e->n_threads);
     for (size_t i = 0; ok && i < n; i++) ops->rows[ops->end[e->thread[found[i]]]++] = found[i];
-    rs_free(found);
     return ok;
 }
 
@@ -79,12 +78,11 @@ static bool order(const rs_events *e, const uint32_t *row_of, uint32_t *items, s
                          e->start[row_of ? row_of[items[at - 1]] : items[at - 1]])
         at++;
     if (at >= n) return true;
-    rs_keyed *keys = rs_malloc(n * sizeof *keys);
+    RS_LOCAL rs_keyed *keys = rs_malloc(n * sizeof *keys);
     for (size_t i = 0; keys && i < n; i++)
         keys[i] = (rs_keyed){e->start[row_of ? row_of[items[i]] : items[i]], items[i]};
     bool ok = keys && rs_keyed_sort(keys, n);
     for (size_t i = 0; ok && i < n; i++) items[i] = keys[i].value;
-    rs_free(keys);
     return ok;
 }
 
@@ -137,11 +135,9 @@ static bool find_ops(const rs_trace *t, const rs_links *links, lanes *calls, lan
 
 rs_status rs_launch_ops(const rs_trace *t, const rs_links *links, uint32_t **out, rs_error *err)
 {
-    lanes calls = {0}, ops = {0};
+    RS_SCOPED(lanes_clear) lanes calls = {0}, ops = {0};
     uint32_t *op_of_call = rs_malloc((links->n_calls + 1) * sizeof *op_of_call);
     bool ok = op_of_call && find_ops(t, links, &calls, &ops, op_of_call);
-    lanes_clear(&calls);
-    lanes_clear(&ops);
     *out = ok ? op_of_call : NULL;
     if (ok) return RS_OK;
     rs_free(op_of_call);

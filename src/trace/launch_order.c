@@ -23,8 +23,8 @@ static int64_t lane_of(rs_cursor *device, rs_cursor *stream, uint32_t row)
 static bool fill_times(const rs_trace *trace, item *items, size_t n, bool told)
 {
     const rs_events *e = trace->events;
-    rs_map64 lanes = {0};
-    int64_t *last = NULL;
+    RS_SCOPED(rs_map64_clear) rs_map64 lanes = {0};
+    RS_LOCAL int64_t *last = NULL;
     size_t n_lanes = 0, capacity = 0;
     bool ok = true;
     for (size_t i = 0; ok && i < n; i++) {
@@ -43,8 +43,6 @@ static bool fill_times(const rs_trace *trace, item *items, size_t n, bool told)
         if (items[i].launch != RS_NO_ROW) last[*slot] = e->start[items[i].launch];
         items[i].time = last[*slot];
     }
-    rs_map64_clear(&lanes);
-    rs_free(last);
     return ok;
 }
 
@@ -64,8 +62,8 @@ static bool sort_items(item *items, item *other, rs_keyed *keys, size_t n, bool 
 
 static bool order_items(const rs_trace *trace, item *items, size_t n, bool told)
 {
-    item *other = rs_malloc((n + 1) * sizeof *other);
-    rs_keyed *keys = rs_malloc((n + 1) * sizeof *keys);
+    RS_LOCAL item *other = rs_malloc((n + 1) * sizeof *other);
+    RS_LOCAL rs_keyed *keys = rs_malloc((n + 1) * sizeof *keys);
     bool ok = other && keys && sort_items(items, other, keys, n, false) &&
               fill_times(trace, items, n, told) && sort_items(items, other, keys, n, true);
     for (size_t i = 0, end; ok && told && i < n; i = end) {
@@ -73,8 +71,6 @@ static bool order_items(const rs_trace *trace, item *items, size_t n, bool told)
         }
         if (items[i].launch != RS_NO_ROW && end - i > 1) RS_SORT(items + i, end - i, by_lane);
     }
-    rs_free(other);
-    rs_free(keys);
     return ok;
 }
 
@@ -91,7 +87,7 @@ static rs_launch_order *build(rs_trace *trace, const uint32_t *rows, size_t n, c
 {
     const rs_events *e = trace->events;
     rs_launch_order *o = rs_calloc(1, sizeof *o);
-    item *items = rs_malloc((n + 1) * sizeof *items);
+    RS_LOCAL item *items = rs_malloc((n + 1) * sizeof *items);
     if (o) {
         o->row = rs_malloc((n + 1) * sizeof *o->row);
         o->launch = rs_malloc((n + 1) * sizeof *o->launch);
@@ -114,7 +110,6 @@ static rs_launch_order *build(rs_trace *trace, const uint32_t *rows, size_t n, c
         o->time[i] = items[i].time;
     }
     if (ok) o->n = n;
-    rs_free(items);
     if (!ok && o) free_order(o);
     return ok ? o : NULL;
 }

@@ -69,7 +69,7 @@ static bool fill_all(const context *c, const rs_launcher *launchers, size_t n, r
 {
     args_walk walk = {rs_cursor_of(c->e, RS_COL_INPUT_DIMS), rs_cursor_of(c->e, RS_COL_INPUT_TYPE),
                       rs_cursor_of(c->e, RS_COL_INPUT_STRIDES), rs_cursor_of(c->e, RS_COL_CONCRETE_INPUTS)};
-    rs_keyed *order = rs_malloc((n + 1) * sizeof *order);
+    RS_LOCAL rs_keyed *order = rs_malloc((n + 1) * sizeof *order);
     rs_launcher_row *rows = r->rows = rs_malloc((n + 1) * sizeof *rows);
     bool ok = order && rows;
     for (size_t i = 0; ok && i < n; i++) order[i] = (rs_keyed){c->t->row[launchers[i].node], (uint32_t)i};
@@ -80,7 +80,6 @@ static bool fill_all(const context *c, const rs_launcher *launchers, size_t n, r
     }
     r->n = ok ? n : 0;
     r->capacity = n;
-    rs_free(order);
     return ok;
 }
 

@@ -54,8 +54,8 @@ static rs_launcher measure(const rs_events *e, const rs_keyed *pairs, size_t n, 
 
 static bool in_time(const rs_events *e, const rs_tree *t, rs_launcher *items, size_t n)
 {
-    rs_keyed *keys = rs_malloc((n + 1) * sizeof *keys);
-    rs_launcher *sorted = rs_malloc((n + 1) * sizeof *sorted);
+    RS_LOCAL rs_keyed *keys = rs_malloc((n + 1) * sizeof *keys);
+    RS_LOCAL rs_launcher *sorted = rs_malloc((n + 1) * sizeof *sorted);
     bool ok = keys && sorted;
     for (size_t i = 0; ok && i < n; i++) keys[i] = (rs_keyed){t->row[items[i].node], (uint32_t)i};
     ok = ok && rs_keyed_sort(keys, n);
@@ -63,8 +63,6 @@ static bool in_time(const rs_events *e, const rs_tree *t, rs_launcher *items, si
     ok = ok && rs_keyed_sort(keys, n);
     for (size_t i = 0; ok && i < n; i++) sorted[i] = items[keys[i].value];
     if (ok) memcpy(items, sorted, n * sizeof *items);
-    rs_free(keys);
-    rs_free(sorted);
     return ok;
 }
 
@@ -80,8 +78,8 @@ static rs_status find_launchers(rs_trace *trace, rs_tree *t, launcher_list *out,
     const rs_classes *classes;
     RS_TRY(rs_trace_classes(trace, RS_CLASSES_OWN, &classes, err));
     RS_TRY(rs_tree_busy(trace, t, err));
-    rs_keyed *pairs = rs_malloc((t->n_gpu + 1) * sizeof *pairs);
-    rs_interval *scratch = rs_malloc((t->n_gpu + 1) * sizeof *scratch);
+    RS_LOCAL rs_keyed *pairs = rs_malloc((t->n_gpu + 1) * sizeof *pairs);
+    RS_LOCAL rs_interval *scratch = rs_malloc((t->n_gpu + 1) * sizeof *scratch);
     bool ok = pairs && scratch && pair_up(trace, classes, t, pairs, &n);
     for (size_t i = 0; ok && i < n; i++) found += i == 0 || pairs[i].key != pairs[i - 1].key;
     rs_launcher *items = ok ? rs_malloc((found + 1) * sizeof *items) : NULL;
@@ -95,8 +93,6 @@ static rs_status find_launchers(rs_trace *trace, rs_tree *t, launcher_list *out,
         found++;
     }
     ok = ok && in_time(e, t, items, found);
-    rs_free(pairs);
-    rs_free(scratch);
     if (!ok) {
         rs_free(items);
         return rs_fail_nomem(err, "launchers");

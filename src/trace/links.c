@@ -239,12 +239,9 @@ static bool group_by_call(const rs_trace *trace, gpu_list gpu, rs_links *links)
 {
     const rs_events *e = trace->events;
     size_t n = links->n_work, at = 0;
-    rs_keyed *pairs = rs_malloc(n * sizeof *pairs);
+    RS_LOCAL rs_keyed *pairs = rs_malloc(n * sizeof *pairs);
     links->work_row = rs_malloc(n * sizeof *links->work_row);
-    if (!pairs || !links->work_row) {
-        rs_free(pairs);
-        return false;
-    }
+    if (!pairs || !links->work_row) return false;
     for (size_t i = 0; i < gpu.n; i++)
         if (links->launch_of[i] != RS_NO_ROW) pairs[at++] = (rs_keyed){links->launch_of[i], gpu.rows[i]};
     bool ok = rs_keyed_sort(pairs, n);
@@ -265,7 +262,6 @@ static bool group_by_call(const rs_trace *trace, gpu_list gpu, rs_links *links)
         for (size_t k = i; k < end; k++) links->work_row[k] = pairs[k].value;
     }
     if (ok) links->first[call] = (uint32_t)n;
-    rs_free(pairs);
     return ok;
 }
 

@@ -55,9 +55,9 @@ rs_status rs_nest_create(const rs_events *e, const uint32_t *rows, const int64_t
 {
     if (n > UINT32_MAX / 2) return rs_fail(err, RS_ERR_LIMIT, "too many host events");
     rs_nest *t = make(n, e->n);
-    size_t *first = rs_calloc(e->n_threads + 2, sizeof *first);
-    rs_nested *nested = rs_malloc(n * sizeof *nested);
-    uint32_t *order = rs_malloc(2 * n * sizeof *order), *stack = rs_malloc(n * sizeof *stack);
+    RS_LOCAL size_t *first = rs_calloc(e->n_threads + 2, sizeof *first);
+    RS_LOCAL rs_nested *nested = rs_malloc(n * sizeof *nested);
+    RS_LOCAL uint32_t *order = rs_malloc(2 * n * sizeof *order), *stack = rs_malloc(n * sizeof *stack);
     bool ok = t && first && nested && order && stack;
     for (size_t i = 0; ok && i < n; i++) first[e->thread[rows[i]] + 2]++;
     for (size_t i = 1; ok && i <= e->n_threads; i++) first[i + 1] += first[i];
@@ -68,10 +68,6 @@ rs_status rs_nest_create(const rs_events *e, const uint32_t *rows, const int64_t
         ok = count == 0 || rs_call_stack_order(nested + first[i], count, order);
         if (ok) sweep(t, rows, order, 2 * count, stack);
     }
-    rs_free(first);
-    rs_free(nested);
-    rs_free(order);
-    rs_free(stack);
     if (ok) {
         *out = t;
         return RS_OK;

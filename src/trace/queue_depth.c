@@ -100,20 +100,16 @@ bool rs_queue_put_by_stream(rs_queue_series *s, const rs_keyed *order)
 
 bool rs_queue_add(rs_queue_series *s, rs_queue_sample sample)
 {
-    if (!RS_GROW_ONE(s->items, s->n, s->capacity)) return false;
-    s->items[s->n++] = sample;
-    return true;
+    return RS_APPEND(s, sample);
 }
 
 /* By stream and time; equal times stand as they came in. */
 static bool put_in_order(rs_queue_series *s)
 {
-    rs_keyed *order = rs_malloc(s->n * sizeof *order);
+    RS_LOCAL rs_keyed *order = rs_malloc(s->n * sizeof *order);
     bool ok = order != NULL;
     for (size_t i = 0; ok && i < s->n; i++) order[i] = (rs_keyed){s->items[i].ns, (uint32_t)i};
-    ok = ok && rs_keyed_sort(order, s->n) && rs_queue_put_by_stream(s, order);
-    rs_free(order);
-    return ok;
+    return ok && rs_keyed_sort(order, s->n) && rs_queue_put_by_stream(s, order);
 }
 
 rs_status rs_queue_of(const rs_trace *trace, const rs_work *w, rs_queue_series *out, rs_error *err)

@@ -38,8 +38,7 @@ static bool list_spans(const rs_trace *t, const uint8_t *names, spans *s, rs_rec
         if (rs_event_kind(e, row) != RS_KIND_PYTHON_FUNCTION) continue;
         out->has_python = out->has_python || !rs_is_module_name(&e->strings.items[e->name[row]]);
         if (!names[e->name[row]] || !rs_event_is_span(e, row) || e->duration[row] < 0) continue;
-        if (!RS_GROW_ONE(s->starts, s->n, capacity)) return false;
-        s->starts[s->n++] = (rs_keyed){e->start[row], row};
+        if (!RS_PUSH(s->starts, s->n, capacity, (rs_keyed){e->start[row], row})) return false;
     }
     if (!rs_keyed_sort(s->starts, s->n)) return false;
     for (size_t i = 0; i < s->n; i++) s->starts[i].key = e->thread[s->starts[i].value];
@@ -49,12 +48,11 @@ static bool list_spans(const rs_trace *t, const uint8_t *names, spans *s, rs_rec
 static bool find_spans(const rs_trace *t, spans *s, rs_recompute *out)
 {
     const rs_events *e = t->events;
-    uint8_t *names = rs_calloc(e->strings.n + 1, 1);
+    RS_LOCAL uint8_t *names = rs_calloc(e->strings.n + 1, 1);
     s->first = rs_calloc(e->n_threads + 2, sizeof *s->first);
     bool ok = names && s->first;
     for (size_t i = 0; ok && i < e->strings.n; i++) names[i] = is_recompute_fn(e->strings.items[i].text);
     ok = ok && list_spans(t, names, s, out);
-    rs_free(names);
     s->reach = ok ? rs_malloc((s->n + 1) * sizeof *s->reach) : NULL;
     ok = s->reach != NULL;
     for (size_t i = 0; ok && i < s->n; i++) {
@@ -100,7 +98,7 @@ static uint8_t kind_of(const rs_string *name)
 static bool mark(const rs_trace *trace, const rs_tree *t, const spans *s, rs_recompute *out)
 {
     const rs_events *e = trace->events;
-    uint8_t *inside =
+    RS_LOCAL uint8_t *inside =
         rs_malloc(t->n + 1); /* by node: in an operator that checkpoints, in no backward pass of it */
     out->again = rs_calloc(t->n + 1, 1);
     out->n = t->n;
@@ -114,9 +112,7 @@ static bool mark(const rs_trace *trace, const rs_tree *t, const spans *s, rs_rec
         out->again[i] = (uint8_t)((again ? RS_AGAIN : 0) | (by_function ? RS_AGAIN_BY_FUNCTION : 0));
         out->n_again += again;
     }
-    bool ok = inside && out->again;
-    rs_free(inside);
-    return ok;
+    return inside && out->again;
 }
 
 static void free_recompute(void *value)
@@ -130,10 +126,9 @@ static void free_recompute(void *value)
 static rs_status make_recompute(rs_trace *trace, const void *key, void **out, rs_error *err)
 {
     const rs_tree *tree = *(rs_tree *const *)key;
-    spans s = {0};
+    RS_SCOPED(clear_spans) spans s = {0};
     rs_recompute *r = rs_calloc(1, sizeof *r);
     bool ok = r && find_spans(trace, &s, r) && mark(trace, tree, &s, r);
-    clear_spans(&s);
     if (!ok) {
         free_recompute(r);
         return rs_fail_nomem(err, "recomputation");

@@ -109,8 +109,8 @@ static bool set_host_times(const rs_trace *trace, const rs_work_tokens *b, rs_re
 {
     const rs_repetition *r = &out->found;
     size_t n, n_tails = 0;
-    border *borders = list_borders(trace, b, r, &n);
-    int64_t *tails = rs_malloc((r->n_steps + 1) * sizeof *tails);
+    RS_LOCAL border *borders = list_borders(trace, b, r, &n);
+    RS_LOCAL int64_t *tails = rs_malloc((r->n_steps + 1) * sizeof *tails);
     bool ok = borders && tails;
     if (ok) widen_borders(trace, borders, n);
     for (int pass = 0; ok && pass < 2; pass++) {
@@ -128,8 +128,6 @@ static bool set_host_times(const rs_trace *trace, const rs_work_tokens *b, rs_re
             if (!next) close_last(tails, n_tails, last, last_event, &out->when[i]);
         }
     }
-    rs_free(tails);
-    rs_free(borders);
     return ok;
 }
 

@@ -69,8 +69,8 @@ typedef struct position_list {
 static bool list_distances(const rs_tokens *s, const uint32_t *chosen, size_t n_chosen, candidate **out,
                            size_t *n_out)
 {
-    position_list *lists = rs_calloc(n_chosen, sizeof *lists);
-    uint32_t *list_of = rs_malloc(s->n_tokens * sizeof *list_of);
+    RS_LOCAL position_list *lists = rs_calloc(n_chosen, sizeof *lists);
+    RS_LOCAL uint32_t *list_of = rs_malloc(s->n_tokens * sizeof *list_of);
     candidate *distances = rs_malloc(n_chosen * MAX_POSITIONS * MAX_AHEAD * sizeof *distances);
     size_t n = 0;
     bool ok = lists && list_of && distances;
@@ -89,8 +89,6 @@ static bool list_distances(const rs_tokens *s, const uint32_t *chosen, size_t n_
             }
         for (size_t i = begin; i < n; i++) distances[i].votes = 1000000 / (n - begin);
     }
-    rs_free(lists);
-    rs_free(list_of);
     *out = distances;
     *n_out = n;
     return ok;
@@ -99,9 +97,9 @@ static bool list_distances(const rs_tokens *s, const uint32_t *chosen, size_t n_
 /* The distances that were met most often, by size. */
 static bool find_candidates(const rs_tokens *s, candidates *out)
 {
-    uint32_t *count = rs_calloc(s->n_tokens + 1, sizeof *count);
+    RS_LOCAL uint32_t *count = rs_calloc(s->n_tokens + 1, sizeof *count);
     uint32_t chosen[MAX_COUNTS * MAX_TYPES];
-    candidate *distances = NULL;
+    RS_LOCAL candidate *distances = NULL;
     size_t n = 0, n_chosen = 0, n_all = 0;
     bool ok = count != NULL;
     out->n = 0;
@@ -121,8 +119,6 @@ static bool find_candidates(const rs_tokens *s, candidates *out)
         memcpy(out->items, distances, out->n * sizeof *distances);
         RS_SORT(out->items, out->n, by_period);
     }
-    rs_free(distances);
-    rs_free(count);
     return ok;
 }
 
@@ -263,12 +259,11 @@ static const rs_order by_time[] = {RS_RISING_VALUE(int64_t)};
 
 static bool median_gap(const rs_tokens *s, const keyed_place *items, size_t n, int64_t *out)
 {
-    int64_t *gaps = rs_malloc(n * sizeof *gaps);
+    RS_LOCAL int64_t *gaps = rs_malloc(n * sizeof *gaps);
     if (!gaps) return false;
     for (size_t i = 0; i < n; i++) gaps[i] = s->gap[items[i].at];
     RS_SORT(gaps, n, by_time);
     *out = gaps[(n - 1) / 2];
-    rs_free(gaps);
     return true;
 }
 
@@ -386,9 +381,7 @@ static bool is_step(const step_builder *b, rs_stretch x)
 
 static bool add_step(step_builder *b, rs_stretch x)
 {
-    if (!RS_GROW_ONE(b->steps, b->n, b->capacity)) return false;
-    b->steps[b->n++] = x;
-    return true;
+    return RS_PUSH(b->steps, b->n, b->capacity, x);
 }
 
 /* The first stretch between two borders, or the ends, that is like another one. */
@@ -490,14 +483,13 @@ static bool divide(const rs_tokens *s, size_t from, size_t period, double least,
 static bool long_pause(const rs_tokens *s, size_t from, int64_t *out)
 {
     size_t n = s->n - from;
-    int64_t *gaps = rs_malloc((n + 1) * sizeof *gaps);
+    RS_LOCAL int64_t *gaps = rs_malloc((n + 1) * sizeof *gaps);
     if (!gaps) return false;
     memcpy(gaps, s->gap + from, n * sizeof *gaps);
     RS_SORT(gaps, n, by_time);
     int64_t middle = n ? gaps[n / 2] : 0;
     *out = middle > 0 ? rs_add_sat(rs_add_sat(middle, middle), rs_add_sat(middle, rs_add_sat(middle, middle)))
                       : 1000;
-    rs_free(gaps);
     return true;
 }
 

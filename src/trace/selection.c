@@ -202,7 +202,7 @@ rs_status rs_trace_count_steps(rs_trace *trace, size_t *n, int64_t *length, rs_e
     rs_selector selector;
     RS_TRY(rs_trace_steps(trace, &steps, &n_steps, err));
     RS_TRY(rs_trace_selector(trace, &selector, err));
-    rs_step *sorted = rs_malloc((n_steps + 1) * sizeof *sorted);
+    RS_LOCAL rs_step *sorted = rs_malloc((n_steps + 1) * sizeof *sorted);
     if (!sorted) return rs_fail_nomem(err, "steps");
     for (size_t i = 0; i < n_steps; i++)
         if (rs_selects_step(&selector, &steps[i])) sorted[kept++] = steps[i];
@@ -218,7 +218,6 @@ rs_status rs_trace_count_steps(rs_trace *trace, size_t *n, int64_t *length, rs_e
         ++*n;
         *length = rs_add_sat(*length, rs_sub_sat(end, start));
     }
-    rs_free(sorted);
     return RS_OK;
 }
 

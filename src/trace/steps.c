@@ -34,8 +34,8 @@ static bool step_names(const rs_strings *strings, int64_t **out)
 static bool order_steps(rs_step *steps, size_t n)
 {
     if (n == 0) return true;
-    rs_keyed *keys = rs_malloc(n * sizeof *keys);
-    rs_step *sorted = rs_malloc(n * sizeof *sorted);
+    RS_LOCAL rs_keyed *keys = rs_malloc(n * sizeof *keys);
+    RS_LOCAL rs_step *sorted = rs_malloc(n * sizeof *sorted);
     bool ok = keys && sorted;
     for (size_t i = 0; ok && i < n; i++) keys[i] = (rs_keyed){rs_sub_sat(0, steps[i].end), (uint32_t)i};
     ok = ok && rs_keyed_sort(keys, n);
@@ -50,8 +50,6 @@ static bool order_steps(rs_step *steps, size_t n)
         }
         memcpy(steps, sorted, n * sizeof *steps);
     }
-    rs_free(keys);
-    rs_free(sorted);
     return ok;
 }
 
@@ -70,12 +68,12 @@ static bool collect(const rs_trace *trace, const int64_t *numbers, step_list *ho
         bool on_host = kind == RS_KIND_USER_ANNOTATION || kind == RS_KIND_CPU_OP;
         if (!on_host && kind != RS_KIND_GPU_USER_ANNOTATION) continue;
         step_list *list = on_host ? host : gpu;
-        if (!RS_GROW_ONE(list->items, list->n, list->capacity)) return false;
-        list->items[list->n++] = (rs_step){.number = numbers[e->name[row]],
-                                           .row = row,
-                                           .start = e->start[row],
-                                           .end = rs_event_end(e, row),
-                                           .pid = e->threads[e->thread[row]].pid};
+        if (!RS_APPEND(list, (rs_step){.number = numbers[e->name[row]],
+                                       .row = row,
+                                       .start = e->start[row],
+                                       .end = rs_event_end(e, row),
+                                       .pid = e->threads[e->thread[row]].pid}))
+            return false;
     }
     return true;
 }
@@ -99,13 +97,12 @@ static void free_steps(void *value)
 static rs_status make_annotated(rs_trace *trace, const void *key, void **out, rs_error *err)
 {
     (void)key;
-    int64_t *numbers = NULL;
+    RS_LOCAL int64_t *numbers = NULL;
     both_steps *made = rs_calloc(1, sizeof *made);
     bool ok = made && step_names(&trace->events->strings, &numbers);
     if (ok && numbers)
         ok = collect(trace, numbers, &made->host, &made->gpu) &&
              order_steps(made->host.items, made->host.n) && order_steps(made->gpu.items, made->gpu.n);
-    rs_free(numbers);
     if (!ok) {
         if (made) free_steps(made);
         return rs_fail_nomem(err, "steps");
@@ -148,12 +145,10 @@ static bool collect_serving(const rs_trace *trace, const uint8_t *is, step_list 
             rs_kind kind = rs_event_kind(e, row);
             if (kind != RS_KIND_USER_ANNOTATION && kind != RS_KIND_GPU_USER_ANNOTATION) continue;
             step_list *list = kind == RS_KIND_USER_ANNOTATION ? host : gpu;
-            ok = RS_GROW_ONE(list->items, list->n, list->capacity);
-            if (ok)
-                list->items[list->n++] = (rs_step){.row = row,
-                                                   .start = e->start[row],
-                                                   .end = rs_event_end(e, row),
-                                                   .pid = e->threads[e->thread[row]].pid};
+            ok = RS_APPEND(list, (rs_step){.row = row,
+                                           .start = e->start[row],
+                                           .end = rs_event_end(e, row),
+                                           .pid = e->threads[e->thread[row]].pid});
         }
     return ok;
 }
@@ -181,7 +176,7 @@ static named *list_named(const rs_trace *trace, const step_list *list, bool thre
  * k-th of that name. Those beyond the host's keep the number -1 and are dropped. */
 static bool number_gpu(const rs_trace *trace, const step_list *host, step_list *gpu)
 {
-    named *a = list_named(trace, host, false), *b = list_named(trace, gpu, true);
+    RS_LOCAL named *a = list_named(trace, host, false), *b = list_named(trace, gpu, true);
     bool ok = a && b;
     size_t from = 0, k = 0, kept = 0;
     for (size_t i = 0; ok && i < gpu->n; i++) {
@@ -194,14 +189,12 @@ static bool number_gpu(const rs_trace *trace, const step_list *host, step_list *
     for (size_t i = 0; ok && i < gpu->n; i++)
         if (gpu->items[i].number >= 0) gpu->items[kept++] = gpu->items[i];
     if (ok) gpu->n = kept;
-    rs_free(a);
-    rs_free(b);
     return ok;
 }
 
 static bool add_serving(const rs_trace *trace, both_steps *made)
 {
-    uint8_t *is = NULL;
+    RS_LOCAL uint8_t *is = NULL;
     bool ok = judge_serving(trace, &is) && collect_serving(trace, is, &made->host, &made->gpu) &&
               order_steps(made->host.items, made->host.n) && order_steps(made->gpu.items, made->gpu.n);
     for (size_t i = 0; ok && i < made->host.n; i++) made->host.items[i].number = (int64_t)i;
@@ -210,7 +203,6 @@ static bool add_serving(const rs_trace *trace, both_steps *made)
     if (ok && made->host.n)
         ok = number_gpu(trace, &made->host, &made->gpu) && order_steps(made->gpu.items, made->gpu.n);
     if (ok && made->host.n + made->gpu.n) made->source = RS_STEPS_SERVING;
-    rs_free(is);
     return ok;
 }
 
@@ -218,9 +210,7 @@ static bool add_serving(const rs_trace *trace, both_steps *made)
 
 static bool add(step_list *list, rs_step step)
 {
-    if (!RS_GROW_ONE(list->items, list->n, list->capacity)) return false;
-    list->items[list->n++] = step;
-    return true;
+    return RS_APPEND(list, step);
 }
 
 static const rs_order by_number[] = {RS_RISING_VALUE(int64_t)};
@@ -230,7 +220,7 @@ static const rs_order by_number[] = {RS_RISING_VALUE(int64_t)};
 static bool list_pids(const rs_trace *trace, const rs_launch_order *o, bool gpu, int64_t **out, size_t *n)
 {
     const rs_events *e = trace->events;
-    uint8_t *seen = rs_calloc(e->n_threads + 1, 1);
+    RS_LOCAL uint8_t *seen = rs_calloc(e->n_threads + 1, 1);
     int64_t *pids = rs_malloc((e->n_threads + 1) * sizeof *pids);
     size_t found = 0, kept = 0;
     bool ok = seen && pids;
@@ -243,7 +233,6 @@ static bool list_pids(const rs_trace *trace, const rs_launch_order *o, bool gpu,
     if (ok && found) RS_SORT(pids, found, by_number);
     for (size_t i = 0; ok && i < found; i++)
         if (i == 0 || pids[i] != pids[kept - 1]) pids[kept++] = pids[i];
-    rs_free(seen);
     *out = pids;
     *n = kept;
     return ok;

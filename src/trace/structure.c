@@ -41,8 +41,8 @@ static bool list_backward(const rs_trace *trace, const uint8_t *autograd, backwa
 {
     const rs_events *e = trace->events;
     const rs_sparse *c = &e->args[RS_COL_SEQUENCE_NUMBER];
-    rs_map64 begun = {0};
-    int64_t *starts = NULL;
+    RS_SCOPED(rs_map64_clear) rs_map64 begun = {0};
+    RS_LOCAL int64_t *starts = NULL;
     size_t n_starts = 0, capacity = 0, at = 0;
     bool ok = true;
     for (int pass = 0; ok && pass < 2; pass++) {
@@ -57,10 +57,8 @@ static bool list_backward(const rs_trace *trace, const uint8_t *autograd, backwa
             if (backward != (pass == 1)) continue;
             if (backward) {
                 const uint32_t *slot = rs_map64_get(&begun, (uint64_t)rs_sparse_int(c, i));
-                ok = RS_GROW_ONE(out->items, out->n, out->capacity);
-                if (ok)
-                    out->items[out->n++] =
-                        (backward_op){e->thread[row], e->start[row], slot ? starts[*slot] : RS_NO_TIME};
+                ok = RS_APPEND(
+                    out, (backward_op){e->thread[row], e->start[row], slot ? starts[*slot] : RS_NO_TIME});
                 continue;
             }
             uint32_t *slot = rs_map64_put(&begun, (uint64_t)rs_sparse_int(c, i), &is_new);
@@ -74,8 +72,6 @@ static bool list_backward(const rs_trace *trace, const uint8_t *autograd, backwa
             }
         }
     }
-    rs_map64_clear(&begun);
-    rs_free(starts);
     if (ok && out->n) RS_SORT(out->items, out->n, by_thread);
     return ok;
 }
@@ -378,12 +374,11 @@ static rs_status set_steps(rs_trace *trace, rs_structure_from choice, rs_structu
 
 static rs_status sort_rows(rs_structure *s, rs_error *err)
 {
-    rs_keyed *keys = rs_malloc((s->n + 1) * sizeof *keys);
+    RS_LOCAL rs_keyed *keys = rs_malloc((s->n + 1) * sizeof *keys);
     bool ok = keys != NULL;
     for (size_t i = 0; ok && i < s->n; i++) keys[i] = (rs_keyed){s->order->row[i], (uint32_t)i};
     ok = ok && rs_keyed_sort(keys, s->n);
     for (size_t i = 0; ok && i < s->n; i++) s->by_row[i] = keys[i].value;
-    rs_free(keys);
     return ok ? RS_OK : rs_fail_nomem(err, "the structure of a step");
 }
 
@@ -391,7 +386,7 @@ static rs_status sort_rows(rs_structure *s, rs_error *err)
 static rs_status fill(builder *b, rs_error *err)
 {
     rs_structure *s = b->out;
-    rs_keyed *items = rs_malloc((s->n + 1) * sizeof *items);
+    RS_LOCAL rs_keyed *items = rs_malloc((s->n + 1) * sizeof *items);
     size_t capacity = 0;
     bool ok = items != NULL;
     for (size_t i = 0; ok && i < s->n; i++) items[i] = (rs_keyed){s->step[i], (uint32_t)i};
@@ -411,7 +406,6 @@ static rs_status fill(builder *b, rs_error *err)
         if (items[i].key >= 0) set_phases(b, list);
         status = set_places(b, list, shape, err);
     }
-    rs_free(items);
     return status;
 }
 

@@ -28,15 +28,13 @@ static bool add_run(search *s, size_t at, size_t period)
     s->done[period] = (uint32_t)end;
     size_t times = (end + period - first) / period;
     if (times < LEAST_TIMES || period < s->least) return true;
-    if (!RS_GROW_ONE(s->items, s->n_items, s->capacity)) return false;
-    s->items[s->n_items++] = (rs_tandem){first, period, times, 0};
-    return true;
+    return RS_PUSH(s->items, s->n_items, s->capacity, (rs_tandem){first, period, times, 0});
 }
 
 /* Runs with periods from half a window on and below the window's length. */
 static bool find_runs(search *s, size_t window)
 {
-    rs_map64 last = {0};
+    RS_SCOPED(rs_map64_clear) rs_map64 last = {0};
     uint64_t power = 1;
     bool ok = true;
     for (size_t i = 0; i < window; i++) power *= BASE;
@@ -50,7 +48,6 @@ static bool find_runs(search *s, size_t window)
         if (period * 2 < window || period >= window || at < s->done[period]) continue;
         if (memcmp(s->token + at, s->token + i, window * sizeof *s->token) == 0) ok = add_run(s, at, period);
     }
-    rs_map64_clear(&last);
     return ok;
 }
 

@@ -54,7 +54,7 @@ static rs_status make_gpu_rows(rs_trace *trace, const void *key, void **out, rs_
     (void)key;
     const rs_events *e = trace->events;
     row_list *list = rs_calloc(1, sizeof *list);
-    uint8_t *kinds = list_kinds(e);
+    RS_LOCAL uint8_t *kinds = list_kinds(e);
     bool ok = list && kinds;
     for (size_t i = 0; ok && i < trace->n_rows; i++) {
         uint32_t row = rs_trace_row(trace, i);
@@ -62,10 +62,8 @@ static rs_status make_gpu_rows(rs_trace *trace, const void *key, void **out, rs_
         list->n_calls += rs_kind_is_call(kind);
         if (!rs_kind_is_gpu_work(kind) || !rs_event_is_span(e, row)) continue;
         if (kind == RS_KIND_MTIA_WORK && is_mtia_wait(e, row)) continue;
-        ok = RS_GROW_ONE(list->rows, list->n, list->room);
-        if (ok) list->rows[list->n++] = row;
+        ok = RS_PUSH(list->rows, list->n, list->room, row);
     }
-    rs_free(kinds);
     if (!ok) {
         if (list) free_rows(list);
         return rs_fail_nomem(err, "list of GPU work");

@@ -97,7 +97,7 @@ static bool earlier(const lane *a, const lane *b)
 
 static bool order_lanes(const lane *lanes, size_t n, uint32_t *order)
 {
-    rs_keyed *keys = rs_malloc((n + 1) * sizeof *keys);
+    RS_LOCAL rs_keyed *keys = rs_malloc((n + 1) * sizeof *keys);
     if (!keys) return false;
     for (size_t i = 0; i < n; i++) keys[i] = (rs_keyed){lanes[i].start, (uint32_t)i};
     bool ok = rs_keyed_sort(keys, n);
@@ -109,7 +109,6 @@ static bool order_lanes(const lane *lanes, size_t n, uint32_t *order)
             order[k] = order[k - 1];
         order[k] = keys[i].value;
     }
-    rs_free(keys);
     return ok;
 }
 
@@ -129,8 +128,7 @@ static bool list_nodes(selection *s, lane *lanes, size_t *total)
         if (!l->used || start < l->start) l->start = start;
         l->used = true;
         if (s->working && r == CALL && is_idle_call(s, row)) continue;
-        ok = RS_GROW_ONE(l->items, l->n, l->capacity);
-        if (ok) l->items[l->n++] = (rs_keyed){start, row};
+        ok = RS_APPEND(l, (rs_keyed){start, row});
         ++*total;
     }
     return ok;
@@ -323,8 +321,8 @@ static rs_status build_nodes(selection *s, rs_tree *t, rs_error *err)
 {
     const rs_events *e = s->e;
     size_t n_threads = e->n_threads, total = 0;
-    lane *lanes = rs_calloc(n_threads + 1, sizeof *lanes);
-    uint32_t *order = rs_malloc((n_threads + 1) * sizeof *order);
+    RS_LOCAL lane *lanes = rs_calloc(n_threads + 1, sizeof *lanes);
+    RS_LOCAL uint32_t *order = rs_malloc((n_threads + 1) * sizeof *order);
     sweep w = {.e = e, .links = s->links, .working = s->working, .t = t};
     bool ok = lanes && order;
     ok = ok && find_roles(s);
@@ -344,8 +342,6 @@ static rs_status build_nodes(selection *s, rs_tree *t, rs_error *err)
     rs_free(s->roles);
     rs_free(w.stack);
     for (size_t i = 0; lanes && i < n_threads; i++) rs_free(lanes[i].items);
-    rs_free(order);
-    rs_free(lanes);
     return ok ? RS_OK : rs_fail_nomem(err, "call tree");
 }
 

@@ -134,7 +134,7 @@ static bool line_init(line *l, const rs_events *e, const rs_tree *t)
 {
     size_t n = t->n_gpu;
     l->n = n;
-    rs_keyed *keys = rs_malloc((2 * n + 1) * sizeof *keys);
+    RS_LOCAL rs_keyed *keys = rs_malloc((2 * n + 1) * sizeof *keys);
     l->points = rs_malloc((2 * n + 1) * sizeof *l->points);
     l->first = rs_malloc((n + 1) * sizeof *l->first);
     l->last = rs_malloc((n + 1) * sizeof *l->last);
@@ -155,7 +155,6 @@ static bool line_init(line *l, const rs_events *e, const rs_tree *t)
         else
             l->first[keys[i].value] = point;
     }
-    rs_free(keys);
     if (ok && n) {
         bitset_add(&l->borders, 0);
         l->top[0] = BARE;
@@ -228,8 +227,8 @@ static void close_node(const line *l, rs_tree *t, size_t node)
 rs_status rs_tree_busy(const rs_trace *trace, rs_tree *t, rs_error *err)
 {
     if (t->busy) return RS_OK;
-    line l = {0};
-    uint32_t *open = rs_malloc((t->n + 1) * sizeof *open);
+    RS_SCOPED(line_clear) line l = {0};
+    RS_LOCAL uint32_t *open = rs_malloc((t->n + 1) * sizeof *open);
     int64_t *busy = rs_calloc(t->n + 1, sizeof *busy);
     rs_status status = RS_OK;
     if (!open || !busy || t->n_gpu > INT32_MAX || !line_init(&l, trace->events, t))
@@ -252,19 +251,16 @@ rs_status rs_tree_busy(const rs_trace *trace, rs_tree *t, rs_error *err)
         }
     }
     rs_free(busy);
-    rs_free(open);
-    line_clear(&l);
     return status;
 }
 
 rs_status rs_tree_total_busy(const rs_trace *trace, const rs_tree *t, int64_t *ns, rs_error *err)
 {
     const rs_events *e = trace->events;
-    rs_interval *items = rs_malloc((t->n_gpu + 1) * sizeof *items);
+    RS_LOCAL rs_interval *items = rs_malloc((t->n_gpu + 1) * sizeof *items);
     for (size_t i = 0; items && i < t->n_gpu; i++)
         items[i] = (rs_interval){start_of(e, t->gpu_row[i]), end_of(e, t->gpu_row[i])};
     bool ok = items && rs_intervals_sort(items, t->n_gpu);
     if (ok) *ns = rs_intervals_length(items, rs_intervals_unite(items, t->n_gpu));
-    rs_free(items);
     return ok ? RS_OK : rs_fail_nomem(err, "GPU time of the call tree");
 }

@@ -96,12 +96,11 @@ static size_t link_group(const rs_events *e, const rs_tree *t, const rs_keyed *i
 
 static bool order_by_backward(rs_fwdbwd *links, size_t n)
 {
-    rs_keyed *keys = rs_malloc((n + 1) * sizeof *keys);
+    RS_LOCAL rs_keyed *keys = rs_malloc((n + 1) * sizeof *keys);
     if (!keys) return false;
     for (size_t i = 0; i < n; i++) keys[i] = (rs_keyed){links[i].backward, links[i].forward};
     bool ok = rs_keyed_sort(keys, n);
     for (size_t i = 0; ok && i < n; i++) links[i] = (rs_fwdbwd){(uint32_t)keys[i].key, keys[i].value};
-    rs_free(keys);
     return ok;
 }
 

@@ -147,10 +147,9 @@ static bool fill(rs_trace *trace, rs_tree *t)
     if (rs_trace_gpu_rows(trace, &rows, &n, NULL) != RS_OK || rs_trace_launches(trace, &links, NULL) != RS_OK)
         return false;
     if (t->n_gpu > n || t->n_unlinked > n || t->n_misnested > trace->n_rows || !allocate(t)) return false;
-    uint8_t *roles = list_roles(trace->events);
+    RS_LOCAL uint8_t *roles = list_roles(trace->events);
     bool ok = roles && make_nodes(trace, t, roles) && places_init(&p, trace->events, rows, n) &&
               check_work(trace, t, links, &p) && check_busy(t);
-    rs_free(roles);
     places_clear(&p);
     return ok;
 }

@@ -251,13 +251,12 @@ static rs_status make_order(rs_trace *trace, const void *key, void **out, rs_err
 {
     const rs_work *w;
     RS_TRY(rs_trace_work(trace, key, &w, err));
-    rs_keyed *order = rs_malloc(w->n * sizeof *order);
+    RS_LOCAL rs_keyed *order = rs_malloc(w->n * sizeof *order);
     uint32_t *by_start = rs_malloc(w->n * sizeof *by_start);
     bool ok = order && by_start;
     for (size_t i = 0; ok && i < w->n; i++) order[i] = (rs_keyed){w->start[i], (uint32_t)i};
     ok = ok && rs_keyed_sort(order, w->n);
     for (size_t i = 0; ok && i < w->n; i++) by_start[i] = order[i].value;
-    rs_free(order);
     if (!ok) {
         rs_free(by_start);
         return rs_fail_nomem(err, "GPU work");

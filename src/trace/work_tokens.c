@@ -96,9 +96,7 @@ typedef struct span_list {
 
 static bool add_span(span_list *list, const rs_events *e, uint32_t row)
 {
-    if (!RS_GROW_ONE(list->items, list->n, list->capacity)) return false;
-    list->items[list->n++] = (rs_interval){e->start[row], rs_event_end(e, row)};
-    return true;
+    return RS_APPEND(list, (rs_interval){e->start[row], rs_event_end(e, row)});
 }
 
 typedef struct host_spans {
@@ -141,7 +139,7 @@ static void clear_spans(host_spans *s)
 static bool number_tokens(const rs_trace *trace, rs_work_tokens *b)
 {
     const rs_events *e = trace->events;
-    uint32_t *of_name = rs_malloc((e->strings.n + 1) * sizeof *of_name);
+    RS_LOCAL uint32_t *of_name = rs_malloc((e->strings.n + 1) * sizeof *of_name);
     if (!of_name) return false;
     memset(of_name, 0xff, e->strings.n * sizeof *of_name);
     for (size_t i = 0; i < b->order->n; i++) {
@@ -149,7 +147,6 @@ static bool number_tokens(const rs_trace *trace, rs_work_tokens *b)
         if (*token == UINT32_MAX) *token = (uint32_t)b->tokens.n_tokens++;
         b->token[i] = *token;
     }
-    rs_free(of_name);
     return true;
 }
 
@@ -232,7 +229,7 @@ static bool build(const rs_trace *trace, rs_work_tokens *b)
 {
     size_t n = b->order->n + 1;
     host_spans spans = {0};
-    uint8_t *is = judge_names(&trace->events->strings), *phases = rs_malloc(n);
+    RS_LOCAL uint8_t *is = judge_names(&trace->events->strings), *phases = rs_malloc(n);
     b->autograd = rs_calloc(trace->events->n_threads + 1, 1);
     b->token = rs_malloc(n * sizeof *b->token);
     b->mark = rs_malloc(n * sizeof *b->mark);
@@ -244,8 +241,6 @@ static bool build(const rs_trace *trace, rs_work_tokens *b)
               rs_launch_phases(trace, b->order, phases, b->autograd);
     if (ok) mark_works(trace->events, b, is, &spans, phases);
     clear_spans(&spans);
-    rs_free(phases);
-    rs_free(is);
     b->tokens.n = b->order->n;
     b->tokens.token = b->token;
     b->tokens.mark = b->mark;

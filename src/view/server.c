@@ -261,14 +261,13 @@ static void on_request(struct evhttp_request *request, void *context)
         put_last(server, c, false);
     }
     evhttp_request_set_on_complete_cb(request, on_completed, server);
-    char *path = rs_strdup(evhttp_request_get_uri(request));
+    RS_LOCAL char *path = rs_strdup(evhttp_request_get_uri(request));
     struct evbuffer *body = evbuffer_new();
     if (!path || !body || !answer_request(server, request, path, body)) {
         evhttp_clear_headers(evhttp_request_get_output_headers(request));
         evhttp_send_error(request, HTTP_INTERNAL, NULL);
     }
     if (body) evbuffer_free(body);
-    rs_free(path);
 }
 
 /* ---- the loop ---------------------------------------------------------------------------------------------- */

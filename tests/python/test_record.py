@@ -614,3 +614,69 @@ def test_without_gpu(monkeypatch, machine, tmp_path):
         ["no CUDA or HIP device", "this torch's profiler sees no GPU here"]
     assert not (tmp_path / "run" / "rank_00_metrics.jsonl").exists()
     assert len(recorder.files) == 2 and torch is not None
+
+
+class Allocator:
+    """torch.cuda.memory; what it remembers is of the shape that PyTorch's has."""
+
+    def __init__(self, fails=None):
+        self.calls, self.fails = [], fails
+
+    def _record_memory_history(self, enabled="all", context="all", stacks="all", max_entries=9):
+        self.calls.append((enabled, stacks, max_entries))
+
+    def _snapshot(self):
+        if self.fails:
+            raise self.fails
+        frames = [{"name": "forward", "filename": "/job/model.py", "line": 7}]
+        block = {"address": 1 << 40, "size": 2 << 20, "requested_size": 2 << 20, "state": "active_allocated", "frames": frames}
+        segment = {"device": 0, "address": 1 << 40, "total_size": 2 << 20, "stream": 0, "segment_type": "large", "frames": [],
+                   "segment_pool_id": (0, 0), "blocks": [block]}
+        events = [{"action": "alloc", "addr": 1 << 40, "size": 2 << 20, "stream": 0, "time_us": 10, "frames": frames},
+                  {"action": "oom", "device_free": 512, "size": 1 << 30, "stream": 0, "time_us": 11, "frames": frames}]
+        return {"segments": [segment], "device_traces": [events]}
+
+
+def test_snapshots(torch, tmp_path):
+    """At the end of the chosen step, and when the memory runs out; `rankscope memory` reads both."""
+    torch.OutOfMemoryError = type("OutOfMemoryError", (RuntimeError,), {})
+    torch.cuda.memory = Allocator()
+    run = tmp_path / "run"
+    with pytest.warns(RecorderWarning, match="left out: 1 steps"):
+        with pytest.raises(torch.OutOfMemoryError):
+            with overlap_only(run, snapshots=500, snapshot_steps=[11], first_step=10) as recorder:
+                for number in range(4):
+                    with recorder.step():
+                        if number == 3:
+                            raise torch.OutOfMemoryError("1 GiB")
+    step, failed = run / "memory" / "step11" / "rank0.pickle", run / "memory" / "out_of_memory" / "rank0.pickle"
+    assert sorted(run.glob("memory/**/*")) == sorted([step.parent, failed.parent, step, failed])
+    assert recorder.files[-2:] == [str(step), str(failed)]
+    assert torch.cuda.memory.calls == [("all", "python", 500), (None, "all", 9)]
+    done = subprocess.run([program(), "memory", "--format", "json", "--table", "oom", str(failed.parent)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    row, = json.loads(done.stdout)["tables"]["oom"]
+    assert (row["rank"], row["requested_bytes"], row["site"]) == (0, 1 << 30, "/job/model.py:7 forward")
+
+    torch.cuda.memory = Allocator()
+    with pytest.warns(RecorderWarning, match="of an earlier run"):
+        with overlap_only(run, snapshots=500) as recorder:
+            run_steps(torch, recorder, 2)
+    assert not step.exists() and not failed.exists() and list(run.glob("previous/*/memory/step11/rank0.pickle"))
+
+
+def test_snapshots_that_fail(torch, tmp_path):
+    """The loop goes on, and its own errors stay what they are."""
+    torch.cuda.memory = Allocator(fails=MemoryError("no room on the host"))
+    with pytest.warns(RecorderWarning, match="rank0.pickle: the memory snapshot could not be taken: no room on the host"):
+        with pytest.raises(KeyError):
+            with overlap_only(tmp_path / "a", snapshots=5, snapshot_steps=[0]) as recorder:
+                run_steps(torch, recorder, 1)
+                raise KeyError("the loop's own")
+    assert not list((tmp_path / "a" / "memory").rglob("*.p*"))
+    torch.cuda.memory = None
+    with pytest.warns(RecorderWarning, match="cannot remember what its allocator does"):
+        with overlap_only(tmp_path / "b", snapshots=5) as recorder:
+            run_steps(torch, recorder, 1)
+    with pytest.raises(ValueError, match="above 0 for snapshot_steps"):
+        Recorder(tmp_path / "c", snapshot_steps=[1])

@@ -33,6 +33,10 @@ class Layout:
     def trace(self, cycle: int) -> Path:
         return self.traces / f"rank{self.rank}_cycle{cycle:03d}.pt.trace.json{'.gz' if self.compress else ''}"
 
+    def snapshot(self, what: str) -> Path:
+        """Of one moment a folder: the ranks in it are what `rankscope memory` takes for a job."""
+        return self.directory / "memory" / what / f"rank{self.rank}.pickle"
+
     def raw(self, path: Path) -> Path:
         """Where torch writes before the file gets its name. Names with a dot in front are no traces to anybody."""
         return path.with_name(f".{path.name.removesuffix('.gz')}.{os.getpid()}.part.json")
@@ -40,6 +44,7 @@ class Layout:
     def existing(self) -> list[Path]:
         found = [self.metrics, self.devices, self.execution_trace, self.execution_trace.with_suffix("")]
         found += sorted(self.traces.glob(f"rank{self.rank}_cycle*.pt.trace.json*")) if self.traces.is_dir() else []
+        found += sorted((self.directory / "memory").glob(f"*/rank{self.rank}.pickle"))
         return [path for path in found if path.is_file()]
 
     def put_earlier_aside(self) -> Path | None:

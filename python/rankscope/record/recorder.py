@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import warnings
-from typing import Any, Callable, Iterable, Iterator, TypeVar
+from typing import Any, Callable, Collection, Iterable, Iterator, TypeVar
 
 from . import features
 from .collectives import Collectives, default_hook
@@ -13,6 +13,7 @@ from .devices import Devices, find_reader
 from .files import Layout, RecorderError, RecorderWarning
 from .overlap import Overlap, Value
 from .profiler import Profiler
+from .snapshots import Snapshots
 
 T = TypeVar("T")
 
@@ -31,6 +32,11 @@ class Recorder:
 
     device_period: seconds between two samples of what NVML or AMD SMI says of this rank's device (power, clocks, use, memory,
     temperature), written to ``rank_R_device.jsonl``; steps have the means of theirs. 0: none are taken.
+
+    snapshots: events that the GPU's caching allocator remembers (100000 are some steps and 100 MB of host memory), so that
+    ``memory/out_of_memory/rankR.pickle`` shows who held the memory when an allocation failed and the error ended the loop;
+    also at the end of each step of `snapshot_steps`, ``memory/stepN/rankR.pickle``. Both are what ``rankscope memory`` reads;
+    enter the recorder before the model is made, else its parameters have no origin. 0: none.
 
     first_step: the `global_step` of the first, in a run that goes on from a checkpoint.
 
@@ -60,6 +66,8 @@ class Recorder:
         execution_trace: bool = True,
         collectives: bool = True,
         device_period: float = 0.0,
+        snapshots: int = 0,
+        snapshot_steps: Collection[int] = (),
         first_step: int = 0,
         compress: bool = True,
         rank: int | None = None,
@@ -71,6 +79,8 @@ class Recorder:
                 raise ValueError(f"{name} is a number of steps{', at least one' if name == 'active' else ''}, not {value!r}")
         if not device_period >= 0:
             raise ValueError(f"device_period is a number of seconds, 0 for no samples, not {device_period!r}")
+        if not isinstance(snapshots, int) or snapshots < bool(snapshot_steps):
+            raise ValueError(f"snapshots is a number of events to remember, above 0 for snapshot_steps, not {snapshots!r}")
         if rank is not None and rank < 0:
             raise ValueError(f"rank {rank} is negative")
         self.directory = os.fspath(directory)
@@ -80,12 +90,15 @@ class Recorder:
             "flops": flops, "modules": modules, "sync_events": sync_events, "execution_trace": execution_trace,
             "collectives": collectives, "device_period": device_period, "first_step": first_step, "compress": compress,
         }
+        self._snapshot_options = (snapshots, snapshot_steps)
         self._rank, self._world_size = rank, world_size
         self._torch: Any = None
         self._profiler: Profiler | None = None
         self._overlap: Overlap | None = None
         self._collectives: Collectives | None = None
         self._devices: Devices | None = None
+        self._snapshots: Snapshots | None = None
+        self._step_number = first_step
         self._entered = self._in_step = False
         self._left_out = 0
         self._layout: Layout | None = None
@@ -106,6 +119,7 @@ class Recorder:
             found.append(self._devices.path)
         if self._overlap and self._overlap.written:
             found.append(self._overlap.layout.metrics)
+        found += self._snapshots.files if self._snapshots else []
         return [str(path) for path in found]
 
     @property
@@ -138,6 +152,8 @@ class Recorder:
                 self._start_overlap(torch, layout, place, undo)
             if self._options["device_period"]:
                 self._start_devices(torch, layout, undo)
+            if self._snapshot_options[0]:
+                self._start_snapshots(torch, layout, undo)
             if self._options["trace"]:
                 self._profiler = Profiler(torch, layout, place, self._options, self._note)
                 self._profiler.start()
@@ -165,7 +181,19 @@ class Recorder:
             self._overlap.devices = self._devices
         self._devices.start()
 
+    def _start_snapshots(self, torch: Any, layout: Layout, undo: contextlib.ExitStack) -> None:
+        if not features.has_gpu(torch):
+            self._note("no CUDA or HIP device: no memory snapshots are taken")
+            return
+        snapshots = Snapshots(torch, layout, *self._snapshot_options, self._note)
+        if snapshots.start():
+            self._snapshots = snapshots
+            undo.callback(snapshots.stop)
+
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if self._snapshots is not None:
+            self._snapshots.failed(error)
+            self._snapshots.stop()
         if self._in_step:
             self._left_out += 1
             self._end_step(dropped=True, failed=True)
@@ -194,6 +222,9 @@ class Recorder:
     def _end_step(self, dropped: bool, failed: bool = False) -> None:
         """dropped: in no record. failed: it ran, and is taken out of the trace; else it was no step at all."""
         self._in_step = False
+        if self._snapshots is not None and not dropped:
+            self._snapshots.end_step(self._step_number)
+        self._step_number += failed or not dropped
         if self._overlap is not None:
             self._overlap.end_step(dropped)
         if self._profiler is not None and (failed or not dropped):

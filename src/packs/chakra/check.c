@@ -16,9 +16,9 @@ rs_status rs_check_fault(rs_check *c, rs_fault fault, uint64_t node, uint64_t ot
 {
     c->counts[fault]++;
     if (c->n_findings == RS_MAX_FINDINGS) return RS_OK;
-    if (!RS_GROW_ONE(c->findings, c->n_findings, c->findings_capacity)) return rs_fail_nomem(err, "findings");
-    c->findings[c->n_findings++] = (rs_finding){fault, node, other};
-    return RS_OK;
+    return RS_PUSH(c->findings, c->n_findings, c->findings_capacity, (rs_finding){fault, node, other})
+               ? RS_OK
+               : rs_fail_nomem(err, "findings");
 }
 
 /* ---- reading ---------------------------------------------------------------------------------------- */
@@ -150,7 +150,8 @@ static rs_status check_deps(rs_check *c, bool data, rs_error *err)
 {
     size_t n = c->n_nodes;
     uint64_t *first = rs_malloc((n + 1) * sizeof *first), k = 0;
-    uint32_t *to = rs_malloc((c->n_deps + 1) * sizeof *to), *seen = rs_malloc((n + 1) * sizeof *seen);
+    RS_LOCAL uint32_t *to = rs_malloc((c->n_deps + 1) * sizeof *to),
+                      *seen = rs_malloc((n + 1) * sizeof *seen);
     rs_status status = first && to && seen ? RS_OK : rs_fail_nomem(err, "dependencies");
     for (size_t i = 0; status == RS_OK && i < n; i++) seen[i] = RS_LINKED_NONE;
     for (size_t i = 0; status == RS_OK && i < n; i++) {
@@ -184,8 +185,6 @@ static rs_status check_deps(rs_check *c, bool data, rs_error *err)
         }
     }
     rs_free(first);
-    rs_free(to);
-    rs_free(seen);
     return status;
 }
 
@@ -206,9 +205,8 @@ static rs_status list_inversion(rs_check *c, const rs_check_node *n, rs_error *e
     for (uint32_t j = 0; n->timed && j < n->n_data; j++) {
         uint32_t at = rs_check_find(c, c->deps[n->data + j]);
         if (at == RS_LINKED_NONE || !c->nodes[at].timed || n->start >= c->nodes[at].start) continue;
-        if (!RS_GROW_ONE(c->inversions, c->n_inversions, c->inversions_capacity))
+        if (!RS_PUSH(c->inversions, c->n_inversions, c->inversions_capacity, n->id))
             return rs_fail_nomem(err, "inversions");
-        c->inversions[c->n_inversions++] = n->id;
         break;
     }
     return RS_OK;
@@ -256,8 +254,8 @@ static int by_stream(const void *a, const void *b)
 static rs_status check_streams(rs_check *c, rs_error *err)
 {
     size_t n_heads = 0;
-    head *heads = rs_malloc((c->n_nodes + 1) * sizeof *heads);
-    uint8_t *followed = rs_calloc(c->n_nodes + 1, 1);
+    RS_LOCAL head *heads = rs_malloc((c->n_nodes + 1) * sizeof *heads);
+    RS_LOCAL uint8_t *followed = rs_calloc(c->n_nodes + 1, 1);
     rs_status status = heads && followed ? RS_OK : rs_fail_nomem(err, "the order of streams");
     for (size_t i = 0; i < c->n_nodes && status == RS_OK; i++) {
         const rs_check_node *n = &c->nodes[i];
@@ -285,8 +283,6 @@ static rs_status check_streams(rs_check *c, rs_error *err)
         else
             c->streams++;
     }
-    rs_free(heads);
-    rs_free(followed);
     return status;
 }
 

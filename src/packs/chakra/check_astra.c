@@ -70,8 +70,9 @@ static bool make_order(ancestors *a)
 {
     const rs_check *c = a->c;
     size_t n = c->n_nodes, done = 0;
-    uint32_t *left = rs_calloc(n + 1, sizeof *left), *after = rs_malloc((c->n_deps + 1) * sizeof *after);
-    uint64_t *first = rs_calloc(n + 3, sizeof *first);
+    RS_LOCAL uint32_t *left = rs_calloc(n + 1, sizeof *left),
+                      *after = rs_malloc((c->n_deps + 1) * sizeof *after);
+    RS_LOCAL uint64_t *first = rs_calloc(n + 3, sizeof *first);
     bool ok = left && after && first;
     for (int pass = 0; ok && pass < 2; pass++) {
         for (size_t i = 0; i < n; i++)
@@ -94,9 +95,6 @@ static bool make_order(ancestors *a)
         for (uint64_t k = first[i]; k < first[i + 1]; k++)
             if (--left[after[k]] == 0) a->stack[done++] = after[k];
     }
-    rs_free(left);
-    rs_free(after);
-    rs_free(first);
     return ok;
 }
 

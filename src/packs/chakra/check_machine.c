@@ -264,22 +264,19 @@ static bool begin(machine *m)
 
 static bool run(machine *m)
 {
-    entry *batch = NULL;
+    RS_LOCAL entry *batch = NULL;
     size_t capacity = 0;
     bool ok = begin(m);
     while (ok && m->events.n) {
         int64_t now = m->events.items[0].time;
         /* What becomes ready in the course of a round takes part in the next one of the same moment. */
         size_t round = 0;
-        while (ok && m->events.n && m->events.items[0].time == now) {
-            ok = RS_GROW_ONE(batch, round, capacity);
-            if (ok) batch[round++] = pop(&m->events);
-        }
+        while (ok && m->events.n && m->events.items[0].time == now)
+            ok = RS_PUSH(batch, round, capacity, pop(&m->events));
         for (size_t i = 0; ok && i < round; i++) ok = handle(m, &batch[i]);
         for (size_t i = 0; ok && i < m->n_touched; i++) ok = start_next(m, &m->places[m->touched[i]], now);
         m->n_touched = 0;
     }
-    rs_free(batch);
     return ok;
 }
 

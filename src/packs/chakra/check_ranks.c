@@ -156,9 +156,8 @@ static bool add_call(matching *m, uint32_t file, uint32_t at, file_groups *known
                                              .next = RS_LINKED_NONE};
         m->n_groups++;
     }
-    if (!RS_GROW_ONE(m->calls, m->n_calls, m->calls_capacity)) return false;
-    m->calls[m->n_calls++] = (call){id - 1, file, c->nodes[k->node].start, at};
-    return true;
+    return RS_PUSH(m->calls, m->n_calls, m->calls_capacity,
+                   (call){id - 1, file, c->nodes[k->node].start, at});
 }
 
 static int in_order(const void *a, const void *b)
@@ -229,7 +228,7 @@ static int by_members(const void *a, const void *b)
  * rank has two mean one group. */
 static bool join_names(matching *m)
 {
-    const job_group **order = rs_malloc((m->n_groups + 1) * sizeof *order);
+    RS_LOCAL const job_group **order = rs_malloc((m->n_groups + 1) * sizeof *order);
     if (!order) return false;
     for (size_t i = 0; i < m->n_groups; i++) order[i] = &m->groups[i];
     if (m->n_groups) qsort(order, m->n_groups, sizeof *order, by_members);
@@ -248,7 +247,6 @@ static bool join_names(matching *m)
             n++;
         }
     }
-    rs_free(order);
     return true;
 }
 
@@ -373,10 +371,10 @@ static bool find_messages(matching *m)
                 m->nameless++;
                 continue;
             }
-            if (!RS_GROW_ONE(m->messages, m->n_messages, m->messages_capacity)) return false;
-            m->messages[m->n_messages++] =
-                (message){k->src, k->dst,      k->tag,          n->has_size ? n->size : -1,
-                          n->id,  (uint32_t)f, n->type == SEND, !n->gpu};
+            if (!RS_PUSH(m->messages, m->n_messages, m->messages_capacity,
+                         (message){k->src, k->dst, k->tag, n->has_size ? n->size : -1, n->id, (uint32_t)f,
+                                   n->type == SEND, !n->gpu}))
+                return false;
         }
     }
     if (m->n_messages) qsort(m->messages, m->n_messages, sizeof *m->messages, by_message);

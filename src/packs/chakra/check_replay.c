@@ -42,7 +42,7 @@ static rs_status compare(rs_check *c, rs_error *err)
 
 rs_status rs_check_replay(rs_check *c, rs_error *err)
 {
-    rs_feeder feeder = {0};
+    RS_SCOPED(rs_feeder_clear) rs_feeder feeder = {0};
     rs_status status = RS_OK;
     for (size_t i = 0; i < c->n_nodes && status == RS_OK; i++) {
         const rs_check_node *n = &c->nodes[i];
@@ -60,7 +60,6 @@ rs_status rs_check_replay(rs_check *c, rs_error *err)
     for (size_t i = 0; i < feeder.n_nodes && status == RS_OK && left; i++)
         if (!feeder.nodes[i].issued)
             status = rs_check_fault(c, RS_FAULT_NEVER_ISSUED, feeder.nodes[i].id, 0, err);
-    rs_feeder_clear(&feeder);
     find_recorded(c);
     rs_check_outcome out;
     if (status == RS_OK) status = rs_check_run(c, 1, false, NULL, &out, err);

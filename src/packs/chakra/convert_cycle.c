@@ -40,8 +40,10 @@ rs_status rs_graph_has_no_cycle(const uint64_t *first, const uint32_t *deps, siz
                                 const char *what, rs_error *err)
 {
     /* open: dependencies not yet taken away; users of each node, by counting sort */
-    uint64_t *open = rs_calloc(n + 1, sizeof *open), *user_first = rs_calloc(n + 2, sizeof *user_first);
-    uint32_t *users = rs_malloc((first[n] + 1) * sizeof *users), *queue = rs_malloc((n + 1) * sizeof *queue);
+    RS_LOCAL uint64_t *open = rs_calloc(n + 1, sizeof *open),
+                      *user_first = rs_calloc(n + 2, sizeof *user_first);
+    RS_LOCAL uint32_t *users = rs_malloc((first[n] + 1) * sizeof *users),
+                      *queue = rs_malloc((n + 1) * sizeof *queue);
     rs_status status = RS_OK;
     if (!open || !user_first || !users || !queue) {
         status = rs_fail_nomem(err, "looking for cycles");
@@ -63,9 +65,5 @@ rs_status rs_graph_has_no_cycle(const uint64_t *first, const uint32_t *deps, siz
     }
     if (tail < n) status = name_cycle(first, deps, n, open, id_of, context, what, err);
 done:
-    rs_free(open);
-    rs_free(user_first);
-    rs_free(users);
-    rs_free(queue);
     return status;
 }

@@ -58,8 +58,8 @@ static rs_status check_parents(building *b)
     size_t n = b->linked->n_nodes, at = 0;
     while (at < n && b->parent[at] <= at) at++;
     if (at == n) return RS_OK; /* parents mostly stand before their children */
-    uint64_t *first = rs_malloc((n + 1) * sizeof *first);
-    uint32_t *deps = rs_malloc((n + 1) * sizeof *deps);
+    RS_LOCAL uint64_t *first = rs_malloc((n + 1) * sizeof *first);
+    RS_LOCAL uint32_t *deps = rs_malloc((n + 1) * sizeof *deps);
     rs_status status = RS_OK;
     if (!first || !deps) {
         status = rs_fail_nomem(b->err, "parents");
@@ -72,8 +72,6 @@ static rs_status check_parents(building *b)
         first[n] = k;
         status = rs_graph_has_no_cycle(first, deps, n, id_of_node, b->linked, "parents", b->err);
     }
-    rs_free(first);
-    rs_free(deps);
     return status;
 }
 
@@ -153,7 +151,7 @@ static rs_status find_streams(building *b)
 {
     const rs_linked *l = b->linked;
     size_t n = 0;
-    on_stream *ops = rs_malloc((l->n_nodes + 1) * sizeof *ops);
+    RS_LOCAL on_stream *ops = rs_malloc((l->n_nodes + 1) * sizeof *ops);
     if (!ops) return rs_fail_nomem(b->err, "the order of streams");
     for (size_t i = 0; i < l->n_nodes; i++) {
         const rs_linked_node *node = &l->nodes[i];
@@ -177,7 +175,6 @@ static rs_status find_streams(building *b)
     if (n) qsort(ops, n, sizeof *ops, in_stream_order);
     for (size_t i = 1; i < n; i++)
         if (same_stream(&ops[i - 1], &ops[i])) b->before[ops[i].index] = ops[i - 1].index;
-    rs_free(ops);
     return RS_OK;
 }
 
@@ -188,8 +185,7 @@ static rs_status depend(building *b, uint32_t node, uint32_t on, uint64_t *count
     rs_convert_graph *g = b->graph;
     if (b->seen[on] == node) return RS_OK;
     b->seen[on] = node;
-    if (!RS_GROW_ONE(g->deps, g->n_deps, g->capacity)) return rs_fail_nomem(b->err, "dependencies");
-    g->deps[g->n_deps++] = on;
+    if (!RS_PUSH(g->deps, g->n_deps, g->capacity, on)) return rs_fail_nomem(b->err, "dependencies");
     (*count)++;
     return RS_OK;
 }

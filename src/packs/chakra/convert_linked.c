@@ -53,9 +53,7 @@ const rs_linked_more rs_linked_nothing = {.inter_thread = -1, .chain = -1};
 
 bool rs_linked_start(rs_linked *l)
 {
-    if (!RS_GROW_ONE(l->more, l->n_more, l->more_capacity)) return false;
-    l->more[l->n_more++] = rs_linked_nothing;
-    return true;
+    return RS_PUSH(l->more, l->n_more, l->more_capacity, rs_linked_nothing);
 }
 
 bool rs_linked_add_more(rs_linked *l, const rs_linked_more *more, rs_linked_node *node)
@@ -253,9 +251,7 @@ static rs_status read_node(reading *r)
     if (status != RS_OK) return status;
     if (l->n_nodes >= RS_BODY_OF_HOST - 1)
         return rs_fail(r->err, RS_ERR_LIMIT, "%s: too many nodes", l->file);
-    if (!RS_GROW_ONE(l->nodes, l->n_nodes, l->capacity)) return rs_fail_nomem(r->err, "nodes");
-    l->nodes[l->n_nodes++] = n;
-    return RS_OK;
+    return RS_PUSH(l->nodes, l->n_nodes, l->capacity, n) ? RS_OK : rs_fail_nomem(r->err, "nodes");
 }
 
 static rs_status read_nodes(reading *r)

@@ -202,7 +202,7 @@ static bool add_releases(timing *x)
 /* By node, then by what it depends on. The sign is such that unsigned numbers come in their order. */
 static bool sort_deps(rs_convert_times *out)
 {
-    rs_keyed *order = rs_malloc((out->n_deps + 1) * sizeof *order);
+    RS_LOCAL rs_keyed *order = rs_malloc((out->n_deps + 1) * sizeof *order);
     if (!order) return false;
     for (size_t i = 0; i < out->n_deps; i++) {
         uint64_t key = (uint64_t)out->deps[i].node << 32 | out->deps[i].on;
@@ -213,7 +213,6 @@ static bool sort_deps(rs_convert_times *out)
         uint64_t key = (uint64_t)order[i].key ^ UINT64_C(1) << 63;
         out->deps[i] = (rs_convert_dep){(uint32_t)(key >> 32), (uint32_t)key};
     }
-    rs_free(order);
     return ok;
 }
 

@@ -80,9 +80,7 @@ static const int64_t *item_ends(rs_timelines *x, rs_timeline *line)
 
 bool rs_timelines_add_point(rs_timelines *x, uint32_t line, int64_t t)
 {
-    if (!RS_GROW_ONE(x->extra, x->n_extra, x->extra_capacity)) return false;
-    x->extra[x->n_extra++] = (rs_timeline_point){line, t};
-    return true;
+    return RS_PUSH(x->extra, x->n_extra, x->extra_capacity, (rs_timeline_point){line, t});
 }
 
 static bool add_wait(rs_timelines *x, rs_timeline_wait wait)
@@ -375,9 +373,7 @@ typedef struct cutting {
 
 bool rs_convert_add_dep(rs_convert_times *out, uint32_t node, uint32_t on)
 {
-    if (!RS_GROW_ONE(out->deps, out->n_deps, out->deps_capacity)) return false;
-    out->deps[out->n_deps++] = (rs_convert_dep){node, on};
-    return true;
+    return RS_PUSH(out->deps, out->n_deps, out->deps_capacity, (rs_convert_dep){node, on});
 }
 
 static int64_t floor_micros(int64_t ns)
@@ -393,8 +389,8 @@ uint64_t rs_convert_micros(int64_t from, int64_t to)
 static bool add_element(cutting *c, uint32_t node, int64_t end)
 {
     rs_timelines *x = c->x;
-    if (!RS_GROW_ONE(x->elements, x->n_elements, x->elements_capacity)) return false;
-    x->elements[x->n_elements++] = (rs_timeline_element){end, node};
+    if (!RS_PUSH(x->elements, x->n_elements, x->elements_capacity, (rs_timeline_element){end, node}))
+        return false;
     c->last = node;
     return true;
 }
@@ -404,8 +400,9 @@ static bool add_gap(cutting *c, int64_t start, int64_t end, bool carries)
     rs_convert_times *out = c->out;
     if (!carries && !rs_convert_micros(start, end)) return true;
     size_t index = c->x->linked->n_nodes + out->n_gaps;
-    if (index >= RS_LINKED_NONE || !RS_GROW_ONE(out->gaps, out->n_gaps, out->gaps_capacity)) return false;
-    out->gaps[out->n_gaps++] = (rs_convert_gap){start, end, c->last, c->x->lines[c->line].top};
+    if (index >= RS_LINKED_NONE || !RS_PUSH(out->gaps, out->n_gaps, out->gaps_capacity,
+                                            (rs_convert_gap){start, end, c->last, c->x->lines[c->line].top}))
+        return false;
     return add_element(c, (uint32_t)index, end);
 }
 

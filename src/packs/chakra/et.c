@@ -272,8 +272,7 @@ static bool keep_node(loader *x, const rs_host_node *node, uint64_t at)
         return true;
     }
     if (et->n_nodes >= MAX_NODES) return fail(x, RS_ERR_LIMIT, "too many nodes");
-    if (!RS_GROW_ONE(et->nodes, et->n_nodes, et->nodes_capacity)) return fail(x, RS_ERR_NOMEM, "nodes");
-    et->nodes[et->n_nodes++] = *node;
+    if (!RS_PUSH(et->nodes, et->n_nodes, et->nodes_capacity, *node)) return fail(x, RS_ERR_NOMEM, "nodes");
     return true;
 }
 
@@ -319,9 +318,8 @@ static bool read_top(loader *x, rs_et_cursor *c)
         bool nodes = rs_et_is(key, "nodes") && *c->p == '[' && !nodes_seen;
         value = (rs_et_span){0};
         if (nodes || rs_et_take(c, &value)) {
-            if (!RS_GROW_ONE(et->members, et->n_members, et->members_capacity))
+            if (!RS_PUSH(et->members, et->n_members, et->members_capacity, (rs_et_member){key, value}))
                 return fail(x, RS_ERR_NOMEM, "members");
-            et->members[et->n_members++] = (rs_et_member){key, value};
         }
         if (nodes && !read_nodes(x, c)) return false;
         nodes_seen |= nodes;

@@ -115,13 +115,10 @@ static bool take_node(rs_et_feeder *f, const Rs__Et__Node *in)
         n.n_attr++;
     }
     for (size_t i = 0; i < in->n_data_deps; i++) {
-        if (!RS_GROW_ONE(f->deps, f->n_deps, f->deps_capacity)) return false;
-        f->deps[f->n_deps++] = in->data_deps[i];
+        if (!RS_PUSH(f->deps, f->n_deps, f->deps_capacity, in->data_deps[i])) return false;
         n.n_dep++;
     }
-    if (!RS_GROW_ONE(f->nodes, f->n, f->capacity)) return false;
-    f->nodes[f->n++] = n;
-    return true;
+    return RS_PUSH(f->nodes, f->n, f->capacity, n);
 }
 
 static rs_status read_nodes(rs_et_feeder *f, const char *path, rs_error *err)

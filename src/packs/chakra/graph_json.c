@@ -84,8 +84,7 @@ static rs_status read_ids(rs_graph_json *g, rs_json_token token, size_t *count, 
     while ((token = rs_json_next(&g->json)) == RS_JSON_T_NUMBER) {
         uint64_t id;
         if (!number_of(g, &id)) return bad(g, "this is no id", err);
-        if (!RS_GROW_ONE(g->deps, g->n_deps, g->capacity)) return rs_fail_nomem(err, "dependencies");
-        g->deps[g->n_deps++] = id;
+        if (!RS_PUSH(g->deps, g->n_deps, g->capacity, id)) return rs_fail_nomem(err, "dependencies");
     }
     if (token == RS_JSON_T_ERROR) return damaged(g, err);
     if (token != RS_JSON_T_ARRAY_END) return bad(g, "dependencies are no list of ids", err);

@@ -40,11 +40,10 @@ static bool put_name(rs_writer *w, const char *name)
         put_escaped(w, name);
         return true;
     }
-    char *repaired = rs_malloc(3 * n + 1);
+    RS_LOCAL char *repaired = rs_malloc(3 * n + 1);
     if (!repaired) return false;
     repaired[rs_utf8_repair((const uint8_t *)name, n, repaired)] = '\0';
     put_escaped(w, repaired);
-    rs_free(repaired);
     return true;
 }
 

@@ -282,7 +282,7 @@ static bool sort_ranks(rs_groups *groups, naming *x)
 
 static bool number_groups(rs_groups *groups)
 {
-    naming *order = rs_malloc((groups->n + 1) * sizeof *order);
+    RS_LOCAL naming *order = rs_malloc((groups->n + 1) * sizeof *order);
     size_t n = 0;
     bool ok = order != NULL;
     for (size_t i = 0; ok && i < groups->n; i++) {
@@ -303,7 +303,6 @@ static bool number_groups(rs_groups *groups)
         order[i].group->as = copy;
     }
     groups->renamed = n;
-    rs_free(order);
     return ok;
 }
 

@@ -6,7 +6,7 @@
 
 static bool number_lanes(rs_linker *x)
 {
-    rs_map64 devices = {0}, streams = {0}, lanes = {0};
+    RS_SCOPED(rs_map64_clear) rs_map64 devices = {0}, streams = {0}, lanes = {0};
     uint32_t n_devices = 0, n_streams = 0, n_lanes = 0;
     bool ok = true, is_new;
     for (size_t i = 0; ok && i < x->n_gpus; i++) {
@@ -23,9 +23,6 @@ static bool number_lanes(rs_linker *x)
         ok = c != NULL;
         if (ok) g->lane = *c;
     }
-    rs_map64_clear(&devices);
-    rs_map64_clear(&streams);
-    rs_map64_clear(&lanes);
     return ok;
 }
 
@@ -102,8 +99,8 @@ static void place_on_thread(rs_linker *x, uint32_t thread, const rs_keyed *launc
 
 static bool place_all(rs_linker *x)
 {
-    rs_keyed *order = rs_malloc(x->n_gpus * sizeof *order + 1);
-    uint32_t *stack = rs_malloc(x->n_linked * sizeof *stack + 1);
+    RS_LOCAL rs_keyed *order = rs_malloc(x->n_gpus * sizeof *order + 1);
+    RS_LOCAL uint32_t *stack = rs_malloc(x->n_linked * sizeof *stack + 1);
     size_t n = 0;
     bool ok = order && stack;
     for (size_t i = 0; ok && i < x->n_gpus; i++)
@@ -115,8 +112,6 @@ static bool place_all(rs_linker *x)
         for (next = i; next < n && order[next].key == order[i].key;) next++;
         place_on_thread(x, (uint32_t)order[i].key, order + i, next - i, stack);
     }
-    rs_free(order);
-    rs_free(stack);
     return ok;
 }
 
@@ -150,7 +145,7 @@ static void judge(rs_linker *x)
 /* The children of every node by time, then launch, then row. */
 static bool order_children(rs_linker *x)
 {
-    rs_keyed *order = rs_malloc(x->n_gpus * sizeof *order + 1);
+    RS_LOCAL rs_keyed *order = rs_malloc(x->n_gpus * sizeof *order + 1);
     x->by_parent = rs_malloc(x->n_gpus * sizeof *x->by_parent + 1);
     bool ok = order && x->by_parent;
     for (size_t i = 0; ok && i < x->n_gpus; i++)
@@ -167,7 +162,6 @@ static bool order_children(rs_linker *x)
         rs_link_host *host = &x->hosts[x->gpus[order[i].value].parent];
         if (i == 0 || order[i - 1].key != order[i].key) host->first_gpu = (uint32_t)i;
     }
-    rs_free(order);
     return ok;
 }
 

@@ -45,11 +45,10 @@ static bool alloc_side(side *s, size_t n)
 bool rs_link_name_of(const rs_linker *x, const rs_host_node *node, uint32_t *name)
 {
     size_t n = node->name.n - 2;
-    char *decoded = rs_malloc(3 * n + 1);
+    RS_LOCAL char *decoded = rs_malloc(3 * n + 1);
     if (!decoded) return false;
     n = rs_json_decode(node->name.at + 1, n, decoded, NULL);
     *name = rs_strings_find(&x->e->strings, decoded, n);
-    rs_free(decoded);
     return true;
 }
 
@@ -76,7 +75,7 @@ static void split_runs(side *s, const rs_keyed *order, size_t n)
 
 static bool host_side(const rs_linker *x, side *s)
 {
-    rs_keyed *order = rs_malloc(x->et.n_order * sizeof *order + 1);
+    RS_LOCAL rs_keyed *order = rs_malloc(x->et.n_order * sizeof *order + 1);
     uint32_t *roots = rs_malloc(x->et.n_nodes * sizeof *roots + 1);
     size_t n = 0;
     bool ok = order && roots && alloc_side(s, x->et.n_order);
@@ -90,7 +89,6 @@ static bool host_side(const rs_linker *x, side *s)
     ok = ok && rs_keyed_sort(order, n);
     if (ok) split_runs(s, order, n);
     for (size_t i = 0; ok && i < n; i++) ok = rs_link_name_of(x, &x->et.nodes[s->items[i]], &s->names[i]);
-    rs_free(order);
     rs_free(roots);
     return ok;
 }
@@ -183,9 +181,9 @@ static bool pair_threads(rs_linker *x, const side *host, const side *device)
     /* threads are few; a trace that claims thousands of them on both sides is not aligned */
     size_t n = 0, n_pairs = host->n_runs * device->n_runs;
     if (n_pairs == 0 || host->n_runs > 1024 || device->n_runs > 1024) return true;
-    pairing *pairs = rs_malloc(n_pairs * sizeof *pairs);
-    uint32_t *counts = rs_calloc(x->e->strings.n + 1, sizeof *counts);
-    bool *host_taken = rs_calloc(host->n_runs, 1), *device_taken = rs_calloc(device->n_runs, 1);
+    RS_LOCAL pairing *pairs = rs_malloc(n_pairs * sizeof *pairs);
+    RS_LOCAL uint32_t *counts = rs_calloc(x->e->strings.n + 1, sizeof *counts);
+    RS_LOCAL bool *host_taken = rs_calloc(host->n_runs, 1), *device_taken = rs_calloc(device->n_runs, 1);
     bool ok = pairs && counts && host_taken && device_taken;
     for (uint32_t i = 0; ok && i < host->n_runs; i++)
         for (uint32_t k = 0; k < device->n_runs; k++) {
@@ -198,18 +196,11 @@ static bool pair_threads(rs_linker *x, const side *host, const side *device)
         host_taken[pairs[i].host] = device_taken[pairs[i].device] = true;
         align(x, host, host->runs[pairs[i].host], device, device->runs[pairs[i].device]);
     }
-    rs_free(pairs);
-    rs_free(counts);
-    rs_free(host_taken);
-    rs_free(device_taken);
     return ok;
 }
 
 bool rs_link_by_name(rs_linker *x)
 {
-    side host = {0}, device = {0};
-    bool ok = host_side(x, &host) && device_side(x, &device) && pair_threads(x, &host, &device);
-    clear_side(&host);
-    clear_side(&device);
-    return ok;
+    RS_SCOPED(clear_side) side host = {0}, device = {0};
+    return host_side(x, &host) && device_side(x, &device) && pair_threads(x, &host, &device);
 }

@@ -21,12 +21,13 @@ static bool collect_ops(rs_linker *x)
     for (size_t i = 0; i < x->trace->n_rows; i++) {
         uint32_t row = rs_trace_row(x->trace, i);
         if (!is_op(x->e, row)) continue;
-        if (!RS_GROW_ONE(x->ops, n, capacity)) return false;
-        x->ops[n++] = (rs_link_op){.ts = x->e->start[row],
-                                   .end = rs_event_end(x->e, row),
-                                   .row = row,
-                                   .thread = x->e->thread[row],
-                                   .node = RS_LINK_NONE};
+        if (!RS_PUSH(x->ops, n, capacity,
+                     (rs_link_op){.ts = x->e->start[row],
+                                  .end = rs_event_end(x->e, row),
+                                  .row = row,
+                                  .thread = x->e->thread[row],
+                                  .node = RS_LINK_NONE}))
+            return false;
     }
     x->n_ops = n;
     return true;
@@ -166,12 +167,11 @@ static bool sort_nearly(rs_linker *x, size_t from, size_t to)
 static bool sort_thread(rs_linker *x, size_t from, size_t to)
 {
     if (sort_nearly(x, from, to)) return true;
-    sortable *items = rs_malloc((to - from) * sizeof *items + 1);
+    RS_LOCAL sortable *items = rs_malloc((to - from) * sizeof *items + 1);
     if (!items) return false;
     for (size_t i = from; i < to; i++) items[i - from] = sortable_of(x, i);
     qsort(items, to - from, sizeof *items, by_thread_and_time);
     for (size_t i = from; i < to; i++) x->ops[i] = items[i - from].op;
-    rs_free(items);
     return true;
 }
 
@@ -179,7 +179,7 @@ static bool sort_ops(rs_linker *x)
 {
     size_t n_threads = x->e->n_threads, from = 0;
     rs_link_op *ops = rs_malloc(x->n_ops * sizeof *ops + 1);
-    size_t *at = rs_calloc(n_threads + 2, sizeof *at);
+    RS_LOCAL size_t *at = rs_calloc(n_threads + 2, sizeof *at);
     bool ok = ops && at;
     for (size_t i = 0; ok && i < x->n_ops; i++) at[x->ops[i].thread + 1]++;
     for (size_t t = 0; ok && t < n_threads; t++) at[t + 1] += at[t];
@@ -192,7 +192,6 @@ static bool sort_ops(rs_linker *x)
     /* each now is where the next thread begins */
     for (size_t t = 0; ok && t < n_threads; from = at[t++]) ok = sort_thread(x, from, at[t]);
     rs_free(ops);
-    rs_free(at);
     return ok;
 }
 
@@ -294,7 +293,7 @@ static rs_status judge(rs_linker *x, size_t n_device_ids, rs_error *err)
  * the innermost on top; one that has ended is dropped when it comes to the top. */
 static bool find_exclusive(rs_linker *x)
 {
-    uint32_t *stack = rs_malloc(x->n_ops * sizeof *stack + 1);
+    RS_LOCAL uint32_t *stack = rs_malloc(x->n_ops * sizeof *stack + 1);
     if (!stack) return false;
     size_t n = 0;
     int64_t now = 0;
@@ -317,7 +316,6 @@ static bool find_exclusive(rs_linker *x)
             stack[n++] = (uint32_t)i;
         }
     }
-    rs_free(stack);
     return true;
 }
 

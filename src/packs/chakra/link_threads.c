@@ -115,9 +115,8 @@ static bool want(finding *f, uint32_t op, uint32_t thread, int64_t t)
 {
     size_t at = thread_ended_by(f, thread, t);
     if (at == f->first[thread]) return true;
-    if (!RS_GROW_ONE(f->demands, f->n_demands, f->capacity)) return false;
-    f->demands[f->n_demands++] = (demand){f->ends[at - 1].key, op, f->last[at - 1], thread};
-    return true;
+    return RS_PUSH(f->demands, f->n_demands, f->capacity,
+                   (demand){f->ends[at - 1].key, op, f->last[at - 1], thread});
 }
 
 static bool may_look(finding *f)
@@ -223,7 +222,8 @@ static bool pair_threads(finding *f, uint32_t u, uint32_t t)
 static bool find_backward(finding *f)
 {
     const rs_linker *x = f->x;
-    numbered *own = rs_malloc(x->n_linked * sizeof *own + 1), *to = rs_malloc(x->n_linked * sizeof *to + 1);
+    RS_LOCAL numbered *own = rs_malloc(x->n_linked * sizeof *own + 1),
+                      *to = rs_malloc(x->n_linked * sizeof *to + 1);
     size_t n_own = 0, n_to = 0, at = 0;
     bool ok = own && to;
     for (size_t i = 0; ok && i < x->n_linked; i++) {
@@ -240,8 +240,6 @@ static bool find_backward(finding *f)
         for (size_t k = at; ok && k < n_own && own[k].number == to[i].number; k++)
             if (own[k].thread != to[i].thread) ok = pair_threads(f, to[i].thread, own[k].thread);
     }
-    rs_free(own);
-    rs_free(to);
     return ok;
 }
 
@@ -287,9 +285,9 @@ static size_t count_shares(const rs_linker *x, uint32_t *roots, share *out)
 static bool find_leaders(rs_linker *x)
 {
     size_t n_threads = x->e->n_threads;
-    share *shares = rs_malloc(x->n_linked * sizeof *shares + 1);
-    uint32_t *roots = rs_malloc(x->et.n_nodes * sizeof *roots + 1);
-    uint32_t *most = rs_calloc(n_threads + 1, sizeof *most);
+    RS_LOCAL share *shares = rs_malloc(x->n_linked * sizeof *shares + 1);
+    RS_LOCAL uint32_t *roots = rs_malloc(x->et.n_nodes * sizeof *roots + 1);
+    RS_LOCAL uint32_t *most = rs_calloc(n_threads + 1, sizeof *most);
     x->leaders = rs_malloc((n_threads + 1) * sizeof *x->leaders);
     bool ok = shares && roots && most && x->leaders;
     size_t n = ok ? count_shares(x, roots, shares) : 0;
@@ -314,9 +312,6 @@ static bool find_leaders(rs_linker *x)
         if (x->hosts[op->node].op == x->linked[i] && x->leaders[op->thread] != roots[op->node])
             x->hosts[op->node].leader = x->leaders[op->thread];
     }
-    rs_free(shares);
-    rs_free(roots);
-    rs_free(most);
     return ok;
 }
 

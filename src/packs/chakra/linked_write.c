@@ -319,7 +319,7 @@ static void put_nodes(const rs_linker *x, rs_writer *w)
 
 rs_status rs_link_write(rs_linker *x, const rs_sink *sink, rs_error *err)
 {
-    rs_writer *w = rs_malloc(sizeof *w);
+    RS_LOCAL rs_writer *w = rs_malloc(sizeof *w);
     bool any = false;
     if (!w) return rs_fail_nomem(err, "output");
     rs_writer_init(w, sink);
@@ -347,7 +347,5 @@ rs_status rs_link_write(rs_linker *x, const rs_sink *sink, rs_error *err)
         }
     }
     rs_writer_text(w, "\n}\n");
-    rs_status status = rs_writer_finish(w, err);
-    rs_free(w);
-    return status;
+    return rs_writer_finish(w, err);
 }

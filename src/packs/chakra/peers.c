@@ -125,7 +125,7 @@ static void number_messages(message *messages, size_t n)
 rs_status rs_comms_find_peers(const rs_linked *linked, const rs_groups *groups, rs_comms *comms,
                               rs_problems *problems, rs_error *err)
 {
-    message *messages = rs_malloc((comms->n + 1) * sizeof *messages);
+    RS_LOCAL message *messages = rs_malloc((comms->n + 1) * sizeof *messages);
     size_t n = 0;
     bool guessed = false;
     if (!messages) return rs_fail_nomem(err, "sends and receives");
@@ -154,6 +154,5 @@ rs_status rs_comms_find_peers(const rs_linked *linked, const rs_groups *groups, 
             "--rank says another",
             RS_NO_OFFSET);
     number_messages(messages, n);
-    rs_free(messages);
     return RS_OK;
 }

@@ -53,7 +53,7 @@ static rs_status look_at(const char *path, uint64_t max_ratio, bool *is_host, rs
 {
     enum { LOOK = 1 << 16 };
     rs_source *source = NULL;
-    uint8_t *text = rs_malloc(LOOK);
+    RS_LOCAL uint8_t *text = rs_malloc(LOOK);
     size_t n = 0, got = 0;
     *is_host = false;
     if (!text) return rs_fail_nomem(err, "the traces of a job");
@@ -66,7 +66,6 @@ static rs_status look_at(const char *path, uint64_t max_ratio, bool *is_host, rs
     }
     rs_source_close(source);
     *is_host = holds(text, n, "\"schema\"") && !holds(text, n, "\"traceEvents\"");
-    rs_free(text);
     return status == RS_ERR_NOMEM ? rs_fail_nomem(err, "the traces of a job") : RS_OK;
 }
 
@@ -153,7 +152,7 @@ static rs_status ask_devices(const trace_files *devices, uint64_t max_ratio, uns
 {
     static const rs_each_rank each = {.name = "chakra build", .rank = name_rank, .free_value = free};
     rs_job_settings settings = {.size = sizeof(rs_job_settings), .jobs = jobs, .max_ratio = max_ratio};
-    const char **paths = rs_malloc((devices->n + 1) * sizeof *paths);
+    RS_LOCAL const char **paths = rs_malloc((devices->n + 1) * sizeof *paths);
     rs_result result = {0};
     if (!paths) return rs_fail_nomem(err, "ranks");
     for (size_t i = 0; i < devices->n; i++) paths[i] = devices->items[i].path;
@@ -161,7 +160,6 @@ static rs_status ask_devices(const trace_files *devices, uint64_t max_ratio, uns
     if (status == RS_OK) status = rs_job_each_rank(out->job, &each, &out->values, &out->n, &result, err);
     rs_problems_move(problems, &result.problems);
     rs_result_clear(&result);
-    rs_free(paths);
     return status;
 }
 
@@ -170,9 +168,8 @@ static rs_status add_pair(rs_chakra_pairs *pairs, int64_t rank, const char *host
 {
     char *h = rs_arena_strndup(&pairs->arena, host, strlen(host)),
          *d = rs_arena_strndup(&pairs->arena, device, strlen(device));
-    if (!h || !d || !RS_GROW_ONE(pairs->items, pairs->n, pairs->capacity))
+    if (!h || !d || !RS_APPEND(pairs, (rs_chakra_pair){rank, h, d}))
         return rs_fail_nomem(err, "the traces of a job");
-    pairs->items[pairs->n++] = (rs_chakra_pair){rank, h, d};
     return RS_OK;
 }
 
@@ -291,7 +288,7 @@ static rs_status sort_out(const char *host, const char *device, uint64_t max_rat
 rs_status rs_chakra_pairs_find(const char *host, const char *device, uint64_t max_ratio, unsigned jobs,
                                rs_chakra_pairs **out, rs_problems *problems, rs_error *err)
 {
-    trace_files hosts = {0}, devices = {0};
+    RS_SCOPED(clear_files) trace_files hosts = {0}, devices = {0};
     pairing x = {.pairs = rs_calloc(1, sizeof *x.pairs), .hosts = &hosts, .problems = problems};
     *out = NULL;
     rs_status status = x.pairs ? sort_out(host, device, max_ratio, &hosts, &devices, err)
@@ -313,8 +310,6 @@ rs_status rs_chakra_pairs_find(const char *host, const char *device, uint64_t ma
         *out = x.pairs;
     else
         rs_chakra_pairs_free(x.pairs);
-    clear_files(&hosts);
-    clear_files(&devices);
     rs_map64_clear(&x.by_rank);
     rs_free(x.used);
     return status;

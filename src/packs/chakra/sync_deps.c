@@ -120,13 +120,10 @@ static rs_status find_waits(rs_linker *x, const rs_sync_edges *edges, rs_error *
 
 static rs_status place(rs_linker *x, const rs_sync_edges *edges, rs_error *err)
 {
-    sortable *items = rs_malloc(edges->n * sizeof *items + 1);
+    RS_LOCAL sortable *items = rs_malloc(edges->n * sizeof *items + 1);
     x->deps = rs_malloc(edges->n * sizeof *x->deps + 1);
     size_t n = 0;
-    if (!items || !x->deps) {
-        rs_free(items);
-        return rs_fail_nomem(err, "dependencies");
-    }
+    if (!items || !x->deps) return rs_fail_nomem(err, "dependencies");
     for (size_t i = 0; i < edges->n; i++) {
         if (!is_taken(&edges->items[i])) continue;
         rs_link_dep dep = {.gpu = gpu_of_row(x, edges->items[i].source),
@@ -136,7 +133,6 @@ static rs_status place(rs_linker *x, const rs_sync_edges *edges, rs_error *err)
     }
     if (n) qsort(items, n, sizeof *items, by_carrier);
     keep_last(x, items, n);
-    rs_free(items);
     return RS_OK;
 }
 

@@ -307,8 +307,8 @@ rs_status rs_convert_work_find(const rs_linked *l, const rs_comms *comms, rs_con
 {
     size_t n = l->n_nodes + 1, comm = 0;
     asking a = {.linked = l, .err = err};
-    uint32_t *owner = rs_malloc(n * sizeof *owner);
-    share *shares = rs_calloc(n, sizeof *shares);
+    RS_LOCAL uint32_t *owner = rs_malloc(n * sizeof *owner);
+    RS_LOCAL share *shares = rs_calloc(n, sizeof *shares);
     *work = (rs_convert_work){rs_malloc(n * sizeof *work->ops), rs_malloc(n * sizeof *work->bytes)};
     bool ok = start(&a, n) && owner && shares && work->ops && work->bytes;
     rs_status status = ok ? RS_OK : rs_fail_nomem(err, "models");
@@ -329,8 +329,6 @@ rs_status rs_convert_work_find(const rs_linked *l, const rs_comms *comms, rs_con
     rs_strings_clear(&a.names);
     rs_strings_clear(&a.questions);
     rs_arena_clear(&a.arena);
-    rs_free(owner);
-    rs_free(shares);
     if (status != RS_OK) rs_convert_work_clear(work);
     return status;
 }

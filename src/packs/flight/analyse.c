@@ -154,7 +154,7 @@ static rs_status find_bad_config(rs_fl_analysis *a, rs_error *err)
     rs_status status = RS_OK;
     size_t total = 1;
     for (size_t r = 0; r < flight->n_ranks; r++) total += flight->ranks[r].n_members;
-    int64_t *ranks = rs_malloc(total * sizeof *ranks);
+    RS_LOCAL int64_t *ranks = rs_malloc(total * sizeof *ranks);
     rs_map64 told = {0};
     if (!ranks) return rs_fail_nomem(err, "groups");
     for (uint32_t g = 0; status == RS_OK && g < flight->n_groups; g++) {
@@ -182,7 +182,6 @@ static rs_status find_bad_config(rs_fl_analysis *a, rs_error *err)
         if (status == RS_OK) status = rs_fl_add_found(a, &f, ranks, n, err);
     }
     rs_map64_clear(&told);
-    rs_free(ranks);
     return status;
 }
 
@@ -198,7 +197,7 @@ static rs_status find_missing_dumps(rs_fl_analysis *a, rs_error *err)
 {
     rs_flight *flight = a->flight;
     rs_map64 seen = {0};
-    int64_t *ranks = NULL;
+    RS_LOCAL int64_t *ranks = NULL;
     size_t n = 0, capacity = 0;
     rs_status status = RS_OK;
     for (size_t g = 0; status == RS_OK && g < flight->n_groups; g++)
@@ -228,7 +227,6 @@ static rs_status find_missing_dumps(rs_fl_analysis *a, rs_error *err)
                          .stage = RS_FL_STAGE_ALONE};
         status = rs_fl_add_found(a, &f, ranks, n, err);
     }
-    rs_free(ranks);
     return status;
 }
 

@@ -223,8 +223,8 @@ rs_status rs_flight_open_answers(const rs_flight_answer *answers, size_t n,
     for (size_t i = 0; i < n && status == RS_OK; i++)
         if (!split(&p, &answers[i])) status = rs_fail_nomem(err, "an answer");
     if (status == RS_OK && !look_inside(&p, err)) status = rs_fail_nomem(err, "an answer");
-    int64_t *ranks = rs_malloc((p.n + 1) * sizeof *ranks);
-    rs_flight_bytes *dumps = rs_malloc((p.n + 1) * sizeof *dumps);
+    RS_LOCAL int64_t *ranks = rs_malloc((p.n + 1) * sizeof *ranks);
+    RS_LOCAL rs_flight_bytes *dumps = rs_malloc((p.n + 1) * sizeof *dumps);
     if (status == RS_OK && (!ranks || !dumps)) status = rs_fail_nomem(err, "an answer");
     size_t n_ranks = status == RS_OK ? ranks_of(&p, ranks) : 0, n_dumps = 0;
     for (size_t i = 0; i < n_ranks; i++) {
@@ -244,8 +244,6 @@ rs_status rs_flight_open_answers(const rs_flight_answer *answers, size_t n,
         if (noted != RS_OK) status = opened = noted;
     }
     if (*out && (status == RS_OK || status == RS_ERR_FORMAT)) rs_fl_carry_stacks(*out);
-    rs_free(ranks);
-    rs_free(dumps);
     clear(&p);
     if (opened == RS_OK || opened == RS_ERR_FORMAT) return opened;
     if (*out) (*out)->settings.previous = NULL; /* it stays the caller's */

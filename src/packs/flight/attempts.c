@@ -45,19 +45,18 @@ static bool add_mark(rs_fl_log *log, const rs_fl_line *l, rs_fl_mark_kind kind, 
     if (log->n_marks >= MAX_MARKS) return true;
     const rs_fl_log_file *file = log->n_files ? &log->files[log->n_files - 1] : NULL;
     bool after_worker = log->n_marks && file && file->last_worker > log->marks[log->n_marks - 1].line;
-    if (!RS_GROW_ONE(log->marks, log->n_marks, log->marks_capacity)) return false;
-    log->marks[log->n_marks++] = (rs_fl_mark){.kind = (uint8_t)kind,
-                                              .yearless = l->yearless,
-                                              .file = l->file,
-                                              .agent = agent,
-                                              .line = l->line,
-                                              .time_ns = l->stamped ? l->time_ns : 0,
-                                              .after_worker = after_worker,
-                                              .pid = numbers[0],
-                                              .local = numbers[1],
-                                              .number = numbers[2],
-                                              .attempt = -1};
-    return true;
+    return RS_PUSH(log->marks, log->n_marks, log->marks_capacity,
+                   (rs_fl_mark){.kind = (uint8_t)kind,
+                                .yearless = l->yearless,
+                                .file = l->file,
+                                .agent = agent,
+                                .line = l->line,
+                                .time_ns = l->stamped ? l->time_ns : 0,
+                                .after_worker = after_worker,
+                                .pid = numbers[0],
+                                .local = numbers[1],
+                                .number = numbers[2],
+                                .attempt = -1});
 }
 
 bool rs_fl_read_mark(rs_fl_log *log, const rs_fl_line *l, bool *by_agent)
@@ -145,17 +144,14 @@ static bool is_same_end(const an_end *e, const rs_fl_mark *m)
 /* Joins the marks of each agent to ends. */
 static bool find_ends(finding *f)
 {
-    rs_map64 open = {0};
+    RS_SCOPED(rs_map64_clear) rs_map64 open = {0};
     rs_fl_log *log = f->log;
     bool gave_up = false;
     for (size_t i = 0; i < log->n_marks; i++) {
         const rs_fl_mark *m = &log->marks[i];
         bool is_new, failed = m->kind == RS_FL_MARK_FAILED;
         uint32_t *place = rs_map64_put(&open, m->agent, &is_new);
-        if (!place) {
-            rs_map64_clear(&open);
-            return false;
-        }
+        if (!place) return false;
         if (is_new) *place = RS_FL_NONE;
         if (i && m->file != log->marks[i - 1].file) gave_up = false;
         gave_up = gave_up || m->kind == RS_FL_MARK_GAVE_UP;
@@ -173,7 +169,6 @@ static bool find_ends(finding *f)
         e->time_ns = m->time_ns;
         e->yearless = m->yearless;
     }
-    rs_map64_clear(&open);
     return true;
 }
 
@@ -188,7 +183,7 @@ static int by_place(const void *a, const void *b)
 /* Agents meet before an attempt begins, so in one file all of them end an attempt before any ends the next one. */
 static bool find_borders(finding *f)
 {
-    rs_map64 seen = {0};
+    RS_SCOPED(rs_map64_clear) rs_map64 seen = {0};
     qsort(f->ends, f->n_ends, sizeof *f->ends, by_place);
     for (size_t i = 0; i < f->n_ends; i++) {
         an_end *e = &f->ends[i];
@@ -196,10 +191,7 @@ static bool find_borders(finding *f)
         int64_t attempt = !now || now->file != e->file ? 0 : now->attempt;
         bool is_new, other_file = !now || now->file != e->file;
         uint32_t *last = rs_map64_put(&seen, e->agent, &is_new);
-        if (!last) {
-            rs_map64_clear(&seen);
-            return false;
-        }
+        if (!last) return false;
         if (!other_file && !is_new && (int64_t)*last == attempt && attempt + 1 < MAX_ATTEMPTS) attempt++;
         if (other_file || attempt != now->attempt) {
             now = &f->borders[f->n_borders++];
@@ -211,7 +203,6 @@ static bool find_borders(finding *f)
         now->time_ns = e->time_ns;
         now->yearless = e->yearless;
     }
-    rs_map64_clear(&seen);
     return true;
 }
 
@@ -395,21 +386,17 @@ static bool count_from_zero(const finding *f)
 static bool place_agents(const finding *f)
 {
     rs_fl_log *log = f->log;
-    rs_map64 firsts = {0};
+    RS_SCOPED(rs_map64_clear) rs_map64 firsts = {0};
     bool zero = count_from_zero(f), is_new;
     for (size_t i = 0; i < log->n_marks; i++) {
         rs_fl_mark *m = &log->marks[i];
         uint32_t *first = rs_map64_put(&firsts, m->agent, &is_new);
-        if (!first) {
-            rs_map64_clear(&firsts);
-            return false;
-        }
+        if (!first) return false;
         if (is_new) *first = zero ? 0 : RS_FL_NONE;
         if (m->kind == RS_FL_MARK_PLACE && m->number >= 0 && m->number < (int64_t)RS_FL_NONE)
             *first = (uint32_t)m->number;
         m->first_rank = *first == RS_FL_NONE ? -1 : (int64_t)*first;
     }
-    rs_map64_clear(&firsts);
     return true;
 }
 

@@ -17,7 +17,8 @@ static bool find_ends(const rs_flight *flight, const rs_fl_event **ends)
 {
     const rs_fl_log *log = flight->log;
     size_t n = log->n_attempts;
-    const rs_fl_event **first = rs_calloc(2 * n, sizeof *first), **best = rs_calloc(2 * n, sizeof *best);
+    RS_LOCAL const rs_fl_event **first = rs_calloc(2 * n, sizeof *first),
+                               **best = rs_calloc(2 * n, sizeof *best);
     for (int pass = 0; first && best && pass < 2; pass++)
         for (size_t i = 0; i < log->n; i++) {
             const rs_fl_event *e = &log->events[i];
@@ -32,8 +33,6 @@ static bool find_ends(const rs_flight *flight, const rs_fl_event **ends)
         }
     bool good = first && best;
     for (size_t k = 0; good && k < n; k++) ends[k] = best[k] ? best[k] : best[n + k];
-    rs_free(first);
-    rs_free(best);
     return good;
 }
 
@@ -42,7 +41,7 @@ rs_status rs_fl_tell_attempts(rs_flight *flight, rs_error *err)
     rs_fl_log *log = flight->log;
     if (!log) return RS_OK;
     rs_flight_attempt *told = rs_arena_alloc(&flight->arena, log->n_attempts * sizeof *told);
-    const rs_fl_event **ends = rs_calloc(log->n_attempts, sizeof *ends);
+    RS_LOCAL const rs_fl_event **ends = rs_calloc(log->n_attempts, sizeof *ends);
     bool good = told && ends && find_ends(flight, ends);
     for (size_t k = 0; good && k < log->n_attempts; k++) {
         const rs_fl_attempt *a = &log->attempts[k];
@@ -58,7 +57,6 @@ rs_status rs_fl_tell_attempts(rs_flight *flight, rs_error *err)
     }
     for (size_t i = 0; good && i < log->n; i++)
         if (log->events[i].attempt >= 0) told[log->events[i].attempt].n_events++;
-    rs_free(ends);
     if (!good) return rs_fail_nomem(err, "the attempts");
     flight->report.attempts = told;
     flight->report.n_attempts = log->n_attempts;

@@ -68,7 +68,8 @@ static bool uneven_exchange(rs_fl_graph *g, const rs_fl_op_node *op, rs_fl_found
 {
     rs_flight *flight = g->flight;
     const rs_fl_group *group = &flight->groups[op->group];
-    uint32_t *slots = rs_malloc(group->n * sizeof *slots), *entries = rs_malloc(group->n * sizeof *entries);
+    RS_LOCAL uint32_t *slots = rs_malloc(group->n * sizeof *slots),
+                      *entries = rs_malloc(group->n * sizeof *entries);
     size_t known = 0, best = 0;
     int64_t usual = -1;
     bool even = slots && entries, tie = false;
@@ -118,10 +119,7 @@ static bool uneven_exchange(rs_fl_graph *g, const rs_fl_op_node *op, rs_fl_found
         f->kind = RS_FLIGHT_ROOT_MISMATCH;
         f->about = "the number of elements";
     }
-    bool good = slots && entries;
-    rs_free(slots);
-    rs_free(entries);
-    return good;
+    return slots && entries;
 }
 
 /* A GPU that stands still has open what others have completed, if not in the operation that its host waits in
@@ -178,7 +176,7 @@ static rs_status sink_collective(rs_fl_graph *g, uint32_t node, rs_error *err)
     if (explained_by_mismatch(g, op)) return RS_OK;
     const rs_fl_group *group = &flight->groups[op->group];
     size_t counts[4] = {0}, n = 0, waiters = rs_fl_waiters_of_part(g, g->part[node]), elsewhere = 0;
-    int64_t *culprits = rs_malloc(group->n * sizeof *culprits);
+    RS_LOCAL int64_t *culprits = rs_malloc(group->n * sizeof *culprits);
     if (!culprits) return rs_fail_nomem(err, "a finding");
     uint8_t call = rs_fl_call_of(flight, &flight->ranks[op->rank].entries[op->entry])->kind;
     rs_fl_presence_of_all(flight, op->group, op->seq, 0, rs_fl_one_sided(call), g->answers);
@@ -213,7 +211,6 @@ static rs_status sink_collective(rs_fl_graph *g, uint32_t node, rs_error *err)
             status = stalled_elsewhere(g, op, waiters, &elsewhere, err);
     }
     if (status == RS_OK && !elsewhere) status = rs_fl_add_found(g->a, &f, culprits, n, err);
-    rs_free(culprits);
     return status;
 }
 
@@ -278,7 +275,7 @@ static rs_status sink_p2p(rs_fl_graph *g, uint32_t node, rs_error *err)
 static rs_status cycle(rs_fl_graph *g, uint32_t part, rs_error *err)
 {
     rs_flight *flight = g->flight;
-    int64_t *culprits = rs_malloc(flight->n_ranks * sizeof *culprits);
+    RS_LOCAL int64_t *culprits = rs_malloc(flight->n_ranks * sizeof *culprits);
     if (!culprits) return rs_fail_nomem(err, "a finding");
     uint32_t ops[2] = {RS_FL_NONE, RS_FL_NONE}, n_ops = 0;
     size_t stands[2] = {0}, n = 0;
@@ -323,15 +320,13 @@ static rs_status cycle(rs_fl_graph *g, uint32_t part, rs_error *err)
         if (op->first_created < f.when) f.when = op->first_created;
     }
     f.finding.n_waiters = rs_fl_waiters_of_part(g, part);
-    rs_status status = rs_fl_add_found(g->a, &f, culprits, n, err);
-    rs_free(culprits);
-    return status;
+    return rs_fl_add_found(g->a, &f, culprits, n, err);
 }
 
 rs_status rs_fl_judge_sinks(rs_fl_graph *g, rs_error *err)
 {
     rs_status status = RS_OK;
-    uint8_t *done = rs_calloc(g->n_parts, 1);
+    RS_LOCAL uint8_t *done = rs_calloc(g->n_parts, 1);
     if (!done) return rs_fail_nomem(err, "waits");
     for (uint32_t node = 0; status == RS_OK && node < rs_fl_n_nodes(g); node++) {
         uint32_t part = g->part[node];
@@ -346,6 +341,5 @@ rs_status rs_fl_judge_sinks(rs_fl_graph *g, rs_error *err)
         else
             status = sink_collective(g, node, err);
     }
-    rs_free(done);
     return status;
 }

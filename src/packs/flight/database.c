@@ -173,7 +173,8 @@ static bool insert_collective(database *d, const row *r)
     const rs_fl_group *group = &flight->groups[r->group];
     const rs_fl_call *c = rs_fl_call_of(flight, r->first);
     sqlite3_stmt *s = d->collective;
-    char *expected = list_text(r->expected, r->n_expected), *missing = list_text(r->missing, r->n_missing);
+    RS_LOCAL char *expected = list_text(r->expected, r->n_expected),
+                  *missing = list_text(r->missing, r->n_missing);
     if ((r->n_expected && !expected) || (r->n_missing && !missing)) bound(d, SQLITE_NOMEM);
     char desc[512];
     const char *uid = rs_fl_text(flight, group->uid), *name = rs_fl_text(flight, group->desc);
@@ -196,10 +197,7 @@ static bool insert_collective(database *d, const row *r)
     number(d, s, 15, r->out_numel, true);
     text(d, s, 16, missing);
     text(d, s, 17, r->mismatch);
-    bool good = insert(d, s);
-    rs_free(expected);
-    rs_free(missing);
-    return good;
+    return insert(d, s);
 }
 
 static rs_status insert_op(void *context, rs_flight *flight, const rs_fl_op *op, rs_error *err)
@@ -317,7 +315,7 @@ rs_status rs_flight_write_database(rs_flight *flight, const char *path, rs_error
     rs_status status = rs_flight_get_report(flight, &report, err);
     if (status != RS_OK) return status;
     size_t n = strlen(path);
-    char *temporary = rs_malloc(n + 32);
+    RS_LOCAL char *temporary = rs_malloc(n + 32);
     if (!temporary) return rs_fail_nomem(err, path);
     snprintf(temporary, n + 32, "%s.tmp-%ld", path, (long)getpid());
     remove(temporary);
@@ -332,6 +330,5 @@ rs_status rs_flight_write_database(rs_flight *flight, const char *path, rs_error
     if (status == RS_OK && rename(temporary, path) != 0)
         status = rs_fail(err, RS_ERR_IO, "cannot replace %s", path);
     if (status != RS_OK) remove(temporary);
-    rs_free(temporary);
     return status;
 }

@@ -6,13 +6,13 @@
 
 bool rs_fl_prove(rs_fl_analysis *a, int64_t rank, const rs_fl_entry *e, const char *text)
 {
-    if (!text || !RS_GROW_ONE(a->evidence, a->n_evidence, a->evidence_capacity)) return false;
-    a->evidence[a->n_evidence++] =
-        (rs_flight_evidence){.rank = rank,
-                             .record_id = e ? e->record_id : -1,
-                             .text = text,
-                             .state = e ? rs_fl_state_name((rs_fl_state)e->state) : NULL,
-                             .stack = e ? e->stack : 0};
+    if (!text || !RS_PUSH(a->evidence, a->n_evidence, a->evidence_capacity,
+                          (rs_flight_evidence){.rank = rank,
+                                               .record_id = e ? e->record_id : -1,
+                                               .text = text,
+                                               .state = e ? rs_fl_state_name((rs_fl_state)e->state) : NULL,
+                                               .stack = e ? e->stack : 0}))
+        return false;
     return true;
 }
 

@@ -26,12 +26,9 @@ static const char *who_waits(words *w)
     rs_flight *flight = w->flight;
     const char *since = w->f->when == INT64_MAX ? NULL : rs_fl_clock_text(flight, w->f->when);
     const char *clock = since ? rs_fl_print(flight, " since %s", since) : "";
-    int64_t *ranks = rs_malloc((w->a->n_waiting + 1) * sizeof *ranks);
+    RS_LOCAL int64_t *ranks = rs_malloc((w->a->n_waiting + 1) * sizeof *ranks);
     size_t n = 0;
-    if (!ranks || !clock) {
-        rs_free(ranks);
-        return NULL;
-    }
+    if (!ranks || !clock) return NULL;
     for (size_t i = 0; i < w->a->n_waiting; i++) {
         const rs_flight_waiting *x = &w->a->waiting[i];
         bool here =
@@ -47,7 +44,6 @@ static const char *who_waits(words *w)
                            n == 1 ? "s" : "", clock);
     else if (w->g->n_waiters)
         text = rs_fl_print(flight, "; %s%s", waiters_text(flight, w->g->n_waiters), clock);
-    rs_free(ranks);
     return text;
 }
 

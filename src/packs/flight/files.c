@@ -193,7 +193,7 @@ static rs_status scan_prefix(rs_fl_files *files, const char *path, size_t *found
 {
     const char *name = name_of(path);
     size_t n = strlen(name), at = (size_t)(name - path);
-    char *folder = at ? rs_strndup(path, at) : rs_strdup(".");
+    RS_LOCAL char *folder = at ? rs_strndup(path, at) : rs_strdup(".");
     rs_status status = RS_OK;
     *found = 0;
     if (!folder) return rs_fail_nomem(err, path);
@@ -226,7 +226,6 @@ static rs_status scan_prefix(rs_fl_files *files, const char *path, size_t *found
         rs_free(whole);
     }
     if (dir) closedir(dir);
-    rs_free(folder);
     return status;
 }
 

@@ -56,8 +56,7 @@ static bool find_open(rs_fl_graph *g)
 
 static bool add_edge(rs_fl_graph *g, rs_fl_op_node *op, uint32_t node)
 {
-    if (!RS_GROW_ONE(g->edges, g->n_edges, g->edges_capacity)) return false;
-    g->edges[g->n_edges++] = node;
+    if (!RS_PUSH(g->edges, g->n_edges, g->edges_capacity, node)) return false;
     op->n_edges++;
     return true;
 }
@@ -336,15 +335,11 @@ static bool reverse_edges(rs_fl_graph *g)
     g->back = rs_malloc(total * sizeof *g->back);
     g->seen = rs_malloc(n);
     g->queue = rs_malloc(n * sizeof *g->queue);
-    uint32_t *at = rs_malloc((n + 1) * sizeof *at);
-    if (!g->back || !g->seen || !g->queue || !at) {
-        rs_free(at);
-        return false;
-    }
+    RS_LOCAL uint32_t *at = rs_malloc((n + 1) * sizeof *at);
+    if (!g->back || !g->seen || !g->queue || !at) return false;
     memcpy(at, g->back_at, (n + 1) * sizeof *at);
     for (uint32_t node = 0; node < n; node++)
         for (size_t i = 0; i < n_out(g, node); i++) g->back[at[out(g, node, i)]++] = node;
-    rs_free(at);
     return true;
 }
 
@@ -394,7 +389,7 @@ static int by_number(const void *a, const void *b)
 static rs_status list_waiting(rs_fl_graph *g, rs_error *err)
 {
     rs_flight *flight = g->flight;
-    const int64_t **shared =
+    RS_LOCAL const int64_t **shared =
         rs_calloc(g->n_ops, sizeof *shared); /* a collective's blockers are listed once */
     if (!shared) return rs_fail_nomem(err, "waits");
     rs_status status = RS_OK;
@@ -429,7 +424,6 @@ static rs_status list_waiting(rs_fl_graph *g, rs_error *err)
                                 .waits_for = shared[g->op_of[r]],
                                 .n_waits_for = op->n_edges};
     }
-    rs_free(shared);
     return status;
 }
 

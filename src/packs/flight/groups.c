@@ -28,19 +28,19 @@ static bool add_group(rs_flight *flight, const rs_fl_rank *rank, const rs_fl_mem
         const rs_fl_entry *e = &rank->entries[rank->order[i]];
         const rs_fl_call *call = rs_fl_call_of(flight, e);
         if (e->marker || e->created == 0 || e->seq < 0) continue;
-        if (!RS_GROW_ONE(out->entries, out->n, out->capacity)) return false;
-        out->entries[out->n++] =
-            (rs_group_entry){.rank = rank->rank,
-                             .created = e->created,
-                             .seq = e->seq,
-                             .group_size = (int64_t)group->n,
-                             .in_elements = call->n_in ? call->in_numel : -1,
-                             .out_elements = call->n_out ? call->out_numel : -1,
-                             .group = rs_fl_text(flight, group->uid),
-                             .description = rs_fl_text(flight, group->desc),
-                             .members = members,
-                             .dtype = call->n_in ? rs_fl_text(flight, call->in_dtype) : NULL,
-                             .kind = rs_coll_kind_of(rs_fl_text(flight, call->op))};
+        if (!RS_PUSH(out->entries, out->n, out->capacity,
+                     (rs_group_entry){.rank = rank->rank,
+                                      .created = e->created,
+                                      .seq = e->seq,
+                                      .group_size = (int64_t)group->n,
+                                      .in_elements = call->n_in ? call->in_numel : -1,
+                                      .out_elements = call->n_out ? call->out_numel : -1,
+                                      .group = rs_fl_text(flight, group->uid),
+                                      .description = rs_fl_text(flight, group->desc),
+                                      .members = members,
+                                      .dtype = call->n_in ? rs_fl_text(flight, call->in_dtype) : NULL,
+                                      .kind = rs_coll_kind_of(rs_fl_text(flight, call->op))}))
+            return false;
     }
     return true;
 }

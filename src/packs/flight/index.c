@@ -120,7 +120,7 @@ static void adopt_groups(rs_flight *flight, const chains *c)
 /* What no dump describes has at least those members that used it. */
 static bool guess_members(rs_flight *flight)
 {
-    size_t *counts = rs_calloc(flight->n_groups, sizeof *counts);
+    RS_LOCAL size_t *counts = rs_calloc(flight->n_groups, sizeof *counts);
     if (!counts) return false;
     for (size_t r = 0; r < flight->n_ranks; r++)
         for (size_t m = 0; m < flight->ranks[r].n_members; m++) counts[flight->ranks[r].members[m].group]++;
@@ -139,7 +139,6 @@ static bool guess_members(rs_flight *flight)
             group->sorted[group->n] = (uint32_t)group->n;
             group->ranks[group->n++] = flight->ranks[r].rank;
         }
-    rs_free(counts);
     return good;
 }
 
@@ -256,19 +255,18 @@ static bool put_in_order(const rs_fl_entry *entries, uint32_t *order, size_t n)
         return true;
     }
     if (!descents) return true;
-    keyed *keys = rs_malloc(n * sizeof *keys);
+    RS_LOCAL keyed *keys = rs_malloc(n * sizeof *keys);
     if (!keys) return false;
     for (size_t i = 0; i < n; i++) keys[i] = (keyed){entries[order[i]].seq, order[i]};
     qsort(keys, n, sizeof *keys, compare_keyed);
     for (size_t i = 0; i < n; i++) order[i] = keys[i].entry;
-    rs_free(keys);
     return true;
 }
 
 static bool order_entries(rs_fl_rank *rank)
 {
     rank->order = rs_malloc(rank->n * sizeof *rank->order);
-    uint32_t *at = rs_calloc(2 * rank->n_members + 1, sizeof *at);
+    RS_LOCAL uint32_t *at = rs_calloc(2 * rank->n_members + 1, sizeof *at);
     bool good = rank->order && at;
     for (size_t i = 0; good && i < rank->n; i++) {
         const rs_fl_entry *e = &rank->entries[i];
@@ -290,7 +288,6 @@ static bool order_entries(rs_fl_rank *rank)
         const rs_fl_entry *e = &rank->entries[i];
         rank->order[at[2 * e->group + e->is_p2p]++] = (uint32_t)i;
     }
-    rs_free(at);
     for (size_t m = 0; good && m < rank->n_members; m++) {
         rs_fl_member *member = &rank->members[m];
         good = put_in_order(rank->entries, rank->order + member->begin, member->n);

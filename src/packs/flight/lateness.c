@@ -34,7 +34,7 @@ static int by_number(const void *a, const void *b)
 /* The usual time from one operation to the next: median over ranks of their means. */
 static bool usual_period(rs_flight *flight, double *period)
 {
-    int64_t *means = rs_malloc(flight->n_ranks * sizeof *means);
+    RS_LOCAL int64_t *means = rs_malloc(flight->n_ranks * sizeof *means);
     if (!means) return false;
     size_t n = 0;
     for (size_t r = 0; r < flight->n_ranks; r++) {
@@ -46,7 +46,6 @@ static bool usual_period(rs_flight *flight, double *period)
     qsort(means, n, sizeof *means, by_number);
     int64_t middle = n ? means[n / 2] : 0;
     *period = (double)middle;
-    rs_free(means);
     return true;
 }
 
@@ -476,8 +475,8 @@ static rs_status add_durations(void *context, rs_flight *flight, const rs_fl_op 
     size_t at = 0;
     while (at < b->n && b->items[at].op != call->op) at++;
     if (at == b->n) {
-        if (!RS_GROW_ONE(b->items, b->n, b->capacity)) return rs_fail_nomem(err, "durations");
-        b->items[b->n++] = (sums){.op = call->op, .kind = call->kind, .sized = true};
+        if (!RS_APPEND(b, (sums){.op = call->op, .kind = call->kind, .sized = true}))
+            return rs_fail_nomem(err, "durations");
     }
     int64_t numel = call->in_numel > call->out_numel ? call->in_numel : call->out_numel;
     int64_t size = type_bytes(rs_fl_text(flight, call->in_dtype ? call->in_dtype : call->out_dtype));

@@ -87,7 +87,7 @@ static int by_rank(const void *a, const void *b)
  * hosts in the order in which they appear. */
 static bool settle_seats(rs_fl_log *log)
 {
-    rs_map64 ranks = {0}, hosts = {0};
+    RS_SCOPED(rs_map64_clear) rs_map64 ranks = {0}, hosts = {0};
     size_t kept = 0;
     bool good = (log->hosts = rs_malloc((log->n_seats + 1) * sizeof *log->hosts)) != NULL;
     for (size_t i = 0; good && i < log->n_seats; i++) {
@@ -101,8 +101,6 @@ static bool settle_seats(rs_fl_log *log)
         log->seats[*place] = seat;
         if (new_host) log->hosts[log->n_hosts++] = seat.host;
     }
-    rs_map64_clear(&ranks);
-    rs_map64_clear(&hosts);
     log->n_seats = kept;
     if (kept) qsort(log->seats, kept, sizeof *log->seats, by_rank);
     return good;
@@ -220,7 +218,7 @@ static bool find_exits(const rs_fl_log *log, rs_map64 *exits)
 /* torchrun's table names rank and process, the line of the failure the process only. */
 static bool give_ranks_of_processes(rs_fl_log *log)
 {
-    rs_map64 ranks = {0};
+    RS_SCOPED(rs_map64_clear) rs_map64 ranks = {0};
     bool good = true, is_new;
     for (int pass = 0; pass < 2; pass++)
         for (size_t i = 0; good && i < log->n; i++) {
@@ -236,7 +234,6 @@ static bool give_ranks_of_processes(rs_fl_log *log)
                 if (rank) e->rank = *rank;
             }
         }
-    rs_map64_clear(&ranks);
     return good;
 }
 
@@ -256,11 +253,10 @@ rs_status rs_fl_resolve_log(rs_flight *flight, rs_error *err)
         give_year(flight, &log->events[i]);
         see_through_torchrun(flight, &log->events[i]);
     }
-    rs_map64 exits = {0};
+    RS_SCOPED(rs_map64_clear) rs_map64 exits = {0};
     bool good = give_ranks_of_processes(log) && find_exits(log, &exits);
     for (size_t i = 0; good && i < log->n; i++)
         log->events[i].fatal = was_fatal(log, &log->events[i], &exits);
-    rs_map64_clear(&exits);
     rs_fl_judge_attempt(flight);
     return good ? RS_OK : rs_fail_nomem(err, "the log");
 }

@@ -26,12 +26,11 @@ static bool sort_items(item *items, item *sorted, size_t n, int64_t low, int64_t
         qsort(items, n, sizeof *items, by_seq);
         return true;
     }
-    uint32_t *at = rs_calloc((size_t)range + 1, sizeof *at);
+    RS_LOCAL uint32_t *at = rs_calloc((size_t)range + 1, sizeof *at);
     if (!at) return false;
     for (size_t i = 0; i < n; i++) at[(uint64_t)items[i].seq - (uint64_t)low + 1]++;
     for (uint64_t s = 0; s < range; s++) at[s + 1] += at[s];
     for (size_t i = 0; i < n; i++) sorted[at[(uint64_t)items[i].seq - (uint64_t)low]++] = items[i];
-    rs_free(at);
     *result = sorted;
     return true;
 }

@@ -485,7 +485,7 @@ static bool join_by_order(const rs_flight *flight, const rs_fl_draft *draft, rs_
     size_t n = 0;
     for (size_t m = 0; m < rank->n_members; m++) n += rank->members[m].configured;
     if (!n || n != draft->n_status) return true;
-    numbered *names = rs_malloc(n * sizeof *names), *keys = rs_malloc(n * sizeof *keys);
+    RS_LOCAL numbered *names = rs_malloc(n * sizeof *names), *keys = rs_malloc(n * sizeof *keys);
     bool good = names && keys, fits = good;
     n = 0;
     for (size_t m = 0; fits && m < rank->n_members; m++) {
@@ -506,8 +506,6 @@ static bool join_by_order(const rs_flight *flight, const rs_fl_draft *draft, rs_
     for (size_t i = 0; fits && i < n; i++)
         if (rank->members[names[i].which].pg_id < 0)
             take_status(&rank->members[names[i].which], &draft->status[keys[i].which]);
-    rs_free(names);
-    rs_free(keys);
     return good;
 }
 
@@ -593,11 +591,10 @@ rs_status rs_fl_merge(rs_flight *flight, rs_fl_draft *draft, rs_error *err)
         flight->stacks[0] = (rs_fl_stack){0, 0, RS_FL_NONE};
         flight->n_stacks = 1;
     }
+    RS_SCOPED(free_maps)
     maps m = {.text = rs_malloc(draft->texts.n * sizeof(uint32_t)),
               .call = rs_malloc(draft->call_keys.n * sizeof(uint32_t)),
               .frame = rs_malloc(draft->frame_keys.n * sizeof(uint32_t)),
               .stack = rs_malloc(draft->stack_keys.n * sizeof(uint32_t))};
-    rs_status status = merge(flight, draft, &m, err);
-    free_maps(&m);
-    return status;
+    return merge(flight, draft, &m, err);
 }

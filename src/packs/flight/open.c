@@ -86,7 +86,7 @@ static rs_status read_one(opening *o, rs_fl_reader *reader, const uint8_t *bytes
                           const char *path, int64_t rank, const char *rule, bool named, rs_error *err)
 {
     rs_fl_draft draft;
-    rs_problems problems = {0};
+    RS_SCOPED(rs_problems_clear) rs_problems problems = {0};
     bool usable;
     rs_status status = rs_fl_read_dump(reader, bytes, n, path, rank, &draft, &usable, &problems, err);
     if (status == RS_OK) {
@@ -95,7 +95,6 @@ static rs_status read_one(opening *o, rs_fl_reader *reader, const uint8_t *bytes
             status = accept(o, &draft, path, rule, named, usable, &problems, err);
         pthread_mutex_unlock(&o->lock);
     }
-    rs_problems_clear(&problems);
     rs_fl_draft_clear(&draft);
     return status;
 }
@@ -135,7 +134,7 @@ static rs_status read_file(opening *o, rs_fl_reader *reader, size_t i, rs_error 
 {
     const rs_fl_file *file = &o->files.items[i];
     rs_source *source = NULL;
-    uint8_t *bytes = NULL;
+    RS_LOCAL uint8_t *bytes = NULL;
     size_t n = 0;
     rs_error fault = RS_ERROR_INIT;
     uint64_t max = o->flight->settings.max_file ? o->flight->settings.max_file : UINT64_C(4) << 30;
@@ -164,7 +163,6 @@ static rs_status read_file(opening *o, rs_fl_reader *reader, size_t i, rs_error 
             rs_source_report_end(source, file->rank, &o->flight->problems);
         pthread_mutex_unlock(&o->lock);
     }
-    rs_free(bytes);
     rs_source_close(source);
     return status;
 }

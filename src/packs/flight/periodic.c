@@ -86,7 +86,7 @@ static rs_status read_whole(rs_flight *flight, const char *path, uint8_t **text,
 static rs_status read_sections(rs_flight *flight, const snapshot_file *file, bool newest, int64_t age_ns,
                                uint8_t *changed, size_t n_changed, rs_error *err)
 {
-    uint8_t *text = NULL;
+    RS_LOCAL uint8_t *text = NULL;
     size_t n = 0, at = 0;
     rs_status status = read_whole(flight, file->path, &text, &n, err);
     rs_fl_block b;
@@ -116,7 +116,6 @@ static rs_status read_sections(rs_flight *flight, const snapshot_file *file, boo
         else
             changed[which] = 1;
     }
-    rs_free(text);
     return status;
 }
 
@@ -124,13 +123,12 @@ static rs_status read_stacks(rs_flight *flight, const snapshot_file *files, size
 {
     rs_status status = n ? read_sections(flight, &files[0], true, 0, NULL, 0, err) : RS_OK;
     size_t n_notes = flight->n_notes;
-    uint8_t *changed = rs_calloc(n_notes + 1, 1);
+    RS_LOCAL uint8_t *changed = rs_calloc(n_notes + 1, 1);
     if (!changed) return rs_fail_nomem(err, "stacks");
     for (size_t i = 1; i < n && i < SNAPSHOTS && status == RS_OK; i++) {
         int64_t age = (seconds_of(files[0].moment) - seconds_of(files[i].moment)) * 1000000000;
         status = read_sections(flight, &files[i], false, age, changed, n_notes, err);
     }
-    rs_free(changed);
     return status;
 }
 
@@ -138,7 +136,7 @@ static rs_status read_stacks(rs_flight *flight, const snapshot_file *files, size
 
 rs_status rs_fl_read_periodic(rs_flight *flight, char *const *paths, size_t n, rs_error *err)
 {
-    snapshot_file *files = rs_malloc((n + 1) * sizeof *files);
+    RS_LOCAL snapshot_file *files = rs_malloc((n + 1) * sizeof *files);
     rs_fl_periodic *p = rs_calloc(1, sizeof *p);
     rs_status status = files && p ? RS_OK : rs_fail_nomem(err, "the periodic files");
     flight->periodic = p;
@@ -157,7 +155,6 @@ rs_status rs_fl_read_periodic(rs_flight *flight, char *const *paths, size_t n, r
         rs_free(text);
     }
     if (n_tables) p->newest_path = rs_fl_print(flight, "%s", files[0].path);
-    rs_free(files);
     return status;
 }
 

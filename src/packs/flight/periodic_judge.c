@@ -78,7 +78,7 @@ static rs_status judge_missing(rs_fl_analysis *a, const rs_fl_periodic *p, rs_er
 {
     rs_flight *flight = a->flight;
     const rs_fl_snapshot *s = &p->snapshots[0];
-    rs_map64 told = {0};
+    RS_SCOPED(rs_map64_clear) rs_map64 told = {0};
     rs_status status = RS_OK;
     for (size_t i = 0; i < s->n_rows && status == RS_OK; i++) {
         const rs_fl_row *row = &s->rows[i];
@@ -104,7 +104,6 @@ static rs_status judge_missing(rs_fl_analysis *a, const rs_fl_periodic *p, rs_er
             status = f.finding.summary ? add(a, first, f, &rank, 1, err) : rs_fail_nomem(err, "a finding");
         }
     }
-    rs_map64_clear(&told);
     return status;
 }
 
@@ -194,7 +193,7 @@ static rs_status judge_stacks(rs_fl_analysis *a, rs_error *err)
 {
     rs_flight *flight = a->flight;
     size_t waiting = 0, n = 0;
-    int64_t *ranks = rs_malloc((flight->n_notes + 1) * sizeof *ranks);
+    RS_LOCAL int64_t *ranks = rs_malloc((flight->n_notes + 1) * sizeof *ranks);
     if (!ranks) return rs_fail_nomem(err, "a finding");
     bool still = flight->n_notes > 0;
     for (size_t i = 0; i < flight->n_notes; i++) {
@@ -223,7 +222,6 @@ static rs_status judge_stacks(rs_fl_analysis *a, rs_error *err)
                                 : NULL;
         status = f.finding.summary ? rs_fl_add_found(a, &f, ranks, n, err) : rs_fail_nomem(err, "a finding");
     }
-    rs_free(ranks);
     return status;
 }
 

@@ -118,10 +118,10 @@ static bool keep_skews(scan *s, uint32_t g)
     int64_t copy[SAMPLES + 1];
     for (uint32_t m = 0; m < group->n_members; m++) {
         if (s->n_samples[m] < 4) continue;
-        if (!RS_GROW_ONE(s->skews, s->n_skews, s->skews_capacity)) return false;
-        s->skews[s->n_skews++] =
-            (skew){flight->by_group[group->first_member + m]->rank, g,
-                   median(copy, s->samples + (size_t)m * (SAMPLES + 1), s->n_samples[m])};
+        if (!RS_PUSH(s->skews, s->n_skews, s->skews_capacity,
+                     (skew){flight->by_group[group->first_member + m]->rank, g,
+                            median(copy, s->samples + (size_t)m * (SAMPLES + 1), s->n_samples[m])}))
+            return false;
     }
     return true;
 }
@@ -164,12 +164,12 @@ static void free_scan(scan *s)
 static bool solve_clocks(scan *s)
 {
     rs_flight *flight = s->a->flight;
-    double *offset = rs_calloc(flight->n_ranks, sizeof *offset),
-           *sum = rs_calloc(flight->n_ranks, sizeof *sum);
-    double *group_mean = rs_calloc(flight->n_groups, sizeof *group_mean);
-    uint32_t *count = rs_calloc(flight->n_ranks, sizeof *count),
-             *group_count = rs_calloc(flight->n_groups, sizeof *group_count);
-    int64_t *sorted = rs_malloc(flight->n_ranks * sizeof *sorted);
+    RS_LOCAL double *offset = rs_calloc(flight->n_ranks, sizeof *offset),
+                    *sum = rs_calloc(flight->n_ranks, sizeof *sum);
+    RS_LOCAL double *group_mean = rs_calloc(flight->n_groups, sizeof *group_mean);
+    RS_LOCAL uint32_t *count = rs_calloc(flight->n_ranks, sizeof *count),
+                      *group_count = rs_calloc(flight->n_groups, sizeof *group_count);
+    RS_LOCAL int64_t *sorted = rs_malloc(flight->n_ranks * sizeof *sorted);
     bool good = offset && sum && group_mean && count && group_count && sorted;
     for (int round = 0; good && round < 24 && s->n_skews; round++) {
         memset(group_mean, 0, flight->n_groups * sizeof *group_mean);
@@ -196,12 +196,6 @@ static bool solve_clocks(scan *s)
         for (size_t r = 0; r < flight->n_ranks; r++)
             flight->ranks[r].clock = count[r] ? (int64_t)offset[r] - sorted[n / 2] : 0;
     }
-    rs_free(offset);
-    rs_free(sum);
-    rs_free(group_mean);
-    rs_free(count);
-    rs_free(group_count);
-    rs_free(sorted);
     return good;
 }
 
@@ -300,7 +294,7 @@ static void date_findings(rs_fl_analysis *a)
 
 rs_status rs_fl_find_mismatches(rs_fl_analysis *a, rs_error *err)
 {
-    scan s = {.a = a};
+    RS_SCOPED(free_scan) scan s = {.a = a};
     rs_flight *flight = a->flight;
     rs_status status = RS_OK;
     for (uint32_t g = 0; status == RS_OK && g < flight->n_groups; g++) {
@@ -326,7 +320,6 @@ rs_status rs_fl_find_mismatches(rs_fl_analysis *a, rs_error *err)
     if (status == RS_OK && !solve_clocks(&s)) status = rs_fail_nomem(err, "clock offsets");
     /* Pairs are aligned by times where a ring has wrapped: the clocks have to be known. */
     for (uint32_t g = 0; status == RS_OK && g < flight->n_groups; g++) status = check_p2p(&s, g, err);
-    free_scan(&s);
     if (status == RS_OK) date_findings(a);
     return status;
 }

@@ -198,7 +198,7 @@ static bool choose_main(stacks *s)
 bool rs_fl_read_stacks(rs_flight *flight, int64_t rank, uint32_t address, const char *text, size_t n,
                        size_t *n_threads)
 {
-    stacks *s = rs_calloc(1, sizeof *s);
+    RS_LOCAL stacks *s = rs_calloc(1, sizeof *s);
     *n_threads = 0;
     if (!s) return false;
     s->flight = flight;
@@ -222,6 +222,5 @@ bool rs_fl_read_stacks(rs_flight *flight, int64_t rank, uint32_t address, const 
     end_thread(s);
     bool good = !s->nomem && choose_main(s);
     *n_threads = s->n;
-    rs_free(s);
     return good;
 }

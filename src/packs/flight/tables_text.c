@@ -39,7 +39,7 @@ static bool find_columns(text_table *t)
     }
     t->n_columns = 0;
     if (width > MAX_WIDTH) return true;
-    uint8_t *used = rs_calloc(width + 2, 1);
+    RS_LOCAL uint8_t *used = rs_calloc(width + 2, 1);
     if (!used) return false;
     for (at = 0; at < t->n;) {
         rs_fl_span line = next_line(t->text, t->n, &at);
@@ -51,7 +51,6 @@ static bool find_columns(text_table *t)
         while (i < width && (used[i] || (i + 1 < width && used[i + 1]))) i++;
         if (i > begin) t->columns[t->n_columns++] = (column){begin, i};
     }
-    rs_free(used);
     return true;
 }
 
@@ -96,8 +95,9 @@ static bool read_set(rs_fl_snapshot *s, rs_fl_span span, rs_fl_rank_set *out)
         if (depth != 1 || !key || c < '0' || c > '9') continue;
         size_t stop = i;
         while (stop < span.n && span.text[stop] >= '0' && span.text[stop] <= '9') stop++;
-        if (!RS_GROW_ONE(s->members, s->n_members, s->members_capacity)) return false;
-        s->members[s->n_members++] = rs_fl_span_int((rs_fl_span){span.text + i, stop - i});
+        if (!RS_PUSH(s->members, s->n_members, s->members_capacity,
+                     rs_fl_span_int((rs_fl_span){span.text + i, stop - i})))
+            return false;
         out->n++;
         key = false;
         i = stop - 1;

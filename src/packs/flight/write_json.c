@@ -385,7 +385,7 @@ static size_t length_of(rs_meter *meter, rs_flight *flight, const rs_flight_repo
 static rs_status choose_most(rs_flight *flight, const rs_flight_report *report, size_t budget, size_t *most,
                              rs_error *err)
 {
-    rs_meter *meter = rs_malloc(sizeof *meter);
+    RS_LOCAL rs_meter *meter = rs_malloc(sizeof *meter);
     if (!meter) return rs_fail_nomem(err, "the report");
     size_t fits = 0, too_many = budget + 1, least = length_of(meter, flight, report, 0);
     if (length_of(meter, flight, report, SIZE_MAX) <= budget) {
@@ -399,7 +399,6 @@ static rs_status choose_most(rs_flight *flight, const rs_flight_report *report, 
                 too_many = middle;
         }
     }
-    rs_free(meter);
     *most = fits;
     if (fits == 0 && least > budget)
         return rs_fail(err, RS_ERR_USAGE,
@@ -523,7 +522,7 @@ rs_status rs_flight_write_timeline(rs_flight *flight, const rs_sink *sink, rs_er
             int64_t ns = rs_fl_common(&flight->ranks[r], flight->ranks[r].entries[i].created);
             if (ns && ns < zero) zero = ns;
         }
-    track *tracks = rs_calloc(flight->n_groups, sizeof *tracks);
+    RS_LOCAL track *tracks = rs_calloc(flight->n_groups, sizeof *tracks);
     if (!tracks) return rs_fail_nomem(err, "the timeline");
     rs_writer w;
     rs_writer_init(&w, sink);
@@ -532,6 +531,5 @@ rs_status rs_flight_write_timeline(rs_flight *flight, const rs_sink *sink, rs_er
     for (size_t r = 0; r < flight->n_ranks && status == RS_OK; r++)
         status = write_rank(&w, flight, &flight->ranks[r], zero, tracks, &first, err);
     rs_writer_text(&w, "\n]}\n");
-    rs_free(tracks);
     return status == RS_OK ? rs_writer_finish(&w, err) : status;
 }

@@ -121,8 +121,8 @@ static bool tell_unmatched(rs_dataset *d, int64_t rank, const step_list *traced,
 static bool align_rank(rs_dataset *d, const rs_series *s, const rs_traced_rank *steps,
                        rs_trace_report *report)
 {
-    rs_keymap map = {.min = 0, .max = -1};
-    uint8_t *used = rs_calloc(s->n + 1, 1);
+    RS_SCOPED(rs_keymap_clear) rs_keymap map = {.min = 0, .max = -1};
+    RS_LOCAL uint8_t *used = rs_calloc(s->n + 1, 1);
     bool ok = used && s->n < UINT32_MAX && index_records(s, &map);
     step_list traced = {.used = 0}, records = {.used = 0};
     size_t before = d->n_pairs, hint = 0;
@@ -148,10 +148,7 @@ static bool align_rank(rs_dataset *d, const rs_series *s, const rs_traced_rank *
     list_flush(&traced);
     list_flush(&records);
     report->n_matched = d->n_pairs - before;
-    ok = ok && tell_unmatched(d, s->rank, &traced, &records, s->n, !report->by_number && report->n_matched);
-    rs_keymap_clear(&map);
-    rs_free(used);
-    return ok;
+    return ok && tell_unmatched(d, s->rank, &traced, &records, s->n, !report->by_number && report->n_matched);
 }
 
 rs_status rs_dataset_align(rs_dataset *d, const rs_rank_value *ranks, rs_error *err)

@@ -24,8 +24,9 @@ typedef struct steps {
 static bool step_times(const rs_dataset *d, steps *out)
 {
     static const double half = 0.5;
-    size_t *next = rs_calloc(d->n_series, sizeof *next), *hint = rs_calloc(d->n_series, sizeof *hint);
-    double *ms = rs_malloc(d->n_series * sizeof *ms);
+    RS_LOCAL size_t *next = rs_calloc(d->n_series, sizeof *next),
+                    *hint = rs_calloc(d->n_series, sizeof *hint);
+    RS_LOCAL double *ms = rs_malloc(d->n_series * sizeof *ms);
     bool ok = next && hint && ms;
     for (size_t i = 0; ok && i < d->n_series; i++) next[i] = d->series[i].first;
     while (ok) {
@@ -51,9 +52,6 @@ static bool step_times(const rs_dataset *d, steps *out)
              rs_grow((void **)&out->items, &out->capacity, out->n + 1, sizeof *out->items);
         if (ok) out->items[out->n++] = t;
     }
-    rs_free(next);
-    rs_free(hint);
-    rs_free(ms);
     return ok;
 }
 
@@ -61,14 +59,13 @@ static bool step_times(const rs_dataset *d, steps *out)
 static bool usual(const steps *s, double *median, double *spread)
 {
     static const double half = 0.5;
-    double *room = rs_malloc(s->n * sizeof *room);
+    RS_LOCAL double *room = rs_malloc(s->n * sizeof *room);
     if (!room) return false;
     for (size_t i = 0; i < s->n; i++) room[i] = s->items[i].ms;
     rs_select_quantiles(room, s->n, &half, 1, median);
     for (size_t i = 0; i < s->n; i++) room[i] = fabs(s->items[i].ms - *median);
     rs_select_quantiles(room, s->n, &half, 1, spread);
     *spread *= 1.4826; /* of a normal distribution: its standard deviation */
-    rs_free(room);
     return true;
 }
 
@@ -115,7 +112,7 @@ static size_t dip_at(const rs_dataset *d, int64_t step)
 
 static bool join_sensors(rs_dataset *d)
 {
-    readings *all = rs_calloc(d->n_dips + 1, sizeof *all); /* the last: outside of all */
+    RS_LOCAL readings *all = rs_calloc(d->n_dips + 1, sizeof *all); /* the last: outside of all */
     if (!all) return false;
     for (size_t i = 0; i < d->n_series; i++) {
         const rs_series *s = &d->series[i];
@@ -134,7 +131,6 @@ static bool join_sensors(rs_dataset *d)
     }
     for (size_t i = 0; i < d->n_dips; i++) means(&all[i], d->dips[i].smi);
     means(&all[d->n_dips], d->smi_outside);
-    rs_free(all);
     return true;
 }
 

@@ -136,18 +136,14 @@ static bool keep_smi(rs_series *s, const rs_record *r)
 {
     rs_smi_at at = {.index = (uint32_t)s->n};
     if (!r->smi.bytes || s->n >= UINT32_MAX || !rs_smi_parse(&r->smi, s->rank, &at.sample)) return true;
-    if (!RS_GROW_ONE(s->smi, s->n_smi, s->smi_capacity)) return false;
-    s->smi[s->n_smi++] = at;
-    return true;
+    return RS_PUSH(s->smi, s->n_smi, s->smi_capacity, at);
 }
 
 static bool keep_step(state *st, int64_t step)
 {
     rs_series *s = st->series;
-    if (s->n == 0 || step != st->next_step) {
-        if (!RS_GROW_ONE(s->steps, s->n_steps, s->steps_capacity)) return false;
-        s->steps[s->n_steps++] = (rs_step_run){s->n, step};
-    }
+    if (s->n == 0 || step != st->next_step)
+        if (!RS_PUSH(s->steps, s->n_steps, s->steps_capacity, (rs_step_run){s->n, step})) return false;
     st->next_step = rs_add_sat(step, 1);
     st->last_step = step;
     return true;

@@ -217,7 +217,7 @@ rs_status rs_metrics_plot(const rs_metrics *m, size_t index, const char *path, r
     bool aorta = m->settings.aorta;
     points p;
     curve curves[N_CURVES] = {0};
-    rs_plot_mark *dips = NULL;
+    RS_LOCAL rs_plot_mark *dips = NULL;
     bool ok = make_points(d, &p) && make_dips(d, &dips);
     if (ok && !aorta) ok = make_curve(d, &p, RS_OF_TOTAL, -1, &curves[C_STEP]);
     if (ok) ok = make_curve(d, &p, RS_OF_COMPUTE, -1, &curves[C_COMPUTE]);
@@ -232,7 +232,6 @@ rs_status rs_metrics_plot(const rs_metrics *m, size_t index, const char *path, r
         rs_free(curves[c].mid);
         rs_free(curves[c].high);
     }
-    rs_free(dips);
     points_clear(&p);
     return status;
 }

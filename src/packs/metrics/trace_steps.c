@@ -118,7 +118,7 @@ static bool same_collective(const rs_coll_shape *a, const rs_coll_shape *b)
 static bool measure_collectives(const unions *u, const set *spans, rs_traced_rank *p)
 {
     size_t n = p->ops->n;
-    shaped_op *order = rs_malloc((n + 1) * sizeof *order);
+    RS_LOCAL shaped_op *order = rs_malloc((n + 1) * sizeof *order);
     rs_interval *mine = rs_malloc((n + 1) * sizeof *mine);
     p->exposed = rs_calloc(n + 1, sizeof *p->exposed);
     bool ok = order && mine && p->exposed;
@@ -148,7 +148,6 @@ static bool measure_collectives(const unions *u, const set *spans, rs_traced_ran
         rs_free(lone);
         p->n_exposed += e->time > 0;
     }
-    rs_free(order);
     rs_free(mine);
     return ok;
 }
@@ -175,14 +174,13 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     if (status != RS_OK) return status;
     rs_traced_rank *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "the steps of a trace");
-    unions u = {.compute = {0}};
+    RS_SCOPED(unions_clear) unions u = {.compute = {0}};
     set spans = {0};
     p->n_steps = n;
     status = rs_coll_rank_of(trace, run->policy, &p->ops, err);
     if (status == RS_OK && !(unite(work, &u) && union_of_steps(steps, n, &spans) &&
                              measure_steps(&u, steps, &spans, p) && measure_collectives(&u, &spans, p)))
         status = rs_fail_nomem(err, "the steps of a trace");
-    unions_clear(&u);
     rs_free(spans.items);
     if (status != RS_OK)
         part_free(p);

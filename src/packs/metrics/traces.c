@@ -176,10 +176,10 @@ static rs_status keep(rs_dataset *d, const rs_rank_value *ranks, size_t n, rs_er
 
 rs_status rs_dataset_traces(rs_dataset *d, unsigned jobs, rs_problems *problems, rs_error *err)
 {
-    list l = {0};
+    RS_SCOPED(list_clear) list l = {0};
     rs_job *job = NULL;
-    rs_result result = {0};
-    rs_rank_value *ranks = NULL;
+    RS_SCOPED(rs_result_clear) rs_result result = {0};
+    RS_LOCAL rs_rank_value *ranks = NULL;
     size_t n = 0;
     rs_job_settings settings = {.size = sizeof(rs_job_settings), .jobs = jobs};
     rs_status status = find_traces(d, &l, err);
@@ -192,9 +192,6 @@ rs_status rs_dataset_traces(rs_dataset *d, unsigned jobs, rs_problems *problems,
         if (status == RS_OK) status = keep(d, ranks, n, err);
     }
     for (size_t i = 0; i < n; i++) rs_metrics_by_steps.free_value(ranks[i].value);
-    rs_free(ranks);
-    rs_result_clear(&result);
     rs_job_close(job);
-    list_clear(&l);
     return status;
 }

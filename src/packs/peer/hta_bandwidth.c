@@ -46,14 +46,12 @@ static void measure(const rs_events *e, uint32_t row, bool has_rate, rs_copy *c)
 /* Equal times stand as pandas leaves them, over all kinds at once. */
 static bool order_as_pandas(rs_copy_point *points, size_t n)
 {
-    int64_t *keys = rs_malloc(n * sizeof *keys);
-    uint32_t *order = rs_malloc(n * sizeof *order);
+    RS_LOCAL int64_t *keys = rs_malloc(n * sizeof *keys);
+    RS_LOCAL uint32_t *order = rs_malloc(n * sizeof *order);
     bool ok = keys && order;
     for (size_t i = 0; ok && i < n; i++) keys[i] = points[i].ns;
     if (ok) rs_numpy_argsort(keys, n, order);
     for (size_t i = 0; ok && i < n; i++) points[order[i]].order = (uint32_t)i;
-    rs_free(keys);
-    rs_free(order);
     return ok;
 }
 

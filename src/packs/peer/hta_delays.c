@@ -136,15 +136,13 @@ static bool find_pairs(maker *m, pair *pairs, size_t *n)
         m->d->n_outside += kernel && op == SIZE_MAX;
         if (kernel && op != SIZE_MAX) pairs[(*n)++] = (pair){m->ops[op].value, (uint32_t)i, kernel - 1};
     }
-    rs_keyed *order = rs_malloc((*n + 1) * sizeof *order);
-    pair *sorted = rs_malloc((*n + 1) * sizeof *sorted);
+    RS_LOCAL rs_keyed *order = rs_malloc((*n + 1) * sizeof *order);
+    RS_LOCAL pair *sorted = rs_malloc((*n + 1) * sizeof *sorted);
     bool ok = order && sorted;
     for (size_t i = 0; ok && i < *n; i++) order[i] = (rs_keyed){pairs[i].op, (uint32_t)i};
     ok = ok && rs_keyed_sort(order, *n);
     for (size_t i = 0; ok && i < *n; i++) sorted[i] = pairs[order[i].value];
     if (ok && *n) memcpy(pairs, sorted, *n * sizeof *pairs);
-    rs_free(order);
-    rs_free(sorted);
     return ok;
 }
 
@@ -205,7 +203,7 @@ static int by_name(const void *a, const void *b)
 static rs_status make(maker *m, rs_error *err)
 {
     size_t n = 0;
-    pair *pairs = rs_malloc((m->f->n + 1) * sizeof *pairs);
+    RS_LOCAL pair *pairs = rs_malloc((m->f->n + 1) * sizeof *pairs);
     m->ops = rs_malloc((m->f->n + 1) * sizeof *m->ops);
     m->scratch = rs_malloc((m->f->n + 2) * sizeof *m->scratch);
     bool ok = pairs && m->ops && m->scratch && rs_strings_init(&m->keys) && list_ops(m) && index_kernels(m) &&
@@ -216,7 +214,6 @@ static rs_status make(maker *m, rs_error *err)
         status = add_execution(m, pairs + i, end - i, err);
     }
     if (status == RS_OK && m->d->n) qsort(m->d->items, m->d->n, sizeof *m->d->items, by_name);
-    rs_free(pairs);
     rs_free(m->ops);
     rs_free(m->scratch);
     rs_free(m->latest);
@@ -234,8 +231,7 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     rs_status status = rs_trace_hta_frame(trace, run->policy, &f, err);
     if (status != RS_OK) return status;
     maker m = {.e = trace->events, .f = f, .d = d};
-    status = make(&m, err);
-    return status;
+    return make(&m, err);
 }
 
 /* ---- all ranks ---------------------------------------------------------------------------------------- */

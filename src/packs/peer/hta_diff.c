@@ -116,10 +116,8 @@ static bool add_partial(comparison *c, const rs_partial *partial)
         const rs_diff_name *x = &p->items[i];
         uint32_t id = rs_strings_add(&c->names, x->name, x->length);
         if (id == RS_NO_STRING) return false;
-        if (id > c->n) {
-            if (!RS_GROW_ONE(c->rows, c->n, c->capacity)) return false;
-            c->rows[c->n++] = (compared){.name = id};
-        }
+        if (id > c->n)
+            if (!RS_PUSH(c->rows, c->n, c->capacity, (compared){.name = id})) return false;
         compared *r = &c->rows[id - 1];
         r->count[partial->side] += x->count;
         r->time[partial->side] = rs_add_sat(r->time[partial->side], x->time);
@@ -143,7 +141,7 @@ static int by_name(const void *a, const void *b)
 
 static rs_status add_names(const comparison *c, rs_table *t, rs_error *err)
 {
-    sort_key *order = rs_malloc((c->n + 1) * sizeof *order);
+    RS_LOCAL sort_key *order = rs_malloc((c->n + 1) * sizeof *order);
     if (!order) return rs_fail_nomem(err, "names");
     for (size_t i = 0; i < c->n; i++) order[i] = (sort_key){c, &c->rows[i]};
     if (c->n) qsort(order, c->n, sizeof *order, by_name);
@@ -160,7 +158,6 @@ static rs_status add_names(const comparison *c, rs_table *t, rs_error *err)
                                                       : "=");
         status = rs_table_end_row(t, err);
     }
-    rs_free(order);
     return status;
 }
 

@@ -46,8 +46,7 @@ static bool list_steps(const rs_events *e, const rs_frame_rows *f, step_span **o
     for (size_t i = 0; i < f->n; i++) {
         int64_t number;
         if (f->end[i] <= f->start[i] || !step_number(rs_event_name(e, f->row[i]), &number)) continue;
-        if (!RS_GROW_ONE(*out, *n, capacity)) return false;
-        (*out)[(*n)++] = (step_span){f->start[i], f->end[i], number};
+        if (!RS_PUSH(*out, *n, capacity, (step_span){f->start[i], f->end[i], number})) return false;
     }
     return true;
 }
@@ -62,8 +61,8 @@ static size_t border_at(const step_pieces *p, int64_t time)
 /* Borders cut the time into pieces; steps paint theirs, the last listed first, each piece once. */
 static bool paint_steps(const step_span *steps, size_t n, step_pieces *p)
 {
-    rs_keyed *borders = rs_malloc((2 * n + 1) * sizeof *borders);
-    size_t *next = rs_malloc((2 * n + 1) * sizeof *next); /* the next piece without paint */
+    RS_LOCAL rs_keyed *borders = rs_malloc((2 * n + 1) * sizeof *borders);
+    RS_LOCAL size_t *next = rs_malloc((2 * n + 1) * sizeof *next); /* the next piece without paint */
     p->from = rs_malloc((2 * n + 1) * sizeof *p->from);
     p->number = rs_malloc((2 * n + 1) * sizeof *p->number);
     bool ok = borders && next && p->from && p->number;
@@ -95,8 +94,6 @@ static bool paint_steps(const step_span *steps, size_t n, step_pieces *p)
             }
         }
     }
-    rs_free(borders);
-    rs_free(next);
     return ok;
 }
 

@@ -45,7 +45,7 @@ static bool find_window(builder *b, const rs_path_window *w, const rs_selector *
     b->window_start = INT64_MAX;
     b->window_end = INT64_MIN;
     *n_instances = 0;
-    uint8_t *named = rs_names_containing(&b->e->strings, w->annotation);
+    RS_LOCAL uint8_t *named = rs_names_containing(&b->e->strings, w->annotation);
     if (!named) return false;
     bool all = w->annotation[0] == '\0';
     for (size_t i = 0; i < f->n; i++) {
@@ -63,7 +63,6 @@ static bool find_window(builder *b, const rs_path_window *w, const rs_selector *
         *n_instances = 1;
         if (!selector->selection) b->clip_end = INT64_MAX;
     }
-    rs_free(named);
     return true;
 }
 
@@ -106,7 +105,7 @@ static bool clip(builder *b)
     memset(b->item_of, 0xff, b->e->n * sizeof *b->item_of);
     for (size_t i = 0; i < f->n; i++) b->frame_of[f->row[i]] = (uint32_t)i;
     for (size_t i = 0; i < f->n; i++) n += is_clipped(b, i);
-    rs_keyed *order = rs_malloc(n * sizeof *order);
+    RS_LOCAL rs_keyed *order = rs_malloc(n * sizeof *order);
     if (!order) return false;
     n = 0;
     for (size_t i = 0; i < f->n; i++)
@@ -130,7 +129,6 @@ static bool clip(builder *b)
         b->g->n_nodes += 2 * (size_t)b->g->in_graph[item];
     }
     if (ok) b->g->n_items = items;
-    rs_free(order);
     return ok;
 }
 
@@ -238,7 +236,7 @@ static bool walk_stack(builder *b, const uint32_t *order, size_t n, uint32_t *st
 /* If one thread alone names "forward" and another alone "autograd", HTA takes the second for the first. */
 static uint32_t lone_thread(const builder *b, const char *word)
 {
-    uint8_t *named = rs_names_containing(&b->e->strings, word);
+    RS_LOCAL uint8_t *named = rs_names_containing(&b->e->strings, word);
     uint32_t found = UINT32_MAX;
     if (!named) return UINT32_MAX - 1;
     for (size_t i = 0; i < b->g->n_items; i++) {
@@ -252,7 +250,6 @@ static uint32_t lone_thread(const builder *b, const char *word)
         }
         found = thread;
     }
-    rs_free(named);
     return found;
 }
 
@@ -460,7 +457,7 @@ static rs_status add_gpu_edges(builder *b, rs_error *err)
 {
     gpu x = {0};
     x.records = (rs_keymap){.min = 0, .max = -1};
-    rs_keyed *order = rs_malloc(b->g->n_items * sizeof *order);
+    RS_LOCAL rs_keyed *order = rs_malloc(b->g->n_items * sizeof *order);
     size_t n = 0;
     rs_status status =
         order && index_launches(b, &x) ? read_queue(b, &x, err) : rs_fail_nomem(err, "critical path");
@@ -485,7 +482,6 @@ static rs_status add_gpu_edges(builder *b, rs_error *err)
     rs_free(x.last_streams);
     rs_free(x.at_launch);
     rs_free(x.at_start);
-    rs_free(order);
     return status;
 }
 

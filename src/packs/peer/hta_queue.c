@@ -78,31 +78,24 @@ static bool collect(const rs_trace *trace, const rs_frame_rows *f, const rs_keym
 /* By stream and time; equal times stand as pandas leaves them. */
 static bool put_in_order(rs_queue_series *s)
 {
-    rs_keyed *order = rs_malloc(s->n * sizeof *order);
-    int64_t *keys = rs_malloc(s->n * sizeof *keys);
-    uint32_t *places = rs_malloc(s->n * sizeof *places);
+    RS_LOCAL rs_keyed *order = rs_malloc(s->n * sizeof *order);
+    RS_LOCAL int64_t *keys = rs_malloc(s->n * sizeof *keys);
+    RS_LOCAL uint32_t *places = rs_malloc(s->n * sizeof *places);
     bool ok = order && keys && places;
     for (size_t i = 0; ok && i < s->n; i++) keys[i] = s->items[i].ns;
     if (ok) rs_numpy_argsort(keys, s->n, places);
     for (size_t i = 0; ok && i < s->n; i++) order[i] = (rs_keyed){keys[places[i]], places[i]};
-    ok = ok && rs_queue_put_by_stream(s, order);
-    rs_free(order);
-    rs_free(keys);
-    rs_free(places);
-    return ok;
+    return ok && rs_queue_put_by_stream(s, order);
 }
 
 rs_status rs_hta_queue_of(const rs_trace *trace, const rs_frame_rows *f, rs_queue_series *out, rs_error *err)
 {
-    rs_keymap first = {.min = 0, .max = -1};
-    uint32_t *next = rs_malloc(f->n * sizeof *next);
-    uint8_t *launched = rs_calloc(f->n, 1);
+    RS_SCOPED(rs_keymap_clear) rs_keymap first = {.min = 0, .max = -1};
+    RS_LOCAL uint32_t *next = rs_malloc(f->n * sizeof *next);
+    RS_LOCAL uint8_t *launched = rs_calloc(f->n, 1);
     bool too_many = false;
     bool ok = next && launched && chain_work(f, &first, next) &&
               collect(trace, f, &first, next, launched, out, &too_many);
-    rs_keymap_clear(&first);
-    rs_free(next);
-    rs_free(launched);
     if (too_many)
         return rs_fail_at(
             err, RS_ERR_LIMIT, trace->file, RS_NO_OFFSET,

@@ -78,7 +78,7 @@ static rs_status collect(const rs_run *run, rs_trace *trace, rs_sequence_finder 
     rs_host_rows h = {0};
     rs_status status = rs_trace_hta_frame(trace, run->policy, &f, err);
     if (status != RS_OK) return status;
-    uint8_t *host = host_threads(e, f);
+    RS_LOCAL uint8_t *host = host_threads(e, f);
     if (!host || !rs_host_rows_make(&h, f->n)) status = rs_fail_nomem(err, "sequences");
     for (size_t i = 0; status == RS_OK && i < f->n; i++) {
         if (f->stream[i] != -1 || !host[e->thread[f->row[i]]]) continue;
@@ -97,7 +97,6 @@ static rs_status collect(const rs_run *run, rs_trace *trace, rs_sequence_finder 
             status = rs_fail_nomem(err, "sequences");
     }
     rs_host_rows_clear(&h);
-    rs_free(host);
     return status;
 }
 

@@ -37,7 +37,7 @@ static rs_status count_steps(const rs_run *run, rs_trace *trace, void **partial,
 {
     (void)run;
     const rs_events *e = trace->events;
-    int64_t *numbers = rs_hta_step_numbers(&e->strings);
+    RS_LOCAL int64_t *numbers = rs_hta_step_numbers(&e->strings);
     steps_seen seen = {0, -1};
     if (!numbers) return rs_fail_nomem(err, "HTA's steps");
     bool any = false;
@@ -46,7 +46,6 @@ static rs_status count_steps(const rs_run *run, rs_trace *trace, void **partial,
         uint32_t row = rs_trace_row(trace, i);
         if (rs_frame_has_row(e, row) && numbers[e->name[row]] >= 0) add_step(&seen, numbers[e->name[row]]);
     }
-    rs_free(numbers);
     return make(&seen, sizeof seen, partial, err);
 }
 

@@ -90,12 +90,12 @@ static bool add_arrival(hta_arrivals *a, const rs_events *e, const rs_frame_rows
     if (s->length < 10 || memcmp(s->text, "ncclKernel", 10) != 0 || f->stream[i] <= 0 || step <= 0)
         return true;
     uint32_t name = rs_strings_add(&a->names, s->text, s->length);
-    if (name == RS_NO_STRING || !RS_GROW_ONE(a->items, a->n, a->capacity)) return false;
-    a->items[a->n++] = (hta_arrival){.name = name,
-                                     .stream = f->stream[i],
-                                     .step = step,
-                                     .start = f->start[i],
-                                     .duration = rs_sub_sat(f->end[i], f->start[i])};
+    if (name == RS_NO_STRING || !RS_APPEND(a, (hta_arrival){.name = name,
+                                                            .stream = f->stream[i],
+                                                            .step = step,
+                                                            .start = f->start[i],
+                                                            .duration = rs_sub_sat(f->end[i], f->start[i])}))
+        return false;
     return true;
 }
 
@@ -107,10 +107,8 @@ static bool collect(const rs_run *run, const rs_events *e, const rs_frame_rows *
         if (step < 0) continue; /* none, or unknown */
         bool is_new;
         if (!rs_map64_put(known, (uint64_t)step, &is_new)) return false;
-        if (is_new) {
-            if (!RS_GROW_ONE(a->steps, a->n_steps, a->steps_capacity)) return false;
-            a->steps[a->n_steps++] = step;
-        }
+        if (is_new)
+            if (!RS_PUSH(a->steps, a->n_steps, a->steps_capacity, step)) return false;
         if (!rs_options_in_ranges(run->options, "in-steps", step)) continue;
         if (a->first == RS_NO_TIME || f->start[i] < a->first) a->first = f->start[i];
         if (a->last == RS_NO_TIME || f->end[i] > a->last) a->last = f->end[i];
@@ -132,10 +130,9 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     rs_status status = rs_trace_hta_frame(trace, run->policy, &f, err);
     if (status != RS_OK) return status;
     status = rs_frame_columns_make(trace, run->policy, f, &rs_hta_frame_columns, &made, err);
-    rs_map64 known = {0};
+    RS_SCOPED(rs_map64_clear) rs_map64 known = {0};
     if (status == RS_OK && !collect(run, trace->events, f, &made, a, &known))
         status = rs_fail_nomem(err, "stragglers");
-    rs_map64_clear(&known);
     rs_frame_columns_clear(&made);
     return status;
 }
@@ -203,14 +200,14 @@ static bool gather(finder *x, const rs_partial *of, size_t n, size_t n_steps)
             if ((double)a->duration < LEAST_SHARE * x->mean_step) continue;
             const rs_string *s = &part(&of[r])->names.items[a->name];
             uint32_t name = rs_strings_add(&x->names, s->text, s->length);
-            if (name == RS_NO_STRING || !RS_GROW_ONE(x->items, x->n, x->capacity)) return false;
-            x->items[x->n++] = (arrival){.rank = (uint32_t)r,
-                                         .name = name,
-                                         .stream = a->stream,
-                                         .step = a->step,
-                                         .start = a->start,
-                                         .length = (double)a->duration / x->mean_step,
-                                         .order = i};
+            if (name == RS_NO_STRING || !RS_APPEND(x, (arrival){.rank = (uint32_t)r,
+                                                                .name = name,
+                                                                .stream = a->stream,
+                                                                .step = a->step,
+                                                                .start = a->start,
+                                                                .length = (double)a->duration / x->mean_step,
+                                                                .order = i}))
+                return false;
         }
     keep_last(x);
     return true;
@@ -261,7 +258,7 @@ static int late_first(const void *a, const void *b)
 /* In each step, the ranks that start no earlier than the k-th latest. */
 static bool count_late(const arrival *items, size_t n, size_t k, int64_t *count)
 {
-    int64_t *starts = rs_malloc((n + 1) * sizeof *starts);
+    RS_LOCAL int64_t *starts = rs_malloc((n + 1) * sizeof *starts);
     if (!starts) return false;
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i; end < n && items[end].step == items[i].step; end++) starts[end - i] = items[end].start;
@@ -269,7 +266,6 @@ static bool count_late(const arrival *items, size_t n, size_t k, int64_t *count)
         int64_t limit = starts[(k < end - i ? k : end - i) - 1];
         for (size_t j = i; j < end; j++) count[items[j].rank] += items[j].start >= limit;
     }
-    rs_free(starts);
     return true;
 }
 
@@ -291,7 +287,7 @@ static rs_status add_counts(rs_table *t, const rs_partial *of, int64_t *count, s
 static rs_status add_steps(rs_table *t, const rs_partial *of, size_t n, const rs_options *options,
                            size_t *n_wanted, rs_error *err)
 {
-    int64_t *all = NULL;
+    RS_LOCAL int64_t *all = NULL;
     size_t n_all = 0, capacity = 0;
     rs_status status = RS_OK;
     for (size_t r = 0; status == RS_OK && r < n; r++)
@@ -307,7 +303,6 @@ static rs_status add_steps(rs_table *t, const rs_partial *of, size_t n, const rs
         *n_wanted += rs_options_in_ranges(options, "in-steps", all[i]);
         status = rs_table_put_row(t, &step_record, RS_NO_VALUE, &(seen_step){all[i]}, err);
     }
-    rs_free(all);
     return status;
 }
 
@@ -316,7 +311,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     finder x = {.n = 0};
     size_t n_steps = 0, from = 0, length = 0;
     int64_t k = rs_options_int(run->options, "candidates");
-    int64_t *count = rs_calloc(n + 1, sizeof *count);
+    RS_LOCAL int64_t *count = rs_calloc(n + 1, sizeof *count);
     bool ok = count && rs_strings_init(&x.names);
     rs_status status = ok ? RS_OK : rs_fail_nomem(err, "stragglers");
     if (status == RS_OK) status = add_steps(result->tables[STEPS], partials, n, run->options, &n_steps, err);
@@ -331,7 +326,6 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
                        RS_FIXED(100 * LEAST_SHARE, 0));
     rs_strings_clear(&x.names);
     rs_free(x.items);
-    rs_free(count);
     return status;
 }
 

@@ -143,8 +143,8 @@ static rs_status cut(const rs_trace *trace, const rs_frame_rows *f, const uint8_
 static rs_status window(const rs_trace *trace, const rs_policy *policy, rs_frame_rows **frame, rs_error *err)
 {
     rs_frame_rows *f = *frame;
-    int64_t *numbers = rs_hta_step_numbers(&trace->events->strings);
-    uint8_t *gpu = rs_malloc(f->n);
+    RS_LOCAL int64_t *numbers = rs_hta_step_numbers(&trace->events->strings);
+    RS_LOCAL uint8_t *gpu = rs_malloc(f->n);
     bool ok = numbers && gpu, host = false;
     for (size_t i = 0; ok && i < f->n; i++) {
         gpu[i] = rs_frame_is_work(trace->events, f, i);
@@ -159,8 +159,6 @@ static rs_status window(const rs_trace *trace, const rs_policy *policy, rs_frame
             *frame = less;
         }
     }
-    rs_free(numbers);
-    rs_free(gpu);
     return status;
 }
 

@@ -87,14 +87,13 @@ void rs_python_put_tuple(rs_python_text *t, const int64_t *values, size_t n)
 
 static void put_json_string(rs_python_text *t, const rs_json_text *text)
 {
-    char *decoded = rs_malloc(3 * text->length + 1);
+    RS_LOCAL char *decoded = rs_malloc(3 * text->length + 1);
     if (decoded) {
         size_t n = rs_json_decode(text->bytes, text->length, decoded, NULL);
         rs_python_put_string(t, decoded, n);
     } else {
         t->failed = true;
     }
-    rs_free(decoded);
 }
 
 /* A number with neither point nor exponent is an int and stays as it is. */

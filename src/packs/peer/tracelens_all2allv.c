@@ -87,10 +87,10 @@ static bool agrees(const rs_tl_member *a, const rs_tl_member *b)
 /* Those that move most stand first. */
 static bool find(const rs_tl_matching *m, exchange **out, size_t *n, size_t *n_mismatched)
 {
-    exchange *all = rs_calloc(m->collectives.n + 1, sizeof *all);
-    double *sizes = rs_calloc(m->collectives.n + 1, sizeof *sizes);
+    RS_LOCAL exchange *all = rs_calloc(m->collectives.n + 1, sizeof *all);
+    RS_LOCAL double *sizes = rs_calloc(m->collectives.n + 1, sizeof *sizes);
     exchange *sorted = NULL;
-    uint32_t *order = NULL;
+    RS_LOCAL uint32_t *order = NULL;
     bool ok = all && sizes;
     *n = 0;
     for (size_t g = 0; ok && g < m->collectives.n; g++) {
@@ -110,9 +110,6 @@ static bool find(const rs_tl_matching *m, exchange **out, size_t *n, size_t *n_m
     ok = ok && rs_tl_order(sizes, NULL, *n, &order);
     if (ok) sorted = rs_calloc(*n + 1, sizeof *sorted);
     for (size_t i = 0; sorted && i < *n; i++) sorted[i] = all[order[i]];
-    rs_free(all);
-    rs_free(sizes);
-    rs_free(order);
     *out = sorted;
     return sorted != NULL;
 }
@@ -205,11 +202,11 @@ static rs_status add_summary(const rs_tl_matching *m, const exchange *all, size_
         uint32_t group, dtype; /* in strings of all ranks */
     } key;
     rs_strings types;
-    rs_tl_groups groups = {0};
-    uint32_t *order = NULL;
-    key *keys = rs_calloc(n + 1, sizeof *keys);
-    bool *skip = rs_calloc(n + 1, sizeof *skip);
-    double *values = rs_calloc(n + 1, sizeof *values), *totals = rs_calloc(n + 1, sizeof *totals);
+    RS_SCOPED(rs_tl_groups_clear) rs_tl_groups groups = {0};
+    RS_LOCAL uint32_t *order = NULL;
+    RS_LOCAL key *keys = rs_calloc(n + 1, sizeof *keys);
+    RS_LOCAL bool *skip = rs_calloc(n + 1, sizeof *skip);
+    RS_LOCAL double *values = rs_calloc(n + 1, sizeof *values), *totals = rs_calloc(n + 1, sizeof *totals);
     rs_table *t = rs_table_create(&spec);
     bool ok = rs_strings_init(&types) && keys && skip && values && totals && t;
     for (size_t i = 0; ok && i < n; i++) {
@@ -230,12 +227,6 @@ static rs_status add_summary(const rs_tl_matching *m, const exchange *all, size_
         status = rs_table_end_row(t, err);
     }
     rs_strings_clear(&types);
-    rs_tl_groups_clear(&groups);
-    rs_free(order);
-    rs_free(keys);
-    rs_free(skip);
-    rs_free(values);
-    rs_free(totals);
     return rs_sheets_end(out, t, status, err);
 }
 
@@ -282,7 +273,7 @@ enum { N_RANK = sizeof rank_columns / sizeof *rank_columns, N_FACTS = N_RANK - 2
 static bool find_ranks(const rs_tl_matching *m, const exchange *all, size_t n, const rs_tl_collectives ***out,
                        size_t *n_out)
 {
-    bool *is_there = rs_calloc(m->n + 1, sizeof *is_there);
+    RS_LOCAL bool *is_there = rs_calloc(m->n + 1, sizeof *is_there);
     const rs_tl_collectives **ranks = rs_calloc(m->n + 1, sizeof *ranks);
     for (size_t x = 0; is_there && x < n; x++)
         for (size_t i = 0; i < all[x].n; i++) is_there[all[x].items[i]] = true;
@@ -291,7 +282,6 @@ static bool find_ranks(const rs_tl_matching *m, const exchange *all, size_t n, c
         if (is_there[i] && (*n_out == 0 || ranks[*n_out - 1] != m->items[i].of))
             ranks[(*n_out)++] = m->items[i].of;
     bool ok = is_there && ranks;
-    rs_free(is_there);
     *out = ranks;
     return ok;
 }
@@ -299,7 +289,7 @@ static bool find_ranks(const rs_tl_matching *m, const exchange *all, size_t n, c
 static rs_table *detail_table(const rs_tl_collectives *const *ranks, size_t n)
 {
     rs_column_spec *columns = rs_calloc(N_DETAIL + N_RANK * n, sizeof *columns);
-    char *names = rs_malloc((N_RANK * n + 1) * RS_TL_RANK_NAME);
+    RS_LOCAL char *names = rs_malloc((N_RANK * n + 1) * RS_TL_RANK_NAME);
     rs_table *t = NULL;
     if (columns && names) {
         memcpy(columns, detail_columns, sizeof detail_columns);
@@ -316,7 +306,6 @@ static rs_table *detail_table(const rs_tl_collectives *const *ranks, size_t n)
         t = rs_table_create_dynamic(&spec);
     }
     rs_free(columns);
-    rs_free(names);
     return t;
 }
 
@@ -379,7 +368,7 @@ static rs_status add_detail(const rs_tl_matching *m, const exchange *all, size_t
 {
     const rs_tl_collectives **ranks = NULL;
     size_t n_ranks = 0;
-    rs_python_text text = {0};
+    RS_SCOPED(rs_python_clear) rs_python_text text = {0};
     rs_table *t = find_ranks(m, all, n, &ranks, &n_ranks) ? detail_table(ranks, n_ranks) : NULL;
     rs_status status = t ? RS_OK : rs_fail_nomem(err, "a sheet");
     for (size_t i = 0; status == RS_OK && i < n; i++) {
@@ -387,7 +376,6 @@ static rs_status add_detail(const rs_tl_matching *m, const exchange *all, size_t
         add_rank_cells(m, &all[i], ranks, n_ranks, t);
         status = ok ? rs_table_end_row(t, err) : rs_fail_nomem(err, "a row");
     }
-    rs_python_clear(&text);
     rs_free((void *)ranks);
     return rs_sheets_end(out, t, status, err);
 }
@@ -463,8 +451,8 @@ static rs_status add_heatmap(const rs_tl_matching *m, rs_sheets *out, rs_error *
     static const rs_table_spec spec = {"nccl_all2allv_heatmap", "one row is one pair of ranks", heat_columns,
                                        sizeof heat_columns / sizeof *heat_columns};
     rs_table *t = rs_table_create(&spec);
-    heat *cells = rs_calloc(MAX_RANKS, sizeof *cells);
-    int64_t *splits = rs_calloc(MAX_RANKS, sizeof *splits);
+    RS_LOCAL heat *cells = rs_calloc(MAX_RANKS, sizeof *cells);
+    RS_LOCAL int64_t *splits = rs_calloc(MAX_RANKS, sizeof *splits);
     rs_status status = t && cells && splits ? RS_OK : rs_fail_nomem(err, "a sheet");
     for (size_t i = 0; status == RS_OK && i < m->n; i++) {
         const rs_tl_member *x = &m->items[i];
@@ -473,8 +461,6 @@ static rs_status add_heatmap(const rs_tl_matching *m, rs_sheets *out, rs_error *
         status = add_heat_rows(cells, x->of->rank, t, err);
         memset(cells, 0, MAX_RANKS * sizeof *cells);
     }
-    rs_free(cells);
-    rs_free(splits);
     return rs_sheets_end(out, t, status, err);
 }
 

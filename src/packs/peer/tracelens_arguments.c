@@ -20,7 +20,7 @@ static bool take_lists(rs_json_reader *r, rs_arena *arena, rs_tl_list **items, s
 {
     size_t capacity = 0;
     numbers list = {0};
-    rs_tl_list *out = NULL;
+    RS_LOCAL rs_tl_list *out = NULL;
     bool ok = true;
     for (rs_json_token t = rs_json_next(r); ok && t != RS_JSON_T_ARRAY_END; t = rs_json_next(r)) {
         if (t == RS_JSON_T_ERROR || t == RS_JSON_T_END) break;
@@ -51,14 +51,13 @@ static bool take_lists(rs_json_reader *r, rs_arena *arena, rs_tl_list **items, s
     *items = ok ? rs_arena_alloc(arena, (*n + 1) * sizeof **items) : NULL;
     if (*items && *n) memcpy(*items, out, *n * sizeof **items);
     rs_free(list.items);
-    rs_free(out);
     return *items != NULL;
 }
 
 static bool take_texts(rs_json_reader *r, rs_arena *arena, rs_tl_text **items, size_t *n)
 {
     size_t capacity = 0;
-    rs_tl_text *out = NULL;
+    RS_LOCAL rs_tl_text *out = NULL;
     bool ok = true;
     for (rs_json_token t = rs_json_next(r); ok && t != RS_JSON_T_ARRAY_END; t = rs_json_next(r)) {
         if (t == RS_JSON_T_ERROR || t == RS_JSON_T_END) break;
@@ -73,7 +72,6 @@ static bool take_texts(rs_json_reader *r, rs_arena *arena, rs_tl_text **items, s
     }
     *items = ok ? rs_arena_alloc(arena, (*n + 1) * sizeof **items) : NULL;
     if (*items && *n) memcpy(*items, out, *n * sizeof **items);
-    rs_free(out);
     return *items != NULL;
 }
 

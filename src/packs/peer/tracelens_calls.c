@@ -112,7 +112,7 @@ void rs_tl_put_param(const rs_tl_param *p, bool quoted, rs_python_text *out)
 /* Parameters that are None are as good as none. */
 static bool number_params(rs_tl_knowledge *k, rs_tl_known *known)
 {
-    rs_python_text text = {0};
+    RS_SCOPED(rs_python_clear) rs_python_text text = {0};
     for (size_t i = 0; i < known->answer.n_params; i++) {
         const rs_tl_param *p = &known->answer.params[i];
         if (p->kind == RS_TL_NONE) continue;
@@ -123,7 +123,6 @@ static bool number_params(rs_tl_knowledge *k, rs_tl_known *known)
     }
     known->params =
         text.failed ? RS_NO_STRING : rs_strings_add(&k->params, text.text ? text.text : "", text.n);
-    rs_python_clear(&text);
     return known->params != RS_NO_STRING;
 }
 
@@ -183,17 +182,14 @@ bool rs_tl_take_work(rs_tl_call_list *list, uint32_t node)
     const rs_tree *t = list->rank->tree;
     for (size_t i = t->gpu_first[node]; i < t->gpu_first[t->end[node]]; i++) {
         if (!rs_tl_is_linked(list->rank, i)) continue;
-        if (!RS_GROW_ONE(list->work, list->n_work, list->work_capacity)) return false;
-        list->work[list->n_work++] = t->gpu_row[i];
+        if (!RS_PUSH(list->work, list->n_work, list->work_capacity, t->gpu_row[i])) return false;
     }
     return true;
 }
 
 bool rs_tl_add_call(rs_tl_call_list *list, const rs_tl_measured *call)
 {
-    if (!RS_GROW_ONE(list->items, list->n, list->capacity)) return false;
-    list->items[list->n++] = *call;
-    return true;
+    return RS_APPEND(list, *call);
 }
 
 size_t rs_tl_work_of_call(const void *context, size_t call, const uint32_t **rows)

@@ -157,21 +157,19 @@ static rs_status add_row(const found *f, const uint32_t *items, size_t n, rs_tab
 
 static bool order_groups(const found *f, const rs_tl_groups *groups, uint32_t **order)
 {
-    double *sums = rs_calloc(groups->n + 1, sizeof *sums);
+    RS_LOCAL double *sums = rs_calloc(groups->n + 1, sizeof *sums);
     for (size_t g = 0; sums && g < groups->n; g++)
         for (size_t i = groups->first[g]; i < groups->first[g + 1]; i++)
             sums[g] += (double)f->durations[groups->item[i]];
-    bool ok = sums && rs_tl_order(sums, NULL, groups->n, order);
-    rs_free(sums);
-    return ok;
+    return sums && rs_tl_order(sums, NULL, groups->n, order);
 }
 
 rs_status rs_tl_add_collective_summary(const rs_tl_collectives *const *ranks, size_t n, const char *sheet,
                                        rs_sheets *out, rs_error *err)
 {
     found f = {0};
-    rs_tl_groups groups = {0};
-    uint32_t *order = NULL;
+    RS_SCOPED(rs_tl_groups_clear) rs_tl_groups groups = {0};
+    RS_LOCAL uint32_t *order = NULL;
     const rs_table_spec spec = {sheet, "one row is one kind of collective of one size", columns,
                                 sizeof columns / sizeof *columns};
     rs_table *t = rs_table_create_dynamic(&spec);
@@ -183,10 +181,8 @@ rs_status rs_tl_add_collective_summary(const rs_tl_collectives *const *ranks, si
         status = add_row(&f, groups.item + first, groups.first[order[i] + 1] - first, t, err);
     }
     rs_strings_clear(&f.strings);
-    rs_tl_groups_clear(&groups);
     rs_free(f.keys);
     rs_free(f.durations);
-    rs_free(order);
     return rs_sheets_end(out, t, status, err);
 }
 

@@ -445,7 +445,7 @@ static rs_status add_part(const join *j, const part *p, const column_list *list,
                           rs_error *err)
 {
     size_t *known = rs_malloc(j->c->n * sizeof *known), n = 0;
-    uint32_t *order = rs_malloc((j->rows.n + 1) * sizeof *order);
+    RS_LOCAL uint32_t *order = rs_malloc((j->rows.n + 1) * sizeof *order);
     bool ok = known && order;
     for (size_t i = 0; ok && i < j->c->n; i++) known[i] = rs_tl_column(&j->rows, i, j->plan->differ[0]);
     for (size_t i = 0; ok && i < j->rows.n; i++)
@@ -456,7 +456,6 @@ static rs_status add_part(const join *j, const part *p, const column_list *list,
     rs_status status =
         ok ? add_sheet(j, p, list, order, n, err) : rs_fail_nomem(err, "a comparison of reports");
     rs_free(known);
-    rs_free(order);
     return status;
 }
 

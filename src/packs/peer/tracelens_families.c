@@ -289,7 +289,7 @@ static bool shows(const rs_tl_call_list *list, size_t i, which rule)
 static bool group_calls(const rs_tl_knowledge *k, const rs_tl_call_list *list, which rule,
                         rs_tl_groups *groups, uint32_t **order)
 {
-    call_key *keys = rs_malloc((list->n + 1) * sizeof *keys);
+    RS_LOCAL call_key *keys = rs_malloc((list->n + 1) * sizeof *keys);
     bool *skip = rs_malloc((list->n + 1) * sizeof *skip), ok = keys && skip;
     for (size_t i = 0; ok && i < list->n; i++) {
         keys[i] = (call_key){list->rank->e->name[list->items[i].row], k->items[list->items[i].answer].params,
@@ -297,8 +297,8 @@ static bool group_calls(const rs_tl_knowledge *k, const rs_tl_call_list *list, w
         skip[i] = !shows(list, i, rule);
     }
     ok = ok && rs_tl_group(keys, sizeof *keys, skip, list->n, groups);
-    double *sums = ok ? rs_calloc(groups->n + 1, sizeof *sums) : NULL;
-    uint32_t *ids = ok ? rs_malloc((groups->n + 1) * sizeof *ids) : NULL;
+    RS_LOCAL double *sums = ok ? rs_calloc(groups->n + 1, sizeof *sums) : NULL;
+    RS_LOCAL uint32_t *ids = ok ? rs_malloc((groups->n + 1) * sizeof *ids) : NULL;
     ok = sums && ids;
     for (size_t g = 0; ok && g < groups->n; g++) {
         for (size_t i = groups->first[g]; i < groups->first[g + 1]; i++)
@@ -306,10 +306,7 @@ static bool group_calls(const rs_tl_knowledge *k, const rs_tl_call_list *list, w
         ids[g] = list->items[groups->item[groups->first[g]]].row;
     }
     ok = ok && rs_tl_order(sums, ids, groups->n, order);
-    rs_free(keys);
     rs_free(skip);
-    rs_free(sums);
-    rs_free(ids);
     return ok;
 }
 
@@ -331,18 +328,15 @@ static rs_status add_group(const rs_tl_knowledge *k, const rs_tl_call_list *list
 static rs_status add_rows(const rs_tl_knowledge *k, const rs_tl_call_list *list, which rule, const columns *c,
                           rs_table *t, rs_error *err)
 {
-    rs_tl_groups groups = {0};
-    uint32_t *order = NULL;
-    rs_python_text text = {0};
+    RS_SCOPED(rs_tl_groups_clear) rs_tl_groups groups = {0};
+    RS_LOCAL uint32_t *order = NULL;
+    RS_SCOPED(rs_python_clear) rs_python_text text = {0};
     rs_status status = group_calls(k, list, rule, &groups, &order) ? RS_OK : rs_fail_nomem(err, "calls");
     for (size_t i = 0; status == RS_OK && i < groups.n; i++) {
         uint32_t first = groups.first[order[i]];
         status =
             add_group(k, list, c, groups.item + first, groups.first[order[i] + 1] - first, &text, t, err);
     }
-    rs_python_clear(&text);
-    rs_tl_groups_clear(&groups);
-    rs_free(order);
     return status;
 }
 
@@ -398,11 +392,10 @@ static rs_status add_family(rs_tl_knowledge *k, const rs_keyed *nodes, size_t n,
 
 rs_status rs_tl_add_families(rs_tl_knowledge *k, rs_sheets *out, rs_error *err)
 {
-    rs_keyed *nodes = NULL;
+    RS_LOCAL rs_keyed *nodes = NULL;
     size_t n = 0;
     rs_status status = modelled_nodes(k, &nodes, &n) ? RS_OK : rs_fail_nomem(err, "operators");
     for (size_t i = 0; status == RS_OK && rs_tl_sheet_names[i]; i++)
         status = add_family(k, nodes, n, rs_tl_sheet_names[i], out, err);
-    rs_free(nodes);
     return status;
 }

@@ -72,7 +72,7 @@ double rs_tl_numpy_sum(const double *values, size_t n)
 bool rs_tl_group(const void *keys, size_t size, const bool *skip, size_t n, rs_tl_groups *out)
 {
     rs_strings seen;
-    uint32_t *group = rs_malloc((n + 1) * sizeof *group);
+    RS_LOCAL uint32_t *group = rs_malloc((n + 1) * sizeof *group);
     *out = (rs_tl_groups){0};
     bool ok = rs_strings_init(&seen) && group;
     /* id 0 is the empty text, which no key is */
@@ -97,7 +97,6 @@ bool rs_tl_group(const void *keys, size_t size, const bool *skip, size_t n, rs_t
     for (size_t i = 0; ok && i < n; i++)
         if (group[i] != RS_NO_STRING) out->item[out->first[group[i]]++] = (uint32_t)i;
     rs_strings_clear(&seen);
-    rs_free(group);
     if (!ok) rs_tl_groups_clear(out);
     return ok;
 }
@@ -124,13 +123,12 @@ static int by_sum(const void *a, const void *b)
 
 bool rs_tl_order(const double *sums, const uint32_t *ids, size_t n, uint32_t **out)
 {
-    place *places = rs_malloc((n + 1) * sizeof *places);
+    RS_LOCAL place *places = rs_malloc((n + 1) * sizeof *places);
     *out = rs_malloc((n + 1) * sizeof **out);
     bool ok = places && *out;
     for (size_t i = 0; ok && i < n; i++) places[i] = (place){sums[i], ids ? ids[i] : 0, (uint32_t)i};
     if (ok && n) qsort(places, n, sizeof *places, by_sum);
     for (size_t i = 0; ok && i < n; i++) (*out)[i] = places[i].at;
-    rs_free(places);
     if (!ok) rs_free(*out), *out = NULL;
     return ok;
 }
@@ -258,9 +256,9 @@ void rs_tl_put_kernels(const rs_tl_rank *r, const void *context, rs_tl_list_fn l
 {
     call_list c = {r, context, list, calls, n_calls, 0};
     const uint32_t *rows;
-    ranked_place *order = NULL;
+    RS_LOCAL ranked_place *order = NULL;
     for (size_t i = 0; c.n == 0 && i < n_calls; i++) c.n = list(context, calls[i], &rows);
-    double *values = rs_malloc((n_calls + 1) * sizeof *values);
+    RS_LOCAL double *values = rs_malloc((n_calls + 1) * sizeof *values);
     if (!values || !(order = order_places(&c, values))) out->failed = true;
     rs_python_put_text(out, "[");
     for (size_t k = 0; !out->failed && k < c.n; k++) {
@@ -269,6 +267,4 @@ void rs_tl_put_kernels(const rs_tl_rank *r, const void *context, rs_tl_list_fn l
         put_place(r, &p, values, truncated, out);
     }
     rs_python_put_text(out, "]");
-    rs_free(values);
-    rs_free(order);
 }

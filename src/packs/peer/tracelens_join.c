@@ -146,8 +146,8 @@ static uint32_t free_slot(rs_tl_join *j, uint32_t key, size_t report)
 static bool add_report(rs_tl_join *j, size_t report)
 {
     size_t n_rows = j->grids[report]->n_rows;
-    identity *rows = rs_malloc((n_rows + 1) * sizeof *rows);
-    uint32_t *left = rs_malloc((n_rows + 1) * sizeof *left);
+    RS_LOCAL identity *rows = rs_malloc((n_rows + 1) * sizeof *rows);
+    RS_LOCAL uint32_t *left = rs_malloc((n_rows + 1) * sizeof *left);
     size_t n_left = 0;
     bool ok = rows && left && identify_all(j, report, rows);
     for (uint32_t i = 0; ok && i < n_rows; i++) {
@@ -167,8 +167,6 @@ static bool add_report(rs_tl_join *j, size_t report)
         }
         if (ok) j->slots[slot].rows[report] = left[i];
     }
-    rs_free(rows);
-    rs_free(left);
     return ok;
 }
 
@@ -234,8 +232,8 @@ static int by_size(const void *a, const void *b)
 
 uint32_t *rs_tl_order_by_keys(const rs_tl_join *j)
 {
-    keyed *items = rs_malloc((j->n + 1) * sizeof *items);
-    rs_grid_cell *keys = rs_malloc((j->n * j->n_keys + 1) * sizeof *keys);
+    RS_LOCAL keyed *items = rs_malloc((j->n + 1) * sizeof *items);
+    RS_LOCAL rs_grid_cell *keys = rs_malloc((j->n * j->n_keys + 1) * sizeof *keys);
     uint32_t *order = rs_malloc((j->n + 1) * sizeof *order);
     bool ok = items && keys && order;
     for (size_t i = 0; ok && i < j->n; i++) {
@@ -244,8 +242,6 @@ uint32_t *rs_tl_order_by_keys(const rs_tl_join *j)
     }
     if (ok && j->n) qsort(items, j->n, sizeof *items, by_key);
     for (size_t i = 0; ok && i < j->n; i++) order[i] = items[i].slot;
-    rs_free(items);
-    rs_free(keys);
     if (ok) return order;
     rs_free(order);
     return NULL;
@@ -253,15 +249,13 @@ uint32_t *rs_tl_order_by_keys(const rs_tl_join *j)
 
 bool rs_tl_order_by_size(const rs_tl_join *j, uint32_t *slots, size_t n, size_t report, size_t column)
 {
-    sized *items = rs_malloc((n + 1) * sizeof *items);
-    uint32_t *before = rs_malloc((n + 1) * sizeof *before);
+    RS_LOCAL sized *items = rs_malloc((n + 1) * sizeof *items);
+    RS_LOCAL uint32_t *before = rs_malloc((n + 1) * sizeof *before);
     bool ok = items && before;
     if (ok && n) memcpy(before, slots, n * sizeof *slots);
     for (size_t i = 0; ok && i < n; i++)
         items[i] = (sized){rs_tl_number(j, slots[i], report, column), (uint32_t)i};
     if (ok && n) qsort(items, n, sizeof *items, by_size);
     for (size_t i = 0; ok && i < n; i++) slots[i] = before[items[i].place];
-    rs_free(items);
-    rs_free(before);
     return ok;
 }

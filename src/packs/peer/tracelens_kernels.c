@@ -67,7 +67,7 @@ static rs_status find_kernels(rs_tl_rank *r, kernels *out, rs_error *err)
     const uint32_t *rows;
     size_t n, at = 0;
     RS_TRY(rs_trace_gpu_rows(r->trace, &rows, &n, err));
-    rs_keyed *places = rs_malloc((t->n_gpu + 1) * sizeof *places); /* (row, place in gpu_row) */
+    RS_LOCAL rs_keyed *places = rs_malloc((t->n_gpu + 1) * sizeof *places); /* (row, place in gpu_row) */
     out->items = rs_malloc((n + 1) * sizeof *out->items);
     bool ok = places && out->items;
     for (size_t i = 0; ok && i < t->n_gpu; i++) places[i] = (rs_keyed){t->gpu_row[i], (uint32_t)i};
@@ -85,7 +85,6 @@ static rs_status find_kernels(rs_tl_rank *r, kernels *out, rs_error *err)
             ok = take_parent(r, r->call[places[at].value], k);
         out->sum += (double)r->e->duration[rows[i]] / 1000;
     }
-    rs_free(places);
     return ok ? RS_OK : rs_fail_nomem(err, "kernels");
 }
 
@@ -135,7 +134,7 @@ static tally tally_of(const rs_tl_rank *r, const kernels *all, const uint32_t *i
 static bool order_groups(const rs_tl_rank *r, const kernels *all, const rs_tl_groups *groups, tally **tallies,
                          uint32_t **order)
 {
-    double *sums = rs_malloc((groups->n + 1) * sizeof *sums);
+    RS_LOCAL double *sums = rs_malloc((groups->n + 1) * sizeof *sums);
     *tallies = rs_malloc((groups->n + 1) * sizeof **tallies);
     bool ok = sums && *tallies;
     for (size_t g = 0; ok && g < groups->n; g++) {
@@ -143,9 +142,7 @@ static bool order_groups(const rs_tl_rank *r, const kernels *all, const rs_tl_gr
             tally_of(r, all, groups->item + groups->first[g], groups->first[g + 1] - groups->first[g]);
         sums[g] = (double)(*tallies)[g].sum;
     }
-    ok = ok && rs_tl_order(sums, NULL, groups->n, order);
-    rs_free(sums);
-    return ok;
+    return ok && rs_tl_order(sums, NULL, groups->n, order);
 }
 
 static double of_total(const rs_tl_rank *r, double us)
@@ -175,10 +172,10 @@ static void add_summary_row(const rs_tl_rank *r, const kernels *all, const kerne
 
 static rs_status add_summary(rs_tl_rank *r, const kernels *all, rs_sheets *out, rs_error *err)
 {
-    summary_key *keys = rs_calloc(all->n + 1, sizeof *keys);
-    rs_tl_groups groups = {0};
-    tally *tallies = NULL;
-    uint32_t *order = NULL;
+    RS_LOCAL summary_key *keys = rs_calloc(all->n + 1, sizeof *keys);
+    RS_SCOPED(rs_tl_groups_clear) rs_tl_groups groups = {0};
+    RS_LOCAL tally *tallies = NULL;
+    RS_LOCAL uint32_t *order = NULL;
     rs_table *t = rs_table_create(&summary_sheet);
     for (size_t i = 0; keys && i < all->n; i++) {
         const kernel *k = &all->items[i];
@@ -195,10 +192,6 @@ static rs_status add_summary(rs_tl_rank *r, const kernels *all, rs_sheets *out, 
         add_summary_row(r, all, k, &tallies[order[i]], t);
         status = rs_table_end_row(t, err);
     }
-    rs_tl_groups_clear(&groups);
-    rs_free(keys);
-    rs_free(tallies);
-    rs_free(order);
     return rs_sheets_end(out, t, status, err);
 }
 
@@ -307,11 +300,11 @@ static void add_short_row(const rs_tl_rank *r, const short_key *key, const tally
 
 static rs_status add_short(rs_tl_rank *r, const kernels *all, rs_sheets *out, rs_error *err)
 {
-    short_key *keys = rs_calloc(all->n + 1, sizeof *keys);
+    RS_LOCAL short_key *keys = rs_calloc(all->n + 1, sizeof *keys);
     bool *skip = rs_calloc(all->n + 1, sizeof *skip), ok = keys && skip;
-    rs_tl_groups groups = {0};
-    tally *tallies = NULL;
-    uint32_t *order = NULL;
+    RS_SCOPED(rs_tl_groups_clear) rs_tl_groups groups = {0};
+    RS_LOCAL tally *tallies = NULL;
+    RS_LOCAL uint32_t *order = NULL;
     rs_table *t = rs_table_create(&short_sheet);
     for (size_t i = 0; ok && i < all->n; i++) skip[i] = !short_key_of(r, &all->items[i], &keys[i], &ok);
     ok = ok && t && rs_tl_group(keys, sizeof *keys, skip, all->n, &groups) &&
@@ -321,18 +314,14 @@ static rs_status add_short(rs_tl_rank *r, const kernels *all, rs_sheets *out, rs
         add_short_row(r, &keys[groups.item[groups.first[order[i]]]], &tallies[order[i]], t);
         status = rs_table_end_row(t, err);
     }
-    rs_tl_groups_clear(&groups);
-    rs_free(keys);
     rs_free(skip);
-    rs_free(tallies);
-    rs_free(order);
     return rs_sheets_end(out, t, status, err);
 }
 
 /* Without a single short kernel there is neither sheet. */
 static rs_status add_short_sheets(rs_tl_rank *r, const kernels *all, rs_sheets *out, rs_error *err)
 {
-    double *values = rs_malloc((all->n + 1) * sizeof *values);
+    RS_LOCAL double *values = rs_malloc((all->n + 1) * sizeof *values);
     size_t n = 0;
     if (!values) return rs_fail_nomem(err, "short kernels");
     for (size_t i = 0; i < all->n; i++) {
@@ -340,7 +329,6 @@ static rs_status add_short_sheets(rs_tl_rank *r, const kernels *all, rs_sheets *
         if (duration < r->options->short_ns) values[n++] = (double)duration / 1000;
     }
     rs_status status = n ? add_histogram(values, n, out, err) : RS_OK;
-    rs_free(values);
     if (status == RS_OK && n) status = add_short(r, all, out, err);
     return status;
 }

@@ -14,16 +14,14 @@ const char *rs_tl_text_or_null(const rs_tl_collectives *c, uint32_t id)
 static bool index_rank(rs_tl_matching *m, size_t first)
 {
     size_t n = m->n - first;
-    rs_keyed *order = rs_malloc((n + 1) * sizeof *order);
-    uint32_t *count = rs_calloc(m->groups.n + 1, sizeof *count);
+    RS_LOCAL rs_keyed *order = rs_malloc((n + 1) * sizeof *order);
+    RS_LOCAL uint32_t *count = rs_calloc(m->groups.n + 1, sizeof *count);
     bool ok = order && count;
     for (size_t i = 0; ok && i < n; i++)
         order[i] = (rs_keyed){m->items[first + i].k->ts, (uint32_t)(first + i)};
     ok = ok && rs_keyed_sort(order, n);
     for (size_t i = 0; ok && i < n; i++)
         m->items[order[i].value].index = count[m->items[order[i].value].group]++;
-    rs_free(order);
-    rs_free(count);
     return ok;
 }
 
@@ -33,7 +31,7 @@ bool rs_tl_match(const rs_tl_collectives *const *ranks, size_t n, rs_tl_matching
     for (size_t r = 0; r < n; r++) total += ranks[r]->n;
     m->simplified = rs_tl_collectives_are_simple(ranks, n);
     m->items = rs_calloc(total + 1, sizeof *m->items);
-    uint64_t *keys = rs_malloc((total + 1) * sizeof *keys);
+    RS_LOCAL uint64_t *keys = rs_malloc((total + 1) * sizeof *keys);
     bool ok = m->items && keys && rs_strings_init(&m->groups);
     for (size_t r = 0; ok && r < n; r++) {
         size_t first = m->n;
@@ -47,9 +45,7 @@ bool rs_tl_match(const rs_tl_collectives *const *ranks, size_t n, rs_tl_matching
         ok = ok && index_rank(m, first);
     }
     for (size_t i = 0; ok && i < m->n; i++) keys[i] = (uint64_t)m->items[i].group << 32 | m->items[i].index;
-    ok = ok && rs_tl_group(keys, sizeof *keys, NULL, m->n, &m->collectives);
-    rs_free(keys);
-    return ok;
+    return ok && rs_tl_group(keys, sizeof *keys, NULL, m->n, &m->collectives);
 }
 
 void rs_tl_matching_clear(rs_tl_matching *m)

@@ -114,7 +114,7 @@ static const rs_table_spec long_sheet =
 static rs_status add_long(const rs_tl_matching *m, rs_sheets *out, rs_error *err)
 {
     rs_table *t = rs_table_create(&long_sheet);
-    rs_python_text text = {0};
+    RS_SCOPED(rs_python_clear) rs_python_text text = {0};
     rs_status status = t ? RS_OK : rs_fail_nomem(err, "a sheet");
     for (size_t i = 0; status == RS_OK && i < m->n; i++) {
         const rs_tl_member *x = &m->items[i];
@@ -137,7 +137,6 @@ static rs_status add_long(const rs_tl_matching *m, rs_sheets *out, rs_error *err
         rs_table_add_time(t, x->k->dur);
         status = ok ? rs_table_end_row(t, err) : rs_fail_nomem(err, "a row");
     }
-    rs_python_clear(&text);
     return rs_sheets_end(out, t, status, err);
 }
 
@@ -275,7 +274,7 @@ static size_t ranks_of(const rs_tl_collectives *const *ranks, size_t n, const rs
 static rs_table *synced_table(const rs_tl_collectives *const *present, size_t n)
 {
     rs_column_spec *columns = rs_calloc(N_SYNCED + 3 * n, sizeof *columns);
-    char *names = rs_malloc((3 * n + 1) * RS_TL_RANK_NAME);
+    RS_LOCAL char *names = rs_malloc((3 * n + 1) * RS_TL_RANK_NAME);
     rs_table *t = NULL;
     if (columns && names) {
         memcpy(columns, synced_columns, sizeof synced_columns);
@@ -291,7 +290,6 @@ static rs_table *synced_table(const rs_tl_collectives *const *present, size_t n)
         t = rs_table_create_dynamic(&spec);
     }
     rs_free(columns);
-    rs_free(names);
     return t;
 }
 
@@ -324,7 +322,7 @@ static rs_status add_synced(const rs_tl_matching *m, const synced *all, size_t n
                             rs_error *err)
 {
     rs_table *t = synced_table(present, n_present);
-    rs_python_text text = {0};
+    RS_SCOPED(rs_python_clear) rs_python_text text = {0};
     rs_status status = t ? RS_OK : rs_fail_nomem(err, "a sheet");
     for (size_t i = 0; status == RS_OK && i < n; i++) {
         const synced *s = &all[i];
@@ -350,7 +348,6 @@ static rs_status add_synced(const rs_tl_matching *m, const synced *all, size_t n
         add_rank_cells(m, s, present, n_present, t);
         status = ok ? rs_table_end_row(t, err) : rs_fail_nomem(err, "a row");
     }
-    rs_python_clear(&text);
     return rs_sheets_end(out, t, status, err);
 }
 
@@ -403,16 +400,13 @@ static bool add_sum_row(const rs_tl_matching *m, const synced *all, const uint32
 {
     const rs_tl_member *x = all[items[0]].first;
     const char *name = rs_tl_text_or_null(x->of, x->k->name), *dtype = rs_tl_text_or_null(x->of, x->k->dtype);
-    double *values = rs_malloc((n + 1) * sizeof *values);
+    RS_LOCAL double *values = rs_malloc((n + 1) * sizeof *values);
     text->n = 0;
     if (x->k->in == RS_NO_VALUE)
         rs_python_put_text(text, "Unknown");
     else
         rs_python_put_int(text, x->k->in);
-    if (!values || text->failed) {
-        rs_free(values);
-        return false;
-    }
+    if (!values || text->failed) return false;
     rs_table_add_text(t, name ? name : "Unknown");
     rs_table_add_text(t, dtype ? dtype : "Unknown");
     rs_table_add_text_n(t, text->text, text->n);
@@ -426,7 +420,6 @@ static bool add_sum_row(const rs_tl_matching *m, const synced *all, const uint32
     add_four(all, items, n, offsetof(synced, bus), values, t);
     rs_table_add_int(t, (int64_t)n);
     rs_table_add_real(t, total / 1000);
-    rs_free(values);
     return true;
 }
 
@@ -445,10 +438,10 @@ static uint32_t common_id(rs_strings *strings, const char *text, bool *ok)
 static rs_status add_sums(const rs_tl_matching *m, const synced *all, size_t n, rs_sheets *out, rs_error *err)
 {
     rs_strings strings;
-    rs_tl_groups groups = {0};
-    rs_python_text text = {0};
-    uint32_t *order = NULL;
-    sum_key *keys = rs_calloc(n + 1, sizeof *keys);
+    RS_SCOPED(rs_tl_groups_clear) rs_tl_groups groups = {0};
+    RS_SCOPED(rs_python_clear) rs_python_text text = {0};
+    RS_LOCAL uint32_t *order = NULL;
+    RS_LOCAL sum_key *keys = rs_calloc(n + 1, sizeof *keys);
     rs_table *t = rs_table_create(&sum_sheet);
     bool ok = rs_strings_init(&strings) && keys && t;
     for (size_t i = 0; ok && i < n; i++) {
@@ -457,7 +450,7 @@ static rs_status add_sums(const rs_tl_matching *m, const synced *all, size_t n, 
                             common_id(&strings, rs_tl_text_or_null(x->of, x->k->dtype), &ok)};
     }
     ok = ok && rs_tl_group(keys, sizeof *keys, NULL, n, &groups);
-    double *totals = rs_calloc(groups.n + 1, sizeof *totals);
+    RS_LOCAL double *totals = rs_calloc(groups.n + 1, sizeof *totals);
     for (size_t g = 0; ok && totals && g < groups.n; g++)
         for (size_t i = groups.first[g]; i < groups.first[g + 1]; i++)
             totals[g] += all[groups.item[i]].latency;
@@ -469,11 +462,6 @@ static rs_status add_sums(const rs_tl_matching *m, const synced *all, size_t n, 
         status = ok ? rs_table_end_row(t, err) : rs_fail_nomem(err, "a row");
     }
     rs_strings_clear(&strings);
-    rs_tl_groups_clear(&groups);
-    rs_python_clear(&text);
-    rs_free(order);
-    rs_free(keys);
-    rs_free(totals);
     return rs_sheets_end(out, t, status, err);
 }
 
@@ -518,9 +506,9 @@ static rs_status add_stragglers(const rs_tl_matching *m, const synced *all, size
                                 const rs_tl_collectives *const *present, size_t n_present, rs_sheets *out,
                                 rs_error *err)
 {
-    straggler *ranks = rs_calloc(n_present + 1, sizeof *ranks);
-    double *waits = rs_calloc(n_present + 1, sizeof *waits);
-    uint32_t *order = NULL;
+    RS_LOCAL straggler *ranks = rs_calloc(n_present + 1, sizeof *ranks);
+    RS_LOCAL double *waits = rs_calloc(n_present + 1, sizeof *waits);
+    RS_LOCAL uint32_t *order = NULL;
     rs_table *t = rs_table_create(&straggler_sheet);
     bool ok = ranks && waits && t;
     for (size_t i = 0; ok && i < n; i++) count_waits(m, &all[i], present, n_present, ranks);
@@ -544,9 +532,6 @@ static rs_status add_stragglers(const rs_tl_matching *m, const synced *all, size
         rs_table_add_real(t, rs_round(rs_tl_us(s->dur), 1));
         status = rs_table_end_row(t, err);
     }
-    rs_free(ranks);
-    rs_free(waits);
-    rs_free(order);
     return rs_sheets_end(out, t, status, err);
 }
 
@@ -555,8 +540,8 @@ static rs_status add_stragglers(const rs_tl_matching *m, const synced *all, size
 rs_status rs_tl_collective_sheets(const rs_tl_collectives *const *ranks, size_t n, bool detailed,
                                   rs_sheets *out, size_t *n_mismatched, rs_error *err)
 {
-    rs_tl_matching m = {0};
-    synced *all = NULL;
+    RS_SCOPED(rs_tl_matching_clear) rs_tl_matching m = {0};
+    RS_LOCAL synced *all = NULL;
     size_t n_synced = 0, n_present = 0;
     const rs_tl_collectives **present = rs_calloc(n + 1, sizeof *present);
     *n_mismatched = 0;
@@ -571,8 +556,6 @@ rs_status rs_tl_collective_sheets(const rs_tl_collectives *const *ranks, size_t 
     if (status == RS_OK && detailed) status = add_synced(&m, all, n_synced, present, n_present, out, err);
     if (status == RS_OK) status = rs_tl_add_all2allv(&m, detailed, out, n_mismatched, err);
     if (status == RS_OK) status = add_stragglers(&m, all, n_synced, present, n_present, out, err);
-    rs_tl_matching_clear(&m);
-    rs_free(all);
     rs_free((void *)present);
     return status;
 }

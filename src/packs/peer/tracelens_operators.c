@@ -93,7 +93,7 @@ static rs_status micro_idle(const rs_tl_rank *r, const rs_work *work, int64_t *n
 {
     *ns = 0;
     if (!r->options->micro_ns || !work->n) return RS_OK;
-    rs_interval *busy = rs_malloc(work->n * sizeof *busy);
+    RS_LOCAL rs_interval *busy = rs_malloc(work->n * sizeof *busy);
     bool ok = busy != NULL;
     for (size_t i = 0; ok && i < work->n; i++) busy[i] = (rs_interval){work->start[i], work->end[i]};
     ok = ok && rs_intervals_sort(busy, work->n);
@@ -102,7 +102,6 @@ static rs_status micro_idle(const rs_tl_rank *r, const rs_work *work, int64_t *n
         int64_t pause = rs_sub_sat(busy[i].start, busy[i - 1].end);
         if (pause < r->options->micro_ns) *ns = rs_add_sat(*ns, pause);
     }
-    rs_free(busy);
     return ok ? RS_OK : rs_fail_nomem(err, "GPU work");
 }
 
@@ -194,8 +193,8 @@ static void clear_summary(summary *s)
 /* scale: 1000 where TraceLens makes percentages of milliseconds. */
 static bool summarise(const rs_tl_rank *r, const group_key *keys, double scale, summary *s)
 {
-    double *sums = NULL;
-    uint32_t *ids = NULL;
+    RS_LOCAL double *sums = NULL;
+    RS_LOCAL uint32_t *ids = NULL;
     *s = (summary){.scale = scale};
     bool ok = rs_tl_group(keys, sizeof *keys, NULL, r->n_launchers, &s->groups);
     size_t n = s->groups.n;
@@ -218,8 +217,6 @@ static bool summarise(const rs_tl_rank *r, const group_key *keys, double scale, 
     ok = ok && rs_tl_order(sums, ids, n, &s->order);
     for (size_t i = 0; ok && i < n; i++) sums[i] = s->direct[s->order[i]] / scale;
     if (ok) s->total = rs_tl_numpy_sum(sums, n);
-    rs_free(sums);
-    rs_free(ids);
     if (!ok) clear_summary(s);
     return ok;
 }
@@ -252,8 +249,8 @@ static const rs_table_spec category_sheet =
 
 static rs_status add_categories(rs_tl_rank *r, const group_key *all, rs_sheets *out, rs_error *err)
 {
-    group_key *keys = rs_calloc(r->n_launchers + 1, sizeof *keys);
-    summary s = {0};
+    RS_LOCAL group_key *keys = rs_calloc(r->n_launchers + 1, sizeof *keys);
+    RS_SCOPED(clear_summary) summary s = {0};
     for (size_t i = 0; keys && i < r->n_launchers; i++)
         keys[i] = (group_key){.category = all[i].category, .recompute = all[i].recompute};
     rs_table *t = rs_tl_create_sheet(r, &category_sheet, 1);
@@ -268,8 +265,6 @@ static rs_status add_categories(rs_tl_rank *r, const group_key *all, rs_sheets *
         add_percent(t, &s, g, &cumulative);
         status = rs_table_end_row(t, err);
     }
-    clear_summary(&s);
-    rs_free(keys);
     return rs_sheets_end(out, t, status, err);
 }
 
@@ -321,9 +316,9 @@ static rs_status add_python(rs_table *t, rs_python_text *text, rs_error *err)
 
 static rs_status add_names(rs_tl_rank *r, const group_key *all, rs_sheets *out, rs_error *err)
 {
-    group_key *keys = rs_calloc(r->n_launchers + 1, sizeof *keys);
-    summary s = {0};
-    rs_python_text text = {0};
+    RS_LOCAL group_key *keys = rs_calloc(r->n_launchers + 1, sizeof *keys);
+    RS_SCOPED(clear_summary) summary s = {0};
+    RS_SCOPED(rs_python_clear) rs_python_text text = {0};
     for (size_t i = 0; keys && i < r->n_launchers; i++)
         keys[i] = (group_key){.name = all[i].name, .recompute = all[i].recompute};
     rs_table *t = rs_tl_create_sheet(r, &name_sheet, 1);
@@ -341,9 +336,6 @@ static rs_status add_names(rs_tl_rank *r, const group_key *all, rs_sheets *out, 
         add_percent(t, &s, g, &cumulative);
         if (status == RS_OK) status = rs_table_end_row(t, err);
     }
-    rs_python_clear(&text);
-    clear_summary(&s);
-    rs_free(keys);
     return rs_sheets_end(out, t, status, err);
 }
 
@@ -389,14 +381,13 @@ static size_t work_of_launcher(const void *context, size_t call, const uint32_t 
 
 static bool add_statistics(const rs_tl_rank *r, const uint32_t *items, size_t n, rs_table *t)
 {
-    double *values = rs_malloc(2 * n * sizeof *values);
+    RS_LOCAL double *values = rs_malloc(2 * n * sizeof *values);
     if (!values) return false;
     for (size_t i = 0; i < n; i++) {
         values[i] = r->launchers[items[i]].direct;
         values[n + i] = r->launchers[items[i]].subtree;
     }
     rs_tl_stats d = rs_tl_stats_of(values, n), s = rs_tl_stats_of(values + n, n);
-    rs_free(values);
     add_both(t, d.mean, s.mean);
     add_both(t, d.median, s.median);
     add_both(t, d.std, s.std);
@@ -422,8 +413,8 @@ static void add_arguments(const rs_tl_rank *r, const rs_tl_launcher *l, const gr
 
 static rs_status add_args(rs_tl_rank *r, const group_key *keys, rs_sheets *out, rs_error *err)
 {
-    summary s = {0};
-    rs_python_text text = {0};
+    RS_SCOPED(clear_summary) summary s = {0};
+    RS_SCOPED(rs_python_clear) rs_python_text text = {0};
     rs_table *t = rs_tl_create_sheet(r, &args_sheet, 9);
     rs_status status = t && summarise(r, keys, 1, &s) ? RS_OK : rs_fail_nomem(err, "arguments");
     double cumulative = 0;
@@ -443,8 +434,6 @@ static rs_status add_args(rs_tl_rank *r, const group_key *keys, rs_sheets *out, 
         add_percent(t, &s, g, &cumulative);
         if (status == RS_OK) status = rs_table_end_row(t, err);
     }
-    rs_python_clear(&text);
-    clear_summary(&s);
     return rs_sheets_end(out, t, status, err);
 }
 
@@ -483,13 +472,12 @@ static bool key_of(rs_tl_rank *r, const rs_tl_launcher *l, group_key *key)
 /* Traces without operators have none of these sheets. */
 rs_status rs_tl_add_operators(rs_tl_rank *r, rs_sheets *out, rs_error *err)
 {
-    group_key *keys = rs_calloc(r->n_launchers + 1, sizeof *keys);
+    RS_LOCAL group_key *keys = rs_calloc(r->n_launchers + 1, sizeof *keys);
     bool ok = keys != NULL;
     for (size_t i = 0; ok && i < r->n_launchers; i++) ok = key_of(r, &r->launchers[i], &keys[i]);
     rs_status status = ok ? RS_OK : rs_fail_nomem(err, "arguments");
     if (status == RS_OK) status = add_categories(r, keys, out, err);
     if (status == RS_OK) status = add_names(r, keys, out, err);
     if (status == RS_OK) status = add_args(r, keys, out, err);
-    rs_free(keys);
     return status;
 }

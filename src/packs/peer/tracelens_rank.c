@@ -201,13 +201,11 @@ static bool subtree_time(const rs_tl_rank *r, uint32_t node, double *us)
 {
     const rs_tree *t = r->tree;
     size_t first = t->gpu_first[node], end = t->gpu_first[t->end[node]], n = 0;
-    uint32_t *rows = rs_malloc((end - first + 1) * sizeof *rows);
+    RS_LOCAL uint32_t *rows = rs_malloc((end - first + 1) * sizeof *rows);
     if (!rows) return false;
     for (size_t i = first; i < end; i++)
         if (rs_tl_is_linked(r, i)) rows[n++] = t->gpu_row[i];
-    bool ok = rs_tl_union(r, rows, n, us);
-    rs_free(rows);
-    return ok;
+    return rs_tl_union(r, rows, n, us);
 }
 
 /* (launcher, row) of all linked work that is no communication; by launcher, then start, then row. */
@@ -230,8 +228,8 @@ static bool pair_up(const rs_tl_rank *r, rs_keyed *pairs, size_t *n)
 
 static bool in_time(const rs_tl_rank *r, rs_tl_launcher *items, size_t n)
 {
-    rs_keyed *keys = rs_malloc((n + 1) * sizeof *keys);
-    rs_tl_launcher *sorted = rs_malloc((n + 1) * sizeof *sorted);
+    RS_LOCAL rs_keyed *keys = rs_malloc((n + 1) * sizeof *keys);
+    RS_LOCAL rs_tl_launcher *sorted = rs_malloc((n + 1) * sizeof *sorted);
     bool ok = keys && sorted;
     for (size_t i = 0; ok && i < n; i++) keys[i] = (rs_keyed){r->tree->row[items[i].node], (uint32_t)i};
     ok = ok && rs_keyed_sort(keys, n);
@@ -239,8 +237,6 @@ static bool in_time(const rs_tl_rank *r, rs_tl_launcher *items, size_t n)
     ok = ok && rs_keyed_sort(keys, n);
     for (size_t i = 0; ok && i < n; i++) sorted[i] = items[keys[i].value];
     if (ok && n) memcpy(items, sorted, n * sizeof *items);
-    rs_free(keys);
-    rs_free(sorted);
     return ok;
 }
 
@@ -262,14 +258,13 @@ static bool measure_all(rs_tl_rank *r, const rs_keyed *pairs, size_t n)
 static rs_status find_launchers(rs_tl_rank *r, rs_error *err)
 {
     size_t n = 0, n_gpu = r->tree->n_gpu;
-    rs_keyed *pairs = rs_malloc((n_gpu + 1) * sizeof *pairs);
+    RS_LOCAL rs_keyed *pairs = rs_malloc((n_gpu + 1) * sizeof *pairs);
     r->launchers = rs_malloc((n_gpu + 1) * sizeof *r->launchers);
     r->own_work = rs_malloc((n_gpu + 1) * sizeof *r->own_work);
     r->launcher_of = rs_calloc(r->tree->n + 1, sizeof *r->launcher_of);
     bool ok = pairs && r->launchers && r->own_work && r->launcher_of && pair_up(r, pairs, &n) &&
               measure_all(r, pairs, n);
     for (size_t i = 0; ok && i < r->n_launchers; i++) r->launcher_of[r->launchers[i].node] = (uint32_t)i + 1;
-    rs_free(pairs);
     return ok ? RS_OK : rs_fail_nomem(err, "launchers");
 }
 
@@ -290,8 +285,8 @@ static rs_status read_names(rs_tl_rank *r, rs_error *err)
 {
     const rs_events *e = r->e;
     rs_cursor names = rs_cursor_of(e, RS_COL_META_NAME), labels = rs_cursor_of(e, RS_COL_META_LABELS);
-    rs_map64 zero = {0}; /* pid -> its thread 0, by index + 1 */
-    uint32_t *own = rs_malloc((3 * e->n_threads + 1) * sizeof *own);
+    RS_SCOPED(rs_map64_clear) rs_map64 zero = {0}; /* pid -> its thread 0, by index + 1 */
+    RS_LOCAL uint32_t *own = rs_malloc((3 * e->n_threads + 1) * sizeof *own);
     r->process = rs_malloc((e->n_threads + 1) * sizeof *r->process);
     r->label = rs_malloc((e->n_threads + 1) * sizeof *r->label);
     r->thread = rs_malloc((e->n_threads + 1) * sizeof *r->thread);
@@ -320,8 +315,6 @@ static rs_status read_names(rs_tl_rank *r, rs_error *err)
         r->label[i] = place ? own[3 * (size_t)(*place - 1) + 1] : RS_NO_STRING;
         r->thread[i] = own[3 * i + 2];
     }
-    rs_map64_clear(&zero);
-    rs_free(own);
     return ok ? RS_OK : rs_fail_nomem(err, "names of threads");
 }
 
@@ -382,7 +375,7 @@ rs_status rs_tracelens_sheets(rs_trace *trace, const rs_tracelens_options *optio
                               rs_error *err)
 {
     rs_tl_rank r;
-    rs_tl_knowledge k = {0};
+    RS_SCOPED(rs_tl_knowledge_clear) rs_tl_knowledge k = {0};
     *out = (rs_sheets){0};
     rs_status status = rs_tl_rank_make(trace, options, &r, err);
     if (status == RS_OK) status = rs_tl_add_timeline(&r, out, err);
@@ -392,7 +385,6 @@ rs_status rs_tracelens_sheets(rs_trace *trace, const rs_tracelens_options *optio
     if (status == RS_OK) status = rs_tl_add_families(&k, out, err);
     if (status == RS_OK) status = rs_tl_add_kernels(&r, out, err);
     if (status == RS_OK) status = rs_tl_add_collectives(&r, out, err);
-    rs_tl_knowledge_clear(&k);
     rs_tl_rank_clear(&r);
     return status;
 }

@@ -140,14 +140,12 @@ static bool add_row(gathering *g, const unified *row, uint32_t first)
 /* Time of the work of the backward pass that belongs to a forward operator. */
 static bool backward_time(gathering *g, uint32_t forward, double *us)
 {
-    rs_tl_call_list list = {.rank = g->r};
+    RS_SCOPED(rs_tl_call_list_clear) rs_tl_call_list list = {.rank = g->r};
     size_t first, end;
     bool ok = true;
     rs_tl_backward_of(g->k, forward, &first, &end);
     for (size_t i = first; ok && i < end; i++) ok = rs_tl_take_work(&list, g->k->backward[i].value);
-    ok = ok && rs_tl_union(g->r, list.work, list.n_work, us);
-    rs_tl_call_list_clear(&list);
-    return ok;
+    return ok && rs_tl_union(g->r, list.work, list.n_work, us);
 }
 
 /* A collected operator. forward: the one whose backward model applies; RS_NO_NODE: its own, if it has one. */
@@ -239,17 +237,15 @@ static bool add_synthetic(gathering *g, size_t at, uint32_t id, rs_python_text *
 static bool add_uncovered(gathering *g)
 {
     const rs_tree *t = g->r->tree;
-    rs_keyed *left = rs_malloc((t->n_gpu + 1) * sizeof *left);
+    RS_LOCAL rs_keyed *left = rs_malloc((t->n_gpu + 1) * sizeof *left);
     size_t n = 0;
-    rs_python_text name = {0};
+    RS_SCOPED(rs_python_clear) rs_python_text name = {0};
     for (size_t i = 0; left && i < t->n_gpu; i++)
         if (rs_tl_is_linked(g->r, i) && !g->covered[i] && !rs_tl_is_comm(g->r, t->gpu_row[i]))
             left[n++] = (rs_keyed){t->gpu_row[i], (uint32_t)i};
     bool ok = left && rs_keyed_sort(left, n);
     for (size_t i = 0; ok && i < n; i++)
         ok = add_synthetic(g, left[i].value, (uint32_t)(g->r->e->n + i), &name);
-    rs_python_clear(&name);
-    rs_free(left);
     return ok;
 }
 
@@ -492,28 +488,25 @@ static bool key_of(gathering *g, const unified *u, unified_key *key)
 static bool order_groups(gathering *g, rs_tl_groups *groups, double **sums, uint32_t **order)
 {
     size_t n = g->calls.n;
-    unified_key *keys = rs_malloc((n + 1) * sizeof *keys);
+    RS_LOCAL unified_key *keys = rs_malloc((n + 1) * sizeof *keys);
     bool ok = keys != NULL;
     for (size_t i = 0; ok && i < n; i++) ok = key_of(g, &g->rows[i], &keys[i]);
     ok = ok && rs_tl_group(keys, sizeof *keys, NULL, n, groups);
     *sums = ok ? rs_calloc(groups->n + 1, sizeof **sums) : NULL;
-    uint32_t *ids = ok ? rs_malloc((groups->n + 1) * sizeof *ids) : NULL;
+    RS_LOCAL uint32_t *ids = ok ? rs_malloc((groups->n + 1) * sizeof *ids) : NULL;
     ok = *sums && ids;
     for (size_t k = 0; ok && k < groups->n; k++) {
         for (size_t i = groups->first[k]; i < groups->first[k + 1]; i++)
             (*sums)[k] += g->rows[groups->item[i]].time;
         ids[k] = g->rows[groups->item[groups->first[k]]].id;
     }
-    ok = ok && rs_tl_order(*sums, ids, groups->n, order);
-    rs_free(keys);
-    rs_free(ids);
-    return ok;
+    return ok && rs_tl_order(*sums, ids, groups->n, order);
 }
 
 static rs_status add_rows(gathering *g, const rs_tl_groups *groups, const double *sums, const uint32_t *order,
                           bool roofline, rs_table *t, rs_error *err)
 {
-    rs_python_text text = {0};
+    RS_SCOPED(rs_python_clear) rs_python_text text = {0};
     double total = 0, cumulative = 0;
     rs_status status = RS_OK;
     for (size_t i = 0; i < groups->n; i++) total += sums[order[i]];
@@ -533,16 +526,15 @@ static rs_status add_rows(gathering *g, const rs_tl_groups *groups, const double
         rs_free(l.values);
         status = ok ? rs_table_end_row(t, err) : rs_fail_nomem(err, "a row");
     }
-    rs_python_clear(&text);
     return status;
 }
 
 static rs_status add_sheet(gathering *g, rs_sheets *out, rs_error *err)
 {
     rs_column_spec columns[N_ALL];
-    rs_tl_groups groups = {0};
-    double *sums = NULL;
-    uint32_t *order = NULL;
+    RS_SCOPED(rs_tl_groups_clear) rs_tl_groups groups = {0};
+    RS_LOCAL double *sums = NULL;
+    RS_LOCAL uint32_t *order = NULL;
     bool roofline = false;
     size_t n = 0;
     for (size_t i = 0; !roofline && i < g->calls.n; i++) roofline = !isnan(metrics_of(g, i).bound_us);
@@ -554,9 +546,6 @@ static rs_status add_sheet(gathering *g, rs_sheets *out, rs_error *err)
     bool ok = t && order_groups(g, &groups, &sums, &order);
     rs_status status =
         ok ? add_rows(g, &groups, sums, order, roofline, t, err) : rs_fail_nomem(err, "a sheet");
-    rs_tl_groups_clear(&groups);
-    rs_free(sums);
-    rs_free(order);
     return rs_sheets_end(out, t, status, err);
 }
 

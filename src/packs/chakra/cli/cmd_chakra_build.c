@@ -40,7 +40,7 @@ static int check(const rs_chakra_link_settings *link, const rs_options *o, const
 static int build(const rs_chakra_link_settings *link, const rs_options *o)
 {
     rs_error err = RS_ERROR_INIT;
-    rs_chakra_link_report report = {0};
+    RS_SCOPED(rs_chakra_link_report_clear) rs_chakra_link_report report = {0};
     rs_chakra_linked *linked;
     bool quiet = rs_options_flag(o, "quiet");
     rs_status status = rs_chakra_link_nodes(link, &linked, &report, &err);
@@ -55,7 +55,6 @@ static int build(const rs_chakra_link_settings *link, const rs_options *o)
                                     rs_options_text(o, "comm-groups"), quiet);
     }
     if (code == RS_EXIT_OK && rs_problems_worst(&report.problems) == RS_LOSS) code = RS_EXIT_LOSS;
-    rs_chakra_link_report_clear(&report);
     rs_chakra_linked_free(linked);
     const char *path = rs_options_text(o, "output");
     return check(link, o, &path, 1, code);
@@ -147,7 +146,7 @@ static rs_status write_groups(void *context, const rs_sink *sink, rs_error *err)
 {
     const job_build *job = context;
     size_t n = rs_chakra_pairs_count(job->pairs);
-    const char **texts = rs_malloc((n + 1) * sizeof *texts);
+    RS_LOCAL const char **texts = rs_malloc((n + 1) * sizeof *texts);
     size_t *lengths = rs_malloc((n + 1) * sizeof *lengths), k = 0;
     rs_status status = texts && lengths ? RS_OK : rs_fail_nomem(err, "process groups");
     for (size_t i = 0; i < n && status == RS_OK; i++) {
@@ -156,7 +155,6 @@ static rs_status write_groups(void *context, const rs_sink *sink, rs_error *err)
         lengths[k++] = job->ranks[i].n_groups;
     }
     if (status == RS_OK) status = rs_chakra_join_groups(texts, lengths, k, sink, err);
-    rs_free(texts);
     rs_free(lengths);
     return status;
 }
@@ -166,8 +164,8 @@ static int check_job(const job_build *job, int code)
 {
     size_t n = rs_chakra_pairs_count(job->pairs), kept = 0;
     rs_error err = RS_ERROR_INIT;
-    rs_arena arena = {0};
-    const char **paths = rs_malloc((n + 1) * sizeof *paths);
+    RS_SCOPED(rs_arena_clear) rs_arena arena = {0};
+    RS_LOCAL const char **paths = rs_malloc((n + 1) * sizeof *paths);
     bool ok = paths != NULL;
     for (size_t i = 0; i < n && ok; i++) {
         char path[PATH_ROOM];
@@ -180,8 +178,6 @@ static int check_job(const job_build *job, int code)
         rs_fail_nomem(&err, "the ranks together");
         code = rs_complain_error("chakra build", &err);
     }
-    rs_arena_clear(&arena);
-    rs_free(paths);
     return code;
 }
 

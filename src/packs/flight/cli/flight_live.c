@@ -193,6 +193,7 @@ static rs_status ask_server(const rs_request *r, const char *server, gathered *g
         status = ask_page(g, server, "pyspy_dump", timeout, err);
     if (status != RS_OK || found) return status;
     /* One worker whose answer is no JSON makes the whole page fail: the others are asked one by one. */
+    RS_SCOPED(workers_clear)
     workers w = {.ranks = rs_malloc(MAX_WORKERS * sizeof *w.ranks),
                  .addresses = rs_malloc(MAX_WORKERS * sizeof *w.addresses)};
     if (!w.ranks || !w.addresses)
@@ -204,7 +205,6 @@ static rs_status ask_server(const rs_request *r, const char *server, gathered *g
     /* The addresses are borrowed by the answers: they move to the requests' own texts. */
     for (size_t i = 0; i < g->n; i++)
         if (g->answers[i].rank >= 0) g->answers[i].address = g->fetches[i].url;
-    workers_clear(&w);
     return status;
 }
 
@@ -271,8 +271,8 @@ static rs_status read_workers(const char *path, workers *w, rs_error *err)
 rs_status rs_flight_snapshot(const rs_request *r, const char *server, const rs_flight_settings *settings,
                              rs_flight **out, rs_error *err)
 {
-    gathered g = {0};
-    workers w = {0};
+    RS_SCOPED(gathered_clear) gathered g = {0};
+    RS_SCOPED(workers_clear) workers w = {0};
     worker_address address;
     rs_flight_settings own = *settings;
     const char *file = rs_request_text(r, "workers");
@@ -289,8 +289,6 @@ rs_status rs_flight_snapshot(const rs_request *r, const char *server, const rs_f
     own.stall_ns = rs_request_int(r, "stall") * 1000000000;
     own.allow_missing = true;
     if (status == RS_OK) status = rs_flight_open_answers(g.answers, g.n, &own, out, err);
-    gathered_clear(&g);
-    workers_clear(&w);
     return status;
 }
 

@@ -82,7 +82,7 @@ static rs_status check(rs_request *r, rs_error *err)
 
 static rs_status make_folder(const char *path, rs_error *err)
 {
-    char *copy = rs_strdup(path);
+    RS_LOCAL char *copy = rs_strdup(path);
     if (!copy) return rs_fail_nomem(err, "a path");
     bool ok = true;
     for (char *c = copy + 1; ok && copy[0]; c++) {
@@ -93,7 +93,6 @@ static rs_status make_folder(const char *path, rs_error *err)
         *c = held;
         if (!held) break;
     }
-    rs_free(copy);
     struct stat info;
     if (ok && (stat(path, &info) != 0 || !S_ISDIR(info.st_mode))) {
         errno = ENOTDIR;
@@ -137,11 +136,9 @@ static rs_status summarize(void *context, const rs_sink *sink, rs_error *err)
 
 static rs_status write_summary(const char *folder, rs_metrics *m, rs_error *err)
 {
-    char *path = path_of(folder, "summary", ".json");
+    RS_LOCAL char *path = path_of(folder, "summary", ".json");
     if (!path) return rs_fail_nomem(err, "a path");
-    rs_status status = rs_output_put(path, false, NULL, summarize, m, err);
-    rs_free(path);
-    return status;
+    return rs_output_put(path, false, NULL, summarize, m, err);
 }
 
 /* summary.json comes last: where it is, everything is. */

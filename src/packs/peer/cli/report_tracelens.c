@@ -31,14 +31,13 @@ static rs_status write_sheet(void *context, const rs_sink *sink, rs_error *err)
 static rs_status write_sheets(const char *folder, const rs_table *const *sheets, size_t n, rs_error *err)
 {
     size_t room = strlen(folder) + 80;
-    char *path = rs_malloc(room);
+    RS_LOCAL char *path = rs_malloc(room);
     if (!path) return rs_fail_nomem(err, "a file name");
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < n; i++) {
         snprintf(path, room, "%s/%.64s.csv", folder, rs_table_get_spec(sheets[i])->name);
         status = rs_output_put(path, false, NULL, write_sheet, (void *)sheets[i], err);
     }
-    rs_free(path);
     return status;
 }
 
@@ -91,7 +90,7 @@ static rs_status write_report(const char *place, const rs_tracelens_report *repo
     size_t n_ranks = rs_tracelens_report_n_ranks(report), room = strlen(place) + 40, stem = book_stem(place),
            n_job;
     const rs_table *const *job = rs_tracelens_report_job_sheets(report, &n_job);
-    char *path = rs_malloc(room);
+    RS_LOCAL char *path = rs_malloc(room);
     if (!path) return rs_fail_nomem(err, "a file name");
     rs_status status = stem ? RS_OK : make_folder(place, err);
     if (status == RS_OK) status = write_tables(place, job, n_job, err);
@@ -107,7 +106,6 @@ static rs_status write_report(const char *place, const rs_tracelens_report *repo
             snprintf(path, room, "%s/rank%lld", place, rank);
         status = write_tables(path, sheets, n, err);
     }
-    rs_free(path);
     return status;
 }
 
