@@ -7,7 +7,6 @@
 #include "rankscope/file.h"
 
 typedef enum rs_packing { RS_PACKING_PLAIN, RS_PACKING_GZIP, RS_PACKING_ZSTD } rs_packing;
-const char *rs_packing_name(rs_packing packing); /* "plain", "gzip", "zstd" */
 
 typedef struct rs_source rs_source;
 
