@@ -43,6 +43,8 @@ RS_API void rs_options_free(rs_options *options);
 RS_API rs_status rs_options_set(rs_options *options, const char *name, const char *value, rs_error *err);
 
 /* Reads. The name must be one of the specs'. Unset: false / 0 / NULL. */
+RS_API bool rs_options_has(const rs_options *options,
+                           const char *name); /* any name: whether there is such an option */
 RS_API bool rs_options_is_set(const rs_options *options, const char *name);
 RS_API bool rs_options_flag(const rs_options *options, const char *name);
 RS_API int64_t rs_options_int(const rs_options *options, const char *name);
@@ -64,6 +66,8 @@ typedef struct rs_result {
     char **notes; /* lines of reason for what is merely absent ("rank 0: no GPU events") */
     size_t n_notes;
     bool found; /* the thing looked for is there (an unfit capture, a failed gate): exit code 1 */
+    struct rs_verdicts
+        *verdicts; /* what the judge says of the job (rankscope/verdict.h); NULL: it was not asked */
 } rs_result;
 
 RS_API void rs_result_clear(rs_result *result);
@@ -103,6 +107,14 @@ RS_API const char *
 rs_analysis_about(const rs_analysis *analysis); /* paragraphs for --help and the man page */
 RS_API const char *rs_analysis_examples(const rs_analysis *analysis); /* command lines, one a line */
 RS_API const rs_option_spec *rs_analysis_options(const rs_analysis *analysis, size_t *n);
+/* Whether an answer opens with the verdict of the job (rankscope/verdict.h). */
+typedef enum rs_judged_how {
+    RS_NOT_JUDGED,
+    RS_JUDGED,           /* next to its tables, which are the same without */
+    RS_JUDGED_IN_TABLES, /* its tables depend on it */
+    RS_JUDGES            /* it is what the verdicts of others come from */
+} rs_judged_how;
+RS_API rs_judged_how rs_analysis_judged(const rs_analysis *analysis);
 /* The table specs under a compatibility mode; NULL when the analysis does not know that mode. */
 RS_API const rs_table_spec *const *rs_analysis_tables(const rs_analysis *analysis, rs_compat compat,
                                                       size_t *n);

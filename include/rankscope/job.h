@@ -31,6 +31,7 @@ typedef struct rs_job_settings {
     bool include_last_step; /* HTA's include_last_profiler_step; only under its compatibility modes */
     bool absolute;          /* times as the files have them, not from the job's first event */
     bool all_columns;       /* load every known argument, not only those the analyses ask for */
+    bool no_verdict;        /* do not ask the judge (rankscope/verdict.h) */
     const char *ranks;      /* "0,3,8-15"; NULL: all */
     const char *steps;      /* "3-5"; NULL: all */
     const char
@@ -131,6 +132,7 @@ typedef struct rs_query {
     const rs_analysis *analysis;
     const rs_options *options;
     rs_compat compat;
+    bool tables_alone; /* no verdict is asked for but where its tables depend on it */
 } rs_query;
 
 /* Runs several analyses over one job while each rank is loaded once, with the arguments that any of them

@@ -56,6 +56,9 @@ typedef struct rs_render_settings {
      * and of the others the first rows, and says what it left out. RS_ERR_USAGE when not even that fits, and in the
      * other forms. 0: no limit. */
     size_t budget;
+    /* text: what the job was opened with, for commands that are shown; none: they end in PATH... */
+    const char *const *paths;
+    size_t n_paths;
 } rs_render_settings;
 
 /* Writes one table; as json an array of objects. RS_ERR_IO when the sink failed, RS_ERR_NOMEM, RS_ERR_USAGE

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, List
 from . import _engine, errors
 from ._job import Events, Job, Page, report
 from ._table import Result, Summary, Table
+from ._verdict import Verdict
 from .errors import AmbiguousError, Cancelled, Error, InputError, InputOSError, InputWarning, LimitError, UsageError
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from .executors import summarize
 
 __all__ = ["AmbiguousError", "Cancelled", "Comparison", "Error", "Events", "InputError", "InputOSError", "InputWarning", "Job",
-           "LimitError", "Page", "Result", "Summary", "Table", "UsageError", "View", "chakra", "compare", "diff", "errors", "fleet", "flight", "memory",
+           "LimitError", "Page", "Result", "Summary", "Table", "UsageError", "Verdict", "View", "chakra", "compare", "diff", "errors", "fleet", "flight", "memory",
            "metrics", "open", "output_forms", "regress", "report", "share", "slice", "store", "summarize", "tracelens", "view"]
 __version__: str = _engine.version()
 

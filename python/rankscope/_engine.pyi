@@ -33,6 +33,8 @@ class Result(NamedTuple):
     problems: List[Dict[str, Any]]
     notes: List[str]
     found: bool
+    verdicts: List[Dict[str, Any]]
+    late: List[Dict[str, Any]]
 
 class Job:
     closed: bool

@@ -1075,6 +1075,7 @@ class Job:
         min_gain: float = 0.5,
         only: Literal['all', 'findings', 'levers'] = 'all',
         clocks: Literal['ends', 'likely', 'certain', 'file'] = 'ends',
+        most_events: Optional[int] = None,
         fail_on: Optional[Text] = None,
         compat: None = None,
         table: Optional[Literal['diagnose', 'joint', 'not_examined']] = None,
@@ -1082,44 +1083,49 @@ class Job:
         ranks: Ranges = None,
         steps: Ranges = None,
         window: Window = None) -> Table:
-        """What is off in a job, ranked by what mending it gains, with evidence and remedy.
+        """What is wrong in a job, by what fixing it gains, with evidence and remedy.
 
-        A closed catalogue of faults and levers is held against the traces of all ranks. What fits becomes a
-        question to the replay of the job (job.replay()): how long would a step take if this were mended? A
-        row stands only where the least gain of the replay's interval is above min_gain and above the
-        replay's own error; the command under evidence shows the same numbers.
+        A closed catalogue of faults and opportunities is compared with the traces of all ranks. What fits
+        becomes a question to the replay of the job (job.replay()): how long would a step take if this were
+        fixed? There is a row only where the least gain of the replay's interval is above min_gain and above
+        the replay's own error; the command under evidence shows the same numbers.
 
-        Findings are off against something: a rank against those that run the same work (straggler,
+        Findings are wrong against something: a rank against those that run the same work (straggler,
         slow_host), transfers of a group against others of their size (slow_group), waiting for data
-        (loader), a call that makes the host wait more than once a step (sync). Levers are not off:
-        communication that computation waits for, launch-bound work, small collectives, and the hottest
+        (loader), a call that makes the host wait more than once a step (sync). Levers are opportunities:
+        communication that computation waits for, launch-bound work, small collectives. Their gain is an
+        upper bound, so a tenth of it counts in the order of rows. Sensitivities are last: the hottest
         kernels at half their time, which says how much they matter and not that they could be so fast.
 
-        Gains overlap: table joint has the first ones mended together. Table not_examined says of what
-        nothing is said, and why; where a replay cannot be relied on, that is everything.
+        The first row is the verdict: summary, stragglers, collectives, blame, whatif, variance and replay
+        begin with it. Gains overlap: table joint has the first rows fixed together. Table not_examined says
+        what was not examined, and why; where a replay cannot be relied on, that is everything.
 
         Options:
             top: at most so many rows; 0: all
             min_gain: least gain worth a row, percent of a step: what is certain of it must be above that
                 and above the replay's own error
-            only: findings: what is off; levers: what is not, but would help; one of all, findings, levers
+            only: findings: what is wrong; levers: opportunities, where nothing is wrong; one of all,
+                findings, levers
             clocks: ends: clocks are corrected so that collectives end together; likely, certain: by the
                 intervals of the command clocks; file: as the traces have them; one of ends, likely,
                 certain, file
+            most_events: nothing where the job's ranks have more than N events together: memory grows with
+                them
             fail_on: exit 1 when a row meets the expression: 'gain_pct > 5', best with only="findings"
 
-        Table diagnose: one row is something to mend, the weightiest first
-            place [id]: findings first, each kind by the least that mending is certain to gain, or to add to
-                the rows under with
+        Table diagnose: one row is something to fix, the most important first
+            place [id]: by the least that fixing it is certain to gain, or to add to the rows under with; a
+                tenth counts of an opportunity. Sensitivities come last
             id: of the catalogue: straggler, slow_host, loader, sync, ...
-            kind: finding: something is off; lever: nothing is, but this would help
-            finding: what is off and what mending it gives a step
+            kind: finding: something is wrong; lever: nothing is, but this would help
+            finding: what is wrong and what fixing it gains
             rank [id]: rank it is about; unknown: the job
             selector: for replay scale; unknown where the question scales nothing
-            with: places of the rows that are mended as well in these numbers, since they hide this one;
+            with: places of the rows that are fixed as well in these numbers, since they hide this one;
                 unknown: none
             before_us [us]: a step as recorded
-            after_us [us]: a step when it is mended
+            after_us [us]: a step when it is fixed
             after_low_us [us]: the least that step may take: the interval of replay
             after_high_us [us]: the most
             gain_pct [percent]: before_us less after_us, of before_us
@@ -1128,8 +1134,8 @@ class Job:
             remedy: what to try
             assumption: what has to hold
 
-        Table joint: one row is several of them mended together
-            places: rows of diagnose that are mended together
+        Table joint: one row is several of them fixed together
+            places: rows of diagnose that are fixed together
             before_us [us]: a step as recorded
             after_us [us]: a step then: gains overlap, so they do not add up
             after_low_us [us]: the least that step may take
@@ -1137,10 +1143,10 @@ class Job:
             gain_pct [percent]: before_us less after_us, of before_us
             evidence: command that shows the numbers
 
-        Table not_examined: one row is something of the catalogue of which nothing is said
+        Table not_examined: one row is something of the catalogue that is not diagnosed
             id: of the catalogue
             what: the candidate; unknown: all of that id
-            reason: why nothing is said of it"""
+            reason: why it is not diagnosed"""
     def diff(self, other: Job, *,
         by: Literal['name', 'total'] = 'name',
         per: Literal['total', 'rank', 'step'] = 'total',
@@ -2868,15 +2874,14 @@ class Job:
         without communication that the host runs (gloo) while no operator does. An operator's time is that
         of the GPU work it launched itself.
 
-        What to look at first opens with the first row of job.diagnose() where several ranks or steps allow
-        a replay of the job: what is off, or would help, and how long a step would take then. Sentences that
-        only share out the same time are left out (column replaces). Selected steps, a window, and jobs of
-        more than a million events have no such sentence.
+        What to look at first are the verdicts of job.diagnose(): what is wrong, or would help, and how long
+        a step would take then. Own sentences are left out where it examined their topic (column replaces).
+        Selected steps, a window, and jobs of more than four million events have no verdict.
 
         Options:
             top: kernels and operators to show
-            no_diagnose: do not open with the first sentence of job.diagnose(), which takes a replay of the
-                job
+            no_diagnose: as no_verdict: do not open with the verdict of job.diagnose(), which takes a replay
+                of the job
 
         Table ranks: One row a rank.
             rank [id]: rank of the job
@@ -2922,9 +2927,9 @@ class Job:
             share_pct [percent]: how much of the GPU span (or of the GPU time) it is about; of a sentence of
                 diagnose, of a step
             topic: what it is about: idle, communication, copies, slowest, kernel, unlinked, gap, loading,
-                host, empty; diagnose: its first row
+                host, empty; diagnose: a verdict
             diagnose: id of diagnose's row that it is; unknown: of none
-            replaces: topics of which nothing is said, since diagnose says it better; unknown: of none"""
+            replaces: topics that are left out, since diagnose examined them; unknown: of none"""
     def timeline(self, *,
         compat: Optional[Literal['tracelens']] = None,
         table: Optional[Literal['timeline']] = None,
@@ -3856,6 +3861,7 @@ def slice_job(source: Any, path: Path, *,
     single_rank: bool = False,
     absolute: bool = False,
     include_last_step: bool = False,
+    no_verdict: bool = False,
     captures: Optional[Text] = None,
     class_: Optional[Text] = None,
     jobs: Optional[int] = None,
@@ -3904,6 +3910,7 @@ def share_job(source: Any, path: Path, *,
     single_rank: bool = False,
     absolute: bool = False,
     include_last_step: bool = False,
+    no_verdict: bool = False,
     captures: Optional[Text] = None,
     class_: Optional[Text] = None,
     jobs: Optional[int] = None,
@@ -3944,6 +3951,7 @@ def open_job(source: Any, *,
              single_rank: bool = False,
              absolute: bool = False,
              include_last_step: bool = False,
+             no_verdict: bool = False,
              captures: Optional[Text] = None,
              class_: Optional[Text] = None,
              jobs: Optional[int] = None,
@@ -3973,6 +3981,8 @@ def open_job(source: Any, *,
         single_rank: refuse files that hold several ranks
         absolute: times on the files' own clock, not from the job's first event
         include_last_step: HTA's include_last_profiler_step; only with compat="hta" or hta-exact
+        no_verdict: without the verdict that opens answers about the job: what is wrong with it, and
+            what fixing it gains
         captures: give the work of replayed graphs its operators: the trace of their capture, or a
             folder of such
         class_: GPU work whose name REGEX finds is communication, computation or memory; @FILE: such

@@ -47,7 +47,7 @@ class Comparison(Result):
         return self.tables["verdict"].column(column)[0]
 
     @property
-    def verdict(self) -> str:
+    def verdict(self) -> str:  # type: ignore[override]
         """slower, faster, same or undecided."""
         return str(self._cell("verdict"))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional,
 
 from . import _engine as native
 from ._names import find
+from ._verdict import Verdict
 from ._words import in_python
 from .errors import InputWarning, UsageError
 
@@ -191,6 +192,11 @@ class Table:
         return [] if self._result is None else self._result.notes
 
     @property
+    def verdict(self) -> Optional[Verdict]:
+        """What is wrong with the job, where the run says so; None: it does not."""
+        return None if self._result is None else self._result.verdict
+
+    @property
     def found(self) -> bool:
         """Whether what was looked for is there: an unfit capture (doctor), a failed gate (fail_on)."""
         return self._result is not None and self._result.found
@@ -348,14 +354,21 @@ class Table:
         cells = [[_show(value) for value in row.values()] for row in self._rows(0, shown)]
         text = _grid(names, [spec["type"] != "text" for spec in self.schema], cells, _terminal_width())
         more = "\n... %d more rows" % (rows - shown) if shown < rows else ""
-        return "<rankscope.Table %s, %d rows x %d columns>\n%s%s" % (self.name, rows, len(names), text, more)
+        said = "%s\n\n" % self.verdict if self._opens else ""
+        return "%s<rankscope.Table %s, %d rows x %d columns>\n%s%s" % (said, self.name, rows, len(names), text, more)
+
+    @property
+    def _opens(self) -> bool:
+        """Whether it is what the run shows first, and begins with its verdict."""
+        return self._result is not None and self._result.table is self and self.verdict is not None
 
     def _repr_html_(self) -> str:
         from html import escape
         schema, rows = self.schema, len(self)
         shown = rows if rows <= 2 * _SHOWN_ROWS else _SHOWN_ROWS
         right = [' style="text-align: right"' if column["type"] != "text" else ' style="text-align: left"' for column in schema]
-        out = ['<table class="rankscope"><caption style="text-align: left">%s &#8212; %s; %d rows</caption><thead><tr>'
+        out = ["<p>%s</p>" % escape(str(self.verdict))] if self._opens else []
+        out += ['<table class="rankscope"><caption style="text-align: left">%s &#8212; %s; %d rows</caption><thead><tr>'
                % (escape(self.name), escape((self.help or "").rstrip(".")), rows)]
         for column, align in zip(schema, right):
             unit = " (%s)" % column["unit"] if column["unit"] else ""
@@ -379,8 +392,8 @@ def _terminal_width() -> int:
 
 
 class Summary(Table):
-    """What `job.summary()` gives: the table of ranks, shown as the program's whole first screen. `verdict` is what to
-    look at first, `findings` are all of it; the table of the findings is `summary.tables["findings"]`."""
+    """What `job.summary()` gives: the table of ranks, shown as the program's whole first screen. `verdict` is what is wrong with
+    the job, `findings` are what to look at first; the table of the findings is `summary.tables["findings"]`."""
 
     __slots__ = ()
 
@@ -389,16 +402,12 @@ class Summary(Table):
         """What to look at, the weightiest first, a sentence or more each."""
         return [in_python(text) for text in self.tables["findings"].column("finding")]
 
-    @property
-    def verdict(self) -> str:
-        """The weightiest finding; "" where nothing stands out."""
-        return (self.findings or [""])[0]
-
     def screen(self, width: int = 0, color: bool = False, utf8: bool = True) -> str:
         """The first screen: where the time goes, the slowest rank, what to look at first."""
         text = self._engine.answer("summary", None, width=width, color=color, utf8=utf8)
-        numbers, title, findings = text.partition("\nWhat to look at first")  # names of kernels stay as they are
-        return numbers + title + in_python(findings)
+        verdict, blank, numbers = text.partition("\n\n") if self.verdict else ("", "", text)
+        numbers, title, findings = numbers.partition("\nWhat to look at first")  # names of kernels stay as they are
+        return in_python(verdict).replace(" PATH...", "") + blank + numbers + title + in_python(findings)
 
     def __str__(self) -> str:
         return self.screen(width=_terminal_width())
@@ -414,7 +423,7 @@ class Summary(Table):
 class Result:
     """All tables of one run, what was wrong with its input and what is merely absent."""
 
-    __slots__ = ("tables", "main", "problems", "notes", "found", "_page", "__weakref__")
+    __slots__ = ("tables", "main", "problems", "notes", "found", "verdicts", "late", "_page", "__weakref__")
 
     _page: Optional[Tuple[str, List[str]]]  # what a page with this answer alone is of, and of which inputs
     tables: Dict[str, Table]
@@ -422,6 +431,8 @@ class Result:
     problems: List[Dict[str, Any]]
     notes: List[str]
     found: bool
+    verdicts: List[Verdict]  # what is wrong with the job, or would help it, the most important first
+    late: List[Dict[str, Any]]  # ranks that come late to collectives because of a culprit: rank, because_of, wait_us, of_cause_us
 
     def __init__(self, engine_result: native.Result) -> None:
         self.tables = {name: Table(table, self) for name, table in engine_result.tables.items()}
@@ -429,7 +440,14 @@ class Result:
         self.problems = engine_result.problems
         self.notes = [in_python(note) for note in engine_result.notes]
         self.found = engine_result.found
+        self.verdicts = [Verdict(values) for values in engine_result.verdicts]
+        self.late = engine_result.late
         self._page = None
+
+    @property
+    def verdict(self) -> Optional[Verdict]:
+        """The most important verdict: what every command that speaks of the job begins with. None: the job was not judged."""
+        return self.verdicts[0] if self.verdicts else None
 
     @property
     def table(self) -> Table:

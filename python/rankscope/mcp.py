@@ -12,6 +12,7 @@ import contextvars
 import hashlib
 import json
 import os
+import shlex
 import subprocess
 import sys
 import threading
@@ -148,9 +149,14 @@ class Questions:
                 left["id"] = self.remember(words=words, paths=paths, query=query, table=left["table"])
         answer.pop("rest", None)
         for row in answer.get("tables", {}).get("diagnose", ()):
-            edit = what_if_of(row.get("evidence"))
-            if edit is not None:
-                row["id"] = self.remember(words=["replay", "--what-if=" + edit] + selection_of(words), paths=paths)
+            question = question_of(row.get("evidence"))
+            if question is not None:
+                row["id"] = self.remember(words=question + selection_of(words), paths=paths)
+        verdict = answer.get("verdict")
+        if isinstance(verdict, dict) and verdict["evidence"]:  # that of flight is a word
+            first = verdict["evidence"][0]
+            options = ["--" + name if value is True else "--%s=%s" % (name, value) for name, value in first["options"].items()]
+            verdict["evidence"] = self.remember(words=[first["command"]] + options + selection_of(words), paths=paths)
         if words[0] == "flight":
             tables = ("roots", "entries", "stacks", "lateness", "collectives", "dumps")
             answer["ids"] = {table: self.remember(words=words, paths=paths, table=table) for table in tables}
@@ -201,12 +207,12 @@ class Questions:
         return compact(answer)
 
 
-def what_if_of(evidence: Optional[str]) -> Optional[str]:
-    """The edit of a diagnosis' evidence. The text between the program's own first and last words, whatever a kernel is called."""
-    first, last = "rankscope replay --what-if '", "' PATH..."
-    if not evidence or not evidence.startswith(first) or not evidence.endswith(last):
+def question_of(evidence: Optional[str]) -> Optional[List[str]]:
+    """A diagnosis' evidence, a command for a shell, as words of this program without its paths: whatever a kernel is called."""
+    words = shlex.split(evidence or "")
+    if len(words) != 5 or words[:3] != ["rankscope", "replay", "--what-if"] or words[4] != "PATH...":
         return None
-    return evidence[len(first):-len(last)]
+    return ["replay", "--what-if=" + words[3]]
 
 
 def selection_of(words: List[str]) -> List[str]:
@@ -242,13 +248,13 @@ def make_server(questions: Questions) -> Any:
                     process.kill()
 
     async def summary(paths: List[str], budget: int = USUAL, ranks: Optional[str] = None, steps: Optional[str] = None) -> str:
-        """Where each rank's time goes: computation, exposed communication, copies, idle; top kernels and operators; findings.
+        """Where each rank's time goes: computation, exposed communication, copies, idle; top kernels and operators; first the verdict.
         paths: trace files or folders, the ranks of one job. ranks, steps: numbers and ranges such as 0,3,8-15. budget: bytes of
         the answer."""
         return await answer(lambda: questions.ask(["summary", *selecting(ranks, steps)], questions.paths(paths), budget))
 
     async def diagnose(paths: List[str], budget: int = USUAL, ranks: Optional[str] = None, steps: Optional[str] = None) -> str:
-        """What is off, and what mending it gains: findings with the step before and after, evidence and remedy, the most certain
+        """What is wrong, and what fixing it gains: findings with the step before and after, evidence and remedy, the most certain
         gain first. A row's id asks evidence for the replay that shows its numbers. Arguments as of summary."""
         return await answer(lambda: questions.ask(["diagnose", *selecting(ranks, steps)], questions.paths(paths), budget))
 

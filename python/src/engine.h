@@ -125,6 +125,9 @@ PyObject *rs_py_table_page(PyObject *self, PyObject *args);
 /* A function of the module: the Table of such a state. */
 PyObject *rs_py_table_restore(PyObject *module, PyObject *state);
 PyObject *rs_py_problems(const rs_problems *problems);
+/* The verdicts of a result, and who is late because of whom: lists of dicts. */
+PyObject *rs_py_verdicts(const rs_result *result);
+PyObject *rs_py_lateness(const rs_result *result);
 /* Schema of a table as a list of dicts. */
 PyObject *rs_py_schema(const rs_table_spec *spec);
 /* The name of a compatibility mode, or None. false with an exception. */

@@ -525,19 +525,23 @@ static PyType_Spec table_spec = {
     .slots = table_slots,
 };
 
-static PyStructSequence_Field result_fields[] = {
+#define N_FIELDS 7
+
+static PyStructSequence_Field result_fields[N_FIELDS + 1] = {
     {"tables", "dict of Tables by name, in the analysis' order"},
     {"main", "name of the table to show"},
     {"problems", "what was wrong with the input, one dict a kind and file"},
     {"notes", "reasons for what is merely absent"},
     {"found", "whether what was looked for is there"},
+    {"verdicts", "what is wrong with the job, one dict each, the most important first"},
+    {"late", "ranks that come late because of one of these, one dict each"},
     {NULL, NULL},
 };
 
 static PyStructSequence_Desc result_description = {.name = "rankscope._engine.Result",
                                                    .doc = "What a run answered.",
                                                    .fields = result_fields,
-                                                   .n_in_sequence = 5};
+                                                   .n_in_sequence = N_FIELDS};
 
 /* ---- making them --------------------------------------------------------------------------------------- */
 
@@ -579,13 +583,14 @@ PyObject *rs_py_result(rs_result *result)
     if (!owner) return NULL;
     const rs_result *r = &owner->result;
     const char *main = r->main_table < r->n_tables ? rs_table_get_spec(r->tables[r->main_table])->name : NULL;
-    PyObject *values[5] = {make_tables(owner), rs_py_text(main), rs_py_problems(&r->problems), make_notes(r),
-                           PyBool_FromLong(r->found)};
+    PyObject *values[N_FIELDS] = {make_tables(owner), rs_py_text(main),          rs_py_problems(&r->problems),
+                                  make_notes(r),      PyBool_FromLong(r->found), rs_py_verdicts(r),
+                                  rs_py_lateness(r)};
     drop(owner);
     bool ok = true;
-    for (int i = 0; i < 5; i++) ok = ok && values[i];
+    for (int i = 0; i < N_FIELDS; i++) ok = ok && values[i];
     PyObject *self = ok ? PyStructSequence_New(result_type) : NULL;
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < N_FIELDS; i++) {
         if (self)
             PyStructSequence_SetItem(self, i, values[i]); /* takes it over */
         else

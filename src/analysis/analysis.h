@@ -21,7 +21,10 @@ typedef struct rs_run {
     int64_t origin;     /* for merge: what moments of the tables will count from, the job's first event */
     const void *agreed; /* what the round before came to; NULL in the first one */
     void *context;      /* of rs_job_each_rank, else NULL */
-    unsigned jobs;      /* for merge: threads that it may use; 0: one. No answer depends on it */
+    const struct rs_verdicts
+        *verdicts;   /* for merge: what the judge says of the job; NULL: it was not asked */
+    size_t n_absent; /* for merge: ranks that brought no partial */
+    unsigned jobs;   /* for merge: threads that it may use; 0: one. No answer depends on it */
 } rs_run;
 
 /* One rank's share of the answer, as merge sees it: sorted by rank. */
@@ -109,8 +112,10 @@ struct rs_analysis {
     const rs_side_option *sides; /* ended by a NULL option; NULL: none */
     /* Whether rank asks under these options for selection->origin, the job's first event; NULL: only for a window. */
     bool (*wants_origin)(const rs_options *options);
-    bool two_sided;  /* compares two jobs: rs_job_run_pair */
-    bool many_sided; /* compares two jobs or more: rs_job_run_jobs */
+    rs_judged_how judged;                           /* whether its answer opens with the verdict of the job */
+    bool (*judged_when)(const rs_options *options); /* only then; NULL: always */
+    bool two_sided;                                 /* compares two jobs: rs_job_run_pair */
+    bool many_sided;                                /* compares two jobs or more: rs_job_run_jobs */
 
     /* For input that is no trace: the only function of such an analysis. Reads the one file and fills
      * result->tables. */

@@ -572,6 +572,7 @@ const rs_analysis rs_analysis_blame = {
     .more_columns = more_columns,
     .table_sets = sets,
     .n_table_sets = 1,
+    .judged = RS_JUDGED,
     .follows = RS_FOLLOWS_RANKS,
     .follows_not = "causes reach over steps; the graph is of whole traces",
     .rank = rank,

@@ -527,6 +527,7 @@ const rs_analysis rs_analysis_collectives = {
     .columns = RS_COLL_HOST_COLUMNS,
     .table_sets = sets,
     .n_table_sets = 1,
+    .judged = RS_JUDGED,
     .follows = RS_FOLLOWS_ALL,
     .rank = rank,
     .merge = merge,

@@ -190,6 +190,13 @@ static const value *get(const rs_options *options, const char *name)
     return at == SIZE_MAX ? &unset : &options->values[at];
 }
 
+bool rs_options_has(const rs_options *options, const char *name)
+{
+    for (size_t i = 0; i < options->n; i++)
+        if (strcmp(options->specs[i].name, name) == 0) return true;
+    return false;
+}
+
 bool rs_options_is_set(const rs_options *options, const char *name)
 {
     return get(options, name)->set;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/plan.h"
+#include "verdict/verdicts.h"
 #include "base/memory.h"
 
 const rs_analysis *const *rs_analyses(size_t *n)
@@ -121,6 +122,11 @@ rs_method rs_analysis_method(const rs_analysis *analysis, rs_compat compat)
     return method;
 }
 
+rs_judged_how rs_analysis_judged(const rs_analysis *analysis)
+{
+    return analysis->judged;
+}
+
 rs_input_kind rs_analysis_input(const rs_analysis *analysis)
 {
     return analysis->two_sided                    ? RS_INPUT_TWO_JOBS
@@ -184,6 +190,7 @@ void rs_result_clear(rs_result *result)
     for (size_t i = 0; i < result->n_notes; i++) rs_free(result->notes[i]);
     rs_free(result->notes);
     rs_problems_clear(&result->problems);
+    rs_verdicts_free(result->verdicts);
     *result = (rs_result){0};
 }
 

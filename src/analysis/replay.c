@@ -111,6 +111,12 @@ static const rs_table_spec *const tables[] = {&replay_table, &rs_what_if_table, 
 static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 4}};
 enum { REPLAY, WHAT_IF, PATH, EDGES };
 
+/* A question has an answer of its own. */
+static bool asks_nothing(const rs_options *o)
+{
+    return !rs_replay_asks(o);
+}
+
 /* ---- one rank ------------------------------------------------------------------------------------------ */
 
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
@@ -216,7 +222,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     rs_status status = rs_skeletons_take(partials, n, &ranks, err);
     if (status == RS_OK) status = rs_engine_join(ranks.items, ranks.n, &how, &engine, err);
     if (status == RS_OK)
-        status = rs_replay_judge(&engine, told ? RS_EDGES_TOLD : RS_EDGES_ALL, true, &replayed, err);
+        status = rs_replay_measure(&engine, told ? RS_EDGES_TOLD : RS_EDGES_ALL, true, &replayed, err);
     if (status == RS_OK) status = put_rows(&replayed, ranks.rank_of, result, err);
     if (status == RS_OK) status = rs_replay_ask(run, &replayed, ranks.rank_of, result->tables[WHAT_IF], err);
     if (status == RS_OK && rs_table_n_rows(result->tables[WHAT_IF])) result->main_table = WHAT_IF;
@@ -250,6 +256,8 @@ const rs_analysis rs_analysis_replay = {
     .columns = RS_SKELETON_COLUMNS,
     .table_sets = sets,
     .n_table_sets = 1,
+    .judged = RS_JUDGED,
+    .judged_when = asks_nothing,
     .follows = RS_FOLLOWS_RANKS,
     .follows_not = "the graph is of whole traces; its rows tell the steps apart",
     .rank = rank,

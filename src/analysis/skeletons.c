@@ -1,7 +1,10 @@
 #include "analysis/skeletons.h"
 
+#include <string.h>
+
 #include "base/memory.h"
 #include "base/try.h"
+#include "clock/hosts.h"
 
 rs_status rs_skeletons_rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
@@ -19,21 +22,36 @@ bool rs_skeletons_too_many(const rs_run *run, const rs_trace *trace)
     return most < 0 || (int64_t)trace->n_rows > most / (world > 1 ? world : 1);
 }
 
+/* The host of a rank: as its trace tells, else as the name of its file does. */
+static bool take_host(rs_skeletons *s, const rs_partial *p, const rs_skeleton *skeleton, const char **out)
+{
+    const char *text = rs_pool_text(&skeleton->comm->pool, skeleton->comm->host);
+    size_t n = text ? strlen(text) : 0;
+    if (p->source) rs_host_in_name(p->source, &text, &n);
+    if (!text || !n) return true;
+    *out = rs_arena_strndup(&s->arena, text, n);
+    return *out != NULL;
+}
+
 rs_status rs_skeletons_take(const rs_partial *partials, size_t n, rs_skeletons *out, rs_error *err)
 {
     *out = (rs_skeletons){.items = rs_malloc((n + 1) * sizeof *out->items),
-                          .rank_of = rs_malloc((n + 1) * sizeof *out->rank_of)};
-    if (!out->items || !out->rank_of) return rs_fail_nomem(err, "the ranks' graphs");
-    for (size_t i = 0; i < n; i++) {
+                          .rank_of = rs_malloc((n + 1) * sizeof *out->rank_of),
+                          .hosts = rs_calloc(n + 1, sizeof *out->hosts)};
+    bool ok = out->items && out->rank_of && out->hosts;
+    for (size_t i = 0; ok && i < n; i++) {
         if (!partials[i].value) continue;
+        ok = take_host(out, &partials[i], partials[i].value, &out->hosts[out->n]);
         out->rank_of[out->n] = partials[i].rank;
         out->items[out->n++] = partials[i].value;
     }
-    return RS_OK;
+    return ok ? RS_OK : rs_fail_nomem(err, "the ranks' graphs");
 }
 
 void rs_skeletons_clear(rs_skeletons *skeletons)
 {
     rs_free(skeletons->items);
     rs_free(skeletons->rank_of);
+    rs_free(skeletons->hosts);
+    rs_arena_clear(&skeletons->arena);
 }

@@ -17,11 +17,13 @@ rs_status rs_skeletons_rank(const rs_run *run, rs_trace *trace, void **partial, 
 /* Whether that leaves the rank out: every rank of its job may bring as many events. */
 bool rs_skeletons_too_many(const rs_run *run, const rs_trace *trace);
 
-/* The skeletons of partials, in their order, and the ranks they are of. */
+/* The skeletons of partials, in their order, the ranks that they are of, and these ranks' hosts. */
 typedef struct rs_skeletons {
     const rs_skeleton **items; /* borrowed from the partials */
     int64_t *rank_of;
+    const char **hosts; /* NULL: unknown */
     size_t n;
+    rs_arena arena;
 } rs_skeletons;
 
 /* Clear it also after a failure, which is RS_ERR_NOMEM. */

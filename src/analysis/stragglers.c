@@ -341,6 +341,7 @@ const rs_analysis rs_analysis_stragglers = {
     .columns = RS_COLL_HOST_COLUMNS,
     .table_sets = sets,
     .n_table_sets = sizeof sets / sizeof *sets,
+    .judged = RS_JUDGED,
     .follows = RS_FOLLOWS_ALL,
     .rank = rank,
     .merge = merge,

@@ -77,11 +77,11 @@ static const rs_column_spec finding_columns[] = {
         "share"),
     RS_COLUMN("topic", TEXT, NONE,
               "what it is about: idle, communication, copies, slowest, kernel, unlinked, gap, loading, host, "
-              "empty; diagnose: its first row",
+              "empty; diagnose: a verdict",
               NULL),
     RS_COLUMN("diagnose", TEXT, NONE, "id of diagnose's row that it is; unknown: of none", NULL),
     RS_COLUMN("replaces", TEXT, NONE,
-              "topics of which nothing is said, since diagnose says it better; unknown: of none", NULL),
+              "topics that are left out, since diagnose examined them; unknown: of none", NULL),
 };
 
 static const rs_table_spec ranks_table = RS_TABLE("ranks", "One row a rank.", rank_columns);
@@ -95,10 +95,15 @@ static const rs_table_spec findings_table = RS_TABLE(
 
 enum { RANKS, KERNELS, OPERATORS, FINDINGS };
 
+static bool wants_verdict(const rs_options *o)
+{
+    return !rs_options_flag(o, "no-diagnose");
+}
+
 static const rs_option_spec options[] = {
     {"top", RS_OPTION_INT, "N", NULL, "5", "kernels and operators to show"},
     {"no-diagnose", RS_OPTION_FLAG, NULL, NULL, NULL,
-     "do not open with the first sentence of `rankscope diagnose`, which takes a replay of the job"},
+     "as --no-verdict: do not open with the verdict of `rankscope diagnose`, which takes a replay of the job"},
 };
 
 static double percent(int64_t part, int64_t whole)
@@ -218,7 +223,7 @@ static rs_status summary_merge(const rs_run *run, rs_partial *partials, size_t n
     if (status == RS_OK) status = add_names(partials, n, true, top, result->tables[KERNELS], err);
     if (status == RS_OK) status = add_names(partials, n, false, top, result->tables[OPERATORS], err);
     if (status == RS_OK)
-        status = rs_summary_findings(run, partials, n, median, result, result->tables[FINDINGS], err);
+        status = rs_summary_findings(run, partials, n, median, result->tables[FINDINGS], err);
     return status;
 }
 
@@ -254,17 +259,8 @@ static const rs_field summary_fields[] = {
     RS_FIELD(rs_rank_summary, data_loading),
     RS_FIELD_LIST(rs_rank_summary, kernels, n_kernels, &name_layout),
     RS_FIELD_LIST(rs_rank_summary, operators, n_operators, &name_layout),
-    RS_FIELD_ONE_OR_NONE(rs_rank_summary, skeleton, &rs_skeleton_layout),
-    RS_FIELD(rs_rank_summary, too_large),
 };
 static const rs_layout summary_layout = RS_RECORD_LAYOUT_AND(rs_rank_summary, rank, summary_fields);
-
-/* What a diagnosis reads. */
-static uint64_t more_columns(const rs_options *given)
-{
-    const rs_facet *const facets[] = {&rs_facet_work_details, &rs_facet_steps};
-    return rs_options_flag(given, "no-diagnose") ? 0 : RS_SKELETON_COLUMNS | rs_facet_columns(facets, 2);
-}
 
 const rs_analysis rs_analysis_summary = {
     .name = "summary",
@@ -283,17 +279,17 @@ const rs_analysis rs_analysis_summary = {
         "in a job without a GPU, by the recorded time without "
         "communication that the host runs (gloo) while no operator does. An "
         "operator's time is that of the GPU work it launched itself.\n\n"
-        "What to look at first opens with the first row of `rankscope diagnose` where several ranks or steps "
-        "allow a replay of the job: what is off, or would help, and how long a step would take then. Sentences "
-        "that only share out the same time are left out (column replaces). Selected steps, a window, and jobs of "
-        "more than a million events have no such sentence.",
+        "What to look at first are the verdicts of `rankscope diagnose`: what is wrong, or would help, and how long a "
+        "step would take then. Own sentences are left out where it examined their topic (column replaces). Selected "
+        "steps, a window, and jobs of more than four million events have no verdict.",
     .examples = "rankscope summary traces/\nrankscope summary trace.json.gz\n"
                 "rankscope summary --format json traces/ | jq .tables.findings",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .more_columns = more_columns,
     .table_sets = table_sets,
     .n_table_sets = 1,
+    .judged = RS_JUDGED_IN_TABLES,
+    .judged_when = wants_verdict,
     .follows = RS_FOLLOWS_ALL,
     .rank = rs_summary_rank,
     .merge = summary_merge,

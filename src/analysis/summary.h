@@ -3,7 +3,6 @@
 #define RS_ANALYSIS_SUMMARY_H
 
 #include "analysis/analysis.h"
-#include "engine/skeleton.h"
 
 /* Time and count of one kernel or operator name. */
 typedef struct rs_name_total {
@@ -32,21 +31,15 @@ typedef struct rs_rank_summary {
     int64_t data_loading;                /* host time in data loader annotations */
     rs_name_total *kernels, *operators;
     size_t n_kernels, n_operators;
-    rs_skeleton *skeleton; /* for a diagnosis; NULL: there will be none */
-    bool too_large;        /* ... because that would take too long */
 } rs_rank_summary;
-
-/* A diagnosis takes about a microsecond an event: `summary` makes it for jobs of at most so many. */
-#define RS_SUMMARY_DIAGNOSED 1000000
 
 rs_status rs_summary_rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
 void rs_summary_free(void *partial);
 
-/* Fills the findings table: at most five sentences, the weightiest first. Where the job can be diagnosed, the
- * first is diagnose's first, and what it says better is left out; result gets a note where it cannot.
- * `median`: of the ranks' own times. */
+/* Fills the findings table: at most five sentences, the judge's first, then own ones by weight. Own sentences are left out
+ * where the judge examined their topic. `median`: of the ranks' own times. */
 rs_status rs_summary_findings(const rs_run *run, const rs_partial *partials, size_t n, int64_t median,
-                              rs_result *result, rs_table *findings, rs_error *err);
+                              rs_table *findings, rs_error *err);
 
 /* The time a rank needed for itself, without waiting in communication: of its GPU span; of a job that has no
  * GPU, of all that was recorded. */

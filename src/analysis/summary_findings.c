@@ -6,13 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/collective_notes.h"
-#include "analysis/diagnose.h"
 #include "analysis/summary.h"
 #include "base/memory.h"
 #include "base/stats.h"
 #include "rankscope/text.h"
+#include "base/text.h"
+#include "base/try.h"
 #include "text/numbers.h"
+#include "verdict/verdicts.h"
 
 #define MAX_SENTENCES 5
 #define MAX_CANDIDATES 16
@@ -46,34 +47,18 @@ typedef enum topic {
 static const char *const topics[N_TOPICS] = {"idle",     "communication", "copies",  "slowest", "kernel",
                                              "unlinked", "gap",           "loading", "host",    "empty"};
 
-/* Which sentences say less exactly what a row of diagnose says, by its id. */
-static const struct {
-    const char *id;
-    unsigned topics;
-} better[] = {
-    {"straggler", 1u << TOPIC_SLOWEST | 1u << TOPIC_COMMUNICATION},
-    {"late_group", 1u << TOPIC_SLOWEST | 1u << TOPIC_COMMUNICATION},
-    {"pipeline_imbalance", 1u << TOPIC_SLOWEST | 1u << TOPIC_COMMUNICATION},
-    {"slow_host", 1u << TOPIC_SLOWEST | 1u << TOPIC_COMMUNICATION | 1u << TOPIC_IDLE},
-    {"host_pause", 1u << TOPIC_SLOWEST | 1u << TOPIC_GAP},
-    {"loader", 1u << TOPIC_LOADING | 1u << TOPIC_IDLE | 1u << TOPIC_GAP},
-    {"sync", 1u << TOPIC_IDLE},
-    {"late_launch", 1u << TOPIC_IDLE},
-    {"allocation", 1u << TOPIC_IDLE},
-    {"launch_bound", 1u << TOPIC_IDLE},
-    {"pageable_copy", 1u << TOPIC_COPIES},
-    {"slow_group", 1u << TOPIC_COMMUNICATION},
-    {"exposed_communication", 1u << TOPIC_COMMUNICATION},
-    {"small_collectives", 1u << TOPIC_COMMUNICATION},
-    {"hottest_kernel", 1u << TOPIC_KERNEL},
-};
+/* The kind of fault by which the judge examines a topic. Topics that are about the recording have none. */
+static const char *const examined_by[N_TOPICS] = {
+    [TOPIC_IDLE] = "launch_bound",     [TOPIC_COMMUNICATION] = "exposed_communication",
+    [TOPIC_COPIES] = "pageable_copy",  [TOPIC_SLOWEST] = "straggler",
+    [TOPIC_KERNEL] = "hottest_kernel", [TOPIC_GAP] = "host_pause",
+    [TOPIC_LOADING] = "loader"};
 
 typedef struct sentence {
     double weight, share;
     int64_t rank; /* -1: all */
     topic about;
-    const char *id; /* of diagnose's row; NULL: none */
-    char text[1024];
+    char text[512];
 } sentence;
 
 typedef struct sentences {
@@ -382,141 +367,89 @@ static int by_weight(const void *a, const void *b)
     return strcmp(x->text, y->text);
 }
 
-/* ---- diagnose's sentence ------------------------------------------------------------------------------- */
+/* ---- the judge's sentences ------------------------------------------------------------------------------ */
 
-/* Whether all ranks brought what a diagnosis takes, and there is something to compare. */
-static bool can_diagnose(const rs_partial *partials, size_t n, const rs_skeletons *ranks, rs_result *result)
+/* Whether the judge examined a topic of the job. */
+static bool is_examined(const rs_verdict_list *verdicts, topic about)
 {
-    uint64_t events = 0;
-    bool steps = false, large = false;
-    for (size_t i = 0; i < n; i++) large |= ((const rs_rank_summary *)partials[i].value)->too_large;
-    for (size_t i = 0; i < ranks->n; i++) {
-        events += ranks->items[i]->n_events;
-        steps |= ranks->items[i]->n_steps > 1;
-    }
-    if (large || events > RS_SUMMARY_DIAGNOSED) {
-        rs_result_note(result,
-                       "more than %d million events: `rankscope diagnose` says what mending would gain",
-                       RS_SUMMARY_DIAGNOSED / 1000000);
+    if (!verdicts || !verdicts->n || verdicts->items[0].kind == RS_VERDICT_REFUSED || !examined_by[about])
         return false;
-    }
-    return ranks->n && (ranks->n > 1 || steps);
+    for (size_t i = 0; i < verdicts->n_unexamined; i++)
+        if (strcmp(verdicts->unexamined[i].id, examined_by[about]) == 0 && !verdicts->unexamined[i].what)
+            return false;
+    return true;
 }
 
-static rs_status diagnose(const rs_run *run, const rs_partial *partials, size_t n, rs_result *result,
-                          sentence *out, rs_error *err)
+/* Takes out the sentences on topics that the judge examined; *gone: which, "slowest, communication". */
+static void leave_to_judge(sentences *s, const rs_verdict_list *verdicts, rs_text *gone)
 {
-    const rs_diagnose_how how = {.clocks = rs_clock_how_of("ends"),
-                                 .least = RS_DIAGNOSE_LEAST,
-                                 .only = "all",
-                                 .first = true,
-                                 .jobs = run->jobs};
-    RS_SCOPED(rs_diagnosis_clear) rs_diagnosis d = {0};
-    RS_SCOPED(rs_skeletons_clear)
-    rs_skeletons ranks = {.items = rs_malloc((n + 1) * sizeof *ranks.items),
-                          .rank_of = rs_malloc((n + 1) * sizeof *ranks.rank_of)};
-    rs_status status = ranks.items && ranks.rank_of ? RS_OK : rs_fail_nomem(err, "summary");
-    for (size_t i = 0; status == RS_OK && i < n; i++) {
-        const rs_rank_summary *s = partials[i].value;
-        if (!s->skeleton) continue;
-        ranks.rank_of[ranks.n] = partials[i].rank;
-        ranks.items[ranks.n++] = s->skeleton;
-    }
-    if (status == RS_OK && can_diagnose(partials, n, &ranks, result)) {
-        rs_error own = RS_ERROR_INIT;
-        status = rs_diagnose(&ranks, &how, &d, &own);
-        if (status == RS_ERR_FORMAT || status == RS_ERR_LIMIT) { /* the rest of the summary stands */
-            rs_result_note(result, "no replay of the job: %s", own.causes[0].message);
-            status = RS_OK;
-        } else if (status != RS_OK) {
-            *err = own;
-        }
-        if (status == RS_OK && d.reason)
-            rs_result_note(result, "no replay of the job: %s (`rankscope replay` shows where)", d.reason);
-        if (status == RS_OK && d.n) {
-            const rs_diagnosed_row *row = &d.rows[0];
-            *out = (sentence){
-                .share = row->answer.pct, .rank = row->candidate->rank, .id = row->candidate->rule->id};
-            rs_text text = {0};
-            rs_diagnose_sentence(row, &text);
-            snprintf(out->text, sizeof out->text, "%s", rs_text_get(&text) ? rs_text_get(&text) : "");
-            rs_text_clear(&text);
-            rs_coll_note_trust(&d.engine.trust, result);
-        }
-    }
-    return status;
-}
-
-/* Takes out what the row of diagnose says better; *told: the topics, "slowest, communication". */
-static void replace(sentences *s, const char *id, char *told, size_t size)
-{
-    unsigned gone = 0;
-    size_t kept = 0, used = 0;
-    told[0] = '\0';
-    for (size_t i = 0; i < sizeof better / sizeof *better; i++)
-        if (strcmp(better[i].id, id) == 0) gone = better[i].topics;
+    size_t kept = 0;
     for (size_t i = 0; i < s->n; i++) {
-        if (!(gone >> s->items[i].about & 1)) {
-            if (kept != i) s->items[kept] = s->items[i];
-            kept++;
-        } else if (used < size) {
-            used += (size_t)snprintf(told + used, size - used, "%s%s", used ? ", " : "",
-                                     topics[s->items[i].about]);
-        }
+        if (is_examined(verdicts, s->items[i].about))
+            rs_text_printf(gone, "%s%s", gone->n ? ", " : "", topics[s->items[i].about]);
+        else if (kept++ != i)
+            s->items[kept - 1] = s->items[i];
     }
     s->n = kept;
 }
 
-static rs_status put_sentence(const sentence *x, const char *replaces, rs_table *findings, rs_error *err)
+static rs_status put(const char *text, int64_t rank, double share, const char *topic_name, const char *id,
+                     const char *replaces, rs_table *findings, rs_error *err)
 {
-    rs_table_add_text(findings, x->text);
-    if (x->rank >= 0)
-        rs_table_add_int(findings, x->rank);
+    rs_table_add_text(findings, text);
+    if (rank >= 0)
+        rs_table_add_int(findings, rank);
     else
         rs_table_add_null(findings);
-    rs_table_add_real(findings, x->share);
-    rs_table_add_text(findings, x->id ? "diagnose" : topics[x->about]);
-    if (x->id)
-        rs_table_add_text(findings, x->id);
-    else
-        rs_table_add_null(findings);
-    if (replaces && *replaces)
-        rs_table_add_text(findings, replaces);
-    else
-        rs_table_add_null(findings);
+    rs_table_add_real(findings, share);
+    rs_table_add_text(findings, topic_name);
+    rs_table_add_text(findings, id);
+    rs_table_add_text(findings, replaces);
     return rs_table_end_row(findings, err);
 }
 
-rs_status rs_summary_findings(const rs_run *run, const rs_partial *partials, size_t n, int64_t median,
-                              rs_result *result, rs_table *findings, rs_error *err)
+/* Findings and opportunities, or that there are none. *n: how many. */
+static rs_status put_verdicts(const rs_verdict_list *verdicts, const char *replaces, rs_table *findings,
+                              size_t *n, rs_error *err)
 {
-    char replaces[128] = "";
-    size_t most = MAX_SENTENCES;
+    *n = 0;
+    for (size_t i = 0; verdicts && i < verdicts->n && *n < MAX_SENTENCES; i++) {
+        const rs_verdict *v = &verdicts->items[i];
+        bool of_rank = v->n_culprits && v->culprits[0].kind == RS_CULPRIT_RANK;
+        if (v->kind == RS_VERDICT_REFUSED || v->sensitivity) continue;
+        RS_TRY(put(v->text, of_rank ? v->culprits[0].number : -1, v->gain_pct, "diagnose", v->id,
+                   *n == 0 && *replaces ? replaces : NULL, findings, err));
+        ++*n;
+    }
+    return RS_OK;
+}
+
+rs_status rs_summary_findings(const rs_run *run, const rs_partial *partials, size_t n, int64_t median,
+                              rs_table *findings, rs_error *err)
+{
+    const rs_verdict_list *verdicts = run->verdicts ? rs_verdicts_get(run->verdicts) : NULL;
+    rs_text gone = {0};
+    size_t n_put = 0;
     sentences *s = rs_calloc(1, sizeof *s);
-    RS_LOCAL sentence *first = rs_calloc(1, sizeof *first);
-    rs_status status = s && first ? RS_OK : rs_fail_nomem(err, "findings");
-    if (status == RS_OK) {
-        about_nothing(partials, n, s);
-        about_host(partials, n, s);
-        about_idle(partials, n, s);
-        about_communication(partials, n, s);
-        about_copies(partials, n, s);
-        about_slowest(partials, n, median, s);
-        about_kernels(partials, n, s);
-        about_unlinked(partials, n, s);
-        about_gap(partials, n, s);
-        about_loading(partials, n, s);
-        if (s->n) qsort(s->items, s->n, sizeof *s->items, by_weight);
-        if (!rs_options_flag(run->options, "no-diagnose"))
-            status = diagnose(run, partials, n, result, first, err);
-    }
-    if (status == RS_OK && first->id) {
-        replace(s, first->id, replaces, sizeof replaces);
-        status = put_sentence(first, replaces, findings, err);
-        most--;
-    }
-    for (size_t i = 0; status == RS_OK && i < s->n && i < most; i++)
-        status = put_sentence(&s->items[i], NULL, findings, err);
+    if (!s) return rs_fail_nomem(err, "findings");
+    about_nothing(partials, n, s);
+    about_host(partials, n, s);
+    about_idle(partials, n, s);
+    about_communication(partials, n, s);
+    about_copies(partials, n, s);
+    about_slowest(partials, n, median, s);
+    about_kernels(partials, n, s);
+    about_unlinked(partials, n, s);
+    about_gap(partials, n, s);
+    about_loading(partials, n, s);
+    if (s->n) qsort(s->items, s->n, sizeof *s->items, by_weight);
+    leave_to_judge(s, verdicts, &gone);
+    rs_status status = rs_text_get(&gone) ? put_verdicts(verdicts, rs_text_get(&gone), findings, &n_put, err)
+                                          : rs_fail_nomem(err, "findings");
+    for (size_t i = 0; status == RS_OK && i < s->n && n_put + i < MAX_SENTENCES; i++)
+        status = put(s->items[i].text, s->items[i].rank, s->items[i].share, topics[s->items[i].about], NULL,
+                     NULL, findings, err);
+    rs_text_clear(&gone);
     rs_free(s);
     return status;
 }

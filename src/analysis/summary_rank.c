@@ -24,7 +24,6 @@ void rs_summary_free(void *partial)
     for (size_t i = 0; i < s->n_operators; i++) rs_free(s->operators[i].name);
     rs_free(s->kernels);
     rs_free(s->operators);
-    rs_skeleton_free(s->skeleton);
     rs_free(s);
 }
 
@@ -226,19 +225,6 @@ static rs_status count_host(rs_trace *t, const rs_selector *selector, const rs_d
     return RS_OK;
 }
 
-/* What a diagnosis needs of the rank, where it can be one of several or has several steps. Neither steps nor a
- * window can be selected: the graph is of whole traces. Every rank of a job may bring as many events. */
-static rs_status keep_skeleton(const rs_run *run, rs_trace *t, rs_rank_summary *s, rs_error *err)
-{
-    const rs_selection *selection = run->selection;
-    int64_t world = t->events->info.world_size;
-    if (rs_options_flag(run->options, "no-diagnose") || !s->n_gpu ||
-        (selection && (selection->by_step || selection->by_window)) || (s->n_steps < 2 && world == 1))
-        return RS_OK;
-    s->too_large = t->n_rows > RS_SUMMARY_DIAGNOSED / (world > 1 ? (uint64_t)world : 1);
-    return s->too_large ? RS_OK : rs_trace_skeleton(t, run->policy, &s->skeleton, err);
-}
-
 rs_status rs_summary_rank(const rs_run *run, rs_trace *t, void **partial, rs_error *err)
 {
     rs_rank_summary *s = rs_calloc(1, sizeof *s);
@@ -278,5 +264,5 @@ rs_status rs_summary_rank(const rs_run *run, rs_trace *t, void **partial, rs_err
     average_launches(&selector, work, links, s);
     if (status == RS_OK) status = divide_time(run, t, work, s, origin, err);
     if (status == RS_OK) status = total_names(t, work, links, s, err);
-    return status == RS_OK ? keep_skeleton(run, t, s, err) : status;
+    return status;
 }

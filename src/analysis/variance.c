@@ -303,6 +303,7 @@ const rs_analysis rs_analysis_variance = {
     .facets = {&rs_facet_work_details, &rs_facet_owners, &rs_facet_steps, &rs_facet_classes},
     .table_sets = sets,
     .n_table_sets = 1,
+    .judged = RS_JUDGED,
     .follows = RS_FOLLOWS_ALL,
     .rank = rs_variance_rank_of,
     .merge = merge,

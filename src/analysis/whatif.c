@@ -62,6 +62,7 @@ const rs_analysis rs_analysis_whatif = {
     .columns = RS_SKELETON_COLUMNS,
     .table_sets = sets,
     .n_table_sets = 1,
+    .judged = RS_JUDGED,
     .follows = RS_FOLLOWS_RANKS,
     .follows_not =
         "the graph is of whole traces; of a table of operations, of all its workers in whole steps",

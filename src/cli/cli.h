@@ -175,6 +175,8 @@ void rs_request_close(rs_request *request, rs_job *job); /* NULL is allowed */
  * caller. */
 rs_status rs_store_place(rs_job_settings *settings, char **owned, rs_error *err);
 
+/* Whether the answer holds the verdict: as text or JSON, whole, and not as stacks, which are for other programs. */
+bool rs_request_shows_verdict(const rs_request *request);
 /* The chosen table, else the whole result, in the output form that was asked for. */
 rs_status rs_request_show(const rs_request *request, const rs_result *result, const rs_sink *sink,
                           rs_error *err);

@@ -108,8 +108,9 @@ static rs_status run_analysis(rs_request *r, rs_result *result, rs_error *err)
     rs_input_kind input = rs_analysis_input(analysis);
     if (input == RS_INPUT_TWO_JOBS || input == RS_INPUT_JOBS) return run_jobs(r, options, result, err);
     RS_TRY(rs_request_open(r, r->arguments.paths, r->arguments.n_paths, &job, err));
+    const rs_query query = {analysis, options, r->compat, !rs_request_shows_verdict(r)};
     rs_status status = rs_events_can_stream(r) ? rs_events_stream(r, job, result, err)
-                                               : rs_job_run(job, analysis, options, r->compat, result, err);
+                                               : rs_job_run_many(job, &query, 1, result, err);
     rs_request_close(r, job);
     return status;
 }

@@ -8,6 +8,7 @@
 #include "base/suggest.h"
 #include "base/try.h"
 #include "cli/cli.h"
+#include "rankscope/verdict.h"
 #include "text/numbers.h"
 
 int rs_command_call(const rs_command *command, int argc, char **argv)
@@ -86,6 +87,8 @@ static void choose_rendering(rs_request *r)
     if (to_file) r->render.terminal = false;
     if (form) r->render.form = rs_output_form_find(form);
     r->render.budget = (size_t)rs_request_int(r, "budget");
+    r->render.paths = r->arguments.paths;
+    r->render.n_paths = r->arguments.n_paths;
 }
 
 static rs_status choose_table(rs_request *r, rs_error *err)
@@ -189,6 +192,23 @@ rs_status rs_request_show(const rs_request *r, const rs_result *result, const rs
     return rs_render_result(&shown, shown.main_table, &r->render, sink, err);
 }
 
+bool rs_request_shows_verdict(const rs_request *r)
+{
+    const char *form = rs_request_text(r, "format");
+    bool whole = !form || strcmp(form, "text") == 0 || strcmp(form, "json") == 0;
+    return whole && r->table == SIZE_MAX && !rs_request_flag(r, "folded");
+}
+
+/* Without the verdict an empty table of findings does not say why it is empty. */
+static void report_verdict(const rs_request *r, const rs_result *result)
+{
+    const rs_verdict *v = rs_result_verdict(result, 0);
+    bool judges = r->command->analysis && rs_analysis_judged(r->command->analysis) == RS_JUDGES;
+    if (judges && v && !r->quiet && (v->kind == RS_VERDICT_HEALTHY || v->kind == RS_VERDICT_REFUSED) &&
+        !rs_request_shows_verdict(r))
+        rs_complain("%s", v->text);
+}
+
 typedef struct shown_result {
     const rs_request *request;
     const rs_result *result;
@@ -243,6 +263,7 @@ static int run(rs_request *r)
     if (status == RS_OK)
         code = r->command->deliver ? r->command->deliver(r, &result) : rs_request_deliver(r, &result);
     if (!r->told) rs_report_result(&result, r->quiet);
+    if (status == RS_OK) report_verdict(r, &result);
     /* first what is wrong with each file, then what it came to, unless that has been said */
     if (status != RS_OK)
         code = rs_is_told(&result, &err) ? rs_exit_code_of(status) : rs_complain_error(NULL, &err);

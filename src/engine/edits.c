@@ -199,7 +199,7 @@ static void scale_work(const rs_edit *edit, rs_editor *x, rs_part part, int64_t 
     }
 }
 
-/* Of meetings the transfer, of communication that stands alone its whole duration. */
+/* Of meetings the transfer, of communication without peers its whole duration. */
 static void scale_comm(const rs_edit *edit, rs_editor *x, int64_t *values, size_t *n, int64_t median,
                        uint8_t *done)
 {
@@ -315,7 +315,7 @@ static void set_all(rs_editor *x, const rs_role *role, size_t from, size_t to, u
     }
 }
 
-/* The instances of a role by step number, so that ranks stand side by side. order: indices in the role. */
+/* The instances of a role by step number, so that ranks can be compared. order: indices in the role. */
 static bool sort_by_step(const rs_editor *x, const rs_role *role, rs_keyed *keys)
 {
     for (uint32_t i = 0; i < role->n; i++) {

@@ -1,4 +1,4 @@
-/* What-if: a change of the weights that stands for a change of the job.
+/* What-if: a change of the weights that means a change of the job.
  *
  *     rs_what_if_parse("network*2; no-loader", &question, err);    // edits joined by ; act together
  *     rs_weights_copy(&engine, &recorded, &weights, err);
@@ -13,7 +13,7 @@
  *     graphs                  what is launched between two synchronizations is one graph launch
  *     no-loader               data is there when it is asked for
  *     no-sync NAME            calls of that name, and those that wait for copies of that name, do not wait
- *     fuse A+B                A and B behind it on a stream are one kernel
+ *     fuse A+B                A and B after it on a stream are one kernel
  *     coalesce GROUP:BYTES    neighbouring collectives of a group are one, of up to so many bytes
  *
  * SELECTOR: a condition (query/expression.h) on name, operator, class (computation, communication, memory), part (host,
@@ -50,7 +50,7 @@ typedef enum rs_edit_kind {
     RS_N_EDITS
 } rs_edit_kind;
 
-/* What may be said of an answer: the assumption behind each kind. */
+/* What may be said of an answer: the assumption of each kind. */
 extern const char *const rs_edit_assumptions[RS_N_EDITS];
 
 /* The fields of a selector, and the words of two of them. */
@@ -146,7 +146,7 @@ typedef struct rs_editor {
     rs_weights *w;
     size_t n_changed;
     uint32_t *behind; /* by node: name of the call that waited before it; NULL: no edit asks */
-    /* Names of a rank are few and looked at again and again: what was found is kept, for the terms of one edit. */
+    /* Names of a rank are few and looked at often: what was found is kept, for the terms of one edit. */
     uint8_t
         *seen; /* by term, then by name of the rank: 0 not looked at, 1 the term does not hold, 2 it does */
     size_t seen_rank, seen_room;

@@ -55,7 +55,7 @@ static bool is_optimizer(const rs_skeleton *s, const uint8_t *names, uint32_t i)
             is_named(s, names, rs_skeleton_at(s, i)->name));
 }
 
-/* By step: the optimizer's first work, RS_NO_NODE where it has none; of the work behind it the earliest. */
+/* By step: the optimizer's first work, RS_NO_NODE where it has none; of the work after it the earliest. */
 static bool find_optimizers(const rs_editor *x, size_t r, const uint32_t *place, uint32_t *first)
 {
     const rs_skeleton *s = x->e->ranks[r];

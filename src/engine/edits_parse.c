@@ -1,6 +1,7 @@
 /* Questions as people write them, and as they are printed. edits_make.c makes them by hand. */
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/suggest.h"
 #include "base/try.h"
 #include "engine/edits_terms.h"
@@ -31,7 +32,7 @@ static rs_status find_kind(const char *text, size_t n, rs_edit_kind *out, rs_err
 static const char *argument_end(const char *p, size_t *n)
 {
     const char *end = rs_scan_value_end(p, RS_SCAN_NAME);
-    for (*n = (size_t)(end - p); *n && p[*n - 1] == ' ';) --*n;
+    for (*n = (size_t)(end - p); *n && rs_is_space(p[*n - 1]);) --*n;
     return end;
 }
 
@@ -155,7 +156,7 @@ static rs_status parse_name(rs_edit_name *name, const char **at, length_fn lengt
     argument_end(p, &n);
     n = length(p, n);
     *at = p + n;
-    while (n && p[n - 1] == ' ') n--;
+    while (n && rs_is_space(p[n - 1])) n--;
     return rs_edit_set_name(name, p, n, whole) ? RS_OK : rs_fail_nomem(err, "a question");
 }
 
@@ -222,7 +223,7 @@ static bool is_end(const char *p)
 
 static rs_status parse_edit(const char **at, rs_what_if *q, rs_error *err)
 {
-    size_t n = strcspn(*at, " :*;,");
+    size_t n = strcspn(*at, " \t\r\n:*;,");
     rs_edit_kind kind;
     RS_TRY(find_kind(*at, n, &kind, err));
     rs_edit *e = rs_what_if_add(q, kind);

@@ -316,6 +316,31 @@ void rs_answer_take(rs_input_answer *input, rs_rank_answer *rank, rs_answer *ans
 /* Settles rounds as far as the answers reach. q->due: some ranks have to be asked in round q->round. */
 rs_status rs_question_settle(rs_question *q, const rs_ranking *ranking, rs_error *err);
 
+/* ---- the judge: job_verdict.c */
+
+/* Queries of a caller, and before them what the judge is asked for those that are judged. */
+typedef struct rs_judged_queries {
+    rs_query *items;
+    size_t n, n_judges;
+    size_t *judge;        /* by query of the caller: place of the judge's, SIZE_MAX: it is not judged */
+    rs_options **options; /* of the judge's; owned */
+    rs_result *results;   /* of the items */
+} rs_judged_queries;
+
+/* Events of a job up to which it is judged with other questions: a few seconds at most. */
+#define RS_JUDGED_EVENTS "4000000"
+
+/* job: NULL where packed ranks are merged. Clear it after a failure, too. */
+rs_status rs_judged_queries_make(const rs_job_settings *settings, const rs_job *job, const rs_query *queries,
+                                 size_t n, rs_judged_queries *out, rs_error *err);
+void rs_judged_queries_clear(rs_judged_queries *judged);
+/* The judge's own question failed: its verdict is that nothing can be said. */
+void rs_judged_failed(rs_result *result, rs_status status, const rs_error *why);
+/* What the judge says for the k-th item, once it has; NULL: nothing. */
+const struct rs_verdicts *rs_judged_verdicts(const rs_judged_queries *judged, size_t k);
+/* Hands the caller's results over, with their verdicts. */
+void rs_judged_deliver(rs_judged_queries *judged, rs_result *results);
+
 /* ---- after the last round: job_merge.c */
 
 /* Reports inputs that could not be used. Fails when there is none that could. */

@@ -412,7 +412,9 @@ rs_status rs_question_answer(rs_question *const *sides, const rs_ranking *const 
     if (status == RS_OK) tell_steps(sides, n_sides, result);
     if (status == RS_OK) note_classes(sides[0], result);
     sides[0]->run.origin = find_origin(&sides[0]->run, partials, n_partials);
+    size_t n_ranks = n_partials;
     if (status == RS_OK) n_partials = leave_out_absent(&sides[0]->how, partials, n_partials, result);
+    sides[0]->run.n_absent = n_ranks - n_partials;
     if (status == RS_OK) status = sides[0]->how.merge(&sides[0]->run, partials, n_partials, result, err);
     for (size_t i = 0; status == RS_OK && i < result->n_tables; i++)
         if (!rs_table_has_origin(result->tables[i]))

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "job/job_store.h"
 #include "table/pack.h"
+#include "verdict/verdicts.h"
 
 enum { PART_RESULT = 1 };
 
@@ -72,6 +73,9 @@ static void write_result(rs_wire_writer *w, const rs_question *q, const rs_resul
     rs_wire_put_unsigned(w, result->n_notes);
     for (size_t i = 0; i < result->n_notes; i++) rs_wire_put_text(w, result->notes[i]);
     rs_problems_write(w, &result->problems);
+    bool judged = q->analysis->judged == RS_JUDGES && result->verdicts;
+    rs_wire_put_unsigned(w, judged);
+    if (judged) rs_verdicts_pack(result->verdicts, w);
 }
 
 static void read_tables(rs_wire_reader *r, const rs_question *q, rs_result *result)
@@ -107,6 +111,7 @@ static void read_result(rs_wire_reader *r, const rs_question *q, rs_result *resu
             r->bad = true;
     }
     rs_problems_read(r, &result->problems);
+    if (rs_wire_bool(r)) result->verdicts = rs_verdicts_unpack(r);
 }
 
 /* ---- fetching and keeping --------------------------------------------------------------------------------- */

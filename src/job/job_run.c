@@ -456,8 +456,9 @@ static rs_status join_recordings(run_side *s, bool *joined, rs_error *err)
  * to be told what they did not foresee. */
 static void run_side_of(run_side *s, outcome *outcomes, rs_result *results)
 {
+    const size_t n = s->n;
     bool due = false;
-    for (size_t k = 0; k < s->n; k++) {
+    for (size_t k = 0; k < n; k++) {
         rs_question *q = &s->questions[k];
         rs_error err = RS_ERROR_INIT;
         if (q->as_file || outcomes[k].known || outcomes[k].status != RS_OK) continue;
@@ -472,13 +473,13 @@ static void run_side_of(run_side *s, outcome *outcomes, rs_result *results)
         if (first) {
             rs_error err = RS_ERROR_INIT;
             rs_status status = join_recordings(s, &again, &err);
-            for (size_t k = 0; status != RS_OK && k < s->n; k++) settle(&outcomes[k], status, &err);
+            for (size_t k = 0; status != RS_OK && k < n; k++) settle(&outcomes[k], status, &err);
             if (status != RS_OK) return;
         }
         first = false;
         if (again) continue;
         due = false;
-        for (size_t k = 0; k < s->n && !s->job->cancelled; k++) {
+        for (size_t k = 0; k < n && !s->job->cancelled; k++) {
             rs_question *q = &s->questions[k];
             rs_error err = RS_ERROR_INIT;
             if (!q->due) continue;
@@ -487,7 +488,7 @@ static void run_side_of(run_side *s, outcome *outcomes, rs_result *results)
             due |= q->due;
         }
     }
-    for (size_t k = 0; k < s->n; k++) {
+    for (size_t k = 0; k < n; k++) {
         rs_error err = RS_ERROR_INIT;
         if (s->questions[k].as_file || outcomes[k].known || outcomes[k].status != RS_OK) continue;
         settle(&outcomes[k],
@@ -552,9 +553,11 @@ static rs_status check_sides(const rs_query *query, size_t n_jobs, rs_error *err
 }
 
 static rs_status run_sides(rs_job *const *jobs, run_side *sides, const side_views *views, unsigned n_jobs,
-                           const rs_query *queries, outcome *outcomes, size_t n, rs_result *results,
-                           rs_error *err)
+                           rs_judged_queries *judged, outcome *outcomes, rs_error *err)
 {
+    const rs_query *queries = judged->items;
+    rs_result *results = judged->results;
+    const size_t n = judged->n, n_judges = judged->n_judges;
     rs_status status = RS_OK;
     for (unsigned i = 0; status == RS_OK && i < n_jobs; i++)
         status = begin_side(&sides[i], jobs[i], i ? side_given(&queries[0], i - 1) : NULL, queries, n, err);
@@ -574,15 +577,19 @@ static rs_status run_sides(rs_job *const *jobs, run_side *sides, const side_view
     for (unsigned i = 0; i < n_jobs; i++) run_side_of(&sides[i], outcomes, results);
     size_t failed = n;
     for (size_t k = 0; k < n; k++) {
+        sides[0].questions[k].run.verdicts = rs_judged_verdicts(judged, k);
         if (outcomes[k].status == RS_OK && !outcomes[k].known)
             answer(sides, views, n_jobs, k, &outcomes[k], &results[k]);
         if (outcomes[k].status == RS_OK) continue;
         rs_result_drop_tables(&results[k]);
-        if (failed == n) failed = k;
+        if (k < n_judges)
+            rs_judged_failed(&results[k], outcomes[k].status, &outcomes[k].error);
+        else if (failed == n)
+            failed = k;
     }
     if (failed == n) return RS_OK;
     *err = outcomes[failed].error;
-    if (n > 1) rs_error_wrap(err, "%s", queries[failed].analysis->name);
+    if (n - n_judges > 1) rs_error_wrap(err, "%s", queries[failed].analysis->name);
     return outcomes[failed].status;
 }
 
@@ -590,17 +597,27 @@ static rs_status run_queries(rs_job *const *jobs, unsigned n_jobs, const rs_quer
                              rs_result *results, rs_error *err)
 {
     rs_error local = RS_ERROR_INIT;
+    rs_judged_queries judged;
     if (!err) err = &local;
     for (size_t k = 0; k < n; k++) results[k] = (rs_result){0};
-    RS_LOCAL run_side *sides = rs_calloc(n_jobs, sizeof *sides);
-    RS_LOCAL outcome *outcomes = rs_calloc(n, sizeof *outcomes);
+    rs_status status =
+        rs_judged_queries_make(&jobs[0]->settings, n_jobs == 1 ? jobs[0] : NULL, queries, n, &judged, err);
+    if (status != RS_OK) {
+        rs_judged_queries_clear(&judged);
+        return status;
+    }
+    run_side *sides = rs_calloc(n_jobs, sizeof *sides);
+    outcome *outcomes = rs_calloc(judged.n, sizeof *outcomes);
     side_views views = {rs_calloc(n_jobs, sizeof *views.questions),
                         rs_calloc(n_jobs, sizeof *views.rankings)};
     bool ok = sides && (outcomes || !n) && views.questions && views.rankings;
-    rs_status status = ok ? run_sides(jobs, sides, &views, n_jobs, queries, outcomes, n, results, err)
-                          : rs_fail_nomem(err, "run");
+    status = ok ? run_sides(jobs, sides, &views, n_jobs, &judged, outcomes, err) : rs_fail_nomem(err, "run");
     for (unsigned i = 0; sides && i < n_jobs; i++) end_side(&sides[i]);
-    for (size_t k = 0; outcomes && k < n; k++) rs_result_key_clear(&outcomes[k].key);
+    for (size_t k = 0; outcomes && k < judged.n; k++) rs_result_key_clear(&outcomes[k].key);
+    rs_judged_deliver(&judged, results);
+    rs_judged_queries_clear(&judged);
+    rs_free(sides);
+    rs_free(outcomes);
     rs_free(views.questions);
     rs_free(views.rankings);
     return status;
@@ -674,7 +691,7 @@ static rs_status map_with(rs_job *job, const rs_query *queries, size_t n, const 
         return rs_fail(err, RS_ERR_USAGE,
                        "a window counts from the job's first event, which a part of the job "
                        "does not know: give --steps, or analyse all ranks in one place");
-    RS_SCOPED(end_side) run_side side = {0};
+    run_side side = {0};
     rs_status status = begin_side(&side, job, NULL, queries, n, err);
     for (size_t k = 0; status == RS_OK && k < n; k++)
         if (rs_question_wants_origin(&side.questions[k]))
@@ -698,26 +715,44 @@ static rs_status map_with(rs_job *job, const rs_query *queries, size_t n, const 
         if (status == RS_OK) status = fail_early(&side, err);
     }
     if (status == RS_OK) status = rs_partials_write(job, side.questions, n, out, err);
+    end_side(&side);
+    return status;
+}
+
+/* With the judge's questions; "told" has an item for each query of the caller. */
+static rs_status map_judged(rs_job *job, const rs_query *queries, size_t n, const rs_told *told,
+                            rs_bytes *out, rs_error *err)
+{
+    rs_error local = RS_ERROR_INIT;
+    rs_judged_queries judged;
+    if (!err) err = &local;
+    *out = (rs_bytes){0};
+    rs_status status = rs_judged_queries_make(&job->settings, NULL, queries, n, &judged, err);
+    rs_told *all = told ? rs_calloc(judged.n + 1, sizeof *all) : NULL;
+    if (status == RS_OK && told && !all) status = rs_fail_nomem(err, "run");
+    for (size_t k = 0; all && k < n; k++) all[judged.n_judges + k] = told[k];
+    if (status == RS_OK) status = map_with(job, judged.items, judged.n, all, out, err);
+    rs_free(all);
+    rs_judged_queries_clear(&judged);
     return status;
 }
 
 rs_status rs_job_map(rs_job *job, const rs_query *queries, size_t n, rs_bytes *out, rs_error *err)
 {
-    rs_error local = RS_ERROR_INIT;
-    *out = (rs_bytes){0};
-    return map_with(job, queries, n, NULL, out, err ? err : &local);
+    return map_judged(job, queries, n, NULL, out, err);
 }
 
 rs_status rs_job_map_agreed(rs_job *job, const rs_query *queries, size_t n, const rs_bytes *agreed,
                             rs_bytes *out, rs_error *err)
 {
     rs_error local = RS_ERROR_INIT;
-    RS_SCOPED(rs_arena_clear) rs_arena arena = {0};
+    rs_arena arena = {0};
     const rs_told *told = NULL;
     if (!err) err = &local;
     *out = (rs_bytes){0};
     rs_status status = rs_agreed_read(agreed, queries, n, &arena, &told, err);
-    if (status == RS_OK) status = map_with(job, queries, n, told, out, err);
+    if (status == RS_OK) status = map_judged(job, queries, n, told, out, err);
+    rs_arena_clear(&arena);
     return status;
 }
 
@@ -727,7 +762,7 @@ rs_status rs_job_map_agreed(rs_job *job, const rs_query *queries, size_t n, cons
 static rs_status take_values(rs_question *q, const rs_ranking *ranking, rs_rank_value **values, size_t *n,
                              rs_error *err)
 {
-    RS_LOCAL rs_partial *partials = NULL;
+    rs_partial *partials = NULL;
     size_t n_partials = 0;
     rs_status status = rs_question_gather(q, ranking, 0, &partials, &n_partials, err);
     rs_rank_value *out = status == RS_OK ? rs_malloc((n_partials + 1) * sizeof *out) : NULL;
@@ -739,6 +774,7 @@ static rs_status take_values(rs_question *q, const rs_ranking *ranking, rs_rank_
         for (size_t k = 0; q->answers[i].status == RS_OK && k < q->answers[i].n_ranks; k++)
             if (rs_ranking_wants(ranking, q->answers[i].ranks[k].rank))
                 q->answers[i].ranks[k].first.partial = NULL;
+    rs_free(partials);
     *values = out;
     return status;
 }
@@ -751,7 +787,7 @@ rs_status rs_job_each_rank(rs_job *job, const rs_each_rank *each, rs_rank_value 
                               .follows = RS_FOLLOWS_ALL | (each->takes_captures ? RS_FOLLOWS_CAPTURES : 0),
                               .rank = each->rank,
                               .free_partial = each->free_value};
-    RS_SCOPED(end_side) run_side side = {0};
+    run_side side = {0};
     outcome o = {.status = RS_OK};
     rs_error local = RS_ERROR_INIT;
     if (!err) err = &local;
@@ -759,7 +795,7 @@ rs_status rs_job_each_rank(rs_job *job, const rs_each_rank *each, rs_rank_value 
     *n = 0;
     rs_status status = rs_analysis_can_follow(&work, &job->settings, false, err);
     if (status == RS_OK) status = begin_side(&side, job, NULL, &(rs_query){.analysis = &work}, 1, err);
-    if (status == RS_OK) {
+    if (status == RS_OK && side.n == 1) { /* "o" has room for one */
         side.questions[0].run.context = each->context;
         side.questions[0].judges_window = each->judges_window;
         run_side_of(&side, &o, result);
@@ -767,6 +803,7 @@ rs_status rs_job_each_rank(rs_job *job, const rs_each_rank *each, rs_rank_value 
         if (status != RS_OK) *err = o.error;
     }
     if (status == RS_OK) status = take_values(&side.questions[0], &side.ranking, values, n, err);
+    end_side(&side);
     return status;
 }
 
@@ -776,7 +813,7 @@ static rs_status run_with_sides(rs_job *job, const rs_query *query, size_t n, rs
                                 rs_error *err)
 {
     rs_error local = RS_ERROR_INIT;
-    RS_LOCAL rs_job **jobs = rs_calloc(n + 1, sizeof *jobs);
+    rs_job **jobs = rs_calloc(n + 1, sizeof *jobs);
     rs_job_settings settings = job->settings;
     if (!err) err = &local;
     *result = (rs_result){0};
@@ -791,6 +828,7 @@ static rs_status run_with_sides(rs_job *job, const rs_query *query, size_t n, rs
     }
     if (status == RS_OK) status = run_queries(jobs, (unsigned)n + 1, query, 1, result, err);
     for (size_t i = 0; i < n; i++) rs_job_close(jobs[i + 1]);
+    rs_free(jobs);
     return status;
 }
 
@@ -799,20 +837,23 @@ static rs_status run_with_sides(rs_job *job, const rs_query *query, size_t n, rs
 rs_status rs_job_run(rs_job *job, const rs_analysis *analysis, const rs_options *options, rs_compat compat,
                      rs_result *result, rs_error *err)
 {
-    rs_query query = {analysis, options, compat};
-    size_t n = count_given(&query);
-    return n ? run_with_sides(job, &query, n, result, err) : run_queries(&job, 1, &query, 1, result, err);
+    return rs_job_run_many(job, &(rs_query){.analysis = analysis, .options = options, .compat = compat}, 1,
+                           result, err);
 }
 
 rs_status rs_job_run_many(rs_job *job, const rs_query *queries, size_t n, rs_result *results, rs_error *err)
 {
-    return run_queries(&job, 1, queries, n, results, err);
+    size_t given = n == 1 ? count_given(queries) : 0;
+    return given ? run_with_sides(job, queries, given, results, err)
+                 : run_queries(&job, 1, queries, n, results, err);
 }
 
 rs_status rs_job_run_pair(rs_job *a, rs_job *b, const rs_analysis *analysis, const rs_options *options,
                           rs_compat compat, rs_result *result, rs_error *err)
 {
-    return run_queries((rs_job *const[]){a, b}, 2, &(rs_query){analysis, options, compat}, 1, result, err);
+    return run_queries((rs_job *const[]){a, b}, 2,
+                       &(rs_query){.analysis = analysis, .options = options, .compat = compat}, 1, result,
+                       err);
 }
 
 rs_status rs_job_run_jobs(rs_job *const *jobs, size_t n_jobs, const rs_analysis *analysis,
@@ -822,5 +863,7 @@ rs_status rs_job_run_jobs(rs_job *const *jobs, size_t n_jobs, const rs_analysis 
         *result = (rs_result){0};
         return rs_fail(err, RS_ERR_USAGE, "%s cannot compare %zu jobs", analysis->name, n_jobs);
     }
-    return run_queries(jobs, (unsigned)n_jobs, &(rs_query){analysis, options, compat}, 1, result, err);
+    return run_queries(jobs, (unsigned)n_jobs,
+                       &(rs_query){.analysis = analysis, .options = options, .compat = compat}, 1, result,
+                       err);
 }

@@ -13,32 +13,34 @@ enum { AS_IS, AS_SIZE };
 
 /* ROW(member, name, type, placeholder, default, conversion, least, most, parts, help) least, most: of
  * numbers. parts: AGREE where parts of a job that were mapped under different values are not merged. */
-#define SETTINGS(ROW)                                                                                        \
-    ROW(ranks, "ranks", RANGES, "LIST", NULL, AS_IS, 0, 0, AGREE, "only these ranks: 0,3,8-15")              \
-    ROW(steps, "steps", RANGES, "LIST", NULL, AS_IS, 0, 0, AGREE, "only these training steps: 3-5")          \
-    ROW(window, "window", TEXT, "FROM-TO", NULL, AS_IS, 0, 0, AGREE,                                         \
-        "only what starts in this time, ms from the job's first event: 10-12.5")                             \
-    ROW(recursive, "recursive", FLAG, NULL, NULL, AS_IS, 0, 0, DIFFER, "descend into directories")           \
-    ROW(renumber, "renumber", FLAG, NULL, NULL, AS_IS, 0, 0, AGREE,                                          \
-        "number ranks by sorted file name, whatever the files say")                                          \
-    ROW(single_rank, "single-rank", FLAG, NULL, NULL, AS_IS, 0, 0, AGREE,                                    \
-        "refuse files that hold several ranks")                                                              \
-    ROW(absolute, "absolute", FLAG, NULL, NULL, AS_IS, 0, 0, AGREE,                                          \
-        "times on the files' own clock, not from the job's first event")                                     \
-    ROW(include_last_step, "include-last-step", FLAG, NULL, NULL, AS_IS, 0, 0, AGREE,                        \
-        "HTA's include_last_profiler_step; only with --compat hta or hta-exact")                             \
-    ROW(captures, "captures", TEXT, "PATH", NULL, AS_IS, 0, 0, AGREE,                                        \
-        "give the work of replayed graphs its operators: the trace of their capture, or a folder of such")   \
-    ROW(classes, "class", LINES, "CLASS=REGEX", NULL, AS_IS, 0, 0, AGREE,                                    \
-        "GPU work whose name REGEX finds is communication, computation or memory; @FILE: such rules")        \
-    ROW(jobs, "jobs", INT, "N", NULL, AS_IS, 1, 4096, DIFFER, "worker threads (default: one for each core)") \
-    ROW(max_memory, "max-memory", TEXT, "SIZE", NULL, AS_SIZE, 1, NO_LIMIT, DIFFER,                          \
-        "stop rather than hold more than SIZE of traces: 512M, 4G")                                          \
-    ROW(max_ratio, "max-ratio", INT, "N", "1000", AS_IS, 1, NO_LIMIT, DIFFER,                                \
-        "refuse files that inflate to more than N times their size")                                         \
-    ROW(store, "store", TEXT, "DIR", NULL, AS_IS, 0, 0, DIFFER,                                              \
-        "keep what is computed in DIR, and take from there what was computed before")                        \
-    ROW(no_store, "no-store", FLAG, NULL, NULL, AS_IS, 0, 0, DIFFER,                                         \
+#define SETTINGS(ROW)                                                                                            \
+    ROW(ranks, "ranks", RANGES, "LIST", NULL, AS_IS, 0, 0, AGREE, "only these ranks: 0,3,8-15")                  \
+    ROW(steps, "steps", RANGES, "LIST", NULL, AS_IS, 0, 0, AGREE, "only these training steps: 3-5")              \
+    ROW(window, "window", TEXT, "FROM-TO", NULL, AS_IS, 0, 0, AGREE,                                             \
+        "only what starts in this time, ms from the job's first event: 10-12.5")                                 \
+    ROW(recursive, "recursive", FLAG, NULL, NULL, AS_IS, 0, 0, DIFFER, "descend into directories")               \
+    ROW(renumber, "renumber", FLAG, NULL, NULL, AS_IS, 0, 0, AGREE,                                              \
+        "number ranks by sorted file name, whatever the files say")                                              \
+    ROW(single_rank, "single-rank", FLAG, NULL, NULL, AS_IS, 0, 0, AGREE,                                        \
+        "refuse files that hold several ranks")                                                                  \
+    ROW(absolute, "absolute", FLAG, NULL, NULL, AS_IS, 0, 0, AGREE,                                              \
+        "times on the files' own clock, not from the job's first event")                                         \
+    ROW(include_last_step, "include-last-step", FLAG, NULL, NULL, AS_IS, 0, 0, AGREE,                            \
+        "HTA's include_last_profiler_step; only with --compat hta or hta-exact")                                 \
+    ROW(no_verdict, "no-verdict", FLAG, NULL, NULL, AS_IS, 0, 0, AGREE,                                          \
+        "without the verdict that opens answers about the job: what is wrong with it, and what fixing it gains") \
+    ROW(captures, "captures", TEXT, "PATH", NULL, AS_IS, 0, 0, AGREE,                                            \
+        "give the work of replayed graphs its operators: the trace of their capture, or a folder of such")       \
+    ROW(classes, "class", LINES, "CLASS=REGEX", NULL, AS_IS, 0, 0, AGREE,                                        \
+        "GPU work whose name REGEX finds is communication, computation or memory; @FILE: such rules")            \
+    ROW(jobs, "jobs", INT, "N", NULL, AS_IS, 1, 4096, DIFFER, "worker threads (default: one for each core)")     \
+    ROW(max_memory, "max-memory", TEXT, "SIZE", NULL, AS_SIZE, 1, NO_LIMIT, DIFFER,                              \
+        "stop rather than hold more than SIZE of traces: 512M, 4G")                                              \
+    ROW(max_ratio, "max-ratio", INT, "N", "1000", AS_IS, 1, NO_LIMIT, DIFFER,                                    \
+        "refuse files that inflate to more than N times their size")                                             \
+    ROW(store, "store", TEXT, "DIR", NULL, AS_IS, 0, 0, DIFFER,                                                  \
+        "keep what is computed in DIR, and take from there what was computed before")                            \
+    ROW(no_store, "no-store", FLAG, NULL, NULL, AS_IS, 0, 0, DIFFER,                                             \
         "neither look into a store nor keep anything")
 
 static const rs_option_spec options[] = {{"compat", RS_OPTION_CHOICE, "PEER",

@@ -6,6 +6,7 @@
 #include "base/paths.h"
 #include "base/layout.h"
 #include "base/problems.h"
+#include "base/try.h"
 #include "base/wire.h"
 #include "job/job_internal.h"
 #include "job/job_store.h"
@@ -122,7 +123,7 @@ static rs_status read_queries(merger *m, size_t part, rs_wire_reader *r, size_t 
             break;
         }
     }
-    for (size_t k = 0; k < m->n; k++) {
+    for (size_t k = m->n; k-- > 0;) { /* those of the caller are named before the judge's */
         if (found[k]) continue;
         return rs_fail(err, RS_ERR_USAGE,
                        "%s %zu of %zu hold no %s with these options and this mode: map with what is merged",
@@ -149,8 +150,9 @@ static rs_status read_inputs(merger *m, size_t part, rs_wire_reader *r, const si
             if (places[k] != SIZE_MAX) input.blocks[places[k]] = block;
         }
         if (r->bad) break;
-        if (!RS_PUSH(m->inputs, m->n_inputs, m->capacity, input))
+        if (!RS_GROW_ONE(m->inputs, m->n_inputs, m->capacity))
             return rs_fail_nomem(err, "packed partial results");
+        m->inputs[m->n_inputs++] = input;
     }
     return r->bad || r->p != r->end ? damaged(m, part, r, err) : RS_OK;
 }
@@ -332,17 +334,34 @@ static rs_status fail_behind(const merger *m, const rs_question *q, rs_error *er
     return RS_OK;
 }
 
-static rs_status merge_query(const merger *m, size_t k, rs_result *result, rs_error *err)
+/* What is merged: the queries, and what the judge was asked with them under the settings of the parts. */
+static rs_status read_judged(merger *m, const rs_bytes *packed, const rs_query *queries, size_t n,
+                             rs_judged_queries *out, rs_error *err)
+{
+    rs_wire_reader r;
+    RS_TRY(open_part(m, 0, &packed[0], RS_PARTIAL_MAGIC, &r, err));
+    const rs_job_settings *settings = rs_layout_unpack(&rs_job_settings_layout, &r);
+    if (r.bad || !settings) return damaged(m, 0, &r, err);
+    rs_status status = rs_judged_queries_make(settings, NULL, queries, n, out, err);
+    m->queries = out->items;
+    m->n = out->n;
+    return status;
+}
+
+static rs_status merge_query(const merger *m, size_t k, const struct rs_verdicts *verdicts, rs_result *result,
+                             rs_error *err)
 {
     rs_question q = {0}, *side = &q;
     const rs_ranking *ranking = &m->ranking;
-    RS_SCOPED(rs_arena_clear) rs_arena values = {0};
+    rs_arena values = {0};
     rs_status status = read_question(m, k, &q, &values, err);
     if (status == RS_OK) status = fail_behind(m, &q, err);
     if (status == RS_OK) status = rs_question_judge(&q, ranking, result, err);
+    q.run.verdicts = verdicts;
     if (status == RS_OK) status = rs_question_answer(&side, &ranking, 1, result, err);
     if (status != RS_OK) rs_result_drop_tables(result);
     rs_question_clear(&q);
+    rs_arena_clear(&values);
     return status;
 }
 
@@ -374,21 +393,28 @@ rs_status rs_merge_packed(const rs_bytes *packed, size_t n_packed, const rs_quer
                           rs_result *results, rs_error *err)
 {
     rs_error local = RS_ERROR_INIT;
+    rs_judged_queries judged = {0};
     if (!err) err = &local;
     for (size_t k = 0; k < n; k++) results[k] = (rs_result){0};
     if (n_packed == 0) return rs_fail(err, RS_ERR_USAGE, "no packed partial results to merge");
-    RS_SCOPED(merger_clear) merger m = {.what = PARTIALS, .queries = queries, .n = n, .n_parts = n_packed};
-    rs_status status = take_queries(&m, err);
+    merger m = {.what = PARTIALS, .n_parts = n_packed};
+    rs_status status = read_judged(&m, packed, queries, n, &judged, err);
+    if (status == RS_OK) status = take_queries(&m, err);
     if (status == RS_OK) status = read_parts(&m, packed, err);
     bool read = status == RS_OK;
-    for (size_t k = 0; read && k < n; k++) {
+    for (size_t k = 0; read && k < m.n; k++) {
         rs_error error = RS_ERROR_INIT;
-        rs_status one = merge_query(&m, k, &results[k], &error);
-        if (one == RS_OK || status != RS_OK) continue;
+        rs_result *result = &judged.results[k];
+        rs_status one = merge_query(&m, k, rs_judged_verdicts(&judged, k), result, &error);
+        if (one != RS_OK && k < judged.n_judges) rs_judged_failed(result, one, &error);
+        if (one == RS_OK || status != RS_OK || k < judged.n_judges) continue;
         status = one;
         *err = error;
-        if (n > 1) rs_error_wrap(err, "%s", queries[k].analysis->name);
+        if (n > 1) rs_error_wrap(err, "%s", m.queries[k].analysis->name);
     }
+    if (read) rs_judged_deliver(&judged, results);
+    rs_judged_queries_clear(&judged);
+    merger_clear(&m);
     return status;
 }
 
@@ -402,9 +428,9 @@ rs_status rs_agree_packed(const rs_bytes *packed, size_t n_packed, const rs_quer
     *agreed = (rs_bytes){0};
     *complete = true;
     if (n_packed == 0) return rs_fail(err, RS_ERR_USAGE, "no packed partial results to agree on");
-    RS_SCOPED(merger_clear) merger m = {.what = PARTIALS, .queries = queries, .n = n, .n_parts = n_packed};
-    RS_SCOPED(rs_arena_clear) rs_arena values = {0};
-    RS_LOCAL rs_question *questions = rs_calloc(n, sizeof *questions);
+    merger m = {.what = PARTIALS, .queries = queries, .n = n, .n_parts = n_packed};
+    rs_arena values = {0};
+    rs_question *questions = rs_calloc(n, sizeof *questions);
     rs_status status = questions || !n ? take_queries(&m, err) : rs_fail_nomem(err, "run");
     if (status == RS_OK) status = read_parts(&m, packed, err);
     for (size_t k = 0; status == RS_OK && k < n; k++) {
@@ -413,6 +439,9 @@ rs_status rs_agree_packed(const rs_bytes *packed, size_t n_packed, const rs_quer
     }
     if (status == RS_OK) status = rs_agreed_write(&m.settings, questions, n, agreed, err);
     for (size_t k = 0; questions && k < n; k++) rs_question_clear(&questions[k]);
+    rs_free(questions);
+    rs_arena_clear(&values);
+    merger_clear(&m);
     return status;
 }
 
@@ -439,7 +468,7 @@ static bool read_told(const rs_query *query, rs_wire_reader *r, rs_told *told)
 rs_status rs_agreed_read(const rs_bytes *packed, const rs_query *queries, size_t n, rs_arena *arena,
                          const rs_told **told, rs_error *err)
 {
-    RS_SCOPED(merger_clear) merger m = {.what = "packed agreement", .queries = queries, .n = n, .n_parts = 1};
+    merger m = {.what = "packed agreement", .queries = queries, .n = n, .n_parts = 1};
     rs_wire_reader r = {0};
     size_t *places = NULL, n_places = 0;
     rs_told *out = rs_arena_alloc(arena, (n + 1) * sizeof *out);
@@ -462,5 +491,6 @@ rs_status rs_agreed_read(const rs_bytes *packed, const rs_query *queries, size_t
     }
     if (status == RS_OK && r.p != r.end) status = damaged(&m, 0, &r, err);
     if (status == RS_OK) *told = out;
+    merger_clear(&m);
     return status;
 }

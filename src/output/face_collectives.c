@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "output/face_tools.h"
+#include "output/verdict.h"
 
 static rs_status part(const rs_result *result, const char *name, const char *heading, bool first,
                       rs_page *layout, rs_error *err)
@@ -20,6 +21,7 @@ rs_status rs_face_collectives(const rs_result *result, rs_page *layout, rs_error
     char text[160];
     rs_status status = part(result, "summary", "Collectives by kind and size", true, layout, err);
     if (status == RS_OK) status = part(result, "lateness", "Who is late", false, layout, err);
+    if (status == RS_OK) rs_page_lateness(layout, result, -1);
     if (status == RS_OK) status = part(result, "clocks", "Clocks", false, layout, err);
     snprintf(text, sizeof text,
              "%zu collectives; one by one: --table collectives, with each rank's arrival: --table arrivals",

@@ -1,87 +1,152 @@
-/* `diagnose` for people: one sentence each, what to try, what shows it; what was not examined. */
+/* `diagnose` for people: what is wrong and would help, by what fixing it gains; what was not examined. */
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+#include "base/try.h"
 #include "output/face_tools.h"
+#include "output/verdict.h"
 #include "text/numbers.h"
 
 #define KEYS 9
+#define SHOWN 60 /* columns of a kernel's name, more where two would look the same */
+#define LONGEST (16 * SHOWN)
 
-static void put_rows(const rs_table *t, const char *kind, const char *heading, bool *first, rs_page *layout)
+static rs_status put_verdict(const rs_verdict *v, size_t place, rs_page *layout, rs_error *err)
 {
-    bool any = false;
-    for (size_t i = 0; i < rs_table_n_rows(t); i++) {
-        char lead[24], text[160];
-        if (strcmp(rs_face_string(t, i, "kind"), kind) != 0) continue;
-        if (!any) rs_page_heading(layout, heading, *first);
-        any = true;
-        *first = false;
-        snprintf(lead, sizeof lead, "%lld. ", (long long)rs_face_int(t, i, "place", 0));
-        rs_page_wrap(layout, lead, rs_face_string(t, i, "finding"));
-        snprintf(text, sizeof text, "%s %%", RS_FIXED(rs_face_number(t, i, "gain_pct"), 1));
-        rs_page_value(layout, "gain", KEYS, text);
-        rs_page_value(layout, "try", KEYS, rs_face_string(t, i, "remedy"));
-        rs_page_value(layout, "holds if", KEYS, rs_face_string(t, i, "assumption"));
-        rs_page_value(layout, "shown by", KEYS, rs_face_string(t, i, "evidence"));
+    char lead[24], text[200];
+    snprintf(lead, sizeof lead, "%zu. ", place);
+    rs_page_wrap(layout, lead, v->text);
+    snprintf(text, sizeof text, "%s %% of a step%s", RS_FIXED(v->gain_pct, 1),
+             v->kind == RS_VERDICT_FINDING ? "" : "; an opportunity, nothing is wrong there");
+    rs_page_value(layout, "gain", KEYS, text);
+    rs_page_value(layout, "try", KEYS, v->remedy);
+    rs_page_value(layout, "assumes", KEYS, v->assumption);
+    for (size_t i = 0; i < v->n_evidence; i++)
+        RS_TRY(rs_page_evidence(layout, "  verify     ", &v->evidence[i], err));
+    return RS_OK;
+}
+
+static bool is_shown_sensitivity(const rs_verdict *v)
+{
+    return v->id && v->sensitivity && v->n_culprits;
+}
+
+/* Whether two different names look the same once they are shortened. */
+static bool are_alike(const rs_result *result, size_t columns)
+{
+    char a[4 * LONGEST + 8], b[4 * LONGEST + 8];
+    for (size_t i = 0; i < rs_result_n_verdicts(result); i++) {
+        const rs_verdict *v = rs_result_verdict(result, i);
+        if (!is_shown_sensitivity(v)) continue;
+        rs_shorten_middle(v->culprits->name, strlen(v->culprits->name), columns, a, sizeof a);
+        for (size_t k = 0; k < i; k++) {
+            const rs_verdict *w = rs_result_verdict(result, k);
+            if (!is_shown_sensitivity(w)) continue;
+            rs_shorten_middle(w->culprits->name, strlen(w->culprits->name), columns, b, sizeof b);
+            if (strcmp(a, b) == 0) return true;
+        }
     }
+    return false;
+}
+
+static rs_status put_sensitivities(const rs_result *result, rs_page *layout, rs_error *err)
+{
+    rs_text kernels = {0};
+    char name[4 * LONGEST + 8];
+    size_t columns = SHOWN;
+    while (columns < LONGEST && are_alike(result, columns)) columns *= 2;
+    for (size_t i = 0; i < rs_result_n_verdicts(result); i++) {
+        const rs_verdict *v = rs_result_verdict(result, i);
+        if (!is_shown_sensitivity(v)) continue;
+        const char *whole = v->culprits->name;
+        rs_text_printf(&kernels, "%s%s (%s %%)", kernels.n ? ", " : "",
+                       rs_shorten_middle(whole, strlen(whole), columns, name, sizeof name),
+                       RS_FIXED(v->gain_pct, 1));
+    }
+    bool ok = !kernels.n || rs_text_get(&kernels);
+    if (ok && kernels.n) {
+        rs_page_blank(layout);
+        rs_page_wrap(layout, "Most sensitive to (gain at half its time): ", kernels.s);
+    }
+    rs_text_clear(&kernels);
+    return ok ? RS_OK : rs_fail_nomem(err, "diagnose");
+}
+
+/* The verdicts that have a row of the table, sensitivities in one line after the others. */
+static rs_status put_rows(const rs_result *result, size_t n_rows, rs_page *layout, rs_error *err)
+{
+    size_t place = 0;
+    for (size_t i = 0; i < rs_result_n_verdicts(result); i++) {
+        const rs_verdict *v = rs_result_verdict(result, i);
+        if (!v->id) continue;
+        if (++place <= n_rows && !is_shown_sensitivity(v)) RS_TRY(put_verdict(v, place, layout, err));
+    }
+    return put_sensitivities(result, layout, err);
 }
 
 static void put_joint(const rs_table *t, rs_page *layout)
 {
     if (!rs_table_n_rows(t)) return;
-    rs_page_heading(layout, "Mended together (gains overlap)", false);
+    rs_page_heading(layout, "Combined (gains overlap)", false);
     for (size_t i = 0; i < rs_table_n_rows(t); i++) {
         char text[200], before[32], after[32];
         rs_human_time((int64_t)(rs_face_number(t, i, "before_us") * 1000), before);
         rs_human_time((int64_t)(rs_face_number(t, i, "after_us") * 1000), after);
-        snprintf(text, sizeof text, "step %s, then %s: %s %%", before, after,
+        snprintf(text, sizeof text, "step from %s to %s: %s %%", before, after,
                  RS_FIXED(rs_face_number(t, i, "gain_pct"), 1));
         rs_page_value(layout, rs_face_string(t, i, "places"), KEYS, text);
     }
 }
 
-/* What row i says of its id. */
-static void reason_of(const rs_table *t, size_t i, char *text, size_t size)
+/* Whether rows i and k say the same of their ids. */
+static bool same_reason(const rs_table *t, size_t i, size_t k)
 {
-    const char *what = rs_face_string(t, i, "what");
-    snprintf(text, size, "%s%s%s", what, *what ? ": " : "", rs_face_string(t, i, "reason"));
+    return strcmp(rs_face_string(t, i, "what"), rs_face_string(t, k, "what")) == 0 &&
+           strcmp(rs_face_string(t, i, "reason"), rs_face_string(t, k, "reason")) == 0;
 }
 
 /* A row each; a reason that several rows in turn have in common is said once, under their ids. */
-static void put_missed(const rs_table *t, rs_page *layout)
+static rs_status put_missed(const rs_table *t, rs_page *layout, rs_error *err)
 {
-    size_t n = rs_table_n_rows(t);
-    for (size_t i = 0, end; i < n; i = end) {
-        char text[512], next[512], ids[1024] = "";
-        size_t used = 0;
-        reason_of(t, i, text, sizeof text);
-        for (end = i; end < n; end++) {
-            reason_of(t, end, next, sizeof next);
-            if (strcmp(next, text) != 0 || used > sizeof ids - 80) break;
-            used += (size_t)snprintf(ids + used, sizeof ids - used, "%s%s", end > i ? ", " : "",
-                                     rs_face_string(t, end, "id"));
-            if (used >= sizeof ids) used = sizeof ids - 1;
-        }
-        if (end - i < 3) {
-            rs_page_value(layout, rs_face_string(t, i, "id"), 21, text);
-            end = i + 1;
+    rs_text ids = {0}, text = {0};
+    bool ok = true;
+    for (size_t i = 0, end, n = rs_table_n_rows(t); ok && i < n; i = end) {
+        const char *what = rs_face_string(t, i, "what");
+        for (end = i + 1; end < n && same_reason(t, i, end);) end++;
+        if (end - i < 3) end = i + 1;
+        ids.n = text.n = 0;
+        for (size_t k = i; k < end; k++)
+            rs_text_printf(&ids, "%s%s", k > i ? ", " : "", rs_face_string(t, k, "id"));
+        rs_text_printf(&text, "%s%s%s", what, *what ? ": " : "", rs_face_string(t, i, "reason"));
+        ok = rs_text_get(&ids) && rs_text_get(&text);
+        if (!ok) break;
+        if (end == i + 1) {
+            rs_page_value(layout, ids.s, 21, text.s);
         } else {
-            rs_page_wrap(layout, "  ", ids);
-            rs_page_value(layout, "", 2, text);
+            rs_page_wrap(layout, "  ", ids.s);
+            rs_page_value(layout, "", 2, text.s);
         }
     }
+    rs_text_clear(&ids);
+    rs_text_clear(&text);
+    return ok ? RS_OK : rs_fail_nomem(err, "diagnose");
+}
+
+rs_status rs_face_what_if(const rs_result *result, rs_page *layout, rs_error *err)
+{
+    RS_TRY(rs_page_table(layout, rs_result_table(result, "what_if"), err));
+    rs_page_blank(layout);
+    rs_page_wrap(layout, "", "How far the replay can be relied on: --table replay; also path, edges");
+    return RS_OK;
 }
 
 rs_status rs_face_diagnose(const rs_result *result, rs_page *layout, rs_error *err)
 {
     const rs_table *rows = rs_result_table(result, "diagnose");
     const rs_table *missed = rs_result_table(result, "not_examined");
-    bool first = true;
-    (void)err;
-    put_rows(rows, "finding", "Off", &first, layout);
-    put_rows(rows, "lever", "Nothing is off there, but this would help", &first, layout);
+    RS_TRY(put_rows(result, rs_table_n_rows(rows), layout, err));
     put_joint(rs_result_table(result, "joint"), layout);
-    if (rs_table_n_rows(missed)) rs_page_heading(layout, "Not examined", first);
-    put_missed(missed, layout);
-    return RS_OK;
+    if (rs_table_n_rows(missed)) rs_page_heading(layout, "Not examined", !rs_table_n_rows(rows));
+    return put_missed(missed, layout, err);
 }

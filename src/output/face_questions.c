@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "output/face_tools.h"
+#include "output/verdict.h"
 #include "text/numbers.h"
 
 /* Text is for reading: longer tables are for --format csv, or a smaller question. */
@@ -19,23 +20,24 @@ static size_t largest(const rs_table *table, const char *column)
 
 /* ---- stragglers -------------------------------------------------------------------------------------- */
 
-static void name_straggler(const rs_table *t, rs_page *layout)
+static void name_straggler(const rs_result *result, const rs_table *t, rs_page *layout)
 {
-    char text[400], late[32], cost[32], waited[32];
+    char text[400], late[32], waited[32];
     double waits = 0;
     size_t worst = largest(t, "held_up_us");
     if (!(rs_face_number(t, worst, "held_up_us") > 0))
         worst = largest(t, "late_us"); /* two are last together */
     for (size_t i = 0; i < rs_table_n_rows(t); i++) waits += rs_face_number(t, i, "waiting_us");
-    snprintf(
-        text, sizeof text,
-        "Latest: rank %lld, last at %lld of %lld collectives, on average %s after the first member. Had it "
-        "always come with the last but one, up to %s of waiting would be saved. All ranks together waited "
-        "%s.",
-        (long long)rs_face_int(t, worst, "rank", -1), (long long)rs_face_int(t, worst, "times_last", 0),
-        (long long)rs_face_int(t, worst, "collectives", 0),
-        rs_face_human_us(rs_face_number(t, worst, "mean_late_us"), late),
-        rs_face_human_us(rs_face_number(t, worst, "held_up_us"), cost), rs_face_human_us(waits, waited));
+    int64_t rank = rs_face_int(t, worst, "rank", -1);
+    bool known = rs_page_lateness(layout, result, rank);
+    snprintf(text, sizeof text,
+             "Rank %lld is last at %lld of %lld collectives, on average %s after the first member. All ranks "
+             "together waited %s.%s",
+             (long long)rank, (long long)rs_face_int(t, worst, "times_last", 0),
+             (long long)rs_face_int(t, worst, "collectives", 0),
+             rs_face_human_us(rs_face_number(t, worst, "mean_late_us"), late),
+             rs_face_human_us(waits, waited),
+             known ? "" : " Who is last need not be at fault: it may itself have waited.");
     rs_page_wrap(layout, "", text);
     rs_page_blank(layout);
 }
@@ -54,7 +56,7 @@ rs_status rs_face_stragglers(const rs_result *result, rs_page *layout, rs_error 
     static const char *const *const columns[] = {of_rank, of_collective, of_clock};
     const rs_table *ranks = result->tables[0];
     size_t main = result->main_table;
-    if (rs_table_n_rows(ranks) && main == 0) name_straggler(ranks, layout);
+    if (rs_table_n_rows(ranks) && main == 0) name_straggler(result, ranks, layout);
     return rs_face_first(result->tables[main], columns[main], main == 0 ? 1024 : MAX_ROWS, layout, err);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "output/face_tools.h"
+#include "rankscope/verdict.h"
 #include "text/numbers.h"
 
 /* Ranks beyond this many are not shown one by one: those that need most time for themselves are. */
@@ -112,12 +113,12 @@ static rs_status rank_tables(const rs_table *ranks, const size_t *rows, size_t n
     return status;
 }
 
-static void slowest(const rs_table *ranks, const rs_table *findings, rs_page *layout)
+/* Where the judge did not say who: it is not named twice, nor are two. */
+static void slowest(const rs_result *result, const rs_table *ranks, rs_page *layout)
 {
     size_t n = rs_table_n_rows(ranks), worst = 0;
-    if (n < 2) return;
-    for (size_t i = 0; i < rs_table_n_rows(findings); i++)
-        if (strstr(rs_face_string(findings, i, "replaces"), "slowest")) return; /* the finding says who */
+    const rs_verdict *v = rs_result_verdict(result, 0);
+    if (n < 2 || (v && v->kind != RS_VERDICT_REFUSED)) return;
     size_t known = 0; /* of a rank without work nothing is known */
     for (size_t i = 0; i < n; i++) {
         if (isnan(rs_face_number(ranks, i, "own_time_us"))) continue;
@@ -159,7 +160,7 @@ rs_status rs_face_summary(const rs_result *result, rs_page *layout, rs_error *er
     headline(ranks, layout);
     if (any_gpu(ranks)) bars(ranks, rows, n, layout);
     rs_status status = rank_tables(ranks, rows, n, layout, err);
-    slowest(ranks, findings, layout);
+    slowest(result, ranks, layout);
     if (status == RS_OK) status = names(result, "kernels", "Top kernels", layout, err);
     if (status == RS_OK)
         status = names(result, "operators", "Top operators, by the GPU work they launch", layout, err);
@@ -168,13 +169,7 @@ rs_status rs_face_summary(const rs_result *result, rs_page *layout, rs_error *er
         char lead[32];
         snprintf(lead, sizeof lead, "  %zu. ", i + 1);
         rs_page_wrap(layout, lead, rs_face_string(findings, i, "finding"));
-        if (!*rs_face_string(findings, i, "diagnose")) continue;
-        const char *replaces = rs_face_string(findings, i, "replaces");
-        char text[240];
-        snprintf(text, sizeof text, "`rankscope diagnose` shows the evidence and what to try%s%s.",
-                 *replaces ? "; said instead of: " : "", replaces);
-        rs_page_wrap(layout, "     ", text);
     }
-    if (rs_table_n_rows(findings) == 0) rs_page_wrap(layout, "  ", "Nothing stands out.");
+    if (rs_table_n_rows(findings) == 0) rs_page_wrap(layout, "  ", "Nothing is significant.");
     return status;
 }

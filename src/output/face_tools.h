@@ -30,6 +30,8 @@ rs_status rs_face_variance(const rs_result *result, rs_page *layout, rs_error *e
 rs_status rs_face_tree(const rs_result *result, rs_page *layout, rs_error *err);
 /* Of any command whose answer is the table "folded": stacks for flame-graph tools. */
 rs_status rs_face_stacks(const rs_result *result, rs_page *layout, rs_error *err);
+/* Of replay when it was asked something: the answers alone. */
+rs_status rs_face_what_if(const rs_result *result, rs_page *layout, rs_error *err);
 rs_status rs_face_doctor(const rs_result *result, rs_page *layout, rs_error *err);
 rs_status rs_face_stragglers(const rs_result *result, rs_page *layout, rs_error *err);
 rs_status rs_face_steps(const rs_result *result, rs_page *layout, rs_error *err);

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "output/face_tools.h"
+#include "rankscope/verdict.h"
 #include "text/numbers.h"
 
 #define KEYS 10
@@ -12,6 +14,7 @@
 #define MOST_ROWS 64
 #define LISTED 10
 #define NONE SIZE_MAX
+#define LEAST_GAIN 0.1 /* percent: who gains less by itself is not named */
 
 static void human_us(double us, char out[32])
 {
@@ -46,7 +49,7 @@ static void put_job(const rs_table *job, rs_page *layout)
     if (!isnan(rs_face_number(job, 0, "repaired_us"))) {
         snprintf(text, sizeof text, "%s; slowdown %s", d,
                  RS_FIXED(rs_face_number(job, 0, "repair_slowdown"), 3));
-        rs_page_value(layout, "mended", KEYS, text);
+        rs_page_value(layout, "repaired", KEYS, text);
     }
     if (!isnan(rs_face_number(job, 0, "replay_error_pct"))) {
         double transplant = rs_face_number(job, 0, "transplant_error_pct");
@@ -54,41 +57,77 @@ static void put_job(const rs_table *job, rs_page *layout)
                  RS_FIXED(rs_face_number(job, 0, "replay_error_pct"), 2),
                  isnan(transplant) ? "unknown (under four steps)" : RS_FIXED(transplant, 2),
                  isnan(transplant) ? "" : " %", RS_FIXED(rs_face_number(job, 0, "unexplained_pct"), 2));
-        rs_page_value(layout, "doubt", KEYS, text);
+        rs_page_value(layout, "error", KEYS, text);
     }
 }
 
 /* ---- what it points to ---------------------------------------------------------------------------------- */
 
-static const char *ranks_of(const rs_table *parts, const char *part)
+/* The ranks of a part that gain by themselves, into out: of two of which one hides nothing, one is to blame. Of operations,
+ * where the gain of each is not known, all. */
+static const char *ranks_of(const rs_result *result, const char *part, rs_text *out)
 {
+    const rs_table *parts = rs_result_table(result, "parts"), *workers = rs_result_table(result, "workers");
+    const char *list = "";
     for (size_t i = 0; i < rs_table_n_rows(parts); i++)
-        if (strcmp(rs_face_string(parts, i, "part"), part) == 0) return rs_face_string(parts, i, "ranks");
-    return "";
+        if (strcmp(rs_face_string(parts, i, "part"), part) == 0) list = rs_face_string(parts, i, "ranks");
+    for (const char *at = list; *at; at += strcspn(at, ",") + (at[strcspn(at, ",")] == ',')) {
+        int n = (int)strcspn(at, ",");
+        bool gains = true;
+        for (size_t i = 0; i < rs_table_n_rows(workers); i++) {
+            char rank[24];
+            snprintf(rank, sizeof rank, "%lld", (long long)rs_face_int(workers, i, "rank", -1));
+            if ((int)strlen(rank) == n && strncmp(at, rank, (size_t)n) == 0)
+                gains = !(rs_face_number(workers, i, "gain_pct") < LEAST_GAIN);
+        }
+        if (gains) rs_text_printf(out, "%s%.*s", out->n ? ", " : "", n, at);
+    }
+    return rs_text_get(out) ? rs_text_get(out) : "";
 }
 
-/* Thresholds: docs/whatif.md. */
+/* The worker that gains most by itself, of a map. */
+static bool put_worker(const rs_table *workers, rs_page *layout)
+{
+    char text[120];
+    size_t best = 0, n = rs_table_n_rows(workers);
+    for (size_t i = 1; i < n; i++)
+        if (rs_face_number(workers, i, "gain_pct") > rs_face_number(workers, best, "gain_pct")) best = i;
+    if (!n || !(rs_face_number(workers, best, "gain_pct") >= 1)) return false;
+    snprintf(text, sizeof text, "rank %lld: fixing it alone would gain %s %%",
+             (long long)rs_face_int(workers, best, "rank", -1),
+             RS_FIXED(rs_face_number(workers, best, "gain_pct"), 1));
+    rs_page_wrap(layout, "  ", text);
+    return true;
+}
+
+/* Where the judge did not say what is wrong. Thresholds: docs/whatif.md. */
 static void put_reading(const rs_result *result, const rs_table *job, rs_page *layout)
 {
     char text[512];
+    rs_text list = {0};
     bool any = false;
+    const rs_verdict *v = rs_result_verdict(result, 0);
     double m_w = rs_face_number(job, 0, "m_w"), m_s = rs_face_number(job, 0, "m_s");
     double s = rs_face_number(job, 0, "slowdown"), repair = rs_face_number(job, 0, "repair_slowdown");
     double r = rs_face_number(job, 0, "fb_correlation"), spread = rs_face_number(job, 0, "fb_variation");
     double delay = rs_face_number(job, 0, "delay_slowdown");
+    bool map = isnan(m_w) && !isnan(rs_face_number(job, 0, "replay_error_pct"));
+    if (v && v->kind != RS_VERDICT_REFUSED) return;
     rs_page_heading(layout, "Points to", false);
-    if (m_w >= 0.5 && fmax(s, repair) >= 1.02) {
-        const char *ranks = ranks_of(rs_result_table(result, "parts"), "slowest-workers");
+    if (map) any = put_worker(rs_result_table(result, "workers"), layout);
+    const char *ranks = m_w >= 0.5 ? ranks_of(result, "slowest-workers", &list) : "";
+    if (*ranks && fmax(s, repair) >= 1.02) {
         snprintf(text, sizeof text,
-                 "a few workers: mending rank%s %.80s alone takes %s%s of the loss away (M_W %s)",
+                 "a few workers: fixing rank%s %.80s alone removes %s%s of the loss (M_W %s)",
                  strchr(ranks, ',') ? "s" : "", ranks, m_w >= 1 ? "all" : RS_FIXED(100 * m_w, 0),
                  m_w >= 1 ? "" : " %", RS_FIXED(m_w, 2));
         rs_page_wrap(layout, "  ", text);
         any = true;
     }
+    rs_text_clear(&list);
     if (m_s >= 0.5 && s >= 1.02 && !(repair >= 1.05)) {
         snprintf(text, sizeof text,
-                 "uneven stages: the last one holds %s of the loss (M_S), and mending workers would give %s "
+                 "uneven stages: the last one holds %s of the loss (M_S), and fixing workers would gain %s "
                  "%%",
                  RS_FIXED(m_s, 2), RS_FIXED(100 * (repair - 1), 1));
         rs_page_wrap(layout, "  ", text);
@@ -110,8 +149,8 @@ static void put_reading(const rs_result *result, const rs_table *job, rs_page *l
     }
     if (!any)
         rs_page_wrap(layout, "  ",
-                     s >= 1.05 ? "no single cause: see the tables kinds, workers and steps"
-                               : "no stragglers worth the name");
+                     s >= 1.05 ? "several causes: see the tables kinds, workers and steps"
+                               : "no significant stragglers (slowdown under 1.05)");
 }
 
 /* ---- the heat map --------------------------------------------------------------------------------------- */
@@ -260,7 +299,7 @@ rs_status rs_face_whatif(const rs_result *result, rs_page *layout, rs_error *err
         status = put_slowest(each, "Slowest workers", traces ? ranks : workers, layout, err);
     const rs_table *parts = rs_result_table(result, "parts");
     if (status == RS_OK && rs_table_n_rows(parts)) {
-        rs_page_heading(layout, "Mended together", false);
+        rs_page_heading(layout, "Combined", false);
         status = rs_page_table(layout, parts, err);
     }
     const rs_table *scales = rs_result_table(result, "scales");

@@ -27,6 +27,7 @@ static const struct {
 rs_face_fn rs_face_find(const char *name, const char *table)
 {
     if (strcmp(table, "folded") == 0) return rs_face_stacks;
+    if (strcmp(name, "replay") == 0 && strcmp(table, "what_if") == 0) return rs_face_what_if;
     for (size_t i = 0; faces[i].name; i++)
         if (strcmp(faces[i].name, name) == 0) return faces[i].render;
     return NULL;

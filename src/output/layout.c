@@ -94,6 +94,13 @@ void rs_page_paragraphs(rs_page *layout, unsigned indent, const char *text)
     }
 }
 
+void rs_page_command(rs_page *layout, const char *lead, const char *text)
+{
+    rs_writer_text(layout->writer, lead);
+    rs_page_text(layout, text, strlen(text));
+    rs_writer_char(layout->writer, '\n');
+}
+
 static void pad_to(rs_page *layout, size_t used, size_t width)
 {
     rs_writer_repeat(layout->writer, ' ', used < width ? width - used : 0);

@@ -10,6 +10,8 @@ typedef struct rs_page {
     rs_writer *writer;
     unsigned width; /* columns; 0: unlimited */
     bool color, utf8;
+    const char *const *paths; /* of the job, for commands that are shown; none: PATH... */
+    size_t n_paths;
 } rs_page;
 
 /* A heading on its own line, an empty line before it unless it is the first. */
@@ -35,6 +37,9 @@ void rs_page_wrap(rs_page *layout, const char *lead, const char *text);
 /* Paragraphs separated by empty lines, each wrapped, indented by `indent` columns. Lines that start with two
  * spaces stay as they are. */
 void rs_page_paragraphs(rs_page *layout, unsigned indent, const char *text);
+
+/* A command that can be copied: on one line after `lead`, however long. */
+void rs_page_command(rs_page *layout, const char *lead, const char *text);
 
 /* Text cleaned for the terminal. */
 void rs_page_text(rs_page *layout, const char *text, size_t length);

@@ -5,8 +5,9 @@
 
 #include "base/settings.h"
 #include "base/try.h"
-#include "output/faces.h"
+#include "output/face_tools.h"
 #include "output/form.h"
+#include "output/verdict.h"
 
 const rs_output_form *const *rs_output_forms(size_t *n)
 {
@@ -129,14 +130,22 @@ rs_status rs_render_pages(const rs_pages *pages, const rs_render_settings *given
     return rs_writer_finish(&writer, err);
 }
 
-static rs_status show_face(rs_face_fn face, const rs_result *result, const rs_render_settings *settings,
-                           const rs_sink *sink, rs_error *err)
+/* As text: the verdict, then the face; NULL: the tables. */
+static rs_status show_page(const rs_analysis *analysis, rs_face_fn face, const rs_result *result,
+                           const rs_render_settings *settings, const rs_sink *sink, rs_error *err)
 {
     rs_writer writer;
     rs_writer_init(&writer, sink);
-    rs_page layout = {
-        .writer = &writer, .width = settings->width, .color = settings->color, .utf8 = settings->utf8};
-    RS_TRY(face(result, &layout, err));
+    rs_page layout = {.writer = &writer,
+                      .width = settings->width,
+                      .color = settings->color,
+                      .utf8 = settings->utf8,
+                      .paths = settings->paths,
+                      .n_paths = settings->n_paths};
+    bool its_own = rs_analysis_judged(analysis) == RS_JUDGES;
+    if (face != rs_face_stacks) RS_TRY(rs_page_verdict(&layout, result, its_own, err));
+    RS_TRY(face ? face(result, &layout, err)
+                : settings->form->result(&writer, result, result->main_table, settings, err));
     return rs_writer_finish(&writer, err);
 }
 
@@ -149,7 +158,8 @@ rs_status rs_render_answer(const rs_analysis *analysis, rs_compat compat, const 
     /* faces lay out our own tables, not a peer's */
     const char *table = rs_table_get_spec(result->tables[result->main_table])->name;
     rs_face_fn face = compat == RS_COMPAT_NONE ? rs_face_find(name, table) : NULL;
-    if (face && settings.form == rs_output_form_rows[0]) return show_face(face, result, &settings, sink, err);
+    if ((face || rs_result_n_verdicts(result)) && settings.form == rs_output_form_rows[0])
+        return show_page(analysis, face, result, &settings, sink, err);
     settings.size = sizeof settings;
     settings.nest_by = rs_face_nests(name);
     return rs_render_result(result, result->main_table, &settings, sink, err);

@@ -9,6 +9,7 @@
 #include "output/budget.h"
 #include "output/form.h"
 #include "output/json.h"
+#include "output/verdict.h"
 
 void rs_write_json_value(rs_writer *writer, const rs_table *table, size_t row, size_t at)
 {
@@ -278,7 +279,9 @@ static void write_shares(rs_writer *writer, const rs_result *result, const rs_re
     rs_problems problems = result->problems;
     size_t n_notes = shares ? shares->n_notes : result->n_notes;
     if (shares) problems.n = shares->n_problems;
-    rs_writer_text(writer, "{\n  \"tables\": {");
+    rs_writer_char(writer, '{');
+    rs_write_json_verdict(writer, result);
+    rs_writer_text(writer, "\n  \"tables\": {");
     bool first = true;
     for (size_t i = 0; i < result->n_tables; i++) {
         if (!result->tables[i]) continue;

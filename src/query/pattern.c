@@ -33,7 +33,7 @@ static const char *after_set(const char *p)
     return *p ? p + 1 : p;
 }
 
-/* The times that a repetition "{n,m}" at p means; *p is moved to its end. */
+/* How often a repetition "{n,m}" at p repeats; *p is moved to its end. */
 static double times_of(const char **p)
 {
     double n = 0, most = 1;

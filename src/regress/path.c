@@ -74,7 +74,7 @@ static rs_status make(rs_replay_run *run, const int64_t *numbers, const char **r
         return RS_OK;
     }
     RS_TRY(rs_engine_join((const rs_skeleton *const *)run->skeletons, run->n_ranks, &how, &run->engine, err));
-    RS_TRY(rs_replay_judge(&run->engine, RS_EDGES_ALL, false, &run->replayed, err));
+    RS_TRY(rs_replay_measure(&run->engine, RS_EDGES_ALL, false, &run->replayed, err));
     for (size_t r = 0; r < run->n_ranks && !*reason; r++)
         *reason = run->replayed.rows[run->replayed.row_base[r]].reason;
     return RS_OK;

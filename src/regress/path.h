@@ -2,7 +2,7 @@
 #ifndef RS_REGRESS_PATH_H
 #define RS_REGRESS_PATH_H
 
-#include "analysis/replay.h"
+#include "engine/asker.h"
 #include "regress/host.h"
 #include "regress/run.h"
 

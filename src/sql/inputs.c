@@ -219,14 +219,17 @@ static rs_status run_inputs(rs_sql_session *s, const rs_analysis *analysis, cons
 {
     const rs_sql_input *inputs = s->settings.inputs;
     if (!analysis) return run_regress(s, in, options, result, err);
-    if (in->n_other == 0)
-        return rs_job_run(in->base[0] ? inputs[in->base[0]].job : s->job, analysis, options, RS_COMPAT_NONE,
-                          result, err);
-    RS_LOCAL rs_job **jobs = rs_calloc(1 + in->n_other, sizeof *jobs);
+    if (in->n_other == 0) {
+        const rs_query query = {.analysis = analysis, .options = options, .tables_alone = true};
+        return rs_job_run_many(in->base[0] ? inputs[in->base[0]].job : s->job, &query, 1, result, err);
+    }
+    rs_job **jobs = rs_calloc(1 + in->n_other, sizeof *jobs);
     if (!jobs) return rs_fail_nomem(err, "inputs");
     jobs[0] = inputs[in->base[0]].job;
     for (size_t i = 0; i < in->n_other; i++) jobs[1 + i] = inputs[in->other[i]].job;
-    return rs_job_run_jobs(jobs, 1 + in->n_other, analysis, options, RS_COMPAT_NONE, result, err);
+    rs_status status = rs_job_run_jobs(jobs, 1 + in->n_other, analysis, options, RS_COMPAT_NONE, result, err);
+    rs_free(jobs);
+    return status;
 }
 
 rs_status rs_sql_inputs_run(rs_sql_session *s, const rs_analysis *analysis, const rs_sql_inputs *in,

@@ -71,6 +71,17 @@ bool rs_utf8_steers(uint32_t code)
            (code >= 0x2060 && code <= 0x206F) || code == 0xFEFF || (code >= 0xE0000 && code <= 0xE007F);
 }
 
+/* The signs of our own sentences as a terminal without UTF-8 can show them. */
+static char in_ascii(uint32_t code)
+{
+    switch (code) {
+    case 0xB5: return 'u';   /* µ */
+    case 0xD7: return 'x';   /* × */
+    case 0x2013: return '-'; /* en dash */
+    default: return '?';
+    }
+}
+
 size_t rs_text_clean(const char *text, size_t length, bool utf8, char *out)
 {
     size_t used = 0;
@@ -86,7 +97,7 @@ size_t rs_text_clean(const char *text, size_t length, bool utf8, char *out)
             memcpy(out + used, RS_REPLACEMENT, 3);
             used += 3;
         } else {
-            out[used++] = '?';
+            out[used++] = in_ascii(n ? code : 0);
         }
         i += n ? n : 1;
     }

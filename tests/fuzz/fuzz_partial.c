@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     char *mode = strchr(line, ' ');
     if (!mode) return 0;
     *mode++ = '\0';
-    const rs_query query = {rs_analysis_find(line), NULL, (rs_compat)(*mode - '0')};
+    const rs_query query = {.analysis = rs_analysis_find(line), .compat = (rs_compat)(*mode - '0')};
     size_t n_tables;
     if (!query.analysis || *mode < '0' || *mode > '0' + RS_COMPAT_STRAGGLER_ANALYSIS ||
         !rs_analysis_can_map(query.analysis) || !rs_analysis_tables(query.analysis, query.compat, &n_tables))

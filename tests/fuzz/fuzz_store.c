@@ -165,7 +165,7 @@ static void ask(rs_events *e, rs_entry *entry)
 
 static void try_result(rs_entry *entry, const char *name)
 {
-    const rs_query query = {rs_analysis_find(name), NULL, RS_COMPAT_NONE};
+    const rs_query query = {.analysis = rs_analysis_find(name)};
     const rs_job_settings settings = {.size = sizeof(rs_job_settings)};
     const rs_render_settings json = {.size = sizeof json, .form = rs_output_form_find("json")};
     rs_question q;

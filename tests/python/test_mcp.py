@@ -94,8 +94,9 @@ def test_jobs_apart(questions):
 
 
 def test_a_kernel_s_name_is_no_option():
-    assert ours.what_if_of("rankscope replay --what-if 'scale name~x' -o /tmp/y '=0.5' PATH...") == "scale name~x' -o /tmp/y '=0.5"
-    assert ours.what_if_of("rm -rf /") is None and ours.what_if_of(None) is None
+    assert ours.question_of("rankscope replay --what-if 'scale name='\\''a b'\\''=0.5' PATH...") == ["replay", "--what-if=scale name='a b'=0.5"]
+    assert ours.question_of("rankscope replay --what-if 'scale name~x' -o /tmp/y '=0.5' PATH...") is None
+    assert ours.question_of("rm -rf /") is None and ours.question_of(None) is None
 
 
 def test_a_question_that_takes_too_long(tmp_path):
@@ -134,6 +135,7 @@ async def talk(program):
         await call("summary", "summary", paths=["small"], budget=2000)
         diagnosis = json.loads(await call("diagnose", "diagnose", paths=["small"], budget=4000))
         await call("replay", "evidence", id=diagnosis["tables"]["diagnose"][0]["id"], budget=4000)
+        await call("verified", "evidence", id=diagnosis["verdict"]["evidence"], budget=4000)
         hang = json.loads(await call("flight", "flight", paths=[str(DUMPS / "host_stop")], budget=2500))
         await call("entries", "evidence", id=hang["ids"]["entries"], budget=2500)
         await call("compare", "compare", paths=["small/rank0.json.gz", "small/rank1.json.gz"], by="op", budget=2500)
@@ -151,6 +153,8 @@ def test_the_official_client(program):
     failed = {key for key, value in answers.items() if key != "tools" and value[0]}
     assert failed == {"outside", "wrong", "unknown"}, answers
     told = {key: json.loads(value[1]) for key, value in answers.items() if key not in failed | {"tools"}}
+    assert told["summary"]["verdict"]["culprits"] == told["diagnose"]["verdict"]["culprits"] == [{"rank": 1}]
+    assert told["verified"]["tables"]["what_if"][0]["gain_pct"] == told["diagnose"]["verdict"]["gain_pct"]
     assert told["summary"]["tables"]["ranks"][0]["rank"] == 0 and len(answers["summary"][1].encode()) <= 2000
     assert told["diagnose"]["tables"]["diagnose"][0]["id"].startswith("e") and told["replay"]["tables"]
     assert told["flight"]["verdict"] == "rank_missing" and told["flight"]["culprits"] == [1]

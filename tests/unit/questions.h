@@ -30,7 +30,7 @@ static inline void add_query(questions *q, const rs_analysis *a, rs_compat compa
         assert_int_equal(rs_options_set(options, name, value, NULL), RS_OK);
     }
     assert_true(q->n < MAX_QUERIES);
-    q->items[q->n++] = (rs_query){a, options, compat};
+    q->items[q->n++] = (rs_query){.analysis = a, .options = options, .compat = compat};
 }
 
 /* Whether an option is refused under a peer's rules, which have no such answer. */

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "analysis/replay_steps.h"
+#include "engine/step_lengths.h"
 #include "base/memory.h"
 #include "base/wire.h"
 #include "engine/edits.h"

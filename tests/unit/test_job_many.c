@@ -196,11 +196,11 @@ static void test_one_fails(void **state)
     (void)state;
     const char *path = RS_SOURCE_DIR "/tests/data/small";
     rs_job *job = open_job(&path, 1, 2, false);
-    const rs_query queries[] = {{rs_analysis_find("breakdown"), NULL, RS_COMPAT_NONE},
-                                {rs_analysis_find("diff"), NULL, RS_COMPAT_NONE},
-                                {rs_analysis_find("info"), NULL, RS_COMPAT_TRACELENS},
-                                {rs_analysis_find("memory"), NULL, RS_COMPAT_NONE},
-                                {rs_analysis_find("kernels"), NULL, RS_COMPAT_NONE}};
+    const rs_query queries[] = {{.analysis = rs_analysis_find("breakdown")},
+                                {.analysis = rs_analysis_find("diff")},
+                                {.analysis = rs_analysis_find("info"), .compat = RS_COMPAT_TRACELENS},
+                                {.analysis = rs_analysis_find("memory")},
+                                {.analysis = rs_analysis_find("kernels")}};
     rs_result results[5];
     rs_error err = RS_ERROR_INIT;
     char line[1024];
@@ -273,10 +273,10 @@ static void test_out_of_memory(void **state)
     text t = {0};
     text_rank(&t, 3, 2);
     const rs_job_settings settings = {.size = sizeof(rs_job_settings), .jobs = 1};
-    const rs_query queries[] = {{rs_analysis_find("breakdown"), NULL, RS_COMPAT_HTA},
-                                {rs_analysis_find("summary"), NULL, RS_COMPAT_NONE},
-                                {rs_analysis_find("breakdown"), NULL, RS_COMPAT_NONE},
-                                {rs_analysis_find("steps"), NULL, RS_COMPAT_NONE}};
+    const rs_query queries[] = {{.analysis = rs_analysis_find("breakdown"), .compat = RS_COMPAT_HTA},
+                                {.analysis = rs_analysis_find("summary")},
+                                {.analysis = rs_analysis_find("breakdown")},
+                                {.analysis = rs_analysis_find("steps")}};
     rs_result results[4];
     size_t failed = 0, partly = 0;
     for (uint64_t k = 1, made = 1;; k += RS_TEST_SLOW ? 7 : 1) {

@@ -304,16 +304,16 @@ static void expect_refused(const rs_bytes *packed, size_t n_packed, const rs_que
 static void test_refused(void **state)
 {
     (void)state;
-    const rs_query kernels = {rs_analysis_find("kernels"), NULL, RS_COMPAT_NONE};
-    const rs_query both[] = {kernels, {rs_analysis_find("summary"), NULL, RS_COMPAT_NONE}};
-    const rs_query hta = {rs_analysis_find("kernels"), NULL, RS_COMPAT_HTA};
-    const rs_query diff = {rs_analysis_find("diff"), NULL, RS_COMPAT_NONE};
+    const rs_query kernels = {.analysis = rs_analysis_find("kernels")};
+    const rs_query both[] = {kernels, {.analysis = rs_analysis_find("summary")}};
+    const rs_query hta = {.analysis = rs_analysis_find("kernels"), .compat = RS_COMPAT_HTA};
+    const rs_query diff = {.analysis = rs_analysis_find("diff")};
     size_t n_options;
     const rs_option_spec *specs = rs_analysis_options(kernels.analysis, &n_options);
     rs_options *options;
     assert_int_equal(rs_options_create(specs, n_options, &options, NULL), RS_OK);
     assert_int_equal(rs_options_set(options, "no-memory", NULL, NULL), RS_OK);
-    const rs_query other = {kernels.analysis, options, RS_COMPAT_NONE};
+    const rs_query other = {.analysis = kernels.analysis, .options = options};
 
     const char *path = RS_SOURCE_DIR "/tests/data/small/rank0.json.gz";
     rs_job *job = open_job(&path, 1, 1, NULL);
@@ -322,7 +322,7 @@ static void test_refused(void **state)
     char line[1024];
     assert_int_equal(rs_job_map(job, &diff, 1, &out, &err), RS_ERR_USAGE);
     assert_non_null(strstr(rs_error_text(&err, line, sizeof line), "diff cannot be mapped"));
-    const rs_query nobody = {rs_analysis_find("info"), NULL, RS_COMPAT_TRACELENS};
+    const rs_query nobody = {.analysis = rs_analysis_find("info"), .compat = RS_COMPAT_TRACELENS};
     assert_int_equal(rs_job_map(job, &nobody, 1, &out, NULL), RS_ERR_USAGE);
     assert_null(out.data);
     rs_job_close(job);
@@ -330,7 +330,7 @@ static void test_refused(void **state)
     const rs_job_settings wrong = {.size = sizeof(rs_job_settings), .steps = "x"};
     assert_int_equal(rs_job_open(&path, 1, &wrong, &job, NULL), RS_ERR_USAGE);
     /* one machine's ranks do not tell where the job begins, and whoever judges the whole refuses a part */
-    const rs_query doctor = {rs_analysis_find("doctor"), NULL, RS_COMPAT_NONE};
+    const rs_query doctor = {.analysis = rs_analysis_find("doctor")};
     const rs_job_settings windowed = {.size = sizeof(rs_job_settings), .window = "0-5"},
                           some = {.size = sizeof(rs_job_settings), .steps = "1"};
     job = open_job(&path, 1, 1, &windowed);
@@ -442,9 +442,9 @@ static void test_out_of_memory(void **state)
 {
     (void)state;
     NEEDS_PEERS();
-    const questions q = {.items = {{rs_analysis_find("breakdown"), NULL, RS_COMPAT_HTA},
-                                   {rs_analysis_find("kernels"), NULL, RS_COMPAT_NONE},
-                                   {rs_analysis_find("doctor"), NULL, RS_COMPAT_NONE}},
+    const questions q = {.items = {{.analysis = rs_analysis_find("breakdown"), .compat = RS_COMPAT_HTA},
+                                   {.analysis = rs_analysis_find("kernels")},
+                                   {.analysis = rs_analysis_find("doctor")}},
                          .n = 3};
     rs_result results[3];
     folder f = make_folder();

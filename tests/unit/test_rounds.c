@@ -120,7 +120,7 @@ static const rs_analysis rows = {.name = "rows",
                                  .free_partial = rs_free,
                                  .absent = "has rank 1",
                                  .partial_layout = &number_layout};
-static const rs_query query = {&rows, NULL, RS_COMPAT_NONE};
+static const rs_query query = {.analysis = &rows};
 
 static rs_job *open_job(const char *const *paths, size_t n, unsigned jobs)
 {
@@ -212,7 +212,7 @@ static void test_threads_and_machines(void **state)
         rs_agreed_seal(&agreed);
     }
     assert_int_equal(rs_job_map_agreed(job, &query, 1, &packed[0], &out, NULL), RS_ERR_FORMAT);
-    const rs_query other = {rs_analysis_find("kernels"), NULL, RS_COMPAT_HTA};
+    const rs_query other = {.analysis = rs_analysis_find("kernels"), .compat = RS_COMPAT_HTA};
     assert_int_equal(rs_job_map_agreed(job, &other, 1, &agreed, &out, NULL), RS_ERR_USAGE);
     rs_job_close(job);
     rs_bytes_free(&agreed);
@@ -230,7 +230,7 @@ static void test_loads(void **state)
     (void)state;
     NEEDS_PEERS();
     static const int steps[] = {3, 1, 4};
-    const rs_query hta = {rs_analysis_find("breakdown"), NULL, RS_COMPAT_HTA};
+    const rs_query hta = {.analysis = rs_analysis_find("breakdown"), .compat = RS_COMPAT_HTA};
     folder f = make_folder();
     uint64_t size[3], all = 0;
     const char *paths[3];

@@ -180,7 +180,7 @@ static bool read_inputs(inputs *in, PyObject *list, PyObject *type)
 static PyObject *compare(const inputs *in, const char *groups)
 {
     rs_tracelens_comparison *compared = NULL;
-    RS_SCOPED(rs_result_clear) rs_result told = {0};
+    rs_result told = {0};
     rs_error err = RS_ERROR_INIT;
     rs_status status;
     Py_BEGIN_ALLOW_THREADS;
@@ -198,6 +198,7 @@ static PyObject *compare(const inputs *in, const char *groups)
         Py_XDECREF(rest);
     }
     rs_tracelens_comparison_free(compared);
+    rs_result_clear(&told);
     return answer;
 }
 
@@ -207,8 +208,9 @@ static PyObject *tracelens_compare(PyObject *module, PyObject *args)
     const char *groups;
     if (!PyArg_ParseTuple(args, "O!z:tracelens_compare", &PyList_Type, &list, &groups)) return NULL;
     PyObject *type = PyObject_GetAttrString(module, "Table"), *answer = NULL;
-    RS_SCOPED(clear_inputs) inputs in = {0};
+    inputs in = {0};
     if (type && read_inputs(&in, list, type)) answer = compare(&in, groups);
+    clear_inputs(&in);
     Py_XDECREF(type);
     return answer;
 }

@@ -72,7 +72,7 @@ static bool is_right(const sim_job *job, const rs_flight_finding *f, lost_files 
     }
 }
 
-/* Stopping just before the end of a program, or in a rank nobody waits for, leaves nothing to see. */
+/* Stopping just before the end of a program, or in a rank that no other rank waits for, leaves nothing to see. */
 static bool is_visible(const sim_job *job)
 {
     if (job->fault == SIM_NONE || job->fault == SIM_STRAGGLER) return true;

@@ -1,11 +1,11 @@
-/* Lengths of steps in a replay, how far they spread, and the path behind their end. Private to replay_asker.c. */
-#ifndef RS_ANALYSIS_REPLAY_STEPS_H
-#define RS_ANALYSIS_REPLAY_STEPS_H
+/* Lengths of steps in a replay, how far they spread, and the path to their end. Private to asker.c. */
+#ifndef RS_ENGINE_STEP_LENGTHS_H
+#define RS_ENGINE_STEP_LENGTHS_H
 
-#include "analysis/replay.h"
+#include "engine/asker.h"
 
 /* Lengths of the steps of a rank, or of the job: from the last end of all ranks to the next. Ranks' steps
- * stand side by side in their order. Without steps the one length of the whole trace. */
+ * are compared in their order. Without steps the one length of the whole trace. */
 typedef struct rs_lengths {
     int64_t *ns;
     size_t n;
@@ -22,7 +22,7 @@ double rs_lengths_annotated(const rs_engine *engine, size_t from, size_t to);
 /* The 95 % interval of the mean difference of steps, ns. */
 void rs_lengths_spread(const rs_lengths *before, const rs_lengths *after, double *low, double *high);
 
-/* What other weights take off the path behind the end of the ranks' steps, ns: no gain is greater. NaN: they take away a
+/* What other weights take off the path to the end of the ranks' steps, ns: no gain is greater. NaN: they take away a
  * wait that the path runs along. */
 double rs_path_bound(const rs_replayed *replayed, const rs_weights *edited, size_t from, size_t to);
 /* What most of that path is spent on. */

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/replay_steps.h"
+#include "engine/step_lengths.h"
 #include "base/memory.h"
 #include "base/try.h"
 #include "base/workers.h"
@@ -14,7 +14,7 @@
 
 /* ---- one question -------------------------------------------------------------------------------------- */
 
-/* A question is put to replays that follow told dependencies or inferred ones too, with gaps as recorded or
+/* A question is put to replays that follow recorded dependencies or inferred ones too, with gaps as recorded or
  * as is typical. */
 #define N_REPLAYS 4
 #define REPLAY_INFERS 1u
@@ -111,8 +111,8 @@ static rs_status measure_before(asker *a, unsigned which, const rs_times *t, con
     return RS_OK;
 }
 
-/* Replays with kernels that are slowed down beside communication, or not any more, as the recording tells of their
- * kind. Where that moves them, others may be beside communication: so twice. The bench holds the replay without. */
+/* Replays with kernels that are slowed down during communication, or not any more, as in the recording of their
+ * kind. Where that moves them, others may run during communication: so twice. The bench holds the replay without. */
 static rs_status run_contended(const asker *a, bench *b, rs_error *err)
 {
     const rs_engine *e = a->r->engine;
@@ -168,10 +168,6 @@ static rs_status apply_grown(const asker *a, bench *b, const rs_what_if *q, size
     return status;
 }
 
-/* No interval reaches less far, as a share of the step: ten times what replays were off by in the median of the twins
- * of tests/engine. Questions about one step have no spread that would say so. */
-#define LEAST_DOUBT 1e-4
-
 /* The answer for the i-th range but for its interval. */
 static rs_foretold answer_for(const asker *a, bench *b, const rs_what_if *q, size_t i)
 {
@@ -187,6 +183,7 @@ static rs_foretold answer_for(const asker *a, bench *b, const rs_what_if *q, siz
                          .gain = gain,
                          .pct = before > 0 ? 100 * gain / before : NAN,
                          .bound = rs_path_bound(a->r, &b->w, from, to) / 1e3 / (double)was->n,
+                         .sampled = was->n > 1 && !rs_what_if_is_of_steps(q),
                          .annotated = rs_lengths_annotated(e, from, to),
                          .then_bound_by = rs_path_bound_by(e, &b->w, &b->t, from, to),
                          .assumption = rs_edit_assumptions[q->edits[0].kind],

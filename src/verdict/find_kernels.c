@@ -1,18 +1,17 @@
-/* diagnose's catalogue: kernels and their launches. */
+/* Finders: kernels and their launches. */
 #include <string.h>
 
-#include "analysis/diagnose_rules.h"
+#include "verdict/candidate.h"
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/strings.h"
 #include "base/try.h"
-#include "rankscope/text.h"
 #include "trace/kernel_kinds.h"
 
 #define HOTTEST 3 /* kernels */
 
-rs_status rs_rule_launches(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs_candidates *out,
-                           const char **lacks, rs_error *err)
+rs_status rs_find_launch_bound(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
+                               const char **lacks, rs_error *err)
 {
     const rs_engine *e = job->engine;
     size_t work = 0, late = 0;
@@ -26,26 +25,18 @@ rs_status rs_rule_launches(const rs_diagnosed *job, const rs_diagnose_rule *rule
     }
     if (!work) *lacks = "no GPU work";
     if (!late) return RS_OK;
-    rs_candidate c = {.rule = rule, .kind = RS_CANDIDATE_LEVER, .rank = -1};
+    rs_candidate c = rs_candidate_of(fault, RS_VERDICT_OPPORTUNITY);
     rs_what_if_add(&c.edits, RS_EDIT_GRAPHS);
-    c.claim = rs_arena_printf(&out->arena, "%s %% of GPU work waits for its launch",
-                              RS_FIXED(100 * (double)late / (double)work, 0));
-    return rs_rule_add(out, &c, err);
-}
-
-#define SHOWN 80 /* columns of a kernel's name in a sentence */
-
-static const char *shortened(const char *name, size_t n, char out[4 * SHOWN + 8])
-{
-    return rs_shorten_middle(name, n, SHOWN, out, 4 * SHOWN + 8);
+    c.facts.pct = 100 * (double)late / (double)work;
+    return rs_candidate_add(out, &c, true, err);
 }
 
 /* Adds a rank's computation by kernel. Nodes of one name are summed first: they are many. */
-static rs_status sum_kernels(const rs_diagnosed *job, size_t rank, rs_names *out, double *all, rs_error *err)
+static rs_status sum_kernels(const rs_judged *job, size_t rank, rs_names *out, double *all, rs_error *err)
 {
     const rs_engine *e = job->engine;
     const rs_skeleton *s = e->ranks[rank];
-    RS_LOCAL double *sums = rs_calloc(s->pool.strings.n + 1, sizeof *sums);
+    double *sums = rs_calloc(s->pool.strings.n + 1, sizeof *sums);
     rs_status status = sums ? RS_OK : rs_fail_nomem(err, "diagnose");
     for (uint32_t i = 1; status == RS_OK && i < s->n; i++)
         if (rs_skeleton_is_work(s, i) && rs_skeleton_at(s, i)->part == RS_PART_COMPUTE &&
@@ -55,36 +46,36 @@ static rs_status sum_kernels(const rs_diagnosed *job, size_t rank, rs_names *out
         const rs_string *text = &s->pool.strings.items[id];
         *all += sums[id];
         if (!(sums[id] > 0) || !text->length) continue;
-        rs_named *x = rs_rule_name(out, text->text, text->length);
+        rs_named *x = rs_names_put(out, text->text, text->length);
         if (x)
             x->ns += sums[id];
         else
             status = rs_fail_nomem(err, "diagnose");
     }
+    rs_free(sums);
     return status;
 }
 
-rs_status rs_rule_hottest(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs_candidates *out,
-                          const char **lacks, rs_error *err)
+rs_status rs_find_hottest_kernel(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
+                                 const char **lacks, rs_error *err)
 {
-    RS_SCOPED(rs_rule_clear) rs_names kernels = {0};
+    rs_names kernels = {0};
     rs_named kernel;
     double all = 0;
     rs_status status = RS_OK;
     for (size_t r = 0; status == RS_OK && r < job->engine->n_ranks; r++)
         status = sum_kernels(job, r, &kernels, &all, err);
     if (!kernels.n) *lacks = "no computation on a GPU";
-    for (size_t i = 0; status == RS_OK && i < HOTTEST && rs_rule_take_most(&kernels, &kernel); i++) {
-        rs_candidate c = {.rule = rule, .kind = RS_CANDIDATE_LEVER, .sensitivity = true, .rank = -1};
-        char name[4 * SHOWN + 8];
-        c.claim =
-            rs_arena_printf(&out->arena, "Sensitivity: kernel %s (%s %% of computation) at half its time",
-                            shortened(kernel.text, kernel.length, name), RS_FIXED(100 * kernel.ns / all, 0));
+    for (size_t i = 0; status == RS_OK && i < HOTTEST && rs_names_take_most(&kernels, &kernel); i++) {
+        rs_candidate c = rs_candidate_of(fault, RS_VERDICT_OPPORTUNITY);
+        bool ok = rs_accuse_name(&c, RS_CULPRIT_KERNEL, kernel.text, kernel.length, out);
+        c.facts.pct = 100 * kernel.ns / all;
         rs_expr *s = rs_what_if_scale_by(&c.edits, 0.5);
         rs_selector_word(s, RS_SELECT_CLASS, RS_CLASS_OF_COMPUTATION);
         rs_selector_text(s, RS_SELECT_NAME, RS_OP_EQ, kernel.text, kernel.length);
-        status = rs_rule_add(out, &c, err);
+        status = rs_candidate_add(out, &c, ok, err);
     }
+    rs_names_clear(&kernels);
     return status;
 }
 
@@ -144,7 +135,7 @@ static bool add_couple(couples *all, const rs_skeleton *s, uint32_t a, uint32_t 
 
 static rs_status list_couples(const rs_skeleton *s, couples *all, rs_error *err)
 {
-    RS_LOCAL uint8_t *fusable =
+    uint8_t *fusable =
         rs_calloc(s->pool.strings.n + 1, 1); /* by name: bit 0 as the first, bit 1 as the second */
     bool ok = fusable != NULL;
     for (uint32_t i = 0; ok && i < s->pool.strings.n; i++) {
@@ -161,6 +152,7 @@ static rs_status list_couples(const rs_skeleton *s, couples *all, rs_error *err)
             fusable[rs_skeleton_at(s, before)->name] & 1)
             ok = add_couple(all, s, before, i);
     }
+    rs_free(fusable);
     return ok ? RS_OK : rs_fail_nomem(err, "diagnose");
 }
 
@@ -173,7 +165,7 @@ static rs_named *name_pair(rs_names *all, const rs_string *a, const rs_string *b
     memcpy(text, a->text, a->length);
     text[a->length] = '\0';
     memcpy(text + a->length + 1, b->text, b->length);
-    rs_named *pair = rs_rule_name(all, text, n);
+    rs_named *pair = rs_names_put(all, text, n);
     if (all->n == known) rs_free(text);
     return pair;
 }
@@ -198,32 +190,32 @@ static rs_status add_neighbours(const rs_skeleton *s, rs_names *out, rs_error *e
 }
 
 /* Pairs of kernels on a stream, by the time between them. */
-rs_status rs_rule_fusable(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs_candidates *out,
-                          const char **lacks, rs_error *err)
+rs_status rs_find_fusable_neighbours(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
+                                     const char **lacks, rs_error *err)
 {
     const rs_engine *e = job->engine;
-    RS_SCOPED(rs_rule_clear) rs_names pairs = {0};
+    rs_names pairs = {0};
     rs_named pair;
     rs_status status = RS_OK;
     for (size_t r = 0; status == RS_OK && r < e->n_ranks; r++)
         status = add_neighbours(e->ranks[r], &pairs, err);
     if (status == RS_OK && !pairs.n)
         *lacks = "no kernels that work element by element follow each other on a stream";
-    double steps = (double)rs_rule_total_steps(e);
-    for (size_t i = 0; status == RS_OK && i < FUSABLE && rs_rule_take_most(&pairs, &pair); i++) {
+    double steps = (double)rs_judged_all_steps(e);
+    for (size_t i = 0; status == RS_OK && i < FUSABLE && rs_names_take_most(&pairs, &pair); i++) {
         if ((double)pair.n / steps < LEAST_PAIRS) continue;
-        rs_candidate c = {.rule = rule, .kind = RS_CANDIDATE_LEVER, .rank = -1};
         const char *second = pair.text + strlen(pair.text) + 1;
         size_t n = strlen(pair.text), m = pair.length - n - 1;
-        char names[2][4 * SHOWN + 8];
-        c.claim = rs_arena_printf(
-            &out->arena, "Kernels %s and %s follow each other %s times a step, with %s us between them",
-            shortened(pair.text, n, names[0]), shortened(second, m, names[1]),
-            RS_FIXED((double)pair.n / steps, 1), RS_FIXED(pair.ns / 1e3 / (double)pair.n, 1));
+        rs_candidate c = rs_candidate_of(fault, RS_VERDICT_OPPORTUNITY);
+        bool ok = rs_accuse_name(&c, RS_CULPRIT_KERNEL, pair.text, n, out) &&
+                  rs_accuse_name(&c, RS_CULPRIT_KERNEL, second, m, out);
+        c.facts.n = (double)pair.n / steps;
+        c.facts.us = pair.ns / 1e3 / (double)pair.n;
         rs_edit *fused = rs_what_if_add_name(&c.edits, RS_EDIT_FUSE, pair.text, n, true);
         if (fused && !rs_edit_set_name(&fused->other, second, m, true)) c.edits.failed = true;
-        status = rs_rule_add(out, &c, err);
+        status = rs_candidate_add(out, &c, ok, err);
     }
     for (size_t i = 0; i < pairs.n; i++) rs_free((char *)pairs.items[i].text);
+    rs_names_clear(&pairs);
     return status;
 }

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/replay.h"
+#include "engine/asker.h"
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/try.h"
@@ -222,7 +222,7 @@ static void judge_row(rs_replay_row *row)
     if (row->unexplained_pct > RS_REPLAY_UNEXPLAINED)
         row->reason = "more than 5 % of the time has no known cause";
     else if (fabs(row->model_error) > RS_REPLAY_ERROR)
-        row->reason = "a replay with constants is off by more than 3 %";
+        row->reason = "a replay with constants errs by more than 3 %";
     else if (fabs(row->gpu_error) > RS_REPLAY_ERROR)
         row->reason = "a replay with constants puts the GPU's last end off by more than 3 %";
     row->trusted = !row->reason;
@@ -251,8 +251,8 @@ static rs_status make_rows(rs_replayed *r, const ends *x, rs_error *err)
     return RS_OK;
 }
 
-rs_status rs_replay_judge(rs_engine *engine, rs_edges_used edges, bool held_out, rs_replayed *out,
-                          rs_error *err)
+rs_status rs_replay_measure(rs_engine *engine, rs_edges_used edges, bool held_out, rs_replayed *out,
+                            rs_error *err)
 {
     ends x = {0};
     int64_t worst;

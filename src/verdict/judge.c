@@ -1,39 +1,40 @@
-/* Candidates of the catalogue become questions to the replay, and answers become rows.
- *
- * Faults can hide each other: of two equally slow ranks neither gains anything while the other one is as slow.
- * So what is off and gains too little alone is asked about together with the other findings, and stands where
- * it adds to what they gain. */
+/* Candidates of the catalogue become questions to the replay, and answers become rows. */
+#include "verdict/judge.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/diagnose.h"
 #include "base/memory.h"
 #include "base/try.h"
-#include "text/numbers.h"
 
-#define MOST_REPLAYED 32                     /* candidates; five replays each */
-#define MOST_TOGETHER (RS_DIAGNOSE_WITH + 1) /* findings that are looked at for hiding each other */
+#define MOST_REPLAYED 32                  /* candidates; five replays each */
+#define MOST_TOGETHER (RS_JUDGE_WITH + 1) /* findings that are looked at for hiding each other */
 
 typedef struct judge {
-    rs_diagnosis *d;
-    rs_diagnosed_row *hidden; /* findings that gain too little alone */
+    rs_judgement *d;
+    rs_judged_row *hidden; /* findings that gain too little alone */
     size_t n_hidden;
 } judge;
 
-static rs_status miss(rs_diagnosis *d, const char *id, const char *what, const char *reason, rs_error *err)
+static rs_status miss(rs_judgement *d, const char *id, const char *what, const char *reason, rs_error *err)
 {
-    return RS_PUSH(d->unsaid, d->n_unsaid, d->unsaid_capacity, (rs_unsaid){id, what, reason})
-               ? RS_OK
-               : rs_fail_nomem(err, "diagnose");
+    if (!RS_GROW_ONE(d->missed, d->n_missed, d->missed_capacity)) return rs_fail_nomem(err, "diagnose");
+    d->missed[d->n_missed++] = (rs_unexamined){id, what, reason};
+    return RS_OK;
 }
 
-static rs_status miss_finding(rs_diagnosis *d, const rs_diagnosed_row *x, const char *reason, rs_error *err)
+static rs_status miss_finding(rs_judgement *d, const rs_judged_row *x, const char *reason, rs_error *err)
 {
-    return miss(d, x->candidate->rule->id, x->candidate->claim, reason, err);
+    rs_text claim = {0};
+    rs_words_claim(x->candidate, &claim);
+    const char *what =
+        rs_text_get(&claim) ? rs_arena_strndup(&d->candidates.arena, rs_text_get(&claim), claim.n) : NULL;
+    rs_text_clear(&claim);
+    return what ? miss(d, x->candidate->fault->id, what, reason, err) : rs_fail_nomem(err, "diagnose");
 }
 
-static double enough_us(const rs_diagnosis *d)
+static double enough_us(const rs_judgement *d)
 {
     return d->before * d->enough / 100;
 }
@@ -43,12 +44,12 @@ static double enough_us(const rs_diagnosis *d)
 /* All edits of the candidates as one question, which borrows them: rs_free(out->edits). */
 static rs_status join_edits(const rs_candidate *const *all, size_t n, rs_what_if *out, rs_error *err)
 {
-    const rs_what_if *parts[RS_DIAGNOSE_WITH + 1];
+    const rs_what_if *parts[RS_JUDGE_WITH + 1];
     for (size_t i = 0; i < n; i++) parts[i] = &all[i]->edits;
     return rs_what_if_together(parts, n, out, err);
 }
 
-void rs_diagnose_print(const rs_candidate *const *all, size_t n, rs_text *out)
+void rs_judge_print_edits(const rs_candidate *const *all, size_t n, rs_text *out)
 {
     for (size_t i = 0; i < n; i++) {
         if (i) rs_text_put(out, "; ");
@@ -56,8 +57,8 @@ void rs_diagnose_print(const rs_candidate *const *all, size_t n, rs_text *out)
     }
 }
 
-rs_status rs_diagnose_ask(rs_diagnosis *d, const rs_candidate *const *all, size_t n, rs_foretold *out,
-                          double *bound, const char **refused, rs_error *err)
+rs_status rs_judge_ask(rs_judgement *d, const rs_candidate *const *all, size_t n, rs_foretold *out,
+                       double *bound, const char **refused, rs_error *err)
 {
     rs_what_if question;
     rs_asked asked = {.question = &question, .answers = out};
@@ -97,8 +98,8 @@ static void add_to_batch(batch *b, const rs_candidate *c)
     b->items[i] = (rs_asked){.question = &c->edits, .answers = &b->answers[i]};
 }
 
-/* A step when all of them are mended, us: one replay, no interval. */
-static rs_status try_all(rs_diagnosis *d, const rs_candidate *const *all, size_t n, double *us, rs_error *err)
+/* A step when all of them are fixed, us: one replay, no interval. */
+static rs_status try_all(rs_judgement *d, const rs_candidate *const *all, size_t n, double *us, rs_error *err)
 {
     rs_what_if question;
     *us = d->before;
@@ -111,9 +112,9 @@ static rs_status try_all(rs_diagnosis *d, const rs_candidate *const *all, size_t
 
 /* ---- one by one ---------------------------------------------------------------------------------------- */
 
-static bool is_finding(const rs_diagnosed_row *x)
+static bool is_finding(const rs_judged_row *x)
 {
-    return x->candidate->kind == RS_CANDIDATE_FINDING;
+    return x->candidate->kind == RS_VERDICT_FINDING;
 }
 
 static double known(double bound)
@@ -121,38 +122,52 @@ static double known(double bound)
     return isnan(bound) ? INFINITY : bound;
 }
 
+/* Findings are all replayed before opportunities, as these may be many. */
 static int by_bound(const void *a, const void *b)
 {
-    const rs_diagnosed_row *x = a, *y = b;
+    const rs_judged_row *x = a, *y = b;
     if (x->candidate->kind != y->candidate->kind) return (int)x->candidate->kind - (int)y->candidate->kind;
     double p = known(x->bound), q = known(y->bound);
     if (p != q) return p < q ? 1 : -1;
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-static int by_weight(const void *a, const void *b)
+/* What an opportunity gains is an upper bound under its assumption, waits for whom a finding accuses included; what a
+ * finding gains was measured on its peers. So an opportunity goes before a finding only where it would gain ten times as
+ * much. */
+#define OPPORTUNITY 0.1
+
+static double importance(const rs_judged_row *x)
 {
-    const rs_diagnosed_row *x = a, *y = b;
-    if (x->candidate->kind != y->candidate->kind) return (int)x->candidate->kind - (int)y->candidate->kind;
-    if (x->weight != y->weight) return x->weight < y->weight ? 1 : -1;
+    return is_finding(x) ? x->weight : OPPORTUNITY * x->weight;
+}
+
+/* By what is certain to be gained; sensitivities last. */
+static int by_importance(const void *a, const void *b)
+{
+    const rs_judged_row *x = a, *y = b;
+    bool s = x->candidate->fault->sensitivity, t = y->candidate->fault->sensitivity;
+    if (s != t) return s ? 1 : -1;
+    double p = importance(x), q = importance(y);
+    if (p != q) return p < q ? 1 : -1;
     if ((x->n_with > 0) != (y->n_with > 0)) return x->n_with ? 1 : -1;
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
 static int by_excess(const void *a, const void *b)
 {
-    const rs_diagnosed_row *x = a, *y = b;
+    const rs_judged_row *x = a, *y = b;
     if (x->candidate->excess != y->candidate->excess)
         return x->candidate->excess < y->candidate->excess ? 1 : -1;
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-static void hide(judge *j, const rs_diagnosed_row *x)
+static void hide(judge *j, const rs_judged_row *x)
 {
     if (is_finding(x)) j->hidden[j->n_hidden++] = *x;
 }
 
-static rs_status bound_candidates(const rs_diagnosis *d, batch *b, rs_error *err)
+static rs_status bound_candidates(const rs_judgement *d, batch *b, rs_error *err)
 {
     for (size_t i = 0; i < d->candidates.n; i++) add_to_batch(b, &d->candidates.items[i]);
     return rs_asker_bound(d->asker, b->items, b->n, err);
@@ -161,7 +176,7 @@ static rs_status bound_candidates(const rs_diagnosis *d, batch *b, rs_error *err
 /* Bounds cost no replay: what cannot gain enough alone goes. */
 static rs_status bound_all(judge *j, double least, rs_error *err)
 {
-    rs_diagnosis *d = j->d;
+    rs_judgement *d = j->d;
     batch b;
     size_t n_all = d->candidates.n;
     d->rows = rs_calloc(n_all + 1, sizeof *d->rows);
@@ -170,7 +185,7 @@ static rs_status bound_all(judge *j, double least, rs_error *err)
     rs_status status = open_batch(n_all, &b, err);
     if (status == RS_OK) status = bound_candidates(d, &b, err);
     for (size_t i = 0; status == RS_OK && i < n_all; i++) {
-        rs_diagnosed_row x = {.candidate = &d->candidates.items[i], .order = i, .bound = b.items[i].bound};
+        rs_judged_row x = {.candidate = &d->candidates.items[i], .order = i, .bound = b.items[i].bound};
         if (!b.items[i].n_changed) continue;
         if (x.bound < d->before * least / 100)
             hide(j, &x);
@@ -186,65 +201,39 @@ static rs_status bound_all(judge *j, double least, rs_error *err)
     return RS_OK;
 }
 
-/* Takes the row's answer; *stands: it gains enough. */
-static rs_status take_answer(judge *j, const rs_diagnosed_row *x, const char *refused, bool *stands,
-                             rs_error *err)
+/* Replays the rows and keeps those that gain enough. */
+static rs_status replay_rows(judge *j, rs_error *err)
 {
-    *stands = !refused && x->weight > enough_us(j->d);
-    if (refused) return miss_finding(j->d, x, refused, err);
-    if (!*stands) hide(j, x);
-    return RS_OK;
-}
-
-/* Rows [from, to) together. *n: behind them, where those that stand are kept. */
-static rs_status replay_rows(judge *j, size_t from, size_t to, size_t *n, rs_error *err)
-{
-    rs_diagnosis *d = j->d;
+    rs_judgement *d = j->d;
     batch b;
-    rs_status status = open_batch(to - from, &b, err);
-    for (size_t i = from; status == RS_OK && i < to; i++) add_to_batch(&b, d->rows[i].candidate);
+    size_t n = 0;
+    rs_status status = open_batch(d->n, &b, err);
+    for (size_t i = 0; status == RS_OK && i < d->n; i++) add_to_batch(&b, d->rows[i].candidate);
     if (status == RS_OK) status = rs_asker_ask(d->asker, b.items, b.n, err);
-    for (size_t i = from; status == RS_OK && i < to; i++) {
-        rs_diagnosed_row x = d->rows[i];
-        bool stands;
-        if (!b.items[i - from].refused) x.answer = b.answers[i - from];
+    for (size_t i = 0; status == RS_OK && i < d->n; i++) {
+        rs_judged_row x = d->rows[i];
+        if (b.items[i].refused) {
+            status = miss_finding(d, &x, b.items[i].refused, err);
+            continue;
+        }
+        x.answer = b.answers[i];
         x.weight = x.answer.low;
-        status = take_answer(j, &x, b.items[i - from].refused, &stands, err);
-        if (stands) d->rows[(*n)++] = x;
+        if (x.weight > enough_us(d))
+            d->rows[n++] = x;
+        else
+            hide(j, &x);
     }
+    if (status == RS_OK) d->n = n;
     clear_batch(&b);
     return status;
 }
 
-/* Replays what is left of a kind, the greatest bounds first. Where the first row is enough, what cannot gain
- * more than the best lever so far is not asked about; findings always are, as they may hide each other. */
-static rs_status replay_kind(judge *j, rs_candidate_kind kind, bool first, rs_error *err)
-{
-    rs_diagnosis *d = j->d;
-    double best = 0;
-    size_t from = 0, to, n;
-    while (from < d->n && d->rows[from].candidate->kind != kind) from++;
-    for (to = from; to < d->n && d->rows[to].candidate->kind == kind;) to++;
-    n = from;
-    bool one_by_one = first && kind == RS_CANDIDATE_LEVER;
-    if (!one_by_one) RS_TRY(replay_rows(j, from, to, &n, err));
-    for (size_t i = from; one_by_one && i < to; i++) {
-        size_t before = n;
-        if (d->rows[i].bound <= best) continue;
-        RS_TRY(replay_rows(j, i, i + 1, &n, err));
-        if (n > before && d->rows[before].weight > best) best = d->rows[before].weight;
-    }
-    memmove(d->rows + n, d->rows + to, (d->n - to) * sizeof *d->rows);
-    d->n -= to - n;
-    return RS_OK;
-}
-
 /* ---- findings that hide each other --------------------------------------------------------------------- */
 
-/* Findings, those that stand alone first, and a step without any set of them. */
+/* Findings, those that gain enough alone first, and a step without any set of them. */
 typedef struct together {
-    rs_diagnosis *d;
-    const rs_diagnosed_row *items[MOST_TOGETHER];
+    rs_judgement *d;
+    const rs_judged_row *items[MOST_TOGETHER];
     size_t n, n_alone;
     double us[1u << MOST_TOGETHER]; /* by set; NaN: not asked yet */
 } together;
@@ -260,7 +249,7 @@ static rs_status without(together *t, unsigned set, double *us, rs_error *err)
     return RS_OK;
 }
 
-/* What mending `one` adds to mending `others`, us of a step. */
+/* What fixing `one` adds to fixing `others`, us of a step. */
 static rs_status adds(together *t, unsigned others, unsigned one, double *us, rs_error *err)
 {
     double then, now;
@@ -287,9 +276,9 @@ static rs_status companions(together *t, unsigned all, unsigned one, unsigned *o
 
 static rs_status put_hidden(together *t, unsigned with, size_t at, rs_error *err)
 {
-    rs_diagnosis *d = t->d;
+    rs_judgement *d = t->d;
     const rs_candidate *all[MOST_TOGETHER];
-    rs_diagnosed_row x = *t->items[at];
+    rs_judged_row x = *t->items[at];
     const char *refused;
     double before;
     all[0] = x.candidate;
@@ -297,12 +286,15 @@ static rs_status put_hidden(together *t, unsigned with, size_t at, rs_error *err
         if (with >> i & 1) x.with[x.n_with++] = t->items[i]->candidate;
     if (x.n_with) memcpy(all + 1, x.with, x.n_with * sizeof *all);
     RS_TRY(without(t, with, &before, err));
-    RS_TRY(rs_diagnose_ask(d, all, 1 + x.n_with, &x.answer, &x.bound, &refused, err));
+    RS_TRY(rs_judge_ask(d, all, 1 + x.n_with, &x.answer, &x.bound, &refused, err));
     if (refused) return miss_finding(d, &x, refused, err);
     x.weight = x.answer.low - (d->before - before);
-    if (x.weight <= enough_us(d))
-        return miss_finding(d, &x, "what mending it adds to mending the other findings is not certain", err);
-    /* It has its place behind those that stand alone and that it needs. */
+    if (x.weight <= enough_us(d)) {
+        RS_TRY(miss_finding(d, &x, "what fixing it adds to fixing the other findings is not certain", err));
+        if (!d->uncertain) d->uncertain = x.candidate;
+        return RS_OK;
+    }
+    /* It comes after those that it needs and that gain enough alone. */
     for (size_t i = 0; i < t->n_alone; i++)
         if (with >> i & 1 && t->items[i]->weight < x.weight) x.weight = t->items[i]->weight;
     d->rows[d->n++] = x; /* there is room for every candidate */
@@ -319,7 +311,7 @@ static rs_status look_together(together *t, rs_error *err)
         all &= ~(1u << i);
         hidden &= ~(1u << i);
         RS_TRY(miss_finding(t->d, t->items[i],
-                            "mending it gains too little, alone and together with the other findings", err));
+                            "fixing it gains too little, alone and together with the other findings", err));
     }
     for (size_t i = t->n_alone; i < t->n; i++) {
         unsigned with;
@@ -330,31 +322,33 @@ static rs_status look_together(together *t, rs_error *err)
     return RS_OK;
 }
 
-/* The findings that stand alone have places first in d->rows, by weight. */
+/* Findings that gain enough alone are in d->rows. */
 static rs_status resolve_hidden(judge *j, rs_error *err)
 {
-    rs_diagnosis *d = j->d;
+    rs_judgement *d = j->d;
     size_t n_alone = 0, taken = 0;
     if (!j->n_hidden) return RS_OK;
-    RS_LOCAL together *t = rs_malloc(sizeof *t);
-    rs_diagnosed_row *alone = rs_malloc(MOST_TOGETHER * sizeof *alone);
+    together *t = rs_malloc(sizeof *t);
+    rs_judged_row *alone = rs_malloc(MOST_TOGETHER * sizeof *alone);
     if (!t || !alone) {
+        rs_free(t);
         rs_free(alone);
         return rs_fail_nomem(err, "diagnose");
     }
     *t = (together){.d = d};
     for (size_t i = 0; i < 1u << MOST_TOGETHER; i++) t->us[i] = NAN;
     qsort(j->hidden, j->n_hidden, sizeof *j->hidden, by_excess);
-    qsort(d->rows, d->n, sizeof *d->rows, by_weight);
-    while (n_alone < d->n && n_alone < MOST_TOGETHER / 2 && is_finding(&d->rows[n_alone])) n_alone++;
-    if (n_alone) memcpy(alone, d->rows, n_alone * sizeof *alone);
+    if (d->n) qsort(d->rows, d->n, sizeof *d->rows, by_importance);
+    for (size_t i = 0; i < d->n && n_alone < MOST_TOGETHER / 2; i++)
+        if (is_finding(&d->rows[i])) alone[n_alone++] = d->rows[i];
     for (size_t i = 0; i < n_alone; i++) t->items[t->n++] = &alone[i];
     t->n_alone = n_alone;
     while (taken < j->n_hidden && t->n < MOST_TOGETHER) t->items[t->n++] = &j->hidden[taken++];
     rs_status status = look_together(t, err);
     for (size_t i = taken; status == RS_OK && i < j->n_hidden; i++)
         status = miss_finding(d, &j->hidden[i],
-                              "mending it alone gains too little: something else may hide it", err);
+                              "fixing it alone gains too little: something else may hide it", err);
+    rs_free(t);
     rs_free(alone);
     return status;
 }
@@ -372,102 +366,70 @@ static double own_error(const rs_replayed *r)
     return worst;
 }
 
-static rs_status find_all(rs_diagnosis *d, const rs_diagnosed *job, rs_error *err)
+static rs_status find_all(rs_judgement *d, const rs_judged *job, const rs_judge_how *how, rs_error *err)
 {
-    for (const rs_diagnose_rule *rule = rs_diagnose_rules; rule->id; rule++) {
-        const char *lacks = NULL;
-        RS_TRY(rule->find(job, rule, &d->candidates, &lacks, err));
-        if (lacks) RS_TRY(miss(d, rule->id, NULL, lacks, err));
-    }
-    return RS_OK;
-}
-
-static void choose(const char *only, rs_candidates *all)
-{
+    rs_candidates *all = &d->candidates;
     size_t n = 0;
-    bool findings = strcmp(only, "levers") != 0, levers = strcmp(only, "findings") != 0;
+    for (const rs_fault_kind *fault = rs_faults; fault->id; fault++) {
+        const char *lacks = NULL;
+        RS_TRY(fault->find(job, fault, all, &lacks, err));
+        if (lacks) RS_TRY(miss(d, fault->id, NULL, lacks, err));
+    }
     for (size_t i = 0; i < all->n; i++) {
-        if (all->items[i].kind == RS_CANDIDATE_FINDING ? findings : levers)
+        if (all->items[i].kind == RS_VERDICT_FINDING ? how->findings : how->opportunities)
             all->items[n++] = all->items[i];
         else
             rs_what_if_clear(&all->items[i].edits);
     }
     all->n = n;
+    return RS_OK;
 }
 
-static rs_status examine(rs_diagnosis *d, const rs_diagnosed *job, const rs_diagnose_how *how, rs_error *err)
+static rs_status examine(rs_judgement *d, const rs_judged *job, const rs_judge_how *how, rs_error *err)
 {
     judge j = {.d = d};
     double error = own_error(&d->replayed);
     d->reason = rs_asker_reason(d->asker);
-    for (const rs_diagnose_rule *rule = rs_diagnose_rules; d->reason && rule->id; rule++)
-        RS_TRY(miss(d, rule->id, NULL, d->reason, err));
+    for (const rs_fault_kind *fault = rs_faults; d->reason && fault->id; fault++)
+        RS_TRY(miss(d, fault->id, NULL, d->reason, err));
     if (d->reason) return RS_OK;
     d->before = rs_asker_before(d->asker);
+    d->n_steps = rs_asker_n_steps(d->asker);
     d->enough = error > how->least ? error : how->least;
-    RS_TRY(find_all(d, job, err));
-    choose(how->only, &d->candidates);
+    RS_TRY(find_all(d, job, how, err));
     rs_status status = bound_all(&j, how->least, err);
-    if (status == RS_OK) status = replay_kind(&j, RS_CANDIDATE_FINDING, how->first, err);
+    if (status == RS_OK) status = replay_rows(&j, err);
     if (status == RS_OK) status = resolve_hidden(&j, err);
-    if (d->n) qsort(d->rows, d->n, sizeof *d->rows, by_weight);
-    bool enough = how->first && d->n && is_finding(&d->rows[0]);
-    if (status == RS_OK && !enough) status = replay_kind(&j, RS_CANDIDATE_LEVER, how->first, err);
-    if (d->n) qsort(d->rows, d->n, sizeof *d->rows, by_weight);
+    if (d->n) qsort(d->rows, d->n, sizeof *d->rows, by_importance);
     rs_free(j.hidden);
     return status;
 }
 
-rs_status rs_diagnose(const rs_skeletons *ranks, const rs_diagnose_how *how, rs_diagnosis *out, rs_error *err)
+rs_status rs_judge(const rs_judge_ranks *ranks, const rs_judge_how *how, rs_judgement *out, rs_error *err)
 {
     const rs_engine_how join = {.clocks = how->clocks, .infer = true};
-    *out = (rs_diagnosis){0};
-    const rs_diagnosed job = {&out->engine, &out->replayed.recorded, &out->reference, ranks->rank_of};
+    *out = (rs_judgement){.findings = how->findings, .opportunities = how->opportunities};
+    const rs_judged job = {&out->engine, &out->replayed.recorded, &out->reference, ranks->rank_of,
+                           ranks->host};
     rs_status status = rs_engine_join(ranks->items, ranks->n, &join, &out->engine, err);
-    if (status == RS_OK) status = rs_replay_judge(&out->engine, RS_EDGES_ALL, false, &out->replayed, err);
+    if (status == RS_OK) status = rs_replay_measure(&out->engine, RS_EDGES_ALL, false, &out->replayed, err);
     if (status == RS_OK)
         status = rs_reference_find(&out->engine, &out->replayed.recorded, &out->reference, err);
     const rs_ask_how ask = {.rank_of = ranks->rank_of, .jobs = how->jobs};
     if (status == RS_OK) status = rs_asker_open(&out->replayed, &ask, &out->asker, err);
-    return status == RS_OK ? examine(out, &job, how, err) : status;
+    if (status == RS_OK) status = examine(out, &job, how, err);
+    return status == RS_OK ? rs_judge_lateness(out, ranks->rank_of, err) : status;
 }
 
-void rs_diagnosis_clear(rs_diagnosis *d)
+void rs_judgement_clear(rs_judgement *d)
 {
     rs_free(d->rows);
-    rs_free(d->unsaid);
-    for (size_t i = 0; i < d->candidates.n; i++) rs_what_if_clear(&d->candidates.items[i].edits);
-    rs_free(d->candidates.items);
-    rs_arena_clear(&d->candidates.arena);
+    rs_free(d->missed);
+    rs_free(d->late);
+    rs_candidates_clear(&d->candidates);
     rs_asker_close(d->asker);
     rs_reference_clear(&d->reference);
     rs_replayed_clear(&d->replayed);
     rs_engine_clear(&d->engine);
-    *d = (rs_diagnosis){0};
-}
-
-/* ---- sentences ----------------------------------------------------------------------------------------- */
-
-/* Percent by which a step and its annotation differ where both are told. */
-#define APART 2.0
-
-/* us in the unit that suits the first. */
-void rs_diagnose_sentence(const rs_diagnosed_row *row, rs_text *out)
-{
-    const rs_foretold *a = &row->answer;
-    double unit = a->before >= 1e6 ? 1e6 : a->before >= 1e3 ? 1e3 : 1;
-    const char *name = unit == 1e6 ? "s" : unit == 1e3 ? "ms" : "us";
-    unsigned places = a->before / unit < 10 ? 3 : 1;
-    rs_text_put(out, row->candidate->claim);
-    if (row->n_with) rs_text_printf(out, "; with %s", row->with[0]->subject);
-    if (row->n_with == 2) rs_text_printf(out, " and %s", row->with[1]->subject);
-    if (row->n_with > 2) rs_text_printf(out, " and %zu other findings", row->n_with - 1);
-    rs_text_printf(out, "%s: %s %s → %s %s (%s–%s)", row->n_with ? " mended as well" : "",
-                   a->steps ? "step" : "recording", RS_FIXED(a->before / unit, places),
-                   RS_FIXED(a->after / unit, places), name, RS_FIXED((a->before - a->high) / unit, places),
-                   RS_FIXED((a->before - a->low) / unit, places));
-    if (a->steps && fabs(a->annotated - a->before) > a->before * APART / 100)
-        rs_text_printf(out, ", with its GPU work; on the host it lasts %s %s",
-                       RS_FIXED(a->annotated / unit, places), name);
-    rs_text_put(out, ".");
+    *d = (rs_judgement){0};
 }

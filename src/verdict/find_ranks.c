@@ -1,9 +1,8 @@
-/* diagnose's catalogue: ranks, groups and pipeline stages against others that do the same work. */
-#include <stdio.h>
+/* Finders: ranks, groups and pipeline stages against others that do the same work. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/diagnose_rules.h"
+#include "verdict/candidate.h"
 #include "base/memory.h"
 #include "base/stats.h"
 #include "base/strings.h"
@@ -13,7 +12,7 @@
 #define OFF_COMPUTE 1.02 /* times its peers': computation less off than that is no finding */
 #define OFF_HOST 1.10    /* the same of host threads, which vary more */
 
-static bool has_peers(const rs_diagnosed *job, size_t rank)
+static bool has_peers(const rs_judged *job, size_t rank)
 {
     for (size_t r = 0; r < job->engine->n_ranks; r++)
         if (r != rank && job->reference->role[r] == job->reference->role[rank]) return true;
@@ -26,7 +25,7 @@ typedef struct pair {
     double off; /* how many times its peers' time it takes; of the host, in the middle one of its steps */
 } pair;
 
-static pair computation_of(const rs_diagnosed *job, size_t rank)
+static pair computation_of(const rs_judged *job, size_t rank)
 {
     const rs_engine *e = job->engine;
     const rs_skeleton *s = e->ranks[rank];
@@ -50,7 +49,7 @@ static int by_off(const void *a, const void *b)
 
 /* What host threads themselves take between their points. A pause in one step does not make a host slow.
  * steps: room for the rank's steps. */
-static pair host_time_of(const rs_diagnosed *job, size_t rank, pair *steps)
+static pair host_time_of(const rs_judged *job, size_t rank, pair *steps)
 {
     const rs_engine *e = job->engine;
     const rs_skeleton *s = e->ranks[rank];
@@ -87,8 +86,8 @@ static bool is_off(const pair *sum, bool host)
 }
 
 /* What the rank would take, ns. The median of peers is drawn upwards where another one of them is slow, too; the
- * mean of those that are not is not, and where they did exactly as much it can be compared as a whole. */
-static double expected_of(const rs_diagnosed *job, const pair *sums, size_t rank, bool host)
+ * mean of those that are not is not, and where they did exactly as much it can be compared. */
+static double expected_of(const rs_judged *job, const pair *sums, size_t rank, bool host)
 {
     double sum = 0;
     size_t n = 0;
@@ -107,9 +106,9 @@ static double expected_of(const rs_diagnosed *job, const pair *sums, size_t rank
 #define LEAST_GROUP 3 /* ranks of a group that are off together: two of them are two ranks */
 
 typedef struct compared {
-    const rs_diagnosed *job;
+    const rs_judged *job;
     pair *sums;       /* by rank: computation */
-    uint8_t *covered; /* by rank: its whole group or stage is off */
+    uint8_t *covered; /* by rank: its whole group or stage is slow */
     rs_stages stages;
 } compared;
 
@@ -127,7 +126,7 @@ static bool all_off(const compared *c, const uint32_t *ranks, size_t n)
     return true;
 }
 
-/* Stages first: uneven stages are nobody's fault. */
+/* Stages first: uneven stages are no rank's fault. */
 static void cover_stages(compared *c, uint32_t *scratch)
 {
     size_t n_ranks = c->job->engine->n_ranks;
@@ -159,7 +158,7 @@ static int by_index(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The sets of ranks that meet and are off as a whole, the largest first; block owns the members. */
+/* The sets of ranks that meet of which all are slow, the largest first; block owns the members. */
 static rs_status find_groups(compared *c, rank_set **out, size_t *n_out, uint32_t **block, rs_error *err)
 {
     const rs_engine *e = c->job->engine;
@@ -194,45 +193,31 @@ static rs_status find_groups(compared *c, rank_set **out, size_t *n_out, uint32_
     return RS_OK;
 }
 
-static const char *name_of_group(const rs_engine *e, uint32_t meeting)
-{
-    const rs_coll_instance *c = &e->coll.instances[e->meetings[meeting].instance];
-    const rs_coll_arrival *a = &e->coll.arrivals[c->first];
-    const char *name = rs_pool_text(&e->comm[a->rank]->pool, rs_coll_shape_at(&e->coll, a)->group);
-    return name && *name ? name : "of those";
-}
-
-static rs_status add_group(const compared *c, const rs_diagnose_rule *rule, const rank_set *set,
+static rs_status add_group(const compared *c, const rs_fault_kind *fault, const rank_set *set,
                            rs_candidates *out, rs_error *err)
 {
-    const rs_diagnosed *job = c->job;
+    const rs_judged *job = c->job;
     double own = 0, expected = 0;
-    RS_LOCAL int64_t *numbers = rs_malloc(set->n * sizeof *numbers);
-    if (!numbers) return rs_fail_nomem(err, "diagnose");
+    rs_candidate one = rs_candidate_of(fault, RS_VERDICT_FINDING);
     for (size_t i = 0; i < set->n; i++) {
-        numbers[i] = job->rank_of[set->ranks[i]];
         own += c->sums[set->ranks[i]].own;
         expected += expected_of(job, c->sums, set->ranks[i], false);
     }
-    rs_candidate one = {.rule = rule, .kind = RS_CANDIDATE_FINDING, .rank = -1};
-    const char *ranks = rs_rule_ranks(numbers, set->n, &out->arena);
-    if (ranks && own > 0) {
-        one.claim =
-            rs_arena_printf(&out->arena, "All ranks of group %s (%s) compute %s × as long as their peers",
-                            name_of_group(job->engine, set->meeting), ranks, RS_FIXED(own / expected, 2));
-        one.subject = rs_arena_printf(&out->arena, "the computation of ranks %s", ranks);
-        one.excess =
-            (own - expected) / 1e3 / (double)set->n / (double)rs_rule_steps(job->engine, set->ranks[0]);
-        rs_expr *s = rs_what_if_scale_by(&one.edits, rs_rule_factor(expected / own));
-        rs_selector_word(s, RS_SELECT_CLASS, RS_CLASS_OF_COMPUTATION);
-        rs_selector_ranks(s, numbers, set->n);
-    }
-    return own > 0 ? rs_rule_add(out, &one, err) : RS_OK;
+    if (own <= 0) return RS_OK;
+    bool ok = rs_accuse_ranks(&one, job, RS_CULPRIT_GROUP, -1, rs_meeting_group(job->engine, set->meeting),
+                              set->ranks, set->n, out);
+    one.facts.times = own / expected;
+    one.excess =
+        (own - expected) / 1e3 / (double)set->n / (double)rs_judged_steps(job->engine, set->ranks[0]);
+    rs_expr *s = rs_what_if_scale_by(&one.edits, rs_short_factor(expected / own));
+    rs_selector_word(s, RS_SELECT_CLASS, RS_CLASS_OF_COMPUTATION);
+    if (ok) rs_selector_ranks(s, one.culprits->ranks, set->n);
+    return rs_candidate_add(out, &one, ok, err);
 }
 
-/* Compares computation, and covers what is off as a whole; with a rule, its groups become candidates. */
-static rs_status compare(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs_candidates *out,
-                         compared *c, rs_error *err)
+/* Compares computation, and covers sets of which all are slow; with a fault, its groups become candidates. */
+static rs_status compare(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out, compared *c,
+                         rs_error *err)
 {
     size_t n = job->engine->n_ranks, n_sets = 0;
     rank_set *sets = NULL;
@@ -248,7 +233,7 @@ static rs_status compare(const rs_diagnosed *job, const rs_diagnose_rule *rule, 
     for (size_t i = 0; status == RS_OK && i < n_sets; i++) {
         if (!all_off(c, sets[i].ranks, sets[i].n)) continue; /* part of a larger one */
         for (size_t k = 0; k < sets[i].n; k++) c->covered[sets[i].ranks[k]] = 1;
-        if (rule) status = add_group(c, rule, &sets[i], out, err);
+        if (fault) status = add_group(c, fault, &sets[i], out, err);
     }
     rs_free(sets);
     rs_free(block);
@@ -258,26 +243,24 @@ static rs_status compare(const rs_diagnosed *job, const rs_diagnose_rule *rule, 
 
 /* ---- one rank ------------------------------------------------------------------------------------------ */
 
-static rs_status add_off(const rs_diagnosed *job, const rs_diagnose_rule *rule, const pair *sums, size_t r,
+static rs_status add_off(const rs_judged *job, const rs_fault_kind *fault, const pair *sums, size_t r,
                          bool host, rs_candidates *out, rs_error *err)
 {
-    const char *what = host ? "host time" : "computation";
     double own = sums[r].own, expected = expected_of(job, sums, r, host);
-    rs_candidate c = {.rule = rule, .kind = RS_CANDIDATE_FINDING, .rank = job->rank_of[r]};
-    c.claim = rs_arena_printf(&out->arena, "Rank %lld's %s is %s × its peers'", (long long)c.rank, what,
-                              RS_FIXED(own / expected, 2));
-    c.subject = rs_arena_printf(&out->arena, "rank %lld's %s", (long long)c.rank, what);
-    c.excess = (own - expected) / 1e3 / (double)rs_rule_steps(job->engine, r);
-    rs_expr *s = rs_what_if_scale_by(&c.edits, rs_rule_factor(expected / own));
+    rs_candidate c = rs_candidate_of(fault, RS_VERDICT_FINDING);
+    bool ok = rs_accuse_rank(&c, job, r, out);
+    c.facts.times = own / expected;
+    c.excess = (own - expected) / 1e3 / (double)rs_judged_steps(job->engine, r);
+    rs_expr *s = rs_what_if_scale_by(&c.edits, rs_short_factor(expected / own));
     if (host)
         rs_selector_word(s, RS_SELECT_PART, RS_PART_OF_HOST);
     else
         rs_selector_word(s, RS_SELECT_CLASS, RS_CLASS_OF_COMPUTATION);
-    rs_selector_number(s, RS_SELECT_RANK, RS_OP_EQ, c.rank);
-    return rs_rule_add(out, &c, err);
+    rs_selector_number(s, RS_SELECT_RANK, RS_OP_EQ, job->rank_of[r]);
+    return rs_candidate_add(out, &c, ok, err);
 }
 
-static rs_status find_off(const rs_diagnosed *job, const rs_diagnose_rule *rule, const pair *sums,
+static rs_status find_off(const rs_judged *job, const rs_fault_kind *fault, const pair *sums,
                           const uint8_t *covered, bool host, rs_candidates *out, const char **lacks,
                           rs_error *err)
 {
@@ -286,49 +269,50 @@ static rs_status find_off(const rs_diagnosed *job, const rs_diagnose_rule *rule,
         if (!has_peers(job, r)) continue;
         n_compared++;
         if (is_off(&sums[r], host) && !(covered && covered[r]))
-            RS_TRY(add_off(job, rule, sums, r, host, out, err));
+            RS_TRY(add_off(job, fault, sums, r, host, out, err));
     }
     if (!n_compared)
         *lacks = "no two ranks run the same work: there is nothing to compare a rank with";
     else if (n_compared < n)
-        *lacks = "some ranks run work that no other rank runs: they are compared with nobody";
+        *lacks = "some ranks run work that no other rank runs: they have no peers";
     return RS_OK;
 }
 
-rs_status rs_rule_straggler(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs_candidates *out,
+rs_status rs_find_straggler(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
                             const char **lacks, rs_error *err)
 {
     compared c;
     rs_status status = compare(job, NULL, NULL, &c, err);
-    if (status == RS_OK) status = find_off(job, rule, c.sums, c.covered, false, out, lacks, err);
+    if (status == RS_OK) status = find_off(job, fault, c.sums, c.covered, false, out, lacks, err);
     clear_compared(&c);
     return status;
 }
 
-rs_status rs_rule_slow_host(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs_candidates *out,
+rs_status rs_find_slow_host(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
                             const char **lacks, rs_error *err)
 {
     size_t n = job->engine->n_ranks;
-    RS_LOCAL pair *sums = rs_calloc(n + 1, sizeof *sums);
+    pair *sums = rs_calloc(n + 1, sizeof *sums);
     if (!sums) return rs_fail_nomem(err, "diagnose");
     rs_status status = RS_OK;
     for (size_t r = 0; status == RS_OK && r < n; r++) {
-        pair *steps = rs_calloc(rs_rule_steps(job->engine, r), sizeof *steps);
+        pair *steps = rs_calloc(rs_judged_steps(job->engine, r), sizeof *steps);
         if (steps)
             sums[r] = host_time_of(job, r, steps);
         else
             status = rs_fail_nomem(err, "diagnose");
         rs_free(steps);
     }
-    if (status == RS_OK) status = find_off(job, rule, sums, NULL, true, out, lacks, err);
+    if (status == RS_OK) status = find_off(job, fault, sums, NULL, true, out, lacks, err);
+    rs_free(sums);
     return status;
 }
 
-rs_status rs_rule_late_group(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs_candidates *out,
+rs_status rs_find_late_group(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
                              const char **lacks, rs_error *err)
 {
     compared c;
-    rs_status status = compare(job, rule, out, &c, err);
+    rs_status status = compare(job, fault, out, &c, err);
     if (job->engine->n_ranks <= LEAST_GROUP)
         *lacks = "the job has too few ranks: groups of three and more are compared";
     clear_compared(&c);
@@ -345,14 +329,23 @@ static double stage_time(const compared *c, uint32_t stage, int64_t *scratch)
     size_t n = 0;
     for (uint32_t r = 0; r < c->job->engine->n_ranks; r++)
         if (c->stages.stage[r] == stage)
-            scratch[n++] = (int64_t)(c->sums[r].own / (double)rs_rule_steps(c->job->engine, r));
+            scratch[n++] = (int64_t)(c->sums[r].own / (double)rs_judged_steps(c->job->engine, r));
     return (double)rs_select_number(scratch, n, (n - 1) / 2) / 1e3;
+}
+
+/* The ranks of a stage (indices) into ranks. */
+static size_t ranks_of_stage(const compared *c, uint32_t stage, uint32_t *ranks)
+{
+    size_t n = 0;
+    for (uint32_t r = 0; r < c->job->engine->n_ranks; r++)
+        if (c->stages.stage[r] == stage) ranks[n++] = r;
+    return n;
 }
 
 static void scale_stage(const compared *c, uint32_t stage, double factor, int64_t *scratch, rs_what_if *out)
 {
     size_t n = 0;
-    rs_expr *s = rs_what_if_scale_by(out, rs_rule_factor(factor));
+    rs_expr *s = rs_what_if_scale_by(out, rs_short_factor(factor));
     for (uint32_t r = 0; r < c->job->engine->n_ranks; r++)
         if (c->stages.stage[r] == stage) scratch[n++] = c->job->rank_of[r];
     rs_selector_word(s, RS_SELECT_CLASS, RS_CLASS_OF_COMPUTATION);
@@ -408,8 +401,8 @@ static rs_status compare_kernels(const compared *c, uint32_t stage, double *time
 }
 
 /* Every stage takes the mean of all: what one gives away others get. Where kernels are slower on that stage, it
- * is off; where it has more to do, as the last one does with its loss, nothing is. */
-static rs_status balance_stages(const compared *c, const rs_diagnose_rule *rule, int64_t *scratch,
+ * is wrong; where it has more to do, as the last one does with its loss, nothing is. */
+static rs_status balance_stages(const compared *c, const rs_fault_kind *fault, int64_t *scratch,
                                 rs_candidates *out, rs_error *err)
 {
     double mean = 0, most = 0;
@@ -426,32 +419,34 @@ static rs_status balance_stages(const compared *c, const rs_diagnose_rule *rule,
     double slower = 1;
     if (mean <= 0 || most / mean < OFF_STAGE) return RS_OK;
     RS_TRY(compare_kernels(c, worst, &slower, err));
-    rs_candidate one = {.rule = rule,
-                        .kind = slower >= OFF_STAGE ? RS_CANDIDATE_FINDING : RS_CANDIDATE_LEVER,
-                        .rank = -1,
-                        .excess = most - mean};
+    rs_candidate one =
+        rs_candidate_of(fault, slower >= OFF_STAGE ? RS_VERDICT_FINDING : RS_VERDICT_OPPORTUNITY);
     for (uint32_t k = 0; k < n; k++) {
         double time = stage_time(c, k, scratch);
         if (time > 0) scale_stage(c, k, mean / time, scratch, &one.edits);
     }
-    one.claim =
-        rs_arena_printf(&out->arena, "Stage %u of %zu of the pipeline computes %s × the mean of stages",
-                        worst, n, RS_FIXED(most / mean, 2));
-    one.subject = "the stages of the pipeline";
-    return rs_rule_add(out, &one, err);
+    uint32_t *ranks = rs_malloc((c->job->engine->n_ranks + 1) * sizeof *ranks);
+    bool ok = ranks && rs_accuse_ranks(&one, c->job, RS_CULPRIT_STAGE, worst, NULL, ranks,
+                                       ranks_of_stage(c, worst, ranks), out);
+    rs_free(ranks);
+    one.excess = most - mean;
+    one.facts.times = most / mean;
+    one.facts.stages = (double)n;
+    return rs_candidate_add(out, &one, ok, err);
 }
 
-rs_status rs_rule_pipeline_imbalance(const rs_diagnosed *job, const rs_diagnose_rule *rule,
-                                     rs_candidates *out, const char **lacks, rs_error *err)
+rs_status rs_find_pipeline_imbalance(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
+                                     const char **lacks, rs_error *err)
 {
     compared c;
     rs_status status = compare(job, NULL, NULL, &c, err);
-    RS_LOCAL int64_t *scratch = rs_malloc((job->engine->n_ranks + 1) * sizeof *scratch);
+    int64_t *scratch = rs_malloc((job->engine->n_ranks + 1) * sizeof *scratch);
     if (status == RS_OK && !scratch) status = rs_fail_nomem(err, "diagnose");
     if (status == RS_OK && !c.stages.n_stages)
         *lacks = "no pipeline: no sends and receives tie the ranks to lines of equal length";
     else if (status == RS_OK)
-        status = balance_stages(&c, rule, scratch, out, err);
+        status = balance_stages(&c, fault, scratch, out, err);
+    rs_free(scratch);
     clear_compared(&c);
     return status;
 }

@@ -1,19 +1,20 @@
-/* diagnose's catalogue: what host threads do. Calls that wait and what comes behind them, pauses, memory. */
+/* Finders: what host threads do. Loading data, calls that wait and what comes after them, pauses, memory. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/diagnose_rules.h"
+#include "verdict/candidate.h"
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/stats.h"
 #include "base/try.h"
 #include "trace/calls.h"
 
+#define OFF_LOADER 2.0     /* times the median rank's time in the loader */
+#define LOADER_SHARE 0.1   /* of the job's time: where all ranks wait for data so long, that is a finding */
 #define MOST_CALLS 3       /* that wait */
 #define OFTEN 1.5          /* times a step: a call that waits more often holds the host back in the loop */
-#define LATE 3             /* times the median stretch before a launch: one behind a wait is late */
+#define LATE 3             /* times the median stretch before a launch: one after a wait is late */
 #define PAUSE_MAD 8        /* beyond the 99th percentile: a pause lasts so many median deviations more */
 #define LEAST_PAUSE 100000 /* ns */
 #define PAUSED_STEPS 0.25  /* of a rank's steps: what happens more often is no pause */
@@ -43,7 +44,7 @@ static uint32_t awaited(const rs_skeleton *s, uint32_t point)
 }
 
 /* The host's own time before a point, ns; 0 where something else held it up. */
-static int64_t own_time(const rs_diagnosed *job, size_t rank, uint32_t i)
+static int64_t own_time(const rs_judged *job, size_t rank, uint32_t i)
 {
     const rs_skeleton *s = job->engine->ranks[rank];
     if (is_work(s, i) || s->first[i] == s->first[i + 1] || rs_edge_part(s, s->first[i]) != RS_PART_HOST)
@@ -52,7 +53,7 @@ static int64_t own_time(const rs_diagnosed *job, size_t rank, uint32_t i)
     return ns == RS_NO_EDGE || ns < 0 ? 0 : ns;
 }
 
-/* Whether something is so often in a step that it is off; without steps nothing tells how often is much. */
+/* Whether something happens so often in a step that it is a finding; without steps it is unknown how often is much. */
 static bool is_often(const rs_engine *e, double n)
 {
     return e->step_base[e->n_ranks] > e->n_ranks && n >= OFTEN;
@@ -61,6 +62,54 @@ static bool is_often(const rs_engine *e, double n)
 static bool allocates(const char *name)
 {
     return name && (rs_call_flags(name) & RS_CALL_ALLOCATES);
+}
+
+/* ---- loader -------------------------------------------------------------------------------------------- */
+
+/* One rank that waits much longer for data than the others do is named, else the job is. Some time in a loader
+ * is usual. */
+rs_status rs_find_loader(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
+                         const char **lacks, rs_error *err)
+{
+    const rs_engine *e = job->engine;
+    size_t worst = 0;
+    int64_t *time = rs_calloc(2 * e->n_ranks + 1, sizeof *time), all = 0;
+    if (!time) return rs_fail_nomem(err, "diagnose");
+    int64_t *sorted = time + e->n_ranks;
+    for (size_t r = 0; r < e->n_ranks; r++) {
+        const rs_skeleton *s = e->ranks[r];
+        for (uint32_t k = 0; k < s->n_edges; k++) {
+            int64_t ns = job->recorded->edge[e->edge_base[r] + k];
+            if (rs_edge_part(s, k) == RS_PART_LOADER && ns > 0) time[r] = rs_add_sat(time[r], ns);
+        }
+        if (time[r] > time[worst]) worst = r;
+        sorted[r] = time[r];
+        all = rs_add_sat(all, time[r]);
+    }
+    double whole = 0;
+    for (size_t r = 0; r < e->n_ranks; r++) whole += (double)rs_sub_sat(e->ranks[r]->end, e->ranks[r]->start);
+    int64_t median = rs_select_number(sorted, e->n_ranks, (e->n_ranks - 1) / 2);
+    double of_median = (double)time[worst] / (double)(median > 0 ? median : 1);
+    int64_t most = time[worst];
+    rs_free(time);
+    if (!all) {
+        *lacks = "the traces show no data loader (enumerate(DataLoader)#...)";
+        return RS_OK;
+    }
+    bool one = e->n_ranks > 1 && of_median >= OFF_LOADER;
+    bool wrong = one || (double)all >= LOADER_SHARE * whole;
+    rs_candidate c = rs_candidate_of(fault, wrong ? RS_VERDICT_FINDING : RS_VERDICT_OPPORTUNITY);
+    if (one) {
+        c.facts.ms = (double)most / 1e6 / (double)rs_judged_steps(e, worst);
+        rs_expr *s = rs_what_if_scale_to(&c.edits, 0);
+        rs_selector_word(s, RS_SELECT_PART, RS_PART_OF_LOADER);
+        rs_selector_number(s, RS_SELECT_RANK, RS_OP_EQ, job->rank_of[worst]);
+    } else {
+        c.facts.ms = (double)all / 1e6 / (double)rs_judged_all_steps(e);
+        rs_what_if_add(&c.edits, RS_EDIT_NO_LOADER);
+    }
+    c.excess = c.facts.ms * 1e3;
+    return rs_candidate_add(out, &c, !one || rs_accuse_rank(&c, job, worst, out), err);
 }
 
 /* ---- calls that wait ----------------------------------------------------------------------------------- */
@@ -75,11 +124,11 @@ static int64_t call_time(const rs_skeleton *s, uint32_t point)
     return rs_sub_sat(rs_skeleton_time(s, point), before);
 }
 
-rs_status rs_rule_sync(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs_candidates *out,
+rs_status rs_find_sync(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
                        const char **lacks, rs_error *err)
 {
     const rs_engine *e = job->engine;
-    RS_SCOPED(rs_rule_clear) rs_names calls = {0};
+    rs_names calls = {0};
     rs_named call;
     rs_status status = RS_OK;
     for (size_t r = 0; r < e->n_ranks; r++) {
@@ -88,7 +137,7 @@ rs_status rs_rule_sync(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs
             uint32_t source = awaited(s, i);
             const char *text = source ? rs_pool_text(&s->pool, rs_skeleton_at(s, i)->name) : NULL;
             if (!text || rs_edge_cost(s, s->first[i]) != RS_COST_ANSWER || is_pageable(s, source)) continue;
-            rs_named *x = rs_rule_name(&calls, text, strlen(text));
+            rs_named *x = rs_names_put(&calls, text, strlen(text));
             if (!x) {
                 status = rs_fail_nomem(err, "diagnose");
                 break;
@@ -98,23 +147,22 @@ rs_status rs_rule_sync(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs
         }
     }
     if (status == RS_OK && !calls.n) *lacks = "no call of the host waits for the GPU";
-    for (size_t i = 0; status == RS_OK && i < MOST_CALLS && rs_rule_take_most(&calls, &call); i++) {
-        double n = (double)call.n / (double)rs_rule_total_steps(e);
+    for (size_t i = 0; status == RS_OK && i < MOST_CALLS && rs_names_take_most(&calls, &call); i++) {
+        double n = (double)call.n / (double)rs_judged_all_steps(e);
         if (allocates(call.text)) continue; /* a finding of its own */
         /* One wait at a step's end is what profilers and loggers do; more hold the host back in the loop. */
-        rs_candidate c = {
-            .rule = rule, .kind = is_often(e, n) ? RS_CANDIDATE_FINDING : RS_CANDIDATE_LEVER, .rank = -1};
-        c.claim = rs_arena_printf(&out->arena, "%s makes the host wait for the GPU %s times a step",
-                                  call.text, RS_FIXED(n, 1));
+        rs_candidate c = rs_candidate_of(fault, is_often(e, n) ? RS_VERDICT_FINDING : RS_VERDICT_OPPORTUNITY);
+        bool ok = rs_accuse_call(&c, call.text, call.length, out);
+        c.facts.n = n;
         rs_what_if_add_name(&c.edits, RS_EDIT_NO_SYNC, call.text, call.length, false);
-        c.subject = rs_arena_strndup(&out->arena, call.text, call.length);
-        c.excess = call.ns / 1e3 / (double)rs_rule_total_steps(e);
-        status = rs_rule_add(out, &c, err);
+        c.excess = call.ns / 1e3 / (double)rs_judged_all_steps(e);
+        status = rs_candidate_add(out, &c, ok, err);
     }
+    rs_names_clear(&calls);
     return status;
 }
 
-/* ---- launches behind a wait ---------------------------------------------------------------------------- */
+/* ---- launches after a wait ----------------------------------------------------------------------------- */
 
 typedef struct behind {
     rs_names calls;   /* that waited: what came between their return and the next launch, and how often */
@@ -130,13 +178,12 @@ static void mark_launches(const rs_skeleton *s, uint8_t *launches)
             if (rs_edge_cost(s, k) < RS_COST_STREAM) launches[s->source[k] >> 1] = 1;
 }
 
-static rs_status look_behind(const rs_diagnosed *job, size_t rank, behind *b, rs_error *err)
+static rs_status look_behind(const rs_judged *job, size_t rank, behind *b, rs_error *err)
 {
     const rs_skeleton *s = job->engine->ranks[rank];
-    RS_LOCAL uint8_t *launches = rs_calloc(s->n + 1, 1);
-    RS_LOCAL uint32_t *last =
-        rs_malloc((s->n_lanes + 1) * sizeof *last); /* by thread: the call that it waited in */
-    RS_LOCAL int64_t *since = rs_calloc(s->n_lanes + 1, sizeof *since);
+    uint8_t *launches = rs_calloc(s->n + 1, 1);
+    uint32_t *last = rs_malloc((s->n_lanes + 1) * sizeof *last); /* by thread: the call that it waited in */
+    int64_t *since = rs_calloc(s->n_lanes + 1, sizeof *since);
     rs_status status = launches && last && since ? RS_OK : rs_fail_nomem(err, "diagnose");
     for (size_t i = 0; status == RS_OK && i <= s->n_lanes; i++) last[i] = RS_NO_STRING;
     if (status == RS_OK) mark_launches(s, launches);
@@ -153,7 +200,7 @@ static rs_status look_behind(const rs_diagnosed *job, size_t rank, behind *b, rs
         b->stretch[b->n++] = since[lane];
         const char *text = rs_pool_text(&s->pool, last[lane]);
         if (text) {
-            rs_named *x = rs_rule_name(&b->calls, text, strlen(text));
+            rs_named *x = rs_names_put(&b->calls, text, strlen(text));
             if (!x) status = rs_fail_nomem(err, "diagnose");
             if (x) {
                 x->n++;
@@ -163,10 +210,13 @@ static rs_status look_behind(const rs_diagnosed *job, size_t rank, behind *b, rs
         last[lane] = RS_NO_STRING;
         since[lane] = 0;
     }
+    rs_free(launches);
+    rs_free(last);
+    rs_free(since);
     return status;
 }
 
-rs_status rs_rule_late_launch(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs_candidates *out,
+rs_status rs_find_late_launch(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
                               const char **lacks, rs_error *err)
 {
     const rs_engine *e = job->engine;
@@ -174,27 +224,25 @@ rs_status rs_rule_late_launch(const rs_diagnosed *job, const rs_diagnose_rule *r
     behind b = {.stretch = rs_malloc((e->n_nodes + 1) * sizeof *b.stretch)};
     rs_status status = b.stretch ? RS_OK : rs_fail_nomem(err, "diagnose");
     for (size_t r = 0; status == RS_OK && r < e->n_ranks; r++) status = look_behind(job, r, &b, err);
-    if (status == RS_OK && !b.calls.n) *lacks = "nothing is launched behind a call that waits for the GPU";
+    if (status == RS_OK && !b.calls.n) *lacks = "nothing is launched after a call that waits for the GPU";
     double usual = status == RS_OK && b.n ? (double)rs_select_number(b.stretch, b.n, b.n / 2) : 0;
-    for (size_t i = 0; status == RS_OK && i < MOST_CALLS && rs_rule_take_most(&b.calls, &call); i++) {
-        double n = (double)call.n / (double)rs_rule_total_steps(e), mean = call.ns / (double)call.n;
+    for (size_t i = 0; status == RS_OK && i < MOST_CALLS && rs_names_take_most(&b.calls, &call); i++) {
+        double n = (double)call.n / (double)rs_judged_all_steps(e), mean = call.ns / (double)call.n;
         if (allocates(call.text)) continue; /* a finding of its own */
         bool off = is_often(e, n) && mean >= LATE * usual;
-        rs_candidate c = {.rule = rule, .kind = off ? RS_CANDIDATE_FINDING : RS_CANDIDATE_LEVER, .rank = -1};
-        c.claim = rs_arena_printf(
-            &out->arena,
-            "Behind %s the host takes %s us to its next launch, %s times a step, while the GPU has nothing",
-            call.text, RS_FIXED(mean / 1e3, 1), RS_FIXED(n, 1));
-        c.subject = rs_arena_printf(&out->arena, "launches behind %s", call.text);
-        /* where it takes longer than usual, it takes what is usual; a lever has no bounds */
-        rs_expr *s = off && usual > 0 ? rs_what_if_scale_by(&c.edits, rs_rule_factor(usual / mean))
+        rs_candidate c = rs_candidate_of(fault, off ? RS_VERDICT_FINDING : RS_VERDICT_OPPORTUNITY);
+        bool ok = rs_accuse_call(&c, call.text, call.length, out);
+        c.facts.us = mean / 1e3;
+        c.facts.n = n;
+        /* where it takes longer than usual, it takes what is usual; an opportunity has no bounds */
+        rs_expr *s = off && usual > 0 ? rs_what_if_scale_by(&c.edits, rs_short_factor(usual / mean))
                                       : rs_what_if_scale_to(&c.edits, 0);
         rs_selector_word(s, RS_SELECT_PART, RS_PART_OF_HOST);
         rs_selector_text(s, RS_SELECT_BEHIND, RS_OP_EQ, call.text, call.length);
-        c.excess = call.ns / 1e3 / (double)rs_rule_total_steps(e);
-        status = rs_rule_add(out, &c, err);
+        c.excess = call.ns / 1e3 / (double)rs_judged_all_steps(e);
+        status = rs_candidate_add(out, &c, ok, err);
     }
-    rs_rule_clear(&b.calls);
+    rs_names_clear(&b.calls);
     rs_free(b.stretch);
     return status;
 }
@@ -237,12 +285,14 @@ static int by_sum(const void *a, const void *b)
 static bool add_stretch(stretch **all, size_t *n, size_t *capacity, stretch one)
 {
     if (one.ns <= 0) return true;
-    return RS_PUSH(*all, *n, *capacity, one);
+    if (!RS_GROW_ONE(*all, *n, *capacity)) return false;
+    (*all)[(*n)++] = one;
+    return true;
 }
 
 /* All that a question about part=host finds. Only what bound a point can be a pause: launching calls and what
- * would have bound it otherwise stand in the list with their own time as their peers'. NULL: out of memory. */
-static stretch *list_stretches(const rs_diagnosed *job, size_t *n)
+ * would have bound it otherwise are in the list with their own time as their peers'. NULL: out of memory. */
+static stretch *list_stretches(const rs_judged *job, size_t *n)
 {
     const rs_engine *e = job->engine;
     size_t capacity = 64;
@@ -298,7 +348,7 @@ static pause find_pause(const stretch *all, size_t n, int64_t least)
 }
 
 /* all: by place. Those of ranks that pause in many steps are none. */
-static size_t find_pauses(const rs_diagnosed *job, const stretch *all, size_t n, int64_t least, pause *out)
+static size_t find_pauses(const rs_judged *job, const stretch *all, size_t n, int64_t least, pause *out)
 {
     size_t found = 0;
     for (size_t i = 0, k; i < n;) {
@@ -308,38 +358,40 @@ static size_t find_pauses(const rs_diagnosed *job, const stretch *all, size_t n,
             pause p = find_pause(all + i, k - i, least);
             if (p.longest) out[found++] = p;
         }
-        size_t n_steps = rs_rule_steps(job->engine, rank);
+        size_t n_steps = rs_judged_steps(job->engine, rank);
         if (found - begin > 1 && (double)(found - begin) > PAUSED_STEPS * (double)n_steps) found = begin;
     }
     return found;
 }
 
-static rs_status add_pause(const rs_diagnosed *job, const rs_diagnose_rule *rule, const pause *p,
+static rs_status add_pause(const rs_judged *job, const rs_fault_kind *fault, const pause *p,
                            rs_candidates *out, rs_error *err)
 {
     const stretch *x = p->longest;
     const rs_skeleton *of = job->engine->ranks[x->rank];
     const char *in = rs_pool_text(&of->pool, rs_skeleton_at(of, x->local)->operator_name);
-    long long rank = (long long)job->rank_of[x->rank], step = (long long)of->steps[x->step].number;
-    rs_candidate c = {.rule = rule, .kind = RS_CANDIDATE_FINDING, .rank = job->rank_of[x->rank]};
-    c.claim = rs_arena_printf(&out->arena, "Rank %lld's host pauses for %s ms in step %lld%s%s", rank,
-                              RS_FIXED((double)over(x) / 1e6, 1), step, in ? ", in " : "", in ? in : "");
-    c.subject = rs_arena_printf(&out->arena, "rank %lld's pause in step %lld", rank, step);
+    int64_t step = of->steps[x->step].number;
+    rs_candidate c = rs_candidate_of(fault, RS_VERDICT_FINDING);
+    bool ok = rs_accuse_rank(&c, job, x->rank, out);
+    if (ok && in && rs_is_source_line(in, strlen(in))) ok = rs_accuse_call(&c, in, strlen(in), out);
+    c.facts.ms = (double)over(x) / 1e6;
+    c.facts.step = (double)step;
+    if (ok && in) ok = (c.facts.in = rs_arena_strndup(&out->arena, in, strlen(in)));
     rs_expr *s = rs_what_if_scale_to(&c.edits, x->peers < 0 ? 0 : x->peers);
     rs_selector_word(s, RS_SELECT_PART, RS_PART_OF_HOST);
-    rs_selector_number(s, RS_SELECT_RANK, RS_OP_EQ, rank);
+    rs_selector_number(s, RS_SELECT_RANK, RS_OP_EQ, job->rank_of[x->rank]);
     rs_selector_number(s, RS_SELECT_STEP, RS_OP_EQ, step);
     rs_selector_number(s, RS_SELECT_US, RS_OP_GT, p->usual);
-    c.excess = (double)over(x) / 1e3 / (double)rs_rule_steps(job->engine, x->rank);
-    return rs_rule_add(out, &c, err);
+    c.excess = (double)over(x) / 1e3 / (double)rs_judged_steps(job->engine, x->rank);
+    return rs_candidate_add(out, &c, ok, err);
 }
 
-rs_status rs_rule_host_pause(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs_candidates *out,
+rs_status rs_find_host_pause(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
                              const char **lacks, rs_error *err)
 {
     size_t n = 0, n_pauses = 0;
-    RS_LOCAL stretch *all = list_stretches(job, &n);
-    RS_LOCAL int64_t *scratch = rs_malloc((n + 1) * sizeof *scratch);
+    stretch *all = list_stretches(job, &n);
+    int64_t *scratch = rs_malloc((n + 1) * sizeof *scratch);
     pause *pauses = rs_malloc((n + 1) * sizeof *pauses);
     rs_status status = all && scratch && pauses ? RS_OK : rs_fail_nomem(err, "diagnose");
     if (status == RS_OK && !n) *lacks = "no steps: a pause is one among many steps";
@@ -350,7 +402,9 @@ rs_status rs_rule_host_pause(const rs_diagnosed *job, const rs_diagnose_rule *ru
         if (n_pauses) qsort(pauses, n_pauses, sizeof *pauses, by_sum);
     }
     for (size_t i = 0; status == RS_OK && i < n_pauses && i < MOST_PAUSES; i++)
-        status = add_pause(job, rule, &pauses[i], out, err);
+        status = add_pause(job, fault, &pauses[i], out, err);
+    rs_free(all);
+    rs_free(scratch);
     rs_free(pauses);
     return status;
 }
@@ -369,7 +423,7 @@ static uint8_t *mark_allocating(const rs_skeleton *s)
 
 /* The host's time in such a call up to a point: its own, or from the end of the work that it waited for. *name: the
  * call's. */
-static int64_t allocating_time(const rs_diagnosed *job, size_t r, const uint8_t *is_such, uint32_t i,
+static int64_t allocating_time(const rs_judged *job, size_t r, const uint8_t *is_such, uint32_t i,
                                uint32_t *name)
 {
     const rs_skeleton *s = job->engine->ranks[r];
@@ -379,7 +433,7 @@ static int64_t allocating_time(const rs_diagnosed *job, size_t r, const uint8_t 
     return waits ? call_time(s, i) : own_time(job, r, i);
 }
 
-static rs_status sum_allocations(const rs_diagnosed *job, rs_names *calls, rs_error *err)
+static rs_status sum_allocations(const rs_judged *job, rs_names *calls, rs_error *err)
 {
     const rs_engine *e = job->engine;
     for (size_t r = 0; r < e->n_ranks; r++) {
@@ -391,7 +445,7 @@ static rs_status sum_allocations(const rs_diagnosed *job, rs_names *calls, rs_er
             int64_t ns = allocating_time(job, r, is_such, i, &name);
             const char *text = ns ? rs_pool_text(&s->pool, name) : NULL;
             if (!text) continue;
-            rs_named *x = rs_rule_name(calls, text, strlen(text));
+            rs_named *x = rs_names_put(calls, text, strlen(text));
             if (!x) {
                 status = rs_fail_nomem(err, "diagnose");
                 break;
@@ -405,20 +459,22 @@ static rs_status sum_allocations(const rs_diagnosed *job, rs_names *calls, rs_er
     return RS_OK;
 }
 
-rs_status rs_rule_allocation(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs_candidates *out,
+rs_status rs_find_allocation(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
                              const char **lacks, rs_error *err)
 {
     rs_names calls = {0};
     rs_named call;
-    rs_candidate c = {.rule = rule, .kind = RS_CANDIDATE_FINDING, .rank = -1};
-    double steps = (double)rs_rule_total_steps(job->engine), ns = 0, n = 0;
+    rs_candidate c = rs_candidate_of(fault, RS_VERDICT_FINDING);
+    double steps = (double)rs_judged_all_steps(job->engine), ns = 0, n = 0;
     rs_text names = {0};
+    bool ok = true;
     rs_status status = sum_allocations(job, &calls, err);
     if (status == RS_OK && !calls.n)
         *lacks = "no call in a step takes memory from the driver or gives it back";
-    for (size_t i = 0; status == RS_OK && i < MOST_ALLOCATING && rs_rule_take_most(&calls, &call); i++) {
+    for (size_t i = 0; status == RS_OK && i < MOST_ALLOCATING && rs_names_take_most(&calls, &call); i++) {
         ns += call.ns;
         n += (double)call.n;
+        ok = ok && rs_accuse_call(&c, call.text, call.length, out);
         rs_expr *s = rs_what_if_scale_to(&c.edits, 0);
         rs_selector_word(s, RS_SELECT_PART, RS_PART_OF_HOST);
         rs_selector_text(s, RS_SELECT_OPERATOR, RS_OP_EQ, call.text, call.length);
@@ -426,30 +482,27 @@ rs_status rs_rule_allocation(const rs_diagnosed *job, const rs_diagnose_rule *ru
             rs_what_if_add_name(&c.edits, RS_EDIT_NO_SYNC, call.text, call.length, false);
         rs_text_printf(&names, "%s%s", names.n ? ", " : "", call.text);
     }
-    rs_rule_clear(&calls);
-    if (status == RS_OK && names.n) {
-        c.subject = rs_arena_strndup(&out->arena, names.s, names.n);
-        if (c.subject)
-            c.claim = rs_arena_printf(
-                &out->arena,
-                "The host takes memory from the driver and gives it back (%s), %s ms a step in %s calls",
-                c.subject, RS_FIXED(ns / 1e6 / steps, 2), RS_FIXED(n / steps, 1));
-        c.excess = ns / 1e3 / steps;
-        status = rs_rule_add(out, &c, err);
-    } else {
-        rs_what_if_clear(&c.edits);
-    }
+    rs_names_clear(&calls);
+    ok = ok && rs_text_get(&names) &&
+         (c.facts.among = rs_arena_strndup(&out->arena, rs_text_get(&names), names.n));
     rs_text_clear(&names);
-    return status;
+    if (status != RS_OK || !c.n_culprits) {
+        rs_what_if_clear(&c.edits);
+        return status;
+    }
+    c.facts.ms = ns / 1e6 / steps;
+    c.facts.n = n / steps;
+    c.excess = ns / 1e3 / steps;
+    return rs_candidate_add(out, &c, ok, err);
 }
 
-/* How much faster pinned memory is cannot be told from the trace; twice is what it is at least. */
-rs_status rs_rule_pageable_copy(const rs_diagnosed *job, const rs_diagnose_rule *rule, rs_candidates *out,
+/* How much faster pinned memory is cannot be seen in the trace; it is twice as fast at least. */
+rs_status rs_find_pageable_copy(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
                                 const char **lacks, rs_error *err)
 {
     const rs_engine *e = job->engine;
-    rs_candidate c = {.rule = rule, .kind = RS_CANDIDATE_FINDING, .rank = -1};
-    double ns = 0, whole = 0, steps = (double)rs_rule_total_steps(e);
+    rs_candidate c = rs_candidate_of(fault, RS_VERDICT_FINDING);
+    double ns = 0, whole = 0, steps = (double)rs_judged_all_steps(e);
     size_t n = 0, waits = 0;
     for (size_t r = 0; r < e->n_ranks; r++) {
         const rs_skeleton *s = e->ranks[r];
@@ -464,14 +517,12 @@ rs_status rs_rule_pageable_copy(const rs_diagnosed *job, const rs_diagnose_rule 
     }
     if (!n) *lacks = "no copies from or to pageable memory";
     if (ns <= PAGEABLE_SHARE * whole) return RS_OK;
-    c.claim = rs_arena_printf(
-        &out->arena, "Copies from or to pageable memory take %s ms a step%s; pinned, and at twice the rate",
-        RS_FIXED(ns / 1e6 / steps, 2), waits ? ", and the host waits for them" : "");
+    c.facts.ms = ns / 1e6 / steps;
+    if (waits) c.facts.among = "them";
     if (waits) rs_what_if_add_name(&c.edits, RS_EDIT_NO_SYNC, PAGEABLE, strlen(PAGEABLE), false);
     rs_expr *copies = rs_what_if_scale_by(&c.edits, 0.5);
     rs_selector_word(copies, RS_SELECT_CLASS, RS_CLASS_OF_MEMORY);
     rs_selector_text(copies, RS_SELECT_NAME, RS_OP_HAS, PAGEABLE, strlen(PAGEABLE));
-    c.subject = "pageable copies";
     c.excess = ns / 1e3 / steps;
-    return rs_rule_add(out, &c, err);
+    return rs_candidate_add(out, &c, true, err);
 }

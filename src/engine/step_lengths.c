@@ -1,4 +1,4 @@
-#include "analysis/replay_steps.h"
+#include "engine/step_lengths.h"
 
 #include <math.h>
 

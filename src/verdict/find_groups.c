@@ -1,0 +1,180 @@
+/* Finders: process groups and their communication. */
+#include <math.h>
+#include <string.h>
+
+#include "verdict/candidate.h"
+#include "base/memory.h"
+#include "base/stats.h"
+#include "base/try.h"
+#include "text/numbers.h"
+
+#define OFF_GROUP 1.10  /* times others of their size: transfers less off than that are no finding */
+#define MANY_SMALL 8    /* collectives of a group a step */
+#define SMALL 1048576   /* bytes, of a collective on average */
+#define BUCKET 26214400 /* bytes that they may become */
+
+static const char *description_of(const rs_engine *e, size_t meeting)
+{
+    const rs_coll_instance *c = &e->coll.instances[e->meetings[meeting].instance];
+    const rs_coll_arrival *a = &e->coll.arrivals[c->first];
+    return rs_pool_text(&e->comm[a->rank]->pool, rs_coll_shape_at(&e->coll, a)->description);
+}
+
+/* Sums of meetings by group, or by what groups are for (a description without the number at its end). */
+static rs_status sum_groups(const rs_judged *job, bool by_purpose, rs_names *out, rs_error *err)
+{
+    const rs_engine *e = job->engine;
+    for (size_t k = 0; k < e->n_meetings; k++) {
+        const char *text = by_purpose ? description_of(e, k) : NULL;
+        if (!text || !*text) text = rs_meeting_group(e, k);
+        if (!text) continue;
+        rs_named *x = rs_names_put(out, text, strlen(text));
+        if (!x) return rs_fail_nomem(err, "diagnose");
+        int64_t bytes = rs_meeting_bytes(e, &e->meetings[k]);
+        x->n++;
+        x->ns += (double)job->recorded->transfer[k];
+        x->expected += (double)job->reference->repair.transfer[k];
+        x->bytes += bytes > 0 ? (double)bytes : 0;
+    }
+    return RS_OK;
+}
+
+/* A question about a group costs a look at the whole path. */
+#define MOST_GROUPS 64
+static const char many_groups[] = "of the groups only the 64 with the most transfer time were looked at";
+
+/* Leaves the groups with the most transfer time, in the order that they had. *lacks says so where some are left out. */
+static rs_status keep_most(rs_names *groups, const char **lacks, rs_error *err)
+{
+    if (groups->n <= MOST_GROUPS) return RS_OK;
+    double *times = rs_malloc(groups->n * sizeof *times);
+    if (!times) return rs_fail_nomem(err, "diagnose");
+    for (size_t i = 0; i < groups->n; i++) times[i] = groups->items[i].ns;
+    rs_sort_doubles(times, groups->n);
+    double least = times[groups->n - MOST_GROUPS];
+    size_t kept = 0;
+    for (size_t i = 0; i < groups->n && kept < MOST_GROUPS; i++)
+        if (groups->items[i].ns >= least) groups->items[kept++] = groups->items[i];
+    groups->n = kept;
+    *lacks = many_groups;
+    rs_free(times);
+    return RS_OK;
+}
+
+static const char no_groups[] = "no collectives of named groups with partners in the traces";
+
+/* The ranks of a group (indices, ascending) into ranks: of all its meetings, as names need not be of one group. */
+static size_t ranks_of_group(const rs_engine *e, const rs_named *group, uint8_t *seen, uint32_t *ranks)
+{
+    size_t n = 0;
+    memset(seen, 0, e->n_ranks);
+    for (size_t k = 0; k < e->n_meetings; k++) {
+        const char *text = rs_meeting_group(e, k);
+        const rs_coll_instance *in = &e->coll.instances[e->meetings[k].instance];
+        if (!text || strlen(text) != group->length || memcmp(text, group->text, group->length) != 0) continue;
+        for (uint32_t i = 0; i < in->n; i++) seen[e->coll.arrivals[in->first + i].rank] = 1;
+    }
+    for (uint32_t r = 0; r < e->n_ranks; r++)
+        if (seen[r]) ranks[n++] = r;
+    return n;
+}
+
+static rs_status accuse_group(rs_candidate *c, const rs_judged *job, const rs_named *group,
+                              rs_candidates *out, rs_error *err)
+{
+    const rs_engine *e = job->engine;
+    uint32_t *ranks = rs_malloc((e->n_ranks + 1) * sizeof *ranks);
+    uint8_t *seen = rs_malloc(e->n_ranks + 1);
+    bool ok = ranks && seen;
+    if (ok)
+        ok = rs_accuse_ranks(c, job, RS_CULPRIT_GROUP, -1, group->text, ranks,
+                             ranks_of_group(e, group, seen, ranks), out);
+    rs_free(ranks);
+    rs_free(seen);
+    if (!ok) rs_what_if_clear(&c->edits);
+    return ok ? RS_OK : rs_fail_nomem(err, "diagnose");
+}
+
+/* What a finder makes of one group. *fits stays false: nothing. */
+typedef rs_candidate (*group_fn)(const rs_judged *job, const rs_fault_kind *fault, const rs_named *group,
+                                 bool *fits);
+
+/* Looks at each group, or at groups of a purpose; of a finder that accuses them by their ranks. */
+static rs_status look_at_groups(const rs_judged *job, const rs_fault_kind *fault, bool by_purpose,
+                                group_fn look, rs_candidates *out, const char **lacks, rs_error *err)
+{
+    rs_names groups = {0};
+    rs_status status = sum_groups(job, by_purpose, &groups, err);
+    if (!groups.n) *lacks = no_groups;
+    if (status == RS_OK) status = keep_most(&groups, lacks, err);
+    for (size_t i = 0; status == RS_OK && i < groups.n; i++) {
+        const rs_named *x = &groups.items[i];
+        bool fits = false, ok = true;
+        rs_candidate c = look(job, fault, x, &fits);
+        if (!fits) continue;
+        if (by_purpose)
+            ok = rs_accuse_name(&c, RS_CULPRIT_GROUP, x->text, x->length, out);
+        else
+            status = accuse_group(&c, job, x, out, err);
+        if (status == RS_OK) status = rs_candidate_add(out, &c, ok, err);
+    }
+    rs_names_clear(&groups);
+    return status;
+}
+
+static rs_candidate slow_group(const rs_judged *job, const rs_fault_kind *fault, const rs_named *x,
+                               bool *fits)
+{
+    rs_candidate c = rs_candidate_of(fault, RS_VERDICT_FINDING);
+    *fits = x->expected > 0 && x->ns / x->expected >= OFF_GROUP;
+    if (!*fits) return c;
+    c.facts.times = x->ns / x->expected;
+    c.excess = (x->ns - x->expected) / 1e3 / (double)rs_judged_steps(job->engine, 0);
+    rs_expr *s = rs_what_if_scale_by(&c.edits, rs_short_factor(x->expected / x->ns));
+    rs_selector_word(s, RS_SELECT_CLASS, RS_CLASS_OF_COMMUNICATION);
+    rs_selector_text(s, RS_SELECT_GROUP, RS_OP_EQ, x->text, x->length);
+    return c;
+}
+
+rs_status rs_find_slow_group(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
+                             const char **lacks, rs_error *err)
+{
+    return look_at_groups(job, fault, false, slow_group, out, lacks, err);
+}
+
+static rs_candidate exposed(const rs_judged *job, const rs_fault_kind *fault, const rs_named *x, bool *fits)
+{
+    rs_candidate c = rs_candidate_of(fault, RS_VERDICT_OPPORTUNITY);
+    (void)job;
+    *fits = true;
+    rs_what_if_add_name(&c.edits, RS_EDIT_OVERLAP, x->text, x->length, false);
+    return c;
+}
+
+rs_status rs_find_exposed_communication(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
+                                        const char **lacks, rs_error *err)
+{
+    return look_at_groups(job, fault, true, exposed, out, lacks, err);
+}
+
+static rs_candidate small(const rs_judged *job, const rs_fault_kind *fault, const rs_named *x, bool *fits)
+{
+    rs_candidate c = rs_candidate_of(fault, RS_VERDICT_OPPORTUNITY);
+    size_t n_steps = SIZE_MAX;
+    for (size_t r = 0; r < job->engine->n_ranks; r++)
+        if (job->engine->ranks[r]->n_steps < n_steps) n_steps = job->engine->ranks[r]->n_steps;
+    double bytes = x->bytes / (double)x->n;
+    c.facts.n = (double)x->n / (double)(n_steps ? n_steps : 1);
+    c.facts.kib = bytes / 1024;
+    *fits = c.facts.n >= MANY_SMALL && bytes > 0 && bytes <= SMALL;
+    rs_edit *merged =
+        *fits ? rs_what_if_add_name(&c.edits, RS_EDIT_COALESCE, x->text, x->length, false) : NULL;
+    if (merged) merged->number = BUCKET;
+    return c;
+}
+
+rs_status rs_find_small_collectives(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
+                                    const char **lacks, rs_error *err)
+{
+    return look_at_groups(job, fault, false, small, out, lacks, err);
+}
