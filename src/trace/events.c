@@ -16,6 +16,7 @@ static const struct {
     {"hip_runtime", RS_KIND_RUNTIME},
     {"privateuse1_runtime", RS_KIND_RUNTIME},
     {"xpu_runtime", RS_KIND_RUNTIME},
+    {"cann_runtime", RS_KIND_RUNTIME},
     {"cuda_driver", RS_KIND_DRIVER},
     {"xpu_driver", RS_KIND_DRIVER},
     {"privateuse1_driver", RS_KIND_DRIVER},
@@ -37,6 +38,10 @@ static const struct {
     {"cpu_instant_event", RS_KIND_INSTANT},
     {"overhead", RS_KIND_OVERHEAD},
     {"Trace", RS_KIND_SPAN},
+    {"os_call", RS_KIND_OS_CALL},
+    {"off_cpu", RS_KIND_OFF_CPU},
+    {"cpu_sample", RS_KIND_CPU_SAMPLE},
+    {"gpu_metric", RS_KIND_GPU_METRIC},
     /* rocprofv3's Perfetto traces as JSON (traceconv json) */
     {"kernel_dispatch", RS_KIND_KERNEL},
     {"memory_copy", RS_KIND_MEMCPY},

@@ -37,13 +37,22 @@ typedef enum rs_kind {
     RS_KIND_FWDBWD,
     RS_KIND_INSTANT, /* cpu_instant_event */
     RS_KIND_OVERHEAD,
-    RS_KIND_SPAN, /* "Trace": the profiler's own span */
+    RS_KIND_SPAN,       /* "Trace": the profiler's own span */
+    RS_KIND_OS_CALL,    /* the host's state from here: calls of the operating system's libraries, ... */
+    RS_KIND_OFF_CPU,    /* a thread that is not scheduled, */
+    RS_KIND_CPU_SAMPLE, /* what a thread was in when it was looked at, ... to here */
+    RS_KIND_GPU_METRIC, /* a sample of a counter, which holds until the next one */
     RS_N_KINDS
 } rs_kind;
 
 static inline bool rs_kind_is_gpu_work(rs_kind kind)
 {
     return kind >= RS_KIND_KERNEL && kind <= RS_KIND_MTIA_WORK;
+}
+/* What a profiler of the host saw of its threads: says what they did, and counts for nothing. */
+static inline bool rs_kind_is_host_state(rs_kind kind)
+{
+    return kind >= RS_KIND_OS_CALL && kind <= RS_KIND_CPU_SAMPLE;
 }
 /* Calls into the device's runtime or driver: what launches work. */
 static inline bool rs_kind_is_call(rs_kind kind)
@@ -80,7 +89,8 @@ typedef struct rs_category {
     rs_kind kind;
 } rs_category;
 
-/* A counter of cuda_profiler_range events: any argument of theirs that is not a known column. */
+/* A counter: of cuda_profiler_range events any argument that is not a known column, of counter events (phase C)
+ * any number. */
 typedef struct rs_counter {
     uint32_t name;    /* string id of the key */
     rs_sparse values; /* REAL */

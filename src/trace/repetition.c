@@ -202,7 +202,7 @@ static size_t behind_optimizer(const rs_tokens *s, size_t i)
 
 static bool is_place(const rs_tokens *s, rs_border kind, int64_t pause, size_t i)
 {
-    uint8_t here = s->mark[i], before = i ? s->mark[i - 1] : 0;
+    uint16_t here = s->mark[i], before = i ? s->mark[i - 1] : 0;
     switch (kind) {
     case RS_BORDER_LOADER: return here & RS_MARK_LOADER;
     case RS_BORDER_OPTIMIZER: return before & RS_MARK_OPTIMIZER && !(here & RS_MARK_OPTIMIZER);

@@ -11,21 +11,22 @@
 
 /* What is known of a work and of the host time before its launch. */
 enum {
-    RS_MARK_LOADER = 1,     /* a data loader's call began since the launch before */
-    RS_MARK_OPTIMIZER = 2,  /* it belongs to the optimizer */
-    RS_MARK_TO_DEVICE = 4,  /* it copies from the host */
-    RS_MARK_TO_HOST = 8,    /* it copies to the host */
-    RS_MARK_SYNC = 16,      /* the host waited for the GPU since the launch before */
-    RS_MARK_CLEAR = 32,     /* it fills memory with one value */
-    RS_MARK_BACKWARD = 128, /* it was launched by autograd's thread */
-    RS_MARK_UNLAUNCHED = 64 /* its launch is not in the file, and stood before all that are */
+    RS_MARK_LOADER = 1,      /* a data loader's call began since the launch before */
+    RS_MARK_OPTIMIZER = 2,   /* it belongs to the optimizer */
+    RS_MARK_TO_DEVICE = 4,   /* it copies from the host */
+    RS_MARK_TO_HOST = 8,     /* it copies to the host */
+    RS_MARK_SYNC = 16,       /* the host waited for the GPU since the launch before */
+    RS_MARK_CLEAR = 32,      /* it fills memory with one value */
+    RS_MARK_UNLAUNCHED = 64, /* its launch is not in the file, and stood before all that are */
+    RS_MARK_BACKWARD = 128,  /* autograd launched it, or an annotation says so */
+    RS_MARK_FORWARD = 256    /* an annotation says so */
 };
 
 typedef struct rs_tokens {
     size_t n;
     const uint32_t *token; /* below n_tokens, numbered by first occurrence */
     size_t n_tokens;
-    const uint8_t *mark;
+    const uint16_t *mark;
     const int64_t *gap; /* ns of the host before the launch, without calls that launch or wait */
 } rs_tokens;
 

@@ -147,7 +147,7 @@ static void settle_transfers(builder *b, step_list s)
 
 static void set_phases(builder *b, step_list s)
 {
-    const uint8_t *mark = b->tokens->mark;
+    const uint16_t *mark = b->tokens->mark;
     uint8_t *phase = b->out->phase;
     size_t last = s.n, first_opt = s.n, last_opt = 0;
     for (size_t k = 0; k < s.n; k++)
@@ -159,8 +159,11 @@ static void set_phases(builder *b, step_list s)
         last_opt = k;
     }
     for (size_t k = 0; k < s.n; k++) {
-        uint8_t m = mark[at(s, k)], *is = &phase[at(s, k)];
-        if (last < s.n && k <= last)
+        uint16_t m = mark[at(s, k)];
+        uint8_t *is = &phase[at(s, k)];
+        if (m & RS_MARK_FORWARD)
+            *is = RS_PHASE_FORWARD;
+        else if (last < s.n && k <= last)
             *is = m & RS_MARK_OPTIMIZER  ? RS_PHASE_OPTIMIZER
                   : m & RS_MARK_BACKWARD ? RS_PHASE_BACKWARD
                                          : RS_PHASE_FORWARD;
