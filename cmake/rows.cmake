@@ -1,13 +1,13 @@
-# rs_collect_rows(LIST TYPE PREFIX ROOMS [FIRST NAME] [OPTIONAL])
+# rs_collect_rows(LIST TYPE PREFIX ROOMS [FIRST NAME] [OPTIONAL] [SORTED])
 #
 # Rows: each file of the folders src/ROOM that defines `const TYPE PREFIX_NAME = ` enters the list, in the order of the
 # folders, then of the files; FIRST is the name of the row that leads it: what is taken when nothing is said. OPTIONAL: there
-# may be no row. Sets RS_LIST_DECLARATIONS and RS_LIST_ENTRIES for the generated source, and RS_LIST_NAMES.
+# may be no row. SORTED: in the order of their names. Sets RS_LIST_DECLARATIONS and RS_LIST_ENTRIES for the generated source, and RS_LIST_NAMES.
 #
 # A line that speaks of such a row at file level in any other way is an error: a row that is left out would be missed by
 # nobody until a user asks for it.
 function(rs_collect_rows list type prefix rooms)
-  cmake_parse_arguments(PARSE_ARGV 4 row "OPTIONAL" "FIRST" "")
+  cmake_parse_arguments(PARSE_ARGV 4 row "OPTIONAL;SORTED" "FIRST" "")
   set(files "")
   foreach(room IN LISTS rooms)
     file(GLOB more CONFIGURE_DEPENDS src/${room}/*.c)
@@ -42,6 +42,11 @@ function(rs_collect_rows list type prefix rooms)
   endforeach()
   if(names STREQUAL "" AND NOT row_OPTIONAL)
     message(FATAL_ERROR "no row of ${type} was found in src/${rooms}")
+  endif()
+  if(row_SORTED)
+    list(SORT names)
+    list(TRANSFORM names REPLACE "(.+)" "    &${prefix}_\\1,\n" OUTPUT_VARIABLE entries)
+    list(JOIN entries "" entries)
   endif()
   string(JOIN "|" names ${names})
   set(RS_${list}_DECLARATIONS "${declarations}" PARENT_SCOPE)

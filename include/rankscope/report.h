@@ -36,9 +36,11 @@ typedef struct rs_report_settings {
     const char *ranks, *steps,
         *window;            /* what the job was restricted to: the page says so; NULL: to nothing */
     const char *trace_link; /* address of a link "Open the trace" in the page's head; NULL: none */
-    unsigned jobs;          /* for flight and metrics; the job has its own */
+    unsigned jobs;          /* for flight, metrics and memory; the job has its own */
     rs_progress_fn progress;
     void *progress_context;
+    const char *const *memory; /* snapshots of PyTorch's allocator, or a folder of those of a job */
+    size_t n_memory;
 } rs_report_settings;
 
 /* RS_ERR_USAGE, with the remedy, when this build has no page in it (it takes Node.js when it is built). */

@@ -307,13 +307,15 @@ class Job:
             if os.path.exists(name) and os.path.samefile(name, path):
                 raise UsageError("%s is one of the inputs, which an answer never replaces; give another name" % (path,))
 
-    def report(self, path, *, flight=(), metrics=None, progress=None):
+    def report(self, path, *, flight=(), metrics=None, memory=(), progress=None):
         """Writes the report: one HTML file with the main answers, which opens from disk and needs no network.
 
         flight: flight-recorder dumps (a path or several) whose verdict it shows, too
-        metrics: {label: directory} of rank metrics; the second is compared with the first"""
+        metrics: {label: directory} of rank metrics; the second is compared with the first
+        memory: snapshots of PyTorch's allocator (a path or several): who holds the GPU's memory"""
         metrics = dict(metrics or {})
-        settings = {"inputs": list(self._given), "flight": [flight] if isinstance(flight, (str, os.PathLike)) else list(flight),
+        dumps, snapshots = ([given] if isinstance(given, (str, os.PathLike)) else list(given) for given in (flight, memory))
+        settings = {"inputs": list(self._given), "flight": dumps, "memory": snapshots,
                     "labels": list(metrics), "directories": list(metrics.values()), "ranks": self._selected.get("ranks"),
                     "steps": self._selected.get("steps")}
         self._write(self._job.report, path, None, settings, progress)
@@ -442,7 +444,7 @@ def _page_of(result, height):
     return Page(result.table._engine.page(*result._page), height)
 
 
-def report(source, *, height=800, flight=(), metrics=None, progress=None):
+def report(source, *, height=800, flight=(), metrics=None, memory=(), progress=None):
     """The report of a job, or of a source that open takes, for a notebook: what Job.report writes into a file. Of what rankscope.compare
     or rankscope.regress.history gives it is a page with that answer alone.
 
@@ -454,7 +456,7 @@ def report(source, *, height=800, flight=(), metrics=None, progress=None):
     try:
         with tempfile.TemporaryDirectory(prefix="rankscope-") as folder:
             path = os.path.join(folder, "report.html")
-            job.report(path, flight=flight, metrics=metrics, progress=progress)
+            job.report(path, flight=flight, metrics=metrics, memory=memory, progress=progress)
             with open(path, encoding="utf-8") as file:
                 return Page(file.read(), int(height))
     finally:

@@ -154,12 +154,13 @@ class Job:
             left_out: the new trace says what was left out, by category (table left_out says it anyway)
             clocks: of several ranks: corrected so that collectives end together; or only by
                 baseTimeNanoseconds; one of ends, file"""
-    def report(self, path: Path, *, flight: Union[Path, Sequence[Path]] = (), metrics: Optional[Dict[str, Path]] = None,
+    def report(self, path: Path, *, flight: Union[Path, Sequence[Path]] = (), metrics: Optional[Dict[str, Path]] = None, memory: Union[Path, Sequence[Path]] = (),
                progress: Progress = None) -> None:
         """Writes the report: one HTML file with the main answers, which opens from disk and needs no network.
 
         flight: flight-recorder dumps (a path or several) whose verdict it shows, too
-        metrics: {label: directory} of rank metrics; the second is compared with the first"""
+        metrics: {label: directory} of rank metrics; the second is compared with the first
+        memory: snapshots of PyTorch's allocator (a path or several): who holds the GPU's memory"""
     @property
     def plot(self) -> Plots:
         """Pictures: plot.breakdown(), .steps(), .timeline(), .roofline(), .heatmap() give plotly figures."""
@@ -806,6 +807,57 @@ class Job:
 
         Table pivot: one row is one value of the axis; with axis=
             axis: value of the axis, under its name; columns of GPU time in microseconds follow"""
+    def compile(self, *,
+        compat: None = None,
+        table: Optional[Literal['compile', 'schedule', 'findings']] = None,
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
+        """What torch.compile did on each rank: graphs, breaks, recompilations, time, and where ranks differ.
+
+        Reads what torch.compile logs with TORCH_TRACE=FOLDER, a file a rank
+        (dedicated_log_torch_trace_rank_N_*.log), or the raw.jsonl that tlparse makes of one. A folder holds
+        the ranks.
+
+        A compilation is one of a frame: a function, or what is left of one after a graph break. A
+        recompilation is one of a frame that had been compiled; its reason is the first guard that failed.
+        The time is that of compilation_metrics.
+
+        The schedule lists the collectives that the compiled graphs call, forward, backward and inference,
+        in the order in which the log has them. raw.jsonl holds no graphs, so its schedule is empty.
+
+        Findings are compilations that failed, functions that a rank compiled more or less often than most
+        ranks, and the first collective in which a rank's schedule is another than that of the first rank.
+        Ranks that run other parts of a model (pipeline stages) may differ rightly.
+
+        Table compile: one row is one compilation of a rank
+            rank [id]: rank of the job
+            frame [id]: the compiled function's number; unknown for what the log ties to none
+            compile [id]: which compilation of the frame, from 0
+            name: the function
+            compile_us [us]: time that it took
+            graphs [count]: graphs that Dynamo captured
+            breaks [count]: graph breaks
+            recompiles [count]: 1: it had been compiled before
+            collectives [count]: collectives in its compiled graphs
+            attempt [id]: the last attempt at it; each graph break starts one
+            failed: what it failed with
+            reason: the first guard that failed, for a recompilation; or why the graph broke
+
+        Table schedule: one row is one collective of a rank's compiled graphs, in the order of the log
+            rank [id]: rank of the job
+            place [id]: place in the rank's log, from 0
+            frame [id]: the compiled function's number
+            compile [id]: which compilation of the frame
+            graph: forward, backward or inference
+            collective: what the graph calls
+
+        Table findings: one row is a failure, or something in which a rank differs from the others
+            rank [id]: rank of the job
+            kind: failure, compilations or schedule
+            name: the function or collective
+            finding: what the rank did that the others did not"""
     def counters(self, *,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
         table: Optional[Literal['counters', 'launches']] = None,
@@ -1995,7 +2047,9 @@ class Job:
         work, communication and copies among it, and every piece lies in the own time of exactly one row.
         Computed again is what runs below torch.utils.checkpoint's recompute_fn (which only shows where
         Python functions were recorded, with_stack=True) or in CheckpointFunctionBackward outside of the
-        backward pass that this starts.
+        backward pass that this starts. Kernels of replayed CUDA graphs belong to the module that a mark of
+        their capture names (torch.cuda.graph_annotations.mark_kernels with module_fqn, else its name):
+        layers.0.mlp is in layers.0 and layers; calls are replays.
 
         Options:
             by: instance: each module by itself (Linear_3); class: all of one class together (Linear); one
@@ -2720,12 +2774,14 @@ class Job:
 
         Steps: annotations; where there are none (or with from_="repetition"), what comes again and again in
         the order of launches and begins at a border that steps have: a data loader's call, the end of the
-        optimizer, a copy to the device, a read-back, a pause of the host. A period without such a border is
-        a layer, and no step is claimed.
+        optimizer, a copy to the device, a read-back, a pause of the host. A period without such a border,
+        or of operators among which are no backward, optimizer or loader, may be a layer, and no step is
+        claimed.
 
-        Phases: backward is what autograd's thread launches; forward stands before the last of it; behind it
-        the optimizer's own work and the clearing of gradients are the optimizer; the rest is unknown. Sends
-        belong to what was computed before them, receives to what is computed after.
+        Phases: annotations that end in (F), (B) or (W) say it for what they hold; else backward is what
+        autograd launches; forward is before the last of it; after it the optimizer's own work and the
+        clearing of gradients are the optimizer; the rest is unknown. Sends belong to what was computed
+        before them, receives to what is computed after.
 
         Micro batches: the smallest part of a step's forward that stands whole times one behind the other.
         Layers: stretches of at least four pieces of work that stand at least three times in a row within a
@@ -3263,7 +3319,7 @@ class Page:
     def _repr_html_(self) -> str: ...
 
 def report(source: Any, *, height: int = 800, flight: Union[Path, Sequence[Path]] = (),
-           metrics: Optional[Dict[str, Path]] = None, progress: Progress = None) -> Page:
+           metrics: Optional[Dict[str, Path]] = None, memory: Union[Path, Sequence[Path]] = (), progress: Progress = None) -> Page:
     """The report of a job, or of a source that open takes, for a notebook: what Job.report writes into a file. Of what rankscope.compare
     or rankscope.regress.history gives it is a page with that answer alone.
 

@@ -266,6 +266,13 @@ def make_server(questions: Questions) -> Any:
             return questions.ask(words, questions.paths(paths), budget)
         return await answer(ask)
 
+    async def memory(paths: List[str], by: str = "line", fit: Optional[str] = None, budget: int = USUAL) -> str:
+        """Who holds the GPU's memory, why it ran out and what helps, by snapshots of PyTorch's allocator: findings (the verdict
+        first), ranks, sites, categories, fragmentation, failed allocations, growth. paths: the snapshots of a job, or their folder.
+        by: what a site is (line, function, file, stack, category, annotation). fit: would it fit into a device of that size (80G)?"""
+        words = ["memory", "--top=10", "--by=" + by] + (["--fit=" + fit] if fit else [])
+        return await answer(lambda: questions.ask(words, questions.paths(paths), budget))
+
     async def compare(paths: List[str], by: str = "args", per: str = "total", budget: int = USUAL) -> str:
         """Two runs or more against the first: which operators or kernels make the difference, in parts that add up to it. paths:
         one path a run. by: args, op, category, kernel or tree. per: total or step."""
@@ -286,7 +293,7 @@ def make_server(questions: Questions) -> Any:
         on; null at the end), or the replay that shows a diagnosis' numbers."""
         return await answer(questions.evidence, id, first_row, budget)
 
-    for tool in (summary, diagnose, flight, compare, sql, evidence):
+    for tool in (summary, diagnose, flight, memory, compare, sql, evidence):
         server.add_tool(tool, structured_output=False)
     return server
 

@@ -11,7 +11,7 @@ typedef struct writing {
     bool page; /* the report, else the fused trace */
     char *categories, *without, *clocks, *ranks, *steps;
     rs_fuse_settings fuse;
-    char **inputs, **flight, **labels, **directories; /* ended by NULL */
+    char **inputs, **flight, **labels, **directories, **memory; /* ended by NULL */
     rs_result result;
 } writing;
 
@@ -35,6 +35,7 @@ static void clear(void *context)
     free_list(w->flight);
     free_list(w->labels);
     free_list(w->directories);
+    free_list(w->memory);
     rs_result_clear(&w->result);
     free(w);
 }
@@ -59,6 +60,8 @@ static rs_status write_page(writing *w, rs_job *job, const rs_sink *sink, rs_err
                                    .n_flight = length(w->flight),
                                    .metrics = runs,
                                    .n_metrics = n,
+                                   .memory = (const char *const *)w->memory,
+                                   .n_memory = length(w->memory),
                                    .ranks = w->ranks,
                                    .steps = w->steps,
                                    .progress = rs_py_task_progress,
@@ -112,7 +115,8 @@ static bool read_settings(writing *w, PyObject *dict)
     if (w->page)
         return (w->inputs = copy_list(dict, "inputs")) && (w->flight = copy_list(dict, "flight")) &&
                (w->labels = copy_list(dict, "labels")) && (w->directories = copy_list(dict, "directories")) &&
-               rs_py_get_text(dict, "ranks", &w->ranks) && rs_py_get_text(dict, "steps", &w->steps);
+               (w->memory = copy_list(dict, "memory")) && rs_py_get_text(dict, "ranks", &w->ranks) &&
+               rs_py_get_text(dict, "steps", &w->steps);
     w->fuse = (rs_fuse_settings){.size = sizeof w->fuse, .align = true};
     bool ok = rs_py_get_text(dict, "categories", &w->categories) &&
               rs_py_get_text(dict, "without", &w->without) && rs_py_get_flag(dict, "align", &w->fuse.align) &&

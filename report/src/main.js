@@ -6,6 +6,7 @@ import { comparisonHead, comparisonSection } from './comparison.js';
 import { readData } from './data.js';
 import { h, visible } from './dom.js';
 import { flightSection, metricsSection } from './extras.js';
+import { memorySection } from './memory.js';
 import { idleSection, kernelsSection, operatorsSection, stepsSection, stragglersSection, timeOfRanks } from './gpu.js';
 import { historyHead, historySection } from './history.js';
 import { launchesSection, queueSection } from './host.js';
@@ -30,6 +31,7 @@ const SECTIONS = [
     mfuSection,
     launchesSection,
     queueSection,
+    memorySection,
     metricsSection,
     trustSection,
     recording,
@@ -51,6 +53,7 @@ const SHORT = {
     mfu: 'MFU',
     launches: 'Launches',
     queue: 'Queue',
+    memory: 'Memory',
     metrics: 'Metrics',
     history: 'History',
     comparison: 'Comparison',

@@ -90,6 +90,7 @@ typedef struct rs_side_option {
 
 struct rs_analysis {
     const char *name;
+    const char *group;    /* its heading in help: one of cli/commands.c; NULL: the last one */
     const char *help;     /* one line, no full stop */
     const char *about;    /* what the numbers mean, how they are computed */
     const char *examples; /* command lines, one a line */
@@ -146,8 +147,8 @@ typedef struct rs_peer_row {
     const char *analysis;       /* by name */
     unsigned modes;             /* RS_MODE(...) of each compatibility mode that it serves */
     const struct rs_plan *plan; /* as an analysis' */
-    const struct rs_plan
-        *over; /* tables and relations over ranks, of partials that the analysis' plan makes */
+    /* Tables and relations over ranks, of partials that the analysis' plan makes. Without relations: the analysis' own. */
+    const struct rs_plan *over;
     const rs_table_spec *const *tables;
     size_t n_tables;
     const rs_rank_round *rounds; /* NULL: none */

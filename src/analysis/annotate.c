@@ -109,6 +109,7 @@ static const rs_plan plan = {RS_PLAN(relations, rs_annotate_tables), .note = rs_
 
 const rs_analysis rs_analysis_annotate = {
     .name = "annotate",
+    .group = "GPU time",
     .help = "Write the trace again with counter tracks: queue length, copy bandwidth",
     .about =
         "With -o FILE the trace is copied, every byte of every event kept, and counter events are appended "

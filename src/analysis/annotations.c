@@ -153,6 +153,7 @@ static const rs_plan plan = {RS_PLAN(relations, tables), .note = note};
 
 const rs_analysis rs_analysis_annotations = {
     .name = "annotations",
+    .group = "GPU time",
     .help = "GPU time under user annotations (record_function), nested ones told apart",
     .about =
         "By default GPU work belongs to the annotations of the host that were open, on the launching thread, "

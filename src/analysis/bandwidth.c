@@ -201,6 +201,7 @@ static const rs_plan plan = {RS_PLAN(relations, tables), .absent_without = RS_BA
 
 const rs_analysis rs_analysis_bandwidth = {
     .name = "bandwidth",
+    .group = "GPU time",
     .help = "How fast copies and memsets move their bytes",
     .about =
         "By kind of copy: bytes, the time at least one of them runs, their mean rate over that time, the "

@@ -550,6 +550,7 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
 
 const rs_analysis rs_analysis_blame = {
     .name = "blame",
+    .group = "Across ranks",
     .help = "Who or what each wait was for, conserved to the nanosecond",
     .about =
         "Three kinds of waiting: members of a collective wait until the last has started (communication), "

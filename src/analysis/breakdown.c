@@ -149,6 +149,7 @@ static const rs_plan plan = {RS_PLAN(relations, tables), .more = choose};
 
 const rs_analysis rs_analysis_breakdown = {
     .name = "breakdown",
+    .group = "GPU time",
     .help = "Where each rank's GPU time goes: compute, exposed communication and copies, idle",
     .about =
         "The span from the first GPU event to the last is divided into four parts that add up: "

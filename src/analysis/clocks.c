@@ -517,6 +517,7 @@ static const rs_layout part_layout = RS_LAYOUT(part, part_fields);
 
 const rs_analysis rs_analysis_clocks = {
     .name = "clocks",
+    .group = "Across ranks",
     .help = "How far each rank's clock is ahead: certain and likely interval, drift, device against host",
     .about =
         "The lowest rank's clock is the reference. No rank leaves an all-reduce, all-gather, reduce-scatter "

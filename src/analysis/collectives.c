@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/collective_notes.h"
+#include "base/dtype.h"
 #include "base/order.h"
 #include "clock/collective_clocks.h"
 #include "match/collective_wait.h"
@@ -493,6 +494,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 
 const rs_analysis rs_analysis_collectives = {
     .name = "collectives",
+    .group = "Across ranks",
     .help = "Collectives matched over ranks: arrivals, waits, transfer time, bandwidth, who is late",
     .about =
         "Kernels of different ranks are one collective when group name, members and sequence number "

@@ -269,6 +269,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 
 const rs_analysis rs_analysis_compare = {
     .name = "compare",
+    .group = "Performance models",
     .help = "Any number of traces or jobs against the first, in parts that add up to the change in GPU time",
     .about =
         "A is what the others are compared with; each of B, C, ... is a variant. An input is a trace or a "

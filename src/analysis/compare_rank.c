@@ -379,6 +379,55 @@ static call *list_calls(const gatherer *g, const rs_owners *owners, size_t *n, r
     return NULL;
 }
 
+/* ---- where no operators were recorded ------------------------------------------------------------------- */
+
+static bool has_operators(const rs_tree *t)
+{
+    for (size_t node = 0; node < t->n; node++)
+        if (t->op[node] != RS_NO_NODE) return true;
+    return false;
+}
+
+/* A range that was marked, other than a step: those have names of their own each. */
+static bool is_range(const rs_events *e, uint32_t row)
+{
+    return rs_event_kind(e, row) == RS_KIND_USER_ANNOTATION &&
+           strncmp(rs_event_name(e, row), "ProfilerStep", 12) != 0;
+}
+
+static bool add_of_range(gatherer *g, uint32_t row, int64_t time, bool first)
+{
+    bool ok = true;
+    rs_compare_key k = {rs_pool_add(&g->p->pool, g->e, g->e->name[row], &ok), RS_NO_STRING, RS_NO_STRING,
+                        RS_NO_STRING, RS_NO_STRING};
+    uint32_t place = ok ? place_of(g, &k) : RS_NO_ROW;
+    if (place == RS_NO_ROW) return false;
+    rs_compare_add(&g->p->rows[place].sum, &(rs_compare_sum){.count = first, .time = time});
+    return true;
+}
+
+/* Linked work by the innermost range around its call, else by itself: calls have the same few names. */
+static rs_status gather_ranges(gatherer *g, rs_error *err)
+{
+    const rs_tree *t = g->t;
+    uint32_t *range = rs_malloc((t->n + 1) * sizeof *range); /* by node */
+    uint8_t *met = rs_calloc(t->n + 1, 1);
+    bool ok = range && met;
+    for (size_t node = 0; ok && node < t->n; node++) {
+        uint32_t above = t->parent[node] == RS_NO_NODE ? RS_NO_NODE : range[t->parent[node]];
+        range[node] = is_range(g->e, t->row[node]) ? (uint32_t)node : above;
+        for (size_t i = t->gpu_first[node], end = own_end(t, node); ok && i < end; i++) {
+            uint32_t row = t->gpu_row[i], of = range[node];
+            ok = of == RS_NO_NODE ? add_piece(g, row, true)
+                                  : add_of_range(g, t->row[of], length_of(g->e, row), !met[of]);
+            if (of != RS_NO_NODE) met[of] = 1;
+        }
+    }
+    rs_free(range);
+    rs_free(met);
+    return ok ? RS_OK : rs_fail_nomem(err, "ranges");
+}
+
 /* ---- all of it ----------------------------------------------------------------------------------------- */
 
 static rs_status gather_calls(gatherer *g, rs_error *err)
@@ -388,6 +437,8 @@ static rs_status gather_calls(gatherer *g, rs_error *err)
     RS_TRY(rs_trace_working_tree(g->trace, &tree, err));
     RS_TRY(rs_trace_classes(g->trace, RS_CLASSES_OWN, &g->classes, err));
     g->t = tree;
+    if ((g->by == RS_COMPARE_OP || g->by == RS_COMPARE_ARGS) && !has_operators(tree))
+        return gather_ranges(g, err);
     if (g->by == RS_COMPARE_MODULE && !(g->module = rs_tree_modules(g->trace, tree)))
         return rs_fail_nomem(err, "operators");
     RS_TRY(rs_trace_owners(g->trace, &owners, err));

@@ -173,24 +173,35 @@ static bool write_stack(const rs_events *e, const rs_nest *nest, uint32_t launch
     return true;
 }
 
+/* Whether ranges have it, and not only the samples of counter events. */
+static bool is_of_ranges(const rs_events *e, const rs_counter *counter)
+{
+    const rs_sparse *c = &counter->values;
+    for (size_t i = 0; i < c->n; i++)
+        if (rs_event_kind(e, c->rows[i]) == RS_KIND_PROFILER_RANGE) return true;
+    return false;
+}
+
 static bool read_values(const rs_events *e, counters_partial *p)
 {
-    p->counters = rs_malloc(e->n_counters * sizeof *p->counters);
-    if (!p->counters) return false;
+    uint32_t *used = rs_arena_alloc(&p->arena, (e->n_counters + 1) * sizeof *used);
+    p->counters = rs_malloc((e->n_counters + 1) * sizeof *p->counters);
+    if (!used || !p->counters) return false;
     for (size_t k = 0; k < e->n_counters; k++) {
         const rs_string *s = &e->strings.items[e->counters[k].name];
-        p->counters[k] = rs_arena_strndup(&p->arena, s->text, s->length);
-        if (!p->counters[k]) return false;
+        if (!is_of_ranges(e, &e->counters[k])) continue;
+        used[p->n_counters] = (uint32_t)k;
+        p->counters[p->n_counters] = rs_arena_strndup(&p->arena, s->text, s->length);
+        if (!p->counters[p->n_counters++]) return false;
     }
-    p->n_counters = e->n_counters;
     for (size_t i = 0; i < p->n; i++) {
         range *r = &p->ranges[i];
         const rs_string *s = &e->strings.items[e->name[r->row]];
         r->name = rs_arena_strndup(&p->arena, s->text, s->length);
-        r->values = rs_arena_alloc(&p->arena, (e->n_counters + 1) * sizeof *r->values);
+        r->values = rs_arena_alloc(&p->arena, (p->n_counters + 1) * sizeof *r->values);
         if (!r->name || !r->values) return false;
-        for (size_t k = 0; k < e->n_counters; k++) {
-            const rs_sparse *c = &e->counters[k].values;
+        for (size_t k = 0; k < p->n_counters; k++) {
+            const rs_sparse *c = &e->counters[used[k]].values;
             size_t from;
             RS_SEARCH(from, c->n, c->rows[from] < r->row);
             r->values[k] = from < c->n && c->rows[from] == r->row ? c->reals[from] : (double)NAN;
@@ -406,6 +417,7 @@ const rs_layout rs_counters_layout = RS_LAYOUT(counters_partial, counters_fields
 
 const rs_analysis rs_analysis_counters = {
     .name = "counters",
+    .group = "GPU time",
     .help = "Hardware counters of each kernel, with the operator that launched it",
     .about =
         "For traces of CUPTI's range profiler: one row a measured range, one column a counter, and the "

@@ -429,6 +429,7 @@ const rs_layout rs_path_answer_layout = RS_LAYOUT(rs_path_answer, answer_fields)
 
 const rs_analysis rs_analysis_critical_path = {
     .name = "critical-path",
+    .group = "GPU time",
     .help = "What a step really waited for: the longest chain of dependencies between host and GPU",
     .about =
         "Every host call and every piece of GPU work was held up by something: the call before it, its "

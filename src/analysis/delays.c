@@ -255,6 +255,7 @@ static const rs_plan plan = {RS_PLAN(relations, tables), .note = note};
 
 const rs_analysis rs_analysis_delays = {
     .name = "delays",
+    .group = "GPU time",
     .help = "How long operators take to launch their kernels, and kernels to start",
     .about = "Every launch belongs to the innermost operator around it on its own thread. Its delay has two "
              "parts: "

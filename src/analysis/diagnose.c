@@ -308,6 +308,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 
 const rs_analysis rs_analysis_diagnose = {
     .name = "diagnose",
+    .group = "Across ranks",
     .help = "What is wrong in a job, by what fixing it gains, with evidence and remedy",
     .about =
         "A closed catalogue of faults and opportunities is compared with the traces of all ranks. What fits becomes "

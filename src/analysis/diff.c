@@ -332,6 +332,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 
 const rs_analysis rs_analysis_diff = {
     .name = "diff",
+    .group = "GPU time",
     .help = "Kernels, operators and calls of two traces or jobs, by count and time",
     .about =
         "A is what is compared with, B what is judged; each is a trace or a directory with one trace a "

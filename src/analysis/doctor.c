@@ -117,6 +117,7 @@ static const rs_layout findings_layout = RS_LAYOUT(rs_findings, findings_fields)
 
 const rs_analysis rs_analysis_doctor = {
     .name = "doctor",
+    .group = "Any trace",
     .help = "Is the capture fit: what is missing or broken, what that disables, how to record it better",
     .about = "Checks whether a trace can carry the analyses: launches whose work is missing (and for which "
              "call), work that "
@@ -129,7 +130,8 @@ const rs_analysis rs_analysis_doctor = {
              "capture is unfit: an analysis that most people want cannot be right on it.",
     .examples = "rankscope doctor traces/\nrankscope doctor --table launches trace.json.gz",
     .facets = {&rs_facet_links, &rs_facet_work_details, &rs_facet_steps, &rs_facet_span},
-    .columns = RS_COLUMN_BIT(INPUT_DIMS) | RS_COLUMN_BIT(COLLECTIVE) | RS_COLUMN_BIT(PYTHON_ID),
+    .columns = RS_COLUMN_BIT(INPUT_DIMS) | RS_COLUMN_BIT(COLLECTIVE) | RS_COLUMN_BIT(IN_NELEMS) |
+               RS_COLUMN_BIT(GROUP_NAME) | RS_COLUMN_BIT(PYTHON_ID),
     .table_sets = table_sets,
     .n_table_sets = 1,
     .follows = RS_FOLLOWS_RANKS,

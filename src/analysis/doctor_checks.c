@@ -355,9 +355,12 @@ static void check_contents(const rs_trace *t, rs_findings *f, const counts *c, s
     if (c->cpu_ops && c->with_dims == 0 && !(e->truncated && e->info.record_shapes))
         rs_finding_add(f, RS_WEAK, &shapes, c->cpu_ops, "no input shapes on %lld operators",
                        (long long)c->cpu_ops);
-    if (c->comm_kernels && e->args[RS_COL_COLLECTIVE].n == 0)
+    bool named = e->args[RS_COL_COLLECTIVE].n > 0;
+    if (c->comm_kernels &&
+        (!named || (e->args[RS_COL_IN_NELEMS].n == 0 && e->args[RS_COL_GROUP_NAME].n == 0)))
         rs_finding_add(f, RS_REMARK, &collectives, c->comm_kernels,
-                       "%lld communication kernels without a collective's name, size and group",
+                       named ? "%lld communication kernels without a collective's size and group"
+                             : "%lld communication kernels without a collective's name, size and group",
                        (long long)c->comm_kernels);
 }
 

@@ -206,6 +206,7 @@ static const rs_layout events_layout = RS_LAYOUT(event_rows, events_fields);
 
 const rs_analysis rs_analysis_events = {
     .name = "events",
+    .group = "Any trace",
     .help = "The events themselves, filtered by name, category, stream, step, time",
     .about = "Prints the event table. --where keeps events for which a condition holds. " RS_WHERE_HELP
              " ts counts from the job's first event, or with --absolute as in the file.",

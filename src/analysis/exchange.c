@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analysis/plan.h"
+#include "base/dtype.h"
 #include "base/search.h"
 #include "base/try.h"
 #include "input/json.h"
@@ -400,6 +401,7 @@ static const rs_plan plan = {RS_PLAN(relations, tables), .more = note_unknown, .
 
 const rs_analysis rs_analysis_exchange = {
     .name = "exchange",
+    .group = "Across ranks",
     .help = "Who sends how much to whom in all-to-alls: rank by rank, and whose experts get most",
     .about =
         "Sizes come from the split sizes that the communication recorded, which count rows of the first dimension: those "

@@ -265,6 +265,7 @@ static const rs_plan plan = {RS_PLAN(relations, tables), .gate = true};
 
 const rs_analysis rs_analysis_fragments = {
     .name = "fragments",
+    .group = "GPU time",
     .help = "Short kernels and short gaps between them: what fusing or a CUDA graph could win",
     .about =
         "A gap is a time in which nothing at all runs on the GPU, between its first and its last event. Gaps shorter\n"

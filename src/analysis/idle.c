@@ -144,6 +144,7 @@ static const rs_plan plan = {RS_PLAN(relations, tables)};
 
 const rs_analysis rs_analysis_idle = {
     .name = "idle",
+    .group = "GPU time",
     .help = "What each stream waits for between two pieces of work: the host, the queue, or something else",
     .about =
         "A gap is host_wait when the next work was launched only after the stream had run dry, kernel_wait "

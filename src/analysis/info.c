@@ -446,6 +446,7 @@ static const rs_layout info_layout = RS_RECORD_LAYOUT_AND(info, rank, info_field
 
 const rs_analysis rs_analysis_info = {
     .name = "info",
+    .group = "Any trace",
     .help = "What was recorded: files, ranks, categories, streams, steps, versions",
     .about = "Shows what the input holds and how it was understood: which file is which rank and by which "
              "rule, how a "

@@ -179,6 +179,7 @@ static const rs_plan plan = {RS_PLAN(relations, tables), .absent_without = RS_KE
 
 const rs_analysis rs_analysis_kernels = {
     .name = "kernels",
+    .group = "GPU time",
     .help = "Which kernels take the GPU time, by name and by what runs together",
     .about =
         "kernels: the kernels of each rank by total duration, until --duration-ratio of it or --top "

@@ -180,6 +180,7 @@ static const rs_plan plan = {RS_PLAN(relations, tables), .note = note};
 
 const rs_analysis rs_analysis_launches = {
     .name = "launches",
+    .group = "GPU time",
     .help = "How long launching takes and how long launched work waits",
     .about = "By launching call: its duration, the delay from its end to the start of its work, and three "
              "kinds of\n"

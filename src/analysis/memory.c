@@ -239,6 +239,7 @@ static bool at_a_time(const rs_options *given)
 
 const rs_analysis rs_analysis_memory = {
     .name = "memory",
+    .group = "GPU time",
     .help = "What memory is used for: by category of a memory timeline, by device and operator of traces",
     .about =
         "Traces that were recorded with profile_memory=True hold an event [memory] for each allocation and release: "

@@ -319,6 +319,7 @@ static const rs_layout rank_layout = RS_LAYOUT(mfu_rank, rank_fields);
 
 const rs_analysis rs_analysis_mfu = {
     .name = "mfu",
+    .group = "Performance models",
     .help = "Model and hardware FLOPs utilisation of each training step",
     .about =
         "HFU is the time that the step's matrix FLOPs take at the device's dense, theoretical rate, as a "

@@ -275,6 +275,84 @@ static bool add_work(gatherer *g, uint32_t node, int64_t time, int64_t pieces)
     return true;
 }
 
+/* ---- marks of a graph's capture ------------------------------------------------------------------------- */
+
+/* By class, layers of one kind are one: "layers.3.mlp" is "layers.*.mlp". Returns the new length. */
+static size_t fold_numbers(char *text)
+{
+    size_t n = 0;
+    for (const char *p = text; *p; p++) {
+        bool begins = p == text || p[-1] == '.';
+        size_t digits = begins ? strspn(p, "0123456789") : 0;
+        if (digits && (p[digits] == '.' || p[digits] == '\0')) {
+            text[n++] = '*';
+            p += digits - 1;
+        } else {
+            text[n++] = *p;
+        }
+    }
+    text[n] = '\0';
+    return n;
+}
+
+/* The work that a mark names counts for its module, "layers.0.mlp", and for those around it, "layers.0" and "layers". */
+static bool add_marked(gatherer *g, uint32_t node, size_t i, uint32_t mark)
+{
+    const rs_string *name = &g->e->strings.items[mark];
+    uint32_t row = g->t->gpu_row[i];
+    uint32_t said = rs_events_text(g->e, RS_COL_AUTOGRAD_PHASE, row);
+    bool backward = said != RS_NO_STRING && strcmp(g->e->strings.items[said].text, "backward") == 0;
+    phase_row *phase = &g->phases[backward ? BACKWARD : FORWARD];
+    int64_t time = rs_sub_sat(g->t->gpu_sum[i + 1], g->t->gpu_sum[i]), own = time;
+    char *text = rs_strndup(name->text, name->length);
+    if (!text) return false;
+    size_t n = g->by_class ? fold_numbers(text) : strlen(text);
+    while (n) {
+        size_t outer = n;
+        while (outer && text[outer - 1] != '.') outer--;
+        outer -= outer > 0;
+        uint32_t parent = outer ? rs_put_string_n(g->out, text, outer) : RS_NO_STRING;
+        module_row *r = row_called(g, text, n);
+        if (!r) break;
+        if (r->parent == RS_NO_STRING) r->parent = parent;
+        r->own = rs_add_sat(r->own, own);
+        add_total(r, backward ? BACKWARD : FORWARD, time, 1);
+        r->host = RS_NO_TIME;
+        r->calls += r->stamp != node + 1;
+        r->stamp = node + 1;
+        own = 0;
+        n = outer;
+    }
+    rs_free(text);
+    g->kept.modules = true;
+    phase->time = rs_add_sat(phase->time, time);
+    phase->pieces++;
+    return n == 0;
+}
+
+/* What a mark says of a piece of work: its module, else its region; RS_NO_STRING: nothing. */
+static uint32_t mark_of(const gatherer *g, uint32_t row)
+{
+    uint32_t module = rs_events_text(g->e, RS_COL_MODULE, row);
+    return module != RS_NO_STRING ? module : rs_events_text(g->e, RS_COL_META_NAME, row);
+}
+
+/* The pieces of a node's work that marks name; what is left of it stays in *time and *pieces. */
+static bool add_all_marked(gatherer *g, uint32_t node, size_t first, size_t end, int64_t *time,
+                           int64_t *pieces)
+{
+    const rs_tree *t = g->t;
+    if (!g->e->args[RS_COL_MODULE].n && !g->e->args[RS_COL_META_NAME].n) return true;
+    for (size_t i = first; i < end; i++) {
+        uint32_t mark = mark_of(g, t->gpu_row[i]);
+        if (mark == RS_NO_STRING) continue;
+        if (!add_marked(g, node, i, mark)) return false;
+        *time = rs_sub_sat(*time, rs_sub_sat(t->gpu_sum[i + 1], t->gpu_sum[i]));
+        --*pieces;
+    }
+    return true;
+}
+
 static bool add_linked(gatherer *g)
 {
     const rs_tree *t = g->t;
@@ -282,8 +360,9 @@ static bool add_linked(gatherer *g)
     for (uint32_t node = 0; ok && node < t->n; node++) {
         size_t first = t->gpu_first[node];
         size_t end = node + 1 < t->end[node] ? t->gpu_first[node + 1] : t->gpu_first[t->end[node]];
-        if (first < end)
-            ok = add_work(g, node, rs_sub_sat(t->gpu_sum[end], t->gpu_sum[first]), (int64_t)(end - first));
+        int64_t time = rs_sub_sat(t->gpu_sum[end], t->gpu_sum[first]), pieces = (int64_t)(end - first);
+        ok = add_all_marked(g, node, first, end, &time, &pieces);
+        if (ok && pieces) ok = add_work(g, node, time, pieces);
     }
     return ok;
 }
@@ -413,6 +492,7 @@ static const rs_plan plan = {RS_PLAN(relations, tables), .note = note, .gate = t
 
 const rs_analysis rs_analysis_modules = {
     .name = "modules",
+    .group = "Call tree",
     .help = "GPU time by nn.Module: forward, backward, and what activation checkpointing computes again",
     .about =
         "Work belongs to the innermost nn.Module around its launch. Work of the backward pass belongs to the module\n"
@@ -420,12 +500,16 @@ const rs_analysis rs_analysis_modules = {
         "communication\nand copies among it, and every piece lies in the own time of exactly one row.\n"
         "Computed again is what runs below torch.utils.checkpoint's recompute_fn (which only shows where Python "
         "functions\nwere recorded, with_stack=True) or in CheckpointFunctionBackward outside of the backward "
-        "pass that this starts.",
+        "pass that this starts.\n"
+        "Kernels of replayed CUDA graphs belong to the module that a mark of their capture names "
+        "(torch.cuda.graph_annotations.mark_kernels\nwith module_fqn, else its name): layers.0.mlp is in "
+        "layers.0 and layers; calls are replays.",
     .examples = "rankscope modules --top 20 trace.json.gz\nrankscope modules --by class traces/\n"
                 "rankscope modules --table phases --format csv traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .facets = {&rs_facet_work, &rs_facet_tree, &rs_facet_fwdbwd, &rs_facet_gpu_rows},
+    .columns = RS_COLUMN_BIT(MODULE) | RS_COLUMN_BIT(AUTOGRAD_PHASE) | RS_COLUMN_BIT(META_NAME),
     .plan = &plan,
     .follows = RS_FOLLOWS_ALL | RS_FOLLOWS_CAPTURES,
 };

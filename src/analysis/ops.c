@@ -325,6 +325,7 @@ static uint64_t more_columns(const rs_options *given)
 
 const rs_analysis rs_analysis_ops = {
     .name = "ops",
+    .group = "Call tree",
     .help = "Operators by the GPU work they launch, by name, kind or arguments",
     .about =
         "Each operator that launches GPU work is a launcher (see launchers); here they are added up. Times "

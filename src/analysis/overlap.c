@@ -60,6 +60,7 @@ static const rs_plan plan = {RS_PLAN(relations, tables), .note = note};
 
 const rs_analysis rs_analysis_overlap = {
     .name = "overlap",
+    .group = "GPU time",
     .help = "How much of each rank's communication is hidden behind computation",
     .about =
         "Communication is told by the kernel's name (NCCL, RCCL and the others of the kernel-class "

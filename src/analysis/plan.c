@@ -217,6 +217,12 @@ static const rs_plan *plan_of(const rs_run *run)
     return run->over ? run->over : run->plan;
 }
 
+/* The relation of a table. A plan over the rows of another has tables alone, or all relations. */
+static const rs_plan_relation *relation_of(const rs_run *run, const rs_plan_table *t)
+{
+    return &(plan_of(run)->n_relations ? plan_of(run) : run->plan)->relations[t->relation];
+}
+
 /* One rank's rows of a table. */
 typedef struct showing {
     const rs_run *run;
@@ -306,7 +312,7 @@ static rs_status fill(const rs_run *run, const rs_plan_table *t, const rs_relati
 {
     showing s = {.run = run,
                  .plan = t,
-                 .rows = &plan_of(run)->relations[t->relation],
+                 .rows = relation_of(run, t),
                  .of = of,
                  .table = table,
                  .rank = rank,
@@ -343,7 +349,7 @@ static rs_status fill_tables(const rs_run *run, const rs_partial *partials, size
         for (size_t i = 0; t->relation == RS_OF_PARTIALS && i < n; i++)
             RS_TRY(rs_table_put_row(result->tables[k], t->record, partials[i].rank, &partials[i], err));
         if (t->relation >= RS_OF_MORE) continue;
-        if (plan->relations[t->relation].across) {
+        if (relation_of(run, t)->across) {
             if (across) RS_TRY(fill(run, t, across, 0, result->tables[k], err));
             continue;
         }

@@ -169,6 +169,7 @@ static const rs_plan plan = {RS_PLAN(relations, tables), .absent_without = RS_QU
 
 const rs_analysis rs_analysis_queue = {
     .name = "queue",
+    .group = "GPU time",
     .help = "How much launched work waits on each stream, and how long the queue is full",
     .about =
         "Work waits from the start of its launch to its own start; a graph launch adds all it owns at "

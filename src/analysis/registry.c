@@ -30,6 +30,11 @@ const char *rs_analysis_name(const rs_analysis *analysis)
     return analysis->name;
 }
 
+const char *rs_analysis_group(const rs_analysis *analysis)
+{
+    return analysis->group;
+}
+
 const char *rs_analysis_help(const rs_analysis *analysis)
 {
     return analysis->help;

@@ -235,6 +235,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 
 const rs_analysis rs_analysis_replay = {
     .name = "replay",
+    .group = "Across ranks",
     .help = "The recording run again through its event graph, and how far off that is",
     .about =
         "Every host point and every piece of GPU work waits for what came before it on its thread or stream, "

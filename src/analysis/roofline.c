@@ -478,6 +478,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 
 const rs_analysis rs_analysis_roofline = {
     .name = "roofline",
+    .group = "Performance models",
     .help =
         "What each operator computes and moves, what the device could do at best, how far it is from that",
     .about =

@@ -400,6 +400,7 @@ const rs_layout rs_sequences_layout = RS_LAYOUT(sequences_partial, sequences_fie
 
 const rs_analysis rs_analysis_sequences = {
     .name = "sequences",
+    .group = "GPU time",
     .help = "Which kernels an operator launches, in which order, how often",
     .about =
         "Every event whose name contains --op and that lies in no other such event is looked at with all "

@@ -358,6 +358,7 @@ static const rs_layout steps_layout = RS_LAYOUT(rs_rank_steps, steps_fields);
 
 const rs_analysis rs_analysis_steps = {
     .name = "steps",
+    .group = "GPU time",
     .help = "Each training step: its length, what its GPU time went to, and which steps stand out",
     .about =
         "A step is a ProfilerStep#N annotation of the host. Where a rank has none, its GPU work in the order of "

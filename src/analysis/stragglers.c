@@ -324,6 +324,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 
 const rs_analysis rs_analysis_stragglers = {
     .name = "stragglers",
+    .group = "GPU time",
     .help = "Which rank arrives last at collectives, how late, and what it costs the others",
     .about =
         "A rank arrives at a collective when its kernel starts; the kernel then runs until all members have "

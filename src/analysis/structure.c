@@ -199,10 +199,12 @@ static rs_status fit_steps(rs_result *result, int64_t rank, const rs_structure_r
     const char *reason = NULL;
     double score = p->looked ? p->score : (double)NAN, runner_up = p->looked ? p->runner_up : (double)NAN;
     if (p->source == RS_STEPS_NONE) {
-        reason = !p->looked ? "nothing repeats"
-                 : p->score >= 0.9
-                     ? "a period repeats, but no border that steps have stands in every repetition: layers"
-                     : "no period fits, nor stands out from the others";
+        reason =
+            !p->looked ? "nothing repeats"
+            : p->score >= 0.9
+                ? "a period repeats, but neither a border of steps nor anything of training shows in every repetition: "
+                  "it may be a layer"
+                : "no period fits, nor stands out from the others";
         if (p->looked)
             rs_result_note(result,
                            "rank %lld: no steps: the best period, %zu pieces of work, scores %s (the next "
@@ -243,8 +245,7 @@ static rs_status fit_inside(rs_result *result, int64_t rank, const rs_structure_
             put_fit(result->tables[FIT], rank, "micro_batches", answer, s->likeness, (double)NAN, NULL, err));
     } else {
         RS_TRY(put_fit(result->tables[FIT], rank, "micro_batches", NULL, (double)NAN, (double)NAN,
-                       "forward and backward are not told apart: nothing was launched by autograd's thread",
-                       err));
+                       "forward and backward are not told apart: no launch was autograd's", err));
     }
     size_t in = 0, all = 0;
     for (size_t i = 0; i < p->n_layers; i++)
@@ -412,15 +413,18 @@ static const rs_layout rank_layout = RS_LAYOUT(rs_structure_rank, rank_fields);
 
 const rs_analysis rs_analysis_structure = {
     .name = "structure",
+    .group = "Call tree",
     .help =
         "Steps, phases, micro batches, layers and mesh, told by what repeats itself and not by annotations",
     .about =
         "Each piece of GPU work is given its place in the model's program.\n\n"
         "Steps: annotations; where there are none (or with --from repetition), what comes again and again in "
         "the order of launches and begins at a border that steps have: a data loader's call, the end of the "
-        "optimizer, a copy to the device, a read-back, a pause of the host. A period without such a border "
-        "is a layer, and no step is claimed.\n\n"
-        "Phases: backward is what autograd's thread launches; forward stands before the last of it; behind it "
+        "optimizer, a copy to the device, a read-back, a pause of the host. A period without such a border, "
+        "or of operators among which are no backward, optimizer or loader, may be a layer, and no step is "
+        "claimed.\n\n"
+        "Phases: annotations that end in (F), (B) or (W) say it for what they hold; else backward is what "
+        "autograd launches; forward is before the last of it; after it "
         "the optimizer's own work and the clearing of gradients are the optimizer; the rest is unknown. Sends "
         "belong to what was computed before them, receives to what is computed after.\n\n"
         "Micro batches: the smallest part of a step's forward that stands whole times one behind the other. "

@@ -264,6 +264,7 @@ static const rs_layout summary_layout = RS_RECORD_LAYOUT_AND(rs_rank_summary, ra
 
 const rs_analysis rs_analysis_summary = {
     .name = "summary",
+    .group = "Any trace",
     .help = "One screen: where each rank's time goes, who is slowest, what to look at first",
     .about =
         "The time between a rank's first and last GPU work (GPU span) is divided without overlap: "

@@ -266,7 +266,8 @@ static void about_unlinked(const rs_partial *p, size_t n, sentences *s)
         worst_index = i;
     }
     const rs_rank_summary *r = n ? p[worst_index].value : NULL;
-    if (!r || share < WORTH_UNLINKED) return;
+    /* without any launch the recording has none, as that of a TPU */
+    if (!r || share < WORTH_UNLINKED || r->n_unlinked == r->n_gpu) return;
     char where[40] = "";
     if (n > 1) snprintf(where, sizeof where, " on rank %lld", (long long)p[worst_index].rank);
     say(s, TOPIC_UNLINKED, share / 2, share, n > 1 ? p[worst_index].rank : -1,

@@ -281,6 +281,7 @@ static const rs_layout tree_layout = RS_LAYOUT(tree_partial, tree_fields);
 
 const rs_analysis rs_analysis_tree = {
     .name = "tree",
+    .group = "Call tree",
     .help = "The call tree from modules and operators down to GPU work, with the time of each part",
     .about =
         "Host events nest by time on their thread; GPU work hangs on the call that launched it. Each row is "

@@ -282,6 +282,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 
 const rs_analysis rs_analysis_variance = {
     .name = "variance",
+    .group = "Performance models",
     .help =
         "Which kernels or operators vary though their work is equal, when the slowest ran, and beside what",
     .about =

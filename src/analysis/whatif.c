@@ -39,6 +39,7 @@ static const rs_table_set sets[] = {{RS_COMPAT_NONE, rs_whatif_tables, RS_N_WHAT
 
 const rs_analysis rs_analysis_whatif = {
     .name = "whatif",
+    .group = "Across ranks",
     .help = "How long a step would take without stragglers, and which worker, stage or kind is to blame",
     .about =
         "PATH is the traces of all ranks; or one table of operations (\"# rankscope-ops 1 unit=s ...\"); or a "

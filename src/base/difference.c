@@ -1,4 +1,5 @@
 #include "base/difference.h"
+#include "base/heap.h"
 
 #include "base/interval.h"
 #include "base/memory.h"
@@ -97,35 +98,14 @@ static bool before(place a, place b)
     return a.length != b.length ? a.length < b.length : a.node < b.node;
 }
 
-static void put(walk *w, size_t i, place p)
-{
-    w->heap[i] = p;
-    w->at[p.node] = (uint32_t)(i + 1);
-}
-
-static void rise(walk *w, size_t i, place p)
-{
-    while (i > 0 && before(p, w->heap[(i - 1) / 2])) {
-        put(w, i, w->heap[(i - 1) / 2]);
-        i = (i - 1) / 2;
-    }
-    put(w, i, p);
-}
+#define PLACED(i) w->at[w->heap[i].node] = (uint32_t)((i) + 1)
 
 static uint32_t take_least(walk *w)
 {
     uint32_t node = w->heap[0].node;
-    w->at[node] = 0;
     place p = w->heap[--w->n_heap];
-    size_t i = 0;
-    while (w->n_heap && 2 * i + 1 < w->n_heap) {
-        size_t child = 2 * i + 1;
-        if (child + 1 < w->n_heap && before(w->heap[child + 1], w->heap[child])) child++;
-        if (!before(w->heap[child], p)) break;
-        put(w, i, w->heap[child]);
-        i = child;
-    }
-    if (w->n_heap) put(w, i, p);
+    RS_HEAP_DOWN(w->heap, w->n_heap, p, before, PLACED);
+    w->at[node] = 0;
     return node;
 }
 
@@ -161,7 +141,8 @@ static void shortest(walk *w, uint32_t source)
     }
     w->length[source] = 0;
     w->n_heap = 1;
-    put(w, 0, (place){0, source});
+    w->heap[0] = (place){0, source};
+    PLACED(0);
     while (w->n_heap) {
         uint32_t node = take_least(w);
         for (size_t i = w->first[node]; i < w->first[node + 1]; i++) {
@@ -171,7 +152,8 @@ static void shortest(walk *w, uint32_t source)
             int64_t length = rs_add_sat(w->length[node], reduced(w, &e));
             if (length >= w->length[other]) continue;
             w->length[other] = length;
-            rise(w, w->at[other] ? w->at[other] - 1 : w->n_heap++, (place){length, other});
+            place p = {length, other};
+            RS_HEAP_UP(w->heap, w->at[other] ? w->at[other] - 1 : w->n_heap++, p, before, PLACED);
         }
     }
 }

@@ -1,4 +1,4 @@
-/* What `capture` leaves beside the profiler's output: what ran where, on what, and when by which clock. */
+/* What `capture` leaves next to the profiler's output: what ran where, on what, and when by which clock. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/utsname.h>

@@ -28,21 +28,21 @@ typedef struct rs_option_group {
 } rs_option_group;
 
 const char *rs_group_title(const rs_option_group *group);
-/* The i-th option of a group; NULL behind the last. */
+/* The i-th option of a group; NULL after the last. */
 const rs_option_spec *rs_group_at(const rs_option_group *group, size_t i);
 
 /* What every command that reads traces takes, and every one that prints tables. A new one of the first is a
  * row of src/job/job_settings.c, of the second a line in arguments.c. */
 extern const rs_option_group rs_input_options, rs_output_options;
 
-/* An option that may be given again and again. */
+/* An option that may be given repeatedly. */
 typedef struct rs_repeated {
     const char **values;
     size_t n;
 } rs_repeated;
 
 #define RS_MAX_GROUPS 4
-#define RS_MAX_REPEATED 2
+#define RS_MAX_REPEATED 3
 
 /* One rs_options for each group, and what is no option. */
 typedef struct rs_arguments {
@@ -147,7 +147,7 @@ typedef struct rs_command_extension {
     rs_status (*body)(rs_request *request, rs_result *result, rs_error *err);
 } rs_command_extension;
 extern const rs_command_extension *const rs_command_extension_rows[];
-/* The index-th extension of a command; NULL behind the last. */
+/* The index-th extension of a command; NULL after the last. */
 const rs_command_extension *rs_command_extension_of(const struct rs_command *command, size_t index);
 /* The extension that answers a request; *out is NULL where none does. Refuses options of the others. */
 rs_status rs_request_extension(const rs_request *request, const rs_command_extension **out, rs_error *err);
@@ -185,7 +185,7 @@ const char *rs_request_text(const rs_request *request, const char *name);
 /* All that was given for an option that may be given again. */
 const rs_repeated *rs_request_repeated(const rs_request *request, const char *name);
 
-/* Opens a job of these paths with the request's settings, and closes it: what it cost is told by --stats. */
+/* Opens a job of these paths with the request's settings, and closes it: --stats shows what it cost. */
 rs_status rs_request_open(const rs_request *request, const char *const *paths, size_t n, rs_job **out,
                           rs_error *err);
 void rs_request_close(rs_request *request, rs_job *job); /* NULL is allowed */
@@ -214,8 +214,8 @@ const char *rs_command_last_name(const rs_command *command);
 int rs_command_find_topic(const char *asked, const char *const *words, size_t n, rs_command *out);
 /* The heading in help under which a command stands; "More" for those without. Groups are numbered in order.
  */
-size_t rs_command_group(const char *name);
-const char *rs_command_group_title(size_t group); /* NULL behind the last */
+size_t rs_command_group(const rs_command *command);
+const char *rs_command_group_title(size_t group); /* NULL after the last */
 
 /* Names the nearest command; returns RS_EXIT_USAGE. */
 int rs_complain_command(const char *name);

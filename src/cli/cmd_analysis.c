@@ -186,7 +186,7 @@ static int deliver_page(const rs_request *r, const rs_result *result, const char
     return status == RS_OK ? RS_EXIT_OK : rs_complain_error(NULL, &err);
 }
 
-/* A workbook and a page beside the tables, also of a comparison that --fail-on or a loss ends with another code. */
+/* A workbook and a page next to the tables, also of a comparison that --fail-on or a loss ends with another code. */
 static int deliver_beside(const rs_request *r, const rs_result *result, int code)
 {
     const char *xlsx = rs_request_text(r, "xlsx"), *page = rs_request_text(r, "page");
@@ -197,7 +197,7 @@ static int deliver_beside(const rs_request *r, const rs_result *result, int code
     return written == RS_EXIT_OK ? code : written;
 }
 
-/* annotate's -o is the trace; --overlay is one beside the tables. */
+/* annotate's -o is the trace; --overlay is one next to the tables. */
 static int deliver(rs_request *r, const rs_result *result)
 {
     if (r->shown) return RS_EXIT_OK;
@@ -238,6 +238,7 @@ void rs_describe_analysis(const rs_analysis *analysis, rs_command *out)
     size_t n;
     const rs_option_spec *specs = rs_analysis_options(analysis, &n);
     *out = (rs_command){.name = rs_analysis_name(analysis),
+                        .group = rs_analysis_group(analysis),
                         .help = rs_analysis_help(analysis),
                         .usage = usages[rs_analysis_input(analysis)],
                         .about = rs_analysis_about(analysis),

@@ -1,5 +1,5 @@
 /* rankscope capture -- COMMAND...: runs a training command under a profiler, one output a rank, and leaves a
- * manifest beside it. The exit code is the command's; faults of capture itself are 125. */
+ * manifest next to it. The exit code is the command's; faults of capture itself are 125. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ typedef struct words {
 static void add_n(words *w, const char *text, size_t n)
 {
     char *copy = rs_strndup(text, n);
-    /* room for the NULL behind the last */
+    /* room for the NULL after the last */
     if (!copy || !rs_grow((void **)&w->items, &w->capacity, w->n + 2, sizeof *w->items)) {
         rs_free(copy);
         w->failed = true;
@@ -203,7 +203,7 @@ static int run_command(rs_capture_run *run)
     run->exit_code = -1;
     /* while the command gets going: a tool may take its time */
     rs_capture_look(run->profiler, &run->machine);
-    /* the first tells what ran when the second never comes */
+    /* the first says what ran when the second never comes */
     rs_capture_write_manifest(run, "start");
     int status = 0;
     while (waitpid(pid, &status, 0) < 0)

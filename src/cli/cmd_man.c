@@ -212,7 +212,7 @@ static void main_page(rs_writer *writer, const void *context)
         for (size_t i = 0; i < rs_command_count(); i++) {
             rs_command command;
             rs_command_at(i, &command);
-            if (rs_command_group(command.name) != g) continue;
+            if (rs_command_group(&command) != g) continue;
             if (!any) {
                 rs_writer_text(writer, ".SS ");
                 put_text(writer, rs_command_group_title(g));

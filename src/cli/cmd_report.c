@@ -13,6 +13,8 @@ static const rs_option_spec specs[] = {
      "also show the verdict on these flight-recorder dumps; may be given again"},
     {"metrics", RS_OPTION_TEXT, "LABEL=DIR", NULL, NULL,
      "also show the rank metrics of a run; given again, the second is compared with the first"},
+    {"memory", RS_OPTION_TEXT, "PATH", NULL, NULL,
+     "also show who holds the GPU's memory, by these snapshots of PyTorch's allocator; may be given again"},
 };
 
 typedef struct runs {
@@ -80,7 +82,7 @@ static rs_status report(rs_request *r, rs_result *told, rs_error *err)
     RS_TRY(rs_request_extension(r, &other, err));
     if (other) return other->body(r, told, err);
     const runs *own = r->own;
-    const rs_repeated *flight = rs_request_repeated(r, "flight");
+    const rs_repeated *flight = rs_request_repeated(r, "flight"), *memory = rs_request_repeated(r, "memory");
     page p = {.settings = {.size = sizeof(rs_report_settings),
                            .inputs = r->arguments.paths,
                            .n_inputs = r->arguments.n_paths,
@@ -88,6 +90,8 @@ static rs_status report(rs_request *r, rs_result *told, rs_error *err)
                            .n_flight = flight->n,
                            .metrics = own->items,
                            .n_metrics = own->n,
+                           .memory = memory->values,
+                           .n_memory = memory->n,
                            .ranks = r->job.ranks,
                            .steps = r->job.steps,
                            .jobs = r->job.jobs,
@@ -97,7 +101,7 @@ static rs_status report(rs_request *r, rs_result *told, rs_error *err)
     RS_TRY(rs_request_open(r, r->arguments.paths, r->arguments.n_paths, &p.job, err));
     rs_status status = rs_output_put(rs_request_text(r, "output"), false, NULL, write_page, &p, err);
     rs_request_close(r, p.job);
-    told->found = false; /* what doctor and flight find stands on the page and is no exit code */
+    told->found = false; /* what doctor and flight find is on the page and is no exit code */
     return status;
 }
 
@@ -113,7 +117,7 @@ const rs_command rs_command_report = {
     .name = "report",
     .group = "Any trace",
     .help = "One self-contained page: verdict, tables and charts of a job",
-    .usage = "-o FILE.html [--flight DIR] [--metrics LABEL=DIR]... [options] PATH...",
+    .usage = "-o FILE.html [--flight DIR] [--metrics LABEL=DIR]... [--memory PATH] [options] PATH...",
     .about =
         "Writes one HTML file that opens from disk and needs no network: what was recorded and how fit it "
         "is, what to look at first, where each rank's time goes, step times over ranks, communication that "
@@ -132,7 +136,7 @@ const rs_command rs_command_report = {
                {.base = &rs_output_options,
                 .without = "format|table|budget|output|schema|color|verbose|stats"}},
     .n_groups = 3,
-    .repeated = {"flight", "metrics"},
+    .repeated = {"flight", "metrics", "memory"},
     .check = check,
     .body = report,
     .deliver = deliver,

@@ -49,24 +49,6 @@ static const char *const group_titles[] = {"Any trace",    "GPU time",
                                            "More",         "Setup"};
 #define GROUP_MORE 8
 
-/* Where in help an analysis is listed. One that is not named here is listed under "More". */
-static const struct {
-    size_t group;
-    const char *name;
-} places[] = {
-    {0, "info"},      {0, "doctor"},      {0, "summary"},  {0, "events"},
-    {0, "frame"}, /* events again, one column an argument */
-    {1, "breakdown"}, {1, "overlap"},     {1, "kernels"},  {1, "idle"},
-    {1, "fragments"}, {1, "bandwidth"},   {1, "queue"},    {1, "launches"},
-    {1, "sequences"}, {1, "counters"},    {1, "annotate"}, {1, "critical-path"},
-    {1, "steps"},     {1, "annotations"}, {1, "delays"},   {1, "stragglers"},
-    {1, "diff"},      {1, "memory"},      {2, "tree"},     {2, "launchers"},
-    {2, "ops"},       {2, "modules"},     {2, "timeline"}, {3, "roofline"},
-    {3, "mfu"},       {3, "compare"},     {3, "variance"}, {4, "collectives"},
-    {4, "exchange"},  {4, "clocks"},      {4, "blame"},    {4, "diagnose"},
-    {4, "replay"},    {4, "whatif"},
-};
-
 static size_t n_own(void)
 {
     size_t n = 0;
@@ -190,13 +172,10 @@ int rs_command_find_topic(const char *asked, const char *const *words, size_t n,
     return RS_EXIT_USAGE;
 }
 
-size_t rs_command_group(const char *name)
+size_t rs_command_group(const rs_command *command)
 {
-    const rs_command *own = own_named(name);
-    for (size_t i = 0; own && own->group && rs_command_group_title(i); i++)
-        if (strcmp(rs_command_group_title(i), own->group) == 0) return i;
-    for (size_t i = 0; !own && i < sizeof places / sizeof *places; i++)
-        if (strcmp(places[i].name, name) == 0) return places[i].group;
+    for (size_t i = 0; command->group && rs_command_group_title(i); i++)
+        if (strcmp(rs_command_group_title(i), command->group) == 0) return i;
     return GROUP_MORE;
 }
 

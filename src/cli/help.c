@@ -109,7 +109,7 @@ static void write_group(rs_page *layout, size_t group)
     for (size_t i = 0; i < rs_command_count(); i++) {
         rs_command command;
         rs_command_at(i, &command);
-        if (rs_command_group(command.name) != group) continue;
+        if (rs_command_group(&command) != group) continue;
         if (!any) rs_page_heading(layout, rs_command_group_title(group), false);
         any = true;
         rs_page_value(layout, command.name, 14, command.help);

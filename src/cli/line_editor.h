@@ -9,7 +9,7 @@
 
 typedef struct rs_line_editor rs_line_editor;
 
-/* The i-th word that may stand where one begins with the n letters of `word` behind the text `line`; NULL: there
+/* The i-th word that may stand where one begins with the n letters of `word` after the text `line`; NULL: there
  * are no more. Words that begin otherwise may be among them. */
 typedef const char *(*rs_complete_fn)(void *context, const char *line, const char *word, size_t n, size_t i);
 

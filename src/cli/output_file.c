@@ -67,7 +67,7 @@ void rs_output_abandon(void)
 #define TRIES 1000
 
 /* Creates the file under which the answer grows, next to its place. The name is short, whatever the answer's,
- * and one that a killed process left behind is passed over. */
+ * and one that a killed process left behind is skipped. */
 static int create_temporary(const char *path, char **name)
 {
     const char *slash = strrchr(path, '/');

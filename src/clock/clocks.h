@@ -57,7 +57,7 @@ typedef struct rs_clocks {
     size_t n_contradictions, contradictions_capacity;
 } rs_clocks;
 
-/* Told from elsewhere: what b's clock is ahead of a's, as the files have them, lies in [low, high]; ns. */
+/* Told from elsewhere: what b's clock is ahead of a's, as the files have them, is in [low, high]; ns. */
 typedef struct rs_clock_tie {
     uint32_t a, b; /* the job's rank indices */
     int64_t low, high;

@@ -1,6 +1,6 @@
 /* Clocks of different ranks, set right by their collectives: one that no rank leaves before all have come
  * ends at one moment, whatever the clocks say. A rank's clock is ahead by the median of what its ends lie
- * behind the others'. Ranks are taken breadth first from the lowest, along the groups that they share; a few
+ * after the others'. Ranks are taken breadth first from the lowest, along the groups that they share; a few
  * rounds over all ranks then spread what is left. Send and receive count only for ranks that nothing else
  * ties to the rest. */
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static uint8_t what_tells(const rs_coll_job *job, const rs_coll_instance *c)
     return rs_coll_ends_together(rs_coll_shape_at(job, a)->kind) ? STRICT : LOOSE;
 }
 
-/* What the rank's ends lie behind those of ranks that are set; returns how many tell. */
+/* What the rank's ends are after those of ranks that are set; returns how many tell. */
 static size_t distances(const aligner *w, uint32_t rank, uint8_t least)
 {
     const int64_t moved = w->moved[rank];

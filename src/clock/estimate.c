@@ -2,6 +2,7 @@
  * is made of the narrowest intervals. */
 #include <math.h>
 
+#include "base/heap.h"
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/stats.h"
@@ -78,36 +79,21 @@ static bool nearer(const tree *w, uint32_t x, uint32_t y)
     return w->length[x] < w->length[y] || (w->length[x] == w->length[y] && x < y);
 }
 
-static void put_at(tree *w, size_t at, uint32_t rank)
-{
-    w->heap[at] = rank;
-    w->place[rank] = (uint32_t)at;
-}
+#define NEARER(x, y) nearer(w, x, y)
+#define PLACED(at) w->place[w->heap[at]] = (uint32_t)(at)
 
 /* A rank that was seen for the first time, or has come nearer. */
 static void heap_raise(tree *w, uint32_t rank)
 {
-    if (!w->done[rank]) {
-        w->done[rank] = SEEN;
-        put_at(w, w->n_heap++, rank);
-    }
-    size_t at = w->place[rank];
-    for (size_t up; at > 0 && nearer(w, rank, w->heap[up = (at - 1) / 2]); at = up)
-        put_at(w, at, w->heap[up]);
-    put_at(w, at, rank);
+    size_t from = w->done[rank] ? w->place[rank] : w->n_heap++;
+    w->done[rank] = SEEN;
+    RS_HEAP_UP(w->heap, from, rank, NEARER, PLACED);
 }
 
 static uint32_t heap_take(tree *w)
 {
     uint32_t first = w->heap[0], rank = w->heap[--w->n_heap];
-    size_t at = 0, down;
-    while ((down = 2 * at + 1) < w->n_heap) {
-        if (down + 1 < w->n_heap && nearer(w, w->heap[down + 1], w->heap[down])) down++;
-        if (!nearer(w, w->heap[down], rank)) break;
-        put_at(w, at, w->heap[down]);
-        at = down;
-    }
-    if (w->n_heap) put_at(w, at, rank);
+    RS_HEAP_DOWN(w->heap, w->n_heap, rank, NEARER, PLACED);
     w->done[first] = DONE;
     return first;
 }

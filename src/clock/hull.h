@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* At the moment `at` the distance of the two clocks lies in [low, high]; ns. */
+/* At the moment `at` the distance of the two clocks is in [low, high]; ns. */
 typedef struct rs_clock_bound {
     int64_t at, low, high;
 } rs_clock_bound;

@@ -79,7 +79,7 @@ static bool break_cycle(system_of *s, size_t n_cycle)
     size_t worst_in = SIZE_MAX, worst_out = 0;
     int64_t by = 0, sum = 0;
     for (size_t i = 0; i < n_cycle; i++) {
-        /* the cycle lists edges against their direction: what leaves the hub stands before what enters it */
+        /* the cycle lists edges against their direction: what leaves the hub is before what enters it */
         size_t out = s->cycle[i], in = s->cycle[(i + 1) % n_cycle];
         sum = rs_add_sat(sum, weight_of(s, out));
         if (edge_of(s, out).from < clocks->n || edge_of(s, in).to != edge_of(s, out).from) continue;

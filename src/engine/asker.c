@@ -289,6 +289,8 @@ static void settle(const asking *x, size_t item)
             if (x->low[at] / 1e3 < f->low) f->low = x->low[at] / 1e3;
             if (x->high[at] / 1e3 > f->high) f->high = x->high[at] / 1e3;
         }
+        if (f->high > f->before) f->high = f->before; /* no step takes less than no time */
+        if (f->low > f->high) f->low = f->high;
     }
 }
 

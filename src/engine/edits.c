@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/dtype.h"
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/stats.h"

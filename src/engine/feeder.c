@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/heap.h"
 #include "base/interval.h"
 
 typedef struct rs_feeder_edge {
@@ -45,25 +46,17 @@ static bool goes_before(const rs_feeder *f, uint32_t a, uint32_t b)
     return f->nodes[a].id != f->nodes[b].id ? f->nodes[a].id < f->nodes[b].id : a < b;
 }
 
+#define GOES_BEFORE(a, b) goes_before(f, a, b)
+
 static void push(rs_feeder *f, uint32_t node)
 {
-    size_t at = f->n_ready++;
-    for (; at && goes_before(f, node, f->ready[(at - 1) / 2]); at = (at - 1) / 2)
-        f->ready[at] = f->ready[(at - 1) / 2];
-    f->ready[at] = node;
+    RS_HEAP_UP(f->ready, f->n_ready++, node, GOES_BEFORE, RS_HEAP_UNMARKED);
 }
 
 static uint32_t pop(rs_feeder *f)
 {
     uint32_t top = f->ready[0], last = f->ready[--f->n_ready];
-    size_t at = 0;
-    for (size_t child = 1; child < f->n_ready; child = 2 * at + 1) {
-        if (child + 1 < f->n_ready && goes_before(f, f->ready[child + 1], f->ready[child])) child++;
-        if (!goes_before(f, f->ready[child], last)) break;
-        f->ready[at] = f->ready[child];
-        at = child;
-    }
-    f->ready[at] = last;
+    RS_HEAP_DOWN(f->ready, f->n_ready, last, GOES_BEFORE, RS_HEAP_UNMARKED);
     return top;
 }
 
@@ -146,32 +139,22 @@ typedef struct running {
     size_t n, capacity;
 } running;
 
-static bool ends_before(const struct run_end *a, const struct run_end *b)
+static bool ends_before(struct run_end a, struct run_end b)
 {
-    return a->time != b->time ? a->time < b->time : a->node < b->node;
+    return a.time != b.time ? a.time < b.time : a.node < b.node;
 }
 
 static bool begin(running *r, struct run_end end)
 {
     if (!RS_GROW_ONE(r->items, r->n, r->capacity)) return false;
-    size_t at = r->n++;
-    for (; at && ends_before(&end, &r->items[(at - 1) / 2]); at = (at - 1) / 2)
-        r->items[at] = r->items[(at - 1) / 2];
-    r->items[at] = end;
+    RS_HEAP_UP(r->items, r->n++, end, ends_before, RS_HEAP_UNMARKED);
     return true;
 }
 
 static struct run_end finish(running *r)
 {
     struct run_end top = r->items[0], last = r->items[--r->n];
-    size_t at = 0;
-    for (size_t child = 1; child < r->n; child = 2 * at + 1) {
-        if (child + 1 < r->n && ends_before(&r->items[child + 1], &r->items[child])) child++;
-        if (!ends_before(&r->items[child], &last)) break;
-        r->items[at] = r->items[child];
-        at = child;
-    }
-    r->items[at] = last;
+    RS_HEAP_DOWN(r->items, r->n, last, ends_before, RS_HEAP_UNMARKED);
     return top;
 }
 

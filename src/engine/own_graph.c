@@ -10,6 +10,7 @@
 #include "base/interval.h"
 #include "engine/own_graph.h"
 #include "match/collective_names.h"
+#include "trace/step_name.h"
 #include "trace/calls.h"
 #include "trace/selection.h"
 
@@ -108,11 +109,13 @@ static bool tell_names(rs_own *b)
     return true;
 }
 
-/* Loaders and communication are annotations; no other annotation is something that a thread does. */
+/* Loaders and communication are annotations; no other annotation is something that a thread does. PyTorch 1.8 and 1.9 write steps as
+ * operators; they are annotations as well. */
 static bool is_host_item(const rs_own *b, uint32_t row)
 {
     const rs_events *e = b->e;
     rs_kind kind = rs_event_kind(e, row);
+    if (kind == RS_KIND_CPU_OP && rs_step_number(&e->strings.items[e->name[row]]) >= 0) return false;
     bool named = kind == RS_KIND_USER_ANNOTATION &&
                  (b->loads->named[e->name[row]] || b->role[e->name[row]] == RS_OWN_RUNS);
     return (is_host(kind) || named) && rs_event_is_span(e, row) && e->duration[row] >= 0;

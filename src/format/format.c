@@ -37,14 +37,23 @@ const char *rs_format_remedy(const rs_events *events, const char *check)
     return NULL;
 }
 
+/* What is read instead of a trace, as the first format of such records calls it. */
+static const char *title_of(unsigned records)
+{
+    for (const rs_format *const *row = rs_format_rows; *row; row++)
+        if (records >> (*row)->records & 1) return (*row)->title;
+    return "another kind of recording";
+}
+
 rs_status rs_format_refuses(const rs_format *format, unsigned records, const char *file, const uint8_t *text,
                             size_t n, rs_error *err)
 {
     if (!records) records = RS_TAKES(EVENTS);
     if (records >> format->records & 1) return RS_OK;
-    return rs_fail_at(err, RS_ERR_FORMAT, file, RS_NO_OFFSET, "%s",
-                      format->elsewhere ? format->elsewhere(text, n)
-                                        : "is a trace where a memory snapshot is asked for");
+    if (format->elsewhere)
+        return rs_fail_at(err, RS_ERR_FORMAT, file, RS_NO_OFFSET, "%s", format->elsewhere(text, n));
+    return rs_fail_at(err, RS_ERR_FORMAT, file, RS_NO_OFFSET, "is a trace where a %s is asked for",
+                      title_of(records));
 }
 
 /* Looked at in the source itself where it can be read once only, else in one that is opened for it: readers
@@ -73,22 +82,9 @@ static rs_status probe(const rs_trace_input *in, unsigned records, const rs_form
 static rs_status load_database(const rs_trace_input *in, const rs_load_settings *settings, rs_events **out,
                                rs_error *err)
 {
-    rs_packing packing = rs_source_packing(in->source);
-    if (packing != RS_PACKING_PLAIN)
-        return rs_fail_at(err, RS_ERR_FORMAT, in->path, RS_NO_OFFSET,
-                          "is a compressed database: unpack it first (%s)",
-                          packing == RS_PACKING_GZIP ? "gunzip" : "zstd -d");
-    if (in->remote) {
-        uint8_t *whole;
-        size_t n;
-        RS_TRY(rs_source_read_all(in->source, SIZE_MAX / 4, &whole, &n, err));
-        rs_status status = rs_sqlite_load(in->path, whole, n, settings, out, err);
-        rs_free(whole);
-        return status;
-    }
-    if (!in->bytes && strcmp(in->path, "-") == 0)
-        return rs_fail_at(err, RS_ERR_FORMAT, rs_source_name(in->source), RS_NO_OFFSET,
-                          "is a database, which cannot be read as a stream: give the file's name");
+    bool packed = rs_source_packing(in->source) != RS_PACKING_PLAIN;
+    if (packed || in->remote || (!in->bytes && strcmp(in->path, "-") == 0))
+        return rs_sqlite_unpack(in->source, settings, out, err);
     return rs_sqlite_load(in->path, in->bytes, in->n_bytes, settings, out, err);
 }
 
@@ -97,6 +93,11 @@ rs_status rs_trace_load(const rs_trace_input *in, const rs_load_settings *settin
 {
     const rs_format *format;
     *out = NULL;
+    for (const rs_format *const *row = rs_format_rows; *row; row++)
+        if ((*row)->is_report && (*row)->is_report(in->path)) {
+            RS_TRY(rs_format_refuses(*row, settings->records, in->path, NULL, 0, err));
+            return (*row)->load_report(in, settings, out, err);
+        }
     RS_TRY(probe(in, settings->records, &format, err));
     if (format->database_read) return load_database(in, settings, out, err);
     RS_TRY(format->load(in->source, settings, out, err));

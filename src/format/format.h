@@ -22,7 +22,8 @@ typedef struct rs_trace_input {
 /* What a file is a recording of. */
 typedef enum rs_records {
     RS_RECORDS_EVENTS,
-    RS_RECORDS_ALLOCATIONS, /* what an allocator did and holds: format/snapshot.h */
+    RS_RECORDS_ALLOCATIONS,  /* what an allocator did and holds: format/snapshot.h */
+    RS_RECORDS_COMPILATIONS, /* what a compiler did: src/packs/compile */
 } rs_records;
 #define RS_TAKES(records) (1u << RS_RECORDS_##records)
 
@@ -57,6 +58,11 @@ typedef struct rs_format {
     bool (*sniff)(const uint8_t *text, size_t n);
     /* Reads a text from its beginning to its end. NULL for databases. */
     rs_status (*load)(rs_source *source, const rs_load_settings *settings, rs_events **out, rs_error *err);
+
+    /* Files that only a program of the vendor reads, known by their names; NULL: there are none. */
+    bool (*is_report)(const char *path);
+    rs_status (*load_report)(const rs_trace_input *input, const rs_load_settings *settings, rs_events **out,
+                             rs_error *err);
 
     /* Databases: whether one that is open is of this format, and reading it. */
     rs_status (*database_is)(struct rs_database *database, bool *is);

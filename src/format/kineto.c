@@ -568,27 +568,6 @@ static rs_status pair_begins(rs_events *e, rs_error *err)
     return RS_OK;
 }
 
-/* What torch.autograd's EventList.export_chrome_trace writes has no categories: its process says what it holds. */
-static rs_status name_functions(rs_events *e, rs_error *err)
-{
-    RS_LOCAL uint8_t *functions = rs_calloc(e->n_threads + 1, 1);
-    bool any = false, ok = functions != NULL;
-    for (size_t t = 0; ok && t < e->n_threads; t++) {
-        uint32_t pid = e->threads[t].pid_text;
-        functions[t] = pid != RS_NO_STRING && strcmp(e->strings.items[pid].text, "CPU functions") == 0;
-        any = any || functions[t];
-    }
-    if (ok && any) {
-        uint32_t name = rs_strings_add(&e->strings, "cpu_op", 6);
-        uint32_t category = name == RS_NO_STRING ? UINT32_MAX : rs_events_category(e, name);
-        ok = category != UINT32_MAX;
-        for (size_t i = 0; ok && i < e->n; i++)
-            if (e->category[i] == 0 && e->phase[i] == 'X' && functions[e->thread[i]])
-                e->category[i] = (uint16_t)category;
-    }
-    return ok ? RS_OK : rs_fail_nomem(err, "categories");
-}
-
 /* Any element with a "ph": that alone makes it an event. */
 static bool has_event(const rs_events *e)
 {
@@ -671,7 +650,8 @@ rs_status rs_kineto_load(rs_source *source, const rs_load_settings *settings, rs
         if (status == RS_OK) status = check_usable(&r, err);
     }
     if (status == RS_OK) status = pair_begins(r.core.events, err);
-    if (status == RS_OK && r.bare_array) status = name_functions(r.core.events, err);
+    if (status == RS_OK) status = rs_kineto_name_copies(r.core.events, err);
+    if (status == RS_OK && r.bare_array) status = rs_kineto_judge_processes(r.core.events, err);
     rs_windows_close(r.windows);
     rs_ahead_free(r.ahead);
     rs_shapes_free(r.core.shapes);

@@ -8,6 +8,7 @@
  * level
  * - kineto_learn.c: turns events that the reference reader understood into layouts for the fast one
  * - kineto_time.c: decimal microseconds to nanoseconds
+ * - kineto_copies.c: names of copies
  * - kineto_parallel.c: blocks of events read ahead on other threads */
 #ifndef RS_FORMAT_KINETO_CORE_H
 #define RS_FORMAT_KINETO_CORE_H
@@ -164,5 +165,10 @@ bool rs_kineto_looks_like_event(const uint8_t *p, const uint8_t *end);
  * finds, so a second reading copies the events that the first one saw. false: not in this text, of which
  * everything before *at has been judged; last: no text follows. */
 bool rs_kineto_resume_member(const uint8_t **at, const uint8_t *end, bool in_events, bool last);
+
+/* kineto_copies.c: names copies by what their arguments say of them. */
+rs_status rs_kineto_name_copies(rs_events *events, rs_error *err);
+/* kineto_processes.c: events without a category get that of their process, where it is known. */
+rs_status rs_kineto_judge_processes(rs_events *events, rs_error *err);
 
 #endif

@@ -541,18 +541,34 @@ static rs_json_status argument(reading *r, const rs_json_text *key)
     return s;
 }
 
-/* Second pass over the arguments of a cuda_profiler_range: whatever number is no known column is a counter.
- */
+#define MAX_SERIES 100 /* fewer than the store keeps of one file */
+
+/* Whether one counter more may be kept: what counter events may name is without end. */
+static bool has_room(reading *r, uint32_t name)
+{
+    const rs_events *e = r->core->events;
+    if (e->n_counters < MAX_SERIES) return true;
+    for (size_t i = 0; i < e->n_counters; i++)
+        if (e->counters[i].name == name) return true;
+    rs_kineto_problem(r->core, "many_counters", "counters beyond the first 100 names are not read",
+                      offset_of(r, r->p));
+    return false;
+}
+
+/* Second pass over the arguments of a cuda_profiler_range: whatever number is no known column is a counter; and
+ * over those of a counter event, where every number is one. */
 static rs_json_status counter(reading *r, const rs_json_text *key)
 {
     const uint8_t *begin = r->p;
     rs_json_status s = rs_json_skip(&r->p, r->end, &r->core->limits);
     double value;
-    if (s != RS_JSON_OK || column_of(key->bytes, key->length) < RS_N_COLUMNS ||
+    bool is_event = r->now.phase == 'C';
+    if (s != RS_JSON_OK || (!is_event && column_of(key->bytes, key->length) < RS_N_COLUMNS) ||
         !rs_json_real(begin, (size_t)(r->p - begin), &value))
         return s;
     uint32_t name = rs_kineto_text(r->core, key, offset_of(r, key->bytes));
     if (name == RS_NO_STRING) return RS_JSON_BAD;
+    if (is_event && !has_room(r, name)) return RS_JSON_OK;
     rs_status status =
         rs_events_add_counter(r->core->events, name, (uint32_t)r->core->events->n, value, r->core->err);
     if (status == RS_OK) return RS_JSON_OK;
@@ -632,7 +648,9 @@ static bool members_repeat(const rs_kineto *core)
 static rs_json_status finish(reading *r)
 {
     rs_kineto *core = r->core;
-    if (r->args_begin && core->events->categories[r->now.category].kind == RS_KIND_PROFILER_RANGE) {
+    bool counts =
+        core->events->categories[r->now.category].kind == RS_KIND_PROFILER_RANGE || r->now.phase == 'C';
+    if (r->args_begin && counts) {
         if (core->clean_only) return RS_JSON_BAD; /* counters are read in order, by the one reader */
         const uint8_t *after = r->p;
         r->p = r->args_begin;

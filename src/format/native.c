@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/interval.h"
+#include "base/try.h"
 
 static rs_status add_int(rs_events *e, rs_column_id column, int64_t value, rs_error *err)
 {
@@ -49,7 +50,8 @@ static rs_status add_columns(rs_events *e, const rs_native *r, rs_error *err)
                {RS_COL_WAIT_ON_EVENT, r->wait_record},
                {RS_COL_IN_NELEMS, r->in_elements},
                {RS_COL_OUT_NELEMS, r->out_elements},
-               {RS_COL_GROUP_SIZE, r->group_size}};
+               {RS_COL_GROUP_SIZE, r->group_size},
+               {RS_COL_SEQUENCE_NUMBER, r->sequence}};
     rs_status status = RS_OK;
     for (size_t i = 0; i < sizeof all / sizeof *all && status == RS_OK; i++)
         status = add_int(e, all[i].column, all[i].value, err);
@@ -58,6 +60,7 @@ static rs_status add_columns(rs_events *e, const rs_native *r, rs_error *err)
     if (status == RS_OK) status = add_text(e, RS_COL_COLLECTIVE, r->collective, err);
     if (status == RS_OK) status = add_text(e, RS_COL_DTYPE, r->dtype, err);
     if (status == RS_OK) status = add_text(e, RS_COL_GROUP_NAME, r->group, err);
+    if (status == RS_OK) status = add_text(e, RS_COL_INPUT_DIMS, r->dims, err);
     return status;
 }
 
@@ -102,6 +105,36 @@ rs_status rs_native_add(rs_events *e, const char *file, const rs_native *r, uint
     e->thread[e->n] = thread;
     e->category[e->n] = (uint16_t)category;
     e->phase[e->n] = 'X';
+    if (r->is_sample) {
+        uint32_t key = rs_strings_add(&e->strings, "", 0);
+        if (key == RS_NO_STRING) return rs_fail_nomem(err, "strings");
+        RS_TRY(rs_events_add_counter(e, key, (uint32_t)e->n, r->value, err));
+        e->duration[e->n] = RS_NO_TIME;
+        e->phase[e->n] = 'C';
+    }
+    e->n++;
+    return RS_OK;
+}
+
+rs_status rs_native_name_thread(rs_events *e, int64_t pid, int64_t tid, const char *name, rs_error *err)
+{
+    RS_TRY(rs_events_reserve(e, 1, err));
+    uint32_t label = rs_strings_add(&e->strings, name, strlen(name));
+    uint32_t kind = rs_strings_add(&e->strings, "thread_name", 11), none = rs_strings_add(&e->strings, "", 0);
+    if (label == RS_NO_STRING || kind == RS_NO_STRING || none == RS_NO_STRING)
+        return rs_fail_nomem(err, "strings");
+    RS_TRY(add_text(e, RS_COL_META_NAME, label, err));
+    uint32_t category = rs_events_category(e, none);
+    uint32_t thread = rs_events_thread(e, (rs_thread){.pid = plain_id(pid),
+                                                      .tid = plain_id(tid),
+                                                      .pid_text = RS_NO_STRING,
+                                                      .tid_text = RS_NO_STRING});
+    if (category == UINT32_MAX || thread == UINT32_MAX) return rs_fail_nomem(err, "threads");
+    e->start[e->n] = e->duration[e->n] = RS_NO_TIME;
+    e->name[e->n] = kind;
+    e->thread[e->n] = thread;
+    e->category[e->n] = (uint16_t)category;
+    e->phase[e->n] = 'M';
     e->n++;
     return RS_OK;
 }

@@ -22,6 +22,10 @@ typedef struct rs_native {
     int64_t wait_stream, wait_record; /* of a synchronization: behind which recorded event it waits */
     int64_t in_elements, out_elements, group_size; /* of a collective; also: */
     uint32_t collective, dtype, group;             /* string ids, RS_NO_STRING: unknown */
+    int64_t sequence;                              /* of an operator; also: */
+    uint32_t dims;                                 /* "[[2, 3], [3, 4]]" */
+    bool is_sample;                                /* of a counter: an event of a moment, with a value */
+    double value;
 } rs_native;
 
 #define RS_NATIVE_NONE                                                                                       \
@@ -44,12 +48,17 @@ typedef struct rs_native {
                  .group_size = RS_NO_VALUE,                                                                  \
                  .collective = RS_NO_STRING,                                                                 \
                  .dtype = RS_NO_STRING,                                                                      \
-                 .group = RS_NO_STRING})
+                 .group = RS_NO_STRING,                                                                      \
+                 .sequence = RS_NO_VALUE,                                                                    \
+                 .dims = RS_NO_STRING})
 
 /* Appends it as a complete event. A record without times is lost and counted; one that ends before it starts
  * gets no length and a warning. offset: where it stands, or RS_NO_OFFSET. */
 rs_status rs_native_add(rs_events *events, const char *file, const rs_native *record, uint64_t offset,
                         rs_error *err);
+
+/* What a thread is called, as Kineto says it. */
+rs_status rs_native_name_thread(rs_events *events, int64_t pid, int64_t tid, const char *name, rs_error *err);
 
 /* Work-items to blocks, as AMD counts a grid. */
 void rs_native_grid_of_items(rs_native *record);
@@ -71,5 +80,11 @@ extern const rs_remedy rs_rocprof_remedies[];
 /* A rocpd or Nsight Systems database: bytes where they are given, else the file. */
 rs_status rs_sqlite_load(const char *path, const void *bytes, size_t n_bytes,
                          const rs_load_settings *settings, rs_events **out, rs_error *err);
+/* One that is open and has that size. */
+rs_status rs_sqlite_load_open(const char *path, int fd, uint64_t size, const rs_load_settings *settings,
+                              rs_events **out, rs_error *err);
+/* One that is packed, or comes as a stream: unpacked to a temporary file first. */
+rs_status rs_sqlite_unpack(rs_source *source, const rs_load_settings *settings, rs_events **out,
+                           rs_error *err);
 
 #endif

@@ -89,6 +89,8 @@ static rs_status take_names(rs_perfetto *p, rs_perfetto_sequence *q, rs_pb m)
         uint64_t iid = 0;
         rs_pb text = {f.from, f.from};
         bool is_new;
+        if (f.number == INTERNED_GPU_COUNTERS && f.type == RS_PB_BYTES)
+            RS_TRY(rs_perfetto_take_counters(p, q, f.bytes));
         while (kind < N_INTERNED && interned[kind].field != f.number) kind++;
         if (kind == N_INTERNED || f.type != RS_PB_BYTES) continue;
         bool kernel = f.number == INTERNED_KERNEL;
@@ -199,8 +201,8 @@ static void take_defaults(rs_perfetto_sequence *q, rs_pb m)
 
 typedef struct packet {
     uint64_t time, clock, sequence, flags;
-    rs_pb event, stage, names, clocks, defaults, track;
-    bool has_time, has_clock, has_event, has_stage;
+    rs_pb event, stage, samples, names, clocks, defaults, track;
+    bool has_time, has_clock, has_event, has_stage, has_samples;
 } packet;
 
 /* false: it is damaged. */
@@ -221,6 +223,7 @@ static bool parse(rs_pb m, packet *out)
         } else if (f.type == RS_PB_BYTES) {
             if (f.number == PACKET_EVENT) out->event = f.bytes, out->has_event = true;
             if (f.number == PACKET_GPU_STAGE) out->stage = f.bytes, out->has_stage = true;
+            if (f.number == PACKET_GPU_COUNTERS) out->samples = f.bytes, out->has_samples = true;
             if (f.number == PACKET_INTERNED) out->names = f.bytes;
             if (f.number == PACKET_CLOCKS) out->clocks = f.bytes;
             if (f.number == PACKET_DEFAULTS) out->defaults = f.bytes;
@@ -240,6 +243,7 @@ static rs_status take_packet(rs_perfetto *p, const packet *k)
     if (rs_pb_length(k->names)) RS_TRY(take_names(p, q, k->names));
     int64_t time = k->has_time ? time_of(q, k->time, k->has_clock ? k->clock : q->clock) : 0;
     if (k->has_stage) return rs_perfetto_take_stage(p, q, k->stage, time);
+    if (k->has_samples) return rs_perfetto_take_samples(p, q, k->samples, time);
     if (!k->has_event) return RS_OK;
     return rs_perfetto_take_event(p, q, k->event, time);
 }

@@ -43,6 +43,7 @@ typedef enum rs_perfetto_names {
     RS_PERFETTO_LANE,
     RS_PERFETTO_KERNEL,
     RS_PERFETTO_LAUNCH_VALUE,
+    RS_PERFETTO_GPU_COUNTER, /* by list of counters and number in it: rs_perfetto_counter_key */
     RS_PERFETTO_N_NAMES
 } rs_perfetto_names;
 
@@ -63,7 +64,7 @@ typedef struct rs_perfetto_track {
     uint64_t uuid, parent;
     rs_pb name, thread_name, process_name;
     int64_t pid, tid; /* RS_NO_VALUE: unknown */
-    bool has_process, is_counter;
+    bool has_process, is_counter, is_incremental;
     /* known once all tracks are read: */
     bool settled;
     rs_perfetto_lane lane;
@@ -184,6 +185,15 @@ rs_status rs_perfetto_take_stage(rs_perfetto *p, const rs_perfetto_sequence *seq
 rs_status rs_perfetto_take_submission(rs_perfetto *p, rs_pb body, uint32_t row);
 /* Once all work is read: what waits for what, as flows from an end to a start, which is how PyTorch writes them to JSON. */
 rs_status rs_perfetto_add_waits(rs_perfetto *p);
+
+/* ---- perfetto_counters.c ---- */
+
+/* A list of counters among a sequence's interned data. */
+rs_status rs_perfetto_take_counters(rs_perfetto *p, rs_perfetto_sequence *sequence, rs_pb body);
+/* Samples of a GPU's counters. */
+rs_status rs_perfetto_take_samples(rs_perfetto *p, rs_perfetto_sequence *sequence, rs_pb body, int64_t time);
+/* A sample of a track that is a counter. */
+rs_status rs_perfetto_take_value(rs_perfetto *p, const rs_perfetto_track *track, rs_pb body, int64_t time);
 
 /* ---- perfetto.c ---- */
 

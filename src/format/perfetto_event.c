@@ -214,10 +214,12 @@ rs_status rs_perfetto_take_event(rs_perfetto *p, rs_perfetto_sequence *q, rs_pb 
         rs_perfetto_problem(p, RS_LOSS, "damaged_event", "an event is damaged and was left out", body.at);
         return RS_OK;
     }
-    if (s.type != TYPE_BEGIN && s.type != TYPE_END && s.type != TYPE_INSTANT) return RS_OK;
+    if (s.type != TYPE_BEGIN && s.type != TYPE_END && s.type != TYPE_INSTANT && s.type != TYPE_COUNTER)
+        return RS_OK;
     size_t track = rs_perfetto_track_of(p, s.track);
     if (track == SIZE_MAX) return rs_fail_nomem(p->err, "tracks");
-    if (p->tracks[track].lane == RS_PERFETTO_COUNTER) return RS_OK;
+    if ((s.type == TYPE_COUNTER) != (p->tracks[track].lane == RS_PERFETTO_COUNTER)) return RS_OK;
+    if (s.type == TYPE_COUNTER) return rs_perfetto_take_value(p, &p->tracks[track], body, time);
     if (s.type == TYPE_END) return mark(p, q, track, time, RS_NO_ROW);
     RS_TRY(begin(p, q, &s, track, time, s.type == TYPE_BEGIN ? 'X' : 'i'));
     return s.type == TYPE_BEGIN ? mark(p, q, track, time, (uint32_t)p->events->n - 1) : RS_OK;

@@ -32,6 +32,7 @@ enum {
     TRACK_STATIC_NAME = 10,
     TRACK_ORDER = 12
 };
+enum { COUNTER_TRACK_INCREMENTAL = 5 };
 enum { PROCESS_PID = 1, PROCESS_NAME = 6 };
 enum { THREAD_PID = 1, THREAD_TID = 2, THREAD_NAME = 5 };
 enum {
@@ -42,6 +43,7 @@ enum {
     EVENT_TRACK = 11,
     EVENT_CATEGORY = 22,
     EVENT_NAME = 23,
+    EVENT_INT_VALUE = 30,
     EVENT_REAL_VALUE = 44,
     EVENT_FLOW = 47,
     EVENT_LAST_FLOW = 48,

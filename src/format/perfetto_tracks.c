@@ -82,7 +82,12 @@ rs_status rs_perfetto_take_track(rs_perfetto *p, rs_pb body)
         if (f.number == TRACK_PARENT && f.type == RS_PB_VARINT) t->parent = f.value;
         if (f.type != RS_PB_BYTES) continue;
         if (f.number == TRACK_NAME || f.number == TRACK_STATIC_NAME) t->name = f.bytes;
-        if (f.number == TRACK_COUNTER) t->is_counter = true;
+        if (f.number == TRACK_COUNTER) {
+            t->is_counter = true;
+            for (rs_pb_field part; rs_pb_next(&f.bytes, &part) == RS_PB_FIELD;)
+                if (part.number == COUNTER_TRACK_INCREMENTAL && part.type == RS_PB_VARINT && part.value)
+                    t->is_incremental = true;
+        }
         if (f.number == TRACK_PROCESS || f.number == TRACK_THREAD)
             take_owner(p, t, f.bytes, f.number == TRACK_PROCESS);
     }
@@ -187,6 +192,7 @@ static rs_status settle(rs_perfetto *p, rs_perfetto_track *t)
                             .pid_text = RS_NO_STRING,
                             .tid_text = RS_NO_STRING};
     RS_TRY(settle_own(p, t, process, &is_own));
+    if (t->is_counter) t->thread.tid = 0;
     if (is_own || t->is_counter) return RS_OK;
     settle_rocprof(t);
     settle_torch(t, process);

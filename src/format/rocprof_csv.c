@@ -10,8 +10,10 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/try.h"
 #include "input/lines.h"
 #include "format/native.h"
+#include "format/range_names.h"
 
 #define MAX_COLUMNS 64
 
@@ -309,6 +311,7 @@ static rs_status take_row(table *t, uint64_t offset, rs_error *err)
         set_name(&r, get(t, C_FUNCTION), kind ? "record" : "call");
         if (t->at[C_FUNCTION] == SIZE_MAX && get(t, C_OPERATION)) set_name(&r, get(t, C_OPERATION), "record");
         if (!hip) r.correlation = RS_NO_VALUE;
+        if (marker) RS_TRY(rs_native_name_range(t->events, &r, true, err));
     }
     return rs_native_add(t->events, t->file, &r, offset, err);
 }
@@ -405,7 +408,7 @@ static rs_status run_add(rs_run_reader *t, rs_source *source, const rs_load_sett
     if (t->pid == 0 && t->process != RS_NO_VALUE) t->pid = t->process;
     t->before = t->events->n_bytes;
     if (rs_source_packing(source) != RS_PACKING_PLAIN)
-        t->events->packing = rs_source_packing(source) == RS_PACKING_GZIP ? "gzip" : "zstd";
+        t->events->packing = rs_packing_name(rs_source_packing(source));
     rs_status status = read_rows(t, source, settings, err);
     if (status == RS_OK) rs_source_report_end(source, -1, &t->events->problems);
     return status;

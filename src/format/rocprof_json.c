@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "format/native.h"
+#include "format/range_names.h"
 #include "format/rocprof_fields.h"
 #include "format/rocprof_walk.h"
 
@@ -343,8 +344,11 @@ static void take_record(state *s, size_t list, const uint8_t *text, size_t n, ui
                                   ? rs_map64_get(&s->marker_of, (uint64_t)r.correlation)
                                   : NULL;
     if (message) {
-        r.name = NULL;
-        r.name_id = *message;
+        const rs_string *name = &s->events->strings.items[*message];
+        r.name = name->text;
+        r.name_length = name->length;
+        s->walk.status = rs_native_name_range(s->events, &r, true, s->walk.err);
+        if (s->walk.status != RS_OK) return;
     }
     /* only calls and GPU work are linked by correlation */
     if (list > 2) r.correlation = RS_NO_VALUE;
@@ -484,9 +488,7 @@ rs_status rs_rocprof_json_load(rs_source *source, const rs_load_settings *settin
     s.walk.limits.max_string = settings->max_string ? settings->max_string : RS_JSON_DEFAULT_STRING;
     rs_status status = rs_events_create(settings->columns, settings->max_memory, &s.events, err);
     if (status != RS_OK) return status;
-    s.events->packing = rs_source_packing(source) == RS_PACKING_GZIP   ? "gzip"
-                        : rs_source_packing(source) == RS_PACKING_ZSTD ? "zstd"
-                                                                       : "plain";
+    s.events->packing = rs_packing_name(rs_source_packing(source));
     s.events->form = rs_format_rocprof_json.title;
     status = rs_windows_open(source, settings->threads > 1, MAX_WINDOW, &s.walk.windows, err);
     if (status == RS_OK) status = rs_windows_next(s.walk.windows, 0, &s.walk.now, err);

@@ -6,7 +6,10 @@ const rs_remedy rs_rocprof_remedies[] = {
     {"GPU work", "rocprofv3 --kernel-trace --memory-copy-trace, around the process that uses the GPU (inside "
                  "torchrun, not around it)"},
     {"host operators",
-     "rocprofv3 knows no operators: record with the PyTorch profiler where they are wanted"},
+     "torch.autograd.profiler.emit_nvtx around the steps and --marker-trace, or record with the "
+     "PyTorch profiler"},
+    {"shapes", "emit_nvtx(record_shapes=True)"},
+    {"Python stacks", "record with the PyTorch profiler where they are wanted"},
     {"launches without work", "add --kernel-trace --memory-copy-trace; give all files of the run together"},
     {"work without launch", "add --hip-trace (or --runtime-trace); of CSV files give the run's folder, so "
                             "that *_hip_api_trace.csv is read with the kernels"},

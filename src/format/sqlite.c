@@ -7,10 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/try.h"
 #include "format/sqlite_internal.h"
+#include "format/sqlite_spool.h"
 
 #define MAX_TEXT (16 << 20) /* longest text or blob that is read */
 #define STEPS_A_CALL 100000 /* of SQLite's machine between two looks at the clock and the user */
@@ -207,17 +209,19 @@ static char *uri_of(const char *path)
     return uri;
 }
 
-static rs_status open_database(rs_database *d, const char *path, const void *bytes, size_t n_bytes)
+/* fd: what the bytes were unpacked to, if it is not -1. */
+static rs_status open_database(rs_database *d, const char *path, const void *bytes, uint64_t size, int fd)
 {
     int code;
-    uint64_t size = n_bytes;
-    if (bytes) {
+    if (fd >= 0) {
+        code = rs_spool_open_database(fd, &d->db);
+    } else if (bytes) {
         code = sqlite3_open_v2(":memory:", &d->db, SQLITE_OPEN_READWRITE, NULL);
         /* SQLite does not write to what it is told to read only */
         /* nothing of the bytes is looked at: what fails here is memory, whatever SQLite calls it */
         if (code == SQLITE_OK &&
-            sqlite3_deserialize(d->db, "main", (unsigned char *)(uintptr_t)bytes, (sqlite3_int64)n_bytes,
-                                (sqlite3_int64)n_bytes, SQLITE_DESERIALIZE_READONLY) != SQLITE_OK)
+            sqlite3_deserialize(d->db, "main", (unsigned char *)(uintptr_t)bytes, (sqlite3_int64)size,
+                                (sqlite3_int64)size, SQLITE_DESERIALIZE_READONLY) != SQLITE_OK)
             return rs_fail_nomem(d->err, "a database");
     } else {
         struct stat info;
@@ -267,8 +271,8 @@ static rs_status find_format(rs_database *d, const rs_format **out)
     return is_unknown(d);
 }
 
-rs_status rs_sqlite_load(const char *path, const void *bytes, size_t n_bytes,
-                         const rs_load_settings *settings, rs_events **out, rs_error *err)
+static rs_status load(const char *path, const void *bytes, uint64_t size, int fd,
+                      const rs_load_settings *settings, rs_events **out, rs_error *err)
 {
     *out = NULL;
     rs_database d = {.file = path, .settings = settings, .err = err};
@@ -276,7 +280,7 @@ rs_status rs_sqlite_load(const char *path, const void *bytes, size_t n_bytes,
     rs_status status = rs_events_create(settings->columns, settings->max_memory, &d.events, err);
     if (status != RS_OK) return status;
     d.events->packing = "plain";
-    status = open_database(&d, path, bytes, n_bytes);
+    status = open_database(&d, path, bytes, size, fd);
     if (status == RS_OK) status = find_format(&d, &format);
     if (status == RS_OK) status = format->database_read(&d);
     if (status == RS_OK) {
@@ -289,5 +293,32 @@ rs_status rs_sqlite_load(const char *path, const void *bytes, size_t n_bytes,
         return status;
     }
     *out = d.events;
+    return RS_OK;
+}
+
+rs_status rs_sqlite_load(const char *path, const void *bytes, size_t n_bytes,
+                         const rs_load_settings *settings, rs_events **out, rs_error *err)
+{
+    return load(path, bytes, n_bytes, -1, settings, out, err);
+}
+
+rs_status rs_sqlite_load_open(const char *path, int fd, uint64_t size, const rs_load_settings *settings,
+                              rs_events **out, rs_error *err)
+{
+    return load(path, NULL, size, fd, settings, out, err);
+}
+
+rs_status rs_sqlite_unpack(rs_source *source, const rs_load_settings *settings, rs_events **out,
+                           rs_error *err)
+{
+    int fd;
+    uint64_t size;
+    *out = NULL;
+    RS_TRY(rs_spool(source, settings, &fd, &size, err));
+    rs_status status = rs_sqlite_load_open(rs_source_name(source), fd, size, settings, out, err);
+    close(fd);
+    if (status != RS_OK) return status;
+    rs_source_report_end(source, -1, &(*out)->problems);
+    (*out)->packing = rs_packing_name(rs_source_packing(source));
     return RS_OK;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "format/range_names.h"
 #include "format/sqlite_internal.h"
 
 /* ---- rows ---------------------------------------------------------------------------------------------- */
@@ -55,7 +56,7 @@ static rs_status copy_row(void *context, sqlite3_stmt *s, rs_native *r)
 
 static rs_status region_row(void *context, sqlite3_stmt *s, rs_native *r)
 {
-    (void)context;
+    rs_database *d = context;
     const char *category = rs_row_text(s, 5);
     bool hip = category && strncmp(category, "HIP", 3) == 0;
     bool marker = category && strncmp(category, "MARKER", 6) == 0;
@@ -66,7 +67,7 @@ static rs_status region_row(void *context, sqlite3_stmt *s, rs_native *r)
     r->pid = rs_row_int(s, 3);
     r->tid = rs_row_int(s, 4);
     if (hip) r->correlation = rs_row_int(s, 6);
-    return RS_OK;
+    return marker ? rs_native_name_range(d->events, r, true, d->err) : RS_OK;
 }
 
 /* ---- views --------------------------------------------------------------------------------------------- */
@@ -309,7 +310,7 @@ static rs_status read_base(rs_database *d, size_t kind, const char *text, int64_
     if (status == RS_OK && has && times) {
         rs_sql_add(sql, " FROM \"%s\" t%s", j->tables[MAX_SIDES - 1], sides->text);
         sql->too_long |= sides->too_long;
-        status = rs_database_query(d, sql, rows[kind], NULL, base_names[kind], n_rows);
+        status = rs_database_query(d, sql, rows[kind], d, base_names[kind], n_rows);
     }
     return status;
 }
@@ -390,7 +391,7 @@ static rs_status read_rocpd(rs_database *d)
     for (size_t k = 0; k < N_KINDS && status == RS_OK; k++) {
         rs_error *err = d->err, broken = RS_ERROR_INIT;
         d->err = &broken;
-        status = rs_database_read(d, &views[k], NULL, &in_views[k]);
+        status = rs_database_read(d, &views[k], d, &in_views[k]);
         d->err = err;
         /* a view that cannot be read is none, where there is something behind it */
         if (status == RS_ERR_FORMAT && list.n) {
@@ -412,7 +413,7 @@ static rs_status read_rocpd(rs_database *d)
             read[k] += n;
         }
         /* a layout that is not known: what the view has is better than nothing */
-        if (status == RS_OK && read[k] < in_views[k]) status = rs_database_read(d, &views[k], NULL, &read[k]);
+        if (status == RS_OK && read[k] < in_views[k]) status = rs_database_read(d, &views[k], d, &read[k]);
     }
     rs_free(list.items);
     if (status != RS_OK || !hidden) return status;

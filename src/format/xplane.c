@@ -485,9 +485,7 @@ static rs_status load(rs_source *source, const rs_load_settings *settings, rs_ev
     if (status == RS_OK) {
         s.events->format = &rs_format_xplane;
         s.events->form = rs_format_xplane.title;
-        s.events->packing = rs_source_packing(source) == RS_PACKING_GZIP   ? "gzip"
-                            : rs_source_packing(source) == RS_PACKING_ZSTD ? "zstd"
-                                                                           : "plain";
+        s.events->packing = rs_packing_name(rs_source_packing(source));
         s.events->n_bytes = s.n;
         status = read_space(&s, true);
         rs_problems_clear(&s.events->problems);       /* the second reading tells them again */

@@ -167,6 +167,12 @@ static bool is_edge(const char *name)
     return false;
 }
 
+/* Copies between a TPU's memories, or to the host's, are done next to the computation; "copy-done" waits for one. */
+static bool is_copy(const char *name)
+{
+    return starts_with(name, "async-copy") || (starts_with(name, "copy-") && is_edge(name));
+}
+
 static void judge_step(const told *t, const char *name, rs_native *r, char *room, size_t size)
 {
     size_t digits = strspn(name, "0123456789");
@@ -188,10 +194,11 @@ static void judge(rs_xplane *p, const rs_xline *l, const rs_xevent *event, const
     case RS_XLANE_STREAM: judge_stream(p->space, t, is_comm, r); break;
     case RS_XLANE_STEPS: judge_step(t, name, r, room, size); break;
     case RS_XLANE_MODULES: r->category = "gpu_user_annotation"; break;
-    case RS_XLANE_ASYNC: r->category = "kernel"; break;
+    case RS_XLANE_ASYNC: r->category = is_copy(name) ? "gpu_memcpy" : "kernel"; break;
     case RS_XLANE_OPS:
         r->category = event->holds                    ? "xla_control"
                       : p->has_async && is_edge(name) ? "xla_async_edge"
+                      : is_copy(name)                 ? "gpu_memcpy"
                                                       : "kernel";
         break;
     default: r->category = "xla_line";

@@ -1,10 +1,10 @@
-/* What a file says, without reading it as a trace: its text, or what stands beside the events. */
-#include "base/try.h"
+/* What a file says, without reading it as a trace: its text, or what stands next to the events. */
 #include "rankscope/file.h"
 
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/try.h"
 #include "input/json.h"
 #include "input/source.h"
 

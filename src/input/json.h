@@ -12,7 +12,7 @@
 typedef enum rs_json_status {
     RS_JSON_OK,
     RS_JSON_END,  /* the text ends (or: more of it is needed) */
-    RS_JSON_BAD,  /* not JSON; the cursor stands on the byte at fault */
+    RS_JSON_BAD,  /* not JSON; the cursor is at the byte at fault */
     RS_JSON_DEEP, /* nesting beyond the limit */
     RS_JSON_LONG  /* a string beyond the limit */
 } rs_json_status;
@@ -60,7 +60,7 @@ rs_json_status rs_json_skip(const uint8_t **p, const uint8_t *end, const rs_json
 rs_json_status rs_json_skip_number(const uint8_t **p, const uint8_t *end);
 
 /* Decodes escapes and replaces each byte of invalid UTF-8 by U+FFFD. out needs 3 * length bytes; returns the
- * bytes written. *repaired tells whether anything was invalid (may be NULL). A bad escape is kept as it
+ * bytes written. *repaired says whether anything was invalid (may be NULL). A bad escape is kept as it
  * stands. */
 size_t rs_json_decode(const uint8_t *bytes, size_t length, char *out, bool *repaired);
 
@@ -108,7 +108,7 @@ typedef struct rs_json_reader {
 
 void rs_json_reader_init(rs_json_reader *reader, const void *text, size_t length);
 rs_json_token rs_json_next(rs_json_reader *reader);
-/* After T_KEY, or before an array element: passes over the value that follows. false on error. After T_OBJECT
+/* After T_KEY, or before an array element: skips the value that follows. false on error. After T_OBJECT
  * or T_ARRAY use rs_json_leave instead. */
 bool rs_json_skip_value(rs_json_reader *reader);
 /* Passes over the rest of the innermost open object or array, its end included. */

@@ -81,7 +81,7 @@ static size_t decode_escape(const uint8_t *bytes, size_t left, char *out, size_t
         }
     }
     if (c >= 0xd800 && c < 0xe000) {
-        *bad = true; /* half a surrogate pair stands for nothing */
+        *bad = true; /* half a surrogate pair represents nothing */
         c = 0xfffd;
     }
     *written = rs_utf8_put((uint32_t)c, out);

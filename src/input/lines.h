@@ -20,7 +20,7 @@ typedef struct rs_line_text {
     size_t n;
     uint64_t offset, number;
     bool whole;    /* ended by a newline */
-    bool too_long; /* passed over; text is NULL */
+    bool too_long; /* skipped; text is NULL */
 } rs_line_text;
 
 rs_status rs_lines_open(rs_source *source, rs_lines *out, rs_error *err);

@@ -1,5 +1,5 @@
 /* Protobuf messages read field by field, where they lie: nothing is unpacked, and a damaged field costs what it
- * holds and no more. Numbers of fields are all that a reader needs; what it does not know it passes over. */
+ * holds and no more. Numbers of fields are all that a reader needs; what it does not know it skips. */
 #ifndef RS_INPUT_PROTOBUF_H
 #define RS_INPUT_PROTOBUF_H
 

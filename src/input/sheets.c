@@ -115,7 +115,7 @@ static bool next_field(csv *c)
     }
     if (quoted && c->at == c->end) return false;
     if (quoted) c->at++;
-    /* what stands behind a closing quote belongs to the field */
+    /* what is after a closing quote belongs to the field */
     while (c->at < c->end && *c->at != ',' && *c->at != '\n' && *c->at != '\r')
         c->field[c->length++] = *c->at++;
     c->last = c->at == c->end || *c->at != ',';

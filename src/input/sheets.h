@@ -58,14 +58,14 @@ rs_grid *rs_book_add(rs_book *book, rs_strings *texts, const char *name, size_t 
 bool rs_grid_add_column(rs_grid *grid, rs_strings *texts, const char *text, size_t length);
 /* Adds a row of empty cells. */
 rs_status rs_grid_add_row(rs_grid *grid, const char *file, rs_error *err);
-/* Fills a cell of the last row. Columns behind the last name are passed over. */
+/* Fills a cell of the last row. Columns after the last name are skipped. */
 bool rs_grid_set(rs_grid *grid, rs_strings *texts, size_t column, const char *text, size_t length);
 bool rs_grid_set_text(rs_grid *grid, rs_strings *texts, size_t column, const char *text, size_t length);
 
-/* The sheets of a workbook that lies in memory: input/workbook.c. */
+/* The sheets of a workbook that is in memory: input/workbook.c. */
 rs_status rs_workbook_read(const void *bytes, size_t n, const char *file, rs_strings *texts, rs_book *out,
                            rs_error *err);
-/* One sheet of CSV text (RFC 4180; a mark of the byte order in front is passed over). */
+/* One sheet of CSV text (RFC 4180; a mark of the byte order in front is skipped). */
 rs_status rs_csv_read(const char *text, size_t n, const char *file, const char *name, size_t name_length,
                       rs_strings *texts, rs_book *out, rs_error *err);
 

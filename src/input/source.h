@@ -1,4 +1,4 @@
-/* Bytes of any input: a file, standard input or memory, plain, gzip or zstd. The packing is told by the first
+/* Bytes of any input: a file, standard input or memory, plain, gzip or zstd. The packing is identified by the first
  * bytes, never by the name. */
 #ifndef RS_INPUT_SOURCE_H
 #define RS_INPUT_SOURCE_H

@@ -1,4 +1,4 @@
-/* Members of a tar archive that lies in memory: ustar, GNU long names and pax paths. */
+/* Members of a tar archive that is in memory: ustar, GNU long names and pax paths. */
 #ifndef RS_INPUT_TAR_H
 #define RS_INPUT_TAR_H
 

@@ -31,13 +31,13 @@ struct rs_windows {
     rs_source *source;
     size_t max_window;
     rs_window now;
-    const uint8_t *memory; /* the whole text, if it lies in memory */
+    const uint8_t *memory; /* the whole text, if it is in memory */
     size_t memory_n;
 
     uint8_t *own; /* a window assembled here: carried bytes and new ones */
     size_t own_size;
 
-    /* With threads: block k lies in slot k % n_slots from its claim until the reader has asked for what
+    /* With threads: block k is in slot k % n_slots from its claim until the reader has asked for what
      * follows. */
     block *slots;
     unsigned n_slots;
@@ -50,7 +50,7 @@ struct rs_windows {
     bool stop;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    uint8_t *carry; /* HEADROOM: what was left of a block that was given back */
+    uint8_t *carry; /* HEADROOM: what was left of a block that was returned */
 };
 
 /* ---- blocks ----------------------------------------------------------------------------------------- */
@@ -296,7 +296,7 @@ static size_t worth_adding(const rs_windows *w, size_t n)
     return more > BLOCK ? more : BLOCK;
 }
 
-/* Puts further blocks behind the window, which lies in `own`. */
+/* Puts further blocks behind the window, which is in `own`. */
 static rs_status append_blocks(rs_windows *w, size_t wanted, rs_error *err)
 {
     while (!w->now.last && w->now.n < wanted) {

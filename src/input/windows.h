@@ -5,7 +5,7 @@
 
 #include "input/source.h"
 
-/* Bytes behind every window that may be read, so that vector code needs no tail case; they mean nothing. */
+/* Bytes after every window that may be read, so that vector code needs no tail case; they mean nothing. */
 #define RS_WINDOW_PADDING 64
 
 typedef struct rs_window {

@@ -1,4 +1,4 @@
-/* Members of a zip archive that lies in memory: stored or deflated, as workbooks have them. No encryption, no
+/* Members of a zip archive that is in memory: stored or deflated, as workbooks have them. No encryption, no
  * archive in several parts, no member of 4 GiB or more. */
 #ifndef RS_INPUT_ZIP_H
 #define RS_INPUT_ZIP_H

@@ -30,77 +30,74 @@ struct rs_event_list {
 
 /* ---- arguments ---------------------------------------------------------------------------------------- */
 
+/* clang-format off */
 static const rs_event_argument arguments[RS_N_COLUMNS] = {
 #define NAMED(id, column, argument, column_type)                                                             \
     [RS_COL_##id] = {.name = column, .key = argument, .type = RS_##column_type},
-    NAMED(EXTERNAL_ID, "external_id", "External id",
-          INT) NAMED(CORRELATION, "correlation", "correlation",
-                     INT) NAMED(STREAM, "stream", "stream", INT) NAMED(DEVICE, "device", "device", INT)
-        NAMED(CONTEXT, "context", "context", INT) NAMED(BYTES, "bytes", "bytes", INT) NAMED(
-            BANDWIDTH, "memory_bandwidth_gbps", "memory bandwidth (GB/s)",
-            REAL) NAMED(RANK, "stated_rank", "rank", INT) NAMED(INPUT_DIMS, "input_dims", "Input Dims", TEXT)
-            NAMED(INPUT_TYPE, "input_type", "Input type", TEXT) NAMED(INPUT_STRIDES, "input_strides",
-                                                                      "Input Strides", TEXT)
-                NAMED(CONCRETE_INPUTS, "concrete_inputs", "Concrete Inputs", TEXT) NAMED(
-                    SEQUENCE_NUMBER, "sequence_number", "Sequence number",
-                    INT) NAMED(FWD_THREAD_ID, "fwd_thread_id", "Fwd thread id",
-                               INT) NAMED(RECORD_FUNCTION_ID, "record_function_id", "Record function id", INT)
-                    NAMED(EV_IDX, "ev_idx", "Ev Idx", INT) NAMED(PYTHON_ID, "python_id", "Python id", INT)
-                        NAMED(PYTHON_PARENT_ID, "python_parent_id", "Python parent id",
-                              INT) NAMED(PYTHON_MODULE_ID, "python_module_id", "Python module id", INT)
-                            NAMED(GRID, "grid", "grid", TEXT) NAMED(BLOCK, "block", "block", TEXT) NAMED(
-                                REGISTERS, "registers_per_thread", "registers per thread", INT)
-                                NAMED(SHARED_MEMORY, "shared_memory", "shared memory", INT) NAMED(
-                                    OCCUPANCY, "est_achieved_occupancy_pct", "est. achieved occupancy %",
-                                    REAL) NAMED(WAIT_ON_STREAM, "wait_on_stream", "wait_on_stream",
-                                                INT) NAMED(WAIT_ON_EVENT, "wait_on_cuda_event_record_corr_id",
-                                                           "wait_on_cuda_event_record_corr_id",
-                                                           INT) NAMED(CBID, "cbid", "cbid", INT)
-                                    NAMED(COLLECTIVE, "collective_name", "Collective name", TEXT) NAMED(
-                                        IN_NELEMS, "in_msg_nelems",
-                                        "In msg nelems",
-                                        INT) NAMED(OUT_NELEMS, "out_msg_nelems", "Out msg nelems",
-                                                   INT) NAMED(DTYPE, "dtype", "dtype", TEXT)
-                                        NAMED(GROUP_SIZE, "group_size", "Group size",
-                                              INT) NAMED(GROUP_NAME, "process_group_name",
-                                                         "Process Group Name",
-                                                         TEXT) NAMED(GROUP_DESC, "process_group_description",
-                                                                     "Process Group Description", TEXT)
-                                            NAMED(GROUP_RANKS, "process_group_ranks", "Process Group Ranks",
-                                                  TEXT) NAMED(SEQ, "seq", "Seq", INT)
-                                                NAMED(PROCESS_RANK, "process_rank", "Rank",
-                                                      INT) NAMED(SRC_RANK, "src_rank", "Src Rank", INT)
-                                                    NAMED(DST_RANK, "dst_rank", "Dst Rank",
-                                                          INT) NAMED(IN_SPLIT, "in_split_size",
-                                                                     "In split size",
-                                                                     TEXT) NAMED(OUT_SPLIT, "out_split_size",
-                                                                                 "Out split size", TEXT)
-                                                        NAMED(HIP_KERNEL, "kernel", "kernel", TEXT) NAMED(
-                                                            ALLOC_BYTES, "alloc_bytes", "Bytes", INT)
-                                                            NAMED(TOTAL_ALLOCATED, "total_allocated",
-                                                                  "Total Allocated",
-                                                                  INT) NAMED(TOTAL_RESERVED, "total_reserved",
-                                                                             "Total Reserved", INT)
-                                                                NAMED(DEVICE_ID, "device_id", "Device Id",
-                                                                      INT) NAMED(DEVICE_TYPE, "device_type",
-                                                                                 "Device Type", INT)
-                                                                    NAMED(META_NAME, "meta_name", "name",
-                                                                          TEXT) NAMED(META_LABELS,
-                                                                                      "meta_labels", "labels",
-                                                                                      TEXT)
-                                                                        NAMED(CORRELATION_RAW,
-                                                                              "correlation_raw",
-                                                                              "correlation_raw",
-                                                                              INT) NAMED(META_SORT_INDEX,
-                                                                                         "sort_index",
-                                                                                         "sort_index", INT)
-                                                                            NAMED(FLOW_ID, "id", NULL, INT)
+    NAMED(EXTERNAL_ID, "external_id", "External id", INT)
+    NAMED(CORRELATION, "correlation", "correlation", INT)
+    NAMED(STREAM, "stream", "stream", INT)
+    NAMED(DEVICE, "device", "device", INT)
+    NAMED(CONTEXT, "context", "context", INT)
+    NAMED(BYTES, "bytes", "bytes", INT)
+    NAMED(BANDWIDTH, "memory_bandwidth_gbps", "memory bandwidth (GB/s)", REAL)
+    NAMED(RANK, "stated_rank", "rank", INT)
+    NAMED(INPUT_DIMS, "input_dims", "Input Dims", TEXT)
+    NAMED(INPUT_TYPE, "input_type", "Input type", TEXT)
+    NAMED(INPUT_STRIDES, "input_strides", "Input Strides", TEXT)
+    NAMED(CONCRETE_INPUTS, "concrete_inputs", "Concrete Inputs", TEXT)
+    NAMED(SEQUENCE_NUMBER, "sequence_number", "Sequence number", INT)
+    NAMED(FWD_THREAD_ID, "fwd_thread_id", "Fwd thread id", INT)
+    NAMED(RECORD_FUNCTION_ID, "record_function_id", "Record function id", INT)
+    NAMED(EV_IDX, "ev_idx", "Ev Idx", INT)
+    NAMED(PYTHON_ID, "python_id", "Python id", INT)
+    NAMED(PYTHON_PARENT_ID, "python_parent_id", "Python parent id", INT)
+    NAMED(PYTHON_MODULE_ID, "python_module_id", "Python module id", INT)
+    NAMED(GRID, "grid", "grid", TEXT)
+    NAMED(BLOCK, "block", "block", TEXT)
+    NAMED(REGISTERS, "registers_per_thread", "registers per thread", INT)
+    NAMED(SHARED_MEMORY, "shared_memory", "shared memory", INT)
+    NAMED(OCCUPANCY, "est_achieved_occupancy_pct", "est. achieved occupancy %", REAL)
+    NAMED(WAIT_ON_STREAM, "wait_on_stream", "wait_on_stream", INT)
+    NAMED(WAIT_ON_EVENT, "wait_on_cuda_event_record_corr_id", "wait_on_cuda_event_record_corr_id", INT)
+    NAMED(CBID, "cbid", "cbid", INT)
+    NAMED(COLLECTIVE, "collective_name", "Collective name", TEXT)
+    NAMED(IN_NELEMS, "in_msg_nelems", "In msg nelems", INT)
+    NAMED(OUT_NELEMS, "out_msg_nelems", "Out msg nelems", INT)
+    NAMED(DTYPE, "dtype", "dtype", TEXT)
+    NAMED(GROUP_SIZE, "group_size", "Group size", INT)
+    NAMED(GROUP_NAME, "process_group_name", "Process Group Name", TEXT)
+    NAMED(GROUP_DESC, "process_group_description", "Process Group Description", TEXT)
+    NAMED(GROUP_RANKS, "process_group_ranks", "Process Group Ranks", TEXT)
+    NAMED(SEQ, "seq", "Seq", INT)
+    NAMED(PROCESS_RANK, "process_rank", "Rank", INT)
+    NAMED(SRC_RANK, "src_rank", "Src Rank", INT)
+    NAMED(DST_RANK, "dst_rank", "Dst Rank", INT)
+    NAMED(IN_SPLIT, "in_split_size", "In split size", TEXT)
+    NAMED(OUT_SPLIT, "out_split_size", "Out split size", TEXT)
+    NAMED(HIP_KERNEL, "kernel", "kernel", TEXT)
+    NAMED(ALLOC_BYTES, "alloc_bytes", "Bytes", INT)
+    NAMED(TOTAL_ALLOCATED, "total_allocated", "Total Allocated", INT)
+    NAMED(TOTAL_RESERVED, "total_reserved", "Total Reserved", INT)
+    NAMED(DEVICE_ID, "device_id", "Device Id", INT)
+    NAMED(DEVICE_TYPE, "device_type", "Device Type", INT)
+    NAMED(META_NAME, "meta_name", "name", TEXT)
+    NAMED(META_LABELS, "meta_labels", "labels", TEXT)
+    NAMED(CORRELATION_RAW, "correlation_raw", "correlation_raw", INT)
+    NAMED(META_SORT_INDEX, "sort_index", "sort_index", INT)
+    NAMED(COPY_KIND, "copy_kind", "copy kind", TEXT)
+    NAMED(SOURCE_KIND, "source_kind", "src kind", TEXT)
+    NAMED(TARGET_KIND, "target_kind", "dst kind", TEXT)
+    NAMED(MODULE, "module", "module_fqn", TEXT)
+    NAMED(AUTOGRAD_PHASE, "autograd_phase", "autograd_phase", TEXT)
+    NAMED(FLOW_ID, "id", NULL, INT)
 #undef NAMED
 };
+/* clang-format on */
 
 /* A column that is added to columns.h needs a line above. */
 #define ONE_COLUMN(id, key, type) +1
-_Static_assert(0 RS_COLUMNS(ONE_COLUMN) == 52, "arguments has a line for each column of trace/columns.h");
+_Static_assert(0 RS_COLUMNS(ONE_COLUMN) == 57, "arguments has a line for each column of trace/columns.h");
 _Static_assert((int)RS_EVENT_EXTERNAL_ID == (int)RS_COL_EXTERNAL_ID &&
                    (int)RS_EVENT_CORRELATION == (int)RS_COL_CORRELATION &&
                    (int)RS_EVENT_STREAM == (int)RS_COL_STREAM && (int)RS_EVENT_DEVICE == (int)RS_COL_DEVICE,

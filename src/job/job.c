@@ -15,7 +15,8 @@
 
 /* Arguments that telling ranks apart and work from anything else always need. What only a merged file needs
  * is read when it turns out to be one. */
-#define BASE_COLUMNS (RS_COLUMN_BIT(CORRELATION) | RS_COLUMN_BIT(RANK) | RS_COLUMN_BIT(META_NAME))
+#define BASE_COLUMNS                                                                                         \
+    (RS_COLUMN_BIT(CORRELATION) | RS_COLUMN_BIT(RANK) | RS_COLUMN_BIT(META_NAME) | RS_COPY_COLUMNS)
 
 /* ---- opening ---------------------------------------------------------------------------------------- */
 

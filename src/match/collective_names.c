@@ -95,7 +95,7 @@ bool rs_coll_is_operator(const char *name)
     return starts_with_one(name, words, sizeof words / sizeof *words);
 }
 
-/* The back ends that a host thread runs. What stands behind the name; NULL: it begins with none of them. */
+/* The back ends that a host thread runs. What is after the name; NULL: it begins with none of them. */
 static const char *behind_host_backend(const char *name)
 {
     static const char *const words[] = {"gloo", "mpi", "ucc", "xla"};
@@ -114,42 +114,4 @@ bool rs_coll_is_host_backend(const char *backend)
 {
     const char *rest = behind_host_backend(backend);
     return rest && !*rest;
-}
-
-/* c10::ScalarType's names (c10/core/ScalarType.h) and their sizes. */
-int64_t rs_dtype_size(const char *dtype)
-{
-    static const struct {
-        const char *name;
-        int64_t size;
-    } types[] = {
-        {"Byte", 1},
-        {"Char", 1},
-        {"Short", 2},
-        {"Int", 4},
-        {"Long", 8},
-        {"Half", 2},
-        {"Float", 4},
-        {"Double", 8},
-        {"ComplexHalf", 4},
-        {"ComplexFloat", 8},
-        {"ComplexDouble", 16},
-        {"Bool", 1},
-        {"BFloat16", 2},
-        {"Float8_e5m2", 1},
-        {"Float8_e4m3fn", 1},
-        {"Float8_e5m2fnuz", 1},
-        {"Float8_e4m3fnuz", 1},
-        {"Float8_e8m0fnu", 1},
-        {"UInt16", 2},
-        {"UInt32", 4},
-        {"UInt64", 8},
-        {"QInt8", 1},
-        {"QUInt8", 1},
-        {"QInt32", 4},
-    };
-    if (strncmp(dtype, "c10::", 5) == 0) dtype += 5;
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (strcmp(types[i].name, dtype) == 0) return types[i].size;
-    return 0;
 }

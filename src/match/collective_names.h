@@ -50,7 +50,4 @@ bool rs_coll_is_operator(const char *name);
 /* "c10d::allreduce_": the operator that submits communication. */
 bool rs_coll_is_submission(const char *name);
 
-/* Bytes of one element of PyTorch's type name; 0 if unknown. */
-int64_t rs_dtype_size(const char *dtype);
-
 #endif

@@ -1,5 +1,5 @@
-/* What a record beside the traces tells of the communication that a job's hosts ran. A trace says of a span
- * gloo:... neither its process group nor its number there; a flight recorder does, and both tell when it was
+/* What a record next to the traces tells of the communication that a job's hosts ran. A trace says of a span
+ * gloo:... neither its process group nor its number there; a flight recorder does, and both say when it was
  * submitted.
  *
  * Who can read such records is a row of a room above, `const rs_group_source rs_group_source_NAME`, which the

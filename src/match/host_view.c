@@ -12,6 +12,7 @@
 #include "trace/data_loader.h"
 #include "trace/recordings.h"
 #include "trace/selection.h"
+#include "trace/step_name.h"
 #include "trace/thread_names.h"
 
 /* ---- sets of spans ---------------------------------------------------------------------------------------- */
@@ -59,7 +60,7 @@ typedef enum role { ROLE_UNKNOWN, ROLE_NONE, ROLE_OPERATOR, ROLE_COMM, ROLE_SYNC
 enum { AS_OPERATOR, AS_ANNOTATION, AS_CALL, N_USES };
 
 typedef struct thread {
-    spans operators, comm, sync;
+    spans operators, comm, sync, loading;
     spans talks; /* communication, also what is not selected, each span by itself */
     size_t n;
 } thread;
@@ -75,11 +76,13 @@ typedef struct viewer {
     rs_host_view *out;
 } viewer;
 
-static role role_of(int use, const char *name)
+static role role_of(int use, const rs_string *string)
 {
+    const char *name = string->text;
     const unsigned waits = RS_CALL_WAITS_DEVICE | RS_CALL_WAITS_STREAM | RS_CALL_WAITS_EVENT | RS_CALL_DRAINS;
     switch (use) {
-    case AS_OPERATOR: return rs_coll_is_operator(name) ? ROLE_NONE : ROLE_OPERATOR;
+    case AS_OPERATOR: /* PyTorch 1.8 and 1.9 write steps as operators */
+        return rs_coll_is_operator(name) || rs_step_number(string) >= 0 ? ROLE_NONE : ROLE_OPERATOR;
     case AS_ANNOTATION: return rs_coll_is_host_span(name) ? ROLE_COMM : ROLE_NONE;
     default: return rs_call_flags(name) & waits ? ROLE_SYNC : ROLE_NONE;
     }
@@ -94,7 +97,7 @@ static role role_of_row(viewer *v, uint32_t row)
                                                 : N_USES;
     if (use == N_USES || !rs_event_is_span(v->e, row) || v->e->duration[row] <= 0) return ROLE_NONE;
     uint8_t *known = &v->roles[(size_t)use * v->e->strings.n + v->e->name[row]];
-    if (*known == ROLE_UNKNOWN) *known = (uint8_t)role_of(use, rs_event_name(v->e, row));
+    if (*known == ROLE_UNKNOWN) *known = (uint8_t)role_of(use, &v->e->strings.items[v->e->name[row]]);
     return (role)*known;
 }
 
@@ -131,15 +134,30 @@ static bool collect(viewer *v, bool operators)
     return true;
 }
 
+static rs_status collect_loading(viewer *v, rs_trace *trace, rs_error *err)
+{
+    const rs_data_loader *loads;
+    RS_TRY(rs_trace_data_loader(trace, &loads, err));
+    for (size_t i = 0; i < loads->n; i++) {
+        const rs_loader_call *c = &loads->calls[i];
+        thread *t = &v->threads[v->e->thread[c->row]];
+        const rs_interval own = {v->e->start[c->row], rs_event_end(v->e, c->row)};
+        if (!v->whole && !rs_selects_row(&v->selector, c->row)) continue;
+        if (!append(&v->loading, (rs_interval){c->from, c->end}) || !append(&t->loading, own))
+            return rs_fail_nomem(err, "data loading of the host");
+    }
+    return RS_OK;
+}
+
 /* ---- threads ---------------------------------------------------------------------------------------------- */
 
-/* Takes out of a thread's operators what it waited in. */
-static bool take_waits(thread *t)
+/* Takes out of a thread's operators what it waited in, or what loaded data. */
+static bool take_out(thread *t, const spans *what)
 {
-    if (!t->sync.n || !t->operators.n) return true;
-    spans left = {.items = rs_malloc((t->operators.n + t->sync.n) * sizeof *left.items)};
+    if (!what->n || !t->operators.n) return true;
+    spans left = {.items = rs_malloc((t->operators.n + what->n) * sizeof *left.items)};
     if (!left.items) return false;
-    left.n = rs_intervals_subtract(t->operators.items, t->operators.n, t->sync.items, t->sync.n, left.items);
+    left.n = rs_intervals_subtract(t->operators.items, t->operators.n, what->items, what->n, left.items);
     rs_free(t->operators.items);
     t->operators = left;
     return true;
@@ -158,9 +176,9 @@ static bool sum_threads(viewer *v)
         thread *t = &v->threads[i];
         char label[RS_THREAD_LABEL];
         if (!t->n) continue;
-        ok = unite(&t->operators) && unite(&t->comm) && unite(&t->sync) && take_waits(t) &&
-             append_all(&v->operators, &t->operators) && append_all(&v->comm, &t->comm) &&
-             append_all(&v->sync, &t->sync);
+        ok = unite(&t->operators) && unite(&t->comm) && unite(&t->sync) && unite(&t->loading) &&
+             take_out(t, &t->sync) && take_out(t, &t->loading) && append_all(&v->operators, &t->operators) &&
+             append_all(&v->comm, &t->comm) && append_all(&v->sync, &t->sync);
         if (!ok) break;
         rs_thread_label(v->e, (uint32_t)i, names[i], label);
         rs_host_thread_view *to = &out->threads[out->n_threads];
@@ -178,20 +196,9 @@ static bool sum_threads(viewer *v)
 
 /* ---- the whole -------------------------------------------------------------------------------------------- */
 
-static rs_status collect_loading(viewer *v, rs_trace *trace, rs_error *err)
-{
-    const rs_data_loader *loads;
-    RS_TRY(rs_trace_data_loader(trace, &loads, err));
-    for (size_t i = 0; i < loads->n; i++)
-        if ((v->whole || rs_selects_row(&v->selector, loads->calls[i].row)) &&
-            !append(&v->loading, (rs_interval){loads->calls[i].from, loads->calls[i].end}))
-            return rs_fail_nomem(err, "data loading of the host");
-    return RS_OK;
-}
-
 enum { N_SETS = 4 };
 
-/* Every moment belongs to the first of operators, communication, waits and loading that it lies in. The span is known.
+/* Every moment belongs to the first of operators, communication, waits and loading that it is in. The span is known.
  */
 static void divide(const rs_interval_set *sets, rs_host_view *out)
 {
@@ -211,7 +218,7 @@ static void divide(const rs_interval_set *sets, rs_host_view *out)
                                                   rs_add_sat(out->exposed_sync, out->exposed_loading)));
 }
 
-/* What of a set lies in a window, into room for as many as the set has. */
+/* What of a set is in a window, into room for as many as the set has. */
 static rs_interval_set cut(const rs_interval_set *set, rs_interval window, rs_interval *room)
 {
     size_t low, n = 0; /* the first that ends behind the window's start */
@@ -252,6 +259,7 @@ static void viewer_clear(viewer *v)
         rs_free(v->threads[i].operators.items);
         rs_free(v->threads[i].comm.items);
         rs_free(v->threads[i].sync.items);
+        rs_free(v->threads[i].loading.items);
         rs_free(v->threads[i].talks.items);
     }
     rs_free(v->threads);
@@ -275,10 +283,11 @@ rs_status rs_host_view_of_windows(rs_trace *trace, const rs_interval *windows, s
     v.roles = rs_calloc(v.e->strings.n * N_USES + 1, 1);
     v.threads = rs_calloc(v.e->n_threads + 1, sizeof *v.threads);
     rs_status status = RS_OK;
-    if (!v.roles || !v.threads || !collect(&v, false) || !collect(&v, true) || !sum_threads(&v))
+    if (!v.roles || !v.threads || !collect(&v, false) || !collect(&v, true))
         status = rs_fail_nomem(err, "the host's time");
     if (status == RS_OK) status = collect_loading(&v, trace, err);
-    if (status == RS_OK && !(unite(&v.operators) && unite(&v.comm) && unite(&v.sync) && unite(&v.loading)))
+    if (status == RS_OK &&
+        !(sum_threads(&v) && unite(&v.operators) && unite(&v.comm) && unite(&v.sync) && unite(&v.loading)))
         status = rs_fail_nomem(err, "the host's time");
     if (status == RS_OK) {
         const rs_interval_set sets[N_SETS] = {{v.operators.items, v.operators.n},

@@ -17,7 +17,7 @@ typedef struct rs_host_thread_view {
 /* Times are of unions over all threads, ns. operators + exposed_comm + exposed_sync + exposed_loading + other is
  * span. */
 typedef struct rs_host_view {
-    int64_t span; /* from the first event to the last, without what lies between two recordings */
+    int64_t span; /* from the first event to the last, without what is between two recordings */
     int64_t
         operators; /* an operator runs that computes: one that communicates, or waits for the device in a call
                           of its thread, does not */

@@ -1,6 +1,6 @@
 /* Where ranks stand: the stage of the pipeline, and the data rank.
  *
- * Stages are told by who sends to whom. Ranks that sends and receives tie together are one pipeline, and its stages are its ranks in ascending order,
+ * Stages are identified by who sends to whom. Ranks that sends and receives tie together are one pipeline, and its stages are its ranks in ascending order,
  * as every framework numbers them. Pipelines of a job are equally long, or there are none. */
 #ifndef RS_MATCH_STAGES_H
 #define RS_MATCH_STAGES_H

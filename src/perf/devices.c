@@ -197,14 +197,52 @@ rs_status rs_rates_of_option(const char *word, rs_rates *out, rs_error *err)
 
 #define GIB (INT64_C(1) << 30)
 
+static bool is_alnum(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z');
+}
+
+/* L4 is neither L40S nor GL4. The text is in upper case. */
+static bool has_word(const char *text, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = strstr(text, word); at; at = strstr(at + 1, word))
+        if ((at == text || !is_alnum(at[-1])) && !is_alnum(at[n])) return true;
+    return false;
+}
+
 const char *rs_device_known_as(const rs_events *e, const rs_device *d)
 {
     static const struct {
         const char *word, *name;
-    } words[] = {{"GB200", "GB200"},   {"GH200", "GH200"},       {"B200", "B200"},
-                 {"H200", "H200-SXM"}, {"L40S", "L40S"},         {"RTX 4090", "RTX-4090"},
-                 {"MI355X", "MI355X"}, {"MI350X", "MI350X"},     {"MI325X", "MI325X"},
-                 {"MI300X", "MI300X"}, {"MI250X", "MI250X-GCD"}, {"V100", "V100-SXM2"}};
+    } words[] = {{"GB300", "GB300"},
+                 {"GB200", "GB200"},
+                 {"GH200", "GH200"},
+                 {"B300", "B300"},
+                 {"B200", "B200"},
+                 {"H200", "H200-SXM"},
+                 {"H800", "H800"},
+                 {"H20", "H20"},
+                 {"L40S", "L40S"},
+                 {"L40", "L40"},
+                 {"L20", "L20"},
+                 {"L4", "L4"},
+                 {"A10G", "A10G"},
+                 {"A10", "A10"},
+                 {"RTX PRO 6000", "RTX-PRO-6000"},
+                 {"RTX 4090", "RTX-4090"},
+                 {"MI355X", "MI355X"},
+                 {"MI350X", "MI350X"},
+                 {"MI325X", "MI325X"},
+                 {"MI300X", "MI300X"},
+                 {"MI250X", "MI250X-GCD"},
+                 {"V100", "V100-SXM2"},
+                 {"TPU V5E", "TPU-v5e"},
+                 {"TPU V5 LITE", "TPU-v5e"},
+                 {"TPU V6E", "TPU-v6e"},
+                 {"TPU V6 LITE", "TPU-v6e"},
+                 {"GAUDI2", "Gaudi2"},
+                 {"GAUDI3", "Gaudi3"}};
     char upper[128];
     const char *name = d->name == RS_NO_STRING ? "" : e->strings.items[d->name].text;
     size_t n = 0;
@@ -214,10 +252,11 @@ const char *rs_device_known_as(const rs_events *e, const rs_device *d)
     }
     upper[n] = '\0';
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strstr(upper, words[i].word)) return words[i].name;
+        if (has_word(upper, words[i].word)) return words[i].name;
     bool pcie = strstr(upper, "PCIE") != NULL;
     if (strstr(upper, "H100"))
         return strstr(upper, "NVL") ? "H100-NVL" : pcie || d->units == 114 ? "H100-PCIe" : "H100-SXM";
+    if (has_word(upper, "A800")) return pcie ? "A800-PCIe" : "A800";
     if (strstr(upper, "A100"))
         return d->memory != RS_NO_VALUE && d->memory < 48 * GIB ? "A100-40GB"
                : pcie                                           ? "A100-80GB-PCIe"

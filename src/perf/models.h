@@ -14,7 +14,7 @@ typedef struct rs_model {
     int64_t matrix;   /* FLOPs of contractions: what matrix units do */
     int64_t vector;   /* all other FLOPs */
     int64_t bytes;    /* crossing the memory bus */
-    int64_t repeated; /* of matrix: scores that a backward pass computes once more */
+    int64_t repeated; /* of matrix: scores that a backward pass computes again */
     rs_dtype type;    /* of the first matrix operand, else of the first operand */
 } rs_model;
 

@@ -102,7 +102,7 @@ static void soften_backward(rs_ask *ask)
 
 /* ---- losses -------------------------------------------------------------------------------------------- */
 
-/* logits, target, weight, reduction: one logit a row is touched; the total weight comes out beside the loss.
+/* logits, target, weight, reduction: one logit a row is touched; the total weight comes out next to the loss.
  */
 static void lose_likelihood(rs_ask *ask)
 {

@@ -38,7 +38,7 @@ static void multiply(rs_ask *ask)
     }
 }
 
-/* Two values of fp4 stand in one byte, and its shapes count bytes. */
+/* Two values of fp4 are in one byte, and its shapes count bytes. */
 static int64_t depth(rs_ask *ask, const rs_argument *a, int64_t k)
 {
     return rs_dtype_precision(a->type) == RS_FP4 ? rs_times(ask, k, 2) : k;
@@ -109,7 +109,7 @@ static void multiply_groups(rs_ask *ask)
 
 #define MAX_SPACE (RS_MAX_DIMS - 2)
 
-/* A list of one number a dimension of space; one number stands for all. */
+/* A list of one number a dimension of space; one number represents all. */
 static void per_dimension(rs_ask *ask, int i, int64_t otherwise, size_t n, int64_t *out)
 {
     int found = rs_value_list(ask, i, out, MAX_SPACE);

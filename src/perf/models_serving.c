@@ -67,7 +67,7 @@ static void sum_experts(rs_ask *ask)
 /* ---- products ------------------------------------------------------------------------------------------ */
 
 /* Places: a, b, the first scale, the bias (-1: none), the result's tensor (-1: none), the type of the result (-1:
- * by the tensor); two values of four bits stand in a byte of a and b, and b is N x K. */
+ * by the tensor); two values of four bits are in a byte of a and b, and b is N x K. */
 enum { P_A, P_B, P_SCALES, P_BIAS, P_RESULT, P_OUT, P_FOUR_BITS };
 
 static void multiply_quantised(rs_ask *ask)
@@ -161,7 +161,7 @@ static void mix_experts(rs_ask *ask)
 
 /* ---- attention over a cache ---------------------------------------------------------------------------- */
 
-/* How long the sequences are stands in the cache's block table, which no trace has; the engine's annotation of
+/* How long the sequences are is in the cache's block table, which no trace has; the engine's annotation of
  * the batch has their sums. Places: query, value (-1: as wide as the query). The type of the cache is not
  * recorded, so what is read of it is not known. */
 static void attend_batch(rs_ask *ask)

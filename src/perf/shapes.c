@@ -120,7 +120,7 @@ static bool find_forwards(rs_op_shapes *s)
     return s->has_forwards = true;
 }
 
-/* The row whose arguments stand for those of a backward operator; RS_NO_ROW: none. */
+/* The row whose arguments represent those of a backward operator; RS_NO_ROW: none. */
 static rs_status forward_row(rs_op_shapes *s, uint32_t row, uint32_t *out, rs_error *err)
 {
     const rs_events *e = s->trace->events;

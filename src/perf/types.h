@@ -39,7 +39,7 @@ rs_dtype rs_dtype_of(const char *name);                     /* of a name that is
 int64_t rs_dtype_bytes(rs_dtype type);                      /* bytes; of packed fp4: of the pair */
 rs_precision rs_dtype_precision(rs_dtype type);
 rs_number_kind rs_dtype_kind(rs_dtype type);
-/* The type that holds values of both; RS_NO_DTYPE stands for "nothing yet". */
+/* The type that holds values of both; RS_NO_DTYPE represents "nothing yet". */
 rs_dtype rs_dtype_promote(rs_dtype a, rs_dtype b);
 
 #endif

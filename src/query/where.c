@@ -264,7 +264,7 @@ static rs_status find_matches(const rs_expr *inner, rs_trace *trace, uint8_t *bi
     return RS_OK;
 }
 
-/* What lies in one of them on its thread, and the work that was launched there. */
+/* What is in one of them on its thread, and the work that was launched there. */
 static rs_status spread_under(rs_trace *trace, uint8_t *bits, rs_error *err)
 {
     const rs_enclosing *in;

@@ -27,12 +27,12 @@ void rs_parts_clear(rs_parts *parts)
 
 /* ---- rows ---------------------------------------------------------------------------------------------- */
 
-/* What the texts of a piece are, as ids of rs_parts; then what a row is told apart by. */
+/* What the texts of a piece are, as ids of rs_parts; then what a row is distinguished by. */
 typedef struct row_key {
     uint32_t part, name, operator_name, phase, group;
 } row_key;
 
-/* What is not asked for is not told apart. */
+/* What is not asked for is not distinguished. */
 static row_key mask(const rs_parts *p, row_key of)
 {
     row_key key = {.part = of.part};

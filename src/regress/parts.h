@@ -5,7 +5,7 @@
 #include "regress/path.h"
 
 typedef struct rs_part_row {
-    uint32_t part, name, operator_name, phase, group; /* texts of rs_parts; 0: not told apart */
+    uint32_t part, name, operator_name, phase, group; /* texts of rs_parts; 0: not distinguished */
     uint32_t was;                                     /* its name in the base, where it was renamed; 0 */
     uint32_t id;                                      /* in keys */
     int64_t sum[2], count[2], work[2];                /* of both sides, as in rs_run_part */
@@ -19,7 +19,7 @@ typedef struct rs_parts {
     uint32_t *own[2];  /* by text of a side: its id in texts */
     uint32_t *renamed; /* by text: the name that the new side has for it */
     size_t n_renamed;  /* texts that have an entry there */
-    rs_strings keys;   /* bytes of what a row is told apart by */
+    rs_strings keys;   /* bytes of what a row is distinguished by */
     uint32_t *place;   /* by id in keys: its row */
     rs_part_row *rows; /* those that changed most first */
     size_t n, capacity;
@@ -41,7 +41,7 @@ uint32_t rs_parts_row_of(const rs_parts *parts, const rs_path_key *key);
 int64_t rs_parts_by_count(const rs_parts *parts, const rs_part_row *row);
 
 /* Pairs names of kernels that were renamed: rename.c. The texts of both sides are in parts->texts. *aligned: the
- * share of the shorter program that stands in the other one, too; 1 where a side's program is not known. */
+ * share of the shorter program that is in the other one, too; 1 where a side's program is not known. */
 rs_status rs_parts_pair_names(rs_parts *parts, const rs_run_range sides[2], double *aligned, rs_error *err);
 
 /* What a step of the base would take longer if it had the new side's time of a row alone, by replay of a run of the

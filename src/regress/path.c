@@ -269,7 +269,7 @@ static bool add(collector *c, rs_part part, uint32_t node, int64_t end, int64_t 
     return add_key(c, &key, ns);
 }
 
-/* What exceeds any usual latency is told apart from what the latency usually takes. */
+/* What exceeds any usual latency is distinguished from what the latency usually takes. */
 static bool add_link(void *context, const rs_link *l, int64_t ns)
 {
     collector *c = context;
@@ -357,7 +357,7 @@ static rs_status add_tokens(collector *c, rs_one_run *run, rs_error *err)
         const rs_instance *in = rs_role_instance(&roles, &roles.roles[i], 0);
         uint64_t works = (uint64_t)in->n * roles.roles[i].n;
         if (in->n > MOST_TOKENS) continue;
-        /* roles stand in the order of a hash: of equal ones that of the earliest instance counts */
+        /* roles are in the order of a hash: of equal ones that of the earliest instance counts */
         if (works < most || (works == most && best && in > first)) continue;
         most = works;
         best = &roles.roles[i];

@@ -1,4 +1,4 @@
-/* Kernels that were renamed: where the steps' programs align, what stands in one place under one operator on both
+/* Kernels that were renamed: where the steps' programs align, what is in one place under one operator on both
  * sides is one kernel, whose name is found on one side only. */
 #include <stdlib.h>
 #include <string.h>
@@ -114,7 +114,7 @@ static bool align(const program *a, const program *b, uint32_t *match, uint32_t 
     return true;
 }
 
-/* Marks the names that stand in any parts or programs of a range. */
+/* Marks the names that are in any parts or programs of a range. */
 static void mark(const rs_parts *p, int which, const rs_run_range *range, uint8_t *seen)
 {
     const uint32_t *own = p->own[which];

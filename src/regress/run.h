@@ -34,7 +34,7 @@ typedef struct rs_run_token {
     uint32_t name, operator_name; /* texts of the side */
 } rs_run_token;
 
-/* The intervals of the ranks' clocks that the path stands on: how many, how many clocks have none, the widest in ns. */
+/* The intervals of the ranks' clocks that the path is based on: how many, how many clocks have none, the widest in ns. */
 typedef struct rs_run_clocks {
     int64_t n, loose, width;
 } rs_run_clocks;

@@ -214,7 +214,7 @@ static rs_status forgive(rs_report_answers *out, const bool *asked, rs_status st
 }
 
 /* Questions over ranks are asked with the others where several files are given. One file is seldom several
- * ranks: it is loaded once more for them then. */
+ * ranks: it is loaded again for them then. */
 static rs_status ask_traces(rs_job *job, rs_report_answers *out, rs_result *told, rs_error *err)
 {
     const size_t n = rs_report_n_questions;

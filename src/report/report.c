@@ -171,7 +171,7 @@ static rs_status put_bytes(const rs_sink *sink, size_t from, size_t to, rs_error
     return ok ? RS_OK : rs_fail(err, RS_ERR_IO, "the report cannot be written");
 }
 
-/* What stands in the page's data. */
+/* What is in the page's data. */
 typedef struct content {
     const rs_report_settings *settings;
     const rs_report_answers *answers;

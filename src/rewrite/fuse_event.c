@@ -1,4 +1,4 @@
-/* One event of a rank as it stands in the common trace: its text with other identifiers and times. */
+/* One event of a rank as it is in the common trace: its text with other identifiers and times. */
 #include <stdio.h>
 #include <string.h>
 

@@ -101,7 +101,7 @@ rs_status rs_fuse_write_perfetto(rs_job *job, rs_fuse_plan *plan, size_t only,
                                  rs_error *err);
 /* Where the plan's ranks stand, for rs_reread; the caller's, with texts and runs that stay the plan's. */
 rs_status rs_fuse_places(const rs_fuse_plan *plan, rs_reread_rank **out, rs_error *err);
-/* The records about the processes of all ranks. *any: whether something stands before them. */
+/* The records about the processes of all ranks. *any: whether something is before them. */
 void rs_fuse_put_processes(const rs_fuse_plan *plan, bool *any, rs_writer *writer);
 /* The end of the new trace: headers by file; more, unless NULL, writes further members of "rankscope". */
 void rs_fuse_put_frame(const rs_fuse_plan *plan, const rs_job *job, const rs_frame_text *headers,
@@ -117,7 +117,7 @@ typedef struct rs_fuse_filter {
 
 typedef enum rs_fuse_outcome {
     RS_FUSE_WRITTEN,
-    RS_FUSE_LEFT_OUT, /* by the filter, or a record that is made anew */
+    RS_FUSE_LEFT_OUT, /* by the filter, or a record that is made again */
     RS_FUSE_NO_EVENT  /* no object, or nothing of an event in it */
 } rs_fuse_outcome;
 

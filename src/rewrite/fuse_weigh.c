@@ -160,7 +160,7 @@ static uint16_t weight_of(const weighing *w, rs_cursor *ids, uint32_t row)
                           ns);
 }
 
-/* Whether arrows carry the correlation of what they join; tools that merge files may number them anew. */
+/* Whether arrows carry the correlation of what they join; tools that merge files may number them again. */
 static bool arrows_tell(const weighing *w)
 {
     rs_cursor ids = rs_cursor_of(w->e, RS_COL_FLOW_ID);

@@ -73,6 +73,7 @@ typedef struct writing {
     size_t n_arrows;
     rs_map64 processes; /* by pid: the low half of the track */
     rs_map64 names;     /* by pid: a text */
+    size_t *counter_at; /* by counter: where its values were looked at last */
     uint32_t n_processes, n_tracks;
     bool began;
 } writing;
@@ -349,8 +350,8 @@ static void end_event(writing *w, lane *l)
     put_event(w, l->open[--l->n].end);
 }
 
-/* Ends what is over when the event starts; whether the event then fits in: it lies in the innermost one that is
- * open, and work does not lie in work. */
+/* Ends what is over when the event starts; whether the event then fits in: it is in the innermost one that is
+ * open, and work is not within work. */
 static bool fits(writing *w, lane *l, drawn *d, bool work)
 {
     int64_t slack = work ? 0 : TOLERANCE;
@@ -408,20 +409,19 @@ static void draw_thread(writing *w, drawn *events, size_t n)
     }
 }
 
-/* Counters: every number among the arguments of a row is a track of its own. */
+/* Counters: every number of a row is a track of its own. */
 static void draw_counter(writing *w, rs_map64 *tracks, uint32_t row)
 {
     const rs_events *e = w->e;
-    const rs_others *o = &e->others;
     const rs_thread *thread = &e->threads[e->thread[row]];
-    for (size_t i = rs_other_first(o, row); i < o->n && o->rows[i] == row; i++) {
+    for (size_t i = 0; i < e->n_counters; i++) {
+        const rs_counter *c = &e->counters[i];
         bool is_new;
         char name[300];
-        double value;
-        if (o->kind[i] != RS_OTHER_INT && o->kind[i] != RS_OTHER_REAL) continue;
-        memcpy(&value, &o->value[i], sizeof value);
-        if (o->kind[i] == RS_OTHER_INT) value = (double)o->value[i];
-        uint64_t key = rs_hash_u64((uint64_t)thread->pid) ^ (uint64_t)e->name[row] << 32 ^ o->name[i];
+        size_t at = rs_sparse_near(&c->values, w->counter_at[i], row);
+        w->counter_at[i] = at;
+        if (at == c->values.n || c->values.rows[at] != row) continue;
+        uint64_t key = rs_hash_u64((uint64_t)thread->pid) ^ (uint64_t)e->name[row] << 32 ^ c->name;
         uint32_t *track = rs_map64_put(tracks, key, &is_new);
         if (!track) {
             w->out->failed = true;
@@ -429,12 +429,12 @@ static void draw_counter(writing *w, rs_map64 *tracks, uint32_t row)
         }
         if (is_new) {
             snprintf(name, sizeof name, "%.140s: %.140s", rs_event_name(e, row),
-                     e->strings.items[o->names[o->name[i]].text].text);
+                     e->strings.items[c->name].text);
             *track = (uint32_t)put_track(w, process_track(w, thread, false), name, true);
         }
         rs_proto_uint(&w->event, EVENT_TYPE, TYPE_COUNTER);
         rs_proto_uint(&w->event, EVENT_TRACK, ((uint64_t)w->rank->index + 1) << 32 | *track);
-        rs_proto_real(&w->event, EVENT_REAL_VALUE, value);
+        rs_proto_real(&w->event, EVENT_REAL_VALUE, c->values.reals[at]);
         put_event(w, e->start[row]);
         w->rank->n_written++;
     }
@@ -501,6 +501,8 @@ rs_status rs_pftrace_write_rank(rs_trace *trace, rs_pftrace_rank *rank, rs_proto
         w.known[i] = rs_calloc(trace->events->strings.n / 8 + 1, 1);
         if (!w.known[i]) status = rs_fail_nomem(err, "names");
     }
+    w.counter_at = rs_calloc(trace->events->n_counters + 1, sizeof *w.counter_at);
+    if (!w.counter_at) status = rs_fail_nomem(err, "counters");
     if (status == RS_OK && rank->arguments) status = index_cells(&w, err);
     if (status == RS_OK) status = find_names(&w, err);
     if (status == RS_OK) status = find_arrows(&w, err);
@@ -508,6 +510,7 @@ rs_status rs_pftrace_write_rank(rs_trace *trace, rs_pftrace_rank *rank, rs_proto
     if (status == RS_OK && (out->failed || w.event.failed || w.interned.failed))
         status = rs_fail_nomem(err, "the new trace");
     for (size_t i = 0; i < N_INTERNED; i++) rs_free(w.known[i]);
+    rs_free(w.counter_at);
     rs_free(w.first);
     rs_free(w.cells);
     rs_free(w.arrows);

@@ -1,7 +1,7 @@
 /* The second reading of a job's files: the text of every event, and whose it is.
  *
  * The first reading has made event columns, told the ranks apart and chosen rows; it keeps no text. Here the
- * files are gone through once more in windows, and the rows are counted as the loader counts them. */
+ * files are gone through again in windows, and the rows are counted as the loader counts them. */
 #ifndef RS_REWRITE_REREAD_H
 #define RS_REWRITE_REREAD_H
 

@@ -4,7 +4,7 @@
  * scrub_event.c, each held to the form that it has there; of names those of public software, told by
  * scrub_names.c. Other names become "kernel_3", the same one everywhere; other members are left out.
  *
- * scrub.c        what stands for what, and the report
+ * scrub.c        what represents what, and the report
  * scrub_names.c  which names are public, and what of a name is
  * scrub_event.c  events and frames */
 #ifndef RS_REWRITE_SCRUB_H
@@ -58,7 +58,7 @@ typedef struct rs_scrub {
     rs_scrub_counts left[RS_N_LEFT_PLACES]; /* by key */
     rs_strings seen;                        /* kind and name of events */
     struct rs_scrubbed {
-        char *text;     /* what stands for it; NULL: itself */
+        char *text;     /* what represents it; NULL: itself */
         uint32_t kinds; /* what of it was replaced: a bit for each rs_private */
     } * replaced;       /* by text of seen */
     size_t replaced_capacity;
@@ -78,7 +78,7 @@ void rs_scrub_count(rs_scrub *scrub, uint32_t kinds); /* a bit for each rs_priva
 /* Counts a member that is left out. */
 void rs_scrub_leave(rs_scrub *scrub, rs_left_place place, const char *key, size_t n);
 
-/* What stands for the name of an event; both are JSON text without quotes. Borrowed from the scrub or the
+/* What represents the name of an event; both are JSON text without quotes. Borrowed from the scrub or the
  * argument. */
 void rs_scrub_name(rs_scrub *scrub, const char *category, size_t category_length, char phase,
                    const char *name, size_t n, const char **out, size_t *out_length);
@@ -96,7 +96,7 @@ bool rs_scrub_frame(rs_scrub *scrub, const char *key, size_t key_length, const u
 /* A row for each kind of name that was replaced and each key that was left out. */
 rs_status rs_scrub_report(const rs_scrub *scrub, rs_table *table, rs_error *err);
 extern const rs_table_spec rs_scrub_table;
-/* What stands for what, as CSV: for whoever made the trace. */
+/* What represents what, as CSV: for whoever made the trace. */
 void rs_scrub_write_map(const rs_scrub *scrub, rs_writer *out);
 
 #endif

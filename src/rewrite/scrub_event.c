@@ -1,5 +1,5 @@
 /* Events and frames without what is not known. A member passes when its key is listed here and its value has
- * the form that is listed with it; what passes is written as it stands, or with names that stand for others. */
+ * the form that is listed with it; what passes is written as it stands, or with names that represent others. */
 #include <string.h>
 
 #include "base/ascii.h"

@@ -1,4 +1,4 @@
-/* Which names are public: those that PyTorch, its libraries and the vendors' write. A name is told by its
+/* Which names are public: those that PyTorch, its libraries and the vendors' write. A name is identified by its
  * beginning, so that what a user's name contains cannot make it public. */
 #include <stdio.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static bool is_digits(part s)
     return s.n && digits_of(s) == s.n;
 }
 
-/* Where the word stands in s, or s.n. */
+/* Where the word is in s, or s.n. */
 static size_t find(part s, const char *word)
 {
     size_t n = strlen(word);
@@ -563,7 +563,7 @@ static void put_call(rs_scrub *s, part name, char *out, size_t size)
 
 /* ---- all names ----------------------------------------------------------------------------------------- */
 
-/* Writes what stands for the name to out; false: the name itself. */
+/* Writes what represents the name to out; false: the name itself. */
 static bool replace(rs_scrub *s, rs_kind kind, char phase, part name, char *out, size_t size)
 {
     static const char *const records[] = {"process_name", "process_labels",    "process_sort_index",

@@ -171,7 +171,7 @@ static rs_status put_steps(choosing *c, rs_error *err)
 
 enum { SOME_END_THERE = 1, SOME_END_OUT = 2 };
 
-/* Arrows are told apart by category and id. One whose number is taken by another is left out with it. */
+/* Arrows are distinguished by category and id. One whose number is taken by another is left out with it. */
 static uint64_t arrow_key(const rs_events *e, rs_cursor *ids, uint32_t row)
 {
     return (uint64_t)rs_cursor_int(ids, row, -1) ^ (uint64_t)e->category[row] << 52;

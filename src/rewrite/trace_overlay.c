@@ -80,7 +80,7 @@ static bool add_mark(marks *m, int64_t position, size_t row)
     return RS_APPEND(m, (rs_keyed){position, (uint32_t)row});
 }
 
-/* Whether the event is marked; m->at then stands on its first mark. Positions must not descend. */
+/* Whether the event is marked; m->at then is its first mark. Positions must not descend. */
 static bool is_marked(marks *m, uint64_t position)
 {
     while (m->at < m->n && (uint64_t)m->items[m->at].key < position) m->at++;
@@ -312,7 +312,7 @@ static bool sequence_event(void *context, uint64_t position, const uint8_t *byte
     return true;
 }
 
-/* One metadata event tells what the numbers stand for. */
+/* One metadata event says what the numbers represent. */
 static bool next_name_list(void *context, const char *separator, rs_writer *out)
 {
     sequences *s = context;

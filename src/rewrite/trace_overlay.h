@@ -6,7 +6,7 @@
 #include "rewrite/trace_writer.h"
 #include "rankscope/analysis.h"
 
-/* Writes the trace of source anew, with what the result's tables say of the ranks in it (annotate's
+/* Writes the trace of source again, with what the result's tables say of the ranks in it (annotate's
  * "counter_events", critical-path's "overlay", sequences' "marks": whichever there is). compress: events that
  * are not marked lose their arguments and get short names ("marks" only). */
 typedef struct rs_overlay {

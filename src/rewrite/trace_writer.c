@@ -21,7 +21,7 @@ typedef struct copier {
     bool appended;  /* the further events are written */
     bool kept_one;  /* an event of this array, or of the lines, has been written */
     bool saw_array; /* the event array of this document has been read */
-    bool broken;    /* the header is no JSON here: to be passed over */
+    bool broken;    /* the header is no JSON here: to be skipped */
     bool lines;     /* events stand one after another, in no array */
     bool truncated; /* the text ended within something */
     rs_error *err;

@@ -21,7 +21,7 @@ typedef struct rs_trace_edit {
     void *context;
 } rs_trace_edit;
 
-/* Further events stand at the end of the first event array, or behind the text where events stand one a line.
+/* Further events stand at the end of the first event array, or after the text where events stand one a line.
  * RS_ERR_FORMAT names the byte where the text is no trace. *truncated tells that the text breaks off: then
  * the brackets are closed behind what could be read. */
 rs_status rs_trace_copy(rs_source *source, const rs_trace_edit *edit, rs_writer *out, bool *truncated,

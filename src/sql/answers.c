@@ -32,7 +32,7 @@ static const rs_option_spec *option_of(const rs_analysis *analysis, const char *
     return NULL;
 }
 
-/* The next word of an option text: ended by white space, which may stand in '...' or "...". The word lies in
+/* The next word of an option text: ended by white space, which may be in '...' or "...". The word is in
  * `word`. false: there is none. */
 static bool next_word(const char **text, char *word)
 {
@@ -54,7 +54,7 @@ static bool next_word(const char **text, char *word)
     return true;
 }
 
-/* Whether what stands for the value in help, as in "NAME|FILE", has this word. */
+/* Whether what represents the value in help, as in "NAME|FILE", has this word. */
 static bool takes(const rs_option_spec *spec, const char *word)
 {
     size_t n = strlen(word);

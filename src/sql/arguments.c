@@ -167,7 +167,7 @@ static int advance(argument_cursor *c)
             if (c->rank >= n_ranks || c->nothing) return SQLITE_OK;
             c->r = rs_event_list_rank(c->list, c->rank);
             if (!wants_rank(c)) {
-                c->argument = c->n_arguments; /* all of this rank are passed over */
+                c->argument = c->n_arguments; /* all of this rank are skipped */
                 continue;
             }
         }

@@ -1,4 +1,4 @@
-/* Events of a rank in the order of a key, for look-ups. Made when a key is asked for again and again, as in the
+/* Events of a rank in the order of a key, for look-ups. Made when a key is asked for repeatedly, as in the
  * inner loop of a join, and kept for the session. */
 #include <stdlib.h>
 #include <string.h>

@@ -123,7 +123,7 @@ typedef struct event_cursor {
 } event_cursor;
 
 /* Which columns can be asked for by which comparison, how many rows of a million one value leaves, and the letter
- * that stands for the column in the plan. */
+ * that represents the column in the plan. */
 static const struct askable {
     int column;
     char letter;

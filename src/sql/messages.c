@@ -77,7 +77,7 @@ static const char *behind(const char *message, const char *beginning)
     return strncmp(message, beginning, n) == 0 ? message + n : NULL;
 }
 
-/* Where a word of the message stands in the statement, when SQLite does not say it. */
+/* Where a word of the message is in the statement, when SQLite does not say it. */
 static int find_word(const char *statement, const char *word)
 {
     size_t n = strlen(word);

@@ -182,7 +182,7 @@ void rs_sql_orders_clear(rs_sql_order **orders);
 /* ---- events.c, arguments.c */
 
 extern const sqlite3_module rs_sql_events_module, rs_sql_arguments_module;
-/* The columns of events: name, type, meaning; NULL behind the last. hidden: not part of *. */
+/* The columns of events: name, type, meaning; NULL after the last. hidden: not part of *. */
 const char *rs_sql_event_column(size_t i, const char **type, const char **help, bool *hidden);
 /* The i-th column of table arguments, as above. */
 const char *rs_sql_argument_column(size_t i, const char **type, const char **help);

@@ -46,9 +46,9 @@ typedef struct head {
 typedef struct section {
     uint32_t id;
     uint16_t packing, number; /* number: bytes of each, where they are narrow */
-    uint64_t offset, size;    /* as it lies in the file */
+    uint64_t offset, size;    /* as it is in the file */
     uint64_t n;               /* unpacked */
-    uint64_t sum;             /* as it lies in the file, piece by piece */
+    uint64_t sum;             /* as it is in the file, piece by piece */
 } section;
 
 _Static_assert(sizeof(head) == 64 && sizeof(section) == 40, "entries are laid out without gaps");
@@ -511,7 +511,7 @@ static bool read_plain(section_in *i, uint8_t *out, const rs_entry_check *check)
     return is_read(i);
 }
 
-/* Blocks stand in a window, which goes on by whole pieces. */
+/* Blocks are in a window, which goes on by whole pieces. */
 static bool read_blocks(section_in *i, uint8_t *out, uint8_t *window, const rs_entry_check *check)
 {
     const unsigned size = i->s->number;

@@ -6,7 +6,7 @@
  *   sections  each at a multiple of 64 bytes
  *
  * There are two ways to write one. Small: numbers narrow, texts packed; its sections are read, which costs memory and
- * a pass over them. In place: as the numbers are, two to three times as large; the file is mapped and its sections are
+ * a skip them. In place: as the numbers are, two to three times as large; the file is mapped and its sections are
  * used where they lie.
  *
  * Numbers are the machine's own: a machine of the other byte order meets another magic. */
@@ -53,7 +53,7 @@ extern const char rs_build_sources[];
 void rs_entry_name(const rs_entry_key *key, char name[RS_ENTRY_NAME]);
 
 /* Writes an entry under another name, then renames it. in_place: see above. *size: of the file. The folder exists. Nothing waits for
- * the disk: should the machine lose power, an entry whose bytes did not get there is told by its checksums. */
+ * the disk: should the machine lose power, an entry whose bytes did not get there is identified by its checksums. */
 rs_status rs_entry_write(const char *folder, const rs_entry_key *key, bool in_place,
                          const rs_entry_part *parts, size_t n, uint64_t *size, rs_error *err);
 

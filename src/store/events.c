@@ -1,5 +1,5 @@
 /* Sections: what is short (META), all texts (TEXTS), and each array of the columns by itself. Whatever an entry says is
- * checked, as the bytes may come from anywhere: ids lie in their lists, rows ascend and exist. */
+ * checked, as the bytes may come from anywhere: ids are in their lists, rows ascend and exist. */
 #include "store/events.h"
 
 #include <string.h>
@@ -295,7 +295,7 @@ struct rs_events_draft {
     rs_entry_part parts[MOST_ARRAYS + 2];
 };
 
-/* All that is read of the events but their arrays is read here: the rest may happen beside an analysis. */
+/* All that is read of the events but their arrays is read here: the rest may happen next to an analysis. */
 rs_events_draft *rs_stored_events_draft(rs_events *e)
 {
     if (e->n_counters > MOST_COUNTERS || e->problems.n_dropped) return NULL;

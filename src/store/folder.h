@@ -22,7 +22,7 @@ typedef struct rs_store_files {
     size_t n, capacity;
 } rs_store_files;
 
-/* What lies there by the names that entries have; other files are passed over. A folder that is not there has
+/* What lies there by the names that entries have; other files are skipped. A folder that is not there has
  * none. Clear it, also after a failure. */
 rs_status rs_store_walk(const char *folder, rs_store_files *out, rs_error *err);
 void rs_store_files_clear(rs_store_files *files);

@@ -109,7 +109,7 @@ BODY size_t put(const void *numbers, size_t n, unsigned size, uint8_t *out)
 
 /* ---- reading -------------------------------------------------------------------------------------------- */
 
-/* The numbers of one width. at: the distance of number i; value: what distance d stands for. */
+/* The numbers of one width. at: the distance of number i; value: what distance d represents. */
 #define TAKE(at, value)                                                                                      \
     for (size_t i = 0; i < n; i++) {                                                                         \
         unsigned_number d = (unsigned_number)(at);                                                           \

@@ -31,7 +31,7 @@ static size_t n_words(size_t n_rows)
     return n_rows / 64 + (n_rows % 64 != 0);
 }
 
-/* The bits behind the last row are left as they happen to be: bytes are to be the same for the same cells. */
+/* The bits after the last row are left as they happen to be: bytes are to be the same for the same cells. */
 static void pack_nulls(const uint64_t *nulls, size_t n_rows, rs_wire_writer *w)
 {
     rs_wire_put(w, nulls, n_rows / 64 * sizeof *nulls);
@@ -61,7 +61,7 @@ void rs_table_pack(const rs_table *table, const rs_table_spec *const *specs, siz
 
 /* ---- unpacking ---------------------------------------------------------------------------------------- */
 
-/* A spec whose texts lie in the reader's arena. */
+/* A spec whose texts are in the reader's arena. */
 static bool unpack_spec(rs_wire_reader *r, rs_table_spec *out)
 {
     out->name = rs_wire_text(r);

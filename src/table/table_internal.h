@@ -1,4 +1,4 @@
-/* How a table lies in memory. Private to src/table. */
+/* How a table is in memory. Private to src/table. */
 #ifndef RS_TABLE_TABLE_INTERNAL_H
 #define RS_TABLE_TABLE_INTERNAL_H
 

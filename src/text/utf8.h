@@ -24,7 +24,7 @@ bool rs_utf8_steers(uint32_t code);
  * is not ASCII becomes '?'. out must hold 3 * length + 1 bytes; terminated; returns the length. */
 size_t rs_text_clean(const char *text, size_t length, bool utf8, char *out);
 
-/* As rs_shorten_middle, with the mark that stands for what was cut (of width 1 or more). */
+/* As rs_shorten_middle, with the mark that represents what was cut (of width 1 or more). */
 const char *rs_text_shorten(const char *text, size_t length, size_t columns, const char *mark, char *out,
                             size_t out_size);
 

@@ -14,7 +14,7 @@ typedef struct rs_busy {
     size_t n_unlinked; /* ... without a launch in the file */
     size_t n_class[RS_N_CLASSES];
     int64_t first, last;     /* start of the first, end of the last */
-    int64_t span;            /* last - first, without what lies between two recordings */
+    int64_t span;            /* last - first, without what is between two recordings */
     int64_t busy;            /* something runs */
     int64_t compute;         /* computation runs */
     int64_t comm, memory;    /* communication runs, copies or memsets run */

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { PART, END, WHOLE }; /* where the word stands in the name */
+enum { PART, END, WHOLE }; /* where the word is in the name */
 
 /* Names of the driver have suffixes (_v2, _ptsz), so most words may stand anywhere. */
 static const struct {
@@ -50,7 +50,7 @@ static const struct {
     {"StreamBeginCapture", PART, false, RS_CALL_BEGINS_CAPTURE},
     {"StreamEndCapture", PART, false, RS_CALL_ENDS_CAPTURE},
     {"LaunchHostFunc", PART, false, RS_CALL_RUNS_HOST},
-    /* Memory that work may still use is given back: documented of cudaFree and hipFree. FreeAsync waits on a stream. */
+    /* Memory that work may still use is returned: documented of cudaFree and hipFree. FreeAsync waits on a stream. */
     {"cudaFree", WHOLE, false, RS_CALL_DRAINS},
     {"hipFree", WHOLE, false, RS_CALL_DRAINS},
     {"cuMemFree", WHOLE, false, RS_CALL_DRAINS},

@@ -14,7 +14,7 @@
 
 /* ---- sizes ---------------------------------------------------------------------------------------------- */
 
-/* "capture_32_FULL", also behind the name of a part of the model: "encoder_capture_8_FULL". */
+/* "capture_32_FULL", also after the name of a part of the model: "encoder_capture_8_FULL". */
 static bool size_of_annotation(const rs_string *name, int64_t *size)
 {
     static const char word[] = "capture_";
@@ -216,7 +216,7 @@ static rs_status put_value(rs_events *to, rs_column_id column, const rs_events *
     return RS_OK;
 }
 
-/* Threads and texts by which a row is told are put in anew. */
+/* Threads and texts by which a row is told are put in again. */
 static rs_status put_row(rs_events *to, const rs_events *from, uint32_t row, rs_error *err)
 {
     const rs_string *name = &from->strings.items[from->name[row]],

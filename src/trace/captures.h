@@ -1,6 +1,6 @@
 /* Captures of CUDA and HIP graphs. While a stream captures, the host's calls are recorded by the profiler as ever, with
  * the operators around them, but nothing runs: the calls become the nodes of a graph. When the graph is replayed the
- * GPU's work is recorded, and of the host a single call. What the work is stands in the capture, when it ran in the
+ * GPU's work is recorded, and of the host a single call. What the work is is in the capture, when it ran in the
  * replay; trace/graft.h brings the two together. */
 #ifndef RS_TRACE_CAPTURES_H
 #define RS_TRACE_CAPTURES_H
@@ -36,7 +36,7 @@ typedef struct rs_captures {
     size_t n, capacity;
 } rs_captures;
 
-/* Adds what a file holds: all that lies between a call that begins a capture and the one on the same thread that ends
+/* Adds what a file holds: all that is between a call that begins a capture and the one on the same thread that ends
  * it. The events may go afterwards. rank: RS_NO_VALUE when nothing tells it. */
 rs_status rs_captures_add(rs_captures *captures, const rs_events *events, const char *file, int64_t rank,
                           rs_error *err);

@@ -11,7 +11,7 @@ static const char *const memory_names[] = {"__amd_rocclr_copybuffer", "__amd_roc
                                            "memory_copy_host_to_device", "memory_copy_device_to_host",
                                            "memory_copy_device_to_device"};
 
-#define FOLD_MAX 4096 /* names are told by their first bytes; longer ones are template arguments */
+#define FOLD_MAX 4096 /* names are identified by their first bytes; longer ones are template arguments */
 
 static size_t fold_case(const char *name, size_t length, char *out)
 {
@@ -76,7 +76,7 @@ static bool starts(const char *name, const char *word)
     return strncmp(name, word, strlen(word)) == 0;
 }
 
-/* As starts with ".*word": word stands on the first line. */
+/* As starts with ".*word": word is on the first line. */
 static bool on_first_line(const char *name, const char *word)
 {
     const char *at = strstr(name, word);

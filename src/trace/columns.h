@@ -62,6 +62,11 @@
     X(META_LABELS, "labels", TEXT)                                                                           \
     X(CORRELATION_RAW, "correlation_raw", INT)                                                               \
     X(META_SORT_INDEX, "sort_index", INT)                                                                    \
+    X(COPY_KIND, "copy kind", TEXT)                                                                          \
+    X(SOURCE_KIND, "src kind", TEXT)                                                                         \
+    X(TARGET_KIND, "dst kind", TEXT)                                                                         \
+    X(MODULE, "module_fqn", TEXT)                                                                            \
+    X(AUTOGRAD_PHASE, "autograd_phase", TEXT)                                                                \
     X(FLOW_ID, "", INT) /* the event's own "id", not an argument */
 
 #define RS_COLUMN_ENUM(id, key, type) RS_COL_##id,
@@ -79,6 +84,8 @@ typedef struct rs_column_info {
 extern const rs_column_info rs_column_infos[RS_N_COLUMNS];
 
 #define RS_COLUMN_BIT(id) (UINT64_C(1) << RS_COL_##id)
+/* What some profilers say of a copy instead of in its name; readers name the copy by them. */
+#define RS_COPY_COLUMNS (RS_COLUMN_BIT(COPY_KIND) | RS_COLUMN_BIT(SOURCE_KIND) | RS_COLUMN_BIT(TARGET_KIND))
 #define RS_ALL_COLUMNS ((UINT64_C(1) << RS_N_COLUMNS) - 1)
 /* In a set of columns: arguments by any other name, too (trace/others.h). Not among RS_ALL_COLUMNS. */
 #define RS_OTHER_ARGUMENTS (UINT64_C(1) << 63)

@@ -5,7 +5,7 @@
 
 #include "trace/facet.h"
 
-/* A call of a data loader. What lies in an earlier one counts there: `from` is where its own time begins, and
+/* A call of a data loader. What is in an earlier one counts there: `from` is where its own time begins, and
  * calls that have none are left out. */
 typedef struct rs_loader_call {
     uint32_t row;

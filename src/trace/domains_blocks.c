@@ -1,5 +1,5 @@
 /* Ranks of several nodes in one file: host processes differ, but every node counts its devices from 0, so that
- * the processes of devices repeat. The ranks' events stand in blocks, one behind another. */
+ * the processes of devices repeat. The ranks' events are in blocks, one behind another. */
 #include <string.h>
 
 #include "trace/domains_internal.h"

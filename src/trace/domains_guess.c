@@ -208,7 +208,7 @@ static bool is_host_event(rs_kind kind)
     return kind == RS_KIND_CPU_OP || rs_kind_is_call(kind);
 }
 
-/* The launching process whose block of the file each GPU process' events stand in, where that is always one.
+/* The launching process whose block of the file each GPU process' events are in, where that is always one.
  */
 static bool owner_by_neighbourhood(owners *o)
 {

@@ -1,4 +1,4 @@
-/* How ranks are told apart where no event names its own. Private to src/trace/domains*.c. */
+/* How ranks are distinguished where no event names its own. Private to src/trace/domains*.c. */
 #ifndef RS_TRACE_DOMAINS_INTERNAL_H
 #define RS_TRACE_DOMAINS_INTERNAL_H
 

@@ -1,4 +1,4 @@
-/* Ranks told apart by labels that a merger wrote in front of every process id: "[TP00-DP01] 1234". */
+/* Ranks distinguished by labels that a merger wrote in front of every process id: "[TP00-DP01] 1234". */
 #include <string.h>
 
 #include "base/ascii.h"

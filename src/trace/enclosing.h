@@ -1,4 +1,4 @@
-/* Which event lies in which, thread by thread: on the host operators in annotations in Python functions, on a
+/* Which event is in which, thread by thread: on the host operators in annotations in Python functions, on a
  * stream the work in the annotations that the profiler shows there. */
 #ifndef RS_TRACE_ENCLOSING_H
 #define RS_TRACE_ENCLOSING_H

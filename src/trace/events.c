@@ -16,6 +16,7 @@ static const struct {
     {"hip_runtime", RS_KIND_RUNTIME},
     {"privateuse1_runtime", RS_KIND_RUNTIME},
     {"xpu_runtime", RS_KIND_RUNTIME},
+    {"cann_runtime", RS_KIND_RUNTIME},
     {"cuda_driver", RS_KIND_DRIVER},
     {"xpu_driver", RS_KIND_DRIVER},
     {"privateuse1_driver", RS_KIND_DRIVER},
@@ -37,6 +38,10 @@ static const struct {
     {"cpu_instant_event", RS_KIND_INSTANT},
     {"overhead", RS_KIND_OVERHEAD},
     {"Trace", RS_KIND_SPAN},
+    {"os_call", RS_KIND_OS_CALL},
+    {"off_cpu", RS_KIND_OFF_CPU},
+    {"cpu_sample", RS_KIND_CPU_SAMPLE},
+    {"gpu_metric", RS_KIND_GPU_METRIC},
     /* rocprofv3's Perfetto traces as JSON (traceconv json) */
     {"kernel_dispatch", RS_KIND_KERNEL},
     {"memory_copy", RS_KIND_MEMCPY},
@@ -344,7 +349,7 @@ uint32_t rs_events_text(const rs_events *e, rs_column_id column, uint32_t row)
 
 uint32_t rs_events_thread(rs_events *e, rs_thread thread)
 {
-    /* One key from the pair; pairs whose keys collide are told apart by walking on. */
+    /* One key from the pair; pairs whose keys collide are distinguished by walking on. */
     uint64_t key = rs_hash_u64((uint64_t)thread.pid) * 31 + (uint64_t)thread.tid;
     for (;; key++) {
         bool is_new;

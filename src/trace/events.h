@@ -37,13 +37,22 @@ typedef enum rs_kind {
     RS_KIND_FWDBWD,
     RS_KIND_INSTANT, /* cpu_instant_event */
     RS_KIND_OVERHEAD,
-    RS_KIND_SPAN, /* "Trace": the profiler's own span */
+    RS_KIND_SPAN,       /* "Trace": the profiler's own span */
+    RS_KIND_OS_CALL,    /* the host's state from here: calls of the operating system's libraries, ... */
+    RS_KIND_OFF_CPU,    /* a thread that is not scheduled, */
+    RS_KIND_CPU_SAMPLE, /* what a thread was in when it was looked at, ... to here */
+    RS_KIND_GPU_METRIC, /* a sample of a counter, which holds until the next one */
     RS_N_KINDS
 } rs_kind;
 
 static inline bool rs_kind_is_gpu_work(rs_kind kind)
 {
     return kind >= RS_KIND_KERNEL && kind <= RS_KIND_MTIA_WORK;
+}
+/* What a profiler of the host saw of its threads: says what they did, and counts for nothing. */
+static inline bool rs_kind_is_host_state(rs_kind kind)
+{
+    return kind >= RS_KIND_OS_CALL && kind <= RS_KIND_CPU_SAMPLE;
 }
 /* Calls into the device's runtime or driver: what launches work. */
 static inline bool rs_kind_is_call(rs_kind kind)
@@ -71,7 +80,7 @@ static inline int64_t rs_sparse_int(const rs_sparse *column, size_t at)
 }
 
 typedef struct rs_thread {
-    int64_t pid, tid;            /* numbers; for string ids a number below -2^62 stands for the string */
+    int64_t pid, tid;            /* numbers; for string ids a number below -2^62 represents the string */
     uint32_t pid_text, tid_text; /* string ids, RS_NO_STRING for numbers */
 } rs_thread;
 
@@ -80,7 +89,8 @@ typedef struct rs_category {
     rs_kind kind;
 } rs_category;
 
-/* A counter of cuda_profiler_range events: any argument of theirs that is not a known column. */
+/* A counter: of cuda_profiler_range events any argument that is not a known column, of counter events (phase C)
+ * any number. */
 typedef struct rs_counter {
     uint32_t name;    /* string id of the key */
     rs_sparse values; /* REAL */
@@ -114,7 +124,7 @@ typedef struct rs_device {
     int64_t major, minor; /* compute capability */
 } rs_device;
 
-/* One of several JSON documents that stand in a file one after another. */
+/* One of several JSON documents that are in a file one after another. */
 typedef struct rs_document {
     uint32_t first_row;
     int64_t rank; /* its distributedInfo.rank or RS_NO_VALUE */
@@ -166,12 +176,12 @@ typedef struct rs_events {
     const char *packing; /* "plain", "gzip", "zstd" */
     const char *form;    /* "object", "array", "lines", or the format's title: how events are held; static */
     const struct rs_format *format; /* whose reader made them (format/format.h); NULL: none, in tests */
-    uint64_t bytes_lost;            /* text passed over to get back in step after damage */
+    uint64_t bytes_lost;            /* text skipped to get back in step after damage */
     uint64_t n_bytes;               /* of text, all told */
     bool truncated;                 /* the text ends before its last bracket */
     rs_problems problems;
     rs_other_recording other;
-    /* Arrays of the columns between these addresses are lent: only read, and given back all at once. What has to
+    /* Arrays of the columns between these addresses are lent: only read, and returned all at once. What has to
      * grow is copied first. */
     const void *lent, *lent_end;
     void *lender;
@@ -180,7 +190,7 @@ typedef struct rs_events {
     uint64_t max_memory;             /* 0: no limit */
     bool one_rank;        /* rs_domains_split is known to find one rank in it, which it names by no number, */
     uint64_t one_rank_by; /* ... and to ask for these columns (rs_domains.told_by) */
-    uint32_t n_holders;   /* who holds it beside the first owner */
+    uint32_t n_holders;   /* who holds it next to the first owner */
 } rs_events;
 
 static inline rs_kind rs_event_kind(const rs_events *e, size_t row)
@@ -208,7 +218,7 @@ void rs_events_free(rs_events *events);
 /* One holder more, who gives it back by rs_events_free; from then on nobody may change it. Any thread. */
 void rs_events_hold(rs_events *events);
 
-/* Room for `more` further rows, or values of one argument. The caller then writes behind the last one itself.
+/* Room for `more` further rows, or values of one argument. The caller then writes after the last one itself.
  */
 rs_status rs_events_reserve(rs_events *events, size_t more, rs_error *err);
 rs_status rs_events_reserve_column(rs_events *events, rs_column_id column, size_t more, rs_error *err);
@@ -263,7 +273,7 @@ static inline int64_t rs_cursor_int(rs_cursor *cursor, uint32_t row, int64_t oth
     return rs_cursor_seek(cursor, row) ? rs_sparse_int(cursor->column, cursor->at) : otherwise;
 }
 
-/* The number that stands for a pid or tid that is a string. */
+/* The number that represents a pid or tid that is a string. */
 static inline int64_t rs_thread_id_of_text(uint32_t text)
 {
     return -(INT64_C(1) << 62) - (int64_t)text;
@@ -273,7 +283,7 @@ static inline int64_t rs_thread_id_of_text(uint32_t text)
  * result. */
 
 /* Puts the rows of another recording of the same rank behind those that are there, its times shifted. Ids
- * that link events, where the same ones stand in both, are moved behind those in use, so that nothing links
+ * that link events, where the same ones are in both, are moved behind those in use, so that nothing links
  * across recordings. What the file says about itself stays the first one's; losses add up. `from` is
  * unchanged. */
 rs_status rs_events_append(rs_events *to, const rs_events *from, int64_t shift, rs_error *err);

@@ -5,7 +5,7 @@
 #include "base/try.h"
 #include "trace/events.h"
 
-/* Ids that link events. What is not above 0 stands for none. */
+/* Ids that link events. What is not above 0 represents none. */
 static const rs_column_id links[] = {
     RS_COL_CORRELATION,      RS_COL_WAIT_ON_EVENT,      RS_COL_FLOW_ID, RS_COL_EXTERNAL_ID,
     RS_COL_SEQUENCE_NUMBER,  RS_COL_RECORD_FUNCTION_ID, RS_COL_EV_IDX,  RS_COL_PYTHON_ID,

@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "trace/selection.h"
 
-/* The key stands behind it. */
+/* The key is after it. */
 struct rs_facet_value {
     struct rs_facet_value *next; /* made before */
     const rs_facet *facet;
@@ -74,7 +74,7 @@ rs_status rs_trace_facet(rs_trace *trace, const rs_facet *facet, const void *key
         rs_free(made);
         return status;
     }
-    made->next = trace->facets; /* behind those that it stands on, which making it has added */
+    made->next = trace->facets; /* after those that it is based on, which making it has added */
     trace->facets = made;
     *out = made->value;
     return RS_OK;

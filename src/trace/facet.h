@@ -1,7 +1,7 @@
 /* Facets: what several analyses need of a rank, made once, on first need, and kept with the rank.
  *
- * A facet says what arguments it reads, what other facets it stands on, how it is made and released. Its
- * values are told apart by a key (a policy, a choice) and by what is selected. A value lives as long as the
+ * A facet says what arguments it reads, what other facets it is based on, how it is made and released. Its
+ * values are distinguished by a key (a policy, a choice) and by what is selected. A value lives as long as the
  * trace: who holds one may keep it, however many others are asked for. Most facets have a typed accessor,
  * rs_trace_NAME, which is what analyses call. */
 #ifndef RS_TRACE_FACET_H
@@ -47,14 +47,14 @@ typedef struct rs_facet_form {
 typedef struct rs_facet_rows {
     const rs_row_spec *record; /* table/record.h: the row's members, with unit and meaning */
     size_t size;               /* of a row */
-    /* Writes the rows from place `at` on, n at most, and returns how many it wrote: 0 behind the last. */
+    /* Writes the rows from place `at` on, n at most, and returns how many it wrote: 0 after the last. */
     size_t (*read)(const rs_trace *trace, const void *value, size_t at, size_t n, void *rows);
 } rs_facet_rows;
 
 struct rs_facet {
     const char *name;
     uint64_t columns;                           /* RS_COLUMN_BIT(...) of the arguments it reads by itself */
-    const rs_facet *needs[RS_FACET_NEEDS];      /* what it asks for; NULL behind the last */
+    const rs_facet *needs[RS_FACET_NEEDS];      /* what it asks for; NULL after the last */
     size_t key_size;                            /* bytes; 0: there is one value, and the key is NULL */
     bool (*same)(const void *a, const void *b); /* equality of keys; NULL: of their bytes */
     bool selected;                              /* it follows steps and window */

@@ -6,7 +6,7 @@
 #include "trace/tree.h"
 
 typedef struct rs_folded_node {
-    uint32_t parent;  /* stands before the node; RS_NO_NODE for threads */
+    uint32_t parent;  /* is before the node; RS_NO_NODE for threads */
     uint32_t depth;   /* 0: thread */
     uint32_t name;    /* in the pool */
     const char *kind; /* "thread", or the kind of event: static text */
@@ -22,7 +22,7 @@ typedef struct rs_folded_node {
 } rs_folded_node;
 
 typedef struct rs_folded_settings {
-    const char *root; /* a shell pattern: only what lies in events of such a name; NULL: everything */
+    const char *root; /* a shell pattern: only what is in events of such a name; NULL: everything */
     int64_t depth;    /* levels below the thread; 0: all */
     int64_t min_time; /* ns a node must reach */
     bool by_host;     /* time is host time, not GPU time */

@@ -17,7 +17,7 @@ typedef struct pattern {
     const char *kind, *part; /* part: lower case; found anywhere in the name, at its start after a ^ */
 } pattern;
 
-/* The first that fits counts: what is special stands before what is general. */
+/* The first that fits counts: what is special is before what is general. */
 static const pattern patterns[] = {
     {"SDPA", "flash_fwd"},
     {"SDPA", "flash_bwd"},

@@ -7,7 +7,7 @@
 /* "communication", "memory", "GEMM", "SDPA", ..., "other": static text. Only of computation the name says more than the class. */
 const char *rs_kernel_kind(rs_class class, const char *name, size_t length);
 
-/* All kinds, the i-th; NULL behind the last. */
+/* All kinds, the i-th; NULL after the last. */
 const char *rs_kernel_kind_at(size_t i);
 
 #endif

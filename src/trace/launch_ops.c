@@ -70,7 +70,7 @@ static bool list_ops(const rs_trace *t, const lanes *calls, lanes *ops)
     return ok;
 }
 
-/* Orders by start, equal ones as they stand in the file. Mostly they are in order. */
+/* Orders by start, equal ones as they are in the file. Mostly they are in order. */
 static bool order(const rs_events *e, const uint32_t *row_of, uint32_t *items, size_t n)
 {
     size_t at = 1;

@@ -1,10 +1,10 @@
-/* The host events of a rank as trees: who lies in whom, thread by thread. */
+/* The host events of a rank as trees: who is in whom, thread by thread. */
 #ifndef RS_TRACE_NEST_H
 #define RS_TRACE_NEST_H
 
 #include "trace/events.h"
 
-/* Columns in preorder, one thread after another: what lies in node i, directly or not, are the nodes from i +
+/* Columns in preorder, one thread after another: what is in node i, directly or not, are the nodes from i +
  * 1 to end[i] - 1. */
 typedef struct rs_nest {
     size_t n;

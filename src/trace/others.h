@@ -1,6 +1,6 @@
 /* The arguments of events that are no column of columns.h, kept only when RS_OTHER_ARGUMENTS is asked for.
  *
- * One cell is one value. Cells stand in the order of the file, so that the rows ascend; one row's cells stand
+ * One cell is one value. Cells are in the order of the file, so that the rows ascend; one row's cells stand
  * together, each name once. */
 #ifndef RS_TRACE_OTHERS_H
 #define RS_TRACE_OTHERS_H

@@ -25,7 +25,7 @@ void rs_queue_series_clear(rs_queue_series *series);
 /* Every piece of linked work waits from its launch's start to its own. */
 rs_status rs_queue_of(const rs_trace *trace, const rs_work *work, rs_queue_series *out, rs_error *err);
 
-/* To make one by other rules: a sample behind the others, and all of them, which order[] puts by time, by
+/* To make one by other rules: a sample after the others, and all of them, which order[] puts by time, by
  * stream without touching that order, with their lengths. false when out of memory. */
 bool rs_queue_add(rs_queue_series *series, rs_queue_sample sample);
 bool rs_queue_put_by_stream(rs_queue_series *series, const rs_keyed *order);

@@ -1,4 +1,4 @@
-/* What activation checkpointing computes again: forward operators that the backward pass runs once more. */
+/* What activation checkpointing computes again: forward operators that the backward pass runs again. */
 #ifndef RS_TRACE_RECOMPUTE_H
 #define RS_TRACE_RECOMPUTE_H
 
@@ -11,7 +11,7 @@ typedef enum rs_again {
 
 /* By node of a tree: whether it is computed again. Two things tell:
  *  - it begins in a Python function of torch/utils/checkpoint.py named recompute_fn, on the same thread;
- *  - it lies in an operator CheckpointFunctionBackward (torch, Megatron, Transformer Engine) and not in a
+ *  - it is in an operator CheckpointFunctionBackward (torch, Megatron, Transformer Engine) and not in a
  *    backward pass that this one starts.
  * Without Python functions in the trace the first, which newer jobs need, cannot be seen. */
 typedef struct rs_recompute {

@@ -15,7 +15,7 @@ size_t rs_trace_recording_of(const rs_trace *trace, uint32_t row)
     return low;
 }
 
-/* The part of a stretch that lies between from and to. */
+/* The part of a stretch that is between from and to. */
 static int64_t within(int64_t start, int64_t end, int64_t from, int64_t to)
 {
     if (start < from) start = from;

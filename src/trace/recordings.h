@@ -1,4 +1,4 @@
-/* What lies between the recordings of a rank: the profiler was off, so nothing is known of that time. It is neither
+/* What is between the recordings of a rank: the profiler was off, so nothing is known of that time. It is neither
  * busy nor idle. */
 #ifndef RS_TRACE_RECORDINGS_H
 #define RS_TRACE_RECORDINGS_H

@@ -40,7 +40,7 @@ static void set_border(const rs_trace *trace, const rs_work_tokens *b, size_t wo
                     .thread = e->thread[launch]};
 }
 
-/* The border moves to the start of the outermost operator that the launch stands in and that no earlier
+/* The border moves to the start of the outermost operator that the launch is in and that no earlier
  * launch does. */
 static void widen_borders(const rs_trace *trace, border *borders, size_t n)
 {
@@ -172,6 +172,11 @@ static rs_status make_steps(rs_trace *trace, const void *key, void **out, rs_err
     rs_repeated_steps *made = rs_calloc(1, sizeof *made);
     if (!made) return rs_fail_nomem(err, "steps");
     rs_status status = rs_repetition_find(&tokens->tokens, &made->found, err);
+    if (!tokens->trains) {
+        /* operators of a forward alone: what repeats may be a layer, whatever it begins with */
+        made->found.n_steps = 0;
+        made->found.border = RS_BORDER_NONE;
+    }
     if (status == RS_OK) {
         size_t n = made->found.n_steps;
         made->when = rs_malloc((n + 1) * sizeof *made->when);

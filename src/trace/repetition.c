@@ -23,7 +23,7 @@ enum {
 /* ---- candidates ---------------------------------------------------------------------------------------- */
 
 /* A distance between two occurrences of a rare token. Each token has one vote (of a million parts), shared by
- * the distances between its occurrences, so that the few of a step's own tokens are heard beside the many of
+ * the distances between its occurrences, so that the few of a step's own tokens are heard next to the many of
  * its layers. */
 typedef struct candidate {
     size_t period;
@@ -202,7 +202,7 @@ static size_t behind_optimizer(const rs_tokens *s, size_t i)
 
 static bool is_place(const rs_tokens *s, rs_border kind, int64_t pause, size_t i)
 {
-    uint8_t here = s->mark[i], before = i ? s->mark[i - 1] : 0;
+    uint16_t here = s->mark[i], before = i ? s->mark[i - 1] : 0;
     switch (kind) {
     case RS_BORDER_LOADER: return here & RS_MARK_LOADER;
     case RS_BORDER_OPTIMIZER: return before & RS_MARK_OPTIMIZER && !(here & RS_MARK_OPTIMIZER);
@@ -344,7 +344,7 @@ static bool take_best(const set_search *x, border_set *best)
     return true;
 }
 
-/* Places are told apart by as few works around them as will do. */
+/* Places are distinguished by as few works around them as will do. */
 static bool best_set(const rs_tokens *s, size_t from, rs_border kind, const places *p, size_t period,
                      border_set *best)
 {
@@ -415,7 +415,7 @@ static bool add_head(step_builder *b, size_t first)
     return ok;
 }
 
-/* What lies between borders is a step where it is as long as the period; where it is longer, as much of it as
+/* What is between borders is a step where it is as long as the period; where it is longer, as much of it as
  * a step has, if that is like one. */
 static bool add_between(step_builder *b, size_t first, size_t end)
 {

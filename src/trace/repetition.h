@@ -1,7 +1,7 @@
 /* Where a sequence of GPU work repeats itself: periods, and the borders of training or serving steps.
  *
- * The works of a rank stand in the order of their launches, each as a token (its name). A step is a stretch
- * that comes again and again and that begins at the same kind of border each time: a data loader's call, the
+ * The works of a rank are in the order of their launches, each as a token (its name). A step is a stretch
+ * that comes repeatedly and that begins at the same kind of border each time: a data loader's call, the
  * end of the optimizer, a copy to the device, a read-back that the host waited for, or a pause of the host. A
  * stretch that repeats without such a border is a layer, not a step. specs: F1 in docs/structure.md. */
 #ifndef RS_TRACE_REPETITION_H
@@ -11,21 +11,22 @@
 
 /* What is known of a work and of the host time before its launch. */
 enum {
-    RS_MARK_LOADER = 1,     /* a data loader's call began since the launch before */
-    RS_MARK_OPTIMIZER = 2,  /* it belongs to the optimizer */
-    RS_MARK_TO_DEVICE = 4,  /* it copies from the host */
-    RS_MARK_TO_HOST = 8,    /* it copies to the host */
-    RS_MARK_SYNC = 16,      /* the host waited for the GPU since the launch before */
-    RS_MARK_CLEAR = 32,     /* it fills memory with one value */
-    RS_MARK_BACKWARD = 128, /* it was launched by autograd's thread */
-    RS_MARK_UNLAUNCHED = 64 /* its launch is not in the file, and stood before all that are */
+    RS_MARK_LOADER = 1,      /* a data loader's call began since the launch before */
+    RS_MARK_OPTIMIZER = 2,   /* it belongs to the optimizer */
+    RS_MARK_TO_DEVICE = 4,   /* it copies from the host */
+    RS_MARK_TO_HOST = 8,     /* it copies to the host */
+    RS_MARK_SYNC = 16,       /* the host waited for the GPU since the launch before */
+    RS_MARK_CLEAR = 32,      /* it fills memory with one value */
+    RS_MARK_UNLAUNCHED = 64, /* its launch is not in the file, and stood before all that are */
+    RS_MARK_BACKWARD = 128,  /* autograd launched it, or an annotation says so */
+    RS_MARK_FORWARD = 256    /* an annotation says so */
 };
 
 typedef struct rs_tokens {
     size_t n;
     const uint32_t *token; /* below n_tokens, numbered by first occurrence */
     size_t n_tokens;
-    const uint8_t *mark;
+    const uint16_t *mark;
     const int64_t *gap; /* ns of the host before the launch, without calls that launch or wait */
 } rs_tokens;
 

@@ -19,7 +19,7 @@ struct rs_selection {
     const char *steps_text, *window_text; /* as they were given, for messages; borrowed */
 };
 
-/* Whether a time, ns as the file has it, lies in the window; true without one. The origin is known. */
+/* Whether a time, ns as the file has it, is in the window; true without one. The origin is known. */
 bool rs_selection_has_time(const rs_selection *selection, int64_t ns);
 
 /* NULL selects everything. RS_ERR_USAGE says which option is wrong and why. The texts are borrowed as long as

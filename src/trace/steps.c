@@ -13,7 +13,7 @@
 #include "trace/step_name.h"
 #include "trace/trace_internal.h"
 
-/* Numbers of the step names by string id; *any tells whether there are some. NULL when out of memory or none.
+/* Numbers of the step names by string id; *any says whether there are some. NULL when out of memory or none.
  */
 static bool step_names(const rs_strings *strings, int64_t **out)
 {
@@ -119,7 +119,7 @@ const rs_facet rs_facet_annotated_steps = {
 
 enum { NOT_SERVING, SERVING_PLAIN, SERVING_DETAILED };
 
-/* By string id. Where some annotation is detailed, plain ones stand beside it for the same steps. */
+/* By string id. Where some annotation is detailed, plain ones stand next to it for the same steps. */
 static bool judge_serving(const rs_trace *trace, uint8_t **out)
 {
     const rs_events *e = trace->events;

@@ -147,7 +147,7 @@ static void settle_transfers(builder *b, step_list s)
 
 static void set_phases(builder *b, step_list s)
 {
-    const uint8_t *mark = b->tokens->mark;
+    const uint16_t *mark = b->tokens->mark;
     uint8_t *phase = b->out->phase;
     size_t last = s.n, first_opt = s.n, last_opt = 0;
     for (size_t k = 0; k < s.n; k++)
@@ -159,8 +159,11 @@ static void set_phases(builder *b, step_list s)
         last_opt = k;
     }
     for (size_t k = 0; k < s.n; k++) {
-        uint8_t m = mark[at(s, k)], *is = &phase[at(s, k)];
-        if (last < s.n && k <= last)
+        uint16_t m = mark[at(s, k)];
+        uint8_t *is = &phase[at(s, k)];
+        if (m & RS_MARK_FORWARD)
+            *is = RS_PHASE_FORWARD;
+        else if (last < s.n && k <= last)
             *is = m & RS_MARK_OPTIMIZER  ? RS_PHASE_OPTIMIZER
                   : m & RS_MARK_BACKWARD ? RS_PHASE_BACKWARD
                                          : RS_PHASE_FORWARD;
@@ -221,7 +224,7 @@ static size_t micro_batch_length(const part *p, double *likeness)
     return p->n;
 }
 
-/* Numbers layers in the first `length` works and likewise in what repeats them. Of the repeats that lie in no
+/* Numbers layers in the first `length` works and likewise in what repeats them. Of the repeats that are in no
  * other, those count that hold a tenth of the work. */
 static bool set_layers(builder *b, const part *p, size_t length, rs_step_shape *shape, rs_error *err)
 {
@@ -331,7 +334,7 @@ static rs_structure *create(const rs_launch_order *order)
     return s;
 }
 
-/* Steps by repetition are stretches of the very order that the works stand in. */
+/* Steps by repetition are stretches of the very order that the works are in. */
 static rs_status set_repeated(rs_trace *trace, rs_structure *s, rs_error *err)
 {
     const rs_repeated_steps *r;

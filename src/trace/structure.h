@@ -10,7 +10,7 @@ typedef enum rs_phase {
     RS_PHASE_UNKNOWN,
     RS_PHASE_FORWARD,   /* in a step, before its last backward: the batch's copies among it */
     RS_PHASE_BACKWARD,  /* launched by autograd's thread */
-    RS_PHASE_OPTIMIZER, /* behind the last backward: the optimizer, and the clearing of gradients */
+    RS_PHASE_OPTIMIZER, /* after the last backward: the optimizer, and the clearing of gradients */
     RS_N_PHASES
 } rs_phase;
 
@@ -22,7 +22,7 @@ extern const char *const rs_phase_names[RS_N_PHASES];
 typedef struct rs_step_shape {
     int64_t number;         /* -1: work of no step, or of a trace without steps */
     size_t n;               /* pieces of work */
-    uint32_t micro_batches; /* 0: forward and backward are not told apart, 1: there is one, ... */
+    uint32_t micro_batches; /* 0: forward and backward are not distinguished, 1: there is one, ... */
     uint32_t layers;        /* of a micro batch; 0: none repeats */
     size_t layer_works;     /* pieces of work of a layer's forward, or of a layer where phases are unknown */
     double likeness;        /* share of the work of forward that agrees between its micro batches; 1: one */

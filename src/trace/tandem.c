@@ -72,7 +72,7 @@ static int by_first(const void *a, const void *b)
     return by_length(a, b);
 }
 
-/* Whether y lies within one period of x, in each or some of its repeats. */
+/* Whether y is within one period of x, in each or some of its repeats. */
 static bool holds(const rs_tandem *x, const rs_tandem *y)
 {
     size_t end = x->first + length_of(x);

@@ -13,7 +13,7 @@ typedef struct rs_tandem {
 } rs_tandem;
 
 /* Maximal repeats of at least `least` tokens that stand at least three times. Where two overlap and neither
- * lies within a period of the other, the one that covers less is left out. By first, then longest first. *out
+ * is within a period of the other, the one that covers less is left out. By first, then longest first. *out
  * is the caller's (rs_free).
  *
  * A run of period p holds windows of any length >= p at distances that are multiples of p and at no other, so

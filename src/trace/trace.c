@@ -146,7 +146,8 @@ static rs_status make_span(rs_trace *trace, const void *key, void **out, rs_erro
         int64_t start = e->start[row], end = (int64_t)((uint64_t)start + (uint64_t)e->duration[row]);
         if (start >= first && end <= last) continue;
         /* the profiler's own span begins with its warm-up, long before anything that was asked for */
-        if (!rs_event_is_span(e, row) || rs_event_kind(e, row) == RS_KIND_SPAN) continue;
+        rs_kind kind = rs_event_kind(e, row);
+        if (!rs_event_is_span(e, row) || kind == RS_KIND_SPAN || rs_kind_is_host_state(kind)) continue;
         if (start < first) first = start;
         if (end > last) last = end;
         any = true;

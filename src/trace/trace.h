@@ -61,7 +61,7 @@ struct rs_work {
     /* details: only there when asked for with rs_trace_work_details */
     bool has_details;
     bool shares_rows, shares_details; /* which arrays are another one's */
-    bool shares_lists;                /* row and launch are those of the facets it stands on */
+    bool shares_lists;                /* row and launch are those of the facets it is based on */
     int64_t *stream, *device;         /* -1 when unknown */
     int64_t *correlation;             /* -1 when unknown */
     int64_t *step;                    /* number of its step, -1 if none */
@@ -86,7 +86,7 @@ typedef enum rs_step_source {
     RS_STEPS_NONE,
     RS_STEPS_ANNOTATED,  /* ProfilerStep#N */
     RS_STEPS_SERVING,    /* annotations of a serving engine (trace/serving.h) */
-    RS_STEPS_REPETITION, /* the same work comes again and again (trace/repeated_steps.h) */
+    RS_STEPS_REPETITION, /* the same work comes repeatedly (trace/repeated_steps.h) */
     RS_N_STEP_SOURCES
 } rs_step_source;
 
@@ -145,7 +145,7 @@ struct rs_trace {
     double index_seconds;                 /* spent on links between launches and work so far */
 };
 
-/* The arguments that links, steps and work are told by: every analysis that uses them asks for these. */
+/* The arguments that links, steps and work are identified by: every analysis that uses them asks for these. */
 #define RS_LINK_COLUMNS                                                                                      \
     (RS_COLUMN_BIT(CORRELATION) | RS_COLUMN_BIT(STREAM) | RS_COLUMN_BIT(DEVICE) | RS_COLUMN_BIT(FLOW_ID))
 
@@ -215,7 +215,7 @@ typedef struct rs_domains {
     uint32_t **rows; /* rows of each; NULL when n == 1 */
     size_t *n_rows;
     int64_t *rank;    /* the rank the events themselves name, else RS_NO_VALUE */
-    const char *rule; /* how they were told apart: static text */
+    const char *rule; /* how they were distinguished: static text */
     uint64_t told_by; /* columns beyond those that are always read that had to be asked */
     uint64_t needs;   /* those of them that were not loaded: n is 0 then */
 } rs_domains;

@@ -1,7 +1,7 @@
 /* The call tree of one rank: modules and Python functions, annotations, operators, calls into the runtime,
  * and the GPU work they launch.
  *
- * Nodes stand in depth-first order, thread after thread, so that a subtree is a run of nodes and its GPU work
+ * Nodes are in depth-first order, thread after thread, so that a subtree is a run of nodes and its GPU work
  * a run of gpu_row: time and counts of any subtree are a difference of two numbers. */
 #ifndef RS_TRACE_TREE_H
 #define RS_TRACE_TREE_H

@@ -16,7 +16,7 @@
 #define LEVELS 6 /* 64^6 numbers */
 
 typedef struct bitset {
-    uint64_t *words[LEVELS]; /* a bit of a level tells whether the word of 64 bits below it has any */
+    uint64_t *words[LEVELS]; /* a bit of a level says whether the word of 64 bits below it has any */
     unsigned n_levels;
 } bitset;
 

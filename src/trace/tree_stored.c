@@ -49,7 +49,7 @@ static uint8_t *list_roles(const rs_events *e)
     return roles;
 }
 
-/* Nodes stand in depth-first order: the parent of one is the last before it that has not ended. */
+/* Nodes are in depth-first order: the parent of one is the last before it that has not ended. */
 static bool make_nodes(const rs_trace *trace, rs_tree *t, const uint8_t *roles)
 {
     const rs_events *e = trace->events;
@@ -77,7 +77,7 @@ static bool make_nodes(const rs_trace *trace, rs_tree *t, const uint8_t *roles)
 
 /* ---- work ---------------------------------------------------------------------------------------------- */
 
-/* Where rows stand in the rank's list of GPU work: a bit for each row that does, and how many there are before each
+/* Where rows are in the rank's list of GPU work: a bit for each row that does, and how many there are before each
  * word of them. */
 typedef struct places {
     uint64_t *bits;

@@ -194,7 +194,7 @@ const rs_facet rs_facet_work = {.name = "GPU work",
 /* ---- its details --------------------------------------------------------------------------------------- */
 
 /* A GPU event belongs to its launch's step; without a launch, to the GPU's own annotation of one. The rows
- * stand in file order here, so the columns are walked once. */
+ * are in file order here, so the columns are walked once. */
 static rs_status add_details(rs_trace *trace, rs_work *w, rs_error *err)
 {
     const rs_events *e = trace->events;

@@ -2,10 +2,12 @@
 
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/try.h"
 #include "trace/facet.h"
+#include "trace/launch_phases.h"
 
 /* ---- names --------------------------------------------------------------------------------------------- */
 
@@ -16,7 +18,7 @@ enum {
     NAME_CLEAR = 8,
     NAME_TO_HOST = 16,
     NAME_TO_DEVICE = 32,
-    NAME_AUTOGRAD = 64
+    NAME_BACKWARD = 64
 };
 
 static bool has(const rs_string *name, const char *part)
@@ -49,13 +51,23 @@ static bool is_optimizer_op(const rs_string *name)
            begins(name, "aten::_fused_sgd") || begins(name, "aten::_fused_adagrad");
 }
 
+/* "AddmmBackward0", "FusedLayerNormBackward", autograd's own functions. */
+static bool is_backward(const rs_string *name)
+{
+    static const char end[] = "Backward";
+    size_t n = name->length;
+    while (n && rs_is_digit(name->text[n - 1])) n--;
+    return begins(name, "autograd::engine::evaluate_function") ||
+           (n >= sizeof end - 1 && memcmp(name->text + n - (sizeof end - 1), end, sizeof end - 1) == 0);
+}
+
 static uint8_t judge_name(const rs_string *name)
 {
     uint8_t is = 0;
     if (begins(name, "enumerate(DataLoader)") || (has(name, "dataloader.py") && has(name, "__next__")))
         is |= NAME_LOADER;
     if (is_optimizer_op(name) || is_optimizer_kernel(name)) is |= NAME_OPTIMIZER;
-    if (begins(name, "autograd::engine::evaluate_function")) is |= NAME_AUTOGRAD;
+    if (is_backward(name)) is |= NAME_BACKWARD;
     if (has(name, "Synchronize")) is |= NAME_SYNC;
     if (begins(name, "Memset") || has(name, "FillFunctor")) is |= NAME_CLEAR;
     if (begins(name, "Memcpy DtoH") || begins(name, "MemcpyD2H") || has(name, "DeviceToHost") ||
@@ -91,16 +103,17 @@ typedef struct host_spans {
     span_list loader, optimizer, sync;
 } host_spans;
 
-static bool collect_spans(const rs_trace *trace, const uint8_t *is, host_spans *out, uint8_t *autograd)
+static bool collect_spans(const rs_trace *trace, const uint8_t *is, host_spans *out, bool *trains)
 {
     const rs_events *e = trace->events;
-    bool ok = true;
+    bool ok = true, operators = false, told = false;
     for (size_t i = 0; ok && i < trace->n_rows; i++) {
         uint32_t row = rs_trace_row(trace, i);
         uint8_t name = is[e->name[row]];
-        if (name & NAME_AUTOGRAD && rs_event_kind(e, row) == RS_KIND_CPU_OP) autograd[e->thread[row]] = 1;
-        if (!(name & (NAME_LOADER | NAME_OPTIMIZER | NAME_SYNC)) || !rs_event_is_span(e, row)) continue;
         rs_kind kind = rs_event_kind(e, row);
+        operators |= kind == RS_KIND_CPU_OP;
+        told |= (name & (NAME_LOADER | NAME_OPTIMIZER | NAME_BACKWARD)) != 0;
+        if (!(name & (NAME_LOADER | NAME_OPTIMIZER | NAME_SYNC)) || !rs_event_is_span(e, row)) continue;
         bool host =
             kind == RS_KIND_CPU_OP || kind == RS_KIND_USER_ANNOTATION || kind == RS_KIND_PYTHON_FUNCTION;
         if (rs_kind_is_call(kind)) {
@@ -110,6 +123,7 @@ static bool collect_spans(const rs_trace *trace, const uint8_t *is, host_spans *
             if (ok && name & NAME_OPTIMIZER) ok = add_span(&out->optimizer, e, row);
         }
     }
+    *trains = told || !operators;
     return ok && rs_intervals_sort(out->loader.items, out->loader.n) &&
            rs_intervals_sort(out->optimizer.items, out->optimizer.n) &&
            rs_intervals_sort(out->sync.items, out->sync.n);
@@ -136,9 +150,10 @@ static bool number_tokens(const rs_trace *trace, rs_work_tokens *b)
     return true;
 }
 
-static uint8_t mark_of_work(const rs_events *e, const uint8_t *is, uint32_t row)
+static uint16_t mark_of_work(const rs_events *e, const uint8_t *is, uint32_t row)
 {
-    uint8_t name = is[e->name[row]], mark = 0;
+    uint8_t name = is[e->name[row]];
+    uint16_t mark = 0;
     rs_kind kind = rs_event_kind(e, row);
     if (name & NAME_OPTIMIZER) mark |= RS_MARK_OPTIMIZER;
     if (kind == RS_KIND_MEMSET || name & NAME_CLEAR) mark |= RS_MARK_CLEAR;
@@ -149,7 +164,8 @@ static uint8_t mark_of_work(const rs_events *e, const uint8_t *is, uint32_t row)
 
 /* Walks launches and host spans in time together. Without launches only the works themselves are known, and
  * the pause before a work is the GPU's. */
-static void mark_works(const rs_events *e, rs_work_tokens *b, const uint8_t *is, const host_spans *spans)
+static void mark_works(const rs_events *e, rs_work_tokens *b, const uint8_t *is, const host_spans *spans,
+                       const uint8_t *phases)
 {
     const rs_launch_order *o = b->order;
     size_t loader = 0, optimizer = 0, sync = 0;
@@ -164,7 +180,8 @@ static void mark_works(const rs_events *e, rs_work_tokens *b, const uint8_t *is,
         if (o->told && launch == RS_NO_ROW) continue;
         uint32_t from = o->told ? launch : row;
         int64_t start = e->start[from], waited = 0;
-        if (o->told && b->autograd[e->thread[launch]]) b->mark[i] |= RS_MARK_BACKWARD;
+        if (o->told && phases[i] == RS_LAUNCH_BACKWARD) b->mark[i] |= RS_MARK_BACKWARD;
+        if (o->told && phases[i] == RS_LAUNCH_FORWARD) b->mark[i] |= RS_MARK_FORWARD;
         int64_t covered = reach;
         for (; sync < spans->sync.n && spans->sync.items[sync].start < start; sync++) {
             rs_interval x = spans->sync.items[sync];
@@ -212,16 +229,17 @@ static bool build(const rs_trace *trace, rs_work_tokens *b)
 {
     size_t n = b->order->n + 1;
     host_spans spans = {0};
-    RS_LOCAL uint8_t *is = judge_names(&trace->events->strings);
+    RS_LOCAL uint8_t *is = judge_names(&trace->events->strings), *phases = rs_malloc(n);
     b->autograd = rs_calloc(trace->events->n_threads + 1, 1);
     b->token = rs_malloc(n * sizeof *b->token);
-    b->mark = rs_malloc(n);
+    b->mark = rs_malloc(n * sizeof *b->mark);
     b->gap = rs_malloc(n * sizeof *b->gap);
     b->loader = rs_malloc(n * sizeof *b->loader);
     b->reach = rs_malloc(n * sizeof *b->reach);
-    bool ok = is && b->autograd && b->token && b->mark && b->gap && b->loader && b->reach &&
-              number_tokens(trace, b) && collect_spans(trace, is, &spans, b->autograd);
-    if (ok) mark_works(trace->events, b, is, &spans);
+    bool ok = is && phases && b->autograd && b->token && b->mark && b->gap && b->loader && b->reach &&
+              number_tokens(trace, b) && collect_spans(trace, is, &spans, &b->trains) &&
+              rs_launch_phases(trace, b->order, phases, b->autograd);
+    if (ok) mark_works(trace->events, b, is, &spans, phases);
     clear_spans(&spans);
     b->tokens.n = b->order->n;
     b->tokens.token = b->token;

@@ -11,9 +11,10 @@ typedef struct rs_work_tokens {
     rs_tokens tokens;  /* as many as order has */
     int64_t *loader;   /* start of the loader's call before the work, RS_NO_TIME: none */
     int64_t *reach;    /* end of the launches before the work, RS_NO_TIME: none */
-    uint8_t *autograd; /* by thread of the events: it runs backward */
+    uint8_t *autograd; /* by thread of the events: most that it launches belongs to backward */
+    bool trains;       /* the host shows a backward, an optimizer or a loader, or no operators at all */
     uint32_t *token;   /* those of tokens, owned */
-    uint8_t *mark;
+    uint16_t *mark;
     int64_t *gap;
 } rs_work_tokens;
 

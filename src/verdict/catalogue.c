@@ -34,8 +34,8 @@ const rs_fault_kind rs_faults[] = {
      .find = rs_find_slow_host,
      .own_time = true},
     {.id = "host_pause",
-     .words = "Rank {rank}'s host pauses for {ms} ms in step {step}[, in {in}]",
-     .subject = "rank {rank}'s pause in step {step}",
+     .words = "Rank {rank}'s host pauses for {ms} ms[ in step {step}][ on average in {n} steps][, in {in}]",
+     .subject = "rank {rank}'s pause[ in step {step}]",
      .fix = "Avoiding it",
      .remedy =
          "collect garbage between steps and not in them (gc.disable, gc.collect), look for checkpoints, logging "

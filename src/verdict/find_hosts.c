@@ -10,15 +10,17 @@
 #include "base/try.h"
 #include "trace/calls.h"
 
-#define OFF_LOADER 2.0     /* times the median rank's time in the loader */
-#define LOADER_SHARE 0.1   /* of the job's time: where all ranks wait for data so long, that is a finding */
-#define MOST_CALLS 3       /* that wait */
-#define OFTEN 1.5          /* times a step: a call that waits more often holds the host back in the loop */
-#define LATE 3             /* times the median stretch before a launch: one after a wait is late */
-#define PAUSE_MAD 8        /* beyond the 99th percentile: a pause lasts so many median deviations more */
-#define LEAST_PAUSE 100000 /* ns */
-#define PAUSED_STEPS 0.25  /* of a rank's steps: what happens more often is no pause */
-#define MOST_PAUSES 6
+#define OFF_LOADER 2.0       /* times the median rank's time in the loader */
+#define LOADER_SHARE 0.1     /* of the job's time: where all ranks wait for data so long, that is a finding */
+#define MOST_CALLS 3         /* that wait */
+#define OFTEN 1.5            /* times a step: a call that waits more often holds the host back in the loop */
+#define LATE 3               /* times the median stretch before a launch: one after a wait is late */
+#define PAUSE_MAD 8          /* beyond the 99th percentile: a pause lasts so many median deviations more */
+#define LEAST_PAUSE 100000   /* ns */
+#define PAUSED_STEPS 0.25    /* of a rank's steps: what happens more often is no pause */
+#define CLEAR_STEPS 0.5      /* the same of pauses that differ clearly from all others */
+#define PAUSE_ALIKE 4        /* a rank's pauses are no shorter than its longest one over so much */
+#define MOST_PAUSES 6        /* ranks */
 #define MOST_ALLOCATING 3    /* calls, by name */
 #define PAGEABLE "Pageable"  /* in the names of such copies */
 #define PAGEABLE_SHARE 0.001 /* of the time: less is not worth a question */
@@ -66,6 +68,34 @@ static bool allocates(const char *name)
 
 /* ---- loader -------------------------------------------------------------------------------------------- */
 
+/* Removes a rank's waits for data. Where they are in half of its steps at most, only those are named: a question about
+ * named steps has no sampling error. */
+static rs_status remove_loader(const rs_judged *job, size_t rank, rs_what_if *out, rs_error *err)
+{
+    const rs_engine *e = job->engine;
+    const rs_skeleton *s = e->ranks[rank];
+    RS_LOCAL int64_t *time = rs_calloc(s->n_steps + 1, sizeof *time);
+    int64_t longest = 0;
+    size_t n_long = 0;
+    if (!time) return rs_fail_nomem(err, "diagnose");
+    for (uint32_t i = 1; i < s->n; i++)
+        for (uint32_t k = s->first[i]; s->step[i] >= 0 && k < s->first[i + 1]; k++) {
+            int64_t ns = job->recorded->edge[e->edge_base[rank] + k], *sum = &time[s->step[i]];
+            if (rs_edge_part(s, k) == RS_PART_LOADER && ns > 0) *sum = rs_add_sat(*sum, ns);
+            if (*sum > longest) longest = *sum;
+        }
+    for (size_t k = 0; k < s->n_steps; k++) n_long += time[k] > longest / 2;
+    bool few = n_long && 2 * n_long <= s->n_steps;
+    for (size_t k = 0; k < (few ? s->n_steps : 1); k++) {
+        if (few && time[k] <= longest / 2) continue;
+        rs_expr *one = rs_what_if_scale_to(out, 0);
+        rs_selector_word(one, RS_SELECT_PART, RS_PART_OF_LOADER);
+        rs_selector_number(one, RS_SELECT_RANK, RS_OP_EQ, job->rank_of[rank]);
+        if (few) rs_selector_number(one, RS_SELECT_STEP, RS_OP_EQ, s->steps[k].number);
+    }
+    return RS_OK;
+}
+
 /* One rank that waits much longer for data than the others do is named, else the job is. Some time in a loader
  * is usual. */
 rs_status rs_find_loader(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
@@ -101,9 +131,7 @@ rs_status rs_find_loader(const rs_judged *job, const rs_fault_kind *fault, rs_ca
     rs_candidate c = rs_candidate_of(fault, wrong ? RS_VERDICT_FINDING : RS_VERDICT_OPPORTUNITY);
     if (one) {
         c.facts.ms = (double)most / 1e6 / (double)rs_judged_steps(e, worst);
-        rs_expr *s = rs_what_if_scale_to(&c.edits, 0);
-        rs_selector_word(s, RS_SELECT_PART, RS_PART_OF_LOADER);
-        rs_selector_number(s, RS_SELECT_RANK, RS_OP_EQ, job->rank_of[worst]);
+        RS_TRY(remove_loader(job, worst, &c.edits, err));
     } else {
         c.facts.ms = (double)all / 1e6 / (double)rs_judged_all_steps(e);
         rs_what_if_add(&c.edits, RS_EDIT_NO_LOADER);
@@ -275,11 +303,18 @@ typedef struct pause {
     int64_t usual;          /* all else in that rank and step is no longer than this, ns */
 } pause;
 
+/* The pauses of one rank: one finding, as the same code makes them. */
+typedef struct paused_rank {
+    const pause *items, *worst;
+    size_t n;
+    int64_t sum; /* ns over what peers take */
+} paused_rank;
+
 static int by_sum(const void *a, const void *b)
 {
-    const pause *x = a, *y = b;
-    if (over(x->longest) != over(y->longest)) return over(x->longest) > over(y->longest) ? -1 : 1;
-    return by_place(x->longest, y->longest);
+    const paused_rank *x = a, *y = b;
+    if (x->sum != y->sum) return x->sum > y->sum ? -1 : 1;
+    return by_place(x->worst->longest, y->worst->longest);
 }
 
 static bool add_stretch(stretch **all, size_t *n, size_t *capacity, stretch one)
@@ -347,6 +382,29 @@ static pause find_pause(const stretch *all, size_t n, int64_t least)
     return p;
 }
 
+/* Leaves the pauses of a rank that are much longer than its everyday jitter; all of them where lengths are mixed.
+ * *clear: they are much longer. */
+static size_t keep_longest(pause *all, size_t n, bool *clear)
+{
+    size_t kept = 0;
+    int64_t longest = 0, shortest = INT64_MAX, jitter = 0;
+    for (size_t i = 0; i < n; i++)
+        if (over(all[i].longest) > longest) longest = over(all[i].longest);
+    for (size_t i = 0; i < n; i++) {
+        int64_t ns = over(all[i].longest), *bound = ns >= longest / PAUSE_ALIKE ? &shortest : &jitter;
+        if (bound == &jitter ? ns > jitter : ns < shortest) *bound = ns;
+    }
+    *clear = jitter <= shortest / PAUSE_ALIKE;
+    for (size_t i = 0; i < n; i++)
+        if (!*clear || over(all[i].longest) > jitter) all[kept++] = all[i];
+    return kept;
+}
+
+static bool is_many(const rs_judged *job, size_t rank, size_t n)
+{
+    return n > 1 && (double)n > PAUSED_STEPS * (double)rs_judged_steps(job->engine, rank);
+}
+
 /* all: by place. Those of ranks that pause in many steps are none. */
 static size_t find_pauses(const rs_judged *job, const stretch *all, size_t n, int64_t least, pause *out)
 {
@@ -358,55 +416,89 @@ static size_t find_pauses(const rs_judged *job, const stretch *all, size_t n, in
             pause p = find_pause(all + i, k - i, least);
             if (p.longest) out[found++] = p;
         }
-        size_t n_steps = rs_judged_steps(job->engine, rank);
-        if (found - begin > 1 && (double)(found - begin) > PAUSED_STEPS * (double)n_steps) found = begin;
+        bool many = is_many(job, rank, found - begin), clear = false;
+        if (many) found = begin + keep_longest(out + begin, found - begin, &clear);
+        if (many &&
+            (!clear || (double)(found - begin) > CLEAR_STEPS * (double)rs_judged_steps(job->engine, rank)))
+            found = begin;
     }
     return found;
 }
 
-static rs_status add_pause(const rs_judged *job, const rs_fault_kind *fault, const pause *p,
-                           rs_candidates *out, rs_error *err)
+/* Where half of the ranks or more pause in their first step, it is the profiler that starts. */
+static size_t leave_out_start(const rs_judged *job, pause *all, size_t n)
 {
-    const stretch *x = p->longest;
-    const rs_skeleton *of = job->engine->ranks[x->rank];
-    const char *in = rs_pool_text(&of->pool, rs_skeleton_at(of, x->local)->operator_name);
-    int64_t step = of->steps[x->step].number;
+    size_t kept = 0, starts = 0;
+    for (size_t i = 0; i < n; i++) starts += all[i].longest->step == 0;
+    if (starts < 2 || 2 * starts < job->engine->n_ranks) return n;
+    for (size_t i = 0; i < n; i++)
+        if (all[i].longest->step != 0) all[kept++] = all[i];
+    return kept;
+}
+
+/* all: by rank. */
+static size_t group_pauses(const pause *all, size_t n, paused_rank *out)
+{
+    size_t n_ranks = 0;
+    for (size_t i = 0; i < n; i++) {
+        const stretch *x = all[i].longest;
+        if (!n_ranks || out[n_ranks - 1].worst->longest->rank != x->rank)
+            out[n_ranks++] = (paused_rank){.items = &all[i], .worst = &all[i]};
+        paused_rank *r = &out[n_ranks - 1];
+        r->n++;
+        r->sum = rs_add_sat(r->sum, over(x));
+        if (over(x) > over(r->worst->longest)) r->worst = &all[i];
+    }
+    return n_ranks;
+}
+
+static rs_status add_pauses(const rs_judged *job, const rs_fault_kind *fault, const paused_rank *r,
+                            rs_candidates *out, rs_error *err)
+{
+    const stretch *worst = r->worst->longest;
+    const rs_skeleton *of = job->engine->ranks[worst->rank];
+    const char *in = rs_pool_text(&of->pool, rs_skeleton_at(of, worst->local)->operator_name);
     rs_candidate c = rs_candidate_of(fault, RS_VERDICT_FINDING);
-    bool ok = rs_accuse_rank(&c, job, x->rank, out);
+    bool ok = rs_accuse_rank(&c, job, worst->rank, out);
     if (ok && in && rs_is_source_line(in, strlen(in))) ok = rs_accuse_call(&c, in, strlen(in), out);
-    c.facts.ms = (double)over(x) / 1e6;
-    c.facts.step = (double)step;
+    c.facts.ms = (double)r->sum / 1e6 / (double)r->n;
+    if (r->n == 1)
+        c.facts.step = (double)of->steps[worst->step].number;
+    else
+        c.facts.n = (double)r->n;
     if (ok && in) ok = (c.facts.in = rs_arena_strndup(&out->arena, in, strlen(in)));
-    rs_expr *s = rs_what_if_scale_to(&c.edits, x->peers < 0 ? 0 : x->peers);
-    rs_selector_word(s, RS_SELECT_PART, RS_PART_OF_HOST);
-    rs_selector_number(s, RS_SELECT_RANK, RS_OP_EQ, job->rank_of[x->rank]);
-    rs_selector_number(s, RS_SELECT_STEP, RS_OP_EQ, step);
-    rs_selector_number(s, RS_SELECT_US, RS_OP_GT, p->usual);
-    c.excess = (double)over(x) / 1e3 / (double)rs_judged_steps(job->engine, x->rank);
+    for (size_t i = 0; i < r->n; i++) {
+        const stretch *x = r->items[i].longest;
+        rs_expr *s = rs_what_if_scale_to(&c.edits, x->peers < 0 ? 0 : x->peers);
+        rs_selector_word(s, RS_SELECT_PART, RS_PART_OF_HOST);
+        rs_selector_number(s, RS_SELECT_RANK, RS_OP_EQ, job->rank_of[x->rank]);
+        rs_selector_number(s, RS_SELECT_STEP, RS_OP_EQ, of->steps[x->step].number);
+        rs_selector_number(s, RS_SELECT_US, RS_OP_GT, r->items[i].usual);
+    }
+    c.excess = (double)r->sum / 1e3 / (double)rs_judged_steps(job->engine, worst->rank);
     return rs_candidate_add(out, &c, ok, err);
 }
 
 rs_status rs_find_host_pause(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
                              const char **lacks, rs_error *err)
 {
-    size_t n = 0, n_pauses = 0;
-    stretch *all = list_stretches(job, &n);
-    int64_t *scratch = rs_malloc((n + 1) * sizeof *scratch);
-    pause *pauses = rs_malloc((n + 1) * sizeof *pauses);
-    rs_status status = all && scratch && pauses ? RS_OK : rs_fail_nomem(err, "diagnose");
-    if (status == RS_OK && !n) *lacks = "no steps: a pause is one among many steps";
-    if (status == RS_OK && n) {
+    size_t n = 0, n_ranks = 0;
+    RS_LOCAL stretch *all = list_stretches(job, &n);
+    RS_LOCAL int64_t *scratch = rs_malloc((n + 1) * sizeof *scratch);
+    RS_LOCAL pause *pauses = rs_malloc((n + 1) * sizeof *pauses);
+    RS_LOCAL paused_rank *ranks = rs_malloc((job->engine->n_ranks + 1) * sizeof *ranks);
+    if (!all || !scratch || !pauses || !ranks) return rs_fail_nomem(err, "diagnose");
+    if (!n) *lacks = "no steps: a pause is one among many steps";
+    if (n) {
         int64_t least = least_pause(all, n, scratch);
         qsort(all, n, sizeof *all, by_place);
-        n_pauses = find_pauses(job, all, n, least, pauses);
-        if (n_pauses) qsort(pauses, n_pauses, sizeof *pauses, by_sum);
+        size_t n_pauses = find_pauses(job, all, n, least, pauses);
+        n_ranks = group_pauses(pauses, leave_out_start(job, pauses, n_pauses), ranks);
+        if (n_ranks) qsort(ranks, n_ranks, sizeof *ranks, by_sum);
     }
-    for (size_t i = 0; status == RS_OK && i < n_pauses && i < MOST_PAUSES; i++)
-        status = add_pause(job, fault, &pauses[i], out, err);
-    rs_free(all);
-    rs_free(scratch);
-    rs_free(pauses);
-    return status;
+    for (size_t i = 0; i < n_ranks && i < MOST_PAUSES; i++)
+        RS_TRY(add_pauses(job, fault, &ranks[i], out, err));
+    return RS_OK;
 }
 
 /* ---- memory -------------------------------------------------------------------------------------------- */

@@ -10,7 +10,7 @@ static void check_events(const rs_events *e)
     for (size_t i = 0; i < e->n; i++) {
         PROMISE(e->name[i] < e->strings.n && e->thread[i] < e->n_threads && e->category[i] < e->n_categories);
         PROMISE((e->start[i] == RS_NO_TIME) == (e->phase[i] == 'M')); /* names of threads */
-        PROMISE(strchr("Misf", e->phase[i]) || (e->phase[i] == 'X' && e->duration[i] >= 0));
+        PROMISE(strchr("MisfC", e->phase[i]) || (e->phase[i] == 'X' && e->duration[i] >= 0));
     }
     for (size_t c = 0; c < RS_N_COLUMNS; c++)
         for (size_t i = 0; i < e->args[c].n; i++) {

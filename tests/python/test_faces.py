@@ -1,5 +1,6 @@
 """The first screen, the fused trace and the report page, as the program gives them."""
 import pathlib
+import pickle
 
 import pytest
 
@@ -42,6 +43,21 @@ def test_report(tmp_path):
     except rs.UsageError as error:
         pytest.skip(str(error))
     assert "</html>" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_report_with_memory(tmp_path):
+    block = {"address": 4096, "size": 2097152, "requested_size": 777777, "state": "active_allocated", "frames": []}
+    segment = {"device": 0, "address": 4096, "total_size": 2097152, "stream": 0, "segment_type": "large", "segment_pool_id": (0, 0), "frames": [],
+               "blocks": [block]}
+    (tmp_path / "rank5.pickle").write_bytes(pickle.dumps({"segments": [segment], "device_traces": []}, 4))
+    job = rs.open(SAMPLE, progress=False)
+    try:
+        job.report(tmp_path / "page.html", memory=tmp_path / "rank5.pickle")
+    except rs.UsageError as error:
+        pytest.skip(str(error))
+    assert "777777" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    with pytest.raises(rs.InputError, match="holds no snapshot of PyTorch's allocator"):
+        job.report(tmp_path / "page.html", memory=[SAMPLE])
 
 
 def test_render():

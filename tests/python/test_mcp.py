@@ -99,6 +99,16 @@ def test_a_kernel_s_name_is_no_option():
     assert ours.question_of("rm -rf /") is None and ours.question_of(None) is None
 
 
+def test_memory(program, tmp_path):
+    """The verdict of snapshots within the budget of a question."""
+    subprocess.run([sys.executable, ROOT / "bench" / "make_snapshot.py", tmp_path / "rank0.pickle", "--events", "3000", "--layers", "2", "--fail"],
+                   check=True)
+    questions = ours.Questions(program, [str(tmp_path)], 60)
+    answer = json.loads(questions.ask(["memory", "--top=10", "--by=line"], questions.paths([str(tmp_path)]), ours.USUAL))
+    first = answer["tables"]["findings"][0]
+    assert "ran out of memory" in first["finding"] and "expandable_segments" in first["remedy"]
+
+
 def test_a_question_that_takes_too_long(tmp_path):
     slow = tmp_path / "slow"
     slow.write_text("#!/bin/sh\nexec sleep 60\n")
@@ -149,7 +159,7 @@ async def talk(program):
 def test_the_official_client(program):
     pytest.importorskip("mcp")
     answers = asyncio.run(talk(program))
-    assert sorted(answers["tools"]) == ["compare", "diagnose", "evidence", "flight", "sql", "summary"]
+    assert sorted(answers["tools"]) == ["compare", "diagnose", "evidence", "flight", "memory", "sql", "summary"]
     failed = {key for key, value in answers.items() if key != "tools" and value[0]}
     assert failed == {"outside", "wrong", "unknown"}, answers
     told = {key: json.loads(value[1]) for key, value in answers.items() if key not in failed | {"tools"}}

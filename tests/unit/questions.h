@@ -50,6 +50,7 @@ static inline questions all_questions(bool with_options)
     const rs_analysis *const *rows = rs_analyses(&n);
     for (size_t i = 0; i < n; i++) {
         if (rs_analysis_input(rows[i]) != RS_INPUT_TRACES) continue;
+        if (rows[i]->takes && !(rows[i]->takes & RS_TAKES(EVENTS))) continue; /* recordings of another kind */
         const rs_option_spec *specs = rs_analysis_options(rows[i], &n_options);
         for (rs_compat compat = RS_COMPAT_NONE; compat <= RS_COMPAT_STRAGGLER_ANALYSIS; compat++) {
             if (!rs_analysis_tables(rows[i], compat, &n_tables)) continue;

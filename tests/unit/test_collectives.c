@@ -1,6 +1,7 @@
 /* Collectives of small ranks: what belongs together when nothing is numbered, and clocks; events as fuse
  * copies them. */
 /* before support.h: its `text` would be shadowed by parameters of that name */
+#include "base/dtype.h"
 #include "rewrite/fuse_internal.h"
 
 #include "clock/collective_clocks.h"
@@ -386,6 +387,13 @@ static void test_kinds(void **state)
     assert_int_equal(rs_dtype_size("BFloat16"), 2);
     assert_int_equal(rs_dtype_size("Float8_e4m3fn"), 1);
     assert_int_equal(rs_dtype_size("Mystery"), 0);
+    assert_int_equal(rs_dtype_size("QInt32"), 4);
+    assert_int_equal(rs_dtype_size("Float8_e8m0fnu"), 1);
+    assert_int_equal(rs_dtype_size("Float4_e2m1fn_x2"), 1);
+    assert_int_equal(rs_dtype_size("c10::Half"), 2);
+    assert_int_equal(rs_dtype_size("int64"), 8);
+    assert_int_equal(rs_dtype_size("Float8_e4m3fn,Float"), 0); /* several types of one call */
+    assert_int_equal(rs_dtype_size("ComplexDouble and more than any name has"), 0);
 }
 
 /* ---- fuse

@@ -109,6 +109,28 @@ static void test_function_events(void **state)
     }
 }
 
+/* Ascend's trace_view.json: processes by name, and their names may follow their events. */
+static void test_ascend(void **state)
+{
+    (void)state;
+    rs_events *e = load_text(
+        "[{\"ph\":\"X\",\"name\":\"aclnnAdd_Add\",\"pid\":800,\"tid\":3,\"ts\":\"5.5\",\"dur\":1.5,\"args\":{\"Stream Id\":3}},"
+        "{\"ph\":\"X\",\"name\":\"hcom_allReduce_\",\"pid\":800,\"tid\":5,\"ts\":\"6.5\",\"dur\":1},"
+        "{\"ph\":\"X\",\"name\":\"MEMCPY_ASYNC\",\"pid\":800,\"tid\":3,\"ts\":\"9.5\",\"dur\":1},"
+        "{\"ph\":\"X\",\"name\":\"AscendCL@aclnnAdd\",\"pid\":43,\"tid\":9,\"ts\":\"1\",\"dur\":1},"
+        "{\"ph\":\"X\",\"name\":\"Computing\",\"pid\":44,\"tid\":0,\"ts\":\"5.5\",\"dur\":1.5},"
+        "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":800,\"tid\":0,\"args\":{\"name\":\"Ascend Hardware\"}},"
+        "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":43,\"tid\":0,\"args\":{\"name\":\"CANN\"}},"
+        "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":44,\"tid\":0,\"args\":{\"name\":\"Overlap "
+        "Analysis\"}}]");
+    static const rs_kind kinds[] = {RS_KIND_KERNEL, RS_KIND_KERNEL, RS_KIND_MEMCPY, RS_KIND_RUNTIME,
+                                    RS_KIND_OTHER};
+    for (uint32_t i = 0; i < 5; i++) assert_int_equal(rs_event_kind(e, i), kinds[i]);
+    assert_int_equal(e->args[RS_COL_STREAM].n, 3);
+    assert_int_equal(rs_sparse_int(&e->args[RS_COL_STREAM], 1), 5);
+    rs_events_free(e);
+}
+
 static void test_ids(void **state)
 {
     (void)state;
@@ -402,6 +424,7 @@ int main(void)
         cmocka_unit_test(test_forms),
         cmocka_unit_test(test_begin_end),
         cmocka_unit_test(test_function_events),
+        cmocka_unit_test(test_ascend),
         cmocka_unit_test(test_ids),
         cmocka_unit_test(test_metadata),
         cmocka_unit_test(test_first_kineto),

@@ -310,13 +310,28 @@ static void test_devices(void **state)
     assert_string_equal(known("NVIDIA GeForce RTX-4090", 128, 24, 8, 9), "RTX-4090");
     assert_string_equal(known("", 304, 192, 9, 4), "MI300X");
     assert_string_equal(known("", 304, 256, 9, 4), "MI325X");
+    assert_string_equal(known("NVIDIA A800-SXM4-80GB", 108, 80, 8, 0), "A800");
+    assert_string_equal(known("NVIDIA A800 80GB PCIe", 108, 80, 8, 0), "A800-PCIe");
+    assert_string_equal(known("NVIDIA H20", 78, 96, 9, 0), "H20");
+    assert_string_equal(known("NVIDIA H200", 132, 141, 9, 0), "H200-SXM");
+    assert_string_equal(known("NVIDIA L4", 58, 22, 8, 9), "L4");
+    assert_string_equal(known("NVIDIA L40S", 142, 45, 8, 9), "L40S");
+    assert_string_equal(known("NVIDIA A10G", 80, 22, 8, 6), "A10G");
+    assert_string_equal(known("NVIDIA B300 SXM6 AC", 148, 275, 10, 3), "B300");
+    assert_string_equal(known("NVIDIA GB300", 152, 277, 10, 3), "GB300");
+    assert_string_equal(known("NVIDIA RTX PRO 6000 Blackwell Server Edition", 188, 95, 12, 0),
+                        "RTX-PRO-6000");
+    assert_string_equal(known("TPU v5 lite", 1, 16, 0, 0), "TPU-v5e");
     assert_null(known("", 132, 80, 9, 0));
     assert_null(known("Some new device", 1, 1, 1, 1));
     /* every name that a recorded device can be known as stands in the table */
-    static const char *const all[] = {"GB200",      "GH200",          "B200",         "H200-SXM",  "L40S",
-                                      "RTX-4090",   "MI355X",         "MI350X",       "MI325X",    "MI300X",
-                                      "MI250X-GCD", "V100-SXM2",      "H100-NVL",     "H100-PCIe", "H100-SXM",
-                                      "A100-40GB",  "A100-80GB-PCIe", "A100-80GB-SXM"};
+    static const char *const all[] = {
+        "GB300",     "GB200",        "GH200",          "B300",         "B200",      "H200-SXM",
+        "H800",      "H20",          "L40S",           "L40",          "L20",       "L4",
+        "A10G",      "A10",          "RTX-4090",       "MI355X",       "MI350X",    "MI325X",
+        "MI300X",    "RTX-PRO-6000", "A800",           "MI250X-GCD",   "V100-SXM2", "H100-NVL",
+        "H100-PCIe", "H100-SXM",     "TPU-v5e",        "TPU-v6e",      "A100-40GB", "A800-PCIe",
+        "Gaudi2",    "Gaudi3",       "A100-80GB-PCIe", "A100-80GB-SXM"};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) assert_true(rs_rates_find(all[i], &r));
     assert_true(rs_rates_find("h100-sxm", &r));
     assert_true(r.matrix[RS_BF16] > 989.3 && r.matrix[RS_BF16] < 989.5 && r.mem_gbps > 3349 &&

@@ -13,7 +13,7 @@ enum { MOST = 4096 };
 
 typedef struct maker {
     uint32_t token[MOST];
-    uint8_t mark[MOST];
+    uint16_t mark[MOST];
     int64_t gap[MOST];
     size_t n;
 } maker;

@@ -162,6 +162,22 @@ static void test_tpu(void **state)
     free(b.at);
 }
 
+/* The same file with its asynchronous reduction called a copy: memory, and no work of the cores. */
+static void test_tpu_copies(void **state)
+{
+    (void)state;
+    static const char was[] = "all-reduce-start.1", is[] = "async-copy-start.1";
+    bytes b = read_file(TPU);
+    for (size_t i = 0; i + sizeof was < b.n; i++)
+        if (memcmp(b.at + i, was, sizeof was - 1) == 0) memcpy((char *)b.at + i, is, sizeof is - 1);
+    rs_events *e = load_profile(&b);
+    size_t n_copies = 0;
+    for (size_t i = 0; i < e->n; i++) n_copies += rs_event_kind(e, (uint32_t)i) == RS_KIND_MEMCPY;
+    assert_int_equal(n_copies, 2);
+    rs_events_free(e);
+    free(b.at);
+}
+
 static void expect_sound(const rs_events *e)
 {
     for (size_t i = 0; i < e->n; i++) assert_true(e->phase[i] == 'X' && e->duration[i] >= 0);
@@ -231,7 +247,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gpu),        cmocka_unit_test(test_plane_with_number),
         cmocka_unit_test(test_short_name), cmocka_unit_test(test_tpu),
-        cmocka_unit_test(test_cut),        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_tpu_copies), cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 // BUILD is a build folder: rankscope and rankscope-synth in it, and web/node_modules with playwright-core.
 // The last line is "N passed, N failed". RANKSCOPE_CHROMIUM names another browser than /usr/bin/chromium.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { everyWidth, numbers, sameRows, settle } from './checks.mjs';
@@ -12,6 +12,7 @@ import { dumps, hostile, HOSTILE, hostOnly, metrics, synth } from './inputs.mjs'
 
 const build = resolve(process.argv[2] ?? 'build');
 const rankscope = join(build, 'rankscope');
+const root = resolve(import.meta.dirname, '..', '..');
 const work = mkdtempSync(join(tmpdir(), 'rankscope-web-'));
 const browser = await openBrowser(join(build, 'web'));
 
@@ -371,6 +372,58 @@ await group('what is absent', async () => {
     check(
         'the notes of the commands are there',
         answer('kernels', [path]).notes.every((note) => note.replace(/^rank \d+: /, '').length > 3),
+    );
+    check('nothing complained', complaints.length === 0, complaints);
+    await close();
+});
+
+await group('memory', async () => {
+    const folder = join(work, 'snapshots');
+    mkdirSync(folder, { recursive: true });
+    for (const [rank, events] of [
+        [0, 300],
+        [1, 3000],
+    ])
+        spawnSync('python3', [
+            join(root, 'bench', 'make_snapshot.py'),
+            join(folder, `rank${rank}.pickle`),
+            '--events',
+            `${events}`,
+            '--layers',
+            `${rank + 2}`,
+            '--fail',
+        ]);
+    const file = report('memory', [job], ['--memory', folder]);
+    const { tables } = JSON.parse(
+        spawnSync(rankscope, ['memory', '--no-store', '--format', 'json', folder], { encoding: 'utf8' }).stdout,
+    );
+    const { page, complaints, close } = await openPage(browser, file);
+    check(
+        'the first finding leads',
+        (await page.locator('#memory .lede').textContent()).startsWith(tables.findings[0].finding),
+    );
+    for (const [name, caption] of [
+        ['ranks', 'Memory: Ranks'],
+        ['oom', 'Memory: Allocations that failed'],
+        ['fragmentation', 'Memory: Fragmentation at the end'],
+    ]) {
+        const rows = await readTable(page, caption);
+        check(
+            `${name} are those of the command`,
+            JSON.stringify(rows?.map((r) => r.reserved_bytes ?? r.peak_active_bytes)) ===
+                JSON.stringify(tables[name].map((r) => r.reserved_bytes ?? r.peak_active_bytes)),
+            rows,
+        );
+    }
+    const timeline = await readTable(page, 'Timeline');
+    const peaks = tables.ranks[1];
+    check(
+        'the timeline of the fullest device keeps its extremes',
+        timeline.length <= 1200 &&
+            timeline.every((r) => r.rank === 1) &&
+            Math.max(...timeline.map((r) => r.active_bytes)) === peaks.peak_active_bytes &&
+            Math.max(...timeline.map((r) => r.reserved_bytes)) === peaks.peak_reserved_bytes,
+        [timeline.length, peaks],
     );
     check('nothing complained', complaints.length === 0, complaints);
     await close();

@@ -65,7 +65,7 @@ typedef struct ancestors {
 
 #define MOST_STEPS (UINT64_C(1) << 26)
 
-/* The nodes so that each stands behind what it depends on; there is no cycle. */
+/* The nodes so that each is after what it depends on; there is no cycle. */
 static bool make_order(ancestors *a)
 {
     const rs_check *c = a->c;

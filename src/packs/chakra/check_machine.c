@@ -8,6 +8,7 @@
  * The other machine is ASTRA-sim's: a CPU, a compute engine and a communication engine. */
 #include <string.h>
 
+#include "base/heap.h"
 #include "base/interval.h"
 #include "chakra/check_internal.h"
 
@@ -60,34 +61,24 @@ typedef struct machine {
 
 /* ---- heaps ------------------------------------------------------------------------------------------ */
 
-static bool before(const entry *a, const entry *b)
+static bool before(entry a, entry b)
 {
-    if (a->time != b->time) return a->time < b->time;
-    if (a->id != b->id) return a->id < b->id;
-    return a->node < b->node;
+    if (a.time != b.time) return a.time < b.time;
+    if (a.id != b.id) return a.id < b.id;
+    return a.node < b.node;
 }
 
 static bool push(heap *h, entry e)
 {
     if (!RS_GROW_ONE(h->items, h->n, h->capacity)) return false;
-    size_t at = h->n++;
-    for (; at && before(&e, &h->items[(at - 1) / 2]); at = (at - 1) / 2)
-        h->items[at] = h->items[(at - 1) / 2];
-    h->items[at] = e;
+    RS_HEAP_UP(h->items, h->n++, e, before, RS_HEAP_UNMARKED);
     return true;
 }
 
 static entry pop(heap *h)
 {
     entry top = h->items[0], last = h->items[--h->n];
-    size_t at = 0;
-    for (size_t child = 1; child < h->n; child = 2 * at + 1) {
-        if (child + 1 < h->n && before(&h->items[child + 1], &h->items[child])) child++;
-        if (!before(&h->items[child], &last)) break;
-        h->items[at] = h->items[child];
-        at = child;
-    }
-    h->items[at] = last;
+    RS_HEAP_DOWN(h->items, h->n, last, before, RS_HEAP_UNMARKED);
     return top;
 }
 

@@ -296,7 +296,7 @@ static void compare_ranks(matching *m, const job_group *g, const call *a, size_t
     if (n == k) return;
     const call *rest = n > k ? a : b;
     size_t more = n > k ? n : k, fewer = n > k ? k : n;
-    /* A worker of the host begins when it can: the last ones may lie behind the recording's end. */
+    /* A worker of the host begins when it can: the last ones may be after the recording's end. */
     if (!node_of(m, &rest[fewer])->gpu) {
         m->on_edges += more - fewer;
         return;

@@ -76,7 +76,7 @@ bool rs_attribute_add(const char *name, rs_slice value, rs_et_writer *writer, rs
 
 /* ---- lists of attributes ---------------------------------------------------------------------------- */
 
-/* Whether the element that the walk stands on begins as the one seen does and ends with its value. Plain
+/* Whether the element that the walk is at begins as the one seen does and ends with its value. Plain
  * whole numbers come as such, other values as they are written. */
 static bool take_seen(rs_slice_walk *w, const rs_attribute_seen *seen, bool *whole, int64_t *number,
                       rs_slice *value)

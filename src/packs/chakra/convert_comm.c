@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/dtype.h"
 #include "input/json.h"
 #include "et_def.pb-c.h"
 
@@ -27,7 +28,7 @@ static bool starts(const char *text, const char *word)
     return strncmp(text, word, strlen(word)) == 0;
 }
 
-/* Longer words first: "reduce" stands in "allreduce". */
+/* Longer words first: "reduce" is in "allreduce". */
 static const struct {
     const char *word;
     int type;
@@ -118,35 +119,16 @@ static bool other_operation(const char *folded, rs_comm *out)
 
 /* ---- sizes ------------------------------------------------------------------------------------------ */
 
-static int64_t dtype_bytes(const char *folded)
-{
-    static const struct {
-        const char *name;
-        int bytes;
-    } types[] = {{"float", 4},          {"long", 8},         {"int", 4},           {"half", 2},
-                 {"bfloat16", 2},       {"double", 8},       {"char", 1},          {"byte", 1},
-                 {"bool", 1},           {"short", 2},        {"int8", 1},          {"uint8", 1},
-                 {"int16", 2},          {"uint16", 2},       {"int32", 4},         {"uint32", 4},
-                 {"int64", 8},          {"uint64", 8},       {"float16", 2},       {"float32", 4},
-                 {"float64", 8},        {"float8e4m3fn", 1}, {"float8e5m2", 1},    {"float8e4m3fnuz", 1},
-                 {"float8e5m2fnuz", 1}, {"complexfloat", 8}, {"complexdouble", 16}};
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (strcmp(folded, types[i].name) == 0) return types[i].bytes;
-    return 0;
-}
-
 static bool size_of(rs_slice count, rs_slice type, rs_arena *arena, int64_t *bytes, bool *nomem)
 {
     int64_t n;
-    char folded[NAME_MAX_FOLDED];
     if (!rs_slice_is_text(type) || !rs_slice_int(count, &n) || n < 0) return false;
     const char *text = rs_slice_text(type, arena);
     if (!text) {
         *nomem = true;
         return false;
     }
-    fold(text, folded);
-    int64_t each = dtype_bytes(folded);
+    int64_t each = rs_dtype_size(text);
     return each && !__builtin_mul_overflow(n, each, bytes);
 }
 

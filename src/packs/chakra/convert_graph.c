@@ -16,7 +16,7 @@ typedef struct building {
     rs_error *err;
 } building;
 
-/* Gaps are numbered behind all nodes. */
+/* Gaps are numbered after all nodes. */
 uint64_t rs_convert_id(const rs_linked *l, uint32_t index)
 {
     if (index < l->n_nodes) return (uint64_t)l->nodes[index].id;

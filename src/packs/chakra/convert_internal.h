@@ -13,7 +13,7 @@ struct rs_chakra_linked {
 };
 
 /* Attributes of host nodes (convert_attrs.c). Most nodes have the same ones in the same places, so what
- * stands before each value is remembered and compared instead of being read again. */
+ * is before each value is remembered and compared instead of being read again. */
 #define RS_ATTRIBUTES_SEEN 16
 #define RS_ATTRIBUTE_NAME 32
 typedef struct rs_attribute_seen {

@@ -11,7 +11,7 @@
 
 #define RS_LINKED_NONE UINT32_MAX
 
-/* A JSON value as it stands in the text; bytes NULL: the member is absent. */
+/* A JSON value as it is in the text; bytes NULL: the member is absent. */
 typedef struct rs_slice {
     const uint8_t *bytes;
     size_t n;
@@ -65,7 +65,7 @@ typedef struct rs_linked {
     const uint8_t *text; /* of the linked trace; NULL: it was never written */
     size_t n_text;
     uint8_t *own_text; /* what to free */
-    rs_arena arena;    /* values that stand in no text */
+    rs_arena arena;    /* values that are in no text */
     rs_slice schema, pid, time, start_ts, finish_ts;
     bool has_rank;
     int64_t rank;          /* of the job; 0 where nothing tells it */
@@ -125,7 +125,7 @@ extern const rs_linked_more rs_linked_nothing;
 bool rs_linked_start(rs_linked *linked);
 bool rs_linked_add_more(rs_linked *linked, const rs_linked_more *more, rs_linked_node *node);
 
-/* Where a value stands in the linked trace, for errors; RS_NO_OFFSET when that was never written. */
+/* Where a value is in the linked trace, for errors; RS_NO_OFFSET when that was never written. */
 uint64_t rs_linked_offset(const rs_linked *linked, const uint8_t *at);
 /* Whether the schema is one that can be converted; the error says what is wrong. */
 rs_status rs_linked_check_schema(const rs_linked *linked, rs_error *err);

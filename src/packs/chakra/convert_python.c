@@ -72,7 +72,7 @@ static char *put_quoted(char *to, const char *text, size_t n)
     return to;
 }
 
-/* The opening quote stands at *p. false when out of memory. */
+/* The opening quote is at *p. false when out of memory. */
 static bool put_string(const uint8_t **p, const uint8_t *end, char **to, rs_arena *scratch)
 {
     rs_json_text text;

@@ -1,4 +1,4 @@
-/* Values of a linked trace, read where they stand in some text. */
+/* Values of a linked trace, read where they are in some text. */
 #include <string.h>
 
 #include "chakra/convert_linked.h"
@@ -32,7 +32,7 @@ static void blank_zeros(char *text, size_t n)
     for (char *zero = text; (zero = memchr(zero, '\0', n - (size_t)(zero - text)));) *zero++ = ' ';
 }
 
-/* Whether the bytes are the text that they stand for: ASCII, no escapes, no NUL. */
+/* Whether the bytes are the text that they represent: ASCII, no escapes, no NUL. */
 static bool is_plain(const uint8_t *p, size_t n)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), tops = UINT64_C(0x8080808080808080);
@@ -119,7 +119,7 @@ bool rs_slice_next(rs_slice_walk *w, rs_slice *element)
     return true;
 }
 
-/* The members of the object that *at stands in (behind its bracket); whether its end was reached, which *at
+/* The members of the object that *at is in (behind its bracket); whether its end was reached, which *at
  * then is behind. */
 static bool take_members(const uint8_t **at, const uint8_t *end, const char *const *names,
                          const size_t *lengths, rs_slice *values, size_t n)

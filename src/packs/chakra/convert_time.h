@@ -28,7 +28,7 @@ typedef struct rs_convert_times {
     size_t n_deps, deps_capacity;
 } rs_convert_times;
 
-/* Where the nodes stand in the trace, by index (convert_graph.c). */
+/* Where the nodes are in the trace, by index (convert_graph.c). */
 typedef struct rs_convert_places {
     const uint32_t *parent; /* itself for roots */
     const uint32_t *top;    /* the node whose chain a CPU node belongs to */

@@ -158,7 +158,7 @@ static bool ends_with(rs_et_span text, const char *tail)
     return text.n >= n && memcmp(text.at + text.n - n, tail, n) == 0;
 }
 
-/* The cursor stands on the node's bracket, and behind the node afterwards. */
+/* The cursor is at the node's bracket, and after the node afterwards. */
 static bool read_node(rs_et_cursor *c, rs_host_node *node)
 {
     *node = (rs_host_node){.id = RS_ET_NO_VALUE,
@@ -246,7 +246,7 @@ static const uint8_t *next_node(const uint8_t *p, const uint8_t *end)
     return NULL;
 }
 
-/* What is passed over twice and more is bounded: texts made of beginnings would cost their square. */
+/* What is skipped twice and more is bounded: texts made of beginnings would cost their square. */
 #define MOST_PASSED 8
 
 /* From an element that is no JSON to the next node. */
@@ -276,7 +276,7 @@ static bool keep_node(loader *x, const rs_host_node *node, uint64_t at)
     return true;
 }
 
-/* The cursor stands on an element, and behind it afterwards. */
+/* The cursor is at an element, and after it afterwards. */
 static bool read_element(loader *x, rs_et_cursor *list, bool *whole)
 {
     rs_et_span ignored;

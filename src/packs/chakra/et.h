@@ -88,7 +88,7 @@ rs_et_cursor rs_et_enter(rs_et_span value);
 /* To the value of the next member, or the next element; false at the end or damage. */
 bool rs_et_next_key(rs_et_cursor *c, rs_et_span *key);
 bool rs_et_next_element(rs_et_cursor *c);
-/* Passes over the value the cursor stands on. */
+/* Skips the value that the cursor is at. */
 bool rs_et_take(rs_et_cursor *c, rs_et_span *value);
 
 bool rs_et_is(rs_et_span text, const char *word);

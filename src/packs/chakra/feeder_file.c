@@ -1,6 +1,7 @@
 /* The public feeder: a whole trace in memory, and which of its nodes are ready. */
 #include <string.h>
 
+#include "base/heap.h"
 #include "base/strings.h"
 #include "base/search.h"
 #include "chakra/proto.h"
@@ -252,30 +253,23 @@ void rs_et_feeder_close(rs_et_feeder *f)
 
 /* ---- handing out ------------------------------------------------------------------------------------ */
 
-/* A node stands in the heap once at most, so that there is room. Removed ones are taken out when they come up.
+#define IS_LOWER(a, b) ((a) < (b))
+
+/* A node is in the heap once at most, so that there is room. Removed ones are taken out when they come up.
  */
 static bool add_ready(rs_et_feeder *f, uint32_t node)
 {
     rs_et_node *n = &f->nodes[node];
     if (n->queued || n->issued || n->removed) return false;
     n->queued = true;
-    size_t at = f->n_ready++;
-    for (; at && node < f->ready[(at - 1) / 2]; at = (at - 1) / 2) f->ready[at] = f->ready[(at - 1) / 2];
-    f->ready[at] = node;
+    RS_HEAP_UP(f->ready, f->n_ready++, node, IS_LOWER, RS_HEAP_UNMARKED);
     return true;
 }
 
 static void take_first(rs_et_feeder *f)
 {
     uint32_t last = f->ready[--f->n_ready];
-    size_t at = 0;
-    for (size_t child = 1; child < f->n_ready; child = 2 * at + 1) {
-        if (child + 1 < f->n_ready && f->ready[child + 1] < f->ready[child]) child++;
-        if (last <= f->ready[child]) break;
-        f->ready[at] = f->ready[child];
-        at = child;
-    }
-    f->ready[at] = last;
+    RS_HEAP_DOWN(f->ready, f->n_ready, last, IS_LOWER, RS_HEAP_UNMARKED);
 }
 
 static void drop_removed(rs_et_feeder *f)

@@ -114,7 +114,7 @@ static void set_number(rs_graph_json *g, Rs__Et__Attribute *a)
     }
 }
 
-/* Any other member is an attribute; lists and objects are passed over. */
+/* Any other member is an attribute; lists and objects are skipped. */
 static rs_status read_attribute(rs_graph_json *g, const char *name, rs_json_token token, rs_error *err)
 {
     if (token == RS_JSON_T_OBJECT || token == RS_JSON_T_ARRAY)
@@ -136,7 +136,7 @@ static rs_status read_attribute(rs_graph_json *g, const char *name, rs_json_toke
     return RS_OK;
 }
 
-/* Lists stand behind each other in deps; which is which is known when the node is whole. */
+/* Lists stand after each other in deps; which is which is known when the node is whole. */
 typedef struct lists {
     size_t data, n_data, ctrl, n_ctrl;
 } lists;

@@ -26,7 +26,7 @@ bool rs_graph_json_is(const uint8_t *bytes, size_t n);
 /* To the list of nodes. The text is borrowed until clear; name names it in errors. */
 rs_status rs_graph_json_open(const uint8_t *text, size_t n, const char *name, rs_graph_json *graph,
                              rs_error *err);
-/* The next node, valid until the next call; *node NULL behind the last. *offset: where it begins. */
+/* The next node, valid until the next call; *node NULL after the last. *offset: where it begins. */
 rs_status rs_graph_json_next(rs_graph_json *graph, const Rs__Et__Node **node, uint64_t *offset,
                              rs_error *err);
 void rs_graph_json_clear(rs_graph_json *graph);

@@ -34,7 +34,7 @@ typedef struct rs_link_host {
 typedef enum rs_link_fate {
     RS_LINK_KEPT,    /* becomes a node */
     RS_LINK_OUTSIDE, /* lies outside the common time */
-    RS_LINK_LOST     /* lies within it, but nothing says where it belongs */
+    RS_LINK_LOST     /* is within it, but nothing says where it belongs */
 } rs_link_fate;
 
 typedef struct rs_link_gpu {

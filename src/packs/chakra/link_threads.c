@@ -1,6 +1,6 @@
 /* What waited for another thread: specified by the pauses of a thread and by the ends of backward passes.
  *
- * An operator waits for another thread in two cases. (a) Its thread starts anew with it, after a pause or for
+ * An operator waits for another thread in two cases. (a) Its thread starts again with it, after a pause or for
  * the first time: it waits for the thread whose operator ended last by then, and for every other thread of
  * which an operator ended during the pause. (b) A backward pass of its thread has ended since the operator
  * before it. It then waits for the operator of that thread that started last among those that had ended: in a
@@ -11,7 +11,7 @@
 #include "base/interval.h"
 #include "chakra/link.h"
 
-/* A thread that did nothing for this long, ns, begins anew. */
+/* A thread that did nothing for this long, ns, begins again. */
 #define PAUSE 1000000
 
 /* Threads looked at for each operator: only hostile input comes near it, and then loses dependencies. */
@@ -104,7 +104,7 @@ static bool index_ends(finding *f)
     return ok && rs_keyed_sort(f->all, f->n_ends);
 }
 
-/* The place behind the last end of a thread by t; the thread's first when there is none. */
+/* The place after the last end of a thread by t; the thread's first when there is none. */
 static size_t thread_ended_by(const finding *f, uint32_t thread, int64_t t)
 {
     size_t from = f->first[thread];
@@ -124,7 +124,7 @@ static bool may_look(finding *f)
     return f->looks++ < MAX_LOOKS * (uint64_t)(f->x->n_linked + 1024);
 }
 
-/* ---- (a) a thread starts anew ----------------------------------------------------------------------- */
+/* ---- (a) a thread starts again ----------------------------------------------------------------------- */
 
 static bool starts_anew(finding *f, uint32_t op, bool paused, int64_t since)
 {

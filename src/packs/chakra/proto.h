@@ -143,7 +143,7 @@ char *rs_et_io_open(rs_et_io *io, size_t room);
 void rs_et_io_close(rs_et_io *io, unsigned field, size_t n);
 
 /* Write the message with the attributes added so far (those of node itself are not looked at), and start
- * anew. */
+ * again. */
 rs_status rs_et_write_metadata(rs_et_writer *writer, const char *version, rs_error *err);
 rs_status rs_et_write_message(rs_et_writer *writer, const rs_et_message *message, rs_error *err);
 rs_status rs_et_write_node(rs_et_writer *writer, const Rs__Et__Node *node, rs_error *err);

@@ -10,7 +10,7 @@
 enum { VARINT = 0, FIXED64 = 1, BYTES = 2 };
 #define TAG(field, wire) ((uint64_t)(field) << 3 | (wire))
 #define NODE_ATTRIBUTE TAG(10, BYTES)    /* one byte each: */
-#define METADATA_ATTRIBUTE TAG(2, BYTES) /* the one can stand in the other's place */
+#define METADATA_ATTRIBUTE TAG(2, BYTES) /* the one can take the place of the other */
 
 void rs_et_writer_init(rs_et_writer *w, const rs_sink *sink)
 {
@@ -126,7 +126,7 @@ void rs_et_add_text(rs_et_writer *w, const char *name, const char *value)
 
 /* ---- inputs and outputs ----------------------------------------------------------------------------- */
 
-/* A text stands behind its tag and as many bytes as its length mostly takes. */
+/* A text is after its tag and as many bytes as its length mostly takes. */
 #define TEXT_HEAD 3
 
 char *rs_et_io_open(rs_et_io *io, size_t room)

@@ -15,7 +15,7 @@ static uint32_t gpu_of_row(const rs_linker *x, uint32_t row)
     return from < x->n_gpus && x->gpus[from].row == row ? (uint32_t)from : RS_LINK_NONE;
 }
 
-/* Whether a stands before b on their stream. */
+/* Whether a is before b on their stream. */
 static bool is_earlier(const rs_link_gpu *a, const rs_link_gpu *b)
 {
     if (a->ts != b->ts) return a->ts < b->ts;

@@ -109,7 +109,7 @@ static void suit_target(const rs_linked *linked, const rs_groups *groups, rs_cha
     }
 }
 
-/* The same kernels come again and again: what was asked of the last names that were no communication. */
+/* The same kernels come repeatedly: what was asked of the last names that were no communication. */
 #define NAMES_KEPT 256
 
 static rs_slice *place_of(rs_slice *names, rs_slice name)

@@ -1,4 +1,4 @@
-/* A text workload as a Chakra execution trace: forward and backward pass of each layer, again and again. */
+/* A text workload as a Chakra execution trace: forward and backward pass of each layer, repeatedly. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 /* The nodes that later ones wait for, by layer; 0: none. */
 typedef struct layer_nodes {
     uint64_t forward;      /* the end of the forward pass: communication, where the next layer waits for it */
-    uint64_t forward_comm; /* DLRM: the exchange beside the chain */
+    uint64_t forward_comm; /* DLRM: the exchange next to the chain */
     uint64_t input, input_comm;
     uint64_t weight;     /* computation of the weight gradient */
     uint64_t weight_end; /* its communication if there is any, else the computation */
@@ -117,7 +117,7 @@ static void backward_weights_first(making *m)
         weight_gradient(m, i, after);
         if (i == 0) break;
         n->input = compute(m, i, RS_PHASE_INPUT, (uint64_t[MAX_DEPS]){n->weight});
-        /* What the first top layer hands down goes back to the embeddings, beside the bottom layers. */
+        /* What the first top layer hands down goes back to the embeddings, next to the bottom layers. */
         if (load->kind == RS_WORKLOAD_DLRM && i == load->last_bottom + 1)
             m->nodes[0].input_comm = communicate(m, 0, RS_PHASE_INPUT, n->input);
     }

@@ -7,11 +7,11 @@
 #include "flight/p2p.h"
 #include "flight/presence.h"
 
-/* A finding while it is made. Everything it points to lies in the flight's arena. */
+/* A finding while it is made. Everything it points to is in the flight's arena. */
 typedef struct rs_fl_found {
     rs_flight_finding finding;
     uint32_t group;                       /* RS_FL_NONE: of no one group */
-    uint32_t rank, entry;                 /* the entry that tells when and what; rank RS_FL_NONE: none */
+    uint32_t rank, entry;                 /* the entry that says when and what; rank RS_FL_NONE: none */
     uint32_t partner_rank, partner_entry; /* of a mismatch: an entry it is compared with */
     int64_t when;                         /* earliest sign of it, clock offsets removed; INT64_MAX unknown */
     rs_flight_root_kind kind;
@@ -62,7 +62,7 @@ rs_status rs_fl_find_mismatches(rs_fl_analysis *a, rs_error *err);
 /* graph.c: who waits for whom; findings for what nobody's waiting explains. */
 rs_status rs_fl_follow_waits(rs_fl_analysis *a, rs_error *err);
 
-/* lateness.c: a rank that is late again and again, in a job with no other finding. */
+/* lateness.c: a rank that is late repeatedly, in a job with no other finding. */
 rs_status rs_fl_find_straggler(rs_fl_analysis *a, rs_error *err);
 
 /* words.c: the summary and the evidence of a finding. */

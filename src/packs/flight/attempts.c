@@ -1,5 +1,5 @@
 /* torchrun starts a job again after a failure (--max-restarts). A log then holds several attempts, and what failed
- * in an earlier one is no cause of the last one's end. The lines of torchrun's agents, one a node, tell where an
+ * in an earlier one is no cause of the last one's end. The lines of torchrun's agents, one a node, say where an
  * attempt ends: "Sending process N closing signal" and "failed (exitcode: N) local_rank: K (pid: P)"; at level INFO
  * also "will restart worker group", "Rendezvous complete" and "successfully finished". The forms are those of
  * PyTorch 1.9 to 2.15. An agent that fails for good raises ChildFailedError; one that starts again does not. */
@@ -85,7 +85,7 @@ bool rs_fl_read_mark(rs_fl_log *log, const rs_fl_line *l, bool *by_agent)
     *by_agent = found != NULL;
     rs_fl_span f[RS_FL_MAX_FIELDS];
     static const int64_t none[] = {-1, -1, -1};
-    /* What an agent raises stands at the end of its traceback: ChildFailedError, RendezvousTimeoutError, ... */
+    /* What an agent raises is at the end of its traceback: ChildFailedError, RendezvousTimeoutError, ... */
     if (found == l->text && rs_fl_template(l->text, l->n, "torch.distributed.elastic.%*Error:", f))
         return add_mark(log, l, RS_FL_MARK_GAVE_UP, agent_of(l, NULL), none);
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {

@@ -16,12 +16,12 @@ const char *rs_fl_cause_text(rs_flight *flight, const rs_flight_root *row);
 const char *rs_fl_cause_next(rs_flight *flight, const rs_flight_root *row);
 /* attempts_told.c: the attempts of the logs with what ended each; needs the resolved log. */
 rs_status rs_fl_tell_attempts(rs_flight *flight, rs_error *err);
-/* What is to be said of attempts beside the verdict; "" nothing, NULL when out of memory. */
+/* What is to be said of attempts next to the verdict; "" nothing, NULL when out of memory. */
 const char *rs_fl_attempts_text(rs_flight *flight);
 /* The answer where the attempt that is judged has no cause: fills the verdict and its sentence. False: there is
  * one attempt only, or its end has no such answer. */
 bool rs_fl_judge_without_cause(rs_flight *flight, rs_flight_finding *out);
-/* The parts of cause.c that it stands on. */
+/* The parts of cause.c that it uses. */
 typedef struct rs_fl_event rs_fl_event;
 bool rs_fl_is_before(const rs_fl_event *a, const rs_fl_event *b);
 bool rs_fl_is_together(const rs_fl_event *first, const rs_fl_event *e);

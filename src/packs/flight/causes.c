@@ -39,7 +39,7 @@ static rs_status sink_rank(rs_fl_graph *g, uint32_t node, rs_error *err)
         return status; /* nobody waits for it and it missed nothing */
     for (uint32_t b = g->back_at[node]; b < g->back_at[node + 1]; b++)
         surely = surely || !g->ops[g->back[b] - rs_fl_op_base(g)].obscure;
-    /* Nothing open of its own, and somebody has open what it never issued: whoever stands in the way of the
+    /* Nothing open of its own, and somebody has open what it never issued: whoever is in the way of the
      * others, this rank stopped by itself. */
     bool stopped = has_dump && m.proven && g->a->open[node] == RS_FL_NONE;
     surely = surely || stopped;
@@ -265,7 +265,7 @@ static rs_status sink_p2p(rs_fl_graph *g, uint32_t node, rs_error *err)
             f.stage = RS_FL_STAGE_HANG;
             n = 1;
         } else if (peer < op->rank || (mine == RS_FL_STARTED && mate->state == RS_FL_SCHEDULED)) {
-            return RS_OK; /* told from the other end */
+            return RS_OK; /* distinguished from the other end */
         }
     }
     f.finding.n_waiters = rs_fl_waiters_of_part(g, g->part[node]);

@@ -33,7 +33,7 @@ bool rs_fl_next(rs_fl_build *b, rs_value_walk *walk, uint32_t *node);
 bool rs_fl_next_pair(rs_fl_build *b, rs_value_walk *walk, uint32_t *k, uint32_t *value);
 /* The number of a text, or of an integer's digits; RS_FL_NONE for other values. */
 uint32_t rs_fl_text_id(rs_fl_build *b, uint32_t node);
-/* The integer that a value stands for, as number, truth or digits. */
+/* The integer that a value represents, as number, truth or digits. */
 bool rs_fl_int_of(const rs_fl_build *b, uint32_t node, int64_t *out);
 /* A number that counts operations, held to what may be added and subtracted without overflow. */
 static inline int64_t rs_fl_count(int64_t i)

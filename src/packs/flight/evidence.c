@@ -81,7 +81,7 @@ bool rs_fl_prove_last_act(rs_fl_analysis *a, uint32_t index)
     return a->open[index] != RS_FL_NONE || prove_nothing_open(a, rank);
 }
 
-/* Absence is told by a status that ends below the number, or by a record that is complete there. */
+/* Absence is identified by a status that ends below the number, or by a record that is complete there. */
 bool rs_fl_prove_absence(rs_fl_analysis *a, const rs_fl_found *f, uint32_t index)
 {
     rs_flight *flight = a->flight;

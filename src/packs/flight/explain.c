@@ -19,7 +19,7 @@ static const char *waiters_text(rs_flight *flight, size_t n)
     return rs_fl_print(flight, "%zu rank%s", n, n == 1 ? " waits" : "s wait");
 }
 
-/* ", where ranks 1 and 2 wait since 02:11:08 UTC": those that stand in the operation itself; when all wait
+/* ", where ranks 1 and 2 wait since 02:11:08 UTC": those that are in the operation itself; when all wait
  * through others, how many they are. */
 static const char *who_waits(words *w)
 {

@@ -188,7 +188,7 @@ static rs_status scan_directory(rs_fl_files *files, const char *root, const char
 }
 
 /* A path that is no file: the beginning of names with nothing but digits behind it, as
- * TORCH_FR_DUMP_TEMP_FILE has it. *found tells how many there were. */
+ * TORCH_FR_DUMP_TEMP_FILE has it. *found says how many there were. */
 static rs_status scan_prefix(rs_fl_files *files, const char *path, size_t *found, rs_error *err)
 {
     const char *name = name_of(path);

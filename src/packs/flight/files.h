@@ -1,4 +1,4 @@
-/* The files of a job: found, told apart, and given their ranks. */
+/* The files of a job: found, distinguished, and given their ranks. */
 #ifndef RS_FLIGHT_FILES_H
 #define RS_FLIGHT_FILES_H
 

@@ -1,5 +1,5 @@
 /* The wait-for graph, shared by the files that build it and that judge what it ends in. Nodes are ranks and
- * the operations they stand in; a rank points to its earliest operation that is not completed, an operation
+ * the operations they are in; a rank points to its earliest operation that is not completed, an operation
  * to the ranks that keep it from going on. */
 #ifndef RS_FLIGHT_GRAPH_H
 #define RS_FLIGHT_GRAPH_H
@@ -10,7 +10,7 @@ typedef struct rs_fl_op_node {
     uint32_t group;
     int64_t seq;
     bool p2p;
-    uint32_t rank, entry;    /* who stands in it first (for point-to-point the only one), with what */
+    uint32_t rank, entry;    /* who is in it first (for point-to-point the only one), with what */
     uint32_t edges, n_edges; /* rank nodes */
     int64_t first_created;   /* by anybody, clock offsets removed; INT64_MAX unknown */
     bool obscure;            /* its edges go to ranks of which nothing is known here */
@@ -29,7 +29,7 @@ typedef struct rs_fl_graph {
     uint32_t *edges;
     size_t n_edges, edges_capacity;
     rs_fl_answer *answers; /* of one operation's members; room for the largest group */
-    uint32_t *op_of;       /* by rank: the op it stands in, RS_FL_NONE */
+    uint32_t *op_of;       /* by rank: the op it is in, RS_FL_NONE */
     /* strongly connected parts */
     uint32_t *part, *index, *low, *stack;
     size_t n_parts;

@@ -1,5 +1,6 @@
 /* Who comes late: creation times after removing each clock's offset, and GPU durations, which need no clock
  * (whoever comes last waits least). */
+#include "base/dtype.h"
 #include "flight/analyse.h"
 #include "flight/tables.h"
 #include "text/numbers.h"
@@ -431,21 +432,6 @@ const rs_table_spec rs_fl_collectives_spec = {
     "collectives", "one row a group and operation: durations and bandwidth where timing was on",
     collective_columns, sizeof collective_columns / sizeof *collective_columns};
 
-static int64_t type_bytes(const char *type)
-{
-    static const struct {
-        const char *name;
-        int64_t bytes;
-    } types[] = {{"Byte", 1},          {"Char", 1},   {"Bool", 1},    {"QInt8", 1},       {"QUInt8", 1},
-                 {"Short", 2},         {"UInt16", 2}, {"Half", 2},    {"BFloat16", 2},    {"Int", 4},
-                 {"UInt32", 4},        {"Float", 4},  {"float32", 4}, {"float16", 2},     {"bfloat16", 2},
-                 {"Long", 8},          {"UInt64", 8}, {"Double", 8},  {"ComplexHalf", 4}, {"ComplexFloat", 8},
-                 {"ComplexDouble", 16}};
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (strcmp(types[i].name, type) == 0) return types[i].bytes;
-    return strncmp(type, "Float8", 6) == 0 ? 1 : 0; /* unknown, or several types in one call */
-}
-
 typedef struct sums {
     uint32_t op;
     uint8_t kind;
@@ -479,7 +465,7 @@ static rs_status add_durations(void *context, rs_flight *flight, const rs_fl_op 
             return rs_fail_nomem(err, "durations");
     }
     int64_t numel = call->in_numel > call->out_numel ? call->in_numel : call->out_numel;
-    int64_t size = type_bytes(rs_fl_text(flight, call->in_dtype ? call->in_dtype : call->out_dtype));
+    int64_t size = rs_dtype_size(rs_fl_text(flight, call->in_dtype ? call->in_dtype : call->out_dtype));
     sums *s = &b->items[at];
     s->n++;
     s->bytes += (double)numel * (double)size;

@@ -7,7 +7,7 @@
 
 /* ---- pages (pages.c) ----------------------------------------------------------------------------------- */
 
-/* One rank's block of a debug server's page. Texts lie in the page. */
+/* One rank's block of a debug server's page. Texts are in the page. */
 typedef struct rs_fl_block {
     int64_t rank;
     const char *address; /* "http://host:port/handler/name?args" */

@@ -242,7 +242,7 @@ static bool begins(rs_fl_span span, const char *text)
     return span.n >= strlen(text) && memcmp(span.text, text, strlen(text)) == 0;
 }
 
-/* Forms whose words also stand in lines that mean something else. */
+/* Forms whose words also are in lines that mean something else. */
 static bool is_other(const struct form *f, const rs_fl_line *line, const rs_fl_span *fields)
 {
     if (f->kind == RS_FL_EV_CUDA_ERROR) return begins(fields[0], "out of memory");

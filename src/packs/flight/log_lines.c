@@ -1,4 +1,4 @@
-/* Reading a log: what stands in front of a line, whose it is and when; tracebacks over several lines. */
+/* Reading a log: what is in front of a line, whose it is and when; tracebacks over several lines. */
 #define _DEFAULT_SOURCE
 #include "flight/log.h"
 #include "flight/template.h"
@@ -9,7 +9,7 @@
 
 #define MAX_LINE ((size_t)64 << 10)
 #define MAX_SOURCES 65536
-#define MAX_SEATS ((size_t)1 << 20) /* lines that tell where a rank of some communicator sits */
+#define MAX_SEATS ((size_t)1 << 20) /* lines that say where a rank of some communicator sits */
 
 /* A traceback that is being read from one source. */
 typedef enum traceback { TB_NONE, TB_INSIDE, TB_ENDED } traceback;
@@ -373,7 +373,7 @@ static bool read_frame(reading *r, source *s, const rs_fl_line *l)
     return true;
 }
 
-/* "Type: text": an exception's name begins with a capital in its last part, and stands alone or before a
+/* "Type: text": an exception's name begins with a capital in its last part, and is alone or before a
  * colon. */
 static size_t exception_length(const rs_fl_line *l)
 {

@@ -16,7 +16,7 @@ static int64_t world_of(const rs_flight *flight)
     return world;
 }
 
-/* Seats of smaller communicators number their ranks anew. */
+/* Seats of smaller communicators number their ranks again. */
 static bool is_global(const rs_fl_log *log, const rs_fl_seat *seat)
 {
     return seat->n_ranks == log->world;
@@ -83,7 +83,7 @@ static int by_rank(const void *a, const void *b)
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* Keeps the seats of the whole job, one a rank (a job that was started again names them anew), and lists the
+/* Keeps the seats of the whole job, one a rank (a job that was started again names them again), and lists the
  * hosts in the order in which they appear. */
 static bool settle_seats(rs_fl_log *log)
 {

@@ -33,7 +33,7 @@ static inline const rs_fl_entry *rs_fl_unit_entry(const rs_flight *flight, const
 
 /* The state of a unit: its end mark's if it has one, else the least of its entries'. */
 rs_fl_state rs_fl_unit_state(const rs_flight *flight, const rs_fl_unit *unit);
-/* The entry that stands for a unit: the first that is no end mark. */
+/* The entry that represents a unit: the first that is no end mark. */
 const rs_fl_entry *rs_fl_unit_main(const rs_flight *flight, const rs_fl_unit *unit);
 
 /* The unit of a sequence number, found by bisection; false when the rank has none. */

@@ -226,7 +226,7 @@ typedef struct rs_fl_reader rs_fl_reader; /* scratch memory, one a thread */
 rs_fl_reader *rs_fl_reader_create(void);
 void rs_fl_reader_free(rs_fl_reader *reader);
 
-/* Reads one dump from memory, pickle or JSON by its first bytes. *usable tells whether it holds anything to
+/* Reads one dump from memory, pickle or JSON by its first bytes. *usable says whether it holds anything to
  * work with; what is wrong with it goes to problems under `file` and `rank`. Only running out of memory is an
  * error. */
 rs_status rs_fl_read_dump(rs_fl_reader *reader, const uint8_t *bytes, size_t n, const char *file,

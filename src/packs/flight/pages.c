@@ -39,7 +39,7 @@ static size_t next_heading(const char *page, size_t n, size_t from, rs_fl_block 
         while (at < n && page[at] == ' ') at++;
         const char *close = find(page, at, n, "</h2>");
         if (!close) return n;
-        if (memchr(page + at, '\n', (size_t)(close - page) - at)) continue; /* a heading stands on one line */
+        if (memchr(page + at, '\n', (size_t)(close - page) - at)) continue; /* a heading is on one line */
         out->address = page + at;
         out->n_address = (size_t)(close - page) - at;
         *end = (size_t)(close - page) + 5;

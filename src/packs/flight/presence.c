@@ -1,4 +1,4 @@
-/* What a status counts, which states follow from it, and who joined what. The rules stand in docs/flight.md.
+/* What a status counts, which states follow from it, and who joined what. The rules are in docs/flight.md.
  */
 #include "flight/presence.h"
 
@@ -91,7 +91,7 @@ static const rs_fl_entry *newest_entry(const rs_fl_rank *rank, const rs_fl_membe
             uint32_t entry = rank->order[lists[k][0] + i];
             if (!found || entry > newest) newest = entry;
             found = true;
-            if (k == 1) break; /* point-to-point entries stand in the order of their records */
+            if (k == 1) break; /* point-to-point entries are in the order of their records */
             if (lists[k][1] - i > 64) break;
         }
     return found ? &rank->entries[newest] : NULL;
@@ -334,7 +334,7 @@ static rs_fl_presence between(const rs_fl_rank *rank, const rs_fl_member *member
                               rs_fl_state *state)
 {
     /* Numbers are given at each issue: who has a later one has issued this one. The group's operations run in
-     * order, so the oldest retained one tells whether anything later has begun. */
+     * order, so the oldest retained one says whether anything later has begun. */
     const rs_fl_entry *oldest = &rank->entries[rank->order[member->begin]];
     bool later_began = oldest->state == RS_FL_STARTED || oldest->state == RS_FL_COMPLETED;
     *state = rank->shape == RS_FL_ACTIVE || member->first_seq < seq || later_began ? RS_FL_COMPLETED

@@ -29,7 +29,7 @@ const char *rs_flight_shape_name(size_t shape)
     return shape < RS_FL_N_SHAPES ? rs_fl_shape_name((rs_fl_shape)shape) : "";
 }
 
-/* A rank without a dump is no more than a finding beside a root that is proven. */
+/* A rank without a dump is no more than a finding next to a root that is proven. */
 static bool is_root(const rs_fl_analysis *a, const rs_fl_found *f)
 {
     if (f->kind == RS_FLIGHT_ROOT_NONE) return false;
@@ -79,7 +79,7 @@ const char *rs_fl_place(rs_flight *flight, uint32_t stack)
     return f ? rs_fl_print(flight, "%s:%lld", rs_fl_text(flight, f->file), (long long)f->line) : NULL;
 }
 
-/* Where the rank stands in the user's code: by its stack, else by the newest entry that carries frames. */
+/* Where the rank is in the user's code: by its stack, else by the newest entry that carries frames. */
 static const char *where_of(rs_flight *flight, const rs_fl_found *f, int64_t rank, uint32_t index)
 {
     const rs_fl_note *note = rs_fl_note_of(flight, rank);

@@ -1,4 +1,4 @@
-/* The pass over all operations: what differs between ranks, and how their clocks stand to each other. */
+/* The skip all operations: what differs between ranks, and how their clocks stand to each other. */
 #include "flight/analyse.h"
 
 #include <string.h>

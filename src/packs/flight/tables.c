@@ -403,7 +403,7 @@ static rs_status add_group_row(rs_flight *flight, uint32_t g, rs_table *table, r
     return rs_table_end_row(table, err);
 }
 
-/* Whether something is open in a group, or a root lies in it. */
+/* Whether something is open in a group, or a root is in it. */
 static bool is_concerned(const rs_flight *flight, uint32_t g)
 {
     const rs_fl_group *group = &flight->groups[g];

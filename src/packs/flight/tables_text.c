@@ -1,5 +1,5 @@
 /* Tables as text: columns are the stretches between runs of two and more character columns that are blank in
- * every line. Fields are found by name, unknown ones are passed over. */
+ * every line. Fields are found by name, unknown ones are skipped. */
 #include "flight/periodic.h"
 #include "flight/template.h"
 #include "flight/words.h"

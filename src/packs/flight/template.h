@@ -13,7 +13,7 @@ typedef struct rs_fl_span {
     size_t n;
 } rs_fl_span;
 
-/* Looks for `pattern` anywhere in text. Literals stand for themselves; a blank fits one or more blanks, and
+/* Looks for `pattern` anywhere in text. Literals represent themselves; a blank fits one or more blanks, and
  *   %d  a signed number          %w  letters, digits, _ . -       %s  anything but blanks
  *   %r  the rest of the text     %x  hexadecimal digits, : and .  %*  anything, as little as possible
  *   %?  a blank or nothing       %q  anything but a quote '       %%  a percent sign

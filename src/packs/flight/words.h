@@ -1,4 +1,4 @@
-/* The words that sentences are made of. All of them lie in the flight's arena; NULL when out of memory. */
+/* The words that sentences are made of. All of them are in the flight's arena; NULL when out of memory. */
 #ifndef RS_FLIGHT_WORDS_H
 #define RS_FLIGHT_WORDS_H
 

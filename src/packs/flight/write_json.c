@@ -49,7 +49,7 @@ static void put_ranks(rs_writer *w, const int64_t *ranks, size_t n)
     rs_writer_char(w, ']');
 }
 
-/* Ranks of an entry: many of them say less than the entry beside it. */
+/* Ranks of an entry: many of them say less than the entry next to it. */
 static void put_some_ranks(rs_writer *w, const int64_t *ranks, size_t n, cut *c)
 {
     c->inner += n - shown_of(c, n);

@@ -118,7 +118,7 @@ rs_status rs_dataset_dips(rs_dataset *dataset, rs_error *err);
 /* Per step, the same from the torch profiler's kernels; rs_dataset.traces. */
 rs_status rs_dataset_traces(rs_dataset *dataset, unsigned jobs, rs_problems *problems, rs_error *err);
 
-/* Sets the records of each rank beside the steps of its trace; rs_dataset.pairs. ranks: what
+/* Sets the records of each rank next to the steps of its trace; rs_dataset.pairs. ranks: what
  * rs_metrics_by_steps made of them, in the order of rs_dataset.traces. */
 rs_status rs_dataset_align(rs_dataset *dataset, const rs_rank_value *ranks, rs_error *err);
 

@@ -247,7 +247,7 @@ static double round_step(double span, unsigned *decimals)
     return power * step;
 }
 
-/* A line one pixel wide lies between two pixels unless it is moved by a half. */
+/* A line one pixel wide is between two pixels unless it is moved by a half. */
 static double crisp(double at)
 {
     return floor(at) + 0.5;

@@ -98,7 +98,7 @@ static bool text_is(const rs_json_text *text, const char *word, size_t n)
 }
 #define IS(text, word) text_is(text, word, sizeof(word) - 1)
 
-/* A number's text, or false for a value that is none, which is passed over. */
+/* A number's text, or false for a value that is none, which is skipped. */
 static bool take_number(cursor *c, const uint8_t **text, size_t *n)
 {
     space(c);

@@ -5,7 +5,7 @@
 
 #include "metrics/record.h"
 
-#define MAX_GPUS 64 /* of one node; readings of more are passed over */
+#define MAX_GPUS 64 /* of one node; readings of more are skipped */
 #define MAX_LINE 256
 
 const char *const rs_smi_names[RS_N_SMI] = {"temperature_c", "power_w", "gpu_use_percent", "clock_mhz",

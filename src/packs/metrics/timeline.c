@@ -1,6 +1,6 @@
 /* A label's timeline: step, computation, communication and overlap over global steps, all ranks.
  *
- * A picture is about a thousand points wide. Each point stands for one or more steps of all ranks: the line
+ * A picture is about a thousand points wide. Each point represents one or more steps of all ranks: the line
  * shows the median of their values, the band reaches from the least to the largest, so that a single slow
  * step of a single rank among a hundred thousand can be seen. */
 #include <math.h>
@@ -209,7 +209,7 @@ static rs_status draw(const rs_metrics *m, const rs_dataset *d, points *p, curve
     return rs_plot_png(&plot, path, err);
 }
 
-#define STRAGGLER_SHOWN 1.05 /* below that, a rank's line would hide behind the others */
+#define STRAGGLER_SHOWN 1.05 /* below that, a rank's line would hide after the others */
 
 rs_status rs_metrics_plot(const rs_metrics *m, size_t index, const char *path, rs_error *err)
 {

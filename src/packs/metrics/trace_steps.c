@@ -54,7 +54,7 @@ static bool unite(const rs_work *work, unions *u)
     return true;
 }
 
-/* How much of the set lies in [start, end). */
+/* How much of the set is in [start, end). */
 static int64_t within(const set *s, int64_t start, int64_t end)
 {
     size_t low;

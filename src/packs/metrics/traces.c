@@ -1,5 +1,5 @@
 /* metrics --traces: the same numbers from the kernels that the torch profiler recorded, which is what really
- * ran. Traces lie beside the rank files in torch_profiler/rankR/. */
+ * ran. Traces lie next to the rank files in torch_profiler/rankR/. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

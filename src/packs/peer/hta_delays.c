@@ -96,7 +96,7 @@ static bool list_ops(maker *m)
 static size_t find_op(const maker *m, int64_t start, int64_t end)
 {
     size_t low = rs_keyed_until(m->ops, m->n_ops, start);
-    /* up from the leaf behind the last that starts in time until a left neighbour reaches far enough */
+    /* up from the leaf after the last that starts in time until a left neighbour reaches far enough */
     size_t at = low + m->size;
     for (; at > 1; at >>= 1)
         if ((at & 1) && m->latest[at - 1] >= end) break;

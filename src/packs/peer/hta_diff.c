@@ -75,7 +75,7 @@ static rs_status add_rows(const rs_run *run, rs_trace *trace, rs_diff_rank *p, r
     bool gpu = strcmp(kind, "gpu") == 0, host = strcmp(kind, "host") == 0;
     bool shorten = rs_options_flag(run->options, "short-names");
     policy.trim_steps = false;
-    policy.whole = true; /* HTA's own iterations tell what is selected */
+    policy.whole = true; /* HTA's own iterations say what is selected */
     rs_status status = rs_trace_hta_frame(trace, &policy, &f, err);
     if (status != RS_OK) return status;
     status = rs_frame_columns_make(trace, &policy, f, &rs_hta_frame_columns, &made, err);
@@ -125,7 +125,7 @@ static bool add_partial(comparison *c, const rs_partial *partial)
     return true;
 }
 
-/* A row beside the names its text stands in. */
+/* A row next to the names its text is in. */
 typedef struct sort_key {
     const comparison *c;
     const compared *r;

@@ -38,7 +38,7 @@ static void judge_stream(rs_relations *out, rs_idle_gap *gap, const rs_idle_piec
     }
 }
 
-/* HTA looks the launch up by position, where 0 stands for "none" and for the file's first event alike. */
+/* HTA looks the launch up by position, where 0 represents "none" and for the file's first event alike. */
 static rs_status put_gaps(const rs_run *run, rs_trace *trace, rs_relations *out, rs_error *err)
 {
     const rs_frame_rows *f;

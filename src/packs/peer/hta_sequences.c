@@ -31,7 +31,7 @@ static uint32_t only_thread(const rs_sequence_finder *x, const char *word)
     return found;
 }
 
-/* HTA hangs autograd's thread into the main one: its top-level events lie in the annotation "## backward ##",
+/* HTA hangs autograd's thread into the main one: its top-level events are in the annotation "## backward ##",
  * or else in the step, that holds them. Only their depth matters here. */
 static void lower_autograd(rs_sequence_finder *x)
 {

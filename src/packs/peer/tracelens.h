@@ -37,7 +37,7 @@ typedef struct rs_tracelens_options {
      RS_COLUMN_BIT(IN_SPLIT) | RS_COLUMN_BIT(OUT_SPLIT))
 
 /* All sheets of a rank; cleared by the caller, also on failure. O(n log n) in the events, and of operators
- * that hold others again and again, in the sum of the work below each. */
+ * that hold others repeatedly, in the sum of the work below each. */
 rs_status rs_tracelens_sheets(rs_trace *trace, const rs_tracelens_options *options, rs_sheets *out,
                               rs_error *err);
 

@@ -14,7 +14,7 @@ typedef struct numbers {
     size_t n, capacity;
 } numbers;
 
-/* The elements of an array of arrays, up to its end. Whatever stands in an element beside whole numbers makes
+/* The elements of an array of arrays, up to its end. Whatever is in an element beside whole numbers makes
  * it nested. */
 static bool take_lists(rs_json_reader *r, rs_arena *arena, rs_tl_list **items, size_t *n)
 {

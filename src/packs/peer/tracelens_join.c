@@ -52,7 +52,7 @@ double rs_tl_number(const rs_tl_join *j, uint32_t slot, size_t report, size_t co
 
 /* ---- joining ---------------------------------------------------------------------------------------------- */
 
-/* Where the columns of keys, and those beside them, are in a report's sheet. */
+/* Where the columns of keys, and those next to them, are in a report's sheet. */
 typedef struct places {
     size_t keys[RS_TL_MAX_KEYS], beside[N_BESIDE];
 } places;
@@ -87,7 +87,7 @@ static bool know(rs_tl_join *j, const uint8_t *bytes, size_t n, uint32_t *id)
     return true;
 }
 
-/* A row's key, and the row told apart from others of its key: by what stands beside, and by its place among those that
+/* A row's key, and the row distinguished from others of its key: by what stands beside, and by its place among those that
  * are equal in that too. Ids of known. */
 typedef struct identity {
     uint32_t key, apart;

@@ -1,4 +1,4 @@
-/* Rows of one sheet in several of TraceLens' reports, joined by their keys: a row stands in exactly one slot. */
+/* Rows of one sheet in several of TraceLens' reports, joined by their keys: a row is in exactly one slot. */
 #ifndef RS_PEER_TRACELENS_JOIN_H
 #define RS_PEER_TRACELENS_JOIN_H
 
@@ -27,7 +27,7 @@ typedef struct rs_tl_join {
     rs_tl_slot *slots;
     size_t n, capacity;
 
-    rs_strings known;    /* keys, and rows told apart, as bytes */
+    rs_strings known;    /* keys, and rows distinguished, as bytes */
     uint32_t *slot_of;   /* by known; RS_TL_NO_ROW: none */
     uint32_t *times;     /* by known: how often the report that is being added has it */
     rs_tl_chain *chains; /* by known */
@@ -35,7 +35,7 @@ typedef struct rs_tl_join {
     rs_arena arena;
 } rs_tl_join;
 
-/* Rows of a key that agree in what stands beside it (operator, stream, thread) are paired first, what is left of the key
+/* Rows of a key that agree in what stands next to it (operator, stream, thread) are paired first, what is left of the key
  * in the order of the sheets. False when out of memory. O(n) in the rows. */
 bool rs_tl_join_make(rs_tl_join *join);
 void rs_tl_join_clear(rs_tl_join *join);

@@ -1,4 +1,4 @@
-/* TraceLens' performance models, its formulas as they are: what is wrong in them stands in docs/differences.md,
+/* TraceLens' performance models, its formulas as they are: what is wrong in them is in docs/differences.md,
  * what is right in perf/. */
 #ifndef RS_PEER_TRACELENS_MODELS_H
 #define RS_PEER_TRACELENS_MODELS_H
@@ -43,7 +43,7 @@ typedef struct rs_tl_model rs_tl_model;
 const rs_tl_model *rs_tl_model_find(const char *name);
 /* The family: the name of its sheet, without _fwd and _bwd. Static text. */
 const char *rs_tl_model_sheet(const rs_tl_model *model);
-/* The families in the order of TraceLens' report; NULL behind the last. */
+/* The families in the order of TraceLens' report; NULL after the last. */
 extern const char *const rs_tl_sheet_names[];
 /* Whether fwd and bwd have sheets of their own. */
 bool rs_tl_sheet_is_split(const char *sheet);

@@ -101,7 +101,7 @@ static void binary(rs_tl_ask *ask)
 
 /* ---- reductions ---------------------------------------------------------------------------------------- */
 
-/* The dimensions stand in the trace as texts, which TraceLens passes over: the result is one element. */
+/* The dimensions are in the trace as texts, which TraceLens skips: the result is one element. */
 static void reduce(rs_tl_ask *ask)
 {
     const char *name = ask->model->name;

@@ -147,7 +147,7 @@ typedef struct convolution {
     int64_t out[MAX_SPACE + 2];
 } convolution;
 
-/* One number for each dimension in space; a list of one stands for all, an empty text for `otherwise`. */
+/* One number for each dimension in space; a list of one represents all, an empty text for `otherwise`. */
 static void read_space(rs_tl_ask *ask, size_t at, size_t space, int64_t otherwise, int64_t *out)
 {
     rs_tl_text text = rs_tl_concrete(ask, at);
@@ -367,7 +367,7 @@ static void answer_attention(rs_tl_ask *ask, const attention *t, bool backward, 
     ask->out->bytes = attention_bytes(t, backward, size);
 }
 
-/* p: place of q; layout; places of dropout and causal. The flavour is told by the layout and the name. */
+/* p: place of q; layout; places of dropout and causal. The flavour is identified by the layout and the name. */
 static void sdpa(rs_tl_ask *ask)
 {
     const int8_t *p = ask->model->p;

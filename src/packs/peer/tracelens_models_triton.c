@@ -1,4 +1,4 @@
-/* TraceLens' model of kernels that torch.compile generates: what was fused stands in the kernel's name
+/* TraceLens' model of kernels that torch.compile generates: what was fused is in the kernel's name
  * (triton_red_fused_add_mean_0), how large it is in the last arguments. */
 #include <math.h>
 #include <string.h>
@@ -217,7 +217,7 @@ static void triton(rs_tl_ask *ask)
         return;
     }
     for (size_t i = 0; i < a->n_dims; i++) bytes += bytes_of(a, i);
-    if (pointwise && a->n_dims) bytes += bytes_of(a, 0); /* written once more */
+    if (pointwise && a->n_dims) bytes += bytes_of(a, 0); /* written again */
     char *copy = names.failed ? NULL : rs_arena_strndup(ask->arena, names.text ? names.text : "", names.n);
     rs_python_clear(&names);
     if (!copy) ask->no_memory = ask->bad = true;

@@ -444,7 +444,7 @@ static uint32_t tuple_id(rs_tl_rank *r, rs_column_id column, uint32_t row, bool 
     return rs_pool_add_tuple(&r->pool, r->e, rs_events_text(r->e, column, row), ok);
 }
 
-/* Categories are few and static; a number stands for each in keys. */
+/* Categories are few and static; a number represents each in keys. */
 static uint32_t category_id(rs_tl_rank *r, const char *category, bool *ok)
 {
     uint32_t id = rs_strings_add(&r->pool.strings, category, strlen(category));

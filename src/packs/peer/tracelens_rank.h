@@ -89,7 +89,7 @@ const char *rs_tl_tuple(rs_tl_rank *r, rs_column_id column, uint32_t row, bool *
 
 /* ---- numbers of a group -------------------------------------------------------------------------------- */
 
-/* Statistics as pandas has them: NaN values are passed over, the deviation is that of a sample. */
+/* Statistics as pandas has them: NaN values are skipped, the deviation is that of a sample. */
 typedef struct rs_tl_stats {
     size_t n;
     double sum, mean, median, std, min, max; /* NaN: unknown */
@@ -105,7 +105,7 @@ typedef struct rs_tl_groups {
     uint32_t *item;
 } rs_tl_groups;
 
-/* Items of equal keys make a group; groups stand in order of their first items. A key is size bytes at
+/* Items of equal keys make a group; groups are in order of their first items. A key is size bytes at
  * keys + i * size. RS_NO_STRING in `skip` leaves none out; otherwise an item is left out where skip[i] is
  * true. False when out of memory. */
 bool rs_tl_group(const void *keys, size_t size, const bool *skip, size_t n, rs_tl_groups *out);

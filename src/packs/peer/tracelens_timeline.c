@@ -1,5 +1,5 @@
 /* timeline as TraceLens has it: the same columns over work whose launch is in the file, by TraceLens's
- * classes, which stand in the policy. */
+ * classes, which are in the policy. */
 #include "analysis/analysis.h"
 
 const rs_policy rs_policy_tracelens = {

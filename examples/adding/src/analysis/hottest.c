@@ -1,6 +1,6 @@
 /* hottest: the busiest stream of each rank. An example of an analysis, see docs/adding.md. */
-#include "analysis/analysis.h"
-#include "base/memory.h"
+#include "analysis/plan.h"
+#include "base/try.h"
 #include "trace/hot_stream.h"
 
 #define HOTTEST_ROW(CELL)                                                                                    \
@@ -11,52 +11,32 @@
     CELL(OF(rs_hot_stream, time), "time_us", TIME, US, "their durations added up", "time")
 RS_RECORD(hottest, HOTTEST_ROW);
 
-static const rs_table_spec table = RS_TABLE("hottest", "one row is one rank", hottest_columns);
-static const rs_table_spec *const tables[] = {&table};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 1}};
-static const rs_layout layout = RS_RECORD_LAYOUT(rs_hot_stream, hottest);
-
-/* A partial outlives the trace, so the facet's value is copied. */
-static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+/* Makes the rows of a rank: here one, which a facet has. */
+static rs_status put(const rs_run *run, rs_trace *trace, rs_relations *out, rs_error *err)
 {
     const rs_hot_stream *hot;
-    rs_status status = rs_trace_hot_stream(trace, run->policy, &hot, err);
-    if (status != RS_OK || !hot) return status;
-    rs_hot_stream *copy = rs_malloc(sizeof *copy);
-    if (!copy) return rs_fail_nomem(err, "streams");
-    *copy = *hot;
-    *partial = copy;
+    RS_TRY(rs_trace_hot_stream(trace, run->policy, &hot, err));
+    if (hot)
+        rs_put(out, 0, hot);
+    else
+        out->absent = true;
     return RS_OK;
 }
 
-static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
-{
-    (void)run;
-    rs_status status = RS_OK;
-    for (size_t i = 0; status == RS_OK && i < n; i++)
-        status =
-            rs_table_put_row(result->tables[0], &hottest_record, partials[i].rank, partials[i].value, err);
-    return status;
-}
-
-static void free_partial(void *partial)
-{
-    rs_free(partial);
-}
+static const rs_plan_relation relations[] = {{RS_LISTED_AS(0, rs_hot_stream, hottest), .make = put}};
+static const rs_plan_table table = {RS_PLAN_TABLE("hottest", "one row is one rank", hottest)};
+static const rs_table_spec *const tables[] = {&table.spec};
+static const rs_plan plan = {RS_PLAN(relations, tables)};
 
 const rs_analysis rs_analysis_hottest = {
     .name = "hottest",
+    .group = "GPU time",
     .help = "The busiest stream of each rank",
     .about = "Durations of a stream's GPU work are added up; of each rank the stream with the largest sum is "
              "shown.",
     .examples = "rankscope hottest traces/",
     .facets = {&rs_facet_hot_stream},
-    .table_sets = sets,
-    .n_table_sets = 1,
+    .plan = &plan,
     .follows = RS_FOLLOWS_ALL,
-    .rank = rank,
-    .merge = merge,
-    .free_partial = free_partial,
     .absent = "no GPU work",
-    .partial_layout = &layout,
 };

@@ -48,7 +48,7 @@ static const char *picture_of(const char *path)
     return NULL;
 }
 
-/* Graphviz's program draws the graph in a file beside the picture. */
+/* Graphviz's program draws the graph in a file next to the picture. */
 static int run_dot(const char *form, const char *dot, const char *output)
 {
     char *const argv[] = {"dot", (char *)form, "-o", (char *)output, (char *)dot, NULL};

@@ -83,7 +83,7 @@ static rs_status write_tables(const char *path, const rs_table *const *sheets, s
     return write_sheets(path, sheets, n, err);
 }
 
-/* The sheets over all ranks, and those of one rank, stand in DIR or FILE.xlsx itself, those of several ranks in
+/* The sheets over all ranks, and those of one rank, are in DIR or FILE.xlsx itself, those of several ranks in
  * DIR/rank0, ... or FILE.rank0.xlsx, ... */
 static rs_status write_report(const char *place, const rs_tracelens_report *report, rs_error *err)
 {

@@ -31,7 +31,7 @@ typedef struct rs_chakra_link_settings {
 } rs_chakra_link_settings;
 
 /* The linked trace: the host trace's own top-level members ("schema" 1.0.1 becomes 1.0.2-chakra.0.0.4, then
- * "source_schema" keeps the original) and "nodes", numbered anew from 1, each GPU node behind the operator
+ * "source_schema" keeps the original) and "nodes", numbered again from 1, each GPU node behind the operator
  * that launched it. All times are microseconds with up to three decimals, exact. Members of a node:
  *
  * - id, name, ctrl_deps (the parent's id; the process root's own), inputs, outputs, attrs: all nodes.
@@ -46,7 +46,7 @@ typedef struct rs_chakra_link_settings {
  * - device: GPU nodes; args.device, where the device trace gives it.
  * - lane: GPU nodes; number of their device and stream; lanes differ where streams do.
  * - launch_ts, launch_dur, event: GPU nodes; start and length of the launching call, position in traceEvents:
- * within a lane nodes stand in the order of (ts, launch_ts, event).
+ * within a lane nodes are in the order of (ts, launch_ts, event).
  * - args: GPU nodes; of the kernel's arguments "Collective name", "In msg nelems", "Out msg nelems",
  *   "dtype", "Group size", "Process Group Name", "Process Group Description" and "Process Group Ranks"
  *   those that it has; absent without any. */
@@ -105,7 +105,7 @@ typedef struct rs_chakra_pairs rs_chakra_pairs;
  * itself; a host trace's rank is what its name tells: behind "rank", else the last number in it. Traces without
  * a partner are told in problems (RS_LOSS), in the order of ranks. RS_ERR_FORMAT when no rank has both;
  * RS_ERR_AMBIGUOUS when two host traces have one rank. *out is the caller's, NULL on failure. Device traces are
- * read once more when their names do not tell ranks. */
+ * read again when their names do not tell ranks. */
 RS_API rs_status rs_chakra_pairs_find(const char *host, const char *device, uint64_t max_ratio, unsigned jobs,
                                       rs_chakra_pairs **out, rs_problems *problems, rs_error *err);
 RS_API size_t rs_chakra_pairs_count(const rs_chakra_pairs *pairs);

@@ -109,7 +109,7 @@ RS_API rs_status rs_chakra_check(const rs_chakra_check_settings *settings, const
 /* Proves the traces of several ranks of one job, each alone and then together: the members of each process
  * group have the same collectives in the same order (kind and bytes; those of gathers, scatters and
  * all-to-alls may differ), and each send has its receive. What speaks of ranks that are not given is counted.
- * paths stands for settings->path; a file's rank is the number before its ending, else its place. linked must
+ * paths represents settings->path; a file's rank is the number before its ending, else its place. linked must
  * be NULL. sink gets a line when all is well, else what is wrong. RS_ERR_USAGE: two files of one rank. Memory:
  * about 250 bytes a node of all files. */
 RS_API rs_status rs_chakra_check_ranks(const rs_chakra_check_settings *settings, const char *const *paths,
@@ -139,7 +139,7 @@ typedef struct rs_chakra_generate_settings {
     int64_t comm_size;    /* bytes of a communication node */
 } rs_chakra_generate_settings;
 
-/* The patterns that can be generated, numbered from 0; NULL behind the last. Static storage. */
+/* The patterns that can be generated, numbered from 0; NULL after the last. Static storage. */
 RS_API const char *rs_chakra_pattern_name(size_t pattern);
 /* Writes the trace of one pattern for one NPU. RS_ERR_USAGE when there is no such pattern or NPU. */
 RS_API rs_status rs_chakra_generate(size_t pattern, const rs_chakra_generate_settings *settings,
@@ -166,7 +166,7 @@ RS_API rs_status rs_chakra_text(const rs_chakra_text_settings *settings, const r
                                 rs_error *err);
 
 /* The log of a simulator's run as a trace for viewers. Reads the lines
- * "issue|callback, npu=N, cycle=N, node=N, name=TEXT" (others are passed over) and writes one event for each
+ * "issue|callback, npu=N, cycle=N, node=N, name=TEXT" (others are skipped) and writes one event for each
  * node from its issue to its callback: pid the NPU, tid 2 memory, 3 computation, 4 communication, times in
  * us. mhz: cycles a microsecond. What does not pair up is added to problems (RS_LOSS). Errors: RS_ERR_IO,
  * RS_ERR_NOMEM, RS_ERR_LIMIT, RS_ERR_USAGE. Memory: the log. */

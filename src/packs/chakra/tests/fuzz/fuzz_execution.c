@@ -1,5 +1,5 @@
 /* The reader of PyTorch execution traces: any bytes come to an end; every node hangs from the process root;
- * nodes are spans of the text and stand in the order of their ids; of a text cut shorter no more is read. */
+ * nodes are spans of the text and are in the order of their ids; of a text cut shorter no more is read. */
 #include <string.h>
 
 #include "chakra/et.h"

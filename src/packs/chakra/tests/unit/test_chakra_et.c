@@ -199,7 +199,7 @@ static void test_cut_trace(void **state)
         if (status == RS_OK) whole++;
         if (status != RS_OK) assert_true(err.causes[0].offset <= n);
     }
-    assert_int_equal(whole, 7); /* behind the metadata and behind each node */
+    assert_int_equal(whole, 7); /* behind the metadata and after each node */
 }
 
 /* Lists of attributes that begin alike and go on differently: numbers, texts, lists, members in another

@@ -170,7 +170,7 @@ static rs_status load_host(const text *t, rs_et *et, rs_problems *problems, rs_e
     return status;
 }
 
-/* Every node reaches the process root, and stands in the order once. */
+/* Every node reaches the process root, and is in the order once. */
 static void assert_rooted(const rs_et *et)
 {
     assert_int_equal(et->n_order, et->n_nodes);

@@ -33,7 +33,7 @@ typedef enum rs_flight_verdict {
     RS_FLIGHT_P2P_ORDER,         /* sends of a pair are received in another order */
     RS_FLIGHT_P2P_DEADLOCK,      /* sends and receives wait for each other in a circle */
     RS_FLIGHT_CROSS_GROUP_ORDER, /* ranks use groups in different orders: a circle through collectives */
-    RS_FLIGHT_STRAGGLER,         /* no hang; one rank is late again and again */
+    RS_FLIGHT_STRAGGLER,         /* no hang; one rank is late repeatedly */
     RS_FLIGHT_BAD_CONFIG,        /* ranks disagree about a group, or use one that no dump describes */
     RS_FLIGHT_BAD_INPUT,         /* no dump was usable */
     RS_FLIGHT_CRASHED            /* by the job's log: a rank ended */
@@ -51,14 +51,14 @@ typedef enum rs_flight_root_kind {
     RS_FLIGHT_ROOT_ORDER,      /* groups used in another order */
     RS_FLIGHT_ROOT_NO_DUMP,    /* waited for, and it left no usable dump */
     RS_FLIGHT_ROOT_UNKNOWN,    /* waited for, and its dump does not tell */
-    RS_FLIGHT_ROOT_SLOW,       /* the job moves; this rank is late again and again */
+    RS_FLIGHT_ROOT_SLOW,       /* the job moves; this rank is late repeatedly */
     RS_FLIGHT_ROOT_CRASHED,    /* by the job's log */
     RS_FLIGHT_ROOT_CONFIG      /* it sees a group otherwise than others */
 } rs_flight_root_kind;
 /* "silent", "stalled", ... Static text. */
 RS_API const char *rs_flight_root_kind_name(rs_flight_root_kind kind);
 
-/* "rank_missing", ...: the word that stands in JSON. Static text. */
+/* "rank_missing", ...: the word that is in JSON. Static text. */
 RS_API const char *rs_flight_verdict_name(rs_flight_verdict verdict);
 
 typedef struct rs_flight rs_flight;
@@ -101,7 +101,7 @@ typedef struct rs_flight_bytes {
     const void *bytes;
     size_t n;
     int64_t rank;
-    const char *name; /* stands for the file's in messages */
+    const char *name; /* represents the file's in messages */
 } rs_flight_bytes;
 RS_API rs_status rs_flight_open_bytes(const rs_flight_bytes *dumps, size_t n_dumps,
                                       const rs_flight_settings *settings, rs_flight **out, rs_error *err);
@@ -294,7 +294,7 @@ RS_API rs_status rs_flight_write_json_within(rs_flight *flight, size_t budget, c
 /* A Chrome/Perfetto trace of the recorded operations: one process a rank, one track a group, clocks aligned.
  */
 RS_API rs_status rs_flight_write_timeline(rs_flight *flight, const rs_sink *sink, rs_error *err);
-/* An SQLite database (tables groups, memberships, tracebacks, collectives, nccl_calls), made anew: an
+/* An SQLite database (tables groups, memberships, tracebacks, collectives, nccl_calls), made again: an
  * existing file is replaced. */
 RS_API rs_status rs_flight_write_database(rs_flight *flight, const char *path, rs_error *err);
 

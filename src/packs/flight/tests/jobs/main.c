@@ -53,7 +53,7 @@ static bool is_right(const sim_job *job, const rs_flight_finding *f, lost_files 
     if (lost == LOST_GUILTY)
         return f->verdict == RS_FLIGHT_DUMP_MISSING && f->n_culprits == 1 && names(f, job->guilty);
     if (f->verdict != verdicts[job->fault]) return false;
-    /* Of two ranks that left nothing, both being waited for, none can be told from the other. */
+    /* Of two ranks that left nothing, both being waited for, none can be distinguished from the other. */
     if (lost == LOST_INNOCENT && job->fault == SIM_CRASH) return names(f, job->guilty);
     const sim_group *g = job->fault_group == UINT32_MAX ? NULL : &job->groups[job->fault_group];
     switch (job->fault) {
@@ -276,7 +276,7 @@ static bool judge_shape(const sim_job *job, sim_shape shape, const char *directo
 
 static int check_shapes(uint64_t seeds, uint64_t first)
 {
-    /* A straggler is told by completions and durations, which most of these dumps have not. */
+    /* A straggler is identified by completions and durations, which most of these dumps have not. */
     static const sim_fault faults[] = {SIM_NONE,      SIM_HOST_STOP,     SIM_CRASH,        SIM_TYPE,
                                        SIM_SIZE,      SIM_DTYPE,         SIM_GPU_BLOCK,    SIM_NETWORK,
                                        SIM_HALF_DONE, SIM_P2P_SIZE,      SIM_P2P_DEADLOCK, SIM_CROSS_ORDER,

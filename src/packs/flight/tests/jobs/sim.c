@@ -431,7 +431,7 @@ static void issue(sim_job *job, sim_rank *r)
     }
 }
 
-/* Ends the launch at `from`; what the stream stands in lets it go on. */
+/* Ends the launch at `from`; what the stream is in lets it go on. */
 static void complete(sim_rank *r, size_t from, int64_t at)
 {
     size_t end = launch_end(r, from);
@@ -555,7 +555,7 @@ static bool transfer_done(sim_job *job, sim_rank *r, size_t from)
     return true;
 }
 
-/* Sends that run beside the stream. */
+/* Sends that run next to the stream. */
 static bool finish_sends(sim_job *job, sim_rank *r)
 {
     bool moved = false, pending = false;

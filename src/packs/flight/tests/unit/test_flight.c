@@ -84,7 +84,7 @@ static rs_flight_verdict verdict_of_two(call a, call b, char *summary, size_t si
     return v;
 }
 
-/* Where a rank stands is told by its newest entry that carries frames, not by its newest entry. */
+/* Where a rank stands is identified by its newest entry that carries frames, not by its newest entry. */
 static void test_where_it_stands(void **state)
 {
     (void)state;

@@ -200,7 +200,7 @@ static void test_moving(void **state)
     rs_table *progress = rs_flight_progress(flight, &err);
     assert_int_equal(rs_table_n_rows(progress), 4);
     rs_table_free(progress);
-    /* And once more, where nobody has. */
+    /* And again, where nobody has. */
     live.previous = flight;
     live.now_ns += INT64_C(60000000000);
     flight = open_shapes(jobs, 4, &live, &r);

@@ -1,4 +1,4 @@
-/* Logs by their grammar: each form of an event behind each prefix and stamp, of which kind, rank and time are known;
+/* Logs by their grammar: each form of an event after each prefix and stamp, of which kind, rank and time are known;
  * the same lines cut at every place and with each byte changed. Whatever is no longer there is unknown, never something
  * else. */
 #include "support.h"
@@ -111,7 +111,7 @@ static const struct message {
     {"", NONE, -1, INT64_MIN, NULL, RS_FL_UNKNOWN},
 };
 
-/* Who stands in front of a line. */
+/* Who is in front of a line. */
 static const struct prefix {
     const char *text;
     int64_t rank, task, local, pid;
@@ -138,7 +138,7 @@ static const struct prefix {
 static const struct stamp {
     const char *text;
     int64_t time;        /* 0: none is told */
-    bool yearless, last; /* last: it stands behind all prefixes, on the line itself */
+    bool yearless, last; /* last: it is after all prefixes, on the line itself */
 } stamps[] = {
     {"", 0, false, false},
     {"2026-03-14T02:11:08.071Z ", MARCH_14 + CLOCK + 71000000, false, false},
@@ -456,7 +456,7 @@ static void test_paragraphs(void **state)
         int64_t rank;
         const char *exception, *where;
     } cases[] = {
-        /* torchrun's table: rank and host stand in front of the code */
+        /* torchrun's table: rank and host are in front of the code */
         {"  rank      : 1 (local_rank: 1)\n  host      : node07\n  exitcode  : -11 (pid: 9)\n", 1,
          RS_FL_EV_SEGFAULT, 1, NULL, NULL},
         {"  rank      : 1 (local_rank: 1)\n  exitcode  : 1 (pid: 9)\n  exitcode  : -9 (pid: 9)\n", 2,
@@ -505,7 +505,7 @@ static void test_paragraphs(void **state)
     }
 }
 
-/* NCCL's lines name a host and a process behind whatever stands in front; a clock is neither. */
+/* NCCL's lines name a host and a process behind whatever is in front; a clock is neither. */
 static void test_places(void **state)
 {
     (void)state;

@@ -126,7 +126,7 @@ static void test_lines(void **state)
     assert_int_equal(read_line(RECORD("Infinity", ""), &r), RS_LINE_NO_PROFILE);
     assert_int_equal(read_line("{\"global_step\": 3, \"profile\": {\"total_ms\": 1, \"ranges\": {}}}", &r),
                      RS_LINE_NO_PROFILE);
-    /* an escaped key is the key it stands for, of repeated ones the last counts */
+    /* an escaped key is the key it represents, of repeated ones the last counts */
     assert_int_equal(read_line("{\"global\\u005fstep\": 4, \"profile\": 1, \"profile\": {\"total_ms\": 1, "
                                "\"ranges\": []}, \"loss\": NaN}",
                                &r),

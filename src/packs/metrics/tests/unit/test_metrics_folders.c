@@ -1,5 +1,5 @@
 /* Runs of rank metrics as they are found on disks: files that are missing, doubled, empty or of no rank, runs that began
- * anew, sensors, odd numbers, and traces beside them. What is said of each, and what is counted. */
+ * again, sensors, odd numbers, and traces next to them. What is said of each, and what is counted. */
 #include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -27,8 +27,7 @@ typedef struct rs_tracelens_settings {
     int64_t
         micro_idle_ns; /* gpu_timeline parts idle time into pauses below this and others; 0: it does not */
     bool unlinked;     /* GPU work without a launch in the file counts in gpu_timeline */
-    bool
-        recompute; /* what activation checkpointing computes again stands in rows of its own, marked in a column
+    bool recompute; /* what activation checkpointing computes again is in rows of its own, marked in a column
                           is_recompute, in gpu_timeline and the sheets of operators */
 } rs_tracelens_settings;
 

@@ -7,7 +7,7 @@
  *     const rs_table *const *sheets = rs_tracelens_comparison_sheets(c, &n);
  *     rs_tracelens_comparison_free(c);
  *
- * A row of a report stands in one row of a sheet: rows of equal keys are paired one by one, not each with each
+ * A row of a report is in one row of a sheet: rows of equal keys are paired one by one, not each with each
  * (docs/differences.md, D1).
  *
  * Stability: the functions are stable; sheets follow TraceLens. */

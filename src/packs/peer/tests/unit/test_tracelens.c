@@ -78,7 +78,7 @@ static const line lines[] = {
     {"aten::_scaled_dot_product_flash_attention", "[[1,2,4,8],[1,2,4,8],[1,2,4,8],[],[],[],[]]",
      "[" F32 "," F32 "," F32 "]", NULL, "[\"\",\"\",\"\",\"0.\",\"True\",\"False\",\"\"]", false,
      RS_TL_ANSWERED, 2 * 4 * 4 * 16, 2 * 256, "matrix fp32"},
-    /* backward: five products, and one key head for two query heads adds up once more */
+    /* backward: five products, and one key head for two query heads adds up again */
     {"aten::_scaled_dot_product_flash_attention", "[[1,2,4,8],[1,1,4,8],[1,1,4,8],[],[],[],[]]",
      "[" BF "," BF "," BF "]", NULL, "[\"\",\"\",\"\",\"0.\",\"False\",\"False\",\"\"]", true, RS_TL_ANSWERED,
      5 * 2 * 2 * 4 * 4 * 8 + 2 * 4 * 8, 2 * (2 * (64 + 32 + 32) + 64), "matrix bf16"},
@@ -126,7 +126,7 @@ static const line lines[] = {
     /* fault: the first dimension times the vocabulary, the sequence dropped */
     {"CrossEntropyFunction", "[[2,7,100],[2,7]]", "[" BF ",\"long int\"]", NULL, NULL, false, RS_TL_ANSWERED,
      5 * 2 * 100, 2 * 7 * 100 * 2 + 2 * 12, "vector bf16"},
-    /* add 1, rsqrt 2, of 8*16 elements; fault: the first argument once more; float has no size */
+    /* add 1, rsqrt 2, of 8*16 elements; fault: the first argument again; float has no size */
     {"triton_poi_fused_add_rsqrt_3", "[[8,16],[8,16],[]]", "[" BF "," BF ",\"Scalar\"]", NULL,
      "[\"\",\"\",\"128\"]", false, RS_TL_ANSWERED, 3 * 128, 2 * 3 * 128, "vector bfloat16"},
     {"triton_red_fused__to_copy_mean_0", "[[8,16],[8],[],[]]", "[" F32 "," BF "]", NULL,
@@ -348,7 +348,7 @@ static builder make_rank(void)
         (uint16_t)rs_events_category(b.e, rs_strings_add(&b.e->strings, "cuda_driver", 11));
     add_op(&b, "c10d::allreduce_", 1, 4000, 900, 4);
     add_call(&b, "cudaLaunchKernel", 1, 4100, 14);
-    add_op(&b, "my::outer", 1, 5000, 900, 5); /* work of its own beside an operator with a model */
+    add_op(&b, "my::outer", 1, 5000, 900, 5); /* work of its own next to an operator with a model */
     add_call(&b, "cudaLaunchKernel", 1, 5050, 15);
     add_modelled(&b, "aten::mm", 5200, 500);
     add_call(&b, "cudaLaunchKernel", 1, 5300, 16);
@@ -423,7 +423,7 @@ static void test_rank(void **state)
     assert_true(fabs(real_of(t, "my::outer", "total_direct_kernel_time_sum") - 0.7) < 1e-9);
     assert_true(fabs(real_of(t, "my::outer", "total_subtree_kernel_time_sum") - 1.2) < 1e-9);
     assert_true(real_of(t, "aten::mm", "Count") == 2);
-    /* the driver's launch makes no leaf, so its kernel stands for itself; so does the outer operator's own */
+    /* the driver's launch makes no leaf, so its kernel represents itself; so does the outer operator's own */
     t = sheet_of(&s, "unified_perf_summary");
     assert_int_equal(rs_table_n_rows(t), 4);
     assert_true(row_of(t, "my::driver->triton_k (Synthetic Op)") != SIZE_MAX);
