@@ -165,7 +165,7 @@ void rs_write_brief_help(rs_writer *writer)
             rs_command command;
             rs_command_at(i, &command);
             size_t used = strlen(names);
-            if (rs_command_group(command.name) == g)
+            if (rs_command_group(&command) == g)
                 snprintf(names + used, sizeof names - used, "%s%s", used ? " " : "", command.name);
         }
         snprintf(lead, sizeof lead, "  %-19s", rs_command_group_title(g));
