@@ -93,6 +93,112 @@ static void holds(sqlite3_context *out, int argc, sqlite3_value **argv)
     give_bit(out, argv, "%s");
 }
 
+/* ---- functions whose time SQLite does not bound ----------------------------------------------------------- */
+
+/* A call of a function is not interrupted. These take time with the product of two arguments' lengths, or with a width that a
+ * format asks for: beyond a bound they are refused, else SQLite's own does the work, on a connection that has no tables. */
+#define MOST_SOUGHT 1000 /* bytes of what is looked for, and characters that are trimmed */
+#define MOST_WIDTH 100000
+#define MOST_ARGUMENTS 127 /* of a function in SQLite */
+
+static bool is_short(sqlite3_value **argv, int argc)
+{
+    return argc < 2 || sqlite3_value_bytes(argv[1]) <= MOST_SOUGHT;
+}
+
+/* Whether no width and no precision of the format is large: numbers in it, and arguments where it has a '*'. */
+static bool is_narrow(sqlite3_value **argv, int argc)
+{
+    const char *format = argc ? (const char *)sqlite3_value_text(argv[0]) : NULL;
+    bool stars = format && strchr(format, '*');
+    for (int i = 1; stars && i < argc; i++) {
+        int64_t value = sqlite3_value_type(argv[i]) == SQLITE_INTEGER ? sqlite3_value_int64(argv[i]) : 0;
+        if (value > MOST_WIDTH || value < -MOST_WIDTH) return false;
+    }
+    for (size_t digits = 0; format && *format; format++) {
+        digits = *format >= '0' && *format <= '9' ? digits + 1 : 0;
+        if (digits > 5) return false;
+    }
+    return true;
+}
+
+static const struct bounded {
+    const char *name, *refusal;
+    bool (*may)(sqlite3_value **argv, int argc);
+} bounded[] = {
+    {"instr", "looks for at most 1000 bytes", is_short},
+    {"replace", "replaces at most 1000 bytes", is_short},
+    {"trim", "trims at most 1000 characters", is_short},
+    {"ltrim", "trims at most 1000 characters", is_short},
+    {"rtrim", "trims at most 1000 characters", is_short},
+    {"printf", "has a width of 100000 at most", is_narrow},
+    {"format", "has a width of 100000 at most", is_narrow},
+};
+#define N_BOUNDED (sizeof bounded / sizeof *bounded)
+_Static_assert(N_BOUNDED == RS_SQL_BOUNDED, "a place for each in the session");
+
+static void call_own(sqlite3_context *out, rs_sql_bounded *b, int argc, sqlite3_value **argv)
+{
+    if (b->statement && b->argc != argc) {
+        sqlite3_finalize(b->statement);
+        b->statement = NULL;
+    }
+    if (!b->statement) {
+        char marks[2 * MOST_ARGUMENTS];
+        int n = argc < MOST_ARGUMENTS ? argc : MOST_ARGUMENTS;
+        for (int i = 0; i < n; i++) marks[2 * i] = '?', marks[2 * i + 1] = ',';
+        char *text = sqlite3_mprintf("SELECT %s(%.*s)", bounded[b->index].name, n ? 2 * n - 1 : 0, marks);
+        int made = text ? sqlite3_prepare_v2(b->session->plain, text, -1, &b->statement, NULL) : SQLITE_NOMEM;
+        sqlite3_free(text);
+        if (made != SQLITE_OK) {
+            sqlite3_result_error(out, sqlite3_errmsg(b->session->plain), -1);
+            return;
+        }
+        b->argc = argc;
+    }
+    for (int i = 0; i < argc; i++) sqlite3_bind_value(b->statement, i + 1, argv[i]);
+    if (sqlite3_step(b->statement) == SQLITE_ROW)
+        sqlite3_result_value(out, sqlite3_column_value(b->statement, 0));
+    else
+        sqlite3_result_error(out, sqlite3_errmsg(b->session->plain), -1);
+    sqlite3_reset(b->statement);
+    sqlite3_clear_bindings(b->statement);
+}
+
+static void call_bounded(sqlite3_context *out, int argc, sqlite3_value **argv)
+{
+    rs_sql_bounded *b = sqlite3_user_data(out);
+    if (bounded[b->index].may(argv, argc)) {
+        call_own(out, b, argc, argv);
+        return;
+    }
+    char text[100];
+    snprintf(text, sizeof text, "%s %s", bounded[b->index].name, bounded[b->index].refusal);
+    sqlite3_result_error(out, text, -1);
+}
+
+static rs_status add_bounded(rs_sql_session *s, rs_error *err)
+{
+    if (sqlite3_open_v2(":memory:", &s->plain,
+                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
+        return rs_fail_nomem(err, "functions of SQL");
+    sqlite3_limit(s->plain, SQLITE_LIMIT_LENGTH, sqlite3_limit(s->db, SQLITE_LIMIT_LENGTH, -1));
+    for (size_t i = 0; i < N_BOUNDED; i++) {
+        s->bounded[i] = (rs_sql_bounded){.session = s, .index = i};
+        if (sqlite3_create_function_v2(s->db, bounded[i].name, -1,
+                                       SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, &s->bounded[i],
+                                       call_bounded, NULL, NULL, NULL) != SQLITE_OK)
+            return rs_fail_nomem(err, "functions of SQL");
+    }
+    return RS_OK;
+}
+
+void rs_sql_drop_functions(rs_sql_session *s)
+{
+    for (size_t i = 0; i < N_BOUNDED; i++) sqlite3_finalize(s->bounded[i].statement);
+    sqlite3_close(s->plain);
+}
+
 rs_status rs_sql_add_functions(rs_sql_session *s, rs_error *err)
 {
     static const struct {
@@ -104,5 +210,5 @@ rs_status rs_sql_add_functions(rs_sql_session *s, rs_error *err)
         if (sqlite3_create_function_v2(s->db, functions[i].name, 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC, s,
                                        functions[i].call, NULL, NULL, NULL) != SQLITE_OK)
             return rs_fail_nomem(err, "functions of SQL");
-    return RS_OK;
+    return add_bounded(s, err);
 }

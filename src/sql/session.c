@@ -6,21 +6,28 @@
 #include "sql/session.h"
 
 #define DEFAULT_MEMORY (UINT64_C(1) << 30)
-#define STEPS_A_CALL 10000 /* of SQLite's machine between two looks at the clock, the memory and the user */
-#define MOST_MARKS 256     /* conditions of one session */
+#define STEPS_A_CALL 200 /* of SQLite's machine between two looks at the clock, the memory and the user */
+#define MEMORY_A_TEXT 16 /* a text may take so small a part of the memory: a function holds several at once */
+#define MOST_TEXT (16 << 20)  /* bytes: what one call of a function does to it takes well below a second */
+#define MOST_MARKS 256        /* conditions of one session */
 #define PAGE_BYTES (64 << 20) /* of the rows of a page, and of the table that is made of them */
 
 /* ---- limits ------------------------------------------------------------------------------------------- */
 
-/* What of SQLite's abilities a statement may use. A text may be as long as the answer. */
+/* What of SQLite's abilities a statement may use. */
 static void set_limits(rs_sql_session *s)
 {
-    static const struct {
+    uint64_t length = s->settings.max_memory / MEMORY_A_TEXT;
+    const struct {
         int id, most;
-    } limits[] = {{SQLITE_LIMIT_LENGTH, 64 << 20},     {SQLITE_LIMIT_SQL_LENGTH, 1 << 20},
-                  {SQLITE_LIMIT_COLUMN, 500},          {SQLITE_LIMIT_EXPR_DEPTH, 200},
-                  {SQLITE_LIMIT_COMPOUND_SELECT, 100}, {SQLITE_LIMIT_VDBE_OP, 250000},
-                  {SQLITE_LIMIT_ATTACHED, 0},          {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000},
+    } limits[] = {{SQLITE_LIMIT_LENGTH, length < MOST_TEXT ? (int)length : MOST_TEXT},
+                  {SQLITE_LIMIT_SQL_LENGTH, 1 << 20},
+                  {SQLITE_LIMIT_COLUMN, 500},
+                  {SQLITE_LIMIT_EXPR_DEPTH, 200},
+                  {SQLITE_LIMIT_COMPOUND_SELECT, 100},
+                  {SQLITE_LIMIT_VDBE_OP, 250000},
+                  {SQLITE_LIMIT_ATTACHED, 0},
+                  {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000},
                   {SQLITE_LIMIT_WORKER_THREADS, 0}};
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         sqlite3_limit(s->db, limits[i].id, limits[i].most);
@@ -83,6 +90,133 @@ static bool is_harmless(const char *pragma)
     return false;
 }
 
+/* Functions that compute from their arguments. Others of SQLite tell of the process (its memory, its build) or are of extensions
+ * that this program has no tables for; what a later SQLite adds is refused until it is known. */
+static bool is_allowed_function(const char *name)
+{
+    static const char *const names[] = {"->",
+                                        "->>",
+                                        "abs",
+                                        "acos",
+                                        "acosh",
+                                        "after",
+                                        "asin",
+                                        "asinh",
+                                        "atan",
+                                        "atan2",
+                                        "atanh",
+                                        "avg",
+                                        "before",
+                                        "ceil",
+                                        "ceiling",
+                                        "char",
+                                        "coalesce",
+                                        "concat",
+                                        "concat_ws",
+                                        "cos",
+                                        "cosh",
+                                        "count",
+                                        "cume_dist",
+                                        "current_date",
+                                        "current_time",
+                                        "current_timestamp",
+                                        "date",
+                                        "datetime",
+                                        "degrees",
+                                        "dense_rank",
+                                        "exp",
+                                        "first_value",
+                                        "floor",
+                                        "format",
+                                        "glob",
+                                        "group_concat",
+                                        "hex",
+                                        "holds",
+                                        "ifnull",
+                                        "iif",
+                                        "instr",
+                                        "json",
+                                        "json_array",
+                                        "json_array_length",
+                                        "json_error_position",
+                                        "json_extract",
+                                        "json_group_array",
+                                        "json_group_object",
+                                        "json_insert",
+                                        "json_object",
+                                        "json_patch",
+                                        "json_quote",
+                                        "json_remove",
+                                        "json_replace",
+                                        "json_set",
+                                        "json_type",
+                                        "json_valid",
+                                        "julianday",
+                                        "lag",
+                                        "last_value",
+                                        "lead",
+                                        "length",
+                                        "like",
+                                        "likelihood",
+                                        "likely",
+                                        "ln",
+                                        "log",
+                                        "log10",
+                                        "log2",
+                                        "lower",
+                                        "ltrim",
+                                        "max",
+                                        "min",
+                                        "mod",
+                                        "nth_value",
+                                        "ntile",
+                                        "nullif",
+                                        "octet_length",
+                                        "percent_rank",
+                                        "pi",
+                                        "pow",
+                                        "power",
+                                        "printf",
+                                        "quote",
+                                        "radians",
+                                        "random",
+                                        "rank",
+                                        "regexp",
+                                        "replace",
+                                        "round",
+                                        "row_number",
+                                        "rtrim",
+                                        "sign",
+                                        "sin",
+                                        "sinh",
+                                        "soundex",
+                                        "sqrt",
+                                        "strftime",
+                                        "string_agg",
+                                        "substr",
+                                        "substring",
+                                        "subtype",
+                                        "sum",
+                                        "tan",
+                                        "tanh",
+                                        "time",
+                                        "timediff",
+                                        "total",
+                                        "trim",
+                                        "trunc",
+                                        "typeof",
+                                        "under",
+                                        "unhex",
+                                        "unicode",
+                                        "unixepoch",
+                                        "unlikely",
+                                        "upper",
+                                        "zeroblob"};
+    for (size_t i = 0; name && i < sizeof names / sizeof *names; i++)
+        if (sqlite3_stricmp(names[i], name) == 0) return true;
+    return false;
+}
+
 static int on_authorize(void *context, int action, const char *a, const char *b, const char *c, const char *d)
 {
     rs_sql_session *s = context;
@@ -94,8 +228,10 @@ static int on_authorize(void *context, int action, const char *a, const char *b,
     case SQLITE_SELECT:
     case SQLITE_RECURSIVE: return SQLITE_OK;
     case SQLITE_FUNCTION:
-        if (b && sqlite3_stricmp(b, "load_extension") != 0) return SQLITE_OK;
-        snprintf(s->refused, sizeof s->refused, "extensions cannot be loaded");
+        if (is_allowed_function(b)) return SQLITE_OK;
+        snprintf(s->refused, sizeof s->refused,
+                 "function %.60s is refused: only those that compute from their arguments are available",
+                 b ? b : "");
         return SQLITE_DENY;
     case SQLITE_PRAGMA:
         if (is_harmless(a)) return SQLITE_OK;
@@ -319,6 +455,7 @@ void rs_sql_close(rs_sql_session *s)
     if (!s) return;
     drop_statement(s);
     sqlite3_close(s->db); /* its cursors and tables point to what is freed below */
+    rs_sql_drop_functions(s);
     rs_sql_answers_trim(s, 0);
     rs_free(s->answers);
     rs_sql_event_orders_clear(s);

@@ -58,6 +58,15 @@ typedef struct rs_sql_marks {
 
 typedef struct rs_sql_event_order rs_sql_event_order;
 
+#define RS_SQL_BOUNDED 7
+/* A function of SQLite that is called through a bound: functions.c. */
+typedef struct rs_sql_bounded {
+    rs_sql_session *session;
+    size_t index;
+    sqlite3_stmt *statement; /* SELECT of it with so many arguments; NULL: not yet called */
+    int argc;
+} rs_sql_bounded;
+
 typedef enum rs_sql_stop {
     RS_SQL_GOES_ON,
     RS_SQL_CANCELLED,
@@ -70,6 +79,8 @@ struct rs_sql_session {
     rs_job *job;
     rs_sql_settings settings;
     sqlite3 *db;
+    sqlite3 *plain; /* has no tables: calls SQLite's functions */
+    rs_sql_bounded bounded[RS_SQL_BOUNDED];
     rs_arena names;
     rs_sql_table *tables;
     size_t n_tables, tables_capacity;
@@ -214,6 +225,8 @@ void rs_sql_event_orders_clear(rs_sql_session *session);
 /* ---- functions.c */
 
 rs_status rs_sql_add_functions(rs_sql_session *session, rs_error *err);
+/* After the session's connection is closed, also where adding them failed. */
+void rs_sql_drop_functions(rs_sql_session *session);
 
 /* ---- rows.c */
 

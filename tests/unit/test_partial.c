@@ -42,14 +42,16 @@ static questions mapped_questions(bool with_options)
     return q;
 }
 
-/* All that is asked of traces travels. */
+/* All that is asked of traces, or of other recordings of a job's ranks, travels. */
 static void test_all_travel(void **state)
 {
     (void)state;
     size_t n;
     const rs_analysis *const *rows = rs_analyses(&n);
-    for (size_t i = 0; i < n; i++)
-        assert_int_equal(rs_analysis_can_map(rows[i]), rs_analysis_input(rows[i]) == RS_INPUT_TRACES);
+    for (size_t i = 0; i < n; i++) {
+        rs_input_kind input = rs_analysis_input(rows[i]);
+        assert_int_equal(rs_analysis_can_map(rows[i]), input == RS_INPUT_TRACES || input == RS_INPUT_RECORDINGS);
+    }
 }
 
 static void map_each(const char *const *paths, size_t n, const questions *q, const rs_job_settings *settings,
