@@ -90,7 +90,7 @@ static bool is_harmless(const char *pragma)
     return false;
 }
 
-/* Functions that compute from their arguments. Others of SQLite tell of the process (its memory, its build) or are of extensions
+/* Functions that compute from their arguments. Others of SQLite are about the process (its memory, its build) or are of extensions
  * that this program has no tables for; what a later SQLite adds is refused until it is known. */
 static bool is_allowed_function(const char *name)
 {

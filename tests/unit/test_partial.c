@@ -50,7 +50,8 @@ static void test_all_travel(void **state)
     const rs_analysis *const *rows = rs_analyses(&n);
     for (size_t i = 0; i < n; i++) {
         rs_input_kind input = rs_analysis_input(rows[i]);
-        assert_int_equal(rs_analysis_can_map(rows[i]), input == RS_INPUT_TRACES || input == RS_INPUT_RECORDINGS);
+        assert_int_equal(rs_analysis_can_map(rows[i]),
+                         input == RS_INPUT_TRACES || input == RS_INPUT_RECORDINGS);
     }
 }
 
