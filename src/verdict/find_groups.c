@@ -8,8 +8,9 @@
 #include "base/try.h"
 #include "text/numbers.h"
 
-#define OFF_GROUP 1.10  /* times others of their size: transfers less off than that are no finding */
-#define SCALAR 4096     /* bytes: what is no larger takes no time that could be hidden, its ranks wait for each other */
+#define OFF_GROUP 1.10 /* times others of their size: transfers less off than that are no finding */
+#define SCALAR                                                                                               \
+    4096 /* bytes: what is no larger takes no time that could be hidden, its ranks wait for each other */
 #define MANY_SMALL 8    /* collectives of a group a step */
 #define SMALL 1048576   /* bytes, of a collective on average */
 #define BUCKET 26214400 /* bytes that they may become */
