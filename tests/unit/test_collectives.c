@@ -225,12 +225,16 @@ static void test_batches(void **state)
     static const struct {
         size_t a, b;
         const char *by_a, *by_b;
-        double end, waits; /* of the pair, us; the end that waits */
+        double end, waits, late; /* us: of a; by how much b came earlier, and left later */
         long elements;
     } pairs[] = {
-        {0, 1, ">", "<", 3000, 900, 10},  {1, 2, ">", "<", 5000, 700, 10},   {2, 3, ">", "<", 7000, 500, 10},
-        {0, 1, "><", "<>", 9000, 60, 10}, {2, 3, ">", "<", 9006, 800, 20},   {0, 2, ">", "<", 11000, 90, 10},
-        {1, 3, ">", "<", 11004, 80, 10},  {0, 1, "<<", ">>", 13000, 70, 10}, {2, 3, "<", ">", 13003, 70, 20}};
+        {0, 1, ">", "<", 3000, 900, 1, 10},    {1, 2, ">", "<", 5000, 700, 1, 10},
+        {2, 3, ">", "<", 7000, 500, 1, 10},    {0, 1, "><", "<>", 9000, 60, 1, 10},
+        {2, 3, ">", "<", 9006, 800, 1, 20},    {0, 2, ">", "<", 11000, 90, 1, 10},
+        {1, 3, ">", "<", 11004, 80, 1, 10},    {0, 1, "<<", ">>", 13000, 70, 1, 10},
+        {2, 3, "<", ">", 13003, 70, 1, 20},    {0, 1, ">", "<", 15000, 70, 4, 10}, /* two send at one time */
+        {2, 3, ">", "<", 15001, 70, 1, 10},    {0, 1, ">", "<", 17000, 70, 9, 10}, /* the nearest first */
+        {2, 3, "<", ">", 17007, 70, 0.25, 10}, {0, 1, ">", "<", 19000, 70, 1, 10}};
     static const double ahead[] = {0, 4000, -70, 900000};
     const size_t n = sizeof pairs / sizeof *pairs;
     uint32_t op[2][sizeof pairs / sizeof *pairs],
@@ -241,8 +245,8 @@ static void test_batches(void **state)
         size_t a = pairs[i].a, b = pairs[i].b;
         double end = 1e6 + pairs[i].end;
         add_batch(&j, a, pairs[i].by_a, end - 50 + ahead[a], 50, pairs[i].elements);
-        add_batch(&j, b, pairs[i].by_b, end - 50 - pairs[i].waits + ahead[b], 51 + pairs[i].waits,
-                  pairs[i].elements);
+        add_batch(&j, b, pairs[i].by_b, end - 50 - pairs[i].waits + ahead[b],
+                  50 + pairs[i].waits + pairs[i].late, pairs[i].elements);
         op[0][i] = n_ops[a]++;
         op[1][i] = n_ops[b]++;
     }
