@@ -122,8 +122,14 @@ RS_API const rs_table_spec *const *rs_analysis_tables(const rs_analysis *analysi
                                                       size_t *n);
 
 /* How many inputs an analysis takes: 2 jobs (rs_job_run_pair), 2 jobs or more (rs_job_run_jobs), one file that
- * is no trace (rs_job_run on a job of that file alone), or traces. */
-typedef enum rs_input_kind { RS_INPUT_TRACES, RS_INPUT_TWO_JOBS, RS_INPUT_FILE, RS_INPUT_JOBS } rs_input_kind;
+ * is no trace (rs_job_run on a job of that file alone), traces, or recordings of another kind and no traces. */
+typedef enum rs_input_kind {
+    RS_INPUT_TRACES,
+    RS_INPUT_TWO_JOBS,
+    RS_INPUT_FILE,
+    RS_INPUT_JOBS,
+    RS_INPUT_RECORDINGS
+} rs_input_kind;
 RS_API rs_input_kind rs_analysis_input(const rs_analysis *analysis);
 
 #ifdef __cplusplus

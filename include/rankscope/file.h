@@ -21,6 +21,10 @@ typedef struct rs_remote {
  * text bytes allowed for each packed byte, 0: 1000. RS_ERR_IO, RS_ERR_LIMIT. */
 RS_API rs_status rs_file_text(const char *path, uint64_t max_ratio, const rs_sink *sink, rs_error *err);
 
+/* Reads the first bytes of a file's text, unpacked: room of them, fewer (*n) only where it ends or breaks off. RS_ERR_IO,
+ * RS_ERR_NOMEM. */
+RS_API rs_status rs_file_begin(const char *path, void *text, size_t room, size_t *n, rs_error *err);
+
 /* Writes the members of a JSON trace's outermost object but traceEvents, as an object. A file that breaks off
  * has those in front of the break. Takes memory for the whole text. RS_ERR_FORMAT: it is no JSON object. */
 RS_API rs_status rs_file_header(const char *path, uint64_t max_ratio, const rs_sink *sink, rs_error *err);

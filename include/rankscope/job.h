@@ -59,6 +59,15 @@ RS_API const rs_option_spec *rs_job_options(size_t *n);
  * all of these options; texts stay its own. RS_ERR_USAGE names the option and what it takes. */
 RS_API rs_status rs_job_settings_take(const rs_options *given, rs_job_settings *settings, rs_error *err);
 
+/* The rank that a file's name gives: the number after "rank" in it, else in the name of the nearest folder that has
+ * one; RS_NO_VALUE. */
+RS_API int64_t rs_rank_in_name(const char *path);
+
+typedef enum rs_content { RS_CONTENT_OTHER, RS_CONTENT_TRACE, RS_CONTENT_SNAPSHOT } rs_content;
+/* What a file holds, by the first n bytes of its text (rs_file_begin; 64 KiB are enough): a trace of any format that a job
+ * reads, or an allocator's snapshot. */
+RS_API rs_content rs_content_of(const void *text, size_t n);
+
 typedef struct rs_job rs_job;
 
 /* Resolves the paths (files, directories, "-", RANK=PATH) to input files; nothing is read yet. The settings

@@ -59,6 +59,8 @@ typedef struct rs_render_settings {
     /* text: what the job was opened with, for commands that are shown; none: they end in PATH... */
     const char *const *paths;
     size_t n_paths;
+    /* text of a whole answer: about ten lines of what matters most, where the analysis has such */
+    bool brief;
 } rs_render_settings;
 
 /* Writes one table; as json an array of objects. RS_ERR_IO when the sink failed, RS_ERR_NOMEM, RS_ERR_USAGE

@@ -103,7 +103,7 @@ def _check_jobs(row, n_others):
         raise UsageError("%s compares two jobs: rankscope.%s(a, b)" % (name, name))
     if row["input"] == "jobs" and not n_others:
         raise UsageError("%s compares two jobs or more: rankscope.%s(a, b, ...)" % (name, name))
-    if row["input"] == "traces" and n_others:
+    if row["input"] in ("traces", "recordings") and n_others:
         raise UsageError("%s takes one job" % name)
 
 

@@ -75,7 +75,7 @@ static PyObject *make_tables(const rs_analysis *analysis)
 
 static PyObject *make_analysis(const rs_analysis *analysis)
 {
-    static const char *const inputs[] = {"traces", "two_jobs", "file", "jobs"};
+    static const char *const inputs[] = {"traces", "two_jobs", "file", "jobs", "recordings"};
     size_t n;
     const rs_option_spec *specs = rs_analysis_options(analysis, &n);
     PyObject *one = PyDict_New();

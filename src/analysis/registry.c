@@ -134,10 +134,11 @@ rs_judged_how rs_analysis_judged(const rs_analysis *analysis)
 
 rs_input_kind rs_analysis_input(const rs_analysis *analysis)
 {
-    return analysis->two_sided                    ? RS_INPUT_TWO_JOBS
-           : analysis->many_sided                 ? RS_INPUT_JOBS
-           : analysis->file && !analysis->file_is ? RS_INPUT_FILE
-                                                  : RS_INPUT_TRACES;
+    return analysis->two_sided                                        ? RS_INPUT_TWO_JOBS
+           : analysis->many_sided                                     ? RS_INPUT_JOBS
+           : analysis->file && !analysis->file_is                     ? RS_INPUT_FILE
+           : analysis->takes && !(analysis->takes & RS_TAKES(EVENTS)) ? RS_INPUT_RECORDINGS
+                                                                      : RS_INPUT_TRACES;
 }
 
 /* ---- facets --------------------------------------------------------------------------------------------- */

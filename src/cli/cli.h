@@ -81,6 +81,9 @@ typedef struct rs_request {
     double start;       /* seconds */
     void *own;          /* command->own_size bytes of the command's own, 0 at first */
     char *store;        /* job.store, where the command line does not say it */
+    const char *const
+        *said; /* the paths as the user gave them, where the arguments are what was found there */
+    size_t n_said;
 } rs_request;
 
 /* Everything that help, man pages and completions say about a command, and what it does. rs_command_run
@@ -113,11 +116,22 @@ typedef struct rs_command {
     int (*deliver)(rs_request *request, const rs_result *result);
     size_t own_size;
     void (*clear)(rs_request *request); /* frees what own holds; NULL: nothing */
-    bool writes_itself;                 /* --output is no place for tables: they go to standard output */
+    /* What files `rankscope PATH...` has it answer about, ended by a row without title. NULL: none. */
+    const struct rs_file_kind *inputs;
+    unsigned
+        urgency; /* of several commands that could answer the one with the smallest does; 0: it has no inputs */
+    bool writes_itself; /* --output is no place for tables: they go to standard output */
 
     /* Instead of all of this: argv[0] is the first argument. NULL: rs_command_run. */
     int (*run)(const struct rs_command *command, int argc, char **argv);
 } rs_command;
+
+/* Files that a command reads, known by their first bytes. */
+typedef struct rs_file_kind {
+    const char *title; /* "flight-recorder dump": one of them, in the singular */
+    bool beside;       /* it is of use only where there are inputs of another kind, too */
+    bool (*knows)(const char *path, const uint8_t *text, size_t n);
+} rs_file_kind;
 
 /* Rows, which the build collects: each `const rs_command rs_command_NAME` of src/cli and of the packs. Ended by NULL. */
 extern const rs_command *const rs_command_rows[];
@@ -149,7 +163,12 @@ bool rs_command_run_as(const char *name, int argc, char **argv, int *code);
 
 /* The exit code of a call of the command. */
 int rs_command_call(const rs_command *command, int argc, char **argv);
-/* The frame. */
+/* `rankscope [options] PATH...`: recognises what is there and has the command answer that reads it, in about ten lines.
+ * False: the first word is no path. */
+bool rs_front_door(int argc, char **argv, int *code);
+/* The frame; paths: as they are said in the answer's commands, which is short. */
+int rs_command_answer_briefly(const rs_command *command, int argc, char **argv, const char *const *paths,
+                              size_t n_paths);
 int rs_command_run(const rs_command *command, int argc, char **argv);
 /* Its beginning, for commands with a run of their own: parses the arguments and answers --help. True: there
  * is work to do, and the arguments are the caller's to clear. False: *code is the exit code. */
@@ -318,6 +337,10 @@ int rs_print(const char *command, void (*make)(rs_writer *writer, const void *co
 
 void rs_write_command_help(rs_writer *writer, const rs_command *command);
 void rs_write_general_help(rs_writer *writer);
+/* What can have happened, and what to ask. */
+void rs_write_symptoms(rs_writer *writer);
+/* The same, and the names of the commands: one screen. */
+void rs_write_brief_help(rs_writer *writer);
 extern const char rs_exit_code_text[];
 
 #endif

@@ -68,7 +68,8 @@ static rs_status check_paths(const rs_request *r, rs_error *err)
         if (n == 1) return RS_OK;
         return rs_fail(err, RS_ERR_USAGE,
                        "takes one file, not %zu: rankscope %s [options] FILE (- is standard input)", n, name);
-    case RS_INPUT_TRACES: break;
+    case RS_INPUT_TRACES:
+    case RS_INPUT_RECORDINGS: break;
     }
     if (n > 0) return RS_OK;
     return rs_fail(err, RS_ERR_USAGE, "which traces? rankscope %s [options] PATH... (- is standard input)",
@@ -234,6 +235,7 @@ void rs_describe_analysis(const rs_analysis *analysis, rs_command *out)
     static const char *const usages[] = {[RS_INPUT_TRACES] = "[options] PATH...",
                                          [RS_INPUT_TWO_JOBS] = "[options] A B",
                                          [RS_INPUT_JOBS] = "[options] A B [C...]",
+                                         [RS_INPUT_RECORDINGS] = "[options] PATH...",
                                          [RS_INPUT_FILE] = "[options] FILE"};
     size_t n;
     const rs_option_spec *specs = rs_analysis_options(analysis, &n);

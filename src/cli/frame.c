@@ -87,8 +87,9 @@ static void choose_rendering(rs_request *r)
     if (to_file) r->render.terminal = false;
     if (form) r->render.form = rs_output_form_find(form);
     r->render.budget = (size_t)rs_request_int(r, "budget");
-    r->render.paths = r->arguments.paths;
-    r->render.n_paths = r->arguments.n_paths;
+    r->render.paths = r->n_said ? r->said : r->arguments.paths;
+    r->render.n_paths = r->n_said ? r->n_said : r->arguments.n_paths;
+    r->render.brief = r->n_said > 0;
 }
 
 static rs_status choose_table(rs_request *r, rs_error *err)
@@ -262,7 +263,7 @@ static int run(rs_request *r)
     if (status == RS_ERR_CANCELLED) rs_signal_repeat();
     if (status == RS_OK)
         code = r->command->deliver ? r->command->deliver(r, &result) : rs_request_deliver(r, &result);
-    if (!r->told) rs_report_result(&result, r->quiet);
+    if (!r->told) rs_report_result(&result, r->quiet || r->n_said);
     if (status == RS_OK) report_verdict(r, &result);
     /* first what is wrong with each file, then what it came to, unless that has been said */
     if (status != RS_OK)
@@ -285,11 +286,14 @@ static int answer(rs_request *r)
     return status == RS_OK ? run(r) : rs_complain_error(r->command->name, &err);
 }
 
-int rs_command_run(const rs_command *command, int argc, char **argv)
+static int run_command(const rs_command *command, int argc, char **argv, const char *const *paths,
+                       size_t n_paths)
 {
     rs_request r = {
         .command = command, .job.size = sizeof r.job, .table = SIZE_MAX, .start = rs_clock_seconds()};
     int code;
+    r.said = paths;
+    r.n_said = n_paths;
     if (!rs_command_start(command, argc, argv, &r.arguments, &code)) return code;
     if (command->own_size && !(r.own = rs_calloc(1, command->own_size))) {
         rs_complain("out of memory");
@@ -302,4 +306,15 @@ int rs_command_run(const rs_command *command, int argc, char **argv)
     rs_free(r.store);
     rs_arguments_clear(&r.arguments);
     return code;
+}
+
+int rs_command_run(const rs_command *command, int argc, char **argv)
+{
+    return run_command(command, argc, argv, NULL, 0);
+}
+
+int rs_command_answer_briefly(const rs_command *command, int argc, char **argv, const char *const *paths,
+                              size_t n_paths)
+{
+    return run_command(command, argc, argv, paths, n_paths);
 }

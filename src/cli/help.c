@@ -121,11 +121,65 @@ static void write_group(rs_page *layout, size_t group)
     }
 }
 
+static const struct {
+    const char *symptom, *command;
+} symptoms[] = {
+    {"It is slow", "rankscope TRACES/"},
+    {"It hangs, or it crashed", "rankscope DUMPS/            flight-recorder dumps, logs, or both"},
+    {"It ran out of memory", "rankscope SNAPSHOTS/        of torch.cuda.memory, one a rank"},
+    {"It was faster before", "rankscope OLD/ NEW/         whether: rankscope regress OLD/ NEW/"},
+    {"Would a change help?", "rankscope replay --what-if 'scale class=communication=0.5' TRACES/"},
+    {"Can I trust this trace?", "rankscope doctor TRACES/"},
+};
+
+static void put_symptoms(rs_page *layout)
+{
+    rs_page_heading(layout, "rankscope: why a multi-GPU job is slow, stuck or different", true);
+    rs_writer_text(layout->writer,
+                   "\n"
+                   "  rankscope PATH...             what is wrong there, and what to do, in ten lines\n"
+                   "  rankscope COMMAND [options] PATH...\n\n");
+    for (size_t i = 0; i < sizeof symptoms / sizeof *symptoms; i++) {
+        char line[200];
+        snprintf(line, sizeof line, "  %-25s %s\n", symptoms[i].symptom, symptoms[i].command);
+        rs_writer_text(layout->writer, line);
+    }
+}
+
+void rs_write_symptoms(rs_writer *writer)
+{
+    rs_page layout = prose(writer);
+    put_symptoms(&layout);
+    rs_writer_text(writer,
+                   "\n  rankscope -h                  the commands; rankscope --help explains them\n");
+}
+
+void rs_write_brief_help(rs_writer *writer)
+{
+    rs_page layout = prose(writer);
+    put_symptoms(&layout);
+    rs_page_blank(&layout);
+    for (size_t g = 0; rs_command_group_title(g); g++) {
+        char lead[40], names[600] = "";
+        for (size_t i = 0; i < rs_command_count(); i++) {
+            rs_command command;
+            rs_command_at(i, &command);
+            size_t used = strlen(names);
+            if (rs_command_group(&command) == g)
+                snprintf(names + used, sizeof names - used, "%s%s", used ? " " : "", command.name);
+        }
+        snprintf(lead, sizeof lead, "  %-19s", rs_command_group_title(g));
+        if (*names) rs_page_wrap(&layout, lead, names);
+    }
+    rs_page_blank(&layout);
+    rs_page_wrap(&layout, "", "`rankscope --help` explains them, `rankscope COMMAND --help` explains one.");
+}
+
 void rs_write_general_help(rs_writer *writer)
 {
     rs_page layout = prose(writer);
-    rs_page_heading(&layout, "rankscope: why a multi-GPU training job is slow, stuck or different", true);
-    rs_writer_text(writer, "\n  rankscope COMMAND [options] PATH...\n\n");
+    put_symptoms(&layout);
+    rs_page_blank(&layout);
     rs_page_paragraphs(
         &layout, 0,
         "A PATH is a profiler trace (plain, gzip or zstd), a directory of traces, or - for standard "

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <locale.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/suggest.h"
@@ -21,7 +22,9 @@ int rs_complain_command(const char *name)
         rs_command_at(i, &command);
         rs_suggest_from(&nearest, name, command.name);
     }
-    if (nearest.best)
+    if (strchr(name, '/') || strchr(name, '.'))
+        rs_complain("there is no file and no command \"%.200s\"", name);
+    else if (nearest.best)
         rs_complain("there is no command \"%.60s\"; did you mean %s?", name, nearest.best);
     else
         rs_complain("there is no command \"%.60s\"; `rankscope --help` lists them", name);
@@ -62,16 +65,24 @@ static void make_help(rs_writer *writer, const void *context)
     rs_write_general_help(writer);
 }
 
-static bool is_one_of(const char *word, const char *a, const char *b)
+static void make_brief_help(rs_writer *writer, const void *context)
 {
-    return strcmp(word, a) == 0 || strcmp(word, b) == 0;
+    (void)context;
+    rs_write_brief_help(writer);
+}
+
+static void make_symptoms(rs_writer *writer, const void *context)
+{
+    (void)context;
+    rs_write_symptoms(writer);
 }
 
 static int run_option(const char *word)
 {
     static const char *const known[] = {"--help", "--version"};
-    if (is_one_of(word, "--help", "-h")) return rs_print(NULL, make_help, NULL);
-    if (is_one_of(word, "--version", "-V")) return rs_print(NULL, make_version, NULL);
+    if (strcmp(word, "-h") == 0) return rs_print(NULL, make_brief_help, NULL);
+    if (strcmp(word, "--help") == 0) return rs_print(NULL, make_help, NULL);
+    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) return rs_print(NULL, make_version, NULL);
     const char *nearest = rs_suggest(word, known, 2);
     if (nearest)
         rs_complain("there is no option %.60s here; did you mean %s?", word, nearest);
@@ -89,15 +100,15 @@ int main(int argc, char **argv)
         rs_signal_repeat();
         return shim;
     }
-    if (argc < 2) {
-        rs_complain("which command? `rankscope --help` lists them");
-        return RS_EXIT_USAGE;
-    }
-    if (argv[1][0] == '-') return run_option(argv[1]);
+    if (argc < 2) return rs_print(NULL, make_symptoms, NULL);
     rs_command command;
-    if (!rs_command_find(argv[1], &command)) return rs_complain_command(argv[1]);
-    rs_signals_install();
-    int code = rs_command_call(&command, argc - 2, argv + 2);
+    int code;
+    if (rs_command_find(argv[1], &command)) {
+        rs_signals_install();
+        code = rs_command_call(&command, argc - 2, argv + 2);
+    } else if (!rs_front_door(argc - 1, argv + 1, &code)) {
+        return argv[1][0] == '-' ? run_option(argv[1]) : rs_complain_command(argv[1]);
+    }
     rs_signal_repeat();
     return code;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/try.h"
 #include "input/json.h"
 #include "input/source.h"
 
@@ -78,6 +79,20 @@ rs_status rs_file_header(const char *path, uint64_t max_ratio, const rs_sink *si
     status = rs_source_read_all(source, SIZE_MAX / 2, &text, &n, err);
     if (status == RS_OK) status = copy_header(path, text, n, sink, err);
     rs_free(text);
+    rs_source_close(source);
+    return status;
+}
+
+rs_status rs_file_begin(const char *path, void *text, size_t room, size_t *n, rs_error *err)
+{
+    rs_source *source;
+    *n = 0;
+    RS_TRY(rs_source_open(path, 0, &source, err));
+    rs_status status = RS_OK;
+    for (size_t got = 1; status == RS_OK && got && *n < room; *n += got) {
+        got = 0;
+        status = rs_source_read(source, (uint8_t *)text + *n, room - *n, &got, err);
+    }
     rs_source_close(source);
     return status;
 }

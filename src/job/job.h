@@ -41,10 +41,6 @@ typedef struct rs_loaded_file {
 /* Loads the one file of a job and keeps it until the job is closed; all that *out points to is the job's. */
 rs_status rs_job_load_file(rs_job *job, uint64_t columns, rs_loaded_file *out, rs_error *err);
 
-/* What a file's name tells of its rank: the number behind "rank" in it, else in the name of the nearest folder
- * that has one; RS_NO_VALUE. */
-int64_t rs_rank_in_name(const char *path);
-
 /* The settings of a job, with the number of threads filled in; the job's. */
 const rs_job_settings *rs_job_get_settings(const rs_job *job);
 

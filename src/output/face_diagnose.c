@@ -141,8 +141,30 @@ rs_status rs_face_what_if(const rs_result *result, rs_page *layout, rs_error *er
     return RS_OK;
 }
 
+#define BRIEF_OTHERS 2
+
+/* The first finding with what to do and how to see it, the next ones with what they gain. */
+static rs_status put_brief(const rs_result *result, rs_page *layout, rs_error *err)
+{
+    size_t others = 0;
+    const rs_verdict *first = rs_result_verdict(result, 0);
+    static const rs_evidence summary = {.command = "summary"};
+    /* The sentence that opens every answer says why nothing is to be fixed. */
+    if (!first || !first->id) return rs_page_evidence(layout, "Where the time goes: ", &summary, err);
+    rs_page_wrap(layout, "", first->text);
+    rs_page_value(layout, "try", KEYS, first->remedy);
+    if (first->n_evidence) RS_TRY(rs_page_evidence(layout, "  verify     ", first->evidence, err));
+    for (size_t i = 1; i < rs_result_n_verdicts(result) && others < BRIEF_OTHERS; i++) {
+        const rs_verdict *v = rs_result_verdict(result, i);
+        if (!v->id || v->sensitivity) continue;
+        rs_page_value(layout, others++ ? "" : "also", KEYS, v->text);
+    }
+    return RS_OK;
+}
+
 rs_status rs_face_diagnose(const rs_result *result, rs_page *layout, rs_error *err)
 {
+    if (layout->brief) return put_brief(result, layout, err);
     const rs_table *rows = rs_result_table(result, "diagnose");
     const rs_table *missed = rs_result_table(result, "not_examined");
     RS_TRY(put_rows(result, rs_table_n_rows(rows), layout, err));

@@ -12,6 +12,7 @@
 #define MAX_SITES 5
 #define MAX_RANKS 16
 #define BAR 20
+#define BRIEF_FINDINGS 3
 
 /* ---- traces ------------------------------------------------------------------------------------------ */
 
@@ -163,6 +164,10 @@ static rs_status memory_of_snapshots(const rs_result *result, rs_page *layout, r
     size_t named = named_row(ranks, findings);
     char heading[96];
     if (rs_table_n_rows(findings)) show_finding(findings, 0, "", layout);
+    for (size_t i = 1; layout->brief && i < rs_table_n_rows(findings) && i < BRIEF_FINDINGS; i++)
+        if (strcmp(rs_face_string(findings, i, "kind"), "not_known") != 0)
+            show_finding(findings, i, "  also: ", layout);
+    if (layout->brief) return RS_OK;
     if (chosen != ranks) {
         static const char *const of_answer[] = {
             "rank",      "device",     "change",      "blocks", "peak_active_bytes", "new_peak_active_bytes",

@@ -12,6 +12,7 @@ typedef struct rs_page {
     bool color, utf8;
     const char *const *paths; /* of the job, for commands that are shown; none: PATH... */
     size_t n_paths;
+    bool brief; /* what matters most, in about ten lines */
 } rs_page;
 
 /* A heading on its own line, an empty line before it unless it is the first. */

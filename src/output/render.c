@@ -141,7 +141,8 @@ static rs_status show_page(const rs_analysis *analysis, rs_face_fn face, const r
                       .color = settings->color,
                       .utf8 = settings->utf8,
                       .paths = settings->paths,
-                      .n_paths = settings->n_paths};
+                      .n_paths = settings->n_paths,
+                      .brief = settings->brief};
     bool its_own = rs_analysis_judged(analysis) == RS_JUDGES;
     if (face != rs_face_stacks) RS_TRY(rs_page_verdict(&layout, result, its_own, err));
     RS_TRY(face ? face(result, &layout, err)

@@ -176,7 +176,7 @@ static void test_format_rows(void **state)
         assert_true(!f->run_open == !f->run_add && !f->run_open == !f->run_close);
         for (size_t i = 0; i < n; i++) assert_string_not_equal(f->name, rs_format_rows[i]->name);
     }
-    assert_int_equal(n, 10);
+    assert_true(n >= 10); /* packs add rows */
     assert_int_equal(otherwise, 1);
     assert_ptr_equal(rs_run_name_of("a/1_kernel_trace.csv.gz").format, &rs_format_rocprof_csv);
     assert_ptr_equal(rs_run_name_of("a/1_results.json").format, &rs_format_rocprof_json);

@@ -260,6 +260,32 @@ static rs_status finish_opening(opening *o, size_t n_files, rs_error *err)
     return status;
 }
 
+/* Reads the logs among the files, which are then no files that could be dumps. */
+static rs_status take_logs(opening *o, rs_error *err)
+{
+    rs_status status = RS_OK;
+    size_t kept = 0;
+    for (size_t i = 0; i < o->files.n; i++) {
+        rs_fl_file file = o->files.items[i];
+        rs_source *source = NULL;
+        const uint8_t *text = NULL;
+        size_t n = 0;
+        bool is_log = status == RS_OK &&
+                      rs_source_open(file.path, o->flight->settings.max_ratio, &source, NULL) == RS_OK &&
+                      rs_source_peek(source, RS_SOURCE_PEEK, &text, &n, NULL) == RS_OK &&
+                      rs_flight_recognize(file.path, text, n) == RS_FLIGHT_FILE_LOG;
+        rs_source_close(source);
+        if (is_log) {
+            status = rs_fl_read_log(o->flight, file.path, err);
+            rs_free(file.path);
+        } else {
+            o->files.items[kept++] = file;
+        }
+    }
+    o->files.n = kept;
+    return status;
+}
+
 static rs_status open_files(opening *o, const char *const *paths, size_t n_paths, rs_error *err)
 {
     rs_flight *flight = o->flight;
@@ -273,12 +299,12 @@ static rs_status open_files(opening *o, const char *const *paths, size_t n_paths
         status = rs_fl_find_files(named ? &prefix : paths, named ? 1 : n_paths, flight->settings.prefix,
                                   &o->files, err);
     rs_free(named);
+    if (status == RS_OK) status = take_logs(o, err);
     if (status != RS_OK) return status;
     if (o->files.n_periodic)
         status = rs_fl_read_periodic(flight, o->files.periodic, o->files.n_periodic, err);
     if (status != RS_OK) return status;
-    if (o->files.n == 0 && (o->files.n_periodic || (flight->log && n_paths == 0)))
-        return finish_opening(o, 0, err);
+    if (o->files.n == 0 && (o->files.n_periodic || flight->log)) return finish_opening(o, 0, err);
     if (o->files.n == 0)
         return rs_fail(err, RS_ERR_FORMAT,
                        flight->settings.prefix ? "no file whose name contains the prefix"

@@ -1,4 +1,5 @@
 /* rankscope chakra SUB-COMMAND: their list, and what they begin with. */
+#define _GNU_SOURCE
 #include <string.h>
 
 #include "chakra/cli/chakra.h"
@@ -27,6 +28,16 @@ static int run_chakra(const rs_command *command, int argc, char **argv)
             return rs_chakra_commands[i]->run(rs_chakra_commands[i], argc - 1, argv + 1);
     return rs_complain_subcommand(command, argv[0]);
 }
+
+/* ---- rankscope PATH... --------------------------------------------------------------------------------- */
+
+static bool is_execution_trace(const char *path, const uint8_t *text, size_t n)
+{
+    (void)path;
+    return n > 0 && text[0] == '{' && memmem(text, n, "\"schema\"", 8) && memmem(text, n, "\"nodes\"", 7);
+}
+
+static const rs_file_kind inputs[] = {{.title = "PyTorch execution trace", .knows = is_execution_trace}, {0}};
 
 /* ---- how every sub-command begins ------------------------------------------------------------------- */
 
@@ -98,6 +109,8 @@ bool rs_chakra_start_pair(const rs_command *command, int argc, char **argv, rs_a
 
 static const rs_option_spec help_specs[] = {{"help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"}};
 const rs_command rs_command_chakra = {
+    .inputs = inputs,
+    .urgency = 4,
     .name = "chakra",
     .group = "Chakra",
     .help = "Execution traces that simulators replay",

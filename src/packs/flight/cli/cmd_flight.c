@@ -283,8 +283,26 @@ static void clear(rs_request *r)
     rs_flight_close(((flight_request *)r->own)->flight);
 }
 
+/* ---- rankscope PATH... --------------------------------------------------------------------------------- */
+
+static bool is_dump(const char *path, const uint8_t *text, size_t n)
+{
+    return rs_flight_recognize(path, text, n) == RS_FLIGHT_FILE_DUMP;
+}
+
+static bool is_log(const char *path, const uint8_t *text, size_t n)
+{
+    return rs_flight_recognize(path, text, n) == RS_FLIGHT_FILE_LOG;
+}
+
+static const rs_file_kind inputs[] = {{.title = "flight-recorder dump", .knows = is_dump},
+                                      {.title = "log", .beside = true, .knows = is_log},
+                                      {0}};
+
 const rs_command rs_command_flight = {
     .name = "flight",
+    .inputs = inputs,
+    .urgency = 1,
     .group = "Flight recorder",
     .help = "Which rank hung, and why: PyTorch flight-recorder dumps",
     .usage = "[options] DIR...",

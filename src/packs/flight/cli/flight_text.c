@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+#include "base/try.h"
 #include "flight/cli/flight.h"
 
 static void put_colored(rs_page *layout, const char *code, const char *text)
@@ -132,14 +134,42 @@ static rs_status show_table(rs_page *layout, const char *title, rs_table *table,
     return status;
 }
 
-static void show_isolate(const rs_flight_report *report, rs_page *layout)
+/* A rank that stopped on its host and left no cause may as well have stopped in its own code: its machine is looked at, not
+ * drained. */
+static bool is_machine_at_fault(const rs_flight_report *report, int64_t rank)
 {
-    char ranks[240];
-    if (!report->n_isolate) return;
-    char line[300];
-    ranks_text(report->isolate, report->n_isolate, ranks, sizeof ranks);
-    snprintf(line, sizeof line, "%s %s", report->n_isolate == 1 ? "rank" : "ranks", ranks);
-    rs_page_wrap(layout, "Machines to take out: ", line);
+    for (size_t i = 0; i < report->n_roots; i++) {
+        const rs_flight_root *root = &report->roots[i];
+        if (root->rank == rank && (root->kind != RS_FLIGHT_ROOT_SILENT || root->cause)) return true;
+    }
+    return false;
+}
+
+static const char *host_of(const rs_flight_report *report, int64_t rank)
+{
+    for (size_t i = 0; i < report->n_roots; i++)
+        if (report->roots[i].rank == rank && report->roots[i].host) return report->roots[i].host;
+    return NULL;
+}
+
+/* By host where all of them are known, for who drains them; else by rank. */
+static rs_status show_isolate(const rs_flight_report *report, rs_page *layout, rs_error *err)
+{
+    rs_text hosts = {0}, ranks = {0};
+    bool known = true;
+    for (size_t i = 0; i < report->n_isolate; i++) {
+        int64_t rank = report->isolate[i];
+        const char *host = host_of(report, rank);
+        if (!is_machine_at_fault(report, rank)) continue;
+        known &= host != NULL;
+        rs_text_printf(&hosts, "%s%s (rank %lld)", hosts.n ? ", " : "", host ? host : "", (long long)rank);
+        rs_text_printf(&ranks, "%srank %lld", ranks.n ? ", " : "", (long long)rank);
+    }
+    bool ok = !ranks.n || (rs_text_get(&hosts) && rs_text_get(&ranks));
+    if (ok && ranks.n) rs_page_wrap(layout, "Machines to take out: ", known ? hosts.s : ranks.s);
+    rs_text_clear(&hosts);
+    rs_text_clear(&ranks);
+    return ok ? RS_OK : rs_fail_nomem(err, "the report");
 }
 
 rs_status rs_flight_show_text(const rs_request *r, rs_flight *flight, const rs_sink *sink, rs_error *err)
@@ -160,7 +190,11 @@ rs_status rs_flight_show_text(const rs_request *r, rs_flight *flight, const rs_s
              report->n_groups == 1 ? "" : "s");
     rs_page_wrap(&layout, "", line);
     if (report->next) rs_page_wrap(&layout, "Next: ", report->next);
-    show_isolate(report, &layout);
+    RS_TRY(show_isolate(report, &layout, err));
+    if (r->render.brief) {
+        if (report->root.n_evidence) rs_page_wrap(&layout, "Proof: ", report->root.evidence[0].text);
+        return rs_writer_finish(&writer, err);
+    }
     show_proof(r, flight, report, &layout);
     show_findings(r, report, &layout);
     show_waiting(r, report, &layout);

@@ -63,6 +63,11 @@ RS_API const char *rs_flight_verdict_name(rs_flight_verdict verdict);
 
 typedef struct rs_flight rs_flight;
 
+typedef enum rs_flight_file { RS_FLIGHT_FILE_OTHER, RS_FLIGHT_FILE_DUMP, RS_FLIGHT_FILE_LOG } rs_flight_file;
+/* What a file is, by its name and the first n bytes of its text (unpacked; 4 KiB are enough). A log is a text whose name ends in
+ * .log, .out or .err. */
+RS_API rs_flight_file rs_flight_recognize(const char *path, const void *text, size_t n);
+
 typedef struct rs_flight_settings {
     size_t size;             /* sizeof(rs_flight_settings): needed, so that the struct can grow */
     unsigned jobs;           /* threads that read dumps; 0: one for each core */
@@ -83,7 +88,7 @@ typedef struct rs_flight_settings {
 } rs_flight_settings;
 
 /* Reads the dumps under paths (files, directories with all below them, tar archives, RANK=PATH, the beginning
- * of names that end in a rank), packed or not, and the logs of the settings. Without paths the dumps that the
+ * of names that end in a rank), packed or not, the logs among them and those of the settings. Without paths the dumps that the
  * logs name are looked for; when there are none, the logs alone are judged. Unusable files become problems,
  * not errors. Errors: RS_ERR_FORMAT when no dump was usable (the flight is still given out, so that its
  * problems can be shown), RS_ERR_AMBIGUOUS when two usable dumps claim one rank, RS_ERR_IO for a path that

@@ -1,0 +1,44 @@
+/* What a file is, by its name and what it begins with. */
+#define _GNU_SOURCE
+#include <string.h>
+
+#include "rankscope/flight.h"
+
+static bool holds(const void *text, size_t n, const char *wanted)
+{
+    return memmem(text, n, wanted, strlen(wanted)) != NULL;
+}
+
+/* Traces name process groups, too, and allocators' snapshots are pickles. */
+static bool is_dump(const uint8_t *text, size_t n)
+{
+    static const char *const others[] = {"traceEvents", "schemaVersion", "device_traces", "segments"};
+    static const char *const keys[] = {"pg_config", "pg_status", "nccl_version", "comm_lib_version"};
+    if (text[0] != '{' && text[0] != 0x80) return false;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (holds(text, n, others[i])) return false;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (holds(text, n, keys[i])) return true;
+    return false;
+}
+
+static bool is_log(const char *path, const uint8_t *text, size_t n)
+{
+    static const char *const ends[] = {".log", ".out", ".err"};
+    size_t length = strlen(path);
+    bool named = false;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        named |= length > 4 && strcmp(path + length - 4, ends[i]) == 0;
+    if (!named || text[0] == '{' || text[0] == '[') return false;
+    for (size_t i = 0; i < n; i++)
+        if (text[i] < 0x20 && !memchr("\n\r\t\x1b", text[i], 4)) return false;
+    return true;
+}
+
+rs_flight_file rs_flight_recognize(const char *path, const void *text, size_t n)
+{
+    if (n == 0) return RS_FLIGHT_FILE_OTHER;
+    return is_dump(text, n)        ? RS_FLIGHT_FILE_DUMP
+           : is_log(path, text, n) ? RS_FLIGHT_FILE_LOG
+                                   : RS_FLIGHT_FILE_OTHER;
+}
