@@ -45,7 +45,7 @@ static size_t append(char *out, size_t at, size_t size, const char *text)
 /* "[3, 7]" is the two ranks of a pair. */
 static bool two_members(const char *members, long long pair[2])
 {
-    int end = 0; /* stays 0 where a third number stands in place of the bracket */
+    int end = 0; /* stays 0 where a third number follows in place of the bracket */
     /* NOLINTNEXTLINE(cert-err34-c): the width keeps every number in range */
     return members && sscanf(members, " [ %18lld , %18lld ] %n", &pair[0], &pair[1], &end) == 2 && end > 0 &&
            !members[end];
@@ -167,7 +167,7 @@ static bool sort_into_channels(matcher *m)
 
 /* ---- instances --------------------------------------------------------------------------------------- */
 
-/* How the items of a channel are told apart, in the order in which that is done: right clocks help to match the rest. */
+/* How the items of a channel are matched, in the order in which that is done: right clocks help to match the rest. */
 typedef enum way { BY_SEQ, BY_ORDER, BY_END } way;
 
 static way way_of(const matcher *m, size_t first, size_t end)
@@ -363,7 +363,7 @@ rs_status rs_coll_match(const rs_coll_rank *const *ranks, size_t n_ranks, rs_set
         out->arrivals = rs_malloc((m.n + 1) * sizeof *out->arrivals);
         ok = ok && out->arrivals;
         for (way how = BY_SEQ; ok && status == RS_OK && how <= BY_END; how++) {
-            /* what is matched so far tells of the clocks, and right ones help to match the rest */
+            /* what is matched so far sets the clocks, and right ones help to match the rest */
             if (how != BY_SEQ && set_clocks && (how == BY_ORDER || out->n_arrivals != n_settled)) {
                 status = set_clocks(out, err);
                 n_settled = out->n_arrivals;

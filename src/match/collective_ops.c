@@ -76,7 +76,7 @@ static int64_t int_at(const rs_events *e, rs_column_id column, uint32_t row, int
 
 /* What is known of a kernel from elsewhere. Rows are RS_NO_ROW if none is needed or there. */
 typedef struct source {
-    uint32_t args; /* where its arguments stand: with itself, else with an operator above its launch */
+    uint32_t args; /* where its arguments are: with itself, else with an operator above its launch */
     uint32_t call; /* the nearest annotation or operator above the launch that names the collective */
     uint32_t
         record; /* the nearest record_param_comms above it, of older profilers, which has inputs but no arguments
