@@ -24,6 +24,9 @@ typedef struct rs_coll_item {
 /* Numbers a channel's items (by rank, then start): equal numbers belong together, and the least is 1. By the
  * order alone, see collective_order.c. false when out of memory. */
 bool rs_coll_number_by_order(const rs_coll_job *job, rs_coll_item *items, size_t n);
+/* The same for sends and receives of which the far end is not recorded: two that end together are one. The clocks must be
+ * right. */
+bool rs_coll_number_by_end(const rs_coll_job *job, rs_coll_item *items, size_t n);
 
 static inline const rs_coll_op *rs_coll_item_op(const rs_coll_job *job, const rs_coll_item *i)
 {

@@ -45,9 +45,10 @@ static size_t append(char *out, size_t at, size_t size, const char *text)
 /* "[3, 7]" is the two ranks of a pair. */
 static bool two_members(const char *members, long long pair[2])
 {
-    char rest;
+    int end = 0; /* stays 0 where a third number follows in place of the bracket */
     /* NOLINTNEXTLINE(cert-err34-c): the width keeps every number in range */
-    return members && sscanf(members, " [ %18lld , %18lld ] %c", &pair[0], &pair[1], &rest) == 2;
+    return members && sscanf(members, " [ %18lld , %18lld ] %n", &pair[0], &pair[1], &end) == 2 && end > 0 &&
+           !members[end];
 }
 
 static bool is_send(const rs_coll_rank *r, const rs_coll_shape *op)
@@ -66,6 +67,16 @@ static bool is_nameless(const rs_coll_shape *op)
 static bool stands_alone(const rs_coll_rank *r, const rs_coll_shape *op)
 {
     return is_nameless(op) && (r->many_groups || !rs_coll_can_match(op->kind));
+}
+
+/* Sends and receives in a group of more than two whose two ends are not both recorded: who the partner is shows in the ends
+ * of kernels alone. */
+static bool lacks_partner(const rs_coll_rank *r, const rs_coll_shape *op)
+{
+    long long pair[2];
+    const char *members = rs_pool_text(&r->pool, op->members);
+    return op->kind == RS_COLL_SEND_RECV && !r->on_host && (op->source < 0 || op->target < 0) && members &&
+           !two_members(members, pair);
 }
 
 /* A communicator has a stream of its own: where no group is named, streams tell groups apart. A job with one
@@ -101,6 +112,8 @@ static uint32_t channel_of(matcher *m, uint32_t rank, const rs_coll_shape *op)
                                   (long long)op->target);
         else if (two_members(members, pair)) /* direction unknown: each end in its own order */
             n += (size_t)snprintf(text + n, size - n, " p2p");
+        else if (lacks_partner(r, op))
+            n += (size_t)snprintf(text + n, size - n, " p2p by end");
         else
             n += (size_t)snprintf(text + n, size - n, " p2p of %u %s", rank, is_send(r, op) ? "out" : "in");
     } else if (is_nameless(op) && m->many_streams) {
@@ -154,14 +167,19 @@ static bool sort_into_channels(matcher *m)
 
 /* ---- instances --------------------------------------------------------------------------------------- */
 
-static bool numbered(const matcher *m, size_t first, size_t end)
+/* How the items of a channel are matched, in the order in which that is done: right clocks help to match the rest. */
+typedef enum way { BY_SEQ, BY_ORDER, BY_END } way;
+
+static way way_of(const matcher *m, size_t first, size_t end)
 {
+    if (lacks_partner(m->job->ranks[m->items[first].rank], rs_coll_item_shape(m->job, &m->items[first])))
+        return BY_END;
     for (size_t i = first; i < end; i++) {
         if (rs_coll_item_op(m->job, &m->items[i])->seq < 0 ||
             rs_coll_item_shape(m->job, &m->items[i])->kind == RS_COLL_SEND_RECV)
-            return false;
+            return BY_ORDER;
     }
-    return true;
+    return BY_SEQ;
 }
 
 static bool add_instance(matcher *m, size_t *capacity, int64_t number, bool by_seq)
@@ -235,12 +253,13 @@ static bool order_by_number(const item *items, size_t n, uint32_t *order)
     return ok;
 }
 
-static bool match_channel(matcher *m, size_t first, size_t end, bool by_seq, size_t *capacity)
+static bool match_channel(matcher *m, size_t first, size_t end, way how, size_t *capacity)
 {
     size_t n = end - first;
     item *items = m->items + first;
-    if (!by_seq && !rs_coll_number_by_order(m->job, items, n)) return false;
-    if (by_seq)
+    if (how == BY_ORDER && !rs_coll_number_by_order(m->job, items, n)) return false;
+    if (how == BY_END && !rs_coll_number_by_end(m->job, items, n)) return false;
+    if (how == BY_SEQ)
         for (size_t i = 0; i < n; i++) items[i].number = rs_coll_item_op(m->job, &items[i])->seq;
     RS_LOCAL uint32_t *order = rs_malloc((n + 1) * sizeof *order);
     RS_LOCAL run *runs = rs_malloc((m->job->n_ranks + 1) * sizeof *runs);
@@ -248,18 +267,17 @@ static bool match_channel(matcher *m, size_t first, size_t end, bool by_seq, siz
     for (size_t i = 0, next; ok && i < n; i = next) {
         for (next = i; next < n && items[order[next]].number == items[order[i]].number; next++) {
         }
-        ok = make_instances(m, items, order + i, next - i, runs, by_seq, capacity);
+        ok = make_instances(m, items, order + i, next - i, runs, how == BY_SEQ, capacity);
     }
     return ok;
 }
 
-static bool match_channels(matcher *m, bool by_seq, size_t *capacity)
+static bool match_channels(matcher *m, way how, size_t *capacity)
 {
     bool ok = true;
     for (size_t c = 0; ok && c < m->channels.n; c++) {
         size_t first = m->first[c], end = m->first[c + 1];
-        if (first < end && numbered(m, first, end) == by_seq)
-            ok = match_channel(m, first, end, by_seq, capacity);
+        if (first < end && way_of(m, first, end) == how) ok = match_channel(m, first, end, how, capacity);
     }
     return ok;
 }
@@ -334,7 +352,7 @@ rs_status rs_coll_match(const rs_coll_rank *const *ranks, size_t n_ranks, rs_set
 {
     *out = (rs_coll_job){.ranks = ranks, .n_ranks = n_ranks};
     matcher m = {.job = out};
-    size_t capacity = 0, n_numbered = 0;
+    size_t capacity = 0, n_settled = 0; /* arrivals that the clocks are set by */
     out->shift = rs_calloc(n_ranks + 1, sizeof *out->shift);
     out->clocks = rs_calloc(n_ranks + 1, sizeof *out->clocks);
     bool ok = out->shift && out->clocks && rs_strings_init(&m.channels);
@@ -344,18 +362,21 @@ rs_status rs_coll_match(const rs_coll_rank *const *ranks, size_t n_ranks, rs_set
         ok = sort_into_channels(&m);
         out->arrivals = rs_malloc((m.n + 1) * sizeof *out->arrivals);
         ok = ok && out->arrivals;
-        ok = ok && match_channels(&m, true, &capacity);
-        /* what numbers tell of the clocks helps to match what has none */
-        if (ok && set_clocks) status = set_clocks(out, err);
-        n_numbered = out->n_arrivals;
-        ok = ok && match_channels(&m, false, &capacity);
+        for (way how = BY_SEQ; ok && status == RS_OK && how <= BY_END; how++) {
+            /* what is matched so far sets the clocks, and right ones help to match the rest */
+            if (how != BY_SEQ && set_clocks && (how == BY_ORDER || out->n_arrivals != n_settled)) {
+                status = set_clocks(out, err);
+                n_settled = out->n_arrivals;
+            }
+            ok = status != RS_OK || match_channels(&m, how, &capacity);
+        }
         if (!ok && status == RS_OK) status = rs_fail_nomem(err, "collectives");
     }
     rs_free(m.items);
     rs_free(m.first);
     rs_strings_clear(&m.channels);
     /* Where all are tied together and nothing was matched since, clocks would be set to the same again. */
-    bool settled = status == RS_OK && out->n_arrivals == n_numbered && rs_coll_n_parts(out) == 1;
+    bool settled = status == RS_OK && out->n_arrivals == n_settled && rs_coll_n_parts(out) == 1;
     if (status == RS_OK && set_clocks && !settled) status = set_clocks(out, err);
     if (status == RS_OK && !order_in_time(out)) status = rs_fail_nomem(err, "collectives");
     if (status != RS_OK) rs_coll_job_clear(out);

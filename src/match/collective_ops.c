@@ -74,23 +74,60 @@ static int64_t int_at(const rs_events *e, rs_column_id column, uint32_t row, int
     return rs_events_int(e, column, row, &value) ? value : otherwise;
 }
 
-/* Where a kernel's arguments stand: with itself, else with an operator above its launch. *call: the nearest
- * annotation or operator above the launch that names the collective, RS_NO_ROW if none is needed or there. *record: the
- * nearest record_param_comms above it, of older profilers, which has inputs but no arguments of the collective. */
-static uint32_t args_row(const rs_events *e, const rs_tree *t, uint32_t node, uint32_t row, uint32_t *call,
-                         uint32_t *record)
+/* What is known of a kernel from elsewhere. Rows are RS_NO_ROW if none is needed or there. */
+typedef struct source {
+    uint32_t args; /* where its arguments are: with itself, else with an operator above its launch */
+    uint32_t call; /* the nearest annotation or operator above the launch that names the collective */
+    uint32_t
+        record; /* the nearest record_param_comms above it, of older profilers, which has inputs but no arguments
+                         of the collective */
+    int64_t elements; /* of a batch of sends and receives; -1: it is none, or not recorded */
+    bool batch, both; /* a batch; it sends and receives */
+} source;
+
+#define BATCH "nccl:coalesced"
+#define BATCH_NODES 256 /* in front of the batch are looked at */
+
+/* A batch of sends and receives is one kernel without arguments: they are recorded in front of its launch, one by one. */
+static void find_batch(const rs_events *e, const rs_tree *t, uint32_t node, source *s)
 {
-    *call = *record = RS_NO_ROW;
-    if (rs_events_text(e, RS_COL_COLLECTIVE, row) != RS_NO_STRING || !t) return row;
+    uint32_t first = RS_NO_STRING, last = node > BATCH_NODES ? node - BATCH_NODES : 0;
+    for (uint32_t k = node; k-- > last && t->end[k] <= node;) {
+        uint32_t row = t->row[k], name = rs_events_text(e, RS_COL_COLLECTIVE, row);
+        if (strcmp(rs_event_name(e, row), BATCH) == 0) break;
+        if (name == RS_NO_STRING) continue;
+        if (rs_coll_kind_of(e->strings.items[name].text) != RS_COLL_SEND_RECV) break;
+        int64_t elements = int_at(e, RS_COL_IN_NELEMS, row, -1);
+        if (!s->batch) first = name;
+        s->elements = s->batch && (s->elements < 0 || elements < 0) ? -1
+                      : s->batch                                    ? rs_add_sat(s->elements, elements)
+                                                                    : elements;
+        s->both = s->both || name != first;
+        s->batch = true;
+        s->args = row;
+    }
+}
+
+static source source_of(const rs_events *e, const rs_tree *t, uint32_t node, uint32_t row)
+{
+    source s = {.args = row, .call = RS_NO_ROW, .record = RS_NO_ROW, .elements = -1};
+    uint32_t batch = RS_NO_NODE;
+    if (rs_events_text(e, RS_COL_COLLECTIVE, row) != RS_NO_STRING || !t) return s;
     for (; node != RS_NO_NODE; node = t->parent[node]) {
         uint32_t above = t->row[node];
-        if (rs_events_text(e, RS_COL_COLLECTIVE, above) != RS_NO_STRING) return above;
+        if (rs_events_text(e, RS_COL_COLLECTIVE, above) != RS_NO_STRING) {
+            s.args = above;
+            return s;
+        }
         const char *name = rs_event_name(e, above);
-        if (*record == RS_NO_ROW && strcmp(name, RS_COLL_RECORD) == 0) *record = above;
-        if (*call == RS_NO_ROW && rs_coll_is_call(name) && rs_coll_kind_of(name) != RS_COLL_OTHER)
-            *call = above;
+        if (s.record == RS_NO_ROW && strcmp(name, RS_COLL_RECORD) == 0) s.record = above;
+        if (s.call == RS_NO_ROW && rs_coll_is_call(name) && rs_coll_kind_of(name) != RS_COLL_OTHER)
+            s.call = above;
+        if (batch == RS_NO_NODE && strcmp(name, BATCH) == 0) batch = node;
     }
-    return row;
+    if (batch != RS_NO_NODE && rs_coll_kind_of_kernel(rs_event_name(e, row)) == RS_COLL_SEND_RECV)
+        find_batch(e, t, batch, &s);
+    return s;
 }
 
 /* What the arguments say, else the call that launched the kernel, else the kernel's name. */
@@ -102,17 +139,17 @@ static rs_coll_kind kind_at(const rs_events *e, uint32_t row, uint32_t args, uin
     return kind == RS_COLL_OTHER ? rs_coll_kind_of_kernel(rs_event_name(e, row)) : kind;
 }
 
-static bool add_op(rs_coll_rank *r, const rs_events *e, uint32_t row, uint32_t args, uint32_t call,
-                   uint32_t record, const rs_work *work, size_t i)
+static bool add_op(rs_coll_rank *r, const rs_events *e, const source *s, const rs_work *work, size_t i)
 {
     bool ok = true;
+    uint32_t row = work->row[i], args = s->args;
     const rs_coll_op op = {.start = work->start[i],
                            .end = work->end[i],
                            .row = row,
                            .seq = int_at(e, RS_COL_SEQ, args, -1) < 0 ? -1 : int_at(e, RS_COL_SEQ, args, -1),
                            .step = work->step[i]};
-    const rs_coll_shape shape = {
-        .kind = kind_at(e, row, args, call),
+    rs_coll_shape shape = {
+        .kind = kind_at(e, row, args, s->call),
         .group_size = int_at(e, RS_COL_GROUP_SIZE, args, 0),
         .in_elements = int_at(e, RS_COL_IN_NELEMS, args, -1),
         .out_elements = int_at(e, RS_COL_OUT_NELEMS, args, -1),
@@ -125,7 +162,12 @@ static bool add_op(rs_coll_rank *r, const rs_events *e, uint32_t row, uint32_t a
         .name = rs_pool_add(&r->pool, e, rs_events_text(e, RS_COL_COLLECTIVE, args), &ok),
         .dtype = rs_pool_add(&r->pool, e, rs_events_text(e, RS_COL_DTYPE, args), &ok),
     };
-    uint32_t given = args == row && record != RS_NO_ROW ? record : args;
+    if (s->batch) {
+        shape.in_elements = shape.out_elements = s->elements;
+        shape.source = shape.target = -1;
+        if (s->both) shape.name = RS_NO_STRING;
+    }
+    uint32_t given = args == row && s->record != RS_NO_ROW ? s->record : args;
     if (ok && shape.kind == RS_COLL_ALL_TO_ALL && given != row) {
         bool is_new;
         uint32_t *at = rs_map64_put(&r->args, row, &is_new);
@@ -244,9 +286,8 @@ rs_status rs_coll_rank_of(rs_trace *trace, const rs_policy *policy, rs_coll_rank
     bool ok = true;
     for (size_t i = 0; status == RS_OK && ok && i < work->n; i++) {
         if (work->class[i] != RS_CLASS_COMM) continue;
-        uint32_t row = work->row[i], call, record;
-        uint32_t args = args_row(e, tree, nodes ? nodes[i] : RS_NO_NODE, row, &call, &record);
-        ok = add_op(r, e, row, args, call, record, work, i);
+        source s = source_of(e, tree, nodes ? nodes[i] : RS_NO_NODE, work->row[i]);
+        ok = add_op(r, e, &s, work, i);
     }
     rs_free(nodes);
     if (status == RS_OK && (!ok || !rs_coll_rank_sort(r))) status = rs_fail_nomem(err, "collectives");

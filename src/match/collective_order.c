@@ -369,3 +369,59 @@ bool rs_coll_number_by_order(const rs_coll_job *job, rs_coll_item *items, size_t
     }
     return ok && sort_by_number(items, n, keys);
 }
+
+/* ---- by ends ------------------------------------------------------------------------------------------ */
+
+#define MOST_NEAR 32 /* items that end next are looked at */
+
+typedef struct couple {
+    int64_t apart;
+    uint32_t a, b; /* places among the ends */
+} couple;
+
+static int by_apart(const void *a, const void *b)
+{
+    const couple *x = a, *y = b;
+    if (x->apart != y->apart) return x->apart < y->apart ? -1 : 1;
+    if (x->a != y->a) return x->a < y->a ? -1 : 1;
+    return x->b < y->b ? -1 : x->b > y->b;
+}
+
+/* Whether what one sends the other receives. A kernel without a name does both. */
+static bool may_couple(const rs_coll_job *job, const rs_coll_item *x, const rs_coll_item *y)
+{
+    const char *of_x = rs_pool_text(&job->ranks[x->rank]->pool, rs_coll_item_shape(job, x)->name);
+    const char *of_y = rs_pool_text(&job->ranks[y->rank]->pool, rs_coll_item_shape(job, y)->name);
+    if (x->rank == y->rank || !rs_coll_same_signature(job, x, y) || !of_x != !of_y) return false;
+    return !of_x || !strstr(of_x, "send") != !strstr(of_y, "send");
+}
+
+/* Those that end nearest to each other are coupled first. */
+bool rs_coll_number_by_end(const rs_coll_job *job, rs_coll_item *items, size_t n)
+{
+    size_t n_couples = 0, capacity = 0;
+    couple *all = NULL;
+    RS_LOCAL rs_keyed *ends = rs_malloc((n + 1) * sizeof *ends);
+    bool ok = ends != NULL;
+    for (size_t i = 0; ok && i < n; i++) ends[i] = (rs_keyed){end_of(job, &items[i]), (uint32_t)i};
+    ok = ok && rs_keyed_sort(ends, n);
+    for (uint32_t i = 0; ok && i < n; i++) {
+        items[ends[i].value].number = i + 1;
+        for (uint32_t k = i + 1; ok && k < n && k - i <= MOST_NEAR; k++) {
+            int64_t apart = rs_sub_sat(ends[k].key, ends[i].key);
+            if (apart > NEAR) break;
+            if (may_couple(job, &items[ends[i].value], &items[ends[k].value]))
+                ok = RS_PUSH(all, n_couples, capacity, (couple){apart, i, k});
+        }
+    }
+    if (ok && n_couples) qsort(all, n_couples, sizeof *all, by_apart);
+    for (size_t c = 0; ok && c < n_couples; c++) {
+        rs_coll_item *x = &items[ends[all[c].a].value], *y = &items[ends[all[c].b].value];
+        if (x->number < 0 || y->number < 0) continue;
+        x->number = y->number = -1 - (int64_t)all[c].a;
+    }
+    for (size_t i = 0; ok && i < n; i++)
+        if (items[i].number < 0) items[i].number = -items[i].number;
+    rs_free(all);
+    return ok;
+}

@@ -8,23 +8,31 @@
 #include "base/try.h"
 #include "text/numbers.h"
 
-#define OFF_GROUP 1.10  /* times others of their size: transfers less off than that are no finding */
+#define OFF_GROUP 1.10 /* times others of their size: transfers less off than that are no finding */
+#define SCALAR                                                                                               \
+    4096 /* bytes: what is no larger takes no time that could be hidden, its ranks wait for each other */
 #define MANY_SMALL 8    /* collectives of a group a step */
 #define SMALL 1048576   /* bytes, of a collective on average */
 #define BUCKET 26214400 /* bytes that they may become */
 
+static const rs_coll_arrival *first_of(const rs_engine *e, size_t meeting)
+{
+    return &e->coll.arrivals[e->coll.instances[e->meetings[meeting].instance].first];
+}
+
 static const char *description_of(const rs_engine *e, size_t meeting)
 {
-    const rs_coll_instance *c = &e->coll.instances[e->meetings[meeting].instance];
-    const rs_coll_arrival *a = &e->coll.arrivals[c->first];
+    const rs_coll_arrival *a = first_of(e, meeting);
     return rs_pool_text(&e->comm[a->rank]->pool, rs_coll_shape_at(&e->coll, a)->description);
 }
 
-/* Sums of meetings by group, or by what groups are for (a description without the number at its end). */
+/* Sums of meetings by group, or by what groups are for (a description without the number at its end). A pipeline's sends
+ * and receives are for nothing that could be hidden: who waits in them waits in the bubble. */
 static rs_status sum_groups(const rs_judged *job, bool by_purpose, rs_names *out, rs_error *err)
 {
     const rs_engine *e = job->engine;
     for (size_t k = 0; k < e->n_meetings; k++) {
+        if (by_purpose && rs_coll_shape_at(&e->coll, first_of(e, k))->kind == RS_COLL_SEND_RECV) continue;
         const char *text = by_purpose ? description_of(e, k) : NULL;
         if (!text || !*text) text = rs_meeting_group(e, k);
         if (!text) continue;
@@ -146,7 +154,8 @@ static rs_candidate exposed(const rs_judged *job, const rs_fault_kind *fault, co
 {
     rs_candidate c = rs_candidate_of(fault, RS_VERDICT_OPPORTUNITY);
     (void)job;
-    *fits = true;
+    *fits = x->bytes <= 0 || x->bytes / (double)x->n > SCALAR;
+    if (!*fits) return c;
     rs_what_if_add_name(&c.edits, RS_EDIT_OVERLAP, x->text, x->length, false);
     return c;
 }

@@ -187,6 +187,81 @@ static void test_sendrecv_inside(void **state)
     }
 }
 
+/* One end of a batch of sends and receives: the records in front of its launch, and a kernel without arguments. What: '>'
+ * sends, '<' receives, for each a record of so many elements. */
+static void add_batch(job *j, size_t rank, const char *what, double ts, double dur, long elements)
+{
+    text *t = &j->t[rank];
+    double at = ts - 100;
+    for (const char *k = what; *k; k++, at += 10)
+        text_printf(
+            t,
+            "%s{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"record_param_comms\", \"pid\": 1, "
+            "\"tid\": 1, \"ts\": %.3f, \"dur\": 5, \"args\": {\"Collective name\": \"%s\", "
+            "\"In msg nelems\": %ld, \"Out msg nelems\": %ld, \"Group size\": 4, \"dtype\": \"Float\", "
+            "\"Process Group Name\": \"5\", \"Process Group Ranks\": \"[0, 1, 2, 3]\"}}",
+            t->n ? ",\n" : "[", at, *k == '>' ? "send" : "recv", elements, elements);
+    text_printf(t,
+                ",\n{\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"nccl:coalesced\", \"pid\": 1, "
+                "\"tid\": 1, \"ts\": %.3f, \"dur\": 9},\n"
+                "{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 1, "
+                "\"tid\": 1, \"ts\": %.3f, \"dur\": 5, \"args\": {\"correlation\": %.0f}},\n"
+                "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"ncclDevKernel_SendRecv(x)\", \"pid\": 0, "
+                "\"tid\": 7, \"ts\": %.3f, \"dur\": %.3f, \"args\": {\"stream\": 7, \"correlation\": %.0f}}",
+                at, at + 2, ts, ts, dur, ts);
+    if (rank >= j->n) j->n = rank + 1;
+}
+
+static const rs_coll_shape *shape_at(const job *j, size_t rank, size_t op)
+{
+    return rs_coll_shape_of(j->ranks[rank], &j->ranks[rank]->ops[op]);
+}
+
+/* A pipeline of four whose batches do not say who the far end is: what ends together is one, on clocks that
+ * collectives have set right, and what one sends the other receives. */
+static void test_batches(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t a, b;
+        const char *by_a, *by_b;
+        double end, waits, late; /* us: of a; by how much b came earlier, and left later */
+        long elements;
+    } pairs[] = {
+        {0, 1, ">", "<", 3000, 900, 1, 10},    {1, 2, ">", "<", 5000, 700, 1, 10},
+        {2, 3, ">", "<", 7000, 500, 1, 10},    {0, 1, "><", "<>", 9000, 60, 1, 10},
+        {2, 3, ">", "<", 9006, 800, 1, 20},    {0, 2, ">", "<", 11000, 90, 1, 10},
+        {1, 3, ">", "<", 11004, 80, 1, 10},    {0, 1, "<<", ">>", 13000, 70, 1, 10},
+        {2, 3, "<", ">", 13003, 70, 1, 20},    {0, 1, ">", "<", 15000, 70, 4, 10}, /* two send at one time */
+        {2, 3, ">", "<", 15001, 70, 1, 10},    {0, 1, ">", "<", 17000, 70, 9, 10}, /* the nearest first */
+        {2, 3, "<", ">", 17007, 70, 0.25, 10}, {0, 1, ">", "<", 19000, 70, 1, 10}};
+    static const double ahead[] = {0, 4000, -70, 900000};
+    const size_t n = sizeof pairs / sizeof *pairs;
+    uint32_t op[2][sizeof pairs / sizeof *pairs],
+        n_ops[MAX_RANKS] = {1, 1, 1, 1}; /* the all-reduce is the first */
+    job j = {0};
+    for (size_t r = 0; r < MAX_RANKS; r++) add(&j, r, "7", "[0, 1, 2, 3]", 1e6 + ahead[r], 50, 1, -1);
+    for (size_t i = 0; i < n; i++) {
+        size_t a = pairs[i].a, b = pairs[i].b;
+        double end = 1e6 + pairs[i].end;
+        add_batch(&j, a, pairs[i].by_a, end - 50 + ahead[a], 50, pairs[i].elements);
+        add_batch(&j, b, pairs[i].by_b, end - 50 - pairs[i].waits + ahead[b],
+                  50 + pairs[i].waits + pairs[i].late, pairs[i].elements);
+        op[0][i] = n_ops[a]++;
+        op[1][i] = n_ops[b]++;
+    }
+    for (size_t r = 0; r < MAX_RANKS; r++) add(&j, r, "7", "[0, 1, 2, 3]", 1.1e6 + ahead[r], 50, 1, -1);
+    match(&j, true);
+    assert_int_equal(j.job.n, n + 2);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(partner(&j, (uint32_t)pairs[i].a, op[0][i], (uint32_t)pairs[i].b), op[1][i]);
+        const rs_coll_shape *x = shape_at(&j, pairs[i].a, op[0][i]);
+        assert_string_equal(rs_pool_text(&j.ranks[pairs[i].a]->pool, x->group), "5");
+        assert_int_equal(x->in_elements, pairs[i].elements * (long)strlen(pairs[i].by_a));
+    }
+    end(&j);
+}
+
 /* Wait and transfer by their definition; a broadcast's root leaves before the last member comes. */
 static void test_wait(void **state)
 {
@@ -525,11 +600,17 @@ static void test_numbers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_late_start),   cmocka_unit_test(test_equal_names),
-        cmocka_unit_test(test_median_clock), cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_fused_event),  cmocka_unit_test(test_sendrecv_inside),
-        cmocka_unit_test(test_wait),         cmocka_unit_test(test_streams_of_nameless),
-        cmocka_unit_test(test_numbers),      cmocka_unit_test(test_host_spans),
+        cmocka_unit_test(test_late_start),
+        cmocka_unit_test(test_equal_names),
+        cmocka_unit_test(test_median_clock),
+        cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_fused_event),
+        cmocka_unit_test(test_sendrecv_inside),
+        cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_wait),
+        cmocka_unit_test(test_streams_of_nameless),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_host_spans),
         cmocka_unit_test(test_lost_kernels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
