@@ -26,8 +26,8 @@ static rs_compat compat_of(const char *name)
 #define USUAL_ROWS "10"
 
 /* Of analyses that have no option of this name: what is asked of them stays whole, only the text is cut. */
-static const rs_option_spec top_options[] = {
-    {"top", RS_OPTION_INT, "N", NULL, USUAL_ROWS, "text: only N rows of a table, the greatest first; 0: all"}};
+static const rs_option_spec top_options[] = {{"top", RS_OPTION_INT, "N", NULL, USUAL_ROWS,
+                                              "text: only N rows of a table, the greatest first; 0: all"}};
 
 static bool has_top(const rs_analysis *analysis)
 {
@@ -49,9 +49,11 @@ static size_t rows_of(const rs_request *r)
 static rs_status check_top(const rs_request *r, rs_error *err)
 {
     const char *form = rs_request_text(r, "format");
-    if (has_top(r->command->analysis) || !rs_request_is_set(r, "top") || !rs_request_int(r, "top")) return RS_OK;
+    if (has_top(r->command->analysis) || !rs_request_is_set(r, "top") || !rs_request_int(r, "top"))
+        return RS_OK;
     if (r->table == SIZE_MAX && (!form || strcmp(form, "text") == 0)) return RS_OK;
-    return rs_fail(err, RS_ERR_USAGE, "--top goes with the text of all tables: --table and the other forms have all rows");
+    return rs_fail(err, RS_ERR_USAGE,
+                   "--top goes with the text of all tables: --table and the other forms have all rows");
 }
 
 /* A peer has tables of its own. */

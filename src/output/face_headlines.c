@@ -5,7 +5,8 @@
 #include "output/face_tools.h"
 #include "text/numbers.h"
 
-#define AS_MUCH 1.0 /* percent: less than this of a step is not called a difference */
+#define AS_MUCH 1.0      /* percent: less than this of a step is not called a difference */
+#define LEAST_PART 0.005 /* of a difference: smaller parts are not said */
 
 static rs_table *rows_of(const rs_result *result, const char *name)
 {
@@ -36,18 +37,6 @@ static size_t greatest(const rs_table *t, const char *column)
     return best;
 }
 
-/* The sum over the rows in which `key` is the whole number or text of a row. */
-static double total_like(const rs_table *t, size_t row, const char *key, const char *column)
-{
-    double sum = 0;
-    bool text = rs_table_get_spec(t)->columns[rs_face_column(t, key)].type == RS_TEXT;
-    for (size_t i = 0; i < rs_table_n_rows(t); i++)
-        if (text ? strcmp(rs_face_string(t, i, key), rs_face_string(t, row, key)) == 0
-                 : rs_face_int(t, i, key, -1) == rs_face_int(t, row, key, -1))
-            sum += amount(t, i, column);
-    return sum;
-}
-
 static double percent(double part, double whole)
 {
     return whole > 0 ? 100 * part / whole : 0;
@@ -76,35 +65,55 @@ static size_t count_ranks(const rs_table *t)
 
 /* ---- one job ---------------------------------------------------------------------------------------------- */
 
+/* How many gaps the stream of a row has, in the rows [first, end) of its rank. */
+static double gaps_of(const rs_table *t, size_t first, size_t end, size_t row)
+{
+    double sum = 0;
+    for (size_t i = first; i < end; i++)
+        if (rs_face_int(t, i, "stream", -1) == rs_face_int(t, row, "stream", -1) &&
+            rs_face_int(t, i, "device", -1) == rs_face_int(t, row, "device", -1))
+            sum += amount(t, i, "count");
+    return sum;
+}
+
+/* Of each rank the stream with the most gaps counts, which is its busiest: others are idle as nothing is for them. */
 void rs_headline_idle(const rs_result *result, rs_text *out)
 {
     static const struct {
         const char *kind, *words;
-    } kinds[] = {{"host_wait", "is spent waiting for the host to launch"},
-                 {"kernel_wait", "is spent between neighbours that were queued already"},
-                 {"other", "is spent waiting for other work, as of another stream or rank, although the next was queued"}};
+    } kinds[] = {
+        {"host_wait", "waiting for the host to launch"},
+        {"kernel_wait", "between neighbours that were queued already"},
+        {"other", "waiting for other work, of another stream or rank, although the next was queued"}};
+    enum { N_KINDS = sizeof kinds / sizeof *kinds };
     const rs_table *t = rows_of(result, "idle");
-    if (!t) return;
-    double all = total(t, "idle_us");
-    if (!(all > 0)) {
-        rs_text_put(out, "No stream is idle between its work: no problem found.");
-        return;
-    }
-    size_t row = greatest(t, "idle_us"), n = 0;
-    double most = 0;
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
-        for (size_t i = 0; i < rs_table_n_rows(t); i++) {
-            if (strcmp(rs_face_string(t, i, "idle_category"), kinds[k].kind) != 0) continue;
-            double sum = total_like(t, i, "idle_category", "idle_us");
-            if (sum > most) n = k;
-            if (sum > most) most = sum;
-            break;
+    double sums[N_KINDS] = {0}, all = 0;
+    size_t n = t ? rs_table_n_rows(t) : 0, ranks = 0, most = 0;
+    for (size_t first = 0, end; first < n; first = end) {
+        size_t busiest = first;
+        for (end = first; end < n && rank_of(t, end) == rank_of(t, first); end++) {
         }
-    rs_text_printf(out,
-                   "%s %% of the time for which streams are idle between their work, %s over all, %s; the longest "
-                   "is on rank %lld, stream %lld: %s.",
-                   PERCENT(percent(most, all)), TIME(all), kinds[n].words, rank_of(t, row),
-                   (long long)rs_face_int(t, row, "stream", -1), TIME(amount(t, row, "idle_us")));
+        for (size_t i = first; i < end; i++)
+            if (gaps_of(t, first, end, i) > gaps_of(t, first, end, busiest)) busiest = i;
+        ranks++;
+        for (size_t i = first; i < end; i++)
+            for (size_t k = 0; k < N_KINDS; k++)
+                if (rs_face_int(t, i, "stream", -1) == rs_face_int(t, busiest, "stream", -1) &&
+                    rs_face_int(t, i, "device", -1) == rs_face_int(t, busiest, "device", -1) &&
+                    strcmp(rs_face_string(t, i, "idle_category"), kinds[k].kind) == 0)
+                    sums[k] += amount(t, i, "idle_us");
+    }
+    for (size_t k = 0; k < N_KINDS; k++) {
+        all += sums[k];
+        if (sums[k] > sums[most]) most = k;
+    }
+    if (all > 0)
+        rs_text_printf(out, "The busiest stream of %s is idle for %s between its work%s, %s %% of it %s.",
+                       ranks == 1 ? "the rank" : "each rank", TIME(all),
+                       ranks == 1 ? "" : " in sum over ranks", PERCENT(percent(sums[most], all)),
+                       kinds[most].words);
+    else if (n)
+        rs_text_put(out, "The busiest streams are never idle between their work: no problem found.");
 }
 
 void rs_headline_queue(const rs_result *result, rs_text *out)
@@ -119,32 +128,38 @@ void rs_headline_queue(const rs_result *result, rs_text *out)
     }
     if (worst == SIZE_MAX) return;
     double empty = amount(t, worst, "empty_pct");
-    rs_text_printf(out, "%s: of each rank's busiest stream, stream %lld of rank %lld has nothing waiting for most time, %s %%.",
-                   empty >= 50   ? "The host does not keep ahead of the GPU everywhere"
-                   : empty >= 10 ? "The host keeps ahead of the GPU, not always"
-                                 : "The host keeps ahead of the GPU",
-                   (long long)rs_face_int(t, worst, "stream", -1), rank_of(t, worst), PERCENT(empty));
+    rs_text_printf(
+        out,
+        "%s: of the ranks' busiest streams, stream %lld of rank %lld is without waiting work longest, %s %% of the time.",
+        empty >= 50   ? "The host does not keep ahead of the GPU everywhere"
+        : empty >= 10 ? "The host keeps ahead of the GPU, not always"
+                      : "The host keeps ahead of the GPU",
+        (long long)rs_face_int(t, worst, "stream", -1), rank_of(t, worst), PERCENT(empty));
     if (!blocked) return;
     size_t full = greatest(blocked, "blocked_us");
     if (amount(blocked, full, "blocked_us") > 0)
         rs_text_printf(out, " The queue of stream %lld of rank %lld is full for %s (%s %%).",
                        (long long)rs_face_int(blocked, full, "stream", -1), rank_of(blocked, full),
-                       TIME(amount(blocked, full, "blocked_us")), PERCENT(amount(blocked, full, "blocked_pct")));
+                       TIME(amount(blocked, full, "blocked_us")),
+                       PERCENT(amount(blocked, full, "blocked_pct")));
 }
 
 void rs_headline_launches(const rs_result *result, rs_text *out)
 {
     const rs_table *t = rows_of(result, "launches");
     if (!t) return;
-    double work = total(t, "gpu_events"), calls = total(t, "launches"), brief = percent(total(t, "short"), work);
+    double work = total(t, "gpu_events"), calls = total(t, "launches"),
+           brief = percent(total(t, "short"), work);
     if (!(work > 0 && calls > 0)) return;
-    rs_text_printf(out,
-                   "%s: %s %% of %.0f pieces of work are shorter than the call that launches them (%s a call on "
-                   "average), and work starts %s after its call on average.",
-                   brief >= 50   ? "Launching costs more than the work for most of it"
-                   : brief >= 10 ? "Launching costs more than the work for some of it"
-                                 : "Launching is no problem",
-                   PERCENT(brief), work, TIME(total(t, "call_us") / calls), TIME(total(t, "delay_us") / work));
+    rs_text_printf(
+        out,
+        "%s: %s %% of %lld pieces of work are shorter than the call that launches them (%s a call on "
+        "average), and work starts %s after its call on average.",
+        brief >= 50   ? "Launching takes longer than most of the work"
+        : brief >= 10 ? "Launching takes longer than some of the work"
+                      : "Most work outlasts the call that launches it",
+        PERCENT(brief), (long long)work, TIME(total(t, "call_us") / calls),
+        TIME(total(t, "delay_us") / work));
 }
 
 void rs_headline_clocks(const rs_result *result, rs_text *out)
@@ -163,17 +178,26 @@ void rs_headline_clocks(const rs_result *result, rs_text *out)
     if (n == 1) {
         rs_text_put(out, "There is one rank: nothing to compare its clock with.");
     } else if (known < 2) {
-        rs_text_printf(out, "How the clocks of these %zu ranks differ is not known: no collectives bound them.", n);
+        rs_text_printf(
+            out, "How the clocks of these %zu ranks differ is not known: no collectives bound them.", n);
     } else {
         double low = rs_face_number(t, ahead, "low_us"), high = rs_face_number(t, ahead, "high_us");
         double offset = amount(t, ahead, "offset_us");
         if (low > 0 || high < 0)
-            rs_text_printf(out, "Rank %lld's clock is %s %s the lowest rank's (between %s and %s), the most of %zu ranks.",
-                           rank_of(t, ahead), TIME(fabs(offset)), offset > 0 ? "ahead of" : "behind", TIME(low), TIME(high), n);
+            rs_text_printf(
+                out,
+                "Rank %lld's clock is %s %s the lowest rank's (between %s and %s), the most of %zu ranks.",
+                rank_of(t, ahead), TIME(fabs(offset)), offset > 0 ? "ahead of" : "behind", TIME(low),
+                TIME(high), n);
         else
-            rs_text_printf(out, "The clocks of these %zu ranks agree as far as can be seen: no offset is sure to differ from 0.", n);
-        rs_text_printf(out, " The least sure is rank %lld's, within %s.", rank_of(t, unsure), TIME(widest));
-        if (known < n) rs_text_printf(out, " %zu of them %s not known.", n - known, n - known == 1 ? "is" : "are");
+            rs_text_printf(
+                out,
+                "The clocks of these %zu ranks agree as far as can be seen: no offset is sure to differ from 0.",
+                n);
+        rs_text_printf(out, " The least sure is rank %lld's, known within an interval of %s.",
+                       rank_of(t, unsure), TIME(widest));
+        if (known < n)
+            rs_text_printf(out, " %zu of them %s not known.", n - known, n - known == 1 ? "is" : "are");
     }
     if (wrong)
         rs_text_printf(out, " %zu collective%s contradict%s every clock.", rs_table_n_rows(wrong),
@@ -206,32 +230,39 @@ void rs_headline_path(const rs_result *result, rs_text *out)
                    rs_table_n_rows(t) > 1 ? "longest critical " : "critical ", TIME(whole), rank_of(t, row),
                    parts[first].words, PERCENT(percent(amount(t, row, parts[first].column), whole)));
     double less = amount(t, row, parts[second].column);
-    if (less > 0) rs_text_printf(out, ", then %s for %s %%", parts[second].words, PERCENT(percent(less, whole)));
+    if (less > 0)
+        rs_text_printf(out, ", then %s for %s %%", parts[second].words, PERCENT(percent(less, whole)));
     rs_text_put(out, ".");
 }
 
 void rs_headline_mfu(const rs_result *result, rs_text *out)
 {
     const rs_table *t = rows_of(result, "mfu");
-    if (!t) return;
     const char *column = "period_mfu_pct", *of = "period_us";
-    double sum = 0, length = 0, modelled = 100;
+    double sum = 0, length = 0, modelled = 100, low = INFINITY, high = 0;
+    size_t n = t ? rs_table_n_rows(t) : 0;
     for (int again = 0; again < 2 && !(length > 0); again++) {
         if (again) column = "mfu_pct", of = "length_us";
-        for (size_t i = 0; i < rs_table_n_rows(t); i++) {
+        for (size_t i = 0; i < n; i++) {
             double part = rs_face_number(t, i, column), time = rs_face_number(t, i, of);
             if (isnan(part) || !(time > 0)) continue;
             sum += part * time;
             length += time;
+            low = fmin(low, part);
+            high = fmax(high, part);
+            modelled = fmin(modelled, amount(t, i, "modelled_pct"));
         }
     }
-    for (size_t i = 0; i < rs_table_n_rows(t); i++) modelled = fmin(modelled, amount(t, i, "modelled_pct"));
-    if (!(length > 0)) {
-        rs_text_put(out, "The utilisation is not known: neither is the device's rate, or no step shows its length or arithmetic.");
-        return;
-    }
-    rs_text_printf(out, "The model uses %s %% of the device's FLOPs (MFU) over these %zu row%s; at least %s %% of the GPU time is of work whose FLOPs are known.",
-                   PERCENT(sum / length), rs_table_n_rows(t), plural(rs_table_n_rows(t)), PERCENT(modelled));
+    if (length > 0)
+        rs_text_printf(
+            out,
+            "The model uses %s %% of the device's FLOPs (MFU; %s to %s %% by row); of the GPU time at least "
+            "%s %% is of work whose FLOPs are known.",
+            PERCENT(sum / length), PERCENT(low), PERCENT(high), PERCENT(modelled));
+    else if (n)
+        rs_text_put(
+            out,
+            "The utilisation is not known: the rate of the device, the length of the steps or their arithmetic is not.");
 }
 
 /* The main table of roofline is one of several, which name their rows differently. */
@@ -259,7 +290,8 @@ void rs_headline_roofline(const rs_result *result, rs_text *out)
         rs_text_put(out, "How near the work is to what the device can do is not known: no row has a bound.");
         return;
     }
-    rs_text_printf(out, "Work with a bound runs at %s %% of what the device can do", PERCENT(percent(bound, taken)));
+    rs_text_printf(out, "Work with a bound runs at %s %% of what the device can do",
+                   PERCENT(percent(bound, taken)));
     if (most > 0)
         rs_text_printf(out, "; the most time beyond its bound, %s of %s, is in %s on rank %lld", TIME(most),
                        TIME(amount(t, worst, time)), rs_face_string(t, worst, name), rank_of(t, worst));
@@ -281,23 +313,15 @@ void rs_headline_steps(const rs_result *result, rs_text *out)
 
 /* ---- between ranks ---------------------------------------------------------------------------------------- */
 
-void rs_headline_blame(const rs_result *result, rs_text *out)
+/* What is waited in a kind of wait, and whose part of it is the largest. */
+static bool put_wait(const rs_table *t, const rs_table *totals, const char *wait, const char *words,
+                     rs_text *out)
 {
-    const rs_table *t = rows_of(result, "blame"), *totals = rows_of(result, "totals");
-    if (!totals) return;
-    size_t kind = greatest(totals, "waiting_us"), best = 0;
-    const char *wait = rs_face_string(totals, kind, "wait");
-    double all = amount(totals, kind, "waiting_us"), most = 0, sum = 0;
-    if (!(all > 0)) {
-        rs_text_put(out, "Nobody waits: no problem found.");
-        return;
-    }
-    rs_text_printf(out, "Most waiting is %s: %s in %lld wait%s",
-                   strcmp(wait, "communication") == 0 ? "for other ranks in communication"
-                   : strcmp(wait, "idle") == 0        ? "that of idle GPUs"
-                                                      : "on the host",
-                   TIME(all), (long long)rs_face_int(totals, kind, "waits", 0),
-                   plural((size_t)rs_face_int(totals, kind, "waits", 0)));
+    double all = 0, most = 0, sum = 0;
+    size_t best = 0;
+    for (size_t i = 0; i < rs_table_n_rows(totals); i++)
+        if (strcmp(rs_face_string(totals, i, "wait"), wait) == 0) all += amount(totals, i, "waiting_us");
+    if (!(all > 0)) return false;
     for (size_t i = 0; t && i < rs_table_n_rows(t); i++)
         if (strcmp(rs_face_string(t, i, "wait"), wait) == 0 && amount(t, i, "blame_us") > most) {
             most = amount(t, i, "blame_us");
@@ -307,10 +331,23 @@ void rs_headline_blame(const rs_result *result, rs_text *out)
         if (strcmp(rs_face_string(t, i, "wait"), wait) == 0 && rank_of(t, i) == rank_of(t, best) &&
             strcmp(rs_face_string(t, i, "part"), rs_face_string(t, best, "part")) == 0)
             sum += amount(t, i, "blame_us");
+    rs_text_printf(out, "%s%s for %s in sum over ranks", out->n ? " " : "", words, TIME(all));
     if (sum > 0)
-        rs_text_printf(out, ", of which %s %% on rank %lld's %s", PERCENT(percent(sum, all)), rank_of(t, best),
-                       rs_face_string(t, best, "part"));
+        rs_text_printf(out, ", the largest part of it (%s %%) on rank %lld's %s", PERCENT(percent(sum, all)),
+                       rank_of(t, best), rs_face_string(t, best, "part"));
     rs_text_put(out, ".");
+    return true;
+}
+
+/* That the host waits for its GPU is told where nothing else is: it is what a host ahead of its GPU does. */
+void rs_headline_blame(const rs_result *result, rs_text *out)
+{
+    const rs_table *t = rows_of(result, "blame"), *totals = rows_of(result, "totals");
+    if (!totals) return;
+    bool said = put_wait(t, totals, "communication", "Ranks wait in communication", out);
+    said |= put_wait(t, totals, "idle", "GPUs are idle", out);
+    if (!said && !put_wait(t, totals, "host", "Hosts wait for their GPUs", out))
+        rs_text_put(out, "Nobody waits: no problem found.");
 }
 
 void rs_headline_collectives(const rs_result *result, rs_text *out)
@@ -338,7 +375,8 @@ void rs_headline_replay(const rs_result *result, rs_text *out)
 {
     const rs_table *t = rows_of(result, "replay");
     if (!t) return;
-    size_t ranks = count_ranks(t), wholes = 0, trusted = 0, why = SIZE_MAX, worst = greatest(t, "model_error_pct");
+    size_t ranks = count_ranks(t), wholes = 0, trusted = 0, why = SIZE_MAX,
+           worst = greatest(t, "model_error_pct");
     for (size_t i = 0; i < rs_table_n_rows(t); i++) {
         if (rs_face_int(t, i, "step", -1) >= 0) continue;
         wholes++;
@@ -349,9 +387,10 @@ void rs_headline_replay(const rs_result *result, rs_text *out)
     rs_text_printf(out, "The replay can be relied on for %zu of %zu rank%s", trusted, wholes ? wholes : ranks,
                    plural(wholes ? wholes : ranks));
     if (!isnan(rs_face_number(t, worst, "model_error_pct")))
-        rs_text_printf(out, "; its greatest error is %s %%, on rank %lld",
-                       RS_FIXED(amount(t, worst, "model_error_pct"), 2), rank_of(t, worst));
-    if (why != SIZE_MAX) rs_text_printf(out, "; rank %lld: %s", rank_of(t, why), rs_face_string(t, why, "reason"));
+        rs_text_printf(out, "; it is off by at most %s %%, on rank %lld",
+                       RS_FIXED(fabs(amount(t, worst, "model_error_pct")), 2), rank_of(t, worst));
+    if (why != SIZE_MAX)
+        rs_text_printf(out, "; rank %lld: %s", rank_of(t, why), rs_face_string(t, why, "reason"));
     rs_text_put(out, ".");
 }
 
@@ -365,13 +404,19 @@ static size_t find_metric(const rs_table *t, const char *metric)
     return SIZE_MAX;
 }
 
-static void put_more(rs_text *out, double us)
+/* A difference in the unit that suits the whole: parts of it are to add up. */
+static void put_more(rs_text *out, double us, double whole)
 {
-    rs_text_printf(out, "%s%s", us < 0 ? "-" : "+", TIME(fabs(us)));
+    double scale = fabs(whole) >= 1e6 ? 1e6 : fabs(whole) >= 1e3 ? 1e3 : 1;
+    unsigned decimals = fabs(whole) / scale >= 100 ? 1 : 2;
+    rs_text_printf(out, "%s%s %s", us < 0 ? "-" : "+", RS_FIXED(fabs(us) / scale, decimals),
+                   scale == 1     ? "us"
+                   : scale == 1e3 ? "ms"
+                                  : "s");
 }
 
 /* What a step takes more in B; its parts, whose differences add up to that of the GPU's span. */
-static void put_parts(const rs_table *t, double steps_a, double steps_b, rs_text *out)
+static void put_parts(const rs_table *t, double steps_a, double steps_b, double whole, rs_text *out)
 {
     static const struct {
         const char *metric, *words;
@@ -383,8 +428,10 @@ static void put_parts(const rs_table *t, double steps_a, double steps_b, rs_text
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         size_t at = find_metric(t, parts[i].metric);
         if (at == SIZE_MAX) continue;
+        double more = amount(t, at, "b") / steps_b - amount(t, at, "a") / steps_a;
+        if (fabs(more) < LEAST_PART * fabs(whole)) continue;
         rs_text_printf(out, "%s%s ", lead, parts[i].words);
-        put_more(out, amount(t, at, "b") / steps_b - amount(t, at, "a") / steps_a);
+        put_more(out, more, whole);
         lead = ", ";
     }
 }
@@ -394,7 +441,8 @@ void rs_headline_diff(const rs_result *result, rs_text *out)
     const rs_table *t = rows_of(result, "totals");
     if (!t) return;
     size_t step = find_metric(t, "mean_step_us"), steps = find_metric(t, "steps");
-    double n_a = steps == SIZE_MAX ? 0 : amount(t, steps, "a"), n_b = steps == SIZE_MAX ? 0 : amount(t, steps, "b");
+    double n_a = steps == SIZE_MAX ? 0 : amount(t, steps, "a"),
+           n_b = steps == SIZE_MAX ? 0 : amount(t, steps, "b");
     bool by_step = step != SIZE_MAX && n_a > 0 && n_b > 0 && amount(t, step, "a") > 0;
     if (!by_step) step = find_metric(t, "gpu_span_us");
     if (step == SIZE_MAX) return;
@@ -408,8 +456,8 @@ void rs_headline_diff(const rs_result *result, rs_text *out)
         rs_text_printf(out, "%s takes %s %s in B, %s after %s (%s%s %%)", what, TIME(fabs(b - a)),
                        b > a ? "longer" : "less", TIME(b), TIME(a), b > a ? "+" : "-",
                        RS_FIXED(fabs(change), 1));
-    if (fabs(change) >= AS_MUCH) put_parts(t, by_step ? n_a : 1, by_step ? n_b : 1, out);
-    rs_text_put(out, ". Whether that is more than chance: rankscope regress.");
+    if (fabs(change) >= AS_MUCH) put_parts(t, by_step ? n_a : 1, by_step ? n_b : 1, b - a, out);
+    rs_text_put(out, fabs(change) < AS_MUCH ? "." : ". Whether it is more than chance: rankscope regress.");
 }
 
 void rs_headline_compare(const rs_result *result, rs_text *out)
@@ -432,8 +480,8 @@ void rs_headline_compare(const rs_result *result, rs_text *out)
         if (most == SIZE_MAX || fabs(more) > fabs(amount(t, most, "time_diff_us"))) most = i;
     }
     if (most != SIZE_MAX && *rs_face_string(t, most, "name")) {
-        rs_text_printf(out, "; most of one row is %s, ", rs_face_string(t, most, "name"));
-        put_more(out, amount(t, most, "time_diff_us"));
+        rs_text_printf(out, "; most in %s, ", rs_face_string(t, most, "name"));
+        put_more(out, amount(t, most, "time_diff_us"), diff);
     }
     rs_text_put(out, ".");
 }

@@ -26,8 +26,7 @@ static rs_status memory_of_traces(const rs_result *result, rs_page *layout, rs_e
                                               NULL};
     static const char *const of_change[] = {"rank",       "device",         "time_us", "bytes",
                                             "held_bytes", "reserved_bytes", NULL};
-    if (rs_table_n_rows(result->tables[4]))
-        return rs_face_first(result->tables[4], of_change, layout, err);
+    if (rs_table_n_rows(result->tables[4])) return rs_face_first(result->tables[4], of_change, layout, err);
     rs_status status = rs_face_first(result->tables[2], of_device, layout, err);
     if (status != RS_OK || !rs_table_n_rows(result->tables[3])) return status;
     rs_page_blank(layout);
@@ -171,9 +170,8 @@ static rs_status memory_of_snapshots(const rs_result *result, rs_page *layout, r
             "rank",      "device",     "change",      "blocks", "peak_active_bytes", "new_peak_active_bytes",
             "low_bytes", "high_bytes", "saved_bytes", NULL};
         rs_page_blank(layout);
-        return chosen == rs_result_table(result, "without")
-                   ? rs_face_first(chosen, of_answer, layout, err)
-                   : rs_page_table(layout, chosen, err);
+        return chosen == rs_result_table(result, "without") ? rs_face_first(chosen, of_answer, layout, err)
+                                                            : rs_page_table(layout, chosen, err);
     }
     if (rs_table_n_rows(ranks)) {
         snprintf(heading, sizeof heading, "What rank %lld (%s) holds",

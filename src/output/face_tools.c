@@ -67,7 +67,7 @@ static rs_status make_part(const rs_table *table, const char *const *columns, co
         chosen[i] = whole->columns[from[i]];
     }
     const rs_table_spec spec = {.name = whole->name, .help = whole->help, .columns = chosen, .n_columns = n};
-    if (!(*out = rs_table_create(&spec))) return rs_fail_nomem(err, "table");
+    if (!(*out = rs_table_create_dynamic(&spec))) return rs_fail_nomem(err, "table");
     if (!rows && n_rows > rs_table_n_rows(table)) n_rows = rs_table_n_rows(table);
     rs_status status = copy_rows(*out, table, from, n, rows, n_rows, err);
     if (status == RS_OK) return RS_OK;

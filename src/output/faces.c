@@ -4,9 +4,12 @@
 
 static const rs_face faces[] = {
     {.name = "annotations", .render = rs_face_annotations, .lists = true},
-    {.name = "blame", .headline = rs_headline_blame, .by = "blame_us", .lists = true},
+    {.name = "blame", .headline = rs_headline_blame, .lists = true},
     {.name = "clocks", .headline = rs_headline_clocks, .by = "offset_us", .lists = true},
-    {.name = "collectives", .render = rs_face_collectives, .headline = rs_headline_collectives, .lists = true},
+    {.name = "collectives",
+     .render = rs_face_collectives,
+     .headline = rs_headline_collectives,
+     .lists = true},
     {.name = "compare", .render = rs_face_compare, .headline = rs_headline_compare, .lists = true},
     {.name = "critical-path", .headline = rs_headline_path, .by = "window_us", .lists = true},
     {.name = "delays", .render = rs_face_delays, .lists = true},
