@@ -8,7 +8,6 @@
 #include "cli/events_pages.h"
 #include "cli/trace_files.h"
 #include "cli/workbook.h"
-#include "output/faces.h"
 #include "output/xlsx.h"
 #include "rankscope/gate.h"
 #include "rankscope/report.h"
@@ -292,8 +291,7 @@ void rs_describe_analysis(const rs_analysis *analysis, rs_command *out)
                         .body = run_analysis,
                         .show = show,
                         .deliver = deliver};
-    const rs_face *face = rs_face_find(out->name, "");
-    if (face && face->lists && !has_top(analysis))
+    if (rs_render_cuts(analysis) && !has_top(analysis))
         out->groups[out->n_groups++] = (rs_option_group){.title = "Rows", .specs = top_options, .n = 1};
     if (rs_analysis_input(analysis) == RS_INPUT_JOBS)
         out->groups[out->n_groups++] = (rs_option_group){.title = "Workbook and page",

@@ -1,4 +1,4 @@
-/* The sentence that opens an answer: what the command's tables come to. Nothing is said of a table without rows. */
+/* The sentence that opens an answer: what the command's tables come to. A table without rows gets none. */
 #include <math.h>
 #include <string.h>
 
@@ -52,7 +52,7 @@ static long long rank_of(const rs_table *t, size_t row)
     return (long long)rs_face_int(t, row, "rank", -1);
 }
 
-/* How many different ranks the rows are of: rows of a rank stand together. */
+/* How many different ranks the rows are of: rows of a rank follow each other. */
 static size_t count_ranks(const rs_table *t)
 {
     size_t n = 0;
@@ -186,9 +186,9 @@ void rs_headline_clocks(const rs_result *result, rs_text *out)
         if (low > 0 || high < 0)
             rs_text_printf(
                 out,
-                "Rank %lld's clock is %s %s the lowest rank's (between %s and %s), the most of %zu ranks.",
-                rank_of(t, ahead), TIME(fabs(offset)), offset > 0 ? "ahead of" : "behind", TIME(low),
-                TIME(high), n);
+                "Rank %lld's clock shows %s %s than the lowest rank's (between %s and %s), the most of %zu ranks.",
+                rank_of(t, ahead), TIME(fabs(offset)), offset > 0 ? "more" : "less", TIME(low), TIME(high),
+                n);
         else
             rs_text_printf(
                 out,
@@ -306,9 +306,10 @@ void rs_headline_steps(const rs_result *result, rs_text *out)
     for (size_t i = 0; i < n; i++) outside += *rs_face_string(t, i, "outlier") != '\0';
     if (!n) return;
     if (outside)
-        rs_text_printf(out, "%zu of %zu steps stand%s out by length.", outside, n, outside == 1 ? "s" : "");
+        rs_text_printf(out, "%zu of %zu steps %s by length.", outside, n,
+                       outside == 1 ? "is an outlier" : "are outliers");
     else
-        rs_text_printf(out, "None of %zu step%s stands out by its length.", n, plural(n));
+        rs_text_printf(out, "None of %zu step%s is an outlier by length.", n, plural(n));
 }
 
 /* ---- between ranks ---------------------------------------------------------------------------------------- */
@@ -339,7 +340,7 @@ static bool put_wait(const rs_table *t, const rs_table *totals, const char *wait
     return true;
 }
 
-/* That the host waits for its GPU is told where nothing else is: it is what a host ahead of its GPU does. */
+/* That hosts wait for their GPUs is reported last: it is what a host ahead of its GPU does. */
 void rs_headline_blame(const rs_result *result, rs_text *out)
 {
     const rs_table *t = rows_of(result, "blame"), *totals = rows_of(result, "totals");
@@ -347,7 +348,7 @@ void rs_headline_blame(const rs_result *result, rs_text *out)
     bool said = put_wait(t, totals, "communication", "Ranks wait in communication", out);
     said |= put_wait(t, totals, "idle", "GPUs are idle", out);
     if (!said && !put_wait(t, totals, "host", "Hosts wait for their GPUs", out))
-        rs_text_put(out, "Nobody waits: no problem found.");
+        rs_text_put(out, "There is no waiting: no problem found.");
 }
 
 void rs_headline_collectives(const rs_result *result, rs_text *out)
@@ -387,7 +388,7 @@ void rs_headline_replay(const rs_result *result, rs_text *out)
     rs_text_printf(out, "The replay can be relied on for %zu of %zu rank%s", trusted, wholes ? wholes : ranks,
                    plural(wholes ? wholes : ranks));
     if (!isnan(rs_face_number(t, worst, "model_error_pct")))
-        rs_text_printf(out, "; it is off by at most %s %%, on rank %lld",
+        rs_text_printf(out, "; its greatest error is %s %%, on rank %lld",
                        RS_FIXED(fabs(amount(t, worst, "model_error_pct")), 2), rank_of(t, worst));
     if (why != SIZE_MAX)
         rs_text_printf(out, "; rank %lld: %s", rank_of(t, why), rs_face_string(t, why, "reason"));

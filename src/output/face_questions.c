@@ -101,7 +101,7 @@ rs_status rs_face_steps(const rs_result *result, rs_page *layout, rs_error *err)
     for (size_t i = 0; i < n; i++) out += *rs_face_string(steps, i, "outlier") != '\0';
     if (!layout->rows || n <= layout->rows) return rs_face_first(steps, shown_columns, layout, err);
     size_t most = rs_face_most(layout, out ? out : n);
-    layout->cut = true; /* also where fewer stand out */
+    layout->cut = true; /* also where there are fewer outliers */
     RS_LOCAL size_t *rows = rs_malloc(most * sizeof *rows);
     if (!rows) return rs_fail_nomem(err, "rows");
     for (size_t i = 0; i < n && shown < most; i++)

@@ -171,6 +171,12 @@ static rs_status show_page(const rs_analysis *analysis, const rs_face *face, con
     return rs_writer_finish(&writer, err);
 }
 
+bool rs_render_cuts(const rs_analysis *analysis)
+{
+    const rs_face *face = rs_face_find(rs_analysis_name(analysis), "");
+    return face && face->lists;
+}
+
 rs_status rs_render_answer(const rs_analysis *analysis, rs_compat compat, const rs_result *result,
                            const rs_render_settings *given, const rs_sink *sink, rs_error *err)
 {
