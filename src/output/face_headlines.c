@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "output/face_tools.h"
+#include "rankscope/verdict.h"
 #include "text/numbers.h"
 
 #define AS_MUCH 1.0      /* percent: less than this of a step is not called a difference */
@@ -114,6 +115,45 @@ void rs_headline_idle(const rs_result *result, rs_text *out)
                        kinds[most].words);
     else if (n)
         rs_text_put(out, "The busiest streams are never idle between their work: no problem found.");
+}
+
+void rs_headline_breakdown(const rs_result *result, rs_text *out)
+{
+    static const struct {
+        const char *column, *words;
+    } rest[] = {{"exposed_comm_us", "communication that nothing hides"},
+                {"exposed_copy_us", "copies that nothing hides"},
+                {"idle_us", "nothing"}};
+    const rs_table *t = rows_of(result, "breakdown");
+    double span = t ? total(t, "span_us") : 0, low = INFINITY, high = 0;
+    size_t most = 0;
+    if (!(span > 0)) return;
+    for (size_t i = 0; i < rs_table_n_rows(t); i++) {
+        low = fmin(low, amount(t, i, "compute_pct"));
+        high = fmax(high, amount(t, i, "compute_pct"));
+    }
+    for (size_t k = 1; k < sizeof rest / sizeof *rest; k++)
+        if (total(t, rest[k].column) > total(t, rest[most].column)) most = k;
+    rs_text_printf(out, "GPUs compute for %s %% of the time", PERCENT(percent(total(t, "compute_us"), span)));
+    if (rs_table_n_rows(t) > 1) rs_text_printf(out, " (%s to %s %% by rank)", PERCENT(low), PERCENT(high));
+    rs_text_printf(out, "; most of the rest is %s, %s %%.", rest[most].words,
+                   PERCENT(percent(total(t, rest[most].column), span)));
+}
+
+void rs_headline_overlap(const rs_result *result, rs_text *out)
+{
+    const rs_table *t = rows_of(result, "overlap");
+    if (!t) return;
+    double all = total(t, "comm_us");
+    size_t most = greatest(t, "exposed_us");
+    if (!(all > 0)) {
+        rs_text_put(out, "There is no communication.");
+        return;
+    }
+    rs_text_printf(
+        out, "Computation hides %s %% of the communication; %s of %s are exposed, on rank %lld most: %s.",
+        PERCENT(percent(total(t, "overlapped_us"), all)), TIME(total(t, "exposed_us")), TIME(all),
+        rank_of(t, most), TIME(amount(t, most, "exposed_us")));
 }
 
 void rs_headline_queue(const rs_result *result, rs_text *out)
@@ -351,6 +391,18 @@ void rs_headline_blame(const rs_result *result, rs_text *out)
         rs_text_put(out, "There is no waiting: no problem found.");
 }
 
+/* Who is last need not be at fault: what the judge knows of that, else that it is not known. */
+static void put_cause(const rs_result *result, long long rank, rs_text *out)
+{
+    const rs_lateness *l;
+    for (size_t i = 0; (l = rs_result_lateness(result, i)); i++) {
+        if (l->rank != rank) continue;
+        if (l->cause != rank) rs_text_printf(out, ", as it waited for rank %lld", (long long)l->cause);
+        return;
+    }
+    rs_text_put(out, ", which may itself have waited");
+}
+
 void rs_headline_collectives(const rs_result *result, rs_text *out)
 {
     const rs_table *all = rows_of(result, "collectives"), *t = rows_of(result, "lateness");
@@ -364,11 +416,13 @@ void rs_headline_collectives(const rs_result *result, rs_text *out)
     }
     size_t last = greatest(t, "others_waited_us");
     rs_text_printf(out, ", and ranks wait %s for each other in them", TIME(waits));
-    if (amount(t, last, "others_waited_us") > 0)
+    if (amount(t, last, "others_waited_us") > 0) {
         rs_text_printf(out, ", %s of it while rank %lld is the last to come (%lld of %lld)",
                        TIME(amount(t, last, "others_waited_us")), rank_of(t, last),
                        (long long)rs_face_int(t, last, "times_last", 0),
                        (long long)rs_face_int(t, last, "collectives", 0));
+        put_cause(result, rank_of(t, last), out);
+    }
     rs_text_put(out, ".");
 }
 

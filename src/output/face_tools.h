@@ -29,6 +29,7 @@ rs_status rs_face_tables(const rs_result *result, rs_page *layout, const rs_rend
                          rs_error *err);
 
 void rs_headline_blame(const rs_result *result, rs_text *out);
+void rs_headline_breakdown(const rs_result *result, rs_text *out);
 void rs_headline_clocks(const rs_result *result, rs_text *out);
 void rs_headline_collectives(const rs_result *result, rs_text *out);
 void rs_headline_compare(const rs_result *result, rs_text *out);
@@ -37,6 +38,7 @@ void rs_headline_idle(const rs_result *result, rs_text *out);
 void rs_headline_launches(const rs_result *result, rs_text *out);
 void rs_headline_mfu(const rs_result *result, rs_text *out);
 void rs_headline_path(const rs_result *result, rs_text *out);
+void rs_headline_overlap(const rs_result *result, rs_text *out);
 void rs_headline_queue(const rs_result *result, rs_text *out);
 void rs_headline_replay(const rs_result *result, rs_text *out);
 void rs_headline_roofline(const rs_result *result, rs_text *out);

@@ -5,6 +5,7 @@
 static const rs_face faces[] = {
     {.name = "annotations", .render = rs_face_annotations, .lists = true},
     {.name = "blame", .headline = rs_headline_blame, .lists = true},
+    {.name = "breakdown", .headline = rs_headline_breakdown, .by = "span_us", .lists = true},
     {.name = "clocks", .headline = rs_headline_clocks, .by = "offset_us", .lists = true},
     {.name = "collectives",
      .render = rs_face_collectives,
@@ -21,6 +22,7 @@ static const rs_face faces[] = {
     {.name = "launches", .headline = rs_headline_launches, .by = "delay_us", .lists = true},
     {.name = "memory", .render = rs_face_memory, .lists = true},
     {.name = "mfu", .headline = rs_headline_mfu, .by = "length_us", .lists = true},
+    {.name = "overlap", .headline = rs_headline_overlap, .by = "exposed_us", .lists = true},
     {.name = "queue", .headline = rs_headline_queue, .by = "launched", .lists = true},
     {.name = "replay", .headline = rs_headline_replay, .by = "model_error_pct", .lists = true},
     {.name = "roofline", .headline = rs_headline_roofline, .by = "kernel_us", .lists = true},
