@@ -136,8 +136,10 @@ void rs_headline_breakdown(const rs_result *result, rs_text *out)
         if (total(t, rest[k].column) > total(t, rest[most].column)) most = k;
     rs_text_printf(out, "GPUs compute for %s %% of the time", PERCENT(percent(total(t, "compute_us"), span)));
     if (rs_table_n_rows(t) > 1) rs_text_printf(out, " (%s to %s %% by rank)", PERCENT(low), PERCENT(high));
-    rs_text_printf(out, "; most of the rest is %s, %s %%.", rest[most].words,
-                   PERCENT(percent(total(t, rest[most].column), span)));
+    if (total(t, rest[most].column) > 0)
+        rs_text_printf(out, "; most of the rest is %s, %s %%", rest[most].words,
+                       PERCENT(percent(total(t, rest[most].column), span)));
+    rs_text_put(out, ".");
 }
 
 void rs_headline_overlap(const rs_result *result, rs_text *out)
