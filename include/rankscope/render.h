@@ -61,6 +61,8 @@ typedef struct rs_render_settings {
     size_t n_paths;
     /* text of a whole answer: about ten lines of what matters most, where the analysis has such */
     bool brief;
+    /* text of a whole answer: at most so many rows of a table, where the command's answer is more than its rows; 0: all */
+    size_t rows;
 } rs_render_settings;
 
 /* Writes one table; as json an array of objects. RS_ERR_IO when the sink failed, RS_ERR_NOMEM, RS_ERR_USAGE
@@ -105,6 +107,9 @@ RS_API rs_status rs_render_pages(const rs_pages *pages, const rs_render_settings
  * may change. */
 RS_API rs_status rs_render_answer(const rs_analysis *analysis, rs_compat compat, const rs_result *result,
                                   const rs_render_settings *settings, const rs_sink *sink, rs_error *err);
+
+/* Whether rs_render_answer obeys settings.rows for this analysis. */
+RS_API bool rs_render_cuts(const rs_analysis *analysis);
 
 #ifdef __cplusplus
 }

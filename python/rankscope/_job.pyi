@@ -1182,7 +1182,7 @@ class Job:
                 in steps; one of total, rank, step
             kind: only GPU work; operators and runtime calls; operators; or calls; one of all, gpu, host,
                 operator, call
-            top: only the N rows of a kind whose time changed most
+            top: only the N rows of a kind whose time changed most; 0: all
             short_names: kernels without their template and call arguments, so that builds can be compared
             fail_on: exit 1 if a row meets it: 'time_diff_us > 100 and not kind in (call, operator)'
 
@@ -3361,7 +3361,7 @@ def diff(a: Any, b: Any, *,
             in steps; one of total, rank, step
         kind: only GPU work; operators and runtime calls; operators; or calls; one of all, gpu, host,
             operator, call
-        top: only the N rows of a kind whose time changed most
+        top: only the N rows of a kind whose time changed most; 0: all
         short_names: kernels without their template and call arguments, so that builds can be compared
         fail_on: exit 1 if a row meets it: 'time_diff_us > 100 and not kind in (call, operator)'
 

@@ -16,7 +16,7 @@ static const rs_option_spec options[] = {
      "total: sums over all ranks; rank: the mean rank; step: the mean step of a rank, of what is in steps"},
     {"kind", RS_OPTION_CHOICE, "KIND", "all|gpu|host|operator|call", "all",
      "only GPU work; operators and runtime calls; operators; or calls"},
-    {"top", RS_OPTION_INT, "N", NULL, NULL, "only the N rows of a kind whose time changed most"},
+    {"top", RS_OPTION_INT, "N", NULL, NULL, "only the N rows of a kind whose time changed most; 0: all"},
     {"short-names", RS_OPTION_FLAG, NULL, NULL, NULL,
      "kernels without their template and call arguments, so that builds can be compared"},
     {"fail-on", RS_OPTION_TEXT, "EXPR", NULL, NULL,
@@ -211,7 +211,6 @@ static bool is_wanted(const char *kind, unsigned group)
 static rs_status add_names(const rs_run *run, comparison *c, rs_table *t, rs_error *err)
 {
     const char *kind = rs_options_text(run->options, "kind");
-    bool limited = rs_options_is_set(run->options, "top");
     int64_t top = rs_options_int(run->options, "top"), shown[N_GROUPS] = {0};
     RS_LOCAL sort_key *order = rs_malloc((c->n + 1) * sizeof *order);
     if (!order) return rs_fail_nomem(err, "names");
@@ -225,7 +224,7 @@ static rs_status add_names(const rs_run *run, comparison *c, rs_table *t, rs_err
     rs_table_use_texts(t, &c->names);
     for (size_t i = 0; status == RS_OK && i < c->n; i++) {
         unsigned group = group_of(order[i].r->kind);
-        if (!is_wanted(kind, group) || (limited && shown[group]++ >= top)) continue;
+        if (!is_wanted(kind, group) || (top > 0 && shown[group]++ >= top)) continue;
         status = add_name(c, order[i].r, t, err);
     }
     return status;

@@ -41,7 +41,7 @@ typedef struct rs_repeated {
     size_t n;
 } rs_repeated;
 
-#define RS_MAX_GROUPS 4
+#define RS_MAX_GROUPS 6
 #define RS_MAX_REPEATED 3
 
 /* One rs_options for each group, and what is no option. */

@@ -11,7 +11,7 @@ static rs_status part(const rs_result *result, const char *name, const char *hea
     const rs_table *table = rs_result_table(result, name);
     if (rs_table_n_rows(table) == 0) return RS_OK;
     rs_page_heading(layout, heading, first);
-    return rs_page_table(layout, table, err);
+    return rs_face_first(table, NULL, layout, err);
 }
 
 rs_status rs_face_collectives(const rs_result *result, rs_page *layout, rs_error *err)

@@ -5,35 +5,27 @@
 #include "base/memory.h"
 #include "output/face_tools.h"
 
-#define MAX_ROWS 30 /* of a variant */
 enum { INPUTS, ARGS, NAMES, TREE, PAIRS, PIVOT };
 
 static rs_status show_all(const rs_table *t, const char *heading, bool first, rs_page *layout, rs_error *err)
 {
-    const rs_table_spec *spec = rs_table_get_spec(t);
-    RS_LOCAL const char **columns = rs_calloc(spec->n_columns + 1, sizeof *columns);
-    if (!columns) return rs_fail_nomem(err, "a page");
-    for (size_t i = 0; i < spec->n_columns; i++) columns[i] = spec->columns[i].name;
     rs_page_heading(layout, heading, first);
-    return rs_face_part(layout, t, columns, NULL, rs_table_n_rows(t), err);
+    return rs_face_part(layout, t, NULL, NULL, rs_table_n_rows(t), err);
 }
 
 /* The first rows of one variant; the rows of a variant stand together. */
 static rs_status show_variant(const rs_table *t, const char *const *columns, size_t first, size_t n,
                               rs_page *layout, rs_error *err)
 {
-    size_t rows[MAX_ROWS], shown = n < MAX_ROWS ? n : MAX_ROWS;
     char text[120];
+    size_t shown = rs_face_most(layout, n);
+    RS_LOCAL size_t *rows = rs_malloc((shown + 1) * sizeof *rows);
+    if (!rows) return rs_fail_nomem(err, "rows");
     snprintf(text, sizeof text, "Variant %lld, by how much its GPU time differs",
              (long long)rs_face_int(t, first, "variant", 0));
     rs_page_heading(layout, text, false);
     for (size_t i = 0; i < shown; i++) rows[i] = first + i;
-    rs_status status = rs_face_part(layout, t, columns, rows, shown, err);
-    if (status == RS_OK && shown < n) {
-        snprintf(text, sizeof text, "%zu of %zu rows; all of them: --format csv", shown, n);
-        rs_page_wrap(layout, "  ", text);
-    }
-    return status;
+    return rs_face_part(layout, t, columns, rows, shown, err);
 }
 
 rs_status rs_face_compare(const rs_result *result, rs_page *layout, rs_error *err)

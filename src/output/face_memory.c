@@ -8,9 +8,7 @@
 #include "output/face_tools.h"
 #include "text/numbers.h"
 
-#define MAX_ROWS 60
 #define MAX_SITES 5
-#define MAX_RANKS 16
 #define BAR 20
 #define BRIEF_FINDINGS 3
 
@@ -28,13 +26,12 @@ static rs_status memory_of_traces(const rs_result *result, rs_page *layout, rs_e
                                               NULL};
     static const char *const of_change[] = {"rank",       "device",         "time_us", "bytes",
                                             "held_bytes", "reserved_bytes", NULL};
-    if (rs_table_n_rows(result->tables[4]))
-        return rs_face_first(result->tables[4], of_change, MAX_ROWS, layout, err);
-    rs_status status = rs_face_first(result->tables[2], of_device, MAX_ROWS, layout, err);
+    if (rs_table_n_rows(result->tables[4])) return rs_face_first(result->tables[4], of_change, layout, err);
+    rs_status status = rs_face_first(result->tables[2], of_device, layout, err);
     if (status != RS_OK || !rs_table_n_rows(result->tables[3])) return status;
     rs_page_blank(layout);
     rs_page_heading(layout, "What allocated it", true);
-    return rs_face_first(result->tables[3], of_operator, MAX_ROWS, layout, err);
+    return rs_face_first(result->tables[3], of_operator, layout, err);
 }
 
 /* ---- memory timelines ---------------------------------------------------------------------------------- */
@@ -50,7 +47,7 @@ static rs_status memory_of_timeline(const rs_result *result, rs_page *layout, rs
         "gradient", "autograd_detail", "unknown",         "total", NULL};
     const rs_table *t = result->tables[0];
     size_t n = rs_table_n_rows(t);
-    if (result->main_table == 1) return rs_face_first(result->tables[1], of_series, MAX_ROWS, layout, err);
+    if (result->main_table == 1) return rs_face_first(result->tables[1], of_series, layout, err);
     if (n) {
         char text[200], bytes[32], when[32];
         double at = rs_face_number(t, n - 1, "own_peak_at_us");
@@ -68,7 +65,7 @@ static rs_status memory_of_timeline(const rs_result *result, rs_page *layout, rs
         rs_page_bar(layout, rs_face_string(t, i, "category"), 16, share / 100, 40, value);
     }
     if (n) rs_page_blank(layout);
-    return rs_face_first(t, of_category, MAX_ROWS, layout, err);
+    return rs_face_first(t, of_category, layout, err);
 }
 
 /* ---- snapshots ----------------------------------------------------------------------------------------- */
@@ -154,7 +151,7 @@ static rs_status show_ranks(const rs_table *ranks, rs_page *layout, rs_error *er
                                           "above_median_pct",
                                           NULL};
     rs_page_heading(layout, "Ranks", false);
-    return rs_face_first(ranks, columns, MAX_RANKS, layout, err);
+    return rs_face_first(ranks, columns, layout, err);
 }
 
 static rs_status memory_of_snapshots(const rs_result *result, rs_page *layout, rs_error *err)
@@ -173,9 +170,8 @@ static rs_status memory_of_snapshots(const rs_result *result, rs_page *layout, r
             "rank",      "device",     "change",      "blocks", "peak_active_bytes", "new_peak_active_bytes",
             "low_bytes", "high_bytes", "saved_bytes", NULL};
         rs_page_blank(layout);
-        return chosen == rs_result_table(result, "without")
-                   ? rs_face_first(chosen, of_answer, MAX_ROWS, layout, err)
-                   : rs_page_table(layout, chosen, err);
+        return chosen == rs_result_table(result, "without") ? rs_face_first(chosen, of_answer, layout, err)
+                                                            : rs_page_table(layout, chosen, err);
     }
     if (rs_table_n_rows(ranks)) {
         snprintf(heading, sizeof heading, "What rank %lld (%s) holds",

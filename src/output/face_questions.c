@@ -3,12 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
+#include "base/try.h"
 #include "output/face_tools.h"
 #include "output/verdict.h"
 #include "text/numbers.h"
-
-/* Text is for reading: longer tables are for --format csv, or a smaller question. */
-#define MAX_ROWS 60
 
 static size_t largest(const rs_table *table, const char *column)
 {
@@ -57,7 +56,7 @@ rs_status rs_face_stragglers(const rs_result *result, rs_page *layout, rs_error 
     const rs_table *ranks = result->tables[0];
     size_t main = result->main_table;
     if (rs_table_n_rows(ranks) && main == 0) name_straggler(result, ranks, layout);
-    return rs_face_first(result->tables[main], columns[main], main == 0 ? 1024 : MAX_ROWS, layout, err);
+    return rs_face_first(result->tables[main], columns[main], layout, err);
 }
 
 /* ---- steps ------------------------------------------------------------------------------------------- */
@@ -97,18 +96,15 @@ rs_status rs_face_steps(const rs_result *result, rs_page *layout, rs_error *err)
     bool on_host = result->main_table == 3; /* a job without a GPU */
     const rs_table *steps = result->tables[on_host ? 3 : 0];
     const char *const *shown_columns = on_host ? of_host : of_step;
-    if (result->main_table == 1) return rs_face_first(result->tables[1], of_rank, 1024, layout, err);
-    size_t n = rs_table_n_rows(steps), out = 0, shown = 0, rows[MAX_ROWS];
+    if (result->main_table == 1) return rs_face_first(result->tables[1], of_rank, layout, err);
+    size_t n = rs_table_n_rows(steps), out = 0, shown = 0;
     for (size_t i = 0; i < n; i++) out += *rs_face_string(steps, i, "outlier") != '\0';
-    if (n <= MAX_ROWS) return rs_face_first(steps, shown_columns, MAX_ROWS, layout, err);
-    char text[160];
-    snprintf(text, sizeof text, "%zu steps, %zu stand out%s; all of them: --format csv", n, out,
-             out > MAX_ROWS ? ", the first of these"
-             : out          ? ", these"
-                            : "; the first");
-    rs_page_wrap(layout, "", text);
-    rs_page_blank(layout);
-    for (size_t i = 0; i < n && shown < MAX_ROWS; i++)
+    if (!layout->rows || n <= layout->rows) return rs_face_first(steps, shown_columns, layout, err);
+    size_t most = rs_face_most(layout, out ? out : n);
+    layout->cut = true; /* also where there are fewer outliers */
+    RS_LOCAL size_t *rows = rs_malloc(most * sizeof *rows);
+    if (!rows) return rs_fail_nomem(err, "rows");
+    for (size_t i = 0; i < n && shown < most; i++)
         if (!out || *rs_face_string(steps, i, "outlier")) rows[shown++] = i;
     return rs_face_part(layout, steps, shown_columns, rows, shown, err);
 }
@@ -124,8 +120,8 @@ rs_status rs_face_annotations(const rs_result *result, rs_page *layout, rs_error
                                             "sum_us", "share_pct",  "mean_us", NULL};
     if (result->n_tables == 1) return rs_page_table(layout, result->tables[0], err); /* a peer's */
     bool kernels = result->main_table == 1;
-    return rs_face_first(result->tables[result->main_table], kernels ? of_kernel : of_annotation, MAX_ROWS,
-                         layout, err);
+    return rs_face_first(result->tables[result->main_table], kernels ? of_kernel : of_annotation, layout,
+                         err);
 }
 
 rs_status rs_face_delays(const rs_result *result, rs_page *layout, rs_error *err)
@@ -150,25 +146,20 @@ rs_status rs_face_delays(const rs_result *result, rs_page *layout, rs_error *err
                                               "kernel_sequence",
                                               NULL};
     bool sequences = result->main_table == 1;
-    return rs_face_first(result->tables[result->main_table], sequences ? of_sequence : of_operator, MAX_ROWS,
-                         layout, err);
+    return rs_face_first(result->tables[result->main_table], sequences ? of_sequence : of_operator, layout,
+                         err);
 }
 
 /* ---- diff --------------------------------------------------------------------------------------------- */
 
-#define MAX_CHANGES 15
-
-/* The rows of one group that changed most: GPU work is whatever is neither operator nor call. */
-static size_t choose_changes(const rs_table *t, const char *kind, size_t rows[MAX_CHANGES], size_t *all)
+/* The rows of a kind, which are in the order of their change. Returns how many there are. */
+static size_t choose_changes(const rs_table *t, const char *kind, size_t *rows)
 {
     size_t n = 0;
-    *all = 0;
     for (size_t i = 0; i < rs_table_n_rows(t); i++) {
         const char *is = rs_face_string(t, i, "kind");
         bool host = strcmp(is, "operator") == 0 || strcmp(is, "call") == 0;
-        if (strcmp(kind, "gpu") == 0 ? host : strcmp(is, kind) != 0) continue;
-        ++*all;
-        if (n < MAX_CHANGES) rows[n++] = i;
+        if (strcmp(kind, "gpu") == 0 ? !host : strcmp(is, kind) == 0) rows[n++] = i;
     }
     return n;
 }
@@ -182,18 +173,16 @@ rs_status rs_face_diff(const rs_result *result, rs_page *layout, rs_error *err)
     static const char *const kinds[] = {"gpu", "operator", "call"};
     static const char *const headings[] = {"GPU work, by how much its time changed", "Operators (host time)",
                                            "Runtime calls (host time)"};
-    const rs_table *names = result->tables[0];
+    const rs_table *names = result->tables[0], *totals = result->tables[1];
+    RS_LOCAL size_t *rows = rs_malloc((rs_table_n_rows(names) + 1) * sizeof *rows);
+    if (!rows) return rs_fail_nomem(err, "rows");
     rs_page_heading(layout, "A and B as a whole", true);
-    rs_status status = rs_face_first(result->tables[1], of_total, MAX_ROWS, layout, err);
+    rs_status status = rs_face_part(layout, totals, of_total, NULL, rs_table_n_rows(totals), err);
     for (int k = 0; result->main_table == 0 && status == RS_OK && k < 3; k++) {
-        size_t rows[MAX_CHANGES], all, n = choose_changes(names, kinds[k], rows, &all);
+        size_t n = choose_changes(names, kinds[k], rows);
         if (n == 0) continue;
         rs_page_heading(layout, headings[k], false);
-        status = rs_face_part(layout, names, of_name, rows, n, err);
-        if (n == all) continue;
-        char text[120];
-        snprintf(text, sizeof text, "%zu of %zu names; all of them: --format csv", n, all);
-        rs_page_wrap(layout, "  ", text);
+        status = rs_face_part(layout, names, of_name, rows, rs_face_most(layout, n), err);
     }
     return status;
 }

@@ -1,12 +1,13 @@
 #include "output/face_tools.h"
 
 #include <math.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+#include "base/try.h"
+#include "output/form.h"
 #include "text/numbers.h"
-
-#define MAX_COLUMNS 64
 
 size_t rs_face_column(const rs_table *table, const char *name)
 {
@@ -34,40 +35,135 @@ const char *rs_face_string(const rs_table *table, size_t row, const char *column
     return rs_table_is_null(table, row, c) ? "" : rs_table_text(table, row, c, &n);
 }
 
+bool rs_face_has(const rs_table *table, const char *column)
+{
+    const rs_table_spec *spec = rs_table_get_spec(table);
+    return spec->n_columns && strcmp(spec->columns[rs_face_column(table, column)].name, column) == 0;
+}
+
+/* ---- tables in part ----------------------------------------------------------------------------------------- */
+
+static rs_status copy_rows(rs_table *part, const rs_table *table, const size_t *columns, size_t n_columns,
+                           const size_t *rows, size_t n_rows, rs_error *err)
+{
+    for (size_t i = 0; i < n_rows; i++) {
+        for (size_t c = 0; c < n_columns; c++) rs_table_add_cell(part, table, rows ? rows[i] : i, columns[c]);
+        RS_TRY(rs_table_end_row(part, err));
+    }
+    return RS_OK;
+}
+
+static rs_status make_part(const rs_table *table, const char *const *columns, const size_t *rows,
+                           size_t n_rows, rs_table **out, rs_error *err)
+{
+    const rs_table_spec *whole = rs_table_get_spec(table);
+    size_t n = 0;
+    while (columns ? columns[n] != NULL : n < whole->n_columns) n++;
+    RS_LOCAL rs_column_spec *chosen = rs_malloc((n + 1) * sizeof *chosen);
+    RS_LOCAL size_t *from = rs_malloc((n + 1) * sizeof *from);
+    if (!chosen || !from) return rs_fail_nomem(err, "table");
+    for (size_t i = 0; i < n; i++) {
+        from[i] = columns ? rs_face_column(table, columns[i]) : i;
+        chosen[i] = whole->columns[from[i]];
+    }
+    const rs_table_spec spec = {.name = whole->name, .help = whole->help, .columns = chosen, .n_columns = n};
+    if (!(*out = rs_table_create_dynamic(&spec))) return rs_fail_nomem(err, "table");
+    if (!rows && n_rows > rs_table_n_rows(table)) n_rows = rs_table_n_rows(table);
+    rs_status status = copy_rows(*out, table, from, n, rows, n_rows, err);
+    if (status == RS_OK) return RS_OK;
+    rs_table_free(*out);
+    return status;
+}
+
 rs_status rs_face_part(rs_page *layout, const rs_table *table, const char *const *columns, const size_t *rows,
                        size_t n_rows, rs_error *err)
 {
-    const rs_table_spec *whole = rs_table_get_spec(table);
-    rs_column_spec chosen[MAX_COLUMNS];
-    size_t from[MAX_COLUMNS], n = 0;
-    for (; columns[n] && n < MAX_COLUMNS; n++) {
-        from[n] = rs_face_column(table, columns[n]);
-        chosen[n] = whole->columns[from[n]];
-    }
-    rs_table_spec spec = {.name = whole->name, .help = whole->help, .columns = chosen, .n_columns = n};
-    rs_table *part = rs_table_create(&spec);
-    if (!part) return rs_fail_nomem(err, "table");
-    if (!rows && n_rows > rs_table_n_rows(table)) n_rows = rs_table_n_rows(table);
-    rs_status status = RS_OK;
-    for (size_t i = 0; status == RS_OK && i < n_rows; i++) {
-        for (size_t c = 0; c < n; c++) rs_table_add_cell(part, table, rows ? rows[i] : i, from[c]);
-        status = rs_table_end_row(part, err);
-    }
-    if (status == RS_OK) status = rs_page_table(layout, part, err);
+    rs_table *part;
+    RS_TRY(make_part(table, columns, rows, n_rows, &part, err));
+    rs_status status = rs_page_table(layout, part, err);
     rs_table_free(part);
     return status;
 }
 
-rs_status rs_face_first(const rs_table *table, const char *const *columns, size_t limit, rs_page *layout,
-                        rs_error *err)
+size_t rs_face_most(rs_page *layout, size_t n)
 {
-    size_t n = rs_table_n_rows(table), shown = n < limit ? n : limit;
-    rs_status status = rs_face_part(layout, table, columns, NULL, shown, err);
-    if (status == RS_OK && shown < n) {
-        char text[120];
-        snprintf(text, sizeof text, "%zu of %zu rows; all of them: --format csv", shown, n);
-        rs_page_wrap(layout, "  ", text);
+    if (!layout->rows || n <= layout->rows) return n;
+    layout->cut = true;
+    return layout->rows;
+}
+
+typedef struct ranked {
+    double value;
+    size_t row;
+} ranked;
+
+/* The greatest first; unknown values last; equal ones as in the table. */
+static int by_value(const void *a, const void *b)
+{
+    const ranked *x = a, *y = b;
+    if (x->value != y->value) return x->value > y->value ? -1 : 1;
+    return x->row < y->row ? -1 : x->row > y->row;
+}
+
+/* The rows that the page shows of a table; NULL: its first ones. */
+static rs_status choose_rows(const rs_table *table, rs_page *layout, size_t **rows, size_t *n, rs_error *err)
+{
+    size_t all = rs_table_n_rows(table);
+    *rows = NULL;
+    *n = rs_face_most(layout, all);
+    if (*n == all || !layout->by || !rs_face_has(table, layout->by)) return RS_OK;
+    RS_LOCAL ranked *order = rs_malloc(all * sizeof *order);
+    if (!order || !(*rows = rs_malloc(*n * sizeof **rows))) return rs_fail_nomem(err, "rows");
+    for (size_t i = 0; i < all; i++) {
+        double value = fabs(rs_face_number(table, i, layout->by));
+        order[i] = (ranked){isnan(value) ? -1 : value, i};
     }
+    qsort(order, all, sizeof *order, by_value);
+    for (size_t i = 0; i < *n; i++) (*rows)[i] = order[i].row;
+    return RS_OK;
+}
+
+rs_status rs_face_first(const rs_table *table, const char *const *columns, rs_page *layout, rs_error *err)
+{
+    size_t *rows, n;
+    RS_TRY(choose_rows(table, layout, &rows, &n, err));
+    rs_status status = rs_face_part(layout, table, columns, rows, n, err);
+    rs_free(rows);
+    return status;
+}
+
+static rs_status cut_table(rs_table **table, bool *own, rs_page *layout, rs_error *err)
+{
+    size_t *rows, n;
+    const rs_table *whole = *table;
+    if (!whole) return RS_OK;
+    RS_TRY(choose_rows(whole, layout, &rows, &n, err));
+    rs_status status = RS_OK;
+    if (n < rs_table_n_rows(whole)) {
+        status = make_part(whole, NULL, rows, n, table, err);
+        *own = status == RS_OK;
+    }
+    rs_free(rows);
+    return status;
+}
+
+rs_status rs_face_tables(const rs_result *result, rs_page *layout, const rs_render_settings *settings,
+                         rs_error *err)
+{
+    rs_result shown = *result;
+    size_t n = result->n_tables;
+    RS_LOCAL rs_table **tables = rs_calloc(n + 1, sizeof(rs_table *));
+    RS_LOCAL bool *own = rs_calloc(n + 1, sizeof *own);
+    rs_status status = tables && own ? RS_OK : rs_fail_nomem(err, "tables");
+    shown.tables = tables;
+    for (size_t i = 0; status == RS_OK && i < n; i++) {
+        tables[i] = result->tables[i];
+        status = cut_table(&tables[i], &own[i], layout, err);
+    }
+    if (status == RS_OK)
+        status = settings->form->result(layout->writer, &shown, result->main_table, settings, err);
+    for (size_t i = 0; own && i < n; i++)
+        if (own[i]) rs_table_free(tables[i]);
     return status;
 }
 

@@ -11,16 +11,38 @@ double rs_face_number(const rs_table *table, size_t row, const char *column);
 int64_t rs_face_int(const rs_table *table, size_t row, const char *column, int64_t otherwise);
 const char *rs_face_string(const rs_table *table, size_t row, const char *column);
 
-/* Shows only some columns (ended by NULL), and of the rows those listed (rows NULL: the first n_rows). */
+bool rs_face_has(const rs_table *table, const char *column);
+
+/* Shows only some columns (ended by NULL; NULL: all), and of the rows those listed (rows NULL: the first n_rows). */
 rs_status rs_face_part(rs_page *layout, const rs_table *table, const char *const *columns, const size_t *rows,
                        size_t n_rows, rs_error *err);
 
 /* "1.25 ms"; "?" of what is unknown. */
 const char *rs_face_human_us(double us, char out[32]);
 
-/* The first rows of a table, and how many there are. */
-rs_status rs_face_first(const rs_table *table, const char *const *columns, size_t limit, rs_page *layout,
-                        rs_error *err);
+/* As many rows of a table as the page shows: the greatest, or the first. */
+rs_status rs_face_first(const rs_table *table, const char *const *columns, rs_page *layout, rs_error *err);
+/* How many of n rows the page shows; it remembers that some were left out. */
+size_t rs_face_most(rs_page *layout, size_t n);
+/* The result in its tables, each with as many rows as the page shows. */
+rs_status rs_face_tables(const rs_result *result, rs_page *layout, const rs_render_settings *settings,
+                         rs_error *err);
+
+void rs_headline_blame(const rs_result *result, rs_text *out);
+void rs_headline_breakdown(const rs_result *result, rs_text *out);
+void rs_headline_clocks(const rs_result *result, rs_text *out);
+void rs_headline_collectives(const rs_result *result, rs_text *out);
+void rs_headline_compare(const rs_result *result, rs_text *out);
+void rs_headline_diff(const rs_result *result, rs_text *out);
+void rs_headline_idle(const rs_result *result, rs_text *out);
+void rs_headline_launches(const rs_result *result, rs_text *out);
+void rs_headline_mfu(const rs_result *result, rs_text *out);
+void rs_headline_path(const rs_result *result, rs_text *out);
+void rs_headline_overlap(const rs_result *result, rs_text *out);
+void rs_headline_queue(const rs_result *result, rs_text *out);
+void rs_headline_replay(const rs_result *result, rs_text *out);
+void rs_headline_roofline(const rs_result *result, rs_text *out);
+void rs_headline_steps(const rs_result *result, rs_text *out);
 
 rs_status rs_face_summary(const rs_result *result, rs_page *layout, rs_error *err);
 rs_status rs_face_info(const rs_result *result, rs_page *layout, rs_error *err);

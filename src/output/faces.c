@@ -2,34 +2,45 @@
 
 #include <string.h>
 
-static const struct {
-    const char *name;
-    rs_face_fn render;
-} faces[] = {
-    {"annotations", rs_face_annotations},
-    {"collectives", rs_face_collectives},
-    {"compare", rs_face_compare},
-    {"delays", rs_face_delays},
-    {"diagnose", rs_face_diagnose},
-    {"diff", rs_face_diff},
-    {"doctor", rs_face_doctor},
-    {"info", rs_face_info},
-    {"memory", rs_face_memory},
-    {"steps", rs_face_steps},
-    {"stragglers", rs_face_stragglers},
-    {"summary", rs_face_summary},
-    {"tree", rs_face_tree},
-    {"variance", rs_face_variance},
-    {"whatif", rs_face_whatif},
-    {NULL, NULL}, /* the end */
+static const rs_face faces[] = {
+    {.name = "annotations", .render = rs_face_annotations, .lists = true},
+    {.name = "blame", .headline = rs_headline_blame, .lists = true},
+    {.name = "breakdown", .headline = rs_headline_breakdown, .by = "span_us", .lists = true},
+    {.name = "clocks", .headline = rs_headline_clocks, .by = "offset_us", .lists = true},
+    {.name = "collectives",
+     .render = rs_face_collectives,
+     .headline = rs_headline_collectives,
+     .lists = true},
+    {.name = "compare", .render = rs_face_compare, .headline = rs_headline_compare, .lists = true},
+    {.name = "critical-path", .headline = rs_headline_path, .by = "window_us", .lists = true},
+    {.name = "delays", .render = rs_face_delays, .lists = true},
+    {.name = "diagnose", .render = rs_face_diagnose},
+    {.name = "diff", .render = rs_face_diff, .headline = rs_headline_diff, .lists = true},
+    {.name = "doctor", .render = rs_face_doctor},
+    {.name = "idle", .headline = rs_headline_idle, .by = "idle_us", .lists = true},
+    {.name = "info", .render = rs_face_info},
+    {.name = "launches", .headline = rs_headline_launches, .by = "delay_us", .lists = true},
+    {.name = "memory", .render = rs_face_memory, .lists = true},
+    {.name = "mfu", .headline = rs_headline_mfu, .by = "length_us", .lists = true},
+    {.name = "overlap", .headline = rs_headline_overlap, .by = "exposed_us", .lists = true},
+    {.name = "queue", .headline = rs_headline_queue, .by = "launched", .lists = true},
+    {.name = "replay", .headline = rs_headline_replay, .by = "model_error_pct", .lists = true},
+    {.name = "roofline", .headline = rs_headline_roofline, .by = "kernel_us", .lists = true},
+    {.name = "steps", .render = rs_face_steps, .headline = rs_headline_steps, .lists = true},
+    {.name = "stragglers", .render = rs_face_stragglers, .by = "held_up_us", .lists = true},
+    {.name = "summary", .render = rs_face_summary},
+    {.name = "tree", .render = rs_face_tree},
+    {.name = "variance", .render = rs_face_variance},
+    {.name = "whatif", .render = rs_face_whatif},
 };
 
-rs_face_fn rs_face_find(const char *name, const char *table)
+const rs_face *rs_face_find(const char *name, const char *table)
 {
-    if (strcmp(table, "folded") == 0) return rs_face_stacks;
-    if (strcmp(name, "replay") == 0 && strcmp(table, "what_if") == 0) return rs_face_what_if;
-    for (size_t i = 0; faces[i].name; i++)
-        if (strcmp(faces[i].name, name) == 0) return faces[i].render;
+    static const rs_face stacks = {.render = rs_face_stacks}, what_if = {.render = rs_face_what_if};
+    if (strcmp(table, "folded") == 0) return &stacks;
+    if (strcmp(name, "replay") == 0 && strcmp(table, "what_if") == 0) return &what_if;
+    for (size_t i = 0; i < sizeof faces / sizeof *faces; i++)
+        if (strcmp(faces[i].name, name) == 0) return &faces[i];
     return NULL;
 }
 

@@ -130,8 +130,22 @@ rs_status rs_render_pages(const rs_pages *pages, const rs_render_settings *given
     return rs_writer_finish(&writer, err);
 }
 
-/* As text: the verdict, then the face; NULL: the tables. */
-static rs_status show_page(const rs_analysis *analysis, rs_face_fn face, const rs_result *result,
+static rs_status put_headline(const rs_face *face, const rs_result *result, rs_page *layout, rs_error *err)
+{
+    rs_text text = {0};
+    if (!face || !face->headline) return RS_OK;
+    face->headline(result, &text);
+    const char *sentence = rs_text_get(&text);
+    if (sentence && *sentence) {
+        rs_page_wrap(layout, "", sentence);
+        rs_page_blank(layout);
+    }
+    rs_text_clear(&text);
+    return sentence ? RS_OK : rs_fail_nomem(err, "a sentence");
+}
+
+/* As text: the verdict, the answer in a sentence, then the tables in the face's layout or as they are. */
+static rs_status show_page(const rs_analysis *analysis, const rs_face *face, const rs_result *result,
                            const rs_render_settings *settings, const rs_sink *sink, rs_error *err)
 {
     rs_writer writer;
@@ -142,12 +156,25 @@ static rs_status show_page(const rs_analysis *analysis, rs_face_fn face, const r
                       .utf8 = settings->utf8,
                       .paths = settings->paths,
                       .n_paths = settings->n_paths,
-                      .brief = settings->brief};
+                      .brief = settings->brief,
+                      .rows = face && face->lists ? settings->rows : 0,
+                      .by = face ? face->by : NULL};
     bool its_own = rs_analysis_judged(analysis) == RS_JUDGES;
-    if (face != rs_face_stacks) RS_TRY(rs_page_verdict(&layout, result, its_own, err));
-    RS_TRY(face ? face(result, &layout, err)
-                : settings->form->result(&writer, result, result->main_table, settings, err));
+    if (!face || face->render != rs_face_stacks) RS_TRY(rs_page_verdict(&layout, result, its_own, err));
+    RS_TRY(put_headline(face, result, &layout, err));
+    RS_TRY(face && face->render ? face->render(result, &layout, err)
+                                : rs_face_tables(result, &layout, settings, err));
+    if (layout.cut) {
+        rs_page_blank(&layout);
+        rs_page_wrap(&layout, "", "all: --top 0");
+    }
     return rs_writer_finish(&writer, err);
+}
+
+bool rs_render_cuts(const rs_analysis *analysis)
+{
+    const rs_face *face = rs_face_find(rs_analysis_name(analysis), "");
+    return face && face->lists;
 }
 
 rs_status rs_render_answer(const rs_analysis *analysis, rs_compat compat, const rs_result *result,
@@ -158,7 +185,7 @@ rs_status rs_render_answer(const rs_analysis *analysis, rs_compat compat, const 
     RS_TRY(read_settings(given, &settings, err));
     /* faces lay out our own tables, not a peer's */
     const char *table = rs_table_get_spec(result->tables[result->main_table])->name;
-    rs_face_fn face = compat == RS_COMPAT_NONE ? rs_face_find(name, table) : NULL;
+    const rs_face *face = compat == RS_COMPAT_NONE ? rs_face_find(name, table) : NULL;
     if ((face || rs_result_n_verdicts(result)) && settings.form == rs_output_form_rows[0])
         return show_page(analysis, face, result, &settings, sink, err);
     settings.size = sizeof settings;

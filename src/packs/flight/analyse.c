@@ -192,6 +192,23 @@ static bool is_unusable(const rs_flight *flight, int64_t rank)
     return false;
 }
 
+static bool is_accused(const rs_fl_analysis *a, int64_t rank)
+{
+    for (size_t i = 0; i < a->n_found; i++)
+        for (size_t c = 0; c < a->found[i].finding.n_culprits; c++)
+            if (a->found[i].finding.culprits[c] == rank) return true;
+    return false;
+}
+
+/* Leaves out the ranks that a finding accuses already, which says what is known of them. Returns how many are left. */
+static size_t keep_unaccused(const rs_fl_analysis *a, int64_t *ranks, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!is_accused(a, ranks[i])) ranks[kept++] = ranks[i];
+    return kept;
+}
+
 /* Members of groups of which there is no file at all. */
 static rs_status find_missing_dumps(rs_fl_analysis *a, rs_error *err)
 {
@@ -218,6 +235,7 @@ static rs_status find_missing_dumps(rs_fl_analysis *a, rs_error *err)
         rs_problems_add(&flight->problems, NULL, ranks[i],
                         flight->settings.allow_missing ? RS_NOTE : RS_WARNING, "dump_missing",
                         "a member of a group has no dump", RS_NO_OFFSET);
+    n = keep_unaccused(a, ranks, n);
     if (status == RS_OK && n && !flight->settings.allow_missing) {
         rs_fl_found f = {.finding = {.verdict = RS_FLIGHT_DUMP_MISSING, .seq = -1},
                          .group = RS_FL_NONE,

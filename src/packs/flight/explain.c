@@ -77,14 +77,27 @@ static const char *no_answer(words *w)
     return note ? rs_fl_text(w->flight, note->failure) : NULL;
 }
 
+/* Whether a rank waits directly for one of the culprits. */
+static bool is_waited_for(const words *w)
+{
+    for (size_t i = 0; i < w->a->n_waiting; i++)
+        for (size_t k = 0; k < w->a->waiting[i].n_waits_for; k++)
+            for (size_t c = 0; c < w->g->n_culprits; c++)
+                if (w->a->waiting[i].waits_for[k] == w->g->culprits[c]) return true;
+    return false;
+}
+
 static const char *dump_missing(words *w)
 {
     rs_flight *flight = w->flight;
     const char *it = w->g->n_culprits == 1 ? "it" : "them", *failure = w->g->n_culprits ? no_answer(w) : NULL;
     if (w->g->n_members == 0)
-        return rs_fl_print(
-            flight, "%s left no dump, and nobody is seen waiting for %s; --allow-missing accepts that.",
-            w->who, it);
+        return is_waited_for(w)
+                   ? rs_fl_print(flight, "%s left no dump; --allow-missing accepts that.", w->who)
+                   : rs_fl_print(
+                         flight,
+                         "%s left no dump, and nobody is seen waiting for %s; --allow-missing accepts that.",
+                         w->who, it);
     if (!rs_fl_prove_waiter(w->a, w->f)) return NULL;
     for (size_t i = 0; i < w->g->n_culprits; i++) {
         uint32_t r = rs_fl_rank_index(flight, w->g->culprits[i]);

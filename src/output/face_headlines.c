@@ -1,0 +1,544 @@
+/* The sentence that opens an answer: what the command's tables come to. A table without rows gets none. */
+#include <math.h>
+#include <string.h>
+
+#include "output/face_tools.h"
+#include "rankscope/verdict.h"
+#include "text/numbers.h"
+
+#define AS_MUCH 1.0      /* percent: less than this of a step is not called a difference */
+#define LEAST_PART 0.005 /* of a difference: smaller parts are not said */
+
+static rs_table *rows_of(const rs_result *result, const char *name)
+{
+    rs_table *t = rs_result_table(result, name);
+    return t && rs_table_n_rows(t) ? t : NULL;
+}
+
+/* A cell; 0 where it is unknown. */
+static double amount(const rs_table *t, size_t row, const char *column)
+{
+    double value = rs_face_number(t, row, column);
+    return isnan(value) ? 0 : value;
+}
+
+static double total(const rs_table *t, const char *column)
+{
+    double sum = 0;
+    for (size_t i = 0; i < rs_table_n_rows(t); i++) sum += amount(t, i, column);
+    return sum;
+}
+
+/* The row whose value is farthest from 0. */
+static size_t greatest(const rs_table *t, const char *column)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < rs_table_n_rows(t); i++)
+        if (fabs(amount(t, i, column)) > fabs(amount(t, best, column))) best = i;
+    return best;
+}
+
+static double percent(double part, double whole)
+{
+    return whole > 0 ? 100 * part / whole : 0;
+}
+
+static const char *plural(size_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+static long long rank_of(const rs_table *t, size_t row)
+{
+    return (long long)rs_face_int(t, row, "rank", -1);
+}
+
+/* How many different ranks the rows are of: rows of a rank follow each other. */
+static size_t count_ranks(const rs_table *t)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < rs_table_n_rows(t); i++) n += i == 0 || rank_of(t, i) != rank_of(t, i - 1);
+    return n;
+}
+
+#define TIME(us) rs_face_human_us((us), (char[32]){0})
+#define PERCENT(value) RS_FIXED((value), 1)
+
+/* ---- one job ---------------------------------------------------------------------------------------------- */
+
+/* How many gaps the stream of a row has, in the rows [first, end) of its rank. */
+static double gaps_of(const rs_table *t, size_t first, size_t end, size_t row)
+{
+    double sum = 0;
+    for (size_t i = first; i < end; i++)
+        if (rs_face_int(t, i, "stream", -1) == rs_face_int(t, row, "stream", -1) &&
+            rs_face_int(t, i, "device", -1) == rs_face_int(t, row, "device", -1))
+            sum += amount(t, i, "count");
+    return sum;
+}
+
+/* Of each rank the stream with the most gaps counts, which is its busiest: others are idle as nothing is for them. */
+void rs_headline_idle(const rs_result *result, rs_text *out)
+{
+    static const struct {
+        const char *kind, *words;
+    } kinds[] = {
+        {"host_wait", "waiting for the host to launch"},
+        {"kernel_wait", "between neighbours that were queued already"},
+        {"other", "waiting for other work, of another stream or rank, although the next was queued"}};
+    enum { N_KINDS = sizeof kinds / sizeof *kinds };
+    const rs_table *t = rows_of(result, "idle");
+    double sums[N_KINDS] = {0}, all = 0;
+    size_t n = t ? rs_table_n_rows(t) : 0, ranks = 0, most = 0;
+    for (size_t first = 0, end; first < n; first = end) {
+        size_t busiest = first;
+        for (end = first; end < n && rank_of(t, end) == rank_of(t, first); end++) {
+        }
+        for (size_t i = first; i < end; i++)
+            if (gaps_of(t, first, end, i) > gaps_of(t, first, end, busiest)) busiest = i;
+        ranks++;
+        for (size_t i = first; i < end; i++)
+            for (size_t k = 0; k < N_KINDS; k++)
+                if (rs_face_int(t, i, "stream", -1) == rs_face_int(t, busiest, "stream", -1) &&
+                    rs_face_int(t, i, "device", -1) == rs_face_int(t, busiest, "device", -1) &&
+                    strcmp(rs_face_string(t, i, "idle_category"), kinds[k].kind) == 0)
+                    sums[k] += amount(t, i, "idle_us");
+    }
+    for (size_t k = 0; k < N_KINDS; k++) {
+        all += sums[k];
+        if (sums[k] > sums[most]) most = k;
+    }
+    if (all > 0)
+        rs_text_printf(out, "The busiest stream of %s is idle for %s between its work%s, %s %% of it %s.",
+                       ranks == 1 ? "the rank" : "each rank", TIME(all),
+                       ranks == 1 ? "" : " in sum over ranks", PERCENT(percent(sums[most], all)),
+                       kinds[most].words);
+    else if (n)
+        rs_text_put(out, "The busiest streams are never idle between their work: no problem found.");
+}
+
+void rs_headline_breakdown(const rs_result *result, rs_text *out)
+{
+    static const struct {
+        const char *column, *words;
+    } rest[] = {{"exposed_comm_us", "communication that nothing hides"},
+                {"exposed_copy_us", "copies that nothing hides"},
+                {"idle_us", "nothing"}};
+    const rs_table *t = rows_of(result, "breakdown");
+    double span = t ? total(t, "span_us") : 0, low = INFINITY, high = 0;
+    size_t most = 0;
+    if (!(span > 0)) return;
+    for (size_t i = 0; i < rs_table_n_rows(t); i++) {
+        low = fmin(low, amount(t, i, "compute_pct"));
+        high = fmax(high, amount(t, i, "compute_pct"));
+    }
+    for (size_t k = 1; k < sizeof rest / sizeof *rest; k++)
+        if (total(t, rest[k].column) > total(t, rest[most].column)) most = k;
+    rs_text_printf(out, "GPUs compute for %s %% of the time", PERCENT(percent(total(t, "compute_us"), span)));
+    if (rs_table_n_rows(t) > 1) rs_text_printf(out, " (%s to %s %% by rank)", PERCENT(low), PERCENT(high));
+    if (total(t, rest[most].column) > 0)
+        rs_text_printf(out, "; most of the rest is %s, %s %%", rest[most].words,
+                       PERCENT(percent(total(t, rest[most].column), span)));
+    rs_text_put(out, ".");
+}
+
+void rs_headline_overlap(const rs_result *result, rs_text *out)
+{
+    const rs_table *t = rows_of(result, "overlap");
+    if (!t) return;
+    double all = total(t, "comm_us");
+    size_t most = greatest(t, "exposed_us");
+    if (!(all > 0)) {
+        rs_text_put(out, "There is no communication.");
+        return;
+    }
+    rs_text_printf(
+        out, "Computation hides %s %% of the communication; %s of %s are exposed, on rank %lld most: %s.",
+        PERCENT(percent(total(t, "overlapped_us"), all)), TIME(total(t, "exposed_us")), TIME(all),
+        rank_of(t, most), TIME(amount(t, most, "exposed_us")));
+}
+
+void rs_headline_queue(const rs_result *result, rs_text *out)
+{
+    const rs_table *t = rows_of(result, "queue"), *blocked = rows_of(result, "blocked");
+    size_t worst = SIZE_MAX, n = t ? rs_table_n_rows(t) : 0;
+    /* of each rank the stream that most is launched on */
+    for (size_t i = 0, main; i < n;) {
+        for (main = i; i < n && rank_of(t, i) == rank_of(t, main); i++)
+            if (amount(t, i, "launched") > amount(t, main, "launched")) main = i;
+        if (worst == SIZE_MAX || amount(t, main, "empty_pct") > amount(t, worst, "empty_pct")) worst = main;
+    }
+    if (worst == SIZE_MAX) return;
+    double empty = amount(t, worst, "empty_pct");
+    rs_text_printf(
+        out,
+        "%s: of the ranks' busiest streams, stream %lld of rank %lld is without waiting work longest, %s %% of the time.",
+        empty >= 50   ? "The host does not keep ahead of the GPU everywhere"
+        : empty >= 10 ? "The host keeps ahead of the GPU, not always"
+                      : "The host keeps ahead of the GPU",
+        (long long)rs_face_int(t, worst, "stream", -1), rank_of(t, worst), PERCENT(empty));
+    if (!blocked) return;
+    size_t full = greatest(blocked, "blocked_us");
+    if (amount(blocked, full, "blocked_us") > 0)
+        rs_text_printf(out, " The queue of stream %lld of rank %lld is full for %s (%s %%).",
+                       (long long)rs_face_int(blocked, full, "stream", -1), rank_of(blocked, full),
+                       TIME(amount(blocked, full, "blocked_us")),
+                       PERCENT(amount(blocked, full, "blocked_pct")));
+}
+
+void rs_headline_launches(const rs_result *result, rs_text *out)
+{
+    const rs_table *t = rows_of(result, "launches");
+    if (!t) return;
+    double work = total(t, "gpu_events"), calls = total(t, "launches"),
+           brief = percent(total(t, "short"), work);
+    if (!(work > 0 && calls > 0)) return;
+    rs_text_printf(
+        out,
+        "%s: %s %% of %lld pieces of work are shorter than the call that launches them (%s a call on "
+        "average), and work starts %s after its call on average.",
+        brief >= 50   ? "Launching takes longer than most of the work"
+        : brief >= 10 ? "Launching takes longer than some of the work"
+                      : "Most work outlasts the call that launches it",
+        PERCENT(brief), (long long)work, TIME(total(t, "call_us") / calls),
+        TIME(total(t, "delay_us") / work));
+}
+
+void rs_headline_clocks(const rs_result *result, rs_text *out)
+{
+    const rs_table *t = rows_of(result, "clocks"), *wrong = rows_of(result, "contradictions");
+    if (!t) return;
+    size_t n = rs_table_n_rows(t), known = 0, ahead = greatest(t, "offset_us"), unsure = 0;
+    double widest = -1;
+    for (size_t i = 0; i < n; i++) {
+        double width = rs_face_number(t, i, "high_us") - rs_face_number(t, i, "low_us");
+        known += !isnan(width);
+        if (!(width > widest)) continue;
+        widest = width;
+        unsure = i;
+    }
+    if (n == 1) {
+        rs_text_put(out, "There is one rank: nothing to compare its clock with.");
+    } else if (known < 2) {
+        rs_text_printf(
+            out, "How the clocks of these %zu ranks differ is not known: no collectives bound them.", n);
+    } else {
+        double low = rs_face_number(t, ahead, "low_us"), high = rs_face_number(t, ahead, "high_us");
+        double offset = amount(t, ahead, "offset_us");
+        if (low > 0 || high < 0)
+            rs_text_printf(
+                out,
+                "Rank %lld's clock shows %s %s than the lowest rank's (between %s and %s), the most of %zu ranks.",
+                rank_of(t, ahead), TIME(fabs(offset)), offset > 0 ? "more" : "less", TIME(low), TIME(high),
+                n);
+        else
+            rs_text_printf(
+                out,
+                "The clocks of these %zu ranks agree as far as can be seen: no offset is sure to differ from 0.",
+                n);
+        rs_text_printf(out, " The least sure is rank %lld's, known within an interval of %s.",
+                       rank_of(t, unsure), TIME(widest));
+        if (known < n)
+            rs_text_printf(out, " %zu of them %s not known.", n - known, n - known == 1 ? "is" : "are");
+    }
+    if (wrong)
+        rs_text_printf(out, " %zu collective%s contradict%s every clock.", rs_table_n_rows(wrong),
+                       plural(rs_table_n_rows(wrong)), rs_table_n_rows(wrong) == 1 ? "s" : "");
+}
+
+void rs_headline_path(const rs_result *result, rs_text *out)
+{
+    static const struct {
+        const char *column, *words;
+    } parts[] = {{"gpu_compute_us", "computation"},
+                 {"gpu_communication_us", "communication with its wait for other ranks"},
+                 {"gpu_copy_us", "copies"},
+                 {"cpu_us", "the host"},
+                 {"data_loading_us", "the data loader"},
+                 {"host_communication_us", "communication on the host"},
+                 {"launch_us", "launches"},
+                 {"gap_us", "gaps between GPU work"}};
+    const rs_table *t = rows_of(result, "critical_path");
+    if (!t) return;
+    size_t row = greatest(t, "path_weight"), first = 0, second = 0;
+    double whole = amount(t, row, "path_weight");
+    for (size_t i = 1; i < sizeof parts / sizeof *parts; i++)
+        if (amount(t, row, parts[i].column) > amount(t, row, parts[first].column)) first = i;
+    second = first == 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (i != first && amount(t, row, parts[i].column) > amount(t, row, parts[second].column)) second = i;
+    if (!(whole > 0)) return;
+    rs_text_printf(out, "The %spath is %s long (rank %lld) and spent on %s for %s %%",
+                   rs_table_n_rows(t) > 1 ? "longest critical " : "critical ", TIME(whole), rank_of(t, row),
+                   parts[first].words, PERCENT(percent(amount(t, row, parts[first].column), whole)));
+    double less = amount(t, row, parts[second].column);
+    if (less > 0)
+        rs_text_printf(out, ", then %s for %s %%", parts[second].words, PERCENT(percent(less, whole)));
+    rs_text_put(out, ".");
+}
+
+void rs_headline_mfu(const rs_result *result, rs_text *out)
+{
+    const rs_table *t = rows_of(result, "mfu");
+    const char *column = "period_mfu_pct", *of = "period_us";
+    double sum = 0, length = 0, modelled = 100, low = INFINITY, high = 0;
+    size_t n = t ? rs_table_n_rows(t) : 0;
+    for (int again = 0; again < 2 && !(length > 0); again++) {
+        if (again) column = "mfu_pct", of = "length_us";
+        for (size_t i = 0; i < n; i++) {
+            double part = rs_face_number(t, i, column), time = rs_face_number(t, i, of);
+            if (isnan(part) || !(time > 0)) continue;
+            sum += part * time;
+            length += time;
+            low = fmin(low, part);
+            high = fmax(high, part);
+            modelled = fmin(modelled, amount(t, i, "modelled_pct"));
+        }
+    }
+    if (length > 0)
+        rs_text_printf(
+            out,
+            "The model uses %s %% of the device's FLOPs (MFU; %s to %s %% by row); of the GPU time at least "
+            "%s %% is of work whose FLOPs are known.",
+            PERCENT(sum / length), PERCENT(low), PERCENT(high), PERCENT(modelled));
+    else if (n)
+        rs_text_put(
+            out,
+            "The utilisation is not known: the rate of the device, the length of the steps or their arithmetic is not.");
+}
+
+/* The main table of roofline is one of several, which name their rows differently. */
+void rs_headline_roofline(const rs_result *result, rs_text *out)
+{
+    const rs_table *t = result->tables[result->main_table];
+    static const char *const names[] = {"name", "model", "part"};
+    if (!rs_table_n_rows(t) || !rs_face_has(t, "efficiency_pct")) return;
+    const char *time = rs_face_has(t, "bounded_us") ? "bounded_us" : "kernel_us", *name = "name";
+    for (size_t i = 0; i < 3; i++)
+        if (rs_face_has(t, names[i])) name = names[i];
+    if (rs_face_has(t, "name")) name = "name";
+    double bound = 0, taken = 0, most = 0;
+    size_t worst = 0;
+    for (size_t i = 0; i < rs_table_n_rows(t); i++) {
+        double us = rs_face_number(t, i, time), part = rs_face_number(t, i, "efficiency_pct") / 100;
+        if (isnan(us) || isnan(part)) continue;
+        taken += us;
+        bound += us * part;
+        if (!(us * (1 - part) > most)) continue;
+        most = us * (1 - part);
+        worst = i;
+    }
+    if (!(taken > 0)) {
+        rs_text_put(out, "How near the work is to what the device can do is not known: no row has a bound.");
+        return;
+    }
+    rs_text_printf(out, "Work with a bound runs at %s %% of what the device can do",
+                   PERCENT(percent(bound, taken)));
+    if (most > 0)
+        rs_text_printf(out, "; the most time beyond its bound, %s of %s, is in %s on rank %lld", TIME(most),
+                       TIME(amount(t, worst, time)), rs_face_string(t, worst, name), rank_of(t, worst));
+    rs_text_printf(out, "%s.", most > 0 ? "" : ": no problem found");
+}
+
+void rs_headline_steps(const rs_result *result, rs_text *out)
+{
+    if (result->main_table != 0 && result->main_table != 3) return;
+    const rs_table *t = result->tables[result->main_table];
+    size_t n = rs_table_n_rows(t), outside = 0;
+    for (size_t i = 0; i < n; i++) outside += *rs_face_string(t, i, "outlier") != '\0';
+    if (!n) return;
+    if (outside)
+        rs_text_printf(out, "%zu of %zu steps %s by length.", outside, n,
+                       outside == 1 ? "is an outlier" : "are outliers");
+    else
+        rs_text_printf(out, "None of %zu step%s is an outlier by length.", n, plural(n));
+}
+
+/* ---- between ranks ---------------------------------------------------------------------------------------- */
+
+/* What is waited in a kind of wait, and whose part of it is the largest. */
+static bool put_wait(const rs_table *t, const rs_table *totals, const char *wait, const char *words,
+                     rs_text *out)
+{
+    double all = 0, most = 0, sum = 0;
+    size_t best = 0;
+    for (size_t i = 0; i < rs_table_n_rows(totals); i++)
+        if (strcmp(rs_face_string(totals, i, "wait"), wait) == 0) all += amount(totals, i, "waiting_us");
+    if (!(all > 0)) return false;
+    for (size_t i = 0; t && i < rs_table_n_rows(t); i++)
+        if (strcmp(rs_face_string(t, i, "wait"), wait) == 0 && amount(t, i, "blame_us") > most) {
+            most = amount(t, i, "blame_us");
+            best = i;
+        }
+    for (size_t i = 0; most > 0 && i < rs_table_n_rows(t); i++)
+        if (strcmp(rs_face_string(t, i, "wait"), wait) == 0 && rank_of(t, i) == rank_of(t, best) &&
+            strcmp(rs_face_string(t, i, "part"), rs_face_string(t, best, "part")) == 0)
+            sum += amount(t, i, "blame_us");
+    rs_text_printf(out, "%s%s for %s in sum over ranks", out->n ? " " : "", words, TIME(all));
+    if (sum > 0)
+        rs_text_printf(out, ", the largest part of it (%s %%) on rank %lld's %s", PERCENT(percent(sum, all)),
+                       rank_of(t, best), rs_face_string(t, best, "part"));
+    rs_text_put(out, ".");
+    return true;
+}
+
+/* That hosts wait for their GPUs is reported last: it is what a host ahead of its GPU does. */
+void rs_headline_blame(const rs_result *result, rs_text *out)
+{
+    const rs_table *t = rows_of(result, "blame"), *totals = rows_of(result, "totals");
+    if (!totals) return;
+    bool said = put_wait(t, totals, "communication", "Ranks wait in communication", out);
+    said |= put_wait(t, totals, "idle", "GPUs are idle", out);
+    if (!said && !put_wait(t, totals, "host", "Hosts wait for their GPUs", out))
+        rs_text_put(out, "There is no waiting: no problem found.");
+}
+
+/* Who is last need not be at fault: what the judge knows of that, else that it is not known. */
+static void put_cause(const rs_result *result, long long rank, rs_text *out)
+{
+    const rs_lateness *l;
+    for (size_t i = 0; (l = rs_result_lateness(result, i)); i++) {
+        if (l->rank != rank) continue;
+        if (l->cause != rank) rs_text_printf(out, ", as it waited for rank %lld", (long long)l->cause);
+        return;
+    }
+    rs_text_put(out, ", which may itself have waited");
+}
+
+void rs_headline_collectives(const rs_result *result, rs_text *out)
+{
+    const rs_table *all = rows_of(result, "collectives"), *t = rows_of(result, "lateness");
+    if (!all) return;
+    double waits = total(all, "sum_wait_us"), transfers = total(all, "transfer_us");
+    size_t n = rs_table_n_rows(all);
+    rs_text_printf(out, "%zu collective%s take %s for transfers", n, plural(n), TIME(transfers));
+    if (!t || !(waits > 0)) {
+        rs_text_put(out, "; ranks do not wait for each other in them.");
+        return;
+    }
+    size_t last = greatest(t, "others_waited_us");
+    rs_text_printf(out, ", and ranks wait %s for each other in them", TIME(waits));
+    if (amount(t, last, "others_waited_us") > 0) {
+        rs_text_printf(out, ", %s of it while rank %lld is the last to come (%lld of %lld)",
+                       TIME(amount(t, last, "others_waited_us")), rank_of(t, last),
+                       (long long)rs_face_int(t, last, "times_last", 0),
+                       (long long)rs_face_int(t, last, "collectives", 0));
+        put_cause(result, rank_of(t, last), out);
+    }
+    rs_text_put(out, ".");
+}
+
+void rs_headline_replay(const rs_result *result, rs_text *out)
+{
+    const rs_table *t = rows_of(result, "replay");
+    if (!t) return;
+    size_t ranks = count_ranks(t), wholes = 0, trusted = 0, why = SIZE_MAX,
+           worst = greatest(t, "model_error_pct");
+    for (size_t i = 0; i < rs_table_n_rows(t); i++) {
+        if (rs_face_int(t, i, "step", -1) >= 0) continue;
+        wholes++;
+        bool is = rs_face_int(t, i, "trusted", 0) == 1;
+        trusted += is;
+        if (!is && why == SIZE_MAX && *rs_face_string(t, i, "reason")) why = i;
+    }
+    rs_text_printf(out, "The replay can be relied on for %zu of %zu rank%s", trusted, wholes ? wholes : ranks,
+                   plural(wholes ? wholes : ranks));
+    if (!isnan(rs_face_number(t, worst, "model_error_pct")))
+        rs_text_printf(out, "; its greatest error is %s %%, on rank %lld",
+                       RS_FIXED(fabs(amount(t, worst, "model_error_pct")), 2), rank_of(t, worst));
+    if (why != SIZE_MAX)
+        rs_text_printf(out, "; rank %lld: %s", rank_of(t, why), rs_face_string(t, why, "reason"));
+    rs_text_put(out, ".");
+}
+
+/* ---- between runs ----------------------------------------------------------------------------------------- */
+
+/* The row of a metric; SIZE_MAX where there is none. */
+static size_t find_metric(const rs_table *t, const char *metric)
+{
+    for (size_t i = 0; i < rs_table_n_rows(t); i++)
+        if (strcmp(rs_face_string(t, i, "metric"), metric) == 0) return i;
+    return SIZE_MAX;
+}
+
+/* A difference in the unit that suits the whole: parts of it are to add up. */
+static void put_more(rs_text *out, double us, double whole)
+{
+    double scale = fabs(whole) >= 1e6 ? 1e6 : fabs(whole) >= 1e3 ? 1e3 : 1;
+    unsigned decimals = fabs(whole) / scale >= 100 ? 1 : 2;
+    rs_text_printf(out, "%s%s %s", us < 0 ? "-" : "+", RS_FIXED(fabs(us) / scale, decimals),
+                   scale == 1     ? "us"
+                   : scale == 1e3 ? "ms"
+                                  : "s");
+}
+
+/* What a step takes more in B; its parts, whose differences add up to that of the GPU's span. */
+static void put_parts(const rs_table *t, double steps_a, double steps_b, double whole, rs_text *out)
+{
+    static const struct {
+        const char *metric, *words;
+    } parts[] = {{"compute_us", "computation"},
+                 {"exposed_comm_us", "exposed communication"},
+                 {"exposed_copy_us", "exposed copies"},
+                 {"idle_us", "idle GPU"}};
+    const char *lead = ": ";
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        size_t at = find_metric(t, parts[i].metric);
+        if (at == SIZE_MAX) continue;
+        double more = amount(t, at, "b") / steps_b - amount(t, at, "a") / steps_a;
+        if (fabs(more) < LEAST_PART * fabs(whole)) continue;
+        rs_text_printf(out, "%s%s ", lead, parts[i].words);
+        put_more(out, more, whole);
+        lead = ", ";
+    }
+}
+
+void rs_headline_diff(const rs_result *result, rs_text *out)
+{
+    const rs_table *t = rows_of(result, "totals");
+    if (!t) return;
+    size_t step = find_metric(t, "mean_step_us"), steps = find_metric(t, "steps");
+    double n_a = steps == SIZE_MAX ? 0 : amount(t, steps, "a"),
+           n_b = steps == SIZE_MAX ? 0 : amount(t, steps, "b");
+    bool by_step = step != SIZE_MAX && n_a > 0 && n_b > 0 && amount(t, step, "a") > 0;
+    if (!by_step) step = find_metric(t, "gpu_span_us");
+    if (step == SIZE_MAX) return;
+    double a = amount(t, step, "a"), b = amount(t, step, "b"), change = percent(b - a, a);
+    const char *what = by_step ? "A step" : "The GPU's work";
+    if (!(a > 0)) return;
+    if (fabs(change) < AS_MUCH)
+        rs_text_printf(out, "%s takes as long in B as in A: %s and %s (%s%s %%)", what, TIME(b), TIME(a),
+                       change < 0 ? "-" : "+", RS_FIXED(fabs(change), 1));
+    else
+        rs_text_printf(out, "%s takes %s %s in B, %s after %s (%s%s %%)", what, TIME(fabs(b - a)),
+                       b > a ? "longer" : "less", TIME(b), TIME(a), b > a ? "+" : "-",
+                       RS_FIXED(fabs(change), 1));
+    if (fabs(change) >= AS_MUCH) put_parts(t, by_step ? n_a : 1, by_step ? n_b : 1, b - a, out);
+    rs_text_put(out, fabs(change) < AS_MUCH ? "." : ". Whether it is more than chance: rankscope regress.");
+}
+
+void rs_headline_compare(const rs_result *result, rs_text *out)
+{
+    const rs_table *inputs = rows_of(result, "inputs"), *t = result->tables[result->main_table];
+    if (!inputs) return;
+    size_t at = greatest(inputs, "time_diff_us"), most = SIZE_MAX;
+    double diff = amount(inputs, at, "time_diff_us"), change = amount(inputs, at, "change_pct");
+    int64_t variant = rs_face_int(inputs, at, "variant", 0);
+    if (fabs(change) < AS_MUCH || diff == 0) {
+        rs_text_printf(out, "The GPU works as long in every input, within %s %%.", RS_FIXED(AS_MUCH, 0));
+        return;
+    }
+    rs_text_printf(out, "In variant %lld the GPU works %s %s than in the first input (%s%s %%)",
+                   (long long)variant, TIME(fabs(diff)), diff > 0 ? "longer" : "less", diff > 0 ? "+" : "-",
+                   RS_FIXED(fabs(change), 1));
+    for (size_t i = 0; rs_face_has(t, "time_diff_us") && i < rs_table_n_rows(t); i++) {
+        double more = amount(t, i, "time_diff_us");
+        if (rs_face_int(t, i, "variant", -1) != variant || more == 0 || (more > 0) != (diff > 0)) continue;
+        if (most == SIZE_MAX || fabs(more) > fabs(amount(t, most, "time_diff_us"))) most = i;
+    }
+    if (most != SIZE_MAX && *rs_face_string(t, most, "name")) {
+        rs_text_printf(out, "; most in %s, ", rs_face_string(t, most, "name"));
+        put_more(out, amount(t, most, "time_diff_us"), diff);
+    }
+    rs_text_put(out, ".");
+}
