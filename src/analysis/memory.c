@@ -11,6 +11,7 @@
 #include "base/try.h"
 #include "format/memory_read.h"
 #include "base/interval.h"
+#include "trace/selection.h"
 
 static const rs_option_spec options[] = {
     {"series", RS_OPTION_FLAG, NULL, NULL, NULL,
@@ -203,12 +204,14 @@ static void free_partial(void *partial)
 
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
+    bool traced = rs_options_is_set(run->options, "trace");
+    if (traced && run->selection && (run->selection->by_step || run->selection->by_window))
+        return rs_fail(err, RS_ERR_USAGE, "--trace is about the whole run: leave out --steps and --window");
     memory_partial *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "memory of a rank");
     rs_status status = rs_snapshot_of(trace) ? rs_memory_snapshot_rank(run, trace, &p->snapshot, err)
-                       : rs_options_is_set(run->options, "trace")
-                           ? rs_memory_clock_rank(trace, &p->clock, err)
-                           : rs_memory_trace_rank(run, trace, &p->trace, err);
+                       : traced              ? rs_memory_clock_rank(trace, &p->clock, err)
+                                             : rs_memory_trace_rank(run, trace, &p->trace, err);
     if (status != RS_OK || (!p->trace && !p->snapshot && !p->clock))
         free_partial(p);
     else
@@ -232,25 +235,31 @@ static int64_t first_of_snapshots(const rs_run *run, const rs_partial *partials,
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
     static const rs_memory_tables at = {DEVICES, OPERATORS, HELD};
-    rs_run snapshots = *run;
-    bool any = false;
+    rs_run own = *run;
+    bool any = false, traced = rs_options_is_set(run->options, "trace");
+    size_t kept = 0;
     RS_LOCAL rs_partial *inner = rs_malloc((n + 1) * sizeof *inner);
     if (!inner) return rs_fail_nomem(err, "ranks");
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
+        any = any || (((const memory_partial *)partials[i].value)->snapshot && partials[i].side == 0);
+    for (size_t i = 0; i < n; i++) { /* of what was packed elsewhere, nothing says that it is of one kind */
         const memory_partial *p = partials[i].value;
-        inner[i] = partials[i];
-        inner[i].value = p->snapshot ? (void *)p->snapshot : p->clock ? (void *)p->clock : (void *)p->trace;
-        any = any || (p->snapshot && partials[i].side == 0);
+        void *value = !any ? (void *)p->trace : traced && partials[i].side > 0 ? (void *)p->clock : NULL;
+        if (any && p->snapshot) value = p->snapshot;
+        if (!value) continue;
+        inner[kept] = partials[i];
+        inner[kept++].value = value;
     }
     result->main_table = rs_options_flag(run->options, "series") ? HELD : DEVICES;
-    if (!any && rs_options_is_set(run->options, "trace"))
+    if (!any && traced)
         return rs_fail(err, RS_ERR_USAGE,
                        "--trace joins snapshots with a trace: what is given holds no snapshot");
-    if (!any) return rs_memory_trace_merge(run, inner, n, &at, result, err);
-    snapshots.origin = first_of_snapshots(run, partials, n);
-    for (size_t i = SNAPSHOTS; i < result->n_tables; i++)
-        rs_table_count_from(result->tables[i], snapshots.origin);
-    return rs_memory_snapshot_merge(&snapshots, inner, n, SNAPSHOTS, result, err);
+    if (!any) return rs_memory_trace_merge(run, inner, kept, &at, result, err);
+    if (traced) own.origin = first_of_snapshots(run, partials, n);
+    RS_TRY(rs_memory_snapshot_merge(&own, inner, kept, SNAPSHOTS, result, err));
+    for (size_t i = SNAPSHOTS; traced && i < result->n_tables; i++)
+        rs_table_count_from(result->tables[i], own.origin);
+    return RS_OK;
 }
 
 static const rs_field partial_fields[] = {

@@ -429,7 +429,7 @@ static rs_status say_moment(const joint *j, const rs_memory_moment *m, rs_table 
     if (m->op) snprintf(op, sizeof op, ", by %.160s", m->op);
     if (m->pass)
         snprintf(text, sizeof text,
-                 "The allocation that made the peak of rank %lld (%s), %s, was made%s, pass %s%s%s.",
+                 "The allocation that made the peak of rank %lld (%s), %s, was made%s, phase %s%s%s.",
                  (long long)row.rank, m->device, rs_human_bytes(m->bytes, bytes), step, m->pass, module, op);
     else
         snprintf(
