@@ -17,7 +17,7 @@
 
 /* Both clocks are the host's: an allocation is in both files within this, ns. */
 #define NEAR INT64_C(1000000)
-/* A trace tells the rounded size: what is left of a block is split off above this. */
+/* A trace has the rounded size: what is left of a block is split off above this. */
 #define LEAST_SPLIT (INT64_C(1) << 20)
 #define LEAST_MATCHED 0.5
 #define LEAST_SAVED 0.02 /* of a peak: what recomputing is advised for */
@@ -187,8 +187,8 @@ typedef struct joint {
     const rs_memory_clock *clock;
     int64_t from, until;            /* from the first to the last allocation of the trace, ns */
     const rs_clocked_event **found; /* by allocation of the snapshot; NULL: none */
-    int64_t shift, error;           /* the trace's clock behind the snapshot's, ns; 95 % are so close to it */
-    size_t n_both, n_found;         /* of those at times that both cover */
+    int64_t shift, error;   /* the trace's clock without the snapshot's, ns; 95 % are so close to it */
+    size_t n_both, n_found; /* of those at times that both cover */
 } joint;
 
 static bool is_it(const rs_clocked_event *e, const rs_memory_allocation *a)
@@ -233,7 +233,7 @@ static int64_t quantile_of(double *values, size_t n, double q)
     return n ? (int64_t)rs_quantile(values, n, q) : 0;
 }
 
-/* First what is the only one near tells how the clocks differ; then each takes the closest by that. */
+/* First what is the only one near shows how the clocks differ; then each takes the closest by that. */
 static rs_status match_all(joint *j, rs_error *err)
 {
     const rs_memory_rank *p = j->snapshot;

@@ -1,5 +1,5 @@
 /* memory --trace: snapshots and traces of the same run on one clock. An allocation of the snapshot is the trace's [memory]
- * event of the same address, device and time; where that event lies in the trace says which step, pass, module and operator
+ * event of the same address, device and time; the place of that event in the trace says which step, pass, module and operator
  * allocated. */
 #ifndef RS_ANALYSIS_MEMORY_CLOCK_H
 #define RS_ANALYSIS_MEMORY_CLOCK_H
@@ -7,7 +7,7 @@
 #include "analysis/memory_snapshot.h"
 #include "analysis/module_nodes.h"
 
-/* What is read of a trace beside the columns of its own memory. */
+/* What is read of a trace in addition to the columns of its own memory. */
 uint64_t rs_memory_clock_columns(const rs_options *options);
 
 /* An allocation as the trace has it. */
@@ -31,7 +31,7 @@ typedef struct rs_memory_clock {
     size_t n_events, events_capacity;
     rs_clocked_forward *forwards; /* by module, step */
     size_t n_forwards, forwards_capacity;
-    bool has_modules, has_clock; /* has_clock: the file tells its baseTimeNanoseconds */
+    bool has_modules, has_clock; /* has_clock: the file holds its baseTimeNanoseconds */
 } rs_memory_clock;
 
 extern const rs_layout rs_memory_clock_layout;

@@ -34,7 +34,7 @@ void rs_memory_trace_free(void *partial);
 
 /* An event of an allocator. */
 typedef struct rs_memory_event {
-    int64_t time, bytes, held, reserved; /* RS_NO_VALUE: not told */
+    int64_t time, bytes, held, reserved; /* RS_NO_VALUE: unknown */
     uint32_t row, device;                /* device: index into the devices */
     uint32_t operator;                   /* row of the innermost operator around it, RS_NO_ROW: none */
     bool failed;
