@@ -233,30 +233,52 @@ static int64_t quantile_of(double *values, size_t n, double q)
     return n ? (int64_t)rs_quantile(values, n, q) : 0;
 }
 
+static int64_t distance_of(const joint *j, size_t i, const rs_clocked_event *e)
+{
+    return llabs(rs_sub_sat(e->time, rs_add_sat(j->snapshot->allocations[i].time, j->shift)));
+}
+
+/* Each allocation takes the closest event; an event that several take is the closest one's. owner: by event, the
+ * allocation + 1. */
+static void take_events(joint *j, size_t *owner)
+{
+    const rs_memory_rank *p = j->snapshot;
+    bool several;
+    for (size_t i = 0; i < p->n_allocations; i++) {
+        const rs_memory_allocation *a = &p->allocations[i];
+        const rs_clocked_event *e = find_event(j->clock, a, rs_add_sat(a->time, j->shift), &several);
+        size_t *taken = e ? &owner[e - j->clock->events] : NULL;
+        if (!e || (*taken && distance_of(j, *taken - 1, e) <= distance_of(j, i, e))) continue;
+        if (*taken) j->found[*taken - 1] = NULL;
+        *taken = i + 1;
+        j->found[i] = e;
+    }
+}
+
 /* First what is the only one near shows how the clocks differ; then each takes the closest by that. */
 static rs_status match_all(joint *j, rs_error *err)
 {
     const rs_memory_rank *p = j->snapshot;
     RS_LOCAL double *differences = rs_malloc((p->n_allocations + 1) * sizeof *differences);
+    RS_LOCAL size_t *owner = rs_calloc(j->clock->n_events + 1, sizeof *owner);
     size_t n = 0;
-    bool several;
     j->found = rs_calloc(p->n_allocations + 1, sizeof *j->found);
-    if (!differences || !j->found) return rs_fail_nomem(err, "allocations");
+    if (!differences || !owner || !j->found) return rs_fail_nomem(err, "allocations");
     for (size_t i = 0; i < p->n_allocations; i++) {
+        bool several;
         const rs_memory_allocation *a = &p->allocations[i];
         const rs_clocked_event *e = find_event(j->clock, a, a->time, &several);
         if (e && !several) differences[n++] = (double)rs_sub_sat(e->time, a->time);
     }
     j->shift = quantile_of(differences, n, 0.5);
+    take_events(j, owner);
     n = 0;
     for (size_t i = 0; i < p->n_allocations; i++) {
-        const rs_memory_allocation *a = &p->allocations[i];
-        int64_t time = rs_add_sat(a->time, j->shift);
-        const rs_clocked_event *e = j->found[i] = find_event(j->clock, a, time, &several);
+        int64_t time = rs_add_sat(p->allocations[i].time, j->shift);
         bool both = time >= j->from && time <= j->until;
         j->n_both += both;
-        j->n_found += both && e;
-        if (e) differences[n++] = (double)llabs(rs_sub_sat(e->time, time));
+        j->n_found += both && j->found[i];
+        if (j->found[i]) differences[n++] = (double)distance_of(j, i, j->found[i]);
     }
     j->error = quantile_of(differences, n, 0.95);
     return RS_OK;
