@@ -180,6 +180,7 @@ static bool is_allowed_function(const char *name)
                                         "quote",
                                         "radians",
                                         "random",
+                                        "randomblob",
                                         "rank",
                                         "regexp",
                                         "replace",

@@ -192,15 +192,17 @@ static void test_sendrecv_inside(void **state)
 static void add_batch(job *j, size_t rank, const char *what, double ts, double dur, long elements)
 {
     text *t = &j->t[rank];
-    double at = ts - 100;
-    for (const char *k = what; *k; k++, at += 10)
+    size_t n = strlen(what);
+    double at = ts - 100 + 10 * (double)n; /* after the records */
+    for (size_t k = 0; k < n; k++)
         text_printf(
             t,
             "%s{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"record_param_comms\", \"pid\": 1, "
             "\"tid\": 1, \"ts\": %.3f, \"dur\": 5, \"args\": {\"Collective name\": \"%s\", "
             "\"In msg nelems\": %ld, \"Out msg nelems\": %ld, \"Group size\": 4, \"dtype\": \"Float\", "
             "\"Process Group Name\": \"5\", \"Process Group Ranks\": \"[0, 1, 2, 3]\"}}",
-            t->n ? ",\n" : "[", at, *k == '>' ? "send" : "recv", elements, elements);
+            t->n ? ",\n" : "[", ts - 100 + 10 * (double)k, what[k] == '>' ? "send" : "recv", elements,
+            elements);
     text_printf(t,
                 ",\n{\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"nccl:coalesced\", \"pid\": 1, "
                 "\"tid\": 1, \"ts\": %.3f, \"dur\": 9},\n"
