@@ -1682,6 +1682,7 @@ class Job:
         by: Literal['line', 'function', 'file', 'frame', 'stack', 'size', 'stream', 'pool', 'annotation', 'category'] = 'line',
         at: Text = 'peak',
         base: Optional[Text] = None,
+        trace: Optional[Text] = None,
         fit: Size = None,
         other: Size = None,
         without: Optional[Text] = None,
@@ -1692,7 +1693,7 @@ class Job:
         counters: Optional[Text] = None,
         fail_on: Optional[Text] = None,
         compat: None = None,
-        table: Optional[Literal['memory', 'series', 'devices', 'operators', 'held', 'ranks', 'sites', 'peak', 'categories', 'timeline', 'segments', 'fragmentation', 'leaks', 'oom', 'spread', 'change', 'fit', 'without', 'findings', 'counters']] = None,
+        table: Optional[Literal['memory', 'series', 'devices', 'operators', 'held', 'ranks', 'sites', 'peak', 'categories', 'timeline', 'segments', 'fragmentation', 'leaks', 'oom', 'spread', 'change', 'fit', 'without', 'moments', 'modules', 'findings', 'counters']] = None,
         progress: Progress = None,
         ranks: Ranges = None,
         steps: Ranges = None,
@@ -1717,6 +1718,8 @@ class Job:
                 one of line, function, file, frame, stack, size, stream, pool, annotation, category
             at: snapshots: when sites, blocks and categories are looked at: peak, end, or microseconds
             base: snapshots: compare with these: a snapshot, or the folder of a job; table change
+            trace: snapshots: traces of the same run, recorded with profile_memory=True: which step, phase
+                and module made the peak, and what recomputing would cost; tables moments, modules
             fit: snapshots: would it fit into a device of this size (80G); table fit
             other: ... of which this is not PyTorch's: the CUDA context, NCCL, other processes
             without: snapshots: the peak without the sites by line that this regular expression fits; table
@@ -1970,9 +1973,40 @@ class Job:
             change: the option; together: all of them at once
             assumes: what it rests on
 
+        Table moments: one row is where in trace one device was fullest; empty without it
+            rank [id]: rank of the job
+            device: cuda:0, ...
+            peak_active_at_us [us]: when it was fullest
+            peak_active_bytes [bytes]: the most that was in use at once
+            step [id]: step of the trace in which that was; this and what follows: unknown where the trace
+                does not show the allocation that made the peak
+            phase: forward, backward, ...: as in modules
+            module: nn.Module that allocated; unknown: none
+            operator: innermost operator or annotation around it
+            bytes [bytes]: asked for by that allocation
+            allocations [count]: the rank's allocations at times that snapshot and trace cover
+            matched_pct [percent]: of these, found in the trace by address, size and time
+            shift_us [us]: how far the trace's clock is ahead of the snapshot's: the median
+            error_us [us]: 95 % of the matches are so close to it
+
+        Table modules: one row is what one module of trace holds when the device is fullest, by phase; empty
+            without it
+            rank [id]: rank of the job
+            device: cuda:0, ...
+            module: innermost nn.Module around the allocation, of the backward pass that of its forward
+                operator; unknown: none
+            phase: in which it was allocated; unknown: the trace does not show the allocation
+            bytes [bytes]: active when the device was fullest
+            blocks [count]: how many blocks
+            share_pct [percent]: of all that is active then
+            activation_bytes [bytes]: of these, activations, an estimate: the most that computing them again
+                saves
+            forward_us [us]: GPU time of the module's own forward work in the step of the peak: what
+                computing it again costs
+
         Table findings: one row is one sentence; the first is the verdict
-            kind: peak, failure, fragmentation, growth, outlier, not_known; fit, without, change: what was
-                asked
+            kind: peak, failure, fragmentation, growth, outlier, not_known; moment, recompute, fit, without,
+                change: what was asked
             rank [id]: of which rank; unknown: of several
             device: of which device
             site: the site that it names
@@ -3534,6 +3568,7 @@ def memory(source: Any, *,
     by: Literal['line', 'function', 'file', 'frame', 'stack', 'size', 'stream', 'pool', 'annotation', 'category'] = 'line',
     at: Text = 'peak',
     base: Optional[Text] = None,
+    trace: Optional[Text] = None,
     fit: Size = None,
     other: Size = None,
     without: Optional[Text] = None,
@@ -3544,7 +3579,7 @@ def memory(source: Any, *,
     counters: Optional[Text] = None,
     fail_on: Optional[Text] = None,
     compat: None = None,
-    table: Optional[Literal['memory', 'series', 'devices', 'operators', 'held', 'ranks', 'sites', 'peak', 'categories', 'timeline', 'segments', 'fragmentation', 'leaks', 'oom', 'spread', 'change', 'fit', 'without', 'findings', 'counters']] = None,
+    table: Optional[Literal['memory', 'series', 'devices', 'operators', 'held', 'ranks', 'sites', 'peak', 'categories', 'timeline', 'segments', 'fragmentation', 'leaks', 'oom', 'spread', 'change', 'fit', 'without', 'moments', 'modules', 'findings', 'counters']] = None,
     progress: Progress = None,
     ranks: Ranges = None,
     steps: Ranges = None,
@@ -3572,6 +3607,8 @@ def memory(source: Any, *,
             one of line, function, file, frame, stack, size, stream, pool, annotation, category
         at: snapshots: when sites, blocks and categories are looked at: peak, end, or microseconds
         base: snapshots: compare with these: a snapshot, or the folder of a job; table change
+        trace: snapshots: traces of the same run, recorded with profile_memory=True: which step, phase
+            and module made the peak, and what recomputing would cost; tables moments, modules
         fit: snapshots: would it fit into a device of this size (80G); table fit
         other: ... of which this is not PyTorch's: the CUDA context, NCCL, other processes
         without: snapshots: the peak without the sites by line that this regular expression fits; table
@@ -3825,9 +3862,40 @@ def memory(source: Any, *,
         change: the option; together: all of them at once
         assumes: what it rests on
 
+    Table moments: one row is where in trace one device was fullest; empty without it
+        rank [id]: rank of the job
+        device: cuda:0, ...
+        peak_active_at_us [us]: when it was fullest
+        peak_active_bytes [bytes]: the most that was in use at once
+        step [id]: step of the trace in which that was; this and what follows: unknown where the trace
+            does not show the allocation that made the peak
+        phase: forward, backward, ...: as in modules
+        module: nn.Module that allocated; unknown: none
+        operator: innermost operator or annotation around it
+        bytes [bytes]: asked for by that allocation
+        allocations [count]: the rank's allocations at times that snapshot and trace cover
+        matched_pct [percent]: of these, found in the trace by address, size and time
+        shift_us [us]: how far the trace's clock is ahead of the snapshot's: the median
+        error_us [us]: 95 % of the matches are so close to it
+
+    Table modules: one row is what one module of trace holds when the device is fullest, by phase; empty
+        without it
+        rank [id]: rank of the job
+        device: cuda:0, ...
+        module: innermost nn.Module around the allocation, of the backward pass that of its forward
+            operator; unknown: none
+        phase: in which it was allocated; unknown: the trace does not show the allocation
+        bytes [bytes]: active when the device was fullest
+        blocks [count]: how many blocks
+        share_pct [percent]: of all that is active then
+        activation_bytes [bytes]: of these, activations, an estimate: the most that computing them again
+            saves
+        forward_us [us]: GPU time of the module's own forward work in the step of the peak: what
+            computing it again costs
+
     Table findings: one row is one sentence; the first is the verdict
-        kind: peak, failure, fragmentation, growth, outlier, not_known; fit, without, change: what was
-            asked
+        kind: peak, failure, fragmentation, growth, outlier, not_known; moment, recompute, fit, without,
+            change: what was asked
         rank [id]: of which rank; unknown: of several
         device: of which device
         site: the site that it names

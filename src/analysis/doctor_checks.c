@@ -76,6 +76,12 @@ static const rs_doctor_check resolution = {"clock resolution",
 static const rs_doctor_check durations = {"durations", "busy time and idle around them",
                                           "a driver's bad timestamps: update it, or cut the events out"};
 
+static const rs_doctor_check memory = {
+    "memory", "who holds the memory: memory by source line, category, fragmentation",
+    "record snapshots of the allocator, too: rankscope.record.Recorder(DIR, snapshots=1000000), or "
+    "torch.cuda.memory._record_memory_history before the model is made and _dump_snapshot at the failure; then "
+    "rankscope memory --trace TRACES SNAPSHOTS"};
+
 void rs_finding_add(rs_findings *f, rs_finding_level level, const rs_doctor_check *check, int64_t count,
                     const char *format, ...)
 {
@@ -105,7 +111,7 @@ static bool tells_operators(const rs_events *events)
 typedef struct counts {
     int64_t cpu_ops, with_dims, python, sync, comm_ops, calls, rocm_calls, runtime_calls;
     int64_t spans, negative, whole_us, over_day;
-    int64_t comm_kernels;
+    int64_t comm_kernels, out_of_memory;
 } counts;
 
 static bool starts_with(const rs_string *s, const char *word)
@@ -122,6 +128,8 @@ static void count_rows(const rs_trace *t, counts *c)
         uint32_t row = rs_trace_row(t, i);
         rs_kind kind = rs_event_kind(e, row);
         if (kind == RS_KIND_SYNC) c->sync++;
+        if (kind == RS_KIND_INSTANT && strcmp(rs_event_name(e, row), "[OutOfMemory]") == 0)
+            c->out_of_memory++;
         if (!rs_event_is_span(e, row)) continue;
         c->spans++;
         c->negative += e->duration[row] < 0;
@@ -355,6 +363,11 @@ static void check_contents(const rs_trace *t, rs_findings *f, const counts *c, s
     if (c->cpu_ops && c->with_dims == 0 && !(e->truncated && e->info.record_shapes))
         rs_finding_add(f, RS_WEAK, &shapes, c->cpu_ops, "no input shapes on %lld operators",
                        (long long)c->cpu_ops);
+    if (c->out_of_memory)
+        rs_finding_add(
+            f, RS_WEAK, &memory, c->out_of_memory,
+            "%lld allocations failed ([OutOfMemory]): a trace says when and how much, not who holds the rest",
+            (long long)c->out_of_memory);
     bool named = e->args[RS_COL_COLLECTIVE].n > 0;
     if (c->comm_kernels &&
         (!named || (e->args[RS_COL_IN_NELEMS].n == 0 && e->args[RS_COL_GROUP_NAME].n == 0)))

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
+#include "analysis/memory_clock.h"
 #include "analysis/memory_snapshot.h"
 #include "base/stats.h"
 #include "analysis/memory_trace.h"
@@ -10,6 +11,7 @@
 #include "base/try.h"
 #include "format/memory_read.h"
 #include "base/interval.h"
+#include "trace/selection.h"
 
 static const rs_option_spec options[] = {
     {"series", RS_OPTION_FLAG, NULL, NULL, NULL,
@@ -22,6 +24,9 @@ static const rs_option_spec options[] = {
      "snapshots: when sites, blocks and categories are looked at: peak, end, or microseconds"},
     {"base", RS_OPTION_TEXT, "PATH", NULL, NULL,
      "snapshots: compare with these: a snapshot, or the folder of a job; table change"},
+    {"trace", RS_OPTION_TEXT, "PATH", NULL, NULL,
+     "snapshots: traces of the same run, recorded with profile_memory=True: which step, phase and module made the "
+     "peak, and what recomputing would cost; tables moments, modules"},
     {"fit", RS_OPTION_TEXT, "SIZE", NULL, NULL,
      "snapshots: would it fit into a device of this size (80G); table fit"},
     {"other", RS_OPTION_TEXT, "SIZE", NULL, NULL,
@@ -101,6 +106,8 @@ static const rs_table_spec *const tables[] = {
     &rs_memory_snapshot_tables[RS_MEMORY_CHANGE],
     &rs_memory_snapshot_tables[RS_MEMORY_FIT],
     &rs_memory_snapshot_tables[RS_MEMORY_WITHOUT],
+    &rs_memory_snapshot_tables[RS_MEMORY_MOMENTS],
+    &rs_memory_snapshot_tables[RS_MEMORY_MODULES],
     &rs_memory_snapshot_tables[RS_MEMORY_FINDINGS],
     &rs_memory_snapshot_tables[RS_MEMORY_COUNTERS],
 };
@@ -178,10 +185,11 @@ static bool is_timeline(const uint8_t *head, size_t n)
     return brackets > 0;
 }
 
-/* What a rank contributes: one of the two. */
+/* What a rank contributes: one of the three. */
 typedef struct memory_partial {
     rs_traced_memory *trace;
     rs_memory_rank *snapshot;
+    rs_memory_clock *clock; /* of --trace */
 } memory_partial;
 
 static void free_partial(void *partial)
@@ -190,46 +198,79 @@ static void free_partial(void *partial)
     if (!p) return;
     rs_memory_trace_free(p->trace);
     rs_memory_snapshot_free(p->snapshot);
+    rs_memory_clock_free(p->clock);
     rs_free(p);
 }
 
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
+    bool traced = rs_options_is_set(run->options, "trace");
+    if (traced && run->selection && (run->selection->by_step || run->selection->by_window))
+        return rs_fail(err, RS_ERR_USAGE, "--trace is about the whole run: leave out --steps and --window");
     memory_partial *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "memory of a rank");
     rs_status status = rs_snapshot_of(trace) ? rs_memory_snapshot_rank(run, trace, &p->snapshot, err)
+                       : traced              ? rs_memory_clock_rank(trace, &p->clock, err)
                                              : rs_memory_trace_rank(run, trace, &p->trace, err);
-    if (status != RS_OK || (!p->trace && !p->snapshot))
+    if (status != RS_OK || (!p->trace && !p->snapshot && !p->clock))
         free_partial(p);
     else
         *partial = p;
     return status;
 }
 
+/* Moments count from the first event of the snapshots: a trace has a clock of its own. */
+static int64_t first_of_snapshots(const rs_run *run, const rs_partial *partials, size_t n)
+{
+    int64_t first = RS_NO_TIME;
+    for (size_t i = 0; i < n; i++) {
+        const memory_partial *p = partials[i].value;
+        if (p->snapshot && partials[i].first != RS_NO_TIME &&
+            (first == RS_NO_TIME || partials[i].first < first))
+            first = partials[i].first;
+    }
+    return run->absolute || first == RS_NO_TIME ? 0 : first;
+}
+
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
     static const rs_memory_tables at = {DEVICES, OPERATORS, HELD};
-    bool snapshots = false;
+    rs_run own = *run;
+    bool any = false, traced = rs_options_is_set(run->options, "trace");
+    size_t kept = 0;
     RS_LOCAL rs_partial *inner = rs_malloc((n + 1) * sizeof *inner);
     if (!inner) return rs_fail_nomem(err, "ranks");
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
+        any = any || (((const memory_partial *)partials[i].value)->snapshot && partials[i].side == 0);
+    for (size_t i = 0; i < n; i++) { /* of what was packed elsewhere, nothing says that it is of one kind */
         const memory_partial *p = partials[i].value;
-        inner[i] = partials[i];
-        inner[i].value = p->snapshot ? (void *)p->snapshot : (void *)p->trace;
-        snapshots = snapshots || p->snapshot;
+        void *value = !any ? (void *)p->trace : traced && partials[i].side > 0 ? (void *)p->clock : NULL;
+        if (any && p->snapshot) value = p->snapshot;
+        if (!value) continue;
+        inner[kept] = partials[i];
+        inner[kept++].value = value;
     }
     result->main_table = rs_options_flag(run->options, "series") ? HELD : DEVICES;
-    return snapshots ? rs_memory_snapshot_merge(run, inner, n, SNAPSHOTS, result, err)
-                     : rs_memory_trace_merge(run, inner, n, &at, result, err);
+    if (!any && traced)
+        return rs_fail(err, RS_ERR_USAGE,
+                       "--trace joins snapshots with a trace: what is given holds no snapshot");
+    if (!any) return rs_memory_trace_merge(run, inner, kept, &at, result, err);
+    if (traced) own.origin = first_of_snapshots(run, partials, n);
+    RS_TRY(rs_memory_snapshot_merge(&own, inner, kept, SNAPSHOTS, result, err));
+    for (size_t i = SNAPSHOTS; traced && i < result->n_tables; i++)
+        rs_table_count_from(result->tables[i], own.origin);
+    return RS_OK;
 }
 
 static const rs_field partial_fields[] = {
     RS_FIELD_ONE_OR_NONE(memory_partial, trace, &rs_memory_rank_layout),
     RS_FIELD_ONE_OR_NONE(memory_partial, snapshot, &rs_memory_snapshot_layout),
+    RS_FIELD_ONE_OR_NONE(memory_partial, clock, &rs_memory_clock_layout),
 };
 static const rs_layout partial_layout = RS_LAYOUT(memory_partial, partial_fields);
 
-static const rs_side_option sides[] = {{"base", RS_TAKES(ALLOCATIONS)}, {NULL, 0}};
+static const rs_side_option sides[] = {
+    {"base", RS_TAKES(ALLOCATIONS)}, {"trace", RS_TAKES(EVENTS)}, {NULL, 0}};
 
 static bool at_a_time(const rs_options *given)
 {
@@ -260,6 +301,7 @@ const rs_analysis rs_analysis_memory = {
     .table_sets = sets,
     .n_table_sets = 1,
     .columns = RS_MEMORY_TRACE_COLUMNS,
+    .more_columns = rs_memory_clock_columns,
     .facets = {&rs_facet_steps},
     .takes = RS_TAKES(EVENTS) | RS_TAKES(ALLOCATIONS),
     .sides = sides,

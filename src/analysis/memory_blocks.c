@@ -147,3 +147,29 @@ rs_status rs_memory_add_changes(rs_memory_view *v, rs_error *err)
     }
     return RS_OK;
 }
+
+/* ---- allocations ------------------------------------------------------------------------------------------- */
+
+rs_status rs_memory_add_allocations(rs_memory_view *v, rs_error *err)
+{
+    const rs_history *h = &v->history;
+    rs_memory_rank *rank = v->rank;
+    uint32_t peak = v->peaks.instant[RS_ACTIVE];
+    for (size_t i = 0; i < h->n_lives; i++) {
+        const rs_life *life = &h->lives[i];
+        rs_certainty certainty;
+        int64_t time = life->from ? rs_event_time(h, life->from - 1) : RS_NO_TIME;
+        if (time == RS_NO_TIME) continue;
+        if (!RS_PUSH(rank->allocations, rank->n_allocations, rank->allocations_capacity,
+                     (rs_memory_allocation){.device = v->device,
+                                            .number = h->device->number,
+                                            .time = time,
+                                            .size = life->size,
+                                            .address = life->address,
+                                            .purpose = rs_purpose_of(&v->purposes, life, &certainty),
+                                            .at_peak = rs_life_is_active(life, peak),
+                                            .made_peak = life->from == peak}))
+            return rs_fail_nomem(err, "allocations");
+    }
+    return RS_OK;
+}

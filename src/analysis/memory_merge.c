@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analysis/gate.h"
+#include "analysis/memory_clock.h"
 #include "analysis/memory_snapshot.h"
 #include "base/interval.h"
 #include "base/memory.h"
@@ -317,6 +318,10 @@ static rs_status fill(const rs_run *run, const rs_memory_question *q, const rs_p
     if (compares) RS_TRY(add_changes(q, &base, &given, tables[RS_MEMORY_CHANGE], err));
     if (q->room >= 0) RS_TRY(add_fit(q, &given, tables[RS_MEMORY_FIT], err));
     RS_TRY(rs_memory_add_findings(run, q, given.items, given.n, median, tables, result, err));
+    if (q->traced) {
+        side traces = side_of(partials, n, compares ? 2 : 1);
+        RS_TRY(rs_memory_clock_join(given.items, given.n, traces.items, traces.n, tables, result, err));
+    }
     return rs_gate_apply(run->options, tables[RS_MEMORY_RANKS], result, err);
 }
 

@@ -27,6 +27,7 @@ void rs_memory_snapshot_free(rs_memory_rank *r)
     rs_free(r->growth);
     rs_free(r->failures);
     rs_free(r->answers);
+    rs_free(r->allocations);
     rs_free(r);
 }
 
@@ -75,7 +76,8 @@ rs_status rs_memory_question_read(const rs_options *options, rs_memory_question 
     const char *by = rs_options_text(options, "by");
     *q = (rs_memory_question){.top = (size_t)rs_options_int(options, "top"),
                               .series = rs_options_flag(options, "series"),
-                              .counters = rs_options_is_set(options, "counters")};
+                              .counters = rs_options_is_set(options, "counters"),
+                              .traced = rs_options_is_set(options, "trace")};
     while (q->by + 1 < RS_N_SITE_BYS && strcmp(rs_site_by_names[q->by], by) != 0) q->by++;
     RS_TRY(read_at(rs_options_text(options, "at"), q, err));
     RS_TRY(read_size(options, "fit", &q->room, err));
@@ -198,6 +200,7 @@ static rs_status add_rows(rs_memory_view *v, rs_stack_names *by, const rs_run *r
     RS_TRY(rs_memory_add_segments(v, d, err));
     RS_TRY(rs_memory_add_growth(v, d, err));
     RS_TRY(rs_memory_add_failures(v, d, err));
+    if (v->question->traced) RS_TRY(rs_memory_add_allocations(v, err));
     if (v->question->edits) RS_TRY(rs_memory_add_answers(v, d, run->options, err));
     rank->n_devices++;
     return RS_OK;

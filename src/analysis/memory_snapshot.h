@@ -98,6 +98,16 @@ typedef struct rs_memory_answer {
     int64_t blocks, removed, peak, new_peak, new_peak_at, low, high, floor, new_floor;
 } rs_memory_answer;
 
+/* An allocation, for --trace. */
+typedef struct rs_memory_allocation {
+    uint32_t device; /* text */
+    int64_t number;  /* of the device */
+    int64_t time, size;
+    uint64_t address;
+    unsigned purpose;
+    bool at_peak, made_peak; /* active when the device was fullest; what made it so */
+} rs_memory_allocation;
+
 /* What one rank's snapshot contributes. */
 typedef struct rs_memory_rank {
     rs_strings texts;
@@ -121,6 +131,8 @@ typedef struct rs_memory_rank {
     size_t n_failures, failures_capacity;
     rs_memory_answer *answers;
     size_t n_answers, answers_capacity;
+    rs_memory_allocation *allocations; /* only with --trace: those whose time is known */
+    size_t n_allocations, allocations_capacity;
 } rs_memory_rank;
 
 extern const rs_layout rs_memory_snapshot_layout;
@@ -145,12 +157,15 @@ enum {
     RS_MEMORY_CHANGE,
     RS_MEMORY_FIT,
     RS_MEMORY_WITHOUT,
+    RS_MEMORY_MOMENTS,
+    RS_MEMORY_MODULES,
     RS_MEMORY_FINDINGS,
     RS_MEMORY_COUNTERS, /* the last of all: what --counters writes */
     RS_N_MEMORY_TABLES
 };
 extern const rs_table_spec rs_memory_snapshot_tables[RS_N_MEMORY_TABLES];
-/* Fills them, which begin at `first` among the result's. A partial's value is an rs_memory_rank; side 1 is --base. */
+/* Fills them, which begin at `first` among the result's. A partial's value is an rs_memory_rank; side 1 is --base.
+ * Of --trace, which is the last side, it is an rs_memory_clock. */
 rs_status rs_memory_snapshot_merge(const rs_run *run, const rs_partial *partials, size_t n, size_t first,
                                    rs_result *result, rs_error *err);
 
@@ -186,13 +201,28 @@ typedef struct rs_memory_fit {
 rs_status rs_memory_put_spread(rs_table *table, const rs_memory_spread *row, rs_error *err);
 rs_status rs_memory_put_pair(rs_table *table, int64_t rank, const rs_memory_pair *row, rs_error *err);
 rs_status rs_memory_put_fit(rs_table *table, int64_t rank, const rs_memory_fit *row, rs_error *err);
+
+/* Where in the trace of --trace a device was fullest; texts may be NULL. */
+typedef struct rs_memory_moment {
+    const char *device, *pass, *module, *op;
+    int64_t time, peak, step, bytes, found, both, shift, error;
+} rs_memory_moment;
+
+/* What a module allocated in a pass that is active when the device is fullest. */
+typedef struct rs_memory_module {
+    const char *device, *module, *pass;
+    int64_t bytes, blocks, all, activations, forward;
+} rs_memory_module;
+rs_status rs_memory_put_moment(rs_table *table, int64_t rank, const rs_memory_moment *row, rs_error *err);
+rs_status rs_memory_put_module(rs_table *table, int64_t rank, const rs_memory_module *row, rs_error *err);
+
 /* ---- between the files of these functions --------------------------------------------------------------- */
 
 /* What one rank is asked. */
 typedef struct rs_memory_question {
     rs_site_by by;
     size_t top;
-    bool series, counters;
+    bool series, counters, traced; /* traced: --trace */
     enum { RS_AT_PEAK, RS_AT_END, RS_AT_TIME } at;
     int64_t at_ns;                                    /* from the job's first event */
     int64_t room, other;                              /* --fit; -1: not asked */
@@ -248,6 +278,7 @@ rs_status rs_memory_add_growth(rs_memory_view *v, rs_memory_device *device, rs_e
 rs_status rs_memory_add_failures(rs_memory_view *v, rs_memory_device *device, rs_error *err);
 rs_status rs_memory_add_answers(rs_memory_view *v, const rs_memory_device *device, const rs_options *options,
                                 rs_error *err);
+rs_status rs_memory_add_allocations(rs_memory_view *v, rs_error *err); /* for --trace */
 rs_status rs_memory_read_edits(const rs_options *options, rs_memory_question *q, rs_error *err);
 /* An unsigned number, "a,b" and 0x... as texts of the rank; RS_NO_STRING: no memory. */
 uint32_t rs_memory_number_text(rs_memory_rank *rank, uint64_t number);

@@ -252,18 +252,65 @@ RS_RECORD(spread, SPREAD_ROW);
     CELL(OF(rs_memory_pair, b_blocks), "b_blocks", INT, COUNT, "blocks in the other", "blocks")
 RS_RECORD(base, BASE_ROW);
 
+#define MOMENT_ROW(CELL)                                                                                         \
+    CELL(RANK, "rank", INT, ID, "rank of the job", NULL)                                                         \
+    CELL(OF(rs_memory_moment, device), "device", TEXT, NONE, "cuda:0, ...", NULL)                                \
+    CELL(OF(rs_memory_moment, time), "peak_active_at_us", MOMENT, US, "when it was fullest", "at")               \
+    CELL(OF(rs_memory_moment, peak), "peak_active_bytes", INT, BYTES, "the most that was in use at once",        \
+         "peak")                                                                                                 \
+    CELL(                                                                                                        \
+        ID(rs_memory_moment, step), "step", INT, ID,                                                             \
+        "step of the trace in which that was; this and what follows: unknown where the trace does not show the " \
+        "allocation that made the peak",                                                                         \
+        NULL)                                                                                                    \
+    CELL(MAYBE(rs_memory_moment, pass), "phase", TEXT, NONE, "forward, backward, ...: as in modules", NULL)      \
+    CELL(MAYBE(rs_memory_moment, module), "module", TEXT, NONE, "nn.Module that allocated; unknown: none",       \
+         NULL)                                                                                                   \
+    CELL(MAYBE(rs_memory_moment, op), "operator", TEXT, NONE, "innermost operator or annotation around it",      \
+         NULL)                                                                                                   \
+    CELL(OF(rs_memory_moment, bytes), "bytes", INT, BYTES, "asked for by that allocation", NULL)                 \
+    CELL(OF(rs_memory_moment, both), "allocations", INT, COUNT,                                                  \
+         "the rank's allocations at times that snapshot and trace cover", NULL)                                  \
+    CELL(SHARE(rs_memory_moment, found, both), "matched_pct", REAL, PERCENT,                                     \
+         "of these, found in the trace by address, size and time", "matched %")                                  \
+    CELL(OF(rs_memory_moment, shift), "shift_us", TIME, US,                                                      \
+         "how far the trace's clock is ahead of the snapshot's: the median", "shift")                            \
+    CELL(OF(rs_memory_moment, error), "error_us", TIME, US, "95 % of the matches are so close to it", "error")
+RS_RECORD(moment, MOMENT_ROW);
+
+#define MODULE_ROW(CELL)                                                                                     \
+    CELL(RANK, "rank", INT, ID, "rank of the job", NULL)                                                     \
+    CELL(OF(rs_memory_module, device), "device", TEXT, NONE, "cuda:0, ...", NULL)                            \
+    CELL(MAYBE(rs_memory_module, module), "module", TEXT, NONE,                                              \
+         "innermost nn.Module around the allocation, of the backward pass that of its forward operator; "    \
+         "unknown: none",                                                                                    \
+         NULL)                                                                                               \
+    CELL(MAYBE(rs_memory_module, pass), "phase", TEXT, NONE,                                                 \
+         "in which it was allocated; unknown: the trace does not show the allocation", NULL)                 \
+    CELL(OF(rs_memory_module, bytes), "bytes", INT, BYTES, "active when the device was fullest", NULL)       \
+    CELL(OF(rs_memory_module, blocks), "blocks", INT, COUNT, "how many blocks", NULL)                        \
+    CELL(SHARE(rs_memory_module, bytes, all), "share_pct", REAL, PERCENT, "of all that is active then",      \
+         "share %")                                                                                          \
+    CELL(OF(rs_memory_module, activations), "activation_bytes", INT, BYTES,                                  \
+         "of these, activations, an estimate: the most that computing them again saves", "activations")      \
+    CELL(OF(rs_memory_module, forward), "forward_us", TIME, US,                                              \
+         "GPU time of the module's own forward work in the step of the peak: what computing it again costs", \
+         "forward")
+RS_RECORD(module, MODULE_ROW);
+
 static const char *const fits[] = {"yes", "without fragmentation", "no"};
 
-#define FINDING_ROW(CELL)                                                                                    \
-    CELL(OF(rs_memory_finding, kind), "kind", TEXT, NONE,                                                    \
-         "peak, failure, fragmentation, growth, outlier, not_known; fit, without, change: what was asked",   \
-         NULL)                                                                                               \
-    CELL(OF(rs_memory_finding, rank), "rank", INT, ID, "of which rank; unknown: of several", NULL)           \
-    CELL(MAYBE(rs_memory_finding, device), "device", TEXT, NONE, "of which device", NULL)                    \
-    CELL(MAYBE(rs_memory_finding, site), "site", TEXT, NONE, "the site that it names", NULL)                 \
-    CELL(OF(rs_memory_finding, bytes), "bytes", INT, BYTES, "how much it is about", NULL)                    \
-    CELL(OF(rs_memory_finding, finding), "finding", TEXT, NONE, "the sentence; the first is the verdict",    \
-         NULL)                                                                                               \
+#define FINDING_ROW(CELL)                                                                                                    \
+    CELL(                                                                                                                    \
+        OF(rs_memory_finding, kind), "kind", TEXT, NONE,                                                                     \
+        "peak, failure, fragmentation, growth, outlier, not_known; moment, recompute, fit, without, change: what was asked", \
+        NULL)                                                                                                                \
+    CELL(OF(rs_memory_finding, rank), "rank", INT, ID, "of which rank; unknown: of several", NULL)                           \
+    CELL(MAYBE(rs_memory_finding, device), "device", TEXT, NONE, "of which device", NULL)                                    \
+    CELL(MAYBE(rs_memory_finding, site), "site", TEXT, NONE, "the site that it names", NULL)                                 \
+    CELL(OF(rs_memory_finding, bytes), "bytes", INT, BYTES, "how much it is about", NULL)                                    \
+    CELL(OF(rs_memory_finding, finding), "finding", TEXT, NONE, "the sentence; the first is the verdict",                    \
+         NULL)                                                                                                               \
     CELL(MAYBE(rs_memory_finding, remedy), "remedy", TEXT, NONE, "what to try", NULL)
 RS_RECORD(finding, FINDING_ROW);
 
@@ -327,6 +374,12 @@ const rs_table_spec rs_memory_snapshot_tables[RS_N_MEMORY_TABLES] = {
     [RS_MEMORY_FIT] = RS_TABLE("fit", "one row is whether one device's work fits in --fit", fit_columns),
     [RS_MEMORY_WITHOUT] =
         RS_TABLE("without", "one row is the peak of one device if something were different", without_columns),
+    [RS_MEMORY_MOMENTS] = RS_TABLE(
+        "moments", "one row is where in --trace one device was fullest; empty without it", moment_columns),
+    [RS_MEMORY_MODULES] = RS_TABLE(
+        "modules",
+        "one row is what one module of --trace holds when the device is fullest, by phase; empty without it",
+        module_columns),
     [RS_MEMORY_FINDINGS] =
         RS_TABLE("findings", "one row is one sentence; the first is the verdict", finding_columns),
     [RS_MEMORY_COUNTERS] =
@@ -392,6 +445,16 @@ rs_status rs_memory_put_finding(rs_table *t, const rs_memory_finding *row, rs_er
 rs_status rs_memory_put_fit(rs_table *t, int64_t rank, const rs_memory_fit *row, rs_error *err)
 {
     return rs_table_put_row(t, &fit_record, rank, row, err);
+}
+
+rs_status rs_memory_put_moment(rs_table *t, int64_t rank, const rs_memory_moment *row, rs_error *err)
+{
+    return rs_table_put_row(t, &moment_record, rank, row, err);
+}
+
+rs_status rs_memory_put_module(rs_table *t, int64_t rank, const rs_memory_module *row, rs_error *err)
+{
+    return rs_table_put_row(t, &module_record, rank, row, err);
 }
 
 /* At most `top` rows of a device; 0: all. */
@@ -484,6 +547,18 @@ static const rs_layout pin_layout = RS_LAYOUT(rs_memory_pin, pin_fields);
 static const rs_layout failure_layout = RS_RECORD_LAYOUT(rs_memory_failure, failure);
 static const rs_layout answer_layout = RS_RECORD_LAYOUT(rs_memory_answer, without);
 
+static const rs_field allocation_fields[] = {
+    RS_FIELD_INDEX(rs_memory_allocation, device, rs_memory_rank, texts.n),
+    RS_FIELD(rs_memory_allocation, number),
+    RS_FIELD(rs_memory_allocation, time),
+    RS_FIELD(rs_memory_allocation, size),
+    RS_FIELD(rs_memory_allocation, address),
+    RS_FIELD_BELOW(rs_memory_allocation, purpose, RS_N_PURPOSES),
+    RS_FIELD(rs_memory_allocation, at_peak),
+    RS_FIELD(rs_memory_allocation, made_peak),
+};
+static const rs_layout allocation_layout = RS_LAYOUT(rs_memory_allocation, allocation_fields);
+
 static const rs_field rank_fields[] = {
     RS_FIELD_STRINGS(rs_memory_rank, texts),
     RS_FIELD_LIST(rs_memory_rank, devices, n_devices, &device_layout),
@@ -497,5 +572,6 @@ static const rs_field rank_fields[] = {
     RS_FIELD_LIST(rs_memory_rank, growth, n_growth, &growth_layout),
     RS_FIELD_LIST(rs_memory_rank, failures, n_failures, &failure_layout),
     RS_FIELD_LIST(rs_memory_rank, answers, n_answers, &answer_layout),
+    RS_FIELD_LIST(rs_memory_rank, allocations, n_allocations, &allocation_layout),
 };
 const rs_layout rs_memory_snapshot_layout = RS_LAYOUT(rs_memory_rank, rank_fields);

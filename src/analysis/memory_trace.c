@@ -122,25 +122,9 @@ void rs_memory_trace_free(void *partial)
 
 /* ---- events -------------------------------------------------------------------------------------------- */
 
-/* An event of an allocator. */
-typedef struct change {
-    int64_t time, bytes, held, reserved; /* RS_NO_VALUE: not told */
-    uint32_t row, device;
-    uint32_t operator; /* row of the innermost operator around it, RS_NO_ROW: none */
-    bool failed;
-} change;
-
-typedef struct device_id {
-    int64_t type, id;
-} device_id;
-
-typedef struct reader {
-    const rs_trace *trace;
-    change *changes; /* in order of time, then of the file */
-    size_t n, capacity;
-    device_id *devices;
-    size_t n_devices, devices_capacity;
-} reader;
+typedef rs_memory_event change;
+typedef rs_memory_device_id device_id;
+typedef rs_memory_events reader;
 
 static bool device_of(reader *r, int64_t type, int64_t id, uint32_t *out)
 {
@@ -168,7 +152,8 @@ static bool collect(reader *r, const rs_selector *selector)
         const char *name = rs_event_name(e, row);
         if (name[0] != '[' || e->start[row] == RS_NO_TIME || rs_event_is_span(e, row)) continue;
         bool failed = strcmp(name, "[OutOfMemory]") == 0;
-        if ((!failed && strcmp(name, "[memory]") != 0) || !rs_selects_row(selector, row)) continue;
+        if ((!failed && strcmp(name, "[memory]") != 0) || (selector && !rs_selects_row(selector, row)))
+            continue;
         change c = {.time = e->start[row],
                     .bytes = int_at(e, RS_COL_ALLOC_BYTES, row, 0),
                     .held = int_at(e, RS_COL_TOTAL_ALLOCATED, row, RS_NO_VALUE),
@@ -244,6 +229,20 @@ static bool find_operators(reader *r)
             r->changes[m->change].operator= marks[open[depth - 1]].row;
     }
     return ok;
+}
+
+rs_status rs_memory_events_read(const rs_trace *trace, const rs_selector *selector, rs_memory_events *out,
+                                rs_error *err)
+{
+    *out = (rs_memory_events){.trace = trace};
+    bool ok = collect(out, selector) && (!out->n || find_operators(out));
+    return ok ? RS_OK : rs_fail_nomem(err, "memory events");
+}
+
+void rs_memory_events_clear(rs_memory_events *events)
+{
+    rs_free(events->changes);
+    rs_free(events->devices);
 }
 
 /* ---- what they add up to ------------------------------------------------------------------------------- */
@@ -418,18 +417,17 @@ static bool add_held(const reader *r, rs_traced_memory *p)
 
 rs_status rs_memory_trace_rank(const rs_run *run, rs_trace *trace, rs_traced_memory **partial, rs_error *err)
 {
-    reader r = {.trace = trace};
+    RS_SCOPED(rs_memory_events_clear) reader r = {0};
     rs_selector selector;
     const rs_step *steps;
     size_t n_steps;
+    *partial = NULL;
     RS_TRY(rs_trace_selector(trace, &selector, err));
     RS_TRY(rs_trace_steps(trace, &steps, &n_steps, err));
+    RS_TRY(rs_memory_events_read(trace, &selector, &r, err));
     rs_traced_memory *p = rs_calloc(1, sizeof *p);
-    bool ok = p && collect(&r, &selector) && (!r.n || find_operators(&r)) &&
-              add_devices(&r, steps, n_steps, p) && add_operators(&r, p) &&
+    bool ok = p && add_devices(&r, steps, n_steps, p) && add_operators(&r, p) &&
               (!rs_options_flag(run->options, "series") || add_held(&r, p));
-    rs_free(r.changes);
-    rs_free(r.devices);
     if (!ok || !p->n_devices) {
         rs_memory_trace_free(p);
         p = NULL;

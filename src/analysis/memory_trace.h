@@ -32,4 +32,31 @@ rs_status rs_memory_trace_merge(const rs_run *run, const rs_partial *partials, s
                                 const rs_memory_tables *at, rs_result *result, rs_error *err);
 void rs_memory_trace_free(void *partial);
 
+/* An event of an allocator. */
+typedef struct rs_memory_event {
+    int64_t time, bytes, held, reserved; /* RS_NO_VALUE: unknown */
+    uint32_t row, device;                /* device: index into the devices */
+    uint32_t operator;                   /* row of the innermost operator around it, RS_NO_ROW: none */
+    bool failed;
+} rs_memory_event;
+
+typedef struct rs_memory_device_id {
+    int64_t type, id; /* type: c10::DeviceType, 0 is the host */
+} rs_memory_device_id;
+
+/* The [memory] events of a trace, in order of time, then of the file. */
+typedef struct rs_memory_events {
+    const rs_trace *trace;
+    rs_memory_event *changes;
+    size_t n, capacity;
+    rs_memory_device_id *devices;
+    size_t n_devices, devices_capacity;
+} rs_memory_events;
+
+/* Those that are selected; NULL: all. Release with rs_memory_events_clear, also after a failure. */
+struct rs_selector;
+rs_status rs_memory_events_read(const rs_trace *trace, const struct rs_selector *selector,
+                                rs_memory_events *out, rs_error *err);
+void rs_memory_events_clear(rs_memory_events *events);
+
 #endif

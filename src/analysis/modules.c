@@ -1,10 +1,10 @@
 /* modules: GPU time by nn.Module, forward, backward and computed again. */
 #include <string.h>
 
+#include "analysis/module_nodes.h"
 #include "analysis/plan.h"
 #include "base/try.h"
 #include "trace/graft.h"
-#include "trace/recompute.h"
 
 static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "instance|class", "instance",
@@ -13,10 +13,6 @@ static const rs_option_spec options[] = {
     {"fail-on", RS_OPTION_TEXT, "EXPR", NULL, NULL,
      "exit 1 when a row of the chosen table meets the expression: 'recompute_us > 1000'"},
 };
-
-typedef enum a_phase { FORWARD, BACKWARD, RECOMPUTE, OPTIMIZER, OTHER, UNLINKED, N_PHASES } a_phase;
-static const char *const phase_names[N_PHASES] = {"forward",   "backward", "recompute",
-                                                  "optimizer", "other",    "unlinked"};
 
 typedef struct module_row {
     uint32_t name, parent;
@@ -62,7 +58,7 @@ RS_RECORD(module, MODULE_ROW);
 #define PHASE_ROW(CELL)                                                                                                                         \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                                                   \
     CELL(                                                                                                                                       \
-        WORD(phase_row, phase, phase_names), "phase", TEXT, NONE,                                                                               \
+        WORD(phase_row, phase, rs_pass_names), "phase", TEXT, NONE,                                                                             \
         "forward: below a module, or an operator that autograd numbers; backward: below the autograd engine; recompute: forward operators run " \
         "again for activation checkpointing; optimizer: below Optimizer.step; other; unlinked: without a "                                      \
         "launch in the file",                                                                                                                   \
@@ -74,108 +70,16 @@ RS_RECORD(phase, PHASE_ROW);
 
 enum { MODULES, PHASES, KEPT };
 
-/* ---- whose a node's work is ---------------------------------------------------------------------------- */
-
 typedef struct gatherer {
     rs_trace *trace;
     const rs_events *e;
     const rs_tree *t;
-    const rs_recompute *recompute;
-    const rs_fwdbwd *links;
-    size_t n_links;
-    uint32_t *module;  /* by node: the nearest module, itself included; RS_NO_NODE */
-    uint32_t *forward; /* by node: the forward operator of the nearest backward wrapper; RS_NO_NODE */
-    uint8_t *phase;    /* by node */
-    rs_map64 again;    /* sequence number -> the last node that was computed again with it */
+    rs_module_nodes nodes;
     bool by_class;
-    phase_row phases[N_PHASES];
+    phase_row phases[RS_N_PASSES];
     kept kept;
     rs_relations *out;
 } gatherer;
-
-static bool is_module(const gatherer *g, uint32_t row)
-{
-    return rs_event_kind(g->e, row) == RS_KIND_PYTHON_FUNCTION &&
-           rs_is_module_name(&g->e->strings.items[g->e->name[row]]);
-}
-
-static bool is_optimizer(const rs_string *name)
-{
-    return strncmp(name->text, "Optimizer.step#", 15) == 0;
-}
-
-/* Whether autograd gave an operator a number, so that its backward function can be told. */
-static bool is_numbered(const gatherer *g, uint32_t node)
-{
-    int64_t sequence;
-    return g->t->op[node] == node &&
-           rs_events_int(g->e, RS_COL_SEQUENCE_NUMBER, g->t->row[node], &sequence) && sequence >= 0;
-}
-
-/* The forward operator of a backward wrapper: the one on another thread that links tell, or one that was computed
- * again on this thread, which is nearer. */
-static uint32_t forward_of(gatherer *g, uint32_t node, size_t *link)
-{
-    int64_t sequence;
-    while (*link < g->n_links && g->links[*link].backward < node) ++*link;
-    if (rs_events_int(g->e, RS_COL_SEQUENCE_NUMBER, g->t->row[node], &sequence)) {
-        const uint32_t *again = rs_map64_get(&g->again, (uint64_t)sequence);
-        if (again) return *again;
-    }
-    bool linked = *link < g->n_links && g->links[*link].backward == node;
-    return linked ? g->links[*link].forward : RS_NO_NODE;
-}
-
-static bool remember_again(gatherer *g, uint32_t node)
-{
-    int64_t sequence;
-    bool is_new;
-    if (g->t->op[node] != node || !rs_events_int(g->e, RS_COL_SEQUENCE_NUMBER, g->t->row[node], &sequence) ||
-        sequence < 0)
-        return true;
-    uint32_t *place = rs_map64_put(&g->again, (uint64_t)sequence, &is_new);
-    if (place) *place = node;
-    return place != NULL;
-}
-
-/* Parents stand before their children. */
-static bool settle_nodes(gatherer *g)
-{
-    const rs_tree *t = g->t;
-    size_t link = 0;
-    for (uint32_t node = 0; node < t->n; node++) {
-        uint32_t parent = t->parent[node], row = t->row[node];
-        const rs_string *name = &g->e->strings.items[g->e->name[row]];
-        uint8_t above = parent == RS_NO_NODE ? OTHER : g->phase[parent];
-        g->forward[node] = parent == RS_NO_NODE ? RS_NO_NODE : g->forward[parent];
-        g->module[node] = is_module(g, row) ? node : parent == RS_NO_NODE ? RS_NO_NODE : g->module[parent];
-        g->kept.modules = g->kept.modules || g->module[node] == node;
-        if (g->recompute->again[node]) {
-            above = RECOMPUTE;
-            if (!remember_again(g, node)) return false;
-        } else if (t->op[node] == node && rs_is_backward_wrapper(name)) {
-            above = BACKWARD;
-            g->forward[node] = forward_of(g, node, &link);
-        } else if (above == RECOMPUTE) {
-            above = BACKWARD; /* a backward pass that the recomputation starts */
-        } else if (above == OTHER) {
-            above = is_optimizer(name)                                      ? OPTIMIZER
-                    : g->module[node] != RS_NO_NODE || is_numbered(g, node) ? FORWARD
-                                                                            : OTHER;
-        }
-        g->phase[node] = above;
-    }
-    return true;
-}
-
-/* The module that a node's work counts for; RS_NO_NODE. */
-static uint32_t module_of(const gatherer *g, uint32_t node)
-{
-    uint32_t forward = g->forward[node];
-    if (g->phase[node] == BACKWARD && forward != RS_NO_NODE && g->module[forward] != RS_NO_NODE)
-        return g->module[forward];
-    return g->module[node];
-}
 
 /* ---- rows ---------------------------------------------------------------------------------------------- */
 
@@ -189,10 +93,8 @@ static module_row *row_called(gatherer *g, const char *text, size_t n)
 /* Without "nn.Module: ", and by class without the number behind the name. */
 static module_row *row_of_module(gatherer *g, uint32_t node)
 {
-    const rs_string *name = &g->e->strings.items[g->e->name[g->t->row[node]]];
-    const char *text = name->text + 10;
-    size_t n = name->length - 10, digits = 0;
-    for (; n && *text == ' '; n--) text++;
+    size_t n, digits = 0;
+    const char *text = rs_module_text(&g->nodes, node, &n);
     while (digits < n && text[n - 1 - digits] >= '0' && text[n - 1 - digits] <= '9') digits++;
     if (g->by_class && digits && n > digits + 1 && text[n - 1 - digits] == '_') n -= digits + 1;
     return row_called(g, text, n);
@@ -201,7 +103,7 @@ static module_row *row_of_module(gatherer *g, uint32_t node)
 static uint32_t module_above(const gatherer *g, uint32_t module)
 {
     uint32_t parent = g->t->parent[module];
-    return parent == RS_NO_NODE ? RS_NO_NODE : g->module[parent];
+    return parent == RS_NO_NODE ? RS_NO_NODE : g->nodes.module[parent];
 }
 
 /* Names come in the order of the tree, an outer module before those in it. */
@@ -209,7 +111,7 @@ static bool list_modules(gatherer *g)
 {
     for (uint32_t node = 0; node < g->t->n; node++) {
         uint32_t row = g->t->row[node], above = module_above(g, node), outer = RS_NO_STRING;
-        if (g->module[node] != node) continue;
+        if (g->nodes.module[node] != node) continue;
         module_row *r = above == RS_NO_NODE ? NULL : row_of_module(g, above);
         if (r) outer = r->name;
         r = row_of_module(g, node);
@@ -224,21 +126,21 @@ static bool list_modules(gatherer *g)
     return true;
 }
 
-static void add_total(module_row *r, a_phase phase, int64_t time, int64_t pieces)
+static void add_total(module_row *r, rs_pass phase, int64_t time, int64_t pieces)
 {
     r->total = rs_add_sat(r->total, time);
     r->kernels += pieces;
-    int64_t *part = phase == BACKWARD    ? &r->backward
-                    : phase == RECOMPUTE ? &r->recompute
-                    : phase == FORWARD   ? &r->forward
-                                         : NULL;
+    int64_t *part = phase == RS_PASS_BACKWARD    ? &r->backward
+                    : phase == RS_PASS_RECOMPUTE ? &r->recompute
+                    : phase == RS_PASS_FORWARD   ? &r->forward
+                                                 : NULL;
     if (part) *part = rs_add_sat(*part, time);
 }
 
 /* A module around another of its own name gets the time once. */
 static void add_once(const gatherer *g, module_row *r, uint32_t node, int64_t time, int64_t pieces)
 {
-    if (r->stamp != node + 1) add_total(r, g->phase[node], time, pieces);
+    if (r->stamp != node + 1) add_total(r, g->nodes.pass[node], time, pieces);
     r->stamp = node + 1;
 }
 
@@ -256,8 +158,8 @@ static void add_to_first_parents(gatherer *g, const module_row *r, uint32_t node
 static bool add_work(gatherer *g, uint32_t node, int64_t time, int64_t pieces)
 {
     static const char none[] = "(no module)";
-    a_phase phase = g->phase[node];
-    uint32_t module = module_of(g, node);
+    rs_pass phase = g->nodes.pass[node];
+    uint32_t module = rs_module_of_node(&g->nodes, node);
     module_row *r = module == RS_NO_NODE ? row_called(g, none, sizeof none - 1) : row_of_module(g, module);
     if (!r) return false;
     r->own = rs_add_sat(r->own, time);
@@ -267,7 +169,7 @@ static bool add_work(gatherer *g, uint32_t node, int64_t time, int64_t pieces)
         if (!r) return false;
         add_once(g, r, node, time, pieces);
         above = module_above(g, module);
-        if (above == RS_NO_NODE && g->recompute->again[module])
+        if (above == RS_NO_NODE && g->nodes.recompute->again[module])
             add_to_first_parents(g, r, node, time, pieces);
     }
     g->phases[phase].time = rs_add_sat(g->phases[phase].time, time);
@@ -302,7 +204,7 @@ static bool add_marked(gatherer *g, uint32_t node, size_t i, uint32_t mark)
     uint32_t row = g->t->gpu_row[i];
     uint32_t said = rs_events_text(g->e, RS_COL_AUTOGRAD_PHASE, row);
     bool backward = said != RS_NO_STRING && strcmp(g->e->strings.items[said].text, "backward") == 0;
-    phase_row *phase = &g->phases[backward ? BACKWARD : FORWARD];
+    phase_row *phase = &g->phases[backward ? RS_PASS_BACKWARD : RS_PASS_FORWARD];
     int64_t time = rs_sub_sat(g->t->gpu_sum[i + 1], g->t->gpu_sum[i]), own = time;
     char *text = rs_strndup(name->text, name->length);
     if (!text) return false;
@@ -316,7 +218,7 @@ static bool add_marked(gatherer *g, uint32_t node, size_t i, uint32_t mark)
         if (!r) break;
         if (r->parent == RS_NO_STRING) r->parent = parent;
         r->own = rs_add_sat(r->own, own);
-        add_total(r, backward ? BACKWARD : FORWARD, time, 1);
+        add_total(r, backward ? RS_PASS_BACKWARD : RS_PASS_FORWARD, time, 1);
         r->host = RS_NO_TIME;
         r->calls += r->stamp != node + 1;
         r->stamp = node + 1;
@@ -359,7 +261,7 @@ static bool add_linked(gatherer *g)
     bool ok = true;
     for (uint32_t node = 0; ok && node < t->n; node++) {
         size_t first = t->gpu_first[node];
-        size_t end = node + 1 < t->end[node] ? t->gpu_first[node + 1] : t->gpu_first[t->end[node]];
+        size_t end = rs_node_work_end(t, node);
         int64_t time = rs_sub_sat(t->gpu_sum[end], t->gpu_sum[first]), pieces = (int64_t)(end - first);
         ok = add_all_marked(g, node, first, end, &time, &pieces);
         if (ok && pieces) ok = add_work(g, node, time, pieces);
@@ -370,7 +272,7 @@ static bool add_linked(gatherer *g)
 static bool add_unlinked(gatherer *g, const rs_work *work)
 {
     static const char name[] = "(unlinked)";
-    phase_row *phase = &g->phases[UNLINKED];
+    phase_row *phase = &g->phases[RS_PASS_UNLINKED];
     for (size_t i = 0; i < work->n; i++) {
         if (work->launch[i] != RS_NO_ROW) continue;
         phase->time = rs_add_sat(phase->time, rs_sub_sat(work->end[i], work->start[i]));
@@ -387,8 +289,8 @@ static bool add_unlinked(gatherer *g, const rs_work *work)
 static void put_phases(gatherer *g)
 {
     int64_t all = 0;
-    for (size_t i = 0; i < N_PHASES; i++) all = rs_add_sat(all, g->phases[i].time);
-    for (size_t i = 0; i < N_PHASES; i++) {
+    for (size_t i = 0; i < RS_N_PASSES; i++) all = rs_add_sat(all, g->phases[i].time);
+    for (size_t i = 0; i < RS_N_PASSES; i++) {
         g->phases[i].phase = (uint8_t)i;
         g->phases[i].all = all;
         rs_put(g->out, PHASES, &g->phases[i]);
@@ -400,19 +302,11 @@ static void put_phases(gatherer *g)
 static rs_status gather(const rs_run *run, gatherer *g, rs_error *err)
 {
     const rs_work *work;
-    rs_tree *tree;
     RS_TRY(rs_trace_work(g->trace, run->policy, &work, err));
-    RS_TRY(rs_trace_tree(g->trace, false, &tree, err));
-    RS_TRY(rs_tree_fwdbwd(g->trace, tree, &g->links, &g->n_links, err));
-    RS_TRY(rs_tree_recompute(g->trace, tree, &g->recompute, err));
-    g->t = tree;
-    g->kept.python = g->recompute->has_python;
-    g->module = RS_ROOM(g->out, uint32_t, tree->n);
-    g->forward = RS_ROOM(g->out, uint32_t, tree->n);
-    g->phase = RS_ROOM(g->out, uint8_t, tree->n);
-    bool ok = g->module && g->forward && g->phase && settle_nodes(g) && list_modules(g) && add_linked(g) &&
-              add_unlinked(g, work);
-    if (!ok) return rs_fail_nomem(err, "modules");
+    RS_TRY(rs_module_nodes_make(g->trace, &g->nodes, err));
+    g->t = g->nodes.t;
+    g->kept = (kept){.modules = g->nodes.any, .python = g->nodes.recompute->has_python};
+    if (!list_modules(g) || !add_linked(g) || !add_unlinked(g, work)) return rs_fail_nomem(err, "modules");
     put_phases(g);
     rs_put(g->out, KEPT, &g->kept);
     return RS_OK;
@@ -425,7 +319,7 @@ static rs_status put(const rs_run *run, rs_trace *trace, rs_relations *out, rs_e
                   .by_class = strcmp(rs_options_text(run->options, "by"), "class") == 0,
                   .out = out};
     rs_status status = gather(run, &g, err);
-    rs_map64_clear(&g.again);
+    rs_module_nodes_clear(&g.nodes);
     return status;
 }
 
@@ -436,7 +330,7 @@ static void note(const rs_run *run, const rs_partial *partial, const rs_relation
     const phase_row *phases = RS_ROWS(phase_row, of, PHASES);
     const kept *has = RS_ROWS(kept, of, KEPT);
     long long rank = (long long)partial->rank;
-    int64_t pieces[N_PHASES] = {0}, worked = 0;
+    int64_t pieces[RS_N_PASSES] = {0}, worked = 0;
     (void)run;
     for (size_t i = 0; i < of->items[PHASES].n; i++) worked |= pieces[phases[i].phase] = phases[i].pieces;
     if (!worked)
@@ -446,7 +340,7 @@ static void note(const rs_run *run, const rs_partial *partial, const rs_relation
                        "rank %lld: the trace names no modules: record with with_modules=True or "
                        "with_stack=True",
                        rank);
-    if (worked && pieces[BACKWARD] && has->modules && !has->python && !pieces[RECOMPUTE])
+    if (worked && pieces[RS_PASS_BACKWARD] && has->modules && !has->python && !pieces[RS_PASS_RECOMPUTE])
         rs_result_note(result,
                        "rank %lld: without Python functions (with_stack=True) what activation checkpointing "
                        "computes again counts as backward, unless CheckpointFunctionBackward runs it",
