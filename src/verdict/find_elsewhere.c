@@ -82,7 +82,7 @@ rs_status rs_find_host_elsewhere(const rs_judged *job, const rs_fault_kind *faul
         launching += (double)e->ranks[r]->launching;
         if (e->ranks[r]->elsewhere > e->ranks[most]->elsewhere) most = r;
     }
-    if (!launching) *lacks = "no launches: the time between them is not known";
+    if (launching <= 0) *lacks = "no launches: the time between them is not known";
     if (share < ELSEWHERE) return RS_OK;
     rs_candidate c = rs_candidate_of(fault, RS_VERDICT_FINDING);
     rs_text known = {0};
