@@ -89,6 +89,7 @@ static rs_status rank_tables(const rs_table *ranks, const size_t *rows, size_t n
                                        "busy_pct",
                                        "launch_bound_pct",
                                        "host_wait_us",
+                                       "host_elsewhere_us",
                                        "mean_kernel_us",
                                        "mean_launch_us",
                                        "gpu_events",
