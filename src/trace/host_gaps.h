@@ -39,7 +39,7 @@ typedef struct rs_host_gaps {
     int64_t loading;   /* in gaps, in a data loader */
     rs_interval *gaps; /* by time, disjoint */
     size_t n_gaps;
-    uint64_t n_samples; /* of threads in their gaps */
+    uint64_t n_samples;    /* of threads in their gaps */
     rs_host_gap_row *rows; /* the longest first */
     size_t n;
 } rs_host_gaps;
