@@ -404,8 +404,8 @@ static bool put_most(const rs_table *t, const char *names, const char *column, d
     if (most == SIZE_MAX || !(all > 0)) return false;
     const char *whole = rs_face_string(t, most, names);
     double sum = total_of(t, names, whole, column);
-    rs_text_printf(out, "%s%s, %s of %s (%s %%)", lead,
-                   rs_shorten_middle(whole, strlen(whole), LONGEST_NAME, name, sizeof name),
+    rs_text_printf(out, "%s %s: %s of %s (%s %%)",
+                   rs_shorten_middle(whole, strlen(whole), LONGEST_NAME, name, sizeof name), words,
                    TIME(sum * scale), TIME(all * scale), PERCENT(percent(sum, all)));
     return true;
 }
@@ -783,14 +783,15 @@ void rs_headline_regress(const rs_result *result, rs_text *out)
     double base = rs_face_number(t, 0, "base_us"), now = rs_face_number(t, 0, "new_us"),
            change = rs_face_number(t, 0, "change_pct"), low = rs_face_number(t, 0, "low_pct"),
            high = rs_face_number(t, 0, "high_pct"), visible = rs_face_number(t, 0, "smallest_visible_pct");
-    if (strcmp(verdict, "same") == 0)
+    bool same = strcmp(verdict, "same") == 0;
+    if (same)
         rs_text_put(out, "No problem found: the new side is as fast as the base");
     else if (strcmp(verdict, "undecided") == 0)
         rs_text_put(out, "Undecided");
     else
         rs_text_printf(out, "The new side is %s", verdict);
     if (!isnan(base) && !isnan(now)) {
-        rs_text_printf(out, ": a step takes %s after %s", TIME(now), TIME(base));
+        rs_text_printf(out, "%s a step takes %s after %s", same ? ";" : ":", TIME(now), TIME(base));
         if (!isnan(change))
             rs_text_printf(out, " (%s%s %%", change < 0 ? "-" : "+", RS_FIXED(fabs(change), 1));
         if (!isnan(change) && !isnan(low) && !isnan(high))

@@ -23,7 +23,7 @@ static const rs_face faces[] = {
     {.name = "exchange", .headline = rs_headline_exchange, .by = "bytes", .lists = true},
     {.name = "idle", .headline = rs_headline_idle, .by = "idle_us", .lists = true},
     {.name = "info", .render = rs_face_info},
-    {.name = "kernels", .headline = rs_headline_kernels, .by = "sum_us", .lists = true},
+    {.name = "kernels", .headline = rs_headline_kernels},
     {.name = "launches", .headline = rs_headline_launches, .by = "delay_us", .lists = true},
     {.name = "memory", .render = rs_face_memory, .lists = true},
     {.name = "mfu", .headline = rs_headline_mfu, .by = "length_us", .lists = true},
