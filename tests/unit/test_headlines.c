@@ -85,7 +85,7 @@ static void expect(answer *a, const char *sentence)
     for (size_t i = 0; i < a->result.n_tables; i++) rs_table_free(a->tables[i]);
 }
 
-/* Over ranks a name counts as a whole; what is called others is none. */
+/* A name counts over all ranks together; what is called others is none. */
 static void test_kernels(void **state)
 {
     (void)state;
