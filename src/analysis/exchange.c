@@ -428,29 +428,25 @@ static const rs_layout totals_layout = RS_LAYOUT(totals, totals_fields);
 static const rs_plan_relation relations[] = {
     [SENT] = {RS_GROUPED(SENT, sent, part, by_place), .make = put},
     [TOTALS] = {RS_LISTED(TOTALS, totals, &totals_layout)},
-    [MESSAGES] = {RS_GROUPED(MESSAGES, message, message, by_receiver),
-                  .make = put_messages,
+    [MESSAGES] = {RS_GROUPED(MESSAGES, message, message, by_receiver), .make = put_messages,
                   RS_IN_ORDER(by_receiver_order)},
     [PAIRS] = {RS_LISTED_AS(PAIRS, pair_row, pair), .across = put_pairs},
     [RANKS] = {RS_LISTED_AS(RANKS, rank_row, rank), .across = put_ranks},
 };
-static const rs_plan_table pair_table = {RS_PLAN_TABLE(
-                                             "exchange",
-                                             "one row is one rank and one it sends to, in one group", pair),
-                                         .relation = PAIRS},
-                           rank_table = {RS_PLAN_TABLE("ranks", "one row is one rank", rank),
-                                         .relation = RANKS},
-                           message_table = {RS_PLAN_TABLE(
-                                                "messages",
-                                                "one row is one rank and one it sends messages to", message),
-                                            .relation = MESSAGES};
+static const rs_plan_table
+    pair_table = {RS_PLAN_TABLE("exchange", "one row is one rank and one it sends to, in one group", pair),
+                  .relation = PAIRS},
+    rank_table = {RS_PLAN_TABLE("ranks", "one row is one rank", rank), .relation = RANKS},
+    message_table = {RS_PLAN_TABLE("messages", "one row is one rank and one it sends messages to", message),
+                     .relation = MESSAGES};
 static const rs_table_spec *const tables[] = {&pair_table.spec, &rank_table.spec, &message_table.spec};
 static const rs_plan plan = {RS_PLAN(relations, tables), .more = note_unknown, .gate = true};
 
 const rs_analysis rs_analysis_exchange = {
     .name = "exchange",
     .group = "Across ranks",
-    .help = "Who sends how much to whom in all-to-alls and messages: rank by rank, and whose experts get most",
+    .help =
+        "Who sends how much to whom in all-to-alls and messages: rank by rank, and whose experts get most",
     .about =
         "Sizes come from the split sizes that the communication recorded, which count rows of the first dimension: those "
         "of\nthe kernel, else of the operator record_param_comms that launched it, its arguments or its inputs. An\n"

@@ -35,7 +35,7 @@
     CELL(OF(rs_rank_summary, latency), "launch_latency_us", TIME, US,                                        \
          "idle between that work's launch and its start", "after launch")                                    \
     CELL(SHARE(rs_rank_summary, launch_bound, gpu_span), "launch_bound_pct", REAL, PERCENT,                  \
-         "host wait without elsewhere as a share of gpu_span", "launch-bound")                                                 \
+         "host wait without elsewhere as a share of gpu_span", "launch-bound")                               \
     CELL(ID(rs_rank_summary, mean_kernel), "mean_kernel_us", TIME, US, "mean duration of linked GPU work",   \
          "mean kernel")                                                                                      \
     CELL(ID(rs_rank_summary, mean_launch), "mean_launch_us", TIME, US,                                       \

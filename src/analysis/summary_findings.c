@@ -49,7 +49,7 @@ static const char *const topics[N_TOPICS] = {"idle",     "communication", "copie
 
 /* The kind of fault by which the judge examines a topic. Topics that are about the recording have none. */
 static const char *const examined_by[N_TOPICS] = {
- [TOPIC_IDLE] = "host_elsewhere",   [TOPIC_COMMUNICATION] = "exposed_communication",
+    [TOPIC_IDLE] = "host_elsewhere",   [TOPIC_COMMUNICATION] = "exposed_communication",
     [TOPIC_COPIES] = "pageable_copy",  [TOPIC_SLOWEST] = "straggler",
     [TOPIC_KERNEL] = "hottest_kernel", [TOPIC_GAP] = "host_pause",
     [TOPIC_LOADING] = "loader"};

@@ -190,9 +190,10 @@ static const rs_field cost_fields[] = {RS_FIELD_ARRAY(rs_skeleton_costs, least),
                                        RS_FIELD_ARRAY(rs_skeleton_costs, typical)};
 static const rs_layout cost_layout = RS_LAYOUT(rs_skeleton_costs, cost_fields);
 
-static const rs_field doing_fields[] = {RS_FIELD_INDEX_OR_NONE(rs_skeleton_doing, name, rs_skeleton, pool.strings.n),
-                                        RS_FIELD_BELOW(rs_skeleton_doing, what, RS_N_DOING),
-                                        RS_FIELD(rs_skeleton_doing, ns), RS_FIELD(rs_skeleton_doing, n)};
+static const rs_field doing_fields[] = {
+    RS_FIELD_INDEX_OR_NONE(rs_skeleton_doing, name, rs_skeleton, pool.strings.n),
+    RS_FIELD_BELOW(rs_skeleton_doing, what, RS_N_DOING), RS_FIELD(rs_skeleton_doing, ns),
+    RS_FIELD(rs_skeleton_doing, n)};
 static const rs_layout doing_layout = RS_LAYOUT(rs_skeleton_doing, doing_fields);
 
 static const rs_field fields[] = {

@@ -158,7 +158,8 @@ typedef struct rs_skeleton {
     rs_skeleton_costs without[RS_SKELETON_FOLDS];
     int64_t told_gap; /* ns: 9 in 10 told waits that nothing else held up took less; -1: too few */
     int64_t launching, elsewhere, loading; /* rs_host_gaps: span, elsewhere, loading */
-    rs_skeleton_doing *doing; /* RS_SKELETON_DOING of the longest, then as many of the most frequent samples */
+    rs_skeleton_doing
+        *doing; /* RS_SKELETON_DOING of the longest, then as many of the most frequent samples */
     size_t n_doing;
     uint64_t n_samples; /* all of them in the gaps */
     rs_pool pool;

@@ -46,7 +46,7 @@ rs_exported rs_export_run(const char *const *words, const rs_load_settings *sett
     return code != 0 ? RS_EXPORT_ABSENT : wait_for(child, settings);
 }
 
-/* The file has no name once it is open, so that nothing is left behind. */
+/* The file has no name once it is open, so that nothing stays in the folder. */
 static int open_and_remove(const char *to, uint64_t *size)
 {
     struct stat info;
@@ -76,9 +76,9 @@ rs_status rs_export_load(const rs_exporter *by, const rs_trace_input *in, const 
     rs_exported how = by->run(in->path, to, settings);
     int fd = open_and_remove(to, &size);
     rmdir(folder);
-    rs_status status = how == RS_EXPORT_STOPPED           ? rs_fail(err, RS_ERR_CANCELLED, "stopped")
-                       : how != RS_EXPORTED || fd < 0     ? by->advise(in, how, fd, err)
-                                                          : by->read(in, fd, size, settings, out, err);
+    rs_status status = how == RS_EXPORT_STOPPED       ? rs_fail(err, RS_ERR_CANCELLED, "stopped")
+                       : how != RS_EXPORTED || fd < 0 ? by->advise(in, how, fd, err)
+                                                      : by->read(in, fd, size, settings, out, err);
     if (fd >= 0) close(fd);
     return status;
 }

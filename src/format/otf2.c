@@ -15,6 +15,9 @@ static bool is_archive(const char *path)
     return rs_path_ends_with(path, ".otf2");
 }
 
+static const char of_many_files[] =
+    "is an OTF2 archive, of several files: give the path of NAME.otf2 on this machine";
+
 static rs_status advise(const rs_trace_input *in, rs_exported how, int fd, rs_error *err)
 {
     char why[200] = "";
@@ -24,14 +27,14 @@ static rs_status advise(const rs_trace_input *in, rs_exported how, int fd, rs_er
     for (char *c = why; *c; c++)
         if ((unsigned char)*c < 0x20 || (unsigned char)*c > 0x7e) *c = '?';
     if (in->bytes || in->remote)
-        return rs_fail_at(err, RS_ERR_FORMAT, in->path, RS_NO_OFFSET,
-                          "is an OTF2 archive, of several files: give its path on this machine");
+        return rs_fail_at(err, RS_ERR_FORMAT, in->path, RS_NO_OFFSET, "%s", of_many_files);
     if (how == RS_EXPORT_ABSENT)
         return rs_fail_at(err, RS_ERR_FORMAT, in->path, RS_NO_OFFSET,
                           "is an OTF2 archive, and " PROGRAM
                           ", which reads it, is neither next to the program nor on the PATH: build rankscope "
                           "with OTF2's library (libopen-trace-format2-dev)");
-    return rs_fail_at(err, RS_ERR_FORMAT, in->path, RS_NO_OFFSET, "is no OTF2 archive that " PROGRAM " can read: %s",
+    return rs_fail_at(err, RS_ERR_FORMAT, in->path, RS_NO_OFFSET,
+                      "is no OTF2 archive that " PROGRAM " can read: %s",
                       *why && *why != '{' ? why : "it stopped in the middle");
 }
 
@@ -58,6 +61,7 @@ static rs_status read_json(const rs_trace_input *in, int fd, uint64_t size, cons
     rs_status status = rs_format_kineto.load(source, settings, out, err);
     rs_source_close(source);
     if (status == RS_OK) (*out)->format = &rs_format_otf2;
+    if (status == RS_OK) (*out)->form = rs_format_otf2.title;
     return status;
 }
 
@@ -69,22 +73,44 @@ static rs_status load_archive(const rs_trace_input *in, const rs_load_settings *
     return rs_export_load(&otf2, in, settings, out, err);
 }
 
-/* An archive is known by the name of its anchor: it is of several files, and nothing else is to be had without them. */
+/* The anchor of an archive; its other files do not begin so. */
 static bool sniff(const uint8_t *text, size_t n)
 {
-    (void)text;
-    (void)n;
-    return false;
+    return n >= 6 && text[0] == 3 && memcmp(text + 2, "OTF2", 4) == 0;
+}
+
+static rs_status load_nameless(rs_source *source, const rs_load_settings *settings, rs_events **out,
+                               rs_error *err)
+{
+    (void)settings;
+    *out = NULL;
+    return rs_fail_at(err, RS_ERR_FORMAT, rs_source_name(source), RS_NO_OFFSET, "%s", of_many_files);
+}
+
+/* Definitions next to the anchor, which leads. */
+static rs_run_name run_name(const char *path)
+{
+    static const char *const ends[] = {".otf2", ".def"};
+    for (unsigned i = 0; i < 2; i++)
+        if (rs_path_ends_with(path, ends[i]))
+            return (rs_run_name){
+                .format = &rs_format_otf2, .prefix = strlen(path) - strlen(ends[i]), .preference = i};
+    return (rs_run_name){0};
 }
 
 static const rs_remedy remedies[] = {
-    {"no_kernels", "Record the GPU as well: SCOREP_CUDA_ENABLE=default,kernel,memcpy, SCOREP_HIP_ENABLE=default, or rocprofv3 "
-                   "--kernel-trace."},
+    {"GPU work",
+     "Score-P: SCOREP_CUDA_ENABLE=default,kernel,memcpy or SCOREP_HIP_ENABLE=default; rocprofv3 --kernel-trace"},
+    {"host operators", "compile with Score-P's instrumentation, or record Python with its bindings"},
+    {"steps", "put each iteration in a user region called ProfilerStep#N (SCOREP_USER_REGION)"},
+    {"rank", "record MPI (scorep --mpp=mpi): ranks are those of MPI_COMM_WORLD"},
     {NULL, NULL}};
 
 const rs_format rs_format_otf2 = {.name = "otf2",
                                   .title = "OTF2 archive",
                                   .sniff = sniff,
+                                  .load = load_nameless,
+                                  .run_name = run_name,
                                   .is_report = is_archive,
                                   .load_report = load_archive,
                                   .tells_operators = true,

@@ -109,7 +109,8 @@ static uint32_t channel_of(matcher *m, uint32_t rank, const rs_coll_shape *op)
         else if (lacks_partner(r, op))
             n += (size_t)snprintf(text + n, size - n, " p2p by end");
         else
-            n += (size_t)snprintf(text + n, size - n, " p2p of %u %s", rank, rs_coll_sends(r, op) ? "out" : "in");
+            n += (size_t)snprintf(text + n, size - n, " p2p of %u %s", rank,
+                                  rs_coll_sends(r, op) ? "out" : "in");
     } else if (is_nameless(op) && m->many_streams) {
         n += (size_t)snprintf(text + n, size - n, " stream %lld", (long long)op->stream);
     }

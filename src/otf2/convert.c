@@ -19,12 +19,12 @@
 #include "base/memory.h"
 #include "base/strings.h"
 
-#define MOST_SECONDS 600        /* of processor time */
+#define MOST_SECONDS 600         /* of processor time */
 #define MOST_MEMORY (8ull << 30) /* bytes */
-#define MOST_DEPTH 4096         /* regions within each other on one location */
+#define MOST_DEPTH 4096          /* regions within each other on one location */
 #define MOST_FILE (16ull << 30)  /* bytes of the result */
-#define MOST_TEXT 4096          /* bytes of a name that are written */
-#define BATCH 65536             /* events between two looks at the output */
+#define MOST_TEXT 4096           /* bytes of a name that are written */
+#define BATCH 65536              /* events between two looks at the output */
 
 /* Definitions by their number. */
 typedef struct defined {
@@ -116,8 +116,7 @@ static void *find(const defined *d, void *items, size_t size, uint64_t number)
     const uint32_t *at = rs_map64_get(&d->at, number);
     return at ? (char *)items + *at * size : NULL;
 }
-#define DEFINE(c, what, number)                                                                              \
-    define(c, &(c)->what##_at, (void **)&(c)->what, sizeof *(c)->what, (number))
+#define DEFINE(c, what, number) define(c, &(c)->what##_at, (void **)&(c)->what, sizeof *(c)->what, (number))
 #define FIND(c, what, number) find(&(c)->what##_at, (c)->what, sizeof *(c)->what, (number))
 
 static const char *text(const converter *c, uint64_t string)
@@ -315,7 +314,8 @@ static void put_threads(converter *c)
     for (size_t i = 0; i < c->locations_at.n; i++) {
         const location *l = &c->locations[i];
         const process *p = process_of(c, l);
-        fprintf(c->out, "%s\n{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%lld,\"tid\":%llu,\"args\":{\"name\":",
+        fprintf(c->out,
+                "%s\n{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%lld,\"tid\":%llu,\"args\":{\"name\":",
                 c->any ? "," : "", (long long)(p && p->rank >= 0 ? p->rank : 0), (unsigned long long)l->id);
         c->any = true;
         put_text(c, text(c, l->name));
@@ -335,9 +335,9 @@ static const char *category_of(const location *l, const region *r, const char *n
 {
     bool talks = s->message || s->collective || strncmp(name, "MPI_Wait", 8) == 0;
     if (is_stream(l))
-        return holds_word(name, "memset")                                          ? "gpu_memset"
+        return holds_word(name, "memset") ? "gpu_memset"
                : holds_word(name, "memcpy") || holds_word(name, "memory_copy") ||
-                     r->role == OTF2_REGION_ROLE_DATA_TRANSFER
+                       r->role == OTF2_REGION_ROLE_DATA_TRANSFER
                    ? "gpu_memcpy"
                    : "kernel";
     bool call = r->paradigm == OTF2_PARADIGM_CUDA || r->paradigm == OTF2_PARADIGM_HIP ||
@@ -427,19 +427,22 @@ static OTF2_CallbackCode on_send(OTF2_LocationRef at, OTF2_TimeStamp time, void 
                                  uint32_t to, OTF2_CommRef in, uint32_t tag, uint64_t bytes)
 {
     (void)time, (void)a, (void)tag;
-    return say(data, at,
-               (said){.message = true, .sends = true, .comm = in, .bytes = bytes, .received = bytes, .peer = to});
+    return say(
+        data, at,
+        (said){.message = true, .sends = true, .comm = in, .bytes = bytes, .received = bytes, .peer = to});
 }
 
 static OTF2_CallbackCode on_isend(OTF2_LocationRef at, OTF2_TimeStamp time, void *data, OTF2_AttributeList *a,
-                                  uint32_t to, OTF2_CommRef in, uint32_t tag, uint64_t bytes, uint64_t request)
+                                  uint32_t to, OTF2_CommRef in, uint32_t tag, uint64_t bytes,
+                                  uint64_t request)
 {
     (void)request;
     return on_send(at, time, data, a, to, in, tag, bytes);
 }
 
-static OTF2_CallbackCode on_receive(OTF2_LocationRef at, OTF2_TimeStamp time, void *data, OTF2_AttributeList *a,
-                                    uint32_t from, OTF2_CommRef in, uint32_t tag, uint64_t bytes)
+static OTF2_CallbackCode on_receive(OTF2_LocationRef at, OTF2_TimeStamp time, void *data,
+                                    OTF2_AttributeList *a, uint32_t from, OTF2_CommRef in, uint32_t tag,
+                                    uint64_t bytes)
 {
     (void)time, (void)a, (void)tag;
     return say(data, at,
@@ -489,8 +492,8 @@ static OTF2_CallbackCode on_get(OTF2_LocationRef at, OTF2_TimeStamp time, void *
     return begin_copy(data, at, time, bytes, true);
 }
 
-static OTF2_CallbackCode on_copied(OTF2_LocationRef at, OTF2_TimeStamp time, void *data, OTF2_AttributeList *a,
-                                   OTF2_RmaWinRef win, uint64_t id)
+static OTF2_CallbackCode on_copied(OTF2_LocationRef at, OTF2_TimeStamp time, void *data,
+                                   OTF2_AttributeList *a, OTF2_RmaWinRef win, uint64_t id)
 {
     converter *c = data;
     location *l = FIND(c, locations, at);

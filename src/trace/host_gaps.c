@@ -193,8 +193,7 @@ static bool walk_thread(finder *f, uint32_t thread, const span *spans, size_t n)
     size_t depth = 0, loaders = 0;
     int64_t now = INT64_MIN;
     bool ok = nested && order && stack;
-    for (size_t i = 0; ok && i < n; i++)
-        nested[i] = (rs_nested){spans[i].start, spans[i].end, (uint32_t)i};
+    for (size_t i = 0; ok && i < n; i++) nested[i] = (rs_nested){spans[i].start, spans[i].end, (uint32_t)i};
     ok = ok && rs_call_stack_order(nested, n, order);
     for (size_t i = 0; ok && i < 2 * n; i++) {
         const span *s = &spans[order[i] >> 1];
@@ -267,8 +266,8 @@ static rs_status make(rs_trace *trace, const void *key, void **out, rs_error *er
     RS_TRY(rs_trace_selector(trace, &selector, err));
     f.out = rs_calloc(1, sizeof *f.out);
     f.launches = rs_calloc(f.e->n_threads + 1, 1);
-    bool ok = f.out && f.launches &&
-              find(&f, trace, w, policy->whole || !selector.selection ? NULL : &selector);
+    bool ok =
+        f.out && f.launches && find(&f, trace, w, policy->whole || !selector.selection ? NULL : &selector);
     rs_free(f.launches);
     rs_free(f.calls);
     rs_free(f.gaps);

@@ -25,8 +25,8 @@ typedef struct rs_judged {
 typedef struct rs_facts {
     double times, ms, us, n, pct, kib;
     double step, stages, recorded, world; /* the last two: ranks */
-    const char *in, *among; /* an operator; several names */
-    const char *known;      /* more that is known of it, of any length; its names are clean */
+    const char *in, *among;               /* an operator; several names */
+    const char *known;                    /* more that is known of it, of any length; its names are clean */
 } rs_facts;
 
 typedef struct rs_candidates rs_candidates;

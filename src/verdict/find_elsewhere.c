@@ -2,11 +2,12 @@
 #include <string.h>
 
 #include "base/try.h"
+#include "text/numbers.h"
 #include "verdict/candidate.h"
 
-#define ELSEWHERE 0.5  /* of the time between launches, without data loading: more is a finding */
-#define MOST_NAMES 3   /* that are said of what is known */
-#define LEAST_PCT 5.0  /* of the gaps, that a name must have to be said */
+#define ELSEWHERE 0.5 /* of the time between launches, without data loading: more is a finding */
+#define MOST_NAMES 3  /* that are said of what is known */
+#define LEAST_PCT 5.0 /* of the gaps, that a name must have to be said */
 #define NAME_COLUMNS 48
 
 double rs_judged_elsewhere(const rs_judged *job, bool loading_too)
@@ -21,8 +22,8 @@ double rs_judged_elsewhere(const rs_judged *job, bool loading_too)
 }
 
 /* Says names of one sort with their percent: "in read 12 %, poll 40 %". */
-static void put_known(const rs_skeleton *s, const char *before, const char *after, unsigned kinds, bool counted,
-                      double all, rs_text *out)
+static void put_known(const rs_skeleton *s, const char *before, const char *after, unsigned kinds,
+                      bool counted, double all, rs_text *out)
 {
     size_t said = 0;
     for (size_t i = 0; i < s->n_doing && said < MOST_NAMES; i++) {
@@ -36,7 +37,7 @@ static void put_known(const rs_skeleton *s, const char *before, const char *afte
             rs_words_name(name, NAME_COLUMNS, out);
             rs_text_put(out, " ");
         }
-        rs_text_printf(out, "%.0f %%", pct);
+        rs_text_printf(out, "%s %%", RS_FIXED(pct, 0));
     }
     if (said) rs_text_put(out, after);
 }
@@ -44,8 +45,8 @@ static void put_known(const rs_skeleton *s, const char *before, const char *afte
 /* What is known of the rank's gaps. */
 static void put_doing(const rs_skeleton *s, rs_text *out)
 {
-    const unsigned events = 1u << RS_DOING_OPERATOR | 1u << RS_DOING_PYTHON | 1u << RS_DOING_ANNOTATION |
-                            1u << RS_DOING_OS_CALL;
+    const unsigned events =
+        1u << RS_DOING_OPERATOR | 1u << RS_DOING_PYTHON | 1u << RS_DOING_ANNOTATION | 1u << RS_DOING_OS_CALL;
     double ns = (double)s->elsewhere;
     put_known(s, "in ", "", events, false, ns, out);
     put_known(s, "", "", 1u << RS_DOING_OFF_CPU, false, ns, out);
@@ -87,8 +88,8 @@ rs_status rs_find_host_elsewhere(const rs_judged *job, const rs_fault_kind *faul
     rs_candidate c = rs_candidate_of(fault, RS_VERDICT_FINDING);
     rs_text known = {0};
     put_doing(e->ranks[most], &known);
-    bool ok = rs_text_get(&known) &&
-              (c.facts.known = rs_arena_strndup(&out->arena, rs_text_get(&known), known.n));
+    bool ok =
+        rs_text_get(&known) && (c.facts.known = rs_arena_strndup(&out->arena, rs_text_get(&known), known.n));
     if (ok && !known.n) c.facts.known = NULL;
     rs_text_clear(&known);
     c.facts.pct = 100 * share;

@@ -56,8 +56,7 @@ static builder make_job(void)
 static const rs_host_gap_row *find(const rs_host_gaps *g, const rs_events *e, const char *name)
 {
     for (size_t i = 0; i < g->n; i++) {
-        const char *text =
-            g->rows[i].name == RS_NO_STRING ? "" : e->strings.items[g->rows[i].name].text;
+        const char *text = g->rows[i].name == RS_NO_STRING ? "" : e->strings.items[g->rows[i].name].text;
         if (strcmp(text, name) == 0) return &g->rows[i];
     }
     return NULL;
