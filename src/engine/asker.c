@@ -411,6 +411,11 @@ const char *rs_asker_reason(const rs_asker *a)
     return a->reason;
 }
 
+const rs_contention *rs_asker_contention(const rs_asker *a)
+{
+    return &a->contention;
+}
+
 size_t rs_asker_n_answers(const rs_asker *a)
 {
     return a->n_ranges;
