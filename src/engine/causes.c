@@ -260,7 +260,8 @@ static bool find_full_queues(rs_causes *c)
 bool rs_launch_counts_from_start(const rs_causes *c, uint32_t work, int64_t call_end)
 {
     if (c->w->start[work] >= call_end) return false;
-    return c->kind[work] == RS_WORK_GRAPH || c->w->end[work] <= rs_add_sat(call_end, CLOCK_SLACK);
+    return c->kind[work] == RS_WORK_GRAPH || c->w->end[work] <= rs_add_sat(call_end, CLOCK_SLACK) ||
+           rs_is_staged(rs_event_name(c->e, c->w->row[work]), c->w->start[work], c->w->end[work], call_end);
 }
 
 /* A wait is uncontested when work's launch, its stream and all other waits were out of the way long before.
