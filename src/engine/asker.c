@@ -209,6 +209,12 @@ static rs_status ask_recorded(const asker *a, bench *b, rs_asked *item, double *
     widen(a, b, a->recorded, of_steps, low, high);
     if (!a->contention.n_names) return RS_OK;
     RS_TRY(run_contended(a, b, err));
+    for (size_t i = 0; i < a->n_ranges; i++) {
+        double bound = item->answers[i].bound;
+        item->answers[i] = answer_for(a, b, item->question, i);
+        /* what is off the path may gain by it, too: then nothing bounds it */
+        item->answers[i].bound = item->answers[i].gain > bound ? NAN : bound;
+    }
     widen(a, b, a->recorded, of_steps, low, high);
     return RS_OK;
 }

@@ -23,7 +23,7 @@
 #define MOST_PAUSES 6        /* ranks */
 #define MOST_ALLOCATING 3    /* calls, by name */
 #define FROM_PAGEABLE "Pageable ->" /* in the names of such copies */
-#define PAGEABLE_SHARE 0.001 /* of the time: less is not worth a question */
+#define PAGEABLE_SHARE 0.005 /* of the time: less is not worth a question */
 
 static bool is_work(const rs_skeleton *s, uint32_t i)
 {
@@ -139,8 +139,8 @@ rs_status rs_find_loader(const rs_judged *job, const rs_fault_kind *fault, rs_ca
         return RS_OK;
     }
     bool one = e->n_ranks > 1 && of_median >= OFF_LOADER;
-    bool wrong = one || (double)all >= LOADER_SHARE * whole;
-    rs_candidate c = rs_candidate_of(fault, wrong ? RS_VERDICT_FINDING : RS_VERDICT_OPPORTUNITY);
+    if (!one && (double)all < LOADER_SHARE * whole) return RS_OK;
+    rs_candidate c = rs_candidate_of(fault, RS_VERDICT_FINDING);
     if (one) {
         c.facts.ms = (double)most / 1e6 / (double)rs_judged_steps(e, worst);
         RS_TRY(remove_loader(job, worst, &c.edits, err));
@@ -176,9 +176,12 @@ rs_status rs_find_sync(const rs_judged *job, const rs_fault_kind *fault, rs_cand
         const rs_skeleton *s = e->ranks[r];
         for (uint32_t i = 1; i < s->n; i++) {
             uint32_t source = awaited(s, i);
-            const char *text = source ? rs_pool_text(&s->pool, rs_skeleton_at(s, i)->name) : NULL;
-            if (!text || rs_edge_cost(s, s->first[i]) != RS_COST_ANSWER || is_copy(s, source, FROM_PAGEABLE))
+            if (!source || rs_edge_cost(s, s->first[i]) != RS_COST_ANSWER || is_copy(s, source, FROM_PAGEABLE))
                 continue;
+            /* what is read back is waited for in several calls: the copy tells them */
+            uint32_t named = is_copy(s, source, "DtoH") || is_copy(s, source, "> Pageable") ? source : i;
+            const char *text = rs_pool_text(&s->pool, rs_skeleton_at(s, named)->name);
+            if (!text) continue;
             rs_named *x = rs_names_put(&calls, text, strlen(text));
             if (!x) return rs_fail_nomem(err, "diagnose");
             x->n++;

@@ -231,8 +231,8 @@ static rs_status replay_rows(judge *j, rs_error *err)
             continue;
         }
         x.answer = b.answers[i];
-        x.weight = x.answer.low;
         widen(&x.answer, &x.candidate, 1);
+        x.weight = x.answer.low;
         if (x.weight > enough_us(d))
             d->rows[n++] = x;
         else
