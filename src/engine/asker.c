@@ -212,7 +212,7 @@ static rs_status ask_recorded(const asker *a, bench *b, rs_asked *item, double *
     for (size_t i = 0; i < a->n_ranges; i++) {
         double bound = item->answers[i].bound;
         item->answers[i] = answer_for(a, b, item->question, i);
-        /* what is off the path may gain by it, too: then nothing bounds it */
+        /* work that is not on the path may become shorter, too: then nothing bounds the gain */
         item->answers[i].bound = item->answers[i].gain > bound ? NAN : bound;
     }
     widen(a, b, a->recorded, of_steps, low, high);

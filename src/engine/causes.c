@@ -123,7 +123,7 @@ static bool tell_kinds(rs_causes *c)
 
 /* A stream holds so many commands that have not started; the next call lasts until one starts. The limit is no number of
  * the trace, and records and waits of events, which it does not show, count, too. A full queue shows in most calls that
- * find it about that deep: they last far longer than calls do, and return behind the start of some work. */
+ * find it about that deep: they last far longer than calls do, and return after the start of some work. */
 typedef struct queues {
     rs_lanes launched; /* work by stream, by the start of its launch; of a graph one entry a launch */
     rs_lanes started;  /* the same work by its own start */
@@ -210,7 +210,8 @@ static void fill_room(rs_causes *c, queues *q, size_t first, size_t last, int64_
         uint32_t work = launched_at(q, at);
         if (!full || q->depth[at] < least / 2) c->room[work] = RS_NO_ITEM;
         if (c->room[work] != RS_NO_ITEM)
-            gaps[(*n_gaps)++] = rs_sub_sat(rs_event_end(c->e, c->w->launch[work]), c->w->start[c->room[work]]);
+            gaps[(*n_gaps)++] =
+                rs_sub_sat(rs_event_end(c->e, c->w->launch[work]), c->w->start[c->room[work]]);
     }
 }
 

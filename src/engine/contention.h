@@ -21,7 +21,7 @@ rs_status rs_contention_learn(const rs_engine *engine, const rs_times *recorded,
 /* Changes work that by `times` runs beside communication and did not in the recording, or the other way round. */
 rs_status rs_contention_apply(const rs_contention *contention, const rs_engine *engine, const rs_times *times,
                               rs_weights *weights, rs_error *err);
-/* All work as it is alone, of weights that are as recorded. */
+/* All work as it is without communication, of weights that are as recorded. */
 void rs_contention_remove(const rs_contention *contention, const rs_engine *engine, rs_weights *weights);
 void rs_contention_clear(rs_contention *contention);
 

@@ -17,6 +17,7 @@ typedef struct pass {
     int64_t begin;         /* of the first backward work */
     int64_t ns;            /* of all work of that stretch */
     int64_t bytes, so_far; /* of reductions; of those before the one at hand */
+    int64_t reduced;       /* when the first reduction starts */
 } pass;
 
 enum { REDUCTION = 1, MOVED = 2 }; /* it can move; it is issued earlier */
@@ -27,9 +28,9 @@ typedef struct mover {
     const uint32_t *place;
     const rs_skeleton *s;
     size_t rank;
-    pass *passes;     /* by step */
-    rs_keyed *order;  /* computation in steps, by step, then time */
-    uint8_t *role;    /* by node */
+    pass *passes;    /* by step */
+    rs_keyed *order; /* computation in steps, by step, then time */
+    uint8_t *role;   /* by node */
     size_t n;
 } mover;
 
@@ -72,8 +73,7 @@ static bool order_work(mover *m)
     const rs_skeleton *s = m->s;
     m->n = 0;
     for (uint32_t i = 1; i < s->n; i++)
-        if (is_computation(s, i) && s->step[i] >= 0)
-            m->order[m->n++] = (rs_keyed){rs_skeleton_time(s, i), i};
+        if (is_computation(s, i) && s->step[i] >= 0) m->order[m->n++] = (rs_keyed){rs_skeleton_time(s, i), i};
     if (!rs_keyed_sort(m->order, m->n)) return false;
     for (size_t k = 0; k < m->n; k++) m->order[k].key = s->step[m->order[k].value];
     return rs_keyed_sort(m->order, m->n);
@@ -105,7 +105,7 @@ static bool find_passes(mover *m)
     RS_LOCAL uint8_t *names = optimizer_names(m->s);
     if (!names || !order_work(m)) return false;
     for (size_t k = 0; k < m->s->n_steps; k++)
-        m->passes[k] = (pass){.optimizer = RS_NO_NODE, .begin = INT64_MAX};
+        m->passes[k] = (pass){.optimizer = RS_NO_NODE, .begin = INT64_MAX, .reduced = INT64_MAX};
     for (size_t from = 0, to; from < m->n; from = to) {
         for (to = from; to < m->n && m->order[to].key == m->order[from].key;) to++;
         find_pass(m, names, from, to, &m->passes[m->order[from].key]);
@@ -144,7 +144,8 @@ static bool mark_reductions(mover *m)
     for (int mark = 0; mark < 2; mark++)
         for (size_t i = 0; i < s->n_comm; i++) {
             const rs_coll_shape *op = shape_of(m, i);
-            uint32_t node = s->comm_node[i], group = op && op->group < n_names ? op->group : (uint32_t)n_names;
+            uint32_t node = s->comm_node[i],
+                     group = op && op->group < n_names ? op->group : (uint32_t)n_names;
             if (!reduces(op)) continue;
             pass *p = &m->passes[s->step[node]];
             if (!mark) {
@@ -152,6 +153,7 @@ static bool mark_reductions(mover *m)
             } else if (!forward[group]) {
                 m->role[node] = REDUCTION;
                 p->bytes = rs_add_sat(p->bytes, elements(op));
+                if (rs_skeleton_time(s, node) < p->reduced) p->reduced = rs_skeleton_time(s, node);
             }
         }
     return true;
@@ -180,7 +182,7 @@ static bool wait_for(const mover *m, uint32_t source, uint32_t target, int64_t n
     return rs_weights_add(m->x->e, m->x->w, (rs_extra_edge){(base << 1) + source, base + target, ns});
 }
 
-/* Nothing but the streams holds it up any more; a gather runs beside reductions. */
+/* Nothing but the streams holds it up any more; a gather does not wait for reductions. */
 static void drop_issue(const mover *m, uint32_t node)
 {
     const rs_skeleton *s = m->s;
@@ -191,21 +193,20 @@ static void drop_issue(const mover *m, uint32_t node)
             drop(m, &weight[k]);
 }
 
-/* A reduction starts behind the work with which its share of the backward pass is done, if it was issued later. */
+/* Where all reductions come after the backward pass, each starts when its share of that pass is done. */
 static bool issue_reduction(const mover *m, uint32_t node, const rs_coll_shape *op)
 {
     const rs_skeleton *s = m->s;
     pass *p = &m->passes[s->step[node]];
     p->so_far = rs_add_sat(p->so_far, elements(op));
     double due = (double)p->ns * (double)p->so_far / (double)p->bytes, done = 0;
-    size_t k = p->first;
-    if (!p->n || p->optimizer == RS_NO_NODE) return true;
-    for (; k + 1 < p->first + p->n; k++)
+    size_t k = p->first, last = p->first + p->n - 1;
+    if (!p->n || p->optimizer == RS_NO_NODE || p->reduced < rs_skeleton_end(s, m->order[last].value))
+        return true;
+    for (; k < last; k++)
         if ((done += (double)rs_skeleton_duration(s, m->order[k].value)) >= due) break;
-    uint32_t ready = m->order[k].value;
-    if (rs_skeleton_end(s, ready) >= rs_skeleton_time(s, node)) return true;
     drop_issue(m, node);
-    return wait_for(m, ready << 1 | 1, node, 0);
+    return wait_for(m, m->order[k].value << 1 | 1, node, 0);
 }
 
 /* The call that launches it; RS_NO_NODE: it is not recorded. */
@@ -234,8 +235,8 @@ static bool hold(const mover *m, uint32_t source, uint32_t gather, uint32_t over
             wait_for(m, source, overtaken, rs_add_sat(ns, transfer_of(m, gather))));
 }
 
-/* A gather is issued where the one before it in the pass was, and runs behind that one. `last` and `reduction`: the last
- * reduction before it and the one before that; where the last came behind the gather before, it is overtaken. */
+/* A gather is issued where the one before it in the pass was, and runs after that one. `last` and `reduction`: the last
+ * reduction before it and the one before that; where the last came after the gather before, it is overtaken. */
 static bool issue_gather(const mover *m, uint32_t before, uint32_t last, uint32_t reduction, uint32_t node)
 {
     const rs_skeleton *s = m->s;
@@ -284,7 +285,8 @@ static bool move_waits(const mover *m)
             if (s->source[k] & 1) ok = move_wait(m, s->source[k] >> 1, i, &weight[e->edge_base[m->rank] + k]);
     for (size_t i = 0; ok && i < e->n_added; i++) {
         const rs_added_edge *a = &e->added[i];
-        if (rs_engine_rank_of(e, a->target) != m->rank || rs_engine_rank_of(e, a->source) != m->rank) continue;
+        if (rs_engine_rank_of(e, a->target) != m->rank || rs_engine_rank_of(e, a->source) != m->rank)
+            continue;
         if (m->role[a->target - base] & MOVED && is_computation(s, a->source - base))
             drop(m, &weight[e->edge_base[e->n_ranks] + i]);
         else

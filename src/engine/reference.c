@@ -84,7 +84,7 @@ static bool add_strand(finder *f, strand one)
     return RS_PUSH(f->strands, f->n, f->capacity, one);
 }
 
-/* The strands of one step: their keys hold what all streams of the step run. A stream is told by what it runs: its number,
+/* The strands of one step: their keys hold what all streams of the step run. A stream is known by what it runs: its number,
  * and when it was first used, differ between ranks that do the same. */
 static void set_keys(finder *f, size_t from)
 {

@@ -545,7 +545,7 @@ bool rs_is_staged(const char *copy, int64_t start, int64_t end, int64_t returned
     return copy && strstr(copy, "Pageable ->") && returned > start && returned - start >= (end - start) / 2;
 }
 
-/* A copy whose work lies within its call has returned behind it; one of pageable memory, which goes through a buffer of the
+/* A copy whose work is over within its call has returned after it; one of pageable memory, which goes through a buffer of the
  * driver's, as soon as the last of it is there, some microseconds before its work is over. */
 static bool waits_for_copy(const rs_events *e, const rs_work *w, size_t i)
 {

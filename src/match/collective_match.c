@@ -74,7 +74,7 @@ static bool same_group(const rs_coll_shape *a, const rs_coll_shape *b)
     return a->group == b->group && a->members == b->members;
 }
 
-/* Of what the trace does not name, as it was launched before the recording or by a graph: what tells its group. A
+/* The group of what the trace does not name, as it was launched before the recording or by a graph. A
  * communicator has a stream of its own, so it is the only group that is named on that stream; where the rank names one group
  * alone, it is that. *several: the rank names several. */
 static const rs_coll_shape *group_on_stream(const rs_coll_rank *r, const rs_coll_shape *op, bool *several)

@@ -27,13 +27,16 @@ const rs_fault_kind rs_faults[] = {
      .find = rs_find_pipeline_imbalance,
      .own_time = true},
     {.id = "imbalance",
-     .words = "Rank {rank}[ on host {hosts}] has more to do than its peers: {times}× in all, in some kernels alone",
-     .of_job = "Now one rank has more to do, now another: the busiest of a step {pct} % of computation more than it "
-               "would have otherwise",
+     .words =
+         "Rank {rank}[ on host {hosts}] has more to do than its peers: {times}× in all, in some kernels alone",
+     .of_job =
+         "Now one rank has more to do, now another: the busiest of a step {pct} % of computation more than it "
+         "would have otherwise",
      .subject = "the uneven load",
      .fix = "Even load",
-     .remedy = "give every rank as many tokens in each step: sort or pack sequences by length, balance experts "
-               "(capacity, auxiliary loss)",
+     .remedy =
+         "give every rank as many tokens in each step: sort or pack sequences by length, balance experts "
+         "(capacity, auxiliary loss)",
      .find = rs_find_imbalance,
      .own_time = true},
     {.id = "slow_host",

@@ -11,10 +11,10 @@
 #define OFF_GROUP 1.10 /* times others of their size: transfers less off than that are no finding */
 #define SCALAR                                                                                               \
     4096 /* bytes: what is no larger takes no time that could be hidden, its ranks wait for each other */
-#define MANY_SMALL 8    /* collectives of a group a step */
-#define SMALL 1048576   /* bytes, of a collective on average */
+#define MANY_SMALL 8       /* collectives of a group a step */
+#define SMALL 1048576      /* bytes, of a collective on average */
 #define OVERLAP_DOUBT 0.05 /* of transfers: how evenly a backward pass makes gradients is not known */
-#define BUCKET 26214400 /* bytes that they may become */
+#define BUCKET 26214400    /* bytes that they may become */
 
 static const rs_coll_arrival *first_of(const rs_engine *e, size_t meeting)
 {

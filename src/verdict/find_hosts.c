@@ -10,20 +10,20 @@
 #include "base/try.h"
 #include "trace/calls.h"
 
-#define OFF_LOADER 2.0       /* times the median rank's time in the loader */
-#define LOADER_SHARE 0.1     /* of the job's time: where all ranks wait for data so long, that is a finding */
-#define MOST_CALLS 3         /* that wait */
-#define OFTEN 1.5            /* times a step: a call that waits more often holds the host back in the loop */
-#define LATE 3               /* times the median stretch before a launch: one after a wait is late */
-#define PAUSE_MAD 8          /* beyond the 99th percentile: a pause lasts so many median deviations more */
-#define LEAST_PAUSE 100000   /* ns */
-#define PAUSED_STEPS 0.25    /* of a rank's steps: what happens more often is no pause */
-#define CLEAR_STEPS 0.5      /* the same of pauses that differ clearly from all others */
-#define PAUSE_ALIKE 4        /* a rank's pauses are no shorter than its longest one over so much */
-#define MOST_PAUSES 6        /* ranks */
-#define MOST_ALLOCATING 3    /* calls, by name */
+#define OFF_LOADER 2.0     /* times the median rank's time in the loader */
+#define LOADER_SHARE 0.1   /* of the job's time: where all ranks wait for data so long, that is a finding */
+#define MOST_CALLS 3       /* that wait */
+#define OFTEN 1.5          /* times a step: a call that waits more often holds the host back in the loop */
+#define LATE 3             /* times the median stretch before a launch: one after a wait is late */
+#define PAUSE_MAD 8        /* beyond the 99th percentile: a pause lasts so many median deviations more */
+#define LEAST_PAUSE 100000 /* ns */
+#define PAUSED_STEPS 0.25  /* of a rank's steps: what happens more often is no pause */
+#define CLEAR_STEPS 0.5    /* the same of pauses that differ clearly from all others */
+#define PAUSE_ALIKE 4      /* a rank's pauses are no shorter than its longest one over so much */
+#define MOST_PAUSES 6      /* ranks */
+#define MOST_ALLOCATING 3  /* calls, by name */
 #define FROM_PAGEABLE "Pageable ->" /* in the names of such copies */
-#define PAGEABLE_SHARE 0.005 /* of the time: less is not worth a question */
+#define PAGEABLE_SHARE 0.005        /* of the time: less is not worth a question */
 
 static bool is_work(const rs_skeleton *s, uint32_t i)
 {
@@ -176,9 +176,10 @@ rs_status rs_find_sync(const rs_judged *job, const rs_fault_kind *fault, rs_cand
         const rs_skeleton *s = e->ranks[r];
         for (uint32_t i = 1; i < s->n; i++) {
             uint32_t source = awaited(s, i);
-            if (!source || rs_edge_cost(s, s->first[i]) != RS_COST_ANSWER || is_copy(s, source, FROM_PAGEABLE))
+            if (!source || rs_edge_cost(s, s->first[i]) != RS_COST_ANSWER ||
+                is_copy(s, source, FROM_PAGEABLE))
                 continue;
-            /* what is read back is waited for in several calls: the copy tells them */
+            /* what is read back is waited for in several calls, so the copy names them */
             uint32_t named = is_copy(s, source, "DtoH") || is_copy(s, source, "> Pageable") ? source : i;
             const char *text = rs_pool_text(&s->pool, rs_skeleton_at(s, named)->name);
             if (!text) continue;

@@ -220,7 +220,8 @@ rs_status rs_find_slow_host(const rs_judged *job, const rs_fault_kind *fault, rs
 
 /* ---- load that differs --------------------------------------------------------------------------------- */
 
-#define MOVING 0.02 /* share of computation by which the busiest rank of a step is another one than that of all steps */
+#define MOVING                                                                                               \
+    0.02 /* share of computation by which the busiest rank of a step is another one than that of all steps */
 
 /* Ranks of a role, from step to step: how much more than the mean the busiest of each step has to do, beyond what the
  * busiest of all steps has. */
@@ -230,7 +231,8 @@ static double moving_of(const rs_judged *job, const rs_levels *l, size_t from, s
     double of_steps = 0, all = 0, busiest = 0;
     size_t n_steps = SIZE_MAX;
     for (size_t i = from; i < to; i++)
-        if (e->ranks[l->by_role[i].value]->n_steps < n_steps) n_steps = e->ranks[l->by_role[i].value]->n_steps;
+        if (e->ranks[l->by_role[i].value]->n_steps < n_steps)
+            n_steps = e->ranks[l->by_role[i].value]->n_steps;
     for (size_t k = 0; k < n_steps; k++) {
         double most = 0;
         for (size_t i = from; i < to; i++) {
@@ -315,8 +317,7 @@ static double stage_time(const compared *c, uint32_t stage, int64_t *scratch)
 {
     size_t n = 0;
     for (uint32_t r = 0; r < c->job->engine->n_ranks; r++)
-        if (c->stages.stage[r] == stage)
-            scratch[n++] = (int64_t)computation_of(c->job, r);
+        if (c->stages.stage[r] == stage) scratch[n++] = (int64_t)computation_of(c->job, r);
     return (double)rs_select_number(scratch, n, (n - 1) / 2) / 1e3;
 }
 

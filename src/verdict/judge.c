@@ -420,7 +420,7 @@ static rs_status examine(rs_judgement *d, const rs_judged *job, const rs_judge_h
     return status;
 }
 
-/* What work, host time and transfers would take, all of it compared as it is without communication beside it. */
+/* What work, host time and transfers would take, where work is as it is while no communication runs. */
 static rs_status find_reference(rs_judgement *d, rs_error *err)
 {
     rs_weights *alone = &d->alone;

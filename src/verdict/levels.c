@@ -11,11 +11,11 @@
 #include "base/try.h"
 
 #define LEAST_COMPUTE 1.02 /* times its peers': computation that differs less is no finding */
-#define LEAST_OF_FEW 1.03  /* the same of few ranks, which do not tell by how much ranks differ */
+#define LEAST_OF_FEW 1.03  /* the same of few ranks, which do not show by how much ranks differ */
 #define FEW 4
 #define LEAST_HOST 1.10  /* the same of host threads, which vary more */
-#define DEVIATIONS 3     /* that a slow rank lies beyond the others */
-#define USUAL_DOUBT 0.01 /* two standard deviations, where there are too few ranks to tell */
+#define DEVIATIONS 3     /* standard, by which a slow rank exceeds the others */
+#define USUAL_DOUBT 0.01 /* two standard deviations, where there are too few ranks to measure them */
 #define BINS 1024        /* kernels by how many times as long they take: 512 a unit */
 
 void rs_levels_clear(rs_levels *l)
@@ -129,7 +129,7 @@ static double middle(const rs_levels *l, size_t from, size_t to, size_t column, 
     return scratch[(to - from - 1) / 2];
 }
 
-/* Beyond what a rank of the role is slow: the middle distance of ranks from their middle one tells how much they differ. */
+/* Beyond what a rank of the role is slow: the median distance of ranks from the median says how much they differ. */
 static double least_of(const rs_levels *l, size_t from, size_t to, bool host, double *scratch)
 {
     size_t n = to - from;
@@ -140,7 +140,7 @@ static double least_of(const rs_levels *l, size_t from, size_t to, bool host, do
     return beyond > least ? beyond : least;
 }
 
-/* The middle rank is not off, but others are not as it is: their mean is what a rank that is off would take. */
+/* What a slow rank would take is the mean of the ranks that are not slow. */
 static void compare_with_usual(rs_levels *l, size_t from, size_t to)
 {
     double sum = 0, squares = 0;

@@ -1,5 +1,5 @@
 /* How long ranks take for what other ranks do, too: computation, and host time. Steps and kernels are looked at apart, so
- * that a rank that is slower (always, in all of it) can be told from one that has more to do in some steps or kernels. */
+ * that a rank that is slower (always, in all of it) differs from one that has more to do in some steps or kernels. */
 #ifndef RS_VERDICT_LEVELS_H
 #define RS_VERDICT_LEVELS_H
 
@@ -7,9 +7,9 @@
 
 typedef struct rs_level {
     double own, usual; /* ns of what can be compared; what it takes on the lower middle rank of its role */
-    double times;      /* how many times as long as ranks of its role that are not off; 0: it has no peers */
+    double times;      /* how many times as long as ranks of its role that are not slow; 0: it has no peers */
     double low, even;  /* the same of the low quartile of its steps, and of its computation by kernel */
-    double doubt;      /* share by which ranks of its role that are not off differ: two standard deviations */
+    double doubt;      /* share by which ranks of its role that are not slow differ: two standard deviations */
     bool slow;         /* it takes longer than they do, beyond what they differ by */
     bool off;          /* ... always, and in all that it does */
 } rs_level;
