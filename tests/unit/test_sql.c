@@ -186,6 +186,8 @@ static void test_every_table(void **state)
                                         "memory_devices",
                                         "memory_operators",
                                         "memory_held",
+                                        "memory_moments",
+                                        "memory_modules",
                                         "breakdown_host",
                                         "breakdown_threads",
                                         "clocks_contradictions",
