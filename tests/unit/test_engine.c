@@ -951,7 +951,7 @@ static const rs_skeleton *make_pairs(const int64_t a[STEPS], const int64_t b[STE
     return s;
 }
 
-/* Of four ranks the last takes a and b: times what the others take, whether it is slow, and whether it is off. */
+/* Of four ranks the last takes a and b: how many times what the others take, whether it is slow, and whether it is steadily so. */
 static void check_level(const int64_t a[STEPS], const int64_t b[STEPS], double times, bool slow, bool off)
 {
     static const int64_t usual_a[3][STEPS] = {{198, 198, 198, 198},
@@ -1020,7 +1020,7 @@ static const rs_skeleton *make_late_reductions(bool in_forward)
         snprintf(name, sizeof name, "ProfilerStep#%d", step);
         add_row(&b, 'X', "user_annotation", name, MAIN, MAIN, t, 1200 * US);
         for (int k = 0; k < (in_forward ? 7 : 6); k++) {
-            bool late = k == 3 || k == 4; /* issued behind the backward pass */
+            bool late = k == 3 || k == 4; /* issued after the backward pass */
             add_row(&b, 'X', "cuda_runtime", "cudaLaunchKernel", 1, work[k].thread,
                     t + (late     ? 740 + 8 * k
                          : k == 6 ? 1
