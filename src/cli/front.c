@@ -201,17 +201,22 @@ static bool add_to_writer(void *context, const char *bytes, size_t n)
 }
 
 /* A command on a line of its own; it is left out when there is no memory for it. */
-static void put_next(rs_writer *writer, const footer *f, const char *lead, const kind *k)
+static void put_command(rs_writer *writer, const char *lead, const char *command, const char *const *paths,
+                        size_t n_paths)
 {
-    size_t skipped = !(k->below && k->command.analysis);
-    const rs_evidence all = {.command = k->command.name};
+    const rs_evidence all = {.command = command};
     const rs_sink sink = {add_to_writer, writer};
     rs_error err = RS_ERROR_INIT;
     rs_writer_text(writer, lead);
-    if (rs_evidence_write(&all, RS_EVIDENCE_SHELL, f->paths + skipped, f->n_paths - skipped, &sink, &err) !=
-        RS_OK)
+    if (rs_evidence_write(&all, RS_EVIDENCE_SHELL, paths, n_paths, &sink, &err) != RS_OK)
         rs_complain_error(NULL, &err);
     rs_writer_char(writer, '\n');
+}
+
+static void put_next(rs_writer *writer, const footer *f, const char *lead, const kind *k)
+{
+    size_t skipped = !(k->below && k->command.analysis);
+    put_command(writer, lead, k->command.name, f->paths + skipped, f->n_paths - skipped);
 }
 
 /* What else is there, and where the whole answer is. */
@@ -238,6 +243,11 @@ static bool is_read_by_people(const words *w)
     return true;
 }
 
+static bool is_answer(int code)
+{
+    return code == RS_EXIT_OK || code == RS_EXIT_FOUND || code == RS_EXIT_LOSS;
+}
+
 /* paths: as the user gave them, after RECURSIVE. */
 static int answer(const door *d, const kind *chosen, int argc, char **argv, const char **paths,
                   size_t n_paths)
@@ -256,8 +266,7 @@ static int answer(const door *d, const kind *chosen, int argc, char **argv, cons
     size_t skipped = !(chosen->below && chosen->command.analysis);
     int code = rs_command_answer_briefly(&chosen->command, (int)w.n, (char **)w.items, paths + skipped,
                                          n_paths - skipped);
-    bool answered = code == RS_EXIT_OK || code == RS_EXIT_FOUND || code == RS_EXIT_LOSS;
-    if (answered && is_read_by_people(&w)) {
+    if (is_answer(code) && is_read_by_people(&w)) {
         const footer f = {d, chosen, paths, n_paths};
         int failed = rs_print(NULL, write_footer, &f);
         if (failed != RS_EXIT_OK) code = failed;
@@ -273,12 +282,24 @@ static bool are_two_runs(const kind *chosen, const char *const *paths, size_t n)
            rs_rank_in_name(paths[0]) == rs_rank_in_name(paths[1]);
 }
 
-static int compare(int argc, char **argv)
+static void write_comparison_footer(rs_writer *writer, const void *context)
+{
+    const footer *f = context;
+    put_command(writer, "All of it: ", "diff", f->paths, f->n_paths);
+    put_command(writer, "More than chance? ", "regress", f->paths, f->n_paths);
+}
+
+static int compare(int argc, char **argv, const char **paths, size_t n_paths)
 {
     rs_command diff;
+    const words w = {(const char **)argv, (size_t)argc};
     if (!rs_command_find("diff", &diff)) return rs_complain_command("diff");
     rs_signals_install();
-    return rs_command_call(&diff, argc, argv);
+    int code = rs_command_answer_briefly(&diff, argc, argv, paths, n_paths);
+    if (!is_answer(code) || !is_read_by_people(&w)) return code;
+    const footer f = {.paths = paths, .n_paths = n_paths};
+    int failed = rs_print(NULL, write_comparison_footer, &f);
+    return failed == RS_EXIT_OK ? code : failed;
 }
 
 static int complain_unknown(const door *d, const char *path)
@@ -317,7 +338,7 @@ bool rs_front_door(int argc, char **argv, int *code)
     else if (!chosen)
         *code = complain_unknown(&d, argv[first]);
     else if (are_two_runs(chosen, paths + 1, n - 1))
-        *code = compare(argc, argv);
+        *code = compare(argc, argv, paths + 1, n - 1);
     else
         *code = answer(&d, chosen, argc, argv, paths, n);
     clear_door(&d);
