@@ -129,6 +129,7 @@ typedef struct rs_command {
 /* Files that a command reads, known by their first bytes. */
 typedef struct rs_file_kind {
     const char *title; /* "flight-recorder dump": one of them, in the singular */
+    bool by_name;      /* known by its name, so that it is asked for last */
     bool beside;       /* it is of use only where there are inputs of another kind, too */
     bool (*knows)(const char *path, const uint8_t *text, size_t n);
 } rs_file_kind;

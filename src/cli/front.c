@@ -32,15 +32,22 @@ static bool is_snapshot(const char *path, const uint8_t *text, size_t n)
     return rs_content_of(text, n) == RS_CONTENT_SNAPSHOT;
 }
 
+static bool is_compile_log(const char *path, const uint8_t *text, size_t n)
+{
+    (void)path;
+    return rs_content_of(text, n) == RS_CONTENT_COMPILATIONS;
+}
+
 static const rs_file_kind traces[] = {{.title = "trace", .knows = is_trace}, {0}};
 static const rs_file_kind snapshots[] = {{.title = "memory snapshot", .knows = is_snapshot}, {0}};
+static const rs_file_kind compile_logs[] = {{.title = "torch.compile log", .knows = is_compile_log}, {0}};
 
 /* Analyses are commands without a file of their own. */
 static const struct {
     const char *command;
     const rs_file_kind *inputs;
     unsigned urgency;
-} of_analyses[] = {{"diagnose", traces, 2}, {"memory", snapshots, 3}};
+} of_analyses[] = {{"diagnose", traces, 2}, {"memory", snapshots, 3}, {"compile", compile_logs, 4}};
 
 /* ---- what is there --------------------------------------------------------------------------------------- */
 
@@ -89,6 +96,16 @@ static void list_kinds(door *d)
             add_kinds(d, &command, of_analyses[i].inputs, of_analyses[i].urgency);
 }
 
+/* The kind of a file: what it holds says more than its name. */
+static kind *kind_of(door *d, const char *path, const uint8_t *head, size_t n)
+{
+    for (int by_name = 0; by_name < 2; by_name++)
+        for (size_t i = 0; i < d->n; i++)
+            if (d->kinds[i].input->by_name == (by_name == 1) && d->kinds[i].input->knows(path, head, n))
+                return &d->kinds[i];
+    return NULL;
+}
+
 static rs_status add_file(door *d, const char *path, bool below, uint8_t *head, rs_error *err)
 {
     size_t n;
@@ -97,9 +114,8 @@ static rs_status add_file(door *d, const char *path, bool below, uint8_t *head, 
                        MAX_FILES);
     rs_error why = RS_ERROR_INIT;
     if (rs_file_begin(path, head, HEAD, &n, &why) == RS_ERR_NOMEM) return rs_fail_nomem(err, "input");
-    for (size_t i = 0; i < d->n; i++) {
-        kind *k = &d->kinds[i];
-        if (!k->input->knows(path, head, n)) continue;
+    kind *k = kind_of(d, path, head, n);
+    if (k) {
         if (!RS_GROW_ONE(k->paths, k->n, k->capacity)) return rs_fail_nomem(err, "inputs");
         k->paths[k->n] = (rs_text){0};
         rs_text_add(&k->paths[k->n++], path, strlen(path));
@@ -308,7 +324,7 @@ static int complain_unknown(const door *d, const char *path)
         rs_complain("%s: there is no file in this folder", path);
     else
         rs_complain(
-            "%s: no trace, flight-recorder dump, log or memory snapshot among %zu file%s, such as %s; `rankscope "
+            "%s: no trace, flight-recorder dump, log, memory snapshot or torch.compile log among %zu file%s, such as %s; `rankscope "
             "COMMAND %s` says what a command makes of it",
             path, d->seen, d->seen == 1 ? "" : "s", d->first_unknown ? d->first_unknown : "", path);
     return RS_EXIT_INPUT;

@@ -587,6 +587,29 @@ void rs_headline_exchange(const rs_result *result, rs_text *out)
     if (unknown > 0) rs_text_printf(out, " The sizes of %s more are not known.", RS_FIXED(unknown, 0));
 }
 
+/* A schedule that differs hangs the job, so it is said before what only costs time. */
+void rs_headline_compile(const rs_result *result, rs_text *out)
+{
+    const rs_table *t = rows_of(result, "compile"), *findings = rows_of(result, "findings");
+    size_t n = t ? rs_table_n_rows(t) : 0, again = SIZE_MAX, worst = 0;
+    if (!n) return;
+    double recompiles = total(t, "recompiles"), breaks = total(t, "breaks");
+    for (size_t i = n; i-- > 0;)
+        if (amount(t, i, "recompiles") > 0 && *rs_face_string(t, i, "reason")) again = i;
+    for (size_t i = findings ? rs_table_n_rows(findings) : 0; i-- > 0;)
+        if (strcmp(rs_face_string(findings, i, "kind"), "schedule") == 0) worst = i;
+    if (findings) rs_text_printf(out, "Found: %s. ", rs_face_string(findings, worst, "finding"));
+    rs_text_printf(out, "%zu compilation%s on %zu rank%s take %s in all", n, plural(n), count_ranks(t),
+                   plural(count_ranks(t)), TIME(total(t, "compile_us")));
+    if (recompiles > 0)
+        rs_text_printf(out, "; %s of them again, which rank %lld did with %s as %s", RS_FIXED(recompiles, 0),
+                       rank_of(t, again == SIZE_MAX ? 0 : again),
+                       again == SIZE_MAX ? "a function" : rs_face_string(t, again, "name"),
+                       again == SIZE_MAX ? "the log does not say" : rs_face_string(t, again, "reason"));
+    if (breaks > 0) rs_text_printf(out, "; %s graph break%s", RS_FIXED(breaks, 0), plural((size_t)breaks));
+    rs_text_put(out, findings || recompiles > 0 || breaks > 0 ? "." : ": no problem found.");
+}
+
 /* ---- between ranks ---------------------------------------------------------------------------------------- */
 
 /* What is waited in a kind of wait, and whose part of it is the largest. */
