@@ -13,7 +13,6 @@
 #include "base/text.h"
 #include "base/try.h"
 #include "cli/cli.h"
-#include "output/layout.h"
 
 #define MOST_RUNS 2
 #define MOST_WORDS 24
@@ -133,11 +132,8 @@ typedef struct words {
 static void write_story(rs_writer *writer, const void *context)
 {
     const words *w = context;
-    const rs_render_settings terminal = rs_terminal_settings(RS_COLOR_AUTO);
-    rs_page page = {
-        .writer = writer, .width = terminal.width, .color = terminal.color, .utf8 = terminal.utf8};
-    rs_page_wrap(&page, "", w->demo->story);
-    rs_page_blank(&page);
+    rs_write_prose(writer, w->demo->story);
+    rs_writer_char(writer, '\n');
     rs_writer_text(writer, "$ rankscope");
     for (size_t i = 0; i < w->n; i++) {
         rs_writer_char(writer, ' ');
