@@ -342,8 +342,8 @@ int rs_print(const char *command, void (*make)(rs_writer *writer, const void *co
 
 void rs_write_command_help(rs_writer *writer, const rs_command *command);
 void rs_write_general_help(rs_writer *writer);
-/* What can have happened, and what to ask. */
 void rs_write_prose(rs_writer *writer, const char *text); /* wrapped */
+/* What can have happened, and what to ask. */
 void rs_write_symptoms(rs_writer *writer);
 /* The same, and the names of the commands: one screen. */
 void rs_write_brief_help(rs_writer *writer);

@@ -844,6 +844,7 @@ void rs_headline_compare(const rs_result *result, rs_text *out)
     size_t at = greatest(inputs, "time_diff_us"), most = SIZE_MAX;
     double diff = amount(inputs, at, "time_diff_us"), change = amount(inputs, at, "change_pct");
     int64_t variant = rs_face_int(inputs, at, "variant", 0);
+    char brief[4 * LONGEST_NAME + 8];
     if (fabs(change) < AS_MUCH || diff == 0) {
         rs_text_printf(out, "The GPU works as long in every input, within %s %%.", RS_FIXED(AS_MUCH, 0));
         return;
@@ -857,7 +858,9 @@ void rs_headline_compare(const rs_result *result, rs_text *out)
         if (most == SIZE_MAX || fabs(more) > fabs(amount(t, most, "time_diff_us"))) most = i;
     }
     if (most != SIZE_MAX && *rs_face_string(t, most, "name")) {
-        rs_text_printf(out, "; most in %s, ", rs_face_string(t, most, "name"));
+        const char *name = rs_face_string(t, most, "name");
+        rs_text_printf(out, "; most in %s, ",
+                       rs_shorten_middle(name, strlen(name), LONGEST_NAME, brief, sizeof brief));
         put_more(out, amount(t, most, "time_diff_us"), diff);
     }
     rs_text_put(out, ".");
