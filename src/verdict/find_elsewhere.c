@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/try.h"
+#include "text/numbers.h"
 #include "verdict/candidate.h"
 
 #define ELSEWHERE 0.5 /* of the time between launches, without data loading: more is a finding */
@@ -36,7 +37,7 @@ static void put_known(const rs_skeleton *s, const char *before, const char *afte
             rs_words_name(name, NAME_COLUMNS, out);
             rs_text_put(out, " ");
         }
-        rs_text_printf(out, "%.0f %%", pct);
+        rs_text_printf(out, "%s %%", RS_FIXED(pct, 0));
     }
     if (said) rs_text_put(out, after);
 }

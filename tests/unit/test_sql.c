@@ -187,6 +187,7 @@ static void test_every_table(void **state)
                                         "memory_operators",
                                         "memory_held",
                                         "memory_moments",
+                                        "exchange_messages",
                                         "memory_modules",
                                         "breakdown_host",
                                         "breakdown_threads",
