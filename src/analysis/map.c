@@ -1,4 +1,6 @@
 /* map: what each rank does at each moment, and with --lanes every event as the explorer draws it. */
+#include <stdio.h>
+
 #include "analysis/plan.h"
 #include "base/try.h"
 #include "match/host_view.h"
@@ -147,7 +149,8 @@ static unsigned class_of_row(const rs_events *e, const rs_classes *classes, uint
                                                  : HOST_OTHER;
 }
 
-/* The complete events that are selected, but for the profiler's own span; at most as many as the rank has rows. */
+/* The complete events that are selected, but for the profiler's own span and cuda_sync; at most as many as the rank has
+ * rows. */
 static rs_status pick_rows(rs_trace *trace, uint32_t *rows, int64_t *starts, int64_t *ends, size_t *n,
                            rs_error *err)
 {
@@ -157,7 +160,9 @@ static rs_status pick_rows(rs_trace *trace, uint32_t *rows, int64_t *starts, int
     *n = 0;
     for (size_t i = 0; i < trace->n_rows; i++) {
         const uint32_t row = rs_trace_row(trace, i);
-        if (!rs_event_is_span(e, row) || rs_event_kind(e, row) == RS_KIND_SPAN || !rs_row_test_next(&test, row))
+        const rs_kind kind = rs_event_kind(e, row);
+        /* a synchronization lies across the work of its stream, and holds none of it */
+        if (!rs_event_is_span(e, row) || kind == RS_KIND_SPAN || kind == RS_KIND_SYNC || !rs_row_test_next(&test, row))
             continue;
         rows[*n] = row;
         starts[*n] = e->start[row];
@@ -178,6 +183,27 @@ static rs_status find_launches(rs_trace *trace, uint32_t *launch_of, rs_error *e
     return RS_OK;
 }
 
+/* By thread some work of it, or RS_NO_ROW: what makes it a stream. NULL when out of memory. */
+static uint32_t *find_streams(const rs_events *e, const rs_nest *nest)
+{
+    uint32_t *work = rs_malloc((e->n_threads + 1) * sizeof *work);
+    for (size_t i = 0; work && i < e->n_threads; i++) work[i] = RS_NO_ROW;
+    for (size_t i = 0; work && i < nest->n; i++)
+        if (rs_kind_is_gpu_work(rs_event_kind(e, nest->row[i]))) work[e->thread[nest->row[i]]] = nest->row[i];
+    return work;
+}
+
+static void label_lane(const rs_events *e, uint32_t thread, uint32_t name, uint32_t work, char out[RS_THREAD_LABEL])
+{
+    int64_t device, stream;
+    if (work == RS_NO_ROW || !rs_events_int(e, RS_COL_STREAM, work, &stream))
+        rs_thread_label(e, thread, name, out);
+    else if (rs_events_int(e, RS_COL_DEVICE, work, &device))
+        snprintf(out, RS_THREAD_LABEL, "device %lld stream %lld", (long long)device, (long long)stream);
+    else
+        snprintf(out, RS_THREAD_LABEL, "stream %lld", (long long)stream);
+}
+
 static rs_status put_nest(rs_trace *trace, const rs_nest *nest, const uint32_t *launch_of, rs_relations *out,
                           rs_error *err)
 {
@@ -186,13 +212,14 @@ static rs_status put_nest(rs_trace *trace, const rs_nest *nest, const uint32_t *
     RS_LOCAL uint32_t *names = rs_thread_names(trace);
     uint32_t thread = UINT32_MAX, label = RS_NO_STRING;
     RS_TRY(rs_trace_classes(trace, RS_CLASSES_OWN, &classes, err));
-    if (!names) return rs_fail_nomem(err, "names of threads");
+    RS_LOCAL uint32_t *streams = find_streams(e, nest);
+    if (!names || !streams) return rs_fail_nomem(err, "names of threads");
     for (size_t i = 0; i < nest->n; i++) {
         const uint32_t row = nest->row[i];
         char text[RS_THREAD_LABEL];
         if (e->thread[row] != thread) {
             thread = e->thread[row];
-            rs_thread_label(e, thread, names[thread], text);
+            label_lane(e, thread, names[thread], streams[thread], text);
             label = rs_put_string(out, text);
         }
         rs_put(out, LANES,
@@ -264,7 +291,7 @@ const rs_analysis rs_analysis_map = {
              "`breakdown` says, to the nanosecond; its idle_us is loading and idle. A rank without GPU work, and with --host each "
              "rank,\n"
              "is divided as `breakdown --host` does. `rankscope view` draws it.\n\n"
-             "--lanes lists the events of threads and streams as they are nested.",
+             "--lanes lists the events of threads and streams as they are nested, without cuda_sync.",
     .examples = "rankscope map --format csv traces/\nrankscope map --host --ranks 3 traces/\n"
                 "rankscope map --lanes --ranks 3 --window 10-12.5 traces/",
     .options = options,

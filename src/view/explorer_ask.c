@@ -19,7 +19,7 @@ static rs_status open_job(rs_explorer *x, rs_error *err)
 
 static const rs_column_spec finding_columns[] = {
     {"place", RS_INT, RS_UNIT_ID, "from 1", NULL},
-    {"kind", RS_TEXT, RS_UNIT_NONE, "finding, opportunity, healthy, refused", NULL},
+    {"kind", RS_TEXT, RS_UNIT_NONE, "finding, opportunity, sensitivity, healthy, refused", NULL},
     {"id", RS_TEXT, RS_UNIT_NONE, "kind of fault", NULL},
     {"sentence", RS_TEXT, RS_UNIT_NONE, "as `diagnose` prints it", NULL},
     {"remedy", RS_TEXT, RS_UNIT_NONE, "what to try", NULL},
@@ -89,7 +89,7 @@ static rs_status add_finding(const rs_explorer *x, const rs_verdict *v, size_t p
     if (v->n_evidence)
         RS_TRY(rs_evidence_write(&v->evidence[0], RS_EVIDENCE_SHELL, x->paths, x->n_paths, &sink, err));
     rs_table_add_int(t, (int64_t)place);
-    rs_table_add_text(t, rs_verdict_kind_name(v->kind));
+    rs_table_add_text(t, v->sensitivity ? "sensitivity" : rs_verdict_kind_name(v->kind));
     rs_table_add_text(t, v->id);
     rs_table_add_text(t, v->text);
     rs_table_add_text(t, v->remedy);
@@ -130,20 +130,20 @@ rs_status rs_answer_findings(rs_explorer *x, const rs_explorer_request *request,
 /* ---- tables of a selection ----------------------------------------------------------------------------- */
 
 /* A window as the option takes it, "10.000000-12.500000". */
-static void write_window(int64_t from, int64_t to, char out[64])
+static void write_window(bool own, int64_t from, int64_t to, char out[80])
 {
     if (from < 0) from = 0;
-    snprintf(out, 64, "%lld.%06lld-%lld.%06lld", (long long)(from / 1000000), (long long)(from % 1000000),
+    snprintf(out, 80, "%s%lld.%06lld-%lld.%06lld", own ? "own:" : "", (long long)(from / 1000000), (long long)(from % 1000000),
              (long long)(to / 1000000), (long long)(to % 1000000));
 }
 
-/* Restricts the job to what the request selects; *selected: whether it does. */
+/* Restricts the job to what the request selects. */
 static rs_status select_part(rs_explorer *x, const rs_explorer_request *request, rs_error *err)
 {
-    char ranks[4096], window[64];
+    char ranks[4096], window[80], own[8];
     const int64_t from = rs_ask_int(request, "from", 0), to = rs_ask_int(request, "to", -1);
     const bool some = rs_ask_text(request, "ranks", ranks, sizeof ranks) && *ranks;
-    if (to >= 0) write_window(from, to, window);
+    if (to >= 0) write_window(rs_ask_text(request, "own", own, sizeof own), from, to, window);
     return rs_job_select(x->job, some ? ranks : x->settings.ranks, x->settings.steps,
                          to >= 0 ? window : x->settings.window, err);
 }
@@ -243,7 +243,10 @@ rs_status rs_answer_why(rs_explorer *x, const rs_explorer_request *request, rs_e
     const int64_t ns = rs_ask_int(request, "at", -1), event = rs_ask_int(request, "id", -1);
     if (ns < 0 && event < 0) return rs_fail(err, RS_ERR_USAGE, "at=NS or id=EVENT says which wait");
     snprintf(rank, sizeof rank, "%lld", (long long)rs_ask_int(request, "rank", -1));
-    snprintf(at, sizeof at, event >= 0 ? "%lld" : "%lldns", (long long)(event >= 0 ? event : ns));
+    if (event >= 0)
+        snprintf(at, sizeof at, "%lld", (long long)event);
+    else
+        snprintf(at, sizeof at, "%lld.%03lld", (long long)(ns / 1000), (long long)(ns % 1000));
     rs_ask_text(request, "wait", kind, sizeof kind);
     const char *const options[][2] = {{"of", rank},         {"method", "chain"}, {"wait", kind},
                                       {event >= 0 ? "event" : "at", at}, {NULL, NULL}};

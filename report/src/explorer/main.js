@@ -91,7 +91,7 @@ class App {
             'aside',
             { class: 'side', 'aria-label': 'Findings and details' },
             this.findingsBox.element,
-            h('section', {}, h('div', { class: 'tabs', role: 'tablist' }, this.tabs), this.panel),
+            h('section', { class: 'details', 'aria-label': 'Details' }, h('div', { class: 'tabs', role: 'tablist' }, this.tabs), this.panel),
         );
         this.statusLine = h('div', { class: 'status', role: 'status' });
         this.help = h(

@@ -9,7 +9,7 @@ export const LEFT = 76;
 const AXIS = 22;
 const STEPS = 20;
 const TOP = AXIS + STEPS;
-const MOST_ROW = 26;
+const MOST_ROW = 36;
 const PLAIN = 7; // rows from this height on show shares one above the other; lower ones mix their colours
 
 export class MapView {

@@ -37,6 +37,7 @@ const command = (text) => h('pre', { title: 'The command that prints the same' }
 
 export function findingsPanel(app) {
     const list = h('ol', { class: 'findings' });
+    const others = h('details', { class: 'others', hidden: true }, h('summary', {}, 'What the step is most sensitive to'), h('ol', { class: 'findings' }));
     const status = h('p', { class: 'aside', role: 'status' }, 'Asking the judge\u2026');
     const edit = h('input', {
         type: 'text',
@@ -68,8 +69,7 @@ export function findingsPanel(app) {
         }
         status.hidden = findings.length > 0;
         status.textContent = 'The judge has nothing to say of this job.';
-        list.replaceChildren(
-            ...findings.map((finding) =>
+        const made = findings.map((finding) =>
                 h(
                     'li',
                     { class: finding.kind, 'data-place': finding.place },
@@ -89,8 +89,12 @@ export function findingsPanel(app) {
                             : null,
                     ),
                 ),
-            ),
         );
+        const secondary = (i) => findings[i].kind === 'sensitivity';
+        list.replaceChildren(...made.filter((_, i) => !secondary(i)));
+        const rest = made.filter((_, i) => secondary(i));
+        others.hidden = !rest.length;
+        others.querySelector('ol').replaceChildren(...rest);
         app.findings = findings;
         document.documentElement.dataset.findings = String(findings.length);
     }
@@ -103,9 +107,9 @@ export function findingsPanel(app) {
 
     load();
     return {
-        element: h('section', { 'aria-label': 'Findings' }, h('h2', {}, 'Findings'), status, list, h('div', { style: 'height: 10px' }), form, answer),
+        element: h('section', { class: 'judge', 'aria-label': 'Findings' }, h('h2', {}, 'Findings'), status, list, others, form, answer),
         mark: (place) => {
-            for (const li of list.children) li.classList.toggle('shown', Number(li.dataset.place) === place);
+            for (const li of [...list.children, ...others.querySelectorAll('li')]) li.classList.toggle('shown', Number(li.dataset.place) === place);
         },
         say: (...content) => answer.replaceChildren(...content),
         edit,
@@ -137,7 +141,7 @@ export function selectionPanel(app, state) {
     const buttons = TABLES.map(([table, label]) =>
         h('button', { type: 'button', role: 'tab', 'aria-selected': 'false', onclick: () => show(table) }, label),
     );
-    const restricted = `--window ${windowText(chosen.from, chosen.to)}${chosen.ranks ? ` --ranks ${chosen.ranks}` : ''}`;
+    const restricted = `--window own:${windowText(chosen.from, chosen.to)}${chosen.ranks ? ` --ranks ${chosen.ranks}` : ''}`;
     const paths = app.job.paths.map(({ path }) => shell(path)).join(' ');
 
     async function add() {
@@ -178,7 +182,7 @@ export function selectionPanel(app, state) {
         buttons.forEach((button, i) => button.setAttribute('aria-selected', String(TABLES[i][0] === table)));
         place.replaceChildren(h('p', { class: 'aside' }, 'Asking\u2026'));
         try {
-            const answer = await get('select', { ...chosen, table, cut: table === 'breakdown' ? 1 : null });
+            const answer = await get('select', { ...chosen, table, own: 1, cut: table === 'breakdown' ? 1 : null });
             const rows = answer.tables[row[2] ?? Object.keys(answer.tables).find((t) => answer.tables[t].length)] ?? [];
             const kept = rows.map((r) => (COLUMNS[table] ? Object.fromEntries(COLUMNS[table].filter((c) => c in r).map((c) => [c, r[c]])) : r));
             const text = `rankscope ${table} ${table === 'breakdown' ? '--cut ' : ''}${restricted} ${paths}`;
@@ -324,7 +328,7 @@ export function whyPanel(app, state) {
                         merged.length > MOST_HOPS ? h('p', { class: 'aside' }, `and ${merged.length - MOST_HOPS} more hops`) : '',
                     );
                 }),
-                command(`rankscope blame --of ${state.rank} --method chain --at ${state.cursor}ns ${app.job.paths.map(({ path }) => shell(path)).join(' ')}`),
+                command(`rankscope blame --of ${state.rank} --method chain --at ${(state.cursor / 1000).toFixed(3)} ${app.job.paths.map(({ path }) => shell(path)).join(' ')}`),
             );
         } catch (error) {
             app.setChain(null);
