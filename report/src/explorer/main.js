@@ -41,7 +41,7 @@ class App {
         this.mended = null;
         this.build();
         this.store.onChange((state, before) => this.update(state, before));
-        addEventListener('resize', () => this.layOut());
+        new ResizeObserver(() => this.layOut()).observe(this.views);
         addEventListener('keydown', (event) => this.key(event));
         onTheme(() => {
             this.map.image = null;
@@ -49,6 +49,7 @@ class App {
             this.legend();
             this.draw();
         });
+        if (job.ranks.length === 1 && !location.hash) this.store.state.rank = job.ranks[0].rank;
         this.layOut();
         this.update(this.store.state, {});
         if (this.store.state.edit) this.mend(this.store.state.edit);

@@ -278,15 +278,15 @@ export function whyPanel(app, state) {
     const place = h('div', { class: 'why' }, h('p', { class: 'aside' }, 'Following causes\u2026'));
 
     function hops(wait) {
-        // neighbours of one rank and part are one hop of the list
+        // neighbours of one rank are one stay there, named by its longest link
         const merged = [];
         for (const hop of wait.hops) {
             const last = merged[merged.length - 1];
-            if (last && last.rank === hop.rank && last.part === hop.part) {
+            if (last && last.rank === hop.rank) {
                 last.ns += hop.ns;
-                last.n += 1;
                 last.from = Math.min(last.from, hop.from);
-            } else merged.push({ ...hop, n: 1 });
+                if (hop.ns > last.most.ns) last.most = hop;
+            } else merged.push({ ...hop, most: hop });
         }
         return merged;
     }
@@ -319,7 +319,7 @@ export function whyPanel(app, state) {
                                     h(
                                         'button',
                                         { type: 'button', onclick: () => app.goToHop(hop) },
-                                        h('span', { class: 'what' }, `rank ${hop.rank} `, h('strong', {}, hop.part.replace('_', ' ')), ' ', h('bdi', {}, visible(hop.n > 1 ? `${hop.n} links` : (hop.name ?? '')))),
+                                        h('span', { class: 'what' }, `rank ${hop.rank} `, h('strong', {}, hop.most.part.replace('_', ' ')), ' ', h('bdi', {}, visible(hop.most.name ?? ''))),
                                         h('span', { class: 'where' }, duration(hop.ns)),
                                     ),
                                 ),
