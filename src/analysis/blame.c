@@ -139,8 +139,8 @@ static const rs_table_spec blame_table = RS_TABLE(
     "blame", "one row is what one rank's waiting is blamed on; rows of a kind add up to what was waited",
     blame_columns);
 static const rs_table_spec total_table = RS_TABLE("totals", "one row is a kind of waiting", total_columns);
-static const rs_table_spec chain_table =
-    RS_TABLE("chain", "one row is a link of one wait's chain; filled with --instance, --at or --event", chain_columns);
+static const rs_table_spec chain_table = RS_TABLE(
+    "chain", "one row is a link of one wait's chain; filled with --instance, --at or --event", chain_columns);
 static const rs_column_spec folded_columns[] = {
     {"stack", RS_TEXT, RS_UNIT_NONE,
      "kind of waiting, who waited, whose time, part, what --by tells, joined by ;", NULL},
@@ -259,13 +259,14 @@ static const rs_wait *choose_wait(const blamer *b, rs_wait *waits, size_t n, con
         const rs_wait *w = &waits[i];
         const uint32_t row = e->ranks[w->rank]->row[w->node - e->node_base[w->rank]];
         const int64_t at = rs_add_sat(wanted->at, e->coll.shift[w->rank]);
-        if (wanted->by_event ? row == wanted->event : w->since <= at && at < rs_add_sat(w->since, w->ns)) return w;
+        if (wanted->by_event ? row == wanted->event : w->since <= at && at < rs_add_sat(w->since, w->ns))
+            return w;
     }
     return NULL;
 }
 
-static rs_status put_chain(blamer *b, rs_wait *waits, size_t n, const wanted_chain *wanted, bool excess, rs_table *t,
-                           rs_error *err)
+static rs_status put_chain(blamer *b, rs_wait *waits, size_t n, const wanted_chain *wanted, bool excess,
+                           rs_table *t, rs_error *err)
 {
     const rs_wait *w = choose_wait(b, waits, n, wanted);
     if (!w) return RS_OK;

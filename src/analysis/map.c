@@ -12,7 +12,8 @@
 
 enum does { COMPUTE, OPERATORS, EXPOSED_COMM, EXPOSED_COPY, OTHER_WORK, SYNC, LOADING, IDLE, OTHER, N_DOES };
 static const char *const does_words[N_DOES] = {
-    "compute", "operators", "exposed_comm", "exposed_copy", "other_work", "exposed_sync", "loading", "idle", "other",
+    "compute",      "operators", "exposed_comm", "exposed_copy", "other_work",
+    "exposed_sync", "loading",   "idle",         "other",
 };
 
 typedef struct map_row {
@@ -20,20 +21,30 @@ typedef struct map_row {
     unsigned does;
 } map_row;
 
-#define MAP_ROW(CELL)                                                                                        \
-    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(WORD(map_row, does, does_words), "class", TEXT, NONE,                                               \
-         "compute, exposed_comm, exposed_copy, other_work, loading (idle, and a data loader runs), idle; of a host " \
-         "operators, exposed_comm, exposed_sync, loading, other",                                            \
-         NULL)                                                                                               \
-    CELL(OF(map_row, from), "from_us", MOMENT, US, "when it begins", "from")                                 \
+#define MAP_ROW(CELL)                                                                                               \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                       \
+    CELL(                                                                                                           \
+        WORD(map_row, does, does_words), "class", TEXT, NONE,                                                       \
+        "compute, exposed_comm, exposed_copy, other_work, loading (idle, and a data loader runs), idle; of a host " \
+        "operators, exposed_comm, exposed_sync, loading, other",                                                    \
+        NULL)                                                                                                       \
+    CELL(OF(map_row, from), "from_us", MOMENT, US, "when it begins", "from")                                        \
     CELL(OF(map_row, time), "time_us", TIME, US, "how long it lasts", "time")
 RS_RECORD(map, MAP_ROW);
 
-enum lane_class { WORK_CLASSES = RS_N_CLASSES, HOST_OPERATOR = WORK_CLASSES, HOST_ANNOTATION, HOST_PYTHON, HOST_CALL,
-                  GPU_ANNOTATION, HOST_OTHER, N_LANE_CLASSES };
+enum lane_class {
+    WORK_CLASSES = RS_N_CLASSES,
+    HOST_OPERATOR = WORK_CLASSES,
+    HOST_ANNOTATION,
+    HOST_PYTHON,
+    HOST_CALL,
+    GPU_ANNOTATION,
+    HOST_OTHER,
+    N_LANE_CLASSES
+};
 static const char *const lane_words[N_LANE_CLASSES] = {
-    "computation", "communication", "memory", "other", "operator", "annotation", "python", "call", "gpu_annotation", "host",
+    "computation", "communication", "memory", "other",          "operator",
+    "annotation",  "python",        "call",   "gpu_annotation", "host",
 };
 
 typedef struct lane_row {
@@ -42,24 +53,26 @@ typedef struct lane_row {
     unsigned class;
 } lane_row;
 
-#define LANE_ROW(CELL)                                                                                       \
-    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(TEXT_ID(lane_row, lane), "lane", TEXT, NONE, "thread of the host, or stream of a device", NULL)     \
-    CELL(OF(lane_row, depth), "depth", INT, COUNT, "how many events of its lane hold it", NULL)              \
-    CELL(OF(lane_row, from), "from_us", MOMENT, US, "start", "from")                                         \
-    CELL(OF(lane_row, time), "time_us", TIME, US, "duration", "time")                                        \
-    CELL(TEXT_ID(lane_row, name), "name", TEXT, NONE, "the event's name", NULL)                              \
-    CELL(WORD(lane_row, class, lane_words), "class", TEXT, NONE,                                             \
-         "computation, communication, memory, other (GPU work), operator, annotation, python, call, gpu_annotation, host", \
-         NULL)                                                                                               \
-    CELL(OF(lane_row, row), "position", INT, ID, "place in the file's event array, from 0", NULL)            \
-    CELL(OF(lane_row, parent), "parent", INT, ID, "position of the event that holds it", NULL)               \
+#define LANE_ROW(CELL)                                                                                                    \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                             \
+    CELL(TEXT_ID(lane_row, lane), "lane", TEXT, NONE, "thread of the host, or stream of a device", NULL)                  \
+    CELL(OF(lane_row, depth), "depth", INT, COUNT, "how many events of its lane hold it", NULL)                           \
+    CELL(OF(lane_row, from), "from_us", MOMENT, US, "start", "from")                                                      \
+    CELL(OF(lane_row, time), "time_us", TIME, US, "duration", "time")                                                     \
+    CELL(TEXT_ID(lane_row, name), "name", TEXT, NONE, "the event's name", NULL)                                           \
+    CELL(                                                                                                                 \
+        WORD(lane_row, class, lane_words), "class", TEXT, NONE,                                                           \
+        "computation, communication, memory, other (GPU work), operator, annotation, python, call, gpu_annotation, host", \
+        NULL)                                                                                                             \
+    CELL(OF(lane_row, row), "position", INT, ID, "place in the file's event array, from 0", NULL)                         \
+    CELL(OF(lane_row, parent), "parent", INT, ID, "position of the event that holds it", NULL)                            \
     CELL(OF(lane_row, launch), "launch", INT, ID, "of GPU work: position of the call that launched it", NULL)
 RS_RECORD(lane, LANE_ROW);
 
 static const rs_option_spec options[] = {
     {"host", RS_OPTION_FLAG, NULL, NULL, NULL, "what the host does, where there is GPU work, too"},
-    {"lanes", RS_OPTION_FLAG, NULL, NULL, NULL, "the events of each thread and stream, nested, in place of the map"},
+    {"lanes", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "the events of each thread and stream, nested, in place of the map"},
 };
 
 enum { MAP, LANES };
@@ -80,7 +93,10 @@ static rs_status gather_sets(rs_trace *trace, const rs_work *work, rs_interval *
 {
     static const rs_class order[] = {RS_CLASS_COMPUTE, RS_CLASS_COMM, RS_CLASS_MEMORY, RS_CLASS_OTHER};
     const rs_data_loader *loader;
+    rs_selector selector;
+    size_t n = 0;
     RS_TRY(rs_trace_data_loader(trace, &loader, err));
+    RS_TRY(rs_trace_selector(trace, &selector, err));
     for (unsigned s = 0; s < GPU_UNRECORDED; s++)
         if (!rs_work_union(work, order[s], &items[s], &sets[s].n)) return rs_fail_nomem(err, "GPU work");
     items[GPU_UNRECORDED] = rs_malloc((trace->n_recordings + 1) * sizeof **items);
@@ -88,9 +104,10 @@ static rs_status gather_sets(rs_trace *trace, const rs_work *work, rs_interval *
     if (!items[GPU_UNRECORDED] || !items[GPU_LOADING]) return rs_fail_nomem(err, "idle time");
     sets[GPU_UNRECORDED].n = rs_work_gaps(trace, work, items[GPU_UNRECORDED]);
     for (size_t i = 0; i < loader->n; i++)
-        items[GPU_LOADING][i] = (rs_interval){loader->calls[i].from, loader->calls[i].end};
-    if (!rs_intervals_sort(items[GPU_LOADING], loader->n)) return rs_fail_nomem(err, "data loading");
-    sets[GPU_LOADING].n = rs_intervals_unite(items[GPU_LOADING], loader->n);
+        if (rs_selects_row(&selector, loader->calls[i].row))
+            items[GPU_LOADING][n++] = (rs_interval){loader->calls[i].from, loader->calls[i].end};
+    if (!rs_intervals_sort(items[GPU_LOADING], n)) return rs_fail_nomem(err, "data loading");
+    sets[GPU_LOADING].n = rs_intervals_unite(items[GPU_LOADING], n);
     for (unsigned s = 0; s < GPU_SETS; s++) sets[s].items = items[s];
     return RS_OK;
 }
@@ -103,8 +120,8 @@ static rs_status put_gpu(rs_trace *trace, const rs_work *work, const rs_busy *bu
     rs_interval_set sets[GPU_SETS] = {{NULL, 0}};
     rs_divisions all = {0};
     rs_status status = gather_sets(trace, work, items, sets, err);
-    if (status == RS_OK && !rs_intervals_divide(sets, GPU_SETS, (rs_interval){busy->first, busy->last},
-                                                GPU_UNRECORDED, &all))
+    if (status == RS_OK &&
+        !rs_intervals_divide(sets, GPU_SETS, (rs_interval){busy->first, busy->last}, GPU_UNRECORDED, &all))
         status = rs_fail_nomem(err, "the map of a rank");
     put_stretches(out, &all, does);
     for (unsigned s = 0; s < GPU_SETS; s++) rs_free(items[s]);
@@ -162,7 +179,8 @@ static rs_status pick_rows(rs_trace *trace, uint32_t *rows, int64_t *starts, int
         const uint32_t row = rs_trace_row(trace, i);
         const rs_kind kind = rs_event_kind(e, row);
         /* a synchronization lies across the work of its stream, and holds none of it */
-        if (!rs_event_is_span(e, row) || kind == RS_KIND_SPAN || kind == RS_KIND_SYNC || !rs_row_test_next(&test, row))
+        if (!rs_event_is_span(e, row) || kind == RS_KIND_SPAN || kind == RS_KIND_SYNC ||
+            !rs_row_test_next(&test, row))
             continue;
         rows[*n] = row;
         starts[*n] = e->start[row];
@@ -193,7 +211,8 @@ static uint32_t *find_streams(const rs_events *e, const rs_nest *nest)
     return work;
 }
 
-static void label_lane(const rs_events *e, uint32_t thread, uint32_t name, uint32_t work, char out[RS_THREAD_LABEL])
+static void label_lane(const rs_events *e, uint32_t thread, uint32_t name, uint32_t work,
+                       char out[RS_THREAD_LABEL])
 {
     int64_t device, stream;
     if (work == RS_NO_ROW || !rs_events_int(e, RS_COL_STREAM, work, &stream))
@@ -258,10 +277,14 @@ static rs_status put_lanes(const rs_run *run, rs_trace *trace, rs_relations *out
 /* ---- the plan ------------------------------------------------------------------------------------------ */
 
 static const rs_field lane_fields[] = {
-    RS_FIELD_TEXT_ID(lane_row, lane), RS_FIELD_TEXT_ID(lane_row, name),
-    RS_FIELD(lane_row, row),          RS_FIELD(lane_row, launch),
-    RS_FIELD(lane_row, parent),       RS_FIELD(lane_row, from),
-    RS_FIELD(lane_row, time),         RS_FIELD(lane_row, depth),
+    RS_FIELD_TEXT_ID(lane_row, lane),
+    RS_FIELD_TEXT_ID(lane_row, name),
+    RS_FIELD(lane_row, row),
+    RS_FIELD(lane_row, launch),
+    RS_FIELD(lane_row, parent),
+    RS_FIELD(lane_row, from),
+    RS_FIELD(lane_row, time),
+    RS_FIELD(lane_row, depth),
     RS_FIELD_BELOW(lane_row, class, N_LANE_CLASSES),
 };
 static const rs_layout lane_layout = RS_LAYOUT(lane_row, lane_fields);
@@ -270,13 +293,13 @@ static const rs_plan_relation relations[] = {
     [MAP] = {RS_LISTED_AS(MAP, map_row, map), .make = put_map},
     [LANES] = {RS_LISTED(LANES, lane_row, &lane_layout), .make = put_lanes},
 };
-static const rs_plan_table map_table = {RS_PLAN_TABLE("map", "one row is a stretch in which a rank does one thing", map),
-                                        .relation = MAP},
-                           lane_table = {RS_PLAN_TABLE("lanes",
-                                                       "one row is an event; with --lanes: by lane, those that hold others first",
-                                                       lane),
-                                         .relation = LANES,
-                                         .choice = RS_WITH(RS_IS_SET("lanes"))};
+static const rs_plan_table
+    map_table = {RS_PLAN_TABLE("map", "one row is a stretch in which a rank does one thing", map),
+                 .relation = MAP},
+    lane_table = {RS_PLAN_TABLE("lanes",
+                                "one row is an event; with --lanes: by lane, those that hold others first",
+                                lane),
+                  .relation = LANES, .choice = RS_WITH(RS_IS_SET("lanes"))};
 static const rs_table_spec *const tables[] = {&map_table.spec, &lane_table.spec};
 static const rs_plan plan = {RS_PLAN(relations, tables)};
 
@@ -284,14 +307,15 @@ const rs_analysis rs_analysis_map = {
     .name = "map",
     .group = "GPU time",
     .help = "What each rank does at each moment: the division of `breakdown`, stretch by stretch",
-    .about = "Each moment from a rank's first GPU work to its last belongs to the first of these that it is in: computation; "
-             "communication;\n"
-             "a copy or memset; a data loader that is waited for while nothing runs; nothing (idle). Stretches of a class add up to "
-             "what\n"
-             "`breakdown` says, to the nanosecond; its idle_us is loading and idle. A rank without GPU work, and with --host each "
-             "rank,\n"
-             "is divided as `breakdown --host` does. `rankscope view` draws it.\n\n"
-             "--lanes lists the events of threads and streams as they are nested, without cuda_sync.",
+    .about =
+        "Each moment from a rank's first GPU work to its last belongs to the first of these that it is in: computation; "
+        "communication;\n"
+        "a copy or memset; a data loader that is waited for while nothing runs; nothing (idle). Stretches of a class add up to "
+        "what\n"
+        "`breakdown` says, to the nanosecond; its idle_us is loading and idle. A rank without GPU work, and with --host each "
+        "rank,\n"
+        "is divided as `breakdown --host` does. `rankscope view` draws it.\n\n"
+        "--lanes lists the events of threads and streams as they are nested, without cuda_sync.",
     .examples = "rankscope map --format csv traces/\nrankscope map --host --ranks 3 traces/\n"
                 "rankscope map --lanes --ranks 3 --window 10-12.5 traces/",
     .options = options,

@@ -110,7 +110,7 @@ static const rs_table_spec replay_table =
 static const rs_table_spec edge_table =
     RS_TABLE("edges", "one row is a dependency that was inferred from repetition", edge_columns);
 static const rs_table_spec *const tables[] = {&replay_table, &rs_what_if_table, &path_table, &edge_table,
-                                             &rs_replay_map_table};
+                                              &rs_replay_map_table};
 static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, sizeof tables / sizeof *tables}};
 enum { REPLAY, WHAT_IF, PATH, EDGES, MAP };
 

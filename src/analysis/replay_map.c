@@ -19,9 +19,10 @@ typedef struct map_row {
     CELL(OF(map_row, from), "from_us", MOMENT, US, "when it would begin", "from")                            \
     CELL(OF(map_row, time), "time_us", TIME, US, "how long it would last", "time")
 RS_RECORD(map, MAP_ROW);
-const rs_table_spec rs_replay_map_table =
-    RS_TABLE("map", "one row is a stretch in which a rank would do one thing, with the first question; filled with --map",
-             map_columns);
+const rs_table_spec rs_replay_map_table = RS_TABLE(
+    "map",
+    "one row is a stretch in which a rank would do one thing, with the first question; filled with --map",
+    map_columns);
 
 /* The work of one class of a rank, united. */
 static rs_status gather(const rs_engine *e, const rs_times *t, size_t k, rs_part part, rs_interval **items,

@@ -18,7 +18,8 @@ static const rs_option_spec specs[] = {
     {"no-open", RS_OPTION_FLAG, NULL, NULL, NULL, "only print the address"},
     {"perfetto", RS_OPTION_FLAG, NULL, NULL, NULL,
      "in place of the explorer: one trace of all ranks, which a page hands to Perfetto's UI"},
-    {"ui", RS_OPTION_TEXT, "URL", NULL, "https://ui.perfetto.dev", "with --perfetto: the viewer, for one of your own"},
+    {"ui", RS_OPTION_TEXT, "URL", NULL, "https://ui.perfetto.dev",
+     "with --perfetto: the viewer, for one of your own"},
     {"max-events", RS_OPTION_INT, "N", NULL, "200000",
      "with --perfetto: at most about N events, so that the viewer stays quick: what matters most is kept; 0: all"},
     {"native", RS_OPTION_FLAG, NULL, NULL, NULL,
@@ -96,9 +97,10 @@ static rs_status check(rs_request *r, rs_error *err)
             if (rs_request_is_set(r, of_perfetto[i]))
                 return rs_fail(err, RS_ERR_USAGE, "--%s goes with --perfetto", of_perfetto[i]);
         if (!rs_explorer_page_size)
-            return rs_fail(err, RS_ERR_USAGE,
-                           "this program was built without Node.js and has no explorer in it; --perfetto shows the job in "
-                           "Perfetto's UI");
+            return rs_fail(
+                err, RS_ERR_USAGE,
+                "this program was built without Node.js and has no explorer in it; --perfetto shows the job in "
+                "Perfetto's UI");
     }
     v->socket = -1;
     v->listening = true;

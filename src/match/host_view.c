@@ -284,8 +284,7 @@ static void viewer_clear(viewer *v)
 static rs_status view_host(rs_trace *trace, const rs_interval *windows, size_t n, rs_host_view *out,
                            rs_host_view *of_windows, rs_divisions *stretches, rs_error *err)
 {
-    viewer v = {
-        .trace = trace, .e = trace->events, .whole = n > 0, .out = out, .stretches = stretches};
+    viewer v = {.trace = trace, .e = trace->events, .whole = n > 0, .out = out, .stretches = stretches};
     int64_t first, last;
     *out = (rs_host_view){0};
     RS_TRY(rs_trace_selector(trace, &v.selector, err));

@@ -37,8 +37,12 @@ rs_task *rs_task_create(const char *path, const char *query, const char *body, s
 {
     rs_task *t = rs_calloc(1, sizeof *t);
     if (!t) return NULL;
-    *t = (rs_task){.asked = rs_clock_seconds(), .json = json, .path = rs_strdup(path), .query = rs_strdup(query ? query : ""),
-                   .body = body ? rs_strndup(body, n_body) : NULL, .n_body = n_body};
+    *t = (rs_task){.asked = rs_clock_seconds(),
+                   .json = json,
+                   .path = rs_strdup(path),
+                   .query = rs_strdup(query ? query : ""),
+                   .body = body ? rs_strndup(body, n_body) : NULL,
+                   .n_body = n_body};
     if (t->path && t->query && (t->body || !body)) return t;
     rs_task_free(t);
     return NULL;
@@ -93,8 +97,8 @@ static void *work(void *context)
             continue;
         }
         pthread_mutex_unlock(&d->lock);
-        const rs_explorer_request request = {.path = t->path, .query = t->query, .body = t->body, .n_body = t->n_body,
-                                             .json = t->json};
+        const rs_explorer_request request = {
+            .path = t->path, .query = t->query, .body = t->body, .n_body = t->n_body, .json = t->json};
         rs_explorer_ask(d->explorer, &request, &t->answer);
         pthread_mutex_lock(&d->lock);
         finish(d, t);

@@ -9,7 +9,8 @@ typedef struct rs_desks rs_desks;
 /* A question under way. */
 typedef struct rs_task {
     struct rs_task *next;
-    void *owner; /* the asker's; NULL: nobody waits for it any more. Only the asker's thread reads and writes it */
+    void *
+        owner; /* the asker's; NULL: nobody waits for it any more. Only the asker's thread reads and writes it */
     double asked;
     bool json;
     char *path, *query, *body;

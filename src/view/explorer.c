@@ -1,6 +1,7 @@
 /* The explorer's job: reading it, what it is, and which path is answered by whom. */
 #include "view/explorer.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,10 @@
 
 static int digit_of(char c)
 {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
 }
 
 bool rs_ask_text(const rs_explorer_request *request, const char *name, char *out, size_t size)
@@ -25,7 +29,8 @@ bool rs_ask_text(const rs_explorer_request *request, const char *name, char *out
         if (strncmp(c, name, length) != 0 || c[length] != '=') continue;
         for (c += length + 1; *c && *c != '&'; c++) {
             const int high = *c == '%' ? digit_of(c[1]) : -1, low = high >= 0 ? digit_of(c[2]) : -1;
-            if (n + 1 >= size || (*c == '%' && low <= 0 && high <= 0)) return false;
+            if (n + 1 >= size || (*c == '%' && (low < 0 || high * 16 + low == 0)))
+                return snprintf(out, size, "%%") > 0;
             out[n++] = *c == '%' ? (char)(high * 16 + low) : *c == '+' ? ' ' : *c;
             if (*c == '%') c += 2;
         }
@@ -37,9 +42,22 @@ bool rs_ask_text(const rs_explorer_request *request, const char *name, char *out
 
 int64_t rs_ask_int(const rs_explorer_request *request, const char *name, int64_t otherwise)
 {
-    char text[32];
+    char text[32], *end;
     if (!rs_ask_text(request, name, text, sizeof text)) return otherwise;
-    return strtoll(text, NULL, 10);
+    errno = 0;
+    const int64_t value = strtoll(text, &end, 10);
+    return errno || end == text || *end ? INT64_MIN : value;
+}
+
+rs_status rs_ask_window(const rs_explorer_request *request, int64_t last, int64_t *from, int64_t *to,
+                        rs_error *err)
+{
+    const int64_t most = INT64_C(1) << 60;
+    *from = rs_ask_int(request, "from", 0);
+    *to = rs_ask_int(request, "to", last);
+    if (*from < 0 || *from >= *to || *to > most)
+        return rs_fail(err, RS_ERR_USAGE, "from and to are ns from the job's first event, from before to");
+    return RS_OK;
 }
 
 /* ---- answers ------------------------------------------------------------------------------------------- */
@@ -99,8 +117,8 @@ static bool goes_on(void *context, uint64_t done, uint64_t total)
            x->settings.progress(x->settings.progress_context, done, total);
 }
 
-rs_status rs_explorer_open_job(rs_explorer *x, rs_explorer_desk desk, const char *ranks, bool absolute, bool keep,
-                               rs_job **out, rs_error *err)
+rs_status rs_explorer_open_job(rs_explorer *x, rs_explorer_desk desk, const char *ranks, bool absolute,
+                               bool keep, rs_job **out, rs_error *err)
 {
     rs_job_settings settings = x->settings;
     settings.progress = goes_on;
@@ -219,10 +237,11 @@ static const rs_column_spec note_columns[] = {
     {"message", RS_TEXT, RS_UNIT_NONE, "what is wrong with it", NULL},
     {"count", RS_INT, RS_UNIT_COUNT, "how often", NULL},
 };
-static const rs_table_spec note_table = {"lost", "one row is a kind of defect of a file, or a note", note_columns,
-                                         sizeof note_columns / sizeof *note_columns};
+static const rs_table_spec note_table = {"lost", "one row is a kind of defect of a file, or a note",
+                                         note_columns, sizeof note_columns / sizeof *note_columns};
 
-static const rs_column_spec path_columns[] = {{"path", RS_TEXT, RS_UNIT_NONE, "as the program was given it", NULL}};
+static const rs_column_spec path_columns[] = {
+    {"path", RS_TEXT, RS_UNIT_NONE, "as the program was given it", NULL}};
 static const rs_table_spec path_table = {"paths", "one row is a path", path_columns, 1};
 
 static rs_status put_paths(const rs_explorer *x, rs_explorer_answer *answer, rs_error *err)
@@ -310,19 +329,21 @@ static rs_status put_losses(const rs_explorer *x, rs_explorer_answer *answer, rs
 /* In the order of the map's classes; the light theme's colours. */
 static void put_classes(rs_explorer_answer *answer)
 {
-    static const char *const colours[RS_EXPLORER_CLASSES] = {"#2a6fbb", "#2a6fbb", "#e8833a", "#f3c14b", "#7d6bb2",
-                                                             "#b65fa3", "#c2403d", "#e3e6ea", "#e3e6ea"};
+    static const char *const colours[RS_EXPLORER_CLASSES] = {
+        "#2a6fbb", "#2a6fbb", "#e8833a", "#f3c14b", "#7d6bb2", "#b65fa3", "#c2403d", "#e3e6ea", "#e3e6ea"};
     rs_answer_print(answer, ",\"classes\":[");
     for (size_t k = 0; k < RS_EXPLORER_CLASSES; k++)
-        rs_answer_print(answer, "%s{\"name\":\"%s\",\"colour\":\"%s\"}", k ? "," : "", rs_map_class_names[k], colours[k]);
+        rs_answer_print(answer, "%s{\"name\":\"%s\",\"colour\":\"%s\"}", k ? "," : "", rs_map_class_names[k],
+                        colours[k]);
     rs_answer_print(answer, "]");
 }
 
-rs_status rs_answer_job(rs_explorer *x, const rs_explorer_request *request, rs_explorer_answer *answer, rs_error *err)
+rs_status rs_answer_job(rs_explorer *x, const rs_explorer_request *request, rs_explorer_answer *answer,
+                        rs_error *err)
 {
     (void)request;
-    rs_answer_print(answer, "{\"version\":\"%s\",\"origin_ns\":%lld,\"first_ns\":0,\"last_ns\":%lld,", RS_VERSION,
-                    (long long)x->origin, (long long)x->map.last);
+    rs_answer_print(answer, "{\"version\":\"%s\",\"origin_ns\":%lld,\"first_ns\":0,\"last_ns\":%lld,",
+                    RS_VERSION, (long long)x->origin, (long long)x->map.last);
     RS_TRY(put_ranks(x, answer, err));
     RS_TRY(put_steps(x, answer, err));
     RS_TRY(put_paths(x, answer, err));
@@ -339,12 +360,11 @@ static const struct {
     rs_explorer_desk desk;
     rs_explorer_path *answer;
 } paths_of_api[] = {
-    {"job", false, RS_DESK_MAP, rs_answer_job},         {"map", false, RS_DESK_MAP, rs_answer_map},
-    {"lanes", false, RS_DESK_RANK, rs_answer_lanes},    {"event", false, RS_DESK_RANK, rs_answer_event},
+    {"job", false, RS_DESK_MAP, rs_answer_job},           {"map", false, RS_DESK_MAP, rs_answer_map},
+    {"lanes", false, RS_DESK_RANK, rs_answer_lanes},      {"event", false, RS_DESK_RANK, rs_answer_event},
     {"findings", false, RS_DESK_JOB, rs_answer_findings}, {"select", false, RS_DESK_JOB, rs_answer_select},
-    {"why", false, RS_DESK_JOB, rs_answer_why},       
-    {"whatif", true, RS_DESK_JOB, rs_answer_what_if},   {"search", false, RS_DESK_JOB, rs_answer_search},
-    {"sql", true, RS_DESK_JOB, rs_answer_sql},
+    {"why", false, RS_DESK_JOB, rs_answer_why},           {"whatif", true, RS_DESK_JOB, rs_answer_what_if},
+    {"search", false, RS_DESK_JOB, rs_answer_search},     {"sql", true, RS_DESK_JOB, rs_answer_sql},
 };
 enum { N_PATHS = sizeof paths_of_api / sizeof *paths_of_api };
 
@@ -365,10 +385,13 @@ static void refuse(rs_status status, const rs_error *err, rs_explorer_answer *an
 {
     char text[2048];
     rs_explorer_answer_clear(answer);
-    answer->status = status == RS_ERR_USAGE ? 400 : status == RS_ERR_CANCELLED ? 503 : 500;
+    answer->status = status == RS_ERR_USAGE || status == RS_ERR_LIMIT ? 400
+                     : status == RS_ERR_CANCELLED                     ? 503
+                                                                      : 500;
     answer->type = "text/plain; charset=utf-8";
     if (status == RS_ERR_CANCELLED)
-        rs_answer_print(answer, "This took more than %d seconds and was stopped; the command line has no limit.",
+        rs_answer_print(answer,
+                        "This took more than %d seconds and was stopped; the command line has no limit.",
                         RS_EXPLORER_SECONDS);
     else
         rs_error_text(err, text, sizeof text);

@@ -72,9 +72,14 @@ struct rs_explorer {
 
 /* ---- requests ---------------------------------------------------------------------------------------- */
 
-/* The value of a parameter, decoded; false: it is not there, or too long. */
+/* The value of a parameter, decoded; false: it is not there. One that is wrongly encoded or too long becomes "%", which
+ * nothing takes. */
 bool rs_ask_text(const rs_explorer_request *request, const char *name, char *out, size_t size);
+/* INT64_MIN for what is no number. */
 int64_t rs_ask_int(const rs_explorer_request *request, const char *name, int64_t otherwise);
+/* from and to, 0 <= from < to <= 2^60. */
+rs_status rs_ask_window(const rs_explorer_request *request, int64_t last, int64_t *from, int64_t *to,
+                        rs_error *err);
 
 /* ---- answers ----------------------------------------------------------------------------------------- */
 
@@ -87,18 +92,18 @@ rs_status rs_answer_table(rs_explorer_answer *answer, const char *name, const rs
 size_t rs_column_of(const rs_table *table, const char *name);
 
 /* A job over all the paths, or the file of one rank, whose questions end at the desk's deadline. */
-rs_status rs_explorer_open_job(rs_explorer *x, rs_explorer_desk desk, const char *ranks, bool absolute, bool keep,
-                               rs_job **out, rs_error *err);
+rs_status rs_explorer_open_job(rs_explorer *x, rs_explorer_desk desk, const char *ranks, bool absolute,
+                               bool keep, rs_job **out, rs_error *err);
 /* Runs an analysis with options "name", "value" pairs ended by NULL; a flag's value is NULL. */
-rs_status rs_explorer_run(rs_job *job, const char *analysis, const char *const options[][2], rs_result *result,
-                          rs_error *err);
+rs_status rs_explorer_run(rs_job *job, const char *analysis, const char *const options[][2],
+                          rs_result *result, rs_error *err);
 
 /* ---- paths, by desk ---------------------------------------------------------------------------------- */
 
-typedef rs_status rs_explorer_path(rs_explorer *x, const rs_explorer_request *request, rs_explorer_answer *answer,
-                                   rs_error *err);
-rs_explorer_path rs_answer_job, rs_answer_map;                                      /* explorer.c, map.c */
-rs_explorer_path rs_answer_lanes, rs_answer_event;                                  /* explorer_rank.c */
+typedef rs_status rs_explorer_path(rs_explorer *x, const rs_explorer_request *request,
+                                   rs_explorer_answer *answer, rs_error *err);
+rs_explorer_path rs_answer_job, rs_answer_map;                        /* explorer.c, map.c */
+rs_explorer_path rs_answer_lanes, rs_answer_event;                    /* explorer_rank.c */
 rs_explorer_path rs_answer_findings, rs_answer_select, rs_answer_why, /* explorer_ask.c */
     rs_answer_what_if, rs_answer_search, rs_answer_sql;
 

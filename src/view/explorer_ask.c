@@ -38,7 +38,8 @@ static bool list_ranks(const rs_verdict *v, rs_explorer_answer *out)
 {
     for (size_t i = 0; i < v->n_culprits; i++) {
         const rs_culprit *c = &v->culprits[i];
-        if (c->kind == RS_CULPRIT_RANK) rs_answer_print(out, "%s%lld", out->n ? "," : "", (long long)c->number);
+        if (c->kind == RS_CULPRIT_RANK)
+            rs_answer_print(out, "%s%lld", out->n ? "," : "", (long long)c->number);
         for (size_t k = 0; c->kind != RS_CULPRIT_RANK && k < c->n_ranks; k++)
             rs_answer_print(out, "%s%lld", out->n ? "," : "", (long long)c->ranks[k]);
     }
@@ -49,7 +50,8 @@ static const char *edit_of(const rs_verdict *v)
 {
     for (size_t i = 0; i < v->n_evidence; i++)
         for (size_t k = 0; k < v->evidence[i].n_options; k++)
-            if (strcmp(v->evidence[i].options[k].name, "what-if") == 0) return v->evidence[i].options[k].value;
+            if (strcmp(v->evidence[i].options[k].name, "what-if") == 0)
+                return v->evidence[i].options[k].value;
     return NULL;
 }
 
@@ -68,7 +70,8 @@ static void place_of(const rs_explorer *x, const char *ranks, const char *edit, 
     bool any = false;
     for (size_t i = 0; i < rs_table_n_rows(steps); i++) {
         const size_t start = rs_column_of(steps, "start_us"), length = rs_column_of(steps, "length_us");
-        if (rs_table_int(steps, i, rs_column_of(steps, "step")) != step || rs_table_is_null(steps, i, start) ||
+        if (rs_table_int(steps, i, rs_column_of(steps, "step")) != step ||
+            rs_table_is_null(steps, i, start) ||
             (some && !rs_ranges_has(&of, rs_table_int(steps, i, rs_column_of(steps, "rank")))))
             continue;
         const int64_t a = rs_table_int(steps, i, start), b = a + rs_table_int(steps, i, length);
@@ -78,7 +81,8 @@ static void place_of(const rs_explorer *x, const char *ranks, const char *edit, 
     }
 }
 
-static rs_status add_finding(const rs_explorer *x, const rs_verdict *v, size_t place, rs_table *t, rs_error *err)
+static rs_status add_finding(const rs_explorer *x, const rs_verdict *v, size_t place, rs_table *t,
+                             rs_error *err)
 {
     RS_SCOPED(rs_explorer_answer_clear) rs_explorer_answer ranks = {0}, command = {0};
     const rs_sink sink = {rs_answer_append, &command};
@@ -132,20 +136,21 @@ rs_status rs_answer_findings(rs_explorer *x, const rs_explorer_request *request,
 /* A window as the option takes it, "10.000000-12.500000". */
 static void write_window(bool own, int64_t from, int64_t to, char out[80])
 {
-    if (from < 0) from = 0;
-    snprintf(out, 80, "%s%lld.%06lld-%lld.%06lld", own ? "own:" : "", (long long)(from / 1000000), (long long)(from % 1000000),
-             (long long)(to / 1000000), (long long)(to % 1000000));
+    snprintf(out, 80, "%s%lld.%06lld-%lld.%06lld", own ? "own:" : "", (long long)(from / 1000000),
+             (long long)(from % 1000000), (long long)(to / 1000000), (long long)(to % 1000000));
 }
 
 /* Restricts the job to what the request selects. */
 static rs_status select_part(rs_explorer *x, const rs_explorer_request *request, rs_error *err)
 {
     char ranks[4096], window[80], own[8];
-    const int64_t from = rs_ask_int(request, "from", 0), to = rs_ask_int(request, "to", -1);
+    int64_t from, to;
+    const bool within = rs_ask_text(request, "to", window, sizeof window);
+    RS_TRY(rs_ask_window(request, x->map.last, &from, &to, err));
     const bool some = rs_ask_text(request, "ranks", ranks, sizeof ranks) && *ranks;
-    if (to >= 0) write_window(rs_ask_text(request, "own", own, sizeof own), from, to, window);
+    if (within) write_window(rs_ask_text(request, "own", own, sizeof own), from, to, window);
     return rs_job_select(x->job, some ? ranks : x->settings.ranks, x->settings.steps,
-                         to >= 0 ? window : x->settings.window, err);
+                         within ? window : x->settings.window, err);
 }
 
 static rs_status select_all(rs_explorer *x, rs_error *err)
@@ -166,7 +171,8 @@ rs_status rs_answer_select(rs_explorer *x, const rs_explorer_request *request, r
     static const char *const as_drawn[][2] = {{"cut", NULL}, {NULL, NULL}};
     rs_ask_text(request, "table", name, sizeof name);
     const rs_analysis *analysis = rs_analysis_find(name);
-    if (!may_ask(analysis)) return rs_fail(err, RS_ERR_USAGE, "there is no table \"%.60s\" of a selection", name);
+    if (!may_ask(analysis))
+        return rs_fail(err, RS_ERR_USAGE, "there is no table \"%.60s\" of a selection", name);
     const bool cuts = strcmp(name, "breakdown") == 0 && rs_ask_text(request, "cut", cut, sizeof cut);
     rs_result result = {0};
     const rs_render_settings settings = {.size = sizeof settings,
@@ -195,11 +201,12 @@ static const rs_column_spec hop_columns[] = {
     {"part", RS_TEXT, RS_UNIT_NONE, "what it is spent on", NULL},
     {"name", RS_TEXT, RS_UNIT_NONE, "kernel, call or operator", NULL},
 };
-static const rs_table_spec hop_table = {"hops", "one row is a link of the chain, the last in time first", hop_columns,
-                                        sizeof hop_columns / sizeof *hop_columns};
+static const rs_table_spec hop_table = {"hops", "one row is a link of the chain, the last in time first",
+                                        hop_columns, sizeof hop_columns / sizeof *hop_columns};
 
 /* The rows of one kind of wait of `blame`'s chain, from row `at` on; *end: after them. */
-static rs_status put_hops(const rs_table *chain, size_t at, size_t *end, rs_explorer_answer *answer, rs_error *err)
+static rs_status put_hops(const rs_table *chain, size_t at, size_t *end, rs_explorer_answer *answer,
+                          rs_error *err)
 {
     const size_t wait = rs_column_of(chain, "wait"), stop = rs_column_of(chain, "end_us"),
                  time = rs_column_of(chain, "duration_us"), rank = rs_column_of(chain, "rank"),
@@ -212,7 +219,8 @@ static rs_status put_hops(const rs_table *chain, size_t at, size_t *end, rs_expl
     int64_t sum = 0;
     rs_answer_print(answer, "{\"wait\":{\"kind\":\"%s\",\"rank\":%lld", kind,
                     (long long)rs_table_int(chain, at, rs_column_of(chain, "waiting_rank")));
-    for (*end = at; status == RS_OK && *end < rs_table_n_rows(chain) && rs_table_text(chain, *end, wait, NULL) == kind;
+    for (*end = at;
+         status == RS_OK && *end < rs_table_n_rows(chain) && rs_table_text(chain, *end, wait, NULL) == kind;
          ++*end) {
         const int64_t ns = rs_table_int(chain, *end, time), to = rs_table_int(chain, *end, stop);
         sum += ns;
@@ -225,18 +233,20 @@ static rs_status put_hops(const rs_table *chain, size_t at, size_t *end, rs_expl
         rs_table_add_int(t, to);
         rs_table_add_int(t, ns);
         rs_table_add_text(t, rs_table_text(chain, *end, part, NULL));
-        rs_table_add_text(t, rs_table_text(chain, *end, rs_table_is_null(chain, *end, kernel) ? op : kernel, NULL));
+        rs_table_add_text(
+            t, rs_table_text(chain, *end, rs_table_is_null(chain, *end, kernel) ? op : kernel, NULL));
         status = rs_table_end_row(t, err);
     }
-    rs_answer_print(answer, ",\"from\":%lld,\"to\":%lld},\"sum\":%lld", (long long)(until - sum), (long long)until,
-                    (long long)sum);
+    rs_answer_print(answer, ",\"from\":%lld,\"to\":%lld},\"sum\":%lld", (long long)(until - sum),
+                    (long long)until, (long long)sum);
     if (status == RS_OK) status = rs_answer_table(answer, "hops", t, false, err);
     rs_answer_append(answer, "}", 1);
     rs_table_free(t);
     return status;
 }
 
-rs_status rs_answer_why(rs_explorer *x, const rs_explorer_request *request, rs_explorer_answer *answer, rs_error *err)
+rs_status rs_answer_why(rs_explorer *x, const rs_explorer_request *request, rs_explorer_answer *answer,
+                        rs_error *err)
 {
     char rank[24], at[40], kind[16] = "all";
     rs_result result = {0};
@@ -248,8 +258,8 @@ rs_status rs_answer_why(rs_explorer *x, const rs_explorer_request *request, rs_e
     else
         snprintf(at, sizeof at, "%lld.%03lld", (long long)(ns / 1000), (long long)(ns % 1000));
     rs_ask_text(request, "wait", kind, sizeof kind);
-    const char *const options[][2] = {{"of", rank},         {"method", "chain"}, {"wait", kind},
-                                      {event >= 0 ? "event" : "at", at}, {NULL, NULL}};
+    const char *const options[][2] = {
+        {"of", rank}, {"method", "chain"}, {"wait", kind}, {event >= 0 ? "event" : "at", at}, {NULL, NULL}};
     RS_TRY(open_job(x, err));
     rs_status status = rs_explorer_run(x->job, "blame", options, &result, err);
     const rs_table *chain = status == RS_OK ? rs_result_table(&result, "chain") : NULL;
@@ -300,7 +310,8 @@ static rs_status write_what_if(const rs_table *answers, const char *edit, int64_
                                rs_explorer_answer *out, rs_error *err)
 {
     const size_t row = row_of_job(answers), trusted = rs_column_of(answers, "trusted");
-    if (row == rs_table_n_rows(answers)) return rs_fail(err, RS_ERR_USAGE, "the replay has no answer to this");
+    if (row == rs_table_n_rows(answers))
+        return rs_fail(err, RS_ERR_USAGE, "the replay has no answer to this");
     rs_table *t = rs_table_create(&what_if_table);
     if (!t) return rs_fail_nomem(err, "a what-if");
     const double before = real_at(answers, row, "before_us");
@@ -345,7 +356,8 @@ rs_status rs_answer_what_if(rs_explorer *x, const rs_explorer_request *request, 
     if (answer_again(x, edit, answer)) return RS_OK;
     const size_t at = x->n_mended;
     if (at == RS_MENDED_MAPS)
-        return rs_fail(err, RS_ERR_USAGE, "there are %d what-ifs already; start again for more", RS_MENDED_MAPS);
+        return rs_fail(err, RS_ERR_USAGE, "there are %d what-ifs already; start again for more",
+                       RS_MENDED_MAPS);
     const char *const options[][2] = {{"what-if", edit}, {"map", NULL}, {NULL, NULL}};
     rs_result result = {0};
     rs_mended *m = &x->mended[at];
@@ -400,7 +412,8 @@ rs_status rs_answer_search(rs_explorer *x, const rs_explorer_request *request, r
     rs_status status = select_part(x, request, err);
     if (status == RS_OK) status = rs_explorer_run(x->job, "events", options, &result, err);
     rs_answer_append(answer, "{", 1);
-    if (status == RS_OK) status = rs_answer_table(answer, "hits", rs_result_table(&result, "events"), true, err);
+    if (status == RS_OK)
+        status = rs_answer_table(answer, "hits", rs_result_table(&result, "events"), true, err);
     rs_answer_append(answer, "}", 1);
     rs_result_clear(&result);
     select_all(x, &ignored);
@@ -409,7 +422,8 @@ rs_status rs_answer_search(rs_explorer *x, const rs_explorer_request *request, r
 
 #define MOST_SQL_ROWS 10000
 
-rs_status rs_answer_sql(rs_explorer *x, const rs_explorer_request *request, rs_explorer_answer *answer, rs_error *err)
+rs_status rs_answer_sql(rs_explorer *x, const rs_explorer_request *request, rs_explorer_answer *answer,
+                        rs_error *err)
 {
     const rs_sql_settings settings = {.size = sizeof settings, .timeout = RS_EXPLORER_SECONDS};
     const rs_render_settings form = {

@@ -53,8 +53,9 @@ void rs_rank_lanes_free(rs_rank_lanes *l)
 
 /* ---- loading ------------------------------------------------------------------------------------------- */
 
-static const char *const class_names[] = {"computation", "communication", "memory", "other",         "operator",
-                                          "annotation",  "python",        "call",   "gpu_annotation", "host"};
+static const char *const class_names[] = {"computation",    "communication", "memory", "other",
+                                          "operator",       "annotation",    "python", "call",
+                                          "gpu_annotation", "host"};
 enum { N_CLASSES = sizeof class_names / sizeof *class_names, GPU_CLASSES = 4, GPU_ANNOTATION = 8 };
 
 static uint8_t class_of(const char *name)
@@ -67,8 +68,8 @@ static uint8_t class_of(const char *name)
 static rs_status make_shapes(rs_rank_lanes *l, int64_t origin, rs_error *err)
 {
     const rs_table *t = l->table;
-    const size_t from = rs_column_of(t, "from_us"), time = rs_column_of(t, "time_us"), depth = rs_column_of(t, "depth"),
-                 id = rs_column_of(t, "position");
+    const size_t from = rs_column_of(t, "from_us"), time = rs_column_of(t, "time_us"),
+                 depth = rs_column_of(t, "depth"), id = rs_column_of(t, "position");
     const char *before = NULL;
     l->n = rs_table_n_rows(t);
     l->shapes = rs_malloc((l->n + 1) * sizeof *l->shapes);
@@ -203,7 +204,8 @@ static rs_status draw_lane(drawing *d, const lane *l, int64_t most_depth)
         bin *b = &d->bins[s->depth];
         const int64_t length = s->to - s->from;
         const bool small = length < d->column, joins = b->n && small && s->from - b->to < d->column &&
-                                                       s->to - b->from < 64 * d->column && b->longest < d->column;
+                                                       s->to - b->from < 64 * d->column &&
+                                                       b->longest < d->column;
         if (!joins) RS_TRY(put_item(d, s->depth));
         if (!b->n) *b = (bin){.from = s->from, .longest = -1};
         if (length > b->longest) {
@@ -235,15 +237,15 @@ static rs_status put_lanes(const rs_rank_lanes *l, rs_explorer_answer *answer, r
     return status;
 }
 
-rs_status rs_answer_lanes(rs_explorer *x, const rs_explorer_request *request, rs_explorer_answer *answer, rs_error *err)
+rs_status rs_answer_lanes(rs_explorer *x, const rs_explorer_request *request, rs_explorer_answer *answer,
+                          rs_error *err)
 {
     rs_rank_lanes *l;
     bin bins[MOST_DEPTH + 1] = {{0}};
     const int64_t width = rs_ask_int(request, "width", 1000), most_depth = rs_ask_int(request, "depth", 24);
-    drawing d = {.from = rs_ask_int(request, "from", 0), .to = rs_ask_int(request, "to", x->map.last), .bins = bins,
-                 .err = err};
-    if (width < 1 || width > 8192 || d.to <= d.from)
-        return rs_fail(err, RS_ERR_USAGE, "from is before to, and width 1 to 8192");
+    drawing d = {.bins = bins, .err = err};
+    RS_TRY(rs_ask_window(request, x->map.last, &d.from, &d.to, err));
+    if (width < 1 || width > 8192) return rs_fail(err, RS_ERR_USAGE, "width is 1 to 8192");
     RS_TRY(find_rank(x, rs_ask_int(request, "rank", -1), &l, err));
     d.of = l;
     d.column = (d.to - d.from) / width > 0 ? (d.to - d.from) / width : 1;
@@ -292,7 +294,8 @@ static const shape *shape_of(const rs_rank_lanes *l, int64_t id)
 
 static const shape *shape_in(const rs_rank_lanes *l, const shape *s, size_t column)
 {
-    return rs_table_is_null(l->table, s->row, column) ? NULL : shape_of(l, rs_table_int(l->table, s->row, column));
+    return rs_table_is_null(l->table, s->row, column) ? NULL
+                                                      : shape_of(l, rs_table_int(l->table, s->row, column));
 }
 
 static rs_status add_event(const rs_rank_lanes *l, const shape *s, rs_table *t, rs_error *err)
@@ -323,15 +326,18 @@ static rs_status add_event(const rs_rank_lanes *l, const shape *s, rs_table *t, 
 }
 
 /* Those that hold the event, the innermost first; the call that launched it, or the work that it launched. */
-static rs_status put_related(const rs_rank_lanes *l, const shape *s, rs_explorer_answer *answer, rs_error *err)
+static rs_status put_related(const rs_rank_lanes *l, const shape *s, rs_explorer_answer *answer,
+                             rs_error *err)
 {
-    rs_table *t[3] = {rs_table_create(&event_table), rs_table_create(&event_table), rs_table_create(&event_table)};
+    rs_table *t[3] = {rs_table_create(&event_table), rs_table_create(&event_table),
+                      rs_table_create(&event_table)};
     static const char *const names[3] = {"event", "inside", "launch"};
     rs_status status = t[0] && t[1] && t[2] ? add_event(l, s, t[0], err) : rs_fail_nomem(err, "an event");
     const shape *launch = s->class < GPU_CLASSES ? shape_in(l, s, l->launch_column) : NULL;
     if (status == RS_OK && launch) status = add_event(l, launch, t[2], err);
     size_t n = 0;
-    for (const shape *p = shape_in(l, launch ? launch : s, l->parent_column); status == RS_OK && p && n < MOST_DEPTH; n++) {
+    for (const shape *p = shape_in(l, launch ? launch : s, l->parent_column);
+         status == RS_OK && p && n < MOST_DEPTH; n++) {
         status = add_event(l, p, t[1], err);
         p = shape_in(l, p, l->parent_column);
     }
@@ -392,13 +398,15 @@ static rs_status add_arguments(const rs_event_rank *r, uint32_t row, rs_table *t
     return RS_OK;
 }
 
-rs_status rs_answer_event(rs_explorer *x, const rs_explorer_request *request, rs_explorer_answer *answer, rs_error *err)
+rs_status rs_answer_event(rs_explorer *x, const rs_explorer_request *request, rs_explorer_answer *answer,
+                          rs_error *err)
 {
     rs_rank_lanes *l;
     RS_TRY(find_rank(x, rs_ask_int(request, "rank", -1), &l, err));
     const int64_t id = rs_ask_int(request, "id", -1);
     const shape *s = shape_of(l, id);
-    if (!s) return rs_fail(err, RS_ERR_USAGE, "rank %lld has no event %lld", (long long)l->rank, (long long)id);
+    if (!s)
+        return rs_fail(err, RS_ERR_USAGE, "rank %lld has no event %lld", (long long)l->rank, (long long)id);
     if (!l->events) RS_TRY(rs_event_list_open(l->job, true, &l->events, &l->events_told, err));
     rs_table *t = rs_table_create(&argument_table);
     rs_status status = t ? RS_OK : rs_fail_nomem(err, "arguments of an event");

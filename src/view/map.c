@@ -5,7 +5,8 @@
 #include "view/explorer.h"
 
 const char *const rs_map_class_names[RS_EXPLORER_CLASSES] = {
-    "compute", "operators", "exposed_comm", "exposed_copy", "other_work", "exposed_sync", "loading", "idle", "other",
+    "compute",      "operators", "exposed_comm", "exposed_copy", "other_work",
+    "exposed_sync", "loading",   "idle",         "other",
 };
 
 /* ---- making ------------------------------------------------------------------------------------------- */
@@ -19,7 +20,8 @@ static uint8_t class_named(const char *name)
 
 static rs_status make_rank(const rs_table *t, size_t first, size_t n, rs_map_rank *out, rs_error *err)
 {
-    const size_t class = rs_column_of(t, "class"), from = rs_column_of(t, "from_us"), time = rs_column_of(t, "time_us");
+    const size_t class = rs_column_of(t, "class"), from = rs_column_of(t, "from_us"),
+                 time = rs_column_of(t, "time_us");
     int64_t so_far[RS_EXPLORER_CLASSES] = {0};
     *out = (rs_map_rank){.rank = rs_table_int(t, first, rs_column_of(t, "rank")),
                          .n = n,
@@ -138,22 +140,30 @@ typedef struct asked {
     size_t pooled; /* ranks a row */
 } asked;
 
-/* A row of several ranks shows the one whose computation differs most from the others'. */
-static const rs_map_rank *odd_one(const rs_map_rank *const *ranks, size_t n, int64_t from, int64_t to)
+static double own_time(const rs_map_rank *rank, const asked *a)
 {
-    size_t odd = 0;
-    double mean = 0, most = -1;
     int64_t sums[RS_EXPLORER_CLASSES];
-    for (int pass = 0; pass < 2 && n > 1; pass++)
-        for (size_t i = 0; i < n; i++) {
-            rs_map_columns(ranks[i], from, to, 1, sums);
-            const double own = (double)(sums[0] + sums[1]), off = own > mean ? own - mean : mean - own;
-            if (pass == 0) mean += own / (double)n;
-            if (pass == 0 || off <= most) continue;
-            most = off;
-            odd = i;
+    rs_map_columns(rank, a->from, a->to, 1, sums);
+    return (double)(sums[0] + sums[1]); /* computation, operators */
+}
+
+/* A row of several ranks shows the one whose own time differs most from the mean of all. */
+static void pool_rows(asked *a, size_t together)
+{
+    double mean = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < a->n; i++) mean += own_time(a->rows[i], a) / (double)a->n;
+    for (size_t i = 0; i < a->n; i += together) {
+        const rs_map_rank *odd = NULL;
+        double most = -1;
+        for (size_t k = i; k < a->n && k < i + together; k++) {
+            const double own = own_time(a->rows[k], a), off = own > mean ? own - mean : mean - own;
+            if (off > most) odd = a->rows[k];
+            if (off > most) most = off;
         }
-    return ranks[odd];
+        a->rows[n++] = odd;
+    }
+    a->n = n;
 }
 
 static rs_status choose_rows(const rs_map *map, const rs_explorer_request *request, asked *a, rs_error *err)
@@ -168,19 +178,14 @@ static rs_status choose_rows(const rs_map *map, const rs_explorer_request *reque
     for (size_t i = 0; i < map->n; i++)
         if (!some || rs_ranges_has(&wanted, map->ranks[i].rank)) a->rows[a->n++] = &map->ranks[i];
     a->pooled = most > 0 && a->n > (size_t)most ? (a->n + (size_t)most - 1) / (size_t)most : 1;
-    if (a->pooled == 1) return RS_OK;
-    size_t n = 0;
-    for (size_t i = 0; i < a->n; i += a->pooled) {
-        const size_t together = a->n - i < a->pooled ? a->n - i : a->pooled;
-        a->rows[n++] = odd_one(a->rows + i, together, a->from, a->to);
-    }
-    a->n = n;
+    if (a->pooled > 1) pool_rows(a, a->pooled);
     return RS_OK;
 }
 
 static void put_head(rs_explorer_answer *answer, const asked *a, unsigned bytes)
 {
-    rs_answer_print(answer, "{\"from\":%lld,\"to\":%lld,\"width\":%zu,\"pooled\":%zu,\"bytes\":%u,\"classes\":[",
+    rs_answer_print(answer,
+                    "{\"from\":%lld,\"to\":%lld,\"width\":%zu,\"pooled\":%zu,\"bytes\":%u,\"classes\":[",
                     (long long)a->from, (long long)a->to, a->width, a->pooled, bytes);
     for (size_t k = 0; k < RS_EXPLORER_CLASSES; k++)
         rs_answer_print(answer, "%s\"%s\"", k ? "," : "", rs_map_class_names[k]);
@@ -196,7 +201,11 @@ static void put_json(rs_explorer_answer *answer, const asked *a, int64_t *sums)
         rs_answer_print(answer, "%s{\"rank\":%lld,\"columns\":[", r ? "," : "", (long long)a->rows[r]->rank);
         for (size_t i = 0; i < a->width * RS_EXPLORER_CLASSES; i++) {
             const bool first = i % RS_EXPLORER_CLASSES == 0, last = (i + 1) % RS_EXPLORER_CLASSES == 0;
-            rs_answer_print(answer, "%s%lld%s", !first ? "," : i ? ",[" : "[", (long long)sums[i], last ? "]" : "");
+            rs_answer_print(answer, "%s%lld%s",
+                            !first ? ","
+                            : i    ? ",["
+                                   : "[",
+                            (long long)sums[i], last ? "]" : "");
         }
         rs_answer_print(answer, "]}");
     }
@@ -211,7 +220,8 @@ static bool put_binary(rs_explorer_answer *answer, const asked *a, int64_t *sums
     answer->type = "application/octet-stream";
     rs_answer_append(answer, "\0\0\0\0", 4);
     put_head(answer, a, bytes);
-    for (size_t r = 0; r < a->n; r++) rs_answer_print(answer, "%s%lld", r ? "," : "", (long long)a->rows[r]->rank);
+    for (size_t r = 0; r < a->n; r++)
+        rs_answer_print(answer, "%s%lld", r ? "," : "", (long long)a->rows[r]->rank);
     rs_answer_print(answer, "]}");
     while (answer->n % 8 && rs_answer_append(answer, " ", 1)) {
     }
@@ -223,28 +233,33 @@ static bool put_binary(rs_explorer_answer *answer, const asked *a, int64_t *sums
     for (size_t r = 0; row && r < a->n; r++) {
         rs_map_columns(a->rows[r], a->from, a->to, a->width, sums);
         for (size_t i = 0; i < n; i++)
-            for (unsigned b = 0; b < bytes; b++) row[i * bytes + b] = (unsigned char)((uint64_t)sums[i] >> (8 * b));
+            for (unsigned b = 0; b < bytes; b++)
+                row[i * bytes + b] = (unsigned char)((uint64_t)sums[i] >> (8 * b));
         if (!rs_answer_append(answer, (const char *)row, n * bytes)) return false;
     }
     return row != NULL;
 }
 
-rs_status rs_answer_map(rs_explorer *x, const rs_explorer_request *request, rs_explorer_answer *answer, rs_error *err)
+rs_status rs_answer_map(rs_explorer *x, const rs_explorer_request *request, rs_explorer_answer *answer,
+                        rs_error *err)
 {
     const int64_t id = rs_ask_int(request, "whatif", -1);
     if (id >= (int64_t)atomic_load(&x->n_mended) || id < -1)
-        return rs_fail(err, RS_ERR_USAGE, "there is no what-if %lld; POST its text to whatif first", (long long)id);
+        return rs_fail(err, RS_ERR_USAGE, "there is no what-if %lld; POST its text to whatif first",
+                       (long long)id);
     const rs_map *map = id < 0 ? &x->map : &x->mended[id].map;
     const int64_t width = rs_ask_int(request, "width", 1);
-    asked a = {.from = rs_ask_int(request, "from", 0), .to = rs_ask_int(request, "to", map->last)};
-    if (width < 1 || width > MOST_COLUMNS) return rs_fail(err, RS_ERR_USAGE, "width is 1 to %d", MOST_COLUMNS);
-    if (a.to <= a.from || a.to - a.from < width || a.from < -(INT64_C(1) << 60) || a.to > INT64_C(1) << 60)
-        return rs_fail(err, RS_ERR_USAGE, "from and to are ns from the job's first event, at least 1 ns a column");
+    asked a = {0};
+    RS_TRY(rs_ask_window(request, map->last, &a.from, &a.to, err));
+    if (width < 1 || width > MOST_COLUMNS)
+        return rs_fail(err, RS_ERR_USAGE, "width is 1 to %d", MOST_COLUMNS);
+    if (a.to - a.from < width) return rs_fail(err, RS_ERR_USAGE, "a column is 1 ns at least");
     a.width = (size_t)width;
     rs_status status = choose_rows(map, request, &a, err);
     RS_LOCAL int64_t *sums = rs_malloc(a.width * RS_EXPLORER_CLASSES * sizeof *sums);
     if (status == RS_OK && a.n * a.width * RS_EXPLORER_CLASSES > MOST_CELLS)
-        status = rs_fail(err, RS_ERR_USAGE, "%zu rows of %zu columns are too many; pool them: rows=N", a.n, a.width);
+        status = rs_fail(err, RS_ERR_USAGE, "%zu rows of %zu columns are too many; pool them: rows=N", a.n,
+                         a.width);
     if (status == RS_OK && !sums) status = rs_fail_nomem(err, "columns of the map");
     if (status == RS_OK && request->json)
         put_json(answer, &a, sums);

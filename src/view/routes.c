@@ -123,15 +123,17 @@ rs_view_answer rs_view_route(const rs_view_routes *routes, const rs_view_request
         return (rs_view_answer){.status = 403,
                                 .message = "This server answers to 127.0.0.1 and localhost only."};
     const bool posts = strcmp(request->method, "POST") == 0;
-    if (strcmp(request->method, "GET") != 0 && strcmp(request->method, "HEAD") != 0 && !(posts && routes->explorer))
+    if (strcmp(request->method, "GET") != 0 && strcmp(request->method, "HEAD") != 0 &&
+        !(posts && routes->explorer))
         return (rs_view_answer){.status = 405, .message = "There is only GET and HEAD."};
     bool from_ui = request->origin && strcmp(request->origin, routes->ui_origin) == 0;
     bool foreign = request->origin && !from_ui && !is_our_origin(routes, request->origin);
     const rs_view_resource *found = foreign || posts ? NULL : find(routes, request->path);
-    const char *api = foreign || from_ui ? NULL : find_api(routes, request->path);
-    if (foreign || (found && from_ui && !found->for_the_ui))
+    const char *api = foreign ? NULL : find_api(routes, request->path);
+    if (foreign || (from_ui && (api || (found && !found->for_the_ui))))
         return (rs_view_answer){.status = 403, .message = "Pages of this origin may not read it."};
-    if (api && rs_explorer_desk_of(api, posts) != RS_DESK_NONE) return (rs_view_answer){.status = 200, .api = api};
+    if (api && rs_explorer_desk_of(api, posts) != RS_DESK_NONE)
+        return (rs_view_answer){.status = 200, .api = api};
     if (!found)
         return (rs_view_answer){
             .status = 404, .message = "Not found. The whole address is in the terminal of rankscope view."};

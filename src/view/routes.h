@@ -39,9 +39,9 @@ typedef struct rs_view_request {
 typedef struct rs_view_answer {
     unsigned status;
     const rs_view_resource *resource; /* of status 200 */
-    const char *api;                  /* of status 200: what is asked of the explorer, in the request's path; NULL */
-    const char *message;              /* of all others, one line */
-    bool allow_ui;                    /* Access-Control-Allow-Origin: the UI's */
+    const char *api;     /* of status 200: what is asked of the explorer, in the request's path; NULL */
+    const char *message; /* of all others, one line */
+    bool allow_ui;       /* Access-Control-Allow-Origin: the UI's */
 } rs_view_answer;
 
 /* In this order: 403 for a Host that does not name this machine's loopback (a name that was rebound to it),

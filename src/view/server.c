@@ -62,7 +62,7 @@ rs_status rs_view_listen(unsigned wanted, int *out, unsigned *port, rs_error *er
 #define MAX_WAITING 16 /* of them, whose requests are not complete */
 #define MAX_HEADERS ((ev_ssize_t)16 << 10)
 #define IDLE_SECONDS 30
-#define MAX_BODY ((ev_ssize_t)64 << 10) /* of a question to the explorer */
+#define MAX_BODY ((ev_ssize_t)64 << 10)        /* of a question to the explorer */
 #define LATE_SECONDS (RS_EXPLORER_SECONDS + 1) /* when an answer that has not come is given up */
 #define METHODS                                                                                              \
     (EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD | EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE |               \
@@ -236,8 +236,7 @@ static bool add_headers(struct evkeyvalq *headers, const rs_view_server *server,
     const rs_view_resource *r = answer->resource;
     char text[200];
     snprintf(text, sizeof text, "%zu", length);
-    bool ok = add_header(headers, "Content-Type", type) &&
-              add_header(headers, "Content-Length", text) &&
+    bool ok = add_header(headers, "Content-Type", type) && add_header(headers, "Content-Length", text) &&
               add_header(headers, "Cache-Control", "no-store") &&
               add_header(headers, "X-Content-Type-Options", "nosniff") &&
               add_header(headers, "Referrer-Policy", "no-referrer") &&
@@ -262,7 +261,8 @@ static bool send_answer(const rs_view_server *server, struct evhttp_request *req
 {
     const rs_view_answer plain = {.status = a->status};
     if (!add_headers(evhttp_request_get_output_headers(request), server, &plain, a->type, a->n)) return false;
-    if (evhttp_request_get_command(request) != EVHTTP_REQ_HEAD && a->n && evbuffer_add(body, a->bytes, a->n) != 0)
+    if (evhttp_request_get_command(request) != EVHTTP_REQ_HEAD && a->n &&
+        evbuffer_add(body, a->bytes, a->n) != 0)
         return false;
     evhttp_send_reply(request, (int)a->status, NULL, body);
     return true;
@@ -303,12 +303,13 @@ static void on_ready(evutil_socket_t fd, short what, void *context)
 }
 
 /* What the map has is answered at once; other questions go to their desk, and the client waits for one at a time. */
-static bool ask_explorer(rs_view_server *server, struct evhttp_request *request, const char *path, const char *query,
-                         struct evbuffer *body)
+static bool ask_explorer(rs_view_server *server, struct evhttp_request *request, const char *path,
+                         const char *query, struct evbuffer *body)
 {
     struct evbuffer *sent = evhttp_request_get_input_buffer(request);
     const char *accept = evhttp_find_header(evhttp_request_get_input_headers(request), "Accept");
-    const bool posts = evhttp_request_get_command(request) == EVHTTP_REQ_POST, json = accept && strstr(accept, "json");
+    const bool posts = evhttp_request_get_command(request) == EVHTTP_REQ_POST,
+               json = accept && strstr(accept, "json");
     const rs_explorer_desk desk = rs_explorer_desk_of(path, posts);
     client *c = client_of(server, request);
     if (desk == RS_DESK_MAP) {
@@ -437,7 +438,8 @@ static bool make_events(rs_view_server *server)
 {
     if (pipe(server->stop) != 0 || pipe(server->ready) != 0) return false;
     for (size_t i = 0; i < 2; i++)
-        if (fcntl(server->stop[i], F_SETFD, FD_CLOEXEC) != 0 || fcntl(server->ready[i], F_SETFD, FD_CLOEXEC) != 0 ||
+        if (fcntl(server->stop[i], F_SETFD, FD_CLOEXEC) != 0 ||
+            fcntl(server->ready[i], F_SETFD, FD_CLOEXEC) != 0 ||
             evutil_make_socket_nonblocking(server->ready[i]) != 0)
             return false;
     server->deliverer = event_new(server->base, server->ready[0], EV_READ | EV_PERSIST, on_ready, server);
@@ -492,7 +494,8 @@ rs_status rs_view_serve(int socket, const rs_view_routes *routes, rs_view_server
     server->stop[0] = server->stop[1] = server->ready[0] = server->ready[1] = -1;
     errno = 0;
     if (!make_base(server) || !make_http(server, &socket) || !make_events(server) ||
-        (routes->explorer && rs_desks_open(routes->explorer, server->ready[1], &server->desks, err) != RS_OK) ||
+        (routes->explorer &&
+         rs_desks_open(routes->explorer, server->ready[1], &server->desks, err) != RS_OK) ||
         !start(server)) {
         int why = errno ? errno : ENOMEM;
         if (socket >= 0) close(socket);
