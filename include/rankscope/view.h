@@ -40,7 +40,7 @@ RS_API void rs_view_trace_clear(rs_view_trace *trace);
 /* A job that answers what the explorer's page asks: the endpoints below /api, without a socket.
  *
  *     rs_explorer *explorer;
- *     if (rs_explorer_open(paths, n, &settings, &explorer, &told, &err) == RS_OK) {
+ *     if (rs_explorer_open(paths, n, &settings, &explorer, &problems, &err) == RS_OK) {
  *         rs_explorer_answer answer;
  *         rs_explorer_ask(explorer, &(rs_explorer_request){.path = "map", .query = "width=100", .json = true}, &answer);
  *         ... answer.status, answer.bytes, answer.n ...
@@ -49,10 +49,10 @@ RS_API void rs_view_trace_clear(rs_view_trace *trace);
  *     rs_explorer_close(explorer); */
 typedef struct rs_explorer rs_explorer;
 
-/* Reads every rank once. Paths and settings are borrowed until it is closed. told, which the caller has initialised, gets
+/* Reads every rank once. Paths and settings are borrowed until it is closed. problems, which the caller has initialised, gets
  * problems and notes, after a failure too. Errors: those of rs_job_run. */
 rs_status rs_explorer_open(const char *const *paths, size_t n, const rs_job_settings *settings,
-                           rs_explorer **out, rs_result *told, rs_error *err);
+                           rs_explorer **out, rs_result *problems, rs_error *err);
 void rs_explorer_close(rs_explorer *explorer); /* NULL is allowed */
 
 typedef struct rs_explorer_request {

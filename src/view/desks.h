@@ -10,7 +10,7 @@ typedef struct rs_desks rs_desks;
 typedef struct rs_task {
     struct rs_task *next;
     void *
-        owner; /* the asker's; NULL: nobody waits for it any more. Only the asker's thread reads and writes it */
+        owner; /* the asker's; NULL: it is not waited for any more. Only the asker's thread reads and writes it */
     double asked;
     bool json;
     char *path, *query, *body;

@@ -356,7 +356,7 @@ static rs_status put_related(const rs_rank_lanes *l, const shape *s, rs_explorer
     return status;
 }
 
-/* A text, a whole number or another one: the cells behind the argument's name. */
+/* A text, a whole number or another one: the cells after the argument's name. */
 static void add_value(rs_table *t, rs_type type, const char *text, size_t length, int64_t whole, double real)
 {
     if (type == RS_TEXT)

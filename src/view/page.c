@@ -22,7 +22,7 @@ const char rs_view_report_policy[] = "default-src 'none'; script-src 'unsafe-inl
 
 const char rs_view_explorer_policy[] =
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; img-src data: blob:; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'self' http://127.0.0.1:* http://localhost:*";
 
 static void put_escaped(rs_writer *w, const char *text, size_t n)
 {

@@ -134,7 +134,7 @@ static bool has_ended(const client *c)
     return !on_event;
 }
 
-/* The explorer is too late: its answer will find nobody. */
+/* The explorer is too late: its answer will be dropped. */
 static void give_up(client *c)
 {
     struct evhttp_request *request = c->request;

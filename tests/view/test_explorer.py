@@ -153,7 +153,7 @@ def check_binary(server):
     same(wide, narrow, "few and many columns")
     pooled = server.get("map", width=5, rows=2)
     same((len(pooled["ranks"]), pooled["pooled"]), (2, 2), "pooled rows")
-    check(3 in [row["rank"] for row in pooled["ranks"]], "the rank that differs most stands for its row")
+    check(3 in [row["rank"] for row in pooled["ranks"]], "the rank that differs most is shown for its group")
 
 
 # ---- the rest -------------------------------------------------------------------------------------------------

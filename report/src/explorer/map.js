@@ -67,7 +67,7 @@ export class MapView {
         return row >= 0 && this.data && row < this.data.ranks.length ? row : -1;
     }
 
-    // The middle of a rank's row; of a pooled rank that of the row that stands for it.
+    // The middle of a rank's row; of a pooled rank that of the row that shows its group.
     yOf(rank) {
         if (!this.data) return null;
         let row = this.data.ranks.indexOf(rank);
@@ -235,10 +235,16 @@ export class MapView {
             const ys = selection.ranks?.map((rank) => this.yOf(rank)).filter((y) => y !== null) ?? [];
             const y = ys.length ? Math.min(...ys) - this.row / 2 : TOP;
             const height = ys.length ? Math.max(...ys) + this.row / 2 - y : this.height - TOP;
-            context.fillStyle = `${theme.accent}22`;
-            context.strokeStyle = theme.accent;
+            // what is not selected steps back
+            context.globalAlpha = 0.55;
+            context.fillStyle = theme.surface;
+            context.fillRect(LEFT, TOP, x - LEFT, this.height - TOP);
+            context.fillRect(x + width, TOP, this.width - x - width, this.height - TOP);
+            context.fillRect(x, TOP, width, y - TOP);
+            context.fillRect(x, y + height, width, this.height - y - height);
+            context.globalAlpha = 1;
+            context.strokeStyle = theme.text;
             context.lineWidth = 1.5;
-            context.fillRect(x, y, width, height);
             context.strokeRect(x, y + 0.75, width, height - 1.5);
         }
         if (flag) {

@@ -1,4 +1,4 @@
-// The column beside the map: findings, and what is selected, clicked, asked or searched.
+// The column next to the map: findings, and what is selected, clicked, asked or searched.
 import { get, post } from './api.js';
 import { duration, windowText } from './axis.js';
 import { colourOf, LABELS } from './classes.js';
