@@ -10,14 +10,13 @@ import statistics
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from results import ROOT, Section
+
 BUILD = pathlib.Path(os.environ.get("BENCH_BUILD") or ROOT / "build-bench")
 DATA = ROOT / "bench" / "data"
 PAIR = DATA / "pair"
-RESULTS = ROOT / "bench" / "RESULTS.md"
 BYTES = int(float(os.environ.get("BENCH_PAIR_BYTES", "2e8")))
 RUNS = int(os.environ.get("BENCH_RUNS", "5"))
-HEADING = "## Chakra\n"
 
 
 def run(*words):
@@ -60,29 +59,17 @@ def main():
     def middle(name, key):
         return statistics.median(s[key] for s in samples[name])
 
-    rows = []
+    section = Section("Chakra", "ratio")
 
-    def row(what, against, ratio, target=None):
-        met = "" if target is None else "met" if ratio <= target else "**missed**"
-        rows.append("| %s | %s | %.2f | %s | %s |" % (what, against, ratio, "" if target is None else "≤ %.2f" % target, met))
-
-    row("build: link and convert", "loading both inputs", middle("build", "cpu") / middle("load", "cpu"), 1.5)
+    section.row("build: link and convert", "loading both inputs", middle("build", "cpu") / middle("load", "cpu"), 1.5)
     for name in "link", "convert":
-        row(name, "loading both inputs", middle(name, "cpu") / middle("load", "cpu"))
+        section.row(name, "loading both inputs", middle(name, "cpu") / middle("load", "cpu"))
     for name in "build", "link", "convert":
-        row("peak memory, " + name, "the text of both inputs", middle(name, "peak") / load["text"], 1.5 if name == "build" else None)
-    lines = [
-        HEADING,
+        section.row("peak memory, " + name, "the text of both inputs", middle(name, "peak") / load["text"], 1.5 if name == "build" else None)
+    section.write([
         "Written by `bench/chakra.py`, which `make bench` runs: medians of %d runs on one thread, taken in turn, in" % RUNS,
         "processor time. A pair of %.0f MB made by rankscope-synth: %d nodes and %d events." % (load["text"] / 1e6, load["nodes"], load["events"]),
-        "",
-        "| what | against | ratio | target | |",
-        "| --- | --- | ---: | ---: | --- |",
-    ] + rows
-    before, _, behind = (RESULTS.read_text() if RESULTS.exists() else "# Measured").partition(HEADING)
-    behind = behind.partition("\n## ")  # the sections that follow stay
-    RESULTS.write_text(before.rstrip("\n") + "\n\n" + "\n".join(lines) + "\n" + "".join(behind[1:]))
-    print("\n".join(rows))
+    ])
 
 
 main()

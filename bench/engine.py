@@ -12,14 +12,14 @@ import statistics
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from results import ROOT, Section
+
 BUILD = pathlib.Path(os.environ.get("BENCH_BUILD") or ROOT / "build-bench")
 JOB = pathlib.Path(os.environ.get("BENCH_DATA") or ROOT / "bench" / "data") / "job"
-RESULTS = ROOT / "bench" / "RESULTS.md"
 EVENTS = int(float(os.environ.get("BENCH_JOB_EVENTS", "1e6")))
 CLOCKS = os.environ.get("BENCH_CLOCKS", "1024 10000").split()
 RUNS = int(os.environ.get("BENCH_RUNS", "5"))
-EVENT_BYTES, HEADING = 298, "## Engine\n"
+EVENT_BYTES = 298
 
 
 def run(*words):
@@ -52,36 +52,25 @@ def main():
     def middle(name, key):
         return statistics.median(s[key] for s in samples[name])
 
-    one, rows = samples["replay"][0], []
-
-    def row(what, against, value, target=None):
-        met = "" if target is None else "met" if value <= target else "**missed**"
-        rows.append("| %s | %s | %.2f | %s | %s |" % (what, against, value, "" if target is None else "≤ %.2f" % target, met))
+    one, section = samples["replay"][0], Section("Engine")
 
     load = middle("replay", "load")
-    row("skeletons of all ranks, links not counted", "loading them", middle("replay", "build") / load)
-    row("skeletons of all ranks", "critical paths of them", middle("replay", "build") / middle("replay", "path"), 1.0)
-    row("join: clocks, meetings, inferred edges, order", "loading them", middle("replay", "join") / load)
-    row("one replay", "loading them", middle("replay", "replay") / load)
-    row("one replay", "ns an edge", 1e9 * middle("replay", "replay") / one["edges"], 25)
-    row("skeleton", "bytes an event", one["bytes"] / one["events"], 16)
-    row("peak memory, skeletons, join and replay", "bytes an event", middle("replay", "peak") / one["events"])
-    row("clocks of %s ranks with %s collectives, match counted" % tuple(CLOCKS), "seconds of this processor",
+    section.row("skeletons of all ranks, links not counted", "loading them", middle("replay", "build") / load)
+    section.row("skeletons of all ranks", "critical paths of them", middle("replay", "build") / middle("replay", "path"), 1.0)
+    section.row("join: clocks, meetings, inferred edges, order", "loading them", middle("replay", "join") / load)
+    section.row("one replay", "loading them", middle("replay", "replay") / load)
+    section.row("one replay", "ns an edge", 1e9 * middle("replay", "replay") / one["edges"], 25)
+    section.row("skeleton", "bytes an event", one["bytes"] / one["events"], 16)
+    section.row("peak memory, skeletons, join and replay", "bytes an event", middle("replay", "peak") / one["events"])
+    section.row("clocks of %s ranks with %s collectives, match counted" % tuple(CLOCKS), "seconds of this processor",
         middle("clocks", "match") + middle("clocks", "clocks"), 10)
-    row("peak memory of that", "GB", middle("clocks", "peak") / 1e9, 1)
-    lines = [
-        HEADING,
+    section.row("peak memory of that", "GB", middle("clocks", "peak") / 1e9, 1)
+    section.write([
         "Written by `bench/engine.py`, which `make bench` runs: medians of %d runs on one thread, in processor time. A job of %d ranks made" % (RUNS, one["ranks"]),
         "by rankscope-synth: %d events (%.2f GB), of which the skeletons keep %d nodes and %d edges." % (
             one["events"], one["text"] / 1e9, one["nodes"], one["edges"]),
         "The machine's load over the last minute was %.1f at the end (this run makes 1)." % os.getloadavg()[0],
-        "",
-        "| what | against | value | target | |",
-        "| --- | --- | ---: | ---: | --- |",
-    ] + rows
-    text = RESULTS.read_text() if RESULTS.exists() else "# Measured\n"
-    RESULTS.write_text(text.split(HEADING)[0].rstrip("\n") + "\n\n" + "\n".join(lines) + "\n")
-    print("\n".join(rows))
+    ])
 
 
 main()

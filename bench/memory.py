@@ -15,8 +15,8 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-RESULTS, HEADING = ROOT / "bench" / "RESULTS.md", "## Memory\n"
+from results import ROOT, Section
+
 LOAD = "import pickle, sys; pickle.load(open(sys.argv[1], 'rb'))"
 
 
@@ -42,11 +42,7 @@ def main():
     p.add_argument("--viz", default=os.environ.get("BENCH_MEMORY_VIZ"))
     p.add_argument("--big", action="store_true")
     a = p.parse_args()
-    rows = []
-
-    def row(what, against, value, target, least=False):
-        rows.append("| %s | %s | %.2f | %s %.2f | %s |" % (what, against, value, "≥" if least else "≤", target, "met" if (
-            value >= target if least else value <= target) else "**missed**"))
+    section = Section("Memory", "ratio")
 
     with tempfile.TemporaryDirectory() as name:
         path = pathlib.Path(name) / "rank0.pickle"
@@ -60,29 +56,21 @@ def main():
             for way, words in ways.items():
                 samples[way].append(run(*words))
         seconds = {way: statistics.median(s for s, _ in found) for way, found in samples.items()}
-        row("`memory`: all tables but timeline", "pickle.load", seconds["ours"] / seconds["load"], 0.5)
+        section.row("`memory`: all tables but timeline", "pickle.load", seconds["ours"] / seconds["load"], 0.5)
         if a.viz:
-            row("_memory_viz.py trace", "`memory`", seconds["viz"] / seconds["ours"], 5, least=True)
-        row("peak of memory", "half the file and 64 MiB", max(m for _, m in samples["ours"]) / (size / 2 + (64 << 20)), 1)
+            section.row("_memory_viz.py trace", "`memory`", seconds["viz"] / seconds["ours"], 5, least=True)
+        section.row("peak of memory", "half the file and 64 MiB", max(m for _, m in samples["ours"]) / (size / 2 + (64 << 20)), 1)
         if a.big:
             big = make(path, 4200000)
             for rank in range(1, 8):
                 os.link(path, path.with_name("rank%d.pickle" % rank))
             _, peak = run(a.bin, "memory", "--no-store", "--no-progress", "-q", "--jobs", 2, name)
-            row("peak of memory, 8 ranks of %.0f MB, two threads" % (big / 1e6), "2 GB", peak / 2e9, 1)
-    lines = [
-        HEADING,
+            section.row("peak of memory, 8 ranks of %.0f MB, two threads" % (big / 1e6), "2 GB", peak / 2e9, 1)
+    section.write([
         "Written by `bench/memory.py`, which `make bench` runs: medians of %d runs on one thread, interleaved, in processor time," % a.runs,
         "of a made snapshot of 394586 events, %.0f MB." % (size / 1e6) + (
             "" if a.viz else " PyTorch's viewer was not measured: BENCH_MEMORY_VIZ can name its torch/cuda/_memory_viz.py."),
-        "",
-        "| what | against | ratio | target | |",
-        "| --- | --- | ---: | ---: | --- |",
-    ] + rows
-    before, _, behind = (RESULTS.read_text() if RESULTS.exists() else "# Measured").partition(HEADING)
-    behind = behind.partition("\n## ")  # the sections that follow stay
-    RESULTS.write_text(before.rstrip("\n") + "\n\n" + "\n".join(lines) + "\n" + "".join(behind[1:]))
-    print("\n".join(rows))
+    ])
 
 
 main()

@@ -14,15 +14,14 @@ import statistics
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from results import ROOT, Section
+
 BUILD = pathlib.Path(os.environ.get("BENCH_BUILD") or ROOT / "build-bench")
 DATA = ROOT / "bench" / "data"
 TRACE = pathlib.Path(os.environ.get("BENCH_TRACE") or DATA / "trace.json")
 PLACE = DATA / "store"
 VENV = DATA / "venv"
-RESULTS = ROOT / "bench" / "RESULTS.md"
 RUNS = int(os.environ.get("BENCH_RUNS", "3"))
-HEADING = "## Store\n"
 COMMANDS = (os.environ.get("BENCH_COMMANDS") or
             "info doctor summary breakdown timeline overlap kernels steps idle queue launches delays bandwidth counters annotations "
             "fragments collectives stragglers critical-path ops modules tree roofline mfu").split()
@@ -126,54 +125,41 @@ def main():
         add("sql", run(BUILD / "rankscope", "sql", "--no-progress", "--jobs", "1", "--store", PLACE, SQL, TRACE))
         print("bench: store, run %d of %d" % (turn + 1, RUNS), file=sys.stderr)
     empty()
-    rows, table = [], []
-
-    def row(what, against, value, target=None, form="%.2f"):
-        met = "" if target is None else "met" if value <= target else "**missed**"
-        rows.append(("| %s | %s | " + form + " | %s | %s |") % (
-            what, against, value, "" if target is None else "≤ " + form % target, met))
+    section, table = Section("Store"), []
 
     ratios = {name: middle(samples[name + " first"]) / middle(samples[name + " cold"]) for name in COMMANDS}
     again = {name: middle(samples[name + " again"]) * 1000 for name in COMMANDS}
-    row("not asked before: the median of %d commands" % len(COMMANDS), "without store", statistics.median(ratios.values()), 0.15)
-    row("not asked before: the worst of them, %s" % max(ratios, key=ratios.get), "without store", max(ratios.values()), 0.15)
-    row("asked before: the worst of them, %s" % max(again, key=again.get), "ms of processor time", max(again.values()), 50, "%.0f")
-    row("keeping what `breakdown` reads, 1 thread, processor time", "`breakdown`", middle(samples["keeping 1"]) / middle(samples["plain 1"]) - 1, 0.10)
+    section.row("not asked before: the median of %d commands" % len(COMMANDS), "without store", statistics.median(ratios.values()), 0.15)
+    section.row("not asked before: the worst of them, %s" % max(ratios, key=ratios.get), "without store", max(ratios.values()), 0.15)
+    section.row("asked before: the worst of them, %s" % max(again, key=again.get), "ms of processor time", max(again.values()), 50, "%.0f")
+    section.row("keeping what `breakdown` reads, 1 thread, processor time", "`breakdown`", middle(samples["keeping 1"]) / middle(samples["plain 1"]) - 1, 0.10)
     if os.getloadavg()[0] < 2.5:  # beside others the clock tells nothing
-        row("keeping what `breakdown` reads, 2 threads, time on the clock", "`breakdown`",
+        section.row("keeping what `breakdown` reads, 2 threads, time on the clock", "`breakdown`",
             middle(samples["keeping 2"], "wall") / middle(samples["plain 2"], "wall") - 1, 0.10)
-    row("`store build`: all arguments, links, call trees", "`breakdown`", middle(samples["build alone"]) / middle(samples["plain 1"]))
-    row("size after `store build`", "the text", built / text, 0.25)
-    row("size after `breakdown`", "the text", kept / text, 0.25)
+    section.row("`store build`: all arguments, links, call trees", "`breakdown`", middle(samples["build alone"]) / middle(samples["plain 1"]))
+    section.row("size after `store build`", "the text", built / text, 0.25)
+    section.row("size after `breakdown`", "the text", kept / text, 0.25)
     for name in NEXT:
-        row("%s, where only `breakdown` was asked before" % name, "without store", middle(samples[name + " next"]) / middle(samples[name + " cold"]))
+        section.row("%s, where only `breakdown` was asked before" % name, "without store", middle(samples[name + " next"]) / middle(samples[name + " cold"]))
     other, why = duck()
     own = middle(samples["sql"])
     if other:
-        row("summed duration by category: DuckDB reading the JSON", "`rankscope sql`, stored", middle(other["json"]) / own)
-        row("... DuckDB making its database file", "`store build`", middle(other["make"]) / middle(samples["build alone"]))
-        row("... DuckDB reading that file", "`rankscope sql`, stored", middle(other["file"]) / own)
-        row("... size of that file, without arguments", "the text", other["size"] / text)
+        section.row("summed duration by category: DuckDB reading the JSON", "`rankscope sql`, stored", middle(other["json"]) / own)
+        section.row("... DuckDB making its database file", "`store build`", middle(other["make"]) / middle(samples["build alone"]))
+        section.row("... DuckDB reading that file", "`rankscope sql`, stored", middle(other["file"]) / own)
+        section.row("... size of that file, without arguments", "the text", other["size"] / text)
     for name in COMMANDS:
         cold, first = middle(samples[name + " cold"]), middle(samples[name + " first"])
         table.append("| %s | %.2f | %.0f | %.2f | %.0f |" % (name, cold, first * 1000, first / cold, again[name]))
-    lines = [
-        HEADING,
+    section.write([
         "Written by `bench/store.py`, which `make bench` runs: medians of %d runs on one thread, taken in turn, in processor time" % RUNS,
         "(user and system) unless said otherwise, of a trace of %.2f GB. \"Not asked before\" is after `store build`." % (text / 1e9),
         "The machine's load over the last minute was %.1f at the end (this run makes 1)." % os.getloadavg()[0],
-    ] + ([why + "."] if why else []) + [
-        "",
-        "| what | against | value | target | |",
-        "| --- | --- | ---: | ---: | --- |",
-    ] + rows + [
+    ] + ([why + "."] if why else []), [
         "",
         "| command | without store, s | not asked before, ms | ratio | asked before, ms |",
         "| --- | ---: | ---: | ---: | ---: |",
-    ] + table
-    before, _, behind = (RESULTS.read_text() if RESULTS.exists() else "# Measured").partition(HEADING)
-    behind = behind.partition("\n## ")  # the sections that follow stay
-    RESULTS.write_text(before.rstrip("\n") + "\n\n" + "\n".join(lines) + "\n" + "".join(behind[1:]))
-    print("\n".join(rows + table))
+    ] + table)
+
 
 main()

@@ -108,6 +108,10 @@ RS_API rs_status rs_render_pages(const rs_pages *pages, const rs_render_settings
 RS_API rs_status rs_render_answer(const rs_analysis *analysis, rs_compat compat, const rs_result *result,
                                   const rs_render_settings *settings, const rs_sink *sink, rs_error *err);
 
+/* The same of a command that is no analysis, such as regress. */
+RS_API rs_status rs_render_command(const char *command, const rs_result *result,
+                                   const rs_render_settings *settings, const rs_sink *sink, rs_error *err);
+
 /* Whether rs_render_answer obeys settings.rows for this analysis. */
 RS_API bool rs_render_cuts(const rs_analysis *analysis);
 

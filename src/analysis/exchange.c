@@ -37,6 +37,20 @@ typedef struct pair_row {
          "bytes of all that the rank sends in the group", "share %")
 RS_RECORD(pair, PAIR_ROW);
 
+/* What a rank sends to another one in sends and receives. */
+typedef struct message {
+    int64_t to, count, bytes;
+    uint32_t group;
+} message;
+
+#define MESSAGE_ROW(CELL)                                                                                    \
+    CELL(RANK, "rank", INT, ID, "rank that sends", NULL)                                                     \
+    CELL(OF(message, to), "to_rank", INT, ID, "rank that receives", "to")                                    \
+    CELL(TEXT_ID(message, group), "group", TEXT, NONE, "process group's or communicator's name", NULL)       \
+    CELL(OF(message, count), "count", INT, COUNT, "sends of known receivers", "messages")                    \
+    CELL(OF(message, bytes), "bytes", INT, BYTES, "sent in those whose sizes are known", "sent")
+RS_RECORD(message, MESSAGE_ROW);
+
 typedef struct rank_row {
     int64_t rank, all, unknown, time, sent, received;
     double vs_mean;
@@ -56,7 +70,7 @@ typedef struct rank_row {
          "received_bytes over the mean of all ranks: the load of an expert's rank", "received, of mean")
 RS_RECORD(rank, RANK_ROW);
 
-enum { SENT, TOTALS, PAIRS, RANKS };
+enum { SENT, TOTALS, MESSAGES, PAIRS, RANKS };
 
 /* What goes to one place of one group: of one all-to-all, or of all that share the block, in the order of their first. */
 typedef struct part {
@@ -276,6 +290,26 @@ static rs_status put(const rs_run *run, rs_trace *trace, rs_relations *out, rs_e
     return status;
 }
 
+/* Sends of a rank whose receiver is recorded: on the GPU, or what the host runs. */
+static rs_status put_messages(const rs_run *run, rs_trace *trace, rs_relations *out, rs_error *err)
+{
+    rs_coll_rank *from;
+    RS_TRY(rs_coll_rank_any(trace, run->policy, &from, err));
+    for (size_t i = 0; i < from->n; i++) {
+        const rs_coll_shape *shape = rs_coll_shape_of(from, &from->ops[i]);
+        const char *dtype = rs_pool_text(&from->pool, shape->dtype);
+        message m = {.to = shape->target, .count = 1};
+        if (shape->target < 0 || !rs_coll_sends(from, shape)) continue;
+        m.group = rs_put_string(out, rs_pool_text(&from->pool, shape->group));
+        int64_t size = dtype ? rs_dtype_size(dtype) : 0;
+        if (shape->in_elements < 0 || size <= 0 || __builtin_mul_overflow(shape->in_elements, size, &m.bytes))
+            m.bytes = 0;
+        rs_put(out, MESSAGES, &m);
+    }
+    rs_coll_rank_free(from);
+    return RS_OK;
+}
+
 /* ---- all ranks ----------------------------------------------------------------------------------------- */
 
 /* The rank at a place of the group; RS_NO_VALUE. A group as large as the job has the ranks in order. */
@@ -381,39 +415,50 @@ static const rs_aggregate by_place[] = {
     RS_SUMMED(sent, bytes, part, bytes),
     RS_TOTAL(sent, all, bytes, block),
 };
+static const rs_aggregate by_receiver[] = {
+    RS_KEY(message, to, message, to),
+    RS_KEY_TEXT(message, group, message, group),
+    RS_SUMMED(message, count, message, count),
+    RS_SUMMED(message, bytes, message, bytes),
+};
+static const rs_order by_receiver_order[] = {RS_RISING(message, to), RS_RISING_TEXT(message, group)};
 static const rs_field totals_fields[] = {RS_FIELD(totals, all), RS_FIELD(totals, unknown),
                                          RS_FIELD(totals, time)};
 static const rs_layout totals_layout = RS_LAYOUT(totals, totals_fields);
 static const rs_plan_relation relations[] = {
     [SENT] = {RS_GROUPED(SENT, sent, part, by_place), .make = put},
     [TOTALS] = {RS_LISTED(TOTALS, totals, &totals_layout)},
+    [MESSAGES] = {RS_GROUPED(MESSAGES, message, message, by_receiver), .make = put_messages,
+                  RS_IN_ORDER(by_receiver_order)},
     [PAIRS] = {RS_LISTED_AS(PAIRS, pair_row, pair), .across = put_pairs},
     [RANKS] = {RS_LISTED_AS(RANKS, rank_row, rank), .across = put_ranks},
 };
-static const rs_plan_table pair_table = {RS_PLAN_TABLE(
-                                             "exchange",
-                                             "one row is one rank and one it sends to, in one group", pair),
-                                         .relation = PAIRS},
-                           rank_table = {RS_PLAN_TABLE("ranks", "one row is one rank", rank),
-                                         .relation = RANKS};
-static const rs_table_spec *const tables[] = {&pair_table.spec, &rank_table.spec};
+static const rs_plan_table
+    pair_table = {RS_PLAN_TABLE("exchange", "one row is one rank and one it sends to, in one group", pair),
+                  .relation = PAIRS},
+    rank_table = {RS_PLAN_TABLE("ranks", "one row is one rank", rank), .relation = RANKS},
+    message_table = {RS_PLAN_TABLE("messages", "one row is one rank and one it sends messages to", message),
+                     .relation = MESSAGES};
+static const rs_table_spec *const tables[] = {&pair_table.spec, &rank_table.spec, &message_table.spec};
 static const rs_plan plan = {RS_PLAN(relations, tables), .more = note_unknown, .gate = true};
 
 const rs_analysis rs_analysis_exchange = {
     .name = "exchange",
     .group = "Across ranks",
-    .help = "Who sends how much to whom in all-to-alls: rank by rank, and whose experts get most",
+    .help =
+        "Who sends how much to whom in all-to-alls and messages: rank by rank, and whose experts get most",
     .about =
         "Sizes come from the split sizes that the communication recorded, which count rows of the first dimension: those "
         "of\nthe kernel, else of the operator record_param_comms that launched it, its arguments or its inputs. An\n"
         "all-to-all without them gives every rank the same. The receiver is told by the members of the process "
-        "group.\nIn a group that is as large as the job and does not list its members ranks stand in order.",
+        "group.\nIn a group that is as large as the job and does not list its members ranks stand in order.\nTable messages has "
+        "sends and receives (NCCL, gloo, MPI) whose receiver is recorded.",
     .examples =
         "rankscope exchange traces/\nrankscope exchange --table ranks --fail-on 'vs_mean > 1.5' traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .facets = {&rs_facet_work, &rs_facet_links, &rs_facet_work_details},
-    .columns = RS_COLL_COLUMNS | RS_COLUMN_BIT(IN_SPLIT) | RS_ARGS_COLUMNS,
+    .columns = RS_COLL_HOST_COLUMNS | RS_COLUMN_BIT(IN_SPLIT) | RS_ARGS_COLUMNS,
     .plan = &plan,
     .follows = RS_FOLLOWS_ALL,
 };

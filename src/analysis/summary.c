@@ -30,10 +30,12 @@
          "comm")                                                                                             \
     CELL(OF(rs_rank_summary, host_wait), "host_wait_us", TIME, US,                                           \
          "idle while the next work had not even been launched", "host wait")                                 \
+    CELL(OF(rs_rank_summary, elsewhere), "host_elsewhere_us", TIME, US,                                      \
+         "of it, while launching threads were in no GPU call for 1 ms or more", "elsewhere")                 \
     CELL(OF(rs_rank_summary, latency), "launch_latency_us", TIME, US,                                        \
          "idle between that work's launch and its start", "after launch")                                    \
-    CELL(SHARE(rs_rank_summary, host_wait, gpu_span), "launch_bound_pct", REAL, PERCENT,                     \
-         "host_wait as a share of gpu_span", "launch-bound")                                                 \
+    CELL(SHARE(rs_rank_summary, launch_bound, gpu_span), "launch_bound_pct", REAL, PERCENT,                  \
+         "host wait without elsewhere as a share of gpu_span", "launch-bound")                               \
     CELL(ID(rs_rank_summary, mean_kernel), "mean_kernel_us", TIME, US, "mean duration of linked GPU work",   \
          "mean kernel")                                                                                      \
     CELL(ID(rs_rank_summary, mean_launch), "mean_launch_us", TIME, US,                                       \
@@ -250,6 +252,7 @@ static const rs_layout name_layout = RS_LAYOUT_CHECKED(rs_name_total, name_field
 static const rs_field summary_fields[] = {
     RS_FIELD(rs_rank_summary, n_host),
     RS_FIELD(rs_rank_summary, gpu_sum),
+    RS_FIELD(rs_rank_summary, launch_bound),
     RS_FIELD(rs_rank_summary, unlinked_time),
     RS_FIELD(rs_rank_summary, longest_gap),
     RS_FIELD(rs_rank_summary, longest_gap_at),
@@ -272,7 +275,8 @@ const rs_analysis rs_analysis_summary = {
         "communication outside computation (exposed), copies and memsets outside both (exposed), idle. Idle "
         "time is "
         "launch-bound (host wait) from the end of the last work until the call that launches the next work "
-        "begins; from "
+        "begins, without stretches of a millisecond and more in which launching threads are in no call of the GPU's runtime "
+        "(elsewhere); from "
         "there to the start of that work it counts as after launch: latency, a slow call or a dependency. "
         "Idle before "
         "work whose launch is not in the file is neither. Ranks that train together wait for the slowest in "

@@ -20,7 +20,9 @@ typedef struct rs_rank_summary {
     int64_t computation, exposed_comm, exposed_copies, idle; /* these four make gpu_span */
     int64_t communication, gpu_sum; /* union of communication; sum of all durations */
     int64_t host_wait;              /* idle time in which the next work had not even been launched */
-    int64_t latency;                /* idle time between that work's launch and its start */
+    int64_t elsewhere;    /* ... and launching threads were in no GPU call for long (trace/host_gaps.h) */
+    int64_t launch_bound; /* host_wait without elsewhere */
+    int64_t latency;      /* idle time between that work's launch and its start */
     size_t n_unlinked;
     int64_t unlinked_time;
     int64_t longest_gap, longest_gap_at; /* at: from the rank's first event */

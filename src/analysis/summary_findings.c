@@ -49,7 +49,7 @@ static const char *const topics[N_TOPICS] = {"idle",     "communication", "copie
 
 /* The kind of fault by which the judge examines a topic. Topics that are about the recording have none. */
 static const char *const examined_by[N_TOPICS] = {
-    [TOPIC_IDLE] = "launch_bound",     [TOPIC_COMMUNICATION] = "exposed_communication",
+    [TOPIC_IDLE] = "host_elsewhere",   [TOPIC_COMMUNICATION] = "exposed_communication",
     [TOPIC_COPIES] = "pageable_copy",  [TOPIC_SLOWEST] = "straggler",
     [TOPIC_KERNEL] = "hottest_kernel", [TOPIC_GAP] = "host_pause",
     [TOPIC_LOADING] = "loader"};
@@ -150,7 +150,12 @@ static void about_idle(const rs_partial *p, size_t n, sentences *s)
     }
     rs_human_time(r->mean_kernel, kernel);
     rs_human_time(r->mean_launch, launch);
-    if (r->mean_kernel < SMALL_KERNEL * r->mean_launch)
+    if (percent(r->elsewhere, r->host_wait) > 50)
+        say(s, TOPIC_IDLE, w.share, w.share, rank,
+            "Host-bound: the GPU is idle %s%% of its time%s, %s in all, and launching threads are in no GPU call for %s%% of it: "
+            "look at what the host does between launches (data loading, Python code, locks).",
+            RS_FIXED(w.share, 1), where, idle, RS_FIXED(percent(r->elsewhere, r->idle), 0));
+    else if (r->mean_kernel < SMALL_KERNEL * r->mean_launch)
         say(s, TOPIC_IDLE, w.share, w.share, rank,
             "Launch-bound: the GPU is idle %s%% of its time%s, %s in all, %s%% of it before the next "
             "kernel was "

@@ -8,6 +8,7 @@
 #include "base/search.h"
 #include "base/try.h"
 #include "match/host_job.h"
+#include "trace/host_gaps.h"
 #include "trace/busy.h"
 #include "trace/launch_ops.h"
 #include "trace/recordings.h"
@@ -135,10 +136,23 @@ static rs_status total_names(rs_trace *t, const rs_work *w, const rs_links *link
 
 /* ---- where the time goes ---------------------------------------------------------------------------- */
 
-/* Idle gaps are the host's as long as the work that ends them had not been launched. */
-static void judge_gaps(const rs_trace *t, const rs_work *w, const uint32_t *order, rs_rank_summary *s,
-                       int64_t first)
+/* How much of [from, to) the host was elsewhere; both ascend from call to call. */
+static int64_t elsewhere_in(const rs_host_gaps *gaps, int64_t from, int64_t to, size_t *at)
 {
+    int64_t ns = 0;
+    while (*at < gaps->n_gaps && gaps->gaps[*at].end <= from) ++*at;
+    for (size_t i = *at; i < gaps->n_gaps && gaps->gaps[i].start < to; i++) {
+        int64_t begin = gaps->gaps[i].start > from ? gaps->gaps[i].start : from;
+        ns = rs_add_sat(ns, (gaps->gaps[i].end < to ? gaps->gaps[i].end : to) - begin);
+    }
+    return ns;
+}
+
+/* Idle gaps are the host's as long as the work that ends them had not been launched. */
+static void judge_gaps(const rs_trace *t, const rs_work *w, const uint32_t *order, const rs_host_gaps *gaps,
+                       rs_rank_summary *s, int64_t first)
+{
+    size_t at = 0;
     const rs_events *e = t->events;
     int64_t reach = 0;
     size_t recording = 0;
@@ -156,11 +170,13 @@ static void judge_gaps(const rs_trace *t, const rs_work *w, const uint32_t *orde
                 int64_t wait = rs_sub_sat(e->start[w->launch[k]], reach);
                 wait = wait < 0 ? 0 : wait > gap ? gap : wait;
                 s->host_wait += wait;
+                s->elsewhere += elsewhere_in(gaps, reach, reach + wait, &at);
                 s->latency += gap - wait;
             }
         }
         if (i == 0 || w->end[k] > reach) reach = w->end[k];
     }
+    s->launch_bound = s->host_wait - s->elsewhere;
 }
 
 static rs_status divide_time(const rs_run *run, rs_trace *t, const rs_work *w, rs_rank_summary *s,
@@ -168,6 +184,8 @@ static rs_status divide_time(const rs_run *run, rs_trace *t, const rs_work *w, r
 {
     const rs_busy *busy;
     const uint32_t *order;
+    const rs_host_gaps *gaps;
+    RS_TRY(rs_trace_host_gaps(t, run->policy, &gaps, err));
     RS_TRY(rs_trace_busy(t, run->policy, &busy, err));
     RS_TRY(rs_trace_work_by_start(t, run->policy, &order, err));
     s->gpu_span = busy->span;
@@ -176,7 +194,7 @@ static rs_status divide_time(const rs_run *run, rs_trace *t, const rs_work *w, r
     s->exposed_comm = busy->exposed_comm;
     s->exposed_copies = busy->exposed_memory;
     s->idle = busy->idle;
-    judge_gaps(t, w, order, s, first);
+    judge_gaps(t, w, order, gaps, s, first);
     return RS_OK;
 }
 

@@ -31,6 +31,15 @@ static inline char rs_lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
 }
 
+/* The value of a digit in base 16; -1: it is none. */
+static inline int rs_hex_digit(char c)
+{
+    return rs_is_digit(c)         ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
 static inline char rs_upper(char c)
 {
     return c >= 'a' && c <= 'z' ? (char)(c - ('a' - 'A')) : c;

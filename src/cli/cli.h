@@ -33,7 +33,7 @@ const rs_option_spec *rs_group_at(const rs_option_group *group, size_t i);
 
 /* What every command that reads traces takes, and every one that prints tables. A new one of the first is a
  * row of src/job/job_settings.c, of the second a line in arguments.c. */
-extern const rs_option_group rs_input_options, rs_output_options;
+extern const rs_option_group rs_input_options, rs_output_options, rs_row_options;
 
 /* An option that may be given repeatedly. */
 typedef struct rs_repeated {
@@ -199,6 +199,10 @@ bool rs_request_shows_verdict(const rs_request *request);
 /* The chosen table, else the whole result, in the output form that was asked for. */
 rs_status rs_request_show(const rs_request *request, const rs_result *result, const rs_sink *sink,
                           rs_error *err);
+/* How many rows of a table the text has, by --top of rs_row_options or of the analysis; 0: all. And whether --top goes
+ * with the form. */
+size_t rs_request_rows(const rs_request *request);
+rs_status rs_request_check_rows(const rs_request *request, rs_error *err);
 /* Shows the result where the tables go; the exit code. */
 int rs_request_deliver(rs_request *request, const rs_result *result);
 

@@ -27,25 +27,26 @@ static rs_compat compat_of(const char *name)
 /* Of analyses that have no option of this name: what is asked of them stays whole, only the text is cut. */
 static const rs_option_spec top_options[] = {{"top", RS_OPTION_INT, "N", NULL, USUAL_ROWS,
                                               "text: only N rows of a table, the greatest first; 0: all"}};
+const rs_option_group rs_row_options = {.title = "Rows", .specs = top_options, .n = 1};
 
 static bool has_top(const rs_analysis *analysis)
 {
-    size_t n;
-    const rs_option_spec *specs = rs_analysis_options(analysis, &n);
+    size_t n = 0;
+    const rs_option_spec *specs = analysis ? rs_analysis_options(analysis, &n) : NULL;
     for (size_t i = 0; i < n; i++)
         if (strcmp(specs[i].name, "top") == 0) return true;
     return false;
 }
 
 /* What an analysis was asked to give is shown. */
-static size_t rows_of(const rs_request *r)
+size_t rs_request_rows(const rs_request *r)
 {
     if (!rs_request_is_set(r, "top")) return strtoul(USUAL_ROWS, NULL, 10);
     int64_t given = rs_request_int(r, "top");
     return has_top(r->command->analysis) || given < 0 ? 0 : (size_t)given;
 }
 
-static rs_status check_top(const rs_request *r, rs_error *err)
+rs_status rs_request_check_rows(const rs_request *r, rs_error *err)
 {
     const char *form = rs_request_text(r, "format");
     if (has_top(r->command->analysis) || !rs_request_is_set(r, "top") || !rs_request_int(r, "top"))
@@ -59,7 +60,7 @@ static rs_status check_top(const rs_request *r, rs_error *err)
 static rs_status choose(rs_request *r, rs_error *err)
 {
     const rs_analysis *analysis = r->command->analysis;
-    r->render.rows = rows_of(r);
+    r->render.rows = rs_request_rows(r);
     r->compat = compat_of(rs_request_text(r, "compat"));
     r->tables = rs_analysis_tables(analysis, r->compat, &r->n_tables);
     if (!r->tables) {
@@ -117,7 +118,7 @@ static rs_status check(rs_request *r, rs_error *err)
     rs_gate *gate = NULL;
     if (text && rs_gate_parse(text, &gate, err) != RS_OK) return rs_error_wrap(err, "--fail-on");
     rs_gate_free(gate);
-    RS_TRY(check_top(r, err));
+    RS_TRY(rs_request_check_rows(r, err));
     if (rs_request_is_set(r, "xlsx")) RS_TRY(rs_xlsx_check(err));
     if (rs_request_is_set(r, "page")) RS_TRY(rs_report_check(err));
     return check_paths(r, err);
@@ -292,7 +293,7 @@ void rs_describe_analysis(const rs_analysis *analysis, rs_command *out)
                         .show = show,
                         .deliver = deliver};
     if (rs_render_cuts(analysis) && !has_top(analysis))
-        out->groups[out->n_groups++] = (rs_option_group){.title = "Rows", .specs = top_options, .n = 1};
+        out->groups[out->n_groups++] = (rs_option_group){.base = &rs_row_options};
     if (rs_analysis_input(analysis) == RS_INPUT_JOBS)
         out->groups[out->n_groups++] = (rs_option_group){.title = "Workbook and page",
                                                          .specs = beside_options,

@@ -163,6 +163,7 @@ static rs_status add_history(rs_request *r, rs_regress_side *side, const char *p
 static rs_status choose(rs_request *r, rs_error *err)
 {
     (void)err;
+    r->render.rows = rs_request_rows(r);
     r->tables = rs_request_text(r, "history") ? rs_regress_history_tables : rs_regress_tables;
     r->n_tables = 3;
     return RS_OK;
@@ -184,6 +185,7 @@ static rs_status check(rs_request *r, rs_error *err)
         RS_TRY(rs_report_check(err));
     }
     double alpha = rs_options_real(o, "alpha");
+    RS_TRY(rs_request_check_rows(r, err));
     if (save && !r->arguments.n_paths)
         return rs_fail(err, RS_ERR_USAGE, "which runs? rankscope regress --save FILE BASE");
     if (!save && !history && r->arguments.n_paths != 2)
@@ -299,6 +301,12 @@ static rs_status regress(rs_request *r, rs_result *result, rs_error *err)
     return status;
 }
 
+static rs_status show(const rs_request *r, const rs_result *result, const rs_sink *sink, rs_error *err)
+{
+    return r->table == SIZE_MAX ? rs_render_command("regress", result, &r->render, sink, err)
+                                : rs_request_show(r, result, sink, err);
+}
+
 static int deliver(rs_request *r, const rs_result *result)
 {
     return rs_request_text(r, "save") ? RS_EXIT_OK : rs_request_deliver(r, result);
@@ -343,10 +351,12 @@ const rs_command rs_command_regress = {
         "rankscope regress --history nightly/ --page history.html",
     .groups = {{.title = "Options", .specs = specs, .n = sizeof specs / sizeof *specs},
                {.base = &rs_input_options, .without = "compat|absolute|include-last-step"},
-               {.base = &rs_output_options}},
-    .n_groups = 3,
+               {.base = &rs_output_options},
+               {.base = &rs_row_options}},
+    .n_groups = 4,
     .choose = choose,
     .check = check,
     .body = regress,
+    .show = show,
     .deliver = deliver,
 };

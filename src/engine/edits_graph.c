@@ -133,7 +133,6 @@ rs_status rs_edit_overlap(const rs_edit *edit, rs_editor *x, rs_error *err)
 /* ---- graphs -------------------------------------------------------------------------------------------- */
 
 #define GRAPH_LAUNCH 10000 /* ns, where the trace has no graph */
-#define ELSEWHERE 1000000  /* ns between two calls: the host does something else than launching */
 
 /* By point: it launches work. */
 static void mark_launches(const rs_skeleton *s, uint8_t *launches)
@@ -185,7 +184,7 @@ static bool graph_rank(rs_editor *x, size_t r)
             if (weight[k] == RS_NO_EDGE || rs_edge_cost(s, k) < RS_COST_CALL ||
                 rs_edge_part(s, k) != RS_PART_HOST)
                 continue;
-            if (*in_region && weight[k] < ELSEWHERE) change(x, &weight[k], 0);
+            if (*in_region && weight[k] < RS_HOST_GAP) change(x, &weight[k], 0);
             if (begins) change(x, &weight[k], rs_add_sat(weight[k], launch));
         }
         if (launches[i]) *in_region = 1;

@@ -31,6 +31,7 @@ void rs_skeleton_free(void *skeleton)
     rs_free(s->layer);
     rs_free(s->lanes);
     rs_free(s->steps);
+    rs_free(s->doing);
     rs_coll_rank_free(s->comm);
     rs_free(s->comm_node);
     rs_pool_clear(&s->pool);
@@ -49,7 +50,7 @@ static rs_status make_skeleton(rs_trace *trace, const void *key, void **out, rs_
 
 const rs_facet rs_facet_skeleton = {.name = "event graph",
                                     .columns = RS_SKELETON_COLUMNS,
-                                    .needs = {&rs_facet_work_details, &rs_facet_steps},
+                                    .needs = {&rs_facet_work_details, &rs_facet_steps, &rs_facet_host_gaps},
                                     .key_size = sizeof(rs_policy),
                                     .same = rs_policy_same,
                                     .selected = true,
@@ -189,6 +190,12 @@ static const rs_field cost_fields[] = {RS_FIELD_ARRAY(rs_skeleton_costs, least),
                                        RS_FIELD_ARRAY(rs_skeleton_costs, typical)};
 static const rs_layout cost_layout = RS_LAYOUT(rs_skeleton_costs, cost_fields);
 
+static const rs_field doing_fields[] = {
+    RS_FIELD_INDEX_OR_NONE(rs_skeleton_doing, name, rs_skeleton, pool.strings.n),
+    RS_FIELD_BELOW(rs_skeleton_doing, what, RS_N_DOING), RS_FIELD(rs_skeleton_doing, ns),
+    RS_FIELD(rs_skeleton_doing, n)};
+static const rs_layout doing_layout = RS_LAYOUT(rs_skeleton_doing, doing_fields);
+
 static const rs_field fields[] = {
     RS_FIELD(rs_skeleton, start),
     RS_FIELD(rs_skeleton, end),
@@ -217,6 +224,11 @@ static const rs_field fields[] = {
     RS_FIELD_STRUCT(rs_skeleton, all, &cost_layout),
     RS_FIELD_STRUCTS(rs_skeleton, without, &cost_layout),
     RS_FIELD(rs_skeleton, told_gap),
+    RS_FIELD(rs_skeleton, launching),
+    RS_FIELD(rs_skeleton, elsewhere),
+    RS_FIELD(rs_skeleton, loading),
+    RS_FIELD(rs_skeleton, n_samples),
+    RS_FIELD_LIST(rs_skeleton, doing, n_doing, &doing_layout),
     RS_FIELD(rs_skeleton, n_events),
     RS_FIELD(rs_skeleton, n_contradicted),
     RS_FIELD(rs_skeleton, n_untold),

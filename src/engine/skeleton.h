@@ -18,6 +18,7 @@
 #include "engine/causes.h"
 #include "match/collective_ops.h"
 #include "trace/facet.h"
+#include "trace/host_gaps.h"
 
 /* What time on a path is spent on. */
 typedef enum rs_part {
@@ -104,6 +105,15 @@ typedef struct rs_skeleton_long {
     int64_t ns;
 } rs_skeleton_long;
 
+/* What the host did between its calls: trace/host_gaps.h. name: in pool. */
+typedef struct rs_skeleton_doing {
+    uint32_t name;
+    uint8_t what; /* rs_host_doing */
+    int64_t ns;
+    uint64_t n;
+} rs_skeleton_doing;
+#define RS_SKELETON_DOING 8
+
 #define RS_SKELETON_BLOCK 10 /* log2 of the nodes whose times count from one */
 
 typedef struct rs_skeleton {
@@ -147,6 +157,11 @@ typedef struct rs_skeleton {
     /* learned without every eighth step: fold k leaves out the steps k, k + 8, ... */
     rs_skeleton_costs without[RS_SKELETON_FOLDS];
     int64_t told_gap; /* ns: 9 in 10 told waits that nothing else held up took less; -1: too few */
+    int64_t launching, elsewhere, loading; /* rs_host_gaps: span, elsewhere, loading */
+    rs_skeleton_doing
+        *doing; /* RS_SKELETON_DOING of the longest, then as many of the most frequent samples */
+    size_t n_doing;
+    uint64_t n_samples; /* all of them in the gaps */
     rs_pool pool;
     uint64_t n_events;       /* of the rank: what sizes are compared with */
     uint64_t n_contradicted; /* dependencies that run against time and are left out */

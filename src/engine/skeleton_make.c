@@ -312,6 +312,27 @@ static rs_status add_communication(rs_maker *m, const rs_policy *policy, rs_erro
     return RS_OK;
 }
 
+static rs_status add_gaps(rs_maker *m, const rs_policy *policy, rs_error *err)
+{
+    const rs_host_gaps *gaps;
+    rs_skeleton *s = m->s;
+    RS_TRY(rs_trace_host_gaps(m->trace, policy, &gaps, err));
+    size_t n_of[2] = {0}; /* samples have no length and come last */
+    bool ok = (s->doing = rs_malloc(2 * RS_SKELETON_DOING * sizeof *s->doing)) != NULL;
+    for (size_t i = 0; ok && i < gaps->n; i++) {
+        const rs_host_gap_row *row = &gaps->rows[i];
+        if (n_of[!row->ns]++ >= RS_SKELETON_DOING) continue;
+        s->doing[s->n_doing++] =
+            (rs_skeleton_doing){rs_pool_add(&s->pool, m->e, row->name, &ok), row->what, row->ns, row->n};
+    }
+    s->n_samples = gaps->n_samples;
+    if (!ok) return rs_fail_nomem(err, "skeleton");
+    s->launching = gaps->span;
+    s->elsewhere = gaps->elsewhere;
+    s->loading = gaps->loading;
+    return RS_OK;
+}
+
 static rs_status make(rs_maker *m, const rs_policy *policy, rs_error *err)
 {
     const rs_step *steps;
@@ -330,6 +351,7 @@ static rs_status make(rs_maker *m, const rs_policy *policy, rs_error *err)
     m->s->n_contradicted = m->own.causes->n_contradicted;
     m->s->n_untold = m->own.sync->n_untold;
     m->s->strict = m->own.strict;
+    RS_TRY(add_gaps(m, policy, err));
     return add_communication(m, policy, err);
 }
 

@@ -93,7 +93,7 @@ typedef struct rs_format {
 /* The rows that the build collected, ended by NULL. */
 extern const rs_format *const rs_format_rows[];
 extern const rs_format rs_format_kineto, rs_format_torch_snapshot, rs_format_rocprof_json,
-    rs_format_rocprof_csv, rs_format_rocpd, rs_format_nsys;
+    rs_format_rocprof_csv, rs_format_rocpd, rs_format_nsys, rs_format_otf2;
 
 /* Told by the first bytes of the text. Of databases, which only their tables tell apart, the first row. */
 const rs_format *rs_format_of_text(const uint8_t *text, size_t n);

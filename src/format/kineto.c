@@ -129,9 +129,13 @@ static rs_status read_event(rs_reader *r, rs_error *err)
         return RS_OK;
     }
     if (r->core.failure != RS_OK) return r->core.failure;
-    if (s == RS_JSON_END) {
+    if (s == RS_JSON_END && !rs_reader_swallows_events(r, begin)) {
         r->p = begin;
         return short_of_text(r, err);
+    }
+    if (s == RS_JSON_END) {
+        s = RS_JSON_BAD;
+        r->p = r->end;
     }
     if (s == RS_JSON_BAD && r->open &&
         (r->p <= begin + 1 ||

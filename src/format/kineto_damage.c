@@ -94,6 +94,22 @@ static bool begins_event(const rs_reader *r, const uint8_t *p, uint8_t before)
     return r->end - p >= 4 && memcmp(p, "\"ph\"", 4) == 0;
 }
 
+#define LONG_EVENT (1 << 20) /* bytes */
+
+bool rs_reader_swallows_events(const rs_reader *r, const uint8_t *begin)
+{
+    uint8_t before = '{';
+    if (!r->window.last && r->end - begin < LONG_EVENT) return false;
+    for (const uint8_t *p = begin + 1; p < r->end; p++) {
+        if (rs_json_is_space(*p)) continue;
+        if (*p == '{' && (before == ',' || before == '[' || before == '}' || before == ']') &&
+            rs_kineto_looks_like_event(p, r->end) && rs_kineto_has_phase(p, r->end))
+            return true;
+        before = *p;
+    }
+    return false;
+}
+
 /* At ']': does the event array end here? Either a known top-level member follows or the document closes. */
 static bool ends_array(const rs_reader *r, const uint8_t *p)
 {

@@ -72,6 +72,9 @@ const char *rs_reader_fault(rs_json_status s);
  * on. */
 void rs_reader_damaged(rs_reader *r, const char *kind, const char *message, const uint8_t *from,
                        const uint8_t *fault);
+/* Whether an event that has no end yet holds others: a bracket that it lost would take all of them for its arguments. Asked
+ * of long ones, and of the last. */
+bool rs_reader_swallows_events(const rs_reader *r, const uint8_t *begin);
 /* The same for something that is no event where one was expected; what follows tells what it was. */
 void rs_reader_junk(rs_reader *r, const uint8_t *from, const uint8_t *fault, bool after_separator);
 /* One step of looking. */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "text/numbers.h"
 
@@ -47,11 +48,7 @@ static int hex4(const uint8_t *p)
 {
     int v = 0;
     for (int i = 0; i < 4; i++) {
-        uint8_t c = p[i];
-        int d = c >= '0' && c <= '9'   ? c - '0'
-                : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                       : -1;
+        int d = rs_hex_digit((char)p[i]);
         if (d < 0) return -1;
         v = v * 16 + d;
     }

@@ -198,7 +198,9 @@ static bool add_span(const reader *r, const span *s, const rs_step *steps, size_
         .name = RS_NO_STRING,
         .dtype = RS_NO_STRING,
     };
-    if (shape.kind == RS_COLL_SEND_RECV) {
+    if (rs_events_text(e, RS_COL_COLLECTIVE, s->row) != RS_NO_STRING) {
+        rs_coll_shape_read(&shape, e, s->row, &rank->pool, &ok);
+    } else if (shape.kind == RS_COLL_SEND_RECV) {
         shape.name = rs_pool_add(&rank->pool, e, e->name[s->row], &ok);
         if (c) ends_of(e, c->row, &shape);
     }

@@ -9,6 +9,9 @@ rs_status rs_coll_rank_create(rs_trace *trace, rs_coll_rank **out, rs_error *err
 /* What the host ran: rs_coll_rank_any. */
 rs_status rs_coll_rank_of_host(rs_trace *trace, rs_coll_rank **out, rs_error *err);
 
+/* What an event's arguments say of its communication; kind and stream stay. *ok becomes false when out of memory. */
+void rs_coll_shape_read(rs_coll_shape *shape, const rs_events *e, uint32_t args, rs_pool *pool, bool *ok);
+
 /* What a kind is run as on the host: gloo has no reduce-scatter of its own and runs an all-reduce. */
 static inline rs_coll_kind rs_coll_kind_on_host(rs_coll_kind kind)
 {

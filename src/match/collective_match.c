@@ -51,12 +51,6 @@ static bool two_members(const char *members, long long pair[2])
            !members[end];
 }
 
-static bool is_send(const rs_coll_rank *r, const rs_coll_shape *op)
-{
-    const char *name = rs_pool_text(&r->pool, op->name);
-    return name && strstr(name, "send");
-}
-
 static bool is_nameless(const rs_coll_shape *op)
 {
     return op->group == RS_NO_STRING && op->members == RS_NO_STRING;
@@ -115,7 +109,8 @@ static uint32_t channel_of(matcher *m, uint32_t rank, const rs_coll_shape *op)
         else if (lacks_partner(r, op))
             n += (size_t)snprintf(text + n, size - n, " p2p by end");
         else
-            n += (size_t)snprintf(text + n, size - n, " p2p of %u %s", rank, is_send(r, op) ? "out" : "in");
+            n += (size_t)snprintf(text + n, size - n, " p2p of %u %s", rank,
+                                  rs_coll_sends(r, op) ? "out" : "in");
     } else if (is_nameless(op) && m->many_streams) {
         n += (size_t)snprintf(text + n, size - n, " stream %lld", (long long)op->stream);
     }

@@ -40,6 +40,7 @@ rs_coll_kind rs_coll_kind_of(const char *name)
         {"combine", RS_COLL_COMBINE},
         {"barrier", RS_COLL_BARRIER},
         {"broadcast", RS_COLL_BROADCAST},
+        {"bcast", RS_COLL_BROADCAST},
         {"sendrecv", RS_COLL_SEND_RECV},
         {"scatter", RS_COLL_SCATTER},
         {"gather", RS_COLL_GATHER},
@@ -107,7 +108,7 @@ static const char *behind_host_backend(const char *name)
 bool rs_coll_is_host_span(const char *name)
 {
     const char *rest = behind_host_backend(name);
-    return rest && *rest == ':';
+    return (rest && *rest == ':') || strncmp(name, "MPI_", 4) == 0;
 }
 
 bool rs_coll_is_host_backend(const char *backend)

@@ -139,6 +139,20 @@ static rs_coll_kind kind_at(const rs_events *e, uint32_t row, uint32_t args, uin
     return kind == RS_COLL_OTHER ? rs_coll_kind_of_kernel(rs_event_name(e, row)) : kind;
 }
 
+void rs_coll_shape_read(rs_coll_shape *shape, const rs_events *e, uint32_t args, rs_pool *pool, bool *ok)
+{
+    shape->group_size = int_at(e, RS_COL_GROUP_SIZE, args, 0);
+    shape->in_elements = int_at(e, RS_COL_IN_NELEMS, args, -1);
+    shape->out_elements = int_at(e, RS_COL_OUT_NELEMS, args, -1);
+    shape->source = int_at(e, RS_COL_SRC_RANK, args, -1);
+    shape->target = int_at(e, RS_COL_DST_RANK, args, -1);
+    shape->group = rs_pool_add(pool, e, rs_events_text(e, RS_COL_GROUP_NAME, args), ok);
+    shape->description = rs_pool_add(pool, e, rs_events_text(e, RS_COL_GROUP_DESC, args), ok);
+    shape->members = rs_pool_add(pool, e, rs_events_text(e, RS_COL_GROUP_RANKS, args), ok);
+    shape->name = rs_pool_add(pool, e, rs_events_text(e, RS_COL_COLLECTIVE, args), ok);
+    shape->dtype = rs_pool_add(pool, e, rs_events_text(e, RS_COL_DTYPE, args), ok);
+}
+
 static bool add_op(rs_coll_rank *r, const rs_events *e, const source *s, const rs_work *work, size_t i)
 {
     bool ok = true;
@@ -148,20 +162,8 @@ static bool add_op(rs_coll_rank *r, const rs_events *e, const source *s, const r
                            .row = row,
                            .seq = int_at(e, RS_COL_SEQ, args, -1) < 0 ? -1 : int_at(e, RS_COL_SEQ, args, -1),
                            .step = work->step[i]};
-    rs_coll_shape shape = {
-        .kind = kind_at(e, row, args, s->call),
-        .group_size = int_at(e, RS_COL_GROUP_SIZE, args, 0),
-        .in_elements = int_at(e, RS_COL_IN_NELEMS, args, -1),
-        .out_elements = int_at(e, RS_COL_OUT_NELEMS, args, -1),
-        .source = int_at(e, RS_COL_SRC_RANK, args, -1),
-        .target = int_at(e, RS_COL_DST_RANK, args, -1),
-        .stream = work->stream[i],
-        .group = rs_pool_add(&r->pool, e, rs_events_text(e, RS_COL_GROUP_NAME, args), &ok),
-        .description = rs_pool_add(&r->pool, e, rs_events_text(e, RS_COL_GROUP_DESC, args), &ok),
-        .members = rs_pool_add(&r->pool, e, rs_events_text(e, RS_COL_GROUP_RANKS, args), &ok),
-        .name = rs_pool_add(&r->pool, e, rs_events_text(e, RS_COL_COLLECTIVE, args), &ok),
-        .dtype = rs_pool_add(&r->pool, e, rs_events_text(e, RS_COL_DTYPE, args), &ok),
-    };
+    rs_coll_shape shape = {.kind = kind_at(e, row, args, s->call), .stream = work->stream[i]};
+    rs_coll_shape_read(&shape, e, args, &r->pool, &ok);
     if (s->batch) {
         shape.in_elements = shape.out_elements = s->elements;
         shape.source = shape.target = -1;
@@ -175,6 +177,12 @@ static bool add_op(rs_coll_rank *r, const rs_events *e, const source *s, const r
         *at = given;
     }
     return ok && rs_coll_rank_add(r, op, &shape);
+}
+
+bool rs_coll_sends(const rs_coll_rank *rank, const rs_coll_shape *shape)
+{
+    const char *name = rs_pool_text(&rank->pool, shape->name);
+    return shape->kind == RS_COLL_SEND_RECV && name && strstr(name, "send");
 }
 
 bool rs_coll_rank_sort(rs_coll_rank *r)

@@ -66,6 +66,9 @@ extern const rs_layout rs_coll_rank_layout;
 #define RS_COLL_HOST_COLUMNS                                                                                 \
     (RS_COLL_COLUMNS | RS_COLUMN_BIT(RECORD_FUNCTION_ID) | RS_COLUMN_BIT(CONCRETE_INPUTS))
 
+/* Whether a send or receive is known to be a send. */
+bool rs_coll_sends(const rs_coll_rank *rank, const rs_coll_shape *shape);
+
 /* The communication kernels of a rank. The arguments are the kernel's; where it has none, those of the
  * operator record_param_comms above its launch. A kernel that names no collective is the one of the
  * annotation or operator that launched it (nccl:all_to_all): an all-to-all is made of SendRecv kernels. */

@@ -58,9 +58,11 @@ static unsigned clamp_decimals(int decimals, int most)
     return (unsigned)(decimals < 0 ? 0 : decimals > most ? most : decimals);
 }
 
-/* values are nanoseconds / base; returns the unit's name. */
+#define OWN_UNIT (-1)
+
+/* values are nanoseconds / base; returns the unit's name. wanted: the unit as a power of 1000 ns, or OWN_UNIT. */
 static const char *plan_time(const magnitudes *m, double base, rs_unit unit, bool exact_ns, bool utf8,
-                             rs_display *out)
+                             int wanted, rs_display *out)
 {
     const char *const names[] = {"ns", utf8 ? "\xC2\xB5s" : "us", "ms", "s"};
     static const double scales[] = {1, 1e3, 1e6, 1e9};
@@ -74,8 +76,15 @@ static const char *plan_time(const magnitudes *m, double base, rs_unit unit, boo
             at++;
             decimals = 3;
         }
+        if (wanted != OWN_UNIT) {
+            decimals += 3 * (wanted - at);
+            at = wanted;
+        }
         if (at == 0) decimals = exact_ns ? 0 : 1;
+    } else if (wanted != OWN_UNIT) {
+        at = wanted;
     }
+    out->time_unit = at;
     out->scale = scales[at] / base;
     out->decimals = clamp_decimals(decimals, 3);
     return names[at];
@@ -100,6 +109,18 @@ static void plan_number(const magnitudes *m, rs_display *out)
 {
     if (m->n && (m->median < -5 || m->highest >= 15)) out->scientific = true;
     out->decimals = m->whole ? 0 : clamp_decimals(3 - m->median, 8);
+}
+
+/* Numbers that are billions as a rule, such as FLOPs. */
+static const char *plan_large(const magnitudes *m, rs_display *out)
+{
+    static const char *const names[] = {"G", "T", "P", "E"};
+    int at = m->n ? (m->median - 9) / 3 : -1;
+    if (!m->n || m->median < 9 || at > 3) return NULL;
+    out->scale = pow(10, 9 + 3 * at);
+    out->scientific = false;
+    out->decimals = clamp_decimals(3 - (m->median - 9 - 3 * at), 3);
+    return names[at];
 }
 
 static bool mentions(const char *heading, const char *word)
@@ -138,10 +159,10 @@ static void set_heading(const rs_column_spec *spec, const char *unit, bool is_ti
         snprintf(out->heading, sizeof out->heading, "%s", clean);
 }
 
-void rs_display_plan(const rs_table *table, size_t column, bool utf8, rs_display *out)
+static void plan(const rs_table *table, size_t column, bool utf8, int wanted, rs_display *out)
 {
     const rs_column_spec *spec = &rs_table_get_spec(table)->columns[column];
-    *out = (rs_display){.scale = 1, .type = spec->type};
+    *out = (rs_display){.scale = 1, .type = spec->type, .time_unit = OWN_UNIT};
     if (spec->type == RS_TEXT) {
         out->is_text = true;
         set_heading(spec, NULL, false, utf8, out);
@@ -158,7 +179,7 @@ void rs_display_plan(const rs_table *table, size_t column, bool utf8, rs_display
     case RS_UNIT_MS:
         if (is_time || spec->type == RS_REAL) {
             double base = is_time || spec->unit == RS_UNIT_NS ? 1 : spec->unit == RS_UNIT_US ? 1e3 : 1e6;
-            unit = plan_time(&m, base, spec->unit, is_time, utf8, out);
+            unit = plan_time(&m, base, spec->unit, is_time, utf8, wanted, out);
             is_time = true;
         }
         break;
@@ -178,8 +199,56 @@ void rs_display_plan(const rs_table *table, size_t column, bool utf8, rs_display
     if (spec->type == RS_REAL &&
         (spec->unit == RS_UNIT_NONE || spec->unit == RS_UNIT_COUNT || spec->unit == RS_UNIT_ID))
         plan_number(&m, out);
-    if (rs_type_is_time(spec->type) && !unit) unit = plan_time(&m, 1, RS_UNIT_NS, true, utf8, out);
+    if (spec->unit == RS_UNIT_COUNT) unit = plan_large(&m, out);
+    if (rs_type_is_time(spec->type) && !unit) unit = plan_time(&m, 1, RS_UNIT_NS, true, utf8, wanted, out);
     set_heading(spec, unit, is_time, utf8, out);
+}
+
+void rs_display_plan(const rs_table *table, size_t column, bool utf8, rs_display *out)
+{
+    plan(table, column, utf8, OWN_UNIT, out);
+}
+
+/* ---- parts that add up -------------------------------------------------------------------------------------- */
+
+/* Whether the times of columns [first, end) but `total` add up to it in every row; unknown ones are 0. */
+static bool add_up(const rs_table *table, const rs_display *displays, size_t total, size_t first, size_t end)
+{
+    bool some = false;
+    for (size_t row = 0; row < rs_table_n_rows(table); row++) {
+        if (rs_table_is_null(table, row, total)) continue;
+        double whole = raw_value(table, row, total), sum = 0;
+        for (size_t c = first; c < end; c++)
+            if (c != total && displays[c].time_unit != OWN_UNIT && !rs_table_is_null(table, row, c))
+                sum += raw_value(table, row, c);
+        if (fabs(sum - whole) > 1e-9 * fabs(whole)) return false;
+        some |= whole != 0;
+    }
+    return some;
+}
+
+void rs_display_plan_table(const rs_table *table, bool utf8, rs_display *out)
+{
+    size_t n = rs_table_get_spec(table)->n_columns;
+    for (size_t at = 0; at < n; at++) plan(table, at, utf8, OWN_UNIT, &out[at]);
+    for (size_t total = 0; total < n; total++) {
+        if (out[total].time_unit == OWN_UNIT) continue;
+        for (size_t first = 0; first < n; first++) {
+            if (first == total || out[first].time_unit == OWN_UNIT) continue;
+            for (size_t end = first + 2; end <= n; end++) {
+                if (end - 1 == total || out[end - 1].time_unit == OWN_UNIT ||
+                    !add_up(table, out, total, first, end))
+                    continue;
+                int unit = out[total].time_unit;
+                for (size_t c = first; c < end; c++)
+                    if (out[c].time_unit > unit) unit = out[c].time_unit;
+                if (out[total].time_unit != unit) plan(table, total, utf8, unit, &out[total]);
+                for (size_t c = first; c < end; c++)
+                    if (out[c].time_unit != OWN_UNIT && out[c].time_unit != unit)
+                        plan(table, c, utf8, unit, &out[c]);
+            }
+        }
+    }
 }
 
 bool rs_display_suits(const rs_table *table, size_t column, const rs_display *display)

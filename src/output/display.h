@@ -16,10 +16,13 @@ typedef struct rs_display {
     bool scientific; /* values too small or too large for plain notation */
     double scale;    /* cell = value / scale, value as rs_table_int or rs_table_real gives it */
     unsigned decimals;
+    int time_unit; /* of times: a power of 1000 ns; else negative */
 } rs_display;
 
 /* Looks at every value of the column. */
 void rs_display_plan(const rs_table *table, size_t column, bool utf8, rs_display *out);
+/* All columns of a table. Times that add up to another in every row have its unit. */
+void rs_display_plan_table(const rs_table *table, bool utf8, rs_display *out);
 
 /* Whether a plan that was made for another page of a table can show the column of this one. */
 bool rs_display_suits(const rs_table *table, size_t column, const rs_display *display);

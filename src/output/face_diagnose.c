@@ -4,13 +4,13 @@
 
 #include "base/text.h"
 #include "base/try.h"
+#include "output/briefs.h"
 #include "output/face_tools.h"
 #include "output/verdict.h"
 #include "text/numbers.h"
 
 #define KEYS 9
-#define SHOWN 60 /* columns of a kernel's name, more where two would look the same */
-#define LONGEST (16 * SHOWN)
+#define SHOWN 36 /* columns of a kernel's name */
 
 static rs_status put_verdict(const rs_verdict *v, size_t place, rs_page *layout, rs_error *err)
 {
@@ -32,42 +32,28 @@ static bool is_shown_sensitivity(const rs_verdict *v)
     return v->id && v->sensitivity && v->n_culprits;
 }
 
-/* Whether two different names look the same once they are shortened. */
-static bool are_alike(const rs_result *result, size_t columns)
-{
-    char a[4 * LONGEST + 8], b[4 * LONGEST + 8];
-    for (size_t i = 0; i < rs_result_n_verdicts(result); i++) {
-        const rs_verdict *v = rs_result_verdict(result, i);
-        if (!is_shown_sensitivity(v)) continue;
-        rs_shorten_middle(v->culprits->name, strlen(v->culprits->name), columns, a, sizeof a);
-        for (size_t k = 0; k < i; k++) {
-            const rs_verdict *w = rs_result_verdict(result, k);
-            if (!is_shown_sensitivity(w)) continue;
-            rs_shorten_middle(w->culprits->name, strlen(w->culprits->name), columns, b, sizeof b);
-            if (strcmp(a, b) == 0) return true;
-        }
-    }
-    return false;
-}
-
 static rs_status put_sensitivities(const rs_result *result, rs_page *layout, rs_error *err)
 {
     rs_text kernels = {0};
-    char name[4 * LONGEST + 8];
-    size_t columns = SHOWN;
-    while (columns < LONGEST && are_alike(result, columns)) columns *= 2;
-    for (size_t i = 0; i < rs_result_n_verdicts(result); i++) {
-        const rs_verdict *v = rs_result_verdict(result, i);
-        if (!is_shown_sensitivity(v)) continue;
-        const char *whole = v->culprits->name;
-        rs_text_printf(&kernels, "%s%s (%s %%)", kernels.n ? ", " : "",
-                       rs_shorten_middle(whole, strlen(whole), columns, name, sizeof name),
-                       RS_FIXED(v->gain_pct, 1));
+    RS_SCOPED(rs_briefs_clear) rs_briefs names;
+    bool ok = rs_briefs_init(&names);
+    for (int shows = 0; ok && shows < 2; shows++) {
+        for (size_t i = 0; ok && i < rs_result_n_verdicts(result); i++) {
+            const rs_verdict *v = rs_result_verdict(result, i);
+            if (!is_shown_sensitivity(v)) continue;
+            const char *whole = v->culprits->name;
+            if (!shows)
+                ok = rs_briefs_add(&names, whole, strlen(whole));
+            else
+                rs_text_printf(&kernels, "%s%s (%s %%)", kernels.n ? ", " : "",
+                               rs_briefs_find(&names, whole, strlen(whole)), RS_FIXED(v->gain_pct, 1));
+        }
+        if (ok && !shows) ok = rs_briefs_cut(&names, SHOWN, layout->utf8 ? "\xE2\x80\xA6" : "..");
     }
-    bool ok = !kernels.n || rs_text_get(&kernels);
+    ok = ok && (!kernels.n || rs_text_get(&kernels));
     if (ok && kernels.n) {
         rs_page_blank(layout);
-        rs_page_wrap(layout, "Most sensitive to (gain at half its time): ", kernels.s);
+        rs_page_wrap(layout, "Gain at half the time of: ", kernels.s);
     }
     rs_text_clear(&kernels);
     return ok ? RS_OK : rs_fail_nomem(err, "diagnose");

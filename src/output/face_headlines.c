@@ -2,11 +2,16 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/strings.h"
 #include "output/face_tools.h"
 #include "rankscope/verdict.h"
+#include "text/utf8.h"
 #include "text/numbers.h"
 
 #define AS_MUCH 1.0      /* percent: less than this of a step is not called a difference */
+#define LONGEST_NAME 60  /* columns of a name in a sentence */
+#define SLOW_RANK 1.05   /* times the median rank */
+#define UNEVEN 1.2       /* times the mean of the ranks */
 #define LEAST_PART 0.005 /* of a difference: smaller parts are not said */
 
 static rs_table *rows_of(const rs_result *result, const char *name)
@@ -354,6 +359,232 @@ void rs_headline_steps(const rs_result *result, rs_text *out)
         rs_text_printf(out, "None of %zu step%s is an outlier by length.", n, plural(n));
 }
 
+/* ---- where the time goes ----------------------------------------------------------------------------------- */
+
+/* What a name has in all rows of a table that call it so. */
+static double total_of(const rs_table *t, const char *names, const char *name, const char *column)
+{
+    double sum = 0;
+    for (size_t i = 0; i < rs_table_n_rows(t); i++)
+        if (strcmp(rs_face_string(t, i, names), name) == 0) sum += amount(t, i, column);
+    return sum;
+}
+
+/* A row of the name that has most of a column over all ranks; what is called "others" or begins with '(' is no name.
+ * SIZE_MAX: there is none. */
+static size_t most_of(const rs_table *t, const char *names, const char *column, rs_text *out)
+{
+    size_t n = t ? rs_table_n_rows(t) : 0, best = SIZE_MAX;
+    RS_SCOPED(rs_strings_clear) rs_strings ids;
+    RS_LOCAL double *sums = rs_calloc(n + 1, sizeof *sums);
+    bool ok = rs_strings_init(&ids) && sums;
+    double most = 0;
+    for (size_t i = 0; ok && i < n; i++) {
+        const char *name = rs_face_string(t, i, names);
+        if (*name == '(' || strcmp(name, "others") == 0) continue;
+        uint32_t id = rs_strings_add(&ids, name, strlen(name));
+        ok = id != RS_NO_STRING;
+        if (!ok || id == 0) continue; /* unknown */
+        sums[id - 1] += amount(t, i, column);
+        if (!(sums[id - 1] > most)) continue;
+        most = sums[id - 1];
+        best = i;
+    }
+    out->failed |= !ok;
+    return best;
+}
+
+/* "NAME takes the most GPU time: 12.3 ms of 45.6 ms (27.0 %)": what has most of a column of times, in us or with `scale` of them. */
+static bool put_most(const rs_table *t, const char *names, const char *column, double scale,
+                     const char *words, rs_text *out)
+{
+    char name[4 * LONGEST_NAME + 8];
+    size_t most = most_of(t, names, column, out);
+    double all = t ? total(t, column) : 0;
+    if (most == SIZE_MAX || !(all > 0)) return false;
+    const char *whole = rs_face_string(t, most, names);
+    double sum = total_of(t, names, whole, column);
+    rs_text_printf(out, "%s %s: %s of %s (%s %%)",
+                   rs_shorten_middle(whole, strlen(whole), LONGEST_NAME, name, sizeof name), words,
+                   TIME(sum * scale), TIME(all * scale), PERCENT(percent(sum, all)));
+    return true;
+}
+
+/* The columns by which the tables of a command say what takes the time, in order; the first that the main table has. */
+typedef struct time_of {
+    const char *names, *column, *words;
+    double scale; /* to microseconds */
+} time_of;
+
+static bool put_first(const rs_result *result, const time_of *choices, size_t n, rs_text *out)
+{
+    const rs_table *t = result->tables[result->main_table];
+    for (size_t i = 0; i < n; i++)
+        if (rs_face_has(t, choices[i].names) && rs_face_has(t, choices[i].column))
+            return put_most(t, choices[i].names, choices[i].column, choices[i].scale, choices[i].words, out);
+    return false;
+}
+
+void rs_headline_kernels(const rs_result *result, rs_text *out)
+{
+    static const time_of choices[] = {{"name", "sum_us", "takes the most GPU time", 1},
+                                      {"kernel_type", "time_us", "is what runs longest", 1},
+                                      {"kind", "sum_us", "takes the most GPU time", 1}};
+    if (put_first(result, choices, sizeof choices / sizeof *choices, out)) rs_text_put(out, ".");
+}
+
+void rs_headline_ops(const rs_result *result, rs_text *out)
+{
+    static const time_of choices[] = {
+        {"name", "total_direct_kernel_time_us", "launches the most GPU time", 1},
+        {"op_category", "total_direct_kernel_time_ms", "launches the most GPU time", 1e3},
+        {"name", "self_us", "takes the most host time of its own", 1},
+        {"name", "kernel_us", "owns the most GPU time", 1}};
+    if (put_first(result, choices, sizeof choices / sizeof *choices, out)) rs_text_put(out, ".");
+}
+
+void rs_headline_annotations(const rs_result *result, rs_text *out)
+{
+    static const time_of choices[] = {{"annotation", "sum_us", "holds the most GPU time", 1},
+                                      {"name", "own_us", "holds the most GPU time", 1}};
+    const rs_table *t = rows_of(result, "annotations");
+    if (!put_first(result, choices, sizeof choices / sizeof *choices, out)) {
+        if (t && total(t, "own_us") > 0) rs_text_put(out, "No GPU time is under an annotation.");
+        return;
+    }
+    double none = t ? total_of(t, "name", "", "own_us") : 0;
+    if (none > 0)
+        rs_text_printf(out, ", nested ones left out; %s %% is under none",
+                       PERCENT(percent(none, total(t, "own_us"))));
+    rs_text_put(out, ".");
+}
+
+void rs_headline_modules(const rs_result *result, rs_text *out)
+{
+    const rs_table *t = rows_of(result, "modules"), *phases = rows_of(result, "phases");
+    if (!t) return;
+    if (!put_most(t, "module", "own_us", 1, "has the most GPU time of its own", out))
+        rs_text_put(out, "No GPU time is below a module: record with_modules=True");
+    double all = phases ? total(phases, "gpu_us") : 0, again = 0;
+    for (size_t i = 0; i < (phases ? rs_table_n_rows(phases) : 0); i++)
+        if (strcmp(rs_face_string(phases, i, "phase"), "recompute") == 0)
+            again += amount(phases, i, "gpu_us");
+    if (again > 0) rs_text_printf(out, "; %s %% is computed again", PERCENT(percent(again, all)));
+    rs_text_put(out, ".");
+}
+
+void rs_headline_sequences(const rs_result *result, rs_text *out)
+{
+    const rs_table *t = rows_of(result, "sequences");
+    if (!t) return;
+    size_t most = greatest(t, "gpu_us");
+    rs_text_printf(
+        out,
+        "%zu pattern%s of GPU work; the one with the most GPU time, %s on rank %lld, is launched %lld "
+        "time%s, %lld piece%s in all.",
+        rs_table_n_rows(t), plural(rs_table_n_rows(t)), TIME(amount(t, most, "gpu_us")), rank_of(t, most),
+        (long long)amount(t, most, "count"), plural((size_t)amount(t, most, "count")),
+        (long long)amount(t, most, "kernels"), plural((size_t)amount(t, most, "kernels")));
+}
+
+void rs_headline_timeline(const rs_result *result, rs_text *out)
+{
+    const rs_table *t = rows_of(result, "timeline");
+    double all = t ? total_of(t, "type", "total_time", "time_ms") : 0;
+    if (!(all > 0)) return;
+    rs_text_printf(
+        out,
+        "GPUs compute for %s %% of the time; exposed communication takes %s %%, exposed copies %s %%, and "
+        "%s %% is idle.",
+        PERCENT(percent(total_of(t, "type", "computation_time", "time_ms"), all)),
+        PERCENT(percent(total_of(t, "type", "exposed_comm_time", "time_ms"), all)),
+        PERCENT(percent(total_of(t, "type", "exposed_memcpy_time", "time_ms"), all)),
+        PERCENT(percent(total_of(t, "type", "idle_time", "time_ms"), all)));
+}
+
+/* A mean over rows of which each counts as often as `weight` says. */
+static double mean_of(const rs_table *t, const char *column, const char *weight)
+{
+    double sum = 0, n = 0;
+    for (size_t i = 0; i < rs_table_n_rows(t); i++) {
+        double value = rs_face_number(t, i, column);
+        if (isnan(value)) continue;
+        sum += value * amount(t, i, weight);
+        n += amount(t, i, weight);
+    }
+    return n > 0 ? sum / n : NAN;
+}
+
+void rs_headline_delays(const rs_result *result, rs_text *out)
+{
+    const rs_table *t = result->tables[result->main_table];
+    const char *launches = rs_face_has(t, "launches") ? "launches" : "occurrence_count",
+               *runs = rs_face_has(t, "operators") ? "operators" : launches;
+    double op = mean_of(t, "mean_op_delay_us", runs), start = mean_of(t, "mean_launch_delay_us", launches),
+           queued = mean_of(t, "mean_queued_us", launches);
+    if (isnan(start)) return;
+    rs_text_printf(out, "Work starts %s after its launch on average", TIME(start));
+    if (!isnan(queued))
+        rs_text_printf(out, ", %s of it waiting in its stream: %s", TIME(queued),
+                       queued >= start / 2 ? "the host is ahead of the GPU" : "the GPU waits for launches");
+    if (!isnan(op)) rs_text_printf(out, ". Operators launch %s after their start on average", TIME(op));
+    rs_text_put(out, ".");
+}
+
+void rs_headline_variance(const rs_result *result, rs_text *out)
+{
+    const rs_table *t = rows_of(result, "variance"), *ranks = rows_of(result, "ranks");
+    char name[4 * LONGEST_NAME + 8];
+    if (!t) return;
+    double above = total(t, "above_median_us"), all = total(t, "sum_us");
+    size_t most = most_of(t, "name", "above_median_us", out);
+    rs_text_printf(out,
+                   "Runs that take longer than the median of their kind do so by %s, %s %% of the GPU time",
+                   TIME(above), PERCENT(percent(above, all)));
+    if (most != SIZE_MAX) {
+        const char *whole = rs_face_string(t, most, "name");
+        rs_text_printf(out, ", most of it in %s",
+                       rs_shorten_middle(whole, strlen(whole), LONGEST_NAME, name, sizeof name));
+    }
+    rs_text_put(out, ".");
+    if (!ranks || rs_table_n_rows(ranks) < 2) return;
+    size_t slow = 0;
+    for (size_t i = 1; i < rs_table_n_rows(ranks); i++)
+        if (amount(ranks, i, "ratio") > amount(ranks, slow, "ratio")) slow = i;
+    double ratio = amount(ranks, slow, "ratio");
+    if (ratio >= SLOW_RANK)
+        rs_text_printf(out, " Rank %lld takes %s times as long as the median rank for the same work.",
+                       rank_of(ranks, slow), RS_FIXED(ratio, 2));
+    else
+        rs_text_printf(out, " No rank is %s %% slower than the median one at the same work.",
+                       RS_FIXED(100 * (SLOW_RANK - 1), 0));
+}
+
+void rs_headline_exchange(const rs_result *result, rs_text *out)
+{
+    const rs_table *t = rows_of(result, "ranks");
+    if (!t) return;
+    size_t most = 0;
+    double sent = total(t, "sent_bytes"), unknown = total(t, "unknown");
+    for (size_t i = 1; i < rs_table_n_rows(t); i++)
+        if (amount(t, i, "vs_mean") > amount(t, most, "vs_mean")) most = i;
+    if (!(sent > 0)) {
+        rs_text_printf(out, "The sizes of %s all-to-alls are not known: the traces do not hold them.",
+                       RS_FIXED(unknown, 0));
+        return;
+    }
+    rs_text_printf(out, "All-to-alls send %s in all", rs_human_bytes((int64_t)sent, (char[32]){0}));
+    double load = amount(t, most, "vs_mean");
+    if (load >= UNEVEN)
+        rs_text_printf(out, "; rank %lld receives the most, %s times the mean of the ranks", rank_of(t, most),
+                       RS_FIXED(load, 2));
+    else if (load > 0)
+        rs_text_printf(out, "; no rank receives %s times the mean of the ranks: no problem found",
+                       RS_FIXED(UNEVEN, 1));
+    rs_text_put(out, ".");
+    if (unknown > 0) rs_text_printf(out, " The sizes of %s more are not known.", RS_FIXED(unknown, 0));
+}
+
 /* ---- between ranks ---------------------------------------------------------------------------------------- */
 
 /* What is waited in a kind of wait, and whose part of it is the largest. */
@@ -541,4 +772,34 @@ void rs_headline_compare(const rs_result *result, rs_text *out)
         put_more(out, amount(t, most, "time_diff_us"), diff);
     }
     rs_text_put(out, ".");
+}
+
+/* What is settled, or why it is not, with what these runs could have shown. */
+void rs_headline_regress(const rs_result *result, rs_text *out)
+{
+    const rs_table *t = rows_of(result, "verdict");
+    if (!t) return;
+    const char *verdict = rs_face_string(t, 0, "verdict"), *reason = rs_face_string(t, 0, "reason");
+    double base = rs_face_number(t, 0, "base_us"), now = rs_face_number(t, 0, "new_us"),
+           change = rs_face_number(t, 0, "change_pct"), low = rs_face_number(t, 0, "low_pct"),
+           high = rs_face_number(t, 0, "high_pct"), visible = rs_face_number(t, 0, "smallest_visible_pct");
+    bool same = strcmp(verdict, "same") == 0;
+    if (same)
+        rs_text_put(out, "No problem found: the new side is as fast as the base");
+    else if (strcmp(verdict, "undecided") == 0)
+        rs_text_put(out, "Undecided");
+    else
+        rs_text_printf(out, "The new side is %s", verdict);
+    if (!isnan(base) && !isnan(now)) {
+        rs_text_printf(out, "%s a step takes %s after %s", same ? ";" : ":", TIME(now), TIME(base));
+        if (!isnan(change))
+            rs_text_printf(out, " (%s%s %%", change < 0 ? "-" : "+", RS_FIXED(fabs(change), 1));
+        if (!isnan(change) && !isnan(low) && !isnan(high))
+            rs_text_printf(out, ", between %s and %s %%", RS_FIXED(low, 1), RS_FIXED(high, 1));
+        if (!isnan(change)) rs_text_put(out, ")");
+    }
+    rs_text_put(out, ".");
+    if (*reason) rs_text_printf(out, " Why: %s.", reason);
+    if (!isnan(visible))
+        rs_text_printf(out, " The least change that these runs can show is %s %%.", RS_FIXED(visible, 1));
 }

@@ -85,17 +85,10 @@ static rs_status rank_tables(const rs_table *ranks, const size_t *rows, size_t n
     static const char *const times[] = {"rank",        "span_us",    "steps",           "mean_step_us",
                                         "gpu_span_us", "compute_us", "exposed_comm_us", "exposed_copy_us",
                                         "idle_us",     NULL};
-    static const char *const host[] = {"rank",
-                                       "busy_pct",
-                                       "launch_bound_pct",
-                                       "host_wait_us",
-                                       "mean_kernel_us",
-                                       "mean_launch_us",
-                                       "gpu_events",
-                                       "unlinked",
-                                       "unlinked_pct",
-                                       "behind_median_pct",
-                                       NULL};
+    static const char *const host[] = {"rank",           "busy_pct",          "launch_bound_pct",
+                                       "host_wait_us",   "host_elsewhere_us", "mean_kernel_us",
+                                       "mean_launch_us", "gpu_events",        "unlinked",
+                                       "unlinked_pct",   "behind_median_pct", NULL};
     static const char *const no_gpu[] = {"rank",        "span_us",           "steps", "mean_step_us",
                                          "own_time_us", "behind_median_pct", NULL};
     bool gpu = any_gpu(ranks);

@@ -28,21 +28,31 @@ size_t rs_face_most(rs_page *layout, size_t n);
 rs_status rs_face_tables(const rs_result *result, rs_page *layout, const rs_render_settings *settings,
                          rs_error *err);
 
+void rs_headline_annotations(const rs_result *result, rs_text *out);
 void rs_headline_blame(const rs_result *result, rs_text *out);
 void rs_headline_breakdown(const rs_result *result, rs_text *out);
 void rs_headline_clocks(const rs_result *result, rs_text *out);
 void rs_headline_collectives(const rs_result *result, rs_text *out);
 void rs_headline_compare(const rs_result *result, rs_text *out);
+void rs_headline_delays(const rs_result *result, rs_text *out);
 void rs_headline_diff(const rs_result *result, rs_text *out);
+void rs_headline_exchange(const rs_result *result, rs_text *out);
 void rs_headline_idle(const rs_result *result, rs_text *out);
+void rs_headline_kernels(const rs_result *result, rs_text *out);
 void rs_headline_launches(const rs_result *result, rs_text *out);
 void rs_headline_mfu(const rs_result *result, rs_text *out);
-void rs_headline_path(const rs_result *result, rs_text *out);
+void rs_headline_modules(const rs_result *result, rs_text *out);
+void rs_headline_ops(const rs_result *result, rs_text *out);
 void rs_headline_overlap(const rs_result *result, rs_text *out);
+void rs_headline_path(const rs_result *result, rs_text *out);
 void rs_headline_queue(const rs_result *result, rs_text *out);
+void rs_headline_regress(const rs_result *result, rs_text *out);
 void rs_headline_replay(const rs_result *result, rs_text *out);
 void rs_headline_roofline(const rs_result *result, rs_text *out);
+void rs_headline_sequences(const rs_result *result, rs_text *out);
 void rs_headline_steps(const rs_result *result, rs_text *out);
+void rs_headline_timeline(const rs_result *result, rs_text *out);
+void rs_headline_variance(const rs_result *result, rs_text *out);
 
 rs_status rs_face_summary(const rs_result *result, rs_page *layout, rs_error *err);
 rs_status rs_face_info(const rs_result *result, rs_page *layout, rs_error *err);

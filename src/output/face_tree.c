@@ -6,8 +6,10 @@
 #include "base/memory.h"
 #include "output/face_tools.h"
 #include "text/numbers.h"
+#include "text/utf8.h"
 
-#define NUMBERS "%8s %11s %11s %9s %9s  "
+#define NUMBERS "%7s %9s %9s %7s %7s  "
+#define NUMBERS_WIDTH 45
 
 static void put_time(const rs_table *t, size_t row, const char *column, char out[32])
 {
@@ -31,30 +33,51 @@ static void mark_last(const rs_table *t, size_t n, char *seen, char *last)
     }
 }
 
-/* Levels with guide lines. Below them a row shows its depth and the guides of the last few levels only: a tree of
- * n levels would else be n * n long. */
-#define MOST_GUIDES 60
-#define LAST_GUIDES 20
+#define WIDEST_NAME 120
+#define LEAST_NAME 20
+#define DEPTH_WIDTH 12 /* of "(depth 1234) " and the like */
 
-/* The guide lines of the levels above the row; lines[d] tells whether level d goes on. */
-static void put_guides(rs_page *layout, const char *lines, size_t depth, bool is_last)
+/* Levels with guide lines. Below `most` of them a row shows its depth and the guides of the last few levels only: a tree of
+ * n levels would else be n * n long, and wider than the terminal. */
+typedef struct guides {
+    size_t step, most, last; /* step: the columns of a level */
+} guides;
+
+static guides plan_guides(const rs_page *layout, size_t deepest)
 {
-    size_t first = depth > MOST_GUIDES ? depth - LAST_GUIDES : 1;
-    if (first > 1) {
-        char text[48];
-        snprintf(text, sizeof text, "(depth %zu) ", depth);
-        rs_writer_text(layout->writer, text);
-    }
-    for (size_t d = first; d < depth; d++)
-        rs_writer_text(layout->writer, !lines[d] ? "   " : layout->utf8 ? "\xe2\x94\x82  " : "|  ");
-    if (depth == 0) return;
-    if (layout->utf8)
-        rs_writer_text(layout->writer, is_last ? "\xe2\x94\x94\xe2\x94\x80 " : "\xe2\x94\x9c\xe2\x94\x80 ");
-    else
-        rs_writer_text(layout->writer, is_last ? "`- " : "|- ");
+    if (layout->width == 0) return (guides){3, 60, 20};
+    size_t room = layout->width > NUMBERS_WIDTH + LEAST_NAME ? layout->width - NUMBERS_WIDTH - LEAST_NAME : 0;
+    size_t step = 3;
+    while (step > 1 && deepest * step > room) step--;
+    return (guides){step, room / step, room > DEPTH_WIDTH ? (room - DEPTH_WIDTH) / step : 0};
 }
 
-static void put_row(rs_page *layout, const rs_table *t, size_t row, char *lines, bool is_last)
+/* The guide lines of the levels above the row; lines[d]: level d goes on. Returns how many columns they take. */
+static size_t put_guides(rs_page *layout, const guides *g, const char *lines, size_t depth, bool is_last)
+{
+    static const char *const ascii[] = {"|  ", "`- ", "|- "};
+    static const char *const blocks[] = {"\xe2\x94\x82  ", "\xe2\x94\x94\xe2\x94\x80 ",
+                                         "\xe2\x94\x9c\xe2\x94\x80 "};
+    const char *const *signs = layout->utf8 ? blocks : ascii;
+    size_t first = depth > g->most ? depth - g->last : 1, used = 0;
+    if (depth > g->most) {
+        char text[48];
+        used = (size_t)snprintf(text, sizeof text, "(depth %zu) ", depth);
+        rs_writer_text(layout->writer, text);
+    }
+    for (size_t d = first; d <= depth; d++) {
+        const char *sign = d < depth ? (lines[d] ? signs[0] : "   ") : signs[is_last ? 1 : 2];
+        size_t bytes = 0, shown = 0;
+        for (; shown < g->step; shown++)
+            bytes += rs_utf8_next(sign + bytes, strlen(sign + bytes), &(uint32_t){0});
+        rs_writer_bytes(layout->writer, sign, bytes);
+        used += g->step;
+    }
+    return used;
+}
+
+static void put_row(rs_page *layout, const guides *g, const rs_table *t, size_t row, char *lines,
+                    bool is_last)
 {
     char text[224], gpu[32], host[32], share[32], name[512];
     double percent = rs_face_number(t, row, "share_pct");
@@ -70,13 +93,12 @@ static void put_row(rs_page *layout, const rs_table *t, size_t row, char *lines,
     rs_human_count(rs_face_int(t, row, "kernels", 0), kernels);
     snprintf(text, sizeof text, NUMBERS, share, gpu, host, count, kernels);
     rs_writer_text(layout->writer, text);
-    put_guides(layout, lines, depth, is_last);
+    size_t used = strlen(text) + put_guides(layout, g, lines, depth, is_last), room = WIDEST_NAME;
     lines[depth] = (char)!is_last;
     const char *whole = rs_table_text(t, row, rs_face_column(t, "name"), &length);
-    size_t used = 54 + 3 * (depth > MOST_GUIDES ? LAST_GUIDES + 6 : depth),
-           room = layout->width > used + 24 ? layout->width - used : 24;
-    if (layout->width == 0 || room > 120) room = 120;
-    rs_shorten_middle(whole, length, room, name, sizeof name);
+    if (layout->width && layout->width < used + room)
+        room = layout->width > used + LEAST_NAME ? layout->width - used : LEAST_NAME;
+    rs_text_shorten(whole, length, room, layout->utf8 ? "\xE2\x80\xA6" : "..", name, sizeof name);
     rs_page_text(layout, name, strlen(name));
     rs_writer_char(layout->writer, '\n');
 }
@@ -92,6 +114,7 @@ static rs_status put_tree(rs_page *layout, const rs_table *t, rs_error *err)
     if (!last || !lines) return rs_fail_nomem(err, "tree");
     mark_last(t, n, lines, last);
     memset(lines, 0, deepest + 2);
+    const guides g = plan_guides(layout, deepest);
     int64_t rank = -1;
     char text[160];
     for (size_t i = 0; i < n && !layout->writer->failed; i++) {
@@ -104,7 +127,7 @@ static rs_status put_tree(rs_page *layout, const rs_table *t, rs_error *err)
             rs_writer_text(layout->writer, text);
         }
         rank = here;
-        put_row(layout, t, i, lines, last[i]);
+        put_row(layout, &g, t, i, lines, last[i]);
     }
     return RS_OK;
 }

@@ -5,13 +5,19 @@
 #define BOLD "\033[1m"
 #define PLAIN "\033[0m"
 
+/* The bytes of a piece of at most 64 that does not part the bytes of a character. */
+static size_t piece_bytes(const char *text, size_t length)
+{
+    size_t n = length < 64 ? length : 64;
+    while (n > 60 && n < length && ((unsigned char)text[n] & 0xC0) == 0x80) n--;
+    return n;
+}
+
 void rs_page_text(rs_page *layout, const char *text, size_t length)
 {
     char piece[3 * 64 + 1];
     while (length) {
-        size_t n = length < 64 ? length : 64;
-        /* do not part the bytes of a character */
-        while (n > 60 && n < length && ((unsigned char)text[n] & 0xC0) == 0x80) n--;
+        size_t n = piece_bytes(text, length);
         rs_writer_bytes(layout->writer, piece, rs_text_clean(text, n, layout->utf8, piece));
         text += n;
         length -= n;
@@ -32,6 +38,19 @@ void rs_page_blank(rs_page *layout)
     rs_writer_char(layout->writer, '\n');
 }
 
+/* How wide the text is once it is cleaned: signs may become two letters. */
+static size_t shown_width(const rs_page *layout, const char *text, size_t n)
+{
+    char piece[3 * 64 + 1];
+    size_t width = 0;
+    if (layout->utf8) return rs_text_width(text, n);
+    for (size_t part; n; text += part, n -= part) {
+        part = piece_bytes(text, n);
+        width += rs_text_clean(text, part, false, piece);
+    }
+    return width;
+}
+
 /* Wraps text, the first line being `used` columns long already and the others starting at `indent`. */
 static void wrap(rs_page *layout, const char *text, size_t used, size_t indent)
 {
@@ -43,7 +62,7 @@ static void wrap(rs_page *layout, const char *text, size_t used, size_t indent)
             text++;
             continue;
         }
-        size_t width = rs_text_width(text, n);
+        size_t width = shown_width(layout, text, n);
         if (!fresh && used + 1 + width > limit) {
             rs_writer_char(layout->writer, '\n');
             rs_writer_repeat(layout->writer, ' ', indent);

@@ -145,7 +145,7 @@ static rs_status put_headline(const rs_face *face, const rs_result *result, rs_p
 }
 
 /* As text: the verdict, the answer in a sentence, then the tables in the face's layout or as they are. */
-static rs_status show_page(const rs_analysis *analysis, const rs_face *face, const rs_result *result,
+static rs_status show_page(const rs_face *face, bool judges, const rs_result *result,
                            const rs_render_settings *settings, const rs_sink *sink, rs_error *err)
 {
     rs_writer writer;
@@ -159,8 +159,7 @@ static rs_status show_page(const rs_analysis *analysis, const rs_face *face, con
                       .brief = settings->brief,
                       .rows = face && face->lists ? settings->rows : 0,
                       .by = face ? face->by : NULL};
-    bool its_own = rs_analysis_judged(analysis) == RS_JUDGES;
-    if (!face || face->render != rs_face_stacks) RS_TRY(rs_page_verdict(&layout, result, its_own, err));
+    if (!face || face->render != rs_face_stacks) RS_TRY(rs_page_verdict(&layout, result, judges, err));
     RS_TRY(put_headline(face, result, &layout, err));
     RS_TRY(face && face->render ? face->render(result, &layout, err)
                                 : rs_face_tables(result, &layout, settings, err));
@@ -187,8 +186,20 @@ rs_status rs_render_answer(const rs_analysis *analysis, rs_compat compat, const 
     const char *table = rs_table_get_spec(result->tables[result->main_table])->name;
     const rs_face *face = compat == RS_COMPAT_NONE ? rs_face_find(name, table) : NULL;
     if ((face || rs_result_n_verdicts(result)) && settings.form == rs_output_form_rows[0])
-        return show_page(analysis, face, result, &settings, sink, err);
+        return show_page(face, rs_analysis_judged(analysis) == RS_JUDGES, result, &settings, sink, err);
     settings.size = sizeof settings;
     settings.nest_by = rs_face_nests(name);
+    return rs_render_result(result, result->main_table, &settings, sink, err);
+}
+
+rs_status rs_render_command(const char *command, const rs_result *result, const rs_render_settings *given,
+                            const rs_sink *sink, rs_error *err)
+{
+    rs_render_settings settings;
+    RS_TRY(read_settings(given, &settings, err));
+    const rs_face *face = rs_face_find(command, "");
+    if (face && settings.form == rs_output_form_rows[0])
+        return show_page(face, false, result, &settings, sink, err);
+    settings.size = sizeof settings;
     return rs_render_result(result, result->main_table, &settings, sink, err);
 }

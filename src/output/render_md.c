@@ -119,7 +119,7 @@ static rs_status write_md(rs_writer *writer, const rs_table *table, const rs_ren
     const rs_table_spec *spec = rs_table_get_spec(table);
     RS_LOCAL rs_display *displays = rs_calloc(spec->n_columns, sizeof *displays);
     if (!displays) return rs_fail_nomem(err, "the layout of a table");
-    for (size_t at = 0; at < spec->n_columns; at++) rs_display_plan(table, at, true, &displays[at]);
+    rs_display_plan_table(table, true, displays);
     rs_status status = RS_OK;
     size_t n_rows = rs_table_n_rows(table), shown = n_rows;
     if (settings->budget) status = fit_rows(table, displays, settings->budget, &shown, err);

@@ -6,16 +6,22 @@
 #include <libsmartcols.h>
 #include <stdlib.h>
 
-#include "base/memory.h"
+#include "base/text.h"
+#include "base/try.h"
 #include "output/display.h"
 #include "output/form.h"
+#include "output/layout.h"
+#include "output/briefs.h"
 #include "text/locale.h"
 #include "text/utf8.h"
 
 #define GAP 2
 #define BLOCK_ROWS 1024
 #define HEADING_LINES 4
-#define NARROWEST_TEXT 12
+/* The names of the rows and other texts are cut to these before columns are left out, and then to the last. */
+#define COMFORTABLE_NAME 24
+#define COMFORTABLE_TEXT 12
+#define NARROWEST_TEXT 8
 /* Without a terminal's width nothing is shortened; a column that would be this many times its text, and this
  * much more, is made narrower, and a cell that does not fit gets its row a layout of its own. */
 #define PADDING_RATIO 4
@@ -24,6 +30,9 @@
 #define WIDEST_TEXT 512
 
 typedef struct text_column {
+    size_t at;             /* in the table */
+    bool known, only_zero; /* some cell has a value; it is 0 in all of these */
+    rs_briefs names;       /* when they are cut */
     rs_display display;
     size_t width;                               /* of cells and heading, as shown */
     size_t cell_width;                          /* of the widest cell */
@@ -35,14 +44,16 @@ typedef struct text_column {
 typedef struct text_table {
     const rs_table *table;
     const rs_render_settings *settings;
-    size_t n_columns;
+    size_t n_columns; /* that are shown */
     text_column *columns;
-    char *clean; /* scratch for one cell, grown as needed */
+    rs_text left_out; /* the names of columns that found no room */
+    char *clean;      /* scratch for one cell, grown as needed */
     size_t clean_size;
     char *brief;
     size_t brief_size;
     bool overflows; /* some cells may be wider than their column */
     bool begun;     /* a page was written */
+    bool more;      /* there may be pages after this one */
 } text_table;
 
 static bool ensure(char **buffer, size_t *size, size_t need)
@@ -64,28 +75,32 @@ static const char *clean_cell(text_table *t, size_t row, size_t at, size_t *leng
     return t->clean;
 }
 
-/* How wide the terminal shows the cell. False when out of memory. */
-static bool measure_cell(text_table *t, size_t row, size_t at, size_t *width)
+/* How wide the terminal shows the cell of a shown column. False when out of memory. */
+static bool measure_cell(text_table *t, size_t row, const text_column *c, size_t *width)
 {
-    const rs_display *display = &t->columns[at].display;
+    const rs_display *display = &c->display;
     char number[RS_CELL_SIZE];
     if (!display->is_text) {
-        *width = rs_display_cell(t->table, row, at, display, number);
+        *width = rs_display_cell(t->table, row, c->at, display, number);
         return true;
     }
     size_t length;
-    const char *text = clean_cell(t, row, at, &length);
+    const char *text = clean_cell(t, row, c->at, &length);
     if (text) *width = rs_text_width(text, length);
     return text != NULL;
 }
 
-static bool measure_cells(text_table *t, size_t at)
+static bool measure_cells(text_table *t, text_column *c)
 {
-    text_column *c = &t->columns[at];
+    c->only_zero = !c->display.is_text;
     size_t n_rows = rs_table_n_rows(t->table);
     for (size_t row = 0; row < n_rows; row++) {
         size_t width;
-        if (!measure_cell(t, row, at, &width)) return false;
+        if (!measure_cell(t, row, c, &width)) return false;
+        if (!rs_table_is_null(t->table, row, c->at)) {
+            c->known = true;
+            c->only_zero &= !c->display.is_text && rs_table_real(t->table, row, c->at) == 0;
+        }
         if (width > c->cell_width) c->cell_width = width;
         c->cells_width += width;
     }
@@ -146,56 +161,131 @@ static void narrow_sparse(text_table *t)
     }
 }
 
-/* Widths: first as wide as cells and headings want; then headings on several lines; then shorter names. */
-static void fit(text_table *t)
+/* Which column says what a row is of: the one that is called name, or the first text. */
+static size_t name_column(const text_table *t)
 {
-    for (size_t at = 0; at < t->n_columns; at++) {
-        text_column *c = &t->columns[at];
-        size_t heading = wrap_heading(c, SIZE_MAX);
-        c->width = c->cell_width > heading ? c->cell_width : heading;
+    const rs_column_spec *specs = rs_table_get_spec(t->table)->columns;
+    size_t first = t->n_columns;
+    for (size_t at = t->n_columns; at-- > 0;) {
+        if (strcmp(specs[t->columns[at].at].name, "name") == 0) return at;
+        if (t->columns[at].display.is_text) first = at;
     }
-    size_t limit = t->settings->width;
-    if (limit == 0) narrow_sparse(t);
-    if (limit == 0 || total_width(t) <= limit) return;
+    return first;
+}
+
+/* Takes from the widest text, down to the next widest or to what is needed. */
+static void narrow_texts(text_table *t, size_t limit, size_t least_name, size_t least_text)
+{
+    size_t name = name_column(t);
+    for (size_t total = total_width(t); total > limit;) {
+        text_column *widest = NULL;
+        size_t next = 0, least = 0;
+        for (size_t at = 0; at < t->n_columns; at++) {
+            text_column *c = &t->columns[at];
+            size_t own = at == name ? least_name : least_text;
+            if (!c->display.is_text || c->width <= own) continue;
+            if (!widest || c->width > widest->width) {
+                if (widest) next = widest->width;
+                widest = c;
+                least = own;
+            } else if (c->width > next) {
+                next = c->width;
+            }
+        }
+        if (!widest) return;
+        size_t floor_width = next < widest->width ? next : widest->width - 1;
+        size_t wanted = widest->width > total - limit ? widest->width - (total - limit) : 0;
+        size_t now = wanted > floor_width ? wanted : floor_width;
+        if (now < least) now = least;
+        total -= widest->width - now;
+        widest->width = now;
+    }
+}
+
+/* As wide as cells want, and headings on several lines. */
+static void widen(text_table *t)
+{
     for (size_t at = 0; at < t->n_columns; at++) {
         text_column *c = &t->columns[at];
         /* a word that cannot be broken gives the others its room */
         size_t heading = wrap_heading(c, wrap_heading(c, c->cell_width));
         c->width = c->cell_width > heading ? c->cell_width : heading;
     }
-    for (size_t total = total_width(t); total > limit;) {
-        /* take from the widest name, down to the next widest or to what is needed */
-        text_column *widest = NULL;
-        size_t next = NARROWEST_TEXT;
-        for (size_t at = 0; at < t->n_columns; at++) {
-            text_column *c = &t->columns[at];
-            if (!c->display.is_text || c->width <= NARROWEST_TEXT) continue;
-            if (!widest || c->width > widest->width) {
-                if (widest) next = widest->width;
-                widest = c;
-            } else if (c->width > next) {
-                next = c->width;
-            }
-        }
-        if (!widest) break; /* numbers are never cut: the terminal wraps them */
-        size_t floor_width = next < widest->width ? next : widest->width - 1;
-        size_t wanted = widest->width > total - limit ? widest->width - (total - limit) : 0;
-        size_t now = wanted > floor_width ? wanted : floor_width;
-        if (now < NARROWEST_TEXT) now = NARROWEST_TEXT;
-        total -= widest->width - now;
-        widest->width = now;
+}
+
+static void take_column(text_table *t, size_t at)
+{
+    rs_briefs_clear(&t->columns[at].names);
+    t->n_columns--;
+    for (size_t i = at; i < t->n_columns; i++) t->columns[i] = t->columns[i + 1];
+    t->columns[t->n_columns] = (text_column){0};
+}
+
+/* The last column that is 0 in all rows, else the last one, but for the first and the names. False: there is none. */
+static bool leave_out_one(text_table *t)
+{
+    size_t name = name_column(t), chosen = 0;
+    for (size_t at = t->n_columns; at-- > 1 && !(chosen && t->columns[chosen].only_zero);)
+        if (at != name && (!chosen || t->columns[at].only_zero)) chosen = at;
+    if (!chosen) return false;
+    const char *called = rs_table_get_spec(t->table)->columns[t->columns[chosen].at].name;
+    rs_text_printf(&t->left_out, "%s%s", t->left_out.n ? ", " : "", called);
+    take_column(t, chosen);
+    return true;
+}
+
+/* Cells and headings as wide as they want; else without empty columns, headings on several lines, names cut, and without
+ * the columns for which there is still no room. */
+static void fit(text_table *t)
+{
+    size_t limit = t->settings->width;
+    for (size_t at = t->n_columns; limit && !t->more && rs_table_n_rows(t->table) && at-- > 0;)
+        if (!t->columns[at].known && t->n_columns > 1) take_column(t, at);
+    for (size_t at = 0; at < t->n_columns; at++) {
+        text_column *c = &t->columns[at];
+        size_t heading = wrap_heading(c, SIZE_MAX);
+        c->width = c->cell_width > heading ? c->cell_width : heading;
     }
+    if (limit == 0) narrow_sparse(t);
+    if (limit == 0 || total_width(t) <= limit) return;
+    do {
+        widen(t);
+        narrow_texts(t, limit, COMFORTABLE_NAME, COMFORTABLE_TEXT);
+    } while (total_width(t) > limit && leave_out_one(t));
+    narrow_texts(t, limit, NARROWEST_TEXT,
+                 NARROWEST_TEXT); /* numbers are never cut: the terminal wraps them */
     for (size_t at = 0; at < t->n_columns; at++)
         if (t->columns[at].display.is_text) wrap_heading(&t->columns[at], t->columns[at].width);
+}
+
+static const char *cut_mark(const text_table *t)
+{
+    return t->settings->utf8 ? "\xE2\x80\xA6" : "..";
+}
+
+/* Cuts the names of columns that are narrower than they. False when out of memory. */
+static bool cut_names(text_table *t)
+{
+    for (size_t at = 0; t->settings->width && at < t->n_columns; at++) {
+        text_column *c = &t->columns[at];
+        if (!c->display.is_text || c->cell_width <= c->width) continue;
+        bool ok = rs_briefs_init(&c->names);
+        for (size_t row = 0; ok && row < rs_table_n_rows(t->table); row++) {
+            size_t length;
+            const char *text = clean_cell(t, row, c->at, &length);
+            ok = text && rs_briefs_add(&c->names, text, length);
+        }
+        if (!ok || !rs_briefs_cut(&c->names, c->width, cut_mark(t))) return false;
+    }
+    return true;
 }
 
 /* Text cut to a column's width, in t->brief or where it is; NULL when out of memory. */
 static const char *shorten(text_table *t, const char *text, size_t length, size_t width)
 {
     if (rs_text_width(text, length) <= width) return text;
-    const char *mark = t->settings->utf8 ? "\xE2\x80\xA6" : "..";
     if (!ensure(&t->brief, &t->brief_size, 4 * width + 8)) return NULL;
-    return rs_text_shorten(text, length, width, mark, t->brief, t->brief_size);
+    return rs_text_shorten(text, length, width, cut_mark(t), t->brief, t->brief_size);
 }
 
 static bool is_right(const text_column *c)
@@ -281,10 +371,11 @@ static bool fill_row(text_table *t, const size_t *widths, struct libscols_line *
         const char *text = number;
         if (c->display.is_text) {
             size_t length;
-            text = clean_cell(t, row, at, &length);
-            if (text) text = shorten(t, text, length, widths ? widths[at] : c->width);
+            text = clean_cell(t, row, c->at, &length);
+            const char *brief = text && !widths ? rs_briefs_find(&c->names, text, length) : NULL;
+            if (text) text = brief ? brief : shorten(t, text, length, widths ? widths[at] : c->width);
         } else {
-            rs_display_cell(t->table, row, at, &c->display, number);
+            rs_display_cell(t->table, row, c->at, &c->display, number);
         }
         if (!text || !set_cell(line, at, text, false)) return false;
     }
@@ -301,7 +392,7 @@ static bool row_widths(text_table *t, size_t row, size_t *widths, bool *wider)
         if (!t->begun && (!c->display.is_text || c->cell_width <= c->width)) continue;
         if (t->settings->width && c->display.is_text) continue; /* it is shortened */
         size_t width;
-        if (!measure_cell(t, row, at, &width)) return false;
+        if (!measure_cell(t, row, c, &width)) return false;
         if (width <= c->width) continue;
         widths[at] = width;
         *wider = true;
@@ -339,18 +430,38 @@ static rs_status print_rows(rs_writer *writer, text_table *t, rs_error *err)
 
 static rs_status write_table(rs_writer *writer, text_table *t, rs_error *err)
 {
+    RS_LOCAL rs_display *displays = rs_malloc(t->n_columns * sizeof *displays);
+    if (!displays) return rs_fail_nomem(err, "the layout of a table");
+    rs_display_plan_table(t->table, t->settings->utf8, displays);
     for (size_t at = 0; at < t->n_columns; at++) {
-        rs_display_plan(t->table, at, t->settings->utf8, &t->columns[at].display);
-        if (!measure_cells(t, at)) return rs_fail_nomem(err, "a cell");
+        t->columns[at].at = at;
+        t->columns[at].display = displays[at];
+        if (!measure_cells(t, &t->columns[at])) return rs_fail_nomem(err, "a cell");
     }
     fit(t);
+    if (!cut_names(t)) return rs_fail_nomem(err, "names");
     rs_status status = print_headings(writer, t, err);
     if (status == RS_OK) status = print_rows(writer, t, err);
     return status;
 }
 
+static rs_status write_left_out(rs_writer *writer, text_table *t, const rs_render_settings *settings,
+                                rs_error *err)
+{
+    if (!rs_text_get(&t->left_out)) return rs_fail_nomem(err, "names of columns");
+    if (!t->left_out.n) return RS_OK;
+    rs_page page = {.writer = writer, .width = settings->width, .utf8 = settings->utf8};
+    rs_text_put(&t->left_out, " (--format csv has all)");
+    const char *text = rs_text_get(&t->left_out);
+    if (!text) return rs_fail_nomem(err, "names of columns");
+    rs_page_wrap(&page, "No room for ", text);
+    return RS_OK;
+}
+
 static void clear(text_table *t)
 {
+    for (size_t at = 0; t->columns && at < t->n_columns; at++) rs_briefs_clear(&t->columns[at].names);
+    rs_text_clear(&t->left_out);
     rs_free(t->columns);
     rs_free(t->clean);
     rs_free(t->brief);
@@ -370,6 +481,7 @@ static rs_status write_text(rs_writer *writer, const rs_table *table, const rs_r
     text_table t = {.table = table, .settings = &own, .n_columns = spec->n_columns};
     t.columns = rs_calloc(t.n_columns, sizeof *t.columns);
     rs_status status = t.columns ? write_table(writer, &t, err) : rs_fail_nomem(err, "the layout of a table");
+    if (status == RS_OK) status = write_left_out(writer, &t, &own, err);
     clear(&t);
 
     return status;
@@ -382,8 +494,8 @@ static rs_status write_text(rs_writer *writer, const rs_table *table, const rs_r
 static rs_status write_later(rs_writer *writer, text_table *t, rs_error *err)
 {
     for (size_t at = 0; at < t->n_columns; at++)
-        if (!rs_display_suits(t->table, at, &t->columns[at].display))
-            rs_display_plan(t->table, at, t->settings->utf8, &t->columns[at].display);
+        if (!rs_display_suits(t->table, t->columns[at].at, &t->columns[at].display))
+            rs_display_plan(t->table, t->columns[at].at, t->settings->utf8, &t->columns[at].display);
     t->overflows = t->begun = true;
     return print_rows(writer, t, err);
 }
@@ -397,8 +509,11 @@ static rs_status write_page(void *context, rs_writer *writer, const rs_table *pa
     if (own.utf8) own.utf8 = rs_locale_enter(&locale, "C.UTF-8");
     t->table = page;
     t->settings = &own;
-    t->n_columns = rs_table_get_spec(page)->n_columns;
-    if (first) t->columns = rs_calloc(t->n_columns, sizeof *t->columns);
+    if (first) {
+        t->n_columns = rs_table_get_spec(page)->n_columns;
+        t->more = rs_table_n_rows(page) == RS_FIRST_PAGE_ROWS;
+        t->columns = rs_calloc(t->n_columns, sizeof *t->columns);
+    }
     return !t->columns ? rs_fail_nomem(err, "the layout of a table")
            : first     ? write_table(writer, t, err)
                        : write_later(writer, t, err);
@@ -409,21 +524,24 @@ static rs_status write_pages(rs_writer *writer, const rs_pages *pages, const rs_
 {
     text_table t = {0};
     rs_status status = rs_pages_each(pages, RS_FIRST_PAGE_ROWS, write_page, &t, writer, settings, err);
+    if (status == RS_OK) status = write_left_out(writer, &t, settings, err);
     clear(&t);
     return status;
 }
 
-static void write_section(rs_writer *writer, const rs_table *table, const rs_render_settings *settings)
+static rs_status write_section(rs_writer *writer, const rs_table *table, const rs_render_settings *settings,
+                               rs_error *err)
 {
     const rs_table_spec *spec = rs_table_get_spec(table);
+    rs_page page = {.writer = writer, .width = settings->width, .utf8 = settings->utf8};
+    rs_text text = {0};
+    rs_text_printf(&text, "%s%s%s", spec->name, spec->help ? ": " : "", spec->help ? spec->help : "");
+    const char *line = rs_text_get(&text);
     if (settings->color) rs_writer_text(writer, "\033[1m");
-    rs_writer_text(writer, spec->name);
+    if (line) rs_page_wrap(&page, "", line);
     if (settings->color) rs_writer_text(writer, "\033[0m");
-    if (spec->help) {
-        rs_writer_text(writer, ": ");
-        rs_writer_text(writer, spec->help);
-    }
-    rs_writer_char(writer, '\n');
+    rs_text_clear(&text);
+    return line ? RS_OK : rs_fail_nomem(err, "a heading");
 }
 
 /* Every table with rows; the main one when none has any, so that its header is seen. */
@@ -439,9 +557,8 @@ static rs_status write_text_result(rs_writer *writer, const rs_result *result, s
         if (!table || (n_shown ? rs_table_n_rows(table) == 0 : i != main_table)) continue;
         if (!first) rs_writer_char(writer, '\n');
         first = false;
-        if (n_shown > 1) write_section(writer, table, settings);
-        rs_status status = write_text(writer, table, settings, err);
-        if (status != RS_OK) return status;
+        if (n_shown > 1) RS_TRY(write_section(writer, table, settings, err));
+        RS_TRY(write_text(writer, table, settings, err));
     }
     return RS_OK;
 }

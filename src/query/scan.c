@@ -108,13 +108,6 @@ const char *rs_scan_value_end(const char *p, unsigned where)
     return end ? end : find_end(p, where, false);
 }
 
-static int hex_of(char c)
-{
-    return c >= '0' && c <= '9'                       ? c - '0'
-           : rs_lower(c) >= 'a' && rs_lower(c) <= 'f' ? rs_lower(c) - 'a' + 10
-                                                      : -1;
-}
-
 size_t rs_scan_quoted(const char *p, char *out, const char **end)
 {
     char quote = *p++;
@@ -123,8 +116,8 @@ size_t rs_scan_quoted(const char *p, char *out, const char **end)
         char c = *p;
         if (c == '\\' && (p[1] == quote || p[1] == '\\')) {
             c = *++p;
-        } else if (c == '\\' && p[1] == 'x' && hex_of(p[2]) >= 0 && hex_of(p[3]) >= 0) {
-            c = (char)(hex_of(p[2]) * 16 + hex_of(p[3]));
+        } else if (c == '\\' && p[1] == 'x' && rs_hex_digit(p[2]) >= 0 && rs_hex_digit(p[3]) >= 0) {
+            c = (char)(rs_hex_digit(p[2]) * 16 + rs_hex_digit(p[3]));
             p += 3;
         }
         if (out) out[n] = c;

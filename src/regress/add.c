@@ -170,7 +170,7 @@ static rs_status fill(rs_regress_side *side, rs_one_run *run, rs_rank_value *ran
 {
     rs_replay_run *replay = NULL;
     const char *reason = NULL;
-    bool by_job = side->step == RS_REGRESS_STEP_JOB, exact = true;
+    bool by_job = side->step == RS_REGRESS_STEP_JOB;
     run->n_ranks = run->per_step = (int64_t)n;
     if (!list_steps(run, ranks, n)) return rs_fail_nomem(err, "a run");
     rs_status status = RS_OK;
@@ -187,8 +187,7 @@ static rs_status fill(rs_regress_side *side, rs_one_run *run, rs_rank_value *ran
         if (!add_rank(side, run, pieces_of(&ranks[r]))) status = rs_fail_nomem(err, "a run");
     run->parts[RS_REGRESS_EXPOSED].known = !by_job;
     if (status == RS_OK && replay && !reason && side->path)
-        status = rs_replay_run_parts(replay, side, run, &exact, err);
-    if (!exact) reason = "the paths of its steps do not add up to them";
+        status = rs_replay_run_parts(replay, side, run, &reason, err);
     if (status == RS_OK && reason) status = refuse(run, reason, err);
     if (status == RS_OK && !side->replay && run->parts[RS_REGRESS_PATH].known) {
         side->replayed = (size_t)(run - side->runs);

@@ -31,10 +31,11 @@ int64_t rs_replay_run_length(const rs_replay_run *run, const rs_times *times, si
 /* Whether the ranks' clocks are tied together, so that the job's steps have a length. */
 bool rs_replay_run_is_tied(const rs_replay_run *run);
 
-/* Fills run->parts[RS_REGRESS_PATH], tokens and mesh. *exact is false where the paths do not add up to the steps,
- * as when time stamps leave the range. */
+/* Fills run->parts[RS_REGRESS_PATH], tokens and mesh. *reason says why the paths are not known, where they are not: they do not
+ * add up to the steps, as when time stamps leave the range; or steps lie over each other, so that each path is as long
+ * as the trace. */
 rs_status rs_replay_run_parts(const rs_replay_run *replay, rs_regress_side *side, rs_one_run *run,
-                              bool *exact, rs_error *err);
+                              const char **reason, rs_error *err);
 
 /* The texts that tell a piece of the path apart; NULL: none. */
 typedef struct rs_path_key {

@@ -9,7 +9,7 @@
 
 const char *const rs_private_words[RS_N_PRIVATE] = {
     "folder",  "file",   "function", "Module", "annotation", "operator", "kernel", "call",
-    "process", "thread", "host",     "group",  "device",     "category", "name"};
+    "process", "thread", "host",     "group",  "device",     "category", "name",   "word"};
 
 static const char *const place_words[RS_N_LEFT_PLACES] = {"argument", "member", "header"};
 
@@ -33,7 +33,7 @@ const rs_table_spec rs_scrub_table = {"removed", "what is not in the shared trac
 rs_status rs_scrub_init(rs_scrub *s, bool keep_names, bool keep_values, rs_error *err)
 {
     *s = (rs_scrub){.keep_names = keep_names, .keep_values = keep_values};
-    bool ok = rs_strings_init(&s->seen);
+    bool ok = rs_strings_init(&s->seen) && rs_scrub_init_words(&s->public_words);
     for (size_t i = 0; ok && i < RS_N_PRIVATE; i++) ok = rs_strings_init(&s->private[i].texts);
     for (size_t i = 0; ok && i < RS_N_LEFT_PLACES; i++) ok = rs_strings_init(&s->left[i].texts);
     return ok ? RS_OK : rs_fail_nomem(err, "names");
@@ -51,6 +51,7 @@ void rs_scrub_clear(rs_scrub *s)
         rs_free(s->replaced[i].text);
     rs_free(s->replaced);
     rs_strings_clear(&s->seen);
+    rs_strings_clear(&s->public_words);
     for (size_t i = 0; i < RS_N_PRIVATE; i++) counts_clear(&s->private[i]);
     for (size_t i = 0; i < RS_N_LEFT_PLACES; i++) counts_clear(&s->left[i]);
     *s = (rs_scrub){0};

@@ -6,11 +6,13 @@
  *
  * scrub.c        what represents what, and the report
  * scrub_names.c  which names are public, and what of a name is
+ * scrub_words.c  which words of such a name are
  * scrub_event.c  events and frames */
 #ifndef RS_REWRITE_SCRUB_H
 #define RS_REWRITE_SCRUB_H
 
 #include "base/strings.h"
+#include "base/text.h"
 #include "rankscope/slice.h"
 #include "text/writer.h"
 #include "trace/events.h"
@@ -32,6 +34,7 @@ typedef enum rs_private {
     RS_PRIVATE_DEVICE,
     RS_PRIVATE_CATEGORY,
     RS_PRIVATE_NAME,
+    RS_PRIVATE_WORD, /* within a public name */
     RS_N_PRIVATE
 } rs_private;
 
@@ -56,6 +59,7 @@ typedef struct rs_scrub {
     bool keep_values;                       /* numbers among the values of operators' inputs */
     rs_scrub_counts private[RS_N_PRIVATE];  /* the number of a text is its id (from 1: id 0 is "") */
     rs_scrub_counts left[RS_N_LEFT_PLACES]; /* by key */
+    rs_strings public_words;                /* of scrub_words.c */
     rs_strings seen;                        /* kind and name of events */
     struct rs_scrubbed {
         char *text;     /* what represents it; NULL: itself */
@@ -75,6 +79,11 @@ rs_status rs_scrub_status(const rs_scrub *scrub, rs_error *err);
 #define RS_SCRUBBED 40
 void rs_scrub_private(rs_scrub *scrub, rs_private of, const char *text, size_t n, char out[RS_SCRUBBED]);
 void rs_scrub_count(rs_scrub *scrub, uint32_t kinds); /* a bit for each rs_private */
+/* The words that are public. False when out of memory. */
+bool rs_scrub_init_words(rs_strings *words);
+/* Adds the text, as it is between the quotes of a file, with what represents the words that are not public. False where
+ * there is one. out: NULL: only asks. O(n). */
+bool rs_scrub_words(rs_scrub *scrub, const char *text, size_t n, rs_text *out);
 /* Counts a member that is left out. */
 void rs_scrub_leave(rs_scrub *scrub, rs_left_place place, const char *key, size_t n);
 

@@ -83,7 +83,7 @@ static bool is_numbers(part s)
 }
 
 /* Types of tensors and of arguments as PyTorch and NCCL name them. */
-static bool is_type(part s)
+static bool is_type(rs_scrub *scrub, part s)
 {
     static const char *const types[] = {"",
                                         "float",
@@ -131,9 +131,7 @@ static bool is_type(part s)
                                         NULL};
     for (size_t i = 0; types[i]; i++)
         if (is(s, types[i])) return true;
-    return s.n > 5 && s.n < 40 && memcmp(s.text, "c10::", 5) == 0 &&
-           consists_of((part){s.text + 5, s.n - 5},
-                       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_<>:");
+    return s.n > 5 && s.n < 40 && memcmp(s.text, "c10::", 5) == 0 && rs_scrub_words(scrub, s.text, s.n, NULL);
 }
 
 /* A word of a library: "allreduce", "_allgather_base", "nccl", "cuda:nccl,cpu:gloo". */
@@ -244,7 +242,7 @@ static void put_private(rs_scrub *s, rs_private of, part text, rs_writer *w)
 }
 
 /* A list of strings of which those that are no types become empty; anything else is null. */
-static void put_types(part value, rs_writer *w)
+static void put_types(rs_scrub *scrub, part value, rs_writer *w)
 {
     const uint8_t *p = (const uint8_t *)value.text, *end = p + value.n;
     bool first = true;
@@ -261,7 +259,7 @@ static void put_types(part value, rs_writer *w)
         part s = {(const char *)text.bytes, text.length};
         rs_writer_text(w, first ? "" : ", ");
         first = false;
-        put_string(w, is_type(s) ? s : (part){"", 0});
+        put_string(w, is_type(scrub, s) ? s : (part){"", 0});
     }
     rs_writer_char(w, ']');
 }
@@ -387,20 +385,21 @@ typedef struct event {
 } event;
 
 /* Hardware counters have keys that nobody lists; they are numbers with keys of one shape. */
-static bool is_counter(const event *e, const member *m)
+static bool is_counter(rs_scrub *s, const event *e, const member *m)
 {
     return e->kind == RS_KIND_PROFILER_RANGE && is_number(m->value) && m->key.n < 120 &&
-           consists_of(m->key, "abcdefghijklmnopqrstuvwxyz0123456789_.");
+           consists_of(m->key, "abcdefghijklmnopqrstuvwxyz0123456789_.") &&
+           rs_scrub_words(s, m->key.text, m->key.n, NULL);
 }
 
-static bool passes(const rs_scrub *s, const event *e, const member *m, form how)
+static bool passes(rs_scrub *s, const event *e, const member *m, form how)
 {
     part text;
     switch (how) {
     case NUMBER: return is_quoted_number(m->value);
     case NUMBERS: return is_numbers(m->value);
     case TYPES: return true;
-    case TYPE: return string_of(m->value, &text) && is_type(text);
+    case TYPE: return string_of(m->value, &text) && is_type(s, text);
     case VALUES: return s->keep_values;
     case PROCESS:
     case LABELS: return is(e->phase, "\"M\"") && string_of(m->value, &text);
@@ -417,7 +416,7 @@ static void put_argument(rs_scrub *s, const event *e, const member *m, form how,
     size_t n;
     string_of(m->value, &text);
     switch (how) {
-    case TYPES: put_types(m->value, w); break;
+    case TYPES: put_types(s, m->value, w); break;
     case VALUES: put_values(m->value, w); break;
     case WORD:
         if (is_word(text))
@@ -451,7 +450,7 @@ static void put_args(rs_scrub *s, const event *e, part args, rs_writer *w)
         size_t i = 0, all = sizeof arguments / sizeof *arguments;
         while (i < all && !is(m.key, arguments[i].key)) i++;
         bool known = i < all && passes(s, e, &m, arguments[i].form);
-        if (known || is_counter(e, &m)) {
+        if (known || is_counter(s, e, &m)) {
             put_key(w, m.key, &first);
             put_argument(s, e, &m, known ? arguments[i].form : NUMBER, w);
         } else if (i == all || arguments[i].form != MOMENTS) {
@@ -481,7 +480,7 @@ static void put_id(rs_scrub *s, part value, rs_private of, rs_writer *w)
     bool number = is_number(value);
     if (!number && !string_of(value, &text))
         rs_writer_text(w, "0");
-    else if (number || (of == RS_PRIVATE_NAME     ? consists_of(text, "0123456789abcdefABCDEFx")
+    else if (number || (of == RS_PRIVATE_NAME ? text.n <= 18 && consists_of(text, "0123456789abcdefABCDEFx")
                         : of == RS_PRIVATE_THREAD ? rs_scrub_is_thread(text.text, text.n)
                                                   : rs_scrub_is_process(text.text, text.n)))
         put(w, value);
@@ -554,14 +553,14 @@ void rs_scrub_event(rs_scrub *s, const uint8_t *bytes, size_t n, rs_writer *w)
 
 /* ---- frames -------------------------------------------------------------------------------------------- */
 
-static bool is_device_name(part s)
+static bool is_device_name(rs_scrub *scrub, part s)
 {
     static const char *const makers[] = {"NVIDIA ", "AMD ", "Tesla ", "GeForce ", "Quadro ", "Intel",
                                          "MTIA",    "A100", "H100",   "GRID ",    "Radeon ", NULL};
     if (s.n == 0) return true;
     for (size_t i = 0; makers[i]; i++)
         if (s.n >= strlen(makers[i]) && s.n < 60 && memcmp(s.text, makers[i], strlen(makers[i])) == 0)
-            return true;
+            return rs_scrub_words(scrub, s.text, s.n, NULL);
     return false;
 }
 
@@ -626,7 +625,7 @@ static bool put_inner(rs_scrub *s, const member *m, unsigned depth, bool *first,
         put(w, m->value);
     } else if (is(m->key, "name") && is_text) {
         put_key(w, m->key, first);
-        if (is_device_name(text))
+        if (is_device_name(s, text))
             put(w, m->value);
         else
             put_private(s, RS_PRIVATE_DEVICE, text, w);

@@ -563,8 +563,8 @@ static void put_call(rs_scrub *s, part name, char *out, size_t size)
 
 /* ---- all names ----------------------------------------------------------------------------------------- */
 
-/* Writes what represents the name to out; false: the name itself. */
-static bool replace(rs_scrub *s, rs_kind kind, char phase, part name, char *out, size_t size)
+/* Names that are public as they are. */
+static bool is_listed(char phase, part name)
 {
     static const char *const records[] = {"process_name", "process_labels",    "process_sort_index",
                                           "thread_name",  "thread_sort_index", NULL};
@@ -582,16 +582,26 @@ static bool replace(rs_scrub *s, rs_kind kind, char phase, part name, char *out,
                                          "Resource",
                                          "Command Buffer Full",
                                          NULL};
+    return !name.n || (phase == 'M' && is_any(name, records)) || is_any(name, others);
+}
+
+static bool is_work(rs_kind kind)
+{
+    return kind == RS_KIND_KERNEL || kind == RS_KIND_MEMCPY || kind == RS_KIND_MEMSET ||
+           kind == RS_KIND_SYNC || kind == RS_KIND_MTIA_WORK || kind == RS_KIND_PROFILER_RANGE;
+}
+
+/* Writes what represents the name to out; false: the name itself. */
+static bool replace(rs_scrub *s, rs_kind kind, part name, char *out, size_t size)
+{
     static const char evaluate[] = "autograd::engine::evaluate_function: ";
     rs_private of = RS_PRIVATE_NAME;
     char word[RS_SCRUBBED];
-    if (!name.n || (phase == 'M' && is_any(name, records)) || is_any(name, others)) return false;
     if (kind == RS_KIND_PYTHON_FUNCTION) {
         put_python(s, name, out, size);
         return true;
     }
-    if (kind == RS_KIND_KERNEL || kind == RS_KIND_MEMCPY || kind == RS_KIND_MEMSET || kind == RS_KIND_SYNC ||
-        kind == RS_KIND_MTIA_WORK || kind == RS_KIND_PROFILER_RANGE) {
+    if (is_work(kind)) {
         if (is_kernel(name) || s->keep_names) return false;
         put_kernel(s, kind, name, out, size);
         return true;
@@ -614,6 +624,47 @@ static bool replace(rs_scrub *s, rs_kind kind, char phase, part name, char *out,
     return true;
 }
 
+/* Whether the name is still what the analyses take it for. */
+static bool does_the_same(rs_kind kind, part name, const char *other)
+{
+    char own[200];
+    if (is_work(kind))
+        return !begins(name, "_Z") && /* lengths and words of such a name belong together */
+               rs_class_of(kind, name.text, name.n) == rs_class_of(kind, other, strlen(other));
+    snprintf(own, sizeof own, "%.*s", (int)(name.n < sizeof own ? name.n : sizeof own - 1), name.text);
+    return !rs_kind_is_call(kind) || rs_call_flags(own) == rs_call_flags(other);
+}
+
+/* What represents the name, which is NULL where the name itself does; the caller's to free. */
+static char *represent(rs_scrub *s, rs_kind kind, char phase, part name)
+{
+    char made[6000];
+    rs_text words = {0};
+    part shown = name;
+    s->kinds = 0;
+    if (is_listed(phase, name)) return NULL;
+    bool replaced = replace(s, kind, name, made, sizeof made);
+    if (replaced) shown = (part){made, strlen(made)};
+    uint32_t kinds = s->kinds;
+    bool kept = s->keep_names && (kind != RS_KIND_PYTHON_FUNCTION || begins(name, "nn.Module: "));
+    if (!kept && !rs_scrub_words(s, shown.text, shown.n, &words) && rs_text_get(&words)) {
+        replaced = true;
+        if (does_the_same(kind, name, rs_text_get(&words))) {
+            char *taken = words.s;
+            return taken;
+        }
+        s->kinds = kinds;
+        if (is_work(kind))
+            put_kernel(s, kind, name, made, sizeof made);
+        else
+            put_call(s, name, made, sizeof made);
+    }
+    rs_text_clear(&words);
+    char *copy = replaced ? rs_strdup(made) : NULL;
+    s->failed = s->failed || (replaced && !copy);
+    return copy;
+}
+
 /* A name is judged once for each kind that it comes with. */
 void rs_scrub_name(rs_scrub *s, const char *category, size_t category_length, char phase, const char *name,
                    size_t n, const char **out, size_t *out_length)
@@ -621,7 +672,7 @@ void rs_scrub_name(rs_scrub *s, const char *category, size_t category_length, ch
     char key[64];
     rs_kind kind = rs_kind_of_category(category, category_length);
     int led = snprintf(key, sizeof key, "%u%c", (unsigned)kind, phase == 'M' ? 'M' : ' ');
-    char *text = rs_malloc((size_t)led + n + 1), made[6000] = "";
+    char *text = rs_malloc((size_t)led + n + 1);
     *out = "";
     *out_length = 0;
     if (!text) {
@@ -641,10 +692,7 @@ void rs_scrub_name(rs_scrub *s, const char *category, size_t category_length, ch
     if (s->seen.n > before) {
         for (size_t i = before == 1 ? 0 : before; i < s->seen.n; i++)
             s->replaced[i] = (struct rs_scrubbed){NULL, 0};
-        s->kinds = 0;
-        if (replace(s, kind, phase, (part){name, n}, made, sizeof made))
-            s->replaced[id].text = rs_strdup(made);
-        s->failed = s->failed || (made[0] && !s->replaced[id].text);
+        s->replaced[id].text = represent(s, kind, phase, (part){name, n});
         s->replaced[id].kinds = s->kinds;
     }
     rs_scrub_count(s, s->replaced[id].kinds);

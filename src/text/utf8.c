@@ -71,15 +71,19 @@ bool rs_utf8_steers(uint32_t code)
            (code >= 0x2060 && code <= 0x206F) || code == 0xFEFF || (code >= 0xE0000 && code <= 0xE007F);
 }
 
-/* The signs of our own sentences as a terminal without UTF-8 can show them. */
-static char in_ascii(uint32_t code)
+/* The signs of our own sentences as a terminal without UTF-8 can show them: never longer than in UTF-8. */
+static const char *in_ascii(uint32_t code)
 {
-    switch (code) {
-    case 0xB5: return 'u';   /* µ */
-    case 0xD7: return 'x';   /* × */
-    case 0x2013: return '-'; /* en dash */
-    default: return '?';
-    }
+    static const struct {
+        uint32_t code;
+        const char *text;
+    } signs[] = {{0xB1, "+-"},   {0xB5, "u"},    {0xB7, "."},    {0xD7, "x"},    {0x2013, "-"},
+                 {0x2014, "-"},  {0x2018, "'"},  {0x2019, "'"},  {0x201C, "\""}, {0x201D, "\""},
+                 {0x2026, ".."}, {0x2190, "<-"}, {0x2192, "->"}, {0x2248, "~"},  {0x2264, "<="},
+                 {0x2265, ">="}, {0x2212, "-"},  {0x3BC, "u"},   {0xB2, "2"},    {0x2260, "!="}};
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        if (signs[i].code == code) return signs[i].text;
+    return "?";
 }
 
 size_t rs_text_clean(const char *text, size_t length, bool utf8, char *out)
@@ -97,7 +101,7 @@ size_t rs_text_clean(const char *text, size_t length, bool utf8, char *out)
             memcpy(out + used, RS_REPLACEMENT, 3);
             used += 3;
         } else {
-            out[used++] = in_ascii(n ? code : 0);
+            for (const char *sign = in_ascii(n ? code : 0); *sign; sign++) out[used++] = *sign;
         }
         i += n ? n : 1;
     }

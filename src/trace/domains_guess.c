@@ -59,6 +59,29 @@ static void order_texts(const owners *o, rs_keyed *order)
     }
 }
 
+/* GPU work whose process id was lost goes with its neighbours, where other work has one. */
+static void leave_nameless(owners *o)
+{
+    size_t kept = 0;
+    for (size_t g = 0; g < o->n_gpu; g++) kept += o->p->pid[o->gpu[g]] != RS_NO_VALUE;
+    if (kept == o->n_gpu || kept == 0) return;
+    kept = 0;
+    for (size_t g = 0; g < o->n_gpu; g++) {
+        bool named = o->p->pid[o->gpu[g]] != RS_NO_VALUE;
+        o->place[o->gpu[g]] = named ? (uint32_t)kept : RS_NO_DOMAIN;
+        if (named) o->gpu[kept++] = o->gpu[g];
+    }
+    o->n_gpu = kept;
+}
+
+/* Work that belongs to one of the processes of the GPU. */
+static bool is_placed_work(const owners *o, uint32_t row)
+{
+    uint32_t process = o->p->of_thread[o->e->thread[row]];
+    return rs_kind_is_gpu_work(rs_event_kind(o->e, row)) && !(o->p->flags[process] & RS_PID_CALLS) &&
+           o->place[process] != RS_NO_DOMAIN;
+}
+
 /* Launching processes that own GPU work, by ascending pid, and the processes that hold it. */
 static bool list_processes(owners *o)
 {
@@ -83,6 +106,7 @@ static bool list_processes(owners *o)
             o->gpu[o->n_gpu++] = at;
         }
     }
+    if (ok) leave_nameless(o);
     return ok;
 }
 
@@ -165,7 +189,7 @@ static bool count_shared(owners *o)
     for (size_t i = 0; i < c->n; i++) {
         uint32_t row = c->rows[i], process = o->p->of_thread[e->thread[row]];
         rs_finder_fetch_ahead(&o->heads, c, i);
-        if (!rs_kind_is_gpu_work(rs_event_kind(e, row)) || (o->p->flags[process] & RS_PID_CALLS)) continue;
+        if (!is_placed_work(o, row)) continue;
         uint32_t g = o->place[process];
         o->n_work[g]++;
         uint32_t call = *head_slot(o, rs_sparse_int(c, i));
@@ -249,7 +273,7 @@ static bool neighbours_are_causal(const owners *o)
     const rs_sparse *c = &e->args[RS_COL_CORRELATION];
     for (size_t i = 0; i < c->n; i++) {
         uint32_t row = c->rows[i], process = o->p->of_thread[e->thread[row]];
-        if (!rs_kind_is_gpu_work(rs_event_kind(e, row)) || (o->p->flags[process] & RS_PID_CALLS)) continue;
+        if (!is_placed_work(o, row)) continue;
         uint32_t owner = o->owner[o->place[process]];
         uint32_t call = call_of(o, o->cpu[owner], rs_sparse_int(c, i));
         if (call != RS_NO_ROW && e->start[row] < e->start[call]) return false;

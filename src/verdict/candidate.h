@@ -24,8 +24,9 @@ typedef struct rs_judged {
 /* What the words of a fault may name except its culprits. NaN and NULL: nothing. */
 typedef struct rs_facts {
     double times, ms, us, n, pct, kib;
-    double step, stages;
-    const char *in, *among; /* an operator; several names */
+    double step, stages, recorded, world; /* the last two: ranks */
+    const char *in, *among;               /* an operator; several names */
+    const char *known;                    /* more that is known of it, of any length; its names are clean */
 } rs_facts;
 
 typedef struct rs_candidates rs_candidates;
@@ -94,6 +95,8 @@ double rs_short_factor(double factor);
 /* Steps of a rank, at least 1; of all ranks. */
 size_t rs_judged_steps(const rs_engine *engine, size_t rank);
 size_t rs_judged_all_steps(const rs_engine *engine);
+/* The share of the time between launches in which launching threads are in no GPU call for long (trace/host_gaps.h). */
+double rs_judged_elsewhere(const rs_judged *job, bool loading_too);
 /* What the process group of a meeting is called; NULL: it has no name. */
 const char *rs_meeting_group(const rs_engine *engine, size_t meeting);
 
@@ -102,6 +105,8 @@ const char *rs_meeting_group(const rs_engine *engine, size_t meeting);
 /* What is wrong, and what would be fixed. */
 void rs_words_claim(const rs_candidate *c, rs_text *out);
 void rs_words_subject(const rs_candidate *c, rs_text *out);
+/* A name on one line, without what steers terminals, its middle left out where it is wider than that. */
+void rs_words_name(const char *name, unsigned columns, rs_text *out);
 /* A list of ranks, ascending: "0-3, 8". */
 void rs_words_ranks(const int64_t *ranks, size_t n, rs_text *out);
 
@@ -143,6 +148,8 @@ RS_FINDER(late_launch);
 RS_FINDER(host_pause);
 RS_FINDER(allocation);
 RS_FINDER(pageable_copy);
+/* find_elsewhere.c */
+RS_FINDER(host_elsewhere);
 /* find_groups.c */
 RS_FINDER(slow_group);
 RS_FINDER(exposed_communication);

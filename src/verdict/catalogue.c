@@ -50,6 +50,15 @@ const rs_fault_kind rs_faults[] = {
      .remedy = "more loader workers, prefetching, pinned memory; look at the storage of that host",
      .find = rs_find_loader,
      .own_time = true},
+    {.id = "host_elsewhere",
+     .words =
+         "Launching threads are outside GPU calls for {pct} % of the time between launches, {ms} ms a step[: {known}]",
+     .subject = "what the host does outside GPU calls",
+     .fix = "Removing this time",
+     .remedy =
+         "look at the input pipeline, Python code and locks of the launching threads; operators, Python stacks, or nsys "
+         "with -t osrt,nvtx and --sample show more of them",
+     .find = rs_find_host_elsewhere},
     {.id = "sync",
      .words = "{name} makes the host wait for the GPU {n} times a step",
      .subject = "{name}",
@@ -85,7 +94,9 @@ const rs_fault_kind rs_faults[] = {
      .remedy = "look at the links between the group's hosts, and at NCCL's choice of ring and protocol",
      .find = rs_find_slow_group},
     {.id = "exposed_communication",
-     .words = "Computation waits for communication of {name}",
+     .words =
+         "Computation waits for communication[ of {name}][; with {recorded} of its {world} ranks in the traces "
+         "waiting for other ranks and transfer cannot be distinguished]",
      .fix = "Hiding it",
      .remedy = "overlap it: bucket sizes, prefetching of parameters, another parallel layout",
      .find = rs_find_exposed_communication},

@@ -160,10 +160,37 @@ static rs_candidate exposed(const rs_judged *job, const rs_fault_kind *fault, co
     return c;
 }
 
+/* Communication whose partners are not in the traces: what waits for others and what transfers cannot be distinguished, so that
+ * only all of it together can be asked about. */
+static rs_status add_lonely(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
+                            const char **lacks, rs_error *err)
+{
+    const rs_engine *e = job->engine;
+    int64_t world = 0;
+    bool any = false;
+    for (size_t r = 0; r < e->n_ranks; r++) {
+        const rs_skeleton *s = e->ranks[r];
+        for (size_t i = 0; i < s->n_comm; i++) {
+            int64_t n = rs_coll_shape_of(s->comm, &s->comm->ops[i])->group_size;
+            if (s->comm_node[i] == RS_NO_NODE) continue;
+            any = true;
+            if (n > world) world = n;
+        }
+    }
+    if (!any || world <= (int64_t)e->n_ranks) return RS_OK;
+    *lacks = NULL;
+    rs_candidate c = rs_candidate_of(fault, RS_VERDICT_OPPORTUNITY);
+    c.facts.recorded = (double)e->n_ranks;
+    c.facts.world = (double)world;
+    rs_selector_word(rs_what_if_scale_to(&c.edits, 0), RS_SELECT_CLASS, RS_CLASS_OF_COMMUNICATION);
+    return rs_candidate_add(out, &c, true, err);
+}
+
 rs_status rs_find_exposed_communication(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
                                         const char **lacks, rs_error *err)
 {
-    return look_at_groups(job, fault, true, exposed, out, lacks, err);
+    RS_TRY(look_at_groups(job, fault, true, exposed, out, lacks, err));
+    return *lacks == no_groups ? add_lonely(job, fault, out, lacks, err) : RS_OK;
 }
 
 static rs_candidate small(const rs_judged *job, const rs_fault_kind *fault, const rs_named *x, bool *fits)

@@ -21,19 +21,24 @@ void rs_words_ranks(const int64_t *ranks, size_t n, rs_text *out)
     }
 }
 
-/* A name on one line, without what steers terminals, shortened in its middle. */
-static void put_name(const char *name, rs_text *out)
+void rs_words_name(const char *name, unsigned columns, rs_text *out)
 {
     char shown[4 * SHOWN + 8];
+    if (columns > SHOWN) columns = SHOWN;
     size_t n = strlen(name);
     char *clean = rs_malloc(3 * n + 1);
     if (!clean) {
         out->failed = true;
         return;
     }
-    rs_shorten_middle(clean, rs_text_clean(name, n, true, clean), SHOWN, shown, sizeof shown);
+    rs_shorten_middle(clean, rs_text_clean(name, n, true, clean), columns, shown, sizeof shown);
     rs_text_put(out, shown);
     rs_free(clean);
+}
+
+static void put_name(const char *name, rs_text *out)
+{
+    rs_words_name(name, SHOWN, out);
 }
 
 static bool put_number(double value, unsigned places, rs_text *out)
@@ -87,6 +92,8 @@ static bool put_slot(const rs_candidate *c, const char *word, size_t n, rs_text 
                    {"kib", f->kib, 1},
                    {"step", f->step, 0},
                    {"stages", f->stages, 0},
+                   {"recorded", f->recorded, 0},
+                   {"world", f->world, 0},
                    {"rank", first->kind == RS_CULPRIT_RANK ? (double)first->number : NAN, 0},
                    {"stage", first->kind == RS_CULPRIT_STAGE ? (double)first->number : NAN, 0}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -97,7 +104,10 @@ static bool put_slot(const rs_candidate *c, const char *word, size_t n, rs_text 
     if (n == 4 && memcmp(word, "name", n) == 0) return put_text(first->name, out);
     if (n == 5 && memcmp(word, "other", n) == 0) return put_text(second->name, out);
     if (n == 2 && memcmp(word, "in", n) == 0) return put_text(f->in, out);
-    return n == 5 && memcmp(word, "among", n) == 0 && put_text(f->among, out);
+    if (n == 5 && memcmp(word, "among", n) == 0) return put_text(f->among, out);
+    if (n != 5 || memcmp(word, "known", n) != 0 || !f->known) return false;
+    rs_text_put(out, f->known);
+    return true;
 }
 
 static void cut_back(rs_text *out, size_t n)

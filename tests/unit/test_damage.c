@@ -144,9 +144,9 @@ static void test_every_damage_everywhere(void **state)
                                  (int)(d % 4) + 1);
 }
 
-/* A string without its closing quote takes the beginning of the next event, which is read all the same. Behind the
- * last event there is nothing that shows it: the text seems cut. */
-static void test_lost_quote(void **state)
+/* A string without its closing quote takes the beginning of the next event, and a bracket that is not closed takes all of
+ * the events after it: they are read all the same. After the last event nothing shows it, and the text seems cut. */
+static void test_lost_ends(void **state)
 {
     (void)state;
     static const damage cases[] = {
@@ -154,6 +154,7 @@ static void test_lost_quote(void **state)
         {HEAD "\"name\": \"n\", \"ts\": 5, \"args\": {\"name\": \"x}}", "bad_event", NULL, false, NULL},
         {HEAD "\"name\": \"n\", \"ts\": 5, \"args\": {\"y\": [{\"name\": 1}], \"name\": \"x}}", "bad_event",
          NULL, false, NULL},
+        {HEAD "\"name\": \"n\", \"ts\": 5, \"args\": {\"x\": [[1], ", "bad_event", NULL, false, NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (size_t f = 0; f < sizeof forms / sizeof *forms; f++)
@@ -514,7 +515,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_implausible_times),
         cmocka_unit_test(test_every_damage_everywhere),
-        cmocka_unit_test(test_lost_quote),
+        cmocka_unit_test(test_lost_ends),
         cmocka_unit_test(test_line_without_a_key),
         cmocka_unit_test(test_nul_bytes),
         cmocka_unit_test(test_deep_and_long),

@@ -161,6 +161,32 @@ static void test_repeated_devices(void **state)
     rs_events_free(early.e);
 }
 
+/* A kernel whose process id is damaged goes with its neighbours and leaves the others' ranks as they are. */
+static void test_lost_process_id(void **state)
+{
+    (void)state;
+    shape s = {.cpu_pid = {8, 7, 6, 5}, .gpu_pid = {0, 1, 2, 3}};
+    for (int mixed = 0; mixed < 2; mixed++) {
+        builder b = builder_create();
+        s.correlation_step = mixed ? 1000 : 0;
+        for (int r = 0; r < RANKS; r++) {
+            add_rank(&b, &s, r);
+            if (r == 2) add_kernel(&b, "gemm", RS_NO_VALUE, 7, 500000, 10, 5);
+        }
+        builder other = mixed ? shuffled(b.e) : b;
+        rs_domains d;
+        assert_int_equal(rs_domains_split(other.e, "m", &d, NULL), RS_OK);
+        assert_int_equal(d.n, RANKS);
+        size_t rows = 0;
+        for (size_t k = 0; k < d.n; k++) rows += d.n_rows[k];
+        assert_int_equal(rows, b.e->n);
+        if (!mixed) assert_int_equal(d.n_rows[1], d.n_rows[2] + 1); /* by process id */
+        rs_domains_clear(&d);
+        if (mixed) rs_events_free(other.e);
+        rs_events_free(b.e);
+    }
+}
+
 static void label(const builder *b, int64_t pid, const char *text)
 {
     rs_events *e = b->e;
@@ -370,6 +396,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rank_argument),
         cmocka_unit_test(test_repeated_devices),
+        cmocka_unit_test(test_lost_process_id),
         cmocka_unit_test(test_labels),
         cmocka_unit_test(test_stray_rank_argument_is_no_rank),
         cmocka_unit_test(test_processes_side_by_side),

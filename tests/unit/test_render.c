@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <cmocka.h>
 
@@ -160,12 +162,131 @@ static void test_narrow(void **state)
             collected_clear(&out);
         }
     }
-    /* narrower than its numbers: nothing is cut but names */
+    /* narrower than its numbers: they are left out, never cut, and the line below names them */
     collected out;
-    render(t, "text", 10, true, &out);
-    assert_non_null(strstr(out.text, "2 999"));
+    render(t, "text", 21, true, &out);
+    assert_non_null(strstr(out.text, "\n2999  void"));
+    assert_non_null(strstr(out.text, "No room for count"));
+    assert_null(strstr(out.text, "2 999"));
+    assert_true(widest_line(out.text) <= 21);
     collected_clear(&out);
     rs_table_free(t);
+}
+
+/* What a column has to say goes first: one without values silently, one of zeros before one at the end. */
+static void test_columns_that_find_no_room(void **state)
+{
+    (void)state;
+    static const rs_column_spec wide[] = {
+        {"rank", RS_INT, RS_UNIT_ID, "", NULL},      {"empty_us", RS_TIME, RS_UNIT_US, "", NULL},
+        {"zeroes", RS_INT, RS_UNIT_COUNT, "", NULL}, {"elephants", RS_INT, RS_UNIT_COUNT, "", NULL},
+        {"what", RS_TEXT, RS_UNIT_NONE, "", NULL},   {"giraffes", RS_INT, RS_UNIT_COUNT, "", NULL},
+    };
+    static const rs_table_spec wide_spec = {"wide", NULL, wide, 6};
+    rs_table *t = rs_table_create(&wide_spec);
+    for (int64_t i = 0; i < 2; i++) {
+        rs_table_add_int(t, i);
+        rs_table_add_null(t);
+        rs_table_add_int(t, 0);
+        rs_table_add_int(t, 7 + i);
+        rs_table_add_text(t, "savanna");
+        rs_table_add_int(t, 3 * i);
+        assert_int_equal(rs_table_end_row(t, NULL), RS_OK);
+    }
+    expect(t, "text", 0, true,
+           "rank  empty (\xC2\xB5s)  zeroes  elephants  what     giraffes\n"
+           "   0           -       0          7  savanna         0\n"
+           "   1           -       0          8  savanna         3\n");
+    expect(t, "text", 50, true,
+           "rank  zeroes  elephants  what     giraffes\n"
+           "   0       0          7  savanna         0\n"
+           "   1       0          8  savanna         3\n");
+    expect(t, "text", 35, true,
+           "rank  elephants  what     giraffes\n"
+           "   0          7  savanna         0\n"
+           "   1          8  savanna         3\n"
+           "No room for zeroes (--format csv\n            has all)\n");
+    expect(t, "text", 26, true,
+           "rank  elephants  what\n"
+           "   0          7  savanna\n"
+           "   1          8  savanna\n"
+           "No room for zeroes,\n            giraffes\n            (--format csv\n            has all)\n");
+    rs_table_free(t);
+}
+
+/* Names that differ in one place differ when they are cut, wherever that is and however many there are. */
+static void test_cut_names_stay_different(void **state)
+{
+    (void)state;
+    rs_table *t = rs_table_create(&spec);
+    char name[400];
+    for (int i = 0; i < 200; i++) {
+        int kind = i % 4, n;
+        n = snprintf(name, sizeof name,
+                     "sm90_xmma_gemm_%s_tilesize128x%d_warp%*s%d_execute_kernel__5x_cublas",
+                     kind & 1 ? "bf16bf16_bf16f32_f32_nt" : "bf16bf16_bf16f32_f32_tn", kind & 2 ? 64 : 128,
+                     i % 90, "", i / 4);
+        add_row(t, i, 1000, 1, i, name, (size_t)n);
+    }
+    for (unsigned width = 34; width <= 110; width += 19) {
+        for (int utf8 = 0; utf8 < 2; utf8++) {
+            collected out;
+            render(t, "text", width, utf8, &out);
+            assert_true(widest_line(out.text) <= width);
+            char *names[200], *line = out.text;
+            size_t n = 0;
+            for (; n < 200; n++) {
+                char *found = strstr(line, "sm"); /* one a line */
+                assert_non_null(found);
+                line = found + strcspn(found, "\n");
+                names[n] = strndup(found, strcspn(found, "\n"));
+                for (size_t k = 0; k < n; k++) assert_string_not_equal(names[k], names[n]);
+            }
+            for (size_t k = 0; k < n; k++) free(names[k]);
+            collected_clear(&out);
+        }
+    }
+    rs_table_free(t);
+}
+
+/* Times that add up to another have its unit, also where one of them is small; others have their own. */
+static void test_parts_have_one_unit(void **state)
+{
+    (void)state;
+    static const rs_column_spec parts[] = {{"span_us", RS_TIME, RS_UNIT_US, "", NULL},
+                                           {"busy_us", RS_TIME, RS_UNIT_US, "", NULL},
+                                           {"idle_us", RS_TIME, RS_UNIT_US, "", NULL},
+                                           {"mean_us", RS_TIME, RS_UNIT_US, "", NULL}};
+    static const rs_table_spec parts_spec = {"parts", NULL, parts, 4};
+    rs_table *t = rs_table_create(&parts_spec);
+    const int64_t rows[][4] = {{20000000, 19950000, 50000, 3000}, {30000000, 29960000, 40000, 4000}};
+    for (size_t i = 0; i < 2; i++) {
+        for (size_t c = 0; c < 4; c++) rs_table_add_time(t, rows[i][c]);
+        assert_int_equal(rs_table_end_row(t, NULL), RS_OK);
+    }
+    expect(t, "text", 0, false,
+           "span (ms)  busy (ms)  idle (ms)  mean (us)\n"
+           "    20.00      19.95      0.050      3.000\n"
+           "    30.00      29.96      0.040      4.000\n");
+    rs_table_add_time(t, 30000000); /* one row in which they do not add up */
+    for (size_t c = 1; c < 4; c++) rs_table_add_time(t, rows[1][c] + (int64_t)c);
+    assert_int_equal(rs_table_end_row(t, NULL), RS_OK);
+    collected out;
+    render(t, "text", 0, false, &out);
+    assert_non_null(strstr(out.text, "idle (us)"));
+    collected_clear(&out);
+    rs_table_free(t);
+}
+
+static void test_ascii_signs(void **state)
+{
+    (void)state;
+    char clean[64];
+    static const char text[] = "1.50\xC3\x97 75 \xE2\x86\x92 59\xE2\x80\x93"
+                               "60 \xC2\xB1"
+                               "3 \xC2\xB5s \xE4\xB8\xAD";
+    rs_text_clean(text, sizeof text - 1, false, clean);
+    assert_string_equal(clean, "1.50x 75 -> 59-60 +-3 us ?");
 }
 
 /* Tables of one narrow column, and headings on several lines. */
@@ -286,7 +407,8 @@ static void test_extremes(void **state)
     assert_null(strstr(out.text, "inf"));
     collected_clear(&out);
     render(t, "text", 0, true, &out);
-    assert_non_null(strstr(out.text, "9 223 372 036 854 775 807"));
+    assert_non_null(strstr(out.text, "9.223")); /* of 10^18 */
+    assert_non_null(strstr(out.text, "count (E)"));
     assert_non_null(strstr(out.text, "-inf"));
     assert_non_null(strstr(out.text, "idle (s)"));
     collected_clear(&out);
@@ -600,6 +722,10 @@ int main(void)
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_text),
         cmocka_unit_test(test_narrow),
+        cmocka_unit_test(test_columns_that_find_no_room),
+        cmocka_unit_test(test_cut_names_stay_different),
+        cmocka_unit_test(test_parts_have_one_unit),
+        cmocka_unit_test(test_ascii_signs),
         cmocka_unit_test(test_one_long_name),
         cmocka_unit_test(test_small_shapes),
         cmocka_unit_test(test_hostile_names),

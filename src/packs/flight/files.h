@@ -29,6 +29,9 @@ void rs_fl_files_clear(rs_fl_files *files);
 bool rs_fl_rank_of_path(const char *path, const char *prefix, int64_t *rank, const char **rule,
                         bool *says_rank);
 
+/* Whether the name ends as those of logs do: a file of another name is no log. */
+bool rs_fl_is_named_log(const char *path);
+
 /* The file's name without its last digits and what follows: dumps of one job share it. Length in *n. */
 const char *rs_fl_stem_of_path(const char *path, size_t *n);
 

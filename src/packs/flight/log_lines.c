@@ -1,6 +1,7 @@
 /* Reading a log: what is in front of a line, whose it is and when; tracebacks over several lines. */
 #define _DEFAULT_SOURCE
 #include "flight/log.h"
+#include "base/ascii.h"
 #include "flight/template.h"
 #include "flight/words.h"
 #include "input/lines.h"
@@ -279,11 +280,7 @@ static bool read_nccl(reading *r, rs_fl_line *l)
     if (seat->n_ranks > r->log->world) r->log->world = seat->n_ranks;
     if (rs_fl_template(nccl, (size_t)(l->text + l->n - nccl), "busId %x", bus))
         for (size_t i = 0; i < bus[0].n && i < 12; i++) {
-            char c = bus[0].text[i];
-            int digit = c >= '0' && c <= '9'   ? c - '0'
-                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                               : -1;
+            int digit = rs_hex_digit(bus[0].text[i]);
             if (digit >= 0) seat->bus = seat->bus << 4 | (uint64_t)digit;
         }
     return true;

@@ -1,5 +1,6 @@
 /* Whose events these are: by the ranks, processes, hosts and addresses that the log itself maps. */
 #include "flight/files.h"
+#include "base/ascii.h"
 #include "flight/log.h"
 #include "flight/template.h"
 
@@ -38,11 +39,7 @@ static uint64_t bus_of(const char *text)
 {
     uint64_t bus = 0;
     for (; *text; text++) {
-        char c = *text;
-        int digit = c >= '0' && c <= '9'   ? c - '0'
-                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                           : -1;
+        int digit = rs_hex_digit(*text);
         if (digit >= 0) bus = bus << 4 | (uint64_t)digit;
     }
     return bus;

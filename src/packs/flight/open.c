@@ -260,7 +260,7 @@ static rs_status finish_opening(opening *o, size_t n_files, rs_error *err)
     return status;
 }
 
-/* Reads the logs among the files, which are then no files that could be dumps. */
+/* Reads the logs among the files, which are then no files that could be dumps. Files of other names are not opened here. */
 static rs_status take_logs(opening *o, rs_error *err)
 {
     rs_status status = RS_OK;
@@ -270,7 +270,7 @@ static rs_status take_logs(opening *o, rs_error *err)
         rs_source *source = NULL;
         const uint8_t *text = NULL;
         size_t n = 0;
-        bool is_log = status == RS_OK &&
+        bool is_log = status == RS_OK && rs_fl_is_named_log(file.path) &&
                       rs_source_open(file.path, o->flight->settings.max_ratio, &source, NULL) == RS_OK &&
                       rs_source_peek(source, RS_SOURCE_PEEK, &text, &n, NULL) == RS_OK &&
                       rs_flight_recognize(file.path, text, n) == RS_FLIGHT_FILE_LOG;

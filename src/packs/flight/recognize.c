@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <string.h>
 
+#include "flight/files.h"
 #include "rankscope/flight.h"
 
 static bool holds(const void *text, size_t n, const char *wanted)
@@ -22,14 +23,18 @@ static bool is_dump(const uint8_t *text, size_t n)
     return false;
 }
 
-static bool is_log(const char *path, const uint8_t *text, size_t n)
+bool rs_fl_is_named_log(const char *path)
 {
     static const char *const ends[] = {".log", ".out", ".err"};
     size_t length = strlen(path);
-    bool named = false;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        named |= length > 4 && strcmp(path + length - 4, ends[i]) == 0;
-    if (!named || text[0] == '{' || text[0] == '[') return false;
+        if (length > 4 && strcmp(path + length - 4, ends[i]) == 0) return true;
+    return false;
+}
+
+static bool is_log(const char *path, const uint8_t *text, size_t n)
+{
+    if (!rs_fl_is_named_log(path) || text[0] == '{' || text[0] == '[') return false;
     for (size_t i = 0; i < n; i++)
         if (text[i] < 0x20 && !memchr("\n\r\t\x1b", text[i], 4)) return false;
     return true;
