@@ -166,8 +166,12 @@ static rs_status read_job(rs_explorer *x, rs_result *told, rs_error *err)
     }
     x->info = results[ASK_INFO];
     x->steps = results[ASK_STEPS];
-    for (size_t i = 0; i < N_ASKED; i++) results[i].tables = i == ASK_MAP ? results[i].tables : NULL;
-    *told = results[ASK_MAP]; /* with its problems and notes: those of the files */
+    *told =
+        results[ASK_MAP]; /* with its problems and notes: those of the files. The rows are on the map now */
+    for (size_t i = 0; i < told->n_tables; i++) rs_table_free(told->tables[i]);
+    rs_free(told->tables);
+    told->tables = NULL;
+    told->n_tables = 0;
     return status;
 }
 
