@@ -458,7 +458,8 @@ const rs_analysis rs_analysis_exchange = {
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .facets = {&rs_facet_work, &rs_facet_links, &rs_facet_work_details},
-    .columns = RS_COLL_HOST_COLUMNS | RS_COLUMN_BIT(IN_SPLIT) | RS_ARGS_COLUMNS,
+    .columns =
+        RS_COLL_COLUMNS | RS_COLUMN_BIT(RECORD_FUNCTION_ID) | RS_COLUMN_BIT(IN_SPLIT) | RS_ARGS_COLUMNS,
     .plan = &plan,
     .follows = RS_FOLLOWS_ALL,
 };

@@ -185,10 +185,11 @@ static OTF2_CallbackCode on_group(void *data, OTF2_GroupRef self, OTF2_StringRef
     group *g = DEFINE(c, groups, self);
     (void)name, (void)flags;
     if (!g) return go_on(c);
+    uint64_t *own = rs_malloc(((size_t)n + 1) * sizeof *own);
+    if (own && n) memcpy(own, members, n * sizeof *own);
     rs_free(g->members);
-    *g = (group){type, paradigm, rs_malloc(((size_t)n + 1) * sizeof *members), n};
-    if (g->members && n) memcpy(g->members, members, n * sizeof *members);
-    c->no_memory |= !g->members;
+    *g = (group){type, paradigm, own, own ? n : 0};
+    c->no_memory |= !own;
     return go_on(c);
 }
 

@@ -221,7 +221,7 @@ static bool walk(finder *f)
         while (at < f->n_spans && f->spans[at].thread < thread) at++;
         size_t first = at;
         while (at < f->n_spans && f->spans[at].thread == thread) at++;
-        ok = walk_thread(f, thread, f->spans + first, at - first);
+        ok = walk_thread(f, thread, f->spans ? f->spans + first : NULL, at - first);
     }
     return ok;
 }

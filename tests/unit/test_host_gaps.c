@@ -137,6 +137,25 @@ static void test_nothing(void **state)
     rs_events_free(b.e);
 }
 
+/* Gaps of which nothing else is known. */
+static void test_calls_alone(void **state)
+{
+    (void)state;
+    builder b = builder_create();
+    rs_trace t;
+    const rs_host_gaps *g;
+    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+    launch(&b, 1, 0, 10, 1);
+    launch(&b, 1, 5000, 5010, 2);
+    rs_trace_init(&t, b.e, NULL, b.e->n);
+    assert_int_equal(rs_trace_host_gaps(&t, &policy, &g, NULL), RS_OK);
+    assert_int_equal(g->elsewhere, 4990 * US);
+    assert_int_equal(g->n, 1);
+    expect(g, b.e, "", RS_DOING_UNKNOWN, 4990, 1);
+    rs_trace_clear(&t);
+    rs_events_free(b.e);
+}
+
 static void test_every_allocation_may_fail(void **state)
 {
     (void)state;
@@ -164,6 +183,7 @@ int main(void)
         cmocka_unit_test(test_gaps),
         cmocka_unit_test(test_selection),
         cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_calls_alone),
         cmocka_unit_test(test_every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
