@@ -100,8 +100,7 @@ static rs_status make_shapes(rs_rank_lanes *l, int64_t origin, rs_error *err)
 static rs_status load(rs_explorer *x, rs_rank_lanes *l, rs_error *err)
 {
     static const char *const options[][2] = {{"lanes", NULL}, {NULL, NULL}};
-    snprintf(l->ranks, sizeof l->ranks, "%lld", (long long)l->rank);
-    RS_TRY(rs_explorer_open_job(x, RS_DESK_RANK, l->ranks, true, true, &l->job, err));
+    RS_TRY(rs_explorer_open_rank(x, l->rank, l->ranks, &l->job, err));
     RS_TRY(rs_explorer_run(l->job, "map", options, &l->result, err));
     l->table = rs_result_table(&l->result, "lanes");
     l->lane_column = rs_column_of(l->table, "lane");
