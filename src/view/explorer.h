@@ -26,7 +26,8 @@ typedef struct rs_map_rank {
 typedef struct rs_map {
     rs_map_rank *ranks; /* ascending */
     size_t n;
-    int64_t last; /* the end of the last stretch */
+    int64_t last;     /* the end of the last stretch */
+    unsigned present; /* the classes that occur, a bit each */
 } rs_map;
 
 /* Of the rows of a table with the columns rank, class, from_us and time_us. */

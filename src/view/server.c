@@ -469,6 +469,7 @@ static bool start(rs_view_server *server)
 /* The loop has ended, or never ran. */
 static void release(rs_view_server *server)
 {
+    for (client *c = server->first; c; c = c->after) c->task = NULL; /* tasks go with the desks */
     rs_desks_close(server->desks);
     if (server->http) evhttp_free(server->http);
     for (client *c = server->first, *after; c; c = after) {
