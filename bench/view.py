@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How quickly the explorer opens a job and answers: bench/view.py BUILD [FOLDER]
 
-Two jobs are synthesised in FOLDER (a temporary one): 64 ranks of 16 MB and 4096 of some 0.3 MB. Measured beside
+Two jobs are synthesised in FOLDER (a temporary one): 64 ranks of 16 MB and 4096 of some 0.3 MB. Measured against
 `breakdown` of the same job on this machine: the time until the first map is there, without a store and with one; every zoom of the
 map and of a rank's lanes (95th percentile); the peak of memory. The section of bench/RESULTS.md is replaced. --small: a quick look at
 small jobs, nothing is written.
@@ -119,7 +119,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="rankscope-bench-", dir=words[1] if len(words) > 1 else None) as folder:
         for name, options in JOBS:
             measure(section, name, options, folder)
-    lines = ["`rankscope view` opening a job and answering its page, beside `breakdown` of the same job; synthesised traces, read from the "
+    lines = ["`rankscope view` opening a job and answering its page, against `breakdown` of the same job; synthesised traces, read from the "
              "file cache."]
     if SMALL:
         print("\n".join(section.rows[2:]))
