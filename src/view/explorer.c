@@ -117,17 +117,59 @@ static bool goes_on(void *context, uint64_t done, uint64_t total)
            x->settings.progress(x->settings.progress_context, done, total);
 }
 
-rs_status rs_explorer_open_job(rs_explorer *x, rs_explorer_desk desk, const char *ranks, bool absolute,
-                               bool keep, rs_job **out, rs_error *err)
+static rs_job_settings settings_of(rs_explorer *x, rs_explorer_desk desk)
 {
     rs_job_settings settings = x->settings;
     settings.progress = goes_on;
     settings.progress_context = &x->desks[desk];
-    if (ranks) settings.ranks = ranks;
-    settings.absolute = absolute;
-    settings.keep = keep;
-    if (keep && !settings.keep_memory) settings.keep_memory = KEPT_BYTES;
+    settings.keep = desk != RS_DESK_MAP;
+    if (settings.keep && !settings.keep_memory) settings.keep_memory = KEPT_BYTES;
+    return settings;
+}
+
+rs_status rs_explorer_open_job(rs_explorer *x, rs_explorer_desk desk, rs_job **out, rs_error *err)
+{
+    const rs_job_settings settings = settings_of(x, desk);
     return rs_job_open(x->paths, x->n_paths, &settings, out, err);
+}
+
+/* The row of a rank in info; SIZE_MAX: none. */
+static size_t row_of_rank(const rs_explorer *x, int64_t rank)
+{
+    const rs_table *info = rs_result_table(&x->info, "ranks");
+    const size_t column = rs_column_of(info, "rank");
+    for (size_t i = 0; i < rs_table_n_rows(info); i++)
+        if (rs_table_int(info, i, column) == rank) return i;
+    return SIZE_MAX;
+}
+
+rs_status rs_explorer_open_rank(rs_explorer *x, int64_t rank, char text[24], rs_job **out, rs_error *err)
+{
+    const rs_table *info = rs_result_table(&x->info, "ranks");
+    const size_t row = row_of_rank(x, rank);
+    rs_job_settings settings = settings_of(x, RS_DESK_RANK);
+    settings.absolute = true;
+    snprintf(text, 24, "%lld", (long long)rank);
+    if (!x->own_files || settings.window || row == SIZE_MAX) {
+        settings.ranks = text;
+        return rs_job_open(x->paths, x->n_paths, &settings, out, err);
+    }
+    const rs_job_file file = {.name = rs_table_text(info, row, rs_column_of(info, "file"), NULL),
+                              .rank = rank};
+    settings.ranks = NULL;
+    RS_TRY(rs_job_open(NULL, 0, &settings, out, err));
+    return rs_job_add(*out, &file, err);
+}
+
+/* Whether every rank is one file, and every file one rank. */
+static bool has_own_files(const rs_job *job, const rs_table *info)
+{
+    const size_t n = rs_table_n_rows(info), column = rs_column_of(info, "file");
+    if (rs_job_n_files(job) != n) return false;
+    for (size_t i = 1; i < n; i++) /* those of one file follow each other */
+        if (strcmp(rs_table_text(info, i, column, NULL), rs_table_text(info, i - 1, column, NULL)) == 0)
+            return false;
+    return true;
 }
 
 rs_status rs_explorer_run(rs_job *job, const char *name, const char *const options[][2], rs_result *result,
@@ -156,8 +198,9 @@ static rs_status read_job(rs_explorer *x, rs_result *told, rs_error *err)
     const rs_query queries[N_ASKED] = {{.analysis = rs_analysis_find("map")},
                                        {.analysis = rs_analysis_find("info"), .tables_alone = true},
                                        {.analysis = rs_analysis_find("steps"), .tables_alone = true}};
-    RS_TRY(rs_explorer_open_job(x, RS_DESK_MAP, NULL, x->settings.absolute, false, &job, err));
+    RS_TRY(rs_explorer_open_job(x, RS_DESK_MAP, &job, err));
     rs_status status = rs_job_run_many(job, queries, N_ASKED, results, err);
+    x->own_files = status == RS_OK && has_own_files(job, rs_result_table(&results[ASK_INFO], "ranks"));
     rs_job_close(job);
     if (status == RS_OK) {
         const rs_table *t = rs_result_table(&results[ASK_MAP], "map");

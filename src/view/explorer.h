@@ -26,7 +26,8 @@ typedef struct rs_map_rank {
 typedef struct rs_map {
     rs_map_rank *ranks; /* ascending */
     size_t n;
-    int64_t last; /* the end of the last stretch */
+    int64_t last;     /* the end of the last stretch */
+    unsigned present; /* the classes that occur, a bit each */
 } rs_map;
 
 /* Of the rows of a table with the columns rank, class, from_us and time_us. */
@@ -60,6 +61,7 @@ struct rs_explorer {
     int64_t origin; /* the job's first event on the files' clock */
     rs_map map;
     rs_result info, steps;
+    bool own_files; /* each rank is the one file of its row of info: to look at a rank reads that alone */
     atomic_bool stopped;
     rs_desk desks[RS_N_DESKS];
     rs_rank_lanes *loaded[RS_LOADED_RANKS]; /* the latest first */
@@ -91,9 +93,11 @@ rs_status rs_answer_table(rs_explorer_answer *answer, const char *name, const rs
 /* A column of a table by its name; SIZE_MAX: there is none. */
 size_t rs_column_of(const rs_table *table, const char *name);
 
-/* A job over all the paths, or the file of one rank, whose questions end at the desk's deadline. */
-rs_status rs_explorer_open_job(rs_explorer *x, rs_explorer_desk desk, const char *ranks, bool absolute,
-                               bool keep, rs_job **out, rs_error *err);
+/* A job over all the paths, whose questions end at the desk's deadline. */
+rs_status rs_explorer_open_job(rs_explorer *x, rs_explorer_desk desk, rs_job **out, rs_error *err);
+/* One of a rank alone, with times as the files have them. text holds its setting as long as it lives. *out is to be
+ * closed, also after a failure. */
+rs_status rs_explorer_open_rank(rs_explorer *x, int64_t rank, char text[24], rs_job **out, rs_error *err);
 /* Runs an analysis with options "name", "value" pairs ended by NULL; a flag's value is NULL. */
 rs_status rs_explorer_run(rs_job *job, const char *analysis, const char *const options[][2],
                           rs_result *result, rs_error *err);

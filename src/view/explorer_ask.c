@@ -12,7 +12,7 @@
 static rs_status open_job(rs_explorer *x, rs_error *err)
 {
     if (x->job) return RS_OK;
-    return rs_explorer_open_job(x, RS_DESK_JOB, NULL, x->settings.absolute, true, &x->job, err);
+    return rs_explorer_open_job(x, RS_DESK_JOB, &x->job, err);
 }
 
 /* ---- findings ------------------------------------------------------------------------------------------ */

@@ -100,8 +100,7 @@ static rs_status make_shapes(rs_rank_lanes *l, int64_t origin, rs_error *err)
 static rs_status load(rs_explorer *x, rs_rank_lanes *l, rs_error *err)
 {
     static const char *const options[][2] = {{"lanes", NULL}, {NULL, NULL}};
-    snprintf(l->ranks, sizeof l->ranks, "%lld", (long long)l->rank);
-    RS_TRY(rs_explorer_open_job(x, RS_DESK_RANK, l->ranks, true, true, &l->job, err));
+    RS_TRY(rs_explorer_open_rank(x, l->rank, l->ranks, &l->job, err));
     RS_TRY(rs_explorer_run(l->job, "map", options, &l->result, err));
     l->table = rs_result_table(&l->result, "lanes");
     l->lane_column = rs_column_of(l->table, "lane");
@@ -240,7 +239,7 @@ static rs_status put_lanes(const rs_rank_lanes *l, rs_explorer_answer *answer, r
 rs_status rs_answer_lanes(rs_explorer *x, const rs_explorer_request *request, rs_explorer_answer *answer,
                           rs_error *err)
 {
-    rs_rank_lanes *l;
+    rs_rank_lanes *l = NULL;
     bin bins[MOST_DEPTH + 1] = {{0}};
     const int64_t width = rs_ask_int(request, "width", 1000), most_depth = rs_ask_int(request, "depth", 24);
     drawing d = {.bins = bins, .err = err};
@@ -401,7 +400,7 @@ static rs_status add_arguments(const rs_event_rank *r, uint32_t row, rs_table *t
 rs_status rs_answer_event(rs_explorer *x, const rs_explorer_request *request, rs_explorer_answer *answer,
                           rs_error *err)
 {
-    rs_rank_lanes *l;
+    rs_rank_lanes *l = NULL;
     RS_TRY(find_rank(x, rs_ask_int(request, "rank", -1), &l, err));
     const int64_t id = rs_ask_int(request, "id", -1);
     const shape *s = shape_of(l, id);

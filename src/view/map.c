@@ -18,7 +18,8 @@ static uint8_t class_named(const char *name)
     return at;
 }
 
-static rs_status make_rank(const rs_table *t, size_t first, size_t n, rs_map_rank *out, rs_error *err)
+static rs_status make_rank(const rs_table *t, size_t first, size_t n, rs_map_rank *out, unsigned *present,
+                           rs_error *err)
 {
     const size_t class = rs_column_of(t, "class"), from = rs_column_of(t, "from_us"),
                  time = rs_column_of(t, "time_us");
@@ -37,6 +38,7 @@ static rs_status make_rank(const rs_table *t, size_t first, size_t n, rs_map_ran
         out->to[i] = out->from[i] + length;
         out->class[i] = class_named(rs_table_text(t, first + i, class, NULL));
         so_far[out->class[i]] += length;
+        *present |= 1u << out->class[i];
     }
     return RS_OK;
 }
@@ -51,7 +53,7 @@ rs_status rs_map_make(const rs_table *t, rs_map *out, rs_error *err)
         }
         if (!RS_GROW_ONE(out->ranks, out->n, capacity)) return rs_fail_nomem(err, "the map of the job");
         rs_map_rank *r = &out->ranks[out->n++];
-        RS_TRY(make_rank(t, i, end - i, r, err));
+        RS_TRY(make_rank(t, i, end - i, r, &out->present, err));
         if (r->to[r->n - 1] > out->last) out->last = r->to[r->n - 1];
     }
     return RS_OK;
@@ -132,6 +134,7 @@ void rs_map_columns(const rs_map_rank *r, int64_t from, int64_t to, size_t n, in
 
 #define MOST_COLUMNS 8192
 #define MOST_CELLS (64u << 20)
+#define ALL_CLASSES ((1u << RS_EXPLORER_CLASSES) - 1)
 
 typedef struct asked {
     int64_t from, to;
@@ -182,20 +185,21 @@ static rs_status choose_rows(const rs_map *map, const rs_explorer_request *reque
     return RS_OK;
 }
 
-static void put_head(rs_explorer_answer *answer, const asked *a, unsigned bytes)
+/* present: the classes that are listed, a bit each. */
+static void put_head(rs_explorer_answer *answer, const asked *a, unsigned bytes, unsigned present)
 {
     rs_answer_print(answer,
                     "{\"from\":%lld,\"to\":%lld,\"width\":%zu,\"pooled\":%zu,\"bytes\":%u,\"classes\":[",
                     (long long)a->from, (long long)a->to, a->width, a->pooled, bytes);
-    for (size_t k = 0; k < RS_EXPLORER_CLASSES; k++)
-        rs_answer_print(answer, "%s\"%s\"", k ? "," : "", rs_map_class_names[k]);
+    for (size_t k = 0, n = 0; k < RS_EXPLORER_CLASSES; k++)
+        if (present >> k & 1) rs_answer_print(answer, "%s\"%s\"", n++ ? "," : "", rs_map_class_names[k]);
     rs_answer_print(answer, "],\"ranks\":[");
 }
 
 static void put_json(rs_explorer_answer *answer, const asked *a, int64_t *sums)
 {
     answer->type = "application/json";
-    put_head(answer, a, 0);
+    put_head(answer, a, 0, ALL_CLASSES);
     for (size_t r = 0; r < a->n; r++) {
         rs_map_columns(a->rows[r], a->from, a->to, a->width, sums);
         rs_answer_print(answer, "%s{\"rank\":%lld,\"columns\":[", r ? "," : "", (long long)a->rows[r]->rank);
@@ -212,14 +216,32 @@ static void put_json(rs_explorer_answer *answer, const asked *a, int64_t *sums)
     rs_answer_print(answer, "]}");
 }
 
-/* Four bytes, the length of the head; the head, with blanks up to a multiple of 8 in all; then rows of columns of classes,
- * little-endian: uint32, or uint64 where a column is longer than 2^32 ns. */
-static bool put_binary(rs_explorer_answer *answer, const asked *a, int64_t *sums)
+/* What a column of a row becomes in the answer. */
+static size_t put_column(const int64_t *sums, unsigned bytes, unsigned present, int64_t column,
+                         unsigned char *out)
 {
-    const unsigned bytes = (a->to - a->from) / (int64_t)a->width >= UINT32_MAX ? 8 : 4;
+    size_t n = 0;
+    for (size_t k = 0; k < RS_EXPLORER_CLASSES; k++) {
+        if (!(present >> k & 1)) continue;
+        if (bytes == 1) {
+            out[n++] = (unsigned char)((unsigned __int128)sums[k] * 255 / (unsigned __int128)column);
+            continue;
+        }
+        for (unsigned b = 0; b < bytes; b++) out[n++] = (unsigned char)((uint64_t)sums[k] >> (8 * b));
+    }
+    return n;
+}
+
+/* Four bytes, the length of the head; the head, with blanks up to a multiple of 8 in all; then rows of columns of classes,
+ * little-endian: uint32, or uint64 where a column is longer than 2^32 ns; shares in 255ths of the column: one byte. */
+static bool put_binary(rs_explorer_answer *answer, const asked *a, bool shares, unsigned present,
+                       int64_t *sums)
+{
+    const int64_t column = (a->to - a->from + (int64_t)a->width - 1) / (int64_t)a->width;
+    const unsigned bytes = shares ? 1 : column > UINT32_MAX ? 8 : 4;
     answer->type = "application/octet-stream";
     rs_answer_append(answer, "\0\0\0\0", 4);
-    put_head(answer, a, bytes);
+    put_head(answer, a, bytes, present);
     for (size_t r = 0; r < a->n; r++)
         rs_answer_print(answer, "%s%lld", r ? "," : "", (long long)a->rows[r]->rank);
     rs_answer_print(answer, "]}");
@@ -228,14 +250,13 @@ static bool put_binary(rs_explorer_answer *answer, const asked *a, int64_t *sums
     if (answer->n < 4) return false;
     const uint32_t head = (uint32_t)(answer->n - 4);
     for (unsigned i = 0; i < 4; i++) answer->bytes[i] = (char)(head >> (8 * i));
-    const size_t n = a->width * RS_EXPLORER_CLASSES;
-    RS_LOCAL unsigned char *row = rs_malloc(n * bytes);
+    RS_LOCAL unsigned char *row = rs_malloc(a->width * RS_EXPLORER_CLASSES * bytes);
     for (size_t r = 0; row && r < a->n; r++) {
+        size_t n = 0;
         rs_map_columns(a->rows[r], a->from, a->to, a->width, sums);
-        for (size_t i = 0; i < n; i++)
-            for (unsigned b = 0; b < bytes; b++)
-                row[i * bytes + b] = (unsigned char)((uint64_t)sums[i] >> (8 * b));
-        if (!rs_answer_append(answer, (const char *)row, n * bytes)) return false;
+        for (size_t c = 0; c < a->width; c++)
+            n += put_column(sums + c * RS_EXPLORER_CLASSES, bytes, present, column, row + n);
+        if (!rs_answer_append(answer, (const char *)row, n)) return false;
     }
     return row != NULL;
 }
@@ -250,6 +271,8 @@ rs_status rs_answer_map(rs_explorer *x, const rs_explorer_request *request, rs_e
     const rs_map *map = id < 0 ? &x->map : &x->mended[id].map;
     const int64_t width = rs_ask_int(request, "width", 1);
     asked a = {0};
+    char text[8];
+    const bool shares = rs_ask_text(request, "shares", text, sizeof text);
     RS_TRY(rs_ask_window(request, map->last, &a.from, &a.to, err));
     if (width < 1 || width > MOST_COLUMNS)
         return rs_fail(err, RS_ERR_USAGE, "width is 1 to %d", MOST_COLUMNS);
@@ -263,7 +286,8 @@ rs_status rs_answer_map(rs_explorer *x, const rs_explorer_request *request, rs_e
     if (status == RS_OK && !sums) status = rs_fail_nomem(err, "columns of the map");
     if (status == RS_OK && request->json)
         put_json(answer, &a, sums);
-    else if (status == RS_OK && !put_binary(answer, &a, sums))
+    else if (status == RS_OK &&
+             !put_binary(answer, &a, shares, shares ? x->map.present | map->present : ALL_CLASSES, sums))
         status = rs_fail_nomem(err, "the map");
     rs_free(a.rows);
     return status;

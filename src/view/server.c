@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -34,7 +35,9 @@ rs_status rs_view_listen(unsigned wanted, int *out, unsigned *port, rs_error *er
     int on = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     /* a port that an ended program used a moment ago can be used again; one that is listened on cannot */
+    /* a small answer on a connection that is kept goes at once: those who are accepted have that from here */
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0 ||
         bind(fd, (const struct sockaddr *)&address, sizeof address) != 0 || listen(fd, BACKLOG) != 0 ||
         getsockname(fd, (struct sockaddr *)&address, &n) != 0)
         return cannot_listen(wanted, fd, err);
@@ -466,6 +469,7 @@ static bool start(rs_view_server *server)
 /* The loop has ended, or never ran. */
 static void release(rs_view_server *server)
 {
+    for (client *c = server->first; c; c = c->after) c->task = NULL; /* tasks go with the desks */
     rs_desks_close(server->desks);
     if (server->http) evhttp_free(server->http);
     for (client *c = server->first, *after; c; c = after) {

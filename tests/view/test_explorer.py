@@ -88,8 +88,15 @@ def serving(*words):
     try:
         yield server
     finally:
+        # some leave in the middle of a question, and the program ends in the middle of others
+        for i in range(3):
+            link = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
+            link.request("GET", server.path + "api/select?table=summary")
+            if i == 0:
+                link.close()
         server.process.send_signal(signal.SIGTERM)
-        server.process.communicate(timeout=PATIENCE)
+        _, errors = server.process.communicate(timeout=PATIENCE)
+        same(server.process.returncode, 0, "it ends: " + errors[-2000:])
 
 
 # ---- sums ---------------------------------------------------------------------------------------------------
@@ -148,6 +155,13 @@ def check_binary(server):
     same(head["ranks"], [row["rank"] for row in wanted["ranks"]], "ranks of the binary map")
     same(list(struct.unpack_from("<%dI" % len(flat), body, 4 + n)), flat, "numbers of the binary map")
     same(len(body), 4 + n + 4 * len(flat), "its length")
+    _, _, body = server.ask("api/map?shares=1&" + urllib.parse.urlencode(values))
+    n, = struct.unpack_from("<I", body)
+    head = json.loads(body[4:4 + n])
+    same(head["classes"], ["compute", "exposed_comm", "exposed_copy", "loading", "idle"], "the classes that occur")
+    at = [wanted["classes"].index(name) for name in head["classes"]]
+    column = -(-(values["to"] - values["from"]) // values["width"])
+    same(list(body[4 + n:]), [c[k] * 255 // column for row in wanted["ranks"] for c in row["columns"] for k in at], "shares")
     # zoomed out, columns are found by sums, zoomed in by walking: both divide the same time
     wide, narrow = (sums(server.get("map", **{**values, "width": width})) for width in (1, 5000))
     same(wide, narrow, "few and many columns")

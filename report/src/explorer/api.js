@@ -38,15 +38,12 @@ export const get = async (path, values = {}, signal = undefined) =>
 export const post = async (path, body) =>
     (await ask(path, { method: 'POST', body, headers: { Accept: 'application/json' } })).json();
 
-// {from, to, width, ranks, classes, data}: data by row, column, class.
+// {from, to, width, ranks, classes, data}: data by row, column, class, in 255ths of a column.
 export async function getMap(values, signal) {
     const bytes = await (
-        await ask(`map?${query(values)}`, { signal, headers: { Accept: 'application/octet-stream' } })
+        await ask(`map?${query({ ...values, shares: 1 })}`, { signal, headers: { Accept: 'application/octet-stream' } })
     ).arrayBuffer();
     const length = new DataView(bytes).getUint32(0, true);
     const head = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, 4, length)));
-    const at = 4 + length;
-    const data =
-        head.bytes === 4 ? new Uint32Array(bytes, at) : Float64Array.from(new BigUint64Array(bytes, at), Number);
-    return { ...head, data };
+    return { ...head, data: new Uint8Array(bytes, 4 + length) };
 }

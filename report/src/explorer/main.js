@@ -439,7 +439,7 @@ class App {
         this.statusLine.replaceChildren(
             h('strong', {}, `rank ${there.rank}`),
             h('span', {}, moment(there.ns, there.column)),
-            ...there.shares.map(([c, ns]) => h('span', {}, `${LABELS[c]} ${((100 * ns) / there.column).toFixed(0)}\u202f%`)),
+            ...there.shares.map(([c, share]) => h('span', {}, `${LABELS[c]} ${(100 * share).toFixed(0)}\u202f%`)),
         );
     }
 

@@ -79,7 +79,7 @@ export class MapView {
         if (!this.view || !this.width) return;
         const from = Math.max(0, Math.floor(this.view.from));
         const to = Math.max(from + 2, Math.ceil(this.view.to));
-        const width = Math.max(1, Math.min(Math.round(this.plot), to - from, 4096));
+        const width = Math.max(1, Math.min(Math.round(this.row < 3 ? this.plot / 2 : this.plot), to - from, 4096));
         const wanted = `${from} ${to} ${width} ${this.rows}`;
         if (this.wanted === wanted && (this.data || this.abort)) return;
         this.wanted = wanted;
@@ -115,7 +115,7 @@ export class MapView {
         const pixels = new Uint32Array(image.data.buffer);
         const inks = classes.map((name) => parts(colourOf(name)));
         const packed = inks.map(([r, g, b]) => (255 << 24) | (b << 16) | (g << 8) | r);
-        const whole = (this.data.to - this.data.from) / width;
+        const whole = 255;
         for (let i = 0; i < ranks.length; i += 1)
             for (let c = 0; c < width; c += 1) {
                 const at = (i * width + c) * k;
@@ -299,7 +299,7 @@ export class MapView {
         if (column >= 0 && column < this.data.width)
             for (let j = 0; j < k; j += 1) {
                 const value = this.data.data[(row * this.data.width + column) * k + j];
-                if (value) shares.push([this.data.classes[j], value]);
+                if (value) shares.push([this.data.classes[j], value / 255]);
             }
         return { rank: this.data.ranks[row], ns, shares: shares.sort((a, b) => b[1] - a[1]), column: (this.data.to - this.data.from) / this.data.width };
     }
