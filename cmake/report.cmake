@@ -59,7 +59,7 @@ if(RS_REPORT_WHY_NOT)
   set(RS_REPORT_PAGE ${CMAKE_CURRENT_SOURCE_DIR}/src/report/no_page.c)
 else()
   set(RS_REPORT_PAGE ${RS_REPORT_DIR}/page.c)
-  file(GLOB report_files CONFIGURE_DEPENDS report/src/*.js report/src/*.css report/page.html)
+  file(GLOB report_files CONFIGURE_DEPENDS report/src/*.js report/src/*.css report/src/explorer/*.js report/src/explorer/*.css report/*.html)
   add_custom_command(
     OUTPUT ${RS_REPORT_PAGE}
     COMMAND ${RS_NODE} ${RS_REPORT_DIR}/build.mjs ${CMAKE_CURRENT_SOURCE_DIR}/report ${RS_REPORT_PAGE}

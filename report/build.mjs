@@ -58,25 +58,32 @@ const replaceAllIn = (text, values) =>
         return page.split(mark).join(value);
     }, text);
 
-const script = checked(
-    (await bundle('src/main.js')).replaceAll('<!--', '<\\!--').replaceAll('</script', '<\\/script'),
-    'script',
-);
-const style = checked(await bundle('src/style.css'), 'style');
-const hash = createHash('sha256').update(script).digest('base64');
-const page = replaceAllIn(await readFile(join(sources, 'page.html'), 'utf8'), {
-    '/*STYLE*/': style,
-    '/*SCRIPT*/': script,
-    SCRIPT_HASH: `'sha256-${hash}'`,
-    LICENCES: await licences(),
-});
+// A page with its script and style in it.
+async function assemble(template, entry, css, more = {}) {
+    const script = checked(
+        (await bundle(entry)).replaceAll('<!--', '<\\!--').replaceAll('</script', '<\\/script'),
+        'script',
+    );
+    return replaceAllIn(await readFile(join(sources, template), 'utf8'), {
+        '/*STYLE*/': checked(await bundle(css), 'style'),
+        '/*SCRIPT*/': script,
+        SCRIPT_HASH: `'sha256-${createHash('sha256').update(script).digest('base64')}'`,
+        ...more,
+    });
+}
 
+function asRows(bytes) {
+    const rows = [];
+    for (let i = 0; i < bytes.length; i += 64) rows.push(bytes.subarray(i, i + 64).join(','));
+    return rows.join(',\n');
+}
+
+const page = await assemble('page.html', 'src/main.js', 'src/style.css', { LICENCES: await licences() });
+const explorer = Buffer.from(await assemble('explorer.html', 'src/explorer/main.js', 'src/explorer/style.css'));
 const at = page.indexOf(DATA);
 if (at < 0) throw new Error(`page.html has no ${DATA}`);
 const head = Buffer.from(page.slice(0, at));
 const bytes = Buffer.concat([head, Buffer.from(page.slice(at + DATA.length))]);
-const rows = [];
-for (let i = 0; i < bytes.length; i += 64) rows.push(bytes.subarray(i, i + 64).join(','));
 await writeFile(
     output,
     `/* Made by report/build.mjs. */
@@ -84,6 +91,9 @@ await writeFile(
 
 const size_t rs_report_head_size = ${head.length}, rs_report_page_size = ${bytes.length};
 const unsigned char rs_report_page[] = {
-${rows.join(',\n')}};
+${asRows(bytes)}};
+const size_t rs_explorer_page_size = ${explorer.length};
+const unsigned char rs_explorer_page[] = {
+${asRows(explorer)}};
 `,
 );

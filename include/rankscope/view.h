@@ -35,6 +35,59 @@ RS_API rs_status rs_view_reduce(rs_job *job, uint64_t max_events, bool perfetto,
                                 rs_result *result, rs_error *err);
 RS_API void rs_view_trace_clear(rs_view_trace *trace);
 
+/* ---- the explorer (docs/view.md) ----------------------------------------------------------------------- */
+
+/* A job that answers what the explorer's page asks: the endpoints below /api, without a socket.
+ *
+ *     rs_explorer *explorer;
+ *     if (rs_explorer_open(paths, n, &settings, &explorer, &problems, &err) == RS_OK) {
+ *         rs_explorer_answer answer;
+ *         rs_explorer_ask(explorer, &(rs_explorer_request){.path = "map", .query = "width=100", .json = true}, &answer);
+ *         ... answer.status, answer.bytes, answer.n ...
+ *         rs_explorer_answer_clear(&answer);
+ *     }
+ *     rs_explorer_close(explorer); */
+typedef struct rs_explorer rs_explorer;
+
+/* Reads every rank once. Paths and settings are borrowed until it is closed. problems, which the caller has initialised, gets
+ * problems and notes, after a failure too. Errors: those of rs_job_run. */
+rs_status rs_explorer_open(const char *const *paths, size_t n, const rs_job_settings *settings,
+                           rs_explorer **out, rs_result *problems, rs_error *err);
+void rs_explorer_close(rs_explorer *explorer); /* NULL is allowed */
+
+typedef struct rs_explorer_request {
+    const char *path;  /* below /api/: "map" */
+    const char *query; /* "from=0&to=100", encoded; NULL: none */
+    const char *body;  /* of POST; NULL: it is no POST */
+    size_t n_body;
+    bool json; /* JSON is wanted where there is a binary form, too */
+} rs_explorer_request;
+
+typedef struct rs_explorer_answer {
+    unsigned status;  /* of HTTP */
+    const char *type; /* Content-Type; static */
+    char *bytes;
+    size_t n, capacity;
+} rs_explorer_answer;
+
+/* Who answers a path. What the map has is answered by any thread, at once; of each other desk one thread at a time asks. */
+typedef enum rs_explorer_desk {
+    RS_DESK_NONE, /* there is no such path, or not by this method */
+    RS_DESK_MAP,
+    RS_DESK_RANK, /* one rank's events */
+    RS_DESK_JOB,  /* questions over ranks */
+    RS_N_DESKS
+} rs_explorer_desk;
+rs_explorer_desk rs_explorer_desk_of(const char *path, bool post);
+
+/* Seconds after which a question ends with status 503. */
+#define RS_EXPLORER_SECONDS 10
+
+void rs_explorer_ask(rs_explorer *explorer, const rs_explorer_request *request, rs_explorer_answer *answer);
+void rs_explorer_answer_clear(rs_explorer_answer *answer);
+/* Questions under way, and all later ones, end soon. Any thread. */
+void rs_explorer_stop(rs_explorer *explorer);
+
 #ifdef __cplusplus
 }
 #endif

@@ -309,6 +309,8 @@ class Job:
         method: Literal['excess', 'chain'] = 'excess',
         of: Optional[int] = None,
         instance: Optional[int] = None,
+        at: Optional[float] = None,
+        event: Optional[int] = None,
         folded: bool = False,
         edges: Literal['told', 'all'] = 'all',
         clocks: Literal['ends', 'likely', 'certain', 'file'] = 'ends',
@@ -347,6 +349,9 @@ class Job:
             of: only what this rank waited for
             instance: fills the table chain with one wait, link by link: the I-th longest, from 0, of each
                 kind
+            at: with of=: fills the table chain with the wait under way so many microseconds after the job's
+                first event
+            event: with of=: the same, with the wait of this event, by its position in traceEvents
             folded: the shares as folded stacks, "frame;frame;frame nanoseconds", for flame-graph tools
             edges: told: only dependencies that the traces tell; all: also those inferred from repetition;
                 one of told, all
@@ -394,7 +399,7 @@ class Job:
                 is blamed
             pinned_us [us]: of blamed_us: the traces do not tell what for
 
-        Table chain: one row is a link of one wait's chain; filled with instance=
+        Table chain: one row is a link of one wait's chain; filled with instance=, at or event
             wait: kind of waiting
             waiting_rank [id]: who waited
             rank [id]: rank of the link
@@ -412,6 +417,7 @@ class Job:
             time_ns [ns]: its share of the waiting"""
     def breakdown(self, *,
         host: bool = False,
+        cut: bool = False,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
         table: Optional[Literal['breakdown', 'host', 'threads']] = None,
         progress: Progress = None,
@@ -429,9 +435,14 @@ class Job:
         waits for the device; a data loader is waited for; none of these. A job without a GPU is shown that
         way.
 
+        window selects what was launched in a time, and shows it entire. With cut the time itself is
+        divided: what runs in it, whatever launched that, cut at its ends, as `map` and the explorer draw
+        it.
+
         Options:
             host: where the host's time goes instead: operators, communication, waits for the device, data
                 loading, and what is none of these; also by thread
+            cut: with window=: what runs in that time, cut at its ends, in place of what was launched in it
 
         compat: hta, hta-exact give that tool's numbers and columns.
 
@@ -1156,7 +1167,7 @@ class Job:
         short_names: bool = False,
         fail_on: Optional[Text] = None,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
-        table: Optional[Literal['diff', 'totals']] = None,
+        table: Optional[Literal['diff', 'totals', 'ranks']] = None,
         progress: Progress = None,
         ranks: Ranges = None,
         steps: Ranges = None,
@@ -1689,6 +1700,11 @@ class Job:
         top: int = 20,
         compat: None = None,
         table: Optional[Literal['kernels', 'steps', 'states']] = None,
+    def map(self, *,
+        host: bool = False,
+        lanes: bool = False,
+        compat: None = None,
+        table: Optional[Literal['map', 'lanes']] = None,
         progress: Progress = None,
         ranks: Ranges = None,
         steps: Ranges = None,
@@ -1764,6 +1780,39 @@ class Job:
             memory_clock_mhz: clock of the memory, MHz
             power_w: power that the device draws, W
             temperature_c: temperature of the device, C"""
+        """What each rank does at each moment: the division of `breakdown`, stretch by stretch.
+
+        Each moment from a rank's first GPU work to its last belongs to the first of these that it is in:
+        computation; communication; a copy or memset; a data loader that is waited for while nothing runs;
+        nothing (idle). Stretches of a class add up to what `breakdown` says, to the nanosecond; its idle_us
+        is loading and idle. A rank without GPU work, and with host=True each rank, is divided as `breakdown
+        host` does. `rankscope view` draws it.
+
+        lanes lists the events of threads and streams as they are nested, without cuda_sync.
+
+        Options:
+            host: what the host does, where there is GPU work, too
+            lanes: the events of each thread and stream, nested, in place of the map
+
+        Table map: one row is a stretch in which a rank does one thing
+            rank [id]: rank
+            class: compute, exposed_comm, exposed_copy, other_work, loading (idle, and a data loader runs),
+                idle; of a host operators, exposed_comm, exposed_sync, loading, other
+            from_us [us]: when it begins
+            time_us [us]: how long it lasts
+
+        Table lanes: one row is an event; with lanes=True: by lane, those that hold others first
+            rank [id]: rank
+            lane: thread of the host, or stream of a device
+            depth [count]: how many events of its lane hold it
+            from_us [us]: start
+            time_us [us]: duration
+            name: the event's name
+            class: computation, communication, memory, other (GPU work), operator, annotation, python, call,
+                gpu_annotation, host
+            position [id]: place in the file's event array, from 0
+            parent [id]: position of the event that holds it
+            launch [id]: of GPU work: position of the call that launched it"""
     def memory(self, *,
         series: bool = False,
         top: int = 20,
@@ -2417,12 +2466,13 @@ class Job:
         what_if: Optional[Text] = None,
         scale: Optional[Text] = None,
         no_loader: bool = False,
+        map: bool = False,
         force: bool = False,
         edges: Literal['told', 'all'] = 'all',
         clocks: Literal['ends', 'likely', 'certain', 'file'] = 'ends',
         most_events: Optional[int] = None,
         compat: None = None,
-        table: Optional[Literal['replay', 'what_if', 'path', 'edges']] = None,
+        table: Optional[Literal['replay', 'what_if', 'path', 'edges', 'map']] = None,
         progress: Progress = None,
         ranks: Ranges = None,
         steps: Ranges = None,
@@ -2449,6 +2499,8 @@ class Job:
             scale: a question: what is selected takes VALUE (0.5, 12us, none, median): 'name~gemm=0.5',
                 'class=communication&group~DATA=0.7', 'part=host&rank=3=0.5'
             no_loader: a question: data is there when it is asked for
+            map: with a question: what each rank would do at each moment, as the command map shows the
+                recording (table map)
             force: answer questions, too, where the replay cannot be relied on
             edges: told: only dependencies that the traces tell; all: also those inferred from repetition;
                 one of told, all
@@ -2518,7 +2570,14 @@ class Job:
             target_event [id]: and of the target
             tight [count]: steps of ranks in which the target starts right behind the source and nothing
                 else explains it
-            instances [count]: steps of ranks that run the same program"""
+            instances [count]: steps of ranks that run the same program
+
+        Table map: one row is a stretch in which a rank would do one thing, with the first question; filled
+            with map=
+            rank [id]: rank
+            class: compute, exposed_comm, exposed_copy or idle, as the command map has them
+            from_us [us]: when it would begin
+            time_us [us]: how long it would last"""
     def roofline(self, *,
         by: Literal['args', 'op', 'model', 'module', 'step'] = 'args',
         device: Optional[Text] = None,
@@ -3482,7 +3541,7 @@ def diff(a: Any, b: Any, *,
     short_names: bool = False,
     fail_on: Optional[Text] = None,
     compat: Optional[Literal['hta', 'hta-exact']] = None,
-    table: Optional[Literal['diff', 'totals']] = None,
+    table: Optional[Literal['diff', 'totals', 'ranks']] = None,
     progress: Progress = None,
     ranks: Ranges = None,
     steps: Ranges = None,

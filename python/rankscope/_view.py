@@ -1,4 +1,4 @@
-"""The trace viewer for a job: rankscope.view(source)."""
+"""A job in the browser: rankscope.view(source)."""
 from __future__ import annotations
 
 import os
@@ -16,8 +16,8 @@ _PASSED_ON = ("ranks", "steps", "window", "recursive", "renumber")
 class View:
     """A job that is served on this machine: `url` is to be opened in a browser, close() ends it. A context manager."""
 
-    def __init__(self, process: "subprocess.Popen[str]", url: str) -> None:
-        self._process, self.url = process, url
+    def __init__(self, process: "subprocess.Popen[str]", url: str, embeds: bool = False) -> None:
+        self._process, self.url, self._embeds = process, url, embeds
 
     def close(self) -> None:
         """Ends the server."""
@@ -42,7 +42,11 @@ class View:
         return "<rankscope.View %s>" % (self.url if self._process.poll() is None else "(closed)")
 
     def _repr_html_(self) -> str:
-        return '<a href="%s" target="_blank">the job in the trace viewer</a> (from this machine)' % self.url
+        link = '<a href="%s" target="_blank">the job in a window of its own</a> (from this machine)' % self.url
+        if not self._embeds:
+            return link
+        return '<iframe src="%s" title="rankscope" style="width: 100%%; height: 720px; border: 1px solid #ccc"></iframe><p>%s</p>' % (
+            self.url, link)
 
 
 def _program() -> str:
@@ -55,17 +59,18 @@ def _program() -> str:
                      "where it is")
 
 
-def view(source: Any, *, open: bool = True, port: int = 0, max_events: int = 200000, ui: Optional[str] = None, report: bool = True,
-         **settings: Any) -> View:
-    """Serves a job, or a source that rankscope.open takes, on this machine and opens it in the trace viewer (Perfetto's, in your
-    browser). It runs until the answer is closed or this program ends.
+def view(source: Any, *, open: bool = True, port: int = 0, perfetto: bool = False, max_events: int = 200000, ui: Optional[str] = None,
+         report: bool = True, **settings: Any) -> View:
+    """Serves a job, or a source that rankscope.open takes, on this machine and opens the explorer in your browser; a notebook shows
+    the answer in place. It runs until the answer is closed or this program ends.
 
     source: files of a disk: paths, or a job of such
     open: start a browser; False: `url` of the answer is to be opened
     port: of 127.0.0.1; 0: any that is free
-    max_events: about that many events, those that tell most, so that the viewer stays quick; 0: all
+    perfetto: in place of the explorer a trace that Perfetto's UI opens; the next three are for it alone
+    max_events: about that many events, those that matter most, so that the viewer stays quick; 0: all
     ui: the address of another viewer
-    report: serve the report beside the trace
+    report: serve the report, too
     settings: ranks, steps, window, recursive and renumber, as open takes them"""
     unknown = sorted(set(settings) - set(_PASSED_ON))
     if unknown:
@@ -76,8 +81,9 @@ def view(source: Any, *, open: bool = True, port: int = 0, max_events: int = 200
         given, files = sources.resolve(source, recursive=bool(settings.get("recursive")))
         options = {}
     options.update(make_options(SETTINGS, settings))
-    words = ["view", "--port", str(port), "--max-events", str(max_events), "--no-progress"]
-    words += ([] if open else ["--no-open"]) + (["--ui", ui] if ui else []) + ([] if report else ["--no-report"])
+    words = ["view", "--port", str(port), "--no-progress"] + ([] if open else ["--no-open"])
+    if perfetto:
+        words += ["--perfetto", "--max-events", str(max_events)] + (["--ui", ui] if ui else []) + ([] if report else ["--no-report"])
     words += _as_words(options)
     for path in given:
         words.append(path)
@@ -94,7 +100,7 @@ def view(source: Any, *, open: bool = True, port: int = 0, max_events: int = 200
         lines = [line for line in text if line.startswith("rankscope:")] or text or ["the program ended with %s" % process.returncode]
         raise (UsageError if process.returncode == 2 else Error)(lines[-1].replace("rankscope: ", "", 1))
     _drain(process.stderr)
-    return View(process, url)
+    return View(process, url, embeds=not perfetto)
 
 
 def _as_words(options: Dict[str, Optional[str]]) -> List[str]:

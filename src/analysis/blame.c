@@ -28,6 +28,10 @@ static const rs_option_spec options[] = {
     {"of", RS_OPTION_INT, "RANK", NULL, NULL, "only what this rank waited for"},
     {"instance", RS_OPTION_INT, "I", NULL, NULL,
      "fills the table chain with one wait, link by link: the I-th longest, from 0, of each kind"},
+    {"at", RS_OPTION_REAL, "US", NULL, NULL,
+     "with --of: fills the table chain with the wait under way so many microseconds after the job's first event"},
+    {"event", RS_OPTION_INT, "E", NULL, NULL,
+     "with --of: the same, with the wait of this event, by its position in traceEvents"},
     {"folded", RS_OPTION_FLAG, NULL, NULL, NULL,
      "the shares as folded stacks, \"frame;frame;frame nanoseconds\", for flame-graph tools"},
     {"edges", RS_OPTION_CHOICE, "WHICH", "told|all", "all",
@@ -135,8 +139,8 @@ static const rs_table_spec blame_table = RS_TABLE(
     "blame", "one row is what one rank's waiting is blamed on; rows of a kind add up to what was waited",
     blame_columns);
 static const rs_table_spec total_table = RS_TABLE("totals", "one row is a kind of waiting", total_columns);
-static const rs_table_spec chain_table =
-    RS_TABLE("chain", "one row is a link of one wait's chain; filled with --instance", chain_columns);
+static const rs_table_spec chain_table = RS_TABLE(
+    "chain", "one row is a link of one wait's chain; filled with --instance, --at or --event", chain_columns);
 static const rs_column_spec folded_columns[] = {
     {"stack", RS_TEXT, RS_UNIT_NONE,
      "kind of waiting, who waited, whose time, part, what --by tells, joined by ;", NULL},
@@ -239,12 +243,33 @@ static bool put_link(void *context, const rs_link *l, int64_t ns)
 
 static const rs_order by_length[] = {RS_FALLING(rs_wait, ns), RS_RISING(rs_wait, node)};
 
-static rs_status put_chain(blamer *b, rs_wait *waits, size_t n, int64_t instance, bool excess, rs_table *t,
-                           rs_error *err)
+/* Which wait is wanted: the I-th longest, the one at a moment (on the common clock), or that of an event. */
+typedef struct wanted_chain {
+    bool any, by_event, by_time;
+    int64_t instance, event, at;
+} wanted_chain;
+
+static const rs_wait *choose_wait(const blamer *b, rs_wait *waits, size_t n, const wanted_chain *wanted)
 {
-    if (instance < 0 || (uint64_t)instance >= n) return RS_OK;
+    const rs_engine *e = b->x.f.e;
     RS_SORT(waits, n, by_length);
-    const rs_wait *w = &waits[instance];
+    if (!wanted->by_event && !wanted->by_time)
+        return wanted->instance >= 0 && (uint64_t)wanted->instance < n ? &waits[wanted->instance] : NULL;
+    for (size_t i = 0; i < n; i++) {
+        const rs_wait *w = &waits[i];
+        const uint32_t row = e->ranks[w->rank]->row[w->node - e->node_base[w->rank]];
+        const int64_t at = rs_add_sat(wanted->at, e->coll.shift[w->rank]);
+        if (wanted->by_event ? row == wanted->event : w->since <= at && at < rs_add_sat(w->since, w->ns))
+            return w;
+    }
+    return NULL;
+}
+
+static rs_status put_chain(blamer *b, rs_wait *waits, size_t n, const wanted_chain *wanted, bool excess,
+                           rs_table *t, rs_error *err)
+{
+    const rs_wait *w = choose_wait(b, waits, n, wanted);
+    if (!w) return RS_OK;
     chain_sink x = {.b = b, .table = t, .err = err, .status = RS_OK};
     x.row.wait = rs_wait_names[b->x.kind];
     x.row.waiting_rank = b->rank_of[w->rank];
@@ -315,13 +340,24 @@ static bool keep(waits *l, const rs_wait *found, size_t n)
     return true;
 }
 
+static wanted_chain chain_of(const rs_run *run)
+{
+    const rs_options *o = run->options;
+    wanted_chain w = {.by_event = rs_options_is_set(o, "event"), .by_time = rs_options_is_set(o, "at")};
+    w.any = w.by_event || w.by_time || rs_options_is_set(o, "instance");
+    w.instance = rs_options_is_set(o, "instance") ? rs_options_int(o, "instance") : 0;
+    w.event = w.by_event ? rs_options_int(o, "event") : 0;
+    if (w.by_time) w.at = rs_add_sat(llround(rs_options_real(o, "at") * 1e3), run->origin);
+    return w;
+}
+
 static rs_status blame_kind(const rs_run *run, blamer *b, rs_wait_kind kind, rs_result *result, rs_error *err)
 {
     waits all = {0};
     int64_t of = rs_options_is_set(run->options, "of") ? rs_options_int(run->options, "of") : -1;
     bool excess =
         kind == RS_WAIT_COMMUNICATION && strcmp(rs_options_text(run->options, "method"), "excess") == 0;
-    bool chain = rs_options_is_set(run->options, "instance");
+    const wanted_chain chain = chain_of(run);
     rs_status status = RS_OK;
     b->x.kind = kind;
     for (size_t r = 0; status == RS_OK && r < b->x.f.e->n_ranks; r++) {
@@ -331,13 +367,12 @@ static rs_status blame_kind(const rs_run *run, blamer *b, rs_wait_kind kind, rs_
         status = rs_waits_find(&b->x.f, kind, r, &found, &n, err);
         bool ok = true;
         for (size_t i = 0; ok && i < n; i++) ok = blame_wait(b, &found[i], excess);
-        if (ok && chain) ok = keep(&all, found, n);
+        if (ok && chain.any) ok = keep(&all, found, n);
         if (!ok) status = rs_fail_nomem(err, "blame");
         rs_free(found);
     }
-    if (status == RS_OK && chain)
-        status = put_chain(b, all.items, all.n, rs_options_int(run->options, "instance"), excess,
-                           result->tables[CHAIN], err);
+    if (status == RS_OK && chain.any)
+        status = put_chain(b, all.items, all.n, &chain, excess, result->tables[CHAIN], err);
     rs_free(all.items);
     return status;
 }
@@ -489,7 +524,7 @@ static rs_status fill(const rs_run *run, blamer *b, rs_weights *w, rs_times *t, 
     if (status == RS_OK) refuse(b, result);
     if (status == RS_OK) status = put_rows(b, result, wanted, folded, err);
     if (status == RS_OK && folded) result->main_table = FOLDED;
-    if (status == RS_OK && rs_options_is_set(run->options, "instance")) result->main_table = CHAIN;
+    if (status == RS_OK && chain_of(run).any) result->main_table = CHAIN;
     if (status == RS_OK) explain(b, result);
     return status;
 }

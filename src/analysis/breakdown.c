@@ -4,6 +4,7 @@
 #include "match/host_job.h"
 #include "trace/busy.h"
 #include "trace/data_loader.h"
+#include "trace/selection.h"
 
 #define OWN_ROW(CELL)                                                                                        \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
@@ -81,14 +82,47 @@ static const rs_option_spec options[] = {
     {"host", RS_OPTION_FLAG, NULL, NULL, NULL,
      "where the host's time goes instead: operators, communication, waits for the device, data loading, and what is "
      "none of these; also by thread"},
+    {"cut", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "with --window: what runs in that time, cut at its ends, in place of what was launched in it"},
 };
 
 enum { GPU, HOST, THREADS };
 
-static rs_status put_host(rs_trace *trace, bool asked, rs_relations *out, rs_error *err)
+/* The window as the rank's clock shows it; false: there is none to cut at. */
+static bool window_of(const rs_run *run, const rs_trace *trace, rs_interval *window)
+{
+    const rs_selection *s = trace->selection;
+    if (!rs_options_flag(run->options, "cut") || !s || !s->by_window) return false;
+    *window = (rs_interval){rs_add_sat(s->origin, s->from), rs_add_sat(s->origin, s->to)};
+    return true;
+}
+
+/* The host in a window: the time there, with threads and counts of the whole rank. */
+static rs_status view_within(rs_trace *trace, rs_interval window, rs_host_view *out, rs_error *err)
+{
+    rs_host_view cut = {0};
+    int64_t first, last;
+    *out = (rs_host_view){0};
+    RS_TRY(rs_trace_span(trace, &first, &last, err));
+    if (window.start < first) window.start = first;
+    if (window.end > last) window.end = last;
+    if (window.end < window.start) window.end = window.start;
+    RS_TRY(rs_host_view_of_windows(trace, &window, 1, out, &cut, err));
+    cut.n_operators = out->n_operators;
+    cut.n_comm = out->n_comm;
+    cut.n_sync = out->n_sync;
+    cut.threads = out->threads;
+    cut.n_threads = out->n_threads;
+    *out = cut;
+    return RS_OK;
+}
+
+static rs_status put_host(const rs_run *run, rs_trace *trace, bool asked, rs_relations *out, rs_error *err)
 {
     rs_host_view host;
-    rs_status status = rs_host_view_of(trace, &host, err);
+    rs_interval window;
+    rs_status status = window_of(run, trace, &window) ? view_within(trace, window, &host, err)
+                                                      : rs_host_view_of(trace, &host, err);
     if (status == RS_OK && !asked && !rs_host_job_is(trace, &host)) {
         out->absent = true;
     } else if (status == RS_OK) {
@@ -109,8 +143,15 @@ static rs_status put(const rs_run *run, rs_trace *trace, rs_relations *out, rs_e
 {
     const bool asked = rs_options_flag(run->options, "host");
     const rs_busy *gpu = NULL;
-    if (!asked) RS_TRY(rs_trace_busy(trace, run->policy, &gpu, err));
-    if (!gpu || !gpu->n) return put_host(trace, asked, out, err);
+    rs_busy cut;
+    rs_interval window;
+    if (!asked && window_of(run, trace, &window)) {
+        RS_TRY(rs_busy_within(trace, run->policy, window, &cut, err));
+        gpu = &cut;
+    } else if (!asked) {
+        RS_TRY(rs_trace_busy(trace, run->policy, &gpu, err));
+    }
+    if (!gpu || gpu->last == gpu->first) return put_host(run, trace, asked, out, err);
     rs_put(out, GPU, gpu);
     return RS_OK;
 }
@@ -160,7 +201,10 @@ const rs_analysis rs_analysis_breakdown = {
         "launch.\n\n"
         "--host divides the host's time: operators run; it communicates and no operator runs (exposed); a call "
         "waits for the\n"
-        "device; a data loader is waited for; none of these. A job without a GPU is shown that way.",
+        "device; a data loader is waited for; none of these. A job without a GPU is shown that way.\n\n"
+        "--window selects what was launched in a time, and shows it entire. With --cut the time itself is divided: what "
+        "runs\n"
+        "in it, whatever launched that, cut at its ends, as `map` and the explorer draw it.",
     .examples = "rankscope breakdown trace.json.gz\nrankscope breakdown --steps 3-5 traces/\n"
                 "rankscope breakdown --host cpu-job/\n"
                 "rankscope breakdown --compat hta --format csv traces/",

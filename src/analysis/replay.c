@@ -18,6 +18,8 @@ static const rs_option_spec options[] = {
      "a question: what is selected takes VALUE (0.5, 12us, none, median): 'name~gemm=0.5', "
      "'class=communication&group~DATA=0.7', 'part=host&rank=3=0.5'"},
     {"no-loader", RS_OPTION_FLAG, NULL, NULL, NULL, "a question: data is there when it is asked for"},
+    {"map", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "with a question: what each rank would do at each moment, as the command map shows the recording (table map)"},
     {"force", RS_OPTION_FLAG, NULL, NULL, NULL,
      "answer questions, too, where the replay cannot be relied on"},
     {"edges", RS_OPTION_CHOICE, "WHICH", "told|all", "all",
@@ -107,9 +109,10 @@ static const rs_table_spec replay_table =
     RS_TABLE("replay", "one row is a step of a rank, or a rank as a whole", replay_columns);
 static const rs_table_spec edge_table =
     RS_TABLE("edges", "one row is a dependency that was inferred from repetition", edge_columns);
-static const rs_table_spec *const tables[] = {&replay_table, &rs_what_if_table, &path_table, &edge_table};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 4}};
-enum { REPLAY, WHAT_IF, PATH, EDGES };
+static const rs_table_spec *const tables[] = {&replay_table, &rs_what_if_table, &path_table, &edge_table,
+                                              &rs_replay_map_table};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, sizeof tables / sizeof *tables}};
+enum { REPLAY, WHAT_IF, PATH, EDGES, MAP };
 
 /* A question has an answer of its own. */
 static bool asks_nothing(const rs_options *o)
@@ -211,6 +214,15 @@ static void explain(const rs_replayed *r, rs_result *result)
     rs_coll_note_trust(&e->trust, result);
 }
 
+/* Whether the first question has an answer: what is refused has no trust. */
+static bool was_answered(const rs_table *what_if)
+{
+    const rs_table_spec *spec = rs_table_get_spec(what_if);
+    for (size_t i = 0; rs_table_n_rows(what_if) && i < spec->n_columns; i++)
+        if (strcmp(spec->columns[i].name, "trusted") == 0) return !rs_table_is_null(what_if, 0, i);
+    return false;
+}
+
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
     rs_engine engine = {0};
@@ -225,6 +237,8 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
         status = rs_replay_measure(&engine, told ? RS_EDGES_TOLD : RS_EDGES_ALL, true, &replayed, err);
     if (status == RS_OK) status = put_rows(&replayed, ranks.rank_of, result, err);
     if (status == RS_OK) status = rs_replay_ask(run, &replayed, ranks.rank_of, result->tables[WHAT_IF], err);
+    if (status == RS_OK && rs_options_flag(run->options, "map") && was_answered(result->tables[WHAT_IF]))
+        status = rs_replay_put_map(run, &replayed, ranks.rank_of, result->tables[MAP], err);
     if (status == RS_OK && rs_table_n_rows(result->tables[WHAT_IF])) result->main_table = WHAT_IF;
     if (status == RS_OK) explain(&replayed, result);
     rs_replayed_clear(&replayed);

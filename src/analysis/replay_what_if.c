@@ -97,6 +97,19 @@ static rs_status read_questions(const rs_options *options, questions *q, rs_erro
     return RS_OK;
 }
 
+rs_status rs_replay_first(const rs_options *options, rs_what_if *out, rs_error *err)
+{
+    questions q;
+    *out = (rs_what_if){0};
+    rs_status status = read_questions(options, &q, err);
+    if (status == RS_OK && q.n) {
+        *out = q.items[0].edits;
+        q.items[0].edits = (rs_what_if){0};
+    }
+    clear_questions(&q);
+    return status;
+}
+
 bool rs_replay_asks(const rs_options *options)
 {
     return rs_options_is_set(options, "what-if") || rs_options_is_set(options, "scale") ||

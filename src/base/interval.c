@@ -271,3 +271,38 @@ void rs_intervals_sweep(const rs_interval_set *sets, unsigned k, int64_t quantum
     memset(time, 0, ((size_t)1 << k) * sizeof *time);
     sweep_ascending(borders, n, quantum, time);
 }
+
+/* ---- dividing ------------------------------------------------------------------------------------------ */
+
+static bool append_stretch(rs_divisions *out, int64_t from, int64_t to, uint32_t of)
+{
+    rs_division *last = out->n ? &out->items[out->n - 1] : NULL;
+    if (last && last->of == of && last->from + last->time == from) {
+        last->time += to - from;
+        return true;
+    }
+    const rs_division next = {from, rs_sub_sat(to, from), of};
+    return RS_APPEND(out, next);
+}
+
+bool rs_intervals_divide(const rs_interval_set *sets, unsigned k, rs_interval whole, unsigned hidden,
+                         rs_divisions *out)
+{
+    size_t at[RS_MAX_DIVIDE] = {0};
+    for (int64_t now = whole.start, next; now < whole.end; now = next) {
+        unsigned of = k;
+        next = whole.end;
+        /* sets after the one that holds this moment have no say before it ends */
+        for (unsigned s = 0; s < k && of == k; s++) {
+            const rs_interval *items = sets[s].items;
+            while (at[s] < sets[s].n && items[at[s]].end <= now) at[s]++;
+            if (at[s] == sets[s].n) continue;
+            const bool holds = items[at[s]].start <= now;
+            const int64_t edge = holds ? items[at[s]].end : items[at[s]].start;
+            if (holds) of = s;
+            if (edge < next) next = edge;
+        }
+        if (of != hidden && !append_stretch(out, now, next, of)) return false;
+    }
+    return true;
+}

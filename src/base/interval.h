@@ -55,6 +55,7 @@ size_t rs_intervals_subtract(const rs_interval *a, size_t n_a, const rs_interval
                              rs_interval *out);
 
 #define RS_MAX_SWEEP 4
+#define RS_MAX_DIVIDE 6
 
 typedef struct rs_interval_set {
     const rs_interval *items;
@@ -66,5 +67,22 @@ typedef struct rs_interval_set {
  * multiple of quantum first (1: exact). Where negative intervals make an impossible combination, its time is
  * left out. O(borders * k). */
 void rs_intervals_sweep(const rs_interval_set *sets, unsigned k, int64_t quantum, int64_t *time);
+
+/* A stretch of time and the set that it belongs to. */
+typedef struct rs_division {
+    int64_t from, time;
+    uint32_t of;
+} rs_division;
+
+typedef struct rs_divisions {
+    rs_division *items; /* ascending, disjoint, none is empty; freed by the caller */
+    size_t n, capacity;
+} rs_divisions;
+
+/* Divides [whole.start, whole.end) among k sets: each moment belongs to the first set that holds it, and to number k where
+ * none does. Neighbours of one set become one stretch; those of set `hidden` are left out. The sets are united. Appends to
+ * out; false when out of memory. O(borders * k), k <= RS_MAX_DIVIDE. */
+bool rs_intervals_divide(const rs_interval_set *sets, unsigned k, rs_interval whole, unsigned hidden,
+                         rs_divisions *out);
 
 #endif

@@ -16,13 +16,16 @@
 static const rs_option_spec specs[] = {
     {"port", RS_OPTION_INT, "N", NULL, "9001", "the port of 127.0.0.1; 0: any that is free"},
     {"no-open", RS_OPTION_FLAG, NULL, NULL, NULL, "only print the address"},
-    {"ui", RS_OPTION_TEXT, "URL", NULL, "https://ui.perfetto.dev", "the viewer, for one of your own"},
+    {"perfetto", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "in place of the explorer: one trace of all ranks, which a page hands to Perfetto's UI"},
+    {"ui", RS_OPTION_TEXT, "URL", NULL, "https://ui.perfetto.dev",
+     "with --perfetto: the viewer, for one of your own"},
     {"max-events", RS_OPTION_INT, "N", NULL, "200000",
-     "at most about N events, so that the viewer stays quick: what tells most is kept; 0: all"},
+     "with --perfetto: at most about N events, so that the viewer stays quick: what matters most is kept; 0: all"},
     {"native", RS_OPTION_FLAG, NULL, NULL, NULL,
-     "hand over Perfetto's own form: overlapping events of a stream keep lanes of their own, larger traces open, and inputs "
+     "with --perfetto: hand over Perfetto's own form: overlapping events of a stream keep lanes of their own, larger traces open, and inputs "
      "may be of any format"},
-    {"no-report", RS_OPTION_FLAG, NULL, NULL, NULL, "only the trace, which is sooner there"},
+    {"no-report", RS_OPTION_FLAG, NULL, NULL, NULL, "with --perfetto: only the trace, which is sooner there"},
     {"no-progress", RS_OPTION_FLAG, NULL, NULL, NULL, "no progress bar"},
     {"quiet", RS_OPTION_FLAG, NULL, NULL, NULL,
      "no notes and no progress bar; errors and losses are still told"},
@@ -45,6 +48,7 @@ typedef struct view {
     bool lost;  /* part of the report's input was lost */
     char *page; /* that led the browser here */
     text entry, report;
+    rs_explorer *explorer;
     rs_view_resource resources[MAX_RESOURCES];
     rs_view_routes routes;
 } view;
@@ -87,6 +91,17 @@ static rs_status check(rs_request *r, rs_error *err)
                        "this program was built without the HTTP library libevent (libevent-dev); `rankscope "
                        "fuse -o all.json.gz PATH...` writes a trace that %.200s opens",
                        rs_request_text(r, "ui"));
+    if (!rs_request_flag(r, "perfetto")) {
+        static const char *const of_perfetto[] = {"ui", "max-events", "native", "no-report"};
+        for (size_t i = 0; i < sizeof of_perfetto / sizeof *of_perfetto; i++)
+            if (rs_request_is_set(r, of_perfetto[i]))
+                return rs_fail(err, RS_ERR_USAGE, "--%s goes with --perfetto", of_perfetto[i]);
+        if (!rs_explorer_page_size)
+            return rs_fail(
+                err, RS_ERR_USAGE,
+                "this program was built without Node.js and has no explorer in it; --perfetto shows the job in "
+                "Perfetto's UI");
+    }
     v->socket = -1;
     v->listening = true;
     return rs_view_listen((unsigned)port, &v->socket, &v->routes.port, err);
@@ -181,6 +196,23 @@ static rs_status make_resources(const rs_request *r, view *v, const rs_result *t
     return RS_OK;
 }
 
+/* The explorer is one page and its endpoints. */
+static rs_status open_explorer(rs_request *r, rs_result *told, rs_error *err)
+{
+    view *v = r->own;
+    RS_TRY(rs_explorer_open(r->arguments.paths, r->arguments.n_paths, &r->job, &v->explorer, told, err));
+    v->lost = rs_problems_worst(&told->problems) == RS_LOSS;
+    v->resources[ENTRY] = (rs_view_resource){.name = "",
+                                             .type = "text/html; charset=utf-8",
+                                             .bytes = rs_explorer_page,
+                                             .n = rs_explorer_page_size,
+                                             .policy = rs_view_explorer_policy};
+    v->routes.resources = v->resources;
+    v->routes.n = 1;
+    v->routes.explorer = v->explorer;
+    return rs_view_make_token(v->routes.token, err);
+}
+
 /* ---- serving
  * ----------------------------------------------------------------------------------------------- */
 
@@ -249,10 +281,11 @@ static int serve(rs_request *r)
 static rs_status read_all(rs_request *r, rs_result *told, rs_error *err)
 {
     view *v = r->own;
-    bool wants_report = !rs_request_flag(r, "no-report");
+    const bool explores = !rs_request_flag(r, "perfetto");
+    bool wants_report = !explores && !rs_request_flag(r, "no-report");
     rs_status has_report = wants_report ? rs_report_check(NULL) : RS_OK;
     make_title(r, v);
-    rs_status status = read_traces(r, told, err);
+    rs_status status = explores ? open_explorer(r, told, err) : read_traces(r, told, err);
     if (status == RS_OK && wants_report && has_report == RS_OK) status = write_report(r, err);
     rs_progress_end(&r->progress);
     if (status == RS_ERR_CANCELLED) rs_signal_repeat();
@@ -261,7 +294,7 @@ static rs_status read_all(rs_request *r, rs_result *told, rs_error *err)
     if (status == RS_OK && has_report != RS_OK && !r->quiet)
         rs_complain("there is no report page in this program (Node.js was missing when it was built), only "
                     "the trace");
-    if (status == RS_OK) status = make_resources(r, v, told, err);
+    if (status == RS_OK && !explores) status = make_resources(r, v, told, err);
     return status == RS_OK ? RS_OK : rs_error_wrap(err, "view");
 }
 
@@ -276,6 +309,7 @@ static void clear(rs_request *r)
 {
     view *v = r->own;
     if (v->listening && v->socket >= 0) close(v->socket);
+    rs_explorer_close(v->explorer);
     rs_view_trace_clear(&v->trace);
     rs_free(v->entry.bytes);
     rs_free(v->report.bytes);
@@ -284,23 +318,25 @@ static void clear(rs_request *r)
 const rs_command rs_command_view = {
     .name = "view",
     .group = "Any trace",
-    .help = "Serve the job on this machine and open it in the trace viewer",
+    .help = "Explore the job in the browser: who does what when, why, and as it would be after a fix",
     .usage = "[options] PATH...",
     .about =
-        "Reads the traces, puts all ranks into one trace that Perfetto's UI opens quickly (see "
-        "--max-events; what is left out is said), serves it on 127.0.0.1 and opens a page with a button "
-        "that hands it over, and a link to the report (see `report`). The trace goes from this machine "
-        "into the viewer's window in your browser and to no server.\n\n"
-        "The address holds a random token, without which nothing is answered; pages of other origins than "
-        "the viewer's cannot read the trace. The address is printed on standard output; the server runs "
-        "until Ctrl-C (SIGINT, SIGTERM or SIGHUP).\n\n"
-        "On a machine without a browser: --no-open there, ssh -L 9001:127.0.0.1:9001 to it, and open the "
-        "address here. On port 9001 the page also has a link by which the viewer fetches the trace "
-        "itself; it may fetch from no other port.",
+        "Reads the traces, serves them on 127.0.0.1 and opens a page that shows what each rank does at each moment, the "
+        "findings of `diagnose`, the threads and streams of a rank, what each event is, and tables of what is selected. The "
+        "page loads nothing from elsewhere. Its answers are also for programs: GET /TOKEN/api/..., see docs/view.md.\n\n"
+        "The address has a random token, without which nothing is answered. It is printed on standard output; the "
+        "server runs until Ctrl-C (SIGINT, SIGTERM or SIGHUP). On a machine without a browser: --no-open there, "
+        "ssh -L 9001:127.0.0.1:9001 to it, and open the address here.\n\n"
+        "--perfetto puts all ranks into one trace that Perfetto's UI opens quickly (see --max-events; what is left out is "
+        "said), and serves a page with a button that hands it over, and a link to the report (see `report`). The trace goes "
+        "from this machine into the viewer's window in your browser and to no server; pages of other origins than the "
+        "viewer's cannot read it. On port 9001 the page also has a link by which the viewer fetches the trace itself; it may "
+        "fetch from no other port.",
     .examples = "rankscope view traces/\n"
                 "rankscope view --steps 3 rank0.json.gz rank1.json.gz\n"
-                "rankscope view --no-open --port 0 --max-events 0 traces/\n"
-                "rankscope view --ui https://perfetto.example.com traces/",
+                "rankscope view --no-open --port 0 traces/\n"
+                "rankscope view --perfetto --max-events 0 traces/\n"
+                "rankscope view --perfetto --ui https://perfetto.example.com traces/",
     .groups = {{.title = "Options", .specs = specs, .n = sizeof specs / sizeof *specs},
                {.base = &rs_input_options}},
     .n_groups = 2,

@@ -74,6 +74,7 @@ typedef struct viewer {
     thread *threads;
     spans operators, comm, sync, loading;
     rs_host_view *out;
+    rs_divisions *stretches; /* NULL: not asked for */
 } viewer;
 
 static role role_of(int use, const rs_string *string)
@@ -253,6 +254,16 @@ static bool divide_windows(const viewer *v, const rs_interval_set *sets, const r
     return ok;
 }
 
+static bool divide_span(const viewer *v, const rs_interval_set *sets, rs_interval span)
+{
+    RS_LOCAL rs_interval *gaps = rs_malloc((v->trace->n_recordings + 1) * sizeof *gaps);
+    rs_interval_set all[N_SETS + 1];
+    if (!gaps) return false;
+    memcpy(all, sets, N_SETS * sizeof *sets);
+    all[RS_HOST_UNRECORDED] = (rs_interval_set){gaps, rs_trace_gaps(v->trace, gaps)};
+    return rs_intervals_divide(all, N_SETS + 1, span, RS_HOST_UNRECORDED, v->stretches);
+}
+
 static void viewer_clear(viewer *v)
 {
     for (size_t i = 0; v->threads && i < v->e->n_threads; i++) {
@@ -270,10 +281,10 @@ static void viewer_clear(viewer *v)
     rs_free(v->loading.items);
 }
 
-rs_status rs_host_view_of_windows(rs_trace *trace, const rs_interval *windows, size_t n, rs_host_view *out,
-                                  rs_host_view *of_windows, rs_error *err)
+static rs_status view_host(rs_trace *trace, const rs_interval *windows, size_t n, rs_host_view *out,
+                           rs_host_view *of_windows, rs_divisions *stretches, rs_error *err)
 {
-    viewer v = {.trace = trace, .e = trace->events, .whole = n > 0, .out = out};
+    viewer v = {.trace = trace, .e = trace->events, .whole = n > 0, .out = out, .stretches = stretches};
     int64_t first, last;
     *out = (rs_host_view){0};
     RS_TRY(rs_trace_selector(trace, &v.selector, err));
@@ -295,16 +306,28 @@ rs_status rs_host_view_of_windows(rs_trace *trace, const rs_interval *windows, s
                                               {v.sync.items, v.sync.n},
                                               {v.loading.items, v.loading.n}};
         divide(sets, out);
-        if (n && !divide_windows(&v, sets, windows, n, of_windows))
+        if ((n && !divide_windows(&v, sets, windows, n, of_windows)) ||
+            (stretches && first != RS_NO_TIME && !divide_span(&v, sets, (rs_interval){first, last})))
             status = rs_fail_nomem(err, "the host's time");
     }
     viewer_clear(&v);
     return status;
 }
 
+rs_status rs_host_view_of_windows(rs_trace *trace, const rs_interval *windows, size_t n, rs_host_view *out,
+                                  rs_host_view *of_windows, rs_error *err)
+{
+    return view_host(trace, windows, n, out, of_windows, NULL, err);
+}
+
 rs_status rs_host_view_of(rs_trace *trace, rs_host_view *out, rs_error *err)
 {
-    return rs_host_view_of_windows(trace, NULL, 0, out, NULL, err);
+    return view_host(trace, NULL, 0, out, NULL, NULL, err);
+}
+
+rs_status rs_host_stretches(rs_trace *trace, rs_host_view *view, rs_divisions *out, rs_error *err)
+{
+    return view_host(trace, NULL, 0, view, NULL, out, err);
 }
 
 void rs_host_view_clear(rs_host_view *view)

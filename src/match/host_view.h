@@ -35,6 +35,17 @@ typedef struct rs_host_view {
 
 /* Of the selected events. Release with rs_host_view_clear, also after a failure. O(n log n) of the operators. */
 rs_status rs_host_view_of(rs_trace *trace, rs_host_view *out, rs_error *err);
+/* The same as stretches of time, appended to out: each moment of the span, without what is between recordings, is of the
+ * part in which rs_host_view counts it. Release view with rs_host_view_clear, also after a failure. */
+typedef enum rs_host_part {
+    RS_HOST_OPERATORS,
+    RS_HOST_COMM,
+    RS_HOST_SYNC,
+    RS_HOST_LOADING,
+    RS_HOST_UNRECORDED, /* never put out */
+    RS_HOST_OTHER
+} rs_host_part;
+rs_status rs_host_stretches(rs_trace *trace, rs_host_view *view, rs_divisions *out, rs_error *err);
 void rs_host_view_clear(rs_host_view *view);
 
 /* The same of n windows, each by itself, whatever is selected; they may overlap. Threads and counts are those of the whole rank, in *whole, and

@@ -233,6 +233,7 @@ static const struct {
     {"ops", "host", "--host"},
     {"ops", "perf", "--perf"},
     {"queue", "blocked", "--blocked"},
+    {"map", "lanes", "--lanes"},
     {"queue", "series", "--series"},
     {"roofline", "models", "--by model"},
     {"roofline", "ops", "--by op"},

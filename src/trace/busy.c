@@ -76,10 +76,11 @@ rs_status rs_busy_of(const rs_work *work, rs_busy *out, rs_error *err)
     return RS_OK;
 }
 
-/* Between the last work of a recording and the first of the next nobody knows what ran. */
-static int64_t between_recordings(const rs_trace *trace, const rs_work *work)
+size_t rs_work_gaps(const rs_trace *trace, const rs_work *work, rs_interval *out)
 {
-    int64_t sum = 0, reach = 0, first = 0, last = 0;
+    int64_t reach = 0, first = 0, last = 0;
+    size_t n_gaps = 0;
+    if (trace->n_recordings < 2) return 0;
     for (size_t i = 0, n = 0; i < work->n; i = n) {
         size_t of = rs_trace_recording_of(trace, work->row[i]);
         first = work->start[i];
@@ -88,10 +89,22 @@ static int64_t between_recordings(const rs_trace *trace, const rs_work *work)
             if (work->start[n] < first) first = work->start[n];
             if (work->end[n] > last) last = work->end[n];
         }
-        if (i && first > reach) sum = rs_add_sat(sum, rs_sub_sat(first, reach));
+        if (i && first > reach) out[n_gaps++] = (rs_interval){reach, first};
         if (!i || last > reach) reach = last;
     }
-    return sum;
+    return n_gaps;
+}
+
+/* Takes what is between recordings out of the span. */
+static rs_status leave_gaps_out(const rs_trace *trace, const rs_work *work, rs_busy *b, rs_error *err)
+{
+    if (trace->n_recordings < 2) return RS_OK;
+    RS_LOCAL rs_interval *gaps = rs_malloc(trace->n_recordings * sizeof *gaps);
+    if (!gaps) return rs_fail_nomem(err, "gaps between recordings");
+    int64_t time = rs_intervals_length(gaps, rs_work_gaps(trace, work, gaps));
+    b->span = rs_sub_sat(b->span, time);
+    b->idle = rs_sub_sat(b->idle, time);
+    return RS_OK;
 }
 
 static rs_status make_busy(rs_trace *trace, const void *key, void **out, rs_error *err)
@@ -100,11 +113,8 @@ static rs_status make_busy(rs_trace *trace, const void *key, void **out, rs_erro
     RS_TRY(rs_trace_work(trace, key, &work, err));
     rs_busy *b = rs_malloc(sizeof *b);
     rs_status status = b ? rs_busy_of(work, b, err) : rs_fail_nomem(err, "a rank's times");
-    if (status == RS_OK && trace->n_recordings > 1 && ((const rs_policy *)key)->compat == RS_COMPAT_NONE) {
-        int64_t gaps = between_recordings(trace, work);
-        b->span = rs_sub_sat(b->span, gaps);
-        b->idle = rs_sub_sat(b->idle, gaps);
-    }
+    if (status == RS_OK && ((const rs_policy *)key)->compat == RS_COMPAT_NONE)
+        status = leave_gaps_out(trace, work, b, err);
     if (status == RS_OK)
         *out = b;
     else
@@ -160,5 +170,54 @@ rs_status rs_trace_busy(rs_trace *trace, const rs_policy *policy, const rs_busy 
     void *value;
     rs_status status = rs_trace_facet(trace, &rs_facet_busy, policy, &value, err);
     if (status == RS_OK) *out = value;
+    return status;
+}
+
+static int64_t held_in(int64_t time, rs_interval within)
+{
+    return time < within.start ? within.start : time > within.end ? within.end : time;
+}
+
+/* A copy of the work, cut: what is outside is empty. */
+static rs_work *cut_work(const rs_work *work, rs_interval within)
+{
+    rs_work *cut = rs_work_create(work->n);
+    for (size_t i = 0; cut && i < work->n; i++) {
+        const int64_t start = held_in(work->start[i], within), end = held_in(work->end[i], within);
+        if (end <= start) continue;
+        cut->row[cut->n] = work->row[i];
+        cut->start[cut->n] = start;
+        cut->end[cut->n] = end;
+        cut->class[cut->n] = work->class[i];
+        cut->launch[cut->n++] = work->launch[i];
+        cut->n_class[work->class[i]]++;
+        cut->n_unlinked += work->launch[i] == RS_NO_ROW;
+    }
+    return cut;
+}
+
+rs_status rs_busy_within(rs_trace *trace, const rs_policy *policy, rs_interval within, rs_busy *out,
+                         rs_error *err)
+{
+    rs_policy all = *policy;
+    const rs_busy *whole;
+    const rs_work *work;
+    all.whole = true;
+    *out = (rs_busy){0};
+    RS_TRY(rs_trace_busy(trace, &all, &whole, err));
+    RS_TRY(rs_trace_work(trace, &all, &work, err));
+    if (!whole->n) return RS_OK;
+    rs_work *cut = cut_work(work, within);
+    RS_LOCAL rs_interval *gaps = rs_malloc((trace->n_recordings + 1) * sizeof *gaps);
+    rs_status status = cut && gaps ? rs_busy_of(cut, out, err) : rs_fail_nomem(err, "GPU work of a window");
+    if (status == RS_OK) {
+        out->first = held_in(whole->first, within);
+        out->last = held_in(whole->last, within);
+        out->span = rs_sub_sat(out->last, out->first);
+        for (size_t i = 0, n = rs_work_gaps(trace, work, gaps); i < n; i++)
+            out->span -= held_in(gaps[i].end, within) - held_in(gaps[i].start, within);
+        out->idle = rs_sub_sat(out->span, out->busy);
+    }
+    rs_work_free(cut);
     return status;
 }

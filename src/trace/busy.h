@@ -29,10 +29,19 @@ typedef struct rs_busy {
  * out of memory. */
 bool rs_work_union(const rs_work *work, rs_class class, rs_interval **out, size_t *n);
 
+/* Between the last work of a recording and the first of the next it is unknown what ran: these gaps, in time, at most
+ * trace->n_recordings - 1. Returns how many there are. */
+size_t rs_work_gaps(const rs_trace *trace, const rs_work *work, rs_interval *out);
+
 rs_status rs_busy_of(const rs_work *work, rs_busy *out, rs_error *err);
 /* The same of a rank's work, computed once and kept with it; the trace's. */
 extern const rs_facet rs_facet_busy;
 extern const rs_layout rs_busy_layout;
 rs_status rs_trace_busy(rs_trace *trace, const rs_policy *policy, const rs_busy **out, rs_error *err);
+
+/* The same of a stretch of time, whatever is selected: work is cut at its ends, and the span is what of the rank's span is
+ * in it. */
+rs_status rs_busy_within(rs_trace *trace, const rs_policy *policy, rs_interval within, rs_busy *out,
+                         rs_error *err);
 
 #endif

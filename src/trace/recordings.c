@@ -23,8 +23,8 @@ static int64_t within(int64_t start, int64_t end, int64_t from, int64_t to)
     return end > start ? rs_sub_sat(end, start) : 0;
 }
 
-/* Recordings follow each other in the file and in time. */
-int64_t rs_trace_unrecorded(const rs_trace *trace, int64_t from, int64_t to)
+/* Recordings follow each other in the file and in time. Adds up the gaps between from and to, and lists all of them. */
+static int64_t walk_gaps(const rs_trace *trace, int64_t from, int64_t to, rs_interval *gaps, size_t *n)
 {
     const rs_events *e = trace->events;
     int64_t sum = 0, reach = 0, first = 0, last = 0;
@@ -37,6 +37,7 @@ int64_t rs_trace_unrecorded(const rs_trace *trace, int64_t from, int64_t to)
                       (of + 1 < trace->n_recordings && trace->recordings[of + 1].first_row <= row);
         if (leaves && any) {
             if (before) sum = rs_add_sat(sum, within(reach, first, from, to));
+            if (before && gaps && first > reach) gaps[(*n)++] = (rs_interval){reach, first};
             reach = !before || last > reach ? last : reach;
             before = true;
             any = false;
@@ -50,4 +51,16 @@ int64_t rs_trace_unrecorded(const rs_trace *trace, int64_t from, int64_t to)
         any = true;
     }
     return sum;
+}
+
+int64_t rs_trace_unrecorded(const rs_trace *trace, int64_t from, int64_t to)
+{
+    return walk_gaps(trace, from, to, NULL, NULL);
+}
+
+size_t rs_trace_gaps(const rs_trace *trace, rs_interval *out)
+{
+    size_t n = 0;
+    walk_gaps(trace, INT64_MIN, INT64_MAX, out, &n);
+    return n;
 }

@@ -30,7 +30,10 @@ static bool parse_ms(const char **text, int64_t *ns)
 
 static rs_status parse_window(const char *text, rs_selection *out, rs_error *err)
 {
+    static const char own[] = "own:";
     const char *c = text;
+    out->own = strncmp(c, own, sizeof own - 1) == 0;
+    if (out->own) c += sizeof own - 1;
     bool ok = parse_ms(&c, &out->from) && *c == '-';
     c += ok;
     ok = ok && parse_ms(&c, &out->to) && *c == '\0';
@@ -133,7 +136,7 @@ bool rs_selects_row(const rs_selector *s, uint32_t row)
 bool rs_selects_work(const rs_selector *s, uint32_t row, uint32_t launch)
 {
     if (!s->selection) return true;
-    uint32_t from = launch == RS_NO_ROW ? row : launch;
+    uint32_t from = launch == RS_NO_ROW || s->selection->own ? row : launch;
     if (!rs_selection_has_time(s->selection, s->e->start[from])) return false;
     if (!s->selection->by_step) return true;
     int64_t step = launch == RS_NO_ROW ? step_at(s->e, s->gpu_steps, s->n_gpu_steps, row)

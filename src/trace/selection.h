@@ -4,7 +4,7 @@
  * A host event belongs to the step whose interval holds its start: of the same process, the innermost one,
  * else the latest. A GPU event belongs to its launch's step; without a launch in the file, to the step that
  * the GPU's own annotations (gpu_user_annotation) show at its start. The window selects a host event by its
- * start and GPU work by its launch's start, without a launch by its own. */
+ * start and GPU work by its launch's start, without a launch, or where the window says "own:", by its own. */
 #ifndef RS_TRACE_SELECTION_H
 #define RS_TRACE_SELECTION_H
 
@@ -13,6 +13,7 @@
 
 struct rs_selection {
     bool by_rank, by_step, by_window;
+    bool own; /* the window ("own:10-12.5") selects GPU work by its own start, not by its launch's */
     rs_ranges ranks, steps;
     int64_t from, to; /* of the window, ns from the job's first event; `to` is outside of it */
     int64_t origin;   /* the job's first event, ns as the files have it; RS_NO_TIME: not yet known */

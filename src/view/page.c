@@ -20,6 +20,10 @@ const char rs_view_report_policy[] = "default-src 'none'; script-src 'unsafe-inl
                                      "'unsafe-inline'; img-src data: blob:; font-src data:; "
                                      "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
+const char rs_view_explorer_policy[] =
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; img-src data: blob:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'self' http://127.0.0.1:* http://localhost:*";
+
 static void put_escaped(rs_writer *w, const char *text, size_t n)
 {
     for (size_t i = 0; i < n; i++) switch (text[i]) {

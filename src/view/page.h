@@ -23,6 +23,12 @@ rs_status rs_view_page_write(const rs_view_facts *facts, const rs_view_routes *r
 extern const unsigned char rs_view_script[], rs_view_style[];
 extern const size_t rs_view_script_size, rs_view_style_size;
 
+/* The explorer's page, built from report/; of size 0 in a program that was built without Node.js. */
+extern const unsigned char rs_explorer_page[];
+extern const size_t rs_explorer_page_size;
+/* What it may load and run: all that is in it, and its own server's answers. */
+extern const char rs_view_explorer_policy[];
+
 /* What the page may load and run: its own script and style, nothing from elsewhere; and what the report may,
  * which has all within itself. */
 extern const char rs_view_page_policy[], rs_view_report_policy[];

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "rankscope/status.h"
+#include "rankscope/view.h"
 
 #define RS_VIEW_TOKEN 33   /* 32 hexadecimal digits */
 #define RS_VIEW_ORIGIN 300 /* "https://host:port" */
@@ -28,6 +28,7 @@ typedef struct rs_view_routes {
     char ui_origin[RS_VIEW_ORIGIN];
     const rs_view_resource *resources;
     size_t n;
+    struct rs_explorer *explorer; /* answers what is below /TOKEN/api/; NULL: nothing is */
 } rs_view_routes;
 
 /* As the client sent them; NULL what it did not send. path is not decoded and without the query. */
@@ -38,13 +39,14 @@ typedef struct rs_view_request {
 typedef struct rs_view_answer {
     unsigned status;
     const rs_view_resource *resource; /* of status 200 */
-    const char *message;              /* of all others, one line */
-    bool allow_ui;                    /* Access-Control-Allow-Origin: the UI's */
+    const char *api;     /* of status 200: what is asked of the explorer, in the request's path; NULL */
+    const char *message; /* of all others, one line */
+    bool allow_ui;       /* Access-Control-Allow-Origin: the UI's */
 } rs_view_answer;
 
 /* In this order: 403 for a Host that does not name this machine's loopback (a name that was rebound to it),
- * 405 for anything but GET and HEAD, 403 for pages of other origins, 404 for what is no resource under the
- * token. */
+ * 405 for anything but GET and HEAD (and POST, where there is an explorer), 403 for pages of other origins, 404 for what is
+ * no resource under the token. */
 rs_view_answer rs_view_route(const rs_view_routes *routes, const rs_view_request *request);
 
 /* Fills the token from the system's random numbers. */

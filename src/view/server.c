@@ -55,10 +55,15 @@ rs_status rs_view_listen(unsigned wanted, int *out, unsigned *port, rs_error *er
 #include <signal.h>
 #include <stdio.h>
 
+#include "base/clock.h"
+#include "view/desks.h"
+
 #define MAX_CONNECTIONS 64
 #define MAX_WAITING 16 /* of them, whose requests are not complete */
 #define MAX_HEADERS ((ev_ssize_t)16 << 10)
 #define IDLE_SECONDS 30
+#define MAX_BODY ((ev_ssize_t)64 << 10)        /* of a question to the explorer */
+#define LATE_SECONDS (RS_EXPLORER_SECONDS + 1) /* when an answer that has not come is given up */
 #define METHODS                                                                                              \
     (EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD | EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE |               \
      EVHTTP_REQ_OPTIONS | EVHTTP_REQ_TRACE | EVHTTP_REQ_PATCH)
@@ -71,6 +76,8 @@ typedef struct client {
     struct client *before, *after; /* in the order in which they began to wait; those who do not, anywhere */
     struct bufferevent *link;      /* a share of it is ours */
     bool waits;
+    rs_task *task; /* that it waits for; NULL: none */
+    struct evhttp_request *request;
 } client;
 
 /* The loop has one thread, which makes all calls but those of start and stop. */
@@ -79,8 +86,10 @@ struct rs_view_server {
     struct event_base *base;
     struct evhttp *http;
     struct evconnlistener *listener; /* owned by http */
-    struct event *sweeper, *stopper;
-    int stop[2]; /* a pipe: what comes out of it ends the loop */
+    struct event *sweeper, *stopper, *deliverer;
+    int stop[2];  /* a pipe: what comes out of it ends the loop */
+    int ready[2]; /* a pipe: what comes out of it says that answers of the explorer are there */
+    rs_desks *desks;
     pthread_t thread;
     client *first, *last;
     size_t n, n_waiting;
@@ -110,6 +119,7 @@ static void put_last(rs_view_server *server, client *c, bool waits)
 static void forget(rs_view_server *server, client *c)
 {
     take_out(server, c);
+    if (c->task) c->task->owner = NULL;
     bufferevent_decref(c->link);
     rs_free(c);
 }
@@ -124,12 +134,25 @@ static bool has_ended(const client *c)
     return !on_event;
 }
 
+/* The explorer is too late: its answer will be dropped. */
+static void give_up(client *c)
+{
+    struct evhttp_request *request = c->request;
+    c->task->owner = NULL;
+    c->task = NULL;
+    c->request = NULL;
+    evhttp_send_error(request, HTTP_SERVUNAVAIL, "it took too long");
+}
+
 /* Forgets clients that are gone, which closes their sockets, and looks again as long as there are any. */
 static void sweep(rs_view_server *server)
 {
     for (client *c = server->first, *after; c; c = after) {
         after = c->after;
-        if (has_ended(c)) forget(server, c);
+        if (has_ended(c))
+            forget(server, c);
+        else if (c->task && rs_clock_seconds() - c->task->asked > LATE_SECONDS)
+            give_up(c);
     }
     if (server->n < MAX_CONNECTIONS) evconnlistener_enable(server->listener);
     if (server->n) event_add(server->sweeper, &sweep_interval);
@@ -195,7 +218,10 @@ static void on_completed(struct evhttp_request *request, void *context)
 static const char *method_of(const struct evhttp_request *request)
 {
     enum evhttp_cmd_type type = evhttp_request_get_command(request);
-    return type == EVHTTP_REQ_GET ? "GET" : type == EVHTTP_REQ_HEAD ? "HEAD" : "another";
+    return type == EVHTTP_REQ_GET    ? "GET"
+           : type == EVHTTP_REQ_HEAD ? "HEAD"
+           : type == EVHTTP_REQ_POST ? "POST"
+                                     : "another";
 }
 
 static bool add_header(struct evkeyvalq *headers, const char *name, const char *value)
@@ -205,13 +231,12 @@ static bool add_header(struct evkeyvalq *headers, const char *name, const char *
 
 /* The length is written here, as an answer to HEAD has none of its own. */
 static bool add_headers(struct evkeyvalq *headers, const rs_view_server *server, const rs_view_answer *answer,
-                        size_t length)
+                        const char *type, size_t length)
 {
     const rs_view_resource *r = answer->resource;
     char text[200];
     snprintf(text, sizeof text, "%zu", length);
-    bool ok = add_header(headers, "Content-Type", r ? r->type : "text/plain; charset=utf-8") &&
-              add_header(headers, "Content-Length", text) &&
+    bool ok = add_header(headers, "Content-Type", type) && add_header(headers, "Content-Length", text) &&
               add_header(headers, "Cache-Control", "no-store") &&
               add_header(headers, "X-Content-Type-Options", "nosniff") &&
               add_header(headers, "Referrer-Policy", "no-referrer") &&
@@ -221,7 +246,8 @@ static bool add_headers(struct evkeyvalq *headers, const rs_view_server *server,
               add_header(headers, "Vary", "Origin");
     if (ok && answer->allow_ui)
         ok = add_header(headers, "Access-Control-Allow-Origin", server->routes->ui_origin);
-    if (ok && answer->status == 405) ok = add_header(headers, "Allow", "GET, HEAD");
+    if (ok && answer->status == 405)
+        ok = add_header(headers, "Allow", server->routes->explorer ? "GET, HEAD, POST" : "GET, HEAD");
     if (ok && r && r->save_as) {
         snprintf(text, sizeof text, "attachment; filename=\"%s\"", r->save_as);
         ok = add_header(headers, "Content-Disposition", text);
@@ -229,12 +255,93 @@ static bool add_headers(struct evkeyvalq *headers, const rs_view_server *server,
     return ok;
 }
 
+/* Takes the answer's bytes over. */
+static bool send_answer(const rs_view_server *server, struct evhttp_request *request, rs_explorer_answer *a,
+                        struct evbuffer *body)
+{
+    const rs_view_answer plain = {.status = a->status};
+    if (!add_headers(evhttp_request_get_output_headers(request), server, &plain, a->type, a->n)) return false;
+    if (evhttp_request_get_command(request) != EVHTTP_REQ_HEAD && a->n &&
+        evbuffer_add(body, a->bytes, a->n) != 0)
+        return false;
+    evhttp_send_reply(request, (int)a->status, NULL, body);
+    return true;
+}
+
+static void send_or_fail(const rs_view_server *server, struct evhttp_request *request, rs_explorer_answer *a)
+{
+    struct evbuffer *body = evbuffer_new();
+    if (!body || !send_answer(server, request, a, body)) {
+        evhttp_clear_headers(evhttp_request_get_output_headers(request));
+        evhttp_send_error(request, HTTP_INTERNAL, NULL);
+    }
+    if (body) evbuffer_free(body);
+}
+
+/* Answers of the explorer are there. */
+static void on_ready(evutil_socket_t fd, short what, void *context)
+{
+    rs_view_server *server = context;
+    char bytes[64];
+    (void)what;
+    while (read(fd, bytes, sizeof bytes) == (ssize_t)sizeof bytes) {
+    }
+    for (rs_task *t = rs_desks_done(server->desks); t; t = rs_desks_done(server->desks)) {
+        client *c = t->owner;
+        if (c && has_ended(c)) { /* its request went with the connection */
+            forget(server, c);
+            c = NULL;
+        }
+        struct evhttp_request *request = c ? c->request : NULL;
+        if (c) {
+            c->task = NULL;
+            c->request = NULL;
+        }
+        if (request) send_or_fail(server, request, &t->answer);
+        rs_task_free(t);
+    }
+}
+
+/* What the map has is answered at once; other questions go to their desk, and the client waits for one at a time. */
+static bool ask_explorer(rs_view_server *server, struct evhttp_request *request, const char *path,
+                         const char *query, struct evbuffer *body)
+{
+    struct evbuffer *sent = evhttp_request_get_input_buffer(request);
+    const char *accept = evhttp_find_header(evhttp_request_get_input_headers(request), "Accept");
+    const bool posts = evhttp_request_get_command(request) == EVHTTP_REQ_POST,
+               json = accept && strstr(accept, "json");
+    const rs_explorer_desk desk = rs_explorer_desk_of(path, posts);
+    client *c = client_of(server, request);
+    if (desk == RS_DESK_MAP) {
+        const rs_explorer_request asked = {.path = path, .query = query, .json = json};
+        rs_explorer_answer answer;
+        rs_explorer_ask(server->routes->explorer, &asked, &answer);
+        const bool ok = send_answer(server, request, &answer, body);
+        rs_explorer_answer_clear(&answer);
+        return ok;
+    }
+    const size_t n = evbuffer_get_length(sent);
+    const char *text = n ? (const char *)evbuffer_pullup(sent, -1) : "";
+    rs_task *task = c && !c->task && text ? rs_task_create(path, query, posts ? text : NULL, n, json) : NULL;
+    if (!task) return false;
+    task->owner = c;
+    c->task = task;
+    c->request = request;
+    rs_desks_ask(server->desks, desk, task);
+    return true;
+}
+
 static bool answer_request(rs_view_server *server, struct evhttp_request *request, char *path,
                            struct evbuffer *body)
 {
     struct evkeyvalq *asked = evhttp_request_get_input_headers(request);
     /* Paths are compared as they came: none of ours has anything to decode. */
-    path[strcspn(path, "?#")] = '\0';
+    char *query = path + strcspn(path, "?#");
+    if (*query == '?')
+        *query++ = '\0';
+    else
+        *query = '\0';
+    query[strcspn(query, "#")] = '\0';
     const rs_view_request known = {
         .method = method_of(request),
         .path = path,
@@ -242,9 +349,11 @@ static bool answer_request(rs_view_server *server, struct evhttp_request *reques
         .origin = evhttp_find_header(asked, "Origin"),
     };
     rs_view_answer answer = rs_view_route(server->routes, &known);
+    if (answer.api) return ask_explorer(server, request, answer.api, query, body);
     const void *bytes = answer.resource ? answer.resource->bytes : answer.message;
     size_t n = answer.resource ? answer.resource->n : strlen(answer.message);
-    if (!add_headers(evhttp_request_get_output_headers(request), server, &answer, n)) return false;
+    const char *type = answer.resource ? answer.resource->type : "text/plain; charset=utf-8";
+    if (!add_headers(evhttp_request_get_output_headers(request), server, &answer, type, n)) return false;
     /* what is borrowed outlives the server, so it is sent from where it lies */
     if (strcmp(known.method, "HEAD") != 0 && n > 0 && evbuffer_add_reference(body, bytes, n, NULL, NULL) != 0)
         return false;
@@ -309,7 +418,7 @@ static bool make_http(rs_view_server *server, int *socket)
     if (!server->http) return false;
     evhttp_set_allowed_methods(server->http, METHODS);
     evhttp_set_max_headers_size(server->http, MAX_HEADERS);
-    evhttp_set_max_body_size(server->http, 0);
+    evhttp_set_max_body_size(server->http, server->routes->explorer ? MAX_BODY : 0);
     evhttp_set_timeout(server->http, IDLE_SECONDS);
     evhttp_set_bevcb(server->http, on_connection, server);
     evhttp_set_gencb(server->http, on_request, server);
@@ -327,9 +436,14 @@ static bool make_http(rs_view_server *server, int *socket)
 
 static bool make_events(rs_view_server *server)
 {
-    if (pipe(server->stop) != 0) return false;
+    if (pipe(server->stop) != 0 || pipe(server->ready) != 0) return false;
     for (size_t i = 0; i < 2; i++)
-        if (fcntl(server->stop[i], F_SETFD, FD_CLOEXEC) != 0) return false;
+        if (fcntl(server->stop[i], F_SETFD, FD_CLOEXEC) != 0 ||
+            fcntl(server->ready[i], F_SETFD, FD_CLOEXEC) != 0 ||
+            evutil_make_socket_nonblocking(server->ready[i]) != 0)
+            return false;
+    server->deliverer = event_new(server->base, server->ready[0], EV_READ | EV_PERSIST, on_ready, server);
+    if (!server->deliverer || event_add(server->deliverer, NULL) != 0) return false;
     server->sweeper = event_new(server->base, -1, 0, on_sweep, server);
     server->stopper = event_new(server->base, server->stop[0], EV_READ, on_stop, server);
     return server->sweeper && server->stopper && event_add(server->stopper, NULL) == 0;
@@ -352,6 +466,7 @@ static bool start(rs_view_server *server)
 /* The loop has ended, or never ran. */
 static void release(rs_view_server *server)
 {
+    rs_desks_close(server->desks);
     if (server->http) evhttp_free(server->http);
     for (client *c = server->first, *after; c; c = after) {
         after = c->after;
@@ -359,9 +474,12 @@ static void release(rs_view_server *server)
     }
     if (server->sweeper) event_free(server->sweeper);
     if (server->stopper) event_free(server->stopper);
+    if (server->deliverer) event_free(server->deliverer);
     if (server->base) event_base_free(server->base);
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < 2; i++) {
         if (server->stop[i] >= 0) close(server->stop[i]);
+        if (server->ready[i] >= 0) close(server->ready[i]);
+    }
     rs_free(server);
 }
 
@@ -373,9 +491,12 @@ rs_status rs_view_serve(int socket, const rs_view_routes *routes, rs_view_server
         return rs_fail_nomem(err, "the server");
     }
     server->routes = routes;
-    server->stop[0] = server->stop[1] = -1;
+    server->stop[0] = server->stop[1] = server->ready[0] = server->ready[1] = -1;
     errno = 0;
-    if (!make_base(server) || !make_http(server, &socket) || !make_events(server) || !start(server)) {
+    if (!make_base(server) || !make_http(server, &socket) || !make_events(server) ||
+        (routes->explorer &&
+         rs_desks_open(routes->explorer, server->ready[1], &server->desks, err) != RS_OK) ||
+        !start(server)) {
         int why = errno ? errno : ENOMEM;
         if (socket >= 0) close(socket);
         release(server);

@@ -78,7 +78,7 @@ class TestWheel:
             with pytest.raises(rankscope.UsageError, match="libevent"):
                 rankscope.view(small, open=False)
             pytest.skip("built where libevent is not")
-        with rankscope.view(small, open=False) as served:
+        with rankscope.view(small, open=False, perfetto=True) as served:
             assert b"report.html" in urllib.request.urlopen(served.url).read()
             assert b"</html>" in urllib.request.urlopen(served.url + "report.html").read()
 
@@ -111,15 +111,17 @@ def test_view(small, monkeypatch, program):
     if not serving:
         pytest.skip("no program here has the HTTP library")
     monkeypatch.setenv("RANKSCOPE_PROGRAM", str(serving[0]))
-    with rankscope.view(small, open=False, ranks=1, report=False) as served:
+    with rankscope.view(small, open=False, ranks=1, perfetto=True, report=False) as served:
         trace = json.loads(gzip.decompress(urllib.request.urlopen(served.url + "trace.json.gz").read()))
         assert {event["args"]["rank"] for event in trace["traceEvents"] if "rank" in event.get("args", {})} == {1}
         assert served.url in repr(served) and served.url in served._repr_html_()
         with pytest.raises(urllib.error.HTTPError):
             urllib.request.urlopen(served.url + "report.html")
     assert "closed" in repr(served)
-    with rankscope.open(small, steps=10) as job, rankscope.view(job, open=False, report=False) as served:
+    with rankscope.open(small, steps=10) as job, rankscope.view(job, open=False) as served:
         assert urllib.request.urlopen(served.url).status == 200
+        assert [rank["rank"] for rank in json.loads(urllib.request.urlopen(served.url + "api/job").read())["ranks"]]
+        assert "<iframe" in served._repr_html_()
     with pytest.raises(rankscope.UsageError, match="fuse"):
         rankscope.view(b"{}", open=False)
     with pytest.raises(TypeError, match="step'"):

@@ -144,9 +144,46 @@ static void test_sort_reports_lack_of_memory(void **state)
     }
 }
 
+/* Each moment is of the first set that holds it, found by looking at every moment. */
+static void test_divide(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 300; round++) {
+        rs_interval items[3][12];
+        rs_interval_set sets[3];
+        bool axis[3][AXIS] = {{false}};
+        for (int k = 0; k < 3; k++) {
+            size_t n = random_intervals(items[k], 12);
+            assert_true(rs_intervals_sort(items[k], n));
+            sets[k] = (rs_interval_set){items[k], rs_intervals_unite(items[k], n)};
+            paint(items[k], sets[k].n, axis[k]);
+        }
+        const rs_interval whole = {(int64_t)(next_random() % 10), AXIS - (int64_t)(next_random() % 10)};
+        rs_divisions out = {0};
+        assert_true(rs_intervals_divide(sets, 3, whole, round % 2 ? 1 : 4, &out));
+        unsigned of[AXIS];
+        for (int at = 0; at < AXIS; at++) of[at] = 9;
+        for (size_t i = 0; i < out.n; i++) {
+            assert_true(out.items[i].time > 0);
+            if (i) assert_true(out.items[i].from >= out.items[i - 1].from + out.items[i - 1].time);
+            if (i && out.items[i].from == out.items[i - 1].from + out.items[i - 1].time)
+                assert_true(out.items[i].of != out.items[i - 1].of);
+            for (int64_t at = out.items[i].from; at < out.items[i].from + out.items[i].time; at++)
+                of[at] = out.items[i].of;
+        }
+        for (int at = 0; at < AXIS; at++) {
+            unsigned wanted = axis[0][at] ? 0 : axis[1][at] ? 1 : axis[2][at] ? 2 : 3;
+            if (at < whole.start || at >= whole.end || (round % 2 && wanted == 1)) wanted = 9;
+            assert_int_equal(of[at], wanted);
+        }
+        rs_free(out.items);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_divide),
         cmocka_unit_test(test_sets_equal_counting),
         cmocka_unit_test(test_sort_is_stable),
         cmocka_unit_test(test_negative_interval_shortens_the_union),

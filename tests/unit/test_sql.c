@@ -201,6 +201,7 @@ static void test_every_table(void **state)
                                         "diagnose_joint",
                                         "queue_blocked",
                                         "replay_edges",
+                                        "replay_map",
                                         "replay_what_if",
                                         "steps_host",
                                         "memory_ranks",

@@ -59,7 +59,7 @@ class Server:
     """A running `rankscope view`."""
 
     def __init__(self, *words, port="0", **env):
-        self.process = subprocess.Popen([BIN, "view", "--port", port, *words], stdin=subprocess.DEVNULL,
+        self.process = subprocess.Popen([BIN, "view", "--perfetto", "--port", port, *words], stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                         env=environment(**env), preexec_fn=signals_as_usual)
         self.address = self.process.stdout.readline().strip()
@@ -109,7 +109,7 @@ def serving(*words, **options):
 
 def view(*words, **env):
     """Runs it where it should not start: exit code, standard error."""
-    done = subprocess.run([BIN, "view", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+    done = subprocess.run([BIN, "view", "--perfetto", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           timeout=PATIENCE, env=environment(**env))
     return done.returncode, done.stderr
 

@@ -59,7 +59,7 @@ delete env.DISPLAY;
 delete env.WAYLAND_DISPLAY;
 
 async function serve(words, work_) {
-  const child = spawn(join(build, 'rankscope'), ['view', '--no-open', ...words], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(join(build, 'rankscope'), ['view', '--perfetto', '--no-open', ...words], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   let errors = '';
   child.stderr.on('data', (part) => { errors += part; });
   const ended = once(child, 'exit');
@@ -102,7 +102,7 @@ const unpack = (base64) => JSON.parse(gunzipSync(Buffer.from(base64, 'base64')))
 // ---- checks ------------------------------------------------------------------------------------------------
 
 spawnSync(join(build, 'rankscope-synth'), ['--out', job, '--dp', '2', '--tp', '1', '--no-truth']);
-const canServe = !/libevent/.test(spawnSync(join(build, 'rankscope'), ['view', '--port', '0', join(work, 'nothing')], { encoding: 'utf8' }).stderr);
+const canServe = !/libevent/.test(spawnSync(join(build, 'rankscope'), ['view', '--perfetto', '--port', '0', join(work, 'nothing')], { encoding: 'utf8' }).stderr);
 
 async function everything() {
   await group('the trace is handed over', () => serve(['--port', '0', '--ui', `${ORIGIN}/`, job], async (address) => {

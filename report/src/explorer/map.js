@@ -1,0 +1,306 @@
+// The job map: a row a rank, time to the right, shares of classes as colours. What is fetched is a picture of a window;
+// while another window is on its way the picture is stretched.
+import { getMap } from './api.js';
+import { moment, ticks } from './axis.js';
+import { colourOf, parts } from './classes.js';
+import { colours } from '../theme.js';
+
+export const LEFT = 76;
+const AXIS = 22;
+const STEPS = 20;
+const TOP = AXIS + STEPS;
+const MOST_ROW = 36;
+const PLAIN = 7; // rows from this height on show shares one above the other; lower ones mix their colours
+
+export class MapView {
+    // options: ranks (how many), whatif (id or null), steps, title
+    constructor(host, options) {
+        this.options = options;
+        this.canvas = document.createElement('canvas');
+        this.canvas.className = 'map';
+        this.canvas.setAttribute('role', 'img');
+        this.canvas.setAttribute('aria-label', options.title);
+        host.append(this.canvas);
+        this.view = null;
+        this.data = null;
+        this.image = null;
+        this.abort = null;
+        this.marks = {};
+    }
+
+    // The space that it may take, CSS pixels.
+    resize(width, height) {
+        const rows = Math.max(1, Math.min(this.options.ranks, Math.floor(height - TOP)));
+        const row = Math.max(1, Math.min(MOST_ROW, Math.floor((height - TOP) / rows)));
+        if (width === this.width && rows === this.rows && row === this.row) return;
+        Object.assign(this, { width, rows, row, image: null });
+        this.height = TOP + rows * row;
+        this.ratio = devicePixelRatio || 1;
+        this.canvas.width = Math.round(width * this.ratio);
+        this.canvas.height = Math.round(this.height * this.ratio);
+        this.canvas.style.width = `${width}px`;
+        this.canvas.style.height = `${this.height}px`;
+        this.data = null;
+        this.fetch();
+    }
+
+    show(view) {
+        this.view = view;
+        this.draw();
+        this.fetch();
+    }
+
+    get plot() {
+        return Math.max(1, this.width - LEFT);
+    }
+
+    xOf(ns) {
+        return LEFT + ((ns - this.view.from) / (this.view.to - this.view.from)) * this.plot;
+    }
+
+    nsOf(x) {
+        return this.view.from + ((x - LEFT) / this.plot) * (this.view.to - this.view.from);
+    }
+
+    rowOf(y) {
+        const row = Math.floor((y - TOP) / this.row);
+        return row >= 0 && this.data && row < this.data.ranks.length ? row : -1;
+    }
+
+    // The middle of a rank's row; of a pooled rank that of the row that shows its group.
+    yOf(rank) {
+        if (!this.data) return null;
+        let row = this.data.ranks.indexOf(rank);
+        if (row < 0) row = this.data.ranks.findIndex((r) => r >= rank);
+        return row < 0 ? null : TOP + (row + 0.5) * this.row;
+    }
+
+    async fetch() {
+        if (!this.view || !this.width) return;
+        const from = Math.max(0, Math.floor(this.view.from));
+        const to = Math.max(from + 2, Math.ceil(this.view.to));
+        const width = Math.max(1, Math.min(Math.round(this.plot), to - from, 4096));
+        const wanted = `${from} ${to} ${width} ${this.rows}`;
+        if (this.wanted === wanted && (this.data || this.abort)) return;
+        this.wanted = wanted;
+        this.abort?.abort();
+        const abort = new AbortController();
+        this.abort = abort;
+        try {
+            const data = await getMap({ from, to, width, rows: this.rows, whatif: this.options.whatif }, abort.signal);
+            if (this.wanted !== wanted) return;
+            this.data = data;
+            this.image = null;
+            this.abort = null;
+            this.draw();
+            this.options.onData?.(data);
+        } catch (error) {
+            if (this.abort === abort) this.abort = null;
+            if (error.name !== 'AbortError') this.options.onRefusal?.(error);
+        }
+    }
+
+    // The picture of the data, a pixel a column.
+    paint() {
+        const { width, data, classes, ranks } = this.data;
+        const row = Math.max(1, Math.round(this.row * this.ratio));
+        const gap = row >= 8 ? Math.max(1, Math.round(this.ratio)) : 0;
+        const height = ranks.length * row;
+        const k = classes.length;
+        const made = document.createElement('canvas');
+        made.width = width;
+        made.height = height;
+        const context = made.getContext('2d');
+        const image = context.createImageData(width, height);
+        const pixels = new Uint32Array(image.data.buffer);
+        const inks = classes.map((name) => parts(colourOf(name)));
+        const packed = inks.map(([r, g, b]) => (255 << 24) | (b << 16) | (g << 8) | r);
+        const whole = (this.data.to - this.data.from) / width;
+        for (let i = 0; i < ranks.length; i += 1)
+            for (let c = 0; c < width; c += 1) {
+                const at = (i * width + c) * k;
+                if (this.row < PLAIN) {
+                    let [r, g, b, sum] = [0, 0, 0, 0];
+                    for (let j = 0; j < k; j += 1) {
+                        const ns = data[at + j];
+                        if (!ns) continue;
+                        r += inks[j][0] * ns;
+                        g += inks[j][1] * ns;
+                        b += inks[j][2] * ns;
+                        sum += ns;
+                    }
+                    if (!sum) continue;
+                    const alpha = Math.min(255, Math.round((sum / whole) * 255)) || 1;
+                    const ink = (alpha << 24) | (Math.round(b / sum) << 16) | (Math.round(g / sum) << 8) | Math.round(r / sum);
+                    for (let y = 0; y < row; y += 1) pixels[(i * row + y) * width + c] = ink;
+                    continue;
+                }
+                // from the bottom up in the order of the classes; what was not recorded stays empty at the top
+                let filled = 0;
+                let before = row - gap;
+                for (let j = 0; j < k; j += 1) {
+                    const ns = data[at + j];
+                    if (!ns) continue;
+                    filled += ns;
+                    const until = Math.max(0, Math.round((row - gap) * (1 - filled / whole)));
+                    for (let y = until; y < before; y += 1) pixels[(i * row + y) * width + c] = packed[j];
+                    before = until;
+                }
+            }
+        context.putImageData(image, 0, 0);
+        this.image = made;
+    }
+
+    draw() {
+        if (!this.view || !this.width) return;
+        const begun = performance.now();
+        const context = this.canvas.getContext('2d');
+        const theme = colours();
+        context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+        context.clearRect(0, 0, this.width, this.height);
+        context.font = '11px system-ui, "DejaVu Sans", sans-serif';
+        context.textBaseline = 'middle';
+        this.drawAxis(context, theme);
+        if (this.data) {
+            if (!this.image) this.paint();
+            const x = this.xOf(this.data.from);
+            const end = this.xOf(this.data.to);
+            context.save();
+            context.beginPath();
+            context.rect(LEFT, TOP, this.plot, this.height - TOP);
+            context.clip();
+            context.imageSmoothingEnabled = false;
+            context.drawImage(this.image, x, TOP, end - x, this.data.ranks.length * this.row);
+            context.restore();
+            this.drawRanks(context, theme);
+        }
+        this.drawMarks(context, theme);
+        performance.measure('map', { start: begun, end: performance.now() });
+    }
+
+    drawAxis(context, theme) {
+        const { step, at } = ticks(this.view.from, this.view.to, this.plot / 110);
+        context.textAlign = 'center';
+        for (const ns of at) {
+            const x = this.xOf(ns);
+            context.fillStyle = theme.line;
+            context.fillRect(Math.round(x), AXIS - 5, 1, this.height);
+            context.fillStyle = theme.muted;
+            const text = moment(ns, step);
+            const half = context.measureText(text).width / 2;
+            if (x - half > LEFT - 8 && x + half < this.width) context.fillText(text, x, AXIS / 2);
+        }
+        for (const s of this.options.steps) {
+            const from = this.xOf(s.from);
+            const to = this.xOf(s.to);
+            if (to < LEFT || from > this.width) continue;
+            const left = Math.max(LEFT, from);
+            const right = Math.min(this.width, to);
+            context.fillStyle = theme.line;
+            context.fillRect(left, AXIS + 1, Math.max(1, right - left - 2), STEPS - 4);
+            const text = `step ${s.step}`;
+            if (context.measureText(text).width + 8 < right - left) {
+                context.fillStyle = theme.text;
+                context.fillText(text, (left + right) / 2, AXIS + STEPS / 2 - 1);
+            }
+        }
+    }
+
+    drawRanks(context, theme) {
+        const every = Math.max(1, Math.ceil(13 / this.row));
+        context.textAlign = 'right';
+        for (let i = 0; i < this.data.ranks.length; i += every) {
+            context.fillStyle = this.data.ranks[i] === this.marks.rank ? theme.accent : theme.muted;
+            const y = TOP + (every > 1 ? i * this.row + 6 : (i + 0.5) * this.row);
+            if (y + 5 <= this.height + 2) context.fillText(`rank ${this.data.ranks[i]}`, LEFT - 8, y);
+        }
+        if (this.marks.rank !== null && this.marks.rank !== undefined) {
+            const y = this.yOf(this.marks.rank);
+            if (y === null) return;
+            const height = Math.max(3, this.row);
+            context.fillStyle = theme.accent;
+            context.fillRect(LEFT - 4, y - height / 2, 3, height);
+        }
+    }
+
+    drawMarks(context, theme) {
+        const { cursor, selection, chain, flag } = this.marks;
+        context.save();
+        context.beginPath();
+        context.rect(LEFT, 0, this.plot, this.height);
+        context.clip();
+        if (selection) {
+            const x = this.xOf(selection.from);
+            const width = this.xOf(selection.to) - x;
+            const ys = selection.ranks?.map((rank) => this.yOf(rank)).filter((y) => y !== null) ?? [];
+            const y = ys.length ? Math.min(...ys) - this.row / 2 : TOP;
+            const height = ys.length ? Math.max(...ys) + this.row / 2 - y : this.height - TOP;
+            // what is not selected steps back
+            context.globalAlpha = 0.55;
+            context.fillStyle = theme.surface;
+            context.fillRect(LEFT, TOP, x - LEFT, this.height - TOP);
+            context.fillRect(x + width, TOP, this.width - x - width, this.height - TOP);
+            context.fillRect(x, TOP, width, y - TOP);
+            context.fillRect(x, y + height, width, this.height - y - height);
+            context.globalAlpha = 1;
+            context.strokeStyle = theme.text;
+            context.lineWidth = 1.5;
+            context.strokeRect(x, y + 0.75, width, height - 1.5);
+        }
+        if (flag) {
+            context.strokeStyle = '#c8590a';
+            context.lineWidth = 2;
+            for (const rank of flag.ranks) {
+                const y = this.yOf(rank);
+                if (y === null) continue;
+                const height = Math.max(4, this.row);
+                const x = Math.max(LEFT + 1, this.xOf(flag.from));
+                context.strokeRect(x, y - height / 2, Math.min(this.width - 1, this.xOf(flag.to)) - x, height - 1);
+            }
+        }
+        if (chain?.length) {
+            context.strokeStyle = theme.surface;
+            context.lineWidth = 5;
+            this.drawChain(context, chain);
+            context.strokeStyle = theme.text;
+            context.lineWidth = 2;
+            this.drawChain(context, chain);
+        }
+        if (cursor !== null && cursor !== undefined) {
+            context.fillStyle = theme.text;
+            context.fillRect(Math.round(this.xOf(cursor)), AXIS, 1, this.height);
+        }
+        context.restore();
+    }
+
+    // From the wait back to its cause, hop by hop.
+    drawChain(context, chain) {
+        context.beginPath();
+        let pen = false;
+        for (const hop of chain) {
+            const y = this.yOf(hop.rank);
+            if (y === null) continue;
+            if (pen) context.lineTo(this.xOf(hop.to), y);
+            else context.moveTo(this.xOf(hop.to), y);
+            pen = true;
+            context.lineTo(this.xOf(hop.from), y);
+        }
+        context.stroke();
+    }
+
+    // What a point shows: rank, moment, ns by class of its column.
+    at(x, y) {
+        const row = this.rowOf(y);
+        if (row < 0 || x < LEFT) return null;
+        const ns = this.nsOf(x);
+        const column = Math.floor(((ns - this.data.from) / (this.data.to - this.data.from)) * this.data.width);
+        const k = this.data.classes.length;
+        const shares = [];
+        if (column >= 0 && column < this.data.width)
+            for (let j = 0; j < k; j += 1) {
+                const value = this.data.data[(row * this.data.width + column) * k + j];
+                if (value) shares.push([this.data.classes[j], value]);
+            }
+        return { rank: this.data.ranks[row], ns, shares: shares.sort((a, b) => b[1] - a[1]), column: (this.data.to - this.data.from) / this.data.width };
+    }
+}

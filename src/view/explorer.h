@@ -1,0 +1,112 @@
+/* What the files of the explorer share: its job, its desks, and how answers are written. */
+#ifndef RS_VIEW_EXPLORER_H
+#define RS_VIEW_EXPLORER_H
+
+#include <stdatomic.h>
+
+#include "base/memory.h"
+#include "base/ranges.h"
+#include "base/try.h"
+#include "rankscope/render.h"
+#include "rankscope/view.h"
+
+#define RS_EXPLORER_CLASSES 9 /* of the table of `map` */
+
+/* The stretches of one rank, ascending, with what has gone by before every RS_MAP_EVERY-th of them. */
+#define RS_MAP_EVERY 64
+typedef struct rs_map_rank {
+    int64_t rank;
+    size_t n;
+    int64_t *from, *to; /* ns from the job's first event */
+    uint8_t *class;
+    int64_t (*before)[RS_EXPLORER_CLASSES];
+} rs_map_rank;
+
+/* A map of the job: as recorded, or as a what-if leaves it. */
+typedef struct rs_map {
+    rs_map_rank *ranks; /* ascending */
+    size_t n;
+    int64_t last; /* the end of the last stretch */
+} rs_map;
+
+/* Of the rows of a table with the columns rank, class, from_us and time_us. */
+rs_status rs_map_make(const rs_table *table, rs_map *out, rs_error *err);
+void rs_map_clear(rs_map *map);
+/* The ns of each class in n equal columns of [from, to); sums: n * RS_EXPLORER_CLASSES. */
+void rs_map_columns(const rs_map_rank *rank, int64_t from, int64_t to, size_t n, int64_t *sums);
+extern const char *const rs_map_class_names[RS_EXPLORER_CLASSES];
+
+/* A thread's questions to jobs: how long they may take. */
+typedef struct rs_desk {
+    struct rs_explorer *explorer;
+    double deadline; /* seconds; 0: none */
+} rs_desk;
+
+typedef struct rs_rank_lanes rs_rank_lanes; /* explorer_rank.c */
+#define RS_LOADED_RANKS 4
+
+typedef struct rs_mended {
+    char *edit;
+    rs_map map;
+    char *answer; /* the JSON that the page was given */
+    size_t n_answer;
+} rs_mended;
+#define RS_MENDED_MAPS 8
+
+struct rs_explorer {
+    const char *const *paths;
+    size_t n_paths;
+    rs_job_settings settings;
+    int64_t origin; /* the job's first event on the files' clock */
+    rs_map map;
+    rs_result info, steps;
+    atomic_bool stopped;
+    rs_desk desks[RS_N_DESKS];
+    rs_rank_lanes *loaded[RS_LOADED_RANKS]; /* the latest first */
+    rs_job *job;                            /* of RS_DESK_JOB */
+    bool judged;
+    rs_result verdict;
+    atomic_size_t n_mended; /* those before are complete */
+    rs_mended mended[RS_MENDED_MAPS];
+};
+
+/* ---- requests ---------------------------------------------------------------------------------------- */
+
+/* The value of a parameter, decoded; false: it is not there. One that is wrongly encoded or too long becomes "%", which
+ * nothing takes. */
+bool rs_ask_text(const rs_explorer_request *request, const char *name, char *out, size_t size);
+/* INT64_MIN for what is no number. */
+int64_t rs_ask_int(const rs_explorer_request *request, const char *name, int64_t otherwise);
+/* from and to, 0 <= from < to <= 2^60. */
+rs_status rs_ask_window(const rs_explorer_request *request, int64_t last, int64_t *from, int64_t *to,
+                        rs_error *err);
+
+/* ---- answers ----------------------------------------------------------------------------------------- */
+
+bool rs_answer_append(void *answer, const char *bytes, size_t n); /* a sink's */
+bool rs_answer_print(rs_explorer_answer *answer, const char *format, ...) RS_PRINTF(2, 3);
+/* ,"NAME":[rows] of a table; first: without the comma. */
+rs_status rs_answer_table(rs_explorer_answer *answer, const char *name, const rs_table *table, bool first,
+                          rs_error *err);
+/* A column of a table by its name; SIZE_MAX: there is none. */
+size_t rs_column_of(const rs_table *table, const char *name);
+
+/* A job over all the paths, or the file of one rank, whose questions end at the desk's deadline. */
+rs_status rs_explorer_open_job(rs_explorer *x, rs_explorer_desk desk, const char *ranks, bool absolute,
+                               bool keep, rs_job **out, rs_error *err);
+/* Runs an analysis with options "name", "value" pairs ended by NULL; a flag's value is NULL. */
+rs_status rs_explorer_run(rs_job *job, const char *analysis, const char *const options[][2],
+                          rs_result *result, rs_error *err);
+
+/* ---- paths, by desk ---------------------------------------------------------------------------------- */
+
+typedef rs_status rs_explorer_path(rs_explorer *x, const rs_explorer_request *request,
+                                   rs_explorer_answer *answer, rs_error *err);
+rs_explorer_path rs_answer_job, rs_answer_map;                        /* explorer.c, map.c */
+rs_explorer_path rs_answer_lanes, rs_answer_event;                    /* explorer_rank.c */
+rs_explorer_path rs_answer_findings, rs_answer_select, rs_answer_why, /* explorer_ask.c */
+    rs_answer_what_if, rs_answer_search, rs_answer_sql;
+
+void rs_rank_lanes_free(rs_rank_lanes *lanes);
+
+#endif

@@ -1,0 +1,270 @@
+/* Maps of a job: how long each rank was in each class, in columns of any window. */
+#include <string.h>
+
+#include "base/search.h"
+#include "view/explorer.h"
+
+const char *const rs_map_class_names[RS_EXPLORER_CLASSES] = {
+    "compute",      "operators", "exposed_comm", "exposed_copy", "other_work",
+    "exposed_sync", "loading",   "idle",         "other",
+};
+
+/* ---- making ------------------------------------------------------------------------------------------- */
+
+static uint8_t class_named(const char *name)
+{
+    uint8_t at = 0;
+    while (at + 1 < RS_EXPLORER_CLASSES && strcmp(rs_map_class_names[at], name) != 0) at++;
+    return at;
+}
+
+static rs_status make_rank(const rs_table *t, size_t first, size_t n, rs_map_rank *out, rs_error *err)
+{
+    const size_t class = rs_column_of(t, "class"), from = rs_column_of(t, "from_us"),
+                 time = rs_column_of(t, "time_us");
+    int64_t so_far[RS_EXPLORER_CLASSES] = {0};
+    *out = (rs_map_rank){.rank = rs_table_int(t, first, rs_column_of(t, "rank")),
+                         .n = n,
+                         .from = rs_malloc(n * sizeof *out->from),
+                         .to = rs_malloc(n * sizeof *out->to),
+                         .class = rs_malloc(n),
+                         .before = rs_malloc((n / RS_MAP_EVERY + 1) * sizeof *out->before)};
+    if (!out->from || !out->to || !out->class || !out->before) return rs_fail_nomem(err, "the map of a rank");
+    for (size_t i = 0; i < n; i++) {
+        const int64_t length = rs_table_int(t, first + i, time);
+        if (i % RS_MAP_EVERY == 0) memcpy(out->before[i / RS_MAP_EVERY], so_far, sizeof so_far);
+        out->from[i] = rs_table_int(t, first + i, from);
+        out->to[i] = out->from[i] + length;
+        out->class[i] = class_named(rs_table_text(t, first + i, class, NULL));
+        so_far[out->class[i]] += length;
+    }
+    return RS_OK;
+}
+
+rs_status rs_map_make(const rs_table *t, rs_map *out, rs_error *err)
+{
+    const size_t n = rs_table_n_rows(t), rank = rs_column_of(t, "rank");
+    size_t capacity = 0;
+    *out = (rs_map){0};
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && rs_table_int(t, end, rank) == rs_table_int(t, i, rank); end++) {
+        }
+        if (!RS_GROW_ONE(out->ranks, out->n, capacity)) return rs_fail_nomem(err, "the map of the job");
+        rs_map_rank *r = &out->ranks[out->n++];
+        RS_TRY(make_rank(t, i, end - i, r, err));
+        if (r->to[r->n - 1] > out->last) out->last = r->to[r->n - 1];
+    }
+    return RS_OK;
+}
+
+void rs_map_clear(rs_map *map)
+{
+    for (size_t i = 0; i < map->n; i++) {
+        rs_free(map->ranks[i].from);
+        rs_free(map->ranks[i].to);
+        rs_free(map->ranks[i].class);
+        rs_free(map->ranks[i].before);
+    }
+    rs_free(map->ranks);
+    *map = (rs_map){0};
+}
+
+/* ---- columns ------------------------------------------------------------------------------------------ */
+
+/* Where column i of n begins: whole ns, so that columns add up to the window. */
+static int64_t column_start(int64_t from, int64_t to, size_t i, size_t n)
+{
+    return from + (int64_t)((unsigned __int128)(to - from) * i / n);
+}
+
+/* The first stretch that ends after a moment. */
+static size_t stretch_at(const rs_map_rank *r, int64_t at)
+{
+    size_t low;
+    RS_SEARCH(low, r->n, r->to[low] <= at);
+    return low;
+}
+
+/* How long each class was on before a moment. */
+static void sums_before(const rs_map_rank *r, int64_t at, int64_t *sums)
+{
+    const size_t end = stretch_at(r, at);
+    memset(sums, 0, RS_EXPLORER_CLASSES * sizeof *sums);
+    if (!r->n) return;
+    size_t i = end / RS_MAP_EVERY * RS_MAP_EVERY;
+    if (i >= r->n) i = (r->n - 1) / RS_MAP_EVERY * RS_MAP_EVERY;
+    memcpy(sums, r->before[i / RS_MAP_EVERY], sizeof *r->before);
+    for (; i < end; i++) sums[r->class[i]] += r->to[i] - r->from[i];
+    if (end < r->n && r->from[end] < at) sums[r->class[end]] += at - r->from[end];
+}
+
+/* Few stretches a column: one walk over them. */
+static void walk_columns(const rs_map_rank *r, size_t i, int64_t from, int64_t to, size_t n, int64_t *sums)
+{
+    memset(sums, 0, n * RS_EXPLORER_CLASSES * sizeof *sums);
+    for (size_t c = 0; c < n; c++) {
+        const int64_t begin = column_start(from, to, c, n), end = column_start(from, to, c + 1, n);
+        for (; i < r->n && r->from[i] < end; i++) {
+            const int64_t a = r->from[i] > begin ? r->from[i] : begin, b = r->to[i] < end ? r->to[i] : end;
+            if (b > a) sums[c * RS_EXPLORER_CLASSES + r->class[i]] += b - a;
+            if (r->to[i] > end) break;
+        }
+    }
+}
+
+void rs_map_columns(const rs_map_rank *r, int64_t from, int64_t to, size_t n, int64_t *sums)
+{
+    const size_t first = stretch_at(r, from), last = stretch_at(r, to);
+    if (last - first <= n * 32) {
+        walk_columns(r, first, from, to, n, sums);
+        return;
+    }
+    int64_t before[RS_EXPLORER_CLASSES], until[RS_EXPLORER_CLASSES];
+    sums_before(r, from, before);
+    for (size_t c = 0; c < n; c++) {
+        sums_before(r, column_start(from, to, c + 1, n), until);
+        for (size_t k = 0; k < RS_EXPLORER_CLASSES; k++) *sums++ = until[k] - before[k];
+        memcpy(before, until, sizeof before);
+    }
+}
+
+/* ---- the answer --------------------------------------------------------------------------------------- */
+
+#define MOST_COLUMNS 8192
+#define MOST_CELLS (64u << 20)
+
+typedef struct asked {
+    int64_t from, to;
+    size_t width, n; /* columns; rows */
+    const rs_map_rank **rows;
+    size_t pooled; /* ranks a row */
+} asked;
+
+static double own_time(const rs_map_rank *rank, const asked *a)
+{
+    int64_t sums[RS_EXPLORER_CLASSES];
+    rs_map_columns(rank, a->from, a->to, 1, sums);
+    return (double)(sums[0] + sums[1]); /* computation, operators */
+}
+
+/* A row of several ranks shows the one whose own time differs most from the mean of all. */
+static void pool_rows(asked *a, size_t together)
+{
+    double mean = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < a->n; i++) mean += own_time(a->rows[i], a) / (double)a->n;
+    for (size_t i = 0; i < a->n; i += together) {
+        const rs_map_rank *odd = NULL;
+        double most = -1;
+        for (size_t k = i; k < a->n && k < i + together; k++) {
+            const double own = own_time(a->rows[k], a), off = own > mean ? own - mean : mean - own;
+            if (off > most) odd = a->rows[k];
+            if (off > most) most = off;
+        }
+        a->rows[n++] = odd;
+    }
+    a->n = n;
+}
+
+static rs_status choose_rows(const rs_map *map, const rs_explorer_request *request, asked *a, rs_error *err)
+{
+    char list[4096];
+    RS_SCOPED(rs_ranges_clear) rs_ranges wanted = {0};
+    const bool some = rs_ask_text(request, "ranks", list, sizeof list) && *list;
+    const int64_t most = rs_ask_int(request, "rows", 0);
+    if (some) RS_TRY(rs_ranges_parse(list, &wanted, err));
+    a->rows = rs_malloc((map->n + 1) * sizeof *a->rows);
+    if (!a->rows) return rs_fail_nomem(err, "rows of the map");
+    for (size_t i = 0; i < map->n; i++)
+        if (!some || rs_ranges_has(&wanted, map->ranks[i].rank)) a->rows[a->n++] = &map->ranks[i];
+    a->pooled = most > 0 && a->n > (size_t)most ? (a->n + (size_t)most - 1) / (size_t)most : 1;
+    if (a->pooled > 1) pool_rows(a, a->pooled);
+    return RS_OK;
+}
+
+static void put_head(rs_explorer_answer *answer, const asked *a, unsigned bytes)
+{
+    rs_answer_print(answer,
+                    "{\"from\":%lld,\"to\":%lld,\"width\":%zu,\"pooled\":%zu,\"bytes\":%u,\"classes\":[",
+                    (long long)a->from, (long long)a->to, a->width, a->pooled, bytes);
+    for (size_t k = 0; k < RS_EXPLORER_CLASSES; k++)
+        rs_answer_print(answer, "%s\"%s\"", k ? "," : "", rs_map_class_names[k]);
+    rs_answer_print(answer, "],\"ranks\":[");
+}
+
+static void put_json(rs_explorer_answer *answer, const asked *a, int64_t *sums)
+{
+    answer->type = "application/json";
+    put_head(answer, a, 0);
+    for (size_t r = 0; r < a->n; r++) {
+        rs_map_columns(a->rows[r], a->from, a->to, a->width, sums);
+        rs_answer_print(answer, "%s{\"rank\":%lld,\"columns\":[", r ? "," : "", (long long)a->rows[r]->rank);
+        for (size_t i = 0; i < a->width * RS_EXPLORER_CLASSES; i++) {
+            const bool first = i % RS_EXPLORER_CLASSES == 0, last = (i + 1) % RS_EXPLORER_CLASSES == 0;
+            rs_answer_print(answer, "%s%lld%s",
+                            !first ? ","
+                            : i    ? ",["
+                                   : "[",
+                            (long long)sums[i], last ? "]" : "");
+        }
+        rs_answer_print(answer, "]}");
+    }
+    rs_answer_print(answer, "]}");
+}
+
+/* Four bytes, the length of the head; the head, with blanks up to a multiple of 8 in all; then rows of columns of classes,
+ * little-endian: uint32, or uint64 where a column is longer than 2^32 ns. */
+static bool put_binary(rs_explorer_answer *answer, const asked *a, int64_t *sums)
+{
+    const unsigned bytes = (a->to - a->from) / (int64_t)a->width >= UINT32_MAX ? 8 : 4;
+    answer->type = "application/octet-stream";
+    rs_answer_append(answer, "\0\0\0\0", 4);
+    put_head(answer, a, bytes);
+    for (size_t r = 0; r < a->n; r++)
+        rs_answer_print(answer, "%s%lld", r ? "," : "", (long long)a->rows[r]->rank);
+    rs_answer_print(answer, "]}");
+    while (answer->n % 8 && rs_answer_append(answer, " ", 1)) {
+    }
+    if (answer->n < 4) return false;
+    const uint32_t head = (uint32_t)(answer->n - 4);
+    for (unsigned i = 0; i < 4; i++) answer->bytes[i] = (char)(head >> (8 * i));
+    const size_t n = a->width * RS_EXPLORER_CLASSES;
+    RS_LOCAL unsigned char *row = rs_malloc(n * bytes);
+    for (size_t r = 0; row && r < a->n; r++) {
+        rs_map_columns(a->rows[r], a->from, a->to, a->width, sums);
+        for (size_t i = 0; i < n; i++)
+            for (unsigned b = 0; b < bytes; b++)
+                row[i * bytes + b] = (unsigned char)((uint64_t)sums[i] >> (8 * b));
+        if (!rs_answer_append(answer, (const char *)row, n * bytes)) return false;
+    }
+    return row != NULL;
+}
+
+rs_status rs_answer_map(rs_explorer *x, const rs_explorer_request *request, rs_explorer_answer *answer,
+                        rs_error *err)
+{
+    const int64_t id = rs_ask_int(request, "whatif", -1);
+    if (id >= (int64_t)atomic_load(&x->n_mended) || id < -1)
+        return rs_fail(err, RS_ERR_USAGE, "there is no what-if %lld; POST its text to whatif first",
+                       (long long)id);
+    const rs_map *map = id < 0 ? &x->map : &x->mended[id].map;
+    const int64_t width = rs_ask_int(request, "width", 1);
+    asked a = {0};
+    RS_TRY(rs_ask_window(request, map->last, &a.from, &a.to, err));
+    if (width < 1 || width > MOST_COLUMNS)
+        return rs_fail(err, RS_ERR_USAGE, "width is 1 to %d", MOST_COLUMNS);
+    if (a.to - a.from < width) return rs_fail(err, RS_ERR_USAGE, "a column is 1 ns at least");
+    a.width = (size_t)width;
+    rs_status status = choose_rows(map, request, &a, err);
+    RS_LOCAL int64_t *sums = rs_malloc(a.width * RS_EXPLORER_CLASSES * sizeof *sums);
+    if (status == RS_OK && a.n * a.width * RS_EXPLORER_CLASSES > MOST_CELLS)
+        status = rs_fail(err, RS_ERR_USAGE, "%zu rows of %zu columns are too many; pool them: rows=N", a.n,
+                         a.width);
+    if (status == RS_OK && !sums) status = rs_fail_nomem(err, "columns of the map");
+    if (status == RS_OK && request->json)
+        put_json(answer, &a, sums);
+    else if (status == RS_OK && !put_binary(answer, &a, sums))
+        status = rs_fail_nomem(err, "the map");
+    rs_free(a.rows);
+    return status;
+}

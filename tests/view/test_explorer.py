@@ -1,0 +1,337 @@
+#!/usr/bin/env python3
+"""The explorer's endpoints against the commands: every number equal, to the nanosecond.
+
+usage: test_explorer.py RANKSCOPE RANKSCOPE-SYNTH
+
+Python's standard library only. Each check prints a line when it fails; the last line counts them.
+"""
+import contextlib
+import decimal
+import http.client
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import urllib.parse
+
+BIN, SYNTH = (str(pathlib.Path(word).resolve()) for word in sys.argv[1:3])
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+PATIENCE = 60
+passed = failed = 0
+
+
+def check(ok, what):
+    global passed, failed
+    if ok:
+        passed += 1
+    else:
+        failed += 1
+        print("FAILED:", what, flush=True)
+
+
+def same(got, wanted, what):
+    check(got == wanted, "%s: %r, not %r" % (what, got, wanted))
+
+
+def command(*words):
+    done = subprocess.run([BIN, *map(str, words)], stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
+    return done.stdout
+
+
+def tables(*words):
+    return json.loads(command(*words, "--format", "json", "--no-verdict"), parse_float=decimal.Decimal)["tables"]
+
+
+def ns(us):
+    return int(us * 1000)
+
+
+class Server:
+    def __init__(self, *words):
+        env = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY")}
+        self.process = subprocess.Popen([BIN, "view", "--port", "0", *map(str, words)], stdin=subprocess.DEVNULL, env=env,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.address = self.process.stdout.readline().strip()
+        if not self.address:
+            raise SystemExit("view did not start: " + self.process.communicate()[1])
+        parts = urllib.parse.urlsplit(self.address)
+        self.port, self.path = parts.port, parts.path
+
+    def ask(self, path, method="GET", body=None, **headers):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        connection.request(method, self.path + path, body=body, headers=headers)
+        answer = connection.getresponse()
+        content = answer.read()
+        connection.close()
+        return answer.status, answer.headers, content
+
+    def get(self, path, **values):
+        status, _, body = self.ask("api/%s?%s" % (path, urllib.parse.urlencode(values)), Accept="application/json")
+        check(status == 200, "%s %r: %d %s" % (path, values, status, body[:300]))
+        return json.loads(body, parse_float=decimal.Decimal) if status == 200 else None
+
+    def post(self, path, body):
+        status, _, answer = self.ask("api/" + path, "POST", body)
+        return status, json.loads(answer, parse_float=decimal.Decimal) if status == 200 else answer.decode()
+
+
+@contextlib.contextmanager
+def serving(*words):
+    server = Server(*words)
+    try:
+        yield server
+    finally:
+        server.process.send_signal(signal.SIGTERM)
+        server.process.communicate(timeout=PATIENCE)
+
+
+# ---- sums ---------------------------------------------------------------------------------------------------
+
+GPU = {"compute": "compute_us", "exposed_comm": "exposed_comm_us", "exposed_copy": "exposed_copy_us"}
+HOST = {"operators": "operators_us", "exposed_comm": "exposed_comm_us", "exposed_sync": "exposed_sync_us",
+        "loading": "exposed_loading_us", "other": "other_us"}
+
+
+def sums(answer):
+    """{rank: {class: ns}} of a map in columns."""
+    return {row["rank"]: {name: sum(column[k] for column in row["columns"]) for k, name in enumerate(answer["classes"])}
+            for row in answer["ranks"]}
+
+
+def compare_with_breakdown(got, found, what):
+    """found: tables of breakdown."""
+    for row in found["breakdown"]:
+        mine = got[row["rank"]]
+        for name, column in GPU.items():
+            same(mine[name], ns(row[column]), "%s: %s of rank %d" % (what, name, row["rank"]))
+        same(mine["idle"] + mine["loading"], ns(row["idle_us"]), "%s: idle of rank %d" % (what, row["rank"]))
+    for row in found["host"]:
+        for name, column in HOST.items():
+            same(got[row["rank"]][name], ns(row[column]), "%s: %s of rank %d" % (what, name, row["rank"]))
+    check(found["breakdown"] or found["host"], what + ": breakdown has rows")
+
+
+def check_sums(server, job, windows=4):
+    ends = server.get("job")
+    last = ends["last_ns"]
+    for width in 1, 777:
+        compare_with_breakdown(sums(server.get("map", width=width)), tables("breakdown", job), "whole job, %d columns" % width)
+    chance = random.Random(7)
+    ranks = [rank["rank"] for rank in ends["ranks"]]
+    for i in range(windows):
+        a, b = sorted(chance.sample(range(last), 2))
+        some = sorted(chance.sample(ranks, max(1, len(ranks) - 1)))
+        text = ",".join(map(str, some))
+        window = "own:%d.%06d-%d.%06d" % (*divmod(a, 10**6), *divmod(b, 10**6))
+        found = tables("breakdown", "--cut", "--window", window, "--ranks", text, job)
+        for width in 1, min(500, b - a):
+            got = sums(server.get("map", **{"from": a, "to": b, "ranks": text, "width": width}))
+            same(sorted(got), some, "ranks of the map")
+            compare_with_breakdown(got, found, "window %s" % window)
+
+
+def check_binary(server):
+    values = {"from": 1000, "to": 50_001_003, "width": 313}
+    wanted = server.get("map", **values)
+    status, headers, body = server.ask("api/map?" + urllib.parse.urlencode(values))
+    same((status, headers["Content-Type"]), (200, "application/octet-stream"), "binary map")
+    n, = struct.unpack_from("<I", body)
+    head = json.loads(body[4:4 + n])
+    flat = [value for row in wanted["ranks"] for column in row["columns"] for value in column]
+    same(head["ranks"], [row["rank"] for row in wanted["ranks"]], "ranks of the binary map")
+    same(list(struct.unpack_from("<%dI" % len(flat), body, 4 + n)), flat, "numbers of the binary map")
+    same(len(body), 4 + n + 4 * len(flat), "its length")
+    # zoomed out, columns are found by sums, zoomed in by walking: both divide the same time
+    wide, narrow = (sums(server.get("map", **{**values, "width": width})) for width in (1, 5000))
+    same(wide, narrow, "few and many columns")
+    pooled = server.get("map", width=5, rows=2)
+    same((len(pooled["ranks"]), pooled["pooled"]), (2, 2), "pooled rows")
+    check(3 in [row["rank"] for row in pooled["ranks"]], "the rank that differs most is shown for its group")
+
+
+# ---- the rest -------------------------------------------------------------------------------------------------
+
+
+def check_job(server, job):
+    got = server.get("job")
+    same([r["rank"] for r in got["ranks"]], [0, 1, 2, 3], "ranks")
+    steps = {(s["rank"], s["step"]): s for s in got["steps"]}
+    for row in tables("steps", job)["steps"]:
+        s = steps[row["rank"], row["step"]]
+        same((s["from_ns"], s["to_ns"] - s["from_ns"]), (ns(row["start_us"]), ns(row["length_us"])), "a step")
+    findings = server.get("findings")["findings"]
+    wanted = tables("diagnose", job)["diagnose"]
+    same([f["sentence"] for f in findings], [w["finding"] for w in wanted], "the judge's sentences, in order")
+    same([f["gain_pct"] for f in findings], [w["gain_pct"] for w in wanted], "gains")
+    stall = next(f for f in findings if f["id"] == "loader")
+    same((stall["ranks"], stall["from_ns"]), ("1", steps[1, 11]["from_ns"]), "the place of a step's fault")
+
+
+def check_lanes(server, job):
+    events = {}
+    for row in tables("events", job)["events"]:
+        if row["rank"] == 2 and row["phase"] == "X" and row["category"] not in ("Trace", "cuda_sync"):
+            events[row["position"]] = row
+    whole = server.get("lanes", rank=2, width=8192, depth=99)
+    same(sum(lane["events"] for lane in whole["lanes"]), len(events), "events of all lanes")
+    same(sum(item["count"] for item in whole["items"]), len(events), "events of all items")
+    near = server.get("lanes", **{"rank": 2, "from": 60_000_000, "to": 60_100_000, "width": 4000, "depth": 99})
+    single = [item for item in near["items"] if item["count"] == 1]
+    inside = [e for e in events.values() if ns(e["ts_us"]) < 60_100_000 and ns(e["ts_us"] + e["dur_us"]) >= 60_000_000]
+    same(sum(item["count"] for item in near["items"]), len(inside), "events of a window")
+    check(len(single) > 5, "events one by one")
+    for item in single:
+        e = events[item["id"]]
+        same((item["name"], item["from"], item["to"]), (e["name"], ns(e["ts_us"]), ns(e["ts_us"] + e["dur_us"])), "an event")
+    kernel = next(e for e in events.values() if e["category"] == "kernel")
+    got = server.get("event", rank=2, id=kernel["position"])
+    arguments = {a["name"]: a for a in got["arguments"]}
+    same(arguments["correlation"]["number"], kernel["correlation"], "an argument")
+    same(got["event"][0]["step"], kernel["step"], "the event's step")
+    launch = events[got["launch"][0]["id"]]
+    same((launch["correlation"], launch["category"]), (kernel["correlation"], "cuda_runtime"), "its launch")
+    back = server.get("event", rank=2, id=launch["position"])
+    check(kernel["position"] in [e["id"] for e in back["launch"]], "the launch's work")
+    check(all(e["from"] <= got["launch"][0]["from"] for e in got["inside"]), "what holds it began before it")
+
+
+def check_select(server, job):
+    window, ranks = "10.000000-70.000000", "0-1"
+    part = {"from": 10_000_000, "to": 70_000_000, "ranks": ranks}
+    for name in "kernels", "ops", "collectives", "idle", "breakdown":
+        _, _, body = server.ask("api/select?" + urllib.parse.urlencode({**part, "table": name}))
+        same(body, command(name, "--window", window, "--ranks", ranks, "--format", "json", job), "select " + name)
+    _, _, body = server.ask("api/select?" + urllib.parse.urlencode({**part, "table": "kernels", "own": 1}))
+    same(body, command("kernels", "--window", "own:" + window, "--ranks", ranks, "--format", "json", job), "by own times")
+    starts = [row["ts_us"] for row in tables("events", "--window", "own:" + window, "--where", "cat = kernel", job)["events"]]
+    check(starts and min(starts) >= 10_000 and max(starts) < 70_000, "own: selects work by its own start")
+    for bad in "report", "compare", "nothing", "":
+        same(server.ask("api/select?table=" + bad)[0], 400, "no table " + bad)
+
+
+def check_why(server, job):
+    at = 65_000_000
+    waits = server.get("why", rank=0, at=at)["waits"]
+    chain = tables("blame", "--of", "0", "--method", "chain", "--at", "65000", job)["chain"]
+    kinds = [w["wait"]["kind"] for w in waits]
+    same(kinds, list(dict.fromkeys(row["wait"] for row in chain)), "kinds of waits")
+    for w in waits:
+        rows = [row for row in chain if row["wait"] == w["wait"]["kind"]]
+        same([h["ns"] for h in w["hops"]], [ns(row["duration_us"]) for row in rows], "hops are blame's")
+        same(sum(h["ns"] for h in w["hops"]), w["wait"]["to"] - w["wait"]["from"], "hops add up to the wait")
+        same(w["sum"], w["wait"]["to"] - w["wait"]["from"], "the sum")
+        check(w["wait"]["from"] <= at < w["wait"]["to"], "the wait is under way then")
+        check(all(a["from"] == b["to"] for a, b in zip(w["hops"], w["hops"][1:])), "hops follow each other")
+    loader = sum(h["ns"] for h in waits[0]["hops"] if (h["rank"], h["part"]) == (1, "loader"))
+    check(loader > waits[0]["sum"] // 2, "rank 0 waits for rank 1's loader, as the synthesiser made it")
+    same(server.ask("api/why?rank=0")[0], 400, "why without a place")
+    same(server.ask("api/why?rank=99&at=5")[0], 400, "why of no rank")
+
+
+def check_what_if(server, job):
+    edit = "scale class=computation&rank=3=0.7408"
+    status, answer = server.post("whatif", edit)
+    same(status, 200, "a what-if")
+    row, = answer["whatif"]
+    wanted = next(r for r in tables("replay", "--what-if", edit, job)["what_if"] if r["rank"] is None)
+    for name in "before_us", "after_us", "trusted", "assumption":
+        same(row[name], wanted[name], "what-if: " + name)
+    check(abs(row["after_low_us"] - (wanted["before_us"] - wanted["gain_high_us"])) < decimal.Decimal("1e-6"), "its interval")
+    mended = sums(server.get("map", whatif=row["id"], to=10**12))
+    recorded = sums(server.get("map"))
+    shrinks = mended[3]["compute"] / recorded[3]["compute"]
+    check(abs(shrinks - 0.7408) < 0.001, "computation of rank 3 shrinks: %r" % shrinks)
+    same(mended[0]["compute"], recorded[0]["compute"], "computation of rank 0 does not")
+    check(sum(m["exposed_comm"] for m in mended.values()) < sum(r["exposed_comm"] for r in recorded.values()), "others wait less")
+    same(server.post("whatif", edit)[1], answer, "asked again")
+    status, text = server.post("whatif", "make it fast")
+    check(status == 400 and 'no what-if "make"' in text, "no edit: %d %s" % (status, text))
+    # nothing that changes anything: the map of the replay is the map of the recording
+    _, answer = server.post("whatif", "scale class=computation&rank=3=1.0")
+    again = sums(server.get("map", whatif=answer["whatif"][0]["id"]))
+    for rank, mine in recorded.items():
+        for name in GPU:
+            same(again[rank][name], mine[name], "replayed as recorded: %s of rank %d" % (name, rank))
+
+
+def check_search_and_sql(server, job):
+    hits = server.get("search", q='AllReduce', n=3)["hits"]
+    same([(h["rank"], h["position"]) for h in hits],
+         [(r["rank"], r["position"]) for r in tables("events", "--where", "phase = X and name ~ AllReduce", "--limit", "3", job)["events"]], "hits")
+    same(server.get("search", q='" or name ~ "', n=3)["hits"], [], "quotes stay quotes")
+    check(server.get("search", q="^aten::.*mm$", regex=1, n=2)["hits"], "a pattern")
+    query = "SELECT rank, count(*) AS n FROM events GROUP BY rank"
+    same(server.post("sql", query)[1]["tables"]["rows"], json.loads(command("sql", "--format", "json", query, job))["tables"]["rows"], "SQL")
+    same(server.post("sql", "DROP TABLE events")[0], 400, "SQL reads only")
+
+
+def check_rules(server):
+    for path in "api/job", "api/map", "api/findings":
+        for origin in "https://evil.example", "https://ui.perfetto.dev", "null":
+            same(server.ask(path, Origin=origin)[0], 403, "%s from %s" % (path, origin))
+        same(server.ask(path, Host="evil.example")[0], 403, path + " under another name")
+        same(server.ask(path, Origin="http://127.0.0.1:%d" % server.port)[0], 200, path + " from the page")
+        same(server.ask(path, "POST", "x")[0], 404, "POST " + path)
+    same(server.ask("api/whatif")[0], 404, "GET of a POST")
+    same(server.ask("api/whatif", "POST", "x", Origin="https://evil.example")[0], 403, "POST of another origin")
+    same(server.ask("../api/job")[0], 404, "no token")
+    for path in "api/", "api/none", "api/../job", "api/job/..", "api/select/../../../etc/passwd":
+        same(server.ask(path)[0], 404, path)
+    check(server.ask("api/sql", "POST", "x" * (1 << 17))[0] in (400, 413), "a body that is too long")
+    for query in "width=0", "width=99999999", "from=5&to=5", "from=9&to=1", "ranks=x", "from=-9223372036854775808&to=9223372036854775807", \
+            "whatif=7", "from=0&to=10&width=100", "ranks=%zz", "from=x", "width=1e3", "from=-5":
+        check(server.ask("api/map?" + query)[0] == 400, "map?" + query)
+    for query in "rank=99", "rank=-1", "rank=0&width=0", "rank=0&from=7&to=7":
+        check(server.ask("api/lanes?" + query)[0] == 400, "lanes?" + query)
+    check(server.ask("api/event?rank=0&id=99999999")[0] == 400, "no such event")
+    # many at once, some of whom leave at once
+    def one(i):
+        with contextlib.suppress(OSError):
+            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
+            connection.request("GET", server.path + ("api/lanes?rank=%d" % (i % 4)))
+            if i % 3:
+                connection.getresponse().read()
+            connection.close()
+    threads = [threading.Thread(target=one, args=(i,)) for i in range(24)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    same(server.ask("api/job")[0], 200, "it still answers")
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="rankscope-explorer-") as work:
+        job = os.path.join(work, "job")
+        subprocess.run([SYNTH, "--out", job, "--dp", "2", "--tp", "2", "--steps", "4", "--straggler", "3:1.35", "--stall", "1:11:20",
+                        "--no-truth"], check=True, stdout=subprocess.DEVNULL)
+        with serving(job) as server:
+            check_sums(server, job)
+            check_binary(server)
+            check_job(server, job)
+            check_lanes(server, job)
+            check_select(server, job)
+            check_why(server, job)
+            check_what_if(server, job)
+            check_search_and_sql(server, job)
+            check_rules(server)
+        missing = os.path.join(work, "missing")
+        shutil.copytree(job, missing)
+        os.remove(os.path.join(missing, "rank2.json"))
+        with serving(missing) as server:
+            same([r["rank"] for r in server.get("job")["ranks"]], [0, 1, 3], "a rank is missing")
+            check_sums(server, missing, 1)
+        with serving(ROOT / "tests" / "data" / "small") as server:
+            check_sums(server, ROOT / "tests" / "data" / "small", 2)
+    print("%d passed, %d failed" % (passed, failed))
+    return failed > 0
+
+
+sys.exit(main())

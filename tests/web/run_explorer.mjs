@@ -1,0 +1,244 @@
+// The explorer as a person uses it: node run_explorer.mjs BUILD
+//
+// BUILD is a build folder: rankscope and rankscope-synth in it, and web/node_modules with playwright-core.
+// The last line is "N passed, N failed". RANKSCOPE_CHROMIUM names another browser than /usr/bin/chromium.
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { check, finish, group, openBrowser } from './harness.mjs';
+import { hostile, synth } from './inputs.mjs';
+
+const build = resolve(process.argv[2] ?? 'build');
+const rankscope = join(build, 'rankscope');
+const work = mkdtempSync(join(tmpdir(), 'rankscope-explorer-'));
+const browser = await openBrowser(join(build, 'web'));
+const PATIENCE = 20000;
+const env = { ...process.env };
+delete env.DISPLAY;
+delete env.WAYLAND_DISPLAY;
+
+async function serve(...paths) {
+    const child = spawn(rankscope, ['view', '--no-open', '--port', '0', ...paths], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const ended = once(child, 'exit');
+    const first = await Promise.race([once(child.stdout, 'data').then(([part]) => String(part)), ended.then(() => '')]);
+    check('view starts', first !== '');
+    return {
+        address: first.trim(),
+        async end() {
+            child.kill('SIGTERM');
+            const [code] = await ended;
+            check('it ends with 0', code === 0, code);
+        },
+    };
+}
+
+async function open(address, options = {}) {
+    const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
+    const page = await context.newPage();
+    const complaints = [];
+    page.on('console', (message) => {
+        if (['error', 'warning'].includes(message.type())) complaints.push(`${message.type()}: ${message.text()}`);
+    });
+    page.on('pageerror', (error) => complaints.push(`exception: ${error.stack}`));
+    page.on('request', (request) => {
+        if (!request.url().startsWith(address.replace(/#.*/, '')) && !request.url().startsWith('data:')) complaints.push(`request: ${request.url()}`);
+    });
+    page.on('dialog', (dialog) => {
+        complaints.push(`dialog: ${dialog.message()}`);
+        dialog.dismiss();
+    });
+    await page.goto(address);
+    await page.waitForFunction(() => document.documentElement.dataset.ready !== undefined, null, { timeout: PATIENCE });
+    return { page, complaints, close: () => context.close() };
+}
+
+const findings = (page) => page.waitForFunction(() => document.documentElement.dataset.findings !== undefined, null, { timeout: PATIENCE });
+const fragment = (page) => Object.fromEntries(new URLSearchParams(new URL(page.url()).hash.slice(1)));
+const tables = (...words) => JSON.parse(execFileSync(rankscope, [...words, '--format', 'json', '--no-verdict'], { encoding: 'utf8', maxBuffer: 1 << 28, stdio: ['ignore', 'pipe', 'ignore'] })).tables;
+
+// A point of the first map: a share of the time, a row of n.
+async function point(page, share, row, n, nth = 0) {
+    const box = await page.locator('canvas.map').nth(nth).boundingBox();
+    return [box.x + 76 + share * (box.width - 76), box.y + 42 + ((row + 0.5) * (box.height - 42)) / n];
+}
+
+// The colours that a canvas shows in a rectangle, with how often.
+const inks = (page, selector, nth = 0) =>
+    page.locator(selector).nth(nth).evaluate((canvas) => {
+        const { data } = canvas.getContext('2d').getImageData(76, 42, canvas.width - 76, canvas.height - 42);
+        const seen = {};
+        for (let i = 0; i < data.length; i += 4) {
+            const key = `${data[i]},${data[i + 1]},${data[i + 2]}`;
+            seen[key] = (seen[key] ?? 0) + 1;
+        }
+        return Object.values(seen).filter((n) => n > 50).length;
+    });
+
+const job = synth(join(build, 'rankscope-synth'), join(work, 'job'), ['--dp', '2', '--tp', '2', '--steps', '4', '--straggler', '3:1.35', '--stall', '1:11:20']);
+const server = await serve(job);
+
+await group('it opens, and a finding leads to its place', async () => {
+    const { page, complaints, close } = await open(server.address);
+    check('title', (await page.title()) === 'job - rankscope', await page.title());
+    check('the map has colours', (await inks(page, 'canvas.map')) >= 4);
+    await findings(page);
+    const wanted = tables('diagnose', job).diagnose.map((row) => row.finding);
+    const shown = await page.locator('.judge .go').evaluateAll((all) => all.map((b) => b.textContent));
+    check('the sentences of diagnose, in order', JSON.stringify(shown) === JSON.stringify(wanted), shown);
+    await page.locator('.judge .go', { hasText: 'waits' }).first().click();
+    const { from, to } = fragment(page);
+    const step = tables('steps', job).steps.find((row) => row.rank === 1 && row.step === 11);
+    check('the step of the stall', Number(from) < step.start_us * 1000 && Number(to) > (step.start_us + step.length_us) * 1000 && to - from < 80e6, fragment(page));
+    await page.goBack();
+    check('Back undoes it', fragment(page).from === undefined, page.url());
+    check('nothing complained', complaints.length === 0, complaints);
+    await close();
+});
+
+await group('a rank, an event, why', async () => {
+    const { page, complaints, close } = await open(server.address);
+    await page.mouse.click(...(await point(page, 0.285, 0, 4)));
+    await page.waitForFunction(() => document.querySelector('.rankbox h2').textContent === 'Rank 0');
+    await page.locator('canvas.lanes').waitFor();
+    await page.waitForTimeout(300);
+    check('lanes have boxes', (await inks(page, 'canvas.lanes')) >= 4);
+    await page.keyboard.press('y');
+    await page.locator('.why section').first().waitFor({ timeout: PATIENCE });
+    const text = await page.locator('.why section').first().textContent();
+    check('rank 0 waits for the loader of rank 1', /Rank 0 waits in communication/.test(text) && /rank 1, loader/.test(text), text.slice(0, 300));
+    const sum = Number(await page.locator('.why section').first().getAttribute('data-sum'));
+    const command = await page.locator('.why pre').textContent();
+    const at = command.match(/--at ([\d.]+)/)[1];
+    const chain = tables('blame', '--of', '0', '--method', 'chain', '--wait', 'communication', '--at', at, job).chain;
+    check('its hops add up to what the command says', Math.round(chain.reduce((s, row) => s + row.duration_us, 0) * 1000) === sum, [sum, command]);
+    // an event: by search, then by its link
+    await page.keyboard.press('/');
+    await page.keyboard.type('DataLoader');
+    await page.keyboard.press('Enter');
+    await page.locator('.hits button').first().click();
+    await page.locator('.event .facts-list').first().waitFor({ timeout: PATIENCE });
+    check('the event', /enumerate\(DataLoader\)/.test(await page.locator('.event .name').first().textContent()));
+    const link = page.url();
+    check('no complaint', complaints.length === 0, complaints);
+    await close();
+    const again = await open(link);
+    await again.page.locator('.event .facts-list').first().waitFor({ timeout: PATIENCE });
+    check('a link shows the same', /enumerate\(DataLoader\)/.test(await again.page.locator('.event .name').first().textContent()));
+    await again.close();
+});
+
+await group('the job without a fault', async () => {
+    const { page, complaints, close } = await open(server.address);
+    await findings(page);
+    await page.getByRole('button', { name: 'Show the job without it' }).first().click();
+    await page.locator('.mended').waitFor({ timeout: PATIENCE });
+    const after = Number(await page.locator('.mended').getAttribute('data-after'));
+    const wanted = tables('replay', '--what-if', fragment(page).edit, job).what_if.find((row) => row.rank === null).after_us;
+    check('the step of replay', after === wanted, [after, wanted]);
+    check('a second map', (await page.locator('canvas.map').count()) === 2);
+    await page.waitForTimeout(300);
+    check('with colours', (await inks(page, 'canvas.map', 1)) >= 3);
+    await page.locator('.judge input').fill('make it fast');
+    await page.getByRole('button', { name: 'What if' }).click();
+    await page.locator('.judge .refusal').waitFor();
+    check('a refusal has its reason', /no what-if/.test(await page.locator('.judge .refusal').textContent()));
+    check('only the refused request complained', complaints.every((c) => /400/.test(c)), complaints);
+    await close();
+});
+
+await group('a selection', async () => {
+    const { page, complaints, close } = await open(server.address);
+    const [x, y] = await point(page, 0.3, 0, 4);
+    const [x2, y2] = await point(page, 0.6, 1, 4);
+    await page.mouse.move(x, y);
+    await page.mouse.down();
+    await page.mouse.move((x + x2) / 2, y2);
+    await page.mouse.move(x2, y2);
+    await page.mouse.up();
+    await page.locator('.sums').waitFor({ timeout: PATIENCE });
+    const command = await page.locator('.selection pre').first().textContent();
+    const words = command.trim().split(' ').slice(1);
+    const rows = tables(...words).breakdown;
+    const wanted = Math.round(rows.reduce((s, row) => s + row.compute_us, 0) * 1000);
+    const shown = Number(await page.locator('.sums [data-class="compute"]').getAttribute('data-ns'));
+    check('its sums are the command\'s, to the ns', shown === wanted && rows.length === 2, [command, shown, wanted]);
+    await page.locator('.selection table').first().waitFor({ timeout: PATIENCE });
+    const kernels = tables('kernels', '--window', words[words.indexOf('--window') + 1], '--ranks', '0-1', job).kernels;
+    const counts = await page.locator('.selection .tools .count').textContent();
+    check('its kernels', counts.replace(/\D+/g, ' ').trim().split(' ').at(-1) === String(kernels.length), [counts, kernels.length]);
+    await page.getByRole('tab', { name: 'Idle causes' }).click();
+    await page.locator('.selection table').first().waitFor({ timeout: PATIENCE });
+    check('nothing complained', complaints.length === 0, complaints);
+    await close();
+});
+
+await group('the keyboard alone, dark, narrow', async () => {
+    const { page, complaints, close } = await open(server.address, { colorScheme: 'dark' });
+    const width = async () => Number(fragment(page).to) - Number(fragment(page).from);
+    await page.keyboard.press('w');
+    const once_ = await width();
+    await page.keyboard.press('w');
+    check('W zooms in', (await width()) < once_ && once_ > 0);
+    const before = Number(fragment(page).from);
+    await page.keyboard.press('d');
+    check('D moves', Number(fragment(page).from) > before);
+    await page.keyboard.press('ArrowLeft');
+    await page.keyboard.press('f');
+    check('F shows all', fragment(page).from === undefined);
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    check('Enter opens the rank', fragment(page).rank === '1', page.url());
+    await page.keyboard.press('Escape');
+    check('Esc closes it', fragment(page).rank === undefined, page.url());
+    await page.keyboard.press('?');
+    check('? lists the keys', await page.locator('dialog[open]').isVisible());
+    await page.keyboard.press('Escape');
+    check('dark', (await page.evaluate(() => document.documentElement.dataset.theme)) === 'dark');
+    const unnamed = await page.locator('button, input, textarea, canvas').evaluateAll((all) =>
+        all.filter((e) => !(e.textContent.trim() || e.getAttribute('aria-label') || e.labels?.length)).map((e) => e.outerHTML.slice(0, 120)));
+    check('everything has a name', unnamed.length === 0, unnamed);
+    await page.setViewportSize({ width: 400, height: 800 });
+    await page.waitForTimeout(200);
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    check('nothing is wider than a phone', wide <= 400, wide);
+    check('nothing complained', complaints.length === 0, complaints);
+    const frames = await page.evaluate(() => performance.getEntriesByName('map').map((m) => m.duration).sort((a, b) => a - b));
+    check('a frame is drawn in 50 ms', frames.length > 0 && frames[Math.floor(frames.length * 0.95)] < 50, frames.at(-1));
+    await close();
+});
+
+await group('names that would be markup', async () => {
+    const { address, end } = await serve(...hostile(join(work, 'hostile')));
+    const { page, complaints, close } = await open(address);
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('/');
+    await page.keyboard.type('<');
+    await page.keyboard.press('Enter');
+    await page.waitForTimeout(600);
+    check('the names are found', (await page.locator('.hits button').count()) > 10);
+    await page.locator('.hits button').first().click();
+    await page.waitForTimeout(400);
+    check('no element came from a name', (await page.evaluate(() => document.querySelectorAll('script').length)) === 1);
+    check('nothing ran', (await page.evaluate(() => window.pwned ?? null)) === null && complaints.length === 0, complaints);
+    await close();
+    await end();
+});
+
+await group('a server that goes away', async () => {
+    const { address, end } = await serve(job);
+    const { page, close } = await open(address);
+    await end();
+    await page.keyboard.press('w');
+    await page.locator('.gone').waitFor({ state: 'visible', timeout: PATIENCE });
+    check('it says so', /does not answer/.test(await page.locator('.gone').textContent()));
+    check('and keeps the map', (await inks(page, 'canvas.map')) >= 4);
+    await close();
+});
+
+await server.end();
+await browser.close();
+rmSync(work, { recursive: true, force: true });
+finish();
