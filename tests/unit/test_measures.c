@@ -43,11 +43,13 @@ static void test_names(void **state)
 static void sample(builder *b, const char *name, int64_t device, int64_t at, int64_t length, double value)
 {
     uint32_t row = add_row(b, length ? 'X' : 'C', "gpu_metric", name, 1, 1, at, length ? length : RS_NO_TIME);
-    assert_int_equal(rs_events_add_counter(b->e, rs_strings_add(&b->e->strings, "", 0), row, value, NULL), RS_OK);
+    assert_int_equal(rs_events_add_counter(b->e, rs_strings_add(&b->e->strings, "", 0), row, value, NULL),
+                     RS_OK);
     add_arg(b, RS_COL_DEVICE, device);
 }
 
-static double mean(const rs_measures *m, int64_t device, int64_t from, int64_t to, rs_measure what, double *ns)
+static double mean(const rs_measures *m, int64_t device, int64_t from, int64_t to, rs_measure what,
+                   double *ns)
 {
     rs_measured sum = {0};
     rs_measures_add(m, device, from, to, &sum);
@@ -85,7 +87,8 @@ static void test_series(void **state)
     assert_true(mean(m, 0, 150, 250, RS_MEASURE_SM, &ns) == 30 && ns == 100);
     assert_true(mean(m, 0, 0, 150, RS_MEASURE_SM, &ns) == 20 && ns == 50);
     assert_true(mean(m, 0, 300, 10300, RS_MEASURE_SM, &ns) == 80 && ns == 400);
-    assert_true(mean(m, 0, 10400, 20000, RS_MEASURE_SM, &ns) == 30 && ns == 100); /* the last holds for a period */
+    assert_true(mean(m, 0, 10400, 20000, RS_MEASURE_SM, &ns) == 30 &&
+                ns == 100); /* the last holds for a period */
     assert_true(isnan(mean(m, 0, 5000, 6000, RS_MEASURE_SM, &ns)) && ns == 0);
     assert_true(isnan(mean(m, 0, 200, 200, RS_MEASURE_SM, &ns)));
     assert_true(mean(m, 0, 100, 400, RS_MEASURE_DRAM, &ns) == 35 && ns == 300);
