@@ -209,6 +209,12 @@ static rs_status ask_recorded(const asker *a, bench *b, rs_asked *item, double *
     widen(a, b, a->recorded, of_steps, low, high);
     if (!a->contention.n_names) return RS_OK;
     RS_TRY(run_contended(a, b, err));
+    for (size_t i = 0; i < a->n_ranges; i++) {
+        double bound = item->answers[i].bound;
+        item->answers[i] = answer_for(a, b, item->question, i);
+        /* work that is not on the path may become shorter, too: then nothing bounds the gain */
+        item->answers[i].bound = item->answers[i].gain > bound ? NAN : bound;
+    }
     widen(a, b, a->recorded, of_steps, low, high);
     return RS_OK;
 }
@@ -409,6 +415,11 @@ void rs_asker_close(rs_asker *a)
 const char *rs_asker_reason(const rs_asker *a)
 {
     return a->reason;
+}
+
+const rs_contention *rs_asker_contention(const rs_asker *a)
+{
+    return &a->contention;
 }
 
 size_t rs_asker_n_answers(const rs_asker *a)

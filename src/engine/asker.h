@@ -80,6 +80,8 @@ const char *rs_asker_reason(const rs_asker *asker);
 size_t rs_asker_n_answers(const rs_asker *asker);
 size_t rs_asker_n_steps(const rs_asker *asker); /* that all ranks have */
 double rs_asker_before(const rs_asker *asker);  /* a step as recorded, us */
+/* How computation is slowed down by communication: contention.h. */
+const struct rs_contention *rs_asker_contention(const rs_asker *asker);
 /* Fills bound and n_changed. */
 rs_status rs_asker_bound(rs_asker *asker, rs_asked *items, size_t n, rs_error *err);
 /* A step when the question holds, us, without an interval and whether it can be relied on or not. */

@@ -13,9 +13,11 @@
 /* Work that starts so much later, ns, than its known causes allow waited for something that the trace does
  * not tell: a wait without an event, the default stream. The work that ended last on the device is taken. */
 #define UNEXPLAINED 20000
-/* A queue is taken to be full at its greatest depth when that is at least so great and was met so often. */
+/* A queue may be full with so many kernels in it; so many calls have waited then. */
 #define MIN_QUEUE 256
 #define MIN_FULL 3
+/* A call that lasts so many times a quick one waited. */
+#define BLOCKED 3
 
 void rs_causes_clear(rs_causes *c)
 {
@@ -119,9 +121,9 @@ static bool tell_kinds(rs_causes *c)
 
 /* ---- full queues ------------------------------------------------------------------------------------- */
 
-/* A stream holds so many launches that have not started; the next call lasts until one starts. The limit is
- * no number of the trace: it shows as a greatest depth that is met again and again by calls that outlast that
- * start. */
+/* A stream holds so many commands that have not started; the next call lasts until one starts. The limit is no number of
+ * the trace, and records and waits of events, which it does not show, count, too. A full queue shows in most calls that
+ * find it about that deep: they last far longer than calls do, and return after the start of some work. */
 typedef struct queues {
     rs_lanes launched; /* work by stream, by the start of its launch; of a graph one entry a launch */
     rs_lanes started;  /* the same work by its own start */
@@ -157,37 +159,59 @@ static bool collect_launches(const rs_causes *c, queues *q)
     return q->depth != NULL;
 }
 
-/* The work whose start let entry `at` into the queue, if its call waited for that; else RS_NO_ITEM. */
-static uint32_t made_room(const rs_causes *c, const queues *q, size_t first, size_t at, int64_t limit)
+/* The work whose start let the call of entry `at` go on, if it waited for room: the last that started within the call;
+ * else RS_NO_ITEM. */
+static uint32_t made_room(const rs_causes *c, const queues *q, size_t last, size_t at)
 {
-    const rs_work *w = c->w;
-    if (q->depth[at] != limit || (int64_t)(at - first) < limit - 1) return RS_NO_ITEM;
-    uint32_t source = launched_at(q, at - (size_t)(limit - 1)), call = w->launch[launched_at(q, at)];
-    bool inside = w->start[source] > c->e->start[call] && w->start[source] <= rs_event_end(c->e, call);
-    return inside ? source : RS_NO_ITEM;
+    const uint32_t call = c->w->launch[launched_at(q, at)];
+    const int64_t end = rs_event_end(c->e, call);
+    const size_t before = at + 1 - (size_t)q->depth[at];
+    size_t low = before, high = last; /* of started */
+    if (q->depth[at] < MIN_QUEUE) return RS_NO_ITEM;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (q->started.entries[middle].time <= end)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == before) return RS_NO_ITEM;
+    uint32_t source = q->started.entries[low - 1].value;
+    return c->e->start[c->w->launch[source]] < c->e->start[call] ? source : RS_NO_ITEM;
 }
 
 static void fill_room(rs_causes *c, queues *q, size_t first, size_t last, int64_t *gaps, size_t *n_gaps)
 {
-    int64_t limit = 0;
-    size_t full = 0, waited = 0, started = first;
+    size_t n = 0, n_deep = 0, n_waited = 0, started = first;
+    int64_t *scratch = gaps + *n_gaps, least;
+    if (last - first < MIN_QUEUE) return;
     for (size_t at = first; at < last; at++) {
         while (started < last && q->started.entries[started].time <= q->launched.entries[at].time) started++;
         q->depth[at] = (int64_t)(at + 1) - (int64_t)started;
-        if (q->depth[at] > limit) {
-            limit = q->depth[at];
-            full = 0;
-        }
-        full += q->depth[at] == limit;
+        scratch[n++] = c->e->duration[c->w->launch[launched_at(q, at)]];
     }
-    if (limit < MIN_QUEUE || full < MIN_FULL) return;
-    for (size_t at = first; at < last; at++) waited += made_room(c, q, first, at, limit) != RS_NO_ITEM;
-    if (waited < MIN_FULL || waited < full / 2) return;
+    const int64_t issue = rs_select_number(scratch, n, n / 10);
+    n = 0;
     for (size_t at = first; at < last; at++) {
-        uint32_t work = launched_at(q, at), source = made_room(c, q, first, at, limit);
-        if (source == RS_NO_ITEM) continue;
-        c->room[work] = source;
-        gaps[(*n_gaps)++] = rs_sub_sat(rs_event_end(c->e, c->w->launch[work]), c->w->start[source]);
+        uint32_t work = launched_at(q, at);
+        if (c->e->duration[c->w->launch[work]] <= BLOCKED * issue) continue;
+        c->room[work] = made_room(c, q, last, at);
+        if (c->room[work] != RS_NO_ITEM) scratch[n++] = q->depth[at];
+    }
+    if (n < MIN_FULL) return;
+    least = rs_select_number(scratch, n, n / 4);
+    for (size_t at = first; at < last; at++) {
+        if (q->depth[at] < least) continue;
+        n_deep++;
+        n_waited += c->room[launched_at(q, at)] != RS_NO_ITEM;
+    }
+    bool full = n_waited >= MIN_FULL && n_waited >= n_deep / 2;
+    for (size_t at = first; at < last; at++) {
+        uint32_t work = launched_at(q, at);
+        if (!full || q->depth[at] < least / 2) c->room[work] = RS_NO_ITEM;
+        if (c->room[work] != RS_NO_ITEM)
+            gaps[(*n_gaps)++] =
+                rs_sub_sat(rs_event_end(c->e, c->w->launch[work]), c->w->start[c->room[work]]);
     }
 }
 
@@ -237,7 +261,8 @@ static bool find_full_queues(rs_causes *c)
 bool rs_launch_counts_from_start(const rs_causes *c, uint32_t work, int64_t call_end)
 {
     if (c->w->start[work] >= call_end) return false;
-    return c->kind[work] == RS_WORK_GRAPH || c->w->end[work] <= rs_add_sat(call_end, CLOCK_SLACK);
+    return c->kind[work] == RS_WORK_GRAPH || c->w->end[work] <= rs_add_sat(call_end, CLOCK_SLACK) ||
+           rs_is_staged(rs_event_name(c->e, c->w->row[work]), c->w->start[work], c->w->end[work], call_end);
 }
 
 /* A wait is uncontested when work's launch, its stream and all other waits were out of the way long before.

@@ -246,6 +246,18 @@ rs_status rs_contention_learn(const rs_engine *e, const rs_times *recorded, rs_c
 
 /* ---- use ----------------------------------------------------------------------------------------------- */
 
+static void scale_work(rs_weights *w, uint32_t node, double factor)
+{
+    double ns = (double)w->work[node] * factor;
+    if (ns < 9e17) w->work[node] = (int64_t)(ns + 0.5);
+}
+
+void rs_contention_remove(const rs_contention *c, const rs_engine *e, rs_weights *w)
+{
+    for (uint32_t node = 0; c->n_names && node < e->n_nodes; node++)
+        if (c->factor[node] > 0 && c->beside[node]) scale_work(w, node, 1 / (double)c->factor[node]);
+}
+
 static bool apply_rank(const rs_contention *c, const rs_engine *e, const rs_times *t, size_t rank,
                        rs_weights *w)
 {
@@ -260,8 +272,7 @@ static bool apply_rank(const rs_contention *c, const rs_engine *e, const rs_time
         if (factor <= 0) continue;
         bool now = is_beside(t, node, overlap[i]);
         if (now == c->beside[node]) continue;
-        double ns = (double)w->work[node] * (now ? factor : 1 / factor);
-        w->work[node] = ns < 9e17 ? (int64_t)(ns + 0.5) : w->work[node];
+        scale_work(w, node, now ? factor : 1 / factor);
     }
     return ok;
 }

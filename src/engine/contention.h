@@ -8,11 +8,12 @@
 
 #include "engine/engine.h"
 
-typedef struct rs_contention {
+struct rs_contention {
     float *factor;   /* by node: beside communication it takes so many times as long; 0: not known */
     uint8_t *beside; /* by node: in the recording at least half of it ran beside communication */
     size_t n_names;  /* kernels of which a factor is known */
-} rs_contention;
+};
+typedef struct rs_contention rs_contention;
 
 /* recorded: the times of the recording. O(n log n). Release with rs_contention_clear. */
 rs_status rs_contention_learn(const rs_engine *engine, const rs_times *recorded, rs_contention *out,
@@ -20,6 +21,8 @@ rs_status rs_contention_learn(const rs_engine *engine, const rs_times *recorded,
 /* Changes work that by `times` runs beside communication and did not in the recording, or the other way round. */
 rs_status rs_contention_apply(const rs_contention *contention, const rs_engine *engine, const rs_times *times,
                               rs_weights *weights, rs_error *err);
+/* All work as it is without communication, of weights that are as recorded. */
+void rs_contention_remove(const rs_contention *contention, const rs_engine *engine, rs_weights *weights);
 void rs_contention_clear(rs_contention *contention);
 
 #endif

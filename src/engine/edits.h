@@ -9,7 +9,8 @@
  *     no-stragglers[:RANK]    work lasts as long as the median rank's at the same place
  *     balanced                ... as the mean over ranks and steps
  *     network*F               the part of a transfer that grows with its size is F times as fast
- *     overlap[:GROUP]         computation waits for communication only where the optimizer begins
+ *     overlap[:GROUP]         communication starts as early as its data can be there: reductions of gradients while the
+ *                             backward pass makes them, gathers one ahead; what is reduced is awaited by the optimizer
  *     graphs                  what is launched between two synchronizations is one graph launch
  *     no-loader               data is there when it is asked for
  *     no-sync NAME            calls of that name, and those that wait for copies of that name, do not wait
@@ -174,6 +175,11 @@ uint8_t *rs_edit_names_of(const rs_skeleton *skeleton, const rs_edit_name *name)
 /* edits_graph.c */
 /* Fills x->behind; the caller frees it. */
 rs_status rs_edit_find_behind(rs_editor *x, rs_error *err);
+/* By node: its place in the order of the replay. NULL when out of memory. */
+uint32_t *rs_edit_places(const rs_engine *engine);
+/* Whether the edit is about the communication's group: by its name, or by what its description says. */
+bool rs_edit_names_group(const rs_edit *edit, const rs_pool *pool, const rs_coll_shape *op);
+/* edits_overlap.c */
 rs_status rs_edit_overlap(const rs_edit *edit, rs_editor *x, rs_error *err);
 rs_status rs_edit_graphs(rs_editor *x, rs_error *err);
 rs_status rs_edit_no_sync(const rs_edit *edit, rs_editor *x, rs_error *err);

@@ -1,4 +1,4 @@
-/* Questions that change what waits for what: overlap, graphs, no-sync, fuse, coalesce. Added edges lead from
+/* Questions that change what waits for what: graphs, no-sync, fuse, coalesce. Added edges lead from
  * what comes earlier in the order of the replay to what comes later, so that one pass is still enough. */
 #include <string.h>
 
@@ -6,8 +6,7 @@
 #include "base/memory.h"
 #include "engine/edits_terms.h"
 
-/* By node: its place in the order of the replay. NULL when out of memory. */
-static uint32_t *places(const rs_engine *e)
+uint32_t *rs_edit_places(const rs_engine *e)
 {
     uint32_t *place = rs_malloc((e->n_nodes + 1) * sizeof *place);
     const uint32_t *order = e->order;
@@ -33,101 +32,12 @@ static bool is_work(const rs_skeleton *s, uint32_t local)
     return rs_skeleton_is_work(s, local);
 }
 
-/* ---- overlap ------------------------------------------------------------------------------------------- */
-
-/* By name of the rank: it is one of an optimizer. NULL when out of memory. */
-static uint8_t *optimizer_names(const rs_skeleton *s)
-{
-    static const char *const words[] = {"ptimizer", "::_fused_", "::_foreach_", "multi_tensor_apply"};
-    uint8_t *out = rs_calloc(s->pool.strings.n + 1, 1);
-    for (uint32_t i = 0; out && i < s->pool.strings.n; i++) {
-        const char *name = rs_pool_text(&s->pool, i);
-        for (size_t k = 0; name && k < sizeof words / sizeof *words; k++)
-            if (strstr(name, words[k])) out[i] = 1;
-    }
-    return out;
-}
-
-static bool is_optimizer(const rs_skeleton *s, const uint8_t *names, uint32_t i)
-{
-    return is_work(s, i) && rs_skeleton_at(s, i)->part != RS_PART_TRANSFER &&
-           (is_named(s, names, rs_skeleton_at(s, i)->operator_name) ||
-            is_named(s, names, rs_skeleton_at(s, i)->name));
-}
-
-/* By step: the optimizer's first work, RS_NO_NODE where it has none; of the work after it the earliest. */
-static bool find_optimizers(const rs_editor *x, size_t r, const uint32_t *place, uint32_t *first)
-{
-    const rs_skeleton *s = x->e->ranks[r];
-    const uint32_t *at = place + x->e->node_base[r];
-    RS_LOCAL uint8_t *names = optimizer_names(s);
-    if (!names) return false;
-    for (size_t k = 0; k < s->n_steps; k++) first[k] = RS_NO_NODE;
-    for (uint32_t i = 0; i < s->n; i++)
-        if (s->step[i] >= 0 && is_optimizer(s, names, i) &&
-            (first[s->step[i]] == RS_NO_NODE || at[i] < at[first[s->step[i]]]))
-            first[s->step[i]] = i;
-    return true;
-}
-
-/* Whether the wait of `target` for the end of `source` is one of computation for communication. */
-static bool is_exposed(const rs_skeleton *s, const uint8_t *of_group, uint32_t source, uint32_t target)
-{
-    return of_group[source] && is_work(s, target) && rs_skeleton_at(s, target)->part != RS_PART_TRANSFER &&
-           rs_skeleton_at(s, source)->lane != rs_skeleton_at(s, target)->lane;
-}
-
-static bool move_wait(rs_editor *x, size_t r, const uint32_t *place, const uint32_t *first, uint32_t source,
-                      uint32_t target, int64_t *weight)
-{
-    const rs_skeleton *s = x->e->ranks[r];
-    uint32_t base = x->e->node_base[r], to = s->step[source] < 0 ? RS_NO_NODE : first[s->step[source]];
-    if (*weight == RS_NO_EDGE || to == RS_NO_NODE || place[base + to] <= place[base + target]) return true;
-    change(x, weight, RS_NO_EDGE);
-    return rs_weights_add(x->e, x->w, (rs_extra_edge){(base + source) << 1 | 1, base + to, 0});
-}
-
-/* Whether the edit is about the communication's group: by its name, or by what its description says. */
-static bool names_group(const rs_edit *edit, const rs_pool *pool, const rs_coll_shape *op)
+bool rs_edit_names_group(const rs_edit *edit, const rs_pool *pool, const rs_coll_shape *op)
 {
     const rs_edit_name name = {edit->name.text, edit->name.n, true};
     const char *group = rs_pool_text(pool, op->group), *description = rs_pool_text(pool, op->description);
     return !name.text || (group && rs_edit_names(&name, group, strlen(group))) ||
            (description && rs_edit_names(&edit->name, description, strlen(description)));
-}
-
-static bool overlap_rank(const rs_edit *edit, rs_editor *x, size_t r, const uint32_t *place)
-{
-    const rs_engine *e = x->e;
-    const rs_skeleton *s = e->ranks[r];
-    RS_LOCAL uint8_t *of_group = rs_calloc(s->n + 1, 1);
-    RS_LOCAL uint32_t *first = rs_malloc((s->n_steps + 1) * sizeof *first);
-    bool ok = of_group && first && find_optimizers(x, r, place, first);
-    for (size_t i = 0; ok && i < s->n_comm; i++) {
-        const rs_coll_shape *op = rs_coll_shape_of(s->comm, &s->comm->ops[i]);
-        if (names_group(edit, &s->comm->pool, op) && s->comm_node[i] != RS_NO_NODE)
-            of_group[s->comm_node[i]] = 1;
-    }
-    for (uint32_t i = 1; ok && i < s->n; i++)
-        for (uint32_t k = s->first[i]; ok && k < s->first[i + 1]; k++)
-            if ((s->source[k] & 1) && is_exposed(s, of_group, s->source[k] >> 1, i))
-                ok = move_wait(x, r, place, first, s->source[k] >> 1, i, &x->w->edge[e->edge_base[r] + k]);
-    for (size_t i = 0; ok && i < e->n_added; i++) {
-        const rs_added_edge *a = &e->added[i];
-        if (rs_engine_rank_of(e, a->target) != r) continue;
-        uint32_t source = a->source - e->node_base[r], target = a->target - e->node_base[r];
-        if (is_exposed(s, of_group, source, target))
-            ok = move_wait(x, r, place, first, source, target, &x->w->edge[e->edge_base[e->n_ranks] + i]);
-    }
-    return ok;
-}
-
-rs_status rs_edit_overlap(const rs_edit *edit, rs_editor *x, rs_error *err)
-{
-    RS_LOCAL uint32_t *place = places(x->e);
-    bool ok = place != NULL;
-    for (size_t r = 0; ok && r < x->e->n_ranks; r++) ok = overlap_rank(edit, x, r, place);
-    return ok ? RS_OK : rs_fail_nomem(err, "a question");
 }
 
 /* ---- graphs -------------------------------------------------------------------------------------------- */
@@ -366,7 +276,7 @@ static bool is_of_group(const rs_edit *edit, const rs_engine *e, const rs_meetin
     const rs_coll_arrival *a = &e->coll.arrivals[c->first];
     const rs_coll_rank *r = e->comm[a->rank];
     const rs_coll_shape *op = rs_coll_shape_of(r, &r->ops[a->op]);
-    return op->kind != RS_COLL_SEND_RECV && m->n >= 2 && names_group(edit, &r->pool, op);
+    return op->kind != RS_COLL_SEND_RECV && m->n >= 2 && rs_edit_names_group(edit, &r->pool, op);
 }
 
 /* Whether two meetings are of one kind and have the same ranks. */
@@ -439,7 +349,7 @@ rs_status rs_edit_coalesce(const rs_edit *edit, rs_editor *x, rs_error *err)
     const rs_engine *e = x->e;
     size_t n = e->n_meetings + 1;
     merger m = {.x = x,
-                .place = places(e),
+                .place = rs_edit_places(e),
                 .needed = rs_malloc(n * sizeof *m.needed),
                 .last = rs_malloc(n * sizeof *m.last),
                 .into = rs_malloc(n * sizeof *m.into),

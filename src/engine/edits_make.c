@@ -11,7 +11,7 @@ const char *const rs_edit_assumptions[RS_N_EDITS] = {
     "ranks do equal work",
     "work is the same on every rank and step of a role",
     "the algorithm of the collective stays",
-    "upper bound: which computation needs the result is not known",
+    "the backward pass makes gradients evenly, in the order in which they are reduced",
     "what is launched between two synchronizations can be captured",
     "data can be there in time",
     "the result is not needed where the call waited",

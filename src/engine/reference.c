@@ -16,6 +16,7 @@ void rs_reference_clear(rs_reference *r)
     rs_weights_clear(&r->repair);
     rs_weights_clear(&r->peers);
     rs_weights_clear(&r->next);
+    rs_free(r->shared);
     rs_free(r->role);
     rs_free(r->group);
     *r = (rs_reference){0};
@@ -78,50 +79,19 @@ static uint32_t host_edge(const rs_skeleton *s, uint32_t point)
     return RS_NO_CAUSE;
 }
 
-typedef struct lane_use {
-    int64_t time;
-    uint16_t lane;
-    bool is_thread;
-} lane_use;
-
-static int compare_uses(const void *x, const void *y)
-{
-    const lane_use *a = x, *b = y;
-    if (a->is_thread != b->is_thread) return a->is_thread - b->is_thread;
-    if (a->time != b->time) return a->time < b->time ? -1 : 1;
-    return (a->lane > b->lane) - (a->lane < b->lane);
-}
-
-/* By lane: its place in the order of first use, streams and threads counted apart. */
-static rs_status number_lanes(const rs_skeleton *s, uint16_t *place, rs_error *err)
-{
-    RS_LOCAL lane_use *uses = rs_malloc((s->n_lanes + 1) * sizeof *uses);
-    if (!uses) return rs_fail_nomem(err, "references");
-    for (size_t l = 0; l < s->n_lanes; l++)
-        uses[l] = (lane_use){INT64_MAX, (uint16_t)l, s->lanes[l].is_thread};
-    for (uint32_t i = 1; i < s->n; i++)
-        if (rs_skeleton_time(s, i) < uses[rs_skeleton_at(s, i)->lane].time)
-            uses[rs_skeleton_at(s, i)->lane].time = rs_skeleton_time(s, i);
-    if (s->n_lanes) qsort(uses, s->n_lanes, sizeof *uses, compare_uses);
-    for (size_t l = 0, from = 0; l < s->n_lanes; l++) {
-        if (l && uses[l].is_thread != uses[l - 1].is_thread) from = l;
-        place[uses[l].lane] = (uint16_t)(l - from);
-    }
-    return RS_OK;
-}
-
 static bool add_strand(finder *f, strand one)
 {
     return RS_PUSH(f->strands, f->n, f->capacity, one);
 }
 
-/* The strands of one step: their keys hold what all streams of the step run. */
-static void set_keys(finder *f, size_t from, const uint16_t *place)
+/* The strands of one step: their keys hold what all streams of the step run. A stream is known by what it runs: its number,
+ * and when it was first used, differ between ranks that do the same. */
+static void set_keys(finder *f, size_t from)
 {
     uint64_t program = 0;
     for (size_t i = from; i < f->n; i++) {
         strand *one = &f->strands[i];
-        one->key = mix(one->is_thread, place[one->lane]);
+        one->key = one->is_thread;
         for (uint32_t k = one->first; k < one->first + one->n; k++)
             one->key = mix(one->key, f->items[k].name);
         if (!one->is_thread) program += rs_hash_u64(one->key); /* whatever the order of streams */
@@ -167,7 +137,7 @@ static bool add_items(finder *f, const rs_skeleton *s, rs_keyed *order, uint32_t
     return true;
 }
 
-static rs_status add_strands(finder *f, uint32_t rank, size_t begin, const uint16_t *place, rs_error *err)
+static rs_status add_strands(finder *f, uint32_t rank, size_t begin, rs_error *err)
 {
     const rs_skeleton *s = f->e->ranks[rank];
     size_t from = f->n;
@@ -176,14 +146,14 @@ static rs_status add_strands(finder *f, uint32_t rank, size_t begin, const uint1
         for (k = i + 1; k < f->n_items && f->items[k].step == one->step && f->items[k].lane == one->lane;)
             k++;
         if (f->n > from && f->strands[from].step != one->step) {
-            set_keys(f, from, place);
+            set_keys(f, from);
             from = f->n;
         }
         if (!add_strand(f, (strand){0, rank, (uint32_t)i, (uint32_t)(k - i), one->step, one->lane,
                                     s->lanes[one->lane].is_thread}))
             return rs_fail_nomem(err, "references");
     }
-    set_keys(f, from, place);
+    set_keys(f, from);
     return RS_OK;
 }
 
@@ -191,14 +161,11 @@ static rs_status add_rank(finder *f, uint32_t rank, rs_error *err)
 {
     const rs_skeleton *s = f->e->ranks[rank];
     size_t begin = f->n_items;
-    RS_LOCAL uint16_t *place = rs_calloc(s->n_lanes + 1, sizeof *place);
     RS_LOCAL rs_keyed *order = rs_malloc((s->n + 1) * sizeof *order);
     RS_LOCAL uint32_t *edges = rs_malloc((s->n + 1) * sizeof *edges);
     RS_LOCAL uint64_t *names = hash_names(s);
-    bool ok = place && order && edges && names && add_items(f, s, order, edges, names);
-    rs_status status = ok ? number_lanes(s, place, err) : rs_fail_nomem(err, "references");
-    if (status == RS_OK) status = add_strands(f, rank, begin, place, err);
-    return status;
+    bool ok = order && edges && names && add_items(f, s, order, edges, names);
+    return ok ? add_strands(f, rank, begin, err) : rs_fail_nomem(err, "references");
 }
 
 static int compare_strands(const void *x, const void *y)
@@ -265,7 +232,12 @@ static bool set_peers(finder *f, const strand *group, size_t n, uint32_t positio
                 if ((size_t)place[i] <= at) at++;
             reference = f->sorted[at].key;
         }
-        for (size_t i = from; i < to; i++) *slot(f, &f->out->peers, &group[i], position) = reference;
+        for (size_t i = from; i < to; i++) {
+            const item *one = &f->items[group[i].first + position];
+            *slot(f, &f->out->peers, &group[i], position) = reference;
+            if (others && one->edge == RS_NO_CAUSE)
+                f->out->shared[f->e->node_base[group[i].rank] + one->local] = 1;
+        }
     }
     return true;
 }
@@ -492,7 +464,8 @@ static rs_status find(finder *f, rs_error *err)
     RS_TRY(rs_weights_copy(f->e, f->w, &f->out->next, err));
     f->items = rs_malloc((f->e->n_nodes + 1) * sizeof *f->items);
     f->program = rs_calloc(f->e->n_ranks + 1, sizeof *f->program);
-    if (!f->items || !f->program) return rs_fail_nomem(err, "references");
+    f->out->shared = rs_calloc(f->e->n_nodes + 1, sizeof *f->out->shared);
+    if (!f->items || !f->program || !f->out->shared) return rs_fail_nomem(err, "references");
     for (uint32_t r = 0; r < f->e->n_ranks; r++) RS_TRY(add_rank(f, r, err));
     RS_TRY(number_roles(f, err));
     RS_TRY(compare_groups(f, err));

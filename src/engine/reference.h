@@ -3,7 +3,7 @@
  * Ranks whose steps run the same kernels on the same streams in the same order have one *role*. Within a role
  * the n-th piece of work on a stream in a step, and the n-th stretch of host time on a thread, do the same on
  * every rank and in every step: they share a key. Transfers share one by kind, group size, bytes, type and
- * whether they cross hosts, over all groups. Streams and threads are told by the order of their first use. */
+ * whether they cross hosts, over all groups. A stream is known by what it runs in the step, a thread by what it does. */
 #ifndef RS_ENGINE_REFERENCE_H
 #define RS_ENGINE_REFERENCE_H
 
@@ -14,6 +14,7 @@ typedef struct rs_reference {
     rs_weights repair;  /* the lower median over ranks of each rank's median over steps */
     rs_weights peers;   /* the median over all other ranks and their steps */
     rs_weights next;    /* what the next step of the same rank took */
+    uint8_t *shared;    /* by node: work that other ranks do at the same place, too */
     uint32_t *role;     /* by rank, counted from 0 in order of ranks */
     size_t n_roles;
     uint32_t *group; /* by meeting: the ranks that meet, counted from 0 */

@@ -540,7 +540,20 @@ static bool read_call(finder *x, uint32_t row)
     return waits_unseen(x, row);
 }
 
-/* A copy whose work lies within its call has returned behind it. */
+bool rs_is_staged(const char *copy, int64_t start, int64_t end, int64_t returned)
+{
+    return copy && strstr(copy, "Pageable ->") && returned > start && returned - start >= (end - start) / 2;
+}
+
+/* A copy whose work is over within its call has returned after it; one of pageable memory, which goes through a buffer of the
+ * driver's, as soon as the last of it is there, some microseconds before its work is over. */
+static bool waits_for_copy(const rs_events *e, const rs_work *w, size_t i)
+{
+    int64_t end = rs_event_end(e, w->launch[i]);
+    if (w->start[i] < e->start[w->launch[i]]) return false;
+    return w->end[i] <= end || rs_is_staged(rs_event_name(e, w->row[i]), w->start[i], w->end[i], end);
+}
+
 static bool read_copies(finder *x)
 {
     const rs_events *e = x->e;
@@ -548,7 +561,7 @@ static bool read_copies(finder *x)
         uint32_t call = x->w->launch[i];
         if (call == RS_NO_ROW || rs_event_kind(e, x->w->row[i]) != RS_KIND_MEMCPY) continue;
         if (x->roles[e->name[call]] != CALL_COPY) continue;
-        if (x->w->start[i] < e->start[call] || x->w->end[i] > rs_event_end(e, call)) continue;
+        if (!waits_for_copy(e, x->w, i)) continue;
         if (!add(x, RS_SYNC_COPY, x->w->row[i], call, RS_NO_ROW)) return false;
     }
     return true;

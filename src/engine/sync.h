@@ -56,6 +56,9 @@ void rs_sync_clear(rs_sync_edges *edges);
 /* Fills the index. False when out of memory. */
 bool rs_sync_index(rs_sync_edges *edges);
 
+/* Whether a copy that its call left at `returned` is one out of pageable memory for most of which that call waited. */
+bool rs_is_staged(const char *copy, int64_t start, int64_t end, int64_t returned);
+
 /* The arguments this is told by, beside RS_LINK_COLUMNS. */
 #define RS_SYNC_COLUMNS                                                                                      \
     (RS_COLUMN_BIT(WAIT_ON_STREAM) | RS_COLUMN_BIT(WAIT_ON_EVENT) | RS_COLUMN_BIT(CORRELATION_RAW))

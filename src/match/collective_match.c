@@ -63,6 +63,31 @@ static bool stands_alone(const rs_coll_rank *r, const rs_coll_shape *op)
     return is_nameless(op) && (r->many_groups || !rs_coll_can_match(op->kind));
 }
 
+static bool same_group(const rs_coll_shape *a, const rs_coll_shape *b)
+{
+    return a->group == b->group && a->members == b->members;
+}
+
+/* The group of what the trace does not name, as it was launched before the recording or by a graph. A
+ * communicator has a stream of its own, so it is the only group that is named on that stream; where the rank names one group
+ * alone, it is that. *several: the rank names several. */
+static const rs_coll_shape *group_on_stream(const rs_coll_rank *r, const rs_coll_shape *op, bool *several)
+{
+    const rs_coll_shape *any = NULL, *found = NULL;
+    bool clash = false;
+    *several = false;
+    for (size_t i = 0; i < r->n_shapes; i++) {
+        const rs_coll_shape *x = &r->shapes[i];
+        if (is_nameless(x)) continue;
+        *several = *several || (any && !same_group(any, x));
+        any = x;
+        if (x->stream != op->stream) continue;
+        clash = clash || (found && !same_group(found, x));
+        found = x;
+    }
+    return clash ? NULL : found;
+}
+
 /* Sends and receives in a group of more than two whose two ends are not both recorded: who the partner is shows in the ends
  * of kernels alone. */
 static bool lacks_partner(const rs_coll_rank *r, const rs_coll_shape *op)
@@ -90,14 +115,19 @@ static bool has_many_streams(const rs_coll_rank *r)
 static uint32_t channel_of(matcher *m, uint32_t rank, const rs_coll_shape *op)
 {
     const rs_coll_rank *r = m->job->ranks[rank];
-    const char *members = or_empty(rs_pool_text(&r->pool, op->members));
-    size_t size = strlen(members) + strlen(or_empty(rs_pool_text(&r->pool, op->group))) + 200;
+    bool several = false;
+    const rs_coll_shape *as = is_nameless(op) ? group_on_stream(r, op, &several) : op;
+    bool alone = stands_alone(r, op) || (several && !as);
+    if (!as || !several) as = op;
+    const char *members = or_empty(rs_pool_text(&r->pool, as->members)),
+               *group = or_empty(rs_pool_text(&r->pool, as->group));
+    size_t size = strlen(members) + strlen(group) + 200;
     RS_LOCAL char *text = rs_malloc(size);
     if (!text) return RS_NO_STRING;
-    size_t n = append(text, 0, size, or_empty(rs_pool_text(&r->pool, op->group)));
+    size_t n = append(text, 0, size, group);
     n = append(text, n, size, members);
     n += (size_t)snprintf(text + n, size - n, "%lld", (long long)op->group_size);
-    if (stands_alone(r, op)) {
+    if (alone) {
         n += (size_t)snprintf(text + n, size - n, " alone %u", rank);
     } else if (op->kind == RS_COLL_SEND_RECV) {
         long long pair[2];
@@ -111,6 +141,8 @@ static uint32_t channel_of(matcher *m, uint32_t rank, const rs_coll_shape *op)
         else
             n += (size_t)snprintf(text + n, size - n, " p2p of %u %s", rank,
                                   rs_coll_sends(r, op) ? "out" : "in");
+    } else if (is_nameless(op) && several) {
+        n += (size_t)snprintf(text + n, size - n, " nameless of %lld", (long long)as->group_size);
     } else if (is_nameless(op) && m->many_streams) {
         n += (size_t)snprintf(text + n, size - n, " stream %lld", (long long)op->stream);
     }

@@ -15,7 +15,7 @@
 /* What finders look at. */
 typedef struct rs_judged {
     const rs_engine *engine;
-    const rs_weights *recorded;
+    const rs_weights *recorded; /* work as it is while no communication runs */
     const rs_reference *reference;
     const int64_t *rank_of;  /* the ranks' own numbers, by index, ascending */
     const char *const *host; /* by rank; NULL: unknown */
@@ -39,7 +39,9 @@ typedef struct rs_candidate {
     rs_culprit *culprits;
     size_t n_culprits;
     rs_facts facts;
-    double excess;    /* us of a step that are wrong; of findings, which may hide each other */
+    double excess; /* us of a step that are wrong; of findings, which may hide each other */
+    double
+        doubt; /* us of a step: what its edits may be off by, as ranks that do the same differ by themselves */
     rs_what_if edits; /* what fixes it; the list's */
 } rs_candidate;
 
@@ -141,6 +143,7 @@ RS_FINDER(straggler);
 RS_FINDER(slow_host);
 RS_FINDER(late_group);
 RS_FINDER(pipeline_imbalance);
+RS_FINDER(imbalance);
 /* find_hosts.c */
 RS_FINDER(loader);
 RS_FINDER(sync);

@@ -3,7 +3,7 @@
 
 const rs_fault_kind rs_faults[] = {
     {.id = "straggler",
-     .words = "Rank {rank}[ on host {hosts}] computes {times}× slower than its peers",
+     .words = "Rank {rank}[ on host {hosts}] computes {times}× slower than its peers[{known}]",
      .subject = "rank {rank}'s computation",
      .fix = "Fixing it",
      .remedy =
@@ -25,6 +25,19 @@ const rs_fault_kind rs_faults[] = {
      .fix = "Equal stages",
      .remedy = "move layers between stages, or the embedding and the loss to a stage of their own",
      .find = rs_find_pipeline_imbalance,
+     .own_time = true},
+    {.id = "imbalance",
+     .words =
+         "Rank {rank}[ on host {hosts}] has more to do than its peers: {times}× in all, in some kernels alone",
+     .of_job =
+         "Now one rank has more to do, now another: the busiest of a step {pct} % of computation more than it "
+         "would have otherwise",
+     .subject = "the uneven load",
+     .fix = "Even load",
+     .remedy =
+         "give every rank as many tokens in each step: sort or pack sequences by length, balance experts "
+         "(capacity, auxiliary loss)",
+     .find = rs_find_imbalance,
      .own_time = true},
     {.id = "slow_host",
      .words = "Rank {rank}'s host code[ on host {hosts}] takes {times}× as long as its peers'",

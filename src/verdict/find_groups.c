@@ -11,9 +11,10 @@
 #define OFF_GROUP 1.10 /* times others of their size: transfers less off than that are no finding */
 #define SCALAR                                                                                               \
     4096 /* bytes: what is no larger takes no time that could be hidden, its ranks wait for each other */
-#define MANY_SMALL 8    /* collectives of a group a step */
-#define SMALL 1048576   /* bytes, of a collective on average */
-#define BUCKET 26214400 /* bytes that they may become */
+#define MANY_SMALL 8       /* collectives of a group a step */
+#define SMALL 1048576      /* bytes, of a collective on average */
+#define OVERLAP_DOUBT 0.05 /* of transfers: how evenly a backward pass makes gradients is not known */
+#define BUCKET 26214400    /* bytes that they may become */
 
 static const rs_coll_arrival *first_of(const rs_engine *e, size_t meeting)
 {
@@ -153,10 +154,10 @@ rs_status rs_find_slow_group(const rs_judged *job, const rs_fault_kind *fault, r
 static rs_candidate exposed(const rs_judged *job, const rs_fault_kind *fault, const rs_named *x, bool *fits)
 {
     rs_candidate c = rs_candidate_of(fault, RS_VERDICT_OPPORTUNITY);
-    (void)job;
     *fits = x->bytes <= 0 || x->bytes / (double)x->n > SCALAR;
     if (!*fits) return c;
     rs_what_if_add_name(&c.edits, RS_EDIT_OVERLAP, x->text, x->length, false);
+    c.doubt = OVERLAP_DOUBT * x->ns / 1e3 / (double)rs_judged_steps(job->engine, 0);
     return c;
 }
 

@@ -10,30 +10,42 @@
 #include "base/try.h"
 #include "trace/calls.h"
 
-#define OFF_LOADER 2.0       /* times the median rank's time in the loader */
-#define LOADER_SHARE 0.1     /* of the job's time: where all ranks wait for data so long, that is a finding */
-#define MOST_CALLS 3         /* that wait */
-#define OFTEN 1.5            /* times a step: a call that waits more often holds the host back in the loop */
-#define LATE 3               /* times the median stretch before a launch: one after a wait is late */
-#define PAUSE_MAD 8          /* beyond the 99th percentile: a pause lasts so many median deviations more */
-#define LEAST_PAUSE 100000   /* ns */
-#define PAUSED_STEPS 0.25    /* of a rank's steps: what happens more often is no pause */
-#define CLEAR_STEPS 0.5      /* the same of pauses that differ clearly from all others */
-#define PAUSE_ALIKE 4        /* a rank's pauses are no shorter than its longest one over so much */
-#define MOST_PAUSES 6        /* ranks */
-#define MOST_ALLOCATING 3    /* calls, by name */
-#define PAGEABLE "Pageable"  /* in the names of such copies */
-#define PAGEABLE_SHARE 0.001 /* of the time: less is not worth a question */
+#define OFF_LOADER 2.0     /* times the median rank's time in the loader */
+#define LOADER_SHARE 0.1   /* of the job's time: where all ranks wait for data so long, that is a finding */
+#define MOST_CALLS 3       /* that wait */
+#define OFTEN 1.5          /* times a step: a call that waits more often holds the host back in the loop */
+#define LATE 3             /* times the median stretch before a launch: one after a wait is late */
+#define PAUSE_MAD 8        /* beyond the 99th percentile: a pause lasts so many median deviations more */
+#define LEAST_PAUSE 100000 /* ns */
+#define PAUSED_STEPS 0.25  /* of a rank's steps: what happens more often is no pause */
+#define CLEAR_STEPS 0.5    /* the same of pauses that differ clearly from all others */
+#define PAUSE_ALIKE 4      /* a rank's pauses are no shorter than its longest one over so much */
+#define MOST_PAUSES 6      /* ranks */
+#define MOST_ALLOCATING 3  /* calls, by name */
+#define FROM_PAGEABLE "Pageable ->" /* in the names of such copies */
+#define PAGEABLE_SHARE 0.005        /* of the time: less is not worth a question */
 
 static bool is_work(const rs_skeleton *s, uint32_t i)
 {
     return rs_skeleton_is_work(s, i);
 }
 
-static bool is_pageable(const rs_skeleton *s, uint32_t i)
+static bool is_copy(const rs_skeleton *s, uint32_t i, const char *way)
 {
     const char *name = rs_pool_text(&s->pool, rs_skeleton_at(s, i)->name);
-    return is_work(s, i) && rs_skeleton_at(s, i)->part == RS_PART_COPY && name && strstr(name, PAGEABLE);
+    return is_work(s, i) && rs_skeleton_at(s, i)->part == RS_PART_COPY && name && strstr(name, way);
+}
+
+/* Whether other ranks sent what is waited for, or what it is made of. */
+static bool is_received(const rs_skeleton *s, uint32_t work)
+{
+    if (rs_skeleton_at(s, work)->part == RS_PART_TRANSFER) return true;
+    for (uint32_t k = s->first[work]; k < s->first[work + 1]; k++) {
+        uint32_t from = s->source[k] >> 1;
+        if ((s->source[k] & 1) && is_work(s, from) && rs_skeleton_at(s, from)->part == RS_PART_TRANSFER)
+            return true;
+    }
+    return false;
 }
 
 /* The work that the call at a point waited for; 0: it is no such call. */
@@ -127,8 +139,8 @@ rs_status rs_find_loader(const rs_judged *job, const rs_fault_kind *fault, rs_ca
         return RS_OK;
     }
     bool one = e->n_ranks > 1 && of_median >= OFF_LOADER;
-    bool wrong = one || (double)all >= LOADER_SHARE * whole;
-    rs_candidate c = rs_candidate_of(fault, wrong ? RS_VERDICT_FINDING : RS_VERDICT_OPPORTUNITY);
+    if (!one && (double)all < LOADER_SHARE * whole) return RS_OK;
+    rs_candidate c = rs_candidate_of(fault, RS_VERDICT_FINDING);
     if (one) {
         c.facts.ms = (double)most / 1e6 / (double)rs_judged_steps(e, worst);
         RS_TRY(remove_loader(job, worst, &c.edits, err));
@@ -152,41 +164,45 @@ static int64_t call_time(const rs_skeleton *s, uint32_t point)
     return rs_sub_sat(rs_skeleton_time(s, point), before);
 }
 
+/* What waits for a value that other ranks sent (how much to receive, whether to skip a step) is part of the algorithm. */
 rs_status rs_find_sync(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
                        const char **lacks, rs_error *err)
 {
     const rs_engine *e = job->engine;
-    rs_names calls = {0};
+    RS_SCOPED(rs_names_clear) rs_names calls = {0};
     rs_named call;
     rs_status status = RS_OK;
     for (size_t r = 0; r < e->n_ranks; r++) {
         const rs_skeleton *s = e->ranks[r];
-        for (uint32_t i = 1; status == RS_OK && i < s->n; i++) {
+        for (uint32_t i = 1; i < s->n; i++) {
             uint32_t source = awaited(s, i);
-            const char *text = source ? rs_pool_text(&s->pool, rs_skeleton_at(s, i)->name) : NULL;
-            if (!text || rs_edge_cost(s, s->first[i]) != RS_COST_ANSWER || is_pageable(s, source)) continue;
+            if (!source || rs_edge_cost(s, s->first[i]) != RS_COST_ANSWER ||
+                is_copy(s, source, FROM_PAGEABLE))
+                continue;
+            /* what is read back is waited for in several calls, so the copy names them */
+            uint32_t named = is_copy(s, source, "DtoH") || is_copy(s, source, "> Pageable") ? source : i;
+            const char *text = rs_pool_text(&s->pool, rs_skeleton_at(s, named)->name);
+            if (!text) continue;
             rs_named *x = rs_names_put(&calls, text, strlen(text));
-            if (!x) {
-                status = rs_fail_nomem(err, "diagnose");
-                break;
-            }
+            if (!x) return rs_fail_nomem(err, "diagnose");
             x->n++;
             x->ns += (double)call_time(s, i);
+            x->expected += is_received(s, source);
         }
     }
-    if (status == RS_OK && !calls.n) *lacks = "no call of the host waits for the GPU";
+    if (!calls.n) *lacks = "no call of the host waits for the GPU";
     for (size_t i = 0; status == RS_OK && i < MOST_CALLS && rs_names_take_most(&calls, &call); i++) {
         double n = (double)call.n / (double)rs_judged_all_steps(e);
         if (allocates(call.text)) continue; /* a finding of its own */
         /* One wait at a step's end is what profilers and loggers do; more hold the host back in the loop. */
-        rs_candidate c = rs_candidate_of(fault, is_often(e, n) ? RS_VERDICT_FINDING : RS_VERDICT_OPPORTUNITY);
+        bool wrong = is_often(e, n) && 2 * call.expected < (double)call.n;
+        rs_candidate c = rs_candidate_of(fault, wrong ? RS_VERDICT_FINDING : RS_VERDICT_OPPORTUNITY);
         bool ok = rs_accuse_call(&c, call.text, call.length, out);
         c.facts.n = n;
         rs_what_if_add_name(&c.edits, RS_EDIT_NO_SYNC, call.text, call.length, false);
         c.excess = call.ns / 1e3 / (double)rs_judged_all_steps(e);
         status = rs_candidate_add(out, &c, ok, err);
     }
-    rs_names_clear(&calls);
     return status;
 }
 
@@ -588,33 +604,40 @@ rs_status rs_find_allocation(const rs_judged *job, const rs_fault_kind *fault, r
     return rs_candidate_add(out, &c, ok, err);
 }
 
-/* How much faster pinned memory is cannot be seen in the trace; it is twice as fast at least. */
+/* How much faster pinned memory is cannot be seen in the trace; it is twice as fast at least, and three times at most. */
 rs_status rs_find_pageable_copy(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
                                 const char **lacks, rs_error *err)
 {
+    static const char *const ways[] = {FROM_PAGEABLE, "> Pageable"};
     const rs_engine *e = job->engine;
     rs_candidate c = rs_candidate_of(fault, RS_VERDICT_FINDING);
-    double ns = 0, whole = 0, steps = (double)rs_judged_all_steps(e);
-    size_t n = 0, waits = 0;
-    for (size_t r = 0; r < e->n_ranks; r++) {
-        const rs_skeleton *s = e->ranks[r];
-        whole += (double)rs_sub_sat(s->end, s->start);
-        for (uint32_t i = 1; i < s->n; i++) {
-            uint32_t source = awaited(s, i);
-            waits += source && is_pageable(s, source);
-            if (!is_pageable(s, i)) continue;
-            n++;
-            ns += (double)rs_skeleton_duration(s, i);
+    double whole = 0, all = 0, steps = (double)rs_judged_all_steps(e);
+    bool any = false;
+    for (size_t r = 0; r < e->n_ranks; r++) whole += (double)rs_sub_sat(e->ranks[r]->end, e->ranks[r]->start);
+    for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
+        size_t waits = 0;
+        double ns = 0;
+        for (size_t r = 0; r < e->n_ranks; r++) {
+            const rs_skeleton *s = e->ranks[r];
+            for (uint32_t i = 1; i < s->n; i++) {
+                uint32_t source = awaited(s, i);
+                waits += source && is_copy(s, source, ways[k]);
+                if (is_copy(s, i, ways[k])) ns += (double)rs_skeleton_duration(s, i);
+            }
         }
+        any |= ns > 0;
+        if (ns <= PAGEABLE_SHARE * whole) continue;
+        all += ns;
+        if (waits) c.facts.among = "them";
+        if (waits) rs_what_if_add_name(&c.edits, RS_EDIT_NO_SYNC, ways[k], strlen(ways[k]), false);
+        rs_expr *copies = rs_what_if_scale_by(&c.edits, 0.4);
+        rs_selector_word(copies, RS_SELECT_CLASS, RS_CLASS_OF_MEMORY);
+        rs_selector_text(copies, RS_SELECT_NAME, RS_OP_HAS, ways[k], strlen(ways[k]));
     }
-    if (!n) *lacks = "no copies from or to pageable memory";
-    if (ns <= PAGEABLE_SHARE * whole) return RS_OK;
-    c.facts.ms = ns / 1e6 / steps;
-    if (waits) c.facts.among = "them";
-    if (waits) rs_what_if_add_name(&c.edits, RS_EDIT_NO_SYNC, PAGEABLE, strlen(PAGEABLE), false);
-    rs_expr *copies = rs_what_if_scale_by(&c.edits, 0.5);
-    rs_selector_word(copies, RS_SELECT_CLASS, RS_CLASS_OF_MEMORY);
-    rs_selector_text(copies, RS_SELECT_NAME, RS_OP_HAS, PAGEABLE, strlen(PAGEABLE));
-    c.excess = ns / 1e3 / steps;
+    if (!any) *lacks = "no copies from or to pageable memory";
+    if (all <= 0) return RS_OK;
+    c.facts.ms = all / 1e6 / steps;
+    c.excess = all / 1e3 / steps;
+    c.doubt = 0.1 * c.excess;
     return rs_candidate_add(out, &c, true, err);
 }

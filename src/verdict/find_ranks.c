@@ -1,104 +1,27 @@
 /* Finders: ranks, groups and pipeline stages against others that do the same work. */
+#include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "verdict/candidate.h"
+#include "verdict/levels.h"
 #include "base/memory.h"
 #include "base/stats.h"
 #include "base/strings.h"
 #include "base/try.h"
 #include "match/stages.h"
+#include "text/numbers.h"
 
-#define OFF_COMPUTE 1.02 /* times its peers': computation less off than that is no finding */
-#define OFF_HOST 1.10    /* the same of host threads, which vary more */
-
-static bool has_peers(const rs_judged *job, size_t rank)
+/* What the rank would take, ns. */
+static double expected_of(const rs_level *x)
 {
-    for (size_t r = 0; r < job->engine->n_ranks; r++)
-        if (r != rank && job->reference->role[r] == job->reference->role[rank]) return true;
-    return false;
+    return x->own / x->times;
 }
 
-typedef struct pair {
-    double own, peers; /* ns */
-    size_t n;          /* of work, or of stretches of host time */
-    double off; /* how many times its peers' time it takes; of the host, in the middle one of its steps */
-} pair;
-
-static pair computation_of(const rs_judged *job, size_t rank)
+/* What the question about ranks may be off by, us of a step: their own time would be that of their peers, who differ. */
+static double doubt_of(const rs_judged *job, const rs_level *x, size_t rank)
 {
-    const rs_engine *e = job->engine;
-    const rs_skeleton *s = e->ranks[rank];
-    pair sum = {0};
-    for (uint32_t i = 1; i < s->n; i++) {
-        uint32_t node = e->node_base[rank] + i;
-        if (!rs_skeleton_is_work(s, i) || rs_skeleton_at(s, i)->part != RS_PART_COMPUTE) continue;
-        sum.n++;
-        sum.own += (double)job->recorded->work[node];
-        sum.peers += (double)job->reference->peers.work[node];
-    }
-    sum.off = sum.peers > 0 ? sum.own / sum.peers : 0;
-    return sum;
-}
-
-static int by_off(const void *a, const void *b)
-{
-    const pair *x = a, *y = b;
-    return x->off < y->off ? -1 : x->off > y->off;
-}
-
-/* What host threads themselves take between their points. A pause in one step does not make a host slow.
- * steps: room for the rank's steps. */
-static pair host_time_of(const rs_judged *job, size_t rank, pair *steps)
-{
-    const rs_engine *e = job->engine;
-    const rs_skeleton *s = e->ranks[rank];
-    pair sum = {0};
-    for (uint32_t i = 1; i < s->n; i++) {
-        uint32_t edge = e->edge_base[rank] + s->first[i];
-        if (rs_skeleton_is_work(s, i) || s->first[i] == s->first[i + 1]) continue;
-        if (rs_edge_part(s, s->first[i]) != RS_PART_HOST || job->recorded->edge[edge] == RS_NO_EDGE ||
-            job->reference->peers.edge[edge] == RS_NO_EDGE)
-            continue;
-        double own = (double)job->recorded->edge[edge], peers = (double)job->reference->peers.edge[edge];
-        sum.n++;
-        sum.own += own;
-        sum.peers += peers;
-        if (s->step[i] < 0) continue;
-        steps[s->step[i]].own += own;
-        steps[s->step[i]].peers += peers;
-    }
-    size_t n = 0;
-    for (size_t k = 0; k < s->n_steps; k++)
-        if (steps[k].peers > 0) {
-            steps[n] = steps[k];
-            steps[n].off = steps[n].own / steps[n].peers;
-            n++;
-        }
-    if (n) qsort(steps, n, sizeof *steps, by_off);
-    sum.off = n ? steps[n / 2].off : sum.peers > 0 ? sum.own / sum.peers : 0;
-    return sum;
-}
-
-static bool is_off(const pair *sum, bool host)
-{
-    return sum->off >= (host ? OFF_HOST : OFF_COMPUTE);
-}
-
-/* What the rank would take, ns. The median of peers is drawn upwards where another one of them is slow, too; the
- * mean of those that are not is not, and where they did exactly as much it can be compared. */
-static double expected_of(const rs_judged *job, const pair *sums, size_t rank, bool host)
-{
-    double sum = 0;
-    size_t n = 0;
-    for (size_t r = 0; r < job->engine->n_ranks; r++) {
-        if (job->reference->role[r] != job->reference->role[rank] || sums[r].n != sums[rank].n ||
-            is_off(&sums[r], host))
-            continue;
-        sum += sums[r].own;
-        n++;
-    }
-    return n ? sum / (double)n : sums[rank].peers;
+    return x->doubt * expected_of(x) / 1e3 / (double)rs_judged_steps(job->engine, rank);
 }
 
 /* ---- ranks that are off together ----------------------------------------------------------------------- */
@@ -107,14 +30,14 @@ static double expected_of(const rs_judged *job, const pair *sums, size_t rank, b
 
 typedef struct compared {
     const rs_judged *job;
-    pair *sums;       /* by rank: computation */
+    rs_levels levels; /* of computation */
     uint8_t *covered; /* by rank: its whole group or stage is slow */
     rs_stages stages;
 } compared;
 
 static void clear_compared(compared *c)
 {
-    rs_free(c->sums);
+    rs_levels_clear(&c->levels);
     rs_free(c->covered);
     rs_stages_clear(&c->stages);
 }
@@ -122,7 +45,7 @@ static void clear_compared(compared *c)
 static bool all_off(const compared *c, const uint32_t *ranks, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (c->covered[ranks[i]] || !is_off(&c->sums[ranks[i]], false)) return false;
+        if (c->covered[ranks[i]] || !c->levels.items[ranks[i]].off) return false;
     return true;
 }
 
@@ -200,8 +123,11 @@ static rs_status add_group(const compared *c, const rs_fault_kind *fault, const 
     double own = 0, expected = 0;
     rs_candidate one = rs_candidate_of(fault, RS_VERDICT_FINDING);
     for (size_t i = 0; i < set->n; i++) {
-        own += c->sums[set->ranks[i]].own;
-        expected += expected_of(job, c->sums, set->ranks[i], false);
+        const rs_level *x = &c->levels.items[set->ranks[i]];
+        double doubt = doubt_of(job, x, set->ranks[i]);
+        own += x->own;
+        expected += expected_of(x);
+        if (doubt > one.doubt) one.doubt = doubt;
     }
     if (own <= 0) return RS_OK;
     bool ok = rs_accuse_ranks(&one, job, RS_CULPRIT_GROUP, -1, rs_meeting_group(job->engine, set->meeting),
@@ -222,9 +148,9 @@ static rs_status compare(const rs_judged *job, const rs_fault_kind *fault, rs_ca
     size_t n = job->engine->n_ranks, n_sets = 0;
     rank_set *sets = NULL;
     uint32_t *block = NULL, *scratch = rs_malloc((n + 1) * sizeof *scratch);
-    *c = (compared){.job = job, .sums = rs_calloc(n + 1, sizeof *c->sums), .covered = rs_calloc(n + 1, 1)};
-    rs_status status = c->sums && c->covered && scratch ? RS_OK : rs_fail_nomem(err, "diagnose");
-    for (size_t r = 0; status == RS_OK && r < n; r++) c->sums[r] = computation_of(job, r);
+    *c = (compared){.job = job, .covered = rs_calloc(n + 1, 1)};
+    rs_status status = c->covered && scratch ? RS_OK : rs_fail_nomem(err, "diagnose");
+    if (status == RS_OK) status = rs_levels_find(job, false, &c->levels, err);
     if (status == RS_OK) status = rs_stages_find(&job->engine->coll, &c->stages, err);
     if (status == RS_OK) {
         cover_stages(c, scratch);
@@ -243,15 +169,53 @@ static rs_status compare(const rs_judged *job, const rs_fault_kind *fault, rs_ca
 
 /* ---- one rank ------------------------------------------------------------------------------------------ */
 
-static rs_status add_off(const rs_judged *job, const rs_fault_kind *fault, const pair *sums, size_t r,
+#define CAPPED 0.97 /* of its peers' clock: a GPU that runs no faster is held back */
+
+/* The median of the peers' values of a member of their skeletons that is known; NaN: none is. */
+static double peers_median(const rs_judged *job, size_t rank, size_t member, double *scratch)
+{
+    size_t n = 0;
+    for (size_t r = 0; r < job->engine->n_ranks; r++) {
+        double value;
+        memcpy(&value, (const char *)job->engine->ranks[r] + member, sizeof value);
+        if (r != rank && job->reference->role[r] == job->reference->role[rank] && !isnan(value))
+            scratch[n++] = value;
+    }
+    rs_sort_doubles(scratch, n);
+    return n ? scratch[n / 2] : (double)NAN;
+}
+
+/* A clock below that of its peers is the cause where it explains half of what the rank takes longer. */
+static bool put_clock(rs_candidate *c, const rs_judged *job, size_t rank, rs_candidates *out)
+{
+    const rs_skeleton *s = job->engine->ranks[rank];
+    RS_LOCAL double *scratch = rs_malloc((job->engine->n_ranks + 1) * sizeof *scratch);
+    if (!scratch) return false;
+    double clock = peers_median(job, rank, offsetof(rs_skeleton, clock_mhz), scratch);
+    double power = peers_median(job, rank, offsetof(rs_skeleton, power_w), scratch);
+    if (isnan(s->clock_mhz) || !(s->clock_mhz <= CAPPED * clock)) return true;
+    rs_text text = {0};
+    bool explains = clock / s->clock_mhz - 1 >= (c->facts.times - 1) / 2;
+    rs_text_printf(&text, "%s its GPU runs at %s MHz and theirs at %s MHz", explains ? " because" : ";",
+                   RS_FIXED(s->clock_mhz, 0), RS_FIXED(clock, 0));
+    if (!isnan(s->power_w) && !isnan(power))
+        rs_text_printf(&text, ", drawing %s W and %s W", RS_FIXED(s->power_w, 0), RS_FIXED(power, 0));
+    bool ok =
+        rs_text_get(&text) && (c->facts.known = rs_arena_strndup(&out->arena, rs_text_get(&text), text.n));
+    rs_text_clear(&text);
+    return ok;
+}
+
+static rs_status add_off(const rs_judged *job, const rs_fault_kind *fault, const rs_level *x, size_t r,
                          bool host, rs_candidates *out, rs_error *err)
 {
-    double own = sums[r].own, expected = expected_of(job, sums, r, host);
     rs_candidate c = rs_candidate_of(fault, RS_VERDICT_FINDING);
     bool ok = rs_accuse_rank(&c, job, r, out);
-    c.facts.times = own / expected;
-    c.excess = (own - expected) / 1e3 / (double)rs_judged_steps(job->engine, r);
-    rs_expr *s = rs_what_if_scale_by(&c.edits, rs_short_factor(expected / own));
+    c.facts.times = x->times;
+    ok = ok && (host || put_clock(&c, job, r, out));
+    c.excess = (x->own - expected_of(x)) / 1e3 / (double)rs_judged_steps(job->engine, r);
+    c.doubt = doubt_of(job, x, r);
+    rs_expr *s = rs_what_if_scale_by(&c.edits, rs_short_factor(1 / x->times));
     if (host)
         rs_selector_word(s, RS_SELECT_PART, RS_PART_OF_HOST);
     else
@@ -260,20 +224,17 @@ static rs_status add_off(const rs_judged *job, const rs_fault_kind *fault, const
     return rs_candidate_add(out, &c, ok, err);
 }
 
-static rs_status find_off(const rs_judged *job, const rs_fault_kind *fault, const pair *sums,
+static rs_status find_off(const rs_judged *job, const rs_fault_kind *fault, const rs_levels *levels,
                           const uint8_t *covered, bool host, rs_candidates *out, const char **lacks,
                           rs_error *err)
 {
-    size_t n = job->engine->n_ranks, n_compared = 0;
-    for (size_t r = 0; r < n; r++) {
-        if (!has_peers(job, r)) continue;
-        n_compared++;
-        if (is_off(&sums[r], host) && !(covered && covered[r]))
-            RS_TRY(add_off(job, fault, sums, r, host, out, err));
-    }
-    if (!n_compared)
+    size_t n = job->engine->n_ranks;
+    for (size_t r = 0; r < n; r++)
+        if (levels->items[r].off && !(covered && covered[r]))
+            RS_TRY(add_off(job, fault, &levels->items[r], r, host, out, err));
+    if (!levels->n)
         *lacks = "no two ranks run the same work: there is nothing to compare a rank with";
-    else if (n_compared < n)
+    else if (levels->n < n)
         *lacks = "some ranks run work that no other rank runs: they have no peers";
     return RS_OK;
 }
@@ -283,7 +244,7 @@ rs_status rs_find_straggler(const rs_judged *job, const rs_fault_kind *fault, rs
 {
     compared c;
     rs_status status = compare(job, NULL, NULL, &c, err);
-    if (status == RS_OK) status = find_off(job, fault, c.sums, c.covered, false, out, lacks, err);
+    if (status == RS_OK) status = find_off(job, fault, &c.levels, c.covered, false, out, lacks, err);
     clear_compared(&c);
     return status;
 }
@@ -291,22 +252,79 @@ rs_status rs_find_straggler(const rs_judged *job, const rs_fault_kind *fault, rs
 rs_status rs_find_slow_host(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
                             const char **lacks, rs_error *err)
 {
-    size_t n = job->engine->n_ranks;
-    pair *sums = rs_calloc(n + 1, sizeof *sums);
-    if (!sums) return rs_fail_nomem(err, "diagnose");
-    rs_status status = RS_OK;
-    for (size_t r = 0; status == RS_OK && r < n; r++) {
-        pair *steps = rs_calloc(rs_judged_steps(job->engine, r), sizeof *steps);
-        if (steps)
-            sums[r] = host_time_of(job, r, steps);
-        else
-            status = rs_fail_nomem(err, "diagnose");
-        rs_free(steps);
-    }
-    if (status == RS_OK) status = find_off(job, fault, sums, NULL, true, out, lacks, err);
-    rs_free(sums);
+    rs_levels levels;
+    rs_status status = rs_levels_find(job, true, &levels, err);
+    if (status == RS_OK) status = find_off(job, fault, &levels, NULL, true, out, lacks, err);
+    rs_levels_clear(&levels);
     return status;
 }
+
+/* ---- load that differs --------------------------------------------------------------------------------- */
+
+#define MOVING                                                                                               \
+    0.02 /* share of computation by which the busiest rank of a step is another one than that of all steps */
+
+/* Ranks of a role, from step to step: how much more than the mean the busiest of each step has to do, beyond what the
+ * busiest of all steps has. */
+static double moving_of(const rs_judged *job, const rs_levels *l, size_t from, size_t to)
+{
+    const rs_engine *e = job->engine;
+    double of_steps = 0, all = 0, busiest = 0;
+    size_t n_steps = SIZE_MAX;
+    for (size_t i = from; i < to; i++)
+        if (e->ranks[l->by_role[i].value]->n_steps < n_steps)
+            n_steps = e->ranks[l->by_role[i].value]->n_steps;
+    for (size_t k = 0; k < n_steps; k++) {
+        double most = 0;
+        for (size_t i = from; i < to; i++) {
+            double x = l->step[e->step_base[l->by_role[i].value] + k];
+            if (x > most) most = x;
+        }
+        of_steps += most;
+    }
+    for (size_t i = from; i < to; i++) {
+        double sum = 0;
+        for (size_t k = 0; k < n_steps; k++) sum += l->step[e->step_base[l->by_role[i].value] + k];
+        all += sum / (double)(to - from);
+        if (sum > busiest) busiest = sum;
+    }
+    return all > 0 ? (of_steps - busiest) / all : 0;
+}
+
+/* Where one rank has more to do than others, or now this one and now that one, nothing is slow: the load is uneven. */
+rs_status rs_find_imbalance(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
+                            const char **lacks, rs_error *err)
+{
+    RS_SCOPED(rs_levels_clear) rs_levels levels;
+    RS_TRY(rs_levels_find(job, false, &levels, err));
+    double moving = 0, excess = 0, times = 1;
+    size_t busiest = SIZE_MAX;
+    for (size_t from = 0, to; from < levels.n; from = to) {
+        to = rs_levels_role_end(&levels, from);
+        double own = moving_of(job, &levels, from, to);
+        if (own > moving) moving = own;
+        for (size_t i = from; i < to; i++) {
+            size_t r = levels.by_role[i].value;
+            const rs_level *x = &levels.items[r];
+            double us = (x->own - expected_of(x)) / 1e3 / (double)rs_judged_steps(job->engine, r);
+            if (us > excess) excess = us;
+            if (!x->slow || x->off || x->low < 1 + (x->times - 1) / 2 || x->times < times) continue;
+            busiest = r;
+            times = x->times;
+        }
+    }
+    if (!levels.n) *lacks = "no two ranks run the same work: there is nothing to compare a rank with";
+    if (moving < MOVING && busiest == SIZE_MAX) return RS_OK;
+    rs_candidate c = rs_candidate_of(fault, RS_VERDICT_FINDING);
+    bool ok = moving >= MOVING || rs_accuse_rank(&c, job, busiest, out);
+    if (moving < MOVING) c.facts.times = times;
+    c.facts.pct = 100 * moving;
+    c.excess = excess;
+    rs_what_if_add(&c.edits, RS_EDIT_BALANCED);
+    return rs_candidate_add(out, &c, ok, err);
+}
+
+/* ---- groups of ranks ----------------------------------------------------------------------------------- */
 
 rs_status rs_find_late_group(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
                              const char **lacks, rs_error *err)
@@ -323,13 +341,24 @@ rs_status rs_find_late_group(const rs_judged *job, const rs_fault_kind *fault, r
 
 #define OFF_STAGE 1.05 /* times the mean of stages: less is no finding */
 
+/* All computation of a rank in a step, ns. */
+static double computation_of(const rs_judged *job, size_t rank)
+{
+    const rs_skeleton *s = job->engine->ranks[rank];
+    double sum = 0;
+    for (uint32_t i = 1; i < s->n; i++)
+        if (rs_skeleton_is_work(s, i) && rs_skeleton_at(s, i)->part == RS_PART_COMPUTE &&
+            (!s->n_steps || s->step[i] >= 0))
+            sum += (double)job->recorded->work[job->engine->node_base[rank] + i];
+    return sum / (double)rs_judged_steps(job->engine, rank);
+}
+
 /* Computation of a stage in a step, us: of its lower middle rank, so that a slow rank does not count. */
 static double stage_time(const compared *c, uint32_t stage, int64_t *scratch)
 {
     size_t n = 0;
     for (uint32_t r = 0; r < c->job->engine->n_ranks; r++)
-        if (c->stages.stage[r] == stage)
-            scratch[n++] = (int64_t)(c->sums[r].own / (double)rs_judged_steps(c->job->engine, r));
+        if (c->stages.stage[r] == stage) scratch[n++] = (int64_t)computation_of(c->job, r);
     return (double)rs_select_number(scratch, n, (n - 1) / 2) / 1e3;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "base/try.h"
+#include "engine/contention.h"
 
 #define MOST_REPLAYED 32                  /* candidates; five replays each */
 #define MOST_TOGETHER (RS_JUDGE_WITH + 1) /* findings that are looked at for hiding each other */
@@ -57,6 +58,18 @@ void rs_judge_print_edits(const rs_candidate *const *all, size_t n, rs_text *out
     }
 }
 
+/* What ranks that do the same differ by is not in a replay. No step takes less than no time, or gains less than nothing
+ * where it gains by every replay. */
+static void widen(rs_foretold *answer, const rs_candidate *const *all, size_t n)
+{
+    double squares = 0;
+    for (size_t i = 0; i < n; i++) squares += all[i]->doubt * all[i]->doubt;
+    double low = answer->low - sqrt(squares);
+    answer->low = answer->low > 0 && low < 0 ? 0 : low;
+    answer->high += sqrt(squares);
+    if (answer->high > answer->before) answer->high = answer->before;
+}
+
 rs_status rs_judge_ask(rs_judgement *d, const rs_candidate *const *all, size_t n, rs_foretold *out,
                        double *bound, const char **refused, rs_error *err)
 {
@@ -67,6 +80,7 @@ rs_status rs_judge_ask(rs_judgement *d, const rs_candidate *const *all, size_t n
     if (status == RS_OK) status = rs_asker_ask(d->asker, &asked, 1, err);
     if (bound) *bound = asked.bound;
     *refused = asked.refused;
+    if (status == RS_OK && !asked.refused) widen(out, all, n);
     rs_free(question.edits);
     return status;
 }
@@ -217,6 +231,7 @@ static rs_status replay_rows(judge *j, rs_error *err)
             continue;
         }
         x.answer = b.answers[i];
+        widen(&x.answer, &x.candidate, 1);
         x.weight = x.answer.low;
         if (x.weight > enough_us(d))
             d->rows[n++] = x;
@@ -405,18 +420,25 @@ static rs_status examine(rs_judgement *d, const rs_judged *job, const rs_judge_h
     return status;
 }
 
+/* What work, host time and transfers would take, where work is as it is while no communication runs. */
+static rs_status find_reference(rs_judgement *d, rs_error *err)
+{
+    rs_weights *alone = &d->alone;
+    RS_TRY(rs_weights_copy(&d->engine, &d->replayed.recorded, alone, err));
+    rs_contention_remove(rs_asker_contention(d->asker), &d->engine, alone);
+    return rs_reference_find(&d->engine, alone, &d->reference, err);
+}
+
 rs_status rs_judge(const rs_judge_ranks *ranks, const rs_judge_how *how, rs_judgement *out, rs_error *err)
 {
     const rs_engine_how join = {.clocks = how->clocks, .infer = true};
     *out = (rs_judgement){.findings = how->findings, .opportunities = how->opportunities};
-    const rs_judged job = {&out->engine, &out->replayed.recorded, &out->reference, ranks->rank_of,
-                           ranks->host};
+    const rs_judged job = {&out->engine, &out->alone, &out->reference, ranks->rank_of, ranks->host};
+    const rs_ask_how ask = {.rank_of = ranks->rank_of, .jobs = how->jobs};
     rs_status status = rs_engine_join(ranks->items, ranks->n, &join, &out->engine, err);
     if (status == RS_OK) status = rs_replay_measure(&out->engine, RS_EDGES_ALL, false, &out->replayed, err);
-    if (status == RS_OK)
-        status = rs_reference_find(&out->engine, &out->replayed.recorded, &out->reference, err);
-    const rs_ask_how ask = {.rank_of = ranks->rank_of, .jobs = how->jobs};
     if (status == RS_OK) status = rs_asker_open(&out->replayed, &ask, &out->asker, err);
+    if (status == RS_OK) status = find_reference(out, err);
     if (status == RS_OK) status = examine(out, &job, how, err);
     return status == RS_OK ? rs_judge_lateness(out, ranks->rank_of, err) : status;
 }
@@ -429,6 +451,7 @@ void rs_judgement_clear(rs_judgement *d)
     rs_candidates_clear(&d->candidates);
     rs_asker_close(d->asker);
     rs_reference_clear(&d->reference);
+    rs_weights_clear(&d->alone);
     rs_replayed_clear(&d->replayed);
     rs_engine_clear(&d->engine);
     *d = (rs_judgement){0};

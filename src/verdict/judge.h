@@ -44,6 +44,7 @@ typedef struct rs_judged_row {
 typedef struct rs_judgement {
     rs_engine engine;
     rs_replayed replayed;
+    rs_weights alone; /* as recorded, but for work: as it is while no communication runs */
     rs_reference reference;
     rs_candidates candidates;
     rs_asker *asker;

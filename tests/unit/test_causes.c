@@ -131,15 +131,23 @@ static void test_a_slow_launch(void **state)
     finish(&b, &a);
 }
 
-/* 300 launches fit into the queue. From then on a call returns 1 us after a kernel has started. */
+/* 300 launches fit into the queue, or fewer where commands that the trace does not show are between them. From then on a
+ * call returns 1 us after a kernel has started. */
 #define LIMIT 300
+enum { FREE, FULL, MIXED, N_QUEUES };
 
-static void add_full_queue(builder *b, int n, bool full)
+static int room_of(int queue, int i)
+{
+    return queue == MIXED ? LIMIT - 3 * (i / 40 % 5) : LIMIT;
+}
+
+static void add_full_queue(builder *b, int n, int queue)
 {
     int64_t host = 0, starts[LIMIT + 200], gpu = 2000 * US;
     for (int i = 0; i < n; i++) {
         int64_t start = host + US, end = start + 2 * US;
-        if (full && i >= LIMIT && starts[i - LIMIT] + US > end) end = starts[i - LIMIT] + US;
+        const int room = room_of(queue, i);
+        if (queue && i >= LIMIT && starts[i - room] + US > end) end = starts[i - room] + US;
         starts[i] = gpu;
         add_launch(b, "cudaLaunchKernel", start, end - start, i);
         add_kernel(b, "k", 0, 7, gpu, 99 * US, i);
@@ -154,9 +162,9 @@ static void add_full_queue(builder *b, int n, bool full)
 static void test_a_full_queue(void **state)
 {
     (void)state;
-    for (int full = 0; full < 2; full++) {
+    for (int queue = FREE; queue < N_QUEUES; queue++) {
         builder b = builder_create();
-        add_full_queue(&b, LIMIT + 150, full);
+        add_full_queue(&b, LIMIT + 150, queue);
         rs_trace t;
         rs_sync_edges sync;
         rs_causes causes;
@@ -171,14 +179,16 @@ static void test_a_full_queue(void **state)
         assert_int_equal(rs_causes_find(&t, w, by_start, &sync, &causes, NULL), RS_OK);
         for (uint32_t i = 0; i < w->n; i++) {
             rs_path_cause c;
-            bool waited = full && i >= LIMIT;
+            uint32_t room = (uint32_t)room_of(queue, (int)i);
+            /* where a command has left with the one before it, the call did not wait */
+            bool waited = queue && i >= LIMIT && b.e->duration[w->launch[i]] > 10 * US;
             if (!waited) {
                 assert_int_equal(causes.room[i], RS_NO_ITEM);
                 continue;
             }
-            assert_int_equal(causes.room[i], i - LIMIT);
+            assert_int_equal(causes.room[i], i - room);
             assert_true(rs_cause_of_call(&causes, w->launch[i], causes.room[i], false, &c));
-            assert_int_equal(c.row, w->row[i - LIMIT]);
+            assert_int_equal(c.row, w->row[i - room]);
             assert_false(c.at_end);
         }
         rs_causes_clear(&causes);
@@ -186,6 +196,32 @@ static void test_a_full_queue(void **state)
         rs_trace_clear(&t);
         rs_events_free(b.e);
     }
+}
+
+/* Out of pageable memory a copy is staged: its call waits for most of it, and returns before its end. What returns at once
+ * has not waited. */
+static void test_a_staged_copy(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"Memcpy HtoD (Pageable -> Device)", "Memcpy HtoD (Pinned -> Device)"};
+    for (int pinned = 0; pinned < 2; pinned++)
+        for (int soon = 0; soon < 2; soon++) {
+            builder b = builder_create();
+            rs_trace t;
+            rs_sync_edges sync;
+            rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+            add_launch(&b, "cudaMemcpyAsync", 0, soon ? 110 * US : 980 * US, 1);
+            add_row(&b, 'X', "gpu_memcpy", names[pinned], 0, 7, 100 * US, 900 * US);
+            add_arg(&b, RS_COL_STREAM, 7);
+            add_arg(&b, RS_COL_CORRELATION, 1);
+            rs_trace_init(&t, b.e, NULL, b.e->n);
+            assert_int_equal(rs_sync_find(&t, &policy, &sync, NULL), RS_OK);
+            assert_int_equal(sync.n, !pinned && !soon);
+            if (sync.n) assert_int_equal(sync.items[0].kind, RS_SYNC_COPY);
+            rs_sync_clear(&sync);
+            rs_trace_clear(&t);
+            rs_events_free(b.e);
+        }
 }
 
 /* A watchdog asks every 10 us until long after the last work: it bounds nothing, and the trace ends without
@@ -431,6 +467,7 @@ int main(void)
         cmocka_unit_test(test_a_blocking_copy),
         cmocka_unit_test(test_a_slow_launch),
         cmocka_unit_test(test_a_full_queue),
+        cmocka_unit_test(test_a_staged_copy),
         cmocka_unit_test(test_a_thread_that_polls),
         cmocka_unit_test(test_a_thread_that_works_once),
         cmocka_unit_test(test_the_first_event_ends_last),

@@ -342,6 +342,46 @@ static void test_streams_of_nameless(void **state)
     }
 }
 
+/* Two ranks, each in a group of its own on stream 6 and in one with the other on stream 5. What has no name, as it was
+ * launched before the recording, is of the group that is named on its stream; of which group what runs on stream 9 is nobody
+ * can know. */
+static void test_groups_of_nameless(void **state)
+{
+    (void)state;
+    static const int streams[] = {5, 6, 9, 5, 6};
+    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+    job j = {.n = 2};
+    for (size_t r = 0; r < 2; r++) {
+        rs_trace trace;
+        for (int i = 0; i < 5; i++) {
+            text_printf(&j.t[r],
+                        "%s{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"ncclDevKernel_AllReduce\", "
+                        "\"pid\": 0, \"tid\": %d, \"ts\": %d, \"dur\": 50, \"args\": {\"stream\": %d",
+                        i ? ",\n" : "[", streams[i], 100 + 100 * i, streams[i]);
+            if (i == 3)
+                text_puts(&j.t[r], ", \"Collective name\": \"allreduce\", \"Process Group Name\": \"both\", "
+                                   "\"Process Group Ranks\": \"[0, 1]\", \"In msg nelems\": 8");
+            if (i == 4)
+                text_printf(&j.t[r],
+                            ", \"Collective name\": \"allreduce\", \"Process Group Name\": \"own%zu\", "
+                            "\"Process Group Ranks\": \"[%zu]\", \"In msg nelems\": 8",
+                            r, r);
+            text_puts(&j.t[r], "}}");
+        }
+        text_puts(&j.t[r], "]");
+        j.e[r] = load(j.t[r].s, j.t[r].n);
+        rs_trace_init(&trace, j.e[r], NULL, j.e[r]->n);
+        assert_int_equal(rs_coll_rank_of(&trace, &policy, &j.ranks[r], NULL), RS_OK);
+        rs_trace_clear(&trace);
+    }
+    assert_int_equal(rs_clock_match((const rs_coll_rank *const *)j.ranks, j.n, false, &j.job, NULL), RS_OK);
+    assert_int_equal(partner(&j, 0, 0, 1), 0);
+    assert_int_equal(partner(&j, 0, 3, 1), 3);
+    for (uint32_t op = 1; op < 5; op++)
+        if (op != 3) assert_int_equal(partner(&j, 0, op, 1), -1);
+    end(&j);
+}
+
 /* What the host ran: arrivals are the operators', by the numbers of record functions and without them. */
 static void test_host_spans(void **state)
 {
@@ -611,6 +651,7 @@ int main(void)
         cmocka_unit_test(test_batches),
         cmocka_unit_test(test_wait),
         cmocka_unit_test(test_streams_of_nameless),
+        cmocka_unit_test(test_groups_of_nameless),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_host_spans),
         cmocka_unit_test(test_lost_kernels),

@@ -15,6 +15,7 @@
 #include "engine/forest.h"
 #include "engine/reference.h"
 #include "trace/structure.h"
+#include "verdict/levels.h"
 #include "builder.h"
 
 #define US 1000
@@ -926,6 +927,162 @@ static void test_spread(void **state)
     assert_true(low == 100 && high == 126);
 }
 
+/* Steps of two kernels of so many us. */
+static const rs_skeleton *make_pairs(const int64_t a[STEPS], const int64_t b[STEPS])
+{
+    builder x = builder_create();
+    for (int step = 0; step < STEPS; step++) {
+        char name[24];
+        int64_t t = step * 2000 * US, c = step * 10 + 1;
+        snprintf(name, sizeof name, "ProfilerStep#%d", step);
+        add_row(&x, 'X', "user_annotation", name, MAIN, MAIN, t, 1990 * US);
+        add_call(&x, "cudaLaunchKernel", MAIN, t + 5 * US, c);
+        add_call(&x, "cudaLaunchKernel", MAIN, t + 25 * US, c + 1);
+        add_kernel(&x, "gemm_a", 0, 7, t + 50 * US, a[step] * US, c);
+        add_kernel(&x, "gemm_b", 0, 7, t + (51 + a[step]) * US, b[step] * US, c + 1);
+    }
+    rs_trace trace;
+    rs_skeleton *s = NULL;
+    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+    rs_trace_init(&trace, x.e, NULL, x.e->n);
+    assert_int_equal(rs_skeleton_of(&trace, &policy, &s, NULL), RS_OK);
+    rs_trace_clear(&trace);
+    rs_events_free(x.e);
+    return s;
+}
+
+/* Of four ranks the last takes a and b: how many times what the others take, whether it is slow, and whether it is steadily so. */
+static void check_level(const int64_t a[STEPS], const int64_t b[STEPS], double times, bool slow, bool off)
+{
+    static const int64_t usual_a[3][STEPS] = {{198, 198, 198, 198},
+                                              {200, 200, 200, 200},
+                                              {202, 202, 202, 202}},
+                         usual_b[STEPS] = {200, 200, 200, 200};
+    job j = {.n = 4, .rank_of = {10, 11, 12, 13}};
+    rs_reference found;
+    rs_levels levels;
+    for (int r = 0; r < 3; r++) j.ranks[r] = make_pairs(usual_a[r], usual_b);
+    j.ranks[3] = make_pairs(a, b);
+    open_ranks(&j);
+    assert_int_equal(rs_reference_find(&j.e, &j.w, &found, NULL), RS_OK);
+    const rs_judged judged = {&j.e, &j.w, &found, j.rank_of, NULL};
+    assert_int_equal(rs_levels_find(&judged, false, &levels, NULL), RS_OK);
+    assert_int_equal(levels.n, 4);
+    assert_int_equal(rs_levels_role_end(&levels, 0), 4);
+    for (int r = 0; r < 3; r++) assert_false(levels.items[r].slow || levels.items[r].off);
+    assert_true(levels.items[3].times > times - 1e-3 && levels.items[3].times < times + 1e-3);
+    assert_int_equal(levels.items[3].slow, slow);
+    assert_int_equal(levels.items[3].off, off);
+    /* the others differ by 1 %, a standard deviation of 2 us of 400: twice that, if they are three */
+    if (slow) assert_true(levels.items[3].doubt > 0.0099 && levels.items[3].doubt < 0.0101);
+    rs_levels_clear(&levels);
+    rs_reference_clear(&found);
+    close_job(&j);
+}
+
+/* A slower device takes longer always and in all kernels; more work shows in some steps, or in some kernels. */
+static void test_levels(void **state)
+{
+    (void)state;
+    static const int64_t plain[STEPS] = {200, 200, 200, 200}, slower[STEPS] = {240, 240, 240, 240},
+                         little[STEPS] = {204, 204, 204, 204}, twice[STEPS] = {400, 400, 400, 400},
+                         moving[STEPS] = {200, 320, 200, 240};
+    check_level(slower, slower, 1.2, true, true);
+    check_level(plain, plain, 1.0, false, false);
+    check_level(little, little, 408 / 402.0, false,
+                false); /* no more than three times what the others differ by */
+    check_level(twice, plain, 1.5, true, false);
+    check_level(moving, moving, 1.2, true, false);
+}
+
+/* ---- overlap ------------------------------------------------------------------------------------------- */
+
+#define AUTO 2
+
+/* Steps of a forward kernel of 100 us, two of 300 in the backward pass, which another thread launches, then two reductions
+ * of 100 that are issued when all is done, and the optimizer. in_forward: a group's reduction is in the forward pass. */
+static const rs_skeleton *make_late_reductions(bool in_forward)
+{
+    static const struct {
+        const char *name;
+        int thread, stream, start, us;
+    } work[] = {{"forward", MAIN, 7, 50, 100},
+                {"backward", AUTO, 7, 151, 300},
+                {"backward", AUTO, 7, 452, 300},
+                {"ncclDevKernel_AllReduce_Sum_f32_RING_LL", AUTO, 20, 760, 100},
+                {"ncclDevKernel_AllReduce_Sum_f32_RING_LL", AUTO, 20, 861, 100},
+                {"multi_tensor_apply_kernel", MAIN, 7, 970, 50},
+                {"ncclDevKernel_AllReduce_Sum_f32_RING_LL", MAIN, 20, 10, 20}};
+    builder b = builder_create();
+    for (int step = 0; step < STEPS; step++) {
+        char name[24];
+        int64_t t = step * 2000 * US, c = step * 10 + 1;
+        snprintf(name, sizeof name, "ProfilerStep#%d", step);
+        add_row(&b, 'X', "user_annotation", name, MAIN, MAIN, t, 1200 * US);
+        for (int k = 0; k < (in_forward ? 7 : 6); k++) {
+            bool late = k == 3 || k == 4; /* issued after the backward pass */
+            add_row(&b, 'X', "cuda_runtime", "cudaLaunchKernel", 1, work[k].thread,
+                    t + (late     ? 740 + 8 * k
+                         : k == 6 ? 1
+                                  : 10 + 8 * k) *
+                            US,
+                    5 * US);
+            add_arg(&b, RS_COL_CORRELATION, c + k);
+            add_kernel(&b, work[k].name, 0, work[k].stream, t + work[k].start * US, work[k].us * US, c + k);
+        }
+        add_row(&b, 'X', "cuda_runtime", "cudaDeviceSynchronize", MAIN, MAIN, t + 100 * US, 925 * US);
+    }
+    rs_trace trace;
+    rs_skeleton *s = NULL;
+    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+    rs_trace_init(&trace, b.e, NULL, b.e->n);
+    assert_int_equal(rs_skeleton_of(&trace, &policy, &s, NULL), RS_OK);
+    rs_trace_clear(&trace);
+    rs_events_free(b.e);
+    return s;
+}
+
+/* When the i-th reduction of step 1 starts under overlap, us into the step. */
+static int64_t reduction_under_overlap(bool in_forward, size_t which)
+{
+    job j = {.n = 2, .rank_of = {10, 11}};
+    rs_what_if q;
+    rs_weights w;
+    rs_times t;
+    size_t n, seen = 0;
+    int64_t out = -1;
+    for (int r = 0; r < 2; r++) j.ranks[r] = make_late_reductions(in_forward);
+    open_ranks(&j);
+    assert_int_equal(rs_what_if_parse("overlap", &q, NULL), RS_OK);
+    assert_int_equal(rs_weights_copy(&j.e, &j.w, &w, NULL), RS_OK);
+    assert_int_equal(rs_what_if_apply(&q, &j.e, &j.roles, j.rank_of, &w, &n, NULL), RS_OK);
+    assert_int_equal(rs_engine_replay(&j.e, &w, &t, NULL), RS_OK);
+    const rs_skeleton *s = j.ranks[0];
+    uint32_t forward = 0;
+    for (uint32_t i = 1; i < s->n; i++)
+        if (s->step[i] == 1 && strcmp(rs_pool_text(&s->pool, rs_skeleton_at(s, i)->name), "forward") == 0)
+            forward = i;
+    assert_int_not_equal(forward, 0);
+    for (size_t i = 0; i < s->n_comm; i++)
+        if (s->step[s->comm_node[i]] == 1 && seen++ == which)
+            out = 50 + (t.start[s->comm_node[i]] - t.start[forward]) / US;
+    rs_times_clear(&t);
+    rs_weights_clear(&w);
+    rs_what_if_clear(&q);
+    close_job(&j);
+    return out;
+}
+
+static void test_overlap(void **state)
+{
+    (void)state;
+    assert_int_equal(reduction_under_overlap(false, 0), 451); /* half of the pass is done */
+    assert_int_equal(reduction_under_overlap(false, 1), 752); /* all of it */
+    assert_int_equal(reduction_under_overlap(true, 1),
+                     760); /* as recorded: such a group is no one's gradients' */
+    assert_int_equal(reduction_under_overlap(true, 2), 861);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -946,6 +1103,8 @@ int main(void)
         cmocka_unit_test(test_places),
         cmocka_unit_test(test_ties),
         cmocka_unit_test(test_spread),
+        cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_overlap),
         cmocka_unit_test(test_every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

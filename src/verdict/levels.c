@@ -1,0 +1,221 @@
+/* How long ranks take for what other ranks do, too. */
+#include "verdict/levels.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/interval.h"
+#include "base/memory.h"
+#include "base/stats.h"
+#include "base/try.h"
+
+#define LEAST_COMPUTE 1.02 /* times its peers': computation that differs less is no finding */
+#define LEAST_OF_FEW 1.03  /* the same of few ranks, which do not show by how much ranks differ */
+#define FEW 4
+#define LEAST_HOST 1.10  /* the same of host threads, which vary more */
+#define DEVIATIONS 3     /* standard, by which a slow rank exceeds the others */
+#define USUAL_DOUBT 0.01 /* two standard deviations, where there are too few ranks to measure them */
+#define BINS 1024        /* kernels by how many times as long they take: 512 a unit */
+
+void rs_levels_clear(rs_levels *l)
+{
+    rs_free(l->items);
+    rs_free(l->step);
+    rs_free(l->by_role);
+    *l = (rs_levels){0};
+}
+
+/* ---- sums ---------------------------------------------------------------------------------------------- */
+
+typedef struct adding {
+    const rs_judged *job;
+    rs_level *level;
+    double *own, *usual; /* by step of the rank */
+    double bins[BINS];
+} adding;
+
+static void add(adding *a, int32_t step, int64_t own, int64_t usual)
+{
+    a->level->own += (double)own;
+    a->level->usual += (double)usual;
+    if (step >= 0) {
+        a->own[step] += (double)own;
+        a->usual[step] += (double)usual;
+    }
+    if (usual <= 0) return;
+    double bin = (double)own / (double)usual * (BINS / 2.0);
+    a->bins[bin < BINS - 1 ? (size_t)bin : BINS - 1] += (double)usual;
+}
+
+/* Work outside of steps has no peers where there are steps. */
+static void add_computation(adding *a, size_t rank)
+{
+    const rs_judged *job = a->job;
+    const rs_skeleton *s = job->engine->ranks[rank];
+    for (uint32_t i = 1; i < s->n; i++) {
+        uint32_t node = job->engine->node_base[rank] + i;
+        if (!job->reference->shared[node] || rs_skeleton_at(s, i)->part != RS_PART_COMPUTE ||
+            (s->n_steps && s->step[i] < 0))
+            continue;
+        add(a, s->step[i], job->recorded->work[node], job->reference->repair.work[node]);
+    }
+}
+
+/* What host threads themselves take between their points. */
+static void add_host_time(adding *a, size_t rank)
+{
+    const rs_judged *job = a->job;
+    const rs_engine *e = job->engine;
+    const rs_skeleton *s = e->ranks[rank];
+    for (uint32_t i = 1; i < s->n; i++) {
+        uint32_t edge = e->edge_base[rank] + s->first[i];
+        if (rs_skeleton_is_work(s, i) || s->first[i] == s->first[i + 1]) continue;
+        int64_t own = job->recorded->edge[edge], usual = job->reference->peers.edge[edge];
+        if (rs_edge_part(s, s->first[i]) == RS_PART_HOST && own != RS_NO_EDGE && usual != RS_NO_EDGE)
+            add(a, s->step[i], own, usual);
+    }
+}
+
+/* How many times as long the low quartile of the computation takes. */
+static double low_quartile(const adding *a)
+{
+    double sum = 0;
+    size_t k = 0;
+    for (; k < BINS - 1; k++)
+        if ((sum += a->bins[k]) >= a->level->usual / 4) break;
+    return ((double)k + 0.5) / (BINS / 2.0);
+}
+
+/* scratch: room for the rank's steps, three times. */
+static void sum_rank(const rs_judged *job, size_t rank, bool host, double *scratch, rs_level *out,
+                     double *step)
+{
+    size_t n_steps = job->engine->ranks[rank]->n_steps, n = 0;
+    adding a = {job, out, scratch, scratch + n_steps, {0}};
+    double *sorted = scratch + 2 * n_steps;
+    memset(scratch, 0, 2 * n_steps * sizeof *scratch);
+    if (host)
+        add_host_time(&a, rank);
+    else
+        add_computation(&a, rank);
+    out->times = out->low = out->even = out->usual > 0 ? out->own / out->usual : 0;
+    for (size_t k = 0; k < n_steps; k++) {
+        step[k] = a.usual[k] > 0 ? a.own[k] / a.usual[k] : 0;
+        if (step[k] > 0) sorted[n++] = step[k];
+    }
+    if (out->times > 0 && !host) out->even = low_quartile(&a);
+    if (!n) return;
+    rs_sort_doubles(sorted, n);
+    if (host) out->times = out->even = sorted[n / 2]; /* a pause in one step does not make a host slow */
+    out->low = sorted[n / 4];
+}
+
+/* ---- against each other -------------------------------------------------------------------------------- */
+
+size_t rs_levels_role_end(const rs_levels *l, size_t from)
+{
+    size_t to = from + 1;
+    while (to < l->n && l->by_role[to].key == l->by_role[from].key) to++;
+    return to;
+}
+
+/* The lower middle one of a column of the ranks of a role; scratch: room for them. */
+static double middle(const rs_levels *l, size_t from, size_t to, size_t column, double *scratch)
+{
+    for (size_t i = from; i < to; i++)
+        memcpy(&scratch[i - from], (const char *)&l->items[l->by_role[i].value] + column, sizeof *scratch);
+    rs_sort_doubles(scratch, to - from);
+    return scratch[(to - from - 1) / 2];
+}
+
+/* Beyond what a rank of the role is slow: the median distance of ranks from the median says how much they differ. */
+static double least_of(const rs_levels *l, size_t from, size_t to, bool host, double *scratch)
+{
+    size_t n = to - from;
+    double least = host ? LEAST_HOST : n < FEW ? LEAST_OF_FEW : LEAST_COMPUTE;
+    for (size_t i = from; i < to; i++) scratch[i - from] = fabs(l->items[l->by_role[i].value].times - 1);
+    rs_sort_doubles(scratch, n);
+    double beyond = 1 + DEVIATIONS * 1.4826 * scratch[(n - 1) / 2];
+    return beyond > least ? beyond : least;
+}
+
+/* What a slow rank would take is the mean of the ranks that are not slow. */
+static void compare_with_usual(rs_levels *l, size_t from, size_t to)
+{
+    double sum = 0, squares = 0;
+    size_t n = 0;
+    for (size_t i = from; i < to; i++) {
+        const rs_level *x = &l->items[l->by_role[i].value];
+        if (x->slow) continue;
+        sum += x->times;
+        squares += x->times * x->times;
+        n++;
+    }
+    double mean = n ? sum / (double)n : 1, doubt = USUAL_DOUBT;
+    if (n > 2) {
+        double variance = (squares - sum * mean) / (double)(n - 1);
+        doubt = 2 * sqrt(variance > 0 ? variance : 0) / mean;
+    }
+    for (size_t i = from; i < to; i++) {
+        rs_level *x = &l->items[l->by_role[i].value];
+        x->times /= mean;
+        x->doubt = doubt;
+    }
+}
+
+static void compare_role(rs_levels *l, size_t from, size_t to, bool host, double *scratch)
+{
+    double times = middle(l, from, to, offsetof(rs_level, times), scratch),
+           even = middle(l, from, to, offsetof(rs_level, even), scratch);
+    for (size_t i = from; i < to; i++) {
+        rs_level *x = &l->items[l->by_role[i].value];
+        x->times /= times;
+        x->low /= times;
+        x->even /= even;
+    }
+    double least = least_of(l, from, to, host, scratch);
+    for (size_t i = from; i < to; i++) {
+        rs_level *x = &l->items[l->by_role[i].value];
+        double half = 1 + (x->times - 1) / 2;
+        x->slow = x->times >= least;
+        x->off = x->slow && x->low >= half && x->even >= half;
+    }
+    compare_with_usual(l, from, to);
+}
+
+static rs_status compare_roles(rs_levels *l, const rs_judged *job, bool host, rs_error *err)
+{
+    size_t n_ranks = job->engine->n_ranks, kept = 0;
+    RS_LOCAL double *scratch = rs_malloc((n_ranks + 1) * sizeof *scratch);
+    l->by_role = rs_malloc((n_ranks + 1) * sizeof *l->by_role);
+    if (!scratch || !l->by_role) return rs_fail_nomem(err, "diagnose");
+    for (size_t r = 0; r < n_ranks; r++)
+        if (l->items[r].times > 0) l->by_role[l->n++] = (rs_keyed){job->reference->role[r], (uint32_t)r};
+    if (!rs_keyed_sort(l->by_role, l->n)) return rs_fail_nomem(err, "diagnose");
+    for (size_t from = 0, to; from < l->n; from = to) {
+        to = rs_levels_role_end(l, from);
+        for (size_t i = from; to - from < 2 && i < to; i++) l->items[l->by_role[i].value].times = 0;
+        if (to - from < 2) continue;
+        compare_role(l, from, to, host, scratch);
+        memmove(l->by_role + kept, l->by_role + from, (to - from) * sizeof *l->by_role);
+        kept += to - from;
+    }
+    l->n = kept;
+    return RS_OK;
+}
+
+rs_status rs_levels_find(const rs_judged *job, bool host, rs_levels *out, rs_error *err)
+{
+    const rs_engine *e = job->engine;
+    size_t most = 0;
+    for (size_t r = 0; r < e->n_ranks; r++)
+        if (e->ranks[r]->n_steps > most) most = e->ranks[r]->n_steps;
+    RS_LOCAL double *scratch = rs_malloc((3 * most + 1) * sizeof *scratch);
+    *out = (rs_levels){.items = rs_calloc(e->n_ranks + 1, sizeof *out->items),
+                       .step = rs_calloc(e->step_base[e->n_ranks] + 1, sizeof *out->step)};
+    if (!scratch || !out->items || !out->step) return rs_fail_nomem(err, "diagnose");
+    for (size_t r = 0; r < e->n_ranks; r++)
+        sum_rank(job, r, host, scratch, &out->items[r], out->step + e->step_base[r]);
+    return compare_roles(out, job, host, err);
+}
