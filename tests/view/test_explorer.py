@@ -245,6 +245,10 @@ def check_why(server, job):
         check(all(a["from"] == b["to"] for a, b in zip(w["hops"], w["hops"][1:])), "hops follow each other")
     loader = sum(h["ns"] for h in waits[0]["hops"] if (h["rank"], h["part"]) == (1, "loader"))
     check(loader > waits[0]["sum"] // 2, "rank 0 waits for rank 1's loader, as the synthesiser made it")
+    kernel = next(e for e in tables("events", "--where", "cat = kernel and name ~ AllReduce", job)["events"]
+                  if e["rank"] == 0 and ns(e["ts_us"]) <= at < ns(e["ts_us"] + e["dur_us"]))
+    of_event = server.get("why", rank=0, id=kernel["position"], wait="communication")["waits"]
+    same(of_event, waits[:1], "the wait of an event")
     same(server.ask("api/why?rank=0")[0], 400, "why without a place")
     same(server.ask("api/why?rank=99&at=5")[0], 400, "why of no rank")
 

@@ -342,7 +342,7 @@ def check_start(job, folder):
 
 
 def check_slow_clients(job):
-    """Clients that never finish their requests hold up nobody; no token is needed to connect."""
+    """Clients that never finish their requests delay no other client; no token is needed to connect."""
     with serving(job) as s, contextlib.ExitStack() as slow:
         for i in range(80):  # more than it keeps, fewer than the system's queue of connections takes besides
             link = slow.enter_context(socket.create_connection(("127.0.0.1", s.port), timeout=PATIENCE))

@@ -111,7 +111,10 @@ export function findingsPanel(app) {
         mark: (place) => {
             for (const li of [...list.children, ...others.querySelectorAll('li')]) li.classList.toggle('shown', Number(li.dataset.place) === place);
         },
-        say: (...content) => answer.replaceChildren(...content),
+        say: (...content) => {
+            answer.replaceChildren(...content);
+            answer.scrollIntoView({ block: 'nearest' });
+        },
         edit,
     };
 }
