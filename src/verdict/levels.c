@@ -107,8 +107,10 @@ static void sum_rank(const rs_judged *job, size_t rank, bool host, double *scrat
     if (out->times > 0 && !host) out->even = low_quartile(&a);
     if (!n) return;
     rs_sort_doubles(sorted, n);
-    if (host) out->times = out->even = sorted[n / 2]; /* a pause in one step does not make a host slow */
     out->low = sorted[n / 4];
+    if (!host) return;
+    out->times = sorted[n / 2]; /* a pause in one step does not make a host slow */
+    out->even = out->low;
 }
 
 /* ---- against each other -------------------------------------------------------------------------------- */
@@ -179,7 +181,7 @@ static void compare_role(rs_levels *l, size_t from, size_t to, bool host, double
         rs_level *x = &l->items[l->by_role[i].value];
         double half = 1 + (x->times - 1) / 2;
         x->slow = x->times >= least;
-        x->off = x->slow && x->low >= half && x->even >= half;
+        x->off = x->slow && x->even >= half;
     }
     compare_with_usual(l, from, to);
 }
