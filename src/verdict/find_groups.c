@@ -14,8 +14,9 @@
 #define MANY_SMALL 8       /* collectives of a group a step */
 #define SMALL 1048576      /* bytes, of a collective on average */
 #define OVERLAP_DOUBT 0.05 /* of transfers: how evenly a backward pass makes gradients is not known */
-#define MERGE_DOUBT 0.02 /* of transfers: how much of one is the same for any size shows in several sizes alone */
-#define BUCKET 26214400    /* bytes that they may become */
+#define MERGE_DOUBT                                                                                          \
+    0.02 /* of transfers: how much of one is the same for any size shows in several sizes alone */
+#define BUCKET 26214400 /* bytes that they may become */
 
 static const rs_coll_arrival *first_of(const rs_engine *e, size_t meeting)
 {

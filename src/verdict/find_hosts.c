@@ -16,8 +16,8 @@
 #define OFTEN 1.5          /* times a step: a call that waits more often holds the host back in the loop */
 #define LATE 3             /* times the median stretch before a launch: one after a wait is late */
 #define PAUSE_MAD 8        /* beyond the 99th percentile: a pause lasts so many median deviations more */
-#define TAIL 16                    /* of the longest stretches: so many at least say how lengths fall off */
-#define PAUSE_SURE 4               /* -ln of the chance that an everyday delay counts as a pause */
+#define TAIL 16            /* of the longest stretches: so many at least say how lengths fall off */
+#define PAUSE_SURE 4       /* -ln of the chance that an everyday delay counts as a pause */
 #define LEAST_PAUSE 100000 /* ns */
 #define PAUSED_STEPS 0.25  /* of a rank's steps: what happens more often is no pause */
 #define CLEAR_STEPS 0.5    /* the same of pauses that differ clearly from all others */
@@ -296,8 +296,7 @@ rs_status rs_find_late_launch(const rs_judged *job, const rs_fault_kind *fault, 
         c.facts.us = mean / 1e3;
         c.facts.n = n;
         /* where it takes longer than usual, it takes what is usual; an opportunity is half of it */
-        rs_expr *s =
-            rs_what_if_scale_by(&c.edits, off && usual > 0 ? rs_short_factor(usual / mean) : 0.5);
+        rs_expr *s = rs_what_if_scale_by(&c.edits, off && usual > 0 ? rs_short_factor(usual / mean) : 0.5);
         rs_selector_word(s, RS_SELECT_PART, RS_PART_OF_HOST);
         rs_selector_text(s, RS_SELECT_BEHIND, RS_OP_EQ, call.text, call.length);
         c.excess = call.ns / 1e3 / (double)rs_judged_all_steps(e);
@@ -398,7 +397,8 @@ static int64_t least_pause(const stretch *all, size_t n, int64_t *scratch)
     int64_t high = rs_select_number(scratch, n, n - 1 - n / 100),
             middle = rs_select_number(scratch, n, n / 2), tail = 0;
     if (n > 2 * k) {
-        int64_t from = rs_select_number(scratch, n, n - 1 - k), half = rs_select_number(scratch, n, n - 1 - k / 2);
+        int64_t from = rs_select_number(scratch, n, n - 1 - k),
+                half = rs_select_number(scratch, n, n - 1 - k / 2);
         double beyond = (double)rs_sub_sat(half, from) / log(2) * (log((double)k) + PAUSE_SURE);
         tail = beyond < 9e17 ? rs_add_sat(from, (int64_t)beyond) : INT64_MAX;
     }
