@@ -1030,7 +1030,7 @@ static const rs_skeleton *make_delayed(const int64_t delay[STEPS * LAUNCHES / 10
 }
 
 /* Delays that fall off exponentially, 60 us on average, the longest of 262 us in one step of one rank, are no pauses; one of
- * `longest` us is, if it is far beyond. */
+ * `longest` us is, if it is far longer. */
 static void check_pauses(int64_t longest, size_t wanted)
 {
     static const rs_fault_kind fault = {.id = "host_pause"};
