@@ -63,9 +63,14 @@ RS_API rs_status rs_job_settings_take(const rs_options *given, rs_job_settings *
  * one; RS_NO_VALUE. */
 RS_API int64_t rs_rank_in_name(const char *path);
 
-typedef enum rs_content { RS_CONTENT_OTHER, RS_CONTENT_TRACE, RS_CONTENT_SNAPSHOT } rs_content;
+typedef enum rs_content {
+    RS_CONTENT_OTHER,
+    RS_CONTENT_TRACE,
+    RS_CONTENT_SNAPSHOT,
+    RS_CONTENT_COMPILATIONS
+} rs_content;
 /* What a file holds, by the first n bytes of its text (rs_file_begin; 64 KiB are enough): a trace of any format that a job
- * reads, or an allocator's snapshot. */
+ * reads, an allocator's snapshot, or a compiler's log. */
 RS_API rs_content rs_content_of(const void *text, size_t n);
 
 typedef struct rs_job rs_job;

@@ -1156,7 +1156,7 @@ class Job:
         short_names: bool = False,
         fail_on: Optional[Text] = None,
         compat: Optional[Literal['hta', 'hta-exact']] = None,
-        table: Optional[Literal['diff', 'totals']] = None,
+        table: Optional[Literal['diff', 'totals', 'ranks']] = None,
         progress: Progress = None,
         ranks: Ranges = None,
         steps: Ranges = None,
@@ -1243,18 +1243,19 @@ class Job:
     def exchange(self, *,
         fail_on: Optional[Text] = None,
         compat: None = None,
-        table: Optional[Literal['exchange', 'ranks']] = None,
+        table: Optional[Literal['exchange', 'ranks', 'messages']] = None,
         progress: Progress = None,
         ranks: Ranges = None,
         steps: Ranges = None,
         window: Window = None) -> Table:
-        """Who sends how much to whom in all-to-alls: rank by rank, and whose experts get most.
+        """Who sends how much to whom in all-to-alls and messages: rank by rank, and whose experts get most.
 
         Sizes come from the split sizes that the communication recorded, which count rows of the first
         dimension: those of the kernel, else of the operator record_param_comms that launched it, its
         arguments or its inputs. An all-to-all without them gives every rank the same. The receiver is told
         by the members of the process group. In a group that is as large as the job and does not list its
-        members ranks stand in order.
+        members ranks stand in order. Table messages has sends and receives (NCCL, gloo, MPI) whose receiver
+        is recorded.
 
         Options:
             fail_on: exit 1 when a row of the chosen table meets the expression: 'vs_mean > 1.5'
@@ -1277,7 +1278,14 @@ class Job:
             time_us [us]: durations of their kernels, waits for other ranks among them
             sent_bytes [bytes]: sent to all ranks, itself among them
             received_bytes [bytes]: what the ranks in the traces send to it
-            vs_mean [ratio]: received_bytes over the mean of all ranks: the load of an expert's rank"""
+            vs_mean [ratio]: received_bytes over the mean of all ranks: the load of an expert's rank
+
+        Table messages: one row is one rank and one it sends messages to
+            rank [id]: rank that sends
+            to_rank [id]: rank that receives
+            group: process group's or communicator's name
+            count [count]: sends of known receivers
+            bytes [bytes]: sent in those whose sizes are known"""
     def fragments(self, *,
         shorter_than: float = 10.0,
         micro_idle: float = 10.0,
@@ -1676,6 +1684,86 @@ class Job:
             gpu_duration_us [us]: duration of the work
             launch_delay_us [us]: from the call's end to the work's start, 0 when it starts before that
             outlier: short, runtime, delay, joined by +; unknown when none"""
+    def measured(self, *,
+        by: Literal['kernel', 'step', 'state'] = 'kernel',
+        top: int = 20,
+        compat: None = None,
+        table: Optional[Literal['kernels', 'steps', 'states']] = None,
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
+        """What counters measured in each kernel, each step and idle time: SM and tensor activity, memory, links, clocks, power.
+
+        For traces with samples of a GPU: nsys --gpu-metrics-devices, PyTorch 2.15 (power, clocks, PM
+        sampling), and for ranges of Kineto's profiler. A sample holds until the next one. Values are means
+        over the time in which a counter is known, which can be a part of the trace. Work shorter than the
+        time between two samples shares them with its neighbours: column samples says over how many the mean
+        was taken.
+
+        Options:
+            by: kernel: name of the work; step: number of the step; state: busy or idle; one of kernel,
+                step, state
+            top: only the first N kernels of a rank; 0: all
+
+        Table kernels: one row is one name of GPU work of one rank
+            rank [id]: rank
+            name: kernel, copy or memset
+            count [count]: executions
+            time_us [us]: their durations
+            measured_us [us]: of that time, where a counter is known
+            samples [count]: measured time over the time between two samples; work that is shorter than that
+                shares a sample with its neighbours
+            sm_active_pct [percent]: cycles in which SMs have a warp, of all
+            tensor_active_pct [percent]: cycles in which the pipes of the tensor cores work
+            dram_pct [percent]: reads and writes of memory, of the peak
+            nvlink_rx_pct [percent]: received over NVLink, of the peak
+            nvlink_tx_pct [percent]: sent over NVLink, of the peak
+            pcie_rx_pct [percent]: received over PCIe, of the peak
+            pcie_tx_pct [percent]: sent over PCIe, of the peak
+            clock_mhz: clock of the SMs, MHz
+            memory_clock_mhz: clock of the memory, MHz
+            power_w: power that the device draws, W
+            temperature_c: temperature of the device, C
+
+        Table steps: one row is one step of one rank
+            rank [id]: rank
+            step [id]: number of the step
+            time_us [us]: its length
+            measured_us [us]: of that time, where a counter is known
+            samples [count]: measured time over the time between two samples; work that is shorter than that
+                shares a sample with its neighbours
+            sm_active_pct [percent]: cycles in which SMs have a warp, of all
+            tensor_active_pct [percent]: cycles in which the pipes of the tensor cores work
+            dram_pct [percent]: reads and writes of memory, of the peak
+            nvlink_rx_pct [percent]: received over NVLink, of the peak
+            nvlink_tx_pct [percent]: sent over NVLink, of the peak
+            pcie_rx_pct [percent]: received over PCIe, of the peak
+            pcie_tx_pct [percent]: sent over PCIe, of the peak
+            clock_mhz: clock of the SMs, MHz
+            memory_clock_mhz: clock of the memory, MHz
+            power_w: power that the device draws, W
+            temperature_c: temperature of the device, C
+
+        Table states: one row is one state of one rank's GPU
+            rank [id]: rank
+            state: busy: any work runs; idle: between two pieces of work none does
+            count [count]: stretches
+            time_us [us]: their lengths
+            measured_us [us]: of that time, where a counter is known
+            samples [count]: measured time over the time between two samples; work that is shorter than that
+                shares a sample with its neighbours
+            sm_active_pct [percent]: cycles in which SMs have a warp, of all
+            tensor_active_pct [percent]: cycles in which the pipes of the tensor cores work
+            dram_pct [percent]: reads and writes of memory, of the peak
+            nvlink_rx_pct [percent]: received over NVLink, of the peak
+            nvlink_tx_pct [percent]: sent over NVLink, of the peak
+            pcie_rx_pct [percent]: received over PCIe, of the peak
+            pcie_tx_pct [percent]: sent over PCIe, of the peak
+            clock_mhz: clock of the SMs, MHz
+            memory_clock_mhz: clock of the memory, MHz
+            power_w: power that the device draws, W
+            temperature_c: temperature of the device, C"""
     def memory(self, *,
         series: bool = False,
         top: int = 20,
@@ -2434,10 +2522,11 @@ class Job:
     def roofline(self, *,
         by: Literal['args', 'op', 'model', 'module', 'step'] = 'args',
         device: Optional[Text] = None,
+        measured: bool = False,
         top: int = 0,
         fail_on: Optional[Text] = None,
         compat: None = None,
-        table: Optional[Literal['args', 'ops', 'models', 'devices', 'gemms', 'roofs', 'parts']] = None,
+        table: Optional[Literal['args', 'ops', 'models', 'devices', 'gemms', 'roofs', 'parts', 'measured']] = None,
         progress: Progress = None,
         ranks: Ranges = None,
         steps: Ranges = None,
@@ -2455,13 +2544,16 @@ class Job:
         device=FILE is {"name", "mem_bw_gbps", "memory_gb", "max_achievable_tflops": {"matrix_bf16": ...,
         "vector_fp32": ...}}; what it lacks is unknown. The table gemms says what would be gained if every
         matrix product ran at the best rate seen for its shape; roofs holds the lines of a roofline chart,
-        which `report` draws.
+        which `report` draws. measured adds what counters measured of each operator (SM and tensor activity,
+        memory, links, clocks, power) to what its model says: much of the one and little of the other is
+        work that the model does not know, or counts twice.
 
         Options:
             by: args: operator and arguments; op: operator; model: the kind of model; module: the nn.Module
                 around the operator; step: the step in which it begins; one of args, op, model, module, step
             device: what the device can do: a name of the built-in table, or a JSON file; default: as the
                 trace says
+            measured: what counters measured of each operator, next to what the models say of it
             top: only the first N rows of a rank; 0: all
             fail_on: exit 1 when a row of the chosen table meets the expression: 'efficiency_pct < 30,
                 kernel_us > 1000'
@@ -2562,7 +2654,28 @@ class Job:
             bound_us [us]: least time of all calls that have one
             bounded_us [us]: GPU time of these calls
             efficiency_pct [percent]: bound_us of bounded_us
-            modelled_pct [percent]: GPU time with a model, of all"""
+            modelled_pct [percent]: GPU time with a model, of all
+
+        Table measured: one row is one operator of one rank; with measured=True
+            rank [id]: rank
+            name: operator that owns the work: the outermost one with a model, else the launcher
+            count [count]: calls
+            kernel_us [us]: GPU time of all calls
+            measured_us [us]: of their work's durations, where a counter is known
+            model_matrix_pct [percent]: matrix FLOPs of all calls over GPU time, of the device's rate at
+                their precision
+            model_memory_pct [percent]: bytes of all calls over GPU time, of the memory's bandwidth
+            sm_active_pct [percent]: cycles in which SMs have a warp, of all
+            tensor_active_pct [percent]: cycles in which the pipes of the tensor cores work
+            dram_pct [percent]: reads and writes of memory, of the peak
+            nvlink_rx_pct [percent]: received over NVLink, of the peak
+            nvlink_tx_pct [percent]: sent over NVLink, of the peak
+            pcie_rx_pct [percent]: received over PCIe, of the peak
+            pcie_tx_pct [percent]: sent over PCIe, of the peak
+            clock_mhz: clock of the SMs, MHz
+            memory_clock_mhz: clock of the memory, MHz
+            power_w: power that the device draws, W
+            temperature_c: temperature of the device, C"""
     def sequences(self, *,
         op: Optional[Text] = None,
         min_length: int = 3,
@@ -2902,12 +3015,13 @@ class Job:
         The time between a rank's first and last GPU work (GPU span) is divided without overlap:
         computation, communication outside computation (exposed), copies and memsets outside both (exposed),
         idle. Idle time is launch-bound (host wait) from the end of the last work until the call that
-        launches the next work begins; from there to the start of that work it counts as after launch:
-        latency, a slow call or a dependency. Idle before work whose launch is not in the file is neither.
-        Ranks that train together wait for the slowest in communication, so ranks are compared by their own
-        time: the GPU span without exposed communication; in a job without a GPU, by the recorded time
-        without communication that the host runs (gloo) while no operator does. An operator's time is that
-        of the GPU work it launched itself.
+        launches the next work begins, without stretches of a millisecond and more in which launching
+        threads are in no call of the GPU's runtime (elsewhere); from there to the start of that work it
+        counts as after launch: latency, a slow call or a dependency. Idle before work whose launch is not
+        in the file is neither. Ranks that train together wait for the slowest in communication, so ranks
+        are compared by their own time: the GPU span without exposed communication; in a job without a GPU,
+        by the recorded time without communication that the host runs (gloo) while no operator does. An
+        operator's time is that of the GPU work it launched itself.
 
         What to look at first are the verdicts of job.diagnose(): what is wrong, or would help, and how long
         a step would take then. Own sentences are left out where it examined their topic (column replaces).
@@ -2931,8 +3045,9 @@ class Job:
             busy_pct [percent]: share of gpu_span in which anything runs
             comm_us [us]: at least one communication kernel runs
             host_wait_us [us]: idle while the next work had not even been launched
+            host_elsewhere_us [us]: of it, while launching threads were in no GPU call for 1 ms or more
             launch_latency_us [us]: idle between that work's launch and its start
-            launch_bound_pct [percent]: host_wait as a share of gpu_span
+            launch_bound_pct [percent]: host wait without elsewhere as a share of gpu_span
             mean_kernel_us [us]: mean duration of linked GPU work
             mean_launch_us [us]: mean duration of the calls that launch it
             gpu_events [count]: kernels, copies and memsets
@@ -3367,7 +3482,7 @@ def diff(a: Any, b: Any, *,
     short_names: bool = False,
     fail_on: Optional[Text] = None,
     compat: Optional[Literal['hta', 'hta-exact']] = None,
-    table: Optional[Literal['diff', 'totals']] = None,
+    table: Optional[Literal['diff', 'totals', 'ranks']] = None,
     progress: Progress = None,
     ranks: Ranges = None,
     steps: Ranges = None,

@@ -93,9 +93,9 @@ static const rs_table_spec name_table = RS_TABLE(
     name_columns);
 static const rs_table_spec total_table =
     RS_TABLE("totals", "one row is one number of both jobs", total_columns);
-static const rs_table_spec *const tables[] = {&name_table, &total_table};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 2}};
-enum { NAMES, TOTALS };
+static const rs_table_spec *const tables[] = {&name_table, &total_table, &rs_diff_ranks_table};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 3}};
+enum { NAMES, TOTALS, RANKS };
 
 static unsigned group_of(unsigned kind)
 {
@@ -316,6 +316,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
         result->main_table = strcmp(rs_options_text(run->options, "by"), "total") == 0 ? TOTALS : NAMES;
         status = add_names(run, &c, result->tables[NAMES], err);
         if (status == RS_OK) status = add_totals(&c, result->tables[TOTALS], err);
+        if (status == RS_OK) status = rs_diff_add_ranks(partials, n, result->tables[RANKS], err);
         if (status == RS_OK)
             status = rs_gate_apply(run->options, result->tables[result->main_table], result, err);
         if (status == RS_OK && result->found)

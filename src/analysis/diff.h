@@ -30,6 +30,10 @@ typedef struct rs_diff_rank {
 rs_status rs_diff_rank_of(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
 void rs_diff_free(void *partial);
 
+/* One row for each rank that both sides have. */
+extern const rs_table_spec rs_diff_ranks_table;
+rs_status rs_diff_add_ranks(const rs_partial *partials, size_t n, rs_table *table, rs_error *err);
+
 /* The last word of a name once everything in <> and () is dropped: "void at::f<int>(float*)" is "at::f".
  * Names that are not balanced stay as they are. out: room for length. Returns the length written. */
 size_t rs_diff_shorten(const char *name, size_t length, char *out);

@@ -7,6 +7,7 @@
 #include "base/order.h"
 #include "base/stats.h"
 #include "analysis/gate.h"
+#include "analysis/measured.h"
 #include "analysis/roofline_figures.h"
 #include "base/interval.h"
 #include "base/try.h"
@@ -20,6 +21,8 @@ static const rs_option_spec options[] = {
      "step: the step in which it begins"},
     {"device", RS_OPTION_TEXT, "NAME|FILE", NULL, NULL,
      "what the device can do: a name of the built-in table, or a JSON file; default: as the trace says"},
+    {"measured", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "what counters measured of each operator, next to what the models say of it"},
     {"top", RS_OPTION_INT, "N", NULL, "0", "only the first N rows of a rank; 0: all"},
     {"fail-on", RS_OPTION_TEXT, "EXPR", NULL, NULL,
      "exit 1 when a row of the chosen table meets the expression: 'efficiency_pct < 30, kernel_us > 1000'"},
@@ -119,10 +122,35 @@ static const rs_table_spec roof_table =
     RS_TABLE("roofs", "one row is one rate that bounds operators of one rank", roof_columns);
 static const rs_table_spec part_table = RS_TABLE(
     "parts", "one row is one module, or one step, of one rank; with --by module or step", part_columns);
+/* An operator, all its arguments together. */
+typedef struct measured_row {
+    const char *name;
+    int64_t count, time, known; /* ns; known: where a counter is */
+    double matrix_pct, memory_pct;
+    rs_measured_means means;
+} measured_row;
+
+#define MEASURED_ROW(CELL)                                                                                   \
+    CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
+    CELL(OF(measured_row, name), "name", TEXT, NONE, OWNER, NULL)                                            \
+    CELL(OF(measured_row, count), "count", INT, COUNT, "calls", NULL)                                        \
+    CELL(OF(measured_row, time), "kernel_us", TIME, US, "GPU time of all calls", "GPU time")                 \
+    CELL(OF(measured_row, known), "measured_us", TIME, US,                                                   \
+         "of their work's durations, where a counter is known", "measured")                                  \
+    CELL(OF(measured_row, matrix_pct), "model_matrix_pct", REAL, PERCENT,                                    \
+         "matrix FLOPs of all calls over GPU time, of the device's rate at their precision",                 \
+         "model: matrix")                                                                                    \
+    CELL(OF(measured_row, memory_pct), "model_memory_pct", REAL, PERCENT,                                    \
+         "bytes of all calls over GPU time, of the memory's bandwidth", "model: memory")                     \
+    RS_MEASURED_CELLS(CELL, measured_row, means)
+RS_RECORD(measured, MEASURED_ROW);
+static const rs_table_spec measured_table =
+    RS_TABLE("measured", "one row is one operator of one rank; with --measured", measured_columns);
+
 static const rs_table_spec *const tables[] = {&args_table, &op_table,   &model_table, &device_table,
-                                              &gemm_table, &roof_table, &part_table};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 7}};
-enum { ARGS, OPS, MODELS, DEVICES, GEMMS, ROOFS, PARTS };
+                                              &gemm_table, &roof_table, &part_table,  &measured_table};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 8}};
+enum { ARGS, OPS, MODELS, DEVICES, GEMMS, ROOFS, PARTS, MEASURED };
 
 /* ---- by arguments -------------------------------------------------------------------------------------- */
 
@@ -236,6 +264,61 @@ static rs_status add_totals(rs_table *t, int64_t rank, const rs_roof_rank *p, co
     }
     rs_free(place);
     rs_strings_clear(&names);
+    return status;
+}
+
+/* ---- measured next to modelled ----------------------------------------------------------------------------- */
+
+/* Seconds that the matrix units, and the memory, work at their rates; NaN where a call's share is unknown. */
+typedef struct measured_sum {
+    const char *name;
+    int64_t count, time;
+    double matrix_s, memory_s;
+    rs_measured measured;
+} measured_sum;
+
+static void add_measured(measured_sum *x, const rs_roof_row *r, const rs_rates *rates)
+{
+    double calls = (double)r->time.n,
+           rate = rates && r->precision ? rates->matrix[r->precision] : (double)NAN;
+    x->count += (int64_t)r->time.n;
+    x->time = rs_add_sat(x->time, r->time.sum);
+    x->matrix_s += !r->has_flops ? (double)NAN : r->matrix ? calls * (double)r->matrix / (rate * 1e12) : 0;
+    x->memory_s += !r->has_bytes || !rates ? (double)NAN : calls * (double)r->bytes / (rates->mem_gbps * 1e9);
+    rs_measured_join(&x->measured, &r->measured);
+}
+
+static const rs_order by_time_measured[] = {RS_FALLING(measured_sum, time)};
+
+static rs_status add_all_measured(rs_table *t, int64_t rank, const rs_roof_rank *p, const rs_rates *rates,
+                                  size_t top, rs_error *err)
+{
+    RS_LOCAL measured_sum *sums = rs_calloc(p->n + 1, sizeof *sums);
+    RS_LOCAL uint32_t *place = rs_calloc(p->pool.strings.n + 1, sizeof *place); /* by text, + 1 */
+    rs_status status = sums && place ? RS_OK : rs_fail_nomem(err, "roofline");
+    size_t n = 0;
+    for (size_t i = 0; status == RS_OK && i < p->n; i++) {
+        uint32_t name = p->rows[i].name;
+        if (name >= p->pool.strings.n) continue;
+        if (!place[name]) {
+            place[name] = (uint32_t)++n;
+            sums[n - 1].name = rs_pool_text(&p->pool, name);
+        }
+        add_measured(&sums[place[name] - 1], &p->rows[i], rates);
+    }
+    if (status == RS_OK) RS_SORT(sums, n, by_time_measured);
+    for (size_t i = 0; status == RS_OK && i < n && (!top || i < top); i++) {
+        const measured_sum *x = &sums[i];
+        measured_row row = {.name = x->name,
+                            .count = x->count,
+                            .time = x->time,
+                            .matrix_pct = x->time > 0 ? 1e11 * x->matrix_s / (double)x->time : (double)NAN,
+                            .memory_pct = x->time > 0 ? 1e11 * x->memory_s / (double)x->time : (double)NAN,
+                            .means = rs_measured_means_of(&x->measured)};
+        for (int k = 0; k < RS_N_MEASURES; k++)
+            if (x->measured.ns[k] > (double)row.known) row.known = (int64_t)x->measured.ns[k];
+        status = rs_table_put_row(t, &measured_record, rank, &row, err);
+    }
     return status;
 }
 
@@ -448,7 +531,12 @@ static rs_status merge_rank(const rs_run *run, const rs_partial *partial, rs_res
     const rs_rates *r = known ? &rates : NULL;
     rs_roof_part part = rs_roof_part_of(run->options);
     rs_table *const *t = result->tables;
-    if (part != RS_ROOF_WHOLE) { /* rows by arguments would stand once for each module or step */
+    if (rs_options_flag(run->options, "measured")) {
+        RS_TRY(add_all_measured(t[MEASURED], partial->rank, p, r, top, err));
+        if (!p->has_counters)
+            rs_result_note(result, "rank %lld: no counters of the GPU (see `rankscope measured --help`)",
+                           (long long)partial->rank);
+    } else if (part != RS_ROOF_WHOLE) { /* rows by arguments would stand once for each module or step */
         RS_TRY(add_totals(t[PARTS], partial->rank, p, r, PARTS, part == RS_ROOF_STEP, top, err));
     } else {
         for (size_t i = 0; i < p->n && (!top || i < top); i++)
@@ -466,13 +554,15 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 {
     const char *by = rs_options_text(run->options, "by");
     rs_roof_part part = rs_roof_part_of(run->options);
-    result->main_table = part != RS_ROOF_WHOLE      ? PARTS
-                         : strcmp(by, "op") == 0    ? OPS
-                         : strcmp(by, "model") == 0 ? MODELS
-                                                    : ARGS;
+    result->main_table = rs_options_flag(run->options, "measured") ? MEASURED
+                         : part != RS_ROOF_WHOLE                   ? PARTS
+                         : strcmp(by, "op") == 0                   ? OPS
+                         : strcmp(by, "model") == 0                ? MODELS
+                                                                   : ARGS;
     for (size_t i = 0; i < n; i++) RS_TRY(merge_rank(run, &partials[i], result, err));
     size_t top = (size_t)rs_options_int(run->options, "top");
-    if (part == RS_ROOF_WHOLE) RS_TRY(add_gemms(result->tables[GEMMS], partials, n, top, result, err));
+    if (result->main_table != PARTS && result->main_table != MEASURED)
+        RS_TRY(add_gemms(result->tables[GEMMS], partials, n, top, result, err));
     return rs_gate_apply(run->options, result->tables[result->main_table], result, err);
 }
 
@@ -498,15 +588,17 @@ const rs_analysis rs_analysis_roofline = {
         "\"max_achievable_tflops\": {\"matrix_bf16\": ...,\n\"vector_fp32\": ...}}; what it lacks is "
         "unknown.\n"
         "The table gemms says what would be gained if every matrix product ran at the best rate seen for its "
-        "shape;\nroofs holds the lines of a roofline chart, which `report` draws.",
+        "shape;\nroofs holds the lines of a roofline chart, which `report` draws. --measured adds what counters measured of each operator\n"
+        "(SM and tensor activity, memory, links, clocks, power) to what its model says: much of the one and little of the other\n"
+        "is work that the model does not know, or counts twice.",
     .examples =
         "rankscope roofline --by model trace.json.gz\nrankscope roofline --top 20 --steps 3 traces/\n"
         "rankscope roofline --by module trace.json.gz\nrankscope roofline --by step traces/\n"
-        "rankscope roofline --table devices trace.json.gz\n"
+        "rankscope roofline --table devices trace.json.gz\nrankscope roofline --measured --device A100 report.sqlite\n"
         "rankscope roofline --device MI300X --fail-on 'efficiency_pct < 30, kernel_us > 1000' trace.json.gz",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .facets = {&rs_facet_owners, &rs_facet_shapes, &rs_facet_gpu_rows, &rs_facet_steps},
+    .facets = {&rs_facet_owners, &rs_facet_shapes, &rs_facet_gpu_rows, &rs_facet_steps, &rs_facet_measures},
     .columns = RS_COLUMN_BIT(DEVICE),
     .table_sets = sets,
     .n_table_sets = 1,

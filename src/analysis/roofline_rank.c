@@ -99,6 +99,8 @@ typedef struct gatherer {
     row_key *keys;  /* by row */
     size_t n_keys, keys_capacity, rows_capacity;
     rs_map64 places;
+    const rs_measures *measures; /* NULL: not asked for */
+    const rs_owners *owners;
 } gatherer;
 
 static uint64_t hash_key(const row_key *k)
@@ -199,6 +201,12 @@ static bool add_call(gatherer *g, const rs_owned *o)
     rs_roof_row *r = &p->rows[*place];
     r->host_link |= o->host_link;
     rs_moments_add(&r->time, o->time);
+    for (uint32_t i = 0; g->measures && i < o->n_work; i++) {
+        uint32_t work = g->owners->work_row[o->first_work + i];
+        int64_t device;
+        if (!rs_events_int(g->e, RS_COL_DEVICE, work, &device)) device = -1;
+        rs_measures_add(g->measures, device, g->e->start[work], rs_event_end(g->e, work), &r->measured);
+    }
     return true;
 }
 
@@ -211,6 +219,10 @@ static rs_status gather(const rs_run *run, rs_trace *trace, rs_roof_rank *p, rs_
     rs_tree *tree;
     gatherer g = {.e = trace->events, .by = rs_roof_part_of(run->options), .p = p};
     RS_TRY(rs_trace_owners(trace, &owners, err));
+    g.owners = owners;
+    if (rs_options_has(run->options, "measured") && rs_options_flag(run->options, "measured"))
+        RS_TRY(rs_trace_measures(trace, &g.measures, err));
+    p->has_counters = g.measures && g.measures->n;
     RS_TRY(rs_trace_shapes(trace, &shapes, err));
     RS_TRY(rs_trace_working_tree(trace, &tree, err)); /* the owners' */
     if (g.by == RS_ROOF_STEP) RS_TRY(rs_trace_steps(trace, &g.steps, &g.n_steps, err));
@@ -269,6 +281,8 @@ static const rs_field row_fields[] = {
     RS_FIELD(rs_roof_row, bytes),
     RS_FIELD_BELOW(rs_roof_row, precision, RS_N_PRECISIONS),
     RS_FIELD_STRUCT(rs_roof_row, time, &rs_moments_layout),
+    RS_FIELD_ARRAY(rs_roof_row, measured.sum),
+    RS_FIELD_ARRAY(rs_roof_row, measured.ns),
 };
 static const rs_layout row_layout = RS_LAYOUT(rs_roof_row, row_fields);
 
@@ -288,5 +302,6 @@ static const rs_field rank_fields[] = {
     RS_FIELD(rs_roof_rank, linked),
     RS_FIELD(rs_roof_rank, unlinked),
     RS_FIELD(rs_roof_rank, has_work),
+    RS_FIELD(rs_roof_rank, has_counters),
 };
 const rs_layout rs_roof_layout = RS_LAYOUT(rs_roof_rank, rank_fields);

@@ -6,6 +6,7 @@
 #include "base/stats.h"
 #include "perf/devices.h"
 #include "perf/owner.h"
+#include "trace/measures.h"
 #include "trace/pool.h"
 
 /* The calls of one operator with one set of arguments. Texts are of the pool. */
@@ -19,7 +20,8 @@ typedef struct rs_roof_row {
     bool host_link;                /* a copy of its calls crossed the link to the host */
     int64_t matrix, vector, bytes; /* of one call */
     uint8_t precision;
-    rs_moments time; /* of the calls' GPU time, ns */
+    rs_moments time;      /* of the calls' GPU time, ns */
+    rs_measured measured; /* with --measured: of their work */
 } rs_roof_row;
 
 typedef struct rs_roof_device {
@@ -38,6 +40,7 @@ typedef struct rs_roof_rank {
     bool described;           /* the file describes that device */
     int64_t linked, unlinked; /* durations of work that is no communication, ns */
     bool has_work;
+    bool has_counters; /* with --measured: any measure is recorded */
 } rs_roof_rank;
 
 /* What rows are parted by besides operator and arguments. */

@@ -129,6 +129,7 @@ typedef struct rs_command {
 /* Files that a command reads, known by their first bytes. */
 typedef struct rs_file_kind {
     const char *title; /* "flight-recorder dump": one of them, in the singular */
+    bool by_name;      /* known by its name, so that it is asked for last */
     bool beside;       /* it is of use only where there are inputs of another kind, too */
     bool (*knows)(const char *path, const uint8_t *text, size_t n);
 } rs_file_kind;
@@ -341,6 +342,7 @@ int rs_print(const char *command, void (*make)(rs_writer *writer, const void *co
 
 void rs_write_command_help(rs_writer *writer, const rs_command *command);
 void rs_write_general_help(rs_writer *writer);
+void rs_write_prose(rs_writer *writer, const char *text); /* wrapped */
 /* What can have happened, and what to ask. */
 void rs_write_symptoms(rs_writer *writer);
 /* The same, and the names of the commands: one screen. */

@@ -32,15 +32,22 @@ static bool is_snapshot(const char *path, const uint8_t *text, size_t n)
     return rs_content_of(text, n) == RS_CONTENT_SNAPSHOT;
 }
 
+static bool is_compile_log(const char *path, const uint8_t *text, size_t n)
+{
+    (void)path;
+    return rs_content_of(text, n) == RS_CONTENT_COMPILATIONS;
+}
+
 static const rs_file_kind traces[] = {{.title = "trace", .knows = is_trace}, {0}};
 static const rs_file_kind snapshots[] = {{.title = "memory snapshot", .knows = is_snapshot}, {0}};
+static const rs_file_kind compile_logs[] = {{.title = "torch.compile log", .knows = is_compile_log}, {0}};
 
 /* Analyses are commands without a file of their own. */
 static const struct {
     const char *command;
     const rs_file_kind *inputs;
     unsigned urgency;
-} of_analyses[] = {{"diagnose", traces, 2}, {"memory", snapshots, 3}};
+} of_analyses[] = {{"diagnose", traces, 2}, {"memory", snapshots, 3}, {"compile", compile_logs, 4}};
 
 /* ---- what is there --------------------------------------------------------------------------------------- */
 
@@ -89,6 +96,16 @@ static void list_kinds(door *d)
             add_kinds(d, &command, of_analyses[i].inputs, of_analyses[i].urgency);
 }
 
+/* The kind of a file: what it holds says more than its name. */
+static kind *kind_of(door *d, const char *path, const uint8_t *head, size_t n)
+{
+    for (int by_name = 0; by_name < 2; by_name++)
+        for (size_t i = 0; i < d->n; i++)
+            if (d->kinds[i].input->by_name == (by_name == 1) && d->kinds[i].input->knows(path, head, n))
+                return &d->kinds[i];
+    return NULL;
+}
+
 static rs_status add_file(door *d, const char *path, bool below, uint8_t *head, rs_error *err)
 {
     size_t n;
@@ -97,9 +114,8 @@ static rs_status add_file(door *d, const char *path, bool below, uint8_t *head, 
                        MAX_FILES);
     rs_error why = RS_ERROR_INIT;
     if (rs_file_begin(path, head, HEAD, &n, &why) == RS_ERR_NOMEM) return rs_fail_nomem(err, "input");
-    for (size_t i = 0; i < d->n; i++) {
-        kind *k = &d->kinds[i];
-        if (!k->input->knows(path, head, n)) continue;
+    kind *k = kind_of(d, path, head, n);
+    if (k) {
         if (!RS_GROW_ONE(k->paths, k->n, k->capacity)) return rs_fail_nomem(err, "inputs");
         k->paths[k->n] = (rs_text){0};
         rs_text_add(&k->paths[k->n++], path, strlen(path));
@@ -201,17 +217,22 @@ static bool add_to_writer(void *context, const char *bytes, size_t n)
 }
 
 /* A command on a line of its own; it is left out when there is no memory for it. */
-static void put_next(rs_writer *writer, const footer *f, const char *lead, const kind *k)
+static void put_command(rs_writer *writer, const char *lead, const char *command, const char *const *paths,
+                        size_t n_paths)
 {
-    size_t skipped = !(k->below && k->command.analysis);
-    const rs_evidence all = {.command = k->command.name};
+    const rs_evidence all = {.command = command};
     const rs_sink sink = {add_to_writer, writer};
     rs_error err = RS_ERROR_INIT;
     rs_writer_text(writer, lead);
-    if (rs_evidence_write(&all, RS_EVIDENCE_SHELL, f->paths + skipped, f->n_paths - skipped, &sink, &err) !=
-        RS_OK)
+    if (rs_evidence_write(&all, RS_EVIDENCE_SHELL, paths, n_paths, &sink, &err) != RS_OK)
         rs_complain_error(NULL, &err);
     rs_writer_char(writer, '\n');
+}
+
+static void put_next(rs_writer *writer, const footer *f, const char *lead, const kind *k)
+{
+    size_t skipped = !(k->below && k->command.analysis);
+    put_command(writer, lead, k->command.name, f->paths + skipped, f->n_paths - skipped);
 }
 
 /* What else is there, and where the whole answer is. */
@@ -238,6 +259,11 @@ static bool is_read_by_people(const words *w)
     return true;
 }
 
+static bool is_answer(int code)
+{
+    return code == RS_EXIT_OK || code == RS_EXIT_FOUND || code == RS_EXIT_LOSS;
+}
+
 /* paths: as the user gave them, after RECURSIVE. */
 static int answer(const door *d, const kind *chosen, int argc, char **argv, const char **paths,
                   size_t n_paths)
@@ -256,8 +282,7 @@ static int answer(const door *d, const kind *chosen, int argc, char **argv, cons
     size_t skipped = !(chosen->below && chosen->command.analysis);
     int code = rs_command_answer_briefly(&chosen->command, (int)w.n, (char **)w.items, paths + skipped,
                                          n_paths - skipped);
-    bool answered = code == RS_EXIT_OK || code == RS_EXIT_FOUND || code == RS_EXIT_LOSS;
-    if (answered && is_read_by_people(&w)) {
+    if (is_answer(code) && is_read_by_people(&w)) {
         const footer f = {d, chosen, paths, n_paths};
         int failed = rs_print(NULL, write_footer, &f);
         if (failed != RS_EXIT_OK) code = failed;
@@ -273,12 +298,24 @@ static bool are_two_runs(const kind *chosen, const char *const *paths, size_t n)
            rs_rank_in_name(paths[0]) == rs_rank_in_name(paths[1]);
 }
 
-static int compare(int argc, char **argv)
+static void write_comparison_footer(rs_writer *writer, const void *context)
+{
+    const footer *f = context;
+    put_command(writer, "All of it: ", "diff", f->paths, f->n_paths);
+    put_command(writer, "More than chance? ", "regress", f->paths, f->n_paths);
+}
+
+static int compare(int argc, char **argv, const char **paths, size_t n_paths)
 {
     rs_command diff;
+    const words w = {(const char **)argv, (size_t)argc};
     if (!rs_command_find("diff", &diff)) return rs_complain_command("diff");
     rs_signals_install();
-    return rs_command_call(&diff, argc, argv);
+    int code = rs_command_answer_briefly(&diff, argc, argv, paths, n_paths);
+    if (!is_answer(code) || !is_read_by_people(&w)) return code;
+    const footer f = {.paths = paths, .n_paths = n_paths};
+    int failed = rs_print(NULL, write_comparison_footer, &f);
+    return failed == RS_EXIT_OK ? code : failed;
 }
 
 static int complain_unknown(const door *d, const char *path)
@@ -287,7 +324,7 @@ static int complain_unknown(const door *d, const char *path)
         rs_complain("%s: there is no file in this folder", path);
     else
         rs_complain(
-            "%s: no trace, flight-recorder dump, log or memory snapshot among %zu file%s, such as %s; `rankscope "
+            "%s: no trace, flight-recorder dump, log, memory snapshot or torch.compile log among %zu file%s, such as %s; `rankscope "
             "COMMAND %s` says what a command makes of it",
             path, d->seen, d->seen == 1 ? "" : "s", d->first_unknown ? d->first_unknown : "", path);
     return RS_EXIT_INPUT;
@@ -317,7 +354,7 @@ bool rs_front_door(int argc, char **argv, int *code)
     else if (!chosen)
         *code = complain_unknown(&d, argv[first]);
     else if (are_two_runs(chosen, paths + 1, n - 1))
-        *code = compare(argc, argv);
+        *code = compare(argc, argv, paths + 1, n - 1);
     else
         *code = answer(&d, chosen, argc, argv, paths, n);
     clear_door(&d);

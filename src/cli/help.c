@@ -18,6 +18,12 @@ static rs_page prose(rs_writer *writer)
         .writer = writer, .width = rs_prose_width(), .color = terminal.color, .utf8 = terminal.utf8};
 }
 
+void rs_write_prose(rs_writer *writer, const char *text)
+{
+    rs_page page = prose(writer);
+    rs_page_wrap(&page, "", text);
+}
+
 /* "-o, --output FILE" */
 static void option_key(const rs_option_spec *spec, char *out, size_t size)
 {

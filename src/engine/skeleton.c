@@ -48,14 +48,15 @@ static rs_status make_skeleton(rs_trace *trace, const void *key, void **out, rs_
     return RS_OK;
 }
 
-const rs_facet rs_facet_skeleton = {.name = "event graph",
-                                    .columns = RS_SKELETON_COLUMNS,
-                                    .needs = {&rs_facet_work_details, &rs_facet_steps, &rs_facet_host_gaps},
-                                    .key_size = sizeof(rs_policy),
-                                    .same = rs_policy_same,
-                                    .selected = true,
-                                    .make = make_skeleton,
-                                    .release = rs_skeleton_free};
+const rs_facet rs_facet_skeleton = {
+    .name = "event graph",
+    .columns = RS_SKELETON_COLUMNS,
+    .needs = {&rs_facet_work_details, &rs_facet_steps, &rs_facet_host_gaps, &rs_facet_measures},
+    .key_size = sizeof(rs_policy),
+    .same = rs_policy_same,
+    .selected = true,
+    .make = make_skeleton,
+    .release = rs_skeleton_free};
 
 rs_status rs_trace_skeleton(rs_trace *trace, const rs_policy *policy, rs_skeleton **out, rs_error *err)
 {
@@ -228,6 +229,8 @@ static const rs_field fields[] = {
     RS_FIELD(rs_skeleton, elsewhere),
     RS_FIELD(rs_skeleton, loading),
     RS_FIELD(rs_skeleton, n_samples),
+    RS_FIELD(rs_skeleton, clock_mhz),
+    RS_FIELD(rs_skeleton, power_w),
     RS_FIELD_LIST(rs_skeleton, doing, n_doing, &doing_layout),
     RS_FIELD(rs_skeleton, n_events),
     RS_FIELD(rs_skeleton, n_contradicted),

@@ -333,6 +333,21 @@ static rs_status add_gaps(rs_maker *m, const rs_policy *policy, rs_error *err)
     return RS_OK;
 }
 
+/* What counters say of the device while it computes. */
+static rs_status add_measures(rs_maker *m, rs_error *err)
+{
+    const rs_measures *measures;
+    const rs_work *w = m->own.w;
+    rs_measured sum = {0};
+    RS_TRY(rs_trace_measures(m->trace, &measures, err));
+    for (size_t i = 0; measures->n && i < w->n; i++)
+        if (w->class[i] == RS_CLASS_COMPUTE)
+            rs_measures_add(measures, w->device[i], w->start[i], w->end[i], &sum);
+    m->s->clock_mhz = rs_measured_mean(&sum, RS_MEASURE_CLOCK);
+    m->s->power_w = rs_measured_mean(&sum, RS_MEASURE_POWER);
+    return RS_OK;
+}
+
 static rs_status make(rs_maker *m, const rs_policy *policy, rs_error *err)
 {
     const rs_step *steps;
@@ -352,6 +367,7 @@ static rs_status make(rs_maker *m, const rs_policy *policy, rs_error *err)
     m->s->n_untold = m->own.sync->n_untold;
     m->s->strict = m->own.strict;
     RS_TRY(add_gaps(m, policy, err));
+    RS_TRY(add_measures(m, err));
     return add_communication(m, policy, err);
 }
 

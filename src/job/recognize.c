@@ -20,6 +20,7 @@ rs_content rs_content_of(const void *text, size_t n)
     const rs_format *format = n ? rs_format_of_text(text, n) : NULL;
     if (!format) return RS_CONTENT_OTHER;
     if (format->records == RS_RECORDS_ALLOCATIONS) return RS_CONTENT_SNAPSHOT;
+    if (format->records == RS_RECORDS_COMPILATIONS) return RS_CONTENT_COMPILATIONS;
     bool trace =
         format->records == RS_RECORDS_EVENTS && (format != &rs_format_kineto || looks_like_events(text, n));
     return trace ? RS_CONTENT_TRACE : RS_CONTENT_OTHER;

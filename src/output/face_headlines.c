@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/strings.h"
 #include "output/face_tools.h"
 #include "rankscope/verdict.h"
@@ -12,6 +13,7 @@
 #define LONGEST_NAME 60  /* columns of a name in a sentence */
 #define SLOW_RANK 1.05   /* times the median rank */
 #define UNEVEN 1.2       /* times the mean of the ranks */
+#define LEAST_OF_ONE 0.3 /* of a difference: a rank that has so much more than the others is named */
 #define LEAST_PART 0.005 /* of a difference: smaller parts are not said */
 
 static rs_table *rows_of(const rs_result *result, const char *name)
@@ -585,6 +587,29 @@ void rs_headline_exchange(const rs_result *result, rs_text *out)
     if (unknown > 0) rs_text_printf(out, " The sizes of %s more are not known.", RS_FIXED(unknown, 0));
 }
 
+/* A schedule that differs hangs the job, so it is said before what only costs time. */
+void rs_headline_compile(const rs_result *result, rs_text *out)
+{
+    const rs_table *t = rows_of(result, "compile"), *findings = rows_of(result, "findings");
+    size_t n = t ? rs_table_n_rows(t) : 0, again = SIZE_MAX, worst = 0;
+    if (!n) return;
+    double recompiles = total(t, "recompiles"), breaks = total(t, "breaks");
+    for (size_t i = n; i-- > 0;)
+        if (amount(t, i, "recompiles") > 0 && *rs_face_string(t, i, "reason")) again = i;
+    for (size_t i = findings ? rs_table_n_rows(findings) : 0; i-- > 0;)
+        if (strcmp(rs_face_string(findings, i, "kind"), "schedule") == 0) worst = i;
+    if (findings) rs_text_printf(out, "Found: %s. ", rs_face_string(findings, worst, "finding"));
+    rs_text_printf(out, "%zu compilation%s on %zu rank%s take %s in all", n, plural(n), count_ranks(t),
+                   plural(count_ranks(t)), TIME(total(t, "compile_us")));
+    if (recompiles > 0)
+        rs_text_printf(out, "; %s of them again, which rank %lld did with %s as %s", RS_FIXED(recompiles, 0),
+                       rank_of(t, again == SIZE_MAX ? 0 : again),
+                       again == SIZE_MAX ? "a function" : rs_face_string(t, again, "name"),
+                       again == SIZE_MAX ? "the log does not say" : rs_face_string(t, again, "reason"));
+    if (breaks > 0) rs_text_printf(out, "; %s graph break%s", RS_FIXED(breaks, 0), plural((size_t)breaks));
+    rs_text_put(out, findings || recompiles > 0 || breaks > 0 ? "." : ": no problem found.");
+}
+
 /* ---- between ranks ---------------------------------------------------------------------------------------- */
 
 /* What is waited in a kind of wait, and whose part of it is the largest. */
@@ -712,16 +737,77 @@ static void put_parts(const rs_table *t, double steps_a, double steps_b, double 
                  {"exposed_comm_us", "exposed communication"},
                  {"exposed_copy_us", "exposed copies"},
                  {"idle_us", "idle GPU"}};
+    enum { N_PARTS = sizeof parts / sizeof *parts };
     const char *lead = ": ";
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    double more[N_PARTS] = {0}, largest = fabs(whole);
+    for (size_t i = 0; i < N_PARTS; i++) {
         size_t at = find_metric(t, parts[i].metric);
         if (at == SIZE_MAX) continue;
-        double more = amount(t, at, "b") / steps_b - amount(t, at, "a") / steps_a;
-        if (fabs(more) < LEAST_PART * fabs(whole)) continue;
+        more[i] = amount(t, at, "b") / steps_b - amount(t, at, "a") / steps_a;
+        largest = fmax(largest, fabs(more[i]));
+    }
+    for (size_t i = 0; i < N_PARTS; i++) {
+        if (!(fabs(more[i]) > LEAST_PART * fabs(whole))) continue;
         rs_text_printf(out, "%s%s ", lead, parts[i].words);
-        put_more(out, more, whole);
+        put_more(out, more[i], largest);
         lead = ", ";
     }
+}
+
+/* The middle one of a column; the smaller of two. */
+static double median_of(const rs_table *t, const char *column, rs_text *out)
+{
+    size_t n = rs_table_n_rows(t);
+    static const rs_order up[] = {RS_RISING_VALUE(double)};
+    RS_LOCAL double *values = rs_malloc(n * sizeof *values);
+    if (!values) {
+        out->failed = true;
+        return 0;
+    }
+    for (size_t i = 0; i < n; i++) values[i] = amount(t, i, column);
+    RS_SORT(values, n, up);
+    return values[(n - 1) / 2];
+}
+
+/* Which rank changed, where one did more than the others; else what the ranks have in common. */
+static void put_rank(const rs_table *t, double whole, rs_text *out)
+{
+    char name[4 * LONGEST_NAME + 8];
+    if (!t) return;
+    size_t n = rs_table_n_rows(t), most = 0;
+    double usual = median_of(t, "compute_diff_us", out), low = INFINITY, high = -INFINITY, waits = 0;
+    for (size_t i = 1; i < n; i++)
+        if (fabs(amount(t, i, "compute_diff_us") - usual) > fabs(amount(t, most, "compute_diff_us") - usual))
+            most = i;
+    for (size_t i = 0; i < n; i++) {
+        if (i == most) continue;
+        low = fmin(low, amount(t, i, "compute_diff_us"));
+        high = fmax(high, amount(t, i, "compute_diff_us"));
+        waits += amount(t, i, "exposed_comm_diff_us") / (double)(n - 1);
+    }
+    double own = amount(t, most, "compute_diff_us");
+    bool alone = n > 1 && fabs(own - usual) >= LEAST_OF_ONE * fabs(whole) && (own - usual > 0) == (whole > 0);
+    const char *kernel = rs_face_string(t, most, "kernel");
+    if (alone) {
+        rs_text_printf(out, " Rank %lld computes %s %s a step", rank_of(t, most), TIME(fabs(own)),
+                       own > 0 ? "longer" : "less");
+        rs_text_put(out, " (the other ranks ");
+        put_more(out, low, whole);
+        rs_text_put(out, " to ");
+        put_more(out, high, whole);
+        rs_text_put(out, ")");
+        if (fabs(waits) >= LEAST_PART * fabs(whole)) {
+            rs_text_put(out, ", and their communication, waits for it included, changes by ");
+            put_more(out, waits, whole);
+        }
+        rs_text_put(out, " on average.");
+    }
+    if (!*kernel || fabs(own) < LEAST_OF_ONE * fabs(whole)) return;
+    rs_text_printf(out, " %s changed most%s: ",
+                   rs_shorten_middle(kernel, strlen(kernel), LONGEST_NAME, name, sizeof name),
+                   alone ? " there" : "");
+    put_more(out, amount(t, most, "kernel_diff_us"), whole);
+    rs_text_put(out, " a step.");
 }
 
 void rs_headline_diff(const rs_result *result, rs_text *out)
@@ -745,7 +831,10 @@ void rs_headline_diff(const rs_result *result, rs_text *out)
                        b > a ? "longer" : "less", TIME(b), TIME(a), b > a ? "+" : "-",
                        RS_FIXED(fabs(change), 1));
     if (fabs(change) >= AS_MUCH) put_parts(t, by_step ? n_a : 1, by_step ? n_b : 1, b - a, out);
-    rs_text_put(out, fabs(change) < AS_MUCH ? "." : ". Whether it is more than chance: rankscope regress.");
+    rs_text_put(out, ".");
+    if (fabs(change) < AS_MUCH) return;
+    if (by_step) put_rank(rows_of(result, "ranks"), b - a, out);
+    rs_text_put(out, " Whether it is more than chance needs several runs a side (regress).");
 }
 
 void rs_headline_compare(const rs_result *result, rs_text *out)
@@ -755,6 +844,7 @@ void rs_headline_compare(const rs_result *result, rs_text *out)
     size_t at = greatest(inputs, "time_diff_us"), most = SIZE_MAX;
     double diff = amount(inputs, at, "time_diff_us"), change = amount(inputs, at, "change_pct");
     int64_t variant = rs_face_int(inputs, at, "variant", 0);
+    char brief[4 * LONGEST_NAME + 8];
     if (fabs(change) < AS_MUCH || diff == 0) {
         rs_text_printf(out, "The GPU works as long in every input, within %s %%.", RS_FIXED(AS_MUCH, 0));
         return;
@@ -768,7 +858,9 @@ void rs_headline_compare(const rs_result *result, rs_text *out)
         if (most == SIZE_MAX || fabs(more) > fabs(amount(t, most, "time_diff_us"))) most = i;
     }
     if (most != SIZE_MAX && *rs_face_string(t, most, "name")) {
-        rs_text_printf(out, "; most in %s, ", rs_face_string(t, most, "name"));
+        const char *name = rs_face_string(t, most, "name");
+        rs_text_printf(out, "; most in %s, ",
+                       rs_shorten_middle(name, strlen(name), LONGEST_NAME, brief, sizeof brief));
         put_more(out, amount(t, most, "time_diff_us"), diff);
     }
     rs_text_put(out, ".");

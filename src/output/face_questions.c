@@ -176,8 +176,17 @@ rs_status rs_face_diff(const rs_result *result, rs_page *layout, rs_error *err)
     const rs_table *names = result->tables[0], *totals = result->tables[1];
     RS_LOCAL size_t *rows = rs_malloc((rs_table_n_rows(names) + 1) * sizeof *rows);
     if (!rows) return rs_fail_nomem(err, "rows");
+    const rs_table *ranks = rs_result_table(result, "ranks");
+    rs_status status = RS_OK;
+    if (layout->brief) return RS_OK; /* the sentence is all */
+    if (ranks && rs_table_n_rows(ranks) > 1) {
+        rs_page_heading(layout, "A step of each rank", true);
+        layout->by = "span_diff_us";
+        status = rs_face_first(ranks, NULL, layout, err);
+        rs_page_blank(layout);
+    }
     rs_page_heading(layout, "A and B as a whole", true);
-    rs_status status = rs_face_part(layout, totals, of_total, NULL, rs_table_n_rows(totals), err);
+    if (status == RS_OK) status = rs_face_part(layout, totals, of_total, NULL, rs_table_n_rows(totals), err);
     for (int k = 0; result->main_table == 0 && status == RS_OK && k < 3; k++) {
         size_t n = choose_changes(names, kinds[k], rows);
         if (n == 0) continue;

@@ -34,6 +34,7 @@ void rs_headline_breakdown(const rs_result *result, rs_text *out);
 void rs_headline_clocks(const rs_result *result, rs_text *out);
 void rs_headline_collectives(const rs_result *result, rs_text *out);
 void rs_headline_compare(const rs_result *result, rs_text *out);
+void rs_headline_compile(const rs_result *result, rs_text *out);
 void rs_headline_delays(const rs_result *result, rs_text *out);
 void rs_headline_diff(const rs_result *result, rs_text *out);
 void rs_headline_exchange(const rs_result *result, rs_text *out);

@@ -15,6 +15,7 @@ static const rs_face faces[] = {
      .headline = rs_headline_collectives,
      .lists = true},
     {.name = "compare", .render = rs_face_compare, .headline = rs_headline_compare, .lists = true},
+    {.name = "compile", .headline = rs_headline_compile, .by = "compile_us", .lists = true},
     {.name = "critical-path", .headline = rs_headline_path, .by = "window_us", .lists = true},
     {.name = "delays", .render = rs_face_delays, .headline = rs_headline_delays, .lists = true},
     {.name = "diagnose", .render = rs_face_diagnose},

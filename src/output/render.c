@@ -161,8 +161,10 @@ static rs_status show_page(const rs_face *face, bool judges, const rs_result *re
                       .by = face ? face->by : NULL};
     if (!face || face->render != rs_face_stacks) RS_TRY(rs_page_verdict(&layout, result, judges, err));
     RS_TRY(put_headline(face, result, &layout, err));
-    RS_TRY(face && face->render ? face->render(result, &layout, err)
-                                : rs_face_tables(result, &layout, settings, err));
+    if (face && face->render)
+        RS_TRY(face->render(result, &layout, err));
+    else if (!layout.brief) /* briefly its sentence is all */
+        RS_TRY(rs_face_tables(result, &layout, settings, err));
     if (layout.cut) {
         rs_page_blank(&layout);
         rs_page_wrap(&layout, "", "all: --top 0");

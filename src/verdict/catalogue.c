@@ -3,7 +3,7 @@
 
 const rs_fault_kind rs_faults[] = {
     {.id = "straggler",
-     .words = "Rank {rank}[ on host {hosts}] computes {times}× slower than its peers",
+     .words = "Rank {rank}[ on host {hosts}] computes {times}× slower than its peers[{known}]",
      .subject = "rank {rank}'s computation",
      .fix = "Fixing it",
      .remedy =

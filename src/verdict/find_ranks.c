@@ -1,4 +1,6 @@
 /* Finders: ranks, groups and pipeline stages against others that do the same work. */
+#include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +10,7 @@
 #include "base/strings.h"
 #include "base/try.h"
 #include "match/stages.h"
+#include "text/numbers.h"
 
 /* What the rank would take, ns. */
 static double expected_of(const rs_level *x)
@@ -166,12 +169,50 @@ static rs_status compare(const rs_judged *job, const rs_fault_kind *fault, rs_ca
 
 /* ---- one rank ------------------------------------------------------------------------------------------ */
 
+#define CAPPED 0.97 /* of its peers' clock: a GPU that runs no faster is held back */
+
+/* The median of the peers' values of a member of their skeletons that is known; NaN: none is. */
+static double peers_median(const rs_judged *job, size_t rank, size_t member, double *scratch)
+{
+    size_t n = 0;
+    for (size_t r = 0; r < job->engine->n_ranks; r++) {
+        double value;
+        memcpy(&value, (const char *)job->engine->ranks[r] + member, sizeof value);
+        if (r != rank && job->reference->role[r] == job->reference->role[rank] && !isnan(value))
+            scratch[n++] = value;
+    }
+    rs_sort_doubles(scratch, n);
+    return n ? scratch[n / 2] : (double)NAN;
+}
+
+/* A clock below that of its peers is the cause where it explains half of what the rank takes longer. */
+static bool put_clock(rs_candidate *c, const rs_judged *job, size_t rank, rs_candidates *out)
+{
+    const rs_skeleton *s = job->engine->ranks[rank];
+    RS_LOCAL double *scratch = rs_malloc((job->engine->n_ranks + 1) * sizeof *scratch);
+    if (!scratch) return false;
+    double clock = peers_median(job, rank, offsetof(rs_skeleton, clock_mhz), scratch);
+    double power = peers_median(job, rank, offsetof(rs_skeleton, power_w), scratch);
+    if (isnan(s->clock_mhz) || !(s->clock_mhz <= CAPPED * clock)) return true;
+    rs_text text = {0};
+    bool explains = clock / s->clock_mhz - 1 >= (c->facts.times - 1) / 2;
+    rs_text_printf(&text, "%s its GPU runs at %s MHz and theirs at %s MHz", explains ? " because" : ";",
+                   RS_FIXED(s->clock_mhz, 0), RS_FIXED(clock, 0));
+    if (!isnan(s->power_w) && !isnan(power))
+        rs_text_printf(&text, ", drawing %s W and %s W", RS_FIXED(s->power_w, 0), RS_FIXED(power, 0));
+    bool ok =
+        rs_text_get(&text) && (c->facts.known = rs_arena_strndup(&out->arena, rs_text_get(&text), text.n));
+    rs_text_clear(&text);
+    return ok;
+}
+
 static rs_status add_off(const rs_judged *job, const rs_fault_kind *fault, const rs_level *x, size_t r,
                          bool host, rs_candidates *out, rs_error *err)
 {
     rs_candidate c = rs_candidate_of(fault, RS_VERDICT_FINDING);
     bool ok = rs_accuse_rank(&c, job, r, out);
     c.facts.times = x->times;
+    ok = ok && (host || put_clock(&c, job, r, out));
     c.excess = (x->own - expected_of(x)) / 1e3 / (double)rs_judged_steps(job->engine, r);
     c.doubt = doubt_of(job, x, r);
     rs_expr *s = rs_what_if_scale_by(&c.edits, rs_short_factor(1 / x->times));

@@ -75,6 +75,11 @@ int main(int count, char **words)
         files.rlim_cur = files.rlim_max;
         setrlimit(RLIMIT_NOFILE, &files);
     }
+    if (j.opt.hang >= 0 || j.opt.leak >= 0) {
+        dumps_write(&j);
+        options_free(&j.opt);
+        return 0;
+    }
     model_build(&j);
     if (j.opt.size) choose_steps(&j);
     if (!j.opt.no_truth) truth_create(&j);

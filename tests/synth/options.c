@@ -49,6 +49,10 @@ static const char USAGE[] =
     "  --elementwise N           N products of activations behind each layer of the forward, and their conversions\n"
     "  --pageable                data is copied from memory that is not pinned, and the host waits for it\n"
     "\n"
+    "Instead of traces\n"
+    "  --hang RANK               flight-recorder dumps: RANK stops in the last step, and the others wait for it\n"
+    "  --leak RANK               memory snapshots: RANK keeps something of each step until memory runs out\n"
+    "\n"
     "Twins: the same job, the same random numbers, something faster or slower\n"
     "  --scale-kernel TEXT:F     kernels whose name contains TEXT take F times as long\n"
     "  --scale-host RANK:F       RANK's host takes F times as long for everything but loading data\n"
@@ -301,6 +305,8 @@ enum {
     OPT_ONLY,
     OPT_TRUTH,
     OPT_NO_TRUTH,
+    OPT_HANG,
+    OPT_LEAK,
     OPT_HELP
 };
 
@@ -326,6 +332,8 @@ static const struct option LONG_OPTIONS[] = {{"dp", 1, NULL, OPT_DP},
                                              {"timestamp-jitter", 1, NULL, OPT_STAMP_JITTER},
                                              {"mislabel", 1, NULL, OPT_MISLABEL},
                                              {"eager", 1, NULL, OPT_EAGER},
+                                             {"hang", 1, NULL, OPT_HANG},
+                                             {"leak", 1, NULL, OPT_LEAK},
                                              {"unlinked", 1, NULL, OPT_UNLINKED},
                                              {"scale-kernel", 1, NULL, OPT_SCALE_KERNEL},
                                              {"scale-host", 1, NULL, OPT_SCALE_HOST},
@@ -470,6 +478,8 @@ static void set_option(options *o, int option)
     case OPT_LAUNCH_COST: o->launch_cost = whole("--launch-cost", optarg, 0, 1000000000); break;
     case OPT_QUEUE: o->queue = (int)whole("--queue", optarg, 1, QUEUE_LIMIT); break;
     case OPT_UNLINKED: o->unlinked = (int)whole("--unlinked", optarg, 0, 100000); break;
+    case OPT_HANG: o->hang = (int)whole("--hang", optarg, 0, 16383); break;
+    case OPT_LEAK: o->leak = (int)whole("--leak", optarg, 0, 16383); break;
     case OPT_GRAPH: o->graph = true; break;
     case OPT_ROCM: o->rocm = true; break;
     case OPT_PYTHON: o->python = true; break;
@@ -522,7 +532,9 @@ void options_read(job *j, int count, char **words)
                    .outlier = 1000,
                    .contention = 1000,
                    .queue = QUEUE_LIMIT,
-                   .only_rank = -1};
+                   .only_rank = -1,
+                   .hang = -1,
+                   .leak = -1};
     late_option *late = take_memory((size_t)count * sizeof *late);
     size_t late_count = 0;
     for (int option; (option = getopt_long(count, words, "", LONG_OPTIONS, NULL)) != -1;) {
@@ -544,6 +556,9 @@ void options_read(job *j, int count, char **words)
     if (o->hidden % (128 * o->tp)) fail("--hidden %d is not a multiple of 128 * tp", o->hidden);
     if (o->only_rank >= ranks)
         fail("--only-rank %d: there are ranks 0 to %lld", o->only_rank, (long long)ranks - 1);
+    if (o->hang >= ranks || o->leak >= ranks)
+        fail("--%s %d: there are ranks 0 to %lld", o->hang >= ranks ? "hang" : "leak",
+             o->hang >= ranks ? o->hang : o->leak, (long long)ranks - 1);
     if (o->execution && o->only_rank < 0 && ranks > 1 && !strchr(o->execution, '%'))
         fail("--execution-trace %s: %lld ranks cannot be one file; a %% in the name is the rank",
              o->execution, (long long)ranks);

@@ -231,6 +231,7 @@ typedef struct {
 typedef struct {
     const char *directory, *truth_path, *execution;
     int dp, tp, pp, layers, micro_batches, hidden, tokens, first_step, only_rank, unlinked;
+    int hang, leak; /* the rank that does, or -1 */
     int64_t steps, size;
     uint64_t seed;
     int *factors;
@@ -357,5 +358,8 @@ char *put_text(char *to, const char *text, size_t length);
 char *put_int(char *to, int64_t value);
 char *put_time(char *to, int64_t ns); /* microseconds with three decimals */
 #define PUT(to, literal) put_text(to, "" literal, sizeof(literal) - 1)
+
+/* dumps.c: flight-recorder dumps and memory snapshots, where they were asked for. */
+void dumps_write(const job *j);
 
 #endif

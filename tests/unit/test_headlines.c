@@ -270,6 +270,46 @@ static void test_regress(void **state)
     expect(&a, "Undecided. Why: few.");
 }
 
+static void put_totals(answer *a, const char *step_b, const char *compute_b, const char *comm_b)
+{
+    char text[200];
+    begin(a, "diff");
+    row(a, "totals", "metric=steps a=10 b=10");
+    snprintf(text, sizeof text, "metric=mean_step_us a=50000 b=%s", step_b);
+    row(a, "totals", text);
+    snprintf(text, sizeof text, "metric=compute_us a=300000 b=%s", compute_b);
+    row(a, "totals", text);
+    snprintf(text, sizeof text, "metric=exposed_comm_us a=200000 b=%s", comm_b);
+    row(a, "totals", text);
+}
+
+/* The rank that changed by more than the others is named, with what they did; where all did the same none is. */
+static void test_diff(void **state)
+{
+    (void)state;
+    answer a;
+    put_totals(&a, "60000", "320000", "280000");
+    row(&a, "ranks", "rank=0 span_diff_us=10000 compute_diff_us=-100 exposed_comm_diff_us=10100");
+    row(&a, "ranks",
+        "rank=1 span_diff_us=10000 compute_diff_us=9000 exposed_comm_diff_us=1000 kernel=gemm kernel_diff_us=8000");
+    row(&a, "ranks", "rank=2 span_diff_us=10000 compute_diff_us=100 exposed_comm_diff_us=9900");
+    expect(
+        &a,
+        "A step takes 10.00 ms longer in B, 60.00 ms after 50.00 ms (+20.0 %): computation +2.00 ms, exposed "
+        "communication +8.00 ms. Rank 1 computes 9.000 ms longer a step (the other ranks -0.10 ms to +0.10 ms), and "
+        "their communication, waits for it included, changes by +10.00 ms on average. gemm changed most there: +8.00 "
+        "ms a step. Whether it is more than chance needs several runs a side (regress).");
+    put_totals(&a, "60000", "400000", "200000");
+    row(&a, "ranks", "rank=0 compute_diff_us=10000 kernel=flash kernel_diff_us=9000");
+    row(&a, "ranks", "rank=1 compute_diff_us=10100 kernel=flash kernel_diff_us=9000");
+    expect(
+        &a,
+        "A step takes 10.00 ms longer in B, 60.00 ms after 50.00 ms (+20.0 %): computation +10.00 ms. flash changed "
+        "most: +9.00 ms a step. Whether it is more than chance needs several runs a side (regress).");
+    put_totals(&a, "50100", "300000", "201000");
+    expect(&a, "A step takes as long in B as in A: 50.10 ms and 50.00 ms (+0.2 %).");
+}
+
 /* A sentence for which memory does not do is an error, never half a sentence. */
 static void test_memory_runs_out(void **state)
 {
@@ -298,7 +338,7 @@ int main(void)
         cmocka_unit_test(test_sequences),       cmocka_unit_test(test_timeline),
         cmocka_unit_test(test_delays),          cmocka_unit_test(test_variance),
         cmocka_unit_test(test_exchange),        cmocka_unit_test(test_regress),
-        cmocka_unit_test(test_memory_runs_out),
+        cmocka_unit_test(test_memory_runs_out), cmocka_unit_test(test_diff),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -296,7 +296,7 @@ static bool is_log(const char *path, const uint8_t *text, size_t n)
 }
 
 static const rs_file_kind inputs[] = {{.title = "flight-recorder dump", .knows = is_dump},
-                                      {.title = "log", .beside = true, .knows = is_log},
+                                      {.title = "log", .by_name = true, .beside = true, .knows = is_log},
                                       {0}};
 
 const rs_command rs_command_flight = {
