@@ -141,8 +141,8 @@ rs_status rs_find_loader(const rs_judged *job, const rs_fault_kind *fault, rs_ca
         return RS_OK;
     }
     bool one = e->n_ranks > 1 && of_median >= OFF_LOADER;
-    if (!one && (double)all < LOADER_SHARE * whole) return RS_OK;
-    rs_candidate c = rs_candidate_of(fault, RS_VERDICT_FINDING);
+    bool wrong = one || (double)all >= LOADER_SHARE * whole;
+    rs_candidate c = rs_candidate_of(fault, wrong ? RS_VERDICT_FINDING : RS_VERDICT_OPPORTUNITY);
     if (one) {
         c.facts.ms = (double)most / 1e6 / (double)rs_judged_steps(e, worst);
         RS_TRY(remove_loader(job, worst, &c.edits, err));
@@ -291,6 +291,9 @@ rs_status rs_find_late_launch(const rs_judged *job, const rs_fault_kind *fault, 
         double n = (double)call.n / (double)rs_judged_all_steps(e), mean = call.ns / (double)call.n;
         if (allocates(call.text)) continue; /* a finding of its own */
         bool off = is_often(e, n) && mean >= LATE * usual;
+        /* then what comes after the waits is wrong, and not the waits */
+        for (size_t k = 0; off && k < out->n; k++)
+            if (out->items[k].fault->find == rs_find_sync) out->items[k].kind = RS_VERDICT_OPPORTUNITY;
         rs_candidate c = rs_candidate_of(fault, off ? RS_VERDICT_FINDING : RS_VERDICT_OPPORTUNITY);
         bool ok = rs_accuse_call(&c, call.text, call.length, out);
         c.facts.us = mean / 1e3;

@@ -108,9 +108,7 @@ static void sum_rank(const rs_judged *job, size_t rank, bool host, double *scrat
     if (!n) return;
     rs_sort_doubles(sorted, n);
     out->low = sorted[n / 4];
-    if (!host) return;
-    out->times = sorted[n / 2]; /* a pause in one step does not make a host slow */
-    out->even = out->low;
+    if (host) out->even = out->low; /* a pause in one step does not make a host slow */
 }
 
 /* ---- against each other -------------------------------------------------------------------------------- */
