@@ -12,6 +12,7 @@
 
 #define OFF_LOADER 2.0     /* times the median rank's time in the loader */
 #define LOADER_SHARE 0.1   /* of the job's time: where all ranks wait for data so long, that is a finding */
+#define LEAST_LOADER 0.03  /* of it: less is what a loader takes */
 #define MOST_CALLS 3       /* that wait */
 #define OFTEN 1.5          /* times a step: a call that waits more often holds the host back in the loop */
 #define LATE 3             /* times the median stretch before a launch: one after a wait is late */
@@ -141,6 +142,7 @@ rs_status rs_find_loader(const rs_judged *job, const rs_fault_kind *fault, rs_ca
         return RS_OK;
     }
     bool one = e->n_ranks > 1 && of_median >= OFF_LOADER;
+    if (!one && (double)all < LEAST_LOADER * whole) return RS_OK;
     bool wrong = one || (double)all >= LOADER_SHARE * whole;
     rs_candidate c = rs_candidate_of(fault, wrong ? RS_VERDICT_FINDING : RS_VERDICT_OPPORTUNITY);
     if (one) {

@@ -71,7 +71,7 @@ static void add_host_time(adding *a, size_t rank)
     for (uint32_t i = 1; i < s->n; i++) {
         uint32_t edge = e->edge_base[rank] + s->first[i];
         if (rs_skeleton_is_work(s, i) || s->first[i] == s->first[i + 1]) continue;
-        int64_t own = job->recorded->edge[edge], usual = job->reference->peers.edge[edge];
+        int64_t own = job->recorded->edge[edge], usual = job->reference->repair.edge[edge];
         if (rs_edge_part(s, s->first[i]) == RS_PART_HOST && own != RS_NO_EDGE && usual != RS_NO_EDGE)
             add(a, s->step[i], own, usual);
     }

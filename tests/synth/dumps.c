@@ -177,8 +177,7 @@ static const line model[] = {{"__init__", "/job/model.py", 31}, {"main", "/job/t
                   kept[] = {{"log_loss", "/job/metrics.py", 17}, {"main", "/job/train.py", 44}};
 #define DEPTH 2
 
-static void event(FILE *f, const char *what, int64_t address, int64_t bytes, const line *stack,
-                  int64_t *time)
+static void event(FILE *f, const char *what, int64_t address, int64_t bytes, const line *stack, int64_t *time)
 {
     OPEN_MAP(f, NULL);
     text(f, "action", what);
