@@ -14,7 +14,9 @@
 #define MANY_SMALL 8       /* collectives of a group a step */
 #define SMALL 1048576      /* bytes, of a collective on average */
 #define OVERLAP_DOUBT 0.05 /* of transfers: how evenly a backward pass makes gradients is not known */
-#define BUCKET 26214400    /* bytes that they may become */
+#define MERGE_DOUBT                                                                                          \
+    0.02 /* of transfers: how much of one is the same for any size shows in several sizes alone */
+#define BUCKET 26214400 /* bytes that they may become */
 
 static const rs_coll_arrival *first_of(const rs_engine *e, size_t meeting)
 {
@@ -36,6 +38,7 @@ static rs_status sum_groups(const rs_judged *job, bool by_purpose, rs_names *out
         if (by_purpose && rs_coll_shape_at(&e->coll, first_of(e, k))->kind == RS_COLL_SEND_RECV) continue;
         const char *text = by_purpose ? description_of(e, k) : NULL;
         if (!text || !*text) text = rs_meeting_group(e, k);
+        if (!text && by_purpose) text = ""; /* old recordings name no group */
         if (!text) continue;
         rs_named *x = rs_names_put(out, text, strlen(text));
         if (!x) return rs_fail_nomem(err, "diagnose");
@@ -119,9 +122,12 @@ static rs_status look_at_groups(const rs_judged *job, const rs_fault_kind *fault
     for (size_t i = 0; status == RS_OK && i < groups.n; i++) {
         const rs_named *x = &groups.items[i];
         bool fits = false, ok = true;
+        if (!x->length && groups.n > 1) continue; /* of the others, launched before the recording */
         rs_candidate c = look(job, fault, x, &fits);
         if (!fits) continue;
-        if (by_purpose)
+        if (!x->length)
+            ok = true;
+        else if (by_purpose)
             ok = rs_accuse_name(&c, RS_CULPRIT_GROUP, x->text, x->length, out);
         else
             status = accuse_group(&c, job, x, out, err);
@@ -156,7 +162,10 @@ static rs_candidate exposed(const rs_judged *job, const rs_fault_kind *fault, co
     rs_candidate c = rs_candidate_of(fault, RS_VERDICT_OPPORTUNITY);
     *fits = x->bytes <= 0 || x->bytes / (double)x->n > SCALAR;
     if (!*fits) return c;
-    rs_what_if_add_name(&c.edits, RS_EDIT_OVERLAP, x->text, x->length, false);
+    if (x->length)
+        rs_what_if_add_name(&c.edits, RS_EDIT_OVERLAP, x->text, x->length, false);
+    else
+        rs_what_if_add(&c.edits, RS_EDIT_OVERLAP);
     c.doubt = OVERLAP_DOUBT * x->ns / 1e3 / (double)rs_judged_steps(job->engine, 0);
     return c;
 }
@@ -207,6 +216,7 @@ static rs_candidate small(const rs_judged *job, const rs_fault_kind *fault, cons
     rs_edit *merged =
         *fits ? rs_what_if_add_name(&c.edits, RS_EDIT_COALESCE, x->text, x->length, false) : NULL;
     if (merged) merged->number = BUCKET;
+    c.doubt = MERGE_DOUBT * x->ns / 1e3 / (double)rs_judged_steps(job->engine, 0);
     return c;
 }
 

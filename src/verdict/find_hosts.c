@@ -12,10 +12,13 @@
 
 #define OFF_LOADER 2.0     /* times the median rank's time in the loader */
 #define LOADER_SHARE 0.1   /* of the job's time: where all ranks wait for data so long, that is a finding */
+#define LEAST_LOADER 0.03  /* of it: less is what a loader takes */
 #define MOST_CALLS 3       /* that wait */
 #define OFTEN 1.5          /* times a step: a call that waits more often holds the host back in the loop */
 #define LATE 3             /* times the median stretch before a launch: one after a wait is late */
 #define PAUSE_MAD 8        /* beyond the 99th percentile: a pause lasts so many median deviations more */
+#define TAIL 16            /* of the longest stretches: so many at least say how lengths fall off */
+#define PAUSE_SURE 4       /* -ln of the chance that an everyday delay counts as a pause */
 #define LEAST_PAUSE 100000 /* ns */
 #define PAUSED_STEPS 0.25  /* of a rank's steps: what happens more often is no pause */
 #define CLEAR_STEPS 0.5    /* the same of pauses that differ clearly from all others */
@@ -139,8 +142,9 @@ rs_status rs_find_loader(const rs_judged *job, const rs_fault_kind *fault, rs_ca
         return RS_OK;
     }
     bool one = e->n_ranks > 1 && of_median >= OFF_LOADER;
-    if (!one && (double)all < LOADER_SHARE * whole) return RS_OK;
-    rs_candidate c = rs_candidate_of(fault, RS_VERDICT_FINDING);
+    if (!one && (double)all < LEAST_LOADER * whole) return RS_OK;
+    bool wrong = one || (double)all >= LOADER_SHARE * whole;
+    rs_candidate c = rs_candidate_of(fault, wrong ? RS_VERDICT_FINDING : RS_VERDICT_OPPORTUNITY);
     if (one) {
         c.facts.ms = (double)most / 1e6 / (double)rs_judged_steps(e, worst);
         RS_TRY(remove_loader(job, worst, &c.edits, err));
@@ -164,7 +168,20 @@ static int64_t call_time(const rs_skeleton *s, uint32_t point)
     return rs_sub_sat(rs_skeleton_time(s, point), before);
 }
 
-/* What waits for a value that other ranks sent (how much to receive, whether to skip a step) is part of the algorithm. */
+/* By node of a rank: when the work after it on its stream starts, ns; INT64_MAX: there is none. NULL: out of memory. */
+static int64_t *list_next(const rs_skeleton *s)
+{
+    int64_t *next = rs_malloc((s->n + 1) * sizeof *next);
+    for (uint32_t i = 0; next && i < s->n; i++) next[i] = INT64_MAX;
+    for (uint32_t i = 1; next && i < s->n; i++)
+        for (uint32_t k = s->first[i]; is_work(s, i) && k < s->first[i + 1]; k++)
+            if (rs_edge_cost(s, k) >= RS_COST_STREAM && rs_edge_cost(s, k) < RS_COST_EVENT)
+                next[s->source[k] >> 1] = rs_skeleton_time(s, i);
+    return next;
+}
+
+/* What waits for a value that other ranks sent (how much to receive, whether to skip a step) is part of the algorithm, and
+ * what keeps the host from running too far ahead leaves the GPU work to do: neither is wrong. */
 rs_status rs_find_sync(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
                        const char **lacks, rs_error *err)
 {
@@ -174,6 +191,8 @@ rs_status rs_find_sync(const rs_judged *job, const rs_fault_kind *fault, rs_cand
     rs_status status = RS_OK;
     for (size_t r = 0; r < e->n_ranks; r++) {
         const rs_skeleton *s = e->ranks[r];
+        RS_LOCAL int64_t *next = list_next(s);
+        if (!next) return rs_fail_nomem(err, "diagnose");
         for (uint32_t i = 1; i < s->n; i++) {
             uint32_t source = awaited(s, i);
             if (!source || rs_edge_cost(s, s->first[i]) != RS_COST_ANSWER ||
@@ -187,7 +206,7 @@ rs_status rs_find_sync(const rs_judged *job, const rs_fault_kind *fault, rs_cand
             if (!x) return rs_fail_nomem(err, "diagnose");
             x->n++;
             x->ns += (double)call_time(s, i);
-            x->expected += is_received(s, source);
+            x->expected += is_received(s, source) || next[source] <= rs_skeleton_time(s, i);
         }
     }
     if (!calls.n) *lacks = "no call of the host waits for the GPU";
@@ -274,13 +293,15 @@ rs_status rs_find_late_launch(const rs_judged *job, const rs_fault_kind *fault, 
         double n = (double)call.n / (double)rs_judged_all_steps(e), mean = call.ns / (double)call.n;
         if (allocates(call.text)) continue; /* a finding of its own */
         bool off = is_often(e, n) && mean >= LATE * usual;
+        /* then what comes after the waits is wrong, and not the waits */
+        for (size_t k = 0; off && k < out->n; k++)
+            if (out->items[k].fault->find == rs_find_sync) out->items[k].kind = RS_VERDICT_OPPORTUNITY;
         rs_candidate c = rs_candidate_of(fault, off ? RS_VERDICT_FINDING : RS_VERDICT_OPPORTUNITY);
         bool ok = rs_accuse_call(&c, call.text, call.length, out);
         c.facts.us = mean / 1e3;
         c.facts.n = n;
-        /* where it takes longer than usual, it takes what is usual; an opportunity has no bounds */
-        rs_expr *s = off && usual > 0 ? rs_what_if_scale_by(&c.edits, rs_short_factor(usual / mean))
-                                      : rs_what_if_scale_to(&c.edits, 0);
+        /* where it takes longer than usual, it takes what is usual; an opportunity is half of it */
+        rs_expr *s = rs_what_if_scale_by(&c.edits, off && usual > 0 ? rs_short_factor(usual / mean) : 0.5);
         rs_selector_word(s, RS_SELECT_PART, RS_PART_OF_HOST);
         rs_selector_text(s, RS_SELECT_BEHIND, RS_OP_EQ, call.text, call.length);
         c.excess = call.ns / 1e3 / (double)rs_judged_all_steps(e);
@@ -371,18 +392,28 @@ static stretch *list_stretches(const rs_judged *job, size_t *n)
     return NULL;
 }
 
-/* Beyond what a stretch lasts so much longer than its peers that it is a pause, ns. */
+/* Beyond what a stretch lasts so much longer than its peers that it is a pause, ns: by the 99th percentile, and by how the
+ * longest ones fall off. Everyday delays do so exponentially: of k that exceed a length, half exceed it by ln 2 of their mean
+ * excess, and by ln k + PAUSE_SURE of it none is expected to, but by chance of e^-PAUSE_SURE. */
 static int64_t least_pause(const stretch *all, size_t n, int64_t *scratch)
 {
+    size_t k = n / 1000 > TAIL ? n / 1000 : TAIL;
     for (size_t i = 0; i < n; i++) scratch[i] = over(&all[i]);
     int64_t high = rs_select_number(scratch, n, n - 1 - n / 100),
-            middle = rs_select_number(scratch, n, n / 2);
+            middle = rs_select_number(scratch, n, n / 2), tail = 0;
+    if (n > 2 * k) {
+        int64_t from = rs_select_number(scratch, n, n - 1 - k),
+                half = rs_select_number(scratch, n, n - 1 - k / 2);
+        double beyond = (double)rs_sub_sat(half, from) / log(2) * (log((double)k) + PAUSE_SURE);
+        tail = beyond < 9e17 ? rs_add_sat(from, (int64_t)beyond) : INT64_MAX;
+    }
     for (size_t i = 0; i < n; i++) {
         int64_t off = rs_sub_sat(over(&all[i]), middle);
         scratch[i] = off < 0 ? rs_sub_sat(0, off) : off;
     }
     int64_t deviation = rs_select_number(scratch, n, n / 2);
     int64_t least = rs_add_sat(high, deviation > INT64_MAX / PAUSE_MAD ? INT64_MAX : PAUSE_MAD * deviation);
+    if (least < tail) least = tail;
     return least < LEAST_PAUSE ? LEAST_PAUSE : least;
 }
 

@@ -339,7 +339,8 @@ rs_status rs_find_late_group(const rs_judged *job, const rs_fault_kind *fault, r
 
 /* ---- stages -------------------------------------------------------------------------------------------- */
 
-#define OFF_STAGE 1.05 /* times the mean of stages: less is no finding */
+#define OFF_STAGE 1.05   /* times the mean of stages: less is no finding */
+#define STAGE_DOUBT 0.15 /* of what is moved: embedding, loss and optimizer stay where they are */
 
 /* All computation of a rank in a step, ns. */
 static double computation_of(const rs_judged *job, size_t rank)
@@ -459,6 +460,7 @@ static rs_status balance_stages(const compared *c, const rs_fault_kind *fault, i
                                        ranks_of_stage(c, worst, ranks), out);
     rs_free(ranks);
     one.excess = most - mean;
+    one.doubt = STAGE_DOUBT * one.excess;
     one.facts.times = most / mean;
     one.facts.stages = (double)n;
     return rs_candidate_add(out, &one, ok, err);

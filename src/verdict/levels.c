@@ -71,7 +71,7 @@ static void add_host_time(adding *a, size_t rank)
     for (uint32_t i = 1; i < s->n; i++) {
         uint32_t edge = e->edge_base[rank] + s->first[i];
         if (rs_skeleton_is_work(s, i) || s->first[i] == s->first[i + 1]) continue;
-        int64_t own = job->recorded->edge[edge], usual = job->reference->peers.edge[edge];
+        int64_t own = job->recorded->edge[edge], usual = job->reference->repair.edge[edge];
         if (rs_edge_part(s, s->first[i]) == RS_PART_HOST && own != RS_NO_EDGE && usual != RS_NO_EDGE)
             add(a, s->step[i], own, usual);
     }
@@ -107,8 +107,8 @@ static void sum_rank(const rs_judged *job, size_t rank, bool host, double *scrat
     if (out->times > 0 && !host) out->even = low_quartile(&a);
     if (!n) return;
     rs_sort_doubles(sorted, n);
-    if (host) out->times = out->even = sorted[n / 2]; /* a pause in one step does not make a host slow */
     out->low = sorted[n / 4];
+    if (host) out->even = out->low; /* a pause in one step does not make a host slow */
 }
 
 /* ---- against each other -------------------------------------------------------------------------------- */
@@ -179,7 +179,7 @@ static void compare_role(rs_levels *l, size_t from, size_t to, bool host, double
         rs_level *x = &l->items[l->by_role[i].value];
         double half = 1 + (x->times - 1) / 2;
         x->slow = x->times >= least;
-        x->off = x->slow && x->low >= half && x->even >= half;
+        x->off = x->slow && x->even >= half;
     }
     compare_with_usual(l, from, to);
 }

@@ -8,7 +8,8 @@
 typedef struct rs_level {
     double own, usual; /* ns of what can be compared; what it takes on the lower middle rank of its role */
     double times;      /* how many times as long as ranks of its role that are not slow; 0: it has no peers */
-    double low, even;  /* the same of the low quartile of its steps, and of its computation by kernel */
+    double low,
+        even;     /* the same of a low quartile of its steps, and of its kernels; of a host both of steps */
     double doubt; /* share by which ranks of its role that are not slow differ: two standard deviations */
     bool slow;    /* it takes longer than they do, beyond what they differ by */
     bool off;     /* ... always, and in all that it does */

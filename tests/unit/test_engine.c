@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
@@ -995,6 +996,73 @@ static void test_levels(void **state)
     check_level(moving, moving, 1.2, true, false);
 }
 
+/* ---- pauses -------------------------------------------------------------------------------------------- */
+
+#define LAUNCHES 100
+#define DELAYS 80 /* of them in two ranks and four steps */
+
+/* Launches 12 us apart, every tenth of them later: delay[] us, by step, then launch. */
+static const rs_skeleton *make_delayed(const int64_t delay[STEPS * LAUNCHES / 10])
+{
+    builder b = builder_create();
+    int64_t t = 0;
+    for (int step = 0; step < STEPS; step++) {
+        char name[24];
+        int64_t begin = t;
+        snprintf(name, sizeof name, "ProfilerStep#%d", step);
+        uint32_t row = add_row(&b, 'X', "user_annotation", name, MAIN, MAIN, begin, 1);
+        for (int i = 0; i < LAUNCHES; i++) {
+            t += (12 + (i % 10 == 7 ? delay[(step * LAUNCHES + i) / 10] : 0)) * US;
+            add_call(&b, "cudaLaunchKernel", MAIN, t, step * LAUNCHES + i + 1);
+            add_kernel(&b, "k", 0, 7, t + 10 * US, US, step * LAUNCHES + i + 1);
+        }
+        t += 50 * US;
+        b.e->duration[row] = t - begin - US;
+    }
+    rs_trace trace;
+    rs_skeleton *s = NULL;
+    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+    rs_trace_init(&trace, b.e, NULL, b.e->n);
+    assert_int_equal(rs_skeleton_of(&trace, &policy, &s, NULL), RS_OK);
+    rs_trace_clear(&trace);
+    rs_events_free(b.e);
+    return s;
+}
+
+/* Delays that fall off exponentially, 60 us on average, the longest of 262 us in one step of one rank, are no pauses; one of
+ * `longest` us is, if it is far longer. */
+static void check_pauses(int64_t longest, size_t wanted)
+{
+    static const rs_fault_kind fault = {.id = "host_pause"};
+    job j = {.n = 2, .rank_of = {10, 11}};
+    int64_t delay[2][DELAYS / 2];
+    rs_reference found;
+    rs_candidates out = {0};
+    const char *lacks = NULL;
+    for (int k = 0; k < DELAYS; k++) { /* the ten longest in step 1 of rank 1 */
+        int place = k < 10 ? 50 + k : k < 60 ? k - 10 : k;
+        delay[place / 40][place % 40] = (int64_t)(60 * log((double)DELAYS / (k + 1)));
+    }
+    if (longest) delay[1][35] = longest;
+    for (int r = 0; r < 2; r++) j.ranks[r] = make_delayed(delay[r]);
+    open_ranks(&j);
+    assert_int_equal(rs_reference_find(&j.e, &j.w, &found, NULL), RS_OK);
+    const rs_judged judged = {&j.e, &j.w, &found, j.rank_of, (const char *const[]){NULL, NULL}};
+    assert_int_equal(rs_find_host_pause(&judged, &fault, &out, &lacks, NULL), RS_OK);
+    assert_int_equal(out.n, wanted);
+    if (wanted) assert_true(out.items[0].facts.ms > 1.8 && out.items[0].facts.ms < 2.1);
+    rs_candidates_clear(&out);
+    rs_reference_clear(&found);
+    close_job(&j);
+}
+
+static void test_pauses(void **state)
+{
+    (void)state;
+    check_pauses(0, 0);
+    check_pauses(2000, 1);
+}
+
 /* ---- overlap ------------------------------------------------------------------------------------------- */
 
 #define AUTO 2
@@ -1104,6 +1172,7 @@ int main(void)
         cmocka_unit_test(test_ties),
         cmocka_unit_test(test_spread),
         cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_pauses),
         cmocka_unit_test(test_overlap),
         cmocka_unit_test(test_every_allocation_may_fail),
     };
