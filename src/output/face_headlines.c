@@ -554,6 +554,7 @@ void rs_headline_variance(const rs_result *result, rs_text *out)
     for (size_t i = 1; i < rs_table_n_rows(ranks); i++)
         if (amount(ranks, i, "ratio") > amount(ranks, slow, "ratio")) slow = i;
     double ratio = amount(ranks, slow, "ratio");
+    if (ratio >= SLOW_RANK && rs_result_verdict(result, 0)) return; /* who is slow is the judge's to say */
     if (ratio >= SLOW_RANK)
         rs_text_printf(out, " Rank %lld takes %s times as long as the median rank for the same work.",
                        rank_of(ranks, slow), RS_FIXED(ratio, 2));
