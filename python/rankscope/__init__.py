@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from . import chakra, fleet, flight, metrics, store, tracelens
     from ._job import compare, diff, memory, open_job as open, share_job as share, slice_job as slice
     from ._regress import Comparison, regress
+    from ._sample import sample
     from ._view import View, view
     from .executors import summarize
 
 __all__ = ["AmbiguousError", "Cancelled", "Comparison", "Error", "Events", "InputError", "InputOSError", "InputWarning", "Job",
            "LimitError", "Page", "Result", "Summary", "Table", "UsageError", "Verdict", "View", "chakra", "compare", "diff", "errors", "fleet", "flight", "memory",
-           "metrics", "open", "output_forms", "regress", "report", "share", "slice", "store", "summarize", "tracelens", "view"]
+           "metrics", "open", "output_forms", "regress", "report", "sample", "share", "slice", "store", "summarize", "tracelens", "view"]
 __version__: str = _engine.version()
 
 
@@ -36,7 +37,7 @@ def output_forms() -> List[str]:
 # What is loaded, or given its signature and docstring, when somebody first asks for it: an import takes as long as what
 # everybody needs.
 _MODULES = ("chakra", "fleet", "flight", "metrics", "store", "tracelens")
-_ELSEWHERE = {"Comparison": "_regress", "regress": "_regress", "summarize": "executors", "View": "_view", "view": "_view"}
+_ELSEWHERE = {"Comparison": "_regress", "regress": "_regress", "sample": "_sample", "summarize": "executors", "View": "_view", "view": "_view"}
 
 
 def __getattr__(name: str) -> Any:

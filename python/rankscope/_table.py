@@ -1,7 +1,6 @@
 """Tables and results."""
 from __future__ import annotations
 
-import itertools
 import os
 import warnings
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union, overload
@@ -350,10 +349,13 @@ class Table:
 
     def __repr__(self) -> str:
         rows, names = len(self), self.columns
-        shown = rows if rows <= 2 * _SHOWN_ROWS else _SHOWN_ROWS
-        cells = [[_show(value) for value in row.values()] for row in self._rows(0, shown)]
-        text = _grid(names, [spec["type"] != "text" for spec in self.schema], cells, _terminal_width())
+        some, kept = self._shown()
+        shown = len(some)
+        cells = [[_show(row[at]) for at in kept] for row in some]
+        text = _grid([names[at] for at in kept], [self.schema[at]["type"] != "text" for at in kept], cells, _terminal_width())
         more = "\n... %d more rows" % (rows - shown) if shown < rows else ""
+        if len(kept) < len(names):
+            more += "\nno values: %s" % ", ".join(name for at, name in enumerate(names) if at not in kept)
         said = "%s\n\n" % self.verdict if self._opens else ""
         return "%s<rankscope.Table %s, %d rows x %d columns>\n%s%s" % (said, self.name, rows, len(names), text, more)
 
@@ -362,10 +364,18 @@ class Table:
         """Whether it is what the run shows first, and begins with its verdict."""
         return self._result is not None and self._result.table is self and self.verdict is not None
 
+    def _shown(self) -> Tuple[List[List[Any]], List[int]]:
+        """The rows that are shown, and the places of the columns that have a value in one of them."""
+        rows = len(self)
+        some = [list(row.values()) for row in self._rows(0, rows if rows <= 2 * _SHOWN_ROWS else _SHOWN_ROWS)]
+        kept = [at for at in range(len(self.schema)) if any(row[at] is not None for row in some)]
+        return some, kept if kept else list(range(len(self.schema)))
+
     def _repr_html_(self) -> str:
         from html import escape
-        schema, rows = self.schema, len(self)
-        shown = rows if rows <= 2 * _SHOWN_ROWS else _SHOWN_ROWS
+        rows = len(self)
+        some, kept = self._shown()
+        schema, shown = [self.schema[at] for at in kept], len(some)
         right = [' style="text-align: right"' if column["type"] != "text" else ' style="text-align: left"' for column in schema]
         out = ["<p>%s</p>" % escape(str(self.verdict))] if self._opens else []
         out += ['<table class="rankscope"><caption style="text-align: left">%s &#8212; %s; %d rows</caption><thead><tr>'
@@ -374,9 +384,9 @@ class Table:
             unit = " (%s)" % column["unit"] if column["unit"] else ""
             out.append("<th%s title=\"%s\">%s</th>" % (align, escape((column["help"] or "") + unit), escape(column["name"])))
         out.append("</tr></thead><tbody>")
-        for row in itertools.islice(self._rows(0, shown), shown):
+        for row in some:
             out.append("<tr>")
-            for value, align in zip(row.values(), right):
+            for value, align in zip([row[at] for at in kept], right):
                 full = ' title="%s"' % escape(value) if isinstance(value, str) and len(value) > _SHOWN_TEXT else ""
                 out.append("<td%s%s>%s</td>" % (align, full, escape(_show(value))))
             out.append("</tr>")

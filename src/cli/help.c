@@ -136,6 +136,7 @@ static const struct {
     {"It was faster before", "rankscope OLD/ NEW/         whether: rankscope regress OLD/ NEW/"},
     {"Would a change help?", "rankscope replay --what-if 'scale class=communication=0.5' TRACES/"},
     {"Can I trust this trace?", "rankscope doctor TRACES/"},
+    {"Nothing at hand?", "rankscope demo              a small job with a fault, and the answer"},
 };
 
 static void put_symptoms(rs_page *layout)

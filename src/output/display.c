@@ -227,10 +227,17 @@ static bool add_up(const rs_table *table, const rs_display *displays, size_t tot
     return some;
 }
 
+/* Every run of columns is tried as the parts of every time, which so many columns can afford. */
+#define MOST_TIMES 24
+
 void rs_display_plan_table(const rs_table *table, bool utf8, rs_display *out)
 {
-    size_t n = rs_table_get_spec(table)->n_columns;
-    for (size_t at = 0; at < n; at++) plan(table, at, utf8, OWN_UNIT, &out[at]);
+    size_t n = rs_table_get_spec(table)->n_columns, times = 0;
+    for (size_t at = 0; at < n; at++) {
+        plan(table, at, utf8, OWN_UNIT, &out[at]);
+        times += out[at].time_unit != OWN_UNIT;
+    }
+    if (times > MOST_TIMES) return;
     for (size_t total = 0; total < n; total++) {
         if (out[total].time_unit == OWN_UNIT) continue;
         for (size_t first = 0; first < n; first++) {

@@ -221,12 +221,21 @@ static void take_column(text_table *t, size_t at)
     t->columns[t->n_columns] = (text_column){0};
 }
 
-/* The last column that is 0 in all rows, else the last one, but for the first and the names. False: there is none. */
+/* How soon a column goes, 0 first: what is 0 in all rows; numbers after the name that only tell rows apart; the others, and
+ * ranks and steps. */
+static int order_of(const text_table *t, size_t at, size_t name)
+{
+    const rs_column_spec *spec = &rs_table_get_spec(t->table)->columns[t->columns[at].at];
+    if (strcmp(spec->name, "rank") == 0 || strcmp(spec->name, "step") == 0) return 2;
+    return t->columns[at].only_zero ? 0 : at > name && spec->unit == RS_UNIT_ID ? 1 : 2;
+}
+
+/* The last column of those that go first, but never the first of the table nor the names. False: there is none. */
 static bool leave_out_one(text_table *t)
 {
     size_t name = name_column(t), chosen = 0;
-    for (size_t at = t->n_columns; at-- > 1 && !(chosen && t->columns[chosen].only_zero);)
-        if (at != name && (!chosen || t->columns[at].only_zero)) chosen = at;
+    for (size_t at = t->n_columns; at-- > 1;)
+        if (at != name && (!chosen || order_of(t, at, name) < order_of(t, chosen, name))) chosen = at;
     if (!chosen) return false;
     const char *called = rs_table_get_spec(t->table)->columns[t->columns[chosen].at].name;
     rs_text_printf(&t->left_out, "%s%s", t->left_out.n ? ", " : "", called);

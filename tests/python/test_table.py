@@ -225,3 +225,20 @@ def test_what_is_missing_is_told(job, monkeypatch):
 def test_unknown_reals_are_none(job):
     values = [value for table in job.info().tables.values() for name in table.columns for value in table[name]]
     assert not any(isinstance(value, float) and math.isnan(value) for value in values)
+
+
+def test_repr_leaves_out_empty_columns(job):
+    """Columns without a value are named below the table, also where they are many; every other one is shown."""
+    table = job.blame()
+    empty = [name for name in table.columns if all(value is None for value in table[name])]
+    assert empty and len(empty) < len(table.columns)
+    text, page = repr(table), table._repr_html_()
+    assert text.endswith("no values: " + ", ".join(empty))
+    for name in empty:
+        assert "<th" in page and ">%s</th>" % name not in page
+    assert ">blame_us</th>" in page
+
+
+def test_repr_of_a_table_without_values_has_its_columns(job):
+    table = job.blame().filter(lambda row: False)
+    assert len(table) == 0 and "blame_us" in repr(table) and "no values" not in repr(table)
