@@ -1218,7 +1218,21 @@ class Job:
             a: in A
             b: in B
             diff: B less A
-            change_pct [percent]: diff of A; unknown where A has none"""
+            change_pct [percent]: diff of A; unknown where A has none
+
+        Table ranks: one row is what the mean step of one rank takes more in B than in A
+            rank [id]: a rank that both have, or of one rank each that of B
+            span_a_us [us]: of a step in A: from the first GPU work to the last, over the steps, of which
+                both must have some; else of the whole trace
+            span_b_us [us]: the same in B
+            span_diff_us [us]: B less A; the next four add up to it
+            compute_diff_us [us]: of it: computation
+            exposed_comm_diff_us [us]: of it: communication that no computation hides, waits for other ranks
+                included
+            exposed_copy_diff_us [us]: of it: copies that nothing hides
+            idle_diff_us [us]: of it: nothing runs
+            kernel: the computation whose time changed most
+            kernel_diff_us [us]: what a step has of it in B less A"""
     def doctor(self, *,
         compat: None = None,
         table: Optional[Literal['findings', 'launches']] = None,
@@ -1695,16 +1709,53 @@ class Job:
             gpu_duration_us [us]: duration of the work
             launch_delay_us [us]: from the call's end to the work's start, 0 when it starts before that
             outlier: short, runtime, delay, joined by +; unknown when none"""
-    def measured(self, *,
-        by: Literal['kernel', 'step', 'state'] = 'kernel',
-        top: int = 20,
-        compat: None = None,
-        table: Optional[Literal['kernels', 'steps', 'states']] = None,
     def map(self, *,
         host: bool = False,
         lanes: bool = False,
         compat: None = None,
         table: Optional[Literal['map', 'lanes']] = None,
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
+        """What each rank does at each moment: the division of `breakdown`, stretch by stretch.
+
+        Each moment from a rank's first GPU work to its last belongs to the first of these that it is in:
+        computation; communication; a copy or memset; a data loader that is waited for while nothing runs;
+        nothing (idle). Stretches of a class add up to what `breakdown` says, to the nanosecond; its idle_us
+        is loading and idle. A rank without GPU work, and with host=True each rank, is divided as `breakdown
+        host` does. `rankscope view` draws it.
+
+        lanes lists the events of threads and streams as they are nested, without cuda_sync.
+
+        Options:
+            host: what the host does, where there is GPU work, too
+            lanes: the events of each thread and stream, nested, in place of the map
+
+        Table map: one row is a stretch in which a rank does one thing
+            rank [id]: rank
+            class: compute, exposed_comm, exposed_copy, other_work, loading (idle, and a data loader runs),
+                idle; of a host operators, exposed_comm, exposed_sync, loading, other
+            from_us [us]: when it begins
+            time_us [us]: how long it lasts
+
+        Table lanes: one row is an event; with lanes=True: by lane, those that hold others first
+            rank [id]: rank
+            lane: thread of the host, or stream of a device
+            depth [count]: how many events of its lane hold it
+            from_us [us]: start
+            time_us [us]: duration
+            name: the event's name
+            class: computation, communication, memory, other (GPU work), operator, annotation, python, call,
+                gpu_annotation, host
+            position [id]: place in the file's event array, from 0
+            parent [id]: position of the event that holds it
+            launch [id]: of GPU work: position of the call that launched it"""
+    def measured(self, *,
+        by: Literal['kernel', 'step', 'state'] = 'kernel',
+        top: int = 20,
+        compat: None = None,
+        table: Optional[Literal['kernels', 'steps', 'states']] = None,
         progress: Progress = None,
         ranks: Ranges = None,
         steps: Ranges = None,
@@ -1780,39 +1831,6 @@ class Job:
             memory_clock_mhz: clock of the memory, MHz
             power_w: power that the device draws, W
             temperature_c: temperature of the device, C"""
-        """What each rank does at each moment: the division of `breakdown`, stretch by stretch.
-
-        Each moment from a rank's first GPU work to its last belongs to the first of these that it is in:
-        computation; communication; a copy or memset; a data loader that is waited for while nothing runs;
-        nothing (idle). Stretches of a class add up to what `breakdown` says, to the nanosecond; its idle_us
-        is loading and idle. A rank without GPU work, and with host=True each rank, is divided as `breakdown
-        host` does. `rankscope view` draws it.
-
-        lanes lists the events of threads and streams as they are nested, without cuda_sync.
-
-        Options:
-            host: what the host does, where there is GPU work, too
-            lanes: the events of each thread and stream, nested, in place of the map
-
-        Table map: one row is a stretch in which a rank does one thing
-            rank [id]: rank
-            class: compute, exposed_comm, exposed_copy, other_work, loading (idle, and a data loader runs),
-                idle; of a host operators, exposed_comm, exposed_sync, loading, other
-            from_us [us]: when it begins
-            time_us [us]: how long it lasts
-
-        Table lanes: one row is an event; with lanes=True: by lane, those that hold others first
-            rank [id]: rank
-            lane: thread of the host, or stream of a device
-            depth [count]: how many events of its lane hold it
-            from_us [us]: start
-            time_us [us]: duration
-            name: the event's name
-            class: computation, communication, memory, other (GPU work), operator, annotation, python, call,
-                gpu_annotation, host
-            position [id]: place in the file's event array, from 0
-            parent [id]: position of the event that holds it
-            launch [id]: of GPU work: position of the call that launched it"""
     def memory(self, *,
         series: bool = False,
         top: int = 20,
@@ -3594,7 +3612,21 @@ def diff(a: Any, b: Any, *,
         a: in A
         b: in B
         diff: B less A
-        change_pct [percent]: diff of A; unknown where A has none"""
+        change_pct [percent]: diff of A; unknown where A has none
+
+    Table ranks: one row is what the mean step of one rank takes more in B than in A
+        rank [id]: a rank that both have, or of one rank each that of B
+        span_a_us [us]: of a step in A: from the first GPU work to the last, over the steps, of which
+            both must have some; else of the whole trace
+        span_b_us [us]: the same in B
+        span_diff_us [us]: B less A; the next four add up to it
+        compute_diff_us [us]: of it: computation
+        exposed_comm_diff_us [us]: of it: communication that no computation hides, waits for other ranks
+            included
+        exposed_copy_diff_us [us]: of it: copies that nothing hides
+        idle_diff_us [us]: of it: nothing runs
+        kernel: the computation whose time changed most
+        kernel_diff_us [us]: what a step has of it in B less A"""
 
 def compare(a: Any, *others: Any,
     by: Literal['args', 'op', 'kernel', 'category', 'module', 'tree'] = 'args',
