@@ -534,7 +534,8 @@ static rs_status merge_rank(const rs_run *run, const rs_partial *partial, rs_res
     if (rs_options_flag(run->options, "measured")) {
         RS_TRY(add_all_measured(t[MEASURED], partial->rank, p, r, top, err));
         if (!p->has_counters)
-            rs_result_note(result, "rank %lld: no counters of the GPU (see `rankscope measured --help`)",
+            rs_result_note(result,
+                           "rank %lld: no counters of the GPU: the command measured says what records them",
                            (long long)partial->rank);
     } else if (part != RS_ROOF_WHOLE) { /* rows by arguments would stand once for each module or step */
         RS_TRY(add_totals(t[PARTS], partial->rank, p, r, PARTS, part == RS_ROOF_STEP, top, err));

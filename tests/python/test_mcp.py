@@ -53,7 +53,7 @@ def test_ids_count_too(program):
             return dict(super().with_ids(answer, words, paths, query), ids="x" * 1500)
 
     questions = Wordy(program, [str(DATA)], 60)
-    for budget in (3000, 3600):
+    for budget in (3900, 4500):
         text = questions.ask(["summary"], questions.paths(["small"]), budget)
         assert 1500 < len(text.encode()) <= budget
     with pytest.raises(ours.Refusal, match="try 3200"):
