@@ -16,7 +16,7 @@ static inline int failed(const rs_error *err)
     return 2;
 }
 
-/* The settings of a job as they are by default. `size` tells the library which version of the struct this program knows. */
+/* The settings of a job as they are by default. `size` is the version of the struct that this program knows. */
 static inline rs_job_settings default_settings(void)
 {
     rs_job_settings settings;

@@ -23,7 +23,7 @@ static bool add(const char *text)
     return true;
 }
 
-/* A line as an event; what is no such line is passed over. Names with quotes or backslashes would need to be escaped. */
+/* A line as an event; any other line is ignored. Names with quotes or backslashes would need to be escaped. */
 static bool add_line(const char *line)
 {
     double start, duration;
