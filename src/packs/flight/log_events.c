@@ -20,15 +20,19 @@ static const struct {
     [RS_FL_EV_EXCEPTION] = {"python_exception", RS_FL_ORIGIN},
     [RS_FL_EV_GIL] = {"gil_or_driver", RS_FL_ORIGIN},
     [RS_FL_EV_CANCELLED] = {"cancelled", RS_FL_ORIGIN},
+    [RS_FL_EV_NCCL_ERROR] = {"nccl_error", RS_FL_ORIGIN},
     [RS_FL_EV_KILLED] = {"killed", RS_FL_ORIGIN},
     [RS_FL_EV_EXIT] = {"exit", RS_FL_ORIGIN},
+    [RS_FL_EV_UNREACHABLE] = {"unreachable", RS_FL_ORIGIN},
     [RS_FL_EV_TIMEOUT] = {"timeout", RS_FL_CONSEQUENCE},
     [RS_FL_EV_HEARTBEAT] = {"heartbeat", RS_FL_CONSEQUENCE},
     [RS_FL_EV_ABORT] = {"abort", RS_FL_CONSEQUENCE},
     [RS_FL_EV_STORE] = {"store", RS_FL_CONSEQUENCE},
     [RS_FL_EV_SIGNAL] = {"signal", RS_FL_CONSEQUENCE},
     [RS_FL_EV_ABORTED] = {"aborted", RS_FL_CONSEQUENCE},
+    [RS_FL_EV_BEHIND] = {"behind", RS_FL_POSITION},
     [RS_FL_EV_FIRST_DUMP] = {"first_dump", RS_FL_REMARK},
+    [RS_FL_EV_LEVEL] = {"level", RS_FL_REMARK},
 };
 
 const char *rs_fl_event_kind_name(rs_fl_event_kind kind)
@@ -54,6 +58,7 @@ rs_fl_event *rs_fl_add_event(rs_fl_log *log, const rs_fl_line *line, rs_fl_event
                        .host = line->who.host,
                        .kind = (uint8_t)kind,
                        .role = (uint8_t)kinds[kind].role,
+                       .from = RS_FLIGHT_FILE_LOG,
                        .by_hook = line->hook,
                        .yearless = line->yearless,
                        .time_ns = line->time_ns,

@@ -24,6 +24,9 @@ static const rs_option_spec specs[] = {
     {"allow-host", RS_OPTION_TEXT, "HOST", NULL, NULL,
      "with --server: workers on this host may be asked, too (one * is any text: node*); only those on the server's own host are "
      "otherwise. May be given again"},
+    {"ras", RS_OPTION_TEXT, "HOST[:PORT]", NULL, NULL,
+     "ask NCCL's RAS of a running job (port 28028), and again after --stall seconds when that is given; with DIR, --log, --server or "
+     "--workers, or alone"},
     {"watch", RS_OPTION_TEXT, "DIR|URL", NULL, NULL,
      "look again and again, until a hang (exit 1) or the job's end (0; 4 when it vanishes)"},
     {"every", RS_OPTION_INT, "S", NULL, "10", "seconds between two looks of --watch"},
@@ -57,6 +60,7 @@ typedef struct flight_request {
     const rs_table_spec *tables[16];
     rs_flight *flight;
     rs_error failed; /* why there is no verdict, where JSON shows what was wrong with the files; else RS_OK */
+    rs_fetch ras[2]; /* answers of NCCL's RAS */
     int ended;       /* the exit code of a watch whose server has gone */
 } flight_request;
 
@@ -234,7 +238,7 @@ static rs_status check(rs_request *r, rs_error *err)
                   (rs_request_text(r, "watch") != NULL) + (r->arguments.n_paths > 0);
     if (sources > 1)
         return rs_fail(err, RS_ERR_USAGE, "one of DIR, --server, --workers and --watch, not several");
-    if (sources == 0 && rs_request_repeated(r, "log")->n == 0)
+    if (sources == 0 && rs_request_repeated(r, "log")->n == 0 && !rs_request_text(r, "ras"))
         return rs_fail(err, RS_ERR_USAGE, "which dumps? rankscope flight [options] DIR...");
     return RS_OK;
 }
@@ -265,7 +269,14 @@ static rs_status body(rs_request *r, rs_result *result, rs_error *err)
                                    .progress = rs_progress_step,
                                    .progress_context = &r->progress};
     const char *table = table_name(r);
-    rs_status status = open_input(r, &settings, own, err);
+    rs_flight_bytes answers[2];
+    rs_status status = RS_OK;
+    if (rs_request_text(r, "ras")) {
+        settings.evidence = answers;
+        if (rs_request_is_set(r, "stall")) settings.stall_ns = rs_request_int(r, "stall") * 1000000000;
+        status = rs_flight_ask_ras(r, own->ras, answers, &settings.n_evidence, err);
+    }
+    if (status == RS_OK) status = open_input(r, &settings, own, err);
     r->stats = rs_flight_get_stats(own->flight);
     if (status == RS_OK) return table ? make_table(r, own->flight, table, result, err) : RS_OK;
     if (status == RS_ERR_CANCELLED || !own->flight) return status;
@@ -280,7 +291,9 @@ static rs_status body(rs_request *r, rs_result *result, rs_error *err)
 
 static void clear(rs_request *r)
 {
-    rs_flight_close(((flight_request *)r->own)->flight);
+    flight_request *own = r->own;
+    rs_flight_close(own->flight);
+    for (size_t i = 0; i < 2; i++) rs_fetch_clear(&own->ras[i]);
 }
 
 /* ---- rankscope PATH... --------------------------------------------------------------------------------- */
@@ -295,7 +308,13 @@ static bool is_log(const char *path, const uint8_t *text, size_t n)
     return rs_flight_recognize(path, text, n) == RS_FLIGHT_FILE_LOG;
 }
 
+static bool is_ras(const char *path, const uint8_t *text, size_t n)
+{
+    return rs_flight_recognize(path, text, n) == RS_FLIGHT_FILE_RAS;
+}
+
 static const rs_file_kind inputs[] = {{.title = "flight-recorder dump", .knows = is_dump},
+                                      {.title = "NCCL RAS report", .knows = is_ras},
                                       {.title = "log", .by_name = true, .beside = true, .knows = is_log},
                                       {0}};
 

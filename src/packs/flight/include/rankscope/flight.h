@@ -63,10 +63,23 @@ RS_API const char *rs_flight_verdict_name(rs_flight_verdict verdict);
 
 typedef struct rs_flight rs_flight;
 
-typedef enum rs_flight_file { RS_FLIGHT_FILE_OTHER, RS_FLIGHT_FILE_DUMP, RS_FLIGHT_FILE_LOG } rs_flight_file;
+typedef enum rs_flight_file {
+    RS_FLIGHT_FILE_OTHER,
+    RS_FLIGHT_FILE_DUMP,
+    RS_FLIGHT_FILE_LOG,
+    RS_FLIGHT_FILE_RAS /* NCCL's RAS: `ncclras -f json`, or its text */
+} rs_flight_file;
 /* What a file is, by its name and the first n bytes of its text (unpacked; 4 KiB are enough). A log is a text whose name ends in
  * .log, .out or .err. */
 RS_API rs_flight_file rs_flight_recognize(const char *path, const void *text, size_t n);
+
+/* Plain bytes of a file, as it would be read. */
+typedef struct rs_flight_bytes {
+    const void *bytes;
+    size_t n;
+    int64_t rank;     /* of a dump */
+    const char *name; /* represents the file's in messages */
+} rs_flight_bytes;
 
 typedef struct rs_flight_settings {
     size_t size;             /* sizeof(rs_flight_settings): needed, so that the struct can grow */
@@ -85,6 +98,9 @@ typedef struct rs_flight_settings {
     int64_t stall_ns; /* of a snapshot: without an issue or a completion for so long the job hangs; 0: 30 s */
     rs_flight *previous; /* of a snapshot: the one before, which this one takes over when it opens (RS_OK,
                             RS_ERR_FORMAT); NULL */
+    const rs_flight_bytes
+        *evidence; /* texts other than dumps (NCCL RAS, logs), recognised by what they hold; NULL: none */
+    size_t n_evidence;
 } rs_flight_settings;
 
 /* Reads the dumps under paths (files, directories with all below them, tar archives, RANK=PATH, the beginning
@@ -97,12 +113,6 @@ typedef struct rs_flight_settings {
 RS_API rs_status rs_flight_open(const char *const *paths, size_t n_paths, const rs_flight_settings *settings,
                                 rs_flight **out, rs_error *err);
 /* The same from memory: plain bytes of one dump a rank. Nothing is borrowed afterwards. */
-typedef struct rs_flight_bytes {
-    const void *bytes;
-    size_t n;
-    int64_t rank;
-    const char *name; /* represents the file's in messages */
-} rs_flight_bytes;
 RS_API rs_status rs_flight_open_bytes(const rs_flight_bytes *dumps, size_t n_dumps,
                                       const rs_flight_settings *settings, rs_flight **out, rs_error *err);
 
