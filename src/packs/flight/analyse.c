@@ -393,6 +393,7 @@ static rs_status analyse(rs_fl_analysis *a, rs_error *err)
     if (status == RS_OK) status = rs_fl_weigh_progress(a, err);
     if (status == RS_OK) status = find_bad_config(a, err);
     if (status == RS_OK && a->n_found == 0) status = rs_fl_find_straggler(a, err);
+    if (status == RS_OK && a->n_found == 0) status = rs_fl_judge_conditions(a, err);
     if (status == RS_OK) status = find_missing_dumps(a, err);
     if (status != RS_OK) return status;
     rs_fl_narrow_by_sources(a);

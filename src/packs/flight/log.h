@@ -31,14 +31,23 @@ typedef enum rs_fl_event_kind {
     RS_FL_EV_ABORTED,
     /* how far a rank is */
     RS_FL_EV_BEHIND,
+    /* what makes a rank or a link slow */
+    RS_FL_EV_LATE,
+    RS_FL_EV_SLOW_LINK,
     /* neither */
     RS_FL_EV_FIRST_DUMP,
     RS_FL_EV_LEVEL, /* a source sees nothing wrong */
     RS_FL_N_EVENTS
 } rs_fl_event_kind;
 
-/* A position says which rank the others wait for, not why. */
-typedef enum rs_fl_role { RS_FL_ORIGIN, RS_FL_CONSEQUENCE, RS_FL_REMARK, RS_FL_POSITION } rs_fl_role;
+/* A position says which rank the others wait for, not why. A condition makes it slow. */
+typedef enum rs_fl_role {
+    RS_FL_ORIGIN,
+    RS_FL_CONSEQUENCE,
+    RS_FL_REMARK,
+    RS_FL_POSITION,
+    RS_FL_CONDITION
+} rs_fl_role;
 
 const char *rs_fl_event_kind_name(rs_fl_event_kind kind);
 rs_fl_role rs_fl_event_role(rs_fl_event_kind kind);

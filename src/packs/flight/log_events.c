@@ -31,6 +31,8 @@ static const struct {
     [RS_FL_EV_SIGNAL] = {"signal", RS_FL_CONSEQUENCE},
     [RS_FL_EV_ABORTED] = {"aborted", RS_FL_CONSEQUENCE},
     [RS_FL_EV_BEHIND] = {"behind", RS_FL_POSITION},
+    [RS_FL_EV_LATE] = {"late", RS_FL_CONDITION},
+    [RS_FL_EV_SLOW_LINK] = {"slow_link", RS_FL_CONDITION},
     [RS_FL_EV_FIRST_DUMP] = {"first_dump", RS_FL_REMARK},
     [RS_FL_EV_LEVEL] = {"level", RS_FL_REMARK},
 };

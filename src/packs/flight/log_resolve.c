@@ -244,7 +244,7 @@ static bool give_ranks_of_processes(rs_fl_log *log)
 
 rs_status rs_fl_resolve_log(rs_flight *flight, rs_error *err)
 {
-    if (!flight->log && !flight->ras) return RS_OK;
+    if (!flight->log && !rs_fl_has_sources(flight)) return RS_OK;
     rs_fl_log *log = rs_fl_events_of(flight);
     if (!log) return rs_fail_nomem(err, "the log");
     int64_t world = rs_fl_world_of(flight);

@@ -297,7 +297,7 @@ static rs_status open_files(opening *o, const char *const *paths, size_t n_paths
     if (o->files.n_periodic)
         status = rs_fl_read_periodic(flight, o->files.periodic, o->files.n_periodic, err);
     if (status != RS_OK) return status;
-    if (o->files.n == 0 && (o->files.n_periodic || flight->log || flight->ras))
+    if (o->files.n == 0 && (o->files.n_periodic || flight->log || rs_fl_has_sources(flight)))
         return finish_opening(o, 0, err);
     if (o->files.n == 0)
         return rs_fail(err, RS_ERR_FORMAT,

@@ -1,5 +1,6 @@
 /* What NCCL's RAS says of a hang: processes that are gone, ranks that have launched less than others, errors. Ranks of
  * communicators become ranks of the job by the communicator of all of it, or by the processes that the log seats. */
+#include "flight/identity.h"
 #include "flight/ras.h"
 
 #include <inttypes.h>
@@ -22,89 +23,42 @@ typedef struct view {
     const struct rs_fl_ras *ras;
     const rs_fl_ras_report *report;
     process *processes;
-    size_t n, capacity;
-    uint32_t *of_rank; /* by rank of a communicator, from the report's first: its process */
-    size_t first;      /* rank that of_rank begins with */
-    bool stands;       /* an earlier report has the same counts */
+    size_t n;
+    rs_fl_identity *identities; /* of the report's ranks */
+    size_t first;               /* rank that identities begin with */
+    bool stands;                /* an earlier report has the same counts */
 } view;
 
-static uint64_t key_of(const rs_fl_ras_comm *comm, const rs_fl_ras_rank *rank)
-{
-    uint64_t key =
-        rs_hash_u64(rs_hash_u64((uint64_t)rank->pid) + rs_hash_u64((uint64_t)rank->gpu << 32 | rank->host));
-    return rank->pid >= 0
-               ? key
-               : rs_hash_u64(rs_hash_u64(comm->hash) + (uint64_t)rank->rank + 1); /* of this one only */
-}
-
-/* Distinct processes, numbered in the order of the report. */
 static bool find_processes(view *v)
 {
     const struct rs_fl_ras *ras = v->ras;
-    RS_SCOPED(rs_map64_clear) rs_map64 known = {0};
-    size_t n_ranks = 0;
+    size_t n = 0;
     v->first = v->report->n ? ras->comms[v->report->first].first : 0;
-    for (size_t c = 0; c < v->report->n; c++) n_ranks += ras->comms[v->report->first + c].n;
-    v->of_rank = rs_malloc((n_ranks + 1) * sizeof *v->of_rank);
-    if (!v->of_rank) return false;
-    for (size_t c = 0; c < v->report->n; c++) {
+    for (size_t c = 0; c < v->report->n; c++) n += ras->comms[v->report->first + c].n;
+    v->identities = rs_malloc((n + 1) * sizeof *v->identities);
+    if (!v->identities) return false;
+    for (size_t c = 0, k = 0; c < v->report->n; c++) {
         const rs_fl_ras_comm *comm = &ras->comms[v->report->first + c];
         for (size_t i = 0; i < comm->n; i++) {
-            bool is_new;
-            uint32_t *place = rs_map64_put(&known, key_of(comm, &ras->ranks[comm->first + i]), &is_new);
-            if (!place) return false;
-            if (is_new) {
-                *place = (uint32_t)v->n;
-                if (!RS_PUSH(v->processes, v->n, v->capacity, (process){.global = -1})) return false;
-            }
-            v->of_rank[comm->first + i - v->first] = *place;
+            const rs_fl_ras_rank *rank = &ras->ranks[comm->first + i];
+            v->identities[k++] = (rs_fl_identity){.comm = comm->hash,
+                                                  .host = rank->host,
+                                                  .size = comm->size,
+                                                  .rank = rank->rank,
+                                                  .pid = rank->pid,
+                                                  .gpu = rank->gpu};
         }
     }
-    return true;
+    if (!rs_fl_identify(v->flight, v->identities, n, &v->n)) return false;
+    v->processes = rs_calloc(v->n + 1, sizeof *v->processes);
+    for (size_t i = 0; v->processes && i < n; i++)
+        v->processes[v->identities[i].process].global = v->identities[i].global;
+    return v->processes != NULL;
 }
 
 static process *process_of(const view *v, const rs_fl_ras_comm *comm, size_t i)
 {
-    return &v->processes[v->of_rank[comm->first + i - v->first]];
-}
-
-/* The communicator of all ranks numbers them as the job does. A smaller one does where the recorder has one group of its size. */
-static void find_ranks(view *v)
-{
-    rs_flight *flight = v->flight;
-    int64_t world = rs_fl_world_of(flight), largest = 0;
-    for (size_t c = 0; c < v->report->n; c++)
-        if (v->ras->comms[v->report->first + c].size > largest)
-            largest = v->ras->comms[v->report->first + c].size;
-    if (world <= 0) world = largest;
-    for (size_t c = 0; c < v->report->n; c++) {
-        const rs_fl_ras_comm *comm = &v->ras->comms[v->report->first + c];
-        const rs_fl_group *only = NULL;
-        size_t n_groups = 0;
-        for (size_t g = 0; comm->size < world && g < flight->n_groups; g++)
-            if ((int64_t)flight->groups[g].n == comm->size && flight->groups[g].described) {
-                only = &flight->groups[g];
-                n_groups++;
-            }
-        for (size_t i = 0; i < comm->n; i++) {
-            const rs_fl_ras_rank *rank = &v->ras->ranks[comm->first + i];
-            process *p = process_of(v, comm, i);
-            if (rank->rank >= comm->size || p->global >= 0) continue;
-            if (comm->size == world)
-                p->global = rank->rank;
-            else if (n_groups == 1)
-                p->global = only->ranks[rank->rank];
-        }
-    }
-    for (size_t c = 0; c < v->report->n; c++) {
-        const rs_fl_ras_comm *comm = &v->ras->comms[v->report->first + c];
-        for (size_t i = 0; i < comm->n; i++) {
-            const rs_fl_ras_rank *rank = &v->ras->ranks[comm->first + i];
-            process *p = process_of(v, comm, i);
-            if (p->global < 0 && rank->pid >= 0)
-                p->global = rs_fl_rank_of_process(flight, rank->host, rank->pid);
-        }
-    }
+    return &v->processes[v->identities[comm->first + i - v->first].process];
 }
 
 /* The least and the most that the ranks of a communicator have launched; false: nothing is counted. */
@@ -272,7 +226,6 @@ static bool say_of_process(view *v, const process *p)
 static bool look(view *v)
 {
     if (!find_processes(v)) return false;
-    find_ranks(v);
     v->stands = job_stands(v);
     for (size_t c = 0; c < v->report->n; c++) look_at_comm(v, &v->ras->comms[v->report->first + c]);
     size_t wrong = 0;
@@ -305,7 +258,7 @@ static bool testify(rs_flight *flight)
     view v = {.flight = flight, .ras = ras, .report = newest};
     bool good = look(&v);
     rs_free(v.processes);
-    rs_free(v.of_rank);
+    rs_free(v.identities);
     return good;
 }
 
@@ -333,4 +286,6 @@ const rs_fl_source rs_fl_ras_source = {
     .read = read,
     .testify = testify,
     .clear = clear,
+    .blind = " It may have been taken before the hang, and GPUs and the network can hang "
+             "without a sign there.",
     .decides = "a new report (ncclras -f json), twice, 30 s apart, while the job hangs"};

@@ -27,7 +27,7 @@ static const rs_fl_source log_source = {.file = RS_FLIGHT_FILE_LOG,
                                         .decides = "the log of the time when the operation was issued"};
 
 /* What a file holds says more than its name, so the log is last in recognising. */
-const rs_fl_source *const rs_fl_sources[] = {&rs_fl_ras_source, &log_source, NULL};
+const rs_fl_source *const rs_fl_sources[] = {&rs_fl_ras_source, &rs_fl_inspector_source, &log_source, NULL};
 
 const rs_fl_source *rs_fl_source_of(const char *path, const uint8_t *text, size_t n)
 {
@@ -106,6 +106,11 @@ rs_status rs_fl_read_whole(rs_flight *flight, rs_source *from, size_t most, uint
     return RS_OK;
 }
 
+bool rs_fl_has_sources(const rs_flight *flight)
+{
+    return flight->ras || flight->inspector;
+}
+
 bool rs_fl_hear_sources(rs_flight *flight)
 {
     for (size_t i = 0; rs_fl_sources[i]; i++)
@@ -160,6 +165,16 @@ static const rs_fl_event *accusation_of(const rs_flight *flight, rs_flight_file 
     for (size_t i = 0; flight->log && i < flight->log->n; i++)
         if (accuses(&flight->log->events[i], from) && flight->log->events[i].rank == rank)
             return &flight->log->events[i];
+    return NULL;
+}
+
+/* What makes a rank slow, by a source; NULL: nothing that it knows. */
+static const rs_fl_event *condition_of(const rs_flight *flight, rs_flight_file from, int64_t rank)
+{
+    for (size_t i = 0; flight->log && i < flight->log->n; i++) {
+        const rs_fl_event *e = &flight->log->events[i];
+        if (e->role == RS_FL_CONDITION && e->from == (uint8_t)from && e->rank == rank && rank >= 0) return e;
+    }
     return NULL;
 }
 
@@ -227,9 +242,7 @@ static bool prove_objection(rs_fl_analysis *a, const rs_fl_source *row, const rs
         other     ? statement(flight, row, "says something else", other)
         : strange ? statement(flight, row, "names a process that is no known rank of this job", strange)
                   : statement(flight, row, "does not show the fault", level);
-    const char *why = other     ? ""
-                      : strange ? " The report may be of another job."
-                                : " It was taken before the hang, or what hangs is not NCCL.";
+    const char *why = other ? "" : strange ? " The report may be of another job." : row->blind;
     text = text ? rs_fl_print(flight, "%s%s To decide: %s.", text, why, row->decides) : NULL;
     return text && rs_fl_prove(a, other ? other->rank : -1, NULL, text);
 }
@@ -243,8 +256,10 @@ bool rs_fl_prove_sources(rs_fl_analysis *a, const rs_flight_finding *root)
         if (row->file == RS_FLIGHT_FILE_LOG) continue; /* its cause is in the verdict's own sentence */
         for (size_t i = 0; i < root->n_culprits && told < MAX_LINES; i++) {
             const rs_fl_event *e = accusation_of(flight, row->file, root->culprits[i]);
+            const char *stance = e || root->verdict == RS_FLIGHT_STRAGGLER ? "agrees" : "adds";
+            if (!e) e = condition_of(flight, row->file, root->culprits[i]);
             if (!e) continue;
-            const char *text = statement(flight, row, "agrees", e);
+            const char *text = statement(flight, row, stance, e);
             if (!text || !rs_fl_prove(a, e->rank, NULL, text)) return false;
             told++;
         }
@@ -265,6 +280,49 @@ const char *rs_fl_objections(rs_flight *flight)
     return "";
 }
 
+/* What is slow in a job that moves: ranks first, then links. At most MAX_LINES of each, as the first cause hides the others. */
+static rs_status judge_condition(rs_fl_analysis *a, const rs_fl_event *e, const rs_fl_source *row,
+                                 rs_error *err)
+{
+    rs_flight *flight = a->flight;
+    const char *place = place_text(flight, e), *text = rs_fl_text(flight, e->text);
+    rs_fl_found f = {.finding = {.verdict = RS_FLIGHT_STRAGGLER, .seq = -1},
+                     .kind = RS_FLIGHT_ROOT_SLOW,
+                     .group = RS_FL_NONE,
+                     .rank = RS_FL_NONE,
+                     .partner_rank = RS_FL_NONE,
+                     .when = e->time_ns > 0 ? e->time_ns : INT64_MAX,
+                     .stage = RS_FL_STAGE_STRAGGLER};
+    f.finding.summary =
+        !place ? NULL
+        : e->rank >= 0
+            ? rs_fl_print(flight, "Rank %" PRId64 " %s (%s, %s).", e->rank, text, row->title, place)
+            : rs_fl_print(flight, "%s (%s, %s).", rs_fl_capital(flight, text), row->title, place);
+    if (!f.finding.summary) return rs_fail_nomem(err, "a finding");
+    return rs_fl_add_found(a, &f, &e->rank, e->rank >= 0, err);
+}
+
+static const rs_fl_source *row_of(const rs_fl_event *e)
+{
+    for (size_t s = 0; rs_fl_sources[s]; s++)
+        if (rs_fl_sources[s]->file == e->from) return rs_fl_sources[s];
+    return NULL;
+}
+
+rs_status rs_fl_judge_conditions(rs_fl_analysis *a, rs_error *err)
+{
+    const rs_fl_log *log = a->flight->log;
+    for (int of_link = 0; log && of_link < 2; of_link++)
+        for (size_t i = 0, n = 0; i < log->n && n < MAX_LINES; i++) {
+            const rs_fl_event *e = &log->events[i];
+            if (e->role != RS_FL_CONDITION || (e->kind == RS_FL_EV_SLOW_LINK) != of_link) continue;
+            n++;
+            rs_status status = judge_condition(a, e, row_of(e), err);
+            if (status != RS_OK) return status;
+        }
+    return RS_OK;
+}
+
 /* ---- without dumps ---------------------------------------------------------------------------------------- */
 
 /* Whether the job does not move, by a watchdog's line of the log. */
@@ -273,13 +331,6 @@ static bool has_timed_out(const rs_fl_log *log)
     for (size_t i = 0; i < log->n; i++)
         if (log->events[i].kind == RS_FL_EV_TIMEOUT && !log->events[i].past) return true;
     return false;
-}
-
-static const rs_fl_source *row_of(const rs_fl_event *e)
-{
-    for (size_t s = 0; rs_fl_sources[s]; s++)
-        if (rs_fl_sources[s]->file == e->from) return rs_fl_sources[s];
-    return NULL;
 }
 
 bool rs_fl_answer_of_sources(rs_flight *flight, rs_flight_finding *out)
@@ -328,5 +379,5 @@ rs_status rs_fl_judge_sources(rs_fl_analysis *a, rs_error *err)
         rs_status status = rs_fl_add_found(a, &f, &e->rank, 1, err);
         if (status != RS_OK) return status;
     }
-    return RS_OK;
+    return a->n_found ? RS_OK : rs_fl_judge_conditions(a, err);
 }

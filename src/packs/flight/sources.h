@@ -16,6 +16,7 @@ typedef struct rs_fl_source {
     /* Adds the source's events, once dumps and all files are read. False when out of memory. NULL: reading does. */
     bool (*testify)(rs_flight *flight);
     void (*clear)(rs_flight *flight); /* NULL: nothing of its own */
+    const char *blind;                /* why it may show nothing though a job hangs, as a sentence */
     const char *decides;              /* the measurement that settles a contradiction */
 } rs_fl_source;
 
@@ -32,6 +33,8 @@ rs_status rs_fl_read_given(rs_flight *flight, rs_error *err);
 rs_status rs_fl_read_whole(rs_flight *flight, rs_source *from, size_t most, uint8_t **text, size_t *n,
                            rs_error *err);
 /* The events of all sources but the log. False when out of memory. */
+/* Whether anything but dumps and logs was read. */
+bool rs_fl_has_sources(const rs_flight *flight);
 bool rs_fl_hear_sources(rs_flight *flight);
 void rs_fl_clear_sources(rs_flight *flight);
 
@@ -48,6 +51,8 @@ rs_status rs_fl_judge_sources(rs_fl_analysis *a, rs_error *err);
 /* The answer of the sources that accuse no rank, where there is no dump. False: no source but the log was read, or out of memory
  * (text NULL). */
 bool rs_fl_answer_of_sources(rs_flight *flight, rs_flight_finding *out);
+/* Where nothing hangs and no dump shows a rank that is late: the slow ranks and links that the sources name. */
+rs_status rs_fl_judge_conditions(rs_fl_analysis *a, rs_error *err);
 /* Adds to the proof of the verdict one line a source: whether it agrees, where, and what decides when it does not. */
 bool rs_fl_prove_sources(rs_fl_analysis *a, const rs_flight_finding *root);
 /* What contradicts a verdict that nothing is wrong, "" when nothing does; NULL when out of memory. */
@@ -55,5 +60,7 @@ const char *rs_fl_objections(rs_flight *flight);
 
 /* ras.c */
 extern const rs_fl_source rs_fl_ras_source;
+/* inspector.c */
+extern const rs_fl_source rs_fl_inspector_source;
 
 #endif

@@ -115,7 +115,7 @@ static const struct {
     {"lateness", rs_flight_lateness, NULL}, {"collectives", rs_flight_collectives, NULL},
     {"dumps", rs_flight_dumps, NULL},       {"log", rs_flight_log, NULL},
     {"attempts", rs_flight_attempts, NULL}, {"progress", rs_flight_progress, NULL},
-    {"stacks", rs_flight_stacks, NULL},
+    {"stacks", rs_flight_stacks, NULL},     {"inspector", rs_flight_inspector, NULL},
 };
 
 /* The table that is shown instead of the verdict; NULL: the verdict is. */
@@ -313,8 +313,14 @@ static bool is_ras(const char *path, const uint8_t *text, size_t n)
     return rs_flight_recognize(path, text, n) == RS_FLIGHT_FILE_RAS;
 }
 
+static bool is_inspector(const char *path, const uint8_t *text, size_t n)
+{
+    return rs_flight_recognize(path, text, n) == RS_FLIGHT_FILE_INSPECTOR;
+}
+
 static const rs_file_kind inputs[] = {{.title = "flight-recorder dump", .knows = is_dump},
                                       {.title = "NCCL RAS report", .knows = is_ras},
+                                      {.title = "NCCL Inspector file", .knows = is_inspector},
                                       {.title = "log", .by_name = true, .beside = true, .knows = is_log},
                                       {0}};
 

@@ -67,7 +67,8 @@ typedef enum rs_flight_file {
     RS_FLIGHT_FILE_OTHER,
     RS_FLIGHT_FILE_DUMP,
     RS_FLIGHT_FILE_LOG,
-    RS_FLIGHT_FILE_RAS /* NCCL's RAS: `ncclras -f json`, or its text */
+    RS_FLIGHT_FILE_RAS,      /* NCCL's RAS: `ncclras -f json`, or its text */
+    RS_FLIGHT_FILE_INSPECTOR /* NCCL's Inspector plugin: lines of JSON */
 } rs_flight_file;
 /* What a file is, by its name and the first n bytes of its text (unpacked; 4 KiB are enough). A log is a text whose name ends in
  * .log, .out or .err. */
@@ -282,6 +283,8 @@ RS_API rs_table *rs_flight_attempts(rs_flight *flight, rs_error *err); /* one ro
 RS_API rs_table *rs_flight_progress(rs_flight *flight, rs_error *err); /* one row a rank and group */
 RS_API rs_table *rs_flight_stacks(rs_flight *flight,
                                   rs_error *err); /* one row a frame of a live job's stacks */
+/* One row a communicator, kind and size of collective of NCCL Inspector's files. */
+RS_API rs_table *rs_flight_inspector(rs_flight *flight, rs_error *err);
 RS_API rs_table *rs_flight_roots(rs_flight *flight, rs_error *err);    /* one row a root */
 RS_API rs_table *rs_flight_lateness(rs_flight *flight, rs_error *err); /* by group and rank */
 RS_API rs_table *rs_flight_collectives(rs_flight *flight,
