@@ -95,7 +95,8 @@ static bool strikes_host(const void *context, const rs_fl_event *e)
     const of_host *h = context;
     if (e->rank >= 0) return false;
     if (e->kind == RS_FL_EV_HOST_OOM && e->step_only && e->host == RS_FL_NONE) return h->gone;
-    if (e->kind != RS_FL_EV_NODE_FAILURE && e->kind != RS_FL_EV_XID && e->kind != RS_FL_EV_HOST_OOM)
+    if (e->kind != RS_FL_EV_NODE_FAILURE && e->kind != RS_FL_EV_XID && e->kind != RS_FL_EV_HOST_OOM &&
+        e->kind != RS_FL_EV_SXID && e->kind != RS_FL_EV_PCIE_ERROR && e->kind != RS_FL_EV_ECC)
         return false;
     return h->host != RS_FL_NONE && e->host == h->host;
 }
@@ -296,6 +297,11 @@ const char *rs_fl_cause_clause(rs_flight *flight, const rs_flight_cause *c)
         return rs_fl_print(flight, " raised %s", exception_text(flight, c));
     if (strcmp(c->kind, "xid") == 0)
         return rs_fl_print(flight, ": the kernel reported Xid %" PRId64 " of its GPU (%s)", c->code, text);
+    if (strcmp(c->kind, "sxid") == 0)
+        return rs_fl_print(flight, ": the kernel reported SXid %" PRId64 " of an NVSwitch (%s)", c->code,
+                           text);
+    if (strcmp(c->kind, "pcie_error") == 0) return ": the kernel reported a fatal PCIe error";
+    if (strcmp(c->kind, "ecc") == 0) return rs_fl_print(flight, " %s", text);
     if (strcmp(c->kind, "amdgpu") == 0)
         return rs_fl_print(flight, ": the kernel reported an error of its GPU (%s)", *text ? text : "amdgpu");
     if (strcmp(c->kind, "host_oom") == 0)
@@ -340,6 +346,14 @@ const char *rs_fl_cause_text(rs_flight *flight, const rs_flight_root *row)
     return who && from ? rs_fl_print(flight, "%s%s%s.", who, what, from) : NULL;
 }
 
+static bool is_of_gpu(const char *kind)
+{
+    static const char *const kinds[] = {"xid", "sxid", "ecc", "pcie_error", "amdgpu"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kind, kinds[i]) == 0) return true;
+    return false;
+}
+
 const char *rs_fl_cause_next(rs_flight *flight, const rs_flight_root *row)
 {
     const rs_flight_cause *c = row->cause;
@@ -349,8 +363,7 @@ const char *rs_fl_cause_next(rs_flight *flight, const rs_flight_root *row)
             flight, "py-spy dump --native on the process of rank %" PRId64 ": it needs no GIL.", row->rank);
     if (strcmp(c->kind, "python_exception") == 0)
         return rs_fl_print(flight, "fix %s.", c->where ? c->where : "what that exception says");
-    if (strcmp(c->kind, "xid") == 0 || strcmp(c->kind, "amdgpu") == 0)
-        return rs_fl_print(flight, "drain %s and have its GPU checked.", host);
+    if (is_of_gpu(c->kind)) return rs_fl_print(flight, "drain %s and have its GPU checked.", host);
     if (strcmp(c->kind, "nccl_network") == 0)
         return rs_fl_print(flight, "look at the link counters of %s and of its peer.", host);
     if (strcmp(c->kind, "unreachable") == 0)

@@ -1,4 +1,4 @@
-/* The communicator of all ranks numbers them as the job does, and names their processes; those tell who is who in the others. A
+/* The communicator of all ranks numbers them as the job does, and names their processes; processes are the same in the others. A
  * communicator of which the recorder has one group of the same size numbers its ranks as that group lists them. */
 #include "flight/identity.h"
 

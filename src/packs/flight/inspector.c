@@ -237,7 +237,7 @@ static void look_at_collective(judging *j, channel *c, size_t first, size_t n)
     j->begins[k] = first;
     if ((int64_t)n < records[first].size || n < 2) return; /* who is not there may have come last */
     for (size_t i = first; i < first + n; i++) j->tallies[process_of(j, i)].timed++;
-    if (second - least < 0.1 * longest) return; /* nobody is clearly the last */
+    if (second - least < 0.1 * longest) return; /* none is clearly the last */
     tally *t = &j->tallies[process_of(j, last)];
     t->last++;
     t->saved_us += second - least;

@@ -8,6 +8,9 @@
 /* Kinds, the deepest cause first: what is nearer to the machine explains what is farther. */
 typedef enum rs_fl_event_kind {
     RS_FL_EV_XID,
+    RS_FL_EV_SXID,
+    RS_FL_EV_ECC,
+    RS_FL_EV_PCIE_ERROR,
     RS_FL_EV_AMDGPU,
     RS_FL_EV_HOST_OOM,
     RS_FL_EV_NODE_FAILURE,
@@ -33,6 +36,9 @@ typedef enum rs_fl_event_kind {
     RS_FL_EV_BEHIND,
     /* what makes a rank or a link slow */
     RS_FL_EV_LATE,
+    RS_FL_EV_THROTTLED,
+    RS_FL_EV_PCIE,
+    RS_FL_EV_NVLINK,
     RS_FL_EV_SLOW_LINK,
     /* neither */
     RS_FL_EV_FIRST_DUMP,

@@ -154,6 +154,7 @@ static void resolve(const rs_flight *flight, int64_t world, rs_fl_event *e)
         e->rank = rank_in_group(flight, &e->who);
     if (e->host == RS_FL_NONE) e->host = node;
     bool of_host = e->step_only || e->kind == RS_FL_EV_XID || e->kind == RS_FL_EV_AMDGPU ||
+                   e->kind == RS_FL_EV_SXID || e->kind == RS_FL_EV_PCIE_ERROR || e->role == RS_FL_CONDITION ||
                    e->kind == RS_FL_EV_NODE_FAILURE || e->kind == RS_FL_EV_CANCELLED;
     if (e->rank >= 0 || of_host || e->from != RS_FLIGHT_FILE_LOG || is_of_agent(log, e->file)) return;
     int64_t rank;

@@ -174,11 +174,12 @@ struct rs_flight {
     rs_fl_rank *ranks; /* ascending */
     size_t n_ranks, ranks_capacity;
     rs_fl_member **by_group;
-    struct rs_fl_log *log;             /* NULL when none was given */
-    struct rs_fl_ras *ras;             /* NCCL RAS reports; NULL when there are none */
-    struct rs_fl_inspector *inspector; /* NCCL Inspector's records; NULL when there are none */
-    struct rs_fl_periodic *periodic;   /* the periodic dumper's tables; NULL when there are none */
-    struct rs_fl_thread *threads;      /* of all ranks whose stacks were read */
+    struct rs_fl_log *log;               /* NULL when none was given */
+    struct rs_fl_ras *ras;               /* NCCL RAS reports; NULL when there are none */
+    struct rs_fl_inspector *inspector;   /* NCCL Inspector's records; NULL when there are none */
+    struct rs_fl_prometheus *prometheus; /* series of DCGM; NULL when there are none */
+    struct rs_fl_periodic *periodic;     /* the periodic dumper's tables; NULL when there are none */
+    struct rs_fl_thread *threads;        /* of all ranks whose stacks were read */
     size_t n_threads, threads_capacity;
     rs_fl_note *notes; /* by ascending rank */
     size_t n_notes, notes_capacity;

@@ -8,7 +8,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define MAX_LINES 3 /* of proof by one source */
+#define MAX_LINES 3     /* of proof by one source */
+#define MAX_CULPRITS 64 /* that each source is asked about */
 
 static bool knows_log(const char *path, const uint8_t *text, size_t n)
 {
@@ -27,7 +28,8 @@ static const rs_fl_source log_source = {.file = RS_FLIGHT_FILE_LOG,
                                         .decides = "the log of the time when the operation was issued"};
 
 /* What a file holds says more than its name, so the log is last in recognising. */
-const rs_fl_source *const rs_fl_sources[] = {&rs_fl_ras_source, &rs_fl_inspector_source, &log_source, NULL};
+const rs_fl_source *const rs_fl_sources[] = {&rs_fl_ras_source, &rs_fl_inspector_source,
+                                             &rs_fl_prometheus_source, &log_source, NULL};
 
 const rs_fl_source *rs_fl_source_of(const char *path, const uint8_t *text, size_t n)
 {
@@ -108,7 +110,7 @@ rs_status rs_fl_read_whole(rs_flight *flight, rs_source *from, size_t most, uint
 
 bool rs_fl_has_sources(const rs_flight *flight)
 {
-    return flight->ras || flight->inspector;
+    return flight->ras || flight->inspector || flight->prometheus;
 }
 
 bool rs_fl_hear_sources(rs_flight *flight)
@@ -191,7 +193,7 @@ void rs_fl_narrow_by_sources(rs_fl_analysis *a)
         rs_fl_found *found = &a->found[f];
         bool weak = found->kind == RS_FLIGHT_ROOT_NO_DUMP || found->kind == RS_FLIGHT_ROOT_UNKNOWN;
         if (!weak || found->finding.n_culprits < 2) continue;
-        for (size_t s = 0; rs_fl_sources[s]; s++) {
+        for (size_t s = 0; rs_fl_sources[s]->file != RS_FLIGHT_FILE_LOG; s++) {
             int64_t *kept = rs_arena_alloc(&a->flight->arena, found->finding.n_culprits * sizeof *kept);
             size_t n = 0;
             for (size_t i = 0; kept && i < found->finding.n_culprits; i++)
@@ -215,14 +217,38 @@ static const char *place_text(rs_flight *flight, const rs_fl_event *e)
                : rs_fl_print(flight, "%s:%" PRId64, file, e->line);
 }
 
+/* Of whom an event speaks: "rank 3 ", "GPU 2 of node01 "; "" of no one. */
+static const char *subject_text(rs_flight *flight, const rs_fl_event *e)
+{
+    const char *host = rs_fl_text(flight, e->host);
+    if (e->rank >= 0) return rs_fl_print(flight, "rank %" PRId64 " ", e->rank);
+    if (!host) return "";
+    return e->who.local >= 0 ? rs_fl_print(flight, "GPU %" PRId64 " of %s ", e->who.local, host)
+                             : rs_fl_print(flight, "%s ", host);
+}
+
+/* What follows the subject. Lines of a log have the rest of their message as text. */
+static const char *predicate_text(rs_flight *flight, const rs_fl_event *e)
+{
+    const char *text = e->text == RS_FL_NONE ? "" : rs_fl_text(flight, e->text);
+    if (e->kind == RS_FL_EV_XID) return rs_fl_print(flight, "reports Xid %" PRId64, e->code);
+    if (e->from != RS_FLIGHT_FILE_LOG) return text;
+    switch (e->kind) {
+    case RS_FL_EV_NVLINK: return rs_fl_print(flight, "has a link with SXid %" PRId64 " (%s)", e->code, text);
+    case RS_FL_EV_PCIE: return rs_fl_print(flight, "has a PCIe link limited by %s", text);
+    case RS_FL_EV_THROTTLED: return "has CPUs that are throttled for heat";
+    default: return text;
+    }
+}
+
 static const char *statement(rs_flight *flight, const rs_fl_source *row, const char *stance,
                              const rs_fl_event *e)
 {
-    const char *place = place_text(flight, e), *text = rs_fl_text(flight, e->text);
-    if (!place) return NULL;
-    return e->rank < 0 ? rs_fl_print(flight, "%s %s (%s): %s.", row->title, stance, place, text)
-                       : rs_fl_print(flight, "%s %s (%s): rank %" PRId64 " %s.", row->title, stance, place,
-                                     e->rank, text);
+    const char *place = place_text(flight, e), *who = subject_text(flight, e),
+               *what = predicate_text(flight, e);
+    return place && who && what
+               ? rs_fl_print(flight, "%s %s (%s): %s%s.", row->title, stance, place, who, what)
+               : NULL;
 }
 
 /* What a source says against the verdict, where it accuses none of its ranks. */
@@ -253,9 +279,9 @@ bool rs_fl_prove_sources(rs_fl_analysis *a, const rs_flight_finding *root)
     for (size_t s = 0; flight->log && rs_fl_sources[s]; s++) {
         const rs_fl_source *row = rs_fl_sources[s];
         size_t told = 0;
-        if (row->file == RS_FLIGHT_FILE_LOG) continue; /* its cause is in the verdict's own sentence */
-        for (size_t i = 0; i < root->n_culprits && told < MAX_LINES; i++) {
-            const rs_fl_event *e = accusation_of(flight, row->file, root->culprits[i]);
+        bool is_log = row->file == RS_FLIGHT_FILE_LOG; /* its cause is in the verdict's own sentence */
+        for (size_t i = 0; i < root->n_culprits && i < MAX_CULPRITS && told < MAX_LINES; i++) {
+            const rs_fl_event *e = is_log ? NULL : accusation_of(flight, row->file, root->culprits[i]);
             const char *stance = e || root->verdict == RS_FLIGHT_STRAGGLER ? "agrees" : "adds";
             if (!e) e = condition_of(flight, row->file, root->culprits[i]);
             if (!e) continue;
@@ -263,7 +289,7 @@ bool rs_fl_prove_sources(rs_fl_analysis *a, const rs_flight_finding *root)
             if (!text || !rs_fl_prove(a, e->rank, NULL, text)) return false;
             told++;
         }
-        if (!told && !prove_objection(a, row, root)) return false;
+        if (!is_log && !told && !prove_objection(a, row, root)) return false;
     }
     return true;
 }
@@ -285,7 +311,8 @@ static rs_status judge_condition(rs_fl_analysis *a, const rs_fl_event *e, const 
                                  rs_error *err)
 {
     rs_flight *flight = a->flight;
-    const char *place = place_text(flight, e), *text = rs_fl_text(flight, e->text);
+    const char *place = place_text(flight, e), *who = subject_text(flight, e),
+               *text = rs_fl_text(flight, e->text);
     rs_fl_found f = {.finding = {.verdict = RS_FLIGHT_STRAGGLER, .seq = -1},
                      .kind = RS_FLIGHT_ROOT_SLOW,
                      .group = RS_FL_NONE,
@@ -293,11 +320,8 @@ static rs_status judge_condition(rs_fl_analysis *a, const rs_fl_event *e, const 
                      .partner_rank = RS_FL_NONE,
                      .when = e->time_ns > 0 ? e->time_ns : INT64_MAX,
                      .stage = RS_FL_STAGE_STRAGGLER};
-    f.finding.summary =
-        !place ? NULL
-        : e->rank >= 0
-            ? rs_fl_print(flight, "Rank %" PRId64 " %s (%s, %s).", e->rank, text, row->title, place)
-            : rs_fl_print(flight, "%s (%s, %s).", rs_fl_capital(flight, text), row->title, place);
+    text = who ? rs_fl_capital(flight, rs_fl_print(flight, "%s%s", who, text)) : NULL;
+    f.finding.summary = place && text ? rs_fl_print(flight, "%s (%s, %s).", text, row->title, place) : NULL;
     if (!f.finding.summary) return rs_fail_nomem(err, "a finding");
     return rs_fl_add_found(a, &f, &e->rank, e->rank >= 0, err);
 }
@@ -315,7 +339,10 @@ rs_status rs_fl_judge_conditions(rs_fl_analysis *a, rs_error *err)
     for (int of_link = 0; log && of_link < 2; of_link++)
         for (size_t i = 0, n = 0; i < log->n && n < MAX_LINES; i++) {
             const rs_fl_event *e = &log->events[i];
-            if (e->role != RS_FL_CONDITION || (e->kind == RS_FL_EV_SLOW_LINK) != of_link) continue;
+            bool slows =
+                e->kind == RS_FL_EV_LATE || e->kind == RS_FL_EV_THROTTLED || e->kind == RS_FL_EV_SLOW_LINK;
+            if (!slows || e->from == RS_FLIGHT_FILE_LOG || (e->kind == RS_FL_EV_SLOW_LINK) != of_link)
+                continue;
             n++;
             rs_status status = judge_condition(a, e, row_of(e), err);
             if (status != RS_OK) return status;
@@ -336,25 +363,31 @@ static bool has_timed_out(const rs_fl_log *log)
 bool rs_fl_answer_of_sources(rs_flight *flight, rs_flight_finding *out)
 {
     const rs_fl_log *log = flight->log;
-    const rs_fl_event *best = NULL; /* a position says more than that nothing is wrong */
+    const rs_fl_event *fault = NULL, *position = NULL, *level = NULL;
     for (size_t i = 0; log && i < log->n; i++) {
         const rs_fl_event *e = &log->events[i];
-        if (e->role == RS_FL_POSITION || (!best && e->kind == RS_FL_EV_LEVEL)) best = e;
-        if (e->role == RS_FL_POSITION) break;
+        if (!fault && e->role == RS_FL_ORIGIN && e->from != RS_FLIGHT_FILE_LOG)
+            fault = e; /* of a rank that is not known */
+        if (!position && e->role == RS_FL_POSITION) position = e;
+        if (!level && e->kind == RS_FL_EV_LEVEL) level = e;
     }
+    const rs_fl_event *best = fault ? fault : position ? position : level;
     if (!best) return false;
+    const rs_fl_source *row = row_of(best);
     bool timed_out = has_timed_out(log);
-    const char *text = statement(flight, row_of(best),
-                                 best->role == RS_FL_POSITION ? "saw a moment" : "saw nothing wrong", best);
-    out->verdict = timed_out ? RS_FLIGHT_BAD_INPUT : RS_FLIGHT_HEALTHY;
-    out->summary =
-        text ? rs_fl_print(
-                   flight, "%s %s To decide: %s.", text,
-                   timed_out ? "The log shows a time-out, though: GPUs and the network can hang unseen there."
-                   : best->role == RS_FL_POSITION ? "A job that runs looks so, too."
-                                                  : "GPUs and the network can hang unseen there.",
-                   timed_out ? "the flight recorder's dumps" : row_of(best)->decides)
-             : NULL;
+    const char *text = statement(flight, row,
+                                 fault      ? "saw a fault"
+                                 : position ? "saw a moment"
+                                            : "saw nothing wrong",
+                                 best);
+    const char *but = fault ? ""
+                      : timed_out
+                          ? " The log shows a time-out, though: GPUs and the network can hang unseen there."
+                      : position ? " A job that runs looks so, too."
+                                 : row->blind;
+    const char *decides = timed_out ? "the flight recorder's dumps" : row->decides;
+    out->verdict = fault ? RS_FLIGHT_CRASHED : timed_out ? RS_FLIGHT_BAD_INPUT : RS_FLIGHT_HEALTHY;
+    out->summary = text ? rs_fl_print(flight, "%s%s To decide: %s.", text, but, decides) : NULL;
     return true;
 }
 

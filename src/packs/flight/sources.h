@@ -62,5 +62,7 @@ const char *rs_fl_objections(rs_flight *flight);
 extern const rs_fl_source rs_fl_ras_source;
 /* inspector.c */
 extern const rs_fl_source rs_fl_inspector_source;
+/* prometheus.c */
+extern const rs_fl_source rs_fl_prometheus_source;
 
 #endif

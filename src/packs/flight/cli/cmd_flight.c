@@ -318,9 +318,15 @@ static bool is_inspector(const char *path, const uint8_t *text, size_t n)
     return rs_flight_recognize(path, text, n) == RS_FLIGHT_FILE_INSPECTOR;
 }
 
+static bool is_metrics(const char *path, const uint8_t *text, size_t n)
+{
+    return rs_flight_recognize(path, text, n) == RS_FLIGHT_FILE_PROMETHEUS;
+}
+
 static const rs_file_kind inputs[] = {{.title = "flight-recorder dump", .knows = is_dump},
                                       {.title = "NCCL RAS report", .knows = is_ras},
                                       {.title = "NCCL Inspector file", .knows = is_inspector},
+                                      {.title = "answer of Prometheus", .knows = is_metrics},
                                       {.title = "log", .by_name = true, .beside = true, .knows = is_log},
                                       {0}};
 

@@ -77,7 +77,7 @@ static void test_verdicts(void **state)
     } cases[] = {
         {{RANKS, 0, RANKS, 0, 60}, RS_FLIGHT_HEALTHY, -1, "none is late often, and no communicator is slow"},
         {{5, 4000, RANKS, 0, 60}, RS_FLIGHT_STRAGGLER, 5, "comes last in 120 of 120 collectives"},
-        {{5, 4000, RANKS, 0, 3}, RS_FLIGHT_HEALTHY, -1, "none is late often"}, /* too few to tell */
+        {{5, 4000, RANKS, 0, 3}, RS_FLIGHT_HEALTHY, -1, "none is late often"}, /* too few to judge */
         {{5, 150, RANKS, 0, 60}, RS_FLIGHT_HEALTHY, -1, "none is late often"}, /* too little to matter */
         {{RANKS, 0, 2, 0, 60},
          RS_FLIGHT_STRAGGLER,

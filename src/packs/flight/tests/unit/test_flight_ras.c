@@ -13,7 +13,6 @@
 /* A communicator of n ranks, four on a host, with what each has launched. */
 static void put_report(text *t, const char *time, const int *counts, unsigned n, bool comma)
 {
-    unsigned missing = 0;
     text_printf(
         t,
         "{\n  \"nccl_version\": \"2.29.1\",\n  \"timestamp\": \"%s\",\n  \"communicators_count\": 1,\n"
@@ -24,7 +23,6 @@ static void put_report(text *t, const char *time, const int *counts, unsigned n,
         if (pass) text_puts(t, "\n      ],\n      \"missing_ranks\": [");
         for (unsigned r = 0; r < n; r++) {
             if ((counts[r] < 0) != (pass == 1)) continue;
-            missing += pass;
             text_printf(t, "%s\n        {\n          \"rank\": %u,\n          \"host\": \"10.0.0.%u\",\n",
                         written++ ? "," : "", r, r / 4 + 1);
             text_printf(t,
@@ -138,8 +136,7 @@ static void test_twice(void **state)
         answer a = judge(t, names, 2, NULL, 0);
         expect(
             a, cases[i].stands ? RS_FLIGHT_RANK_MISSING : RS_FLIGHT_HEALTHY, cases[i].stands ? 3 : -1,
-            "rank 3 has launched 5 AllReduce operations of communicator 0xae94 (4 ranks), 3 others up to 6" +
-                (cases[i].stands ? 5 : 0));
+            "ank 3 has launched 5 AllReduce operations of communicator 0xae94 (4 ranks), 3 others up to 6");
         text_clear(&t[0]);
         text_clear(&t[1]);
     }
