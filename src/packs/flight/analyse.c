@@ -493,6 +493,7 @@ rs_status rs_flight_get_report(rs_flight *flight, const rs_flight_report **out, 
     rs_free(a.open);
     rs_free(a.waiting);
     rs_free(a.evidence);
+    if (status == RS_OK) status = rs_fl_decide(flight, err);
     flight->have_report = status == RS_OK;
     return status;
 }

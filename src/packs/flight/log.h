@@ -34,8 +34,10 @@ typedef enum rs_fl_event_kind {
     RS_FL_EV_ABORTED,
     /* how far a rank is */
     RS_FL_EV_BEHIND,
+    RS_FL_EV_ELSEWHERE,
     /* what makes a rank or a link slow */
     RS_FL_EV_LATE,
+    RS_FL_EV_PLACE, /* where its host is */
     RS_FL_EV_THROTTLED,
     RS_FL_EV_PCIE,
     RS_FL_EV_NVLINK,

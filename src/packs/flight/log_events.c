@@ -34,6 +34,8 @@ static const struct {
     [RS_FL_EV_SIGNAL] = {"signal", RS_FL_CONSEQUENCE},
     [RS_FL_EV_ABORTED] = {"aborted", RS_FL_CONSEQUENCE},
     [RS_FL_EV_BEHIND] = {"behind", RS_FL_POSITION},
+    [RS_FL_EV_ELSEWHERE] = {"elsewhere", RS_FL_POSITION},
+    [RS_FL_EV_PLACE] = {"place", RS_FL_CONDITION},
     [RS_FL_EV_LATE] = {"late", RS_FL_CONDITION},
     [RS_FL_EV_THROTTLED] = {"throttled", RS_FL_CONDITION},
     [RS_FL_EV_PCIE] = {"pcie", RS_FL_CONDITION},

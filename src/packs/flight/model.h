@@ -148,6 +148,7 @@ typedef struct rs_fl_note {
     int64_t rank;
     uint32_t host, address; /* texts; RS_FL_NONE unknown */
     uint32_t stack;         /* of its main thread; 0 none */
+    uint32_t stack_file;    /* text: the file that holds it; RS_FL_NONE: no file of its own */
     bool no_traceback;      /* it answers, but not for its Python stack */
     bool collecting;        /* its main thread collects garbage */
     uint32_t failure;       /* text: why it does not answer; RS_FL_NONE when it does */
@@ -183,6 +184,7 @@ struct rs_flight {
     size_t n_threads, threads_capacity;
     rs_fl_note *notes; /* by ascending rank */
     size_t n_notes, notes_capacity;
+    size_t n_stack_files;
     int64_t *unusable; /* ranks whose dump exists but could not be read, ascending */
     size_t n_unusable, unusable_capacity;
     size_t n_unusable_files;

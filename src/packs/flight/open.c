@@ -2,6 +2,7 @@
  * depend on how many threads there are. */
 #define _DEFAULT_SOURCE
 #include "base/settings.h"
+#include "base/try.h"
 #include "flight/files.h"
 #include "flight/live.h"
 #include "flight/log.h"
@@ -341,7 +342,11 @@ static rs_status begin(opening *o, const rs_flight_settings *settings, rs_flight
                    .lock = PTHREAD_MUTEX_INITIALIZER,
                    .turn_changed = PTHREAD_COND_INITIALIZER,
                    .error = RS_ERROR_INIT};
-    return init_texts(o, err);
+    RS_TRY(init_texts(o, err));
+    if (settings && settings->history &&
+        !((*out)->settings.history = rs_fl_print(*out, "%s", settings->history)))
+        return rs_fail_nomem(err, "the history");
+    return RS_OK;
 }
 
 static rs_status end(opening *o, rs_flight **out, rs_status status)

@@ -122,11 +122,10 @@ static void read_label(reading *r, series *s)
 static void read_samples(reading *r, series *s)
 {
     struct rs_fl_prometheus *p = r->flight->prometheus;
-    rs_json_token token;
     double time, value;
     if (rs_json_next(&r->json) != RS_JSON_T_ARRAY) return;
     s->first = p->n_samples;
-    while (!r->nomem && (token = rs_json_next(&r->json)) == RS_JSON_T_ARRAY) {
+    while (!r->nomem && rs_json_next(&r->json) == RS_JSON_T_ARRAY) {
         bool good = rs_json_next(&r->json) == RS_JSON_T_NUMBER &&
                     rs_json_real(r->json.text.bytes, r->json.text.length, &time);
         good = good && rs_json_next(&r->json) == RS_JSON_T_STRING &&

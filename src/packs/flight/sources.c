@@ -28,8 +28,12 @@ static const rs_fl_source log_source = {.file = RS_FLIGHT_FILE_LOG,
                                         .decides = "the log of the time when the operation was issued"};
 
 /* What a file holds says more than its name, so the log is last in recognising. */
-const rs_fl_source *const rs_fl_sources[] = {&rs_fl_ras_source, &rs_fl_inspector_source,
-                                             &rs_fl_prometheus_source, &log_source, NULL};
+const rs_fl_source *const rs_fl_sources[] = {&rs_fl_ras_source,
+                                             &rs_fl_inspector_source,
+                                             &rs_fl_prometheus_source,
+                                             &rs_fl_stacks_source,
+                                             &log_source,
+                                             NULL};
 
 const rs_fl_source *rs_fl_source_of(const char *path, const uint8_t *text, size_t n)
 {
@@ -110,7 +114,7 @@ rs_status rs_fl_read_whole(rs_flight *flight, rs_source *from, size_t most, uint
 
 bool rs_fl_has_sources(const rs_flight *flight)
 {
-    return flight->ras || flight->inspector || flight->prometheus;
+    return flight->ras || flight->inspector || flight->prometheus || flight->n_stack_files;
 }
 
 bool rs_fl_hear_sources(rs_flight *flight)

@@ -64,5 +64,7 @@ extern const rs_fl_source rs_fl_ras_source;
 extern const rs_fl_source rs_fl_inspector_source;
 /* prometheus.c */
 extern const rs_fl_source rs_fl_prometheus_source;
+/* stack_files.c */
+extern const rs_fl_source rs_fl_stacks_source;
 
 #endif

@@ -67,9 +67,10 @@ typedef enum rs_flight_file {
     RS_FLIGHT_FILE_OTHER,
     RS_FLIGHT_FILE_DUMP,
     RS_FLIGHT_FILE_LOG,
-    RS_FLIGHT_FILE_RAS,       /* NCCL's RAS: `ncclras -f json`, or its text */
-    RS_FLIGHT_FILE_INSPECTOR, /* NCCL's Inspector plugin: lines of JSON */
-    RS_FLIGHT_FILE_PROMETHEUS /* DCGM's metrics: the JSON of a query_range */
+    RS_FLIGHT_FILE_RAS,        /* NCCL's RAS: `ncclras -f json`, or its text */
+    RS_FLIGHT_FILE_INSPECTOR,  /* NCCL's Inspector plugin: lines of JSON */
+    RS_FLIGHT_FILE_PROMETHEUS, /* DCGM's metrics: the JSON of a query_range */
+    RS_FLIGHT_FILE_STACKS      /* Python stacks of a rank, by py-spy or faulthandler */
 } rs_flight_file;
 /* What a file is, by its name and the first n bytes of its text (unpacked; 4 KiB are enough). A log is a text whose name ends in
  * .log, .out or .err. */
@@ -103,6 +104,8 @@ typedef struct rs_flight_settings {
     const rs_flight_bytes
         *evidence; /* texts other than dumps (NCCL RAS, logs), recognised by what they hold; NULL: none */
     size_t n_evidence;
+    const char *
+        history; /* a folder with records of earlier attempts (rs_flight_write_record), to compare this one with; NULL */
 } rs_flight_settings;
 
 /* Reads the dumps under paths (files, directories with all below them, tar archives, RANK=PATH, the beginning
@@ -235,6 +238,17 @@ typedef struct rs_flight_waiting {
     size_t n_waits_for;
 } rs_flight_waiting;
 
+/* What to do with the job, by this verdict and the records of earlier attempts. */
+typedef enum rs_flight_decision {
+    RS_FLIGHT_UNDECIDED, /* no history was given */
+    RS_FLIGHT_GO_ON,
+    RS_FLIGHT_RESTART,
+    RS_FLIGHT_RESTART_WITHOUT_HOST,
+    RS_FLIGHT_STOP
+} rs_flight_decision;
+/* "none", "go_on", "restart", "restart_without_host", "stop": the word that is in JSON. Static text. */
+RS_API const char *rs_flight_decision_name(rs_flight_decision decision);
+
 typedef struct rs_flight_report {
     rs_flight_finding root; /* the verdict; healthy when nothing is wrong */
     const rs_flight_finding
@@ -258,6 +272,10 @@ typedef struct rs_flight_report {
     size_t shapes[5];                  /* dumps that are full, ring, active only, status only, issue only */
     const rs_flight_attempt *attempts; /* of the logs, the first one first; none without a log */
     size_t n_attempts;
+    rs_flight_decision decision;
+    const char *decision_text; /* one or two sentences with the reason; NULL without a history */
+    const char *decision_host; /* that is left out; NULL */
+    size_t n_records;          /* of other attempts */
 } rs_flight_report;
 
 /* "full", "ring", "active_only", ...: the names of `shapes`. Static text. */
@@ -297,6 +315,12 @@ RS_API rs_table *rs_flight_side_by_side(rs_flight *flight, const char *ranks, co
 /* The specs of the tables above, for --schema; side_by_side has columns that depend on the data and is not
  * among them. */
 RS_API const rs_table_spec *const *rs_flight_tables(size_t *n);
+
+/* A small JSON object with what of the verdict later attempts are compared with. */
+RS_API rs_status rs_flight_write_record(rs_flight *flight, const rs_sink *sink, rs_error *err);
+/* The record's file name in a history: equal for equal evidence, so that looking twice leaves one. After rs_flight_get_report. */
+#define RS_FLIGHT_RECORD_NAME 32
+RS_API void rs_flight_name_record(const rs_flight *flight, char name[RS_FLIGHT_RECORD_NAME]);
 
 /* The report as the one JSON object that `flight --format json` prints. */
 RS_API rs_status rs_flight_write_json(rs_flight *flight, const rs_sink *sink, rs_error *err);

@@ -18,7 +18,7 @@
 static rs_flight *open_texts(const text *texts, const char *const *names, size_t n,
                              const rs_flight_report **report)
 {
-    rs_flight_bytes bytes[3];
+    rs_flight_bytes bytes[4];
     rs_flight *flight;
     rs_error err = RS_ERROR_INIT;
     for (size_t i = 0; i < n; i++) bytes[i] = (rs_flight_bytes){texts[i].s, texts[i].n, -1, names[i]};
@@ -171,6 +171,50 @@ static void test_prometheus(void **state)
     }
 }
 
+/* ---- stacks ----------------------------------------------------------------------------------------------- */
+
+static void put_stack(text *t, unsigned rank, bool waits)
+{
+    text_printf(
+        t,
+        "Process %u: python train.py\nPython v3.12.3 (/usr/bin/python3.12)\n\nThread %u (active): \"MainThread\"\n",
+        100 + rank, 100 + rank);
+    text_puts(t, waits ? "    all_reduce (torch/distributed/distributed_c10d.py:2501)\n"
+                       : "    next_batch (/app/loader.py:212)\n");
+    text_puts(t, "    step (/app/train.py:64)\n    <module> (/app/train.py:91)\n");
+}
+
+#define TIMEOUT                                                                                                    \
+    "[rank1]:[E314 02:21:07.071 ProcessGroupNCCL.cpp:685] [Rank 1] Watchdog caught collective operation timeout: " \
+    "WorkNCCL(SeqNum=6, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran\n"
+
+/* One moment accuses no rank; with a watchdog's time-out the one that is elsewhere is the one that is missing. */
+static void test_stacks(void **state)
+{
+    static const char *const names[] = {"rank0.txt", "rank1.txt", "rank2.txt", "job.log"};
+    (void)state;
+    for (unsigned elsewhere = 0; elsewhere < 4; elsewhere++)
+        for (size_t with_log = 0; with_log < 2; with_log++) {
+            text t[4] = {0};
+            const rs_flight_report *report;
+            for (unsigned r = 0; r < 3; r++) put_stack(&t[r], r, r != elsewhere);
+            text_puts(&t[3], TIMEOUT);
+            rs_flight *flight = open_texts(t, names, 3 + with_log, &report);
+            bool named = with_log && elsewhere < 3;
+            rs_flight_verdict verdict = named      ? RS_FLIGHT_RANK_MISSING
+                                        : with_log ? RS_FLIGHT_BAD_INPUT
+                                                   : RS_FLIGHT_HEALTHY;
+            if (report->root.verdict != verdict || report->root.n_culprits != named ||
+                (named && report->root.culprits[0] != elsewhere) ||
+                (elsewhere < 3 &&
+                 !strstr(report->root.summary,
+                         "is in next_batch (/app/loader.py:212), while 2 ranks wait in torch")))
+                fail_msg("%u, log %zu: %s", elsewhere, with_log, report->root.summary);
+            rs_flight_close(flight);
+            for (size_t i = 0; i < 4; i++) text_clear(&t[i]);
+        }
+}
+
 /* Without the log's map of hosts a GPU is named by its host. A cut answer names no other one. */
 static void test_cut_answers(void **state)
 {
@@ -223,6 +267,7 @@ static void test_cost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_kernel_lines), cmocka_unit_test(test_prometheus),
-                                       cmocka_unit_test(test_cut_answers), cmocka_unit_test(test_cost)};
+                                       cmocka_unit_test(test_stacks), cmocka_unit_test(test_cut_answers),
+                                       cmocka_unit_test(test_cost)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
