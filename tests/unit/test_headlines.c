@@ -60,7 +60,8 @@ static void row(answer *a, const char *table, const char *cells)
         case RS_REAL: rs_table_add_real(t, strtod(value, NULL)); break;
         case RS_INT: rs_table_add_int(t, strtoll(value, NULL, 10)); break;
         default:
-            rs_table_add_time(t, llround(strtod(value, NULL) * (spec->columns[i].unit == RS_UNIT_MS ? 1e6 : 1e3)));
+            rs_table_add_time(
+                t, llround(strtod(value, NULL) * (spec->columns[i].unit == RS_UNIT_MS ? 1e6 : 1e3)));
         }
     }
     assert_int_equal(set, wanted);
