@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "flight/sources.h"
 #include "flight/words.h"
 #include "input/json.h"
@@ -71,6 +72,14 @@ static const char *read_text(rs_flight *flight, rs_json_reader *json)
     return rs_fl_print(flight, "%s", text);
 }
 
+static bool read_key(const char *text, uint64_t *key)
+{
+    size_t n = 0;
+    for (*key = 0; n < 16 && rs_hex_digit(text[n]) >= 0; n++)
+        *key = *key << 4 | (uint64_t)rs_hex_digit(text[n]);
+    return n == 16 && !text[n];
+}
+
 static bool read_record(rs_flight *flight, const uint8_t *bytes, size_t n, record *out)
 {
     rs_json_reader json;
@@ -92,7 +101,7 @@ static bool read_record(rs_flight *flight, const uint8_t *bytes, size_t n, recor
                 rs_json_int(json.text.bytes, json.text.length, number);
         } else if (rs_json_is(&json, "key")) {
             const char *key = read_text(flight, &json);
-            good = key && sscanf(key, "%16" SCNx64, &out->key) == 1;
+            good = key && read_key(key, &out->key);
         } else {
             rs_json_skip_value(&json);
         }
