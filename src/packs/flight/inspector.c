@@ -16,6 +16,7 @@
 #include "text/numbers.h"
 
 #define MAX_RECORDS ((size_t)64 << 20)
+#define MAX_US 1e12              /* of one collective: eleven days */
 #define LEAST_COLLECTIVES 8      /* of a rank, before it is judged */
 #define SLOWER 1.5               /* than the communicators of the same work: a slow link */
 #define SEVERAL (RS_FL_NONE - 1) /* hosts fit */
@@ -146,7 +147,7 @@ static bool read_record(reading *r, const rs_line_text *line)
     }
     const record *x = &r->record;
     return token == RS_JSON_T_OBJECT_END && x->comm != RS_FL_NONE && x->coll != RS_FL_NONE && x->rank >= 0 &&
-           x->rank < x->size && x->sn >= 0 && x->us > 0;
+           x->rank < x->size && x->sn >= 0 && x->us > 0 && x->us < MAX_US;
 }
 
 static rs_status read(rs_flight *flight, rs_source *from, rs_error *err)
@@ -437,10 +438,10 @@ static bool say_slow(judging *j)
             told++;
             if (!at ||
                 !say(j, RS_FL_EV_SLOW_LINK, c->first, -1,
-                     rs_fl_print(flight,
-                                 "%s takes %.1f times as long as on the other communicators: %s, %.3g GB/s%s",
-                                 what, c->slower, rs_human_time((int64_t)(c->transfer_us * 1000), now),
-                                 c->busbw, at)))
+                     rs_fl_print(
+                         flight, "%s takes %s times as long as on the other communicators: %s, %s GB/s%s",
+                         what, RS_FIXED(c->slower, 1), rs_human_time((int64_t)(c->transfer_us * 1000), now),
+                         RS_FIXED(c->busbw, 1), at)))
                 return false;
         }
         if (c->since != SIZE_MAX) {

@@ -208,6 +208,12 @@ typedef struct judging {
     level levels[N_METRICS];
 } judging;
 
+/* For words: what Prometheus stores are whole numbers in all metrics that are read. */
+static int64_t as_whole(double value)
+{
+    return value > -9e15 && value < 9e15 ? (int64_t)llround(value) : 0;
+}
+
 /* The value at a moment: the newest sample that is not later, else the first. */
 static double value_at(const struct rs_fl_prometheus *p, const series *s, double time)
 {
@@ -314,9 +320,12 @@ static bool judge_clock(judging *j, const series *s)
     double then = at ? value_at(j->p, s, since - all->step) : all->usual[POINTS / 2];
     const char *why = reason_at(j, s, since);
     return say(j, s, since, RS_FL_EV_THROTTLED, INT64_MIN,
-               at ? rs_fl_print(j->flight, "is slow: SM clock %.0f -> %.0f MHz%s", then, now, why)
-                  : rs_fl_print(j->flight, "is slow all the time: SM clock %.0f MHz, the other GPUs %.0f%s",
-                                now, then, why));
+               at ? rs_fl_print(j->flight, "is slow: SM clock %" PRId64 " -> %" PRId64 " MHz%s",
+                                as_whole(then), as_whole(now), why)
+                  : rs_fl_print(j->flight,
+                                "is slow all the time: SM clock %" PRId64 " MHz, the other GPUs %" PRId64
+                                "%s",
+                                as_whole(now), as_whole(then), why));
 }
 
 /* A number or count that changes within the series. What was there before the job is not of it. */
@@ -338,9 +347,9 @@ static bool judge_count(judging *j, const series *s)
         double usual = j->levels[s->metric].usual[POINTS - 1];
         if (last - first < FEW || (!isnan(usual) && last < 10 * usual)) return true;
     }
-    return say(
-        j, s, time, (rs_fl_event_kind)m->kind, INT64_MIN,
-        rs_fl_print(j->flight, "has %s %.0f -> %.0f", m->words, first, m->measure == M_LINK ? now : last));
+    return say(j, s, time, (rs_fl_event_kind)m->kind, INT64_MIN,
+               rs_fl_print(j->flight, "has %s %" PRId64 " -> %" PRId64, m->words, as_whole(first),
+                           as_whole(m->measure == M_LINK ? now : last)));
 }
 
 static bool testify(rs_flight *flight)
