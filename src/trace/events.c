@@ -33,6 +33,7 @@ static const struct {
     {"cuda_profiler_range", RS_KIND_PROFILER_RANGE},
     {"ac2g", RS_KIND_FLOW},
     {"async_cpu_to_gpu", RS_KIND_FLOW},
+    {"async_npu", RS_KIND_FLOW},
     {"fwdbwd", RS_KIND_FWDBWD},
     {"forward_backward", RS_KIND_FWDBWD},
     {"cpu_instant_event", RS_KIND_INSTANT},
