@@ -41,7 +41,6 @@ typedef struct rs_run_name {
     bool is_part;                   /* the run's other files of this format belong to it */
     unsigned order;                 /* of a part: in which they are read */
     bool leads;                     /* the part whose name stands for the run */
-    bool repeats;                   /* holds what the leading part holds, once more */
     bool alone_useless;             /* says what others refer to, and no events */
     bool yields;                    /* of a folder: not read beside a file of the run that does not yield */
 } rs_run_name;

@@ -13,13 +13,14 @@
 #define HOLDS 4 /* times the usual period: a sample counts no longer */
 
 /* Words of counters' names in lower case, the first that fits. Sources: nsys' metric sets (GPU_METRICS of nsys 2023 to 2026), CUPTI's
- * metric names (pm sampling and range profiler), CUPTI's environment records as PyTorch 2.15 names them. */
+ * metric names (pm sampling and range profiler), CUPTI's environment records as PyTorch 2.15 names them, counters that rocprofv3
+ * derives. */
 static const struct {
     const char *word;
     rs_measure what;
 } words[] = {
     {"tensor active", RS_MEASURE_TENSOR},    {"pipe_tensor", RS_MEASURE_TENSOR},
-    {"sms active", RS_MEASURE_SM},           {"sm active", RS_MEASURE_SM},
+    {"mfmautil", RS_MEASURE_TENSOR},         {"sms active", RS_MEASURE_SM},           {"sm active", RS_MEASURE_SM},
     {"sm__cycles_active", RS_MEASURE_SM},    {"dram read", RS_MEASURE_DRAM},
     {"dram write", RS_MEASURE_DRAM},         {"dram__throughput", RS_MEASURE_DRAM},
     {"nvlink rx", RS_MEASURE_NVLINK_RX},     {"nvlink tx", RS_MEASURE_NVLINK_TX},
