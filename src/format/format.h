@@ -63,6 +63,10 @@ typedef struct rs_format {
     rs_status (*load_report)(const rs_trace_input *input, const rs_load_settings *settings, rs_events **out,
                              rs_error *err);
 
+    /* Calls take with the path of each further file that such a file is read with, always in the same order, until it answers false.
+     * false: it did, or the files cannot be listed. NULL: there are none. */
+    bool (*each_file)(const char *path, bool (*take)(void *context, const char *path), void *context);
+
     /* Databases: whether one that is open is of this format, and reading it. */
     rs_status (*database_is)(struct rs_database *database, bool *is);
     rs_status (*database_read)(struct rs_database *database);

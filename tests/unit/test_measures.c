@@ -37,7 +37,8 @@ static void test_names(void **state)
     expect_name("MfmaUtil", RS_MEASURE_TENSOR, 1); /* rocprofv3 */
     expect_name("SQ_WAVES", RS_N_MEASURES, 0);
     expect_name("Power (mW)", RS_MEASURE_POWER, 1e-3);
-    expect_name("Power Limit (W)", RS_N_MEASURES, 0);
+    expect_name("Power Limit (W)", RS_MEASURE_POWER_LIMIT, 1);
+    expect_name("Temperature Limit (C)", RS_N_MEASURES, 0);
     expect_name("Temperature (C)", RS_MEASURE_TEMPERATURE, 1);
     expect_name("Total Reserved", RS_N_MEASURES, 0);
 }
