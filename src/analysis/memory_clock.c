@@ -460,8 +460,8 @@ static rs_status put_modules(const joint *j, const rs_memory_device *d, int64_t 
                                 .activations = x->activations,
                                 .all = d->peak[RS_ACTIVE],
                                 .forward = x->pass == RS_PASS_FORWARD
-                                             ? rs_memory_forward_time(j->clock, x->text, step)
-                                             : RS_NO_TIME};
+                                               ? rs_memory_forward_time(j->clock, x->text, step)
+                                               : RS_NO_TIME};
         RS_TRY(rs_memory_put_module(tables[RS_MEMORY_MODULES], j->snapshot_of->rank, &row, err));
         if (row.forward != RS_NO_TIME && row.activations > best.activations) best = row;
     }
@@ -567,7 +567,8 @@ rs_status rs_memory_joints_make(const rs_partial *snapshots, size_t n, const rs_
                      .clock = trace->value};
         RS_TRY(match(j, err));
     }
-    return out->n ? RS_OK : rs_fail(err, RS_ERR_FORMAT, "--trace holds no trace of a rank that has a snapshot");
+    return out->n ? RS_OK
+                  : rs_fail(err, RS_ERR_FORMAT, "--trace holds no trace of a rank that has a snapshot");
 }
 
 /* ---- what travels ---------------------------------------------------------------------------------------------- */

@@ -16,7 +16,8 @@ typedef struct rs_clocked_event {
     uint64_t address;
     uint32_t op, module; /* texts; RS_NO_STRING: none */
     unsigned pass;       /* rs_pass */
-    int64_t call, cost;  /* the outermost operator of its module around it, a number, and its GPU time; -1: none */
+    int64_t call,
+        cost; /* the outermost operator of its module around it, a number, and its GPU time; -1: none */
 } rs_clocked_event;
 
 /* GPU time of a module's own work of the forward pass in one step. */

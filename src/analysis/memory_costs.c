@@ -77,7 +77,8 @@ static rs_status say_cost(const rs_memory_joint *j, const rs_memory_device *d, c
                           rs_table *findings, rs_error *err)
 {
     const rs_memory_rank *p = j->snapshot;
-    char text[700], saved[200] = "its peak cannot be said", cost[48], most[48] = "", bytes[32], low[32], high[32];
+    char text[700], saved[200] = "its peak cannot be said", cost[48], most[48] = "", bytes[32], low[32],
+                    high[32];
     const rs_memory_finding row = {.kind = "cost",
                                    .finding = text,
                                    .device = c->device,
@@ -91,18 +92,20 @@ static rs_status say_cost(const rs_memory_joint *j, const rs_memory_device *d, c
                  rs_human_bytes(rs_sub_sat(a->peak, a->low), high));
     }
     if (c->cost == RS_NO_TIME) {
-        snprintf(text, sizeof text,
-                 "What computing %s of activations again costs is not known: the trace does not show their operators.",
-                 rs_human_bytes(c->bytes, bytes));
+        snprintf(
+            text, sizeof text,
+            "What computing %s of activations again costs is not known: the trace does not show their operators.",
+            rs_human_bytes(c->bytes, bytes));
         return rs_memory_put_finding(findings, &row, err);
     }
     rs_human_time(c->cost, cost);
     if (c->most != RS_NO_TIME) rs_human_time(c->most, most);
-    snprintf(text, sizeof text,
-             "Computing %s of activations again costs %s of GPU time a step%s%s; %s. %lld operators allocated them; the "
-             "trace shows those of %s %% of the bytes.",
-             rs_human_bytes(c->bytes, bytes), cost, *most ? ", and at most (all of their modules) " : " or more", most, saved,
-             (long long)c->calls, RS_FIXED(100.0 * (double)c->priced / (double)c->bytes, 1));
+    snprintf(
+        text, sizeof text,
+        "Computing %s of activations again costs %s of GPU time a step%s%s; %s. %lld operators allocated them; the "
+        "trace shows those of %s %% of the bytes.",
+        rs_human_bytes(c->bytes, bytes), cost, *most ? ", and at most (all of their modules) " : " or more",
+        most, saved, (long long)c->calls, RS_FIXED(100.0 * (double)c->priced / (double)c->bytes, 1));
     return rs_memory_put_finding(findings, &row, err);
 }
 

@@ -360,7 +360,8 @@ static rs_status fill(const rs_run *run, const rs_memory_question *q, const rs_p
         if (q->by == RS_BY_OP) RS_TRY(name_by_op(&joints, &given, &named, err));
     }
     if (q->by == RS_BY_OP && !knows_operators(&given))
-        rs_result_note(result, "nothing says which operators allocated: give --trace, or record with stacks=\"all\"");
+        rs_result_note(result,
+                       "nothing says which operators allocated: give --trace, or record with stacks=\"all\"");
     RS_TRY(find_median(&given, &median, err));
     for (size_t i = 0; i < given.n; i++)
         RS_TRY(rs_memory_put_rank(q, tables, given.items[i].rank, rank_of(&given, i), median, err));

@@ -266,7 +266,8 @@ RS_RECORD(base, BASE_ROW);
     CELL(MAYBE(rs_memory_moment, pass), "phase", TEXT, NONE, "forward, backward, ...: as in modules", NULL)      \
     CELL(MAYBE(rs_memory_moment, module), "module", TEXT, NONE, "nn.Module that allocated; unknown: none",       \
          NULL)                                                                                                   \
-    CELL(MAYBE(rs_memory_moment, op), "operator", TEXT, NONE, "innermost operator or annotation around it, but "      \
+    CELL(MAYBE(rs_memory_moment, op), "operator", TEXT, NONE,                                                    \
+         "innermost operator or annotation around it, but "                                                      \
          "for aten::empty and its like, which allocate for their caller",                                        \
          NULL)                                                                                                   \
     CELL(OF(rs_memory_moment, bytes), "bytes", INT, BYTES, "asked for by that allocation", NULL)                 \
@@ -324,17 +325,17 @@ RS_RECORD(cost, COST_ROW);
 
 static const char *const fits[] = {"yes", "without fragmentation", "no"};
 
-#define FINDING_ROW(CELL)                                                                                                    \
-    CELL(                                                                                                                    \
-        OF(rs_memory_finding, kind), "kind", TEXT, NONE,                                                                     \
+#define FINDING_ROW(CELL)                                                                                                          \
+    CELL(                                                                                                                          \
+        OF(rs_memory_finding, kind), "kind", TEXT, NONE,                                                                           \
         "peak, failure, fragmentation, growth, outlier, not_known; moment, recompute, cost, fit, without, change: what was asked", \
-        NULL)                                                                                                                \
-    CELL(OF(rs_memory_finding, rank), "rank", INT, ID, "of which rank; unknown: of several", NULL)                           \
-    CELL(MAYBE(rs_memory_finding, device), "device", TEXT, NONE, "of which device", NULL)                                    \
-    CELL(MAYBE(rs_memory_finding, site), "site", TEXT, NONE, "the site that it names", NULL)                                 \
-    CELL(OF(rs_memory_finding, bytes), "bytes", INT, BYTES, "how much it is about", NULL)                                    \
-    CELL(OF(rs_memory_finding, finding), "finding", TEXT, NONE, "the sentence; the first is the verdict",                    \
-         NULL)                                                                                                               \
+        NULL)                                                                                                                      \
+    CELL(OF(rs_memory_finding, rank), "rank", INT, ID, "of which rank; unknown: of several", NULL)                                 \
+    CELL(MAYBE(rs_memory_finding, device), "device", TEXT, NONE, "of which device", NULL)                                          \
+    CELL(MAYBE(rs_memory_finding, site), "site", TEXT, NONE, "the site that it names", NULL)                                       \
+    CELL(OF(rs_memory_finding, bytes), "bytes", INT, BYTES, "how much it is about", NULL)                                          \
+    CELL(OF(rs_memory_finding, finding), "finding", TEXT, NONE, "the sentence; the first is the verdict",                          \
+         NULL)                                                                                                                     \
     CELL(MAYBE(rs_memory_finding, remedy), "remedy", TEXT, NONE, "what to try", NULL)
 RS_RECORD(finding, FINDING_ROW);
 

@@ -5,8 +5,8 @@
 
 #include "base/memory.h"
 
-const char *const rs_site_by_names[RS_N_SITE_BYS] = {"line", "function", "file",   "frame", "stack",      "op",
-                                                     "size", "stream",   "pool", "annotation", "category"};
+const char *const rs_site_by_names[RS_N_SITE_BYS] = {
+    "line", "function", "file", "frame", "stack", "op", "size", "stream", "pool", "annotation", "category"};
 
 rs_status rs_stack_names_init(rs_stack_names *n, const rs_frame_traits *traits, rs_site_by by,
                               rs_strings *names, rs_error *err)
