@@ -74,7 +74,7 @@ typedef struct shapes {
     size_t n;
 } shapes;
 
-/* "[5,1024]" behind a type. */
+/* "[5,1024]" after a type. */
 static void take_shape(rs_pb type, rs_pb *m, shapes *out)
 {
     int64_t elements = 1, times;
@@ -94,7 +94,7 @@ static void take_shape(rs_pb type, rs_pb *m, shapes *out)
     out->n++;
 }
 
-/* One shape or a list in parentheses; layouts, names and comments are passed over. */
+/* One shape or a list in parentheses; layouts, names and comments are skipped. */
 static shapes take_shapes(rs_pb *m)
 {
     shapes out = {0};

@@ -177,7 +177,7 @@ static void test_hlo(void **state)
         assert_int_equal(rs_pb_length(c.groups), strlen(cases[i].groups));
         assert_memory_equal(c.groups.at, cases[i].groups, strlen(cases[i].groups));
         assert_true(c.in == cases[i].in && c.out == cases[i].out && c.members == cases[i].members);
-        for (size_t cut = 0; cut < n; cut++) { /* a copy of its own: a sanitizer sees what lies beyond it */
+        for (size_t cut = 0; cut < n; cut++) { /* a copy, so that a sanitizer sees reads after it */
             uint8_t *part = malloc(cut + 1);
             memcpy(part, whole, cut);
             rs_hlo_collective_read((rs_pb){part, part + cut}, &c);
