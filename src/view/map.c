@@ -156,6 +156,34 @@ void rs_map_columns(const rs_map_rank *r, int64_t from, int64_t to, size_t n, in
     }
 }
 
+void rs_map_columns_divided(const rs_map_rank *rank, const rs_map_rank *waits, int64_t from, int64_t to,
+                            size_t n, int64_t *sums)
+{
+    rs_map_columns(rank, from, to, n, sums);
+    if (!waits || !waits->n) return;
+    int64_t *waited = sums + n * RS_EXPLORER_CLASSES;
+    rs_map_columns(waits, from, to, n, waited);
+    for (size_t c = 0; c < n; c++, sums += RS_EXPLORER_CLASSES, waited += RS_EXPLORER_CLASSES) {
+        sums[RS_EXPLORER_COMM] -= waited[RS_EXPLORER_WAIT];
+        sums[RS_EXPLORER_WAIT] += waited[RS_EXPLORER_WAIT];
+    }
+}
+
+size_t rs_map_put_column(const int64_t *sums, unsigned bytes, unsigned present, int64_t column,
+                         unsigned char *out)
+{
+    size_t n = 0;
+    for (size_t k = 0; k < RS_EXPLORER_CLASSES; k++) {
+        if (!(present >> k & 1)) continue;
+        if (bytes == 1) {
+            out[n++] = (unsigned char)((unsigned __int128)sums[k] * 255 / (unsigned __int128)column);
+            continue;
+        }
+        for (unsigned b = 0; b < bytes; b++) out[n++] = (unsigned char)((uint64_t)sums[k] >> (8 * b));
+    }
+    return n;
+}
+
 /* ---- the answer --------------------------------------------------------------------------------------- */
 
 #define MOST_COLUMNS 8192
@@ -170,18 +198,11 @@ typedef struct asked {
     const rs_waits *waits; /* separate from other communication; NULL: not */
 } asked;
 
-/* The columns of a row, with waits taken out of communication. */
 static void fill_columns(const asked *a, size_t row, int64_t *sums)
 {
-    const rs_map_rank *r = a->rows[row], *w = a->waits ? rs_waits_of_rank(a->waits, r->rank) : NULL;
-    rs_map_columns(r, a->from, a->to, a->width, sums);
-    if (!w || !w->n) return;
-    int64_t *waited = sums + a->width * RS_EXPLORER_CLASSES;
-    rs_map_columns(w, a->from, a->to, a->width, waited);
-    for (size_t c = 0; c < a->width; c++, sums += RS_EXPLORER_CLASSES, waited += RS_EXPLORER_CLASSES) {
-        sums[RS_EXPLORER_COMM] -= waited[RS_EXPLORER_WAIT];
-        sums[RS_EXPLORER_WAIT] += waited[RS_EXPLORER_WAIT];
-    }
+    const rs_map_rank *r = a->rows[row];
+    rs_map_columns_divided(r, a->waits ? rs_waits_of_rank(a->waits, r->rank) : NULL, a->from, a->to, a->width,
+                           sums);
 }
 
 static double own_time(const rs_map_rank *rank, const asked *a)
@@ -257,22 +278,6 @@ static void put_json(rs_explorer_answer *answer, const asked *a, int64_t *sums)
     rs_answer_print(answer, "]}");
 }
 
-/* What a column of a row becomes in the answer. */
-static size_t put_column(const int64_t *sums, unsigned bytes, unsigned present, int64_t column,
-                         unsigned char *out)
-{
-    size_t n = 0;
-    for (size_t k = 0; k < RS_EXPLORER_CLASSES; k++) {
-        if (!(present >> k & 1)) continue;
-        if (bytes == 1) {
-            out[n++] = (unsigned char)((unsigned __int128)sums[k] * 255 / (unsigned __int128)column);
-            continue;
-        }
-        for (unsigned b = 0; b < bytes; b++) out[n++] = (unsigned char)((uint64_t)sums[k] >> (8 * b));
-    }
-    return n;
-}
-
 /* Four bytes, the length of the head; the head, with blanks up to a multiple of 8 in all; then rows of columns of classes,
  * little-endian: uint32, or uint64 where a column is longer than 2^32 ns; shares in 255ths of the column: one byte. */
 static bool put_binary(rs_explorer_answer *answer, const asked *a, bool shares, unsigned present,
@@ -296,7 +301,7 @@ static bool put_binary(rs_explorer_answer *answer, const asked *a, bool shares, 
         size_t n = 0;
         fill_columns(a, r, sums);
         for (size_t c = 0; c < a->width; c++)
-            n += put_column(sums + c * RS_EXPLORER_CLASSES, bytes, present, column, row + n);
+            n += rs_map_put_column(sums + c * RS_EXPLORER_CLASSES, bytes, present, column, row + n);
         if (!rs_answer_append(answer, (const char *)row, n)) return false;
     }
     return row != NULL;
