@@ -206,6 +206,19 @@ await group('a selection', async () => {
     check('its kernels', counts.replace(/\D+/g, ' ').trim().split(' ').at(-1) === String(kernels.length), [counts, kernels.length]);
     await page.getByRole('tab', { name: 'Idle causes' }).click();
     await page.locator('.selection table').first().waitFor({ timeout: PATIENCE });
+    // below the map, without being asked for
+    await page.locator('.flamebox').waitFor({ timeout: PATIENCE });
+    const last = async () => (await page.locator('.below pre').textContent()).trim().split(' ').slice(1);
+    const roots = tables(...(await last())).across.filter((row) => row.parent === null);
+    const total = Number(await page.locator('.flamebox').getAttribute('data-total'));
+    check('the flame graph is the command\'s tree', roots.length > 3 && Math.round(roots.reduce((sum, row) => sum + row.gpu_us, 0) * 1000) === total, [await last(), total]);
+    await page.locator('canvas.flame').click({ position: { x: 60, y: 30 } });
+    check('a click names a call', /evaluate_function|ProfilerStep|allreduce/.test(await page.locator('.flame-facts').textContent()), await page.locator('.flame-facts').textContent());
+    await page.getByRole('tab', { name: 'Who waits for whom' }).click();
+    await page.locator('.matrixbox').waitFor({ timeout: PATIENCE });
+    const most = tables(...(await last())).waits[0];
+    check('the matrix names the longest wait', new RegExp(`Rank ${most.rank} waits .* for rank ${most.last_rank}`).test(await page.locator('.matrix-facts').textContent()), [most, await page.locator('.matrix-facts').textContent()]);
+    check('the address has it', fragment(page).below === 'waits', page.url());
     check('nothing complained', complaints.length === 0, complaints);
     await close();
 });

@@ -4,7 +4,7 @@ import { duration, moment } from './axis.js';
 import { colourOf, LABELS } from './classes.js';
 import { LanesView } from './lanes.js';
 import { LEFT, MapView } from './map.js';
-import { eventPanel, findingsPanel, pathPanel, refusal, searchPanel, selectionPanel, sqlPanel, whyPanel } from './panels.js';
+import { eventPanel, findingsPanel, pathPanel, picturePanel, refusal, searchPanel, selectionPanel, sqlPanel, whyPanel } from './panels.js';
 import { Store } from './state.js';
 import { h, ranges, visible } from '../dom.js';
 import { onTheme, startTheme, themeButton } from '../theme.js';
@@ -84,7 +84,7 @@ class App {
             h('div', { class: 'title' }, this.rankTitle, this.rankFacts, h('button', { type: 'button', onclick: () => this.closeRank() }, 'Close')),
             this.scroller,
         );
-        this.noRank = h('p', { class: 'empty-rank' }, 'Click a row of the map to open the rank: its streams and threads appear here. Drag a rectangle to select time and ranks. ', h('kbd', {}, '?'), ' lists the keys.');
+        this.noRank = h('section', { class: 'below', 'aria-label': 'Pictures of the selection' });
         this.views = h('div', { class: 'views' }, this.maps, this.rankBox, this.noRank);
         this.findingsBox = findingsPanel(this);
         this.tabs = PANELS.map(([id, label]) =>
@@ -179,6 +179,7 @@ class App {
         this.map.options.waits = 1;
         this.map.fetch();
         this.lanes.refresh();
+        if ((this.store.state.panel ?? 'selection') === 'selection') this.showPanel('selection');
     }
 
     legend(data = this.map?.data) {
@@ -221,6 +222,8 @@ class App {
             this.rankTitle.textContent = `Rank ${rank}`;
             this.rankFacts.textContent = [known.device, `${known.events.toLocaleString('en')} events`, known.file].filter(Boolean).map(visible).join(' \u00b7 ');
         }
+        const pictured = (s) => JSON.stringify([s.selFrom, s.selTo, s.selRanks, s.below]);
+        if (rank === null && (pictured(state) !== pictured(before) || !this.noRank.firstChild)) this.noRank.replaceChildren(...picturePanel(this, state));
         if (opened) this.layOut();
         this.draw();
         const place = state.panel ?? 'selection';

@@ -30,7 +30,7 @@ export function matrix(cells, ranks, options) {
         width = element.clientWidth;
         if (!width) return;
         const room = Math.min(width - LEFT - 4, options.side ?? 420);
-        size = Math.max(1, Math.min(52, Math.floor(room / ranks.length)));
+        size = Math.max(1, Math.min(60, Math.floor(room / ranks.length)));
         const step = Math.max(1, Math.ceil(ranks.length / room)); // ranks a cell, where there are more than pixels
         const side = Math.ceil(ranks.length / step) * size;
         const ratio = devicePixelRatio || 1;
