@@ -169,17 +169,24 @@ void rs_map_columns_divided(const rs_map_rank *rank, const rs_map_rank *waits, i
     }
 }
 
+/* A share of a column in 255ths, rounded down. */
+static unsigned char share_of(int64_t ns, int64_t column)
+{
+    if (column <= INT64_MAX / 255) return (unsigned char)((uint64_t)ns * 255 / (uint64_t)column);
+    return (unsigned char)((unsigned __int128)ns * 255 / (unsigned __int128)column);
+}
+
 size_t rs_map_put_column(const int64_t *sums, unsigned bytes, unsigned present, int64_t column,
                          unsigned char *out)
 {
     size_t n = 0;
-    for (size_t k = 0; k < RS_EXPLORER_CLASSES; k++) {
+    for (unsigned k = 0; present >> k; k++) {
         if (!(present >> k & 1)) continue;
-        if (bytes == 1) {
-            out[n++] = (unsigned char)((unsigned __int128)sums[k] * 255 / (unsigned __int128)column);
-            continue;
-        }
-        for (unsigned b = 0; b < bytes; b++) out[n++] = (unsigned char)((uint64_t)sums[k] >> (8 * b));
+        const uint64_t ns = (uint64_t)sums[k];
+        if (bytes == 1) /* most are nothing */
+            out[n++] = ns ? share_of(sums[k], column) : 0;
+        else
+            for (unsigned b = 0; b < bytes; b++) out[n++] = (unsigned char)(ns >> (8 * b));
     }
     return n;
 }
