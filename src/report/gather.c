@@ -99,7 +99,7 @@ const rs_report_question rs_report_questions[] = {
      {{NULL}},
      {{"exchange", NULL, 16384, "bytes"}, {"ranks", NULL, 2048, NULL}},
      false},
-    {"map", "map", {{NULL}}, {{NULL}}, false},
+    {"map", "map", {{NULL}}, {{NULL, NULL, 0, NULL}}, false},
     {"tree", "tree", {{"across", NULL}, {"depth", "24"}}, {{"across", NULL, 1000, "gpu_us"}}, false},
     {"path",
      "blame",

@@ -203,7 +203,8 @@ class App {
         const open = this.store.state.rank !== null;
         const narrow = matchMedia('(max-width: 900px)').matches;
         const height = narrow ? innerHeight : this.views.clientHeight;
-        const share = open ? 0.45 : 0.9;
+        const { selFrom, below } = this.store.state;
+        const share = open ? 0.45 : selFrom !== null || below ? 0.55 : 0.88;
         const room = Math.max(110, (height * share) / (this.second ? 2 : 1) - (this.second ? 34 : 0));
         this.map.resize(width, room);
         this.second?.resize(width, room);
@@ -223,8 +224,9 @@ class App {
             this.rankFacts.textContent = [known.device, `${known.events.toLocaleString('en')} events`, known.file].filter(Boolean).map(visible).join(' \u00b7 ');
         }
         const pictured = (s) => JSON.stringify([s.selFrom, s.selTo, s.selRanks, s.below]);
-        if (rank === null && (pictured(state) !== pictured(before) || !this.noRank.firstChild)) this.noRank.replaceChildren(...picturePanel(this, state));
-        if (opened) this.layOut();
+        const redrawn = rank === null && (pictured(state) !== pictured(before) || !this.noRank.firstChild);
+        if (redrawn) this.noRank.replaceChildren(...picturePanel(this, state));
+        if (opened || redrawn) this.layOut();
         this.draw();
         const place = state.panel ?? 'selection';
         const key = (s) => JSON.stringify({ selection: [s.selFrom, s.selTo, s.selRanks], event: [s.rank, s.event], why: [s.rank, s.cursor], path: [s.path], search: [], sql: [] }[s.panel ?? 'selection'] ?? []);
