@@ -1,6 +1,7 @@
 /* Maps of a job: how long each rank was in each class, in columns of any window. */
 #include <string.h>
 
+#include "base/interval.h"
 #include "base/search.h"
 #include "view/explorer.h"
 
@@ -238,6 +239,27 @@ static void pool_rows(asked *a, size_t together)
     a->n = n;
 }
 
+/* By what a rank spends in the window, the most first; of equal ones the lowest rank. */
+static rs_status order_rows(asked *a, const char *by, rs_error *err)
+{
+    const bool own = strcmp(by, "own") == 0;
+    if (strcmp(by, "rank") == 0) return RS_OK;
+    if (!own && strcmp(by, "communication") != 0)
+        return rs_fail(err, RS_ERR_USAGE, "order is rank, own or communication");
+    RS_LOCAL rs_keyed *keys = rs_malloc((a->n + 1) * sizeof *keys);
+    RS_LOCAL const rs_map_rank **rows = rs_malloc((a->n + 1) * sizeof *rows);
+    if (!keys || !rows) return rs_fail_nomem(err, "rows of the map");
+    for (size_t i = 0; i < a->n; i++) {
+        int64_t sums[RS_EXPLORER_CLASSES];
+        rs_map_columns(a->rows[i], a->from, a->to, 1, sums);
+        keys[i] = (rs_keyed){own ? -(sums[0] + sums[1]) : -sums[RS_EXPLORER_COMM], (uint32_t)i};
+        rows[i] = a->rows[i];
+    }
+    if (!rs_keyed_sort(keys, a->n)) return rs_fail_nomem(err, "rows of the map");
+    for (size_t i = 0; i < a->n; i++) a->rows[i] = rows[keys[i].value];
+    return RS_OK;
+}
+
 static rs_status choose_rows(const rs_map *map, const rs_explorer_request *request, asked *a, rs_error *err)
 {
     char list[4096];
@@ -249,6 +271,7 @@ static rs_status choose_rows(const rs_map *map, const rs_explorer_request *reque
     if (!a->rows) return rs_fail_nomem(err, "rows of the map");
     for (size_t i = 0; i < map->n; i++)
         if (!some || rs_ranges_has(&wanted, map->ranks[i].rank)) a->rows[a->n++] = &map->ranks[i];
+    if (rs_ask_text(request, "order", list, sizeof list)) RS_TRY(order_rows(a, list, err));
     a->pooled = most > 0 && a->n > (size_t)most ? (a->n + (size_t)most - 1) / (size_t)most : 1;
     if (a->pooled > 1) pool_rows(a, a->pooled);
     return RS_OK;

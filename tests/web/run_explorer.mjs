@@ -4,7 +4,7 @@
 // The last line is "N passed, N failed". RANKSCOPE_CHROMIUM names another browser than /usr/bin/chromium.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { check, finish, group, openBrowser } from './harness.mjs';
@@ -219,6 +219,20 @@ await group('a selection', async () => {
     const most = tables(...(await last())).waits[0];
     check('the matrix names the longest wait', new RegExp(`Rank ${most.rank} waits .* for rank ${most.last_rank}`).test(await page.locator('.matrix-facts').textContent()), [most, await page.locator('.matrix-facts').textContent()]);
     check('the address has it', fragment(page).below === 'waits', page.url());
+    check('nothing complained', complaints.length === 0, complaints);
+    await close();
+});
+
+await group('rows in another order, and saved', async () => {
+    const { page, complaints, close } = await open(server.address);
+    await page.locator('select[aria-label="Order of the rows"]').selectOption('own');
+    await page.waitForTimeout(400);
+    await page.mouse.click(...(await point(page, 0.5, 0, 4)));
+    await page.waitForFunction(() => document.querySelector('.rankbox h2').textContent === 'Rank 3', null, { timeout: PATIENCE });
+    check('the rank that computes most is first', fragment(page).order === 'own' && fragment(page).rank === '3', page.url());
+    const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Save' }).click()]);
+    const png = readFileSync(await file.path());
+    check('a picture of the map', file.suggestedFilename() === 'map.png' && png.subarray(1, 4).toString() === 'PNG' && png.length > 3000, png.length);
     check('nothing complained', complaints.length === 0, complaints);
     await close();
 });

@@ -37,7 +37,7 @@ function mixColumns(data, inks, packed, { rows, width, row }, pixels) {
 
 export class MapView {
     // options: source (gives the columns of a window: api.js' getMap or like it), ranks (how many), whatif (id or null), waits (separate
-    // from other communication), steps, title
+    // from other communication), order (of the rows; null: by rank), steps, title
     constructor(host, options) {
         this.options = options;
         this.canvas = document.createElement('canvas');
@@ -95,7 +95,7 @@ export class MapView {
     yOf(rank) {
         if (!this.data) return null;
         let row = this.data.ranks.indexOf(rank);
-        if (row < 0) row = this.data.ranks.findIndex((r) => r >= rank);
+        if (row < 0 && !this.options.order) row = this.data.ranks.findIndex((r) => r >= rank);
         return row < 0 ? null : TOP + (row + 0.5) * this.row;
     }
 
@@ -104,14 +104,14 @@ export class MapView {
         const from = Math.max(0, Math.floor(this.view.from));
         const to = Math.max(from + 2, Math.ceil(this.view.to));
         const width = Math.max(1, Math.min(Math.round(this.row < 3 ? this.plot / 2 : this.plot), to - from, 4096));
-        const wanted = `${from} ${to} ${width} ${this.rows} ${this.options.waits ?? ''}`;
+        const wanted = `${from} ${to} ${width} ${this.rows} ${this.options.waits ?? ''} ${this.options.order ?? ''}`;
         if (this.wanted === wanted && (this.data || this.abort)) return;
         this.wanted = wanted;
         this.abort?.abort();
         const abort = new AbortController();
         this.abort = abort;
         try {
-            const data = await this.options.source({ from, to, width, rows: this.rows, whatif: this.options.whatif, waits: this.options.waits }, abort.signal);
+            const data = await this.options.source({ from, to, width, rows: this.rows, whatif: this.options.whatif, waits: this.options.waits, order: this.options.order }, abort.signal);
             if (this.wanted !== wanted) return;
             this.data = data;
             this.image = null;
