@@ -108,7 +108,7 @@ class App {
         this.orderBox = h(
             'select',
             { 'aria-label': 'Order of the rows', onchange: (event) => this.store.move({ order: event.target.value || null }) },
-            [['', 'by rank'], ['own', 'most computation first'], ['communication', 'most communication first']].map(([value, text]) => h('option', { value, selected: value === (this.store.state.order ?? '') }, text)),
+            [['', 'Rows by rank'], ['own', 'Rows by computation'], ['communication', 'Rows by communication']].map(([value, text]) => h('option', { value, selected: value === (this.store.state.order ?? '') }, text)),
         );
         document.body.append(
             h(
