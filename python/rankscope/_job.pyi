@@ -311,6 +311,7 @@ class Job:
         instance: Optional[int] = None,
         at: Optional[float] = None,
         event: Optional[int] = None,
+        path: Optional[Text] = None,
         folded: bool = False,
         edges: Literal['told', 'all'] = 'all',
         clocks: Literal['ends', 'likely', 'certain', 'file'] = 'ends',
@@ -337,6 +338,9 @@ class Job:
         A pipeline waits when all is balanced, too: avoidable_us is what is left of the waiting without
         that.
 
+        path is the critical path of a step over all ranks: from the last rank's end of it back to the last
+        rank's end of the step before it. Its links add up to the step, as replay measures it.
+
         Options:
             wait: communication: members of a collective until the last has come; idle: devices without
                 work; host: calls until the work that they wait for has ended; one of all, communication,
@@ -352,6 +356,8 @@ class Job:
             at: with of=: fills the table chain with the wait under way so many microseconds after the job's
                 first event
             event: with of=: the same, with the wait of this event, by its position in traceEvents
+            path: fills the table chain with the critical path of a step over all ranks, link by link back
+                from its end; all: of the entire recording. Nothing else is computed
             folded: the shares as folded stacks, "frame;frame;frame nanoseconds", for flame-graph tools
             edges: told: only dependencies that the traces tell; all: also those inferred from repetition;
                 one of told, all
@@ -399,8 +405,8 @@ class Job:
                 is blamed
             pinned_us [us]: of blamed_us: the traces do not tell what for
 
-        Table chain: one row is a link of one wait's chain; filled with instance=, at or event
-            wait: kind of waiting
+        Table chain: one row is a link of one wait's chain; filled with instance=, at, event or path
+            wait: kind of waiting; step: the path of path
             waiting_rank [id]: who waited
             rank [id]: rank of the link
             event [id]: its position in traceEvents of that rank
@@ -575,7 +581,7 @@ class Job:
         clocks: Literal['ends', 'likely', 'certain', 'file'] = 'ends',
         flight: Optional[Text] = None,
         compat: None = None,
-        table: Optional[Literal['collectives', 'summary', 'lateness', 'arrivals', 'clocks']] = None,
+        table: Optional[Literal['collectives', 'summary', 'lateness', 'arrivals', 'clocks', 'waits']] = None,
         progress: Progress = None,
         ranks: Ranges = None,
         steps: Ranges = None,
@@ -667,6 +673,7 @@ class Job:
             uid [id]: position of its kernel in traceEvents
             seq [id]: sequence number that the rank recorded
             start_us [us]: arrival, clocks corrected
+            own_start_us [us]: the same by the rank's own clock, as the command map has it
             late_us [us]: after the first arrival
             wait_us [us]: until the last arrival
             duration_us [us]: of the kernel
@@ -680,7 +687,14 @@ class Job:
             offset_us [us]: what its clock is ahead beyond that
             collectives [count]: collectives that tell it
             residual_us [us]: median distance of its ends from the others' after correction
-            worst_us [us]: the greatest"""
+            worst_us [us]: the greatest
+
+        Table waits: one row is one rank and one that it waited for
+            rank [id]: who waited
+            last_rank [id]: who arrived last
+            collectives [count]: of them both in which it did
+            wait_us [us]: waits, added up; of a rank they are its wait_us of lateness
+            max_wait_us [us]: the longest"""
     def compare(self, *others: Job,
         by: Literal['args', 'op', 'kernel', 'category', 'module', 'tree'] = 'args',
         per: Literal['total', 'step'] = 'total',
@@ -3185,10 +3199,11 @@ class Job:
         time: Literal['gpu', 'host'] = 'gpu',
         python: bool = False,
         each: bool = False,
+        across: bool = False,
         stats: bool = False,
         folded: bool = False,
         compat: None = None,
-        table: Optional[Literal['tree', 'stats', 'folded']] = None,
+        table: Optional[Literal['tree', 'stats', 'folded', 'across']] = None,
         progress: Progress = None,
         ranks: Ranges = None,
         steps: Ranges = None,
@@ -3201,6 +3216,8 @@ class Job:
         shown where Python functions were recorded, all Python functions with python=True. Work whose launch
         is not in the file is in no tree; stats counts it.
 
+        across adds up equal paths of all ranks.
+
         --format json nests the rows: each has its rows below it as children.
 
         Options:
@@ -3210,6 +3227,7 @@ class Job:
             time: what min_time, the order and folded go by; one of gpu, host
             python: with all Python functions, not only modules
             each: every event by itself, in order of time; else equal paths are one
+            across: all ranks and threads as one tree: equal paths of names are one row of the table across
             stats: only counts: what was linked, roots, forward-backward links
             folded: stacks and their time in ns, as flame-graph tools read them
 
@@ -3244,7 +3262,20 @@ class Job:
 
         Table folded: one row is one stack
             stack: names from the rank down, joined by ;
-            time_ns [ns]: GPU time of the work at its end, or host time outside of what it calls"""
+            time_ns [ns]: GPU time of the work at its end, or host time outside of what it calls
+
+        Table across: one row is one path of calls of all ranks, the longest first; filled with across=True
+            node [id]: number of the row
+            parent [id]: the row it hangs on
+            level [id]: 1: outermost
+            kind: the category of the event
+            name: the event's name
+            paths [count]: rows of ranks and threads that it adds up
+            count [count]: events in this row
+            gpu_us [us]: union of the GPU work below each event, added up
+            host_us [us]: summed duration on the host
+            self_host_us [us]: ... outside of the rows below
+            kernels [count]: pieces of GPU work"""
     def variance(self, *,
         by: Literal['kernel', 'op'] = 'kernel',
         class_: Literal['computation', 'communication', 'memory', 'all', 'gemm', 'attention', 'convolution'] = 'computation',
