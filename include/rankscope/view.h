@@ -85,6 +85,12 @@ rs_explorer_desk rs_explorer_desk_of(const char *path, bool post);
 
 void rs_explorer_ask(rs_explorer *explorer, const rs_explorer_request *request, rs_explorer_answer *answer);
 void rs_explorer_answer_clear(rs_explorer_answer *answer);
+/* The map of a job for a page without a server, as JSON: `from`, `to`, `width`, `classes`, `ranks`, and `data`, base 64 of gzip of
+ * bytes by rank, column and class: shares of the column in 255ths. As many columns as fit into `most` bytes, 256 at least. map: the
+ * table of that name; arrivals: that of `collectives`, which divides communication into waits and transfers, or NULL. Without a rank it
+ * is null. */
+RS_API rs_status rs_view_picture(const rs_table *map, const rs_table *arrivals, size_t most,
+                                 rs_explorer_answer *out, rs_error *err);
 /* Questions under way, and all later ones, end soon. Any thread. */
 void rs_explorer_stop(rs_explorer *explorer);
 

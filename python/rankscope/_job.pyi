@@ -3216,10 +3216,11 @@ class Job:
         time: Literal['gpu', 'host'] = 'gpu',
         python: bool = False,
         each: bool = False,
+        across: bool = False,
         stats: bool = False,
         folded: bool = False,
         compat: None = None,
-        table: Optional[Literal['tree', 'stats', 'folded']] = None,
+        table: Optional[Literal['tree', 'stats', 'folded', 'across']] = None,
         progress: Progress = None,
         ranks: Ranges = None,
         steps: Ranges = None,
@@ -3232,6 +3233,8 @@ class Job:
         shown where Python functions were recorded, all Python functions with python=True. Work whose launch
         is not in the file is in no tree; stats counts it.
 
+        across adds up equal paths of all ranks.
+
         --format json nests the rows: each has its rows below it as children.
 
         Options:
@@ -3241,6 +3244,7 @@ class Job:
             time: what min_time, the order and folded go by; one of gpu, host
             python: with all Python functions, not only modules
             each: every event by itself, in order of time; else equal paths are one
+            across: all ranks and threads as one tree: equal paths of names are one row of the table across
             stats: only counts: what was linked, roots, forward-backward links
             folded: stacks and their time in ns, as flame-graph tools read them
 
@@ -3275,7 +3279,20 @@ class Job:
 
         Table folded: one row is one stack
             stack: names from the rank down, joined by ;
-            time_ns [ns]: GPU time of the work at its end, or host time outside of what it calls"""
+            time_ns [ns]: GPU time of the work at its end, or host time outside of what it calls
+
+        Table across: one row is one path of calls of all ranks, the longest first; filled with across=True
+            node [id]: number of the row
+            parent [id]: the row it hangs on
+            level [id]: 1: outermost
+            kind: the category of the event
+            name: the event's name
+            paths [count]: rows of ranks and threads that it adds up
+            count [count]: events in this row
+            gpu_us [us]: union of the GPU work below each event, added up
+            host_us [us]: summed duration on the host
+            self_host_us [us]: ... outside of the rows below
+            kernels [count]: pieces of GPU work"""
     def variance(self, *,
         by: Literal['kernel', 'op'] = 'kernel',
         class_: Literal['computation', 'communication', 'memory', 'all', 'gemm', 'attention', 'convolution'] = 'computation',

@@ -2,6 +2,7 @@
 import { bars, heatMap } from './charts.js';
 import { count, fixed, percent, quantity, time } from './format.js';
 import { empty, figure, noteList, panel, section } from './parts.js';
+import { matrixFigure } from './picture.js';
 import { foldedTable, makeTable } from './table.js';
 
 function hidden(answer) {
@@ -141,6 +142,7 @@ export function communicationSection(data) {
         top.lede,
         top.body,
         late(collectives),
+        matrixFigure(data),
         exchanged(data.answers.exchange),
         summary.length
             ? panel(

@@ -3,6 +3,7 @@ import { bars, heatMap } from './charts.js';
 import { h } from './dom.js';
 import { percent, quantity, time } from './format.js';
 import { barList, choice, empty, figure, noteList, panel, section } from './parts.js';
+import { flameFigure } from './picture.js';
 import { foldedTable, makeTable } from './table.js';
 
 // Order of ranks in a chart: by number, or by what matters there.
@@ -416,7 +417,7 @@ export function operatorsSection(data) {
     const top = summary.tables.operators;
     const { across, ops: table } = ops.tables;
     if (!table.length && !across.length)
-        return section('operators', 'Operators', null, empty('No operator launched GPU work.', ops));
+        return section('operators', 'Operators', null, empty('No operator launched GPU work.', ops), flameFigure(data));
     return section(
         'operators',
         'Operators',
@@ -437,6 +438,7 @@ export function operatorsSection(data) {
                   ),
               )
             : null,
+        flameFigure(data),
         across.length && across.extreme('ranks') && across.get(across.extreme('ranks'), 'ranks') > 1
             ? panel(
                   'The same operator on different ranks',

@@ -12,12 +12,14 @@ import { historyHead, historySection } from './history.js';
 import { launchesSection, queueSection } from './host.js';
 import { head, recording, verdict } from './overview.js';
 import { modulesSection } from './modules.js';
+import { jobSection } from './picture.js';
 import { mfuSection, rooflineSection } from './roofline.js';
 import { startTheme } from './theme.js';
 
 const SECTIONS = [
     verdict,
     flightSection,
+    jobSection,
     timeOfRanks,
     stepsSection,
     stragglersSection,
@@ -40,6 +42,7 @@ const SECTIONS = [
 const SHORT = {
     verdict: 'First',
     flight: 'Flight recorder',
+    job: 'Map',
     time: 'Time',
     steps: 'Steps',
     stragglers: 'Stragglers',

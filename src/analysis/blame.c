@@ -336,7 +336,7 @@ static rs_status find_path(const blamer *b, const char *which, path_ends *p, rs_
         if (all && s->n)
             widen_path(p, rs_add_sat(s->start, e->coll.shift[k]), last, rs_moment_time(b->x.f.t, last), 0);
     }
-    if (p->moment == RS_NO_CAUSE)
+    if (p->moment == RS_NO_CAUSE && !all)
         return rs_fail(err, RS_ERR_USAGE,
                        "--path %.40s: there is no such step; `rankscope steps` lists them, all is the entire "
                        "recording",
@@ -344,17 +344,14 @@ static rs_status find_path(const blamer *b, const char *which, path_ends *p, rs_
     return RS_OK;
 }
 
-/* The rest of the step's annotation is its first link; without a link that fits, the host's. */
-static rs_status put_path(blamer *b, const char *which, rs_table *table, rs_error *err)
+/* The rest of the step's annotation is its first link; it is the host's. Nothing where ranks are not joined. */
+static rs_status put_path(blamer *b, const char *which, rs_result *result, rs_error *err)
 {
     path_ends p;
-    chain_sink x = {.b = b, .table = table, .err = err, .status = RS_OK};
-    if (b->x.f.e->n_ranks > 1 && rs_coll_on_host(&b->x.f.e->coll))
-        return rs_fail(
-            err, RS_ERR_USAGE,
-            "--path: communication on the host (gloo, mpi, ucc) is not followed from rank to rank; "
-            "`rankscope stragglers` compares the ranks");
+    chain_sink x = {.b = b, .table = result->tables[CHAIN], .err = err, .status = RS_OK};
+    if (b->x.f.e->n_ranks > 1 && rs_coll_on_host(&b->x.f.e->coll)) return RS_OK; /* explained */
     RS_TRY(find_path(b, which, &p, err));
+    if (p.moment == RS_NO_CAUSE) return RS_OK;
     x.row.wait = "step";
     x.row.waiting_rank = b->rank_of[rs_engine_rank_of(b->x.f.e, p.moment >> 1)];
     const int64_t reached = rs_sub_sat(p.end, p.tail);
@@ -600,7 +597,7 @@ static rs_status fill(const rs_run *run, blamer *b, rs_weights *w, rs_times *t, 
     rs_status status = RS_OK;
     if (rs_options_is_set(run->options, "path")) {
         result->main_table = CHAIN;
-        RS_TRY(put_path(b, rs_options_text(run->options, "path"), result->tables[CHAIN], err));
+        RS_TRY(put_path(b, rs_options_text(run->options, "path"), result, err));
         explain(b, result);
         return RS_OK;
     }

@@ -6,7 +6,9 @@
 #include "analysis/analysis.h"
 #include "base/stats.h"
 #include "base/interval.h"
+#include "base/try.h"
 #include "base/layout.h"
+#include "table/relation.h"
 #include "trace/folded_tree.h"
 #include "trace/tree.h"
 
@@ -19,6 +21,8 @@ static const rs_option_spec options[] = {
     {"python", RS_OPTION_FLAG, NULL, NULL, NULL, "with all Python functions, not only modules"},
     {"each", RS_OPTION_FLAG, NULL, NULL, NULL,
      "every event by itself, in order of time; else equal paths are one"},
+    {"across", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "all ranks and threads as one tree: equal paths of names are one row of the table across"},
     {"stats", RS_OPTION_FLAG, NULL, NULL, NULL,
      "only counts: what was linked, roots, forward-backward links"},
     {"folded", RS_OPTION_FLAG, NULL, NULL, NULL,
@@ -68,6 +72,36 @@ RS_RECORD(tree, TREE_ROW);
          "annotations and Python functions that end outside what they begin in", NULL)
 RS_RECORD(stats, STATS_ROW);
 
+/* All ranks as one tree; its rows are paths of names. */
+typedef struct across {
+    rs_relation rows;
+    rs_grouper grouper;
+    rs_strings texts;
+    int64_t *above; /* by depth: the row that the path to a node has come through */
+    size_t depths;
+} across;
+
+typedef struct across_row {
+    int64_t parent; /* -1: none */
+    uint32_t kind, name;
+    int64_t depth, paths, count, gpu, host, self, kernels;
+} across_row;
+
+#define ACROSS_ROW(CELL)                                                                                     \
+    CELL(SET, "node", INT, ID, "number of the row", NULL)                                                    \
+    CELL(ID(across_row, parent), "parent", INT, ID, "the row it hangs on", NULL)                             \
+    CELL(OF(across_row, depth), "level", INT, ID, "1: outermost", NULL)                                      \
+    CELL(TEXT(across_row, kind, across, texts.n), "kind", TEXT, NONE, "the category of the event", NULL)     \
+    CELL(TEXT(across_row, name, across, texts.n), "name", TEXT, NONE, "the event's name", NULL)              \
+    CELL(OF(across_row, paths), "paths", INT, COUNT, "rows of ranks and threads that it adds up", NULL)      \
+    CELL(OF(across_row, count), "count", INT, COUNT, "events in this row", NULL)                             \
+    CELL(OF(across_row, gpu), "gpu_us", TIME, US, "union of the GPU work below each event, added up",        \
+         "GPU time")                                                                                         \
+    CELL(OF(across_row, host), "host_us", TIME, US, "summed duration on the host", "host time")              \
+    CELL(OF(across_row, self), "self_host_us", TIME, US, "... outside of the rows below", "self")            \
+    CELL(OF(across_row, kernels), "kernels", INT, COUNT, "pieces of GPU work", NULL)
+RS_RECORD(across, ACROSS_ROW);
+
 static const rs_column_spec folded_columns[] = {
     {"stack", RS_TEXT, RS_UNIT_NONE, "names from the rank down, joined by ;", NULL},
     {"time_ns", RS_TIME, RS_UNIT_NS, "GPU time of the work at its end, or host time outside of what it calls",
@@ -78,9 +112,12 @@ static const rs_table_spec tree_table =
     RS_TABLE("tree", "one row is one path of calls of one rank", tree_columns);
 static const rs_table_spec stats_table = RS_TABLE("stats", "one row is one rank", stats_columns);
 static const rs_table_spec folded_table = RS_TABLE("folded", "one row is one stack", folded_columns);
-static const rs_table_spec *const tables[] = {&tree_table, &stats_table, &folded_table};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 3}};
-enum { TABLE_TREE, TABLE_STATS, TABLE_FOLDED };
+static const rs_table_spec across_table =
+    RS_TABLE("across", "one row is one path of calls of all ranks, the longest first; filled with --across",
+             across_columns);
+static const rs_table_spec *const tables[] = {&tree_table, &stats_table, &folded_table, &across_table};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 4}};
+enum { TABLE_TREE, TABLE_STATS, TABLE_FOLDED, TABLE_ACROSS };
 
 typedef struct tree_partial {
     stats stats;
@@ -199,6 +236,83 @@ static rs_status add_folded(rs_table *t, int64_t number, const rs_folded_tree *t
     return status;
 }
 
+/* ---- all ranks as one tree ----------------------------------------------------------------------------- */
+
+static const rs_aggregate by_path[] = {
+    RS_KEY(across_row, parent, across_row, parent), RS_KEY(across_row, kind, across_row, kind),
+    RS_KEY(across_row, name, across_row, name),     RS_COUNTED(across_row, paths),
+    RS_FIRST(across_row, depth, across_row, depth), RS_SUMMED(across_row, count, across_row, count),
+    RS_SUMMED(across_row, gpu, across_row, gpu),    RS_SUMMED(across_row, host, across_row, host),
+    RS_SUMMED(across_row, self, across_row, self),  RS_SUMMED(across_row, kernels, across_row, kernels),
+};
+
+/* Threads differ from rank to rank: what is outermost on them is outermost here. */
+static bool add_across(across *x, const rs_folded_tree *tree)
+{
+    for (size_t i = 0; i < tree->n; i++) {
+        const rs_folded_node *n = &tree->nodes[i];
+        const char *name = rs_pool_text(&tree->pool, n->name);
+        if (!rs_grow((void **)&x->above, &x->depths, (size_t)n->depth + 1, sizeof *x->above)) return false;
+        x->above[n->depth] = -1;
+        if (n->depth == 0) continue;
+        const bool no_host = n->is_gpu || n->no_host;
+        const across_row row = {.parent = x->above[n->depth - 1],
+                                .kind = rs_strings_add(&x->texts, n->kind, strlen(n->kind)),
+                                .name = rs_strings_add(&x->texts, name, strlen(name)),
+                                .depth = n->depth,
+                                .count = (int64_t)n->count,
+                                .gpu = n->gpu,
+                                .host = no_host ? 0 : n->host,
+                                .self = no_host ? 0 : n->self,
+                                .kernels = (int64_t)n->n_kernels};
+        if (row.kind == RS_NO_STRING || row.name == RS_NO_STRING) return false;
+        const across_row *group = rs_grouper_add(&x->grouper, &row);
+        if (!group) return false;
+        x->above[n->depth] = group - (const across_row *)x->rows.rows;
+    }
+    return true;
+}
+
+/* The longest first; a row takes no less than those below it, and is put before them. */
+static rs_status put_across(const across *x, bool by_host, rs_table *t, rs_error *err)
+{
+    const across_row *rows = x->rows.rows;
+    RS_LOCAL rs_keyed *order = rs_malloc((x->rows.n + 1) * sizeof *order);
+    RS_LOCAL int64_t *place = rs_malloc((x->rows.n + 1) * sizeof *place);
+    if (!order || !place) return rs_fail_nomem(err, "call tree");
+    for (size_t i = 0; i < x->rows.n; i++)
+        order[i] = (rs_keyed){by_host ? -rows[i].host : -rows[i].gpu, (uint32_t)i};
+    if (!rs_keyed_sort(order, x->rows.n)) return rs_fail_nomem(err, "call tree");
+    for (size_t i = 0; i < x->rows.n; i++) place[order[i].value] = (int64_t)i;
+    rs_table_use_texts(t, &x->texts);
+    for (size_t i = 0; i < x->rows.n; i++) {
+        across_row row = rows[order[i].value];
+        if (row.parent >= 0) row.parent = place[row.parent];
+        rs_table_put(t, &across_record, 0, &row);
+        rs_table_set_int(t, "node", (int64_t)i);
+        RS_TRY(rs_table_end_row(t, err));
+    }
+    return RS_OK;
+}
+
+static rs_status merge_across(const rs_partial *partials, size_t n, bool by_host, rs_table *t, rs_error *err)
+{
+    across x = {.rows = {.size = sizeof(across_row)}};
+    rs_grouper_open(&x.grouper, by_path, sizeof by_path / sizeof *by_path, &x.rows);
+    bool ok = rs_strings_init(&x.texts);
+    for (size_t i = 0; ok && i < n; i++) {
+        const tree_partial *p = partials[i].value;
+        if (p && p->tree) ok = add_across(&x, p->tree);
+    }
+    ok = rs_grouper_close(&x.grouper) && ok;
+    rs_status status = ok ? put_across(&x, by_host, t, err) : rs_fail_nomem(err, "call tree");
+    rs_table_use_texts(t, NULL);
+    rs_relation_clear(&x.rows);
+    rs_strings_clear(&x.texts);
+    rs_free(x.above);
+    return status;
+}
+
 static void say_why_empty(const rs_run *run, const rs_partial *partial, rs_result *result)
 {
     const tree_partial *p = partial->value;
@@ -219,18 +333,20 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     const rs_options *o = run->options;
     bool by_host = strcmp(rs_options_text(o, "time"), "host") == 0, folded = rs_options_flag(o, "folded");
     bool only_stats = rs_options_flag(o, "stats");
-    result->main_table = only_stats ? TABLE_STATS : folded ? TABLE_FOLDED : TABLE_TREE;
+    const bool all = rs_options_flag(o, "across") && !only_stats && !folded;
+    result->main_table = only_stats ? TABLE_STATS : folded ? TABLE_FOLDED : all ? TABLE_ACROSS : TABLE_TREE;
     rs_table *t = result->tables[result->main_table];
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < n; i++) {
         const tree_partial *p = partials[i].value;
         if (!p) continue;
         say_why_empty(run, &partials[i], result);
-        if (!only_stats && !p->tree) continue;
+        if (all || (!only_stats && !p->tree)) continue;
         status = only_stats ? rs_table_put_row(t, &stats_record, partials[i].rank, &p->stats, err)
                  : folded   ? add_folded(t, partials[i].rank, p->tree, by_host, err)
                             : add_tree(t, partials[i].rank, p->tree, err);
     }
+    if (status == RS_OK && all) status = merge_across(partials, n, by_host, t, err);
     return status;
 }
 
@@ -292,10 +408,12 @@ const rs_analysis rs_analysis_tree = {
         "where Python\nfunctions were recorded, all Python functions with --python. Work whose launch is not "
         "in "
         "the file is in\nno tree; --stats counts it.\n\n"
+        "--across adds up equal paths of all ranks.\n\n"
         "--format json nests the rows: each has its rows below it as children.",
-    .examples = "rankscope tree --depth 4 --min-time 100 trace.json.gz\n"
-                "rankscope tree --root 'nn.Module: Attention*' trace.json.gz\n"
-                "rankscope tree --folded trace.json.gz | flamegraph.pl --countname ns > gpu.svg",
+    .examples =
+        "rankscope tree --across --depth 6 traces/\nrankscope tree --depth 4 --min-time 100 trace.json.gz\n"
+        "rankscope tree --root 'nn.Module: Attention*' trace.json.gz\n"
+        "rankscope tree --folded trace.json.gz | flamegraph.pl --countname ns > gpu.svg",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .facets = {&rs_facet_tree, &rs_facet_fwdbwd, &rs_facet_span},

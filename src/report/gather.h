@@ -5,9 +5,10 @@
 #include "report/section.h"
 
 #define RS_REPORT_OPTIONS 2
-#define RS_REPORT_PARTS 4
+#define RS_REPORT_PARTS 5
 
 typedef struct rs_report_question {
+    const char *name; /* of its answer in the page's data */
     const char *analysis;
     const char *options[RS_REPORT_OPTIONS][2]; /* name and value */
     rs_report_part parts[RS_REPORT_PARTS];

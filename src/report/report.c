@@ -1,5 +1,6 @@
 /* The page: its head as built, the data as JSON in an element that is never run, its foot as built. */
 #include "rankscope/report.h"
+#include "rankscope/view.h"
 
 #include <string.h>
 
@@ -59,7 +60,7 @@ static rs_status put_answer(rs_report_data *data, const rs_report_question *q, c
 {
     rs_status status = RS_OK;
     if (!result->tables) return RS_OK; /* not asked, or without an answer */
-    put_key(data->writer, q->analysis, q == rs_report_questions);
+    put_key(data->writer, q->name, q == rs_report_questions);
     rs_writer_text(data->writer, "{\"tables\":{");
     for (size_t i = 0; status == RS_OK && i < RS_REPORT_PARTS && q->parts[i].table; i++) {
         const rs_table *table = rs_result_table(result, q->parts[i].table);
@@ -83,6 +84,33 @@ static rs_status put_sections(rs_report_data *data, void *const *answers, rs_err
         else
             rs_writer_text(data->writer, "null");
     }
+    return RS_OK;
+}
+
+static const rs_result *answer_named(const rs_report_answers *answers, const char *name)
+{
+    for (size_t i = 0; i < answers->n; i++)
+        if (strcmp(rs_report_questions[i].name, name) == 0 && answers->results[i].tables)
+            return &answers->results[i];
+    return NULL;
+}
+
+#define PICTURE_BYTES ((size_t)200 << 10)
+
+/* The map as a picture; null where it was not asked for. */
+static rs_status put_map(rs_report_data *data, const rs_report_answers *answers, rs_error *err)
+{
+    const rs_result *map = answer_named(answers, "map"), *collectives = answer_named(answers, "collectives");
+    RS_SCOPED(rs_explorer_answer_clear) rs_explorer_answer picture = {0};
+    put_key(data->writer, "map", false);
+    if (map)
+        RS_TRY(rs_view_picture(rs_result_table(map, "map"),
+                               collectives ? rs_result_table(collectives, "arrivals") : NULL, PICTURE_BYTES,
+                               &picture, err));
+    if (map)
+        rs_writer_bytes(data->writer, picture.bytes, picture.n);
+    else
+        rs_writer_text(data->writer, "null");
     return RS_OK;
 }
 
@@ -120,6 +148,7 @@ static rs_status put_data(rs_report_data *data, const rs_report_settings *settin
     for (size_t i = 0; status == RS_OK && i < answers->n; i++)
         status = put_answer(data, &rs_report_questions[i], &answers->results[i], err);
     rs_writer_char(writer, '}');
+    if (status == RS_OK) status = put_map(data, answers, err);
     if (status == RS_OK) status = put_sections(data, answers->sections, err);
     if (status != RS_OK) return status;
     rs_writer_text(writer, ",\"strings\":");

@@ -50,6 +50,14 @@ rs_status rs_map_make(const rs_table *table, rs_map *out, rs_error *err);
 void rs_map_clear(rs_map *map);
 /* The ns of each class in n equal columns of [from, to); sums: n * RS_EXPLORER_CLASSES. */
 void rs_map_columns(const rs_map_rank *rank, int64_t from, int64_t to, size_t n, int64_t *sums);
+/* The same of one rank, with its waits (NULL: none) taken out of communication; sums: twice as many, of which the second half is
+ * scratch. */
+void rs_map_columns_divided(const rs_map_rank *rank, const rs_map_rank *waits, int64_t from, int64_t to,
+                            size_t n, int64_t *sums);
+/* What a column of a row becomes in an answer: its bytes. bytes: 1 (shares, in 255ths of the column), 4 or 8; present: the
+ * classes that are written, a bit each. */
+size_t rs_map_put_column(const int64_t *sums, unsigned bytes, unsigned present, int64_t column,
+                         unsigned char *out);
 extern const char *const rs_map_class_names[RS_EXPLORER_CLASSES];
 
 /* What a member of a collective waited until the last one had come. */
@@ -63,6 +71,8 @@ typedef struct rs_waits {
     rs_map map;        /* of each rank the stretches of exposed_comm in which it waits */
     atomic_bool known; /* the rest is complete, and stays as it is */
 } rs_waits;
+/* Of the table arrivals of `collectives`; clear it also after a failure. */
+rs_status rs_waits_make(const rs_map *map, const rs_table *arrivals, rs_waits *out, rs_error *err);
 void rs_waits_clear(rs_waits *waits);
 const rs_map_rank *rs_waits_of_rank(const rs_waits *waits, int64_t rank); /* NULL: none */
 int64_t rs_waits_of_event(rs_waits *waits, int64_t rank, int64_t id);     /* ns; 0: none, or not known yet */

@@ -166,13 +166,21 @@ static bool may_ask(const rs_analysis *analysis)
 rs_status rs_answer_select(rs_explorer *x, const rs_explorer_request *request, rs_explorer_answer *answer,
                            rs_error *err)
 {
-    char name[64] = "", cut[8];
-    static const char *const as_drawn[][2] = {{"cut", NULL}, {NULL, NULL}};
+    char name[64] = "", given[24];
+    static const char *const flags[][2] = {{"breakdown", "cut"}, {"tree", "across"}};
+    const char *options[4][2] = {{NULL}};
     rs_ask_text(request, "table", name, sizeof name);
     const rs_analysis *analysis = rs_analysis_find(name);
     if (!may_ask(analysis))
         return rs_fail(err, RS_ERR_USAGE, "there is no table \"%.60s\" of a selection", name);
-    const bool cuts = strcmp(name, "breakdown") == 0 && rs_ask_text(request, "cut", cut, sizeof cut);
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (strcmp(name, flags[i][0]) == 0 && rs_ask_text(request, flags[i][1], given, sizeof given))
+            options[n++][0] = flags[i][1];
+    if (strcmp(name, "tree") == 0 && rs_ask_text(request, "min-time", given, sizeof given)) {
+        options[n][0] = "min-time";
+        options[n++][1] = given;
+    }
     rs_result result = {0};
     const rs_render_settings settings = {.size = sizeof settings,
                                          .form = rs_output_form_find("json"),
@@ -182,7 +190,8 @@ rs_status rs_answer_select(rs_explorer *x, const rs_explorer_request *request, r
     rs_error ignored = RS_ERROR_INIT;
     RS_TRY(rs_explorer_need_job(x, err));
     rs_status status = select_part(x, request, err);
-    if (status == RS_OK) status = rs_explorer_run(x->job, name, cuts ? as_drawn : NULL, &result, err);
+    if (status == RS_OK)
+        status = rs_explorer_run(x->job, name, (const char *const(*)[2])options, &result, err);
     if (status == RS_OK) status = rs_render_answer(analysis, RS_COMPAT_NONE, &result, &settings, &sink, err);
     rs_result_clear(&result);
     select_all(x, &ignored);
@@ -322,7 +331,9 @@ rs_status rs_answer_path(rs_explorer *x, const rs_explorer_request *request, rs_
     RS_TRY(rs_explorer_need_job(x, err));
     rs_status status = rs_explorer_run(x->job, "blame", options, &result, err);
     const rs_table *chain = status == RS_OK ? rs_result_table(&result, "chain") : NULL;
-    if (chain && !rs_table_n_rows(chain)) status = rs_fail(err, RS_ERR_USAGE, "nothing is on the path");
+    if (chain && !rs_table_n_rows(chain))
+        status = rs_fail(err, RS_ERR_USAGE, "there is no path: %.400s",
+                         result.n_notes ? result.notes[0] : "nothing is recorded");
     rs_answer_append(answer, "{\"path\":", 8);
     if (status == RS_OK) status = put_hops(chain, 0, true, &end, answer, err);
     rs_answer_append(answer, "}", 1);

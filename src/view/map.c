@@ -1,6 +1,7 @@
 /* Maps of a job: how long each rank was in each class, in columns of any window. */
 #include <string.h>
 
+#include "base/interval.h"
 #include "base/search.h"
 #include "view/explorer.h"
 
@@ -156,6 +157,41 @@ void rs_map_columns(const rs_map_rank *r, int64_t from, int64_t to, size_t n, in
     }
 }
 
+void rs_map_columns_divided(const rs_map_rank *rank, const rs_map_rank *waits, int64_t from, int64_t to,
+                            size_t n, int64_t *sums)
+{
+    rs_map_columns(rank, from, to, n, sums);
+    if (!waits || !waits->n) return;
+    int64_t *waited = sums + n * RS_EXPLORER_CLASSES;
+    rs_map_columns(waits, from, to, n, waited);
+    for (size_t c = 0; c < n; c++, sums += RS_EXPLORER_CLASSES, waited += RS_EXPLORER_CLASSES) {
+        sums[RS_EXPLORER_COMM] -= waited[RS_EXPLORER_WAIT];
+        sums[RS_EXPLORER_WAIT] += waited[RS_EXPLORER_WAIT];
+    }
+}
+
+/* A share of a column in 255ths, rounded down. */
+static unsigned char share_of(int64_t ns, int64_t column)
+{
+    if (column <= INT64_MAX / 255) return (unsigned char)((uint64_t)ns * 255 / (uint64_t)column);
+    return (unsigned char)((unsigned __int128)ns * 255 / (unsigned __int128)column);
+}
+
+size_t rs_map_put_column(const int64_t *sums, unsigned bytes, unsigned present, int64_t column,
+                         unsigned char *out)
+{
+    size_t n = 0;
+    for (unsigned k = 0; present >> k; k++) {
+        if (!(present >> k & 1)) continue;
+        const uint64_t ns = (uint64_t)sums[k];
+        if (bytes == 1) /* most are nothing */
+            out[n++] = ns ? share_of(sums[k], column) : 0;
+        else
+            for (unsigned b = 0; b < bytes; b++) out[n++] = (unsigned char)(ns >> (8 * b));
+    }
+    return n;
+}
+
 /* ---- the answer --------------------------------------------------------------------------------------- */
 
 #define MOST_COLUMNS 8192
@@ -170,18 +206,11 @@ typedef struct asked {
     const rs_waits *waits; /* separate from other communication; NULL: not */
 } asked;
 
-/* The columns of a row, with waits taken out of communication. */
 static void fill_columns(const asked *a, size_t row, int64_t *sums)
 {
-    const rs_map_rank *r = a->rows[row], *w = a->waits ? rs_waits_of_rank(a->waits, r->rank) : NULL;
-    rs_map_columns(r, a->from, a->to, a->width, sums);
-    if (!w || !w->n) return;
-    int64_t *waited = sums + a->width * RS_EXPLORER_CLASSES;
-    rs_map_columns(w, a->from, a->to, a->width, waited);
-    for (size_t c = 0; c < a->width; c++, sums += RS_EXPLORER_CLASSES, waited += RS_EXPLORER_CLASSES) {
-        sums[RS_EXPLORER_COMM] -= waited[RS_EXPLORER_WAIT];
-        sums[RS_EXPLORER_WAIT] += waited[RS_EXPLORER_WAIT];
-    }
+    const rs_map_rank *r = a->rows[row];
+    rs_map_columns_divided(r, a->waits ? rs_waits_of_rank(a->waits, r->rank) : NULL, a->from, a->to, a->width,
+                           sums);
 }
 
 static double own_time(const rs_map_rank *rank, const asked *a)
@@ -210,6 +239,27 @@ static void pool_rows(asked *a, size_t together)
     a->n = n;
 }
 
+/* By what a rank spends in the window, the most first; of equal ones the lowest rank. */
+static rs_status order_rows(asked *a, const char *by, rs_error *err)
+{
+    const bool own = strcmp(by, "own") == 0;
+    if (strcmp(by, "rank") == 0) return RS_OK;
+    if (!own && strcmp(by, "communication") != 0)
+        return rs_fail(err, RS_ERR_USAGE, "order is rank, own or communication");
+    RS_LOCAL rs_keyed *keys = rs_malloc((a->n + 1) * sizeof *keys);
+    RS_LOCAL const rs_map_rank **rows = rs_malloc((a->n + 1) * sizeof *rows);
+    if (!keys || !rows) return rs_fail_nomem(err, "rows of the map");
+    for (size_t i = 0; i < a->n; i++) {
+        int64_t sums[RS_EXPLORER_CLASSES];
+        rs_map_columns(a->rows[i], a->from, a->to, 1, sums);
+        keys[i] = (rs_keyed){own ? -(sums[0] + sums[1]) : -sums[RS_EXPLORER_COMM], (uint32_t)i};
+        rows[i] = a->rows[i];
+    }
+    if (!rs_keyed_sort(keys, a->n)) return rs_fail_nomem(err, "rows of the map");
+    for (size_t i = 0; i < a->n; i++) a->rows[i] = rows[keys[i].value];
+    return RS_OK;
+}
+
 static rs_status choose_rows(const rs_map *map, const rs_explorer_request *request, asked *a, rs_error *err)
 {
     char list[4096];
@@ -221,6 +271,7 @@ static rs_status choose_rows(const rs_map *map, const rs_explorer_request *reque
     if (!a->rows) return rs_fail_nomem(err, "rows of the map");
     for (size_t i = 0; i < map->n; i++)
         if (!some || rs_ranges_has(&wanted, map->ranks[i].rank)) a->rows[a->n++] = &map->ranks[i];
+    if (rs_ask_text(request, "order", list, sizeof list)) RS_TRY(order_rows(a, list, err));
     a->pooled = most > 0 && a->n > (size_t)most ? (a->n + (size_t)most - 1) / (size_t)most : 1;
     if (a->pooled > 1) pool_rows(a, a->pooled);
     return RS_OK;
@@ -257,22 +308,6 @@ static void put_json(rs_explorer_answer *answer, const asked *a, int64_t *sums)
     rs_answer_print(answer, "]}");
 }
 
-/* What a column of a row becomes in the answer. */
-static size_t put_column(const int64_t *sums, unsigned bytes, unsigned present, int64_t column,
-                         unsigned char *out)
-{
-    size_t n = 0;
-    for (size_t k = 0; k < RS_EXPLORER_CLASSES; k++) {
-        if (!(present >> k & 1)) continue;
-        if (bytes == 1) {
-            out[n++] = (unsigned char)((unsigned __int128)sums[k] * 255 / (unsigned __int128)column);
-            continue;
-        }
-        for (unsigned b = 0; b < bytes; b++) out[n++] = (unsigned char)((uint64_t)sums[k] >> (8 * b));
-    }
-    return n;
-}
-
 /* Four bytes, the length of the head; the head, with blanks up to a multiple of 8 in all; then rows of columns of classes,
  * little-endian: uint32, or uint64 where a column is longer than 2^32 ns; shares in 255ths of the column: one byte. */
 static bool put_binary(rs_explorer_answer *answer, const asked *a, bool shares, unsigned present,
@@ -296,7 +331,7 @@ static bool put_binary(rs_explorer_answer *answer, const asked *a, bool shares, 
         size_t n = 0;
         fill_columns(a, r, sums);
         for (size_t c = 0; c < a->width; c++)
-            n += put_column(sums + c * RS_EXPLORER_CLASSES, bytes, present, column, row + n);
+            n += rs_map_put_column(sums + c * RS_EXPLORER_CLASSES, bytes, present, column, row + n);
         if (!rs_answer_append(answer, (const char *)row, n)) return false;
     }
     return row != NULL;

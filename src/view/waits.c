@@ -50,12 +50,12 @@ static rs_status cut_rank(const rs_map_rank *all, const rs_member_wait *first, c
     return RS_OK;
 }
 
-static rs_status cut_map(const rs_explorer *x, rs_waits *waits, rs_error *err)
+static rs_status cut_map(const rs_map *map, rs_waits *waits, rs_error *err)
 {
     const rs_member_wait *end = waits->items + waits->n, *at = waits->items;
     size_t capacity = 0;
-    for (size_t i = 0; i < x->map.n; i++) {
-        const rs_map_rank *r = &x->map.ranks[i];
+    for (size_t i = 0; i < map->n; i++) {
+        const rs_map_rank *r = &map->ranks[i];
         RS_SCOPED(rs_map_parts_clear) rs_map_parts parts = {0};
         while (at < end && at->rank < r->rank) at++;
         const rs_member_wait *first = at;
@@ -67,23 +67,27 @@ static rs_status cut_map(const rs_explorer *x, rs_waits *waits, rs_error *err)
     return RS_OK;
 }
 
+rs_status rs_waits_make(const rs_map *map, const rs_table *arrivals, rs_waits *out, rs_error *err)
+{
+    RS_TRY(gather(arrivals, out, err));
+    RS_SORT(out->items, out->n, by_start);
+    RS_TRY(cut_map(map, out, err));
+    RS_SORT(out->items, out->n, by_event);
+    return RS_OK;
+}
+
 static rs_status make(rs_explorer *x, rs_error *err)
 {
     rs_result result = {0};
     rs_status status = rs_explorer_run(x->job, "collectives", NULL, &result, err);
-    if (status == RS_OK) status = gather(rs_result_table(&result, "arrivals"), &x->waits, err);
+    if (status == RS_OK)
+        status = rs_waits_make(&x->map, rs_result_table(&result, "arrivals"), &x->waits, err);
     rs_result_clear(&result);
-    if (status == RS_OK) {
-        RS_SORT(x->waits.items, x->waits.n, by_start);
-        status = cut_map(x, &x->waits, err);
-    }
-    if (status != RS_OK) {
+    if (status != RS_OK)
         rs_waits_clear(&x->waits);
-        return status;
-    }
-    RS_SORT(x->waits.items, x->waits.n, by_event);
-    atomic_store(&x->waits.known, true);
-    return RS_OK;
+    else
+        atomic_store(&x->waits.known, true);
+    return status;
 }
 
 void rs_waits_clear(rs_waits *waits)

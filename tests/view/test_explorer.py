@@ -173,6 +173,14 @@ def check_binary(server):
 # ---- the rest -------------------------------------------------------------------------------------------------
 
 
+def check_order(server, job):
+    found = {row["rank"]: row for row in tables("breakdown", job)["breakdown"]}
+    for order, column in ("own", "compute_us"), ("communication", "exposed_comm_us"), ("rank", None):
+        got = [row["rank"] for row in server.get("map", order=order)["ranks"]]
+        same(got, sorted(found, key=lambda rank: -found[rank][column] if column else rank), "rows ordered by " + order)
+    same(server.ask("api/map?order=name")[0], 400, "no such order")
+
+
 def check_job(server, job):
     got = server.get("job")
     same([r["rank"] for r in got["ranks"]], [0, 1, 2, 3], "ranks")
@@ -402,6 +410,7 @@ def main():
         with serving(job) as server:
             check_sums(server, job)
             check_binary(server)
+            check_order(server, job)
             check_job(server, job)
             check_lanes(server, job)
             check_select(server, job)

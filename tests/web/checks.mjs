@@ -25,6 +25,8 @@ const TABLES = [
     ['Collectives by kind and size', 'collectives', 'summary'],
     ['Collectives with their late ranks', 'collectives', 'collectives'],
     ['Lateness of each rank', 'collectives', 'lateness'],
+    ['Waits of ranks for ranks', 'collectives', 'waits'],
+    ['Paths of calls', 'tree', 'across', ['--across', '--depth', '24']],
     ['Waiting by kind', 'blame', 'totals'],
     ['Shares of the waiting', 'blame', 'blame'],
     ['Clocks of the ranks', 'clocks', 'clocks'],

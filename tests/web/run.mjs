@@ -5,6 +5,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
+import { gunzipSync } from 'node:zlib';
 import { join, resolve } from 'node:path';
 import { everyWidth, numbers, sameRows, settle } from './checks.mjs';
 import { check, finish, group, openBrowser, openPage, readTable, visible } from './harness.mjs';
@@ -46,6 +47,54 @@ const job = synth(join(build, 'rankscope-synth'), join(work, 'job'), [
     '1:11:20',
 ]);
 const jobPage = report('job', [job]);
+
+await group('the job on one picture', async () => {
+    const { page, complaints, close } = await openPage(browser, jobPage);
+    const { map } = JSON.parse(await page.locator('#data').textContent());
+    const bytes = gunzipSync(Buffer.from(map.data, 'base64'));
+    const k = map.classes.length;
+    check('a byte a rank, column and class', bytes.length === map.ranks.length * map.width * k && map.width === 16384, [bytes.length, map.width, k]);
+    check('the map keeps to its size', map.data.length <= 200 << 10, map.data.length);
+    check('waiting is told from transfer', map.classes.includes('exposed_wait'), map.classes);
+    for (const row of answer('breakdown', [job]).tables.breakdown) {
+        const at = map.ranks.indexOf(row.rank);
+        const sum = (name) => {
+            let all = 0;
+            for (let c = 0; c < map.width; c += 1) all += bytes[(at * map.width + c) * k + map.classes.indexOf(name)];
+            return ((all / 255) * map.to) / map.width / 1000;
+        };
+        const off = [['compute', row.compute_us], ['exposed_copy', row.exposed_copy_us]].map(([name, us]) => Math.abs(sum(name) - us));
+        const comm = Math.abs(sum('exposed_comm') + sum('exposed_wait') - row.exposed_comm_us);
+        check(`the shares of rank ${row.rank} are breakdown's`, Math.max(...off, comm) < row.span_us / 200, [...off, comm, row]);
+    }
+    await page.locator('.jobmap [data-ready]').waitFor({ timeout: 20000 });
+    const inks = (selector) => page.locator(selector).first().evaluate((canvas) => {
+        const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d');
+        copy.drawImage(canvas, 0, 0);
+        const { data } = copy.getImageData(0, 0, canvas.width, canvas.height);
+        const seen = {};
+        for (let i = 0; i < data.length; i += 4) if (data[i + 3] > 250) seen[`${data[i]},${data[i + 1]},${data[i + 2]}`] = (seen[`${data[i]},${data[i + 1]},${data[i + 2]}`] ?? 0) + 1;
+        return Object.entries(seen).filter(([, n]) => n > 40).map(([ink]) => ink).sort().join(' ');
+    });
+    const before = await inks('.jobmap canvas');
+    check('it has its colours', before.split(' ').length >= 5, before);
+    check('the path runs along rank 3', /66\.\d % rank 3\u2019s computation/.test((await page.textContent('#job .lede')).replaceAll('\u00a0', ' ')), await page.textContent('#job .lede'));
+    await page.locator('.jobmap canvas').focus();
+    for (let i = 0; i < 5; i += 1) await page.keyboard.press('+');
+    await page.waitForTimeout(200);
+    check('it zooms by the keyboard', (await inks('.jobmap canvas')) !== before);
+    const flame = page.locator('canvas.flame').first();
+    await flame.scrollIntoViewIfNeeded();
+    const gpu = answer('tree', [job], ['--across', '--depth', '1']).tables.across.reduce((sum, row) => sum + row.gpu_us, 0);
+    check('the flame graph is the tree of all ranks', Math.abs(Number(await page.locator('.flamebox').first().getAttribute('data-total')) / 1000 - gpu) < 1, gpu);
+    await flame.click({ position: { x: 100, y: 30 } });
+    check('a click makes a call the whole', /AddmmBackward0/.test(await page.locator('.flame-facts').first().textContent()), await page.locator('.flame-facts').first().textContent());
+    await page.keyboard.press('Escape');
+    check('Esc goes back', /all ranks/.test(await page.locator('.flame-facts strong').first().textContent()));
+    check('who waits most for whom', /Rank 1 waits .* for rank 3/.test(await page.locator('.matrix-facts').first().textContent()), await page.locator('.matrix-facts').first().textContent());
+    check('nothing complained', complaints.length === 0, complaints);
+    await close();
+});
 
 await group('numbers of a small job', async () => {
     const opened = await openPage(browser, jobPage);

@@ -4,7 +4,7 @@
 // The last line is "N passed, N failed". RANKSCOPE_CHROMIUM names another browser than /usr/bin/chromium.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { check, finish, group, openBrowser } from './harness.mjs';
@@ -206,6 +206,33 @@ await group('a selection', async () => {
     check('its kernels', counts.replace(/\D+/g, ' ').trim().split(' ').at(-1) === String(kernels.length), [counts, kernels.length]);
     await page.getByRole('tab', { name: 'Idle causes' }).click();
     await page.locator('.selection table').first().waitFor({ timeout: PATIENCE });
+    // below the map, without being asked for
+    await page.locator('.flamebox').waitFor({ timeout: PATIENCE });
+    const last = async () => (await page.locator('.below pre').textContent()).trim().split(' ').slice(1);
+    const roots = tables(...(await last())).across.filter((row) => row.parent === null);
+    const total = Number(await page.locator('.flamebox').getAttribute('data-total'));
+    check('the flame graph is the command\'s tree', roots.length > 3 && Math.round(roots.reduce((sum, row) => sum + row.gpu_us, 0) * 1000) === total, [await last(), total]);
+    await page.locator('canvas.flame').click({ position: { x: 60, y: 30 } });
+    check('a click names a call', /evaluate_function|ProfilerStep|allreduce/.test(await page.locator('.flame-facts').textContent()), await page.locator('.flame-facts').textContent());
+    await page.getByRole('tab', { name: 'Who waits for whom' }).click();
+    await page.locator('.matrixbox').waitFor({ timeout: PATIENCE });
+    const most = tables(...(await last())).waits[0];
+    check('the matrix names the longest wait', new RegExp(`Rank ${most.rank} waits .* for rank ${most.last_rank}`).test(await page.locator('.matrix-facts').textContent()), [most, await page.locator('.matrix-facts').textContent()]);
+    check('the address has it', fragment(page).below === 'waits', page.url());
+    check('nothing complained', complaints.length === 0, complaints);
+    await close();
+});
+
+await group('rows in another order, and saved', async () => {
+    const { page, complaints, close } = await open(server.address);
+    await page.locator('select[aria-label="Order of the rows"]').selectOption('own');
+    await page.waitForTimeout(400);
+    await page.mouse.click(...(await point(page, 0.5, 0, 4)));
+    await page.waitForFunction(() => document.querySelector('.rankbox h2').textContent === 'Rank 3', null, { timeout: PATIENCE });
+    check('the rank that computes most is first', fragment(page).order === 'own' && fragment(page).rank === '3', page.url());
+    const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Save' }).click()]);
+    const png = readFileSync(await file.path());
+    check('a picture of the map', file.suggestedFilename() === 'map.png' && png.subarray(1, 4).toString() === 'PNG' && png.length > 3000, png.length);
     check('nothing complained', complaints.length === 0, complaints);
     await close();
 });

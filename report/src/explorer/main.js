@@ -4,10 +4,10 @@ import { duration, moment } from './axis.js';
 import { colourOf, LABELS } from './classes.js';
 import { LanesView } from './lanes.js';
 import { LEFT, MapView } from './map.js';
-import { eventPanel, findingsPanel, pathPanel, refusal, searchPanel, selectionPanel, sqlPanel, whyPanel } from './panels.js';
+import { eventPanel, findingsPanel, pathPanel, picturePanel, refusal, searchPanel, selectionPanel, sqlPanel, whyPanel } from './panels.js';
 import { Store } from './state.js';
 import { h, ranges, visible } from '../dom.js';
-import { onTheme, startTheme, themeButton } from '../theme.js';
+import { colours, onTheme, startTheme, themeButton } from '../theme.js';
 
 const KEYS = [
     ['W, S', 'zoom in, zoom out; the wheel zooms at the pointer'],
@@ -84,7 +84,7 @@ class App {
             h('div', { class: 'title' }, this.rankTitle, this.rankFacts, h('button', { type: 'button', onclick: () => this.closeRank() }, 'Close')),
             this.scroller,
         );
-        this.noRank = h('p', { class: 'empty-rank' }, 'Click a row of the map to open the rank: its streams and threads appear here. Drag a rectangle to select time and ranks. ', h('kbd', {}, '?'), ' lists the keys.');
+        this.noRank = h('section', { class: 'below', 'aria-label': 'Pictures of the selection' });
         this.views = h('div', { class: 'views' }, this.maps, this.rankBox, this.noRank);
         this.findingsBox = findingsPanel(this);
         this.tabs = PANELS.map(([id, label]) =>
@@ -105,6 +105,11 @@ class App {
             h('dl', {}, KEYS.flatMap(([keys, what]) => [h('dt', {}, keys.split(', ').map((k) => [h('kbd', {}, k), ' '])), h('dd', {}, what)])),
             h('button', { type: 'button', onclick: () => this.help.close() }, 'Close'),
         );
+        this.orderBox = h(
+            'select',
+            { 'aria-label': 'Order of the rows', onchange: (event) => this.store.move({ order: event.target.value || null }) },
+            [['', 'Rows by rank'], ['own', 'Rows by computation'], ['communication', 'Rows by communication']].map(([value, text]) => h('option', { value, selected: value === (this.store.state.order ?? '') }, text)),
+        );
         document.body.append(
             h(
                 'header',
@@ -115,10 +120,12 @@ class App {
                 h(
                     'div',
                     { class: 'actions' },
+                    job.ranks.length > 1 ? this.orderBox : null,
                     h('button', { type: 'button', onclick: () => this.fit() }, 'Fit'),
                     h('button', { type: 'button', onclick: () => history.back() }, 'Undo'),
                     h('button', { type: 'button', onclick: () => this.showPath() }, 'Critical path'),
                     h('button', { type: 'button', onclick: () => this.search() }, 'Search'),
+                    h('button', { type: 'button', title: 'The map as a PNG file', onclick: () => this.save() }, 'Save'),
                     themeButton(),
                     h('button', { type: 'button', 'aria-label': 'Keys', onclick: () => this.help.showModal() }, '?'),
                 ),
@@ -140,6 +147,7 @@ class App {
         const map = new MapView(host, {
             source: getMap,
             waits: whatif === null ? this.waits : null,
+            order: whatif === null ? this.store.state.order : null,
             ranks: this.job.ranks.length,
             whatif,
             title,
@@ -179,6 +187,7 @@ class App {
         this.map.options.waits = 1;
         this.map.fetch();
         this.lanes.refresh();
+        if ((this.store.state.panel ?? 'selection') === 'selection') this.showPanel('selection');
     }
 
     legend(data = this.map?.data) {
@@ -202,7 +211,8 @@ class App {
         const open = this.store.state.rank !== null;
         const narrow = matchMedia('(max-width: 900px)').matches;
         const height = narrow ? innerHeight : this.views.clientHeight;
-        const share = open ? 0.45 : 0.9;
+        const { selFrom, below } = this.store.state;
+        const share = open ? 0.45 : selFrom !== null || below ? 0.55 : 0.88;
         const room = Math.max(110, (height * share) / (this.second ? 2 : 1) - (this.second ? 34 : 0));
         this.map.resize(width, room);
         this.second?.resize(width, room);
@@ -221,7 +231,14 @@ class App {
             this.rankTitle.textContent = `Rank ${rank}`;
             this.rankFacts.textContent = [known.device, `${known.events.toLocaleString('en')} events`, known.file].filter(Boolean).map(visible).join(' \u00b7 ');
         }
-        if (opened) this.layOut();
+        const pictured = (s) => JSON.stringify([s.selFrom, s.selTo, s.selRanks, s.below]);
+        if ((state.order ?? null) !== (this.map.options.order ?? null)) {
+            this.map.options.order = state.order;
+            this.orderBox.value = state.order ?? '';
+        }
+        const redrawn = rank === null && (pictured(state) !== pictured(before) || !this.noRank.firstChild);
+        if (redrawn) this.noRank.replaceChildren(...picturePanel(this, state));
+        if (opened || redrawn) this.layOut();
         this.draw();
         const place = state.panel ?? 'selection';
         const key = (s) => JSON.stringify({ selection: [s.selFrom, s.selTo, s.selRanks], event: [s.rank, s.event], why: [s.rank, s.cursor], path: [s.path], search: [], sql: [] }[s.panel ?? 'selection'] ?? []);
@@ -247,10 +264,13 @@ class App {
         }
     }
 
-    // The first and last ranks of a list suffice for a rectangle.
+    // 0-2,7 as ranks of the job.
     listed(text) {
-        const numbers = text.split(/[,-]/).map(Number);
-        return [Math.min(...numbers), Math.max(...numbers)];
+        const numbers = text.split(',').flatMap((part) => {
+            const [first, last = first] = part.split('-').map(Number);
+            return this.job.ranks.map((r) => r.rank).filter((rank) => rank >= first && rank <= last);
+        });
+        return numbers;
     }
 
     showPanel(place) {
@@ -346,6 +366,21 @@ class App {
 
     closeRank() {
         this.store.move({ rank: null, event: null });
+    }
+
+    // The map as it is seen, on the page's own ground.
+    save() {
+        const { canvas } = this.map;
+        const copy = h('canvas', { width: canvas.width, height: canvas.height });
+        const context = copy.getContext('2d');
+        context.fillStyle = colours().surface;
+        context.fillRect(0, 0, copy.width, copy.height);
+        context.drawImage(canvas, 0, 0);
+        copy.toBlob((blob) => {
+            const link = h('a', { href: URL.createObjectURL(blob), download: 'map.png' });
+            link.click();
+            setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+        });
     }
 
     search() {

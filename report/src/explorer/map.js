@@ -11,9 +11,33 @@ const TOP = AXIS + STEPS;
 const MOST_ROW = 56;
 const PLAIN = 7; // rows from this height on show shares one above the other; lower ones mix their colours
 
+// Rows too low for stacks: a pixel is the mean of its classes' colours, paler where less was recorded.
+function mixColumns(data, inks, packed, { rows, width, row }, pixels) {
+    const k = inks.length;
+    const [red, green, blue] = [0, 1, 2].map((at) => Float64Array.from(inks, (ink) => ink[at]));
+    for (let i = 0; i < rows; i += 1) {
+        const line = i * row * width;
+        for (let c = 0, at = i * width * k; c < width; c += 1, at += k) {
+            let [r, g, b, sum, last] = [0, 0, 0, 0, 0];
+            for (let j = 0; j < k; j += 1) {
+                const share = data[at + j];
+                if (share === 0) continue;
+                r += red[j] * share;
+                g += green[j] * share;
+                b += blue[j] * share;
+                sum += share;
+                last = j;
+            }
+            if (sum === 0) continue;
+            pixels[line + c] = data[at + last] === 255 ? packed[last] : (((sum > 255 ? 255 : sum) << 24) | ((b / sum + 0.5) << 16) | ((g / sum + 0.5) << 8) | (r / sum + 0.5)) >>> 0;
+        }
+        for (let y = 1; y < row; y += 1) pixels.copyWithin(line + y * width, line, line + width);
+    }
+}
+
 export class MapView {
     // options: source (gives the columns of a window: api.js' getMap or like it), ranks (how many), whatif (id or null), waits (separate
-    // from other communication), steps, title
+    // from other communication), order (of the rows; null: by rank), steps, title
     constructor(host, options) {
         this.options = options;
         this.canvas = document.createElement('canvas');
@@ -71,7 +95,7 @@ export class MapView {
     yOf(rank) {
         if (!this.data) return null;
         let row = this.data.ranks.indexOf(rank);
-        if (row < 0) row = this.data.ranks.findIndex((r) => r >= rank);
+        if (row < 0 && !this.options.order) row = this.data.ranks.findIndex((r) => r >= rank);
         return row < 0 ? null : TOP + (row + 0.5) * this.row;
     }
 
@@ -80,14 +104,14 @@ export class MapView {
         const from = Math.max(0, Math.floor(this.view.from));
         const to = Math.max(from + 2, Math.ceil(this.view.to));
         const width = Math.max(1, Math.min(Math.round(this.row < 3 ? this.plot / 2 : this.plot), to - from, 4096));
-        const wanted = `${from} ${to} ${width} ${this.rows} ${this.options.waits ?? ''}`;
+        const wanted = `${from} ${to} ${width} ${this.rows} ${this.options.waits ?? ''} ${this.options.order ?? ''}`;
         if (this.wanted === wanted && (this.data || this.abort)) return;
         this.wanted = wanted;
         this.abort?.abort();
         const abort = new AbortController();
         this.abort = abort;
         try {
-            const data = await this.options.source({ from, to, width, rows: this.rows, whatif: this.options.whatif, waits: this.options.waits }, abort.signal);
+            const data = await this.options.source({ from, to, width, rows: this.rows, whatif: this.options.whatif, waits: this.options.waits, order: this.options.order }, abort.signal);
             if (this.wanted !== wanted) return;
             this.data = data;
             this.image = null;
@@ -106,7 +130,6 @@ export class MapView {
         const row = Math.max(1, Math.round(this.row * this.ratio));
         const gap = row >= 8 ? Math.max(1, Math.round(this.ratio)) : 0;
         const height = ranks.length * row;
-        const k = classes.length;
         const made = document.createElement('canvas');
         made.width = width;
         made.height = height;
@@ -115,28 +138,19 @@ export class MapView {
         const pixels = new Uint32Array(image.data.buffer);
         const inks = classes.map((name) => parts(colourOf(name)));
         const packed = inks.map(([r, g, b]) => (255 << 24) | (b << 16) | (g << 8) | r);
-        const whole = 255;
         const waits = classes.indexOf('exposed_wait');
         const comm = packed[classes.indexOf('exposed_comm')];
+        if (this.row < PLAIN) mixColumns(data, inks, packed, { rows: ranks.length, width, row }, pixels);
+        else this.stackColumns({ width, data, ranks, row, gap, waits, comm, packed }, pixels);
+        context.putImageData(image, 0, 0);
+        this.image = made;
+    }
+
+    stackColumns({ width, data, ranks, row, gap, waits, comm, packed }, pixels) {
+        const k = packed.length;
         for (let i = 0; i < ranks.length; i += 1)
             for (let c = 0; c < width; c += 1) {
                 const at = (i * width + c) * k;
-                if (this.row < PLAIN) {
-                    let [r, g, b, sum] = [0, 0, 0, 0];
-                    for (let j = 0; j < k; j += 1) {
-                        const ns = data[at + j];
-                        if (!ns) continue;
-                        r += inks[j][0] * ns;
-                        g += inks[j][1] * ns;
-                        b += inks[j][2] * ns;
-                        sum += ns;
-                    }
-                    if (!sum) continue;
-                    const alpha = Math.min(255, Math.round((sum / whole) * 255)) || 1;
-                    const ink = (alpha << 24) | (Math.round(b / sum) << 16) | (Math.round(g / sum) << 8) | Math.round(r / sum);
-                    for (let y = 0; y < row; y += 1) pixels[(i * row + y) * width + c] = ink;
-                    continue;
-                }
                 // from the bottom up in the order of the classes; what was not recorded stays empty at the top
                 let filled = 0;
                 let before = row - gap;
@@ -144,13 +158,11 @@ export class MapView {
                     const ns = data[at + j];
                     if (!ns) continue;
                     filled += ns;
-                    const until = Math.max(0, Math.round((row - gap) * (1 - filled / whole)));
+                    const until = Math.max(0, Math.round((row - gap) * (1 - filled / 255)));
                     for (let y = until; y < before; y += 1) pixels[(i * row + y) * width + c] = j === waits && (c + y) % 6 === 0 ? comm : packed[j];
                     before = until;
                 }
             }
-        context.putImageData(image, 0, 0);
-        this.image = made;
     }
 
     draw() {

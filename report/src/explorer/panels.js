@@ -2,6 +2,8 @@
 import { get, post } from './api.js';
 import { duration, windowText } from './axis.js';
 import { colourOf, LABELS } from './classes.js';
+import { callPaths, flameGraph } from './flame.js';
+import { matrix } from './matrix.js';
 import { Table } from '../data.js';
 import { h, name, ranges, sentence, visible } from '../dom.js';
 import { makeTable } from '../table.js';
@@ -150,7 +152,7 @@ export function selectionPanel(app, state) {
 
     async function add() {
         try {
-            const map = await get('map', { ...chosen, width: 1 });
+            const map = await get('map', { ...chosen, width: 1, waits: app.waits ?? null });
             const total = map.classes.map((_, k) => map.ranks.reduce((sum, rank) => sum + rank.columns[0][k], 0));
             const all = total.reduce((a, b) => a + b, 0);
             const known = map.classes.map((c, k) => [c, total[k]]).filter(([, ns]) => ns > 0);
@@ -219,6 +221,69 @@ export function selectionPanel(app, state) {
         h('div', { class: 'tabs', role: 'tablist' }, buttons),
         place,
     );
+}
+
+// ---- pictures below the map: of the selection, or of the entire job --------------------------------------------
+
+// What takes less than a thousandth of the time is left out.
+async function flamePicture(app, chosen, restricted, whole) {
+    const least = ((chosen.to - chosen.from) / 1e6).toFixed(3);
+    const { tables } = await get('select', { ...(whole ? {} : { ...chosen, own: 1 }), table: 'tree', across: 1, 'min-time': least });
+    const { gpu, roots } = callPaths(tables.across);
+    const noun = `the ${gpu ? 'GPU work' : 'host time'} of the ${whole ? 'job' : 'selection'}`;
+    if (!roots.length) return [h('p', { class: 'aside' }, 'No call that launched work is selected.')];
+    return [flameGraph(roots, { label: `Flame graph of ${noun} by call path`, noun }), command(`rankscope tree --across --min-time ${least} ${restricted}`)];
+}
+
+async function waitsPicture(app, chosen, restricted, whole) {
+    const { tables } = await get('select', { ...(whole ? {} : { ...chosen, own: 1 }), table: 'collectives' });
+    const cells = tables.waits.map((row) => ({ from: row.rank, to: row.last_rank, value: row.wait_us, count: row.collectives }));
+    if (!cells.length) return [h('p', { class: 'aside' }, 'No rank waits for another one in a collective there.')];
+    const known = [...new Set([...tables.arrivals.map((row) => row.rank), ...cells.map((cell) => cell.to)])].sort((a, b) => a - b);
+    const us = (value) => duration(value * 1000);
+    return [
+        matrix(cells, known, {
+            label: 'Matrix: how long each rank (down) waited for each rank (across) to arrive at collectives',
+            down: 'waits',
+            across: 'for rank',
+            brief: us,
+            format: (cell) => (cell.value ? `Rank ${cell.from} waits ${us(cell.value)} for rank ${cell.to}, in ${cell.count} collective${cell.count === 1 ? '' : 's'}` : `Rank ${cell.from} does not wait for rank ${cell.to}`),
+            onPick: (cell) => app.store.move({ rank: cell.to }),
+        }),
+        command(`rankscope collectives --table waits ${restricted}`),
+    ];
+}
+
+const PICTURES = [
+    ['flame', 'Flame graph', flamePicture],
+    ['waits', 'Who waits for whom', waitsPicture],
+];
+
+export function picturePanel(app, state) {
+    const whole = state.selFrom === null || state.selTo === null;
+    const chosen = whole ? { from: 0, to: app.last, ranks: null } : { from: state.selFrom, to: state.selTo, ranks: state.selRanks };
+    const restricted = `${whole ? '' : `--window own:${windowText(chosen.from, chosen.to)} `}${chosen.ranks ? `--ranks ${chosen.ranks} ` : ''}${app.job.paths.map(({ path }) => shell(path)).join(' ')}`;
+    const wanted = PICTURES.find(([id]) => id === state.below) ?? (whole ? null : PICTURES[0]);
+    const place = h('div', { class: 'picture' });
+    async function load() {
+        place.replaceChildren(h('p', { class: 'aside' }, 'Adding up\u2026'));
+        try {
+            place.replaceChildren(...(await wanted[2](app, chosen, restricted, whole)));
+        } catch (error) {
+            place.replaceChildren(refusal(error));
+        }
+    }
+    if (wanted) load();
+    else place.replaceChildren(h('p', { class: 'aside' }, 'Click a row of the map to open the rank: its streams and threads appear here. Drag a rectangle to select time and ranks. ', h('kbd', {}, '?'), ' lists the keys.'));
+    return [
+        h(
+            'div',
+            { class: 'tabs', role: 'tablist' },
+            PICTURES.map(([id, label]) => h('button', { type: 'button', role: 'tab', 'aria-selected': String(wanted?.[0] === id), onclick: () => app.store.move({ below: id }) }, label)),
+            h('span', { class: 'aside' }, whole ? 'of the entire job' : `of ${duration(chosen.to - chosen.from)} of ${chosen.ranks ? `ranks ${chosen.ranks}` : 'all ranks'}`),
+        ),
+        place,
+    ];
 }
 
 // ---- an event ----------------------------------------------------------------------------------------------
