@@ -19,6 +19,6 @@ macro(rs_require_all purpose)
   if(RS_MISSING)
     string(JOIN ", " RS_MISSING ${RS_MISSING})
     message(FATAL_ERROR "missing: ${RS_MISSING}\n"
-                        "On Debian scripts/install-deps ${purpose} installs what is missing; elsewhere it lists the packages.")
+                        "scripts/install-deps ${purpose} installs what is missing, or lists the packages.")
   endif()
 endmacro()

@@ -112,12 +112,29 @@ rs_status rs_pattern_compile(const char *text, rs_pattern **out, rs_error *err)
 /* A regular expression looks at this much of a text: its cost must not depend on what a file holds. */
 #define MAX_MATCHED 65536
 
+#ifdef REG_STARTEND
+/* n bytes, whatever they are. */
+static bool found_in(const regex_t *regex, const char *text, size_t n)
+{
+    regmatch_t all = {.rm_so = 0, .rm_eo = (regoff_t)n};
+    return regexec(regex, text, 1, &all, REG_STARTEND) == 0;
+}
+#else
+/* This C library (musl) takes terminated texts alone: a copy, in which bytes of value 0 are of value 1. */
+static bool found_in(const regex_t *regex, const char *text, size_t n)
+{
+    char copy[MAX_MATCHED + 1];
+    for (size_t i = 0; i < n; i++) copy[i] = text[i] ? text[i] : 1;
+    copy[n] = 0;
+    return regexec(regex, copy, 0, NULL, 0) == 0;
+}
+#endif
+
 bool rs_pattern_matches(const rs_pattern *p, const char *text, size_t n)
 {
     rs_locale locale;
-    regmatch_t all = {.rm_so = 0, .rm_eo = (regoff_t)(n < MAX_MATCHED ? n : MAX_MATCHED)};
     bool entered = rs_locale_enter(&locale, "C");
-    bool found = regexec(&p->regex, text, 1, &all, REG_STARTEND) == 0;
+    bool found = found_in(&p->regex, text, n < MAX_MATCHED ? n : MAX_MATCHED);
     if (entered) rs_locale_leave(&locale);
     return found;
 }

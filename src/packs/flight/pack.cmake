@@ -1,5 +1,6 @@
-# Running jobs are asked by libcurl. What goes to other machines does without it: its archive would draw in cryptography.
-if(NOT RS_STATIC_DEPENDENCIES)
+# Running jobs are asked by libcurl. What goes to other machines does without Debian's, whose archive would draw in cryptography; that of
+# scripts/build-libraries speaks plain HTTP alone.
+if(NOT RS_STATIC_DEPENDENCIES OR RS_OWN_ARCHIVES)
   pkg_check_modules(CURL IMPORTED_TARGET libcurl)
   if(CURL_FOUND)
     set_source_files_properties(${folder}/cli/fetch.c PROPERTIES COMPILE_DEFINITIONS RS_HAVE_CURL)
