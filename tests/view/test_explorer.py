@@ -330,6 +330,30 @@ def check_waits(server, job):
     same((item["from"], item["wait"]), (start, ns(one["wait_us"])), "a lane's event knows its wait")
 
 
+def check_across(server, job):
+    """Paths of all ranks are what the trees of the ranks add up to."""
+    wanted = {}
+
+    def walk(rows, path):
+        for row in rows:
+            here = path + ((row["kind"], row["name"]),) if row["depth"] else ()
+            if here:
+                sums = wanted.setdefault(here, [0, 0, 0, 0])
+                for i, value in enumerate((1, row["count"], ns(row["gpu_us"]), ns(row["host_us"] or 0))):
+                    sums[i] += value
+            walk(row["children"], here)
+    walk(tables("tree", job)["tree"], ())
+    rows = server.get("select", table="tree", across=1)["tables"]["across"]
+    by = {row["node"]: row for row in rows}
+
+    def path_of(row):
+        return (path_of(by[row["parent"]]) if row["parent"] is not None else ()) + ((row["kind"], row["name"]),)
+    got = {path_of(row): [row["paths"], row["count"], ns(row["gpu_us"]), ns(row["host_us"])] for row in rows}
+    same(len(got), len(wanted), "paths of all ranks")
+    same([path for path in wanted if got.get(path) != wanted[path]], [], "their sums")
+    check(all(row["parent"] is None or row["parent"] < row["node"] for row in rows), "a path comes after what it hangs on")
+
+
 def check_what_if(server, job):
     edit = "scale class=computation&rank=3=0.7408"
     status, answer = server.post("whatif", edit)
@@ -417,6 +441,7 @@ def main():
             check_why(server, job)
             check_waits(server, job)
             check_path(server, job)
+            check_across(server, job)
             check_what_if(server, job)
             check_search_and_sql(server, job)
             check_rules(server)
