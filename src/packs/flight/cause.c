@@ -225,6 +225,25 @@ static rs_status add_early_ends(rs_fl_analysis *a, rs_error *err)
     return RS_OK;
 }
 
+/* Where the record names no rank, one that left no dump and that NCCL cannot reach is the root. */
+static rs_status add_unreachable(rs_fl_analysis *a, rs_error *err)
+{
+    rs_flight *flight = a->flight;
+    const rs_fl_log *log = flight->log;
+    if (!log || !a->n_found || a->found[0].kind != RS_FLIGHT_ROOT_COLLECTIVE || a->found[0].cause)
+        return RS_OK;
+    for (size_t i = 0; i < log->n && a->n_found < MAX_ENDS; i++) {
+        const rs_fl_event *e = &log->events[i];
+        if (e->kind != RS_FL_EV_UNREACHABLE || e->past || e->rank < 0 || is_culprit(a, e->rank) ||
+            rs_fl_rank_index(flight, e->rank) != RS_FL_NONE)
+            continue;
+        const rs_fl_event *own = origin_of(log, e->rank);
+        rs_status status = add_crashed(a, &e->rank, 1, own ? own : e, err);
+        if (status != RS_OK) return status;
+    }
+    return RS_OK;
+}
+
 static bool anybody(const void *context, const rs_fl_event *e)
 {
     (void)context;
@@ -271,7 +290,8 @@ rs_status rs_fl_find_causes(rs_fl_analysis *a, rs_error *err)
         status = cause_by_log(a->flight, &a->found[i], err);
         if (status == RS_OK) status = cause_by_answers(a->flight, &a->found[i], err);
     }
-    return status == RS_OK ? add_early_ends(a, err) : status;
+    if (status == RS_OK) status = add_early_ends(a, err);
+    return status == RS_OK ? add_unreachable(a, err) : status;
 }
 
 bool rs_fl_has_log(const rs_flight *flight)
