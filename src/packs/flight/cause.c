@@ -230,8 +230,7 @@ static rs_status add_unreachable(rs_fl_analysis *a, rs_error *err)
 {
     rs_flight *flight = a->flight;
     const rs_fl_log *log = flight->log;
-    if (!log || !a->n_found || a->found[0].kind != RS_FLIGHT_ROOT_COLLECTIVE || a->found[0].cause)
-        return RS_OK;
+    if (!log || !a->n_found || a->found[0].kind != RS_FLIGHT_ROOT_COLLECTIVE) return RS_OK;
     for (size_t i = 0; i < log->n && a->n_found < MAX_ENDS; i++) {
         const rs_fl_event *e = &log->events[i];
         if (e->kind != RS_FL_EV_UNREACHABLE || e->past || e->rank < 0 || is_culprit(a, e->rank) ||
