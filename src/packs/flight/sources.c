@@ -405,6 +405,9 @@ rs_status rs_fl_judge_sources(rs_fl_analysis *a, rs_error *err)
     for (size_t i = 0; log && i < log->n; i++) {
         const rs_fl_event *e = &log->events[i];
         if (e->role != RS_FL_POSITION || e->rank < 0 || (!e->settled && !timed_out)) continue;
+        bool known = false; /* another source has accused it: that one agrees in the proof */
+        for (size_t k = 0; k < a->n_found; k++) known |= a->found[k].finding.culprits[0] == e->rank;
+        if (known) continue;
         /* It waits itself, in an operation that RAS does not count or that all have launched. */
         if (e->kind == RS_FL_EV_BEHIND && timed_out && has_timed_out(log, e->rank)) continue;
         rs_fl_found f = {.finding = {.verdict = RS_FLIGHT_RANK_MISSING, .seq = -1},

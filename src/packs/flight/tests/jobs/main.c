@@ -436,7 +436,7 @@ static int check_sources(uint64_t seeds, uint64_t first)
         accused += job.fault == SIM_NONE && v == SV_WRONG;
         worse += best && v != SV_RIGHT;
         if (v == SV_WRONG || (best && v != SV_RIGHT))
-            printf("seed %llu, %s of rank %u, there %x, lies %x%s: %s\n", (unsigned long long)seed,
+            printf("seed %llu, %s of rank %u, there %x, wrong %x%s: %s\n", (unsigned long long)seed,
                    sim_fault_name(job.fault), job.guilty, s.there, s.lies,
                    s.guilty_lost ? ", its dump lost" : "", said);
         sim_free(&job);
@@ -444,7 +444,7 @@ static int check_sources(uint64_t seeds, uint64_t first)
     remove_dumps(directory);
     rmdir(directory);
     printf(
-        "all sources, none lying: %u of %u right; as drawn: %u of %u; healthy jobs accused: %u; worse than the best source alone: %u\n",
+        "all sources, none wrong: %u of %u right; as drawn: %u of %u; healthy jobs accused: %u; worse than the best source alone: %u\n",
         complete_right, complete, right, all, accused, worse);
     printf("alone: dumps %u, RAS %u, log %u, stacks %u\n", single[SRC_DUMPS], single[SRC_RAS],
            single[SRC_LOG], single[SRC_STACKS]);

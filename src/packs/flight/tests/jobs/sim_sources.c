@@ -1,4 +1,4 @@
-/* What a cluster writes next to the dumps of one hang: NCCL RAS, the job's log, Python stacks. Each tells the same job in its own
+/* What a cluster writes next to the dumps of one hang: NCCL RAS, the job's log, Python stacks. Each shows the same job in its own
  * way, is there or not, and may be wrong: a RAS report from before the hang, a log of another attempt or by a wrong clock. */
 #include <stdio.h>
 
