@@ -225,6 +225,38 @@ static rs_status add_early_ends(rs_fl_analysis *a, rs_error *err)
     return RS_OK;
 }
 
+/* A rank without a dump that others wait for is more than a weak finding when NCCL cannot reach it. */
+static bool raise_weak(rs_fl_analysis *a, int64_t rank)
+{
+    bool raised = false;
+    for (size_t i = 0; i < a->n_found; i++)
+        for (size_t k = 0; k < a->found[i].finding.n_culprits; k++)
+            if (a->found[i].kind == RS_FLIGHT_ROOT_NO_DUMP && a->found[i].finding.culprits[k] == rank) {
+                a->found[i].stage = RS_FL_STAGE_HANG;
+                raised = true;
+            }
+    return raised;
+}
+
+/* Where the record names no rank, one that left no dump and that NCCL cannot reach is the root. */
+static rs_status add_unreachable(rs_fl_analysis *a, rs_error *err)
+{
+    rs_flight *flight = a->flight;
+    const rs_fl_log *log = flight->log;
+    if (!log || !a->n_found || a->found[0].kind != RS_FLIGHT_ROOT_COLLECTIVE) return RS_OK;
+    for (size_t i = 0; i < log->n && a->n_found < MAX_ENDS; i++) {
+        const rs_fl_event *e = &log->events[i];
+        if (e->kind != RS_FL_EV_UNREACHABLE || e->past || e->rank < 0 ||
+            rs_fl_rank_index(flight, e->rank) != RS_FL_NONE || raise_weak(a, e->rank) ||
+            is_culprit(a, e->rank))
+            continue;
+        const rs_fl_event *own = origin_of(log, e->rank);
+        rs_status status = add_crashed(a, &e->rank, 1, own ? own : e, err);
+        if (status != RS_OK) return status;
+    }
+    return RS_OK;
+}
+
 static bool anybody(const void *context, const rs_fl_event *e)
 {
     (void)context;
@@ -271,7 +303,8 @@ rs_status rs_fl_find_causes(rs_fl_analysis *a, rs_error *err)
         status = cause_by_log(a->flight, &a->found[i], err);
         if (status == RS_OK) status = cause_by_answers(a->flight, &a->found[i], err);
     }
-    return status == RS_OK ? add_early_ends(a, err) : status;
+    if (status == RS_OK) status = add_early_ends(a, err);
+    return status == RS_OK ? add_unreachable(a, err) : status;
 }
 
 bool rs_fl_has_log(const rs_flight *flight)

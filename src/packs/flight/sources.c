@@ -356,11 +356,13 @@ rs_status rs_fl_judge_conditions(rs_fl_analysis *a, rs_error *err)
 
 /* ---- without dumps ---------------------------------------------------------------------------------------- */
 
-/* Whether the job does not move, by a watchdog's line of the log. */
-static bool has_timed_out(const rs_fl_log *log)
+/* Whether a watchdog's line of the log says that an operation did not end: of that rank; -1: of any. */
+static bool has_timed_out(const rs_fl_log *log, int64_t rank)
 {
     for (size_t i = 0; i < log->n; i++)
-        if (log->events[i].kind == RS_FL_EV_TIMEOUT && !log->events[i].past) return true;
+        if (log->events[i].kind == RS_FL_EV_TIMEOUT && !log->events[i].past &&
+            (rank < 0 || log->events[i].rank == rank))
+            return true;
     return false;
 }
 
@@ -378,7 +380,7 @@ bool rs_fl_answer_of_sources(rs_flight *flight, rs_flight_finding *out)
     const rs_fl_event *best = fault ? fault : position ? position : level;
     if (!best) return false;
     const rs_fl_source *row = row_of(best);
-    bool timed_out = has_timed_out(log);
+    bool timed_out = has_timed_out(log, -1);
     const char *text = statement(flight, row,
                                  fault      ? "saw a fault"
                                  : position ? "saw a moment"
@@ -399,10 +401,15 @@ rs_status rs_fl_judge_sources(rs_fl_analysis *a, rs_error *err)
 {
     rs_flight *flight = a->flight;
     const rs_fl_log *log = flight->log;
-    bool timed_out = log && has_timed_out(log);
+    bool timed_out = log && has_timed_out(log, -1);
     for (size_t i = 0; log && i < log->n; i++) {
         const rs_fl_event *e = &log->events[i];
         if (e->role != RS_FL_POSITION || e->rank < 0 || (!e->settled && !timed_out)) continue;
+        bool known = false; /* another source has accused it: that one agrees in the proof */
+        for (size_t k = 0; k < a->n_found; k++) known |= a->found[k].finding.culprits[0] == e->rank;
+        if (known) continue;
+        /* It waits itself, in an operation that RAS does not count or that all have launched. */
+        if (e->kind == RS_FL_EV_BEHIND && timed_out && has_timed_out(log, e->rank)) continue;
         rs_fl_found f = {.finding = {.verdict = RS_FLIGHT_RANK_MISSING, .seq = -1},
                          .kind = RS_FLIGHT_ROOT_SILENT,
                          .group = RS_FL_NONE,
