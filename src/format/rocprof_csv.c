@@ -418,7 +418,9 @@ static rs_status run_add(rs_run_reader *t, rs_source *source, const rs_load_sett
     if (rs_source_packing(source) != RS_PACKING_PLAIN)
         t->events->packing = rs_packing_name(rs_source_packing(source));
     rs_status status = read_rows(t, source, settings, err);
-    if (status == RS_OK) status = rs_events_sort_counters(t->events, err);
+    /* also after a failure: what the file gave before it is kept */
+    rs_status sorted = rs_events_sort_counters(t->events, err);
+    if (status == RS_OK) status = sorted;
     if (status == RS_OK) rs_source_report_end(source, -1, &t->events->problems);
     return status;
 }
