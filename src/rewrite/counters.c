@@ -91,9 +91,9 @@ static rs_status write_json(const rs_table *t, const rs_sink *sink, rs_error *er
 
 /* ---- Perfetto's form ----------------------------------------------------------------------------------------- */
 
-/* One row as an event of phase C whose arguments are the sums. */
+/* One row as an event of phase C whose values are the sums. */
 static rs_status add_event(rs_events *e, const rs_table *t, size_t row, size_t first, uint32_t name,
-                           const uint32_t *others, rs_error *err)
+                           const uint32_t *values, rs_error *err)
 {
     RS_TRY(rs_events_reserve(e, 1, err));
     uint32_t thread = rs_events_thread(
@@ -108,17 +108,16 @@ static rs_status add_event(rs_events *e, const rs_table *t, size_t row, size_t f
     e->phase[at] = 'C';
     e->n++;
     for (size_t k = 0; k < N_VALUES; k++)
-        RS_TRY(rs_other_add(e, others[k], at, RS_OTHER_INT, rs_table_int(t, row, HELD + k), err));
+        RS_TRY(rs_events_add_counter(e, values[k], at, (double)rs_table_int(t, row, HELD + k), err));
     return RS_OK;
 }
 
 static rs_status add_rank(rs_events *e, const rs_table *t, size_t from, size_t to, rs_error *err)
 {
-    uint32_t others[N_VALUES];
+    uint32_t values[N_VALUES];
     for (size_t k = 0; k < N_VALUES; k++) {
-        uint32_t id = rs_strings_add(&e->strings, value_names[k], strlen(value_names[k]));
-        if (id == RS_NO_STRING) return rs_fail_nomem(err, "counters");
-        RS_TRY(rs_other_name_add(e, id, 0, &others[k], err));
+        values[k] = rs_strings_add(&e->strings, value_names[k], strlen(value_names[k]));
+        if (values[k] == RS_NO_STRING) return rs_fail_nomem(err, "counters");
     }
     for (size_t row = from, end; row < to; row = end) {
         char name[80];
@@ -126,7 +125,7 @@ static rs_status add_rank(rs_events *e, const rs_table *t, size_t from, size_t t
         uint32_t id = rs_strings_add(&e->strings, name, strlen(name));
         if (id == RS_NO_STRING) return rs_fail_nomem(err, "counters");
         end = end_of(t, row, true);
-        for (size_t i = row; i < end; i++) RS_TRY(add_event(e, t, i, row, id, others, err));
+        for (size_t i = row; i < end; i++) RS_TRY(add_event(e, t, i, row, id, values, err));
     }
     return RS_OK;
 }
@@ -146,8 +145,7 @@ static rs_status write_rank(const rs_table *t, size_t from, size_t to, size_t in
 {
     rs_events *events;
     rs_proto_bytes bytes = {0};
-    rs_pftrace_rank rank = {
-        .index = index, .rank = rs_table_int(t, from, RANK), .keeps = keep_all, .arguments = true};
+    rs_pftrace_rank rank = {.index = index, .rank = rs_table_int(t, from, RANK), .keeps = keep_all};
     RS_TRY(rs_events_create(RS_PFTRACE_COLUMNS, 0, &events, err));
     rs_trace trace;
     rs_status status = add_rank(events, t, from, to, err);
