@@ -1777,10 +1777,10 @@ class Job:
         """What counters measured in each kernel, each step and idle time: SM and tensor activity, memory, links, clocks, power.
 
         For traces with samples of a GPU: nsys --gpu-metrics-devices, PyTorch 2.15 (power, clocks, PM
-        sampling), and for ranges of Kineto's profiler. A sample holds until the next one. Values are means
-        over the time in which a counter is known, which can be a part of the trace. Work shorter than the
-        time between two samples shares them with its neighbours: column samples says over how many the mean
-        was taken.
+        sampling), ranges of Kineto's profiler, and kernels of rocprofv3 --pmc. A sample holds until the
+        next one. Values are means over the time in which a counter is known, which can be a part of the
+        trace. Work shorter than the time between two samples shares them with its neighbours: column
+        samples says over how many the mean was taken.
 
         Options:
             by: kernel: name of the work; step: number of the step; state: busy or idle; one of kernel,
@@ -1848,7 +1848,7 @@ class Job:
     def memory(self, *,
         series: bool = False,
         top: int = 20,
-        by: Literal['line', 'function', 'file', 'frame', 'stack', 'size', 'stream', 'pool', 'annotation', 'category'] = 'line',
+        by: Literal['line', 'function', 'file', 'frame', 'stack', 'op', 'size', 'stream', 'pool', 'annotation', 'category'] = 'line',
         at: Text = 'peak',
         base: Optional[Text] = None,
         trace: Optional[Text] = None,
@@ -1862,7 +1862,7 @@ class Job:
         counters: Optional[Text] = None,
         fail_on: Optional[Text] = None,
         compat: None = None,
-        table: Optional[Literal['memory', 'series', 'devices', 'operators', 'held', 'ranks', 'sites', 'peak', 'categories', 'timeline', 'segments', 'fragmentation', 'leaks', 'oom', 'spread', 'change', 'fit', 'without', 'moments', 'modules', 'findings', 'counters']] = None,
+        table: Optional[Literal['memory', 'series', 'devices', 'operators', 'held', 'ranks', 'sites', 'peak', 'categories', 'timeline', 'segments', 'fragmentation', 'leaks', 'oom', 'spread', 'change', 'fit', 'without', 'moments', 'modules', 'costs', 'findings', 'counters']] = None,
         progress: Progress = None,
         ranks: Ranges = None,
         steps: Ranges = None,
@@ -1884,11 +1884,12 @@ class Job:
             top: rows of each rank: of traces operators; of snapshots sites and blocks of each device; 0:
                 all
             by: snapshots: what a site is: the user's own source line, its function, ..., the whole stack;
-                one of line, function, file, frame, stack, size, stream, pool, annotation, category
+                op: the operator, by trace where it shows the allocation, else by frames of C++; one of
+                line, function, file, frame, stack, op, size, stream, pool, annotation, category
             at: snapshots: when sites, blocks and categories are looked at: peak, end, or microseconds
             base: snapshots: compare with these: a snapshot, or the folder of a job; table change
             trace: snapshots: traces of the same run, recorded with profile_memory=True: which step, phase
-                and module made the peak, and what recomputing would cost; tables moments, modules
+                and module made the peak, and what recomputing would cost; tables moments, modules, costs
             fit: snapshots: would it fit into a device of this size (80G); table fit
             other: ... of which this is not PyTorch's: the CUDA context, NCCL, other processes
             without: snapshots: the peak without the sites by line that this regular expression fits; table
@@ -2151,7 +2152,8 @@ class Job:
                 does not show the allocation that made the peak
             phase: forward, backward, ...: as in modules
             module: nn.Module that allocated; unknown: none
-            operator: innermost operator or annotation around it
+            operator: innermost operator or annotation around it, but for aten::empty and its like, which
+                allocate for their caller
             bytes [bytes]: asked for by that allocation
             allocations [count]: the rank's allocations at times that snapshot and trace cover
             matched_pct [percent]: of these, found in the trace by address, size and time
@@ -2173,9 +2175,24 @@ class Job:
             forward_us [us]: GPU time of the module's own forward work in the step of the peak: what
                 computing it again costs
 
+        Table costs: one row is one line whose activations are there when the device is fullest, and what
+            computing them again costs by trace=; empty without it
+            rank [id]: rank of the job
+            device: cuda:0, ...
+            site: source line that allocated, as by="line"
+            activation_bytes [bytes]: its activations when the device was fullest, an estimate: the most
+                that computing them again saves
+            share_pct [percent]: of all that is active then
+            blocks [count]: how many blocks
+            operators [count]: outermost operators of its module that allocated them
+            priced_pct [percent]: of activation_bytes, those whose operator the trace shows
+            least_cost_us [us]: GPU time of these operators: what computing them alone again costs
+            most_cost_us [us]: GPU time of all own forward work of their modules in that step: what
+                computing the modules again costs; unknown: part of it has no module
+
         Table findings: one row is one sentence; the first is the verdict
-            kind: peak, failure, fragmentation, growth, outlier, not_known; moment, recompute, fit, without,
-                change: what was asked
+            kind: peak, failure, fragmentation, growth, outlier, not_known; moment, recompute, cost, fit,
+                without, change: what was asked
             rank [id]: of which rank; unknown: of several
             device: of which device
             site: the site that it names
@@ -3802,7 +3819,7 @@ def compare(a: Any, *others: Any,
 def memory(source: Any, *,
     series: bool = False,
     top: int = 20,
-    by: Literal['line', 'function', 'file', 'frame', 'stack', 'size', 'stream', 'pool', 'annotation', 'category'] = 'line',
+    by: Literal['line', 'function', 'file', 'frame', 'stack', 'op', 'size', 'stream', 'pool', 'annotation', 'category'] = 'line',
     at: Text = 'peak',
     base: Optional[Text] = None,
     trace: Optional[Text] = None,
@@ -3816,7 +3833,7 @@ def memory(source: Any, *,
     counters: Optional[Text] = None,
     fail_on: Optional[Text] = None,
     compat: None = None,
-    table: Optional[Literal['memory', 'series', 'devices', 'operators', 'held', 'ranks', 'sites', 'peak', 'categories', 'timeline', 'segments', 'fragmentation', 'leaks', 'oom', 'spread', 'change', 'fit', 'without', 'moments', 'modules', 'findings', 'counters']] = None,
+    table: Optional[Literal['memory', 'series', 'devices', 'operators', 'held', 'ranks', 'sites', 'peak', 'categories', 'timeline', 'segments', 'fragmentation', 'leaks', 'oom', 'spread', 'change', 'fit', 'without', 'moments', 'modules', 'costs', 'findings', 'counters']] = None,
     progress: Progress = None,
     ranks: Ranges = None,
     steps: Ranges = None,
@@ -3841,11 +3858,12 @@ def memory(source: Any, *,
         top: rows of each rank: of traces operators; of snapshots sites and blocks of each device; 0:
             all
         by: snapshots: what a site is: the user's own source line, its function, ..., the whole stack;
-            one of line, function, file, frame, stack, size, stream, pool, annotation, category
+            op: the operator, by trace where it shows the allocation, else by frames of C++; one of
+            line, function, file, frame, stack, op, size, stream, pool, annotation, category
         at: snapshots: when sites, blocks and categories are looked at: peak, end, or microseconds
         base: snapshots: compare with these: a snapshot, or the folder of a job; table change
         trace: snapshots: traces of the same run, recorded with profile_memory=True: which step, phase
-            and module made the peak, and what recomputing would cost; tables moments, modules
+            and module made the peak, and what recomputing would cost; tables moments, modules, costs
         fit: snapshots: would it fit into a device of this size (80G); table fit
         other: ... of which this is not PyTorch's: the CUDA context, NCCL, other processes
         without: snapshots: the peak without the sites by line that this regular expression fits; table
@@ -4108,7 +4126,8 @@ def memory(source: Any, *,
             does not show the allocation that made the peak
         phase: forward, backward, ...: as in modules
         module: nn.Module that allocated; unknown: none
-        operator: innermost operator or annotation around it
+        operator: innermost operator or annotation around it, but for aten::empty and its like, which
+            allocate for their caller
         bytes [bytes]: asked for by that allocation
         allocations [count]: the rank's allocations at times that snapshot and trace cover
         matched_pct [percent]: of these, found in the trace by address, size and time
@@ -4130,9 +4149,24 @@ def memory(source: Any, *,
         forward_us [us]: GPU time of the module's own forward work in the step of the peak: what
             computing it again costs
 
+    Table costs: one row is one line whose activations are there when the device is fullest, and what
+        computing them again costs by trace=; empty without it
+        rank [id]: rank of the job
+        device: cuda:0, ...
+        site: source line that allocated, as by="line"
+        activation_bytes [bytes]: its activations when the device was fullest, an estimate: the most
+            that computing them again saves
+        share_pct [percent]: of all that is active then
+        blocks [count]: how many blocks
+        operators [count]: outermost operators of its module that allocated them
+        priced_pct [percent]: of activation_bytes, those whose operator the trace shows
+        least_cost_us [us]: GPU time of these operators: what computing them alone again costs
+        most_cost_us [us]: GPU time of all own forward work of their modules in that step: what
+            computing the modules again costs; unknown: part of it has no module
+
     Table findings: one row is one sentence; the first is the verdict
-        kind: peak, failure, fragmentation, growth, outlier, not_known; moment, recompute, fit, without,
-            change: what was asked
+        kind: peak, failure, fragmentation, growth, outlier, not_known; moment, recompute, cost, fit,
+            without, change: what was asked
         rank [id]: of which rank; unknown: of several
         device: of which device
         site: the site that it names

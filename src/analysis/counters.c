@@ -111,15 +111,40 @@ static bool may_have_ranges(const rs_events *e)
     return may;
 }
 
+/* rocprofv3 has counters on the kernels themselves. */
+static bool is_counted_work(const rs_events *e, uint32_t row)
+{
+    return rs_kind_is_gpu_work(rs_event_kind(e, row));
+}
+
+/* A bit for each row that is GPU work with a counter; NULL: none is, or no memory (*ok). */
+static uint64_t *find_counted_work(const rs_events *e, bool *ok)
+{
+    uint64_t *bits = NULL;
+    for (size_t k = 0; *ok && k < e->n_counters; k++) {
+        const rs_sparse *c = &e->counters[k].values;
+        for (size_t i = 0; *ok && i < c->n; i++) {
+            if (!is_counted_work(e, c->rows[i])) continue;
+            if (!bits) *ok = (bits = rs_calloc(e->n / 64 + 1, sizeof *bits)) != NULL;
+            if (bits) bits[c->rows[i] / 64] |= UINT64_C(1) << c->rows[i] % 64;
+        }
+    }
+    return bits;
+}
+
 static rs_status collect_own(const rs_run *run, rs_trace *trace, rs_counters_rows *out, rs_error *err)
 {
     const rs_events *e = trace->events;
     bool ok = true, may_have = may_have_ranges(e);
+    RS_LOCAL uint64_t *counted = may_have ? NULL : find_counted_work(e, &ok);
     (void)run;
     out->is_launch = is_launch;
-    for (size_t i = 0; ok && may_have && i < trace->n_rows; i++) {
+    for (size_t i = 0; ok && (may_have || counted) && i < trace->n_rows; i++) {
         uint32_t row = rs_trace_row(trace, i);
-        if (rs_event_is_span(e, row)) ok = rs_counters_put_row(e, row, e->start[row], out);
+        if (!rs_event_is_span(e, row)) continue;
+        bool measured = counted && counted[row / 64] >> row % 64 & 1;
+        ok = measured ? put(&out->ranges, e->start[row], row)
+                      : rs_counters_put_row(e, row, e->start[row], out);
     }
     return ok ? RS_OK : rs_fail_nomem(err, "counters");
 }
@@ -178,7 +203,8 @@ static bool is_of_ranges(const rs_events *e, const rs_counter *counter)
 {
     const rs_sparse *c = &counter->values;
     for (size_t i = 0; i < c->n; i++)
-        if (rs_event_kind(e, c->rows[i]) == RS_KIND_PROFILER_RANGE) return true;
+        if (rs_event_kind(e, c->rows[i]) == RS_KIND_PROFILER_RANGE || is_counted_work(e, c->rows[i]))
+            return true;
     return false;
 }
 

@@ -226,8 +226,8 @@ const rs_analysis rs_analysis_measured = {
     .help =
         "What counters measured in each kernel, each step and idle time: SM and tensor activity, memory, links, clocks, power",
     .about =
-        "For traces with samples of a GPU: nsys --gpu-metrics-devices, PyTorch 2.15 (power, clocks, PM sampling), and for ranges "
-        "of\nKineto's profiler. A sample holds until the next one. Values are means over the time in which a counter is known, which\n"
+        "For traces with samples of a GPU: nsys --gpu-metrics-devices, PyTorch 2.15 (power, clocks, PM sampling), ranges "
+        "of\nKineto's profiler, and kernels of rocprofv3 --pmc. A sample holds until the next one. Values are means over the time in which a counter is known, which\n"
         "can be a part of the trace. Work shorter than the time between two samples shares them with its neighbours: column samples\n"
         "says over how many the mean was taken.",
     .examples = "rankscope measured report.sqlite\nrankscope measured --by state trace.pftrace.gz\n"
@@ -238,5 +238,5 @@ const rs_analysis rs_analysis_measured = {
     .plan = &plan,
     .follows = RS_FOLLOWS_ALL,
     .absent =
-        "no counters of the GPU: nsys profile --gpu-metrics-devices=all, or PyTorch 2.15 with CUPTI's samples",
+        "no counters of the GPU: nsys profile --gpu-metrics-devices=all, rocprofv3 --pmc, or PyTorch 2.15 with CUPTI's samples",
 };

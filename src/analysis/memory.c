@@ -19,14 +19,15 @@ static const rs_option_spec options[] = {
     {"top", RS_OPTION_INT, "N", NULL, "20",
      "rows of each rank: of traces operators; of snapshots sites and blocks of each device; 0: all"},
     {"by", RS_OPTION_CHOICE, "WHAT", RS_SITE_BYS, "line",
-     "snapshots: what a site is: the user's own source line, its function, ..., the whole stack"},
+     "snapshots: what a site is: the user's own source line, its function, ..., the whole stack; op: the operator, by --trace "
+     "where it shows the allocation, else by frames of C++"},
     {"at", RS_OPTION_TEXT, "WHEN", NULL, "peak",
      "snapshots: when sites, blocks and categories are looked at: peak, end, or microseconds"},
     {"base", RS_OPTION_TEXT, "PATH", NULL, NULL,
      "snapshots: compare with these: a snapshot, or the folder of a job; table change"},
     {"trace", RS_OPTION_TEXT, "PATH", NULL, NULL,
      "snapshots: traces of the same run, recorded with profile_memory=True: which step, phase and module made the "
-     "peak, and what recomputing would cost; tables moments, modules"},
+     "peak, and what recomputing would cost; tables moments, modules, costs"},
     {"fit", RS_OPTION_TEXT, "SIZE", NULL, NULL,
      "snapshots: would it fit into a device of this size (80G); table fit"},
     {"other", RS_OPTION_TEXT, "SIZE", NULL, NULL,
@@ -108,6 +109,7 @@ static const rs_table_spec *const tables[] = {
     &rs_memory_snapshot_tables[RS_MEMORY_WITHOUT],
     &rs_memory_snapshot_tables[RS_MEMORY_MOMENTS],
     &rs_memory_snapshot_tables[RS_MEMORY_MODULES],
+    &rs_memory_snapshot_tables[RS_MEMORY_COSTS],
     &rs_memory_snapshot_tables[RS_MEMORY_FINDINGS],
     &rs_memory_snapshot_tables[RS_MEMORY_COUNTERS],
 };

@@ -158,17 +158,23 @@ rs_status rs_memory_add_allocations(rs_memory_view *v, rs_error *err)
     for (size_t i = 0; i < h->n_lives; i++) {
         const rs_life *life = &h->lives[i];
         rs_certainty certainty;
-        int64_t time = life->from ? rs_event_time(h, life->from - 1) : RS_NO_TIME;
-        if (time == RS_NO_TIME) continue;
-        if (!RS_PUSH(rank->allocations, rank->n_allocations, rank->allocations_capacity,
-                     (rs_memory_allocation){.device = v->device,
-                                            .number = h->device->number,
-                                            .time = time,
-                                            .size = life->size,
-                                            .address = life->address,
-                                            .purpose = rs_purpose_of(&v->purposes, life, &certainty),
-                                            .at_peak = rs_life_is_active(life, peak),
-                                            .made_peak = life->from == peak}))
+        uint32_t line = rs_stack_name(v->lines, life->stack);
+        if (line == RS_NO_STRING ||
+            !RS_PUSH(
+                rank->allocations, rank->n_allocations, rank->allocations_capacity,
+                (rs_memory_allocation){.device = v->device,
+                                       .line = line,
+                                       .site = rank->sites[v->site_of_life[i]].site,
+                                       .number = h->device->number,
+                                       .time = life->from ? rs_event_time(h, life->from - 1) : RS_NO_TIME,
+                                       .size = life->size,
+                                       .from = life->from,
+                                       .until = life->until,
+                                       .address = life->address,
+                                       .purpose = rs_purpose_of(&v->purposes, life, &certainty),
+                                       .at_peak = rs_life_is_active(life, peak),
+                                       .made_peak = life->from && life->from == peak,
+                                       .shown = rs_view_is_active(v, life)}))
             return rs_fail_nomem(err, "allocations");
     }
     return RS_OK;

@@ -45,6 +45,7 @@ typedef struct clock_reader {
     const rs_events *e;
     rs_module_nodes nodes;
     uint32_t *node_of_row;
+    uint32_t *outer; /* by node: the outermost operator of its module around it; RS_NO_NODE */
     const rs_step *steps;
     size_t n_steps;
     rs_memory_clock *clock;
@@ -79,20 +80,41 @@ static bool module_text(clock_reader *r, uint32_t node, uint32_t *out)
     return *out != RS_NO_STRING;
 }
 
+static bool only_takes_memory(const rs_events *e, uint32_t row)
+{
+    const char *name = rs_event_name(e, row);
+    return strncmp(name, "aten::empty", 11) == 0 || strncmp(name, "aten::new_empty", 15) == 0;
+}
+
+/* The operator that allocates: aten::empty and its like do so for their caller. */
+static uint32_t maker_of(const clock_reader *r, uint32_t row)
+{
+    const rs_tree *t = r->nodes.t;
+    uint32_t node = row == RS_NO_ROW ? RS_NO_NODE : r->node_of_row[row], above = node;
+    while (above != RS_NO_NODE && only_takes_memory(r->e, t->row[above]))
+        above = t->parent[above] == RS_NO_NODE ? RS_NO_NODE : t->op[t->parent[above]];
+    return above == RS_NO_NODE ? row : t->row[above];
+}
+
 static bool add_event(clock_reader *r, const rs_memory_event *c, int64_t device, uint64_t address)
 {
     rs_memory_clock *clock = r->clock;
+    const rs_tree *t = r->nodes.t;
     uint32_t node = c->operator== RS_NO_ROW ? RS_NO_NODE : r->node_of_row[c->operator];
+    uint32_t call = node == RS_NO_NODE || t->op[node] == RS_NO_NODE ? RS_NO_NODE : r->outer[t->op[node]];
+    uint32_t maker = maker_of(r, c->operator);
     rs_clocked_event event = {.device = device,
                               .time = rs_add_sat(c->time, r->e->info.base_time_ns),
                               .bytes = c->bytes,
                               .step = step_of(r, c->row, c->time),
                               .address = address,
                               .op = RS_NO_STRING,
-                              .pass = node == RS_NO_NODE ? RS_PASS_OTHER : r->nodes.pass[node]};
+                              .pass = node == RS_NO_NODE ? RS_PASS_OTHER : r->nodes.pass[node],
+                              .call = call == RS_NO_NODE ? -1 : (int64_t)call,
+                              .cost = call == RS_NO_NODE ? 0 : rs_tree_gpu_sum(t, call)};
     if (!module_text(r, node, &event.module)) return false;
-    if (c->operator!= RS_NO_ROW) {
-        const rs_string *name = &r->e->strings.items[r->e->name[c->operator]];
+    if (maker != RS_NO_ROW) {
+        const rs_string *name = &r->e->strings.items[r->e->name[maker]];
         event.op = rs_strings_add(&clock->texts, name->text, name->length);
         if (event.op == RS_NO_STRING) return false;
     }
@@ -148,6 +170,19 @@ static bool add_forwards(clock_reader *r)
     return true;
 }
 
+/* A node comes after the one above it. */
+static bool find_outermost(clock_reader *r)
+{
+    const rs_tree *t = r->nodes.t;
+    r->outer = rs_malloc((t->n + 1) * sizeof *r->outer);
+    for (uint32_t node = 0; r->outer && node < t->n; node++) {
+        uint32_t above = t->parent[node] == RS_NO_NODE ? RS_NO_NODE : t->op[t->parent[node]];
+        bool nested = above != RS_NO_NODE && r->nodes.module[above] == r->nodes.module[node];
+        r->outer[node] = nested ? r->outer[above] : node;
+    }
+    return r->outer != NULL;
+}
+
 static rs_status read_trace(clock_reader *r, rs_error *err)
 {
     RS_SCOPED(rs_memory_events_clear) rs_memory_events events = {0};
@@ -155,7 +190,7 @@ static rs_status read_trace(clock_reader *r, rs_error *err)
     RS_TRY(rs_trace_steps(r->trace, &r->steps, &r->n_steps, err));
     RS_TRY(rs_memory_events_read(r->trace, NULL, &events, err));
     r->node_of_row = rs_malloc((r->e->n + 1) * sizeof *r->node_of_row);
-    if (!r->node_of_row) return rs_fail_nomem(err, "memory events");
+    if (!r->node_of_row || !find_outermost(r)) return rs_fail_nomem(err, "memory events");
     memset(r->node_of_row, 0xff, (r->e->n + 1) * sizeof *r->node_of_row);
     for (uint32_t node = 0; node < r->nodes.t->n; node++) r->node_of_row[r->nodes.t->row[node]] = node;
     r->clock->has_modules = r->nodes.any;
@@ -172,6 +207,7 @@ rs_status rs_memory_clock_rank(rs_trace *trace, rs_memory_clock **out, rs_error 
     if (status == RS_OK && clock->has_clock) status = read_trace(&r, err);
     rs_module_nodes_clear(&r.nodes);
     rs_free(r.node_of_row);
+    rs_free(r.outer);
     if (status == RS_OK)
         *out = clock;
     else
@@ -181,15 +217,7 @@ rs_status rs_memory_clock_rank(rs_trace *trace, rs_memory_clock **out, rs_error 
 
 /* ---- which event of the trace an allocation is ------------------------------------------------------------- */
 
-typedef struct joint {
-    const rs_partial *snapshot_of, *trace_of;
-    const rs_memory_rank *snapshot;
-    const rs_memory_clock *clock;
-    int64_t from, until;            /* from the first to the last allocation of the trace, ns */
-    const rs_clocked_event **found; /* by allocation of the snapshot; NULL: none */
-    int64_t shift, error;   /* the trace's clock without the snapshot's, ns; 95 % are so close to it */
-    size_t n_both, n_found; /* of those at times that both cover */
-} joint;
+typedef rs_memory_joint joint;
 
 static bool is_it(const rs_clocked_event *e, const rs_memory_allocation *a)
 {
@@ -246,6 +274,7 @@ static void take_events(joint *j, size_t *owner)
     bool several;
     for (size_t i = 0; i < p->n_allocations; i++) {
         const rs_memory_allocation *a = &p->allocations[i];
+        if (a->time == RS_NO_TIME) continue;
         const rs_clocked_event *e = find_event(j->clock, a, rs_add_sat(a->time, j->shift), &several);
         size_t *taken = e ? &owner[e - j->clock->events] : NULL;
         if (!e || (*taken && distance_of(j, *taken - 1, e) <= distance_of(j, i, e))) continue;
@@ -267,6 +296,7 @@ static rs_status match_all(joint *j, rs_error *err)
     for (size_t i = 0; i < p->n_allocations; i++) {
         bool several;
         const rs_memory_allocation *a = &p->allocations[i];
+        if (a->time == RS_NO_TIME) continue;
         const rs_clocked_event *e = find_event(j->clock, a, a->time, &several);
         if (e && !several) differences[n++] = (double)rs_sub_sat(e->time, a->time);
     }
@@ -275,7 +305,7 @@ static rs_status match_all(joint *j, rs_error *err)
     n = 0;
     for (size_t i = 0; i < p->n_allocations; i++) {
         int64_t time = rs_add_sat(p->allocations[i].time, j->shift);
-        bool both = time >= j->from && time <= j->until;
+        bool both = p->allocations[i].time != RS_NO_TIME && time >= j->from && time <= j->until;
         j->n_both += both;
         j->n_found += both && j->found[i];
         if (j->found[i]) differences[n++] = (double)distance_of(j, i, j->found[i]);
@@ -289,10 +319,11 @@ static rs_status refuse(const joint *j, rs_error *err)
     const rs_memory_rank *p = j->snapshot;
     int64_t from = INT64_MAX, until = INT64_MIN;
     for (size_t i = 0; i < p->n_allocations; i++) {
+        if (p->allocations[i].time == RS_NO_TIME) continue;
         if (p->allocations[i].time < from) from = p->allocations[i].time;
         if (p->allocations[i].time > until) until = p->allocations[i].time;
     }
-    if (!p->n_allocations)
+    if (from > until)
         return rs_fail_at(
             err, RS_ERR_FORMAT, j->snapshot_of->source, RS_NO_OFFSET,
             "--trace: no allocation of the snapshot has a time: record its history (PyTorch 2.2 or later)");
@@ -382,8 +413,7 @@ static piece *gather_pieces(const joint *j, const rs_memory_device *d, size_t *n
     return pieces;
 }
 
-/* The GPU time of the module's own forward work in the step; RS_NO_TIME: not known. */
-static int64_t forward_time(const rs_memory_clock *c, uint32_t module, int64_t step)
+int64_t rs_memory_forward_time(const rs_memory_clock *c, uint32_t module, int64_t step)
 {
     for (size_t i = 0; module != RS_NO_STRING && i < c->n_forwards; i++)
         if (c->forwards[i].module == module && c->forwards[i].step == step) return c->forwards[i].time;
@@ -429,8 +459,9 @@ static rs_status put_modules(const joint *j, const rs_memory_device *d, int64_t 
                                 .blocks = x->blocks,
                                 .activations = x->activations,
                                 .all = d->peak[RS_ACTIVE],
-                                .forward = x->pass == RS_PASS_FORWARD ? forward_time(j->clock, x->text, step)
-                                                                      : RS_NO_TIME};
+                                .forward = x->pass == RS_PASS_FORWARD
+                                               ? rs_memory_forward_time(j->clock, x->text, step)
+                                               : RS_NO_TIME};
         RS_TRY(rs_memory_put_module(tables[RS_MEMORY_MODULES], j->snapshot_of->rank, &row, err));
         if (row.forward != RS_NO_TIME && row.activations > best.activations) best = row;
     }
@@ -462,7 +493,8 @@ static rs_status say_moment(const joint *j, const rs_memory_moment *m, rs_table 
     return rs_memory_put_finding(findings, &row, err);
 }
 
-static rs_status put_device(const joint *j, const rs_memory_device *d, rs_table **tables, rs_error *err)
+static rs_status put_device(const joint *j, const rs_memory_question *q, const rs_memory_device *d,
+                            rs_table **tables, rs_error *err)
 {
     const rs_memory_rank *p = j->snapshot;
     rs_memory_moment m = {.device = text_of(&p->texts, d->device),
@@ -486,13 +518,15 @@ static rs_status put_device(const joint *j, const rs_memory_device *d, rs_table 
     }
     RS_TRY(rs_memory_put_moment(tables[RS_MEMORY_MOMENTS], j->snapshot_of->rank, &m, err));
     RS_TRY(say_moment(j, &m, tables[RS_MEMORY_FINDINGS], err));
-    return put_modules(j, d, m.step, tables, err);
+    RS_TRY(put_modules(j, d, m.step, tables, err));
+    return rs_memory_put_costs(j, q, d, tables, err);
 }
 
-static rs_status put_rank(const joint *j, rs_table **tables, rs_result *result, rs_error *err)
+rs_status rs_memory_joint_put(const joint *j, const rs_memory_question *q, rs_table **tables,
+                              rs_result *result, rs_error *err)
 {
     for (size_t i = 0; i < j->snapshot->n_devices; i++)
-        RS_TRY(put_device(j, &j->snapshot->devices[i], tables, err));
+        RS_TRY(put_device(j, q, &j->snapshot->devices[i], tables, err));
     if (!j->clock->has_modules)
         rs_result_note(
             result, "rank %lld: the trace names no modules: record with with_modules=True or with_stack=True",
@@ -508,27 +542,33 @@ static const rs_partial *trace_of(const rs_partial *snapshot, bool single, const
     return NULL;
 }
 
-rs_status rs_memory_clock_join(const rs_partial *snapshots, size_t n, const rs_partial *traces,
-                               size_t n_traces, rs_table **tables, rs_result *result, rs_error *err)
+void rs_memory_joints_clear(rs_memory_joints *joints)
 {
-    bool any = false;
+    for (size_t i = 0; i < joints->n; i++) rs_free(joints->items[i].found);
+    rs_free(joints->items);
+    *joints = (rs_memory_joints){0};
+}
+
+rs_status rs_memory_joints_make(const rs_partial *snapshots, size_t n, const rs_partial *traces,
+                                size_t n_traces, rs_memory_joints *out, rs_result *result, rs_error *err)
+{
+    *out = (rs_memory_joints){.items = rs_calloc(n + 1, sizeof *out->items)};
+    if (!out->items) return rs_fail_nomem(err, "ranks");
     for (size_t i = 0; i < n; i++) {
         const rs_partial *trace = trace_of(&snapshots[i], n == 1, traces, n_traces);
         if (!trace) {
             rs_result_note(result, "rank %lld: --trace has no trace of it", (long long)snapshots[i].rank);
             continue;
         }
-        joint j = {.snapshot_of = &snapshots[i],
-                   .trace_of = trace,
-                   .snapshot = snapshots[i].value,
-                   .clock = trace->value};
-        rs_status status = match(&j, err);
-        if (status == RS_OK) status = put_rank(&j, tables, result, err);
-        rs_free(j.found);
-        if (status != RS_OK) return status;
-        any = true;
+        joint *j = &out->items[out->n++];
+        *j = (joint){.snapshot_of = &snapshots[i],
+                     .trace_of = trace,
+                     .snapshot = snapshots[i].value,
+                     .clock = trace->value};
+        RS_TRY(match(j, err));
     }
-    return any ? RS_OK : rs_fail(err, RS_ERR_FORMAT, "--trace holds no trace of a rank that has a snapshot");
+    return out->n ? RS_OK
+                  : rs_fail(err, RS_ERR_FORMAT, "--trace holds no trace of a rank that has a snapshot");
 }
 
 /* ---- what travels ---------------------------------------------------------------------------------------------- */
@@ -542,6 +582,8 @@ static const rs_field event_fields[] = {
     RS_FIELD_INDEX_OR_NONE(rs_clocked_event, op, rs_memory_clock, texts.n),
     RS_FIELD_INDEX_OR_NONE(rs_clocked_event, module, rs_memory_clock, texts.n),
     RS_FIELD_BELOW(rs_clocked_event, pass, RS_N_PASSES),
+    RS_FIELD(rs_clocked_event, call),
+    RS_FIELD(rs_clocked_event, cost),
 };
 static const rs_layout event_layout = RS_LAYOUT(rs_clocked_event, event_fields);
 static const rs_field forward_fields[] = {

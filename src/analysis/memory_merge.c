@@ -303,6 +303,47 @@ static void choose_main(const rs_memory_question *q, bool base, size_t first, rs
     result->main_table = first + table;
 }
 
+/* Ranks whose sites are by the operators of their traces. */
+typedef struct renamed {
+    rs_partial *partials;
+    rs_memory_rank *ranks;
+    size_t n;
+} renamed;
+
+static void clear_renamed(renamed *r)
+{
+    for (size_t i = 0; i < r->n; i++) rs_memory_by_op_clear(&r->ranks[i]);
+    rs_free(r->ranks);
+    rs_free(r->partials);
+}
+
+static rs_status name_by_op(const rs_memory_joints *joints, side *given, renamed *out, rs_error *err)
+{
+    out->partials = rs_malloc((given->n + 1) * sizeof *out->partials);
+    out->ranks = rs_calloc(joints->n + 1, sizeof *out->ranks);
+    if (!out->partials || !out->ranks) return rs_fail_nomem(err, "ranks");
+    for (size_t i = 0; i < given->n; i++) {
+        out->partials[i] = given->items[i];
+        bool joined = out->n < joints->n && joints->items[out->n].snapshot_of == &given->items[i];
+        if (!joined) continue;
+        rs_memory_rank *rank = &out->ranks[out->n];
+        out->partials[i].value = rank;
+        RS_TRY(rs_memory_by_op(&joints->items[out->n++], rank, err));
+    }
+    given->items = out->partials;
+    return RS_OK;
+}
+
+static bool knows_operators(const side *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        for (size_t k = 0; k < rank_of(s, i)->n_sites; k++) {
+            const rs_memory_rank *p = rank_of(s, i);
+            if (strcmp(p->texts.items[p->sites[k].site].text, "unknown") != 0) return true;
+        }
+    return false;
+}
+
 static rs_status fill(const rs_run *run, const rs_memory_question *q, const rs_partial *partials, size_t n,
                       size_t first, rs_result *result, rs_error *err)
 {
@@ -310,7 +351,17 @@ static rs_status fill(const rs_run *run, const rs_memory_question *q, const rs_p
     side given = side_of(partials, n, 0), base = side_of(partials, n, 1);
     bool compares = rs_options_is_set(run->options, "base");
     double median = 0;
+    RS_SCOPED(rs_memory_joints_clear) rs_memory_joints joints = {0};
+    RS_SCOPED(clear_renamed) renamed named = {0};
     choose_main(q, compares, first, result);
+    if (q->traced) {
+        side traces = side_of(partials, n, compares ? 2 : 1);
+        RS_TRY(rs_memory_joints_make(given.items, given.n, traces.items, traces.n, &joints, result, err));
+        if (q->by == RS_BY_OP) RS_TRY(name_by_op(&joints, &given, &named, err));
+    }
+    if (q->by == RS_BY_OP && !knows_operators(&given))
+        rs_result_note(result,
+                       "nothing says which operators allocated: give --trace, or record with stacks=\"all\"");
     RS_TRY(find_median(&given, &median, err));
     for (size_t i = 0; i < given.n; i++)
         RS_TRY(rs_memory_put_rank(q, tables, given.items[i].rank, rank_of(&given, i), median, err));
@@ -318,10 +369,8 @@ static rs_status fill(const rs_run *run, const rs_memory_question *q, const rs_p
     if (compares) RS_TRY(add_changes(q, &base, &given, tables[RS_MEMORY_CHANGE], err));
     if (q->room >= 0) RS_TRY(add_fit(q, &given, tables[RS_MEMORY_FIT], err));
     RS_TRY(rs_memory_add_findings(run, q, given.items, given.n, median, tables, result, err));
-    if (q->traced) {
-        side traces = side_of(partials, n, compares ? 2 : 1);
-        RS_TRY(rs_memory_clock_join(given.items, given.n, traces.items, traces.n, tables, result, err));
-    }
+    for (size_t i = 0; i < joints.n; i++)
+        RS_TRY(rs_memory_joint_put(&joints.items[i], q, tables, result, err));
     return rs_gate_apply(run->options, tables[RS_MEMORY_RANKS], result, err);
 }
 

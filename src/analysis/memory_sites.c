@@ -4,6 +4,7 @@
 #include "analysis/memory_snapshot.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/try.h"
 #include "memory/notes.h"
 
@@ -166,20 +167,11 @@ static rs_status walk(rs_memory_view *v, rs_error *err)
 
 /* ---- order ------------------------------------------------------------------------------------------------- */
 
-/* A row with its name, by which equal ones are ordered; and where it was. */
-typedef struct named_site {
-    rs_memory_site row;
-    const char *name;
-    uint32_t before;
-} named_site;
-
-/* Bytes, own peak, name. */
-static int by_bytes(const void *a, const void *b)
+void rs_memory_sort_sites(rs_memory_site *sites, size_t n, const rs_strings *texts)
 {
-    const named_site *x = a, *y = b;
-    if (x->row.bytes != y->row.bytes) return x->row.bytes > y->row.bytes ? -1 : 1;
-    if (x->row.own_peak != y->row.own_peak) return x->row.own_peak > y->row.own_peak ? -1 : 1;
-    return strcmp(x->name, y->name);
+    static const rs_order keys[] = {RS_FALLING(rs_memory_site, bytes), RS_FALLING(rs_memory_site, own_peak),
+                                    RS_RISING_TEXT(rs_memory_site, site)};
+    rs_sort(sites, n, sizeof *sites, keys, sizeof keys / sizeof *keys, texts);
 }
 
 /* Sorts the device's rows; lives keep theirs. */
@@ -188,19 +180,15 @@ static rs_status sort_sites(rs_memory_view *v, rs_error *err)
     size_t n = v->rank->n_sites - v->first_site;
     if (!n) return RS_OK;
     rs_memory_site *rows = v->rank->sites + v->first_site;
-    RS_LOCAL named_site *named = rs_malloc((n + 1) * sizeof *named);
-    RS_LOCAL uint32_t *now = rs_malloc((n + 1) * sizeof *now);
-    bool ok = named && now;
-    for (size_t i = 0; ok && i < n; i++)
-        named[i] = (named_site){rows[i], v->rank->texts.items[rows[i].site].text, (uint32_t)i};
-    if (ok && n) qsort(named, n, sizeof *named, by_bytes);
-    for (size_t i = 0; ok && i < n; i++) {
-        rows[i] = named[i].row;
-        now[named[i].before] = (uint32_t)(v->first_site + i);
-    }
-    for (size_t i = 0; ok && i < v->history.n_lives; i++)
-        v->site_of_life[i] = now[v->site_of_life[i] - v->first_site];
-    return ok ? RS_OK : rs_fail_nomem(err, "sites");
+    RS_LOCAL uint32_t *now = rs_malloc((v->rank->texts.n + 1) * sizeof *now); /* by name */
+    RS_LOCAL uint32_t *names = rs_malloc((n + 1) * sizeof *names);            /* by place before */
+    if (!now || !names) return rs_fail_nomem(err, "sites");
+    for (size_t i = 0; i < n; i++) names[i] = rows[i].site;
+    rs_memory_sort_sites(rows, n, &v->rank->texts);
+    for (size_t i = 0; i < n; i++) now[rows[i].site] = (uint32_t)(v->first_site + i);
+    for (size_t i = 0; i < v->history.n_lives; i++)
+        v->site_of_life[i] = now[names[v->site_of_life[i] - v->first_site]];
+    return RS_OK;
 }
 
 rs_status rs_memory_add_sites(rs_memory_view *v, rs_stack_names *names, rs_error *err)

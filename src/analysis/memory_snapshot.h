@@ -98,14 +98,16 @@ typedef struct rs_memory_answer {
     int64_t blocks, removed, peak, new_peak, new_peak_at, low, high, floor, new_floor;
 } rs_memory_answer;
 
-/* An allocation, for --trace. */
+/* A block, for --trace. */
 typedef struct rs_memory_allocation {
-    uint32_t device; /* text */
-    int64_t number;  /* of the device */
-    int64_t time, size;
+    uint32_t device, line, site; /* texts; site: by --by */
+    int64_t number;              /* of the device */
+    int64_t time, size;          /* time: RS_NO_TIME where it is not known, which the trace cannot show */
+    int64_t from, until;         /* instants; RS_NEVER: it is there at the end */
     uint64_t address;
     unsigned purpose;
     bool at_peak, made_peak; /* active when the device was fullest; what made it so */
+    bool shown;              /* active at --at */
 } rs_memory_allocation;
 
 /* What one rank's snapshot contributes. */
@@ -131,7 +133,7 @@ typedef struct rs_memory_rank {
     size_t n_failures, failures_capacity;
     rs_memory_answer *answers;
     size_t n_answers, answers_capacity;
-    rs_memory_allocation *allocations; /* only with --trace: those whose time is known */
+    rs_memory_allocation *allocations; /* only with --trace: all blocks */
     size_t n_allocations, allocations_capacity;
 } rs_memory_rank;
 
@@ -159,6 +161,7 @@ enum {
     RS_MEMORY_WITHOUT,
     RS_MEMORY_MOMENTS,
     RS_MEMORY_MODULES,
+    RS_MEMORY_COSTS,
     RS_MEMORY_FINDINGS,
     RS_MEMORY_COUNTERS, /* the last of all: what --counters writes */
     RS_N_MEMORY_TABLES
@@ -215,6 +218,18 @@ typedef struct rs_memory_module {
 } rs_memory_module;
 rs_status rs_memory_put_moment(rs_table *table, int64_t rank, const rs_memory_moment *row, rs_error *err);
 rs_status rs_memory_put_module(rs_table *table, int64_t rank, const rs_memory_module *row, rs_error *err);
+
+/* What computing a line's activations again costs, by --trace. */
+typedef struct rs_memory_cost {
+    const char *device, *site;
+    int64_t bytes, blocks, all; /* activations when the device is fullest; all: that is active then */
+    int64_t priced, calls;      /* bytes whose operator the trace shows; how many operators */
+    int64_t cost, most;         /* GPU time */
+} rs_memory_cost;
+rs_status rs_memory_put_cost(rs_table *table, int64_t rank, const rs_memory_cost *row, rs_error *err);
+
+/* Sorts the sites of a device: the most bytes first, then the largest peak of its own, then by name. */
+void rs_memory_sort_sites(rs_memory_site *sites, size_t n, const rs_strings *texts);
 
 /* ---- between the files of these functions --------------------------------------------------------------- */
 

@@ -266,7 +266,9 @@ RS_RECORD(base, BASE_ROW);
     CELL(MAYBE(rs_memory_moment, pass), "phase", TEXT, NONE, "forward, backward, ...: as in modules", NULL)      \
     CELL(MAYBE(rs_memory_moment, module), "module", TEXT, NONE, "nn.Module that allocated; unknown: none",       \
          NULL)                                                                                                   \
-    CELL(MAYBE(rs_memory_moment, op), "operator", TEXT, NONE, "innermost operator or annotation around it",      \
+    CELL(MAYBE(rs_memory_moment, op), "operator", TEXT, NONE,                                                    \
+         "innermost operator or annotation around it, but "                                                      \
+         "for aten::empty and its like, which allocate for their caller",                                        \
          NULL)                                                                                                   \
     CELL(OF(rs_memory_moment, bytes), "bytes", INT, BYTES, "asked for by that allocation", NULL)                 \
     CELL(OF(rs_memory_moment, both), "allocations", INT, COUNT,                                                  \
@@ -298,19 +300,42 @@ RS_RECORD(moment, MOMENT_ROW);
          "forward")
 RS_RECORD(module, MODULE_ROW);
 
+#define COST_ROW(CELL)                                                                                       \
+    CELL(RANK, "rank", INT, ID, "rank of the job", NULL)                                                     \
+    CELL(OF(rs_memory_cost, device), "device", TEXT, NONE, "cuda:0, ...", NULL)                              \
+    CELL(OF(rs_memory_cost, site), "site", TEXT, NONE, "source line that allocated, as --by line", NULL)     \
+    CELL(OF(rs_memory_cost, bytes), "activation_bytes", INT, BYTES,                                          \
+         "its activations when the device was fullest, an estimate: the most that computing them again "     \
+         "saves",                                                                                            \
+         "activations")                                                                                      \
+    CELL(SHARE(rs_memory_cost, bytes, all), "share_pct", REAL, PERCENT, "of all that is active then",        \
+         "share %")                                                                                          \
+    CELL(OF(rs_memory_cost, blocks), "blocks", INT, COUNT, "how many blocks", NULL)                          \
+    CELL(OF(rs_memory_cost, calls), "operators", INT, COUNT,                                                 \
+         "outermost operators of its module that allocated them", NULL)                                      \
+    CELL(SHARE(rs_memory_cost, priced, bytes), "priced_pct", REAL, PERCENT,                                  \
+         "of activation_bytes, those whose operator the trace shows", "priced %")                            \
+    CELL(OF(rs_memory_cost, cost), "least_cost_us", TIME, US,                                                \
+         "GPU time of these operators: what computing them alone again costs", "cost from")                  \
+    CELL(OF(rs_memory_cost, most), "most_cost_us", TIME, US,                                                 \
+         "GPU time of all own forward work of their modules in that step: what computing the modules "       \
+         "again costs; unknown: part of it has no module",                                                   \
+         "cost to")
+RS_RECORD(cost, COST_ROW);
+
 static const char *const fits[] = {"yes", "without fragmentation", "no"};
 
-#define FINDING_ROW(CELL)                                                                                                    \
-    CELL(                                                                                                                    \
-        OF(rs_memory_finding, kind), "kind", TEXT, NONE,                                                                     \
-        "peak, failure, fragmentation, growth, outlier, not_known; moment, recompute, fit, without, change: what was asked", \
-        NULL)                                                                                                                \
-    CELL(OF(rs_memory_finding, rank), "rank", INT, ID, "of which rank; unknown: of several", NULL)                           \
-    CELL(MAYBE(rs_memory_finding, device), "device", TEXT, NONE, "of which device", NULL)                                    \
-    CELL(MAYBE(rs_memory_finding, site), "site", TEXT, NONE, "the site that it names", NULL)                                 \
-    CELL(OF(rs_memory_finding, bytes), "bytes", INT, BYTES, "how much it is about", NULL)                                    \
-    CELL(OF(rs_memory_finding, finding), "finding", TEXT, NONE, "the sentence; the first is the verdict",                    \
-         NULL)                                                                                                               \
+#define FINDING_ROW(CELL)                                                                                                          \
+    CELL(                                                                                                                          \
+        OF(rs_memory_finding, kind), "kind", TEXT, NONE,                                                                           \
+        "peak, failure, fragmentation, growth, outlier, not_known; moment, recompute, cost, fit, without, change: what was asked", \
+        NULL)                                                                                                                      \
+    CELL(OF(rs_memory_finding, rank), "rank", INT, ID, "of which rank; unknown: of several", NULL)                                 \
+    CELL(MAYBE(rs_memory_finding, device), "device", TEXT, NONE, "of which device", NULL)                                          \
+    CELL(MAYBE(rs_memory_finding, site), "site", TEXT, NONE, "the site that it names", NULL)                                       \
+    CELL(OF(rs_memory_finding, bytes), "bytes", INT, BYTES, "how much it is about", NULL)                                          \
+    CELL(OF(rs_memory_finding, finding), "finding", TEXT, NONE, "the sentence; the first is the verdict",                          \
+         NULL)                                                                                                                     \
     CELL(MAYBE(rs_memory_finding, remedy), "remedy", TEXT, NONE, "what to try", NULL)
 RS_RECORD(finding, FINDING_ROW);
 
@@ -380,6 +405,11 @@ const rs_table_spec rs_memory_snapshot_tables[RS_N_MEMORY_TABLES] = {
         "modules",
         "one row is what one module of --trace holds when the device is fullest, by phase; empty without it",
         module_columns),
+    [RS_MEMORY_COSTS] = RS_TABLE(
+        "costs",
+        "one row is one line whose activations are there when the device is fullest, and what computing them again "
+        "costs by --trace; empty without it",
+        cost_columns),
     [RS_MEMORY_FINDINGS] =
         RS_TABLE("findings", "one row is one sentence; the first is the verdict", finding_columns),
     [RS_MEMORY_COUNTERS] =
@@ -455,6 +485,11 @@ rs_status rs_memory_put_moment(rs_table *t, int64_t rank, const rs_memory_moment
 rs_status rs_memory_put_module(rs_table *t, int64_t rank, const rs_memory_module *row, rs_error *err)
 {
     return rs_table_put_row(t, &module_record, rank, row, err);
+}
+
+rs_status rs_memory_put_cost(rs_table *t, int64_t rank, const rs_memory_cost *row, rs_error *err)
+{
+    return rs_table_put_row(t, &cost_record, rank, row, err);
 }
 
 /* At most `top` rows of a device; 0: all. */
@@ -549,13 +584,18 @@ static const rs_layout answer_layout = RS_RECORD_LAYOUT(rs_memory_answer, withou
 
 static const rs_field allocation_fields[] = {
     RS_FIELD_INDEX(rs_memory_allocation, device, rs_memory_rank, texts.n),
+    RS_FIELD_INDEX(rs_memory_allocation, line, rs_memory_rank, texts.n),
+    RS_FIELD_INDEX(rs_memory_allocation, site, rs_memory_rank, texts.n),
     RS_FIELD(rs_memory_allocation, number),
     RS_FIELD(rs_memory_allocation, time),
     RS_FIELD(rs_memory_allocation, size),
+    RS_FIELD(rs_memory_allocation, from),
+    RS_FIELD(rs_memory_allocation, until),
     RS_FIELD(rs_memory_allocation, address),
     RS_FIELD_BELOW(rs_memory_allocation, purpose, RS_N_PURPOSES),
     RS_FIELD(rs_memory_allocation, at_peak),
     RS_FIELD(rs_memory_allocation, made_peak),
+    RS_FIELD(rs_memory_allocation, shown),
 };
 static const rs_layout allocation_layout = RS_LAYOUT(rs_memory_allocation, allocation_fields);
 

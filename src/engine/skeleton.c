@@ -231,6 +231,7 @@ static const rs_field fields[] = {
     RS_FIELD(rs_skeleton, n_samples),
     RS_FIELD(rs_skeleton, clock_mhz),
     RS_FIELD(rs_skeleton, power_w),
+    RS_FIELD(rs_skeleton, power_limit_w),
     RS_FIELD_LIST(rs_skeleton, doing, n_doing, &doing_layout),
     RS_FIELD(rs_skeleton, n_events),
     RS_FIELD(rs_skeleton, n_contradicted),

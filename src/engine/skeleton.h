@@ -162,8 +162,8 @@ typedef struct rs_skeleton {
     rs_skeleton_doing
         *doing; /* RS_SKELETON_DOING of the longest, then as many of the most frequent samples */
     size_t n_doing;
-    uint64_t n_samples;        /* all of them in the gaps */
-    double clock_mhz, power_w; /* measured while the rank computes; NaN: no counter says it */
+    uint64_t n_samples;                       /* all of them in the gaps */
+    double clock_mhz, power_w, power_limit_w; /* measured while the rank computes; NaN: no counter says it */
     rs_pool pool;
     uint64_t n_events;       /* of the rank: what sizes are compared with */
     uint64_t n_contradicted; /* dependencies that run against time and are left out */

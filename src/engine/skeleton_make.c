@@ -345,6 +345,7 @@ static rs_status add_measures(rs_maker *m, rs_error *err)
             rs_measures_add(measures, w->device[i], w->start[i], w->end[i], &sum);
     m->s->clock_mhz = rs_measured_mean(&sum, RS_MEASURE_CLOCK);
     m->s->power_w = rs_measured_mean(&sum, RS_MEASURE_POWER);
+    m->s->power_limit_w = rs_measured_mean(&sum, RS_MEASURE_POWER_LIMIT);
     return RS_OK;
 }
 

@@ -41,7 +41,6 @@ typedef struct rs_run_name {
     bool is_part;                   /* the run's other files of this format belong to it */
     unsigned order;                 /* of a part: in which they are read */
     bool leads;                     /* the part whose name stands for the run */
-    bool repeats;                   /* holds what the leading part holds, once more */
     bool alone_useless;             /* says what others refer to, and no events */
     bool yields;                    /* of a folder: not read beside a file of the run that does not yield */
 } rs_run_name;
@@ -63,6 +62,10 @@ typedef struct rs_format {
     bool (*is_report)(const char *path);
     rs_status (*load_report)(const rs_trace_input *input, const rs_load_settings *settings, rs_events **out,
                              rs_error *err);
+
+    /* Calls take with the path of each further file that such a file is read with, always in the same order, until it answers false.
+     * false: it did, or the files cannot be listed. NULL: there are none. */
+    bool (*each_file)(const char *path, bool (*take)(void *context, const char *path), void *context);
 
     /* Databases: whether one that is open is of this format, and reading it. */
     rs_status (*database_is)(struct rs_database *database, bool *is);

@@ -1,9 +1,12 @@
 /* Events without a category: their process says what they are. So write torch.autograd's EventList.export_chrome_trace, whose process
  * "CPU functions" has no other name, and Ascend's trace_view.json (torch_npu, msprof), which names its processes: "Ascend Hardware"
  * has a track for each stream, "CANN" the calls of the runtime. Its "Overlap Analysis" and "Communication" are summaries of these and
- * keep no category. */
+ * keep no category. torch_npu records the CANN operator that it calls ("aclnnMm", "Conv2D") as an operator of its own, on which the
+ * arrow to the device's work begins (category "async_npu"): that span is the call that launches. */
 #include <string.h>
 
+#include "base/memory.h"
+#include "base/strings.h"
 #include "base/try.h"
 #include "format/kineto_core.h"
 
@@ -55,25 +58,46 @@ static rs_status add_stream(rs_events *e, uint32_t row, rs_error *err)
     return rs_events_push_int(e, RS_COL_STREAM, row, e->threads[e->thread[row]].tid, err);
 }
 
+static rs_status set_category(rs_events *e, uint32_t row, const char *word, rs_error *err)
+{
+    uint32_t name = rs_strings_add(&e->strings, word, strlen(word));
+    uint32_t category = name == RS_NO_STRING ? UINT32_MAX : rs_events_category(e, name);
+    if (category == UINT32_MAX) return rs_fail_nomem(err, "categories");
+    e->category[row] = (uint16_t)category;
+    return RS_OK;
+}
+
+/* Where an event begins. Of two places with one key the arrow is only taken for one that begins on the other. */
+static uint64_t place_of(const rs_events *e, uint32_t row)
+{
+    return rs_hash_u64((uint64_t)e->start[row]) ^ e->thread[row];
+}
+
+static rs_status find_calls(rs_events *e, rs_error *err)
+{
+    RS_SCOPED(rs_map64_clear) rs_map64 begins = {0};
+    bool ok = true, is_new;
+    for (uint32_t i = 0; ok && i < e->n; i++)
+        if (e->phase[i] == 's' && rs_event_kind(e, i) == RS_KIND_FLOW)
+            ok = rs_map64_put(&begins, place_of(e, i), &is_new) != NULL;
+    if (!ok) return rs_fail_nomem(err, "categories");
+    for (uint32_t i = 0; begins.n && i < e->n; i++)
+        if (rs_event_kind(e, i) == RS_KIND_CPU_OP && !strstr(rs_event_name(e, i), "::") &&
+            rs_map64_get(&begins, place_of(e, i)))
+            RS_TRY(set_category(e, i, "cann_runtime", err));
+    return RS_OK;
+}
+
 rs_status rs_kineto_judge_processes(rs_events *e, rs_error *err)
 {
-    uint8_t *is = rs_calloc(e->n_threads + 1, 1);
+    RS_LOCAL uint8_t *is = rs_calloc(e->n_threads + 1, 1);
     if (!is) return rs_fail_nomem(err, "categories");
-    bool any = judge_threads(e, is);
-    rs_status status = RS_OK;
-    for (size_t i = 0; any && status == RS_OK && i < e->n; i++) {
+    if (!judge_threads(e, is)) return RS_OK;
+    for (uint32_t i = 0; i < e->n; i++) {
         int process = is[e->thread[i]];
         if (process == PLAIN || e->category[i] != 0 || e->phase[i] != 'X') continue;
-        const char *word = category_of(process, rs_event_name(e, (uint32_t)i));
-        uint32_t name = rs_strings_add(&e->strings, word, strlen(word));
-        uint32_t category = name == RS_NO_STRING ? UINT32_MAX : rs_events_category(e, name);
-        if (category == UINT32_MAX) {
-            status = rs_fail_nomem(err, "categories");
-            break;
-        }
-        e->category[i] = (uint16_t)category;
-        if (process == DEVICE) status = add_stream(e, (uint32_t)i, err);
+        RS_TRY(set_category(e, i, category_of(process, rs_event_name(e, i)), err));
+        if (process == DEVICE) RS_TRY(add_stream(e, i, err));
     }
-    rs_free(is);
-    return status;
+    return find_calls(e, err);
 }

@@ -116,6 +116,33 @@ rs_status rs_native_add(rs_events *e, const char *file, const rs_native *r, uint
     return RS_OK;
 }
 
+rs_status rs_native_add_dispatch(rs_events *e, const char *file, const rs_native *r, uint64_t offset,
+                                 rs_map64 *rows, int64_t dispatch, uint32_t *row, rs_error *err)
+{
+    uint32_t next = (uint32_t)e->n;
+    bool is_new = true;
+    *row = RS_NO_ROW;
+    uint32_t *known = dispatch == RS_NO_VALUE ? row : rs_map64_put(rows, (uint64_t)dispatch, &is_new);
+    if (!known) return rs_fail_nomem(err, "dispatches");
+    if (!is_new) {
+        *row = *known;
+        return RS_OK;
+    }
+    *known = RS_NO_ROW;
+    RS_TRY(rs_native_add(e, file, r, offset, err));
+    if (e->n > next) *known = *row = next;
+    return RS_OK;
+}
+
+rs_status rs_native_count(rs_events *e, uint32_t row, const char *counter, size_t length, double value,
+                          rs_error *err)
+{
+    if (row == RS_NO_ROW) return RS_OK;
+    uint32_t name = rs_strings_add(&e->strings, counter, length);
+    if (name == RS_NO_STRING) return rs_fail_nomem(err, "strings");
+    return rs_events_add_counter(e, name, row, value, err);
+}
+
 rs_status rs_native_name_thread(rs_events *e, int64_t pid, int64_t tid, const char *name, rs_error *err)
 {
     RS_TRY(rs_events_reserve(e, 1, err));

@@ -57,6 +57,15 @@ typedef struct rs_native {
 rs_status rs_native_add(rs_events *events, const char *file, const rs_native *record, uint64_t offset,
                         rs_error *err);
 
+/* A kernel that rocprofv3 dispatched, which it may have recorded as such and with its counters: the first record counts.
+ * dispatch: its number, RS_NO_VALUE: unknown; rows: by number, the caller's. *row: RS_NO_ROW where it was lost. */
+rs_status rs_native_add_dispatch(rs_events *events, const char *file, const rs_native *record,
+                                 uint64_t offset, rs_map64 *rows, int64_t dispatch, uint32_t *row,
+                                 rs_error *err);
+/* What a counter counted in a row; in any order of rows: rs_events_sort_counters follows. */
+rs_status rs_native_count(rs_events *events, uint32_t row, const char *counter, size_t length, double value,
+                          rs_error *err);
+
 /* What a thread is called, as Kineto says it. */
 rs_status rs_native_name_thread(rs_events *events, int64_t pid, int64_t tid, const char *name, rs_error *err);
 

@@ -1,6 +1,8 @@
 /* Archives of OTF2 (Score-P, rocprofv3), which rankscope-otf2 reads with OTF2's own library (otf2/convert.c): a process of its
  * own, so that an archive which makes that library fail costs nothing else. */
+#include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -98,6 +100,37 @@ static rs_run_name run_name(const char *path)
     return (rs_run_name){0};
 }
 
+static int is_shown(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* NAME.def, and all of the folder NAME. */
+static bool each_file(const char *path, bool (*take)(void *, const char *), void *context)
+{
+    char stem[4096], file[4096 + 300];
+    struct dirent **entries = NULL;
+    size_t n = strlen(path) - strlen(".otf2");
+    if (n >= sizeof stem) return false;
+    memcpy(stem, path, n);
+    stem[n] = '\0';
+    snprintf(file, sizeof file, "%s.def", stem);
+    bool ok = take(context, file);
+    int found = ok ? scandir(stem, &entries, is_shown, by_name) : 0;
+    for (int i = 0; i < found; i++) {
+        snprintf(file, sizeof file, "%s/%s", stem, entries[i]->d_name);
+        ok = ok && take(context, file);
+        free(entries[i]);
+    }
+    free(entries);
+    return ok && found >= 0;
+}
+
 static const rs_remedy remedies[] = {
     {"GPU work",
      "Score-P: SCOREP_CUDA_ENABLE=default,kernel,memcpy or SCOREP_HIP_ENABLE=default; rocprofv3 --kernel-trace"},
@@ -113,5 +146,6 @@ const rs_format rs_format_otf2 = {.name = "otf2",
                                   .run_name = run_name,
                                   .is_report = is_archive,
                                   .load_report = load_archive,
+                                  .each_file = each_file,
                                   .tells_operators = true,
                                   .remedies = remedies};

@@ -41,6 +41,7 @@ enum {
     C_END,
     C_DISPATCH,
     C_COUNTER,
+    C_VALUE,
     C_LDS,
     C_OLD_LDS,
     C_REGISTERS,
@@ -79,6 +80,7 @@ static const char *const column_names[N_COLUMNS] = {
     "End_Timestamp",
     "Dispatch_Id",
     "Counter_Name",
+    "Counter_Value",
     "LDS_Block_Size",
     "Group_Segment_Size",
     "VGPR_Count",
@@ -102,7 +104,8 @@ static const char *const column_names[N_COLUMNS] = {
 struct rs_run_reader {
     rs_events *events;
     rs_map64 by_node, by_logical_node; /* agent -> GPU number or NO_GPU */
-    rs_map64 dispatches;               /* those that a counter's row has named already */
+    rs_map64 dispatches;               /* by number: the row */
+    bool unnumbered;                   /* kernels were read whose numbers are not known */
     int64_t process;                   /* the first that rows name; RS_NO_VALUE: none yet */
 
     /* the file that is being read */
@@ -250,16 +253,23 @@ static rs_status take_agent(table *t, rs_error *err)
     return rs_fail_nomem(err, "agents");
 }
 
-/* Whether a dispatch that stands once for each of its counters has been seen. */
-static rs_status seen_before(table *t, bool *seen, rs_error *err)
+/* A kernel; where counters were collected it has a row for each of them. */
+static rs_status add_kernel(table *t, const rs_native *r, uint64_t offset, rs_error *err)
 {
+    const field *counter = get(t, C_COUNTER), *value = get(t, C_VALUE);
     int64_t id = number(t, C_DISPATCH, RS_NO_VALUE);
-    bool is_new = true;
-    *seen = false;
-    if (t->at[C_COUNTER] == SIZE_MAX || id == RS_NO_VALUE) return RS_OK;
-    if (!rs_map64_put(&t->dispatches, (uint64_t)id, &is_new)) return rs_fail_nomem(err, "dispatches");
-    *seen = !is_new;
-    return RS_OK;
+    uint32_t row;
+    double counted;
+    if (counter && t->unnumbered) {
+        rs_problems_add(&t->events->problems, t->file, -1, RS_WARNING, "unmatched_counters",
+                        "counters of kernels whose dispatches have no numbers (Dispatch_Id) are not read",
+                        offset);
+        return RS_OK;
+    }
+    t->unnumbered |= !counter && id == RS_NO_VALUE;
+    RS_TRY(rs_native_add_dispatch(t->events, t->file, r, offset, &t->dispatches, id, &row, err));
+    if (!counter || !value || !rs_json_real((const uint8_t *)value->text, value->n, &counted)) return RS_OK;
+    return rs_native_count(t->events, row, counter->text, counter->n, counted, err);
 }
 
 static void set_name(rs_native *r, const field *f, const char *otherwise)
@@ -282,10 +292,7 @@ static rs_status take_row(table *t, uint64_t offset, rs_error *err)
 {
     rs_native r = RS_NATIVE_NONE;
     const field *domain = get(t, C_DOMAIN), *kind = get(t, C_KIND);
-    bool seen;
     if (!t->has_times) return take_agent(t, err);
-    rs_status status = seen_before(t, &seen, err);
-    if (status != RS_OK || seen) return status;
     if (t->process == RS_NO_VALUE) t->process = number(t, C_PROCESS, RS_NO_VALUE);
     r.start = number(t, C_START, RS_NO_TIME);
     r.end = number(t, C_END, RS_NO_TIME);
@@ -300,6 +307,7 @@ static rs_status take_row(table *t, uint64_t offset, rs_error *err)
         r.shared_memory = number(t, C_LDS, number(t, C_OLD_LDS, RS_NO_VALUE));
         r.registers = number(t, C_REGISTERS, RS_NO_VALUE);
         set_sizes(t, &r);
+        return add_kernel(t, &r, offset, err);
     } else if (t->at[C_DIRECTION] != SIZE_MAX) {
         r.category = "gpu_memcpy";
         set_name(&r, get(t, C_DIRECTION), "copy");
@@ -410,6 +418,9 @@ static rs_status run_add(rs_run_reader *t, rs_source *source, const rs_load_sett
     if (rs_source_packing(source) != RS_PACKING_PLAIN)
         t->events->packing = rs_packing_name(rs_source_packing(source));
     rs_status status = read_rows(t, source, settings, err);
+    /* also after a failure: what the file gave before it is kept */
+    rs_status sorted = rs_events_sort_counters(t->events, err);
+    if (status == RS_OK) status = sorted;
     if (status == RS_OK) rs_source_report_end(source, -1, &t->events->problems);
     return status;
 }

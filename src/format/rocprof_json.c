@@ -1,5 +1,6 @@
 /* rocprofv3's _results.json: one object a process, its tables of names before its records. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,9 +30,11 @@ typedef struct state {
     rs_events *events;
     const char *file;
     int64_t pid;
-    rs_map64 device_of; /* agent handle -> GPU ordinal; CPUs are absent */
-    rs_map64 symbol_of; /* kernel id -> symbols */
-    rs_map64 marker_of; /* correlation id -> string id */
+    rs_map64 device_of;  /* agent handle -> GPU ordinal; CPUs are absent */
+    rs_map64 symbol_of;  /* kernel id -> symbols */
+    rs_map64 marker_of;  /* correlation id -> string id */
+    rs_map64 counter_of; /* counter handle -> string id */
+    rs_map64 dispatches; /* number -> row */
     symbol *symbols;
     size_t n_symbols, symbols_capacity;
     api_kind *kinds;
@@ -62,6 +65,8 @@ static void process_clear(state *s)
     rs_map64_clear(&s->device_of);
     rs_map64_clear(&s->symbol_of);
     rs_map64_clear(&s->marker_of);
+    rs_map64_clear(&s->counter_of);
+    rs_map64_clear(&s->dispatches);
     s->kinds = NULL;
     s->symbols = NULL;
     s->n_kinds = s->kinds_capacity = s->n_symbols = s->symbols_capacity = 0;
@@ -109,6 +114,16 @@ static void take_agent(state *s, const uint8_t *text, size_t n)
     int64_t ordinal = rs_field_int(&f[3], RS_NO_VALUE);
     if (handle != RS_NO_VALUE && ordinal >= 0 && ordinal < UINT32_MAX)
         map_put(s, &s->device_of, handle, (uint32_t)ordinal);
+}
+
+static void take_counter(state *s, const uint8_t *text, size_t n)
+{
+    static const char *const paths[] = {"id.handle", "name"};
+    rs_rocprof_field f[2];
+    if (!rs_fields_read(text, n, paths, 2, f) || !f[1].string) return;
+    int64_t handle = rs_field_int(&f[0], RS_NO_VALUE);
+    uint32_t name = intern(s, &f[1].text);
+    if (handle != RS_NO_VALUE && name != RS_NO_STRING) map_put(s, &s->counter_of, handle, name);
 }
 
 static void take_symbol(state *s, const uint8_t *text, size_t n)
@@ -212,6 +227,7 @@ enum {
     F_AGENT,
     F_QUEUE,
     F_KERNEL,
+    F_DISPATCH,
     F_LDS,
     F_BLOCK_X,
     F_BLOCK_Y,
@@ -225,29 +241,22 @@ enum {
     N_FIELDS
 };
 
-static const char *const record_paths[N_FIELDS] = {
-    "kind",
-    "operation",
-    "thread_id",
-    "correlation_id.internal",
-    "correlation_id",
-    "start_timestamp",
-    "end_timestamp",
-    "stream_id.handle",
-    "dispatch_info.agent_id.handle",
-    "dispatch_info.queue_id.handle",
-    "dispatch_info.kernel_id",
-    "dispatch_info.group_segment_size",
-    "dispatch_info.workgroup_size.x",
-    "dispatch_info.workgroup_size.y",
-    "dispatch_info.workgroup_size.z",
-    "dispatch_info.grid_size.x",
-    "dispatch_info.grid_size.y",
-    "dispatch_info.grid_size.z",
-    "bytes",
-    "src_agent_id.handle",
-    "dst_agent_id.handle",
-};
+#define RECORD_PATHS(BEFORE)                                                                                 \
+    {                                                                                                        \
+        BEFORE "kind", BEFORE "operation", BEFORE "thread_id", BEFORE "correlation_id.internal",             \
+            BEFORE "correlation_id", BEFORE "start_timestamp", BEFORE "end_timestamp",                       \
+            BEFORE "stream_id.handle", BEFORE "dispatch_info.agent_id.handle",                               \
+            BEFORE "dispatch_info.queue_id.handle", BEFORE "dispatch_info.kernel_id",                        \
+            BEFORE "dispatch_info.dispatch_id", BEFORE "dispatch_info.group_segment_size",                   \
+            BEFORE "dispatch_info.workgroup_size.x", BEFORE "dispatch_info.workgroup_size.y",                \
+            BEFORE "dispatch_info.workgroup_size.z", BEFORE "dispatch_info.grid_size.x",                     \
+            BEFORE "dispatch_info.grid_size.y", BEFORE "dispatch_info.grid_size.z", BEFORE "bytes",          \
+            BEFORE "src_agent_id.handle", BEFORE "dst_agent_id.handle",                                      \
+    }
+
+static const char *const record_paths[N_FIELDS] = RECORD_PATHS("");
+/* Of a kernel's counters; the thread is named outside of it. */
+static const char *const counted_paths[N_FIELDS] = RECORD_PATHS("dispatch_data.");
 
 /* Which list a record stands in, what becomes of it. */
 static const struct {
@@ -311,10 +320,121 @@ static void fill_dispatch(state *s, const rs_rocprof_field *f, rs_native *r, cha
     rs_native_grid_of_items(r);
 }
 
+static uint32_t add_kernel(state *s, const rs_rocprof_field *f, rs_native *r, uint64_t offset)
+{
+    char room[40];
+    uint32_t row = RS_NO_ROW;
+    fill_dispatch(s, f, r, room);
+    s->walk.status = rs_native_add_dispatch(s->events, s->file, r, offset, &s->dispatches,
+                                            rs_field_int(&f[F_DISPATCH], RS_NO_VALUE), &row, s->walk.err);
+    return row;
+}
+
+static void set_times(state *s, const rs_rocprof_field *f, size_t list, rs_native *r)
+{
+    r->category = lists[list].category;
+    r->pid = s->pid;
+    r->tid = rs_field_int(&f[F_THREAD], 0);
+    r->correlation =
+        rs_field_int(&f[f[F_CORRELATION].text.bytes ? F_CORRELATION : F_PLAIN_CORRELATION], RS_NO_VALUE);
+    r->start = rs_field_int(&f[F_START], RS_NO_TIME);
+    r->end = rs_field_int(&f[F_END], RS_NO_TIME);
+    if (list < 2) r->stream = rs_field_int(&f[F_STREAM], RS_NO_VALUE);
+}
+
+/* A counter that was read in a kernel, in several parts of the device. */
+typedef struct counted {
+    uint32_t name;
+    double value;
+} counted;
+
+typedef struct counted_list {
+    counted *items;
+    size_t n, capacity;
+} counted_list;
+
+/* Values of parts of the device add up. A kernel has few counters. */
+static bool add_counted(counted_list *all, uint32_t name, double value)
+{
+    for (size_t i = 0; i < all->n; i++)
+        if (all->items[i].name == name) {
+            all->items[i].value += value;
+            return true;
+        }
+    return RS_PUSH(all->items, all->n, all->capacity, (counted){name, value});
+}
+
+/* The value of the key that was read as a number; what else it is, is left. false: the text is no JSON. */
+static bool number_of(rs_json_reader *r, double *out)
+{
+    rs_json_token t = rs_json_next(r);
+    if (t == RS_JSON_T_OBJECT || t == RS_JSON_T_ARRAY) return rs_json_leave(r);
+    if (t == RS_JSON_T_NUMBER && !rs_json_real(r->text.bytes, r->text.length, out)) *out = (double)NAN;
+    return t != RS_JSON_T_ERROR;
+}
+
+/* {"counter_id": {"handle": N}, "value": X} */
+static bool read_record(state *s, rs_json_reader *r, counted_list *all)
+{
+    double handle = (double)NAN, value = (double)NAN;
+    rs_json_token t;
+    while ((t = rs_json_next(r)) == RS_JSON_T_KEY) {
+        bool is_id = rs_json_is(r, "counter_id"), is_value = rs_json_is(r, "value");
+        if (!is_id) {
+            double other;
+            if (!number_of(r, is_value ? &value : &other)) return false;
+            continue;
+        }
+        if (rs_json_next(r) != RS_JSON_T_OBJECT) return false;
+        while ((t = rs_json_next(r)) == RS_JSON_T_KEY) {
+            double other;
+            if (!number_of(r, rs_json_is(r, "handle") ? &handle : &other)) return false;
+        }
+        if (t != RS_JSON_T_OBJECT_END) return false;
+    }
+    bool known = handle >= 0 && handle < 0x1p53 && isfinite(value);
+    const uint32_t *name = known ? rs_map64_get(&s->counter_of, (uint64_t)handle) : NULL;
+    if (name && !add_counted(all, *name, value)) return no_memory(s);
+    return t == RS_JSON_T_OBJECT_END;
+}
+
+/* {..., "records": [...]} */
+static void read_counted(state *s, const uint8_t *text, size_t n, counted_list *all)
+{
+    rs_json_reader r;
+    rs_json_reader_init(&r, text, n);
+    if (rs_json_next(&r) != RS_JSON_T_OBJECT) return;
+    while (rs_json_next(&r) == RS_JSON_T_KEY) {
+        if (!rs_json_is(&r, "records")) {
+            if (!rs_json_skip_value(&r)) return;
+            continue;
+        }
+        if (rs_json_next(&r) != RS_JSON_T_ARRAY) return;
+        while (rs_json_next(&r) == RS_JSON_T_OBJECT)
+            if (all->n >= RS_MAX_COUNTERS || !read_record(s, &r, all)) return;
+    }
+}
+
+/* A kernel and its counters, which come before the list of kernels. */
+static void take_counted(state *s, size_t which, const uint8_t *text, size_t n, uint64_t offset)
+{
+    rs_rocprof_field f[N_FIELDS];
+    rs_native r = RS_NATIVE_NONE;
+    counted_list all = {0};
+    (void)which;
+    if (!rs_fields_read(text, n, counted_paths, N_FIELDS, f) || !f[F_START].text.bytes) return;
+    set_times(s, f, 0, &r);
+    uint32_t row = add_kernel(s, f, &r, offset);
+    if (s->walk.status == RS_OK) read_counted(s, text, n, &all);
+    for (size_t i = 0; s->walk.status == RS_OK && row != RS_NO_ROW && i < all.n; i++)
+        s->walk.status =
+            rs_events_add_counter(s->events, all.items[i].name, row, all.items[i].value, s->walk.err);
+    rs_free(all.items);
+}
+
 static void take_record(state *s, size_t list, const uint8_t *text, size_t n, uint64_t offset)
 {
     rs_rocprof_field f[N_FIELDS];
-    char room[40];
     if (!rs_fields_read(text, n, record_paths, N_FIELDS, f)) {
         s->events->n_lost++;
         rs_problems_add(&s->events->problems, s->file, -1, RS_LOSS, "bad_record",
@@ -322,20 +442,13 @@ static void take_record(state *s, size_t list, const uint8_t *text, size_t n, ui
         return;
     }
     rs_native r = RS_NATIVE_NONE;
-    r.category = lists[list].category;
-    r.pid = s->pid;
-    r.tid = rs_field_int(&f[F_THREAD], 0);
-    r.correlation =
-        rs_field_int(&f[f[F_CORRELATION].text.bytes ? F_CORRELATION : F_PLAIN_CORRELATION], RS_NO_VALUE);
-    r.start = rs_field_int(&f[F_START], RS_NO_TIME);
-    r.end = rs_field_int(&f[F_END], RS_NO_TIME);
-    if (list < 2) r.stream = rs_field_int(&f[F_STREAM], RS_NO_VALUE);
+    set_times(s, f, list, &r);
     if (list == 0) {
-        fill_dispatch(s, f, &r, room);
-    } else {
-        name_call(s, f, &r, lists[list].category);
-        r.bytes = rs_field_int(&f[F_BYTES], RS_NO_VALUE);
+        add_kernel(s, f, &r, offset);
+        return;
     }
+    name_call(s, f, &r, lists[list].category);
+    r.bytes = rs_field_int(&f[F_BYTES], RS_NO_VALUE);
     if (list == 1) {
         r.device = device_of(s, &f[F_TARGET]);
         if (r.device == RS_NO_VALUE) r.device = device_of(s, &f[F_SOURCE]);
@@ -383,6 +496,13 @@ static void on_agent(state *s, size_t which, const uint8_t *text, size_t n, uint
     take_agent(s, text, n);
 }
 
+static void on_counter(state *s, size_t which, const uint8_t *text, size_t n, uint64_t offset)
+{
+    (void)which;
+    (void)offset;
+    take_counter(s, text, n);
+}
+
 static void on_symbol(state *s, size_t which, const uint8_t *text, size_t n, uint64_t offset)
 {
     (void)which;
@@ -404,7 +524,8 @@ static void take_records(state *s, bool wanted)
     for (bool more = rs_walk_first(w, '}'); more && rs_walk_key(w, key); more = rs_walk_next(w, '}')) {
         size_t list = 0;
         while (list < N_LISTS && strcmp(lists[list].list, key) != 0) list++;
-        each_element(s, wanted && list < N_LISTS ? take_record : NULL, list);
+        bool counters = !wanted && strcmp(key, "counter_collection") == 0;
+        each_element(s, counters ? take_counted : wanted && list < N_LISTS ? take_record : NULL, list);
         if (!rs_walk_going(w)) return;
     }
 }
@@ -432,6 +553,8 @@ static void take_process(state *s)
             each_element(s, on_agent, 0);
         } else if (strcmp(key, "kernel_symbols") == 0) {
             each_element(s, on_symbol, 0);
+        } else if (strcmp(key, "counters") == 0) {
+            each_element(s, on_counter, 0);
         } else if (strcmp(key, "buffer_records") == 0 || strcmp(key, "callback_records") == 0) {
             take_records(s, key[0] == 'b');
         } else {
@@ -498,6 +621,7 @@ rs_status rs_rocprof_json_load(rs_source *source, const rs_load_settings *settin
         status = s.walk.status;
     }
     process_clear(&s);
+    if (status == RS_OK) status = rs_events_sort_counters(s.events, err);
     if (status == RS_OK) report_end(&s, source);
     rs_windows_close(s.walk.windows);
     if (status != RS_OK) {

@@ -6,22 +6,22 @@
 /* In the order in which they are read: what others refer to comes first. */
 static const struct {
     const char *end;
-    bool counters, kernels, agents;
+    bool kernels, agents;
 } csv_files[] = {
-    {"_agent_info.csv", false, false, true},
-    {"_hip_api_trace.csv", false, false, false},
-    {"_hip_runtime_api_trace.csv", false, false, false},
-    {"_hip_compiler_api_trace.csv", false, false, false},
-    {"_hsa_api_trace.csv", false, false, false},
-    {"_rccl_api_trace.csv", false, false, false},
-    {"_marker_api_trace.csv", false, false, false},
-    {"_rocdecode_api_trace.csv", false, false, false},
-    {"_rocjpeg_api_trace.csv", false, false, false},
-    {"_kernel_trace.csv", false, true, false},
-    {"_counter_collection.csv", true, false, false},
-    {"_memory_copy_trace.csv", false, false, false},
-    {"_memory_allocation_trace.csv", false, false, false},
-    {"_scratch_memory_trace.csv", false, false, false},
+    {"_agent_info.csv", false, true},
+    {"_hip_api_trace.csv", false, false},
+    {"_hip_runtime_api_trace.csv", false, false},
+    {"_hip_compiler_api_trace.csv", false, false},
+    {"_hsa_api_trace.csv", false, false},
+    {"_rccl_api_trace.csv", false, false},
+    {"_marker_api_trace.csv", false, false},
+    {"_rocdecode_api_trace.csv", false, false},
+    {"_rocjpeg_api_trace.csv", false, false},
+    {"_kernel_trace.csv", true, false},
+    {"_counter_collection.csv", false, false},
+    {"_memory_copy_trace.csv", false, false},
+    {"_memory_allocation_trace.csv", false, false},
+    {"_scratch_memory_trace.csv", false, false},
 };
 
 static bool ends_with(const char *text, size_t n, const char *end)
@@ -72,7 +72,6 @@ rs_run_name rs_rocprof_csv_name(const char *path)
                              .is_part = true,
                              .order = i,
                              .leads = csv_files[i].kernels,
-                             .repeats = csv_files[i].counters,
                              .alone_useless = csv_files[i].agents};
     }
     return (rs_run_name){0};

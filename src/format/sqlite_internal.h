@@ -11,6 +11,7 @@ typedef struct rs_database {
     rs_events *events;
     const char *file;
     const rs_load_settings *settings;
+    rs_map64 dispatches; /* of rocpd: a kernel's number and recording -> its row */
     uint64_t calls, max_calls;
     bool cancelled, endless;
     rs_error *err;

@@ -13,9 +13,18 @@
 
 /* ---- rows ---------------------------------------------------------------------------------------------- */
 
+/* Dispatches are numbered in each recording (guid). RS_NO_VALUE: not numbered. */
+static uint64_t dispatch_key(sqlite3_stmt *s, int dispatch, int guid)
+{
+    const char *text = rs_row_text(s, guid);
+    uint64_t of = text ? rs_hash_bytes(text, strlen(text)) : 0;
+    return of ^ rs_hash_u64((uint64_t)rs_row_int(s, dispatch));
+}
+
 static rs_status kernel_row(void *context, sqlite3_stmt *s, rs_native *r)
 {
-    (void)context;
+    rs_database *d = context;
+    bool is_new;
     r->category = "kernel";
     rs_row_name(s, 0, r, "kernel");
     r->start = rs_row_int(s, 1);
@@ -33,6 +42,26 @@ static rs_status kernel_row(void *context, sqlite3_stmt *s, rs_native *r)
     rs_native_grid_of_items(r);
     r->shared_memory = rs_row_int(s, 15);
     r->registers = rs_row_int(s, 16);
+    if (rs_row_int(s, 17) == RS_NO_VALUE || r->start == RS_NO_TIME || r->end == RS_NO_TIME || !r->end)
+        return RS_OK;
+    uint32_t *row = rs_map64_put(&d->dispatches, dispatch_key(s, 17, 18), &is_new);
+    if (!row) return rs_fail_nomem(d->err, "dispatches");
+    *row = (uint32_t)d->events->n; /* it is added next */
+    return RS_OK;
+}
+
+static rs_status counter_row(void *context, sqlite3_stmt *s, rs_native *r)
+{
+    rs_database *d = context;
+    const char *counter = rs_row_text(s, 1);
+    const uint32_t *row = rs_map64_get(&d->dispatches, dispatch_key(s, 3, 4));
+    (void)r;
+    if (row && counter && sqlite3_column_type(s, 2) != SQLITE_NULL)
+        return rs_native_count(d->events, *row, counter, strlen(counter), sqlite3_column_double(s, 2),
+                               d->err);
+    rs_problems_add(&d->events->problems, d->file, -1, RS_WARNING, "unmatched_counters",
+                    "counters of kernels that are not in the database, or have no number, are not read",
+                    RS_NO_OFFSET);
     return RS_OK;
 }
 
@@ -76,7 +105,8 @@ static const char *const kernel_columns[] = {
     "start",           "end",         "pid",         "tid",         "agent_type_index",
     "stream_id",       "queue_id",    "stack_id",    "grid_x",      "grid_y",
     "grid_z",          "workgroup_x", "workgroup_y", "workgroup_z", "lds_size",
-    "arch_vgpr_count", NULL};
+    "arch_vgpr_count", "dispatch_id", "guid",        NULL};
+static const char *const counter_columns[] = {"counter_name", "value", "dispatch_id", "guid", NULL};
 static const char *const copy_columns[] = {"start",
                                            "end",
                                            "pid",
@@ -97,6 +127,7 @@ static const rs_source_table views[] = {
     {"regions", region_columns, NULL, region_row, NULL},
 };
 enum { N_KINDS = 3 };
+static const rs_source_table counters = {"counters_collection", counter_columns, NULL, counter_row, NULL};
 
 /* ---- the tables behind --------------------------------------------------------------------------------- */
 
@@ -159,6 +190,8 @@ static const char *const kernel_values[] = {"s.display_name|s.formatted_kernel_n
                                             "t.workgroup_size_z",
                                             "t.group_segment_size",
                                             "s.arch_vgpr_count",
+                                            "t.dispatch_id",
+                                            "t.guid",
                                             NULL};
 static const char *const copy_values[] = {"x.string",
                                           TIMES,
@@ -348,6 +381,7 @@ static rs_status is_rocpd(rs_database *d, bool *is)
 static rs_status start_events(rs_database *d)
 {
     uint64_t n_bytes = d->events->n_bytes;
+    rs_map64_clear(&d->dispatches);
     rs_events_free(d->events);
     rs_status status = rs_events_create(d->settings->columns, d->settings->max_memory, &d->events, d->err);
     if (status != RS_OK) return status;
@@ -379,6 +413,23 @@ static rs_status read_gpus(rs_database *d, const suffix_list *list)
     snprintf(table, sizeof table, "rocpd_info_agent%s", list->n ? list->items[0].text : "");
     const rs_source_table agents = {table, columns, NULL, gpu_row, NULL};
     return rs_database_read(d, &agents, d, &n);
+}
+
+/* What was counted in the kernels. A view that cannot be read costs itself. */
+static rs_status read_counters(rs_database *d)
+{
+    rs_error *err = d->err, broken = RS_ERROR_INIT;
+    int64_t n;
+    d->err = &broken;
+    rs_status status = rs_database_read(d, &counters, d, &n);
+    d->err = err;
+    if (status == RS_ERR_FORMAT) {
+        rs_problems_add(&d->events->problems, d->file, -1, RS_LOSS, "unread_counters",
+                        "the view counters_collection cannot be read", RS_NO_OFFSET);
+        return RS_OK;
+    }
+    if (status != RS_OK && err) *err = broken;
+    return status == RS_OK ? rs_events_sort_counters(d->events, err) : status;
 }
 
 static rs_status read_rocpd(rs_database *d)
@@ -416,6 +467,8 @@ static rs_status read_rocpd(rs_database *d)
         if (status == RS_OK && read[k] < in_views[k]) status = rs_database_read(d, &views[k], d, &read[k]);
     }
     rs_free(list.items);
+    if (status == RS_OK) status = read_counters(d);
+    rs_map64_clear(&d->dispatches);
     if (status != RS_OK || !hidden) return status;
     int64_t lost = 0;
     for (size_t k = 0; k < N_KINDS; k++)

@@ -548,7 +548,7 @@ static const rs_remedy remedies[] = {
     {"shapes", "XPlane files do not hold the shapes of operators"},
     {"sync events", "XPlane files do not hold synchronization events"},
     {"collective arguments",
-     "XPlane files name collectives by HLO operator; they do not hold groups and sizes"},
+     "XPlane files of GPUs name collectives by HLO operator; only those of TPUs hold groups and sizes"},
     {"clock resolution", "XPlane files count picoseconds, which are rounded: nothing is to be done"},
     {"dropped buffers", "record fewer steps; python_tracer_level = 0 in jax.profiler.ProfileOptions"},
     {NULL, NULL},

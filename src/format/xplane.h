@@ -69,10 +69,20 @@ typedef struct rs_xvalue_name {
     rs_xstat what;
 } rs_xvalue_name;
 
+/* A collective by its HLO text, "%a = f32[8]{0} all-reduce(f32[8]{0} %b), replica_groups={{0,1},{2,3}}, ...". */
+typedef struct rs_hlo_collective {
+    rs_pb kind, groups;       /* "all-reduce", "{{0,1},{2,3}}"; empty: not said */
+    const char *dtype;        /* as PyTorch calls it; NULL: not known */
+    int64_t in, out, members; /* elements; ranks of a group; RS_NO_VALUE: not known */
+} rs_hlo_collective;
+/* false: it is no such text, and nothing is known. O(text). */
+bool rs_hlo_collective_read(rs_pb text, rs_hlo_collective *out);
+
 typedef struct rs_xevent_name {
-    uint32_t text; /* string id */
-    rs_pb body;    /* values that hold for all events of the name */
-    bool is_comm;  /* names communication, were it work of a device */
+    uint32_t text;         /* string id */
+    rs_pb body;            /* values that hold for all events of the name */
+    bool is_comm;          /* names communication, were it work of a device */
+    rs_hlo_collective hlo; /* of such a name: what its HLO text says */
 } rs_xevent_name;
 
 /* One value of an event, a name or a plane. */

@@ -173,6 +173,21 @@ static bool is_copy(const char *name)
     return starts_with(name, "async-copy") || (starts_with(name, "copy-") && is_edge(name));
 }
 
+/* Of an operator of a TPU. */
+static bool fill_collective(rs_xspace *s, const rs_hlo_collective *hlo, rs_native *r)
+{
+    rs_strings *texts = &s->events->strings;
+    if (!rs_pb_length(hlo->kind)) return true;
+    r->collective = rs_xspace_text(s, hlo->kind);
+    if (hlo->dtype) r->dtype = rs_strings_add(texts, hlo->dtype, strlen(hlo->dtype));
+    if (rs_pb_length(hlo->groups)) r->group = rs_xspace_text(s, hlo->groups);
+    r->in_elements = hlo->in;
+    r->out_elements = hlo->out;
+    r->group_size = hlo->members;
+    return r->collective != RS_NO_STRING && (!hlo->dtype || r->dtype != RS_NO_STRING) &&
+           (!rs_pb_length(hlo->groups) || r->group != RS_NO_STRING);
+}
+
 static void judge_step(const told *t, const char *name, rs_native *r, char *room, size_t size)
 {
     size_t digits = strspn(name, "0123456789");
@@ -287,6 +302,9 @@ rs_status rs_xplane_add(rs_xplane *p, const rs_xline *l, const rs_xevent *event)
     r.start = to_ns(e, l->time, event->offset);
     r.end = to_ns(e, l->time, rs_add_sat(event->offset, event->duration));
     judge(p, l, event, &t, name, known && known->is_comm, &r, room, sizeof room);
+    if (known && p->role == RS_XROLE_TPU && strcmp(r.category, "kernel") == 0 && known->is_comm &&
+        !fill_collective(s, &known->hlo, &r))
+        return rs_fail_nomem(s->err, "collectives");
     size_t row = e->n;
     RS_TRY(rs_native_add(e, s->file, &r, offset, s->err));
     if (e->n == row || !(e->loaded & RS_OTHER_ARGUMENTS)) return RS_OK;

@@ -160,6 +160,7 @@ static rs_status take_event_name(rs_xplane *p, int64_t key, rs_pb body)
         return rs_fail_nomem(s->err, "names of events");
     const rs_string *own = &s->events->strings.items[name.text];
     name.is_comm = rs_class_of(RS_KIND_KERNEL, own->text, own->length) == RS_CLASS_COMM;
+    if (name.is_comm) rs_hlo_collective_read(text, &name.hlo);
     *at = (uint32_t)p->n_event_names;
     p->event_names[p->n_event_names++] = name;
     return RS_OK;

@@ -217,8 +217,6 @@ static rs_status join_files(run_file *files, size_t n, rs_error *err)
         const run_file *other = NULL;
         if (part[i].input->from_directory && i && part[i].name.order == part[i - 1].name.order)
             other = &part[i - 1]; /* packed and plain */
-        else if (part[i].input->from_directory && part[i].name.repeats)
-            other = first;
         else if (part[i].name.leads)
             first = &part[i];
         if (other && !pass_over(part[i].input, other->input)) return rs_fail_nomem(err, "inputs");

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
+#include "format/format.h"
 #include "job/job_store.h"
 #include "store/stamp.h"
 
@@ -36,8 +37,16 @@ void rs_job_store_close(rs_job *job)
 
 /* ---- keys ----------------------------------------------------------------------------------------------- */
 
+static bool put_stamp(void *writer, const char *path)
+{
+    return rs_stamp_put(writer, path);
+}
+
 static bool stamp_file(rs_wire_writer *w, const char *path)
 {
+    for (const rs_format *const *row = rs_format_rows; *row; row++)
+        if ((*row)->each_file && (*row)->is_report(path) && !(*row)->each_file(path, put_stamp, w))
+            return false;
     /* what a database has not yet taken over stands in a second file */
     char log[4096];
     struct stat info;

@@ -5,8 +5,8 @@
 
 #include "base/memory.h"
 
-const char *const rs_site_by_names[RS_N_SITE_BYS] = {"line", "function", "file", "frame",      "stack",
-                                                     "size", "stream",   "pool", "annotation", "category"};
+const char *const rs_site_by_names[RS_N_SITE_BYS] = {
+    "line", "function", "file", "frame", "stack", "op", "size", "stream", "pool", "annotation", "category"};
 
 rs_status rs_stack_names_init(rs_stack_names *n, const rs_frame_traits *traits, rs_site_by by,
                               rs_strings *names, rs_error *err)
@@ -85,6 +85,22 @@ static bool put_native(rs_stack_names *n, size_t *used, const uint32_t *frames, 
     return put_text(n, used, "native: ") && put_text(n, used, function_of(n, frames[0]));
 }
 
+/* What only takes memory does so for the operator that called it. */
+static bool put_operator(rs_stack_names *n, size_t *used, const uint32_t *frames, uint32_t n_frames)
+{
+    size_t length = 0;
+    uint32_t frame = innermost(n, frames, n_frames, RS_FRAME_OPERATOR, RS_FRAME_TENSOR);
+    if (frame == RS_NO_ROW) frame = innermost(n, frames, n_frames, RS_FRAME_OPERATOR, 0);
+    if (frame != RS_NO_ROW) {
+        const char *name = rs_called_operator(function_of(n, frame), &length);
+        return put_text(n, used, "aten::") && put(n, used, name, length);
+    }
+    frame = innermost(n, frames, n_frames, RS_FRAME_NODE, 0);
+    if (frame == RS_NO_ROW) return put_text(n, used, "unknown");
+    const char *name = rs_autograd_node(function_of(n, frame), &length);
+    return put(n, used, name, length);
+}
+
 static bool put_stack(rs_stack_names *n, size_t *used, const uint32_t *frames, uint32_t n_frames)
 {
     for (uint32_t i = n_frames; i-- > 0;) {
@@ -104,6 +120,7 @@ static bool put_name(rs_stack_names *n, size_t *used, const rs_stack *stack)
 {
     const uint32_t *frames = n->traits->snapshot->stack_frames + stack->first;
     if (n->by == RS_BY_STACK) return put_stack(n, used, frames, stack->n);
+    if (n->by == RS_BY_OP) return put_operator(n, used, frames, stack->n);
     uint32_t frame =
         n->by == RS_BY_FRAME ? RS_NO_ROW : innermost(n, frames, stack->n, RS_FRAME_PYTHON, RS_FRAME_LIBRARY);
     if (frame == RS_NO_ROW) frame = innermost(n, frames, stack->n, RS_FRAME_PYTHON, 0);

@@ -13,6 +13,7 @@ typedef enum rs_site_by {
     RS_BY_FILE,
     RS_BY_FRAME, /* the innermost line of Python, a library's counted */
     RS_BY_STACK, /* all frames, outermost first */
+    RS_BY_OP,    /* the operator that allocated, or the node of the backward pass */
     RS_BY_SIZE,
     RS_BY_STREAM,
     RS_BY_POOL,
@@ -21,13 +22,13 @@ typedef enum rs_site_by {
     RS_N_SITE_BYS
 } rs_site_by;
 
-#define RS_SITE_BYS "line|function|file|frame|stack|size|stream|pool|annotation|category"
+#define RS_SITE_BYS "line|function|file|frame|stack|op|size|stream|pool|annotation|category"
 extern const char *const rs_site_by_names[RS_N_SITE_BYS];
 
 /* Whether frames alone give the site; the others need something of the block. */
 static inline bool rs_site_is_of_stack(rs_site_by by)
 {
-    return by <= RS_BY_STACK;
+    return by <= RS_BY_OP;
 }
 
 /* Names the stacks of a snapshot in one way; each is looked at once. */

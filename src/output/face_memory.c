@@ -169,6 +169,10 @@ static rs_status memory_of_snapshots(const rs_result *result, rs_page *layout, r
         static const char *const of_answer[] = {
             "rank",      "device",     "change",      "blocks", "peak_active_bytes", "new_peak_active_bytes",
             "low_bytes", "high_bytes", "saved_bytes", NULL};
+        for (size_t i = 1; i < rs_table_n_rows(findings); i++)
+            if (strcmp(rs_face_string(findings, i, "kind"), "cost") == 0 &&
+                rs_face_int(findings, i, "rank", -1) == rs_face_int(findings, 0, "rank", -1))
+                show_finding(findings, i, "", layout);
         rs_page_blank(layout);
         return chosen == rs_result_table(result, "without") ? rs_face_first(chosen, of_answer, layout, err)
                                                             : rs_page_table(layout, chosen, err);

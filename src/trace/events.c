@@ -1,3 +1,4 @@
+#include "base/interval.h"
 #include "base/search.h"
 #include "trace/events.h"
 
@@ -33,6 +34,7 @@ static const struct {
     {"cuda_profiler_range", RS_KIND_PROFILER_RANGE},
     {"ac2g", RS_KIND_FLOW},
     {"async_cpu_to_gpu", RS_KIND_FLOW},
+    {"async_npu", RS_KIND_FLOW},
     {"fwdbwd", RS_KIND_FWDBWD},
     {"forward_backward", RS_KIND_FWDBWD},
     {"cpu_instant_event", RS_KIND_INSTANT},
@@ -314,6 +316,36 @@ rs_status rs_events_add_counter(rs_events *e, uint32_t name, uint32_t row, doubl
     if (s->n && s->rows[s->n - 1] == row) s->n--;
     s->rows[s->n] = row;
     s->reals[s->n++] = value;
+    return RS_OK;
+}
+
+static bool ascends(const rs_sparse *s)
+{
+    for (size_t i = 1; i < s->n; i++)
+        if (s->rows[i] <= s->rows[i - 1]) return false;
+    return true;
+}
+
+rs_status rs_events_sort_counters(rs_events *e, rs_error *err)
+{
+    for (size_t k = 0; k < e->n_counters; k++) {
+        rs_sparse *s = &e->counters[k].values;
+        if (ascends(s)) continue;
+        RS_LOCAL rs_keyed *order = rs_malloc((s->n + 1) * sizeof *order);
+        RS_LOCAL double *values = rs_malloc((s->n + 1) * sizeof *values);
+        if (!order || !values) return rs_fail_nomem(err, "counters");
+        for (size_t i = 0; i < s->n; i++) order[i] = (rs_keyed){s->rows[i], (uint32_t)i};
+        if (!rs_keyed_sort(order, s->n)) return rs_fail_nomem(err, "counters");
+        memcpy(values, s->reals, s->n * sizeof *values);
+        size_t n = 0;
+        for (size_t i = 0; i < s->n; i++) {
+            uint32_t row = (uint32_t)order[i].key;
+            if (n && s->rows[n - 1] == row) n--;
+            s->rows[n] = row;
+            s->reals[n++] = values[order[i].value];
+        }
+        s->n = n;
+    }
     return RS_OK;
 }
 

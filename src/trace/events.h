@@ -240,6 +240,9 @@ void rs_events_trim(rs_events *events);
 rs_status rs_events_charge(rs_events *events, uint64_t bytes, rs_error *err);
 /* Adds a value of the counter with that name (string id); rows must not descend, a repeated row replaces. */
 rs_status rs_events_add_counter(rs_events *events, uint32_t name, uint32_t row, double value, rs_error *err);
+/* Brings the values of each counter into the order of their rows, where they were added in another. Of a row that has several
+ * the last counts. */
+rs_status rs_events_sort_counters(rs_events *events, rs_error *err);
 
 /* Values of a sparse column at a row; false / RS_NO_STRING when the row has none. O(log n). */
 bool rs_events_int(const rs_events *events, rs_column_id column, uint32_t row, int64_t *value);

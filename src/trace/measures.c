@@ -13,20 +13,32 @@
 #define HOLDS 4 /* times the usual period: a sample counts no longer */
 
 /* Words of counters' names in lower case, the first that fits. Sources: nsys' metric sets (GPU_METRICS of nsys 2023 to 2026), CUPTI's
- * metric names (pm sampling and range profiler), CUPTI's environment records as PyTorch 2.15 names them. */
+ * metric names (pm sampling and range profiler), CUPTI's environment records as PyTorch 2.15 names them, counters that rocprofv3
+ * derives. */
 static const struct {
     const char *word;
     rs_measure what;
 } words[] = {
-    {"tensor active", RS_MEASURE_TENSOR},    {"pipe_tensor", RS_MEASURE_TENSOR},
-    {"sms active", RS_MEASURE_SM},           {"sm active", RS_MEASURE_SM},
-    {"sm__cycles_active", RS_MEASURE_SM},    {"dram read", RS_MEASURE_DRAM},
-    {"dram write", RS_MEASURE_DRAM},         {"dram__throughput", RS_MEASURE_DRAM},
-    {"nvlink rx", RS_MEASURE_NVLINK_RX},     {"nvlink tx", RS_MEASURE_NVLINK_TX},
-    {"pcie rx", RS_MEASURE_PCIE_RX},         {"pcie tx", RS_MEASURE_PCIE_TX},
-    {"gpc clock", RS_MEASURE_CLOCK},         {"sm clock", RS_MEASURE_CLOCK},
-    {"graphics clock", RS_MEASURE_CLOCK},    {"memory clock", RS_MEASURE_MEMORY_CLOCK},
-    {"temperature", RS_MEASURE_TEMPERATURE}, {"power", RS_MEASURE_POWER},
+    {"tensor active", RS_MEASURE_TENSOR},
+    {"pipe_tensor", RS_MEASURE_TENSOR},
+    {"mfmautil", RS_MEASURE_TENSOR},
+    {"sms active", RS_MEASURE_SM},
+    {"sm active", RS_MEASURE_SM},
+    {"sm__cycles_active", RS_MEASURE_SM},
+    {"dram read", RS_MEASURE_DRAM},
+    {"dram write", RS_MEASURE_DRAM},
+    {"dram__throughput", RS_MEASURE_DRAM},
+    {"nvlink rx", RS_MEASURE_NVLINK_RX},
+    {"nvlink tx", RS_MEASURE_NVLINK_TX},
+    {"pcie rx", RS_MEASURE_PCIE_RX},
+    {"pcie tx", RS_MEASURE_PCIE_TX},
+    {"gpc clock", RS_MEASURE_CLOCK},
+    {"sm clock", RS_MEASURE_CLOCK},
+    {"graphics clock", RS_MEASURE_CLOCK},
+    {"memory clock", RS_MEASURE_MEMORY_CLOCK},
+    {"temperature", RS_MEASURE_TEMPERATURE},
+    {"power limit", RS_MEASURE_POWER_LIMIT},
+    {"power", RS_MEASURE_POWER},
 };
 
 rs_measure rs_measure_of(const char *counter, double *scale)
@@ -42,8 +54,10 @@ rs_measure rs_measure_of(const char *counter, double *scale)
         bool percent = what < RS_MEASURE_CLOCK;
         /* of CUPTI's metrics only those of the peak are percent; limits are not what is drawn */
         if (percent && strstr(text, "__") && !strstr(text, "pct_of_peak")) return RS_N_MEASURES;
-        if (strstr(text, "limit") || strstr(text, "slowdown")) return RS_N_MEASURES;
-        if (what == RS_MEASURE_POWER && strstr(text, "mw")) *scale = 1e-3;
+        bool power = what == RS_MEASURE_POWER_LIMIT || what == RS_MEASURE_POWER;
+        if ((what != RS_MEASURE_POWER_LIMIT && strstr(text, "limit")) || strstr(text, "slowdown"))
+            return RS_N_MEASURES;
+        if (power && strstr(text, "mw")) *scale = 1e-3;
         if ((what == RS_MEASURE_CLOCK || what == RS_MEASURE_MEMORY_CLOCK) && !strstr(text, "mhz")) *scale = 0;
         return what;
     }

@@ -15,7 +15,8 @@ typedef enum rs_measure {
     RS_MEASURE_PCIE_TX,
     RS_MEASURE_CLOCK, /* MHz */
     RS_MEASURE_MEMORY_CLOCK,
-    RS_MEASURE_POWER,       /* W */
+    RS_MEASURE_POWER_LIMIT, /* W, like the next */
+    RS_MEASURE_POWER,
     RS_MEASURE_TEMPERATURE, /* degrees Celsius */
     RS_N_MEASURES
 } rs_measure;

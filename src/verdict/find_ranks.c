@@ -169,7 +169,9 @@ static rs_status compare(const rs_judged *job, const rs_fault_kind *fault, rs_ca
 
 /* ---- one rank ------------------------------------------------------------------------------------------ */
 
-#define CAPPED 0.97 /* of its peers' clock: a GPU that runs no faster is held back */
+#define CAPPED 0.97    /* of its peers' clock, or power limit: a GPU that has no more is held back */
+#define AT_LIMIT 0.95  /* of its power limit: what draws so much would draw more */
+#define LESS_POWER 0.9 /* of its peers': worth a word, though many causes do that */
 
 /* The median of the peers' values of a member of their skeletons that is known; NaN: none is. */
 static double peers_median(const rs_judged *job, size_t rank, size_t member, double *scratch)
@@ -185,21 +187,51 @@ static double peers_median(const rs_judged *job, size_t rank, size_t member, dou
     return n ? scratch[n / 2] : (double)NAN;
 }
 
+/* What counters say of a rank's GPU and, as the median, of its peers'. NaN: not known. */
+typedef struct state_of_gpu {
+    double clock, power, limit;
+} state_of_gpu;
+
 /* A clock below that of its peers is the cause where it explains half of what the rank takes longer. */
-static bool put_clock(rs_candidate *c, const rs_judged *job, size_t rank, rs_candidates *out)
+static void say_clock(const state_of_gpu *own, const state_of_gpu *peers, double times, rs_text *text)
+{
+    bool explains = peers->clock / own->clock - 1 >= (times - 1) / 2;
+    rs_text_printf(text, "%s its GPU runs at %s MHz and theirs at %s MHz", explains ? " because" : ";",
+                   RS_FIXED(own->clock, 0), RS_FIXED(peers->clock, 0));
+    if (!isnan(own->power) && !isnan(peers->power))
+        rs_text_printf(text, ", drawing %s W and %s W", RS_FIXED(own->power, 0), RS_FIXED(peers->power, 0));
+}
+
+/* Without clocks, power is the cause where it is at a limit that its peers do not have. */
+static void say_power(const state_of_gpu *own, const state_of_gpu *peers, rs_text *text)
+{
+    bool capped = own->power >= AT_LIMIT * own->limit && own->limit <= CAPPED * peers->limit;
+    if (capped)
+        rs_text_printf(
+            text,
+            " because its power is capped: its GPU draws %s W of a limit of %s W, and theirs %s W of %s W",
+            RS_FIXED(own->power, 0), RS_FIXED(own->limit, 0), RS_FIXED(peers->power, 0),
+            RS_FIXED(peers->limit, 0));
+    else if (own->power <= LESS_POWER * peers->power)
+        rs_text_printf(text, "; its GPU draws %s W and theirs %s W", RS_FIXED(own->power, 0),
+                       RS_FIXED(peers->power, 0));
+}
+
+static bool put_state(rs_candidate *c, const rs_judged *job, size_t rank, rs_candidates *out)
 {
     const rs_skeleton *s = job->engine->ranks[rank];
     RS_LOCAL double *scratch = rs_malloc((job->engine->n_ranks + 1) * sizeof *scratch);
     if (!scratch) return false;
-    double clock = peers_median(job, rank, offsetof(rs_skeleton, clock_mhz), scratch);
-    double power = peers_median(job, rank, offsetof(rs_skeleton, power_w), scratch);
-    if (isnan(s->clock_mhz) || !(s->clock_mhz <= CAPPED * clock)) return true;
+    const state_of_gpu own = {s->clock_mhz, s->power_w, s->power_limit_w};
+    const state_of_gpu peers = {peers_median(job, rank, offsetof(rs_skeleton, clock_mhz), scratch),
+                                peers_median(job, rank, offsetof(rs_skeleton, power_w), scratch),
+                                peers_median(job, rank, offsetof(rs_skeleton, power_limit_w), scratch)};
     rs_text text = {0};
-    bool explains = clock / s->clock_mhz - 1 >= (c->facts.times - 1) / 2;
-    rs_text_printf(&text, "%s its GPU runs at %s MHz and theirs at %s MHz", explains ? " because" : ";",
-                   RS_FIXED(s->clock_mhz, 0), RS_FIXED(clock, 0));
-    if (!isnan(s->power_w) && !isnan(power))
-        rs_text_printf(&text, ", drawing %s W and %s W", RS_FIXED(s->power_w, 0), RS_FIXED(power, 0));
+    if (own.clock <= CAPPED * peers.clock)
+        say_clock(&own, &peers, c->facts.times, &text);
+    else if (isnan(own.clock) || isnan(peers.clock))
+        say_power(&own, &peers, &text);
+    if (!text.n) return true;
     bool ok =
         rs_text_get(&text) && (c->facts.known = rs_arena_strndup(&out->arena, rs_text_get(&text), text.n));
     rs_text_clear(&text);
@@ -212,7 +244,7 @@ static rs_status add_off(const rs_judged *job, const rs_fault_kind *fault, const
     rs_candidate c = rs_candidate_of(fault, RS_VERDICT_FINDING);
     bool ok = rs_accuse_rank(&c, job, r, out);
     c.facts.times = x->times;
-    ok = ok && (host || put_clock(&c, job, r, out));
+    ok = ok && (host || put_state(&c, job, r, out));
     c.excess = (x->own - expected_of(x)) / 1e3 / (double)rs_judged_steps(job->engine, r);
     c.doubt = doubt_of(job, x, r);
     rs_expr *s = rs_what_if_scale_by(&c.edits, rs_short_factor(1 / x->times));

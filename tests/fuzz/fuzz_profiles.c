@@ -5,6 +5,15 @@
 #include "fuzz.h"
 #include "format/native.h"
 
+static void check_counters(const rs_events *e)
+{
+    for (size_t k = 0; k < e->n_counters; k++) {
+        const rs_sparse *c = &e->counters[k].values;
+        for (size_t i = 0; i < c->n; i++)
+            PROMISE(c->rows[i] < e->n && (i == 0 || c->rows[i] > c->rows[i - 1]));
+    }
+}
+
 static void check_events(const rs_events *e)
 {
     for (size_t i = 0; i < e->n; i++) {
@@ -17,6 +26,7 @@ static void check_events(const rs_events *e)
             PROMISE(e->args[c].rows[i] < e->n);
             PROMISE(i == 0 || e->args[c].rows[i] > e->args[c].rows[i - 1]);
         }
+    check_counters(e);
 }
 
 /* The files of a run stand one after another, parted by a byte that no text has. */

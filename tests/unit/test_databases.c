@@ -41,6 +41,29 @@ static void test_rocpd(void **state)
     rs_events_free(e);
 }
 
+/* What was counted belongs to the kernel of that number and recording; a kernel without times shifts no other. */
+static void test_rocpd_counters(void **state)
+{
+    (void)state;
+    rs_events *e;
+    assert_int_equal(
+        load_database(
+            "create table kernels(guid, name, start, \"end\", pid, tid, dispatch_id);"
+            "insert into kernels values('g','lost',0,0,9,9,3),('g','gemm',50,90,9,9,2),('h','add',10,20,8,8,2);"
+            "create table counters_collection(guid, counter_name, value, dispatch_id);"
+            "insert into counters_collection values('h','SQ_WAVES',4,2),('g','SQ_WAVES',1.5,2),"
+            "('g','MfmaUtil',60,2),('g','SQ_WAVES',7,3),('g','SQ_WAVES',7,9),('g','SQ_WAVES',NULL,2);",
+            &e, NULL),
+        RS_OK);
+    assert_int_equal(e->n, 2);
+    assert_int_equal(e->n_counters, 2);
+    const rs_sparse *waves = &e->counters[0].values, *matrix = &e->counters[1].values;
+    assert_true(waves->n == 2 && waves->rows[0] == 0 && waves->reals[0] == 1.5 && waves->reals[1] == 4);
+    assert_true(matrix->n == 1 && matrix->rows[0] == 0 && matrix->reals[0] == 60);
+    assert_int_equal(problem_count(e, "unmatched_counters"), 3);
+    rs_events_free(e);
+}
+
 static void test_nsys(void **state)
 {
     (void)state;
@@ -531,6 +554,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rocpd),
+        cmocka_unit_test(test_rocpd_counters),
         cmocka_unit_test(test_rocpd_tables),
         cmocka_unit_test(test_rocpd_processes),
         cmocka_unit_test(test_rocpd_spine),

@@ -1,6 +1,8 @@
 /* The forms of a trace that are read without a complaint. */
 #include "support.h"
 
+#include "trace/facet.h"
+
 #define EVENT(name, ts)                                                                                      \
     "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"" name "\",\"pid\":1,\"tid\":7,\"ts\":" #ts ",\"dur\":2}"
 
@@ -128,6 +130,35 @@ static void test_ascend(void **state)
     for (uint32_t i = 0; i < 5; i++) assert_int_equal(rs_event_kind(e, i), kinds[i]);
     assert_int_equal(e->args[RS_COL_STREAM].n, 3);
     assert_int_equal(rs_sparse_int(&e->args[RS_COL_STREAM], 1), 5);
+    rs_events_free(e);
+}
+
+/* torch_npu's span of a CANN operator is the call that launches where an arrow to the device begins on it; operators of
+ * PyTorch stay operators, and so does what no arrow begins on. */
+static void test_ascend_launches(void **state)
+{
+    (void)state;
+    rs_events *e = load_text(
+        "[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::mm\",\"pid\":7,\"tid\":7,\"ts\":\"1\",\"dur\":9},"
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aclnnMm\",\"pid\":7,\"tid\":7,\"ts\":\"2.5\",\"dur\":2},"
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aclnnCast\",\"pid\":7,\"tid\":7,\"ts\":\"6\",\"dur\":2},"
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aclnnMm\",\"pid\":7,\"tid\":8,\"ts\":\"2.5\",\"dur\":2},"
+        "{\"ph\":\"s\",\"cat\":\"async_npu\",\"name\":\"torch_to_npu\",\"id\":5,\"pid\":7,\"tid\":7,\"ts\":\"2.5\"},"
+        "{\"ph\":\"s\",\"cat\":\"async_npu\",\"name\":\"torch_to_npu\",\"id\":6,\"pid\":7,\"tid\":7,\"ts\":\"1\"},"
+        "{\"ph\":\"f\",\"cat\":\"async_npu\",\"name\":\"torch_to_npu\",\"id\":5,\"pid\":800,\"tid\":3,\"ts\":\"9.5\"},"
+        "{\"ph\":\"X\",\"name\":\"Mm\",\"pid\":800,\"tid\":3,\"ts\":\"9.5\",\"dur\":1},"
+        "{\"ph\":\"X\",\"name\":\"Add\",\"pid\":800,\"tid\":3,\"ts\":\"11\",\"dur\":1},"
+        "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":800,\"tid\":0,\"args\":{\"name\":\"Ascend Hardware\"}}]");
+    static const rs_kind kinds[] = {RS_KIND_CPU_OP, RS_KIND_RUNTIME, RS_KIND_CPU_OP, RS_KIND_CPU_OP};
+    rs_trace t;
+    const rs_links *links;
+    for (uint32_t i = 0; i < 4; i++) assert_int_equal(rs_event_kind(e, i), kinds[i]);
+    rs_trace_init(&t, e, NULL, e->n);
+    assert_int_equal(rs_trace_links(&t, &links, NULL), RS_OK);
+    assert_int_equal(links->launch_of[0], 1);
+    assert_int_equal(links->launch_of[1], RS_NO_ROW);
+    assert_int_equal(links->n_by_flow, 1);
+    rs_trace_clear(&t);
     rs_events_free(e);
 }
 
@@ -425,6 +456,7 @@ int main(void)
         cmocka_unit_test(test_begin_end),
         cmocka_unit_test(test_function_events),
         cmocka_unit_test(test_ascend),
+        cmocka_unit_test(test_ascend_launches),
         cmocka_unit_test(test_ids),
         cmocka_unit_test(test_metadata),
         cmocka_unit_test(test_first_kineto),

@@ -34,8 +34,11 @@ static void test_names(void **state)
     expect_name("PCIe RX Throughput", RS_MEASURE_PCIE_RX, 1);
     expect_name("GPC Clock Frequency [MHz]", RS_MEASURE_CLOCK, 1);
     expect_name("GPC Clock Frequency", RS_MEASURE_CLOCK, 0); /* its unit shows in the values */
+    expect_name("MfmaUtil", RS_MEASURE_TENSOR, 1);           /* rocprofv3 */
+    expect_name("SQ_WAVES", RS_N_MEASURES, 0);
     expect_name("Power (mW)", RS_MEASURE_POWER, 1e-3);
-    expect_name("Power Limit (W)", RS_N_MEASURES, 0);
+    expect_name("Power Limit (W)", RS_MEASURE_POWER_LIMIT, 1);
+    expect_name("Temperature Limit (C)", RS_N_MEASURES, 0);
     expect_name("Temperature (C)", RS_MEASURE_TEMPERATURE, 1);
     expect_name("Total Reserved", RS_N_MEASURES, 0);
 }

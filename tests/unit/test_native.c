@@ -61,6 +61,58 @@ static void test_json(void **state)
     rs_events_free(e);
 }
 
+/* Kernels with counters come first, and again in the list of kernels; parts of the device add up. */
+#define DISPATCH(id, kernel, from, to)                                                                       \
+    "\"correlation_id\":{\"internal\":" #id "},\"start_timestamp\":" #from ",\"end_timestamp\":" #to         \
+    ",\"dispatch_info\":{\"dispatch_id\":" #id ",\"kernel_id\":" #kernel "}"
+#define VALUE(handle, value) "{\"counter_id\":{\"more\":[1],\"handle\":" #handle "},\"value\":" #value "}"
+#define COUNTED(which, values) "{\"dispatch_data\":{" which "},\"records\":[" values "],\"x\":[]}"
+static const char counted_json[] =
+    "{\"rocprofiler-sdk-tool\":[{\"counters\":[{\"id\":{\"handle\":5},\"name\":\"SQ_WAVES\"},"
+    "{\"id\":{\"handle\":6},\"name\":\"MfmaUtil\"},{\"id\":7}],"
+    "\"kernel_symbols\":[{\"kernel_id\":1,\"kernel_name\":\"add\"},{\"kernel_id\":2,\"kernel_name\":\"gemm\"}],"
+    "\"callback_records\":{\"counter_collection\":[" COUNTED(
+        DISPATCH(2, 2, 5000, 9000),
+        VALUE(5, 32) "," VALUE(6, 62.5) "," VALUE(5, 8) "," VALUE(
+            99, 1)) ","
+                    "{\"records\":[" VALUE(5, 3) "]}," COUNTED(
+                        DISPATCH(1, 1, 1000, 2000),
+                        VALUE(5, 16)) "]},"
+                                      "\"buffer_records\":{\"kernel_dispatch\":[{" DISPATCH(
+                                          1, 1, 1000, 2000) "},"
+                                                            "{" DISPATCH(3, 1, 9500, 9600) "}]}}]}";
+
+static double counted(const rs_events *e, const char *name, uint32_t row)
+{
+    for (size_t k = 0; k < e->n_counters; k++)
+        for (size_t i = 0; i < e->counters[k].values.n; i++)
+            if (strcmp(text_at(e, e->counters[k].name), name) == 0 && e->counters[k].values.rows[i] == row)
+                return e->counters[k].values.reals[i];
+    return -1;
+}
+
+static void test_json_counters(void **state)
+{
+    (void)state;
+    rs_events *e;
+    assert_int_equal(load_native(counted_json, sizeof counted_json - 1, "9_results.json", &e, NULL), RS_OK);
+    assert_int_equal(e->n, 3);
+    expect_event(e, 0, "kernel", "gemm", 5000, 4000);
+    expect_event(e, 1, "kernel", "add", 1000, 1000);
+    expect_event(e, 2, "kernel", "add", 9500, 100);
+    assert_int_equal(e->n_counters, 2);
+    assert_true(counted(e, "SQ_WAVES", 0) == 40 && counted(e, "MfmaUtil", 0) == 62.5);
+    assert_true(counted(e, "SQ_WAVES", 1) == 16 && counted(e, "MfmaUtil", 1) == -1);
+    assert_true(counted(e, "SQ_WAVES", 2) == -1);
+    rs_events_free(e);
+    for (size_t n = 30; n < sizeof counted_json - 1; n++) { /* cut anywhere */
+        if (rs_format_of_text((const uint8_t *)counted_json, n) != &rs_format_rocprof_json) continue;
+        assert_int_equal(load_native(counted_json, n, "x.json", &e, NULL), RS_OK);
+        assert_true(e->truncated);
+        rs_events_free(e);
+    }
+}
+
 /* Cut anywhere: the records before the cut, and a loss that is told. */
 static void test_json_cut(void **state)
 {
@@ -187,8 +239,10 @@ static void test_format_rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_json), cmocka_unit_test(test_json_cut), cmocka_unit_test(test_json_linked),
-        cmocka_unit_test(test_csv),  cmocka_unit_test(test_formats),  cmocka_unit_test(test_format_rows),
+        cmocka_unit_test(test_json),        cmocka_unit_test(test_json_counters),
+        cmocka_unit_test(test_json_cut),    cmocka_unit_test(test_json_linked),
+        cmocka_unit_test(test_csv),         cmocka_unit_test(test_formats),
+        cmocka_unit_test(test_format_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

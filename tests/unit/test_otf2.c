@@ -255,6 +255,36 @@ static void test_archive(void **state)
     rs_events_free(e);
 }
 
+/* What an answer from the store depends on: all of the archive's files. */
+typedef struct seen_files {
+    char names[500];
+    size_t stop; /* after so many */
+} seen_files;
+
+static bool see(void *context, const char *path)
+{
+    seen_files *seen = context;
+    assert_int_equal(strncmp(path, folder, strlen(folder)), 0);
+    strncat(seen->names, path + strlen(folder), sizeof seen->names - strlen(seen->names) - 2);
+    strcat(seen->names, " ");
+    return --seen->stop > 0;
+}
+
+static void test_files(void **state)
+{
+    (void)state;
+    char path[300];
+    seen_files all = {.stop = 100}, some = {.stop = 2};
+    snprintf(path, sizeof path, "%s/a/t.otf2", folder);
+    assert_true(rs_format_otf2.each_file(path, see, &all));
+    assert_string_equal(all.names,
+                        "/a/t.def /a/t/0.def /a/t/0.evt /a/t/1.def /a/t/1.evt /a/t/2.def /a/t/2.evt ");
+    assert_false(rs_format_otf2.each_file(path, see, &some));
+    assert_string_equal(some.names, "/a/t.def /a/t/0.def ");
+    snprintf(path, sizeof path, "%s/none.otf2", folder);
+    assert_false(rs_format_otf2.each_file(path, see, &all));
+}
+
 /* ---- damage -------------------------------------------------------------------------------------------- */
 
 /* A file of the archive without its end, and with bytes changed: an answer or an error that names the archive, and no crash. */
@@ -312,6 +342,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_archive),
+        cmocka_unit_test(test_files),
         cmocka_unit_test(test_without_program),
         cmocka_unit_test(test_damage),
     };

@@ -123,22 +123,20 @@ static void test_instead(void **state)
     (void)state;
     folder f = make_folder();
     put(&f, "1_kernel_trace.csv", KERNELS);
-    put(&f, "1_counter_collection.csv", KERNELS);
     put(&f, "2_results.db", "x");
     put(&f, "2_results.json", "{}");
     put(&f, "2_kernel_trace.csv", KERNELS);
     rs_job *job = open_folder(&f);
-    assert_int_equal(job->n_inputs, 5);
+    assert_int_equal(job->n_inputs, 4);
     unsigned passed = 0;
     for (size_t i = 0; i < job->n_inputs; i++) {
         const rs_input *input = &job->inputs[i];
         passed += input->instead != NULL;
-        assert_int_equal(input->instead != NULL, ends(input->path, "counter_collection.csv") ||
-                                                     ends(input->path, "2_results.json") ||
-                                                     ends(input->path, "2_kernel_trace.csv"));
+        assert_int_equal(input->instead != NULL,
+                         ends(input->path, "2_results.json") || ends(input->path, "2_kernel_trace.csv"));
         if (input->instead) assert_int_equal(rs_input_load(job, &job->inputs[i], 0, 1, NULL), RS_ERR_FORMAT);
     }
-    assert_int_equal(passed, 3);
+    assert_int_equal(passed, 2);
     rs_job_close(job);
     remove_folder(&f);
 }
@@ -187,8 +185,58 @@ static void test_counters(void **state)
     assert_int_equal(rs_rocprof_csv_load(source, &settings, &e, NULL), RS_OK);
     assert_int_equal(e->n, 2);
     assert_string_equal(text_at(e, rs_events_text(e, RS_COL_GRID, 0)), "[256, 1, 1]");
+    assert_true(e->n_counters == 2 && e->counters[0].values.n == 2 && e->counters[1].values.reals[0] == 4);
     rs_events_free(e);
     rs_source_close(source);
+}
+
+#define COUNTERS                                                                                             \
+    "Dispatch_Id,Agent_Id,Queue_Id,Thread_Id,Kernel_Name,Counter_Name,Counter_Value,Start_Timestamp,End_"    \
+    "Timestamp\n"                                                                                            \
+    "3,\"GPU 3\",1,7,\"gemm\",\"SQ_WAVES\",64.5,300,350\n"                                                   \
+    "1,\"GPU 3\",1,7,\"gemm\",\"SQ_WAVES\",8,100,150\n"                                                      \
+    "1,\"GPU 3\",1,7,\"gemm\",\"MfmaUtil\",2.5,100,150\n"                                                    \
+    "4,\"GPU 3\",1,7,\"late\",\"SQ_WAVES\",1,400,450\n"                                                      \
+    "5,\"GPU 3\",1,7,\"late\",\"SQ_WAVES\",x,500,550\n"
+
+static rs_events *load_run(const folder *f, rs_job **job)
+{
+    *job = open_folder(f);
+    assert_int_equal((*job)->n_inputs, 1);
+    assert_int_equal(rs_input_load(*job, &(*job)->inputs[0], RS_LINK_COLUMNS, 1, NULL), RS_OK);
+    return (*job)->inputs[0].events;
+}
+
+/* Counters belong to the kernels of the same number, in whatever order; one that the kernels' file lacks is a kernel of its
+ * own. */
+static void test_counters_of_kernels(void **state)
+{
+    (void)state;
+    rs_job *job;
+    folder f = make_folder();
+    put(&f, "1_kernel_trace.csv", KERNELS);
+    put(&f, "1_counter_collection.csv", COUNTERS);
+    const rs_events *e = load_run(&f, &job);
+    assert_int_equal(e->n, 5);
+    assert_int_equal(e->n_counters, 2);
+    const rs_sparse *waves = &e->counters[0].values, *matrix = &e->counters[1].values;
+    static const uint32_t rows[] = {0, 2, 3};
+    static const double values[] = {8, 64.5, 1};
+    assert_string_equal(text_at(e, e->counters[0].name), "SQ_WAVES");
+    assert_int_equal(waves->n, 3);
+    for (size_t i = 0; i < 3; i++) assert_true(waves->rows[i] == rows[i] && waves->reals[i] == values[i]);
+    assert_true(matrix->n == 1 && matrix->rows[0] == 0 && matrix->reals[0] == 2.5);
+    rs_job_close(job);
+    /* kernels without numbers: nothing says which of them was measured */
+    put(&f, "1_kernel_trace.csv",
+        "Agent_Id,Kernel_Name,Start_Timestamp,End_Timestamp\n\"GPU 3\",\"gemm\",100,150\n");
+    e = load_run(&f, &job);
+    assert_true(e->n == 1 && e->n_counters == 0);
+    const rs_problems *told = &job->inputs[0].problems;
+    assert_true(told->n == 1 && told->items[0].count == 5);
+    assert_string_equal(told->items[0].kind, "unmatched_counters");
+    rs_job_close(job);
+    remove_folder(&f);
 }
 
 /* Every allocation failing in turn: an error, nothing lost. */
@@ -199,6 +247,7 @@ static void test_allocations(void **state)
     put(&f, "1_kernel_trace.csv", KERNELS);
     put(&f, "1_hip_api_trace.csv", CALLS);
     put(&f, "1_agent_info.csv", AGENTS);
+    put(&f, "1_counter_collection.csv", COUNTERS);
     const char *paths[] = {f.path};
     rs_status status = RS_ERR_NOMEM;
     for (uint64_t fail = 1; status != RS_OK; fail++) {
@@ -220,7 +269,7 @@ static void test_files_of_a_job(void **state)
     folder f = make_folder();
     put(&f, "1_kernel_trace.csv", KERNELS);
     put(&f, "1_hip_api_trace.csv", CALLS);
-    put(&f, "1_counter_collection.csv", KERNELS);
+    put(&f, "1_kernel_trace.csv.gz", KERNELS);
     rs_job *job = open_folder(&f), *copy;
     assert_int_equal(rs_job_n_files(job), 2);
     bool done = false;
@@ -245,8 +294,9 @@ static void test_files_of_a_job(void **state)
         assert_int_equal(a->n_parts, b->n_parts);
         for (size_t k = 0; k < a->n_parts; k++) assert_string_equal(a->parts[k], b->parts[k]);
     }
-    assert_int_equal(copy->inputs[0].instead != NULL, true);
-    assert_int_equal(copy->inputs[1].n_parts, 2);
+    size_t whole = copy->inputs[0].instead ? 1 : 0;
+    assert_true(copy->n_inputs == 2 && copy->inputs[1 - whole].instead);
+    assert_int_equal(copy->inputs[whole].n_parts, 2);
     rs_job_close(copy);
     rs_job_close(job);
     remove_folder(&f);
@@ -255,9 +305,13 @@ static void test_files_of_a_job(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_join),        cmocka_unit_test(test_instead),
-        cmocka_unit_test(test_bad_part),    cmocka_unit_test(test_counters),
-        cmocka_unit_test(test_allocations), cmocka_unit_test(test_files_of_a_job),
+        cmocka_unit_test(test_join),
+        cmocka_unit_test(test_instead),
+        cmocka_unit_test(test_bad_part),
+        cmocka_unit_test(test_counters),
+        cmocka_unit_test(test_counters_of_kernels),
+        cmocka_unit_test(test_allocations),
+        cmocka_unit_test(test_files_of_a_job),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

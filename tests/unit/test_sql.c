@@ -193,6 +193,7 @@ static void test_every_table(void **state)
                                         "measured_states",
                                         "roofline_measured",
                                         "memory_modules",
+                                        "memory_costs",
                                         "breakdown_host",
                                         "breakdown_threads",
                                         "clocks_contradictions",

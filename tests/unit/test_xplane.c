@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "format/xplane.h"
 #include "native.h"
 #include "input/protobuf.h"
 
@@ -137,6 +138,54 @@ static void test_short_name(void **state)
     free(b.at);
 }
 
+/* The texts are XLA's, as profiles of TPUs and dumps of modules have them. */
+static void test_hlo(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *hlo, *kind, *dtype, *groups;
+        int64_t in, out, members;
+    } cases[] = {
+        {"%all-reduce = f32[5,1024,256]{2,1,0:T(8,128)} all-reduce(f32[5,1024,256]{2,1,0:T(8,128)} %bitcast), channel_id=1, "
+         "replica_groups=[4,2]<=[2,4]T(1,0), use_global_device_ids=true, to_apply=%region_0.3.clone",
+         "all-reduce", "Float", "[4,2]<=[2,4]T(1,0)", 1310720, 1310720, 2},
+        {"%ag = bf16[32,8]{1,0} all-gather(bf16[4,8]{1,0} %p.1), channel_id=2, replica_groups={{0,1,2},{3,4,5}}, dimensions={0}",
+         "all-gather", "BFloat16", "{{0,1,2},{3,4,5}}", 32, 256, 3},
+        {"%s = (bf16[4]{0:T(256)}, bf16[32]{0:T(256)}) all-gather-start(bf16[4]{0:T(256)} %p), replica_groups={}",
+         "all-gather", "BFloat16", "{}", 4, 32, RS_NO_VALUE},
+        {"%r = f32[8]{0} all-reduce-start(f32[8]{0} %p), replica_groups={{0}}", "all-reduce", "Float",
+         "{{0}}", 8, 8, 1},
+        {"%t = (f32[8]{0}, /*index=1*/s32[]) all-reduce(f32[8]{0} %a, s32[] %b), to_apply=%add", "all-reduce",
+         "Float", "", 9, 9, RS_NO_VALUE},
+        {"%c = pred[<=4,2] collective-permute(%x), source_target_pairs={{0,1},{1,0}}", "collective-permute",
+         "Bool", "{{0,1},{1,0}}", RS_NO_VALUE, 8, RS_NO_VALUE},
+        {"%f = f32[8]{0} fusion(f32[8]{0} %all-reduce), kind=kLoop", NULL, NULL, NULL, 0, 0, 0},
+        {"%all-reduce-done.1 = f32[8]{0} all-reduce-done(f32[8]{0} %s)", NULL, NULL, NULL, 0, 0, 0},
+        {"all-reduce.1", NULL, NULL, NULL, 0, 0, 0},
+        {"%x = f32[99999999999,99999999999]{0} all-reduce(f32[", "all-reduce", "Float", "", 1, INT64_MAX,
+         RS_NO_VALUE},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const uint8_t *whole = (const uint8_t *)cases[i].hlo;
+        size_t n = strlen(cases[i].hlo);
+        rs_hlo_collective c;
+        assert_int_equal(rs_hlo_collective_read((rs_pb){whole, whole + n}, &c), cases[i].kind != NULL);
+        if (!cases[i].kind) continue;
+        assert_int_equal(rs_pb_length(c.kind), strlen(cases[i].kind));
+        assert_memory_equal(c.kind.at, cases[i].kind, strlen(cases[i].kind));
+        assert_string_equal(c.dtype, cases[i].dtype);
+        assert_int_equal(rs_pb_length(c.groups), strlen(cases[i].groups));
+        assert_memory_equal(c.groups.at, cases[i].groups, strlen(cases[i].groups));
+        assert_true(c.in == cases[i].in && c.out == cases[i].out && c.members == cases[i].members);
+        for (size_t cut = 0; cut < n; cut++) { /* a copy, so that a sanitizer sees reads after it */
+            uint8_t *part = malloc(cut + 1);
+            memcpy(part, whole, cut);
+            rs_hlo_collective_read((rs_pb){part, part + cut}, &c);
+            free(part);
+        }
+    }
+}
+
 static void test_tpu(void **state)
 {
     (void)state;
@@ -156,6 +205,13 @@ static void test_tpu(void **state)
         n_comm += strcmp(rs_event_name(e, i), "all-reduce-start.1") == 0 && strcmp(category, "kernel") == 0;
         n_steps += strcmp(rs_event_name(e, i), "ProfilerStep#8") == 0;
     }
+    size_t reduce = find(e, "all-reduce-start.1");
+    while (rs_event_kind(e, (uint32_t)reduce) != RS_KIND_KERNEL ||
+           !strstr(rs_event_name(e, reduce), "all-reduce"))
+        reduce++;
+    expect_text(e, reduce, RS_COL_COLLECTIVE, "all-reduce");
+    expect_text(e, reduce, RS_COL_DTYPE, "Float");
+    expect_int(e, reduce, RS_COL_OUT_NELEMS, 8);
     assert_int_equal(n_comm, 2);  /* what runs beside the operators, once each */
     assert_int_equal(n_steps, 2); /* the host's and the device's */
     rs_events_free(e);
@@ -246,9 +302,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gpu),        cmocka_unit_test(test_plane_with_number),
-        cmocka_unit_test(test_short_name), cmocka_unit_test(test_tpu),
-        cmocka_unit_test(test_tpu_copies), cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_short_name), cmocka_unit_test(test_hlo),
+        cmocka_unit_test(test_tpu),        cmocka_unit_test(test_tpu_copies),
+        cmocka_unit_test(test_cut),        cmocka_unit_test(test_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

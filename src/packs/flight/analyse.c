@@ -2,6 +2,7 @@
 #include "flight/causation.h"
 #include "flight/periodic.h"
 #include "flight/live.h"
+#include "flight/sources.h"
 #include "flight/words.h"
 
 #include <string.h>
@@ -357,14 +358,17 @@ static rs_status explain_no_finding(rs_fl_analysis *a, rs_error *err)
             flight->n_ranks, flight->n_ranks == 1 ? "" : "s");
         return report->root.summary ? RS_OK : rs_fail_nomem(err, "the report");
     }
+    const char *objections = rs_fl_objections(flight);
+    if (!objections) return rs_fail_nomem(err, "the report");
     report->root.summary = rs_fl_print(
-        flight, "Nothing is wrong in what %zu dump%s recorded: %zu operations of %zu group%s match%s.%s",
+        flight, "Nothing is wrong in what %zu dump%s recorded: %zu operations of %zu group%s match%s.%s%s",
         flight->n_ranks, flight->n_ranks == 1 ? "" : "s", report->n_entries, report->n_groups,
         report->n_groups == 1 ? "" : "s",
         flight->n_unusable_files ? ", but some dumps could not be used" : "",
         records_no_transfers(flight)
             ? " Gloo records no send and no recv: a hang in one of them does not show here."
-            : "");
+            : "",
+        objections);
     return report->root.summary ? RS_OK : rs_fail_nomem(err, "the report");
 }
 
@@ -389,8 +393,10 @@ static rs_status analyse(rs_fl_analysis *a, rs_error *err)
     if (status == RS_OK) status = rs_fl_weigh_progress(a, err);
     if (status == RS_OK) status = find_bad_config(a, err);
     if (status == RS_OK && a->n_found == 0) status = rs_fl_find_straggler(a, err);
+    if (status == RS_OK && a->n_found == 0) status = rs_fl_judge_conditions(a, err);
     if (status == RS_OK) status = find_missing_dumps(a, err);
     if (status != RS_OK) return status;
+    rs_fl_narrow_by_sources(a);
     if (a->n_found) qsort(a->found, a->n_found, sizeof *a->found, by_weight);
     promote_config(a);
     if (a->n_found && a->found[0].stage != RS_FL_STAGE_STRAGGLER) status = rs_fl_find_causes(a, err);
@@ -439,6 +445,7 @@ static rs_status analyse_periodic(rs_fl_analysis *a, rs_error *err)
 static rs_status analyse_log(rs_fl_analysis *a, rs_error *err)
 {
     rs_status status = rs_fl_judge_log(a, err);
+    if (status == RS_OK && a->n_found == 0) status = rs_fl_judge_sources(a, err);
     for (size_t i = 0; status == RS_OK && i < a->n_found; i++)
         status = rs_fl_explain(a, &a->found[i], i == 0, err);
     if (status == RS_OK && a->n_found) return fill_report(a, err);
@@ -448,6 +455,8 @@ static rs_status analyse_log(rs_fl_analysis *a, rs_error *err)
                               .seq = -1,
                               .summary =
                                   "No flight-recorder dump was given or found, and the log holds no cause."};
+    if (!rs_fl_answer_of_sources(flight, &root) && !rs_fl_has_log(flight))
+        root.summary = "None of the files says how the job stands.";
     if (rs_fl_judge_without_cause(flight, &root) && !root.summary) return rs_fail_nomem(err, "the report");
     const char *attempts = rs_fl_attempts_text(flight);
     if (attempts && *attempts) root.summary = rs_fl_print(flight, "%s %s", root.summary, attempts);
@@ -484,6 +493,7 @@ rs_status rs_flight_get_report(rs_flight *flight, const rs_flight_report **out, 
     rs_free(a.open);
     rs_free(a.waiting);
     rs_free(a.evidence);
+    if (status == RS_OK) status = rs_fl_decide(flight, err);
     flight->have_report = status == RS_OK;
     return status;
 }

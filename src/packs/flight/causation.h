@@ -16,6 +16,8 @@ const char *rs_fl_cause_text(rs_flight *flight, const rs_flight_root *row);
 const char *rs_fl_cause_next(rs_flight *flight, const rs_flight_root *row);
 /* attempts_told.c: the attempts of the logs with what ended each; needs the resolved log. */
 rs_status rs_fl_tell_attempts(rs_flight *flight, rs_error *err);
+/* history.c: what to do, by the records of earlier attempts; nothing without a history. */
+rs_status rs_fl_decide(rs_flight *flight, rs_error *err);
 /* What is to be said of attempts next to the verdict; "" nothing, NULL when out of memory. */
 const char *rs_fl_attempts_text(rs_flight *flight);
 /* The answer where the attempt that is judged has no cause: fills the verdict and its sentence. False: there is

@@ -30,7 +30,7 @@ bool rs_fl_is_together(const rs_fl_event *first, const rs_fl_event *e)
 /* Kinds that say no more than that the process ended. */
 bool rs_fl_is_bare_end(const rs_fl_event *e)
 {
-    return e->kind == RS_FL_EV_KILLED || e->kind == RS_FL_EV_EXIT;
+    return e->kind == RS_FL_EV_KILLED || e->kind == RS_FL_EV_EXIT || e->kind == RS_FL_EV_UNREACHABLE;
 }
 
 static bool is_origin(const rs_fl_event *e)
@@ -95,7 +95,8 @@ static bool strikes_host(const void *context, const rs_fl_event *e)
     const of_host *h = context;
     if (e->rank >= 0) return false;
     if (e->kind == RS_FL_EV_HOST_OOM && e->step_only && e->host == RS_FL_NONE) return h->gone;
-    if (e->kind != RS_FL_EV_NODE_FAILURE && e->kind != RS_FL_EV_XID && e->kind != RS_FL_EV_HOST_OOM)
+    if (e->kind != RS_FL_EV_NODE_FAILURE && e->kind != RS_FL_EV_XID && e->kind != RS_FL_EV_HOST_OOM &&
+        e->kind != RS_FL_EV_SXID && e->kind != RS_FL_EV_PCIE_ERROR && e->kind != RS_FL_EV_ECC)
         return false;
     return h->host != RS_FL_NONE && e->host == h->host;
 }
@@ -104,7 +105,7 @@ static bool hits_group(const void *context, const rs_fl_event *e)
 {
     const rs_fl_group *group = context;
     bool kind = (e->kind == RS_FL_EV_NETWORK && (e->text != RS_FL_NONE || e->code != INT64_MIN)) ||
-                e->kind == RS_FL_EV_XID || e->kind == RS_FL_EV_CUDA_ERROR;
+                e->kind == RS_FL_EV_XID || e->kind == RS_FL_EV_CUDA_ERROR || e->from != RS_FLIGHT_FILE_LOG;
     return kind && e->rank >= 0 && rs_fl_slot_of(group, e->rank) != RS_FL_NONE;
 }
 
@@ -152,7 +153,8 @@ static rs_status cause_by_log(rs_flight *flight, rs_fl_found *f, rs_error *err)
         on_host = e != NULL;
     }
     if (log && f->kind == RS_FLIGHT_ROOT_COLLECTIVE && f->group != RS_FL_NONE)
-        e = deepest(log, hits_group, &flight->groups[f->group], false, NULL);
+        for (int bare = 0; bare < 2 && !e; bare++)
+            e = deepest(log, hits_group, &flight->groups[f->group], bare, NULL);
     if (!e) return RS_OK;
     f->cause = rs_fl_cause_of_event(flight, e, on_host);
     return f->cause ? RS_OK : rs_fail_nomem(err, "a cause");
@@ -210,14 +212,46 @@ static rs_status add_early_ends(rs_fl_analysis *a, rs_error *err)
             first_open = a->found[i].when;
     for (size_t i = 0, looks = 0; log && n_found && i < log->n && looks < MAX_ENDS; i++) {
         const rs_fl_event *e = &log->events[i];
-        if (!is_origin(e) || e->rank < 0 || e->kind == RS_FL_EV_CANCELLED || e->yearless || !e->time_ns ||
-            e->time_ns >= first_open)
+        if (!is_origin(e) || e->rank < 0 || e->kind == RS_FL_EV_CANCELLED || e->from != RS_FLIGHT_FILE_LOG ||
+            e->yearless || !e->time_ns || e->time_ns >= first_open)
             continue;
         uint32_t index = rs_fl_rank_index(flight, e->rank);
         if ((index != RS_FL_NONE && a->open[index] != RS_FL_NONE) || is_culprit(a, e->rank) ||
             (looks++, origin_of(log, e->rank) != e))
             continue;
         rs_status status = add_crashed(a, &e->rank, 1, e, err);
+        if (status != RS_OK) return status;
+    }
+    return RS_OK;
+}
+
+/* A rank without a dump that others wait for is more than a weak finding when NCCL cannot reach it. */
+static bool raise_weak(rs_fl_analysis *a, int64_t rank)
+{
+    bool raised = false;
+    for (size_t i = 0; i < a->n_found; i++)
+        for (size_t k = 0; k < a->found[i].finding.n_culprits; k++)
+            if (a->found[i].kind == RS_FLIGHT_ROOT_NO_DUMP && a->found[i].finding.culprits[k] == rank) {
+                a->found[i].stage = RS_FL_STAGE_HANG;
+                raised = true;
+            }
+    return raised;
+}
+
+/* Where the record names no rank, one that left no dump and that NCCL cannot reach is the root. */
+static rs_status add_unreachable(rs_fl_analysis *a, rs_error *err)
+{
+    rs_flight *flight = a->flight;
+    const rs_fl_log *log = flight->log;
+    if (!log || !a->n_found || a->found[0].kind != RS_FLIGHT_ROOT_COLLECTIVE) return RS_OK;
+    for (size_t i = 0; i < log->n && a->n_found < MAX_ENDS; i++) {
+        const rs_fl_event *e = &log->events[i];
+        if (e->kind != RS_FL_EV_UNREACHABLE || e->past || e->rank < 0 ||
+            rs_fl_rank_index(flight, e->rank) != RS_FL_NONE || raise_weak(a, e->rank) ||
+            is_culprit(a, e->rank))
+            continue;
+        const rs_fl_event *own = origin_of(log, e->rank);
+        rs_status status = add_crashed(a, &e->rank, 1, own ? own : e, err);
         if (status != RS_OK) return status;
     }
     return RS_OK;
@@ -269,12 +303,13 @@ rs_status rs_fl_find_causes(rs_fl_analysis *a, rs_error *err)
         status = cause_by_log(a->flight, &a->found[i], err);
         if (status == RS_OK) status = cause_by_answers(a->flight, &a->found[i], err);
     }
-    return status == RS_OK ? add_early_ends(a, err) : status;
+    if (status == RS_OK) status = add_early_ends(a, err);
+    return status == RS_OK ? add_unreachable(a, err) : status;
 }
 
 bool rs_fl_has_log(const rs_flight *flight)
 {
-    return flight->log != NULL;
+    return flight->log && flight->log->n_files;
 }
 
 /* ---- words --------------------------------------------------------------------------------------------- */
@@ -295,6 +330,11 @@ const char *rs_fl_cause_clause(rs_flight *flight, const rs_flight_cause *c)
         return rs_fl_print(flight, " raised %s", exception_text(flight, c));
     if (strcmp(c->kind, "xid") == 0)
         return rs_fl_print(flight, ": the kernel reported Xid %" PRId64 " of its GPU (%s)", c->code, text);
+    if (strcmp(c->kind, "sxid") == 0)
+        return rs_fl_print(flight, ": the kernel reported SXid %" PRId64 " of an NVSwitch (%s)", c->code,
+                           text);
+    if (strcmp(c->kind, "pcie_error") == 0) return ": the kernel reported a fatal PCIe error";
+    if (strcmp(c->kind, "ecc") == 0) return rs_fl_print(flight, " %s", text);
     if (strcmp(c->kind, "amdgpu") == 0)
         return rs_fl_print(flight, ": the kernel reported an error of its GPU (%s)", *text ? text : "amdgpu");
     if (strcmp(c->kind, "host_oom") == 0)
@@ -314,6 +354,8 @@ const char *rs_fl_cause_clause(rs_flight *flight, const rs_flight_cause *c)
     if (strcmp(c->kind, "killed") == 0) return " was killed (SIGKILL, exit code -9)";
     if (strcmp(c->kind, "exit") == 0) return rs_fl_print(flight, " ended with exit code %" PRId64, c->code);
     if (strcmp(c->kind, "cancelled") == 0) return rs_fl_print(flight, " was cancelled (%s)", text);
+    if (strcmp(c->kind, "unreachable") == 0 || strcmp(c->kind, "nccl_error") == 0)
+        return rs_fl_print(flight, " %s", text);
     if (c->file)
         return rs_fl_print(
             flight, ": its watchdog stood still for %s s: the GIL is held, or a driver call does not return",
@@ -337,6 +379,14 @@ const char *rs_fl_cause_text(rs_flight *flight, const rs_flight_root *row)
     return who && from ? rs_fl_print(flight, "%s%s%s.", who, what, from) : NULL;
 }
 
+static bool is_of_gpu(const char *kind)
+{
+    static const char *const kinds[] = {"xid", "sxid", "ecc", "pcie_error", "amdgpu"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kind, kinds[i]) == 0) return true;
+    return false;
+}
+
 const char *rs_fl_cause_next(rs_flight *flight, const rs_flight_root *row)
 {
     const rs_flight_cause *c = row->cause;
@@ -345,11 +395,14 @@ const char *rs_fl_cause_next(rs_flight *flight, const rs_flight_root *row)
         return rs_fl_print(
             flight, "py-spy dump --native on the process of rank %" PRId64 ": it needs no GIL.", row->rank);
     if (strcmp(c->kind, "python_exception") == 0)
-        return rs_fl_print(flight, "mend %s.", c->where ? c->where : "what that exception says");
-    if (strcmp(c->kind, "xid") == 0 || strcmp(c->kind, "amdgpu") == 0)
-        return rs_fl_print(flight, "drain %s and have its GPU checked.", host);
+        return rs_fl_print(flight, "fix %s.", c->where ? c->where : "what that exception says");
+    if (is_of_gpu(c->kind)) return rs_fl_print(flight, "drain %s and have its GPU checked.", host);
     if (strcmp(c->kind, "nccl_network") == 0)
         return rs_fl_print(flight, "look at the link counters of %s and of its peer.", host);
+    if (strcmp(c->kind, "unreachable") == 0)
+        return rs_fl_print(flight,
+                           "see whether the process of rank %" PRId64 " lives on %s, and read its log.",
+                           row->rank, host);
     if (strcmp(c->kind, "host_oom") == 0)
         return rs_fl_print(flight, "look at the host memory of %s: data workers, checkpoints, caches.", host);
     if (strcmp(c->kind, "cuda_oom") == 0) return "a smaller batch, or less fragmentation.";

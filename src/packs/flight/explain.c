@@ -1,4 +1,5 @@
 /* One finding in one sentence, and the proof of it. */
+#include "flight/sources.h"
 #include "flight/words.h"
 
 #include <inttypes.h>
@@ -371,13 +372,14 @@ static const char *configuration(words *w)
 static const char *crashed(words *w)
 {
     if (w->g->n_culprits == 0) return "The job ended before any rank failed.";
-    return rs_fl_print(w->flight, "%s failed first, by the job's log.", w->who);
+    bool by_log = !w->f->cause || strcmp(w->f->cause->kind, "unreachable") != 0;
+    return rs_fl_print(w->flight, by_log ? "%s failed first, by the job's log." : "%s is gone.", w->who);
 }
 
 static const char *summarize(words *w)
 {
     switch (w->g->verdict) {
-    case RS_FLIGHT_RANK_MISSING: return silent(w);
+    case RS_FLIGHT_RANK_MISSING: return w->entry ? silent(w) : w->g->summary; /* a source's own sentence */
     case RS_FLIGHT_DUMP_MISSING: return dump_missing(w);
     case RS_FLIGHT_TYPE_MISMATCH:
     case RS_FLIGHT_SIZE_MISMATCH:
@@ -406,7 +408,8 @@ rs_status rs_fl_explain(rs_fl_analysis *a, rs_fl_found *f, bool is_root, rs_erro
     if (f->partner_rank != RS_FL_NONE) w.partner = &flight->ranks[f->partner_rank].entries[f->partner_entry];
     w.what = w.entry ? rs_fl_op_text(flight, w.entry) : "";
     f->finding.summary = w.who && w.what ? summarize(&w) : NULL;
-    if (is_root && f->finding.summary && !rs_fl_prove_shapes(a)) f->finding.summary = NULL;
+    if (is_root && f->finding.summary && !(rs_fl_prove_shapes(a) && rs_fl_prove_sources(a, &f->finding)))
+        f->finding.summary = NULL;
     rs_flight_evidence *copy = rs_arena_alloc(&flight->arena, a->n_evidence * sizeof *copy);
     if (!f->finding.summary || !copy) return rs_fail_nomem(err, "the explanation");
     if (a->n_evidence) memcpy(copy, a->evidence, a->n_evidence * sizeof *copy);

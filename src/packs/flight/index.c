@@ -43,8 +43,11 @@ rs_fl_note *rs_fl_note_put(rs_flight *flight, int64_t rank)
         flight->notes[at] = flight->notes[at - 1];
         at--;
     }
-    flight->notes[at] =
-        (rs_fl_note){.rank = rank, .host = RS_FL_NONE, .address = RS_FL_NONE, .failure = RS_FL_NONE};
+    flight->notes[at] = (rs_fl_note){.rank = rank,
+                                     .host = RS_FL_NONE,
+                                     .address = RS_FL_NONE,
+                                     .failure = RS_FL_NONE,
+                                     .stack_file = RS_FL_NONE};
     return &flight->notes[at];
 }
 

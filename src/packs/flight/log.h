@@ -3,10 +3,14 @@
 #define RS_FLIGHT_LOG_H
 
 #include "flight/causation.h"
+#include "input/source.h"
 
-/* Kinds, the deepest cause first: what lies nearer to the machine explains what lies farther. */
+/* Kinds, the deepest cause first: what is nearer to the machine explains what is farther. */
 typedef enum rs_fl_event_kind {
     RS_FL_EV_XID,
+    RS_FL_EV_SXID,
+    RS_FL_EV_ECC,
+    RS_FL_EV_PCIE_ERROR,
     RS_FL_EV_AMDGPU,
     RS_FL_EV_HOST_OOM,
     RS_FL_EV_NODE_FAILURE,
@@ -17,8 +21,10 @@ typedef enum rs_fl_event_kind {
     RS_FL_EV_EXCEPTION,
     RS_FL_EV_GIL,
     RS_FL_EV_CANCELLED,
+    RS_FL_EV_NCCL_ERROR,
     RS_FL_EV_KILLED,
     RS_FL_EV_EXIT,
+    RS_FL_EV_UNREACHABLE,
     /* what a hang does to everybody */
     RS_FL_EV_TIMEOUT,
     RS_FL_EV_HEARTBEAT,
@@ -26,12 +32,30 @@ typedef enum rs_fl_event_kind {
     RS_FL_EV_STORE,
     RS_FL_EV_SIGNAL,
     RS_FL_EV_ABORTED,
+    /* how far a rank is */
+    RS_FL_EV_BEHIND,
+    RS_FL_EV_ELSEWHERE,
+    /* what makes a rank or a link slow */
+    RS_FL_EV_LATE,
+    RS_FL_EV_PLACE, /* where its host is */
+    RS_FL_EV_THROTTLED,
+    RS_FL_EV_PCIE,
+    RS_FL_EV_NVLINK,
+    RS_FL_EV_SLOW_LINK,
     /* neither */
     RS_FL_EV_FIRST_DUMP,
+    RS_FL_EV_LEVEL, /* a source sees nothing wrong */
     RS_FL_N_EVENTS
 } rs_fl_event_kind;
 
-typedef enum rs_fl_role { RS_FL_ORIGIN, RS_FL_CONSEQUENCE, RS_FL_REMARK } rs_fl_role;
+/* A position says which rank the others wait for, not why. A condition makes it slow. */
+typedef enum rs_fl_role {
+    RS_FL_ORIGIN,
+    RS_FL_CONSEQUENCE,
+    RS_FL_REMARK,
+    RS_FL_POSITION,
+    RS_FL_CONDITION
+} rs_fl_role;
 
 const char *rs_fl_event_kind_name(rs_fl_event_kind kind);
 rs_fl_role rs_fl_event_role(rs_fl_event_kind kind);
@@ -50,6 +74,8 @@ struct rs_fl_event {
     int64_t tasks_from, tasks_to; /* a range that srun names; -1 none */
     uint32_t host;
     uint8_t kind, role;
+    uint8_t from;   /* rs_flight_file: the source that says it */
+    bool settled;   /* of a position: it holds for a job that does not move, not for one moment */
     bool by_hook;   /* torch's own hook printed it: the process ended by it */
     bool fatal;     /* an exception that ended its rank */
     bool step_only; /* of a whole step or host: no rank is named */
@@ -140,6 +166,7 @@ typedef struct rs_fl_log {
 
 /* Reads one log. RS_ERR_IO when it cannot be opened. */
 rs_status rs_fl_read_log(rs_flight *flight, const char *path, rs_error *err);
+rs_status rs_fl_read_log_from(rs_flight *flight, rs_source *from, rs_error *err);
 /* The same from memory, for tests and fuzzing. */
 rs_status rs_fl_read_log_bytes(rs_flight *flight, const void *bytes, size_t n, const char *name,
                                rs_error *err);
@@ -164,6 +191,12 @@ typedef enum rs_fl_line_kind {
     RS_FL_LINE_NOMEM
 } rs_fl_line_kind;
 rs_fl_line_kind rs_fl_read_event(rs_flight *flight, rs_fl_log *log, const rs_fl_line *line);
+/* "2026-03-14 02:11:08", with or without a zone, as ns since 1970; 0 when it is none. */
+int64_t rs_fl_time_of(const char *text, size_t n);
+/* The ranks of the job, as far as logs and dumps tell. */
+int64_t rs_fl_world_of(const rs_flight *flight);
+/* The rank of a process by the log's lines of where ranks sit; the host's name may be written in another way. -1 unknown. */
+int64_t rs_fl_rank_of_process(const rs_flight *flight, uint32_t host, int64_t pid);
 /* An event with what the line tells of its speaker and time; NULL when out of memory. */
 rs_fl_event *rs_fl_add_event(rs_fl_log *log, const rs_fl_line *line, rs_fl_event_kind kind);
 /* Whether a text that ends a traceback is of another kind than an exception of the program. */

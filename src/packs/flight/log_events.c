@@ -10,6 +10,9 @@ static const struct {
     rs_fl_role role;
 } kinds[RS_FL_N_EVENTS] = {
     [RS_FL_EV_XID] = {"xid", RS_FL_ORIGIN},
+    [RS_FL_EV_SXID] = {"sxid", RS_FL_ORIGIN},
+    [RS_FL_EV_ECC] = {"ecc", RS_FL_ORIGIN},
+    [RS_FL_EV_PCIE_ERROR] = {"pcie_error", RS_FL_ORIGIN},
     [RS_FL_EV_AMDGPU] = {"amdgpu", RS_FL_ORIGIN},
     [RS_FL_EV_HOST_OOM] = {"host_oom", RS_FL_ORIGIN},
     [RS_FL_EV_NODE_FAILURE] = {"node_failure", RS_FL_ORIGIN},
@@ -20,15 +23,26 @@ static const struct {
     [RS_FL_EV_EXCEPTION] = {"python_exception", RS_FL_ORIGIN},
     [RS_FL_EV_GIL] = {"gil_or_driver", RS_FL_ORIGIN},
     [RS_FL_EV_CANCELLED] = {"cancelled", RS_FL_ORIGIN},
+    [RS_FL_EV_NCCL_ERROR] = {"nccl_error", RS_FL_ORIGIN},
     [RS_FL_EV_KILLED] = {"killed", RS_FL_ORIGIN},
     [RS_FL_EV_EXIT] = {"exit", RS_FL_ORIGIN},
+    [RS_FL_EV_UNREACHABLE] = {"unreachable", RS_FL_ORIGIN},
     [RS_FL_EV_TIMEOUT] = {"timeout", RS_FL_CONSEQUENCE},
     [RS_FL_EV_HEARTBEAT] = {"heartbeat", RS_FL_CONSEQUENCE},
     [RS_FL_EV_ABORT] = {"abort", RS_FL_CONSEQUENCE},
     [RS_FL_EV_STORE] = {"store", RS_FL_CONSEQUENCE},
     [RS_FL_EV_SIGNAL] = {"signal", RS_FL_CONSEQUENCE},
     [RS_FL_EV_ABORTED] = {"aborted", RS_FL_CONSEQUENCE},
+    [RS_FL_EV_BEHIND] = {"behind", RS_FL_POSITION},
+    [RS_FL_EV_ELSEWHERE] = {"elsewhere", RS_FL_POSITION},
+    [RS_FL_EV_PLACE] = {"place", RS_FL_CONDITION},
+    [RS_FL_EV_LATE] = {"late", RS_FL_CONDITION},
+    [RS_FL_EV_THROTTLED] = {"throttled", RS_FL_CONDITION},
+    [RS_FL_EV_PCIE] = {"pcie", RS_FL_CONDITION},
+    [RS_FL_EV_NVLINK] = {"nvlink", RS_FL_CONDITION},
+    [RS_FL_EV_SLOW_LINK] = {"slow_link", RS_FL_CONDITION},
     [RS_FL_EV_FIRST_DUMP] = {"first_dump", RS_FL_REMARK},
+    [RS_FL_EV_LEVEL] = {"level", RS_FL_REMARK},
 };
 
 const char *rs_fl_event_kind_name(rs_fl_event_kind kind)
@@ -54,6 +68,7 @@ rs_fl_event *rs_fl_add_event(rs_fl_log *log, const rs_fl_line *line, rs_fl_event
                        .host = line->who.host,
                        .kind = (uint8_t)kind,
                        .role = (uint8_t)kinds[kind].role,
+                       .from = RS_FLIGHT_FILE_LOG,
                        .by_hook = line->hook,
                        .yearless = line->yearless,
                        .time_ns = line->time_ns,
@@ -108,6 +123,12 @@ static const struct form {
 } forms[] = {
     {RS_FL_EV_XID, "NVRM: Xid (PCI:%x): %d,%?%r", {F_PCI, F_CODE, F_TEXT}},
     {RS_FL_EV_XID, "NVRM: Xid (PCI:%x %*): %d,%?%r", {F_PCI, F_CODE, F_TEXT}},
+    {RS_FL_EV_SXID, "SXid (PCI:%x): %d, Fatal, %r", {F_PCI, F_CODE, F_TEXT}},
+    {RS_FL_EV_NVLINK, "SXid (PCI:%x): %d, %r", {F_PCI, F_CODE, F_TEXT}},
+    {RS_FL_EV_PCIE_ERROR, "AER: Uncorrect%*(Fatal) error%*received%*: %x", {F_PCI}},
+    {RS_FL_EV_PCIE_ERROR, "AER: Uncorrect%*(Fatal) error message received from %x", {F_PCI}},
+    {RS_FL_EV_PCIE, "pci %x %w Gb/s available PCIe bandwidth, limited by %r", {F_PCI, F_SKIP, F_TEXT}},
+    {RS_FL_EV_THROTTLED, "temperature above threshold, cpu clock throttled", {F_END}},
     {RS_FL_EV_AMDGPU, "amdgpu %x %*GPU reset begin", {F_PCI}},
     {RS_FL_EV_AMDGPU, "amdgpu %x %*ring %s timeout", {F_PCI, F_TEXT}},
     {RS_FL_EV_AMDGPU, "amdgpu %x %*page fault", {F_PCI}},
@@ -279,7 +300,8 @@ rs_fl_line_kind rs_fl_read_event(rs_flight *flight, rs_fl_log *log, const rs_fl_
         for (size_t k = 0; e && k < RS_FL_MAX_FIELDS && f->fields[k] != F_END && fields[k].text; k++)
             if (!fill_field(flight, e, f->fields[k], fields[k])) e = NULL;
         if (!e) return RS_FL_LINE_NOMEM;
-        return e->role == RS_FL_ORIGIN ? RS_FL_LINE_EVENT : RS_FL_LINE_CONSEQUENCE;
+        return e->role == RS_FL_ORIGIN || e->role == RS_FL_CONDITION ? RS_FL_LINE_EVENT
+                                                                     : RS_FL_LINE_CONSEQUENCE;
     }
     return warned_of_network(flight, log, line);
 }

@@ -2,6 +2,7 @@
 #define _DEFAULT_SOURCE
 #include "flight/log.h"
 #include "base/ascii.h"
+#include "flight/sources.h"
 #include "flight/template.h"
 #include "flight/words.h"
 #include "input/lines.h"
@@ -200,6 +201,12 @@ static bool peel_time(rs_fl_line *l)
     if (n < l->n && l->text[n] == ' ') n++;
     drop(l, n);
     return true;
+}
+
+int64_t rs_fl_time_of(const char *text, size_t n)
+{
+    rs_fl_line line = {.text = text, .n = n};
+    return peel_time(&line) ? line.time_ns : 0;
 }
 
 static void yearless_time(rs_fl_line *l, int64_t month, int64_t day, int64_t clock)
@@ -548,13 +555,14 @@ static bool read_line(reading *r, rs_fl_line *l)
     return kind == RS_FL_LINE_PLAIN && l->n ? note_plain(r, l) : true;
 }
 
-static rs_status read_lines(rs_flight *flight, rs_source *from, const char *name, rs_error *err)
+rs_status rs_fl_read_log_from(rs_flight *flight, rs_source *from, rs_error *err)
 {
+    const char *name = rs_source_name(from);
     rs_lines lines;
     rs_line_text text;
     rs_status status = rs_lines_open(from, &lines, err);
     if (status != RS_OK) return status;
-    if (!flight->log && !(flight->log = rs_calloc(1, sizeof *flight->log))) status = rs_fail_nomem(err, name);
+    if (!rs_fl_events_of(flight)) status = rs_fail_nomem(err, name);
     reading r = {.flight = flight,
                  .log = flight->log,
                  .clean = rs_malloc(MAX_LINE),
@@ -599,7 +607,7 @@ rs_status rs_fl_read_log(rs_flight *flight, const char *path, rs_error *err)
 {
     rs_source *from = NULL;
     rs_status status = rs_source_open(path, flight->settings.max_ratio, &from, err);
-    if (status == RS_OK) status = read_lines(flight, from, path, err);
+    if (status == RS_OK) status = rs_fl_read_log_from(flight, from, err);
     rs_source_close(from);
     return status;
 }
@@ -609,7 +617,7 @@ rs_status rs_fl_read_log_bytes(rs_flight *flight, const void *bytes, size_t n, c
 {
     rs_source *from = NULL;
     rs_status status = rs_source_open_bytes(bytes, n, name, flight->settings.max_ratio, &from, err);
-    if (status == RS_OK) status = read_lines(flight, from, name, err);
+    if (status == RS_OK) status = rs_fl_read_log_from(flight, from, err);
     rs_source_close(from);
     return status;
 }

@@ -2,15 +2,16 @@
 #include "flight/files.h"
 #include "base/ascii.h"
 #include "flight/log.h"
+#include "flight/sources.h"
 #include "flight/template.h"
 
 #include <string.h>
 
 #define DAY INT64_C(86400000000000)
 
-static int64_t world_of(const rs_flight *flight)
+int64_t rs_fl_world_of(const rs_flight *flight)
 {
-    int64_t world = flight->log->world;
+    int64_t world = flight->log ? flight->log->world : 0;
     for (size_t g = 0; g < flight->n_groups; g++)
         if ((int64_t)flight->groups[g].n > world) world = (int64_t)flight->groups[g].n;
     if ((int64_t)flight->n_ranks > world) world = (int64_t)flight->n_ranks;
@@ -33,6 +34,13 @@ static const rs_fl_seat *seat_of_process(const rs_fl_log *log, uint32_t host, in
         found = s;
     }
     return found;
+}
+
+int64_t rs_fl_rank_of_process(const rs_flight *flight, uint32_t host, int64_t pid)
+{
+    const rs_fl_seat *seat = flight->log ? seat_of_process(flight->log, host, pid) : NULL;
+    if (flight->log && !seat) seat = seat_of_process(flight->log, RS_FL_NONE, pid);
+    return seat ? seat->rank : -1;
 }
 
 static uint64_t bus_of(const char *text)
@@ -146,8 +154,9 @@ static void resolve(const rs_flight *flight, int64_t world, rs_fl_event *e)
         e->rank = rank_in_group(flight, &e->who);
     if (e->host == RS_FL_NONE) e->host = node;
     bool of_host = e->step_only || e->kind == RS_FL_EV_XID || e->kind == RS_FL_EV_AMDGPU ||
+                   e->kind == RS_FL_EV_SXID || e->kind == RS_FL_EV_PCIE_ERROR || e->role == RS_FL_CONDITION ||
                    e->kind == RS_FL_EV_NODE_FAILURE || e->kind == RS_FL_EV_CANCELLED;
-    if (e->rank >= 0 || of_host || is_of_agent(log, e->file)) return;
+    if (e->rank >= 0 || of_host || e->from != RS_FLIGHT_FILE_LOG || is_of_agent(log, e->file)) return;
     int64_t rank;
     const char *rule;
     bool says_rank;
@@ -236,15 +245,17 @@ static bool give_ranks_of_processes(rs_fl_log *log)
 
 rs_status rs_fl_resolve_log(rs_flight *flight, rs_error *err)
 {
-    rs_fl_log *log = flight->log;
-    if (!log) return RS_OK;
-    int64_t world = world_of(flight);
+    if (!flight->log && !rs_fl_has_sources(flight)) return RS_OK;
+    rs_fl_log *log = rs_fl_events_of(flight);
+    if (!log) return rs_fail_nomem(err, "the log");
+    int64_t world = rs_fl_world_of(flight);
     if (!settle_seats(log) || !rs_fl_find_attempts(flight)) return rs_fail_nomem(err, "the log");
     for (size_t i = 0; i < log->n_seats; i++) {
         rs_fl_note *note = rs_fl_note_put(flight, log->seats[i].rank);
         if (!note) return rs_fail_nomem(err, "the log");
         if (note->host == RS_FL_NONE) note->host = log->seats[i].host;
     }
+    if (!rs_fl_hear_sources(flight)) return rs_fail_nomem(err, "the sources");
     for (size_t i = 0; i < log->n; i++) {
         resolve(flight, world, &log->events[i]);
         give_year(flight, &log->events[i]);

@@ -148,6 +148,7 @@ typedef struct rs_fl_note {
     int64_t rank;
     uint32_t host, address; /* texts; RS_FL_NONE unknown */
     uint32_t stack;         /* of its main thread; 0 none */
+    uint32_t stack_file;    /* text: the file that holds it; RS_FL_NONE: no file of its own */
     bool no_traceback;      /* it answers, but not for its Python stack */
     bool collecting;        /* its main thread collects garbage */
     uint32_t failure;       /* text: why it does not answer; RS_FL_NONE when it does */
@@ -174,12 +175,16 @@ struct rs_flight {
     rs_fl_rank *ranks; /* ascending */
     size_t n_ranks, ranks_capacity;
     rs_fl_member **by_group;
-    struct rs_fl_log *log;           /* NULL when none was given */
-    struct rs_fl_periodic *periodic; /* the periodic dumper's tables; NULL when there are none */
-    struct rs_fl_thread *threads;    /* of all ranks whose stacks were read */
+    struct rs_fl_log *log;               /* NULL when none was given */
+    struct rs_fl_ras *ras;               /* NCCL RAS reports; NULL when there are none */
+    struct rs_fl_inspector *inspector;   /* NCCL Inspector's records; NULL when there are none */
+    struct rs_fl_prometheus *prometheus; /* series of DCGM; NULL when there are none */
+    struct rs_fl_periodic *periodic;     /* the periodic dumper's tables; NULL when there are none */
+    struct rs_fl_thread *threads;        /* of all ranks whose stacks were read */
     size_t n_threads, threads_capacity;
     rs_fl_note *notes; /* by ascending rank */
     size_t n_notes, notes_capacity;
+    size_t n_stack_files;
     int64_t *unusable; /* ranks whose dump exists but could not be read, ascending */
     size_t n_unusable, unusable_capacity;
     size_t n_unusable_files;

@@ -2,10 +2,12 @@
  * depend on how many threads there are. */
 #define _DEFAULT_SOURCE
 #include "base/settings.h"
+#include "base/try.h"
 #include "flight/files.h"
 #include "flight/live.h"
 #include "flight/log.h"
 #include "flight/p2p.h"
+#include "flight/sources.h"
 #include "input/source.h"
 #include "input/tar.h"
 
@@ -260,27 +262,18 @@ static rs_status finish_opening(opening *o, size_t n_files, rs_error *err)
     return status;
 }
 
-/* Reads the logs among the files, which are then no files that could be dumps. Files of other names are not opened here. */
-static rs_status take_logs(opening *o, rs_error *err)
+/* Reads what the sources know among the files, which are then no files that could be dumps. */
+static rs_status take_sources(opening *o, rs_error *err)
 {
     rs_status status = RS_OK;
     size_t kept = 0;
     for (size_t i = 0; i < o->files.n; i++) {
-        rs_fl_file file = o->files.items[i];
-        rs_source *source = NULL;
-        const uint8_t *text = NULL;
-        size_t n = 0;
-        bool is_log = status == RS_OK && rs_fl_is_named_log(file.path) &&
-                      rs_source_open(file.path, o->flight->settings.max_ratio, &source, NULL) == RS_OK &&
-                      rs_source_peek(source, RS_SOURCE_PEEK, &text, &n, NULL) == RS_OK &&
-                      rs_flight_recognize(file.path, text, n) == RS_FLIGHT_FILE_LOG;
-        rs_source_close(source);
-        if (is_log) {
-            status = rs_fl_read_log(o->flight, file.path, err);
-            rs_free(file.path);
-        } else {
-            o->files.items[kept++] = file;
-        }
+        bool taken = false;
+        if (status == RS_OK) status = rs_fl_read_source(o->flight, o->files.items[i].path, &taken, err);
+        if (taken)
+            rs_free(o->files.items[i].path);
+        else
+            o->files.items[kept++] = o->files.items[i];
     }
     o->files.n = kept;
     return status;
@@ -293,18 +286,20 @@ static rs_status open_files(opening *o, const char *const *paths, size_t n_paths
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < flight->settings.n_logs; i++)
         status = rs_fl_read_log(flight, flight->settings.logs[i], err);
+    if (status == RS_OK) status = rs_fl_read_given(flight, err);
     if (status == RS_OK && n_paths == 0) status = rs_fl_find_named_dumps(flight, &named, err);
     const char *prefix = named;
     if (status == RS_OK && (n_paths || named))
         status = rs_fl_find_files(named ? &prefix : paths, named ? 1 : n_paths, flight->settings.prefix,
                                   &o->files, err);
     rs_free(named);
-    if (status == RS_OK) status = take_logs(o, err);
+    if (status == RS_OK) status = take_sources(o, err);
     if (status != RS_OK) return status;
     if (o->files.n_periodic)
         status = rs_fl_read_periodic(flight, o->files.periodic, o->files.n_periodic, err);
     if (status != RS_OK) return status;
-    if (o->files.n == 0 && (o->files.n_periodic || flight->log)) return finish_opening(o, 0, err);
+    if (o->files.n == 0 && (o->files.n_periodic || flight->log || rs_fl_has_sources(flight)))
+        return finish_opening(o, 0, err);
     if (o->files.n == 0)
         return rs_fail(err, RS_ERR_FORMAT,
                        flight->settings.prefix ? "no file whose name contains the prefix"
@@ -323,6 +318,7 @@ static rs_status open_bytes(opening *o, const rs_flight_bytes *dumps, size_t n_d
     rs_status status = reader ? RS_OK : rs_fail_nomem(err, "a reader");
     for (size_t i = 0; status == RS_OK && i < o->flight->settings.n_logs; i++)
         status = rs_fl_read_log(o->flight, o->flight->settings.logs[i], err);
+    if (status == RS_OK) status = rs_fl_read_given(o->flight, err);
     for (size_t i = 0; i < n_dumps && status == RS_OK; i++)
         status = read_one(o, reader, dumps[i].bytes, dumps[i].n, 0, dumps[i].name, dumps[i].rank, "given",
                           true, err);
@@ -346,7 +342,11 @@ static rs_status begin(opening *o, const rs_flight_settings *settings, rs_flight
                    .lock = PTHREAD_MUTEX_INITIALIZER,
                    .turn_changed = PTHREAD_COND_INITIALIZER,
                    .error = RS_ERROR_INIT};
-    return init_texts(o, err);
+    RS_TRY(init_texts(o, err));
+    if (settings && settings->history &&
+        !((*out)->settings.history = rs_fl_print(*out, "%s", settings->history)))
+        return rs_fail_nomem(err, "the history");
+    return RS_OK;
 }
 
 static rs_status end(opening *o, rs_flight **out, rs_status status)
@@ -358,7 +358,9 @@ static rs_status end(opening *o, rs_flight **out, rs_status status)
     rs_free(o->unusable);
     rs_strings_clear(&o->stems);
     rs_fl_files_clear(&o->files);
-    if (*out) (*out)->settings.prefix = NULL, (*out)->settings.logs = NULL, (*out)->settings.n_logs = 0;
+    if (*out)
+        (*out)->settings.prefix = NULL, (*out)->settings.logs = NULL, (*out)->settings.n_logs = 0,
+        (*out)->settings.evidence = NULL, (*out)->settings.n_evidence = 0;
     if (status == RS_OK || status == RS_ERR_FORMAT) return status;
     if (*out) (*out)->settings.previous = NULL; /* it stays the caller's */
     rs_flight_close(*out);
@@ -424,6 +426,7 @@ void rs_flight_close(rs_flight *flight)
     rs_free(flight->by_group);
     rs_free(flight->unusable);
     rs_free(flight->notes);
+    rs_fl_clear_sources(flight);
     rs_fl_log_clear(flight->log);
     rs_fl_periodic_free(flight->periodic);
     rs_free(flight->threads);

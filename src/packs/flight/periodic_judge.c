@@ -176,8 +176,7 @@ static rs_status judge_stuck(rs_fl_analysis *a, const rs_fl_periodic *p, rs_erro
 
 #define STANDSTILL INT64_C(30000000000)
 
-/* Whether a stack's innermost frame is torch's waiting for others: in a collective, or for the GPU. */
-static bool waits_in_torch(const rs_flight *flight, uint32_t stack)
+bool rs_fl_waits_in_torch(const rs_flight *flight, uint32_t stack)
 {
     const rs_fl_stack *s = &flight->stacks[stack];
     if (!s->n) return false;
@@ -200,7 +199,7 @@ static rs_status judge_stacks(rs_fl_analysis *a, rs_error *err)
         const rs_fl_note *note = &flight->notes[i];
         if (!note->stack) continue;
         still = still && note->since_ns >= STANDSTILL;
-        if (waits_in_torch(flight, note->stack))
+        if (rs_fl_waits_in_torch(flight, note->stack))
             waiting++;
         else
             ranks[n++] = note->rank;

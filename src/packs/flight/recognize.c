@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "flight/files.h"
-#include "rankscope/flight.h"
+#include "flight/sources.h"
 
 static bool holds(const void *text, size_t n, const char *wanted)
 {
@@ -32,18 +32,9 @@ bool rs_fl_is_named_log(const char *path)
     return false;
 }
 
-static bool is_log(const char *path, const uint8_t *text, size_t n)
-{
-    if (!rs_fl_is_named_log(path) || text[0] == '{' || text[0] == '[') return false;
-    for (size_t i = 0; i < n; i++)
-        if (text[i] < 0x20 && !memchr("\n\r\t\x1b", text[i], 4)) return false;
-    return true;
-}
-
 rs_flight_file rs_flight_recognize(const char *path, const void *text, size_t n)
 {
     if (n == 0) return RS_FLIGHT_FILE_OTHER;
-    return is_dump(text, n)        ? RS_FLIGHT_FILE_DUMP
-           : is_log(path, text, n) ? RS_FLIGHT_FILE_LOG
-                                   : RS_FLIGHT_FILE_OTHER;
+    const rs_fl_source *row = rs_fl_source_of(path, text, n);
+    return row ? row->file : is_dump(text, n) ? RS_FLIGHT_FILE_DUMP : RS_FLIGHT_FILE_OTHER;
 }

@@ -120,7 +120,8 @@ static void fill_row(rs_flight *flight, const rs_fl_found *f, int64_t rank, rs_f
 static bool machine_is_suspect(const rs_flight_root *row)
 {
     static const char *const hardware[] = {"xid",          "amdgpu",       "cuda_error", "host_oom",
-                                           "nccl_network", "node_failure", "killed"};
+                                           "nccl_network", "node_failure", "killed",     "sxid",
+                                           "ecc",          "pcie_error",   "unreachable"};
     static const char *const software[] = {"python_exception", "cuda_oom", "cancelled"};
     if (row->rank < 0) return false;
     for (size_t i = 0; row->cause && i < sizeof software / sizeof *software; i++)

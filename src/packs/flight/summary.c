@@ -208,7 +208,9 @@ static const char *next_step(rs_flight *flight, const rs_flight_root *row)
         return "compare what the named ranks computed there: batch, shapes, branches.";
     case RS_FLIGHT_ROOT_DEADLOCK: return "let one side send first, or batch both with batch_isend_irecv.";
     case RS_FLIGHT_ROOT_ORDER: return "issue the groups' collectives in the same order on every rank.";
-    case RS_FLIGHT_ROOT_SLOW: return rs_fl_print(flight, "profile rank %" PRId64 "%s.", row->rank, on);
+    case RS_FLIGHT_ROOT_SLOW:
+        if (row->rank < 0) return "look at the GPU or the links that the sentence names.";
+        return rs_fl_print(flight, "profile rank %" PRId64 "%s.", row->rank, on);
     case RS_FLIGHT_ROOT_CRASHED: return rs_fl_print(flight, "read the log of rank %" PRId64 ".", row->rank);
     case RS_FLIGHT_ROOT_CONFIG: return "create the group with the same members on every rank.";
     default: return NULL;

@@ -504,9 +504,9 @@ rs_table *rs_flight_dumps(rs_flight *flight, rs_error *err)
 const rs_table_spec *const *rs_flight_tables(size_t *n)
 {
     static const rs_table_spec *const specs[] = {
-        &rs_fl_groups_spec,      &rs_fl_entries_spec, &rs_fl_dumps_spec, &rs_fl_lateness_spec,
-        &rs_fl_collectives_spec, &rs_fl_roots_spec,   &rs_fl_log_spec,   &rs_fl_attempts_spec,
-        &rs_fl_progress_spec,    &rs_fl_stacks_spec};
+        &rs_fl_groups_spec,      &rs_fl_entries_spec, &rs_fl_dumps_spec,    &rs_fl_lateness_spec,
+        &rs_fl_collectives_spec, &rs_fl_roots_spec,   &rs_fl_log_spec,      &rs_fl_attempts_spec,
+        &rs_fl_progress_spec,    &rs_fl_stacks_spec,  &rs_fl_inspector_spec};
     *n = sizeof specs / sizeof *specs;
     return specs;
 }

@@ -8,6 +8,8 @@ extern const rs_table_spec rs_fl_entries_spec, rs_fl_groups_spec, rs_fl_lateness
     rs_fl_dumps_spec, rs_fl_roots_spec, rs_fl_log_spec, rs_fl_attempts_spec, rs_fl_progress_spec,
     rs_fl_stacks_spec;
 
+extern const rs_table_spec rs_fl_inspector_spec;
+
 /* Which ranks and groups a view shows. */
 typedef struct rs_fl_choice {
     uint8_t *rank;  /* by rank index */

@@ -26,7 +26,7 @@ const rs_table_spec rs_fl_log_spec = {"log", "one row an event of the job's log"
 
 static rs_status add_row(const rs_flight *flight, const rs_fl_event *e, rs_table *table, rs_error *err)
 {
-    static const char *const roles[] = {"origin", "consequence", "note"};
+    static const char *const roles[] = {"origin", "consequence", "note", "position", "condition"};
     rs_table_add_int_if(table, e->rank >= 0, e->rank);
     rs_table_add_text_or_null(table, rs_fl_text(flight, e->host));
     if (e->time_ns && !e->yearless)

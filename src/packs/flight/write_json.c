@@ -180,6 +180,17 @@ static void put_roots(rs_writer *w, const rs_flight_report *report, const cut *c
     put_ranks(w, report->isolate, report->n_isolate);
     rs_writer_text(w, ",\n  \"next\": ");
     put_text(w, report->next);
+    if (report->decision != RS_FLIGHT_UNDECIDED) {
+        rs_writer_text(w, ",\n  \"decision\": {\"action\": ");
+        put_text(w, rs_flight_decision_name(report->decision));
+        rs_writer_text(w, ", \"host\": ");
+        put_text(w, report->decision_host);
+        rs_writer_text(w, ", \"records\": ");
+        rs_writer_int(w, (int64_t)report->n_records);
+        rs_writer_text(w, ", \"text\": ");
+        put_text(w, report->decision_text);
+        rs_writer_char(w, '}');
+    }
     rs_writer_text(w, ",\n  \"shapes\": {");
     bool first = true;
     for (size_t s = 0; s < RS_FL_N_SHAPES; s++) {

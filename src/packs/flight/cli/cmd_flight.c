@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "base/try.h"
 #include "flight/cli/flight.h"
 
@@ -24,6 +25,11 @@ static const rs_option_spec specs[] = {
     {"allow-host", RS_OPTION_TEXT, "HOST", NULL, NULL,
      "with --server: workers on this host may be asked, too (one * is any text: node*); only those on the server's own host are "
      "otherwise. May be given again"},
+    {"ras", RS_OPTION_TEXT, "HOST[:PORT]", NULL, NULL,
+     "ask NCCL's RAS of a running job (port 28028), and again after --stall seconds when that is given; with DIR, --log, --server or "
+     "--workers, or alone"},
+    {"history", RS_OPTION_TEXT, "DIR", NULL, NULL,
+     "compare with the records of earlier attempts in DIR and say what to do: start again, without a host, or stop; then add this one"},
     {"watch", RS_OPTION_TEXT, "DIR|URL", NULL, NULL,
      "look again and again, until a hang (exit 1) or the job's end (0; 4 when it vanishes)"},
     {"every", RS_OPTION_INT, "S", NULL, "10", "seconds between two looks of --watch"},
@@ -57,6 +63,7 @@ typedef struct flight_request {
     const rs_table_spec *tables[16];
     rs_flight *flight;
     rs_error failed; /* why there is no verdict, where JSON shows what was wrong with the files; else RS_OK */
+    rs_fetch ras[2]; /* answers of NCCL's RAS */
     int ended;       /* the exit code of a watch whose server has gone */
 } flight_request;
 
@@ -111,7 +118,7 @@ static const struct {
     {"lateness", rs_flight_lateness, NULL}, {"collectives", rs_flight_collectives, NULL},
     {"dumps", rs_flight_dumps, NULL},       {"log", rs_flight_log, NULL},
     {"attempts", rs_flight_attempts, NULL}, {"progress", rs_flight_progress, NULL},
-    {"stacks", rs_flight_stacks, NULL},
+    {"stacks", rs_flight_stacks, NULL},     {"inspector", rs_flight_inspector, NULL},
 };
 
 /* The table that is shown instead of the verdict; NULL: the verdict is. */
@@ -184,6 +191,29 @@ static rs_status write_timeline(void *context, const rs_sink *sink, rs_error *er
     return rs_flight_write_timeline(context, sink, err);
 }
 
+static rs_status put_record(void *context, const rs_sink *sink, rs_error *err)
+{
+    return rs_flight_write_record(context, sink, err);
+}
+
+/* A look that decides nothing leaves no record. */
+static rs_status write_record(const rs_request *r, rs_flight *flight, const rs_flight_report *report,
+                              rs_error *err)
+{
+    const char *folder = rs_request_text(r, "history");
+    char name[RS_FLIGHT_RECORD_NAME];
+    if (!folder || report->decision == RS_FLIGHT_GO_ON || report->root.verdict == RS_FLIGHT_BAD_INPUT)
+        return RS_OK;
+    rs_flight_name_record(flight, name);
+    rs_text path = {0};
+    rs_text_printf(&path, "%s/%s", folder, name);
+    rs_status status = rs_text_get(&path) ? rs_output_put(rs_text_get(&path), false, r->command->name,
+                                                          put_record, flight, err)
+                                          : rs_fail_nomem(err, "the record");
+    rs_text_clear(&path);
+    return status;
+}
+
 static int deliver(rs_request *r, const rs_result *result)
 {
     flight_request *own = r->own;
@@ -198,6 +228,8 @@ static int deliver(rs_request *r, const rs_result *result)
         code = rs_complain_error(NULL, &err);
     if (report && code == RS_EXIT_OK && database &&
         rs_flight_write_database(own->flight, database, &err) != RS_OK)
+        code = rs_complain_error(NULL, &err);
+    if (report && code == RS_EXIT_OK && write_record(r, own->flight, report, &err) != RS_OK)
         code = rs_complain_error(NULL, &err);
     rs_report_result(&(rs_result){.problems = *rs_flight_problems(own->flight)}, r->quiet);
     r->told = true;
@@ -234,7 +266,7 @@ static rs_status check(rs_request *r, rs_error *err)
                   (rs_request_text(r, "watch") != NULL) + (r->arguments.n_paths > 0);
     if (sources > 1)
         return rs_fail(err, RS_ERR_USAGE, "one of DIR, --server, --workers and --watch, not several");
-    if (sources == 0 && rs_request_repeated(r, "log")->n == 0)
+    if (sources == 0 && rs_request_repeated(r, "log")->n == 0 && !rs_request_text(r, "ras"))
         return rs_fail(err, RS_ERR_USAGE, "which dumps? rankscope flight [options] DIR...");
     return RS_OK;
 }
@@ -262,10 +294,18 @@ static rs_status body(rs_request *r, rs_result *result, rs_error *err)
                                    .replica_size = rs_request_int(r, "torchft-size"),
                                    .logs = logs->values,
                                    .n_logs = logs->n,
+                                   .history = rs_request_text(r, "history"),
                                    .progress = rs_progress_step,
                                    .progress_context = &r->progress};
     const char *table = table_name(r);
-    rs_status status = open_input(r, &settings, own, err);
+    rs_flight_bytes answers[2];
+    rs_status status = RS_OK;
+    if (rs_request_text(r, "ras")) {
+        settings.evidence = answers;
+        if (rs_request_is_set(r, "stall")) settings.stall_ns = rs_request_int(r, "stall") * 1000000000;
+        status = rs_flight_ask_ras(r, own->ras, answers, &settings.n_evidence, err);
+    }
+    if (status == RS_OK) status = open_input(r, &settings, own, err);
     r->stats = rs_flight_get_stats(own->flight);
     if (status == RS_OK) return table ? make_table(r, own->flight, table, result, err) : RS_OK;
     if (status == RS_ERR_CANCELLED || !own->flight) return status;
@@ -280,7 +320,9 @@ static rs_status body(rs_request *r, rs_result *result, rs_error *err)
 
 static void clear(rs_request *r)
 {
-    rs_flight_close(((flight_request *)r->own)->flight);
+    flight_request *own = r->own;
+    rs_flight_close(own->flight);
+    for (size_t i = 0; i < 2; i++) rs_fetch_clear(&own->ras[i]);
 }
 
 /* ---- rankscope PATH... --------------------------------------------------------------------------------- */
@@ -295,7 +337,31 @@ static bool is_log(const char *path, const uint8_t *text, size_t n)
     return rs_flight_recognize(path, text, n) == RS_FLIGHT_FILE_LOG;
 }
 
+static bool is_ras(const char *path, const uint8_t *text, size_t n)
+{
+    return rs_flight_recognize(path, text, n) == RS_FLIGHT_FILE_RAS;
+}
+
+static bool is_inspector(const char *path, const uint8_t *text, size_t n)
+{
+    return rs_flight_recognize(path, text, n) == RS_FLIGHT_FILE_INSPECTOR;
+}
+
+static bool is_metrics(const char *path, const uint8_t *text, size_t n)
+{
+    return rs_flight_recognize(path, text, n) == RS_FLIGHT_FILE_PROMETHEUS;
+}
+
+static bool is_stacks(const char *path, const uint8_t *text, size_t n)
+{
+    return rs_flight_recognize(path, text, n) == RS_FLIGHT_FILE_STACKS;
+}
+
 static const rs_file_kind inputs[] = {{.title = "flight-recorder dump", .knows = is_dump},
+                                      {.title = "NCCL RAS report", .knows = is_ras},
+                                      {.title = "NCCL Inspector file", .knows = is_inspector},
+                                      {.title = "answer of Prometheus", .knows = is_metrics},
+                                      {.title = "file with stacks", .knows = is_stacks},
                                       {.title = "log", .by_name = true, .beside = true, .knows = is_log},
                                       {0}};
 

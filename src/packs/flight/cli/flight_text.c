@@ -190,6 +190,7 @@ rs_status rs_flight_show_text(const rs_request *r, rs_flight *flight, const rs_s
              report->n_groups == 1 ? "" : "s");
     rs_page_wrap(&layout, "", line);
     if (report->next) rs_page_wrap(&layout, "Next: ", report->next);
+    if (report->decision_text) rs_page_wrap(&layout, "Decision: ", report->decision_text);
     RS_TRY(show_isolate(report, &layout, err));
     if (r->render.brief) {
         if (report->root.n_evidence) rs_page_wrap(&layout, "Proof: ", report->root.evidence[0].text);

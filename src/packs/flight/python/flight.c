@@ -295,10 +295,11 @@ static rs_table *make_table(rs_flight *flight, const char *name, const char *ran
     if (strcmp(name, "attempts") == 0) return rs_flight_attempts(flight, err);
     if (strcmp(name, "progress") == 0) return rs_flight_progress(flight, err);
     if (strcmp(name, "stacks") == 0) return rs_flight_stacks(flight, err);
+    if (strcmp(name, "inspector") == 0) return rs_flight_inspector(flight, err);
     rs_fail(
         err, RS_ERR_USAGE,
         "there is no table \"%.60s\"; there is groups, entries, side_by_side, dumps, lateness, collectives, roots, "
-        "log, attempts, progress, stacks",
+        "log, attempts, progress, stacks, inspector",
         name);
     return NULL;
 }

@@ -1,7 +1,8 @@
 # A job simulator with faults: a test of the verdict, and the maker of the benchmark's dumps.
 set(rs_jobs ${CMAKE_CURRENT_LIST_DIR}/jobs)
-add_executable(flight_sim ${rs_jobs}/main.c ${rs_jobs}/sim.c ${rs_jobs}/sim_write.c)
+add_executable(flight_sim ${rs_jobs}/main.c ${rs_jobs}/sim.c ${rs_jobs}/sim_write.c ${rs_jobs}/sim_sources.c)
 set_target_properties(flight_sim PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/flight)
 target_link_libraries(flight_sim PRIVATE rankscope_static)
 add_test(NAME flight_sim COMMAND flight_sim check 1000)
+add_test(NAME flight_sim_sources COMMAND flight_sim sources 150)
 add_test(NAME flight_sim_shapes COMMAND flight_sim shapes 1000)

@@ -63,10 +63,26 @@ RS_API const char *rs_flight_verdict_name(rs_flight_verdict verdict);
 
 typedef struct rs_flight rs_flight;
 
-typedef enum rs_flight_file { RS_FLIGHT_FILE_OTHER, RS_FLIGHT_FILE_DUMP, RS_FLIGHT_FILE_LOG } rs_flight_file;
+typedef enum rs_flight_file {
+    RS_FLIGHT_FILE_OTHER,
+    RS_FLIGHT_FILE_DUMP,
+    RS_FLIGHT_FILE_LOG,
+    RS_FLIGHT_FILE_RAS,        /* NCCL's RAS: `ncclras -f json`, or its text */
+    RS_FLIGHT_FILE_INSPECTOR,  /* NCCL's Inspector plugin: lines of JSON */
+    RS_FLIGHT_FILE_PROMETHEUS, /* DCGM's metrics: the JSON of a query_range */
+    RS_FLIGHT_FILE_STACKS      /* Python stacks of a rank, by py-spy or faulthandler */
+} rs_flight_file;
 /* What a file is, by its name and the first n bytes of its text (unpacked; 4 KiB are enough). A log is a text whose name ends in
  * .log, .out or .err. */
 RS_API rs_flight_file rs_flight_recognize(const char *path, const void *text, size_t n);
+
+/* Plain bytes of a file, as it would be read. */
+typedef struct rs_flight_bytes {
+    const void *bytes;
+    size_t n;
+    int64_t rank;     /* of a dump */
+    const char *name; /* represents the file's in messages */
+} rs_flight_bytes;
 
 typedef struct rs_flight_settings {
     size_t size;             /* sizeof(rs_flight_settings): needed, so that the struct can grow */
@@ -85,6 +101,11 @@ typedef struct rs_flight_settings {
     int64_t stall_ns; /* of a snapshot: without an issue or a completion for so long the job hangs; 0: 30 s */
     rs_flight *previous; /* of a snapshot: the one before, which this one takes over when it opens (RS_OK,
                             RS_ERR_FORMAT); NULL */
+    const rs_flight_bytes
+        *evidence; /* texts other than dumps (NCCL RAS, logs), recognised by what they hold; NULL: none */
+    size_t n_evidence;
+    const char *
+        history; /* a folder with records of earlier attempts (rs_flight_write_record), to compare this one with; NULL */
 } rs_flight_settings;
 
 /* Reads the dumps under paths (files, directories with all below them, tar archives, RANK=PATH, the beginning
@@ -97,12 +118,6 @@ typedef struct rs_flight_settings {
 RS_API rs_status rs_flight_open(const char *const *paths, size_t n_paths, const rs_flight_settings *settings,
                                 rs_flight **out, rs_error *err);
 /* The same from memory: plain bytes of one dump a rank. Nothing is borrowed afterwards. */
-typedef struct rs_flight_bytes {
-    const void *bytes;
-    size_t n;
-    int64_t rank;
-    const char *name; /* represents the file's in messages */
-} rs_flight_bytes;
 RS_API rs_status rs_flight_open_bytes(const rs_flight_bytes *dumps, size_t n_dumps,
                                       const rs_flight_settings *settings, rs_flight **out, rs_error *err);
 
@@ -223,6 +238,17 @@ typedef struct rs_flight_waiting {
     size_t n_waits_for;
 } rs_flight_waiting;
 
+/* What to do with the job, by this verdict and the records of earlier attempts. */
+typedef enum rs_flight_decision {
+    RS_FLIGHT_UNDECIDED, /* no history was given */
+    RS_FLIGHT_GO_ON,
+    RS_FLIGHT_RESTART,
+    RS_FLIGHT_RESTART_WITHOUT_HOST,
+    RS_FLIGHT_STOP
+} rs_flight_decision;
+/* "none", "go_on", "restart", "restart_without_host", "stop": the word that is in JSON. Static text. */
+RS_API const char *rs_flight_decision_name(rs_flight_decision decision);
+
 typedef struct rs_flight_report {
     rs_flight_finding root; /* the verdict; healthy when nothing is wrong */
     const rs_flight_finding
@@ -246,6 +272,10 @@ typedef struct rs_flight_report {
     size_t shapes[5];                  /* dumps that are full, ring, active only, status only, issue only */
     const rs_flight_attempt *attempts; /* of the logs, the first one first; none without a log */
     size_t n_attempts;
+    rs_flight_decision decision;
+    const char *decision_text; /* one or two sentences with the reason; NULL without a history */
+    const char *decision_host; /* that is left out; NULL */
+    size_t n_records;          /* of other attempts */
 } rs_flight_report;
 
 /* "full", "ring", "active_only", ...: the names of `shapes`. Static text. */
@@ -272,6 +302,8 @@ RS_API rs_table *rs_flight_attempts(rs_flight *flight, rs_error *err); /* one ro
 RS_API rs_table *rs_flight_progress(rs_flight *flight, rs_error *err); /* one row a rank and group */
 RS_API rs_table *rs_flight_stacks(rs_flight *flight,
                                   rs_error *err); /* one row a frame of a live job's stacks */
+/* One row a communicator, kind and size of collective of NCCL Inspector's files. */
+RS_API rs_table *rs_flight_inspector(rs_flight *flight, rs_error *err);
 RS_API rs_table *rs_flight_roots(rs_flight *flight, rs_error *err);    /* one row a root */
 RS_API rs_table *rs_flight_lateness(rs_flight *flight, rs_error *err); /* by group and rank */
 RS_API rs_table *rs_flight_collectives(rs_flight *flight,
@@ -283,6 +315,12 @@ RS_API rs_table *rs_flight_side_by_side(rs_flight *flight, const char *ranks, co
 /* The specs of the tables above, for --schema; side_by_side has columns that depend on the data and is not
  * among them. */
 RS_API const rs_table_spec *const *rs_flight_tables(size_t *n);
+
+/* A small JSON object with what of the verdict later attempts are compared with. */
+RS_API rs_status rs_flight_write_record(rs_flight *flight, const rs_sink *sink, rs_error *err);
+/* The record's file name in a history: equal for equal evidence, so that looking twice leaves one. After rs_flight_get_report. */
+#define RS_FLIGHT_RECORD_NAME 32
+RS_API void rs_flight_name_record(const rs_flight *flight, char name[RS_FLIGHT_RECORD_NAME]);
 
 /* The report as the one JSON object that `flight --format json` prints. */
 RS_API rs_status rs_flight_write_json(rs_flight *flight, const rs_sink *sink, rs_error *err);

@@ -1,5 +1,6 @@
 /* flight_sim check [SEEDS [FIRST]]   how often the verdict names the right ranks
  * flight_sim shapes [SEEDS [FIRST]]  the same of jobs as real ones are, each written in four shapes
+ * flight_sim sources [SEEDS [FIRST]] the same of jobs with RAS, logs and stacks, some missing, some wrong
  * flight_sim write DIR FAULT SEED [TP PP DP STEPS LAYERS RING JSON]   a job's dumps, for looking at and for
  * timing */
 #define _XOPEN_SOURCE 700
@@ -327,6 +328,129 @@ static int check_shapes(uint64_t seeds, uint64_t first)
     return good && !sum.accused && !sum.missed && share((score){sum.right, sum.wrong}) >= 99.5 ? 0 : 1;
 }
 
+/* ---- sources ---------------------------------------------------------------------------------------------- */
+
+enum { SRC_DUMPS = 1, SRC_RAS = 2, SRC_LOG = 4, SRC_STACKS = 8, SRC_ALL = 15 };
+
+typedef struct sources {
+    unsigned there, lies; /* of SRC_ */
+    bool guilty_lost;     /* the guilty rank left no dump */
+    unsigned accused;     /* by a log of another attempt */
+} sources;
+
+static sources draw_sources(sim_job *job)
+{
+    sources s = {.there = SRC_ALL};
+    for (unsigned bit = 1; bit <= SRC_STACKS; bit *= 2) {
+        if (sim_random(job) % 10 < 2) s.there &= ~bit;
+        if (bit != SRC_DUMPS && bit != SRC_STACKS && sim_random(job) % 10 < 2) s.lies |= bit;
+    }
+    if (!s.there) s.there = SRC_DUMPS;
+    s.guilty_lost = job->fault != SIM_NONE && job->fault != SIM_NETWORK && sim_random(job) % 10 < 2;
+    s.accused = (unsigned)(sim_random(job) % job->world);
+    return s;
+}
+
+static bool write_sources(sim_job *job, const sources *s, unsigned which, const char *directory)
+{
+    bool good = true, another = s->accused != job->guilty && sim_random(job) % 2;
+    remove_dumps(directory);
+    if (which & SRC_DUMPS) {
+        bool lost = job->ranks[job->guilty].lost;
+        job->ranks[job->guilty].lost |= s->guilty_lost;
+        good = sim_write(job, directory);
+        job->ranks[job->guilty].lost = lost;
+    }
+    if (good && which & SRC_RAS)
+        good = sim_write_ras(job, s->lies & SRC_RAS ? sim_middle(job) : INT64_MAX, directory);
+    if (good && which & SRC_LOG) {
+        int64_t shift = !(s->lies & SRC_LOG) ? 0
+                        : another            ? INT64_C(-7200000000000)
+                                             : INT64_C(10800000000000);
+        good = sim_write_log(job, s->lies & SRC_LOG && another ? s->accused : job->guilty, shift, directory);
+    }
+    return good && (!(which & SRC_STACKS) || sim_write_stacks(job, directory));
+}
+
+typedef enum sources_verdict { SV_WRONG, SV_SILENT, SV_RIGHT } sources_verdict;
+
+/* The ranks that are named are the truth; silent: no rank is named though one is to blame. */
+static sources_verdict judge_sources(const sim_job *job, const char *directory, char *said, size_t size)
+{
+    rs_error err = RS_ERROR_INIT;
+    rs_flight *flight = NULL;
+    rs_flight_settings settings = {.size = sizeof(rs_flight_settings), .jobs = 1, .allow_missing = true};
+    const rs_flight_report *report;
+    const char *paths[] = {directory};
+    sources_verdict verdict = SV_SILENT;
+    snprintf(said, size, "nothing");
+    rs_status status = rs_flight_open(paths, 1, &settings, &flight, &err);
+    if ((status == RS_OK || status == RS_ERR_FORMAT) && flight &&
+        rs_flight_get_report(flight, &report, &err) == RS_OK) {
+        const rs_flight_finding *f = &report->root;
+        bool none = job->fault == SIM_NONE || job->fault == SIM_NETWORK;
+        snprintf(said, size, "%s: %s", rs_flight_verdict_name(f->verdict), f->summary);
+        if (f->n_culprits == 0)
+            verdict = none ? SV_RIGHT : SV_SILENT;
+        else
+            verdict = !none && f->n_culprits == 1 && names(f, job->guilty) ? SV_RIGHT : SV_WRONG;
+    }
+    rs_flight_close(flight);
+    return verdict;
+}
+
+static int check_sources(uint64_t seeds, uint64_t first)
+{
+    static const sim_fault faults[] = {SIM_NONE,      SIM_HOST_STOP, SIM_CRASH,
+                                       SIM_GPU_BLOCK, SIM_NETWORK,   SIM_HALF_DONE};
+    enum { N = sizeof faults / sizeof *faults };
+    char directory[] = "/tmp/flight_sim.XXXXXX", said[2048], alone[2048];
+    unsigned right = 0, all = 0, complete_right = 0, complete = 0, accused = 0, worse = 0,
+             single[SRC_STACKS + 1] = {0};
+    bool good = mkdtemp(directory) != NULL;
+    for (uint64_t i = 0; i < seeds && good; i++) {
+        uint64_t seed = first + i;
+        sim_job job;
+        for (uint64_t attempt = 0;; attempt++) {
+            sim_settings settings = {
+                .seed = seed + attempt * 1000003, .fault = faults[seed % N], .clock_ms = -1, .json = -1};
+            if (sim_run(&job, &settings) && (job.fatal || job.fault == SIM_NONE) && is_visible(&job)) break;
+            sim_free(&job);
+        }
+        sources s = draw_sources(&job);
+        bool best = false;
+        for (unsigned bit = 1; bit <= SRC_STACKS && good; bit *= 2) {
+            if (!(s.there & bit) || s.lies & bit) continue;
+            good = write_sources(&job, &s, bit, directory);
+            bool one = good && judge_sources(&job, directory, alone, sizeof alone) == SV_RIGHT;
+            single[bit] += one;
+            best |= one;
+        }
+        good = good && write_sources(&job, &s, s.there, directory);
+        sources_verdict v = good ? judge_sources(&job, directory, said, sizeof said) : SV_SILENT;
+        bool whole = s.there == SRC_ALL && !s.lies && !s.guilty_lost;
+        all++;
+        right += v == SV_RIGHT;
+        complete += whole;
+        complete_right += whole && v == SV_RIGHT;
+        accused += job.fault == SIM_NONE && v == SV_WRONG;
+        worse += best && v != SV_RIGHT;
+        if (v == SV_WRONG || (best && v != SV_RIGHT))
+            printf("seed %llu, %s of rank %u, there %x, wrong %x%s: %s\n", (unsigned long long)seed,
+                   sim_fault_name(job.fault), job.guilty, s.there, s.lies,
+                   s.guilty_lost ? ", its dump lost" : "", said);
+        sim_free(&job);
+    }
+    remove_dumps(directory);
+    rmdir(directory);
+    printf(
+        "all sources, none wrong: %u of %u right; as drawn: %u of %u; healthy jobs accused: %u; worse than the best source alone: %u\n",
+        complete_right, complete, right, all, accused, worse);
+    printf("alone: dumps %u, RAS %u, log %u, stacks %u\n", single[SRC_DUMPS], single[SRC_RAS],
+           single[SRC_LOG], single[SRC_STACKS]);
+    return good && !accused && complete_right * 1000 >= complete * 995 && worse * 200 <= all ? 0 : 1;
+}
+
 static int write_job(int argc, char **argv)
 {
     sim_settings s = {.clock_ms = -1, .json = 0};
@@ -369,9 +493,13 @@ int main(int argc, char **argv)
     if (argc >= 2 && strcmp(argv[1], "shapes") == 0)
         return check_shapes(argc > 2 ? strtoull(argv[2], NULL, 10) : 200,
                             argc > 3 ? strtoull(argv[3], NULL, 10) : 1);
+    if (argc >= 2 && strcmp(argv[1], "sources") == 0)
+        return check_sources(argc > 2 ? strtoull(argv[2], NULL, 10) : 200,
+                             argc > 3 ? strtoull(argv[3], NULL, 10) : 1);
     if (argc >= 6 && strcmp(argv[1], "write-shape") == 0) return write_shape(argv);
     if (argc >= 5 && strcmp(argv[1], "write") == 0) return write_job(argc, argv);
-    fprintf(stderr, "usage: flight_sim check|shapes [SEEDS [FIRST]] | write-shape DIR FAULT SEED SHAPE | "
-                    "write DIR FAULT SEED [TP PP DP STEPS LAYERS RING JSON]\n");
+    fprintf(stderr,
+            "usage: flight_sim check|shapes|sources [SEEDS [FIRST]] | write-shape DIR FAULT SEED SHAPE | "
+            "write DIR FAULT SEED [TP PP DP STEPS LAYERS RING JSON]\n");
     return 2;
 }

@@ -138,6 +138,12 @@ bool sim_write(const sim_job *job, const char *directory);
 /* The same in one shape, as real recorders write it. cut_ns: as it stood then (0: at the end). */
 bool sim_write_shape(const sim_job *job, sim_shape shape, int64_t cut_ns, const char *directory);
 
+/* sim_sources.c: what a cluster writes of the same job. RAS as it was at a moment (INT64_MAX: of the hang); the log with that rank
+ * at fault and its clock off by so much. */
+bool sim_write_ras(const sim_job *job, int64_t until, const char *directory);
+bool sim_write_log(const sim_job *job, unsigned guilty, int64_t shift_ns, const char *directory);
+bool sim_write_stacks(const sim_job *job, const char *directory);
+
 /* Whether a rank's host stopped with everything completed that it issued. */
 bool sim_is_silent(const sim_job *job, unsigned rank);
 /* Whether a rank has an operation open that others of its group have completed. */

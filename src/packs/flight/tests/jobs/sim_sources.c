@@ -1,0 +1,140 @@
+/* What a cluster writes next to the dumps of one hang: NCCL RAS, the job's log, Python stacks. Each shows the same job in its own
+ * way, is there or not, and may be wrong: a RAS report from before the hang, a log of another attempt or by a wrong clock. */
+#include <stdio.h>
+
+#include "sim.h"
+
+#define PER_HOST 4u
+#define HOUR INT64_C(3600000000000)
+
+static FILE *create(const char *directory, const char *name)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    return fopen(path, "w");
+}
+
+/* How many collectives of a group a rank's host has launched by a moment. */
+static unsigned launched(const sim_job *job, unsigned rank, uint32_t group, int64_t until)
+{
+    const sim_rank *r = &job->ranks[rank];
+    unsigned n = 0;
+    for (size_t i = 0; i < r->host; i++)
+        n += r->ops[i].group == group && !r->ops[i].p2p && r->ops[i].kind != SIM_MARK &&
+             r->ops[i].created <= until;
+    return n;
+}
+
+static void put_process(FILE *f, unsigned place, unsigned rank)
+{
+    fprintf(f, "{\"rank\": %u, \"host\": \"10.0.0.%u\", \"pid\": %u, \"cuda_dev\": %u, \"nvml_dev\": %u, ",
+            place, rank / PER_HOST + 1, 4200 + rank, rank % PER_HOST, rank % PER_HOST);
+}
+
+bool sim_write_ras(const sim_job *job, int64_t until, const char *directory)
+{
+    FILE *f = create(directory, "ras.json");
+    if (!f) return false;
+    fprintf(f, "{\"nccl_version\": \"2.29.1\", \"timestamp\": \"2026-03-14 02:30:00\", \"communicators\": [");
+    for (uint32_t g = 0, written = 0; g < job->n_groups; g++) {
+        const sim_group *group = &job->groups[g];
+        bool dead = job->fault == SIM_CRASH && until == INT64_MAX;
+        if (group->n < 2) continue;
+        fprintf(f, "%s\n{\"hash\": \"0x%x\", \"size\": %u, \"ranks\": [", written++ ? "," : "", 0x1000 + g,
+                group->n);
+        for (int missing = 0; missing < 2; missing++) {
+            if (missing) fprintf(f, "], \"missing_ranks\": [");
+            for (unsigned i = 0, n = 0; i < group->n; i++) {
+                unsigned rank = group->ranks[i];
+                if ((dead && rank == job->guilty) != missing) continue;
+                fprintf(f, "%s\n", n++ ? "," : "");
+                put_process(f, i, rank);
+                if (missing)
+                    fprintf(f, "\"status\": {\"unresponsive\": true, \"considered_dead\": true}}");
+                else
+                    fprintf(
+                        f,
+                        "\"status\": {\"init_state\": 0, \"async_error\": 0}, \"collective_counts\": {\"AllReduce\": %u}}",
+                        launched(job, rank, g, until));
+            }
+        }
+        fprintf(f, "]}");
+    }
+    fprintf(f, "\n], \"ras\": {\"timeouts_count\": 0}}\n");
+    return fclose(f) == 0;
+}
+
+/* "2026-03-14 02:11:08 " of a moment. */
+static void put_time(FILE *f, int64_t ns)
+{
+    int64_t s = ns / 1000000000 % 86400;
+    fprintf(f, "2026-03-14 %02d:%02d:%02d ", (int)(s / 3600), (int)(s / 60 % 60), (int)(s % 60));
+}
+
+bool sim_write_log(const sim_job *job, unsigned guilty, int64_t shift_ns, const char *directory)
+{
+    static const char *const months = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    FILE *f = create(directory, "job.log");
+    int64_t end = 0;
+    if (!f) return false;
+    for (unsigned r = 0; r < job->world; r++) {
+        fprintf(
+            f,
+            "node%02u:%u:%u [%u] NCCL INFO comm 0x%x rank %u nranks %u cudaDev %u busId %ub000 commId 0x9\n",
+            r / PER_HOST, 4200 + r, 4200 + r, r % PER_HOST, r + 1, r, job->world, r % PER_HOST,
+            r % PER_HOST + 1);
+        for (size_t i = 0; i < job->ranks[r].host; i++)
+            if (job->ranks[r].ops[i].created > end) end = job->ranks[r].ops[i].created;
+    }
+    end += shift_ns;
+    int64_t s = end / 1000000000 % 86400;
+    if (job->fault == SIM_HOST_STOP) {
+        for (int i = 0; i < 3; i++) {
+            static const char *const lines[] = {
+                "Traceback (most recent call last):", "  File \"/app/loader.py\", line 88, in read",
+                "ValueError: bad shard"};
+            put_time(f, end);
+            fprintf(f, "[rank%u]: %s\n", guilty, lines[i]);
+        }
+    } else if (job->fault == SIM_GPU_BLOCK || job->fault == SIM_HALF_DONE) {
+        fprintf(
+            f,
+            "%.3s 14 %02d:%02d:%02d node%02u kernel: [1.1] NVRM: Xid (PCI:0000:%ub:00): 79, GPU has fallen off the bus.\n",
+            months + 6, (int)(s / 3600), (int)(s / 60 % 60), (int)(s % 60), guilty / PER_HOST,
+            guilty % PER_HOST + 1);
+    } else if (job->fault == SIM_CRASH) {
+        put_time(f, end);
+        fprintf(f, "[rank%u]: Fatal Python error: Segmentation fault\n", guilty);
+    }
+    for (unsigned r = 0; r < job->world && job->fault != SIM_NONE; r++) {
+        if (job->ranks[r].gpu >= job->ranks[r].host) continue; /* nothing of it is open */
+        put_time(f, end + HOUR / 6);
+        fprintf(
+            f,
+            "[rank%u]: Watchdog caught collective operation timeout: WorkNCCL(SeqNum=6, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, "
+            "Timeout(ms)=600000) ran\n",
+            r);
+    }
+    return fclose(f) == 0;
+}
+
+bool sim_write_stacks(const sim_job *job, const char *directory)
+{
+    for (unsigned r = 0; r < job->world; r++) {
+        char name[64];
+        bool away = job->fault == SIM_HOST_STOP && r == job->guilty;
+        if (job->fault == SIM_CRASH && r == job->guilty) continue; /* its process is gone */
+        snprintf(name, sizeof name, "stack_rank%u.txt", r);
+        FILE *f = create(directory, name);
+        if (!f) return false;
+        fprintf(
+            f,
+            "Process %u: python train.py\nPython v3.12.3 (/usr/bin/python3.12)\n\nThread %u (active): \"MainThread\"\n",
+            4200 + r, 4200 + r);
+        fprintf(f, away ? "    read (/app/loader.py:88)\n"
+                        : "    all_reduce (torch/distributed/distributed_c10d.py:2501)\n");
+        fprintf(f, "    <module> (/app/train.py:91)\n");
+        if (fclose(f) != 0) return false;
+    }
+    return true;
+}
