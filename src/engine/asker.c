@@ -358,9 +358,6 @@ rs_status rs_asker_try(rs_asker *a, const rs_what_if *q, double *us, rs_error *e
  * clocks must be known against each other. */
 static const char *reason_of(const rs_replayed *r)
 {
-    if (rs_coll_n_parts(&r->engine->coll) > 1 && rs_coll_on_host(&r->engine->coll))
-        return "the ranks communicate on the host (gloo, mpi, ucc), which is not replayed: `rankscope "
-               "collectives` and `stragglers` compare them";
     if (rs_coll_n_parts(&r->engine->coll) > 1)
         return "no communication ties the clocks of some ranks: ask about each part alone, with --ranks";
     for (size_t k = 0; k < r->engine->n_ranks; k++)

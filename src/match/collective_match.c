@@ -367,9 +367,31 @@ static rs_status shift_by_base(rs_coll_job *job, rs_error *err)
     return RS_OK;
 }
 
+/* Parts that communication of hosts ties together. SIZE_MAX: out of memory. */
+static size_t count_host_parts(const rs_coll_job *job)
+{
+    size_t n = job->n_ranks;
+    RS_LOCAL uint32_t *part = rs_malloc((n + 1) * sizeof *part); /* by rank: one of its part, itself of one only */
+    if (!part) return SIZE_MAX;
+    for (uint32_t r = 0; r < job->n_ranks; r++) part[r] = r;
+    for (size_t i = 0; i < job->n; i++) {
+        const rs_coll_instance *c = &job->instances[i];
+        for (uint32_t k = 1; !c->mixed && k < c->n; k++) {
+            uint32_t a = job->arrivals[c->first].rank, b = job->arrivals[c->first + k].rank;
+            while (part[a] != a) a = part[a] = part[part[a]];
+            while (part[b] != b) b = part[b] = part[part[b]];
+            n -= a != b;
+            part[a > b ? a : b] = a > b ? b : a;
+        }
+    }
+    return n;
+}
+
 size_t rs_coll_n_parts(const rs_coll_job *job)
 {
     size_t n = 0;
+    for (size_t i = 0; i < job->n_ranks; i++)
+        if (job->ranks[i]->on_host && job->ranks[i]->n) return count_host_parts(job);
     for (size_t i = 0; i < job->n_ranks; i++) n += job->clocks[i].reference == i;
     return n;
 }
