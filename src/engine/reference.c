@@ -19,6 +19,7 @@ void rs_reference_clear(rs_reference *r)
     rs_free(r->shared);
     rs_free(r->role);
     rs_free(r->group);
+    rs_free(r->group_transfer);
     *r = (rs_reference){0};
 }
 
@@ -369,7 +370,8 @@ static rs_status compare_transfers(finder *f, rs_error *err)
     RS_LOCAL int64_t *values = rs_malloc((n + 1) * sizeof *values),
                      *medians = rs_malloc((n + 1) * sizeof *medians);
     f->out->group = rs_malloc((n + 1) * sizeof *f->out->group);
-    bool ok = keys && values && medians && f->out->group;
+    f->out->group_transfer = rs_malloc((n + 1) * sizeof *f->out->group_transfer);
+    bool ok = keys && values && medians && f->out->group && f->out->group_transfer;
     for (uint32_t k = 0; ok && k < n; k++) keys[k] = key_of(f->e, k);
     if (ok && n) qsort(keys, n, sizeof *keys, compare_meetings);
     ok = ok && number_groups(f->out, keys, n);
@@ -380,7 +382,9 @@ static rs_status compare_transfers(finder *f, rs_error *err)
             for (; k < n && keys[k].key == keys[i].key && keys[k].group == keys[from].group; k++)
                 values[m++] = f->w->transfer[keys[k].meeting];
             transplant_transfers(f, keys + from, m);
-            medians[n_groups++] = lower_median(values, m);
+            medians[n_groups] = lower_median(values, m);
+            for (size_t j = k - m; j < k; j++) f->out->group_transfer[keys[j].meeting] = medians[n_groups];
+            n_groups++;
         }
         int64_t repair = lower_median(medians, n_groups);
         for (size_t j = i; j < k; j++)

@@ -252,11 +252,15 @@ rs_status rs_find_straggler(const rs_judged *job, const rs_fault_kind *fault, rs
 rs_status rs_find_slow_host(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
                             const char **lacks, rs_error *err)
 {
-    rs_levels levels;
-    rs_status status = rs_levels_find(job, true, &levels, err);
-    if (status == RS_OK) status = find_off(job, fault, &levels, NULL, true, out, lacks, err);
-    rs_levels_clear(&levels);
-    return status;
+    RS_SCOPED(clear_compared) compared c = {.job = job};
+    size_t n = job->engine->n_ranks;
+    c.covered = rs_calloc(n + 1, 1);
+    if (!c.covered) return rs_fail_nomem(err, "diagnose");
+    RS_TRY(rs_levels_find(job, true, &c.levels, err));
+    RS_TRY(rs_stages_find(&job->engine->coll, &c.stages, err));
+    /* what hosts compute differs from stage to stage */
+    for (size_t r = 0; c.stages.n_stages == n && rs_judged_on_host(job) && r < n; r++) c.covered[r] = 1;
+    return find_off(job, fault, &c.levels, c.covered, true, out, lacks, err);
 }
 
 /* ---- load that differs --------------------------------------------------------------------------------- */
@@ -296,7 +300,7 @@ rs_status rs_find_imbalance(const rs_judged *job, const rs_fault_kind *fault, rs
                             const char **lacks, rs_error *err)
 {
     RS_SCOPED(rs_levels_clear) rs_levels levels;
-    RS_TRY(rs_levels_find(job, false, &levels, err));
+    RS_TRY(rs_levels_find(job, rs_judged_on_host(job), &levels, err));
     double moving = 0, excess = 0, times = 1;
     size_t busiest = SIZE_MAX;
     for (size_t from = 0, to; from < levels.n; from = to) {
@@ -342,15 +346,23 @@ rs_status rs_find_late_group(const rs_judged *job, const rs_fault_kind *fault, r
 #define OFF_STAGE 1.05   /* times the mean of stages: less is no finding */
 #define STAGE_DOUBT 0.15 /* of what is moved: embedding, loss and optimizer stay where they are */
 
+/* A piece of computation, ns: work of a GPU, or where the job has none what its host does; 0: it is none. */
+static int64_t computed(const rs_judged *job, size_t rank, uint32_t i, bool on_host)
+{
+    const rs_skeleton *s = job->engine->ranks[rank];
+    if (on_host) return rs_judged_host_time(job, rank, i);
+    bool work = rs_skeleton_is_work(s, i) && rs_skeleton_at(s, i)->part == RS_PART_COMPUTE;
+    return work ? job->recorded->work[job->engine->node_base[rank] + i] : 0;
+}
+
 /* All computation of a rank in a step, ns. */
 static double computation_of(const rs_judged *job, size_t rank)
 {
     const rs_skeleton *s = job->engine->ranks[rank];
+    bool on_host = rs_judged_on_host(job);
     double sum = 0;
     for (uint32_t i = 1; i < s->n; i++)
-        if (rs_skeleton_is_work(s, i) && rs_skeleton_at(s, i)->part == RS_PART_COMPUTE &&
-            (!s->n_steps || s->step[i] >= 0))
-            sum += (double)job->recorded->work[job->engine->node_base[rank] + i];
+        if (!s->n_steps || s->step[i] >= 0) sum += (double)computed(job, rank, i, on_host);
     return sum / (double)rs_judged_steps(job->engine, rank);
 }
 
@@ -378,7 +390,10 @@ static void scale_stage(const compared *c, uint32_t stage, double factor, int64_
     rs_expr *s = rs_what_if_scale_by(out, rs_short_factor(factor));
     for (uint32_t r = 0; r < c->job->engine->n_ranks; r++)
         if (c->stages.stage[r] == stage) scratch[n++] = c->job->rank_of[r];
-    rs_selector_word(s, RS_SELECT_CLASS, RS_CLASS_OF_COMPUTATION);
+    if (rs_judged_on_host(c->job))
+        rs_selector_word(s, RS_SELECT_PART, RS_PART_OF_HOST);
+    else
+        rs_selector_word(s, RS_SELECT_CLASS, RS_CLASS_OF_COMPUTATION);
     rs_selector_ranks(s, scratch, n);
 }
 
@@ -405,15 +420,16 @@ static rs_status compare_kernels(const compared *c, uint32_t stage, double *time
     kernel *all = rs_malloc((e->n_nodes + 1) * sizeof *all);
     size_t n = 0;
     double own = 0, other = 0;
+    bool on_host = rs_judged_on_host(c->job);
     if (!all) return rs_fail_nomem(err, "diagnose");
     for (size_t r = 0; r < e->n_ranks; r++) {
         const rs_skeleton *s = e->ranks[r];
         for (uint32_t i = 1; i < s->n; i++) {
-            const char *name = rs_pool_text(&s->pool, rs_skeleton_at(s, i)->name);
-            if (!rs_skeleton_is_work(s, i) || rs_skeleton_at(s, i)->part != RS_PART_COMPUTE || !name)
-                continue;
-            all[n++] = (kernel){rs_hash_bytes(name, strlen(name)), rs_skeleton_duration(s, i),
-                                c->stages.stage[r] != stage};
+            const rs_skeleton_label *l = rs_skeleton_at(s, i);
+            const char *name = rs_pool_text(&s->pool, on_host ? l->operator_name : l->name);
+            int64_t ns = computed(c->job, r, i, on_host);
+            if (!name || ns <= 0) continue;
+            all[n++] = (kernel){rs_hash_bytes(name, strlen(name)), ns, c->stages.stage[r] != stage};
         }
     }
     if (n) qsort(all, n, sizeof *all, by_name);
@@ -460,7 +476,7 @@ static rs_status balance_stages(const compared *c, const rs_fault_kind *fault, i
                                        ranks_of_stage(c, worst, ranks), out);
     rs_free(ranks);
     one.excess = most - mean;
-    one.doubt = STAGE_DOUBT * one.excess;
+    one.share = STAGE_DOUBT;
     one.facts.times = most / mean;
     one.facts.stages = (double)n;
     return rs_candidate_add(out, &one, ok, err);
