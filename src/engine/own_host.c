@@ -21,11 +21,14 @@ typedef struct host {
     stretch *stretches;    /* by thread, then time */
     size_t *stretch_first; /* by thread, + 1 */
     size_t n_stretches, stretch_capacity;
-    /* Communication that the host runs, as items by their ends: of workers, and of threads that submitted it themselves,
-     * which is over when they have waited for it. */
-    rs_keyed *of_workers, *of_callers;
-    size_t *callers_first; /* by thread, + 1: in of_callers */
+    /* Communication that the host runs, as items by their ends: all of workers; of each worker; of each thread that
+     * submitted it itself, which is over when it has waited for it. */
+    rs_keyed *of_workers;
     size_t n_of_workers;
+    struct by_thread {
+        rs_keyed *items;
+        size_t *first; /* by thread, + 1 */
+    } of_worker, of_caller;
 } host;
 
 /* ns: a thread that was idle so long before communication ended was waiting for it */
@@ -64,6 +67,15 @@ static uint32_t last_of_workers(rs_own *b, host *h, uint32_t thread, int64_t fro
     return RS_NO_ITEM;
 }
 
+/* The span that a worker runs at a time, RS_NO_ITEM: none. */
+static uint32_t run_by(const rs_own *b, const host *h, uint32_t thread, int64_t t)
+{
+    const rs_keyed *own = h->of_worker.items + h->of_worker.first[thread];
+    size_t n = h->of_worker.first[thread + 1] - h->of_worker.first[thread], at;
+    RS_SEARCH(at, n, own[at].key < t);
+    return at < n && b->g->start[own[at].value] <= t ? own[at].value : RS_NO_ITEM;
+}
+
 /* Binds a node to communication that its thread waited for since its last point, and to that point; *bound: there was some.
  * What the thread had submitted itself ended when it had waited for it. Of what a worker ran it is taken where the thread had
  * been idle before it ended, in no operator that may be working. The last one to end held it up. */
@@ -71,13 +83,17 @@ static bool bind_to_communication(rs_own *b, host *h, uint32_t thread, uint32_t 
                                   uint32_t owner, bool *bound)
 {
     int64_t from = rs_node_time(b->g, last), to = rs_node_time(b->g, node);
-    const rs_keyed *own = h->of_callers + h->callers_first[thread];
-    size_t n = h->callers_first[thread + 1] - h->callers_first[thread], low, high;
+    const rs_keyed *own = h->of_caller.items + h->of_caller.first[thread];
+    size_t n = h->of_caller.first[thread + 1] - h->of_caller.first[thread], low, high;
     RS_SEARCH(low, n, own[low].key <= from);
     RS_SEARCH(high, n, own[high].key <= to);
-    uint32_t worker = low == high && !works ? last_of_workers(b, h, thread, from, to) : RS_NO_ITEM;
-    *bound = low < high || worker != RS_NO_ITEM;
+    uint32_t running = run_by(b, h, thread, to);
+    bool waits = low == high && !works && running == RS_NO_ITEM;
+    uint32_t worker = waits ? last_of_workers(b, h, thread, from, to) : RS_NO_ITEM;
+    *bound = low < high || worker != RS_NO_ITEM || (running != RS_NO_ITEM && b->g->start[running] > from);
     if (!*bound) return true;
+    if (low == high && running != RS_NO_ITEM) /* a worker begins what it runs */
+        return rs_own_bind(b, rs_node_start(running), node, RS_EDGE_DEPENDENCY, owner);
     if (worker != RS_NO_ITEM && !rs_own_bind(b, rs_node_end(worker), node, RS_EDGE_DEPENDENCY, owner))
         return false;
     for (size_t k = high; k-- > low;) {
@@ -271,27 +287,35 @@ static bool is_of_caller(const rs_own *b, uint32_t span)
     return call != RS_NO_ITEM && b->e->thread[b->g->row[call]] == b->e->thread[b->g->row[span]];
 }
 
+/* Spans by thread, then end; of_caller: those of threads that submitted them. */
+static bool index_by_thread(const rs_own *b, const rs_keyed *ends, size_t n, bool of_caller, struct by_thread *out)
+{
+    size_t n_threads = b->e->n_threads;
+    out->items = rs_malloc((n + 1) * sizeof *out->items);
+    out->first = rs_calloc(n_threads + 3, sizeof *out->first);
+    if (!out->items || !out->first) return false;
+    for (size_t i = 0; i < n; i++)
+        if (is_of_caller(b, ends[i].value) == of_caller) out->first[b->e->thread[b->g->row[ends[i].value]] + 2]++;
+    for (size_t i = 1; i <= n_threads; i++) out->first[i + 1] += out->first[i];
+    for (size_t i = 0; i < n; i++)
+        if (is_of_caller(b, ends[i].value) == of_caller)
+            out->items[out->first[b->e->thread[b->g->row[ends[i].value]] + 1]++] = ends[i];
+    return true;
+}
+
 static bool index_spans(const rs_own *b, host *h)
 {
     const rs_path_graph *g = b->g;
-    size_t n = 0, n_threads = b->e->n_threads;
+    size_t n = 0;
     RS_LOCAL rs_keyed *ends = rs_malloc(g->n_items * sizeof *ends);
     h->of_workers = rs_malloc(g->n_items * sizeof *h->of_workers);
-    h->of_callers = rs_malloc(g->n_items * sizeof *h->of_callers);
-    h->callers_first = rs_calloc(n_threads + 3, sizeof *h->callers_first);
-    if (!ends || !h->of_workers || !h->of_callers || !h->callers_first) return false;
+    if (!ends || !h->of_workers) return false;
     for (uint32_t i = 1; i < g->n_items; i++)
         if (rs_own_is_span(b, i)) ends[n++] = (rs_keyed){g->end[i], i};
     if (!rs_keyed_sort(ends, n)) return false;
     for (size_t i = 0; i < n; i++)
-        if (is_of_caller(b, ends[i].value)) h->callers_first[b->e->thread[g->row[ends[i].value]] + 2]++;
-    for (size_t i = 1; i <= n_threads; i++) h->callers_first[i + 1] += h->callers_first[i];
-    for (size_t i = 0; i < n; i++) {
-        bool own = is_of_caller(b, ends[i].value);
-        size_t *at = own ? &h->callers_first[b->e->thread[g->row[ends[i].value]] + 1] : &h->n_of_workers;
-        (own ? h->of_callers : h->of_workers)[(*at)++] = ends[i];
-    }
-    return true;
+        if (!is_of_caller(b, ends[i].value)) h->of_workers[h->n_of_workers++] = ends[i];
+    return index_by_thread(b, ends, n, false, &h->of_worker) && index_by_thread(b, ends, n, true, &h->of_caller);
 }
 
 /* A span begins where it was submitted, or where its worker has done the one before it: the later of both. before: that
@@ -415,7 +439,9 @@ bool rs_own_add_host_edges(rs_own *b)
     rs_free(h.stretches);
     rs_free(h.stretch_first);
     rs_free(h.of_workers);
-    rs_free(h.of_callers);
-    rs_free(h.callers_first);
+    rs_free(h.of_worker.items);
+    rs_free(h.of_worker.first);
+    rs_free(h.of_caller.items);
+    rs_free(h.of_caller.first);
     return ok;
 }

@@ -306,6 +306,7 @@ static bool match_channel(matcher *m, size_t first, size_t end, way how, size_t 
         for (next = i; next < n && items[order[next]].number == items[order[i]].number; next++) {
         }
         ok = make_instances(m, items, order + i, next - i, runs, how == BY_SEQ, capacity);
+        m->job->n_inferred += how == BY_PLACES && next - i > 1;
     }
     return ok;
 }

@@ -140,6 +140,7 @@ typedef struct rs_coll_job {
     size_t n;
     rs_coll_arrival *arrivals;
     size_t n_arrivals;
+    size_t n_inferred; /* sends that were found by places of the program: collective_places.c */
 } rs_coll_job;
 
 /* Corrects job->shift and fills job->clocks by the instances matched so far. */
