@@ -67,15 +67,6 @@ static uint32_t last_of_workers(rs_own *b, host *h, uint32_t thread, int64_t fro
     return RS_NO_ITEM;
 }
 
-/* The span that a worker runs at a time, RS_NO_ITEM: none. */
-static uint32_t run_by(const rs_own *b, const host *h, uint32_t thread, int64_t t)
-{
-    const rs_keyed *own = h->of_worker.items + h->of_worker.first[thread];
-    size_t n = h->of_worker.first[thread + 1] - h->of_worker.first[thread], at;
-    RS_SEARCH(at, n, own[at].key < t);
-    return at < n && b->g->start[own[at].value] <= t ? own[at].value : RS_NO_ITEM;
-}
-
 /* Binds a node to communication that its thread waited for since its last point, and to that point; *bound: there was some.
  * What the thread had submitted itself ended when it had waited for it. Of what a worker ran it is taken where the thread had
  * been idle before it ended, in no operator that may be working. The last one to end held it up. */
@@ -87,13 +78,9 @@ static bool bind_to_communication(rs_own *b, host *h, uint32_t thread, uint32_t 
     size_t n = h->of_caller.first[thread + 1] - h->of_caller.first[thread], low, high;
     RS_SEARCH(low, n, own[low].key <= from);
     RS_SEARCH(high, n, own[high].key <= to);
-    uint32_t running = run_by(b, h, thread, to);
-    bool waits = low == high && !works && running == RS_NO_ITEM;
-    uint32_t worker = waits ? last_of_workers(b, h, thread, from, to) : RS_NO_ITEM;
-    *bound = low < high || worker != RS_NO_ITEM || (running != RS_NO_ITEM && b->g->start[running] > from);
+    uint32_t worker = low == high && !works ? last_of_workers(b, h, thread, from, to) : RS_NO_ITEM;
+    *bound = low < high || worker != RS_NO_ITEM;
     if (!*bound) return true;
-    if (low == high && running != RS_NO_ITEM) /* a worker begins what it runs */
-        return rs_own_bind(b, rs_node_start(running), node, RS_EDGE_DEPENDENCY, owner);
     if (worker != RS_NO_ITEM && !rs_own_bind(b, rs_node_end(worker), node, RS_EDGE_DEPENDENCY, owner))
         return false;
     for (size_t k = high; k-- > low;) {
@@ -113,6 +100,12 @@ static bool bind_to_thread(rs_own *b, host *h, uint32_t thread, uint32_t last, u
     bool works = leaf && b->role[b->e->name[b->g->row[last >> 1]]] != RS_OWN_AWAITS;
     if (!bind_to_communication(b, h, thread, last, node, works, owner, &bound)) return false;
     return bound || rs_own_bind(b, last, node, RS_EDGE_OPERATOR, owner);
+}
+
+/* What a thread does, one after the other or nested. What a worker does in communication is communication. */
+static bool is_event(const rs_own *b, uint32_t item)
+{
+    return b->work_of[item] == RS_NO_ITEM && b->g->in_graph[item] && !rs_own_is_span(b, item);
 }
 
 /* Binds the end of a call to what it waited for, or to what came before it on its thread. */
@@ -261,7 +254,7 @@ static bool join_stretches(rs_own *b, host *h)
         o.ends[i] = (rs_keyed){h->stretches[i].end, (uint32_t)i};
     }
     for (uint32_t i = 1; ok && i < g->n_items; i++) {
-        if (b->work_of[i] != RS_NO_ITEM) continue;
+        if (!is_event(b, i)) continue;
         uint8_t role = b->role[b->e->name[g->row[i]]];
         if (role == RS_OWN_BACKWARD) o.backward[o.n_backward++] = (rs_keyed){g->end[i], i};
     }
@@ -360,16 +353,24 @@ static bool connect_spans(rs_own *b)
     return true;
 }
 
-/* What a thread does, one after the other or nested. */
-static bool is_event(const rs_own *b, uint32_t item)
+static void leave_out_inner(const rs_own *b, const host *h)
 {
-    return b->work_of[item] == RS_NO_ITEM && !rs_own_is_span(b, item);
+    for (uint32_t i = 1; i < b->g->n_items; i++) {
+        if (!is_event(b, i)) continue;
+        uint32_t thread = b->e->thread[b->g->row[i]];
+        const rs_keyed *own = h->of_worker.items + h->of_worker.first[thread];
+        size_t n = h->of_worker.first[thread + 1] - h->of_worker.first[thread], at;
+        int64_t start = b->g->start[i];
+        RS_SEARCH(at, n, own[at].key <= start);
+        if (at < n && b->g->start[own[at].value] <= start) b->g->in_graph[i] = 0;
+    }
 }
 
 static bool walk_host(rs_own *b, host *h)
 {
     const rs_path_graph *g = b->g;
     size_t n_threads = b->e->n_threads;
+    leave_out_inner(b, h);
     for (uint32_t i = 1; i < g->n_items; i++)
         if (is_event(b, i)) h->first[b->e->thread[g->row[i]] + 2]++;
     for (size_t i = 1; i <= n_threads; i++) h->first[i + 1] += h->first[i];
@@ -398,7 +399,7 @@ static uint32_t last_of_host(const rs_own *b)
     bool any = false;
     for (size_t i = 0; i < b->e->n_threads; i++) any |= b->launches[i];
     for (uint32_t i = 1; i < g->n_items; i++) {
-        if (b->work_of[i] != RS_NO_ITEM) continue;
+        if (b->work_of[i] != RS_NO_ITEM || !g->in_graph[i]) continue;
         uint32_t thread = b->e->thread[g->row[i]];
         if (b->thread == UINT32_MAX ? any && !b->launches[thread] : thread != b->thread) continue;
         if (g->end[i] <= b->host_end && g->end[i] >= rs_node_time(g, best)) {

@@ -206,6 +206,37 @@ static bool put_clock(rs_candidate *c, const rs_judged *job, size_t rank, rs_can
     return ok;
 }
 
+#define IN_ONE_PLACE 0.7 /* of what a host takes longer: then it is asked about that place alone */
+
+/* Where a few long stretches make most of what a rank's host takes longer than its peers' (one place of the program, step
+ * by step), only those are scaled, to what the same stretches take elsewhere: all of its time scaled by one factor would
+ * leave a part of them, and take from places that are not slow. *ns, *longer: what they take elsewhere; what no other stretch
+ * takes. */
+static rs_status find_place(const rs_judged *job, const rs_level *x, size_t r, int64_t *ns, int64_t *longer,
+                            bool *found, rs_error *err)
+{
+    const rs_skeleton *s = job->engine->ranks[r];
+    const int64_t *peers = job->reference->peers.edge + job->engine->edge_base[r];
+    RS_LOCAL int64_t *usual = rs_malloc((s->n + 1) * sizeof *usual);
+    size_t n = 0;
+    double over = 0;
+    *longer = 0;
+    if (!usual) return rs_fail_nomem(err, "diagnose");
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t i = 1; i < s->n; i++) {
+            int64_t own = rs_judged_host_time(job, r, i), other = own > 0 ? peers[s->first[i]] : 0;
+            if (own <= 0 || other == RS_NO_EDGE || (s->n_steps && s->step[i] < 0)) continue;
+            if (other < 0) other = 0;
+            if (!pass && other > own / 2 && own > *longer) *longer = own;
+            if (!pass || own <= *longer) continue;
+            usual[n++] = other;
+            over += (double)(own - other);
+        }
+    *ns = n ? rs_select_number(usual, n, n / 2) : 0;
+    *found = n >= rs_judged_steps(job->engine, r) / 2 && over >= IN_ONE_PLACE * (x->own - expected_of(x));
+    return RS_OK;
+}
+
 static rs_status add_off(const rs_judged *job, const rs_fault_kind *fault, const rs_level *x, size_t r,
                          bool host, rs_candidates *out, rs_error *err)
 {
@@ -215,7 +246,12 @@ static rs_status add_off(const rs_judged *job, const rs_fault_kind *fault, const
     ok = ok && (host || put_clock(&c, job, r, out));
     c.excess = (x->own - expected_of(x)) / 1e3 / (double)rs_judged_steps(job->engine, r);
     c.doubt = doubt_of(job, x, r);
-    rs_expr *s = rs_what_if_scale_by(&c.edits, rs_short_factor(1 / x->times));
+    int64_t ns = 0, longer = 0;
+    bool in_one_place = false;
+    if (host) RS_TRY(find_place(job, x, r, &ns, &longer, &in_one_place, err));
+    rs_expr *s = in_one_place ? rs_what_if_scale_to(&c.edits, ns)
+                              : rs_what_if_scale_by(&c.edits, rs_short_factor(1 / x->times));
+    if (in_one_place) rs_selector_number(s, RS_SELECT_US, RS_OP_GT, longer);
     if (host)
         rs_selector_word(s, RS_SELECT_PART, RS_PART_OF_HOST);
     else
@@ -268,6 +304,8 @@ rs_status rs_find_slow_host(const rs_judged *job, const rs_fault_kind *fault, rs
 #define MOVING                                                                                               \
     0.02 /* share of computation by which the busiest rank of a step is another one than that of all steps */
 
+#define MOVING_OF_HOSTS 0.1 /* the same where hosts compute, which vary more (LEAST_HOST) */
+
 /* Ranks of a role, from step to step: how much more than the mean the busiest of each step has to do, beyond what the
  * busiest of all steps has. */
 static double moving_of(const rs_judged *job, const rs_levels *l, size_t from, size_t to)
@@ -318,10 +356,11 @@ rs_status rs_find_imbalance(const rs_judged *job, const rs_fault_kind *fault, rs
         }
     }
     if (!levels.n) *lacks = "no two ranks run the same work: there is nothing to compare a rank with";
-    if (moving < MOVING && busiest == SIZE_MAX) return RS_OK;
+    bool moves = moving >= (rs_judged_on_host(job) ? MOVING_OF_HOSTS : MOVING);
+    if (!moves && busiest == SIZE_MAX) return RS_OK;
     rs_candidate c = rs_candidate_of(fault, RS_VERDICT_FINDING);
-    bool ok = moving >= MOVING || rs_accuse_rank(&c, job, busiest, out);
-    if (moving < MOVING) c.facts.times = times;
+    bool ok = moves || rs_accuse_rank(&c, job, busiest, out);
+    if (!moves) c.facts.times = times;
     c.facts.pct = 100 * moving;
     c.excess = excess;
     rs_what_if_add(&c.edits, RS_EDIT_BALANCED);
