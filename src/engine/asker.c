@@ -185,7 +185,8 @@ static rs_foretold answer_for(const asker *a, bench *b, const rs_what_if *q, siz
                          .bound = rs_path_bound(a->r, &b->w, from, to) / 1e3 / (double)was->n,
                          .sampled = was->n > 1 && !rs_what_if_is_of_steps(q),
                          /* a host without a GPU has nothing of a step that is not on the host */
-                         .annotated = rs_coll_on_host(&e->coll) ? (double)NAN : rs_lengths_annotated(e, from, to),
+                         .annotated =
+                             rs_coll_on_host(&e->coll) ? (double)NAN : rs_lengths_annotated(e, from, to),
                          .then_bound_by = rs_path_bound_by(e, &b->w, &b->t, from, to),
                          .assumption = rs_edit_assumptions[q->edits[0].kind],
                          .reason = a->reason};

@@ -106,7 +106,8 @@ typedef struct rs_engine {
 #define RS_ENGINE_MEETS 2u /* ... and it for theirs: it ends together with them */
 #define RS_ENGINE_ALONE 4u /* communication of which partners are not recorded: its waiting is pinned */
 #define RS_ENGINE_ADDED 8u /* some added edge ends in it */
-#define RS_ENGINE_LOOSE 16u /* it was over before its thread came to wait for it, when is not recorded: it ends with the transfer */
+#define RS_ENGINE_LOOSE                                                                                      \
+    16u /* it was over before its thread came to wait for it, when is not recorded: it ends with the transfer */
 
 typedef struct rs_engine_how {
     rs_clock_how clocks;

@@ -297,7 +297,8 @@ static void dissolve(walk *w, uint32_t k)
         uint32_t node = e->members[i];
         size_t rank = rs_engine_rank_of(e, node);
         bool came = w->waiting[node] == 0, met = e->kind[node] & RS_ENGINE_MEETS;
-        e->kind[node] = (uint8_t)((e->kind[node] & ~(RS_ENGINE_MEETS | RS_ENGINE_COMES | RS_ENGINE_LOOSE)) | RS_ENGINE_ALONE);
+        e->kind[node] = (uint8_t)((e->kind[node] & ~(RS_ENGINE_MEETS | RS_ENGINE_COMES | RS_ENGINE_LOOSE)) |
+                                  RS_ENGINE_ALONE);
         if (came && met) release(w, rank, node - e->node_base[rank], 1);
     }
     w->missing[k] = 0;

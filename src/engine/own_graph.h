@@ -28,10 +28,11 @@ typedef struct rs_own {
     uint32_t *item_of; /* by row */
     uint32_t *work_of; /* by item: index into w, RS_NO_ITEM for host events */
     uint32_t *room; /* by item: index of the work that made room for what this call launches, or RS_NO_ITEM */
-    uint8_t *async; /* by item: communication of whose end its thread learned after it had done other things */
+    uint8_t
+        *async; /* by item: communication of whose end its thread learned after it had done other things */
     const rs_data_loader *loads;
-    rs_map64 calls;    /* of communication that a host thread runs: the row of the operator that submitted it */
-    uint8_t *role;     /* by string id: rs_own_role */
+    rs_map64 calls; /* of communication that a host thread runs: the row of the operator that submitted it */
+    uint8_t *role;  /* by string id: rs_own_role */
     uint8_t *launches; /* by thread: it launched GPU work */
     uint8_t *polls;    /* by thread: it only asks whether the GPU is done; its events are no items */
     int64_t start, end;

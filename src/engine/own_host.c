@@ -29,6 +29,8 @@ typedef struct host {
         rs_keyed *items;
         size_t *first; /* by thread, + 1 */
     } of_worker, of_caller;
+    uint32_t *
+        before; /* by item: of a span that no operator submitted the point of its thread before it; 0: none */
 } host;
 
 /* ns: a thread that was idle so long before communication ended was waiting for it */
@@ -70,14 +72,16 @@ static uint32_t last_of_workers(rs_own *b, host *h, uint32_t thread, int64_t fro
 /* Binds a node to communication that its thread waited for since its last point, and to that point; *bound: there was some.
  * What the thread had submitted itself ended when it had waited for it. Of what a worker ran it is taken where the thread had
  * been idle before it ended, in no operator that may be working. The last one to end held it up. */
-static bool bind_to_communication(rs_own *b, host *h, uint32_t thread, uint32_t last, uint32_t node, bool works,
-                                  uint32_t owner, bool *bound)
+static bool bind_to_communication(rs_own *b, host *h, uint32_t thread, uint32_t last, uint32_t node,
+                                  bool works, uint32_t owner, bool *bound)
 {
     int64_t from = rs_node_time(b->g, last), to = rs_node_time(b->g, node);
     const rs_keyed *own = h->of_caller.items + h->of_caller.first[thread];
     size_t n = h->of_caller.first[thread + 1] - h->of_caller.first[thread], low, high;
     RS_SEARCH(low, n, own[low].key <= from);
     RS_SEARCH(high, n, own[high].key <= to);
+    for (size_t k = low; k < n && b->g->start[own[k].value] <= to; k++)
+        if (b->g->start[own[k].value] >= from) h->before[own[k].value] = last;
     uint32_t worker = low == high && !works ? last_of_workers(b, h, thread, from, to) : RS_NO_ITEM;
     *bound = low < high || worker != RS_NO_ITEM;
     if (!*bound) return true;
@@ -222,8 +226,8 @@ static uint32_t waited_for(const rs_own *b, const host *h, const others *o, cons
             return rs_node_end(item);
     }
     const stretch *other = o->done ? &h->stretches[o->ends[o->done - 1].value] : NULL;
-    bool joined = other && other->thread != s->thread && same_process(b, other->thread, s->thread) && other->end > pause &&
-                  other->end < s->start && is_idle(h, other->thread, pause) &&
+    bool joined = other && other->thread != s->thread && same_process(b, other->thread, s->thread) &&
+                  other->end > pause && other->end < s->start && is_idle(h, other->thread, pause) &&
                   is_idle(h, other->thread, s->start);
     return joined ? other->last : RS_NO_ITEM;
 }
@@ -273,22 +277,25 @@ static bool join_stretches(rs_own *b, host *h)
 
 /* ---- communication that the host runs ------------------------------------------------------------------ */
 
-/* Whether the thread that submitted it runs it, as gloo's sends and receives, and not a worker. */
+/* Whether the thread that submitted it runs it, as gloo's sends and receives, and not a worker. What no operator submitted
+ * is of the thread that runs it (XLA's). */
 static bool is_of_caller(const rs_own *b, uint32_t span)
 {
     uint32_t call = rs_own_call_of(b, span);
-    return call != RS_NO_ITEM && b->e->thread[b->g->row[call]] == b->e->thread[b->g->row[span]];
+    return call == RS_NO_ITEM || b->e->thread[b->g->row[call]] == b->e->thread[b->g->row[span]];
 }
 
 /* Spans by thread, then end; of_caller: those of threads that submitted them. */
-static bool index_by_thread(const rs_own *b, const rs_keyed *ends, size_t n, bool of_caller, struct by_thread *out)
+static bool index_by_thread(const rs_own *b, const rs_keyed *ends, size_t n, bool of_caller,
+                            struct by_thread *out)
 {
     size_t n_threads = b->e->n_threads;
     out->items = rs_malloc((n + 1) * sizeof *out->items);
     out->first = rs_calloc(n_threads + 3, sizeof *out->first);
     if (!out->items || !out->first) return false;
     for (size_t i = 0; i < n; i++)
-        if (is_of_caller(b, ends[i].value) == of_caller) out->first[b->e->thread[b->g->row[ends[i].value]] + 2]++;
+        if (is_of_caller(b, ends[i].value) == of_caller)
+            out->first[b->e->thread[b->g->row[ends[i].value]] + 2]++;
     for (size_t i = 1; i <= n_threads; i++) out->first[i + 1] += out->first[i];
     for (size_t i = 0; i < n; i++)
         if (is_of_caller(b, ends[i].value) == of_caller)
@@ -302,22 +309,24 @@ static bool index_spans(const rs_own *b, host *h)
     size_t n = 0;
     RS_LOCAL rs_keyed *ends = rs_malloc(g->n_items * sizeof *ends);
     h->of_workers = rs_malloc(g->n_items * sizeof *h->of_workers);
-    if (!ends || !h->of_workers) return false;
+    h->before = rs_calloc(g->n_items, sizeof *h->before);
+    if (!ends || !h->of_workers || !h->before) return false;
     for (uint32_t i = 1; i < g->n_items; i++)
         if (rs_own_is_span(b, i)) ends[n++] = (rs_keyed){g->end[i], i};
     if (!rs_keyed_sort(ends, n)) return false;
     for (size_t i = 0; i < n; i++)
         if (!is_of_caller(b, ends[i].value)) h->of_workers[h->n_of_workers++] = ends[i];
-    return index_by_thread(b, ends, n, false, &h->of_worker) && index_by_thread(b, ends, n, true, &h->of_caller);
+    return index_by_thread(b, ends, n, false, &h->of_worker) &&
+           index_by_thread(b, ends, n, true, &h->of_caller);
 }
 
 /* A span begins where it was submitted, or where its worker has done the one before it: the later of both. before: that
  * one, RS_NO_ITEM: there is none. */
-static bool connect_span(rs_own *b, uint32_t span, uint32_t before)
+static bool connect_span(rs_own *b, const host *h, uint32_t span, uint32_t before)
 {
     const rs_path_graph *g = b->g;
     uint32_t call = rs_own_call_of(b, span), node = rs_node_start(span);
-    uint32_t from = call == RS_NO_ITEM                 ? rs_node_start(RS_OWN_WINDOW)
+    uint32_t from = call == RS_NO_ITEM                 ? h->before[span]
                     : g->end[call] <= g->start[span]   ? rs_node_end(call)
                     : g->start[call] <= g->start[span] ? rs_node_start(call)
                                                        : rs_node_start(RS_OWN_WINDOW);
@@ -334,7 +343,7 @@ static bool connect_span(rs_own *b, uint32_t span, uint32_t before)
 }
 
 /* by_start: the spans of all threads. last: by thread, its last span. */
-static bool connect_spans(rs_own *b)
+static bool connect_spans(rs_own *b, const host *h)
 {
     const rs_path_graph *g = b->g;
     size_t n = 0;
@@ -347,7 +356,7 @@ static bool connect_spans(rs_own *b)
     if (!rs_keyed_sort(by_start, n)) return false;
     for (size_t i = 0; i < n; i++) {
         uint32_t span = by_start[i].value, *before = &last[b->e->thread[g->row[span]]];
-        if (!connect_span(b, span, is_of_caller(b, span) ? RS_NO_ITEM : *before)) return false;
+        if (!connect_span(b, h, span, is_of_caller(b, span) ? RS_NO_ITEM : *before)) return false;
         *before = span;
     }
     return true;
@@ -387,7 +396,7 @@ static bool walk_host(rs_own *b, host *h)
             return false;
     }
     h->stretch_first[n_threads] = h->n_stretches;
-    return join_stretches(b, h) && connect_spans(b);
+    return join_stretches(b, h) && connect_spans(b, h);
 }
 
 /* The node of the host that is the last before the window's end: of the annotation's thread, or in a whole
@@ -440,6 +449,7 @@ bool rs_own_add_host_edges(rs_own *b)
     rs_free(h.stretches);
     rs_free(h.stretch_first);
     rs_free(h.of_workers);
+    rs_free(h.before);
     rs_free(h.of_worker.items);
     rs_free(h.of_worker.first);
     rs_free(h.of_caller.items);

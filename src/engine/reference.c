@@ -29,7 +29,7 @@ void rs_reference_clear(rs_reference *r)
  * without a GPU of all stretches up to the next submission of communication, as only there the same points are on all
  * ranks. */
 typedef struct item {
-    uint64_t name; /* a hash of its text */
+    uint64_t name;    /* a hash of its text */
     uint32_t local;   /* node */
     uint32_t edge, n; /* in edges; n = 0: the node's own work */
     int32_t step;
@@ -160,8 +160,12 @@ static bool add_items(finder *f, const rs_skeleton *s, rs_keyed *order, uint32_t
         uint64_t hash = name < s->pool.strings.n ? names[name] : 0;
         item *last = open ? &f->items[f->n_items - 1] : NULL;
         if (!last || last->step != s->step[i] || last->lane != rs_skeleton_at(s, i)->lane) {
-            f->items[f->n_items++] = (item){on_host && edges[i] != RS_NO_CAUSE ? 0 : hash, i,
-                                            (uint32_t)f->n_edges, 0, s->step[i], rs_skeleton_at(s, i)->lane};
+            f->items[f->n_items++] = (item){on_host && edges[i] != RS_NO_CAUSE ? 0 : hash,
+                                            i,
+                                            (uint32_t)f->n_edges,
+                                            0,
+                                            s->step[i],
+                                            rs_skeleton_at(s, i)->lane};
             last = &f->items[f->n_items - 1];
         }
         if (edges[i] != RS_NO_CAUSE) {
@@ -300,8 +304,7 @@ static bool set_peers(finder *f, const strand *group, size_t n, uint32_t positio
         for (size_t i = from; i < to; i++) {
             const item *one = &f->items[group[i].first + position];
             put(f, &f->out->peers, &group[i], position, reference);
-            if (others && !one->n)
-                f->out->shared[f->e->node_base[group[i].rank] + one->local] = 1;
+            if (others && !one->n) f->out->shared[f->e->node_base[group[i].rank] + one->local] = 1;
         }
     }
     return true;

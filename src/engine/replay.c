@@ -202,7 +202,8 @@ static uint32_t binding_edge(const rs_engine *e, const rs_skeleton *s, uint32_t 
 }
 
 /* The weight of edge k into a node, by the rule. */
-static int64_t by_rule(const choice *c, const rs_skeleton *s, uint32_t base, uint32_t local, uint32_t k, bool rebound)
+static int64_t by_rule(const choice *c, const rs_skeleton *s, uint32_t base, uint32_t local, uint32_t k,
+                       bool rebound)
 {
     bool first = k == binding_edge(c->e, s, base, local);
     if (first && rebound && rs_edge_part(s, k) == RS_PART_PINNED) return RS_NO_EDGE;
@@ -249,7 +250,8 @@ static void set_edges(const choice *c, rs_weights *out)
         int64_t *weight = out->edge + e->edge_base[r];
         for (uint32_t i = 0; i < s->n; i++) {
             bool rebound = is_rebound(c, e->node_base[r] + i);
-            for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) weight[k] = by_rule(c, s, e->node_base[r], i, k, rebound);
+            for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++)
+                weight[k] = by_rule(c, s, e->node_base[r], i, k, rebound);
         }
     }
     for (size_t i = 0; i < e->n_added; i++) out->edge[e->edge_base[e->n_ranks] + i] = added_by_rule(c, i);

@@ -203,9 +203,9 @@ static bool put_node(rs_maker *m, uint32_t i, const rs_unit_edge *binding, uint3
                                                           : RS_NO_STRING,
                                .lane = lane_of(m, node),
                                .part = (uint8_t)(gpu ? part_of_work(m, node) : RS_PART_HOST),
-                               .flags = !gpu                   ? 0
+                               .flags = !gpu                      ? 0
                                         : m->own.async[node >> 1] ? RS_NODE_WORK | RS_NODE_ASYNC
-                                                                     : RS_NODE_WORK};
+                                                                  : RS_NODE_WORK};
     if (label.lane == UINT16_MAX) return false;
     if (binding && binding->part == RS_PART_PINNED) label.flags |= RS_NODE_PINNED;
     s->row[i] = row;

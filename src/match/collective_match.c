@@ -383,7 +383,8 @@ static rs_status shift_by_base(rs_coll_job *job, rs_error *err)
 static size_t count_host_parts(const rs_coll_job *job)
 {
     size_t n = job->n_ranks;
-    RS_LOCAL uint32_t *part = rs_malloc((n + 1) * sizeof *part); /* by rank: one of its part, itself of one only */
+    RS_LOCAL uint32_t *part =
+        rs_malloc((n + 1) * sizeof *part); /* by rank: one of its part, itself of one only */
     if (!part) return SIZE_MAX;
     for (uint32_t r = 0; r < job->n_ranks; r++) part[r] = r;
     for (size_t i = 0; i < job->n; i++) {

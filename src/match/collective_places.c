@@ -19,7 +19,7 @@
 typedef struct place {
     uint32_t rank, ordinal, peer; /* peer: the place at the other end, RS_NO_ROW: none yet */
     bool sends;
-    int64_t start;  /* of its first item */
+    int64_t start; /* of its first item */
 } place;
 
 typedef struct pairing {
@@ -35,7 +35,7 @@ typedef struct finder {
     place *places;      /* by rank */
     uint32_t *first;    /* by rank, + 1: its places */
     size_t n_places, n_steps;
-    rs_map64 at; /* place << 32 | step: its item */
+    rs_map64 at;     /* place << 32 | step: its item */
     rs_keyed *sends; /* items that send, by start */
     size_t n_sends;
     pairing *pairs;
@@ -210,7 +210,8 @@ static void number(finder *f)
 {
     for (size_t i = 0; i < f->n; i++) {
         uint32_t own = f->place_of[i], peer = f->places[own].peer;
-        const uint32_t *other = peer < own ? rs_map64_get(&f->at, (uint64_t)peer << 32 | f->step_of[i]) : NULL;
+        const uint32_t *other =
+            peer < own ? rs_map64_get(&f->at, (uint64_t)peer << 32 | f->step_of[i]) : NULL;
         f->items[i].number = (int64_t)(other ? *other : i) + 1;
     }
 }

@@ -100,7 +100,8 @@ static rs_status take_medians(const rs_judged *job, size_t rank, double *step, r
     if (!all) return rs_fail_nomem(err, "diagnose");
     for (uint32_t i = 1; i < s->n; i++) {
         int64_t own = rs_judged_host_time(job, rank, i), usual = own > 0 ? repair[s->first[i]] : 0;
-        if (s->step[i] >= 0 && usual > 0) all[n++] = (ratio){(double)own / (double)usual, (double)usual, s->step[i]};
+        if (s->step[i] >= 0 && usual > 0)
+            all[n++] = (ratio){(double)own / (double)usual, (double)usual, s->step[i]};
     }
     if (n) qsort(all, n, sizeof *all, by_step);
     for (size_t i = 0, k; i < n; i = k) {
