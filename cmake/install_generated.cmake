@@ -19,7 +19,7 @@ if(EXISTS "${RS_BUILD_DIR}/rankscope")
     file(CREATE_LINK rankscope "${root}/${RS_BINDIR}/${tool}" SYMBOLIC)
   endforeach()
   execute_process(COMMAND "${RS_SOURCE_DIR}/scripts/write-manual" "${RS_BUILD_DIR}/rankscope" "${root}/${RS_MANDIR}"
-                          "${root}/${RS_DATADIR}" RESULT_VARIABLE result)
+                          "${root}/${RS_DATADIR}" "${root}/${RS_BINDIR}" RESULT_VARIABLE result)
   if(NOT result EQUAL 0)
     message(FATAL_ERROR "rankscope could not write its manual pages and completions")
   endif()

@@ -53,7 +53,7 @@ static inline uint32_t rs_event_row(const rs_event_rank *rank, size_t i)
     return rank->rows ? rank->rows[i] : (uint32_t)i;
 }
 
-/* A text by its number; terminated, and may hold NUL bytes before that. */
+/* A text by its number; terminated, and may hold NUL bytes before that. length may be NULL. */
 RS_API const char *rs_event_text(const rs_event_rank *rank, uint32_t text, size_t *length);
 /* The number of a text; UINT32_MAX: no event of the file has it. */
 RS_API uint32_t rs_event_find_text(const rs_event_rank *rank, const char *text, size_t length);

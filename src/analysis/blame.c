@@ -12,6 +12,7 @@
 #include "base/order.h"
 #include "base/try.h"
 #include "match/collective_wait.h"
+#include "text/numbers.h"
 #include "engine/edits.h"
 #include "trace/structure.h"
 
@@ -32,6 +33,9 @@ static const rs_option_spec options[] = {
      "with --of: fills the table chain with the wait under way so many microseconds after the job's first event"},
     {"event", RS_OPTION_INT, "E", NULL, NULL,
      "with --of: the same, with the wait of this event, by its position in traceEvents"},
+    {"path", RS_OPTION_TEXT, "STEP|all", NULL, NULL,
+     "fills the table chain with the critical path of a step over all ranks, link by link back from its end; all: "
+     "of the entire recording. Nothing else is computed"},
     {"folded", RS_OPTION_FLAG, NULL, NULL, NULL,
      "the shares as folded stacks, \"frame;frame;frame nanoseconds\", for flame-graph tools"},
     {"edges", RS_OPTION_CHOICE, "WHICH", "told|all", "all",
@@ -120,7 +124,7 @@ typedef struct chain_row {
 } chain_row;
 
 #define CHAIN_ROW(CELL)                                                                                      \
-    CELL(OF(chain_row, wait), "wait", TEXT, NONE, "kind of waiting", NULL)                                   \
+    CELL(OF(chain_row, wait), "wait", TEXT, NONE, "kind of waiting; step: the path of --path", NULL)         \
     CELL(OF(chain_row, waiting_rank), "waiting_rank", INT, ID, "who waited", "waiting")                      \
     CELL(OF(chain_row, rank), "rank", INT, ID, "rank of the link", NULL)                                     \
     CELL(ID(chain_row, event), "event", INT, ID, "its position in traceEvents of that rank", NULL)           \
@@ -140,7 +144,8 @@ static const rs_table_spec blame_table = RS_TABLE(
     blame_columns);
 static const rs_table_spec total_table = RS_TABLE("totals", "one row is a kind of waiting", total_columns);
 static const rs_table_spec chain_table = RS_TABLE(
-    "chain", "one row is a link of one wait's chain; filled with --instance, --at or --event", chain_columns);
+    "chain", "one row is a link of one wait's chain; filled with --instance, --at, --event or --path",
+    chain_columns);
 static const rs_column_spec folded_columns[] = {
     {"stack", RS_TEXT, RS_UNIT_NONE,
      "kind of waiting, who waited, whose time, part, what --by tells, joined by ;", NULL},
@@ -275,6 +280,88 @@ static rs_status put_chain(blamer *b, rs_wait *waits, size_t n, const wanted_cha
     x.row.waiting_rank = b->rank_of[w->rank];
     bool ok = excess ? rs_forest_difference(&b->x.f, w->until, w->node << 1, put_link, &x, &b->steps)
                      : rs_forest_chain(&b->x.f, w->until, w->since, put_link, &x, &b->steps);
+    return ok ? RS_OK : x.status;
+}
+
+/* ---- the critical path ----------------------------------------------------------------------------------- */
+
+/* The end of a path, and how far back it goes: times on the common clock. */
+typedef struct path_ends {
+    uint32_t moment; /* RS_NO_CAUSE: none */
+    int64_t since, end, tail;
+    bool first; /* it begins with the first of the ranks, else with the last */
+} path_ends;
+
+static void widen_path(path_ends *p, int64_t since, uint32_t moment, int64_t end, int64_t tail)
+{
+    if (p->moment == RS_NO_CAUSE || (p->first ? since < p->since : since > p->since)) p->since = since;
+    if (p->moment != RS_NO_CAUSE && end <= p->end) return;
+    p->moment = moment;
+    p->end = end;
+    p->tail = tail;
+}
+
+/* The step's part of a rank: from the end of the step before it to its own. */
+static int64_t end_of_step(const blamer *b, size_t k, size_t place, uint32_t *moment, int64_t *tail)
+{
+    *moment = rs_engine_step_moment(b->x.f.e, b->x.f.t, k, place, tail);
+    return rs_add_sat(rs_moment_time(b->x.f.t, *moment), *tail);
+}
+
+static void widen_by_step(const blamer *b, size_t k, size_t place, path_ends *p)
+{
+    uint32_t moment, before;
+    int64_t tail, before_tail;
+    const int64_t end = end_of_step(b, k, place, &moment, &tail);
+    p->first = place == 0;
+    widen_path(p,
+               place ? end_of_step(b, k, place - 1, &before, &before_tail)
+                     : rs_engine_begin(b->x.f.e, b->x.f.t, k, NULL),
+               moment, end, tail);
+}
+
+static rs_status find_path(const blamer *b, const char *which, path_ends *p, rs_error *err)
+{
+    const rs_engine *e = b->x.f.e;
+    const bool all = strcmp(which, "all") == 0;
+    double number = 0;
+    *p = (path_ends){.moment = RS_NO_CAUSE, .first = true};
+    if (!all && !rs_parse_real(which, strlen(which), &number))
+        return rs_fail(err, RS_ERR_USAGE, "--path takes the number of a step, or all");
+    for (size_t k = 0; k < e->n_ranks; k++) {
+        const rs_skeleton *s = e->ranks[k];
+        const uint32_t last = rs_engine_last_moment(e, k);
+        for (size_t i = 0; !all && i < s->n_steps; i++)
+            if ((double)s->steps[i].number == number) widen_by_step(b, k, i, p);
+        if (all && s->n)
+            widen_path(p, rs_add_sat(s->start, e->coll.shift[k]), last, rs_moment_time(b->x.f.t, last), 0);
+    }
+    if (p->moment == RS_NO_CAUSE)
+        return rs_fail(err, RS_ERR_USAGE,
+                       "--path %.40s: there is no such step; `rankscope steps` lists them, all is the entire "
+                       "recording",
+                       which);
+    return RS_OK;
+}
+
+/* The rest of the step's annotation is its first link; without a link that fits, the host's. */
+static rs_status put_path(blamer *b, const char *which, rs_table *table, rs_error *err)
+{
+    path_ends p;
+    chain_sink x = {.b = b, .table = table, .err = err, .status = RS_OK};
+    if (b->x.f.e->n_ranks > 1 && rs_coll_on_host(&b->x.f.e->coll))
+        return rs_fail(
+            err, RS_ERR_USAGE,
+            "--path: communication on the host (gloo, mpi, ucc) is not followed from rank to rank; "
+            "`rankscope stragglers` compares the ranks");
+    RS_TRY(find_path(b, which, &p, err));
+    x.row.wait = "step";
+    x.row.waiting_rank = b->rank_of[rs_engine_rank_of(b->x.f.e, p.moment >> 1)];
+    const int64_t reached = rs_sub_sat(p.end, p.tail);
+    const rs_link tail = {
+        .from = p.moment, .node = p.moment >> 1, .ns = p.tail, .part = RS_PART_HOST, .edge = RS_NO_CAUSE};
+    bool ok = p.tail <= 0 || put_link(&x, &tail, rs_sub_sat(p.end, reached > p.since ? reached : p.since));
+    ok = ok && rs_forest_chain(&b->x.f, p.moment, p.since, put_link, &x, &b->steps);
     return ok ? RS_OK : x.status;
 }
 
@@ -508,6 +595,12 @@ static rs_status fill(const rs_run *run, blamer *b, rs_weights *w, rs_times *t, 
     int64_t of = rs_options_is_set(run->options, "of") ? rs_options_int(run->options, "of") : -1;
     bool wanted[RS_N_WAITS], known = of < 0, folded = rs_options_flag(run->options, "folded");
     rs_status status = RS_OK;
+    if (rs_options_is_set(run->options, "path")) {
+        result->main_table = CHAIN;
+        RS_TRY(put_path(b, rs_options_text(run->options, "path"), result->tables[CHAIN], err));
+        explain(b, result);
+        return RS_OK;
+    }
     b->x.by = rs_blame_by_of(rs_options_text(run->options, "by"));
     for (size_t k = 0; k < b->x.f.e->n_ranks; k++) known |= b->rank_of[k] == of;
     if (!known) return rs_fail(err, RS_ERR_USAGE, "--of %lld: there is no such rank", (long long)of);
@@ -594,10 +687,13 @@ const rs_analysis rs_analysis_blame = {
         "to where they meet; what the last one's holds more of is to blame, in proportion. Either way the shares "
         "of a wait add up to it, to the nanosecond: in the table totals, waiting_us is blamed_us and "
         "uncertain_us.\n\n"
-        "A pipeline waits when all is balanced, too: avoidable_us is what is left of the waiting without that.",
-    .examples = "rankscope blame traces/\nrankscope blame --wait communication --by kernel --of 3 traces/\n"
-                "rankscope blame --wait communication --instance 0 traces/\n"
-                "rankscope blame --by phase --folded traces/ > blame.folded",
+        "A pipeline waits when all is balanced, too: avoidable_us is what is left of the waiting without that.\n\n"
+        "--path is the critical path of a step over all ranks: from the last rank's end of it back to the last rank's end of "
+        "the\nstep before it. Its links add up to the step, as replay measures it.",
+    .examples =
+        "rankscope blame traces/\nrankscope blame --path 3 --format csv traces/\nrankscope blame --wait communication --by kernel --of 3 traces/\n"
+        "rankscope blame --wait communication --instance 0 traces/\n"
+        "rankscope blame --by phase --folded traces/ > blame.folded",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .facets = {&rs_facet_work_details, &rs_facet_steps},

@@ -6,11 +6,13 @@
 #include "analysis/collective_notes.h"
 #include "base/dtype.h"
 #include "base/order.h"
+#include "table/relation.h"
 #include "clock/collective_clocks.h"
 #include "match/collective_wait.h"
 #include "base/interval.h"
 #include "analysis/analysis.h"
 #include "base/stats.h"
+#include "base/try.h"
 #include "table/cells.h"
 
 static const rs_option_spec options[] = {
@@ -63,6 +65,8 @@ static const rs_column_spec arrival_columns[] = {
     {"uid", RS_INT, RS_UNIT_ID, "position of its kernel in traceEvents", NULL},
     {"seq", RS_INT, RS_UNIT_ID, "sequence number that the rank recorded", NULL},
     {"start_us", RS_TIME, RS_UNIT_US, "arrival, clocks corrected", "start"},
+    {"own_start_us", RS_MOMENT, RS_UNIT_US, "the same by the rank's own clock, as the command map has it",
+     "own start"},
     {"late_us", RS_TIME, RS_UNIT_US, "after the first arrival", "late"},
     {"wait_us", RS_TIME, RS_UNIT_US, "until the last arrival", "wait"},
     {"duration_us", RS_TIME, RS_UNIT_US, "of the kernel", "duration"},
@@ -104,6 +108,20 @@ typedef struct late {
          NULL)
 RS_RECORD(late, LATE_ROW);
 
+/* What a rank waits for another one. */
+typedef struct pair {
+    int64_t rank, last, n, wait, most;
+} pair;
+
+#define PAIR_ROW(CELL)                                                                                       \
+    CELL(OF(pair, rank), "rank", INT, ID, "who waited", NULL)                                                \
+    CELL(OF(pair, last), "last_rank", INT, ID, "who arrived last", "for rank")                               \
+    CELL(OF(pair, n), "collectives", INT, COUNT, "of them both in which it did", NULL)                       \
+    CELL(OF(pair, wait), "wait_us", TIME, US, "waits, added up; of a rank they are its wait_us of lateness", \
+         "wait")                                                                                             \
+    CELL(OF(pair, most), "max_wait_us", TIME, US, "the longest", "longest")
+RS_RECORD(pair, PAIR_ROW);
+
 static const rs_column_spec clock_columns[] = {
     {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
     {"aligned_by", RS_TEXT, RS_UNIT_NONE,
@@ -129,10 +147,12 @@ static const rs_table_spec summary_table =
 static const rs_table_spec late_table =
     TABLE("lateness", "one row is one rank, the latest first", late_columns);
 static const rs_table_spec clock_table = TABLE("clocks", "one row is one rank", clock_columns);
-static const rs_table_spec *const tables[] = {&one_table, &summary_table, &late_table, &arrival_table,
-                                              &clock_table};
-static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 5}};
-enum { TABLE_ONE, TABLE_SUMMARY, TABLE_LATE, TABLE_ARRIVALS, TABLE_CLOCKS };
+static const rs_table_spec pair_table =
+    TABLE("waits", "one row is one rank and one that it waited for", pair_columns);
+static const rs_table_spec *const tables[] = {&one_table,     &summary_table, &late_table,
+                                              &arrival_table, &clock_table,   &pair_table};
+static const rs_table_set sets[] = {{RS_COMPAT_NONE, tables, 6}};
+enum { TABLE_ONE, TABLE_SUMMARY, TABLE_LATE, TABLE_ARRIVALS, TABLE_CLOCKS, TABLE_WAITS };
 
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
@@ -242,9 +262,19 @@ static rs_status add_one(const rs_coll_job *job, const rs_partial *const *of, si
     return rs_table_end_row(t, err);
 }
 
+typedef struct answer {
+    rs_coll_ranks ranks;
+    late *late;
+    struct bucket *buckets;
+    rs_grouper *pairs;
+    int64_t base; /* the job's first event, on the common clock */
+    rs_clock_trust trust;
+    bool strict;               /* numbers that the clocks do not bear are unknown */
+    int64_t waited, uncertain; /* waiting of all ranks; of it, in collectives that are uncertain */
+} answer;
+
 static rs_status add_arrivals(const rs_coll_job *job, const rs_partial *const *of, size_t index,
-                              const measure *m, int64_t base, bool strict, const rs_clock_trust *trust,
-                              rs_table *t, rs_error *err)
+                              const measure *m, const answer *x, rs_table *t, rs_error *err)
 {
     uint32_t last = job->arrivals[m->times.last_at].rank;
     const rs_coll_instance *c = &job->instances[index];
@@ -253,14 +283,15 @@ static rs_status add_arrivals(const rs_coll_job *job, const rs_partial *const *o
         const rs_coll_arrival *a = &job->arrivals[i];
         const rs_coll_op *op = &job->ranks[a->rank]->ops[a->op];
         int64_t start = rs_coll_start(job, a), wait = m->times.last - start;
-        bool uncertain = a->rank != last && wait < rs_clock_trust_between(trust, a->rank, last);
-        bool shown = !strict || !uncertain;
+        bool uncertain = a->rank != last && wait < rs_clock_trust_between(&x->trust, a->rank, last);
+        bool shown = !x->strict || !uncertain;
         rs_table_add_int(t, (int64_t)index);
         rs_table_add_int(t, of[a->rank]->rank);
         rs_table_add_int(t, op->row);
         rs_table_add_int_if(t, op->seq >= 0, op->seq);
-        rs_table_add_time(t, start - base);
-        rs_table_add_time_if(t, !strict || !m->uncertain, start - m->times.first);
+        rs_table_add_time(t, start - x->base);
+        rs_table_add_moment(t, op->start);
+        rs_table_add_time_if(t, !x->strict || !m->uncertain, start - m->times.first);
         rs_table_add_time_if(t, shown, wait);
         rs_table_add_time(t, rs_coll_duration(job->ranks[a->rank], op));
         rs_table_add_int(t, uncertain);
@@ -361,9 +392,11 @@ static rs_status add_bucket(rs_table *t, const bucket *b, rs_error *err)
 
 static const rs_order by_lateness[] = {RS_FALLING(late, lateness), RS_RISING(late, rank)};
 
-static void blame(const rs_coll_job *job, const rs_coll_instance *c, const measure *m, bool strict,
-                  late *ranks)
+static void blame(const rs_coll_job *job, const rs_coll_instance *c, const measure *m, const answer *a)
 {
+    late *ranks = a->late;
+    const bool strict = a->strict;
+    const int64_t last = ranks[job->arrivals[m->times.last_at].rank].rank;
     if (!rs_coll_compares(job, c)) return;
     for (uint32_t i = c->first; m->uncertain && i < c->first + c->n; i++) {
         late *l = &ranks[job->arrivals[i].rank];
@@ -377,6 +410,8 @@ static void blame(const rs_coll_job *job, const rs_coll_instance *c, const measu
         l->n++;
         l->lateness = rs_add_sat(l->lateness, start - m->times.first);
         l->wait = rs_add_sat(l->wait, m->times.last - start);
+        const pair one = {.rank = l->rank, .last = last, .wait = m->times.last - start};
+        if (one.wait > 0) rs_grouper_add(a->pairs, &one);
     }
     late *l = &ranks[job->arrivals[m->times.last_at].rank];
     l->last++;
@@ -400,16 +435,6 @@ static rs_status add_clock(const rs_coll_job *job, size_t i, int64_t number, rs_
 /* ---- all ranks
  * ---------------------------------------------------------------------------------------------- */
 
-typedef struct answer {
-    rs_coll_ranks ranks;
-    late *late;
-    bucket *buckets;
-    int64_t base; /* the job's first event, on the common clock */
-    rs_clock_trust trust;
-    bool strict;               /* numbers that the clocks do not bear are unknown */
-    int64_t waited, uncertain; /* waiting of all ranks; of it, in collectives that are uncertain */
-} answer;
-
 static rs_status fill(const rs_coll_job *job, answer *a, rs_result *result, rs_error *err)
 {
     rs_status status = RS_OK;
@@ -419,11 +444,10 @@ static rs_status fill(const rs_coll_job *job, answer *a, rs_result *result, rs_e
         a->waited = rs_add_sat(a->waited, m.times.sum_wait);
         if (m.uncertain) a->uncertain = rs_add_sat(a->uncertain, m.times.sum_wait);
         a->buckets[i] = bucket_of(job, c, &m);
-        blame(job, c, &m, a->strict, a->late);
+        blame(job, c, &m, a);
         status = add_one(job, a->ranks.of, i, &m, a->base, a->strict, result->tables[TABLE_ONE], err);
         if (status == RS_OK)
-            status = add_arrivals(job, a->ranks.of, i, &m, a->base, a->strict, &a->trust,
-                                  result->tables[TABLE_ARRIVALS], err);
+            status = add_arrivals(job, a->ranks.of, i, &m, a, result->tables[TABLE_ARRIVALS], err);
     }
     size_t n_buckets = status == RS_OK ? unite(a->buckets, job->n) : 0;
     for (size_t i = 0; status == RS_OK && i < n_buckets; i++)
@@ -435,6 +459,20 @@ static rs_status fill(const rs_coll_job *job, answer *a, rs_result *result, rs_e
     for (size_t i = 0; status == RS_OK && a->ranks.n > 1 && i < a->ranks.n; i++)
         status = add_clock(job, i, a->ranks.of[i]->rank, result->tables[TABLE_CLOCKS], err);
     return status;
+}
+
+static const rs_aggregate by_pair[] = {
+    RS_KEY(pair, rank, pair, rank),    RS_KEY(pair, last, pair, last),      RS_COUNTED(pair, n),
+    RS_SUMMED(pair, wait, pair, wait), RS_GREATEST(pair, most, pair, wait),
+};
+static const rs_order longest_wait[] = {RS_FALLING(pair, wait), RS_RISING(pair, rank), RS_RISING(pair, last)};
+
+static rs_status put_pairs(rs_relation *all, rs_table *t, rs_error *err)
+{
+    pair *rows = all->rows;
+    RS_SORT(rows, all->n, longest_wait);
+    for (size_t i = 0; i < all->n; i++) RS_TRY(rs_table_put_row(t, &pair_record, 0, &rows[i], err));
+    return RS_OK;
 }
 
 static void remark(const rs_coll_job *job, const answer *a, rs_result *result)
@@ -471,8 +509,11 @@ static void remark(const rs_coll_job *job, const answer *a, rs_result *result)
 static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
 {
     rs_clock_how how = rs_clock_how_of(rs_options_text(run->options, "clocks"));
-    answer a = {.strict = how == RS_CLOCKS_LIKELY || how == RS_CLOCKS_CERTAIN};
+    rs_grouper pairs;
+    RS_SCOPED(rs_relation_clear) rs_relation waits = {.size = sizeof(pair)};
+    answer a = {.strict = how == RS_CLOCKS_LIKELY || how == RS_CLOCKS_CERTAIN, .pairs = &pairs};
     RS_SCOPED(rs_coll_job_clear) rs_coll_job job = {0};
+    rs_grouper_open(&pairs, by_pair, sizeof by_pair / sizeof *by_pair, &waits);
     a.late = rs_calloc(n + 1, sizeof *a.late);
     rs_status status = a.late ? RS_OK : rs_fail_nomem(err, "collectives");
     if (status == RS_OK) status = rs_coll_ranks_of(run, partials, n, &a.ranks, result, err);
@@ -482,6 +523,8 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
         status = rs_fail_nomem(err, "collectives");
     if (status == RS_OK) a.base = run->absolute ? 0 : rs_coll_origin(&job);
     if (status == RS_OK) status = fill(&job, &a, result, err);
+    if (!rs_grouper_close(&pairs) && status == RS_OK) status = rs_fail_nomem(err, "collectives");
+    if (status == RS_OK) status = put_pairs(&waits, result->tables[TABLE_WAITS], err);
     if (status == RS_OK) remark(&job, &a, result);
     if (status == RS_OK) rs_coll_note_trust(&a.trust, result);
     if (status == RS_OK) rs_coll_note_uncertain(a.uncertain, a.waited, a.strict, result);

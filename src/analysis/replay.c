@@ -152,7 +152,7 @@ static rs_status put_path(const rs_replayed *r, size_t k, int64_t rank, rs_table
     const rs_engine *e = r->engine;
     const rs_skeleton *s = e->ranks[k];
     int64_t time[RS_N_PARTS] = {0}, start = rs_add_sat(s->start, e->coll.shift[k]);
-    uint32_t moment = (e->node_base[k] + (s->last >> 1)) << 1 | (s->last & 1);
+    uint32_t moment = rs_engine_last_moment(e, k);
     time[RS_PART_HOST] = rs_sub_sat(rs_add_sat(s->end, e->coll.shift[k]), rs_moment_time(&r->times, moment));
     while (rs_moment_time(&r->times, moment) > start) {
         rs_link l = rs_engine_link(e, &r->recorded, &r->times, moment);

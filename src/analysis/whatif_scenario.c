@@ -185,7 +185,7 @@ rs_status rs_scenario_unexplained(rs_whatif_job *a, double *share, rs_error *err
     int64_t latest = INT64_MIN, sum = 0;
     RS_TRY(rs_engine_replay(e, &a->recorded, &t, err));
     for (size_t r = 0; r < e->n_ranks; r++) {
-        uint32_t moment = (e->node_base[r] + (e->ranks[r]->last >> 1)) << 1 | (e->ranks[r]->last & 1);
+        const uint32_t moment = rs_engine_last_moment(e, r);
         if (rs_moment_time(&t, moment) <= latest) continue;
         latest = rs_moment_time(&t, moment);
         at = moment;

@@ -19,8 +19,6 @@
 #define SYNTHESISER "rankscope-synth"
 #define MARK ".rankscope-demo" /* in a folder that the command made */
 
-extern char **environ;
-
 /* A job, or two runs of it in folders of their own. */
 static const struct demo {
     const char *kind, *story;

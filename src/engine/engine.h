@@ -202,6 +202,12 @@ int64_t rs_engine_begin(const rs_engine *engine, const rs_times *times, size_t r
 int64_t rs_engine_first_mark(const rs_engine *engine, const rs_times *times, size_t rank);
 /* Fills `ahead` and `ahead_base`; a part of rs_engine_join. */
 rs_status rs_engine_find_ahead(rs_engine *engine, rs_error *err);
+/* The end of a step of a rank (its place, not its number) as a moment: of its last work, or of the last point of its thread.
+ * *tail: ns from there to the end of the step's annotation, where that ends it. */
+uint32_t rs_engine_step_moment(const rs_engine *engine, const rs_times *times, size_t rank, size_t place,
+                               int64_t *tail);
+/* The last moment of a rank's trace. */
+uint32_t rs_engine_last_moment(const rs_engine *engine, size_t rank);
 /* The nodes that a replay does not put where they were recorded; *worst: by how much, ns. */
 size_t rs_engine_deviations(const rs_engine *engine, const rs_times *times, int64_t *worst);
 

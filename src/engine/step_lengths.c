@@ -15,12 +15,6 @@ size_t rs_lengths_n(const rs_engine *e, size_t from, size_t to)
     return n == SIZE_MAX ? 0 : n;
 }
 
-static uint32_t last_moment(const rs_engine *e, size_t rank)
-{
-    uint32_t last = e->ranks[rank]->last;
-    return (e->node_base[rank] + (last >> 1)) << 1 | (last & 1);
-}
-
 /* When the first step of the ranks begins. *moment: that it begins with, RS_NO_CAUSE: an annotation. */
 static int64_t begin_of_ranks(const rs_engine *e, const rs_times *t, size_t from, size_t to, uint32_t *moment)
 {
@@ -46,7 +40,7 @@ void rs_lengths_measure(const rs_engine *e, const rs_times *t, const int64_t *en
     for (size_t s = 0; s < out->n; s++) {
         int64_t end = INT64_MIN;
         for (size_t k = from; k < to; k++) {
-            int64_t own = n ? ends[e->step_base[k] + s] : rs_moment_time(t, last_moment(e, k));
+            int64_t own = n ? ends[e->step_base[k] + s] : rs_moment_time(t, rs_engine_last_moment(e, k));
             if (own > end) end = own;
         }
         out->ns[s] = rs_sub_sat(end, before);
@@ -143,7 +137,7 @@ static uint32_t end_of_ranks(const rs_engine *e, const rs_times *t, size_t from,
             end_later(moment, rs_add_sat(rs_moment_time(t, moment), s->steps[i].tail), &best, &latest);
         }
     }
-    return best == RS_NO_CAUSE ? last_moment(e, from) : best;
+    return best == RS_NO_CAUSE ? rs_engine_last_moment(e, from) : best;
 }
 
 /* How much less the link weighs under other weights; RS_NO_EDGE: it is gone, and the path with it. */

@@ -97,3 +97,27 @@ void rs_engine_step_ends(const rs_engine *e, const rs_times *t, int64_t *ends)
             if (end[k] < before) end[k] = before;
     }
 }
+
+uint32_t rs_engine_step_moment(const rs_engine *e, const rs_times *t, size_t rank, size_t place,
+                               int64_t *tail)
+{
+    const rs_skeleton *s = e->ranks[rank];
+    const uint32_t base = e->node_base[rank];
+    uint32_t moment = (base + s->steps[place].last) << 1 | 1;
+    int64_t end = rs_add_sat(rs_moment_time(t, moment), s->steps[place].tail);
+    *tail = s->steps[place].tail;
+    for (uint32_t i = 0; i < s->n; i++) {
+        if (!rs_skeleton_is_work(s, i) || s->step[i] != (int64_t)place || rs_times_end(t, base + i) <= end)
+            continue;
+        moment = (base + i) << 1 | 1;
+        end = rs_times_end(t, base + i);
+        *tail = 0;
+    }
+    return moment;
+}
+
+uint32_t rs_engine_last_moment(const rs_engine *e, size_t rank)
+{
+    const uint32_t last = e->ranks[rank]->last;
+    return (e->node_base[rank] + (last >> 1)) << 1 | (last & 1);
+}

@@ -164,7 +164,7 @@ size_t rs_event_other_first(const rs_event_rank *rank, uint32_t row)
 const char *rs_event_text(const rs_event_rank *rank, uint32_t text, size_t *length)
 {
     const rs_string *s = &rank->events->strings.items[text];
-    *length = s->length;
+    if (length) *length = s->length;
     return s->text;
 }
 

@@ -240,6 +240,7 @@ void rs_explorer_close(rs_explorer *x)
 {
     if (!x) return;
     rs_map_clear(&x->map);
+    rs_waits_clear(&x->waits);
     rs_result_clear(&x->info);
     rs_result_clear(&x->steps);
     for (size_t i = 0; i < RS_LOADED_RANKS; i++) rs_rank_lanes_free(x->loaded[i]);
@@ -376,8 +377,9 @@ static rs_status put_losses(const rs_explorer *x, rs_explorer_answer *answer, rs
 /* In the order of the map's classes; the light theme's colours. */
 static void put_classes(rs_explorer_answer *answer)
 {
-    static const char *const colours[RS_EXPLORER_CLASSES] = {
-        "#2a6fbb", "#2a6fbb", "#e8833a", "#f3c14b", "#7d6bb2", "#b65fa3", "#c2403d", "#e3e6ea", "#e3e6ea"};
+    static const char *const colours[RS_EXPLORER_CLASSES] = {"#2a6fbb", "#2a6fbb", "#e8833a", "#f6d9a8",
+                                                             "#f3c14b", "#7d6bb2", "#b65fa3", "#c2403d",
+                                                             "#e3e6ea", "#e3e6ea"};
     rs_answer_print(answer, ",\"classes\":[");
     for (size_t k = 0; k < RS_EXPLORER_CLASSES; k++)
         rs_answer_print(answer, "%s{\"name\":\"%s\",\"colour\":\"%s\"}", k ? "," : "", rs_map_class_names[k],
@@ -411,6 +413,7 @@ static const struct {
     {"lanes", false, RS_DESK_RANK, rs_answer_lanes},      {"event", false, RS_DESK_RANK, rs_answer_event},
     {"findings", false, RS_DESK_JOB, rs_answer_findings}, {"select", false, RS_DESK_JOB, rs_answer_select},
     {"why", false, RS_DESK_JOB, rs_answer_why},           {"whatif", true, RS_DESK_JOB, rs_answer_what_if},
+    {"path", false, RS_DESK_JOB, rs_answer_path},         {"waits", false, RS_DESK_JOB, rs_answer_waits},
     {"search", false, RS_DESK_JOB, rs_answer_search},     {"sql", true, RS_DESK_JOB, rs_answer_sql},
 };
 enum { N_PATHS = sizeof paths_of_api / sizeof *paths_of_api };

@@ -10,7 +10,9 @@
 #include "rankscope/render.h"
 #include "rankscope/view.h"
 
-#define RS_EXPLORER_CLASSES 9 /* of the table of `map` */
+#define RS_EXPLORER_CLASSES 10 /* of the table of `map`, and waits */
+#define RS_EXPLORER_COMM 2
+#define RS_EXPLORER_WAIT 3 /* of communication: until the last rank has come */
 
 /* The stretches of one rank, ascending, with what has gone by before every RS_MAP_EVERY-th of them. */
 #define RS_MAP_EVERY 64
@@ -30,12 +32,40 @@ typedef struct rs_map {
     unsigned present; /* the classes that occur, a bit each */
 } rs_map;
 
+/* A stretch of a rank, and those of one. */
+typedef struct rs_map_part {
+    int64_t from, to;
+    uint8_t class;
+} rs_map_part;
+typedef struct rs_map_parts {
+    rs_map_part *items;
+    size_t n, capacity;
+} rs_map_parts;
+bool rs_map_parts_add(rs_map_parts *stretches, int64_t from, int64_t to, uint8_t class);
+void rs_map_parts_clear(rs_map_parts *stretches);
+rs_status rs_map_make_rank(int64_t rank, const rs_map_parts *of, rs_map_rank *out, rs_error *err);
+
 /* Of the rows of a table with the columns rank, class, from_us and time_us. */
 rs_status rs_map_make(const rs_table *table, rs_map *out, rs_error *err);
 void rs_map_clear(rs_map *map);
 /* The ns of each class in n equal columns of [from, to); sums: n * RS_EXPLORER_CLASSES. */
 void rs_map_columns(const rs_map_rank *rank, int64_t from, int64_t to, size_t n, int64_t *sums);
 extern const char *const rs_map_class_names[RS_EXPLORER_CLASSES];
+
+/* What a member of a collective waited until the last one had come. */
+typedef struct rs_member_wait {
+    int64_t rank, id, from, ns; /* id: position of the event */
+} rs_member_wait;
+
+typedef struct rs_waits {
+    rs_member_wait *items; /* by rank and id */
+    size_t n;
+    rs_map map;        /* of each rank the stretches of exposed_comm in which it waits */
+    atomic_bool known; /* the rest is complete, and stays as it is */
+} rs_waits;
+void rs_waits_clear(rs_waits *waits);
+const rs_map_rank *rs_waits_of_rank(const rs_waits *waits, int64_t rank); /* NULL: none */
+int64_t rs_waits_of_event(rs_waits *waits, int64_t rank, int64_t id);     /* ns; 0: none, or not known yet */
 
 /* A thread's questions to jobs: how long they may take. */
 typedef struct rs_desk {
@@ -60,6 +90,7 @@ struct rs_explorer {
     rs_job_settings settings;
     int64_t origin; /* the job's first event on the files' clock */
     rs_map map;
+    rs_waits waits;
     rs_result info, steps;
     bool own_files; /* each rank is the one file of its row of info: to look at a rank reads that alone */
     atomic_bool stopped;
@@ -98,6 +129,8 @@ rs_status rs_explorer_open_job(rs_explorer *x, rs_explorer_desk desk, rs_job **o
 /* One of a rank alone, with times as the files have them. text holds its setting as long as it lives. *out is to be
  * closed, also after a failure. */
 rs_status rs_explorer_open_rank(rs_explorer *x, int64_t rank, char text[24], rs_job **out, rs_error *err);
+/* The job of RS_DESK_JOB is open. */
+rs_status rs_explorer_need_job(rs_explorer *x, rs_error *err);
 /* Runs an analysis with options "name", "value" pairs ended by NULL; a flag's value is NULL. */
 rs_status rs_explorer_run(rs_job *job, const char *analysis, const char *const options[][2],
                           rs_result *result, rs_error *err);
@@ -106,9 +139,10 @@ rs_status rs_explorer_run(rs_job *job, const char *analysis, const char *const o
 
 typedef rs_status rs_explorer_path(rs_explorer *x, const rs_explorer_request *request,
                                    rs_explorer_answer *answer, rs_error *err);
-rs_explorer_path rs_answer_job, rs_answer_map;                        /* explorer.c, map.c */
-rs_explorer_path rs_answer_lanes, rs_answer_event;                    /* explorer_rank.c */
-rs_explorer_path rs_answer_findings, rs_answer_select, rs_answer_why, /* explorer_ask.c */
+rs_explorer_path rs_answer_job, rs_answer_map;                                        /* explorer.c, map.c */
+rs_explorer_path rs_answer_waits;                                                     /* waits.c */
+rs_explorer_path rs_answer_lanes, rs_answer_event;                                    /* explorer_rank.c */
+rs_explorer_path rs_answer_findings, rs_answer_select, rs_answer_why, rs_answer_path, /* explorer_ask.c */
     rs_answer_what_if, rs_answer_search, rs_answer_sql;
 
 void rs_rank_lanes_free(rs_rank_lanes *lanes);

@@ -8,8 +8,7 @@
 #include "rankscope/verdict.h"
 #include "view/explorer.h"
 
-/* The job that these questions are put to. */
-static rs_status open_job(rs_explorer *x, rs_error *err)
+rs_status rs_explorer_need_job(rs_explorer *x, rs_error *err)
 {
     if (x->job) return RS_OK;
     return rs_explorer_open_job(x, RS_DESK_JOB, &x->job, err);
@@ -113,7 +112,7 @@ rs_status rs_answer_findings(rs_explorer *x, const rs_explorer_request *request,
                              rs_error *err)
 {
     (void)request;
-    RS_TRY(open_job(x, err));
+    RS_TRY(rs_explorer_need_job(x, err));
     if (!x->judged) {
         const rs_status status = rs_explorer_run(x->job, "diagnose", NULL, &x->verdict, err);
         x->judged = status == RS_OK;
@@ -181,7 +180,7 @@ rs_status rs_answer_select(rs_explorer *x, const rs_explorer_request *request, r
                                          .n_paths = x->n_paths};
     const rs_sink sink = {rs_answer_append, answer};
     rs_error ignored = RS_ERROR_INIT;
-    RS_TRY(open_job(x, err));
+    RS_TRY(rs_explorer_need_job(x, err));
     rs_status status = select_part(x, request, err);
     if (status == RS_OK) status = rs_explorer_run(x->job, name, cuts ? as_drawn : NULL, &result, err);
     if (status == RS_OK) status = rs_render_answer(analysis, RS_COMPAT_NONE, &result, &settings, &sink, err);
@@ -204,39 +203,76 @@ static const rs_column_spec hop_columns[] = {
 static const rs_table_spec hop_table = {"hops", "one row is a link of the chain, the last in time first",
                                         hop_columns, sizeof hop_columns / sizeof *hop_columns};
 
-/* The rows of one kind of wait of `blame`'s chain, from row `at` on; *end: after them. */
-static rs_status put_hops(const rs_table *chain, size_t at, size_t *end, rs_explorer_answer *answer,
-                          rs_error *err)
+/* Where the columns of `blame`'s chain are. */
+typedef struct chain_columns {
+    size_t wait, end, time, waiting, rank, event, part, kernel, op;
+} chain_columns;
+
+static chain_columns columns_of_chain(const rs_table *chain)
 {
-    const size_t wait = rs_column_of(chain, "wait"), stop = rs_column_of(chain, "end_us"),
-                 time = rs_column_of(chain, "duration_us"), rank = rs_column_of(chain, "rank"),
-                 event = rs_column_of(chain, "event"), part = rs_column_of(chain, "part"),
-                 kernel = rs_column_of(chain, "kernel"), op = rs_column_of(chain, "operator");
-    const char *kind = rs_table_text(chain, at, wait, NULL);
+    return (chain_columns){.wait = rs_column_of(chain, "wait"),
+                           .end = rs_column_of(chain, "end_us"),
+                           .time = rs_column_of(chain, "duration_us"),
+                           .waiting = rs_column_of(chain, "waiting_rank"),
+                           .rank = rs_column_of(chain, "rank"),
+                           .event = rs_column_of(chain, "event"),
+                           .part = rs_column_of(chain, "part"),
+                           .kernel = rs_column_of(chain, "kernel"),
+                           .op = rs_column_of(chain, "operator")};
+}
+
+/* The links [at, end) of a chain as one hop, with the name of the longest. */
+static rs_status put_hop(const rs_table *chain, const chain_columns *c, size_t at, size_t end, rs_table *t,
+                         rs_error *err)
+{
+    size_t longest = at;
+    int64_t ns = 0;
+    const int64_t to = rs_table_int(chain, at, c->end);
+    for (size_t i = at; i < end; i++) {
+        ns += rs_table_int(chain, i, c->time);
+        if (rs_table_int(chain, i, c->time) > rs_table_int(chain, longest, c->time)) longest = i;
+    }
+    rs_table_add_int(t, rs_table_int(chain, at, c->rank));
+    if (rs_table_is_null(chain, longest, c->event))
+        rs_table_add_null(t);
+    else
+        rs_table_add_int(t, rs_table_int(chain, longest, c->event));
+    rs_table_add_int(t, to - ns);
+    rs_table_add_int(t, to);
+    rs_table_add_int(t, ns);
+    rs_table_add_text(t, rs_table_text(chain, at, c->part, NULL));
+    rs_table_add_text(
+        t,
+        rs_table_text(chain, longest, rs_table_is_null(chain, longest, c->kernel) ? c->op : c->kernel, NULL));
+    return rs_table_end_row(t, err);
+}
+
+/* The rows of one kind of wait of `blame`'s chain, from row `at` on; *end: after them. merges: links that follow each other
+ * on a rank and are spent on the same are one hop. */
+static rs_status put_hops(const rs_table *chain, size_t at, bool merges, size_t *end,
+                          rs_explorer_answer *answer, rs_error *err)
+{
+    const chain_columns c = columns_of_chain(chain);
+    const char *kind = rs_table_text(chain, at, c.wait, NULL);
+    const size_t n = rs_table_n_rows(chain);
     rs_table *t = rs_table_create(&hop_table);
     rs_status status = t ? RS_OK : rs_fail_nomem(err, "the chain of a wait");
-    const int64_t until = rs_table_int(chain, at, stop);
+    const int64_t until = rs_table_int(chain, at, c.end);
     int64_t sum = 0;
     rs_answer_print(answer, "{\"wait\":{\"kind\":\"%s\",\"rank\":%lld", kind,
-                    (long long)rs_table_int(chain, at, rs_column_of(chain, "waiting_rank")));
-    for (*end = at;
-         status == RS_OK && *end < rs_table_n_rows(chain) && rs_table_text(chain, *end, wait, NULL) == kind;
-         ++*end) {
-        const int64_t ns = rs_table_int(chain, *end, time), to = rs_table_int(chain, *end, stop);
-        sum += ns;
-        rs_table_add_int(t, rs_table_int(chain, *end, rank));
-        if (rs_table_is_null(chain, *end, event))
-            rs_table_add_null(t);
-        else
-            rs_table_add_int(t, rs_table_int(chain, *end, event));
-        rs_table_add_int(t, to - ns);
-        rs_table_add_int(t, to);
-        rs_table_add_int(t, ns);
-        rs_table_add_text(t, rs_table_text(chain, *end, part, NULL));
-        rs_table_add_text(
-            t, rs_table_text(chain, *end, rs_table_is_null(chain, *end, kernel) ? op : kernel, NULL));
-        status = rs_table_end_row(t, err);
+                    (long long)rs_table_int(chain, at, c.waiting));
+    for (size_t next; status == RS_OK && at < n && rs_table_text(chain, at, c.wait, NULL) == kind;
+         at = next) {
+        for (next = at + 1;
+             merges && next < n && rs_table_text(chain, next, c.wait, NULL) == kind &&
+             rs_table_int(chain, next, c.rank) == rs_table_int(chain, at, c.rank) &&
+             rs_table_text(chain, next, c.part, NULL) == rs_table_text(chain, at, c.part, NULL);
+             next++) {
+        }
+        for (size_t i = at; i < next; i++) sum += rs_table_int(chain, i, c.time);
+        status = put_hop(chain, &c, at, next, t, err);
     }
+    *end = at;
     rs_answer_print(answer, ",\"from\":%lld,\"to\":%lld},\"sum\":%lld", (long long)(until - sum),
                     (long long)until, (long long)sum);
     if (status == RS_OK) status = rs_answer_table(answer, "hops", t, false, err);
@@ -260,7 +296,7 @@ rs_status rs_answer_why(rs_explorer *x, const rs_explorer_request *request, rs_e
     rs_ask_text(request, "wait", kind, sizeof kind);
     const char *const options[][2] = {
         {"of", rank}, {"method", "chain"}, {"wait", kind}, {event >= 0 ? "event" : "at", at}, {NULL, NULL}};
-    RS_TRY(open_job(x, err));
+    RS_TRY(rs_explorer_need_job(x, err));
     rs_status status = rs_explorer_run(x->job, "blame", options, &result, err);
     const rs_table *chain = status == RS_OK ? rs_result_table(&result, "chain") : NULL;
     if (chain && !rs_table_n_rows(chain))
@@ -268,9 +304,28 @@ rs_status rs_answer_why(rs_explorer *x, const rs_explorer_request *request, rs_e
     rs_answer_append(answer, "{\"waits\":[", 10);
     for (size_t i = 0, n = chain ? rs_table_n_rows(chain) : 0; status == RS_OK && i < n;) {
         if (i) rs_answer_append(answer, ",", 1);
-        status = put_hops(chain, i, &i, answer, err);
+        status = put_hops(chain, i, false, &i, answer, err);
     }
     rs_answer_append(answer, "]}", 2);
+    rs_result_clear(&result);
+    return status;
+}
+
+rs_status rs_answer_path(rs_explorer *x, const rs_explorer_request *request, rs_explorer_answer *answer,
+                         rs_error *err)
+{
+    char step[24] = "all";
+    rs_result result = {0};
+    size_t end;
+    rs_ask_text(request, "step", step, sizeof step);
+    const char *const options[][2] = {{"path", step}, {NULL, NULL}};
+    RS_TRY(rs_explorer_need_job(x, err));
+    rs_status status = rs_explorer_run(x->job, "blame", options, &result, err);
+    const rs_table *chain = status == RS_OK ? rs_result_table(&result, "chain") : NULL;
+    if (chain && !rs_table_n_rows(chain)) status = rs_fail(err, RS_ERR_USAGE, "nothing is on the path");
+    rs_answer_append(answer, "{\"path\":", 8);
+    if (status == RS_OK) status = put_hops(chain, 0, true, &end, answer, err);
+    rs_answer_append(answer, "}", 1);
     rs_result_clear(&result);
     return status;
 }
@@ -361,7 +416,7 @@ rs_status rs_answer_what_if(rs_explorer *x, const rs_explorer_request *request, 
     const char *const options[][2] = {{"what-if", edit}, {"map", NULL}, {NULL, NULL}};
     rs_result result = {0};
     rs_mended *m = &x->mended[at];
-    RS_TRY(open_job(x, err));
+    RS_TRY(rs_explorer_need_job(x, err));
     rs_status status = rs_explorer_run(x->job, "replay", options, &result, err);
     if (status == RS_OK) status = rs_map_make(rs_result_table(&result, "map"), &m->map, err);
     if (status == RS_OK)
@@ -408,7 +463,7 @@ rs_status rs_answer_search(rs_explorer *x, const rs_explorer_request *request, r
     const char *const options[][2] = {{"where", where.bytes}, {"limit", limit}, {NULL, NULL}};
     rs_result result = {0};
     rs_error ignored = RS_ERROR_INIT;
-    RS_TRY(open_job(x, err));
+    RS_TRY(rs_explorer_need_job(x, err));
     rs_status status = select_part(x, request, err);
     if (status == RS_OK) status = rs_explorer_run(x->job, "events", options, &result, err);
     rs_answer_append(answer, "{", 1);
@@ -433,7 +488,7 @@ rs_status rs_answer_sql(rs_explorer *x, const rs_explorer_request *request, rs_e
     rs_sql_session *session = NULL;
     rs_result result = {0};
     if (!text) return rs_fail_nomem(err, "a query");
-    RS_TRY(open_job(x, err));
+    RS_TRY(rs_explorer_need_job(x, err));
     RS_TRY(rs_sql_open(x->job, &settings, &session, err));
     rs_status status = rs_sql_run(session, text, &result, err);
     if (status == RS_OK) status = rs_render_result(&result, 0, &form, &sink, err);

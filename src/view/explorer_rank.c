@@ -158,6 +158,9 @@ static const rs_column_spec item_columns[] = {
     {"name", RS_TEXT, RS_UNIT_NONE, "its name", NULL},
     {"count", RS_INT, RS_UNIT_COUNT, "1: an event; more: a bin of so many", NULL},
     {"busy", RS_INT, RS_UNIT_ID, "their time, ns", NULL},
+    {"wait", RS_INT, RS_UNIT_ID,
+     "of an event of communication: its begin, in which it waits for other ranks, ns; once waits was asked",
+     NULL},
 };
 static const rs_table_spec item_table = {"items", "one row is an event, or a bin of several", item_columns,
                                          sizeof item_columns / sizeof *item_columns};
@@ -170,6 +173,7 @@ typedef struct bin {
 
 typedef struct drawing {
     const rs_rank_lanes *of;
+    rs_waits *waits;
     int64_t from, to, column; /* column: ns of a pixel */
     rs_table *items;
     bin *bins; /* by depth */
@@ -190,6 +194,7 @@ static rs_status put_item(drawing *d, unsigned depth)
     rs_table_add_text(d->items, rs_table_text(d->of->table, b->shown->row, d->of->name_column, NULL));
     rs_table_add_int(d->items, b->n);
     rs_table_add_int(d->items, b->busy);
+    rs_table_add_int(d->items, b->n == 1 ? rs_waits_of_event(d->waits, d->of->rank, b->shown->id) : 0);
     b->n = 0;
     return rs_table_end_row(d->items, d->err);
 }
@@ -242,7 +247,7 @@ rs_status rs_answer_lanes(rs_explorer *x, const rs_explorer_request *request, rs
     rs_rank_lanes *l = NULL;
     bin bins[MOST_DEPTH + 1] = {{0}};
     const int64_t width = rs_ask_int(request, "width", 1000), most_depth = rs_ask_int(request, "depth", 24);
-    drawing d = {.bins = bins, .err = err};
+    drawing d = {.bins = bins, .waits = &x->waits, .err = err};
     RS_TRY(rs_ask_window(request, x->map.last, &d.from, &d.to, err));
     if (width < 1 || width > 8192) return rs_fail(err, RS_ERR_USAGE, "width is 1 to 8192");
     RS_TRY(find_rank(x, rs_ask_int(request, "rank", -1), &l, err));

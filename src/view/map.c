@@ -5,8 +5,8 @@
 #include "view/explorer.h"
 
 const char *const rs_map_class_names[RS_EXPLORER_CLASSES] = {
-    "compute",      "operators", "exposed_comm", "exposed_copy", "other_work",
-    "exposed_sync", "loading",   "idle",         "other",
+    "compute",    "operators",    "exposed_comm", "exposed_wait", "exposed_copy",
+    "other_work", "exposed_sync", "loading",      "idle",         "other",
 };
 
 /* ---- making ------------------------------------------------------------------------------------------- */
@@ -18,42 +18,68 @@ static uint8_t class_named(const char *name)
     return at;
 }
 
-static rs_status make_rank(const rs_table *t, size_t first, size_t n, rs_map_rank *out, unsigned *present,
-                           rs_error *err)
+bool rs_map_parts_add(rs_map_parts *s, int64_t from, int64_t to, uint8_t class)
 {
-    const size_t class = rs_column_of(t, "class"), from = rs_column_of(t, "from_us"),
-                 time = rs_column_of(t, "time_us");
+    return RS_APPEND(s, (rs_map_part){.from = from, .to = to, .class = class});
+}
+
+void rs_map_parts_clear(rs_map_parts *s)
+{
+    rs_free(s->items);
+    *s = (rs_map_parts){0};
+}
+
+rs_status rs_map_make_rank(int64_t rank, const rs_map_parts *of, rs_map_rank *out, rs_error *err)
+{
+    const size_t n = of->n;
     int64_t so_far[RS_EXPLORER_CLASSES] = {0};
-    *out = (rs_map_rank){.rank = rs_table_int(t, first, rs_column_of(t, "rank")),
+    *out = (rs_map_rank){.rank = rank,
                          .n = n,
-                         .from = rs_malloc(n * sizeof *out->from),
-                         .to = rs_malloc(n * sizeof *out->to),
-                         .class = rs_malloc(n),
+                         .from = rs_malloc((n + 1) * sizeof *out->from),
+                         .to = rs_malloc((n + 1) * sizeof *out->to),
+                         .class = rs_malloc(n + 1),
                          .before = rs_malloc((n / RS_MAP_EVERY + 1) * sizeof *out->before)};
     if (!out->from || !out->to || !out->class || !out->before) return rs_fail_nomem(err, "the map of a rank");
     for (size_t i = 0; i < n; i++) {
-        const int64_t length = rs_table_int(t, first + i, time);
+        const rs_map_part *s = &of->items[i];
         if (i % RS_MAP_EVERY == 0) memcpy(out->before[i / RS_MAP_EVERY], so_far, sizeof so_far);
-        out->from[i] = rs_table_int(t, first + i, from);
-        out->to[i] = out->from[i] + length;
-        out->class[i] = class_named(rs_table_text(t, first + i, class, NULL));
-        so_far[out->class[i]] += length;
-        *present |= 1u << out->class[i];
+        out->from[i] = s->from;
+        out->to[i] = s->to;
+        out->class[i] = s->class;
+        so_far[s->class] += s->to - s->from;
     }
     return RS_OK;
+}
+
+/* The rows [first, end) of the table, which are a rank's. */
+static rs_status read_rank(const rs_table *t, size_t first, size_t end, rs_map_parts *into, rs_map_rank *out,
+                           unsigned *present, rs_error *err)
+{
+    const size_t class = rs_column_of(t, "class"), start = rs_column_of(t, "from_us"),
+                 time = rs_column_of(t, "time_us");
+    into->n = 0;
+    for (size_t i = first; i < end; i++) {
+        const int64_t from = rs_table_int(t, i, start);
+        const uint8_t k = class_named(rs_table_text(t, i, class, NULL));
+        if (!rs_map_parts_add(into, from, from + rs_table_int(t, i, time), k))
+            return rs_fail_nomem(err, "the map of a rank");
+        *present |= 1u << k;
+    }
+    return rs_map_make_rank(rs_table_int(t, first, rs_column_of(t, "rank")), into, out, err);
 }
 
 rs_status rs_map_make(const rs_table *t, rs_map *out, rs_error *err)
 {
     const size_t n = rs_table_n_rows(t), rank = rs_column_of(t, "rank");
     size_t capacity = 0;
+    RS_SCOPED(rs_map_parts_clear) rs_map_parts stretches = {0};
     *out = (rs_map){0};
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i + 1; end < n && rs_table_int(t, end, rank) == rs_table_int(t, i, rank); end++) {
         }
         if (!RS_GROW_ONE(out->ranks, out->n, capacity)) return rs_fail_nomem(err, "the map of the job");
         rs_map_rank *r = &out->ranks[out->n++];
-        RS_TRY(make_rank(t, i, end - i, r, &out->present, err));
+        RS_TRY(read_rank(t, i, end, &stretches, r, &out->present, err));
         if (r->to[r->n - 1] > out->last) out->last = r->to[r->n - 1];
     }
     return RS_OK;
@@ -140,8 +166,23 @@ typedef struct asked {
     int64_t from, to;
     size_t width, n; /* columns; rows */
     const rs_map_rank **rows;
-    size_t pooled; /* ranks a row */
+    size_t pooled;         /* ranks a row */
+    const rs_waits *waits; /* separate from other communication; NULL: not */
 } asked;
+
+/* The columns of a row, with waits taken out of communication. */
+static void fill_columns(const asked *a, size_t row, int64_t *sums)
+{
+    const rs_map_rank *r = a->rows[row], *w = a->waits ? rs_waits_of_rank(a->waits, r->rank) : NULL;
+    rs_map_columns(r, a->from, a->to, a->width, sums);
+    if (!w || !w->n) return;
+    int64_t *waited = sums + a->width * RS_EXPLORER_CLASSES;
+    rs_map_columns(w, a->from, a->to, a->width, waited);
+    for (size_t c = 0; c < a->width; c++, sums += RS_EXPLORER_CLASSES, waited += RS_EXPLORER_CLASSES) {
+        sums[RS_EXPLORER_COMM] -= waited[RS_EXPLORER_WAIT];
+        sums[RS_EXPLORER_WAIT] += waited[RS_EXPLORER_WAIT];
+    }
+}
 
 static double own_time(const rs_map_rank *rank, const asked *a)
 {
@@ -201,7 +242,7 @@ static void put_json(rs_explorer_answer *answer, const asked *a, int64_t *sums)
     answer->type = "application/json";
     put_head(answer, a, 0, ALL_CLASSES);
     for (size_t r = 0; r < a->n; r++) {
-        rs_map_columns(a->rows[r], a->from, a->to, a->width, sums);
+        fill_columns(a, r, sums);
         rs_answer_print(answer, "%s{\"rank\":%lld,\"columns\":[", r ? "," : "", (long long)a->rows[r]->rank);
         for (size_t i = 0; i < a->width * RS_EXPLORER_CLASSES; i++) {
             const bool first = i % RS_EXPLORER_CLASSES == 0, last = (i + 1) % RS_EXPLORER_CLASSES == 0;
@@ -253,7 +294,7 @@ static bool put_binary(rs_explorer_answer *answer, const asked *a, bool shares, 
     RS_LOCAL unsigned char *row = rs_malloc(a->width * RS_EXPLORER_CLASSES * bytes);
     for (size_t r = 0; row && r < a->n; r++) {
         size_t n = 0;
-        rs_map_columns(a->rows[r], a->from, a->to, a->width, sums);
+        fill_columns(a, r, sums);
         for (size_t c = 0; c < a->width; c++)
             n += put_column(sums + c * RS_EXPLORER_CLASSES, bytes, present, column, row + n);
         if (!rs_answer_append(answer, (const char *)row, n)) return false;
@@ -274,12 +315,15 @@ rs_status rs_answer_map(rs_explorer *x, const rs_explorer_request *request, rs_e
     char text[8];
     const bool shares = rs_ask_text(request, "shares", text, sizeof text);
     RS_TRY(rs_ask_window(request, map->last, &a.from, &a.to, err));
+    if (id < 0 && rs_ask_text(request, "waits", text, sizeof text)) a.waits = &x->waits;
+    if (a.waits && !atomic_load(&x->waits.known))
+        return rs_fail(err, RS_ERR_USAGE, "waits are not known yet; GET waits first");
     if (width < 1 || width > MOST_COLUMNS)
         return rs_fail(err, RS_ERR_USAGE, "width is 1 to %d", MOST_COLUMNS);
     if (a.to - a.from < width) return rs_fail(err, RS_ERR_USAGE, "a column is 1 ns at least");
     a.width = (size_t)width;
     rs_status status = choose_rows(map, request, &a, err);
-    RS_LOCAL int64_t *sums = rs_malloc(a.width * RS_EXPLORER_CLASSES * sizeof *sums);
+    RS_LOCAL int64_t *sums = rs_malloc(2 * a.width * RS_EXPLORER_CLASSES * sizeof *sums); /* and its waits */
     if (status == RS_OK && a.n * a.width * RS_EXPLORER_CLASSES > MOST_CELLS)
         status = rs_fail(err, RS_ERR_USAGE, "%zu rows of %zu columns are too many; pool them: rows=N", a.n,
                          a.width);
@@ -287,7 +331,10 @@ rs_status rs_answer_map(rs_explorer *x, const rs_explorer_request *request, rs_e
     if (status == RS_OK && request->json)
         put_json(answer, &a, sums);
     else if (status == RS_OK &&
-             !put_binary(answer, &a, shares, shares ? x->map.present | map->present : ALL_CLASSES, sums))
+             !put_binary(answer, &a, shares,
+                         shares ? x->map.present | map->present | (a.waits ? 1u << RS_EXPLORER_WAIT : 0)
+                                : ALL_CLASSES,
+                         sums))
         status = rs_fail_nomem(err, "the map");
     rs_free(a.rows);
     return status;

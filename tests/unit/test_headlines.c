@@ -57,10 +57,11 @@ static void row(answer *a, const char *table, const char *cells)
         set++;
         switch (spec->columns[i].type) {
         case RS_TEXT: rs_table_add_text(t, value); break;
-        case RS_REAL: rs_table_add_real(t, atof(value)); break;
-        case RS_INT: rs_table_add_int(t, atoll(value)); break;
+        case RS_REAL: rs_table_add_real(t, strtod(value, NULL)); break;
+        case RS_INT: rs_table_add_int(t, strtoll(value, NULL, 10)); break;
         default:
-            rs_table_add_time(t, llround(atof(value) * (spec->columns[i].unit == RS_UNIT_MS ? 1e6 : 1e3)));
+            rs_table_add_time(
+                t, llround(strtod(value, NULL) * (spec->columns[i].unit == RS_UNIT_MS ? 1e6 : 1e3)));
         }
     }
     assert_int_equal(set, wanted);

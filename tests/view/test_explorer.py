@@ -253,6 +253,75 @@ def check_why(server, job):
     same(server.ask("api/why?rank=99&at=5")[0], 400, "why of no rank")
 
 
+def check_path(server, job):
+    steps = {}
+    for row in tables("steps", job)["steps"]:
+        steps.setdefault(row["step"], []).append(row)
+    total = 0
+    for step in sorted(steps):
+        path = server.get("path", step=step)["path"]
+        links = tables("blame", "--path", step, job)["chain"]
+        hops = path["hops"]
+        same(path["sum"], sum(h["ns"] for h in hops), "hops of step %d add up" % step)
+        same(path["sum"], sum(ns(row["duration_us"]) for row in links), "... to blame's path")
+        same(path["wait"]["to"] - path["wait"]["from"], path["sum"], "... and to the step")
+        check(all(a["from"] == b["to"] for a, b in zip(hops, hops[1:])), "hops of a path follow each other")
+        check(all((a["rank"], a["part"]) != (b["rank"], b["part"]) for a, b in zip(hops, hops[1:])), "neighbours that are one are merged")
+        check(len(hops) <= len(links), "a path has no more hops than links")
+        total += path["sum"]
+        on_3 = sum(h["ns"] for h in hops if (h["rank"], h["part"]) == (3, "computation"))
+        # rank 3 computes 1.35 times as long as the others; in step 11 rank 1 loads for 20 ms
+        check(on_3 > path["sum"] * 0.8 if step != 11 else on_3 < path["sum"] * 0.2, "whom the path of step %d runs along" % step)
+        if step == 11:
+            check(sum(h["ns"] for h in hops if (h["rank"], h["part"]) == (1, "loader")) > 15_000_000, "the stall is on the path")
+    before = next(row for row in tables("replay", "--what-if", "network*1", job)["what_if"] if row["rank"] is None)
+    check(abs(total - len(steps) * before["before_us"] * 1000) < 10, "the paths of all steps are the steps of replay")
+    same(server.get("path")["path"], server.get("path", step="all")["path"], "the path of the recording")
+    for bad in "99", "x", "1e400", "":
+        same(server.ask("api/path?step=" + bad)[0], 400, "no path of step %r" % bad)
+
+
+def check_waits(server, job):
+    """What is called waiting: the map's exposed communication in which a wait of `collectives` is under way."""
+    values = {"from": 1_000_000, "to": 181_000_000, "width": 600}
+    same(server.ask("api/map?waits=1")[0], 400, "waits that were not asked for")
+    plain = sums(server.get("map", **values))
+    found = tables("collectives", job)
+    told = {row["rank"]: row for row in server.get("waits")["waits"]}
+    divided = sums(server.get("map", waits=1, **values))
+    whole = sums(server.get("map", waits=1, width=3))
+    exposed = {}
+    for row in tables("map", job)["map"]:
+        if row["class"] == "exposed_comm":
+            exposed.setdefault(row["rank"], []).append((ns(row["from_us"]), ns(row["from_us"]) + ns(row["time_us"])))
+    for late in found["lateness"]:
+        rank = late["rank"]
+        same(told[rank]["wait_ns"], ns(late["wait_us"]), "waits of rank %d" % rank)
+        same(sum(ns(w["wait_us"]) for w in found["waits"] if w["rank"] == rank), ns(late["wait_us"]), "... by whom they were for")
+        same(sum(ns(w["wait_us"]) for w in found["waits"] if w["last_rank"] == rank), ns(late["others_waited_us"]), "... and for rank %d" % rank)
+        marks = []
+        for a in found["arrivals"]:
+            if a["rank"] == rank:
+                start = ns(a["own_start_us"])
+                marks.append((start, start + ns(min(a["wait_us"], a["duration_us"]))))
+        edges = sorted({edge for part in marks + exposed[rank] for edge in part})
+        wanted = clipped = 0
+        for a, b in zip(edges, edges[1:]):
+            if any(x <= a and b <= y for x, y in marks) and any(x <= a and b <= y for x, y in exposed[rank]):
+                wanted += b - a
+                clipped += max(0, min(b, values["to"]) - max(a, values["from"]))
+        same(told[rank]["exposed_wait_ns"], wanted, "exposed waits of rank %d" % rank)
+        same(whole[rank]["exposed_wait"], wanted, "... on the map")
+        same(divided[rank]["exposed_wait"], clipped, "... in a window")
+        same(divided[rank]["exposed_wait"] + divided[rank]["exposed_comm"], plain[rank]["exposed_comm"], "waiting and transfer are communication")
+        same({**divided[rank], "exposed_wait": 0, "exposed_comm": 0}, {**plain[rank], "exposed_comm": 0}, "the rest stays")
+    one = max((a for a in found["arrivals"] if a["rank"] == 0), key=lambda a: a["wait_us"])
+    start = ns(one["own_start_us"])
+    near = server.get("lanes", **{"rank": 0, "from": start - 1000, "to": start + 1000, "depth": 99})
+    item = next(i for i in near["items"] if i["id"] == one["uid"])
+    same((item["from"], item["wait"]), (start, ns(one["wait_us"])), "a lane's event knows its wait")
+
+
 def check_what_if(server, job):
     edit = "scale class=computation&rank=3=0.7408"
     status, answer = server.post("whatif", edit)
@@ -337,6 +406,8 @@ def main():
             check_lanes(server, job)
             check_select(server, job)
             check_why(server, job)
+            check_waits(server, job)
+            check_path(server, job)
             check_what_if(server, job)
             check_search_and_sql(server, job)
             check_rules(server)

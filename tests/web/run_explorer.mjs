@@ -67,7 +67,9 @@ async function point(page, share, row, n, nth = 0) {
 // The colours that a canvas shows in a rectangle, with how often.
 const inks = (page, selector, nth = 0) =>
     page.locator(selector).nth(nth).evaluate((canvas) => {
-        const { data } = canvas.getContext('2d').getImageData(76, 42, canvas.width - 76, canvas.height - 42);
+        const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d');
+        copy.drawImage(canvas, 0, 0);
+        const { data } = copy.getImageData(76, 42, canvas.width - 76, canvas.height - 42);
         const seen = {};
         for (let i = 0; i < data.length; i += 4) {
             const key = `${data[i]},${data[i + 1]},${data[i + 2]}`;
@@ -127,6 +129,40 @@ await group('a rank, an event, why', async () => {
     await again.page.locator('.event .facts-list').first().waitFor({ timeout: PATIENCE });
     check('a link shows the same', /enumerate\(DataLoader\)/.test(await again.page.locator('.event .name').first().textContent()));
     await again.close();
+});
+
+await group('the critical path, and what waits', async () => {
+    const { page, complaints, close } = await open(server.address);
+    await findings(page);
+    await page.locator('.legend li', { hasText: 'Waiting for other ranks' }).waitFor({ timeout: PATIENCE });
+    const before = await inks(page, 'canvas.map');
+    check('waiting has a colour of its own', before >= 5, before);
+    await page.keyboard.press('c');
+    await page.locator('.path section').waitFor({ timeout: PATIENCE });
+    check('the path of all', fragment(page).path === 'all', page.url());
+    await page.locator('select[aria-label="Of which step"]').selectOption('11');
+    await page.waitForFunction(() => /Step 11 takes/.test(document.querySelector('.path')?.textContent), null, { timeout: PATIENCE });
+    const sum = Number(await page.locator('.path section').getAttribute('data-sum'));
+    const command = await page.locator('.path pre').textContent();
+    const links = tables(...command.trim().split(' ').slice(1)).chain;
+    check('it adds up to what the command says', Math.round(links.reduce((s, row) => s + row.duration_us, 0) * 1000) === sum, [sum, command]);
+    check('rank 1 loads on it', /rank 1, loader/.test(await page.locator('.path dl').textContent()));
+    // the line runs along rank 1 where it loads: its row is red with a black stroke
+    const dark = async () => page.locator('canvas.map').evaluate((canvas) => {
+        const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d');
+        copy.drawImage(canvas, 0, 0);
+        const { data } = copy.getImageData(76, 42, canvas.width - 76, canvas.height - 42);
+        let n = 0;
+        for (let i = 0; i < data.length; i += 4) n += data[i] < 50 && data[i + 1] < 50 && data[i + 2] < 60 && data[i + 3] > 200;
+        return n;
+    });
+    const drawn = await dark();
+    await page.keyboard.press('c');
+    await page.waitForFunction(() => !new URLSearchParams(location.hash.slice(1)).has('path'));
+    await page.waitForTimeout(200);
+    check('a line is drawn, and goes again', drawn > 300 && (await dark()) < drawn / 3, [drawn, await dark()]);
+    check('nothing complained', complaints.length === 0, complaints);
+    await close();
 });
 
 await group('the job without a fault', async () => {

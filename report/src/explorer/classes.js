@@ -5,6 +5,7 @@ export const LABELS = {
     compute: 'Computation',
     operators: 'Operators',
     exposed_comm: 'Exposed communication',
+    exposed_wait: 'Waiting for other ranks',
     exposed_copy: 'Exposed copies',
     other_work: 'Other GPU work',
     exposed_sync: 'Host waits for the device',
@@ -15,11 +16,11 @@ export const LABELS = {
 
 const MAP = {
     light: {
-        compute: '#1f68ad', operators: '#1f68ad', exposed_comm: '#f0a032', exposed_copy: '#59b894', other_work: '#8a79c4',
+        compute: '#1f68ad', operators: '#1f68ad', exposed_comm: '#e8912a', exposed_wait: '#f8dca8', exposed_copy: '#59b894', other_work: '#8a79c4',
         exposed_sync: '#cf7fb0', loading: '#b3261e', idle: '#dde2ea', other: '#dde2ea',
     },
     dark: {
-        compute: '#3f93dd', operators: '#3f93dd', exposed_comm: '#e8a23a', exposed_copy: '#5cc9a2', other_work: '#9a8be0',
+        compute: '#3f93dd', operators: '#3f93dd', exposed_comm: '#e8a23a', exposed_wait: '#7a5c2c', exposed_copy: '#5cc9a2', other_work: '#9a8be0',
         exposed_sync: '#c66aa0', loading: '#ff6b5f', idle: '#2a3341', other: '#2a3341',
     },
 };

@@ -1,7 +1,7 @@
 // One rank: its streams and threads, events as boxes in rows of nesting.
 import { get } from './api.js';
 import { LEFT } from './map.js';
-import { laneColour } from './classes.js';
+import { colourOf, laneColour } from './classes.js';
 import { colours } from '../theme.js';
 import { visible } from '../dom.js';
 
@@ -34,6 +34,12 @@ export class LanesView {
         this.canvas.style.width = `${width}px`;
         this.canvas.style.height = `${height}px`;
         this.draw();
+        this.fetch();
+    }
+
+    // What is shown has changed at the server.
+    refresh() {
+        this.wanted = null;
         this.fetch();
     }
 
@@ -149,6 +155,7 @@ export class LanesView {
         context.fillStyle = laneColour(item.class);
         context.fillRect(left, y, width > 3 ? width - 0.5 : width, box.height);
         context.globalAlpha = 1;
+        if (item.wait > 0) this.drawWait(context, box.x, Math.min(box.x + box.width, this.xOf(item.from + item.wait)), y, box.height);
         if (item.id === this.marks.event && item.count === 1) {
             context.strokeStyle = theme.text;
             context.lineWidth = 2;
@@ -163,6 +170,28 @@ export class LanesView {
         context.rect(left, y, width - 3, box.height);
         context.clip();
         context.fillText(text.slice(0, 160), left + 4, y + box.height / 2 + 0.5);
+        context.restore();
+    }
+
+    // The part of communication in which the rank waits for others: pale, with strokes.
+    drawWait(context, from, to, y, height) {
+        const left = Math.max(LEFT, from);
+        const right = Math.min(this.width, to);
+        if (right - left < 1) return;
+        context.fillStyle = colourOf('exposed_wait');
+        context.fillRect(left, y, right - left, height);
+        context.save();
+        context.beginPath();
+        context.rect(left, y, right - left, height);
+        context.clip();
+        context.strokeStyle = colourOf('exposed_comm');
+        context.lineWidth = 1;
+        context.beginPath();
+        for (let x = left - height - ((left - from) % 7); x < right; x += 7) {
+            context.moveTo(x, y + height);
+            context.lineTo(x + height, y);
+        }
+        context.stroke();
         context.restore();
     }
 

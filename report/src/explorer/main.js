@@ -1,10 +1,10 @@
 // The explorer: one job on one page. State lives in the address (state.js); views draw it; panels explain it.
-import { get, onGone, post } from './api.js';
+import { get, getMap, onGone, post } from './api.js';
 import { duration, moment } from './axis.js';
 import { colourOf, LABELS } from './classes.js';
 import { LanesView } from './lanes.js';
 import { LEFT, MapView } from './map.js';
-import { eventPanel, findingsPanel, refusal, searchPanel, selectionPanel, sqlPanel, whyPanel } from './panels.js';
+import { eventPanel, findingsPanel, pathPanel, refusal, searchPanel, selectionPanel, sqlPanel, whyPanel } from './panels.js';
 import { Store } from './state.js';
 import { h, ranges, visible } from '../dom.js';
 import { onTheme, startTheme, themeButton } from '../theme.js';
@@ -17,6 +17,7 @@ const KEYS = [
     ['F', 'the entire job'],
     ['Z', 'zoom to the selection'],
     ['Y', 'why does this rank wait at the cursor?'],
+    ['C', 'the critical path over all ranks'],
     ['U', 'undo the last move (also Back)'],
     ['/', 'search'],
     ['Esc', 'close the rank, drop the selection'],
@@ -26,6 +27,7 @@ const PANELS = [
     ['selection', 'Selection', selectionPanel],
     ['event', 'Event', eventPanel],
     ['why', 'Why', whyPanel],
+    ['path', 'Critical path', pathPanel],
     ['search', 'Search', searchPanel],
     ['sql', 'SQL', sqlPanel],
 ];
@@ -37,6 +39,7 @@ class App {
         this.last = Math.max(1, job.last_ns);
         this.byRank = new Map(job.ranks.map((rank) => [rank.rank, rank]));
         this.chain = null;
+        this.path = null;
         this.flag = null;
         this.mended = null;
         this.build();
@@ -114,6 +117,7 @@ class App {
                     { class: 'actions' },
                     h('button', { type: 'button', onclick: () => this.fit() }, 'Fit'),
                     h('button', { type: 'button', onclick: () => history.back() }, 'Undo'),
+                    h('button', { type: 'button', onclick: () => this.showPath() }, 'Critical path'),
                     h('button', { type: 'button', onclick: () => this.search() }, 'Search'),
                     themeButton(),
                     h('button', { type: 'button', 'aria-label': 'Keys', onclick: () => this.help.showModal() }, '?'),
@@ -134,6 +138,8 @@ class App {
 
     makeMap(host, whatif, title) {
         const map = new MapView(host, {
+            source: getMap,
+            waits: whatif === null ? this.waits : null,
             ranks: this.job.ranks.length,
             whatif,
             title,
@@ -158,6 +164,21 @@ class App {
         }
         const all = [...byStep.values()].sort((a, b) => a.from - b.from);
         return all.map((s, i) => ({ ...s, to: i + 1 < all.length ? Math.min(all[i + 1].from, Math.max(s.to, s.from)) : s.to }));
+    }
+
+    // Communication divides into waiting and transfer once the collectives of all ranks are matched.
+    async divide() {
+        if (this.job.ranks.length < 2) return;
+        try {
+            const { waits } = await get('waits');
+            if (!waits.some((rank) => rank.wait_ns > 0)) return;
+        } catch {
+            return; // the findings say what is wrong with the job
+        }
+        this.waits = 1;
+        this.map.options.waits = 1;
+        this.map.fetch();
+        this.lanes.refresh();
     }
 
     legend(data = this.map?.data) {
@@ -203,7 +224,7 @@ class App {
         if (opened) this.layOut();
         this.draw();
         const place = state.panel ?? 'selection';
-        const key = (s) => JSON.stringify({ selection: [s.selFrom, s.selTo, s.selRanks], event: [s.rank, s.event], why: [s.rank, s.cursor], search: [], sql: [] }[s.panel ?? 'selection'] ?? []);
+        const key = (s) => JSON.stringify({ selection: [s.selFrom, s.selTo, s.selRanks], event: [s.rank, s.event], why: [s.rank, s.cursor], path: [s.path], search: [], sql: [] }[s.panel ?? 'selection'] ?? []);
         if (place !== (before.panel ?? 'selection') || key(state) !== key(before) || !this.panel.firstChild) this.showPanel(place);
     }
 
@@ -213,7 +234,7 @@ class App {
             state.selFrom !== null && state.selTo !== null
                 ? { from: state.selFrom, to: state.selTo, ranks: state.selRanks ? this.listed(state.selRanks) : null }
                 : null;
-        const marks = { rank: state.rank, cursor: state.cursor, selection: this.dragged ?? selection, chain: state.panel === 'why' ? this.chain : null, flag: this.flag };
+        const marks = { rank: state.rank, cursor: state.cursor, selection: this.dragged ?? selection, chain: state.panel === 'why' ? this.chain : null, path: state.path ? this.path : null, flag: this.flag };
         this.map.marks = marks;
         this.map.show(this.view);
         if (this.second) {
@@ -298,6 +319,25 @@ class App {
         const more = { rank, event: event.id, cursor: event.from, panel: 'event' };
         if (inside) this.store.move(more);
         else this.look(event.from - span * 4, event.to + span * 4, more);
+    }
+
+    setPath(hops) {
+        this.path = hops;
+        this.draw();
+    }
+
+    // The step at the middle of what is seen; all of them where most is seen.
+    showPath() {
+        if (this.store.state.path) {
+            this.store.move({ path: null });
+            return;
+        }
+        const { from, to } = this.view;
+        const steps = this.steps();
+        const middle = (from + to) / 2;
+        const within = steps.find((s) => s.from <= middle && middle < s.to);
+        const step = within && to - from < 3 * (within.to - within.from) ? String(within.step) : 'all';
+        this.store.move({ path: step, panel: 'path' });
     }
 
     askWhy(rank, at) {
@@ -496,6 +536,7 @@ class App {
             f: () => this.fit(),
             z: () => state.selFrom !== null && this.zoomTo(state.selFrom, state.selTo),
             y: () => state.rank !== null && this.askWhy(state.rank, state.cursor ?? Math.round((this.view.from + this.view.to) / 2)),
+            c: () => this.showPath(),
             u: () => history.back(),
             '/': () => this.search(),
             '?': () => this.help.showModal(),
@@ -513,6 +554,8 @@ async function start() {
     try {
         const app = new App(await get('job'));
         app.hover(null);
+        await app.findingsBox.loaded;
+        app.divide();
     } catch (error) {
         document.body.append(h('main', { class: 'noscript' }, refusal(error)));
     }

@@ -1,6 +1,5 @@
 // The job map: a row a rank, time to the right, shares of classes as colours. What is fetched is a picture of a window;
 // while another window is on its way the picture is stretched.
-import { getMap } from './api.js';
 import { moment, ticks } from './axis.js';
 import { colourOf, parts } from './classes.js';
 import { colours } from '../theme.js';
@@ -9,11 +8,12 @@ export const LEFT = 76;
 const AXIS = 22;
 const STEPS = 20;
 const TOP = AXIS + STEPS;
-const MOST_ROW = 36;
+const MOST_ROW = 56;
 const PLAIN = 7; // rows from this height on show shares one above the other; lower ones mix their colours
 
 export class MapView {
-    // options: ranks (how many), whatif (id or null), steps, title
+    // options: source (gives the columns of a window: api.js' getMap or like it), ranks (how many), whatif (id or null), waits (separate
+    // from other communication), steps, title
     constructor(host, options) {
         this.options = options;
         this.canvas = document.createElement('canvas');
@@ -80,14 +80,14 @@ export class MapView {
         const from = Math.max(0, Math.floor(this.view.from));
         const to = Math.max(from + 2, Math.ceil(this.view.to));
         const width = Math.max(1, Math.min(Math.round(this.row < 3 ? this.plot / 2 : this.plot), to - from, 4096));
-        const wanted = `${from} ${to} ${width} ${this.rows}`;
+        const wanted = `${from} ${to} ${width} ${this.rows} ${this.options.waits ?? ''}`;
         if (this.wanted === wanted && (this.data || this.abort)) return;
         this.wanted = wanted;
         this.abort?.abort();
         const abort = new AbortController();
         this.abort = abort;
         try {
-            const data = await getMap({ from, to, width, rows: this.rows, whatif: this.options.whatif }, abort.signal);
+            const data = await this.options.source({ from, to, width, rows: this.rows, whatif: this.options.whatif, waits: this.options.waits }, abort.signal);
             if (this.wanted !== wanted) return;
             this.data = data;
             this.image = null;
@@ -116,6 +116,8 @@ export class MapView {
         const inks = classes.map((name) => parts(colourOf(name)));
         const packed = inks.map(([r, g, b]) => (255 << 24) | (b << 16) | (g << 8) | r);
         const whole = 255;
+        const waits = classes.indexOf('exposed_wait');
+        const comm = packed[classes.indexOf('exposed_comm')];
         for (let i = 0; i < ranks.length; i += 1)
             for (let c = 0; c < width; c += 1) {
                 const at = (i * width + c) * k;
@@ -143,7 +145,7 @@ export class MapView {
                     if (!ns) continue;
                     filled += ns;
                     const until = Math.max(0, Math.round((row - gap) * (1 - filled / whole)));
-                    for (let y = until; y < before; y += 1) pixels[(i * row + y) * width + c] = packed[j];
+                    for (let y = until; y < before; y += 1) pixels[(i * row + y) * width + c] = j === waits && (c + y) % 6 === 0 ? comm : packed[j];
                     before = until;
                 }
             }
@@ -224,7 +226,7 @@ export class MapView {
     }
 
     drawMarks(context, theme) {
-        const { cursor, selection, chain, flag } = this.marks;
+        const { cursor, selection, chain, path, flag } = this.marks;
         context.save();
         context.beginPath();
         context.rect(LEFT, 0, this.plot, this.height);
@@ -258,13 +260,15 @@ export class MapView {
                 context.strokeRect(x, y - height / 2, Math.min(this.width - 1, this.xOf(flag.to)) - x, height - 1);
             }
         }
-        if (chain?.length) {
+        for (const line of [path, chain]) {
+            if (!line?.length) continue;
+            context.lineJoin = 'round';
             context.strokeStyle = theme.surface;
-            context.lineWidth = 5;
-            this.drawChain(context, chain);
+            context.lineWidth = 6;
+            this.drawChain(context, line);
             context.strokeStyle = theme.text;
-            context.lineWidth = 2;
-            this.drawChain(context, chain);
+            context.lineWidth = 2.5;
+            this.drawChain(context, line);
         }
         if (cursor !== null && cursor !== undefined) {
             context.fillStyle = theme.text;
@@ -273,17 +277,25 @@ export class MapView {
         context.restore();
     }
 
-    // From the wait back to its cause, hop by hop.
+    // From the end back to its cause, hop by hop. Hops on one rank are one stroke; what is not in the window is left out.
     drawChain(context, chain) {
         context.beginPath();
-        let pen = false;
-        for (const hop of chain) {
-            const y = this.yOf(hop.rank);
-            if (y === null) continue;
-            if (pen) context.lineTo(this.xOf(hop.to), y);
-            else context.moveTo(this.xOf(hop.to), y);
-            pen = true;
-            context.lineTo(this.xOf(hop.from), y);
+        let rank = null;
+        for (let i = 0; i < chain.length; ) {
+            let end = i + 1;
+            while (end < chain.length && chain[end].rank === chain[i].rank) end += 1;
+            const [to, from] = [chain[i].to, chain[end - 1].from];
+            const y = this.yOf(chain[i].rank);
+            if (y !== null && from <= this.view.to && to >= this.view.from) {
+                if (rank === null) context.moveTo(this.xOf(to), y);
+                else context.lineTo(this.xOf(to), y);
+                context.lineTo(this.xOf(from), y);
+                rank = chain[i].rank;
+            } else if (rank !== null) {
+                context.lineTo(this.xOf(to), y ?? TOP);
+                rank = null;
+            }
+            i = end;
         }
         context.stroke();
     }

@@ -105,8 +105,9 @@ export function findingsPanel(app) {
         else button.parentElement.after(command(text));
     }
 
-    load();
+    const loaded = load();
     return {
+        loaded,
         element: h('section', { class: 'judge', 'aria-label': 'Findings' }, h('h2', {}, 'Findings'), status, list, others, form, answer),
         mark: (place) => {
             for (const li of [...list.children, ...others.querySelectorAll('li')]) li.classList.toggle('shown', Number(li.dataset.place) === place);
@@ -275,62 +276,70 @@ export function eventPanel(app, state) {
 const WAITS = { communication: 'waits in communication for', idle: 'has no GPU work for', host: 'waits for its device for' };
 const MOST_HOPS = 60;
 
+// Neighbours of one rank are one stay there, named by what most of it is spent on and the longest link of that.
+function stays(hops) {
+    const merged = [];
+    for (const hop of hops) {
+        let last = merged[merged.length - 1];
+        if (!last || last.rank !== hop.rank) {
+            last = { ...hop, ns: 0, parts: new Map() };
+            merged.push(last);
+        }
+        const part = last.parts.get(hop.part) ?? { ...hop, ns: 0, longest: 0 };
+        part.ns += hop.ns;
+        if (hop.ns > part.longest) Object.assign(part, { longest: hop.ns, name: hop.name });
+        last.parts.set(hop.part, part);
+        last.ns += hop.ns;
+        last.from = Math.min(last.from, hop.from);
+    }
+    for (const stay of merged) stay.most = [...stay.parts.values()].reduce((a, b) => (b.ns > a.ns ? b : a));
+    return merged;
+}
+
+// What a chain is spent on, and its stays from rank to rank.
+function chainList(app, chain) {
+    const merged = stays(chain.hops);
+    const byCause = new Map();
+    for (const hop of chain.hops) {
+        const key = `rank ${hop.rank}, ${hop.part.replace('_', ' ')}`;
+        byCause.set(key, (byCause.get(key) ?? 0) + hop.ns);
+    }
+    const causes = [...byCause].sort((a, b) => b[1] - a[1]).slice(0, 6);
+    return [
+        h('dl', { class: 'facts-list' }, causes.flatMap(([what, ns]) => [h('dt', {}, what), h('dd', {}, `${duration(ns)}  (${((100 * ns) / chain.sum).toFixed(1)}\u202f%)`)])),
+        h(
+            'ul',
+            { class: 'hits' },
+            merged.slice(0, MOST_HOPS).map((hop) =>
+                h(
+                    'li',
+                    {},
+                    h(
+                        'button',
+                        { type: 'button', onclick: () => app.goToHop(hop) },
+                        h('span', { class: 'what' }, `rank ${hop.rank} `, h('strong', {}, hop.most.part.replace('_', ' ')), ' ', h('bdi', {}, visible(hop.most.name ?? ''))),
+                        h('span', { class: 'where' }, duration(hop.ns)),
+                    ),
+                ),
+            ),
+        ),
+        merged.length > MOST_HOPS ? h('p', { class: 'aside' }, `and ${merged.length - MOST_HOPS} more hops`) : '',
+    ];
+}
+
 export function whyPanel(app, state) {
     if (state.rank === null || state.cursor === null)
         return h('p', { class: 'aside' }, 'Click a moment at which a rank waits: the chain of causes appears here and as a line over the map.');
     const place = h('div', { class: 'why' }, h('p', { class: 'aside' }, 'Following causes\u2026'));
-
-    function hops(wait) {
-        // neighbours of one rank are one stay there, named by its longest link
-        const merged = [];
-        for (const hop of wait.hops) {
-            const last = merged[merged.length - 1];
-            if (last && last.rank === hop.rank) {
-                last.ns += hop.ns;
-                last.from = Math.min(last.from, hop.from);
-                if (hop.ns > last.most.ns) last.most = hop;
-            } else merged.push({ ...hop, most: hop });
-        }
-        return merged;
-    }
 
     async function load() {
         try {
             const { waits } = await get('why', { rank: state.rank, at: state.cursor });
             app.setChain(waits[0].hops);
             place.replaceChildren(
-                ...waits.map((wait) => {
-                    const merged = hops(wait);
-                    const byCause = new Map();
-                    for (const hop of wait.hops) {
-                        const key = `rank ${hop.rank}, ${hop.part.replace('_', ' ')}`;
-                        byCause.set(key, (byCause.get(key) ?? 0) + hop.ns);
-                    }
-                    const causes = [...byCause].sort((a, b) => b[1] - a[1]).slice(0, 4);
-                    return h(
-                        'section',
-                        { 'data-sum': wait.sum },
-                        h('p', {}, `Rank ${wait.wait.rank} ${WAITS[wait.wait.kind]} `, h('strong', {}, duration(wait.sum)), '. In that time, back from its end:'),
-                        h('dl', { class: 'facts-list' }, causes.flatMap(([what, ns]) => [h('dt', {}, what), h('dd', {}, `${duration(ns)}  (${((100 * ns) / wait.sum).toFixed(1)}\u202f%)`)])),
-                        h(
-                            'ul',
-                            { class: 'hits' },
-                            merged.slice(0, MOST_HOPS).map((hop) =>
-                                h(
-                                    'li',
-                                    {},
-                                    h(
-                                        'button',
-                                        { type: 'button', onclick: () => app.goToHop(hop) },
-                                        h('span', { class: 'what' }, `rank ${hop.rank} `, h('strong', {}, hop.most.part.replace('_', ' ')), ' ', h('bdi', {}, visible(hop.most.name ?? ''))),
-                                        h('span', { class: 'where' }, duration(hop.ns)),
-                                    ),
-                                ),
-                            ),
-                        ),
-                        merged.length > MOST_HOPS ? h('p', { class: 'aside' }, `and ${merged.length - MOST_HOPS} more hops`) : '',
-                    );
-                }),
+                ...waits.map((wait) =>
+                    h('section', { 'data-sum': wait.sum }, h('p', {}, `Rank ${wait.wait.rank} ${WAITS[wait.wait.kind]} `, h('strong', {}, duration(wait.sum)), '. In that time, back from its end:'), chainList(app, wait)),
+                ),
                 command(`rankscope blame --of ${state.rank} --method chain --at ${(state.cursor / 1000).toFixed(3)} ${app.job.paths.map(({ path }) => shell(path)).join(' ')}`),
             );
         } catch (error) {
@@ -340,6 +349,34 @@ export function whyPanel(app, state) {
     }
     load();
     return place;
+}
+
+// ---- the critical path -------------------------------------------------------------------------------------
+
+export function pathPanel(app, state) {
+    const steps = [...new Set(app.job.steps.map((s) => s.step))].sort((a, b) => a - b);
+    const chosen = h(
+        'select',
+        { 'aria-label': 'Of which step', onchange: (event) => app.store.move({ path: event.target.value || null }) },
+        [['', 'not shown'], ['all', 'the entire recording'], ...steps.map((s) => [String(s), `step ${s}`])].map(([value, text]) => h('option', { value, selected: value === (state.path ?? '') }, text)),
+    );
+    const place = h('div', { class: 'path' }, h('p', { class: 'aside' }, state.path ? 'Following causes\u2026' : 'What held up the end of a step, back to its begin, over all ranks: making anything else faster does not make the step shorter.'));
+
+    async function load() {
+        try {
+            const { path } = await get('path', { step: state.path });
+            app.setPath(path.hops);
+            place.replaceChildren(
+                h('section', { 'data-sum': path.sum }, h('p', {}, `${state.path === 'all' ? 'The recording' : `Step ${state.path}`} takes `, h('strong', {}, duration(path.sum)), ', which is spent on:'), chainList(app, path)),
+                command(`rankscope blame --path ${state.path} ${app.job.paths.map(({ path: at }) => shell(at)).join(' ')}`),
+            );
+        } catch (error) {
+            app.setPath(null);
+            place.replaceChildren(refusal(error));
+        }
+    }
+    if (state.path) load();
+    return h('div', {}, h('p', { class: 'row' }, h('label', {}, 'Path of ', chosen)), place);
 }
 
 // ---- search and SQL ----------------------------------------------------------------------------------------

@@ -1,0 +1,15 @@
+/* tables PATH...: what the time of each rank went to. Any other analysis is asked in the same way: its name, its options, its tables
+ * (`rankscope COMMAND --schema`). */
+#include "common.h"
+
+int main(int argc, char **argv)
+{
+    rs_error err = RS_ERROR_INIT;
+    rs_job_settings settings = default_settings();
+    rs_job *job;
+    if (rs_job_open((const char *const *)argv + 1, (size_t)argc - 1, &settings, &job, &err) != RS_OK)
+        return failed(&err);
+    int code = ask(job, "breakdown", NULL, NULL);
+    rs_job_close(job);
+    return code;
+}
