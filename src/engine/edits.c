@@ -416,7 +416,8 @@ static bool balance_hosts(rs_editor *x)
 
 static rs_status even_out(const rs_edit *edit, rs_editor *x, rs_error *err)
 {
-    if (edit->kind == RS_EDIT_BALANCED && rs_coll_on_host(&x->e->coll) && !balance_hosts(x))
+    /* weights of a lean engine have no edges that could be changed */
+    if (edit->kind == RS_EDIT_BALANCED && x->w->edge && rs_coll_on_host(&x->e->coll) && !balance_hosts(x))
         return rs_fail_nomem(err, "a question");
     for (size_t i = 0; i < x->roles->n_roles; i++) {
         const rs_role *role = &x->roles->roles[i];

@@ -42,7 +42,7 @@ typedef struct rs_candidate {
     double excess; /* us of a step that are wrong; of findings, which may hide each other */
     double
         doubt; /* us of a step: what its edits may be off by, as ranks that do the same differ by themselves */
-    double share;     /* of the gain, which is off by as much where not all can be fixed that the edits fix */
+    double share; /* of the gain, which is less by as much where not all can be fixed that the edits fix */
     rs_what_if edits; /* what fixes it; the list's */
 } rs_candidate;
 
