@@ -571,10 +571,7 @@ static void refuse(blamer *b, rs_result *result)
 static void explain(const blamer *b, rs_result *result)
 {
     const rs_engine *e = b->x.f.e;
-    if (rs_coll_on_host(&e->coll))
-        rs_result_note(result,
-                       "communication on the host (gloo, mpi, ucc) is not followed: `rankscope stragglers` "
-                       "tells who comes late to it");
+    if (rs_coll_on_host(&e->coll)) rs_coll_note_host(&e->coll, result);
     if (e->n_alone)
         rs_result_note(
             result,

@@ -82,6 +82,12 @@ void rs_coll_note_host(const rs_coll_job *job, rs_result *result)
                        "%zu operations belong to one of several process groups, and the traces do not say to "
                        "which: they are matched with nothing",
                        groupless);
+    if (job->n_inferred)
+        rs_result_note(
+            result,
+            "sends and receives do not say whom they met: %zu pairs were inferred from what repeats in each "
+            "step; recording shapes (record_shapes=True) or --flight tells",
+            job->n_inferred);
     if (hosts_differ(job))
         rs_result_note(result,
                        "the ranks ran on different hosts, and communication on the host does not tell "

@@ -206,11 +206,7 @@ static void explain(const rs_replayed *r, rs_result *result)
                        "%zu collectives close a circle over ranks and are left out: clocks or matches "
                        "are wrong there",
                        e->n_dropped);
-    if (rs_coll_on_host(&e->coll))
-        rs_result_note(
-            result,
-            "each rank is replayed by itself: communication on the host (gloo, mpi, ucc) is not followed over "
-            "ranks, `rankscope stragglers` tells who comes late to it");
+    if (rs_coll_on_host(&e->coll)) rs_coll_note_host(&e->coll, result);
     rs_coll_note_trust(&e->trust, result);
 }
 

@@ -333,11 +333,7 @@ static void explain(const rs_whatif_job *a, const rs_whatif_row *job, double wor
                        "%zu kernels of communication have partners that are not in the traces: their waits "
                        "cannot be told from their transfers",
                        e->n_alone);
-    if (rs_coll_on_host(&e->coll))
-        rs_result_note(
-            r,
-            "communication on the host (gloo, mpi, ucc) is not followed over ranks: what one waits for the others "
-            "counts as its own time; `rankscope stragglers` tells who comes late");
+    if (rs_coll_on_host(&e->coll)) rs_coll_note_host(&e->coll, r);
     rs_coll_note_trust(&e->trust, r);
 }
 

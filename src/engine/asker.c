@@ -184,7 +184,9 @@ static rs_foretold answer_for(const asker *a, bench *b, const rs_what_if *q, siz
                          .pct = before > 0 ? 100 * gain / before : NAN,
                          .bound = rs_path_bound(a->r, &b->w, from, to) / 1e3 / (double)was->n,
                          .sampled = was->n > 1 && !rs_what_if_is_of_steps(q),
-                         .annotated = rs_lengths_annotated(e, from, to),
+                         /* a host without a GPU has nothing of a step that is not on the host */
+                         .annotated =
+                             rs_coll_on_host(&e->coll) ? (double)NAN : rs_lengths_annotated(e, from, to),
                          .then_bound_by = rs_path_bound_by(e, &b->w, &b->t, from, to),
                          .assumption = rs_edit_assumptions[q->edits[0].kind],
                          .reason = a->reason};
@@ -358,9 +360,6 @@ rs_status rs_asker_try(rs_asker *a, const rs_what_if *q, double *us, rs_error *e
  * clocks must be known against each other. */
 static const char *reason_of(const rs_replayed *r)
 {
-    if (rs_coll_n_parts(&r->engine->coll) > 1 && rs_coll_on_host(&r->engine->coll))
-        return "the ranks communicate on the host (gloo, mpi, ucc), which is not replayed: `rankscope "
-               "collectives` and `stragglers` compare them";
     if (rs_coll_n_parts(&r->engine->coll) > 1)
         return "no communication ties the clocks of some ranks: ask about each part alone, with --ranks";
     for (size_t k = 0; k < r->engine->n_ranks; k++)

@@ -9,6 +9,7 @@
 #include "base/stats.h"
 #include "base/try.h"
 #include "engine/edits_terms.h"
+#include "match/collective_wait.h"
 
 /* ---- selection ----------------------------------------------------------------------------------------- */
 
@@ -368,8 +369,56 @@ static void balance_role(rs_editor *x, const rs_role *role)
     }
 }
 
+/* The host time of a rank without a GPU, step by step: `own` by step_base; factor: what each is multiplied by; NULL: it is
+ * summed up. */
+static void each_host_time(rs_editor *x, double *own, const double *factor)
+{
+    const rs_engine *e = x->e;
+    for (size_t r = 0; r < e->n_ranks; r++) {
+        const rs_skeleton *s = e->ranks[r];
+        int64_t *weight = x->w->edge + e->edge_base[r];
+        for (uint32_t i = 1; i < s->n; i++)
+            for (uint32_t k = s->first[i]; s->step[i] >= 0 && k < s->first[i + 1]; k++) {
+                size_t at = e->step_base[r] + (size_t)s->step[i];
+                if (rs_edge_part(s, k) != RS_PART_HOST || weight[k] == RS_NO_EDGE) continue;
+                if (factor)
+                    change(x, &weight[k], whole((double)weight[k] * factor[at]));
+                else if (k == s->first[i])
+                    own[at] += (double)weight[k];
+            }
+    }
+}
+
+/* Ranks without a GPU compute on their hosts: in each step of a role each takes the mean of all. */
+static bool balance_hosts(rs_editor *x)
+{
+    const rs_engine *e = x->e;
+    size_t n = e->step_base[e->n_ranks];
+    RS_LOCAL double *own = rs_calloc(n + 1, sizeof *own), *factor = rs_malloc((n + 1) * sizeof *factor);
+    if (!own || !factor) return false;
+    each_host_time(x, own, NULL);
+    for (size_t i = 0; i < n; i++) factor[i] = 1;
+    for (size_t k = 0; k < x->roles->n_roles; k++) {
+        const rs_role *role = &x->roles->roles[k];
+        double sum = 0;
+        for (uint32_t i = 0; i < 2 * role->n; i++) {
+            const rs_instance *in = rs_role_instance(x->roles, role, i % role->n);
+            size_t at = e->step_base[in->rank] + in->step;
+            if (i < role->n)
+                sum += own[at];
+            else if (own[at] > 0)
+                factor[at] = sum / (double)role->n / own[at];
+        }
+    }
+    each_host_time(x, own, factor);
+    return true;
+}
+
 static rs_status even_out(const rs_edit *edit, rs_editor *x, rs_error *err)
 {
+    /* weights of a lean engine have no edges that could be changed */
+    if (edit->kind == RS_EDIT_BALANCED && x->w->edge && rs_coll_on_host(&x->e->coll) && !balance_hosts(x))
+        return rs_fail_nomem(err, "a question");
     for (size_t i = 0; i < x->roles->n_roles; i++) {
         const rs_role *role = &x->roles->roles[i];
         if (edit->kind == RS_EDIT_BALANCED)

@@ -15,7 +15,7 @@
  * has started and the transfer is over, and what it stays longer than the least of them. A member that ended
  * before the last one started did not wait (an eager send, the root of a broadcast): it ends by itself.
  *
- * With the weights as recorded every node is put where it was recorded, to the nanosecond. Stable within the
+ * With the weights as recorded every node is put where it was recorded, to the nanosecond; but loose ones end before. Stable within the
  * tree; private to it. */
 #ifndef RS_ENGINE_ENGINE_H
 #define RS_ENGINE_ENGINE_H
@@ -106,6 +106,8 @@ typedef struct rs_engine {
 #define RS_ENGINE_MEETS 2u /* ... and it for theirs: it ends together with them */
 #define RS_ENGINE_ALONE 4u /* communication of which partners are not recorded: its waiting is pinned */
 #define RS_ENGINE_ADDED 8u /* some added edge ends in it */
+#define RS_ENGINE_LOOSE                                                                                      \
+    16u /* it was over before its thread came to wait for it, when is not recorded: it ends with the transfer */
 
 typedef struct rs_engine_how {
     rs_clock_how clocks;

@@ -121,6 +121,7 @@ static bool find_idle(const rs_forest *f, uint32_t rank, waits *w)
 {
     const rs_skeleton *s = f->e->ranks[rank];
     uint32_t base = f->e->node_base[rank];
+    if (s->comm->on_host) return true; /* no device */
     RS_LOCAL rs_keyed *keys = rs_malloc((s->n + 1) * sizeof *keys);
     size_t n = 0;
     for (uint32_t i = 0; keys && i < s->n; i++)

@@ -10,6 +10,8 @@
 #include "match/collective_wait.h"
 
 #define MANY_NODES 1000000
+/* ns: where the partner of a send or receive was done so long before, its thread came late and had not waited */
+#define CAME_LATE 100000
 
 void rs_engine_clear(rs_engine *e)
 {
@@ -119,7 +121,7 @@ static uint32_t node_of(const rs_engine *e, const rs_coll_arrival *a)
 /* Whether ranks meet in it as far as the traces show. */
 static bool is_meeting(const rs_engine *e, const rs_coll_instance *c)
 {
-    if (c->n < 2 || c->mixed || c->on_host) return false;
+    if (c->n < 2 || c->mixed) return false;
     for (uint32_t i = c->first; i < c->first + c->n; i++)
         if (node_of(e, &e->coll.arrivals[i]) == RS_NO_NODE) return false;
     return true;
@@ -140,17 +142,29 @@ static void mark_alone(rs_engine *e, const rs_coll_instance *c)
     }
 }
 
+/* When the last member starts. What the host runs starts when its worker takes it up, after its rank's arrival. */
+static int64_t last_start(const rs_engine *e, const rs_coll_instance *c)
+{
+    int64_t last = INT64_MIN;
+    for (uint32_t i = c->first; i < c->first + c->n; i++) {
+        const rs_coll_arrival *a = &e->coll.arrivals[i];
+        int64_t start = rs_engine_recorded(e, a->rank, node_of(e, a) - e->node_base[a->rank]);
+        if (start > last) last = start;
+    }
+    return last;
+}
+
 static void add_meeting(rs_engine *e, uint32_t instance)
 {
     const rs_coll_instance *c = &e->coll.instances[instance];
-    rs_coll_wait w = rs_coll_measure(&e->coll, c);
+    int64_t last = last_start(e, c);
     rs_meeting *m = &e->meetings[e->n_meetings++];
     *m = (rs_meeting){.instance = instance, .first = (uint32_t)e->n_members, .transfer = INT64_MAX};
     for (uint32_t i = c->first; i < c->first + c->n; i++) {
         const rs_coll_arrival *a = &e->coll.arrivals[i];
         uint32_t node = node_of(e, a);
         if (e->kind[node] & RS_ENGINE_COMES) continue; /* one op in two instances: a damaged trace */
-        int64_t after = rs_sub_sat(rs_coll_end(&e->coll, a), w.last);
+        int64_t after = rs_sub_sat(rs_coll_end(&e->coll, a), last);
         e->kind[node] |= RS_ENGINE_COMES;
         e->members[e->n_members++] = node;
         m->n++;
@@ -159,6 +173,13 @@ static void add_meeting(rs_engine *e, uint32_t instance)
         if (after < m->transfer) m->transfer = after;
     }
     if (m->transfer == INT64_MAX) m->transfer = 0;
+    for (uint32_t i = c->first; i < c->first + c->n; i++) {
+        const rs_coll_arrival *a = &e->coll.arrivals[i];
+        uint32_t node = node_of(e, a);
+        int64_t beyond = rs_sub_sat(rs_sub_sat(rs_coll_end(&e->coll, a), last), m->transfer);
+        bool async = rs_skeleton_at(e->ranks[a->rank], node - e->node_base[a->rank])->flags & RS_NODE_ASYNC;
+        if (async && beyond > CAME_LATE) e->kind[node] |= RS_ENGINE_LOOSE;
+    }
 }
 
 static bool index_members(rs_engine *e)
@@ -276,7 +297,8 @@ static void dissolve(walk *w, uint32_t k)
         uint32_t node = e->members[i];
         size_t rank = rs_engine_rank_of(e, node);
         bool came = w->waiting[node] == 0, met = e->kind[node] & RS_ENGINE_MEETS;
-        e->kind[node] = (uint8_t)((e->kind[node] & ~(RS_ENGINE_MEETS | RS_ENGINE_COMES)) | RS_ENGINE_ALONE);
+        e->kind[node] = (uint8_t)((e->kind[node] & ~(RS_ENGINE_MEETS | RS_ENGINE_COMES | RS_ENGINE_LOOSE)) |
+                                  RS_ENGINE_ALONE);
         if (came && met) release(w, rank, node - e->node_base[rank], 1);
     }
     w->missing[k] = 0;

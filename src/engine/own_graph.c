@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "base/interval.h"
+#include "base/try.h"
 #include "engine/own_graph.h"
-#include "match/collective_names.h"
+#include "match/collective_ops.h"
 #include "trace/step_name.h"
 #include "trace/calls.h"
 #include "trace/selection.h"
@@ -101,7 +102,7 @@ static bool tell_names(rs_own *b)
     for (size_t i = 0; i < s->n; i++) {
         const char *text = s->items[i].text;
         b->role[i] = rs_coll_is_host_span(text)                                      ? RS_OWN_RUNS
-                     : rs_coll_is_submission(text)                                   ? RS_OWN_SUBMITS
+                     : rs_coll_is_wait(text)                                         ? RS_OWN_AWAITS
                      : strncmp(text, "autograd::engine::evaluate_function", 35) == 0 ? RS_OWN_BACKWARD
                      : rs_call_flags(text) & RS_CALL_ALLOCATES                       ? RS_OWN_ALLOCATES
                                                                                      : RS_OWN_OTHER;
@@ -220,7 +221,8 @@ static rs_status make_items(rs_own *b, rs_error *err)
     b->item_of = rs_malloc(e->n * sizeof *b->item_of);
     b->work_of = rs_malloc(n * sizeof *b->work_of);
     b->room = rs_malloc(n * sizeof *b->room);
-    if (!b->g || !b->item_of || !b->work_of || !b->room) {
+    b->async = rs_calloc(n, 1);
+    if (!b->g || !b->item_of || !b->work_of || !b->room || !b->async) {
         rs_free(host);
         return rs_fail_nomem(err, "critical path");
     }
@@ -294,6 +296,9 @@ static rs_status connect(rs_own *b, rs_error *err)
 static rs_status build(rs_own *b, rs_error *err)
 {
     if (!tell_names(b) || !tell_threads(b)) return rs_fail_nomem(err, "critical path");
+    bool any = false;
+    for (size_t i = 0; i < b->e->strings.n; i++) any |= b->role[i] == RS_OWN_RUNS;
+    if (any) RS_TRY(rs_coll_host_calls(b->trace, &b->calls, err));
     close_window(b);
     rs_status status = rs_trace_causes(b->trace, &b->causes, err);
     if (status == RS_OK) status = make_items(b, err);
@@ -346,9 +351,11 @@ void rs_own_close(rs_own *b)
     rs_free(b->item_of);
     rs_free(b->work_of);
     rs_free(b->room);
+    rs_free(b->async);
     rs_free(b->role);
     rs_free(b->launches);
     rs_free(b->polls);
+    rs_map64_clear(&b->calls);
     b->g = NULL;
 }
 

@@ -12,7 +12,7 @@
 typedef enum rs_own_role {
     RS_OWN_OTHER,
     RS_OWN_RUNS,     /* communication that a host thread runs */
-    RS_OWN_SUBMITS,  /* the operator that submits communication */
+    RS_OWN_AWAITS,   /* the operator that waits for communication */
     RS_OWN_BACKWARD, /* one of autograd's functions */
     RS_OWN_ALLOCATES /* a call that takes memory from the driver, or gives it back */
 } rs_own_role;
@@ -28,8 +28,11 @@ typedef struct rs_own {
     uint32_t *item_of; /* by row */
     uint32_t *work_of; /* by item: index into w, RS_NO_ITEM for host events */
     uint32_t *room; /* by item: index of the work that made room for what this call launches, or RS_NO_ITEM */
+    uint8_t
+        *async; /* by item: communication of whose end its thread learned after it had done other things */
     const rs_data_loader *loads;
-    uint8_t *role;     /* by string id: rs_own_role */
+    rs_map64 calls; /* of communication that a host thread runs: the row of the operator that submitted it */
+    uint8_t *role;  /* by string id: rs_own_role */
     uint8_t *launches; /* by thread: it launched GPU work */
     uint8_t *polls;    /* by thread: it only asks whether the GPU is done; its events are no items */
     int64_t start, end;
@@ -48,6 +51,20 @@ rs_status rs_own_open(rs_trace *trace, const rs_policy *policy, const rs_path_wi
 rs_status rs_own_open_graph(rs_trace *trace, const rs_policy *policy, const rs_path_window *window,
                             const rs_sync_edges *sync, rs_own *b, rs_error *err);
 void rs_own_close(rs_own *b);
+
+/* Communication that the host runs is no event of its thread: it begins when it was submitted and a thread takes it up,
+ * and others wait for its end. */
+static inline bool rs_own_is_span(const rs_own *b, uint32_t item)
+{
+    return b->work_of[item] == RS_NO_ITEM && b->g->row[item] != RS_NO_ROW &&
+           b->role[b->e->name[b->g->row[item]]] == RS_OWN_RUNS;
+}
+/* The item of the operator that submitted a span, RS_NO_ITEM: it is not known. */
+static inline uint32_t rs_own_call_of(const rs_own *b, uint32_t span)
+{
+    const uint32_t *row = rs_map64_get(&b->calls, b->g->row[span]);
+    return row ? b->item_of[*row] : RS_NO_ITEM;
+}
 
 /* Host threads: own_host.c. False when out of memory. */
 bool rs_own_add_host_edges(rs_own *b);

@@ -19,16 +19,19 @@ void rs_reference_clear(rs_reference *r)
     rs_free(r->shared);
     rs_free(r->role);
     rs_free(r->group);
+    rs_free(r->group_transfer);
     *r = (rs_reference){0};
 }
 
 /* ---- strands: what one stream or thread of a rank did in a step ------------------------------------------ */
 
-/* One thing that is compared: the time of a piece of work, or of a stretch of host time. */
+/* One thing that is compared: the time of a piece of work, or of host time: of a stretch between two points, and on a rank
+ * without a GPU of all stretches up to the next submission of communication, as only there the same points are on all
+ * ranks. */
 typedef struct item {
-    uint64_t name; /* a hash of its text */
-    int64_t time;
-    uint32_t local, edge; /* node; edge of its rank, RS_NO_CAUSE: the node's own work */
+    uint64_t name;    /* a hash of its text */
+    uint32_t local;   /* node */
+    uint32_t edge, n; /* in edges; n = 0: the node's own work */
     int32_t step;
     uint16_t lane;
 } item;
@@ -47,6 +50,8 @@ typedef struct finder {
     rs_reference *out;
     item *items;
     size_t n_items;
+    uint32_t *edges; /* of their ranks */
+    size_t n_edges;
     strand *strands;
     size_t n, capacity;
     uint64_t *program; /* by rank: a hash of what its steps run */
@@ -112,14 +117,36 @@ static uint64_t *hash_names(const rs_skeleton *s)
     return out;
 }
 
+/* By point: communication is submitted there. NULL: out of memory. */
+static uint8_t *mark_submissions(const rs_skeleton *s)
+{
+    uint8_t *out = rs_calloc(s->n + 1, 1);
+    for (uint32_t i = 1; out && s->comm->on_host && i < s->n; i++)
+        for (uint32_t k = s->first[i]; rs_skeleton_is_work(s, i) && k < s->first[i + 1]; k++)
+            if (rs_edge_part(s, k) == RS_PART_HOST) out[s->source[k] >> 1] = 1;
+    return out;
+}
+
+/* The host time that ends in a point of a rank without a GPU, whatever it follows. */
+static uint32_t own_edge(const rs_skeleton *s, uint32_t point)
+{
+    uint32_t k = s->first[point];
+    bool host = k < s->first[point + 1] &&
+                (rs_edge_part(s, k) == RS_PART_HOST || rs_edge_part(s, k) == RS_PART_LOADER);
+    return host ? k : RS_NO_CAUSE;
+}
+
 /* What is compared of a rank, by step, then lane, then time. edges: room for one a node. */
 static bool add_items(finder *f, const rs_skeleton *s, rs_keyed *order, uint32_t *edges,
                       const uint64_t *names)
 {
+    RS_LOCAL uint8_t *submits = mark_submissions(s);
+    bool on_host = s->comm->on_host, open = false;
+    if (!submits) return false;
     size_t n = 0;
     for (uint32_t i = 1; i < s->n; i++) {
         bool work = rs_skeleton_is_work(s, i);
-        edges[i] = work ? RS_NO_CAUSE : host_edge(s, i);
+        edges[i] = work ? RS_NO_CAUSE : on_host ? own_edge(s, i) : host_edge(s, i);
         if (work || edges[i] != RS_NO_CAUSE) order[n++] = (rs_keyed){rs_skeleton_time(s, i), i};
     }
     if (!rs_keyed_sort(order, n)) return false;
@@ -131,8 +158,22 @@ static bool add_items(finder *f, const rs_skeleton *s, rs_keyed *order, uint32_t
     for (size_t k = 0; k < n; k++) {
         uint32_t i = order[k].value, name = rs_skeleton_at(s, i)->name;
         uint64_t hash = name < s->pool.strings.n ? names[name] : 0;
-        f->items[f->n_items++] =
-            (item){hash, rs_skeleton_time(s, i), i, edges[i], s->step[i], rs_skeleton_at(s, i)->lane};
+        item *last = open ? &f->items[f->n_items - 1] : NULL;
+        if (!last || last->step != s->step[i] || last->lane != rs_skeleton_at(s, i)->lane) {
+            f->items[f->n_items++] = (item){on_host && edges[i] != RS_NO_CAUSE ? 0 : hash,
+                                            i,
+                                            (uint32_t)f->n_edges,
+                                            0,
+                                            s->step[i],
+                                            rs_skeleton_at(s, i)->lane};
+            last = &f->items[f->n_items - 1];
+        }
+        if (edges[i] != RS_NO_CAUSE) {
+            last->n++;
+            f->edges[f->n_edges++] = edges[i];
+        }
+        if (submits[i]) last->name = hash;
+        open = on_host && edges[i] != RS_NO_CAUSE && !submits[i];
     }
     return true;
 }
@@ -192,11 +233,37 @@ static int64_t lower_median(int64_t *values, size_t n)
     return rs_select_number(values, n, (n - 1) / 2);
 }
 
-static int64_t *slot(const finder *f, const rs_weights *w, const strand *s, uint32_t position)
+static int64_t *slot(const finder *f, const rs_weights *w, const strand *s, const item *i, uint32_t k)
+{
+    if (!i->n) return &w->work[f->e->node_base[s->rank] + i->local];
+    return &w->edge[f->e->edge_base[s->rank] + f->edges[i->edge + k]];
+}
+
+static int64_t recorded(const finder *f, const strand *s, uint32_t position)
 {
     const item *i = &f->items[s->first + position];
-    if (i->edge == RS_NO_CAUSE) return &w->work[f->e->node_base[s->rank] + i->local];
-    return &w->edge[f->e->edge_base[s->rank] + i->edge];
+    int64_t sum = *slot(f, f->w, s, i, 0);
+    for (uint32_t k = 1; k < i->n; k++) sum = rs_add_sat(sum, *slot(f, f->w, s, i, k));
+    return sum;
+}
+
+/* Of several stretches the longest takes the difference: what makes a sum exceed its peers' is mostly in one of them. What
+ * it can not take the others do, in their order. */
+static void put(const finder *f, rs_weights *w, const strand *s, uint32_t position, int64_t ns)
+{
+    const item *i = &f->items[s->first + position];
+    uint32_t longest = 0;
+    for (uint32_t k = 1; k < i->n; k++)
+        if (*slot(f, f->w, s, i, k) > *slot(f, f->w, s, i, longest)) longest = k;
+    int64_t left = rs_sub_sat(ns, recorded(f, s, position));
+    for (uint32_t k = 0; k <= i->n && (left || !k); k++) {
+        uint32_t at = !k ? longest : k - 1;
+        if (k && at == longest) continue;
+        int64_t own = *slot(f, f->w, s, i, at), to = rs_add_sat(own, left);
+        if (i->n > 1 && to < 0) to = own < 0 ? own : 0;
+        *slot(f, w, s, i, at) = to;
+        left = rs_sub_sat(left, rs_sub_sat(to, own));
+    }
 }
 
 /* Work that meets other ranks has its time in the transfer; edges may be none. */
@@ -204,11 +271,13 @@ static bool is_compared(const finder *f, const strand *s, uint32_t position)
 {
     const item *i = &f->items[s->first + position];
     const rs_skeleton *k = f->e->ranks[s->rank];
-    if (i->edge == RS_NO_CAUSE)
+    if (!i->n)
         return !(f->e->kind[f->e->node_base[s->rank] + i->local] & RS_ENGINE_COMES) &&
                rs_skeleton_at(k, i->local)->part != RS_PART_TRANSFER;
     /* where something else held the point up, its host time is not known */
-    return i->edge == k->first[i->local] && *slot(f, f->w, s, position) != RS_NO_EDGE;
+    bool own = k->comm->on_host || f->edges[i->edge] == k->first[i->local];
+    for (uint32_t j = 0; own && j < i->n; j++) own = *slot(f, f->w, s, i, j) != RS_NO_EDGE;
+    return own;
 }
 
 /* By strand the median of all values but those of its rank's strands; its rank's run is [from, to) of the
@@ -234,9 +303,8 @@ static bool set_peers(finder *f, const strand *group, size_t n, uint32_t positio
         }
         for (size_t i = from; i < to; i++) {
             const item *one = &f->items[group[i].first + position];
-            *slot(f, &f->out->peers, &group[i], position) = reference;
-            if (others && one->edge == RS_NO_CAUSE)
-                f->out->shared[f->e->node_base[group[i].rank] + one->local] = 1;
+            put(f, &f->out->peers, &group[i], position, reference);
+            if (others && !one->n) f->out->shared[f->e->node_base[group[i].rank] + one->local] = 1;
         }
     }
     return true;
@@ -249,22 +317,22 @@ static bool compare_position(finder *f, const strand *group, size_t n, uint32_t 
     int64_t *medians = f->values + n;
     for (size_t i = 0; i < n; i++) {
         if (!is_compared(f, &group[i], position)) return true;
-        f->values[i] = *slot(f, f->w, &group[i], position);
+        f->values[i] = recorded(f, &group[i], position);
         f->sorted[i] = (rs_keyed){f->values[i], (uint32_t)i};
         sum = rs_add_sat(sum, f->values[i]);
     }
     for (size_t i = 0; i + 1 < n; i++)
         if (group[i].rank == group[i + 1].rank && group[i].step >= 0 &&
             group[i + 1].step == group[i].step + 1)
-            *slot(f, &f->out->next, &group[i], position) = f->values[i + 1];
+            put(f, &f->out->next, &group[i], position, f->values[i + 1]);
     for (size_t from = 0, to; from < n; from = to) {
         for (to = from + 1; to < n && group[to].rank == group[from].rank;) to++;
         medians[n_ranks++] = lower_median(f->values + from, to - from);
     }
     int64_t repair = lower_median(medians, n_ranks), mean = sum / (int64_t)n;
     for (size_t i = 0; i < n; i++) {
-        *slot(f, &f->out->repair, &group[i], position) = repair;
-        *slot(f, &f->out->balance, &group[i], position) = mean;
+        put(f, &f->out->repair, &group[i], position, repair);
+        put(f, &f->out->balance, &group[i], position, mean);
     }
     if (!set_peers(f, group, n, position)) return false;
     if (n > 1)
@@ -369,7 +437,8 @@ static rs_status compare_transfers(finder *f, rs_error *err)
     RS_LOCAL int64_t *values = rs_malloc((n + 1) * sizeof *values),
                      *medians = rs_malloc((n + 1) * sizeof *medians);
     f->out->group = rs_malloc((n + 1) * sizeof *f->out->group);
-    bool ok = keys && values && medians && f->out->group;
+    f->out->group_transfer = rs_malloc((n + 1) * sizeof *f->out->group_transfer);
+    bool ok = keys && values && medians && f->out->group && f->out->group_transfer;
     for (uint32_t k = 0; ok && k < n; k++) keys[k] = key_of(f->e, k);
     if (ok && n) qsort(keys, n, sizeof *keys, compare_meetings);
     ok = ok && number_groups(f->out, keys, n);
@@ -380,7 +449,9 @@ static rs_status compare_transfers(finder *f, rs_error *err)
             for (; k < n && keys[k].key == keys[i].key && keys[k].group == keys[from].group; k++)
                 values[m++] = f->w->transfer[keys[k].meeting];
             transplant_transfers(f, keys + from, m);
-            medians[n_groups++] = lower_median(values, m);
+            medians[n_groups] = lower_median(values, m);
+            for (size_t j = k - m; j < k; j++) f->out->group_transfer[keys[j].meeting] = medians[n_groups];
+            n_groups++;
         }
         int64_t repair = lower_median(medians, n_groups);
         for (size_t j = i; j < k; j++)
@@ -463,9 +534,10 @@ static rs_status find(finder *f, rs_error *err)
     RS_TRY(rs_weights_copy(f->e, f->w, &f->out->peers, err));
     RS_TRY(rs_weights_copy(f->e, f->w, &f->out->next, err));
     f->items = rs_malloc((f->e->n_nodes + 1) * sizeof *f->items);
+    f->edges = rs_malloc((f->e->n_nodes + 1) * sizeof *f->edges);
     f->program = rs_calloc(f->e->n_ranks + 1, sizeof *f->program);
     f->out->shared = rs_calloc(f->e->n_nodes + 1, sizeof *f->out->shared);
-    if (!f->items || !f->program || !f->out->shared) return rs_fail_nomem(err, "references");
+    if (!f->items || !f->edges || !f->program || !f->out->shared) return rs_fail_nomem(err, "references");
     for (uint32_t r = 0; r < f->e->n_ranks; r++) RS_TRY(add_rank(f, r, err));
     RS_TRY(number_roles(f, err));
     RS_TRY(compare_groups(f, err));
@@ -480,6 +552,7 @@ rs_status rs_reference_find(const rs_engine *engine, const rs_weights *recorded,
     finder f = {.e = engine, .w = recorded, .out = out};
     rs_status status = find(&f, err);
     rs_free(f.items);
+    rs_free(f.edges);
     rs_free(f.strands);
     rs_free(f.program);
     rs_free(f.values);

@@ -19,7 +19,8 @@ typedef struct rs_reference {
     size_t n_roles;
     uint32_t *group; /* by meeting: the ranks that meet, counted from 0 */
     size_t n_groups;
-    int64_t keyed, unkeyed; /* ns of GPU work and host time that could be compared, and that could not */
+    int64_t *group_transfer; /* by meeting: the lower median of the transfers of its kind and its ranks */
+    int64_t keyed, unkeyed;  /* ns of GPU work and host time that could be compared, and that could not */
 } rs_reference;
 
 /* recorded: weights of rs_weights_recorded; what has no key keeps them. O(n log n) of nodes and meetings.

@@ -114,7 +114,8 @@ static void set_transfers(const rs_engine *e, rs_weights *out)
             uint32_t local = node - e->node_base[r];
             int64_t end =
                 rs_add_sat(rs_engine_recorded(e, r, local), rs_skeleton_duration(e->ranks[r], local));
-            int64_t beyond = rs_sub_sat(rs_sub_sat(end, last), m->transfer);
+            int64_t beyond =
+                e->kind[node] & RS_ENGINE_LOOSE ? 0 : rs_sub_sat(rs_sub_sat(end, last), m->transfer);
             if (out->beyond) out->beyond[i] = beyond;
             if (out->work) out->work[node] = beyond;
         }
@@ -192,10 +193,19 @@ static int64_t weight_of(const choice *c, const rs_skeleton *s, uint32_t node, u
     return least < gap ? least : gap;
 }
 
-/* The weight of edge k into a node, by the rule. */
-static int64_t by_rule(const choice *c, const rs_skeleton *s, uint32_t local, uint32_t k, bool rebound)
+/* The edge that held a node up: the first, but for those from communication that turned out to be over before. */
+static uint32_t binding_edge(const rs_engine *e, const rs_skeleton *s, uint32_t base, uint32_t local)
 {
-    bool first = k == s->first[local];
+    uint32_t k = s->first[local], end = s->first[local + 1];
+    while (k + 1 < end && (s->source[k] & 1) && (e->kind[base + (s->source[k] >> 1)] & RS_ENGINE_LOOSE)) k++;
+    return k;
+}
+
+/* The weight of edge k into a node, by the rule. */
+static int64_t by_rule(const choice *c, const rs_skeleton *s, uint32_t base, uint32_t local, uint32_t k,
+                       bool rebound)
+{
+    bool first = k == binding_edge(c->e, s, base, local);
     if (first && rebound && rs_edge_part(s, k) == RS_PART_PINNED) return RS_NO_EDGE;
     return weight_of(c, s, local, k, first && !rebound);
 }
@@ -240,7 +250,8 @@ static void set_edges(const choice *c, rs_weights *out)
         int64_t *weight = out->edge + e->edge_base[r];
         for (uint32_t i = 0; i < s->n; i++) {
             bool rebound = is_rebound(c, e->node_base[r] + i);
-            for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) weight[k] = by_rule(c, s, i, k, rebound);
+            for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++)
+                weight[k] = by_rule(c, s, e->node_base[r], i, k, rebound);
         }
     }
     for (size_t i = 0; i < e->n_added; i++) out->edge[e->edge_base[e->n_ranks] + i] = added_by_rule(c, i);
@@ -392,7 +403,7 @@ static void run_rank(const pass *p, const rs_order_run *run, const uint32_t *ord
         bool rebound = !weight && is_rebound(&p->rule, node);
         int64_t start = 0;
         for (uint32_t k = s->first[local]; k < s->first[local + 1]; k++) {
-            int64_t ns = weight ? weight[k] : by_rule(&p->rule, s, local, k, rebound);
+            int64_t ns = weight ? weight[k] : by_rule(&p->rule, s, base, local, k, rebound);
             if (ns == RS_NO_EDGE) continue;
             uint32_t source = s->source[k];
             int64_t at = rs_add_sat(!(source & 1) ? start_of[source >> 1]
@@ -466,6 +477,7 @@ size_t rs_engine_deviations(const rs_engine *e, const rs_times *t, int64_t *wors
             int64_t start = rs_sub_sat(t->start[node], rs_engine_recorded(e, r, i));
             int64_t end = rs_sub_sat(rs_sub_sat(rs_times_end(t, node), rs_engine_recorded(e, r, i)),
                                      rs_skeleton_duration(e->ranks[r], i));
+            if (e->kind[node] & RS_ENGINE_LOOSE) end = 0;
             if (start == 0 && end == 0) continue;
             n++;
             if (start < 0) start = rs_sub_sat(0, start);
@@ -522,7 +534,7 @@ rs_link rs_engine_link(const rs_engine *e, const rs_weights *w, const rs_times *
         if (s->all.typical[a->cost] != RS_NO_COST) typical = s->all.typical[a->cost];
     } else {
         uint32_t k = edge - e->edge_base[rank];
-        l.ns = w->edge ? w->edge[edge] : by_rule(&rule, s, node - base, k, is_rebound(&rule, node));
+        l.ns = w->edge ? w->edge[edge] : by_rule(&rule, s, base, node - base, k, is_rebound(&rule, node));
         l.from = (base + (s->source[k] >> 1)) << 1 | (s->source[k] & 1);
         l.part = rs_edge_part(s, k);
         if (is_latency(rs_edge_cost(s, k))) typical = usual(s, k, s->all.typical);

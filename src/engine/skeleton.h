@@ -41,8 +41,10 @@ typedef enum rs_part {
 extern const char *const rs_part_names[RS_N_PARTS];
 
 /* flags of a node */
-#define RS_NODE_WORK 1u   /* GPU work, else a point of the host */
+#define RS_NODE_WORK                                                                                         \
+    1u /* GPU work, or what the host of a rank without a GPU communicates; else a point of the host */
 #define RS_NODE_PINNED 2u /* its binding edge comes from the window's start because no cause is known */
+#define RS_NODE_ASYNC 4u  /* communication that is recorded as over when its thread had come to wait for it */
 
 typedef enum rs_origin {
     RS_ORIGIN_ORDER, /* order of a thread or a stream */

@@ -9,8 +9,10 @@
 
 /* ---- columns ------------------------------------------------------------------------------------------- */
 
-static rs_part part_of_work(const rs_maker *m, uint32_t row)
+static rs_part part_of_work(const rs_maker *m, uint32_t node)
 {
+    uint32_t row = m->g->row[node >> 1];
+    if (rs_maker_is_span(m, node)) return RS_PART_TRANSFER;
     rs_class class = rs_class_at(m->classes, row);
     return class == RS_CLASS_COMM     ? RS_PART_TRANSFER
            : class == RS_CLASS_MEMORY ? RS_PART_COPY
@@ -56,8 +58,11 @@ static uint16_t lane_of(rs_maker *m, uint32_t node)
 {
     uint32_t row = m->g->row[node >> 1], work = m->own.work_of[node >> 1];
     const rs_thread *t = row == RS_NO_ROW ? NULL : &m->e->threads[m->e->thread[row]];
-    rs_skeleton_lane lane = {.device = -1, .stream = -1, .is_thread = work == RS_NO_ITEM};
-    if (work != RS_NO_ITEM) {
+    bool span = rs_maker_is_span(m, node);
+    rs_skeleton_lane lane = {.device = -1, .stream = -1, .is_thread = work == RS_NO_ITEM && !span};
+    if (span) {
+        lane.pid = t->pid; /* whichever worker took it up */
+    } else if (work != RS_NO_ITEM) {
         lane.device = m->own.w->device[work];
         lane.stream = m->own.w->stream[work];
         if (lane.device < 0) lane.pid = t->pid;
@@ -197,8 +202,10 @@ static bool put_node(rs_maker *m, uint32_t i, const rs_unit_edge *binding, uint3
                                                 : binding ? binding->name
                                                           : RS_NO_STRING,
                                .lane = lane_of(m, node),
-                               .part = (uint8_t)(gpu ? part_of_work(m, row) : RS_PART_HOST),
-                               .flags = gpu ? RS_NODE_WORK : 0};
+                               .part = (uint8_t)(gpu ? part_of_work(m, node) : RS_PART_HOST),
+                               .flags = !gpu                      ? 0
+                                        : m->own.async[node >> 1] ? RS_NODE_WORK | RS_NODE_ASYNC
+                                                                  : RS_NODE_WORK};
     if (label.lane == UINT16_MAX) return false;
     if (binding && binding->part == RS_PART_PINNED) label.flags |= RS_NODE_PINNED;
     s->row[i] = row;
@@ -216,10 +223,11 @@ static bool put_all(rs_maker *m, const rs_step *steps, size_t n_steps, const rs_
         uint32_t unit = m->order[i], node = m->node[unit], work = m->own.work_of[node >> 1];
         const rs_unit_edge *edges = m->edges ? &m->edges[begin[unit]] : NULL; /* none at all */
         size_t n = begin[unit + 1] - begin[unit];
+        uint32_t launch = work == RS_NO_ITEM ? RS_NO_ROW : m->own.w->launch[work];
         s->step[i] = rs_maker_step_of(m, steps, n_steps, node);
         ok = put_edges(m, i, edges, n) &&
              put_node(m, i, n ? edges : NULL,
-                      work == RS_NO_ITEM ? RS_NO_STRING : operator_of(m, links, op, m->own.w->launch[work]));
+                      launch == RS_NO_ROW ? RS_NO_STRING : operator_of(m, links, op, launch));
     }
     s->first[s->n] = (uint32_t)s->n_edges;
     return ok;

@@ -17,6 +17,7 @@ static rs_part part_of_edge(const rs_maker *m, uint32_t i)
     uint32_t owner = g->owner[i], to = g->to[i];
     if (rs_maker_is_work(m, to)) {
         if (g->from[i] == rs_node_start(RS_OWN_WINDOW)) return RS_PART_PINNED;
+        if (rs_maker_is_span(m, to)) return rs_maker_is_span(m, g->from[i]) ? RS_PART_GAP : RS_PART_HOST;
         return g->type[i] == RS_EDGE_LAUNCH ? RS_PART_LAUNCH : RS_PART_GAP;
     }
     if (g->type[i] == RS_EDGE_SYNC) return RS_PART_SYNC;
@@ -221,9 +222,9 @@ static bool connect_unit(rs_maker *m, uint32_t unit)
         if (i == RS_NO_ITEM || (k > m->first[node] && i == binding)) continue;
         rs_unit_edge e = contracted(m, i, unit);
         if (m->circle) return true;
-        if (rs_maker_is_work(m, node))
+        if (rs_maker_is_gpu_work(m, node))
             set_work_cost(m, i, &e);
-        else
+        else if (!rs_maker_is_span(m, node))
             set_host_cost(m, i, waits, queued, &e);
         if (!add_edge(m, e)) return false;
     }
@@ -306,7 +307,7 @@ static rs_status add_communication(rs_maker *m, const rs_policy *policy, rs_erro
     if (!s->comm_node) return rs_fail_nomem(err, "skeleton");
     for (size_t i = 0; i < s->n_comm; i++) {
         uint32_t item = m->own.item_of[s->comm->ops[i].row];
-        bool work = item != RS_NO_ITEM && m->own.work_of[item] != RS_NO_ITEM;
+        bool work = item != RS_NO_ITEM && rs_maker_is_work(m, rs_node_start(item));
         s->comm_node[i] = work ? m->place[m->unit[rs_node_start(item)]] : RS_NO_NODE;
     }
     return RS_OK;

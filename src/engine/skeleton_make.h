@@ -41,9 +41,18 @@ typedef struct rs_maker {
     uint32_t last; /* node that the trace ends with: the window's end is bound to it */
 } rs_maker;
 
-static inline bool rs_maker_is_work(const rs_maker *m, uint32_t node)
+static inline bool rs_maker_is_gpu_work(const rs_maker *m, uint32_t node)
 {
     return m->own.work_of[node >> 1] != RS_NO_ITEM;
+}
+/* On a rank without a GPU what its host communicates is work, too: it meets other ranks. */
+static inline bool rs_maker_is_span(const rs_maker *m, uint32_t node)
+{
+    return !m->own.w->n && rs_own_is_span(&m->own, node >> 1);
+}
+static inline bool rs_maker_is_work(const rs_maker *m, uint32_t node)
+{
+    return rs_maker_is_gpu_work(m, node) || rs_maker_is_span(m, node);
 }
 
 /* The index of the step that a node of the graph belongs to, -1: none. The step of work is its launch's. */

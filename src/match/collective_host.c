@@ -209,6 +209,25 @@ static bool add_span(const reader *r, const span *s, const rs_step *steps, size_
     return true;
 }
 
+static void clear_reader(reader *r)
+{
+    rs_free(r->calls);
+    rs_free(r->spans);
+}
+
+rs_status rs_coll_host_calls(const rs_trace *trace, rs_map64 *calls, rs_error *err)
+{
+    RS_SCOPED(clear_reader) reader r = {.trace = trace};
+    bool ok = collect(&r) && link_spans(&r), is_new;
+    for (size_t i = 0; ok && i < r.n_spans; i++) {
+        if (r.spans[i].call == RS_NO_ROW) continue;
+        uint32_t *row = rs_map64_put(calls, r.spans[i].row, &is_new);
+        ok = row != NULL;
+        if (row) *row = r.calls[r.spans[i].call].row;
+    }
+    return ok ? RS_OK : rs_fail_nomem(err, "collectives");
+}
+
 rs_status rs_coll_rank_of_host(rs_trace *trace, rs_coll_rank **out, rs_error *err)
 {
     reader r = {.trace = trace};
@@ -227,8 +246,7 @@ rs_status rs_coll_rank_of_host(rs_trace *trace, rs_coll_rank **out, rs_error *er
     for (size_t i = 0; status == RS_OK && ok && i < r.n_spans; i++)
         ok = add_span(&r, &r.spans[i], steps, n_steps, &selected, rank);
     ok = ok && (status != RS_OK || rs_coll_rank_sort(rank));
-    rs_free(r.calls);
-    rs_free(r.spans);
+    clear_reader(&r);
     if (status == RS_OK && !ok) status = rs_fail_nomem(err, "collectives");
     if (status == RS_OK)
         *out = rank;

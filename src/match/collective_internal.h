@@ -30,6 +30,8 @@ bool rs_coll_number_by_order(const rs_coll_job *job, rs_coll_item *items, size_t
 /* The same for sends and receives of which the far end is not recorded: two that end together are one. The clocks must be
  * right. */
 bool rs_coll_number_by_end(const rs_coll_job *job, rs_coll_item *items, size_t n);
+/* The same of hosts, by places of the program: collective_places.c. */
+bool rs_coll_number_by_places(const rs_coll_job *job, rs_coll_item *items, size_t n);
 
 static inline const rs_coll_op *rs_coll_item_op(const rs_coll_job *job, const rs_coll_item *i)
 {

@@ -98,6 +98,12 @@ static bool lacks_partner(const rs_coll_rank *r, const rs_coll_shape *op)
            !two_members(members, pair);
 }
 
+/* The same of hosts, which do not even say to which group they belong. */
+static bool has_unknown_ends(const rs_coll_rank *r, const rs_coll_shape *op)
+{
+    return op->kind == RS_COLL_SEND_RECV && r->on_host && (op->source < 0 || op->target < 0);
+}
+
 /* A communicator has a stream of its own: where no group is named, streams tell groups apart. A job with one
  * stream a rank needs no telling, and its numbers may differ. */
 static bool has_many_streams(const rs_coll_rank *r)
@@ -138,6 +144,8 @@ static uint32_t channel_of(matcher *m, uint32_t rank, const rs_coll_shape *op)
             n += (size_t)snprintf(text + n, size - n, " p2p");
         else if (lacks_partner(r, op))
             n += (size_t)snprintf(text + n, size - n, " p2p by end");
+        else if (has_unknown_ends(r, op))
+            n += (size_t)snprintf(text + n, size - n, " p2p by places");
         else
             n += (size_t)snprintf(text + n, size - n, " p2p of %u %s", rank,
                                   rs_coll_sends(r, op) ? "out" : "in");
@@ -195,12 +203,14 @@ static bool sort_into_channels(matcher *m)
 /* ---- instances --------------------------------------------------------------------------------------- */
 
 /* How the items of a channel are matched, in the order in which that is done: right clocks help to match the rest. */
-typedef enum way { BY_SEQ, BY_ORDER, BY_END } way;
+typedef enum way { BY_SEQ, BY_ORDER, BY_END, BY_PLACES } way;
 
 static way way_of(const matcher *m, size_t first, size_t end)
 {
-    if (lacks_partner(m->job->ranks[m->items[first].rank], rs_coll_item_shape(m->job, &m->items[first])))
-        return BY_END;
+    const rs_coll_rank *r = m->job->ranks[m->items[first].rank];
+    const rs_coll_shape *op = rs_coll_item_shape(m->job, &m->items[first]);
+    if (lacks_partner(r, op)) return BY_END;
+    if (has_unknown_ends(r, op)) return BY_PLACES;
     for (size_t i = first; i < end; i++) {
         if (rs_coll_item_op(m->job, &m->items[i])->seq < 0 ||
             rs_coll_item_shape(m->job, &m->items[i])->kind == RS_COLL_SEND_RECV)
@@ -286,6 +296,7 @@ static bool match_channel(matcher *m, size_t first, size_t end, way how, size_t 
     item *items = m->items + first;
     if (how == BY_ORDER && !rs_coll_number_by_order(m->job, items, n)) return false;
     if (how == BY_END && !rs_coll_number_by_end(m->job, items, n)) return false;
+    if (how == BY_PLACES && !rs_coll_number_by_places(m->job, items, n)) return false;
     if (how == BY_SEQ)
         for (size_t i = 0; i < n; i++) items[i].number = rs_coll_item_op(m->job, &items[i])->seq;
     RS_LOCAL uint32_t *order = rs_malloc((n + 1) * sizeof *order);
@@ -295,6 +306,7 @@ static bool match_channel(matcher *m, size_t first, size_t end, way how, size_t 
         for (next = i; next < n && items[order[next]].number == items[order[i]].number; next++) {
         }
         ok = make_instances(m, items, order + i, next - i, runs, how == BY_SEQ, capacity);
+        m->job->n_inferred += how == BY_PLACES && next - i > 1;
     }
     return ok;
 }
@@ -367,9 +379,32 @@ static rs_status shift_by_base(rs_coll_job *job, rs_error *err)
     return RS_OK;
 }
 
+/* Parts that communication of hosts ties together. SIZE_MAX: out of memory. */
+static size_t count_host_parts(const rs_coll_job *job)
+{
+    size_t n = job->n_ranks;
+    RS_LOCAL uint32_t *part =
+        rs_malloc((n + 1) * sizeof *part); /* by rank: one of its part, itself of one only */
+    if (!part) return SIZE_MAX;
+    for (uint32_t r = 0; r < job->n_ranks; r++) part[r] = r;
+    for (size_t i = 0; i < job->n; i++) {
+        const rs_coll_instance *c = &job->instances[i];
+        for (uint32_t k = 1; !c->mixed && k < c->n; k++) {
+            uint32_t a = job->arrivals[c->first].rank, b = job->arrivals[c->first + k].rank;
+            while (part[a] != a) a = part[a] = part[part[a]];
+            while (part[b] != b) b = part[b] = part[part[b]];
+            n -= a != b;
+            part[a > b ? a : b] = a > b ? b : a;
+        }
+    }
+    return n;
+}
+
 size_t rs_coll_n_parts(const rs_coll_job *job)
 {
     size_t n = 0;
+    for (size_t i = 0; i < job->n_ranks; i++)
+        if (job->ranks[i]->on_host && job->ranks[i]->n) return count_host_parts(job);
     for (size_t i = 0; i < job->n_ranks; i++) n += job->clocks[i].reference == i;
     return n;
 }
@@ -389,7 +424,7 @@ rs_status rs_coll_match(const rs_coll_rank *const *ranks, size_t n_ranks, rs_set
         ok = sort_into_channels(&m);
         out->arrivals = rs_malloc((m.n + 1) * sizeof *out->arrivals);
         ok = ok && out->arrivals;
-        for (way how = BY_SEQ; ok && status == RS_OK && how <= BY_END; how++) {
+        for (way how = BY_SEQ; ok && status == RS_OK && how <= BY_PLACES; how++) {
             /* what is matched so far sets the clocks, and right ones help to match the rest */
             if (how != BY_SEQ && set_clocks && (how == BY_ORDER || out->n_arrivals != n_settled)) {
                 status = set_clocks(out, err);

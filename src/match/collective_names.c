@@ -84,6 +84,11 @@ bool rs_coll_is_submission(const char *name)
     return starts_with_one(name, words, sizeof words / sizeof *words);
 }
 
+bool rs_coll_is_wait(const char *name)
+{
+    return rs_coll_is_operator(name) && strstr(name, "wait");
+}
+
 bool rs_coll_is_call(const char *name)
 {
     static const char *const words[] = {"nccl:", "rccl:"};

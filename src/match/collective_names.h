@@ -49,5 +49,7 @@ bool rs_coll_is_host_backend(const char *backend);
 bool rs_coll_is_operator(const char *name);
 /* "c10d::allreduce_": the operator that submits communication. */
 bool rs_coll_is_submission(const char *name);
+/* "_c10d_functional::wait_tensor": the operator that waits for communication. */
+bool rs_coll_is_wait(const char *name);
 
 #endif

@@ -76,6 +76,9 @@ rs_status rs_coll_rank_of(rs_trace *trace, const rs_policy *policy, rs_coll_rank
 /* The same; of a rank without GPU work the communication that the host ran (gloo, mpi, ucc): one op is one
  * span of a worker thread, and the rank arrives where the operator c10d::... that submitted it starts. */
 rs_status rs_coll_rank_any(rs_trace *trace, const rs_policy *policy, rs_coll_rank **out, rs_error *err);
+/* Of each span that the host ran the operator that submitted it: row -> row. Spans without one are not in the map, which
+ * the caller clears, also after a failure. */
+rs_status rs_coll_host_calls(const rs_trace *trace, rs_map64 *calls, rs_error *err);
 void rs_coll_rank_free(void *rank); /* NULL is allowed */
 /* For who fills a rank: adds an op of that shape. false when out of memory. */
 bool rs_coll_rank_add(rs_coll_rank *rank, rs_coll_op op, const rs_coll_shape *shape);
@@ -137,6 +140,7 @@ typedef struct rs_coll_job {
     size_t n;
     rs_coll_arrival *arrivals;
     size_t n_arrivals;
+    size_t n_inferred; /* sends that were found by places of the program: collective_places.c */
 } rs_coll_job;
 
 /* Corrects job->shift and fills job->clocks by the instances matched so far. */

@@ -6,6 +6,7 @@
 
 #include "base/ascii.h"
 #include "base/try.h"
+#include "match/collective_wait.h"
 
 rs_candidate rs_candidate_of(const rs_fault_kind *fault, rs_verdict_kind kind)
 {
@@ -114,6 +115,21 @@ void rs_candidates_clear(rs_candidates *all)
 double rs_short_factor(double factor)
 {
     return factor < 1e6 ? round(factor * 1e4) / 1e4 : 1e6;
+}
+
+bool rs_judged_on_host(const rs_judged *job)
+{
+    return rs_coll_on_host(&job->engine->coll);
+}
+
+int64_t rs_judged_host_time(const rs_judged *job, size_t rank, uint32_t i)
+{
+    const rs_skeleton *s = job->engine->ranks[rank];
+    if (rs_skeleton_is_work(s, i) || s->first[i] == s->first[i + 1] ||
+        rs_edge_part(s, s->first[i]) != RS_PART_HOST)
+        return 0;
+    int64_t ns = job->recorded->edge[job->engine->edge_base[rank] + s->first[i]];
+    return ns == RS_NO_EDGE || ns < 0 ? 0 : ns;
 }
 
 size_t rs_judged_steps(const rs_engine *e, size_t rank)

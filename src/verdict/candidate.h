@@ -42,6 +42,7 @@ typedef struct rs_candidate {
     double excess; /* us of a step that are wrong; of findings, which may hide each other */
     double
         doubt; /* us of a step: what its edits may be off by, as ranks that do the same differ by themselves */
+    double share; /* of the gain, which is less by as much where not all can be fixed that the edits fix */
     rs_what_if edits; /* what fixes it; the list's */
 } rs_candidate;
 
@@ -97,6 +98,11 @@ double rs_short_factor(double factor);
 /* Steps of a rank, at least 1; of all ranks. */
 size_t rs_judged_steps(const rs_engine *engine, size_t rank);
 size_t rs_judged_all_steps(const rs_engine *engine);
+/* Whether the job has no GPU: its host computes, and communicates. */
+bool rs_judged_on_host(const rs_judged *job);
+/* What a rank's host itself takes before a point, ns: its own time in operators and between them; 0 where something else
+ * held the point up. */
+int64_t rs_judged_host_time(const rs_judged *job, size_t rank, uint32_t point);
 /* The share of the time between launches in which launching threads are in no GPU call for long (trace/host_gaps.h). */
 double rs_judged_elsewhere(const rs_judged *job, bool loading_too);
 /* What the process group of a meeting is called; NULL: it has no name. */
@@ -117,7 +123,7 @@ void rs_words_ranks(const int64_t *ranks, size_t n, rs_text *out);
 typedef struct rs_named {
     const char *text; /* borrowed from a pool */
     size_t length, n;
-    double ns, bytes, expected;
+    double ns, bytes, own, expected;
 } rs_named;
 
 typedef struct rs_names {

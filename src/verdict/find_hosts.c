@@ -60,16 +60,6 @@ static uint32_t awaited(const rs_skeleton *s, uint32_t point)
     return 0;
 }
 
-/* The host's own time before a point, ns; 0 where something else held it up. */
-static int64_t own_time(const rs_judged *job, size_t rank, uint32_t i)
-{
-    const rs_skeleton *s = job->engine->ranks[rank];
-    if (is_work(s, i) || s->first[i] == s->first[i + 1] || rs_edge_part(s, s->first[i]) != RS_PART_HOST)
-        return 0;
-    int64_t ns = job->recorded->edge[job->engine->edge_base[rank] + s->first[i]];
-    return ns == RS_NO_EDGE || ns < 0 ? 0 : ns;
-}
-
 /* Whether something happens so often in a step that it is a finding; without steps it is unknown how often is much. */
 static bool is_often(const rs_engine *e, double n)
 {
@@ -258,7 +248,7 @@ static rs_status look_behind(const rs_judged *job, size_t rank, behind *b, rs_er
             since[lane] = 0;
             continue;
         }
-        since[lane] = rs_add_sat(since[lane], own_time(job, rank, i));
+        since[lane] = rs_add_sat(since[lane], rs_judged_host_time(job, rank, i));
         if (!launches[i]) continue;
         b->stretch[b->n++] = since[lane];
         const char *text = rs_pool_text(&s->pool, last[lane]);
@@ -569,7 +559,7 @@ static int64_t allocating_time(const rs_judged *job, size_t r, const uint8_t *is
     bool waits = awaited(s, i) && rs_edge_cost(s, s->first[i]) == RS_COST_ANSWER;
     *name = waits ? rs_skeleton_at(s, i)->name : rs_skeleton_at(s, i)->operator_name;
     if (s->step[i] < 0 || *name >= s->pool.strings.n || !is_such[*name]) return 0;
-    return waits ? call_time(s, i) : own_time(job, r, i);
+    return waits ? call_time(s, i) : rs_judged_host_time(job, r, i);
 }
 
 static rs_status sum_allocations(const rs_judged *job, rs_names *calls, rs_error *err)

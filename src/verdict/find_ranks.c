@@ -238,6 +238,37 @@ static bool put_state(rs_candidate *c, const rs_judged *job, size_t rank, rs_can
     return ok;
 }
 
+#define IN_ONE_PLACE 0.7 /* of what a host takes longer: then it is asked about that place alone */
+
+/* Where a few long stretches make most of what a rank's host takes longer than its peers' (one place of the program, step
+ * by step), only those are scaled, to what the same stretches take elsewhere: all of its time scaled by one factor would
+ * leave a part of them, and take from places that are not slow. *ns, *longer: what they take elsewhere; what no other stretch
+ * takes. */
+static rs_status find_place(const rs_judged *job, const rs_level *x, size_t r, int64_t *ns, int64_t *longer,
+                            bool *found, rs_error *err)
+{
+    const rs_skeleton *s = job->engine->ranks[r];
+    const int64_t *peers = job->reference->peers.edge + job->engine->edge_base[r];
+    RS_LOCAL int64_t *usual = rs_malloc((s->n + 1) * sizeof *usual);
+    size_t n = 0;
+    double over = 0;
+    *longer = 0;
+    if (!usual) return rs_fail_nomem(err, "diagnose");
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t i = 1; i < s->n; i++) {
+            int64_t own = rs_judged_host_time(job, r, i), other = own > 0 ? peers[s->first[i]] : 0;
+            if (own <= 0 || other == RS_NO_EDGE || (s->n_steps && s->step[i] < 0)) continue;
+            if (other < 0) other = 0;
+            if (!pass && other > own / 2 && own > *longer) *longer = own;
+            if (!pass || own <= *longer) continue;
+            usual[n++] = other;
+            over += (double)(own - other);
+        }
+    *ns = n ? rs_select_number(usual, n, n / 2) : 0;
+    *found = n >= rs_judged_steps(job->engine, r) / 2 && over >= IN_ONE_PLACE * (x->own - expected_of(x));
+    return RS_OK;
+}
+
 static rs_status add_off(const rs_judged *job, const rs_fault_kind *fault, const rs_level *x, size_t r,
                          bool host, rs_candidates *out, rs_error *err)
 {
@@ -247,7 +278,12 @@ static rs_status add_off(const rs_judged *job, const rs_fault_kind *fault, const
     ok = ok && (host || put_state(&c, job, r, out));
     c.excess = (x->own - expected_of(x)) / 1e3 / (double)rs_judged_steps(job->engine, r);
     c.doubt = doubt_of(job, x, r);
-    rs_expr *s = rs_what_if_scale_by(&c.edits, rs_short_factor(1 / x->times));
+    int64_t ns = 0, longer = 0;
+    bool in_one_place = false;
+    if (host) RS_TRY(find_place(job, x, r, &ns, &longer, &in_one_place, err));
+    rs_expr *s = in_one_place ? rs_what_if_scale_to(&c.edits, ns)
+                              : rs_what_if_scale_by(&c.edits, rs_short_factor(1 / x->times));
+    if (in_one_place) rs_selector_number(s, RS_SELECT_US, RS_OP_GT, longer);
     if (host)
         rs_selector_word(s, RS_SELECT_PART, RS_PART_OF_HOST);
     else
@@ -284,17 +320,23 @@ rs_status rs_find_straggler(const rs_judged *job, const rs_fault_kind *fault, rs
 rs_status rs_find_slow_host(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
                             const char **lacks, rs_error *err)
 {
-    rs_levels levels;
-    rs_status status = rs_levels_find(job, true, &levels, err);
-    if (status == RS_OK) status = find_off(job, fault, &levels, NULL, true, out, lacks, err);
-    rs_levels_clear(&levels);
-    return status;
+    RS_SCOPED(clear_compared) compared c = {.job = job};
+    size_t n = job->engine->n_ranks;
+    c.covered = rs_calloc(n + 1, 1);
+    if (!c.covered) return rs_fail_nomem(err, "diagnose");
+    RS_TRY(rs_levels_find(job, true, &c.levels, err));
+    RS_TRY(rs_stages_find(&job->engine->coll, &c.stages, err));
+    /* what hosts compute differs from stage to stage */
+    for (size_t r = 0; c.stages.n_stages == n && rs_judged_on_host(job) && r < n; r++) c.covered[r] = 1;
+    return find_off(job, fault, &c.levels, c.covered, true, out, lacks, err);
 }
 
 /* ---- load that differs --------------------------------------------------------------------------------- */
 
 #define MOVING                                                                                               \
     0.02 /* share of computation by which the busiest rank of a step is another one than that of all steps */
+
+#define MOVING_OF_HOSTS 0.1 /* the same where hosts compute, which vary more (LEAST_HOST) */
 
 /* Ranks of a role, from step to step: how much more than the mean the busiest of each step has to do, beyond what the
  * busiest of all steps has. */
@@ -328,7 +370,7 @@ rs_status rs_find_imbalance(const rs_judged *job, const rs_fault_kind *fault, rs
                             const char **lacks, rs_error *err)
 {
     RS_SCOPED(rs_levels_clear) rs_levels levels;
-    RS_TRY(rs_levels_find(job, false, &levels, err));
+    RS_TRY(rs_levels_find(job, rs_judged_on_host(job), &levels, err));
     double moving = 0, excess = 0, times = 1;
     size_t busiest = SIZE_MAX;
     for (size_t from = 0, to; from < levels.n; from = to) {
@@ -346,10 +388,11 @@ rs_status rs_find_imbalance(const rs_judged *job, const rs_fault_kind *fault, rs
         }
     }
     if (!levels.n) *lacks = "no two ranks run the same work: there is nothing to compare a rank with";
-    if (moving < MOVING && busiest == SIZE_MAX) return RS_OK;
+    bool moves = moving >= (rs_judged_on_host(job) ? MOVING_OF_HOSTS : MOVING);
+    if (!moves && busiest == SIZE_MAX) return RS_OK;
     rs_candidate c = rs_candidate_of(fault, RS_VERDICT_FINDING);
-    bool ok = moving >= MOVING || rs_accuse_rank(&c, job, busiest, out);
-    if (moving < MOVING) c.facts.times = times;
+    bool ok = moves || rs_accuse_rank(&c, job, busiest, out);
+    if (!moves) c.facts.times = times;
     c.facts.pct = 100 * moving;
     c.excess = excess;
     rs_what_if_add(&c.edits, RS_EDIT_BALANCED);
@@ -374,15 +417,23 @@ rs_status rs_find_late_group(const rs_judged *job, const rs_fault_kind *fault, r
 #define OFF_STAGE 1.05   /* times the mean of stages: less is no finding */
 #define STAGE_DOUBT 0.15 /* of what is moved: embedding, loss and optimizer stay where they are */
 
+/* A piece of computation, ns: work of a GPU, or where the job has none what its host does; 0: it is none. */
+static int64_t computed(const rs_judged *job, size_t rank, uint32_t i, bool on_host)
+{
+    const rs_skeleton *s = job->engine->ranks[rank];
+    if (on_host) return rs_judged_host_time(job, rank, i);
+    bool work = rs_skeleton_is_work(s, i) && rs_skeleton_at(s, i)->part == RS_PART_COMPUTE;
+    return work ? job->recorded->work[job->engine->node_base[rank] + i] : 0;
+}
+
 /* All computation of a rank in a step, ns. */
 static double computation_of(const rs_judged *job, size_t rank)
 {
     const rs_skeleton *s = job->engine->ranks[rank];
+    bool on_host = rs_judged_on_host(job);
     double sum = 0;
     for (uint32_t i = 1; i < s->n; i++)
-        if (rs_skeleton_is_work(s, i) && rs_skeleton_at(s, i)->part == RS_PART_COMPUTE &&
-            (!s->n_steps || s->step[i] >= 0))
-            sum += (double)job->recorded->work[job->engine->node_base[rank] + i];
+        if (!s->n_steps || s->step[i] >= 0) sum += (double)computed(job, rank, i, on_host);
     return sum / (double)rs_judged_steps(job->engine, rank);
 }
 
@@ -410,7 +461,10 @@ static void scale_stage(const compared *c, uint32_t stage, double factor, int64_
     rs_expr *s = rs_what_if_scale_by(out, rs_short_factor(factor));
     for (uint32_t r = 0; r < c->job->engine->n_ranks; r++)
         if (c->stages.stage[r] == stage) scratch[n++] = c->job->rank_of[r];
-    rs_selector_word(s, RS_SELECT_CLASS, RS_CLASS_OF_COMPUTATION);
+    if (rs_judged_on_host(c->job))
+        rs_selector_word(s, RS_SELECT_PART, RS_PART_OF_HOST);
+    else
+        rs_selector_word(s, RS_SELECT_CLASS, RS_CLASS_OF_COMPUTATION);
     rs_selector_ranks(s, scratch, n);
 }
 
@@ -437,15 +491,16 @@ static rs_status compare_kernels(const compared *c, uint32_t stage, double *time
     kernel *all = rs_malloc((e->n_nodes + 1) * sizeof *all);
     size_t n = 0;
     double own = 0, other = 0;
+    bool on_host = rs_judged_on_host(c->job);
     if (!all) return rs_fail_nomem(err, "diagnose");
     for (size_t r = 0; r < e->n_ranks; r++) {
         const rs_skeleton *s = e->ranks[r];
         for (uint32_t i = 1; i < s->n; i++) {
-            const char *name = rs_pool_text(&s->pool, rs_skeleton_at(s, i)->name);
-            if (!rs_skeleton_is_work(s, i) || rs_skeleton_at(s, i)->part != RS_PART_COMPUTE || !name)
-                continue;
-            all[n++] = (kernel){rs_hash_bytes(name, strlen(name)), rs_skeleton_duration(s, i),
-                                c->stages.stage[r] != stage};
+            const rs_skeleton_label *l = rs_skeleton_at(s, i);
+            const char *name = rs_pool_text(&s->pool, on_host ? l->operator_name : l->name);
+            int64_t ns = computed(c->job, r, i, on_host);
+            if (!name || ns <= 0) continue;
+            all[n++] = (kernel){rs_hash_bytes(name, strlen(name)), ns, c->stages.stage[r] != stage};
         }
     }
     if (n) qsort(all, n, sizeof *all, by_name);
@@ -492,7 +547,7 @@ static rs_status balance_stages(const compared *c, const rs_fault_kind *fault, i
                                        ranks_of_stage(c, worst, ranks), out);
     rs_free(ranks);
     one.excess = most - mean;
-    one.doubt = STAGE_DOUBT * one.excess;
+    one.share = STAGE_DOUBT;
     one.facts.times = most / mean;
     one.facts.stages = (double)n;
     return rs_candidate_add(out, &one, ok, err);

@@ -63,7 +63,10 @@ void rs_judge_print_edits(const rs_candidate *const *all, size_t n, rs_text *out
 static void widen(rs_foretold *answer, const rs_candidate *const *all, size_t n)
 {
     double squares = 0;
-    for (size_t i = 0; i < n; i++) squares += all[i]->doubt * all[i]->doubt;
+    for (size_t i = 0; i < n; i++) {
+        double share = all[i]->share * answer->gain;
+        squares += all[i]->doubt * all[i]->doubt + share * share;
+    }
     double low = answer->low - sqrt(squares);
     answer->low = answer->low > 0 && low < 0 ? 0 : low;
     answer->high += sqrt(squares);

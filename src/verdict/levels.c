@@ -77,6 +77,43 @@ static void add_host_time(adding *a, size_t rank)
     }
 }
 
+/* A stretch of host time of one step. */
+typedef struct ratio {
+    double times, usual;
+    int32_t step;
+} ratio;
+
+static int by_step(const void *a, const void *b)
+{
+    const ratio *x = a, *y = b;
+    if (x->step != y->step) return x->step < y->step ? -1 : 1;
+    return x->times < y->times ? -1 : x->times > y->times;
+}
+
+/* By step how many times as long the host takes in half of its time: a pause in one stretch is no load. */
+static rs_status take_medians(const rs_judged *job, size_t rank, double *step, rs_error *err)
+{
+    const rs_skeleton *s = job->engine->ranks[rank];
+    const int64_t *repair = job->reference->repair.edge + job->engine->edge_base[rank];
+    RS_LOCAL ratio *all = rs_malloc((s->n + 1) * sizeof *all);
+    size_t n = 0;
+    if (!all) return rs_fail_nomem(err, "diagnose");
+    for (uint32_t i = 1; i < s->n; i++) {
+        int64_t own = rs_judged_host_time(job, rank, i), usual = own > 0 ? repair[s->first[i]] : 0;
+        if (s->step[i] >= 0 && usual > 0)
+            all[n++] = (ratio){(double)own / (double)usual, (double)usual, s->step[i]};
+    }
+    if (n) qsort(all, n, sizeof *all, by_step);
+    for (size_t i = 0, k; i < n; i = k) {
+        double sum = 0, half = 0;
+        for (k = i; k < n && all[k].step == all[i].step; k++) sum += all[k].usual;
+        size_t at = i;
+        while (at + 1 < k && (half += all[at].usual) < sum / 2) at++;
+        step[all[i].step] = all[at].times;
+    }
+    return RS_OK;
+}
+
 /* How many times as long the low quartile of the computation takes. */
 static double low_quartile(const adding *a)
 {
@@ -215,7 +252,9 @@ rs_status rs_levels_find(const rs_judged *job, bool host, rs_levels *out, rs_err
     *out = (rs_levels){.items = rs_calloc(e->n_ranks + 1, sizeof *out->items),
                        .step = rs_calloc(e->step_base[e->n_ranks] + 1, sizeof *out->step)};
     if (!scratch || !out->items || !out->step) return rs_fail_nomem(err, "diagnose");
-    for (size_t r = 0; r < e->n_ranks; r++)
+    for (size_t r = 0; r < e->n_ranks; r++) {
         sum_rank(job, r, host, scratch, &out->items[r], out->step + e->step_base[r]);
+        if (host) RS_TRY(take_medians(job, r, out->step + e->step_base[r], err));
+    }
     return compare_roles(out, job, host, err);
 }

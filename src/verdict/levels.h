@@ -16,8 +16,9 @@ typedef struct rs_level {
 } rs_level;
 
 typedef struct rs_levels {
-    rs_level *items;   /* by rank */
-    double *step;      /* by step_base: own over usual of a step; 0: nothing is compared */
+    rs_level *items; /* by rank */
+    double *
+        step; /* by step_base: own over usual of a step, of a host of half of its time; 0: nothing is compared */
     rs_keyed *by_role; /* ranks that have peers, by role; key: the role */
     size_t n;          /* of them */
 } rs_levels;

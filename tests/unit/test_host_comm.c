@@ -205,9 +205,52 @@ static void test_pairs(void **state)
     end(&j);
 }
 
+/* A line of three ranks that do not say whom they meet, in four steps. Rank 0 sends twice to 1, which waits for the first
+ * message only; 1 sends to 2, then to 0, which both wait. In one step 0 sends late, just before 2 receives from 1. */
+static void test_places(void **state)
+{
+    (void)state;
+    job j = {0};
+    text t[3] = {head(0, 3), head(1, 3), head(2, 3)};
+    for (int i = 0; i < 4; i++) {
+        double at = 10000 * i, late = i == 2 ? 2050 : 0;
+        put(&t[0], "c10d::send", "", "gloo:send", (span){at + 1000, at + 9500});
+        put(&t[0], "c10d::send", "", "gloo:send", (span){at + 2000 + late, at + 9500});
+        put(&t[0], "c10d::recv_", "", "gloo:recv", (span){at + 5000, at + 9000});
+        put(&t[1], "c10d::recv_", "", "gloo:recv", (span){at + 100, at + 1100});
+        put(&t[1], "c10d::recv_", "", "gloo:recv", (span){at + 3000, at + 3050 + late});
+        put(&t[1], "c10d::send", "", "gloo:send", (span){at + 4000, at + 9500});
+        put(&t[1], "c10d::send", "", "gloo:send", (span){at + 8900, at + 9500});
+        put(&t[2], "c10d::recv_", "", "gloo:recv", (span){at + 200, at + 4100});
+    }
+    for (size_t r = 0; r < 3; r++) {
+        for (int i = 0; i < 4; i++) put_step(&t[r], i + 1, 10000 * i, 10000 * i + 9900);
+        text_puts(&t[r], "]}");
+        add_rank(&j, &t[r]);
+        text_clear(&t[r]);
+    }
+    match(&j);
+    /* by rank and place in the step: the rank and the place of the other end */
+    static const struct {
+        uint32_t rank, op;
+    } want[3][4] = {{{1, 0}, {1, 1}, {1, 3}}, {{0, 0}, {0, 1}, {2, 0}, {0, 2}}, {{1, 2}}};
+    static const uint32_t n_of[3] = {3, 4, 1};
+    assert_int_equal(j.job.n, 16);
+    assert_int_equal(j.job.n_inferred, 16);
+    assert_int_equal(rs_coll_n_parts(&j.job), 1);
+    for (size_t i = 0; i < j.job.n; i++) {
+        const rs_coll_arrival *a = &j.job.arrivals[j.job.instances[i].first];
+        assert_int_equal(j.job.instances[i].n, 2);
+        assert_int_equal(a[0].op / n_of[a[0].rank], a[1].op / n_of[a[1].rank]); /* the step */
+        assert_int_equal(want[a[0].rank][a[0].op % n_of[a[0].rank]].rank, a[1].rank);
+        assert_int_equal(want[a[0].rank][a[0].op % n_of[a[0].rank]].op, a[1].op % n_of[a[1].rank]);
+    }
+    end(&j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_order), cmocka_unit_test(test_note_of_hosts),
-                                       cmocka_unit_test(test_pairs)};
+                                       cmocka_unit_test(test_pairs), cmocka_unit_test(test_places)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
