@@ -45,7 +45,8 @@ static rs_status pack(const picture *p, rs_explorer_answer *out, rs_error *err)
     rs_status status = put_rows(p, &packed, err);
     if (status == RS_OK) status = rs_packer_finish(packer, err);
     rs_packer_close(packer);
-    return status;
+    /* what is written to is memory, which is all that can refuse */
+    return status == RS_ERR_IO ? rs_fail_nomem(err, "the picture of the map") : status;
 }
 
 /* In base 64. */

@@ -230,7 +230,8 @@ static void test_every_table(void **state)
                                         "whatif_stages",
                                         "whatif_scales",
                                         "exchange",
-                                        "exchange_ranks"};
+                                        "exchange_ranks",
+                                        "tree_across"};
     static const char *const refused[] = {"sequences"};
     fixture f;
     rs_result tables;
