@@ -54,7 +54,7 @@ struct rs_candidates {
 
 /* A row of the catalogue.
  *
- * Words are templates. {rank} is the first culprit's rank, {ranks} the ranks of the first culprit, {hosts} its hosts, {name}
+ * Words are templates. {rank} is the first culprit's rank, {ranks} its ranks ("rank 3", "ranks 0-3"), {hosts} its hosts, {name}
  * and {other} the names of the first and second culprit, {stage} its stage; {times}, {ms}, ... are facts. What is in
  * square brackets is left out where something in it is unknown. */
 typedef struct rs_fault_kind {

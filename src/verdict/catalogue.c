@@ -11,16 +11,15 @@ const rs_fault_kind rs_faults[] = {
      .find = rs_find_straggler,
      .own_time = true},
     {.id = "late_group",
-     .words = "All ranks[ of group {name}] ({ranks}) compute {times}× slower than their peers",
-     .subject = "the computation of ranks {ranks}",
+     .words = "Group[ {name}] ({ranks}) computes {times}× slower than its peers",
+     .subject = "the computation of {ranks}",
      .fix = "Fixing it",
      .remedy =
          "look at what the group's ranks share: host, rack, power, cooling, or more work than others got",
      .find = rs_find_late_group,
      .own_time = true},
     {.id = "pipeline_imbalance",
-     .words =
-         "Stage {stage} of {stages} of the pipeline (ranks {ranks}) computes {times}× the mean of stages",
+     .words = "Stage {stage} of {stages} of the pipeline ({ranks}) computes {times}× the mean of stages",
      .subject = "the stages of the pipeline",
      .fix = "Equal stages",
      .remedy = "move layers between stages, or the embedding and the loss to a stage of their own",
@@ -101,7 +100,7 @@ const rs_fault_kind rs_faults[] = {
      .find = rs_find_pageable_copy},
     {.id = "slow_group",
      .words =
-         "Transfers of group {name} (ranks {ranks}[; hosts {hosts}]) take {times}× as long as those of similar groups",
+         "Transfers of group {name} ({ranks}[; hosts {hosts}]) take {times}× as long as those of similar groups",
      .subject = "transfers of group {name}",
      .fix = "Fixing it",
      .remedy = "look at the links between the group's hosts, and at NCCL's choice of ring and protocol",

@@ -67,8 +67,10 @@ static bool put_hosts(const rs_culprit *x, rs_text *out)
     return x->n_hosts > 0;
 }
 
+/* "ranks 0-3" */
 static bool put_list(const rs_culprit *x, rs_text *out)
 {
+    rs_text_put(out, x->n_ranks == 1 ? "rank " : "ranks ");
     rs_words_ranks(x->ranks, x->n_ranks, out);
     return x->n_ranks > 0;
 }

@@ -113,7 +113,7 @@ static void test_templates(void **state)
     c = full(&f, &group, 1);
     expect_claim(
         &c,
-        "Group dp \xef\xbf\xbd[31m, it's (0-3, 8; hosts node-a, node-b): 4 calls of 4.6 us, 33 %, 16 KiB, 12 of 2");
+        "Group dp \xef\xbf\xbd[31m, it's (ranks 0-3, 8; hosts node-a, node-b): 4 calls of 4.6 us, 33 %, 16 KiB, 12 of 2");
 }
 
 static void test_long_names(void **state)
