@@ -12,7 +12,7 @@ target_link_libraries(rankscope_engine PRIVATE rankscope_static)
 set_target_properties(rankscope_engine PROPERTIES OUTPUT_NAME _engine PREFIX "" SUFFIX ".abi3.so"
   LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python/rankscope)
 # Only the module's entry is seen from outside.
-target_link_options(rankscope_engine PRIVATE -Wl,--exclude-libs,ALL)
+target_link_options(rankscope_engine PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/module.map)
 
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/python/rankscope)
 file(GLOB RS_PYTHON_FILES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/python/rankscope/*)
@@ -25,7 +25,9 @@ install(TARGETS rankscope_engine LIBRARY DESTINATION rankscope COMPONENT python 
 install(TARGETS rankscope RUNTIME DESTINATION rankscope/bin COMPONENT python EXCLUDE_FROM_ALL)
 install(FILES ${CMAKE_SOURCE_DIR}/python/_rankscope_program.py DESTINATION . COMPONENT python EXCLUDE_FROM_ALL)
 # Whose code travels in the wheel.
-if(RS_STATIC_DEPENDENCIES)
+if(RS_LICENCES) # of libraries that were built for the wheel (scripts/build-libraries)
+  install(DIRECTORY ${RS_LICENCES}/ DESTINATION rankscope/licenses COMPONENT python EXCLUDE_FROM_ALL)
+elseif(RS_STATIC_DEPENDENCIES)
   foreach(package libisal2 libzstd1 libsmartcols1 libsqlite3-0 libprotobuf-c1 libevent-dev)
     if(EXISTS /usr/share/doc/${package}/copyright)
       install(FILES /usr/share/doc/${package}/copyright DESTINATION rankscope/licenses RENAME ${package}.txt COMPONENT python EXCLUDE_FROM_ALL)
