@@ -63,6 +63,8 @@ typedef struct rs_render_settings {
     bool brief;
     /* text of a whole answer: at most so many rows of a table, where the command's answer is more than its rows; 0: all */
     size_t rows;
+    /* text: names of columns, parted by spaces, that are the last to be left out where there is no room for all. NULL: none */
+    const char *keep;
 } rs_render_settings;
 
 /* Writes one table; as json an array of objects. RS_ERR_IO when the sink failed, RS_ERR_NOMEM, RS_ERR_USAGE

@@ -202,7 +202,8 @@ rs_status rs_page_table(rs_page *layout, const rs_table *table, rs_error *err)
     rs_render_settings settings = {.size = sizeof(rs_render_settings),
                                    .width = layout->width,
                                    .color = layout->color,
-                                   .utf8 = layout->utf8};
+                                   .utf8 = layout->utf8,
+                                   .keep = layout->keep};
     rs_sink sink = {to_writer, layout->writer};
     return rs_render_table(table, &settings, &sink, err);
 }

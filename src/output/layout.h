@@ -12,10 +12,11 @@ typedef struct rs_page {
     bool color, utf8;
     const char *const *paths; /* of the job, for commands that are shown; none: PATH... */
     size_t n_paths;
-    bool brief;     /* what matters most, in about ten lines */
-    size_t rows;    /* of a table, at most; 0: all */
-    const char *by; /* the column whose largest values are kept; NULL: the first rows are */
-    bool cut;       /* some were left out */
+    bool brief;       /* what matters most, in about ten lines */
+    size_t rows;      /* of a table, at most; 0: all */
+    const char *by;   /* the column whose largest values are kept; NULL: the first rows are */
+    const char *keep; /* columns that are the last to be left out, as in rs_render_settings */
+    bool cut;         /* some were left out */
 } rs_page;
 
 /* A heading on its own line, an empty line before it unless it is the first. */

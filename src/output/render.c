@@ -158,7 +158,8 @@ static rs_status show_page(const rs_face *face, bool judges, const rs_result *re
                       .n_paths = settings->n_paths,
                       .brief = settings->brief,
                       .rows = face && face->lists ? settings->rows : 0,
-                      .by = face ? face->by : NULL};
+                      .by = face ? face->by : NULL,
+                      .keep = settings->keep};
     if (!face || face->render != rs_face_stacks) RS_TRY(rs_page_verdict(&layout, result, judges, err));
     RS_TRY(put_headline(face, result, &layout, err));
     if (face && face->render)
@@ -187,6 +188,7 @@ rs_status rs_render_answer(const rs_analysis *analysis, rs_compat compat, const 
     /* faces lay out our own tables, not a peer's */
     const char *table = rs_table_get_spec(result->tables[result->main_table])->name;
     const rs_face *face = compat == RS_COMPAT_NONE ? rs_face_find(name, table) : NULL;
+    if (face && !settings.keep) settings.keep = face->keep ? face->keep : face->by;
     if ((face || rs_result_n_verdicts(result)) && settings.form == rs_output_form_rows[0])
         return show_page(face, rs_analysis_judged(analysis) == RS_JUDGES, result, &settings, sink, err);
     settings.size = sizeof settings;

@@ -221,11 +221,21 @@ static void take_column(text_table *t, size_t at)
     t->columns[t->n_columns] = (text_column){0};
 }
 
+/* Whether the list of names, parted by spaces, has this one. */
+static bool is_listed(const char *list, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = list; at && *at; at += strcspn(at, " "), at += *at == ' ')
+        if (strcspn(at, " ") == n && memcmp(at, name, n) == 0) return true;
+    return false;
+}
+
 /* How soon a column goes, 0 first: what is 0 in all rows; numbers after the name that only tell rows apart; the others, and
- * ranks and steps. */
+ * ranks and steps; what the command says is to be kept. */
 static int order_of(const text_table *t, size_t at, size_t name)
 {
     const rs_column_spec *spec = &rs_table_get_spec(t->table)->columns[t->columns[at].at];
+    if (!t->columns[at].only_zero && is_listed(t->settings->keep, spec->name)) return 3;
     if (strcmp(spec->name, "rank") == 0 || strcmp(spec->name, "step") == 0) return 2;
     return t->columns[at].only_zero ? 0 : at > name && spec->unit == RS_UNIT_ID ? 1 : 2;
 }
