@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/system.h"
 
 static bool is_set(const char *name)
 {
@@ -104,7 +105,8 @@ int rs_browser_open(const char *page)
     code = posix_spawnattr_init(&attributes);
     if (code == 0) {
         code = set_up(&files, &attributes);
-        if (code == 0) code = posix_spawnp(&child, program, &files, &attributes, words, environ);
+        if (code == 0)
+            code = posix_spawnp(&child, program, &files, &attributes, words, rs_system_environment());
         posix_spawnattr_destroy(&attributes);
     }
     posix_spawn_file_actions_destroy(&files);

@@ -4,13 +4,13 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/system.h"
 #include "cli/capture.h"
 
 static const rs_option_spec specs[] = {
@@ -183,7 +183,7 @@ static int run_command(rs_capture_run *run)
     if (pid == 0) {
         for (size_t i = 0; i < N_FORWARDED; i++) signal(forwarded[i], SIG_DFL);
         /* who is killed outright (KILL, out of memory) cannot pass that on */
-        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        rs_system_end_with_parent(SIGTERM);
         if (getppid() != parent) _exit(RS_EXIT_CAPTURE);
         sigprocmask(SIG_SETMASK, &before, NULL);
         execvp(run->profiled[0], run->profiled);

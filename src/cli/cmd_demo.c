@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/suggest.h"
+#include "base/system.h"
 #include "base/text.h"
 #include "base/try.h"
 #include "cli/cli.h"
@@ -72,27 +73,15 @@ static const struct demo *find_demo(const char *kind, rs_error *err)
 
 /* ---- the job ------------------------------------------------------------------------------------------------ */
 
-/* The synthesiser is installed next to the program; else PATH is searched. */
-static void find_synthesiser(char path[4096])
-{
-    ssize_t n = readlink("/proc/self/exe", path, 4095 - sizeof SYNTHESISER);
-    char *slash = n > 0 ? memrchr(path, '/', (size_t)n) : NULL;
-    if (slash) {
-        strcpy(slash + 1, SYNTHESISER);
-        if (access(path, X_OK) == 0) return;
-    }
-    strcpy(path, SYNTHESISER);
-}
-
 static rs_status synthesise(const char *folder, const char *options, rs_error *err)
 {
     char program[4096], text[256], *words[MOST_WORDS] = {program, "--no-truth", "--out", (char *)folder};
     size_t n = 4;
     snprintf(text, sizeof text, "%s", options);
     for (char *rest = text, *word; n + 1 < MOST_WORDS && (word = strsep(&rest, " "));) words[n++] = word;
-    find_synthesiser(program);
+    rs_system_beside(SYNTHESISER, program, sizeof program);
     pid_t child;
-    int status, code = posix_spawnp(&child, program, NULL, NULL, words, environ);
+    int status, code = posix_spawnp(&child, program, NULL, NULL, words, rs_system_environment());
     if (code != 0)
         return rs_fail(err, RS_ERR_IO, "%s: %s; it is installed with rankscope, next to the program", program,
                        strerror(code));

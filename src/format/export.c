@@ -1,4 +1,4 @@
-#define _GNU_SOURCE /* P_tmpdir, mkdtemp, environ */
+#define _GNU_SOURCE /* P_tmpdir, mkdtemp */
 #include "format/export.h"
 
 #include <errno.h>
@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/system.h"
 
 #define LOOK_NS 20000000 /* between two looks whether the program is done */
 
@@ -41,7 +43,8 @@ rs_exported rs_export_run(const char *const *words, const rs_load_settings *sett
     for (int fd = 0; fd <= 2 && code == 0; fd++)
         code = posix_spawn_file_actions_addopen(&files, fd, "/dev/null", fd == 0 ? O_RDONLY : O_WRONLY, 0);
     if (code == 0)
-        code = posix_spawnp(&child, words[0], &files, NULL, (char *const *)(uintptr_t)words, environ);
+        code = posix_spawnp(&child, words[0], &files, NULL, (char *const *)(uintptr_t)words,
+                            rs_system_environment());
     posix_spawn_file_actions_destroy(&files);
     return code != 0 ? RS_EXPORT_ABSENT : wait_for(child, settings);
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/ascii.h"
+#include "base/system.h"
 #include "base/try.h"
 #include "format/export.h"
 
@@ -40,14 +41,11 @@ static rs_status advise(const rs_trace_input *in, rs_exported how, int fd, rs_er
                       *why && *why != '{' ? why : "it stopped in the middle");
 }
 
-/* Next to this program, else on the PATH. */
 static rs_exported run(const char *path, const char *to, const rs_load_settings *settings)
 {
     char program[4096];
-    ssize_t n = readlink("/proc/self/exe", program, sizeof program - sizeof PROGRAM);
-    while (n > 0 && program[n - 1] != '/') n--;
-    memcpy(program + (n > 0 ? n : 0), PROGRAM, sizeof PROGRAM);
-    const char *const words[] = {n > 0 && access(program, X_OK) == 0 ? program : PROGRAM, path, to, NULL};
+    rs_system_beside(PROGRAM, program, sizeof program);
+    const char *const words[] = {program, path, to, NULL};
     return rs_export_run(words, settings);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/interval.h"
+#include "base/system.h"
 #include "base/memory.h"
 #include "base/settings.h"
 #include "job/job.h"
@@ -40,10 +41,7 @@ static rs_status job_create(const rs_job_settings *settings, rs_job **out, rs_er
         rs_free(job);
         return status;
     }
-    if (job->settings.jobs == 0) {
-        long cores = sysconf(_SC_NPROCESSORS_ONLN);
-        job->settings.jobs = cores > 0 ? (unsigned)cores : 1;
-    }
+    if (job->settings.jobs == 0) job->settings.jobs = rs_system_processors();
     pthread_mutex_init(&job->lock, NULL);
     status = rs_job_store_open(job, err);
     if (status == RS_OK) status = rs_job_captures_open(job, err);

@@ -11,6 +11,7 @@
 
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/system.h"
 #include "base/try.h"
 
 #define HOUR INT64_C(3600000000000)
@@ -66,11 +67,6 @@ static bool is_hex(const char *text, size_t n)
     return true;
 }
 
-static int64_t ns_of(struct timespec t)
-{
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 static rs_status add_file(rs_store_files *files, const char *folder, const char *name, rs_error *err)
 {
     bool whole = is_hex(name, STEM) && name[STEM] == '\0';
@@ -90,8 +86,8 @@ static rs_status add_file(rs_store_files *files, const char *folder, const char 
     }
     files->items[files->n++] = (rs_store_file){.path = path,
                                                .size = (uint64_t)info.st_size,
-                                               .used = ns_of(info.st_atim),
-                                               .made = ns_of(info.st_mtim),
+                                               .used = rs_system_ns(info.st_atim),
+                                               .made = rs_system_ns(info.st_mtim),
                                                .left_over = rest};
     return RS_OK;
 }
@@ -153,7 +149,7 @@ void rs_store_trim(const char *folder, uint64_t limit)
         uint64_t wanted = total > limit ? limit - limit / 10 : UINT64_MAX;
         for (size_t i = 0; i < files.n; i++) {
             const rs_store_file *f = &files.items[i];
-            bool old = f->left_over && ns_of(now) - f->made > HOUR;
+            bool old = f->left_over && rs_system_ns(now) - f->made > HOUR;
             if (!old && (total <= wanted || f->left_over)) continue;
             if (unlink(f->path) == 0 || errno == ENOENT) total -= f->size;
         }

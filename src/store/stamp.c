@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/strings.h"
+#include "base/system.h"
 
 #define ENDS ((uint64_t)16 << 10)
 #define PIECE ((uint64_t)4 << 10)
@@ -18,19 +19,14 @@
 #define TICK INT64_C(50000000)
 #define COARSE INT64_C(2500000000)
 
-static int64_t ns_of(struct timespec t)
-{
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 static bool is_settled(const struct stat *info)
 {
     struct timespec now;
     if (clock_gettime(CLOCK_REALTIME, &now) != 0) return false;
-    int64_t changed = ns_of(info->st_ctim), modified = ns_of(info->st_mtim);
+    int64_t changed = rs_system_ns(info->st_ctim), modified = rs_system_ns(info->st_mtim);
     int64_t last = changed > modified ? changed : modified;
     bool fine = info->st_ctim.tv_nsec != 0 || info->st_mtim.tv_nsec != 0;
-    return ns_of(now) - last > (fine ? TICK : COARSE);
+    return rs_system_ns(now) - last > (fine ? TICK : COARSE);
 }
 
 static bool hash_piece(int fd, uint64_t at, uint64_t n, uint64_t *hash)
@@ -74,8 +70,8 @@ static bool look(const char *path, rs_stamp *out)
     close(fd);
     out->size = (uint64_t)info.st_size;
     out->inode = (uint64_t)info.st_ino;
-    out->modified = ns_of(info.st_mtim);
-    out->changed = ns_of(info.st_ctim);
+    out->modified = rs_system_ns(info.st_mtim);
+    out->changed = rs_system_ns(info.st_ctim);
     return ok;
 }
 

@@ -5,16 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/random.h>
+
+#include "base/system.h"
 
 rs_status rs_view_make_token(char token[RS_VIEW_TOKEN], rs_error *err)
 {
     static const char digits[] = "0123456789abcdef";
     unsigned char bytes[(RS_VIEW_TOKEN - 1) / 2];
-    ssize_t got;
-    do got = getrandom(bytes, sizeof bytes, 0);
-    while (got < 0 && errno == EINTR);
-    if (got != (ssize_t)sizeof bytes)
+    if (!rs_system_random(bytes, sizeof bytes))
         return rs_fail(err, RS_ERR_IO, "the system gives no random numbers: %s", strerror(errno));
     for (size_t i = 0; i < sizeof bytes; i++) {
         token[2 * i] = digits[bytes[i] >> 4];

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/system.h"
 
 #define BACKLOG 32
 
@@ -32,7 +33,7 @@ rs_status rs_view_listen(unsigned wanted, int *out, unsigned *port, rs_error *er
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)wanted)};
     socklen_t n = sizeof address;
-    int on = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int on = 1, fd = rs_system_socket(AF_INET, SOCK_STREAM, 0, true);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     /* a port that an ended program used a moment ago can be used again; one that is listened on cannot */
     /* a small answer on a connection that is kept goes at once: those who are accepted have that from here */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/changes.h"
+#include "base/order.h"
 #include "base/stats.h"
 #include "flight/identity.h"
 #include "flight/sources.h"
@@ -32,6 +33,8 @@ typedef struct record {
 /* What repeats: one kind of collective of one size on one communicator. */
 typedef struct channel {
     size_t first, n; /* records */
+    uint32_t coll, comm;
+    int64_t bytes, size;
     size_t collectives;
     double transfer_us, wait_us, busbw; /* medians: the least time, what others wait, the best bandwidth */
     uint32_t last;                      /* process that comes last most often */
@@ -283,7 +286,15 @@ static bool find_change(judging *j, channel *c)
 static bool look_at_channel(judging *j, size_t first, size_t n)
 {
     const record *records = j->all->records;
-    channel c = {.first = first, .n = n, .last = RS_FL_NONE, .host = RS_FL_NONE};
+    const record *r = &records[first];
+    channel c = {.first = first,
+                 .n = n,
+                 .coll = r->coll,
+                 .comm = r->comm,
+                 .bytes = r->bytes,
+                 .size = r->size,
+                 .last = RS_FL_NONE,
+                 .host = RS_FL_NONE};
     memset(j->lasts, 0, (j->all->n_processes + 1) * sizeof *j->lasts);
     for (size_t i = first; i < first + n;) {
         size_t end = i + 1;
@@ -303,15 +314,8 @@ static bool is_same_work(const record *x, const record *y)
     return x->coll == y->coll && x->bytes == y->bytes && x->size == y->size;
 }
 
-static int by_work(const void *a, const void *b, void *records)
-{
-    const record *x = (const record *)records + ((const channel *)a)->first,
-                 *y = (const record *)records + ((const channel *)b)->first;
-    if (x->coll != y->coll) return x->coll < y->coll ? -1 : 1;
-    if (x->bytes != y->bytes) return x->bytes < y->bytes ? -1 : 1;
-    if (x->size != y->size) return x->size < y->size ? -1 : 1;
-    return (x->comm > y->comm) - (x->comm < y->comm);
-}
+static const rs_order by_work[] = {RS_RISING(channel, coll), RS_RISING(channel, bytes),
+                                   RS_RISING(channel, size), RS_RISING(channel, comm)};
 
 /* How many of the communicators of one work have a rank on a host. */
 typedef struct host_count {
@@ -354,8 +358,7 @@ static bool find_host(struct rs_fl_inspector *all, size_t from, size_t to)
 static bool compare_channels(judging *j)
 {
     struct rs_fl_inspector *all = j->all;
-    if (all->n_channels)
-        qsort_r(all->channels, all->n_channels, sizeof *all->channels, by_work, all->records);
+    RS_SORT(all->channels, all->n_channels, by_work);
     for (size_t i = 0; i < all->n_channels;) {
         size_t from = i, end = i, n = 0;
         const record *first = &all->records[all->channels[i].first];

@@ -2,6 +2,7 @@
  * depend on how many threads there are. */
 #define _DEFAULT_SOURCE
 #include "base/settings.h"
+#include "base/system.h"
 #include "base/try.h"
 #include "flight/files.h"
 #include "flight/live.h"
@@ -198,8 +199,7 @@ static void *work(void *context)
 
 static void run_threads(opening *o)
 {
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    size_t n = o->flight->settings.jobs ? o->flight->settings.jobs : cores > 0 ? (size_t)cores : 1;
+    size_t n = o->flight->settings.jobs ? o->flight->settings.jobs : rs_system_processors();
     if (n > o->files.n) n = o->files.n;
     if (n > 64) n = 64;
     pthread_t threads[64];

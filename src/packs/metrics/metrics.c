@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/settings.h"
 #include "base/suggest.h"
+#include "base/system.h"
 #include "base/workers.h"
 #include "metrics/dataset.h"
 
@@ -25,10 +26,7 @@ rs_status rs_metrics_create(const rs_metrics_settings *settings, rs_metrics **ou
     if (!m) return rs_fail_nomem(err, "metrics");
     m->settings = *settings;
     m->reference = m->candidate = SIZE_MAX;
-    if (m->settings.jobs == 0) {
-        long cores = sysconf(_SC_NPROCESSORS_ONLN);
-        m->settings.jobs = cores > 0 ? (unsigned)cores : 1;
-    }
+    if (m->settings.jobs == 0) m->settings.jobs = rs_system_processors();
     *out = m;
     return RS_OK;
 }

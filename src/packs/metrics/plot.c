@@ -26,6 +26,7 @@ rs_status rs_plot_png(const rs_plot *plot, const char *path, rs_error *err)
 #include FT_FREETYPE_H
 #include FT_OUTLINE_H
 
+#include "base/system.h"
 #include "text/numbers.h"
 #include "text/utf8.h"
 
@@ -35,19 +36,7 @@ bool rs_plot_available(void)
 }
 
 /* The font travels with the library: a picture is the same on every machine, and servers often have none. */
-__asm__(".section .rodata\n"
-        ".balign 16\n"
-        ".globl rs_plot_font\n"
-        ".hidden rs_plot_font\n"
-        "rs_plot_font:\n"
-        ".incbin \"" RS_PLOT_FONT "\"\n"
-        ".globl rs_plot_font_end\n"
-        ".hidden rs_plot_font_end\n"
-        "rs_plot_font_end:\n"
-        ".byte 0\n"
-        ".previous\n");
-extern const unsigned char rs_plot_font[] __attribute__((visibility("hidden")));
-extern const unsigned char rs_plot_font_end[] __attribute__((visibility("hidden")));
+RS_SYSTEM_FILE(rs_plot_font, RS_PLOT_FONT);
 
 #define INK 0x222222
 #define FADED 0x666666

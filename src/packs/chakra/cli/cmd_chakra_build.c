@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/system.h"
 #include "base/workers.h"
 #include "chakra/cli/chakra.h"
 
@@ -218,8 +219,7 @@ static int build_pairs(job_build *job)
 {
     rs_error err = RS_ERROR_INIT;
     size_t n = rs_chakra_pairs_count(job->pairs);
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    size_t jobs = job->link->jobs ? job->link->jobs : cores > 0 ? (size_t)cores : 1;
+    size_t jobs = job->link->jobs ? job->link->jobs : rs_system_processors();
     unsigned workers = rs_workers_count(n, jobs);
     job->jobs_each = jobs / workers > 1 ? (unsigned)(jobs / workers) : 1;
     job->ranks = rs_calloc(n + 1, sizeof *job->ranks);

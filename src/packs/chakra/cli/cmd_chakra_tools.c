@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/system.h"
 #include "chakra/cli/chakra.h"
 
 /* ---- visualize -------------------------------------------------------------------------------------- */
@@ -53,7 +54,7 @@ static int run_dot(const char *form, const char *dot, const char *output)
 {
     char *const argv[] = {"dot", (char *)form, "-o", (char *)output, (char *)dot, NULL};
     pid_t pid;
-    int state = 0, code = posix_spawnp(&pid, "dot", NULL, NULL, argv, environ);
+    int state = 0, code = posix_spawnp(&pid, "dot", NULL, NULL, argv, rs_system_environment());
     if (code == 0)
         while (waitpid(pid, &state, 0) < 0 && errno == EINTR) {
         }

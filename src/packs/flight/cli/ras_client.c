@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/system.h"
 #include "base/try.h"
 #include "flight/cli/flight.h"
 
@@ -44,7 +45,7 @@ static int connect_to(const char *host, const char *port, int64_t deadline)
     for (struct addrinfo *a = list; a && fd < 0; a = a->ai_next) {
         int error = 0;
         socklen_t size = sizeof error;
-        fd = socket(a->ai_family, a->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, a->ai_protocol);
+        fd = rs_system_socket(a->ai_family, a->ai_socktype, a->ai_protocol, false);
         if (fd < 0) continue;
         bool good = connect(fd, a->ai_addr, a->ai_addrlen) == 0 ||
                     (errno == EINPROGRESS && wait_for(fd, POLLOUT, deadline) &&
