@@ -28,13 +28,22 @@ write_basic_package_version_file(rankscope-config-version.cmake COMPATIBILITY Sa
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/rankscope-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/rankscope-config-version.cmake
         DESTINATION ${RS_PACKAGE_DIR})
 
+# Who links the archive needs the other libraries, by name: the shared library asks for no package of theirs.
+set(RS_PC_LIBRARIES "")
+foreach(dependency IN LISTS RS_DEPENDENCIES)
+  string(REPLACE "PkgConfig::" "" name ${dependency})
+  list(APPEND RS_PC_LIBRARIES ${${name}_LDFLAGS})
+endforeach()
+list(REMOVE_DUPLICATES RS_PC_LIBRARIES)
+list(JOIN RS_PC_LIBRARIES " " RS_PC_LIBRARIES)
+
 # The .pc file names the prefix, which `cmake --install --prefix` may still change.
 install(CODE "set(RS_LIBDIR \"${CMAKE_INSTALL_LIBDIR}\")
 set(RS_BINDIR \"${CMAKE_INSTALL_BINDIR}\")
 set(RS_INCLUDEDIR \"${CMAKE_INSTALL_INCLUDEDIR}\")
 set(RS_DESCRIPTION \"${PROJECT_DESCRIPTION}\")
 set(RS_VERSION \"${PROJECT_VERSION}\")
-set(RS_PC_DEPENDENCIES \"${RS_PC_DEPENDENCIES}\")
+set(RS_PC_LIBRARIES \"${RS_PC_LIBRARIES}\")
 set(RS_SOURCE_DIR \"${CMAKE_CURRENT_SOURCE_DIR}\")
 set(RS_DATADIR \"${CMAKE_INSTALL_DATADIR}\")
 set(RS_MANDIR \"${CMAKE_INSTALL_MANDIR}\")

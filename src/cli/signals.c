@@ -16,7 +16,7 @@
 
 static volatile sig_atomic_t signal_number;
 static volatile sig_atomic_t seconds, microseconds; /* of the first one */
-static int came[2] = {-1, -1}; /* a pipe: what a handler may write to */
+static int came[2] = {-1, -1};                      /* a pipe: what a handler may write to */
 
 static bool is_same_wish(const struct timespec *now)
 {

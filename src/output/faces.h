@@ -19,8 +19,8 @@ typedef struct rs_face {
     rs_face_fn render;       /* NULL: its tables */
     rs_headline_fn headline; /* NULL: it has none, or its layout begins with it */
     const char *by;          /* the column whose greatest values are shown; NULL: the first rows are */
-    const char *keep;        /* columns that answer the question: the last to be left out; NULL: none but `by` */
-    bool lists;              /* its tables are cut to some rows; --top 0 shows all */
+    const char *keep; /* columns that answer the question: the last to be left out; NULL: none but `by` */
+    bool lists;       /* its tables are cut to some rows; --top 0 shows all */
 } rs_face;
 
 /* The face of a command whose answer is that table, or NULL when its tables are all it shows. */

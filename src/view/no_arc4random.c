@@ -11,7 +11,8 @@ void arc4random_buf(void *out, size_t n);
 
 void arc4random_buf(void *out, size_t n)
 {
-    if (!rs_system_random(out, n)) abort(); /* a system from before 2014 has none, and the library cannot be told */
+    if (!rs_system_random(out, n))
+        abort(); /* a system from before 2014 has none, and the library cannot be told */
 }
 
 uint32_t arc4random(void)

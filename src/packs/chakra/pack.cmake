@@ -4,7 +4,6 @@ if(NOT RS_PROTOC_C)
   list(APPEND RS_MISSING protoc-c)
 endif()
 list(APPEND RS_DEPENDENCIES PkgConfig::PROTOBUF_C)
-string(APPEND RS_PC_DEPENDENCIES " libprotobuf-c")
 
 # The Chakra messages: made from our schema, and not held to the warnings of what is written by hand.
 set(RS_PROTO_DIR ${CMAKE_CURRENT_BINARY_DIR}/proto)

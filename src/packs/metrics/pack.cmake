@@ -8,7 +8,6 @@ endif()
 if(CAIRO_FOUND AND FREETYPE_FOUND AND RS_PLOT_FONT)
   set(RS_CAN_PLOT ON)
   list(APPEND RS_DEPENDENCIES PkgConfig::CAIRO PkgConfig::FREETYPE)
-  string(APPEND RS_PC_DEPENDENCIES " cairo freetype2")
   set(RS_OPTIONAL_DEPENDENCIES "${RS_OPTIONAL_DEPENDENCIES} CAIRO=cairo FREETYPE=freetype2")
   set_source_files_properties(${folder}/plot.c PROPERTIES OBJECT_DEPENDS "${RS_PLOT_FONT}"
                               COMPILE_DEFINITIONS "RS_HAVE_CAIRO;RS_PLOT_FONT=\"${RS_PLOT_FONT}\"")
