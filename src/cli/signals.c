@@ -37,7 +37,7 @@ static void on_signal(int number)
         seconds = (sig_atomic_t)now.tv_sec;
         microseconds = (sig_atomic_t)(now.tv_nsec / 1000);
         signal_number = number;
-        ssize_t written = write(came[1], "", 1); /* without a watcher there is nobody to tell */
+        ssize_t written = write(came[1], "", 1); /* without a watcher no one reads it */
         (void)written;
     } else {
         signal(number, SIG_DFL);
