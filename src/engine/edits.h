@@ -125,7 +125,7 @@ void rs_selector_word(rs_expr *selector, rs_select_field field, size_t word);
 void rs_selector_text(rs_expr *selector, rs_select_field field, rs_where_op op, const char *text, size_t n);
 void rs_selector_number(rs_expr *selector, rs_select_field field, rs_where_op op, int64_t number);
 /* Ranks, ascending. */
-void rs_selector_ranks(rs_expr *selector, const int64_t *ranks, size_t n);
+void rs_selector_numbers(rs_expr *selector, rs_select_field field, const int64_t *numbers, size_t n);
 rs_status rs_what_if_check(const rs_what_if *question, rs_error *err);
 /* Several questions as one; *out borrows their edits and is released with rs_free(out->edits). */
 rs_status rs_what_if_together(const rs_what_if *const *several, size_t n, rs_what_if *out, rs_error *err);

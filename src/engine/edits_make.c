@@ -121,16 +121,16 @@ void rs_selector_number(rs_expr *s, rs_select_field field, rs_where_op op, int64
     join(s);
 }
 
-void rs_selector_ranks(rs_expr *s, const int64_t *ranks, size_t n)
+void rs_selector_numbers(rs_expr *s, rs_select_field field, const int64_t *numbers, size_t n)
 {
     RS_LOCAL rs_span *spans = rs_malloc((n + 1) * sizeof *spans);
     size_t used = 0;
     for (size_t i = 0, k; spans && i < n; i = k) {
-        for (k = i + 1; k < n && ranks[k] == ranks[k - 1] + 1;) k++;
-        spans[used++] = (rs_span){ranks[i], ranks[k - 1]};
+        for (k = i + 1; k < n && numbers[k] == numbers[k - 1] + 1;) k++;
+        spans[used++] = (rs_span){numbers[i], numbers[k - 1]};
     }
     if (!spans && s) s->failed = true;
-    if (spans) rs_expr_push_spans(s, RS_SELECT_RANK, RS_OP_EQ, spans, used);
+    if (spans) rs_expr_push_spans(s, field, RS_OP_EQ, spans, used);
     if (spans) join(s);
 }
 

@@ -55,8 +55,9 @@ const rs_fault_kind rs_faults[] = {
      .find = rs_find_host_pause,
      .own_time = true},
     {.id = "loader",
-     .words = "Rank {rank}[ on host {hosts}] waits {ms} ms a step for data",
-     .of_job = "Ranks wait {ms} ms a step for data",
+     .words =
+         "Rank {rank}[ on host {hosts}] waits {ms} ms a step for data[, all of it in step {step}][, all of it in {n} steps]",
+     .of_job = "Ranks wait {ms} ms a step for data[, all of it in step {step}][, all of it in {n} steps]",
      .subject = "[rank {rank}'s ]data loading",
      .fix = "Fixing it",
      .remedy = "more loader workers, prefetching, pinned memory; look at the storage of that host",

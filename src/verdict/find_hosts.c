@@ -1,4 +1,4 @@
-/* Finders: what host threads do. Loading data, calls that wait and what comes after them, pauses, memory. */
+/* Finders: what host threads do. Calls that wait and what comes after them, pauses, memory. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +10,6 @@
 #include "base/try.h"
 #include "trace/calls.h"
 
-#define OFF_LOADER 2.0     /* times the median rank's time in the loader */
-#define LOADER_SHARE 0.1   /* of the job's time: where all ranks wait for data so long, that is a finding */
-#define LEAST_LOADER 0.03  /* of it: less is what a loader takes */
 #define MOST_CALLS 3       /* that wait */
 #define OFTEN 1.5          /* times a step: a call that waits more often holds the host back in the loop */
 #define LATE 3             /* times the median stretch before a launch: one after a wait is late */
@@ -69,81 +66,6 @@ static bool is_often(const rs_engine *e, double n)
 static bool allocates(const char *name)
 {
     return name && (rs_call_flags(name) & RS_CALL_ALLOCATES);
-}
-
-/* ---- loader -------------------------------------------------------------------------------------------- */
-
-/* Removes a rank's waits for data. Where they are in half of its steps at most, only those are named: a question about
- * named steps has no sampling error. */
-static rs_status remove_loader(const rs_judged *job, size_t rank, rs_what_if *out, rs_error *err)
-{
-    const rs_engine *e = job->engine;
-    const rs_skeleton *s = e->ranks[rank];
-    RS_LOCAL int64_t *time = rs_calloc(s->n_steps + 1, sizeof *time);
-    int64_t longest = 0;
-    size_t n_long = 0;
-    if (!time) return rs_fail_nomem(err, "diagnose");
-    for (uint32_t i = 1; i < s->n; i++)
-        for (uint32_t k = s->first[i]; s->step[i] >= 0 && k < s->first[i + 1]; k++) {
-            int64_t ns = job->recorded->edge[e->edge_base[rank] + k], *sum = &time[s->step[i]];
-            if (rs_edge_part(s, k) == RS_PART_LOADER && ns > 0) *sum = rs_add_sat(*sum, ns);
-            if (*sum > longest) longest = *sum;
-        }
-    for (size_t k = 0; k < s->n_steps; k++) n_long += time[k] > longest / 2;
-    bool few = n_long && 2 * n_long <= s->n_steps;
-    for (size_t k = 0; k < (few ? s->n_steps : 1); k++) {
-        if (few && time[k] <= longest / 2) continue;
-        rs_expr *one = rs_what_if_scale_to(out, 0);
-        rs_selector_word(one, RS_SELECT_PART, RS_PART_OF_LOADER);
-        rs_selector_number(one, RS_SELECT_RANK, RS_OP_EQ, job->rank_of[rank]);
-        if (few) rs_selector_number(one, RS_SELECT_STEP, RS_OP_EQ, s->steps[k].number);
-    }
-    return RS_OK;
-}
-
-/* One rank that waits much longer for data than the others do is named, else the job is. Some time in a loader
- * is usual. */
-rs_status rs_find_loader(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
-                         const char **lacks, rs_error *err)
-{
-    const rs_engine *e = job->engine;
-    size_t worst = 0;
-    int64_t *time = rs_calloc(2 * e->n_ranks + 1, sizeof *time), all = 0;
-    if (!time) return rs_fail_nomem(err, "diagnose");
-    int64_t *sorted = time + e->n_ranks;
-    for (size_t r = 0; r < e->n_ranks; r++) {
-        const rs_skeleton *s = e->ranks[r];
-        for (uint32_t k = 0; k < s->n_edges; k++) {
-            int64_t ns = job->recorded->edge[e->edge_base[r] + k];
-            if (rs_edge_part(s, k) == RS_PART_LOADER && ns > 0) time[r] = rs_add_sat(time[r], ns);
-        }
-        if (time[r] > time[worst]) worst = r;
-        sorted[r] = time[r];
-        all = rs_add_sat(all, time[r]);
-    }
-    double whole = 0;
-    for (size_t r = 0; r < e->n_ranks; r++) whole += (double)rs_sub_sat(e->ranks[r]->end, e->ranks[r]->start);
-    int64_t median = rs_select_number(sorted, e->n_ranks, (e->n_ranks - 1) / 2);
-    double of_median = (double)time[worst] / (double)(median > 0 ? median : 1);
-    int64_t most = time[worst];
-    rs_free(time);
-    if (!all) {
-        *lacks = "the traces show no data loader (enumerate(DataLoader)#...)";
-        return RS_OK;
-    }
-    bool one = e->n_ranks > 1 && of_median >= OFF_LOADER;
-    if (!one && (double)all < LEAST_LOADER * whole) return RS_OK;
-    bool wrong = one || (double)all >= LOADER_SHARE * whole;
-    rs_candidate c = rs_candidate_of(fault, wrong ? RS_VERDICT_FINDING : RS_VERDICT_OPPORTUNITY);
-    if (one) {
-        c.facts.ms = (double)most / 1e6 / (double)rs_judged_steps(e, worst);
-        RS_TRY(remove_loader(job, worst, &c.edits, err));
-    } else {
-        c.facts.ms = (double)all / 1e6 / (double)rs_judged_all_steps(e);
-        rs_what_if_add(&c.edits, RS_EDIT_NO_LOADER);
-    }
-    c.excess = c.facts.ms * 1e3;
-    return rs_candidate_add(out, &c, !one || rs_accuse_rank(&c, job, worst, out), err);
 }
 
 /* ---- calls that wait ----------------------------------------------------------------------------------- */

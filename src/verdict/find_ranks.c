@@ -137,7 +137,7 @@ static rs_status add_group(const compared *c, const rs_fault_kind *fault, const 
         (own - expected) / 1e3 / (double)set->n / (double)rs_judged_steps(job->engine, set->ranks[0]);
     rs_expr *s = rs_what_if_scale_by(&one.edits, rs_short_factor(expected / own));
     rs_selector_word(s, RS_SELECT_CLASS, RS_CLASS_OF_COMPUTATION);
-    if (ok) rs_selector_ranks(s, one.culprits->ranks, set->n);
+    if (ok) rs_selector_numbers(s, RS_SELECT_RANK, one.culprits->ranks, set->n);
     return rs_candidate_add(out, &one, ok, err);
 }
 
@@ -465,7 +465,7 @@ static void scale_stage(const compared *c, uint32_t stage, double factor, int64_
         rs_selector_word(s, RS_SELECT_PART, RS_PART_OF_HOST);
     else
         rs_selector_word(s, RS_SELECT_CLASS, RS_CLASS_OF_COMPUTATION);
-    rs_selector_ranks(s, scratch, n);
+    rs_selector_numbers(s, RS_SELECT_RANK, scratch, n);
 }
 
 /* A kernel of the stage that is asked about, or of another one. */
