@@ -55,6 +55,11 @@ rs_status rs_explorer_open(const char *const *paths, size_t n, const rs_job_sett
                            rs_explorer **out, rs_result *problems, rs_error *err);
 void rs_explorer_close(rs_explorer *explorer); /* NULL is allowed */
 
+/* Snapshots of PyTorch's allocator, to be shown next to the traces: what `rankscope memory` takes. Reads all once. Before anything is
+ * asked, once; paths are borrowed until it is closed. problems: as above. RS_ERR_FORMAT where there is none. */
+rs_status rs_explorer_add_memory(rs_explorer *explorer, const char *const *paths, size_t n,
+                                 rs_result *problems, rs_error *err);
+
 typedef struct rs_explorer_request {
     const char *path;  /* below /api/: "map" */
     const char *query; /* "from=0&to=100", encoded; NULL: none */

@@ -1850,6 +1850,8 @@ class Job:
         top: int = 20,
         by: Literal['line', 'function', 'file', 'frame', 'stack', 'op', 'size', 'stream', 'pool', 'annotation', 'category'] = 'line',
         at: Text = 'peak',
+        layers: Optional[int] = None,
+        layout: bool = False,
         base: Optional[Text] = None,
         trace: Optional[Text] = None,
         fit: Size = None,
@@ -1862,7 +1864,7 @@ class Job:
         counters: Optional[Text] = None,
         fail_on: Optional[Text] = None,
         compat: None = None,
-        table: Optional[Literal['memory', 'series', 'devices', 'operators', 'held', 'ranks', 'sites', 'peak', 'categories', 'timeline', 'segments', 'fragmentation', 'leaks', 'oom', 'spread', 'change', 'fit', 'without', 'moments', 'modules', 'costs', 'findings', 'counters']] = None,
+        table: Optional[Literal['memory', 'series', 'devices', 'operators', 'held', 'ranks', 'sites', 'peak', 'categories', 'timeline', 'segments', 'fragmentation', 'leaks', 'oom', 'spread', 'change', 'fit', 'without', 'moments', 'modules', 'costs', 'layers', 'layout', 'findings', 'counters']] = None,
         progress: Progress = None,
         ranks: Ranges = None,
         steps: Ranges = None,
@@ -1887,6 +1889,8 @@ class Job:
                 op: the operator, by trace where it shows the allocation, else by frames of C++; one of
                 line, function, file, frame, stack, op, size, stream, pool, annotation, category
             at: snapshots: when sites, blocks and categories are looked at: peak, end, or microseconds
+            layers: snapshots: what the largest sites hold over time, in N stretches; table layers
+            layout: snapshots: which addresses are taken from the device at the time of at; table layout
             base: snapshots: compare with these: a snapshot, or the folder of a job; table change
             trace: snapshots: traces of the same run, recorded with profile_memory=True: which step, phase
                 and module made the peak, and what recomputing would cost; tables moments, modules, costs
@@ -2189,6 +2193,26 @@ class Job:
             least_cost_us [us]: GPU time of these operators: what computing them alone again costs
             most_cost_us [us]: GPU time of all own forward work of their modules in that step: what
                 computing the modules again costs; unknown: part of it has no module
+
+        Table layers: one row is one site at one instant: of each stretch its fullest and its last; empty
+            without layers
+            rank [id]: rank of the job
+            device: cuda:0, ...
+            instant [id]: how many of the device's events are before it
+            time_us [us]: when it was
+            site: who allocated it, as by says
+            bytes [bytes]: what the site has active then
+            active_bytes [bytes]: active then, of all sites
+            reserved_bytes [bytes]: taken from the device then
+
+        Table layout: one row is one stretch of addresses that is taken from the device at the time of at;
+            empty without layout
+            rank [id]: rank of the job
+            device: cuda:0, ...
+            address: where it begins
+            bytes [bytes]: how long it is
+            active_bytes [bytes]: active in it then, asked for
+            blocks [count]: blocks in use in it then
 
         Table findings: one row is one sentence; the first is the verdict
             kind: peak, failure, fragmentation, growth, outlier, not_known; moment, recompute, cost, fit,
@@ -3821,6 +3845,8 @@ def memory(source: Any, *,
     top: int = 20,
     by: Literal['line', 'function', 'file', 'frame', 'stack', 'op', 'size', 'stream', 'pool', 'annotation', 'category'] = 'line',
     at: Text = 'peak',
+    layers: Optional[int] = None,
+    layout: bool = False,
     base: Optional[Text] = None,
     trace: Optional[Text] = None,
     fit: Size = None,
@@ -3833,7 +3859,7 @@ def memory(source: Any, *,
     counters: Optional[Text] = None,
     fail_on: Optional[Text] = None,
     compat: None = None,
-    table: Optional[Literal['memory', 'series', 'devices', 'operators', 'held', 'ranks', 'sites', 'peak', 'categories', 'timeline', 'segments', 'fragmentation', 'leaks', 'oom', 'spread', 'change', 'fit', 'without', 'moments', 'modules', 'costs', 'findings', 'counters']] = None,
+    table: Optional[Literal['memory', 'series', 'devices', 'operators', 'held', 'ranks', 'sites', 'peak', 'categories', 'timeline', 'segments', 'fragmentation', 'leaks', 'oom', 'spread', 'change', 'fit', 'without', 'moments', 'modules', 'costs', 'layers', 'layout', 'findings', 'counters']] = None,
     progress: Progress = None,
     ranks: Ranges = None,
     steps: Ranges = None,
@@ -3861,6 +3887,8 @@ def memory(source: Any, *,
             op: the operator, by trace where it shows the allocation, else by frames of C++; one of
             line, function, file, frame, stack, op, size, stream, pool, annotation, category
         at: snapshots: when sites, blocks and categories are looked at: peak, end, or microseconds
+        layers: snapshots: what the largest sites hold over time, in N stretches; table layers
+        layout: snapshots: which addresses are taken from the device at the time of at; table layout
         base: snapshots: compare with these: a snapshot, or the folder of a job; table change
         trace: snapshots: traces of the same run, recorded with profile_memory=True: which step, phase
             and module made the peak, and what recomputing would cost; tables moments, modules, costs
@@ -4163,6 +4191,26 @@ def memory(source: Any, *,
         least_cost_us [us]: GPU time of these operators: what computing them alone again costs
         most_cost_us [us]: GPU time of all own forward work of their modules in that step: what
             computing the modules again costs; unknown: part of it has no module
+
+    Table layers: one row is one site at one instant: of each stretch its fullest and its last; empty
+        without layers
+        rank [id]: rank of the job
+        device: cuda:0, ...
+        instant [id]: how many of the device's events are before it
+        time_us [us]: when it was
+        site: who allocated it, as by says
+        bytes [bytes]: what the site has active then
+        active_bytes [bytes]: active then, of all sites
+        reserved_bytes [bytes]: taken from the device then
+
+    Table layout: one row is one stretch of addresses that is taken from the device at the time of at;
+        empty without layout
+        rank [id]: rank of the job
+        device: cuda:0, ...
+        address: where it begins
+        bytes [bytes]: how long it is
+        active_bytes [bytes]: active in it then, asked for
+        blocks [count]: blocks in use in it then
 
     Table findings: one row is one sentence; the first is the verdict
         kind: peak, failure, fragmentation, growth, outlier, not_known; moment, recompute, cost, fit,

@@ -60,7 +60,7 @@ def _program() -> str:
 
 
 def view(source: Any, *, open: bool = True, port: int = 0, perfetto: bool = False, max_events: int = 200000, ui: Optional[str] = None,
-         report: bool = True, **settings: Any) -> View:
+         report: bool = True, memory: Any = (), **settings: Any) -> View:
     """Serves a job, or a source that rankscope.open takes, on this machine and opens the explorer in your browser; a notebook shows
     the answer in place. It runs until the answer is closed or this program ends.
 
@@ -71,6 +71,7 @@ def view(source: Any, *, open: bool = True, port: int = 0, perfetto: bool = Fals
     max_events: about that many events, those that matter most, so that the viewer stays quick; 0: all
     ui: the address of another viewer
     report: serve the report, too
+    memory: snapshots of PyTorch's allocator to be shown beside the traces: a path, or several
     settings: ranks, steps, window, recursive and renumber, as open takes them"""
     unknown = sorted(set(settings) - set(_PASSED_ON))
     if unknown:
@@ -84,6 +85,8 @@ def view(source: Any, *, open: bool = True, port: int = 0, perfetto: bool = Fals
     words = ["view", "--port", str(port), "--no-progress"] + ([] if open else ["--no-open"])
     if perfetto:
         words += ["--perfetto", "--max-events", str(max_events)] + (["--ui", ui] if ui else []) + ([] if report else ["--no-report"])
+    for path in [memory] if isinstance(memory, (str, os.PathLike)) else memory:
+        words += ["--memory", os.fspath(path)]
     words += _as_words(options)
     for path in given:
         words.append(path)

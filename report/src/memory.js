@@ -1,5 +1,6 @@
 // Who holds the GPU's memory, where the page was given snapshots of PyTorch's allocator.
 import { lines } from './charts.js';
+import { heldPictures } from './held.js';
 import { h, plural, sentence } from './dom.js';
 import { quantity, time } from './format.js';
 import { figure, noteList, panel, section } from './parts.js';
@@ -44,6 +45,43 @@ function timelineFigure(timeline) {
     );
 }
 
+const rowsOf = (table) => table.rows.map((row) => Object.fromEntries(table.columns.map(({ name }, i) => [name, row[i]])));
+
+// The fullest device by what its memory is for, when it was fullest.
+function pictures({ layers, layout, blocks, stacks }) {
+    if (!layers.length) return null;
+    const made = heldPictures(
+        { layers: rowsOf(layers), layout: rowsOf(layout), blocks: rowsOf(blocks), stacks: rowsOf(stacks) },
+        { at: 'peak', when: 'at the peak', byCategory: true },
+    );
+    const device = `rank ${layers.get(layers.rows[0], 'rank')}, ${layers.get(layers.rows[0], 'device')}`;
+    const left = blocks.total - blocks.length;
+    return [
+        figure(
+            `Memory over time by what it is for: ${device}`,
+            'the fullest device; of each stretch of time its fullest and its last moment. Purposes are estimates',
+            made.area,
+            foldedTable(layers, { caption: 'Layers', command: 'rankscope memory --layers 120 --by category' }),
+        ),
+        made.blocks
+            ? figure(
+                  `Addresses at the peak: ${device}`,
+                  `grey is free, a stroke begins what was taken from the device at once${left ? `; the ${blocks.length} largest blocks are drawn, ${left} are not` : ''}`,
+                  made.blocks,
+                  foldedTable(blocks, { caption: 'Blocks at the peak', command: 'rankscope memory --top 0 --table peak' }),
+              )
+            : null,
+        made.flame
+            ? figure(
+                  `Who holds it at the peak, by stack: ${device}`,
+                  'width is bytes; a click makes a box the whole',
+                  made.flame,
+                  foldedTable(stacks, { caption: 'Stacks at the peak', command: 'rankscope memory --by stack --table sites' }),
+              )
+            : null,
+    ];
+}
+
 export function memorySection(data) {
     if (!data.memory) return null;
     const { tables } = data.memory;
@@ -61,6 +99,7 @@ export function memorySection(data) {
                   found.slice(1).map((text) => h('li', {}, sentence(text))),
               )
             : null,
+        pictures(tables),
         tables.timeline.length ? timelineFigure(tables.timeline) : null,
         TABLES.filter(([key]) => tables[key].length).map(([key, title]) =>
             panel(

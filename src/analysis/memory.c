@@ -23,6 +23,10 @@ static const rs_option_spec options[] = {
      "where it shows the allocation, else by frames of C++"},
     {"at", RS_OPTION_TEXT, "WHEN", NULL, "peak",
      "snapshots: when sites, blocks and categories are looked at: peak, end, or microseconds"},
+    {"layers", RS_OPTION_INT, "N", NULL, NULL,
+     "snapshots: what the largest sites hold over time, in N stretches; table layers"},
+    {"layout", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "snapshots: which addresses are taken from the device at the time of --at; table layout"},
     {"base", RS_OPTION_TEXT, "PATH", NULL, NULL,
      "snapshots: compare with these: a snapshot, or the folder of a job; table change"},
     {"trace", RS_OPTION_TEXT, "PATH", NULL, NULL,
@@ -110,6 +114,8 @@ static const rs_table_spec *const tables[] = {
     &rs_memory_snapshot_tables[RS_MEMORY_MOMENTS],
     &rs_memory_snapshot_tables[RS_MEMORY_MODULES],
     &rs_memory_snapshot_tables[RS_MEMORY_COSTS],
+    &rs_memory_snapshot_tables[RS_MEMORY_LAYERS],
+    &rs_memory_snapshot_tables[RS_MEMORY_LAYOUT],
     &rs_memory_snapshot_tables[RS_MEMORY_FINDINGS],
     &rs_memory_snapshot_tables[RS_MEMORY_COUNTERS],
 };
@@ -221,6 +227,13 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     return status;
 }
 
+/* What --layers draws, --at is to find again. */
+static bool at_a_time(const rs_options *given)
+{
+    const char *at = rs_options_text(given, "at");
+    return rs_options_is_set(given, "layers") || (strcmp(at, "peak") != 0 && strcmp(at, "end") != 0);
+}
+
 /* Moments count from the first event of the snapshots: a trace has a clock of its own. */
 static int64_t first_of_snapshots(const rs_run *run, const rs_partial *partials, size_t n)
 {
@@ -257,9 +270,12 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
         return rs_fail(err, RS_ERR_USAGE,
                        "--trace joins snapshots with a trace: what is given holds no snapshot");
     if (!any) return rs_memory_trace_merge(run, inner, kept, &at, result, err);
-    if (traced) own.origin = first_of_snapshots(run, partials, n);
+    const bool found =
+        !run->absolute && at_a_time(run->options) && run->selection && run->selection->origin != RS_NO_TIME;
+    if (found) own.origin = run->selection->origin; /* that --at counts from, also of some ranks alone */
+    if (traced && !found) own.origin = first_of_snapshots(run, partials, n);
     RS_TRY(rs_memory_snapshot_merge(&own, inner, kept, SNAPSHOTS, result, err));
-    for (size_t i = SNAPSHOTS; traced && i < result->n_tables; i++)
+    for (size_t i = SNAPSHOTS; (traced || found) && i < result->n_tables; i++)
         rs_table_count_from(result->tables[i], own.origin);
     return RS_OK;
 }
@@ -273,12 +289,6 @@ static const rs_layout partial_layout = RS_LAYOUT(memory_partial, partial_fields
 
 static const rs_side_option sides[] = {
     {"base", RS_TAKES(ALLOCATIONS)}, {"trace", RS_TAKES(EVENTS)}, {NULL, 0}};
-
-static bool at_a_time(const rs_options *given)
-{
-    const char *at = rs_options_text(given, "at");
-    return strcmp(at, "peak") != 0 && strcmp(at, "end") != 0;
-}
 
 const rs_analysis rs_analysis_memory = {
     .name = "memory",

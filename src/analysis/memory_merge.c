@@ -299,6 +299,8 @@ static void choose_main(const rs_memory_question *q, bool base, size_t first, rs
                    : q->room >= 0 ? RS_MEMORY_FIT
                    : base         ? RS_MEMORY_CHANGE
                    : q->series    ? RS_MEMORY_TIMELINE
+                   : q->layers    ? RS_MEMORY_LAYERS
+                   : q->layout    ? RS_MEMORY_LAYOUT
                                   : RS_MEMORY_RANKS;
     result->main_table = first + table;
 }

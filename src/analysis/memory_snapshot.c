@@ -12,6 +12,8 @@
 #include "rankscope/where.h"
 #include "trace/selection.h"
 
+#define MOST_STRETCHES 100000 /* of --layers */
+
 void rs_memory_snapshot_free(rs_memory_rank *r)
 {
     if (!r) return;
@@ -28,6 +30,8 @@ void rs_memory_snapshot_free(rs_memory_rank *r)
     rs_free(r->failures);
     rs_free(r->answers);
     rs_free(r->allocations);
+    rs_free(r->layers);
+    rs_free(r->layout);
     rs_free(r);
 }
 
@@ -71,15 +75,29 @@ static rs_status read_at(const char *text, rs_memory_question *q, rs_error *err)
     return RS_OK;
 }
 
+static rs_status read_layers(const rs_options *options, rs_memory_question *q, rs_error *err)
+{
+    const int64_t n = rs_options_is_set(options, "layers") ? rs_options_int(options, "layers") : 0;
+    if (rs_options_is_set(options, "layers") && (n < 1 || n > MOST_STRETCHES))
+        return rs_fail(err, RS_ERR_USAGE, "--layers takes 1 to %d, not %lld", MOST_STRETCHES, (long long)n);
+    q->layers = (size_t)n;
+    if (n && q->traced && q->by == RS_BY_OP)
+        return rs_fail(err, RS_ERR_USAGE,
+                       "--layers does not know the operators of --trace: leave out one of them");
+    return RS_OK;
+}
+
 rs_status rs_memory_question_read(const rs_options *options, rs_memory_question *q, rs_error *err)
 {
     const char *by = rs_options_text(options, "by");
     *q = (rs_memory_question){.top = (size_t)rs_options_int(options, "top"),
                               .series = rs_options_flag(options, "series"),
                               .counters = rs_options_is_set(options, "counters"),
+                              .layout = rs_options_flag(options, "layout"),
                               .traced = rs_options_is_set(options, "trace")};
     while (q->by + 1 < RS_N_SITE_BYS && strcmp(rs_site_by_names[q->by], by) != 0) q->by++;
     RS_TRY(read_at(rs_options_text(options, "at"), q, err));
+    RS_TRY(read_layers(options, q, err));
     RS_TRY(read_size(options, "fit", &q->room, err));
     RS_TRY(read_size(options, "other", &q->other, err));
     if (q->other >= 0 && q->room < 0)
@@ -197,6 +215,8 @@ static rs_status add_rows(rs_memory_view *v, rs_stack_names *by, const rs_run *r
     RS_TRY(rs_memory_add_sites(v, by, err));
     RS_TRY(rs_memory_add_blocks(v, err));
     if (v->question->series || v->question->counters) RS_TRY(rs_memory_add_changes(v, err));
+    if (v->question->layers) RS_TRY(rs_memory_add_layers(v, err));
+    if (v->question->layout) RS_TRY(rs_memory_add_layout(v, err));
     RS_TRY(rs_memory_add_segments(v, d, err));
     RS_TRY(rs_memory_add_growth(v, d, err));
     RS_TRY(rs_memory_add_failures(v, d, err));

@@ -110,6 +110,20 @@ typedef struct rs_memory_allocation {
     bool shown;              /* active at --at */
 } rs_memory_allocation;
 
+/* What a site holds at an instant that is drawn. */
+typedef struct rs_memory_layer {
+    uint32_t device, site;
+    int64_t instant, time, bytes, active, reserved; /* active, reserved: of the device */
+} rs_memory_layer;
+
+/* Addresses that are taken from the device at --at. */
+typedef struct rs_memory_stretch {
+    uint32_t device;
+    uint64_t place;
+    char address[24];
+    int64_t bytes, active, blocks;
+} rs_memory_stretch;
+
 /* What one rank's snapshot contributes. */
 typedef struct rs_memory_rank {
     rs_strings texts;
@@ -135,6 +149,10 @@ typedef struct rs_memory_rank {
     size_t n_answers, answers_capacity;
     rs_memory_allocation *allocations; /* only with --trace: all blocks */
     size_t n_allocations, allocations_capacity;
+    rs_memory_layer *layers; /* only with --layers */
+    size_t n_layers, layers_capacity;
+    rs_memory_stretch *layout; /* only with --layout */
+    size_t n_layout, layout_capacity;
 } rs_memory_rank;
 
 extern const rs_layout rs_memory_snapshot_layout;
@@ -162,6 +180,8 @@ enum {
     RS_MEMORY_MOMENTS,
     RS_MEMORY_MODULES,
     RS_MEMORY_COSTS,
+    RS_MEMORY_LAYERS,
+    RS_MEMORY_LAYOUT,
     RS_MEMORY_FINDINGS,
     RS_MEMORY_COUNTERS, /* the last of all: what --counters writes */
     RS_N_MEMORY_TABLES
@@ -236,8 +256,8 @@ void rs_memory_sort_sites(rs_memory_site *sites, size_t n, const rs_strings *tex
 /* What one rank is asked. */
 typedef struct rs_memory_question {
     rs_site_by by;
-    size_t top;
-    bool series, counters, traced; /* traced: --trace */
+    size_t top, layers;                    /* layers: 0, not asked */
+    bool series, counters, traced, layout; /* traced: --trace */
     enum { RS_AT_PEAK, RS_AT_END, RS_AT_TIME } at;
     int64_t at_ns;                                    /* from the job's first event */
     int64_t room, other;                              /* --fit; -1: not asked */
@@ -288,6 +308,8 @@ static inline bool rs_view_is_active(const rs_memory_view *v, const rs_life *lif
 rs_status rs_memory_add_sites(rs_memory_view *v, rs_stack_names *names, rs_error *err);
 rs_status rs_memory_add_blocks(rs_memory_view *v, rs_error *err); /* peak and categories */
 rs_status rs_memory_add_changes(rs_memory_view *v, rs_error *err);
+rs_status rs_memory_add_layers(rs_memory_view *v, rs_error *err); /* after the sites */
+rs_status rs_memory_add_layout(rs_memory_view *v, rs_error *err);
 rs_status rs_memory_add_segments(rs_memory_view *v, rs_memory_device *device, rs_error *err);
 rs_status rs_memory_add_growth(rs_memory_view *v, rs_memory_device *device, rs_error *err);
 rs_status rs_memory_add_failures(rs_memory_view *v, rs_memory_device *device, rs_error *err);

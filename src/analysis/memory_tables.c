@@ -109,6 +109,31 @@ RS_RECORD(purpose, PURPOSE_ROW);
     CELL(OF(rs_memory_change, reserved), "reserved_bytes", INT, BYTES, "reserved from then on", "reserved")
 RS_RECORD(change, CHANGE_ROW);
 
+#define LAYER_ROW(CELL)                                                                                      \
+    CELL(RANK, "rank", INT, ID, "rank of the job", NULL)                                                     \
+    CELL(TEXT(rs_memory_layer, device, rs_memory_rank, texts.n), "device", TEXT, NONE, "cuda:0, ...", NULL)  \
+    CELL(OF(rs_memory_layer, instant), "instant", INT, ID, "how many of the device's events are before it",  \
+         NULL)                                                                                               \
+    CELL(OF(rs_memory_layer, time), "time_us", MOMENT, US, "when it was", "time")                            \
+    CELL(TEXT(rs_memory_layer, site, rs_memory_rank, texts.n), "site", TEXT, NONE,                           \
+         "who allocated it, as --by says", NULL)                                                             \
+    CELL(OF(rs_memory_layer, bytes), "bytes", INT, BYTES, "what the site has active then", NULL)             \
+    CELL(OF(rs_memory_layer, active), "active_bytes", INT, BYTES, "active then, of all sites", "active")     \
+    CELL(OF(rs_memory_layer, reserved), "reserved_bytes", INT, BYTES, "taken from the device then",          \
+         "reserved")
+RS_RECORD(layer, LAYER_ROW);
+
+#define STRETCH_ROW(CELL)                                                                                    \
+    CELL(RANK, "rank", INT, ID, "rank of the job", NULL)                                                     \
+    CELL(TEXT(rs_memory_stretch, device, rs_memory_rank, texts.n), "device", TEXT, NONE, "cuda:0, ...",      \
+         NULL)                                                                                               \
+    CELL(CHARS(rs_memory_stretch, address), "address", TEXT, NONE, "where it begins", NULL)                  \
+    CELL(OF(rs_memory_stretch, bytes), "bytes", INT, BYTES, "how long it is", NULL)                          \
+    CELL(OF(rs_memory_stretch, active), "active_bytes", INT, BYTES, "active in it then, asked for",          \
+         "active")                                                                                           \
+    CELL(OF(rs_memory_stretch, blocks), "blocks", INT, COUNT, "blocks in use in it then", NULL)
+RS_RECORD(stretch, STRETCH_ROW);
+
 #define COUNTER_ROW(CELL)                                                                                    \
     CELL(RANK, "rank", INT, ID, "rank of the job", NULL)                                                     \
     CELL(TEXT(rs_memory_change, device, rs_memory_rank, texts.n), "device", TEXT, NONE, "cuda:0, ...", NULL) \
@@ -410,6 +435,15 @@ const rs_table_spec rs_memory_snapshot_tables[RS_N_MEMORY_TABLES] = {
         "one row is one line whose activations are there when the device is fullest, and what computing them again "
         "costs by --trace; empty without it",
         cost_columns),
+    [RS_MEMORY_LAYERS] = RS_TABLE(
+        "layers",
+        "one row is one site at one instant: of each stretch its fullest and its last; empty without --layers",
+        layer_columns),
+    [RS_MEMORY_LAYOUT] = RS_TABLE(
+        "layout",
+        "one row is one stretch of addresses that is taken from the device at the time of --at; empty without "
+        "--layout",
+        stretch_columns),
     [RS_MEMORY_FINDINGS] =
         RS_TABLE("findings", "one row is one sentence; the first is the verdict", finding_columns),
     [RS_MEMORY_COUNTERS] =
@@ -524,6 +558,10 @@ rs_status rs_memory_put_rank(const rs_memory_question *q, rs_table **tables, int
             status = rs_table_put_row(tables[RS_MEMORY_TIMELINE], &change_record, rank, &p->changes[i], err);
     for (size_t i = 0; status == RS_OK && q->counters && i < p->n_changes; i++)
         status = rs_table_put_row(tables[RS_MEMORY_COUNTERS], &counter_record, rank, &p->changes[i], err);
+    for (size_t i = 0; status == RS_OK && i < p->n_layers; i++)
+        status = rs_table_put_row(tables[RS_MEMORY_LAYERS], &layer_record, rank, &p->layers[i], err);
+    for (size_t i = 0; status == RS_OK && i < p->n_layout; i++)
+        status = rs_table_put_row(tables[RS_MEMORY_LAYOUT], &stretch_record, rank, &p->layout[i], err);
     for (size_t i = 0; status == RS_OK && i < p->n_segments; i++)
         status = rs_table_put_row(tables[RS_MEMORY_SEGMENTS], &segment_record, rank, &p->segments[i], err);
     for (size_t i = 0; status == RS_OK && i < p->n_groups; i++)
@@ -569,6 +607,8 @@ static const rs_layout block_layout = RS_RECORD_LAYOUT(rs_memory_block, block);
 static const rs_field purpose_fields[] = {RS_FIELD(rs_memory_purpose, all)};
 static const rs_layout purpose_layout = RS_RECORD_LAYOUT_AND(rs_memory_purpose, purpose, purpose_fields);
 static const rs_layout change_layout = RS_RECORD_LAYOUT(rs_memory_change, change);
+static const rs_layout layer_layout = RS_RECORD_LAYOUT(rs_memory_layer, layer);
+static const rs_layout stretch_layout = RS_RECORD_LAYOUT(rs_memory_stretch, stretch);
 static const rs_field segment_fields[] = {RS_FIELD(rs_memory_segment, segments)};
 static const rs_layout segment_layout = RS_RECORD_LAYOUT_AND(rs_memory_segment, segment, segment_fields);
 static const rs_field growth_fields[] = {RS_FIELD(rs_memory_growth, allocated)};
@@ -613,5 +653,7 @@ static const rs_field rank_fields[] = {
     RS_FIELD_LIST(rs_memory_rank, failures, n_failures, &failure_layout),
     RS_FIELD_LIST(rs_memory_rank, answers, n_answers, &answer_layout),
     RS_FIELD_LIST(rs_memory_rank, allocations, n_allocations, &allocation_layout),
+    RS_FIELD_LIST(rs_memory_rank, layers, n_layers, &layer_layout),
+    RS_FIELD_LIST(rs_memory_rank, layout, n_layout, &stretch_layout),
 };
 const rs_layout rs_memory_snapshot_layout = RS_LAYOUT(rs_memory_rank, rank_fields);

@@ -16,6 +16,8 @@
 static const rs_option_spec specs[] = {
     {"port", RS_OPTION_INT, "N", NULL, "9001", "the port of 127.0.0.1; 0: any that is free"},
     {"no-open", RS_OPTION_FLAG, NULL, NULL, NULL, "only print the address"},
+    {"memory", RS_OPTION_TEXT, "PATH", NULL, NULL,
+     "also show who holds the GPU's memory, by these snapshots of PyTorch's allocator; may be given again"},
     {"perfetto", RS_OPTION_FLAG, NULL, NULL, NULL,
      "in place of the explorer: one trace of all ranks, which a page hands to Perfetto's UI"},
     {"ui", RS_OPTION_TEXT, "URL", NULL, "https://ui.perfetto.dev",
@@ -91,6 +93,8 @@ static rs_status check(rs_request *r, rs_error *err)
                        "this program was built without the HTTP library libevent (libevent-dev); `rankscope "
                        "fuse -o all.json.gz PATH...` writes a trace that %.200s opens",
                        rs_request_text(r, "ui"));
+    if (rs_request_flag(r, "perfetto") && rs_request_repeated(r, "memory")->n)
+        return rs_fail(err, RS_ERR_USAGE, "--memory goes with the explorer, not with --perfetto");
     if (!rs_request_flag(r, "perfetto")) {
         static const char *const of_perfetto[] = {"ui", "max-events", "native", "no-report"};
         for (size_t i = 0; i < sizeof of_perfetto / sizeof *of_perfetto; i++)
@@ -200,7 +204,9 @@ static rs_status make_resources(const rs_request *r, view *v, const rs_result *t
 static rs_status open_explorer(rs_request *r, rs_result *told, rs_error *err)
 {
     view *v = r->own;
+    const rs_repeated *memory = rs_request_repeated(r, "memory");
     RS_TRY(rs_explorer_open(r->arguments.paths, r->arguments.n_paths, &r->job, &v->explorer, told, err));
+    if (memory->n) RS_TRY(rs_explorer_add_memory(v->explorer, memory->values, memory->n, told, err));
     v->lost = rs_problems_worst(&told->problems) == RS_LOSS;
     v->resources[ENTRY] = (rs_view_resource){.name = "",
                                              .type = "text/html; charset=utf-8",
@@ -335,11 +341,13 @@ const rs_command rs_command_view = {
     .examples = "rankscope view traces/\n"
                 "rankscope view --steps 3 rank0.json.gz rank1.json.gz\n"
                 "rankscope view --no-open --port 0 traces/\n"
+                "rankscope view --memory snapshots/ traces/\n"
                 "rankscope view --perfetto --max-events 0 traces/\n"
                 "rankscope view --perfetto --ui https://perfetto.example.com traces/",
     .groups = {{.title = "Options", .specs = specs, .n = sizeof specs / sizeof *specs},
                {.base = &rs_input_options}},
     .n_groups = 2,
+    .repeated = {"memory"},
     .check = check,
     .body = read_all,
     .deliver = deliver,

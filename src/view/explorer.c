@@ -117,7 +117,7 @@ static bool goes_on(void *context, uint64_t done, uint64_t total)
            x->settings.progress(x->settings.progress_context, done, total);
 }
 
-static rs_job_settings settings_of(rs_explorer *x, rs_explorer_desk desk)
+rs_job_settings rs_explorer_settings(rs_explorer *x, rs_explorer_desk desk)
 {
     rs_job_settings settings = x->settings;
     settings.progress = goes_on;
@@ -129,7 +129,7 @@ static rs_job_settings settings_of(rs_explorer *x, rs_explorer_desk desk)
 
 rs_status rs_explorer_open_job(rs_explorer *x, rs_explorer_desk desk, rs_job **out, rs_error *err)
 {
-    const rs_job_settings settings = settings_of(x, desk);
+    const rs_job_settings settings = rs_explorer_settings(x, desk);
     return rs_job_open(x->paths, x->n_paths, &settings, out, err);
 }
 
@@ -147,7 +147,7 @@ rs_status rs_explorer_open_rank(rs_explorer *x, int64_t rank, char text[24], rs_
 {
     const rs_table *info = rs_result_table(&x->info, "ranks");
     const size_t row = row_of_rank(x, rank);
-    rs_job_settings settings = settings_of(x, RS_DESK_RANK);
+    rs_job_settings settings = rs_explorer_settings(x, RS_DESK_RANK);
     settings.absolute = true;
     snprintf(text, 24, "%lld", (long long)rank);
     if (!x->own_files || settings.window || row == SIZE_MAX) {
@@ -243,6 +243,8 @@ void rs_explorer_close(rs_explorer *x)
     rs_waits_clear(&x->waits);
     rs_result_clear(&x->info);
     rs_result_clear(&x->steps);
+    rs_result_clear(&x->held);
+    rs_job_close(x->memory);
     for (size_t i = 0; i < RS_LOADED_RANKS; i++) rs_rank_lanes_free(x->loaded[i]);
     if (x->judged) rs_result_clear(&x->verdict);
     for (size_t i = 0; i < x->n_mended; i++) {
@@ -292,15 +294,16 @@ static const rs_column_spec path_columns[] = {
     {"path", RS_TEXT, RS_UNIT_NONE, "as the program was given it", NULL}};
 static const rs_table_spec path_table = {"paths", "one row is a path", path_columns, 1};
 
-static rs_status put_paths(const rs_explorer *x, rs_explorer_answer *answer, rs_error *err)
+static rs_status put_paths(const char *name, const char *const *paths, size_t n, rs_explorer_answer *answer,
+                           rs_error *err)
 {
     rs_table *t = rs_table_create(&path_table);
     rs_status status = t ? RS_OK : rs_fail_nomem(err, "the paths");
-    for (size_t i = 0; status == RS_OK && i < x->n_paths; i++) {
-        rs_table_add_text(t, x->paths[i]);
+    for (size_t i = 0; status == RS_OK && i < n; i++) {
+        rs_table_add_text(t, paths[i]);
         status = rs_table_end_row(t, err);
     }
-    if (status == RS_OK) status = rs_answer_table(answer, "paths", t, false, err);
+    if (status == RS_OK) status = rs_answer_table(answer, name, t, false, err);
     rs_table_free(t);
     return status;
 }
@@ -391,11 +394,13 @@ rs_status rs_answer_job(rs_explorer *x, const rs_explorer_request *request, rs_e
                         rs_error *err)
 {
     (void)request;
-    rs_answer_print(answer, "{\"version\":\"%s\",\"origin_ns\":%lld,\"first_ns\":0,\"last_ns\":%lld,",
-                    RS_VERSION, (long long)x->origin, (long long)x->map.last);
+    rs_answer_print(answer,
+                    "{\"version\":\"%s\",\"origin_ns\":%lld,\"first_ns\":0,\"last_ns\":%lld,\"memory\":%s,",
+                    RS_VERSION, (long long)x->origin, (long long)x->map.last, x->memory ? "true" : "false");
     RS_TRY(put_ranks(x, answer, err));
     RS_TRY(put_steps(x, answer, err));
-    RS_TRY(put_paths(x, answer, err));
+    RS_TRY(put_paths("paths", x->paths, x->n_paths, answer, err));
+    RS_TRY(put_paths("snapshots", x->snapshots, x->n_snapshots, answer, err));
     put_classes(answer);
     RS_TRY(put_losses(x, answer, err));
     return rs_answer_append(answer, "}", 1) ? RS_OK : rs_fail_nomem(err, "the answer");
@@ -415,6 +420,7 @@ static const struct {
     {"why", false, RS_DESK_JOB, rs_answer_why},           {"whatif", true, RS_DESK_JOB, rs_answer_what_if},
     {"path", false, RS_DESK_JOB, rs_answer_path},         {"waits", false, RS_DESK_JOB, rs_answer_waits},
     {"search", false, RS_DESK_JOB, rs_answer_search},     {"sql", true, RS_DESK_JOB, rs_answer_sql},
+    {"memory", false, RS_DESK_JOB, rs_answer_memory},
 };
 enum { N_PATHS = sizeof paths_of_api / sizeof *paths_of_api };
 

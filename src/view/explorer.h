@@ -107,6 +107,10 @@ struct rs_explorer {
     rs_desk desks[RS_N_DESKS];
     rs_rank_lanes *loaded[RS_LOADED_RANKS]; /* the latest first */
     rs_job *job;                            /* of RS_DESK_JOB */
+    rs_job *memory;                         /* ... of snapshots; NULL: there are none */
+    const char *const *snapshots;
+    size_t n_snapshots;
+    rs_result held; /* `memory` of all their ranks */
     bool judged;
     rs_result verdict;
     atomic_size_t n_mended; /* those before are complete */
@@ -134,6 +138,8 @@ rs_status rs_answer_table(rs_explorer_answer *answer, const char *name, const rs
 /* A column of a table by its name; SIZE_MAX: there is none. */
 size_t rs_column_of(const rs_table *table, const char *name);
 
+/* Those of a job whose questions end at the desk's deadline. */
+rs_job_settings rs_explorer_settings(rs_explorer *x, rs_explorer_desk desk);
 /* A job over all the paths, whose questions end at the desk's deadline. */
 rs_status rs_explorer_open_job(rs_explorer *x, rs_explorer_desk desk, rs_job **out, rs_error *err);
 /* One of a rank alone, with times as the files have them. text holds its setting as long as it lives. *out is to be
@@ -154,6 +160,7 @@ rs_explorer_path rs_answer_waits;                                               
 rs_explorer_path rs_answer_lanes, rs_answer_event;                                    /* explorer_rank.c */
 rs_explorer_path rs_answer_findings, rs_answer_select, rs_answer_why, rs_answer_path, /* explorer_ask.c */
     rs_answer_what_if, rs_answer_search, rs_answer_sql;
+rs_explorer_path rs_answer_memory; /* memory.c */
 
 void rs_rank_lanes_free(rs_rank_lanes *lanes);
 

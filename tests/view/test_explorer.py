@@ -426,6 +426,30 @@ def check_rules(server):
     same(server.ask("api/job")[0], 200, "it still answers")
 
 
+def check_memory(job, work):
+    """Snapshots with the traces: the tables of the command."""
+    folder = pathlib.Path(work) / "snapshots"
+    folder.mkdir()
+    for rank in 0, 1:
+        subprocess.run([sys.executable, str(ROOT / "bench" / "make_snapshot.py"), str(folder / ("rank%d.pickle" % rank)), "--events",
+                        str(300 + 500 * rank), "--layers", str(rank + 2)], check=True)
+    with serving("--memory", folder, job) as server:
+        same(server.get("job")["snapshots"], [{"path": str(folder)}], "where the snapshots are")
+        found = tables("memory", folder)
+        same(server.get("memory"), {t: found[t] for t in ("ranks", "findings")}, "memory of all ranks")
+        layers = server.get("memory", rank=1, by="category", layers=9, top=0, tables="layers")["layers"]
+        same(layers, tables("memory", "--ranks", "1", "--by", "category", "--layers", "9", "--top", "0", folder)["layers"], "layers")
+        at = layers[len(layers) // 2]["time_us"]
+        wanted = tables("memory", "--ranks", "1", "--at", int(at), "--layout", "--top", "0", folder)
+        same(server.get("memory", rank=1, at=int(at), layout=1, top=0, tables="layout,peak"), {t: wanted[t] for t in ("layout", "peak")}, "a moment")
+        same(server.get("memory", rank=0, by="stack", top=3), {"sites": tables("memory", "--ranks", "0", "--by", "stack", "--top", "3", folder)["sites"]},
+             "sites by stack")
+        same(server.get("memory"), {t: found[t] for t in ("ranks", "findings")}, "of all ranks again")
+        for query in "rank=9", "rank=x", "rank=0&by=nothing", "rank=0&at=noon", "rank=0&layers=0", "rank=0&tables=none", "rank=0&top=x":
+            same(server.ask("api/memory?" + query)[0], 400, "memory?" + query)
+        same(server.ask("api/memory?rank=0&base=/etc/passwd")[0], 200, "no path is taken from a request")
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="rankscope-explorer-") as work:
         job = os.path.join(work, "job")
@@ -445,6 +469,8 @@ def main():
             check_what_if(server, job)
             check_search_and_sql(server, job)
             check_rules(server)
+            same(server.ask("api/memory")[0], 400, "there are no snapshots")
+        check_memory(job, work)
         missing = os.path.join(work, "missing")
         shutil.copytree(job, missing)
         os.remove(os.path.join(missing, "rank2.json"))

@@ -466,6 +466,11 @@ await group('memory', async () => {
     }
     const timeline = await readTable(page, 'Timeline');
     const peaks = tables.ranks[1];
+    const drawn = (kind) => page.locator(`#memory .heldbox[data-${kind}]`).getAttribute(`data-${kind}`).then(Number);
+    await page.locator('#memory canvas.flame').scrollIntoViewIfNeeded();
+    check('the picture over time has its peak', (await drawn('most')) === peaks.peak_active_bytes);
+    check('the blocks at the peak add up to it', (await drawn('active')) === peaks.peak_active_bytes, await drawn('active'));
+    check('so do the stacks', Number(await page.locator('#memory .flamebox').getAttribute('data-total')) === peaks.peak_active_bytes);
     check(
         'the timeline of the fullest device keeps its extremes',
         timeline.length <= 1200 &&

@@ -4,13 +4,15 @@
 // The last line is "N passed, N failed". RANKSCOPE_CHROMIUM names another browser than /usr/bin/chromium.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { check, finish, group, openBrowser } from './harness.mjs';
 import { hostile, synth } from './inputs.mjs';
 
 const build = resolve(process.argv[2] ?? 'build');
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const rankscope = join(build, 'rankscope');
 const work = mkdtempSync(join(tmpdir(), 'rankscope-explorer-'));
 const browser = await openBrowser(join(build, 'web'));
@@ -221,6 +223,61 @@ await group('a selection', async () => {
     check('the address has it', fragment(page).below === 'waits', page.url());
     check('nothing complained', complaints.length === 0, complaints);
     await close();
+});
+
+await group('who holds the memory', async () => {
+    const folder = join(work, 'snapshots');
+    mkdirSync(folder);
+    for (const rank of [0, 1]) execFileSync('python3', [join(root, 'bench', 'make_snapshot.py'), join(folder, `rank${rank}.pickle`), '--events', `${300 + 2700 * rank}`, '--layers', `${rank + 2}`]);
+    const beside = await serve('--memory', folder, job);
+    const { page, complaints, close } = await open(beside.address);
+    const held = tables('memory', folder);
+    await page.keyboard.press('m');
+    await page.locator('canvas.area').waitFor({ timeout: PATIENCE });
+    check('the first finding of memory', (await page.locator('.held-verdict').textContent()) === held.findings[0].finding);
+    const most = held.ranks.reduce((a, b) => (b.peak_active_bytes > a.peak_active_bytes ? b : a));
+    check('the fullest device at its peak', Number(await page.locator('.heldbox[data-most]').getAttribute('data-most')) === most.peak_active_bytes);
+    const drawn = async (selector) => page.locator(selector).evaluate((canvas) => {
+        const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+        const seen = {};
+        for (let i = 0; i < data.length; i += 4) if (data[i + 3] === 255) seen[`${data[i]},${data[i + 1]},${data[i + 2]}`] = (seen[`${data[i]},${data[i + 1]},${data[i + 2]}`] ?? 0) + 1;
+        return Object.values(seen).filter((n) => n > 50).length;
+    });
+    check('layers, blocks and stacks have colours', (await drawn('canvas.area')) >= 2 && (await drawn('canvas.blocks')) >= 2 && (await drawn('canvas.flame')) >= 2);
+    const commands = async () => (await page.locator('.below pre').textContent()).trim().split('\n').map((line) => line.split(' ').slice(1));
+    const compare = async (what) => {
+        const [, blocks, stacks] = await commands();
+        const peak = tables(...blocks).peak;
+        const active = Number(await page.locator('.heldbox[data-active]').getAttribute('data-active'));
+        check(`${what}: the blocks are the command's`, peak.reduce((sum, row) => sum + row.bytes, 0) === active, [blocks, active]);
+        const total = Number(await page.locator('.below .flamebox').getAttribute('data-total'));
+        check(`${what}: the stacks are the command's`, tables(...stacks).sites.reduce((sum, row) => sum + row.bytes, 0) === total, [stacks, total]);
+        return active;
+    };
+    const atPeak = await compare('peak');
+    // a moment
+    const box = await page.locator('canvas.area').boundingBox();
+    await page.mouse.move(box.x + 0.5 * box.width, box.y + 60);
+    check('the pointer is told what is there', /active/.test(await page.locator('.held-facts').first().textContent()));
+    await page.mouse.click(box.x + 0.48 * box.width, box.y + 150);
+    await page.waitForFunction(() => /^\d+$/.test(new URLSearchParams(location.hash.slice(1)).get('heldAt')), null, { timeout: PATIENCE });
+    await page.waitForFunction(() => /at \d/.test([...document.querySelectorAll('.below h3')].map((e) => e.textContent).join()), null, { timeout: PATIENCE });
+    check('another moment', (await compare('moment')) !== atPeak);
+    await page.locator('.held-tools select').nth(1).selectOption('line');
+    await page.locator('.heldbox .legend', { hasText: 'model.py' }).waitFor({ timeout: PATIENCE });
+    await page.locator('.held-tools select').first().selectOption('0,cuda:0');
+    await page.waitForFunction(() => /--ranks 0/.test(document.querySelector('.below pre')?.textContent), null, { timeout: PATIENCE });
+    check('rank 0 at its peak', fragment(page).heldRank === '0' && fragment(page).heldAt === undefined, page.url());
+    await compare('rank 0');
+    const link = page.url();
+    check('nothing complained', complaints.length === 0, complaints);
+    await close();
+    const again = await open(link, { colorScheme: 'dark', viewport: { width: 420, height: 800 } });
+    await again.page.locator('canvas.area').waitFor({ timeout: PATIENCE });
+    check('a link shows the same', (await again.page.locator('.held-tools select').first().inputValue()) === '0,cuda:0');
+    check('dark and narrow: nothing sticks out', await again.page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+    await again.close();
+    await beside.end();
 });
 
 await group('rows in another order, and saved', async () => {

@@ -1,4 +1,4 @@
-// A flame graph: paths of names, the outermost on top; width is time. A click makes a box the whole, Esc or a click on what holds it goes back.
+// A flame graph: paths of names, the outermost on top; width is time, or what else adds up. A click makes a box the whole, Esc or a click on what holds it goes back.
 import { duration } from './axis.js';
 import { laneColour } from './classes.js';
 import { h, visible } from '../dom.js';
@@ -7,11 +7,13 @@ import { colours, onTheme } from '../theme.js';
 const ROW = 20;
 const LEAST = 0.4; // pixels
 
-// roots: [{name, kind, time, count, children}], times in ns. options: label (for a screen reader), noun (what the whole is)
+// roots: [{name, kind, time, count, children}], times in ns. options: label (for a screen reader), noun (what the whole is), format(time) and
+// counted ("times") where it is no time
 export function flameGraph(roots, options) {
     const canvas = h('canvas', { class: 'flame', role: 'img', tabindex: '0', 'aria-label': options.label });
     const facts = h('p', { class: 'aside flame-facts', role: 'status' });
     const element = h('div', { class: 'flamebox' }, facts, canvas);
+    const { format = duration, counted = 'times' } = options;
     const total = roots.reduce((sum, node) => sum + node.time, 0);
     const whole = { name: options.noun, kind: 'other', time: total, count: 1, children: roots, parent: null };
     const join = (node) => {
@@ -32,7 +34,7 @@ export function flameGraph(roots, options) {
     function say(node) {
         facts.replaceChildren(
             h('strong', {}, h('bdi', {}, visible(node.name).slice(0, 300))),
-            ` ${duration(node.time)}, ${((100 * node.time) / Math.max(1, total)).toFixed(1)}\u202f% of ${options.noun}${node.count > 1 ? `, ${node.count.toLocaleString('en')} times` : ''}`,
+            ` ${format(node.time)}, ${((100 * node.time) / Math.max(1, total)).toFixed(1)}\u202f% of ${options.noun}${node.count > 1 ? `, ${node.count.toLocaleString('en')} ${counted}` : ''}`,
         );
     }
 

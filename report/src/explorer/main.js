@@ -18,6 +18,7 @@ const KEYS = [
     ['Z', 'zoom to the selection'],
     ['Y', 'why does this rank wait at the cursor?'],
     ['C', 'the critical path over all ranks'],
+    ['M', 'who holds the GPU\u2019s memory, where snapshots were given'],
     ['U', 'undo the last move (also Back)'],
     ['/', 'search'],
     ['Esc', 'close the rank, drop the selection'],
@@ -231,7 +232,7 @@ class App {
             this.rankTitle.textContent = `Rank ${rank}`;
             this.rankFacts.textContent = [known.device, `${known.events.toLocaleString('en')} events`, known.file].filter(Boolean).map(visible).join(' \u00b7 ');
         }
-        const pictured = (s) => JSON.stringify([s.selFrom, s.selTo, s.selRanks, s.below]);
+        const pictured = (s) => JSON.stringify([s.selFrom, s.selTo, s.selRanks, s.below, s.heldRank, s.heldOn, s.heldBy, s.heldAt]);
         if ((state.order ?? null) !== (this.map.options.order ?? null)) {
             this.map.options.order = state.order;
             this.orderBox.value = state.order ?? '';
@@ -572,6 +573,7 @@ class App {
             z: () => state.selFrom !== null && this.zoomTo(state.selFrom, state.selTo),
             y: () => state.rank !== null && this.askWhy(state.rank, state.cursor ?? Math.round((this.view.from + this.view.to) / 2)),
             c: () => this.showPath(),
+            m: () => this.job.memory && this.store.move({ rank: null, below: state.below === 'memory' ? null : 'memory' }),
             u: () => history.back(),
             '/': () => this.search(),
             '?': () => this.help.showModal(),

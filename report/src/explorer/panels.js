@@ -4,11 +4,12 @@ import { duration, windowText } from './axis.js';
 import { colourOf, LABELS } from './classes.js';
 import { callPaths, flameGraph } from './flame.js';
 import { matrix } from './matrix.js';
+import { memoryPicture } from './memory.js';
 import { Table } from '../data.js';
 import { h, name, ranges, sentence, visible } from '../dom.js';
 import { makeTable } from '../table.js';
 
-const shell = (text) => (/^[\w./:=,@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+export const shell = (text) => (/^[\w./:=,@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 
 export const refusal = (error) => h('p', { class: 'refusal', role: 'alert' }, visible(error.message ?? error));
 
@@ -33,7 +34,7 @@ function tableOf(rows, leftOut = []) {
     return new Table({ columns, rows: cells, total: rows.length, order: null }, strings);
 }
 
-const command = (text) => h('pre', { title: 'The command that prints the same' }, visible(text));
+export const command = (text) => h('pre', { title: 'The command that prints the same' }, visible(text));
 
 // ---- findings ----------------------------------------------------------------------------------------------
 
@@ -257,13 +258,14 @@ async function waitsPicture(app, chosen, restricted, whole) {
 const PICTURES = [
     ['flame', 'Flame graph', flamePicture],
     ['waits', 'Who waits for whom', waitsPicture],
+    ['memory', 'Memory', (app) => memoryPicture(app)],
 ];
 
 export function picturePanel(app, state) {
     const whole = state.selFrom === null || state.selTo === null;
     const chosen = whole ? { from: 0, to: app.last, ranks: null } : { from: state.selFrom, to: state.selTo, ranks: state.selRanks };
     const restricted = `${whole ? '' : `--window own:${windowText(chosen.from, chosen.to)} `}${chosen.ranks ? `--ranks ${chosen.ranks} ` : ''}${app.job.paths.map(({ path }) => shell(path)).join(' ')}`;
-    const wanted = PICTURES.find(([id]) => id === state.below) ?? (whole ? null : PICTURES[0]);
+    const wanted = PICTURES.find(([id]) => id === state.below && (id !== 'memory' || app.job.memory)) ?? (whole ? null : PICTURES[0]);
     const place = h('div', { class: 'picture' });
     async function load() {
         place.replaceChildren(h('p', { class: 'aside' }, 'Adding up\u2026'));
@@ -279,8 +281,8 @@ export function picturePanel(app, state) {
         h(
             'div',
             { class: 'tabs', role: 'tablist' },
-            PICTURES.map(([id, label]) => h('button', { type: 'button', role: 'tab', 'aria-selected': String(wanted?.[0] === id), onclick: () => app.store.move({ below: id }) }, label)),
-            h('span', { class: 'aside' }, whole ? 'of the entire job' : `of ${duration(chosen.to - chosen.from)} of ${chosen.ranks ? `ranks ${chosen.ranks}` : 'all ranks'}`),
+            PICTURES.filter(([id]) => id !== 'memory' || app.job.memory).map(([id, label]) => h('button', { type: 'button', role: 'tab', 'aria-selected': String(wanted?.[0] === id), onclick: () => app.store.move({ below: id }) }, label)),
+            h('span', { class: 'aside' }, wanted?.[0] === 'memory' ? 'by the allocator\u2019s snapshots, on their own clock' : whole ? 'of the entire job' : `of ${duration(chosen.to - chosen.from)} of ${chosen.ranks ? `ranks ${chosen.ranks}` : 'all ranks'}`),
         ),
         place,
     ];

@@ -1,7 +1,7 @@
 // What is seen, in the fragment of the address: a link reproduces it, and Back undoes.
 
-const NUMBERS = ['from', 'to', 'rank', 'event', 'whatif', 'selFrom', 'selTo', 'cursor'];
-const TEXTS = ['selRanks', 'panel', 'edit', 'q', 'path', 'below', 'order'];
+const NUMBERS = ['from', 'to', 'rank', 'event', 'whatif', 'selFrom', 'selTo', 'cursor', 'heldRank'];
+const TEXTS = ['selRanks', 'panel', 'edit', 'q', 'path', 'below', 'order', 'heldOn', 'heldBy', 'heldAt'];
 
 export function parse(fragment) {
     const values = new URLSearchParams(fragment.replace(/^#/, ''));
