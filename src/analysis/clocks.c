@@ -53,23 +53,23 @@ static const char *const drift_words[] = {"collectives", "assumed"};
          NULL)                                                                                               \
     CELL(OF(clock_row, offset), "offset_us", TIME, US,                                                       \
          "how far its clock is ahead of the lowest rank's: the estimate", "ahead")                           \
-    CELL(OF(clock_row, low), "low_us", TIME, US, "least likely value", "from")                               \
-    CELL(OF(clock_row, high), "high_us", TIME, US, "greatest likely value", "to")                            \
+    CELL(OF(clock_row, low), "low_us", TIME, US, "least likely value", "ahead from")                         \
+    CELL(OF(clock_row, high), "high_us", TIME, US, "greatest likely value", "ahead to")                      \
     CELL(OF(clock_row, certain_low), "certain_low_us", TIME, US,                                             \
          "it is not less: no rank leaves a collective before all have come", "surely from")                  \
     CELL(OF(clock_row, certain_high), "certain_high_us", TIME, US, "it is not more", "surely to")            \
     CELL(OF(clock_row, drift), "drift_ppm", REAL, NONE, "by what it is faster than the lowest rank's",       \
          "drift ppm")                                                                                        \
-    CELL(OF(clock_row, drift_low), "drift_low_ppm", REAL, NONE, "least value", "from")                       \
-    CELL(OF(clock_row, drift_high), "drift_high_ppm", REAL, NONE, "greatest value", "to")                    \
+    CELL(OF(clock_row, drift_low), "drift_low_ppm", REAL, NONE, "least value", "drift from")                 \
+    CELL(OF(clock_row, drift_high), "drift_high_ppm", REAL, NONE, "greatest value", "drift to")              \
     CELL(WORD(clock_row, drift_assumed, drift_words), "drift_from", TEXT, NONE,                              \
-         "collectives: bounded by them; assumed: they do not tell, within 100 ppm", "drift from")            \
+         "collectives: bounded by them; assumed: they do not tell, within 100 ppm", "drift by")              \
     CELL(OF(clock_row, gpu_offset), "gpu_offset_us", TIME, US,                                               \
          "how far the device's clock is ahead of its host's: middle of the bounds", "GPU ahead")             \
     CELL(OF(clock_row, gpu_low), "gpu_low_us", TIME, US,                                                     \
-         "it is not less: a call that waits for the device returns after the work has ended", "from")        \
+         "it is not less: a call that waits for the device returns after the work has ended", "GPU from")    \
     CELL(OF(clock_row, gpu_high), "gpu_high_us", TIME, US, "it is not more: work starts after its launch",   \
-         "to")                                                                                               \
+         "GPU to")                                                                                           \
     CELL(OF(clock_row, n), "collectives", INT, COUNT, "collectives that bound it", NULL)                     \
     CELL(OF(clock_row, n_set_aside), "set_aside", INT, COUNT,                                                \
          "collectives that fit the others too badly and are not used", "set aside")                          \
