@@ -7,7 +7,10 @@
 
 #include "analysis/gate.h"
 #include "base/interval.h"
+#include "base/order.h"
+#include "base/sampling.h"
 #include "base/strings.h"
+#include "base/try.h"
 
 static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "name|total", "name",
@@ -25,8 +28,9 @@ static const rs_option_spec options[] = {
 
 enum { GROUP_GPU, GROUP_OPERATOR, GROUP_CALL, N_GROUPS };
 typedef struct side {
-    size_t n_ranks, n_steps;
-    int64_t step_length;
+    size_t n_ranks;
+    rs_host_step *steps; /* of all ranks */
+    size_t n_steps, steps_capacity;
     size_t n_gpu;
     int64_t span, busy, compute, exposed_comm, exposed_copies, idle, comm;
     int64_t time[N_GROUPS], count[N_GROUPS];
@@ -76,7 +80,7 @@ RS_RECORD(name, NAME_ROW);
 
 typedef struct total_row {
     const char *name;
-    double a, b;
+    double a, b, low, high;
 } total_row;
 
 #define TOTAL_ROW(CELL)                                                                                      \
@@ -85,7 +89,12 @@ typedef struct total_row {
     CELL(OF(total_row, a), "a", REAL, NONE, "in A", "A")                                                     \
     CELL(OF(total_row, b), "b", REAL, NONE, "in B", "B")                                                     \
     CELL(SET, "diff", REAL, NONE, "B less A", NULL)                                                          \
-    CELL(SET, "change_pct", REAL, PERCENT, "diff of A; unknown where A has none", "change %")
+    CELL(SET, "change_pct", REAL, PERCENT, "diff of A; unknown where A has none", "change %")                \
+    CELL(OF(total_row, low), "diff_low", REAL, NONE,                                                         \
+         "least diff by how the steps of either job differ among themselves (95 %, Welch); equal runs may "  \
+         "differ by more; unknown but for mean_step_us",                                                     \
+         "diff from")                                                                                        \
+    CELL(OF(total_row, high), "diff_high", REAL, NONE, "greatest diff by that", "diff to")
 RS_RECORD(total, TOTAL_ROW);
 
 static const rs_table_spec name_table = RS_TABLE(
@@ -107,8 +116,8 @@ static bool add_partial(comparison *c, const rs_partial *partial)
     const rs_diff_rank *p = partial->value;
     side *s = &c->sides[partial->side];
     s->n_ranks++;
-    s->n_steps += p->n_steps;
-    s->step_length = rs_add_sat(s->step_length, p->step_length);
+    for (size_t i = 0; i < p->n_steps; i++)
+        if (!RS_PUSH(s->steps, s->n_steps, s->steps_capacity, p->steps[i])) return false;
     s->n_gpu += p->gpu.n;
     s->span = rs_add_sat(s->span, p->gpu.span);
     s->busy = rs_add_sat(s->busy, p->gpu.busy);
@@ -240,20 +249,61 @@ static rs_status add_metric(rs_table *t, const total_row *m, rs_error *err)
     return rs_table_end_row(t, err);
 }
 
+static rs_status add_number(rs_table *t, const char *name, double a, double b, rs_error *err)
+{
+    return add_metric(t, &(total_row){name, a, b, (double)NAN, (double)NAN}, err);
+}
+
 static double mean_step(const side *s)
 {
-    return s->n_steps ? (double)s->step_length / (double)s->n_steps / 1000 : (double)NAN;
+    int64_t length = 0;
+    for (size_t i = 0; i < s->n_steps; i++) length = rs_add_sat(length, s->steps[i].length);
+    return s->n_steps ? (double)length / (double)s->n_steps / 1000 : (double)NAN;
+}
+
+/* The steps of a job by number, each the mean over its ranks, us: ranks that wait for each other are one observation. */
+static size_t list_steps(const side *s, double *out)
+{
+    static const rs_order by_number[] = {RS_RISING(rs_host_step, number)};
+    size_t n = 0;
+    RS_SORT(s->steps, s->n_steps, by_number);
+    for (size_t i = 0, next; i < s->n_steps; i = next) {
+        double sum = 0;
+        for (next = i; next < s->n_steps && s->steps[next].number == s->steps[i].number; next++)
+            sum += (double)s->steps[next].length / 1000;
+        out[n++] = sum / (double)(next - i);
+    }
+    return n;
+}
+
+static rs_status add_step_metric(const comparison *c, rs_table *t, rs_error *err)
+{
+    const side *a = &c->sides[0], *b = &c->sides[1];
+    total_row m = {"mean_step_us", mean_step(a), mean_step(b), (double)NAN, (double)NAN};
+    RS_LOCAL double *of_a = rs_malloc((a->n_steps + 1) * sizeof *of_a);
+    RS_LOCAL double *of_b = rs_malloc((b->n_steps + 1) * sizeof *of_b);
+    if (!of_a || !of_b) return rs_fail_nomem(err, "steps");
+    size_t n_a = list_steps(a, of_a), n_b = list_steps(b, of_b);
+    if (n_a > 1 && n_b > 1) {
+        rs_welch w = rs_welch_compare(of_a, n_a, of_b, n_b, 0.05, -1);
+        m.low = m.b - m.a + (w.low - w.difference);
+        m.high = m.b - m.a + (w.high - w.difference);
+    }
+    return add_metric(t, &m, err);
 }
 
 static rs_status add_totals(const comparison *c, rs_table *t, rs_error *err)
 {
     const side *a = &c->sides[0], *b = &c->sides[1];
+    RS_TRY(add_number(t, "ranks", (double)a->n_ranks, (double)b->n_ranks, err));
+    RS_TRY(add_number(t, "steps", (double)a->n_steps, (double)b->n_steps, err));
+    RS_TRY(add_step_metric(c, t, err));
 #define TIME_OF(field) in_unit(a, (double)a->field / 1000), in_unit(b, (double)b->field / 1000)
 #define COUNT_OF(field) in_unit(a, (double)a->field), in_unit(b, (double)b->field)
-    const total_row metrics[] = {
-        {"ranks", (double)a->n_ranks, (double)b->n_ranks},
-        {"steps", (double)a->n_steps, (double)b->n_steps},
-        {"mean_step_us", mean_step(a), mean_step(b)},
+    const struct {
+        const char *name;
+        double a, b;
+    } metrics[] = {
         {"gpu_span_us", TIME_OF(span)},
         {"busy_us", TIME_OF(busy)},
         {"compute_us", TIME_OF(compute)},
@@ -269,7 +319,7 @@ static rs_status add_totals(const comparison *c, rs_table *t, rs_error *err)
     };
     rs_status status = RS_OK;
     for (size_t i = 0; status == RS_OK && i < sizeof metrics / sizeof *metrics; i++)
-        status = add_metric(t, &metrics[i], err);
+        status = add_number(t, metrics[i].name, metrics[i].a, metrics[i].b, err);
     return status;
 }
 
@@ -324,6 +374,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
                            "two runs do not say how much equal runs differ: this may be noise. rankscope "
                            "regress tests several runs a side");
     }
+    for (int i = 0; i < 2; i++) rs_free(c.sides[i].steps);
     rs_strings_clear(&c.names);
     rs_map64_clear(&c.places);
     rs_free(c.rows);

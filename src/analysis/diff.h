@@ -5,6 +5,7 @@
 #include "analysis/analysis.h"
 #include "base/stats.h"
 #include "trace/busy.h"
+#include "trace/selection.h"
 #include "base/memory.h"
 
 /* What a name is. The first ones are rs_class. */
@@ -23,8 +24,8 @@ typedef struct rs_diff_rank {
     rs_diff_name *items;
     size_t n, capacity;
     rs_busy gpu;
-    size_t n_steps;      /* different numbers, of those asked for */
-    int64_t step_length; /* sum of the steps' lengths on the host */
+    rs_host_step *steps; /* those asked for, by number */
+    size_t n_steps;
 } rs_diff_rank;
 
 rs_status rs_diff_rank_of(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);

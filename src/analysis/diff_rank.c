@@ -2,7 +2,6 @@
 
 #include "analysis/diff.h"
 #include "base/interval.h"
-#include "trace/selection.h"
 #include "base/strings.h"
 
 const char *rs_diff_kind_name(unsigned kind)
@@ -16,6 +15,7 @@ void rs_diff_free(void *partial)
     if (!p) return;
     rs_arena_clear(&p->names);
     rs_free(p->items);
+    rs_free(p->steps);
     rs_free(p);
 }
 
@@ -152,7 +152,7 @@ rs_status rs_diff_rank_of(const rs_run *run, rs_trace *trace, void **partial, rs
     if (status == RS_OK) status = rs_trace_steps(trace, &steps, &n_steps, err);
     if (status == RS_OK) status = rs_trace_selector(trace, &selector, err);
     if (status != RS_OK) return status;
-    status = rs_trace_count_steps(trace, &p->n_steps, &p->step_length, err);
+    status = rs_trace_step_lengths(trace, &p->steps, &p->n_steps, err);
     if (status == RS_OK && in_steps) {
         rs_work part;
         void *memory = NULL;

@@ -770,45 +770,83 @@ static double median_of(const rs_table *t, const char *column, rs_text *out)
     return values[(n - 1) / 2];
 }
 
-/* Which rank changed, where one did more than the others; else what the ranks have in common. */
+/* What a step of one rank has more of in B, apart from what its peers have. */
+typedef struct own_change {
+    const char *column, *words; /* words: of "Rank 3 ... 12 ms longer a step" */
+    size_t rank;                /* row */
+    double own, usual, low, high;
+} own_change;
+
+static void find_own(const rs_table *t, own_change *c, rs_text *out)
+{
+    size_t n = rs_table_n_rows(t);
+    c->usual = median_of(t, c->column, out);
+    c->low = INFINITY;
+    c->high = -INFINITY;
+    c->rank = 0;
+    for (size_t i = 1; i < n; i++)
+        if (fabs(amount(t, i, c->column) - c->usual) > fabs(amount(t, c->rank, c->column) - c->usual))
+            c->rank = i;
+    c->own = amount(t, c->rank, c->column);
+    for (size_t i = 0; i < n; i++) {
+        if (i == c->rank) continue;
+        c->low = fmin(c->low, amount(t, i, c->column));
+        c->high = fmax(c->high, amount(t, i, c->column));
+    }
+}
+
+static void put_own(const rs_table *t, const own_change *c, double whole, rs_text *out)
+{
+    double waits = 0;
+    size_t n = rs_table_n_rows(t);
+    for (size_t i = 0; i < n; i++)
+        if (i != c->rank) waits += amount(t, i, "exposed_comm_diff_us") / (double)(n - 1);
+    rs_text_printf(out, " Rank %lld%s %s %s a step (the other ranks ", rank_of(t, c->rank), c->words,
+                   TIME(fabs(c->own)), c->own > 0 ? "longer" : "less");
+    put_more(out, c->low, whole);
+    rs_text_put(out, " to ");
+    put_more(out, c->high, whole);
+    rs_text_put(out, ")");
+    if (fabs(waits) >= LEAST_PART * fabs(whole)) {
+        rs_text_put(out, ", and their communication, waits for it included, changes by ");
+        put_more(out, waits, whole);
+    }
+    rs_text_put(out, " on average.");
+}
+
+/* Which rank changed, where one did more than the others; then the kernel, there or on all ranks. */
 static void put_rank(const rs_table *t, double whole, rs_text *out)
 {
     char name[4 * LONGEST_NAME + 8];
     if (!t) return;
-    size_t n = rs_table_n_rows(t), most = 0;
-    double usual = median_of(t, "compute_diff_us", out), low = INFINITY, high = -INFINITY, waits = 0;
-    for (size_t i = 1; i < n; i++)
-        if (fabs(amount(t, i, "compute_diff_us") - usual) > fabs(amount(t, most, "compute_diff_us") - usual))
-            most = i;
-    for (size_t i = 0; i < n; i++) {
-        if (i == most) continue;
-        low = fmin(low, amount(t, i, "compute_diff_us"));
-        high = fmax(high, amount(t, i, "compute_diff_us"));
-        waits += amount(t, i, "exposed_comm_diff_us") / (double)(n - 1);
-    }
-    double own = amount(t, most, "compute_diff_us");
-    bool alone = n > 1 && fabs(own - usual) >= LEAST_OF_ONE * fabs(whole) && (own - usual > 0) == (whole > 0);
-    const char *kernel = rs_face_string(t, most, "kernel");
-    if (alone) {
-        rs_text_printf(out, " Rank %lld computes %s %s a step", rank_of(t, most), TIME(fabs(own)),
-                       own > 0 ? "longer" : "less");
-        rs_text_put(out, " (the other ranks ");
-        put_more(out, low, whole);
-        rs_text_put(out, " to ");
-        put_more(out, high, whole);
-        rs_text_put(out, ")");
-        if (fabs(waits) >= LEAST_PART * fabs(whole)) {
-            rs_text_put(out, ", and their communication, waits for it included, changes by ");
-            put_more(out, waits, whole);
-        }
-        rs_text_put(out, " on average.");
-    }
-    if (!*kernel || fabs(own) < LEAST_OF_ONE * fabs(whole)) return;
+    own_change compute = {.column = "compute_diff_us", .words = " computes"},
+               idle = {.column = "idle_diff_us", .words = "'s GPU is idle"};
+    find_own(t, &compute, out);
+    find_own(t, &idle, out);
+    bool idles = fabs(idle.own - idle.usual) > fabs(compute.own - compute.usual);
+    const own_change *c = idles ? &idle : &compute;
+    double apart = c->own - c->usual;
+    bool alone =
+        rs_table_n_rows(t) > 1 && fabs(apart) >= LEAST_OF_ONE * fabs(whole) && (apart > 0) == (whole > 0);
+    const char *kernel = rs_face_string(t, compute.rank, "kernel");
+    if (alone) put_own(t, c, whole, out);
+    if ((alone && idles) || !*kernel || fabs(compute.own) < LEAST_OF_ONE * fabs(whole)) return;
     rs_text_printf(out, " %s changed most%s: ",
                    rs_shorten_middle(kernel, strlen(kernel), LONGEST_NAME, name, sizeof name),
                    alone ? " there" : "");
-    put_more(out, amount(t, most, "kernel_diff_us"), whole);
+    put_more(out, amount(t, compute.rank, "kernel_diff_us"), whole);
     rs_text_put(out, " a step.");
+}
+
+/* What the change may be, by the steps of these two runs alone. */
+static void put_range(double low, double high, rs_text *out)
+{
+    if (isnan(low) || isnan(high)) return;
+    double widest = fmax(fabs(low), fabs(high));
+    rs_text_put(out, "; 95 % CI of these steps ");
+    put_more(out, low, widest);
+    rs_text_put(out, " to ");
+    put_more(out, high, widest);
 }
 
 void rs_headline_diff(const rs_result *result, rs_text *out)
@@ -824,13 +862,17 @@ void rs_headline_diff(const rs_result *result, rs_text *out)
     double a = amount(t, step, "a"), b = amount(t, step, "b"), change = percent(b - a, a);
     const char *what = by_step ? "A step" : "The GPU's work";
     if (!(a > 0)) return;
+    double low = by_step ? rs_face_number(t, step, "diff_low") : (double)NAN,
+           high = by_step ? rs_face_number(t, step, "diff_high") : (double)NAN;
     if (fabs(change) < AS_MUCH)
-        rs_text_printf(out, "%s takes as long in B as in A: %s and %s (%s%s %%)", what, TIME(b), TIME(a),
+        rs_text_printf(out, "%s takes as long in B as in A: %s and %s (%s%s %%", what, TIME(b), TIME(a),
                        change < 0 ? "-" : "+", RS_FIXED(fabs(change), 1));
     else
-        rs_text_printf(out, "%s takes %s %s in B, %s after %s (%s%s %%)", what, TIME(fabs(b - a)),
+        rs_text_printf(out, "%s takes %s %s in B, %s after %s (%s%s %%", what, TIME(fabs(b - a)),
                        b > a ? "longer" : "less", TIME(b), TIME(a), b > a ? "+" : "-",
                        RS_FIXED(fabs(change), 1));
+    put_range(low, high, out);
+    rs_text_put(out, ")");
     if (fabs(change) >= AS_MUCH) put_parts(t, by_step ? n_a : 1, by_step ? n_b : 1, b - a, out);
     rs_text_put(out, ".");
     if (fabs(change) < AS_MUCH) return;

@@ -198,29 +198,38 @@ static int compare_numbers(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-rs_status rs_trace_count_steps(rs_trace *trace, size_t *n, int64_t *length, rs_error *err)
+rs_status rs_trace_step_lengths(rs_trace *trace, rs_host_step **out, size_t *n, rs_error *err)
 {
     const rs_step *steps;
     size_t n_steps, kept = 0;
     rs_selector selector;
+    *n = 0;
+    *out = NULL;
     RS_TRY(rs_trace_steps(trace, &steps, &n_steps, err));
     RS_TRY(rs_trace_selector(trace, &selector, err));
     RS_LOCAL rs_step *sorted = rs_malloc((n_steps + 1) * sizeof *sorted);
-    if (!sorted) return rs_fail_nomem(err, "steps");
+    *out = rs_malloc((n_steps + 1) * sizeof **out);
+    if (!sorted || !*out) return rs_fail_nomem(err, "steps");
     for (size_t i = 0; i < n_steps; i++)
         if (rs_selects_step(&selector, &steps[i])) sorted[kept++] = steps[i];
     if (kept) qsort(sorted, kept, sizeof *sorted, compare_numbers);
-    *n = 0;
-    *length = 0;
     for (size_t i = 0, next; i < kept; i = next) {
         int64_t start = sorted[i].start, end = sorted[i].end;
         for (next = i + 1; next < kept && sorted[next].number == sorted[i].number; next++) {
             if (sorted[next].start < start) start = sorted[next].start;
             if (sorted[next].end > end) end = sorted[next].end;
         }
-        ++*n;
-        *length = rs_add_sat(*length, rs_sub_sat(end, start));
+        (*out)[(*n)++] = (rs_host_step){sorted[i].number, rs_sub_sat(end, start)};
     }
+    return RS_OK;
+}
+
+rs_status rs_trace_count_steps(rs_trace *trace, size_t *n, int64_t *length, rs_error *err)
+{
+    RS_LOCAL rs_host_step *steps = NULL;
+    *length = 0;
+    RS_TRY(rs_trace_step_lengths(trace, &steps, n, err));
+    for (size_t i = 0; i < *n; i++) *length = rs_add_sat(*length, steps[i].length);
     return RS_OK;
 }
 

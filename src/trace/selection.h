@@ -50,7 +50,14 @@ bool rs_selects_work(const rs_selector *selector, uint32_t row, uint32_t launch)
 /* Whether a step is, by its number and its start. */
 bool rs_selects_step(const rs_selector *selector, const rs_step *step);
 
-/* How many different steps are selected, and their lengths on the host added up, ns. */
+/* A step on the host, threads and all. */
+typedef struct rs_host_step {
+    int64_t number, length; /* ns */
+} rs_host_step;
+
+/* The different steps that are selected, by number; *steps is the caller's, to be freed, also after a failure. */
+rs_status rs_trace_step_lengths(rs_trace *trace, rs_host_step **steps, size_t *n, rs_error *err);
+/* How many these are, and their lengths added up. */
 rs_status rs_trace_count_steps(rs_trace *trace, size_t *n, int64_t *length, rs_error *err);
 
 /* Walks a rank's rows upwards: whether each is selected, GPU work by its launch. */

@@ -307,6 +307,18 @@ static void test_diff(void **state)
         &a,
         "A step takes 10.00 ms longer in B, 60.00 ms after 50.00 ms (+20.0 %): computation +10.00 ms. flash changed "
         "most: +9.00 ms a step. Whether it is more than chance needs several runs a side (regress).");
+    put_totals(&a, "60000 diff_low=8000 diff_high=12000", "300000", "300000");
+    row(&a, "ranks",
+        "rank=0 span_diff_us=10000 compute_diff_us=0 idle_diff_us=100 exposed_comm_diff_us=9900");
+    row(&a, "ranks",
+        "rank=1 span_diff_us=10000 compute_diff_us=50 idle_diff_us=9900 exposed_comm_diff_us=100");
+    row(&a, "ranks", "rank=2 span_diff_us=10000 compute_diff_us=0 idle_diff_us=0 exposed_comm_diff_us=10000");
+    expect(
+        &a,
+        "A step takes 10.00 ms longer in B, 60.00 ms after 50.00 ms (+20.0 %; 95 % CI of these steps +8.00 ms to +12.00 "
+        "ms): exposed communication +10.00 ms. Rank 1's GPU is idle 9.900 ms longer a step (the other ranks +0.00 ms to "
+        "+0.10 ms), and their communication, waits for it included, changes by +9.95 ms on average. Whether it is more "
+        "than chance needs several runs a side (regress).");
     put_totals(&a, "50100", "300000", "201000");
     expect(&a, "A step takes as long in B as in A: 50.10 ms and 50.00 ms (+0.2 %).");
 }
