@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/problems.h"
+#include "rankscope/text.h"
 
 #define KEPT_BYTES (UINT64_C(1) << 30) /* of events, which further questions over ranks find loaded */
 
@@ -86,6 +87,31 @@ void rs_explorer_answer_clear(rs_explorer_answer *answer)
 {
     rs_free(answer->bytes);
     *answer = (rs_explorer_answer){0};
+}
+
+#define LARGE_ANSWER ((size_t)64 << 10)
+
+void rs_explorer_answer_pack(rs_explorer_answer *answer)
+{
+    rs_explorer_answer packed = {.status = answer->status, .type = answer->type, .packed = true};
+    const rs_sink sink = {rs_answer_append, &packed};
+    rs_packer *packer = NULL;
+    rs_error ignored = RS_ERROR_INIT;
+    if (answer->n < LARGE_ANSWER || !answer->type || strcmp(answer->type, "application/json") != 0) return;
+    bool ok = rs_packer_open(RS_PACK_GZIP, &sink, &packer, &ignored) == RS_OK;
+    if (ok) {
+        const rs_sink into = rs_packer_sink(packer);
+        ok =
+            into.write(into.context, answer->bytes, answer->n) && rs_packer_finish(packer, &ignored) == RS_OK;
+    }
+    rs_packer_close(packer);
+    rs_explorer_answer_clear(ok ? answer : &packed);
+    if (ok) *answer = packed;
+}
+
+unsigned rs_explorer_stage(const rs_explorer *x)
+{
+    return atomic_load(&x->waits.known) ? 1 : 0;
 }
 
 rs_status rs_answer_table(rs_explorer_answer *answer, const char *name, const rs_table *table, bool first,
