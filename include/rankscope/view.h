@@ -73,6 +73,7 @@ typedef struct rs_explorer_answer {
     const char *type; /* Content-Type; static */
     char *bytes;
     size_t n, capacity;
+    bool packed; /* gzip */
 } rs_explorer_answer;
 
 /* Who answers a path. What the map has is answered by any thread, at once; of each other desk one thread at a time asks. */
@@ -90,6 +91,11 @@ rs_explorer_desk rs_explorer_desk_of(const char *path, bool post);
 
 void rs_explorer_ask(rs_explorer *explorer, const rs_explorer_request *request, rs_explorer_answer *answer);
 void rs_explorer_answer_clear(rs_explorer_answer *answer);
+/* Packs an answer as gzip where it is text of more than 64 KiB; one that memory does not suffice for stays as it is. A map stays as
+ * it is: to pack it takes longer than to draw it. */
+void rs_explorer_answer_pack(rs_explorer_answer *answer);
+/* Grows when something is known that answers to GET may show: those of the same number are the same. Any thread. */
+unsigned rs_explorer_stage(const rs_explorer *explorer);
 /* The map of a job for a page without a server, as JSON: `from`, `to`, `width`, `classes`, `ranks`, and `data`, base 64 of gzip of
  * bytes by rank, column and class: shares of the column in 255ths. As many columns as fit into `most` bytes, 256 at least. map: the
  * table of that name; arrivals: that of `collectives`, which divides communication into waits and transfers, or NULL. Without a rank it

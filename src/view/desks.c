@@ -100,6 +100,7 @@ static void *work(void *context)
         const rs_explorer_request request = {
             .path = t->path, .query = t->query, .body = t->body, .n_body = t->n_body, .json = t->json};
         rs_explorer_ask(d->explorer, &request, &t->answer);
+        if (t->packs) rs_explorer_answer_pack(&t->answer);
         pthread_mutex_lock(&d->lock);
         finish(d, t);
     }

@@ -12,7 +12,8 @@ typedef struct rs_task {
     void *
         owner; /* the asker's; NULL: it is not waited for any more. Only the asker's thread reads and writes it */
     double asked;
-    bool json;
+    bool json, packs; /* packs: gzip is understood */
+    unsigned stage;   /* of the explorer when it was asked */
     char *path, *query, *body;
     size_t n_body;
     rs_explorer_answer answer;

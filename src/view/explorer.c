@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/problems.h"
+#include "rankscope/text.h"
 
 #define KEPT_BYTES (UINT64_C(1) << 30) /* of events, which further questions over ranks find loaded */
 
@@ -85,6 +87,31 @@ void rs_explorer_answer_clear(rs_explorer_answer *answer)
 {
     rs_free(answer->bytes);
     *answer = (rs_explorer_answer){0};
+}
+
+#define LARGE_ANSWER ((size_t)64 << 10)
+
+void rs_explorer_answer_pack(rs_explorer_answer *answer)
+{
+    rs_explorer_answer packed = {.status = answer->status, .type = answer->type, .packed = true};
+    const rs_sink sink = {rs_answer_append, &packed};
+    rs_packer *packer = NULL;
+    rs_error ignored = RS_ERROR_INIT;
+    if (answer->n < LARGE_ANSWER || !answer->type || strcmp(answer->type, "application/json") != 0) return;
+    bool ok = rs_packer_open(RS_PACK_GZIP, &sink, &packer, &ignored) == RS_OK;
+    if (ok) {
+        const rs_sink into = rs_packer_sink(packer);
+        ok =
+            into.write(into.context, answer->bytes, answer->n) && rs_packer_finish(packer, &ignored) == RS_OK;
+    }
+    rs_packer_close(packer);
+    rs_explorer_answer_clear(ok ? answer : &packed);
+    if (ok) *answer = packed;
+}
+
+unsigned rs_explorer_stage(const rs_explorer *x)
+{
+    return atomic_load(&x->waits.known) ? 1 : 0;
 }
 
 rs_status rs_answer_table(rs_explorer_answer *answer, const char *name, const rs_table *table, bool first,
@@ -215,6 +242,9 @@ static rs_status read_job(rs_explorer *x, rs_result *told, rs_error *err)
     rs_free(told->tables);
     told->tables = NULL;
     told->n_tables = 0;
+    /* the first question has them all */
+    for (size_t i = 0; i < told->problems.n; i++)
+        rs_problems_adopt(&x->info.problems, &told->problems.items[i]);
     return status;
 }
 
@@ -271,6 +301,7 @@ static const rs_column_spec rank_columns[] = {
     {"events", RS_INT, RS_UNIT_COUNT, "events", NULL},
     {"device", RS_TEXT, RS_UNIT_NONE, "name of its device", NULL},
     {"file", RS_TEXT, RS_UNIT_NONE, "the file it was read from", NULL},
+    {"world", RS_INT, RS_UNIT_COUNT, "ranks of the whole job; unknown: the file does not say", NULL},
 };
 static const rs_table_spec rank_table = {"ranks", "one row is one rank", rank_columns,
                                          sizeof rank_columns / sizeof *rank_columns};
@@ -315,7 +346,7 @@ static rs_status put_ranks(const rs_explorer *x, rs_explorer_answer *answer, rs_
     rs_status status = t ? RS_OK : rs_fail_nomem(err, "the ranks");
     const size_t rank = rs_column_of(info, "rank"), events = rs_column_of(info, "events"),
                  device = rs_column_of(info, "device_name"), file = rs_column_of(info, "file"),
-                 label = rs_column_of(info, "label");
+                 label = rs_column_of(info, "label"), world = rs_column_of(info, "world_size");
     for (size_t i = 0, at = 0; status == RS_OK && i < x->map.n; i++) {
         const rs_map_rank *r = &x->map.ranks[i];
         while (at < rs_table_n_rows(info) && rs_table_int(info, at, rank) < r->rank) at++;
@@ -327,6 +358,10 @@ static rs_status put_ranks(const rs_explorer *x, rs_explorer_answer *answer, rs_
         rs_table_add_int(t, known ? rs_table_int(info, at, events) : 0);
         rs_table_add_text(t, known ? rs_table_text(info, at, device, NULL) : NULL);
         rs_table_add_text(t, known ? rs_table_text(info, at, file, NULL) : NULL);
+        if (known && !rs_table_is_null(info, at, world))
+            rs_table_add_int(t, rs_table_int(info, at, world));
+        else
+            rs_table_add_null(t);
         status = rs_table_end_row(t, err);
     }
     if (status == RS_OK) status = rs_answer_table(answer, "ranks", t, true, err);
@@ -362,7 +397,7 @@ static rs_status put_losses(const rs_explorer *x, rs_explorer_answer *answer, rs
     for (size_t i = 0; status == RS_OK && i < x->info.problems.n; i++) {
         const rs_problem *p = &x->info.problems.items[i];
         rs_table_add_text(t, p->file);
-        rs_table_add_text(t, p->message);
+        rs_table_add_text(t, p->detail ? p->detail : p->message);
         rs_table_add_int(t, (int64_t)p->count);
         status = rs_table_end_row(t, err);
     }

@@ -94,6 +94,7 @@ struct rs_view_server {
     int stop[2];  /* a pipe: what comes out of it ends the loop */
     int ready[2]; /* a pipe: what comes out of it says that answers of the explorer are there */
     rs_desks *desks;
+    char stamp[RS_VIEW_TOKEN]; /* of this run: answers to GET stay the same in one stage of the explorer */
     pthread_t thread;
     client *first, *last;
     size_t n, n_waiting;
@@ -247,7 +248,7 @@ static bool add_headers(struct evkeyvalq *headers, const rs_view_server *server,
               add_header(headers, "Cross-Origin-Resource-Policy", "same-origin") &&
               add_header(headers, "Content-Security-Policy",
                          r && r->policy ? r->policy : "default-src 'none'; frame-ancestors 'none'") &&
-              add_header(headers, "Vary", "Origin");
+              add_header(headers, "Vary", "Origin, Accept, Accept-Encoding");
     if (ok && answer->allow_ui)
         ok = add_header(headers, "Access-Control-Allow-Origin", server->routes->ui_origin);
     if (ok && answer->status == 405)
@@ -259,12 +260,33 @@ static bool add_headers(struct evkeyvalq *headers, const rs_view_server *server,
     return ok;
 }
 
-/* Takes the answer's bytes over. */
+static void write_tag(const rs_view_server *server, unsigned stage, char out[64])
+{
+    snprintf(out, 64, "\"%s-%u\"", server->stamp, stage);
+}
+
+/* A client that has the answer already is told so. */
+static bool has_answer(const rs_view_server *server, struct evhttp_request *request, unsigned stage)
+{
+    const char *has = evhttp_find_header(evhttp_request_get_input_headers(request), "If-None-Match");
+    char tag[64];
+    write_tag(server, stage, tag);
+    return has && strcmp(has, tag) == 0 && evhttp_request_get_command(request) != EVHTTP_REQ_POST;
+}
+
+/* Takes the answer's bytes over. stage: of the explorer when it was asked. */
 static bool send_answer(const rs_view_server *server, struct evhttp_request *request, rs_explorer_answer *a,
-                        struct evbuffer *body)
+                        unsigned stage, struct evbuffer *body)
 {
     const rs_view_answer plain = {.status = a->status};
-    if (!add_headers(evhttp_request_get_output_headers(request), server, &plain, a->type, a->n)) return false;
+    struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
+    char tag[64];
+    write_tag(server, stage, tag);
+    if (!add_headers(headers, server, &plain, a->type, a->n)) return false;
+    if (a->status < 400 && evhttp_request_get_command(request) != EVHTTP_REQ_POST &&
+        !add_header(headers, "ETag", tag))
+        return false;
+    if (a->packed && !add_header(headers, "Content-Encoding", "gzip")) return false;
     if (evhttp_request_get_command(request) != EVHTTP_REQ_HEAD && a->n &&
         evbuffer_add(body, a->bytes, a->n) != 0)
         return false;
@@ -272,10 +294,10 @@ static bool send_answer(const rs_view_server *server, struct evhttp_request *req
     return true;
 }
 
-static void send_or_fail(const rs_view_server *server, struct evhttp_request *request, rs_explorer_answer *a)
+static void send_or_fail(const rs_view_server *server, struct evhttp_request *request, rs_task *t)
 {
     struct evbuffer *body = evbuffer_new();
-    if (!body || !send_answer(server, request, a, body)) {
+    if (!body || !send_answer(server, request, &t->answer, t->stage, body)) {
         evhttp_clear_headers(evhttp_request_get_output_headers(request));
         evhttp_send_error(request, HTTP_INTERNAL, NULL);
     }
@@ -301,7 +323,7 @@ static void on_ready(evutil_socket_t fd, short what, void *context)
             c->task = NULL;
             c->request = NULL;
         }
-        if (request) send_or_fail(server, request, &t->answer);
+        if (request) send_or_fail(server, request, t);
         rs_task_free(t);
     }
 }
@@ -314,13 +336,19 @@ static bool ask_explorer(rs_view_server *server, struct evhttp_request *request,
     const char *accept = evhttp_find_header(evhttp_request_get_input_headers(request), "Accept");
     const bool posts = evhttp_request_get_command(request) == EVHTTP_REQ_POST,
                json = accept && strstr(accept, "json");
+    const char *packs = evhttp_find_header(evhttp_request_get_input_headers(request), "Accept-Encoding");
     const rs_explorer_desk desk = rs_explorer_desk_of(path, posts);
+    const unsigned stage = rs_explorer_stage(server->routes->explorer);
     client *c = client_of(server, request);
+    if (has_answer(server, request, stage)) {
+        rs_explorer_answer same = {.status = 304, .type = "application/json"};
+        return send_answer(server, request, &same, stage, body);
+    }
     if (desk == RS_DESK_MAP) {
         const rs_explorer_request asked = {.path = path, .query = query, .json = json};
         rs_explorer_answer answer;
         rs_explorer_ask(server->routes->explorer, &asked, &answer);
-        const bool ok = send_answer(server, request, &answer, body);
+        const bool ok = send_answer(server, request, &answer, stage, body);
         rs_explorer_answer_clear(&answer);
         return ok;
     }
@@ -329,6 +357,8 @@ static bool ask_explorer(rs_view_server *server, struct evhttp_request *request,
     rs_task *task = c && !c->task && text ? rs_task_create(path, query, posts ? text : NULL, n, json) : NULL;
     if (!task) return false;
     task->owner = c;
+    task->stage = stage;
+    task->packs = packs && strstr(packs, "gzip");
     c->task = task;
     c->request = request;
     rs_desks_ask(server->desks, desk, task);
@@ -496,6 +526,12 @@ rs_status rs_view_serve(int socket, const rs_view_routes *routes, rs_view_server
         return rs_fail_nomem(err, "the server");
     }
     server->routes = routes;
+    const rs_status stamped = rs_view_make_token(server->stamp, err);
+    if (stamped != RS_OK) {
+        close(socket);
+        rs_free(server);
+        return stamped;
+    }
     server->stop[0] = server->stop[1] = server->ready[0] = server->ready[1] = -1;
     errno = 0;
     if (!make_base(server) || !make_http(server, &socket) || !make_events(server) ||

@@ -219,6 +219,8 @@ static void test_every_table(void **state)
                                         "memory_fit",
                                         "memory_without",
                                         "memory_findings",
+                                        "memory_layers",
+                                        "memory_layout",
                                         "memory_counters",
                                         "steps_serving",
                                         "structure_layers",

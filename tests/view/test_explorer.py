@@ -7,6 +7,7 @@ Python's standard library only. Each check prints a line when it fails; the last
 """
 import contextlib
 import decimal
+import gzip
 import http.client
 import json
 import os
@@ -426,6 +427,25 @@ def check_rules(server):
     same(server.ask("api/job")[0], 200, "it still answers")
 
 
+def check_transport(server):
+    """What a client has already is not sent again, and long texts are packed."""
+    for path in "map?width=50", "lanes?rank=1&width=50", "select?table=kernels":
+        status, headers, _ = server.ask("api/" + path)
+        tag = headers["ETag"]
+        check(status == 200 and tag, path + " has a tag")
+        for method in "GET", "HEAD":
+            status, headers, body = server.ask("api/" + path, method, **{"If-None-Match": tag})
+            same((status, body, headers["ETag"]), (304, b"", tag), path + ": " + method + " again")
+        same(server.ask("api/" + path, **{"If-None-Match": '"another"'})[0], 200, path + ": another tag")
+    check(server.ask("api/lanes?rank=99")[1]["ETag"] is None, "a refusal has no tag")
+    plain = server.ask("api/select?table=tree")
+    packed = server.ask("api/select?table=tree", **{"Accept-Encoding": "gzip, br"})
+    check(plain[1]["Content-Encoding"] is None and len(plain[2]) > 1 << 16, "plain: %d bytes" % len(plain[2]))
+    same((packed[1]["Content-Encoding"], int(packed[1]["Content-Length"])), ("gzip", len(packed[2])), "packed")
+    check(len(packed[2]) < len(plain[2]) / 3 and gzip.decompress(packed[2]) == plain[2], "packed is the same")
+    check(server.ask("api/job", **{"Accept-Encoding": "gzip"})[1]["Content-Encoding"] is None, "what is short is not packed")
+
+
 def check_memory(job, work):
     """Snapshots with the traces: the tables of the command."""
     folder = pathlib.Path(work) / "snapshots"
@@ -469,6 +489,7 @@ def main():
             check_what_if(server, job)
             check_search_and_sql(server, job)
             check_rules(server)
+            check_transport(server)
             same(server.ask("api/memory")[0], 400, "there are no snapshots")
         check_memory(job, work)
         missing = os.path.join(work, "missing")

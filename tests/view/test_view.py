@@ -178,7 +178,7 @@ def check_who_may(job):
         same((status, headers["Access-Control-Allow-Origin"]), (200, None), "without Origin")
         status, headers, _ = s.ask(trace, Origin=UI)
         same((status, headers["Access-Control-Allow-Origin"]), (200, UI), "the UI's origin")
-        same(headers["Vary"], "Origin", "caches tell origins apart")
+        same(headers["Vary"], "Origin, Accept, Accept-Encoding", "caches tell origins apart")
         for origin in "https://evil.example", "null", UI + ".evil.example", "http://ui.perfetto.dev", UI + "/", \
                 "http://127.0.0.1:1":
             status, headers, body = s.ask(trace, Origin=origin)

@@ -4,7 +4,7 @@
 // The last line is "N passed, N failed". RANKSCOPE_CHROMIUM names another browser than /usr/bin/chromium.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -28,10 +28,10 @@ async function serve(...paths) {
     check('view starts', first !== '');
     return {
         address: first.trim(),
-        async end() {
+        async end(wanted = 0) {
             child.kill('SIGTERM');
             const [code] = await ended;
-            check('it ends with 0', code === 0, code);
+            check(`it ends with ${wanted}`, code === wanted, code);
         },
     };
 }
@@ -278,6 +278,22 @@ await group('who holds the memory', async () => {
     check('dark and narrow: nothing sticks out', await again.page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
     await again.close();
     await beside.end();
+});
+
+await group('a rank is missing', async () => {
+    const part = join(work, 'part');
+    cpSync(job, part, { recursive: true });
+    rmSync(join(part, 'rank2.json'));
+    writeFileSync(join(part, 'rank9.json'), '{"traceEvents": [');
+    const { address, end } = await serve(part);
+    const { page, complaints, close } = await open(address);
+    check('it is said', /^Rank 2 of 4 is not among the files/.test(await page.locator('.losses').textContent()), await page.locator('.losses').textContent());
+    check('three rows', (await page.evaluate(() => document.querySelector('canvas.map').getAttribute('aria-label'))).startsWith('Map of 3 ranks'));
+    await findings(page);
+    check('nothing complained', complaints.length === 0, complaints);
+    check('and the file that is none', /rank9\.json/.test(await page.locator('.losses').textContent()));
+    await close();
+    await end();
 });
 
 await group('rows in another order, and saved', async () => {

@@ -6,7 +6,7 @@ import { LanesView } from './lanes.js';
 import { LEFT, MapView } from './map.js';
 import { eventPanel, findingsPanel, pathPanel, picturePanel, refusal, searchPanel, selectionPanel, sqlPanel, whyPanel } from './panels.js';
 import { Store } from './state.js';
-import { h, ranges, visible } from '../dom.js';
+import { h, ranges, sentence, visible } from '../dom.js';
 import { colours, onTheme, startTheme, themeButton } from '../theme.js';
 
 const KEYS = [
@@ -95,6 +95,7 @@ class App {
         const side = h(
             'aside',
             { class: 'side', 'aria-label': 'Findings and details' },
+            this.losses(),
             this.findingsBox.element,
             h('section', { class: 'details', 'aria-label': 'Details' }, h('div', { class: 'tabs', role: 'tablist' }, this.tabs), this.panel),
         );
@@ -142,6 +143,23 @@ class App {
         this.map = this.makeMap(this.mapHost, null, `Map of ${job.ranks.length} ranks over ${duration(this.last)}`);
         this.lanes = new LanesView(this.scroller, { onRefusal: (error) => this.say(error) });
         this.wireLanes();
+    }
+
+    // What the files do not have; null: nothing is lacking.
+    losses() {
+        const world = Math.max(0, ...this.job.ranks.map((rank) => rank.world ?? 0));
+        const missing = [...Array(Math.min(world, 1 << 16)).keys()].filter((rank) => !this.byRank.has(rank));
+        const lines = [
+            missing.length && missing.length < world ? `${missing.length === 1 ? 'Rank' : 'Ranks'} ${ranges(missing)} of ${world} ${missing.length === 1 ? 'is' : 'are'} not among the files: what was waited for there is not seen.` : null,
+            ...this.job.lost.map(({ file, message, count }) => `${file ? `${file}: ` : ''}${message}${count > 1 ? ` (${count} times)` : ''}`),
+        ].filter(Boolean);
+        if (!lines.length) return null;
+        const first = sentence(lines[0]);
+        return h(
+            'section',
+            { class: 'losses', 'aria-label': 'What the files lack' },
+            lines.length === 1 ? first : h('details', {}, h('summary', {}, first, ` and ${lines.length - 1} more`), h('ul', {}, lines.slice(1, 200).map((line) => h('li', {}, sentence(line))))),
+        );
     }
 
     makeMap(host, whatif, title) {

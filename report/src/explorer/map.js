@@ -9,6 +9,8 @@ const AXIS = 22;
 const STEPS = 20;
 const TOP = AXIS + STEPS;
 const MOST_ROW = 56;
+const BAND = 60000; // values that are painted between two looks at the clock
+const SLICE = 5; // ms of a frame that painting may take
 const PLAIN = 7; // rows from this height on show shares one above the other; lower ones mix their colours
 
 // Rows too low for stacks: a pixel is the mean of its classes' colours, paler where less was recorded.
@@ -113,8 +115,10 @@ export class MapView {
         try {
             const data = await this.options.source({ from, to, width, rows: this.rows, whatif: this.options.whatif, waits: this.options.waits, order: this.options.order }, abort.signal);
             if (this.wanted !== wanted) return;
+            const image = await this.paintInSlices(data, () => this.wanted === wanted);
+            if (this.wanted !== wanted) return;
             this.data = data;
-            this.image = null;
+            this.image = image;
             this.abort = null;
             this.draw();
             this.options.onData?.(data);
@@ -124,31 +128,55 @@ export class MapView {
         }
     }
 
-    // The picture of the data, a pixel a column.
-    paint() {
-        const { width, data, classes, ranks } = this.data;
+    // Paints the picture of the data, a pixel a column, some rows at a time.
+    *bands({ width, data, classes, ranks }) {
         const row = Math.max(1, Math.round(this.row * this.ratio));
         const gap = row >= 8 ? Math.max(1, Math.round(this.ratio)) : 0;
-        const height = ranks.length * row;
+        const mixes = this.row < PLAIN;
         const made = document.createElement('canvas');
         made.width = width;
-        made.height = height;
+        made.height = ranks.length * row;
         const context = made.getContext('2d');
-        const image = context.createImageData(width, height);
-        const pixels = new Uint32Array(image.data.buffer);
         const inks = classes.map((name) => parts(colourOf(name)));
         const packed = inks.map(([r, g, b]) => (255 << 24) | (b << 16) | (g << 8) | r);
+        const k = classes.length;
         const waits = classes.indexOf('exposed_wait');
         const comm = packed[classes.indexOf('exposed_comm')];
-        if (this.row < PLAIN) mixColumns(data, inks, packed, { rows: ranks.length, width, row }, pixels);
-        else this.stackColumns({ width, data, ranks, row, gap, waits, comm, packed }, pixels);
-        context.putImageData(image, 0, 0);
-        this.image = made;
+        const together = Math.max(1, Math.floor(BAND / (width * k)));
+        for (let first = 0; first < ranks.length; first += together) {
+            const rows = Math.min(together, ranks.length - first);
+            const image = context.createImageData(width, rows * row);
+            const pixels = new Uint32Array(image.data.buffer);
+            const part = data.subarray(first * width * k, (first + rows) * width * k);
+            if (mixes) mixColumns(part, inks, packed, { rows, width, row }, pixels);
+            else this.stackColumns({ width, data: part, rows, row, gap, waits, comm, packed }, pixels);
+            context.putImageData(image, 0, first * row);
+            yield made;
+        }
     }
 
-    stackColumns({ width, data, ranks, row, gap, waits, comm, packed }, pixels) {
+    paint() {
+        for (const made of this.bands(this.data)) this.image = made;
+    }
+
+    // The same while frames go on: what it takes of one is bounded. null: it is not wanted any more.
+    async paintInSlices(data, isWanted) {
+        let image = null;
+        let begun = performance.now();
+        for (const made of this.bands(data)) {
+            image = made;
+            if (performance.now() - begun < SLICE) continue;
+            performance.measure('map paint', { start: begun, end: performance.now() });
+            await new Promise((done) => { setTimeout(done, 0); });
+            if (!isWanted()) return null;
+            begun = performance.now();
+        }
+        return image;
+    }
+
+    stackColumns({ width, data, rows, row, gap, waits, comm, packed }, pixels) {
         const k = packed.length;
-        for (let i = 0; i < ranks.length; i += 1)
+        for (let i = 0; i < rows; i += 1)
             for (let c = 0; c < width; c += 1) {
                 const at = (i * width + c) * k;
                 // from the bottom up in the order of the classes; what was not recorded stays empty at the top
