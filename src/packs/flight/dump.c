@@ -35,7 +35,7 @@ void rs_fl_draft_clear(rs_fl_draft *draft)
     rs_strings_clear(&draft->call_keys);
     rs_strings_clear(&draft->frame_keys);
     rs_strings_clear(&draft->stack_keys);
-    *draft = (rs_fl_draft){0};
+    *draft = (rs_fl_draft){.nameless = {.desc = RS_FL_NONE, .members = RS_FL_NONE}};
 }
 
 /* ---- values ------------------------------------------------------------------------------------------ */
@@ -139,28 +139,44 @@ static uint32_t ranks_text(rs_fl_build *b, uint32_t node)
     return id;
 }
 
+static void read_description(rs_fl_build *b, uint32_t node, struct rs_fl_draft_group *group)
+{
+    uint32_t field, inner;
+    rs_value_walk fields = rs_value_children(b->v, node);
+    while (rs_fl_next_pair(b, &fields, &field, &inner)) {
+        rs_fl_key f = rs_fl_key_of(&b->v->nodes[field]);
+        if (f == RS_FL_KEY_DESC) group->desc = rs_fl_text_id(b, inner);
+        if (f == RS_FL_KEY_RANKS) group->members = ranks_text(b, inner);
+    }
+    group->configured = group->members != RS_FL_NONE;
+}
+
 static void read_pg_config(rs_fl_build *b, uint32_t node)
 {
     rs_value_walk walk = rs_value_children(b->v, node);
-    uint32_t k, value, field, inner;
+    uint32_t k, value;
     if (b->v->nodes[node].type != RS_VALUE_MAP) return;
     while (rs_fl_next_pair(b, &walk, &k, &value)) {
         uint32_t uid = rs_fl_text_id(b, k);
         if (uid == RS_FL_NONE || b->v->nodes[value].type != RS_VALUE_MAP) continue;
         if (b->draft->texts.items[uid].length == 0) {
             b->draft->rank.nameless = true; /* gloo's: one entry without a name, for whichever group */
+            read_description(b, value, &b->draft->nameless);
             continue;
         }
         uint32_t g = rs_fl_draft_group(b, uid);
         if (b->nomem) return;
-        rs_value_walk fields = rs_value_children(b->v, value);
-        while (rs_fl_next_pair(b, &fields, &field, &inner)) {
-            rs_fl_key f = rs_fl_key_of(&b->v->nodes[field]);
-            if (f == RS_FL_KEY_DESC) b->draft->groups[g].desc = rs_fl_text_id(b, inner);
-            if (f == RS_FL_KEY_RANKS) b->draft->groups[g].members = ranks_text(b, inner);
-        }
-        b->draft->groups[g].configured = b->draft->groups[g].members != RS_FL_NONE;
+        read_description(b, value, &b->draft->groups[g]);
     }
+}
+
+/* A description without a name is that of the group, where pg_status and the entries know no other one. */
+static void adopt_nameless(rs_fl_draft *d)
+{
+    if (!d->nameless.configured || d->n_groups != 1 || d->n_status != 1 || d->groups[0].configured) return;
+    d->groups[0].members = d->nameless.members;
+    d->groups[0].configured = true;
+    d->rank.nameless = false;
 }
 
 static void read_pg_status(rs_fl_build *b, uint32_t node)
@@ -240,6 +256,7 @@ static bool read_root(rs_fl_build *b, uint32_t root)
     }
     if (config != RS_NO_NODE) read_pg_config(b, config);
     if (entries != RS_NO_NODE) rs_fl_read_entries(b, entries);
+    adopt_nameless(b->draft);
     return known;
 }
 
@@ -273,7 +290,7 @@ rs_status rs_fl_read_dump(rs_fl_reader *scratch, const uint8_t *bytes, size_t n,
                           rs_error *err)
 {
     *usable = false;
-    *draft = (rs_fl_draft){0};
+    *draft = (rs_fl_draft){.nameless = {.desc = RS_FL_NONE, .members = RS_FL_NONE}};
     draft->rank = (rs_fl_rank){.rank = rank, .major = -1, .minor = -1};
     if (!rs_strings_init(&draft->texts) || !rs_strings_init(&draft->call_keys) ||
         !rs_strings_init(&draft->frame_keys) || !rs_strings_init(&draft->stack_keys))

@@ -112,8 +112,8 @@ typedef struct rs_fl_rank {
     bool filtered;             /* record ids have gaps: only some of the entries were dumped */
     bool has_entries;          /* an entries key was there */
     bool unread;               /* nothing of what it called could be read */
-    bool nameless;             /* its pg_config describes groups without a name, which tells nothing */
-    uint8_t shape;             /* rs_fl_shape */
+    bool nameless; /* its pg_config describes one of several groups without its name, which says nothing */
+    uint8_t shape; /* rs_fl_shape */
     struct rs_fl_loose {
         int64_t enqueued, done;
     } * loose; /* statuses that are joined to no group */
@@ -208,7 +208,7 @@ typedef struct rs_fl_draft {
     struct rs_fl_draft_group {
         uint32_t uid, desc, members; /* texts; members RS_FL_NONE when pg_config has no such uid */
         bool configured;
-    } * groups;
+    } * groups, nameless; /* nameless: the description that names no group */
     size_t n_groups, groups_capacity;
     struct rs_fl_draft_status {
         int64_t pg_id, enqueued, began, done;
