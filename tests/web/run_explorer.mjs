@@ -108,6 +108,15 @@ await group('a rank, an event, why', async () => {
     await page.locator('canvas.lanes').waitFor();
     await page.waitForTimeout(300);
     check('lanes have boxes', (await inks(page, 'canvas.lanes')) >= 4);
+    // the counters are between streams and threads; the pointer shows their values
+    const lanes = await page.locator('canvas.lanes').boundingBox();
+    await page.waitForTimeout(700);
+    const told = new Set();
+    for (let y = 10; y < lanes.height; y += 12) {
+        await page.mouse.move(lanes.x + 0.3 * lanes.width, lanes.y + y);
+        told.add(await page.evaluate(() => document.querySelector('.status strong')?.textContent ?? ''));
+    }
+    check('a counter', [...told].some((text) => /^Queue of device 0 stream/.test(text)), [...told]);
     await page.keyboard.press('y');
     await page.locator('.why section').first().waitFor({ timeout: PATIENCE });
     const text = await page.locator('.why section').first().textContent();
@@ -280,6 +289,41 @@ await group('who holds the memory', async () => {
     await beside.end();
 });
 
+await group('several ranks a row', async () => {
+    const large = synth(join(build, 'rankscope-synth'), join(work, 'large'), ['--dp', '2', '--pp', '2', '--tp', '4', '--steps', '2']);
+    const { address, end } = await serve(large);
+    const { page, complaints, close } = await open(address);
+    await page.waitForFunction(() => document.documentElement.dataset.complete, null, { timeout: PATIENCE });
+    const box = page.locator('select[aria-label="Order of the rows"]');
+    await box.selectOption({ label: 'A row a pipeline stage' });
+    await page.waitForTimeout(500);
+    const axis = tables('structure', large).mesh.find((row) => row.axis === 'pp');
+    check('the axis of the mesh', fragment(page).order === `fold:${axis.stride},${axis.size}`, page.url());
+    await page.mouse.move(...(await point(page, 0.5, 1, 2)));
+    check('the second row is stage 1', (await page.locator('.status strong').first().textContent()) === 'stage 1', await page.locator('.status').textContent());
+    const again = await open(page.url());
+    await again.page.waitForFunction(() => document.documentElement.dataset.complete, null, { timeout: PATIENCE });
+    await again.page.mouse.move(...(await point(again.page, 0.5, 0, 2)));
+    check('a link has the names, too', (await again.page.locator('.status strong').first().textContent()) === 'stage 0');
+    await again.close();
+    await box.selectOption({ label: 'A row 8 ranks' });
+    await page.waitForTimeout(500);
+    const [x, y] = await point(page, 0.2, 1, 2);
+    await page.mouse.move(x, y - 5);
+    await page.mouse.down();
+    await page.mouse.move(x + 100, y);
+    await page.mouse.move(x + 200, y + 5);
+    await page.mouse.up();
+    await page.locator('.sums').waitFor({ timeout: PATIENCE });
+    check('its ranks are selected', fragment(page).selRanks === '8-15', page.url());
+    await box.selectOption('');
+    await page.waitForTimeout(300);
+    check('by rank again', fragment(page).order === undefined && (await inks(page, 'canvas.map')) >= 4);
+    check('nothing complained', complaints.length === 0, complaints);
+    await close();
+    await end();
+});
+
 await group('a rank is missing', async () => {
     const part = join(work, 'part');
     cpSync(job, part, { recursive: true });
@@ -303,9 +347,25 @@ await group('rows in another order, and saved', async () => {
     await page.mouse.click(...(await point(page, 0.5, 0, 4)));
     await page.waitForFunction(() => document.querySelector('.rankbox h2').textContent === 'Rank 3', null, { timeout: PATIENCE });
     check('the rank that computes most is first', fragment(page).order === 'own' && fragment(page).rank === '3', page.url());
-    const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Save' }).click()]);
-    const png = readFileSync(await file.path());
-    check('a picture of the map', file.suggestedFilename() === 'map.png' && png.subarray(1, 4).toString() === 'PNG' && png.length > 3000, png.length);
+    const save = async (form) => {
+        const [file] = await Promise.all([page.waitForEvent('download'), page.locator('select[aria-label^="Save"]').selectOption(form)]);
+        return [file.suggestedFilename(), readFileSync(await file.path())];
+    };
+    const [name, png] = await save('png');
+    check('a picture of the map', name === 'map.png' && png.subarray(1, 4).toString() === 'PNG' && png.length > 3000, png.length);
+    const svg = (await save('svg'))[1].toString();
+    const area = await page.evaluate((text) => {
+        const part = new DOMParser().parseFromString(text, 'image/svg+xml');
+        const sum = (name) => [...(part.querySelector(`path[data-class="${name}"]`)?.getAttribute('d') ?? '').matchAll(/h([\d.]+)v([\d.]+)h-/g)].reduce((all, [, w, high]) => all + w * high, 0);
+        return { broken: Boolean(part.querySelector('parsererror')), compute: sum('compute'), loading: sum('loading'), texts: [...part.querySelectorAll('text')].map((t) => t.textContent) };
+    }, svg);
+    const rows = tables('breakdown', '--cut', '--window', `own:0-${((await (await fetch(`${server.address}api/job`)).json()).last_ns / 1e6).toFixed(6)}`, job).breakdown;
+    const ratio = rows.reduce((sum, row) => sum + row.compute_us, 0) / rows.reduce((sum, row) => sum + (row.loading_us ?? 0), 0);
+    check('a drawing with its texts', !area.broken && area.texts.includes('rank 3') && area.texts.includes('step 11') && area.texts.includes('Data loading'), area.texts);
+    check('whose areas are times', !Number.isFinite(ratio) || Math.abs(area.compute / area.loading / ratio - 1) < 0.05, [area.compute / area.loading, ratio]);
+    const csv = (await save('csv'))[1].toString().trim().split('\n').map((line) => line.split(','));
+    const of = csv[0].indexOf('compute_ns');
+    check('numbers that add up to the breakdown', csv.slice(1).reduce((sum, line) => sum + Number(line[of]), 0) === Math.round(rows.reduce((sum, row) => sum + row.compute_us, 0) * 1000), [csv[0], csv.length]);
     check('nothing complained', complaints.length === 0, complaints);
     await close();
 });

@@ -5,6 +5,7 @@ import { colourOf, LABELS } from './classes.js';
 import { LanesView } from './lanes.js';
 import { LEFT, MapView } from './map.js';
 import { eventPanel, findingsPanel, pathPanel, picturePanel, refusal, searchPanel, selectionPanel, sqlPanel, whyPanel } from './panels.js';
+import { saveCsv, savePng, saveSvg } from './save.js';
 import { Store } from './state.js';
 import { h, ranges, sentence, visible } from '../dom.js';
 import { colours, onTheme, startTheme, themeButton } from '../theme.js';
@@ -33,6 +34,8 @@ const PANELS = [
     ['sql', 'SQL', sqlPanel],
 ];
 
+const MOST_FOLDED = 800; // rows; more do not fit
+
 class App {
     constructor(job) {
         this.job = job;
@@ -43,6 +46,7 @@ class App {
         this.path = null;
         this.flag = null;
         this.mended = null;
+        this.axes = [];
         this.build();
         this.store.onChange((state, before) => this.update(state, before));
         new ResizeObserver(() => this.layOut()).observe(this.views);
@@ -110,7 +114,7 @@ class App {
         this.orderBox = h(
             'select',
             { 'aria-label': 'Order of the rows', onchange: (event) => this.store.move({ order: event.target.value || null }) },
-            [['', 'Rows by rank'], ['own', 'Rows by computation'], ['communication', 'Rows by communication']].map(([value, text]) => h('option', { value, selected: value === (this.store.state.order ?? '') }, text)),
+            [['', 'Rows by rank'], ['own', 'Rows by computation'], ['communication', 'Rows by communication'], ...this.folds().map(({ text, name }) => [`fold:${text}`, name])].map(([value, text]) => h('option', { value, selected: value === (this.store.state.order ?? '') }, text)),
         );
         document.body.append(
             h(
@@ -127,7 +131,17 @@ class App {
                     h('button', { type: 'button', onclick: () => history.back() }, 'Undo'),
                     h('button', { type: 'button', onclick: () => this.showPath() }, 'Critical path'),
                     h('button', { type: 'button', onclick: () => this.search() }, 'Search'),
-                    h('button', { type: 'button', title: 'The map as a PNG file', onclick: () => this.save() }, 'Save'),
+                    h(
+                        'select',
+                        {
+                            'aria-label': 'Save what is seen of the map',
+                            onchange: (event) => {
+                                this.save(event.target.value);
+                                event.target.value = '';
+                            },
+                        },
+                        [['', 'Save'], ['png', 'Picture (PNG)'], ['svg', 'Drawing (SVG)'], ['csv', 'Numbers (CSV)']].map(([value, text]) => h('option', { value }, text)),
+                    ),
                     themeButton(),
                     h('button', { type: 'button', 'aria-label': 'Keys', onclick: () => this.help.showModal() }, '?'),
                 ),
@@ -162,11 +176,57 @@ class App {
         );
     }
 
+    // Rows of several ranks that make sense: hosts where the files name them, else eight ranks.
+    folds() {
+        const { ranks } = this.job;
+        const hosts = new Set(ranks.map((rank) => rank.host).filter(Boolean));
+        const each = ranks.length / Math.max(1, hosts.size);
+        const whole = hosts.size > 1 && Number.isInteger(each) && ranks.every((rank) => rank.host && rank.host === this.byRank.get(rank.rank - (rank.rank % each))?.host);
+        const most = Math.max(...ranks.map((rank) => rank.rank));
+        return [...(whole ? [{ text: String(each), name: 'A row a host' }] : most >= 8 && !(whole && each === 8) ? [{ text: '8', name: 'A row 8 ranks' }] : []), ...this.axes];
+    }
+
+    // fold:N: N ranks a row; fold:STRIDE,SIZE: a row a coordinate on an axis of the mesh. As the map needs it, or null.
+    foldOf(order) {
+        const [, first, size] = /^fold:([1-9]\d{0,5})(?:,([1-9]\d{0,5}))?$/.exec(order ?? '') ?? [];
+        if (!first) return null;
+        const rowOf = (rank) => (size ? Math.floor(rank / first) % size : Math.floor(rank / first));
+        const members = new Map();
+        for (const { rank } of this.job.ranks) members.set(rowOf(rank), [...(members.get(rowOf(rank)) ?? []), rank]);
+        if (members.size > MOST_FOLDED) return null;
+        const name = this.axes.find(({ text }) => text === `${first},${size}`)?.row ?? 'row';
+        return {
+            text: size ? `${first},${size}` : first,
+            rows: members.size,
+            rowOf,
+            members: (rank) => members.get(rowOf(rank)) ?? [rank],
+            labelOf: (rank) => (size ? `${name} ${rowOf(rank)}` : ranges(members.get(rowOf(rank)) ?? [rank])),
+        };
+    }
+
+    // The pipeline's stages, once the mesh is known.
+    async findAxes() {
+        if (this.job.ranks.length < 2) return;
+        try {
+            const { tables } = await get('select', { table: 'structure' });
+            this.axes = tables.mesh
+                .filter((axis) => axis.axis === 'pp' && axis.stride && axis.size > 1)
+                .map((axis) => ({ text: `${axis.stride},${axis.size}`, name: 'A row a pipeline stage', row: 'stage' }));
+        } catch {
+            return; // the mesh is not known
+        }
+        const fold = this.foldOf(this.store.state.order); // its rows have a name now
+        for (const map of [this.map, this.second].filter(Boolean)) map.options.fold = fold;
+        if (fold) this.draw();
+        for (const { text, name } of this.axes) this.orderBox.append(h('option', { value: `fold:${text}`, selected: this.store.state.order === `fold:${text}` }, name));
+    }
+
     makeMap(host, whatif, title) {
         const map = new MapView(host, {
             source: getMap,
             waits: whatif === null ? this.waits : null,
-            order: whatif === null ? this.store.state.order : null,
+            order: whatif === null && !this.foldOf(this.store.state.order) ? this.store.state.order : null,
+            fold: this.foldOf(this.store.state.order),
             ranks: this.job.ranks.length,
             whatif,
             title,
@@ -251,9 +311,11 @@ class App {
             this.rankFacts.textContent = [known.device, `${known.events.toLocaleString('en')} events`, known.file].filter(Boolean).map(visible).join(' \u00b7 ');
         }
         const pictured = (s) => JSON.stringify([s.selFrom, s.selTo, s.selRanks, s.below, s.heldRank, s.heldOn, s.heldBy, s.heldAt]);
-        if ((state.order ?? null) !== (this.map.options.order ?? null)) {
-            this.map.options.order = state.order;
+        if ((state.order ?? null) !== (before.order ?? null)) {
+            const fold = this.foldOf(state.order);
+            for (const map of [this.map, this.second].filter(Boolean)) Object.assign(map.options, { fold, order: fold || map === this.second ? null : state.order });
             this.orderBox.value = state.order ?? '';
+            this.layOut();
         }
         const redrawn = rank === null && (pictured(state) !== pictured(before) || !this.noRank.firstChild);
         if (redrawn) this.noRank.replaceChildren(...picturePanel(this, state));
@@ -387,19 +449,17 @@ class App {
         this.store.move({ rank: null, event: null });
     }
 
-    // The map as it is seen, on the page's own ground.
-    save() {
-        const { canvas } = this.map;
-        const copy = h('canvas', { width: canvas.width, height: canvas.height });
-        const context = copy.getContext('2d');
-        context.fillStyle = colours().surface;
-        context.fillRect(0, 0, copy.width, copy.height);
-        context.drawImage(canvas, 0, 0);
-        copy.toBlob((blob) => {
-            const link = h('a', { href: URL.createObjectURL(blob), download: 'map.png' });
-            link.click();
-            setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-        });
+    // The map as it is seen.
+    async save(form) {
+        if (form === 'png') savePng(this.map);
+        if (form === 'svg' && this.map.data) saveSvg(this.map);
+        if (form !== 'csv' || !this.map.data) return;
+        const { from, to, width, ranks } = this.map.data;
+        try {
+            saveCsv(await get('map', { from, to, width: Math.min(width, 500), ranks: ranges(ranks).replaceAll('\u2013', '-').replaceAll(' ', ''), waits: this.waits ?? null }));
+        } catch (error) {
+            this.say(error);
+        }
     }
 
     search() {
@@ -514,8 +574,9 @@ class App {
         const first = Math.max(0, Math.min(map.rowOf(Math.min(begun.y, y)), rows.length - 1));
         const below = map.rowOf(Math.max(begun.y, y));
         const last = below < 0 ? rows.length - 1 : below;
-        const chosen = rows.slice(first, last + 1);
-        const all = chosen.length === rows.length;
+        const shown = rows.slice(first, last + 1);
+        const chosen = map.options.fold ? shown.flatMap((rank) => map.options.fold.members(rank)) : shown;
+        const all = shown.length === rows.length;
         return { from: a, to: b, ranks: chosen, list: all || !chosen.length ? null : ranges(chosen).replaceAll('\u2013', '-').replaceAll(' ', '') };
     }
 
@@ -531,7 +592,7 @@ class App {
             return;
         }
         this.statusLine.replaceChildren(
-            h('strong', {}, `rank ${there.rank}`),
+            h('strong', {}, this.map.labelOf(there.rank)),
             h('span', {}, moment(there.ns, there.column)),
             ...there.shares.map(([c, share]) => h('span', {}, `${LABELS[c]} ${(100 * share).toFixed(0)}\u202f%`)),
         );
@@ -554,6 +615,8 @@ class App {
         });
         canvas.addEventListener('pointermove', (event) => {
             const item = this.lanes.at(...point(event));
+            const counter = item ? null : this.lanes.counterAt(...point(event));
+            if (counter) this.statusLine.replaceChildren(h('strong', {}, h('bdi', {}, visible(counter.name))), h('span', {}, counter.text));
             if (!item) return;
             this.statusLine.replaceChildren(
                 h('strong', {}, h('bdi', {}, visible(item.count > 1 ? `${item.count} events, the longest: ${item.name}` : item.name).slice(0, 200))),
@@ -610,7 +673,9 @@ async function start() {
         const app = new App(await get('job'));
         app.hover(null);
         await app.findingsBox.loaded;
-        app.divide();
+        await app.divide();
+        await app.findAxes();
+        document.documentElement.dataset.complete = 'yes';
     } catch (error) {
         document.body.append(h('main', { class: 'noscript' }, refusal(error)));
     }
