@@ -36,6 +36,12 @@ rs_status rs_exchange_put_calls(const rs_run *run, rs_trace *trace, rs_relations
     return RS_OK;
 }
 
+/* Partials may come from anywhere: sums of their times may be beyond what whole numbers hold. */
+static int64_t to_ns(double ns)
+{
+    return ns >= 9e18 ? INT64_MAX : ns <= -9e18 ? INT64_MIN + 1 : (int64_t)ns;
+}
+
 /* ---- all ranks ----------------------------------------------------------------------------------------- */
 
 /* The lines of one library, role and phase, in order of ranks. */
@@ -109,7 +115,7 @@ static void put_line(const key *k, size_t at, int64_t rank, rs_relations *out)
     if (line->size > 1) {
         row.transfer = transfer;
         row.wait = rs_sub_sat(row.time, transfer);
-        row.within = rs_add_sat(0, line->spread * row.calls);
+        row.within = to_ns((double)line->spread * (double)row.calls);
     }
     rs_put(out, RS_EXCHANGE_EXPERTS, &row);
 }
@@ -177,7 +183,7 @@ static void put_loads(const key *k, size_t at, int64_t rank, rs_relations *out)
                                    .layer = line->calls[i]->layer,
                                    .calls = 1,
                                    .time = line->calls[i]->experts,
-                                   .mean = (int64_t)mean,
+                                   .mean = to_ns(mean),
                                    .phase = rs_put_string(out, rs_phase_names[k->phase])});
     }
 }
@@ -238,9 +244,9 @@ static void put_balance(const key *dispatch, size_t team, const key *combine, in
         row.calls++;
     }
     if (!row.calls) return;
-    row.mean = (int64_t)mean_sum;
-    row.low = low > 0 ? (int64_t)low : 0;
-    row.high = (int64_t)high;
+    row.mean = to_ns(mean_sum);
+    row.low = low > 0 ? to_ns(low) : 0;
+    row.high = to_ns(high);
     rs_put(out, RS_EXCHANGE_BALANCE, &row);
 }
 

@@ -137,8 +137,8 @@ static rs_status put_phases(const rs_run *run, rs_trace *trace, rs_relations *ou
     if (!rs_work_union(work, RS_CLASS_COMPUTE, &items, &compute.n))
         return rs_fail_nomem(err, "computation of a rank");
     compute.items = items;
-    for (uint8_t p = 0; p < RS_N_PHASES; p++)
-        RS_TRY(put_phase(work, phases, (uint8_t)((p + 1) % RS_N_PHASES), &compute, out, err));
+    for (int p = 1; p <= RS_N_PHASES; p++) /* unknown comes last */
+        RS_TRY(put_phase(work, phases, (uint8_t)(p % RS_N_PHASES), &compute, out, err));
     rs_put(out, PHASES,
            &(phase_row){.phase = rs_put_string(out, "all"),
                         .n = b->n_class[RS_CLASS_COMM],
