@@ -1282,7 +1282,7 @@ class Job:
     def exchange(self, *,
         fail_on: Optional[Text] = None,
         compat: None = None,
-        table: Optional[Literal['exchange', 'ranks', 'messages']] = None,
+        table: Optional[Literal['exchange', 'ranks', 'messages', 'experts', 'loads', 'balance']] = None,
         progress: Progress = None,
         ranks: Ranges = None,
         steps: Ranges = None,
@@ -2460,8 +2460,9 @@ class Job:
             bound_us [us]: least time of these calls
             efficiency_pct [percent]: bound_us of bounded_us"""
     def overlap(self, *,
+        by: Literal['rank', 'phase'] = 'rank',
         compat: Optional[Literal['hta', 'hta-exact']] = None,
-        table: Optional[Literal['overlap']] = None,
+        table: Optional[Literal['overlap', 'phases']] = None,
         progress: Progress = None,
         ranks: Ranges = None,
         steps: Ranges = None,

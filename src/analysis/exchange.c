@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/plan.h"
+#include "analysis/exchange.h"
 #include "base/dtype.h"
 #include "base/search.h"
 #include "base/try.h"
@@ -70,7 +70,76 @@ typedef struct rank_row {
          "received_bytes over the mean of all ranks: the load of an expert's rank", "received, of mean")
 RS_RECORD(rank, RANK_ROW);
 
-enum { SENT, TOTALS, MESSAGES, PAIRS, RANKS };
+#define EXPERTS_ROW(CELL)                                                                                            \
+    CELL(OF(rs_exchange_experts, rank), "rank", INT, ID, "rank", NULL)                                               \
+    CELL(TEXT_ID(rs_exchange_experts, stack), "library", TEXT, NONE, "library, by the names of its kernels",         \
+         NULL)                                                                                                       \
+    CELL(TEXT_ID(rs_exchange_experts, role), "operation", TEXT, NONE,                                                \
+         "dispatch: tokens go to their experts; combine: they come back; notify: their numbers", NULL)               \
+    CELL(TEXT_ID(rs_exchange_experts, phase), "phase", TEXT, NONE, "phase that launched it", NULL)                   \
+    CELL(OF(rs_exchange_experts, calls), "calls", INT, COUNT, "kernels", NULL)                                       \
+    CELL(OF(rs_exchange_experts, time), "time_us", TIME, US, "their durations", "time")                              \
+    CELL(OF(rs_exchange_experts, mean), "mean_us", TIME, US, "of one", "mean")                                       \
+    CELL(OF(rs_exchange_experts, least), "min_us", TIME, US, "the shortest", "min")                                  \
+    CELL(OF(rs_exchange_experts, greatest), "max_us", TIME, US, "the longest", "max")                                \
+    CELL(OF(rs_exchange_experts, exposed), "exposed_us", TIME, US, "of time_us, without computation",                \
+         "exposed")                                                                                                  \
+    CELL(OF(rs_exchange_experts, ranks), "ranks", INT, COUNT,                                                        \
+         "ranks in the traces whose calls end together with these, itself included", NULL)                           \
+    CELL(                                                                                                            \
+        OF(rs_exchange_experts, wait), "wait_us", TIME, US,                                                          \
+        "of time_us, longer than the call of the rank that came last; unknown: no other rank ends together with it", \
+        "wait")                                                                                                      \
+    CELL(OF(rs_exchange_experts, transfer), "transfer_us", TIME, US, "time_us - wait_us", "transfer")                \
+    CELL(OF(rs_exchange_experts, within), "wait_within_us", TIME, US,                                                \
+         "what wait_us and transfer_us may be off by: how far ends of different ranks are apart",                    \
+         "wait within")
+RS_RECORD(experts, EXPERTS_ROW);
+
+#define LOAD_ROW(CELL)                                                                                       \
+    CELL(OF(rs_exchange_load, rank), "rank", INT, ID, "rank", NULL)                                          \
+    CELL(TEXT_ID(rs_exchange_load, phase), "phase", TEXT, NONE, "phase", NULL)                               \
+    CELL(ID(rs_exchange_load, layer), "layer", INT, ID, "layer; unknown: layers do not repeat", NULL)        \
+    CELL(OF(rs_exchange_load, calls), "calls", INT, COUNT, "dispatches", NULL)                               \
+    CELL(OF(rs_exchange_load, time), "experts_us", TIME, US,                                                 \
+         "computation of the phase, launched between dispatch and combine: the load of the rank's experts",  \
+         "experts")                                                                                          \
+    CELL(OF(rs_exchange_load, mean), "mean_us", TIME, US, "the same, mean of the ranks that call together",  \
+         "mean of ranks")                                                                                    \
+    CELL(OF(rs_exchange_load, vs_mean), "vs_mean", REAL, RATIO, "experts_us over mean_us", "of mean")
+RS_RECORD(load, LOAD_ROW);
+
+#define BALANCE_ROW(CELL)                                                                                                    \
+    CELL(OF(rs_exchange_balance, first_rank), "first_rank", INT, ID,                                                         \
+         "first of the ranks that call together", NULL)                                                                      \
+    CELL(OF(rs_exchange_balance, ranks), "ranks", INT, COUNT, "ranks that call together", NULL)                              \
+    CELL(TEXT_ID(rs_exchange_balance, phase), "phase", TEXT, NONE, "phase", NULL)                                            \
+    CELL(OF(rs_exchange_balance, calls), "calls", INT, COUNT, "dispatches and combines of a rank", NULL)                     \
+    CELL(OF(rs_exchange_balance, slowest), "slowest_us", TIME, US,                                                           \
+         "computation of the slowest rank of each call, summed", "slowest")                                                  \
+    CELL(OF(rs_exchange_balance, mean), "mean_us", TIME, US, "mean computation of each call, summed",                        \
+         "mean")                                                                                                             \
+    CELL(                                                                                                                    \
+        OF(rs_exchange_balance, low), "gain_low_us", TIME, US,                                                               \
+        "equal loads would save at least this in all calls: what varies from call to call stays, and only waits in combine " \
+        "count that no computation hides",                                                                                   \
+        "gain from")                                                                                                         \
+    CELL(OF(rs_exchange_balance, high), "gain_high_us", TIME, US,                                                            \
+         "... and at most this: every call would be equal on all ranks, and all waits in combine count",                     \
+         "gain to")
+RS_RECORD(balance, BALANCE_ROW);
+
+enum {
+    SENT = RS_EXCHANGE_SENT,
+    TOTALS = RS_EXCHANGE_TOTALS,
+    MESSAGES = RS_EXCHANGE_MESSAGES,
+    CALLS = RS_EXCHANGE_CALLS,
+    PAIRS = RS_EXCHANGE_PAIRS,
+    RANKS = RS_EXCHANGE_RANKS,
+    EXPERTS = RS_EXCHANGE_EXPERTS,
+    LOADS = RS_EXCHANGE_LOADS,
+    BALANCE = RS_EXCHANGE_BALANCE
+};
 
 /* What goes to one place of one group: of one all-to-all, or of all that share the block, in the order of their first. */
 typedef struct part {
@@ -386,16 +455,23 @@ static rs_status note_unknown(const rs_run *run, const rs_partial *partials, siz
                               rs_error *err)
 {
     int64_t all = 0, unknown = 0;
+    size_t calls = 0;
     (void)run;
     (void)err;
     for (size_t i = 0; i < n; i++) {
         const rs_relations *of = partials[i].value;
+        calls += of->items[CALLS].n;
         for (size_t k = 0; k < of->items[TOTALS].n; k++) {
             all = rs_add_sat(all, RS_ROWS(totals, of, TOTALS)[k].all);
             unknown = rs_add_sat(unknown, RS_ROWS(totals, of, TOTALS)[k].unknown);
         }
     }
-    if (!all) rs_result_note(result, "no all-to-all ran on a GPU");
+    if (!all && !calls)
+        rs_result_note(result, "neither an all-to-all nor a dispatch or combine of experts ran on a GPU");
+    if (calls && n < 2)
+        rs_result_note(
+            result,
+            "one rank does not show what it waits for others in dispatch and combine: give the traces of all");
     if (unknown)
         rs_result_note(result, "of %lld all-to-alls the traces do not tell how much went to whom",
                        (long long)unknown);
@@ -425,21 +501,52 @@ static const rs_order by_receiver_order[] = {RS_RISING(message, to), RS_RISING_T
 static const rs_field totals_fields[] = {RS_FIELD(totals, all), RS_FIELD(totals, unknown),
                                          RS_FIELD(totals, time)};
 static const rs_layout totals_layout = RS_LAYOUT(totals, totals_fields);
+static const rs_aggregate by_load[] = {
+    RS_KEY(rs_exchange_load, rank, rs_exchange_load, rank),
+    RS_KEY(rs_exchange_load, layer, rs_exchange_load, layer),
+    RS_KEY_TEXT(rs_exchange_load, phase, rs_exchange_load, phase),
+    RS_SUMMED(rs_exchange_load, calls, rs_exchange_load, calls),
+    RS_SUMMED(rs_exchange_load, time, rs_exchange_load, time),
+    RS_SUMMED(rs_exchange_load, mean, rs_exchange_load, mean),
+    RS_BY_OWN_HAND(rs_exchange_load, vs_mean),
+};
+
+static void compare_load(const rs_relations *of, void *row)
+{
+    rs_exchange_load *load = row;
+    (void)of;
+    load->vs_mean = load->mean ? (double)load->time / (double)load->mean : (double)NAN;
+}
+
 static const rs_plan_relation relations[] = {
     [SENT] = {RS_GROUPED(SENT, sent, part, by_place), .make = put},
     [TOTALS] = {RS_LISTED(TOTALS, totals, &totals_layout)},
     [MESSAGES] = {RS_GROUPED(MESSAGES, message, message, by_receiver), .make = put_messages,
                   RS_IN_ORDER(by_receiver_order)},
+    [CALLS] = {RS_LISTED(CALLS, rs_exchange_call, &rs_exchange_call_layout), .make = rs_exchange_put_calls},
     [PAIRS] = {RS_LISTED_AS(PAIRS, pair_row, pair), .across = put_pairs},
     [RANKS] = {RS_LISTED_AS(RANKS, rank_row, rank), .across = put_ranks},
+    [EXPERTS] = {RS_LISTED_AS(EXPERTS, rs_exchange_experts, experts), .across = rs_exchange_put_experts},
+    [LOADS] = {RS_GROUPED(LOADS, rs_exchange_load, rs_exchange_load, by_load),
+               .across = rs_exchange_put_loads, .amend = compare_load},
+    [BALANCE] = {RS_LISTED_AS(BALANCE, rs_exchange_balance, balance), .across = rs_exchange_put_balance},
 };
 static const rs_plan_table
     pair_table = {RS_PLAN_TABLE("exchange", "one row is one rank and one it sends to, in one group", pair),
                   .relation = PAIRS},
     rank_table = {RS_PLAN_TABLE("ranks", "one row is one rank", rank), .relation = RANKS},
     message_table = {RS_PLAN_TABLE("messages", "one row is one rank and one it sends messages to", message),
-                     .relation = MESSAGES};
-static const rs_table_spec *const tables[] = {&pair_table.spec, &rank_table.spec, &message_table.spec};
+                     .relation = MESSAGES},
+    experts_table = {RS_PLAN_TABLE("experts",
+                                   "one row is dispatch, combine or notify of one phase of one rank",
+                                   experts),
+                     .relation = EXPERTS},
+    load_table = {RS_PLAN_TABLE("loads", "one row is one layer of one phase of one rank", load),
+                  .relation = LOADS},
+    balance_table = {RS_PLAN_TABLE("balance", "one row is one phase of ranks that call together", balance),
+                     .relation = BALANCE};
+static const rs_table_spec *const tables[] = {&pair_table.spec,    &rank_table.spec, &message_table.spec,
+                                              &experts_table.spec, &load_table.spec, &balance_table.spec};
 static const rs_plan plan = {RS_PLAN(relations, tables), .more = note_unknown, .gate = true};
 
 const rs_analysis rs_analysis_exchange = {
@@ -452,12 +559,16 @@ const rs_analysis rs_analysis_exchange = {
         "of\nthe kernel, else of the operator record_param_comms that launched it, its arguments or its inputs. An\n"
         "all-to-all without them gives every rank the same. The receiver is told by the members of the process "
         "group.\nIn a group that is as large as the job and does not list its members ranks stand in order.\nTable messages has "
-        "sends and receives (NCCL, gloo, MPI) whose receiver is recorded.",
+        "sends and receives (NCCL, gloo, MPI) whose receiver is recorded.\n\n"
+        "Tables experts, loads and balance are of libraries that put tokens where they belong (DeepEP, hybrid_ep, MORI,\n"
+        "pplx, ...) and record no metadata. Calls of ranks whose ends keep one distance belong together; a call takes\n"
+        "longer than that of the rank that came last by what it waits. A rank whose ends fit no other's has no wait, and\n"
+        "loads and balance are not known for it.",
     .examples =
         "rankscope exchange traces/\nrankscope exchange --table ranks --fail-on 'vs_mean > 1.5' traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .facets = {&rs_facet_work, &rs_facet_links, &rs_facet_work_details},
+    .facets = {&rs_facet_work, &rs_facet_links, &rs_facet_work_details, &rs_facet_structure},
     .columns =
         RS_COLL_COLUMNS | RS_COLUMN_BIT(RECORD_FUNCTION_ID) | RS_COLUMN_BIT(IN_SPLIT) | RS_ARGS_COLUMNS,
     .plan = &plan,

@@ -563,10 +563,30 @@ void rs_headline_variance(const rs_result *result, rs_text *out)
                        RS_FIXED(100 * (SLOW_RANK - 1), 0));
 }
 
+/* Dispatch and combine of libraries without metadata. */
+static void experts_headline(const rs_result *result, rs_text *out)
+{
+    const rs_table *t = rows_of(result, "experts"), *balance = rows_of(result, "balance");
+    if (!t) return;
+    rs_text_printf(out, "Dispatch and combine of experts take %s on all ranks; %s are exposed",
+                   TIME(total(t, "time_us")), TIME(total(t, "exposed_us")));
+    double wait = 0;
+    for (size_t i = 0; i < rs_table_n_rows(t); i++)
+        if (amount(t, i, "wait_us") > 0) wait += amount(t, i, "wait_us");
+    if (wait > 0) rs_text_printf(out, "; in %s ranks wait for each other", TIME(wait));
+    if (balance)
+        rs_text_printf(out, ". Equal loads would save %s to %s in these traces",
+                       TIME(total(balance, "gain_low_us")), TIME(total(balance, "gain_high_us")));
+    rs_text_put(out, ".");
+}
+
 void rs_headline_exchange(const rs_result *result, rs_text *out)
 {
     const rs_table *t = rows_of(result, "ranks");
-    if (!t) return;
+    if (!t) {
+        experts_headline(result, out);
+        return;
+    }
     size_t most = 0;
     double sent = total(t, "sent_bytes"), unknown = total(t, "unknown");
     for (size_t i = 1; i < rs_table_n_rows(t); i++)

@@ -7,7 +7,8 @@
 #include "trace/recordings.h"
 #include "trace/trace_internal.h"
 
-bool rs_work_union(const rs_work *work, rs_class class, rs_interval **out, size_t *n)
+bool rs_work_union_in(const rs_work *work, rs_class class, const uint8_t *parts, uint8_t part,
+                      rs_interval **out, size_t *n)
 {
     bool all = class == RS_N_CLASSES;
     size_t count = all ? work->n : work->n_class[class], at = 0;
@@ -16,12 +17,13 @@ bool rs_work_union(const rs_work *work, rs_class class, rs_interval **out, size_
     *n = 0;
     if (!items) return false;
     for (size_t i = 0; at < count && i < work->n; i++)
-        if (all || work->class[i] == class) items[at++] = (rs_interval){work->start[i], work->end[i]};
-    if (!rs_intervals_sort(items, count)) {
+        if ((all || work->class[i] == class) && (!parts || parts[i] == part))
+            items[at++] = (rs_interval){work->start[i], work->end[i]};
+    if (!rs_intervals_sort(items, at)) {
         rs_free(items);
         return false;
     }
-    *n = rs_intervals_unite(items, count);
+    *n = rs_intervals_unite(items, at);
     *out = items;
     return true;
 }

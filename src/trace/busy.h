@@ -26,8 +26,13 @@ typedef struct rs_busy {
 } rs_busy;
 
 /* The intervals of one class, or of all with RS_N_CLASSES, sorted and united; freed by the caller. false when
- * out of memory. */
-bool rs_work_union(const rs_work *work, rs_class class, rs_interval **out, size_t *n);
+ * out of memory. parts, part: only work whose place in `parts` (one number for each piece of work) has this number; NULL: all. */
+bool rs_work_union_in(const rs_work *work, rs_class class, const uint8_t *parts, uint8_t part,
+                      rs_interval **out, size_t *n);
+static inline bool rs_work_union(const rs_work *work, rs_class class, rs_interval **out, size_t *n)
+{
+    return rs_work_union_in(work, class, NULL, 0, out, n);
+}
 
 /* Between the last work of a recording and the first of the next it is unknown what ran: these gaps, in time, at most
  * trace->n_recordings - 1. Returns how many there are. */
