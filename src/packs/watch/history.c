@@ -78,7 +78,7 @@ static const char *const texts[STATEMENTS] = {
     [MARK_POSTED] = "UPDATE said SET posted = 1 WHERE id = ?",
 };
 
-struct rs_history {
+struct rs_watch_history {
     sqlite3 *db;
     char *path;
     sqlite3_stmt *statements[STATEMENTS];
@@ -87,7 +87,7 @@ struct rs_history {
 
 /* ---- SQLite ------------------------------------------------------------------------------------------------- */
 
-static rs_status fail(const rs_history *h, rs_error *err)
+static rs_status fail(const rs_watch_history *h, rs_error *err)
 {
     int code = sqlite3_errcode(h->db);
     if (code == SQLITE_NOMEM) return rs_fail_nomem(err, "the history");
@@ -99,13 +99,13 @@ static rs_status fail(const rs_history *h, rs_error *err)
                       code == SQLITE_BUSY ? "locked" : "written", sqlite3_errmsg(h->db));
 }
 
-static rs_status run(rs_history *h, const char *sql, rs_error *err)
+static rs_status run(rs_watch_history *h, const char *sql, rs_error *err)
 {
     return sqlite3_exec(h->db, sql, NULL, NULL, NULL) == SQLITE_OK ? RS_OK : fail(h, err);
 }
 
 /* A statement, with nothing bound. NULL: err says why. */
-static sqlite3_stmt *take(rs_history *h, int which, rs_error *err)
+static sqlite3_stmt *take(rs_watch_history *h, int which, rs_error *err)
 {
     sqlite3_stmt **s = &h->statements[which];
     if (!*s && sqlite3_prepare_v3(h->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT, s, NULL) != SQLITE_OK) {
@@ -117,7 +117,7 @@ static sqlite3_stmt *take(rs_history *h, int which, rs_error *err)
 }
 
 /* Runs a statement that gives no row. */
-static rs_status finish(rs_history *h, sqlite3_stmt *s, rs_error *err)
+static rs_status finish(rs_watch_history *h, sqlite3_stmt *s, rs_error *err)
 {
     rs_status status = sqlite3_step(s) == SQLITE_DONE ? RS_OK : fail(h, err);
     sqlite3_reset(s);
@@ -125,7 +125,7 @@ static rs_status finish(rs_history *h, sqlite3_stmt *s, rs_error *err)
 }
 
 /* The next row: *has is false behind the last one, and the statement is reset then. */
-static rs_status next(rs_history *h, sqlite3_stmt *s, bool *has, rs_error *err)
+static rs_status next(rs_watch_history *h, sqlite3_stmt *s, bool *has, rs_error *err)
 {
     int code = sqlite3_step(s);
     *has = code == SQLITE_ROW;
@@ -157,7 +157,7 @@ static const char *text_of(sqlite3_stmt *s, int at)
 
 /* ---- opening ------------------------------------------------------------------------------------------------ */
 
-static rs_status get_number(rs_history *h, const char *sql, int64_t *out, rs_error *err)
+static rs_status get_number(rs_watch_history *h, const char *sql, int64_t *out, rs_error *err)
 {
     sqlite3_stmt *s;
     if (sqlite3_prepare_v2(h->db, sql, -1, &s, NULL) != SQLITE_OK) return fail(h, err);
@@ -168,7 +168,7 @@ static rs_status get_number(rs_history *h, const char *sql, int64_t *out, rs_err
 }
 
 /* What is there is a history of a known version, or nothing. */
-static rs_status check(rs_history *h, int64_t *version, rs_error *err)
+static rs_status check(rs_watch_history *h, int64_t *version, rs_error *err)
 {
     int64_t application = 0, tables = 0;
     RS_TRY(get_number(h, "PRAGMA user_version", version, err));
@@ -185,7 +185,7 @@ static rs_status check(rs_history *h, int64_t *version, rs_error *err)
     return RS_OK;
 }
 
-static rs_status migrate(rs_history *h, rs_error *err)
+static rs_status migrate(rs_watch_history *h, rs_error *err)
 {
     int64_t version = 0;
     char set[96];
@@ -203,9 +203,9 @@ static rs_status migrate(rs_history *h, rs_error *err)
     return status;
 }
 
-rs_status rs_history_open(const char *path, rs_history **out, rs_error *err)
+rs_status rs_history_open(const char *path, rs_watch_history **out, rs_error *err)
 {
-    rs_history *h = rs_calloc(1, sizeof *h);
+    rs_watch_history *h = rs_calloc(1, sizeof *h);
     *out = NULL;
     if (!h || !(h->path = rs_strdup(path ? path : ":memory:"))) {
         rs_history_close(h);
@@ -230,7 +230,7 @@ rs_status rs_history_open(const char *path, rs_history **out, rs_error *err)
     return status;
 }
 
-void rs_history_close(rs_history *h)
+void rs_history_close(rs_watch_history *h)
 {
     if (!h) return;
     rs_history_rollback(h);
@@ -240,25 +240,32 @@ void rs_history_close(rs_history *h)
     rs_free(h);
 }
 
-rs_status rs_history_begin(rs_history *h, rs_error *err)
+rs_status rs_history_begin(rs_watch_history *h, rs_error *err)
 {
     RS_TRY(run(h, "BEGIN IMMEDIATE", err));
     h->locked = true;
     return RS_OK;
 }
 
-rs_status rs_history_commit(rs_history *h, rs_error *err)
+rs_status rs_history_commit(rs_watch_history *h, rs_error *err)
 {
     RS_TRY(run(h, "COMMIT", err));
     h->locked = false;
     return RS_OK;
 }
 
-void rs_history_rollback(rs_history *h)
+void rs_history_rollback(rs_watch_history *h)
 {
     if (!h->locked) return;
     sqlite3_exec(h->db, "ROLLBACK", NULL, NULL, NULL);
     h->locked = false;
+}
+
+void rs_history_limit_pages(rs_watch_history *h, int64_t pages)
+{
+    char sql[64];
+    snprintf(sql, sizeof sql, "PRAGMA max_page_count = %lld", (long long)pages);
+    sqlite3_exec(h->db, sql, NULL, NULL, NULL);
 }
 
 /* ---- files -------------------------------------------------------------------------------------------------- */
@@ -269,7 +276,7 @@ uint64_t rs_history_file_key(const char *path, int64_t size, int64_t mtime_ns)
     return rs_hash_u64(parts[0] ^ rs_hash_u64(parts[1] ^ rs_hash_u64(parts[2])));
 }
 
-rs_status rs_history_has_file(rs_history *h, uint64_t key, bool *has, rs_error *err)
+rs_status rs_history_has_file(rs_watch_history *h, uint64_t key, bool *has, rs_error *err)
 {
     sqlite3_stmt *s = take(h, HAS_FILE, err);
     if (!s) return err->status;
@@ -279,7 +286,7 @@ rs_status rs_history_has_file(rs_history *h, uint64_t key, bool *has, rs_error *
     return RS_OK;
 }
 
-rs_status rs_history_add_file(rs_history *h, uint64_t key, int64_t window, rs_error *err)
+rs_status rs_history_add_file(rs_watch_history *h, uint64_t key, int64_t window, rs_error *err)
 {
     sqlite3_stmt *s = take(h, ADD_FILE, err);
     if (!s) return err->status;
@@ -352,7 +359,7 @@ static void bind_step(sqlite3_stmt *s, int at, int64_t step)
     if (step >= 0) sqlite3_bind_int64(s, at, step);
 }
 
-rs_status rs_history_find_window(rs_history *h, int64_t start_ns, int64_t end_ns, int64_t first_step,
+rs_status rs_history_find_window(rs_watch_history *h, int64_t start_ns, int64_t end_ns, int64_t first_step,
                                  int64_t *id, rs_error *err)
 {
     sqlite3_stmt *s = take(h, FIND_WINDOW, err);
@@ -368,7 +375,7 @@ rs_status rs_history_find_window(rs_history *h, int64_t start_ns, int64_t end_ns
     return RS_OK;
 }
 
-static rs_status set_values(rs_history *h, int64_t id, const rs_window_values *w, rs_error *err)
+static rs_status set_values(rs_watch_history *h, int64_t id, const rs_window_values *w, rs_error *err)
 {
     RS_LOCAL uint8_t *bytes = rs_malloc(4 * w->n + 1);
     if (!bytes) return rs_fail_nomem(err, "a window");
@@ -385,7 +392,7 @@ static rs_status set_values(rs_history *h, int64_t id, const rs_window_values *w
     return RS_OK;
 }
 
-rs_status rs_history_add_window(rs_history *h, const rs_history_window *w, int64_t *id, rs_error *err)
+rs_status rs_history_add_window(rs_watch_history *h, const rs_history_window *w, int64_t *id, rs_error *err)
 {
     RS_LOCAL uint8_t *bytes = rs_malloc(8 * w->values.n + 1);
     sqlite3_stmt *s = bytes ? take(h, ADD_WINDOW, err) : NULL;
@@ -417,7 +424,7 @@ static void stored_clear(stored *w)
     rs_free(w->values);
 }
 
-static rs_status damaged(const rs_history *h, int64_t id, rs_error *err)
+static rs_status damaged(const rs_watch_history *h, int64_t id, rs_error *err)
 {
     return rs_fail_at(err, RS_ERR_FORMAT, h->path, RS_NO_OFFSET,
                       "window %lld of the history is damaged: delete its rows, or name another file",
@@ -432,7 +439,7 @@ static rs_status make_room(stored *w, size_t n, rs_error *err)
     return w->ranks && w->values ? RS_OK : rs_fail_nomem(err, "a window");
 }
 
-static rs_status load_ranks(rs_history *h, int64_t id, stored *w, rs_error *err)
+static rs_status load_ranks(rs_watch_history *h, int64_t id, stored *w, rs_error *err)
 {
     sqlite3_stmt *s = take(h, GET_RANKS, err);
     bool has;
@@ -450,7 +457,7 @@ static rs_status load_ranks(rs_history *h, int64_t id, stored *w, rs_error *err)
     return status;
 }
 
-static rs_status load_values(rs_history *h, int64_t id, stored *w, rs_error *err)
+static rs_status load_values(rs_watch_history *h, int64_t id, stored *w, rs_error *err)
 {
     sqlite3_stmt *s = take(h, GET_VALUES, err);
     bool has;
@@ -470,7 +477,7 @@ static rs_status load_values(rs_history *h, int64_t id, stored *w, rs_error *err
     }
 }
 
-static rs_status load(rs_history *h, int64_t id, stored *w, rs_error *err)
+static rs_status load(rs_watch_history *h, int64_t id, stored *w, rs_error *err)
 {
     RS_TRY(load_ranks(h, id, w, err));
     return load_values(h, id, w, err);
@@ -515,7 +522,7 @@ static void merge(const rs_window_values *old, const rs_window_values *more, sto
     for (int m = 0; m < RS_WATCH_STORED; m++) into->has[m] = old->values[m] || more->values[m];
 }
 
-static rs_status set_ranks(rs_history *h, int64_t id, const stored *w, rs_error *err)
+static rs_status set_ranks(rs_watch_history *h, int64_t id, const stored *w, rs_error *err)
 {
     RS_LOCAL uint8_t *bytes = rs_malloc(8 * w->n + 1);
     sqlite3_stmt *s = bytes ? take(h, SET_RANKS, err) : NULL;
@@ -527,7 +534,7 @@ static rs_status set_ranks(rs_history *h, int64_t id, const stored *w, rs_error 
     return finish(h, s, err);
 }
 
-rs_status rs_history_add_ranks(rs_history *h, int64_t id, const rs_window_values *more, size_t *n_added,
+rs_status rs_history_add_ranks(rs_watch_history *h, int64_t id, const rs_window_values *more, size_t *n_added,
                                rs_error *err)
 {
     RS_SCOPED(stored_clear) stored w = {0};
@@ -543,7 +550,7 @@ rs_status rs_history_add_ranks(rs_history *h, int64_t id, const rs_window_values
     return set_values(h, id, &values, err);
 }
 
-rs_status rs_history_newest(rs_history *h, int64_t *id, int64_t *start_ns, rs_error *err)
+rs_status rs_history_newest(rs_watch_history *h, int64_t *id, int64_t *start_ns, rs_error *err)
 {
     sqlite3_stmt *s = take(h, NEWEST, err);
     bool has;
@@ -555,7 +562,7 @@ rs_status rs_history_newest(rs_history *h, int64_t *id, int64_t *start_ns, rs_er
     return RS_OK;
 }
 
-rs_status rs_history_window_start(rs_history *h, int64_t id, int64_t *start_ns, rs_error *err)
+rs_status rs_history_window_start(rs_watch_history *h, int64_t id, int64_t *start_ns, rs_error *err)
 {
     sqlite3_stmt *s = take(h, WINDOW_START, err);
     bool has;
@@ -568,7 +575,8 @@ rs_status rs_history_window_start(rs_history *h, int64_t id, int64_t *start_ns, 
     return RS_OK;
 }
 
-static rs_status visit(rs_history *h, int64_t id, rs_history_window_fn each, void *context, rs_error *err)
+static rs_status visit(rs_watch_history *h, int64_t id, rs_history_window_fn each, void *context,
+                       rs_error *err)
 {
     RS_SCOPED(stored_clear) stored w = {0};
     RS_TRY(load(h, id, &w, err));
@@ -576,7 +584,7 @@ static rs_status visit(rs_history *h, int64_t id, rs_history_window_fn each, voi
     return each(context, &values, err);
 }
 
-rs_status rs_history_each_window(rs_history *h, int64_t after, rs_history_window_fn each, void *context,
+rs_status rs_history_each_window(rs_watch_history *h, int64_t after, rs_history_window_fn each, void *context,
                                  rs_error *err)
 {
     for (bool has;;) {
@@ -593,7 +601,8 @@ rs_status rs_history_each_window(rs_history *h, int64_t after, rs_history_window
 
 /* ---- changes ------------------------------------------------------------------------------------------------ */
 
-rs_status rs_history_begin_change(rs_history *h, const rs_history_change *c, bool *is_new, rs_error *err)
+rs_status rs_history_begin_change(rs_watch_history *h, const rs_history_change *c, bool *is_new,
+                                  rs_error *err)
 {
     sqlite3_stmt *s = take(h, BEGIN_CHANGE, err);
     const double reals[] = {c->usual, c->now, c->change, c->low, c->high};
@@ -609,7 +618,7 @@ rs_status rs_history_begin_change(rs_history *h, const rs_history_change *c, boo
     return RS_OK;
 }
 
-rs_status rs_history_end_change(rs_history *h, const char *kind, const char *subject, int64_t rank,
+rs_status rs_history_end_change(rs_watch_history *h, const char *kind, const char *subject, int64_t rank,
                                 int64_t ended, bool *was, rs_error *err)
 {
     sqlite3_stmt *s = take(h, END_CHANGE, err);
@@ -639,7 +648,7 @@ static rs_history_change change_of(sqlite3_stmt *s)
                                .cause = text_of(s, 11)};
 }
 
-rs_status rs_history_each_change(rs_history *h, bool all, rs_history_change_fn each, void *context,
+rs_status rs_history_each_change(rs_watch_history *h, bool all, rs_history_change_fn each, void *context,
                                  rs_error *err)
 {
     sqlite3_stmt *s = take(h, LIST_CHANGES, err);
@@ -658,7 +667,7 @@ rs_status rs_history_each_change(rs_history *h, bool all, rs_history_change_fn e
 
 /* ---- what was said ------------------------------------------------------------------------------------------ */
 
-rs_status rs_history_say(rs_history *h, const rs_history_message *m, rs_error *err)
+rs_status rs_history_say(rs_watch_history *h, const rs_history_message *m, rs_error *err)
 {
     sqlite3_stmt *s = take(h, SAY, err);
     if (!s) return err->status;
@@ -671,7 +680,7 @@ rs_status rs_history_say(rs_history *h, const rs_history_message *m, rs_error *e
     return finish(h, s, err);
 }
 
-static rs_status mark(rs_history *h, rs_outlet outlet, int64_t id, rs_error *err)
+static rs_status mark(rs_watch_history *h, rs_outlet outlet, int64_t id, rs_error *err)
 {
     sqlite3_stmt *s = take(h, outlet == RS_OUTLET_PRINTED ? MARK_PRINTED : MARK_POSTED, err);
     if (!s) return err->status;
@@ -680,8 +689,8 @@ static rs_status mark(rs_history *h, rs_outlet outlet, int64_t id, rs_error *err
 }
 
 /* The next message, and whether there is one; it is marked when it was delivered. */
-static rs_status deliver_next(rs_history *h, rs_outlet outlet, rs_history_deliver_fn deliver, void *context,
-                              bool *has, rs_error *err)
+static rs_status deliver_next(rs_watch_history *h, rs_outlet outlet, rs_history_deliver_fn deliver,
+                              void *context, bool *has, rs_error *err)
 {
     sqlite3_stmt *s = take(h, outlet == RS_OUTLET_PRINTED ? UNSAID_PRINTED : UNSAID_POSTED, err);
     if (!s) return err->status;
@@ -700,8 +709,8 @@ static rs_status deliver_next(rs_history *h, rs_outlet outlet, rs_history_delive
     return status == RS_OK ? mark(h, outlet, m.id, err) : status;
 }
 
-rs_status rs_history_deliver(rs_history *h, rs_outlet outlet, rs_history_deliver_fn deliver, void *context,
-                             rs_error *err)
+rs_status rs_history_deliver(rs_watch_history *h, rs_outlet outlet, rs_history_deliver_fn deliver,
+                             void *context, rs_error *err)
 {
     rs_status status = rs_history_begin(h, err);
     for (bool has = true; status == RS_OK && has;)

@@ -18,6 +18,7 @@ static rs_status push_again(void *context, const rs_window_values *values, rs_er
     w->newest = values->id;
     w->n_windows++;
     w->expected = values->n;
+    if (values->n > w->most_ranks) w->most_ranks = values->n;
     return rs_series_push(w->series, values, &events, &n, err);
 }
 
@@ -355,8 +356,10 @@ static rs_status say_finding(rs_watch *w, const rs_condition *c, int64_t window,
 }
 
 /* Three windows in a row begin a finding, three without it end it. */
-static rs_status count_finding(rs_watch *w, rs_condition *c, int64_t window, int64_t at_ns, rs_error *err)
+static rs_status count_finding(rs_watch *w, rs_condition *c, bool is_whole, int64_t window, int64_t at_ns,
+                               rs_error *err)
 {
+    if (!c->seen && c->open && !is_whole) return RS_OK; /* whoever is accused may be who is missing */
     if (c->open && !c->seen && !c->away) c->since = window;
     c->run = c->seen ? c->run + 1 : 0;
     c->away = c->seen ? 0 : c->away + 1;
@@ -367,15 +370,15 @@ static rs_status count_finding(rs_watch *w, rs_condition *c, int64_t window, int
     return c->open == was ? RS_OK : say_finding(w, c, window, at_ns, err);
 }
 
-static rs_status judge_findings(rs_watch *w, const rs_result *judged, int64_t window, int64_t at_ns,
-                                rs_error *err)
+static rs_status judge_findings(rs_watch *w, const rs_result *judged, bool is_whole, int64_t window,
+                                int64_t at_ns, rs_error *err)
 {
     for (size_t i = 0; i < rs_result_n_verdicts(judged); i++) {
         const rs_verdict *v = rs_result_verdict(judged, i);
         if (v->kind == RS_VERDICT_FINDING && !is_covered(w, v)) RS_TRY(see_finding(w, v, window, err));
     }
     for (size_t i = 0; i < w->n_conditions; i++)
-        RS_TRY(count_finding(w, &w->conditions[i], window, at_ns, err));
+        RS_TRY(count_finding(w, &w->conditions[i], is_whole, window, at_ns, err));
     return RS_OK;
 }
 
@@ -426,11 +429,13 @@ static rs_status judge(rs_watch *w, const rs_forming *f, rs_history_window *wind
     RS_TRY(rs_series_push(w->series, &window->values, &events, &n, err));
     w->newest = window->values.id;
     w->n_windows++;
+    if (f->n > w->most_ranks) w->most_ranks = f->n;
     bool needed = is_judge_needed(w, n);
     if (needed) RS_TRY(rs_watch_ask_judge(w, f, &judged, err));
     RS_TRY(say_events(w, events, n, window->values.id, f->start_ns, &judged, err));
     if (n) RS_TRY(rs_watch_list_open(w, err));
-    if (needed) RS_TRY(judge_findings(w, &judged, window->values.id, f->start_ns, err));
+    if (needed)
+        RS_TRY(judge_findings(w, &judged, f->n >= w->most_ranks, window->values.id, f->start_ns, err));
     return rs_watch_list_open(w, err);
 }
 
@@ -443,7 +448,7 @@ static rs_status is_known(rs_watch *w, const rs_forming *f, bool *known, rs_erro
     return RS_OK;
 }
 
-static rs_status add(rs_watch *w, const rs_forming *f, rs_error *err)
+static rs_status add(rs_watch *w, const rs_forming *f, bool *is_new, rs_error *err)
 {
     RS_SCOPED(columns_clear) columns c = {0};
     rs_history_window window;
@@ -460,6 +465,7 @@ static rs_status add(rs_watch *w, const rs_forming *f, rs_error *err)
     } else {
         RS_TRY(rs_history_add_window(w->history, &window, &id, err));
         window.values.id = id;
+        *is_new = true;
         RS_TRY(judge(w, f, &window, err));
     }
     for (size_t i = 0; i < f->n_files; i++)
@@ -467,10 +473,11 @@ static rs_status add(rs_watch *w, const rs_forming *f, rs_error *err)
     return RS_OK;
 }
 
-rs_status rs_watch_seal(rs_watch *w, const rs_forming *f, rs_error *err)
+rs_status rs_watch_seal(rs_watch *w, const rs_forming *f, bool *is_new, rs_error *err)
 {
+    *is_new = false;
     RS_TRY(rs_history_begin(w->history, err));
-    rs_status status = add(w, f, err);
+    rs_status status = add(w, f, is_new, err);
     if (status == RS_OK) status = rs_history_commit(w->history, err);
     if (status != RS_OK) w->is_stale = true; /* the series have seen what the history has not */
     rs_history_rollback(w->history);

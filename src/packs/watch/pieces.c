@@ -71,7 +71,7 @@ static double over_rows(const rs_table *table, int64_t rank, const char *name, b
 
 /* ---- one rank ----------------------------------------------------------------------------------------------- */
 
-static void put_times(const rs_table *info, size_t row, rs_piece *p)
+static void put_times(const rs_table *info, size_t row, rs_window_piece *p)
 {
     int64_t first = number(info, row, "first_us", 0), unix_ns = number(info, row, "start_unix_ns", 0);
     p->start_ns = unix_ns > 0 ? unix_ns : first; /* RS_TIME cells are nanoseconds as whole numbers */
@@ -81,7 +81,7 @@ static void put_times(const rs_table *info, size_t row, rs_piece *p)
 }
 
 /* Times of the window become times of a step. Without steps the window is compared as it is. */
-static void put_values(const rs_result *results, int64_t rank, rs_piece *p)
+static void put_values(const rs_result *results, int64_t rank, rs_window_piece *p)
 {
     const rs_table *ranks = rs_result_table(&results[SUMMARY], "ranks"),
                    *host = rs_result_table(&results[BREAKDOWN], "host"),
@@ -130,7 +130,7 @@ static rs_status take(rs_result *results, rs_pieces *out, rs_error *err)
     out->items = rs_calloc(n, sizeof *out->items);
     if (!out->items) return rs_fail_nomem(err, "a trace");
     for (size_t i = 0; i < n; i++) {
-        rs_piece *p = &out->items[out->n++];
+        rs_window_piece *p = &out->items[out->n++];
         p->rank = number(info, i, "rank", 0);
         put_times(info, i, p);
         put_values(results, p->rank, p);

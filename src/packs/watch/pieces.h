@@ -5,13 +5,13 @@
 #include "rankscope/job.h"
 #include "watch/series.h"
 
-typedef struct rs_piece {
+typedef struct rs_window_piece {
     int64_t rank;
     int64_t start_ns, end_ns; /* by the epoch clock, or the file's own where it has no other */
     int64_t first_step;       /* negative: unknown */
     int64_t world;            /* ranks of the whole job; 0: unknown */
     float values[RS_WATCH_STORED];
-} rs_piece;
+} rs_window_piece;
 
 typedef enum rs_read_state {
     RS_READ_COMPLETE,
@@ -22,7 +22,7 @@ typedef enum rs_read_state {
 /* What a file came to. */
 typedef struct rs_pieces {
     rs_read_state state;
-    rs_piece *items;
+    rs_window_piece *items;
     size_t n;
     rs_problems problems;
 } rs_pieces;

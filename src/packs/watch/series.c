@@ -60,7 +60,7 @@ typedef struct bound {
     const char *refusal;
 } bound;
 
-struct rs_series {
+struct rs_window_series {
     double min_effect;
     track job[RS_WATCH_STORED];
     bound job_limits[RS_WATCH_STORED], rank_limits[RANK_TRACKS];
@@ -83,9 +83,9 @@ static void clear_track(track *t)
     *t = (track){.anchor = INFINITY, .center = NAN, .scale = NAN};
 }
 
-rs_series *rs_series_create(double min_effect)
+rs_window_series *rs_series_create(double min_effect)
 {
-    rs_series *s = rs_calloc(1, sizeof *s);
+    rs_window_series *s = rs_calloc(1, sizeof *s);
     if (!s) return NULL;
     s->min_effect = min_effect;
     for (int m = 0; m < RS_WATCH_STORED; m++) {
@@ -96,7 +96,7 @@ rs_series *rs_series_create(double min_effect)
     return s;
 }
 
-void rs_series_free(rs_series *s)
+void rs_series_free(rs_window_series *s)
 {
     if (!s) return;
     for (size_t i = 0; i < s->n_members; i++) rs_free(s->members[i].tracks);
@@ -108,14 +108,14 @@ void rs_series_free(rs_series *s)
 
 /* ---- ranks -------------------------------------------------------------------------------------------------- */
 
-static size_t place_of(const rs_series *s, int64_t rank)
+static size_t place_of(const rs_window_series *s, int64_t rank)
 {
     size_t at;
     RS_SEARCH(at, s->n_members, s->members[at].rank < rank);
     return at;
 }
 
-static member *member_of(rs_series *s, int64_t rank)
+static member *member_of(rs_window_series *s, int64_t rank)
 {
     size_t at = place_of(s, rank);
     if (at < s->n_members && s->members[at].rank == rank) return &s->members[at];
@@ -240,25 +240,27 @@ static double tail_index(const pool *p, size_t k)
 static bound limit_of(pool *p, double chance)
 {
     double cluster = 1, at = 1;
-    size_t first = p->n / 30 < 8 ? p->n / 30 : 8, k = p->n / 5, pairs;
+    size_t first = p->n / RS_SERIES_LEAST < 8 ? p->n / RS_SERIES_LEAST : 8, k = p->n / 5, pairs;
     if (!first) return (bound){.refusal = short_baseline};
     rs_sort_doubles(p->values, p->n);
     rs_sort_doubles(p->pairs, p->n_pairs);
     for (;; k -= k / 5 + 1) {
         double here = cluster_of(p, k, &pairs);
-        if (pairs >= 5 && here < cluster) cluster = here;
+        if ((pairs >= 5 || at == 1) && here < cluster) cluster = here;
         at = (double)k / (double)p->n * cluster * cluster;
         if (at <= chance || k <= first + k / 5 + 1) break;
     }
     if (cluster > WORST_CLUSTER) return (bound){.refusal = correlated};
     double best = p->values[p->n - k - 1];
+    size_t tail = p->n / 10 > k ? p->n / 10 : k; /* values that show how the tail falls: three at least */
+    if (tail < 3) tail = 3;
     if (at > chance) /* beyond what was seen */
-        best *= pow(at / chance, 1 / (tail_index(p, p->n / 10 > k ? p->n / 10 : k) * (3 - 2 * cluster)));
+        best *= pow(at / chance, 1 / (tail_index(p, tail) * (3 - 2 * cluster)));
     return best > MOST_LIMIT ? (bound){.refusal = correlated} : (bound){.value = fmax(best, LEAST_LIMIT)};
 }
 
 /* Windows in 30 days, by the usual distance of the last ones. */
-static double windows_a_month(const rs_series *s)
+static double windows_a_month(const rs_window_series *s)
 {
     double gaps[SPACINGS];
     size_t n = s->n_pushed < SPACINGS ? s->n_pushed : SPACINGS, n_gaps = 0;
@@ -272,7 +274,7 @@ static double windows_a_month(const rs_series *s)
 }
 
 /* The smallest scale that is believed: noise far below the least effect does not matter. */
-static double floor_of(const rs_series *s)
+static double floor_of(const rs_window_series *s)
 {
     return s->min_effect / 8;
 }
@@ -287,7 +289,7 @@ static bool is_pooled(const track *t)
     return !t->open && t->measured >= RS_SERIES_LEAST;
 }
 
-static void measure_tracks(rs_series *s)
+static void measure_tracks(rs_window_series *s)
 {
     for (int m = 0; m < RS_WATCH_STORED; m++)
         if (!s->job[m].open) measure(&s->job[m], m == RS_WATCH_MEMORY);
@@ -296,7 +298,7 @@ static void measure_tracks(rs_series *s)
             if (!s->members[i].tracks[m].open) measure(&s->members[i].tracks[m], m == MEMORY);
 }
 
-static bool calibrate_job(rs_series *s, double month)
+static bool calibrate_job(rs_window_series *s, double month)
 {
     double values[RS_SERIES_RING], pairs[RS_SERIES_RING];
     for (int m = 0; m < RS_WATCH_STORED; m++) {
@@ -311,7 +313,7 @@ static bool calibrate_job(rs_series *s, double month)
     return true;
 }
 
-static double typical_correlation(const rs_series *s, int m, double *scratch)
+static double typical_correlation(const rs_window_series *s, int m, double *scratch)
 {
     size_t n = 0;
     for (size_t i = 0; i < s->n_members; i++) {
@@ -322,7 +324,7 @@ static double typical_correlation(const rs_series *s, int m, double *scratch)
 }
 
 /* No rank's noise is taken for less than that of the typical rank: the median of their scales. */
-static double typical_scale(rs_series *s, int m, double *scales)
+static double typical_scale(rs_window_series *s, int m, double *scales)
 {
     size_t n = 0;
     for (size_t i = 0; i < s->n_members; i++)
@@ -330,7 +332,7 @@ static double typical_scale(rs_series *s, int m, double *scales)
     return n ? median_of(scales, n) : 0;
 }
 
-static void raise_scales(rs_series *s, int m, double least)
+static void raise_scales(rs_window_series *s, int m, double least)
 {
     for (size_t i = 0; i < s->n_members; i++) {
         track *t = &s->members[i].tracks[m];
@@ -340,7 +342,7 @@ static void raise_scales(rs_series *s, int m, double least)
 
 /* A rank whose baseline has a run far longer than the typical rank's had a change that was not found: it must not raise the limit
  * for all, or one miss would lead to the next. */
-static double most_run(const rs_series *s, int m, size_t stride, double *scratch)
+static double most_run(const rs_window_series *s, int m, size_t stride, double *scratch)
 {
     size_t n = 0;
     for (size_t i = 0; i < s->n_members; i += stride) {
@@ -350,7 +352,7 @@ static double most_run(const rs_series *s, int m, size_t stride, double *scratch
     return n < 8 ? INFINITY : 2 * median_of(scratch, n) + 3;
 }
 
-static bool calibrate_ranks(rs_series *s, double month)
+static bool calibrate_ranks(rs_window_series *s, double month)
 {
     size_t stride = s->n_members * RS_SERIES_RING / POOL + 1, room = 0;
     for (size_t i = 0; i < s->n_members; i += stride) room += RS_SERIES_RING;
@@ -378,13 +380,13 @@ static bool calibrate_ranks(rs_series *s, double month)
 }
 
 /* Young baselines are measured more often. */
-static bool is_due(const rs_series *s)
+static bool is_due(const rs_window_series *s)
 {
     size_t since = s->n_pushed - s->n_calibrated;
     return since >= REFRESH || (s->n_pushed <= 4 * REFRESH && since >= 2);
 }
 
-static bool calibrate(rs_series *s)
+static bool calibrate(rs_window_series *s)
 {
     double month = windows_a_month(s);
     s->n_calibrated = s->n_pushed;
@@ -395,14 +397,14 @@ static bool calibrate(rs_series *s)
 /* ---- judging ------------------------------------------------------------------------------------------------ */
 
 typedef struct pushed {
-    rs_series *series;
+    rs_window_series *series;
     const rs_window_values *window;
     rs_watch_metric metric;
     int64_t rank;
     double level; /* of the values that the series is an excess over: 0 of the job's */
 } pushed;
 
-static rs_status put_event(rs_series *s, rs_series_event event, rs_error *err)
+static rs_status put_event(rs_window_series *s, rs_series_event event, rs_error *err)
 {
     return RS_PUSH(s->events, s->n_events, s->events_capacity, event) ? RS_OK
                                                                       : rs_fail_nomem(err, "the changes");
@@ -512,8 +514,8 @@ static double median_without(const double *sorted, size_t n, double x)
     return (sorted[low + (low >= at)] + sorted[high + (high >= at)]) / 2;
 }
 
-static rs_status push_job(rs_series *s, const rs_window_values *w, int metric, const double *sorted, size_t n,
-                          rs_error *err)
+static rs_status push_job(rs_window_series *s, const rs_window_values *w, int metric, const double *sorted,
+                          size_t n, rs_error *err)
 {
     pushed p = {s, w, (rs_watch_metric)metric, RS_JOB, 0};
     if (!n || !rs_metric_specs[metric].of_job) return RS_OK;
@@ -522,7 +524,7 @@ static rs_status push_job(rs_series *s, const rs_window_values *w, int metric, c
 
 /* What each rank's value is above its first one, and the same in order. Stages of a pipeline differ by much, always; so the others'
  * median is that of these distances. How many are known. */
-static size_t gather_distances(rs_series *s, const rs_window_values *w, int m, double *sorted,
+static size_t gather_distances(rs_window_series *s, const rs_window_values *w, int m, double *sorted,
                                double *distances)
 {
     size_t n = 0;
@@ -538,7 +540,7 @@ static size_t gather_distances(rs_series *s, const rs_window_values *w, int m, d
 }
 
 /* With fewer than three ranks there is no telling which one differs: a rank's own level is judged. */
-static rs_status push_ranks(rs_series *s, const rs_window_values *w, int m, rs_error *err)
+static rs_status push_ranks(rs_window_series *s, const rs_window_values *w, int m, rs_error *err)
 {
     double *sorted = s->scratch, *distances = s->scratch + w->n;
     size_t n = gather_distances(s, w, m, sorted, distances);
@@ -555,13 +557,15 @@ static rs_status push_ranks(rs_series *s, const rs_window_values *w, int m, rs_e
 
 /* ---- presence ----------------------------------------------------------------------------------------------- */
 
-static rs_status push_presence(rs_series *s, member *m, bool is_there, int64_t id, rs_error *err)
+static rs_status push_presence(rs_window_series *s, member *m, bool is_there, int64_t id, rs_error *err)
 {
     rs_series_event e = {.metric = RS_WATCH_PRESENT,
                          .rank = m->rank,
                          .usual = (double)NAN,
                          .now = (double)NAN,
-                         .change = (double)NAN};
+                         .change = (double)NAN,
+                         .low = (double)NAN,
+                         .high = (double)NAN};
     uint32_t *run = is_there ? &m->present : &m->absent;
     m->seen += is_there;
     if (m->missing != is_there) { /* as it was known: missing and not there, or there */
@@ -577,7 +581,7 @@ static rs_status push_presence(rs_series *s, member *m, bool is_there, int64_t i
     return put_event(s, e, err);
 }
 
-static rs_status push_members(rs_series *s, const rs_window_values *w, rs_error *err)
+static rs_status push_members(rs_window_series *s, const rs_window_values *w, rs_error *err)
 {
     for (size_t i = 0; i < w->n; i++)
         if (!member_of(s, w->ranks[i])) return rs_fail_nomem(err, "a rank");
@@ -591,7 +595,7 @@ static rs_status push_members(rs_series *s, const rs_window_values *w, rs_error 
 
 /* ---- windows ------------------------------------------------------------------------------------------------ */
 
-rs_status rs_series_push(rs_series *s, const rs_window_values *w, const rs_series_event **events,
+rs_status rs_series_push(rs_window_series *s, const rs_window_values *w, const rs_series_event **events,
                          size_t *n_events, rs_error *err)
 {
     s->n_events = 0;
@@ -611,8 +615,8 @@ rs_status rs_series_push(rs_series *s, const rs_window_values *w, const rs_serie
     return RS_OK;
 }
 
-rs_status rs_series_set_open(rs_series *s, rs_watch_metric metric, int64_t rank, bool is_open, int64_t since,
-                             rs_error *err)
+rs_status rs_series_set_open(rs_window_series *s, rs_watch_metric metric, int64_t rank, bool is_open,
+                             int64_t since, rs_error *err)
 {
     member *m = rank == RS_JOB ? NULL : member_of(s, rank);
     if (rank != RS_JOB && !m) return rs_fail_nomem(err, "a rank");
@@ -630,7 +634,7 @@ rs_status rs_series_set_open(rs_series *s, rs_watch_metric metric, int64_t rank,
     return RS_OK;
 }
 
-const char *rs_series_refusal(const rs_series *s, rs_watch_metric metric, bool of_rank, double *limit)
+const char *rs_series_refusal(const rs_window_series *s, rs_watch_metric metric, bool of_rank, double *limit)
 {
     const bound *l = &s->job_limits[metric];
     for (int m = 0; of_rank && m < RANK_TRACKS; m++)

@@ -71,23 +71,24 @@ typedef struct rs_series_event {
     double change, low, high; /* relative change and its 95 % interval; of shares in parts of the step */
 } rs_series_event;
 
-typedef struct rs_series rs_series;
+typedef struct rs_window_series rs_window_series;
 
 /* min_effect: the least change that counts, as a share (0.03). NULL when out of memory. */
-rs_series *rs_series_create(double min_effect);
-void rs_series_free(rs_series *series); /* NULL is allowed */
+rs_window_series *rs_series_create(double min_effect);
+void rs_series_free(rs_window_series *series); /* NULL is allowed */
 
 /* Takes the next window and judges it. *events are the series' own until the next call. O(ranks) most times; every 16th window
  * O(ranks * baseline). RS_ERR_NOMEM leaves it unusable. */
-rs_status rs_series_push(rs_series *series, const rs_window_values *window, const rs_series_event **events,
-                         size_t *n_events, rs_error *err);
+rs_status rs_series_push(rs_window_series *series, const rs_window_values *window,
+                         const rs_series_event **events, size_t *n_events, rs_error *err);
 
 /* After windows of a history were pushed again: sets whether a series is in a change, which began in the window `since`. */
-rs_status rs_series_set_open(rs_series *series, rs_watch_metric metric, int64_t rank, bool is_open,
+rs_status rs_series_set_open(rs_window_series *series, rs_watch_metric metric, int64_t rank, bool is_open,
                              int64_t since, rs_error *err);
 
 /* What keeps a measurement of the job or of ranks from being judged, in words; NULL: it is judged. *limit: how many deviations
  * above the usual level three windows in a row must be. */
-const char *rs_series_refusal(const rs_series *series, rs_watch_metric metric, bool of_rank, double *limit);
+const char *rs_series_refusal(const rs_window_series *series, rs_watch_metric metric, bool of_rank,
+                              double *limit);
 
 #endif

@@ -208,7 +208,7 @@ static bool has_rank(const rs_forming *f, int64_t rank)
 }
 
 /* Same steps and near in time, by the ranks' clocks or by when they came; without steps, at overlapping times. */
-static bool belongs(const rs_forming *f, const rs_piece *p, double now, double patience)
+static bool belongs(const rs_forming *f, const rs_window_piece *p, double now, double patience)
 {
     if (f->first_step != p->first_step) return false;
     bool overlaps = p->start_ns <= f->end_ns && p->end_ns >= f->start_ns;
@@ -218,7 +218,7 @@ static bool belongs(const rs_forming *f, const rs_piece *p, double now, double p
             f->n < (size_t)f->world);
 }
 
-static rs_forming *forming_of(rs_watch *w, const rs_piece *p)
+static rs_forming *forming_of(rs_watch *w, const rs_window_piece *p)
 {
     double now = rs_clock_seconds();
     for (size_t i = 0; i < w->n_forming; i++)
@@ -231,7 +231,7 @@ static rs_forming *forming_of(rs_watch *w, const rs_piece *p)
     return &w->forming[at];
 }
 
-static rs_status add_piece(rs_watch *w, const rs_piece *p, uint32_t file, rs_error *err)
+static rs_status add_piece(rs_watch *w, const rs_window_piece *p, uint32_t file, rs_error *err)
 {
     rs_forming *f = forming_of(w, p);
     if (!f || !RS_GROW_ONE(f->pieces, f->n, f->capacity) ||
@@ -300,12 +300,12 @@ static bool is_complete(const rs_watch *w, const rs_forming *f, bool last)
 static rs_status seal_windows(rs_watch *w, bool last, rs_watch_round *round, rs_error *err)
 {
     while (w->n_forming && is_complete(w, &w->forming[0], last)) {
-        int64_t before = w->newest;
-        RS_TRY(rs_watch_seal(w, &w->forming[0], err));
+        bool is_new;
+        RS_TRY(rs_watch_seal(w, &w->forming[0], &is_new, err));
         w->expected = w->forming[0].n;
         clear_forming(&w->forming[0]);
         memmove(w->forming, w->forming + 1, --w->n_forming * sizeof *w->forming);
-        round->windows += w->newest > before;
+        round->windows += is_new;
     }
     round->windows_waiting = w->n_forming;
     return RS_OK;

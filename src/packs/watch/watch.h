@@ -23,8 +23,8 @@ typedef struct rs_watched_file {
 typedef struct rs_forming {
     int64_t start_ns, end_ns, first_step;
     int64_t world;
-    double last_came; /* steady clock */
-    rs_piece *pieces; /* by rank */
+    double last_came;        /* steady clock */
+    rs_window_piece *pieces; /* by rank */
     size_t n, capacity;
     uint32_t *files; /* in the watch's paths */
     size_t n_files, files_capacity;
@@ -46,8 +46,8 @@ typedef struct rs_open_change {
 } rs_open_change;
 
 struct rs_watch {
-    rs_history *history;
-    rs_series *series;
+    rs_watch_history *history;
+    rs_window_series *series;
     rs_job_settings job;
     double min_effect;
     int64_t settle_ns;
@@ -59,7 +59,7 @@ struct rs_watch {
     size_t files_capacity;
     rs_forming *forming; /* by start */
     size_t n_forming, forming_capacity;
-    size_t expected; /* ranks of the newest window */
+    size_t expected, most_ranks; /* ranks of the newest window, and of any */
     rs_condition *conditions;
     size_t n_conditions, conditions_capacity;
     rs_open_change *open;
@@ -70,8 +70,9 @@ struct rs_watch {
 rs_status rs_watch_catch_up(rs_watch *watch, rs_error *err);
 rs_status rs_watch_list_open(rs_watch *watch, rs_error *err);
 
-/* Adds a complete window to the history, judges it and keeps what is to be said, in one transaction. */
-rs_status rs_watch_seal(rs_watch *watch, const rs_forming *window, rs_error *err);
+/* Adds a complete window to the history, judges it and keeps what is to be said, in one transaction. *is_new is
+ * false where it was there already. */
+rs_status rs_watch_seal(rs_watch *watch, const rs_forming *window, bool *is_new, rs_error *err);
 
 /* What the judge says of the traces of a window. Every text is the result's own. */
 rs_status rs_watch_ask_judge(rs_watch *watch, const rs_forming *window, rs_result *result, rs_error *err);

@@ -38,7 +38,7 @@ static void put_change(rs_text *text, const rs_series_event *e)
     bool is_share = rs_metric_specs[e->metric].is_share;
     double low = e->low, high = e->high, change = e->change;
     if (change < 0) low = -e->high, high = -e->low, change = -change;
-    rs_text_printf(text, "%s %s %s (95 %% CI %s to %s)", RS_FIXED(100 * change, 1),
+    rs_text_printf(text, "%s %s %s (95 %% CI %s to %s %%)", RS_FIXED(100 * change, 1),
                    is_share ? "percentage points" : "%", e->change < 0 ? "less" : "more",
                    RS_FIXED(100 * low, 1), RS_FIXED(100 * high, 1));
 }
@@ -71,7 +71,7 @@ static void put_begun_ranks(rs_text *text, const rs_series_event *events, size_t
     }
     rs_text_printf(text, ": %s changed against the other ranks. ", rs_metric_specs[e->metric].noun);
     if (n > 1) rs_text_printf(text, "The largest change is that of rank %lld: ", (long long)e->rank);
-    rs_text_put(text, "it is ");
+    rs_text_put(text, n > 1 ? "it is " : "It is ");
     put_value(text, e->metric, e->now);
     rs_text_put(text, e->metric == RS_WATCH_OWN ? " a step instead of " : " instead of ");
     put_value(text, e->metric, e->usual);

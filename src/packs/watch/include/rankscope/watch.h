@@ -9,7 +9,7 @@
  *     }
  *     rs_watch_close(watch);
  *
- * Recordings of all ranks over the same steps are a window. A window's numbers are kept in the history (docs/watch.md), about 60
+ * Recordings of all ranks over the same steps are a window. A window's numbers are kept in the history (docs/watch.md), less than 100
  * bytes a rank; a series of them has changed when three windows in a row are above its limit (rankscope help watch).
  *
  * Several processes may watch with one history. An rs_watch is not thread-safe. Stability: experimental; structs grow at their

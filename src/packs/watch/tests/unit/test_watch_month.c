@@ -86,7 +86,7 @@ static void run(month *m, uint64_t seed)
 {
     rng r = {seed};
     rs_error err = RS_ERROR_INIT;
-    rs_series *s = rs_series_create(0.02);
+    rs_window_series *s = rs_series_create(0.02);
     double *state = calloc(m->ranks, sizeof *state), job = 0;
     int64_t *ranks = calloc(m->ranks, sizeof *ranks);
     float *own = calloc(m->ranks, sizeof *own), *step = calloc(m->ranks, sizeof *step),
@@ -220,7 +220,7 @@ static void test_clock_jumps(void **state)
 static void test_vanished(void **state)
 {
     rs_error err = RS_ERROR_INIT;
-    rs_series *s = rs_series_create(0.03);
+    rs_window_series *s = rs_series_create(0.03);
     static const int64_t all[] = {0, 1, 2, 3}, some[] = {0, 1, 3};
     int64_t begun = 0, over = 0;
     (void)state;
