@@ -124,7 +124,7 @@ static rs_status finish(rs_watch_history *h, sqlite3_stmt *s, rs_error *err)
     return status;
 }
 
-/* The next row: *has is false behind the last one, and the statement is reset then. */
+/* The next row: *has is false after the last one, and the statement is reset then. */
 static rs_status next(rs_watch_history *h, sqlite3_stmt *s, bool *has, rs_error *err)
 {
     int code = sqlite3_step(s);

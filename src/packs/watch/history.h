@@ -62,7 +62,7 @@ rs_status rs_history_window_start(rs_watch_history *history, int64_t id, int64_t
 typedef struct rs_history_change {
     int64_t id;
     const char *kind;    /* a metric's name, "hang", or a finding's id */
-    const char *subject; /* "" or what tells it apart from others of the kind: culprits, a folder */
+    const char *subject; /* "" or what distinguishes it from others of the kind: culprits, a folder */
     int64_t rank;        /* RS_JOB */
     int64_t begun;       /* window; of a hang the newest one */
     int64_t ended;       /* window; 0: it goes on */

@@ -1,4 +1,4 @@
-/* rankscope watch SOURCE...: looks again and again, and says each change once. */
+/* rankscope watch SOURCE...: looks at its sources repeatedly, and says each change once. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -348,7 +348,7 @@ static void clear(rs_request *r)
 
 const rs_command rs_command_watch = {
     .name = "watch",
-    .group = "Over all ranks",
+    .group = "Across ranks",
     .help = "Watches a job for weeks: summarises traces as they come, and reports each change once",
     .usage = "[options] SOURCE... --history FILE",
     .about =

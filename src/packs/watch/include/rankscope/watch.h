@@ -55,7 +55,7 @@ typedef struct rs_watch_round {
 RS_API rs_status rs_watch_look(rs_watch *watch, const char *const *sources, size_t n_sources, bool last,
                                rs_watch_round *round, rs_problems *problems, rs_error *err);
 
-/* A state that was found elsewhere, such as a hang: begun or over. kind: one word; subject: what tells it apart ("" if
+/* A state that was found elsewhere, such as a hang: begun or over. kind: one word; subject: what distinguishes it ("" if
  * nothing). Says nothing where it is known already. */
 RS_API rs_status rs_watch_note(rs_watch *watch, const char *kind, const char *subject, bool goes_on,
                                const char *text, rs_error *err);
