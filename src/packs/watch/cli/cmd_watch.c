@@ -186,9 +186,12 @@ static rs_status look_for_hangs(rs_request *r, rs_error *err)
     for (size_t i = 0; i < r->arguments.n_paths; i++) {
         RS_SCOPED(rs_text_clear) rs_text sentence = {0};
         const char *folder = r->arguments.paths[i];
-        bool hangs;
+        bool hangs = false;
         if (!rs_hang_is_new(folder, &own->folders[i])) continue;
-        RS_TRY(rs_hang_ask(folder, &hangs, &sentence, err));
+        if (own->folders[i].has_dumps)
+            RS_TRY(rs_hang_ask(folder, &hangs, &sentence, err));
+        else
+            rs_text_printf(&sentence, "Over: there are no flight-recorder dumps in %s any more.", folder);
         RS_TRY(rs_watch_note(own->watch, "hang", folder, hangs, sentence.s ? sentence.s : "", err));
     }
     return RS_OK;

@@ -51,7 +51,7 @@ static void see(const rs_file_kind *kind, const char *path, rs_hang_folder *now)
 bool rs_hang_is_new(const char *folder, rs_hang_folder *known)
 {
     const rs_file_kind *kind = dump_kind();
-    rs_hang_folder now = {0};
+    rs_hang_folder now = {.was_looked_at = true};
     DIR *d = kind ? opendir(folder) : NULL;
     if (!d) return false;
     for (struct dirent *e; (e = readdir(d));) {
@@ -61,9 +61,9 @@ bool rs_hang_is_new(const char *folder, rs_hang_folder *known)
         rs_text_clear(&path);
     }
     closedir(d);
-    bool changed = now.signature != known->signature;
+    bool changed = now.signature != known->signature || !known->was_looked_at;
     *known = now;
-    return changed && now.has_dumps;
+    return changed;
 }
 
 static rs_status start(const char *folder, pid_t *child, int *out, rs_error *err)
@@ -109,6 +109,8 @@ rs_status rs_hang_ask(const char *folder, bool *hangs, rs_text *sentence, rs_err
     close(fd);
     while (waitpid(child, &status, 0) < 0)
         if (errno != EINTR) return rs_fail(err, RS_ERR_IO, "rankscope flight: %s", strerror(errno));
+    if (sentence->n && sentence->s[sentence->n - 1] == ':')
+        sentence->s[sentence->n - 1] = '.'; /* a list follows */
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     *hangs = code == RS_EXIT_FOUND;
     if (!rs_text_get(sentence)) return rs_fail_nomem(err, "a verdict");
