@@ -11,6 +11,7 @@
 #include "rankscope/report.h"
 #include "view/page.h"
 #include "rankscope/view.h"
+#include "base/loopback.h"
 #include "view/server.h"
 
 static const rs_option_spec specs[] = {
@@ -108,7 +109,7 @@ static rs_status check(rs_request *r, rs_error *err)
     }
     v->socket = -1;
     v->listening = true;
-    return rs_view_listen((unsigned)port, &v->socket, &v->routes.port, err);
+    return rs_loopback_listen((unsigned)port, &v->socket, &v->routes.port, err);
 }
 
 /* "traces" or "rank0.json and 3 more" */

@@ -7,11 +7,6 @@
 /* Whether this build has an HTTP library (libevent). */
 bool rs_view_can_serve(void);
 
-/* Takes a port of the loopback, 0 any; *port is the one taken. Nobody is answered before rs_view_serve, so a
- * port that is in use shows before traces are read. RS_ERR_IO names the port and the remedy. The caller
- * closes *socket unless it goes to rs_view_serve. */
-rs_status rs_view_listen(unsigned wanted, int *socket, unsigned *port, rs_error *err);
-
 typedef struct rs_view_server rs_view_server;
 
 /* Answers on the socket, which the server takes over whatever the result, until it is stopped. routes is

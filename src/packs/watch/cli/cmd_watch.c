@@ -1,0 +1,386 @@
+/* rankscope watch SOURCE...: looks at its sources repeatedly, and says each change once. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/ascii.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "base/try.h"
+#include "cli/cli.h"
+#include "rankscope/watch.h"
+#include "watch/cli/hang.h"
+#include "watch/cli/metrics_server.h"
+
+static const rs_option_spec specs[] = {
+    {"history", RS_OPTION_TEXT, "FILE", NULL, NULL,
+     "the history, an SQLite database, made where there is none; several watchers may share it"},
+    {"once", RS_OPTION_FLAG, NULL, NULL, NULL, "read what is there, judge it, and end"},
+    {"every", RS_OPTION_TEXT, "DURATION", NULL, "10s", "time between two looks: 500ms, 10s, 5m, 2h"},
+    {"for", RS_OPTION_TEXT, "DURATION", NULL, NULL,
+     "end after that time (90s, 8h, 30d); without it a signal ends the watch"},
+    {"settle", RS_OPTION_TEXT, "DURATION", NULL, "10s",
+     "a file is complete when it has not changed for so long and its text ends"},
+    {"min-effect", RS_OPTION_REAL, "PCT", NULL, "3",
+     "least change that counts: percent, or percentage points of the step"},
+    {"metrics-listen", RS_OPTION_INT, "PORT", NULL, NULL,
+     "answer GET /metrics on 127.0.0.1 in OpenMetrics, for Prometheus; 0: any port"},
+};
+
+typedef struct watch_request {
+    rs_watch *watch;
+    rs_hang_folder *folders; /* by source */
+    rs_metrics_server *server;
+    int64_t every_ns, for_ns, settle_ns;
+    double start;
+    bool is_lines; /* JSON lines, else text */
+    bool quietly;  /* messages are in the tables alone */
+    size_t n_begun, n_windows;
+    char complaint[RS_ERROR_TEXT * 2]; /* the last one: it is made once, not at each look */
+} watch_request;
+
+/* ---- the request -------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *unit;
+    int64_t ns;
+} units[] = {{"ms", 1000000},
+             {"s", 1000000000},
+             {"m", INT64_C(60) * 1000000000},
+             {"h", INT64_C(3600) * 1000000000},
+             {"d", INT64_C(86400) * 1000000000}};
+
+/* "10s", "5m": a whole number up to 999999 and a unit. */
+static bool parse_duration(const char *text, int64_t *out)
+{
+    size_t digits = strspn(text, "0123456789");
+    int64_t n = 0;
+    if (!digits || digits > 6) return false;
+    for (size_t i = 0; i < digits; i++) n = n * 10 + (text[i] - '0');
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strcmp(text + digits, units[i].unit) == 0) {
+            if (n > INT64_MAX / units[i].ns) return false;
+            *out = n * units[i].ns;
+            return true;
+        }
+    return false;
+}
+
+static rs_status take_duration(const rs_request *r, const char *name, int64_t *out, rs_error *err)
+{
+    const char *text = rs_request_text(r, name);
+    *out = -1;
+    if (!text || parse_duration(text, out)) return RS_OK;
+    return rs_fail(err, RS_ERR_USAGE, "--%s takes a whole number and a unit (ms, s, m, h, d), not \"%.40s\"",
+                   name, text);
+}
+
+static rs_status choose(rs_request *r, rs_error *err)
+{
+    (void)err;
+    r->tables = rs_watch_tables(&r->n_tables);
+    r->render.rows = rs_request_rows(r);
+    return RS_OK;
+}
+
+static rs_status check(rs_request *r, rs_error *err)
+{
+    watch_request *own = r->own;
+    bool once = rs_request_flag(r, "once"),
+         is_text = rs_renders_as(&r->render, "text") && r->table == SIZE_MAX;
+    own->is_lines = rs_renders_as(&r->render, "jsonl") && r->table == SIZE_MAX;
+    own->quietly = !is_text && !own->is_lines;
+    RS_TRY(take_duration(r, "every", &own->every_ns, err));
+    RS_TRY(take_duration(r, "for", &own->for_ns, err));
+    RS_TRY(take_duration(r, "settle", &own->settle_ns, err));
+    RS_TRY(rs_request_check_rows(r, err));
+    if (!r->arguments.n_paths)
+        return rs_fail(err, RS_ERR_USAGE, "which recordings? rankscope watch SOURCE... --history FILE");
+    if (!rs_request_text(r, "history"))
+        return rs_fail(err, RS_ERR_USAGE,
+                       "where is the history kept? --history FILE, made where there is none");
+    if (once && (own->for_ns >= 0 || rs_request_is_set(r, "metrics-listen")))
+        return rs_fail(err, RS_ERR_USAGE, "--once looks once: it does not go with --for or --metrics-listen");
+    if (!once && own->quietly)
+        return rs_fail(err, RS_ERR_USAGE,
+                       "messages are text or --format jsonl while the watch goes on; tables are for --once");
+    if (rs_request_int(r, "metrics-listen") > 65535)
+        return rs_fail(err, RS_ERR_USAGE, "--metrics-listen takes a port up to 65535");
+    if (own->every_ns < 1000000) return rs_fail(err, RS_ERR_USAGE, "--every takes at least 1ms");
+    return RS_OK;
+}
+
+/* ---- messages ----------------------------------------------------------------------------------------------- */
+
+static void put_message(rs_writer *writer, const rs_watch_message *m)
+{
+    static const char *const keys[] = {"what", "kind", "subject", "text"};
+    const char *const values[] = {m->what, m->kind, m->subject, m->text};
+    rs_writer_text(writer, "{\"id\": ");
+    rs_writer_int(writer, m->id);
+    rs_writer_text(writer, ", \"window\": ");
+    rs_writer_int(writer, m->window);
+    rs_writer_text(writer, ", \"at_ns\": ");
+    rs_writer_int(writer, m->at_ns);
+    for (int i = 0; i < 4; i++) {
+        rs_writer_text(writer, ", \"");
+        rs_writer_text(writer, keys[i]);
+        rs_writer_text(writer, "\": ");
+        rs_writer_json_string(writer, values[i], strlen(values[i]));
+    }
+    rs_writer_text(writer, "}\n");
+}
+
+static bool write_out(void *context, const char *bytes, size_t n)
+{
+    (void)context;
+    return fwrite(bytes, 1, n, stdout) == n;
+}
+
+static rs_status print(void *context, const rs_watch_message *m, rs_error *err)
+{
+    watch_request *own = context;
+    rs_sink sink = {write_out, NULL};
+    rs_writer writer;
+    own->n_begun += strcmp(m->what, "begun") == 0;
+    if (own->quietly) return RS_OK;
+    rs_writer_init(&writer, &sink);
+    if (own->is_lines) {
+        put_message(&writer, m);
+    } else {
+        rs_writer_char(&writer, '[');
+        rs_writer_int(&writer, m->id);
+        rs_writer_text(&writer, "] ");
+        rs_writer_text(&writer, m->text);
+        rs_writer_char(&writer, '\n');
+    }
+    rs_status status = rs_writer_finish(&writer, err);
+    if (status == RS_OK && fflush(stdout) == 0) return RS_OK;
+    return rs_fail(err, RS_ERR_IO, "cannot write standard output: %s", strerror(errno));
+}
+
+static bool add_text(void *context, const char *bytes, size_t n)
+{
+    rs_text_add(context, bytes, n);
+    return !((rs_text *)context)->failed;
+}
+
+static rs_status publish(watch_request *own, rs_error *err)
+{
+    RS_SCOPED(rs_text_clear) rs_text text = {0};
+    rs_sink sink = {add_text, &text};
+    if (!own->server) return RS_OK;
+    RS_TRY(rs_watch_write_metrics(own->watch, &sink, err));
+    return rs_metrics_publish(own->server, text.s, text.n) ? RS_OK : rs_fail_nomem(err, "the metrics");
+}
+
+/* ---- looking ------------------------------------------------------------------------------------------------ */
+
+static rs_status look_for_hangs(rs_request *r, rs_error *err)
+{
+    watch_request *own = r->own;
+    for (size_t i = 0; i < r->arguments.n_paths; i++) {
+        RS_SCOPED(rs_text_clear) rs_text sentence = {0};
+        const char *folder = r->arguments.paths[i];
+        bool hangs = false;
+        if (!rs_hang_is_new(folder, &own->folders[i])) continue;
+        if (own->folders[i].has_dumps)
+            RS_TRY(rs_hang_ask(folder, &hangs, &sentence, err));
+        else
+            rs_text_printf(&sentence, "Over: there are no flight-recorder dumps in %s any more.", folder);
+        RS_TRY(rs_watch_note(own->watch, "hang", folder, hangs, sentence.s ? sentence.s : "", err));
+    }
+    return RS_OK;
+}
+
+static rs_status look(rs_request *r, bool last, rs_watch_round *round, rs_result *result, rs_error *err)
+{
+    watch_request *own = r->own;
+    rs_status status = rs_watch_look(own->watch, r->arguments.paths, r->arguments.n_paths, last, round,
+                                     &result->problems, err);
+    own->n_windows += round->windows;
+    if (status == RS_OK) status = look_for_hangs(r, err);
+    /* what an earlier look, or a watcher that was killed, found and did not say is said now */
+    rs_error second = RS_ERROR_INIT;
+    rs_status said = rs_watch_deliver(own->watch, RS_WATCH_PRINT, print, own, &second);
+    if (status == RS_OK && said != RS_OK) *err = second, status = said;
+    return status == RS_OK ? publish(own, err) : status;
+}
+
+/* In small pieces: a signal ends it. */
+static void pause_for(int64_t ns)
+{
+    double end = rs_clock_seconds() + (double)ns * 1e-9;
+    for (double left; !rs_signal_came() && (left = end - rs_clock_seconds()) > 0;) {
+        int64_t piece = left < 0.1 ? (int64_t)(left * 1e9) : 100000000;
+        struct timespec t = {.tv_sec = 0, .tv_nsec = (long)piece};
+        nanosleep(&t, NULL);
+    }
+}
+
+static rs_status look_once(rs_request *r, rs_result *result, rs_error *err)
+{
+    watch_request *own = r->own;
+    rs_watch_round round;
+    for (;;) {
+        RS_TRY(look(r, true, &round, result, err));
+        if (!round.files_changing) return RS_OK;
+        pause_for(own->settle_ns / 4 + 1000000);
+        if (rs_signal_came()) return rs_fail(err, RS_ERR_CANCELLED, "interrupted");
+    }
+}
+
+/* What fails now may succeed at the next look (a full disk, a lock): it is complained of once. */
+static void complain(watch_request *own, const rs_error *err)
+{
+    char text[sizeof own->complaint];
+    rs_error_text(err, text, sizeof text);
+    if (strcmp(text, own->complaint) != 0) rs_complain("watch: %s; trying again", text);
+    snprintf(own->complaint, sizeof own->complaint, "%s", text);
+}
+
+static bool is_over(const watch_request *own)
+{
+    return rs_signal_came() ||
+           (own->for_ns >= 0 && (rs_clock_seconds() - own->start) * 1e9 >= (double)own->for_ns);
+}
+
+static rs_status follow(rs_request *r, rs_result *result, rs_error *err)
+{
+    watch_request *own = r->own;
+    while (!is_over(own)) {
+        rs_watch_round round;
+        RS_SCOPED(rs_result_clear) rs_result told = {0};
+        rs_error why = RS_ERROR_INIT;
+        rs_status status = look(r, false, &round, &told, &why);
+        rs_report_result(&told, r->quiet);
+        if (status == RS_ERR_CANCELLED) break;
+        if (status == RS_ERR_NOMEM || rs_output_reader_gone() || ferror(stdout)) {
+            *err = why;
+            return status;
+        }
+        if (status == RS_OK)
+            own->complaint[0] = '\0';
+        else
+            complain(own, &why);
+        pause_for(own->every_ns);
+    }
+    rs_signal_forget(); /* that is how it ends, not how it fails */
+    (void)result;
+    return RS_OK;
+}
+
+static rs_status open_watch(rs_request *r, rs_error *err)
+{
+    watch_request *own = r->own;
+    const rs_watch_settings settings = {.size = sizeof settings,
+                                        .history = rs_request_text(r, "history"),
+                                        .job = &r->job,
+                                        .min_effect =
+                                            rs_options_real(r->arguments.options[0], "min-effect") / 100,
+                                        .settle_ns = own->settle_ns};
+    unsigned port;
+    own->start = rs_clock_seconds();
+    own->folders = rs_calloc(r->arguments.n_paths, sizeof *own->folders);
+    if (!own->folders) return rs_fail_nomem(err, "the sources");
+    RS_TRY(rs_watch_open(&settings, &own->watch, err));
+    if (!rs_request_is_set(r, "metrics-listen")) return RS_OK;
+    RS_TRY(rs_metrics_serve((unsigned)rs_request_int(r, "metrics-listen"), &port, &own->server, err));
+    if (!r->quiet) rs_complain("metrics: http://127.0.0.1:%u/metrics", port);
+    return publish(own, err);
+}
+
+static rs_status body(rs_request *r, rs_result *result, rs_error *err)
+{
+    watch_request *own = r->own;
+    RS_TRY(open_watch(r, err));
+    rs_status status = rs_request_flag(r, "once") ? look_once(r, result, err) : follow(r, result, err);
+    rs_progress_end(&r->progress);
+    if (status != RS_OK) return status;
+    result->found = rs_watch_n_open(own->watch) > 0 || own->n_begun > 0;
+    return rs_watch_result(own->watch, result, err);
+}
+
+/* In text the messages have been written; what follows is where the watch is. */
+static void put_state(rs_writer *writer, const void *context)
+{
+    const watch_request *own = context;
+    size_t n = rs_watch_n_open(own->watch);
+    rs_writer_uint(writer, own->n_windows);
+    rs_writer_text(writer, own->n_windows == 1 ? " window added; " : " windows added; ");
+    if (n) {
+        rs_writer_uint(writer, n);
+        rs_writer_text(writer, n == 1 ? " change goes on.\n" : " changes go on.\n");
+    } else {
+        rs_writer_text(writer, "no change goes on.\n");
+    }
+}
+
+/* Why something is not judged yet is worth a line, once. */
+static void note_limits(const rs_request *r, const rs_result *result)
+{
+    const rs_table *limits = result->tables[result->n_tables - 1];
+    size_t last = rs_table_get_spec(limits)->n_columns - 1, length;
+    for (size_t i = 0; !r->quiet && i < rs_table_n_rows(limits); i++)
+        if (!rs_table_is_null(limits, i, last) && strcmp(rs_table_text(limits, i, 0, &length), "step") == 0)
+            rs_complain("changes of the step are not judged yet: %s (table limits)",
+                        rs_table_text(limits, i, last, &length));
+}
+
+static int deliver(rs_request *r, const rs_result *result)
+{
+    const watch_request *own = r->own;
+    if (own->quietly) return rs_request_deliver(r, result);
+    if (own->is_lines) return RS_EXIT_OK;
+    int code = rs_print("watch", put_state, own);
+    note_limits(r, result);
+    return code;
+}
+
+static void clear(rs_request *r)
+{
+    watch_request *own = r->own;
+    rs_metrics_stop(own->server);
+    rs_watch_close(own->watch);
+    rs_free(own->folders);
+}
+
+const rs_command rs_command_watch = {
+    .name = "watch",
+    .group = "Across ranks",
+    .help = "Watches a job for weeks: summarises traces as they come, and reports each change once",
+    .usage = "[options] SOURCE... --history FILE",
+    .about =
+        "SOURCE is a folder into which traces keep coming (as torch.profiler's schedule with repeat writes them), or a "
+        "file. A trace is read when it is complete: unchanged for the settle time, with a text that ends. Traces of "
+        "all ranks over the same steps are a window. Its numbers (step, own work, exposed communication, idle time, "
+        "MFU, memory) are added to the history, and are judged; flight-recorder dumps in the folder are judged by "
+        "rankscope flight.\n\n"
+        "A change is said once, with its cause by the judge (rankscope diagnose) and its 95 % interval, and once when "
+        "it is over. A measurement has changed when three windows in a row are above its limit. The limit is measured on "
+        "its own history, so that healthy jobs have one false alarm in 30 days; below 12 windows, and where windows are "
+        "too similar to the one before, nothing is claimed and the table limits says so. Until there is a baseline, "
+        "findings of the judge that are there in three windows in a row are said.\n\n"
+        "Watchers of one history share the work; one that was killed goes on where it ended, and nothing is lost or "
+        "said twice. docs/watch.md describes the database.\n\n"
+        "Exit code 1: a change was found or goes on. A signal ends the watch with the same codes.",
+    .examples = "rankscope watch traces/ --history job.db --once\n"
+                "rankscope watch traces/ --history job.db --every 30s --format jsonl --metrics-listen 9464\n"
+                "rankscope watch traces/ --history job.db --once --format csv --table windows",
+    .groups = {{.title = "Options", .specs = specs, .n = sizeof specs / sizeof *specs},
+               {.base = &rs_input_options,
+                .without = "compat|absolute|include-last-step|ranks|steps|window|renumber|keep|keep-memory"},
+               {.base = &rs_output_options, .without = "output|stats|verbose"},
+               {.base = &rs_row_options}},
+    .n_groups = 4,
+    .choose = choose,
+    .check = check,
+    .body = body,
+    .deliver = deliver,
+    .own_size = sizeof(watch_request),
+    .clear = clear,
+};

@@ -1,0 +1,120 @@
+#define _GNU_SOURCE
+#include "watch/cli/hang.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/strings.h"
+#include "base/system.h"
+#include "base/try.h"
+#include "cli/cli.h"
+
+#define HEAD 4096
+#define DUMP "flight-recorder dump"
+
+/* The row by which the front door knows dumps; NULL: this program has no such command. */
+static const rs_file_kind *dump_kind(void)
+{
+    rs_command command;
+    const rs_file_kind *kind = rs_command_find("flight", &command) ? command.inputs : NULL;
+    while (kind && kind->title && strcmp(kind->title, DUMP) != 0) kind++;
+    return kind && kind->title ? kind : NULL;
+}
+
+static bool is_dump(const rs_file_kind *kind, const char *path)
+{
+    uint8_t head[HEAD];
+    size_t n = 0;
+    rs_error why = RS_ERROR_INIT;
+    return rs_file_begin(path, head, HEAD, &n, &why) == RS_OK && kind->knows(path, head, n);
+}
+
+static void see(const rs_file_kind *kind, const char *path, rs_hang_folder *now)
+{
+    struct stat info;
+    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) return;
+    /* a trace is found by its first bytes, which cost more than its name */
+    const char *end = strstr(path, ".json");
+    if ((end && strstr(path, "trace.json")) || !is_dump(kind, path)) return;
+    uint64_t parts[3] = {rs_hash_bytes(path, strlen(path)), (uint64_t)info.st_size,
+                         (uint64_t)rs_system_ns(info.st_mtim)};
+    now->has_dumps = true;
+    now->signature += rs_hash_bytes(parts, sizeof parts);
+}
+
+bool rs_hang_is_new(const char *folder, rs_hang_folder *known)
+{
+    const rs_file_kind *kind = dump_kind();
+    rs_hang_folder now = {.was_looked_at = true};
+    DIR *d = kind ? opendir(folder) : NULL;
+    if (!d) return false;
+    for (struct dirent *e; (e = readdir(d));) {
+        rs_text path = {0};
+        rs_text_printf(&path, "%s/%s", folder, e->d_name);
+        if (e->d_name[0] != '.' && rs_text_get(&path)) see(kind, path.s, &now);
+        rs_text_clear(&path);
+    }
+    closedir(d);
+    bool changed = now.signature != known->signature || !known->was_looked_at;
+    *known = now;
+    return changed;
+}
+
+static rs_status start(const char *folder, pid_t *child, int *out, rs_error *err)
+{
+    char program[4096];
+    char *words[] = {program, "flight",       "--quiet", "--no-progress", "--color", "never",
+                     "--",    (char *)folder, NULL};
+    int ends[2];
+    posix_spawn_file_actions_t actions;
+    rs_system_beside("rankscope", program, sizeof program);
+    if (pipe(ends) != 0) return rs_fail(err, RS_ERR_IO, "cannot run rankscope flight: %s", strerror(errno));
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    posix_spawn_file_actions_addclose(&actions, ends[0]);
+    posix_spawn_file_actions_addclose(&actions, ends[1]);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    int why = posix_spawnp(child, program, &actions, NULL, words, rs_system_environment());
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    *out = ends[0];
+    if (why) close(ends[0]);
+    return why ? rs_fail(err, RS_ERR_IO, "cannot run %s flight: %s", program, strerror(why)) : RS_OK;
+}
+
+/* The first line; the rest is read and dropped. */
+static void read_line(int fd, rs_text *sentence)
+{
+    char bytes[4096];
+    bool ended = false;
+    for (ssize_t n; (n = read(fd, bytes, sizeof bytes)) > 0 || (n < 0 && errno == EINTR);) {
+        const char *end = n > 0 ? memchr(bytes, '\n', (size_t)n) : NULL;
+        if (n > 0 && !ended) rs_text_add(sentence, bytes, end ? (size_t)(end - bytes) : (size_t)n);
+        ended |= end != NULL;
+    }
+}
+
+rs_status rs_hang_ask(const char *folder, bool *hangs, rs_text *sentence, rs_error *err)
+{
+    pid_t child;
+    int fd, status = 0;
+    RS_TRY(start(folder, &child, &fd, err));
+    read_line(fd, sentence);
+    close(fd);
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR) return rs_fail(err, RS_ERR_IO, "rankscope flight: %s", strerror(errno));
+    if (sentence->n && sentence->s[sentence->n - 1] == ':')
+        sentence->s[sentence->n - 1] = '.'; /* a list follows */
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    *hangs = code == RS_EXIT_FOUND;
+    if (!rs_text_get(sentence)) return rs_fail_nomem(err, "a verdict");
+    return code == RS_EXIT_FOUND || code == RS_EXIT_OK || code == RS_EXIT_LOSS
+               ? RS_OK
+               : rs_fail(err, RS_ERR_FORMAT, "rankscope flight %s ended with code %d", folder, code);
+}

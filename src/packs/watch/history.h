@@ -1,0 +1,104 @@
+/* The history of a watched job: one SQLite database, described in docs/watch.md.
+ *
+ * Whoever adds to it does so in one transaction that holds the write lock from its start (BEGIN IMMEDIATE), and what may be there
+ * once has a unique key. So two watchers of one history, and one that is killed, neither lose a window nor repeat one. */
+#ifndef RS_WATCH_HISTORY_H
+#define RS_WATCH_HISTORY_H
+
+#include "watch/series.h"
+
+#define RS_HISTORY_VERSION 1
+
+typedef struct rs_watch_history rs_watch_history;
+
+/* Opens a history, and makes it where there is none. NULL: one in memory. RS_ERR_FORMAT: it is something else, or of a newer
+ * version; RS_ERR_IO: it cannot be opened or written. */
+rs_status rs_history_open(const char *path, rs_watch_history **out, rs_error *err);
+void rs_history_close(rs_watch_history *history); /* NULL is allowed */
+
+/* The write lock, for which up to 30 s are waited. */
+rs_status rs_history_begin(rs_watch_history *history, rs_error *err);
+rs_status rs_history_commit(rs_watch_history *history, rs_error *err);
+void rs_history_rollback(rs_watch_history *history);
+
+/* At most so many pages of 4 KiB: more is as if the disk were full. */
+void rs_history_limit_pages(rs_watch_history *history, int64_t pages);
+
+/* ---- files -------------------------------------------------------------------------------------------------- */
+
+/* A file as it was: of its path, size and time of change. */
+uint64_t rs_history_file_key(const char *path, int64_t size, int64_t mtime_ns);
+rs_status rs_history_has_file(rs_watch_history *history, uint64_t key, bool *has, rs_error *err);
+rs_status rs_history_add_file(rs_watch_history *history, uint64_t key, int64_t window, rs_error *err);
+
+/* ---- windows ------------------------------------------------------------------------------------------------ */
+
+typedef struct rs_history_window {
+    int64_t start_ns, end_ns;
+    int64_t first_step;      /* negative: unknown */
+    rs_window_values values; /* id is ignored where it is added */
+} rs_history_window;
+
+/* The window that a part of a job belongs to: of those steps, at overlapping times; 0: none is there. */
+rs_status rs_history_find_window(rs_watch_history *history, int64_t start_ns, int64_t end_ns,
+                                 int64_t first_step, int64_t *id, rs_error *err);
+/* Adds a window; *id is its number. */
+rs_status rs_history_add_window(rs_watch_history *history, const rs_history_window *window, int64_t *id,
+                                rs_error *err);
+/* Adds the ranks that a window does not have yet; *n_added of them. */
+rs_status rs_history_add_ranks(rs_watch_history *history, int64_t id, const rs_window_values *values,
+                               size_t *n_added, rs_error *err);
+/* The number of the newest window, 0 if there is none, and when it began. */
+rs_status rs_history_newest(rs_watch_history *history, int64_t *id, int64_t *start_ns, rs_error *err);
+/* Calls for each window with a number above `after`, in order. What it is given lives until it returns. */
+typedef rs_status (*rs_history_window_fn)(void *context, const rs_window_values *values, rs_error *err);
+rs_status rs_history_each_window(rs_watch_history *history, int64_t after, rs_history_window_fn each,
+                                 void *context, rs_error *err);
+rs_status rs_history_window_start(rs_watch_history *history, int64_t id, int64_t *start_ns, rs_error *err);
+
+/* ---- changes ------------------------------------------------------------------------------------------------ */
+
+/* A state that the job is or was in and that is worth a message. */
+typedef struct rs_history_change {
+    int64_t id;
+    const char *kind;    /* a metric's name, "hang", or a finding's id */
+    const char *subject; /* "" or what distinguishes it from others of the kind: culprits, a folder */
+    int64_t rank;        /* RS_JOB */
+    int64_t begun;       /* window; of a hang the newest one */
+    int64_t ended;       /* window; 0: it goes on */
+    double usual, now, change, low, high; /* NaN: unknown */
+    const char *cause;                    /* NULL */
+} rs_history_change;
+
+/* *is_new is false where such a change goes on already. */
+rs_status rs_history_begin_change(rs_watch_history *history, const rs_history_change *change, bool *is_new,
+                                  rs_error *err);
+/* *was is false where no such change goes on. */
+rs_status rs_history_end_change(rs_watch_history *history, const char *kind, const char *subject,
+                                int64_t rank, int64_t ended, bool *was, rs_error *err);
+/* Those that go on; or all. */
+typedef rs_status (*rs_history_change_fn)(void *context, const rs_history_change *change, rs_error *err);
+rs_status rs_history_each_change(rs_watch_history *history, bool all, rs_history_change_fn each,
+                                 void *context, rs_error *err);
+
+/* ---- what was said ------------------------------------------------------------------------------------------ */
+
+typedef enum rs_outlet { RS_OUTLET_PRINTED, RS_OUTLET_POSTED } rs_outlet;
+
+typedef struct rs_history_message {
+    int64_t id;
+    int64_t window, at_ns; /* at_ns: start of the window, or when it was noted */
+    const char *what;      /* "begun", "over" */
+    const char *kind, *subject;
+    const char *text;
+} rs_history_message;
+
+/* A second one of the same window, kind and subject is dropped. */
+rs_status rs_history_say(rs_watch_history *history, const rs_history_message *message, rs_error *err);
+/* Gives each message that was not delivered there to `deliver`, in order, and marks it when that succeeds. The lock is held
+ * meanwhile, so that no other watcher delivers it, too. After a failure the rest stays for the next call. */
+typedef rs_status (*rs_history_deliver_fn)(void *context, const rs_history_message *message, rs_error *err);
+rs_status rs_history_deliver(rs_watch_history *history, rs_outlet outlet, rs_history_deliver_fn deliver,
+                             void *context, rs_error *err);
+
+#endif

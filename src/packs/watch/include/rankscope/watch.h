@@ -1,0 +1,96 @@
+/* A job that is watched for weeks: traces and other recordings that keep coming are summarised into a history, and what changes is
+ * said once, with its cause, and once when it is over.
+ *
+ *     rs_watch_settings settings = {.size = sizeof settings, .history = "job.db"};
+ *     rs_watch_open(&settings, &watch, &err);
+ *     while (goes_on()) {
+ *         rs_watch_look(watch, sources, n, false, &round, &err);          // reads what is complete, and judges it
+ *         rs_watch_deliver(watch, RS_WATCH_PRINT, print, NULL, &err);     // each message once
+ *     }
+ *     rs_watch_close(watch);
+ *
+ * Recordings of all ranks over the same steps are a window. A window's numbers are kept in the history (docs/watch.md), less than 100
+ * bytes a rank; a series of them has changed when three windows in a row are above its limit (rankscope help watch).
+ *
+ * Several processes may watch with one history. An rs_watch is not thread-safe. Stability: experimental; structs grow at their
+ * end. */
+#ifndef RANKSCOPE_WATCH_H
+#define RANKSCOPE_WATCH_H
+
+#include "rankscope/job.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct rs_watch rs_watch;
+
+typedef struct rs_watch_settings {
+    size_t size;                /* sizeof(rs_watch_settings) */
+    const char *history;        /* path of the database, made where there is none; NULL: in memory */
+    const rs_job_settings *job; /* how traces are read; borrowed; NULL: the defaults */
+    double min_effect;          /* least change that counts, as a share; 0: 0.03 */
+    int64_t settle_ns;          /* a file is complete when it has not changed for so long; negative: 10 s */
+} rs_watch_settings;
+
+/* Opens a history and goes on where it ends. RS_ERR_FORMAT, RS_ERR_IO: the history cannot be used. Cost: reads the values of the
+ * last 432 windows. */
+RS_API rs_status rs_watch_open(const rs_watch_settings *settings, rs_watch **out, rs_error *err);
+RS_API void rs_watch_close(rs_watch *watch); /* NULL is allowed */
+
+/* What one look came to. */
+typedef struct rs_watch_round {
+    size_t files_read;
+    size_t files_changing;  /* changed a moment ago: they are read when they settle */
+    size_t files_broken;    /* settled, and break off: they are read when they change again */
+    size_t windows;         /* added to the history */
+    size_t windows_waiting; /* some of whose ranks have not come */
+} rs_watch_round;
+
+/* Looks at the sources (files and folders) once: reads files that are complete and not in the history yet, forms windows of them,
+ * adds those that are complete, and judges them. A window is complete when all ranks are there, or nothing has come for three
+ * settle times. last: nothing more will come, and windows are taken as they are once no file changes any more. Files that cannot
+ * be used go to problems, once. After RS_ERR_IO of the history (the disk is full) nothing is lost: the next look does the same
+ * again. RS_ERR_CANCELLED: the job settings' progress function said so. */
+RS_API rs_status rs_watch_look(rs_watch *watch, const char *const *sources, size_t n_sources, bool last,
+                               rs_watch_round *round, rs_problems *problems, rs_error *err);
+
+/* A state that was found elsewhere, such as a hang: begun or over. kind: one word; subject: what distinguishes it ("" if
+ * nothing). Says nothing where it is known already. */
+RS_API rs_status rs_watch_note(rs_watch *watch, const char *kind, const char *subject, bool goes_on,
+                               const char *text, rs_error *err);
+
+typedef struct rs_watch_message {
+    int64_t id;       /* of the message, in this history: a second delivery has the same */
+    int64_t window;   /* in which it was found */
+    int64_t at_ns;    /* start of that window, ns since 1970 */
+    const char *what; /* "begun", "over" or "settled" */
+    const char *
+        kind; /* "step", "own_work", "exposed_comm", "idle", "mfu", "memory", "missing", "hang", or a finding's id */
+    const char *subject; /* "job", "ranks", or of a finding its culprits */
+    const char *text;    /* one sentence or several */
+} rs_watch_message;
+
+typedef enum rs_watch_outlet { RS_WATCH_PRINT, RS_WATCH_POST } rs_watch_outlet;
+typedef rs_status (*rs_watch_deliver_fn)(void *context, const rs_watch_message *message, rs_error *err);
+/* Gives each message that no watcher of the history has delivered to that outlet to the function, oldest first, and marks it
+ * when that succeeds. The history is locked meanwhile. A process that is killed between both delivers it again, under the same
+ * id. */
+RS_API rs_status rs_watch_deliver(rs_watch *watch, rs_watch_outlet outlet, rs_watch_deliver_fn deliver,
+                                  void *context, rs_error *err);
+
+/* How many changes go on. */
+RS_API size_t rs_watch_n_open(const rs_watch *watch);
+
+/* Tables: changes, windows, limits. rs_watch_tables: their specs; static. rs_watch_result fills a result, which is empty. */
+RS_API const rs_table_spec *const *rs_watch_tables(size_t *n);
+RS_API rs_status rs_watch_result(rs_watch *watch, rs_result *result, rs_error *err);
+
+/* The newest window and the changes that go on, as OpenMetrics text (counters, gauges; ranks are named only where they are in a
+ * change, at most 32 of them). */
+RS_API rs_status rs_watch_write_metrics(rs_watch *watch, const rs_sink *sink, rs_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

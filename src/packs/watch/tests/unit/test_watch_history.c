@@ -1,0 +1,311 @@
+/* The history: nothing is lost and nothing is there twice, whoever writes, is killed, or is refused. */
+#include <math.h>
+#include <sqlite3.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support.h"
+#include "watch/history.h"
+
+typedef struct place {
+    char path[64];
+} place;
+
+static void make_place(place *p)
+{
+    static int number;
+    const char *folder = getenv("TMPDIR");
+    snprintf(p->path, sizeof p->path, "%.30s/watch-%d-%d.db", folder ? folder : "/tmp", (int)getpid(),
+             number++);
+    unlink(p->path);
+}
+
+static rs_watch_history *open_at(const place *p)
+{
+    rs_watch_history *h;
+    rs_error err = RS_ERROR_INIT;
+    char words[800];
+    if (rs_history_open(p->path, &h, &err) != RS_OK) fail_msg("%s", rs_error_text(&err, words, sizeof words));
+    return h;
+}
+
+static rs_history_window window_of(const int64_t *ranks, size_t n, const float *values, int64_t start)
+{
+    rs_history_window w = {.start_ns = start, .end_ns = start + 100, .first_step = start / 1000};
+    w.values = (rs_window_values){.start_ns = start, .ranks = ranks, .n = n};
+    w.values.values[RS_WATCH_STEP] = values;
+    return w;
+}
+
+static int64_t add(rs_watch_history *h, const rs_history_window *w)
+{
+    int64_t id = 0;
+    assert_int_equal(rs_history_begin(h, NULL), RS_OK);
+    assert_int_equal(rs_history_add_window(h, w, &id, &(rs_error)RS_ERROR_INIT), RS_OK);
+    assert_int_equal(rs_history_commit(h, NULL), RS_OK);
+    return id;
+}
+
+typedef struct seen {
+    size_t n, n_ranks;
+    int64_t ranks[16];
+    float values[16];
+} seen;
+
+static rs_status see(void *context, const rs_window_values *w, rs_error *err)
+{
+    seen *s = context;
+    (void)err;
+    s->n++;
+    s->n_ranks = w->n;
+    for (size_t i = 0; i < w->n && i < 16; i++) s->ranks[i] = w->ranks[i];
+    for (size_t i = 0; i < w->n && i < 16 && w->values[RS_WATCH_STEP]; i++)
+        s->values[i] = w->values[RS_WATCH_STEP][i];
+    return RS_OK;
+}
+
+static void test_round_trip(void **state)
+{
+    static const int64_t ranks[] = {0, 1, 2, 7, 8, 100}, more[] = {1, 5, 200};
+    static const float values[] = {1, 2, 3, 4, 5, 6}, others[] = {90, 50, 20};
+    place p;
+    seen s = {0};
+    rs_error err = RS_ERROR_INIT;
+    size_t n;
+    (void)state;
+    make_place(&p);
+    rs_watch_history *h = open_at(&p);
+    rs_history_window w = window_of(ranks, 6, values, 5000), late = window_of(more, 3, others, 5000);
+    int64_t id = add(h, &w), found, newest, start;
+    rs_history_close(h);
+    h = open_at(&p); /* a second opening migrates nothing */
+    assert_int_equal(rs_history_find_window(h, 5050, 5060, 5, &found, &err), RS_OK);
+    assert_int_equal(found, id);
+    assert_int_equal(rs_history_find_window(h, 5050, 5060, 6, &found, &err), RS_OK);
+    assert_int_equal(found, 0);
+    assert_int_equal(rs_history_find_window(h, 6050, 6060, 5, &found, &err), RS_OK);
+    assert_int_equal(found, 0);
+    /* late ranks join; one that is there stays as it was */
+    assert_int_equal(rs_history_add_ranks(h, id, &late.values, &n, &err), RS_OK);
+    assert_int_equal(n, 2);
+    assert_int_equal(rs_history_add_ranks(h, id, &late.values, &n, &err), RS_OK);
+    assert_int_equal(n, 0);
+    assert_int_equal(rs_history_each_window(h, 0, see, &s, &err), RS_OK);
+    static const int64_t all[] = {0, 1, 2, 5, 7, 8, 100, 200};
+    static const float all_values[] = {1, 2, 3, 50, 4, 5, 6, 20};
+    assert_int_equal(s.n, 1);
+    assert_int_equal(s.n_ranks, 8);
+    assert_memory_equal(s.ranks, all, sizeof all);
+    assert_memory_equal(s.values, all_values, sizeof all_values);
+    assert_int_equal(rs_history_newest(h, &newest, &start, &err), RS_OK);
+    assert_int_equal(newest, id);
+    assert_int_equal(start, 5000);
+    rs_history_close(h);
+    unlink(p.path);
+}
+
+/* What was not committed is not there, also after the process is gone without a word. */
+static void test_killed(void **state)
+{
+    static const int64_t ranks[] = {0};
+    static const float values[] = {1};
+    place p;
+    bool has;
+    int64_t id;
+    seen s = {0};
+    rs_error err = RS_ERROR_INIT;
+    (void)state;
+    make_place(&p);
+    rs_watch_history *h = open_at(&p);
+    rs_history_window w = window_of(ranks, 1, values, 1000), second = window_of(ranks, 1, values, 2000);
+    add(h, &w);
+    if (fork() == 0) { /* the child dies in the middle of a window */
+        rs_watch_history *child = open_at(&p);
+        rs_history_begin(child, &err);
+        rs_history_add_window(child, &second, &id, &err);
+        rs_history_add_file(child, 77, id, &err);
+        _exit(0);
+    }
+    wait(NULL);
+    assert_int_equal(rs_history_has_file(h, 77, &has, &err), RS_OK);
+    assert_false(has);
+    assert_int_equal(rs_history_each_window(h, 0, see, &s, &err), RS_OK);
+    assert_int_equal(s.n, 1);
+    add(h, &second); /* the lock went with it */
+    rs_history_close(h);
+    unlink(p.path);
+}
+
+static rs_status deliver(void *context, const rs_history_message *m, rs_error *err)
+{
+    int *left = context;
+    (void)m;
+    if (!*left) return rs_fail(err, RS_ERR_IO, "no more");
+    --*left;
+    return RS_OK;
+}
+
+/* Each change and message once, whichever of two watchers comes first; a failed delivery leaves the rest. */
+static void test_two_watchers(void **state)
+{
+    const rs_history_change c = {.kind = "step",
+                                 .subject = "",
+                                 .rank = -1,
+                                 .begun = 3,
+                                 .usual = NAN,
+                                 .now = NAN,
+                                 .change = NAN,
+                                 .low = NAN,
+                                 .high = NAN};
+    const rs_history_message
+        m = {.window = 3, .what = "begun", .kind = "step", .subject = "job", .text = "slower"},
+        other = {.window = 4, .what = "over", .kind = "step", .subject = "job", .text = "over"};
+    place p;
+    rs_error err = RS_ERROR_INIT;
+    bool is_new;
+    (void)state;
+    make_place(&p);
+    rs_watch_history *a = open_at(&p), *b = open_at(&p);
+    assert_int_equal(rs_history_begin_change(a, &c, &is_new, &err), RS_OK);
+    assert_true(is_new);
+    assert_int_equal(rs_history_begin_change(b, &c, &is_new, &err), RS_OK);
+    assert_false(is_new);
+    rs_history_change later = c;
+    later.begun = 4; /* it goes on already */
+    assert_int_equal(rs_history_begin_change(b, &later, &is_new, &err), RS_OK);
+    assert_false(is_new);
+    assert_int_equal(rs_history_end_change(b, "step", "", -1, 9, &is_new, &err), RS_OK);
+    assert_true(is_new);
+    assert_int_equal(rs_history_end_change(a, "step", "", -1, 9, &is_new, &err), RS_OK);
+    assert_false(is_new);
+    assert_int_equal(rs_history_say(a, &m, &err), RS_OK);
+    assert_int_equal(rs_history_say(b, &m, &err), RS_OK);
+    assert_int_equal(rs_history_say(b, &other, &err), RS_OK);
+    int left = 1;
+    assert_int_equal(rs_history_deliver(a, RS_OUTLET_PRINTED, deliver, &left, &err), RS_ERR_IO);
+    left = 9;
+    assert_int_equal(rs_history_deliver(b, RS_OUTLET_PRINTED, deliver, &left, &err), RS_OK);
+    assert_int_equal(left, 8); /* the one that was left */
+    assert_int_equal(rs_history_deliver(b, RS_OUTLET_POSTED, deliver, &left, &err), RS_OK);
+    assert_int_equal(left, 6); /* another outlet has not had them */
+    rs_history_close(a);
+    rs_history_close(b);
+    unlink(p.path);
+}
+
+/* A full disk is an error; what was there stays, and there is room for the same again later. */
+static void test_full(void **state)
+{
+    enum { N = 4096 };
+    static int64_t ranks[N];
+    static float values[N];
+    place p;
+    rs_error err = RS_ERROR_INIT;
+    rs_status status = RS_OK;
+    int64_t id;
+    seen s = {0};
+    (void)state;
+    make_place(&p);
+    for (size_t i = 0; i < N; i++) ranks[i] = (int64_t)i;
+    rs_history_window w = window_of(ranks, N, values, 1000);
+    rs_watch_history *h = open_at(&p);
+    add(h, &w);
+    rs_history_limit_pages(h, 12);
+    w = window_of(ranks, N, values, 2000);
+    rs_history_begin(h, &err);
+    status = rs_history_add_window(h, &w, &id, &err);
+    if (status == RS_OK) status = rs_history_commit(h, &err);
+    assert_int_equal(status, RS_ERR_IO);
+    rs_history_rollback(h);
+    assert_int_equal(rs_history_each_window(h, 0, see, &s, &err), RS_OK);
+    assert_int_equal(s.n, 1);
+    rs_history_limit_pages(h, 1000);
+    add(h, &w);
+    rs_history_close(h);
+    unlink(p.path);
+}
+
+static void run_sql(const place *p, const char *sql)
+{
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(p->path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+static void test_foreign(void **state)
+{
+    static const int64_t ranks[] = {0, 1};
+    static const float values[] = {1, 2};
+    static const char *const damage[] = {
+        "UPDATE window SET ranks = x'00'", "UPDATE window SET n_ranks = -1",
+        "UPDATE window SET ranks = x'00000000ffffffff', n_ranks = 2147483647",
+        "UPDATE rank_value SET value = x'0000'", "UPDATE rank_value SET metric = 99"};
+    place p;
+    rs_watch_history *h;
+    rs_error err = RS_ERROR_INIT;
+    (void)state;
+    make_place(&p);
+    run_sql(&p, "CREATE TABLE t (x)");
+    assert_int_equal(rs_history_open(p.path, &h, &err), RS_ERR_FORMAT);
+    unlink(p.path);
+    for (size_t i = 0; i < sizeof damage / sizeof *damage; i++) {
+        seen s = {0};
+        h = open_at(&p);
+        rs_history_window w = window_of(ranks, 2, values, 1000);
+        add(h, &w);
+        rs_history_close(h);
+        run_sql(&p, damage[i]);
+        h = open_at(&p);
+        rs_status status = rs_history_each_window(h, 0, see, &s, &err);
+        assert_true(status == RS_ERR_FORMAT || status == RS_ERR_NOMEM);
+        rs_history_close(h);
+        unlink(p.path);
+    }
+    rs_history_close(open_at(&p));
+    run_sql(&p, "PRAGMA user_version = 2");
+    assert_int_equal(rs_history_open(p.path, &h, &err), RS_ERR_FORMAT);
+    unlink(p.path);
+}
+
+/* Less than 100 bytes a rank and window, files included. */
+static void test_size(void **state)
+{
+    enum { N = 512, WINDOWS = 60 };
+    static int64_t ranks[N];
+    static float values[N];
+    place p;
+    rng r = {1};
+    rs_error err = RS_ERROR_INIT;
+    (void)state;
+    make_place(&p);
+    rs_watch_history *h = open_at(&p);
+    for (size_t i = 0; i < N; i++) ranks[i] = (int64_t)i;
+    for (int64_t k = 1; k <= WINDOWS; k++) {
+        rs_history_window w = window_of(ranks, N, values, k * 1000);
+        int64_t id;
+        for (int m = 0; m < RS_WATCH_STORED; m++) w.values.values[m] = values;
+        assert_int_equal(rs_history_begin(h, &err), RS_OK);
+        assert_int_equal(rs_history_add_window(h, &w, &id, &err), RS_OK);
+        for (size_t i = 0; i < N; i++)
+            assert_int_equal(rs_history_add_file(h, rng_next(&r), id, &err), RS_OK);
+        assert_int_equal(rs_history_commit(h, &err), RS_OK);
+    }
+    rs_history_close(h);
+    FILE *f = fopen(p.path, "rb");
+    fseek(f, 0, SEEK_END);
+    double each = (double)ftell(f) / (N * WINDOWS);
+    fclose(f);
+    assert_in_range((uint64_t)each, 32, 99);
+    unlink(p.path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_two_watchers), cmocka_unit_test(test_full),
+        cmocka_unit_test(test_foreign),      cmocka_unit_test(test_size),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,126 @@
+/* Sentences about changes. */
+#include <math.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "text/numbers.h"
+#include "watch/watch.h"
+
+#define FIRST_DATE (INT64_C(946684800) * 1000000000) /* 2000: earlier times are those of another clock */
+#define NAMED 8                                      /* ranks of a message */
+
+void rs_watch_put_window(rs_text *text, int64_t id, int64_t start_ns)
+{
+    time_t seconds = (time_t)(start_ns / 1000000000);
+    struct tm t;
+    rs_text_printf(text, "window %lld", (long long)id);
+    if (start_ns < FIRST_DATE || !gmtime_r(&seconds, &t)) return;
+    rs_text_printf(text, ", %04d-%02d-%02d %02d:%02d:%02d UTC", t.tm_year + 1900, t.tm_mon + 1, t.tm_mday,
+                   t.tm_hour, t.tm_min, t.tm_sec);
+}
+
+static void put_value(rs_text *text, rs_watch_metric metric, double x)
+{
+    char human[32];
+    if (rs_metric_specs[metric].is_share)
+        rs_text_printf(text, "%s %% of the step", RS_FIXED(100 * x, 1));
+    else if (metric == RS_WATCH_MFU)
+        rs_text_printf(text, "%s %%", RS_FIXED(x, 1));
+    else if (metric == RS_WATCH_MEMORY)
+        rs_text_put(text, rs_human_bytes(x < 9e18 ? (int64_t)x : INT64_MAX, human));
+    else
+        rs_text_put(text, rs_human_time(x < 9e15 ? (int64_t)(x * 1e3) : INT64_MAX, human));
+}
+
+/* "48.1 % more (95 % CI 44.0 to 52.3 %)"; of shares in points of the step. */
+static void put_change(rs_text *text, const rs_series_event *e)
+{
+    bool is_share = rs_metric_specs[e->metric].is_share;
+    double low = e->low, high = e->high, change = e->change;
+    if (change < 0) low = -e->high, high = -e->low, change = -change;
+    rs_text_printf(text, "%s %s %s (95 %% CI %s to %s %%)", RS_FIXED(100 * change, 1),
+                   is_share ? "percentage points" : "%", e->change < 0 ? "less" : "more",
+                   RS_FIXED(100 * low, 1), RS_FIXED(100 * high, 1));
+}
+
+/* "rank 5", "ranks 5, 7 and 12 more": as many as are named. */
+static void put_ranks(rs_text *text, const rs_series_event *events, size_t n)
+{
+    rs_text_put(text, n == 1 ? "Rank " : "Ranks ");
+    for (size_t i = 0; i < n && i < NAMED; i++)
+        rs_text_printf(text, "%s%lld", !i ? "" : i + 1 == n ? " and " : ", ", (long long)events[i].rank);
+    if (n > NAMED) rs_text_printf(text, " and %zu more", n - NAMED);
+}
+
+/* Of several ranks the one whose change is the largest. */
+static const rs_series_event *largest(const rs_series_event *events, size_t n)
+{
+    const rs_series_event *most = events;
+    for (size_t i = 1; i < n; i++)
+        if (fabs(events[i].change) > fabs(most->change)) most = &events[i];
+    return most;
+}
+
+static void put_begun_ranks(rs_text *text, const rs_series_event *events, size_t n)
+{
+    const rs_series_event *e = largest(events, n);
+    put_ranks(text, events, n);
+    if (e->metric == RS_WATCH_PRESENT) {
+        rs_text_printf(text, " left no recording in %d windows in a row", RS_SERIES_IN_A_ROW);
+        return;
+    }
+    rs_text_printf(text, ": %s changed against the other ranks. ", rs_metric_specs[e->metric].noun);
+    if (n > 1) rs_text_printf(text, "The largest change is that of rank %lld: ", (long long)e->rank);
+    rs_text_put(text, n > 1 ? "it is " : "It is ");
+    put_value(text, e->metric, e->now);
+    rs_text_put(text, e->metric == RS_WATCH_OWN ? " a step instead of " : " instead of ");
+    put_value(text, e->metric, e->usual);
+    rs_text_put(text, ", ");
+    put_change(text, e);
+}
+
+static void put_begun_job(rs_text *text, const rs_series_event *e)
+{
+    static const char *const subjects[RS_WATCH_METRICS] = {[RS_WATCH_STEP] = "The step takes ",
+                                                           [RS_WATCH_EXPOSED] = "Exposed communication is ",
+                                                           [RS_WATCH_IDLE] = "Idle time is ",
+                                                           [RS_WATCH_MFU] = "Model FLOPs utilization is ",
+                                                           [RS_WATCH_MEMORY] = "Reserved memory is "};
+    rs_text_put(text, subjects[e->metric] ? subjects[e->metric] : rs_metric_specs[e->metric].noun);
+    put_value(text, e->metric, e->now);
+    rs_text_put(text, " instead of ");
+    put_value(text, e->metric, e->usual);
+    rs_text_put(text, ", ");
+    put_change(text, e);
+}
+
+static void put_ended(rs_text *text, const rs_series_event *events, size_t n)
+{
+    const rs_series_event *e = events;
+    bool settled = e->what == RS_SERIES_SETTLED;
+    rs_text_put(text, settled ? "The new level: " : "Over: ");
+    if (e->rank != RS_JOB) put_ranks(text, events, n);
+    if (e->metric == RS_WATCH_PRESENT) {
+        rs_text_put(text, n == 1 ? " is there again" : " are there again");
+        return;
+    }
+    rs_text_printf(text, "%s%s%s ", e->rank == RS_JOB ? "" : ", ", rs_metric_specs[e->metric].noun,
+                   settled ? " has stayed at" : " is back at");
+    put_value(text, e->metric, e->now);
+    if (settled) rs_text_put(text, ", with which later windows are compared");
+}
+
+void rs_watch_put_events(rs_text *text, const rs_series_event *events, size_t n, int64_t at_ns,
+                         const char *cause)
+{
+    if (events[0].what != RS_SERIES_BEGUN)
+        put_ended(text, events, n);
+    else if (events[0].rank == RS_JOB)
+        put_begun_job(text, events);
+    else
+        put_begun_ranks(text, events, n);
+    rs_text_put(text, ", since ");
+    rs_watch_put_window(text, events[0].since, at_ns);
+    rs_text_put(text, ".");
+    if (cause) rs_text_printf(text, " %s", cause);
+}
