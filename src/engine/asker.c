@@ -129,8 +129,8 @@ static rs_status run_contended(const asker *a, bench *b, rs_error *err)
     return status;
 }
 
-/* Widens [*low, *high] of every range by what the bench says. What a question about certain steps gains is as it is: these
- * steps are no sample of others. */
+/* Widens [*low, *high] of every range by what the bench says. Certain steps are no sample of others, so what a question
+ * about them gains has no spread: the steps that it leaves alone say how far off it may be. */
 static void widen(const asker *a, bench *b, unsigned which, bool of_steps, double *low, double *high)
 {
     for (size_t i = 0; i < a->n_ranges; i++) {
@@ -138,9 +138,12 @@ static void widen(const asker *a, bench *b, unsigned which, bool of_steps, doubl
         double l, h;
         range_of(a, i, &from, &to);
         rs_lengths_measure(a->r->engine, &b->t, b->ends, from, to, &b->after);
-        if (of_steps)
-            l = h = rs_lengths_mean(&a->was[which][i]) - rs_lengths_mean(&b->after);
-        else
+        if (of_steps) {
+            double gain = rs_lengths_mean(&a->was[which][i]) - rs_lengths_mean(&b->after),
+                   misfit = rs_lengths_misfit(&a->was[which][i], &b->after);
+            l = gain - misfit;
+            h = gain + misfit;
+        } else
             rs_lengths_spread(&a->was[which][i], &b->after, &l, &h);
         if (l < low[i]) low[i] = l;
         if (h > high[i]) high[i] = h;
@@ -276,9 +279,9 @@ static rs_status run_before(void *context, size_t item, unsigned worker, rs_erro
     return measure_before(a, which, &b->t, b->ends, &b->after, err);
 }
 
-/* No interval reaches less far, as a share of the step: ten times what replays were off by in the median of the twins
+/* No interval reaches less far, as a share of the step: what replays were off by in nine of ten jobs of the twins
  * of tests/engine. Questions about one step have no spread that would say so. */
-#define LEAST_DOUBT 1e-4
+#define LEAST_DOUBT 1e-3
 
 static void settle(const asking *x, size_t item)
 {

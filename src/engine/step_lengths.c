@@ -110,6 +110,25 @@ void rs_lengths_spread(const rs_lengths *before, const rs_lengths *after, double
     *high = means[RESAMPLES - 1 - RESAMPLES / 40];
 }
 
+/* The steps that gain should be as long as those that do not: what they differ by is what the question leaves out, and what
+ * both vary by is how well that is known (two standard errors). */
+double rs_lengths_misfit(const rs_lengths *before, const rs_lengths *after)
+{
+    double most = 0, sum[2] = {0}, squares[2] = {0}, n[2] = {0};
+    for (size_t i = 0; i < after->n; i++) most = fmax(most, (double)before->ns[i] - (double)after->ns[i]);
+    for (size_t i = 0; i < after->n; i++) {
+        bool gains = (double)before->ns[i] - (double)after->ns[i] > most / 2;
+        sum[gains] += (double)after->ns[i];
+        squares[gains] += (double)after->ns[i] * (double)after->ns[i];
+        n[gains]++;
+    }
+    if (n[0] == 0 || n[1] == 0) return 0;
+    double apart = fabs(sum[1] / n[1] - sum[0] / n[0]), all = n[0] + n[1],
+           within = squares[0] - sum[0] * sum[0] / n[0] + squares[1] - sum[1] * sum[1] / n[1],
+           error = all > 2 ? 2 * sqrt(fmax(within, 0) / (all - 2) * (1 / n[0] + 1 / n[1])) : 0;
+    return fmax(apart, error) * n[1] / all;
+}
+
 /* ---- paths --------------------------------------------------------------------------------------------- */
 
 static void end_later(uint32_t moment, int64_t time, uint32_t *best, int64_t *latest)

@@ -928,6 +928,22 @@ static void test_spread(void **state)
     assert_true(low == 100 && high == 126);
 }
 
+/* Steps that a question shortens are held against those that it leaves alone. */
+static void test_misfit(void **state)
+{
+    (void)state;
+    int64_t a[4] = {100, 150, 100, 150}, right[4] = {100, 100, 100, 100}, low[4] = {100, 80, 100, 80},
+            varied[4] = {90, 100, 110, 100};
+    rs_lengths before = {a, 4}, after = {right, 4};
+    assert_true(rs_lengths_misfit(&before, &after) == 0);
+    after.ns = low; /* half of the steps, each 20 less than the others */
+    assert_true(rs_lengths_misfit(&before, &after) == 10);
+    after.ns = varied; /* the others vary by 200 squared in all: two standard errors of half of the steps */
+    assert_true(fabs(rs_lengths_misfit(&before, &after) - 10) < 1e-9);
+    after.ns = a; /* nothing gains */
+    assert_true(rs_lengths_misfit(&before, &after) == 0);
+}
+
 /* Steps of two kernels of so many us. */
 static const rs_skeleton *make_pairs(const int64_t a[STEPS], const int64_t b[STEPS])
 {
@@ -1171,6 +1187,7 @@ int main(void)
         cmocka_unit_test(test_places),
         cmocka_unit_test(test_ties),
         cmocka_unit_test(test_spread),
+        cmocka_unit_test(test_misfit),
         cmocka_unit_test(test_levels),
         cmocka_unit_test(test_pauses),
         cmocka_unit_test(test_overlap),
