@@ -55,6 +55,7 @@ typedef struct finder {
     strand *strands;
     size_t n, capacity;
     uint64_t *program; /* by rank: a hash of what its steps run */
+    uint32_t *n_alike; /* by role: its ranks */
     int64_t *values;   /* scratch */
     rs_keyed *sorted;  /* values of a place in the program, and the strand of the group */
     size_t n_scratch;
@@ -280,10 +281,20 @@ static bool is_compared(const finder *f, const strand *s, uint32_t position)
     return own;
 }
 
+/* Whether most ranks of its role do the same in a step: where some ranks' steps end elsewhere, what these have in common is
+ * theirs alone, and no reference. */
+static bool is_shared(const finder *f, const strand *group, size_t n)
+{
+    size_t n_ranks = 1;
+    for (size_t i = 1; i < n; i++) n_ranks += group[i].rank != group[i - 1].rank;
+    return n_ranks > 1 && 2 * n_ranks > f->n_alike[f->out->role[group->rank]];
+}
+
 /* By strand the median of all values but those of its rank's strands; its rank's run is [from, to) of the
  * group, its places in the sorted values ascend. */
 static bool set_peers(finder *f, const strand *group, size_t n, uint32_t position)
 {
+    bool shared = is_shared(f, group, n);
     if (!rs_keyed_sort(f->sorted, n)) return false;
     /* where each strand's value stands in the sorted order */
     int64_t *place = f->values;
@@ -304,7 +315,7 @@ static bool set_peers(finder *f, const strand *group, size_t n, uint32_t positio
         for (size_t i = from; i < to; i++) {
             const item *one = &f->items[group[i].first + position];
             put(f, &f->out->peers, &group[i], position, reference);
-            if (others && !one->n) f->out->shared[f->e->node_base[group[i].rank] + one->local] = 1;
+            if (shared) f->out->shared[f->e->node_base[group[i].rank] + one->local] = 1;
         }
     }
     return true;
@@ -476,6 +487,7 @@ static rs_status number_roles(finder *f, rs_error *err)
         if (!role) break;
         if (is_new) *role = (uint32_t)f->out->n_roles++;
         f->out->role[r] = *role;
+        f->n_alike[*role]++;
     }
     rs_map64_clear(&map);
     return status;
@@ -537,7 +549,9 @@ static rs_status find(finder *f, rs_error *err)
     f->edges = rs_malloc((f->e->n_nodes + 1) * sizeof *f->edges);
     f->program = rs_calloc(f->e->n_ranks + 1, sizeof *f->program);
     f->out->shared = rs_calloc(f->e->n_nodes + 1, sizeof *f->out->shared);
-    if (!f->items || !f->edges || !f->program || !f->out->shared) return rs_fail_nomem(err, "references");
+    f->n_alike = rs_calloc(f->e->n_ranks + 1, sizeof *f->n_alike);
+    if (!f->items || !f->edges || !f->program || !f->n_alike || !f->out->shared)
+        return rs_fail_nomem(err, "references");
     for (uint32_t r = 0; r < f->e->n_ranks; r++) RS_TRY(add_rank(f, r, err));
     RS_TRY(number_roles(f, err));
     RS_TRY(compare_groups(f, err));
@@ -555,6 +569,7 @@ rs_status rs_reference_find(const rs_engine *engine, const rs_weights *recorded,
     rs_free(f.edges);
     rs_free(f.strands);
     rs_free(f.program);
+    rs_free(f.n_alike);
     rs_free(f.values);
     rs_free(f.sorted);
     return status;

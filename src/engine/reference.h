@@ -14,8 +14,9 @@ typedef struct rs_reference {
     rs_weights repair;  /* the lower median over ranks of each rank's median over steps */
     rs_weights peers;   /* the median over all other ranks and their steps */
     rs_weights next;    /* what the next step of the same rank took */
-    uint8_t *shared;    /* by node: work that other ranks do at the same place, too */
-    uint32_t *role;     /* by rank, counted from 0 in order of ranks */
+    uint8_t
+        *shared; /* by node: work, or host time before a point, that most ranks of its role have there, too */
+    uint32_t *role; /* by rank, counted from 0 in order of ranks */
     size_t n_roles;
     uint32_t *group; /* by meeting: the ranks that meet, counted from 0 */
     size_t n_groups;

@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "base/ascii.h"
+#include "base/interval.h"
+#include "base/memory.h"
+#include "base/stats.h"
 #include "base/try.h"
 #include "match/collective_wait.h"
 
@@ -120,6 +123,17 @@ double rs_short_factor(double factor)
 bool rs_judged_on_host(const rs_judged *job)
 {
     return rs_coll_on_host(&job->engine->coll);
+}
+
+int64_t rs_judged_loader_time(const rs_judged *job, size_t rank)
+{
+    const rs_skeleton *s = job->engine->ranks[rank];
+    int64_t sum = 0;
+    for (uint32_t k = 0; k < s->n_edges; k++) {
+        int64_t ns = job->recorded->edge[job->engine->edge_base[rank] + k];
+        if (rs_edge_part(s, k) == RS_PART_LOADER && ns > 0) sum = rs_add_sat(sum, ns);
+    }
+    return sum;
 }
 
 int64_t rs_judged_host_time(const rs_judged *job, size_t rank, uint32_t i)

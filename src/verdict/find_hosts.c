@@ -80,7 +80,17 @@ static int64_t call_time(const rs_skeleton *s, uint32_t point)
     return rs_sub_sat(rs_skeleton_time(s, point), before);
 }
 
-/* By node of a rank: when the work after it on its stream starts, ns; INT64_MAX: there is none. NULL: out of memory. */
+/* When a piece of work was launched; where that is not known, when it starts. */
+static int64_t launch_of(const rs_skeleton *s, uint32_t work)
+{
+    for (uint32_t k = s->first[work]; k < s->first[work + 1]; k++)
+        if (rs_edge_cost(s, k) < RS_COST_STREAM && s->source[k] >> 1 && !is_work(s, s->source[k] >> 1))
+            return rs_skeleton_source_time(s, s->source[k]);
+    return rs_skeleton_time(s, work);
+}
+
+/* By node of a rank: when the work after it on its stream was launched, ns; INT64_MAX: there is none. NULL: out of
+ * memory. */
 static int64_t *list_next(const rs_skeleton *s)
 {
     int64_t *next = rs_malloc((s->n + 1) * sizeof *next);
@@ -88,8 +98,16 @@ static int64_t *list_next(const rs_skeleton *s)
     for (uint32_t i = 1; next && i < s->n; i++)
         for (uint32_t k = s->first[i]; is_work(s, i) && k < s->first[i + 1]; k++)
             if (rs_edge_cost(s, k) >= RS_COST_STREAM && rs_edge_cost(s, k) < RS_COST_EVENT)
-                next[s->source[k] >> 1] = rs_skeleton_time(s, i);
+                next[s->source[k] >> 1] = launch_of(s, i);
     return next;
+}
+
+/* Whether a wait reads nothing back: programs wait for an event of computation to limit how far the host runs ahead, and
+ * how much memory that takes (as FSDP does before it gathers the next layer). */
+static bool paces(const rs_skeleton *s, uint32_t point, uint32_t source)
+{
+    const char *call = rs_pool_text(&s->pool, rs_skeleton_at(s, point)->name);
+    return call && strstr(call, "EventSynchronize") && rs_skeleton_at(s, source)->part == RS_PART_COMPUTE;
 }
 
 /* What waits for a value that other ranks sent (how much to receive, whether to skip a step) is part of the algorithm, and
@@ -118,7 +136,8 @@ rs_status rs_find_sync(const rs_judged *job, const rs_fault_kind *fault, rs_cand
             if (!x) return rs_fail_nomem(err, "diagnose");
             x->n++;
             x->ns += (double)call_time(s, i);
-            x->expected += is_received(s, source) || next[source] <= rs_skeleton_time(s, i);
+            x->expected +=
+                is_received(s, source) || paces(s, i, source) || next[source] <= rs_skeleton_time(s, i);
         }
     }
     if (!calls.n) *lacks = "no call of the host waits for the GPU";

@@ -269,6 +269,22 @@ static rs_status find_place(const rs_judged *job, const rs_level *x, size_t r, i
     return RS_OK;
 }
 
+/* Whether a rank's data loader takes longer than its peers' as its host does: one that takes much longer stalls, which is
+ * a fault of its own. */
+static rs_status loads_slowly(const rs_judged *job, const rs_level *x, size_t rank, bool *out, rs_error *err)
+{
+    size_t n = 0;
+    RS_LOCAL double *scratch = rs_malloc((job->engine->n_ranks + 1) * sizeof *scratch);
+    if (!scratch) return rs_fail_nomem(err, "diagnose");
+    for (size_t r = 0; r < job->engine->n_ranks; r++)
+        scratch[n++] = (double)rs_judged_loader_time(job, r) / (double)rs_judged_steps(job->engine, r);
+    double own = scratch[rank];
+    rs_sort_doubles(scratch, n);
+    double usual = scratch[(n - 1) / 2];
+    *out = usual > 0 && own >= usual * (1 + x->times) / 2 && own <= usual * 2 * x->times;
+    return RS_OK;
+}
+
 static rs_status add_off(const rs_judged *job, const rs_fault_kind *fault, const rs_level *x, size_t r,
                          bool host, rs_candidates *out, rs_error *err)
 {
@@ -289,6 +305,13 @@ static rs_status add_off(const rs_judged *job, const rs_fault_kind *fault, const
     else
         rs_selector_word(s, RS_SELECT_CLASS, RS_CLASS_OF_COMPUTATION);
     rs_selector_number(s, RS_SELECT_RANK, RS_OP_EQ, job->rank_of[r]);
+    bool loads = false;
+    if (host && !in_one_place) RS_TRY(loads_slowly(job, x, r, &loads, err));
+    if (loads) {
+        s = rs_what_if_scale_by(&c.edits, rs_short_factor(1 / x->times));
+        rs_selector_word(s, RS_SELECT_PART, RS_PART_OF_LOADER);
+        rs_selector_number(s, RS_SELECT_RANK, RS_OP_EQ, job->rank_of[r]);
+    }
     return rs_candidate_add(out, &c, ok, err);
 }
 

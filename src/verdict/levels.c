@@ -62,7 +62,8 @@ static void add_computation(adding *a, size_t rank)
     }
 }
 
-/* What host threads themselves take between their points. */
+/* What host threads themselves take between their points, where other ranks do the same: what is known of them alone says
+ * nothing. Without a GPU, stretches are compared as sums (engine/reference.c). */
 static void add_host_time(adding *a, size_t rank)
 {
     const rs_judged *job = a->job;
@@ -71,6 +72,7 @@ static void add_host_time(adding *a, size_t rank)
     for (uint32_t i = 1; i < s->n; i++) {
         uint32_t edge = e->edge_base[rank] + s->first[i];
         if (rs_skeleton_is_work(s, i) || s->first[i] == s->first[i + 1]) continue;
+        if (!s->comm->on_host && !job->reference->shared[e->node_base[rank] + i]) continue;
         int64_t own = job->recorded->edge[edge], usual = job->reference->repair.edge[edge];
         if (rs_edge_part(s, s->first[i]) == RS_PART_HOST && own != RS_NO_EDGE && usual != RS_NO_EDGE)
             add(a, s->step[i], own, usual);
@@ -166,14 +168,18 @@ static double middle(const rs_levels *l, size_t from, size_t to, size_t column, 
     return scratch[(to - from - 1) / 2];
 }
 
-/* Beyond what a rank of the role is slow: the median distance of ranks from the median says how much they differ. */
+/* Beyond what a rank of the role is slow: the median distance of those below the median says how much ranks differ, as
+ * those above it may be what is looked for. */
 static double least_of(const rs_levels *l, size_t from, size_t to, bool host, double *scratch)
 {
-    size_t n = to - from;
-    double least = host ? LEAST_HOST : n < FEW ? LEAST_OF_FEW : LEAST_COMPUTE;
-    for (size_t i = from; i < to; i++) scratch[i - from] = fabs(l->items[l->by_role[i].value].times - 1);
+    size_t n = 0;
+    double least = host ? LEAST_HOST : to - from < FEW ? LEAST_OF_FEW : LEAST_COMPUTE;
+    for (size_t i = from; i < to; i++) {
+        double less = 1 - l->items[l->by_role[i].value].times;
+        if (less > 0) scratch[n++] = less;
+    }
     rs_sort_doubles(scratch, n);
-    double beyond = 1 + DEVIATIONS * 1.4826 * scratch[(n - 1) / 2];
+    double beyond = n ? 1 + DEVIATIONS * 1.4826 * scratch[n / 2] : 1;
     return beyond > least ? beyond : least;
 }
 
