@@ -193,8 +193,10 @@ static void put_others(const rs_judged_row *row, rs_text *out)
 void rs_words_sentence(const rs_judged_row *row, rs_text *out)
 {
     const rs_foretold *a = &row->answer;
-    const unit u = unit_of(a->before, a->before - a->after);
+    unit u = unit_of(a->before, a->before - a->after);
     double low = fmin(a->before - a->high, a->after), high = fmax(a->before - a->low, a->after);
+    for (int k = 0; k < 2 && (high - low) / u.us < pow(10, -(double)u.places); k++)
+        u.places++; /* an interval is not shown as a point */
     rs_words_claim(row->candidate, out);
     rs_text_printf(out, ". %s", row->candidate->fault->fix);
     if (row->n_with) put_others(row, out);
