@@ -176,10 +176,10 @@ static void test_sentences(void **state)
     row.with[row.n_with++] = &one;
     row.with[row.n_with++] = &one;
     row.answer = (rs_foretold){
-        .steps = 1, .before = 2.5e6, .after = 1.25e6, .low = 1.25e6, .high = 1.25e6, .annotated = NAN};
+        .steps = 1, .before = 2.5e6, .after = 1.25e6, .low = 1.2499e6, .high = 1.2501e6, .annotated = NAN};
     expect_sentence(
         &row,
-        "Rank 5 is slow. Fixing it together with rank 6 and 2 other findings would cut the step from 2.500 to 1.250 s (1.250–1.250).");
+        "Rank 5 is slow. Fixing it together with rank 6 and 2 other findings would cut the step from 2.5000 to 1.2500 s (1.2499–1.2501).");
 }
 
 static void expect_healthy(const rs_judgement *j, const char *wanted)
