@@ -502,7 +502,7 @@ int64_t *rs_edit_latencies(const rs_engine *e, bool least)
                 points[n_points++] = &all[next];
         int64_t alpha = n_points ? intercept(points, n_points) : 0;
         /* transfers of one size differ by chance, and not because some of them grow */
-        if (n_points == 1 && !least && all[i].bytes >= 0) alpha = all[i + (next - i - 1) / 2].ns;
+        if (n_points == 1 && !least) alpha = points[0][(&all[next - 1] - points[0]) / 2].ns;
         for (size_t k = i; k < next; k++)
             out[all[k].meeting] = all[k].bytes < 0 ? all[k].ns : alpha < all[k].ns ? alpha : all[k].ns;
     }
