@@ -20,8 +20,8 @@
 #define REPLAY_INFERS 1u
 #define REPLAY_CONSTANT 2u
 
-/* One more, of `network`: the recorded one as if nothing of a transfer were fixed. How much of a transfer grows with its
- * size is known from three sizes on, and then by its lower envelope alone. */
+/* One more, of `network` and `coalesce`: the recorded one where more of a transfer grows with its size. How much does
+ * is known from three sizes on, and then by its lower envelope alone. */
 #define REPLAY_GROWS N_REPLAYS
 #define N_CHAINS (N_REPLAYS + 1)
 
@@ -150,10 +150,16 @@ static void widen(const asker *a, bench *b, unsigned which, bool of_steps, doubl
     }
 }
 
-static bool asks_network(const rs_what_if *q)
+/* Whether its answer depends on how much of a transfer grows with its size. */
+static bool is_of_sizes(const rs_edit *edit)
+{
+    return edit->kind == RS_EDIT_NETWORK || edit->kind == RS_EDIT_COALESCE;
+}
+
+static bool asks_sizes(const rs_what_if *q)
 {
     for (size_t i = 0; i < q->n; i++)
-        if (q->edits[i].kind == RS_EDIT_NETWORK) return true;
+        if (is_of_sizes(&q->edits[i])) return true;
     return false;
 }
 
@@ -164,7 +170,7 @@ static rs_status apply_grown(const asker *a, bench *b, const rs_what_if *q, size
     if (!grown.edits) return rs_fail_nomem(err, "a question");
     for (size_t i = 0; i < q->n; i++) {
         grown.edits[i] = q->edits[i];
-        grown.edits[i].all_grows = q->edits[i].kind == RS_EDIT_NETWORK;
+        grown.edits[i].all_grows = is_of_sizes(&q->edits[i]);
     }
     rs_status status = rs_what_if_apply(&grown, a->r->engine, &a->roles, a->rank_of, &b->w, n_changed, err);
     rs_free(grown.edits);
@@ -246,7 +252,7 @@ static rs_status ask_under(const asker *a, bench *b, const rs_asked *item, unsig
 
 static bool takes_part(const asker *a, const rs_what_if *q, unsigned chain)
 {
-    return chain == REPLAY_GROWS ? asks_network(q) : a->infer || !(chain & REPLAY_INFERS);
+    return chain == REPLAY_GROWS ? asks_sizes(q) : a->infer || !(chain & REPLAY_INFERS);
 }
 
 static rs_status run_chain(void *context, size_t item, unsigned worker, rs_error *err)

@@ -478,7 +478,7 @@ static int64_t intercept(const transfer *const *points, size_t n)
     return at > (double)least ? least : (int64_t)at;
 }
 
-int64_t *rs_edit_latencies(const rs_engine *e)
+int64_t *rs_edit_latencies(const rs_engine *e, bool least)
 {
     int64_t *out = rs_malloc((e->n_meetings + 1) * sizeof *out);
     transfer *all = rs_malloc((e->n_meetings + 1) * sizeof *all);
@@ -501,6 +501,8 @@ int64_t *rs_edit_latencies(const rs_engine *e)
             if (all[next].bytes >= 0 && (!n_points || points[n_points - 1]->bytes != all[next].bytes))
                 points[n_points++] = &all[next];
         int64_t alpha = n_points ? intercept(points, n_points) : 0;
+        /* transfers of one size differ by chance, and not because some of them grow */
+        if (n_points == 1 && !least) alpha = points[0][(&all[next - 1] - points[0]) / 2].ns;
         for (size_t k = i; k < next; k++)
             out[all[k].meeting] = all[k].bytes < 0 ? all[k].ns : alpha < all[k].ns ? alpha : all[k].ns;
     }
@@ -512,7 +514,7 @@ int64_t *rs_edit_latencies(const rs_engine *e)
 
 static rs_status network(const rs_edit *edit, rs_editor *x, rs_error *err)
 {
-    RS_LOCAL int64_t *alpha = rs_edit_latencies(x->e);
+    RS_LOCAL int64_t *alpha = rs_edit_latencies(x->e, true);
     if (!alpha) return rs_fail_nomem(err, "a question");
     for (size_t k = 0; k < x->e->n_meetings; k++) {
         int64_t *w = &x->w->transfer[k], fixed = edit->all_grows ? 0 : alpha[k] < *w ? alpha[k] : *w;

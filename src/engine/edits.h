@@ -92,7 +92,8 @@ typedef struct rs_edit {
     int64_t ns;               /* what is scaled takes so long */
     rs_edit_name name, other; /* GROUP, NAME, A; B */
     int64_t number;           /* rank, bytes; -1: not given */
-    bool all_grows; /* of network: as if nothing of a transfer were fixed, for the upper end of an interval */
+    bool
+        all_grows; /* of network and coalesce: more of a transfer grows with its size, for an end of an interval */
 } rs_edit;
 
 typedef struct rs_what_if {
@@ -185,8 +186,9 @@ rs_status rs_edit_graphs(rs_editor *x, rs_error *err);
 rs_status rs_edit_no_sync(const rs_edit *edit, rs_editor *x, rs_error *err);
 rs_status rs_edit_fuse(const rs_edit *edit, rs_editor *x, rs_error *err);
 rs_status rs_edit_coalesce(const rs_edit *edit, rs_editor *x, rs_error *err);
-/* Fixed part of transfers by kind and group size: by meeting, ns. NULL when out of memory. */
-int64_t *rs_edit_latencies(const rs_engine *e);
+/* Fixed part of transfers by kind and group size: by meeting, ns. Where all are of one size: the median of them, or the
+ * least. NULL when out of memory. */
+int64_t *rs_edit_latencies(const rs_engine *e, bool least);
 int64_t rs_meeting_bytes(const rs_engine *e, const rs_meeting *m);
 
 #endif

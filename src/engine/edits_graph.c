@@ -353,7 +353,7 @@ rs_status rs_edit_coalesce(const rs_edit *edit, rs_editor *x, rs_error *err)
                 .needed = rs_malloc(n * sizeof *m.needed),
                 .last = rs_malloc(n * sizeof *m.last),
                 .into = rs_malloc(n * sizeof *m.into),
-                .alpha = rs_edit_latencies(e),
+                .alpha = rs_edit_latencies(e, edit->all_grows),
                 .closed = rs_calloc(n, 1)};
     bool ok = m.closed && m.place && m.needed && m.last && m.into && m.alpha;
     if (ok) find_needs(&m);

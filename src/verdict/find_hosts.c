@@ -10,18 +10,18 @@
 #include "base/try.h"
 #include "trace/calls.h"
 
-#define MOST_CALLS 3       /* that wait */
-#define OFTEN 1.5          /* times a step: a call that waits more often holds the host back in the loop */
-#define LATE 3             /* times the median stretch before a launch: one after a wait is late */
-#define PAUSE_MAD 8        /* beyond the 99th percentile: a pause lasts so many median deviations more */
-#define TAIL 16            /* of the longest stretches: so many at least say how lengths fall off */
-#define PAUSE_SURE 4       /* -ln of the chance that an everyday delay counts as a pause */
-#define LEAST_PAUSE 100000 /* ns */
-#define PAUSED_STEPS 0.25  /* of a rank's steps: what happens more often is no pause */
-#define CLEAR_STEPS 0.5    /* the same of pauses that differ clearly from all others */
-#define PAUSE_ALIKE 4      /* a rank's pauses are no shorter than its longest one over so much */
-#define MOST_PAUSES 6      /* ranks */
-#define MOST_ALLOCATING 3  /* calls, by name */
+#define MOST_CALLS 3 /* that wait */
+#define OFTEN 1.5    /* times a micro batch: a call that waits more often holds the host back in the loop */
+#define LATE 3       /* times the median stretch before a launch: one after a wait is late */
+#define PAUSE_MAD 8  /* beyond the 99th percentile: a pause lasts so many median deviations more */
+#define TAIL 16      /* of the longest stretches: so many at least say how lengths fall off */
+#define PAUSE_SURE 4 /* -ln of the chance that an everyday delay counts as a pause */
+#define LEAST_PAUSE 1000000 /* ns: shorter ones are interrupts and other processes, as every host has them */
+#define PAUSED_STEPS 0.25   /* of a rank's steps: what happens more often is no pause */
+#define CLEAR_STEPS 0.5     /* the same of pauses that differ clearly from all others */
+#define PAUSE_ALIKE 4       /* a rank's pauses are no shorter than its longest one over so much */
+#define MOST_PAUSES 6       /* ranks */
+#define MOST_ALLOCATING 3   /* calls, by name */
 #define FROM_PAGEABLE "Pageable ->" /* in the names of such copies */
 #define PAGEABLE_SHARE 0.005        /* of the time: less is not worth a question */
 
@@ -57,10 +57,23 @@ static uint32_t awaited(const rs_skeleton *s, uint32_t point)
     return 0;
 }
 
-/* Whether something happens so often in a step that it is a finding; without steps it is unknown how often is much. */
+/* How often a step loads data: once a micro batch; at least 1. */
+static double loads_of(const rs_engine *e)
+{
+    const rs_skeleton *s = e->ranks[0];
+    size_t n = 0;
+    for (uint32_t i = 1; i < s->n; i++)
+        n += s->step[i] >= 0 && s->first[i] < s->first[i + 1] &&
+             rs_edge_part(s, s->first[i]) == RS_PART_LOADER;
+    double loads = s->n_steps ? (double)n / (double)s->n_steps : 1;
+    return loads > 1 ? loads : 1;
+}
+
+/* Whether something happens more often than once a micro batch, where losses are logged: then it is a finding; without
+ * steps it is unknown how often is much. */
 static bool is_often(const rs_engine *e, double n)
 {
-    return e->step_base[e->n_ranks] > e->n_ranks && n >= OFTEN;
+    return e->step_base[e->n_ranks] > e->n_ranks && n >= OFTEN * loads_of(e);
 }
 
 static bool allocates(const char *name)
