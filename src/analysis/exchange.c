@@ -511,6 +511,10 @@ static const rs_aggregate by_load[] = {
     RS_BY_OWN_HAND(rs_exchange_load, vs_mean),
 };
 
+static const rs_order by_load_order[] = {RS_RISING(rs_exchange_load, rank),
+                                         RS_RISING_TEXT(rs_exchange_load, phase),
+                                         RS_RISING(rs_exchange_load, layer)};
+
 static void compare_load(const rs_relations *of, void *row)
 {
     rs_exchange_load *load = row;
@@ -528,7 +532,7 @@ static const rs_plan_relation relations[] = {
     [RANKS] = {RS_LISTED_AS(RANKS, rank_row, rank), .across = put_ranks},
     [EXPERTS] = {RS_LISTED_AS(EXPERTS, rs_exchange_experts, experts), .across = rs_exchange_put_experts},
     [LOADS] = {RS_GROUPED(LOADS, rs_exchange_load, rs_exchange_load, by_load),
-               .across = rs_exchange_put_loads, .amend = compare_load},
+               .across = rs_exchange_put_loads, RS_IN_ORDER(by_load_order), .amend = compare_load},
     [BALANCE] = {RS_LISTED_AS(BALANCE, rs_exchange_balance, balance), .across = rs_exchange_put_balance},
 };
 static const rs_plan_table

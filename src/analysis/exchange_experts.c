@@ -49,7 +49,8 @@ typedef struct key {
     const char *stack;
     uint8_t role, phase;
     rs_expert_line *lines;
-    size_t *of;    /* by line: index of its rank */
+    size_t *of;                     /* by line: index of its rank */
+    const rs_expert_line **partner; /* by line, while balance is made: the combines of the same rank */
     double *share; /* by line: the team's mean load over that of its rank, over all calls; 0: unknown */
     size_t n;
 } key;
@@ -68,11 +69,12 @@ static bool add_line(key *k, const rs_relations *p, size_t rank, rs_relations *o
     for (size_t i = 0; i < p->items[RS_EXCHANGE_CALLS].n; i++) n += is_of(p, &calls[i], k);
     if (!n) return true;
     const rs_expert_call **list = RS_ROOM(out, const rs_expert_call *, n);
-    if (!list) return false;
+    int64_t *least = RS_ROOM(out, int64_t, n);
+    if (!list || !least) return false;
     for (size_t i = 0; at < n; i++)
         if (is_of(p, &calls[i], k)) list[at++] = &calls[i].call;
     k->of[k->n] = rank;
-    k->lines[k->n++] = (rs_expert_line){.calls = list, .n = n};
+    k->lines[k->n++] = (rs_expert_line){.calls = list, .n = n, .least = least};
     return true;
 }
 
@@ -82,7 +84,8 @@ static bool find_lines(key *k, const rs_partial *partials, size_t n, rs_relation
     k->lines = RS_ROOM(out, rs_expert_line, n);
     k->of = RS_ROOM(out, size_t, n);
     k->share = RS_ROOM(out, double, n);
-    if (!k->lines || !k->of || !k->share) return false;
+    k->partner = RS_ROOM(out, const rs_expert_line *, n);
+    if (!k->lines || !k->of || !k->share || !k->partner) return false;
     for (size_t r = 0; r < n; r++)
         if (!add_line(k, partials[r].value, r, out)) return false;
     return rs_expert_teams(k->lines, k->n);
@@ -108,8 +111,7 @@ static void put_line(const key *k, size_t at, int64_t rank, rs_relations *out)
         row.exposed = rs_add_sat(row.exposed, line->calls[i]->exposed);
         if (time < row.least) row.least = time;
         if (time > row.greatest) row.greatest = time;
-        if (line->size > 1)
-            transfer = rs_add_sat(transfer, rs_expert_transfer(k->lines, k->n, line->team, i));
+        if (line->size > 1) transfer = rs_add_sat(transfer, rs_expert_transfer(k->lines, line, i));
     }
     row.mean = row.time / row.calls;
     if (line->size > 1) {
@@ -170,30 +172,39 @@ static bool loads_of(const key *k, size_t team, size_t call, double *mean, int64
 }
 
 /* One row for each layer of a rank; calls of no layer are one. */
-static void put_loads(const key *k, size_t at, int64_t rank, rs_relations *out)
+static void put_load(const key *k, size_t at, size_t call, double mean, const rs_partial *partials,
+                     rs_relations *out)
 {
-    const rs_expert_line *line = &k->lines[at];
+    const rs_expert_call *c = k->lines[at].calls[call];
+    rs_put(out, RS_EXCHANGE_LOADS,
+           &(rs_exchange_load){.rank = partials[k->of[at]].rank,
+                               .layer = c->layer,
+                               .calls = 1,
+                               .time = c->experts,
+                               .mean = to_ns(mean),
+                               .phase = rs_put_string(out, rs_phase_names[k->phase])});
+}
+
+static void put_loads(const key *k, size_t team, const rs_partial *partials, rs_relations *out)
+{
     double mean;
     int64_t most;
-    if (line->size < 2) return;
-    for (size_t i = 0; i < line->n; i++) {
-        if (!loads_of(k, line->team, i, &mean, &most)) continue;
-        rs_put(out, RS_EXCHANGE_LOADS,
-               &(rs_exchange_load){.rank = rank,
-                                   .layer = line->calls[i]->layer,
-                                   .calls = 1,
-                                   .time = line->calls[i]->experts,
-                                   .mean = to_ns(mean),
-                                   .phase = rs_put_string(out, rs_phase_names[k->phase])});
+    for (size_t call = 0; call < k->lines[team].n; call++) {
+        if (!loads_of(k, team, call, &mean, &most)) continue;
+        for (size_t i = team; i < k->n; i++)
+            if (k->lines[i].team == team) put_load(k, i, call, mean, partials, out);
     }
 }
 
-/* The combine that follows a dispatch; NULL: of the rank's line there is none. */
-static const rs_expert_line *line_of(const key *k, size_t rank)
+/* Of each line of a team the combines of the same rank; NULL: there are none. Both are in order of ranks. */
+static void find_partners(const key *dispatch, size_t team, const key *combine)
 {
-    for (size_t i = 0; i < k->n; i++)
-        if (k->of[i] == rank) return &k->lines[i];
-    return NULL;
+    size_t at = 0;
+    for (size_t i = team; i < dispatch->n; i++) {
+        while (at < combine->n && combine->of[at] < dispatch->of[i]) at++;
+        dispatch->partner[i] =
+            at < combine->n && combine->of[at] == dispatch->of[i] ? &combine->lines[at] : NULL;
+    }
 }
 
 /* What a team's ranks wait in the combines on average, ns, and of that what no computation hides. false: that is not known, since
@@ -205,11 +216,10 @@ static bool waits_of(const key *dispatch, size_t team, const key *combine, size_
     *wait = *exposed = 0;
     for (size_t i = team; i < dispatch->n; i++) {
         if (dispatch->lines[i].team != team) continue;
-        const rs_expert_line *line = line_of(combine, dispatch->of[i]);
+        const rs_expert_line *line = dispatch->partner[i];
         if (!line || line->n != dispatch->lines[i].n || line->size != dispatch->lines[i].size) return false;
         const rs_expert_call *c = line->calls[call];
-        double w = (double)rs_sub_sat(rs_expert_duration(c),
-                                      rs_expert_transfer(combine->lines, combine->n, line->team, call));
+        double w = (double)rs_sub_sat(rs_expert_duration(c), rs_expert_transfer(combine->lines, line, call));
         *wait += w;
         *exposed += w < (double)c->exposed ? w : (double)c->exposed;
         n++;
@@ -232,6 +242,7 @@ static void put_balance(const key *dispatch, size_t team, const key *combine, in
     double low = 0, high = 0, mean, mean_sum = 0, wait, exposed;
     int64_t most;
     set_shares(dispatch, team);
+    find_partners(dispatch, team, combine);
     for (size_t i = 0; i < line->n; i++) {
         if (!loads_of(dispatch, team, i, &mean, &most) ||
             !waits_of(dispatch, team, combine, i, &wait, &exposed))
@@ -320,7 +331,7 @@ rs_status rs_exchange_put_loads(const rs_run *run, const rs_partial *partials, s
     for (size_t i = 0; i < list->n; i++) {
         const key *k = &list->items[i];
         for (size_t at = 0; k->role == RS_EXPERT_DISPATCH && at < k->n; at++)
-            put_loads(k, at, partials[k->of[at]].rank, out);
+            if (k->lines[at].team == at && k->lines[at].size > 1) put_loads(k, at, partials, out);
     }
     return RS_OK;
 }

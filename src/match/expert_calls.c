@@ -158,8 +158,10 @@ bool rs_expert_teams(rs_expert_line *lines, size_t n)
     if (!buffer) return false;
     for (size_t i = 0; i < n; i++) {
         rs_expert_line *line = &lines[i];
-        *line =
-            (rs_expert_line){.calls = line->calls, .n = line->n, .team = i, .size = 1, .spread = RS_NO_VALUE};
+        line->team = i;
+        line->size = 1;
+        line->spread = RS_NO_VALUE;
+        for (size_t k = 0; k < line->n; k++) line->least[k] = rs_expert_duration(line->calls[k]);
         if (line->n < LEAST_CALLS) continue;
         double most_spread = allowed(line, buffer);
         for (size_t t = 0; t < i && line->team == i; t++) {
@@ -167,6 +169,8 @@ bool rs_expert_teams(rs_expert_line *lines, size_t n)
             int64_t spread = spread_of(&lines[t], line, buffer);
             if ((double)spread > most_spread) continue;
             line->team = t;
+            for (size_t k = 0; k < line->n; k++)
+                if (line->least[k] < lines[t].least[k]) lines[t].least[k] = line->least[k];
             lines[t].size++;
             if (lines[t].spread < spread) lines[t].spread = spread;
         }
@@ -176,13 +180,4 @@ bool rs_expert_teams(rs_expert_line *lines, size_t n)
         lines[i].spread = lines[lines[i].team].spread;
     }
     return true;
-}
-
-int64_t rs_expert_transfer(const rs_expert_line *lines, size_t n, size_t team, size_t k)
-{
-    int64_t least = INT64_MAX;
-    for (size_t i = team; i < n; i++)
-        if (lines[i].team == team && rs_expert_duration(lines[i].calls[k]) < least)
-            least = rs_expert_duration(lines[i].calls[k]);
-    return least;
 }

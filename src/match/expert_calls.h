@@ -38,6 +38,8 @@ rs_status rs_expert_calls_of(rs_trace *trace, const rs_policy *policy, const rs_
 typedef struct rs_expert_line {
     const rs_expert_call *const *calls; /* borrowed */
     size_t n;
+    int64_t
+        *least; /* room for n, borrowed: where the line leads its team, the least duration of each call, ns */
     size_t
         team; /* index of the first line that it ends together with: its own where that is none before it */
     size_t size; /* lines of the team */
@@ -48,12 +50,15 @@ typedef struct rs_expert_line {
 /* Sets team, size and spread of each line. false when out of memory. O(lines * teams * calls). */
 bool rs_expert_teams(rs_expert_line *lines, size_t n);
 
-/* The transfer of call k of a line's team, ns: the least duration of its members, since who came last did not wait. */
-int64_t rs_expert_transfer(const rs_expert_line *lines, size_t n, size_t team, size_t k);
-
 static inline int64_t rs_expert_duration(const rs_expert_call *call)
 {
     return rs_sub_sat(call->end, call->start);
+}
+
+/* The transfer of call k of a line, ns: the least duration in its team, since who came last did not wait. */
+static inline int64_t rs_expert_transfer(const rs_expert_line *lines, const rs_expert_line *line, size_t k)
+{
+    return lines[line->team].least[k];
 }
 
 #endif
