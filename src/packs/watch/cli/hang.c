@@ -102,8 +102,8 @@ static void read_line(int fd, rs_text *sentence)
 
 rs_status rs_hang_ask(const char *folder, bool *hangs, rs_text *sentence, rs_error *err)
 {
-    pid_t child;
-    int fd, status = 0;
+    pid_t child = -1;
+    int fd = -1, status = 0;
     RS_TRY(start(folder, &child, &fd, err));
     read_line(fd, sentence);
     close(fd);

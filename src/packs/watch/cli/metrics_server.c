@@ -14,7 +14,6 @@
 #include "base/memory.h"
 #include "base/try.h"
 #include "base/loopback.h"
-#include "base/loopback.h"
 
 #define MAX_REQUEST 4096 /* bytes of a request's head that are looked at */
 #define TIMEOUT_S 2      /* that a client has for its request, and for taking the answer */
