@@ -449,13 +449,20 @@ static const struct {
     rs_explorer_desk desk;
     rs_explorer_path *answer;
 } paths_of_api[] = {
-    {"job", false, RS_DESK_MAP, rs_answer_job},           {"map", false, RS_DESK_MAP, rs_answer_map},
-    {"lanes", false, RS_DESK_RANK, rs_answer_lanes},      {"event", false, RS_DESK_RANK, rs_answer_event},
-    {"findings", false, RS_DESK_JOB, rs_answer_findings}, {"select", false, RS_DESK_JOB, rs_answer_select},
-    {"why", false, RS_DESK_JOB, rs_answer_why},           {"whatif", true, RS_DESK_JOB, rs_answer_what_if},
-    {"path", false, RS_DESK_JOB, rs_answer_path},         {"waits", false, RS_DESK_JOB, rs_answer_waits},
-    {"search", false, RS_DESK_JOB, rs_answer_search},     {"sql", true, RS_DESK_JOB, rs_answer_sql},
+    {"job", false, RS_DESK_MAP, rs_answer_job},
+    {"map", false, RS_DESK_MAP, rs_answer_map},
+    {"lanes", false, RS_DESK_RANK, rs_answer_lanes},
+    {"event", false, RS_DESK_RANK, rs_answer_event},
+    {"findings", false, RS_DESK_JOB, rs_answer_findings},
+    {"select", false, RS_DESK_JOB, rs_answer_select},
+    {"why", false, RS_DESK_JOB, rs_answer_why},
+    {"whatif", true, RS_DESK_JOB, rs_answer_what_if},
+    {"path", false, RS_DESK_JOB, rs_answer_path},
+    {"waits", false, RS_DESK_JOB, rs_answer_waits},
+    {"search", false, RS_DESK_JOB, rs_answer_search},
+    {"sql", true, RS_DESK_JOB, rs_answer_sql},
     {"memory", false, RS_DESK_JOB, rs_answer_memory},
+    {"counters", false, RS_DESK_RANK, rs_answer_counters},
 };
 enum { N_PATHS = sizeof paths_of_api / sizeof *paths_of_api };
 

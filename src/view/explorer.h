@@ -160,7 +160,16 @@ rs_explorer_path rs_answer_waits;                                               
 rs_explorer_path rs_answer_lanes, rs_answer_event;                                    /* explorer_rank.c */
 rs_explorer_path rs_answer_findings, rs_answer_select, rs_answer_why, rs_answer_path, /* explorer_ask.c */
     rs_answer_what_if, rs_answer_search, rs_answer_sql;
-rs_explorer_path rs_answer_memory; /* memory.c */
+rs_explorer_path rs_answer_memory;   /* memory.c */
+rs_explorer_path rs_answer_counters; /* explorer_counters.c */
+
+/* Counters of a rank: of its job, whose times are as the files have them. */
+typedef struct rs_rank_counters rs_rank_counters;
+rs_status rs_rank_counters_make(rs_job *job, int64_t origin, rs_rank_counters **out, rs_error *err);
+void rs_rank_counters_free(rs_rank_counters *counters); /* NULL is allowed */
+/* Reads the rank where that has not been done; they stay until other ranks are looked at. */
+rs_status rs_explorer_need_counters(rs_explorer *x, int64_t rank, const rs_rank_counters **out,
+                                    rs_error *err);
 
 void rs_rank_lanes_free(rs_rank_lanes *lanes);
 

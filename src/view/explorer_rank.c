@@ -34,6 +34,7 @@ struct rs_rank_lanes {
     rs_keyed *by_id; /* places in shapes, by id */
     rs_event_list *events;
     rs_result events_told;
+    rs_rank_counters *counters; /* NULL: not asked yet */
 };
 
 #define MOST_DEPTH 255
@@ -43,6 +44,7 @@ void rs_rank_lanes_free(rs_rank_lanes *l)
     if (!l) return;
     rs_event_list_close(l->events);
     rs_result_clear(&l->events_told);
+    rs_rank_counters_free(l->counters);
     rs_job_close(l->job);
     rs_result_clear(&l->result);
     rs_free(l->shapes);
@@ -134,6 +136,16 @@ static rs_status find_rank(rs_explorer *x, int64_t rank, rs_rank_lanes **out, rs
     }
     memmove(x->loaded + 1, x->loaded, at * sizeof *x->loaded);
     x->loaded[0] = *out = found;
+    return RS_OK;
+}
+
+rs_status rs_explorer_need_counters(rs_explorer *x, int64_t rank, const rs_rank_counters **out, rs_error *err)
+{
+    rs_rank_lanes *l = NULL;
+    RS_TRY(find_rank(x, rank, &l, err));
+    if (!l->counters)
+        RS_TRY(rs_rank_counters_make(l->job, x->settings.absolute ? 0 : x->origin, &l->counters, err));
+    *out = l->counters;
     return RS_OK;
 }
 

@@ -427,6 +427,30 @@ def check_rules(server):
     same(server.ask("api/job")[0], 200, "it still answers")
 
 
+def check_counters(server, job):
+    """Of each column the greatest value of the command's series."""
+    wanted = {}
+    for row in tables("queue", "--series", "--ranks", "1", "--absolute", job)["series"]:
+        wanted.setdefault("Queue of device %d stream %d" % (row["device"], row["stream"]), []).append((row["ts_us"], row["queue_length"]))
+    for row in tables("bandwidth", "--series", "--ranks", "1", "--absolute", job)["series"]:
+        wanted.setdefault("Bandwidth: " + row["name"], []).append((row["ts_us"], row["memory_bw_gbps"]))
+    origin, last = (server.get("job")[k] for k in ("origin_ns", "last_ns"))
+    for start, end, width in (0, last, 64), (last // 3, last // 3 + 1 << 20, 100), (last // 5, last // 2, 1000):
+        answer = server.get("counters", rank=1, **{"from": start, "to": end}, width=width)
+        same({c["name"]: c["most"] for c in answer["counters"]}, {n: max(v for _, v in rows) for n, rows in wanted.items()}, "counters")
+        for c in answer["counters"]:
+            steps, at, got = {r["column"]: r["value"] for r in answer["values"] if r["counter"] == c["counter"]}, 0, []
+            for k in range(width):
+                at = steps.get(k, at)
+                got.append(at)
+            rows = [(ns(t) - origin, v) for t, v in wanted[c["name"]]]
+            edges = [start + int((end - start) * (k / width)) for k in range(width)] + [end]
+            expected = [max([([0] + [v for t, v in rows if t <= a])[-1]] + [v for t, v in rows if a < t < b]) for a, b in zip(edges, edges[1:])]
+            check(sum(g != e for g, e in zip(got, expected)) <= 1, "%s in %d columns" % (c["name"], width))  # an edge may round
+    for query in "rank=99", "rank=0&width=0", "rank=0&from=7&to=7":
+        same(server.ask("api/counters?" + query)[0], 400, "counters?" + query)
+
+
 def check_transport(server):
     """What a client has already is not sent again, and long texts are packed."""
     for path in "map?width=50", "lanes?rank=1&width=50", "select?table=kernels":
@@ -490,6 +514,7 @@ def main():
             check_search_and_sql(server, job)
             check_rules(server)
             check_transport(server)
+            check_counters(server, job)
             same(server.ask("api/memory")[0], 400, "there are no snapshots")
         check_memory(job, work)
         missing = os.path.join(work, "missing")

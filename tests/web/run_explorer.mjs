@@ -108,6 +108,15 @@ await group('a rank, an event, why', async () => {
     await page.locator('canvas.lanes').waitFor();
     await page.waitForTimeout(300);
     check('lanes have boxes', (await inks(page, 'canvas.lanes')) >= 4);
+    // the counters are between streams and threads; the pointer is told their values
+    const lanes = await page.locator('canvas.lanes').boundingBox();
+    await page.waitForTimeout(700);
+    const told = new Set();
+    for (let y = 10; y < lanes.height; y += 12) {
+        await page.mouse.move(lanes.x + 0.3 * lanes.width, lanes.y + y);
+        told.add(await page.evaluate(() => document.querySelector('.status strong')?.textContent ?? ''));
+    }
+    check('a counter', [...told].some((text) => /^Queue of device 0 stream/.test(text)), [...told]);
     await page.keyboard.press('y');
     await page.locator('.why section').first().waitFor({ timeout: PATIENCE });
     const text = await page.locator('.why section').first().textContent();

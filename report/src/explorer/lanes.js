@@ -4,9 +4,13 @@ import { LEFT } from './map.js';
 import { colourOf, laneColour } from './classes.js';
 import { colours } from '../theme.js';
 import { visible } from '../dom.js';
+import { fixed, quantity } from '../format.js';
 
 const ROW = 17;
 const HEAD = 20;
+const CURVE = 30; // pixels that the greatest value of a counter takes
+
+const amount = (value, unit) => (unit === 'bytes' ? quantity(value, 'bytes', 'int') : `${fixed(value, value % 1 ? 2 : 0)}\u202f${unit}`);
 
 export class LanesView {
     constructor(host, options) {
@@ -23,6 +27,8 @@ export class LanesView {
         this.rank = null;
         this.data = null;
         this.marks = {};
+        this.counters = null;
+        this.curves = [];
     }
 
     resize(width, height) {
@@ -74,24 +80,46 @@ export class LanesView {
             this.layOut();
             this.draw();
             this.options.onData?.(data);
+            this.fetchCounters({ rank: this.rank, from, to, width }, wanted);
         } catch (error) {
             if (this.abort === abort) this.abort = null;
             if (error.name !== 'AbortError') this.options.onRefusal?.(error);
         }
     }
 
-    // Streams first: what the job waits for. Rows of a lane are as many as the window shows, with one of its name.
+    // What goes up and down comes after the events: it takes longer the first time.
+    async fetchCounters(values, wanted) {
+        try {
+            const { counters, values: steps } = await get('counters', values);
+            if (this.wanted !== wanted) return;
+            const seen = counters.map((counter) => ({ ...counter, from: values.from, to: values.to, width: values.width, steps: [] }));
+            for (const step of steps) seen[step.counter].steps.push(step);
+            this.counters = { rank: values.rank, list: seen.filter((counter) => counter.most > 0) };
+            this.layOut();
+            this.draw();
+        } catch (error) {
+            if (this.wanted === wanted) this.options.onRefusal?.(error);
+        }
+    }
+
+    // Streams first: what the job waits for; then counters, then threads. Rows of a lane are as many as the window shows, with one of its name.
     layOut() {
         const depth = new Map();
         for (const item of this.data.items) depth.set(item.lane, Math.max(depth.get(item.lane) ?? 0, item.depth + 1));
         let y = 0;
-        this.lanes = [...this.data.lanes]
-            .sort((a, b) => b.gpu - a.gpu || a.lane - b.lane)
-            .map((lane) => {
-                const made = { ...lane, y, rows: depth.get(lane.lane) ?? 0 };
-                y += HEAD + Math.max(1, made.rows) * ROW + 4;
-                return made;
-            });
+        const place = (item, height) => {
+            const made = { ...item, y, height };
+            y += height + 4;
+            return made;
+        };
+        const placeLanes = (gpu) =>
+            this.data.lanes
+                .filter((lane) => Boolean(lane.gpu) === gpu)
+                .sort((p, q) => p.lane - q.lane)
+                .map((lane) => place(lane, HEAD + Math.max(1, depth.get(lane.lane) ?? 0) * ROW));
+        this.lanes = placeLanes(true);
+        this.curves = (this.counters?.rank === this.rank ? this.counters.list : []).map((counter) => place(counter, HEAD + CURVE));
+        this.lanes.push(...placeLanes(false));
         this.byLane = new Map(this.lanes.map((lane) => [lane.lane, lane]));
         this.total = y;
         this.spacer.style.height = `${Math.max(y, this.height)}px`;
@@ -118,12 +146,13 @@ export class LanesView {
         context.rect(LEFT, 0, this.width - LEFT, this.height);
         context.clip();
         for (const item of this.data.items) this.drawItem(context, theme, item, top);
+        for (const curve of this.curves) this.drawCurve(context, theme, curve, top);
         if (this.marks.cursor !== null && this.marks.cursor !== undefined) {
             context.fillStyle = theme.text;
             context.fillRect(Math.round(this.xOf(this.marks.cursor)), 0, 1, this.height);
         }
         context.restore();
-        for (const lane of this.lanes) this.drawHead(context, theme, lane, top);
+        for (const lane of [...this.lanes, ...this.curves.map((curve) => ({ y: curve.y, name: `${curve.name}: at most ${amount(curve.most, curve.unit)}` }))]) this.drawHead(context, theme, lane, top);
         performance.measure('lanes', { start: begun, end: performance.now() });
     }
 
@@ -137,6 +166,30 @@ export class LanesView {
         context.font = '600 11px system-ui, "DejaVu Sans", sans-serif';
         context.fillText(visible(lane.name), 8, y + HEAD / 2 + 1);
         context.font = '11px system-ui, "DejaVu Sans", sans-serif';
+    }
+
+    drawCurve(context, theme, curve, top) {
+        const y = curve.y + HEAD - top;
+        if (y > this.height || y + CURVE < 0) return;
+        const column = (curve.to - curve.from) / curve.width;
+        context.fillStyle = laneColour('communication');
+        curve.steps.forEach((step, i) => {
+            const until = i + 1 < curve.steps.length ? curve.steps[i + 1].column : curve.width;
+            const x = this.xOf(curve.from + step.column * column);
+            const tall = (step.value / curve.most) * CURVE;
+            context.fillRect(x, y + CURVE - tall, Math.max(1, this.xOf(curve.from + until * column) - x), tall);
+        });
+    }
+
+    // The counter at a point of the canvas, with its value there.
+    counterAt(x, y) {
+        if (!this.data || x < LEFT) return null;
+        const curve = this.curves.find((c) => y + this.host.scrollTop >= c.y && y + this.host.scrollTop < c.y + c.height);
+        if (!curve) return null;
+        const ns = this.view.from + ((x - LEFT) / (this.width - LEFT)) * (this.view.to - this.view.from);
+        const column = Math.floor(((ns - curve.from) / (curve.to - curve.from)) * curve.width);
+        const step = curve.steps.filter((s) => s.column <= column).pop();
+        return step ? { name: curve.name, text: amount(step.value, curve.unit) } : null;
     }
 
     boxOf(item) {

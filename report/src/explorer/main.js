@@ -554,6 +554,8 @@ class App {
         });
         canvas.addEventListener('pointermove', (event) => {
             const item = this.lanes.at(...point(event));
+            const counter = item ? null : this.lanes.counterAt(...point(event));
+            if (counter) this.statusLine.replaceChildren(h('strong', {}, h('bdi', {}, visible(counter.name))), h('span', {}, counter.text));
             if (!item) return;
             this.statusLine.replaceChildren(
                 h('strong', {}, h('bdi', {}, visible(item.count > 1 ? `${item.count} events, the longest: ${item.name}` : item.name).slice(0, 200))),
