@@ -265,7 +265,7 @@ static void write_tag(const rs_view_server *server, unsigned stage, char out[64]
     snprintf(out, 64, "\"%s-%u\"", server->stamp, stage);
 }
 
-/* A client that has the answer already is told so. */
+/* A client that has the answer already gets status 304. */
 static bool has_answer(const rs_view_server *server, struct evhttp_request *request, unsigned stage)
 {
     const char *has = evhttp_find_header(evhttp_request_get_input_headers(request), "If-None-Match");

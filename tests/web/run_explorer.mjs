@@ -108,7 +108,7 @@ await group('a rank, an event, why', async () => {
     await page.locator('canvas.lanes').waitFor();
     await page.waitForTimeout(300);
     check('lanes have boxes', (await inks(page, 'canvas.lanes')) >= 4);
-    // the counters are between streams and threads; the pointer is told their values
+    // the counters are between streams and threads; the pointer shows their values
     const lanes = await page.locator('canvas.lanes').boundingBox();
     await page.waitForTimeout(700);
     const told = new Set();
@@ -312,9 +312,25 @@ await group('rows in another order, and saved', async () => {
     await page.mouse.click(...(await point(page, 0.5, 0, 4)));
     await page.waitForFunction(() => document.querySelector('.rankbox h2').textContent === 'Rank 3', null, { timeout: PATIENCE });
     check('the rank that computes most is first', fragment(page).order === 'own' && fragment(page).rank === '3', page.url());
-    const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Save' }).click()]);
-    const png = readFileSync(await file.path());
-    check('a picture of the map', file.suggestedFilename() === 'map.png' && png.subarray(1, 4).toString() === 'PNG' && png.length > 3000, png.length);
+    const save = async (form) => {
+        const [file] = await Promise.all([page.waitForEvent('download'), page.locator('select[aria-label^="Save"]').selectOption(form)]);
+        return [file.suggestedFilename(), readFileSync(await file.path())];
+    };
+    const [name, png] = await save('png');
+    check('a picture of the map', name === 'map.png' && png.subarray(1, 4).toString() === 'PNG' && png.length > 3000, png.length);
+    const svg = (await save('svg'))[1].toString();
+    const area = await page.evaluate((text) => {
+        const part = new DOMParser().parseFromString(text, 'image/svg+xml');
+        const sum = (name) => [...(part.querySelector(`path[data-class="${name}"]`)?.getAttribute('d') ?? '').matchAll(/h([\d.]+)v([\d.]+)h-/g)].reduce((all, [, w, high]) => all + w * high, 0);
+        return { broken: Boolean(part.querySelector('parsererror')), compute: sum('compute'), loading: sum('loading'), texts: [...part.querySelectorAll('text')].map((t) => t.textContent) };
+    }, svg);
+    const rows = tables('breakdown', '--cut', '--window', `own:0-${((await (await fetch(`${server.address}api/job`)).json()).last_ns / 1e6).toFixed(6)}`, job).breakdown;
+    const ratio = rows.reduce((sum, row) => sum + row.compute_us, 0) / rows.reduce((sum, row) => sum + (row.loading_us ?? 0), 0);
+    check('a drawing with its texts', !area.broken && area.texts.includes('rank 3') && area.texts.includes('step 11') && area.texts.includes('Data loading'), area.texts);
+    check('whose areas are times', !Number.isFinite(ratio) || Math.abs(area.compute / area.loading / ratio - 1) < 0.05, [area.compute / area.loading, ratio]);
+    const csv = (await save('csv'))[1].toString().trim().split('\n').map((line) => line.split(','));
+    const of = csv[0].indexOf('compute_ns');
+    check('numbers that add up to the breakdown', csv.slice(1).reduce((sum, line) => sum + Number(line[of]), 0) === Math.round(rows.reduce((sum, row) => sum + row.compute_us, 0) * 1000), [csv[0], csv.length]);
     check('nothing complained', complaints.length === 0, complaints);
     await close();
 });

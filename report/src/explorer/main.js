@@ -5,6 +5,7 @@ import { colourOf, LABELS } from './classes.js';
 import { LanesView } from './lanes.js';
 import { LEFT, MapView } from './map.js';
 import { eventPanel, findingsPanel, pathPanel, picturePanel, refusal, searchPanel, selectionPanel, sqlPanel, whyPanel } from './panels.js';
+import { saveCsv, savePng, saveSvg } from './save.js';
 import { Store } from './state.js';
 import { h, ranges, sentence, visible } from '../dom.js';
 import { colours, onTheme, startTheme, themeButton } from '../theme.js';
@@ -127,7 +128,17 @@ class App {
                     h('button', { type: 'button', onclick: () => history.back() }, 'Undo'),
                     h('button', { type: 'button', onclick: () => this.showPath() }, 'Critical path'),
                     h('button', { type: 'button', onclick: () => this.search() }, 'Search'),
-                    h('button', { type: 'button', title: 'The map as a PNG file', onclick: () => this.save() }, 'Save'),
+                    h(
+                        'select',
+                        {
+                            'aria-label': 'Save what is seen of the map',
+                            onchange: (event) => {
+                                this.save(event.target.value);
+                                event.target.value = '';
+                            },
+                        },
+                        [['', 'Save'], ['png', 'Picture (PNG)'], ['svg', 'Drawing (SVG)'], ['csv', 'Numbers (CSV)']].map(([value, text]) => h('option', { value }, text)),
+                    ),
                     themeButton(),
                     h('button', { type: 'button', 'aria-label': 'Keys', onclick: () => this.help.showModal() }, '?'),
                 ),
@@ -387,19 +398,17 @@ class App {
         this.store.move({ rank: null, event: null });
     }
 
-    // The map as it is seen, on the page's own ground.
-    save() {
-        const { canvas } = this.map;
-        const copy = h('canvas', { width: canvas.width, height: canvas.height });
-        const context = copy.getContext('2d');
-        context.fillStyle = colours().surface;
-        context.fillRect(0, 0, copy.width, copy.height);
-        context.drawImage(canvas, 0, 0);
-        copy.toBlob((blob) => {
-            const link = h('a', { href: URL.createObjectURL(blob), download: 'map.png' });
-            link.click();
-            setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-        });
+    // The map as it is seen.
+    async save(form) {
+        if (form === 'png') savePng(this.map);
+        if (form === 'svg' && this.map.data) saveSvg(this.map);
+        if (form !== 'csv' || !this.map.data) return;
+        const { from, to, width, ranks } = this.map.data;
+        try {
+            saveCsv(await get('map', { from, to, width: Math.min(width, 500), ranks: ranges(ranks).replaceAll('\u2013', '-').replaceAll(' ', ''), waits: this.waits ?? null }));
+        } catch (error) {
+            this.say(error);
+        }
     }
 
     search() {

@@ -7,7 +7,7 @@ import { colours } from '../theme.js';
 export const LEFT = 76;
 const AXIS = 22;
 const STEPS = 20;
-const TOP = AXIS + STEPS;
+export const TOP = AXIS + STEPS;
 const MOST_ROW = 56;
 const BAND = 60000; // values that are painted between two looks at the clock
 const SLICE = 5; // ms of a frame that painting may take
