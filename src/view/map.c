@@ -1,4 +1,5 @@
 /* Maps of a job: how long each rank was in each class, in columns of any window. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"
@@ -204,13 +205,81 @@ typedef struct asked {
     const rs_map_rank **rows;
     size_t pooled;         /* ranks a row */
     const rs_waits *waits; /* separate from other communication; NULL: not */
+    size_t *first; /* of folded rows: the first of its ranks in rows, and an end; NULL: a row is a rank */
 } asked;
 
-static void fill_columns(const asked *a, size_t row, int64_t *sums)
+static size_t members_of(const asked *a, size_t row)
 {
-    const rs_map_rank *r = a->rows[row];
+    return a->first ? a->first[row + 1] - a->first[row] : 1;
+}
+
+static const rs_map_rank *first_of(const asked *a, size_t row)
+{
+    return a->rows[a->first ? a->first[row] : row];
+}
+
+static void fill_rank(const asked *a, const rs_map_rank *r, int64_t *sums)
+{
     rs_map_columns_divided(r, a->waits ? rs_waits_of_rank(a->waits, r->rank) : NULL, a->from, a->to, a->width,
                            sums);
+}
+
+/* sums: room for three times the columns; the first third is the answer. */
+static void fill_columns(const asked *a, size_t row, int64_t *sums)
+{
+    const size_t n = a->width * RS_EXPLORER_CLASSES, from = a->first ? a->first[row] : row;
+    fill_rank(a, a->rows[from], sums);
+    for (size_t i = from + 1; i < from + members_of(a, row); i++) {
+        fill_rank(a, a->rows[i], sums + n);
+        for (size_t k = 0; k < n; k++) sums[k] = rs_add_sat(sums[k], sums[n + k]);
+    }
+}
+
+/* Which row a rank is in: N ranks that follow each other, or with a size the coordinate on an axis of the mesh. */
+typedef struct fold {
+    int64_t stride, size;
+} fold;
+
+static uint64_t row_of(const fold *f, int64_t rank)
+{
+    const int64_t at = (rank > 0 ? rank : 0) / f->stride;
+    return (uint64_t)(f->size ? at % f->size : at);
+}
+
+static rs_status read_fold(const char *text, fold *f, rs_error *err)
+{
+    char *end;
+    f->stride = strtoll(text, &end, 10);
+    const char *comma = *end == ',' ? end : NULL;
+    f->size = comma ? strtoll(comma + 1, &end, 10) : 0;
+    if (*end || f->stride < 1 || (comma ? f->size < 1 : f->size != 0) || f->stride > INT32_MAX ||
+        f->size > INT32_MAX)
+        return rs_fail(err, RS_ERR_USAGE, "fold is the number of ranks of a row, or STRIDE,SIZE of an axis");
+    return RS_OK;
+}
+
+/* Rows of several ranks, whose times are added. */
+static rs_status fold_rows(asked *a, const char *text, rs_error *err)
+{
+    fold f;
+    RS_TRY(read_fold(text, &f, err));
+    RS_LOCAL rs_keyed *keys = rs_malloc((a->n + 1) * sizeof *keys);
+    RS_LOCAL const rs_map_rank **rows = rs_malloc((a->n + 1) * sizeof *rows);
+    a->first = rs_malloc((a->n + 2) * sizeof *a->first);
+    if (!keys || !rows || !a->first) return rs_fail_nomem(err, "rows of the map");
+    for (size_t i = 0; i < a->n; i++) {
+        keys[i] = (rs_keyed){(int64_t)row_of(&f, a->rows[i]->rank), (uint32_t)i};
+        rows[i] = a->rows[i];
+    }
+    if (!rs_keyed_sort(keys, a->n)) return rs_fail_nomem(err, "rows of the map");
+    size_t n = 0;
+    for (size_t i = 0; i < a->n; i++) {
+        a->rows[i] = rows[keys[i].value];
+        if (i == 0 || keys[i].key != keys[i - 1].key) a->first[n++] = i;
+    }
+    a->first[n] = a->n;
+    a->n = n;
+    return RS_OK;
 }
 
 static double own_time(const rs_map_rank *rank, const asked *a)
@@ -271,6 +340,10 @@ static rs_status choose_rows(const rs_map *map, const rs_explorer_request *reque
     if (!a->rows) return rs_fail_nomem(err, "rows of the map");
     for (size_t i = 0; i < map->n; i++)
         if (!some || rs_ranges_has(&wanted, map->ranks[i].rank)) a->rows[a->n++] = &map->ranks[i];
+    if (rs_ask_text(request, "fold", list, sizeof list)) {
+        a->pooled = 1;
+        return fold_rows(a, list, err);
+    }
     if (rs_ask_text(request, "order", list, sizeof list)) RS_TRY(order_rows(a, list, err));
     a->pooled = most > 0 && a->n > (size_t)most ? (a->n + (size_t)most - 1) / (size_t)most : 1;
     if (a->pooled > 1) pool_rows(a, a->pooled);
@@ -288,13 +361,21 @@ static void put_head(rs_explorer_answer *answer, const asked *a, unsigned bytes,
     rs_answer_print(answer, "],\"ranks\":[");
 }
 
+/* Of all its ranks. */
+static int64_t length_of(const asked *a, size_t row, int64_t column)
+{
+    const int64_t n = (int64_t)members_of(a, row);
+    return column > INT64_MAX / n ? INT64_MAX : column * n;
+}
+
 static void put_json(rs_explorer_answer *answer, const asked *a, int64_t *sums)
 {
     answer->type = "application/json";
     put_head(answer, a, 0, ALL_CLASSES);
     for (size_t r = 0; r < a->n; r++) {
         fill_columns(a, r, sums);
-        rs_answer_print(answer, "%s{\"rank\":%lld,\"columns\":[", r ? "," : "", (long long)a->rows[r]->rank);
+        rs_answer_print(answer, "%s{\"rank\":%lld,\"members\":%zu,\"columns\":[", r ? "," : "",
+                        (long long)first_of(a, r)->rank, members_of(a, r));
         for (size_t i = 0; i < a->width * RS_EXPLORER_CLASSES; i++) {
             const bool first = i % RS_EXPLORER_CLASSES == 0, last = (i + 1) % RS_EXPLORER_CLASSES == 0;
             rs_answer_print(answer, "%s%lld%s",
@@ -314,12 +395,12 @@ static bool put_binary(rs_explorer_answer *answer, const asked *a, bool shares, 
                        int64_t *sums)
 {
     const int64_t column = (a->to - a->from + (int64_t)a->width - 1) / (int64_t)a->width;
-    const unsigned bytes = shares ? 1 : column > UINT32_MAX ? 8 : 4;
+    const unsigned bytes = shares ? 1 : column > UINT32_MAX || a->first ? 8 : 4;
     answer->type = "application/octet-stream";
     rs_answer_append(answer, "\0\0\0\0", 4);
     put_head(answer, a, bytes, present);
     for (size_t r = 0; r < a->n; r++)
-        rs_answer_print(answer, "%s%lld", r ? "," : "", (long long)a->rows[r]->rank);
+        rs_answer_print(answer, "%s%lld", r ? "," : "", (long long)first_of(a, r)->rank);
     rs_answer_print(answer, "]}");
     while (answer->n % 8 && rs_answer_append(answer, " ", 1)) {
     }
@@ -331,7 +412,8 @@ static bool put_binary(rs_explorer_answer *answer, const asked *a, bool shares, 
         size_t n = 0;
         fill_columns(a, r, sums);
         for (size_t c = 0; c < a->width; c++)
-            n += rs_map_put_column(sums + c * RS_EXPLORER_CLASSES, bytes, present, column, row + n);
+            n += rs_map_put_column(sums + c * RS_EXPLORER_CLASSES, bytes, present, length_of(a, r, column),
+                                   row + n);
         if (!rs_answer_append(answer, (const char *)row, n)) return false;
     }
     return row != NULL;
@@ -358,8 +440,8 @@ rs_status rs_answer_map(rs_explorer *x, const rs_explorer_request *request, rs_e
     if (a.to - a.from < width) return rs_fail(err, RS_ERR_USAGE, "a column is 1 ns at least");
     a.width = (size_t)width;
     rs_status status = choose_rows(map, request, &a, err);
-    RS_LOCAL int64_t *sums = rs_malloc(2 * a.width * RS_EXPLORER_CLASSES * sizeof *sums); /* and its waits */
-    if (status == RS_OK && a.n * a.width * RS_EXPLORER_CLASSES > MOST_CELLS)
+    RS_LOCAL int64_t *sums = rs_malloc(3 * a.width * RS_EXPLORER_CLASSES * sizeof *sums); /* and its waits */
+    if (status == RS_OK && (a.first ? a.first[a.n] : a.n) * a.width * RS_EXPLORER_CLASSES > MOST_CELLS)
         status = rs_fail(err, RS_ERR_USAGE, "%zu rows of %zu columns are too many; pool them: rows=N", a.n,
                          a.width);
     if (status == RS_OK && !sums) status = rs_fail_nomem(err, "columns of the map");
@@ -372,5 +454,6 @@ rs_status rs_answer_map(rs_explorer *x, const rs_explorer_request *request, rs_e
                          sums))
         status = rs_fail_nomem(err, "the map");
     rs_free(a.rows);
+    rs_free(a.first);
     return status;
 }

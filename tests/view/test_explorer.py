@@ -427,6 +427,21 @@ def check_rules(server):
     same(server.ask("api/job")[0], 200, "it still answers")
 
 
+def check_fold(server):
+    """Folded rows are the sums of their ranks."""
+    each = {r["rank"]: r["columns"] for r in server.get("map", width=13)["ranks"]}
+    for fold, rows in ("2", [[0, 1], [2, 3]]), ("3", [[0, 1, 2], [3]]), ("1,2", [[0, 2], [1, 3]]), ("8", [[0, 1, 2, 3]]):
+        got = [(r["rank"], r["members"], r["columns"]) for r in server.get("map", width=13, fold=fold)["ranks"]]
+        same(got, [(m[0], len(m), [[sum(each[r][c][k] for r in m) for k in range(len(each[0][0]))] for c in range(13)]) for m in rows], "fold " + fold)
+    for fold in "0", "-1", "x", "2,", "2,-1", "2,2,2", "99999999999", "":
+        same(server.ask("api/map?width=5&fold=" + fold)[0], 400, "fold=" + fold)
+    status, _, body = server.ask("api/map?width=13&fold=4&shares=1")
+    head = struct.unpack_from("<I", body)[0]
+    classes, data = json.loads(body[4:4 + head])["classes"], body[4 + head:]
+    same(len(data), 13 * len(classes), "one row of shares")
+    check(all(200 < sum(data[c * len(classes):(c + 1) * len(classes)]) <= 255 for c in range(12)), "that are of all its ranks")
+
+
 def check_counters(server, job):
     """Of each column the greatest value of the command's series."""
     wanted = {}
@@ -515,6 +530,7 @@ def main():
             check_rules(server)
             check_transport(server)
             check_counters(server, job)
+            check_fold(server)
             same(server.ask("api/memory")[0], 400, "there are no snapshots")
         check_memory(job, work)
         missing = os.path.join(work, "missing")

@@ -289,6 +289,36 @@ await group('who holds the memory', async () => {
     await beside.end();
 });
 
+await group('several ranks a row', async () => {
+    const large = synth(join(build, 'rankscope-synth'), join(work, 'large'), ['--dp', '2', '--pp', '2', '--tp', '4', '--steps', '2']);
+    const { address, end } = await serve(large);
+    const { page, complaints, close } = await open(address);
+    await page.waitForFunction(() => document.documentElement.dataset.complete, null, { timeout: PATIENCE });
+    const box = page.locator('select[aria-label="Order of the rows"]');
+    await box.selectOption({ label: 'A row a pipeline stage' });
+    await page.waitForTimeout(500);
+    const axis = tables('structure', large).mesh.find((row) => row.axis === 'pp');
+    check('the axis of the mesh', fragment(page).order === `fold:${axis.stride},${axis.size}`, page.url());
+    await page.mouse.move(...(await point(page, 0.5, 1, 2)));
+    check('the second row is stage 1', (await page.locator('.status strong').first().textContent()) === 'stage 1', await page.locator('.status').textContent());
+    await box.selectOption({ label: 'A row 8 ranks' });
+    await page.waitForTimeout(500);
+    const [x, y] = await point(page, 0.2, 1, 2);
+    await page.mouse.move(x, y - 5);
+    await page.mouse.down();
+    await page.mouse.move(x + 100, y);
+    await page.mouse.move(x + 200, y + 5);
+    await page.mouse.up();
+    await page.locator('.sums').waitFor({ timeout: PATIENCE });
+    check('its ranks are selected', fragment(page).selRanks === '8-15', page.url());
+    await box.selectOption('');
+    await page.waitForTimeout(300);
+    check('by rank again', fragment(page).order === undefined && (await inks(page, 'canvas.map')) >= 4);
+    check('nothing complained', complaints.length === 0, complaints);
+    await close();
+    await end();
+});
+
 await group('a rank is missing', async () => {
     const part = join(work, 'part');
     cpSync(job, part, { recursive: true });

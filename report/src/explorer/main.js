@@ -34,6 +34,8 @@ const PANELS = [
     ['sql', 'SQL', sqlPanel],
 ];
 
+const MOST_FOLDED = 800; // rows; more do not fit
+
 class App {
     constructor(job) {
         this.job = job;
@@ -44,6 +46,7 @@ class App {
         this.path = null;
         this.flag = null;
         this.mended = null;
+        this.axes = [];
         this.build();
         this.store.onChange((state, before) => this.update(state, before));
         new ResizeObserver(() => this.layOut()).observe(this.views);
@@ -111,7 +114,7 @@ class App {
         this.orderBox = h(
             'select',
             { 'aria-label': 'Order of the rows', onchange: (event) => this.store.move({ order: event.target.value || null }) },
-            [['', 'Rows by rank'], ['own', 'Rows by computation'], ['communication', 'Rows by communication']].map(([value, text]) => h('option', { value, selected: value === (this.store.state.order ?? '') }, text)),
+            [['', 'Rows by rank'], ['own', 'Rows by computation'], ['communication', 'Rows by communication'], ...this.folds().map(({ text, name }) => [`fold:${text}`, name])].map(([value, text]) => h('option', { value, selected: value === (this.store.state.order ?? '') }, text)),
         );
         document.body.append(
             h(
@@ -173,11 +176,54 @@ class App {
         );
     }
 
+    // Rows of several ranks that make sense: hosts where the files name them, else eight ranks.
+    folds() {
+        const { ranks } = this.job;
+        const hosts = new Set(ranks.map((rank) => rank.host).filter(Boolean));
+        const each = ranks.length / Math.max(1, hosts.size);
+        const whole = hosts.size > 1 && Number.isInteger(each) && ranks.every((rank) => rank.host && rank.host === this.byRank.get(rank.rank - (rank.rank % each))?.host);
+        const most = Math.max(...ranks.map((rank) => rank.rank));
+        return [...(whole ? [{ text: String(each), name: 'A row a host' }] : most >= 8 && !(whole && each === 8) ? [{ text: '8', name: 'A row 8 ranks' }] : []), ...this.axes];
+    }
+
+    // fold:N: N ranks a row; fold:STRIDE,SIZE: a row a coordinate on an axis of the mesh. As the map needs it, or null.
+    foldOf(order) {
+        const [, first, size] = /^fold:([1-9]\d{0,5})(?:,([1-9]\d{0,5}))?$/.exec(order ?? '') ?? [];
+        if (!first) return null;
+        const rowOf = (rank) => (size ? Math.floor(rank / first) % size : Math.floor(rank / first));
+        const members = new Map();
+        for (const { rank } of this.job.ranks) members.set(rowOf(rank), [...(members.get(rowOf(rank)) ?? []), rank]);
+        if (members.size > MOST_FOLDED) return null;
+        const name = this.axes.find(({ text }) => text === `${first},${size}`)?.row ?? 'row';
+        return {
+            text: size ? `${first},${size}` : first,
+            rows: members.size,
+            rowOf,
+            members: (rank) => members.get(rowOf(rank)) ?? [rank],
+            labelOf: (rank) => (size ? `${name} ${rowOf(rank)}` : ranges(members.get(rowOf(rank)) ?? [rank])),
+        };
+    }
+
+    // The pipeline's stages, once the mesh is known.
+    async findAxes() {
+        if (this.job.ranks.length < 2) return;
+        try {
+            const { tables } = await get('select', { table: 'structure' });
+            this.axes = tables.mesh
+                .filter((axis) => axis.axis === 'pp' && axis.stride && axis.size > 1)
+                .map((axis) => ({ text: `${axis.stride},${axis.size}`, name: 'A row a pipeline stage', row: 'stage' }));
+        } catch {
+            return; // the mesh is not known
+        }
+        for (const { text, name } of this.axes) this.orderBox.append(h('option', { value: `fold:${text}`, selected: this.store.state.order === `fold:${text}` }, name));
+    }
+
     makeMap(host, whatif, title) {
         const map = new MapView(host, {
             source: getMap,
             waits: whatif === null ? this.waits : null,
-            order: whatif === null ? this.store.state.order : null,
+            order: whatif === null && !this.foldOf(this.store.state.order) ? this.store.state.order : null,
+            fold: this.foldOf(this.store.state.order),
             ranks: this.job.ranks.length,
             whatif,
             title,
@@ -262,9 +308,11 @@ class App {
             this.rankFacts.textContent = [known.device, `${known.events.toLocaleString('en')} events`, known.file].filter(Boolean).map(visible).join(' \u00b7 ');
         }
         const pictured = (s) => JSON.stringify([s.selFrom, s.selTo, s.selRanks, s.below, s.heldRank, s.heldOn, s.heldBy, s.heldAt]);
-        if ((state.order ?? null) !== (this.map.options.order ?? null)) {
-            this.map.options.order = state.order;
+        if ((state.order ?? null) !== (before.order ?? null)) {
+            const fold = this.foldOf(state.order);
+            for (const map of [this.map, this.second].filter(Boolean)) Object.assign(map.options, { fold, order: fold || map === this.second ? null : state.order });
             this.orderBox.value = state.order ?? '';
+            this.layOut();
         }
         const redrawn = rank === null && (pictured(state) !== pictured(before) || !this.noRank.firstChild);
         if (redrawn) this.noRank.replaceChildren(...picturePanel(this, state));
@@ -523,8 +571,9 @@ class App {
         const first = Math.max(0, Math.min(map.rowOf(Math.min(begun.y, y)), rows.length - 1));
         const below = map.rowOf(Math.max(begun.y, y));
         const last = below < 0 ? rows.length - 1 : below;
-        const chosen = rows.slice(first, last + 1);
-        const all = chosen.length === rows.length;
+        const shown = rows.slice(first, last + 1);
+        const chosen = map.options.fold ? shown.flatMap((rank) => map.options.fold.members(rank)) : shown;
+        const all = shown.length === rows.length;
         return { from: a, to: b, ranks: chosen, list: all || !chosen.length ? null : ranges(chosen).replaceAll('\u2013', '-').replaceAll(' ', '') };
     }
 
@@ -540,7 +589,7 @@ class App {
             return;
         }
         this.statusLine.replaceChildren(
-            h('strong', {}, `rank ${there.rank}`),
+            h('strong', {}, this.map.labelOf(there.rank)),
             h('span', {}, moment(there.ns, there.column)),
             ...there.shares.map(([c, share]) => h('span', {}, `${LABELS[c]} ${(100 * share).toFixed(0)}\u202f%`)),
         );
@@ -621,7 +670,9 @@ async function start() {
         const app = new App(await get('job'));
         app.hover(null);
         await app.findingsBox.loaded;
-        app.divide();
+        await app.divide();
+        await app.findAxes();
+        document.documentElement.dataset.complete = 'yes';
     } catch (error) {
         document.body.append(h('main', { class: 'noscript' }, refusal(error)));
     }

@@ -39,7 +39,7 @@ function mixColumns(data, inks, packed, { rows, width, row }, pixels) {
 
 export class MapView {
     // options: source (gives the columns of a window: api.js' getMap or like it), ranks (how many), whatif (id or null), waits (separate
-    // from other communication), order (of the rows; null: by rank), steps, title
+    // from other communication), order (of the rows; null: by rank), fold (several ranks a row: {text, rows, rowOf, labelOf}; null), steps, title
     constructor(host, options) {
         this.options = options;
         this.canvas = document.createElement('canvas');
@@ -56,7 +56,7 @@ export class MapView {
 
     // The space that it may take, CSS pixels.
     resize(width, height) {
-        const rows = Math.max(1, Math.min(this.options.ranks, Math.floor(height - TOP)));
+        const rows = Math.max(1, Math.min(this.options.fold?.rows ?? this.options.ranks, Math.floor(height - TOP)));
         const row = Math.max(1, Math.min(MOST_ROW, Math.floor((height - TOP) / rows)));
         if (width === this.width && rows === this.rows && row === this.row) return;
         Object.assign(this, { width, rows, row, image: null });
@@ -93,11 +93,16 @@ export class MapView {
         return row >= 0 && this.data && row < this.data.ranks.length ? row : -1;
     }
 
+    labelOf(rank) {
+        return this.options.fold ? this.options.fold.labelOf(rank) : `rank ${rank}`;
+    }
+
     // The middle of a rank's row; of a pooled rank that of the row that shows its group.
     yOf(rank) {
         if (!this.data) return null;
-        let row = this.data.ranks.indexOf(rank);
-        if (row < 0 && !this.options.order) row = this.data.ranks.findIndex((r) => r >= rank);
+        const { fold } = this.options;
+        let row = fold ? this.data.ranks.findIndex((r) => fold.rowOf(r) === fold.rowOf(rank)) : this.data.ranks.indexOf(rank);
+        if (row < 0 && !this.options.order && !fold) row = this.data.ranks.findIndex((r) => r >= rank);
         return row < 0 ? null : TOP + (row + 0.5) * this.row;
     }
 
@@ -105,15 +110,16 @@ export class MapView {
         if (!this.view || !this.width) return;
         const from = Math.max(0, Math.floor(this.view.from));
         const to = Math.max(from + 2, Math.ceil(this.view.to));
-        const width = Math.max(1, Math.min(Math.round(this.row < 3 ? this.plot / 2 : this.plot), to - from, 4096));
-        const wanted = `${from} ${to} ${width} ${this.rows} ${this.options.waits ?? ''} ${this.options.order ?? ''}`;
+        const most = this.options.fold ? Math.max(64, Math.floor(1e6 / this.options.ranks)) : 4096;
+        const width = Math.max(1, Math.min(Math.round(this.row < 3 ? this.plot / 2 : this.plot), to - from, most));
+        const wanted = `${from} ${to} ${width} ${this.rows} ${this.options.waits ?? ''} ${this.options.order ?? ''} ${this.options.fold?.text ?? ''}`;
         if (this.wanted === wanted && (this.data || this.abort)) return;
         this.wanted = wanted;
         this.abort?.abort();
         const abort = new AbortController();
         this.abort = abort;
         try {
-            const data = await this.options.source({ from, to, width, rows: this.rows, whatif: this.options.whatif, waits: this.options.waits, order: this.options.order }, abort.signal);
+            const data = await this.options.source({ from, to, width, rows: this.rows, whatif: this.options.whatif, waits: this.options.waits, order: this.options.order, fold: this.options.fold?.text }, abort.signal);
             if (this.wanted !== wanted) return;
             const image = await this.paintInSlices(data, () => this.wanted === wanted);
             if (this.wanted !== wanted) return;
@@ -254,7 +260,7 @@ export class MapView {
         for (let i = 0; i < this.data.ranks.length; i += every) {
             context.fillStyle = this.data.ranks[i] === this.marks.rank ? theme.accent : theme.muted;
             const y = TOP + (every > 1 ? i * this.row + 6 : (i + 0.5) * this.row);
-            if (y + 5 <= this.height + 2) context.fillText(`rank ${this.data.ranks[i]}`, LEFT - 8, y);
+            if (y + 5 <= this.height + 2) context.fillText(this.labelOf(this.data.ranks[i]), LEFT - 8, y);
         }
         if (this.marks.rank !== null && this.marks.rank !== undefined) {
             const y = this.yOf(this.marks.rank);

@@ -75,7 +75,7 @@ export function mapSvg(map) {
     });
     const every = Math.max(1, Math.ceil(13 / row));
     data.ranks.forEach((rank, i) => {
-        if (i % every === 0) make(root, 'text', { x: LEFT - 8, y: number(TOP + (i + 0.5) * row + 4), fill: theme.muted, 'text-anchor': 'end' }, `rank ${rank}`);
+        if (i % every === 0) make(root, 'text', { x: LEFT - 8, y: number(TOP + (i + 0.5) * row + 4), fill: theme.muted, 'text-anchor': 'end' }, map.labelOf(rank));
     });
     let x = LEFT;
     for (const name of data.classes) {
