@@ -301,6 +301,11 @@ await group('several ranks a row', async () => {
     check('the axis of the mesh', fragment(page).order === `fold:${axis.stride},${axis.size}`, page.url());
     await page.mouse.move(...(await point(page, 0.5, 1, 2)));
     check('the second row is stage 1', (await page.locator('.status strong').first().textContent()) === 'stage 1', await page.locator('.status').textContent());
+    const again = await open(page.url());
+    await again.page.waitForFunction(() => document.documentElement.dataset.complete, null, { timeout: PATIENCE });
+    await again.page.mouse.move(...(await point(again.page, 0.5, 0, 2)));
+    check('a link has the names, too', (await again.page.locator('.status strong').first().textContent()) === 'stage 0');
+    await again.close();
     await box.selectOption({ label: 'A row 8 ranks' });
     await page.waitForTimeout(500);
     const [x, y] = await point(page, 0.2, 1, 2);

@@ -215,6 +215,9 @@ class App {
         } catch {
             return; // the mesh is not known
         }
+        const fold = this.foldOf(this.store.state.order); // its rows have a name now
+        for (const map of [this.map, this.second].filter(Boolean)) map.options.fold = fold;
+        if (fold) this.draw();
         for (const { text, name } of this.axes) this.orderBox.append(h('option', { value: `fold:${text}`, selected: this.store.state.order === `fold:${text}` }, name));
     }
 
