@@ -114,13 +114,14 @@ static int fullest_first(const void *a, const void *b)
 static size_t choose_sites(const rs_memory_view *v, uint32_t *slots, by_peak *order)
 {
     const size_t n = v->rank->n_sites - v->first_site, top = v->question->top;
+    if (!n) return 0;
     const rs_memory_site *rows = v->rank->sites + v->first_site;
     size_t chosen = 0;
     for (size_t i = 0; i < n; i++) {
         slots[i] = NO_SLOT;
         order[i] = (by_peak){rows[i].own_peak, i};
     }
-    if (n) qsort(order, n, sizeof *order, fullest_first);
+    qsort(order, n, sizeof *order, fullest_first);
     while (chosen < n && (!top || chosen < top) && order[chosen].peak > 0) {
         slots[order[chosen].row] = (uint32_t)chosen;
         chosen++;
@@ -264,8 +265,9 @@ static bool sweep(rs_memory_view *v, const edges *e)
 /* Blocks outside of all of them are those of a file whose parts do not fit together. */
 static void count_blocks(rs_memory_view *v, size_t first)
 {
-    rs_memory_stretch *all = v->rank->layout + first;
     const size_t n = v->rank->n_layout - first;
+    if (!n) return;
+    rs_memory_stretch *all = v->rank->layout + first;
     for (size_t i = 0; i < v->history.n_lives; i++) {
         const rs_life *life = &v->history.lives[i];
         size_t low = 0, high = n;
