@@ -1233,6 +1233,9 @@ class Job:
             b: in B
             diff: B less A
             change_pct [percent]: diff of A; unknown where A has none
+            diff_low: least diff by how the steps of either job differ among themselves (95 %, Welch); equal
+                runs may differ by more; unknown but for mean_step_us
+            diff_high: greatest diff by that
 
         Table ranks: one row is what the mean step of one rank takes more in B than in A
             rank [id]: a rank that both have, or of one rank each that of B
@@ -1296,6 +1299,11 @@ class Job:
         members ranks stand in order. Table messages has sends and receives (NCCL, gloo, MPI) whose receiver
         is recorded.
 
+        Tables experts, loads and balance are of libraries that put tokens where they belong (DeepEP,
+        hybrid_ep, MORI, pplx, ...) and record no metadata. Calls of ranks whose ends keep one distance
+        belong together; a call takes longer than that of the rank that came last by what it waits. A rank
+        whose ends fit no other's has no wait, and loads and balance are not known for it.
+
         Options:
             fail_on: exit 1 when a row of the chosen table meets the expression: 'vs_mean > 1.5'
 
@@ -1324,7 +1332,47 @@ class Job:
             to_rank [id]: rank that receives
             group: process group's or communicator's name
             count [count]: sends of known receivers
-            bytes [bytes]: sent in those whose sizes are known"""
+            bytes [bytes]: sent in those whose sizes are known
+
+        Table experts: one row is dispatch, combine or notify of one phase of one rank
+            rank [id]: rank
+            library: library, by the names of its kernels
+            operation: dispatch: tokens go to their experts; combine: they come back; notify: their numbers
+            phase: phase that launched it
+            calls [count]: kernels
+            time_us [us]: their durations
+            mean_us [us]: of one
+            min_us [us]: the shortest
+            max_us [us]: the longest
+            exposed_us [us]: of time_us, without computation
+            ranks [count]: ranks in the traces whose calls end together with these, itself included
+            wait_us [us]: of time_us, longer than the call of the rank that came last; unknown: no other
+                rank ends together with it
+            transfer_us [us]: time_us - wait_us
+            wait_within_us [us]: what wait_us and transfer_us may be off by: how far ends of different ranks
+                are apart
+
+        Table loads: one row is one layer of one phase of one rank
+            rank [id]: rank
+            phase: phase
+            layer [id]: layer; unknown: layers do not repeat
+            calls [count]: dispatches
+            experts_us [us]: computation of the phase, launched between dispatch and combine: the load of
+                the rank's experts
+            mean_us [us]: the same, mean of the ranks that call together
+            vs_mean [ratio]: experts_us over mean_us
+
+        Table balance: one row is one phase of ranks that call together
+            first_rank [id]: first of the ranks that call together
+            ranks [count]: ranks that call together
+            phase: phase
+            calls [count]: dispatches and combines of a rank
+            slowest_us [us]: computation of the slowest rank of each call, summed
+            mean_us [us]: mean computation of each call, summed
+            gain_low_us [us]: equal loads would save at least this in all calls: what varies from call to
+                call stays, and only waits in combine count that no computation hides
+            gain_high_us [us]: ... and at most this: every call would be equal on all ranks, and all waits
+                in combine count"""
     def fragments(self, *,
         shorter_than: float = 10.0,
         micro_idle: float = 10.0,
@@ -2476,6 +2524,14 @@ class Job:
         A job without a GPU communicates on the host: spans gloo:*, mpi:*, ucc:*, which operators that
         compute on any thread hide.
 
+        by="phase": which phase communicates, and whether its own computation hides that or another phase's.
+        The phase is that of the launch (command structure). Where two phases communicate at once each has
+        that time, so phases may add up to more than the row all.
+
+        Options:
+            by: phase: communication of the forward and the backward pass and of the optimizer, and whose
+                computation hides it; one of rank, phase
+
         compat: hta, hta-exact give that tool's numbers and columns.
 
         Table overlap: one row is one rank
@@ -2486,7 +2542,19 @@ class Job:
             overlap_pct [percent]: overlapped_us of comm_us; unknown without communication
             exposed_pct_of_span [percent]: exposed_us of the time from the first GPU event to the last;
                 without a GPU of all events
-            comm_events [count]: communication kernels; without a GPU spans of the host (gloo:*)"""
+            comm_events [count]: communication kernels; without a GPU spans of the host (gloo:*)
+
+        Table phases: one row is one phase of one rank; with by="phase"
+            rank [id]: rank
+            phase: phase that launched the communication: forward, backward, optimizer, unknown; all: the
+                whole rank
+            comm_us [us]: communication of the phase runs
+            overlapped_us [us]: communication of the phase and any computation run
+            by_own_us [us]: of it, while computation of the same phase runs
+            by_other_us [us]: of it, while only computation of other phases runs, as DualPipe arranges it
+            exposed_us [us]: communication of the phase runs and no computation
+            overlap_pct [percent]: overlapped_us of comm_us
+            comm_events [count]: communication kernels"""
     def queue(self, *,
         series: bool = False,
         blocked: bool = False,
@@ -3686,6 +3754,9 @@ def diff(a: Any, b: Any, *,
         b: in B
         diff: B less A
         change_pct [percent]: diff of A; unknown where A has none
+        diff_low: least diff by how the steps of either job differ among themselves (95 %, Welch); equal
+            runs may differ by more; unknown but for mean_step_us
+        diff_high: greatest diff by that
 
     Table ranks: one row is what the mean step of one rank takes more in B than in A
         rank [id]: a rank that both have, or of one rank each that of B
