@@ -239,17 +239,21 @@ static rs_status keep_event(rs_watch *w, const rs_series_event *e, int64_t windo
     return rs_history_begin_change(w->history, &c, is_new, err);
 }
 
-/* Events of one metric and what, of the job or of ranks, are one message. */
+/* Events of one metric and what, of the job or of ranks, are one message. *said: the cause that the message before gave; of it only
+ * the claim is repeated, without what fixing it gains. */
 static rs_status say_group(rs_watch *w, rs_series_event *events, size_t n, int64_t window, int64_t at_ns,
-                           const rs_result *judged, rs_error *err)
+                           const rs_result *judged, const rs_verdict **said, rs_error *err)
 {
     RS_SCOPED(rs_text_clear) rs_text cause = {0};
+    RS_SCOPED(rs_text_clear) rs_text brief = {0};
     RS_SCOPED(rs_text_clear) rs_text text = {0};
     int64_t since_ns;
     size_t n_new = 0;
     bool begun = events[0].what == RS_SERIES_BEGUN, is_new;
+    const rs_verdict *v = NULL;
     if (begun && events[0].metric != RS_WATCH_PRESENT) {
-        put_cause(&cause, cause_of(judged, events, n));
+        v = cause_of(judged, events, n);
+        put_cause(&cause, v);
         if (!rs_text_get(&cause)) return rs_fail_nomem(err, "a message");
     }
     for (size_t i = 0; i < n; i++) {
@@ -258,7 +262,14 @@ static rs_status say_group(rs_watch *w, rs_series_event *events, size_t n, int64
     }
     if (!n_new) return RS_OK;
     RS_TRY(rs_history_window_start(w->history, events[0].since, &since_ns, err));
-    rs_watch_put_events(&text, events, n_new, since_ns, cause.s);
+    const char *shown = cause.s;
+    if (v && v == *said && v->claim) {
+        rs_text_printf(&brief, "Cause: %s.", v->claim);
+        shown = rs_text_get(&brief);
+        if (!shown) return rs_fail_nomem(err, "a message");
+    }
+    rs_watch_put_events(&text, events, n_new, since_ns, shown);
+    *said = v ? v : *said;
     return say(w, window, at_ns, whats[events[0].what], rs_metric_specs[events[0].metric].name,
                events[0].rank == RS_JOB ? "job" : "ranks", &text, err);
 }
@@ -268,6 +279,7 @@ static rs_status say_events(rs_watch *w, const rs_series_event *events, size_t n
                             int64_t at_ns, const rs_result *judged, rs_error *err)
 {
     RS_LOCAL rs_series_event *group = rs_malloc((n + 1) * sizeof *group);
+    const rs_verdict *said = NULL;
     if (!group) return rs_fail_nomem(err, "the changes");
     for (int ranks = 0; ranks < 2; ranks++)
         for (int m = 0; m < RS_WATCH_METRICS; m++)
@@ -277,7 +289,7 @@ static rs_status say_events(rs_watch *w, const rs_series_event *events, size_t n
                     if ((int)events[i].metric == m && (int)events[i].what == what &&
                         (events[i].rank != RS_JOB) == (ranks == 1))
                         group[k++] = events[i];
-                if (k) RS_TRY(say_group(w, group, k, window, at_ns, judged, err));
+                if (k) RS_TRY(say_group(w, group, k, window, at_ns, judged, &said, err));
             }
     return RS_OK;
 }
