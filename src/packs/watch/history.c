@@ -51,7 +51,6 @@ enum {
     STATEMENTS
 };
 
-#define MESSAGE "SELECT id, window, at_ns, what, kind, subject, text FROM said WHERE "
 static const char *const texts[STATEMENTS] = {
     [HAS_FILE] = "SELECT 1 FROM file WHERE key = ?",
     [ADD_FILE] = "INSERT OR IGNORE INTO file VALUES (?, ?)",
@@ -69,11 +68,12 @@ static const char *const texts[STATEMENTS] = {
     [END_CHANGE] =
         "UPDATE change SET ended = ? WHERE kind = ? AND subject = ? AND rank = ? AND ended IS NULL",
     [LIST_CHANGES] =
-        "SELECT id, kind, subject, rank, begun, ended, usual, now, change, low, high, cause FROM change"
-        " WHERE ended IS NULL OR ? ORDER BY id",
+        "SELECT id, kind, subject, rank, begun, ended, usual, now, change, low, high, cause FROM change WHERE ended IS NULL OR ? ORDER BY id",
     [SAY] = "INSERT OR IGNORE INTO said (window, at_ns, what, kind, subject, text) VALUES (?, ?, ?, ?, ?, ?)",
-    [UNSAID_PRINTED] = MESSAGE "printed = 0 ORDER BY id",
-    [UNSAID_POSTED] = MESSAGE "posted = 0 ORDER BY id",
+    [UNSAID_PRINTED] =
+        "SELECT id, window, at_ns, what, kind, subject, text FROM said WHERE printed = 0 ORDER BY id",
+    [UNSAID_POSTED] =
+        "SELECT id, window, at_ns, what, kind, subject, text FROM said WHERE posted = 0 ORDER BY id",
     [MARK_PRINTED] = "UPDATE said SET printed = 1 WHERE id = ?",
     [MARK_POSTED] = "UPDATE said SET posted = 1 WHERE id = ?",
 };
