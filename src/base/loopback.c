@@ -19,12 +19,12 @@ static rs_status cannot_listen(unsigned port, int fd, rs_error *err)
     if (why == EADDRINUSE)
         return rs_fail(
             err, RS_ERR_IO,
-            "port %u of 127.0.0.1 is taken by another program; end that one or choose another: --port N, "
-            "--port 0 for any",
+            "port %u of 127.0.0.1 is taken by another program; end that one or choose another; 0 takes "
+            "any that is free",
             port);
     if (why == EACCES)
-        return rs_fail(err, RS_ERR_IO,
-                       "port %u needs more rights than this user has; choose one above 1023: --port N", port);
+        return rs_fail(err, RS_ERR_IO, "port %u needs more rights than this user has; choose one above 1023",
+                       port);
     return rs_fail(err, RS_ERR_IO, "cannot listen on port %u of 127.0.0.1: %s", port, strerror(why));
 }
 

@@ -93,8 +93,7 @@ static rs_status fail(const rs_watch_history *h, rs_error *err)
     if (code == SQLITE_NOMEM) return rs_fail_nomem(err, "the history");
     if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT)
         return rs_fail_at(err, RS_ERR_FORMAT, h->path, RS_NO_OFFSET,
-                          "is no history, or a damaged one (%s): name another file with --history",
-                          sqlite3_errmsg(h->db));
+                          "is no history, or a damaged one (%s): name another file", sqlite3_errmsg(h->db));
     return rs_fail_at(err, RS_ERR_IO, h->path, RS_NO_OFFSET, "the history cannot be %s: %s",
                       code == SQLITE_BUSY ? "locked" : "written", sqlite3_errmsg(h->db));
 }
@@ -176,7 +175,7 @@ static rs_status check(rs_watch_history *h, int64_t *version, rs_error *err)
     RS_TRY(get_number(h, "SELECT count(*) FROM sqlite_master", &tables, err));
     if (application != APPLICATION && (tables || *version))
         return rs_fail_at(err, RS_ERR_FORMAT, h->path, RS_NO_OFFSET,
-                          "is a database, but no history: name another file with --history");
+                          "is a database, but no history: name another file");
     if (*version < 0 || *version > RS_HISTORY_VERSION)
         return rs_fail_at(
             err, RS_ERR_FORMAT, h->path, RS_NO_OFFSET,
