@@ -6,7 +6,9 @@
 #include "verdict/candidate.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/stats.h"
+#include "base/strings.h"
 #include "base/try.h"
 #include "trace/calls.h"
 
@@ -20,6 +22,7 @@
 #define PAUSED_STEPS 0.25   /* of a rank's steps: what happens more often is no pause */
 #define CLEAR_STEPS 0.5     /* the same of pauses that differ clearly from all others */
 #define PAUSE_ALIKE 4       /* a rank's pauses are no shorter than its longest one over so much */
+#define LEAST_NAMESAKES 8   /* so many points of a name say what is usual */
 #define MOST_PAUSES 6       /* ranks */
 #define MOST_ALLOCATING 3   /* calls, by name */
 #define FROM_PAGEABLE "Pageable ->" /* in the names of such copies */
@@ -261,6 +264,7 @@ rs_status rs_find_late_launch(const rs_judged *job, const rs_fault_kind *fault, 
 /* One stretch of host time, and what the same one takes on other ranks and in other steps. */
 typedef struct stretch {
     int64_t ns, peers;
+    uint64_t name; /* hash of its point's; 0: its peers are known, or it bound nothing */
     uint32_t rank, local;
     int32_t step;
 } stretch;
@@ -306,6 +310,25 @@ static bool add_stretch(stretch **all, size_t *n, size_t *capacity, stretch one)
     return true;
 }
 
+static uint64_t name_of(const rs_skeleton *s, uint32_t point)
+{
+    const char *name = rs_pool_text(&s->pool, rs_skeleton_at(s, point)->name);
+    return name ? rs_hash_bytes(name, strlen(name)) | 1 : 0;
+}
+
+/* The engine compares a place only where on each rank and in each step nothing else held it up. Elsewhere what points of one name
+ * take in the median is usual. The list is left in the order of names. */
+static void compare_by_name(stretch *all, size_t n)
+{
+    static const rs_order by_name[] = {RS_RISING(stretch, name), RS_RISING(stretch, ns)};
+    RS_SORT(all, n, by_name);
+    for (size_t i = 0, next; i < n; i = next) {
+        for (next = i + 1; next < n && all[next].name == all[i].name;) next++;
+        int64_t usual = all[i + (next - i) / 2].ns;
+        for (size_t k = i; all[i].name && next - i >= LEAST_NAMESAKES && k < next; k++) all[k].peers = usual;
+    }
+}
+
 /* All that a question about part=host finds. Only what bound a point can be a pause: launching calls and what
  * would have bound it otherwise are in the list with their own time as their peers'. NULL: out of memory. */
 static stretch *list_stretches(const rs_judged *job, size_t *n)
@@ -328,10 +351,14 @@ static stretch *list_stretches(const rs_judged *job, size_t *n)
                 int64_t ns = call ? s->base[k] : weight[k];
                 bool compared = host && k == s->first[i] && peers[k] != RS_NO_EDGE;
                 ok = add_stretch(&all, n, &capacity,
-                                 (stretch){ns, compared ? peers[k] : ns, r, i, s->step[i]});
+                                 (stretch){ns, compared ? peers[k] : ns,
+                                           compared && peers[k] == ns ? name_of(s, i) : 0, r, i, s->step[i]});
             }
     }
-    if (ok) return all;
+    if (ok) {
+        compare_by_name(all, *n);
+        return all;
+    }
     rs_free(all);
     return NULL;
 }
