@@ -10,6 +10,8 @@
 #include "base/try.h"
 
 #define WAIT_MS 30000
+/* Of a window: what a row says beyond that is damage, and no reason to take memory. */
+#define MOST_RANKS (1 << 20)
 #define APPLICATION 0x72737768 /* "rswh" */
 
 /* The steps from one version to the next: the n-th makes version n + 1 of version n. */
@@ -448,7 +450,7 @@ static rs_status load_ranks(rs_watch_history *h, int64_t id, stored *w, rs_error
     if (!has) return damaged(h, id, err);
     int64_t n = sqlite3_column_int64(s, 1);
     w->start_ns = sqlite3_column_int64(s, 2);
-    rs_status status = n < 0 || n > INT32_MAX ? damaged(h, id, err) : make_room(w, (size_t)n, err);
+    rs_status status = n < 0 || n > MOST_RANKS ? damaged(h, id, err) : make_room(w, (size_t)n, err);
     const uint8_t *bytes = sqlite3_column_blob(s, 0);
     if (status == RS_OK && !unpack_ranks(bytes, (size_t)sqlite3_column_bytes(s, 0), w->ranks, w->n))
         status = damaged(h, id, err);
