@@ -29,7 +29,7 @@ static const rs_option_spec options[] = {
 enum { GROUP_GPU, GROUP_OPERATOR, GROUP_CALL, N_GROUPS };
 typedef struct side {
     size_t n_ranks;
-    rs_host_step *steps; /* of all ranks */
+    rs_step_length *steps; /* of all ranks */
     size_t n_steps, steps_capacity;
     size_t n_gpu;
     int64_t span, busy, compute, exposed_comm, exposed_copies, idle, comm;
@@ -264,7 +264,7 @@ static double mean_step(const side *s)
 /* The steps of a job by number, each the mean over its ranks, us: ranks that wait for each other are one observation. */
 static size_t list_steps(const side *s, double *out)
 {
-    static const rs_order by_number[] = {RS_RISING(rs_host_step, number)};
+    static const rs_order by_number[] = {RS_RISING(rs_step_length, number)};
     size_t n = 0;
     RS_SORT(s->steps, s->n_steps, by_number);
     for (size_t i = 0, next; i < s->n_steps; i = next) {

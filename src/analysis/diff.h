@@ -24,7 +24,7 @@ typedef struct rs_diff_rank {
     rs_diff_name *items;
     size_t n, capacity;
     rs_busy gpu;
-    rs_host_step *steps; /* those asked for, by number */
+    rs_step_length *steps; /* those asked for, by number */
     size_t n_steps;
 } rs_diff_rank;
 

@@ -1,12 +1,11 @@
 #include "regress/rank.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "base/try.h"
-#include "trace/selection.h"
 
 const char *rs_step_slice_name(rs_step_slice part)
 {
@@ -129,49 +128,11 @@ static bool divide_step(step_work *s)
 
 /* ---- one rank ------------------------------------------------------------------------------------------ */
 
-static int by_number(const void *a, const void *b)
-{
-    int64_t x = ((const rs_step_length *)a)->number, y = ((const rs_step_length *)b)->number;
-    return x < y ? -1 : x > y;
-}
-
-/* Steps of several processes under one number count once: as `steps` has them, from the first start to the last
- * end. */
-static bool list_steps(const rs_step *steps, size_t n, const rs_selector *selector, rs_rank_pieces *p)
-{
-    typedef struct span {
-        rs_step_length step;
-        int64_t start, end;
-    } span;
-    RS_LOCAL span *all = rs_malloc((n + 1) * sizeof *all);
-    p->steps = rs_malloc((n + 1) * sizeof *p->steps);
-    size_t used = 0, kept = 0;
-    if (all && p->steps) {
-        for (size_t i = 0; i < n; i++)
-            if (rs_selects_step(selector, &steps[i]))
-                all[used++] = (span){{steps[i].number, 0}, steps[i].start, steps[i].end};
-        if (used) qsort(all, used, sizeof *all, by_number);
-        for (size_t i = 0; i < used; i++) {
-            if (!kept || all[kept - 1].step.number != all[i].step.number) {
-                all[kept++] = all[i];
-                continue;
-            }
-            if (all[i].start < all[kept - 1].start) all[kept - 1].start = all[i].start;
-            if (all[i].end > all[kept - 1].end) all[kept - 1].end = all[i].end;
-        }
-        for (size_t i = 0; i < kept; i++)
-            p->steps[i] = (rs_step_length){all[i].step.number, rs_sub_sat(all[i].end, all[i].start)};
-        p->n_steps = kept;
-    }
-    return all && p->steps;
-}
-
 static uint32_t step_at(const rs_rank_pieces *p, int64_t number)
 {
-    rs_step_length key = {number, 0};
-    const rs_step_length *found =
-        p->n_steps ? bsearch(&key, p->steps, p->n_steps, sizeof key, by_number) : NULL;
-    return found ? (uint32_t)(found - p->steps) : UINT32_MAX;
+    size_t at;
+    RS_SEARCH(at, p->n_steps, p->steps[at].number < number);
+    return at < p->n_steps && p->steps[at].number == number ? (uint32_t)at : UINT32_MAX;
 }
 
 static bool divide(const rs_trace *trace, const rs_work *work, rs_rank_pieces *p)
@@ -212,17 +173,17 @@ rs_status rs_pieces_rank(const rs_run *run, rs_trace *trace, void **value, rs_er
 {
     const rs_step *steps;
     const rs_work *work;
-    rs_selector selector;
     size_t n;
     RS_TRY(rs_trace_steps(trace, &steps, &n, err));
-    RS_TRY(rs_trace_selector(trace, &selector, err));
     if (!n) return RS_OK;
     RS_TRY(rs_trace_work_details(trace, run->policy, &work, err));
     rs_rank_pieces *p = rs_calloc(1, sizeof *p);
-    bool ok = p && rs_strings_init(&p->texts) && list_steps(steps, n, &selector, p) && divide(trace, work, p);
-    if (ok)
+    rs_status status = p && rs_strings_init(&p->texts) ? RS_OK : rs_fail_nomem(err, "the steps of a rank");
+    if (status == RS_OK) status = rs_trace_step_lengths(trace, &p->steps, &p->n_steps, err);
+    if (status == RS_OK && !divide(trace, work, p)) status = rs_fail_nomem(err, "the steps of a rank");
+    if (status == RS_OK)
         *value = p;
     else
         rs_pieces_free(p);
-    return ok ? RS_OK : rs_fail_nomem(err, "the steps of a rank");
+    return status;
 }

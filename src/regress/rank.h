@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "job/job.h"
+#include "trace/selection.h"
 
 /* The kinds of time that make up the length of a step. The last one may be negative: work that goes on behind the
  * step's end on the host. */
@@ -24,10 +25,6 @@ typedef struct rs_piece {
     uint8_t part;  /* rs_step_slice */
     int64_t ns, count;
 } rs_piece;
-
-typedef struct rs_step_length {
-    int64_t number, length;
-} rs_step_length;
 
 typedef struct rs_rank_pieces {
     rs_strings texts;

@@ -198,7 +198,7 @@ static int compare_numbers(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-rs_status rs_trace_step_lengths(rs_trace *trace, rs_host_step **out, size_t *n, rs_error *err)
+rs_status rs_trace_step_lengths(rs_trace *trace, rs_step_length **out, size_t *n, rs_error *err)
 {
     const rs_step *steps;
     size_t n_steps, kept = 0;
@@ -219,14 +219,14 @@ rs_status rs_trace_step_lengths(rs_trace *trace, rs_host_step **out, size_t *n, 
             if (sorted[next].start < start) start = sorted[next].start;
             if (sorted[next].end > end) end = sorted[next].end;
         }
-        (*out)[(*n)++] = (rs_host_step){sorted[i].number, rs_sub_sat(end, start)};
+        (*out)[(*n)++] = (rs_step_length){sorted[i].number, rs_sub_sat(end, start)};
     }
     return RS_OK;
 }
 
 rs_status rs_trace_count_steps(rs_trace *trace, size_t *n, int64_t *length, rs_error *err)
 {
-    RS_LOCAL rs_host_step *steps = NULL;
+    RS_LOCAL rs_step_length *steps = NULL;
     *length = 0;
     RS_TRY(rs_trace_step_lengths(trace, &steps, n, err));
     for (size_t i = 0; i < *n; i++) *length = rs_add_sat(*length, steps[i].length);

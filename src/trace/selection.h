@@ -51,12 +51,12 @@ bool rs_selects_work(const rs_selector *selector, uint32_t row, uint32_t launch)
 bool rs_selects_step(const rs_selector *selector, const rs_step *step);
 
 /* A step on the host, threads and all. */
-typedef struct rs_host_step {
+typedef struct rs_step_length {
     int64_t number, length; /* ns */
-} rs_host_step;
+} rs_step_length;
 
 /* The different steps that are selected, by number; *steps is the caller's, to be freed, also after a failure. */
-rs_status rs_trace_step_lengths(rs_trace *trace, rs_host_step **steps, size_t *n, rs_error *err);
+rs_status rs_trace_step_lengths(rs_trace *trace, rs_step_length **steps, size_t *n, rs_error *err);
 /* How many these are, and their lengths added up. */
 rs_status rs_trace_count_steps(rs_trace *trace, size_t *n, int64_t *length, rs_error *err);
 
