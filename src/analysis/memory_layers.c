@@ -2,11 +2,12 @@
  * taken from the device at one instant. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "analysis/memory_snapshot.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
+#include "base/search.h"
 #include "base/try.h"
 
 /* ---- instants ---------------------------------------------------------------------------------------------- */
@@ -83,15 +84,9 @@ static rs_status choose_shots(const rs_memory_view *v, shots *s, rs_error *err)
 /* The first shot that is not before the instant. */
 static size_t shot_from(const shots *s, uint32_t instant)
 {
-    size_t low = 0, high = s->n;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (s->items[middle].instant < instant)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    size_t at;
+    RS_SEARCH(at, s->n, s->items[at].instant < instant);
+    return at;
 }
 
 /* ---- sites over time ----------------------------------------------------------------------------------------- */
@@ -103,12 +98,7 @@ typedef struct by_peak {
     size_t row;
 } by_peak;
 
-static int fullest_first(const void *a, const void *b)
-{
-    const by_peak *x = a, *y = b;
-    if (x->peak != y->peak) return x->peak > y->peak ? -1 : 1;
-    return x->row < y->row ? -1 : x->row > y->row;
-}
+static const rs_order fullest_first[] = {RS_FALLING(by_peak, peak), RS_RISING(by_peak, row)};
 
 /* The sites that held the most at once get a slot each; slots: by row of the device. Returns how many. */
 static size_t choose_sites(const rs_memory_view *v, uint32_t *slots, by_peak *order)
@@ -121,7 +111,7 @@ static size_t choose_sites(const rs_memory_view *v, uint32_t *slots, by_peak *or
         slots[i] = NO_SLOT;
         order[i] = (by_peak){rows[i].own_peak, i};
     }
-    qsort(order, n, sizeof *order, fullest_first);
+    RS_SORT(order, n, fullest_first);
     while (chosen < n && (!top || chosen < top) && order[chosen].peak > 0) {
         slots[order[chosen].row] = (uint32_t)chosen;
         chosen++;
@@ -197,11 +187,7 @@ typedef struct edges {
     size_t n, capacity;
 } edges;
 
-static int by_address(const void *a, const void *b)
-{
-    const edge *x = a, *y = b;
-    return x->address < y->address ? -1 : x->address > y->address;
-}
+static const rs_order by_address[] = {RS_RISING(edge, address)};
 
 static bool add_edges(edges *e, uint64_t address, int64_t size, int change, bool parts)
 {
@@ -270,18 +256,12 @@ static void count_blocks(rs_memory_view *v, size_t first)
     rs_memory_stretch *all = v->rank->layout + first;
     for (size_t i = 0; i < v->history.n_lives; i++) {
         const rs_life *life = &v->history.lives[i];
-        size_t low = 0, high = n;
+        size_t at;
         if (!rs_view_is_active(v, life)) continue;
-        while (low < high) {
-            const size_t middle = low + (high - low) / 2;
-            if (all[middle].place <= life->address)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        if (!low || life->address - all[low - 1].place >= (uint64_t)all[low - 1].bytes) continue;
-        all[low - 1].active = rs_add_sat(all[low - 1].active, life->size);
-        all[low - 1].blocks++;
+        RS_SEARCH(at, n, all[at].place <= life->address);
+        if (!at || life->address - all[at - 1].place >= (uint64_t)all[at - 1].bytes) continue;
+        all[at - 1].active = rs_add_sat(all[at - 1].active, life->size);
+        all[at - 1].blocks++;
     }
 }
 
@@ -290,7 +270,7 @@ rs_status rs_memory_add_layout(rs_memory_view *v, rs_error *err)
     const size_t first = v->rank->n_layout;
     edges e = {0};
     bool ok = find_edges(v, &e);
-    if (ok && e.n) qsort(e.items, e.n, sizeof *e.items, by_address);
+    if (ok) RS_SORT(e.items, e.n, by_address);
     ok = ok && sweep(v, &e);
     rs_free(e.items);
     if (!ok) return rs_fail_nomem(err, "addresses");

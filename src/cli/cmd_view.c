@@ -109,7 +109,7 @@ static rs_status check(rs_request *r, rs_error *err)
     }
     v->socket = -1;
     v->listening = true;
-    return rs_loopback_listen((unsigned)port, &v->socket, &v->routes.port, err);
+    return rs_loopback_listen((unsigned)port, "port", &v->socket, &v->routes.port, err);
 }
 
 /* "traces" or "rank0.json and 3 more" */

@@ -10,6 +10,7 @@
 #include "query/expression.h"
 #include "query/gate.h"
 #include "text/numbers.h"
+#include "table/cells.h"
 
 const rs_language rs_gate_language = {.fields = NULL};
 
@@ -41,13 +42,6 @@ void rs_gate_free(rs_gate *gate)
 
 /* ---- columns ------------------------------------------------------------------------------------------ */
 
-static size_t find_column(const rs_table_spec *spec, const char *name)
-{
-    for (size_t at = 0; at < spec->n_columns; at++)
-        if (strcmp(spec->columns[at].name, name) == 0) return at;
-    return SIZE_MAX;
-}
-
 static rs_status fail_column(const rs_expr_term *t, const rs_table_spec *spec, rs_error *err)
 {
     rs_suggestion nearest = {0};
@@ -61,7 +55,7 @@ static rs_status fail_column(const rs_expr_term *t, const rs_table_spec *spec, r
 
 static rs_status check_term(const rs_expr_term *t, const rs_table_spec *spec, rs_error *err)
 {
-    size_t at = find_column(spec, t->column);
+    size_t at = rs_table_spec_column_of(spec, t->column);
     if (at == SIZE_MAX) return fail_column(t, spec, err);
     const rs_column_spec *column = &spec->columns[at];
     if (column->type == RS_TEXT)
@@ -110,7 +104,7 @@ static bool holds_number(const rs_expr_term *t, double x, bool ratio)
 static rs_truth meets(const rs_expr_term *t, const rs_table *table, size_t row)
 {
     const rs_table_spec *spec = rs_table_get_spec(table);
-    size_t at = find_column(spec, t->column), n;
+    size_t at = rs_table_spec_column_of(spec, t->column), n;
     bool holds;
     if (rs_table_is_null(table, row, at)) return RS_UNKNOWN;
     if (spec->columns[at].type == RS_TEXT) {
@@ -157,7 +151,7 @@ const char *rs_gate_values(const rs_gate *gate, const rs_table *table, size_t ro
     if (out_size) out[0] = '\0';
     for (size_t i = 0; i < gate->expr->n_terms && used < out_size; i++) {
         const rs_expr_term *t = &gate->expr->terms[i];
-        size_t at = find_column(rs_table_get_spec(table), t->column), length;
+        size_t at = rs_table_spec_column_of(rs_table_get_spec(table), t->column), length;
         char number[RS_NUMBER_SIZE + 1] = "unknown";
         const char *shown = number;
         if (at != SIZE_MAX && !rs_table_is_null(table, row, at)) {

@@ -7,6 +7,7 @@
 #include "rankscope/regress.h"
 #include "text/numbers.h"
 #include "text/writer.h"
+#include "table/cells.h"
 
 enum { VERDICT, PARTS };
 
@@ -32,17 +33,9 @@ static void cell(rs_writer *w, const rs_table *t, size_t row, size_t column)
     attribute(w, text, n);
 }
 
-static size_t column_of(const rs_table *t, const char *name)
-{
-    const rs_table_spec *spec = rs_table_get_spec(t);
-    size_t i = 0;
-    while (i < spec->n_columns && strcmp(spec->columns[i].name, name) != 0) i++;
-    return i;
-}
-
 static void number(rs_writer *w, const rs_table *t, size_t row, const char *name)
 {
-    size_t column = column_of(t, name);
+    size_t column = rs_table_column_of(t, name);
     if (rs_table_is_null(t, row, column)) {
         rs_writer_text(w, "unknown");
         return;
@@ -56,8 +49,8 @@ static void number(rs_writer *w, const rs_table *t, size_t row, const char *name
 /* Whether a part changed by a share of the base's step. */
 static bool matters(const rs_table *v, const rs_table *parts, size_t row, double min_effect)
 {
-    double step = rs_table_real(v, 0, column_of(v, "base_us")) * 1e3;
-    return fabs((double)rs_table_int(parts, row, column_of(parts, "part_us"))) >= min_effect * step;
+    double step = rs_table_real(v, 0, rs_table_column_of(v, "base_us")) * 1e3;
+    return fabs((double)rs_table_int(parts, row, rs_table_column_of(parts, "part_us"))) >= min_effect * step;
 }
 
 rs_status rs_regress_junit(const rs_result *result, rs_regress_verdict verdict, bool strict,
@@ -94,12 +87,12 @@ rs_status rs_regress_junit(const rs_result *result, rs_regress_verdict verdict, 
     for (size_t i = 0; i < rs_table_n_rows(parts); i++) {
         if (!matters(v, parts, i, min_effect)) continue;
         rs_writer_text(w, "  <testcase classname=\"regress.parts\" name=\"");
-        cell(w, parts, i, column_of(parts, "part"));
+        cell(w, parts, i, rs_table_column_of(parts, "part"));
         static const char *const names[] = {"kernel", "operator", "phase", "group"};
         for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
-            if (rs_table_is_null(parts, i, column_of(parts, names[k]))) continue;
+            if (rs_table_is_null(parts, i, rs_table_column_of(parts, names[k]))) continue;
             rs_writer_text(w, ": ");
-            cell(w, parts, i, column_of(parts, names[k]));
+            cell(w, parts, i, rs_table_column_of(parts, names[k]));
         }
         rs_writer_text(w, "\"><system-out>part_us ");
         number(w, parts, i, "part_us");

@@ -6,21 +6,13 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/strings.h"
+#include "table/cells.h"
 
 static bool has_rank(const rs_overlay *o, int64_t rank)
 {
     for (size_t i = 0; i < o->n_ranks; i++)
         if (o->ranks[i] == rank) return true;
     return false;
-}
-
-/* The column of that name; the tables are our own, so it is there. */
-static size_t column(const rs_table *t, const char *name)
-{
-    const rs_table_spec *spec = rs_table_get_spec(t);
-    for (size_t i = 0; i < spec->n_columns; i++)
-        if (strcmp(spec->columns[i].name, name) == 0) return i;
-    return 0;
 }
 
 static void write_text(rs_writer *out, const rs_table *t, size_t row, size_t at)
@@ -43,25 +35,26 @@ static bool next_counter(void *context, const char *separator, rs_writer *out)
 {
     counters *c = context;
     const rs_table *t = c->table;
-    while (c->row < rs_table_n_rows(t) && !has_rank(c->overlay, rs_table_int(t, c->row, column(t, "rank"))))
+    while (c->row < rs_table_n_rows(t) &&
+           !has_rank(c->overlay, rs_table_int(t, c->row, rs_table_column_of(t, "rank"))))
         c->row++;
     if (c->row >= rs_table_n_rows(t)) return false;
-    size_t row = c->row++, id = column(t, "id");
+    size_t row = c->row++, id = rs_table_column_of(t, "id");
     rs_writer_text(out, separator);
     rs_writer_text(out, "{\"ph\": \"C\", \"name\": ");
-    write_text(out, t, row, column(t, "name"));
+    write_text(out, t, row, rs_table_column_of(t, "name"));
     rs_writer_text(out, ", \"pid\": ");
-    rs_writer_int(out, rs_table_int(t, row, column(t, "pid")));
+    rs_writer_int(out, rs_table_int(t, row, rs_table_column_of(t, "pid")));
     if (!rs_table_is_null(t, row, id)) {
         rs_writer_text(out, ", \"id\": ");
         rs_writer_int(out, rs_table_int(t, row, id));
     }
     rs_writer_text(out, ", \"ts\": ");
-    rs_writer_time(out, rs_table_int(t, row, column(t, "ts_us")), RS_UNIT_US);
+    rs_writer_time(out, rs_table_int(t, row, rs_table_column_of(t, "ts_us")), RS_UNIT_US);
     rs_writer_text(out, ", \"args\": {");
-    write_text(out, t, row, column(t, "series"));
+    write_text(out, t, row, rs_table_column_of(t, "series"));
     rs_writer_text(out, ": ");
-    rs_writer_real(out, rs_table_real(t, row, column(t, "value")));
+    rs_writer_real(out, rs_table_real(t, row, rs_table_column_of(t, "value")));
     rs_writer_text(out, "}}");
     return true;
 }
@@ -123,7 +116,8 @@ typedef struct path {
 static bool read_path(path *p, const rs_overlay *o)
 {
     const rs_table *t = p->table;
-    size_t rank = column(t, "rank"), ends[2] = {column(t, "source"), column(t, "target")};
+    size_t rank = rs_table_column_of(t, "rank"),
+           ends[2] = {rs_table_column_of(t, "source"), rs_table_column_of(t, "target")};
     if (rs_table_n_rows(t) > UINT32_MAX / 2) return false;
     for (size_t row = 0; row < rs_table_n_rows(t); row++) {
         if (!has_rank(o, rs_table_int(t, row, rank))) continue;
@@ -161,7 +155,8 @@ static bool is_on_path(const path *p)
 {
     const marks *m = &p->marks;
     for (size_t i = m->at; i < m->n && m->items[i].key == m->items[m->at].key; i++)
-        if (rs_table_int(p->table, m->items[i].value >> 1, column(p->table, "critical"))) return true;
+        if (rs_table_int(p->table, m->items[i].value >> 1, rs_table_column_of(p->table, "critical")))
+            return true;
     return false;
 }
 
@@ -195,17 +190,19 @@ static void write_arrow(path *p, size_t row, bool end, const char *separator, rs
     rs_writer_text(out, ", \"id\": ");
     rs_writer_uint(out, p->next_id);
     rs_writer_text(out, ", \"name\": \"critical_path\", \"cat\": ");
-    write_text(out, t, row, column(t, "type")); /* as HTA has it: a viewer can hide a kind of edges */
+    write_text(out, t, row,
+               rs_table_column_of(t, "type")); /* as HTA has it: a viewer can hide a kind of edges */
     rs_writer_text(out, ", ");
     rs_writer_text(out, p->places.text.items[p->places.of[row << 1 | end]].text);
     rs_writer_text(out, ", \"ts\": ");
-    rs_writer_time(out, rs_table_int(t, row, column(t, end ? "target_us" : "source_us")), RS_UNIT_US);
+    rs_writer_time(out, rs_table_int(t, row, rs_table_column_of(t, end ? "target_us" : "source_us")),
+                   RS_UNIT_US);
     rs_writer_text(out, ", \"args\": {\"weight\": ");
-    rs_writer_time(out, rs_table_int(t, row, column(t, "weight")), RS_UNIT_US);
-    rs_writer_text(out, rs_table_int(t, row, column(t, "critical")) ? ", \"critical\": true"
-                                                                    : ", \"critical\": false");
+    rs_writer_time(out, rs_table_int(t, row, rs_table_column_of(t, "weight")), RS_UNIT_US);
+    rs_writer_text(out, rs_table_int(t, row, rs_table_column_of(t, "critical")) ? ", \"critical\": true"
+                                                                                : ", \"critical\": false");
     rs_writer_text(out, ", \"type\": ");
-    write_text(out, t, row, column(t, "type"));
+    write_text(out, t, row, rs_table_column_of(t, "type"));
     rs_writer_text(out, "}}");
 }
 
@@ -220,7 +217,7 @@ static bool next_arrow(void *context, const char *separator, rs_writer *out)
         return true;
     }
     for (; p->row < rs_table_n_rows(t); p->row++) {
-        if (!rs_table_int(t, p->row, column(t, "arrow"))) continue;
+        if (!rs_table_int(t, p->row, rs_table_column_of(t, "arrow"))) continue;
         /* an end whose event was not met has no place: it is the window's border, or of another file */
         if (!p->places.of[p->row << 1] || !p->places.of[p->row << 1 | 1]) continue;
         write_arrow(p, p->row, false, separator, out);
@@ -246,8 +243,8 @@ static bool read_marks(sequences *s, const rs_overlay *o)
 {
     const rs_table *t = s->table;
     for (size_t row = 0; row < rs_table_n_rows(t) && row < UINT32_MAX; row++)
-        if (has_rank(o, rs_table_int(t, row, column(t, "rank"))) &&
-            !add_mark(&s->marks, rs_table_int(t, row, column(t, "index")), row))
+        if (has_rank(o, rs_table_int(t, row, rs_table_column_of(t, "rank"))) &&
+            !add_mark(&s->marks, rs_table_int(t, row, rs_table_column_of(t, "index")), row))
             return false;
     return rs_strings_init(&s->names) && rs_keyed_sort(s->marks.items, s->marks.n);
 }
@@ -268,9 +265,9 @@ static void write_marked(sequences *s, const uint8_t *bytes, size_t n, rs_writer
     for (size_t i = s->marks.at, first = i;
          i < s->marks.n && s->marks.items[i].key == s->marks.items[first].key; i++) {
         if (i > first) rs_writer_text(out, ", ");
-        write_text(out, t, s->marks.items[i].value, column(t, "pattern"));
+        write_text(out, t, s->marks.items[i].value, rs_table_column_of(t, "pattern"));
         rs_writer_text(out, ": ");
-        rs_writer_int(out, rs_table_int(t, s->marks.items[i].value, column(t, "count")));
+        rs_writer_int(out, rs_table_int(t, s->marks.items[i].value, rs_table_column_of(t, "count")));
     }
     rs_writer_char(out, '}');
     if (!object) {

@@ -125,14 +125,18 @@ bool rs_judged_on_host(const rs_judged *job)
     return rs_coll_on_host(&job->engine->coll);
 }
 
-int64_t rs_judged_loader_time(const rs_judged *job, size_t rank)
+int64_t rs_judged_loader_time(const rs_judged *job, size_t rank, int64_t *by_step)
 {
     const rs_skeleton *s = job->engine->ranks[rank];
+    const int64_t *recorded = job->recorded->edge + job->engine->edge_base[rank];
     int64_t sum = 0;
-    for (uint32_t k = 0; k < s->n_edges; k++) {
-        int64_t ns = job->recorded->edge[job->engine->edge_base[rank] + k];
-        if (rs_edge_part(s, k) == RS_PART_LOADER && ns > 0) sum = rs_add_sat(sum, ns);
-    }
+    for (uint32_t i = 0; i < s->n; i++)
+        for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
+            if (rs_edge_part(s, k) != RS_PART_LOADER || recorded[k] <= 0) continue;
+            sum = rs_add_sat(sum, recorded[k]);
+            if (by_step && s->step[i] >= 0)
+                by_step[s->step[i]] = rs_add_sat(by_step[s->step[i]], recorded[k]);
+        }
     return sum;
 }
 

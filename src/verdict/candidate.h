@@ -103,8 +103,8 @@ bool rs_judged_on_host(const rs_judged *job);
 /* What a rank's host itself takes before a point, ns: its own time in operators and between them; 0 where something else
  * held the point up. */
 int64_t rs_judged_host_time(const rs_judged *job, size_t rank, uint32_t point);
-/* How long a rank waits for data, ns in all. */
-int64_t rs_judged_loader_time(const rs_judged *job, size_t rank);
+/* How long a rank waits for data, ns in all; by_step: room for its steps, to which what is theirs is added, or NULL. */
+int64_t rs_judged_loader_time(const rs_judged *job, size_t rank, int64_t *by_step);
 /* The share of the time between launches in which launching threads are in no GPU call for long (trace/host_gaps.h). */
 double rs_judged_elsewhere(const rs_judged *job, bool loading_too);
 /* What the process group of a meeting is called; NULL: it has no name. */

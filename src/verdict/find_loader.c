@@ -34,16 +34,9 @@ static void loading_clear(loading *l)
 static void sum_rank(const rs_judged *job, size_t r, loading *l)
 {
     const rs_skeleton *s = job->engine->ranks[r];
-    const int64_t *recorded = job->recorded->edge + job->engine->edge_base[r];
-    for (uint32_t i = 0; i < s->n; i++)
-        for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
-            if (rs_edge_part(s, k) != RS_PART_LOADER || recorded[k] <= 0) continue;
-            if (s->step[i] < 0) continue;
-            int64_t *sum = &l->step[l->first[r] + (size_t)s->step[i]];
-            *sum = rs_add_sat(*sum, recorded[k]);
-            if (*sum > l->longest) l->longest = *sum;
-        }
-    l->rank[r] = rs_judged_loader_time(job, r);
+    l->rank[r] = rs_judged_loader_time(job, r, l->step + l->first[r]);
+    for (size_t k = l->first[r]; k < l->first[r + 1]; k++)
+        if (l->step[k] > l->longest) l->longest = l->step[k];
     l->all = rs_add_sat(l->all, l->rank[r]);
     l->whole += (double)rs_sub_sat(s->end, s->start);
 }

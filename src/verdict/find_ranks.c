@@ -277,7 +277,7 @@ static rs_status loads_slowly(const rs_judged *job, const rs_level *x, size_t ra
     RS_LOCAL double *scratch = rs_malloc((job->engine->n_ranks + 1) * sizeof *scratch);
     if (!scratch) return rs_fail_nomem(err, "diagnose");
     for (size_t r = 0; r < job->engine->n_ranks; r++)
-        scratch[n++] = (double)rs_judged_loader_time(job, r) / (double)rs_judged_steps(job->engine, r);
+        scratch[n++] = (double)rs_judged_loader_time(job, r, NULL) / (double)rs_judged_steps(job->engine, r);
     double own = scratch[rank];
     rs_sort_doubles(scratch, n);
     double usual = scratch[(n - 1) / 2];

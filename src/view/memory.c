@@ -4,8 +4,6 @@
 
 #include "view/explorer.h"
 
-static const char *const shown_at_first[] = {"ranks", "findings"};
-
 static rs_status keep_overview(rs_explorer *x, rs_result *told, rs_error *err)
 {
     rs_result *all = &x->held;
@@ -30,7 +28,7 @@ rs_status rs_explorer_add_memory(rs_explorer *x, const char *const *paths, size_
     return keep_overview(x, told, err);
 }
 
-/* The tables that are asked, one after the other: "layers,layout". */
+/* The tables of these names, one after the other: "layers,layout". */
 static rs_status put_tables(const rs_result *result, const char *names, rs_explorer_answer *answer,
                             rs_error *err)
 {
@@ -47,16 +45,6 @@ static rs_status put_tables(const rs_result *result, const char *names, rs_explo
     return rs_answer_append(answer, "}", 1) ? RS_OK : rs_fail_nomem(err, "the answer");
 }
 
-static rs_status put_overview(const rs_explorer *x, rs_explorer_answer *answer, rs_error *err)
-{
-    for (size_t i = 0; i < sizeof shown_at_first / sizeof *shown_at_first; i++) {
-        rs_answer_append(answer, i ? "" : "{", !i);
-        RS_TRY(rs_answer_table(answer, shown_at_first[i], rs_result_table(&x->held, shown_at_first[i]), !i,
-                               err));
-    }
-    return rs_answer_append(answer, "}", 1) ? RS_OK : rs_fail_nomem(err, "the answer");
-}
-
 rs_status rs_answer_memory(rs_explorer *x, const rs_explorer_request *request, rs_explorer_answer *answer,
                            rs_error *err)
 {
@@ -67,7 +55,8 @@ rs_status rs_answer_memory(rs_explorer *x, const rs_explorer_request *request, r
     size_t n = 0;
     if (!x->memory)
         return rs_fail(err, RS_ERR_USAGE, "no snapshots are shown here: `rankscope view --memory PATH`");
-    if (!rs_ask_text(request, "rank", rank, sizeof rank)) return put_overview(x, answer, err);
+    if (!rs_ask_text(request, "rank", rank, sizeof rank))
+        return put_tables(&x->held, "ranks,findings", answer, err);
     for (size_t i = 0; i < N_TAKEN; i++) {
         if (!rs_ask_text(request, taken[i], values[i], sizeof values[i])) continue;
         options[n][0] = taken[i];

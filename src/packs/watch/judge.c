@@ -22,7 +22,7 @@ static rs_status push_again(void *context, const rs_window_values *values, rs_er
     return rs_series_push(w->series, values, &events, &n, err);
 }
 
-static void clear_open(rs_watch *w)
+void rs_watch_clear_open(rs_watch *w)
 {
     for (size_t i = 0; i < w->n_open; i++) {
         rs_free(w->open[i].kind);
@@ -46,7 +46,7 @@ static rs_status add_open(void *context, const rs_history_change *c, rs_error *e
 
 rs_status rs_watch_list_open(rs_watch *w, rs_error *err)
 {
-    clear_open(w);
+    rs_watch_clear_open(w);
     return rs_history_each_change(w->history, false, add_open, w, err);
 }
 
@@ -104,13 +104,9 @@ static rs_status close_unknown(rs_watch *w, rs_watch_metric metric, int64_t rank
                                            : rs_series_set_open(w->series, metric, rank, false, 0, err);
 }
 
-typedef struct ranks_closed {
-    rs_watch *watch;
-} ranks_closed;
-
 static rs_status close_ranks(void *context, const rs_window_values *values, rs_error *err)
 {
-    rs_watch *w = ((ranks_closed *)context)->watch;
+    rs_watch *w = context;
     for (size_t i = 0; i < values->n; i++)
         for (int m = 0; m < RS_WATCH_STORED; m++)
             if (rs_metric_specs[m].of_rank)
@@ -129,10 +125,9 @@ static rs_status make_again(rs_watch *w, rs_error *err)
     w->newest = newest > REPLAYED ? newest - REPLAYED : 0;
     RS_TRY(rs_history_each_window(w->history, w->newest, push_again, w, err));
     RS_TRY(rs_watch_list_open(w, err));
-    ranks_closed closed = {w};
     for (int m = 0; m < RS_WATCH_STORED; m++)
         if (rs_metric_specs[m].of_job) RS_TRY(close_unknown(w, (rs_watch_metric)m, RS_JOB, err));
-    if (w->newest) RS_TRY(rs_history_each_window(w->history, w->newest - 1, close_ranks, &closed, err));
+    if (w->newest) RS_TRY(rs_history_each_window(w->history, w->newest - 1, close_ranks, w, err));
     RS_TRY(settle_series(w, err));
     w->is_stale = false;
     return RS_OK;
@@ -334,6 +329,24 @@ static rs_status see_finding(rs_watch *w, const rs_verdict *v, int64_t window, r
     return RS_OK;
 }
 
+/* What goes on without a measurement, or its end, as a row; *is_new: the history did not have it. */
+static rs_status keep_state(rs_watch *w, const char *kind, const char *subject, bool goes_on, int64_t window,
+                            const char *cause, bool *is_new, rs_error *err)
+{
+    if (!goes_on) return rs_history_end_change(w->history, kind, subject, RS_JOB, window, is_new, err);
+    const rs_history_change c = {.kind = kind,
+                                 .subject = subject,
+                                 .rank = RS_JOB,
+                                 .begun = window,
+                                 .usual = (double)NAN,
+                                 .now = (double)NAN,
+                                 .change = (double)NAN,
+                                 .low = (double)NAN,
+                                 .high = (double)NAN,
+                                 .cause = cause};
+    return rs_history_begin_change(w->history, &c, is_new, err);
+}
+
 static rs_status say_finding(rs_watch *w, const rs_condition *c, int64_t window, int64_t at_ns, rs_error *err)
 {
     RS_SCOPED(rs_text_clear) rs_text kind = {0};
@@ -343,27 +356,13 @@ static rs_status say_finding(rs_watch *w, const rs_condition *c, int64_t window,
     rs_text_printf(&kind, FINDING "%s", c->id);
     if (!rs_text_get(&kind)) return rs_fail_nomem(err, "a finding");
     RS_TRY(rs_history_window_start(w->history, c->since, &since_ns, err));
-    if (c->open) {
+    if (c->open)
         rs_text_printf(&text, "%s Since ", c->text ? c->text : c->id);
-        rs_watch_put_window(&text, c->since, since_ns);
-        rs_text_put(&text, ".");
-        const rs_history_change change = {.kind = kind.s,
-                                          .subject = c->subject,
-                                          .rank = RS_JOB,
-                                          .begun = c->since,
-                                          .usual = (double)NAN,
-                                          .now = (double)NAN,
-                                          .change = (double)NAN,
-                                          .low = (double)NAN,
-                                          .high = (double)NAN,
-                                          .cause = c->text};
-        RS_TRY(rs_history_begin_change(w->history, &change, &is_new, err));
-    } else {
+    else
         rs_text_printf(&text, "Over: %s of %s, not found any more since ", c->id, c->subject);
-        rs_watch_put_window(&text, c->since, since_ns);
-        rs_text_put(&text, ".");
-        RS_TRY(rs_history_end_change(w->history, kind.s, c->subject, RS_JOB, c->since, &is_new, err));
-    }
+    rs_watch_put_window(&text, c->since, since_ns);
+    rs_text_put(&text, ".");
+    RS_TRY(keep_state(w, kind.s, c->subject, c->open, c->since, c->text, &is_new, err));
     return is_new ? say(w, window, at_ns, whats[!c->open], kind.s, c->subject, &text, err) : RS_OK;
 }
 
@@ -505,20 +504,7 @@ static rs_status note(rs_watch *w, const char *kind, const char *subject, bool g
     int64_t newest, start;
     bool is_new;
     RS_TRY(rs_history_newest(w->history, &newest, &start, err));
-    const rs_history_change c = {.kind = kind,
-                                 .subject = subject,
-                                 .rank = RS_JOB,
-                                 .begun = newest,
-                                 .usual = (double)NAN,
-                                 .now = (double)NAN,
-                                 .change = (double)NAN,
-                                 .low = (double)NAN,
-                                 .high = (double)NAN,
-                                 .cause = words};
-    if (goes_on)
-        RS_TRY(rs_history_begin_change(w->history, &c, &is_new, err));
-    else
-        RS_TRY(rs_history_end_change(w->history, kind, subject, RS_JOB, newest, &is_new, err));
+    RS_TRY(keep_state(w, kind, subject, goes_on, newest, words, &is_new, err));
     if (!is_new) return RS_OK;
     rs_text_put(&text, words);
     RS_TRY(say(w, newest, start, whats[!goes_on], kind, subject, &text, err));

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/try.h"
+#include "table/cells.h"
 
 #define HEAD (64 << 10) /* bytes of a text by which it is recognised */
 
@@ -20,29 +21,19 @@ void rs_pieces_clear(rs_pieces *p)
 
 /* ---- cells -------------------------------------------------------------------------------------------------- */
 
-static size_t column_of(const rs_table *table, const char *name)
-{
-    const rs_table_spec *spec = rs_table_get_spec(table);
-    size_t i = 0;
-    while (i < spec->n_columns && strcmp(spec->columns[i].name, name) != 0) i++;
-    return i;
-}
-
 /* A number of a row; NaN where the table, the column or the value is not there. */
 static double cell(const rs_table *table, size_t row, const char *name)
 {
-    size_t column = table ? column_of(table, name) : 0;
-    if (!table || column >= rs_table_get_spec(table)->n_columns || rs_table_is_null(table, row, column))
-        return NAN;
-    return rs_table_real(table, row, column);
+    size_t column = table ? rs_table_column_of(table, name) : SIZE_MAX;
+    return column == SIZE_MAX || rs_table_is_null(table, row, column) ? (double)NAN
+                                                                      : rs_table_real(table, row, column);
 }
 
 static int64_t number(const rs_table *table, size_t row, const char *name, int64_t unknown)
 {
-    size_t column = column_of(table, name);
-    return column >= rs_table_get_spec(table)->n_columns || rs_table_is_null(table, row, column)
-               ? unknown
-               : rs_table_int(table, row, column);
+    size_t column = rs_table_column_of(table, name);
+    return column == SIZE_MAX || rs_table_is_null(table, row, column) ? unknown
+                                                                      : rs_table_int(table, row, column);
 }
 
 /* The first row of that rank, or none: n. */

@@ -58,10 +58,7 @@ void rs_watch_close(rs_watch *w)
         rs_free(w->conditions[i].subject);
         rs_free(w->conditions[i].text);
     }
-    for (size_t i = 0; i < w->n_open; i++) {
-        rs_free(w->open[i].kind);
-        rs_free(w->open[i].subject);
-    }
+    rs_watch_clear_open(w);
     rs_free(w->open);
     rs_free(w->conditions);
     rs_free(w->forming);

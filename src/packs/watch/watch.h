@@ -69,6 +69,7 @@ struct rs_watch {
 /* Brings the series up to the history, and the list of open changes. */
 rs_status rs_watch_catch_up(rs_watch *watch, rs_error *err);
 rs_status rs_watch_list_open(rs_watch *watch, rs_error *err);
+void rs_watch_clear_open(rs_watch *watch);
 
 /* Adds a complete window to the history, judges it and keeps what is to be said, in one transaction. *is_new is
  * false where it was there already. */

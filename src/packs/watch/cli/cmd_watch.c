@@ -249,7 +249,7 @@ static bool is_over(const watch_request *own)
            (own->for_ns >= 0 && (rs_clock_seconds() - own->start) * 1e9 >= (double)own->for_ns);
 }
 
-static rs_status follow(rs_request *r, rs_result *result, rs_error *err)
+static rs_status follow(rs_request *r, rs_error *err)
 {
     watch_request *own = r->own;
     while (!is_over(own)) {
@@ -270,7 +270,6 @@ static rs_status follow(rs_request *r, rs_result *result, rs_error *err)
         pause_for(own->every_ns);
     }
     rs_signal_forget(); /* that is how it ends, not how it fails */
-    (void)result;
     return RS_OK;
 }
 
@@ -298,7 +297,7 @@ static rs_status body(rs_request *r, rs_result *result, rs_error *err)
 {
     watch_request *own = r->own;
     RS_TRY(open_watch(r, err));
-    rs_status status = rs_request_flag(r, "once") ? look_once(r, result, err) : follow(r, result, err);
+    rs_status status = rs_request_flag(r, "once") ? look_once(r, result, err) : follow(r, err);
     rs_progress_end(&r->progress);
     if (status != RS_OK) return status;
     result->found = rs_watch_n_open(own->watch) > 0 || own->n_begun > 0;

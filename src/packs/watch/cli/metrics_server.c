@@ -129,7 +129,7 @@ rs_status rs_metrics_serve(unsigned port, unsigned *taken, rs_metrics_server **o
     if (!s) return rs_fail_nomem(err, "the metrics");
     s->socket = s->stop[0] = s->stop[1] = -1;
     pthread_mutex_init(&s->lock, NULL);
-    rs_status status = rs_loopback_listen(port, &s->socket, taken, err);
+    rs_status status = rs_loopback_listen(port, "metrics-listen", &s->socket, taken, err);
     int why = status == RS_OK && pipe(s->stop) != 0 ? errno : 0;
     if (status == RS_OK && !why) why = start(s);
     if (why) status = rs_fail(err, RS_ERR_IO, "cannot serve metrics: %s", strerror(why));
