@@ -48,6 +48,14 @@ def payload(schema, *values):
     return struct.pack("<QQQQ", 1, schema, len(body), 32) + body
 
 
+def can_hold(trace):
+    """Whether an export of nsys may hold the job: CUDA's work and calls, and ranges."""
+    events = [e for e in trace["traceEvents"] if e.get("ph") == "X"]
+    return (any(e.get("cat") == "cuda_runtime" for e in events)
+            and all(type(e.get("pid")) is type(e.get("tid")) is int for e in events if e.get("cat") in ("cpu_op", "cuda_runtime"))
+            and not any(e["name"].startswith("hip") or e["name"].startswith("Memcpy") and "Host" in e["name"] for e in events))
+
+
 def export(trace, nccl):
     db = sqlite3.connect(":memory:")
     for table in TABLES.splitlines():
