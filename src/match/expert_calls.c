@@ -7,6 +7,7 @@
 #include "base/search.h"
 #include "base/stats.h"
 #include "base/try.h"
+#include "match/teams.h"
 #include "trace/busy.h"
 #include "trace/comm_kernels.h"
 #include "trace/kernel_name.h"
@@ -126,58 +127,38 @@ rs_status rs_expert_calls_of(rs_trace *trace, const rs_policy *policy, const rs_
 
 /* ---- over ranks ---------------------------------------------------------------------------------------- */
 
-/* Fewer calls fit whatever they are. */
-#define LEAST_CALLS 4
 /* Of the median duration: ends that spread further do not come together. */
 #define MOST_SPREAD 0.2
 
-/* How far the distances of the ends of two lines are from their median, 9 of 10; buffer: room for n. */
-static int64_t spread_of(const rs_expert_line *a, const rs_expert_line *b, int64_t *buffer)
+/* The line as its ends, and its own durations as the least so far; buffer: room for its calls. */
+static rs_team_line ends_of(const rs_expert_line *line, int64_t *ends, int64_t *buffer)
 {
-    const size_t n = a->n;
-    for (size_t k = 0; k < n; k++) buffer[k] = rs_sub_sat(b->calls[k]->end, a->calls[k]->end);
-    const int64_t middle = rs_median(buffer, n);
-    for (size_t k = 0; k < n; k++) {
-        int64_t far = rs_sub_sat(rs_sub_sat(b->calls[k]->end, a->calls[k]->end), middle);
-        buffer[k] = far < 0 ? rs_sub_sat(0, far) : far;
+    for (size_t k = 0; k < line->n; k++) {
+        buffer[k] = line->least[k] = rs_expert_duration(line->calls[k]);
+        ends[k] = line->calls[k]->end;
     }
-    return rs_select_number(buffer, n, n - 1 - n / 10);
-}
-
-static double allowed(const rs_expert_line *line, int64_t *buffer)
-{
-    for (size_t k = 0; k < line->n; k++) buffer[k] = rs_expert_duration(line->calls[k]);
-    return MOST_SPREAD * (double)rs_median(buffer, line->n);
+    return (rs_team_line){.ends = ends,
+                          .n = line->n,
+                          .most_spread = (int64_t)(MOST_SPREAD * (double)rs_median(buffer, line->n))};
 }
 
 bool rs_expert_teams(rs_expert_line *lines, size_t n)
 {
-    size_t most = 0;
-    for (size_t i = 0; i < n; i++) most = lines[i].n > most ? lines[i].n : most;
+    size_t most = 0, all = 0;
+    for (size_t i = 0; i < n; all += lines[i++].n) most = lines[i].n > most ? lines[i].n : most;
     RS_LOCAL int64_t *buffer = rs_malloc((most + 1) * sizeof *buffer);
-    if (!buffer) return false;
+    RS_LOCAL int64_t *ends = rs_malloc((all + 1) * sizeof *ends);
+    RS_LOCAL rs_team_line *teams = rs_malloc((n + 1) * sizeof *teams);
+    if (!buffer || !ends || !teams) return false;
+    for (size_t i = 0, at = 0; i < n; at += lines[i++].n) teams[i] = ends_of(&lines[i], ends + at, buffer);
+    if (!rs_teams_find(teams, n, 0)) return false;
     for (size_t i = 0; i < n; i++) {
-        rs_expert_line *line = &lines[i];
-        line->team = i;
-        line->size = 1;
-        line->spread = RS_NO_VALUE;
-        for (size_t k = 0; k < line->n; k++) line->least[k] = rs_expert_duration(line->calls[k]);
-        if (line->n < LEAST_CALLS) continue;
-        double most_spread = allowed(line, buffer);
-        for (size_t t = 0; t < i && line->team == i; t++) {
-            if (lines[t].team != t || lines[t].n != line->n) continue;
-            int64_t spread = spread_of(&lines[t], line, buffer);
-            if ((double)spread > most_spread) continue;
-            line->team = t;
-            for (size_t k = 0; k < line->n; k++)
-                if (line->least[k] < lines[t].least[k]) lines[t].least[k] = line->least[k];
-            lines[t].size++;
-            if (lines[t].spread < spread) lines[t].spread = spread;
-        }
-    }
-    for (size_t i = 0; i < n; i++) {
-        lines[i].size = lines[lines[i].team].size;
-        lines[i].spread = lines[lines[i].team].spread;
+        const rs_expert_line *leader = &lines[teams[i].team];
+        lines[i].team = teams[i].team;
+        lines[i].size = teams[i].size;
+        lines[i].spread = teams[i].spread;
+        for (size_t k = 0; k < lines[i].n; k++)
+            if (lines[i].least[k] < leader->least[k]) leader->least[k] = lines[i].least[k];
     }
     return true;
 }

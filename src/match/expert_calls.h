@@ -1,8 +1,7 @@
 /* Dispatch and combine of mixtures of experts: what sends tokens to their experts and back, of any library whose kernels say so
  * by name (trace/comm_kernels.h), without metadata of a process group.
  *
- * Ranks that call together end together. So calls of two ranks belong together where there are as many of both and the distance of
- * their ends is one number, that of the clocks: no clock is needed, and how far the distances spread is the uncertainty. */
+ * Calls of two ranks belong together where there are as many of both and they end together: match/teams.h. */
 #ifndef RS_MATCH_EXPERT_CALLS_H
 #define RS_MATCH_EXPERT_CALLS_H
 
@@ -47,7 +46,7 @@ typedef struct rs_expert_line {
         spread; /* ns by which the distances of ends differ in the team, 9 of 10 at most; RS_NO_VALUE: alone */
 } rs_expert_line;
 
-/* Sets team, size and spread of each line. false when out of memory. O(lines * teams * calls). */
+/* Sets team, size and spread of each line. false when out of memory. The cost is that of rs_teams_find. */
 bool rs_expert_teams(rs_expert_line *lines, size_t n);
 
 static inline int64_t rs_expert_duration(const rs_expert_call *call)

@@ -1,0 +1,29 @@
+/* Who calls together, where no group is named. Ranks that call together end together: the distance of their ends is one number,
+ * that of their clocks, which may drift. So no clock is needed, and how far the distances spread is the uncertainty. */
+#ifndef RS_MATCH_TEAMS_H
+#define RS_MATCH_TEAMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Calls of one kind of one rank. */
+typedef struct rs_team_line {
+    const int64_t *ends; /* ascending, ns of the rank's own clock, borrowed */
+    size_t n;
+    int64_t most_spread; /* ns: with whom its distances spread further it does not call */
+    size_t team; /* index of the first line that it calls with: its own where that is none before it */
+    size_t size; /* lines of the team */
+    int64_t
+        spread; /* ns by which the distances of ends differ in the team, 9 of 10 at most; RS_NO_VALUE: alone */
+} rs_team_line;
+
+/* Fewer calls fit whatever they are. */
+#define RS_TEAM_LEAST 4
+
+/* Sets team, size and spread of each line. slack: by so many calls a line may begin or end before another of its team; 0: a team has
+ * as many calls on each line. Of the limits below most_spread the first is taken from which on teams of one size, as those of a mesh are, stay
+ * the same up to twice as far; where that is none, most_spread itself. false when out of memory. O(lines * teams * calls). */
+bool rs_teams_find(rs_team_line *lines, size_t n, size_t slack);
+
+#endif
