@@ -57,16 +57,23 @@ struct rs_fl_inspector {
 static bool knows(const char *path, const uint8_t *text, size_t n)
 {
     (void)path;
-    return n && text[0] == '{' && memmem(text, n, "\"coll_perf\"", 11) && memmem(text, n, "\"header\"", 8);
+    return n && text[0] == '{' && memmem(text, n, "\"header\"", 8) &&
+           (memmem(text, n, "\"coll_perf\"", 11) ||
+            memmem(text, n, "\"inspector_output_format_version\"", 33));
 }
 
 /* ---- reading ---------------------------------------------------------------------------------------------- */
 
+/* What a line is, by its members. From v4.3 on a line with dump_stats gives the header of those after it. */
+typedef enum line_kind { L_DAMAGED, L_COLLECTIVE, L_STATS, L_OTHER } line_kind;
+
 typedef struct reading {
     rs_flight *flight;
     rs_json_reader json;
-    record record;
-    bool nomem;
+    record record, shared; /* shared: the header of the last dump_stats */
+    bool has_header, nomem;
+    bool of_host;             /* the record's time is the host's, which says nothing of the transfer */
+    uint64_t others, dropped; /* records that are not used; that the plugin itself lost */
 } reading;
 
 static double number(reading *r)
@@ -96,6 +103,12 @@ static uint32_t word(reading *r)
     return id;
 }
 
+/* A count of the plugin; what cannot be one is none. */
+static uint64_t lost(int64_t count)
+{
+    return count > 0 && count < INT64_C(1) << 40 ? (uint64_t)count : 0;
+}
+
 /* The members of the three objects have different names, so one list serves all. */
 static void read_member(reading *r)
 {
@@ -123,14 +136,37 @@ static void read_member(reading *r)
         x->us = number(r);
     else if (rs_json_is(json, "coll_busbw_gbs"))
         x->busbw = number(r);
+    else if (rs_json_is(json, "coll_timing_source"))
+        r->of_host = rs_json_next(json) == RS_JSON_T_STRING && rs_json_is(json, "collective_cpu");
+    else if (rs_json_is(json, "coll_dropped_since_last_dump"))
+        r->dropped += lost(whole(r));
     else
         rs_json_skip_value(json);
 }
 
-/* False: the line is no record. */
-static bool read_record(reading *r, const rs_line_text *line)
+static line_kind kind_of_member(reading *r, line_kind kind)
+{
+    if (rs_json_is(&r->json, "header")) r->has_header = true;
+    if (rs_json_is(&r->json, "coll_perf")) return L_COLLECTIVE;
+    if (rs_json_is(&r->json, "dump_stats")) return L_STATS;
+    return rs_json_is(&r->json, "p2p_perf") || rs_json_is(&r->json, "proxy_trace") ? L_OTHER : kind;
+}
+
+static void take_header(record *x, const record *from)
+{
+    x->comm = from->comm;
+    x->host = from->host;
+    x->size = from->size;
+    x->rank = from->rank;
+    x->pid = from->pid;
+    x->time_us = from->time_us;
+}
+
+static line_kind read_record(reading *r, const rs_line_text *line)
 {
     rs_json_token token;
+    line_kind kind = L_DAMAGED;
+    r->has_header = r->of_host = false;
     r->record = (record){.comm = RS_FL_NONE,
                          .coll = RS_FL_NONE,
                          .host = RS_FL_NONE,
@@ -142,15 +178,37 @@ static bool read_record(reading *r, const rs_line_text *line)
                          .busbw = NAN,
                          .line = (int64_t)line->number};
     rs_json_reader_init(&r->json, line->text, line->n);
-    if (rs_json_next(&r->json) != RS_JSON_T_OBJECT) return false;
+    if (rs_json_next(&r->json) != RS_JSON_T_OBJECT) return L_DAMAGED;
     while ((token = rs_json_next(&r->json)) == RS_JSON_T_KEY) {
-        if (rs_json_next(&r->json) != RS_JSON_T_OBJECT) return false;
+        kind = kind_of_member(r, kind);
+        if (rs_json_next(&r->json) != RS_JSON_T_OBJECT) return L_DAMAGED;
         while ((token = rs_json_next(&r->json)) == RS_JSON_T_KEY) read_member(r);
-        if (token != RS_JSON_T_OBJECT_END) return false;
+        if (token != RS_JSON_T_OBJECT_END) return L_DAMAGED;
     }
-    const record *x = &r->record;
-    return token == RS_JSON_T_OBJECT_END && x->comm != RS_FL_NONE && x->coll != RS_FL_NONE && x->rank >= 0 &&
-           x->rank < x->size && x->sn >= 0 && x->us > 0 && x->us < MAX_US;
+    record *x = &r->record;
+    if (token != RS_JSON_T_OBJECT_END) return L_DAMAGED;
+    if (kind == L_STATS) r->shared = *x;
+    if (kind != L_COLLECTIVE) return kind;
+    if (!r->has_header) take_header(x, &r->shared);
+    bool good = x->comm != RS_FL_NONE && x->coll != RS_FL_NONE && x->rank >= 0 && x->rank < x->size &&
+                x->sn >= 0 && x->us > 0 && x->us < MAX_US;
+    return good ? r->of_host ? L_OTHER : L_COLLECTIVE : L_DAMAGED;
+}
+
+static void report_lines(const reading *r, const char *name, uint64_t bad, uint64_t first_bad)
+{
+    rs_problems *problems = &r->flight->problems;
+    if (bad)
+        rs_problems_add_many(problems, name, -1, RS_LOSS, "inspector_line",
+                             "a line of NCCL Inspector is damaged", first_bad, bad, NULL);
+    if (r->others)
+        rs_problems_add_many(problems, name, -1, RS_NOTE, "inspector_other",
+                             "a record of NCCL Inspector without a collective's time on the GPU is not used",
+                             RS_NO_OFFSET, r->others, NULL);
+    if (r->dropped)
+        rs_problems_add_many(problems, name, -1, RS_NOTE, "inspector_dropped",
+                             "NCCL Inspector itself dropped a record of a collective", RS_NO_OFFSET,
+                             r->dropped, NULL);
 }
 
 static rs_status read(rs_flight *flight, rs_source *from, rs_error *err)
@@ -163,19 +221,20 @@ static rs_status read(rs_flight *flight, rs_source *from, rs_error *err)
     if (!flight->inspector && !(flight->inspector = rs_calloc(1, sizeof *flight->inspector)))
         status = rs_fail_nomem(err, name);
     struct rs_fl_inspector *all = flight->inspector;
-    reading r = {.flight = flight, .record.file = rs_strings_add(&flight->texts, name, strlen(name))};
+    reading r = {.flight = flight,
+                 .record.file = rs_strings_add(&flight->texts, name, strlen(name)),
+                 .shared = {.comm = RS_FL_NONE, .host = RS_FL_NONE, .rank = -1, .pid = -1}};
     uint64_t bad = 0, first_bad = 0;
     if (r.record.file == RS_NO_STRING) status = rs_fail_nomem(err, name);
     while (status == RS_OK && all->n < MAX_RECORDS && rs_lines_next(&lines, &line, &status, err)) {
         if (!line.text || !line.n) continue;
-        bool good = read_record(&r, &line);
-        if (r.nomem || (good && !RS_PUSH(all->records, all->n, all->capacity, r.record)))
+        line_kind kind = read_record(&r, &line);
+        if (r.nomem || (kind == L_COLLECTIVE && !RS_PUSH(all->records, all->n, all->capacity, r.record)))
             status = rs_fail_nomem(err, name);
-        if (!good && !bad++) first_bad = line.offset;
+        if (kind == L_DAMAGED && !bad++) first_bad = line.offset;
+        r.others += kind == L_OTHER;
     }
-    if (status == RS_OK && bad)
-        rs_problems_add_many(&flight->problems, name, -1, RS_LOSS, "inspector_line",
-                             "a line of NCCL Inspector is damaged", first_bad, bad, NULL);
+    if (status == RS_OK) report_lines(&r, name, bad, first_bad);
     if (status == RS_OK) rs_source_report_end(from, -1, &flight->problems);
     flight->stats.bytes_text += lines.offset;
     rs_lines_close(&lines);

@@ -98,6 +98,7 @@ typedef struct rs_fl_seat {
     uint32_t host;
     int64_t pid, rank, n_ranks, device;
     uint64_t bus; /* PCI bus and device, without domain */
+    size_t file;  /* of the log's files */
 } rs_fl_seat;
 
 /* What a line tells of torchrun's attempts to run the job. Each node has an agent, which watches its ranks. */
@@ -160,8 +161,10 @@ typedef struct rs_fl_log {
     rs_fl_log_file *files; /* in the order in which they were read */
     size_t n_files, files_capacity;
     rs_fl_attempt *attempts;
-    size_t n_attempts; /* at least 1 once the log is resolved */
-    size_t judged;     /* the attempt that the verdict is about */
+    size_t n_attempts;        /* at least 1 once the log is resolved */
+    size_t judged;            /* the attempt that the verdict is about */
+    rs_map64 foreign;         /* texts: files of another attempt, as their ranks are other processes there */
+    const char *foreign_text; /* the proof of the first of them; NULL none */
 } rs_fl_log;
 
 /* Reads one log. RS_ERR_IO when it cannot be opened. */

@@ -283,7 +283,11 @@ static bool read_nccl(reading *r, rs_fl_line *l)
     if (rank < 0 || rank >= n_ranks || r->log->n_seats >= MAX_SEATS) return true;
     if (!RS_GROW_ONE(r->log->seats, r->log->n_seats, r->log->seats_capacity)) return false;
     rs_fl_seat *seat = &r->log->seats[r->log->n_seats++];
-    *seat = (rs_fl_seat){.host = l->who.host, .pid = l->who.pid, .rank = rank, .n_ranks = n_ranks};
+    *seat = (rs_fl_seat){.host = l->who.host,
+                         .pid = l->who.pid,
+                         .rank = rank,
+                         .n_ranks = n_ranks,
+                         .file = r->log->n_files - 1};
     if (seat->n_ranks > r->log->world) r->log->world = seat->n_ranks;
     if (rs_fl_template(nccl, (size_t)(l->text + l->n - nccl), "busId %x", bus))
         for (size_t i = 0; i < bus[0].n && i < 12; i++) {
@@ -626,6 +630,7 @@ void rs_fl_log_clear(rs_fl_log *log)
 {
     if (!log) return;
     rs_free(log->events);
+    rs_map64_clear(&log->foreign);
     rs_free(log->seats);
     rs_free(log->hosts);
     rs_free(log->dump_paths);

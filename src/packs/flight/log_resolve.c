@@ -266,5 +266,7 @@ rs_status rs_fl_resolve_log(rs_flight *flight, rs_error *err)
     for (size_t i = 0; good && i < log->n; i++)
         log->events[i].fatal = was_fatal(log, &log->events[i], &exits);
     rs_fl_judge_attempt(flight);
+    for (size_t i = 0; log->foreign.n && i < log->n; i++)
+        log->events[i].past |= rs_map64_get(&log->foreign, log->events[i].file) != NULL;
     return good ? RS_OK : rs_fail_nomem(err, "the log");
 }

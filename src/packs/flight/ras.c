@@ -1,5 +1,6 @@
 /* What NCCL's RAS says of a hang: processes that are gone, ranks that have launched less than others, errors. Ranks of
  * communicators become ranks of the job by the communicator of all of it, or by the processes that the log seats. */
+#include "base/search.h"
 #include "flight/identity.h"
 #include "flight/ras.h"
 
@@ -137,6 +138,70 @@ static bool job_stands(const view *v)
     return false;
 }
 
+/* ---- attempts --------------------------------------------------------------------------------------------- */
+
+/* The newest stamp of a log's file; 0 unknown. */
+static int64_t end_of_log(const rs_fl_log *log, uint32_t file)
+{
+    int64_t newest = 0;
+    for (size_t i = 0; i < log->n; i++)
+        if (log->events[i].file == file && !log->events[i].yearless && log->events[i].time_ns > newest)
+            newest = log->events[i].time_ns;
+    return newest;
+}
+
+/* No rank of a file is the process that the report names: the older of both is of another attempt. */
+static bool part_attempts(view *v, const rs_fl_seat *seat, const rs_fl_ras_rank *rank)
+{
+    rs_fl_log *log = v->flight->log;
+    uint32_t file = log->files[seat->file].name;
+    bool newer = v->report->time_ns && end_of_log(log, file) > v->report->time_ns, is_new;
+    if (!rs_map64_put(&log->foreign, newer ? v->report->file : file, &is_new)) return false;
+    if (log->foreign_text) return true;
+    log->foreign_text = rs_fl_print(
+        v->flight,
+        "%s is of another attempt and is not used: rank %" PRId64 " is process %" PRId64
+        " in %s and process %" PRId64 " in %s (line %" PRId64
+        "). To decide: the log and a report of one attempt.",
+        rs_fl_text(v->flight, newer ? v->report->file : file), seat->rank, seat->pid,
+        rs_fl_text(v->flight, file), rank->pid, rs_fl_text(v->flight, v->report->file), rank->line);
+    return log->foreign_text != NULL;
+}
+
+/* A rank that a log's file and the report both name; agree: whether as one process. */
+typedef struct meeting {
+    const rs_fl_seat *seat;
+    const rs_fl_ras_rank *rank;
+    bool agree;
+} meeting;
+
+static void meet(const rs_fl_log *log, const rs_fl_ras_rank *rank, meeting *files)
+{
+    size_t low;
+    RS_SEARCH(low, log->n_seats, log->seats[low].rank < rank->rank);
+    if (low == log->n_seats || log->seats[low].rank != rank->rank || rank->pid < 0) return;
+    meeting *m = &files[log->seats[low].file];
+    bool agree = log->seats[low].pid == rank->pid;
+    if (!m->seat) *m = (meeting){&log->seats[low], rank, agree};
+    m->agree |= agree;
+}
+
+/* Compares the processes of the communicator of all ranks with those of the logs, file by file. */
+static bool find_other_attempts(view *v)
+{
+    const rs_fl_log *log = v->flight->log;
+    if (!log || !log->n_seats) return true;
+    RS_LOCAL meeting *files = rs_calloc(log->n_files + 1, sizeof *files);
+    for (size_t c = 0; files && c < v->report->n; c++) {
+        const rs_fl_ras_comm *comm = &v->ras->comms[v->report->first + c];
+        for (size_t i = 0; comm->size == log->world && i < comm->n; i++)
+            meet(log, &v->ras->ranks[comm->first + i], files);
+    }
+    for (size_t f = 0; files && f < log->n_files; f++)
+        if (files[f].seat && !files[f].agree && !part_attempts(v, files[f].seat, files[f].rank)) return false;
+    return files != NULL;
+}
+
 /* ---- words ------------------------------------------------------------------------------------------------ */
 
 static const char *process_text(view *v, const rs_fl_ras_rank *rank)
@@ -225,7 +290,7 @@ static bool say_of_process(view *v, const process *p)
 
 static bool look(view *v)
 {
-    if (!find_processes(v)) return false;
+    if (!find_processes(v) || !find_other_attempts(v)) return false;
     v->stands = job_stands(v);
     for (size_t c = 0; c < v->report->n; c++) look_at_comm(v, &v->ras->comms[v->report->first + c]);
     size_t wrong = 0;

@@ -262,7 +262,7 @@ static bool prove_objection(rs_fl_analysis *a, const rs_fl_source *row, const rs
     const rs_fl_event *other = NULL, *level = NULL, *strange = NULL;
     for (size_t i = 0; i < flight->log->n && !other; i++) {
         const rs_fl_event *e = &flight->log->events[i];
-        if (e->from != (uint8_t)row->file) continue;
+        if (e->from != (uint8_t)row->file || e->past) continue;
         if (accuses(e, row->file) && !is_among(root, e->rank)) other = e;
         if (e->rank < 0 && (e->role == RS_FL_POSITION || e->role == RS_FL_ORIGIN)) strange = e;
         if (e->kind == RS_FL_EV_LEVEL) level = e;
@@ -280,6 +280,8 @@ static bool prove_objection(rs_fl_analysis *a, const rs_fl_source *row, const rs
 bool rs_fl_prove_sources(rs_fl_analysis *a, const rs_flight_finding *root)
 {
     rs_flight *flight = a->flight;
+    const char *foreign = flight->log ? flight->log->foreign_text : NULL;
+    if (foreign && !rs_fl_prove(a, -1, NULL, foreign)) return false;
     for (size_t s = 0; flight->log && rs_fl_sources[s]; s++) {
         const rs_fl_source *row = rs_fl_sources[s];
         size_t told = 0;
@@ -372,6 +374,7 @@ bool rs_fl_answer_of_sources(rs_flight *flight, rs_flight_finding *out)
     const rs_fl_event *fault = NULL, *position = NULL, *level = NULL;
     for (size_t i = 0; log && i < log->n; i++) {
         const rs_fl_event *e = &log->events[i];
+        if (e->past) continue;
         if (!fault && e->role == RS_FL_ORIGIN && e->from != RS_FLIGHT_FILE_LOG)
             fault = e; /* of a rank that is not known */
         if (!position && e->role == RS_FL_POSITION) position = e;
@@ -404,7 +407,7 @@ rs_status rs_fl_judge_sources(rs_fl_analysis *a, rs_error *err)
     bool timed_out = log && has_timed_out(log, -1);
     for (size_t i = 0; log && i < log->n; i++) {
         const rs_fl_event *e = &log->events[i];
-        if (e->role != RS_FL_POSITION || e->rank < 0 || (!e->settled && !timed_out)) continue;
+        if (e->role != RS_FL_POSITION || e->past || e->rank < 0 || (!e->settled && !timed_out)) continue;
         bool known = false; /* another source has accused it: that one agrees in the proof */
         for (size_t k = 0; k < a->n_found; k++) known |= a->found[k].finding.culprits[0] == e->rank;
         if (known) continue;

@@ -25,6 +25,15 @@ static unsigned launched(const sim_job *job, unsigned rank, uint32_t group, int6
     return n;
 }
 
+static int64_t last_issue(const sim_job *job)
+{
+    int64_t end = 0;
+    for (unsigned r = 0; r < job->world; r++)
+        for (size_t i = 0; i < job->ranks[r].host; i++)
+            if (job->ranks[r].ops[i].created > end) end = job->ranks[r].ops[i].created;
+    return end;
+}
+
 static void put_process(FILE *f, unsigned place, unsigned rank)
 {
     fprintf(f, "{\"rank\": %u, \"host\": \"10.0.0.%u\", \"pid\": %u, \"cuda_dev\": %u, \"nvml_dev\": %u, ",
@@ -35,7 +44,11 @@ bool sim_write_ras(const sim_job *job, int64_t until, const char *directory)
 {
     FILE *f = create(directory, "ras.json");
     if (!f) return false;
-    fprintf(f, "{\"nccl_version\": \"2.29.1\", \"timestamp\": \"2026-03-14 02:30:00\", \"communicators\": [");
+    int64_t s = (until == INT64_MAX ? last_issue(job) + HOUR / 4 : until) / 1000000000 % 86400;
+    fprintf(
+        f,
+        "{\"nccl_version\": \"2.29.1\", \"timestamp\": \"2026-03-14 %02d:%02d:%02d\", \"communicators\": [",
+        (int)(s / 3600), (int)(s / 60 % 60), (int)(s % 60));
     for (uint32_t g = 0, written = 0; g < job->n_groups; g++) {
         const sim_group *group = &job->groups[g];
         bool dead = job->fault == SIM_CRASH && until == INT64_MAX;
@@ -75,16 +88,15 @@ bool sim_write_log(const sim_job *job, unsigned guilty, int64_t shift_ns, const 
 {
     static const char *const months = "JanFebMarAprMayJunJulAugSepOctNovDec";
     FILE *f = create(directory, "job.log");
-    int64_t end = 0;
+    int64_t end = last_issue(job);
+    unsigned first_pid = guilty == job->guilty ? 4200 : 7700; /* of another attempt */
     if (!f) return false;
     for (unsigned r = 0; r < job->world; r++) {
         fprintf(
             f,
             "node%02u:%u:%u [%u] NCCL INFO comm 0x%x rank %u nranks %u cudaDev %u busId %ub000 commId 0x9\n",
-            r / PER_HOST, 4200 + r, 4200 + r, r % PER_HOST, r + 1, r, job->world, r % PER_HOST,
+            r / PER_HOST, first_pid + r, first_pid + r, r % PER_HOST, r + 1, r, job->world, r % PER_HOST,
             r % PER_HOST + 1);
-        for (size_t i = 0; i < job->ranks[r].host; i++)
-            if (job->ranks[r].ops[i].created > end) end = job->ranks[r].ops[i].created;
     }
     end += shift_ns;
     int64_t s = end / 1000000000 % 86400;

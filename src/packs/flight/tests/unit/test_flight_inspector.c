@@ -14,20 +14,29 @@ typedef struct job {
     unsigned slow;          /* pair whose transfer takes 2.2 times as long; RANKS: none */
     unsigned change;        /* step from which the group of all takes twice as long; 0: none */
     unsigned steps;
+    bool shared; /* v4.3: a line with dump_stats has the header of those after it */
 } job;
 
-static void put_record(text *t, const char *comm, unsigned rank, unsigned in_comm, unsigned size,
-                       unsigned step, double us)
+static void put_record(text *t, const job *j, const char *comm, unsigned rank, unsigned in_comm,
+                       unsigned size, unsigned step, double us)
 {
     text_printf(
         t,
         "{\"header\":{\"id\":\"%s\",\"rank\":%u,\"n_ranks\":%u,\"nnodes\":2},\"metadata\":{"
-        "\"inspector_output_format_version\":\"v4.0\",\"git_rev\":\"\",\"rec_mechanism\":\"profiler_plugin\","
-        "\"dump_timestamp_us\":%lld,\"hostname\":\"node%02u\",\"pid\":%u},\"coll_perf\":{\"coll\":\"AllReduce\","
+        "\"inspector_output_format_version\":\"%s\",\"git_rev\":\"\",\"rec_mechanism\":\"profiler_plugin\","
+        "\"dump_timestamp_us\":%lld,\"hostname\":\"node%02u\",\"pid\":%u},",
+        comm, in_comm, size, j->shared ? "v4.3" : "v4.0", (long long)(START + (int64_t)step * 1000000),
+        rank / 4, 4200 + rank);
+    if (j->shared)
+        text_puts(
+            t, "\"dump_stats\":{\"coll_records\":1,\"coll_dropped_since_last_dump\":2,\"p2p_records\":1}}\n{"
+               "\"p2p_perf\":{\"p2p\":\"Send\",\"p2p_sn\":1,\"p2p_peer\":1,\"p2p_exec_time_us\":9}}\n{");
+    text_printf(
+        t,
+        "\"coll_perf\":{\"coll\":\"AllReduce\","
         "\"coll_sn\":%u,\"coll_msg_size_bytes\":67108864,\"coll_exec_time_us\":%.0f,\"coll_timing_source\":\"kernel_gpu\","
         "\"coll_algobw_gbs\":%.6f,\"coll_busbw_gbs\":%.6f}}\n",
-        comm, in_comm, size, (long long)(START + (int64_t)step * 1000000), rank / 4, 4200 + rank, step + 1,
-        us, 67108.864 / us, 67108.864 / us);
+        step + 1, us, 67108.864 / us, 67108.864 / us);
 }
 
 static double noise(rng *r, double most)
@@ -52,7 +61,7 @@ static void put_job(text *t, const job *j)
                 come[i] = noise(&r, 100) + (first + i == j->late ? j->late_us : 0);
                 if (come[i] + transfer > end) end = come[i] + transfer;
             }
-            for (unsigned i = 0; i < size; i++) put_record(t, comm, first + i, i, size, s, end - come[i]);
+            for (unsigned i = 0; i < size; i++) put_record(t, j, comm, first + i, i, size, s, end - come[i]);
         }
 }
 
@@ -75,18 +84,25 @@ static void test_verdicts(void **state)
         int64_t culprit;
         const char *says;
     } cases[] = {
-        {{RANKS, 0, RANKS, 0, 60}, RS_FLIGHT_HEALTHY, -1, "none is late often, and no communicator is slow"},
-        {{5, 4000, RANKS, 0, 60}, RS_FLIGHT_STRAGGLER, 5, "comes last in 120 of 120 collectives"},
-        {{5, 4000, RANKS, 0, 3}, RS_FLIGHT_HEALTHY, -1, "none is late often"}, /* too few to judge */
-        {{5, 150, RANKS, 0, 60}, RS_FLIGHT_HEALTHY, -1, "none is late often"}, /* too little to matter */
-        {{RANKS, 0, 2, 0, 60},
+        {{RANKS, 0, RANKS, 0, 60, false},
+         RS_FLIGHT_HEALTHY,
+         -1,
+         "none is late often, and no communicator is slow"},
+        {{5, 4000, RANKS, 0, 60, false}, RS_FLIGHT_STRAGGLER, 5, "comes last in 120 of 120 collectives"},
+        {{5, 4000, RANKS, 0, 3, false}, RS_FLIGHT_HEALTHY, -1, "none is late often"}, /* too few to judge */
+        {{5, 150, RANKS, 0, 60, false},
+         RS_FLIGHT_HEALTHY,
+         -1,
+         "none is late often"}, /* too little to matter */
+        {{RANKS, 0, 2, 0, 60, false},
          RS_FLIGHT_STRAGGLER,
          -1,
          "communicator 0x3 (2 ranks) takes 2.2 times as long as on the other"},
-        {{RANKS, 0, RANKS, 30, 60},
+        {{RANKS, 0, RANKS, 30, 60, false},
          RS_FLIGHT_STRAGGLER,
          -1,
          "communicator 0x0 (8 ranks) became slower with number 31"},
+        {{5, 4000, RANKS, 0, 60, true}, RS_FLIGHT_STRAGGLER, 5, "comes last in 120 of 120 collectives"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -107,7 +123,7 @@ static void test_verdicts(void **state)
 
 static void test_table(void **state)
 {
-    static const job slow = {RANKS, 0, 2, 0, 20};
+    static const job slow = {RANKS, 0, 2, 0, 20, false};
     text t = {0};
     const rs_flight_report *report;
     rs_error err = RS_ERROR_INIT;
@@ -133,7 +149,7 @@ static void test_table(void **state)
 /* A part of a file never accuses a rank that the whole does not; a damaged line costs itself. */
 static void test_damage(void **state)
 {
-    static const job late = {5, 4000, RANKS, 0, 12};
+    static const job late = {5, 4000, RANKS, 0, 12, false};
     text t = {0};
     const rs_flight_report *report;
     (void)state;
@@ -156,12 +172,42 @@ static void test_damage(void **state)
     text_clear(&t);
 }
 
+/* What the plugin lost and what is not used are notes; a time of the host is no time of a transfer. */
+static void test_other_records(void **state)
+{
+    static const job shared = {RANKS, 0, RANKS, 0, 2, true};
+    text t = {0};
+    const rs_flight_report *report;
+    (void)state;
+    put_job(&t, &shared);
+    size_t n_records = 2 * (RANKS + RANKS);
+    rs_flight *flight = open_text(&t, &report);
+    const rs_problems *p = rs_flight_problems(flight);
+    assert_int_equal(p->n, 2);
+    for (size_t i = 0; i < p->n; i++) {
+        assert_int_equal(p->items[i].severity, RS_NOTE);
+        assert_int_equal(p->items[i].count,
+                         strcmp(p->items[i].kind, "inspector_dropped") == 0 ? 2 * n_records : n_records);
+    }
+    rs_flight_close(flight);
+    text_clear(&t);
+    text_puts(
+        &t,
+        "{\"header\":{\"id\":\"1\",\"rank\":0,\"n_ranks\":2},\"metadata\":{\"pid\":1},\"coll_perf\":{\"coll\":\"X\","
+        "\"coll_sn\":1,\"coll_exec_time_us\":5,\"coll_timing_source\":\"collective_cpu\"}}\n");
+    flight = open_text(&t, &report);
+    assert_int_equal(rs_flight_problems(flight)->n, 1);
+    assert_string_equal(rs_flight_problems(flight)->items[0].kind, "inspector_other");
+    rs_flight_close(flight);
+    text_clear(&t);
+}
+
 static void test_cost(void **state)
 {
     double seconds[3];
     (void)state;
     for (int i = 0; i < 3; i++) {
-        job j = {5, 4000, RANKS, 0, 400u << i};
+        job j = {5, 4000, RANKS, 0, 400u << i, false};
         text t = {0};
         const rs_flight_report *report;
         put_job(&t, &j);
@@ -183,6 +229,7 @@ static void test_cost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_verdicts), cmocka_unit_test(test_table),
-                                       cmocka_unit_test(test_damage), cmocka_unit_test(test_cost)};
+                                       cmocka_unit_test(test_damage), cmocka_unit_test(test_other_records),
+                                       cmocka_unit_test(test_cost)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

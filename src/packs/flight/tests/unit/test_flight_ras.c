@@ -165,6 +165,39 @@ static void test_with_a_log(void **state)
     }
 }
 
+/* A log whose ranks are other processes than the report's: the older of both is of another attempt. */
+static void test_other_attempt(void **state)
+{
+    static const char *const names[] = {"ras.json", "job.log"};
+    static const int dead[] = {6, DEAD, 6, 6};
+    static const struct {
+        int first_pid;
+        const char *time;
+        int64_t culprit; /* 1: by RAS; 3: by the log */
+        const char *foreign;
+    } cases[] = {
+        {1000, "00:10:00", 3, NULL},
+        {7700, "00:10:00", 1, "job.log is of another attempt and is not used: rank 0 is process 7700"},
+        {7700, "04:10:00", 3, "ras.json is of another attempt and is not used: rank 0 is process 7700"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        text t[2] = {0};
+        put_report(&t[0], "2026-03-14 02:30:00", dead, 4, true);
+        for (int r = 0; r < 4; r++)
+            text_printf(
+                &t[1],
+                "node00:%d:%d [%d] NCCL INFO comm 0x1 rank %d nranks 4 cudaDev %d busId %db000 commId 0x9\n",
+                cases[i].first_pid + r, cases[i].first_pid + r, r, r, r, r + 1);
+        text_printf(&t[1], "2026-03-14 %s [rank3]: Fatal Python error: Segmentation fault\n", cases[i].time);
+        answer a = judge(t, names, 2, NULL, 0);
+        if (cases[i].foreign) assert_true(proves(a, cases[i].foreign));
+        assert_int_equal(a.report->root.culprits[0], cases[i].culprit);
+        expect(a, RS_FLIGHT_CRASHED, cases[i].culprit, "");
+        text_clear(&t[0]);
+        text_clear(&t[1]);
+    }
+}
+
 /* ---- text ------------------------------------------------------------------------------------------------- */
 
 #define HEAD                                                                                                       \
@@ -369,7 +402,7 @@ int main(void)
         cmocka_unit_test(test_alone),        cmocka_unit_test(test_twice),
         cmocka_unit_test(test_with_a_log),   cmocka_unit_test(test_text),
         cmocka_unit_test(test_every_prefix), cmocka_unit_test(test_cost),
-        cmocka_unit_test(test_with_dumps),
+        cmocka_unit_test(test_with_dumps),   cmocka_unit_test(test_other_attempt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
