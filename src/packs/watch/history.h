@@ -7,7 +7,7 @@
 
 #include "watch/series.h"
 
-#define RS_HISTORY_VERSION 1
+#define RS_HISTORY_VERSION 2
 
 typedef struct rs_watch_history rs_watch_history;
 
@@ -68,14 +68,16 @@ typedef struct rs_history_change {
     int64_t ended;       /* window; 0: it goes on */
     double usual, now, change, low, high; /* NaN: unknown */
     const char *cause;                    /* NULL */
+    int64_t fault;       /* the id of the first change of the same fault; 0 where it is added: it is the first */
+    const char *culprit; /* the judge's finding and whom it accuses: what changes of one fault share; NULL */
 } rs_history_change;
 
-/* *is_new is false where such a change goes on already. */
-rs_status rs_history_begin_change(rs_watch_history *history, const rs_history_change *change, bool *is_new,
+/* *fault: what it belongs to; 0 where such a change goes on already. */
+rs_status rs_history_begin_change(rs_watch_history *history, const rs_history_change *change, int64_t *fault,
                                   rs_error *err);
-/* *was is false where no such change goes on. */
+/* *fault: what it belonged to; 0 where no such change goes on. */
 rs_status rs_history_end_change(rs_watch_history *history, const char *kind, const char *subject,
-                                int64_t rank, int64_t ended, bool *was, rs_error *err);
+                                int64_t rank, int64_t ended, int64_t *fault, rs_error *err);
 /* Those that go on; or all. */
 typedef rs_status (*rs_history_change_fn)(void *context, const rs_history_change *change, rs_error *err);
 rs_status rs_history_each_change(rs_watch_history *history, bool all, rs_history_change_fn each,
@@ -91,9 +93,10 @@ typedef struct rs_history_message {
     const char *what;      /* "begun", "over" */
     const char *kind, *subject;
     const char *text;
+    int64_t fault; /* the same of its begin and its end */
 } rs_history_message;
 
-/* A second one of the same window, kind and subject is dropped. */
+/* A second one of the same window and fault is dropped. */
 rs_status rs_history_say(rs_watch_history *history, const rs_history_message *message, rs_error *err);
 /* Gives each message that was not delivered there to `deliver`, in order, and marks it when that succeeds. The lock is held
  * meanwhile, so that no other watcher delivers it, too. After a failure the rest stays for the next call. */

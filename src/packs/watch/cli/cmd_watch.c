@@ -124,6 +124,8 @@ static void put_message(rs_writer *writer, const rs_watch_message *m)
     rs_writer_int(writer, m->id);
     rs_writer_text(writer, ", \"window\": ");
     rs_writer_int(writer, m->window);
+    rs_writer_text(writer, ", \"fault\": ");
+    rs_writer_int(writer, m->fault);
     rs_writer_text(writer, ", \"at_ns\": ");
     rs_writer_int(writer, m->at_ns);
     for (int i = 0; i < 4; i++) {

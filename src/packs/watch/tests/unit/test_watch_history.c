@@ -158,26 +158,32 @@ static void test_two_watchers(void **state)
                                  .low = NAN,
                                  .high = NAN};
     const rs_history_message
-        m = {.window = 3, .what = "begun", .kind = "step", .subject = "job", .text = "slower"},
-        other = {.window = 4, .what = "over", .kind = "step", .subject = "job", .text = "over"};
+        m = {.window = 3, .what = "begun", .kind = "step", .subject = "job", .text = "slower", .fault = 1},
+        other = {.window = 4, .what = "over", .kind = "step", .subject = "job", .text = "over", .fault = 1};
     place p;
     rs_error err = RS_ERROR_INIT;
-    bool is_new;
+    int64_t fault, first;
     (void)state;
     make_place(&p);
     rs_watch_history *a = open_at(&p), *b = open_at(&p);
-    assert_int_equal(rs_history_begin_change(a, &c, &is_new, &err), RS_OK);
-    assert_true(is_new);
-    assert_int_equal(rs_history_begin_change(b, &c, &is_new, &err), RS_OK);
-    assert_false(is_new);
-    rs_history_change later = c;
+    assert_int_equal(rs_history_begin_change(a, &c, &first, &err), RS_OK);
+    assert_true(first > 0);
+    assert_int_equal(rs_history_begin_change(b, &c, &fault, &err), RS_OK);
+    assert_int_equal(fault, 0);
+    rs_history_change later = c, effect = c;
     later.begun = 4; /* it goes on already */
-    assert_int_equal(rs_history_begin_change(b, &later, &is_new, &err), RS_OK);
-    assert_false(is_new);
-    assert_int_equal(rs_history_end_change(b, "step", "", -1, 9, &is_new, &err), RS_OK);
-    assert_true(is_new);
-    assert_int_equal(rs_history_end_change(a, "step", "", -1, 9, &is_new, &err), RS_OK);
-    assert_false(is_new);
+    assert_int_equal(rs_history_begin_change(b, &later, &fault, &err), RS_OK);
+    assert_int_equal(fault, 0);
+    effect.kind = "idle";
+    effect.fault = first;
+    assert_int_equal(rs_history_begin_change(b, &effect, &fault, &err), RS_OK);
+    assert_int_equal(fault, first);
+    assert_int_equal(rs_history_end_change(b, "idle", "", -1, 9, &fault, &err), RS_OK);
+    assert_int_equal(fault, first);
+    assert_int_equal(rs_history_end_change(b, "step", "", -1, 9, &fault, &err), RS_OK);
+    assert_int_equal(fault, first);
+    assert_int_equal(rs_history_end_change(a, "step", "", -1, 9, &fault, &err), RS_OK);
+    assert_int_equal(fault, 0);
     assert_int_equal(rs_history_say(a, &m, &err), RS_OK);
     assert_int_equal(rs_history_say(b, &m, &err), RS_OK);
     assert_int_equal(rs_history_say(b, &other, &err), RS_OK);
@@ -263,8 +269,40 @@ static void test_foreign(void **state)
         unlink(p.path);
     }
     rs_history_close(open_at(&p));
-    run_sql(&p, "PRAGMA user_version = 2");
+    run_sql(&p, "PRAGMA user_version = 3");
     assert_int_equal(rs_history_open(p.path, &h, &err), RS_ERR_FORMAT);
+    unlink(p.path);
+}
+
+/* A history of version 1 is migrated: its changes go on, each a fault of its own, and nothing is said a second time. */
+static void test_migrated(void **state)
+{
+    place p;
+    int left = 9;
+    int64_t fault;
+    rs_error err = RS_ERROR_INIT;
+    (void)state;
+    make_place(&p);
+    run_sql(
+        &p,
+        "CREATE TABLE window (id INTEGER PRIMARY KEY, start_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL,"
+        " first_step INTEGER, n_ranks INTEGER NOT NULL, ranks BLOB NOT NULL, UNIQUE (start_ns, first_step));"
+        "CREATE TABLE change (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, subject TEXT NOT NULL, rank INTEGER NOT NULL,"
+        " begun INTEGER NOT NULL, ended INTEGER, usual REAL, now REAL, change REAL, low REAL, high REAL, cause TEXT,"
+        " UNIQUE (kind, subject, rank, begun));"
+        "CREATE UNIQUE INDEX change_open ON change (kind, subject, rank) WHERE ended IS NULL;"
+        "CREATE TABLE said (id INTEGER PRIMARY KEY, window INTEGER NOT NULL, at_ns INTEGER NOT NULL, what TEXT NOT NULL,"
+        " kind TEXT NOT NULL, subject TEXT NOT NULL, text TEXT NOT NULL, printed INTEGER NOT NULL DEFAULT 0,"
+        " posted INTEGER NOT NULL DEFAULT 0, UNIQUE (window, what, kind, subject));"
+        "INSERT INTO change (kind, subject, rank, begun) VALUES ('step', '', -1, 3), ('idle', '', -1, 3);"
+        "INSERT INTO said VALUES (1, 3, 0, 'begun', 'step', 'job', 'a', 1, 0), (2, 3, 0, 'begun', 'idle', 'job', 'b', 0, 0);"
+        "PRAGMA application_id = 1920169832; PRAGMA user_version = 1");
+    rs_watch_history *h = open_at(&p);
+    assert_int_equal(rs_history_deliver(h, RS_OUTLET_PRINTED, deliver, &left, &err), RS_OK);
+    assert_int_equal(left, 8);
+    assert_int_equal(rs_history_end_change(h, "idle", "", -1, 9, &fault, &err), RS_OK);
+    assert_int_equal(fault, 2);
+    rs_history_close(h);
     unlink(p.path);
 }
 
@@ -306,6 +344,7 @@ int main(void)
         cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_killed),
         cmocka_unit_test(test_two_watchers), cmocka_unit_test(test_full),
         cmocka_unit_test(test_foreign),      cmocka_unit_test(test_size),
+        cmocka_unit_test(test_migrated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
