@@ -81,7 +81,8 @@ static const char *const texts[STATEMENTS] = {
         "UPDATE change SET ended = ? WHERE kind = ? AND subject = ? AND rank = ? AND ended IS NULL RETURNING fault",
     [LIST_CHANGES] =
         "SELECT id, kind, subject, rank, begun, ended, usual, now, change, low, high, cause, fault, culprit FROM change WHERE ended IS NULL OR ? ORDER BY id",
-    [SAY] = "INSERT OR IGNORE INTO said (window, at_ns, what, kind, subject, text, fault) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    [SAY] =
+        "INSERT OR IGNORE INTO said (window, at_ns, what, kind, subject, text, fault) VALUES (?, ?, ?, ?, ?, ?, ?)",
     [UNSAID_PRINTED] =
         "SELECT id, window, at_ns, what, kind, subject, text, fault FROM said WHERE printed = 0 ORDER BY id",
     [UNSAID_POSTED] =

@@ -68,7 +68,7 @@ typedef struct rs_history_change {
     int64_t ended;       /* window; 0: it goes on */
     double usual, now, change, low, high; /* NaN: unknown */
     const char *cause;                    /* NULL */
-    int64_t fault;       /* the id of the first change of the same fault; 0 where it is added: it is the first */
+    int64_t fault; /* the id of the first change of the same fault; 0 where it is added: it is the first */
     const char *culprit; /* the judge's finding and whom it accuses: what changes of one fault share; NULL */
 } rs_history_change;
 

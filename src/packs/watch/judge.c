@@ -208,9 +208,9 @@ static void put_cause(rs_text *text, const rs_verdict *v)
     if (!v) {
         rs_text_put(text, "Cause: unknown; the window's traces could not be diagnosed.");
     } else if (v->kind == RS_VERDICT_FINDING && v->claim) {
-        rs_text_printf(text, "Cause: %s. Fixing it would cut the %s by %s %% (95 %% CI %s to %s %%).", v->claim,
-                       v->steps ? "step" : "recording", RS_FIXED(v->gain_pct, 1), RS_FIXED(v->gain_low_pct, 1),
-                       RS_FIXED(v->gain_high_pct, 1));
+        rs_text_printf(text, "Cause: %s. Fixing it would cut the %s by %s %% (95 %% CI %s to %s %%).",
+                       v->claim, v->steps ? "step" : "recording", RS_FIXED(v->gain_pct, 1),
+                       RS_FIXED(v->gain_low_pct, 1), RS_FIXED(v->gain_high_pct, 1));
     } else if (v->kind == RS_VERDICT_REFUSED) {
         rs_text_printf(text, "Cause: not diagnosed. %s", v->text);
     } else {
@@ -257,8 +257,8 @@ static void group_clear(group *f)
 }
 
 /* A change, or its end, as a row; *id: the fault that it is of, 0 where the history has it already. */
-static rs_status keep_event(rs_watch *w, const rs_series_event *e, int64_t window, const group *f, int64_t *id,
-                            rs_error *err)
+static rs_status keep_event(rs_watch *w, const rs_series_event *e, int64_t window, const group *f,
+                            int64_t *id, rs_error *err)
 {
     const char *kind = rs_metric_specs[e->metric].name;
     if (e->what != RS_SERIES_BEGUN)
@@ -392,8 +392,8 @@ static rs_status end_faults(rs_watch *w, rs_series_event *events, size_t n, int6
 /* The job's changes first, then the ranks', in the metrics' order; those that begin, then the others. */
 static bool is_before(const rs_series_event *a, const rs_series_event *b)
 {
-    bool ranks[2] = {a->rank != RS_JOB, b->rank != RS_JOB}, ends[2] = {a->what != RS_SERIES_BEGUN,
-                                                                       b->what != RS_SERIES_BEGUN};
+    bool ranks[2] = {a->rank != RS_JOB, b->rank != RS_JOB},
+         ends[2] = {a->what != RS_SERIES_BEGUN, b->what != RS_SERIES_BEGUN};
     if (ends[0] != ends[1]) return ends[1];
     if (ranks[0] != ranks[1]) return ranks[1];
     if (a->metric != b->metric) return a->metric < b->metric;

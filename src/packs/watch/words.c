@@ -43,6 +43,16 @@ static void put_change(rs_text *text, const rs_series_event *e)
                    RS_FIXED(100 * low, 1), RS_FIXED(100 * high, 1));
 }
 
+/* "6.1 ms a step instead of 3.2 ms, 90.1 % more (...)" */
+static void put_levels(rs_text *text, const rs_series_event *e)
+{
+    put_value(text, e->metric, e->now);
+    rs_text_put(text, e->metric == RS_WATCH_OWN ? " a step instead of " : " instead of ");
+    put_value(text, e->metric, e->usual);
+    rs_text_put(text, ", ");
+    put_change(text, e);
+}
+
 /* "rank 5", "ranks 5, 7 and 12 more": as many as are named. */
 static void put_ranks(rs_text *text, const rs_series_event *events, size_t n, const char *r)
 {
@@ -72,11 +82,7 @@ static void put_begun_ranks(rs_text *text, const rs_series_event *events, size_t
     rs_text_printf(text, ": %s changed against the other ranks. ", rs_metric_specs[e->metric].noun);
     if (n > 1) rs_text_printf(text, "The largest change is that of rank %lld: ", (long long)e->rank);
     rs_text_put(text, n > 1 ? "it is " : "It is ");
-    put_value(text, e->metric, e->now);
-    rs_text_put(text, e->metric == RS_WATCH_OWN ? " a step instead of " : " instead of ");
-    put_value(text, e->metric, e->usual);
-    rs_text_put(text, ", ");
-    put_change(text, e);
+    put_levels(text, e);
 }
 
 static void put_begun_job(rs_text *text, const rs_series_event *e)
@@ -87,11 +93,7 @@ static void put_begun_job(rs_text *text, const rs_series_event *e)
                                                            [RS_WATCH_MFU] = "Model FLOPs utilization is ",
                                                            [RS_WATCH_MEMORY] = "Reserved memory is "};
     rs_text_put(text, subjects[e->metric] ? subjects[e->metric] : rs_metric_specs[e->metric].noun);
-    put_value(text, e->metric, e->now);
-    rs_text_put(text, " instead of ");
-    put_value(text, e->metric, e->usual);
-    rs_text_put(text, ", ");
-    put_change(text, e);
+    put_levels(text, e);
 }
 
 /* "rank 5 is there again", "the step is back at 5.2 ms" */
@@ -135,11 +137,7 @@ static void put_effect(rs_text *text, const rs_series_event *events, size_t n)
     if (e->rank != RS_JOB) rs_text_printf(text, " of rank %lld", (long long)e->rank);
     if (n > 1) rs_text_printf(text, " (and %zu more rank%s)", n - 1, n > 2 ? "s" : "");
     rs_text_put(text, " is ");
-    put_value(text, e->metric, e->now);
-    rs_text_put(text, " instead of ");
-    put_value(text, e->metric, e->usual);
-    rs_text_put(text, ", ");
-    put_change(text, e);
+    put_levels(text, e);
 }
 
 static void put_effects(rs_text *text, const rs_series_event *events, size_t n)

@@ -69,7 +69,8 @@ typedef struct rs_watch_message {
         kind; /* "step", "own_work", "exposed_comm", "idle", "mfu", "memory", "missing", "hang", or a finding's id */
     const char *subject; /* "job", "rank 5, rank 7", or of a finding its culprits */
     const char *text;    /* one sentence or several: all that the fault changed, and its cause */
-    int64_t fault;       /* number of the fault: its begin and its end have the same; 0: of a version that had none */
+    int64_t
+        fault; /* number of the fault: its begin and its end have the same; 0: of a version that had none */
 } rs_watch_message;
 
 typedef enum rs_watch_outlet { RS_WATCH_PRINT, RS_WATCH_POST } rs_watch_outlet;

@@ -274,7 +274,7 @@ static void test_foreign(void **state)
     unlink(p.path);
 }
 
-/* A history of version 1 is migrated: its changes go on, each a fault of its own, and nothing is said a second time. */
+/* A history of version 1 is migrated: its changes go on, each a fault of its own, and no message is delivered again. */
 static void test_migrated(void **state)
 {
     place p;
