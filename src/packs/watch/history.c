@@ -55,8 +55,8 @@ enum {
     END_CHANGE,
     LIST_CHANGES,
     SAY,
-    UNSAID_PRINTED,
-    UNSAID_POSTED,
+    UNPRINTED,
+    UNPOSTED,
     MARK_PRINTED,
     MARK_POSTED,
     STATEMENTS
@@ -83,12 +83,12 @@ static const char *const texts[STATEMENTS] = {
         "SELECT id, kind, subject, rank, begun, ended, usual, now, change, low, high, cause, fault, culprit FROM change WHERE ended IS NULL OR ? ORDER BY id",
     [SAY] =
         "INSERT OR IGNORE INTO said (window, at_ns, what, kind, subject, text, fault) VALUES (?, ?, ?, ?, ?, ?, ?)",
-    [UNSAID_PRINTED] =
+    [UNPRINTED] =
         "SELECT id, window, at_ns, what, kind, subject, text, fault FROM said WHERE printed = 0 ORDER BY id",
-    [UNSAID_POSTED] =
-        "SELECT id, window, at_ns, what, kind, subject, text, fault FROM said WHERE posted = 0 ORDER BY id",
+    [UNPOSTED] =
+        "SELECT id, window, at_ns, what, kind, subject, text, fault FROM said WHERE posted <= 0 AND posted >= -? ORDER BY id LIMIT 1",
     [MARK_PRINTED] = "UPDATE said SET printed = 1 WHERE id = ?",
-    [MARK_POSTED] = "UPDATE said SET posted = 1 WHERE id = ?",
+    [MARK_POSTED] = "UPDATE said SET posted = ?2 WHERE id = ?1",
 };
 
 struct rs_watch_history {
@@ -710,22 +710,23 @@ rs_status rs_history_say(rs_watch_history *h, const rs_history_message *m, rs_er
     return finish(h, s, err);
 }
 
-static rs_status mark(rs_watch_history *h, rs_outlet outlet, int64_t id, rs_error *err)
+static rs_status mark(rs_watch_history *h, int statement, int64_t id, int64_t value, rs_error *err)
 {
-    sqlite3_stmt *s = take(h, outlet == RS_OUTLET_PRINTED ? MARK_PRINTED : MARK_POSTED, err);
+    sqlite3_stmt *s = take(h, statement, err);
     if (!s) return err->status;
     sqlite3_bind_int64(s, 1, id);
+    if (statement == MARK_POSTED) sqlite3_bind_int64(s, 2, value);
     return finish(h, s, err);
 }
 
-/* The next message, and whether there is one; it is marked when it was delivered. */
-static rs_status deliver_next(rs_watch_history *h, rs_outlet outlet, rs_history_deliver_fn deliver,
-                              void *context, bool *has, rs_error *err)
+/* Gives the next message of a statement to the function; *id: which one it was, 0: there is none. */
+static rs_status give_next(rs_watch_history *h, sqlite3_stmt *s, rs_history_deliver_fn deliver, void *context,
+                           int64_t *id, rs_error *err)
 {
-    sqlite3_stmt *s = take(h, outlet == RS_OUTLET_PRINTED ? UNSAID_PRINTED : UNSAID_POSTED, err);
-    if (!s) return err->status;
-    RS_TRY(next(h, s, has, err));
-    if (!*has) return RS_OK;
+    bool has;
+    *id = 0;
+    RS_TRY(next(h, s, &has, err));
+    if (!has) return RS_OK;
     rs_history_message m = {.id = sqlite3_column_int64(s, 0),
                             .window = sqlite3_column_int64(s, 1),
                             .at_ns = sqlite3_column_int64(s, 2),
@@ -737,15 +738,23 @@ static rs_status deliver_next(rs_watch_history *h, rs_outlet outlet, rs_history_
     rs_status status =
         m.what && m.kind && m.subject && m.text ? deliver(context, &m, err) : rs_fail_nomem(err, "a message");
     sqlite3_reset(s);
-    return status == RS_OK ? mark(h, outlet, m.id, err) : status;
+    *id = m.id;
+    return status;
 }
 
-rs_status rs_history_deliver(rs_watch_history *h, rs_outlet outlet, rs_history_deliver_fn deliver,
-                             void *context, rs_error *err)
+static rs_status deliver_next(rs_watch_history *h, rs_history_deliver_fn deliver, void *context, int64_t *id,
+                              rs_error *err)
+{
+    sqlite3_stmt *s = take(h, UNPRINTED, err);
+    if (!s) return err->status;
+    RS_TRY(give_next(h, s, deliver, context, id, err));
+    return *id ? mark(h, MARK_PRINTED, *id, 1, err) : RS_OK;
+}
+
+rs_status rs_history_deliver(rs_watch_history *h, rs_history_deliver_fn deliver, void *context, rs_error *err)
 {
     rs_status status = rs_history_begin(h, err);
-    for (bool has = true; status == RS_OK && has;)
-        status = deliver_next(h, outlet, deliver, context, &has, err);
+    for (int64_t id = 1; status == RS_OK && id;) status = deliver_next(h, deliver, context, &id, err);
     if (!h->locked) return status;
     /* what was delivered before a failure stays marked */
     rs_error second = RS_ERROR_INIT;
@@ -753,4 +762,41 @@ rs_status rs_history_deliver(rs_watch_history *h, rs_outlet outlet, rs_history_d
     rs_history_rollback(h);
     if (status == RS_OK && committed != RS_OK) *err = second;
     return status == RS_OK ? committed : status;
+}
+
+/* The column `posted` is 1 or 2 of a message that is done with, else 0, or less: the negated time until which a watcher has it. */
+static rs_status claim(rs_watch_history *h, int64_t now_s, int64_t until_s, rs_history_deliver_fn copy,
+                       void *context, bool *has, rs_error *err)
+{
+    sqlite3_stmt *s = take(h, UNPOSTED, err);
+    int64_t id;
+    if (!s) return err->status;
+    sqlite3_bind_int64(s, 1, now_s);
+    RS_TRY(give_next(h, s, copy, context, &id, err));
+    *has = id != 0;
+    return id ? mark(h, MARK_POSTED, id, -until_s, err) : RS_OK;
+}
+
+rs_status rs_history_claim_post(rs_watch_history *h, int64_t now_s, int64_t until_s,
+                                rs_history_deliver_fn copy, void *context, bool *has, rs_error *err)
+{
+    *has = false;
+    RS_TRY(rs_history_begin(h, err));
+    rs_status status = claim(h, now_s, until_s, copy, context, has, err);
+    if (status == RS_OK) status = rs_history_commit(h, err);
+    rs_history_rollback(h);
+    return status;
+}
+
+rs_status rs_history_end_post(rs_watch_history *h, int64_t id, rs_posted outcome, rs_error *err)
+{
+    return mark(h, MARK_POSTED, id, outcome == RS_POST_AGAIN ? -1 : (int64_t)outcome, err);
+}
+
+rs_status rs_history_skip_old_posts(rs_watch_history *h, rs_error *err)
+{
+    return run(h,
+               "UPDATE said SET posted = 2 WHERE printed AND NOT EXISTS (SELECT 1 FROM said WHERE posted)"
+               " AND fault NOT IN (SELECT fault FROM change WHERE ended IS NULL)",
+               err);
 }

@@ -85,8 +85,6 @@ rs_status rs_history_each_change(rs_watch_history *history, bool all, rs_history
 
 /* ---- what was said ------------------------------------------------------------------------------------------ */
 
-typedef enum rs_outlet { RS_OUTLET_PRINTED, RS_OUTLET_POSTED } rs_outlet;
-
 typedef struct rs_history_message {
     int64_t id;
     int64_t window, at_ns; /* at_ns: start of the window, or when it was noted */
@@ -98,10 +96,20 @@ typedef struct rs_history_message {
 
 /* A second one of the same window and fault is dropped. */
 rs_status rs_history_say(rs_watch_history *history, const rs_history_message *message, rs_error *err);
-/* Gives each message that was not delivered there to `deliver`, in order, and marks it when that succeeds. The lock is held
+/* Gives each message that was not printed to `deliver`, in order, and marks it when that succeeds. The lock is held
  * meanwhile, so that no other watcher delivers it, too. After a failure the rest stays for the next call. */
 typedef rs_status (*rs_history_deliver_fn)(void *context, const rs_history_message *message, rs_error *err);
-rs_status rs_history_deliver(rs_watch_history *history, rs_outlet outlet, rs_history_deliver_fn deliver,
-                             void *context, rs_error *err);
+rs_status rs_history_deliver(rs_watch_history *history, rs_history_deliver_fn deliver, void *context,
+                             rs_error *err);
+
+/* Takes the oldest message that is to be posted: `take` copies it. It is this watcher's until then (seconds since 1970), when others may
+ * take it again. *has is false where there is none. */
+rs_status rs_history_claim_post(rs_watch_history *history, int64_t now_s, int64_t until_s,
+                                rs_history_deliver_fn take, void *context, bool *has, rs_error *err);
+/* It was posted, or the receiver refused it, or it is to be tried again, by any watcher. */
+typedef enum rs_posted { RS_POST_AGAIN, RS_POSTED, RS_POST_REFUSED } rs_posted;
+rs_status rs_history_end_post(rs_watch_history *history, int64_t id, rs_posted outcome, rs_error *err);
+/* Before a history is posted of for the first time: what was printed and is over is not posted. */
+rs_status rs_history_skip_old_posts(rs_watch_history *history, rs_error *err);
 
 #endif

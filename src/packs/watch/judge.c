@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/try.h"
 #include "text/numbers.h"
@@ -661,12 +662,29 @@ static rs_status deliver_one(void *context, const rs_history_message *m, rs_erro
     return d->deliver(d->context, &message, err);
 }
 
-rs_status rs_watch_deliver(rs_watch *w, rs_watch_outlet outlet, rs_watch_deliver_fn deliver, void *context,
-                           rs_error *err)
+rs_status rs_watch_deliver(rs_watch *w, rs_watch_deliver_fn deliver, void *context, rs_error *err)
 {
     delivery d = {deliver, context};
-    return rs_history_deliver(w->history, outlet == RS_WATCH_PRINT ? RS_OUTLET_PRINTED : RS_OUTLET_POSTED,
-                              deliver_one, &d, err);
+    return rs_history_deliver(w->history, deliver_one, &d, err);
+}
+
+rs_status rs_watch_claim_post(rs_watch *w, int64_t lease_s, rs_watch_deliver_fn take, void *context,
+                              bool *has, rs_error *err)
+{
+    delivery d = {take, context};
+    int64_t now = (int64_t)time(NULL);
+    *has = false;
+    return rs_history_claim_post(w->history, now, now + lease_s, deliver_one, &d, has, err);
+}
+
+rs_status rs_watch_begin_posts(rs_watch *w, rs_error *err)
+{
+    return rs_history_skip_old_posts(w->history, err);
+}
+
+rs_status rs_watch_end_post(rs_watch *w, int64_t id, rs_watch_posted outcome, rs_error *err)
+{
+    return rs_history_end_post(w->history, id, (rs_posted)outcome, err);
 }
 
 size_t rs_watch_n_open(const rs_watch *w)
