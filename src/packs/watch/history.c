@@ -28,6 +28,14 @@ static const char *const migrations[RS_HISTORY_VERSION] = {
     "CREATE TABLE said (id INTEGER PRIMARY KEY, window INTEGER NOT NULL, at_ns INTEGER NOT NULL, what TEXT NOT NULL,"
     " kind TEXT NOT NULL, subject TEXT NOT NULL, text TEXT NOT NULL, printed INTEGER NOT NULL DEFAULT 0,"
     " posted INTEGER NOT NULL DEFAULT 0, UNIQUE (window, what, kind, subject));",
+    /* changes of one fault are said together: a change of version 1 was a fault of its own */
+    "ALTER TABLE change ADD COLUMN fault INTEGER; ALTER TABLE change ADD COLUMN culprit TEXT;"
+    "UPDATE change SET fault = id;"
+    "CREATE TABLE message (id INTEGER PRIMARY KEY, window INTEGER NOT NULL, at_ns INTEGER NOT NULL, what TEXT NOT NULL,"
+    " kind TEXT NOT NULL, subject TEXT NOT NULL, text TEXT NOT NULL, printed INTEGER NOT NULL DEFAULT 0,"
+    " posted INTEGER NOT NULL DEFAULT 0, fault INTEGER NOT NULL, UNIQUE (window, what, fault));"
+    "INSERT INTO message SELECT id, window, at_ns, what, kind, subject, text, printed, posted, -id FROM said;"
+    "DROP TABLE said; ALTER TABLE message RENAME TO said;",
 };
 
 enum {
@@ -43,11 +51,12 @@ enum {
     LIST_WINDOWS,
     WINDOW_START,
     BEGIN_CHANGE,
+    LEAD_FAULT,
     END_CHANGE,
     LIST_CHANGES,
     SAY,
-    UNSAID_PRINTED,
-    UNSAID_POSTED,
+    UNPRINTED,
+    UNPOSTED,
     MARK_PRINTED,
     MARK_POSTED,
     STATEMENTS
@@ -66,18 +75,20 @@ static const char *const texts[STATEMENTS] = {
     [NEWEST] = "SELECT id, start_ns FROM window ORDER BY id DESC LIMIT 1",
     [LIST_WINDOWS] = "SELECT id FROM window WHERE id > ? ORDER BY id",
     [WINDOW_START] = "SELECT start_ns FROM window WHERE id = ?",
-    [BEGIN_CHANGE] = "INSERT OR IGNORE INTO change VALUES (NULL, ?, ?, ?, ?, NULL, ?, ?, ?, ?, ?, ?)",
+    [BEGIN_CHANGE] = "INSERT OR IGNORE INTO change VALUES (NULL, ?, ?, ?, ?, NULL, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [LEAD_FAULT] = "UPDATE change SET fault = id WHERE id = ?",
     [END_CHANGE] =
-        "UPDATE change SET ended = ? WHERE kind = ? AND subject = ? AND rank = ? AND ended IS NULL",
+        "UPDATE change SET ended = ? WHERE kind = ? AND subject = ? AND rank = ? AND ended IS NULL RETURNING fault",
     [LIST_CHANGES] =
-        "SELECT id, kind, subject, rank, begun, ended, usual, now, change, low, high, cause FROM change WHERE ended IS NULL OR ? ORDER BY id",
-    [SAY] = "INSERT OR IGNORE INTO said (window, at_ns, what, kind, subject, text) VALUES (?, ?, ?, ?, ?, ?)",
-    [UNSAID_PRINTED] =
-        "SELECT id, window, at_ns, what, kind, subject, text FROM said WHERE printed = 0 ORDER BY id",
-    [UNSAID_POSTED] =
-        "SELECT id, window, at_ns, what, kind, subject, text FROM said WHERE posted = 0 ORDER BY id",
+        "SELECT id, kind, subject, rank, begun, ended, usual, now, change, low, high, cause, fault, culprit FROM change WHERE ended IS NULL OR ? ORDER BY id",
+    [SAY] =
+        "INSERT OR IGNORE INTO said (window, at_ns, what, kind, subject, text, fault) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    [UNPRINTED] =
+        "SELECT id, window, at_ns, what, kind, subject, text, fault FROM said WHERE printed = 0 ORDER BY id",
+    [UNPOSTED] =
+        "SELECT id, window, at_ns, what, kind, subject, text, fault FROM said WHERE posted <= 0 AND posted >= -? ORDER BY id LIMIT 1",
     [MARK_PRINTED] = "UPDATE said SET printed = 1 WHERE id = ?",
-    [MARK_POSTED] = "UPDATE said SET posted = 1 WHERE id = ?",
+    [MARK_POSTED] = "UPDATE said SET posted = ?2 WHERE id = ?1",
 };
 
 struct rs_watch_history {
@@ -602,7 +613,17 @@ rs_status rs_history_each_window(rs_watch_history *h, int64_t after, rs_history_
 
 /* ---- changes ------------------------------------------------------------------------------------------------ */
 
-rs_status rs_history_begin_change(rs_watch_history *h, const rs_history_change *c, bool *is_new,
+/* The change that was added last is the first of its fault. */
+static rs_status lead_fault(rs_watch_history *h, int64_t *fault, rs_error *err)
+{
+    sqlite3_stmt *s = take(h, LEAD_FAULT, err);
+    if (!s) return err->status;
+    *fault = sqlite3_last_insert_rowid(h->db);
+    sqlite3_bind_int64(s, 1, *fault);
+    return finish(h, s, err);
+}
+
+rs_status rs_history_begin_change(rs_watch_history *h, const rs_history_change *c, int64_t *fault,
                                   rs_error *err)
 {
     sqlite3_stmt *s = take(h, BEGIN_CHANGE, err);
@@ -614,23 +635,28 @@ rs_status rs_history_begin_change(rs_watch_history *h, const rs_history_change *
     sqlite3_bind_int64(s, 4, c->begun);
     for (int i = 0; i < 5; i++) bind_real(s, 5 + i, reals[i]);
     bind_text(s, 10, c->cause);
+    sqlite3_bind_int64(s, 11, c->fault);
+    bind_text(s, 12, c->culprit);
     RS_TRY(finish(h, s, err));
-    *is_new = sqlite3_changes(h->db) > 0;
-    return RS_OK;
+    *fault = sqlite3_changes(h->db) > 0 ? c->fault : 0;
+    return sqlite3_changes(h->db) > 0 && !c->fault ? lead_fault(h, fault, err) : RS_OK;
 }
 
 rs_status rs_history_end_change(rs_watch_history *h, const char *kind, const char *subject, int64_t rank,
-                                int64_t ended, bool *was, rs_error *err)
+                                int64_t ended, int64_t *fault, rs_error *err)
 {
     sqlite3_stmt *s = take(h, END_CHANGE, err);
+    bool has;
+    *fault = 0;
     if (!s) return err->status;
     sqlite3_bind_int64(s, 1, ended);
     bind_text(s, 2, kind);
     bind_text(s, 3, subject);
     sqlite3_bind_int64(s, 4, rank);
-    RS_TRY(finish(h, s, err));
-    *was = sqlite3_changes(h->db) > 0;
-    return RS_OK;
+    RS_TRY(next(h, s, &has, err));
+    if (!has) return RS_OK;
+    *fault = sqlite3_column_int64(s, 0);
+    return next(h, s, &has, err);
 }
 
 static rs_history_change change_of(sqlite3_stmt *s)
@@ -646,7 +672,9 @@ static rs_history_change change_of(sqlite3_stmt *s)
                                .change = real_of(s, 8),
                                .low = real_of(s, 9),
                                .high = real_of(s, 10),
-                               .cause = text_of(s, 11)};
+                               .cause = text_of(s, 11),
+                               .fault = sqlite3_column_int64(s, 12),
+                               .culprit = text_of(s, 13)};
 }
 
 rs_status rs_history_each_change(rs_watch_history *h, bool all, rs_history_change_fn each, void *context,
@@ -678,44 +706,55 @@ rs_status rs_history_say(rs_watch_history *h, const rs_history_message *m, rs_er
     bind_text(s, 4, m->kind);
     bind_text(s, 5, m->subject);
     bind_text(s, 6, m->text);
+    sqlite3_bind_int64(s, 7, m->fault);
     return finish(h, s, err);
 }
 
-static rs_status mark(rs_watch_history *h, rs_outlet outlet, int64_t id, rs_error *err)
+static rs_status mark(rs_watch_history *h, int statement, int64_t id, int64_t value, rs_error *err)
 {
-    sqlite3_stmt *s = take(h, outlet == RS_OUTLET_PRINTED ? MARK_PRINTED : MARK_POSTED, err);
+    sqlite3_stmt *s = take(h, statement, err);
     if (!s) return err->status;
     sqlite3_bind_int64(s, 1, id);
+    if (statement == MARK_POSTED) sqlite3_bind_int64(s, 2, value);
     return finish(h, s, err);
 }
 
-/* The next message, and whether there is one; it is marked when it was delivered. */
-static rs_status deliver_next(rs_watch_history *h, rs_outlet outlet, rs_history_deliver_fn deliver,
-                              void *context, bool *has, rs_error *err)
+/* Gives the next message of a statement to the function; *id: which one it was, 0: there is none. */
+static rs_status give_next(rs_watch_history *h, sqlite3_stmt *s, rs_history_deliver_fn deliver, void *context,
+                           int64_t *id, rs_error *err)
 {
-    sqlite3_stmt *s = take(h, outlet == RS_OUTLET_PRINTED ? UNSAID_PRINTED : UNSAID_POSTED, err);
-    if (!s) return err->status;
-    RS_TRY(next(h, s, has, err));
-    if (!*has) return RS_OK;
+    bool has;
+    *id = 0;
+    RS_TRY(next(h, s, &has, err));
+    if (!has) return RS_OK;
     rs_history_message m = {.id = sqlite3_column_int64(s, 0),
                             .window = sqlite3_column_int64(s, 1),
                             .at_ns = sqlite3_column_int64(s, 2),
                             .what = text_of(s, 3),
                             .kind = text_of(s, 4),
                             .subject = text_of(s, 5),
-                            .text = text_of(s, 6)};
+                            .text = text_of(s, 6),
+                            .fault = sqlite3_column_int64(s, 7)};
     rs_status status =
         m.what && m.kind && m.subject && m.text ? deliver(context, &m, err) : rs_fail_nomem(err, "a message");
     sqlite3_reset(s);
-    return status == RS_OK ? mark(h, outlet, m.id, err) : status;
+    *id = m.id;
+    return status;
 }
 
-rs_status rs_history_deliver(rs_watch_history *h, rs_outlet outlet, rs_history_deliver_fn deliver,
-                             void *context, rs_error *err)
+static rs_status deliver_next(rs_watch_history *h, rs_history_deliver_fn deliver, void *context, int64_t *id,
+                              rs_error *err)
+{
+    sqlite3_stmt *s = take(h, UNPRINTED, err);
+    if (!s) return err->status;
+    RS_TRY(give_next(h, s, deliver, context, id, err));
+    return *id ? mark(h, MARK_PRINTED, *id, 1, err) : RS_OK;
+}
+
+rs_status rs_history_deliver(rs_watch_history *h, rs_history_deliver_fn deliver, void *context, rs_error *err)
 {
     rs_status status = rs_history_begin(h, err);
-    for (bool has = true; status == RS_OK && has;)
-        status = deliver_next(h, outlet, deliver, context, &has, err);
+    for (int64_t id = 1; status == RS_OK && id;) status = deliver_next(h, deliver, context, &id, err);
     if (!h->locked) return status;
     /* what was delivered before a failure stays marked */
     rs_error second = RS_ERROR_INIT;
@@ -723,4 +762,41 @@ rs_status rs_history_deliver(rs_watch_history *h, rs_outlet outlet, rs_history_d
     rs_history_rollback(h);
     if (status == RS_OK && committed != RS_OK) *err = second;
     return status == RS_OK ? committed : status;
+}
+
+/* The column `posted` is 1 or 2 of a message that is done with, else 0, or less: the negated time until which a watcher has it. */
+static rs_status claim(rs_watch_history *h, int64_t now_s, int64_t until_s, rs_history_deliver_fn copy,
+                       void *context, bool *has, rs_error *err)
+{
+    sqlite3_stmt *s = take(h, UNPOSTED, err);
+    int64_t id;
+    if (!s) return err->status;
+    sqlite3_bind_int64(s, 1, now_s);
+    RS_TRY(give_next(h, s, copy, context, &id, err));
+    *has = id != 0;
+    return id ? mark(h, MARK_POSTED, id, -until_s, err) : RS_OK;
+}
+
+rs_status rs_history_claim_post(rs_watch_history *h, int64_t now_s, int64_t until_s,
+                                rs_history_deliver_fn copy, void *context, bool *has, rs_error *err)
+{
+    *has = false;
+    RS_TRY(rs_history_begin(h, err));
+    rs_status status = claim(h, now_s, until_s, copy, context, has, err);
+    if (status == RS_OK) status = rs_history_commit(h, err);
+    rs_history_rollback(h);
+    return status;
+}
+
+rs_status rs_history_end_post(rs_watch_history *h, int64_t id, rs_posted outcome, rs_error *err)
+{
+    return mark(h, MARK_POSTED, id, outcome == RS_POST_AGAIN ? -1 : (int64_t)outcome, err);
+}
+
+rs_status rs_history_skip_old_posts(rs_watch_history *h, rs_error *err)
+{
+    return run(h,
+               "UPDATE said SET posted = 2 WHERE printed AND NOT EXISTS (SELECT 1 FROM said WHERE posted)"
+               " AND fault NOT IN (SELECT fault FROM change WHERE ended IS NULL)",
+               err);
 }

@@ -7,7 +7,7 @@
 
 #include "watch/series.h"
 
-#define RS_HISTORY_VERSION 1
+#define RS_HISTORY_VERSION 2
 
 typedef struct rs_watch_history rs_watch_history;
 
@@ -68,14 +68,16 @@ typedef struct rs_history_change {
     int64_t ended;       /* window; 0: it goes on */
     double usual, now, change, low, high; /* NaN: unknown */
     const char *cause;                    /* NULL */
+    int64_t fault; /* the id of the first change of the same fault; 0 where it is added: it is the first */
+    const char *culprit; /* the judge's finding and whom it accuses: what changes of one fault share; NULL */
 } rs_history_change;
 
-/* *is_new is false where such a change goes on already. */
-rs_status rs_history_begin_change(rs_watch_history *history, const rs_history_change *change, bool *is_new,
+/* *fault: what it belongs to; 0 where such a change goes on already. */
+rs_status rs_history_begin_change(rs_watch_history *history, const rs_history_change *change, int64_t *fault,
                                   rs_error *err);
-/* *was is false where no such change goes on. */
+/* *fault: what it belonged to; 0 where no such change goes on. */
 rs_status rs_history_end_change(rs_watch_history *history, const char *kind, const char *subject,
-                                int64_t rank, int64_t ended, bool *was, rs_error *err);
+                                int64_t rank, int64_t ended, int64_t *fault, rs_error *err);
 /* Those that go on; or all. */
 typedef rs_status (*rs_history_change_fn)(void *context, const rs_history_change *change, rs_error *err);
 rs_status rs_history_each_change(rs_watch_history *history, bool all, rs_history_change_fn each,
@@ -83,22 +85,31 @@ rs_status rs_history_each_change(rs_watch_history *history, bool all, rs_history
 
 /* ---- what was said ------------------------------------------------------------------------------------------ */
 
-typedef enum rs_outlet { RS_OUTLET_PRINTED, RS_OUTLET_POSTED } rs_outlet;
-
 typedef struct rs_history_message {
     int64_t id;
     int64_t window, at_ns; /* at_ns: start of the window, or when it was noted */
     const char *what;      /* "begun", "over" */
     const char *kind, *subject;
     const char *text;
+    int64_t fault; /* the same of its begin and its end */
 } rs_history_message;
 
-/* A second one of the same window, kind and subject is dropped. */
+/* A second one of the same window and fault is dropped. */
 rs_status rs_history_say(rs_watch_history *history, const rs_history_message *message, rs_error *err);
-/* Gives each message that was not delivered there to `deliver`, in order, and marks it when that succeeds. The lock is held
+/* Gives each message that was not printed to `deliver`, in order, and marks it when that succeeds. The lock is held
  * meanwhile, so that no other watcher delivers it, too. After a failure the rest stays for the next call. */
 typedef rs_status (*rs_history_deliver_fn)(void *context, const rs_history_message *message, rs_error *err);
-rs_status rs_history_deliver(rs_watch_history *history, rs_outlet outlet, rs_history_deliver_fn deliver,
-                             void *context, rs_error *err);
+rs_status rs_history_deliver(rs_watch_history *history, rs_history_deliver_fn deliver, void *context,
+                             rs_error *err);
+
+/* Takes the oldest message that is to be posted: `take` copies it. It is this watcher's until then (seconds since 1970), when others may
+ * take it again. *has is false where there is none. */
+rs_status rs_history_claim_post(rs_watch_history *history, int64_t now_s, int64_t until_s,
+                                rs_history_deliver_fn take, void *context, bool *has, rs_error *err);
+/* It was posted, or the receiver refused it, or it is to be tried again, by any watcher. */
+typedef enum rs_posted { RS_POST_AGAIN, RS_POSTED, RS_POST_REFUSED } rs_posted;
+rs_status rs_history_end_post(rs_watch_history *history, int64_t id, rs_posted outcome, rs_error *err);
+/* Before a history is posted of for the first time: what was printed and is over is not posted. */
+rs_status rs_history_skip_old_posts(rs_watch_history *history, rs_error *err);
 
 #endif

@@ -1,11 +1,15 @@
 /* A window is added to the history, judged, and what is to be said of it is kept: all in one transaction. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/try.h"
+#include "text/numbers.h"
 #include "watch/watch.h"
 
+#define JOINED (2 * RS_SERIES_IN_A_ROW) /* windows within which further effects of a fault are found */
 #define REPLAYED (RS_SERIES_RING + RS_SERIES_RING / 2) /* windows of which the series are made again */
 
 /* ---- catching up -------------------------------------------------------------------------------------------- */
@@ -27,6 +31,7 @@ void rs_watch_clear_open(rs_watch *w)
     for (size_t i = 0; i < w->n_open; i++) {
         rs_free(w->open[i].kind);
         rs_free(w->open[i].subject);
+        rs_free(w->open[i].culprit);
     }
     w->n_open = 0;
 }
@@ -36,12 +41,17 @@ static rs_status add_open(void *context, const rs_history_change *c, rs_error *e
     rs_watch *w = context;
     if (!RS_GROW_ONE(w->open, w->n_open, w->open_capacity)) return rs_fail_nomem(err, "the changes");
     rs_open_change *o = &w->open[w->n_open];
-    *o = (rs_open_change){
-        .rank = c->rank, .begun = c->begun, .usual = c->usual, .now = c->now, .change = c->change};
+    *o = (rs_open_change){.rank = c->rank,
+                          .begun = c->begun,
+                          .fault = c->fault,
+                          .usual = c->usual,
+                          .now = c->now,
+                          .change = c->change};
     o->kind = rs_strdup(c->kind);
     o->subject = rs_strdup(c->subject);
+    o->culprit = c->culprit ? rs_strdup(c->culprit) : NULL;
     w->n_open++;
-    return o->kind && o->subject ? RS_OK : rs_fail_nomem(err, "the changes");
+    return o->kind && o->subject && (o->culprit || !c->culprit) ? RS_OK : rs_fail_nomem(err, "the changes");
 }
 
 rs_status rs_watch_list_open(rs_watch *w, rs_error *err)
@@ -175,121 +185,39 @@ static bool accuses(const rs_verdict *v, int64_t rank)
     return false;
 }
 
-/* The verdict that says most about a change: a finding that accuses one of its ranks, else the first. */
-static const rs_verdict *cause_of(const rs_result *judged, const rs_series_event *events, size_t n)
+static bool is_memory(const rs_series_event *e)
 {
-    for (size_t i = 0; i < rs_result_n_verdicts(judged); i++) {
+    return e->metric == RS_WATCH_MEMORY;
+}
+
+/* The verdict that says most about a change of time: a finding that accuses its rank, else the first. The judge compares times: of a
+ * rank that is gone, and of memory, it knows nothing. */
+static const rs_verdict *cause_of(const rs_result *judged, const rs_series_event *e)
+{
+    if (e->metric == RS_WATCH_PRESENT || is_memory(e)) return NULL;
+    for (size_t i = 0; e->rank != RS_JOB && i < rs_result_n_verdicts(judged); i++) {
         const rs_verdict *v = rs_result_verdict(judged, i);
-        for (size_t k = 0; k < n && v->kind == RS_VERDICT_FINDING; k++)
-            if (events[k].rank != RS_JOB && accuses(v, events[k].rank)) return v;
+        if (v->kind == RS_VERDICT_FINDING && accuses(v, e->rank)) return v;
     }
     return rs_result_verdict(judged, 0);
 }
 
-/* As a sentence that follows others. */
+/* As a sentence that follows others. What fixing it gains is given as a share: a message has one length of the step, which is the
+ * measured one, and the judge's is from the last end of all ranks to the next. */
 static void put_cause(rs_text *text, const rs_verdict *v)
 {
-    if (!v)
+    if (!v) {
         rs_text_put(text, "Cause: unknown; the window's traces could not be diagnosed.");
-    else if (v->kind == RS_VERDICT_FINDING)
-        rs_text_printf(text, "Cause: %s", v->text);
-    else if (v->kind == RS_VERDICT_REFUSED)
+    } else if (v->kind == RS_VERDICT_FINDING && v->claim) {
+        rs_text_printf(text, "Cause: %s. Fixing it would cut the %s by %s %% (95 %% CI %s to %s %%).",
+                       v->claim, v->steps ? "step" : "recording", RS_FIXED(v->gain_pct, 1),
+                       RS_FIXED(v->gain_low_pct, 1), RS_FIXED(v->gain_high_pct, 1));
+    } else if (v->kind == RS_VERDICT_REFUSED) {
         rs_text_printf(text, "Cause: not diagnosed. %s", v->text);
-    else
-        rs_text_printf(text, "Cause: none found among the ranks of this window. %s", v->text);
-}
-
-/* ---- what is said ------------------------------------------------------------------------------------------- */
-
-static const char *const whats[] = {"begun", "over", "settled"};
-
-static rs_status say(rs_watch *w, int64_t window, int64_t at_ns, const char *what, const char *kind,
-                     const char *subject, const rs_text *text, rs_error *err)
-{
-    const char *words = rs_text_get(text);
-    if (!words) return rs_fail_nomem(err, "a message");
-    const rs_history_message m = {
-        .window = window, .at_ns = at_ns, .what = what, .kind = kind, .subject = subject, .text = words};
-    return rs_history_say(w->history, &m, err);
-}
-
-/* A change, or its end, as a row; *known: the history has it already. */
-static rs_status keep_event(rs_watch *w, const rs_series_event *e, int64_t window, const char *cause,
-                            bool *is_new, rs_error *err)
-{
-    const char *kind = rs_metric_specs[e->metric].name;
-    if (e->what != RS_SERIES_BEGUN)
-        return rs_history_end_change(w->history, kind, "", e->rank,
-                                     e->what == RS_SERIES_OVER ? e->since : window, is_new, err);
-    const rs_history_change c = {.kind = kind,
-                                 .subject = "",
-                                 .rank = e->rank,
-                                 .begun = e->since,
-                                 .usual = e->usual,
-                                 .now = e->now,
-                                 .change = e->change,
-                                 .low = e->low,
-                                 .high = e->high,
-                                 .cause = cause};
-    return rs_history_begin_change(w->history, &c, is_new, err);
-}
-
-/* Events of one metric and what, of the job or of ranks, are one message. *said: the cause that the message before gave; of it only
- * the claim is repeated, without what fixing it gains. */
-static rs_status say_group(rs_watch *w, rs_series_event *events, size_t n, int64_t window, int64_t at_ns,
-                           const rs_result *judged, const rs_verdict **said, rs_error *err)
-{
-    RS_SCOPED(rs_text_clear) rs_text cause = {0};
-    RS_SCOPED(rs_text_clear) rs_text brief = {0};
-    RS_SCOPED(rs_text_clear) rs_text text = {0};
-    int64_t since_ns;
-    size_t n_new = 0;
-    bool begun = events[0].what == RS_SERIES_BEGUN, is_new;
-    const rs_verdict *v = NULL;
-    if (begun && events[0].metric != RS_WATCH_PRESENT) {
-        v = cause_of(judged, events, n);
-        put_cause(&cause, v);
-        if (!rs_text_get(&cause)) return rs_fail_nomem(err, "a message");
+    } else {
+        rs_text_put(text, "Cause: none found among the ranks of this window.");
     }
-    for (size_t i = 0; i < n; i++) {
-        RS_TRY(keep_event(w, &events[i], window, cause.s, &is_new, err));
-        if (is_new) events[n_new++] = events[i];
-    }
-    if (!n_new) return RS_OK;
-    RS_TRY(rs_history_window_start(w->history, events[0].since, &since_ns, err));
-    const char *shown = cause.s;
-    if (v && v == *said && v->claim) {
-        rs_text_printf(&brief, "Cause: %s.", v->claim);
-        shown = rs_text_get(&brief);
-        if (!shown) return rs_fail_nomem(err, "a message");
-    }
-    rs_watch_put_events(&text, events, n_new, since_ns, shown);
-    *said = v ? v : *said;
-    return say(w, window, at_ns, whats[events[0].what], rs_metric_specs[events[0].metric].name,
-               events[0].rank == RS_JOB ? "job" : "ranks", &text, err);
 }
-
-/* The job's changes first, then the ranks', in the metrics' order. */
-static rs_status say_events(rs_watch *w, const rs_series_event *events, size_t n, int64_t window,
-                            int64_t at_ns, const rs_result *judged, rs_error *err)
-{
-    RS_LOCAL rs_series_event *group = rs_malloc((n + 1) * sizeof *group);
-    const rs_verdict *said = NULL;
-    if (!group) return rs_fail_nomem(err, "the changes");
-    for (int ranks = 0; ranks < 2; ranks++)
-        for (int m = 0; m < RS_WATCH_METRICS; m++)
-            for (int what = RS_SERIES_BEGUN; what <= RS_SERIES_SETTLED; what++) {
-                size_t k = 0;
-                for (size_t i = 0; i < n; i++)
-                    if ((int)events[i].metric == m && (int)events[i].what == what &&
-                        (events[i].rank != RS_JOB) == (ranks == 1))
-                        group[k++] = events[i];
-                if (k) RS_TRY(say_group(w, group, k, window, at_ns, judged, &said, err));
-            }
-    return RS_OK;
-}
-
-/* ---- findings ----------------------------------------------------------------------------------------------- */
 
 static void put_culprits(rs_text *text, const rs_verdict *v)
 {
@@ -303,6 +231,195 @@ static void put_culprits(rs_text *text, const rs_verdict *v)
     }
     if (!v->n_culprits) rs_text_put(text, "job");
 }
+
+/* ---- what is said ------------------------------------------------------------------------------------------- */
+
+static const char *const whats[] = {"begun", "over", "settled"};
+
+static rs_status say(rs_watch *w, rs_history_message m, const rs_text *text, rs_error *err)
+{
+    m.text = rs_text_get(text);
+    return m.text ? rs_history_say(w->history, &m, err) : rs_fail_nomem(err, "a message");
+}
+
+/* Changes that are said together, and what is said of them. */
+typedef struct group {
+    rs_series_event *events; /* borrowed; sorted */
+    size_t n;
+    const rs_verdict *verdict;
+    rs_text cause, culprit; /* culprit "": it is none of the judge's findings */
+    int64_t id;             /* 0: it is new */
+} group;
+
+static void group_clear(group *f)
+{
+    rs_text_clear(&f->cause);
+    rs_text_clear(&f->culprit);
+}
+
+/* A change, or its end, as a row; *id: the fault that it is of, 0 where the history has it already. */
+static rs_status keep_event(rs_watch *w, const rs_series_event *e, int64_t window, const group *f,
+                            int64_t *id, rs_error *err)
+{
+    const char *kind = rs_metric_specs[e->metric].name;
+    if (e->what != RS_SERIES_BEGUN)
+        return rs_history_end_change(w->history, kind, "", e->rank,
+                                     e->what == RS_SERIES_OVER ? e->since : window, id, err);
+    const rs_history_change c = {.kind = kind,
+                                 .subject = "",
+                                 .rank = e->rank,
+                                 .begun = e->since,
+                                 .usual = e->usual,
+                                 .now = e->now,
+                                 .change = e->change,
+                                 .low = e->low,
+                                 .high = e->high,
+                                 .cause = f->cause.s,
+                                 .fault = f->id,
+                                 .culprit = f->culprit.s};
+    return rs_history_begin_change(w->history, &c, id, err);
+}
+
+/* The events of one fault, in the order in which they are said; the first one is the headline. */
+static rs_status say_events(rs_watch *w, const rs_series_event *events, size_t n, const char *cause,
+                            int64_t window, int64_t at_ns, int64_t id, rs_error *err)
+{
+    RS_SCOPED(rs_text_clear) rs_text text = {0};
+    RS_SCOPED(rs_text_clear) rs_text subject = {0};
+    int64_t since_ns;
+    RS_TRY(rs_history_window_start(w->history, events[0].since, &since_ns, err));
+    rs_watch_put_events(&text, events, n, since_ns, cause);
+    rs_watch_put_subject(&subject, events, n);
+    if (!rs_text_get(&subject)) return rs_fail_nomem(err, "a message");
+    return say(w,
+               (rs_history_message){.window = window,
+                                    .at_ns = at_ns,
+                                    .what = whats[events[0].what],
+                                    .kind = rs_metric_specs[events[0].metric].name,
+                                    .subject = subject.s,
+                                    .fault = id},
+               &text, err);
+}
+
+/* Whether the fault that the judge names goes on already, and began so shortly before that this is of it. */
+static int64_t fault_with(const rs_watch *w, const char *culprit, int64_t since)
+{
+    for (size_t i = 0; culprit && i < w->n_open; i++) {
+        const rs_open_change *o = &w->open[i];
+        if (o->culprit && strcmp(o->culprit, culprit) == 0 && since <= o->begun + JOINED) return o->fault;
+    }
+    return 0;
+}
+
+/* One message; where the fault was said before, only if the step takes longer by now: its smaller effects are in the table. */
+static rs_status begin_fault(rs_watch *w, group *f, int64_t window, int64_t at_ns, rs_error *err)
+{
+    size_t n_new = 0;
+    const rs_verdict *v = f->verdict;
+    if (f->events[0].metric != RS_WATCH_PRESENT && !is_memory(f->events)) put_cause(&f->cause, v);
+    if (v && v->kind == RS_VERDICT_FINDING) {
+        rs_text_printf(&f->culprit, "%s: ", v->id ? v->id : "finding");
+        put_culprits(&f->culprit, v);
+    }
+    if (f->cause.failed || f->culprit.failed) return rs_fail_nomem(err, "a message");
+    f->id = fault_with(w, f->culprit.s, f->events[0].since);
+    bool was_said = f->id != 0;
+    for (size_t i = 0; i < f->n; i++) {
+        int64_t id;
+        RS_TRY(keep_event(w, &f->events[i], window, f, &id, err));
+        if (!id) continue;
+        f->id = id;
+        f->events[n_new++] = f->events[i];
+    }
+    if (!n_new || (was_said && f->events[0].metric != RS_WATCH_STEP)) return RS_OK;
+    return say_events(w, f->events, n_new, f->cause.s, window, at_ns, f->id, err);
+}
+
+static bool is_same_fault(const rs_result *judged, const rs_series_event *a, const rs_series_event *b)
+{
+    return (a->metric == RS_WATCH_PRESENT) == (b->metric == RS_WATCH_PRESENT) &&
+           is_memory(a) == is_memory(b) && cause_of(judged, a) == cause_of(judged, b);
+}
+
+/* What has one cause is one fault. */
+static rs_status begin_faults(rs_watch *w, rs_series_event *events, size_t n, int64_t window, int64_t at_ns,
+                              const rs_result *judged, rs_error *err)
+{
+    RS_LOCAL rs_series_event *of_one = rs_malloc((n + 1) * sizeof *of_one);
+    if (!of_one) return rs_fail_nomem(err, "the changes");
+    while (n) {
+        size_t kept = 0;
+        RS_SCOPED(group_clear) group f = {.events = of_one, .verdict = cause_of(judged, events)};
+        for (size_t i = 0; i < n; i++)
+            if (is_same_fault(judged, &events[0], &events[i])) of_one[f.n++] = events[i];
+        for (size_t i = 0; i < n; i++)
+            if (!is_same_fault(judged, &of_one[0], &events[i])) events[kept++] = events[i];
+        n = kept;
+        RS_TRY(begin_fault(w, &f, window, at_ns, err));
+    }
+    return RS_OK;
+}
+
+static bool goes_on(const rs_watch *w, int64_t id)
+{
+    for (size_t i = 0; i < w->n_open; i++)
+        if (w->open[i].fault == id) return true;
+    return false;
+}
+
+/* A fault is over when all its changes are. */
+static rs_status end_faults(rs_watch *w, rs_series_event *events, size_t n, int64_t window, int64_t at_ns,
+                            rs_error *err)
+{
+    RS_LOCAL int64_t *ids = rs_malloc((n + 1) * sizeof *ids);
+    RS_LOCAL rs_series_event *of_one = rs_malloc((n + 1) * sizeof *of_one);
+    if (!ids || !of_one) return rs_fail_nomem(err, "the changes");
+    for (size_t i = 0; i < n; i++) RS_TRY(keep_event(w, &events[i], window, NULL, &ids[i], err));
+    RS_TRY(rs_watch_list_open(w, err));
+    for (size_t i = 0; i < n; i++) {
+        int64_t id = ids[i];
+        size_t k = 0;
+        if (!id || goes_on(w, id)) continue;
+        for (size_t j = i; j < n; j++) {
+            if (ids[j] != id) continue;
+            of_one[k++] = events[j];
+            ids[j] = 0;
+        }
+        RS_TRY(say_events(w, of_one, k, NULL, window, at_ns, id, err));
+    }
+    return RS_OK;
+}
+
+/* The job's changes first, then the ranks', in the metrics' order; those that begin, then the others. */
+static bool is_before(const rs_series_event *a, const rs_series_event *b)
+{
+    bool ranks[2] = {a->rank != RS_JOB, b->rank != RS_JOB},
+         ends[2] = {a->what != RS_SERIES_BEGUN, b->what != RS_SERIES_BEGUN};
+    if (ends[0] != ends[1]) return ends[1];
+    if (ranks[0] != ranks[1]) return ranks[1];
+    if (a->metric != b->metric) return a->metric < b->metric;
+    return a->rank < b->rank;
+}
+
+static int by_importance(const void *a, const void *b)
+{
+    return is_before(a, b) ? -1 : is_before(b, a);
+}
+
+static rs_status tell(rs_watch *w, const rs_series_event *events, size_t n, int64_t window, int64_t at_ns,
+                      const rs_result *judged, rs_error *err)
+{
+    RS_LOCAL rs_series_event *sorted = rs_malloc((n + 1) * sizeof *sorted);
+    size_t begun = 0;
+    if (!sorted) return rs_fail_nomem(err, "the changes");
+    if (n) memcpy(sorted, events, n * sizeof *sorted);
+    qsort(sorted, n, sizeof *sorted, by_importance);
+    while (begun < n && sorted[begun].what == RS_SERIES_BEGUN) begun++;
+    RS_TRY(begin_faults(w, sorted, begun, window, at_ns, judged, err));
+    return end_faults(w, sorted + begun, n - begun, window, at_ns, err);
+}
+
+/* ---- findings ----------------------------------------------------------------------------------------------- */
 
 /* Whether a change of a series speaks of the same: of a rank that the finding accuses, or of the job's step. */
 static bool is_covered(const rs_watch *w, const rs_verdict *v)
@@ -329,11 +446,11 @@ static rs_status see_finding(rs_watch *w, const rs_verdict *v, int64_t window, r
     return RS_OK;
 }
 
-/* What goes on without a measurement, or its end, as a row; *is_new: the history did not have it. */
-static rs_status keep_state(rs_watch *w, const char *kind, const char *subject, bool goes_on, int64_t window,
-                            const char *cause, bool *is_new, rs_error *err)
+/* What goes on without a measurement, or its end, as a row; *fault: 0 where the history has it. */
+static rs_status keep_state(rs_watch *w, const char *kind, const char *subject, bool on, int64_t window,
+                            const char *cause, int64_t *fault, rs_error *err)
 {
-    if (!goes_on) return rs_history_end_change(w->history, kind, subject, RS_JOB, window, is_new, err);
+    if (!on) return rs_history_end_change(w->history, kind, subject, RS_JOB, window, fault, err);
     const rs_history_change c = {.kind = kind,
                                  .subject = subject,
                                  .rank = RS_JOB,
@@ -344,15 +461,14 @@ static rs_status keep_state(rs_watch *w, const char *kind, const char *subject, 
                                  .low = (double)NAN,
                                  .high = (double)NAN,
                                  .cause = cause};
-    return rs_history_begin_change(w->history, &c, is_new, err);
+    return rs_history_begin_change(w->history, &c, fault, err);
 }
 
 static rs_status say_finding(rs_watch *w, const rs_condition *c, int64_t window, int64_t at_ns, rs_error *err)
 {
     RS_SCOPED(rs_text_clear) rs_text kind = {0};
     RS_SCOPED(rs_text_clear) rs_text text = {0};
-    int64_t since_ns;
-    bool is_new;
+    int64_t since_ns, fault;
     rs_text_printf(&kind, FINDING "%s", c->id);
     if (!rs_text_get(&kind)) return rs_fail_nomem(err, "a finding");
     RS_TRY(rs_history_window_start(w->history, c->since, &since_ns, err));
@@ -362,8 +478,16 @@ static rs_status say_finding(rs_watch *w, const rs_condition *c, int64_t window,
         rs_text_printf(&text, "Over: %s of %s, not found any more since ", c->id, c->subject);
     rs_watch_put_window(&text, c->since, since_ns);
     rs_text_put(&text, ".");
-    RS_TRY(keep_state(w, kind.s, c->subject, c->open, c->since, c->text, &is_new, err));
-    return is_new ? say(w, window, at_ns, whats[!c->open], kind.s, c->subject, &text, err) : RS_OK;
+    RS_TRY(keep_state(w, kind.s, c->subject, c->open, c->since, c->text, &fault, err));
+    if (!fault) return RS_OK;
+    return say(w,
+               (rs_history_message){.window = window,
+                                    .at_ns = at_ns,
+                                    .what = whats[!c->open],
+                                    .kind = kind.s,
+                                    .subject = c->subject,
+                                    .fault = fault},
+               &text, err);
 }
 
 /* Three windows in a row begin a finding, three without it end it. */
@@ -443,8 +567,7 @@ static rs_status judge(rs_watch *w, const rs_forming *f, rs_history_window *wind
     if (f->n > w->most_ranks) w->most_ranks = f->n;
     bool needed = is_judge_needed(w, n);
     if (needed) RS_TRY(rs_watch_ask_judge(w, f, &judged, err));
-    RS_TRY(say_events(w, events, n, window->values.id, f->start_ns, &judged, err));
-    if (n) RS_TRY(rs_watch_list_open(w, err));
+    if (n) RS_TRY(tell(w, events, n, window->values.id, f->start_ns, &judged, err));
     if (needed)
         RS_TRY(judge_findings(w, &judged, f->n >= w->most_ranks, window->values.id, f->start_ns, err));
     return rs_watch_list_open(w, err);
@@ -497,17 +620,16 @@ rs_status rs_watch_seal(rs_watch *w, const rs_forming *f, bool *is_new, rs_error
 
 /* ---- what comes from elsewhere -------------------------------------------------------------------------------- */
 
-static rs_status note(rs_watch *w, const char *kind, const char *subject, bool goes_on, const char *words,
+static rs_status note(rs_watch *w, const char *kind, const char *subject, bool on, const char *words,
                       rs_error *err)
 {
     RS_SCOPED(rs_text_clear) rs_text text = {0};
-    int64_t newest, start;
-    bool is_new;
-    RS_TRY(rs_history_newest(w->history, &newest, &start, err));
-    RS_TRY(keep_state(w, kind, subject, goes_on, newest, words, &is_new, err));
-    if (!is_new) return RS_OK;
+    rs_history_message m = {.what = whats[!on], .kind = kind, .subject = subject};
+    RS_TRY(rs_history_newest(w->history, &m.window, &m.at_ns, err));
+    RS_TRY(keep_state(w, kind, subject, on, m.window, words, &m.fault, err));
+    if (!m.fault) return RS_OK;
     rs_text_put(&text, words);
-    RS_TRY(say(w, newest, start, whats[!goes_on], kind, subject, &text, err));
+    RS_TRY(say(w, m, &text, err));
     return rs_watch_list_open(w, err);
 }
 
@@ -535,16 +657,34 @@ static rs_status deliver_one(void *context, const rs_history_message *m, rs_erro
                                       .what = m->what,
                                       .kind = m->kind,
                                       .subject = m->subject,
-                                      .text = m->text};
+                                      .text = m->text,
+                                      .fault = m->fault < 0 ? 0 : m->fault};
     return d->deliver(d->context, &message, err);
 }
 
-rs_status rs_watch_deliver(rs_watch *w, rs_watch_outlet outlet, rs_watch_deliver_fn deliver, void *context,
-                           rs_error *err)
+rs_status rs_watch_deliver(rs_watch *w, rs_watch_deliver_fn deliver, void *context, rs_error *err)
 {
     delivery d = {deliver, context};
-    return rs_history_deliver(w->history, outlet == RS_WATCH_PRINT ? RS_OUTLET_PRINTED : RS_OUTLET_POSTED,
-                              deliver_one, &d, err);
+    return rs_history_deliver(w->history, deliver_one, &d, err);
+}
+
+rs_status rs_watch_claim_post(rs_watch *w, int64_t lease_s, rs_watch_deliver_fn take, void *context,
+                              bool *has, rs_error *err)
+{
+    delivery d = {take, context};
+    int64_t now = (int64_t)time(NULL);
+    *has = false;
+    return rs_history_claim_post(w->history, now, now + lease_s, deliver_one, &d, has, err);
+}
+
+rs_status rs_watch_begin_posts(rs_watch *w, rs_error *err)
+{
+    return rs_history_skip_old_posts(w->history, err);
+}
+
+rs_status rs_watch_end_post(rs_watch *w, int64_t id, rs_watch_posted outcome, rs_error *err)
+{
+    return rs_history_end_post(w->history, id, (rs_posted)outcome, err);
 }
 
 size_t rs_watch_n_open(const rs_watch *w)

@@ -41,7 +41,8 @@ typedef struct rs_condition {
 /* The changes that go on, as the history has them. */
 typedef struct rs_open_change {
     char *kind, *subject;
-    int64_t rank, begun;
+    int64_t rank, begun, fault;
+    char *culprit; /* NULL */
     double usual, now, change;
 } rs_open_change;
 
@@ -82,9 +83,11 @@ rs_status rs_watch_ask_judge(rs_watch *watch, const rs_forming *window, rs_resul
 
 /* "window 41, 2026-11-24 12:00:05 UTC"; without a date where the time is no time of the epoch clock. */
 void rs_watch_put_window(rs_text *text, int64_t id, int64_t start_ns);
-/* Events of one metric and kind, of the job or of ranks; at: start of the window they count from. cause NULL: none is
- * given. */
+/* The changes of one fault that begin together, or that end together, as one message: the job's first, then the ranks', by
+ * metric. at_ns: start of the window they count from. cause NULL: none is given. */
 void rs_watch_put_events(rs_text *text, const rs_series_event *events, size_t n, int64_t at_ns,
                          const char *cause);
+/* Whose they are: "job", or "rank 5, rank 7". */
+void rs_watch_put_subject(rs_text *text, const rs_series_event *events, size_t n);
 
 #endif

@@ -43,10 +43,20 @@ static void put_change(rs_text *text, const rs_series_event *e)
                    RS_FIXED(100 * low, 1), RS_FIXED(100 * high, 1));
 }
 
-/* "rank 5", "ranks 5, 7 and 12 more": as many as are named. */
-static void put_ranks(rs_text *text, const rs_series_event *events, size_t n)
+/* "6.1 ms a step instead of 3.2 ms, 90.1 % more (...)" */
+static void put_levels(rs_text *text, const rs_series_event *e)
 {
-    rs_text_put(text, n == 1 ? "Rank " : "Ranks ");
+    put_value(text, e->metric, e->now);
+    rs_text_put(text, e->metric == RS_WATCH_OWN ? " a step instead of " : " instead of ");
+    put_value(text, e->metric, e->usual);
+    rs_text_put(text, ", ");
+    put_change(text, e);
+}
+
+/* "rank 5", "ranks 5, 7 and 12 more": as many as are named. */
+static void put_ranks(rs_text *text, const rs_series_event *events, size_t n, const char *r)
+{
+    rs_text_printf(text, "%sank%s ", r, n == 1 ? "" : "s");
     for (size_t i = 0; i < n && i < NAMED; i++)
         rs_text_printf(text, "%s%lld", !i ? "" : i + 1 == n ? " and " : ", ", (long long)events[i].rank);
     if (n > NAMED) rs_text_printf(text, " and %zu more", n - NAMED);
@@ -64,7 +74,7 @@ static const rs_series_event *largest(const rs_series_event *events, size_t n)
 static void put_begun_ranks(rs_text *text, const rs_series_event *events, size_t n)
 {
     const rs_series_event *e = largest(events, n);
-    put_ranks(text, events, n);
+    put_ranks(text, events, n, "R");
     if (e->metric == RS_WATCH_PRESENT) {
         rs_text_printf(text, " left no recording in %d windows in a row", RS_SERIES_IN_A_ROW);
         return;
@@ -72,11 +82,7 @@ static void put_begun_ranks(rs_text *text, const rs_series_event *events, size_t
     rs_text_printf(text, ": %s changed against the other ranks. ", rs_metric_specs[e->metric].noun);
     if (n > 1) rs_text_printf(text, "The largest change is that of rank %lld: ", (long long)e->rank);
     rs_text_put(text, n > 1 ? "it is " : "It is ");
-    put_value(text, e->metric, e->now);
-    rs_text_put(text, e->metric == RS_WATCH_OWN ? " a step instead of " : " instead of ");
-    put_value(text, e->metric, e->usual);
-    rs_text_put(text, ", ");
-    put_change(text, e);
+    put_levels(text, e);
 }
 
 static void put_begun_job(rs_text *text, const rs_series_event *e)
@@ -87,19 +93,15 @@ static void put_begun_job(rs_text *text, const rs_series_event *e)
                                                            [RS_WATCH_MFU] = "Model FLOPs utilization is ",
                                                            [RS_WATCH_MEMORY] = "Reserved memory is "};
     rs_text_put(text, subjects[e->metric] ? subjects[e->metric] : rs_metric_specs[e->metric].noun);
-    put_value(text, e->metric, e->now);
-    rs_text_put(text, " instead of ");
-    put_value(text, e->metric, e->usual);
-    rs_text_put(text, ", ");
-    put_change(text, e);
+    put_levels(text, e);
 }
 
-static void put_ended(rs_text *text, const rs_series_event *events, size_t n)
+/* "rank 5 is there again", "the step is back at 5.2 ms" */
+static void put_back(rs_text *text, const rs_series_event *events, size_t n)
 {
     const rs_series_event *e = events;
     bool settled = e->what == RS_SERIES_SETTLED;
-    rs_text_put(text, settled ? "The new level: " : "Over: ");
-    if (e->rank != RS_JOB) put_ranks(text, events, n);
+    if (e->rank != RS_JOB) put_ranks(text, events, n, "r");
     if (e->metric == RS_WATCH_PRESENT) {
         rs_text_put(text, n == 1 ? " is there again" : " are there again");
         return;
@@ -107,20 +109,76 @@ static void put_ended(rs_text *text, const rs_series_event *events, size_t n)
     rs_text_printf(text, "%s%s%s ", e->rank == RS_JOB ? "" : ", ", rs_metric_specs[e->metric].noun,
                    settled ? " has stayed at" : " is back at");
     put_value(text, e->metric, e->now);
+}
+
+static void put_ended(rs_text *text, const rs_series_event *events, size_t n)
+{
+    bool settled = events[0].what == RS_SERIES_SETTLED;
+    rs_text_put(text, settled ? "The new level: " : "Over: ");
+    put_back(text, events, n);
     if (settled) rs_text_put(text, ", with which later windows are compared");
+}
+
+/* How many events from the first on are of the same metric, of ranks or of the job. */
+static size_t run_of(const rs_series_event *events, size_t n)
+{
+    size_t k = 1;
+    while (k < n && events[k].metric == events[0].metric &&
+           (events[k].rank == RS_JOB) == (events[0].rank == RS_JOB))
+        k++;
+    return k;
+}
+
+/* "own work of rank 5 is 6.1 ms a step instead of 3.2 ms, 90.1 % more (...)" */
+static void put_effect(rs_text *text, const rs_series_event *events, size_t n)
+{
+    const rs_series_event *e = largest(events, n);
+    rs_text_put(text, rs_metric_specs[e->metric].noun);
+    if (e->rank != RS_JOB) rs_text_printf(text, " of rank %lld", (long long)e->rank);
+    if (n > 1) rs_text_printf(text, " (and %zu more rank%s)", n - 1, n > 2 ? "s" : "");
+    rs_text_put(text, " is ");
+    put_levels(text, e);
+}
+
+static void put_effects(rs_text *text, const rs_series_event *events, size_t n)
+{
+    const char *before = " Effects: ";
+    for (size_t i = 0, k; i < n; i += k, before = "; ") {
+        k = run_of(events + i, n - i);
+        rs_text_put(text, before);
+        put_effect(text, events + i, k);
+    }
+    if (n) rs_text_put(text, ".");
 }
 
 void rs_watch_put_events(rs_text *text, const rs_series_event *events, size_t n, int64_t at_ns,
                          const char *cause)
 {
-    if (events[0].what != RS_SERIES_BEGUN)
-        put_ended(text, events, n);
+    bool begun = events[0].what == RS_SERIES_BEGUN;
+    size_t k = run_of(events, n);
+    if (!begun)
+        put_ended(text, events, k);
     else if (events[0].rank == RS_JOB)
         put_begun_job(text, events);
     else
-        put_begun_ranks(text, events, n);
+        put_begun_ranks(text, events, k);
+    for (size_t i = k, next; !begun && i < n; i += next) {
+        next = run_of(events + i, n - i);
+        rs_text_put(text, "; ");
+        put_back(text, events + i, next);
+    }
     rs_text_put(text, ", since ");
     rs_watch_put_window(text, events[0].since, at_ns);
     rs_text_put(text, ".");
     if (cause) rs_text_printf(text, " %s", cause);
+    if (begun) put_effects(text, events + k, n - k);
+}
+
+void rs_watch_put_subject(rs_text *text, const rs_series_event *events, size_t n)
+{
+    size_t k = run_of(events, n);
+    if (events[0].rank == RS_JOB) rs_text_put(text, "job");
+    for (size_t i = 0; events[0].rank != RS_JOB && i < k && i < NAMED; i++)
+        rs_text_printf(text, "%srank %lld", i ? ", " : "", (long long)events[i].rank);
+    if (events[0].rank != RS_JOB && k > NAMED) rs_text_printf(text, " and %zu more", k - NAMED);
 }

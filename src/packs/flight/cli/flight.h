@@ -3,7 +3,7 @@
 #define RS_CLI_FLIGHT_H
 
 #include "cli/cli.h"
-#include "flight/cli/fetch.h"
+#include "cli/fetch.h"
 #include "output/layout.h"
 
 /* flight_text.c: the answer for people. */

@@ -7,7 +7,7 @@
 
 #include "base/ascii.h"
 #include "base/memory.h"
-#include "flight/cli/fetch.h"
+#include "cli/fetch.h"
 #include "flight/cli/flight.h"
 
 #define DEFAULT_PORT "25999"

@@ -15,6 +15,9 @@
 #include "rankscope/watch.h"
 #include "watch/cli/hang.h"
 #include "watch/cli/metrics_server.h"
+#include "watch/cli/webhook.h"
+
+#define LAST_POSTS_S 15 /* that a watch that ends has for what is left to post */
 
 static const rs_option_spec specs[] = {
     {"history", RS_OPTION_TEXT, "FILE", NULL, NULL,
@@ -29,16 +32,20 @@ static const rs_option_spec specs[] = {
      "least change that counts: percent, or percentage points of the step"},
     {"metrics-listen", RS_OPTION_INT, "PORT", NULL, NULL,
      "answer GET /metrics on 127.0.0.1 in OpenMetrics, for Prometheus; 0: any port"},
+    {"webhook", RS_OPTION_TEXT, "URL", NULL, NULL,
+     "post each message there as JSON; retried until the receiver takes it, and never waited for"},
 };
 
 typedef struct watch_request {
     rs_watch *watch;
     rs_hang_folder *folders; /* by source */
     rs_metrics_server *server;
+    rs_webhook *hook;
     int64_t every_ns, for_ns, settle_ns;
     double start;
     bool is_lines; /* JSON lines, else text */
     bool quietly;  /* messages are in the tables alone */
+    bool quiet;    /* --quiet */
     size_t n_begun, n_windows;
     char complaint[RS_ERROR_TEXT * 2]; /* the last one: it is made once, not at each look */
 } watch_request;
@@ -110,6 +117,7 @@ static rs_status check(rs_request *r, rs_error *err)
                        "messages are text or --format jsonl while the watch goes on; tables are for --once");
     if (rs_request_int(r, "metrics-listen") > 65535)
         return rs_fail(err, RS_ERR_USAGE, "--metrics-listen takes a port up to 65535");
+    if (rs_request_text(r, "webhook")) RS_TRY(rs_webhook_check(rs_request_text(r, "webhook"), err));
     if (own->every_ns < 1000000) return rs_fail(err, RS_ERR_USAGE, "--every takes at least 1ms");
     return RS_OK;
 }
@@ -124,6 +132,8 @@ static void put_message(rs_writer *writer, const rs_watch_message *m)
     rs_writer_int(writer, m->id);
     rs_writer_text(writer, ", \"window\": ");
     rs_writer_int(writer, m->window);
+    rs_writer_text(writer, ", \"fault\": ");
+    rs_writer_int(writer, m->fault);
     rs_writer_text(writer, ", \"at_ns\": ");
     rs_writer_int(writer, m->at_ns);
     for (int i = 0; i < 4; i++) {
@@ -169,6 +179,15 @@ static bool add_text(void *context, const char *bytes, size_t n)
     return !((rs_text *)context)->failed;
 }
 
+static rs_status put_post(rs_text *text, const rs_watch_message *m, rs_error *err)
+{
+    rs_sink sink = {add_text, text};
+    rs_writer writer;
+    rs_writer_init(&writer, &sink);
+    put_message(&writer, m);
+    return rs_writer_finish(&writer, err);
+}
+
 static rs_status publish(watch_request *own, rs_error *err)
 {
     RS_SCOPED(rs_text_clear) rs_text text = {0};
@@ -206,19 +225,42 @@ static rs_status look(rs_request *r, bool last, rs_watch_round *round, rs_result
     if (status == RS_OK) status = look_for_hangs(r, err);
     /* what an earlier look, or a watcher that was killed, found and did not say is said now */
     rs_error second = RS_ERROR_INIT;
-    rs_status said = rs_watch_deliver(own->watch, RS_WATCH_PRINT, print, own, &second);
+    rs_status said = rs_watch_deliver(own->watch, print, own, &second);
     if (status == RS_OK && said != RS_OK) *err = second, status = said;
+    if (own->hook) rs_webhook_wake(own->hook);
     return status == RS_OK ? publish(own, err) : status;
 }
 
+/* What cannot be noted in the history now is noted at the next turn. */
+static void post(watch_request *own)
+{
+    rs_error why = RS_ERROR_INIT;
+    const char *complaint = NULL;
+    if (own->hook) rs_webhook_turn(own->hook, own->watch, &complaint, &why);
+    if (complaint && !own->quiet) rs_complain("%s", complaint);
+}
+
 /* In small pieces: a signal ends it. */
-static void pause_for(int64_t ns)
+static void pause_for(watch_request *own, int64_t ns)
 {
     double end = rs_clock_seconds() + (double)ns * 1e-9;
     for (double left; !rs_signal_came() && (left = end - rs_clock_seconds()) > 0;) {
+        post(own);
         int64_t piece = left < 0.1 ? (int64_t)(left * 1e9) : 100000000;
         struct timespec t = {.tv_sec = 0, .tv_nsec = (long)piece};
         nanosleep(&t, NULL);
+    }
+}
+
+/* Before the watch ends, what is left is posted, for a while. */
+static void post_rest(watch_request *own)
+{
+    double end = rs_clock_seconds() + LAST_POSTS_S;
+    const struct timespec piece = {.tv_nsec = 20000000};
+    post(own);
+    while (own->hook && !rs_webhook_is_done(own->hook, 3) && rs_clock_seconds() < end) {
+        nanosleep(&piece, NULL);
+        post(own);
     }
 }
 
@@ -228,10 +270,11 @@ static rs_status look_once(rs_request *r, rs_result *result, rs_error *err)
     rs_watch_round round;
     for (;;) {
         RS_TRY(look(r, true, &round, result, err));
-        if (!round.files_changing) return RS_OK;
-        pause_for(own->settle_ns / 4 + 1000000);
+        if (!round.files_changing) break;
+        pause_for(own, own->settle_ns / 4 + 1000000);
         if (rs_signal_came()) return rs_fail(err, RS_ERR_CANCELLED, "interrupted");
     }
+    return RS_OK;
 }
 
 /* What fails now may succeed at the next look (a full disk, a lock): it is complained of once. */
@@ -267,7 +310,7 @@ static rs_status follow(rs_request *r, rs_error *err)
             own->complaint[0] = '\0';
         else
             complain(own, &why);
-        pause_for(own->every_ns);
+        pause_for(own, own->every_ns);
     }
     rs_signal_forget(); /* that is how it ends, not how it fails */
     return RS_OK;
@@ -284,9 +327,12 @@ static rs_status open_watch(rs_request *r, rs_error *err)
                                         .settle_ns = own->settle_ns};
     unsigned port;
     own->start = rs_clock_seconds();
+    own->quiet = r->quiet;
     own->folders = rs_calloc(r->arguments.n_paths, sizeof *own->folders);
     if (!own->folders) return rs_fail_nomem(err, "the sources");
     RS_TRY(rs_watch_open(&settings, &own->watch, err));
+    if (rs_request_text(r, "webhook"))
+        RS_TRY(rs_webhook_open(rs_request_text(r, "webhook"), put_post, own->watch, &own->hook, err));
     if (!rs_request_is_set(r, "metrics-listen")) return RS_OK;
     RS_TRY(rs_metrics_serve((unsigned)rs_request_int(r, "metrics-listen"), &port, &own->server, err));
     if (!r->quiet) rs_complain("metrics: http://127.0.0.1:%u/metrics", port);
@@ -299,6 +345,7 @@ static rs_status body(rs_request *r, rs_result *result, rs_error *err)
     RS_TRY(open_watch(r, err));
     rs_status status = rs_request_flag(r, "once") ? look_once(r, result, err) : follow(r, err);
     rs_progress_end(&r->progress);
+    post_rest(own);
     if (status != RS_OK) return status;
     result->found = rs_watch_n_open(own->watch) > 0 || own->n_begun > 0;
     return rs_watch_result(own->watch, result, err);
@@ -344,6 +391,7 @@ static void clear(rs_request *r)
 {
     watch_request *own = r->own;
     rs_metrics_stop(own->server);
+    rs_webhook_close(own->hook, own->watch);
     rs_watch_close(own->watch);
     rs_free(own->folders);
 }

@@ -5,7 +5,7 @@
  *     rs_watch_open(&settings, &watch, &err);
  *     while (goes_on()) {
  *         rs_watch_look(watch, sources, n, false, &round, &err);          // reads what is complete, and judges it
- *         rs_watch_deliver(watch, RS_WATCH_PRINT, print, NULL, &err);     // each message once
+ *         rs_watch_deliver(watch, print, NULL, &err);                     // each message once
  *     }
  *     rs_watch_close(watch);
  *
@@ -67,17 +67,27 @@ typedef struct rs_watch_message {
     const char *what; /* "begun", "over" or "settled" */
     const char *
         kind; /* "step", "own_work", "exposed_comm", "idle", "mfu", "memory", "missing", "hang", or a finding's id */
-    const char *subject; /* "job", "ranks", or of a finding its culprits */
-    const char *text;    /* one sentence or several */
+    const char *subject; /* "job", "rank 5, rank 7", or of a finding its culprits */
+    const char *text;    /* one sentence or several: all that the fault changed, and its cause */
+    int64_t
+        fault; /* number of the fault: its begin and its end have the same; 0: of a version that had none */
 } rs_watch_message;
 
-typedef enum rs_watch_outlet { RS_WATCH_PRINT, RS_WATCH_POST } rs_watch_outlet;
 typedef rs_status (*rs_watch_deliver_fn)(void *context, const rs_watch_message *message, rs_error *err);
-/* Gives each message that no watcher of the history has delivered to that outlet to the function, oldest first, and marks it
- * when that succeeds. The history is locked meanwhile. A process that is killed between both delivers it again, under the same
+/* Gives each message that no watcher of the history has delivered to the function, oldest first, and marks it when that succeeds. The history is locked meanwhile. A process that is killed between both delivers it again, under the same
  * id. */
-RS_API rs_status rs_watch_deliver(rs_watch *watch, rs_watch_outlet outlet, rs_watch_deliver_fn deliver,
-                                  void *context, rs_error *err);
+RS_API rs_status rs_watch_deliver(rs_watch *watch, rs_watch_deliver_fn deliver, void *context, rs_error *err);
+
+/* Messages for a receiver that takes its time, such as a webhook; delivered apart from the above. rs_watch_begin_posts comes before the
+ * first look: of a history that was never posted of, what was printed and is over is not posted. rs_watch_claim_post gives the oldest one
+ * that no watcher has to `take`, which copies it; *has is false without any. It is this watcher's for lease_s seconds, within which it calls
+ * rs_watch_end_post: RS_WATCH_POST_AGAIN gives it back. Nothing is locked in between. One that was claimed by a process that was killed is
+ * claimed again after its lease, under the same id. */
+typedef enum rs_watch_posted { RS_WATCH_POST_AGAIN, RS_WATCH_POSTED, RS_WATCH_POST_REFUSED } rs_watch_posted;
+RS_API rs_status rs_watch_begin_posts(rs_watch *watch, rs_error *err);
+RS_API rs_status rs_watch_claim_post(rs_watch *watch, int64_t lease_s, rs_watch_deliver_fn take,
+                                     void *context, bool *has, rs_error *err);
+RS_API rs_status rs_watch_end_post(rs_watch *watch, int64_t id, rs_watch_posted outcome, rs_error *err);
 
 /* How many changes go on. */
 RS_API size_t rs_watch_n_open(const rs_watch *watch);

@@ -29,6 +29,14 @@ static rs_watch_history *open_at(const place *p)
     return h;
 }
 
+static void run_sql(const place *p, const char *sql)
+{
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(p->path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
 static rs_history_window window_of(const int64_t *ranks, size_t n, const float *values, int64_t start)
 {
     rs_history_window w = {.start_ns = start, .end_ns = start + 100, .first_step = start / 1000};
@@ -158,36 +166,87 @@ static void test_two_watchers(void **state)
                                  .low = NAN,
                                  .high = NAN};
     const rs_history_message
-        m = {.window = 3, .what = "begun", .kind = "step", .subject = "job", .text = "slower"},
-        other = {.window = 4, .what = "over", .kind = "step", .subject = "job", .text = "over"};
+        m = {.window = 3, .what = "begun", .kind = "step", .subject = "job", .text = "slower", .fault = 1},
+        other = {.window = 4, .what = "over", .kind = "step", .subject = "job", .text = "over", .fault = 1};
     place p;
     rs_error err = RS_ERROR_INIT;
-    bool is_new;
+    int64_t fault, first;
     (void)state;
     make_place(&p);
     rs_watch_history *a = open_at(&p), *b = open_at(&p);
-    assert_int_equal(rs_history_begin_change(a, &c, &is_new, &err), RS_OK);
-    assert_true(is_new);
-    assert_int_equal(rs_history_begin_change(b, &c, &is_new, &err), RS_OK);
-    assert_false(is_new);
-    rs_history_change later = c;
+    assert_int_equal(rs_history_begin_change(a, &c, &first, &err), RS_OK);
+    assert_true(first > 0);
+    assert_int_equal(rs_history_begin_change(b, &c, &fault, &err), RS_OK);
+    assert_int_equal(fault, 0);
+    rs_history_change later = c, effect = c;
     later.begun = 4; /* it goes on already */
-    assert_int_equal(rs_history_begin_change(b, &later, &is_new, &err), RS_OK);
-    assert_false(is_new);
-    assert_int_equal(rs_history_end_change(b, "step", "", -1, 9, &is_new, &err), RS_OK);
-    assert_true(is_new);
-    assert_int_equal(rs_history_end_change(a, "step", "", -1, 9, &is_new, &err), RS_OK);
-    assert_false(is_new);
+    assert_int_equal(rs_history_begin_change(b, &later, &fault, &err), RS_OK);
+    assert_int_equal(fault, 0);
+    effect.kind = "idle";
+    effect.fault = first;
+    assert_int_equal(rs_history_begin_change(b, &effect, &fault, &err), RS_OK);
+    assert_int_equal(fault, first);
+    assert_int_equal(rs_history_end_change(b, "idle", "", -1, 9, &fault, &err), RS_OK);
+    assert_int_equal(fault, first);
+    assert_int_equal(rs_history_end_change(b, "step", "", -1, 9, &fault, &err), RS_OK);
+    assert_int_equal(fault, first);
+    assert_int_equal(rs_history_end_change(a, "step", "", -1, 9, &fault, &err), RS_OK);
+    assert_int_equal(fault, 0);
     assert_int_equal(rs_history_say(a, &m, &err), RS_OK);
     assert_int_equal(rs_history_say(b, &m, &err), RS_OK);
     assert_int_equal(rs_history_say(b, &other, &err), RS_OK);
     int left = 1;
-    assert_int_equal(rs_history_deliver(a, RS_OUTLET_PRINTED, deliver, &left, &err), RS_ERR_IO);
+    assert_int_equal(rs_history_deliver(a, deliver, &left, &err), RS_ERR_IO);
     left = 9;
-    assert_int_equal(rs_history_deliver(b, RS_OUTLET_PRINTED, deliver, &left, &err), RS_OK);
+    assert_int_equal(rs_history_deliver(b, deliver, &left, &err), RS_OK);
     assert_int_equal(left, 8); /* the one that was left */
-    assert_int_equal(rs_history_deliver(b, RS_OUTLET_POSTED, deliver, &left, &err), RS_OK);
-    assert_int_equal(left, 6); /* another outlet has not had them */
+    rs_history_close(a);
+    rs_history_close(b);
+    unlink(p.path);
+}
+
+static rs_status copy_id(void *context, const rs_history_message *m, rs_error *err)
+{
+    (void)err;
+    *(int64_t *)context = m->id;
+    return RS_OK;
+}
+
+/* Of two watchers one has a message that is to be posted; the other one takes it when the first one was killed with it, or gave it
+ * back. What was over and printed before the first post is left. */
+static void test_posts(void **state)
+{
+    place p;
+    rs_error err = RS_ERROR_INIT;
+    bool has;
+    int64_t id = 0;
+    (void)state;
+    make_place(&p);
+    rs_watch_history *a = open_at(&p), *b = open_at(&p);
+    run_sql(
+        &p,
+        "INSERT INTO change (kind, subject, rank, begun, ended, fault) VALUES ('step', '', -1, 1, 2, 1),"
+        " ('idle', '', -1, 1, NULL, 2);"
+        "INSERT INTO said VALUES (1, 1, 0, 'begun', 'step', 'job', 'a', 1, 0, 1),"
+        " (2, 1, 0, 'begun', 'idle', 'job', 'b', 1, 0, 2), (3, 2, 0, 'over', 'step', 'job', 'c', 0, 0, 1)");
+    assert_int_equal(rs_history_skip_old_posts(a, &err), RS_OK);
+    assert_int_equal(rs_history_claim_post(a, 1000, 1060, copy_id, &id, &has, &err), RS_OK);
+    assert_true(has);
+    assert_int_equal(id, 2); /* the first one was printed and is over */
+    assert_int_equal(rs_history_claim_post(b, 1001, 1061, copy_id, &id, &has, &err), RS_OK);
+    assert_int_equal(id, 3);
+    assert_int_equal(rs_history_claim_post(b, 1002, 1062, copy_id, &id, &has, &err), RS_OK);
+    assert_false(has);
+    assert_int_equal(rs_history_claim_post(b, 1060, 1120, copy_id, &id, &has, &err), RS_OK);
+    assert_true(has);
+    assert_int_equal(id, 2); /* its time is over */
+    assert_int_equal(rs_history_end_post(b, 2, RS_POSTED, &err), RS_OK);
+    assert_int_equal(rs_history_end_post(b, 3, RS_POST_AGAIN, &err), RS_OK);
+    assert_int_equal(rs_history_claim_post(a, 1003, 1063, copy_id, &id, &has, &err), RS_OK);
+    assert_int_equal(id, 3);
+    assert_int_equal(rs_history_end_post(a, 3, RS_POST_REFUSED, &err), RS_OK);
+    assert_int_equal(rs_history_claim_post(a, 9000, 9060, copy_id, &id, &has, &err), RS_OK);
+    assert_false(has);
     rs_history_close(a);
     rs_history_close(b);
     unlink(p.path);
@@ -225,14 +284,6 @@ static void test_full(void **state)
     unlink(p.path);
 }
 
-static void run_sql(const place *p, const char *sql)
-{
-    sqlite3 *db;
-    assert_int_equal(sqlite3_open(p->path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-    sqlite3_close(db);
-}
-
 static void test_foreign(void **state)
 {
     static const int64_t ranks[] = {0, 1};
@@ -263,8 +314,40 @@ static void test_foreign(void **state)
         unlink(p.path);
     }
     rs_history_close(open_at(&p));
-    run_sql(&p, "PRAGMA user_version = 2");
+    run_sql(&p, "PRAGMA user_version = 3");
     assert_int_equal(rs_history_open(p.path, &h, &err), RS_ERR_FORMAT);
+    unlink(p.path);
+}
+
+/* A history of version 1 is migrated: its changes go on, each a fault of its own, and no message is delivered again. */
+static void test_migrated(void **state)
+{
+    place p;
+    int left = 9;
+    int64_t fault;
+    rs_error err = RS_ERROR_INIT;
+    (void)state;
+    make_place(&p);
+    run_sql(
+        &p,
+        "CREATE TABLE window (id INTEGER PRIMARY KEY, start_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL,"
+        " first_step INTEGER, n_ranks INTEGER NOT NULL, ranks BLOB NOT NULL, UNIQUE (start_ns, first_step));"
+        "CREATE TABLE change (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, subject TEXT NOT NULL, rank INTEGER NOT NULL,"
+        " begun INTEGER NOT NULL, ended INTEGER, usual REAL, now REAL, change REAL, low REAL, high REAL, cause TEXT,"
+        " UNIQUE (kind, subject, rank, begun));"
+        "CREATE UNIQUE INDEX change_open ON change (kind, subject, rank) WHERE ended IS NULL;"
+        "CREATE TABLE said (id INTEGER PRIMARY KEY, window INTEGER NOT NULL, at_ns INTEGER NOT NULL, what TEXT NOT NULL,"
+        " kind TEXT NOT NULL, subject TEXT NOT NULL, text TEXT NOT NULL, printed INTEGER NOT NULL DEFAULT 0,"
+        " posted INTEGER NOT NULL DEFAULT 0, UNIQUE (window, what, kind, subject));"
+        "INSERT INTO change (kind, subject, rank, begun) VALUES ('step', '', -1, 3), ('idle', '', -1, 3);"
+        "INSERT INTO said VALUES (1, 3, 0, 'begun', 'step', 'job', 'a', 1, 0), (2, 3, 0, 'begun', 'idle', 'job', 'b', 0, 0);"
+        "PRAGMA application_id = 1920169832; PRAGMA user_version = 1");
+    rs_watch_history *h = open_at(&p);
+    assert_int_equal(rs_history_deliver(h, deliver, &left, &err), RS_OK);
+    assert_int_equal(left, 8);
+    assert_int_equal(rs_history_end_change(h, "idle", "", -1, 9, &fault, &err), RS_OK);
+    assert_int_equal(fault, 2);
+    rs_history_close(h);
     unlink(p.path);
 }
 
@@ -306,6 +389,7 @@ int main(void)
         cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_killed),
         cmocka_unit_test(test_two_watchers), cmocka_unit_test(test_full),
         cmocka_unit_test(test_foreign),      cmocka_unit_test(test_size),
+        cmocka_unit_test(test_migrated),     cmocka_unit_test(test_posts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

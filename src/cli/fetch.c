@@ -1,4 +1,4 @@
-#include "flight/cli/fetch.h"
+#include "cli/fetch.h"
 
 #include "base/memory.h"
 
@@ -50,8 +50,12 @@ static CURL *start(rs_fetch *item, int64_t timeout_s)
     curl_easy_setopt(easy, CURLOPT_USERAGENT, "rankscope");
     if (item->post) {
         curl_easy_setopt(easy, CURLOPT_POST, 1L);
-        curl_easy_setopt(easy, CURLOPT_POSTFIELDS, "");
-        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, 0L);
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDS, item->sent ? item->sent : "");
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, item->sent ? (long)strlen(item->sent) : 0L);
+    }
+    if (item->post && item->sent) {
+        item->headers = curl_slist_append(NULL, "Content-Type: application/json");
+        curl_easy_setopt(easy, CURLOPT_HTTPHEADER, (struct curl_slist *)item->headers);
     }
     return easy;
 }
@@ -62,6 +66,8 @@ static void finish(CURL *easy, CURLcode result)
     long status = 0;
     curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&item);
     curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+    curl_slist_free_all(item->headers);
+    item->headers = NULL;
     if (result == CURLE_OK) {
         item->status = (int)status;
         return;
@@ -117,6 +123,12 @@ rs_status rs_fetch_all(rs_fetch *items, size_t n, int64_t timeout_s, rs_error *e
     return status;
 }
 
+rs_status rs_fetch_check(rs_error *err)
+{
+    (void)err;
+    return RS_OK;
+}
+
 #else
 
 rs_status rs_fetch_all(rs_fetch *items, size_t n, int64_t timeout_s, rs_error *err)
@@ -124,6 +136,11 @@ rs_status rs_fetch_all(rs_fetch *items, size_t n, int64_t timeout_s, rs_error *e
     (void)items;
     (void)n;
     (void)timeout_s;
+    return rs_fetch_check(err);
+}
+
+rs_status rs_fetch_check(rs_error *err)
+{
     return rs_fail(err, RS_ERR_USAGE,
                    "this rankscope was built without libcurl and cannot ask a server: install libcurl's "
                    "development files and build "

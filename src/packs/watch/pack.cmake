@@ -1,0 +1,2 @@
+# Changes are posted by HTTP.
+set(RS_PROGRAM_NEEDS_HTTP ON)
