@@ -24,8 +24,7 @@ void rs_blamer_clear(rs_blamer *b)
 {
     rs_strings_clear(&b->keys);
     rs_strings_clear(&b->texts);
-    rs_free(b->sums);
-    rs_free(b->touched);
+    rs_free_all(b->sums, b->touched);
 }
 
 /* ---- keys ---------------------------------------------------------------------------------------------- */
@@ -190,11 +189,6 @@ bool rs_blame_share_out(rs_blamer *b, int64_t wait)
     }
     ok = ok && share_level(&s, 0, n, wait, 0);
     for (size_t i = 0; ok && i < n; i++) b->sums[b->touched[i]].now = s.parts[i];
-    rs_free(s.keys);
-    rs_free(s.x);
-    rs_free(s.sums);
-    rs_free(s.parts);
-    rs_free(s.ends);
-    rs_free(s.scratch);
+    rs_free_all(s.keys, s.x, s.sums, s.parts, s.ends, s.scratch);
     return ok;
 }

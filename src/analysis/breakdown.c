@@ -3,7 +3,6 @@
 #include "base/try.h"
 #include "match/host_job.h"
 #include "trace/busy.h"
-#include "trace/data_loader.h"
 #include "trace/selection.h"
 
 #define OWN_ROW(CELL)                                                                                        \

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
-#include "analysis/collective_notes.h"
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/try.h"
@@ -12,7 +11,6 @@
 #include "clock/collective_clocks.h"
 #include "clock/gpu.h"
 #include "clock/hosts.h"
-#include "match/collective_wait.h"
 #include "text/numbers.h"
 
 static const rs_option_spec options[] = {
@@ -499,12 +497,9 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     if (status == RS_OK) status = rs_clock_match(a.ranks, a.n, true, &job, err);
     if (status == RS_OK) status = fill(run, &job, &a, result, err);
     for (size_t i = 0; a.hosts && i < a.n; i++) rs_free(a.hosts[i]);
-    rs_free(a.hosts);
-    rs_free(a.ties);
+    rs_free_all(a.hosts, a.ties);
     rs_hosts_clear(&a.list);
-    rs_free(a.of);
-    rs_free(a.ranks);
-    rs_free(a.rows);
+    rs_free_all(a.of, a.ranks, a.rows);
     return status;
 }
 

@@ -8,9 +8,7 @@
 void rs_coll_ranks_clear(rs_coll_ranks *r)
 {
     for (size_t i = 0; r->named && i < r->n; i++) rs_coll_rank_free(r->named[i]);
-    rs_free(r->named);
-    rs_free(r->of);
-    rs_free(r->ranks);
+    rs_free_all(r->named, r->of, r->ranks);
     *r = (rs_coll_ranks){0};
 }
 

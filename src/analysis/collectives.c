@@ -530,8 +530,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     if (status == RS_OK) rs_coll_note_uncertain(a.uncertain, a.waited, a.strict, result);
     rs_clock_trust_clear(&a.trust);
     rs_coll_ranks_clear(&a.ranks);
-    rs_free(a.late);
-    rs_free(a.buckets);
+    rs_free_all(a.late, a.buckets);
     return status;
 }
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "analysis/gate.h"
-#include "analysis/roofline_rank.h"
 #include "base/memory.h"
 #include "base/try.h"
 #include "text/numbers.h"
@@ -181,13 +180,9 @@ static rs_status fill_sides(rs_compare_run *c, const rs_partial *partials, size_
 static void clear_comparison(rs_compare_run *c)
 {
     for (size_t i = 0; i < c->n_sides && c->sides; i++) {
-        rs_free(c->sides[i].input);
-        rs_free(c->sides[i].values[0]);
-        rs_free(c->sides[i].values[1]);
+        rs_free_all(c->sides[i].input, c->sides[i].values[0], c->sides[i].values[1]);
     }
-    rs_free(c->sides);
-    rs_free(c->axes[0]);
-    rs_free(c->axes[1]);
+    rs_free_all(c->sides, c->axes[0], c->axes[1]);
 }
 
 static rs_status settle_units(rs_compare_run *c, rs_result *result, rs_error *err)

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "analysis/compare.h"
-#include "base/interval.h"
 #include "base/memory.h"
 #include "base/strings.h"
 #include "base/try.h"
@@ -227,7 +226,6 @@ rs_status rs_compare_flat(const rs_compare_run *c, rs_table *rows, rs_table **pi
     if (status == RS_OK) status = add_pivot(&x, pivot, order, err);
     rs_strings_clear(&x.texts);
     rs_map64_clear(&x.places);
-    rs_free(x.keys);
-    rs_free(x.sums);
+    rs_free_all(x.keys, x.sums);
     return status;
 }

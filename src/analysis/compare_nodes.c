@@ -7,7 +7,6 @@
 #include "base/order.h"
 #include "base/try.h"
 #include "trace/launchers.h"
-#include "trace/selection.h"
 
 typedef struct builder {
     rs_trace *trace;
@@ -206,9 +205,7 @@ rs_status rs_compare_nodes(rs_trace *trace, rs_compare_rank *p, rs_error *err)
     b.module = rs_tree_modules(trace, tree);
     bool ok = b.place && b.module && add_nodes(&b) && add_threads(&b) && add_linked(&b);
     rs_status status = ok ? add_unlinked(&b, err) : rs_fail_nomem(err, "call tree");
-    rs_free(b.place);
-    rs_free(b.module);
-    rs_free(b.text);
+    rs_free_all(b.place, b.module, b.text);
     rs_map64_clear(&b.plain);
     if (status == RS_OK && p->n_work) RS_SORT(p->work, p->n_work, by_node);
     return status;

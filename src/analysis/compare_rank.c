@@ -38,12 +38,7 @@ void rs_compare_free(void *partial)
     rs_compare_rank *p = partial;
     if (!p) return;
     rs_pool_clear(&p->pool);
-    rs_free(p->rows);
-    rs_free(p->nodes);
-    rs_free(p->work);
-    rs_free(p->threads);
-    rs_free(p->device);
-    rs_free(p);
+    rs_free_all(p->rows, p->nodes, p->work, p->threads, p->device, p);
 }
 
 /* ---- calls --------------------------------------------------------------------------------------------- */
@@ -373,8 +368,7 @@ static call *list_calls(const gatherer *g, const rs_owners *owners, size_t *n, r
     for (size_t i = 0; ok && i < *n; i++)
         (*order)[i] = (rs_keyed){(int64_t)calls[i].row * 2 + calls[i].communication, (uint32_t)i};
     if (ok && rs_keyed_sort(*order, *n)) return calls;
-    rs_free(calls);
-    rs_free(*order);
+    rs_free_all(calls, *order);
     *order = NULL;
     return NULL;
 }
@@ -423,8 +417,7 @@ static rs_status gather_ranges(gatherer *g, rs_error *err)
             if (of != RS_NO_NODE) met[of] = 1;
         }
     }
-    rs_free(range);
-    rs_free(met);
+    rs_free_all(range, met);
     return ok ? RS_OK : rs_fail_nomem(err, "ranges");
 }
 
@@ -448,8 +441,7 @@ static rs_status gather_calls(gatherer *g, rs_error *err)
     call *calls = list_calls(g, owners, &n, &order);
     bool ok = calls != NULL;
     for (size_t i = 0; ok && i < n; i++) ok = add_call(g, &calls[order[i].value]);
-    rs_free(calls);
-    rs_free(order);
+    rs_free_all(calls, order);
     return ok ? RS_OK : rs_fail_nomem(err, "operators");
 }
 
@@ -534,11 +526,7 @@ rs_status rs_compare_rank_of(const rs_run *run, rs_trace *trace, void **partial,
     if (status == RS_OK) status = gather(run, trace, &g, err);
     rs_map64_clear(&g.places);
     rs_map64_clear(&g.raw_places);
-    rs_free(g.raw);
-    rs_free(g.answer_place);
-    rs_free(g.text);
-    rs_free(g.kinds);
-    rs_free(g.module);
+    rs_free_all(g.raw, g.answer_place, g.text, g.kinds, g.module);
     if (status == RS_OK)
         *partial = p;
     else

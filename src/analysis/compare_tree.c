@@ -13,7 +13,6 @@
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/strings.h"
-#include "base/try.h"
 #include "table/cells.h"
 
 #define NO_TEXT UINT32_MAX
@@ -120,11 +119,7 @@ static bool add_nodes(matcher *m, unsigned side, const rank_view *v, uint32_t no
     return add_work(m, side, v, v->first_work[node], v->first_work[end]);
 }
 
-static int by_id(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
+static const rs_order by_id[] = {RS_RISING_VALUE(uint32_t)};
 
 typedef struct named {
     const char *text;
@@ -148,7 +143,7 @@ static bool join_ops(matcher *m, unsigned side, uint32_t *out)
     size_t n = m->n_ops[side], kept = 0, used = 0;
     *out = 0;
     if (!n) return true;
-    qsort(ids, n, sizeof *ids, by_id);
+    RS_SORT(ids, n, by_id);
     for (size_t i = 0; i < n; i++)
         if (!kept || ids[kept - 1] != ids[i]) ids[kept++] = ids[i];
     RS_LOCAL named *names = rs_malloc(kept * sizeof *names);
@@ -321,20 +316,12 @@ static void clear(matcher *m)
 {
     for (unsigned k = 0; k < 2; k++) {
         for (size_t i = 0; i < m->n_views[k]; i++) {
-            rs_free(m->views[k][i].ids);
-            rs_free(m->views[k][i].first_work);
+            rs_free_all(m->views[k][i].ids, m->views[k][i].first_work);
         }
-        rs_free(m->views[k]);
-        rs_free(m->ops[k]);
-        rs_free(m->items[k]);
-        rs_free(m->nodes[k]);
+        rs_free_all(m->views[k], m->ops[k], m->items[k], m->nodes[k]);
     }
     rs_strings_clear(&m->texts);
-    rs_free(m->todo);
-    rs_free(m->groups);
-    rs_free(m->match);
-    rs_free(m->taken);
-    rs_free(m->joined);
+    rs_free_all(m->todo, m->groups, m->match, m->taken, m->joined);
 }
 
 /* ---- tables -------------------------------------------------------------------------------------------- */

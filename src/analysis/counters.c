@@ -4,7 +4,6 @@
 
 #include "analysis/counters.h"
 #include "base/search.h"
-#include "base/stats.h"
 #include "base/interval.h"
 #include "base/memory.h"
 #include "trace/calls.h"
@@ -71,9 +70,7 @@ void rs_counters_free(void *partial)
     counters_partial *p = partial;
     if (!p) return;
     rs_arena_clear(&p->arena);
-    rs_free(p->ranges);
-    rs_free(p->counters);
-    rs_free(p);
+    rs_free_all(p->ranges, p->counters, p);
 }
 
 static bool put(rs_row_list *l, int64_t start, uint32_t row)
@@ -291,10 +288,7 @@ rs_status rs_counters_rank(const rs_run *run, rs_trace *trace, rs_counters_colle
     if (!ok) status = rs_fail_nomem(err, "counters");
     if (status == RS_OK) status = match(trace->events, &rows, p, err);
     if (status == RS_OK) status = select_ranges(trace, p, err);
-    rs_free(rows.ranges.items);
-    rs_free(rows.launches.items);
-    rs_free(rows.host.items);
-    rs_free(rows.launching);
+    rs_free_all(rows.ranges.items, rows.launches.items, rows.host.items, rows.launching);
     return status;
 }
 

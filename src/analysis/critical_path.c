@@ -2,10 +2,8 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
-#include "base/stats.h"
 #include "base/interval.h"
 #include "base/layout.h"
-#include "base/memory.h"
 #include "base/ranges.h"
 #include "engine/causes.h"
 #include "analysis/path_answer.h"

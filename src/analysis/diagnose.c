@@ -1,5 +1,4 @@
 /* diagnose: the judge's verdicts as tables: what is wrong in a job and what would help it, by what fixing it gains. */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

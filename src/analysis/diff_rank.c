@@ -14,9 +14,7 @@ void rs_diff_free(void *partial)
     rs_diff_rank *p = partial;
     if (!p) return;
     rs_arena_clear(&p->names);
-    rs_free(p->items);
-    rs_free(p->steps);
-    rs_free(p);
+    rs_free_all(p->items, p->steps, p);
 }
 
 /* ---- short names ------------------------------------------------------------------------------------- */

@@ -1,5 +1,4 @@
 /* Is the capture fit: what is missing or broken, which analyses that disables, how to record it better. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,8 +40,7 @@ static void findings_free(void *partial)
     for (size_t i = 0; i < f->n; i++) rs_free(f->items[i].text);
     rs_free(f->items);
     for (size_t i = 0; i < f->n_calls; i++) rs_free(f->calls[i].name);
-    rs_free(f->calls);
-    rs_free(f);
+    rs_free_all(f->calls, f);
 }
 
 static rs_status doctor_rank(const rs_run *run, rs_trace *t, void **partial, rs_error *err)

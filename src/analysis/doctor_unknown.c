@@ -4,7 +4,6 @@
 #include "analysis/doctor_checks.h"
 #include "base/interval.h"
 #include "base/memory.h"
-#include "base/try.h"
 #include "trace/kernel_kinds.h"
 #include "trace/kernel_name.h"
 
@@ -125,8 +124,7 @@ rs_status rs_doctor_check_unknown(const rs_trace *t, const rs_work *work, rs_fin
     gathered g = {0};
     bool ok = gather(t->events, work, &g);
     if (ok) judge(t->events, &g, f);
-    rs_free(g.streams);
-    rs_free(g.names);
+    rs_free_all(g.streams, g.names);
     rs_map64_clear(&g.by_name);
     rs_map64_clear(&g.by_stream);
     return ok ? RS_OK : rs_fail_nomem(err, "kernels");

@@ -352,8 +352,7 @@ static rs_status put(const rs_run *run, rs_trace *trace, rs_relations *out, rs_e
     if (!rs_grouper_close(&g.by_block) && status == RS_OK) status = rs_fail_nomem(err, "all-to-alls");
     rs_put(out, TOTALS, &g.totals);
     rs_relation_clear(&g.blocks);
-    rs_free(g.splits.items);
-    rs_free(g.text);
+    rs_free_all(g.splits.items, g.text);
     rs_arena_clear(&g.arena);
     rs_coll_rank_free(from);
     return status;

@@ -6,7 +6,6 @@
 #include "analysis/frame.h"
 #include "base/interval.h"
 #include "base/memory.h"
-#include "base/ranges.h"
 
 static const rs_option_spec options[] = {
     {"of", RS_OPTION_RANGES, "RANKS", NULL, NULL,
@@ -69,8 +68,7 @@ void rs_frame_free(void *partial)
     rs_big_free(p->rows);
     rs_big_free(p->cells.items);
     rs_big_free(p->calls);
-    rs_free(p->opens.items);
-    rs_free(p);
+    rs_free_all(p->opens.items, p);
 }
 
 static bool wants_calls(const rs_run *run)

@@ -146,8 +146,7 @@ rs_status rs_frame_args_begin(const char *wanted, const rs_frame_fixed *fixed, c
 void rs_frame_args_free(rs_frame_args *a)
 {
     if (!a) return;
-    rs_free(a->others);
-    rs_free(a);
+    rs_free_all(a->others, a);
 }
 
 /* text: the trace's string id of a text. */
@@ -262,10 +261,7 @@ void rs_frame_wide_free(rs_frame_wide *w)
 {
     if (!w) return;
     for (size_t i = 0; w->parts && i < w->n_parts; i++) rs_free(w->parts[i].header);
-    rs_free(w->parts);
-    rs_free(w->row);
-    rs_free(w->place);
-    rs_free(w->columns);
+    rs_free_all(w->parts, w->row, w->place, w->columns);
     rs_strings_clear(&w->strings);
     rs_free(w);
 }

@@ -10,9 +10,7 @@
 
 void rs_frame_columns_clear(rs_frame_columns *c)
 {
-    rs_free(c->iteration);
-    rs_free(c->gpu);
-    rs_free(c->annotation);
+    rs_free_all(c->iteration, c->gpu, c->annotation);
     *c = (rs_frame_columns){0};
 }
 

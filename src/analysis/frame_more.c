@@ -203,8 +203,7 @@ rs_status rs_frame_picks_make(const char *condition, rs_trace *trace, rs_frame_p
 
 void rs_frame_picks_clear(rs_frame_picks *picks)
 {
-    rs_free(picks->answer);
-    rs_free(picks->terms);
+    rs_free_all(picks->answer, picks->terms);
     *picks = (rs_frame_picks){0};
 }
 

@@ -9,13 +9,7 @@ void rs_frame_rows_free(void *value)
 {
     rs_frame_rows *f = value;
     if (!f) return;
-    rs_free(f->row);
-    rs_free(f->start);
-    rs_free(f->end);
-    rs_free(f->stream);
-    rs_free(f->correlation);
-    rs_free(f->partner);
-    rs_free(f);
+    rs_free_all(f->row, f->start, f->end, f->stream, f->correlation, f->partner, f);
 }
 
 rs_frame_rows *rs_frame_rows_create(size_t n)

@@ -5,7 +5,6 @@
 
 #include "analysis/analysis.h"
 #include "base/order.h"
-#include "base/stats.h"
 #include "base/interval.h"
 #include "base/memory.h"
 #include "trace/selection.h"
@@ -119,10 +118,7 @@ enum { RANKS, CATEGORIES, STREAMS, SOFTWARE };
 static void info_clear(info *p)
 {
     for (size_t i = 0; i < p->n_recordings; i++) info_clear(&p->recordings[i]); /* these have none */
-    rs_free(p->recordings);
-    rs_free(p->file);
-    rs_free(p->categories);
-    rs_free(p->streams);
+    rs_free_all(p->recordings, p->file, p->categories, p->streams);
 }
 
 static void info_free(void *partial)

@@ -1,5 +1,4 @@
 /* memory: what memory was used for: of PyTorch's memory timeline by category, of traces by device and operator. */
-#include <math.h>
 #include <string.h>
 
 #include "analysis/analysis.h"

@@ -6,7 +6,6 @@
 #include "analysis/memory_snapshot.h"
 #include "base/interval.h"
 #include "base/memory.h"
-#include "base/try.h"
 
 /* ---- blocks ------------------------------------------------------------------------------------------------ */
 

@@ -13,7 +13,6 @@
 #include "base/stats.h"
 #include "base/try.h"
 #include "text/numbers.h"
-#include "trace/selection.h"
 
 /* Both clocks are the host's: an allocation is in both files within this, ns. */
 #define NEAR INT64_C(1000000)
@@ -35,9 +34,7 @@ void rs_memory_clock_free(rs_memory_clock *c)
 {
     if (!c) return;
     rs_strings_clear(&c->texts);
-    rs_free(c->events);
-    rs_free(c->forwards);
-    rs_free(c);
+    rs_free_all(c->events, c->forwards, c);
 }
 
 typedef struct clock_reader {
@@ -206,8 +203,7 @@ rs_status rs_memory_clock_rank(rs_trace *trace, rs_memory_clock **out, rs_error 
     rs_status status = rs_strings_init(&clock->texts) ? RS_OK : rs_fail_nomem(err, "memory events");
     if (status == RS_OK && clock->has_clock) status = read_trace(&r, err);
     rs_module_nodes_clear(&r.nodes);
-    rs_free(r.node_of_row);
-    rs_free(r.outer);
+    rs_free_all(r.node_of_row, r.outer);
     if (status == RS_OK)
         *out = clock;
     else

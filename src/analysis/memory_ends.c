@@ -8,7 +8,7 @@
 #include "analysis/memory_snapshot.h"
 #include "base/interval.h"
 #include "base/memory.h"
-#include "base/try.h"
+#include "base/order.h"
 #include "memory/notes.h"
 
 /* ---- segments ------------------------------------------------------------------------------------------------ */
@@ -61,12 +61,7 @@ static bool pin(rs_memory_view *v, pinning *p, const rs_block *block, uint32_t s
 }
 
 /* The most stuck bytes first; then as they were met. */
-static int by_stuck(const void *a, const void *b)
-{
-    const rs_memory_pin *x = a, *y = b;
-    if (x->stuck != y->stuck) return x->stuck > y->stuck ? -1 : 1;
-    return x->site < y->site ? -1 : x->site > y->site;
-}
+static const rs_order by_stuck[] = {RS_FALLING(rs_memory_pin, stuck), RS_RISING(rs_memory_pin, site)};
 
 static rs_status add_pins(rs_memory_view *v, rs_error *err)
 {
@@ -80,12 +75,11 @@ static rs_status add_pins(rs_memory_view *v, rs_error *err)
             if (v->snapshot->blocks[k].state != RS_BLOCK_INACTIVE)
                 ok = pin(v, &p, &v->snapshot->blocks[k], (uint32_t)i, use.stuck);
     }
-    if (p.n) qsort(p.items, p.n, sizeof *p.items, by_stuck);
+    RS_SORT(p.items, p.n, by_stuck);
     for (size_t i = 0; ok && i < p.n && i < MOST_PINS; i++)
         ok = RS_PUSH(rank->pins, rank->n_pins, rank->pins_capacity, p.items[i]);
     rs_map64_clear(&p.rows);
-    rs_free(p.items);
-    rs_free(p.last);
+    rs_free_all(p.items, p.last);
     return ok ? RS_OK : rs_fail_nomem(err, "segments");
 }
 

@@ -8,7 +8,6 @@
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/search.h"
-#include "base/try.h"
 
 /* ---- instants ---------------------------------------------------------------------------------------------- */
 

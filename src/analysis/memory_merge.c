@@ -7,6 +7,7 @@
 #include "analysis/memory_snapshot.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/stats.h"
 #include "base/try.h"
 
@@ -79,13 +80,7 @@ typedef struct share {
     int64_t rank, bytes;
 } share;
 
-static int by_site(const void *a, const void *b)
-{
-    const share *x = a, *y = b;
-    int c = strcmp(x->site, y->site);
-    if (c) return c;
-    return x->device < y->device ? -1 : x->device > y->device;
-}
+static const rs_order by_site[] = {RS_RISING(share, site), RS_RISING(share, device)};
 
 static int by_spread(const void *a, const void *b)
 {
@@ -156,7 +151,7 @@ static bool collect_shares(const side *s, spreading *x)
         }
         for (size_t k = 0; k < p->n_devices; k++) x->ranks[x->n_devices++] = s->items[i].rank;
     }
-    if (x->n_shares) qsort(x->shares, x->n_shares, sizeof *x->shares, by_site);
+    RS_SORT(x->shares, x->n_shares, by_site);
     return true;
 }
 
@@ -180,10 +175,7 @@ static rs_status add_spread(const rs_memory_question *q, const side *s, rs_table
         collect_shares(s, &x) && sum_shares(&x) ? RS_OK : rs_fail_nomem(err, "sites over ranks");
     for (size_t i = 0; status == RS_OK && i < x.n_rows && (!q->top || i < q->top); i++)
         status = rs_memory_put_spread(t, &x.rows[i], err);
-    rs_free(x.shares);
-    rs_free(x.ranks);
-    rs_free(x.values);
-    rs_free(x.rows);
+    rs_free_all(x.shares, x.ranks, x.values, x.rows);
     return status;
 }
 
@@ -315,8 +307,7 @@ typedef struct renamed {
 static void clear_renamed(renamed *r)
 {
     for (size_t i = 0; i < r->n; i++) rs_memory_by_op_clear(&r->ranks[i]);
-    rs_free(r->ranks);
-    rs_free(r->partials);
+    rs_free_all(r->ranks, r->partials);
 }
 
 static rs_status name_by_op(const rs_memory_joints *joints, side *given, renamed *out, rs_error *err)

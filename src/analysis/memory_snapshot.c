@@ -18,21 +18,8 @@ void rs_memory_snapshot_free(rs_memory_rank *r)
 {
     if (!r) return;
     rs_strings_clear(&r->texts);
-    rs_free(r->devices);
-    rs_free(r->sites);
-    rs_free(r->blocks);
-    rs_free(r->purposes);
-    rs_free(r->changes);
-    rs_free(r->segments);
-    rs_free(r->groups);
-    rs_free(r->pins);
-    rs_free(r->growth);
-    rs_free(r->failures);
-    rs_free(r->answers);
-    rs_free(r->allocations);
-    rs_free(r->layers);
-    rs_free(r->layout);
-    rs_free(r);
+    rs_free_all(r->devices, r->sites, r->blocks, r->purposes, r->changes, r->segments, r->groups, r->pins,
+                r->growth, r->failures, r->answers, r->allocations, r->layers, r->layout, r);
 }
 
 uint32_t rs_memory_number_text(rs_memory_rank *rank, uint64_t number)
@@ -241,8 +228,7 @@ static void clear_view(rs_memory_view *v)
     rs_history_clear(&v->history);
     rs_purposes_clear(&v->purposes);
     rs_segment_finder_clear(&v->segments);
-    rs_free(v->site_of_life);
-    rs_free(v->spans);
+    rs_free_all(v->site_of_life, v->spans);
 }
 
 static rs_status add_device(const rs_memory_view *common, const rs_snapshot_device *device,

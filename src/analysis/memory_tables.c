@@ -3,7 +3,6 @@
 
 #include "analysis/memory_snapshot.h"
 #include "base/interval.h"
-#include "base/try.h"
 #include "memory/notes.h"
 
 #define RANK_ROW(CELL)                                                                                       \

@@ -107,17 +107,12 @@ void rs_memory_trace_free(void *partial)
     rs_traced_memory *p = partial;
     if (!p) return;
     for (size_t i = 0; i < p->n_devices; i++) {
-        rs_free(p->devices[i].device);
-        rs_free(p->devices[i].peak_operator);
+        rs_free_all(p->devices[i].device, p->devices[i].peak_operator);
     }
     for (size_t i = 0; i < p->n_operators; i++) {
-        rs_free(p->operators[i].device);
-        rs_free(p->operators[i].name);
+        rs_free_all(p->operators[i].device, p->operators[i].name);
     }
-    rs_free(p->devices);
-    rs_free(p->operators);
-    rs_free(p->held);
-    rs_free(p);
+    rs_free_all(p->devices, p->operators, p->held, p);
 }
 
 /* ---- events -------------------------------------------------------------------------------------------- */
@@ -241,8 +236,7 @@ rs_status rs_memory_events_read(const rs_trace *trace, const rs_selector *select
 
 void rs_memory_events_clear(rs_memory_events *events)
 {
-    rs_free(events->changes);
-    rs_free(events->devices);
+    rs_free_all(events->changes, events->devices);
 }
 
 /* ---- what they add up to ------------------------------------------------------------------------------- */

@@ -67,8 +67,7 @@ static void free_partial(void *partial)
 {
     mfu_rank *p = partial;
     if (!p) return;
-    rs_free(p->steps);
-    rs_free(p);
+    rs_free_all(p->steps, p);
 }
 
 /* ---- its steps ----------------------------------------------------------------------------------------- */

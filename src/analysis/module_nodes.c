@@ -122,9 +122,7 @@ rs_status rs_module_nodes_make(rs_trace *trace, rs_module_nodes *out, rs_error *
 
 void rs_module_nodes_clear(rs_module_nodes *g)
 {
-    rs_free(g->module);
-    rs_free(g->forward);
-    rs_free(g->pass);
+    rs_free_all(g->module, g->forward, g->pass);
     rs_map64_clear(&g->again);
     *g = (rs_module_nodes){0};
 }

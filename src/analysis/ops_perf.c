@@ -1,7 +1,5 @@
 #include "analysis/ops_perf.h"
 
-#include <math.h>
-
 #include "analysis/roofline_figures.h"
 #include "base/interval.h"
 #include "base/try.h"

@@ -128,8 +128,7 @@ rs_status rs_options_create(const rs_option_spec *specs, size_t n, rs_options **
     rs_options *options = rs_calloc(1, sizeof *options);
     value *values = rs_calloc(n, sizeof *values);
     if (!options || !values) {
-        rs_free(options);
-        rs_free(values);
+        rs_free_all(options, values);
         return rs_fail_nomem(err, "the options");
     }
     *options = (rs_options){.specs = specs, .n = n, .values = values};
@@ -150,8 +149,7 @@ void rs_options_free(rs_options *options)
 {
     if (!options) return;
     for (size_t i = 0; options->values && i < options->n; i++) clear_value(&options->values[i]);
-    rs_free(options->values);
-    rs_free(options);
+    rs_free_all(options->values, options);
 }
 
 static size_t find(const rs_options *options, const char *name)

@@ -120,8 +120,7 @@ static rs_status put_phase(const rs_work *work, const uint8_t *phases, uint8_t p
     row.exposed = time[1];
     row.overlapped = row.own + row.other;
     if (row.n) rs_put(out, PHASES, &row);
-    rs_free(comm);
-    rs_free(own);
+    rs_free_all(comm, own);
     return ok ? RS_OK : rs_fail_nomem(err, "communication of a phase");
 }
 

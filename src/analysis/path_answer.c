@@ -21,10 +21,7 @@ void rs_path_answer_free(void *answer)
 {
     rs_path_answer *a = answer;
     if (!a) return;
-    rs_free(a->path);
-    rs_free(a->edges);
-    rs_free(a->nodes);
-    rs_free(a->syncs);
+    rs_free_all(a->path, a->edges, a->nodes, a->syncs);
     rs_strings_clear(&a->strings);
     rs_free(a);
 }

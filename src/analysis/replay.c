@@ -5,7 +5,6 @@
 #include "analysis/skeletons.h"
 #include "analysis/collective_notes.h"
 #include "base/interval.h"
-#include "base/memory.h"
 #include "base/try.h"
 #include "match/collective_wait.h"
 

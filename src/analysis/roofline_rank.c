@@ -4,7 +4,6 @@
 
 #include "base/order.h"
 #include "base/stats.h"
-#include "base/interval.h"
 #include "base/try.h"
 #include "text/numbers.h"
 #include "trace/launcher_rows.h"
@@ -14,9 +13,7 @@ void rs_roof_free(void *partial)
     rs_roof_rank *p = partial;
     if (!p) return;
     rs_pool_clear(&p->pool);
-    rs_free(p->rows);
-    rs_free(p->devices);
-    rs_free(p);
+    rs_free_all(p->rows, p->devices, p);
 }
 
 /* ---- the device ---------------------------------------------------------------------------------------- */
@@ -232,8 +229,7 @@ static rs_status gather(const rs_run *run, rs_trace *trace, rs_roof_rank *p, rs_
     bool ok = g.module || g.by != RS_ROOF_MODULE;
     for (size_t i = 0; ok && i < owners->n; i++)
         if (!owners->items[i].communication) ok = add_call(&g, &owners->items[i]);
-    rs_free(g.module);
-    rs_free(g.keys);
+    rs_free_all(g.module, g.keys);
     rs_map64_clear(&g.places);
     if (!ok) return rs_fail_nomem(err, "operators");
     RS_SORT(p->rows, p->n, by_time);

@@ -4,7 +4,6 @@
 
 #include "analysis/sequences.h"
 #include "base/order.h"
-#include "base/stats.h"
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/try.h"
@@ -71,9 +70,7 @@ void rs_sequences_free(void *partial)
     sequences_partial *p = partial;
     if (!p) return;
     rs_arena_clear(&p->arena);
-    rs_free(p->patterns);
-    rs_free(p->marks);
-    rs_free(p);
+    rs_free_all(p->patterns, p->marks, p);
 }
 
 static const rs_order by_start[] = {RS_RISING(rs_sequence_kernel, start), RS_RISING(rs_sequence_kernel, row)};
@@ -188,9 +185,7 @@ bool rs_host_rows_make(rs_host_rows *h, size_t n)
 
 void rs_host_rows_clear(rs_host_rows *h)
 {
-    rs_free(h->row);
-    rs_free(h->start);
-    rs_free(h->end);
+    rs_free_all(h->row, h->start, h->end);
 }
 
 rs_status rs_sequence_nest(rs_sequence_finder *x, const rs_host_rows *h, rs_error *err)
@@ -311,12 +306,7 @@ rs_status rs_sequences_rank(const rs_run *run, rs_trace *trace, rs_sequences_col
     if (status == RS_OK && !order_patterns(p, (size_t)rs_options_int(run->options, "top")))
         status = rs_fail_nomem(err, "sequences");
     rs_nest_free(x.nest);
-    rs_free(x.cpu);
-    rs_free(x.start);
-    rs_free(x.kernels);
-    rs_free(x.first);
-    rs_free(x.scratch);
-    rs_free(x.named);
+    rs_free_all(x.cpu, x.start, x.kernels, x.first, x.scratch, x.named);
     rs_strings_clear(&x.keys);
     return status;
 }

@@ -50,8 +50,6 @@ rs_status rs_skeletons_take(const rs_partial *partials, size_t n, rs_skeletons *
 
 void rs_skeletons_clear(rs_skeletons *skeletons)
 {
-    rs_free(skeletons->items);
-    rs_free(skeletons->rank_of);
-    rs_free(skeletons->hosts);
+    rs_free_all(skeletons->items, skeletons->rank_of, skeletons->hosts);
     rs_arena_clear(&skeletons->arena);
 }

@@ -7,6 +7,7 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/stats.h"
 #include "base/try.h"
 #include "trace/serving.h"
@@ -148,16 +149,12 @@ typedef struct ordinary {
     int64_t kinds[RS_N_STEP_KINDS];
 } ordinary;
 
-static int compare_times(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return x < y ? -1 : x > y;
-}
+static const rs_order compare_times[] = {RS_RISING_VALUE(int64_t)};
 
 static int64_t middle(int64_t *values, size_t n)
 {
     if (n == 0) return 0;
-    qsort(values, n, sizeof *values, compare_times);
+    RS_SORT(values, n, compare_times);
     int64_t low = values[(n - 1) / 2], high = values[n / 2];
     return rs_add_sat(low, rs_sub_sat(high, low) / 2);
 }

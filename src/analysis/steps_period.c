@@ -42,8 +42,7 @@ static bool open_periods(const rs_step *steps, size_t n, periods *p)
 static void clear_periods(periods *p)
 {
     rs_map64_clear(&p->by_number);
-    rs_free(p->end);
-    rs_free(p->again);
+    rs_free_all(p->end, p->again);
 }
 
 static uint32_t place_of(const periods *p, int64_t number)

@@ -14,9 +14,7 @@ void rs_steps_free(void *partial)
 {
     rs_rank_steps *p = partial;
     if (!p) return;
-    rs_free(p->items);
-    rs_free(p->serving);
-    rs_free(p);
+    rs_free_all(p->items, p->serving, p);
 }
 
 static int64_t host_kind_time(const rs_host_view *h, rs_step_kind kind)
@@ -158,11 +156,7 @@ typedef struct sorted_work {
 
 static void clear_sorted(sorted_work *s)
 {
-    rs_free(s->start);
-    rs_free(s->end);
-    rs_free(s->class);
-    rs_free(s->launch);
-    rs_free(s->first);
+    rs_free_all(s->start, s->end, s->class, s->launch, s->first);
 }
 
 static bool sort_work(const rs_work *w, rs_rank_steps *p, sorted_work *s)

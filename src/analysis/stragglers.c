@@ -1,6 +1,5 @@
 /* stragglers: which rank arrives late at collectives, and what that costs. Columns over the matched
  * collectives of match/. */
-#include <math.h>
 #include <string.h>
 
 #include "analysis/analysis.h"
@@ -315,8 +314,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     rs_clock_trust_clear(&a.trust);
     rs_coll_ranks_clear(&a.ranks);
     for (size_t i = 0; i < n && a.sums; i++) {
-        rs_free(a.sums[i].alone.items);
-        rs_free(a.sums[i].waits.items);
+        rs_free_all(a.sums[i].alone.items, a.sums[i].waits.items);
     }
     rs_free(a.sums);
     return status;

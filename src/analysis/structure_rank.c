@@ -16,15 +16,11 @@ void rs_structure_free(void *partial)
 {
     rs_structure_rank *p = partial;
     if (!p) return;
-    rs_free(p->steps);
-    rs_free(p->phases);
-    rs_free(p->layers);
+    rs_free_all(p->steps, p->phases, p->layers);
     for (size_t i = 0; i < p->n_groups; i++) {
-        rs_free((char *)p->groups[i].description);
-        rs_free(p->groups[i].members);
+        rs_free_all((char *)p->groups[i].description, p->groups[i].members);
     }
-    rs_free(p->groups);
-    rs_free(p);
+    rs_free_all(p->groups, p);
 }
 
 static rs_structure_from choice_of(const rs_run *run)
@@ -173,8 +169,7 @@ static rs_structure_group *find_group(rs_structure_rank *p, rs_map64 *by_text, c
     const char *description = described ? rs_strdup(rs_pool_text(&comm->pool, op->description)) : NULL;
     *ok = (description || !described) && RS_GROW_ONE(p->groups, p->n_groups, *capacity);
     if (!*ok) {
-        rs_free(members);
-        rs_free((char *)description);
+        rs_free_all(members, (char *)description);
         return NULL;
     }
     *slot = (uint32_t)p->n_groups;

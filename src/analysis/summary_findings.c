@@ -8,7 +8,6 @@
 
 #include "analysis/summary.h"
 #include "base/memory.h"
-#include "base/stats.h"
 #include "rankscope/text.h"
 #include "base/text.h"
 #include "base/try.h"

@@ -23,9 +23,7 @@ void rs_summary_free(void *partial)
     rs_rank_summary *s = partial;
     for (size_t i = 0; i < s->n_kernels; i++) rs_free(s->kernels[i].name);
     for (size_t i = 0; i < s->n_operators; i++) rs_free(s->operators[i].name);
-    rs_free(s->kernels);
-    rs_free(s->operators);
-    rs_free(s);
+    rs_free_all(s->kernels, s->operators, s);
 }
 
 /* ---- totals by name --------------------------------------------------------------------------------- */

@@ -19,8 +19,7 @@ void rs_variance_free(void *partial)
     rs_variance_rank *p = partial;
     if (!p) return;
     rs_pool_clear(&p->pool);
-    rs_free(p->rows);
-    rs_free(p);
+    rs_free_all(p->rows, p);
 }
 
 /* One run: a piece of work, or all work of one call of an operator. */
@@ -359,13 +358,8 @@ rs_status rs_variance_rank_of(const rs_run *run, rs_trace *trace, void **partial
     rs_status status = rs_pool_init(&p->pool) ? RS_OK : rs_fail_nomem(err, "kernels");
     if (status == RS_OK) status = gather(run, &g, err);
     rs_map64_clear(&g.places);
-    rs_free(g.runs);
-    rs_free(g.comm.items);
-    rs_free(g.comm.before);
-    rs_free(g.copies.items);
-    rs_free(g.copies.before);
-    rs_free(g.pieces.items);
-    rs_free(g.pieces.reach);
+    rs_free_all(g.runs, g.comm.items, g.comm.before, g.copies.items, g.copies.before, g.pieces.items,
+                g.pieces.reach);
     if (status == RS_OK)
         *partial = p;
     else

@@ -6,7 +6,6 @@
 #include "analysis/gate.h"
 #include "analysis/whatif.h"
 #include "base/memory.h"
-#include "base/stats.h"
 #include "base/try.h"
 #include "table/cells.h"
 #include "trace/selection.h"

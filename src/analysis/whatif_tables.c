@@ -1,13 +1,11 @@
 /* The tables of whatif and their rows. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "analysis/whatif.h"
 #include "base/memory.h"
 #include "base/ranges.h"
 #include "base/stats.h"
-#include "base/try.h"
 #include "text/numbers.h"
 
 #define WHATIF_ROW(CELL)                                                                                     \

@@ -306,14 +306,7 @@ bool rs_align_within(const rs_align_item *a, size_t n, const rs_align_item *b, s
     ok = ok && solve_all(&x, 0);
     for (size_t i = front; ok && i < n; i++)
         if (match[i] != RS_NO_MATCH) match[i] += (uint32_t)front;
-    rs_free(kept_a);
-    rs_free(kept_b);
-    rs_free(place);
-    rs_free(x.costs);
-    rs_free(x.crossing);
-    rs_free(x.steps);
-    rs_free(x.counts);
-    rs_free(x.todo);
+    rs_free_all(kept_a, kept_b, place, x.costs, x.crossing, x.steps, x.counts, x.todo);
     return ok;
 }
 

@@ -178,9 +178,6 @@ rs_status rs_difference_bounds(const rs_difference_system *s, const int64_t *pot
             w.length[i] = backward ? rs_sub_sat(by, w.length[i]) : rs_add_sat(w.length[i], by);
         }
     }
-    rs_free(w.first);
-    rs_free(w.mine);
-    rs_free(w.heap);
-    rs_free(w.at);
+    rs_free_all(w.first, w.mine, w.heap, w.at);
     return ok ? RS_OK : rs_fail_nomem(err, "difference constraints");
 }

@@ -34,8 +34,7 @@ bool rs_keymap_init(rs_keymap *map, int64_t min, int64_t max, size_t n)
 
 static void drop_pages(rs_keymap *map)
 {
-    rs_free(map->directory);
-    rs_free(map->cells);
+    rs_free_all(map->directory, map->cells);
     map->directory = map->cells = NULL;
     map->n_directory = map->n_pages = map->cells_capacity = 0;
 }

@@ -16,6 +16,14 @@ char *rs_strndup(const char *s, size_t n);
 char *rs_strdup(const char *s);
 #define rs_free free
 
+/* Frees all of them, NULL among them, in this order: rs_free_all(t->start, t->end, t); */
+#define rs_free_all(...)                                                                                     \
+    rs_free_each((void *const[]){__VA_ARGS__}, sizeof((void *const[]){__VA_ARGS__}) / sizeof(void *))
+static inline void rs_free_each(void *const *blocks, size_t n)
+{
+    for (size_t i = 0; i < n; i++) rs_free(blocks[i]);
+}
+
 /* Of a variable: what it points to is freed when its block is left, whatever the way out. RS_SCOPED(clear) calls clear(&it):
  *
  *     RS_LOCAL uint32_t *place = rs_malloc(n * sizeof *place);

@@ -1,7 +1,6 @@
 #include "base/sampling.h"
 
 #include <math.h>
-#include <stdint.h>
 
 #include "base/memory.h"
 #include "base/order.h"

@@ -9,9 +9,12 @@
  *
  *     size_t at;
  *     RS_SEARCH(at, n_steps, steps[at].start < time); */
-#define RS_SEARCH(at, n, is_before)                                                                          \
+#define RS_SEARCH(at, n, is_before) RS_SEARCH_BETWEEN(at, 0, n, is_before)
+
+/* The same among the places from `from` to below `to`. */
+#define RS_SEARCH_BETWEEN(at, from, to, is_before)                                                           \
     do {                                                                                                     \
-        size_t rs_low = 0, rs_high = (n);                                                                    \
+        size_t rs_low = (from), rs_high = (to);                                                              \
         while (rs_low < rs_high) {                                                                           \
             (at) = rs_low + (rs_high - rs_low) / 2;                                                          \
             if (is_before)                                                                                   \

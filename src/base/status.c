@@ -83,9 +83,7 @@ static bool same_text(const char *a, const char *b)
 
 static void clear_problem(rs_problem *p)
 {
-    rs_free(p->file);
-    rs_free(p->detail);
-    rs_free(p->words);
+    rs_free_all(p->file, p->detail, p->words);
 }
 
 /* Gives a problem its own copies of kind and message. */

@@ -82,8 +82,7 @@ bool rs_strings_init(rs_strings *strings)
 
 void rs_strings_clear(rs_strings *strings)
 {
-    rs_free(strings->items);
-    rs_free(strings->slots);
+    rs_free_all(strings->items, strings->slots);
     rs_arena_clear(&strings->arena);
     *strings = (rs_strings){0};
 }

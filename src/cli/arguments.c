@@ -1,11 +1,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ascii.h"
 #include "base/memory.h"
-#include "base/ranges.h"
 #include "base/suggest.h"
-#include "base/try.h"
 #include "cli/cli.h"
 
 static const rs_option_spec output_specs[] = {

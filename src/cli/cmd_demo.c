@@ -11,7 +11,6 @@
 
 #include "base/suggest.h"
 #include "base/system.h"
-#include "base/text.h"
 #include "base/try.h"
 #include "cli/cli.h"
 

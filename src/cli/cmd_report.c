@@ -46,8 +46,7 @@ static void clear(rs_request *r)
 {
     runs *own = r->own;
     for (size_t i = 0; i < own->n; i++) rs_free(own->labels[i]);
-    rs_free(own->labels);
-    rs_free(own->items);
+    rs_free_all(own->labels, own->items);
 }
 
 static rs_status check(rs_request *r, rs_error *err)

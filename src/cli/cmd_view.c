@@ -318,8 +318,7 @@ static void clear(rs_request *r)
     if (v->listening && v->socket >= 0) close(v->socket);
     rs_explorer_close(v->explorer);
     rs_view_trace_clear(&v->trace);
-    rs_free(v->entry.bytes);
-    rs_free(v->report.bytes);
+    rs_free_all(v->entry.bytes, v->report.bytes);
 }
 
 const rs_command rs_command_view = {

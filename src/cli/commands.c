@@ -1,5 +1,4 @@
 /* The table of commands: those with a file of their own, and one for each row of the analysis registry. */
-#include "base/suggest.h"
 #include "cli/cli.h"
 
 static const rs_option_spec help_specs[] = {{"help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"}};

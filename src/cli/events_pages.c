@@ -1,6 +1,5 @@
 #include "cli/events_pages.h"
 
-#include "base/memory.h"
 #include "base/try.h"
 #include "rankscope/events.h"
 

@@ -302,8 +302,7 @@ static int run_command(const rs_command *command, int argc, char **argv, const c
         code = answer(&r);
         if (command->clear) command->clear(&r);
     }
-    rs_free(r.own);
-    rs_free(r.store);
+    rs_free_all(r.own, r.store);
     rs_arguments_clear(&r.arguments);
     return code;
 }

@@ -8,7 +8,6 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "base/try.h"
 #include "cli/cli.h"
 #include "rankscope/verdict.h"
 
@@ -358,7 +357,6 @@ bool rs_front_door(int argc, char **argv, int *code)
     else
         *code = answer(&d, chosen, argc, argv, paths, n);
     clear_door(&d);
-    rs_free(paths);
-    rs_free(head);
+    rs_free_all(paths, head);
     return true;
 }

@@ -134,8 +134,7 @@ void rs_line_editor_close(rs_line_editor *e)
     if (e->history) history_end(e->history);
     if (e->edit) el_end(e->edit);
 #endif
-    rs_free(e->line);
-    rs_free(e);
+    rs_free_all(e->line, e);
 }
 
 /* Keeps a line without its end; true when it could. */

@@ -208,8 +208,7 @@ void rs_output_discard(rs_output *output)
         unlink(output->temporary);
         exchange_growing(output->temporary, NULL);
     }
-    rs_free(output->temporary);
-    rs_free(output->path);
+    rs_free_all(output->temporary, output->path);
     output->temporary = output->path = NULL;
 }
 

@@ -7,9 +7,7 @@
 
 void rs_clocks_clear(rs_clocks *clocks)
 {
-    rs_free(clocks->of);
-    rs_free(clocks->pairs);
-    rs_free(clocks->contradictions);
+    rs_free_all(clocks->of, clocks->pairs, clocks->contradictions);
     *clocks = (rs_clocks){0};
 }
 

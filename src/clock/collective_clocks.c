@@ -259,19 +259,8 @@ static rs_status set_by_ends(rs_coll_job *job, rs_error *err)
         settle(&w);
         judge(&w);
     }
-    rs_free(w.first);
-    rs_free(w.end);
-    rs_free(w.instance);
-    rs_free(w.tells);
-    rs_free(w.moved);
-    rs_free(w.sum);
-    rs_free(w.n_set);
-    rs_free(w.scratch);
-    rs_free(w.set);
-    rs_free(w.queue);
-    rs_free(w.queued);
-    rs_free(w.spread_over);
-    rs_free(w.tied);
+    rs_free_all(w.first, w.end, w.instance, w.tells, w.moved, w.sum, w.n_set, w.scratch, w.set, w.queue,
+                w.queued, w.spread_over, w.tied);
     return ok ? RS_OK : rs_fail_nomem(err, "clocks");
 }
 

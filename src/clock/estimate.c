@@ -63,15 +63,7 @@ static bool tree_make(tree *w, const rs_terms *t, size_t n)
 
 static void tree_clear(tree *w)
 {
-    rs_free(w->first);
-    rs_free(w->mine);
-    rs_free(w->width);
-    rs_free(w->length);
-    rs_free(w->pair);
-    rs_free(w->order);
-    rs_free(w->heap);
-    rs_free(w->place);
-    rs_free(w->done);
+    rs_free_all(w->first, w->mine, w->width, w->length, w->pair, w->order, w->heap, w->place, w->done);
 }
 
 static bool nearer(const tree *w, uint32_t x, uint32_t y)
@@ -319,8 +311,7 @@ static bool set_likely(rs_terms *t, tree *w, int64_t end_skew, rs_clocks *clocks
         clocks->of[rank].high = parent->high + (sign > 0 ? pair->high : -pair->low);
         pair->in_tree = true;
     }
-    rs_free(room.values);
-    rs_free(room.keys);
+    rs_free_all(room.values, room.keys);
     return ok;
 }
 

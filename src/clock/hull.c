@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "base/search.h"
+
 /* sign 1: lows and highs as they are; -1: mirrored, so that the least slope becomes the greatest. */
 typedef struct side {
     const rs_clock_bound *items;
@@ -50,14 +52,8 @@ static double greatest_slope(const side *s, size_t n, size_t *hull)
             hull[n_hull++] = entered;
         }
         if (!n_hull) continue;
-        size_t low = 0, high = n_hull - 1; /* along the hull the slope first falls, then rises */
-        while (low < high) {
-            size_t middle = low + (high - low) / 2;
-            if (slope_to(s, hull[middle], i) <= slope_to(s, hull[middle + 1], i))
-                high = middle;
-            else
-                low = middle + 1;
-        }
+        size_t low; /* along the hull the slope first falls, then rises */
+        RS_SEARCH(low, n_hull - 1, !(slope_to(s, hull[low], i) <= slope_to(s, hull[low + 1], i)));
         double slope = slope_to(s, hull[low], i);
         if (slope < least) least = slope;
     }

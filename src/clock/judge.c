@@ -187,9 +187,6 @@ rs_status rs_terms_judge(rs_terms *t, rs_clocks *clocks, rs_error *err)
         for (size_t i = from; jumped[p] && i < to; i++) j.bad[i] = 0;
     }
     ok = ok && set_aside(&j, clocks) && find_unstable(&j, jumped, clocks);
-    rs_free(j.rest);
-    rs_free(j.scratch);
-    rs_free(j.by_class);
-    rs_free(j.bad);
+    rs_free_all(j.rest, j.scratch, j.by_class, j.bad);
     return ok ? RS_OK : rs_fail_nomem(err, "clocks");
 }

@@ -198,7 +198,6 @@ rs_status rs_clocks_bound(rs_terms *t, rs_clocks *clocks, rs_error *err)
         reference->certain_low = reference->certain_high = 0;
         bound_pairs(&s);
     }
-    rs_free(s.potential);
-    rs_free(s.cycle);
+    rs_free_all(s.potential, s.cycle);
     return status;
 }

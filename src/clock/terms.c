@@ -10,12 +10,7 @@
 
 void rs_terms_clear(rs_terms *t)
 {
-    rs_free(t->items);
-    rs_free(t->hubs);
-    rs_free(t->points);
-    rs_free(t->pairs);
-    rs_free(t->first);
-    rs_free(t->ties);
+    rs_free_all(t->items, t->hubs, t->points, t->pairs, t->first, t->ties);
     *t = (rs_terms){0};
 }
 
@@ -143,8 +138,7 @@ static bool add_points(rs_terms *t, size_t n_ranks)
         sort_points(t, t->points, unsorted, n, false, count, n_ranks);
         sort_points(t, unsorted, t->points, n, true, count, n_ranks);
     }
-    rs_free(unsorted);
-    rs_free(count);
+    rs_free_all(unsorted, count);
     t->n_points = n;
     size_t n_first = 0;
     for (size_t i = 0; ok && i <= n; i++) {

@@ -17,8 +17,7 @@ rs_clock_how rs_clock_how_of(const char *word)
 
 void rs_clock_trust_clear(rs_clock_trust *trust)
 {
-    rs_free(trust->of);
-    rs_free(trust->pairs);
+    rs_free_all(trust->of, trust->pairs);
     *trust = (rs_clock_trust){0};
 }
 

@@ -65,8 +65,7 @@ static void close_bench(bench *b)
 {
     rs_weights_clear(&b->w);
     rs_times_clear(&b->t);
-    rs_free(b->ends);
-    rs_free(b->after.ns);
+    rs_free_all(b->ends, b->after.ns);
 }
 
 /* As recorded, with the question applied. */
@@ -346,8 +345,7 @@ rs_status rs_asker_ask(rs_asker *a, rs_asked *items, size_t n, rs_error *err)
     rs_status status = x.low && x.high ? RS_OK : rs_fail_nomem(err, "a question");
     if (status == RS_OK) status = rs_workers_run(n * N_CHAINS, a->n_benches, run_chain, &x, err);
     for (size_t i = 0; status == RS_OK && i < n; i++) settle(&x, i);
-    rs_free(x.low);
-    rs_free(x.high);
+    rs_free_all(x.low, x.high);
     return status;
 }
 
@@ -416,8 +414,7 @@ void rs_asker_close(rs_asker *a)
         for (size_t i = 0; a->was[k] && i < a->n_ranges; i++) rs_free(a->was[k][i].ns);
         rs_free(a->was[k]);
     }
-    rs_free(a->benches);
-    rs_free(a);
+    rs_free_all(a->benches, a);
 }
 
 const char *rs_asker_reason(const rs_asker *a)

@@ -1,6 +1,7 @@
 #include "engine/causes.h"
 
 #include "base/interval.h"
+#include "base/search.h"
 #include "base/stats.h"
 #include "engine/lanes.h"
 
@@ -21,24 +22,14 @@
 
 void rs_causes_clear(rs_causes *c)
 {
-    rs_free(c->before);
-    rs_free(c->around);
-    rs_free(c->room);
-    rs_free(c->kind);
-    rs_free(c->samples);
+    rs_free_all(c->before, c->around, c->room, c->kind, c->samples);
     *c = (rs_causes){0};
 }
 
 /* The first item between two places whose target is not below. */
 static size_t first_into(const rs_sync_edges *sync, uint32_t target, size_t low, size_t high)
 {
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (sync->items[middle].target < target)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    RS_SEARCH_BETWEEN(low, low, high, sync->items[low].target < target);
     return low;
 }
 
@@ -166,15 +157,9 @@ static uint32_t made_room(const rs_causes *c, const queues *q, size_t last, size
     const uint32_t call = c->w->launch[launched_at(q, at)];
     const int64_t end = rs_event_end(c->e, call);
     const size_t before = at + 1 - (size_t)q->depth[at];
-    size_t low = before, high = last; /* of started */
+    size_t low; /* of started */
     if (q->depth[at] < MIN_QUEUE) return RS_NO_ITEM;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (q->started.entries[middle].time <= end)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    RS_SEARCH_BETWEEN(low, before, last, q->started.entries[low].time <= end);
     if (low == before) return RS_NO_ITEM;
     uint32_t source = q->started.entries[low - 1].value;
     return c->e->start[c->w->launch[source]] < c->e->start[call] ? source : RS_NO_ITEM;

@@ -26,9 +26,7 @@ static void free_causes(void *value)
         rs_free(v->causes.samples);
     } else {
         rs_causes_clear(&v->causes);
-        rs_free(v->value);
-        rs_free(v->row);
-        rs_free(v->cost);
+        rs_free_all(v->value, v->row, v->cost);
     }
     rs_free(v);
 }

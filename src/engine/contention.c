@@ -4,6 +4,8 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
+#include "base/search.h"
 #include "base/stats.h"
 
 /* So many samples each way make a factor. */
@@ -62,14 +64,8 @@ static bool collect(const rs_engine *e, const rs_times *t, size_t rank, span *sp
 /* ns before a moment that the spans cover. */
 static int64_t covered(const span *spans, size_t n, int64_t at)
 {
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (spans[middle].start < at)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, n, spans[low].start < at);
     if (!low) return 0;
     const span *x = &spans[low - 1];
     return rs_add_sat(x->before, rs_sub_sat(at < x->end ? at : x->end, x->start));
@@ -107,13 +103,8 @@ typedef struct samples {
     size_t n;
 } samples;
 
-static int by_place(const void *a, const void *b)
-{
-    const sample *x = a, *y = b;
-    if (x->name != y->name) return x->name < y->name ? -1 : 1;
-    if (x->place != y->place) return x->place < y->place ? -1 : 1;
-    return x->node < y->node ? -1 : x->node > y->node;
-}
+static const rs_order by_place[] = {RS_RISING(sample, name), RS_RISING(sample, place),
+                                    RS_RISING(sample, node)};
 
 /* The factor of the samples [from, to) of one name: that of each place, weighed by how often it was seen. 0: none. */
 static double factor_of(samples *x, const rs_times *t, const rs_contention *c, const uint8_t *partly,
@@ -234,11 +225,9 @@ rs_status rs_contention_learn(const rs_engine *e, const rs_times *recorded, rs_c
     bool ok = x.items && x.values[0] && x.values[1] && partly && out->factor && out->beside;
     for (size_t r = 0; ok && r < e->n_ranks; r++)
         ok = mark_rank(e, recorded, r, partly, out) && add_samples(e, recorded, r, &x);
-    if (ok && x.n) qsort(x.items, x.n, sizeof *x.items, by_place);
+    if (ok && x.n) RS_SORT(x.items, x.n, by_place);
     ok = ok && learn_names(&x, recorded, partly, out);
-    rs_free(x.items);
-    rs_free(x.values[0]);
-    rs_free(x.values[1]);
+    rs_free_all(x.items, x.values[0], x.values[1]);
     if (ok) return RS_OK;
     rs_contention_clear(out);
     return rs_fail_nomem(err, "contention");
@@ -287,7 +276,6 @@ rs_status rs_contention_apply(const rs_contention *c, const rs_engine *e, const 
 
 void rs_contention_clear(rs_contention *c)
 {
-    rs_free(c->factor);
-    rs_free(c->beside);
+    rs_free_all(c->factor, c->beside);
     *c = (rs_contention){0};
 }

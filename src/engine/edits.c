@@ -7,7 +7,6 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/stats.h"
-#include "base/try.h"
 #include "engine/edits_terms.h"
 #include "match/collective_wait.h"
 
@@ -558,8 +557,7 @@ rs_status rs_what_if_apply(const rs_what_if *q, const rs_engine *e, const rs_rol
     }
     if (status == RS_OK && weights->n_extra && !rs_weights_sort_extra(weights))
         status = rs_fail_nomem(err, "a question");
-    rs_free(x.behind);
-    rs_free(x.seen);
+    rs_free_all(x.behind, x.seen);
     *n_changed = x.n_changed;
     return status;
 }

@@ -68,8 +68,7 @@ static bool graph_rank(rs_editor *x, size_t r)
     int64_t *weight = x->w->edge + x->e->edge_base[r];
     uint8_t *launches = rs_calloc(s->n + 1, 1), *open = rs_calloc(s->n_lanes + 1, 1);
     if (!launches || !open) {
-        rs_free(launches);
-        rs_free(open);
+        rs_free_all(launches, open);
         return false;
     }
     int64_t launch = s->all.typical[RS_COST_INSIDE + RS_WORK_GRAPH];
@@ -99,8 +98,7 @@ static bool graph_rank(rs_editor *x, size_t r)
         }
         if (launches[i]) *in_region = 1;
     }
-    rs_free(launches);
-    rs_free(open);
+    rs_free_all(launches, open);
     return true;
 }
 
@@ -220,9 +218,7 @@ rs_status rs_edit_fuse(const rs_edit *edit, rs_editor *x, rs_error *err)
         uint8_t *before = rs_edit_names_of(s, &edit->name), *behind = rs_edit_names_of(s, &edit->other);
         ok = saved && before && behind;
         if (ok) fuse_rank(x, r, before, behind, saved);
-        rs_free(saved);
-        rs_free(before);
-        rs_free(behind);
+        rs_free_all(saved, before, behind);
     }
     return ok ? RS_OK : rs_fail_nomem(err, "a question");
 }
@@ -360,11 +356,6 @@ rs_status rs_edit_coalesce(const rs_edit *edit, rs_editor *x, rs_error *err)
     for (uint32_t k = 0; ok && k < e->n_meetings; k++)
         if (m.into[k] == k && !m.closed[k] && is_of_group(edit, e, &e->meetings[k])) merge_from(edit, &m, k);
     ok = ok && wait_for_all(&m);
-    rs_free(m.place);
-    rs_free(m.needed);
-    rs_free(m.last);
-    rs_free(m.into);
-    rs_free(m.alpha);
-    rs_free(m.closed);
+    rs_free_all(m.place, m.needed, m.last, m.into, m.alpha, m.closed);
     return ok ? RS_OK : rs_fail_nomem(err, "a question");
 }

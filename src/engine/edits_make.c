@@ -1,9 +1,7 @@
 /* Questions made by hand: what a finding asks is a value from the start. */
-#include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/try.h"
 #include "engine/edits_terms.h"
 
 const char *const rs_edit_assumptions[RS_N_EDITS] = {
@@ -41,8 +39,7 @@ void rs_what_if_clear(rs_what_if *q)
 {
     for (size_t i = 0; i < q->n; i++) {
         rs_expr_free(q->edits[i].selector);
-        rs_free(q->edits[i].name.text);
-        rs_free(q->edits[i].other.text);
+        rs_free_all(q->edits[i].name.text, q->edits[i].other.text);
     }
     rs_free(q->edits);
     *q = (rs_what_if){0};

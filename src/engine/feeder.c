@@ -120,10 +120,7 @@ size_t rs_feeder_left(const rs_feeder *f)
 
 void rs_feeder_clear(rs_feeder *f)
 {
-    rs_free(f->nodes);
-    rs_free(f->edges);
-    rs_free(f->first);
-    rs_free(f->ready);
+    rs_free_all(f->nodes, f->edges, f->first, f->ready);
     rs_map64_clear(&f->by_id);
     memset(f, 0, sizeof *f);
 }

@@ -3,7 +3,6 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
-#include "base/try.h"
 
 const char *const rs_wait_names[RS_N_WAITS] = {"communication", "idle", "host"};
 

@@ -23,19 +23,13 @@ rs_path_graph *rs_path_graph_create(size_t n)
 void rs_path_graph_free(rs_path_graph *g)
 {
     if (!g) return;
-    rs_free(g->row);
-    rs_free(g->start);
-    rs_free(g->end);
-    rs_free(g->in_graph);
+    rs_free_all(g->row, g->start, g->end, g->in_graph);
     rs_big_free(g->from);
     rs_big_free(g->to);
     rs_big_free(g->weight);
     rs_big_free(g->owner);
     rs_big_free(g->type);
-    rs_free(g->dead);
-    rs_free(g->path);
-    rs_free(g->critical);
-    rs_free(g);
+    rs_free_all(g->dead, g->path, g->critical, g);
 }
 
 #define GROW(column)                                                                                         \
@@ -173,18 +167,14 @@ rs_status rs_path_graph_settle(rs_path_graph *g, rs_error *err)
     s.order = rs_malloc(s.n * sizeof *s.order);
     bool ok = g->dead && s.first && s.list && s.order;
     if (ok) kill_replaced(&s);
-    rs_free(s.first);
-    rs_free(s.list);
-    rs_free(s.order);
+    rs_free_all(s.first, s.list, s.order);
     return ok ? RS_OK : rs_fail_nomem(err, "critical path");
 }
 
 rs_status rs_path_graph_solve(rs_path_graph *g, uint32_t sink, rs_error *err)
 {
     solver s = {.g = g, .n = 2 * g->n_items};
-    rs_free(g->dead);
-    rs_free(g->critical);
-    rs_free(g->path);
+    rs_free_all(g->dead, g->critical, g->path);
     g->path = NULL;
     g->n_path = 0;
     g->dead = rs_calloc(g->n_edges + 1, 1);
@@ -205,11 +195,6 @@ rs_status rs_path_graph_solve(rs_path_graph *g, uint32_t sink, rs_error *err)
         else if (!trace_back(&s, sink))
             status = rs_fail_nomem(err, "critical path");
     }
-    rs_free(s.first);
-    rs_free(s.list);
-    rs_free(s.waiting);
-    rs_free(s.order);
-    rs_free(s.distance);
-    rs_free(s.best);
+    rs_free_all(s.first, s.list, s.waiting, s.order, s.distance, s.best);
     return status;
 }

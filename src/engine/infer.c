@@ -384,8 +384,7 @@ rs_status rs_engine_infer(rs_engine *e, rs_error *err)
     }
     ok = ok && sort_added(e);
     rs_roles_clear(&f.roles);
-    rs_free(f.pairs);
-    rs_free(f.open);
+    rs_free_all(f.pairs, f.open);
     rs_map64_clear(&f.at);
     return ok ? RS_OK : rs_fail_nomem(err, "inferred dependencies");
 }

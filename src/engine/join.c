@@ -4,10 +4,10 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "base/try.h"
 #include "engine/engine.h"
 #include "engine/infer.h"
-#include "match/collective_wait.h"
 
 #define MANY_NODES 1000000
 /* ns: where the partner of a send or receive was done so long before, its thread came late and had not waited */
@@ -17,61 +17,30 @@ void rs_engine_clear(rs_engine *e)
 {
     rs_coll_job_clear(&e->coll);
     rs_clock_trust_clear(&e->trust);
-    rs_free(e->comm);
-    rs_free(e->node_base);
-    rs_free(e->edge_base);
-    rs_free(e->step_base);
-    rs_free(e->ahead);
-    rs_free(e->ahead_base);
-    rs_free(e->kind);
-    rs_free(e->meetings);
-    rs_free(e->members);
-    rs_free(e->by_node);
-    rs_free(e->meeting_of);
-    rs_free(e->added);
-    rs_free(e->inferred);
-    rs_free(e->leads);
-    rs_free(e->order);
-    rs_free(e->runs);
+    rs_free_all(e->comm, e->node_base, e->edge_base, e->step_base, e->ahead, e->ahead_base, e->kind,
+                e->meetings, e->members, e->by_node, e->meeting_of, e->added, e->inferred, e->leads, e->order,
+                e->runs);
     *e = (rs_engine){0};
 }
 
 size_t rs_engine_rank_of(const rs_engine *e, uint32_t node)
 {
-    size_t low = 0, high = e->n_ranks;
-    while (low + 1 < high) {
-        size_t middle = low + (high - low) / 2;
-        if (e->node_base[middle] <= node)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    size_t at; /* the first that begins behind the node */
+    RS_SEARCH(at, e->n_ranks, e->node_base[at] <= node);
+    return at ? at - 1 : 0;
 }
 
 size_t rs_engine_member(const rs_engine *e, uint32_t node)
 {
-    size_t low = 0, high = e->n_members;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (e->members[e->by_node[middle]] < node)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, e->n_members, e->members[e->by_node[low]] < node);
     return low < e->n_members && e->members[e->by_node[low]] == node ? e->by_node[low] : SIZE_MAX;
 }
 
 void rs_engine_added_to(const rs_engine *e, uint32_t node, size_t *from, size_t *to)
 {
-    size_t low = 0, high = e->n_added;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (e->added[middle].target < node)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, e->n_added, e->added[low].target < node);
     *from = *to = low;
     while (*to < e->n_added && e->added[*to].target == node) ++*to;
 }
@@ -344,15 +313,8 @@ static bool index_out(walk *w)
 
 static void clear_walk(walk *w)
 {
-    rs_free(w->out_first);
-    rs_free(w->out);
-    rs_free(w->waiting);
-    rs_free(w->queue);
-    rs_free(w->head);
-    rs_free(w->tail);
-    rs_free(w->active);
-    rs_free(w->is_active);
-    rs_free(w->missing);
+    rs_free_all(w->out_first, w->out, w->waiting, w->queue, w->head, w->tail, w->active, w->is_active,
+                w->missing);
 }
 
 /* ---- the order of each rank itself ---------------------------------------------------------------------- */
@@ -440,10 +402,7 @@ static bool order_as_numbered(rs_engine *e, bool *complete)
     while (ok && c.n_ready) ok = go_on(&c, c.ready[--c.n_ready]);
     for (size_t r = 0; ok && r < e->n_ranks; r++) n_done += c.at[r];
     *complete = ok && n_done == e->n_nodes;
-    rs_free(c.at);
-    rs_free(c.stuck);
-    rs_free(c.ready);
-    rs_free(c.missing);
+    rs_free_all(c.at, c.stuck, c.ready, c.missing);
     if (!*complete) {
         rs_free(e->runs);
         e->runs = NULL;
@@ -489,8 +448,7 @@ static rs_status set_order(rs_engine *e, rs_error *err)
     if (ok && !complete && e->n_added) { /* inferred edges close a circle: none of them is sure then */
         for (size_t i = 0; i < e->n_nodes; i++) e->kind[i] &= (uint8_t)~RS_ENGINE_ADDED;
         e->n_added = e->n_inferred = e->n_leads = 0;
-        rs_free(e->order);
-        rs_free(e->runs);
+        rs_free_all(e->order, e->runs);
         e->order = NULL;
         e->runs = NULL;
         e->n_runs = 0;

@@ -1,6 +1,7 @@
 #include "engine/lanes.h"
 
 #include "base/interval.h"
+#include "base/search.h"
 
 /* Small numbers for large ones, in order of first appearance. */
 static uint32_t number_of(rs_map64 *map, size_t *n, uint64_t key)
@@ -87,8 +88,7 @@ void rs_lanes_clear(rs_lanes *l)
     rs_map64_clear(&l->firsts);
     rs_map64_clear(&l->seconds);
     rs_map64_clear(&l->pairs);
-    rs_free(l->entries);
-    rs_free(l->begin);
+    rs_free_all(l->entries, l->begin);
     *l = (rs_lanes){0};
 }
 
@@ -105,16 +105,10 @@ uint32_t rs_lanes_find(const rs_lanes *l, int64_t first, int64_t second)
 /* How many entries of the lane lie before t, or up to it. */
 static size_t lower(const rs_lanes *l, uint32_t lane, int64_t t, bool with_equal)
 {
-    size_t from = l->begin[lane], to = l->begin[lane + 1];
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        int64_t time = l->entries[middle].time;
-        if (time < t || (with_equal && time == t))
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from;
+    size_t at;
+    RS_SEARCH_BETWEEN(at, l->begin[lane], l->begin[lane + 1],
+                      l->entries[at].time < t || (with_equal && l->entries[at].time == t));
+    return at;
 }
 
 size_t rs_lanes_before(const rs_lanes *l, uint32_t lane, int64_t t, bool strictly)

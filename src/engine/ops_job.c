@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/strings.h"
+#include "base/order.h"
+#include "base/search.h"
 #include "base/try.h"
 #include "engine/ops.h"
 
@@ -15,19 +16,8 @@ const rs_ops_rules rs_ops_own_rules = {.unit = 1e9};
 void rs_ops_clear(rs_ops *ops)
 {
     for (size_t i = 0; i < ops->n_orders; i++) rs_ops_order_clear(&ops->orders[i]);
-    rs_free(ops->orders);
-    rs_free(ops->order);
-    rs_free(ops->names);
-    rs_free(ops->range);
-    rs_free(ops->steps);
-    rs_free(ops->dps);
-    rs_free(ops->ranks);
-    rs_free(ops->start);
-    rs_free(ops->duration);
-    rs_free(ops->time);
-    rs_free(ops->delay);
-    rs_free(ops->mb);
-    rs_free(ops->mc);
+    rs_free_all(ops->orders, ops->order, ops->names, ops->range, ops->steps, ops->dps, ops->ranks, ops->start,
+                ops->duration, ops->time, ops->delay, ops->mb, ops->mc);
     *ops = (rs_ops){0};
 }
 
@@ -63,16 +53,12 @@ static int compare_ops(const void *x, const void *y)
     return (a->duration > b->duration) - (a->duration < b->duration);
 }
 
-static int compare_int64(const void *x, const void *y)
-{
-    int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
-    return (a > b) - (a < b);
-}
+static const rs_order compare_int64[] = {RS_RISING_VALUE(int64_t)};
 
 static size_t unique(int64_t *values, size_t n)
 {
     size_t kept = 0;
-    if (n) qsort(values, n, sizeof *values, compare_int64);
+    RS_SORT(values, n, compare_int64);
     for (size_t i = 0; i < n; i++)
         if (!i || values[i] != values[i - 1]) values[kept++] = values[i];
     return kept;
@@ -80,14 +66,8 @@ static size_t unique(int64_t *values, size_t n)
 
 static size_t place_of(const int64_t *values, size_t n, int64_t value)
 {
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (values[middle] < value)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, n, values[low] < value);
     return low;
 }
 
@@ -432,9 +412,6 @@ rs_status rs_ops_make(const rs_op_table *table, const char *file, const rs_range
     if (table->n == 0) return rs_fail_at(err, RS_ERR_FORMAT, file, RS_NO_OFFSET, "holds no operation");
     maker m = {.table = table, .file = file, .ops = out, .problems = problems};
     rs_status status = make(&m, steps, err);
-    rs_free(m.end);
-    rs_free(m.sorted);
-    rs_free(m.steps);
-    rs_free(m.broken);
+    rs_free_all(m.end, m.sorted, m.steps, m.broken);
     return status;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/try.h"
 #include "engine/ops.h"
 
@@ -51,13 +52,8 @@ static rs_status waits(finder *f, uint32_t node, uint32_t pred, rs_error *err)
                : rs_fail_nomem(err, "order of operations");
 }
 
-static int compare_placed(const void *x, const void *y)
-{
-    const placed *a = x, *b = y;
-    if (a->start != b->start) return a->start < b->start ? -1 : 1;
-    if (a->seq != b->seq) return a->seq < b->seq ? -1 : 1;
-    return (a->kind > b->kind) - (a->kind < b->kind);
-}
+static const rs_order compare_placed[] = {RS_RISING(placed, start), RS_RISING(placed, seq),
+                                          RS_RISING(placed, kind)};
 
 /* The names of one or two kinds of a stage, by start, number, kind. */
 static size_t in_order(const finder *f, size_t stage, unsigned kind, unsigned other, placed *list)
@@ -69,7 +65,7 @@ static size_t in_order(const finder *f, size_t stage, unsigned kind, unsigned ot
         for (size_t v = from; v < until; v++)
             list[n++] = (placed){f->start[v], f->ops->names[v].seq, (uint32_t)v, (uint8_t)k};
     }
-    qsort(list, n, sizeof *list, compare_placed);
+    RS_SORT(list, n, compare_placed);
     return n;
 }
 
@@ -347,11 +343,7 @@ rs_status rs_ops_find_order(const rs_ops *ops, const double *start, const double
     for (size_t v = 0; status == RS_OK && v < n; v++) out->pair[v] = (uint32_t)v;
     if (status == RS_OK) status = find_edges(&f, err);
     if (status == RS_OK) status = keep_edges(&f, err);
-    rs_free(f.edges);
-    rs_free(f.list);
-    rs_free(f.other);
-    rs_free(f.queue);
-    rs_free(f.n_queued);
+    rs_free_all(f.edges, f.list, f.other, f.queue, f.n_queued);
     if (status != RS_OK) rs_ops_order_clear(out);
     return status;
 }
@@ -366,9 +358,6 @@ bool rs_ops_order_equal(const rs_ops *ops, const rs_ops_order *a, const rs_ops_o
 
 void rs_ops_order_clear(rs_ops_order *order)
 {
-    rs_free(order->first);
-    rs_free(order->pred);
-    rs_free(order->pair);
-    rs_free(order->use);
+    rs_free_all(order->first, order->pred, order->pair, order->use);
     *order = (rs_ops_order){0};
 }

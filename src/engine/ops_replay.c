@@ -13,9 +13,7 @@
 
 void rs_ops_graph_clear(rs_ops_graph *graph)
 {
-    rs_free(graph->first);
-    rs_free(graph->member);
-    rs_free(graph->order);
+    rs_free_all(graph->first, graph->member, graph->order);
     *graph = (rs_ops_graph){0};
 }
 

@@ -1,10 +1,8 @@
 /* Ideal times: means and medians of instances of a kind. */
-#include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/stats.h"
-#include "base/try.h"
 #include "engine/ops.h"
 
 /* Instances fall into groups by kind and some of their places. */
@@ -33,8 +31,7 @@ static bool counts(const rs_ops *ops, size_t step, size_t dp, size_t name)
 
 static void clear(grouping *g)
 {
-    rs_free(g->first);
-    rs_free(g->value);
+    rs_free_all(g->first, g->value);
 }
 
 #define EACH_INSTANCE(ops, s, d, v)                                                                          \

@@ -88,8 +88,7 @@ static rs_status find_window(rs_own *b, const rs_path_window *w, size_t *n_insta
             if (end > b->end) b->end = end;
         }
     }
-    rs_free(named);
-    rs_free(found);
+    rs_free_all(named, found);
     if (!ok) return rs_fail_nomem(err, "critical path");
     return n == 0 && w->or_steps ? find_steps(b, w, n_instances, err) : RS_OK;
 }
@@ -348,13 +347,7 @@ rs_status rs_own_open_graph(rs_trace *trace, const rs_policy *policy, const rs_p
 void rs_own_close(rs_own *b)
 {
     rs_path_graph_free(b->g);
-    rs_free(b->item_of);
-    rs_free(b->work_of);
-    rs_free(b->room);
-    rs_free(b->async);
-    rs_free(b->role);
-    rs_free(b->launches);
-    rs_free(b->polls);
+    rs_free_all(b->item_of, b->work_of, b->room, b->async, b->role, b->launches, b->polls);
     rs_map64_clear(&b->calls);
     b->g = NULL;
 }

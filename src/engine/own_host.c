@@ -188,15 +188,9 @@ static bool walk_thread(rs_own *b, host *h, uint32_t thread, size_t n_order)
 /* Whether the thread was in no event at t. */
 static bool is_idle(const host *h, uint32_t thread, int64_t t)
 {
-    size_t from = h->stretch_first[thread], to = h->stretch_first[thread + 1], begin = from;
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        if (h->stretches[middle].start < t)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from == begin || h->stretches[from - 1].end <= t;
+    size_t at, begin = h->stretch_first[thread];
+    RS_SEARCH_BETWEEN(at, begin, h->stretch_first[thread + 1], h->stretches[at].start < t);
+    return at == begin || h->stretches[at - 1].end <= t;
 }
 
 /* What is known of other threads when a stretch begins. */
@@ -269,9 +263,7 @@ static bool join_stretches(rs_own *b, host *h)
         advance(h, &o, s->start);
         ok = join_stretch(b, h, &o, s);
     }
-    rs_free(o.begins);
-    rs_free(o.ends);
-    rs_free(o.backward);
+    rs_free_all(o.begins, o.ends, o.backward);
     return ok;
 }
 
@@ -441,18 +433,7 @@ bool rs_own_add_host_edges(rs_own *b)
               .stretch_first = rs_calloc(n_threads + 2, sizeof *h.stretch_first)};
     bool ok = h.first && h.nested && h.order && h.stack && h.gone && h.stretch_first && index_spans(b, &h) &&
               walk_host(b, &h) && end_window(b);
-    rs_free(h.first);
-    rs_free(h.nested);
-    rs_free(h.order);
-    rs_free(h.stack);
-    rs_free(h.gone);
-    rs_free(h.stretches);
-    rs_free(h.stretch_first);
-    rs_free(h.of_workers);
-    rs_free(h.before);
-    rs_free(h.of_worker.items);
-    rs_free(h.of_worker.first);
-    rs_free(h.of_caller.items);
-    rs_free(h.of_caller.first);
+    rs_free_all(h.first, h.nested, h.order, h.stack, h.gone, h.stretches, h.stretch_first, h.of_workers,
+                h.before, h.of_worker.items, h.of_worker.first, h.of_caller.items, h.of_caller.first);
     return ok;
 }

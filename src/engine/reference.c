@@ -5,10 +5,10 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/stats.h"
 #include "base/strings.h"
 #include "base/try.h"
-#include "match/collective_wait.h"
 
 void rs_reference_clear(rs_reference *r)
 {
@@ -16,10 +16,7 @@ void rs_reference_clear(rs_reference *r)
     rs_weights_clear(&r->repair);
     rs_weights_clear(&r->peers);
     rs_weights_clear(&r->next);
-    rs_free(r->shared);
-    rs_free(r->role);
-    rs_free(r->group);
-    rs_free(r->group_transfer);
+    rs_free_all(r->shared, r->role, r->group, r->group_transfer);
     *r = (rs_reference){0};
 }
 
@@ -210,15 +207,9 @@ static rs_status add_rank(finder *f, uint32_t rank, rs_error *err)
     return ok ? add_strands(f, rank, begin, err) : rs_fail_nomem(err, "references");
 }
 
-static int compare_strands(const void *x, const void *y)
-{
-    const strand *a = x, *b = y;
-    if (a->key != b->key) return a->key < b->key ? -1 : 1;
-    if (a->n != b->n) return a->n < b->n ? -1 : 1;
-    if (a->rank != b->rank) return a->rank < b->rank ? -1 : 1;
-    if (a->step != b->step) return a->step < b->step ? -1 : 1;
-    return (a->first > b->first) - (a->first < b->first);
-}
+static const rs_order compare_strands[] = {RS_RISING(strand, key), RS_RISING(strand, n),
+                                           RS_RISING(strand, rank), RS_RISING(strand, step),
+                                           RS_RISING(strand, first)};
 
 /* ---- references of one key ------------------------------------------------------------------------------- */
 
@@ -355,13 +346,12 @@ static bool compare_position(finder *f, const strand *group, size_t n, uint32_t 
 
 static rs_status compare_groups(finder *f, rs_error *err)
 {
-    if (f->n) qsort(f->strands, f->n, sizeof *f->strands, compare_strands);
+    RS_SORT(f->strands, f->n, compare_strands);
     for (size_t i = 0, k; i < f->n; i = k) {
         const strand *group = &f->strands[i];
         for (k = i + 1; k < f->n && f->strands[k].key == group->key && f->strands[k].n == group->n;) k++;
         if (k - i > f->n_scratch) {
-            rs_free(f->values);
-            rs_free(f->sorted);
+            rs_free_all(f->values, f->sorted);
             f->n_scratch = 2 * (k - i);
             f->values = rs_malloc(2 * f->n_scratch * sizeof *f->values);
             f->sorted = rs_malloc(f->n_scratch * sizeof *f->sorted);
@@ -565,12 +555,6 @@ rs_status rs_reference_find(const rs_engine *engine, const rs_weights *recorded,
     *out = (rs_reference){0};
     finder f = {.e = engine, .w = recorded, .out = out};
     rs_status status = find(&f, err);
-    rs_free(f.items);
-    rs_free(f.edges);
-    rs_free(f.strands);
-    rs_free(f.program);
-    rs_free(f.n_alike);
-    rs_free(f.values);
-    rs_free(f.sorted);
+    rs_free_all(f.items, f.edges, f.strands, f.program, f.n_alike, f.values, f.sorted);
     return status;
 }

@@ -3,6 +3,7 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "base/try.h"
 #include "engine/engine.h"
 #include "engine/replay_causes.h"
@@ -14,12 +15,7 @@
 
 void rs_weights_clear(rs_weights *w)
 {
-    rs_free(w->work);
-    rs_free(w->edge);
-    rs_free(w->transfer);
-    rs_free(w->beyond);
-    rs_free(w->extra);
-    rs_free(w->has_extra);
+    rs_free_all(w->work, w->edge, w->transfer, w->beyond, w->extra, w->has_extra);
     *w = (rs_weights){0};
 }
 
@@ -43,8 +39,7 @@ static rs_status make_weights(const rs_engine *e, rs_edges_used edges, bool cons
 
 static void drop_extra(rs_weights *w)
 {
-    rs_free(w->extra);
-    rs_free(w->has_extra);
+    rs_free_all(w->extra, w->has_extra);
     w->extra = NULL;
     w->has_extra = NULL;
     w->n_extra = w->extra_capacity = 0;
@@ -301,13 +296,7 @@ rs_status rs_weights_spread_work(const rs_engine *e, rs_weights *w, rs_error *er
 
 void rs_times_clear(rs_times *t)
 {
-    rs_free(t->start);
-    rs_free(t->end);
-    rs_free(t->met);
-    rs_free(t->cause);
-    rs_free(t->choice);
-    rs_free(t->far);
-    rs_free(t->last);
+    rs_free_all(t->start, t->end, t->met, t->cause, t->choice, t->far, t->last);
     *t = (rs_times){0};
 }
 
@@ -372,14 +361,8 @@ static void follow_added(const pass *p, uint32_t node, int64_t *start, uint32_t 
 
 static void follow_extra(const pass *p, uint32_t node, int64_t *start, uint32_t *cause)
 {
-    size_t low = 0, high = p->w->n_extra;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (p->w->extra[middle].to < node)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, p->w->n_extra, p->w->extra[low].to < node);
     for (; low < p->w->n_extra && p->w->extra[low].to == node; low++) {
         const rs_extra_edge *x = &p->w->extra[low];
         int64_t at = rs_add_sat(rs_moment_time(p->t, x->from), x->ns);

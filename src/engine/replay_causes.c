@@ -3,19 +3,14 @@
 #include "engine/replay_causes.h"
 
 #include "base/memory.h"
+#include "base/search.h"
 
 enum { ADDED_EDGES = 200, FAR_CAUSE = 254, NO_CAUSE = 255 };
 
 static size_t find_far(const rs_times *t, uint32_t node)
 {
-    size_t low = 0, high = t->n_far;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (t->far[middle].node < node)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, t->n_far, t->far[low].node < node);
     return low;
 }
 

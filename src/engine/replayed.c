@@ -11,8 +11,7 @@ void rs_replayed_clear(rs_replayed *r)
 {
     rs_weights_clear(&r->recorded);
     rs_times_clear(&r->times);
-    rs_free(r->rows);
-    rs_free(r->row_base);
+    rs_free_all(r->rows, r->row_base);
     *r = (rs_replayed){0};
 }
 
@@ -24,8 +23,7 @@ typedef struct ends {
 
 static void clear_ends(ends *e)
 {
-    rs_free(e->all);
-    rs_free(e->gpu);
+    rs_free_all(e->all, e->gpu);
     *e = (ends){0};
 }
 

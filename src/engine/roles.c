@@ -108,9 +108,6 @@ rs_status rs_roles_find(const rs_skeleton *const *ranks, size_t n_ranks, rs_role
 
 void rs_roles_clear(rs_roles *r)
 {
-    rs_free(r->list);
-    rs_free(r->instances);
-    rs_free(r->order);
-    rs_free(r->roles);
+    rs_free_all(r->list, r->instances, r->order, r->roles);
     *r = (rs_roles){0};
 }

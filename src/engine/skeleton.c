@@ -2,6 +2,7 @@
 #include "engine/skeleton.h"
 
 #include "base/memory.h"
+#include "base/search.h"
 #include "base/try.h"
 #include "trace/structure.h"
 
@@ -13,25 +14,9 @@ void rs_skeleton_free(void *skeleton)
 {
     rs_skeleton *s = skeleton;
     if (!s || atomic_fetch_sub(&s->shared, 1) > 0) return;
-    rs_free(s->since);
-    rs_free(s->block);
-    rs_free(s->far);
-    rs_free(s->duration);
-    rs_free(s->label);
-    rs_free(s->labels);
-    rs_free(s->longs);
-    rs_free(s->row);
-    rs_free(s->step);
-    rs_free(s->first);
-    rs_free(s->source);
-    rs_free(s->base);
-    rs_free(s->tie);
-    rs_free(s->ties);
-    rs_free(s->phase);
-    rs_free(s->layer);
-    rs_free(s->lanes);
-    rs_free(s->steps);
-    rs_free(s->doing);
+    rs_free_all(s->since, s->block, s->far, s->duration, s->label, s->labels, s->longs, s->row, s->step,
+                s->first, s->source, s->base, s->tie, s->ties, s->phase, s->layer, s->lanes, s->steps,
+                s->doing);
     rs_coll_rank_free(s->comm);
     rs_free(s->comm_node);
     rs_pool_clear(&s->pool);
@@ -87,14 +72,8 @@ uint64_t rs_skeleton_bytes(const rs_skeleton *s)
 
 int64_t rs_skeleton_long_of(const rs_skeleton_long *items, size_t n, size_t node)
 {
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (items[middle].node < node)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, n, items[low].node < node);
     return low < n && items[low].node == node ? items[low].ns : RS_SKELETON_LONG;
 }
 

@@ -1,6 +1,7 @@
 /* The columns of a skeleton: its nodes by time, their labels, edges and steps. */
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "base/try.h"
 #include "engine/skeleton_make.h"
 #include "trace/launch_ops.h"
@@ -21,14 +22,8 @@ static rs_part part_of_work(const rs_maker *m, uint32_t node)
 
 static int32_t step_at(const rs_step *steps, size_t n, int64_t pid, int64_t ns)
 {
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (steps[middle].start <= ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, n, steps[low].start <= ns);
     for (; low > 0 && steps[low - 1].reach > ns; low--)
         if (steps[low - 1].end > ns && steps[low - 1].pid == pid) return (int32_t)(low - 1);
     return -1;
@@ -82,15 +77,9 @@ static uint16_t lane_of(rs_maker *m, uint32_t node)
 /* What the work's launch is called under: the operator around it, else the call. An id of the events. */
 static uint32_t operator_of(const rs_maker *m, const rs_links *links, const uint32_t *op, uint32_t launch)
 {
-    size_t low = 0, high = links->n_calls;
+    size_t low;
     if (launch == RS_NO_ROW) return RS_NO_STRING;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (links->call[middle] < launch)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    RS_SEARCH(low, links->n_calls, links->call[low] < launch);
     if (low == links->n_calls || links->call[low] != launch || op[low] == RS_NO_ROW)
         return m->e->name[launch];
     return m->e->name[op[low]];
@@ -249,14 +238,8 @@ static void fit(rs_skeleton *s)
 /* The last of the thread's points that is not later; node 0 if there is none. */
 static uint32_t point_before(const rs_skeleton *s, const uint32_t *points, size_t n, int64_t ns)
 {
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (rs_skeleton_time(s, points[middle]) <= ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, n, rs_skeleton_time(s, points[low]) <= ns);
     return low ? points[low - 1] : 0;
 }
 

@@ -7,7 +7,6 @@
 #include "base/memory.h"
 #include "base/try.h"
 #include "engine/skeleton_make.h"
-#include "trace/selection.h"
 
 /* ---- the graph's edges --------------------------------------------------------------------------------- */
 
@@ -376,15 +375,7 @@ static rs_status make(rs_maker *m, const rs_policy *policy, rs_error *err)
 static void clear(rs_maker *m)
 {
     rs_skeleton_free(m->s);
-    rs_free(m->first);
-    rs_free(m->list);
-    rs_free(m->n_out);
-    rs_free(m->only_out);
-    rs_free(m->unit);
-    rs_free(m->node);
-    rs_free(m->edges);
-    rs_free(m->order);
-    rs_free(m->place);
+    rs_free_all(m->first, m->list, m->n_out, m->only_out, m->unit, m->node, m->edges, m->order, m->place);
     rs_lanes_clear(&m->lanes);
     rs_map64_clear(&m->step_of_number);
     rs_map64_clear(&m->pairs);

@@ -4,6 +4,7 @@
 
 #include "base/interval.h"
 #include "base/keymap.h"
+#include "base/search.h"
 #include "base/stats.h"
 #include "engine/lanes.h"
 #include "trace/calls.h"
@@ -34,8 +35,7 @@ const char *const rs_sync_kind_names[RS_N_SYNC_KINDS] = {"stream_wait_event", "e
 
 void rs_sync_clear(rs_sync_edges *edges)
 {
-    rs_free(edges->items);
-    rs_free(edges->index);
+    rs_free_all(edges->items, edges->index);
     *edges = (rs_sync_edges){0};
 }
 
@@ -232,15 +232,9 @@ static bool ask_for_calls(finder *x)
 
 static bool is_of_rank(const rs_trace *trace, uint32_t row)
 {
-    size_t low = 0, high = trace->n_rows;
+    size_t low;
     if (!trace->rows) return true;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (trace->rows[middle] < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    RS_SEARCH(low, trace->n_rows, trace->rows[low] < row);
     return low < trace->n_rows && trace->rows[low] == row;
 }
 
@@ -712,9 +706,7 @@ rs_status rs_sync_find(rs_trace *trace, const rs_policy *policy, rs_sync_edges *
     rs_lanes_clear(&x.launched);
     rs_lanes_clear(&x.by_thread);
     rs_lanes_clear(&x.records);
-    rs_free(x.waiting);
-    rs_free(x.late);
-    rs_free(x.guesses);
+    rs_free_all(x.waiting, x.late, x.guesses);
     rs_map64_clear(&x.awaited);
     rs_free(x.calls);
     rs_keymap_clear(&x.asked);

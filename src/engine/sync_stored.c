@@ -22,10 +22,7 @@ static void free_sync(void *value)
     if (!v) return;
     rs_sync_clear(&v->edges);
     if (!v->lent) {
-        rs_free(v->source);
-        rs_free(v->target);
-        rs_free(v->sync);
-        rs_free(v->kind);
+        rs_free_all(v->source, v->target, v->sync, v->kind);
     }
     rs_free(v);
 }

@@ -659,8 +659,7 @@ rs_status rs_kineto_load(rs_source *source, const rs_load_settings *settings, rs
     rs_windows_close(r.windows);
     rs_ahead_free(r.ahead);
     rs_shapes_free(r.core.shapes);
-    rs_free(r.core.scratch);
-    rs_free(r.marks);
+    rs_free_all(r.core.scratch, r.marks);
     if (status != RS_OK) {
         rs_events_free(r.core.events);
         return status;

@@ -2,7 +2,6 @@
  * get the name that Kineto gives them: "Memcpy HtoD (Pageable -> Device)". */
 #include <string.h>
 
-#include "base/try.h"
 #include "format/kineto_core.h"
 
 #define LONGEST 40 /* bytes of a word that are taken over */

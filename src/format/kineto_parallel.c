@@ -4,7 +4,6 @@
  * guess. */
 #include <string.h>
 
-#include "input/windows.h"
 #include "format/kineto_core.h"
 
 /* What one slot of the ring holds: a reader of its own, and the run of events it found in the slot's block.
@@ -34,13 +33,9 @@ void rs_ahead_free(rs_ahead *ahead)
         ahead_slot *s = &ahead->slots[i];
         rs_events_free(s->core.events);
         rs_shapes_free(s->core.shapes);
-        rs_free(s->core.scratch);
-        rs_free(s->strings);
-        rs_free(s->threads);
-        rs_free(s->categories);
+        rs_free_all(s->core.scratch, s->strings, s->threads, s->categories);
     }
-    rs_free(ahead->slots);
-    rs_free(ahead);
+    rs_free_all(ahead->slots, ahead);
 }
 
 rs_ahead *rs_ahead_create(const rs_kineto *core, rs_shapes_run_fn run, unsigned n_slots)

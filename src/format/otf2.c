@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/ascii.h"
 #include "base/system.h"
 #include "base/try.h"
 #include "format/export.h"

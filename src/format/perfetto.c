@@ -337,13 +337,10 @@ static void release(rs_perfetto *p)
     }
     rs_map64_clear(&p->sequence_at);
     rs_map64_clear(&p->track_at);
-    rs_free(p->sequences);
-    rs_free(p->tracks);
-    rs_free(p->unsettled);
+    rs_free_all(p->sequences, p->tracks, p->unsettled);
     rs_map64_clear(&p->stage_at);
     rs_map64_clear(&p->launched);
-    rs_free(p->waits);
-    rs_free(p->room);
+    rs_free_all(p->waits, p->room);
 }
 
 /* It begins with packets that have what packets have; a text of letters has not. The last may be cut by what is looked

@@ -1,7 +1,6 @@
 /* What a slice of a Perfetto trace becomes. */
 #include <string.h>
 
-#include "base/interval.h"
 #include "base/try.h"
 #include "format/perfetto.h"
 

@@ -6,7 +6,6 @@
  * libkineto/src/ActivityType.cpp and CuptiActivity.cpp (overhead), torch/csrc/profiler (operators and annotations). */
 #include <string.h>
 
-#include "base/ascii.h"
 #include "format/perfetto.h"
 #include "trace/step_name.h"
 

@@ -8,8 +8,6 @@
  * time and paired as a stack: at one time first the ends of what was open, then beginnings, then their ends. */
 #include "base/interval.h"
 #include "base/memory.h"
-#include "base/ranges.h"
-#include "base/try.h"
 #include "format/perfetto.h"
 
 typedef struct pairing {

@@ -6,7 +6,6 @@
  * name may hold quotes and commas, so a field ends at the quote that a comma or the end of the line follows,
  * and a line with more fields than the header is put right by taking what is too much for part of the name.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"

@@ -60,8 +60,7 @@ static bool map_put(state *s, rs_map64 *map, int64_t key, uint32_t value)
 static void process_clear(state *s)
 {
     for (size_t i = 0; i < s->n_kinds; i++) rs_free(s->kinds[i].operations);
-    rs_free(s->kinds);
-    rs_free(s->symbols);
+    rs_free_all(s->kinds, s->symbols);
     rs_map64_clear(&s->device_of);
     rs_map64_clear(&s->symbol_of);
     rs_map64_clear(&s->marker_of);

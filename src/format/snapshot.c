@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/interval.h"
+#include "base/order.h"
 #include "base/try.h"
 #include "format/format.h"
 #include "format/snapshot_read.h"
@@ -17,13 +17,7 @@ static void snapshot_free(void *columns)
     rs_snapshot *s = columns;
     if (!s) return;
     rs_strings_clear(&s->strings);
-    rs_free(s->frames);
-    rs_free(s->stacks);
-    rs_free(s->stack_frames);
-    rs_free(s->segments);
-    rs_free(s->blocks);
-    rs_free(s->notes);
-    rs_free(s->devices);
+    rs_free_all(s->frames, s->stacks, s->stack_frames, s->segments, s->blocks, s->notes, s->devices);
     rs_big_free(s->events.action);
     rs_big_free(s->events.compiled);
     rs_big_free(s->events.address);
@@ -87,11 +81,7 @@ static rs_snapshot_device *device_of(rs_snapshot *s, int32_t number)
     return &s->devices[s->n_devices++];
 }
 
-static int by_number(const void *a, const void *b)
-{
-    const rs_snapshot_device *x = a, *y = b;
-    return x->number < y->number ? -1 : x->number > y->number;
-}
+static const rs_order by_number[] = {RS_RISING(rs_snapshot_device, number)};
 
 /* ---- segments --------------------------------------------------------------------------------------------- */
 
@@ -273,7 +263,7 @@ static rs_status read_root(loading *l, uint32_t root, rs_error *err)
     if (events != RS_NO_NODE) RS_TRY(read_events(l, events, err));
     if (!bare) read_settings(s, v, value_of(v, root, RS_WORD_SETTINGS));
     keep_notes(s);
-    if (s->n_devices) qsort(s->devices, s->n_devices, sizeof *s->devices, by_number);
+    RS_SORT(s->devices, s->n_devices, by_number);
     return RS_OK;
 }
 

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "base/interval.h"
-
 #define WORD_TEXT(id, text) text,
 const char *const rs_snapshot_words[RS_N_WORDS] = {"", RS_SNAPSHOT_WORDS(WORD_TEXT)};
 

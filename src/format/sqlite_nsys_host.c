@@ -261,7 +261,6 @@ rs_status rs_nsys_read_host(rs_database *d)
     rs_map64_clear(&h.symbols);
     rs_map64_clear(&h.gpus);
     rs_map64_clear(&h.gpu_processes);
-    rs_free(h.turns);
-    rs_free(h.metrics);
+    rs_free_all(h.turns, h.metrics);
     return status;
 }

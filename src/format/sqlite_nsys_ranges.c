@@ -364,7 +364,6 @@ void rs_nsys_ranges_clear(rs_nsys_ranges *n)
     rs_map64_clear(&n->layouts_of);
     rs_map64_clear(&n->ranks_of);
     rs_map64_clear(&n->nccl_of);
-    rs_free(n->layouts);
-    rs_free(n->nccl);
+    rs_free_all(n->layouts, n->nccl);
     *n = (rs_nsys_ranges){0};
 }

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "base/try.h"
 #include "format/sqlite_spool.h"
 
 #define BLOCK ((size_t)1 << 20)

@@ -7,7 +7,6 @@
 #include "base/ascii.h"
 #include "base/interval.h"
 #include "base/try.h"
-#include "trace/trace.h"
 
 #define MOST_TEXT ((size_t)16 << 30)
 #define PROGRESS ((uint64_t)1 << 20)
@@ -493,8 +492,7 @@ static rs_status load(rs_source *source, const rs_load_settings *settings, rs_ev
         if (status == RS_OK) status = read_space(&s, false);
         rs_source_report_end(source, -1, &s.events->problems);
     }
-    rs_free(s.room);
-    rs_free(text);
+    rs_free_all(s.room, text);
     if (status == RS_OK)
         *out = s.events;
     else

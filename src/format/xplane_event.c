@@ -7,7 +7,6 @@
 #include "base/interval.h"
 #include "base/try.h"
 #include "format/xplane.h"
-#include "text/numbers.h"
 #include "trace/step_name.h"
 #include "trace/trace.h"
 

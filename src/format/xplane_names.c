@@ -59,8 +59,7 @@ void rs_xplane_clear(rs_xplane *p)
 {
     rs_map64_clear(&p->event_ids);
     rs_map64_clear(&p->value_ids);
-    rs_free(p->event_names);
-    rs_free(p->value_names);
+    rs_free_all(p->event_names, p->value_names);
 }
 
 /* ---- values -------------------------------------------------------------------------------------------- */

@@ -4,7 +4,6 @@
 #include "input/windows.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /* The opcodes of data. Everything else is either refused by name (below) or unknown. */
@@ -622,9 +621,7 @@ static rs_status run(reader *r, const char *file, rs_pickle_info *info, rs_error
         info->refused = !r->cut && !r->why && (refused_name(op) || text_name(op));
         info->consumed = at;
     }
-    rs_free(r->memo);
-    rs_free(r->sparse);
-    rs_free(r->name_nodes);
+    rs_free_all(r->memo, r->sparse, r->name_nodes);
     return good ? RS_OK : describe(r, file, at, op, err);
 }
 

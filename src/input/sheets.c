@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -28,8 +27,7 @@ rs_grid *rs_book_add(rs_book *book, rs_strings *texts, const char *name, size_t 
 void rs_book_clear(rs_book *book)
 {
     for (size_t i = 0; i < book->n; i++) {
-        rs_free(book->grids[i].columns);
-        rs_free(book->grids[i].cells);
+        rs_free_all(book->grids[i].columns, book->grids[i].cells);
     }
     rs_free(book->grids);
     *book = (rs_book){0};

@@ -205,12 +205,9 @@ void rs_source_close(rs_source *s)
 {
     if (!s) return;
     if (s->owns_fd && s->fd >= 0) close(s->fd);
-    rs_free(s->in);
-    rs_free(s->ahead);
-    rs_free(s->gzip);
+    rs_free_all(s->in, s->ahead, s->gzip);
     if (s->zstd) ZSTD_freeDCtx(s->zstd);
-    rs_free(s->name);
-    rs_free(s);
+    rs_free_all(s->name, s);
 }
 
 /* The present member is damaged; n bytes of text have come out since the last count. */

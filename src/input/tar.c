@@ -1,6 +1,5 @@
 #include "input/tar.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define BLOCK 512

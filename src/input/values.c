@@ -20,12 +20,7 @@ void rs_values_begin(rs_values *values, const rs_value_limits *limits)
 
 void rs_values_clear(rs_values *values)
 {
-    rs_free(values->nodes);
-    rs_free(values->refs);
-    rs_free(values->chunks);
-    rs_free(values->stack);
-    rs_free(values->scalars);
-    rs_free(values->marks);
+    rs_free_all(values->nodes, values->refs, values->chunks, values->stack, values->scalars, values->marks);
     rs_arena_clear(&values->texts);
     *values = (rs_values){0};
 }

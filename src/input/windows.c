@@ -205,10 +205,7 @@ void rs_windows_close(rs_windows *w)
     pthread_mutex_destroy(&w->lock);
     pthread_cond_destroy(&w->changed);
     for (unsigned i = 0; w->slots && i < w->n_slots; i++) rs_free(w->slots[i].buffer);
-    rs_free(w->slots);
-    rs_free(w->carry);
-    rs_free(w->own);
-    rs_free(w);
+    rs_free_all(w->slots, w->carry, w->own, w);
 }
 
 /* ---- windows ---------------------------------------------------------------------------------------- */

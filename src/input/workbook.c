@@ -393,9 +393,7 @@ rs_status rs_workbook_read(const void *bytes, size_t n, const char *file, rs_str
     rs_status status = rs_strings_init(&r.names) ? RS_OK : rs_fail_nomem(err, "a workbook");
     if (status == RS_OK) status = read_book(&r, &zip);
     rs_strings_clear(&r.names);
-    rs_free(r.sheets);
-    rs_free(r.shared);
-    rs_free(r.text);
+    rs_free_all(r.sheets, r.shared, r.text);
     return status;
 }
 

@@ -182,8 +182,7 @@ static void free_rank(void *value)
     rs_events_free(h->events);
     rs_big_free(h->rows);
     rs_big_free(h->step);
-    rs_free(h->threads);
-    rs_free(h->categories);
+    rs_free_all(h->threads, h->categories);
     rs_arena_clear(&h->texts);
     rs_free(h);
 }
@@ -346,8 +345,7 @@ void rs_event_list_close(rs_event_list *list)
 {
     if (!list) return;
     for (size_t i = 0; i < list->n; i++) free_rank(list->ranks[i]);
-    rs_free(list->ranks);
-    rs_free(list);
+    rs_free_all(list->ranks, list);
 }
 
 size_t rs_event_list_n_ranks(const rs_event_list *list)

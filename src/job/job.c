@@ -66,8 +66,7 @@ void rs_input_clear(rs_input *input)
     rs_free(input->recordings);
     rs_input_release(input);
     rs_problems_clear(&input->problems);
-    rs_free(input->path);
-    rs_free(input->instead);
+    rs_free_all(input->path, input->instead);
     for (size_t k = 0; k < input->n_parts; k++) rs_free(input->parts[k]);
     rs_free(input->parts);
 }

@@ -6,7 +6,6 @@
 #include "base/memory.h"
 #include "base/try.h"
 #include "format/format.h"
-#include "job/job.h"
 #include "job/job_internal.h"
 #include "trace/graft.h"
 

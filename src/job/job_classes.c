@@ -148,7 +148,5 @@ void rs_job_classes_free(struct rs_job_classes *c)
 {
     if (!c) return;
     for (size_t i = 0; i < c->n; i++) rs_pattern_free(c->rules[i].pattern);
-    rs_free(c->rules);
-    rs_free(c->text);
-    rs_free(c);
+    rs_free_all(c->rules, c->text, c);
 }

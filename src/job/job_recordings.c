@@ -47,8 +47,7 @@ static rs_status join(rs_job *job, const candidate *c, size_t n, rs_error *err)
     char *name = rs_malloc(size);
     rs_input *recordings = rs_calloc(n, sizeof *recordings);
     if (!name || !recordings) {
-        rs_free(name);
-        rs_free(recordings);
+        rs_free_all(name, recordings);
         return rs_fail_nomem(err, "recordings");
     }
     snprintf(name, size, "%s and %zu more recording%s", first->path, n - 1, n == 2 ? "" : "s");

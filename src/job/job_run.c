@@ -616,10 +616,7 @@ static rs_status run_queries(rs_job *const *jobs, unsigned n_jobs, const rs_quer
     for (size_t k = 0; outcomes && k < judged.n; k++) rs_result_key_clear(&outcomes[k].key);
     rs_judged_deliver(&judged, results);
     rs_judged_queries_clear(&judged);
-    rs_free(sides);
-    rs_free(outcomes);
-    rs_free(views.questions);
-    rs_free(views.rankings);
+    rs_free_all(sides, outcomes, views.questions, views.rankings);
     return status;
 }
 

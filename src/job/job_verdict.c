@@ -5,7 +5,6 @@
 #include "base/memory.h"
 #include "base/try.h"
 #include "job/job_internal.h"
-#include "rankscope/verdict.h"
 #include "verdict/verdicts.h"
 
 static const rs_analysis *find_judge(void)
@@ -84,10 +83,7 @@ void rs_judged_queries_clear(rs_judged_queries *j)
 {
     for (size_t i = 0; j->results && i < j->n_judges; i++) rs_result_clear(&j->results[i]);
     for (size_t i = 0; j->options && i < j->n_judges; i++) rs_options_free(j->options[i]);
-    rs_free(j->items);
-    rs_free(j->judge);
-    rs_free(j->options);
-    rs_free(j->results);
+    rs_free_all(j->items, j->judge, j->options, j->results);
 }
 
 void rs_judged_failed(rs_result *result, rs_status status, const rs_error *why)

@@ -193,8 +193,7 @@ static rs_status find_calls(const rs_frame_traits *traits, rs_memory_edits *x, r
     x->largest = 0;
     for (size_t i = 1; ok && i < f.n; i++)
         if (x->calls[i].back == RS_NEVER && x->calls[i].size > x->calls[x->largest].size) x->largest = i;
-    rs_free(parts);
-    rs_free(f.seen);
+    rs_free_all(parts, f.seen);
     return ok ? RS_OK : rs_fail_nomem(err, "forward calls");
 }
 
@@ -230,10 +229,7 @@ rs_status rs_memory_edits_make(const rs_purposes *p, const rs_memory_change_of *
 void rs_memory_edits_clear(rs_memory_edits *x)
 {
     rs_map64_clear(&x->sizes);
-    rs_free(x->kind);
-    rs_free(x->call);
-    rs_free(x->calls);
-    rs_free(x->early);
+    rs_free_all(x->kind, x->call, x->calls, x->early);
     *x = (rs_memory_edits){0};
 }
 

@@ -193,7 +193,6 @@ rs_status rs_frame_traits_make(const rs_snapshot *s, rs_frame_traits *out, rs_er
 
 void rs_frame_traits_clear(rs_frame_traits *traits)
 {
-    rs_free(traits->of_frame);
-    rs_free(traits->of_stack);
+    rs_free_all(traits->of_frame, traits->of_stack);
     *traits = (rs_frame_traits){0};
 }

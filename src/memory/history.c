@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "base/finder.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/search.h"
 
 /* Putting a history together. */
 typedef struct building {
@@ -215,9 +215,7 @@ rs_status rs_history_make(const rs_snapshot *snapshot, const rs_snapshot_device 
 
 void rs_history_clear(rs_history *h)
 {
-    rs_free(h->lives);
-    rs_free(h->life_of);
-    rs_free(h->cut);
+    rs_free_all(h->lives, h->life_of, h->cut);
     *h = (rs_history){0};
 }
 
@@ -232,14 +230,8 @@ int64_t rs_instant_time(const rs_history *h, uint32_t instant)
 /* The life that an allocation at its address ended, or NULL. */
 static const rs_life *cut_by(const rs_history *h, uint32_t event)
 {
-    size_t low = 0, high = h->n_cut;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (h->cut[middle].event < event)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, h->n_cut, h->cut[low].event < event);
     return low < h->n_cut && h->cut[low].event == event ? &h->lives[h->cut[low].life] : NULL;
 }
 

@@ -6,6 +6,7 @@
 #include "base/ascii.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/search.h"
 
 const char *const rs_steps_source_names[RS_N_STEPS_SOURCES] = {"step", "cycle"};
 
@@ -102,22 +103,14 @@ rs_status rs_open_notes_make(const rs_snapshot *s, int32_t device, rs_open_notes
 
 void rs_open_notes_clear(rs_open_notes *a)
 {
-    rs_free(a->time);
-    rs_free(a->name);
-    rs_free(a->end);
+    rs_free_all(a->time, a->name, a->end);
     *a = (rs_open_notes){0};
 }
 
 uint32_t rs_open_note_at(const rs_open_notes *a, int64_t time, int64_t *end)
 {
-    size_t low = 0, high = a->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (a->time[middle] <= time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, a->n, a->time[low] <= time);
     if (low && end) *end = a->end[low - 1];
     return low ? a->name[low - 1] : RS_NO_STRING;
 }

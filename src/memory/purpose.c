@@ -1,6 +1,7 @@
 #include "memory/purpose.h"
 
 #include "base/memory.h"
+#include "base/search.h"
 #include "memory/notes.h"
 
 const char *const rs_purpose_names[RS_N_PURPOSES] = {
@@ -27,14 +28,8 @@ void rs_purposes_clear(rs_purposes *p)
 /* Whether the block is active when the optimizer steps for the first time after its allocation. */
 static bool is_there_for_optimizer(const rs_purposes *p, const rs_life *life)
 {
-    size_t low = 0, high = p->n_optimizer;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (p->optimizer[middle] < life->from)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, p->n_optimizer, p->optimizer[low] < life->from);
     return low < p->n_optimizer && life->until > p->optimizer[low];
 }
 

@@ -4,6 +4,8 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
+#include "base/search.h"
 
 #define SMALL_PAGE ((uint64_t)2 << 20)
 #define LARGE_PAGE ((uint64_t)20 << 20)
@@ -72,12 +74,7 @@ typedef struct place {
     uint32_t segment;
 } place;
 
-static int by_address(const void *a, const void *b)
-{
-    const place *x = a, *y = b;
-    if (x->address != y->address) return x->address < y->address ? -1 : 1;
-    return x->segment < y->segment ? -1 : x->segment > y->segment;
-}
+static const rs_order by_address[] = {RS_RISING(place, address), RS_RISING(place, segment)};
 
 rs_status rs_segment_finder_init(rs_segment_finder *f, const rs_snapshot *s, int32_t device, rs_error *err)
 {
@@ -86,7 +83,7 @@ rs_status rs_segment_finder_init(rs_segment_finder *f, const rs_snapshot *s, int
     bool ok = places && f->order;
     for (size_t i = 0; ok && i < s->n_segments; i++)
         if (s->segments[i].device == device) places[f->n++] = (place){s->segments[i].address, (uint32_t)i};
-    if (ok && f->n) qsort(places, f->n, sizeof *places, by_address);
+    if (ok && f->n) RS_SORT(places, f->n, by_address);
     for (size_t i = 0; ok && i < f->n; i++) f->order[i] = places[i].segment;
     return ok ? RS_OK : rs_fail_nomem(err, "segments");
 }
@@ -99,14 +96,8 @@ void rs_segment_finder_clear(rs_segment_finder *f)
 
 const rs_segment *rs_segment_at(const rs_segment_finder *f, uint64_t address)
 {
-    size_t low = 0, high = f->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (f->snapshot->segments[f->order[middle]].address <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, f->n, f->snapshot->segments[f->order[low]].address <= address);
     if (!low) return NULL;
     const rs_segment *g = &f->snapshot->segments[f->order[low - 1]];
     return address - g->address < (uint64_t)g->size ? g : NULL;

@@ -19,8 +19,7 @@ rs_status rs_stack_names_init(rs_stack_names *n, const rs_frame_traits *traits, 
 
 void rs_stack_names_clear(rs_stack_names *n)
 {
-    rs_free(n->of_stack);
-    rs_free(n->text);
+    rs_free_all(n->of_stack, n->text);
     *n = (rs_stack_names){0};
 }
 

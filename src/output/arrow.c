@@ -23,12 +23,7 @@ static void release_schema(struct ArrowSchema *schema)
     for (int64_t i = 0; i < schema->n_children; i++)
         if (schema->children[i]->release) schema->children[i]->release(schema->children[i]);
     if (schema->dictionary && schema->dictionary->release) schema->dictionary->release(schema->dictionary);
-    rs_free(schema->dictionary);
-    rs_free(part->children);
-    rs_free(part->pointers);
-    rs_free(part->name);
-    rs_free(part->metadata);
-    rs_free(part);
+    rs_free_all(schema->dictionary, part->children, part->pointers, part->name, part->metadata, part);
     schema->release = NULL;
     schema->private_data = NULL;
 }
@@ -66,8 +61,7 @@ static bool make_schema(struct ArrowSchema *out, const char *format, const char 
     }
     if (!part || !part->name || !part->metadata) {
         if (part) {
-            rs_free(part->name);
-            rs_free(part->metadata);
+            rs_free_all(part->name, part->metadata);
         }
         rs_free(part);
         return false;
@@ -99,8 +93,7 @@ typedef struct text_words {
 
 static void free_words(text_words *w)
 {
-    rs_free(w->code);
-    rs_free(w->items);
+    rs_free_all(w->code, w->items);
 }
 
 /* false when out of memory, nothing is held then. */
@@ -193,9 +186,7 @@ static void release_array(struct ArrowArray *array)
     for (int64_t i = 0; i < array->n_children; i++)
         if (array->children[i]->release) array->children[i]->release(array->children[i]);
     if (array->dictionary && array->dictionary->release) array->dictionary->release(array->dictionary);
-    rs_free(array->dictionary);
-    rs_free(part->children);
-    rs_free(part->pointers);
+    rs_free_all(array->dictionary, part->children, part->pointers);
     for (size_t i = 0; i < 3; i++) rs_free(part->own[i]);
     if (part->owner.release) part->owner.release(part->owner.context);
     rs_free(part);

@@ -131,8 +131,7 @@ rs_status rs_out_columns_make(const rs_table *table, rs_out_columns *out, rs_err
 void rs_out_columns_clear(rs_out_columns *columns)
 {
     for (size_t at = 0; columns->items && at < columns->n; at++) {
-        rs_free(columns->items[at].name);
-        rs_free(columns->items[at].texts_of);
+        rs_free_all(columns->items[at].name, columns->items[at].texts_of);
         rs_strings_clear(&columns->items[at].texts);
     }
     rs_free(columns->items);

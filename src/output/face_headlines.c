@@ -6,7 +6,6 @@
 #include "base/strings.h"
 #include "output/face_tools.h"
 #include "rankscope/verdict.h"
-#include "text/utf8.h"
 #include "text/numbers.h"
 
 #define AS_MUCH 1.0      /* percent: less than this of a step is not called a difference */

@@ -1,13 +1,10 @@
 /* Commands that answer one question: a sentence that says it, then the table that shows it. */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/try.h"
 #include "output/face_tools.h"
 #include "output/verdict.h"
-#include "text/numbers.h"
 
 static size_t largest(const rs_table *table, const char *column)
 {

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/try.h"
 #include "output/form.h"
-#include "text/numbers.h"
 
 size_t rs_face_column(const rs_table *table, const char *name)
 {
@@ -98,12 +98,7 @@ typedef struct ranked {
 } ranked;
 
 /* The greatest first; unknown values last; equal ones as in the table. */
-static int by_value(const void *a, const void *b)
-{
-    const ranked *x = a, *y = b;
-    if (x->value != y->value) return x->value > y->value ? -1 : 1;
-    return x->row < y->row ? -1 : x->row > y->row;
-}
+static const rs_order by_value[] = {RS_FALLING(ranked, value), RS_RISING(ranked, row)};
 
 /* The rows that the page shows of a table; NULL: its first ones. */
 static rs_status choose_rows(const rs_table *table, rs_page *layout, size_t **rows, size_t *n, rs_error *err)
@@ -118,7 +113,7 @@ static rs_status choose_rows(const rs_table *table, rs_page *layout, size_t **ro
         double value = fabs(rs_face_number(table, i, layout->by));
         order[i] = (ranked){isnan(value) ? -1 : value, i};
     }
-    qsort(order, all, sizeof *order, by_value);
+    RS_SORT(order, all, by_value);
     for (size_t i = 0; i < *n; i++) (*rows)[i] = order[i].row;
     return RS_OK;
 }

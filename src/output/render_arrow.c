@@ -360,12 +360,7 @@ static rs_status put_end(arrow_writer *w, bool file, rs_error *err)
 
 static void clear(arrow_writer *w)
 {
-    rs_free(w->lists.items);
-    rs_free(w->batches.items);
-    rs_free(w->buffers);
-    rs_free(w->nodes);
-    rs_free(w->values);
-    rs_free(w->known);
+    rs_free_all(w->lists.items, w->batches.items, w->buffers, w->nodes, w->values, w->known);
     rs_flat_clear(&w->flat);
     rs_out_columns_clear(&w->columns);
 }

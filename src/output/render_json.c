@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/try.h"
 #include "output/budget.h"
 #include "output/form.h"
 #include "output/json.h"

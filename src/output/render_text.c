@@ -481,9 +481,7 @@ static void clear(text_table *t)
 {
     for (size_t at = 0; t->columns && at < t->n_columns; at++) rs_briefs_clear(&t->columns[at].names);
     rs_text_clear(&t->left_out);
-    rs_free(t->columns);
-    rs_free(t->clean);
-    rs_free(t->brief);
+    rs_free_all(t->columns, t->clean, t->brief);
 }
 
 static rs_status write_text(rs_writer *writer, const rs_table *table, const rs_render_settings *settings,

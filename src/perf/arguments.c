@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "base/try.h"
 #include "input/json.h"
 
 /* More arguments than any operator has. */

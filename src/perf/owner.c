@@ -29,15 +29,10 @@ static void free_owners(void *value)
 {
     owners_value *v = value;
     if (!v) return;
-    rs_free(v->owners.items);
-    rs_free(v->owners.work_row);
+    rs_free_all(v->owners.items, v->owners.work_row);
     if (!v->lent) {
-        rs_free(v->stored.node);
-        rs_free(v->stored.answer);
-        rs_free(v->stored.n_work);
-        rs_free(v->stored.communication);
-        rs_free(v->stored.place);
-        rs_free(v->stored.questions);
+        rs_free_all(v->stored.node, v->stored.answer, v->stored.n_work, v->stored.communication,
+                    v->stored.place, v->stored.questions);
     }
     rs_free(v);
 }
@@ -270,11 +265,7 @@ static rs_status look_at(finder *f, rs_error *err)
 
 static void finder_clear(finder *f)
 {
-    rs_free(f->outer);
-    rs_free(f->answer);
-    rs_free(f->place);
-    rs_free(f->pairs);
-    rs_free(f->said);
+    rs_free_all(f->outer, f->answer, f->place, f->pairs, f->said);
 }
 
 /* ---- stored ---------------------------------------------------------------------------------------------- */

@@ -27,12 +27,10 @@ static void free_shapes(void *value)
 {
     rs_op_shapes *s = value;
     if (!s) return;
-    rs_free(s->entry_of);
-    rs_free(s->forward_of);
+    rs_free_all(s->entry_of, s->forward_of);
     rs_map64_clear(&s->places);
     rs_map64_clear(&s->forwards);
-    rs_free(s->answers);
-    rs_free(s->batches);
+    rs_free_all(s->answers, s->batches);
     rs_arena_clear(&s->arena);
     rs_free(s);
 }

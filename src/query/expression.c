@@ -4,8 +4,6 @@
 #include <string.h>
 
 #include "base/ascii.h"
-#include "base/interval.h"
-#include "base/try.h"
 #include "text/numbers.h"
 #include "text/utf8.h"
 

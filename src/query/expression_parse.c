@@ -1,5 +1,4 @@
 /* From the text of a condition to its value. */
-#include <math.h>
 #include <string.h>
 
 #include "base/ascii.h"
@@ -7,7 +6,6 @@
 #include "base/try.h"
 #include "input/json.h"
 #include "query/expression.h"
-#include "text/numbers.h"
 
 typedef struct parser {
     const char *p;

@@ -36,8 +36,7 @@ void rs_gate_free(rs_gate *gate)
 {
     if (!gate) return;
     rs_expr_free(gate->expr);
-    rs_free(gate->text);
-    rs_free(gate);
+    rs_free_all(gate->text, gate);
 }
 
 /* ---- columns ------------------------------------------------------------------------------------------ */

@@ -363,9 +363,7 @@ void rs_where_end(rs_where_rank *r)
 {
     if (!r) return;
     for (size_t i = 0; r->terms && i < r->expr->n_terms; i++) {
-        rs_free(r->terms[i].of_text);
-        rs_free(r->terms[i].rows);
+        rs_free_all(r->terms[i].of_text, r->terms[i].rows);
     }
-    rs_free(r->terms);
-    rs_free(r);
+    rs_free_all(r->terms, r);
 }

@@ -92,9 +92,7 @@ typedef struct series {
 
 static void clear(series *s)
 {
-    rs_free(s->logs);
-    rs_free(s->places);
-    rs_free(s->changes);
+    rs_free_all(s->logs, s->places, s->changes);
 }
 
 static bool take(series *s)

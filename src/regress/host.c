@@ -14,9 +14,7 @@ void rs_host_time_free(rs_host_time *host)
 {
     if (!host) return;
     rs_pool_clear(&host->pool);
-    rs_free(host->threads);
-    rs_free(host->spans);
-    rs_free(host);
+    rs_free_all(host->threads, host->spans, host);
 }
 
 /* ---- making -------------------------------------------------------------------------------------------- */

@@ -1,7 +1,6 @@
 /* The verdict over runs, and the parts of the change, which add up to it to the nanosecond. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +8,6 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/sampling.h"
-#include "base/stats.h"
 #include "base/try.h"
 #include "regress/parts.h"
 #include "table/record.h"
@@ -374,7 +372,6 @@ rs_status rs_regress(const rs_regress_side *base, const rs_regress_side *now,
             ranges, 2, method && strcmp(method, "path") == 0 ? RS_REGRESS_PATH : RS_REGRESS_EXPOSED, result);
     for (int k = 0; status == RS_OK && k < 2; k++)
         status = put_runs(sides[k], k ? "new" : "base", result->tables[RUNS], err);
-    rs_free(t[0].logs);
-    rs_free(t[1].logs);
+    rs_free_all(t[0].logs, t[1].logs);
     return status;
 }

@@ -1,11 +1,8 @@
 /* The verdict as test cases of JUnit, which CI servers show. */
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 
 #include "base/memory.h"
 #include "rankscope/regress.h"
-#include "text/numbers.h"
 #include "text/writer.h"
 #include "table/cells.h"
 

@@ -17,11 +17,7 @@ void rs_parts_clear(rs_parts *parts)
 {
     rs_strings_clear(&parts->texts);
     rs_strings_clear(&parts->keys);
-    rs_free(parts->own[0]);
-    rs_free(parts->own[1]);
-    rs_free(parts->renamed);
-    rs_free(parts->place);
-    rs_free(parts->rows);
+    rs_free_all(parts->own[0], parts->own[1], parts->renamed, parts->place, parts->rows);
     *parts = (rs_parts){.n = 0};
 }
 
@@ -263,8 +259,7 @@ static bool test(rs_parts *p, const rs_run_range sides[2], double alpha)
     ok = ok && rs_holm(ps, p->n);
     for (size_t i = 0; ok && i < p->n; i++) p->rows[i].p = ps[i];
     for (int k = 0; k < 2; k++) {
-        rs_free(values[k]);
-        rs_free(column[k]);
+        rs_free_all(values[k], column[k]);
     }
     return ok;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/interval.h"
+#include "base/search.h"
 #include "base/try.h"
 #include "engine/forest.h"
 #include "engine/roles.h"
@@ -22,12 +23,7 @@ void rs_replay_run_free(rs_replay_run *run)
         rs_skeleton_free(run->skeletons[r]);
         rs_host_time_free(run->hosts[r]);
     }
-    rs_free(run->skeletons);
-    rs_free(run->hosts);
-    rs_free(run->numbers);
-    rs_free(run->begin);
-    rs_free(run->end);
-    rs_free(run);
+    rs_free_all(run->skeletons, run->hosts, run->numbers, run->begin, run->end, run);
 }
 
 /* Steps of several threads under one number count once, from the first start to the last end. */
@@ -39,18 +35,9 @@ static bool find_places(rs_replay_run *run)
         uint32_t *begin = run->begin + r * n, *end = run->end + r * n;
         for (size_t k = 0; k < n; k++) begin[k] = end[k] = UINT32_MAX;
         for (uint32_t i = 0; i < s->n_steps; i++) {
-            const int64_t *at = NULL;
-            for (size_t low = 0, high = n; low < high && !at;) {
-                size_t middle = low + (high - low) / 2;
-                if (run->numbers[middle] == s->steps[i].number)
-                    at = &run->numbers[middle];
-                else if (run->numbers[middle] < s->steps[i].number)
-                    low = middle + 1;
-                else
-                    high = middle;
-            }
-            if (!at) continue;
-            size_t k = (size_t)(at - run->numbers);
+            size_t k;
+            RS_SEARCH(k, n, run->numbers[k] < s->steps[i].number);
+            if (k == n || run->numbers[k] != s->steps[i].number) continue;
             if (begin[k] == UINT32_MAX || s->steps[i].start < s->steps[begin[k]].start) begin[k] = i;
             if (end[k] == UINT32_MAX || s->steps[i].end > s->steps[end[k]].end) end[k] = i;
         }
@@ -94,9 +81,7 @@ rs_status rs_replay_run_create(rs_skeleton **skeletons, rs_host_time **hosts, si
             rs_skeleton_free(skeletons[r]);
             rs_host_time_free(hosts[r]);
         }
-        rs_free(run);
-        rs_free(own);
-        rs_free(own_hosts);
+        rs_free_all(run, own, own_hosts);
         return rs_fail_nomem(err, "the paths of a run");
     }
     memcpy(own, skeletons, n_ranks * sizeof *own);

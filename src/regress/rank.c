@@ -19,9 +19,7 @@ void rs_pieces_free(void *value)
     rs_rank_pieces *p = value;
     if (!p) return;
     rs_strings_clear(&p->texts);
-    rs_free(p->steps);
-    rs_free(p->pieces);
-    rs_free(p);
+    rs_free_all(p->steps, p->pieces, p);
 }
 
 /* ---- one step ------------------------------------------------------------------------------------------ */
@@ -164,8 +162,7 @@ static bool divide(const rs_trace *trace, const rs_work *work, rs_rank_pieces *p
                        .own = own};
         if (ok) ok = divide_step(&s);
     }
-    rs_free(covered);
-    rs_free(own);
+    rs_free_all(covered, own);
     return ok;
 }
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/align.h"
-#include "base/try.h"
 #include "regress/parts.h"
 
 static const rs_one_run *with_tokens(const rs_run_range *range)
@@ -34,8 +33,7 @@ static bool take(const rs_one_run *run, const uint32_t *own, program *out)
 
 static void clear(program *p)
 {
-    rs_free(p->names);
-    rs_free(p->operators);
+    rs_free_all(p->names, p->operators);
 }
 
 /* One place of both programs under one operator and two names. */
@@ -143,8 +141,7 @@ rs_status rs_parts_pair_names(rs_parts *p, const rs_run_range sides[2], double *
         uint32_t *match = rs_malloc((a.n + 1) * sizeof *match),
                  *scratch = rs_malloc((a.n + 1) * sizeof *scratch);
         ok = ok && match && scratch && align(&a, &b, match, scratch, &v, &matched);
-        rs_free(match);
-        rs_free(scratch);
+        rs_free_all(match, scratch);
         *aligned = (double)matched / (double)(a.n < b.n ? a.n : b.n);
     }
     for (int k = 0; ok && k < 2; k++) mark(p, k, &sides[k], seen);

@@ -388,8 +388,7 @@ rs_status rs_regress_read(rs_regress_side *side, const void *bytes, size_t n, co
     size_t before = side->n;
     rs_json_reader_init(&l.r, bytes, n);
     rs_status status = read_all(&l);
-    rs_free(l.scratch);
-    rs_free(l.texts);
+    rs_free_all(l.scratch, l.texts);
     while (status != RS_OK && side->n > before) rs_run_clear(&side->runs[--side->n]);
     return status;
 }

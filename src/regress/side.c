@@ -29,13 +29,8 @@ rs_status rs_regress_side_create(const rs_regress_side_settings *settings, rs_re
 
 void rs_run_clear(rs_one_run *run)
 {
-    rs_free(run->label);
-    rs_free(run->steps);
-    rs_free(run->parts[0].items);
-    rs_free(run->parts[1].items);
-    rs_free(run->refused);
-    rs_free(run->tokens);
-    rs_free(run->mesh);
+    rs_free_all(run->label, run->steps, run->parts[0].items, run->parts[1].items, run->refused, run->tokens,
+                run->mesh);
     *run = (rs_one_run){0};
 }
 

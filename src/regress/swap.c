@@ -205,9 +205,6 @@ rs_status rs_parts_swap(rs_parts *parts, const rs_regress_side *const sides[2], 
     rs_status status = ok ? RS_OK : rs_fail_nomem(err, "the replays of parts");
     for (uint32_t i = 0; status == RS_OK && i < parts->n && i < MOST_SWAPPED; i++)
         status = swap_row(&x, &parts->rows[i], i, *of, least, err);
-    rs_free(x.by_node);
-    rs_free(x.by_edge);
-    rs_free(x.by_meeting);
-    rs_free(x.pieces);
+    rs_free_all(x.by_node, x.by_edge, x.by_meeting, x.pieces);
     return status;
 }

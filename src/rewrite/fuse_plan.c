@@ -4,9 +4,7 @@
 #include <string.h>
 
 #include "analysis/collective_notes.h"
-#include "base/interval.h"
 #include "clock/collective_clocks.h"
-#include "format/format.h"
 #include "job/job.h"
 #include "rewrite/fuse_internal.h"
 
@@ -34,13 +32,9 @@ static void free_rank(void *rank)
     if (!r) return;
     rs_coll_rank_free(r->collectives);
     for (size_t i = 0; i < r->n_processes; i++) {
-        rs_free(r->processes[i].text);
-        rs_free(r->processes[i].name);
-        rs_free(r->processes[i].label);
+        rs_free_all(r->processes[i].text, r->processes[i].name, r->processes[i].label);
     }
-    rs_free(r->processes);
-    rs_free(r->runs);
-    rs_free(r->weights);
+    rs_free_all(r->processes, r->runs, r->weights);
     rs_slice_rows_free(r->slice);
     rs_free(r);
 }

@@ -2,7 +2,6 @@
  * rank, five threads a worker, the steps end to end. */
 #include <string.h>
 
-#include "base/try.h"
 #include "rankscope/rewrite.h"
 #include "text/writer.h"
 

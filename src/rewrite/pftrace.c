@@ -231,15 +231,9 @@ static rs_status find_arrows(writing *w, rs_error *err)
         uint8_t phase = w->e->phase[row];
         int64_t id, from, to;
         if ((phase != 's' && phase != 't' && phase != 'f') || in->parent[i] == RS_NO_ROW) continue;
-        size_t low = 0, high = w->trace->n_rows;
-        while (w->trace->rows && low < high) {
-            size_t middle = low + (high - low) / 2;
-            if (w->trace->rows[middle] < row)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        if (!w->rank->keeps(w->rank->context, w->trace, w->trace->rows ? low : row, &from, &to)) continue;
+        size_t at = row;
+        if (w->trace->rows) RS_SEARCH(at, w->trace->n_rows, w->trace->rows[at] < row);
+        if (!w->rank->keeps(w->rank->context, w->trace, at, &from, &to)) continue;
         if (!rs_events_int(w->e, RS_COL_FLOW_ID, row, &id)) continue;
         if (!RS_GROW_ONE(w->arrows, w->n_arrows, capacity)) return rs_fail_nomem(err, "arrows");
         uint64_t own =
@@ -510,12 +504,7 @@ rs_status rs_pftrace_write_rank(rs_trace *trace, rs_pftrace_rank *rank, rs_proto
     if (status == RS_OK && (out->failed || w.event.failed || w.interned.failed))
         status = rs_fail_nomem(err, "the new trace");
     for (size_t i = 0; i < N_INTERNED; i++) rs_free(w.known[i]);
-    rs_free(w.counter_at);
-    rs_free(w.first);
-    rs_free(w.cells);
-    rs_free(w.arrows);
-    rs_free(w.event.bytes);
-    rs_free(w.interned.bytes);
+    rs_free_all(w.counter_at, w.first, w.cells, w.arrows, w.event.bytes, w.interned.bytes);
     rs_map64_clear(&w.processes);
     rs_map64_clear(&w.names);
     return status;

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/try.h"
 #include "job/job.h"
 #include "rewrite/fuse_internal.h"
 #include "rewrite/pftrace.h"
@@ -156,8 +155,7 @@ rs_status rs_fuse_write_perfetto(rs_job *job, rs_fuse_plan *plan, size_t only, c
     pthread_mutex_destroy(&m.lock);
     bool complete = m.next == plan->n || (only != SIZE_MAX && m.ranks[only].ready);
     for (size_t i = 0; i < plan->n; i++) rs_free(m.ranks[i].bytes.bytes);
-    rs_free(m.ranks);
-    rs_free(values);
+    rs_free_all(m.ranks, values);
     if (status == RS_OK && m.failed) status = rs_fail(err, RS_ERR_IO, "the output could not be written");
     if (status == RS_OK && !complete) status = fail_changed(&again, err);
     rs_result_clear(&again);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/order.h"
 #include "format/kineto_core.h"
 #include "input/json.h"
 #include "input/source.h"
@@ -244,11 +245,7 @@ static rs_status documents(reading *r, bool lines, rs_error *err)
     return status;
 }
 
-static int by_first(const void *a, const void *b)
-{
-    const struct owner *x = a, *y = b;
-    return x->run.first < y->run.first ? -1 : x->run.first > y->run.first;
-}
+static const rs_order by_first[] = {RS_RISING(struct owner, run.first)};
 
 /* Which rows are whose. */
 static bool take_owners(reading *r, const char *source)
@@ -265,7 +262,7 @@ static bool take_owners(reading *r, const char *source)
             before += run.end - run.first;
         }
     }
-    if (r->n_owners) qsort(r->owners, r->n_owners, sizeof *r->owners, by_first);
+    RS_SORT(r->owners, r->n_owners, by_first);
     return true;
 }
 

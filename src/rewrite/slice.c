@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/interval.h"
 #include "base/memory.h"
 #include "base/ranges.h"
 #include "base/settings.h"
@@ -320,8 +319,7 @@ void rs_slice_close(rs_slicing *s)
     rs_fuse_plan_clear(&s->plan);
     if (s->settings.share) rs_scrub_clear(&s->scrub);
     rs_where_free(s->where);
-    rs_free(s->condition);
-    rs_free(s);
+    rs_free_all(s->condition, s);
 }
 
 size_t rs_slice_n_ranks(const rs_slicing *s)
@@ -561,11 +559,7 @@ rs_status rs_slice_write(rs_slicing *s, size_t i, const rs_sink *sink, rs_result
     rs_strings_clear(&o.keys);
     rs_frame_texts_free(o.headers, n_files);
     rs_slice_pairs_clear(&o.pairs);
-    rs_free(o.before.text);
-    rs_free(o.texts[0].text);
-    rs_free(o.texts[1].text);
-    rs_free(o.changed);
-    rs_free(o.writer);
+    rs_free_all(o.before.text, o.texts[0].text, o.texts[1].text, o.changed, o.writer);
     return status;
 }
 

@@ -298,9 +298,7 @@ void rs_slice_rows_free(rs_slice_rows *rows)
 {
     if (!rows) return;
     for (size_t i = 0; i < rows->n_left; i++) rs_free(rows->left[i].category);
-    rs_free(rows->left);
-    rs_free(rows->states);
-    rs_free(rows);
+    rs_free_all(rows->left, rows->states, rows);
 }
 
 static rs_status pack(choosing *c, rs_error *err)
@@ -334,8 +332,7 @@ rs_status rs_slice_choose(rs_trace *trace, const rs_slice_choice *choice, rs_sli
     c.states = rs_calloc(trace->n_rows + 1, 1);
     c.launches = rs_calloc(trace->n_rows / 8 + 1, 1);
     rs_status status = c.out && c.states && c.launches ? fill(&c, err) : rs_fail_nomem(err, "slice");
-    rs_free(c.states);
-    rs_free(c.launches);
+    rs_free_all(c.states, c.launches);
     if (status == RS_OK)
         *out = c.out;
     else

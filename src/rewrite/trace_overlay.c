@@ -347,8 +347,7 @@ static rs_status write_path(rs_source *source, const rs_overlay *o, const rs_tab
     rs_status status =
         read_path(&p, o) ? rs_trace_copy(source, &edit, out, truncated, err) : rs_fail_nomem(err, "overlay");
     if (status == RS_OK && p.failed) status = rs_fail_nomem(err, "overlay");
-    rs_free(p.marks.items);
-    rs_free(p.places.of);
+    rs_free_all(p.marks.items, p.places.of);
     rs_strings_clear(&p.places.text);
     return status;
 }

@@ -126,9 +126,7 @@ static void free_answer(rs_sql_answer *a)
     if (!a) return;
     rs_sql_orders_clear(&a->orders);
     rs_result_clear(&a->result);
-    rs_free(a->options);
-    rs_free(a->inputs);
-    rs_free(a);
+    rs_free_all(a->options, a->inputs, a);
 }
 
 static rs_status ask(rs_sql_session *s, const rs_analysis *analysis, const char *options,

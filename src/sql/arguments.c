@@ -2,6 +2,7 @@
  * one event, as a join with events asks for them, are looked up. */
 #include <string.h>
 
+#include "base/search.h"
 #include "sql/session.h"
 
 enum { EVENT, RANK, POSITION, KEY, VALUE, N_COLUMNS };
@@ -83,18 +84,12 @@ static int close(sqlite3_vtab_cursor *cursor)
 /* The event of a row, if the rank has it. */
 static bool event_of(const rs_event_rank *r, uint32_t row, size_t *i)
 {
-    size_t low = 0, high = r->n;
+    size_t low;
     if (!r->rows) {
         *i = row;
         return row < r->n;
     }
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (r->rows[middle] < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    RS_SEARCH(low, r->n, r->rows[low] < row);
     *i = low;
     return low < r->n && r->rows[low] == row;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/interval.h"
+#include "base/search.h"
 #include "sql/session.h"
 
 typedef struct one_order {
@@ -74,17 +75,10 @@ static rs_status make_order(const rs_event_rank *rank, rs_sql_key key, one_order
 /* The first place whose key is >= value; every event in the order has a key. */
 static size_t lower(const rs_event_rank *rank, rs_sql_key key, const one_order *o, int64_t value)
 {
-    size_t low = 0, high = o->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int64_t there = 0;
-        rs_sql_event_key(rank, key, o->items ? o->items[middle] : middle, &there);
-        if (there < value)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    size_t at;
+    int64_t there = 0;
+    RS_SEARCH(at, o->n, (rs_sql_event_key(rank, key, o->items ? o->items[at] : at, &there), there < value));
+    return at;
 }
 
 rs_status rs_sql_events_between(rs_sql_session *s, size_t rank, rs_sql_key key, int64_t first, int64_t last,

@@ -133,9 +133,7 @@ rs_status rs_sql_inputs_read(rs_sql_session *s, const rs_sql_table *t, const cha
 
 void rs_sql_inputs_clear(rs_sql_inputs *in)
 {
-    rs_free(in->base);
-    rs_free(in->other);
-    rs_free(in->text);
+    rs_free_all(in->base, in->other, in->text);
     *in = (rs_sql_inputs){0};
 }
 

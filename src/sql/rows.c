@@ -256,8 +256,5 @@ void rs_sql_rows_again(rs_sql_rows *r)
 void rs_sql_rows_close(rs_sql_rows *r)
 {
     if (!r) return;
-    rs_free(r->seen);
-    rs_free(r->cells);
-    rs_free(r->texts);
-    rs_free(r);
+    rs_free_all(r->seen, r->cells, r->texts, r);
 }

@@ -462,8 +462,7 @@ void rs_sql_close(rs_sql_session *s)
     rs_sql_event_orders_clear(s);
     rs_sql_orders_clear(&s->made_orders);
     for (size_t i = 0; i < s->n_marks; i++) {
-        rs_free(s->marks[i].condition);
-        rs_free(s->marks[i].bits);
+        rs_free_all(s->marks[i].condition, s->marks[i].bits);
     }
     rs_free(s->marks);
     for (size_t i = 0; i < s->n_tables; i++) rs_table_free(s->tables[i].made);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "sql/session.h"
 
 /* A cell, or a value that is looked for, as SQLite compares them. */
@@ -106,15 +107,9 @@ rs_status rs_sql_look_up(rs_sql_order **orders, const rs_table *t, size_t column
         RS_TRY(make_order(orders, t, column, err));
         o = *orders;
     }
-    size_t low = 0, high = o->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        cell there = cell_at(t, o->rows[middle], column);
-        if (compare(&there, &wanted) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    cell probe;
+    RS_SEARCH(low, o->n, (probe = cell_at(t, o->rows[low], column), compare(&probe, &wanted) < 0));
     size_t end = low;
     for (; end < o->n; end++) {
         cell there = cell_at(t, o->rows[end], column);

@@ -205,8 +205,7 @@ typedef struct draft {
 
 static void draft_clear(draft *d)
 {
-    rs_free(d->front);
-    rs_free(d->window);
+    rs_free_all(d->front, d->window);
 }
 
 static bool draft_make(draft *d, const rs_entry_key *key, bool in_place, size_t n)
@@ -460,9 +459,7 @@ void rs_entry_close(rs_entry *e)
     rs_entry_let_go(e);
     for (size_t i = 0; e->unpacked && !e->lying && i < e->head.n_sections; i++) rs_big_free(e->unpacked[i]);
     if (e->lying && !e->bytes) munmap((void *)(uintptr_t)e->lying, e->n);
-    rs_free(e->unpacked);
-    rs_free(e->front);
-    rs_free(e);
+    rs_free_all(e->unpacked, e->front, e);
 }
 
 rs_entry_key rs_entry_get_key(const rs_entry *e)

@@ -12,7 +12,6 @@
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/system.h"
-#include "base/try.h"
 
 #define HOUR INT64_C(3600000000000)
 

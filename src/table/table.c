@@ -66,14 +66,12 @@ void rs_table_free(rs_table *table)
 {
     if (!table) return;
     for (size_t i = 0; table->columns && i < table->spec->n_columns; i++) {
-        rs_free(table->columns[i].values.any);
-        rs_free(table->columns[i].nulls);
+        rs_free_all(table->columns[i].values.any, table->columns[i].nulls);
     }
     rs_free(table->columns);
     rs_strings_clear(&table->strings);
     rs_arena_clear(&table->arena);
-    rs_free(table->texts_of);
-    rs_free(table);
+    rs_free_all(table->texts_of, table);
 }
 
 bool rs_table_reserve(rs_table *table, size_t need)

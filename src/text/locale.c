@@ -1,7 +1,6 @@
 #include "text/locale.h"
 
 #include <locale.h>
-#include <stddef.h>
 
 bool rs_locale_enter(rs_locale *locale, const char *name)
 {

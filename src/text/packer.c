@@ -122,8 +122,5 @@ void rs_packer_close(rs_packer *p)
 {
     if (!p) return;
     ZSTD_freeCCtx(p->zstd);
-    rs_free(p->gzip);
-    rs_free(p->level);
-    rs_free(p->out);
-    rs_free(p);
+    rs_free_all(p->gzip, p->level, p->out, p);
 }

@@ -5,7 +5,6 @@
 #include "base/try.h"
 #include "trace/facet.h"
 #include "trace/recordings.h"
-#include "trace/trace_internal.h"
 
 bool rs_work_union_in(const rs_work *work, rs_class class, const uint8_t *parts, uint8_t part,
                       rs_interval **out, size_t *n)

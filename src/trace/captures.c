@@ -57,11 +57,7 @@ typedef struct file {
 
 static void file_clear(file *f)
 {
-    rs_free(f->roles);
-    rs_free(f->items);
-    rs_free(f->busy);
-    rs_free(f->begun);
-    rs_free(f->depth);
+    rs_free_all(f->roles, f->items, f->busy, f->begun, f->depth);
     rs_map64_clear(&f->ran);
 }
 

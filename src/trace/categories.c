@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "base/search.h"
+
 typedef struct entry {
     const char *name, *category;
 } entry;
@@ -303,17 +305,10 @@ static bool starts(const char *text, const char *word)
 
 static const char *by_name(const char *name)
 {
-    size_t low = 0, high = sizeof operators / sizeof *operators;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int c = strcmp(operators[middle].name, name);
-        if (c == 0) return operators[middle].category;
-        if (c < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
+    const size_t n = sizeof operators / sizeof *operators;
+    size_t at;
+    RS_SEARCH(at, n, strcmp(operators[at].name, name) < 0);
+    return at < n && strcmp(operators[at].name, name) == 0 ? operators[at].category : NULL;
 }
 
 const char *rs_op_category(const char *op, const char *first_kernel)

@@ -10,9 +10,7 @@ static void release(void *value)
 {
     rs_data_loader *d = value;
     if (!d) return;
-    rs_free(d->named);
-    rs_free(d->calls);
-    rs_free(d);
+    rs_free_all(d->named, d->calls, d);
 }
 
 static bool is_loader(const char *name)

@@ -4,11 +4,9 @@
  * before this is known. An ordinary file is recognised in one walk over the events that carry a correlation.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/finder.h"
-#include "base/interval.h"
 #include "trace/domains_internal.h"
 #include "trace/trace_internal.h"
 
@@ -17,9 +15,7 @@
 void rs_domains_clear(rs_domains *d)
 {
     for (size_t i = 0; d->rows && i < d->n; i++) rs_free(d->rows[i]);
-    rs_free(d->rows);
-    rs_free(d->n_rows);
-    rs_free(d->rank);
+    rs_free_all(d->rows, d->n_rows, d->rank);
     *d = (rs_domains){0};
 }
 
@@ -48,9 +44,7 @@ static bool survey_pids(const rs_events *e, rs_pids *p)
 
 static void pids_clear(rs_pids *p)
 {
-    rs_free(p->of_thread);
-    rs_free(p->pid);
-    rs_free(p->flags);
+    rs_free_all(p->of_thread, p->pid, p->flags);
 }
 
 /* How many calls have the correlation of another one that their process launched last under it. */

@@ -106,9 +106,7 @@ rs_status rs_domains_by_block(const rs_events *e, const rs_pids *p, uint32_t *do
         memset(b.owner, 0xff, bytes);
     }
     if (ok && find_blocks(&b, &shared) && shared) ok = index_calls(&b) && mark(&b, domain, n);
-    rs_free(b.block);
-    rs_free(b.process);
-    rs_free(b.owner);
+    rs_free_all(b.block, b.process, b.owner);
     rs_map64_clear(&b.own);
     rs_map64_clear(&b.any);
     return ok ? RS_OK : rs_fail_nomem(err, "ranks");

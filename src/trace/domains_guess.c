@@ -32,16 +32,10 @@ static uint64_t call_key(uint32_t process, int64_t correlation)
 
 static void owners_clear(owners *o)
 {
-    rs_free(o->place);
-    rs_free(o->cpu);
-    rs_free(o->gpu);
+    rs_free_all(o->place, o->cpu, o->gpu);
     rs_finder_clear(&o->calls);
     rs_finder_clear(&o->heads);
-    rs_free(o->next_of);
-    rs_free(o->shared);
-    rs_free(o->early);
-    rs_free(o->n_work);
-    rs_free(o->owner);
+    rs_free_all(o->next_of, o->shared, o->early, o->n_work, o->owner);
 }
 
 /* Process ids that are texts come behind the numbers, in the order in which the file has them. */

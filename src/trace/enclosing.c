@@ -79,9 +79,7 @@ static void release(void *value)
 {
     rs_enclosing *v = value;
     if (!v) return;
-    rs_free(v->row);
-    rs_free(v->parent);
-    rs_free(v);
+    rs_free_all(v->row, v->parent, v);
 }
 
 static rs_status make(rs_trace *trace, const void *key, void **out, rs_error *err)

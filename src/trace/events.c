@@ -75,13 +75,7 @@ size_t rs_sparse_leap(const rs_sparse *column, size_t at, uint32_t row)
         step *= 2;
     }
     size_t high = step < column->n - low ? low + step : column->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (column->rows[middle] < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    RS_SEARCH_BETWEEN(low, low, high, column->rows[low] < row);
     return low;
 }
 
@@ -183,12 +177,7 @@ void rs_events_free(rs_events *e)
     rs_free(e->counters);
     if (e->other.columns) e->other.release(e->other.columns);
     rs_others_clear(e);
-    rs_free(e->threads);
-    rs_free(e->documents);
-    rs_free(e->grafted);
-    rs_free(e->devices);
-    rs_free(e->log);
-    rs_free(e->categories);
+    rs_free_all(e->threads, e->documents, e->grafted, e->devices, e->log, e->categories);
     rs_map64_clear(&e->thread_ids);
     rs_strings_clear(&e->strings);
     rs_problems_clear(&e->problems);

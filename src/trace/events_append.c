@@ -59,9 +59,7 @@ typedef rs_events_copier maps;
 
 void rs_events_copier_clear(rs_events_copier *m)
 {
-    rs_free(m->strings);
-    rs_free(m->threads);
-    rs_free(m->categories);
+    rs_free_all(m->strings, m->threads, m->categories);
     *m = (rs_events_copier){0};
 }
 

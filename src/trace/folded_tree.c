@@ -14,8 +14,7 @@ void rs_folded_tree_free(void *tree)
     rs_folded_tree *t = tree;
     if (!t) return;
     rs_pool_clear(&t->pool);
-    rs_free(t->nodes);
-    rs_free(t);
+    rs_free_all(t->nodes, t);
 }
 
 typedef struct fold {
@@ -288,9 +287,7 @@ rs_status rs_fold_tree(rs_trace *trace, const rs_folded_settings *settings, rs_f
                   fold_all(&f) && arrange(f.out, settings);
         if (!ok) status = rs_fail_nomem(err, "call tree");
     }
-    rs_free(f.folded);
-    rs_free(f.matches);
-    rs_free(f.thread_name);
+    rs_free_all(f.folded, f.matches, f.thread_name);
     rs_map64_clear(&f.places);
     if (status != RS_OK)
         rs_folded_tree_free(f.out);

@@ -5,6 +5,7 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "base/try.h"
 #include "trace/calls.h"
 #include "trace/serving.h"
@@ -484,9 +485,7 @@ rs_status rs_graft_plan(rs_trace *trace, const rs_captures *captures, int64_t ra
     if (status == RS_OK) status = find_launches(&s, &calls, &n, err);
     if (status == RS_OK && n) status = plan_all(&s, calls, n, out, err);
     for (size_t i = 0; s.seen && i < captures->n; i++) rs_free(s.seen[i].nodes);
-    rs_free(s.seen);
-    rs_free(s.fits);
-    rs_free(s.annotations);
+    rs_free_all(s.seen, s.fits, s.annotations);
     if (status != RS_OK) rs_graft_clear(out);
     return status;
 }
@@ -597,13 +596,7 @@ rs_status rs_graft_apply(rs_events *e, const rs_captures *captures, const rs_gra
 
 uint32_t rs_graft_launch(const rs_events *e, uint32_t row)
 {
-    size_t low = 0, high = e->n_grafted; /* the last that begins at or before the row */
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (e->grafted[middle].first_row <= row)
-            low = middle;
-        else
-            high = middle;
-    }
-    return e->grafted[low].launch;
+    size_t at; /* the first that begins behind the row */
+    RS_SEARCH(at, e->n_grafted, e->grafted[at].first_row <= row);
+    return e->grafted[at ? at - 1 : 0].launch;
 }

@@ -1,6 +1,5 @@
 #include "trace/graph_waits.h"
 
-#include "base/interval.h"
 #include "base/memory.h"
 #include "base/try.h"
 #include "trace/trace_internal.h"

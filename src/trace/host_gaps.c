@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/search.h"
 #include "base/try.h"
 #include "trace/call_stacks.h"
 #include "trace/data_loader.h"
@@ -102,16 +103,10 @@ static bool list_gaps(finder *f, const rs_selector *selector, int64_t first, int
 /* The first gap of the thread that ends after t. */
 static size_t gap_after(const finder *f, uint32_t thread, int64_t t)
 {
-    size_t low = 0, high = f->n_gaps;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const gap *g = &f->gaps[middle];
-        if (g->thread < thread || (g->thread == thread && g->end <= t))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    const gap *g = f->gaps;
+    size_t at;
+    RS_SEARCH(at, f->n_gaps, g[at].thread < thread || (g[at].thread == thread && g[at].end <= t));
+    return at;
 }
 
 /* The length of all gaps in the list up to a time of the thread. */
@@ -232,9 +227,7 @@ static void release(void *value)
 {
     rs_host_gaps *g = value;
     if (!g) return;
-    rs_free(g->gaps);
-    rs_free(g->rows);
-    rs_free(g);
+    rs_free_all(g->gaps, g->rows, g);
 }
 
 static bool find(finder *f, const rs_trace *t, const rs_work *w, const rs_selector *selector)
@@ -268,10 +261,7 @@ static rs_status make(rs_trace *trace, const void *key, void **out, rs_error *er
     f.launches = rs_calloc(f.e->n_threads + 1, 1);
     bool ok =
         f.out && f.launches && find(&f, trace, w, policy->whole || !selector.selection ? NULL : &selector);
-    rs_free(f.launches);
-    rs_free(f.calls);
-    rs_free(f.gaps);
-    rs_free(f.spans);
+    rs_free_all(f.launches, f.calls, f.gaps, f.spans);
     rs_map64_clear(&f.places);
     if (ok) {
         *out = f.out;

@@ -15,9 +15,7 @@ typedef struct lanes {
 
 static void lanes_clear(lanes *l)
 {
-    rs_free(l->rows);
-    rs_free(l->first);
-    rs_free(l->end);
+    rs_free_all(l->rows, l->first, l->end);
 }
 
 /* From the counts in first[t + 1] to where each thread's rows begin. */

@@ -77,10 +77,7 @@ static bool order_items(const rs_trace *trace, item *items, size_t n, bool told)
 static void free_order(void *value)
 {
     rs_launch_order *o = value;
-    rs_free(o->row);
-    rs_free(o->launch);
-    rs_free(o->time);
-    rs_free(o);
+    rs_free_all(o->row, o->launch, o->time, o);
 }
 
 static rs_launch_order *build(rs_trace *trace, const uint32_t *rows, size_t n, const rs_links *links)

@@ -122,7 +122,6 @@ bool rs_launch_phases(const rs_trace *trace, const rs_launch_order *o, uint8_t *
     for (size_t i = 0; ok && i < o->n; i++)
         if (o->launch[i] != RS_NO_ROW && phases[i] == RS_LAUNCH_UNKNOWN && autograd[e->thread[o->launch[i]]])
             phases[i] = RS_LAUNCH_BACKWARD;
-    rs_free(threads);
-    rs_free(list.items);
+    rs_free_all(threads, list.items);
     return ok;
 }

@@ -104,8 +104,7 @@ static rs_status find_launchers(rs_trace *trace, rs_tree *t, launcher_list *out,
 static void free_list(void *value)
 {
     launcher_list *list = value;
-    rs_free(list->items);
-    rs_free(list);
+    rs_free_all(list->items, list);
 }
 
 static rs_status make_list(rs_trace *trace, const void *key, void **out, rs_error *err)

@@ -365,10 +365,7 @@ const rs_facet rs_facet_launches = {.name = "launches of GPU work",
 static void free_links(void *value)
 {
     rs_links *links = value;
-    rs_free(links->call);
-    rs_free(links->first);
-    rs_free(links->work_row);
-    rs_free(links);
+    rs_free_all(links->call, links->first, links->work_row, links);
 }
 
 static rs_status make_links(rs_trace *trace, const void *key, void **out, rs_error *err)

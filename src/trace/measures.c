@@ -7,6 +7,8 @@
 #include "base/ascii.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
+#include "base/search.h"
 #include "base/stats.h"
 #include "base/try.h"
 
@@ -93,12 +95,7 @@ typedef struct collected {
     size_t n, capacity;
 } collected;
 
-static int by_start(const void *a, const void *b)
-{
-    const sample *x = a, *y = b;
-    if (x->start != y->start) return x->start < y->start ? -1 : 1;
-    return (x->at > y->at) - (x->at < y->at);
-}
+static const rs_order by_start[] = {RS_RISING(sample, start), RS_RISING(sample, at)};
 
 /* Clocks without a unit are Hz where they are greater than any clock in MHz. */
 static double scale_of(const collected *c, double value)
@@ -109,7 +106,7 @@ static double scale_of(const collected *c, double value)
 static bool make_series(collected *c, rs_measure_series *out)
 {
     *out = c->of;
-    qsort(c->samples, c->n, sizeof *c->samples, by_start);
+    RS_SORT(c->samples, c->n, by_start);
     RS_LOCAL int64_t *periods = rs_malloc((c->n + 1) * sizeof *periods);
     size_t n_periods = 0;
     out->start = rs_malloc((c->n + 1) * sizeof *out->start);
@@ -223,11 +220,7 @@ static void release(void *value)
     rs_measures *m = value;
     for (size_t i = 0; m && i < m->n; i++) {
         rs_measure_series *s = &m->series[i];
-        rs_free(s->start);
-        rs_free(s->end);
-        rs_free(s->value);
-        rs_free(s->sums);
-        rs_free(s->lengths);
+        rs_free_all(s->start, s->end, s->value, s->sums, s->lengths);
     }
     if (m) rs_free(m->series);
     rs_free(m);
@@ -273,14 +266,8 @@ rs_status rs_trace_measures(rs_trace *trace, const rs_measures **out, rs_error *
 /* The first sample that ends after t. */
 static size_t sample_after(const rs_measure_series *s, int64_t t)
 {
-    size_t low = 0, high = s->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (s->end[middle] <= t)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    RS_SEARCH(low, s->n, s->end[low] <= t);
     return low;
 }
 

@@ -7,12 +7,7 @@
 void rs_nest_free(rs_nest *nest)
 {
     if (!nest) return;
-    rs_free(nest->row);
-    rs_free(nest->parent);
-    rs_free(nest->depth);
-    rs_free(nest->end);
-    rs_free(nest->node_of);
-    rs_free(nest);
+    rs_free_all(nest->row, nest->parent, nest->depth, nest->end, nest->node_of, nest);
 }
 
 static rs_nest *make(size_t n, size_t n_rows)

@@ -18,9 +18,7 @@ typedef struct spans {
 
 static void clear_spans(spans *s)
 {
-    rs_free(s->starts);
-    rs_free(s->first);
-    rs_free(s->reach);
+    rs_free_all(s->starts, s->first, s->reach);
 }
 
 static bool is_recompute_fn(const char *name)
@@ -119,8 +117,7 @@ static void free_recompute(void *value)
 {
     rs_recompute *r = value;
     if (!r) return;
-    rs_free(r->again);
-    rs_free(r);
+    rs_free_all(r->again, r);
 }
 
 static rs_status make_recompute(rs_trace *trace, const void *key, void **out, rs_error *err)

@@ -1,18 +1,13 @@
 #include "trace/recordings.h"
 
 #include "base/interval.h"
+#include "base/search.h"
 
 size_t rs_trace_recording_of(const rs_trace *trace, uint32_t row)
 {
-    size_t low = 0, high = trace->n_recordings; /* the last that begins at or before the row */
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (trace->recordings[middle].first_row <= row)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    size_t at; /* the first that begins behind the row */
+    RS_SEARCH(at, trace->n_recordings, trace->recordings[at].first_row <= row);
+    return at ? at - 1 : 0;
 }
 
 /* The part of a stretch that is between from and to. */

@@ -158,8 +158,7 @@ static void free_steps(void *value)
 {
     rs_repeated_steps *s = value;
     rs_repetition_clear(&s->found);
-    rs_free(s->when);
-    rs_free(s);
+    rs_free_all(s->when, s);
 }
 
 static rs_status make_steps(rs_trace *trace, const void *key, void **out, rs_error *err)

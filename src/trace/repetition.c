@@ -472,8 +472,7 @@ static bool divide(const rs_tokens *s, size_t from, size_t period, double least,
         *out = (division){kind, b.steps, b.n, set.gap};
         b.steps = NULL;
     }
-    rs_free(b.steps);
-    rs_free(set.at);
+    rs_free_all(b.steps, set.at);
     return ok;
 }
 

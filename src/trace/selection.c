@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/interval.h"
+#include "base/order.h"
 #include "base/try.h"
-#include "trace/trace_internal.h"
 
 /* ---- the texts ----------------------------------------------------------------------------------------- */
 
@@ -192,11 +192,7 @@ int64_t rs_step_finder_next(rs_step_finder *f, uint32_t row)
 
 /* ---- how many steps ------------------------------------------------------------------------------------ */
 
-static int compare_numbers(const void *a, const void *b)
-{
-    int64_t x = ((const rs_step *)a)->number, y = ((const rs_step *)b)->number;
-    return x < y ? -1 : x > y;
-}
+static const rs_order compare_numbers[] = {RS_RISING(rs_step, number)};
 
 rs_status rs_trace_step_lengths(rs_trace *trace, rs_step_length **out, size_t *n, rs_error *err)
 {
@@ -212,7 +208,7 @@ rs_status rs_trace_step_lengths(rs_trace *trace, rs_step_length **out, size_t *n
     if (!sorted || !*out) return rs_fail_nomem(err, "steps");
     for (size_t i = 0; i < n_steps; i++)
         if (rs_selects_step(&selector, &steps[i])) sorted[kept++] = steps[i];
-    if (kept) qsort(sorted, kept, sizeof *sorted, compare_numbers);
+    RS_SORT(sorted, kept, compare_numbers);
     for (size_t i = 0, next; i < kept; i = next) {
         int64_t start = sorted[i].start, end = sorted[i].end;
         for (next = i + 1; next < kept && sorted[next].number == sorted[i].number; next++) {

@@ -4,14 +4,12 @@
 
 #include "base/interval.h"
 #include "base/order.h"
-#include "base/ranges.h"
 #include "base/search.h"
 #include "base/try.h"
 #include "trace/facet.h"
 #include "trace/repeated_steps.h"
 #include "trace/serving.h"
 #include "trace/step_name.h"
-#include "trace/trace_internal.h"
 
 /* Numbers of the step names by string id; *any says whether there are some. NULL when out of memory or none.
  */
@@ -88,8 +86,7 @@ static void free_steps(void *value)
 {
     both_steps *steps = value;
     if (!steps->shared) {
-        rs_free(steps->host.items);
-        rs_free(steps->gpu.items);
+        rs_free_all(steps->host.items, steps->gpu.items);
     }
     rs_free(steps);
 }

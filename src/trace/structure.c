@@ -203,8 +203,7 @@ static bool list_part(const builder *b, step_list s, rs_phase phase, part *out)
 
 static void clear_part(part *p)
 {
-    rs_free(p->work);
-    rs_free(p->token);
+    rs_free_all(p->work, p->token);
 }
 
 /* Works of a micro batch's forward: the smallest part of all that comes again, whole times, but for one work
@@ -304,13 +303,7 @@ static rs_status set_places(builder *b, step_list s, rs_step_shape *shape, rs_er
 static void free_structure(void *value)
 {
     rs_structure *s = value;
-    rs_free(s->step);
-    rs_free(s->phase);
-    rs_free(s->micro_batch);
-    rs_free(s->layer);
-    rs_free(s->by_row);
-    rs_free(s->steps);
-    rs_free(s);
+    rs_free_all(s->step, s->phase, s->micro_batch, s->layer, s->by_row, s->steps, s);
 }
 
 static rs_structure *create(const rs_launch_order *order)
@@ -427,8 +420,7 @@ static rs_status make_structure(rs_trace *trace, const void *key, void **out, rs
         find_transfers(&b);
         status = fill(&b, err);
     }
-    rs_free(b.transfer);
-    rs_free(b.backward.items);
+    rs_free_all(b.transfer, b.backward.items);
     if (status == RS_OK)
         *out = b.out;
     else if (b.out)

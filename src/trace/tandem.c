@@ -121,8 +121,7 @@ rs_status rs_tandem_find(const uint32_t *token, size_t n, size_t least, rs_tande
     if (ok) s.prefix[0] = 0;
     for (size_t i = 0; ok && i < n; i++) s.prefix[i + 1] = s.prefix[i] * BASE + token[i] + 1;
     for (size_t window = 2; ok && window / 2 * LEAST_TIMES <= n; window *= 2) ok = find_runs(&s, window);
-    rs_free(s.prefix);
-    rs_free(s.done);
+    rs_free_all(s.prefix, s.done);
     if (!ok) {
         rs_free(s.items);
         return rs_fail_nomem(err, "repeats");

@@ -181,9 +181,7 @@ rs_status rs_trace_span(rs_trace *trace, int64_t *first_ns, int64_t *last_ns, rs
 static void free_classes(void *value)
 {
     rs_classes *classes = value;
-    rs_free(classes->of_name);
-    rs_free(classes->judged);
-    rs_free(classes);
+    rs_free_all(classes->of_name, classes->judged, classes);
 }
 
 static rs_status make_classes(rs_trace *trace, const void *key, void **out, rs_error *err)
@@ -194,9 +192,7 @@ static rs_status make_classes(rs_trace *trace, const void *key, void **out, rs_e
     uint8_t *of_name = rs_calloc(trace->events->strings.n + 1, 1);
     uint8_t *judged = judge ? rs_calloc(trace->events->strings.n + 1, 1) : NULL;
     if (!made || !of_name || (judge && !judged)) {
-        rs_free(made);
-        rs_free(of_name);
-        rs_free(judged);
+        rs_free_all(made, of_name, judged);
         return rs_fail_nomem(err, "kernel classes");
     }
     *made = (rs_classes){trace->events, *rules, judge, of_name, judged};

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/interval.h"
+#include "base/search.h"
 #include "base/try.h"
 #include "trace/selection.h"
 
@@ -15,17 +16,10 @@ void rs_tree_free(void *value)
     rs_tree *t = value;
     if (!t) return;
     if (!t->lent) {
-        rs_free(t->row);
-        rs_free(t->end);
-        rs_free(t->gpu_first);
-        rs_free(t->gpu_row);
+        rs_free_all(t->row, t->end, t->gpu_first, t->gpu_row);
     }
     if (!t->busy_lent) rs_free(t->busy);
-    rs_free(t->parent);
-    rs_free(t->depth);
-    rs_free(t->op);
-    rs_free(t->gpu_sum);
-    rs_free(t);
+    rs_free_all(t->parent, t->depth, t->op, t->gpu_sum, t);
 }
 
 bool rs_is_module_name(const rs_string *name)
@@ -249,13 +243,7 @@ static size_t find_call(sweep *s, uint32_t row)
         else
             high = high < i ? high : i;
     }
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (links->call[middle] < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    RS_SEARCH_BETWEEN(low, low, high, links->call[low] < row);
     bool found = low < links->n_calls && links->call[low] == row;
     s->call = found || low == 0 ? low : low - 1;
     return found ? low : SIZE_MAX;
@@ -339,8 +327,7 @@ static rs_status build_nodes(selection *s, rs_tree *t, rs_error *err)
         while (w.depth) close_top(&w);
     }
     if (ok) t->gpu_first[t->n] = (uint32_t)t->n_gpu;
-    rs_free(s->roles);
-    rs_free(w.stack);
+    rs_free_all(s->roles, w.stack);
     for (size_t i = 0; lanes && i < n_threads; i++) rs_free(lanes[i].items);
     return ok ? RS_OK : rs_fail_nomem(err, "call tree");
 }

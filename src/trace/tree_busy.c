@@ -111,11 +111,7 @@ typedef struct line {
 
 static void line_clear(line *l)
 {
-    rs_free(l->points);
-    rs_free(l->first);
-    rs_free(l->last);
-    rs_free(l->top);
-    rs_free(l->fenwick);
+    rs_free_all(l->points, l->first, l->last, l->top, l->fenwick);
     bitset_clear(&l->borders);
 }
 

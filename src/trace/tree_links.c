@@ -142,8 +142,7 @@ typedef struct link_list {
 static void free_list(void *value)
 {
     link_list *list = value;
-    rs_free(list->items);
-    rs_free(list);
+    rs_free_all(list->items, list);
 }
 
 static rs_status make_list(rs_trace *trace, const void *key, void **out, rs_error *err)

@@ -86,8 +86,7 @@ typedef struct places {
 
 static void places_clear(places *p)
 {
-    rs_free(p->bits);
-    rs_free(p->before);
+    rs_free_all(p->bits, p->before);
 }
 
 static bool places_init(places *p, const rs_events *e, const uint32_t *rows, size_t n)

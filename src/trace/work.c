@@ -5,7 +5,6 @@
 #include "base/try.h"
 #include "trace/facet.h"
 #include "trace/selection.h"
-#include "trace/trace_internal.h"
 
 rs_policy rs_policy_of(rs_compat compat)
 {
@@ -18,19 +17,13 @@ void rs_work_free(rs_work *work)
 {
     if (!work) return;
     if (!work->shares_rows) {
-        rs_free(work->start);
-        rs_free(work->end);
-        rs_free(work->class);
+        rs_free_all(work->start, work->end, work->class);
     }
     if (!work->shares_rows && !work->shares_lists) {
-        rs_free(work->row);
-        rs_free(work->launch);
+        rs_free_all(work->row, work->launch);
     }
     if (!work->shares_details) {
-        rs_free(work->stream);
-        rs_free(work->device);
-        rs_free(work->correlation);
-        rs_free(work->step);
+        rs_free_all(work->stream, work->device, work->correlation, work->step);
     }
     rs_free(work);
 }
@@ -93,8 +86,7 @@ static rs_status share_lists(rs_trace *trace, const rs_links *links, rs_work *w,
     size_t n;
     RS_TRY(rs_trace_gpu_rows(trace, &rows, &n, err));
     if (w->n != n) return RS_OK;
-    rs_free(w->row);
-    rs_free(w->launch);
+    rs_free_all(w->row, w->launch);
     w->row = (uint32_t *)(uintptr_t)rows; /* only read from here on */
     w->launch = links->launch_of;
     w->shares_lists = true;

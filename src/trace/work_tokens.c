@@ -131,9 +131,7 @@ static bool collect_spans(const rs_trace *trace, const uint8_t *is, host_spans *
 
 static void clear_spans(host_spans *s)
 {
-    rs_free(s->loader.items);
-    rs_free(s->optimizer.items);
-    rs_free(s->sync.items);
+    rs_free_all(s->loader.items, s->optimizer.items, s->sync.items);
 }
 
 static bool number_tokens(const rs_trace *trace, rs_work_tokens *b)
@@ -216,13 +214,7 @@ static void mark_works(const rs_events *e, rs_work_tokens *b, const uint8_t *is,
 static void free_tokens(void *value)
 {
     rs_work_tokens *b = value;
-    rs_free(b->token);
-    rs_free(b->mark);
-    rs_free(b->gap);
-    rs_free(b->loader);
-    rs_free(b->reach);
-    rs_free(b->autograd);
-    rs_free(b);
+    rs_free_all(b->token, b->mark, b->gap, b->loader, b->reach, b->autograd, b);
 }
 
 static bool build(const rs_trace *trace, rs_work_tokens *b)

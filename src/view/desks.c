@@ -51,9 +51,7 @@ rs_task *rs_task_create(const char *path, const char *query, const char *body, s
 void rs_task_free(rs_task *t)
 {
     if (!t) return;
-    rs_free(t->path);
-    rs_free(t->query);
-    rs_free(t->body);
+    rs_free_all(t->path, t->query, t->body);
     rs_explorer_answer_clear(&t->answer);
     rs_free(t);
 }

@@ -278,8 +278,7 @@ void rs_explorer_close(rs_explorer *x)
     for (size_t i = 0; i < RS_LOADED_RANKS; i++) rs_rank_lanes_free(x->loaded[i]);
     if (x->judged) rs_result_clear(&x->verdict);
     for (size_t i = 0; i < x->n_mended; i++) {
-        rs_free(x->mended[i].edit);
-        rs_free(x->mended[i].answer);
+        rs_free_all(x->mended[i].edit, x->mended[i].answer);
         rs_map_clear(&x->mended[i].map);
     }
     rs_job_close(x->job);

@@ -27,8 +27,7 @@ void rs_rank_counters_free(rs_rank_counters *c)
 {
     if (!c) return;
     for (size_t i = 0; i < c->n; i++) rs_free(c->items[i].items);
-    rs_free(c->items);
-    rs_free(c);
+    rs_free_all(c->items, c);
 }
 
 /* ---- making ------------------------------------------------------------------------------------------------ */

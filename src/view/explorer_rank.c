@@ -1,8 +1,8 @@
 /* One rank of the explorer: its threads and streams, and what is known of an event. */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/interval.h"
+#include "base/search.h"
 #include "rankscope/events.h"
 #include "view/explorer.h"
 
@@ -47,10 +47,7 @@ void rs_rank_lanes_free(rs_rank_lanes *l)
     rs_rank_counters_free(l->counters);
     rs_job_close(l->job);
     rs_result_clear(&l->result);
-    rs_free(l->shapes);
-    rs_free(l->lanes);
-    rs_free(l->by_id);
-    rs_free(l);
+    rs_free_all(l->shapes, l->lanes, l->by_id, l);
 }
 
 /* ---- loading ------------------------------------------------------------------------------------------- */
@@ -318,16 +315,10 @@ static rs_status add_event(const rs_rank_lanes *l, const shape *s, rs_table *t, 
 {
     const rs_event_rank *rank = l->events ? rs_event_list_rank(l->events, 0) : NULL;
     int64_t step = INT64_MIN;
-    for (size_t low = 0, high = rank && rank->step ? rank->n : 0; low < high;) {
-        const size_t middle = low + (high - low) / 2;
-        const uint32_t row = rs_event_row(rank, middle);
-        if (row == s->id) step = rank->step[middle];
-        if (row == s->id) break;
-        if (row < s->id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const size_t n = rank && rank->step ? rank->n : 0;
+    size_t at;
+    RS_SEARCH(at, n, rs_event_row(rank, at) < s->id);
+    if (at < n && rs_event_row(rank, at) == s->id) step = rank->step[at];
     rs_table_add_int(t, s->id);
     rs_table_add_text(t, rs_table_text(l->table, s->row, l->name_column, NULL));
     rs_table_add_text(t, class_names[s->class]);

@@ -90,10 +90,7 @@ rs_status rs_map_make(const rs_table *t, rs_map *out, rs_error *err)
 void rs_map_clear(rs_map *map)
 {
     for (size_t i = 0; i < map->n; i++) {
-        rs_free(map->ranks[i].from);
-        rs_free(map->ranks[i].to);
-        rs_free(map->ranks[i].class);
-        rs_free(map->ranks[i].before);
+        rs_free_all(map->ranks[i].from, map->ranks[i].to, map->ranks[i].class, map->ranks[i].before);
     }
     rs_free(map->ranks);
     *map = (rs_map){0};
@@ -453,7 +450,6 @@ rs_status rs_answer_map(rs_explorer *x, const rs_explorer_request *request, rs_e
                                 : ALL_CLASSES,
                          sums))
         status = rs_fail_nomem(err, "the map");
-    rs_free(a.rows);
-    rs_free(a.first);
+    rs_free_all(a.rows, a.first);
     return status;
 }

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "base/system.h"
 
 #ifdef RS_HAVE_LIBEVENT
 #include <event2/buffer.h>

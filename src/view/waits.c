@@ -1,5 +1,4 @@
 /* Which part of communication is waiting for other ranks: of each event, and of what the map calls exposed_comm. */
-#include <stdio.h>
 
 #include "base/order.h"
 #include "base/search.h"

@@ -1,6 +1,7 @@
 /* Proving a Chakra execution trace: what a simulator relies on must hold. */
 #include <string.h>
 
+#include "base/order.h"
 #include "base/settings.h"
 #include "base/ascii.h"
 #include "base/interval.h"
@@ -240,14 +241,8 @@ typedef struct head {
     uint32_t index;
 } head;
 
-static int by_stream(const void *a, const void *b)
-{
-    const head *x = a, *y = b;
-    if (x->has_device != y->has_device) return x->has_device < y->has_device ? -1 : 1;
-    if (x->device != y->device) return x->device < y->device ? -1 : 1;
-    if (x->stream != y->stream) return x->stream < y->stream ? -1 : 1;
-    return (x->index > y->index) - (x->index < y->index);
-}
+static const rs_order by_stream[] = {RS_RISING(head, has_device), RS_RISING(head, device),
+                                     RS_RISING(head, stream), RS_RISING(head, index)};
 
 /* The GPU nodes of a stream form one chain: one of them is its head, each other one has a predecessor, and no
  * two follow the same one alone. */
@@ -275,7 +270,7 @@ static rs_status check_streams(rs_check *c, rs_error *err)
             followed[before] = 1;
         }
     }
-    if (status == RS_OK && n_heads) qsort(heads, n_heads, sizeof *heads, by_stream);
+    if (status == RS_OK && n_heads) RS_SORT(heads, n_heads, by_stream);
     for (size_t i = 0; i < n_heads && status == RS_OK; i++) {
         const rs_check_node *n = &c->nodes[heads[i].index];
         if (i && same_stream(n, &c->nodes[heads[i - 1].index]))
@@ -332,11 +327,7 @@ rs_status rs_check_open(rs_check *c, const char *path, const rs_chakra_check_set
 
 void rs_check_clear(rs_check *c)
 {
-    rs_free(c->nodes);
-    rs_free(c->comms);
-    rs_free(c->deps);
-    rs_free(c->findings);
-    rs_free(c->inversions);
+    rs_free_all(c->nodes, c->comms, c->deps, c->findings, c->inversions);
     rs_map64_clear(&c->by_id);
     rs_strings_clear(&c->names);
     rs_groups_clear(&c->groups);

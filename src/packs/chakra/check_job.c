@@ -287,12 +287,6 @@ rs_status rs_check_job_run(const rs_check *files, size_t n_files, const rs_check
     }
     for (size_t f = 0; f < n_files && j.ranks; f++) rs_coll_rank_free(j.ranks[f]);
     rs_coll_job_clear(&j.coll);
-    rs_free(j.ranks);
-    rs_free(j.base);
-    rs_free(j.shift);
-    rs_free(j.plan.begin);
-    rs_free(j.plan.meetings);
-    rs_free(j.plan.members);
-    rs_free(j.plan.member_of);
+    rs_free_all(j.ranks, j.base, j.shift, j.plan.begin, j.plan.meetings, j.plan.members, j.plan.member_of);
     return status;
 }

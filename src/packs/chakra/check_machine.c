@@ -325,15 +325,7 @@ rs_status rs_check_run(const rs_check *files, size_t n_files, bool astra, const 
         find_stuck(&m, out);
     }
     for (size_t i = 0; i < m.n_places && m.places; i++) rs_free(m.places[i].waiting.items);
-    rs_free(m.nodes);
-    rs_free(m.places);
-    rs_free(m.place_of);
-    rs_free(m.left);
-    rs_free(m.first);
-    rs_free(m.after);
-    rs_free(m.start);
-    rs_free(m.gatherings);
-    rs_free(m.events.items);
-    rs_free(m.touched);
+    rs_free_all(m.nodes, m.places, m.place_of, m.left, m.first, m.after, m.start, m.gatherings,
+                m.events.items, m.touched);
     return ok ? RS_OK : rs_fail_nomem(err, "a replay");
 }

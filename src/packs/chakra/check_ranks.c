@@ -2,8 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/order.h"
+#include "base/search.h"
 #include "base/settings.h"
-#include "base/interval.h"
 #include "chakra/check_internal.h"
 
 enum { SEND = 5, RECEIVE = 6, COLLECTIVE = 7 };
@@ -92,11 +93,7 @@ static const char *collective_name(const rs_check_comm *k)
     return k->type >= 0 && k->type < 10 ? names[k->type] : "a collective of unknown type";
 }
 
-static int by_value(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
+static const rs_order by_value[] = {RS_RISING_VALUE(int64_t)};
 
 /* The members as text, sorted; "" when unknown. NULL when out of memory. */
 static char *members_of(const rs_group *g, rs_arena *arena)
@@ -107,7 +104,7 @@ static char *members_of(const rs_group *g, rs_arena *arena)
     size_t n = 0;
     if (ranks && text) {
         for (size_t i = 0; i < g->n_ranks; i++) ranks[i] = rs_group_rank(g, (int64_t)i);
-        if (g->n_ranks) qsort(ranks, g->n_ranks, sizeof *ranks, by_value);
+        RS_SORT(ranks, g->n_ranks, by_value);
         for (size_t i = 0; i < g->n_ranks; i++)
             n += (size_t)snprintf(text + n, 22, "%s%lld", i ? "," : "", (long long)ranks[i]);
         text[n] = '\0';
@@ -193,14 +190,8 @@ static bool find_calls(matching *m)
 /* The calls of one rank in a group. */
 static size_t calls_of(const matching *m, const job_group *g, uint32_t file, const call **first)
 {
-    size_t from = g->first, to = g->first + g->n, end = to;
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        if (m->calls[middle].file < file)
-            from = middle + 1;
-        else
-            to = middle;
-    }
+    size_t from, end = g->first + g->n;
+    RS_SEARCH_BETWEEN(from, g->first, end, m->calls[from].file < file);
     *first = &m->calls[from];
     size_t n = 0;
     while (from + n < end && m->calls[from + n].file == file) n++;
@@ -606,11 +597,8 @@ rs_status rs_chakra_check_ranks(const rs_chakra_check_settings *settings, const 
     }
     *faults += m.faults;
     rs_map64_clear(&m.by_rank);
-    rs_free(m.calls);
-    rs_free(m.groups);
-    rs_free(m.messages);
+    rs_free_all(m.calls, m.groups, m.messages);
     rs_strings_clear(&m.keys);
-    rs_free(m.files);
-    rs_free(writers);
+    rs_free_all(m.files, writers);
     return status;
 }

@@ -330,11 +330,7 @@ static rs_status write_all(const rs_linked *linked, const rs_chakra_convert_sett
     if (status == RS_OK) status = rs_et_writer_finish(&c.writer, err);
     rs_et_writer_clear(&c.writer);
     rs_arena_clear(&c.arena);
-    rs_free(c.inputs.bytes);
-    rs_free(c.outputs.bytes);
-    rs_free(c.groups_io.bytes);
-    rs_free(c.nothing.bytes);
-    rs_free(c.deps);
+    rs_free_all(c.inputs.bytes, c.outputs.bytes, c.groups_io.bytes, c.nothing.bytes, c.deps);
     rs_convert_graph_clear(&graph);
     return status;
 }

@@ -342,9 +342,7 @@ rs_status rs_convert_graph_make(const rs_linked *linked, rs_chakra_timing timing
 
 void rs_convert_graph_clear(rs_convert_graph *graph)
 {
-    rs_free(graph->first);
-    rs_free(graph->deps);
-    rs_free(graph->tops);
+    rs_free_all(graph->first, graph->deps, graph->tops);
     rs_convert_times_clear(&graph->times);
     *graph = (rs_convert_graph){0};
 }

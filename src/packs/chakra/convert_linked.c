@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/order.h"
 #include "input/json.h"
 #include "input/source.h"
 
@@ -311,18 +312,14 @@ rs_status rs_linked_check_schema(const rs_linked *l, rs_error *err)
                       (int)(s.n - 2 < 60 ? s.n - 2 : 60), (const char *)s.bytes + 1);
 }
 
-static int by_id(const void *a, const void *b)
-{
-    const rs_linked_node *x = a, *y = b;
-    return (x->id > y->id) - (x->id < y->id);
-}
+static const rs_order by_id[] = {RS_RISING(rs_linked_node, id)};
 
 static rs_status index_nodes(reading *r)
 {
     rs_linked *l = r->linked;
     bool sorted = true;
     for (size_t i = 1; i < l->n_nodes && sorted; i++) sorted = l->nodes[i - 1].id <= l->nodes[i].id;
-    if (!sorted) qsort(l->nodes, l->n_nodes, sizeof *l->nodes, by_id);
+    if (!sorted) RS_SORT(l->nodes, l->n_nodes, by_id);
     l->dense = true;
     for (size_t i = 1; i < l->n_nodes && l->dense; i++) l->dense = l->nodes[i].id - 1 == l->nodes[i - 1].id;
     if (l->dense) return RS_OK;
@@ -372,12 +369,7 @@ rs_status rs_linked_open(const char *path, uint64_t max_ratio, rs_linked *out, r
 
 void rs_linked_clear(rs_linked *l)
 {
-    rs_free(l->own_text);
-    rs_free(l->nodes);
-    rs_free(l->bodies);
-    rs_free(l->hosts);
-    rs_free(l->gpus);
-    rs_free(l->more);
+    rs_free_all(l->own_text, l->nodes, l->bodies, l->hosts, l->gpus, l->more);
     rs_arena_clear(&l->arena);
     rs_map64_clear(&l->by_id);
     *l = (rs_linked){0};

@@ -231,19 +231,12 @@ rs_status rs_convert_time(const rs_linked *l, const rs_convert_places *places, r
     ok = ok && rs_timelines_make(&x.lines) && list_gpus(&x) && find_torn(&x) && time_gpus(&x) &&
          rs_timelines_finish(&x.lines, out) && add_releases(&x) && sort_deps(out);
     rs_timelines_clear(&x.lines);
-    rs_free(x.by_end);
-    rs_free(x.release);
-    rs_free(x.torn);
+    rs_free_all(x.by_end, x.release, x.torn);
     return ok ? RS_OK : rs_fail_nomem(err, "the times of nodes");
 }
 
 void rs_convert_times_clear(rs_convert_times *times)
 {
-    rs_free(times->micros);
-    rs_free(times->delay);
-    rs_free(times->inferred);
-    rs_free(times->gap_before);
-    rs_free(times->gaps);
-    rs_free(times->deps);
+    rs_free_all(times->micros, times->delay, times->inferred, times->gap_before, times->gaps, times->deps);
     *times = (rs_convert_times){0};
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/interval.h"
+#include "base/order.h"
 #include "base/search.h"
 #include "chakra/convert_time.h"
 
@@ -118,16 +119,9 @@ static bool read_waits(rs_timelines *x)
     return true;
 }
 
-static int by_line_and_time(const void *a, const void *b)
-{
-    const rs_timeline_wait *p = a, *q = b;
-    if (p->line != q->line) return p->line < q->line ? -1 : 1;
-    if (p->from != q->from) return p->from < q->from ? -1 : 1;
-    if (p->to != q->to) return p->to < q->to ? -1 : 1;
-    if (p->gpu != q->gpu) return p->gpu < q->gpu ? -1 : 1;
-    if (p->on_line != q->on_line) return p->on_line < q->on_line ? -1 : 1;
-    return (p->on > q->on) - (p->on < q->on);
-}
+static const rs_order by_line_and_time[] = {
+    RS_RISING(rs_timeline_wait, line), RS_RISING(rs_timeline_wait, from),    RS_RISING(rs_timeline_wait, to),
+    RS_RISING(rs_timeline_wait, gpu),  RS_RISING(rs_timeline_wait, on_line), RS_RISING(rs_timeline_wait, on)};
 
 static int by_line(const void *a, const void *b)
 {
@@ -143,7 +137,7 @@ static bool join_waits(rs_timelines *x)
     x->spans = rs_malloc(x->n_waits * sizeof *x->spans + 1);
     x->n_spans = 0;
     if (!x->spans) return false;
-    if (x->n_waits) qsort(x->waits, x->n_waits, sizeof *x->waits, by_line_and_time);
+    RS_SORT(x->waits, x->n_waits, by_line_and_time);
     for (size_t i = 0; i < x->n_waits; i++) {
         const rs_timeline_wait *w = &x->waits[i];
         rs_timeline_span *last = x->n_spans ? &x->spans[x->n_spans - 1] : NULL;
@@ -222,15 +216,9 @@ static bool collect_points(rs_timelines *x, bool wait_ends, rs_timeline_point **
 
 bool rs_timelines_waits_at(const rs_timelines *x, uint32_t line, int64_t t)
 {
-    size_t from = x->span_first[line], to = x->span_first[line + 1], first = from;
-    while (from < to) { /* the first that begins at t or later */
-        size_t middle = from + (to - from) / 2;
-        if (x->spans[middle].from < t)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from > first && x->spans[from - 1].to >= t;
+    size_t at, first = x->span_first[line]; /* at: the first that begins at t or later */
+    RS_SEARCH_BETWEEN(at, first, x->span_first[line + 1], x->spans[at].from < t);
+    return at > first && x->spans[at - 1].to >= t;
 }
 
 /* The moments at which segments end, from the points known so far. */
@@ -253,14 +241,8 @@ static bool index_segment_ends(rs_timelines *x)
 
 bool rs_timelines_end_in(const rs_timelines *x, uint32_t line, int64_t from, int64_t to, int64_t *end)
 {
-    size_t low = x->ends_first[line], high = x->ends_first[line + 1], last = high;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (x->ends[middle] < from)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low, last = x->ends_first[line + 1];
+    RS_SEARCH_BETWEEN(low, x->ends_first[line], last, x->ends[low] < from);
     if (low == last || x->ends[low] > to) return false;
     *end = x->ends[low];
     return true;
@@ -485,32 +467,15 @@ bool rs_timelines_finish(rs_timelines *x, rs_convert_times *out)
 
 uint32_t rs_timelines_ended(const rs_timelines *x, uint32_t line, int64_t t)
 {
-    size_t low = x->element_first[line], high = x->element_first[line + 1], first = low, last = high;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (x->elements[middle].end < t)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low, first = x->element_first[line], last = x->element_first[line + 1];
+    RS_SEARCH_BETWEEN(low, first, last, x->elements[low].end < t);
     if (low < last && x->elements[low].end == t) return x->elements[low].node;
     return low > first ? x->elements[low - 1].node : RS_LINKED_NONE;
 }
 
 void rs_timelines_clear(rs_timelines *x)
 {
-    rs_free(x->lines);
-    rs_free(x->items);
-    rs_free(x->line_of);
-    rs_free(x->item_of);
-    rs_free(x->item_ends);
-    rs_free(x->waits);
-    rs_free(x->spans);
-    rs_free(x->span_first);
-    rs_free(x->extra);
-    rs_free(x->ends);
-    rs_free(x->ends_first);
-    rs_free(x->elements);
-    rs_free(x->element_first);
+    rs_free_all(x->lines, x->items, x->line_of, x->item_of, x->item_ends, x->waits, x->spans, x->span_first,
+                x->extra, x->ends, x->ends_first, x->elements, x->element_first);
     *x = (rs_timelines){0};
 }

@@ -364,10 +364,7 @@ static rs_status check_schema(rs_et *et, const char *path, rs_error *err)
 
 void rs_et_clear(rs_et *et)
 {
-    rs_free(et->text);
-    rs_free(et->members);
-    rs_free(et->nodes);
-    rs_free(et->order);
+    rs_free_all(et->text, et->members, et->nodes, et->order);
     *et = (rs_et){0};
 }
 

@@ -138,8 +138,7 @@ rs_status rs_et_repair(rs_et *et, const char *path, rs_problems *problems, rs_er
     for (size_t i = 0; x.ok && i < et->n_order; i++) et->nodes[et->order[i]].place = (uint32_t)i;
     rs_map64_clear(&x.ids);
     rs_map64_clear(&x.threads);
-    rs_free(sorted);
-    rs_free(walk);
+    rs_free_all(sorted, walk);
     if (!x.ok) return rs_fail_nomem(err, "nodes");
     if (x.n_duplicates)
         rs_problems_add_many(problems, path, -1, RS_LOSS, "duplicate_id",

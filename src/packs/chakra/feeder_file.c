@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "base/order.h"
 #include "base/strings.h"
 #include "base/search.h"
 #include "chakra/proto.h"
@@ -141,11 +142,7 @@ static rs_status read_nodes(rs_et_feeder *f, const char *path, rs_error *err)
 
 /* ---- the graph -------------------------------------------------------------------------------------- */
 
-static int by_id(const void *a, const void *b)
-{
-    const rs_et_node *x = a, *y = b;
-    return (x->id > y->id) - (x->id < y->id);
-}
+static const rs_order by_id[] = {RS_RISING(rs_et_node, id)};
 
 static int by_value(const void *a, const void *b)
 {
@@ -165,7 +162,7 @@ static rs_status sort_nodes(rs_et_feeder *f, const char *path, rs_error *err)
     bool sorted = true;
     for (size_t i = 1; i < f->n && sorted; i++) sorted = f->nodes[i - 1].id < f->nodes[i].id;
     if (sorted) return RS_OK;
-    qsort(f->nodes, f->n, sizeof *f->nodes, by_id);
+    RS_SORT(f->nodes, f->n, by_id);
     for (size_t i = 1; i < f->n; i++)
         if (f->nodes[i - 1].id == f->nodes[i].id)
             return rs_fail(err, RS_ERR_FORMAT, "%s: two nodes have the id %llu", path,
@@ -242,11 +239,7 @@ rs_status rs_et_feeder_open(const char *path, rs_et_feeder **out, rs_error *err)
 void rs_et_feeder_close(rs_et_feeder *f)
 {
     if (!f) return;
-    rs_free(f->nodes);
-    rs_free(f->attrs);
-    rs_free(f->deps);
-    rs_free(f->children);
-    rs_free(f->ready);
+    rs_free_all(f->nodes, f->attrs, f->deps, f->children, f->ready);
     rs_strings_clear(&f->strings);
     rs_free(f);
 }

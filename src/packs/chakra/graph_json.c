@@ -52,8 +52,7 @@ rs_status rs_graph_json_open(const uint8_t *text, size_t n, const char *name, rs
 void rs_graph_json_clear(rs_graph_json *g)
 {
     rs_arena_clear(&g->arena);
-    rs_free(g->deps);
-    rs_free(g->attrs);
+    rs_free_all(g->deps, g->attrs);
     *g = (rs_graph_json){0};
 }
 

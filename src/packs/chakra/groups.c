@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "input/json.h"
 #include "input/source.h"
 #include "text/writer.h"
@@ -247,11 +248,7 @@ typedef struct naming {
     const int64_t *sorted; /* NULL: 0 and on */
 } naming;
 
-static int by_value(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
+static const rs_order by_value[] = {RS_RISING_VALUE(int64_t)};
 
 static int by_ranks(const void *a, const void *b)
 {
@@ -275,7 +272,7 @@ static bool sort_ranks(rs_groups *groups, naming *x)
     int64_t *copy = rs_arena_alloc(&groups->arena, g->n_ranks * sizeof *copy);
     if (!copy) return false;
     memcpy(copy, g->ranks, g->n_ranks * sizeof *copy);
-    qsort(copy, g->n_ranks, sizeof *copy, by_value);
+    RS_SORT(copy, g->n_ranks, by_value);
     x->sorted = copy;
     return true;
 }

@@ -1,5 +1,4 @@
 /* A Chakra execution trace in the JSON form that protobuf gives its messages. */
-#include <math.h>
 #include <string.h>
 
 #include "chakra/proto.h"

@@ -115,16 +115,8 @@ static void clear(rs_linker *x)
 {
     rs_et_clear(&x->et);
     rs_job_close(x->job);
-    rs_free(x->ops);
-    rs_free(x->linked);
-    rs_free(x->thread_first);
-    rs_free(x->hosts);
-    rs_free(x->gpus);
-    rs_free(x->by_parent);
-    rs_free(x->deps);
-    rs_free(x->leaders);
-    rs_free(x->inters);
-    rs_free(x->waits);
+    rs_free_all(x->ops, x->linked, x->thread_first, x->hosts, x->gpus, x->by_parent, x->deps, x->leaders,
+                x->inters, x->waits);
 }
 
 rs_status rs_chakra_link(const rs_chakra_link_settings *settings, const rs_sink *sink,

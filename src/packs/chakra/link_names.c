@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/interval.h"
+#include "base/order.h"
 #include "chakra/link.h"
 
 /* How far ahead the two sequences are searched for their next common name, in steps on both together. */
@@ -27,9 +28,7 @@ typedef struct pairing {
 
 static void clear_side(side *s)
 {
-    rs_free(s->items);
-    rs_free(s->names);
-    rs_free(s->runs);
+    rs_free_all(s->items, s->names, s->runs);
 }
 
 static bool alloc_side(side *s, size_t n)
@@ -135,13 +134,8 @@ static uint32_t score(const side *host, run h, const side *device, run d, uint32
     return common;
 }
 
-static int by_score(const void *a, const void *b)
-{
-    const pairing *p = a, *q = b;
-    if (p->score != q->score) return p->score > q->score ? -1 : 1;
-    if (p->host != q->host) return p->host < q->host ? -1 : 1;
-    return p->device < q->device ? -1 : p->device > q->device;
-}
+static const rs_order by_score[] = {RS_FALLING(pairing, score), RS_RISING(pairing, host),
+                                    RS_RISING(pairing, device)};
 
 /* ---- alignment -------------------------------------------------------------------------------------- */
 
@@ -190,7 +184,7 @@ static bool pair_threads(rs_linker *x, const side *host, const side *device)
             uint32_t common = score(host, host->runs[i], device, device->runs[k], counts);
             if (common) pairs[n++] = (pairing){i, k, common};
         }
-    if (ok && n) qsort(pairs, n, sizeof *pairs, by_score);
+    if (ok && n) RS_SORT(pairs, n, by_score);
     for (size_t i = 0; ok && i < n; i++) {
         if (host_taken[pairs[i].host] || device_taken[pairs[i].device]) continue;
         host_taken[pairs[i].host] = device_taken[pairs[i].device] = true;

@@ -259,8 +259,7 @@ rs_status rs_link_nodes(rs_linker *x, rs_chakra_linked **out, rs_error *err)
         if (status == RS_OK) status = fill_nodes(m, err);
         rs_free(m->text);
     }
-    rs_free(texts);
-    rs_free(m);
+    rs_free_all(texts, m);
     if (status != RS_OK) {
         rs_chakra_linked_free(made);
         return status;

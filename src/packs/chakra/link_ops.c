@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/interval.h"
 #include "chakra/link.h"
 #include "text/numbers.h"
 

@@ -347,12 +347,6 @@ rs_status rs_link_threads(rs_linker *x, rs_error *err)
 {
     finding f = {.x = x};
     bool ok = find_leaders(x) && index_ends(&f) && find_new_starts(&f) && find_backward(&f) && keep(&f);
-    rs_free(f.ends);
-    rs_free(f.last);
-    rs_free(f.first);
-    rs_free(f.used);
-    rs_free(f.all);
-    rs_free(f.backward);
-    rs_free(f.demands);
+    rs_free_all(f.ends, f.last, f.first, f.used, f.all, f.backward, f.demands);
     return ok ? RS_OK : rs_fail_nomem(err, "what threads waited for");
 }

@@ -199,10 +199,7 @@ void rs_et_close(rs_et_reader *r)
     if (r->node) rs__et__node__free_unpacked(r->node, &r->allocator);
     rs_source_close(r->source);
     rs_graph_json_clear(&r->graph);
-    rs_free(r->text);
-    rs_free(r->buffer);
-    rs_free(r->message);
-    rs_free(r);
+    rs_free_all(r->text, r->buffer, r->message, r);
 }
 
 const Rs__Et__GlobalMetadata *rs_et_metadata(const rs_et_reader *r)

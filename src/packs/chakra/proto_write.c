@@ -39,10 +39,7 @@ rs_status rs_et_writer_finish(rs_et_writer *w, rs_error *err)
 
 void rs_et_writer_clear(rs_et_writer *w)
 {
-    rs_free(w->bytes);
-    rs_free(w->attr);
-    rs_free(w->inputs.bytes);
-    rs_free(w->outputs.bytes);
+    rs_free_all(w->bytes, w->attr, w->inputs.bytes, w->outputs.bytes);
     w->bytes = w->attr = NULL;
     w->inputs = w->outputs = (rs_et_io){0};
     w->n = w->capacity = w->attr_capacity = w->n_attr = 0;

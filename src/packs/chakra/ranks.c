@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/order.h"
 #include "base/paths.h"
 #include "base/ascii.h"
 #include "base/strings.h"
@@ -182,11 +183,7 @@ static void tell_single(rs_problems *problems, const char *path, int64_t rank, b
                     RS_NO_OFFSET);
 }
 
-static int by_rank(const void *a, const void *b)
-{
-    int64_t x = ((const rs_chakra_pair *)a)->rank, y = ((const rs_chakra_pair *)b)->rank;
-    return (x > y) - (x < y);
-}
+static const rs_order by_rank[] = {RS_RISING(rs_chakra_pair, rank)};
 
 typedef struct pairing {
     rs_chakra_pairs *pairs;
@@ -299,7 +296,7 @@ rs_status rs_chakra_pairs_find(const char *host, const char *device, uint64_t ma
                          "no rank has both traces: the names of %s and %s do not tell which belong together",
                          host, device);
     if (status == RS_OK) {
-        qsort(x.pairs->items, x.pairs->n, sizeof *x.pairs->items, by_rank);
+        RS_SORT(x.pairs->items, x.pairs->n, by_rank);
         for (size_t i = 1; i < x.pairs->n && status == RS_OK; i++)
             if (x.pairs->items[i].rank == x.pairs->items[i - 1].rank)
                 status = rs_fail(err, RS_ERR_AMBIGUOUS, "%s and %s both are rank %lld",

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/interval.h"
+#include "base/order.h"
 #include "base/search.h"
 #include "base/try.h"
 #include "chakra/link.h"
@@ -75,14 +75,8 @@ static void keep_last(rs_linker *x, const sortable *items, size_t n)
 
 /* ---- how long threads stood still ------------------------------------------------------------------- */
 
-static int by_root(const void *a, const void *b)
-{
-    const rs_link_wait *p = a, *q = b;
-    if (p->root != q->root) return p->root < q->root ? -1 : 1;
-    if (p->from != q->from) return p->from < q->from ? -1 : 1;
-    if (p->to != q->to) return p->to < q->to ? -1 : 1;
-    return (p->gpu > q->gpu) - (p->gpu < q->gpu);
-}
+static const rs_order by_root[] = {RS_RISING(rs_link_wait, root), RS_RISING(rs_link_wait, from),
+                                   RS_RISING(rs_link_wait, to), RS_RISING(rs_link_wait, gpu)};
 
 /* A call that gives memory back waits for the device, but Chakra's linker has no such dependency: its graphs stay as that
  * has them. */
@@ -108,7 +102,7 @@ static rs_status find_waits(rs_linker *x, const rs_sync_edges *edges, rs_error *
                                                 .gpu = gpu,
                                                 .root = x->leaders[thread]};
     }
-    if (x->n_waits) qsort(x->waits, x->n_waits, sizeof *x->waits, by_root);
+    RS_SORT(x->waits, x->n_waits, by_root);
     for (size_t i = 0; i < x->n_waits; i++) {
         rs_link_host *root = &x->hosts[x->waits[i].root];
         if (!root->n_wait++) root->first_wait = (uint32_t)i;

@@ -189,8 +189,7 @@ rs_status rs_comms_find(const rs_linked *linked, const rs_groups *groups, rs_cha
 
 void rs_comms_clear(rs_comms *comms)
 {
-    rs_free(comms->items);
-    rs_free(comms->node);
+    rs_free_all(comms->items, comms->node);
     rs_strings_clear(&comms->groups);
     *comms = (rs_comms){0};
 }

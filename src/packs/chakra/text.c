@@ -188,8 +188,7 @@ rs_status rs_chakra_text(const rs_chakra_text_settings *settings, const rs_sink 
     if (m.status == RS_OK) m.status = rs_et_writer_finish(&m.out, err);
     if (m.status == RS_OK && nodes) *nodes = m.next - 1;
     rs_et_writer_clear(&m.out);
-    rs_free(m.nodes);
-    rs_free(m.name);
+    rs_free_all(m.nodes, m.name);
     rs_workload_clear(&load);
     return m.status;
 }

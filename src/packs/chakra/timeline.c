@@ -169,8 +169,7 @@ static rs_status write_events(const char *file, const char *log, size_t n, doubl
             rs_problems_add(problems, file, -1, RS_LOSS, "never_done",
                             "nodes are issued and never done; they are left out", RS_NO_OFFSET);
     rs_map64_clear(&r.index);
-    rs_free(r.nodes);
-    rs_free(r.next);
+    rs_free_all(r.nodes, r.next);
     return status;
 }
 

@@ -320,12 +320,7 @@ rs_status rs_convert_work_find(const rs_linked *l, const rs_comms *comms, rs_con
         if (l->nodes[i].gpu && !is_comm) status = find_owner(&a, &l->nodes[i], &owner[i]);
     }
     if (status == RS_OK) share_out(&a, owner, shares, work);
-    rs_free(a.questions_of);
-    rs_free(a.fallback);
-    rs_free(a.models);
-    rs_free(a.known);
-    rs_free(a.writer);
-    rs_free(a.text);
+    rs_free_all(a.questions_of, a.fallback, a.models, a.known, a.writer, a.text);
     rs_strings_clear(&a.names);
     rs_strings_clear(&a.questions);
     rs_arena_clear(&a.arena);
@@ -335,7 +330,6 @@ rs_status rs_convert_work_find(const rs_linked *l, const rs_comms *comms, rs_con
 
 void rs_convert_work_clear(rs_convert_work *work)
 {
-    rs_free(work->ops);
-    rs_free(work->bytes);
+    rs_free_all(work->ops, work->bytes);
     *work = (rs_convert_work){0};
 }

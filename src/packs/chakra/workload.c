@@ -220,8 +220,7 @@ rs_status rs_workload_open(const rs_chakra_text_settings *settings, rs_workload 
 
 void rs_workload_clear(rs_workload *workload)
 {
-    rs_free(workload->layers);
-    rs_free(workload->text);
+    rs_free_all(workload->layers, workload->text);
     rs_arena_clear(&workload->arena);
     memset(workload, 0, sizeof *workload);
 }

@@ -230,8 +230,7 @@ static rs_status compare_functions(const comparison *c)
         }
         status = compare_function(c, names.items[members[i].name].text, members + i, end - i, counts);
     }
-    rs_free(counts);
-    rs_free(members);
+    rs_free_all(counts, members);
     rs_strings_clear(&names);
     return status;
 }

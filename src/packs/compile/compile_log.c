@@ -328,9 +328,7 @@ static void log_free(void *value)
     rs_compile_log *log = value;
     if (!log) return;
     rs_strings_clear(&log->strings);
-    rs_free(log->compilations);
-    rs_free(log->collectives);
-    rs_free(log);
+    rs_free_all(log->compilations, log->collectives, log);
 }
 
 static rs_status read_lines(reading *r, rs_source *source, rs_error *err)

@@ -2,12 +2,12 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/ascii.h"
 #include "base/memory.h"
+#include "base/order.h"
 
 const char *const rs_quantity_names[RS_N_Q] = {"step_ms",         "compute_ms", "comm_ms",
                                                "exposed_comm_ms", "overlap_ms", "idle_ms"};
@@ -18,21 +18,13 @@ const char *const rs_collective_names[RS_N_COLLECTIVES] = {"all_reduce", "reduce
 void rs_dataset_clear(rs_dataset *d)
 {
     for (size_t i = 0; i < d->n_series; i++) rs_series_clear(&d->series[i]);
-    rs_free(d->series);
-    rs_free(d->ranks);
-    rs_free(d->dips);
-    rs_free(d->traces);
-    rs_free(d->pairs);
+    rs_free_all(d->series, d->ranks, d->dips, d->traces, d->pairs);
     for (size_t i = 0; i < d->n_unmatched; i++) rs_free(d->unmatched[i]);
     rs_free(d->unmatched);
     for (size_t i = 0; i < d->n_exposed; i++) {
-        rs_free(d->exposed[i].collective);
-        rs_free(d->exposed[i].group);
-        rs_free(d->exposed[i].description);
+        rs_free_all(d->exposed[i].collective, d->exposed[i].group, d->exposed[i].description);
     }
-    rs_free(d->exposed);
-    rs_free(d->label);
-    rs_free(d->directory);
+    rs_free_all(d->exposed, d->label, d->directory);
     *d = (rs_dataset){0};
 }
 
@@ -66,12 +58,7 @@ static char *joined(const char *directory, const char *name)
     return path;
 }
 
-static int by_rank(const void *a, const void *b)
-{
-    const rs_series *x = a, *y = b;
-    if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
-    return strcmp(x->file, y->file);
-}
+static const rs_order by_rank[] = {RS_RISING(rs_series, rank), RS_RISING(rs_series, file)};
 
 static rs_status add_file(rs_dataset *d, const char *name, rs_problems *problems, rs_error *err)
 {
@@ -114,7 +101,7 @@ rs_status rs_dataset_scan(rs_dataset *d, bool aorta, rs_problems *problems, rs_e
     if (!d->n_series)
         return rs_fail_at(err, RS_ERR_FORMAT, d->directory, RS_NO_OFFSET,
                           "holds no rank_N_metrics.jsonl (label %.80s)", d->label);
-    qsort(d->series, d->n_series, sizeof *d->series, by_rank);
+    RS_SORT(d->series, d->n_series, by_rank);
     for (size_t i = 1; i < d->n_series && !aorta; i++)
         if (d->series[i].rank == d->series[i - 1].rank)
             return rs_fail_at(err, RS_ERR_AMBIGUOUS, d->series[i].file, RS_NO_OFFSET,

@@ -1,10 +1,8 @@
 /* The life of a metrics question: labels, reading in parallel, what is missing. */
-#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/settings.h"
@@ -35,8 +33,7 @@ void rs_metrics_free(rs_metrics *m)
 {
     if (!m) return;
     for (size_t i = 0; i < m->n; i++) rs_dataset_clear(&m->datasets[i]);
-    rs_free(m->datasets);
-    rs_free(m);
+    rs_free_all(m->datasets, m);
 }
 
 size_t rs_metrics_count(const rs_metrics *m)

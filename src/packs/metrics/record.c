@@ -9,8 +9,7 @@ static const rs_json_limits limits = {.max_depth = RS_JSON_DEFAULT_DEPTH, .max_s
 
 void rs_record_reader_clear(rs_record_reader *reader)
 {
-    rs_free(reader->ranges);
-    rs_free(reader->borders);
+    rs_free_all(reader->ranges, reader->borders);
     *reader = (rs_record_reader){0};
 }
 

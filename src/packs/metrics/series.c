@@ -84,8 +84,7 @@ void rs_series_clear(rs_series *s)
 {
     rs_free(s->file);
     for (int k = 0; k < RS_N_OF; k++) rs_big_free(s->of[k]);
-    rs_free(s->steps);
-    rs_free(s->smi);
+    rs_free_all(s->steps, s->smi);
     rs_problems_clear(&s->problems);
     *s = (rs_series){0};
 }

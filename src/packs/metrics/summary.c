@@ -1,6 +1,5 @@
 /* summary.json. docs/metrics.md describes it. */
 #include <math.h>
-#include <stdio.h>
 
 #include "metrics/dataset.h"
 #include "text/writer.h"

@@ -1,6 +1,5 @@
 /* The tables of `metrics`. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/settings.h"

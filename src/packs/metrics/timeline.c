@@ -37,9 +37,7 @@ bool rs_metrics_can_plot(void)
 
 static void points_clear(points *p)
 {
-    rs_free(p->x);
-    rs_free(p->start);
-    rs_free(p->values);
+    rs_free_all(p->x, p->start, p->values);
 }
 
 static size_t point_of(const points *p, int64_t step)
@@ -228,9 +226,7 @@ rs_status rs_metrics_plot(const rs_metrics *m, size_t index, const char *path, r
     rs_status status =
         ok ? draw(m, d, &p, curves, dips, path, err) : rs_fail_nomem(err, "the points of a picture");
     for (int c = 0; c < N_CURVES; c++) {
-        rs_free(curves[c].low);
-        rs_free(curves[c].mid);
-        rs_free(curves[c].high);
+        rs_free_all(curves[c].low, curves[c].mid, curves[c].high);
     }
     points_clear(&p);
     return status;

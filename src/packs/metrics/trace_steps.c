@@ -7,7 +7,6 @@
 
 #include "analysis/analysis.h"
 #include "base/search.h"
-#include "base/stats.h"
 #include "trace/busy.h"
 #include "match/collective_ops.h"
 #include "base/memory.h"
@@ -21,8 +20,7 @@ static void part_free(void *partial)
 {
     rs_traced_rank *p = partial;
     if (!p) return;
-    rs_free(p->steps);
-    rs_free(p->exposed);
+    rs_free_all(p->steps, p->exposed);
     rs_coll_rank_free(p->ops);
     rs_free(p);
 }
@@ -36,10 +34,7 @@ typedef struct unions {
 
 static void unions_clear(unions *u)
 {
-    rs_free(u->compute.items);
-    rs_free(u->comm.items);
-    rs_free(u->all.items);
-    rs_free(u->alone.items);
+    rs_free_all(u->compute.items, u->comm.items, u->all.items, u->alone.items);
 }
 
 static bool unite(const rs_work *work, unions *u)

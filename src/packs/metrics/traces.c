@@ -142,9 +142,7 @@ static bool add_exposed(rs_dataset *d, const rs_traced_rank *p, const rs_traced_
         d->exposed[d->n_exposed++] = one;
     } else {
         ok = ok && k < d->n_exposed;
-        rs_free(one.collective);
-        rs_free(one.group);
-        rs_free(one.description);
+        rs_free_all(one.collective, one.group, one.description);
     }
     if (!ok) return false;
     rs_exposed *e = &d->exposed[k];

@@ -7,6 +7,7 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/stats.h"
 #include "base/strings.h"
 #include "peer/hta_steps.h"
@@ -48,8 +49,7 @@ static void free_partial(void *partial)
     hta_delays *d = partial;
     if (!d) return;
     rs_arena_clear(&d->names);
-    rs_free(d->items);
-    rs_free(d);
+    rs_free_all(d->items, d);
 }
 
 typedef struct maker {
@@ -193,12 +193,7 @@ static rs_status add_execution(maker *m, const pair *p, size_t n, rs_error *err)
     return RS_OK;
 }
 
-static int by_name(const void *a, const void *b)
-{
-    const hta_delay *x = a, *y = b;
-    int c = strcmp(x->op, y->op);
-    return c ? c : strcmp(x->sequence, y->sequence);
-}
+static const rs_order by_name[] = {RS_RISING(hta_delay, op), RS_RISING(hta_delay, sequence)};
 
 static rs_status make(maker *m, rs_error *err)
 {
@@ -213,11 +208,8 @@ static rs_status make(maker *m, rs_error *err)
         for (end = i; end < n && pairs[end].op == pairs[i].op;) end++;
         status = add_execution(m, pairs + i, end - i, err);
     }
-    if (status == RS_OK && m->d->n) qsort(m->d->items, m->d->n, sizeof *m->d->items, by_name);
-    rs_free(m->ops);
-    rs_free(m->scratch);
-    rs_free(m->latest);
-    rs_free(m->kernel_of);
+    if (status == RS_OK && m->d->n) RS_SORT(m->d->items, m->d->n, by_name);
+    rs_free_all(m->ops, m->scratch, m->latest, m->kernel_of);
     rs_strings_clear(&m->keys);
     return status;
 }

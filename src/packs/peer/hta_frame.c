@@ -129,9 +129,7 @@ static rs_status hta_iterations(rs_trace *trace, const rs_policy *policy, const 
             iteration[i] =
                 launch == RS_NO_ROW || launch == 0 ? -1 : step_at(&pieces, rs_hta_start_of(trace, f, launch));
     }
-    rs_free(steps);
-    rs_free(pieces.from);
-    rs_free(pieces.number);
+    rs_free_all(steps, pieces.from, pieces.number);
     return status;
 }
 

@@ -189,12 +189,10 @@ static bool add_lock_edges(builder *b)
         }
         before = node;
     }
-    rs_free(nodes);
-    rs_free(open);
+    rs_free_all(nodes, open);
     return true;
 failed:
-    rs_free(nodes);
-    rs_free(open);
+    rs_free_all(nodes, open);
     return false;
 }
 
@@ -297,12 +295,7 @@ static bool add_stack_edges(builder *b)
                 .order = rs_malloc(2 * n * sizeof *s.order),
                 .stack = rs_malloc(n * sizeof *s.stack)};
     bool ok = s.thread_of && s.gpu && s.first && s.nested && s.order && s.stack && add_stack_edges_of(b, &s);
-    rs_free(s.thread_of);
-    rs_free(s.gpu);
-    rs_free(s.first);
-    rs_free(s.nested);
-    rs_free(s.order);
-    rs_free(s.stack);
+    rs_free_all(s.thread_of, s.gpu, s.first, s.nested, s.order, s.stack);
     return ok;
 }
 
@@ -479,9 +472,7 @@ static rs_status add_gpu_edges(builder *b, rs_error *err)
     rs_lanes_clear(&x.by_thread);
     rs_keymap_clear(&x.records);
     rs_map64_clear(&x.last);
-    rs_free(x.last_streams);
-    rs_free(x.at_launch);
-    rs_free(x.at_start);
+    rs_free_all(x.last_streams, x.at_launch, x.at_start);
     return status;
 }
 
@@ -525,9 +516,6 @@ rs_status rs_path_build_hta(rs_trace *trace, const rs_policy *policy, const rs_p
     else if (b.window_start != INT64_MAX)
         status = build(&b, out, err);
     rs_path_graph_free(b.g);
-    rs_free(b.frame_of);
-    rs_free(b.item_of);
-    rs_free(b.at);
-    rs_free(b.next_source);
+    rs_free_all(b.frame_of, b.item_of, b.at, b.next_source);
     return status;
 }

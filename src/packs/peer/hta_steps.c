@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/ranges.h"
 #include "peer/hta_window.h"
 
 /* The training steps of some ranks. */

@@ -6,6 +6,7 @@
 
 #include "analysis/frame_columns.h"
 #include "base/interval.h"
+#include "base/order.h"
 #include "base/stats.h"
 #include "base/strings.h"
 #include "peer/hta_steps.h"
@@ -62,23 +63,17 @@ static void free_arrivals(void *partial)
     hta_arrivals *a = partial;
     if (!a) return;
     rs_strings_clear(&a->names);
-    rs_free(a->items);
-    rs_free(a->steps);
-    rs_free(a);
+    rs_free_all(a->items, a->steps, a);
 }
 
 /* ---- one rank ------------------------------------------------------------------------------------------ */
 
-static int by_number(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return x < y ? -1 : x > y;
-}
+static const rs_order by_number[] = {RS_RISING_VALUE(int64_t)};
 
 static size_t make_distinct(int64_t *numbers, size_t n)
 {
     size_t kept = 0;
-    if (n) qsort(numbers, n, sizeof *numbers, by_number);
+    RS_SORT(numbers, n, by_number);
     for (size_t i = 0; i < n; i++)
         if (kept == 0 || numbers[kept - 1] != numbers[i]) numbers[kept++] = numbers[i];
     return kept;

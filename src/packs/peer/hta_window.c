@@ -6,7 +6,6 @@
 #include "base/interval.h"
 #include "base/try.h"
 #include "base/keymap.h"
-#include "base/ranges.h"
 #include "trace/facet.h"
 #include "trace/selection.h"
 #include "trace/step_name.h"

@@ -172,8 +172,7 @@ bool rs_tl_knowledge_ask(rs_tl_knowledge *k, uint32_t node, bool backward, const
 
 void rs_tl_call_list_clear(rs_tl_call_list *list)
 {
-    rs_free(list->items);
-    rs_free(list->work);
+    rs_free_all(list->items, list->work);
     *list = (rs_tl_call_list){0};
 }
 

@@ -2,7 +2,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/try.h"
 #include "peer/tracelens_nccl.h"
 #include "peer/tracelens_rank.h"
 
@@ -181,8 +180,7 @@ rs_status rs_tl_add_collective_summary(const rs_tl_collectives *const *ranks, si
         status = add_row(&f, groups.item + first, groups.first[order[i] + 1] - first, t, err);
     }
     rs_strings_clear(&f.strings);
-    rs_free(f.keys);
-    rs_free(f.durations);
+    rs_free_all(f.keys, f.durations);
     return rs_sheets_end(out, t, status, err);
 }
 

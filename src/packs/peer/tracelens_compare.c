@@ -409,9 +409,7 @@ static rs_status add_sheet(const join *j, const part *p, const column_list *list
             if (status == RS_OK) status = fill_table(j, columns, specs, n, order, n_rows, table, err);
         }
     }
-    rs_free((void *)columns);
-    rs_free(specs);
-    rs_free(name);
+    rs_free_all((void *)columns, specs, name);
     return status;
 }
 
@@ -609,8 +607,7 @@ void rs_tracelens_comparison_free(rs_tracelens_comparison *c)
     if (!c) return;
     rs_sheets_clear(&c->sheets);
     for (size_t i = 0; i < c->n_hidden; i++) rs_free(c->hidden[i]);
-    rs_free(c->hidden);
-    rs_free(c);
+    rs_free_all(c->hidden, c);
 }
 
 const rs_table *const *rs_tracelens_comparison_sheets(const rs_tracelens_comparison *c, size_t *n)

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/try.h"
 #include "peer/tracelens_calls.h"
 
 /* ---- the calls of a family ----------------------------------------------------------------------------- */
@@ -320,8 +319,7 @@ static rs_status add_group(const rs_tl_knowledge *k, const rs_tl_call_list *list
     for (size_t i = 0; ok && i < n; i++)
         g.metrics[i] = rs_tl_metrics_of(list->rank, answer_of(&g, i), list->items[items[i]].time);
     ok = ok && add_row(&g, t);
-    rs_free(g.values);
-    rs_free(g.metrics);
+    rs_free_all(g.values, g.metrics);
     return ok ? rs_table_end_row(t, err) : rs_fail_nomem(err, "a row");
 }
 

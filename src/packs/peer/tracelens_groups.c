@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/stats.h"
 #include "peer/tracelens_rank.h"
 
@@ -103,8 +104,7 @@ bool rs_tl_group(const void *keys, size_t size, const bool *skip, size_t n, rs_t
 
 void rs_tl_groups_clear(rs_tl_groups *groups)
 {
-    rs_free(groups->first);
-    rs_free(groups->item);
+    rs_free_all(groups->first, groups->item);
     *groups = (rs_tl_groups){0};
 }
 
@@ -113,13 +113,7 @@ typedef struct place {
     uint32_t id, at;
 } place;
 
-static int by_sum(const void *a, const void *b)
-{
-    const place *x = a, *y = b;
-    if (x->sum != y->sum) return x->sum > y->sum ? -1 : 1;
-    if (x->id != y->id) return x->id < y->id ? -1 : 1;
-    return x->at < y->at ? -1 : x->at > y->at;
-}
+static const rs_order by_sum[] = {RS_FALLING(place, sum), RS_RISING(place, id), RS_RISING(place, at)};
 
 bool rs_tl_order(const double *sums, const uint32_t *ids, size_t n, uint32_t **out)
 {
@@ -127,7 +121,7 @@ bool rs_tl_order(const double *sums, const uint32_t *ids, size_t n, uint32_t **o
     *out = rs_malloc((n + 1) * sizeof **out);
     bool ok = places && *out;
     for (size_t i = 0; ok && i < n; i++) places[i] = (place){sums[i], ids ? ids[i] : 0, (uint32_t)i};
-    if (ok && n) qsort(places, n, sizeof *places, by_sum);
+    if (ok && n) RS_SORT(places, n, by_sum);
     for (size_t i = 0; ok && i < n; i++) (*out)[i] = places[i].at;
     if (!ok) rs_free(*out), *out = NULL;
     return ok;

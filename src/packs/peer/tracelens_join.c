@@ -181,10 +181,7 @@ bool rs_tl_join_make(rs_tl_join *j)
 void rs_tl_join_clear(rs_tl_join *j)
 {
     rs_strings_clear(&j->known);
-    rs_free(j->slot_of);
-    rs_free(j->times);
-    rs_free(j->chains);
-    rs_free(j->slots);
+    rs_free_all(j->slot_of, j->times, j->chains, j->slots);
     rs_arena_clear(&j->arena);
 }
 

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/ascii.h"
-#include "base/stats.h"
 #include "base/try.h"
 #include "peer/tracelens_rank.h"
 #include "trace/categories.h"

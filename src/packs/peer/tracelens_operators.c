@@ -4,7 +4,6 @@
 #include "base/interval.h"
 #include "base/try.h"
 #include "peer/tracelens_rank.h"
-#include "table/record.h"
 #include "trace/busy.h"
 
 #define COLUMN(name, type, unit, help)                                                                       \
@@ -149,9 +148,7 @@ static rs_status add_part(rs_tl_rank *r, bool again, rs_table *t, rs_error *err)
     if (status == RS_OK) status = micro_idle(r, &work, &micro, err);
     if (status == RS_OK) status = rs_busy_of(&work, &b, err);
     bool any = work.n > 0;
-    rs_free(work.start);
-    rs_free(work.end);
-    rs_free(work.class);
+    rs_free_all(work.start, work.end, work.class);
     if (status != RS_OK || !any) return status;
     if (r->total == 0) r->total = b.span;
     const timeline l = {r, t, b.span, again};
@@ -184,9 +181,7 @@ typedef struct summary {
 static void clear_summary(summary *s)
 {
     rs_tl_groups_clear(&s->groups);
-    rs_free(s->direct);
-    rs_free(s->subtree);
-    rs_free(s->order);
+    rs_free_all(s->direct, s->subtree, s->order);
     *s = (summary){0};
 }
 

@@ -1,10 +1,8 @@
 #include "peer/tracelens_rank.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/ascii.h"
-#include "base/stats.h"
 #include "base/try.h"
 #include "peer/tracelens_calls.h"
 #include "trace/categories.h"
@@ -360,14 +358,8 @@ rs_status rs_tl_rank_make(rs_trace *trace, const rs_tracelens_options *options, 
 
 void rs_tl_rank_clear(rs_tl_rank *r)
 {
-    rs_free(r->n_linked);
-    rs_free(r->call);
-    rs_free(r->launchers);
-    rs_free(r->own_work);
-    rs_free(r->launcher_of);
-    rs_free(r->process);
-    rs_free(r->label);
-    rs_free(r->thread);
+    rs_free_all(r->n_linked, r->call, r->launchers, r->own_work, r->launcher_of, r->process, r->label,
+                r->thread);
     rs_pool_clear(&r->pool);
 }
 

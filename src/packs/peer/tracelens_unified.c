@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/try.h"
 #include "peer/tracelens_calls.h"
 #include "trace/categories.h"
 #include "trace/graft.h"
@@ -522,8 +521,7 @@ static rs_status add_rows(gathering *g, const rs_tl_groups *groups, const double
         bool ok = l.metrics && l.values;
         for (size_t m = 0; ok && m < n; m++) l.metrics[m] = metrics_of(g, l.items[m]);
         ok = ok && add_lot(&l, sums[k], total, &cumulative, t);
-        rs_free(l.metrics);
-        rs_free(l.values);
+        rs_free_all(l.metrics, l.values);
         status = ok ? rs_table_end_row(t, err) : rs_fail_nomem(err, "a row");
     }
     return status;
@@ -556,8 +554,6 @@ rs_status rs_tl_add_unified(rs_tl_knowledge *k, rs_sheets *out, rs_error *err)
     bool ok = g.covered && count_models(&g) && traverse(&g) && add_uncovered(&g);
     rs_status status = ok ? add_sheet(&g, out, err) : rs_fail_nomem(err, "operators");
     rs_tl_call_list_clear(&g.calls);
-    rs_free(g.rows);
-    rs_free(g.models_before);
-    rs_free(g.covered);
+    rs_free_all(g.rows, g.models_before, g.covered);
     return status;
 }

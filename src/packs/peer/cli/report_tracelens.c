@@ -145,9 +145,7 @@ static void clear_comparison(comparison *c)
         if (c->names) rs_free(c->names[i]);
         if (c->reports) rs_tracelens_report_free(c->reports[i]);
     }
-    rs_free(c->names);
-    rs_free((void *)c->reports);
-    rs_free(c->inputs);
+    rs_free_all(c->names, (void *)c->reports, c->inputs);
 }
 
 /* The file's name without its last ending, as TraceLens calls a report. */

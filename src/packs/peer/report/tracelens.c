@@ -2,7 +2,6 @@
 #include "rankscope/tracelens.h"
 
 #include "base/memory.h"
-#include "base/try.h"
 #include "job/job.h"
 #include "peer/tracelens.h"
 #include "peer/tracelens_nccl.h"
