@@ -596,7 +596,7 @@ rs_status rs_graft_apply(rs_events *e, const rs_captures *captures, const rs_gra
 
 uint32_t rs_graft_launch(const rs_events *e, uint32_t row)
 {
-    size_t at; /* the first that begins behind the row */
+    size_t at; /* the first that begins after the row */
     RS_SEARCH(at, e->n_grafted, e->grafted[at].first_row <= row);
     return e->grafted[at ? at - 1 : 0].launch;
 }

@@ -5,7 +5,7 @@
 
 size_t rs_trace_recording_of(const rs_trace *trace, uint32_t row)
 {
-    size_t at; /* the first that begins behind the row */
+    size_t at; /* the first that begins after the row */
     RS_SEARCH(at, trace->n_recordings, trace->recordings[at].first_row <= row);
     return at ? at - 1 : 0;
 }

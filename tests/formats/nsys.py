@@ -53,7 +53,7 @@ def can_hold(trace):
     events = [e for e in trace["traceEvents"] if e.get("ph") == "X"]
     return (any(e.get("cat") == "cuda_runtime" for e in events)
             and all(type(e.get("pid")) is type(e.get("tid")) is int for e in events if e.get("cat") in ("cpu_op", "cuda_runtime"))
-            and not any(e["name"].startswith("hip") or e["name"].startswith("Memcpy") and "Host" in e["name"] for e in events))
+            and not any(re.match(r"hip|Memcpy.*Host|Memset \(Unknown", e["name"]) for e in events))
 
 
 def export(trace, nccl):

@@ -4,7 +4,9 @@ torch/profiler/_cuspy/trace.py; tests/perfetto/make_torch has files of the encod
 slices(): everything is a slice, group by group, the beginnings of a group before its ends; with or without categories.
 stages(): GPU work is render stages, the host's slices as before, synchronizations and overhead without category.
 """
+import re
 import struct
+import zlib
 from fractions import Fraction
 
 WORK = ("kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation")
@@ -56,12 +58,21 @@ def ns(text):
     return value.numerator // value.denominator if value.denominator == 1 else round(value)
 
 
+def whole(place):
+    """Processes and threads are numbers here; PyTorch 1.8 wrote texts ("25738", "stream 7")."""
+    if isinstance(place, int):
+        return place
+    digits = re.search(r"\d+$", place)
+    return int(digits[0]) if digits else zlib.crc32(place.encode()) >> 1
+
+
 class Writer:
     def __init__(self, trace):
         self.base = int(trace.get("baseTimeNanoseconds", 0))
-        self.events = [e for e in trace["traceEvents"] if e.get("ph") == "X" and e.get("cat") != "Trace"]
+        self.events = [dict(e, pid=whole(e["pid"]), tid=whole(e["tid"])) for e in trace["traceEvents"]
+                       if e.get("ph") == "X" and e.get("cat") != "Trace"]
         self.packets, self.tracks, self.names, self.categories = [], {}, {}, {}
-        self.thread_names = {(e["pid"], e["tid"]): e["args"]["name"] for e in trace["traceEvents"]
+        self.thread_names = {(whole(e["pid"]), whole(e["tid"])): e["args"]["name"] for e in trace["traceEvents"]
                              if e.get("ph") == "M" and e.get("name") == "thread_name"}
         self.packet(data(6, b"".join(data(1, number(1, clock) + number(2, self.base)) for clock in (6, 1))) + number(8, self.base))
 
