@@ -43,7 +43,7 @@ typedef struct stage_row {
     CELL(OF(stage_row, steady), "steady_us", TIME, US,                                                       \
          "the schedule makes it wait between that and its last forward", "steady")                           \
     CELL(OF(stage_row, drain), "drain_us", TIME, US,                                                         \
-         "the schedule makes it wait behind its last forward, until the pipeline is done", "drain")          \
+         "the schedule makes it wait after its last forward, until the pipeline is done", "drain")           \
     CELL(OF(stage_row, imbalance), "imbalance_us", TIME, US,                                                 \
          "a stage computes that it waits for, longer than the schedule takes with equal passes",             \
          "imbalance")                                                                                        \
@@ -141,7 +141,7 @@ static rs_status find(const rs_run *run, const rs_partial *partials, size_t n, a
     for (size_t i = 0; i < n; i++) {
         a->passes[i] = ((const rs_relations *)partials[i].value)->extra;
         if (!a->passes[i])
-            return rs_fail(err, RS_ERR_FORMAT, "%s: the packed part has no answer to pipeline; map it anew",
+            return rs_fail(err, RS_ERR_FORMAT, "%s: the packed part has no answer to pipeline; map it again",
                            partials[i].source ? partials[i].source : "a rank");
         a->ranks[i] = a->passes[i]->comm;
     }
@@ -283,9 +283,11 @@ static const rs_plan_table stage_table = {RS_PLAN_TABLE("pipeline",
                                                         "one row is one rank: a stage of a pipeline", stage),
                                           .relation = STAGES},
                            step_table = {RS_PLAN_TABLE("steps", "one row is one step of one rank", step),
-                                         .relation = STEPS, .choice = RS_WITH(RS_IS("by", "step"))},
+                                         .relation = STEPS, .choice = RS_WITH(RS_IS("by", "step")),
+                                         .only = RS_WITH(RS_IS("by", "step"))},
                            pass_table = {RS_PLAN_TABLE("passes", "one row is one pass of one rank", pass),
-                                         .relation = PASSES, .choice = RS_WITH(RS_IS("by", "pass"))};
+                                         .relation = PASSES, .choice = RS_WITH(RS_IS("by", "pass")),
+                                         .only = RS_WITH(RS_IS("by", "pass"))};
 static const rs_table_spec *const tables[] = {&stage_table.spec, &step_table.spec, &pass_table.spec};
 static const rs_plan plan = {RS_PLAN(relations, tables), .more = explain, .free_extra = rs_passes_free,
                              .gate = true};

@@ -23,7 +23,7 @@ typedef struct lane {
     int64_t shift;
     rs_interval *busy, *waits; /* united: it computes or transfers for a collective; it waits in one */
     size_t n_busy, n_waits;
-    uint8_t *kind;       /* by pass, weight gradients told */
+    uint8_t *kind;       /* by pass, as rs_pass_kind */
     uint32_t *unmatched; /* by pass: messages without the other end ahead of it */
     size_t at;           /* the first pass that no step has taken */
 } lane;
@@ -205,7 +205,7 @@ static bool tell_weights(finder *f, const rs_stages *stages)
     return true;
 }
 
-/* The pass that a message is for: the first of the sender's kind behind it that has not done a tenth of its work when it
+/* The pass that a message is for: the first of the sender's kind after it that has not done a tenth of its work when it
  * comes, and that none has been found for. SIZE_MAX: none. */
 static size_t pass_for(const finder *f, const message *m, const uint8_t *has)
 {
@@ -256,33 +256,39 @@ static const need *need_of(const finder *f, uint32_t rank, uint32_t pass)
 
 /* ---- a step of a pipeline ------------------------------------------------------------------------------------ */
 
-enum { DOES_BUSY, DOES_COLLECTIVE, DOES_LINK, DOES_HOST, DOES_WAIT };
+/* What time on a path is spent on. */
+enum { ON_COMPUTE, ON_LINK, ON_COLLECTIVE, ON_HOST, N_ON };
 
-/* What a stage does from one moment to another. */
-typedef struct stretch {
-    int64_t from, to;
-    uint32_t
-        place; /* of idle time: the pass that is next, as the stage orders them by start; the number of passes: behind all */
-    uint8_t does;
-    uint32_t whom; /* of DOES_WAIT: the stage */
-} stretch;
+typedef struct path {
+    int64_t ns[N_ON]; /* together the time since the step's start */
+} path;
+
+/* Time without work, of it in collectives. */
+typedef struct pause {
+    int64_t idle, collective;
+} pause;
 
 typedef struct pass_at {
     int64_t start, end, busy;
-    uint32_t pass;               /* of the rank */
-    uint32_t lane;               /* stage */
-    int64_t ideal, ideal_before; /* when the replay ends it, and how long the stage is idle ahead of it */
+    uint32_t pass;        /* of the rank */
+    uint32_t lane;        /* stage */
+    int64_t ideal;        /* when the replay ends it */
+    int64_t ideal_before; /* ... and how long the stage is idle ahead of it */
+    pause before, inside;
+    path at_start, at_end;
+    uint32_t last; /* the pass of the stage that ends last of those before it; RS_NO_ROW: none */
     uint8_t kind;
+    bool done; /* its paths are known */
 } pass_at;
 
 typedef struct stage {
     uint32_t rank;
     size_t first, end; /* passes of the rank */
     pass_at *passes;   /* by start */
+    uint32_t *place;   /* by pass of the rank, from first: its place there */
     size_t n;
-    size_t backward, forward; /* the first backward, n: none; behind the last forward */
-    stretch *items;
-    size_t n_items, capacity;
+    size_t backward, forward; /* the first backward, n: none; after the last forward */
+    pause after;
 } stage;
 
 typedef struct line_step {
@@ -291,8 +297,8 @@ typedef struct line_step {
     int64_t step;
     stage *stages;
     size_t n;
+    uint32_t *stage_of; /* by rank; only of those in the line */
     int64_t start, end, ideal_end;
-    size_t last; /* the stage that ends last */
 } line_step;
 
 static const rs_order by_start[] = {RS_RISING(pass_at, start), RS_RISING(pass_at, lane),
@@ -315,9 +321,12 @@ static bool fill_stage(line_step *s, size_t at)
 {
     stage *x = &s->stages[at];
     const lane *l = &s->f->lanes[x->rank];
+    int64_t reach = INT64_MIN;
+    uint32_t last = RS_NO_ROW;
     x->n = x->end - x->first;
-    x->passes = rs_malloc((x->n + 1) * sizeof *x->passes);
-    if (!x->passes) return false;
+    x->passes = rs_calloc(x->n + 1, sizeof *x->passes);
+    x->place = rs_malloc((x->n + 1) * sizeof *x->place);
+    if (!x->passes || !x->place) return false;
     for (size_t i = 0; i < x->n; i++) {
         const int64_t start = pass_start(l, x->first + i), end = pass_end(l, x->first + i);
         x->passes[i] = (pass_at){.start = start,
@@ -327,130 +336,55 @@ static bool fill_stage(line_step *s, size_t at)
                                  .lane = (uint32_t)at,
                                  .kind = l->kind[x->first + i]};
         if (start < s->start) s->start = start;
-        if (end > s->end) {
-            s->end = end;
-            s->last = at;
-        }
+        if (end > s->end) s->end = end;
     }
     if (x->n) RS_SORT(x->passes, x->n, by_start);
     x->backward = x->n;
     for (size_t i = 0; i < x->n; i++) {
-        if (x->passes[i].kind == RS_PASS_FORWARD) x->forward = i + 1;
-        if (x->passes[i].kind != RS_PASS_FORWARD && x->backward == x->n) x->backward = i;
+        pass_at *p = &x->passes[i];
+        x->place[p->pass - x->first] = (uint32_t)i;
+        p->last = last;
+        if (p->end > reach) {
+            reach = p->end;
+            last = (uint32_t)i;
+        }
+        if (p->kind == RS_PASS_FORWARD) x->forward = i + 1;
+        if (p->kind != RS_PASS_FORWARD && x->backward == x->n) x->backward = i;
     }
     return true;
 }
 
-/* ---- the replay of the schedule by itself */
+/* ---- where stages are idle */
 
-static void mean_lengths(const line_step *s, int64_t mean[RS_N_PASS_KINDS])
+static void add_to(int64_t *sum, int64_t ns)
 {
-    int64_t sum[RS_N_PASS_KINDS] = {0}, n[RS_N_PASS_KINDS] = {0};
-    for (size_t i = 0; i < s->n; i++)
-        for (size_t k = 0; k < s->stages[i].n; k++) {
-            const pass_at *p = &s->stages[i].passes[k];
-            sum[p->kind] = rs_add_sat(sum[p->kind], p->busy);
-            n[p->kind]++;
-        }
-    for (size_t k = 0; k < RS_N_PASS_KINDS; k++) mean[k] = n[k] ? sum[k] / n[k] : 0;
+    *sum = rs_add_sat(*sum, ns);
 }
 
-/* All passes are done in the order of their starts, so that what one needs is known. false: out of memory. */
-static bool replay_schedule(line_step *s)
+static void add_pause(pause *p, int64_t ns, bool collective)
 {
-    int64_t mean[RS_N_PASS_KINDS];
-    size_t n = 0, most = 0, k = 0;
-    for (size_t i = 0; i < s->n; i++) n += s->stages[i].n;
-    for (size_t i = 0; i < s->n; i++)
-        if (s->stages[i].end - s->stages[i].first > most) most = s->stages[i].n;
-    RS_LOCAL pass_at *all = rs_malloc((n + 1) * sizeof *all);
-    RS_LOCAL int64_t *ends =
-        rs_calloc(s->n * (most + 1) + 1, sizeof *ends); /* by stage and pass of the step */
-    RS_LOCAL int64_t *free_at = rs_calloc(s->n + 1, sizeof *free_at);
-    RS_LOCAL size_t *next = rs_calloc(s->n + 1, sizeof *next),
-                    *lane_of = rs_calloc(s->f->n + 1, sizeof *lane_of);
-    if (!all || !ends || !free_at || !next || !lane_of) return false;
-    mean_lengths(s, mean);
-    for (size_t i = 0; i < s->n; i++) {
-        lane_of[s->stages[i].rank] = i;
-        if (s->stages[i].n) memcpy(all + k, s->stages[i].passes, s->stages[i].n * sizeof *all);
-        k += s->stages[i].n;
-    }
-    if (n) RS_SORT(all, n, by_start);
-    for (size_t i = 0; i < n; i++) {
-        stage *x = &s->stages[all[i].lane];
-        const need *d = need_of(s->f, x->rank, all[i].pass);
-        int64_t start = free_at[all[i].lane], came = 0;
-        if (d) {
-            const size_t from = lane_of[d->from];
-            const stage *y = &s->stages[from];
-            if (y->rank == d->from && d->of >= y->first && d->of < y->end)
-                came = ends[from * (most + 1) + d->of - y->first];
-        }
-        if (came > start) start = came;
-        pass_at *p = &x->passes[next[all[i].lane]++];
-        p->ideal_before = start - free_at[all[i].lane];
-        p->ideal = rs_add_sat(start, mean[all[i].kind]);
-        ends[all[i].lane * (most + 1) + all[i].pass - x->first] = p->ideal;
-        free_at[all[i].lane] = p->ideal;
-        if (p->ideal > s->ideal_end) s->ideal_end = p->ideal;
-    }
-    return true;
+    add_to(&p->idle, ns);
+    if (collective) add_to(&p->collective, ns);
 }
 
-/* ---- what stages do */
-
-static bool add_stretch(stage *x, int64_t from, int64_t to, uint8_t does, uint32_t place, uint32_t whom)
-{
-    return from >= to || RS_PUSH(x->items, x->n_items, x->capacity, (stretch){from, to, place, does, whom});
-}
-
-static int64_t within(int64_t at, int64_t from, int64_t to)
-{
-    return at < from ? from : at > to ? to : at;
-}
-
-static size_t stage_of(const line_step *s, uint32_t rank)
-{
-    for (size_t i = 0; i < s->n; i++)
-        if (s->stages[i].rank == rank) return i;
-    return 0;
-}
-
-/* Idle time ahead of a pass: until the sender begins, until the receiver has asked, until the data is there, and the rest. */
-static bool add_gap(line_step *s, stage *x, int64_t from, int64_t to, size_t place)
-{
-    const need *d = place < x->n ? need_of(s->f, x->rank, x->passes[place].pass) : NULL;
-    if (place == x->n && &s->stages[s->last] != x)
-        return add_stretch(x, from, to, DOES_WAIT, (uint32_t)place, (uint32_t)s->last);
-    if (!d) return add_stretch(x, from, to, DOES_HOST, (uint32_t)place, 0);
-    const lane *q = &s->f->lanes[d->from];
-    const int64_t came = within(d->came, from, to), sent = within(d->sent, from, came);
-    const int64_t done = within(pass_end(q, d->of), from, sent), asked = within(d->asked, sent, came);
-    return add_stretch(x, from, done, DOES_WAIT, (uint32_t)place, (uint32_t)stage_of(s, d->from)) &&
-           add_stretch(x, done, asked, DOES_HOST, (uint32_t)place, 0) &&
-           add_stretch(x, asked, came, DOES_LINK, (uint32_t)place, 0) &&
-           add_stretch(x, came, to, DOES_HOST, (uint32_t)place, 0);
-}
-
-/* Idle time, cut where passes begin and end. *at: the first pass that has not begun; *reach: the latest end of those before it. */
-static bool add_idle(line_step *s, stage *x, int64_t from, int64_t to, size_t *at, int64_t *reach)
+/* Shares a stretch without work out among passes and the gaps between them. *at: the first pass that has not begun; *reach: the
+ * latest end of those before it. */
+static void add_stretch(stage *x, int64_t from, int64_t to, bool collective, size_t *at, int64_t *reach)
 {
     while (from < to) {
         while (*at < x->n && x->passes[*at].start <= from) {
             if (x->passes[*at].end > *reach) *reach = x->passes[*at].end;
             ++*at;
         }
+        const bool inside = *at > 0 && *reach > from;
         int64_t until = *at < x->n && x->passes[*at].start < to ? x->passes[*at].start : to;
-        if (*reach > from) { /* inside a pass */
-            if (*reach < until) until = *reach;
-            if (!add_stretch(x, from, until, DOES_HOST, (uint32_t)(*at ? *at - 1 : 0), 0)) return false;
-        } else if (!add_gap(s, x, from, until, *at)) {
-            return false;
-        }
+        if (inside && *reach < until) until = *reach;
+        add_pause(inside       ? &x->passes[*at - 1].inside
+                  : *at < x->n ? &x->passes[*at].before
+                               : &x->after,
+                  rs_sub_sat(until, from), collective);
         from = until;
     }
-    return true;
 }
 
 static rs_interval_set set_in(const rs_interval *items, size_t n, int64_t from, int64_t to)
@@ -461,7 +395,7 @@ static rs_interval_set set_in(const rs_interval *items, size_t n, int64_t from, 
     return (rs_interval_set){items + low, high > low ? high - low : 0};
 }
 
-static bool fill_stretches(line_step *s, stage *x)
+static bool find_pauses(const line_step *s, stage *x)
 {
     const lane *l = &s->f->lanes[x->rank];
     const rs_interval_set sets[2] = {set_in(l->busy, l->n_busy, s->start, s->end),
@@ -469,44 +403,118 @@ static bool fill_stretches(line_step *s, stage *x)
     rs_divisions all = {0};
     size_t at = 0;
     int64_t reach = INT64_MIN;
-    bool ok = rs_intervals_divide(sets, 2, (rs_interval){s->start, s->end}, 3, &all);
-    for (size_t i = 0; ok && i < all.n; i++) {
-        const rs_division *d = &all.items[i];
-        const int64_t to = rs_add_sat(d->from, d->time);
-        while (at < x->n && x->passes[at].start <= d->from) {
-            if (x->passes[at].end > reach) reach = x->passes[at].end;
-            at++;
-        }
-        /* behind its last pass a stage that meets others in a collective waits for the pipeline, too */
-        if (d->of == 2 || (d->of == 1 && at == x->n && reach <= d->from))
-            ok = add_idle(s, x, d->from, to, &at, &reach);
-        else
-            ok = add_stretch(x, d->from, to, d->of == 0 ? DOES_BUSY : DOES_COLLECTIVE, 0, 0);
-    }
+    bool ok = rs_intervals_divide(sets, 2, (rs_interval){s->start, s->end}, 0, &all);
+    for (size_t i = 0; ok && i < all.n; i++)
+        add_stretch(x, all.items[i].from, rs_add_sat(all.items[i].from, all.items[i].time),
+                    all.items[i].of == 1, &at, &reach);
     rs_free(all.items);
     return ok;
 }
 
-static void add_to(int64_t *sum, int64_t ns)
+/* ---- paths: what each pass waited for last, back to the start of the step */
+
+static int64_t within(int64_t at, int64_t from, int64_t to)
 {
-    *sum = rs_add_sat(*sum, ns);
+    return at < from ? from : at > to ? to : at;
 }
 
-/* Adds what a stage's doing from one moment to another comes to. depth: how many stages it may still be led along. */
-static void follow(const line_step *s, size_t at, int64_t from, int64_t to, size_t depth,
-                   int64_t sums[DOES_WAIT])
+static void go(path *p, int on, int64_t from, int64_t to)
 {
-    const stage *x = &s->stages[at];
-    size_t i;
-    RS_SEARCH(i, x->n_items, x->items[i].to <= from);
-    for (; i < x->n_items && x->items[i].from < to; i++) {
-        const stretch *y = &x->items[i];
-        const int64_t a = y->from > from ? y->from : from, b = y->to < to ? y->to : to;
-        if (y->does == DOES_WAIT && depth)
-            follow(s, y->whom, a, b, depth - 1, sums);
-        else
-            add_to(&sums[y->does == DOES_WAIT ? DOES_HOST : y->does], rs_sub_sat(b, a));
+    add_to(&p->ns[on], rs_sub_sat(to, from));
+}
+
+/* The pass that a message comes from, in this step; NULL: it is in none. */
+static const pass_at *sender_of(const line_step *s, const need *d)
+{
+    const stage *y = d ? &s->stages[s->stage_of[d->from]] : NULL;
+    return y && y->rank == d->from && d->of >= y->first && d->of < y->end
+               ? &y->passes[y->place[d->of - y->first]]
+               : NULL;
+}
+
+/* The path to the start of a pass: through the sender where that came last to the message, else through the pass before it on the stage. */
+static void find_path(line_step *s, pass_at *p)
+{
+    stage *x = &s->stages[p->lane];
+    const need *d = need_of(s->f, x->rank, p->pass);
+    const pass_at *from = sender_of(s, d), *last = p->last == RS_NO_ROW ? NULL : &x->passes[p->last];
+    const int64_t free_at = last ? last->end : s->start;
+    path at = {0};
+    if (last && free_at > p->start) { /* they overlap */
+        at = last->at_start;
+        go(&at, ON_COMPUTE, last->start, p->start);
+    } else {
+        const bool came_late = d && d->came > free_at;
+        const int64_t came = came_late ? within(d->came, free_at, p->start) : free_at;
+        if (came_late && from && from->done && from->end <= came && (d->sent >= d->asked || !last)) {
+            const int64_t sent = within(d->sent > d->asked ? d->sent : d->asked, from->end, came);
+            at = from->at_end;
+            go(&at, ON_HOST, from->end, sent);
+            go(&at, ON_LINK, sent, came);
+        } else {
+            const int64_t asked = came_late ? within(d->asked, free_at, came) : free_at;
+            if (last) at = last->at_end;
+            go(&at, ON_HOST, free_at, asked);
+            go(&at, ON_LINK, asked, came);
+        }
+        /* what comes after that is the gap's own: other work, collectives, and launches */
+        const int64_t rest = rs_sub_sat(p->start, came), idle = within(p->before.idle, 0, rest);
+        const int64_t collective = within(p->before.collective, 0, idle);
+        go(&at, ON_HOST, 0, idle - collective);
+        go(&at, ON_COLLECTIVE, 0, collective);
+        go(&at, ON_COMPUTE, 0, rest - idle);
     }
+    p->at_start = p->at_end = at;
+    const int64_t length = rs_sub_sat(p->end, p->start), idle = within(p->inside.idle, 0, length);
+    go(&p->at_end, ON_HOST, 0, idle - within(p->inside.collective, 0, idle));
+    go(&p->at_end, ON_COLLECTIVE, 0, within(p->inside.collective, 0, idle));
+    go(&p->at_end, ON_COMPUTE, 0, length - idle);
+    p->done = true;
+}
+
+/* ---- the replay of the schedule by itself */
+
+static void mean_lengths(const line_step *s, int64_t mean[RS_N_PASS_KINDS])
+{
+    int64_t sum[RS_N_PASS_KINDS] = {0}, n[RS_N_PASS_KINDS] = {0};
+    for (size_t i = 0; i < s->n; i++)
+        for (size_t k = 0; k < s->stages[i].n; k++) {
+            const pass_at *p = &s->stages[i].passes[k];
+            add_to(&sum[p->kind], p->busy);
+            n[p->kind]++;
+        }
+    for (size_t k = 0; k < RS_N_PASS_KINDS; k++) mean[k] = n[k] ? sum[k] / n[k] : 0;
+}
+
+static void replay_pass(line_step *s, pass_at *p, const int64_t mean[RS_N_PASS_KINDS], int64_t *free_at)
+{
+    const pass_at *from = sender_of(s, need_of(s->f, s->stages[p->lane].rank, p->pass));
+    const int64_t came = from && from->done ? from->ideal : 0, start = came > *free_at ? came : *free_at;
+    p->ideal_before = start - *free_at;
+    *free_at = p->ideal = rs_add_sat(start, mean[p->kind]);
+    if (p->ideal > s->ideal_end) s->ideal_end = p->ideal;
+}
+
+/* All passes are done in the order of their starts, so that what one needs is known. false: out of memory. */
+static bool follow_passes(line_step *s)
+{
+    int64_t mean[RS_N_PASS_KINDS];
+    size_t n = 0, k = 0;
+    for (size_t i = 0; i < s->n; i++) n += s->stages[i].n;
+    RS_LOCAL pass_at *order = rs_malloc((n + 1) * sizeof *order);
+    RS_LOCAL int64_t *free_at = rs_calloc(s->n + 1, sizeof *free_at);
+    if (!order || !free_at) return false;
+    for (size_t i = 0; i < s->n; k += s->stages[i++].n)
+        if (s->stages[i].n) memcpy(order + k, s->stages[i].passes, s->stages[i].n * sizeof *order);
+    if (n) RS_SORT(order, n, by_start);
+    mean_lengths(s, mean);
+    for (size_t i = 0; i < n; i++) {
+        stage *x = &s->stages[order[i].lane];
+        pass_at *p = &x->passes[x->place[order[i].pass - x->first]];
+        replay_pass(s, p, mean, &free_at[order[i].lane]);
+        find_path(s, p);
+    }
+    return true;
 }
 
 /* ---- the answer */
@@ -519,29 +527,77 @@ static rs_bubble part_of(const stage *x, size_t place)
                                                 : RS_BUBBLE_STEADY;
 }
 
-static void add_causes(const line_step *s, size_t at, rs_stage_step *out, int64_t *before)
+/* Shares idle time out by the difference of two paths: to what the stage waited for, and to the end of its own work before it. What
+ * both spend cancels. Where the latter spends more on something, that shortened the wait, and the rest shares the idle time. */
+static void share_out(const path *to, const path *from, int64_t idle, int64_t gap, int64_t out[N_ON])
+{
+    int64_t part[N_ON];
+    double sum = 0;
+    int most = ON_HOST;
+    for (int k = 0; k < N_ON; k++) part[k] = rs_sub_sat(to->ns[k], from ? from->ns[k] : 0);
+    part[ON_COMPUTE] = rs_sub_sat(part[ON_COMPUTE], rs_sub_sat(gap, idle)); /* other work of its own */
+    for (int k = 0; k < N_ON; k++) {
+        if (part[k] < 0) part[k] = 0;
+        sum += (double)part[k];
+        if (part[k] > part[most]) most = k;
+    }
+    for (int k = 0; k < N_ON; k++) {
+        out[k] = sum > 0 ? (int64_t)((double)part[k] / sum * (double)idle) : 0;
+        if (out[k] > idle) out[k] = idle;
+    }
+    int64_t rest = idle;
+    for (int k = 0; k < N_ON; k++) rest = rs_sub_sat(rest, out[k]);
+    out[most] = rs_add_sat(out[most], rest);
+}
+
+typedef struct causes {
+    rs_stage_step *out;
+    int64_t waits[RS_BUBBLE_DRAIN + 1];
+} causes;
+
+static void add_wait(causes *c, rs_bubble part, const int64_t on[N_ON])
+{
+    add_to(&c->waits[part], on[ON_COMPUTE]);
+    add_to(&c->out->cause[RS_BUBBLE_LINK], on[ON_LINK]);
+    add_to(&c->out->cause[RS_BUBBLE_COLLECTIVE], on[ON_COLLECTIVE]);
+    add_to(&c->out->cause[RS_BUBBLE_HOST], on[ON_HOST]);
+    for (int k = 0; k < N_ON; k++) add_to(&c->out->idle, on[k]);
+}
+
+/* The pass that ends the step. */
+static const pass_at *last_of(const line_step *s)
+{
+    const pass_at *last = NULL;
+    for (size_t i = 0; i < s->n; i++)
+        for (size_t k = 0; k < s->stages[i].n; k++)
+            if (!last || s->stages[i].passes[k].end > last->end) last = &s->stages[i].passes[k];
+    return last;
+}
+
+static void add_causes(const line_step *s, size_t at, rs_stage_step *out)
 {
     const stage *x = &s->stages[at];
-    int64_t waits[RS_BUBBLE_DRAIN + 1] = {0}, ideal[RS_BUBBLE_DRAIN + 1] = {0};
-    for (size_t i = 0; i < x->n_items; i++) {
-        const stretch *y = &x->items[i];
-        int64_t sums[DOES_WAIT] = {0};
-        if (y->does == DOES_BUSY) continue;
-        follow(s, at, y->from, y->to, s->n, sums);
-        add_to(&out->idle, rs_sub_sat(y->to, y->from));
-        if (y->does != DOES_COLLECTIVE && y->place < x->n)
-            add_to(&before[y->place], rs_sub_sat(y->to, y->from));
-        add_to(&out->cause[RS_BUBBLE_LINK], sums[DOES_LINK]);
-        add_to(&out->cause[RS_BUBBLE_HOST], sums[DOES_HOST]);
-        add_to(&out->cause[RS_BUBBLE_COLLECTIVE], sums[DOES_COLLECTIVE]);
-        if (sums[DOES_BUSY]) add_to(&waits[part_of(x, y->place)], sums[DOES_BUSY]);
+    causes c = {.out = out};
+    int64_t ideal[RS_BUBBLE_DRAIN + 1] = {0}, on[N_ON], reach = s->start;
+    const pass_at *tip = NULL, *last = last_of(s);
+    for (size_t i = 0; i < x->n; i++) {
+        const pass_at *p = &x->passes[i];
+        share_out(&p->at_start, tip ? &tip->at_end : NULL, p->before.idle, rs_sub_sat(p->start, reach), on);
+        add_wait(&c, part_of(x, i), on);
+        const int64_t inside[N_ON] = {[ON_COLLECTIVE] = p->inside.collective,
+                                      [ON_HOST] = rs_sub_sat(p->inside.idle, p->inside.collective)};
+        add_wait(&c, RS_BUBBLE_STEADY, inside);
+        add_to(&ideal[part_of(x, i)], p->ideal_before);
+        if (!tip || p->end > tip->end) tip = p;
+        reach = tip->end;
     }
-    for (size_t i = 0; i < x->n; i++) add_to(&ideal[part_of(x, i)], x->passes[i].ideal_before);
+    share_out(&last->at_end, tip ? &tip->at_end : NULL, x->after.idle, rs_sub_sat(s->end, reach), on);
+    add_wait(&c, RS_BUBBLE_DRAIN, on);
     add_to(&ideal[RS_BUBBLE_DRAIN], rs_sub_sat(s->ideal_end, x->n ? x->passes[x->n - 1].ideal : 0));
     for (size_t k = 0; k <= RS_BUBBLE_DRAIN; k++) {
-        const int64_t by_schedule = waits[k] < ideal[k] ? waits[k] : ideal[k];
+        const int64_t by_schedule = c.waits[k] < ideal[k] ? c.waits[k] : ideal[k];
         out->cause[k] = by_schedule;
-        add_to(&out->cause[RS_BUBBLE_IMBALANCE], waits[k] - by_schedule);
+        add_to(&out->cause[RS_BUBBLE_IMBALANCE], c.waits[k] - by_schedule);
         add_to(&out->ideal, ideal[k]);
     }
 }
@@ -559,7 +615,7 @@ static rs_pipe_schedule schedule_of(const line_step *s, size_t *chunks)
         for (size_t k = x->first; k < x->end; k++) {
             if (l->kind[k] != RS_PASS_FORWARD) continue;
             const need *d = need_of(s->f, x->rank, (uint32_t)k);
-            const size_t from = d ? stage_of(s, d->from) : i;
+            const size_t from = d ? s->stage_of[d->from] : i;
             orders[i].n_free += !d;
             orders[i].first_is_free |= first && !d;
             up |= from + 1 == i;
@@ -570,7 +626,7 @@ static rs_pipe_schedule schedule_of(const line_step *s, size_t *chunks)
     return rs_pipe_schedule_of(orders, s->n, up && down, chunks);
 }
 
-static bool put_passes(const line_step *s, size_t at, const int64_t *before)
+static bool put_passes(const line_step *s, size_t at)
 {
     const stage *x = &s->stages[at];
     int64_t counts[RS_N_PASS_KINDS] = {0};
@@ -586,7 +642,7 @@ static bool put_passes(const line_step *s, size_t at, const int64_t *before)
                                      .start = p->start,
                                      .end = p->end,
                                      .busy = p->busy,
-                                     .idle_before = before[i],
+                                     .idle_before = p->before.idle,
                                      .kind = p->kind}))
             return false;
     }
@@ -605,13 +661,11 @@ static bool put_stage(const line_step *s, size_t at, rs_pipe_schedule schedule, 
                          .window = rs_sub_sat(s->end, s->start),
                          .ideal_window = s->ideal_end,
                          .schedule = (uint8_t)schedule};
-    RS_LOCAL int64_t *before = rs_calloc(x->n + 1, sizeof *before);
-    if (!before) return false;
-    add_causes(s, at, &row, before);
+    add_causes(s, at, &row);
     for (size_t i = 0; i < x->n; i++) row.passes[x->passes[i].kind]++;
     for (size_t i = x->first ? x->first + 1 : 0; i <= x->end; i++) row.unmatched += l->unmatched[i];
     row.micro_batches = row.passes[RS_PASS_FORWARD] / (int64_t)chunks;
-    return put_passes(s, at, before) && RS_PUSH(out->steps, out->n_steps, out->steps_capacity, row);
+    return put_passes(s, at) && RS_PUSH(out->steps, out->n_steps, out->steps_capacity, row);
 }
 
 static bool answer_step(line_step *s)
@@ -623,11 +677,11 @@ static bool answer_step(line_step *s)
     for (size_t i = 0; ok && i < s->n; i++) ok = fill_stage(s, i);
     if (ok && s->start < s->end) {
         rs_pipe_schedule schedule = schedule_of(s, &chunks);
-        ok = replay_schedule(s);
-        for (size_t i = 0; ok && i < s->n; i++) ok = fill_stretches(s, &s->stages[i]);
+        for (size_t i = 0; ok && i < s->n; i++) ok = find_pauses(s, &s->stages[i]);
+        ok = ok && follow_passes(s);
         for (size_t i = 0; ok && i < s->n; i++) ok = put_stage(s, i, schedule, chunks);
     }
-    for (size_t i = 0; i < s->n; i++) rs_free_all(s->stages[i].passes, s->stages[i].items);
+    for (size_t i = 0; i < s->n; i++) rs_free_all(s->stages[i].passes, s->stages[i].place);
     return ok;
 }
 
@@ -651,7 +705,6 @@ static bool take_step(line_step *s)
     if (any && !all)
         for (size_t i = 0; i < s->n; i++) s->stages[i].end = s->stages[i].first;
     s->ideal_end = 0;
-    s->last = 0;
     return any;
 }
 
@@ -662,6 +715,7 @@ static bool answer_line(finder *f, uint32_t line)
     RS_LOCAL stage *room = rs_calloc(stages->n_stages + 1, sizeof *room);
     if (!room) return false;
     s.stages = room;
+    s.stage_of = stages->stage;
     for (uint32_t r = 0; r < f->n; r++)
         if (stages->line[r] == line && s.n < stages->n_stages) s.stages[s.n++].rank = r;
     while (take_step(&s))

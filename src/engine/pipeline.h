@@ -1,17 +1,16 @@
 /* Pipelines: what the stages of a pipeline wait for in each step, and by which schedule they run.
  *
  * A step of a pipeline lasts from the start of its first pass to the end of the last, on the aligned clock; all of its stages are looked at
- * from one to the other. A stage is idle where it neither computes nor transfers for collectives. Each moment of that is of one cause:
+ * from one to the other. A stage is idle where it neither computes nor transfers for collectives. Each pass began after what came last: the
+ * message that it needs, or the pass before it on its stage. That makes a path from every pass back to the start of the step, whose time is
+ * computation, messages (link), waiting in collectives, or nothing of these (host: a launch, a send or a receive comes late). A stage's wait is the
+ * difference of two paths, to what it waited for and to the end of its own work before; what both spend cancels.
  *
- *   a stage waits for what a pass needs, until the sender has begun to send: what the sender does at that moment is the cause, and so on
- *     along the pipeline. Where that ends in a stage that computes, the schedule would have the stage wait at that part of the step as long as in
- *     a replay of its order of passes in which every pass of a kind takes the mean and nothing else any time: warm-up (before its first
- *     backward), drain (behind its last forward), steady (between). What it waits longer is imbalance.
- *   link: sender and receiver are there, and the data is on its way
- *   collective: it waits for other ranks in a collective
- *   host: nothing is waited for: work is launched late, or an operation between ranks is
+ * What differs in computation is the schedule's as long as the stage waits in that part of the step in a replay of the order of passes in
+ * which every pass of a kind takes the mean and nothing else any time: warm-up (before its first backward), drain (after its last forward), steady
+ * (between). What it waits longer is imbalance, of stages or of micro-batches.
  *
- * So causes add up to the idle time, to the nanosecond. */
+ * Causes add up to the idle time, to the nanosecond. */
 #ifndef RS_ENGINE_PIPELINE_H
 #define RS_ENGINE_PIPELINE_H
 

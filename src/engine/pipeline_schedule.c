@@ -14,7 +14,7 @@ const char *const rs_pipe_schedule_names[RS_N_PIPE_SCHEDULES] = {
 typedef struct shape {
     size_t n[RS_N_PASS_KINDS];
     size_t lead;    /* forwards before the first backward */
-    bool alternate; /* behind them one backward, one forward, until there are no more forwards */
+    bool alternate; /* after them one backward, one forward, until there are no more forwards */
 } shape;
 
 static shape shape_of(const rs_stage_order *o)

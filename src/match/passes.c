@@ -11,10 +11,10 @@
 
 const char *const rs_pass_kind_names[RS_N_PASS_KINDS] = {"forward", "backward", "weight"};
 
-static const rs_field pass_fields[] = {RS_FIELD(rs_pass, start), RS_FIELD(rs_pass, end),
-                                       RS_FIELD(rs_pass, step),
-                                       RS_FIELD_BELOW(rs_pass, kind, RS_N_PASS_KINDS)};
-static const rs_layout pass_layout = RS_LAYOUT(rs_pass, pass_fields);
+static const rs_field pass_fields[] = {RS_FIELD(rs_pipe_pass, start), RS_FIELD(rs_pipe_pass, end),
+                                       RS_FIELD(rs_pipe_pass, step),
+                                       RS_FIELD_BELOW(rs_pipe_pass, kind, RS_N_PASS_KINDS)};
+static const rs_layout pass_layout = RS_LAYOUT(rs_pipe_pass, pass_fields);
 static const rs_field fields[] = {
     RS_FIELD_ONE(rs_passes, comm, &rs_coll_rank_layout), RS_FIELD_LIST(rs_passes, items, n, &pass_layout),
     RS_FIELD_VALUES(rs_passes, before, n_before), RS_FIELD_VALUES(rs_passes, busy, n_busy)};
@@ -218,7 +218,7 @@ static bool end_forwards(pieces *p)
 /* ---- passes ----------------------------------------------------------------------------------------------- */
 
 typedef struct run {
-    rs_pass pass;
+    rs_pipe_pass pass;
     uint32_t note;
     int64_t ns, pieces; /* of what it consists of */
     bool parted;        /* a message is between it and the run before */
@@ -316,7 +316,7 @@ static least least_of(const runs *r, uint8_t kind, int64_t *room)
     return l;
 }
 
-/* Leaves runs that are passes, and counts those before each operation anew. */
+/* Leaves runs that are passes, and counts those before each operation again. */
 static bool leave_passes(runs *r, uint32_t *before, size_t n_before)
 {
     RS_LOCAL int64_t *room = rs_malloc((r->n + 1) * sizeof *room);
@@ -395,7 +395,7 @@ static bool take_passes(const runs *r, const rs_selector *selector, rs_passes *o
     out->items = rs_malloc((r->n + 1) * sizeof *out->items);
     if (!out->items || !place) return false;
     for (size_t i = 0; i < r->n; i++) {
-        const rs_pass *p = &r->items[i].pass;
+        const rs_pipe_pass *p = &r->items[i].pass;
         place[i] = (uint32_t)out->n;
         if (rs_selects_step(selector, &(rs_step){.number = p->step, .start = p->start}))
             out->items[out->n++] = *p;

@@ -19,16 +19,16 @@ typedef enum rs_pass_kind {
 
 extern const char *const rs_pass_kind_names[RS_N_PASS_KINDS];
 
-typedef struct rs_pass {
+typedef struct rs_pipe_pass {
     int64_t start, end; /* ns, the rank's own clock: of its first work to the end of the last */
     int64_t step;       /* -1: none */
     uint8_t kind;
-} rs_pass;
+} rs_pipe_pass;
 
 /* What one rank brings. Holds nothing of the trace. */
 typedef struct rs_passes {
     rs_coll_rank *comm;
-    rs_pass *items; /* in the order of the program */
+    rs_pipe_pass *items; /* in the order of the program */
     size_t n;
     uint32_t *before; /* by operation of comm: how many passes are before it in that order */
     size_t n_before;
