@@ -2555,6 +2555,103 @@ class Job:
             exposed_us [us]: communication of the phase runs and no computation
             overlap_pct [percent]: overlapped_us of comm_us
             comm_events [count]: communication kernels"""
+    def pipeline(self, *,
+        by: Literal['stage', 'step', 'pass'] = 'stage',
+        clocks: Literal['ends', 'likely', 'certain', 'file'] = 'ends',
+        fail_on: Optional[Text] = None,
+        compat: None = None,
+        table: Optional[Literal['pipeline', 'steps', 'passes']] = None,
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
+        """Bubbles of a pipeline by stage and cause: warm-up, drain, imbalance, links; and its schedule.
+
+        Ranks that sends and receives tie together are a pipeline; its stages are its ranks in ascending
+        order. A pass is the computation of one phase that no send, receive or other phase parts in the
+        order of the program. A step of a pipeline lasts from its first pass to its last, the same for all
+        stages, and causes add up to idle_us exactly.
+
+        A stage that waits for another waits for what that one does at the moment: computes, waits itself,
+        sends. Waiting for computation is the schedule's (warm_up_us, steady_us, drain_us) as long as the
+        order of passes makes a stage wait where all passes of a kind take the mean of the step and nothing
+        else takes time; more is imbalance_us, of stages or of micro-batches.
+
+        A job without a GPU computes on its hosts, from the first to the last operator of a pass.
+
+        Options:
+            by: stage: one row a rank; step: of each of its steps; pass: each forward, backward and weight
+                gradient; one of stage, step, pass
+            clocks: ends: clocks are corrected so that collectives end together; likely, certain: by the
+                intervals of the command clocks; file: as the traces have them; one of ends, likely,
+                certain, file
+            fail_on: exit 1 when a row of the chosen table meets the expression: 'bubble_pct > 20'
+
+        Table pipeline: one row is one rank: a stage of a pipeline
+            rank [id]: rank
+            pipeline [id]: its pipeline, from 0 in the order of first ranks
+            stage [id]: its stage, from 0
+            stages [count]: stages of a pipeline
+            schedule: from the order of its passes; mixed: steps differ
+            steps [count]: steps that all stages show
+            micro_batches [count]: in a step; unknown: steps differ
+            window_us [us]: from the start of the pipeline's first pass to the end of its last
+            idle_us [us]: of it, the rank neither computes nor transfers for collectives: the sum of the
+                causes
+            bubble_pct [percent]: idle_us of window_us
+            warm_up_us [us]: the schedule makes it wait until its first backward
+            steady_us [us]: the schedule makes it wait between that and its last forward
+            drain_us [us]: the schedule makes it wait after its last forward, until the pipeline is done
+            imbalance_us [us]: a stage computes that it waits for, longer than the schedule takes with equal
+                passes
+            link_us [us]: data is on its way between stages
+            collective_us [us]: waiting for other ranks in a collective
+            host_us [us]: nothing is waited for: a launch, a send or a receive comes late
+            schedule_pct [percent]: bubble_pct of the schedule by itself: all passes of a kind equally long,
+                links and hosts free
+            unmatched [count]: messages of which the traces do not have the other end: what it waits in them
+                counts as host
+            clocks_us [us]: by what causes may be wrong for each wait: what the clocks of the pipeline's
+                ranks are known to; unknown: there is no bound
+
+        Table steps: one row is one step of one rank
+            rank [id]: rank
+            pipeline [id]: its pipeline, from 0 in the order of first ranks
+            stage [id]: its stage, from 0
+            step [id]: step; unknown: the trace has none
+            schedule: from the order of its passes
+            micro_batches [count]: forward passes of a part of the model
+            forward [count]: forward passes
+            backward [count]: backward passes
+            weight [count]: passes of weight gradients alone
+            window_us [us]: from the start of the pipeline's first pass to the end of its last
+            idle_us [us]: of it, the rank neither computes nor transfers for collectives: the sum of the
+                causes
+            bubble_pct [percent]: idle_us of window_us
+            warm_up_us [us]: the schedule makes it wait until its first backward
+            steady_us [us]: the schedule makes it wait between that and its last forward
+            drain_us [us]: the schedule makes it wait after its last forward, until the pipeline is done
+            imbalance_us [us]: a stage computes that it waits for, longer than the schedule takes with equal
+                passes
+            link_us [us]: data is on its way between stages
+            collective_us [us]: waiting for other ranks in a collective
+            host_us [us]: nothing is waited for: a launch, a send or a receive comes late
+            schedule_pct [percent]: bubble_pct of the schedule by itself: all passes of a kind equally long,
+                links and hosts free
+            unmatched [count]: messages of which the traces do not have the other end: what it waits in them
+                counts as host
+
+        Table passes: one row is one pass of one rank
+            rank [id]: rank
+            pipeline [id]: its pipeline
+            stage [id]: its stage
+            step [id]: step; unknown: the trace has none
+            pass: forward, backward, weight (gradients alone)
+            number [id]: among those of its kind in the step, from 0
+            start_us [us]: start of its first work, clocks aligned
+            length_us [us]: to the end of its last work
+            busy_us [us]: of that, work runs
+            idle_us [us]: the rank is idle between the pass before and it, or in it"""
     def queue(self, *,
         series: bool = False,
         blocked: bool = False,

@@ -228,7 +228,7 @@ rs_status rs_coll_host_calls(const rs_trace *trace, rs_map64 *calls, rs_error *e
     return ok ? RS_OK : rs_fail_nomem(err, "collectives");
 }
 
-rs_status rs_coll_rank_of_host(rs_trace *trace, const rs_policy *policy, rs_coll_rank **out, rs_error *err)
+rs_status rs_coll_rank_of_host(rs_trace *trace, rs_coll_rank **out, rs_error *err)
 {
     reader r = {.trace = trace};
     const rs_step *steps;
@@ -242,7 +242,6 @@ rs_status rs_coll_rank_of_host(rs_trace *trace, const rs_policy *policy, rs_coll
     rank->many_groups = trace->events->info.n_groups > 1;
     status = rs_trace_steps(trace, &steps, &n_steps, err);
     if (status == RS_OK) status = rs_trace_selector(trace, &selected, err);
-    if (policy->whole) selected.selection = NULL;
     bool ok = status != RS_OK || (collect(&r) && link_spans(&r));
     for (size_t i = 0; status == RS_OK && ok && i < r.n_spans; i++)
         ok = add_span(&r, &r.spans[i], steps, n_steps, &selected, rank);

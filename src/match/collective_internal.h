@@ -7,7 +7,7 @@
 /* A rank without ops. */
 rs_status rs_coll_rank_create(rs_trace *trace, rs_coll_rank **out, rs_error *err);
 /* What the host ran: rs_coll_rank_any. */
-rs_status rs_coll_rank_of_host(rs_trace *trace, const rs_policy *policy, rs_coll_rank **out, rs_error *err);
+rs_status rs_coll_rank_of_host(rs_trace *trace, rs_coll_rank **out, rs_error *err);
 
 /* What an event's arguments say of its communication; kind and stream stay. *ok becomes false when out of memory. */
 void rs_coll_shape_read(rs_coll_shape *shape, const rs_events *e, uint32_t args, rs_pool *pool, bool *ok);

@@ -312,7 +312,7 @@ rs_status rs_coll_rank_any(rs_trace *trace, const rs_policy *policy, rs_coll_ran
     size_t n;
     rs_status status = rs_trace_gpu_rows(trace, &rows, &n, err);
     if (status != RS_OK) return status;
-    return n ? rs_coll_rank_of(trace, policy, out, err) : rs_coll_rank_of_host(trace, policy, out, err);
+    return n ? rs_coll_rank_of(trace, policy, out, err) : rs_coll_rank_of_host(trace, out, err);
 }
 
 /* ---- what travels ------------------------------------------------------------------------------------- */

@@ -162,6 +162,8 @@ static rs_status collect_operators(rs_trace *trace, const rs_coll_rank *comm, co
     const rs_events *e = trace->events;
     const rs_step *steps;
     size_t n_steps;
+    rs_selector selector;
+    RS_TRY(rs_trace_selector(trace, &selector, err));
     RS_TRY(rs_trace_steps(trace, &steps, &n_steps, err));
     for (size_t i = 0; i < trace->n_rows; i++) {
         uint32_t row = rs_trace_row(trace, i);
@@ -169,7 +171,8 @@ static rs_status collect_operators(rs_trace *trace, const rs_coll_rank *comm, co
         const char *name = rs_event_name(e, row);
         bool optimizer = kind == RS_KIND_USER_ANNOTATION && begins(name, "Optimizer.");
         if ((kind != RS_KIND_CPU_OP && !optimizer) || !rs_event_is_span(e, row) ||
-            (kind == RS_KIND_CPU_OP && (rs_coll_is_operator(name) || rs_coll_is_host_span(name))))
+            (kind == RS_KIND_CPU_OP && (rs_coll_is_operator(name) || rs_coll_is_host_span(name))) ||
+            !rs_selects_row(&selector, row))
             continue;
         int64_t step = rs_trace_step_at(steps, n_steps, e->threads[e->thread[row]].pid, e->start[row]);
         uint8_t phase = optimizer                                             ? RS_PHASE_OPTIMIZER
@@ -388,21 +391,13 @@ static bool take_busy(spans *s, rs_passes *out)
     return true;
 }
 
-/* Those of selected steps. */
-static bool take_passes(const runs *r, const rs_selector *selector, rs_passes *out)
+static bool take_passes(const runs *r, rs_passes *out)
 {
-    RS_LOCAL uint32_t *place = rs_malloc((r->n + 1) * sizeof *place);
     out->items = rs_malloc((r->n + 1) * sizeof *out->items);
-    if (!out->items || !place) return false;
-    for (size_t i = 0; i < r->n; i++) {
-        const rs_pipe_pass *p = &r->items[i].pass;
-        place[i] = (uint32_t)out->n;
-        if (rs_selects_step(selector, &(rs_step){.number = p->step, .start = p->start}))
-            out->items[out->n++] = *p;
-    }
-    place[r->n] = (uint32_t)out->n;
+    if (!out->items) return false;
+    for (size_t i = 0; i < r->n; i++) out->items[out->n++] = r->items[i].pass;
     for (size_t i = 0; i < out->n_before; i++)
-        out->before[i] = out->before[i] == UINT32_MAX ? 0 : place[out->before[i]];
+        if (out->before[i] == UINT32_MAX) out->before[i] = 0;
     return true;
 }
 
@@ -416,11 +411,6 @@ static rs_status fill(rs_trace *trace, const rs_policy *policy, rs_passes *out, 
     pieces p = {0};
     runs r = {0};
     spans s = {0};
-    rs_selector selector;
-    rs_policy whole = *policy;
-    whole.whole = true; /* what is a pass does not depend on what is selected */
-    policy = &whole;
-    RS_TRY(rs_trace_selector(trace, &selector, err));
     RS_TRY(rs_coll_rank_any(trace, policy, &out->comm, err));
     const bool host = out->comm->on_host;
     out->before = rs_malloc((out->comm->n + 1) * sizeof *out->before);
@@ -439,7 +429,7 @@ static rs_status fill(rs_trace *trace, const rs_policy *policy, rs_passes *out, 
     ok = (!host || end_forwards(&p)) && find_runs(&p, &told, &r, out->before) &&
          leave_passes(&r, out->before, out->n_before);
     run_items = r.items;
-    if (!ok || !take_passes(&r, &selector, out)) return rs_fail_nomem(err, "passes of a pipeline");
+    if (!ok || !take_passes(&r, out)) return rs_fail_nomem(err, "passes of a pipeline");
     status = host ? busy_of_host(&r, &p, &s, err) : busy_of_device(trace, policy, &s, err);
     span_items = s.items;
     if (status != RS_OK) return status;
