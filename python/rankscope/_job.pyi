@@ -2816,6 +2816,68 @@ class Job:
             class: compute, exposed_comm, exposed_copy or idle, as the command map has them
             from_us [us]: when it would begin
             time_us [us]: how long it would last"""
+    def roles(self, *,
+        clocks: Literal['ends', 'likely', 'certain', 'file'] = 'ends',
+        fail_on: Optional[Text] = None,
+        compat: None = None,
+        table: Optional[Literal['roles', 'waits', 'together', 'messages']] = None,
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
+        """Reinforcement learning: what rollout, reward, reference and update wait for each other.
+
+        The role of a rank is that of ROLE=PATH by hand (rollout=a/ update=b/), else what its process or Ray
+        actor is called, else what its annotations say (generate_sequences, compute_rewards, update_policy,
+        ...): then a rank may have several, one after the other. Programs that each count their ranks from 0
+        get numbers one after the other, and have no process group in common.
+
+        A rank waits from its arrival at a collective, send or receive until the last member has come; it
+        waits for the role that the last one has then. Table together: which roles are busy at one time;
+        where only one is, the others are a bubble. Table messages: what goes between roles, weight
+        synchronisation as annotations name it.
+
+        Options:
+            clocks: ends: clocks are corrected so that collectives end together; likely, certain: by the
+                intervals of the command clocks; file: as the traces have them; one of ends, likely,
+                certain, file
+            fail_on: exit 1 when a row of the chosen table meets the expression: 'waits_others_pct > 30'
+
+        Table roles: one row is one role
+            role: role
+            ranks [count]: ranks that have it, some of the time at least
+            first_rank [id]: the first of them
+            time_us [us]: that ranks have it, summed: the job's length where they have no other
+            busy_us [us]: of that, they compute or copy
+            busy_pct [percent]: busy_us of time_us
+            transfer_us [us]: else, data goes between ranks that are all there
+            waits_others_us [us]: else, they wait for ranks of another role
+            waits_others_pct [percent]: waits_others_us of time_us
+            waits_own_us [us]: else, they wait for ranks of their role
+            idle_us [us]: the rest: nothing runs, and no communication that was matched
+
+        Table waits: one row is one role and one it waits for
+            role: role of the ranks that wait
+            for_role: role of the rank that comes last
+            waits [count]: of a rank in a collective or message
+            waited_us [us]: from the arrival of the rank that waits to that of the last, summed over ranks
+            max_us [us]: the longest
+            for_rank [id]: whom the longest was for
+
+        Table together: one row is one set of roles that are busy at one time
+            busy_roles: roles of which some rank is busy
+            time_us [us]: exactly these are, at one time
+            share_pct [percent]: of the job's length
+
+        Table messages: one row is one kind of operation between ranks of several roles
+            roles: roles of the ranks that take part
+            operation: collective, or send_recv
+            operations [count]: between ranks of several roles
+            weight_syncs [count]: of these, those that an annotation of weight synchronisation holds on some
+                rank
+            bytes [bytes]: of one rank's input, where recorded
+            transfer_us [us]: from the last arrival to the first end after it
+            waited_us [us]: until the last rank came, summed over ranks"""
     def roofline(self, *,
         by: Literal['args', 'op', 'model', 'module', 'step'] = 'args',
         device: Optional[Text] = None,

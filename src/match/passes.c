@@ -328,7 +328,7 @@ static bool leave_passes(runs *r, uint32_t *before, size_t n_before)
     size_t kept = 0;
     bool parted = false;
     if (!room || !place) return false;
-    for (uint8_t k = 0; k < RS_N_PASS_KINDS; k++) usual[k] = least_of(r, k, room);
+    for (unsigned k = 0; k < RS_N_PASS_KINDS; k++) usual[k] = least_of(r, (uint8_t)k, room);
     for (size_t i = 0; i < r->n; i++) {
         run x = r->items[i];
         parted |= x.parted;
@@ -401,41 +401,38 @@ static bool take_passes(const runs *r, rs_passes *out)
     return true;
 }
 
+/* What is put together while the passes are found. */
+typedef struct maker {
+    notes told;
+    pieces pieces;
+    runs runs;
+    spans busy;
+} maker;
+
+static void clear_maker(maker *m)
+{
+    rs_free_all(m->told.items, m->pieces.items, m->runs.items, m->busy.items);
+}
+
 static rs_status fill(rs_trace *trace, const rs_policy *policy, rs_passes *out, rs_error *err)
 {
-    RS_LOCAL piece *piece_items = NULL;
-    RS_LOCAL run *run_items = NULL;
-    RS_LOCAL rs_interval *span_items = NULL;
-    RS_LOCAL note *note_items = NULL;
-    notes told = {0};
-    pieces p = {0};
-    runs r = {0};
-    spans s = {0};
+    RS_SCOPED(clear_maker) maker m = {0};
     RS_TRY(rs_coll_rank_any(trace, policy, &out->comm, err));
     const bool host = out->comm->on_host;
     out->before = rs_malloc((out->comm->n + 1) * sizeof *out->before);
-    if (!out->before) return rs_fail_nomem(err, "passes of a pipeline");
+    if (!out->before || !find_notes(trace, &m.told)) return rs_fail_nomem(err, "passes of a pipeline");
     for (size_t i = 0; i < out->comm->n; i++) out->before[i] = UINT32_MAX;
     out->n_before = out->comm->n;
-    bool ok = find_notes(trace, &told);
-    note_items = told.items;
+    RS_TRY(host ? collect_operators(trace, out->comm, &m.told, &m.pieces, err)
+                : collect_work(trace, policy, out->comm, &m.told, &m.pieces, err));
+    if (m.pieces.n) RS_SORT(m.pieces.items, m.pieces.n, by_place);
+    if (host) leave_outermost(&m.pieces);
+    bool ok = (!host || end_forwards(&m.pieces)) && find_runs(&m.pieces, &m.told, &m.runs, out->before) &&
+              leave_passes(&m.runs, out->before, out->n_before) && take_passes(&m.runs, out);
     if (!ok) return rs_fail_nomem(err, "passes of a pipeline");
-    rs_status status = host ? collect_operators(trace, out->comm, &told, &p, err)
-                            : collect_work(trace, policy, out->comm, &told, &p, err);
-    piece_items = p.items;
-    if (status != RS_OK) return status;
-    if (p.n) RS_SORT(p.items, p.n, by_place);
-    if (host) leave_outermost(&p);
-    ok = (!host || end_forwards(&p)) && find_runs(&p, &told, &r, out->before) &&
-         leave_passes(&r, out->before, out->n_before);
-    run_items = r.items;
-    if (!ok || !take_passes(&r, out)) return rs_fail_nomem(err, "passes of a pipeline");
-    status = host ? busy_of_host(&r, &p, &s, err) : busy_of_device(trace, policy, &s, err);
-    span_items = s.items;
-    if (status != RS_OK) return status;
-    ok = take_busy(&s, out);
-    span_items = s.items;
-    return ok ? RS_OK : rs_fail_nomem(err, "passes of a pipeline");
+    RS_TRY(host ? busy_of_host(&m.runs, &m.pieces, &m.busy, err)
+                : busy_of_device(trace, policy, &m.busy, err));
+    return take_busy(&m.busy, out) ? RS_OK : rs_fail_nomem(err, "passes of a pipeline");
 }
 
 rs_status rs_passes_of(rs_trace *trace, const rs_policy *policy, rs_passes **out, rs_error *err)
