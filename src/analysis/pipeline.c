@@ -7,7 +7,7 @@
 #include "base/try.h"
 #include "engine/pipeline.h"
 #include "match/collective_wait.h"
-#include "trace/busy.h"
+#include "text/numbers.h"
 
 static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "stage|step|pass", "stage",
@@ -295,7 +295,7 @@ static int64_t mean_of(int64_t sum, int64_t n)
     return n ? sum / n : 0;
 }
 
-/* equal: all stages alike; slowest: all as long as the longest. */
+/* equal: all stages take as long; slowest: all as long as the longest. */
 static void fill_costs(const learned *l, const rs_pipe_delays *d, size_t stages, bool equal, bool slowest,
                        rs_pipe_costs *out)
 {
@@ -339,12 +339,13 @@ static rs_status put_layout(const rs_run *run, const rs_pipelines *p, rs_relatio
     const double n = (double)l->steps, recorded = l->window / n;
     const double spread = l->steps > 1 ? sqrt(fmax(0, l->squares / n - recorded * recorded)) : 0;
     const double error = recorded > 0 ? (double)window / recorded - 1 : 1;
-    if (fabs(error) * 100 > MOST_ERROR)
+    if (fabs(error) * 100 > MOST_ERROR) {
+        char percent[RS_FIXED_SIZE];
         return rs_fail(
             err, RS_ERR_USAGE,
-            "--layout: the recorded layout, replayed so, takes %+.1f %% of what it took; above %d %% nothing is "
-            "predicted",
-            100 * error, MOST_ERROR);
+            "--layout: replaying the recorded layout so has an error of %s %%; above %d %% nothing is predicted",
+            rs_format_fixed(100 * error, 1, percent), MOST_ERROR);
+    }
     const bool same = other.stages == l->layout.stages;
     fill_costs(l, &p->delays, other.stages, !same, false, costs);
     RS_TRY(rs_pipe_layout_replay(costs, &other, &window, &idle, err));
