@@ -159,7 +159,7 @@ static void finish(made *m)
 {
     for (int r = 0; r < 2; r++) {
         rs_pool_clear(&m->comm[r].pool);
-        rs_free_all(m->comm[r].ops, m->comm[r].shapes);
+        rs_free_all(m->comm[r].ops, m->comm[r].shapes, m->comm[r].lately);
     }
 }
 
