@@ -18,6 +18,7 @@ typedef struct tally {
     size_t timed, shortest;      /* operations with all durations; in which its own was the shortest */
     double saved_ms, longest_ms; /* where it was the shortest: below the next, and the longest */
     double waited_ms;            /* above the shortest, over all */
+    double by_chance;            /* how often it would be the shortest if all members were equal */
 } tally;
 
 typedef struct lateness {
@@ -100,6 +101,7 @@ static void tally_durations(lateness *l, const rs_fl_op *op)
     for (size_t i = 0; i < op->n; i++) {
         tally *t = &l->tallies[op->units[i].rank];
         t->timed++;
+        t->by_chance += 1 / (double)op->n;
         t->waited_ms += rs_fl_unit_main(l->flight, &op->units[i])->duration_ms - shortest;
     }
     tally *t = &l->tallies[op->units[who].rank];
@@ -122,6 +124,15 @@ static rs_status tally_op(void *context, rs_flight *flight, const rs_fl_op *op, 
     return RS_OK;
 }
 
+/* Whether equal ranks would leave one of them as often the shortest in fewer than one job of a thousand: the upper tail of a
+ * binomial distribution, by Chernoff's bound (exp(-n KL(share || chance))), times the ranks. */
+static bool is_no_chance(const tally *t, size_t n_ranks)
+{
+    double share = (double)t->shortest / (double)t->timed, p = t->by_chance / (double)t->timed;
+    double distance = share * log(share / p) + (share < 1 ? (1 - share) * log((1 - share) / (1 - p)) : 0);
+    return share > p && (double)n_ranks * exp(-(double)t->timed * distance) < 1e-3;
+}
+
 /* By duration: it nearly always waits least, by much, and hardly waits itself. Those who are late only
  * because they waited for the straggler elsewhere wait themselves. */
 static size_t by_duration(const lateness *l)
@@ -130,7 +141,8 @@ static size_t by_duration(const lateness *l)
     for (size_t r = 0; r < l->flight->n_ranks; r++) {
         const tally *t = &l->tallies[r];
         if (t->timed < 8 || t->shortest * 10 < t->timed * 7 || t->saved_ms < 0.2 * t->longest_ms ||
-            t->saved_ms * 1e6 < 0.1 * l->period_ns * (double)t->shortest)
+            t->saved_ms * 1e6 < 0.1 * l->period_ns * (double)t->shortest ||
+            !is_no_chance(t, l->flight->n_ranks))
             continue;
         if (best == SIZE_MAX ||
             t->waited_ms / (double)t->timed < l->tallies[best].waited_ms / (double)l->tallies[best].timed)

@@ -14,7 +14,9 @@
 static bool knows_log(const char *path, const uint8_t *text, size_t n)
 {
     if (n == 0 || !rs_fl_is_named_log(path) || text[0] == '{') return false;
-    if (text[0] == '[' && !(n > 1 && rs_is_alnum((char)text[1]) && (text[1] > '9' || text[1] < '0')))
+    bool stamped = n > 5 && text[5] == '-'; /* "[2025-08-02 19:24:30 TP3]" is no JSON */
+    if (text[0] == '[' && !stamped &&
+        !(n > 1 && rs_is_alnum((char)text[1]) && (text[1] > '9' || text[1] < '0')))
         return false; /* JSON */
     for (size_t i = 0; i < n; i++)
         if (text[i] < 0x20 && !memchr("\n\r\t\x1b", text[i], 4)) return false;
@@ -377,7 +379,7 @@ bool rs_fl_answer_of_sources(rs_flight *flight, rs_flight_finding *out)
         if (e->past) continue;
         if (!fault && e->role == RS_FL_ORIGIN && e->from != RS_FLIGHT_FILE_LOG)
             fault = e; /* of a rank that is not known */
-        if (!position && e->role == RS_FL_POSITION) position = e;
+        if (!position && (e->role == RS_FL_POSITION || e->kind == RS_FL_EV_PLACE)) position = e;
         if (!level && e->kind == RS_FL_EV_LEVEL) level = e;
     }
     const rs_fl_event *best = fault ? fault : position ? position : level;
