@@ -1,6 +1,7 @@
 /* Who comes late: creation times after removing each clock's offset, and GPU durations, which need no clock
  * (whoever comes last waits least). */
 #include "base/dtype.h"
+#include "base/stats.h"
 #include "flight/analyse.h"
 #include "flight/tables.h"
 #include "text/numbers.h"
@@ -124,15 +125,6 @@ static rs_status tally_op(void *context, rs_flight *flight, const rs_fl_op *op, 
     return RS_OK;
 }
 
-/* Whether equal ranks would leave one of them as often the shortest in fewer than one job of a thousand: the upper tail of a
- * binomial distribution, by Chernoff's bound (exp(-n KL(share || chance))), times the ranks. */
-static bool is_no_chance(const tally *t, size_t n_ranks)
-{
-    double share = (double)t->shortest / (double)t->timed, p = t->by_chance / (double)t->timed;
-    double distance = share * log(share / p) + (share < 1 ? (1 - share) * log((1 - share) / (1 - p)) : 0);
-    return share > p && (double)n_ranks * exp(-(double)t->timed * distance) < 1e-3;
-}
-
 /* By duration: it nearly always waits least, by much, and hardly waits itself. Those who are late only
  * because they waited for the straggler elsewhere wait themselves. */
 static size_t by_duration(const lateness *l)
@@ -142,7 +134,9 @@ static size_t by_duration(const lateness *l)
         const tally *t = &l->tallies[r];
         if (t->timed < 8 || t->shortest * 10 < t->timed * 7 || t->saved_ms < 0.2 * t->longest_ms ||
             t->saved_ms * 1e6 < 0.1 * l->period_ns * (double)t->shortest ||
-            !is_no_chance(t, l->flight->n_ranks))
+            rs_binomial_tail(t->shortest, t->timed, t->by_chance / (double)t->timed) *
+                    (double)l->flight->n_ranks >
+                RS_FL_CHANCE)
             continue;
         if (best == SIZE_MAX ||
             t->waited_ms / (double)t->timed < l->tallies[best].waited_ms / (double)l->tallies[best].timed)

@@ -121,6 +121,10 @@ RS_API rs_status rs_flight_open(const char *const *paths, size_t n_paths, const 
 RS_API rs_status rs_flight_open_bytes(const rs_flight_bytes *dumps, size_t n_dumps,
                                       const rs_flight_settings *settings, rs_flight **out, rs_error *err);
 
+/* The names of the series (of dcgm-exporter) that a verdict uses, for a query_range of Prometheus; NULL after the last. Its answer
+ * belongs to the settings' evidence. Experimental. */
+RS_API const char *rs_flight_metric(size_t i);
+
 /* What a running job's server answered to one question. */
 typedef struct rs_flight_answer {
     const char
