@@ -41,6 +41,7 @@ static const struct {
     [RS_FL_EV_PCIE] = {"pcie", RS_FL_CONDITION},
     [RS_FL_EV_NVLINK] = {"nvlink", RS_FL_CONDITION},
     [RS_FL_EV_SLOW_LINK] = {"slow_link", RS_FL_CONDITION},
+    [RS_FL_EV_COMPILED] = {"compiled", RS_FL_CONDITION},
     [RS_FL_EV_FIRST_DUMP] = {"first_dump", RS_FL_REMARK},
     [RS_FL_EV_LEVEL] = {"level", RS_FL_REMARK},
 };

@@ -187,7 +187,7 @@ struct rs_flight {
     rs_fl_note *notes; /* by ascending rank */
     size_t n_notes, notes_capacity;
     size_t n_stack_files, n_engines; /* files with stacks, and those of engines among them */
-    int64_t *unusable; /* ranks whose dump exists but could not be read, ascending */
+    int64_t *unusable;               /* ranks whose dump exists but could not be read, ascending */
     size_t n_unusable, unusable_capacity;
     size_t n_unusable_files;
     struct rs_fl_p2p *p2p; /* by group, built on first need */

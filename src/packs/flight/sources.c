@@ -34,6 +34,7 @@ const rs_fl_source *const rs_fl_sources[] = {&rs_fl_ras_source,
                                              &rs_fl_inspector_source,
                                              &rs_fl_prometheus_source,
                                              &rs_fl_stacks_source,
+                                             &rs_fl_compile_source,
                                              &log_source,
                                              NULL};
 
@@ -116,7 +117,8 @@ rs_status rs_fl_read_whole(rs_flight *flight, rs_source *from, size_t most, uint
 
 bool rs_fl_has_sources(const rs_flight *flight)
 {
-    return flight->ras || flight->inspector || flight->prometheus || flight->n_stack_files;
+    return flight->ras || flight->inspector || flight->prometheus || flight->n_stack_files ||
+           flight->settings.n_compiled;
 }
 
 bool rs_fl_hear_sources(rs_flight *flight)

@@ -86,12 +86,13 @@ static const char *waiting_text(rs_flight *flight, const size_t *n, const rs_fl_
                            ? ""
                            : rs_fl_print(flight, "%zu rank%s for the engine's next call", n[RS_FL_WAITS_WORK],
                                          n[RS_FL_WAITS_WORK] == 1 ? " waits" : "s wait");
+    if (!work) return NULL;
     if (!in_torch) return *work ? work : "no rank waits in torch";
     const char *where = rs_fl_where(flight, in_torch->stack);
-    return where && work ? rs_fl_print(flight, "%zu rank%s in torch, as in %s%s%s", n[RS_FL_WAITS_OTHERS],
-                                       n[RS_FL_WAITS_OTHERS] == 1 ? " waits" : "s wait", where,
-                                       *work ? ", and " : "", work)
-                         : NULL;
+    return where ? rs_fl_print(flight, "%zu rank%s in torch, as in %s%s%s", n[RS_FL_WAITS_OTHERS],
+                               n[RS_FL_WAITS_OTHERS] == 1 ? " waits" : "s wait", where, *work ? ", and " : "",
+                               work)
+                 : NULL;
 }
 
 static bool say(rs_flight *flight, const rs_fl_note *note, rs_fl_event_kind kind, int64_t rank,

@@ -69,6 +69,7 @@ typedef struct flight_request {
     rs_flight *flight;
     rs_error failed; /* why there is no verdict, where JSON shows what was wrong with the files; else RS_OK */
     rs_flight_sources sources;
+    rs_flight_compiled compiled;
     int ended; /* the exit code of a watch whose server has gone */
 } flight_request;
 
@@ -313,6 +314,10 @@ static rs_status body(rs_request *r, rs_result *result, rs_error *err)
         rs_flight_pause(rs_request_int(r, "stall") + 1);
         status = rs_flight_ask_sources(r, &own->sources, &settings, err);
     }
+    if (status == RS_OK)
+        status = rs_flight_compare_compiled(r->arguments.paths, r->arguments.n_paths, &own->compiled, err);
+    settings.compiled = own->compiled.items;
+    settings.n_compiled = own->compiled.n;
     if (status == RS_OK) status = open_input(r, &settings, own, err);
     r->stats = rs_flight_get_stats(own->flight);
     if (status == RS_OK) return table ? make_table(r, own->flight, table, result, err) : RS_OK;
@@ -331,6 +336,7 @@ static void clear(rs_request *r)
     flight_request *own = r->own;
     rs_flight_close(own->flight);
     rs_flight_sources_clear(&own->sources);
+    rs_flight_compiled_clear(&own->compiled);
 }
 
 /* ---- rankscope PATH... --------------------------------------------------------------------------------- */

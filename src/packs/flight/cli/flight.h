@@ -37,6 +37,18 @@ rs_status rs_flight_ask_sources_again(const rs_request *r, rs_flight_sources *so
                                       rs_flight_settings *settings, rs_error *err);
 void rs_flight_sources_clear(rs_flight_sources *sources);
 
+/* compile_findings.c: what `compile` finds in the logs of TORCH_TRACE below these folders. */
+typedef struct rs_flight_compiled {
+    rs_result result; /* whose texts the items are */
+    rs_flight_remark *items;
+    size_t n;
+    char **logs; /* paths, owned */
+    size_t n_logs, capacity;
+} rs_flight_compiled;
+rs_status rs_flight_compare_compiled(const char *const *folders, size_t n, rs_flight_compiled *out,
+                                     rs_error *err);
+void rs_flight_compiled_clear(rs_flight_compiled *compiled);
+
 /* Snapshot after snapshot of a debug server or a folder, until a hang (RS_OK), an error, or the server's end:
  * *ended is then the exit code, else RS_EXIT_OK. A line goes to standard error when the state changes. */
 rs_status rs_flight_watch(const rs_request *r, const char *what, rs_flight_settings *settings,

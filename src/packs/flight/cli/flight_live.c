@@ -313,7 +313,9 @@ static void tell(const rs_flight_report *report, char *state, size_t size)
     snprintf(next, sizeof next, "%s: %s", rs_flight_verdict_name(report->root.verdict), report->root.summary);
     bool healthy = report->root.verdict == RS_FLIGHT_HEALTHY;
     if (healthy && strncmp(state, "healthy", 7) == 0) return; /* its numbers change all the time */
-    if (strncmp(state, next, size - 1) == 0) return;
+    /* The times of a slow rank or GPU follow the window of the measurements. */
+    const char *times = report->root.verdict == RS_FLIGHT_STRAGGLER ? strstr(next, " (") : NULL;
+    if (strncmp(state, next, times ? (size_t)(times - next) : size - 1) == 0) return;
     snprintf(state, size, "%s", next);
     int64_t s = now() / 1000000000 % 86400;
     fprintf(stderr, "%02d:%02d:%02d UTC %s\n", (int)(s / 3600), (int)(s / 60 % 60), (int)(s % 60), state);

@@ -344,7 +344,7 @@ typedef struct sources {
     unsigned there, lies; /* of SRC_ */
     bool guilty_lost;     /* the guilty rank left no dump */
     unsigned accused;     /* by a log, or metrics, of another attempt */
-    bool another;         /* what lies is of another attempt, else by a wrong clock */
+    bool another;         /* a wrong source is of another attempt, else its clock is wrong */
 } sources;
 
 static sources draw_sources(sim_job *job)
