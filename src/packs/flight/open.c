@@ -72,7 +72,7 @@ static rs_status accept(opening *o, rs_fl_draft *draft, const char *path, const 
     }
     if (draft->rank.rank < 0) {
         rs_problems_add(&o->flight->problems, path, -1, RS_LOSS, "no_rank",
-                        "a dump's name tells no rank; give it as RANK=PATH", RS_NO_OFFSET);
+                        "a dump's name has no rank; give it as RANK=PATH", RS_NO_OFFSET);
         return RS_OK;
     }
     return rs_fl_merge(o->flight, draft, err);
@@ -360,8 +360,8 @@ static rs_status end(opening *o, rs_flight **out, rs_status status)
     rs_fl_files_clear(&o->files);
     if (*out)
         (*out)->settings.prefix = NULL, (*out)->settings.logs = NULL, (*out)->settings.n_logs = 0,
-        (*out)->settings.evidence = NULL, (*out)->settings.n_evidence = 0;
-    (*out)->settings.compiled = NULL, (*out)->settings.n_compiled = 0;
+        (*out)->settings.evidence = NULL, (*out)->settings.n_evidence = 0, (*out)->settings.compiled = NULL,
+        (*out)->settings.n_compiled = 0;
     if (status == RS_OK || status == RS_ERR_FORMAT) return status;
     if (*out) (*out)->settings.previous = NULL; /* it stays the caller's */
     rs_flight_close(*out);
