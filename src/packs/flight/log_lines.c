@@ -307,7 +307,7 @@ static bool read_kernel_stamp(reading *r, rs_fl_line *l)
     return l->who.host != RS_NO_STRING;
 }
 
-/* Whether "node01:4205:4205 [1]" stands around that colon; a clock looks like it but for the device. */
+/* Whether "node01:4205:4205 [1]" is around that colon; a clock looks like it but for the device. */
 static bool is_place(const rs_fl_line *l, const char *colon)
 {
     size_t at = (size_t)(colon - l->text) + 1, pid = digits_at(l, at), thread;
