@@ -4,7 +4,8 @@
 const rs_fault_kind rs_faults[] = {
     {.id = "straggler",
      .words = "Rank {rank}[ on host {hosts}] computes {times}× slower than its peers[{known}]",
-     .subject = "rank {rank}'s computation",
+     .of_job = "{ranks}[ on hosts {hosts}] compute {times}× slower than their peers",
+     .subject = "[rank {rank}'s computation][the computation of {ranks}]",
      .fix = "Fixing it",
      .remedy =
          "look at the GPU's clocks, temperature and neighbours on that host; swap the device, or give it less work",
@@ -40,7 +41,8 @@ const rs_fault_kind rs_faults[] = {
      .own_time = true},
     {.id = "slow_host",
      .words = "Rank {rank}'s host code[ on host {hosts}] takes {times}× as long as its peers'",
-     .subject = "rank {rank}'s host code",
+     .of_job = "The host code of {ranks}[ on hosts {hosts}] takes {times}× as long as that of their peers",
+     .subject = "[rank {rank}'s host code][the host code of {ranks}]",
      .fix = "Fixing it",
      .remedy = "look for other processes, CPU pinning, frequency and logging on that host",
      .find = rs_find_slow_host,

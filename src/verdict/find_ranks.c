@@ -24,6 +24,15 @@ static double doubt_of(const rs_judged *job, const rs_level *x, size_t rank)
     return x->doubt * expected_of(x) / 1e3 / (double)rs_judged_steps(job->engine, rank);
 }
 
+/* What a rank itself takes: its computation, or its host's time. */
+static void select_own_time(rs_expr *s, bool host)
+{
+    if (host)
+        rs_selector_word(s, RS_SELECT_PART, RS_PART_OF_HOST);
+    else
+        rs_selector_word(s, RS_SELECT_CLASS, RS_CLASS_OF_COMPUTATION);
+}
+
 /* ---- ranks that are off together ----------------------------------------------------------------------- */
 
 #define LEAST_GROUP 3 /* ranks of a group that are off together: two of them are two ranks */
@@ -116,28 +125,27 @@ static rs_status find_groups(compared *c, rank_set **out, size_t *n_out, uint32_
     return RS_OK;
 }
 
-static rs_status add_group(const compared *c, const rs_fault_kind *fault, const rank_set *set,
-                           rs_candidates *out, rs_error *err)
+/* A set of ranks that are off together, as one case: one factor for all of them. name: of their group; NULL: it has none. */
+static rs_status add_set(const rs_judged *job, const rs_fault_kind *fault, const rs_levels *levels,
+                         const char *name, const uint32_t *ranks, size_t n, bool host, rs_candidates *out,
+                         rs_error *err)
 {
-    const rs_judged *job = c->job;
     double own = 0, expected = 0;
     rs_candidate one = rs_candidate_of(fault, RS_VERDICT_FINDING);
-    for (size_t i = 0; i < set->n; i++) {
-        const rs_level *x = &c->levels.items[set->ranks[i]];
-        double doubt = doubt_of(job, x, set->ranks[i]);
+    for (size_t i = 0; i < n; i++) {
+        const rs_level *x = &levels->items[ranks[i]];
+        double doubt = doubt_of(job, x, ranks[i]);
         own += x->own;
         expected += expected_of(x);
         if (doubt > one.doubt) one.doubt = doubt;
     }
     if (own <= 0) return RS_OK;
-    bool ok = rs_accuse_ranks(&one, job, RS_CULPRIT_GROUP, -1, rs_meeting_group(job->engine, set->meeting),
-                              set->ranks, set->n, out);
+    bool ok = rs_accuse_ranks(&one, job, RS_CULPRIT_GROUP, -1, name, ranks, n, out);
     one.facts.times = own / expected;
-    one.excess =
-        (own - expected) / 1e3 / (double)set->n / (double)rs_judged_steps(job->engine, set->ranks[0]);
+    one.excess = (own - expected) / 1e3 / (double)n / (double)rs_judged_steps(job->engine, ranks[0]);
     rs_expr *s = rs_what_if_scale_by(&one.edits, rs_short_factor(expected / own));
-    rs_selector_word(s, RS_SELECT_CLASS, RS_CLASS_OF_COMPUTATION);
-    if (ok) rs_selector_numbers(s, RS_SELECT_RANK, one.culprits->ranks, set->n);
+    select_own_time(s, host);
+    if (ok) rs_selector_numbers(s, RS_SELECT_RANK, one.culprits->ranks, n);
     return rs_candidate_add(out, &one, ok, err);
 }
 
@@ -159,7 +167,9 @@ static rs_status compare(const rs_judged *job, const rs_fault_kind *fault, rs_ca
     for (size_t i = 0; status == RS_OK && i < n_sets; i++) {
         if (!all_off(c, sets[i].ranks, sets[i].n)) continue; /* part of a larger one */
         for (size_t k = 0; k < sets[i].n; k++) c->covered[sets[i].ranks[k]] = 1;
-        if (fault) status = add_group(c, fault, &sets[i], out, err);
+        const char *name = rs_meeting_group(job->engine, sets[i].meeting);
+        if (fault)
+            status = add_set(job, fault, &c->levels, name, sets[i].ranks, sets[i].n, false, out, err);
     }
     rs_free(sets);
     rs_free(block);
@@ -300,10 +310,7 @@ static rs_status add_off(const rs_judged *job, const rs_fault_kind *fault, const
     rs_expr *s = in_one_place ? rs_what_if_scale_to(&c.edits, ns)
                               : rs_what_if_scale_by(&c.edits, rs_short_factor(1 / x->times));
     if (in_one_place) rs_selector_number(s, RS_SELECT_US, RS_OP_GT, longer);
-    if (host)
-        rs_selector_word(s, RS_SELECT_PART, RS_PART_OF_HOST);
-    else
-        rs_selector_word(s, RS_SELECT_CLASS, RS_CLASS_OF_COMPUTATION);
+    select_own_time(s, host);
     rs_selector_number(s, RS_SELECT_RANK, RS_OP_EQ, job->rank_of[r]);
     bool loads = false;
     if (host && !in_one_place) RS_TRY(loads_slowly(job, x, r, &loads, err));
@@ -315,13 +322,33 @@ static rs_status add_off(const rs_judged *job, const rs_fault_kind *fault, const
     return rs_candidate_add(out, &c, ok, err);
 }
 
+/* Ranks that are off by much the same hide each other: each alone gains nothing while the others are as slow, and what one adds to
+ * the others is all or nothing. Three and more of them are one case: a node, a switch, a version of a driver. Covers them. */
+static rs_status add_alike(const rs_judged *job, const rs_fault_kind *fault, const rs_levels *levels,
+                           uint8_t *covered, bool host, rs_candidates *out, rs_error *err)
+{
+    size_t n_ranks = job->engine->n_ranks, n = 0;
+    RS_LOCAL uint32_t *ranks = rs_malloc((n_ranks + 1) * sizeof *ranks);
+    double most = 1;
+    if (!ranks) return rs_fail_nomem(err, "diagnose");
+    for (uint32_t r = 0; r < n_ranks; r++)
+        if (levels->items[r].off && !covered[r] && levels->items[r].times > most)
+            most = levels->items[r].times;
+    for (uint32_t r = 0; r < n_ranks; r++)
+        if (levels->items[r].off && !covered[r] && levels->items[r].times >= 1 + (most - 1) / 2)
+            ranks[n++] = r;
+    if (n < LEAST_GROUP) return RS_OK;
+    for (size_t i = 0; i < n; i++) covered[ranks[i]] = 1;
+    return add_set(job, fault, levels, NULL, ranks, n, host, out, err);
+}
+
 static rs_status find_off(const rs_judged *job, const rs_fault_kind *fault, const rs_levels *levels,
-                          const uint8_t *covered, bool host, rs_candidates *out, const char **lacks,
-                          rs_error *err)
+                          uint8_t *covered, bool host, rs_candidates *out, const char **lacks, rs_error *err)
 {
     size_t n = job->engine->n_ranks;
+    RS_TRY(add_alike(job, fault, levels, covered, host, out, err));
     for (size_t r = 0; r < n; r++)
-        if (levels->items[r].off && !(covered && covered[r]))
+        if (levels->items[r].off && !covered[r])
             RS_TRY(add_off(job, fault, &levels->items[r], r, host, out, err));
     if (!levels->n)
         *lacks = "no two ranks run the same work: there is nothing to compare a rank with";
@@ -484,10 +511,7 @@ static void scale_stage(const compared *c, uint32_t stage, double factor, int64_
     rs_expr *s = rs_what_if_scale_by(out, rs_short_factor(factor));
     for (uint32_t r = 0; r < c->job->engine->n_ranks; r++)
         if (c->stages.stage[r] == stage) scratch[n++] = c->job->rank_of[r];
-    if (rs_judged_on_host(c->job))
-        rs_selector_word(s, RS_SELECT_PART, RS_PART_OF_HOST);
-    else
-        rs_selector_word(s, RS_SELECT_CLASS, RS_CLASS_OF_COMPUTATION);
+    select_own_time(s, rs_judged_on_host(c->job));
     rs_selector_numbers(s, RS_SELECT_RANK, scratch, n);
 }
 

@@ -150,7 +150,10 @@ static void fill_all(const rs_candidate *c, const char *words, rs_text *out)
 void rs_words_claim(const rs_candidate *c, rs_text *out)
 {
     bool of_rank = c->n_culprits && c->culprits[0].kind == RS_CULPRIT_RANK;
-    fill_all(c, !of_rank && c->fault->of_job ? c->fault->of_job : c->fault->words, out);
+    const char *words = !of_rank && c->fault->of_job ? c->fault->of_job : c->fault->words;
+    size_t at = out->n;
+    fill_all(c, words, out);
+    if (strncmp(words, "{ranks}", 7) == 0 && out->n > at) out->s[at] = 'R';
 }
 
 void rs_words_subject(const rs_candidate *c, rs_text *out)
