@@ -125,7 +125,7 @@ void rs_words_ranks(const int64_t *ranks, size_t n, rs_text *out);
 typedef struct rs_named {
     const char *text; /* borrowed from a pool */
     size_t length, n;
-    double ns, bytes, own, expected;
+    double ns, bytes, own, expected, spread;
 } rs_named;
 
 typedef struct rs_names {

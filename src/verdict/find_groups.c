@@ -9,6 +9,9 @@
 #include "text/numbers.h"
 
 #define OFF_GROUP 1.10 /* times others of their size: transfers less off than that are no finding */
+#define SURE_GROUP 4   /* standard errors of a median by which they are off at least: groups are many */
+/* Of the mean distance from it, times the root of how many there are: of a normal distribution. */
+#define ERROR_OF_MEDIAN 1.57
 #define SCALAR                                                                                               \
     4096 /* bytes: what is no larger takes no time that could be hidden, its ranks wait for each other */
 #define MANY_SMALL 8       /* collectives of a group a step */
@@ -46,6 +49,7 @@ static rs_status sum_groups(const rs_judged *job, bool by_purpose, rs_names *out
         x->n++;
         x->ns += (double)job->recorded->transfer[k];
         x->own += (double)job->reference->group_transfer[k];
+        x->spread += fabs((double)job->recorded->transfer[k] - (double)job->reference->group_transfer[k]);
         x->expected += (double)job->reference->repair.transfer[k];
         x->bytes += bytes > 0 ? (double)bytes : 0;
     }
@@ -143,7 +147,8 @@ static rs_candidate slow_group(const rs_judged *job, const rs_fault_kind *fault,
 {
     rs_candidate c = rs_candidate_of(fault, RS_VERDICT_FINDING);
     /* medians, of which a group without others of its kind has one: a few long transfers make no slow link */
-    *fits = x->expected > 0 && x->own / x->expected >= OFF_GROUP;
+    *fits = x->expected > 0 && x->own / x->expected >= OFF_GROUP &&
+            x->own - x->expected >= SURE_GROUP * ERROR_OF_MEDIAN * x->spread / sqrt((double)x->n);
     if (!*fits) return c;
     c.facts.times = x->own / x->expected;
     c.excess = (x->own - x->expected) / 1e3 / (double)rs_judged_steps(job->engine, 0);
