@@ -138,6 +138,7 @@ static rs_status add_set(const rs_judged *job, const rs_fault_kind *fault, const
         own += x->own;
         expected += expected_of(x);
         if (doubt > one.doubt) one.doubt = doubt;
+        if (x->doubt > one.off_by) one.off_by = x->doubt;
     }
     if (own <= 0) return RS_OK;
     bool ok = rs_accuse_ranks(&one, job, RS_CULPRIT_GROUP, -1, name, ranks, n, out);
@@ -309,6 +310,7 @@ static rs_status add_off(const rs_judged *job, const rs_fault_kind *fault, const
     if (host) RS_TRY(find_place(job, x, r, &ns, &longer, &in_one_place, err));
     rs_expr *s = in_one_place ? rs_what_if_scale_to(&c.edits, ns)
                               : rs_what_if_scale_by(&c.edits, rs_short_factor(1 / x->times));
+    if (!in_one_place) c.off_by = x->doubt;
     if (in_one_place) rs_selector_number(s, RS_SELECT_US, RS_OP_GT, longer);
     select_own_time(s, host);
     rs_selector_number(s, RS_SELECT_RANK, RS_OP_EQ, job->rank_of[r]);
