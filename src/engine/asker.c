@@ -129,7 +129,7 @@ static rs_status run_contended(const asker *a, bench *b, rs_error *err)
 }
 
 /* Widens [*low, *high] of every range by what the bench says. Certain steps are no sample of others, so what a question
- * about them, or one that half of the steps gain nothing by, gains has no spread: the steps that it leaves alone say how far off
+ * about them, or one by which a third of the steps gain nothing, gains has no spread: the steps that it leaves alone say how far off
  * it may be. */
 static void widen(const asker *a, bench *b, unsigned which, bool of_steps, double *low, double *high)
 {

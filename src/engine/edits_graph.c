@@ -36,7 +36,7 @@ bool rs_edit_names_group(const rs_edit *edit, const rs_pool *pool, const rs_coll
 {
     const rs_edit_name name = {edit->name.text, edit->name.n, true};
     const char *group = rs_pool_text(pool, op->group), *description = rs_pool_text(pool, op->description);
-    return !name.text || (group && rs_edit_names(&name, group, strlen(group))) ||
+    return !name.n || (group && rs_edit_names(&name, group, strlen(group))) ||
            (description && rs_edit_names(&edit->name, description, strlen(description)));
 }
 

@@ -15,6 +15,8 @@
 #define FINEST 1000
 /* Limits, each 1.41 times the one before it: what stays the same over so many is no noise. */
 #define STABLE 3
+/* Calls: fewer that end together by chance are no sign of uneven teams. Members of a team have as many, but for the slack. */
+#define TELLING 16
 
 /* The middle of the distances of some pairs, and of their times. */
 static double middle_of(const int64_t *values, size_t n)
@@ -81,10 +83,12 @@ static int64_t spread_of(const rs_team_line *a, const rs_team_line *b, size_t sl
     return best;
 }
 
-/* Teams of what spreads by no more than the limit, and than each line allows. Returns whether all are of one size, and more than one. */
+/* Teams of what spreads by no more than the limit, and than each line allows. Returns whether all are of one size, and more than one;
+ * lines that have too few calls count as neither. */
 static bool part(rs_team_line *lines, size_t n, size_t slack, int64_t limit)
 {
     bool even = true;
+    size_t size = 0;
     for (size_t i = 0; i < n; i++) {
         rs_team_line *line = &lines[i];
         *line = (rs_team_line){line->ends, line->n, line->most_spread, i, 1, RS_NO_VALUE};
@@ -104,7 +108,9 @@ static bool part(rs_team_line *lines, size_t n, size_t slack, int64_t limit)
     for (size_t i = 0; i < n; i++) {
         lines[i].size = lines[lines[i].team].size;
         lines[i].spread = lines[lines[i].team].spread;
-        even = even && lines[i].size > 1 && lines[i].size == lines[0].size;
+        if (lines[i].n < RS_TEAM_LEAST) continue;
+        if (!size) size = lines[i].size;
+        even = even && size > 1 && lines[i].size == size;
     }
     return even;
 }
@@ -127,6 +133,10 @@ bool rs_teams_find(rs_team_line *lines, size_t n, size_t slack)
         }
         run = !even ? 0 : same ? run + 1 : 1;
     }
-    if (run < STABLE) part(lines, n, slack, most);
+    if (run < STABLE && !part(lines, n, slack, most) && slack)
+        for (size_t i = 0; i < n; i++)
+            if (lines[i].n < TELLING)
+                lines[i] =
+                    (rs_team_line){lines[i].ends, lines[i].n, lines[i].most_spread, i, 1, RS_NO_VALUE};
     return true;
 }

@@ -127,6 +127,7 @@ typedef struct rs_named {
     const char *text; /* borrowed from a pool */
     size_t length, n;
     double ns, bytes, own, expected, spread;
+    size_t example; /* one of them */
 } rs_named;
 
 typedef struct rs_names {
