@@ -70,6 +70,7 @@ typedef struct rs_fault_kind {
     rs_status (*find)(const rs_judged *job, const struct rs_fault_kind *fault, rs_candidates *out,
                       const char **lacks, rs_error *err);
     bool sensitivity; /* it says how much something matters, not that it can be had */
+    bool at_best;     /* what it gains is the most that it can */
     bool own_time;    /* the ranks that it accuses are late by their own time, and others because of them */
 } rs_fault_kind;
 
