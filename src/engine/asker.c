@@ -186,20 +186,19 @@ static rs_foretold answer_for(const asker *a, bench *b, const rs_what_if *q, siz
     rs_lengths_measure(e, &b->t, b->ends, from, to, &b->after);
     const rs_lengths *was = &a->was[a->recorded][i];
     double before = rs_lengths_mean(was) / 1e3, then = rs_lengths_mean(&b->after) / 1e3, gain = before - then;
-    return (rs_foretold){.steps = (int64_t)rs_lengths_n(e, from, to),
-                         .before = before,
-                         .after = then,
-                         .gain = gain,
-                         .pct = before > 0 ? 100 * gain / before : NAN,
-                         .bound = rs_path_bound(a->r, &b->w, from, to) / 1e3 / (double)was->n,
-                         .sampled =
-                             was->n > 1 && !rs_what_if_is_of_steps(q) && !rs_lengths_of_few(was, &b->after),
-                         /* a host without a GPU has nothing of a step that is not on the host */
-                         .annotated =
-                             rs_coll_on_host(&e->coll) ? (double)NAN : rs_lengths_annotated(e, from, to),
-                         .then_bound_by = rs_path_bound_by(e, &b->w, &b->t, from, to),
-                         .assumption = rs_edit_assumptions[q->edits[0].kind],
-                         .reason = a->reason};
+    return (rs_foretold){
+        .steps = (int64_t)rs_lengths_n(e, from, to),
+        .before = before,
+        .after = then,
+        .gain = gain,
+        .pct = before > 0 ? 100 * gain / before : NAN,
+        .bound = rs_path_bound(a->r, &b->w, from, to) / 1e3 / (double)was->n,
+        .sampled = was->n > 1 && !rs_what_if_is_of_steps(q) && !rs_lengths_of_few(was, &b->after),
+        /* a host without a GPU has nothing of a step that is not on the host */
+        .annotated = rs_coll_on_host(&e->coll) ? (double)NAN : rs_lengths_annotated(e, from, to),
+        .then_bound_by = rs_path_bound_by(e, &b->w, &b->t, from, to),
+        .assumption = rs_edit_assumptions[q->edits[0].kind],
+        .reason = a->reason};
 }
 
 /* Questions that are asked together, and what comes of each chain of replays. */

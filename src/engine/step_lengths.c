@@ -123,7 +123,7 @@ bool rs_lengths_of_few(const rs_lengths *before, const rs_lengths *after)
         if (gain <= most / 2 && fabs(gain) > most / NOTHING) return false;
         n += gain > most / 2;
     }
-    return most > 0 && 3 * n <= 2 * after->n;
+    return after->n > 2 && most > 0 && 3 * n <= 2 * after->n;
 }
 
 /* The steps that gain should be as long as those that do not: what they differ by is what the question leaves out, and what

@@ -136,7 +136,6 @@ bool rs_teams_find(rs_team_line *lines, size_t n, size_t slack)
     if (run < STABLE && !part(lines, n, slack, most) && slack)
         for (size_t i = 0; i < n; i++)
             if (lines[i].n < TELLING)
-                lines[i] =
-                    (rs_team_line){lines[i].ends, lines[i].n, lines[i].most_spread, i, 1, RS_NO_VALUE};
+                lines[i] = (rs_team_line){lines[i].ends, lines[i].n, lines[i].most_spread, i, 1, RS_NO_VALUE};
     return true;
 }

@@ -42,7 +42,8 @@ typedef struct rs_candidate {
     double excess; /* us of a step that are wrong; of findings, which may hide each other */
     double
         doubt; /* us of a step: what its edits may be off by, as ranks that do the same differ by themselves */
-    double off_by; /* share by which the factor of its edits may be off, where doubt comes of that; 0: it does not */
+    double
+        off_by; /* share by which the factor of its edits may be off, where doubt comes of that; 0: it does not */
     double share; /* of the gain, which is less by as much where not all can be fixed that the edits fix */
     rs_what_if edits; /* what fixes it; the list's */
 } rs_candidate;

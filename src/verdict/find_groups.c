@@ -68,7 +68,8 @@ static rs_status sum_groups(const rs_judged *job, bool by_purpose, const char *c
         if (!text || !*text) text = rs_meeting_group(e, k);
         if (!text && by_purpose) text = ""; /* old recordings name no group */
         if (!text && sets && rs_coll_shape_at(&e->coll, first_of(e, k))->kind != RS_COLL_SEND_RECV)
-            text = sets[job->reference->group[k]]; /* who sends to whom shows in ends alone: that is no witness */
+            text = sets[job->reference
+                            ->group[k]]; /* who sends to whom shows in ends alone: that is no witness */
         if (!text) continue;
         rs_named *x = rs_names_put(out, text, strlen(text));
         if (!x) return rs_fail_nomem(err, "diagnose");
@@ -268,8 +269,9 @@ static rs_candidate small(const rs_judged *job, const rs_fault_kind *fault, cons
     c.facts.n = (double)x->n / (double)(n_steps ? n_steps : 1);
     c.facts.kib = bytes / 1024;
     bool named = rs_meeting_group(job->engine, x->example);
-    *fits = c.facts.n >= MANY_SMALL && bytes > 0 && bytes <= SMALL &&
-            (named || job->reference->n_groups == 1); /* of others without names none can be asked about alone */
+    *fits =
+        c.facts.n >= MANY_SMALL && bytes > 0 && bytes <= SMALL &&
+        (named || job->reference->n_groups == 1); /* of others without names none can be asked about alone */
     rs_edit *merged = *fits ? rs_what_if_add_name(&c.edits, RS_EDIT_COALESCE, named ? x->text : "",
                                                   named ? x->length : 0, false)
                             : NULL;

@@ -9,7 +9,7 @@
 #define OFF_LOADER 2.0    /* times the median rank's time in the loader */
 #define LOADER_SHARE 0.1  /* of the job's time: where all ranks wait for data so long, that is a finding */
 #define LEAST_LOADER 0.03 /* of it: less is what a loader takes */
-#define READY 1e6         /* ns a load: taking a batch that is there takes less, through a queue and pinned memory */
+#define READY 1e6 /* ns a load: taking a batch that is there takes less, through a queue and pinned memory */
 #define STALL 4.0 /* times the median step's time in the loader, and more than half of the longest: a stall */
 #define STALLED_STEPS 0.5  /* of a rank's steps: what happens more often is how its loader is */
 #define LEAST_STALLED 0.01 /* of a rank's time: less in sum is not worth a question */

@@ -150,8 +150,9 @@ static void test_few(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sizes), cmocka_unit_test(test_near),
-                                       cmocka_unit_test(test_nearer), cmocka_unit_test(test_slack), cmocka_unit_test(test_ahead), cmocka_unit_test(test_uneven),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sizes),  cmocka_unit_test(test_near),
+                                       cmocka_unit_test(test_nearer), cmocka_unit_test(test_slack),
+                                       cmocka_unit_test(test_ahead),  cmocka_unit_test(test_uneven),
                                        cmocka_unit_test(test_few)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
