@@ -43,7 +43,7 @@ typedef struct rs_candidate {
     double
         doubt; /* us of a step: what its edits may be off by, as ranks that do the same differ by themselves */
     double
-        off_by; /* share by which the factor of its edits may be off, where doubt comes of that; 0: it does not */
+        off_by; /* share by which the factor of its edits may be off, where that alone is uncertain; 0: it is not */
     double share; /* of the gain, which is less by as much where not all can be fixed that the edits fix */
     rs_what_if edits; /* what fixes it; the list's */
 } rs_candidate;

@@ -10,7 +10,7 @@
 #include "engine/contention.h"
 
 #define MOST_REPLAYED 32                  /* candidates; five replays each */
-#define WORTH_TRYING 1e-3                 /* of a step: smaller doubts count whole */
+#define WORTH_TRYING 1e-3                 /* of a step: what is less uncertain counts whole */
 #define MOST_TOGETHER (RS_JUDGE_WITH + 1) /* findings that are looked at for hiding each other */
 
 typedef struct judge {
