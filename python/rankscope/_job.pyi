@@ -2557,9 +2557,10 @@ class Job:
     def pipeline(self, *,
         by: Literal['stage', 'step', 'pass'] = 'stage',
         clocks: Literal['ends', 'likely', 'certain', 'file'] = 'ends',
+        layout: Optional[Text] = None,
         fail_on: Optional[Text] = None,
         compat: None = None,
-        table: Optional[Literal['pipeline', 'steps', 'passes']] = None,
+        table: Optional[Literal['pipeline', 'steps', 'passes', 'layout']] = None,
         progress: Progress = None,
         ranks: Ranges = None,
         steps: Ranges = None,
@@ -2576,6 +2577,12 @@ class Job:
         order of passes makes a stage wait where all passes of a kind take the mean of the step and nothing
         else takes time; more is imbalance_us, of stages or of micro-batches.
 
+        layout predicts the pipeline with other stages, micro-batches or order of passes: every pass takes
+        what it takes now (with other stages an equal share of the model), messages too, and the order of
+        the schedule is replayed. Other axes (dp, tp, ep) change what a pass computes, and are refused. The
+        recorded layout is replayed first, and its error is part of the interval; above 5 % nothing is
+        predicted.
+
         A job without a GPU computes on its hosts, from the first to the last operator of a pass.
 
         Options:
@@ -2584,6 +2591,8 @@ class Job:
             clocks: ends: clocks are corrected so that collectives end together; likely, certain: by the
                 intervals of the command clocks; file: as the traces have them; one of ends, likely,
                 certain, file
+            layout: predict the pipeline in another layout, with these passes:
+                'pp=8,micro-batches=16,schedule=1f1b' (or gpipe); what is not said stays; table layout
             fail_on: exit 1 when a row of the chosen table meets the expression: 'bubble_pct > 20'
 
         Table pipeline: one row is one rank: a stage of a pipeline
@@ -2650,7 +2659,23 @@ class Job:
             start_us [us]: start of its first work, clocks aligned
             length_us [us]: to the end of its last work
             busy_us [us]: of that, work runs
-            idle_us [us]: the rank is idle between the pass before and it, or in it"""
+            idle_us [us]: the rank is idle between the pass before and it, or in it
+
+        Table layout: one row: the pipeline in another layout
+            stages [count]: stages of a pipeline in the other layout
+            micro_batches [count]: in a step
+            schedule: order of passes
+            window_us [us]: from the first pass of a step to the end of the last, predicted: passes take
+                what they take now; of other stages, an equal share of all
+            low_us [us]: window_us is at least this: by the replay's error on the recorded steps, and by how
+                much stages differ
+            high_us [us]: ... and at most this
+            bubble_pct [percent]: idle time of the stages in it
+            recorded_us [us]: the same of the recorded layout, mean of steps
+            recorded_bubble_pct [percent]: its bubble
+            steps [count]: steps of pipelines that it is learned from
+            replay_error_pct [percent]: the recorded layout replayed in the same way, against the recording:
+                above 5 % nothing is predicted"""
     def queue(self, *,
         series: bool = False,
         blocked: bool = False,

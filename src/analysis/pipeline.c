@@ -1,4 +1,5 @@
 /* pipeline: what the stages of a pipeline wait for, by cause, and the schedule that they run by. */
+#include <math.h>
 #include <string.h>
 
 #include "analysis/collective_notes.h"
@@ -6,7 +7,7 @@
 #include "base/try.h"
 #include "engine/pipeline.h"
 #include "match/collective_wait.h"
-#include "trace/busy.h"
+#include "text/numbers.h"
 
 static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "stage|step|pass", "stage",
@@ -14,11 +15,14 @@ static const rs_option_spec options[] = {
     {"clocks", RS_OPTION_CHOICE, "HOW", RS_CLOCKS_CHOICES, "ends",
      "ends: clocks are corrected so that collectives end together; likely, certain: by the intervals of the "
      "command clocks; file: as the traces have them"},
+    {"layout", RS_OPTION_TEXT, "AXES", NULL, NULL,
+     "predict the pipeline in another layout, with these passes: 'pp=8,micro-batches=16,schedule=1f1b' (or gpipe); what is not "
+     "said stays; table layout"},
     {"fail-on", RS_OPTION_TEXT, "EXPR", NULL, NULL,
      "exit 1 when a row of the chosen table meets the expression: 'bubble_pct > 20'"},
 };
 
-enum { STAGES, STEPS, PASSES, RANK };
+enum { STAGES, STEPS, PASSES, LAYOUT, RANK };
 
 /* A rank, in one step or in all. Times in ns. */
 typedef struct stage_row {
@@ -104,6 +108,40 @@ typedef struct pass_row {
     CELL(OF(pass_row, idle_before), "idle_us", TIME, US,                                                     \
          "the rank is idle between the pass before and it, or in it", "idle before")
 RS_RECORD(pass, PASS_ROW);
+
+/* Times in ns. */
+typedef struct layout_row {
+    int64_t stages, micro_batches, window, low, high, idle, all, recorded, recorded_idle, recorded_all, steps;
+    double error;
+    uint32_t schedule;
+} layout_row;
+
+#define LAYOUT_ROW(CELL)                                                                                             \
+    CELL(OF(layout_row, stages), "stages", INT, COUNT, "stages of a pipeline in the other layout", NULL)             \
+    CELL(OF(layout_row, micro_batches), "micro_batches", INT, COUNT, "in a step", "micro-batches")                   \
+    CELL(TEXT_ID(layout_row, schedule), "schedule", TEXT, NONE, "order of passes", NULL)                             \
+    CELL(                                                                                                            \
+        OF(layout_row, window), "window_us", TIME, US,                                                               \
+        "from the first pass of a step to the end of the last, predicted: passes take what they take now; of other " \
+        "stages, an equal share of all",                                                                             \
+        "window")                                                                                                    \
+    CELL(                                                                                                            \
+        OF(layout_row, low), "low_us", TIME, US,                                                                     \
+        "window_us is at least this: by the replay's error on the recorded steps, and by how much stages differ",    \
+        "from")                                                                                                      \
+    CELL(OF(layout_row, high), "high_us", TIME, US, "... and at most this", "to")                                    \
+    CELL(SHARE(layout_row, idle, all), "bubble_pct", REAL, PERCENT, "idle time of the stages in it",                 \
+         "bubble %")                                                                                                 \
+    CELL(OF(layout_row, recorded), "recorded_us", TIME, US,                                                          \
+         "the same of the recorded layout, mean of steps", "recorded")                                               \
+    CELL(SHARE(layout_row, recorded_idle, recorded_all), "recorded_bubble_pct", REAL, PERCENT, "its bubble",         \
+         "recorded bubble %")                                                                                        \
+    CELL(OF(layout_row, steps), "steps", INT, COUNT, "steps of pipelines that it is learned from", NULL)             \
+    CELL(                                                                                                            \
+        OF(layout_row, error), "replay_error_pct", REAL, PERCENT,                                                    \
+        "the recorded layout replayed in the same way, against the recording: above 5 % nothing is predicted",       \
+        "replay error %")
+RS_RECORD(layout, LAYOUT_ROW);
 
 /* ---- one rank ---------------------------------------------------------------------------------------------- */
 
@@ -215,12 +253,133 @@ static void put_steps(const answer *a, const rs_partial *partials, size_t n, rs_
     }
 }
 
+/* ---- another layout ------------------------------------------------------------------------------------------ */
+
+#define MOST_ERROR 5 /* percent */
+
+/* Sums over steps and pipelines. */
+typedef struct learned {
+    double length[2][RS_PIPE_MOST_STAGES], n[2][RS_PIPE_MOST_STAGES];
+    double window, squares;
+    int64_t steps, idle;
+    rs_pipe_layout layout;
+    bool differs;
+} learned;
+
+/* From steps of the two schedules that can be replayed. */
+static void learn(const rs_pipelines *p, learned *l)
+{
+    l->layout.stages = p->stages.n_stages;
+    for (size_t i = 0; i < p->n_passes; i++) {
+        const rs_stage_pass *x = &p->passes[i];
+        if (x->stage >= RS_PIPE_MOST_STAGES || x->kind > RS_PASS_BACKWARD) continue;
+        l->length[x->kind][x->stage] += (double)rs_sub_sat(x->end, x->start);
+        l->n[x->kind][x->stage]++;
+    }
+    for (size_t i = 0; i < p->n_steps; i++) {
+        const rs_stage_step *s = &p->steps[i];
+        l->idle = rs_add_sat(l->idle, s->idle);
+        if (s->stage) continue;
+        l->differs |= l->steps && (l->layout.micro_batches != (size_t)s->micro_batches ||
+                                   l->layout.schedule != (rs_pipe_schedule)s->schedule);
+        l->layout.micro_batches = (size_t)s->micro_batches;
+        l->layout.schedule = (rs_pipe_schedule)s->schedule;
+        l->window += (double)s->window;
+        l->squares += (double)s->window * (double)s->window;
+        l->steps++;
+    }
+}
+
+static int64_t mean_of(int64_t sum, int64_t n)
+{
+    return n ? sum / n : 0;
+}
+
+/* equal: all stages take as long; slowest: all as long as the longest. */
+static void fill_costs(const learned *l, const rs_pipe_delays *d, size_t stages, bool equal, bool slowest,
+                       rs_pipe_costs *out)
+{
+    *out = (rs_pipe_costs){.link = mean_of(d->link, d->links),
+                           .late = mean_of(d->late, d->links),
+                           .start = mean_of(d->start, d->starts),
+                           .gap = mean_of(d->gap, d->gaps),
+                           .asks_late = 2 * d->asked_after > d->links};
+    for (int kind = 0; kind < 2; kind++) {
+        int64_t *to = kind == RS_PASS_FORWARD ? out->forward : out->backward;
+        double sum = 0, most = 0;
+        for (size_t s = 0; s < l->layout.stages; s++) {
+            const double mean = l->n[kind][s] > 0 ? l->length[kind][s] / l->n[kind][s] : 0;
+            sum += mean;
+            if (mean > most) most = mean;
+            if (!equal && s < stages) to[s] = (int64_t)mean;
+        }
+        const double each = (slowest ? most * (double)l->layout.stages : sum) / (double)stages;
+        for (size_t s = 0; equal && s < stages; s++) to[s] = (int64_t)each;
+    }
+}
+
+static rs_status put_layout(const rs_run *run, const rs_pipelines *p, rs_relations *out, rs_error *err)
+{
+    const char *text = rs_options_text(run->options, "layout");
+    learned *l = text ? RS_ROOM(out, learned, 1) : NULL;
+    rs_pipe_costs *costs = text ? RS_ROOM(out, rs_pipe_costs, 1) : NULL;
+    int64_t window, idle, most;
+    if (!text) return RS_OK;
+    if (!l || !costs) return rs_fail_nomem(err, "another layout");
+    learn(p, l);
+    rs_pipe_layout other = l->layout;
+    if (!l->steps) return RS_OK; /* a note says why */
+    RS_TRY(rs_pipe_layout_parse(text, &other, err));
+    if (l->differs || (l->layout.schedule != RS_PIPE_GPIPE && l->layout.schedule != RS_PIPE_1F1B))
+        return rs_fail(err, RS_ERR_USAGE, "--layout: %s",
+                       l->differs ? "steps are of different schedules or micro-batches"
+                                  : "only pipelines that run by GPipe or 1F1B can be replayed so far");
+    fill_costs(l, &p->delays, l->layout.stages, false, false, costs);
+    RS_TRY(rs_pipe_layout_replay(costs, &l->layout, &window, &idle, err));
+    const double n = (double)l->steps, recorded = l->window / n;
+    const double spread = l->steps > 1 ? sqrt(fmax(0, l->squares / n - recorded * recorded)) : 0;
+    const double error = recorded > 0 ? (double)window / recorded - 1 : 1;
+    if (fabs(error) * 100 > MOST_ERROR) {
+        char percent[RS_FIXED_SIZE];
+        return rs_fail(
+            err, RS_ERR_USAGE,
+            "--layout: replaying the recorded layout so has an error of %s %%; above %d %% nothing is predicted",
+            rs_format_fixed(100 * error, 1, percent), MOST_ERROR);
+    }
+    const bool same = other.stages == l->layout.stages;
+    fill_costs(l, &p->delays, other.stages, !same, false, costs);
+    RS_TRY(rs_pipe_layout_replay(costs, &other, &window, &idle, err));
+    most = window;
+    if (!same) {
+        int64_t unused;
+        fill_costs(l, &p->delays, other.stages, true, true, costs);
+        RS_TRY(rs_pipe_layout_replay(costs, &other, &most, &unused, err));
+    }
+    const double relative = fabs(error) + 2 * spread / recorded + 0.005;
+    rs_put(out, LAYOUT,
+           &(layout_row){.stages = (int64_t)other.stages,
+                         .micro_batches = (int64_t)other.micro_batches,
+                         .schedule = rs_put_string(out, rs_pipe_schedule_names[other.schedule]),
+                         .window = window,
+                         .low = (int64_t)((double)window * (1 - relative)),
+                         .high = (int64_t)((double)most * (1 + relative)),
+                         .idle = idle,
+                         .all = window * (int64_t)other.stages,
+                         .recorded = (int64_t)recorded,
+                         .recorded_idle = l->idle,
+                         .recorded_all = (int64_t)l->window * (int64_t)l->layout.stages,
+                         .steps = l->steps,
+                         .error = 100 * error});
+    return RS_OK;
+}
+
 static rs_status put_all(const rs_run *run, const rs_partial *partials, size_t n, rs_relations *out,
                          rs_error *err)
 {
     RS_SCOPED(clear_answer) answer a = {0};
     RS_TRY(find(run, partials, n, &a, err));
     put_steps(&a, partials, n, out);
+    RS_TRY(put_layout(run, &a.pipelines, out, err));
     for (size_t i = 0; i < a.pipelines.n_passes; i++) {
         const rs_stage_pass *p = &a.pipelines.passes[i];
         rs_put(out, PASSES,
@@ -277,6 +436,7 @@ static const rs_plan_relation relations[] = {
     [STAGES] = {RS_LISTED_AS(STAGES, stage_row, stage), .across = put_all},
     [STEPS] = {RS_LISTED_AS(STEPS, stage_row, step), .across = put_before},
     [PASSES] = {RS_LISTED_AS(PASSES, pass_row, pass), .across = put_before},
+    [LAYOUT] = {RS_LISTED_AS(LAYOUT, layout_row, layout), .across = put_before},
     [RANK] = {RS_PLAN_EXTRA(rs_passes, &rs_passes_layout), .make = put_rank},
 };
 static const rs_plan_table stage_table = {RS_PLAN_TABLE("pipeline",
@@ -288,7 +448,11 @@ static const rs_plan_table stage_table = {RS_PLAN_TABLE("pipeline",
                            pass_table = {RS_PLAN_TABLE("passes", "one row is one pass of one rank", pass),
                                          .relation = PASSES, .choice = RS_WITH(RS_IS("by", "pass")),
                                          .only = RS_WITH(RS_IS("by", "pass"))};
-static const rs_table_spec *const tables[] = {&stage_table.spec, &step_table.spec, &pass_table.spec};
+static const rs_plan_table layout_table = {
+    RS_PLAN_TABLE("layout", "one row: the pipeline in another layout", layout), .relation = LAYOUT,
+    .choice = RS_WITH(RS_IS_SET("layout")), .only = RS_WITH(RS_IS_SET("layout"))};
+static const rs_table_spec *const tables[] = {&stage_table.spec, &step_table.spec, &pass_table.spec,
+                                              &layout_table.spec};
 static const rs_plan plan = {RS_PLAN(relations, tables), .more = explain, .free_extra = rs_passes_free,
                              .gate = true};
 
@@ -304,9 +468,14 @@ const rs_analysis rs_analysis_pipeline = {
         "for computation is the schedule's (warm_up_us, steady_us, drain_us) as long as the order of passes makes a stage\n"
         "wait where all passes of a kind take the mean of the step and nothing else takes time; more is imbalance_us, of\n"
         "stages or of micro-batches.\n\n"
+        "--layout predicts the pipeline with other stages, micro-batches or order of passes: every pass takes what it takes\n"
+        "now (with other stages an equal share of the model), messages too, and the order of the schedule is replayed. Other\n"
+        "axes (dp, tp, ep) change what a pass computes, and are refused. The recorded layout is replayed first, and its error\n"
+        "is part of the interval; above 5 % nothing is predicted.\n\n"
         "A job without a GPU computes on its hosts, from the first to the last operator of a pass.",
-    .examples = "rankscope pipeline traces/\nrankscope pipeline --by step --format csv traces/\n"
-                "rankscope pipeline --fail-on 'imbalance_us > 5000' traces/",
+    .examples =
+        "rankscope pipeline traces/\nrankscope pipeline --by step --format csv traces/\n"
+        "rankscope pipeline --layout micro-batches=16,schedule=1f1b traces/\nrankscope pipeline --fail-on 'imbalance_us > 5000' traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .facets = {&rs_facet_work, &rs_facet_links, &rs_facet_structure},

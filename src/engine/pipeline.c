@@ -432,6 +432,27 @@ static const pass_at *sender_of(const line_step *s, const need *d)
                : NULL;
 }
 
+static void count_delays(const line_step *s, const need *d, const pass_at *from, const pass_at *last,
+                         const pass_at *p)
+{
+    rs_pipe_delays *sum = &s->f->out->delays;
+    const bool waited = d && (!last || d->came > last->end);
+    if (d && from) {
+        const int64_t both = d->sent > d->asked ? d->sent : d->asked;
+        sum->links++;
+        add_to(&sum->link, within(rs_sub_sat(d->came, both), 0, INT64_MAX));
+        add_to(&sum->late, within(rs_sub_sat(d->sent, from->end), 0, INT64_MAX));
+        sum->asked_after += last && d->asked >= last->end;
+    }
+    if (waited) {
+        sum->starts++;
+        add_to(&sum->start, within(rs_sub_sat(p->start, d->came), 0, INT64_MAX));
+    } else if (last) {
+        sum->gaps++;
+        add_to(&sum->gap, within(rs_sub_sat(p->start, last->end), 0, INT64_MAX));
+    }
+}
+
 /* The path to the start of a pass: through the sender where that came last to the message, else through the pass before it on the stage. */
 static void find_path(line_step *s, pass_at *p)
 {
@@ -464,6 +485,7 @@ static void find_path(line_step *s, pass_at *p)
         go(&at, ON_COLLECTIVE, 0, collective);
         go(&at, ON_COMPUTE, 0, rest - idle);
     }
+    count_delays(s, d, from, last, p);
     p->at_start = p->at_end = at;
     const int64_t length = rs_sub_sat(p->end, p->start), idle = within(p->inside.idle, 0, length);
     go(&p->at_end, ON_HOST, 0, idle - within(p->inside.collective, 0, idle));

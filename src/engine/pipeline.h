@@ -75,8 +75,19 @@ typedef struct rs_stage_pass {
     uint8_t kind;
 } rs_stage_pass;
 
+/* What passes wait for besides each other, summed over all of them, ns. */
+typedef struct rs_pipe_delays {
+    int64_t links,
+        link; /* messages, and their transfers: from the later of both ends to when the data is there */
+    int64_t asked_after;   /* of them, those that the receiver asked for when its pass before was over */
+    int64_t late;          /* from the end of the pass that is sent to the sending */
+    int64_t starts, start; /* passes that waited for a message, and how long after it they began */
+    int64_t gaps, gap;     /* passes that did not, and how long after the pass before */
+} rs_pipe_delays;
+
 typedef struct rs_pipelines {
     rs_stages stages;
+    rs_pipe_delays delays;
     rs_stage_step *steps; /* by line, step, stage */
     size_t n_steps, steps_capacity;
     rs_stage_pass *passes; /* by line, step, stage, start */
@@ -88,5 +99,29 @@ typedef struct rs_pipelines {
 rs_status rs_pipelines_find(rs_passes *const *ranks, const rs_coll_job *job, rs_pipelines *out,
                             rs_error *err);
 void rs_pipelines_clear(rs_pipelines *pipelines);
+
+/* ---- another layout ---------------------------------------------------------------------------------------- */
+
+#define RS_PIPE_MOST_STAGES 1024
+#define RS_PIPE_MOST_PASSES (UINT64_C(1) << 22) /* of a layout, all stages together */
+
+typedef struct rs_pipe_layout {
+    size_t stages, micro_batches;
+    rs_pipe_schedule schedule; /* GPipe, or 1F1B: one part of the model a stage */
+} rs_pipe_layout;
+
+/* "pp=2,micro-batches=8,schedule=1f1b"; what is not said stays. RS_ERR_USAGE says what is wrong. */
+rs_status rs_pipe_layout_parse(const char *text, rs_pipe_layout *layout, rs_error *err);
+
+/* What a layout is made of: passes' lengths by stage, and what is between them, ns. */
+typedef struct rs_pipe_costs {
+    int64_t forward[RS_PIPE_MOST_STAGES], backward[RS_PIPE_MOST_STAGES];
+    int64_t link, late, start, gap;
+    bool asks_late; /* a message is on its way when the receiver's pass before is over, not earlier */
+} rs_pipe_costs;
+
+/* The time from the first pass to the end of the last, and how long stages are idle of that, summed. O(passes). */
+rs_status rs_pipe_layout_replay(const rs_pipe_costs *costs, const rs_pipe_layout *layout, int64_t *window,
+                                int64_t *idle, rs_error *err);
 
 #endif

@@ -293,11 +293,67 @@ static void memory_fails(void **state)
     finish(&m);
 }
 
+/* ---- another layout --------------------------------------------------------------------------------------- */
+
+static void replays_layouts(void **state)
+{
+    (void)state;
+    rs_pipe_costs *c = rs_calloc(1, sizeof *c);
+    assert_non_null(c);
+    for (size_t s = 0; s < 8; s++) {
+        c->forward[s] = 100;
+        c->backward[s] = 200;
+    }
+    for (size_t p = 2; p <= 8; p++)
+        for (size_t m = 1; m <= 9; m++) /* by itself either schedule takes (m + p - 1) of both passes */
+            for (int one = 0; one < 2; one++) {
+                int64_t window, idle;
+                rs_pipe_layout l = {p, m, one ? RS_PIPE_1F1B : RS_PIPE_GPIPE};
+                assert_int_equal(rs_pipe_layout_replay(c, &l, &window, &idle, NULL), RS_OK);
+                assert_int_equal(window, (int64_t)(300 * (m + p - 1)));
+                assert_int_equal(idle, (int64_t)(300 * (p - 1) * p));
+            }
+    int64_t window, idle;
+    rs_pipe_layout l = {2, 1, RS_PIPE_GPIPE};
+    c->link = 10;
+    c->late = 1;
+    c->start = 2;
+    c->gap = 5;
+    assert_int_equal(rs_pipe_layout_replay(c, &l, &window, &idle, NULL), RS_OK);
+    /* forward, message, forward, gap, backward, message, backward */
+    assert_int_equal(window, 100 + 13 + 100 + 5 + 200 + 13 + 200);
+    assert_int_equal(idle, 2 * window - 600);
+    rs_free(c);
+}
+
+static void parses_layouts(void **state)
+{
+    (void)state;
+    rs_pipe_layout l = {4, 8, RS_PIPE_GPIPE};
+    assert_int_equal(rs_pipe_layout_parse("pp=2,schedule=1f1b", &l, NULL), RS_OK);
+    assert_int_equal(l.stages, 2);
+    assert_int_equal(l.micro_batches, 8);
+    assert_int_equal(l.schedule, RS_PIPE_1F1B);
+    assert_int_equal(rs_pipe_layout_parse("", &l, NULL), RS_OK);
+    static const char *const wrong[] = {
+        "pp",    "pp=",      "pp=0",     "pp=1",           "pp=x",
+        "pp=2x", "tp=2",     "=2",       "schedule=other", "micro-batches=0",
+        ",",     "pp=2;x=1", "pp=99999", "pp=-2",          "micro-batches=99999999999999999999",
+        "PP=2"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        rs_pipe_layout x = {4, 8, RS_PIPE_GPIPE};
+        assert_int_not_equal(rs_pipe_layout_parse(wrong[i], &x, NULL), RS_OK);
+    }
+    rs_pipe_layout many = {1000, 8, RS_PIPE_GPIPE};
+    assert_int_equal(rs_pipe_layout_parse("micro-batches=100000", &many, NULL), RS_ERR_LIMIT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_schedules), cmocka_unit_test(names_newer_schedules),
         cmocka_unit_test(schedule_alone),  cmocka_unit_test(links_and_launches),
-        cmocka_unit_test(longer_stage),    cmocka_unit_test(memory_fails)};
+        cmocka_unit_test(longer_stage),    cmocka_unit_test(memory_fails),
+        cmocka_unit_test(replays_layouts), cmocka_unit_test(parses_layouts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
