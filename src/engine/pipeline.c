@@ -624,11 +624,11 @@ static void add_causes(const line_step *s, size_t at, rs_stage_step *out)
     }
 }
 
-static rs_pipe_schedule schedule_of(const line_step *s, size_t *chunks)
+static bool find_schedule(const line_step *s, rs_pipe_schedule *out, size_t *chunks)
 {
     RS_LOCAL rs_stage_order *orders = rs_calloc(s->n + 1, sizeof *orders);
     bool up = false, down = false;
-    if (!orders) return RS_PIPE_UNKNOWN;
+    if (!orders) return false;
     for (size_t i = 0; i < s->n; i++) {
         const stage *x = &s->stages[i];
         const lane *l = &s->f->lanes[x->rank];
@@ -645,7 +645,8 @@ static rs_pipe_schedule schedule_of(const line_step *s, size_t *chunks)
             first = false;
         }
     }
-    return rs_pipe_schedule_of(orders, s->n, up && down, chunks);
+    *out = rs_pipe_schedule_of(orders, s->n, up && down, chunks);
+    return true;
 }
 
 static bool put_passes(const line_step *s, size_t at)
@@ -698,7 +699,8 @@ static bool answer_step(line_step *s)
     s->end = INT64_MIN;
     for (size_t i = 0; ok && i < s->n; i++) ok = fill_stage(s, i);
     if (ok && s->start < s->end) {
-        rs_pipe_schedule schedule = schedule_of(s, &chunks);
+        rs_pipe_schedule schedule = RS_PIPE_UNKNOWN;
+        ok = find_schedule(s, &schedule, &chunks);
         for (size_t i = 0; ok && i < s->n; i++) ok = find_pauses(s, &s->stages[i]);
         ok = ok && follow_passes(s);
         for (size_t i = 0; ok && i < s->n; i++) ok = put_stage(s, i, schedule, chunks);

@@ -2,7 +2,7 @@
  *
  * An instance is one step of one rank: its GPU work by stream, in order. Instances with the same kernels on the
  * same streams in the same order belong to one role, whatever rank or step. A position is a place in that
- * order, so the nodes of all instances at one position did the same. Streams are told by their number, never
+ * order, so the nodes of all instances at one position did the same. Streams are known by their number, never
  * by time over streams: that order is chance. */
 #ifndef RS_ENGINE_ROLES_H
 #define RS_ENGINE_ROLES_H
