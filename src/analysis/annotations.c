@@ -18,7 +18,7 @@ static const rs_option_spec options[] = {
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
     CELL(TEXT_ID(rs_annotated, name), "name", TEXT, NONE,                                                    \
          "annotation; unknown: under none. ProfilerStep#* represents all steps", "annotation")               \
-    CELL(IF(rs_annotated, length.n, named), "count", INT, COUNT, "how many times it is in the trace", NULL)       \
+    CELL(IF(rs_annotated, length.n, named), "count", INT, COUNT, "how many times it is in the trace", NULL)  \
     CELL(IF(rs_annotated, length.sum, named), "length_us", TIME, US, "sum of the annotations' own lengths",  \
          "length")                                                                                           \
     CELL(MEAN(rs_annotated, length), "mean_length_us", REAL, US, "mean length", "mean length")               \

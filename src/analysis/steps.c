@@ -74,7 +74,7 @@ typedef struct rank_row {
     CELL(IF(rank_row, slowest, lengths.n), "slowest_step", INT, ID, "the longest step", "slowest")           \
     CELL(STD(rank_row, lengths), "std_us", REAL, US, "standard deviation of a sample; unknown for one step", \
          "std")                                                                                              \
-    CELL(OF(rank_row, n_out), "outliers", INT, COUNT, "steps that are outliers", NULL)                                      \
+    CELL(OF(rank_row, n_out), "outliers", INT, COUNT, "steps that are outliers", NULL)                       \
     CELL(OF(rank_row, n_outside), "gpu_events_outside", INT, COUNT, "GPU work that belongs to no step",      \
          "GPU events outside")
 RS_RECORD(rank, RANK_ROW);
