@@ -30,6 +30,8 @@ static const rs_option_spec specs[] = {
      "a file is complete when it has not changed for so long and its text ends"},
     {"min-effect", RS_OPTION_REAL, "PCT", NULL, "3",
      "least change that counts: percent, or percentage points of the step"},
+    {"delete-traces", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "delete traces once the history has them, three windows later; those in whose windows a change began are kept"},
     {"metrics-listen", RS_OPTION_INT, "PORT", NULL, NULL,
      "answer GET /metrics on 127.0.0.1 in OpenMetrics, for Prometheus; 0: any port"},
     {"webhook", RS_OPTION_TEXT, "URL", NULL, NULL,
@@ -324,7 +326,8 @@ static rs_status open_watch(rs_request *r, rs_error *err)
                                         .job = &r->job,
                                         .min_effect =
                                             rs_options_real(r->arguments.options[0], "min-effect") / 100,
-                                        .settle_ns = own->settle_ns};
+                                        .settle_ns = own->settle_ns,
+                                        .delete_traces = rs_request_flag(r, "delete-traces")};
     unsigned port;
     own->start = rs_clock_seconds();
     own->quiet = r->quiet;
