@@ -313,7 +313,7 @@ static rs_status seal_windows(rs_watch *w, bool last, rs_watch_round *round, rs_
 /* Removes what the history holds by now. A file that was replaced since is another file, and stays. */
 static rs_status delete_spent(rs_watch *w, rs_watch_round *round, rs_error *err)
 {
-    for (size_t i = 0; w->delete_traces && i < w->paths.n; i++) {
+    for (size_t i = 0; w->delete_traces && i < w->paths.n && i < w->files_capacity; i++) {
         rs_watched_file *f = &w->files[i];
         const char *path = w->paths.items[i].text;
         struct stat now;
