@@ -207,13 +207,15 @@ static rs_status look_for_hangs(rs_request *r, rs_error *err)
     for (size_t i = 0; i < r->arguments.n_paths; i++) {
         RS_SCOPED(rs_text_clear) rs_text sentence = {0};
         const char *folder = r->arguments.paths[i];
-        bool hangs = false;
+        rs_hang_state state = RS_HANG_NONE;
         if (!rs_hang_is_new(folder, &own->folders[i])) continue;
-        if (own->folders[i].has_dumps)
-            RS_TRY(rs_hang_ask(folder, &hangs, &sentence, err));
+        if (own->folders[i].has_evidence)
+            RS_TRY(rs_hang_ask(folder, &own->folders[i], &state, &sentence, err));
         else
             rs_text_printf(&sentence, "Over: there are no flight-recorder dumps in %s any more.", folder);
-        RS_TRY(rs_watch_note(own->watch, "hang", folder, hangs, sentence.s ? sentence.s : "", err));
+        const char *text = sentence.s ? sentence.s : "";
+        RS_TRY(rs_watch_note(own->watch, "hang", folder, state == RS_HANG_STUCK, text, err));
+        RS_TRY(rs_watch_note(own->watch, "slow", folder, state == RS_HANG_SLOW, text, err));
     }
     return RS_OK;
 }
