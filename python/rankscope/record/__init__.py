@@ -22,6 +22,8 @@ writes, for each rank R of the job,
 ``lightning_callback`` and ``transformers_callback`` put it into loops that a framework runs; ``set_up_flight`` lets a job that
 hangs leave what ``rankscope flight`` reads, ``dump_flight`` writes that at any time.
 
+``Sidecar`` records a few steps now and then for as long as the job runs, and has ``rankscope watch`` judge them.
+
 torch is imported when a recorder is entered, not before. What this torch cannot do is left out, and said: in
 `Recorder.notes` and as a `RecorderWarning`.
 """
@@ -30,6 +32,7 @@ from .callbacks import lightning_callback, transformers_callback
 from .files import RecorderError, RecorderWarning
 from .flight import dump_flight, set_up_flight
 from .recorder import Recorder
+from .sidecar import Sidecar
 
-__all__ = ["Recorder", "RecorderError", "RecorderWarning", "dump_flight", "lightning_callback", "set_up_flight",
+__all__ = ["Recorder", "RecorderError", "RecorderWarning", "Sidecar", "dump_flight", "lightning_callback", "set_up_flight",
            "transformers_callback"]

@@ -40,6 +40,7 @@ static const char *const migrations[RS_HISTORY_VERSION] = {
 
 enum {
     HAS_FILE,
+    FILE_STATE,
     ADD_FILE,
     FIND_WINDOW,
     ADD_WINDOW,
@@ -64,6 +65,9 @@ enum {
 
 static const char *const texts[STATEMENTS] = {
     [HAS_FILE] = "SELECT 1 FROM file WHERE key = ?",
+    [FILE_STATE] =
+        "SELECT f.window + 3 <= (SELECT MAX(id) FROM window), EXISTS (SELECT 1 FROM change c WHERE c.begun "
+        "BETWEEN f.window - 2 AND f.window + 1) FROM file f WHERE f.key = ?",
     [ADD_FILE] = "INSERT OR IGNORE INTO file VALUES (?, ?)",
     [FIND_WINDOW] =
         "SELECT id FROM window WHERE first_step IS ? AND start_ns <= ? AND end_ns >= ? ORDER BY id DESC LIMIT 1",
@@ -294,6 +298,19 @@ rs_status rs_history_has_file(rs_watch_history *h, uint64_t key, bool *has, rs_e
     if (!s) return err->status;
     sqlite3_bind_int64(s, 1, (sqlite3_int64)key);
     RS_TRY(next(h, s, has, err));
+    sqlite3_reset(s);
+    return RS_OK;
+}
+
+rs_status rs_history_file_state(rs_watch_history *h, uint64_t key, rs_file_state *out, rs_error *err)
+{
+    bool row;
+    sqlite3_stmt *s = take(h, FILE_STATE, err);
+    *out = RS_FILE_NEEDED;
+    if (!s) return err->status;
+    sqlite3_bind_int64(s, 1, (sqlite3_int64)key);
+    RS_TRY(next(h, s, &row, err));
+    if (row && sqlite3_column_int(s, 0)) *out = sqlite3_column_int(s, 1) ? RS_FILE_KEPT : RS_FILE_SPENT;
     sqlite3_reset(s);
     return RS_OK;
 }

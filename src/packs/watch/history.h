@@ -28,6 +28,13 @@ void rs_history_limit_pages(rs_watch_history *history, int64_t pages);
 
 /* A file as it was: of its path, size and time of change. */
 uint64_t rs_history_file_key(const char *path, int64_t size, int64_t mtime_ns);
+/* What becomes of a file that was read. A change is known three windows after it began. */
+typedef enum rs_file_state {
+    RS_FILE_NEEDED, /* its window is among the newest three, or is none yet */
+    RS_FILE_KEPT,   /* a change began in its window, or in one of the two next to it */
+    RS_FILE_SPENT
+} rs_file_state;
+rs_status rs_history_file_state(rs_watch_history *history, uint64_t key, rs_file_state *out, rs_error *err);
 rs_status rs_history_has_file(rs_watch_history *history, uint64_t key, bool *has, rs_error *err);
 rs_status rs_history_add_file(rs_watch_history *history, uint64_t key, int64_t window, rs_error *err);
 

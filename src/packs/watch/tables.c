@@ -201,15 +201,14 @@ static void put_open(rs_writer *writer, const rs_watch *w)
 {
     rs_writer_text(writer, "# TYPE rankscope_open_changes gauge\n"
                            "# HELP rankscope_open_changes Changes that go on, by what changed.\n");
-    for (int m = 0; m < RS_WATCH_METRICS + 2; m++) {
-        const char *kind = m < RS_WATCH_METRICS    ? rs_metric_specs[m].name
-                           : m == RS_WATCH_METRICS ? "hang"
-                                                   : "finding";
+    static const char *const others[] = {"hang", "slow", "finding"};
+    for (int m = 0; m < RS_WATCH_METRICS + 3; m++) {
+        const char *kind = m < RS_WATCH_METRICS ? rs_metric_specs[m].name : others[m - RS_WATCH_METRICS];
         if (m == RS_WATCH_COMPUTE) continue;
         rs_writer_text(writer, "rankscope_open_changes{kind=\"");
         rs_writer_text(writer, kind);
         rs_writer_text(writer, "\"} ");
-        rs_writer_real(writer, count_open(w, kind, m > RS_WATCH_METRICS));
+        rs_writer_real(writer, count_open(w, kind, m == RS_WATCH_METRICS + 2));
         rs_writer_char(writer, '\n');
     }
 }

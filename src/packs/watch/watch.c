@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/system.h"
@@ -33,6 +34,7 @@ rs_status rs_watch_open(const rs_watch_settings *settings, rs_watch **out, rs_er
     w->job.absolute = w->job.store_optional = true;
     w->min_effect = settings->min_effect > 0 ? settings->min_effect : 0.03;
     w->settle_ns = settings->settle_ns < 0 ? SETTLE_NS : settings->settle_ns;
+    w->delete_traces = settings->delete_traces;
     w->is_stale = true;
     rs_status status = rs_history_open(settings->history, &w->history, err);
     if (status == RS_OK) status = rs_watch_catch_up(w, err);
@@ -308,6 +310,28 @@ static rs_status seal_windows(rs_watch *w, bool last, rs_watch_round *round, rs_
     return RS_OK;
 }
 
+/* Removes what the history holds by now. A file that was replaced since is another file, and stays. */
+static rs_status delete_spent(rs_watch *w, rs_watch_round *round, rs_error *err)
+{
+    for (size_t i = 0; w->delete_traces && i < w->paths.n && i < w->files_capacity; i++) {
+        rs_watched_file *f = &w->files[i];
+        const char *path = w->paths.items[i].text;
+        struct stat now;
+        rs_file_state state;
+        if (!f->in_scan || !f->is_settled || f->is_broken || f->is_kept) continue;
+        RS_TRY(rs_history_file_state(w->history, f->key, &state, err));
+        f->is_kept = state == RS_FILE_KEPT;
+        if (state != RS_FILE_SPENT || lstat(path, &now) != 0 || !S_ISREG(now.st_mode) ||
+            now.st_size != f->size || rs_system_ns(now.st_mtim) != f->mtime_ns)
+            continue;
+        if (unlink(path) == 0)
+            round->files_deleted++;
+        else
+            f->is_kept = true;
+    }
+    return RS_OK;
+}
+
 rs_status rs_watch_look(rs_watch *w, const char *const *sources, size_t n_sources, bool last,
                         rs_watch_round *round, rs_problems *problems, rs_error *err)
 {
@@ -315,5 +339,6 @@ rs_status rs_watch_look(rs_watch *w, const char *const *sources, size_t n_source
     RS_TRY(rs_watch_catch_up(w, err));
     RS_TRY(scan_sources(w, sources, n_sources, err));
     RS_TRY(read_files(w, round, problems, err));
-    return seal_windows(w, last && !round->files_changing, round, err);
+    RS_TRY(seal_windows(w, last && !round->files_changing, round, err));
+    return delete_spent(w, round, err);
 }

@@ -16,6 +16,7 @@ typedef struct rs_watched_file {
     double seen_at;  /* seconds of the steady clock: when it was first seen like this */
     bool is_settled; /* read, or not to be read until it changes */
     bool is_broken;  /* ... since it breaks off */
+    bool is_kept;    /* a change began in its window: it is not deleted */
     bool in_scan;    /* it was there when the sources were looked at last */
 } rs_watched_file;
 
@@ -52,6 +53,7 @@ struct rs_watch {
     rs_job_settings job;
     double min_effect;
     int64_t settle_ns;
+    bool delete_traces;
     int64_t newest; /* window up to which the series are */
     size_t n_windows;
     bool is_stale; /* the series must be made again from the history */

@@ -30,6 +30,8 @@ static const rs_option_spec specs[] = {
      "a file is complete when it has not changed for so long and its text ends"},
     {"min-effect", RS_OPTION_REAL, "PCT", NULL, "3",
      "least change that counts: percent, or percentage points of the step"},
+    {"delete-traces", RS_OPTION_FLAG, NULL, NULL, NULL,
+     "delete traces once the history has them, three windows later; those in whose windows a change began are kept"},
     {"metrics-listen", RS_OPTION_INT, "PORT", NULL, NULL,
      "answer GET /metrics on 127.0.0.1 in OpenMetrics, for Prometheus; 0: any port"},
     {"webhook", RS_OPTION_TEXT, "URL", NULL, NULL,
@@ -205,13 +207,15 @@ static rs_status look_for_hangs(rs_request *r, rs_error *err)
     for (size_t i = 0; i < r->arguments.n_paths; i++) {
         RS_SCOPED(rs_text_clear) rs_text sentence = {0};
         const char *folder = r->arguments.paths[i];
-        bool hangs = false;
+        rs_hang_state state = RS_HANG_NONE;
         if (!rs_hang_is_new(folder, &own->folders[i])) continue;
-        if (own->folders[i].has_dumps)
-            RS_TRY(rs_hang_ask(folder, &hangs, &sentence, err));
+        if (own->folders[i].has_evidence)
+            RS_TRY(rs_hang_ask(folder, &own->folders[i], &state, &sentence, err));
         else
             rs_text_printf(&sentence, "Over: there are no flight-recorder dumps in %s any more.", folder);
-        RS_TRY(rs_watch_note(own->watch, "hang", folder, hangs, sentence.s ? sentence.s : "", err));
+        const char *text = sentence.s ? sentence.s : "";
+        RS_TRY(rs_watch_note(own->watch, "hang", folder, state == RS_HANG_STUCK, text, err));
+        RS_TRY(rs_watch_note(own->watch, "slow", folder, state == RS_HANG_SLOW, text, err));
     }
     return RS_OK;
 }
@@ -324,7 +328,8 @@ static rs_status open_watch(rs_request *r, rs_error *err)
                                         .job = &r->job,
                                         .min_effect =
                                             rs_options_real(r->arguments.options[0], "min-effect") / 100,
-                                        .settle_ns = own->settle_ns};
+                                        .settle_ns = own->settle_ns,
+                                        .delete_traces = rs_request_flag(r, "delete-traces")};
     unsigned port;
     own->start = rs_clock_seconds();
     own->quiet = r->quiet;

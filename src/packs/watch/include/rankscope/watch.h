@@ -31,6 +31,8 @@ typedef struct rs_watch_settings {
     const rs_job_settings *job; /* how traces are read; borrowed; NULL: the defaults */
     double min_effect;          /* least change that counts, as a share; 0: 0.03 */
     int64_t settle_ns;          /* a file is complete when it has not changed for so long; negative: 10 s */
+    bool
+        delete_traces; /* removes traces once they are three windows old, but those in whose windows a change began */
 } rs_watch_settings;
 
 /* Opens a history and goes on where it ends. RS_ERR_FORMAT, RS_ERR_IO: the history cannot be used. Cost: reads the values of the
@@ -45,6 +47,7 @@ typedef struct rs_watch_round {
     size_t files_broken;    /* settled, and break off: they are read when they change again */
     size_t windows;         /* added to the history */
     size_t windows_waiting; /* some of whose ranks have not come */
+    size_t files_deleted;
 } rs_watch_round;
 
 /* Looks at the sources (files and folders) once: reads files that are complete and not in the history yet, forms windows of them,
