@@ -82,7 +82,7 @@ def train(s, directory):
         for batch in recorder.steps(batches):
             batch = batch.to(device)
             if rank == s.slow_rank:
-                with torch.profiler.record_function("held up"):
+                with torch.profiler.record_function("delayed"):
                     time.sleep(s.slow_ms / 1000)
             with recorder.range("forward"):
                 logits = model(batch[:, :-1])

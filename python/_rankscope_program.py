@@ -1,7 +1,7 @@
-"""The command `rankscope` of the package: the program that lies in it takes over this process. What the program has not, the
+"""The command `rankscope` of the package: the program inside takes over this process. What the program has not, the
 server for agents and Parquet files, is the package's.
 
-It stands beside the package, not in it, so that the program does not wait for the package's import."""
+It is next to the package, not in it, so that the program does not wait for the package's import."""
 import os
 import sys
 

@@ -23,7 +23,7 @@ typedef struct rs_where rs_where;
     "extended regular expression). Numbers are ts and dur (microseconds, or with a unit: 2ms), step, "        \
     "device, stream, correlation, external_id, position, with = != < <= > >=. FIELD in (A, B, 7-9) takes a "  \
     "list. A value with a comma, \" or \" or \" and \" in it goes in quotes, in which a backslash escapes a " \
-    "quote or a backslash, and \\xHH is the byte HH. under(X): what lies in an event X on its "               \
+    "quote or a backslash, and \\xHH is the byte HH. under(X): what is inside of an event X on its "          \
     "thread, X itself, and the GPU work launched there; after(X): what starts when the rank's first X is "    \
     "over; before(X): what starts before it does. X is a name or a condition."
 

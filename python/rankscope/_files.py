@@ -1,4 +1,4 @@
-"""Files that are whole or not there."""
+"""Files that are written atomically."""
 from __future__ import annotations
 
 import contextlib
@@ -8,7 +8,7 @@ from typing import Any, Iterator
 
 @contextlib.contextmanager
 def whole(path: Any) -> Iterator[Any]:
-    """The path of a temporary file beside path, which takes its place when the block ends well. None gives None."""
+    """The path of a temporary file next to path, which takes its place when the block ends well. None gives None."""
     if path is None:
         yield None
         return

@@ -1,4 +1,4 @@
-"""Frames rank by rank: each file is read when somebody asks for a rank that it may hold, and let go."""
+"""Frames rank by rank: each file is read when a rank is asked for that it may hold, and then freed."""
 from __future__ import annotations
 
 import os
@@ -16,7 +16,7 @@ _IN_NAME = re.compile(r"rank[-_]?([0-9]{1,9})", re.IGNORECASE)
 
 
 class Frames:
-    """What job.frames() gives: frames[rank], and iteration over the tables of all ranks, in the order that the files' names tell."""
+    """What job.frames() gives: frames[rank], and iteration over the tables of all ranks, in the order of the files' names."""
 
     def __init__(self, given: Tuple[List[str], List[sources.File]], settings: Dict[str, Any], options: Dict[str, Any],
                  progress: Progress) -> None:
@@ -54,7 +54,7 @@ class Frames:
                 info = choose(finish(job.run("info", {}, None, call), 3), "ranks")
                 for rank, source in zip(info["rank"], info["rank_from"]):
                     if source in ("the only file", "order of the file names") and len(self._list()) > 1:
-                        raise UsageError("%s does not tell its rank, which its place among the others tells: job.frame(ranks=...) reads "
+                        raise UsageError("%s does not name its rank, which follows from its place among the others: job.frame(ranks=...) reads "
                                          "them all" % file.name)
                 self._note(number, info["rank"])
                 return {rank: choose(finish(job.run("frame", self._options, None, call, (str(rank), None, None)), 3), None)
@@ -76,7 +76,7 @@ class Frames:
         return [file.rank] if file.rank >= 0 else [int(found) for found in _IN_NAME.findall(os.path.basename(file.name))]
 
     def _order(self, rank: int) -> Iterator[int]:
-        """Files by how likely they are of a rank: it was read there, said by hand, stands in the name, or nothing is known."""
+        """Files by how likely they are of a rank: it was read there, said by hand, is in the name, or nothing is known."""
         def weight(number: int) -> int:
             file = self._list()[number]
             if number in self._ranks:
@@ -90,7 +90,7 @@ class Frames:
         return iter(sorted((number for number, known in weights.items() if known < 9), key=lambda number: (weights[number], number)))
 
     def __getitem__(self, rank: int) -> Table:
-        """The frame of a rank. Where names tell ranks, one file is read."""
+        """The frame of a rank. Where names give ranks, one file is read."""
         for number in self._order(int(rank)):
             found = self._read(number, int(rank)).get(int(rank))
             if found is not None:

@@ -58,7 +58,7 @@ def take_selection(row, given):
 
 
 def make_settings(keep=True, jobs=None, **given):
-    """What open takes beside the source, as the engine's settings. jobs: 0 is the default, too."""
+    """What open takes in addition to the source, as the engine's settings. jobs: 0 is the default, too."""
     return {"keep": bool(keep), "keep_memory": _settings.keep_memory(keep),
             "options": make_options(SETTINGS, dict(given, jobs=jobs or None))}
 
@@ -80,7 +80,7 @@ def open_job(source, *, keep=True, storage_options=None, progress="auto", **sett
 
 
 def warn(problems, stacklevel):
-    """Tells the user where part of the input was lost."""
+    """Warns the user where part of the input was lost."""
     for problem in problems:
         if problem["severity"] != "note":
             where = problem["file"] or "input"
@@ -97,7 +97,7 @@ def finish(engine_result, stacklevel):
 
 
 def _check_jobs(row, n_others):
-    """Whether an analysis takes so many jobs beside the first."""
+    """Whether an analysis takes so many jobs in addition to the first."""
     name = row["name"]
     if row["input"] == "two_jobs" and n_others != 1:
         raise UsageError("%s compares two jobs: rankscope.%s(a, b)" % (name, name))
@@ -203,7 +203,7 @@ class Job:
         others: jobs that this one is compared with, {name: job}: then compare('1', name), diff and regress are tables, too; this
             job is input '1'
         timeout: seconds after which it is stopped
-        max_memory: bytes that it may take beside the events, 1 GiB by default"""
+        max_memory: bytes that it may take in addition to the events, 1 GiB by default"""
         if timeout is not None and not timeout > 0:
             raise UsageError("timeout takes seconds, more than 0, not %r" % (timeout,))
         if max_memory is not None and max_memory < 1:
@@ -215,7 +215,7 @@ class Job:
         return choose(result, None)
 
     def stack(self, event, rank=None, *, args=None, progress=None):
-        """The stack of an event: a table with the event, then what it lies in or was launched by, outwards, from a kernel over its
+        """The stack of an event: a table with the event, then what is around it or launched it, outwards, from a kernel over its
         launch and operators to annotations and Python calls; the columns are those of `frame(calls=True)`.
 
         event: a row of `frame`, `events` or another table that has rank and index or position, or the index alone
@@ -234,7 +234,7 @@ class Job:
             raise UsageError("there are several ranks: stack(%d, rank=...)" % int(event))
         places = {index: place for place, index in enumerate(table["index"])}
         if int(event) not in places:
-            raise UsageError("no complete event stands at position %d%s" % (int(event), "" if rank is None else " of rank %d" % int(rank)))
+            raise UsageError("no complete event is at position %d%s" % (int(event), "" if rank is None else " of rank %d" % int(rank)))
         order, parents = [places[int(event)]], table["parent"]
         while len(order) < len(table) and parents[order[-1]] is not None:
             order.append(places[parents[order[-1]]])
@@ -258,7 +258,7 @@ class Job:
         categories, without: only events of these categories, or none of these: a name or several
         clocks: "ends" corrects clocks so that collectives end together, "likely" and "certain" by the intervals of clocks(),
             "file" goes by the files alone
-        max_events: about that many events of all ranks, those that tell most"""
+        max_events: about that many events of all ranks, the most informative ones"""
         if clocks not in ("ends", "likely", "certain", "file"):
             raise UsageError("clocks takes \"ends\", \"likely\", \"certain\" or \"file\", not %r" % (clocks,))
         if max_events is not None and max_events < 1:
@@ -281,7 +281,7 @@ class Job:
         everywhere, times and numbers stay. Returns a table, one row a rank; table="removed" says what was replaced and left out.
 
         path: as slice takes it
-        map: a file for what stands for what; keep it for yourself"""
+        map: a file for what replaces what; keep it for yourself"""
         given, names = make_options(SHARED, _joined(options)), {spec["name"] for spec in SHARE["options"]}
         private = {name: given.pop(name) for name in names & set(given)}
         return self._slice(path, given, private, map, table, progress)
@@ -602,8 +602,8 @@ def _make_many_method(row):
 
 
 class _Later:
-    """A method that gets its signature and docstring when somebody first looks at it: most of what these take is text, and
-    whoever imports the package asks for a few of them. The method then stands in this one's place."""
+    """A method that gets its signature and docstring at the first access: most of what these take is text, and
+    whoever imports the package asks for a few of them. The method then takes this one's place."""
 
     def __init__(self, owner, name, make, *arguments):
         self._owner, self._name, self._make, self._arguments = owner, name, make, arguments

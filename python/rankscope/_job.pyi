@@ -56,10 +56,10 @@ class Job:
         others: jobs that this one is compared with, {name: job}: then compare('1', name), diff and regress are tables, too; this
         job is input '1'
         timeout: seconds after which it is stopped
-        max_memory: bytes that it may take beside the events, 1 GiB by default"""
+        max_memory: bytes that it may take in addition to the events, 1 GiB by default"""
     def stack(self, event: Union[int, Dict[str, Any]], rank: Optional[int] = None, *, args: Optional[Text] = None,
               progress: Progress = None) -> Table:
-        """The stack of an event: a table with the event, then what it lies in or was launched by, outwards, from a kernel over its
+        """The stack of an event: a table with the event, then what is around it or launched it, outwards, from a kernel over its
         launch and operators to annotations and Python calls; the columns are those of `frame(calls=True)`.
 
         event: a row of `frame`, `events` or another table that has rank and index or position, or the index alone
@@ -80,7 +80,7 @@ class Job:
         categories, without: only events of these categories, or none of these: a name or several
         clocks: "ends" corrects clocks so that collectives end together, "likely" and "certain" by the intervals of clocks(),
         "file" goes by the files alone
-        max_events: about that many events of all ranks, those that tell most"""
+        max_events: about that many events of all ranks, the most informative ones"""
     def slice(self, path: Path, *,
         where: Optional[Text] = None,
         under: Optional[Text] = None,
@@ -103,8 +103,8 @@ class Job:
 
         Options:
             where: only events for which it holds: FIELD OP VALUE, joined by and (or a comma), or, not, ( )
-            under: only what lies in events of this name (or of this condition), with the GPU work launched
-                there
+            under: only what is inside of events of this name (or of this condition), with the GPU work
+                launched there
             streams: only GPU work of these streams: 7,20-23
             threads: only what these threads (tid) do, with the GPU work they launch
             categories: only events of these categories: kernel,cpu_op
@@ -135,15 +135,15 @@ class Job:
         everywhere, times and numbers stay. Returns a table, one row a rank; table="removed" says what was replaced and left out.
 
         path: as slice takes it
-        map: a file for what stands for what; keep it for yourself
+        map: a file for what replaces what; keep it for yourself
 
         Options:
             keep_names: names of operators, kernels, annotations and modules stay; those of hosts, paths and
                 scripts do not
             keep_values: numbers among the values of operators' inputs stay
             where: only events for which it holds: FIELD OP VALUE, joined by and (or a comma), or, not, ( )
-            under: only what lies in events of this name (or of this condition), with the GPU work launched
-                there
+            under: only what is inside of events of this name (or of this condition), with the GPU work
+                launched there
             streams: only GPU work of these streams: 7,20-23
             threads: only what these threads (tid) do, with the GPU work they launch
             categories: only events of these categories: kernel,cpu_op
@@ -182,7 +182,7 @@ class Job:
         """Write the trace again with counter tracks: queue length, copy bandwidth.
 
         With -o FILE the trace is copied, every byte of every event kept, and counter events are appended
-        that a viewer shows as tracks. The output's name tells its packing: .gz, .zst, else plain. Several
+        that a viewer shows as tracks. The output's name decides its packing: .gz, .zst, else plain. Several
         ranks need a directory, -o DIR/, in which the files keep their names. Without -o the counter events
         are printed.
 
@@ -194,7 +194,7 @@ class Job:
         Table counter_events: one row is one counter event to append to the trace
             rank [id]: rank
             ts_us [us]: when the counter changes, on the file's own clock
-            pid [id]: process (device) the counter stands under
+            pid [id]: process (device) the counter is listed under
             id [id]: stream; unknown where the counter is not of one stream
             name: name of the counter track
             series: name of the value in it
@@ -215,13 +215,13 @@ class Job:
         ranks: Ranges = None,
         steps: Ranges = None,
         window: Window = None) -> Table:
-        """GPU time under user annotations (record_function), nested ones told apart.
+        """GPU time under user annotations (record_function), nested ones separately.
 
         By default GPU work belongs to the annotations of the host that were open, on the launching thread,
         when it was launched. The own time counts each piece of work once, under its innermost annotation;
-        the rest stands in a row without a name, so that own times add up to the rank's GPU work. The GPU
-        time of an annotation includes what is nested in it. What the autograd thread launches is also
-        inside the annotation that waits for it, on the thread of that process with most annotations.
+        the rest is in a row without a name, so that own times add up to the rank's GPU work. The GPU time
+        of an annotation includes what is nested in it. What the autograd thread launches is also inside the
+        annotation that waits for it, on the thread of that process with most annotations.
 
         With from_="gpu" the annotations are the profiler's gpu_user_annotation events, and work belongs to
         those of its stream that are open when it starts. Under compat="hta" the table is HTA's: lengths of
@@ -239,8 +239,8 @@ class Job:
 
         Table annotations: one row is one annotation name of one rank
             rank [id]: rank
-            name: annotation; unknown: under none. ProfilerStep#* stands for all steps
-            count [count]: how often it stands in the trace
+            name: annotation; unknown: under none. ProfilerStep#* represents all steps
+            count [count]: how many times it is in the trace
             length_us [us]: sum of the annotations' own lengths
             mean_length_us [us]: mean length
             gpu_us [us]: sum of the durations of all GPU work inside, nested annotations included; each
@@ -313,7 +313,7 @@ class Job:
         event: Optional[int] = None,
         path: Optional[Text] = None,
         folded: bool = False,
-        edges: Literal['told', 'all'] = 'all',
+        edges: Literal['recorded', 'all', 'told'] = 'all',
         clocks: Literal['ends', 'likely', 'certain', 'file'] = 'ends',
         most_events: Optional[int] = None,
         compat: None = None,
@@ -328,8 +328,8 @@ class Job:
         devices wait for work (idle), calls wait for work to end (host). One lateness may show in all three,
         so sums mean something within a kind.
 
-        What a wait was for is read off the graph that replay stands on: every event has one cause that held
-        it up. Chain: what ran in the meantime, link by link, back from the end of the wait to its begin.
+        What a wait was for is read from the graph that replay uses: every event has one cause that held it
+        up. Chain: what ran in the meantime, link by link, back from the end of the wait to its begin.
         Excess: why the last member was later than the one that waited. The paths to both are climbed back
         to where they meet; what the last one's holds more of is to blame, in proportion. Either way the
         shares of a wait add up to it, to the nanosecond: in the table totals, waiting_us is blamed_us and
@@ -345,9 +345,9 @@ class Job:
             wait: communication: members of a collective until the last has come; idle: devices without
                 work; host: calls until the work that they wait for has ended; one of all, communication,
                 idle, host
-            by: what is told apart beside the rank and the part that it is spent on; phase and layer: of the
-                model, as the command structure finds them; edge: by what one thing waited for the other;
-                one of rank, kernel, operator, phase, layer, group, edge
+            by: what is distinguished in addition to the rank and the part that it is spent on; phase and
+                layer: of the model, as the command structure finds them; edge: by what one thing waited for
+                the other; one of rank, kernel, operator, phase, layer, group, edge
             method: excess: why the last member was later than the one that waited; chain: what ran in the
                 meantime. Of idle and host always chain; one of excess, chain
             of: only what this rank waited for
@@ -359,8 +359,8 @@ class Job:
             path: fills the table chain with the critical path of a step over all ranks, link by link back
                 from its end; all: of the entire recording. Nothing else is computed
             folded: the shares as folded stacks, "frame;frame;frame nanoseconds", for flame-graph tools
-            edges: told: only dependencies that the traces tell; all: also those inferred from repetition;
-                one of told, all
+            edges: recorded (before: `told`): only dependencies that the traces record; all: also those
+                inferred from repetition; one of recorded, all, told
             clocks: ends: clocks are corrected so that collectives end together; likely, certain: by the
                 intervals of the command clocks; file: as the traces have them; one of ends, likely,
                 certain, file
@@ -373,7 +373,7 @@ class Job:
             waiting_rank [id]: who waited
             rank [id]: whose time it was spent on
             part: computation, transfer, copy, launch, stream_gap, sync, host, loader, host_communication,
-                unexplained, pinned (the trace does not tell what it waited for), or window (before the
+                unexplained, pinned (the trace does not say what it waited for), or window (before the
                 traces begin)
             kernel: kernel, or call of the host; with by="kernel"
             operator: operator that launched it, or that the host was in; with by="operator"
@@ -382,9 +382,9 @@ class Job:
             layer [id]: layer of the model, from 0; unknown where none repeats; with by="layer"
             group: process group of a transfer; with by="group"
             edge: by what it was waited for: work (its own duration), meeting (of a collective), thread,
-                handover (between threads), stream, launch, event (told between streams), sync (a call for
-                work), queue (full), call or device (nothing tells for what), repeated (inferred), occupied
-                (room on the device), nothing; with by="edge"
+                handover (between threads), stream, launch, event (recorded between streams), sync (a call
+                for work), queue (full), call or device (nothing says for what), repeated (inferred),
+                occupied (room on the device), nothing; with by="edge"
             blame_us [us]: its share of the waiting
             share_pct [percent]: of all waiting of the kind
             instances [count]: waits that it has a share in
@@ -401,9 +401,9 @@ class Job:
             avoidable_us [us]: the rest of waiting_us; less than 0 where balance would make waits longer:
                 work that a late host hides in some steps shows in the others when it is shared out
             unexplained_us [us]: of blamed_us: beyond any known cause
-            uncertain_us [us]: waits for another rank that are shorter than the two clocks are sure: nobody
+            uncertain_us [us]: waits for another rank that are shorter than the two clocks are sure: no rank
                 is blamed
-            pinned_us [us]: of blamed_us: the traces do not tell what for
+            pinned_us [us]: of blamed_us: the traces do not say what for
 
         Table chain: one row is a link of one wait's chain; filled with instance=, at, event or path
             wait: kind of waiting; step: the path of path
@@ -419,7 +419,7 @@ class Job:
 
         Table folded: one row is one stack; the stacks of a kind add up to its waiting; filled with
             folded=True
-            stack: kind of waiting, who waited, whose time, part, what by tells, joined by ;
+            stack: kind of waiting, who waited, whose time, part, what by adds, joined by ;
             time_ns [ns]: its share of the waiting"""
     def breakdown(self, *,
         host: bool = False,
@@ -520,15 +520,15 @@ class Job:
         1 % of the transfer, since one kind may always end late on one rank.
 
         Clocks drift at a constant rate. Where collectives do not bound that to 200 ppm either way, 100 ppm
-        is assumed (drift_from). Collectives whose ends stand out by more than 50 us and 8 times the median
+        is assumed (drift_from). Collectives whose ends deviate by more than 50 us and 8 times the median
         deviation are set aside.
 
-        clock_bound and hosts=FILE tell more bounds. Ranks of one host share its clock, unless their
+        clock_bound and hosts=FILE give more bounds. Ranks of one host share its clock, unless their
         collectives contradict that (host_from): then they stay apart.
 
         Of jobs with GPUs the clocks compared are the devices'; gpu_offset_us is what a device's clock is
         ahead of its host's within the trace. Of jobs without, they are the hosts'. Offsets are what remains
-        after baseTimeNanoseconds, where every rank tells it.
+        after baseTimeNanoseconds, where every rank records it.
 
         Options:
             end_skew: how far ends of one kind of collective may always lie apart: wider likely intervals
@@ -552,7 +552,7 @@ class Job:
             drift_ppm: by what it is faster than the lowest rank's
             drift_low_ppm: least value
             drift_high_ppm: greatest value
-            drift_from: collectives: bounded by them; assumed: they do not tell, within 100 ppm
+            drift_from: collectives: bounded by them; assumed: they do not show it, within 100 ppm
             gpu_offset_us [us]: how far the device's clock is ahead of its host's: middle of the bounds
             gpu_low_us [us]: it is not less: a call that waits for the device returns after the work has
                 ended
@@ -601,7 +601,7 @@ class Job:
         from the flight-recorder dumps of the run, by the moment when an operation was submitted.
 
         Clocks: a collective that no rank leaves before all have come ends at one moment. By that the clocks
-        are corrected (clocks="file" leaves them); the table clocks tells by how much, and what distance
+        are corrected (clocks="file" leaves them); the table clocks says by how much, and what distance
         remains.
 
         Bandwidths are in 1e9 bytes a second. algorithm = size / transfer; bus = algorithm x 2(n-1)/n for
@@ -629,7 +629,7 @@ class Job:
             group_size [count]: ranks in the group
             ranks [count]: of them, those whose kernel is in the traces
             start_us [us]: first arrival, from the job's first event (with absolute=True: on rank 0's clock)
-            transfer_us [us]: from the last arrival to the first end after it: nobody waits any more
+            transfer_us [us]: from the last arrival to the first end after it: no rank waits any more
             max_wait_us [us]: from the first arrival to the last
             sum_wait_us [us]: waits of all ranks for the last arrival
             end_spread_us [us]: from the first end to the last
@@ -685,7 +685,7 @@ class Job:
             aligned_by: ends: ends of collectives; base: baseTimeNanoseconds; file: not at all
             base_offset_us [us]: by what its baseTimeNanoseconds is ahead of the first rank's
             offset_us [us]: what its clock is ahead beyond that
-            collectives [count]: collectives that tell it
+            collectives [count]: collectives that show it
             residual_us [us]: median distance of its ends from the others' after correction
             worst_us [us]: the greatest
 
@@ -712,15 +712,15 @@ class Job:
 
         A is what the others are compared with; each of B, C, ... is a variant. An input is a trace or a
         directory of one job's ranks, then all ranks together. Time is the sum of durations of GPU work,
-        communication, copies and memsets among it. Every piece of work lies in exactly one row of its side,
+        communication, copies and memsets among it. Every piece of work is in exactly one row of its side,
         so the differences of all rows of a variant add up to the change of its GPU time. Work without a
         launch in the file is (unlinked).
 
         By args and op the key is the operator that owns the work, as in roofline, so that traces of
-        different vendors meet although their kernels have other names. By category operators are told by
-        their names, and work without an operator by the kernel's. By tree the operators of both sides are
-        aligned from the outside in, and a piece of work belongs to the lowest pair of operators above it:
-        three small operators against a fused one are one row under what both have in common. Ranks are
+        different vendors meet although their kernels have other names. By category operators are recognised
+        by their names, and work without an operator by the kernel's. By tree the operators of both sides
+        are aligned from the outside in, and a piece of work belongs to the lowest pair of operators above
+        it: three small operators against a fused one are one row under what both have in common. Ranks are
         paired in order, and the threads of a rank by their first operator.
 
         axis=NAME=TEXT{}TEXT takes a value out of the name of a file or folder on each input's path and
@@ -928,12 +928,12 @@ class Job:
         window: Window = None) -> Table:
         """What a step really waited for: the longest chain of dependencies between host and GPU.
 
-        Every host call and every piece of GPU work was held up by something: the call before it, its
+        Every host call and every piece of GPU work was delayed by something: the call before it, its
         launch, the work before it on its stream, work of another stream, or work that a call waits for.
         From the window's end back along what really held each one up leads the critical path; its parts add
         up to the window. The window ends when the GPU work that was launched in it has ended, if that is
-        after the annotation. Where nothing is called ProfilerStep, instance counts the steps that the GPU
-        work tells by repeating itself.
+        after the annotation. Where nothing is called ProfilerStep, instance counts the steps that are
+        detected from the GPU work by repeating itself.
 
         sync_edges lists every synchronization between GPU and host and between streams, on the path or not,
         from cuda_sync events and, where there are none, from blocking calls (HIP's too).
@@ -1020,7 +1020,7 @@ class Job:
             target_us [us]: when the call returns or the work starts
             kind: stream_wait_event, graph_dependency, event_sync, stream_sync, context_sync, or copy: a
                 copy that returns when it is done
-            sync [id]: position of the cuda_sync event that says so; unknown: told from the call alone
+            sync [id]: position of the cuda_sync event that says so; unknown: derived from the call alone
             critical: 1: on the longest path
 
         Table nodes: one row is the start or the end of an event in the graph, by time; filled with
@@ -1201,7 +1201,7 @@ class Job:
         tests several runs a side.
 
         Options:
-            by: name: every kernel, operator and call; total: both jobs as a whole. fail_on looks at these
+            by: name: every kernel, operator and call; total: each job in one row. fail_on looks at these
                 rows; one of name, total
             per: total: sums over all ranks; rank: the mean rank; step: the mean step of a rank, of what is
                 in steps; one of total, rank, step
@@ -1263,7 +1263,7 @@ class Job:
         work that starts before its launch, repeated correlation ids, work overlapping on one stream,
         missing rank, steps, shapes, stacks or sync events, buffers the profiler dropped, damaged or
         truncated text, clock units. Each finding names the analyses it disables or weakens and the profiler
-        option that mends the next recording. Exit code 1 when a capture is unfit: an analysis that most
+        option that fixes the next recording. Exit code 1 when a capture is unfit: an analysis that most
         people want cannot be right on it.
 
         Table findings: One row a rank and check.
@@ -1294,10 +1294,10 @@ class Job:
 
         Sizes come from the split sizes that the communication recorded, which count rows of the first
         dimension: those of the kernel, else of the operator record_param_comms that launched it, its
-        arguments or its inputs. An all-to-all without them gives every rank the same. The receiver is told
-        by the members of the process group. In a group that is as large as the job and does not list its
-        members ranks stand in order. Table messages has sends and receives (NCCL, gloo, MPI) whose receiver
-        is recorded.
+        arguments or its inputs. An all-to-all without them gives every rank the same. The receiver is
+        determined from the members of the process group. In a group that is as large as the job and does
+        not list its members ranks are in order. Table messages has sends and receives (NCCL, gloo, MPI)
+        whose receiver is recorded.
 
         Tables experts, loads and balance are of libraries that put tokens where they belong (DeepEP,
         hybrid_ep, MORI, pplx, ...) and record no metadata. Calls of ranks whose ends keep one distance
@@ -1321,7 +1321,7 @@ class Job:
         Table ranks: one row is one rank
             rank [id]: rank
             all_to_alls [count]: all-to-alls of the rank
-            unknown [count]: of these, those whose sizes the trace does not tell
+            unknown [count]: of these, those whose sizes the trace does not record
             time_us [us]: durations of their kernels, waits for other ranks among them
             sent_bytes [bytes]: sent to all ranks, itself among them
             received_bytes [bytes]: what the ranks in the traces send to it
@@ -1389,7 +1389,7 @@ class Job:
         A gap is a time in which nothing at all runs on the GPU, between its first and its last event. Gaps
         shorter than micro_idle come from launching one kernel after another; longer ones have other causes
         (idle). The table kernels adds up the short runs of a kernel that one operator launched, and the
-        micro idle right before them; lengths tells how kernels and gaps divide by their length.
+        micro idle right before them; lengths shows how kernels and gaps divide by their length.
 
         Options:
             shorter_than: kernels shorter than this are short
@@ -1458,12 +1458,12 @@ class Job:
         argument of the rows, args=NAME,NAME those, under the names that the file gives them, sorted; the
         columns then depend on the data. A name that a column of the frame has becomes args.NAME. A column
         is of whole numbers or of numbers if all its values are, else of text; what is neither string nor
-        number stands as its JSON text.
+        number is kept as its JSON text.
 
-        calls adds columns under HTA's names: parent (the position of what an event lies in on its thread;
-        of GPU work its launch), depth, height, and of the GPU work below each event how much there is, how
+        calls adds columns under HTA's names: parent (the position of the event around it on its thread; of
+        GPU work its launch), depth, height, and of the GPU work below each event how much there is, how
         long it takes together, and from when to when. where keeps rows for which a condition holds; parents
-        may then be among the others. stack=POSITION keeps one event and all that it lies in, across its
+        may then be among the others. stack=POSITION keeps one event and all events around it, across its
         launch to the outermost operator, annotation or Python call.
 
         compat="hta" gives the frame that HTA holds after loading: its rounding, its cut at the last step,
@@ -1473,10 +1473,10 @@ class Job:
             of: rows of these ranks only; times still count from the first event of all
             gpu: only rows of the GPU
             args: further arguments as columns: all, or names with commas between
-            calls: what each event lies in or was launched by, and the GPU work below it, as columns
+            calls: what each event is inside of or was launched by, and the GPU work below it, as columns
             where: only events for which it holds, as in events
-            stack: only the event at this position (column index) of each rank and, outwards, what it lies
-                in or was launched by; with the columns of calls
+            stack: only the event at this position (column index) of each rank and, outwards, what it is
+                inside of or was launched by; with the columns of calls
             uncut: with compat="hta": also the rows that HTA reads and then cuts off, in the order of the
                 file
 
@@ -1531,8 +1531,8 @@ class Job:
 
         A gap is host_wait when the next work was launched only after the stream had run dry, kernel_wait
         when it was queued already and the gap is shorter than kernel_delay, else other. Work without a
-        launch in the file counts as queued. Streams idle by themselves; when the whole GPU is idle,
-        breakdown tells.
+        launch in the file counts as queued. Streams idle by themselves; when the whole GPU is idle, see
+        breakdown.
 
         Options:
             intervals: print the statistics of the intervals
@@ -1574,25 +1574,25 @@ class Job:
         """What was recorded: files, ranks, categories, streams, steps, versions.
 
         Shows what the input holds and how it was understood: which file is which rank and by which rule,
-        how a merged file was told apart, how many events of which category, which devices and streams carry
-        work, which training steps, and what the profiler says about itself and its software.
+        how a merged file was split into ranks, how many events of which category, which devices and streams
+        carry work, which training steps, and what the profiler says about itself and its software.
 
         Table ranks: One row a rank, or a recording where a rank has several.
             rank [id]: rank of the job
             file: input file
             rank_from: where the rank number comes from
-            split_by: how a merged file was told apart into ranks; unknown for an ordinary file
+            split_by: how a merged file was split into ranks; unknown for an ordinary file
             packing: plain, gzip or zstd, by the file's first bytes
             form: object (traceEvents), array or lines (NDJSON)
             text_bytes [bytes]: size of the text, unpacked
             events [count]: events of this rank
             lost [count]: events of the file that were damaged beyond use
-            truncated: yes when the text breaks off
+            truncated: yes when the text ends too early
             rounded_times [count]: times of the file with digits below the nanosecond
             start_unix_ns [id]: first event on the epoch clock, ns; unknown without baseTimeNanoseconds
             first_us [us]: first event on the file's own clock
             span_us [us]: first start to last end of all complete events
-            steps [count]: steps: ProfilerStep#N, or told by the repetition of the GPU work
+            steps [count]: steps: ProfilerStep#N, or detected from the repetition of the GPU work
             first_step [id]: number of the first step
             last_step [id]: number of the last step
             gpu_events [count]: kernels, copies and memsets
@@ -1638,12 +1638,12 @@ class Job:
 
         kernels: the kernels of each rank by total duration, until duration_ratio of it or top names are
         reached; the rest is one row, others, with the statistics of its own runs. kinds (by="kind"): what
-        kernels do, told by their names, also where no operators were recorded. types: how long computation,
-        communication and memory work run alone and together.
+        kernels do, recognised by their names, also where no operators were recorded. types: how long
+        computation, communication and memory work run alone and together.
 
         Options:
             by: type: time of every combination of kinds; name: time of every kernel; kind: what kernels do,
-                told by their names (GEMM, SDPA, CONV, NORM, ...); one of type, name, kind
+                by their names (GEMM, SDPA, CONV, NORM, ...); one of type, name, kind
             top: name at most N kernels of a rank, the rest is others
             duration_ratio: stop naming kernels once they make up this share (0 to 1)
             no_memory: leave copies and memsets out
@@ -1672,7 +1672,7 @@ class Job:
 
         Table kinds: one row is one kind of kernel of one rank; with by="kind"
             rank [id]: rank
-            kind: what the kernels do, told by their names
+            kind: what the kernels do, recognised by their names
             names [count]: different names
             count [count]: how often they ran
             sum_us [us]: total duration; simultaneous runs each count
@@ -1985,7 +1985,7 @@ class Job:
             peak_step [id]: step in which that was
             peak_operator: innermost operator or annotation around that allocation
             before_bytes [bytes]: held before the first event
-            end_bytes [bytes]: held behind the last
+            end_bytes [bytes]: held after the last
             reserved_bytes [bytes]: the most that the allocator had reserved from the device; unknown where
                 it reserves nothing
             allocated_bytes [bytes]: sum of all allocations
@@ -2336,7 +2336,7 @@ class Job:
 
         Work belongs to the innermost nn.Module around its launch. Work of the backward pass belongs to the
         module of the forward operator with the same sequence number. Time is the sum of durations of GPU
-        work, communication and copies among it, and every piece lies in the own time of exactly one row.
+        work, communication and copies among it, and every piece is in the own time of exactly one row.
         Computed again is what runs below torch.utils.checkpoint's recompute_fn (which only shows where
         Python functions were recorded, with_stack=True) or in CheckpointFunctionBackward outside of the
         backward pass that this starts. Kernels of replayed CUDA graphs belong to the module that a mark of
@@ -2351,8 +2351,7 @@ class Job:
 
         Table modules: one row is one module of one rank
             rank [id]: rank
-            module: nn.Module; (no module): work that lies below none, (unlinked): work without a launch in
-                the file
+            module: nn.Module; (no module): work below none, (unlinked): work without a launch in the file
             parent: the module around it where it was met first; unknown: none
             calls [count]: how often it was entered
             total_us [us]: GPU time of it and of the modules in it: durations added up
@@ -2390,9 +2389,9 @@ class Job:
 
         Each operator that launches GPU work is a launcher (see launchers); here they are added up. Times
         are unions within a launcher and sums over launchers, so that rows can add up to more than the GPU
-        was busy. A kind is told by the operator's name, else by its first kernel's. With several ranks a
-        second table sets them against each other. host adds up all operators and annotations of the host
-        instead, by their own time: what PyTorch's key_averages() shows, for jobs without a GPU too.
+        was busy. A kind is recognised by the operator's name, else by its first kernel's. With several
+        ranks a second table sets them against each other. host adds up all operators and annotations of the
+        host instead, by their own time: what PyTorch's key_averages() shows, for jobs without a GPU too.
         Communication that a worker runs (gloo:*) takes nothing from what it overlaps. perf shows FLOPs,
         bytes and rates of each operator and its arguments against the device's bound: the rows, owners and
         numbers of roofline, whose help says how they are counted. Work there belongs to the outermost
@@ -2515,11 +2514,11 @@ class Job:
         ranks: Ranges = None,
         steps: Ranges = None,
         window: Window = None) -> Table:
-        """How much of each rank's communication is hidden behind computation.
+        """How much of each rank's communication is hidden by computation.
 
-        Communication is told by the kernel's name (NCCL, RCCL and the others of the kernel-class table),
-        time is that of unions: two collectives at once count once. A rank without communication has no
-        percentage.
+        Communication is recognised by the kernel's name (NCCL, RCCL and the others of the kernel-class
+        table), time is that of unions: two collectives at once count once. A rank without communication has
+        no percentage.
 
         A job without a GPU communicates on the host: spans gloo:*, mpi:*, ucc:*, which operators that
         compute on any thread hide.
@@ -2568,7 +2567,7 @@ class Job:
         """How much launched work waits on each stream, and how long the queue is full.
 
         Work waits from the start of its launch to its own start; a graph launch adds all it owns at once.
-        The mean is weighted by time. A launch into a full queue blocks the host: blocked tells for how long
+        The mean is weighted by time. A launch into a full queue blocks the host: blocked shows for how long
         that was: the driver's limit is the greatest length that three launches at least had to wait at, or
         max_length.
 
@@ -2610,7 +2609,7 @@ class Job:
         no_loader: bool = False,
         map: bool = False,
         force: bool = False,
-        edges: Literal['told', 'all'] = 'all',
+        edges: Literal['recorded', 'all', 'told'] = 'all',
         clocks: Literal['ends', 'likely', 'certain', 'file'] = 'ends',
         most_events: Optional[int] = None,
         compat: None = None,
@@ -2631,7 +2630,7 @@ class Job:
         no known cause explains. Where more than 5 % is unexplained, or a model error is over 3 %, a what-if
         would mislead (trusted is 0).
 
-        Waits that the trace does not tell (inner edges of CUDA graphs, ROCm) are inferred where the same
+        Waits that the trace does not record (inner edges of CUDA graphs, ROCm) are inferred where the same
         place of the program waits in step after step, and never starts too early (table edges).
 
         Options:
@@ -2644,20 +2643,20 @@ class Job:
             map: with a question: what each rank would do at each moment, as the command map shows the
                 recording (table map)
             force: answer questions, too, where the replay cannot be relied on
-            edges: told: only dependencies that the traces tell; all: also those inferred from repetition;
-                one of told, all
+            edges: recorded (before: `told`): only dependencies that the traces record; all: also those
+                inferred from repetition; one of recorded, all, told
             clocks: ends: clocks are corrected so that collectives end together; likely, certain: by the
                 intervals of the command clocks; file: as the traces have them; one of ends, likely,
                 certain, file
             most_events: nothing where the job's ranks have more than N events together: memory grows with
                 them
 
-        Table replay: one row is a step of a rank, or a rank as a whole
+        Table replay: one row is a step of a rank, or an entire rank
             rank [id]: rank of the job
             step [id]: training step; unknown: all of the rank's together
             recorded_us [us]: from the end of the step before to its own: of its annotation or of the last
-                GPU work launched in it. The first begins with its annotation, or when the work is over that
-                stands ahead of its own
+                GPU work launched in it. The first begins with its annotation, or when the work queued
+                before its own is over
             model_error_pct [percent]: a replay in which each latency is what is typical of its kind,
                 against the recording
             held_out_error_pct [percent]: the same, learned without this step; of all steps together the
@@ -2666,11 +2665,11 @@ class Job:
             unexplained_us [us]: on the path to its end: gaps of more than 20 us beyond what any known cause
                 takes
             unexplained_pct [percent]: of recorded_us
-            inferred_edges [count]: dependencies that the trace does not tell but every step shows
+            inferred_edges [count]: dependencies that the trace does not record but every step shows
             contradicted [count]: dependencies of the rank that run against time and are left out
             pinned [count]: work that keeps its recorded time: its launch, or its partners, are not in the
                 traces
-            trusted: 1: a what-if may stand on it
+            trusted: 1: a what-if may rely on it
             reason: why not
 
         Table what_if: one row is a question of what_if, scale or no_loader, for the job or a rank
@@ -2681,8 +2680,8 @@ class Job:
                 of all ranks' last work
             after_us [us]: a step then
             gain_us [us]: before less after
-            gain_low_us [us]: least of four replays (dependencies told or inferred too, gaps recorded or
-                typical) and of the spread over steps
+            gain_low_us [us]: least of four replays (only recorded dependencies or inferred ones too, gaps
+                recorded or typical) and of the spread over steps
             gain_high_us [us]: the greatest
             gain_pct [percent]: of before_us
             bound_us [us]: what the question takes off the path as recorded: no gain is greater; unknown
@@ -2692,7 +2691,7 @@ class Job:
             assumption: what has to hold
             reason: why it is refused or not trusted
 
-        Table path: one row is a part of the path behind the end of a rank's trace; the parts add up to its
+        Table path: one row is a part of the path after the end of a rank's trace; the parts add up to its
             length
             rank [id]: rank whose end the path leads to; it may run over others
             part: computation, transfer, copy, launch, stream_gap, sync, host, loader, host_communication,
@@ -2710,8 +2709,8 @@ class Job:
             target_stream [id]: stream of the target
             source_event [id]: position in traceEvents of the source in the first of its steps
             target_event [id]: and of the target
-            tight [count]: steps of ranks in which the target starts right behind the source and nothing
-                else explains it
+            tight [count]: steps of ranks in which the target starts right after the source and nothing else
+                explains it
             instances [count]: steps of ranks that run the same program
 
         Table map: one row is a stretch in which a rank would do one thing, with the first question; filled
@@ -2891,8 +2890,8 @@ class Job:
         window: Window = None) -> Table:
         """Which kernels an operator launches, in which order, how often.
 
-        Every event whose name contains op and that lies in no other such event is looked at with all the
-        GPU work launched under it, in order of start. Equal sequences are counted together.
+        Every event whose name contains op and that is inside of no other such event is looked at with all
+        the GPU work launched under it, in order of start. Equal sequences are counted together.
 
         Options:
             op: look at the events whose names contain NAME (required)
@@ -2930,33 +2929,34 @@ class Job:
         ranks: Ranges = None,
         steps: Ranges = None,
         window: Window = None) -> Table:
-        """Each training step: its length, what its GPU time went to, and which steps stand out.
+        """Each training step: its length, what its GPU time went to, and which steps are outliers.
 
         A step is a ProfilerStep#N annotation of the host. Where a rank has none, its GPU work in the order
-        of launches is searched for what comes again and again and begins at a border that steps have: a
-        data loader's call, the end of the optimizer, a copy to the device, a read-back, a pause of the
-        host; such steps count from 0 and a note says so. The annotations of vLLM, SGLang and ATOM are
-        steps, too; the table serving says what they tell. GPU work belongs to the step it was launched in,
-        wherever it runs; its span, from the first start to the last end, is divided into computation,
-        exposed communication, exposed copies and idle. Idle time is host wait as long as the next work had
-        not been launched.
+        of launches is searched for what repeats and begins at a border that steps have: a data loader's
+        call, the end of the optimizer, a copy to the device, a read-back, a pause of the host; such steps
+        count from 0 and a note says so. The annotations of vLLM, SGLang and ATOM are steps, too; the table
+        serving says what they show. GPU work belongs to the step it was launched in, wherever it runs; its
+        span, from the first start to the last end, is divided into computation, exposed communication,
+        exposed copies and idle. Idle time is host wait as long as the next work had not been launched.
 
         Two times of a step differ where the host runs ahead of the GPU: length_us is that of the annotation
         on the host, period_us runs from the end of the step before to its own with the GPU's work. The
-        first step's period begins with its annotation, or when the work is over that was launched before it
-        and stands ahead of its own.
+        first step's period begins with its annotation, or when the work is over that was launched and
+        queued before it of its own.
 
-        A step stands out when it is longer than the median of the rank's steps by more than outlier percent
-        and by more than three standard deviations (told by the median distance from the median); the column
-        outlier then names the kind of time that grew most. Of fewer than three steps none stands out.
+        A step is an outlier when it is longer than the median of the rank's steps by more than outlier
+        percent and by more than three standard deviations (estimated by the median distance from the
+        median); the column outlier then names the kind of time that grew most. Of fewer than three steps
+        none is an outlier.
 
-        A job without a GPU is shown by what its host did (table host): every moment of a step counts as the
-        first of operators, communication, waits for a device and data loading that runs then on any thread.
+        Of a job without a GPU the table shows what its host did (table host): every moment of a step counts
+        as the first of operators, communication, waits for a device and data loading that runs then on any
+        thread.
 
         Options:
             by: step: every step of every rank; rank: the spread over each rank's steps; one of step, rank
-            outlier: a step that is longer than its rank's median step by more than PCT percent may stand
-                out
+            outlier: a step that is longer than its rank's median step by more than PCT percent may be an
+                outlier
 
         Table steps: one row is one step of one rank
             rank [id]: rank
@@ -2979,8 +2979,8 @@ class Job:
             comm_us [us]: communication runs, hidden or not
             copy_us [us]: copies or memsets run, hidden or not
             gpu_events [count]: pieces of GPU work launched in it
-            outlier: why it stands out: the kind of time that grew most against the rank's median; unknown
-                for ordinary steps
+            outlier: why it is an outlier: the kind of time that grew most against the rank's median;
+                unknown for ordinary steps
 
         Table ranks: one row is one rank
             rank [id]: rank
@@ -2991,7 +2991,7 @@ class Job:
             max_us [us]: longest
             slowest_step [id]: the longest step
             std_us [us]: standard deviation of a sample; unknown for one step
-            outliers [count]: steps that stand out
+            outliers [count]: steps that are outliers
             gpu_events_outside [count]: GPU work that belongs to no step
 
         Table serving: one row is one step of a serving engine: what was computed in it
@@ -3017,7 +3017,7 @@ class Job:
             start_us [us]: its start
             length_us [us]: its length
             vs_median_pct [percent]: length above the median of the rank's steps
-            recorded_us [us]: its length without what lies between two recordings; the next five make it up
+            recorded_us [us]: its length without what is between two recordings; the next five make it up
             operators_us [us]: an operator runs that computes, on any thread
             exposed_comm_us [us]: the host communicates (gloo:*, mpi:*, ucc:*) and no operator hides it
             exposed_sync_us [us]: a call waits for a device, and none of these runs
@@ -3026,7 +3026,7 @@ class Job:
             operators_pct [percent]: operators_us of recorded_us
             comm_us [us]: the host communicates, hidden or not
             loading_us [us]: a data loader is waited for, hidden or not
-            outlier: why it stands out, as in the table steps"""
+            outlier: why it is an outlier, as in the table steps"""
     def stragglers(self, *,
         by: Literal['rank', 'collective', 'clock'] = 'rank',
         clocks: Literal['ends', 'likely', 'certain', 'file'] = 'ends',
@@ -3096,7 +3096,7 @@ class Job:
             late_us [us]: last arrival after the first
             cost_us [us]: last arrival after the last but one
             waited_us [us]: sum over members of the time until the last came
-            transfer_us [us]: from the last arrival to the first end after it: nobody waits any more
+            transfer_us [us]: from the last arrival to the first end after it: no rank waits any more
             clock_us [us]: by what the clocks of the first and the last rank may be off against each other
                 (command clocks); unknown: there is no bound, or with clocks="file" none was looked for
             uncertain: 1: late_us is less than the clocks are sure; with clocks="likely" or "certain" who
@@ -3107,7 +3107,7 @@ class Job:
             reference_rank [id]: whose clock it is compared with
             offset_us [us]: how far it is ahead
             spread_us [us]: median distance of its ends from the others' after correction
-            collectives [count]: collectives that tell it; 0: nothing to compare with"""
+            collectives [count]: collectives that show it; 0: nothing to compare with"""
     def structure(self, *,
         from_: Literal['auto', 'annotations', 'repetition'] = 'auto',
         compat: None = None,
@@ -3116,36 +3116,35 @@ class Job:
         ranks: Ranges = None,
         steps: Ranges = None,
         window: Window = None) -> Table:
-        """Steps, phases, micro batches, layers and mesh, told by what repeats itself and not by annotations.
+        """Steps, phases, micro batches, layers and mesh, detected from what repeats, without annotations.
 
         Each piece of GPU work is given its place in the model's program.
 
-        Steps: annotations; where there are none (or with from_="repetition"), what comes again and again in
-        the order of launches and begins at a border that steps have: a data loader's call, the end of the
-        optimizer, a copy to the device, a read-back, a pause of the host. A period without such a border,
-        or of operators among which are no backward, optimizer or loader, may be a layer, and no step is
-        claimed.
+        Steps: annotations; where there are none (or with from_="repetition"), what repeats in the order of
+        launches and begins at a border that steps have: a data loader's call, the end of the optimizer, a
+        copy to the device, a read-back, a pause of the host. A period without such a border, or of
+        operators among which are no backward, optimizer or loader, may be a layer, and no step is claimed.
 
         Phases: annotations that end in (F), (B) or (W) say it for what they hold; else backward is what
         autograd launches; forward is before the last of it; after it the optimizer's own work and the
         clearing of gradients are the optimizer; the rest is unknown. Sends belong to what was computed
         before them, receives to what is computed after.
 
-        Micro batches: the smallest part of a step's forward that stands whole times one behind the other.
-        Layers: stretches of at least four pieces of work that stand at least three times in a row within a
+        Micro batches: the smallest part of a step's forward of which it is a whole number of repetitions.
+        Layers: stretches of at least four pieces of work that repeat at least three times in a row within a
         micro batch. Work of backward belongs to the micro batch and the layer of the forward operator whose
         sequence number its operator has.
 
         Mesh, over all ranks: process groups of one size and stride that share no rank are an axis; axes
         meet in one rank and their sizes multiply to the job's ranks. An axis is named by its groups'
         description or else by what is done in them: sends and receives pp, all-to-alls ep, sums in forward
-        tp, sums behind it dp.
+        tp, sums after it dp.
 
         The table fit says how well each answer fits, and why one was refused.
 
         Options:
-            from_: what tells the steps; auto: annotations, and repetition where there are none; one of
-                auto, annotations, repetition
+            from_: what steps are detected from; auto: annotations, and repetition where there are none; one
+                of auto, annotations, repetition
 
         Table steps: one row is one step of one rank
             rank [id]: rank
@@ -3155,7 +3154,7 @@ class Job:
             end_us [us]: end of its last launch
             works [count]: pieces of GPU work
             micro_batches [count]: how often its forward repeats; unknown where forward and backward are not
-                told apart
+                distinguished
             layers [count]: layers of a micro batch's forward (of the step where phases are unknown); 0:
                 nothing repeats
             works_per_layer [count]: pieces of GPU work of a layer's forward
@@ -3185,7 +3184,7 @@ class Job:
             mean_us [us]: gpu_us a step
 
         Table mesh: one row is one axis of the mesh of all ranks
-            axis: tp, dp, pp, ep, cp, sp; axis: nothing tells
+            axis: tp, dp, pp, ep, cp, sp; axis: not known
             named_by: description: of the process group; behaviour: what is done in it; unknown: neither
             size [count]: ranks of a group
             stride [count]: from one rank of a group to the next; unknown: not the same for all
@@ -3198,8 +3197,8 @@ class Job:
             question: steps, micro_batches, layers, mesh
             answer: what was found; unknown: refused
             score: share of the work that agrees with the answer: of steps, with the work a period later; of
-                micro batches, with the next one's; of layers, the share of forward that lies in layers; of
-                the mesh, the share of the job's ranks that its axes multiply to
+                micro batches, with the next one's; of layers, the share of forward inside of layers; of the
+                mesh, the share of the job's ranks that its axes multiply to
             runner_up: score of the best period that is no multiple nor part; unknown: none
             reason: of a refusal or a weak answer"""
     def summary(self, *,
@@ -3331,7 +3330,7 @@ class Job:
         --format json nests the rows: each has its rows below it as children.
 
         Options:
-            root: only what lies in events of this name; * and ? stand for any text
+            root: only what is inside of events of this name; * and ? match any text
             depth: only N levels; 0: all
             min_time: leave out what takes less than US microseconds
             time: what min_time, the order and folded go by; one of gpu, host
@@ -3398,16 +3397,16 @@ class Job:
         ranks: Ranges = None,
         steps: Ranges = None,
         window: Window = None) -> Table:
-        """Which kernels or operators vary though their work is equal, when the slowest ran, and beside what.
+        """Which kernels or operators vary though their work is equal, when the slowest ran, and with what.
 
         Runs of one kernel, or of one operator with equal shapes, do the same work; where their times
         differ, something else is the cause. The rows are sorted by the time that the slower runs took
-        beyond the median: what steadiness would gain.
+        beyond the median: what equal durations would gain.
 
-        Communication beside a run is told by the rank's own GPU work. slowdown_when_overlapped compares the
-        runs that lie beside communication for more than half of their time with those that lie beside none;
-        it is unknown where one kind is missing. A shared name does not always mean equal work: kernels of
-        one name may run on several shapes, which by="op" keeps apart.
+        Communication with a run is taken from the rank's own GPU work. slowdown_when_overlapped compares
+        the runs that ran with communication for more than half of their time with those that ran without
+        any; it is unknown where one kind is missing. A shared name does not always mean equal work: kernels
+        of one name may run on several shapes, which by="op" keeps apart.
 
         The table ranks compares GPUs: each rank's runs at its own medians against the medians over all
         ranks. A ratio above 1 on one rank alone means a slow GPU.
@@ -3415,7 +3414,7 @@ class Job:
         Options:
             by: kernel: by name; op: by operator and shapes, a run is all work of one call; one of kernel,
                 op
-            class_: which work; gemm, attention and convolution are told by the kernels' names; one of
+            class_: which work; gemm, attention and convolution are recognised by the kernels' names; one of
                 computation, communication, memory, all, gemm, attention, convolution
             top: only the first N rows of a rank; 0: all
             min_count: only what ran N times or more on the rank
@@ -3441,15 +3440,14 @@ class Job:
             slowest_step [id]: step of the slowest run
             slowest_uid [id]: its position in traceEvents; of the operator with by="op"
             fastest_at_us [us]: when the fastest run started
-            slowest_comm_us [us]: communication that ran beside the slowest
+            slowest_comm_us [us]: communication that ran with the slowest
             slowest_comm_pct [percent]: slowest_comm_us of max_us
             collectives: which communication that was, and how often
-            slowest_copies_us [us]: copies and memsets that ran beside the slowest
-            overlapped [count]: runs beside communication for more than half of their time
-            alone [count]: runs beside no communication
+            slowest_copies_us [us]: copies and memsets that ran with the slowest
+            overlapped [count]: runs with communication for more than half of their time
+            alone [count]: runs without communication
             slowdown_when_overlapped [ratio]: mean of the overlapped over the mean of those alone
-            overlap_correlation: correlation of a run's time and the share of it beside communication, -1 to
-                1
+            overlap_correlation: correlation of a run's time and the share of it with communication, -1 to 1
 
         Table across: one row is one kernel, or operator with shapes, on several ranks
             name: kernel, or operator
@@ -3488,14 +3486,14 @@ class Job:
         slowdown (S) is T / T_ideal: everything of a kind takes the mean over ranks and steps, transfers the
         median. S repair compares with medians instead: the mean holds the straggler, too. A kind, rank,
         stage or worker has the slowdown that comes back when it alone is as it was and all else ideal;
-        these do not add up to S. M_W is the share of T - T_ideal that mending the slowest workers alone
+        these do not add up to S. M_W is the share of T - T_ideal that fixing the slowest workers alone
         takes away, M_S the last stage.
 
         M_W from 0.5: a few workers. M_S from 0.5 and S repair near 1: uneven stages. fb correlation from
         0.9 with a variation from 0.05: unequal sequence lengths.
 
-        Of traces gain_us is what mending a rank would save; two equally slow ranks mask each other, so go
-        by slowdown, and see the parts mended-1, mended-2. Three numbers tell how far to trust it: the
+        Of traces gain_us is what fixing a rank would save; two equally slow ranks mask each other, so go by
+        slowdown, and see the parts `mended-1`, `mended-2`. Three numbers say how far to trust it: the
         errors of the replay and of steps replayed with the next one's times, and what is unexplained.
         docs/whatif.md has examples. compat="straggler-analysis" gives the study's own numbers, of
         operations.
@@ -3529,16 +3527,16 @@ class Job:
                 median (communication)
             slowdown: S = T / T_ideal
             delay_slowdown: actual / replayed: what launch delays cost (data loading, host)
-            m_w: share of T - T_ideal that is gone when the slowest workers alone are mended
+            m_w: share of T - T_ideal that is gone when the slowest workers alone are fixed
             m_s: ... when the last stage alone is
             repaired_us [us]: T if every operation took the median of its kind and stage
-            repair_slowdown: S_repair = T / repaired: what mending stragglers would give
+            repair_slowdown: S_repair = T / repaired: what fixing stragglers would give
             fb_correlation: correlation of forward with backward durations of a micro batch; median over
                 workers
             fb_variation: standard deviation / mean of forward durations; median over workers
-            replay_error_pct [percent]: traces: how far the replay with recorded weights is off
-            transplant_error_pct [percent]: traces: how far a step is off that is replayed with the next
-                step's weights
+            replay_error_pct [percent]: traces: error of the replay with recorded weights
+            transplant_error_pct [percent]: traces: error of a step that is replayed with the next step's
+                weights
             unexplained_pct [percent]: traces: share of T on the critical path that nothing recorded
                 explains
 
@@ -3570,15 +3568,15 @@ class Job:
             slowest: 1: one of the slowest (slowest)
             host: traces: machine, where known
             role [id]: traces: ranks that run the same work share it
-            gain_us [us]: traces: what mending it alone would save
+            gain_us [us]: traces: what fixing it alone would save
             gain_pct [percent]: traces: gain_us of replayed_us
 
-        Table parts: one row is a set of workers that is mended together
+        Table parts: one row is a set of workers that is fixed together
             part: slowest-workers or last-stage
             ranks: their ranks
-            removed: share of T - T_ideal that mending them alone takes away
+            removed: share of T - T_ideal that fixing them alone takes away
             added: share of T - T_ideal that comes back when they alone are as they were
-            t_removed_us [us]: length of a step when they are mended
+            t_removed_us [us]: length of a step when they are fixed
             t_added_us [us]: length of a step when only they are not
 
         Table kind_steps: one row is one kind in one step
@@ -3602,7 +3600,7 @@ class Job:
             slowdown: length of a step with its launch delays alone, / without any
 
         Table balances: one row is a choice of what is averaged over
-            balance: what is averaged over, beside micro batches
+            balance: what is averaged over, in addition to micro batches
             ideal_us [us]: length of a step so
             slowdown: T / ideal_us
 
@@ -3610,11 +3608,11 @@ class Job:
             scale: what takes how many times as long
             speedup: T / length of a step then
 
-        Table units: traces: one row is something that can be slow, beside ranks
+        Table units: traces: one row is something that can be slow, other than ranks
             unit: host, role, link, step, or rank:step (of the rank that is to blame most)
             name: which one; of a link the ranks that meet
-            slowdown: length of a step with it as it was, all else mended, / all mended
-            gain_us [us]: what mending it alone would save of a step
+            slowdown: length of a step with it as it was, all else fixed, / all fixed
+            gain_us [us]: what fixing it alone would save of a step
             gain_pct [percent]: gain_us of replayed_us
 
         Table ideal: one row is one operation of the ideal replay; only with ideal_trace=
@@ -3650,10 +3648,10 @@ class Events(Table):
         Numbers are ts and dur (microseconds, or with a unit: 2ms), step, device, stream, correlation,
         external_id, position, with = != < <= > >=. FIELD in (A, B, 7-9) takes a list. A value with a comma,
         " or " or " and " in it goes in quotes, in which a backslash escapes a quote or a backslash, and
-        \\xHH is the byte HH. under(X): what lies in an event X on its thread, X itself, and the GPU work
-        launched there; after(X): what starts when the rank's first X is over; before(X): what starts before
-        it does. X is a name or a condition. ts counts from the job's first event, or with absolute=True as
-        in the file.
+        \\xHH is the byte HH. under(X): what is inside of an event X on its thread, X itself, and the GPU
+        work launched there; after(X): what starts when the rank's first X is over; before(X): what starts
+        before it does. X is a name or a condition. ts counts from the job's first event, or with
+        absolute=True as in the file.
 
         Options:
             where: only events for which it holds: FIELD OP VALUE, joined by and (or a comma), or, not, ( )
@@ -3722,7 +3720,7 @@ def diff(a: Any, b: Any, *,
     tests several runs a side.
 
     Options:
-        by: name: every kernel, operator and call; total: both jobs as a whole. fail_on looks at these
+        by: name: every kernel, operator and call; total: each job in one row. fail_on looks at these
             rows; one of name, total
         per: total: sums over all ranks; rank: the mean rank; step: the mean step of a rank, of what is
             in steps; one of total, rank, step
@@ -3791,15 +3789,15 @@ def compare(a: Any, *others: Any,
 
     A is what the others are compared with; each of B, C, ... is a variant. An input is a trace or a
     directory of one job's ranks, then all ranks together. Time is the sum of durations of GPU work,
-    communication, copies and memsets among it. Every piece of work lies in exactly one row of its side,
+    communication, copies and memsets among it. Every piece of work is in exactly one row of its side,
     so the differences of all rows of a variant add up to the change of its GPU time. Work without a
     launch in the file is (unlinked).
 
     By args and op the key is the operator that owns the work, as in roofline, so that traces of
-    different vendors meet although their kernels have other names. By category operators are told by
-    their names, and work without an operator by the kernel's. By tree the operators of both sides are
-    aligned from the outside in, and a piece of work belongs to the lowest pair of operators above it:
-    three small operators against a fused one are one row under what both have in common. Ranks are
+    different vendors meet although their kernels have other names. By category operators are recognised
+    by their names, and work without an operator by the kernel's. By tree the operators of both sides
+    are aligned from the outside in, and a piece of work belongs to the lowest pair of operators above
+    it: three small operators against a fused one are one row under what both have in common. Ranks are
     paired in order, and the threads of a rank by their first operator.
 
     axis=NAME=TEXT{}TEXT takes a value out of the name of a file or folder on each input's path and
@@ -4007,7 +4005,7 @@ def memory(source: Any, *,
         peak_step [id]: step in which that was
         peak_operator: innermost operator or annotation around that allocation
         before_bytes [bytes]: held before the first event
-        end_bytes [bytes]: held behind the last
+        end_bytes [bytes]: held after the last
         reserved_bytes [bytes]: the most that the allocator had reserved from the device; unknown where
             it reserves nothing
         allocated_bytes [bytes]: sum of all allocations
@@ -4336,8 +4334,8 @@ def slice_job(source: Any, path: Path, *,
 
     Options:
         where: only events for which it holds: FIELD OP VALUE, joined by and (or a comma), or, not, ( )
-        under: only what lies in events of this name (or of this condition), with the GPU work launched
-            there
+        under: only what is inside of events of this name (or of this condition), with the GPU work
+            launched there
         streams: only GPU work of these streams: 7,20-23
         threads: only what these threads (tid) do, with the GPU work they launch
         categories: only events of these categories: kernel,cpu_op
@@ -4389,8 +4387,8 @@ def share_job(source: Any, path: Path, *,
             scripts do not
         keep_values: numbers among the values of operators' inputs stay
         where: only events for which it holds: FIELD OP VALUE, joined by and (or a comma), or, not, ( )
-        under: only what lies in events of this name (or of this condition), with the GPU work launched
-            there
+        under: only what is inside of events of this name (or of this condition), with the GPU work
+            launched there
         streams: only GPU work of these streams: 7,20-23
         threads: only what these threads (tid) do, with the GPU work they launch
         categories: only events of these categories: kernel,cpu_op

@@ -20,7 +20,7 @@ _GROUPS: Dict[str, Tuple[str, ...]] = {name: group for group in SAME for name in
 
 
 def find(name: str, columns: Sequence[str]) -> str:
-    """The column of a table that a name stands for: its own, else the one under another name of the same quantity. The name
+    """The column of a table that a name means: its own, else the one under another name of the same quantity. The name
     itself where there is none, or more than one."""
     if name in columns or name not in _GROUPS:
         return name

@@ -11,7 +11,7 @@ OWN_OUTPUT = ("annotate", "chakra", "fuse", "metrics", "report", "share", "slice
 
 
 class Refusal(Exception):
-    """What the user is told; the exit code is 2."""
+    """The message for the user; the exit code is 2."""
 
 
 def _pyarrow():

@@ -47,7 +47,7 @@ def size(value: Size, what: str) -> Optional[int]:
 
 
 def keep_memory(keep: Union[bool, int, str, None]) -> int:
-    """How many bytes of events a job may keep for its next analysis: half of the machine's memory, unless told."""
+    """How many bytes of events a job may keep for its next analysis: half of the machine's memory, unless set."""
     if keep is not True:
         return size(keep, "keep") or 0 if keep else 0
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

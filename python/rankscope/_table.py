@@ -34,7 +34,7 @@ def _need(module: str, what: str) -> Any:
 
 
 def _shorten(text: str, most: int = _SHOWN_TEXT) -> str:
-    """In the middle: the ends of kernels' names tell them apart."""
+    """In the middle: the ends of kernels' names differ."""
     if len(text) <= most:
         return text
     half = (most - 1) // 2
@@ -172,7 +172,7 @@ class Table:
 
     @property
     def result(self) -> Optional[Result]:
-        """The run's Result, None for a table that stands for itself."""
+        """The run's Result, None for a table without a run."""
         return self._result
 
     @property
@@ -258,7 +258,7 @@ class Table:
 
     def filter(self, keep: Optional[Callable[[Row], Any]] = None, **equal: Any) -> Table:
         """The rows of which keep(row), a dict, is true, and whose columns have the values given by name; a list, tuple
-        or set of values stands for any of them: `kernels.filter(lambda row: row["sum_us"] > 1000, rank=[0, 1])`."""
+        or set of values means any of them: `kernels.filter(lambda row: row["sum_us"] > 1000, rank=[0, 1])`."""
         rows: List[int] = list(range(len(self)))
         for name, wanted in equal.items():
             values, several = self.column(name), isinstance(wanted, (list, tuple, set, frozenset, range))

@@ -55,7 +55,7 @@ def _program() -> str:
     beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "rankscope")
     if named or os.access(beside, os.X_OK):
         return named or beside
-    raise UsageError("the program rankscope does not lie in this package, which was not installed from a wheel: set RANKSCOPE_PROGRAM to "
+    raise UsageError("the program rankscope is not in this package, which was not installed from a wheel: set RANKSCOPE_PROGRAM to "
                      "where it is")
 
 
@@ -71,7 +71,7 @@ def view(source: Any, *, open: bool = True, port: int = 0, perfetto: bool = Fals
     max_events: about that many events, those that matter most, so that the viewer stays quick; 0: all
     ui: the address of another viewer
     report: serve the report, too
-    memory: snapshots of PyTorch's allocator to be shown beside the traces: a path, or several
+    memory: snapshots of PyTorch's allocator to be shown with the traces: a path, or several
     settings: ranks, steps, window, recursive and renumber, as open takes them"""
     unknown = sorted(set(settings) - set(_PASSED_ON))
     if unknown:

@@ -76,7 +76,7 @@ def link(host: Path, device: Path, output: Optional[Path] = None, *, rank: Optio
     """Links a PyTorch execution trace with a Kineto trace of the same run.
 
     host, device: the two files, packed or not
-    output: the linked trace (.gz and .zst are packed), whole or not at all; None: the bytes are in the answer
+    output: the linked trace (.gz and .zst are packed), written atomically; None: the bytes are in the answer
     rank: which rank of a merged device trace
     min_match: refuse when a smaller share of the host nodes is found in the device trace, 0 to 1
     explain: name every synchronization dependency
@@ -103,12 +103,12 @@ def convert(linked: Union[Path, bytes, bytearray, memoryview, Linked], output: O
     """Writes a linked trace as a Chakra execution trace.
 
     linked: a file, or bytes (not copied) or what link returned
-    output: the execution trace (.gz and .zst are packed; .json is {"workload_graph": [...]}), whole or not at all;
+    output: the execution trace (.gz and .zst are packed; .json is {"workload_graph": [...]}), written atomically;
         None: the bytes are in the answer
     groups: where {"pg_name": [ranks]} goes as JSON; it is in the answer, too
     timing: what duration_micros says: "recorded", so that a replay takes as long as the recording, or "exclusive"
     target: "any", what was recorded, or "astra-sim", what that simulator takes
-    rank: of the trace, where it does not tell it
+    rank: of the trace, where it does not name it
     allow_unlinked: convert an execution trace without times, too
     """
     data: Optional[bytes] = None
@@ -159,7 +159,7 @@ def _build(host: Path, device: Path, output: Optional[Path], groups: Optional[Pa
 def build_job(host: Path, device: Path, output: Path, *, groups: Optional[Path] = None, timing: str = "recorded", target: str = "any",
               min_match: float = 0.5, jobs: int = 0, max_ratio: int = 1000) -> Dict[int, Converted]:
     """Builds every rank of a job: host and device are the folders of both kinds of traces (or one of both), output
-    gets chakra.RANK.et for each. Returns what build returns, by rank. A rank that fails is told as a warning and left out; the
+    gets chakra.RANK.et for each. Returns what build returns, by rank. A rank that fails is reported as a warning and left out; the
     first one's error is raised when all fail.
 
     groups: where the process groups of all ranks go as one JSON object, {"pg_name": [ranks]}"""

@@ -1,4 +1,4 @@
-"""What rankscope raises. Every error tells, in one line, the file, the place and what to do."""
+"""What rankscope raises. Every error gives, in one line, the file, the place and what to do."""
 from __future__ import annotations
 
 from typing import Any, Dict, List, Optional, Sequence
@@ -70,7 +70,7 @@ class Cancelled(Error):
 
 
 class InputWarning(UserWarning):
-    """Part of the input was lost or is unreliable; `problems` of the table tells what, how often and where."""
+    """Part of the input was lost or is unreliable; `problems` of the table says what, how often and where."""
 
 
 _CLASSES = {cls.status: cls for cls in (UsageError, InputError, InputOSError, LimitError, AmbiguousError, Cancelled)}

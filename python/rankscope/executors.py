@@ -148,7 +148,7 @@ def _chunks(files: List[sources.File], chunk: Optional[int], executor: Any) -> L
 
 
 def _workers(executor: Any) -> int:
-    """How many an executor has; a guess where it does not tell."""
+    """How many an executor has; a guess where it does not say."""
     for told in getattr(executor, "_max_workers", None), getattr(executor, "num_workers", None):
         if isinstance(told, int) and told > 0:
             return told

@@ -194,7 +194,7 @@ def _call(fn: Any, args: Any, kwargs: Any) -> Any:
 
 
 class _RayFuture(concurrent.futures.Future):  # type: ignore[type-arg]
-    """A future whose cancelling is told to Ray."""
+    """A future whose cancelling is passed on to Ray."""
 
     def __init__(self, ray: Any, reference: Any) -> None:
         super().__init__()

@@ -22,7 +22,7 @@ TABLES = ("groups", "entries", "side_by_side", "dumps", "lateness", "collectives
 
 
 class Report:
-    """What the dumps tell. Its attributes are those of `rankscope flight --format json`."""
+    """What the dumps show. Its attributes are those of `rankscope flight --format json`."""
 
     def __init__(self, flight: _engine.Flight) -> None:
         self._flight = flight
@@ -97,7 +97,7 @@ class Report:
 
     @property
     def cause(self) -> Optional[Dict[str, Any]]:
-        """Why a rank failed, as the job's log or its stack tells."""
+        """Why a rank failed, as the job's log or its stack shows."""
         return self._answer["cause"]
 
     @property
@@ -354,7 +354,7 @@ def _snapshot(server: Optional[str], workers: Union[Dict[int, str], Sequence[str
 
 def watch(source: Any, *, every: float = 10.0, stall: float = 30.0, timeout: float = 10.0, sleep: Optional[Callable[[float], Any]] = None,
           **settings: Any) -> Iterator[Report]:
-    """Looks again and again at a job that runs, until it hangs; gives a Report at each change of the verdict, the last one being that
+    """Looks repeatedly at a job that runs, until it hangs; gives a Report at each change of the verdict, the last one being that
     of the hang. It ends, too, when the job's server is gone. Tables of a report are to be looked at before the next one.
 
     source: the job's debug server ("http://host:25999"), or a folder into which dumps are written

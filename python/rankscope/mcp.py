@@ -32,7 +32,7 @@ _processes: "contextvars.ContextVar[List[subprocess.Popen]]" = contextvars.Conte
 
 
 class Refusal(Exception):
-    """What the caller is told instead of an answer."""
+    """What the caller gets instead of an answer."""
 
 
 def compact(value):
@@ -46,7 +46,7 @@ def size_of(value):
 
 
 class Questions:
-    """Runs the program and remembers what ids stand for. Nothing of it knows the protocol."""
+    """Runs the program and remembers what ids mean. Nothing of it knows the protocol."""
 
     def __init__(self, program: str, roots: List[str], timeout: float, query_timeout: float = 30) -> None:
         self.program, self.timeout, self.query_timeout = program, timeout, query_timeout
@@ -163,7 +163,7 @@ class Questions:
         return answer
 
     def evidence(self, name: str, first_row: int, budget: int) -> str:
-        """What an id stands for."""
+        """What an id means."""
         what = self._ids.get(name)
         if what is None:
             raise Refusal("there is no id %s: ids are those of this server's answers; ask the question again" % name[:40])
@@ -289,7 +289,7 @@ def make_server(questions: Questions) -> Any:
         return await answer(ask)
 
     async def evidence(id: str, first_row: int = 0, budget: int = USUAL) -> str:
-        """What an id of an earlier answer stands for: the rows of a table from first_row on (next_row of the answer is where to go
+        """What an id of an earlier answer means: the rows of a table from first_row on (next_row of the answer is where to go
         on; null at the end), or the replay that shows a diagnosis' numbers."""
         return await answer(questions.evidence, id, first_row, budget)
 

@@ -32,7 +32,7 @@ def can_plot() -> bool:
 
 
 class Report:
-    """What the runs' records tell: `tables` (datasets, comparison, ranks, percentiles, collectives, dips, traces),
+    """What the runs' records show: `tables` (datasets, comparison, ranks, percentiles, collectives, dips, traces),
     `summary` (summary.json as a dict), `problems`, `notes`, `found` (fail_on was met), `files` (what was written)."""
 
     def __init__(self, result: Result, summary: str, files: List[str]) -> None:
@@ -72,7 +72,7 @@ def report(runs: Mapping[str, Path], *, reference: Optional[str] = None, candida
         difference is called better or worse
     traces: read torch profiler traces in the directories, too
     compat: "aorta" for AORTA's numbers
-    fail_on: a condition on the comparison, as the program's --fail-on; the report's `found` tells
+    fail_on: a condition on the comparison, as the program's --fail-on; the report's `found` says
     output: a directory that receives summary.json and LABEL_timeline.png
     plots: "auto" draws if this build can and warns if not, True insists, False does not
     """

@@ -1,6 +1,6 @@
 """What rankscope.open takes, as files of a job: paths, bytes, buffers, file objects and URLs, mixed as they come.
 
-Bytes are not copied. Other buffers are copied once, since nobody else may change them while they are read. URLs need
+Bytes are not copied. Other buffers are copied once, since no other code may change them while they are read. URLs need
 fsspec and the package of their protocol. Small files are read at once; of a larger one some ranges are held at a time.
 """
 from __future__ import annotations
@@ -181,7 +181,7 @@ def _add(source: Any, rank: int, recursive: bool, options: Optional[Dict[str, An
         paths.append(_path(os.fsdecode(source), rank))
     elif isinstance(source, dict):
         if rank >= 0:
-            raise UsageError("rank %d: a dict within a dict tells no rank" % rank)
+            raise UsageError("rank %d: a dict within a dict names no rank" % rank)
         for key, value in source.items():
             _add(value, _rank(key), recursive, options, paths, files, depth + 1)
     elif hasattr(source, "read"):
@@ -284,7 +284,7 @@ def _refuse(url: str, what: str, error: Optional[BaseException] = None) -> Input
 
 
 def _shown(url: str) -> str:
-    """Without what follows a question mark: signatures are nobody's business, and no part of the name."""
+    """Without what follows a question mark: signatures are secrets, and no part of the name."""
     return url.split("?", 1)[0] if url.lower().startswith(_WEB) else url
 
 

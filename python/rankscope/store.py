@@ -3,7 +3,7 @@
     job = rankscope.open("traces/", store="kept/")      # keeps what it computes there, and takes it from there
     rankscope.store.entries("kept/")
 
-The package keeps nothing unless it is told a folder. The program's own is default()."""
+The package keeps nothing unless it is given a folder. The program's own is default()."""
 from __future__ import annotations
 
 import os

@@ -119,11 +119,11 @@ def report(source: Any, *, device: Optional[Path] = None, short_kernels: Optiona
 
     device: whose rates make the roofline columns: a name of `job.roofline(table="devices")`, or a file in TraceLens' form
     short_kernels: also the sheets of kernels shorter than that many microseconds (TraceLens: 10)
-    collectives: only its collective report over all ranks, which is beside the others otherwise (`.job`)
+    collectives: only its collective report over all ranks, which is with the others otherwise (`.job`)
     detailed: also the sheets of single collectives
-    micro_idle: gpu_timeline tells pauses shorter than that many microseconds from others
+    micro_idle: gpu_timeline lists pauses shorter than that many microseconds separately
     unlinked: GPU work whose launch is not in the file counts in gpu_timeline
-    recompute: what activation checkpointing computes again stands in rows of its own (needs Python functions in the trace)"""
+    recompute: what activation checkpointing computes again is in rows of its own (needs Python functions in the trace)"""
     settings = {"device": None if device is None else os.fspath(device), "short_kernels": _us("short_kernels", short_kernels),
                 "micro_idle": _us("micro_idle", micro_idle), "unlinked": unlinked, "recompute": recompute,
                 "collectives": collectives, "detailed": detailed}

@@ -581,7 +581,7 @@ static PyMethodDef job_methods[] = {
      "report(to, name, settings, progress=None) -> Result without tables: the page; name is None"},
     {"slice", (PyCFunction)(void (*)(void))rs_py_slice, METH_VARARGS | METH_KEYWORDS,
      "slice(to, each, options, share, map, progress=None) -> Result: a part of the job into the file, or folder (each), to; "
-     "share: options of share, or None; map: the file for what stands for what, or None"},
+     "share: options of share, or None; map: the file for what replaces what, or None"},
     {"sql", (PyCFunction)(void (*)(void))rs_py_sql, METH_VARARGS | METH_KEYWORDS,
      "sql(query, settings, progress=None) -> Result with the table rows; settings are max_memory and timeout"},
     {"build_store", rs_py_build_store, METH_VARARGS,

@@ -135,7 +135,7 @@ static PyMethodDef functions[] = {
     {"version", version, METH_NOARGS, "version() -> str"},
     {"job_options", job_options, METH_NOARGS, "job_options() -> what settings of a job can be chosen"},
     {"slice_options", slice_options, METH_NOARGS,
-     "slice_options() -> (what slice takes, what share takes beside that)"},
+     "slice_options() -> (what slice takes, what share takes in addition)"},
     {"output_forms", output_forms, METH_NOARGS, "output_forms() -> list of the names that render takes"},
     {"analyses", analyses, METH_NOARGS, "analyses() -> list of dicts: the registry"},
     {"table_restore", rs_py_table_restore, METH_O, "table_restore(state) -> Table: what state() of one gave"},

@@ -501,7 +501,7 @@ static PyMethodDef table_methods[] = {
     {"rewrite", (PyCFunction)(void (*)(void))table_rewrite, METH_VARARGS | METH_KEYWORDS,
      "rewrite(file, to, name, compress=False, keep_all=False) -> bool: writes a file of the result again "
      "into to, "
-     "packed as name ends, with what its tables say; whether the file breaks off"},
+     "packed as name ends, with what its tables say; whether the file ends too early"},
     {"__arrow_c_stream__", (PyCFunction)(void (*)(void))table_arrow_stream, METH_VARARGS | METH_KEYWORDS,
      "the table for any Arrow library, its numbers not copied"},
     {"__arrow_c_schema__", table_arrow_schema, METH_NOARGS, "the table's Arrow schema"},

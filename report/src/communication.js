@@ -147,7 +147,7 @@ export function communicationSection(data) {
         summary.length
             ? panel(
                   'Collectives by kind and size',
-                  'transfer: the shortest kernel of all ranks, when nobody waits any more',
+                  'transfer: the shortest kernel of all ranks, when no rank waits any more',
                   makeTable(summary, {
                       caption: 'Collectives by kind and size',
                       sort: ['total_transfer_us', 'descending'],

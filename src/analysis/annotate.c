@@ -8,7 +8,7 @@
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
     CELL(OF(rs_counter_event, ns), "ts_us", TIME, US, "when the counter changes, on the file's own clock",   \
          "time")                                                                                             \
-    CELL(OF(rs_counter_event, pid), "pid", INT, ID, "process (device) the counter stands under", NULL)       \
+    CELL(OF(rs_counter_event, pid), "pid", INT, ID, "process (device) the counter is listed under", NULL)    \
     CELL(OF(rs_counter_event, stream), "id", INT, ID,                                                        \
          "stream; unknown where the counter is not of one stream", NULL)                                     \
     CELL(TEXT_ID(rs_counter_event, name), "name", TEXT, NONE, "name of the counter track", NULL)             \
@@ -114,7 +114,7 @@ const rs_analysis rs_analysis_annotate = {
     .about =
         "With -o FILE the trace is copied, every byte of every event kept, and counter events are appended "
         "that a\n"
-        "viewer shows as tracks. The output's name tells its packing: .gz, .zst, else plain. Several ranks "
+        "viewer shows as tracks. The output's name decides its packing: .gz, .zst, else plain. Several ranks "
         "need\n"
         "a directory, -o DIR/, in which the files keep their names. Without -o the counter events are "
         "printed.",

@@ -17,8 +17,8 @@ static const rs_option_spec options[] = {
 #define OWN_ROW(CELL)                                                                                        \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
     CELL(TEXT_ID(rs_annotated, name), "name", TEXT, NONE,                                                    \
-         "annotation; unknown: under none. ProfilerStep#* stands for all steps", "annotation")               \
-    CELL(IF(rs_annotated, length.n, named), "count", INT, COUNT, "how often it stands in the trace", NULL)   \
+         "annotation; unknown: under none. ProfilerStep#* represents all steps", "annotation")               \
+    CELL(IF(rs_annotated, length.n, named), "count", INT, COUNT, "how many times it is in the trace", NULL)  \
     CELL(IF(rs_annotated, length.sum, named), "length_us", TIME, US, "sum of the annotations' own lengths",  \
          "length")                                                                                           \
     CELL(MEAN(rs_annotated, length), "mean_length_us", REAL, US, "mean length", "mean length")               \
@@ -154,13 +154,13 @@ static const rs_plan plan = {RS_PLAN(relations, tables), .note = note};
 const rs_analysis rs_analysis_annotations = {
     .name = "annotations",
     .group = "GPU time",
-    .help = "GPU time under user annotations (record_function), nested ones told apart",
+    .help = "GPU time under user annotations (record_function), nested ones separately",
     .about =
         "By default GPU work belongs to the annotations of the host that were open, on the launching thread, "
         "when "
         "it was launched. The own time counts each piece of work once, under its innermost annotation; the "
         "rest "
-        "stands in a row without a name, so that own times add up to the rank's GPU work. The GPU time of an "
+        "is in a row without a name, so that own times add up to the rank's GPU work. The GPU time of an "
         "annotation includes what is nested in it. What the autograd thread launches is also inside the "
         "annotation "
         "that waits for it, on the thread of that process with most annotations.\n\n"

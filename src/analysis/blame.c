@@ -22,7 +22,7 @@ static const rs_option_spec options[] = {
      "communication: members of a collective until the last has come; idle: devices without work; host: calls "
      "until the work that they wait for has ended"},
     {"by", RS_OPTION_CHOICE, "WHAT", RS_BLAME_BY_CHOICES, "rank",
-     "what is told apart beside the rank and the part that it is spent on; phase and layer: of the model, as the "
+     "what is distinguished in addition to the rank and the part that it is spent on; phase and layer: of the model, as the "
      "command structure finds them; edge: by what one thing waited for the other"},
     {"method", RS_OPTION_CHOICE, "HOW", "excess|chain", "excess",
      "excess: why the last member was later than the one that waited; chain: what ran in the meantime. Of idle "
@@ -39,8 +39,8 @@ static const rs_option_spec options[] = {
      "of the entire recording. Nothing else is computed"},
     {"folded", RS_OPTION_FLAG, NULL, NULL, NULL,
      "the shares as folded stacks, \"frame;frame;frame nanoseconds\", for flame-graph tools"},
-    {"edges", RS_OPTION_CHOICE, "WHICH", "told|all", "all",
-     "told: only dependencies that the traces tell; all: also those inferred from repetition"},
+    {"edges", RS_OPTION_CHOICE, "WHICH", "recorded|all|told", "all",
+     "recorded (before: `told`): only dependencies that the traces record; all: also those inferred from repetition"},
     {"clocks", RS_OPTION_CHOICE, "HOW", RS_CLOCKS_CHOICES, "ends",
      "ends: clocks are corrected so that collectives end together; likely, certain: by the intervals of the "
      "command clocks; file: as the traces have them"},
@@ -56,37 +56,38 @@ typedef struct blame_row {
     int64_t instances, example;
 } blame_row;
 
-#define BLAME_ROW(CELL)                                                                                      \
-    CELL(OF(blame_row, wait), "wait", TEXT, NONE, "communication, idle or host", NULL)                       \
-    CELL(OF(blame_row, waiting_rank), "waiting_rank", INT, ID, "who waited", "waiting")                      \
-    CELL(ID(blame_row, rank), "rank", INT, ID, "whose time it was spent on", NULL)                           \
-    CELL(OF(blame_row, part), "part", TEXT, NONE,                                                            \
-         "computation, transfer, copy, launch, stream_gap, sync, host, loader, host_communication, "         \
-         "unexplained, pinned (the trace does not tell what it waited for), or window (before the traces "   \
-         "begin)",                                                                                           \
-         NULL)                                                                                               \
-    CELL(MAYBE(blame_row, kernel), "kernel", TEXT, NONE, "kernel, or call of the host; with --by kernel",    \
-         NULL)                                                                                               \
-    CELL(MAYBE(blame_row, operator_name), "operator", TEXT, NONE,                                            \
-         "operator that launched it, or that the host was in; with --by operator", NULL)                     \
-    CELL(                                                                                                    \
-        MAYBE(blame_row, phase), "phase", TEXT, NONE,                                                        \
-        "forward, backward, optimizer or unknown; of the host, of what its thread launches next; with --by " \
-        "phase",                                                                                             \
-        NULL)                                                                                                \
-    CELL(ID(blame_row, layer), "layer", INT, ID,                                                             \
-         "layer of the model, from 0; unknown where none repeats; with --by layer", NULL)                    \
-    CELL(MAYBE(blame_row, group), "group", TEXT, NONE, "process group of a transfer; with --by group", NULL) \
-    CELL(MAYBE(blame_row, edge), "edge", TEXT, NONE,                                                         \
-         "by what it was waited for: work (its own duration), meeting (of a collective), thread, handover "  \
-         "(between threads), stream, launch, event (told between streams), sync (a call for work), queue "   \
-         "(full), call or device (nothing tells for what), repeated (inferred), occupied (room on the "      \
-         "device), nothing; with --by edge",                                                                 \
-         NULL)                                                                                               \
-    CELL(OF(blame_row, ns), "blame_us", TIME, US, "its share of the waiting", "blame")                       \
-    CELL(SHARE(blame_row, ns, whole), "share_pct", REAL, PERCENT, "of all waiting of the kind", "share %")   \
-    CELL(OF(blame_row, instances), "instances", INT, COUNT, "waits that it has a share in", "waits")         \
-    CELL(ID(blame_row, example), "example", INT, ID,                                                         \
+#define BLAME_ROW(CELL)                                                                                       \
+    CELL(OF(blame_row, wait), "wait", TEXT, NONE, "communication, idle or host", NULL)                        \
+    CELL(OF(blame_row, waiting_rank), "waiting_rank", INT, ID, "who waited", "waiting")                       \
+    CELL(ID(blame_row, rank), "rank", INT, ID, "whose time it was spent on", NULL)                            \
+    CELL(OF(blame_row, part), "part", TEXT, NONE,                                                             \
+         "computation, transfer, copy, launch, stream_gap, sync, host, loader, host_communication, "          \
+         "unexplained, pinned (the trace does not say what it waited for), or window (before the traces "     \
+         "begin)",                                                                                            \
+         NULL)                                                                                                \
+    CELL(MAYBE(blame_row, kernel), "kernel", TEXT, NONE, "kernel, or call of the host; with --by kernel",     \
+         NULL)                                                                                                \
+    CELL(MAYBE(blame_row, operator_name), "operator", TEXT, NONE,                                             \
+         "operator that launched it, or that the host was in; with --by operator", NULL)                      \
+    CELL(                                                                                                     \
+        MAYBE(blame_row, phase), "phase", TEXT, NONE,                                                         \
+        "forward, backward, optimizer or unknown; of the host, of what its thread launches next; with --by "  \
+        "phase",                                                                                              \
+        NULL)                                                                                                 \
+    CELL(ID(blame_row, layer), "layer", INT, ID,                                                              \
+         "layer of the model, from 0; unknown where none repeats; with --by layer", NULL)                     \
+    CELL(MAYBE(blame_row, group), "group", TEXT, NONE, "process group of a transfer; with --by group", NULL)  \
+    CELL(                                                                                                     \
+        MAYBE(blame_row, edge), "edge", TEXT, NONE,                                                           \
+        "by what it was waited for: work (its own duration), meeting (of a collective), thread, handover "    \
+        "(between threads), stream, launch, event (recorded between streams), sync (a call for work), queue " \
+        "(full), call or device (nothing says for what), repeated (inferred), occupied (room on the "         \
+        "device), nothing; with --by edge",                                                                   \
+        NULL)                                                                                                 \
+    CELL(OF(blame_row, ns), "blame_us", TIME, US, "its share of the waiting", "blame")                        \
+    CELL(SHARE(blame_row, ns, whole), "share_pct", REAL, PERCENT, "of all waiting of the kind", "share %")    \
+    CELL(OF(blame_row, instances), "instances", INT, COUNT, "waits that it has a share in", "waits")          \
+    CELL(ID(blame_row, example), "example", INT, ID,                                                          \
          "position in traceEvents, on the waiting rank, of the one it has the greatest share in", NULL)
 RS_RECORD(blame, BLAME_ROW);
 
@@ -112,9 +113,9 @@ typedef struct total_row {
     CELL(OF(total_row, unexplained), "unexplained_us", TIME, US, "of blamed_us: beyond any known cause",     \
          "unexplained")                                                                                      \
     CELL(OF(total_row, uncertain), "uncertain_us", TIME, US,                                                 \
-         "waits for another rank that are shorter than the two clocks are sure: nobody is blamed",           \
+         "waits for another rank that are shorter than the two clocks are sure: no rank is blamed",          \
          "uncertain")                                                                                        \
-    CELL(OF(total_row, pinned), "pinned_us", TIME, US, "of blamed_us: the traces do not tell what for",      \
+    CELL(OF(total_row, pinned), "pinned_us", TIME, US, "of blamed_us: the traces do not say what for",       \
          "pinned")
 RS_RECORD(total, TOTAL_ROW);
 
@@ -149,7 +150,7 @@ static const rs_table_spec chain_table = RS_TABLE(
     chain_columns);
 static const rs_column_spec folded_columns[] = {
     {"stack", RS_TEXT, RS_UNIT_NONE,
-     "kind of waiting, who waited, whose time, part, what --by tells, joined by ;", NULL},
+     "kind of waiting, who waited, whose time, part, what --by adds, joined by ;", NULL},
     {"time_ns", RS_TIME, RS_UNIT_NS, "its share of the waiting", NULL},
 };
 static const rs_table_spec folded_table = RS_TABLE(
@@ -577,7 +578,7 @@ static void explain(const blamer *b, rs_result *result)
         rs_result_note(
             result,
             "%zu kernels of communication have partners that are not in the traces: what they waited "
-            "is not told",
+            "is not known",
             e->n_alone);
     if (b->steps > b->budget)
         rs_result_note(result,
@@ -623,7 +624,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     rs_weights weights = {0};
     rs_times times = {0};
     rs_skeletons ranks;
-    bool told = strcmp(rs_options_text(run->options, "edges"), "told") == 0;
+    bool told = strcmp(rs_options_text(run->options, "edges"), "all") != 0;
     rs_engine_how how = {rs_clock_how_of(rs_options_text(run->options, "clocks")), .infer = !told,
                          .lean = true};
     blamer b = {0};
@@ -679,7 +680,7 @@ const rs_analysis rs_analysis_blame = {
         "Three kinds of waiting: members of a collective wait until the last has started (communication), "
         "devices wait for work (idle), calls wait for work to end (host). One lateness may show in all three, so "
         "sums mean something within a kind.\n\n"
-        "What a wait was for is read off the graph that replay stands on: every event has one cause that held "
+        "What a wait was for is read from the graph that replay uses: every event has one cause that held "
         "it up. Chain: what ran in the meantime, link by link, back from the end of the wait to its begin. "
         "Excess: why the last member was later than the one that waited. The paths to both are climbed back "
         "to where they meet; what the last one's holds more of is to blame, in proportion. Either way the shares "

@@ -62,7 +62,7 @@ static const char *const drift_words[] = {"collectives", "assumed"};
     CELL(OF(clock_row, drift_low), "drift_low_ppm", REAL, NONE, "least value", "drift from")                 \
     CELL(OF(clock_row, drift_high), "drift_high_ppm", REAL, NONE, "greatest value", "drift to")              \
     CELL(WORD(clock_row, drift_assumed, drift_words), "drift_from", TEXT, NONE,                              \
-         "collectives: bounded by them; assumed: they do not tell, within 100 ppm", "drift by")              \
+         "collectives: bounded by them; assumed: they do not show it, within 100 ppm", "drift by")           \
     CELL(OF(clock_row, gpu_offset), "gpu_offset_us", TIME, US,                                               \
          "how far the device's clock is ahead of its host's: middle of the bounds", "GPU ahead")             \
     CELL(OF(clock_row, gpu_low), "gpu_low_us", TIME, US,                                                     \
@@ -530,14 +530,14 @@ const rs_analysis rs_analysis_clocks = {
         "the transfer, since one kind may always end late on one rank.\n\n"
         "Clocks drift at a constant rate. Where collectives do not bound that to 200 ppm either way, 100 ppm "
         "is "
-        "assumed (drift_from). Collectives whose ends stand out by more than 50 us and 8 times the median "
+        "assumed (drift_from). Collectives whose ends deviate by more than 50 us and 8 times the median "
         "deviation are set aside.\n\n"
-        "--clock-bound and --hosts FILE tell more bounds. Ranks of one host share its clock, unless their "
+        "--clock-bound and --hosts FILE give more bounds. Ranks of one host share its clock, unless their "
         "collectives contradict that (host_from): then they stay apart.\n\n"
         "Of jobs with GPUs the clocks compared are the devices'; gpu_offset_us is what a device's clock is "
         "ahead of "
         "its host's within the trace. Of jobs without, they are the hosts'. Offsets are what remains after "
-        "baseTimeNanoseconds, where every rank tells it.",
+        "baseTimeNanoseconds, where every rank records it.",
     .examples = "rankscope clocks traces/\nrankscope clocks --table pairs --format csv traces/\n"
                 "rankscope clocks --hosts hosts.csv traces/\nrankscope clocks --clock-bound 8:-50:50 traces/",
     .options = options,

@@ -85,11 +85,11 @@ void rs_coll_note_host(const rs_coll_job *job, rs_result *result)
         rs_result_note(
             result,
             "sends and receives do not say whom they met: %zu pairs were inferred from what repeats in each "
-            "step; recording shapes (record_shapes=True) or --flight tells",
+            "step; recording shapes (record_shapes=True) or --flight gives it",
             job->n_inferred);
     if (hosts_differ(job))
         rs_result_note(result,
-                       "the ranks ran on different hosts, and communication on the host does not tell "
+                       "the ranks ran on different hosts, and communication on the host does not show "
                        "how far their clocks are apart: times of different hosts are as recorded");
 }
 
@@ -103,8 +103,7 @@ void rs_coll_note_trust(const rs_clock_trust *trust, rs_result *result)
             (long long)(trust->width / 2000 + 1), trust->n);
     if (trust->n_loose)
         rs_result_note(
-            result,
-            "%zu clocks have no interval (see the command clocks): nothing tells how far they are off",
+            result, "%zu clocks have no interval (see the command clocks): nothing shows how wrong they are",
             trust->n_loose);
 }
 

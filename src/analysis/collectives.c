@@ -41,7 +41,7 @@ static const rs_column_spec one_columns[] = {
     {"start_us", RS_TIME, RS_UNIT_US,
      "first arrival, from the job's first event (with --absolute: on rank 0's clock)", "start"},
     {"transfer_us", RS_TIME, RS_UNIT_US,
-     "from the last arrival to the first end after it: nobody waits any more", "transfer"},
+     "from the last arrival to the first end after it: no rank waits any more", "transfer"},
     {"max_wait_us", RS_TIME, RS_UNIT_US, "from the first arrival to the last", "max wait"},
     {"sum_wait_us", RS_TIME, RS_UNIT_US, "waits of all ranks for the last arrival", "sum of waits"},
     {"end_spread_us", RS_TIME, RS_UNIT_US, "from the first end to the last", "end spread"},
@@ -129,7 +129,7 @@ static const rs_column_spec clock_columns[] = {
     {"base_offset_us", RS_TIME, RS_UNIT_US, "by what its baseTimeNanoseconds is ahead of the first rank's",
      "base ahead"},
     {"offset_us", RS_TIME, RS_UNIT_US, "what its clock is ahead beyond that", "clock ahead"},
-    {"collectives", RS_INT, RS_UNIT_COUNT, "collectives that tell it", NULL},
+    {"collectives", RS_INT, RS_UNIT_COUNT, "collectives that show it", NULL},
     {"residual_us", RS_TIME, RS_UNIT_US, "median distance of its ends from the others' after correction",
      "residual"},
     {"worst_us", RS_TIME, RS_UNIT_US, "the greatest", "worst"},
@@ -558,7 +558,7 @@ const rs_analysis rs_analysis_collectives = {
         "run, by the moment when an operation was submitted.\n\n"
         "Clocks: a collective that no rank leaves before all have come ends at one moment. By that the "
         "clocks are\n"
-        "corrected (--clocks file leaves them); the table clocks tells by how much, and what distance "
+        "corrected (--clocks file leaves them); the table clocks says by how much, and what distance "
         "remains.\n\n"
         "Bandwidths are in 1e9 bytes a second. algorithm = size / transfer; bus = algorithm x 2(n-1)/n "
         "for all-reduce,\n"

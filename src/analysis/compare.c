@@ -269,11 +269,11 @@ const rs_analysis rs_analysis_compare = {
     .about =
         "A is what the others are compared with; each of B, C, ... is a variant. An input is a trace or a "
         "directory\nof one job's ranks, then all ranks together. Time is the sum of durations of GPU work, "
-        "communication, copies\nand memsets among it. Every piece of work lies in exactly one row of its side, so "
+        "communication, copies\nand memsets among it. Every piece of work is in exactly one row of its side, so "
         "the differences of all rows of\na variant add up to the change of its GPU time. Work without a launch in "
         "the file is (unlinked).\n\n"
         "By args and op the key is the operator that owns the work, as in roofline, so that traces of different "
-        "vendors\nmeet although their kernels have other names. By category operators are told by their names, and "
+        "vendors\nmeet although their kernels have other names. By category operators are recognised by their names, and "
         "work without an\noperator by the kernel's. By tree the operators of both sides are aligned from the "
         "outside in, and a piece of\nwork belongs to the lowest pair of operators above it: three small operators "
         "against a fused one are one row\nunder what both have in common. Ranks are paired in order, and the "

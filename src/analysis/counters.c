@@ -390,7 +390,7 @@ rs_status rs_counters_merge(const rs_partial *partials, size_t n, bool unmatched
         if (!fits)
             rs_result_note(
                 result,
-                "rank %lld: %zu ranges but %zu kernel launches, so that nothing tells which operator "
+                "rank %lld: %zu ranges but %zu kernel launches, so that nothing says which operator "
                 "launched what",
                 (long long)partials[i].rank, p->n, p->n_launches);
         status = add_launches(result->tables[1], partials[i].rank, p, err);

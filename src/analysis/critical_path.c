@@ -111,7 +111,7 @@ RS_RECORD(edge, EDGE_ROW);
         "is done",                                                                                                          \
         NULL)                                                                                                               \
     CELL(ID(rs_path_sync, sync), "sync", INT, ID,                                                                           \
-         "position of the cuda_sync event that says so; unknown: told from the call alone", NULL)                           \
+         "position of the cuda_sync event that says so; unknown: derived from the call alone", NULL)                        \
     CELL(OF(rs_path_sync, critical), "critical", INT, NONE, "1: on the longest path", NULL)
 RS_RECORD(sync, SYNC_ROW);
 
@@ -311,7 +311,7 @@ static rs_status add_rank(const rs_run *run, const rs_partial *partial, bool pee
             (long long)rank, (unsigned long long)a->n_contradicted);
     if (a->n_untold && rs_options_flag(run->options, "sync-edges"))
         rs_result_note(result,
-                       "rank %lld: of %zu waits the trace does not tell what work they wait for (record "
+                       "rank %lld: of %zu waits the trace does not say what work they wait for (record "
                        "with CUDA synchronization events enabled)",
                        (long long)rank, a->n_untold);
     return status;
@@ -430,7 +430,7 @@ const rs_analysis rs_analysis_critical_path = {
     .group = "GPU time",
     .help = "What a step really waited for: the longest chain of dependencies between host and GPU",
     .about =
-        "Every host call and every piece of GPU work was held up by something: the call before it, its "
+        "Every host call and every piece of GPU work was delayed by something: the call before it, its "
         "launch,\n"
         "the work before it on its stream, work of another stream, or work that a call waits for. From the "
         "window's\n"
@@ -438,7 +438,7 @@ const rs_analysis rs_analysis_critical_path = {
         "window.\n"
         "The window ends when the GPU work that was launched in it has ended, if that is after the "
         "annotation.\n"
-        "Where nothing is called ProfilerStep, --instance counts the steps that the GPU work tells by\n"
+        "Where nothing is called ProfilerStep, --instance counts the steps that are detected from the GPU work by\n"
         "repeating itself.\n"
         "\n"
         "--sync-edges lists every synchronization between GPU and host and between streams, on the path or "

@@ -15,7 +15,7 @@
 
 static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "name|total", "name",
-     "name: every kernel, operator and call; total: both jobs as a whole. --fail-on looks at these rows"},
+     "name: every kernel, operator and call; total: each job in one row. --fail-on looks at these rows"},
     {"per", RS_OPTION_CHOICE, "UNIT", "total|rank|step", "total",
      "total: sums over all ranks; rank: the mean rank; step: the mean step of a rank, of what is in steps"},
     {"kind", RS_OPTION_CHOICE, "KIND", "all|gpu|host|operator|call", "all",

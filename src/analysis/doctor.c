@@ -123,7 +123,7 @@ const rs_analysis rs_analysis_doctor = {
              "rank, steps, shapes, "
              "stacks or sync events, buffers the profiler dropped, damaged or truncated text, clock units. "
              "Each finding names "
-             "the analyses it disables or weakens and the profiler option that mends the next recording. "
+             "the analyses it disables or weakens and the profiler option that fixes the next recording. "
              "Exit code 1 when a "
              "capture is unfit: an analysis that most people want cannot be right on it.",
     .examples = "rankscope doctor traces/\nrankscope doctor --table launches trace.json.gz",

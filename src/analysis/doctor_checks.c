@@ -42,7 +42,7 @@ static const rs_doctor_check unlinked = {
     "start the profiler one step before the steps you want (schedule warmup=1)"};
 static const rs_doctor_check graphs = {
     "graph launches", "kernels of the graphs, busy time, idle",
-    "newer drivers record every replay; or profile once with graphs switched off"};
+    "newer drivers record every replay; or profile once with graphs disabled"};
 static const rs_doctor_check early = {
     "work before launch", "queue, launches, idle causes",
     "a clock skew of the driver: newer CUPTI or roctracer; restart the process"};
@@ -341,9 +341,10 @@ static void check_missing(const rs_trace *t, rs_findings *f, const counts *c, si
                        torch ? "the file does not name its rank (no distributedInfo.rank)"
                              : "the file does not name its rank");
     if (repeated)
-        rs_finding_add(f, RS_REMARK, &steps, (int64_t)n_steps,
-                       "no training steps (ProfilerStep#N): %zu are told by the repetition of the GPU work",
-                       n_steps);
+        rs_finding_add(
+            f, RS_REMARK, &steps, (int64_t)n_steps,
+            "no training steps (ProfilerStep#N): %zu are detected from the repetition of the GPU work",
+            n_steps);
     else if (n_steps == 0)
         rs_finding_add(f, RS_WEAK, &steps, 0, "no training steps (ProfilerStep#N)");
     else if (n_steps == 1)
@@ -459,7 +460,7 @@ static void check_damage(const rs_trace *t, rs_findings *f)
     }
     if (t->events->bytes_lost)
         rs_finding_add(f, RS_WEAK, &damage, (int64_t)t->events->bytes_lost,
-                       "%llu bytes were passed over to find the next event after damage",
+                       "%llu bytes were skipped to find the next event after damage",
                        (unsigned long long)t->events->bytes_lost);
     if (!defects) rs_finding_add(f, RS_FINE, &damage, 0, "the text is whole");
 }

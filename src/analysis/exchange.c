@@ -60,7 +60,7 @@ typedef struct rank_row {
     CELL(OF(rank_row, rank), "rank", INT, ID, "rank", NULL)                                                  \
     CELL(OF(rank_row, all), "all_to_alls", INT, COUNT, "all-to-alls of the rank", "all-to-alls")             \
     CELL(OF(rank_row, unknown), "unknown", INT, COUNT,                                                       \
-         "of these, those whose sizes the trace does not tell", NULL)                                        \
+         "of these, those whose sizes the trace does not record", NULL)                                      \
     CELL(OF(rank_row, time), "time_us", TIME, US,                                                            \
          "durations of their kernels, waits for other ranks among them", "time")                             \
     CELL(OF(rank_row, sent), "sent_bytes", INT, BYTES, "sent to all ranks, itself among them", "sent")       \
@@ -472,7 +472,7 @@ static rs_status note_unknown(const rs_run *run, const rs_partial *partials, siz
             result,
             "one rank does not show what it waits for others in dispatch and combine: give the traces of all");
     if (unknown)
-        rs_result_note(result, "of %lld all-to-alls the traces do not tell how much went to whom",
+        rs_result_note(result, "of %lld all-to-alls the traces do not say how much went to whom",
                        (long long)unknown);
     return RS_OK;
 }
@@ -560,8 +560,8 @@ const rs_analysis rs_analysis_exchange = {
     .about =
         "Sizes come from the split sizes that the communication recorded, which count rows of the first dimension: those "
         "of\nthe kernel, else of the operator record_param_comms that launched it, its arguments or its inputs. An\n"
-        "all-to-all without them gives every rank the same. The receiver is told by the members of the process "
-        "group.\nIn a group that is as large as the job and does not list its members ranks stand in order.\nTable messages has "
+        "all-to-all without them gives every rank the same. The receiver is determined from the members of the process "
+        "group.\nIn a group that is as large as the job and does not list its members ranks are in order.\nTable messages has "
         "sends and receives (NCCL, gloo, MPI) whose receiver is recorded.\n\n"
         "Tables experts, loads and balance are of libraries that put tokens where they belong (DeepEP, hybrid_ep, MORI,\n"
         "pplx, ...) and record no metadata. Calls of ranks whose ends keep one distance belong together; a call takes\n"

@@ -272,7 +272,7 @@ const rs_analysis rs_analysis_fragments = {
         "A gap is a time in which nothing at all runs on the GPU, between its first and its last event. Gaps shorter\n"
         "than --micro-idle come from launching one kernel after another; longer ones have other causes (idle).\n"
         "The table kernels adds up the short runs of a kernel that one operator launched, and the micro idle right\n"
-        "before them; lengths tells how kernels and gaps divide by their length.",
+        "before them; lengths shows how kernels and gaps divide by their length.",
     .examples =
         "rankscope fragments traces/\nrankscope fragments --shorter-than 5 --table kernels trace.json.gz\n"
         "rankscope fragments --micro-idle 20 --fail-on 'micro_idle_pct > 10' traces/",

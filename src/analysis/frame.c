@@ -14,10 +14,10 @@ static const rs_option_spec options[] = {
     {"args", RS_OPTION_TEXT, "NAMES", NULL, NULL,
      "further arguments as columns: all, or names with commas between"},
     {"calls", RS_OPTION_FLAG, NULL, NULL, NULL,
-     "what each event lies in or was launched by, and the GPU work below it, as columns"},
+     "what each event is inside of or was launched by, and the GPU work below it, as columns"},
     {"where", RS_OPTION_TEXT, "CONDITION", NULL, NULL, "only events for which it holds, as in events"},
     {"stack", RS_OPTION_INT, "POSITION", NULL, NULL,
-     "only the event at this position (column index) of each rank and, outwards, what it lies in or was launched by; with "
+     "only the event at this position (column index) of each rank and, outwards, what it is inside of or was launched by; with "
      "the columns of --calls"},
     {"uncut", RS_OPTION_FLAG, NULL, NULL, NULL,
      "with --compat hta: also the rows that HTA reads and then cuts off, in the order of the file"},
@@ -429,15 +429,15 @@ const rs_analysis rs_analysis_frame = {
         "then depend on\n"
         "the data. A name that a column of the frame has becomes args.NAME. A column is of whole numbers or "
         "of numbers if\n"
-        "all its values are, else of text; what is neither string nor number stands as its JSON text.\n"
+        "all its values are, else of text; what is neither string nor number is kept as its JSON text.\n"
         "\n"
-        "--calls adds columns under HTA's names: parent (the position of what an event lies in on its thread; of "
+        "--calls adds columns under HTA's names: parent (the position of the event around it on its thread; of "
         "GPU work its\n"
         "launch), depth, height, and of the GPU work below each event how much there is, how long it takes "
         "together, and from\n"
         "when to when. --where keeps rows for which a condition holds; parents may then be among the others. --stack "
         "POSITION\n"
-        "keeps one event and all that it lies in, across its launch to the outermost operator, annotation or Python call.\n"
+        "keeps one event and all events around it, across its launch to the outermost operator, annotation or Python call.\n"
         "\n"
         "--compat hta gives the frame that HTA holds after loading: its rounding, its cut at the last "
         "step, its order\n"

@@ -152,7 +152,7 @@ const rs_analysis rs_analysis_idle = {
         "when\n"
         "it was queued already and the gap is shorter than --kernel-delay, else other. Work without a launch "
         "in\n"
-        "the file counts as queued. Streams idle by themselves; when the whole GPU is idle, breakdown tells.",
+        "the file counts as queued. Streams idle by themselves; when the whole GPU is idle, see breakdown.",
     .examples = "rankscope idle trace.json.gz\nrankscope idle --intervals --kernel-delay 5 traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,

@@ -52,14 +52,14 @@ static const char *const no_yes[] = {"no", "yes"};
     CELL(SET, "file", TEXT, NONE, "input file", NULL)                                                        \
     CELL(SET, "rank_from", TEXT, NONE, "where the rank number comes from", "rank from")                      \
     CELL(SET, "split_by", TEXT, NONE,                                                                        \
-         "how a merged file was told apart into ranks; unknown for an ordinary file", NULL)                  \
+         "how a merged file was split into ranks; unknown for an ordinary file", NULL)                       \
     CELL(MAYBE(info, packing), "packing", TEXT, NONE, "plain, gzip or zstd, by the file's first bytes",      \
          NULL)                                                                                               \
     CELL(MAYBE(info, form), "form", TEXT, NONE, "object (traceEvents), array or lines (NDJSON)", NULL)       \
     CELL(OF(info, text_bytes), "text_bytes", INT, BYTES, "size of the text, unpacked", "text")               \
     CELL(OF(info, n_events), "events", INT, COUNT, "events of this rank", NULL)                              \
     CELL(OF(info, lost), "lost", INT, COUNT, "events of the file that were damaged beyond use", NULL)        \
-    CELL(WORD(info, truncated, no_yes), "truncated", TEXT, NONE, "yes when the text breaks off", NULL)       \
+    CELL(WORD(info, truncated, no_yes), "truncated", TEXT, NONE, "yes when the text ends too early", NULL)   \
     CELL(OF(info, rounded), "rounded_times", INT, COUNT,                                                     \
          "times of the file with digits below the nanosecond", "rounded")                                    \
     CELL(SET, "start_unix_ns", INT, ID,                                                                      \
@@ -67,7 +67,7 @@ static const char *const no_yes[] = {"no", "yes"};
     CELL(IF(info, first, has_span), "first_us", TIME, US, "first event on the file's own clock", "first")    \
     CELL(SET, "span_us", TIME, US, "first start to last end of all complete events", "span")                 \
     CELL(OF(info, n_steps), "steps", INT, COUNT,                                                             \
-         "steps: ProfilerStep#N, or told by the repetition of the GPU work", NULL)                           \
+         "steps: ProfilerStep#N, or detected from the repetition of the GPU work", NULL)                     \
     CELL(IF(info, first_step, n_steps), "first_step", INT, ID, "number of the first step", NULL)             \
     CELL(IF(info, last_step, n_steps), "last_step", INT, ID, "number of the last step", NULL)                \
     CELL(OF(info, n_gpu), "gpu_events", INT, COUNT, "kernels, copies and memsets", "GPU events")             \
@@ -444,11 +444,12 @@ const rs_analysis rs_analysis_info = {
     .name = "info",
     .group = "Any trace",
     .help = "What was recorded: files, ranks, categories, streams, steps, versions",
-    .about = "Shows what the input holds and how it was understood: which file is which rank and by which "
-             "rule, how a "
-             "merged file was told apart, how many events of which category, which devices and streams carry "
-             "work, which "
-             "training steps, and what the profiler says about itself and its software.",
+    .about =
+        "Shows what the input holds and how it was understood: which file is which rank and by which "
+        "rule, how a "
+        "merged file was split into ranks, how many events of which category, which devices and streams carry "
+        "work, which "
+        "training steps, and what the profiler says about itself and its software.",
     .examples = "rankscope info traces/\nrankscope info --table categories --format csv trace.json.gz",
     .table_sets = table_sets,
     .n_table_sets = 1,

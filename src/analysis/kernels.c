@@ -9,7 +9,7 @@
 
 static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "type|name|kind", "name",
-     "type: time of every combination of kinds; name: time of every kernel; kind: what kernels do, told by "
+     "type: time of every combination of kinds; name: time of every kernel; kind: what kernels do, by "
      "their names (GEMM, SDPA, CONV, NORM, ...)"},
     {"top", RS_OPTION_INT, "N", NULL, "10", "name at most N kernels of a rank, the rest is others"},
     {"duration-ratio", RS_OPTION_REAL, "X", NULL, "0.8",
@@ -61,7 +61,8 @@ typedef struct kind_row {
 
 #define KIND_ROW(CELL)                                                                                       \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
-    CELL(TEXT_ID(kind_row, kind), "kind", TEXT, NONE, "what the kernels do, told by their names", NULL)      \
+    CELL(TEXT_ID(kind_row, kind), "kind", TEXT, NONE, "what the kernels do, recognised by their names",      \
+         NULL)                                                                                               \
     CELL(OF(kind_row, names), "names", INT, COUNT, "different names", NULL)                                  \
     CELL(OF(kind_row, time.n), "count", INT, COUNT, "how often they ran", NULL)                              \
     CELL(OF(kind_row, time.sum), "sum_us", TIME, US, "total duration; simultaneous runs each count", "sum")  \
@@ -185,7 +186,7 @@ const rs_analysis rs_analysis_kernels = {
         "kernels: the kernels of each rank by total duration, until --duration-ratio of it or --top "
         "names are\n"
         "reached; the rest is one row, others, with the statistics of its own runs.\n"
-        "kinds (--by kind): what kernels do, told by their names, also where no operators were recorded.\n"
+        "kinds (--by kind): what kernels do, recognised by their names, also where no operators were recorded.\n"
         "types: how long computation, communication and memory work run alone and together.",
     .examples =
         "rankscope kernels trace.json.gz\nrankscope kernels --top 30 --duration-ratio 1 trace.json.gz\n"

@@ -45,7 +45,7 @@ typedef struct rs_traced_held {
     CELL(MAYBE(device_row, peak_operator), "peak_operator", TEXT, NONE,                                      \
          "innermost operator or annotation around that allocation", NULL)                                    \
     CELL(OF(device_row, before), "before_bytes", INT, BYTES, "held before the first event", "before")        \
-    CELL(OF(device_row, end), "end_bytes", INT, BYTES, "held behind the last", "at the end")                 \
+    CELL(OF(device_row, end), "end_bytes", INT, BYTES, "held after the last", "at the end")                  \
     CELL(OF(device_row, reserved), "reserved_bytes", INT, BYTES,                                             \
          "the most that the allocator had reserved from the device; unknown where it reserves nothing",      \
          "reserved")                                                                                         \

@@ -34,8 +34,7 @@ typedef struct kept {
 #define MODULE_ROW(CELL)                                                                                     \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
     CELL(TEXT_ID(module_row, name), "module", TEXT, NONE,                                                    \
-         "nn.Module; (no module): work that lies below none, (unlinked): work without a launch in the file", \
-         NULL)                                                                                               \
+         "nn.Module; (no module): work below none, (unlinked): work without a launch in the file", NULL)     \
     CELL(TEXT_ID(module_row, parent), "parent", TEXT, NONE,                                                  \
          "the module around it where it was met first; unknown: none", NULL)                                 \
     CELL(OF(module_row, calls), "calls", INT, COUNT, "how often it was entered", NULL)                       \
@@ -391,7 +390,7 @@ const rs_analysis rs_analysis_modules = {
     .about =
         "Work belongs to the innermost nn.Module around its launch. Work of the backward pass belongs to the module\n"
         "of the forward operator with the same sequence number. Time is the sum of durations of GPU work, "
-        "communication\nand copies among it, and every piece lies in the own time of exactly one row.\n"
+        "communication\nand copies among it, and every piece is in the own time of exactly one row.\n"
         "Computed again is what runs below torch.utils.checkpoint's recompute_fn (which only shows where Python "
         "functions\nwere recorded, with_stack=True) or in CheckpointFunctionBackward outside of the backward "
         "pass that this starts.\n"

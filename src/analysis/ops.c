@@ -307,7 +307,8 @@ static rs_status add_perf(const rs_run *run, const rs_partial *partials, size_t 
     for (size_t i = 0; is_perf(run) && i < n; i++) {
         const rs_roof_rank *p = ((const rs_relations *)partials[i].value)->extra;
         if (!p) /* made elsewhere, and not by this question */
-            return rs_fail(err, RS_ERR_FORMAT, "%s: the packed part has no answer to ops --perf; map it anew",
+            return rs_fail(err, RS_ERR_FORMAT,
+                           "%s: the packed part has no answer to ops --perf; map it again",
                            partials[i].source ? partials[i].source : "a rank");
         RS_TRY(rs_ops_perf_add(run, partials[i].rank, p, top, result->tables[TABLE_PERF],
                                result->tables[TABLE_COVERAGE], result, err));
@@ -331,7 +332,7 @@ const rs_analysis rs_analysis_ops = {
         "Each operator that launches GPU work is a launcher (see launchers); here they are added up. Times "
         "are\n"
         "unions within a launcher and sums over launchers, so that rows can add up to more than the GPU was "
-        "busy.\nA kind is told by the operator's name, else by its first kernel's. With several ranks a "
+        "busy.\nA kind is recognised by the operator's name, else by its first kernel's. With several ranks a "
         "second\n"
         "table sets them against each other.\n"
         "--host adds up all operators and annotations of the host instead, by their own time: what "

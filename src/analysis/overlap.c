@@ -183,9 +183,9 @@ static uint64_t more_columns(const rs_options *given)
 const rs_analysis rs_analysis_overlap = {
     .name = "overlap",
     .group = "GPU time",
-    .help = "How much of each rank's communication is hidden behind computation",
+    .help = "How much of each rank's communication is hidden by computation",
     .about =
-        "Communication is told by the kernel's name (NCCL, RCCL and the others of the kernel-class "
+        "Communication is recognised by the kernel's name (NCCL, RCCL and the others of the kernel-class "
         "table), time\n"
         "is that of unions: two collectives at once count once. A rank without communication has no "
         "percentage.\n\n"

@@ -174,7 +174,7 @@ const rs_analysis rs_analysis_queue = {
     .about =
         "Work waits from the start of its launch to its own start; a graph launch adds all it owns at "
         "once. The\n"
-        "mean is weighted by time. A launch into a full queue blocks the host: --blocked tells for how "
+        "mean is weighted by time. A launch into a full queue blocks the host: --blocked shows for how "
         "long that\n"
         "was: the driver's limit is the greatest length that three launches at least had to wait at, or\n"
         "--max-length.",

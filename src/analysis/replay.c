@@ -21,43 +21,42 @@ static const rs_option_spec options[] = {
      "with a question: what each rank would do at each moment, as the command map shows the recording (table map)"},
     {"force", RS_OPTION_FLAG, NULL, NULL, NULL,
      "answer questions, too, where the replay cannot be relied on"},
-    {"edges", RS_OPTION_CHOICE, "WHICH", "told|all", "all",
-     "told: only dependencies that the traces tell; all: also those inferred from repetition"},
+    {"edges", RS_OPTION_CHOICE, "WHICH", "recorded|all|told", "all",
+     "recorded (before: `told`): only dependencies that the traces record; all: also those inferred from repetition"},
     {"clocks", RS_OPTION_CHOICE, "HOW", RS_CLOCKS_CHOICES, "ends",
      "ends: clocks are corrected so that collectives end together; likely, certain: by the intervals of the "
      "command clocks; file: as the traces have them"},
     RS_SKELETONS_OPTION,
 };
 
-#define REPLAY_ROW(CELL)                                                                                      \
-    CELL(RANK, "rank", INT, ID, "rank of the job", NULL)                                                      \
-    CELL(OF(rs_replay_row, step), "step", INT, ID, "training step; unknown: all of the rank's together",      \
-         NULL)                                                                                                \
-    CELL(                                                                                                     \
-        OF(rs_replay_row, recorded), "recorded_us", TIME, US,                                                 \
-        "from the end of the step before to its own: of its annotation or of the last GPU work launched "     \
-        "in it. The first begins with its annotation, or when the work is over that stands ahead of its own", \
-                                                                                                              \
-        "recorded")                                                                                           \
-    CELL(OF(rs_replay_row, model_error), "model_error_pct", REAL, PERCENT,                                    \
-         "a replay in which each latency is what is typical of its kind, against the recording",              \
-         "model error %")                                                                                     \
-    CELL(OF(rs_replay_row, held_out_error), "held_out_error_pct", REAL, PERCENT,                              \
-         "the same, learned without this step; of all steps together the mean of the absolute errors",        \
-         "held out %")                                                                                        \
-    CELL(OF(rs_replay_row, gpu_error), "gpu_error_pct", REAL, PERCENT,                                        \
-         "model error of the time until the GPU's last work of the step has ended", "GPU error %")            \
-    CELL(OF(rs_replay_row, unexplained), "unexplained_us", TIME, US,                                          \
-         "on the path to its end: gaps of more than 20 us beyond what any known cause takes", "unexplained")  \
-    CELL(OF(rs_replay_row, unexplained_pct), "unexplained_pct", REAL, PERCENT, "of recorded_us",              \
-         "unexplained %")                                                                                     \
-    CELL(OF(rs_replay_row, inferred), "inferred_edges", INT, COUNT,                                           \
-         "dependencies that the trace does not tell but every step shows", "inferred")                        \
-    CELL(OF(rs_replay_row, contradicted), "contradicted", INT, COUNT,                                         \
-         "dependencies of the rank that run against time and are left out", NULL)                             \
-    CELL(OF(rs_replay_row, pinned), "pinned", INT, COUNT,                                                     \
-         "work that keeps its recorded time: its launch, or its partners, are not in the traces", NULL)       \
-    CELL(OF(rs_replay_row, trusted), "trusted", INT, NONE, "1: a what-if may stand on it", NULL)              \
+#define REPLAY_ROW(CELL)                                                                                     \
+    CELL(RANK, "rank", INT, ID, "rank of the job", NULL)                                                     \
+    CELL(OF(rs_replay_row, step), "step", INT, ID, "training step; unknown: all of the rank's together",     \
+         NULL)                                                                                               \
+    CELL(OF(rs_replay_row, recorded), "recorded_us", TIME, US,                                               \
+         "from the end of the step before to its own: of its annotation or of the last GPU work launched "   \
+         "in it. The first begins with its annotation, or when the work queued before its own is over",      \
+                                                                                                             \
+         "recorded")                                                                                         \
+    CELL(OF(rs_replay_row, model_error), "model_error_pct", REAL, PERCENT,                                   \
+         "a replay in which each latency is what is typical of its kind, against the recording",             \
+         "model error %")                                                                                    \
+    CELL(OF(rs_replay_row, held_out_error), "held_out_error_pct", REAL, PERCENT,                             \
+         "the same, learned without this step; of all steps together the mean of the absolute errors",       \
+         "held out %")                                                                                       \
+    CELL(OF(rs_replay_row, gpu_error), "gpu_error_pct", REAL, PERCENT,                                       \
+         "model error of the time until the GPU's last work of the step has ended", "GPU error %")           \
+    CELL(OF(rs_replay_row, unexplained), "unexplained_us", TIME, US,                                         \
+         "on the path to its end: gaps of more than 20 us beyond what any known cause takes", "unexplained") \
+    CELL(OF(rs_replay_row, unexplained_pct), "unexplained_pct", REAL, PERCENT, "of recorded_us",             \
+         "unexplained %")                                                                                    \
+    CELL(OF(rs_replay_row, inferred), "inferred_edges", INT, COUNT,                                          \
+         "dependencies that the trace does not record but every step shows", "inferred")                     \
+    CELL(OF(rs_replay_row, contradicted), "contradicted", INT, COUNT,                                        \
+         "dependencies of the rank that run against time and are left out", NULL)                            \
+    CELL(OF(rs_replay_row, pinned), "pinned", INT, COUNT,                                                    \
+         "work that keeps its recorded time: its launch, or its partners, are not in the traces", NULL)      \
+    CELL(OF(rs_replay_row, trusted), "trusted", INT, NONE, "1: a what-if may rely on it", NULL)              \
     CELL(MAYBE(rs_replay_row, reason), "reason", TEXT, NONE, "why not", NULL)
 RS_RECORD(replay, REPLAY_ROW);
 
@@ -81,7 +80,7 @@ typedef struct edge_row {
          "position in traceEvents of the source in the first of its steps", "event")                            \
     CELL(OF(edge_row, target_row), "target_event", INT, ID, "and of the target", "event")                       \
     CELL(OF(edge_row, tight), "tight", INT, COUNT,                                                              \
-         "steps of ranks in which the target starts right behind the source and nothing else explains it",      \
+         "steps of ranks in which the target starts right after the source and nothing else explains it",       \
          NULL)                                                                                                  \
     CELL(OF(edge_row, instances), "instances", INT, COUNT, "steps of ranks that run the same program", NULL)
 RS_RECORD(edge, EDGE_ROW);
@@ -102,10 +101,10 @@ typedef struct path_row {
 RS_RECORD(path, PATH_ROW);
 
 static const rs_table_spec path_table = RS_TABLE(
-    "path", "one row is a part of the path behind the end of a rank's trace; the parts add up to its length",
+    "path", "one row is a part of the path after the end of a rank's trace; the parts add up to its length",
     path_columns);
 static const rs_table_spec replay_table =
-    RS_TABLE("replay", "one row is a step of a rank, or a rank as a whole", replay_columns);
+    RS_TABLE("replay", "one row is a step of a rank, or an entire rank", replay_columns);
 static const rs_table_spec edge_table =
     RS_TABLE("edges", "one row is a dependency that was inferred from repetition", edge_columns);
 static const rs_table_spec *const tables[] = {&replay_table, &rs_what_if_table, &path_table, &edge_table,
@@ -223,7 +222,7 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
     rs_engine engine = {0};
     rs_replayed replayed = {0};
     rs_skeletons ranks;
-    bool told = strcmp(rs_options_text(run->options, "edges"), "told") == 0;
+    bool told = strcmp(rs_options_text(run->options, "edges"), "all") != 0;
     rs_engine_how how = {rs_clock_how_of(rs_options_text(run->options, "clocks")), .infer = !told,
                          .lean = !rs_replay_asks(run->options)};
     rs_status status = rs_skeletons_take(partials, n, &ranks, err);
@@ -257,9 +256,9 @@ const rs_analysis rs_analysis_replay = {
         "no "
         "known cause explains. Where more than 5 % is unexplained, or a model error is over 3 %, a what-if "
         "would mislead (trusted is 0).\n\n"
-        "Waits that the trace does not tell (inner edges of CUDA graphs, ROCm) are inferred where the same "
+        "Waits that the trace does not record (inner edges of CUDA graphs, ROCm) are inferred where the same "
         "place of the program waits in step after step, and never starts too early (table edges).",
-    .examples = "rankscope replay traces/\nrankscope replay --edges told --format csv traces/",
+    .examples = "rankscope replay traces/\nrankscope replay --edges recorded --format csv traces/",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .facets = {&rs_facet_work_details, &rs_facet_steps},
@@ -269,7 +268,7 @@ const rs_analysis rs_analysis_replay = {
     .judged = RS_JUDGED,
     .judged_when = asks_nothing,
     .follows = RS_FOLLOWS_RANKS,
-    .follows_not = "the graph is of whole traces; its rows tell the steps apart",
+    .follows_not = "the graph is of whole traces; its rows list the steps separately",
     .rank = rank,
     .merge = merge,
     .free_partial = rs_skeleton_free,

@@ -17,32 +17,33 @@ typedef struct answer_row {
     const char *assumption, *reason;
 } answer_row;
 
-#define ANSWER_ROW(CELL)                                                                                          \
-    CELL(OF(answer_row, what_if), "what_if", TEXT, NONE, "the question", "what if")                               \
-    CELL(ID(answer_row, rank), "rank", INT, ID, "rank; unknown: the job", NULL)                                   \
-    CELL(OF(answer_row, steps), "steps", INT, COUNT, "steps it is the mean of; 0: the whole trace", NULL)         \
-    CELL(                                                                                                         \
-        OF(answer_row, before), "before_us", REAL, US,                                                            \
-        "a step as recorded, from the end of the one before to its own: of a rank's, or of all ranks' last work", \
-        "before")                                                                                                 \
-    CELL(OF(answer_row, after), "after_us", REAL, US, "a step then", "after")                                     \
-    CELL(OF(answer_row, gain), "gain_us", REAL, US, "before less after", "gain")                                  \
-    CELL(OF(answer_row, low), "gain_low_us", REAL, US,                                                            \
-         "least of four replays (dependencies told or inferred too, gaps recorded or typical) and of the "        \
-         "spread over steps",                                                                                     \
-         "from")                                                                                                  \
-    CELL(OF(answer_row, high), "gain_high_us", REAL, US, "the greatest", "to")                                    \
-    CELL(OF(answer_row, pct), "gain_pct", REAL, PERCENT, "of before_us", "gain %")                                \
-    CELL(                                                                                                         \
-        OF(answer_row, bound), "bound_us", REAL, US,                                                              \
-        "what the question takes off the path as recorded: no gain is greater; unknown where it removes a wait "  \
-        "that the path runs along",                                                                               \
-        "at most")                                                                                                \
-    CELL(MAYBE(answer_row, then_bound_by), "then_bound_by", TEXT, NONE,                                           \
-         "what most of the path would be spent on then", "then bound by")                                         \
-    CELL(OF(answer_row, trusted), "trusted", INT, NONE,                                                           \
-         "1: the replay can be relied on; 0: it cannot, --force; unknown: refused", NULL)                         \
-    CELL(OF(answer_row, assumption), "assumption", TEXT, NONE, "what has to hold", NULL)                          \
+#define ANSWER_ROW(CELL)                                                                                                \
+    CELL(OF(answer_row, what_if), "what_if", TEXT, NONE, "the question", "what if")                                     \
+    CELL(ID(answer_row, rank), "rank", INT, ID, "rank; unknown: the job", NULL)                                         \
+    CELL(OF(answer_row, steps), "steps", INT, COUNT, "steps it is the mean of; 0: the whole trace", NULL)               \
+    CELL(                                                                                                               \
+        OF(answer_row, before), "before_us", REAL, US,                                                                  \
+        "a step as recorded, from the end of the one before to its own: of a rank's, or of all ranks' last work",       \
+        "before")                                                                                                       \
+    CELL(OF(answer_row, after), "after_us", REAL, US, "a step then", "after")                                           \
+    CELL(OF(answer_row, gain), "gain_us", REAL, US, "before less after", "gain")                                        \
+    CELL(                                                                                                               \
+        OF(answer_row, low), "gain_low_us", REAL, US,                                                                   \
+        "least of four replays (only recorded dependencies or inferred ones too, gaps recorded or typical) and of the " \
+        "spread over steps",                                                                                            \
+        "from")                                                                                                         \
+    CELL(OF(answer_row, high), "gain_high_us", REAL, US, "the greatest", "to")                                          \
+    CELL(OF(answer_row, pct), "gain_pct", REAL, PERCENT, "of before_us", "gain %")                                      \
+    CELL(                                                                                                               \
+        OF(answer_row, bound), "bound_us", REAL, US,                                                                    \
+        "what the question takes off the path as recorded: no gain is greater; unknown where it removes a wait "        \
+        "that the path runs along",                                                                                     \
+        "at most")                                                                                                      \
+    CELL(MAYBE(answer_row, then_bound_by), "then_bound_by", TEXT, NONE,                                                 \
+         "what most of the path would be spent on then", "then bound by")                                               \
+    CELL(OF(answer_row, trusted), "trusted", INT, NONE,                                                                 \
+         "1: the replay can be relied on; 0: it cannot, --force; unknown: refused", NULL)                               \
+    CELL(OF(answer_row, assumption), "assumption", TEXT, NONE, "what has to hold", NULL)                                \
     CELL(MAYBE(answer_row, reason), "reason", TEXT, NONE, "why it is refused or not trusted", NULL)
 RS_RECORD(answer, ANSWER_ROW);
 

@@ -393,7 +393,7 @@ const rs_analysis rs_analysis_sequences = {
     .group = "GPU time",
     .help = "Which kernels an operator launches, in which order, how often",
     .about =
-        "Every event whose name contains --op and that lies in no other such event is looked at with all "
+        "Every event whose name contains --op and that is inside of no other such event is looked at with all "
         "the GPU\n"
         "work launched under it, in order of start. Equal sequences are counted together.",
     .examples = "rankscope sequences --op aten::linear trace.json.gz\n"

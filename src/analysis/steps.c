@@ -16,7 +16,7 @@ static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "step|rank", "step",
      "step: every step of every rank; rank: the spread over each rank's steps"},
     {"outlier", RS_OPTION_REAL, "PCT", NULL, "10",
-     "a step that is longer than its rank's median step by more than PCT percent may stand out"},
+     "a step that is longer than its rank's median step by more than PCT percent may be an outlier"},
 };
 
 #define STEP_ROW(CELL)                                                                                           \
@@ -53,7 +53,7 @@ static const rs_option_spec options[] = {
     CELL(OF(rs_step_times, gpu.n), "gpu_events", INT, COUNT, "pieces of GPU work launched in it",                \
          "GPU events")                                                                                           \
     CELL(SET, "outlier", TEXT, NONE,                                                                             \
-         "why it stands out: the kind of time that grew most against the rank's median; unknown for "            \
+         "why it is an outlier: the kind of time that grew most against the rank's median; unknown for "         \
          "ordinary steps",                                                                                       \
          NULL)
 RS_RECORD(step, STEP_ROW);
@@ -74,7 +74,7 @@ typedef struct rank_row {
     CELL(IF(rank_row, slowest, lengths.n), "slowest_step", INT, ID, "the longest step", "slowest")           \
     CELL(STD(rank_row, lengths), "std_us", REAL, US, "standard deviation of a sample; unknown for one step", \
          "std")                                                                                              \
-    CELL(OF(rank_row, n_out), "outliers", INT, COUNT, "steps that stand out", NULL)                          \
+    CELL(OF(rank_row, n_out), "outliers", INT, COUNT, "steps that are outliers", NULL)                       \
     CELL(OF(rank_row, n_outside), "gpu_events_outside", INT, COUNT, "GPU work that belongs to no step",      \
          "GPU events outside")
 RS_RECORD(rank, RANK_ROW);
@@ -111,7 +111,7 @@ RS_RECORD(serving, SERVING_ROW);
     CELL(OF(rs_step_times, length), "length_us", TIME, US, "its length", "length")                           \
     CELL(SET, "vs_median_pct", REAL, PERCENT, "length above the median of the rank's steps", "vs median %")  \
     CELL(OF(rs_step_times, host.span), "recorded_us", TIME, US,                                              \
-         "its length without what lies between two recordings; the next five make it up", NULL)              \
+         "its length without what is between two recordings; the next five make it up", NULL)                \
     CELL(OF(rs_step_times, host.operators), "operators_us", TIME, US,                                        \
          "an operator runs that computes, on any thread", "operators")                                       \
     CELL(OF(rs_step_times, host.exposed_comm), "exposed_comm_us", TIME, US,                                  \
@@ -128,7 +128,7 @@ RS_RECORD(serving, SERVING_ROW);
          "comm, all")                                                                                        \
     CELL(OF(rs_step_times, host.loading), "loading_us", TIME, US,                                            \
          "a data loader is waited for, hidden or not", "loading, all")                                       \
-    CELL(SET, "outlier", TEXT, NONE, "why it stands out, as in the table steps", NULL)
+    CELL(SET, "outlier", TEXT, NONE, "why it is an outlier, as in the table steps", NULL)
 RS_RECORD(host, HOST_ROW);
 
 static const rs_table_spec host_table =
@@ -356,13 +356,13 @@ static const rs_layout steps_layout = RS_LAYOUT(rs_rank_steps, steps_fields);
 const rs_analysis rs_analysis_steps = {
     .name = "steps",
     .group = "GPU time",
-    .help = "Each training step: its length, what its GPU time went to, and which steps stand out",
+    .help = "Each training step: its length, what its GPU time went to, and which steps are outliers",
     .about =
         "A step is a ProfilerStep#N annotation of the host. Where a rank has none, its GPU work in the order of "
-        "launches is searched for what comes again and again and begins at a border that steps have: a data "
+        "launches is searched for what repeats and begins at a border that steps have: a data "
         "loader's call, the end of the optimizer, a copy to the device, a read-back, a pause of the host; "
         "such steps count from 0 and a note says so. The annotations of vLLM, SGLang and ATOM are steps, too; the table serving "
-        "says what they tell. GPU work belongs to the step it was launched in, "
+        "says what they show. GPU work belongs to the step it was launched in, "
         "wherever it runs; its span, from the first start to the last end, is divided into computation, "
         "exposed "
         "communication, exposed copies and idle. Idle time is host wait as long as the next work had not "
@@ -370,14 +370,14 @@ const rs_analysis rs_analysis_steps = {
         "launched.\n\n"
         "Two times of a step differ where the host runs ahead of the GPU: length_us is that of the annotation on "
         "the host, period_us runs from the end of the step before to its own with the GPU's work. The first step's "
-        "period begins with its annotation, or when the work is over that was launched before it and stands ahead "
+        "period begins with its annotation, or when the work is over that was launched and queued before it "
         "of its own.\n\n"
-        "A step stands out when it is longer than the median of the rank's steps by more than --outlier "
+        "A step is an outlier when it is longer than the median of the rank's steps by more than --outlier "
         "percent "
-        "and by more than three standard deviations (told by the median distance from the median); the "
+        "and by more than three standard deviations (estimated by the median distance from the median); the "
         "column "
-        "outlier then names the kind of time that grew most. Of fewer than three steps none stands out.\n\n"
-        "A job without a GPU is shown by what its host did (table host): every moment of a step counts as the first of "
+        "outlier then names the kind of time that grew most. Of fewer than three steps none is an outlier.\n\n"
+        "Of a job without a GPU the table shows what its host did (table host): every moment of a step counts as the first of "
         "operators, communication, waits for a device and data loading that runs then on any thread.",
     .examples = "rankscope steps traces/\nrankscope steps --by rank traces/\n"
                 "rankscope steps --steps 3-5 --outlier 5 --format csv trace.json.gz",

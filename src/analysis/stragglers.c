@@ -63,7 +63,7 @@ typedef struct sums {
         OF(sums, held_up), "held_up_us", TIME, US,                                                                   \
         "how long it alone was waited for: as cost_us, with what collectives in flight at one time have in "         \
         "common counted once",                                                                                       \
-        "held up")                                                                                                   \
+        "delayed")                                                                                                   \
     CELL(                                                                                                            \
         OF(sums, waiting), "waiting_us", TIME, US,                                                                   \
         "how long it waited: as waited_us, with what collectives in flight at one time have in common counted once", \
@@ -84,7 +84,7 @@ static const rs_column_spec collective_columns[] = {
     RS_COLUMN("cost_us", TIME, US, "last arrival after the last but one", "cost"),
     RS_COLUMN("waited_us", TIME, US, "sum over members of the time until the last came", "waited"),
     RS_COLUMN("transfer_us", TIME, US,
-              "from the last arrival to the first end after it: nobody waits any more", "transfer"),
+              "from the last arrival to the first end after it: no rank waits any more", "transfer"),
     RS_COLUMN(
         "clock_us", TIME, US,
         "by what the clocks of the first and the last rank may be off against each other (command clocks); "
@@ -102,7 +102,7 @@ static const rs_column_spec clock_columns[] = {
     RS_COLUMN("offset_us", TIME, US, "how far it is ahead", "ahead"),
     RS_COLUMN("spread_us", TIME, US, "median distance of its ends from the others' after correction",
               "spread"),
-    RS_COLUMN("collectives", INT, COUNT, "collectives that tell it; 0: nothing to compare with", NULL),
+    RS_COLUMN("collectives", INT, COUNT, "collectives that show it; 0: nothing to compare with", NULL),
 };
 static const rs_table_spec rank_table = RS_TABLE("stragglers", "one row is one rank", rank_columns);
 static const rs_table_spec collective_table =
@@ -242,7 +242,7 @@ static void explain(const rs_coll_job *job, const answer *a, bool align, rs_resu
             outside += op->group_size > c->n;
     }
     if (a->ranks.n < 2)
-        rs_result_note(result, "one rank: nobody to be late for; give the traces of all ranks");
+        rs_result_note(result, "one rank: no rank can be late for another; give the traces of all ranks");
     if (a->ranks.n >= 2 && n_ops == 0) rs_result_note(result, "no collectives in these traces");
     if (p2p) rs_result_note(result, "%zu sends and receives are left out", p2p);
     if (a->ranks.n >= 2 && alone)

@@ -15,7 +15,7 @@
 
 static const rs_option_spec options[] = {
     {"from", RS_OPTION_CHOICE, "WHAT", "auto|annotations|repetition", "auto",
-     "what tells the steps; auto: annotations, and repetition where there are none"},
+     "what steps are detected from; auto: annotations, and repetition where there are none"},
 };
 
 static const char *const source_names[RS_N_STEP_SOURCES] = {
@@ -28,12 +28,12 @@ static const char *const source_names[RS_N_STEP_SOURCES] = {
 #define STEP_ROW(CELL)                                                                                       \
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                \
     CELL(OF(rs_structure_step, number), "step", INT, ID, "number of the step", NULL)                         \
-    CELL(SET, "told_by", TEXT, NONE, "annotations, serving annotations, repetition", "told by")              \
+    CELL(SET, "told_by", TEXT, NONE, "annotations, serving annotations, repetition", "detected from")        \
     CELL(OF(rs_structure_step, start), "start_us", MOMENT, US, "start of its first launch", "first launch")  \
     CELL(OF(rs_structure_step, end), "end_us", MOMENT, US, "end of its last launch", "last launch")          \
     CELL(OF(rs_structure_step, works), "works", INT, COUNT, "pieces of GPU work", NULL)                      \
     CELL(SET, "micro_batches", INT, COUNT,                                                                   \
-         "how often its forward repeats; unknown where forward and backward are not told apart",             \
+         "how often its forward repeats; unknown where forward and backward are not distinguished",          \
          "micro batches")                                                                                    \
     CELL(OF(rs_structure_step, layers), "layers", INT, COUNT,                                                \
          "layers of a micro batch's forward (of the step where phases are unknown); 0: nothing repeats",     \
@@ -71,7 +71,7 @@ RS_RECORD(micro, MICRO_ROW);
 RS_RECORD(layer, LAYER_ROW);
 
 static const rs_column_spec mesh_columns[] = {
-    RS_COLUMN("axis", TEXT, NONE, "tp, dp, pp, ep, cp, sp; axis: nothing tells", NULL),
+    RS_COLUMN("axis", TEXT, NONE, "tp, dp, pp, ep, cp, sp; axis: not known", NULL),
     RS_COLUMN("named_by", TEXT, NONE,
               "description: of the process group; behaviour: what is done in it; unknown: neither",
               "named by"),
@@ -87,12 +87,11 @@ static const rs_column_spec fit_columns[] = {
     RS_COLUMN("rank", INT, ID, "rank; unknown: the whole job", NULL),
     RS_COLUMN("question", TEXT, NONE, "steps, micro_batches, layers, mesh", NULL),
     RS_COLUMN("answer", TEXT, NONE, "what was found; unknown: refused", NULL),
-    RS_COLUMN(
-        "score", REAL, NONE,
-        "share of the work that agrees with the answer: of steps, with the work a period later; of "
-        "micro batches, with the next one's; of layers, the share of forward that lies in layers; of the "
-        "mesh, the share of the job\'s ranks that its axes multiply to",
-        NULL),
+    RS_COLUMN("score", REAL, NONE,
+              "share of the work that agrees with the answer: of steps, with the work a period later; of "
+              "micro batches, with the next one's; of layers, the share of forward inside of layers; of the "
+              "mesh, the share of the job\'s ranks that its axes multiply to",
+              NULL),
     RS_COLUMN("runner_up", REAL, NONE, "score of the best period that is no multiple nor part; unknown: none",
               "runner-up"),
     RS_COLUMN("reason", TEXT, NONE, "of a refusal or a weak answer", NULL),
@@ -204,7 +203,7 @@ static rs_status fit_steps(rs_result *result, int64_t rank, const rs_structure_r
             : p->score >= 0.9
                 ? "a period repeats, but neither a border of steps nor anything of training shows in every repetition: "
                   "it may be a layer"
-                : "no period fits, nor stands out from the others";
+                : "no period fits, nor is better than the others";
         if (p->looked)
             rs_result_note(result,
                            "rank %lld: no steps: the best period, %zu pieces of work, scores %s (the next "
@@ -222,7 +221,7 @@ static rs_status fit_steps(rs_result *result, int64_t rank, const rs_structure_r
         snprintf(answer, sizeof answer, "%zu steps by %s", p->n_steps ? p->n_steps : p->n_annotated,
                  source_names[p->source]);
     if (p->n_steps == 0 && p->n_annotated)
-        reason = "they hold no GPU work, of which phases and layers are told";
+        reason = "they hold no GPU work, from which phases and layers are detected";
     if (p->weak) reason = "weak: events may be missing";
     if (p->outside)
         rs_result_note(result, "rank %lld: %zu of %zu pieces of GPU work belong to no step", (long long)rank,
@@ -245,7 +244,7 @@ static rs_status fit_inside(rs_result *result, int64_t rank, const rs_structure_
             put_fit(result->tables[FIT], rank, "micro_batches", answer, s->likeness, (double)NAN, NULL, err));
     } else {
         RS_TRY(put_fit(result->tables[FIT], rank, "micro_batches", NULL, (double)NAN, (double)NAN,
-                       "forward and backward are not told apart: no launch was autograd's", err));
+                       "forward and backward cannot be distinguished: no launch was autograd's", err));
     }
     size_t in = 0, all = 0;
     for (size_t i = 0; i < p->n_layers; i++)
@@ -255,7 +254,7 @@ static rs_status fit_inside(rs_result *result, int64_t rank, const rs_structure_
     double share = all ? (double)in / (double)all : (double)NAN;
     if (s->layers == 0)
         return put_fit(result->tables[FIT], rank, "layers", NULL, (double)NAN, (double)NAN,
-                       "no stretch of at least 4 pieces of work stands three times in a row", err);
+                       "no stretch of at least 4 pieces of work is repeated three times in a row", err);
     snprintf(answer, sizeof answer, "%zu of %zu pieces of work", s->layers, s->layer_works);
     return put_fit(result->tables[FIT], rank, "layers", answer, share, (double)NAN, NULL, err);
 }
@@ -289,7 +288,7 @@ static rs_status put_mesh(rs_result *result, const rs_mesh *mesh, size_t unliste
     }
     const char *reason = NULL;
     if (mesh->n == 0)
-        reason = unlisted ? "the process groups do not tell their ranks" : "no communication";
+        reason = unlisted ? "the process groups do not list their ranks" : "no communication";
     else if (mesh->covered != mesh->world)
         reason = "the axes that communicate do not multiply to the job's ranks";
     if (mesh->n && reason)
@@ -414,11 +413,10 @@ static const rs_layout rank_layout = RS_LAYOUT(rs_structure_rank, rank_fields);
 const rs_analysis rs_analysis_structure = {
     .name = "structure",
     .group = "Call tree",
-    .help =
-        "Steps, phases, micro batches, layers and mesh, told by what repeats itself and not by annotations",
+    .help = "Steps, phases, micro batches, layers and mesh, detected from what repeats, without annotations",
     .about =
         "Each piece of GPU work is given its place in the model's program.\n\n"
-        "Steps: annotations; where there are none (or with --from repetition), what comes again and again in "
+        "Steps: annotations; where there are none (or with --from repetition), what repeats in "
         "the order of launches and begins at a border that steps have: a data loader's call, the end of the "
         "optimizer, a copy to the device, a read-back, a pause of the host. A period without such a border, "
         "or of operators among which are no backward, optimizer or loader, may be a layer, and no step is "
@@ -427,14 +425,14 @@ const rs_analysis rs_analysis_structure = {
         "autograd launches; forward is before the last of it; after it "
         "the optimizer's own work and the clearing of gradients are the optimizer; the rest is unknown. Sends "
         "belong to what was computed before them, receives to what is computed after.\n\n"
-        "Micro batches: the smallest part of a step's forward that stands whole times one behind the other. "
-        "Layers: stretches of at least four pieces of work that stand at least three times in a row within a "
+        "Micro batches: the smallest part of a step's forward of which it is a whole number of repetitions. "
+        "Layers: stretches of at least four pieces of work that repeat at least three times in a row within a "
         "micro batch. Work of backward belongs to the micro batch and the layer of the forward operator whose "
         "sequence number its operator has.\n\n"
         "Mesh, over all ranks: process groups of one size and stride that share no rank are an axis; axes "
         "meet in one rank and their sizes multiply to the job's ranks. An axis is named by its groups' "
         "description or else by what is done in them: sends and receives pp, all-to-alls ep, sums in forward "
-        "tp, sums behind it dp.\n\n"
+        "tp, sums after it dp.\n\n"
         "The table fit says how well each answer fits, and why one was refused.",
     .examples = "rankscope structure traces/\nrankscope structure --table layers --format csv trace.json.gz\n"
                 "rankscope structure --from repetition --table fit traces/",

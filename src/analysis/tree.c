@@ -15,7 +15,7 @@
 
 static const rs_option_spec options[] = {
     {"root", RS_OPTION_TEXT, "NAME", NULL, NULL,
-     "only what lies in events of this name; * and ? stand for any text"},
+     "only what is inside of events of this name; * and ? match any text"},
     {"depth", RS_OPTION_INT, "N", NULL, "0", "only N levels; 0: all"},
     {"min-time", RS_OPTION_REAL, "US", NULL, "0", "leave out what takes less than US microseconds"},
     {"time", RS_OPTION_CHOICE, "WHAT", "gpu|host", "gpu", "what --min-time, the order and --folded go by"},

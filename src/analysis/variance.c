@@ -16,7 +16,7 @@ static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "kernel|op", "kernel",
      "kernel: by name; op: by operator and shapes, a run is all work of one call"},
     {"class", RS_OPTION_CHOICE, "CLASS", "computation|communication|memory|all|gemm|attention|convolution",
-     "computation", "which work; gemm, attention and convolution are told by the kernels' names"},
+     "computation", "which work; gemm, attention and convolution are recognised by the kernels' names"},
     {"top", RS_OPTION_INT, "N", NULL, "20", "only the first N rows of a rank; 0: all"},
     {"min-count", RS_OPTION_INT, "N", NULL, "2", "only what ran N times or more on the rank"},
     {"fail-on", RS_OPTION_TEXT, "EXPR", NULL, NULL,
@@ -44,17 +44,17 @@ static const rs_column_spec columns[] = {
     RS_COLUMN("slowest_step", INT, ID, "step of the slowest run", "in step"),
     RS_COLUMN("slowest_uid", INT, ID, "its position in traceEvents; of the operator with --by op", NULL),
     RS_COLUMN("fastest_at_us", MOMENT, US, "when the fastest run started", "fastest at"),
-    RS_COLUMN("slowest_comm_us", TIME, US, "communication that ran beside the slowest", "comm beside"),
+    RS_COLUMN("slowest_comm_us", TIME, US, "communication that ran with the slowest", "comm with it"),
     RS_COLUMN("slowest_comm_pct", REAL, PERCENT, "slowest_comm_us of max_us", "comm %"),
     RS_COLUMN("collectives", TEXT, NONE, "which communication that was, and how often", NULL),
-    RS_COLUMN("slowest_copies_us", TIME, US, "copies and memsets that ran beside the slowest",
-              "copies beside"),
-    RS_COLUMN("overlapped", INT, COUNT, "runs beside communication for more than half of their time", NULL),
-    RS_COLUMN("alone", INT, COUNT, "runs beside no communication", NULL),
+    RS_COLUMN("slowest_copies_us", TIME, US, "copies and memsets that ran with the slowest",
+              "copies with it"),
+    RS_COLUMN("overlapped", INT, COUNT, "runs with communication for more than half of their time", NULL),
+    RS_COLUMN("alone", INT, COUNT, "runs without communication", NULL),
     RS_COLUMN("slowdown_when_overlapped", REAL, RATIO, "mean of the overlapped over the mean of those alone",
               "slowdown"),
     RS_COLUMN("overlap_correlation", REAL, NONE,
-              "correlation of a run's time and the share of it beside communication, -1 to 1", "correlation"),
+              "correlation of a run's time and the share of it with communication, -1 to 1", "correlation"),
 };
 static const rs_column_spec across_columns[] = {
     RS_COLUMN("name", TEXT, NONE, "kernel, or operator", NULL),
@@ -283,14 +283,13 @@ static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_res
 const rs_analysis rs_analysis_variance = {
     .name = "variance",
     .group = "Performance models",
-    .help =
-        "Which kernels or operators vary though their work is equal, when the slowest ran, and beside what",
+    .help = "Which kernels or operators vary though their work is equal, when the slowest ran, and with what",
     .about =
         "Runs of one kernel, or of one operator with equal shapes, do the same work; where their times differ, "
         "something\nelse is the cause. The rows are sorted by the time that the slower runs took beyond the median: "
-        "what steadiness would gain.\n\n"
-        "Communication beside a run is told by the rank's own GPU work. slowdown_when_overlapped compares the runs "
-        "that lie\nbeside communication for more than half of their time with those that lie beside none; it is "
+        "what equal durations would gain.\n\n"
+        "Communication with a run is taken from the rank's own GPU work. slowdown_when_overlapped compares the runs "
+        "that\nran with communication for more than half of their time with those that ran without any; it is "
         "unknown where one kind is\nmissing. A shared name does not always mean equal work: kernels of one name "
         "may run on several shapes, which\n--by op keeps apart.\n\n"
         "The table ranks compares GPUs: each rank's runs at its own medians against the medians over all ranks. "

@@ -501,7 +501,7 @@ static void tell(const answer *a)
              ops->n_steps * ops->n_dp);
     if (ops->n_other_orders)
         rs_problems_add_many(problems, a->file, -1, RS_NOTE, "other_order",
-                             "operations stand in another order than in the first step: they were replayed "
+                             "operations are in another order than in the first step: they were replayed "
                              "in their own",
                              RS_NO_OFFSET, ops->n_other_orders, detail);
 }

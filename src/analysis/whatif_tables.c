@@ -27,22 +27,21 @@
     CELL(OF(rs_whatif_row, delay_slowdown), "delay_slowdown", REAL, NONE,                                    \
          "actual / replayed: what launch delays cost (data loading, host)", "delay slowdown")                \
     CELL(OF(rs_whatif_row, m_w), "m_w", REAL, NONE,                                                          \
-         "share of T - T_ideal that is gone when the slowest workers alone are mended", "M_W")               \
+         "share of T - T_ideal that is gone when the slowest workers alone are fixed", "M_W")                \
     CELL(OF(rs_whatif_row, m_s), "m_s", REAL, NONE, "... when the last stage alone is", "M_S")               \
     CELL(OF(rs_whatif_row, repaired), "repaired_us", REAL, US,                                               \
          "T if every operation took the median of its kind and stage", "repaired")                           \
     CELL(OF(rs_whatif_row, repair_slowdown), "repair_slowdown", REAL, NONE,                                  \
-         "S_repair = T / repaired: what mending stragglers would give", "S repair")                          \
+         "S_repair = T / repaired: what fixing stragglers would give", "S repair")                           \
     CELL(OF(rs_whatif_row, fb_correlation), "fb_correlation", REAL, NONE,                                    \
          "correlation of forward with backward durations of a micro batch; median over workers",             \
          "fb correlation")                                                                                   \
     CELL(OF(rs_whatif_row, fb_variation), "fb_variation", REAL, NONE,                                        \
          "standard deviation / mean of forward durations; median over workers", "fb variation")              \
     CELL(OF(rs_whatif_row, replay_error), "replay_error_pct", REAL, PERCENT,                                 \
-         "traces: how far the replay with recorded weights is off", "replay error %")                        \
+         "traces: error of the replay with recorded weights", "replay error %")                              \
     CELL(OF(rs_whatif_row, transplant_error), "transplant_error_pct", REAL, PERCENT,                         \
-         "traces: how far a step is off that is replayed with the next step's weights",                      \
-         "transplant error %")                                                                               \
+         "traces: error of a step that is replayed with the next step's weights", "transplant error %")      \
     CELL(OF(rs_whatif_row, unexplained), "unexplained_pct", REAL, PERCENT,                                   \
          "traces: share of T on the critical path that nothing recorded explains", "unexplained %")
 RS_RECORD(whatif, WHATIF_ROW);
@@ -66,8 +65,7 @@ RS_RECORD(step, STEP_ROW);
     CELL(OF(rs_whatif_worker, slowest), "slowest", INT, NONE, "1: one of the slowest (--slowest)", NULL)     \
     CELL(MAYBE(rs_whatif_worker, host), "host", TEXT, NONE, "traces: machine, where known", NULL)            \
     CELL(ID(rs_whatif_worker, role), "role", INT, ID, "traces: ranks that run the same work share it", NULL) \
-    CELL(OF(rs_whatif_worker, gain), "gain_us", REAL, US, "traces: what mending it alone would save",        \
-         "gain")                                                                                             \
+    CELL(OF(rs_whatif_worker, gain), "gain_us", REAL, US, "traces: what fixing it alone would save", "gain") \
     CELL(OF(rs_whatif_worker, gain_pct), "gain_pct", REAL, PERCENT, "traces: gain_us of replayed_us",        \
          "gain %")
 RS_RECORD(worker, WORKER_ROW);
@@ -76,10 +74,10 @@ RS_RECORD(worker, WORKER_ROW);
     CELL(OF(rs_whatif_part, part), "part", TEXT, NONE, "slowest-workers or last-stage", NULL)                \
     CELL(OF(rs_whatif_part, ranks), "ranks", TEXT, NONE, "their ranks", NULL)                                \
     CELL(OF(rs_whatif_part, removed), "removed", REAL, NONE,                                                 \
-         "share of T - T_ideal that mending them alone takes away", NULL)                                    \
+         "share of T - T_ideal that fixing them alone takes away", NULL)                                     \
     CELL(OF(rs_whatif_part, added), "added", REAL, NONE,                                                     \
          "share of T - T_ideal that comes back when they alone are as they were", NULL)                      \
-    CELL(OF(rs_whatif_part, t_removed), "t_removed_us", REAL, US, "length of a step when they are mended",   \
+    CELL(OF(rs_whatif_part, t_removed), "t_removed_us", REAL, US, "length of a step when they are fixed",    \
          "without")                                                                                          \
     CELL(OF(rs_whatif_part, t_added), "t_added_us", REAL, US, "length of a step when only they are not",     \
          "with")
@@ -118,7 +116,7 @@ static const rs_column_spec delay_columns[] = {
     {"slowdown", RS_REAL, RS_UNIT_NONE, "length of a step with its launch delays alone, / without any", NULL},
 };
 static const rs_column_spec balance_columns[] = {
-    {"balance", RS_TEXT, RS_UNIT_NONE, "what is averaged over, beside micro batches", NULL},
+    {"balance", RS_TEXT, RS_UNIT_NONE, "what is averaged over, in addition to micro batches", NULL},
     {"ideal_us", RS_REAL, RS_UNIT_US, "length of a step so", "ideal"},
     {"slowdown", RS_REAL, RS_UNIT_NONE, "T / ideal_us", NULL},
 };
@@ -130,9 +128,9 @@ static const rs_column_spec unit_columns[] = {
     {"unit", RS_TEXT, RS_UNIT_NONE,
      "host, role, link, step, or rank:step (of the rank that is to blame most)", NULL},
     {"name", RS_TEXT, RS_UNIT_NONE, "which one; of a link the ranks that meet", NULL},
-    {"slowdown", RS_REAL, RS_UNIT_NONE, "length of a step with it as it was, all else mended, / all mended",
+    {"slowdown", RS_REAL, RS_UNIT_NONE, "length of a step with it as it was, all else fixed, / all fixed",
      NULL},
-    {"gain_us", RS_REAL, RS_UNIT_US, "what mending it alone would save of a step", "gain"},
+    {"gain_us", RS_REAL, RS_UNIT_US, "what fixing it alone would save of a step", "gain"},
     {"gain_pct", RS_REAL, RS_UNIT_PERCENT, "gain_us of replayed_us", "gain %"},
 };
 static const rs_column_spec ideal_columns[] = {
@@ -156,7 +154,7 @@ static const rs_table_spec dps_table = RS_TABLE("dp_ranks", "one row is one data
 static const rs_table_spec stages_table = RS_TABLE("stages", "one row is one pipeline stage", stage_columns);
 static const rs_table_spec workers_table = RS_TABLE("workers", "one row is one worker", worker_columns);
 static const rs_table_spec parts_table =
-    RS_TABLE("parts", "one row is a set of workers that is mended together", part_columns);
+    RS_TABLE("parts", "one row is a set of workers that is fixed together", part_columns);
 static const rs_table_spec kind_steps_table =
     RS_TABLE("kind_steps", "one row is one kind in one step", kind_step_columns);
 static const rs_table_spec dp_steps_table =
@@ -169,7 +167,7 @@ static const rs_table_spec balances_table =
     RS_TABLE("balances", "one row is a choice of what is averaged over", balance_columns);
 static const rs_table_spec scales_table = RS_TABLE("scales", "one row is one change of times", scale_columns);
 static const rs_table_spec units_table =
-    RS_TABLE("units", "traces: one row is something that can be slow, beside ranks", unit_columns);
+    RS_TABLE("units", "traces: one row is something that can be slow, other than ranks", unit_columns);
 static const rs_table_spec ideal_table =
     RS_TABLE("ideal", "one row is one operation of the ideal replay; only with --ideal-trace", ideal_columns);
 

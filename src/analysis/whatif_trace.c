@@ -326,13 +326,13 @@ static void explain(const rs_whatif_job *a, const rs_whatif_row *job, double wor
             RS_NO_OFFSET);
     if (unkeyed > 0.05)
         rs_result_note(r,
-                       "%d %% of the time is in steps that no other rank or step runs alike: it has no "
+                       "%d %% of the time is in steps that no other rank or step runs: it has no "
                        "reference and counts as it is",
                        (int)rs_int_of(100 * unkeyed + 0.5));
     if (e->n_alone)
         rs_result_note(r,
                        "%zu kernels of communication have partners that are not in the traces: their waits "
-                       "cannot be told from their transfers",
+                       "cannot be separated from their transfers",
                        e->n_alone);
     if (rs_coll_on_host(&e->coll)) rs_coll_note_host(&e->coll, r);
     rs_coll_note_trust(&e->trust, r);

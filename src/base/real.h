@@ -1,11 +1,12 @@
-/* Reals as integers: the one place where that is done outside base/ and text/, as a cast of what lies beyond the range is undefined. */
+/* Reals as integers. A cast of a real beyond the integer's range is undefined; these end at its bounds. scripts/rooms holds all of the tree
+ * but base/ and text/ to them. */
 #ifndef RS_BASE_REAL_H
 #define RS_BASE_REAL_H
 
 #include <math.h>
 #include <stdint.h>
 
-/* Toward 0; the ends of the range for what lies beyond them, 0 for what is no number. */
+/* Toward 0. Beyond the range: its nearer bound; NaN: 0. */
 static inline int64_t rs_int_of(double x)
 {
     if (x >= 9223372036854775808.0) return INT64_MAX;

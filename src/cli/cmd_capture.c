@@ -299,7 +299,7 @@ static int run_capture(const rs_command *command, int argc, char **argv)
         return code == RS_EXIT_OK ? code : RS_EXIT_CAPTURE;
     code = RS_EXIT_CAPTURE;
     if (arguments.n_paths)
-        rs_complain("capture: what is \"%.80s\"? The command to run stands behind --", arguments.paths[0]);
+        rs_complain("capture: what is \"%.80s\"? The command to run comes after --", arguments.paths[0]);
     else if (end + 1 >= argc)
         rs_complain("capture: which command? rankscope capture [options] -- COMMAND...");
     else

@@ -84,12 +84,12 @@ const rs_command rs_command_fuse = {
         "whole.\n\n"
         "Processes, flows, correlations, External ids, sequence numbers and Python ids of the n-th rank "
         "are moved by n times a power of ten, so that no two ranks share one; every event says its rank "
-        "in args.rank; processes are named and ordered by rank. What each file says of itself stands "
+        "in args.rank; processes are named and ordered by rank. What each file says of itself is "
         "under \"rankscope\". The result can be read by every command: each rank gives the numbers it "
         "gives alone.\n\n"
         "Clocks are aligned by baseTimeNanoseconds, and where ranks share collectives by the moments at "
         "which those end; the report says by how much each rank was shifted, what distance remains, and within which interval its clock is known.\n\n"
-        "--max-events keeps what tells most, the same on all ranks: steps, GPU work with its launches and "
+        "--max-events keeps what is most informative, the same on all ranks: steps, GPU work with its launches and "
         "the arrows between them, annotations, host events, Python functions, the rest; of each kind the "
         "longest. What that leaves out is said. --steps keeps what belongs to these steps.",
     .examples =

@@ -19,7 +19,7 @@ static const rs_option_spec specs[] = {
      "how much equal runs differ (standard deviation in percent), known from elsewhere: then one run a side is "
      "enough"},
     {"by", RS_OPTION_CHOICE, "KEY", "kernel|part|operator|phase|group", "kernel",
-     "what the change is divided by, beside the kind of time"},
+     "what the change is divided by, in addition to the kind of time"},
     {"method", RS_OPTION_CHOICE, "HOW", "path|exposed", "path",
      "path: what the steps' critical paths over all ranks run along; exposed: each instant of a step belongs to "
      "what runs then, computation first, which needs no event graph and is used where that cannot be relied on"},
@@ -322,11 +322,11 @@ const rs_command rs_command_regress = {
         "folder with the traces of its ranks), or what --save wrote.\n\n"
         "The unit is the run. Steps of one run resemble each other more than those of two runs, so that a test "
         "over steps finds differences between equal code. A run's value is the mean of its settled steps: warm-up "
-        "(MSER) and outliers (median + 5 median deviations) are set apart, not deleted; what they change stands "
+        "(MSER) and outliers (median + 5 median deviations) are set apart, not deleted; what they change is "
         "in the columns warm_up_us and outliers_us. The verdict is Welch's test of the runs' log means: slower "
         "when the whole interval is above 0 and the change at least --min-effect; same when the whole interval is "
         "within it; else undecided. One run a side is undecided, unless --between-run-sd says how much equal runs "
-        "differ. The least change that these runs could show is always told.\n\n"
+        "differ. The least change that these runs could show is always reported.\n\n"
         "The parts add up to the change to the nanosecond, each divided into more pieces and longer ones. They are "
         "those of the steps' critical paths, across ranks, cut at the steps' starts. swap_us is the other way to "
         "ask: a run of the base is replayed with the new side's time of the row alone. Where part and swap differ "
@@ -335,13 +335,13 @@ const rs_command rs_command_regress = {
         "Where the replay of a run cannot be relied on (rankscope replay says why), and with --method exposed, the "
         "parts are those of the time line: an instant of a step belongs to computation, else to communication, else "
         "to copies, else it is a gap; of kernels that run at once the first to start has the time. \"outside GPU "
-        "work\" is the rest of the step on the host; it is negative where GPU work goes on behind the step's "
+        "work\" is the rest of the step on the host; it is negative where GPU work goes on after the step's "
         "end.\n\n"
         "Kernels that were renamed are one row where the steps' programs align: one place, under one operator, and "
         "each name on one side only. There are no parts where the sides have other ranks, other sizes of process "
         "groups or another program.\n\n"
         "--history looks for changes of the level of ten or more runs: E-divisive proposes them, Student's t-test of "
-        "the levels beside each decides, for the number of places where it could be; no random numbers. Its "
+        "the levels on both sides of each decides, for the number of places where it could be; no random numbers. Its "
         "exit code is 0.\n\n"
         "Exit code 1: slower; with --strict undecided, too.",
     .examples =

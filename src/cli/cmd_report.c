@@ -7,8 +7,7 @@
 #include "rankscope/report.h"
 
 static const rs_option_spec specs[] = {
-    {"output", RS_OPTION_TEXT, "FILE", NULL, NULL,
-     "the page to write, whole or not at all; - is standard output"},
+    {"output", RS_OPTION_TEXT, "FILE", NULL, NULL, "the page to write, atomically; - is standard output"},
     {"flight", RS_OPTION_TEXT, "DIR", NULL, NULL,
      "also show the verdict on these flight-recorder dumps; may be given again"},
     {"metrics", RS_OPTION_TEXT, "LABEL=DIR", NULL, NULL,

@@ -158,7 +158,7 @@ const rs_command rs_command_share = {
         "groups are replaced, the same name by the same one everywhere: kernel_3. Of arguments and of what "
         "files say of themselves the numbers, shapes and types that analyses need stay; the rest is left out, "
         "with call stacks, values of inputs and log lines.\n\n"
-        "The table `removed` says what was replaced and left out and how often. --map writes what stands for "
+        "The table `removed` says what was replaced and left out and how often. --map writes what replaces "
         "what: keep it, and answers about kernel_3 can be understood. Times, sizes and numbers stay as they are, "
         "so `summary`, `breakdown`, `critical-path` and the like of both traces agree. Look at the result "
         "before you show it: names of public libraries may say what you work on.",

@@ -20,7 +20,7 @@ static const rs_option_spec specs[] = {
     {"query-timeout", RS_OPTION_REAL, "S", NULL, "0",
      "stop a query after S seconds, reading traces and running analyses left out; 0: never"},
     {"query-memory", RS_OPTION_TEXT, "SIZE", NULL, "1G",
-     "stop a query that takes more than SIZE, beside the traces: 256M, 4G"},
+     "stop a query that takes more than SIZE, without the traces: 256M, 4G"},
     {"apart", RS_OPTION_FLAG, NULL, NULL, NULL,
      "each PATH is an input of its own, as in compare A B: with the tables of compare, diff and regress. NAME=PATH names it"},
 };
@@ -303,7 +303,7 @@ const rs_command rs_command_sql = {
         "filter. Queries only read.\n\n"
         "With --apart each PATH is an input of its own. compare, diff and regress are tables then: compare('1', '2'), "
         "compare('base', 'new', '--by op') where PATHs are base=A new=B; without arguments the first input is compared "
-        "with all others. Another analysis takes an input behind its options, breakdown('', 'new'), and is of the "
+        "with all others. Another analysis takes an input after its options, breakdown('', 'new'), and is of the "
         "first without; events are those of the first. A query names inputs, never files.\n\n"
         "Rows are written as they come, so that an answer may be longer than memory: csv, jsonl and json a thousand at "
         "a time; text and md lay columns out by the first 65536 rows, and a later cell that does not fit makes its row "

@@ -31,7 +31,7 @@ static const rs_option_spec specs[] = {
     {"no-report", RS_OPTION_FLAG, NULL, NULL, NULL, "with --perfetto: only the trace, which is sooner there"},
     {"no-progress", RS_OPTION_FLAG, NULL, NULL, NULL, "no progress bar"},
     {"quiet", RS_OPTION_FLAG, NULL, NULL, NULL,
-     "no notes and no progress bar; errors and losses are still told"},
+     "no notes and no progress bar; errors and losses are still reported"},
     {"help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"},
 };
 

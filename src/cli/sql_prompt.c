@@ -235,7 +235,7 @@ rs_status rs_sql_prompt(rs_request *r, rs_error *err)
     rs_status status = rs_sql_run(
         p.own->session, "SELECT name FROM tables; SELECT DISTINCT name FROM columns", &p.words, err);
     if (status == RS_OK) status = rs_line_editor_open(history, complete, &p, &p.editor, err);
-    if (status == RS_OK && !r->quiet) puts("SQL over this job; .help tells more.");
+    if (status == RS_OK && !r->quiet) puts("SQL over this job; .help says more.");
     if (status == RS_OK) status = converse(&p, err);
     rs_line_editor_close(p.editor);
     rs_result_clear(&p.words);

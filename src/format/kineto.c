@@ -216,8 +216,7 @@ static const uint8_t *find_header(const uint8_t *p, const uint8_t *end)
 static rs_status begin_damaged_document(rs_reader *r, bool has_members, const uint8_t *events)
 {
     const uint8_t *begin = r->p, *header = has_members ? NULL : find_header(begin, events);
-    rs_reader_problem(r, "bad_header",
-                      "the text does not begin as a trace; what stands before it was passed over",
+    rs_reader_problem(r, "bad_header", "the text does not begin as a trace; what is before it was skipped",
                       rs_reader_offset(r, begin));
     if (header) {
         r->p = header;
@@ -236,7 +235,7 @@ static rs_status begin_damaged_document(rs_reader *r, bool has_members, const ui
 static rs_status begin_with_events(rs_reader *r, const uint8_t *bracket)
 {
     rs_reader_problem(r, "bad_header",
-                      "the text does not begin as a trace; what stands before its events was passed over",
+                      "the text does not begin as a trace; what is before its events was skipped",
                       rs_reader_offset(r, r->p));
     r->core.events->form = "object";
     r->saw_object = true;
@@ -321,7 +320,7 @@ static rs_status at_document(rs_reader *r, rs_error *err)
     if (r->saw_events && (*r->p == ',' || *r->p == ']' || *r->p == '}')) {
         /* after a stray bracket every event is followed by one of these: one defect, not many */
         if (!r->stray)
-            rs_reader_problem(r, "trailing_text", "text after the trace that is no event; passed over",
+            rs_reader_problem(r, "trailing_text", "text after the trace that is no event; skipped",
                               rs_reader_offset(r, r->p));
         r->stray = true;
         r->p++;
@@ -336,7 +335,7 @@ static rs_status at_document(rs_reader *r, rs_error *err)
         return rs_fail_at(err, RS_ERR_FORMAT, r->core.file, at,
                           "is no JSON trace: expected { or [ here, found byte 0x%02x", *r->p);
     }
-    rs_reader_damaged(r, "trailing_text", "text after the trace that is no event; passed over", r->p, r->p);
+    rs_reader_damaged(r, "trailing_text", "text after the trace that is no event; skipped", r->p, r->p);
     return RS_OK;
 }
 
@@ -403,12 +402,12 @@ static rs_status at_member(rs_reader *r, rs_error *err)
         s = rs_json_skip(&q, r->end, &r->core.limits);
     }
     if (events) {
-        rs_reader_damaged(r, "bad_header", "the text beside the events is no valid JSON; passed over", begin,
+        rs_reader_damaged(r, "bad_header", "the text around the events is no valid JSON; skipped", begin,
                           events);
         return RS_OK;
     }
     if (bracket) {
-        rs_reader_problem(r, "bad_header", "the text beside the events is no valid JSON; passed over",
+        rs_reader_problem(r, "bad_header", "the text around the events is no valid JSON; skipped",
                           rs_reader_offset(r, begin));
         r->core.events->bytes_lost += (uint64_t)(bracket - begin);
         return enter_events(r, bracket);
@@ -426,7 +425,7 @@ static rs_status at_member(rs_reader *r, rs_error *err)
         r->p = begin;
         return short_of_text(r, err);
     }
-    rs_reader_damaged(r, "bad_header", "the text beside the events is no valid JSON; passed over", begin, q);
+    rs_reader_damaged(r, "bad_header", "the text around the events is no valid JSON; skipped", begin, q);
     return RS_OK;
 }
 

@@ -147,7 +147,7 @@ static void judge_junk(rs_reader *r, bool alone)
     r->core.learn_from = NULL; /* what was passed over must not become part of a layout */
     r->junk = false;
     if (!r->junk_element || !alone) {
-        rs_reader_problem(r, "stray_text", "text between events that is no event; passed over", r->damage_at);
+        rs_reader_problem(r, "stray_text", "text between events that is no event; skipped", r->damage_at);
         return;
     }
     rs_reader_problem(r, "bad_event", rs_reader_fault(RS_JSON_BAD), r->damage_at);

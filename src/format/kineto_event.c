@@ -146,7 +146,7 @@ uint32_t rs_kineto_text(rs_kineto *core, const rs_json_text *text, uint64_t offs
             doubt(core, "invalid_utf8", "bytes that are no UTF-8 inside a string; replaced by U+FFFD",
                   offset);
         else if (repaired)
-            rs_kineto_problem(core, "bad_escape", "an escape in a string means nothing; kept as it stands",
+            rs_kineto_problem(core, "bad_escape", "an escape in a string means nothing; kept as it is",
                               offset);
     }
     uint32_t id = rs_strings_add(&core->events->strings, bytes, n);

@@ -285,7 +285,7 @@ static void tell_damage(rs_perfetto *p, rs_pb_status status, const rs_pb_field *
     }
     p->events->truncated = true;
     rs_perfetto_problem(p, RS_LOSS, "truncated",
-                        "the file breaks off, or a length is damaged; what can be read behind is", f->from);
+                        "the file breaks off, or a length is damaged; what can be read after it is", f->from);
 }
 
 /* tracks: only what packets say of tracks; else all else. */

@@ -13,7 +13,7 @@ const rs_remedy rs_rocprof_remedies[] = {
     {"launches without work", "add --kernel-trace --memory-copy-trace; give all files of the run together"},
     {"work without launch", "add --hip-trace (or --runtime-trace); of CSV files give the run's folder, so "
                             "that *_hip_api_trace.csv is read with the kernels"},
-    {"graph launches", "profile once with graphs switched off"},
+    {"graph launches", "profile once with graphs disabled"},
     {"work before launch", "a clock skew of the driver: a newer ROCm; restart the process"},
     {"repeated correlations", "one run's files only: -o 'rank%env{RANK}%_%pid%' gives each process its own"},
     {"overlap on one stream",

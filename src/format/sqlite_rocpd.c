@@ -481,10 +481,11 @@ static rs_status read_rocpd(rs_database *d)
             "known",
             RS_NO_OFFSET, (uint64_t)lost, NULL);
     } else {
-        rs_problems_add_many(&d->events->problems, d->file, -1, RS_WARNING, "hidden_records",
-                             "records that the database's views do not show (their thread, queue or event is "
-                             "not in it, or there is no view) were read from the tables behind",
-                             RS_NO_OFFSET, (uint64_t)hidden, NULL);
+        rs_problems_add_many(
+            &d->events->problems, d->file, -1, RS_WARNING, "hidden_records",
+            "records that the database's views do not show (their thread, queue or event is "
+            "not in it, or there is no view) were read from the tables that the view is made of",
+            RS_NO_OFFSET, (uint64_t)hidden, NULL);
     }
     return RS_OK;
 }

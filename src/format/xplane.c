@@ -44,14 +44,13 @@ static rs_status tell_progress(rs_xspace *s, const uint8_t *at)
 static void overlong(rs_xspace *s, const rs_pb_field *f)
 {
     if (f->bytes.end < s->text + s->n) {
-        rs_xspace_damage(s, "damaged", "a length is damaged; events there may be lost or stand elsewhere",
-                         f->from);
+        rs_xspace_damage(s, "damaged", "a length is damaged; events there may be lost or displaced", f->from);
         return;
     }
     if (s->cut) return;
     s->cut = s->events->truncated = true;
-    rs_xspace_damage(s, "truncated", "the file breaks off; the names of the last plane's events stood behind",
-                     f->from);
+    rs_xspace_damage(s, "truncated",
+                     "the file breaks off; the names of the last plane's events came after it", f->from);
 }
 
 /* ---- events -------------------------------------------------------------------------------------------- */
@@ -441,7 +440,7 @@ static void not_a_plane(rs_xspace *s, rs_pb_field *f)
     if (s->text + s->n - f->from <= LONGEST_HEADER)
         overlong(s, f);
     else
-        rs_xspace_damage(s, "damaged", "no plane begins here; what can be read behind is", f->from);
+        rs_xspace_damage(s, "damaged", "no plane begins here; what can be read after it is", f->from);
 }
 
 /* facts: only what planes say of the recording; else their events. */
@@ -532,7 +531,8 @@ static rs_run_name run_name(const char *path)
 static const rs_remedy remedies[] = {
     {"damaged text",
      "stop the trace (jax.profiler.stop_trace) before the program ends: the file is written then"},
-    {"GPU work", "jax.profiler.trace() on a machine with GPUs, with CUPTI or roctracer beside the driver"},
+    {"GPU work",
+     "jax.profiler.trace() on a machine with GPUs, with CUPTI or roctracer installed with the driver"},
     {"host operators", "keep host_tracer_level at 2 (jax.profiler.ProfileOptions)"},
     {"launches without work", "keep the trace short: the profiler drops what its buffers do not hold"},
     {"work without launch",

@@ -484,7 +484,7 @@ void rs_source_report_end(const rs_source *source, int64_t rank, rs_problems *pr
          "the compressed bytes do not decode from here on; offset in compressed bytes"},
         {end.checksum, "packing_checksum", "the stored checksum differs: some byte of the text is wrong"},
         {end.trailing, "packing_trailing",
-         "bytes behind the compressed stream were left alone; offset in compressed bytes"},
+         "bytes after the compressed stream were left alone; offset in compressed bytes"},
     };
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
         if (faults[i].found)

@@ -265,7 +265,7 @@ static void on_cell(void *context, const char *name, const char **all)
         r->column = SIZE_MAX; /* before the first */
     } else if (is(name, "c")) {
         r->column = column_of(attribute(all, "r"), r->column + 1);
-        if (r->column >= MOST_COLUMNS) refuse(r, "a sheet has a cell behind column 16384");
+        if (r->column >= MOST_COLUMNS) refuse(r, "a sheet has a cell beyond column 16384");
         r->type = type_of(attribute(all, "t"));
         r->length = 0;
     } else if (is(name, "v")) {

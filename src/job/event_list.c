@@ -101,7 +101,7 @@ _Static_assert(0 RS_COLUMNS(ONE_COLUMN) == 57, "arguments has a line for each co
 _Static_assert((int)RS_EVENT_EXTERNAL_ID == (int)RS_COL_EXTERNAL_ID &&
                    (int)RS_EVENT_CORRELATION == (int)RS_COL_CORRELATION &&
                    (int)RS_EVENT_STREAM == (int)RS_COL_STREAM && (int)RS_EVENT_DEVICE == (int)RS_COL_DEVICE,
-               "the places told in the header");
+               "the places that the header gives");
 
 const rs_event_argument *rs_event_arguments(size_t *n)
 {

@@ -572,7 +572,7 @@ rs_status rs_input_load(rs_job *job, rs_input *input, uint64_t columns, unsigned
 {
     if (input->instead)
         return rs_fail_at(err, RS_ERR_FORMAT, input->path, RS_NO_OFFSET,
-                          "its run stands in %s too, which is read instead", input->instead);
+                          "its run is in %s too, which is read instead", input->instead);
     columns = rs_input_columns(job, input, columns);
     if (input->events && (input->loaded & columns) == columns) return RS_OK;
     if (job->settings.keep) columns |= RS_ALL_COLUMNS;

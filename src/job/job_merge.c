@@ -173,10 +173,10 @@ static void note_instead(const rs_question *q, size_t at, rs_result *result)
         n++;
     }
     if (n > 1)
-        rs_result_note(result, "passed over: %s and %zu more files, whose run stands in %s, too",
-                       answer->path, n - 1, answer->instead);
+        rs_result_note(result, "skipped: %s and %zu more files, whose run is in %s, too", answer->path, n - 1,
+                       answer->instead);
     else
-        rs_result_note(result, "passed over: %s, whose run stands in %s, too", answer->path, answer->instead);
+        rs_result_note(result, "skipped: %s, whose run is in %s, too", answer->path, answer->instead);
 }
 
 /* Files of a directory that are no traces are named up to here, and counted beyond. */
@@ -201,7 +201,7 @@ rs_status rs_question_judge(rs_question *q, const rs_ranking *ranking, rs_result
         if (is_no_trace(answer) && answer->instead)
             note_instead(q, i, result);
         else if (is_no_trace(answer) && ++passed_over <= MAX_NAMED)
-            rs_result_note(result, "passed over: %s", line);
+            rs_result_note(result, "skipped: %s", line);
         else if (is_no_trace(answer))
             continue;
         else
@@ -209,7 +209,7 @@ rs_status rs_question_judge(rs_question *q, const rs_ranking *ranking, rs_result
                                  "a file could not be used", RS_NO_OFFSET, 1, line);
     }
     if (passed_over > MAX_NAMED)
-        rs_result_note(result, "passed over: %zu more files that are no traces", passed_over - MAX_NAMED);
+        rs_result_note(result, "skipped: %zu more files that are no traces", passed_over - MAX_NAMED);
     if (usable) return RS_OK;
     return first_bad ? fail_as(first_bad, err) : rs_fail(err, RS_ERR_FORMAT, "no input files");
 }
@@ -372,10 +372,11 @@ static void tell_steps(rs_question *const *sides, unsigned n_sides, rs_result *r
     size_t n = 0;
     for (unsigned i = 0; i < n_sides; i++) n += sides[i]->n_repeated;
     if (n)
-        rs_result_note(result,
-                       "steps of %zu rank%s: no annotation tells them (ProfilerStep#N); they are told by the "
-                       "repetition of the GPU work",
-                       n, n == 1 ? "" : "s");
+        rs_result_note(
+            result,
+            "steps of %zu rank%s: no annotation marks them (ProfilerStep#N); they are detected from the "
+            "repetition of the GPU work",
+            n, n == 1 ? "" : "s");
 }
 
 /* Whether one of the facets needs the classes of GPU work. */

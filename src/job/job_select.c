@@ -241,6 +241,6 @@ rs_status rs_selected_judge(const rs_selected *const *ranks, size_t n, const rs_
     if (settings->steps && !any_step) return refuse_steps(ranks, n, settings->steps, err);
     if (settings->window && !any_time) return refuse_window(ranks, n, settings->window, err);
     if (!settings->window) return RS_OK; /* the steps are there, and nothing lies in them */
-    return rs_fail(err, RS_ERR_USAGE, "nothing lies both in --steps %.80s and in --window %.80s",
+    return rs_fail(err, RS_ERR_USAGE, "nothing is both in --steps %.80s and in --window %.80s",
                    settings->steps ? settings->steps : "", settings->window);
 }

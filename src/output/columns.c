@@ -8,38 +8,6 @@
 #include "input/json.h"
 #include "table/table_internal.h"
 
-/* ---- names ---------------------------------------------------------------------------------------------- */
-
-static bool is_taken(const rs_out_columns *columns, const char *name, size_t but)
-{
-    const rs_table_spec *spec = rs_table_get_spec(columns->table);
-    for (size_t i = 0; i < spec->n_columns; i++)
-        if (i != but && strcmp(spec->columns[i].name, name) == 0) return true;
-    for (size_t i = 0; i < columns->n; i++)
-        if (columns->items[i].name && i != but && strcmp(columns->items[i].name, name) == 0) return true;
-    return false;
-}
-
-/* The name of a time in nanoseconds: the unit at its end is replaced, or added where there is none. A name that
- * another column has already gets the unit added instead, as often as it takes. NULL when out of memory. */
-static char *time_name(const rs_out_columns *columns, size_t at, const char *name)
-{
-    static const struct {
-        const char *unit, *ns;
-    } ends[] = {{"_us", "_ns"},   {"_ms", "_ns"},   {"_ns", "_ns"},
-                {"(us)", "(ns)"}, {"(ms)", "(ns)"}, {"", "_ns"}};
-    size_t n = strlen(name), room = n + 7 + 3 * columns->n, end = 0;
-    while (n < strlen(ends[end].unit) || strcmp(name + n - strlen(ends[end].unit), ends[end].unit) != 0)
-        end++;
-    char *out = rs_malloc(room);
-    if (!out) return NULL;
-    memcpy(out, name, n);
-    strcpy(out + n - strlen(ends[end].unit), ends[end].ns);
-    if (is_taken(columns, out, at)) strcat(strcpy(out, name), "_ns");
-    while (strlen(out) + 4 <= room && is_taken(columns, out, at)) strcat(out, "_ns");
-    return out;
-}
-
 /* ---- texts ---------------------------------------------------------------------------------------------- */
 
 /* The id here of one of the table's texts: what is no UTF-8 becomes U+FFFD, so two of them may become one. add: a new text
@@ -67,7 +35,7 @@ static rs_status fail_other(const rs_out_column *column, rs_error *err)
     return rs_fail(
         err, RS_ERR_USAGE,
         "column %.80s holds other texts the second time it is read: what is random fits csv and jsonl",
-        column->name);
+        column->spec->name);
 }
 
 /* Sets texts_of for a table. Without add a text that is not listed is an error. */
@@ -109,13 +77,8 @@ static rs_status list_texts(const rs_out_columns *columns, size_t at, rs_error *
 
 static rs_status make_column(rs_out_columns *columns, size_t at, rs_error *err)
 {
-    rs_out_column *column = &columns->items[at];
-    column->spec = &rs_table_get_spec(columns->table)->columns[at];
-    bool time = rs_type_is_time(column->spec->type);
-    column->unit = rs_unit_name(time ? RS_UNIT_NS : column->spec->unit);
-    column->name = time ? time_name(columns, at, column->spec->name) : rs_strdup(column->spec->name);
-    if (!column->name) return rs_fail_nomem(err, "the name of a column");
-    return column->spec->type == RS_TEXT ? list_texts(columns, at, err) : RS_OK;
+    columns->items[at].spec = &rs_table_get_spec(columns->table)->columns[at];
+    return columns->items[at].spec->type == RS_TEXT ? list_texts(columns, at, err) : RS_OK;
 }
 
 rs_status rs_out_columns_make(const rs_table *table, rs_out_columns *out, rs_error *err)
@@ -131,7 +94,7 @@ rs_status rs_out_columns_make(const rs_table *table, rs_out_columns *out, rs_err
 void rs_out_columns_clear(rs_out_columns *columns)
 {
     for (size_t at = 0; columns->items && at < columns->n; at++) {
-        rs_free_all(columns->items[at].name, columns->items[at].texts_of);
+        rs_free(columns->items[at].texts_of);
         rs_strings_clear(&columns->items[at].texts);
     }
     rs_free(columns->items);
@@ -201,7 +164,7 @@ void rs_out_reals(const rs_out_columns *columns, size_t at, size_t row, size_t n
 {
     const rs_table *table = columns->table;
     for (size_t i = 0; i < n; i++)
-        values[i] = rs_table_is_null(table, row + i, at) ? 0 : table->columns[at].values.reals[row + i];
+        values[i] = rs_table_is_null(table, row + i, at) ? 0 : rs_table_real(table, row + i, at);
 }
 
 void rs_out_numbers(const rs_out_columns *columns, size_t at, size_t row, size_t n, int32_t *values)

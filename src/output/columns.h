@@ -1,8 +1,8 @@
 /* A table as column formats (Arrow, Parquet) want it: whole numbers, reals and texts in numbered lists.
  *
- * The types do not depend on the rows. RS_INT is int64, RS_REAL float64; times are int64 nanoseconds, exact, and the
- * column's name then says so: dur_us becomes dur_ns, ts becomes ts_ns. A text column is a list of its different texts,
- * the empty one first and then in order of appearance, and a number for each row. */
+ * The types do not depend on the rows. RS_INT is int64; RS_REAL and times are float64 in the column's unit, under the column's
+ * name, as in csv. A text column is a list of its different texts, the empty one first and then in order of appearance, and a
+ * number for each row. */
 #ifndef RS_OUTPUT_COLUMNS_H
 #define RS_OUTPUT_COLUMNS_H
 
@@ -11,8 +11,6 @@
 
 typedef struct rs_out_column {
     const rs_column_spec *spec;
-    char *name;          /* owned */
-    const char *unit;    /* static; NULL: none */
     rs_strings texts;    /* of a text column: each once, valid UTF-8. The list begins at id `first_text` */
     uint32_t *texts_of;  /* by the table's id of a text: the id here; RS_NO_STRING where no row has it */
     uint32_t first_text; /* 1 when no row has the empty text, which rs_strings always holds first */
@@ -47,8 +45,7 @@ static inline size_t rs_out_n_texts(const rs_out_column *column)
 /* Marks which of n cells from `row` are known: bit i of `known`, which has room for (n + 7) / 8 bytes, stands for
  * row + i. Returns how many are unknown. */
 size_t rs_out_known(const rs_out_columns *columns, size_t at, size_t row, size_t n, uint8_t *known);
-/* The n cells of a column of whole numbers or times, of reals, of texts (their numbers in the list). What is unknown is
- * 0. */
+/* The n cells of a column of whole numbers, of reals or times, of texts (their numbers in the list). What is unknown is 0. */
 void rs_out_longs(const rs_out_columns *columns, size_t at, size_t row, size_t n, int64_t *values);
 void rs_out_reals(const rs_out_columns *columns, size_t at, size_t row, size_t n, double *values);
 void rs_out_numbers(const rs_out_columns *columns, size_t at, size_t row, size_t n, int32_t *values);

@@ -182,7 +182,7 @@ rs_status rs_face_diff(const rs_result *result, rs_page *layout, rs_error *err)
         status = rs_face_first(ranks, NULL, layout, err);
         rs_page_blank(layout);
     }
-    rs_page_heading(layout, "A and B as a whole", true);
+    rs_page_heading(layout, "A and B in total", true);
     if (status == RS_OK) status = rs_face_part(layout, totals, of_total, NULL, rs_table_n_rows(totals), err);
     for (int k = 0; result->main_table == 0 && status == RS_OK && k < 3; k++) {
         size_t n = choose_changes(names, kinds[k], rows);

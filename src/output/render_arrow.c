@@ -87,9 +87,14 @@ static bool is_large(const rs_out_column *column)
     return column->text_bytes > INT32_MAX;
 }
 
+static bool is_real(const rs_out_column *column)
+{
+    return column->spec->type == RS_REAL || rs_type_is_time(column->spec->type);
+}
+
 static uint8_t make_type(rs_flat *flat, const rs_out_column *column, rs_flat_place *type)
 {
-    if (column->spec->type == RS_REAL) {
+    if (is_real(column)) {
         rs_flat_begin(flat);
         rs_flat_short(flat, 0, FLOAT_DOUBLE);
         *type = rs_flat_end(flat);
@@ -106,12 +111,9 @@ static uint8_t make_type(rs_flat *flat, const rs_out_column *column, rs_flat_pla
 
 static rs_flat_place make_field(rs_flat *flat, const rs_out_column *column, size_t at)
 {
-    bool renamed = strcmp(column->name, column->spec->name) != 0;
-    const char *const pairs[][2] = {{"unit", column->unit},
-                                    {"help", column->spec->help},
-                                    {"column", renamed ? column->spec->name : NULL}};
-    rs_flat_place notes = make_pairs(flat, pairs, 3), children = rs_flat_tables(flat, NULL, 0), type;
-    rs_flat_place name = rs_flat_text(flat, column->name), list = 0;
+    const char *const pairs[][2] = {{"unit", rs_unit_name(column->spec->unit)}, {"help", column->spec->help}};
+    rs_flat_place notes = make_pairs(flat, pairs, 2), children = rs_flat_tables(flat, NULL, 0), type;
+    rs_flat_place name = rs_flat_text(flat, column->spec->name), list = 0;
     uint8_t type_of = make_type(flat, column, &type);
     if (column->spec->type == RS_TEXT) {
         rs_flat_place numbers = make_int(flat, 32);
@@ -266,7 +268,7 @@ static void put_cells(arrow_writer *w, size_t at, size_t row, size_t n)
     pad(w);
     if (column->spec->type == RS_TEXT)
         rs_out_numbers(&w->columns, at, row, n, w->values);
-    else if (column->spec->type == RS_REAL)
+    else if (is_real(column))
         rs_out_reals(&w->columns, at, row, n, w->values);
     else
         rs_out_longs(&w->columns, at, row, n, w->values);

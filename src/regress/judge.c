@@ -263,7 +263,7 @@ static rs_status find_parts(const rs_run_range sides[2], const rs_regress_settin
     int of = -1;
     if (!rs_parts_choose(sides, &method, result)) return RS_OK;
     if (method == RS_REGRESS_EXPOSED && s->key != RS_REGRESS_KERNEL && s->key != RS_REGRESS_PART)
-        rs_result_note(result, "operators, phases and groups are told apart along the path only");
+        rs_result_note(result, "operators, phases and groups are distinguished along the path only");
     rs_status status = rs_parts_find(sides, method, s->key, alpha, &parts, reason, sizeof reason, err);
     if (status == RS_OK && *reason) rs_result_note(result, "parts: %s", reason);
     if (status == RS_OK && method == RS_REGRESS_PATH) status = rs_parts_swap(&parts, both, &of, err);

@@ -19,12 +19,12 @@ static const rs_column_spec columns[] = {
     {"aligned_by", RS_TEXT, RS_UNIT_NONE,
      "ends: ends of collectives; base: baseTimeNanoseconds; file: not at all", "clock by"},
     {"shift_us", RS_TIME, RS_UNIT_US, "what was added to its times", "shift"},
-    {"collectives", RS_INT, RS_UNIT_COUNT, "collectives that told its clock", NULL},
+    {"collectives", RS_INT, RS_UNIT_COUNT, "collectives that its clock is known from", NULL},
     {"residual_us", RS_TIME, RS_UNIT_US, "median distance of its ends from the others' that remains",
      "residual"},
     {"worst_us", RS_TIME, RS_UNIT_US, "the greatest", "worst"},
     {"clock_low_us", RS_TIME, RS_UNIT_US,
-     "its clock is still ahead of the lowest rank's by no less (behind, if below 0); unknown: nothing bounds it",
+     "its clock is still ahead of the lowest rank's by no less (later, if below 0); unknown: nothing bounds it",
      "clock from"},
     {"clock_high_us", RS_TIME, RS_UNIT_US, "... and by no more: likely, or with --clocks certain for certain",
      "clock to"},
@@ -265,7 +265,7 @@ static rs_status report(const rs_fuse_plan *plan, rs_result *result, rs_error *e
                        "clocks of %zu of %zu ranks agree within %s at the ends of their collectives (median)",
                        n_aligned, plan->n, rs_human_time(worst, text));
     else if (plan->n > 1)
-        rs_result_note(result, "no collectives tell the clocks: %s",
+        rs_result_note(result, "no collectives show the clocks: %s",
                        plan->by_base ? "only baseTimeNanoseconds aligns them"
                                      : "times are as the files have them");
     return status;

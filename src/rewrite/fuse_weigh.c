@@ -257,7 +257,7 @@ rs_status rs_fuse_choose(rs_fuse_plan *plan, uint64_t max_events, rs_result *res
     plan->least = (uint16_t)least;
     uint64_t in_steps = 0;
     for (uint32_t weight = lowest; weight < always; weight++) in_steps += counts[weight];
-    if (!in_steps && all < plan_rows(plan)) rs_result_note(result, "no event lies in the steps asked for");
+    if (!in_steps && all < plan_rows(plan)) rs_result_note(result, "no event is in the steps asked for");
     if (kept < all) {
         char text[400], n_kept[32], n_all[32];
         describe(counts, least, text, sizeof text);

@@ -21,10 +21,10 @@ typedef struct removed_row {
 #define REMOVED_ROW(CELL)                                                                                    \
     CELL(OF(removed_row, what), "what", TEXT, NONE, "what it is", NULL)                                      \
     CELL(OF(removed_row, how), "how", TEXT, NONE,                                                            \
-         "replaced: another name stands for it, the same one everywhere; removed: it is not there", NULL)    \
+         "replaced: another name takes its place, the same one everywhere; removed: it is not there", NULL)  \
     CELL(OF(removed_row, key), "key", TEXT, NONE, "of what was removed: its key in the file", NULL)          \
     CELL(OF(removed_row, distinct), "distinct", INT, COUNT, "different ones", NULL)                          \
-    CELL(OF(removed_row, times), "times", INT, COUNT, "places where it stood", NULL)
+    CELL(OF(removed_row, times), "times", INT, COUNT, "places where it was", NULL)
 RS_RECORD(removed, REMOVED_ROW);
 
 const rs_table_spec rs_scrub_table = {"removed", "what is not in the shared trace", removed_columns,

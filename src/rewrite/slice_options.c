@@ -8,7 +8,7 @@ static const rs_option_spec slice_specs[] = {
     {"where", RS_OPTION_TEXT, "CONDITION", NULL, NULL,
      "only events for which it holds: FIELD OP VALUE, joined by and (or a comma), or, not, ( )"},
     {"under", RS_OPTION_TEXT, "NAME", NULL, NULL,
-     "only what lies in events of this name (or of this condition), with the GPU work launched there"},
+     "only what is inside of events of this name (or of this condition), with the GPU work launched there"},
     {"streams", RS_OPTION_RANGES, "LIST", NULL, NULL, "only GPU work of these streams: 7,20-23"},
     {"threads", RS_OPTION_TEXT, "LIST", NULL, NULL,
      "only what these threads (tid) do, with the GPU work they launch"},
@@ -27,7 +27,7 @@ static const rs_option_spec share_specs[] = {
     {"keep-names", RS_OPTION_FLAG, NULL, NULL, NULL,
      "names of operators, kernels, annotations and modules stay; those of hosts, paths and scripts do not"},
     {"keep-values", RS_OPTION_FLAG, NULL, NULL, NULL, "numbers among the values of operators' inputs stay"},
-    {"map", RS_OPTION_TEXT, "FILE", NULL, NULL, "write what stands for what, for yourself"},
+    {"map", RS_OPTION_TEXT, "FILE", NULL, NULL, "write what replaces what, for yourself"},
 };
 
 const rs_option_spec *rs_slice_options(size_t *n)

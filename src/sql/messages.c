@@ -135,14 +135,14 @@ rs_status rs_sql_explain(rs_sql_session *s, const char *text, size_t from, rs_er
         if (*near && strcmp(near, dot ? dot + 1 : word) != 0) /* another table's has that name */
             return rs_fail(err, RS_ERR_USAGE, "%sthere is no column %.80s; did you mean %s?", place, word,
                            near);
-        return rs_fail(err, RS_ERR_USAGE, "%sthere is no column %.80s; text stands in single quotes", place,
+        return rs_fail(err, RS_ERR_USAGE, "%sthere is no column %.80s; text is put in single quotes", place,
                        word);
     }
     word = behind(message, "no such function: ");
     if (word)
         return rs_fail(
             err, RS_ERR_USAGE,
-            "%sthere is no function %.60s; beside SQLite's there is regexp, under, after, before, holds",
+            "%sthere is no function %.60s; in addition to SQLite's there is regexp, under, after, before, holds",
             place, word);
     return rs_fail(err, RS_ERR_USAGE, "%s%s", place, message);
 }

@@ -198,9 +198,10 @@ static rs_status explain_stop(rs_sql_session *s, rs_error *err)
         return rs_fail(err, RS_ERR_LIMIT, "the statement took longer than the %s allowed",
                        rs_human_time(rs_int_of(s->settings.timeout * 1e9), wait));
     case RS_SQL_QUERY_TIME:
-        return rs_fail(err, RS_ERR_LIMIT,
-                       "the statement took longer than the %s allowed, beside reading traces and analyses",
-                       rs_human_time(rs_int_of(s->settings.query_timeout * 1e9), wait));
+        return rs_fail(
+            err, RS_ERR_LIMIT,
+            "the statement took longer than the %s allowed, not counting reading traces and analyses",
+            rs_human_time(rs_int_of(s->settings.query_timeout * 1e9), wait));
     case RS_SQL_MEMORY: return over(err, s->settings.max_memory);
     default: break;
     }

@@ -25,7 +25,7 @@ static const rs_column_spec columns[] = {
     RS_COLUMN(
         "state", TEXT, NONE,
         "fresh; stale: a file has changed or is gone; other: another program made it; damaged; left_over of a "
-        "write that was broken off",
+        "write that was interrupted",
         NULL),
     RS_COLUMN("size_bytes", INT, BYTES, "of the entry", "size"),
     RS_COLUMN("unused_hours", INT, COUNT, "whole hours since it was made or used", "unused h"),

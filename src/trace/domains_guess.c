@@ -410,7 +410,7 @@ static rs_status refuse(const owners *o, const char *file, rs_error *err)
                                  o->p->pid[o->cpu[k]]);
     return rs_fail_at(
         err, RS_ERR_AMBIGUOUS, file, RS_NO_OFFSET,
-        "%zu processes launch GPU work (pids %s%s) and neither order nor correlation ids tell whose it "
+        "%zu processes launch GPU work (pids %s%s) and neither order nor correlation ids show whose it "
         "is: analyse one file a rank, or merge with args.rank on every event",
         o->n_cpu, pids, used >= sizeof pids - 30 ? ", ..." : "");
 }
@@ -563,7 +563,7 @@ rs_status rs_domains_by_segment(const rs_events *e, const char *file, const rs_p
     return rs_fail_at(
         err, RS_ERR_AMBIGUOUS, file, RS_NO_OFFSET,
         "%zu of %zu launches repeat a correlation id of their own process, as in several ranks written "
-        "into one file, and the order of the events does not tell the ranks apart: analyse one file a "
+        "into one file, and the order of the events does not separate the ranks: analyse one file a "
         "rank, or merge with args.rank on every event",
         n_repeated, n_calls);
 }

@@ -243,7 +243,7 @@ static size_t choose(const search *s, const replay *r, char *reason, size_t size
     if (all_alike(s, first)) return first;
     snprintf(
         reason, size,
-        "%zu captures fit, of other shapes each (%.100s is one), and no annotation of its step tells the batch: "
+        "%zu captures fit, of other shapes each (%.100s is one), and no annotation of its step gives the batch: "
         "name the capture of this batch alone",
         n, s->captures->items[first].file);
     return SIZE_MAX;
@@ -272,7 +272,7 @@ static rs_status tell_nearest(const search *s, const replay *r, char *reason, si
         snprintf(
             reason, size,
             "its work runs on several streams, and the captures do not name their kernels: their order does not "
-            "tell which is which");
+            "show which is which");
     else {
         size_t of = r->n > c->n_nodes ? r->n : c->n_nodes, tenths = of ? (most * 2000 / of + 1) / 2 : 0;
         snprintf(

@@ -43,7 +43,7 @@ static rs_status parse_window(const char *text, rs_selection *out, rs_error *err
                        "\"%.80s\"",
                        text);
     if (out->to <= out->from)
-        return rs_fail(err, RS_ERR_USAGE, "--window %.80s is empty: its end must lie behind its start", text);
+        return rs_fail(err, RS_ERR_USAGE, "--window %.80s is empty: its end must be after its start", text);
     return RS_OK;
 }
 

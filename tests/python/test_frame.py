@@ -185,7 +185,7 @@ def test_frames_of_bytes_and_of_files_without_ranks(small, synthesised, tmp_path
         assert [table.csv() for table in job.frames()] == [job.frame(ranks=rank).csv() for rank in (0, 1)]
     for name in "ab":
         (tmp_path / (name + ".json")).write_text('{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 2}]}')
-    with rs.open(tmp_path) as job, pytest.raises(rs.UsageError, match="does not tell its rank"):
+    with rs.open(tmp_path) as job, pytest.raises(rs.UsageError, match="does not name its rank"):
         job.frames()[1]
     trace = next(path for path in sorted(synthesised.iterdir()) if "rank0" in path.name)
     (tmp_path / "two").mkdir()

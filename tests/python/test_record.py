@@ -302,7 +302,7 @@ def test_what_is_not_timed_is_told(monkeypatch, machine, tmp_path):
                 torch.distributed.all_reduce(torch.Tensor())
                 torch.distributed.distributed_c10d._world.pg_coalesce_state.clear()
     assert [str(w.message) for w in told] == recorder.notes == [
-        "left out: 1 x all_reduce called asynchronously, of a backend that tells no future",
+        "left out: 1 x all_reduce called asynchronously, of a backend that gives no future",
         "left out: 1 x all_reduce coalesced with others",
         "left out: 1 x all_reduce in a CUDA graph that was being captured",
         "left out: 1 x range in a CUDA graph that was being captured",

@@ -540,8 +540,8 @@ static void test_workbook(void **state)
         {SHEET, CELLS("<c t=\"s\"><v>99999999999999999999</v></c>"), RS_ERR_FORMAT, "names a text", NULL,
          NULL},
         {SHEET, CELLS("<c t=\"s\"/>"), RS_ERR_FORMAT, "names a text", NULL, NULL},
-        {SHEET, CELLS("<c r=\"XFE2\"><v>1</v></c>"), RS_ERR_FORMAT, "behind column 16384", NULL, NULL},
-        {SHEET, CELLS("<c r=\"ZZZZZZZZZZZ2\"><v>1</v></c>"), RS_ERR_FORMAT, "behind column 16384", NULL,
+        {SHEET, CELLS("<c r=\"XFE2\"><v>1</v></c>"), RS_ERR_FORMAT, "beyond column 16384", NULL, NULL},
+        {SHEET, CELLS("<c r=\"ZZZZZZZZZZZ2\"><v>1</v></c>"), RS_ERR_FORMAT, "beyond column 16384", NULL,
          NULL},
         /* kinds of cells */
         {SHEET, CELLS("<c t=\"b\"><v>1</v></c><c t=\"b\"><v>0</v></c>"), RS_OK, NULL, "True", "False"},

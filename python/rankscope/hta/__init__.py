@@ -32,7 +32,7 @@ _GRAPH = ("CPEdge", "CPEdgeType", "CPGraph", "CPNode", "restore_cpgraph")
 
 
 def __getattr__(name: str) -> Any:
-    """The graph's names bring networkx, so they are loaded when somebody asks for one."""
+    """The graph's names bring networkx, so they are loaded when one is asked for."""
     if name in _GRAPH:
         from . import critical_path
 

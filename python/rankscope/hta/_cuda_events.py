@@ -32,7 +32,7 @@ def _by(launches: List[Dict[str, Any]], key: Any) -> Dict[Any, Tuple[List[Any], 
 
 
 def records(frame: Any, symbols: TraceSymbolTable) -> Optional[Any]:
-    """The calls of cudaEventRecord that somebody waits for, with their stream and device (gpu), and the last launch onto these
+    """The calls of cudaEventRecord that a call waits for, with their stream and device (gpu), and the last launch onto these
     before the call: index_previous_launch, correlation_launch_event; -1 without one. None where there are no such calls."""
     calls = _named(frame, symbols, "cudaEventRecord")
     if calls is None or "wait_on_stream" not in frame.columns:

@@ -1,6 +1,6 @@
 """The directed graph below CPGraph: networkx' DiGraph where networkx is installed, else what reads like one.
 
-Its dictionaries are made when somebody first looks at them: most who ask for a critical path look at its path alone."""
+Its dictionaries are made at the first access: most who ask for a critical path look at its path alone."""
 from collections.abc import Mapping as AbstractMapping
 from typing import Any, Dict, Iterator, Tuple, Union
 

@@ -86,7 +86,7 @@ def counted(frame):
 
 
 def counted_by_rank(frame):
-    """As `counted`, starting anew with each rank: HTA puts its ranks' frames below each other."""
+    """As `counted`, starting again with each rank: HTA puts its ranks' frames below each other."""
     pd = pandas()
     frame = frame.copy()
     frame.index = pd.Index(frame.groupby("rank", sort=False).cumcount().tolist(), dtype="int64")
@@ -94,7 +94,7 @@ def counted_by_rank(frame):
 
 
 def described(frame, keys: Iterable[str], values: str):
-    """A describe() by keys: they are the index, and the statistics stand below one heading. None without rows."""
+    """A describe() by keys: they are the index, and the statistics are below one heading. None without rows."""
     pd = pandas()
     if len(frame) == 0:
         return None

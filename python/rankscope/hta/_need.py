@@ -1,4 +1,4 @@
-"""What the drop-in needs beside the engine: pandas for its frames, plotly for its pictures."""
+"""What the drop-in needs in addition to the engine: pandas for its frames, plotly for its pictures."""
 import importlib
 import warnings
 from typing import Any

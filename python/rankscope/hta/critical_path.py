@@ -61,7 +61,7 @@ def _numbers(values: List[Any]) -> List[Any]:
 class CPGraph(Graph):
     """Nodes are starts and ends of events, edges what had to wait for what; the longest path is marked.
 
-    A networkx.DiGraph where networkx is installed; elsewhere it has the members of one that read. Beside those it has the
+    A networkx.DiGraph where networkx is installed; elsewhere it has the members of one that read. In addition it has the
     members of HTA's class of this name. Edges have a weight, which may be set, and the CPEdge they were made of as object.
     """
 
@@ -294,7 +294,7 @@ class CPGraph(Graph):
             owner: Optional[int] = begin.ev_idx
         else:
             owner = src_parent if end.is_start else end.ev_idx
-        assert owner is not None, "the edge lies between two events: src_parent says in which"
+        assert owner is not None, "the edge is between two events: src_parent says in which"
         self._owner[e.begin, e.end] = int(owner)
 
     @property
@@ -340,7 +340,7 @@ class CPGraph(Graph):
         return found.iloc[0] if len(found) else None
 
     def _get_cuda_event_record_df(self):
-        """The calls of cudaEventRecord that somebody waits for, and the launch on their stream before each."""
+        """The calls of cudaEventRecord that a call waits for, and the launch on their stream before each."""
         return cuda_events.records(self.full_trace_df, self.symbol_table)
 
     def _get_cuda_stream_wait_event_df(self):
@@ -362,7 +362,7 @@ class CPGraph(Graph):
         return self.node_list[edge.begin].ev_idx, self.node_list[edge.end].ev_idx
 
     def get_event_attribution_for_edge(self, edge: CPEdge) -> Optional[int]:
-        """Position of the event that the edge's time is charged to, None if it is nobody's."""
+        """Position of the event that the edge's time is charged to, None if it belongs to none."""
         return self._owner.get((edge.begin, edge.end))
 
     def get_edges_attributed_to_event(self, ev_idx: int) -> List[CPEdge]:
@@ -480,7 +480,7 @@ class CPGraph(Graph):
 
 
 class CriticalPathAnalysis:
-    """HTA's functions behind those of TraceAnalysis, of a Trace."""
+    """HTA's functions that are called by those of TraceAnalysis, of a Trace."""
 
     @classmethod
     def critical_path_analysis(cls, t, rank: int, annotation: str, instance_id=None, data_load_events=None):

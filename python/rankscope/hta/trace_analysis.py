@@ -70,7 +70,7 @@ _SEQUENCES = {
 class TraceAnalysis:
     """The analyses of HTA's class of this name: same arguments, same frames, same numbers.
 
-    trace_files is {rank: path}, a list of paths whose ranks the files tell, or None for the traces in trace_dir.
+    trace_files is {rank: path}, a list of paths whose ranks the files name, or None for the traces in trace_dir.
     The engine reads each trace once and keeps it. With HTA_DISABLE_NS_ROUNDING=1 in the environment times are
     not rounded to whole microseconds, as in HTA.
 
@@ -278,7 +278,7 @@ class TraceAnalysis:
         ranks: Optional[List[int]] = None,
         output_suffix: str = "_with_counters",
     ) -> None:
-        """Writes each trace again with counter tracks, beside it: NAME.json.gz becomes NAME_with_counters.json.gz."""
+        """Writes each trace again with counter tracks, next to it: NAME.json.gz becomes NAME_with_counters.json.gz."""
         if time_series is None:
             time_series = TimeSeriesTypes.QUEUE_LENGTH | TimeSeriesTypes.MEMCPY_BANDWIDTH
         counters = [name for kind, name in _COUNTERS.items() if kind & time_series]
@@ -469,7 +469,7 @@ class TraceAnalysis:
 
 
 def _with_suffix(path: str, suffix: str) -> str:
-    """The suffix stands before .json in the file's name."""
+    """The suffix comes before .json in the file's name."""
     folder, name = os.path.split(path)
     changed = re.sub(r"\.json", lambda m: suffix + ".json", name, count=1)
     return os.path.join(folder, changed if changed != name else name + suffix)

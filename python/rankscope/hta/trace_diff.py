@@ -18,7 +18,7 @@ _KINDS: Dict[DeviceType, Literal["all", "host", "gpu"]] = {DeviceType.ALL: "all"
 
 
 class LabeledTrace:
-    """A trace and the word that stands before its columns; without a word, t and a number made up."""
+    """A trace and the word that prefixes its columns; without a word, t and a number made up."""
 
     def __init__(
         self,

@@ -14,12 +14,12 @@ writes, for each rank R of the job,
 * ``run1/torch_profiler/rankR/rankR_cycle000.pt.trace.json.gz``: what ``torch.profiler`` saw of a few steps, with the
   options switched on that the analyses need (``rankscope summary -r run1/torch_profiler``);
 * ``run1/execution_trace/rankR.json.gz``: the execution trace that ``rankscope chakra link --host`` reads;
-* ``run1/rank_R_metrics.jsonl``: how computation and communication overlapped in each step, told by CUDA or HIP events
+* ``run1/rank_R_metrics.jsonl``: how computation and communication overlapped in each step, measured by CUDA or HIP events
   (``rankscope metrics --log-dir run1``);
 * with ``snapshots=100000``, ``run1/memory/out_of_memory/rankR.pickle`` when the GPU's memory runs out
   (``rankscope memory run1/memory/out_of_memory``).
 
-``lightning_callback`` and ``transformers_callback`` put it into loops that somebody else runs; ``set_up_flight`` lets a job that
+``lightning_callback`` and ``transformers_callback`` put it into loops that a framework runs; ``set_up_flight`` lets a job that
 hangs leave what ``rankscope flight`` reads, ``dump_flight`` writes that at any time.
 
 torch is imported when a recorder is entered, not before. What this torch cannot do is left out, and said: in

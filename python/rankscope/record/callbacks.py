@@ -1,4 +1,4 @@
-"""The recorder in loops that somebody else runs: Lightning's Trainer, and the Trainer of Hugging Face's transformers."""
+"""The recorder in loops that a framework runs: Lightning's Trainer, and the Trainer of Hugging Face's transformers."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from .recorder import Recorder
 
 
 class Loop:
-    """Steps of a loop that tells when a batch is done. A step goes from there to the next such place, so that fetching the
-    batch is in it. Validation between two steps belongs to none: that step is left out and begins anew behind it."""
+    """Steps of a loop that reports when a batch is done. A step goes from there to the next such place, so that fetching the
+    batch is in it. Validation between two steps belongs to none: that step is left out and begins again after it."""
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
@@ -90,7 +90,7 @@ def lightning_callback(recorder: Recorder) -> Any:
 
 def transformers_callback(recorder: Recorder) -> Any:
     """A callback for the Trainer of transformers: ``Trainer(..., callbacks=[transformers_callback(Recorder("run1"))])``. Each
-    optimizer step, with all that it accumulates, is a step. That Trainer tells no callback of an error: enter the recorder
+    optimizer step, with all that it accumulates, is a step. That Trainer notifies no callback of an error: enter the recorder
     around train() (``with Recorder("run1") as recorder: ...``) where what an error leaves is to be written."""
     loop = Loop(recorder)
 

@@ -1,9 +1,9 @@
 """Collectives of torch.distributed, timed where they run.
 
 A range must hold the collective, not the call. NCCL works on streams of its own, which wait for the caller's; an event
-recorded behind an asynchronous call is reached long before the collective is done. So
+recorded after an asynchronous call is reached long before the collective is done. So
 
-* a call that waits ends with an event on the caller's stream, which the collective holds up;
+* a call that waits ends with an event on the caller's stream, which the collective delays;
 * an asynchronous one ends with an event recorded in a callback of its future, whose stream waits for the collective and
   for nothing else. `Work.wait` on a stream of ours would do too, but it makes torch drop the references that keep the
   call's tensors alive, while the caller's own stream has not waited yet.
@@ -97,7 +97,7 @@ class Collectives:
         self._install_wait(dist)
 
     def _install_wait(self, dist: Any) -> None:
-        """While a stream waits for a collective it computes nothing: a range around the wait has to be told."""
+        """While a stream waits for a collective it computes nothing: a range around the wait has to be announced."""
         work: Any = getattr(dist, "Work", None)
         original = getattr(work, "wait", None)
         try:
@@ -186,7 +186,7 @@ class Collectives:
             work.get_future().then(functools.partial(self._end, token))
         except Exception:  # a backend without futures
             self.clock.forget(token)
-            self.clock.missed(f"{token.function if token else 'collective'} called asynchronously, of a backend that tells no future")
+            self.clock.missed(f"{token.function if token else 'collective'} called asynchronously, of a backend that gives no future")
 
     def _end(self, token: Any, future: Any) -> None:
         self.clock.end(token)

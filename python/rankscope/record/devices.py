@@ -18,7 +18,7 @@ Reader = Callable[[], "dict[str, float]"]
 
 
 def _each(ways: dict[str, Callable[[], float]]) -> Reader:
-    """A reader of what this device can tell; what it cannot tell once is not asked again."""
+    """A reader of what this device can report; what it cannot report once is not asked again."""
     def read() -> dict[str, float]:
         found = {}
         for name, way in list(ways.items()):
@@ -65,7 +65,7 @@ def _amd(torch: Any) -> Reader:
 
 
 def find_reader(torch: Any, note: Note) -> Reader | None:
-    """By the library of the device's maker; None, and a note, where it is not there or tells nothing."""
+    """By the library of the device's maker; None, and a note, where it is not there or reports nothing."""
     if not (hasattr(torch, "cuda") and torch.cuda.is_available()):
         note("no CUDA or HIP device: no samples of it are taken")
         return None
@@ -75,7 +75,7 @@ def find_reader(torch: Any, note: Note) -> Reader | None:
         reader = make(torch)
         if reader():
             return reader
-        note(f"{module} tells nothing of this device: no samples of it are taken")
+        note(f"{module} reports nothing of this device: no samples of it are taken")
     except ImportError:
         note(f"{module} cannot be imported: no samples of the device are taken; install {package}")
     except Exception as error:  # of the library, whose classes are its own

@@ -66,7 +66,7 @@ class Place:
         self.pid = os.getpid()
 
     def device(self, torch: Any) -> str | None:
-        """What no renumbering of visible devices can confuse: the uuid where torch tells it, else the name."""
+        """What no renumbering of visible devices can confuse: the uuid where torch gives it, else the name."""
         try:
             index = torch.cuda.current_device()
             properties = torch.cuda.get_device_properties(index)
@@ -83,7 +83,7 @@ def has_gpu(torch: Any) -> bool:
 
 
 def accepted(function: Any, wanted: dict[str, Any], note: Note) -> dict[str, Any]:
-    """The keyword arguments of `wanted` that the function knows; of those that were asked for and are not, it tells."""
+    """The keyword arguments of `wanted` that the function knows; of those that were asked for and are not, it warns."""
     parameters = inspect.signature(function).parameters
     if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
         return wanted

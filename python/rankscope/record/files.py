@@ -1,4 +1,4 @@
-"""Where a rank's files lie, and how they come to be there whole or not at all."""
+"""Where a rank's files are, and how they are written atomically."""
 
 from __future__ import annotations
 

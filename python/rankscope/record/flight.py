@@ -42,7 +42,7 @@ def set_up_flight(directory: str | os.PathLike[str], *, entries: int = 20000, ti
 
 
 def dump_flight(directory: str | os.PathLike[str], rank: int | None = None) -> Path | None:
-    """Writes what the flight recorder of this rank remembers now to ``directory/flight/rank_R``, whole or not at all. None
+    """Writes what the flight recorder of this rank remembers now to ``directory/flight/rank_R``, atomically. None
     where this torch has none, or it remembers nothing. Call it on every rank, for example when a step takes too long."""
     torch = features.import_torch()
     dist = features.distributed(torch)

@@ -2,8 +2,8 @@
 
 The host never waits for the GPU here: events are recorded in passing and read when they have long been reached, a few
 steps later. A step's window begins where its own start event was reached. It ends when the last of its work was done,
-on whichever stream, but at the latest where the next step begins: a collective that is still running then is told in
-both steps, in each the part that lies there. So nothing is lost between steps, and nothing counts twice.
+on whichever stream, but at the latest where the next step begins: a collective that is still running then is reported in
+both steps, in each the part that is there. So nothing is lost between steps, and nothing counts twice.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Overlap:
             return found
 
     def end(self, r: Range | None, waited: bool = False) -> None:
-        """The range ends where the current stream is now. waited: its own stream was held up by it meanwhile."""
+        """The range ends where the current stream is now. waited: its own stream was delayed by it meanwhile."""
         if r is None:
             return
         if self.step is None:
@@ -199,7 +199,7 @@ class Overlap:
             self._give_up(error)
 
     def _give_up(self, error: Exception) -> None:
-        """The training loop meets the GPU's error on its own, where it can be told better."""
+        """The training loop meets the GPU's error on its own, where it can be reported better."""
         self.note(f"rank {self.place.rank}: {len(self.pending)} steps could not be timed, the GPU failed: {error}")
         self.pending.clear()
         self.before = None

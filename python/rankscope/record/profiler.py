@@ -15,7 +15,7 @@ from .files import Layout, finish
 
 
 class Profiler:
-    """One torch.profiler.profile with its schedule. A failure to write is told, not raised: training goes on."""
+    """One torch.profiler.profile with its schedule. A failure to write is reported, not raised: training goes on."""
 
     def __init__(self, torch: Any, layout: Layout, place: features.Place, options: dict[str, Any], note: features.Note) -> None:
         self.torch, self.layout, self.place, self.note = torch, layout, place, note

@@ -40,10 +40,10 @@ class Recorder:
 
     first_step: the `global_step` of the first, in a run that goes on from a checkpoint.
 
-    rank, world_size: if neither the process group nor the launcher's environment tells them.
+    rank, world_size: if neither the process group nor the launcher's environment gives them.
 
     Nothing here stops a training run once it has begun: what cannot be recorded or written is a `RecorderWarning` and
-    stands in `notes`. What was recorded is written also when the loop fails; the step that failed is left out.
+    is in `notes`. What was recorded is written also when the loop fails; the step that failed is left out.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class Recorder:
         except OSError as error:
             raise RecorderError(f"{self.directory}: cannot be written to ({error}): choose another directory") from error
         if aside is not None:
-            self._note(f"{self.directory}: held rank {place.rank} of an earlier run, which lies in {aside} now")
+            self._note(f"{self.directory}: held rank {place.rank} of an earlier run, which is in {aside} now")
         self._entered = True
         with contextlib.ExitStack() as undo:
             if self._options["overlap"]:
@@ -231,7 +231,7 @@ class Recorder:
             self._profiler.step(failed)
 
     def begin_step(self, *, epoch: int = 0) -> None:
-        """As entering ``with recorder.step()``, for loops that somebody else runs; end_step() ends it."""
+        """As entering ``with recorder.step()``, for loops that a framework runs; end_step() ends it."""
         self._begin_step(epoch)
 
     def end_step(self, *, keep: bool = True, ran: bool = True) -> None:
@@ -277,7 +277,7 @@ class Recorder:
                     self._end_step(dropped=not done, failed=not done)
 
     def log(self, *, loss: Any = None, grad_norm: Any = None, lr: Any = None) -> None:
-        """Numbers of the current step. Tensors may lie on the GPU: they are copied in passing and nobody waits for them."""
+        """Numbers of the current step. Tensors may be on the GPU: they are copied in passing, without a wait."""
         if not self._in_step:
             raise RecorderError("log() belongs inside a step")
         if self._overlap is None or self._overlap.step is None:
@@ -292,8 +292,8 @@ class Recorder:
 
     @contextlib.contextmanager
     def range(self, name: str, *, stream: str = "compute", function: str | None = None) -> Iterator[None]:
-        """Names a stretch of work on the current GPU stream, and in the trace. `stream` is the lane it is told under;
-        "compute" is what communication is compared with. A communication of your own is told by its function:
+        """Names a stretch of work on the current GPU stream, and in the trace. `stream` is the lane it is shown in;
+        "compute" is what communication is compared with. A communication of your own is recognised by its function:
         ``recorder.range("my sum", stream="allreduce", function="all_reduce")``. Time in which the stream waits for a
         collective is no part of it."""
         annotation = contextlib.nullcontext()

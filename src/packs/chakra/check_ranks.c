@@ -298,7 +298,7 @@ static void compare_ranks(matching *m, const job_group *g, const call *a, size_t
         describe(m, &b[n], x, sizeof x);
     snprintf(
         text, sizeof text,
-        "group %.60s (ranks %.120s): rank %lld has %zu collectives, rank %lld has %zu; collective %zu stands "
+        "group %.60s (ranks %.120s): rank %lld has %zu collectives, rank %lld has %zu; collective %zu is "
         "alone: %s",
         g->name, *g->members ? g->members : "unknown", (long long)m->files[first_file].rank, n,
         (long long)m->files[file].rank, k, (n < k ? n : k) + 1, x);
@@ -467,7 +467,7 @@ static void put_sum(const matching *m, rs_writer *w)
     put_count(w, m->skipped, " peers or members are not given");
     put_count(w, m->other_sizes, " gathers, scatters or all-to-alls of other sizes");
     put_count(w, m->nameless, " sends or receives name no peer");
-    put_count(w, m->on_edges, " of the host stand alone at an end of the recording");
+    put_count(w, m->on_edges, " of the host are unmatched at an end of the recording");
     rs_writer_char(w, '\n');
     rs_writer_text(w, "replay of all: ");
     if (m->job.n_stuck) rs_writer_text(w, "does not end; until then ");

@@ -143,14 +143,14 @@ rs_status rs_comms_find_peers(const rs_linked *linked, const rs_groups *groups, 
         else
             rs_problems_add(
                 problems, linked->file, -1, RS_NOTE, "unknown_peer",
-                "nothing tells whom these send to or receive from; they have no comm_src, comm_dst "
+                "nothing says whom these send to or receive from; they have no comm_src, comm_dst "
                 "and comm_tag",
                 rs_linked_offset(linked, node->name.bytes));
     }
     if (guessed)
         rs_problems_add(
             problems, linked->file, -1, RS_NOTE, "unknown_rank",
-            "neither the trace nor its name tells its rank: sends and receives are those of rank 0; "
+            "neither the trace nor its name gives its rank: sends and receives are those of rank 0; "
             "--rank says another",
             RS_NO_OFFSET);
     number_messages(messages, n);

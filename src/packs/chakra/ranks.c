@@ -293,7 +293,7 @@ rs_status rs_chakra_pairs_find(const char *host, const char *device, uint64_t ma
     if (status == RS_OK) status = pair_all(&x, &devices, max_ratio, jobs, err);
     if (status == RS_OK && !x.pairs->n)
         status = rs_fail(err, RS_ERR_FORMAT,
-                         "no rank has both traces: the names of %s and %s do not tell which belong together",
+                         "no rank has both traces: the names of %s and %s do not show which belong together",
                          host, device);
     if (status == RS_OK) {
         RS_SORT(x.pairs->items, x.pairs->n, by_rank);

@@ -84,7 +84,7 @@ static void take_group(const rs_linked *linked, const rs_linked_node *n, const r
     } else if (strcmp(comm->group, "0") != 0) {
         if (comm->node_type == COLLECTIVE)
             tell(problems, linked, n, RS_NOTE, "unknown_group",
-                 "nothing tells the ranks of these collectives' groups; pg_name is left out, which means all "
+                 "nothing gives the ranks of these collectives' groups; pg_name is left out, which means all "
                  "ranks");
         comm->group = NULL;
     }
@@ -142,13 +142,13 @@ static bool add_host(const rs_linked *linked, const rs_groups *groups, rs_chakra
     if (groups->n > 1)
         tell(
             problems, linked, n, RS_NOTE, "host_group",
-            "the job has several process groups, and nothing tells which one this communication on the host (gloo, mpi, "
+            "the job has several process groups, and nothing says which one this communication on the host (gloo, mpi, "
             "ucc) is of: COMP_NODE");
     if (!comm.node_type) return true;
     if (!groups->n)
         tell(
             problems, linked, n, RS_NOTE, "unknown_group",
-            "nothing tells the ranks of these collectives' groups; pg_name is left out, which means all ranks");
+            "nothing gives the ranks of these collectives' groups; pg_name is left out, which means all ranks");
     tell_unknown(problems, linked, n, &comm);
     return keep(comms, at, &comm);
 }

@@ -95,7 +95,7 @@ static rs_status read_kind(reading *r)
         if (kinds[i].kind != RS_WORKLOAD_DLRM)
             return r->n_words == 1 ? RS_OK : wrong(r, "nothing may follow this parallelism", r->words[1]);
         if (r->n_words != 2 || !number(r->words[1], &last))
-            return wrong(r, "behind this parallelism the number of the last bottom layer is needed",
+            return wrong(r, "after this parallelism the number of the last bottom layer is needed",
                          r->n_words > 1 ? r->words[r->n_words - 1] : (word){"", 0});
         r->out->last_bottom = (size_t)last;
         return RS_OK;

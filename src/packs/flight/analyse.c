@@ -456,7 +456,7 @@ static rs_status analyse_log(rs_fl_analysis *a, rs_error *err)
                               .summary =
                                   "No flight-recorder dump was given or found, and the log holds no cause."};
     if (!rs_fl_answer_of_sources(flight, &root) && !rs_fl_has_log(flight))
-        root.summary = "None of the files says how the job stands.";
+        root.summary = "None of the files says what state the job is in.";
     if (rs_fl_judge_without_cause(flight, &root) && !root.summary) return rs_fail_nomem(err, "the report");
     const char *attempts = rs_fl_attempts_text(flight);
     if (attempts && *attempts) root.summary = rs_fl_print(flight, "%s %s", root.summary, attempts);

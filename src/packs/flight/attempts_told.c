@@ -68,7 +68,7 @@ static const char *tell(rs_flight *flight, size_t k)
 {
     const rs_flight_attempt *a = &flight->report.attempts[k];
     const rs_flight_cause *c = a->cause;
-    if (!c) return rs_fl_print(flight, " Attempt %zu: the log does not tell why it ended.", k);
+    if (!c) return rs_fl_print(flight, " Attempt %zu: the log does not say why it ended.", k);
     const char *who =
         c->rank >= 0 ? rs_fl_print(flight, "rank %" PRId64, c->rank)
         : a->local_rank >= 0
@@ -131,6 +131,6 @@ bool rs_fl_judge_without_cause(rs_flight *flight, rs_flight_finding *out)
     const char *one = flight->report.attempts[last].cause ? tell(flight, last) : NULL;
     if (!one) return false;
     out->verdict = RS_FLIGHT_CRASHED;
-    out->summary = rs_fl_print(flight, "%s Which rank of the job that is, the log does not tell.", one + 1);
+    out->summary = rs_fl_print(flight, "%s Which rank of the job that is, the log does not say.", one + 1);
     return true;
 }

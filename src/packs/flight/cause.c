@@ -358,7 +358,7 @@ const char *rs_fl_cause_clause(rs_flight *flight, const rs_flight_cause *c)
         return rs_fl_print(flight, " %s", text);
     if (c->file)
         return rs_fl_print(
-            flight, ": its watchdog stood still for %s s: the GIL is held, or a driver call does not return",
+            flight, ": its watchdog did not move for %s s: the GIL is held, or a driver call does not return",
             text);
     return rs_fl_print(flight, ": the GIL is held, or a driver call keeps it: %s", text);
 }

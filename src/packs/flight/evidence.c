@@ -154,7 +154,7 @@ bool rs_fl_prove_shapes(rs_fl_analysis *a)
             "hold active entries only: what is completed is not in them, and is known from their status",
         [RS_FL_STATUS_ONLY] = "hold no entries, though work is open: only their status is known",
         [RS_FL_ISSUE_ONLY] =
-            "tell what was issued and never what was completed: their recorder was not told"};
+            "show what was issued and never what was completed: their recorder was not notified"};
     rs_flight *flight = a->flight;
     for (int s = 0; s < RS_FL_N_SHAPES; s++) {
         size_t n = flight->report.shapes[s];

@@ -97,7 +97,7 @@ static const char *dump_missing(words *w)
                    ? rs_fl_print(flight, "%s left no dump; --allow-missing accepts that.", w->who)
                    : rs_fl_print(
                          flight,
-                         "%s left no dump, and nobody is seen waiting for %s; --allow-missing accepts that.",
+                         "%s left no dump, and no rank is seen waiting for %s; --allow-missing accepts that.",
                          w->who, it);
     if (!rs_fl_prove_waiter(w->a, w->f)) return NULL;
     for (size_t i = 0; i < w->g->n_culprits; i++) {
@@ -110,7 +110,7 @@ static const char *dump_missing(words *w)
         return NULL;
     if (w->f->kind == RS_FLIGHT_ROOT_UNKNOWN)
         return rs_fl_print(
-            flight, "%s for %s in %s, and the dump does not tell what happened there: probably the cause.",
+            flight, "%s for %s in %s, and the dump does not show what happened there: probably the cause.",
             waiters_text(flight, w->g->n_waiters), rs_fl_ranks_text(flight, w->g->culprits, w->g->n_culprits),
             w->what);
     if (failure)
@@ -184,7 +184,7 @@ static const char *blocked(words *w)
     if (!prove_members_open(w) ||
         !rs_fl_prove(
             w->a, -1, NULL,
-            "Ruled out: an absent rank. Every member has issued the operation, alike in type and size.") ||
+            "Ruled out: an absent rank. Every member has issued the operation, of equal type and size.") ||
         !rs_fl_prove(
             w->a, -1, NULL,
             "The record shows no earlier open collective on the blocked ranks: look for a GPU kernel or copy "
@@ -208,13 +208,13 @@ static const char *stuck(words *w)
     if (known && !w->g->p2p &&
         !rs_fl_prove(
             w->a, -1, NULL,
-            "Ruled out: an absent rank. Every member has issued the operation, alike in type and size."))
+            "Ruled out: an absent rank. Every member has issued the operation, of equal type and size."))
         return NULL;
     if (!started &&
         !rs_fl_prove(
             w->a, -1, NULL,
             "No start was recorded anywhere. Without TORCH_NCCL_ENABLE_TIMING=1 starts are not recorded: "
-            "which GPU did not reach the operation cannot be told."))
+            "which GPU did not reach the operation is not known."))
         return NULL;
     if (w->g->p2p)
         return rs_fl_print(
@@ -242,7 +242,7 @@ static const char *circle(words *w)
         if (!rs_fl_prove_call(w->a, r, w->a->open[r])) return NULL;
     }
     if (!w->f->obscure && !rs_fl_prove(w->a, -1, NULL,
-                                       "Ruled out: an absent or stopped rank. Each rank of the circle stands "
+                                       "Ruled out: an absent or stopped rank. Each rank of the circle is "
                                        "in an operation that another "
                                        "one of them has to join first."))
         return NULL;
@@ -256,7 +256,7 @@ static const char *circle(words *w)
             doubt, w->who, a, first, b, second);
     return rs_fl_print(flight,
                        "%s%s issued collectives of different groups in different orders: rank %" PRId64
-                       " stands in %s, rank %" PRId64 " in %s, and neither can go on.",
+                       " is in %s, rank %" PRId64 " in %s, and neither can go on.",
                        doubt, w->who, a, first, b, second);
 }
 
@@ -285,7 +285,7 @@ static const char *mismatch(words *w)
             w->g->n_culprits < w->g->n_members
                 ? "Ruled out: that the others are wrong. They agree with each other; the culprits are the "
                   "fewer."
-                : "There is no majority: which of the differing ranks is right, the record cannot tell."))
+                : "There is no majority: which of the differing ranks is right, the record does not show."))
         return NULL;
     if (w->g->p2p &&
         !rs_fl_prove(w->a, -1, NULL,

@@ -280,7 +280,7 @@ rs_status rs_fl_find_straggler(rs_fl_analysis *a, rs_error *err)
         status =
             accuse(a, r,
                    rs_fl_print(flight,
-                               "it comes last to %zu of its %zu collectives, %s behind the one before it on "
+                               "it comes last to %zu of its %zu collectives, %s after the one before it on "
                                "average (clock offset removed)",
                                t->last, t->ops, rs_human_time(rs_int_of(t->late_ns / (double)t->last), one)),
                    err);
@@ -297,7 +297,7 @@ static const rs_column_spec lateness_columns[] = {
     {"group_desc", RS_TEXT, RS_UNIT_NONE, "its description", "description"},
     {"collectives", RS_INT, RS_UNIT_COUNT, "collectives that every member recorded with a time", NULL},
     {"times_last", RS_INT, RS_UNIT_COUNT, "of these, how often this rank came last", "last"},
-    {"late_mean", RS_TIME, RS_UNIT_US, "mean time behind the first member, clock offsets removed",
+    {"late_mean", RS_TIME, RS_UNIT_US, "mean time after the first member, clock offsets removed",
      "late mean"},
     {"late_p50", RS_TIME, RS_UNIT_US, "median of it", "p50"},
     {"late_p95", RS_TIME, RS_UNIT_US, "95th percentile of it", "p95"},

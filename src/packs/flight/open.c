@@ -72,7 +72,7 @@ static rs_status accept(opening *o, rs_fl_draft *draft, const char *path, const 
     }
     if (draft->rank.rank < 0) {
         rs_problems_add(&o->flight->problems, path, -1, RS_LOSS, "no_rank",
-                        "a dump's name tells no rank; give it as RANK=PATH", RS_NO_OFFSET);
+                        "a dump's name has no rank; give it as RANK=PATH", RS_NO_OFFSET);
         return RS_OK;
     }
     return rs_fl_merge(o->flight, draft, err);

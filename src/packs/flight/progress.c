@@ -227,7 +227,7 @@ static const rs_column_spec stack_columns[] = {
     {"function", RS_TEXT, RS_UNIT_NONE, "function", NULL},
     {"file", RS_TEXT, RS_UNIT_NONE, "its file", NULL},
     {"line", RS_INT, RS_UNIT_ID, "the line", NULL},
-    {"since_s", RS_REAL, RS_UNIT_NONE, "seconds that the main thread has stood there, by the snapshots",
+    {"since_s", RS_REAL, RS_UNIT_NONE, "seconds that the main thread has been there, by the snapshots",
      "for"},
 };
 const rs_table_spec rs_fl_stacks_spec = {"stacks", "one row a frame of the Python stacks of a live job",

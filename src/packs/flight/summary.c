@@ -94,13 +94,12 @@ static const char *tell_kind(rs_flight *flight, const chosen *c, rs_flight_root_
                     ", and ", join(flight, each(flight, c, "never issued", true), "", "."));
     case RS_FLIGHT_ROOT_STALLED:
         return join(
-            flight,
-            rs_fl_print(flight, "The GPU%s of %s stand%s still", many ? "s" : "", ranks, many ? "" : "s"),
+            flight, rs_fl_print(flight, "The GPU%s of %s hang%s", many ? "s" : "", ranks, many ? "" : "s"),
             ": ",
             join(flight, each(flight, c, "has not finished", false), "", "; others of the groups have."));
     case RS_FLIGHT_ROOT_BLOCKED:
         return join(flight,
-                    rs_fl_print(flight, "The GPU%s of %s %s behind earlier work", many ? "s" : "", ranks,
+                    rs_fl_print(flight, "The GPU%s of %s %s after earlier work", many ? "s" : "", ranks,
                                 many ? "hang" : "hangs"),
                     ": ", join(flight, each(flight, c, "has not reached", false), "", "."));
     default: return NULL;

@@ -327,8 +327,7 @@ static const rs_column_spec group_columns[] = {
     {"collectives", RS_INT, RS_UNIT_COUNT, "sequence numbers that any member recorded", NULL},
     {"first_seq", RS_INT, RS_UNIT_ID, "the lowest that any ring still holds", "first"},
     {"last_seq", RS_INT, RS_UNIT_ID, "the highest that any member issued", "last"},
-    {"behind_seq", RS_INT, RS_UNIT_ID, "the last sequence number of the member that is furthest behind",
-     "slowest at"},
+    {"behind_seq", RS_INT, RS_UNIT_ID, "the last sequence number of the slowest member", "slowest at"},
     {"behind_rank", RS_INT, RS_UNIT_ID, "that member", "slowest rank"},
     {"open", RS_INT, RS_UNIT_COUNT, "members with an operation of this group that is not completed", NULL},
     {"p2p", RS_INT, RS_UNIT_COUNT, "point-to-point operations recorded", NULL},
@@ -457,7 +456,7 @@ rs_table *rs_flight_open_groups(rs_flight *flight, rs_error *err)
 static const rs_column_spec dump_columns[] = {
     {"rank", RS_INT, RS_UNIT_ID, "global rank", NULL},
     {"file", RS_TEXT, RS_UNIT_NONE, "where its dump was read from", NULL},
-    {"rank_from", RS_TEXT, RS_UNIT_NONE, "how the rank was told", "rank from"},
+    {"rank_from", RS_TEXT, RS_UNIT_NONE, "how the rank was determined", "rank from"},
     {"version", RS_TEXT, RS_UNIT_NONE, "of the dump's format", NULL},
     {"library", RS_TEXT, RS_UNIT_NONE, "version of the communication library", NULL},
     {"entries", RS_INT, RS_UNIT_COUNT, "operations recorded", NULL},

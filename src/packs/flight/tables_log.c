@@ -4,7 +4,7 @@
 #include "table/cells.h"
 
 static const rs_column_spec columns[] = {
-    {"rank", RS_INT, RS_UNIT_ID, "global rank, as far as the log tells", NULL},
+    {"rank", RS_INT, RS_UNIT_ID, "global rank, as far as the log says", NULL},
     {"host", RS_TEXT, RS_UNIT_NONE, "host", NULL},
     {"time_ns", RS_TIME, RS_UNIT_NS,
      "by the log's own clock; a line without a stamp has that of the line before", "time"},
@@ -64,7 +64,7 @@ static const rs_column_spec attempt_columns[] = {
     {"outcome", RS_TEXT, RS_UNIT_NONE,
      "restarted, failed, finished, stopped (by a signal from outside), no failure", NULL},
     {"judged", RS_INT, RS_UNIT_NONE, "1 for the one that the verdict is about", NULL},
-    {"rank", RS_INT, RS_UNIT_ID, "rank that ended it, as far as the log tells", NULL},
+    {"rank", RS_INT, RS_UNIT_ID, "rank that ended it, as far as the log says", NULL},
     {"local_rank", RS_INT, RS_UNIT_ID, "rank within its node that torchrun named first", NULL},
     {"pid", RS_INT, RS_UNIT_ID, "process of that rank", NULL},
     {"code", RS_INT, RS_UNIT_NONE, "exit code, Xid, status of the network", NULL},
@@ -72,7 +72,7 @@ static const rs_column_spec attempt_columns[] = {
     {"exception", RS_TEXT, RS_UNIT_NONE, "type of a Python exception", NULL},
     {"text", RS_TEXT, RS_UNIT_NONE, "the rest of the message", NULL},
     {"where", RS_TEXT, RS_UNIT_NONE, "file:line in the user's code", NULL},
-    {"file", RS_TEXT, RS_UNIT_NONE, "the log that tells the cause", NULL},
+    {"file", RS_TEXT, RS_UNIT_NONE, "the log that shows the cause", NULL},
     {"line", RS_INT, RS_UNIT_ID, "its line", NULL},
     {"lines", RS_INT, RS_UNIT_COUNT, "lines of the logs that are of the attempt", NULL},
     {"events", RS_INT, RS_UNIT_COUNT, "events of the table log that are of the attempt", NULL},

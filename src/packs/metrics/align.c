@@ -163,7 +163,7 @@ rs_status rs_dataset_align(rs_dataset *d, const rs_rank_value *ranks, rs_error *
             ok = align_rank(d, s, ranks[i].value, &d->traces[i]);
             continue;
         }
-        snprintf(line, sizeof line, "rank %lld: there is a trace and no record to set beside it",
+        snprintf(line, sizeof line, "rank %lld: there is a trace and no record to compare it with",
                  (long long)d->traces[i].rank);
         ok = add_line(d, line);
     }

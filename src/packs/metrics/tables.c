@@ -119,7 +119,7 @@ TABLE(percentiles, "percentiles", "one row a label and quantity, over all ranks'
 
 static const rs_column_spec collectives_columns[] = {
     WORD("label", "label", "as given with --label"),
-    WORD("collective", "collective", "told by the function that was called, else by the range's tag"),
+    WORD("collective", "collective", "from the function that was called, else by the range's tag"),
     MS("mean_ms", "ms", "mean time a step with it"),
     MS("mean_overlap_ms", "overlap", "... and computation"),
     MS("mean_exposed_ms", "exposed", "... and no computation"),
@@ -162,13 +162,13 @@ static const rs_column_spec traces_columns[] = {
     SHARE("trace_hidden_share", "trace hidden share", "overlap / communication, by the trace"),
     SHARE("recorded_hidden_share", "recorded hidden share", "the same by the recorded ranges"),
 };
-TABLE(traces, "traces", "one row a rank: kernels of the torch profiler beside the recorded ranges");
+TABLE(traces, "traces", "one row a rank: kernels of the torch profiler and the recorded ranges");
 
 static const rs_column_spec steps_columns[] = {
     WORD("label", "label", "as given with --label"),
     ID("rank", "rank", "of the torch profiler's trace"),
     ID("step", "step", "global_step of the record"),
-    ID("trace_step", "trace step", "N of ProfilerStep#N beside it"),
+    ID("trace_step", "trace step", "N of the ProfilerStep#N that matches it"),
     WORD("matched_by", "matched by", "number: N is the global_step; order: no N of the rank is one"),
     MS("recorded_step_ms", "recorded step", "the step's length, by the recorded ranges"),
     MS("trace_step_ms", "trace step length", "the same by the trace"),

@@ -96,7 +96,7 @@ static rs_status keep_ranks(rs_dataset *d, const rs_rank_value *ranks, size_t n,
         any |= p->all.number > 0;
     }
     if (!any)
-        d->trace_reason = "the traces hold no training step (ProfilerStep#N), so nothing can be set beside";
+        d->trace_reason = "the traces hold no training step (ProfilerStep#N), so nothing can be compared";
     return RS_OK;
 }
 

@@ -261,7 +261,7 @@ static bool add_uncovered(gathering *g)
 
 /* Those of the roofline are left out where there is none: they stand from ROOF on, and one before. */
 static const rs_column_spec all_columns[] = {
-    TEXT("name", "operator; parent->kernel (Synthetic Op) where none stands for the kernel"),
+    TEXT("name", "operator; parent->kernel (Synthetic Op) where none launched the kernel"),
     TEXT("op category", "its kind"),
     TEXT("process_name", "as the file names the process"),
     TEXT("process_label", "as the file labels it"),

@@ -1,1 +1,1 @@
-"""Stands where HTA's `hta.analyzers` stands."""
+"""Replaces HTA's `hta.analyzers`."""

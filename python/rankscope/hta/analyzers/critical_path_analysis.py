@@ -1,4 +1,4 @@
-"""Stands where HTA's module of this name stands."""
+"""Replaces HTA's module of this name."""
 from ..critical_path import CPEdge, CPEdgeType, CPGraph, CPNode, CriticalPathAnalysis, restore_cpgraph
 
 __all__ = ["CPEdge", "CPEdgeType", "CPGraph", "CPNode", "CriticalPathAnalysis", "restore_cpgraph"]

@@ -1,4 +1,4 @@
-"""Stands where HTA's module of this name stands."""
+"""Replaces HTA's module of this name."""
 
 __all__ = ["CUDA_SASS_INSTRUCTION_COUNTER_FLOPS"]
 

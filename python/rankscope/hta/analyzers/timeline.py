@@ -1,4 +1,4 @@
-"""Stands where HTA's `hta.analyzers.timeline` stands: the work of the GPUs over time, by its kind of name."""
+"""Replaces HTA's `hta.analyzers.timeline`: the work of the GPUs over time, by its kind of name."""
 import re
 from typing import Any, Iterable, List, Optional
 

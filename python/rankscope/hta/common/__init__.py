@@ -1,1 +1,1 @@
-"""Stands where HTA's `hta.common` stands."""
+"""Replaces HTA's `hta.common`."""

@@ -1,4 +1,4 @@
-"""Which event of a thread lies in which: the trees behind both of HTA's modules of call stacks."""
+"""Which event of a thread contains which: the trees of both of HTA's modules of call stacks."""
 from typing import Any, Callable, Dict, Iterable, List, Tuple
 
 NULL_NODE_INDEX = -1
@@ -6,9 +6,9 @@ NON_EXISTENT_NODE_INDEX = -2
 
 
 def nest(index: Iterable[int], start: Iterable[Any], length: Iterable[Any], root: int) -> List[Tuple[int, int]]:
-    """(event, the one it lies in) in the order of time; root where there is none.
+    """(event, the one around it) in the order of time; root where there is none.
 
-    An event lies in the last that began before it, or with it and is longer, and has not ended; what takes no time also in
+    An event is inside of the last that began before it, or with it and is longer, and has not ended; what takes no time also in
     one that ends right then."""
     events = sorted(zip(start, (-d for d in length), index))
     pairs: List[Tuple[int, int]] = []
@@ -41,7 +41,7 @@ class Tree:
         return node_id < 0
 
     def get_path_to_root(self, node_id: int) -> List[int]:
-        """The node, what it lies in, and so on to the root."""
+        """The node, what is around it, and so on to the root."""
         if node_id not in self.nodes:
             return []
         path = [node_id]
@@ -54,7 +54,7 @@ class Tree:
         return self.get_path_to_root(node_id)[-1] if node_id in self.nodes else NULL_NODE_INDEX
 
     def get_descendants(self, node_id: int) -> List[int]:
-        """The node and all below it, each before what lies in it."""
+        """The node and all below it, each before what is inside of it."""
         found, waiting = [], [node_id] if node_id in self.nodes else []
         while waiting:
             found.append(waiting.pop())
@@ -62,7 +62,7 @@ class Tree:
         return found
 
     def get_leaf_nodes(self, node_id: int) -> List[int]:
-        """Those of them in which nothing lies."""
+        """Those of them that contain nothing."""
         return [node for node in self.get_descendants(node_id) if not self.nodes[node].children]
 
     def get_paths_to_leaves(self, node_id: int) -> List[List[int]]:
@@ -78,7 +78,7 @@ class Tree:
     def dfs_traverse(
         self, node_enter_func: Callable[[int, Any], None], node_exit_func: Callable[[int, Any], None]
     ) -> None:
-        """Calls one function before a node's children are visited, and one behind them."""
+        """Calls one function before a node's children are visited, and one after them."""
         waiting = [(self.root_index, False)] if self.root_index in self.nodes else []
         while waiting:
             node_id, left = waiting.pop()

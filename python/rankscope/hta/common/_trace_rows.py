@@ -26,7 +26,7 @@ def infer_gpu_type(metadata: Optional[Dict[str, Any]], syms: Dict[str, int]) -> 
 def add_fwd_bwd_links(df: Any) -> None:
     """Adds fwdbwd_index, the operator of the other pass that an operator belongs to, and fwdbwd: 0 forward, 1 backward.
 
-    df holds texts of cat, and the columns ph, id and bp of the arrows of category fwdbwd. An arrow's end lies on the operator
+    df holds texts of cat, and the columns ph, id and bp of the arrows of category fwdbwd. An arrow's end is on the operator
     of its thread that begins at its time; of several that begin then on the last. -1: no arrow."""
     arrows = df[df["cat"] == "fwdbwd"]
     if len(arrows) == 0:
@@ -52,7 +52,7 @@ def add_fwd_bwd_links(df: Any) -> None:
 
 
 def fix_mtia_memory_rows(df: Any, symbols: TraceSymbolTable) -> None:
-    """Copies of an MTIA device that stand on no stream get their thread as stream, those without a step the step they begin in."""
+    """Copies of an MTIA device that are on no stream get their thread as stream, those without a step the step they begin in."""
     copies = df["name"].isin(symbols.get_memory_name_ids())
     lost = copies & (df["stream"] == -1)
     df.loc[lost, "stream"] = df.loc[lost, "tid"]

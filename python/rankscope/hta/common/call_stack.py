@@ -1,4 +1,4 @@
-"""Stands where HTA's `hta.common.call_stack` stands: the events of each thread as a tree, without their GPU work.
+"""Replaces HTA's `hta.common.call_stack`: the events of each thread as a tree, without their GPU work.
 
 `trace_call_stack` and `trace_call_graph` have it with the work, and join the threads of forward and backward."""
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ class CallStackIdentity(NamedTuple):
 
 @dataclass
 class CallStackNode:
-    """An event: what it lies in, how deep, and what lies in it."""
+    """An event: what is around it, how deep it is, and what is inside of it."""
 
     parent: int = -1
     depth: int = -1
@@ -45,7 +45,7 @@ class CallStackGraph(Tree):
         return self.df
 
     def get_depth(self):
-        """How deep each event lies, by its index."""
+        """How deep each event is, by its index."""
         depths = {node: at.depth for node, at in self.nodes.items() if node >= 0}
         return pandas().Series(depths, dtype="int64", name="depth")
 

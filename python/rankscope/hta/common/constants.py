@@ -1,3 +1,3 @@
-"""Stands where HTA's `hta.common.constants` stands."""
+"""Replaces HTA's `hta.common.constants`."""
 
 CUDA_MAX_LAUNCH_QUEUE_PER_STREAM = 1024

@@ -1,4 +1,4 @@
-"""Stands where HTA's `hta.common.execution_trace` stands: PyTorch's execution traces beside the events of a Trace."""
+"""Replaces HTA's `hta.common.execution_trace`: PyTorch's execution traces together with the events of a Trace."""
 import json
 import logging
 from dataclasses import dataclass

@@ -4,7 +4,7 @@ import functools
 
 @functools.lru_cache(maxsize=1 << 16)
 def shorten_name(name: str) -> str:
-    """Template and call arguments left out, and what stands before the last space. Copies and names whose brackets do
+    """Template and call arguments left out, and what is before the last space. Copies and names whose brackets do
     not match stay as they are."""
     if name.startswith(("Memcpy", "Memset")) or ("<" not in name and "(" not in name):
         return name

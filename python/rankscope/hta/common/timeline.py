@@ -1,4 +1,4 @@
-"""Stands where HTA's `hta.common.timeline` stands: events as bars over time, drawn with plotly."""
+"""Replaces HTA's `hta.common.timeline`: events as bars over time, drawn with plotly."""
 import logging
 import re
 from dataclasses import dataclass

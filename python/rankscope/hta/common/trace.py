@@ -89,7 +89,7 @@ def _thread_id(value):
 
 
 def _value(text):
-    """Lists as lists; "-1" and "[]" stand for missing ones, as in HTA."""
+    """Lists as lists; "-1" and "[]" mean missing ones, as in HTA."""
     if not isinstance(text, str) or text in ("-1", "[]"):
         return text
     try:

@@ -1,4 +1,4 @@
-"""Stands where HTA's `hta.common.trace_call_graph` stands: the call stacks of all threads of a rank, joined."""
+"""Replaces HTA's `hta.common.trace_call_graph`: the call stacks of all threads of a rank, joined."""
 import logging
 from typing import Any, Dict, Iterator, List, Optional
 
@@ -16,11 +16,11 @@ _STEP, _BACKWARD = "ProfilerStep#", "## backward ##"
 
 
 class CallGraph:
-    """What lies in what and what launched what, of some ranks or of all that are loaded.
+    """What contains what and what launched what, of some ranks or of all that are loaded.
 
     The ranks' frames get columns: parent, depth (0: outermost), height (0: work of the GPU), and of the work below an event
     num_kernels, kernel_dur_sum, kernel_span, first_kernel_start, last_kernel_end. The operators of the thread that runs the
-    backward pass lie in the step's annotation "## backward ##", or in the step, as far as they begin in it."""
+    backward pass are in the step's annotation "## backward ##", or in the step, as far as they begin in it."""
 
     stack_columns = list(STACK_COLUMNS)
 
@@ -134,14 +134,14 @@ class CallGraph:
         return self.get_node_attributes(row["parent"], rank) if row["stream"] > 0 else row
 
     def get_csg_of_node(self, index: int, rank: Optional[int] = None) -> CallStackGraph:
-        """The stack in which an event lies."""
+        """The stack that contains an event."""
         row = self._host_event(index, rank)
         for stack in self.get_call_stacks(self._rank, row["pid"], row["tid"]):
             return stack
-        raise ValueError("event %s of rank %s lies in no call stack" % (index, self._rank))
+        raise ValueError("event %s of rank %s is in no call stack" % (index, self._rank))
 
     def get_stack_of_node(self, index: int, rank: Optional[int] = None, skip_ancestors: bool = False):
-        """The rows of an event, of what it lies in, and of all that lies in it, in the order of time."""
+        """The rows of an event, of what is around it, and of all that is inside of it, in the order of time."""
         stack = self.get_csg_of_node(index, rank)
         indices = set(stack.get_descendants(index))
         if not skip_ancestors:

@@ -1,4 +1,4 @@
-"""Stands where HTA's `hta.common.trace_call_stack` stands: the events of a thread as a tree with the GPU work that they launch."""
+"""Replaces HTA's `hta.common.trace_call_stack`: the events of a thread as a tree with the GPU work that they launch."""
 import functools
 import logging
 from dataclasses import dataclass, field
@@ -45,7 +45,7 @@ STACK_COLUMNS = {
 
 
 def _cmp_events_with_zero_duration(x: Any, y: Any) -> bool:
-    """Whether x comes before y at the same time, where one takes none: it lies in the other, or in the earlier of two."""
+    """Whether x comes before y at the same time, where one takes none: it is inside of the other, or in the earlier of two."""
     if x[_LENGTH] and y[_LENGTH]:
         raise ValueError("neither event is of no duration")
     if x[_LENGTH] or y[_LENGTH]:
@@ -94,7 +94,7 @@ class CallStackIdentity(NamedTuple):
 
 @dataclass
 class CallStackNode:
-    """An event: what it lies in or was launched by, how deep, how high what lies in it is, and what that is.
+    """An event: what is around it or launched it, how deep it is, how high what is inside of it is, and what that is.
 
     Work of the GPU has height 0, events of the host at least 1."""
 
@@ -152,7 +152,7 @@ class CallStackGraph(Tree):
         self._own.append(index)
 
     def _add_edge(self, parent: int, child: int, device: DeviceType = DeviceType.CPU) -> None:
-        """Puts an event under another, unless it lies there."""
+        """Puts an event under another, unless it is there."""
         if child not in self.nodes:
             self._add(child, parent, 0 if device == DeviceType.GPU else 1)
         elif child not in self.nodes[parent].children:
@@ -216,12 +216,12 @@ class CallStackGraph(Tree):
         return self.df
 
     def get_depth(self):
-        """How deep each event lies, by its index."""
+        """How deep each event is, by its index."""
         depths = {index: node.depth for index, node in self.nodes.items() if index >= 0}
         return pandas().Series(depths, dtype="Int16", name="depth")
 
     def _has_valid_stack_columns(self) -> bool:
-        """Whether full_df says already what lies in what."""
+        """Whether full_df says already what contains what."""
         if not {"parent", "depth", "height"} <= set(self.full_df.columns):
             return False
         return bool(((self.full_df["parent"] != -1) & self.full_df["parent"].notna()).any())
@@ -231,7 +231,7 @@ class CallStackGraph(Tree):
             self.save_call_stack_to_dataframe()
 
     def save_call_stack_to_dataframe(self, apply_whole_graph: bool = False) -> None:
-        """Writes what lies in what into columns of full_df: of this thread, or of all whose nodes these are."""
+        """Writes what contains what into columns of full_df: of this thread, or of all whose nodes these are."""
         indices = [index for index in (self.nodes if apply_whole_graph else self._own) if index >= 0]
         values = {name: [getattr(self.nodes[index], name) for index in indices] for name in ("parent", "depth", "height")}
         values.update(self._kernel_columns(indices))

@@ -1,4 +1,4 @@
-"""Stands where HTA's `hta.common.trace_df` stands: looking for rows of a frame."""
+"""Replaces HTA's `hta.common.trace_df`: looking for rows of a frame."""
 from typing import Any, List, Tuple
 
 from .._need import pandas

@@ -1,4 +1,4 @@
-"""Stands where HTA's `hta.common.trace_file` stands: files of traces, and which rank each is of."""
+"""Replaces HTA's `hta.common.trace_file`: files of traces, and which rank each is of."""
 import gzip
 import json
 import logging
@@ -14,7 +14,7 @@ _RANK = re.compile(rb'"rank"\s*:\s*(\d+)')
 
 
 def _rank_of(path: str) -> int:
-    """What the file says of its rank, in front of its events or behind them; 0, with a warning, where it says nothing."""
+    """What the file says of its rank, before its events or after them; 0, with a warning, where it says nothing."""
     said = _RANK.search(_engine.file_header(path))
     if said:
         return int(said.group(1))

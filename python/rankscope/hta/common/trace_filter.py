@@ -1,4 +1,4 @@
-"""Stands where HTA's `hta.common.trace_filter` stands: objects that choose rows of a frame.
+"""Replaces HTA's `hta.common.trace_filter`: objects that choose rows of a frame.
 
 A filter is called with a frame and, where names are numbers, the symbol table. A frame without the column that it looks
 at comes back as it is, with a warning."""
@@ -165,7 +165,7 @@ def _is_gpu(df, symbol_table: Optional[TraceSymbolTable]):
 
 
 class GPUKernelFilter(Filter):
-    """Rows of the GPU. Without a symbol table synchronizations without a stream are not told."""
+    """Rows of the GPU. Without a symbol table synchronizations without a stream are not recognised."""
 
     def __call__(self, df, symbol_table: Optional[TraceSymbolTable] = None):
         return df if _lacks(df, "stream", self) else df[_is_gpu(df, symbol_table)]

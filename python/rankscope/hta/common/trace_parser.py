@@ -1,4 +1,4 @@
-"""Stands where HTA's `hta.common.trace_parser` stands. There is one way of reading here, the engine's; the choice of HTA's is
+"""Replaces HTA's `hta.common.trace_parser`. There is one way of reading here, the engine's; the choice of HTA's is
 kept for those who ask."""
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Stands where HTA's `hta.common.trace_stack_filter` stands: filters by where an operator stands in time."""
+"""Replaces HTA's `hta.common.trace_stack_filter`: filters by the place of an operator in time."""
 import logging
 from enum import Enum
 from typing import List, Optional
@@ -19,7 +19,7 @@ def get_matching_kernels(df_ops, df_both, cat_column: str):
 
 
 class OperatorFilterMethod(Enum):
-    """Which events are meant: those within the operator, behind it, in front of it."""
+    """Which events are meant: those within the operator, after it, before it."""
 
     Under = 0
     After = 1
@@ -29,7 +29,7 @@ class OperatorFilterMethod(Enum):
 
 
 class OperatorFilter(Filter):
-    """Events of the operator's own stream (host: -1) within, behind or in front of its n-th occurrence in time (negative:
+    """Events of the operator's own stream (host: -1) within, after or before its n-th occurrence in time (negative:
     from the last), with the work that they launched where include_gpu_kernels says so. Empty where it does not occur."""
 
     def __init__(
@@ -75,7 +75,7 @@ class UnderOperatorFilter(OperatorFilter):
 
 
 class AfterOperatorFilter(OperatorFilter):
-    """Events behind an operator's end."""
+    """Events after an operator's end."""
 
     def __init__(self, op_name: str, position: int, include_gpu_kernels: bool = False, name_column: Optional[str] = None) -> None:
         super().__init__(op_name, position, OperatorFilterMethod.After, include_gpu_kernels, name_column)
@@ -89,7 +89,7 @@ class BeforeOperatorFilter(OperatorFilter):
 
 
 class CombinedOperatorFilter(Filter):
-    """Events of the first step, within root_op's first occurrence, behind preceding_op's last and in front of following_op's
+    """Events of the first step, within root_op's first occurrence, after preceding_op's last and before following_op's
     first; an operator that does not occur restricts nothing. stack_depths keeps those depths (a CallGraph's) of host events."""
 
     def __init__(

@@ -41,9 +41,9 @@ def _is_number(series) -> bool:
 
 
 class TraceSymbolTable:
-    """Texts by number. As in HTA nobody may rely on which number a text has.
+    """Texts by number. As in HTA no caller may rely on which number a text has.
 
-    The table of a Trace holds all texts of its files: it is filled when somebody first looks, as what is made by the
+    The table of a Trace holds all texts of its files: it is filled at the first access, as what is made by the
     engine needs no table."""
 
     NULL: int = -128  # stands for a text that is not there
@@ -139,7 +139,7 @@ class TraceSymbolTable:
 
     @staticmethod
     def create_from_symbol_id_map(symbol_id_map: Dict[str, int]) -> "TraceSymbolTable":
-        """Texts under given numbers; Undefined-N stands under a number that is missing."""
+        """Texts under given numbers; Undefined-N is the text of a number that is missing."""
         texts = ["Undefined-%d" % number for number in range(max(symbol_id_map.values(), default=-1) + 1)]
         for text, number in symbol_id_map.items():
             texts[number] = text

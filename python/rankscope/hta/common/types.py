@@ -1,4 +1,4 @@
-"""Stands where HTA's `hta.common.types` stands: kinds of devices and copies, and patterns of names."""
+"""Replaces HTA's `hta.common.types`: kinds of devices and copies, and patterns of names."""
 import re
 from dataclasses import dataclass
 from enum import Enum

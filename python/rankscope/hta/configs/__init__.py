@@ -1,1 +1,1 @@
-"""Stands where HTA's `hta.configs` stands."""
+"""Replaces HTA's `hta.configs`."""

@@ -1,4 +1,4 @@
-"""Stands where HTA's `hta.configs.config` stands: settings from JSON files, and the logger."""
+"""Replaces HTA's `hta.configs.config`: settings from JSON files, and the logger."""
 import json
 import logging
 import os

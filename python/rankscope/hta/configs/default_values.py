@@ -1,4 +1,4 @@
-"""Stands where HTA's `hta.configs.default_values` stands."""
+"""Replaces HTA's `hta.configs.default_values`."""
 import re
 from enum import Enum
 from typing import Any, Dict, List, NamedTuple, Union
@@ -38,7 +38,7 @@ class ValueType(Enum):
 
 
 class AttributeSpec(NamedTuple):
-    """An argument of events: its column, its name in the file, its type, and what stands where it is missing."""
+    """An argument of events: its column, its name in the file, its type, and what is used where it is missing."""
 
     name: str
     raw_name: str

@@ -1,4 +1,4 @@
-"""Stands where HTA's `hta.configs.env_options` stands: what the environment switches. "1" is on.
+"""Replaces HTA's `hta.configs.env_options`: what the environment switches. "1" is on.
 
 rankscope itself follows disable_ns_rounding; the others are kept for those who ask."""
 import os
@@ -20,7 +20,7 @@ _VARIABLES = {
 
 
 class HTAEnvOptions:
-    """The switches of a process: what was set here, else what the environment says when somebody asks."""
+    """The switches of a process: what was set here, else what the environment says at the time of asking."""
 
     _instance: Optional["HTAEnvOptions"] = None
 

@@ -1,4 +1,4 @@
-"""Stands where HTA's `hta.configs.event_args_yaml_parser` stands: the arguments of events that have a column of their own."""
+"""Replaces HTA's `hta.configs.event_args_yaml_parser`: the arguments of events that have a column of their own."""
 import functools
 import os
 from typing import Callable, Dict, List
@@ -111,7 +111,7 @@ def _from_file(path: str, version: YamlVersion) -> Arguments:
 
 @functools.lru_cache()
 def parse_event_args_yaml(version: YamlVersion) -> EventArgs:
-    """The arguments of a version: those of the package, unless event_args_formats/event_args_VERSION.yaml lies beside it."""
+    """The arguments of a version: those of the package, unless event_args_formats/event_args_VERSION.yaml is next to it."""
     path = os.path.join(os.path.dirname(__file__), "event_args_formats", "event_args_%s.yaml" % version.get_version_str())
     if os.path.isfile(path):
         available = _from_file(path, version)

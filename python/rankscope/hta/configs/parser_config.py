@@ -1,4 +1,4 @@
-"""Stands where HTA's `hta.configs.parser_config` stands: which arguments of events become columns of a Trace's frames."""
+"""Replaces HTA's `hta.configs.parser_config`: which arguments of events become columns of a Trace's frames."""
 import copy
 import re
 from enum import Enum
@@ -34,7 +34,7 @@ _SETS = ("INPUT_SHAPE", "BANDWIDTH", "SYNC", "MINIMUM", "COMPLETE", "INFO", "TRI
 
 
 class ParserConfig:
-    """What a Trace reads beside times, names and threads.
+    """What a Trace reads in addition to times, names and threads.
 
     args are the arguments with a column of their own; with parse_all_args all that the file has. Other settings of HTA are
     kept and have no effect: reading is the engine's.
@@ -189,7 +189,7 @@ class ParserConfig:
 
     @classmethod
     def transform_arg_name(cls, arg: str) -> str:
-        """An argument's column: lower case, without what stands in parentheses, one _ for signs between words."""
+        """An argument's column: lower case, without what is in parentheses, one _ for signs between words."""
         words = re.sub(r"[ \-/.%_]+", "_", re.sub(r"\([^)]*\)", "", arg).lower()).strip("_")
         return "arg_name" if words == "name" else words
 
@@ -227,5 +227,5 @@ _default_given = False
 
 
 def given_default() -> Optional[ParserConfig]:
-    """The default configuration, if somebody has set one: then a Trace goes by it."""
+    """The default configuration, if one is set: then a Trace goes by it."""
     return _default if _default_given else None

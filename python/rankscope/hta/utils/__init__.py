@@ -1,1 +1,1 @@
-"""Stands where HTA's `hta.utils` stands."""
+"""Replaces HTA's `hta.utils`."""

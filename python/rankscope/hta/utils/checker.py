@@ -1,4 +1,4 @@
-"""Stands where HTA's `hta.utils.checker` stands."""
+"""Replaces HTA's `hta.utils.checker`."""
 import os
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Stands where HTA's `hta.utils.test_utils` stands: what HTA's tests import."""
+"""Replaces HTA's `hta.utils.test_utils`: what HTA's tests import."""
 import functools
 import pathlib
 from typing import Any, Callable, Iterable

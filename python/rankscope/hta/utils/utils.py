@@ -1,4 +1,4 @@
-"""Stands where HTA's `hta.utils.utils` stands: kinds of kernels by their names, short names."""
+"""Replaces HTA's `hta.utils.utils`: kinds of kernels by their names, short names."""
 import os
 import re
 from enum import Enum
@@ -111,7 +111,7 @@ def get_symbol_column_names(df) -> Tuple[str, str]:
 
 
 def normalize_path(path: str) -> str:
-    """A leading ./ or ~/ becomes the directory that it stands for."""
+    """A leading ./ or ~/ becomes the directory that it means."""
     for short, folder in (("./", os.getcwd()), ("~/", os.path.expanduser("~"))):
         if path.startswith(short):
             return os.path.join(folder, path[2:]) if path[2:] else folder

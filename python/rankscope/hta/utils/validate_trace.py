@@ -1,4 +1,4 @@
-"""Stands where HTA's `hta.utils.validate_trace` stands: whether the arguments of a trace's events are what they should be."""
+"""Replaces HTA's `hta.utils.validate_trace`: whether the arguments of a trace's events are what they should be."""
 import argparse
 from collections import defaultdict
 from typing import Any, Dict, List, Tuple

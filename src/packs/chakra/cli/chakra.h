@@ -31,19 +31,19 @@ bool rs_chakra_start_pair(const rs_command *command, int argc, char **argv, rs_a
 void rs_chakra_report_problems(rs_problems *problems, bool quiet);
 
 /* Options of `convert` and `build`; what they say goes into *settings. */
-#define RS_CHAKRA_CONVERT_OPTIONS                                                                             \
-    {"comm-groups", RS_OPTION_TEXT,                                                                           \
-     "FILE",        NULL,                                                                                     \
-     NULL,          "the process groups as {\"pg_name\": [ranks]}, without the default group"},               \
-        RS_CHAKRA_TIMING_OPTION,                                                                              \
-        {"target",                                                                                            \
-         RS_OPTION_CHOICE,                                                                                    \
-         NULL,                                                                                                \
-         "any|astra-sim",                                                                                     \
-         "any",                                                                                               \
-         "any: the communication that was recorded; astra-sim: what that simulator takes, each change told"}, \
-    {                                                                                                         \
-        "verbose", RS_OPTION_FLAG, NULL, NULL, NULL, "name every synchronization dependency"                  \
+#define RS_CHAKRA_CONVERT_OPTIONS                                                                                 \
+    {"comm-groups", RS_OPTION_TEXT,                                                                               \
+     "FILE",        NULL,                                                                                         \
+     NULL,          "the process groups as {\"pg_name\": [ranks]}, without the default group"},                   \
+        RS_CHAKRA_TIMING_OPTION,                                                                                  \
+        {"target",                                                                                                \
+         RS_OPTION_CHOICE,                                                                                        \
+         NULL,                                                                                                    \
+         "any|astra-sim",                                                                                         \
+         "any",                                                                                                   \
+         "any: the communication that was recorded; astra-sim: what that simulator takes, each change reported"}, \
+    {                                                                                                             \
+        "verbose", RS_OPTION_FLAG, NULL, NULL, NULL, "name every synchronization dependency"                      \
     }
 void rs_chakra_convert_options(const rs_options *options, rs_chakra_convert_settings *settings);
 

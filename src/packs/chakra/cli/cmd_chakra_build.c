@@ -14,13 +14,13 @@
 
 static const rs_option_spec specs[] = {
     {"output", RS_OPTION_TEXT, "FILE.et", NULL, NULL,
-     "the Chakra execution trace, whole or not at all; .gz and .zst are packed; .json is the other form that "
+     "the Chakra execution trace, written atomically; .gz and .zst are packed; .json is the other form that "
      "feeders read, {\"workload_graph\": [...]}; - is standard output; of a job a folder, for chakra.RANK.et"},
     RS_CHAKRA_CONVERT_OPTIONS,
     {"check", RS_OPTION_FLAG, NULL, NULL, NULL,
      "read back what was written and prove it as `chakra check` does, of a job all ranks together; exit code 1 "
      "with what is wrong"},
-    {"quiet", RS_OPTION_FLAG, NULL, NULL, NULL, "no notes; errors and losses are still told"},
+    {"quiet", RS_OPTION_FLAG, NULL, NULL, NULL, "no notes; errors and losses are still reported"},
     {"help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"},
 };
 
@@ -295,7 +295,7 @@ const rs_command rs_chakra_build_command = {
     .about =
         "Writes the same bytes as `chakra link` and then `chakra convert`, without the file between them.\n\n"
         "Folders hold the traces of a job's ranks: the two of each rank are put together, several ranks at once, "
-        "and the folder -o gets chakra.RANK.et for each. A rank is told by the names of its traces (rank3, "
+        "and the folder -o gets chakra.RANK.et for each. A rank is taken from the names of its traces (rank3, "
         "et_3.json), a device trace's also by itself; a device trace may hold several ranks. Both folders may be "
         "one. With --check the ranks are then replayed together, as `chakra check` does.",
     .examples = "rankscope chakra build --host et_0.json.gz --device kineto_0.json.gz -o rank0.et\n"

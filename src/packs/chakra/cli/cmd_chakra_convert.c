@@ -19,14 +19,14 @@
 
 static const rs_option_spec convert_specs[] = {
     {"output", RS_OPTION_TEXT, "FILE.et", NULL, NULL,
-     "the execution trace, whole or not at all; .gz and .zst are packed; .json is the other form that feeders "
+     "the execution trace, written atomically; .gz and .zst are packed; .json is the other form that feeders "
      "read, {\"workload_graph\": [...]}; - is standard output"},
     RS_CHAKRA_CONVERT_OPTIONS,
-    {"rank", RS_OPTION_INT, "R", NULL, NULL, "the rank of the trace, where it does not tell it"},
+    {"rank", RS_OPTION_INT, "R", NULL, NULL, "the rank of the trace, where it does not name it"},
     {"allow-unlinked", RS_OPTION_FLAG, NULL, NULL, NULL,
      "convert an execution trace that has no times; every node lasts 0"},
     MAX_RATIO_OPTION,
-    {"quiet", RS_OPTION_FLAG, NULL, NULL, NULL, "no notes; errors and losses are still told"},
+    {"quiet", RS_OPTION_FLAG, NULL, NULL, NULL, "no notes; errors and losses are still reported"},
     HELP_OPTION,
 };
 
@@ -141,8 +141,8 @@ const rs_command rs_chakra_convert_command = {
     .usage = "LINKED -o FILE.et [--target any|astra-sim] [--comm-groups FILE] [options]",
     .about =
         "Every node of the linked trace becomes a node of the execution trace: a thread's operators in a "
-        "chain, kernels behind the operator that launched them and behind the one before them on their "
-        "stream, and whatever waited behind what it waited for.\n\n"
+        "chain, kernels after the operator that launched them and after the one before them on their "
+        "stream, and whatever waited after what it waited for.\n\n"
         "A simulator that starts a node when all that it depends on is done, and keeps it for "
         "duration_micros, repeats the recording: time of a thread in no operator is a node \"gap\", time "
         "spent waiting is in no node, annotations take none, and a GPU node's begins when it could have "
@@ -305,14 +305,14 @@ const rs_command rs_chakra_check_command = {
         "what launched it, the GPU nodes of a stream are in one order, and a feeder that issues each node "
         "when all that it depends on is done comes to issue every one. A replay in which each thread and "
         "each stream does one node at a time takes as long as the recording did, within --tolerance (of a "
-        "file made with --timing exclusive that is told only). Exit code 1 when any of this is not so. With "
+        "file made with --timing exclusive that is only reported). Exit code 1 when any of this is not so. With "
         "--linked also: no node, time or byte of the linked trace was lost.\n\n"
         "Nodes that start before what they depend on are listed; they show where the clocks of the trace "
         "disagree with its dependencies, and are no fault.\n\n"
         "Several files are the traces of a job's ranks, each named by the number before its ending "
         "(job.3.et): in each process group all members have the same collectives in the same order, and "
         "every send has its receive. All ranks are then replayed together, on one clock, each waiting for the "
-        "others where they communicate: that takes as long as the recording, too. --target astra-sim also finds what that simulator stops at, and tells "
+        "others where they communicate: that takes as long as the recording, too. --target astra-sim also finds what that simulator stops at, and says "
         "how long the trace takes on its one CPU, compute and communication engine.",
     .examples = "rankscope chakra check rank0.et --linked linked.json --report proof.json\n"
                 "rankscope chakra check job.*.et --target astra-sim --comm-groups groups.json",

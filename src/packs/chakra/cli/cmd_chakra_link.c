@@ -6,8 +6,8 @@
 
 static const rs_option_spec specs[] = {
     {"output", RS_OPTION_TEXT, "FILE", NULL, NULL,
-     "the linked trace, whole or not at all; .gz and .zst are packed; - is standard output"},
-    {"quiet", RS_OPTION_FLAG, NULL, NULL, NULL, "no notes; errors and losses are still told"},
+     "the linked trace, written atomically; .gz and .zst are packed; - is standard output"},
+    {"quiet", RS_OPTION_FLAG, NULL, NULL, NULL, "no notes; errors and losses are still reported"},
     {"verbose", RS_OPTION_FLAG, NULL, NULL, NULL, "name every synchronization dependency"},
     {"help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"},
 };

@@ -219,7 +219,7 @@ static int translate(translation *t, int argc, char **argv)
         if (at < 0) return wrong(s, "there is no option ", argv[i]);
         if (s->options[at].flag && value) return wrong(s, "no value belongs to ", argv[i]);
         if (!s->options[at].flag && !value) {
-            if (i + 1 == argc) return wrong(s, "a value is missing behind ", argv[i]);
+            if (i + 1 == argc) return wrong(s, "a value is missing after ", argv[i]);
             value = argv[++i];
         }
         t->seen[at] = true;

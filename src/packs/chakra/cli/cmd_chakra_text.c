@@ -11,7 +11,7 @@ static const rs_option_spec specs[] = {
     {"passes", RS_OPTION_INT, "N", NULL, "1", "forward and backward passes in each"},
     {"max-ratio", RS_OPTION_INT, "N", NULL, "1000",
      "refuse files that inflate to more than N times their size"},
-    {"quiet", RS_OPTION_FLAG, NULL, NULL, NULL, "no notes; errors are still told"},
+    {"quiet", RS_OPTION_FLAG, NULL, NULL, NULL, "no notes; errors are still reported"},
     {"help", RS_OPTION_FLAG, NULL, NULL, NULL, "this text"},
 };
 

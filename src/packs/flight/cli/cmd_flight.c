@@ -31,7 +31,7 @@ static const rs_option_spec specs[] = {
     {"history", RS_OPTION_TEXT, "DIR", NULL, NULL,
      "compare with the records of earlier attempts in DIR and say what to do: start again, without a host, or stop; then add this one"},
     {"watch", RS_OPTION_TEXT, "DIR|URL", NULL, NULL,
-     "look again and again, until a hang (exit 1) or the job's end (0; 4 when it vanishes)"},
+     "look repeatedly, until a hang (exit 1) or the job's end (0; 4 when it vanishes)"},
     {"every", RS_OPTION_INT, "S", NULL, "10", "seconds between two looks of --watch"},
     {"once", RS_OPTION_FLAG, NULL, NULL, NULL, "with --watch: judge what is there and end"},
     {"stall", RS_OPTION_INT, "S", NULL, "30",
@@ -45,7 +45,7 @@ static const rs_option_spec specs[] = {
      "the recorded operations instead of the verdict: in text one column a rank"},
     {"stacks", RS_OPTION_FLAG, NULL, NULL, NULL, "whole stacks: with the proof, and in --entries"},
     {"allow-missing", RS_OPTION_FLAG, NULL, NULL, NULL,
-     "ranks without a dump are no fault unless somebody waits for them"},
+     "ranks without a dump are no fault unless a rank waits for them"},
     {"limit", RS_OPTION_INT, "N", NULL, "10", "in text, at most N further findings and N waiting ranks"},
     {"torchft-size", RS_OPTION_INT, "N", NULL, NULL,
      "torchft: ranks of default_pg count within replicas of N ranks"},
@@ -378,7 +378,7 @@ const rs_command rs_command_flight = {
         "gzip, zstd, tar, sub-directories) and says which rank is to blame, in which collective, why, and "
         "where in its code; then shows the proof.\n\n"
         "Collectives are matched by group and sequence number; who waits for whom is followed through all "
-        "groups, so that ranks which only wait are not accused. What a dump cannot tell (a ring that has "
+        "groups, so that ranks which only wait are not accused. What a dump cannot show (a ring that has "
         "wrapped, a missing file) stays unknown. Nothing in a dump is ever executed.\n\n"
         "The rank is read from each file's name: digits after \"rank\", else the last digits; RANK=PATH "
         "sets "

@@ -315,16 +315,16 @@ static const rs_option_spec specs[] = {
     {"short-kernels", RS_OPTION_REAL, "US", NULL, NULL,
      "also the sheets of kernels shorter than US microseconds (TraceLens: 10)"},
     {"collectives", RS_OPTION_FLAG, NULL, NULL, NULL,
-     "only its collective report over all ranks, which stands beside the others otherwise"},
+     "only its collective report over all ranks, which is written with the others otherwise"},
     {"detailed", RS_OPTION_FLAG, NULL, NULL, NULL,
      "also the sheets nccl_long, nccl_implicit_sync and nccl_all2allv, a row for each "
      "collective, and nccl_all2allv_heatmap"},
     {"micro-idle", RS_OPTION_REAL, "US", NULL, NULL,
-     "gpu_timeline tells pauses shorter than US microseconds from others"},
+     "gpu_timeline lists pauses shorter than US microseconds separately"},
     {"unlinked", RS_OPTION_FLAG, NULL, NULL, NULL,
      "GPU work whose launch is not in the file counts in gpu_timeline"},
     {"recompute", RS_OPTION_FLAG, NULL, NULL, NULL,
-     "what activation checkpointing computes again stands in rows of its own, told by a column "
+     "what activation checkpointing computes again is in rows of its own, marked by a column "
      "is_recompute (needs Python functions in the trace)"},
     {"compare", RS_OPTION_FLAG, NULL, NULL, NULL,
      "TraceLens' comparison of reports; each PATH is a workbook, a folder of CSV files or a trace, "
@@ -342,7 +342,7 @@ const rs_command_extension rs_extension_report_tracelens = {
     .about =
         "--tracelens writes what TraceLens' generate_perf_report_pytorch writes, for scripts that read it: "
         "its sheets, columns, order and numbers, faults included (docs/differences.md). Sheets of several "
-        "ranks stand in DIR/rank0, DIR/rank1, ... or FILE.rank0.xlsx, FILE.rank1.xlsx, ..., and beside them "
+        "ranks are in DIR/rank0, DIR/rank1, ... or FILE.rank0.xlsx, FILE.rank1.xlsx, ..., and with them "
         "those of its generate_multi_rank_collective_report_pytorch.\n\n"
         "With --compare it is the comparison that TraceLens' compare_perf_reports_pytorch makes of reports, or of "
         "traces: the reports side by side with differences in gpu_timeline, ops_summary and kernel_summary; "

@@ -243,7 +243,7 @@ static void test_text_damage(void **state)
     assert_refused("DATA\n1\na -1 1 NONE 0 1 NONE 0 9223372036854775808 NONE 0 1\n", "line 3: a time");
     assert_refused("DATA\n1\n\n\na -1 1 NONE 0 1 Sum 0 1 NONE 0 1\n", "line 5: communication is");
     assert_refused("DATA\n1\na -1 1 NONE 0 1 NONE 0 1 NONE 0 soon\n", "line 3: an update time");
-    assert_refused("HYBRID_DLRM\n", "line 1: behind this parallelism the number");
+    assert_refused("HYBRID_DLRM\n", "line 1: after this parallelism the number");
     assert_refused("HYBRID_DLRM 1\n2\na -1 1 NONE 0 1 NONE 0 1 NONE 0 1\nb -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n",
                    "layer 1 cannot be the last bottom layer");
     assert_refused("HYBRID_DLRM 9223372036854775807\n1\na -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n",
