@@ -129,7 +129,8 @@ static rs_status run_contended(const asker *a, bench *b, rs_error *err)
 }
 
 /* Widens [*low, *high] of every range by what the bench says. Certain steps are no sample of others, so what a question
- * about them gains has no spread: the steps that it leaves alone say how far off it may be. */
+ * about them, or one by which a third of the steps gain nothing, gains has no spread: the steps that it leaves alone say how far off
+ * it may be. */
 static void widen(const asker *a, bench *b, unsigned which, bool of_steps, double *low, double *high)
 {
     for (size_t i = 0; i < a->n_ranges; i++) {
@@ -137,7 +138,7 @@ static void widen(const asker *a, bench *b, unsigned which, bool of_steps, doubl
         double l, h;
         range_of(a, i, &from, &to);
         rs_lengths_measure(a->r->engine, &b->t, b->ends, from, to, &b->after);
-        if (of_steps) {
+        if (of_steps || rs_lengths_of_few(&a->was[which][i], &b->after)) {
             double gain = rs_lengths_mean(&a->was[which][i]) - rs_lengths_mean(&b->after),
                    misfit = rs_lengths_misfit(&a->was[which][i], &b->after);
             l = gain - misfit;
@@ -185,19 +186,19 @@ static rs_foretold answer_for(const asker *a, bench *b, const rs_what_if *q, siz
     rs_lengths_measure(e, &b->t, b->ends, from, to, &b->after);
     const rs_lengths *was = &a->was[a->recorded][i];
     double before = rs_lengths_mean(was) / 1e3, then = rs_lengths_mean(&b->after) / 1e3, gain = before - then;
-    return (rs_foretold){.steps = (int64_t)rs_lengths_n(e, from, to),
-                         .before = before,
-                         .after = then,
-                         .gain = gain,
-                         .pct = before > 0 ? 100 * gain / before : NAN,
-                         .bound = rs_path_bound(a->r, &b->w, from, to) / 1e3 / (double)was->n,
-                         .sampled = was->n > 1 && !rs_what_if_is_of_steps(q),
-                         /* a host without a GPU has nothing of a step that is not on the host */
-                         .annotated =
-                             rs_coll_on_host(&e->coll) ? (double)NAN : rs_lengths_annotated(e, from, to),
-                         .then_bound_by = rs_path_bound_by(e, &b->w, &b->t, from, to),
-                         .assumption = rs_edit_assumptions[q->edits[0].kind],
-                         .reason = a->reason};
+    return (rs_foretold){
+        .steps = (int64_t)rs_lengths_n(e, from, to),
+        .before = before,
+        .after = then,
+        .gain = gain,
+        .pct = before > 0 ? 100 * gain / before : NAN,
+        .bound = rs_path_bound(a->r, &b->w, from, to) / 1e3 / (double)was->n,
+        .sampled = was->n > 1 && !rs_what_if_is_of_steps(q) && !rs_lengths_of_few(was, &b->after),
+        /* a host without a GPU has nothing of a step that is not on the host */
+        .annotated = rs_coll_on_host(&e->coll) ? (double)NAN : rs_lengths_annotated(e, from, to),
+        .then_bound_by = rs_path_bound_by(e, &b->w, &b->t, from, to),
+        .assumption = rs_edit_assumptions[q->edits[0].kind],
+        .reason = a->reason};
 }
 
 /* Questions that are asked together, and what comes of each chain of replays. */

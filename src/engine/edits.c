@@ -71,6 +71,30 @@ static bool holds_group(const rs_expr_term *t, const rs_pool *pool, const rs_col
     return t->op == RS_OP_NE || t->op == RS_OP_HAS_NOT ? name && description : name || description;
 }
 
+/* Whether the ranks that meet in a node are those of the list, all of them: groups that no trace names go by that. */
+static bool holds_members(const rs_expr_term *t, const rs_editor *x, uint32_t node)
+{
+    const rs_engine *e = x->e;
+    bool same = e->kind[node] & RS_ENGINE_MEETS;
+    if (same) {
+        const rs_coll_instance *in =
+            &e->coll.instances[e->meetings[e->meeting_of[rs_engine_member(e, node)]].instance];
+        int64_t listed = 0;
+        for (size_t i = 0; i < t->n; i++)
+            listed = rs_add_sat(listed,
+                                rs_add_sat(rs_sub_sat(t->values[i].span.last, t->values[i].span.first), 1));
+        same = listed == in->n;
+        for (uint32_t i = in->first; same && i < in->first + in->n; i++) {
+            const int64_t rank = x->rank_of[e->coll.arrivals[i].rank];
+            bool found = false;
+            for (size_t k = 0; k < t->n; k++)
+                found |= rank >= t->values[k].span.first && rank <= t->values[k].span.last;
+            same = found;
+        }
+    }
+    return same == (t->op == RS_OP_EQ || t->op == RS_OP_IN);
+}
+
 static bool holds(const rs_expr_term *t, rs_editor *x, size_t rank, uint32_t local, const rs_coll_shape *comm)
 {
     const rs_skeleton *s = x->e->ranks[rank];
@@ -87,6 +111,7 @@ static bool holds(const rs_expr_term *t, rs_editor *x, size_t rank, uint32_t loc
         kind = comm ? rs_coll_kind_name(comm->kind) : NULL;
         return kind && rs_term_holds_text(t, kind, strlen(kind));
     case RS_SELECT_GROUP: return comm && holds_group(t, &s->comm->pool, comm);
+    case RS_SELECT_MEMBERS: return comm && holds_members(t, x, x->e->node_base[rank] + local);
     case RS_SELECT_BYTES: return comm && rs_term_holds_whole(t, bytes_of(s->comm, comm));
     case RS_SELECT_BEHIND: {
         uint32_t name = x->behind ? x->behind[x->e->node_base[rank] + local] : RS_NO_STRING;
@@ -138,6 +163,7 @@ rs_edit_target rs_edit_target_of(const rs_edit *edit, rs_part *part)
             break;
         case RS_SELECT_COLLECTIVE:
         case RS_SELECT_GROUP:
+        case RS_SELECT_MEMBERS:
         case RS_SELECT_BYTES: target = RS_TARGET_COMM; break;
         case RS_SELECT_PART:
             *part = parts[word];

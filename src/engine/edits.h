@@ -18,7 +18,7 @@
  *     coalesce GROUP:BYTES    neighbouring collectives of a group are one, of up to so many bytes
  *
  * SELECTOR: a condition (query/expression.h) on name, operator, class (computation, communication, memory), part (host,
- * loader, launch, stream_gap), rank (0-3|8), step, stream, group, collective, bytes, us (how long it takes itself), behind
+ * loader, launch, stream_gap), rank (0-3|8), step, stream, group, members (the ranks that meet, all of them), collective, bytes, us (how long it takes itself), behind
  * (host time between the return of a waiting call of that name and the next launch of its thread). Without
  * class=communication a selector means computation and copies; part=host or loader means the time of host threads, launch
  * and stream_gap the latencies. NAME, A, B, GROUP: a text, in quotes where it holds , ; or other signs; =NAME: the whole name.
@@ -65,6 +65,7 @@ typedef enum rs_select_field {
     RS_SELECT_STREAM,
     RS_SELECT_COLLECTIVE,
     RS_SELECT_GROUP,
+    RS_SELECT_MEMBERS,
     RS_SELECT_BYTES,
     RS_SELECT_US,
     RS_SELECT_BEHIND
@@ -183,6 +184,9 @@ bool rs_edit_names_group(const rs_edit *edit, const rs_pool *pool, const rs_coll
 /* edits_overlap.c */
 rs_status rs_edit_overlap(const rs_edit *edit, rs_editor *x, rs_error *err);
 rs_status rs_edit_graphs(rs_editor *x, rs_error *err);
+/* Whether an edge into work, of so many ns, is a launch or a gap that a graph saves. What is in a graph already saves nothing, and what
+ * begins a millisecond behind its launch waited for something else. */
+bool rs_edit_graph_takes(const rs_skeleton *skeleton, uint32_t edge, int64_t ns);
 rs_status rs_edit_no_sync(const rs_edit *edit, rs_editor *x, rs_error *err);
 rs_status rs_edit_fuse(const rs_edit *edit, rs_editor *x, rs_error *err);
 rs_status rs_edit_coalesce(const rs_edit *edit, rs_editor *x, rs_error *err);

@@ -36,7 +36,7 @@ bool rs_edit_names_group(const rs_edit *edit, const rs_pool *pool, const rs_coll
 {
     const rs_edit_name name = {edit->name.text, edit->name.n, true};
     const char *group = rs_pool_text(pool, op->group), *description = rs_pool_text(pool, op->description);
-    return !name.text || (group && rs_edit_names(&name, group, strlen(group))) ||
+    return !name.n || (group && rs_edit_names(&name, group, strlen(group))) ||
            (description && rs_edit_names(&edit->name, description, strlen(description)));
 }
 
@@ -59,6 +59,13 @@ static bool waits(const rs_skeleton *s, uint32_t point)
     return false;
 }
 
+bool rs_edit_graph_takes(const rs_skeleton *s, uint32_t edge, int64_t ns)
+{
+    const uint8_t cost = rs_edge_cost(s, edge);
+    if (cost >= RS_COST_EVENT || cost % RS_N_WORK_KINDS == RS_WORK_GRAPH) return false;
+    return cost >= RS_COST_STREAM || rs_sub_sat(ns, s->base[edge]) < RS_HOST_GAP;
+}
+
 /* Points of a thread between two waits are a region. What the host does in one costs nothing but a graph's
  * launch at its first. Loaders are left as they are, and so is what takes so long between two calls that it is no launching:
  * an input pipeline, Python, a lock. */
@@ -77,7 +84,7 @@ static bool graph_rank(rs_editor *x, size_t r)
     for (uint32_t i = 1; i < s->n; i++) {
         if (is_work(s, i)) {
             for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
-                if (weight[k] == RS_NO_EDGE || rs_edge_cost(s, k) >= RS_COST_EVENT) continue;
+                if (weight[k] == RS_NO_EDGE || !rs_edit_graph_takes(s, k, weight[k])) continue;
                 int64_t least = s->all.least[rs_edge_cost(s, k)] > 0 ? s->all.least[rs_edge_cost(s, k)] : 0;
                 if (least < weight[k]) change(x, &weight[k], least);
             }

@@ -28,6 +28,7 @@ static const rs_field_spec fields[] = {
     [RS_SELECT_STREAM] = {.name = "stream", .type = RS_DATUM_WHOLE},
     [RS_SELECT_COLLECTIVE] = {.name = "collective"},
     [RS_SELECT_GROUP] = {.name = "group"},
+    [RS_SELECT_MEMBERS] = {.name = "members", .type = RS_DATUM_WHOLE},
     [RS_SELECT_BYTES] = {.name = "bytes", .type = RS_DATUM_WHOLE},
     [RS_SELECT_US] = {.name = "us", .type = RS_DATUM_TIME},
     [RS_SELECT_BEHIND] = {.name = "behind"},

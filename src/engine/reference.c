@@ -392,14 +392,20 @@ static meeting_key key_of(const rs_engine *e, uint32_t k)
                        .step = rs_coll_op_at(&e->coll, &e->coll.arrivals[c->first])->step,
                        .meeting = k};
     bool same_host = true;
+    uint32_t least = UINT32_MAX;
+    uint64_t axis = 0; /* how far apart the ranks are: of one axis of a mesh it is the same for every group */
+    for (uint32_t i = c->first; i < c->first + c->n; i++)
+        if (e->coll.arrivals[i].rank < least) least = e->coll.arrivals[i].rank;
     for (uint32_t i = c->first; i < c->first + c->n; i++) {
         uint32_t rank = e->coll.arrivals[i].rank;
+        axis += rs_hash_u64(rank - least + 1);
         const char *other = rs_pool_text(&e->comm[rank]->pool, e->comm[rank]->host);
         out.group += rs_hash_u64(rank + 1); /* whatever the order: a pair is one both ways */
         same_host = same_host && (!host || !other || strcmp(host, other) == 0);
     }
     int64_t elements = op->in_elements > op->out_elements ? op->in_elements : op->out_elements;
     out.key = mix(mix(mix(out.key, (uint64_t)elements), hash_text(&first->pool, op->dtype)), same_host);
+    out.key = mix(out.key, axis);
     return out;
 }
 

@@ -2,8 +2,8 @@
  *
  * Ranks whose steps run the same kernels on the same streams in the same order have one *role*. Within a role
  * the n-th piece of work on a stream in a step, and the n-th stretch of host time on a thread, do the same on
- * every rank and in every step: they share a key. Transfers share one by kind, group size, bytes, type and
- * whether they cross hosts, over all groups. A stream is known by what it runs in the step, a thread by what it does. */
+ * every rank and in every step: they share a key. Transfers share one by kind, group size, bytes, type,
+ * whether they cross hosts and how far apart the ranks are (an axis of a mesh), over all groups. A stream is known by what it runs in the step, a thread by what it does. */
 #ifndef RS_ENGINE_REFERENCE_H
 #define RS_ENGINE_REFERENCE_H
 

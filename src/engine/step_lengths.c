@@ -110,6 +110,22 @@ void rs_lengths_spread(const rs_lengths *before, const rs_lengths *after, double
     *high = means[RESAMPLES - 1 - RESAMPLES / 40];
 }
 
+/* Steps that gain less than the one that gains most over so much gain nothing. */
+#define NOTHING 10
+
+bool rs_lengths_of_few(const rs_lengths *before, const rs_lengths *after)
+{
+    double most = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < after->n; i++) most = fmax(most, (double)before->ns[i] - (double)after->ns[i]);
+    for (size_t i = 0; i < after->n; i++) {
+        double gain = (double)before->ns[i] - (double)after->ns[i];
+        if (gain <= most / 2 && fabs(gain) > most / NOTHING) return false;
+        n += gain > most / 2;
+    }
+    return after->n > 2 && most > 0 && 3 * n <= 2 * after->n;
+}
+
 /* The steps that gain should be as long as those that do not: what they differ by is what the question leaves out, and what
  * both vary by is how well that is known (two standard errors). */
 double rs_lengths_misfit(const rs_lengths *before, const rs_lengths *after)

@@ -21,6 +21,8 @@ double rs_lengths_mean(const rs_lengths *lengths);
 double rs_lengths_annotated(const rs_engine *engine, size_t from, size_t to);
 /* The 95 % interval of the mean difference of steps, ns. */
 void rs_lengths_spread(const rs_lengths *before, const rs_lengths *after, double *low, double *high);
+/* Whether of three steps and more a third gains nothing of what the others do. */
+bool rs_lengths_of_few(const rs_lengths *before, const rs_lengths *after);
 /* By how much, ns of a step on average, steps that a question leaves alone contradict what it makes of the others; 0 where
  * all of them gain, or none does. Linear in steps. */
 double rs_lengths_misfit(const rs_lengths *before, const rs_lengths *after);

@@ -16,6 +16,8 @@
 #define FINEST 1000
 /* Limits, each 1.41 times the one before it: what stays the same over so many is no noise. */
 #define STABLE 3
+/* Calls: fewer that end together by chance are no sign of uneven teams. Members of a team have as many, but for the slack. */
+#define TELLING 16
 
 /* The middle of the distances of some pairs, and of their times. */
 static double middle_of(const int64_t *values, size_t n)
@@ -54,28 +56,40 @@ static int64_t spread_at(const int64_t *a, const int64_t *b, size_t n)
     return rs_select_number(distances, count, count - 1 - count / 10);
 }
 
-/* The least over all ways to pair the calls in order; INT64_MAX where none leaves enough pairs. */
+/* Without the first `skip` calls of a, or of b where it is negative; INT64_MAX where that leaves too few pairs. */
+static int64_t spread_without(const rs_team_line *a, const rs_team_line *b, ptrdiff_t skip)
+{
+    const size_t shorter = a->n < b->n ? a->n : b->n;
+    const size_t least = shorter - shorter / 2 > RS_TEAM_LEAST ? shorter - shorter / 2 : RS_TEAM_LEAST;
+    const size_t from_a = skip > 0 ? (size_t)skip : 0, from_b = skip < 0 ? (size_t)-skip : 0;
+    if (from_a + least > a->n || from_b + least > b->n) return INT64_MAX;
+    const size_t left_a = a->n - from_a, left_b = b->n - from_b;
+    return spread_at(a->ends + from_a, b->ends + from_b, left_a < left_b ? left_a : left_b);
+}
+
+/* The least over all ways to pair the calls in order: recordings begin together, or end together. The GPU of a rank whose host runs
+ * farther ahead has more to do when the recording begins, so that many calls are recorded there alone. */
 static int64_t spread_of(const rs_team_line *a, const rs_team_line *b, size_t slack)
 {
-    const size_t longer = a->n > b->n ? a->n : b->n, shorter = a->n < b->n ? a->n : b->n;
-    const size_t least = shorter - shorter / 2 > RS_TEAM_LEAST ? shorter - shorter / 2 : RS_TEAM_LEAST;
+    const ptrdiff_t more = (ptrdiff_t)a->n - (ptrdiff_t)b->n, most = (ptrdiff_t)slack;
     int64_t best = INT64_MAX;
-    if (longer - shorter > slack) return best;
-    for (size_t skip = 0; skip <= slack; skip++)
-        for (int of_b = skip == 0; of_b < 2; of_b++) {
-            const size_t from_a = of_b ? 0 : skip, from_b = of_b ? skip : 0;
-            if (from_a + least > a->n || from_b + least > b->n) continue;
-            const size_t left_a = a->n - from_a, left_b = b->n - from_b;
-            int64_t spread = spread_at(a->ends + from_a, b->ends + from_b, left_a < left_b ? left_a : left_b);
-            if (spread < best) best = spread;
-        }
+    if (more && !slack) return best;
+    for (ptrdiff_t skip = -most; skip <= most; skip++) {
+        int64_t spread = spread_without(a, b, skip);
+        if (spread < best) best = spread;
+        if (more + skip <= most && more + skip >= -most) continue; /* looked at above */
+        spread = spread_without(a, b, more + skip);
+        if (spread < best) best = spread;
+    }
     return best;
 }
 
-/* Teams of what spreads by no more than the limit, and than each line allows. Returns whether all are of one size, and more than one. */
+/* Teams of what spreads by no more than the limit, and than each line allows. Returns whether all are of one size, and more than one;
+ * lines that have too few calls count as neither. */
 static bool part(rs_team_line *lines, size_t n, size_t slack, int64_t limit)
 {
     bool even = true;
+    size_t size = 0;
     for (size_t i = 0; i < n; i++) {
         rs_team_line *line = &lines[i];
         *line = (rs_team_line){line->ends, line->n, line->most_spread, i, 1, RS_NO_VALUE};
@@ -95,7 +109,9 @@ static bool part(rs_team_line *lines, size_t n, size_t slack, int64_t limit)
     for (size_t i = 0; i < n; i++) {
         lines[i].size = lines[lines[i].team].size;
         lines[i].spread = lines[lines[i].team].spread;
-        even = even && lines[i].size > 1 && lines[i].size == lines[0].size;
+        if (lines[i].n < RS_TEAM_LEAST) continue;
+        if (!size) size = lines[i].size;
+        even = even && size > 1 && lines[i].size == size;
     }
     return even;
 }
@@ -118,6 +134,9 @@ bool rs_teams_find(rs_team_line *lines, size_t n, size_t slack)
         }
         run = !even ? 0 : same ? run + 1 : 1;
     }
-    if (run < STABLE) part(lines, n, slack, most);
+    if (run < STABLE && !part(lines, n, slack, most) && slack)
+        for (size_t i = 0; i < n; i++)
+            if (lines[i].n < TELLING)
+                lines[i] = (rs_team_line){lines[i].ends, lines[i].n, lines[i].most_spread, i, 1, RS_NO_VALUE};
     return true;
 }

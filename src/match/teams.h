@@ -21,9 +21,10 @@ typedef struct rs_team_line {
 /* Fewer calls fit whatever they are. */
 #define RS_TEAM_LEAST 4
 
-/* Sets team, size and spread of each line. slack: by so many calls a line may begin or end before another of its team; 0: a team has
- * as many calls on each line. Of the limits below most_spread the first is taken from which on teams of one size, as those of a mesh are, stay
- * the same up to twice as far; where that is none, most_spread itself. false when out of memory. O(lines * teams * calls). */
+/* Sets team, size and spread of each line. slack: by so many calls a line may begin before another of its team while the other end differs by any number, or end before it; 0: a
+ * team has as many calls on each line. Of the limits below most_spread the first is taken from which on teams of one size, as those of a mesh are, stay
+ * the same up to twice as far; where that is none, most_spread itself, and then lines of fewer than 16 calls stay alone where teams are uneven and
+ * slack is not 0. false when out of memory. O(lines * teams * calls). */
 bool rs_teams_find(rs_team_line *lines, size_t n, size_t slack);
 
 #endif

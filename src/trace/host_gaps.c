@@ -27,6 +27,8 @@ typedef struct span {
 typedef struct finder {
     const rs_events *e;
     const rs_data_loader *loads;
+    const rs_step *steps;
+    size_t n_steps;
     uint8_t *launches; /* by thread */
     rs_keyed *calls;   /* rows of calls of these threads */
     size_t n_calls, calls_capacity;
@@ -77,10 +79,10 @@ static bool list_calls(finder *f, const rs_trace *t)
     return ok && rs_keyed_sort(f->calls, f->n_calls);
 }
 
-/* Gaps from the first launch to the last. */
+/* Gaps from the first launch to the last; where a step begins before that launch, from its begin. */
 static bool list_gaps(finder *f, const rs_selector *selector, int64_t first, int64_t last)
 {
-    int64_t reach = INT64_MAX;
+    int64_t reach = f->n_steps ? first : INT64_MAX;
     bool ok = true;
     for (size_t i = 0; ok && i < f->n_calls; i++) {
         uint32_t row = f->calls[i].value;
@@ -241,6 +243,7 @@ static bool find(finder *f, const rs_trace *t, const rs_work *w, const rs_select
         if (start > last) last = start;
     }
     if (first >= last) return true;
+    if (f->n_steps && f->steps->start < first) first = f->steps->start;
     f->out->span = rs_sub_sat(last, first);
     bool ok = list_calls(f, t) && list_gaps(f, selector, first, last);
     if (ok && f->n_gaps) ok = look(f, t) && walk(f);
@@ -256,6 +259,7 @@ static rs_status make(rs_trace *trace, const void *key, void **out, rs_error *er
     finder f = {.e = trace->events};
     RS_TRY(rs_trace_work(trace, policy, &w, err));
     RS_TRY(rs_trace_data_loader(trace, &f.loads, err));
+    RS_TRY(rs_trace_steps(trace, &f.steps, &f.n_steps, err));
     RS_TRY(rs_trace_selector(trace, &selector, err));
     f.out = rs_calloc(1, sizeof *f.out);
     f.launches = rs_calloc(f.e->n_threads + 1, 1);
@@ -272,7 +276,7 @@ static rs_status make(rs_trace *trace, const void *key, void **out, rs_error *er
 }
 
 const rs_facet rs_facet_host_gaps = {.name = "gaps between calls",
-                                     .needs = {&rs_facet_work, &rs_facet_data_loader},
+                                     .needs = {&rs_facet_work, &rs_facet_data_loader, &rs_facet_steps},
                                      .key_size = sizeof(rs_policy),
                                      .same = rs_policy_same,
                                      .selected = true,

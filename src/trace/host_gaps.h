@@ -34,7 +34,8 @@ typedef struct rs_host_gap_row {
 } rs_host_gap_row;
 
 typedef struct rs_host_gaps {
-    int64_t span;      /* from the first to the last launch, ns */
+    int64_t
+        span; /* from the first to the last launch, ns; a step that begins before that counts from its begin */
     int64_t elsewhere; /* in gaps, without data loading */
     int64_t loading;   /* in gaps, in a data loader */
     rs_interval *gaps; /* by time, disjoint */

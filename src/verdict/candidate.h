@@ -42,6 +42,8 @@ typedef struct rs_candidate {
     double excess; /* us of a step that are wrong; of findings, which may hide each other */
     double
         doubt; /* us of a step: what its edits may be off by, as ranks that do the same differ by themselves */
+    double
+        off_by; /* share by which the factor of its edits may be off, where that alone is uncertain; 0: it is not */
     double share; /* of the gain, which is less by as much where not all can be fixed that the edits fix */
     rs_what_if edits; /* what fixes it; the list's */
 } rs_candidate;
@@ -69,6 +71,7 @@ typedef struct rs_fault_kind {
     rs_status (*find)(const rs_judged *job, const struct rs_fault_kind *fault, rs_candidates *out,
                       const char **lacks, rs_error *err);
     bool sensitivity; /* it says how much something matters, not that it can be had */
+    bool at_best;     /* what it gains is the most that it can */
     bool own_time;    /* the ranks that it accuses are late by their own time, and others because of them */
 } rs_fault_kind;
 
@@ -125,7 +128,8 @@ void rs_words_ranks(const int64_t *ranks, size_t n, rs_text *out);
 typedef struct rs_named {
     const char *text; /* borrowed from a pool */
     size_t length, n;
-    double ns, bytes, own, expected;
+    double ns, bytes, own, expected, spread;
+    size_t example; /* one of them */
 } rs_named;
 
 typedef struct rs_names {

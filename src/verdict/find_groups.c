@@ -9,6 +9,9 @@
 #include "text/numbers.h"
 
 #define OFF_GROUP 1.10 /* times others of their size: transfers less off than that are no finding */
+#define SURE_GROUP 4   /* standard errors of a median by which they are off at least: groups are many */
+/* Of the mean distance from it, times the root of how many there are: of a normal distribution. */
+#define ERROR_OF_MEDIAN 1.57
 #define SCALAR                                                                                               \
     4096 /* bytes: what is no larger takes no time that could be hidden, its ranks wait for each other */
 #define MANY_SMALL 8       /* collectives of a group a step */
@@ -29,9 +32,34 @@ static const char *description_of(const rs_engine *e, size_t meeting)
     return rs_pool_text(&e->comm[a->rank]->pool, rs_coll_shape_at(&e->coll, a)->description);
 }
 
+/* The ranks that meet, as a text of the list's by set of ranks: what groups that no trace names go by. NULL where groups have names: what has
+ * none was launched before the recording; or memory ran out, *ok. */
+static const char **list_sets(const rs_judged *job, rs_candidates *out, bool *ok)
+{
+    const rs_engine *e = job->engine;
+    *ok = true;
+    for (size_t k = 0; k < e->n_meetings; k++)
+        if (rs_meeting_group(e, k)) return NULL;
+    const char **sets = rs_calloc(job->reference->n_groups + 1, sizeof *sets);
+    *ok = sets != NULL;
+    for (size_t k = 0; *ok && k < e->n_meetings; k++) {
+        const char **set = &sets[job->reference->group[k]];
+        const rs_coll_instance *in = &e->coll.instances[e->meetings[k].instance];
+        rs_text text = {0};
+        if (*set) continue;
+        for (uint32_t i = in->first; i < in->first + in->n; i++)
+            rs_text_printf(&text, "%s%lld", text.n ? ", " : "",
+                           (long long)job->rank_of[e->coll.arrivals[i].rank]);
+        *ok = rs_text_get(&text) && (*set = rs_arena_strndup(&out->arena, rs_text_get(&text), text.n));
+        rs_text_clear(&text);
+    }
+    return sets;
+}
+
 /* Sums of meetings by group, or by what groups are for (a description without the number at its end). A pipeline's sends
  * and receives are for nothing that could be hidden: who waits in them waits in the bubble. */
-static rs_status sum_groups(const rs_judged *job, bool by_purpose, rs_names *out, rs_error *err)
+static rs_status sum_groups(const rs_judged *job, bool by_purpose, const char *const *sets, rs_names *out,
+                            rs_error *err)
 {
     const rs_engine *e = job->engine;
     for (size_t k = 0; k < e->n_meetings; k++) {
@@ -39,13 +67,17 @@ static rs_status sum_groups(const rs_judged *job, bool by_purpose, rs_names *out
         const char *text = by_purpose ? description_of(e, k) : NULL;
         if (!text || !*text) text = rs_meeting_group(e, k);
         if (!text && by_purpose) text = ""; /* old recordings name no group */
+        if (!text && sets && rs_coll_shape_at(&e->coll, first_of(e, k))->kind != RS_COLL_SEND_RECV)
+            text = sets[job->reference
+                            ->group[k]]; /* who sends to whom shows in ends alone: that is no witness */
         if (!text) continue;
         rs_named *x = rs_names_put(out, text, strlen(text));
         if (!x) return rs_fail_nomem(err, "diagnose");
         int64_t bytes = rs_meeting_bytes(e, &e->meetings[k]);
-        x->n++;
+        if (!x->n++) x->example = k;
         x->ns += (double)job->recorded->transfer[k];
         x->own += (double)job->reference->group_transfer[k];
+        x->spread += fabs((double)job->recorded->transfer[k] - (double)job->reference->group_transfer[k]);
         x->expected += (double)job->reference->repair.transfer[k];
         x->bytes += bytes > 0 ? (double)bytes : 0;
     }
@@ -74,22 +106,38 @@ static rs_status keep_most(rs_names *groups, const char **lacks, rs_error *err)
     return RS_OK;
 }
 
-static const char no_groups[] = "no collectives of named groups with partners in the traces";
+static const char no_groups[] = "no collectives with partners in the traces";
+
+static bool is_of_group(const rs_judged *job, const rs_named *group, size_t k)
+{
+    const char *text = rs_meeting_group(job->engine, k);
+    if (!rs_meeting_group(job->engine, group->example))
+        return !text && job->reference->group[k] == job->reference->group[group->example];
+    return text && strlen(text) == group->length && memcmp(text, group->text, group->length) == 0;
+}
 
 /* The ranks of a group (indices, ascending) into ranks: of all its meetings, as names need not be of one group. */
-static size_t ranks_of_group(const rs_engine *e, const rs_named *group, uint8_t *seen, uint32_t *ranks)
+static size_t ranks_of_group(const rs_judged *job, const rs_named *group, uint8_t *seen, uint32_t *ranks)
 {
+    const rs_engine *e = job->engine;
     size_t n = 0;
     memset(seen, 0, e->n_ranks);
     for (size_t k = 0; k < e->n_meetings; k++) {
-        const char *text = rs_meeting_group(e, k);
         const rs_coll_instance *in = &e->coll.instances[e->meetings[k].instance];
-        if (!text || strlen(text) != group->length || memcmp(text, group->text, group->length) != 0) continue;
+        if (!is_of_group(job, group, k)) continue;
         for (uint32_t i = 0; i < in->n; i++) seen[e->coll.arrivals[in->first + i].rank] = 1;
     }
     for (uint32_t r = 0; r < e->n_ranks; r++)
         if (seen[r]) ranks[n++] = r;
     return n;
+}
+
+/* Scales what was to be scaled where only those ranks meet. */
+static void select_members(rs_what_if *edits, const rs_culprit *group)
+{
+    for (size_t i = 0; i < edits->n; i++)
+        if (edits->edits[i].selector)
+            rs_selector_numbers(edits->edits[i].selector, RS_SELECT_MEMBERS, group->ranks, group->n_ranks);
 }
 
 static rs_status accuse_group(rs_candidate *c, const rs_judged *job, const rs_named *group,
@@ -100,8 +148,9 @@ static rs_status accuse_group(rs_candidate *c, const rs_judged *job, const rs_na
     uint8_t *seen = rs_malloc(e->n_ranks + 1);
     bool ok = ranks && seen;
     if (ok)
-        ok = rs_accuse_ranks(c, job, RS_CULPRIT_GROUP, -1, group->text, ranks,
-                             ranks_of_group(e, group, seen, ranks), out);
+        ok = rs_accuse_ranks(c, job, RS_CULPRIT_GROUP, -1, rs_meeting_group(e, group->example), ranks,
+                             ranks_of_group(job, group, seen, ranks), out);
+    if (ok && !c->culprits->name) select_members(&c->edits, c->culprits);
     rs_free(ranks);
     rs_free(seen);
     if (!ok) rs_what_if_clear(&c->edits);
@@ -117,7 +166,10 @@ static rs_status look_at_groups(const rs_judged *job, const rs_fault_kind *fault
                                 group_fn look, rs_candidates *out, const char **lacks, rs_error *err)
 {
     rs_names groups = {0};
-    rs_status status = sum_groups(job, by_purpose, &groups, err);
+    bool listed;
+    RS_LOCAL const char **sets = by_purpose ? NULL : list_sets(job, out, &listed);
+    if (!by_purpose && !listed) return rs_fail_nomem(err, "diagnose");
+    rs_status status = sum_groups(job, by_purpose, sets, &groups, err);
     if (!groups.n) *lacks = no_groups;
     if (status == RS_OK) status = keep_most(&groups, lacks, err);
     for (size_t i = 0; status == RS_OK && i < groups.n; i++) {
@@ -143,13 +195,15 @@ static rs_candidate slow_group(const rs_judged *job, const rs_fault_kind *fault,
 {
     rs_candidate c = rs_candidate_of(fault, RS_VERDICT_FINDING);
     /* medians, of which a group without others of its kind has one: a few long transfers make no slow link */
-    *fits = x->expected > 0 && x->own / x->expected >= OFF_GROUP;
+    *fits = x->expected > 0 && x->own / x->expected >= OFF_GROUP &&
+            x->own - x->expected >= SURE_GROUP * ERROR_OF_MEDIAN * x->spread / sqrt((double)x->n);
     if (!*fits) return c;
     c.facts.times = x->own / x->expected;
     c.excess = (x->own - x->expected) / 1e3 / (double)rs_judged_steps(job->engine, 0);
     rs_expr *s = rs_what_if_scale_by(&c.edits, rs_short_factor(x->expected / x->own));
     rs_selector_word(s, RS_SELECT_CLASS, RS_CLASS_OF_COMMUNICATION);
-    rs_selector_text(s, RS_SELECT_GROUP, RS_OP_EQ, x->text, x->length);
+    if (rs_meeting_group(job->engine, x->example))
+        rs_selector_text(s, RS_SELECT_GROUP, RS_OP_EQ, x->text, x->length);
     return c;
 }
 
@@ -214,9 +268,13 @@ static rs_candidate small(const rs_judged *job, const rs_fault_kind *fault, cons
     double bytes = x->bytes / (double)x->n;
     c.facts.n = (double)x->n / (double)(n_steps ? n_steps : 1);
     c.facts.kib = bytes / 1024;
-    *fits = c.facts.n >= MANY_SMALL && bytes > 0 && bytes <= SMALL;
-    rs_edit *merged =
-        *fits ? rs_what_if_add_name(&c.edits, RS_EDIT_COALESCE, x->text, x->length, false) : NULL;
+    bool named = rs_meeting_group(job->engine, x->example);
+    *fits =
+        c.facts.n >= MANY_SMALL && bytes > 0 && bytes <= SMALL &&
+        (named || job->reference->n_groups == 1); /* of others without names none can be asked about alone */
+    rs_edit *merged = *fits ? rs_what_if_add_name(&c.edits, RS_EDIT_COALESCE, named ? x->text : "",
+                                                  named ? x->length : 0, false)
+                            : NULL;
     if (merged) merged->number = BUCKET;
     c.doubt = MERGE_DOUBT * x->ns / 1e3 / (double)rs_judged_steps(job->engine, 0);
     return c;

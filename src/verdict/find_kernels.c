@@ -20,8 +20,10 @@ rs_status rs_find_launch_bound(const rs_judged *job, const rs_fault_kind *fault,
         const rs_skeleton *s = e->ranks[r];
         for (uint32_t i = 1; i < s->n; i++) {
             if (!rs_skeleton_is_work(s, i) || s->first[i] == s->first[i + 1]) continue;
+            const uint32_t edge = s->first[i];
             work++;
-            late += rs_edge_cost(s, s->first[i]) < RS_COST_STREAM;
+            late += rs_edge_cost(s, edge) < RS_COST_STREAM &&
+                    rs_edit_graph_takes(s, edge, job->recorded->edge[e->edge_base[r] + edge]);
         }
     }
     if (!work) *lacks = "no GPU work";

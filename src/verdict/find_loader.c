@@ -9,6 +9,7 @@
 #define OFF_LOADER 2.0    /* times the median rank's time in the loader */
 #define LOADER_SHARE 0.1  /* of the job's time: where all ranks wait for data so long, that is a finding */
 #define LEAST_LOADER 0.03 /* of it: less is what a loader takes */
+#define READY 1e6 /* ns a load: taking a batch that is there takes less, through a queue and pinned memory */
 #define STALL 4.0 /* times the median step's time in the loader, and more than half of the longest: a stall */
 #define STALLED_STEPS 0.5  /* of a rank's steps: what happens more often is how its loader is */
 #define LEAST_STALLED 0.01 /* of a rank's time: less in sum is not worth a question */
@@ -19,6 +20,7 @@ typedef struct loading {
     int64_t *step;               /* by step, the ranks' one after the other's */
     size_t *first;               /* by rank: its first of step; n_ranks + 1 */
     int64_t *spare;              /* as many as ranks and steps */
+    size_t n;                    /* loads of all ranks */
     int64_t all, longest, usual; /* of steps: the longest, the median */
     double whole;                /* the job's time, over ranks */
 } loading;
@@ -38,6 +40,7 @@ static void sum_rank(const rs_judged *job, size_t r, loading *l)
     for (size_t k = l->first[r]; k < l->first[r + 1]; k++)
         if (l->step[k] > l->longest) l->longest = l->step[k];
     l->all = rs_add_sat(l->all, l->rank[r]);
+    for (uint32_t k = 0; k < s->n_edges; k++) l->n += rs_edge_part(s, k) == RS_PART_LOADER;
     l->whole += (double)rs_sub_sat(s->end, s->start);
 }
 
@@ -155,7 +158,7 @@ static bool accuse_loader(const rs_judged *job, const loading *l, rs_candidate *
         *ok = rs_accuse_rank(c, job, worst, out);
         return true;
     }
-    if ((double)l->all < LEAST_LOADER * l->whole) return false;
+    if ((double)l->all < LEAST_LOADER * l->whole || (double)l->all < READY * (double)l->n) return false;
     if ((double)l->all < LOADER_SHARE * l->whole) c->kind = RS_VERDICT_OPPORTUNITY;
     c->facts.ms = (double)l->all / 1e6 / (double)rs_judged_all_steps(job->engine);
     rs_what_if_add(&c->edits, RS_EDIT_NO_LOADER);

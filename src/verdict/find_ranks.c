@@ -6,6 +6,7 @@
 
 #include "verdict/levels.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/stats.h"
 #include "base/strings.h"
 #include "base/try.h"
@@ -22,6 +23,15 @@ static double expected_of(const rs_level *x)
 static double doubt_of(const rs_judged *job, const rs_level *x, size_t rank)
 {
     return x->doubt * expected_of(x) / 1e3 / (double)rs_judged_steps(job->engine, rank);
+}
+
+/* What a rank itself takes: its computation, or its host's time. */
+static void select_own_time(rs_expr *s, bool host)
+{
+    if (host)
+        rs_selector_word(s, RS_SELECT_PART, RS_PART_OF_HOST);
+    else
+        rs_selector_word(s, RS_SELECT_CLASS, RS_CLASS_OF_COMPUTATION);
 }
 
 /* ---- ranks that are off together ----------------------------------------------------------------------- */
@@ -116,28 +126,28 @@ static rs_status find_groups(compared *c, rank_set **out, size_t *n_out, uint32_
     return RS_OK;
 }
 
-static rs_status add_group(const compared *c, const rs_fault_kind *fault, const rank_set *set,
-                           rs_candidates *out, rs_error *err)
+/* A set of ranks that are off together, as one case: one factor for all of them. name: of their group; NULL: it has none. */
+static rs_status add_set(const rs_judged *job, const rs_fault_kind *fault, const rs_levels *levels,
+                         const char *name, const uint32_t *ranks, size_t n, bool host, rs_candidates *out,
+                         rs_error *err)
 {
-    const rs_judged *job = c->job;
     double own = 0, expected = 0;
     rs_candidate one = rs_candidate_of(fault, RS_VERDICT_FINDING);
-    for (size_t i = 0; i < set->n; i++) {
-        const rs_level *x = &c->levels.items[set->ranks[i]];
-        double doubt = doubt_of(job, x, set->ranks[i]);
+    for (size_t i = 0; i < n; i++) {
+        const rs_level *x = &levels->items[ranks[i]];
+        double doubt = doubt_of(job, x, ranks[i]);
         own += x->own;
         expected += expected_of(x);
         if (doubt > one.doubt) one.doubt = doubt;
+        if (x->doubt > one.off_by) one.off_by = x->doubt;
     }
     if (own <= 0) return RS_OK;
-    bool ok = rs_accuse_ranks(&one, job, RS_CULPRIT_GROUP, -1, rs_meeting_group(job->engine, set->meeting),
-                              set->ranks, set->n, out);
+    bool ok = rs_accuse_ranks(&one, job, RS_CULPRIT_GROUP, -1, name, ranks, n, out);
     one.facts.times = own / expected;
-    one.excess =
-        (own - expected) / 1e3 / (double)set->n / (double)rs_judged_steps(job->engine, set->ranks[0]);
+    one.excess = (own - expected) / 1e3 / (double)n / (double)rs_judged_steps(job->engine, ranks[0]);
     rs_expr *s = rs_what_if_scale_by(&one.edits, rs_short_factor(expected / own));
-    rs_selector_word(s, RS_SELECT_CLASS, RS_CLASS_OF_COMPUTATION);
-    if (ok) rs_selector_numbers(s, RS_SELECT_RANK, one.culprits->ranks, set->n);
+    select_own_time(s, host);
+    if (ok) rs_selector_numbers(s, RS_SELECT_RANK, one.culprits->ranks, n);
     return rs_candidate_add(out, &one, ok, err);
 }
 
@@ -159,7 +169,8 @@ static rs_status compare(const rs_judged *job, const rs_fault_kind *fault, rs_ca
     for (size_t i = 0; status == RS_OK && i < n_sets; i++) {
         if (!all_off(c, sets[i].ranks, sets[i].n)) continue; /* part of a larger one */
         for (size_t k = 0; k < sets[i].n; k++) c->covered[sets[i].ranks[k]] = 1;
-        if (fault) status = add_group(c, fault, &sets[i], out, err);
+        const char *name = rs_meeting_group(job->engine, sets[i].meeting);
+        if (fault) status = add_set(job, fault, &c->levels, name, sets[i].ranks, sets[i].n, false, out, err);
     }
     rs_free(sets);
     rs_free(block);
@@ -299,11 +310,9 @@ static rs_status add_off(const rs_judged *job, const rs_fault_kind *fault, const
     if (host) RS_TRY(find_place(job, x, r, &ns, &longer, &in_one_place, err));
     rs_expr *s = in_one_place ? rs_what_if_scale_to(&c.edits, ns)
                               : rs_what_if_scale_by(&c.edits, rs_short_factor(1 / x->times));
+    if (!in_one_place) c.off_by = x->doubt;
     if (in_one_place) rs_selector_number(s, RS_SELECT_US, RS_OP_GT, longer);
-    if (host)
-        rs_selector_word(s, RS_SELECT_PART, RS_PART_OF_HOST);
-    else
-        rs_selector_word(s, RS_SELECT_CLASS, RS_CLASS_OF_COMPUTATION);
+    select_own_time(s, host);
     rs_selector_number(s, RS_SELECT_RANK, RS_OP_EQ, job->rank_of[r]);
     bool loads = false;
     if (host && !in_one_place) RS_TRY(loads_slowly(job, x, r, &loads, err));
@@ -315,13 +324,33 @@ static rs_status add_off(const rs_judged *job, const rs_fault_kind *fault, const
     return rs_candidate_add(out, &c, ok, err);
 }
 
+/* Ranks that are off by much the same hide each other: each alone gains nothing while the others are as slow, and what one adds to
+ * the others is all or nothing. Three and more of them are one case: a node, a switch, a version of a driver. Covers them. */
+static rs_status add_alike(const rs_judged *job, const rs_fault_kind *fault, const rs_levels *levels,
+                           uint8_t *covered, bool host, rs_candidates *out, rs_error *err)
+{
+    size_t n_ranks = job->engine->n_ranks, n = 0;
+    RS_LOCAL uint32_t *ranks = rs_malloc((n_ranks + 1) * sizeof *ranks);
+    double most = 1;
+    if (!ranks) return rs_fail_nomem(err, "diagnose");
+    for (uint32_t r = 0; r < n_ranks; r++)
+        if (levels->items[r].off && !covered[r] && levels->items[r].times > most)
+            most = levels->items[r].times;
+    for (uint32_t r = 0; r < n_ranks; r++)
+        if (levels->items[r].off && !covered[r] && levels->items[r].times >= 1 + (most - 1) / 2)
+            ranks[n++] = r;
+    if (n < LEAST_GROUP) return RS_OK;
+    for (size_t i = 0; i < n; i++) covered[ranks[i]] = 1;
+    return add_set(job, fault, levels, NULL, ranks, n, host, out, err);
+}
+
 static rs_status find_off(const rs_judged *job, const rs_fault_kind *fault, const rs_levels *levels,
-                          const uint8_t *covered, bool host, rs_candidates *out, const char **lacks,
-                          rs_error *err)
+                          uint8_t *covered, bool host, rs_candidates *out, const char **lacks, rs_error *err)
 {
     size_t n = job->engine->n_ranks;
+    RS_TRY(add_alike(job, fault, levels, covered, host, out, err));
     for (size_t r = 0; r < n; r++)
-        if (levels->items[r].off && !(covered && covered[r]))
+        if (levels->items[r].off && !covered[r])
             RS_TRY(add_off(job, fault, &levels->items[r], r, host, out, err));
     if (!levels->n)
         *lacks = "no two ranks run the same work: there is nothing to compare a rank with";
@@ -484,37 +513,41 @@ static void scale_stage(const compared *c, uint32_t stage, double factor, int64_
     rs_expr *s = rs_what_if_scale_by(out, rs_short_factor(factor));
     for (uint32_t r = 0; r < c->job->engine->n_ranks; r++)
         if (c->stages.stage[r] == stage) scratch[n++] = c->job->rank_of[r];
-    if (rs_judged_on_host(c->job))
-        rs_selector_word(s, RS_SELECT_PART, RS_PART_OF_HOST);
-    else
-        rs_selector_word(s, RS_SELECT_CLASS, RS_CLASS_OF_COMPUTATION);
+    select_own_time(s, rs_judged_on_host(c->job));
     rs_selector_numbers(s, RS_SELECT_RANK, scratch, n);
 }
 
-/* A kernel of the stage that is asked about, or of another one. */
+/* A piece of computation of a stage. */
 typedef struct kernel {
     uint64_t name; /* a hash of its text */
     int64_t ns;
-    bool other;
+    uint32_t stage;
 } kernel;
 
-static int by_name(const void *a, const void *b)
+/* Of a stage's computation: names of which every stage has as many kernels say how much slower it is. */
+#define ENOUGH_ALIKE 0.1
+
+/* What stages have in common, ns over all ranks and steps: names of which every stage has as many kernels, and of other names what the stage
+ * with the fewest has, on others as much longer as the former are. What only some have (embedding, loss) stays with them. */
+typedef struct common_work {
+    double *all, *shared; /* by stage: all of it; what every stage has */
+    double *alike,
+        *fewest; /* by stage: of names of which all have as many; of others where it has the fewest */
+    double
+        slower; /* how many times as long the kernels of the worst stage take as those of the same name elsewhere */
+} common_work;
+
+static void clear_common(common_work *w)
 {
-    const kernel *x = a, *y = b;
-    if (x->name != y->name) return x->name < y->name ? -1 : 1;
-    if (x->other != y->other) return x->other ? 1 : -1;
-    return x->ns < y->ns ? -1 : x->ns > y->ns;
+    rs_free_all(w->all, w->shared, w->alike, w->fewest);
 }
 
-/* How many times as long kernels take on a stage as kernels of the same name elsewhere, by their medians; 1: none
- * is elsewhere, too. What a stage has more of does not count. */
-static rs_status compare_kernels(const compared *c, uint32_t stage, double *times, rs_error *err)
+static rs_status list_kernels(const compared *c, kernel **out, size_t *n, rs_error *err)
 {
     const rs_engine *e = c->job->engine;
-    kernel *all = rs_malloc((e->n_nodes + 1) * sizeof *all);
-    size_t n = 0;
-    double own = 0, other = 0;
     bool on_host = rs_judged_on_host(c->job);
+    kernel *all = *out = rs_malloc((e->n_nodes + 1) * sizeof *all);
+    *n = 0;
     if (!all) return rs_fail_nomem(err, "diagnose");
     for (size_t r = 0; r < e->n_ranks; r++) {
         const rs_skeleton *s = e->ranks[r];
@@ -523,25 +556,95 @@ static rs_status compare_kernels(const compared *c, uint32_t stage, double *time
             const char *name = rs_pool_text(&s->pool, on_host ? l->operator_name : l->name);
             int64_t ns = computed(c->job, r, i, on_host);
             if (!name || ns <= 0) continue;
-            all[n++] = (kernel){rs_hash_bytes(name, strlen(name)), ns, c->stages.stage[r] != stage};
+            all[(*n)++] = (kernel){rs_hash_bytes(name, strlen(name)), ns, c->stages.stage[r]};
         }
     }
-    if (n) qsort(all, n, sizeof *all, by_name);
-    for (size_t i = 0, k, middle; i < n; i = k) {
-        for (middle = i; middle < n && all[middle].name == all[i].name && !all[middle].other;) middle++;
-        for (k = middle; k < n && all[k].name == all[i].name;) k++;
-        if (middle == i || middle == k) continue;
-        const size_t own_middle = i + (middle - i - 1) / 2, other_middle = middle + (k - middle - 1) / 2;
-        own += (double)(middle - i) * (double)all[own_middle].ns;
-        other += (double)(middle - i) * (double)all[other_middle].ns;
-    }
-    rs_free(all);
-    *times = other > 0 ? own / other : 1;
     return RS_OK;
 }
 
-/* Every stage takes the mean of all: what one gives away others get. Where kernels are slower on that stage, it
- * is wrong; where it has more to do, as the last one does with its loss, nothing is. */
+/* The kernels of one name, [*at, end) of all: by stage how many, and their sum. Returns their median on the stage. */
+static double take_stage(const kernel *all, size_t n, size_t *at, uint64_t name, uint32_t stage,
+                         size_t *count, double *sum)
+{
+    const size_t from = *at;
+    *sum = 0;
+    for (; *at < n && all[*at].name == name && all[*at].stage == stage; ++*at) *sum += (double)all[*at].ns;
+    *count = *at - from;
+    return *count ? (double)all[from + (*count - 1) / 2].ns : 0;
+}
+
+/* Adds one name, from *at on. own, other: by medians, what the worst stage takes and what it would take elsewhere. */
+static void add_name(common_work *w, const kernel *all, size_t n, size_t *at, size_t n_stages, uint32_t worst,
+                     double *sums, double *own, double *other)
+{
+    const uint64_t name = all[*at].name;
+    size_t least = SIZE_MAX, most = 0, n_have = 0, n_worst = 0;
+    uint32_t fewest = 0;
+    double elsewhere = 0, median_worst = 0;
+    for (uint32_t k = 0; k < n_stages; k++) {
+        size_t count;
+        double median = take_stage(all, n, at, name, k, &count, &sums[k]);
+        w->all[k] += sums[k];
+        if (count < least) fewest = k;
+        if (count < least) least = count;
+        if (count > most) most = count;
+        if (k == worst) {
+            n_worst = count;
+            median_worst = median;
+        } else if (count) {
+            elsewhere += median;
+            n_have++;
+        }
+    }
+    for (uint32_t k = 0; least == most && k < n_stages; k++) w->alike[k] += sums[k];
+    if (least != most) w->fewest[fewest] += sums[fewest];
+    if (!n_worst || !n_have) return;
+    *own += (double)n_worst * median_worst;
+    *other += (double)n_worst * elsewhere / (double)n_have;
+}
+
+static rs_status find_common(const compared *c, uint32_t worst, common_work *w, rs_error *err)
+{
+    static const rs_order by_name[] = {RS_RISING(kernel, name), RS_RISING(kernel, stage),
+                                       RS_RISING(kernel, ns)};
+    const size_t n_stages = c->stages.n_stages;
+    RS_LOCAL kernel *all = NULL;
+    RS_LOCAL double *sums = rs_malloc((n_stages + 1) * sizeof *sums);
+    size_t n;
+    double own = 0, other = 0, alike = 0;
+    w->all = rs_calloc(n_stages + 1, sizeof *w->all);
+    w->shared = rs_calloc(n_stages + 1, sizeof *w->shared);
+    w->alike = rs_calloc(n_stages + 1, sizeof *w->alike);
+    w->fewest = rs_calloc(n_stages + 1, sizeof *w->fewest);
+    if (!sums || !w->all || !w->shared || !w->alike || !w->fewest) return rs_fail_nomem(err, "diagnose");
+    RS_TRY(list_kernels(c, &all, &n, err));
+    RS_SORT(all, n, by_name);
+    for (size_t at = 0; at < n;) add_name(w, all, n, &at, n_stages, worst, sums, &own, &other);
+    w->slower = other > 0 ? own / other : 1;
+    for (uint32_t k = 0; k < n_stages; k++) alike += k == worst ? 0 : w->alike[k] / (double)(n_stages - 1);
+    if (alike <= 0 || w->alike[worst] < ENOUGH_ALIKE * w->all[worst]) return RS_OK;
+    w->slower = w->alike[worst] / alike;
+    for (uint32_t k = 0; k < n_stages; k++) {
+        w->shared[k] = w->alike[k];
+        for (uint32_t b = 0; b < n_stages; b++)
+            w->shared[k] += w->alike[b] > 0 ? w->fewest[b] * w->alike[k] / w->alike[b] : 0;
+    }
+    return RS_OK;
+}
+
+/* What each stage's computation is multiplied by so that all are even. Where kernels of a stage are slower, what all stages have in
+ * common takes the mean on each; where it has more to do, all of it does. */
+static double even_factor(const compared *c, uint32_t stage, const common_work *w, double mean,
+                          int64_t *scratch)
+{
+    double shared = 0, time = stage_time(c, stage, scratch);
+    if (w->slower < OFF_STAGE || w->shared[stage] <= 0) return time > 0 ? mean / time : 1;
+    for (uint32_t k = 0; k < c->stages.n_stages; k++) shared += w->shared[k] / (double)c->stages.n_stages;
+    return w->all[stage] > 0 ? 1 + (shared - w->shared[stage]) / w->all[stage] : 1;
+}
+
+/* What one stage gives away others get. Where kernels are slower on that stage, it is wrong; where it has more to do, as the last
+ * one does with its loss, nothing is. */
 static rs_status balance_stages(const compared *c, const rs_fault_kind *fault, int64_t *scratch,
                                 rs_candidates *out, rs_error *err)
 {
@@ -556,15 +659,13 @@ static rs_status balance_stages(const compared *c, const rs_fault_kind *fault, i
             worst = k;
         }
     }
-    double slower = 1;
     if (mean <= 0 || most / mean < OFF_STAGE) return RS_OK;
-    RS_TRY(compare_kernels(c, worst, &slower, err));
+    RS_SCOPED(clear_common) common_work w = {0};
+    RS_TRY(find_common(c, worst, &w, err));
     rs_candidate one =
-        rs_candidate_of(fault, slower >= OFF_STAGE ? RS_VERDICT_FINDING : RS_VERDICT_OPPORTUNITY);
-    for (uint32_t k = 0; k < n; k++) {
-        double time = stage_time(c, k, scratch);
-        if (time > 0) scale_stage(c, k, mean / time, scratch, &one.edits);
-    }
+        rs_candidate_of(fault, w.slower >= OFF_STAGE ? RS_VERDICT_FINDING : RS_VERDICT_OPPORTUNITY);
+    for (uint32_t k = 0; k < n; k++)
+        scale_stage(c, k, even_factor(c, k, &w, mean, scratch), scratch, &one.edits);
     uint32_t *ranks = rs_malloc((c->job->engine->n_ranks + 1) * sizeof *ranks);
     bool ok = ranks && rs_accuse_ranks(&one, c->job, RS_CULPRIT_STAGE, worst, NULL, ranks,
                                        ranks_of_stage(c, worst, ranks), out);

@@ -10,6 +10,7 @@
 #include "engine/contention.h"
 
 #define MOST_REPLAYED 32                  /* candidates; five replays each */
+#define WORTH_TRYING 1e-3                 /* of a step: what is less uncertain counts whole */
 #define MOST_TOGETHER (RS_JUDGE_WITH + 1) /* findings that are looked at for hiding each other */
 
 typedef struct judge {
@@ -45,7 +46,7 @@ static double enough_us(const rs_judgement *d)
 /* All edits of the candidates as one question, which borrows them: rs_free(out->edits). */
 static rs_status join_edits(const rs_candidate *const *all, size_t n, rs_what_if *out, rs_error *err)
 {
-    const rs_what_if *parts[RS_JUDGE_WITH + 1];
+    const rs_what_if *parts[RS_JUDGE_WITH + 1] = {0};
     for (size_t i = 0; i < n; i++) parts[i] = &all[i]->edits;
     return rs_what_if_together(parts, n, out, err);
 }
@@ -58,19 +59,57 @@ void rs_judge_print_edits(const rs_candidate *const *all, size_t n, rs_text *out
     }
 }
 
-/* What ranks that do the same differ by is not in a replay. No step takes less than no time, or gains less than nothing
- * where it gains by every replay. */
-static void widen(rs_foretold *answer, const rs_candidate *const *all, size_t n)
+/* A step, us, where the factors of the edits are all as far off as they may be: `way` 1 more, -1 less; 0: as they are. */
+static rs_status try_off(rs_judgement *d, const rs_candidate *const *all, size_t n, int way, double *us,
+                         rs_error *err)
 {
-    double squares = 0;
+    rs_what_if question;
+    RS_TRY(join_edits(all, n, &question, err));
+    for (size_t i = 0, at = 0; i < n; i++)
+        for (size_t k = 0; k < all[i]->edits.n; k++) {
+            rs_edit *e = &question.edits[at++];
+            if (e->kind == RS_EDIT_SCALE && e->scaling == RS_SCALE_BY)
+                e->factor = fmin(e->factor * (1 + way * all[i]->off_by), fmax(e->factor, 1));
+        }
+    rs_status status = rs_asker_try(d->asker, &question, us, err);
+    rs_free(question.edits);
+    return status;
+}
+
+/* What ranks that do the same differ by is not in a replay. All of it counts at most, us; less where others hold the step up by
+ * then, whatever the factor: that is tried. */
+static rs_status try_doubts(rs_judgement *d, const rs_candidate *const *all, size_t n, double most,
+                            double *less, double *more, rs_error *err)
+{
+    double as_is, slower, faster;
+    *less = *more = most;
+    for (size_t i = 0; i < n; i++)
+        if (all[i]->doubt > 0 && all[i]->off_by <= 0) return RS_OK;
+    if (most < WORTH_TRYING * d->before) return RS_OK;
+    RS_TRY(try_off(d, all, n, 0, &as_is, err));
+    RS_TRY(try_off(d, all, n, 1, &slower, err));
+    RS_TRY(try_off(d, all, n, -1, &faster, err));
+    *less = fmin(most, fmax(slower - as_is, 0));
+    *more = fmin(most, fmax(as_is - faster, 0));
+    return RS_OK;
+}
+
+/* No step takes less than no time, or gains less than nothing where it gains by every replay. */
+static rs_status widen(rs_judgement *d, rs_foretold *answer, const rs_candidate *const *all, size_t n,
+                       rs_error *err)
+{
+    double squares = 0, shares = 0, less, more;
     for (size_t i = 0; i < n; i++) {
         double share = all[i]->share * answer->gain;
-        squares += all[i]->doubt * all[i]->doubt + share * share;
+        squares += all[i]->doubt * all[i]->doubt;
+        shares += share * share;
     }
-    double low = answer->low - sqrt(squares);
+    RS_TRY(try_doubts(d, all, n, sqrt(squares), &less, &more, err));
+    double low = answer->low - sqrt(less * less + shares);
     answer->low = answer->low > 0 && low < 0 ? 0 : low;
-    answer->high += sqrt(squares);
+    answer->high += sqrt(more * more + shares);
     if (answer->high > answer->before) answer->high = answer->before;
+    return RS_OK;
 }
 
 rs_status rs_judge_ask(rs_judgement *d, const rs_candidate *const *all, size_t n, rs_foretold *out,
@@ -83,7 +122,7 @@ rs_status rs_judge_ask(rs_judgement *d, const rs_candidate *const *all, size_t n
     if (status == RS_OK) status = rs_asker_ask(d->asker, &asked, 1, err);
     if (bound) *bound = asked.bound;
     *refused = asked.refused;
-    if (status == RS_OK && !asked.refused) widen(out, all, n);
+    if (status == RS_OK && !asked.refused) status = widen(d, out, all, n, err);
     rs_free(question.edits);
     return status;
 }
@@ -234,7 +273,7 @@ static rs_status replay_rows(judge *j, rs_error *err)
             continue;
         }
         x.answer = b.answers[i];
-        widen(&x.answer, &x.candidate, 1);
+        status = widen(d, &x.answer, &x.candidate, 1, err);
         x.weight = x.answer.low;
         if (x.weight > enough_us(d))
             d->rows[n++] = x;

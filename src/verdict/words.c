@@ -150,7 +150,10 @@ static void fill_all(const rs_candidate *c, const char *words, rs_text *out)
 void rs_words_claim(const rs_candidate *c, rs_text *out)
 {
     bool of_rank = c->n_culprits && c->culprits[0].kind == RS_CULPRIT_RANK;
-    fill_all(c, !of_rank && c->fault->of_job ? c->fault->of_job : c->fault->words, out);
+    const char *words = !of_rank && c->fault->of_job ? c->fault->of_job : c->fault->words;
+    size_t at = out->n;
+    fill_all(c, words, out);
+    if (strncmp(words, "{ranks}", 7) == 0 && out->n > at) out->s[at] = 'R';
 }
 
 void rs_words_subject(const rs_candidate *c, rs_text *out)
@@ -200,10 +203,15 @@ void rs_words_sentence(const rs_judged_row *row, rs_text *out)
     rs_words_claim(row->candidate, out);
     rs_text_printf(out, ". %s", row->candidate->fault->fix);
     if (row->n_with) put_others(row, out);
-    rs_text_printf(out, " would cut the %s from %s to %s %s (%s%s–%s).", a->steps ? "step" : "recording",
-                   RS_FIXED(a->before / u.us, u.places), RS_FIXED(a->after / u.us, u.places), u.name,
-                   a->sampled ? "95 % CI " : "", RS_FIXED(low / u.us, u.places),
-                   RS_FIXED(high / u.us, u.places));
+    rs_text_printf(out, " would %scut the %s from %s to %s %s (",
+                   row->candidate->fault->at_best ? "at best " : "", a->steps ? "step" : "recording",
+                   RS_FIXED(a->before / u.us, u.places), RS_FIXED(a->after / u.us, u.places), u.name);
+    if (a->steps == 1) /* what one step gains says nothing of how others differ */
+        rs_text_put(out, "one step: no interval");
+    else
+        rs_text_printf(out, "%s%s–%s", a->sampled ? "95 % CI " : "", RS_FIXED(low / u.us, u.places),
+                       RS_FIXED(high / u.us, u.places));
+    rs_text_put(out, ").");
     if (a->steps && fabs(a->annotated - a->before) > a->before * APART / 100)
         rs_text_printf(out, " On the host a step lasts %s %s, without its GPU work.",
                        RS_FIXED(a->annotated / u.us, u.places), u.name);

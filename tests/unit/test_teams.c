@@ -102,6 +102,39 @@ static void test_slack(void **state)
     assert_int_equal(j.lines[3].team, 0);
 }
 
+/* A host that runs far ahead has launched many calls before the recording begins, which are on its GPU alone. */
+static void test_ahead(void **state)
+{
+    (void)state;
+    rng r = {.state = 7};
+    job j;
+    make(&j, 8, 200000, &r);
+    for (size_t i = 4; i < LINES; i++) {
+        j.lines[i].ends += CALLS / 4;
+        j.lines[i].n -= CALLS / 4;
+    }
+    assert_true(rs_teams_find(j.lines, LINES, 2));
+    for (size_t i = 0; i < LINES; i++) assert_int_equal(j.lines[i].team, 0);
+}
+
+/* Teams that differ in size are no teams where calls are so few that some end together by chance. */
+static void test_uneven(void **state)
+{
+    (void)state;
+    for (size_t n = 4; n <= CALLS; n += CALLS - 4) {
+        rng r = {.state = 11};
+        job j;
+        make(&j, 4, 40000, &r);
+        j.lines[7].ends = j.ends[3];
+        for (size_t i = 0; i < LINES; i++) {
+            j.lines[i].n = n;
+            j.lines[i].most_spread = 20000;
+        }
+        assert_true(rs_teams_find(j.lines, LINES, 2));
+        assert_int_equal(j.lines[7].team, n == 4 ? 7 : 0);
+    }
+}
+
 /* Of fewer than four calls nothing is known, and nothing of no lines. */
 static void test_few(void **state)
 {
@@ -117,8 +150,9 @@ static void test_few(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sizes), cmocka_unit_test(test_near),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sizes),  cmocka_unit_test(test_near),
                                        cmocka_unit_test(test_nearer), cmocka_unit_test(test_slack),
+                                       cmocka_unit_test(test_ahead),  cmocka_unit_test(test_uneven),
                                        cmocka_unit_test(test_few)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
