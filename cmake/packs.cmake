@@ -8,7 +8,7 @@
 #   src/packs/NAME/pack.cmake        what else it needs: other libraries, made sources
 #
 # Sets RS_PACKS (names), RS_PACK_ROOMS (folders with rows, as rs_collect_rows takes them), RS_PACK_SOURCES, RS_PACK_CLI,
-# RS_PACK_PYTHON, RS_PACK_INCLUDES and RS_PACKS_LEFT_OUT (folders).
+# RS_PACK_PYTHON, RS_PACK_INCLUDES, RS_PACK_DEPENDENCIES and RS_PACKS_LEFT_OUT (folders).
 set(RS_PACKS "")
 set(RS_PACKS_LEFT_OUT "")
 set(RS_PACK_ROOMS "")
@@ -16,6 +16,7 @@ set(RS_PACK_SOURCES "")
 set(RS_PACK_CLI "")
 set(RS_PACK_PYTHON "")
 set(RS_PACK_INCLUDES "")
+set(RS_PACK_DEPENDENCIES "")
 file(GLOB rs_pack_folders CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/packs/*)
 foreach(folder IN LISTS rs_pack_folders)
   get_filename_component(name ${folder} NAME)

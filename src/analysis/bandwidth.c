@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analysis/copy_rates.h"
+#include "base/real.h"
 #include "base/try.h"
 
 static const rs_option_spec options[] = {
@@ -42,7 +43,7 @@ static void own_measure(const rs_events *e, uint32_t row, bool has_rate, rs_copy
         c->gbps = ns > 0 ? (double)c->bytes / ns : 0;
     else
         c->bytes = has_rate && isfinite(c->gbps) && c->gbps >= 0 && c->gbps * ns < 9e18
-                       ? (int64_t)llround(c->gbps * ns)
+                       ? rs_int_near(c->gbps * ns)
                        : -1;
 }
 

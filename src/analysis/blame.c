@@ -10,6 +10,7 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/real.h"
 #include "base/try.h"
 #include "match/collective_wait.h"
 #include "text/numbers.h"
@@ -432,7 +433,7 @@ static wanted_chain chain_of(const rs_run *run)
     w.any = w.by_event || w.by_time || rs_options_is_set(o, "instance");
     w.instance = rs_options_is_set(o, "instance") ? rs_options_int(o, "instance") : 0;
     w.event = w.by_event ? rs_options_int(o, "event") : 0;
-    if (w.by_time) w.at = rs_add_sat(llround(rs_options_real(o, "at") * 1e3), run->origin);
+    if (w.by_time) w.at = rs_add_sat(rs_int_near(rs_options_real(o, "at") * 1e3), run->origin);
     return w;
 }
 

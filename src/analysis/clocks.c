@@ -6,6 +6,7 @@
 #include "analysis/analysis.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/real.h"
 #include "base/try.h"
 #include "clock/clocks.h"
 #include "clock/collective_clocks.h"
@@ -287,9 +288,9 @@ static bool parse_bound(const char *text, size_t n, int64_t *rank, int64_t *low,
         !rs_parse_real(two + 1, (size_t)(end - two - 1), &to))
         return false;
     if (!(number >= 0 && number < INT32_MAX) || !(from >= -1e12 && from <= to && to <= 1e12)) return false;
-    *rank = (int64_t)number;
-    *low = (int64_t)floor(from * 1000);
-    *high = (int64_t)ceil(to * 1000);
+    *rank = rs_int_of(number);
+    *low = rs_int_of(floor(from * 1000));
+    *high = rs_int_of(ceil(to * 1000));
     return (double)*rank == number;
 }
 

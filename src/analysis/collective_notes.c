@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/real.h"
 #include "match/group_table.h"
 
 void rs_coll_ranks_clear(rs_coll_ranks *r)
@@ -110,6 +111,6 @@ void rs_coll_note_uncertain(int64_t uncertain, int64_t waited, bool strict, rs_r
 {
     if (waited <= 0 || uncertain <= waited / 2) return;
     rs_result_note(result, "%d %% of the waiting is shorter than the clocks are sure (column uncertain)%s",
-                   (int)(100.0 * (double)uncertain / (double)waited),
+                   (int)rs_int_of(100.0 * (double)uncertain / (double)waited),
                    strict ? ": no rank is called late" : "");
 }

@@ -8,6 +8,7 @@
 #include "analysis/gate.h"
 #include "base/interval.h"
 #include "base/order.h"
+#include "base/real.h"
 #include "base/sampling.h"
 #include "base/strings.h"
 #include "base/try.h"
@@ -156,7 +157,7 @@ static int64_t time_in_unit(const side *s, int64_t ns)
 {
     if (s->unit == 1) return ns;
     double value = in_unit(s, (double)ns);
-    return isnan(value) ? 0 : (int64_t)llround(value);
+    return rs_int_near(value);
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 
 #include "analysis/diff.h"
 #include "base/interval.h"
+#include "base/real.h"
 #include "base/strings.h"
 
 /* A rank that both jobs have; times are B less A, of the mean step. */
@@ -40,7 +41,7 @@ const rs_table_spec rs_diff_ranks_table =
 /* ns of a step, rounded; of parts that add up, parts are what is left over. */
 static int64_t of_step(const rs_diff_rank *p, int64_t ns, bool by_step)
 {
-    return by_step ? (int64_t)llround((double)ns / (double)p->n_steps) : ns;
+    return by_step ? rs_int_near((double)ns / (double)p->n_steps) : ns;
 }
 
 static int64_t change(const rs_diff_rank *const of[2], int64_t a, int64_t b, bool by_step)

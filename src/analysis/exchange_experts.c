@@ -4,6 +4,7 @@
 
 #include "analysis/exchange.h"
 #include "base/memory.h"
+#include "base/real.h"
 #include "base/try.h"
 #include "trace/comm_kernels.h"
 
@@ -39,7 +40,7 @@ rs_status rs_exchange_put_calls(const rs_run *run, rs_trace *trace, rs_relations
 /* Partials may come from anywhere: sums of their times may be beyond what whole numbers hold. */
 static int64_t to_ns(double ns)
 {
-    return ns >= 9e18 ? INT64_MAX : ns <= -9e18 ? INT64_MIN + 1 : (int64_t)ns;
+    return ns >= 9e18 ? INT64_MAX : ns <= -9e18 ? INT64_MIN + 1 : rs_int_of(ns);
 }
 
 /* ---- all ranks ----------------------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "analysis/plan.h"
+#include "base/real.h"
 #include "base/try.h"
 #include "trace/launchers.h"
 
@@ -178,7 +179,7 @@ static rs_status take_ns(const rs_run *run, const char *option, int64_t *ns, rs_
 {
     double us = rs_options_real(run->options, option);
     if (!(us >= 0 && us < 1e15)) return rs_fail(err, RS_ERR_USAGE, "--%s must be 0 or more", option);
-    *ns = (int64_t)llround(us * 1000);
+    *ns = rs_int_near(us * 1000);
     return RS_OK;
 }
 

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/real.h"
 #include "base/try.h"
 
 const char *const rs_idle_names[RS_N_IDLE] = {"host_wait", "kernel_wait", "other"};
@@ -89,7 +90,7 @@ rs_status rs_idle_put_streams(const rs_run *run, const rs_idle_piece *items, siz
     for (size_t i = 0; i < n_streams; i++) {
         const rs_idle_piece *p = &items[order[first[i]].value];
         rs_idle_gap gap = {.place = (uint32_t)i, .device = p->device, .stream = p->stream};
-        judge(out, &gap, items, order + first[i], first[i + 1] - first[i], (int64_t)ceil(delay));
+        judge(out, &gap, items, order + first[i], first[i + 1] - first[i], rs_int_of(ceil(delay)));
     }
     return RS_OK;
 }

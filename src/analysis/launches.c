@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "analysis/plan.h"
+#include "base/real.h"
 #include "base/try.h"
 
 enum { SHORT = 1, RUNTIME = 2, DELAY = 4 };
@@ -96,7 +97,7 @@ static rs_status wanted_outliers(const rs_options *o, unsigned *mask, rs_error *
 static int64_t cutoff(const rs_options *o, const char *name)
 {
     double ns = rs_options_real(o, name) * 1000;
-    return ns >= 9e18 ? INT64_MAX : ns <= -9e18 ? INT64_MIN : (int64_t)ns;
+    return rs_int_of(ns);
 }
 
 static rs_status put(const rs_run *run, rs_trace *trace, rs_relations *out, rs_error *err)

@@ -3,6 +3,7 @@
 
 #include "analysis/plan.h"
 #include "base/interval.h"
+#include "base/real.h"
 #include "base/try.h"
 #include "trace/busy.h"
 #include "trace/selection.h"
@@ -92,7 +93,7 @@ static void put_totals(rs_relations *out, unsigned relation, const rs_measures *
         if (m->series[i].period > 0 && (!period || m->series[i].period < period))
             period = m->series[i].period;
     for (int k = 0; k < RS_N_MEASURES; k++)
-        if (t->measured.ns[k] > (double)row.known) row.known = (int64_t)t->measured.ns[k];
+        if (t->measured.ns[k] > (double)row.known) row.known = rs_int_of(t->measured.ns[k]);
     row.samples = period ? row.known / period : t->count;
     if (row.known > 0) rs_put(out, relation, &row);
 }

@@ -10,6 +10,7 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/real.h"
 #include "base/stats.h"
 #include "base/try.h"
 #include "text/numbers.h"
@@ -254,7 +255,7 @@ static const rs_clocked_event *find_event(const rs_memory_clock *c, const rs_mem
 static int64_t quantile_of(double *values, size_t n, double q)
 {
     rs_sort_doubles(values, n);
-    return n ? (int64_t)rs_quantile(values, n, q) : 0;
+    return n ? rs_int_of(rs_quantile(values, n, q)) : 0;
 }
 
 static int64_t distance_of(const joint *j, size_t i, const rs_clocked_event *e)

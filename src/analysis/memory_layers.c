@@ -7,6 +7,7 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/real.h"
 #include "base/search.h"
 
 /* ---- instants ---------------------------------------------------------------------------------------------- */
@@ -32,7 +33,7 @@ static int64_t place_of(const rs_history *h, const shots *s, uint32_t instant)
 static size_t stretch_of(const rs_history *h, const shots *s, size_t n, uint32_t instant)
 {
     const int64_t at = place_of(h, s, instant);
-    const size_t k = at > 0 && s->span > 0 ? (size_t)((double)at / (double)s->span * (double)n) : 0;
+    const size_t k = at > 0 && s->span > 0 ? (size_t)rs_int_of((double)at / (double)s->span * (double)n) : 0;
     return k < n ? k : n - 1;
 }
 

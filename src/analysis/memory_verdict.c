@@ -5,6 +5,7 @@
 
 #include "analysis/memory_snapshot.h"
 #include "base/interval.h"
+#include "base/real.h"
 #include "base/try.h"
 #include "text/numbers.h"
 
@@ -557,15 +558,15 @@ static rs_status say_outlier(const speaker *s)
     const char *site = site_above(s, rank, &above);
     char text[600], by[32], part[32], share[32];
     snprintf(text, sizeof text, "Rank %lld (%s) holds %s more than the median at its peak%s%s%s%s%s.",
-             (long long)rank, text_of(p, d->device), rs_human_bytes((int64_t)more, by),
-             share_text((int64_t)more, (int64_t)s->median, share), site ? "; it has " : "",
-             site ? rs_human_bytes((int64_t)above, part) : "", site ? " more of " : "", site ? site : "");
+             (long long)rank, text_of(p, d->device), rs_human_bytes(rs_int_of(more), by),
+             share_text(rs_int_of(more), rs_int_of(s->median), share), site ? "; it has " : "",
+             site ? rs_human_bytes(rs_int_of(above), part) : "", site ? " more of " : "", site ? site : "");
     rs_memory_finding row = {.kind = "outlier",
                              .finding = text,
                              .device = text_of(p, d->device),
                              .site = site,
                              .rank = rank,
-                             .bytes = (int64_t)more};
+                             .bytes = rs_int_of(more)};
     return say(s, &row);
 }
 

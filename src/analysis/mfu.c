@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
+#include "base/real.h"
 #include "base/search.h"
 #include "base/stats.h"
 #include "analysis/gate.h"
@@ -275,7 +276,7 @@ static void note_ahead(const rs_partial *partial, rs_result *result)
             result,
             "rank %lld: a step's host and its GPU work last differently, of step %lld by %d %%: believe "
             "period_mfu_pct",
-            (long long)partial->rank, (long long)s->number, (int)lround(100 * off));
+            (long long)partial->rank, (long long)s->number, (int)rs_int_near(100 * off));
         return;
     }
 }

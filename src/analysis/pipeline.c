@@ -4,6 +4,7 @@
 
 #include "analysis/collective_notes.h"
 #include "analysis/plan.h"
+#include "base/real.h"
 #include "base/try.h"
 #include "engine/pipeline.h"
 #include "match/collective_wait.h"
@@ -361,8 +362,8 @@ static rs_status put_layout(const rs_run *run, const rs_pipelines *p, rs_relatio
                          .micro_batches = (int64_t)other.micro_batches,
                          .schedule = rs_put_string(out, rs_pipe_schedule_names[other.schedule]),
                          .window = window,
-                         .low = (int64_t)((double)window * (1 - relative)),
-                         .high = (int64_t)((double)most * (1 + relative)),
+                         .low = rs_int_of((double)window * (1 - relative)),
+                         .high = rs_int_of((double)most * (1 + relative)),
                          .idle = idle,
                          .all = window * (int64_t)other.stages,
                          .recorded = (int64_t)recorded,

@@ -5,6 +5,7 @@
 
 #include "analysis/analysis.h"
 #include "base/order.h"
+#include "base/real.h"
 #include "base/stats.h"
 #include "analysis/gate.h"
 #include "analysis/measured.h"
@@ -316,7 +317,7 @@ static rs_status add_all_measured(rs_table *t, int64_t rank, const rs_roof_rank 
                             .memory_pct = x->time > 0 ? 1e11 * x->memory_s / (double)x->time : (double)NAN,
                             .means = rs_measured_means_of(&x->measured)};
         for (int k = 0; k < RS_N_MEASURES; k++)
-            if (x->measured.ns[k] > (double)row.known) row.known = (int64_t)x->measured.ns[k];
+            if (x->measured.ns[k] > (double)row.known) row.known = rs_int_of(x->measured.ns[k]);
         status = rs_table_put_row(t, &measured_record, rank, &row, err);
     }
     return status;

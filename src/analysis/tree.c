@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
+#include "base/real.h"
 #include "base/stats.h"
 #include "base/interval.h"
 #include "base/try.h"
@@ -159,7 +160,7 @@ static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_err
     if (!(min_us >= 0 && min_us < 1e15)) return rs_fail(err, RS_ERR_USAGE, "--min-time must be 0 or more");
     rs_folded_settings settings = {.root = rs_options_text(o, "root"),
                                    .depth = rs_options_int(o, "depth"),
-                                   .min_time = (int64_t)llround(min_us * 1000),
+                                   .min_time = rs_int_near(min_us * 1000),
                                    .by_host = strcmp(rs_options_text(o, "time"), "host") == 0,
                                    .each = rs_options_flag(o, "each"),
                                    .python = rs_options_flag(o, "python")};

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/order.h"
+#include "base/real.h"
 #include "base/search.h"
 #include "base/stats.h"
 #include "base/interval.h"
@@ -204,7 +205,7 @@ static void set_quantiles(rs_variance_row *v, const one_run *runs, size_t n, dou
     double above = 0;
     for (size_t i = 0; i < n; i++)
         if (scratch[i] > v->p50) above += scratch[i] - v->p50;
-    v->above = above < 9e18 ? (int64_t)above : INT64_MAX;
+    v->above = rs_int_of(above);
 }
 
 /* Slowdown and correlation of time and the share beside communication. */

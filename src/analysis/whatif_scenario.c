@@ -6,6 +6,7 @@
 #include "analysis/whatif_trace.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/real.h"
 #include "base/stats.h"
 #include "base/try.h"
 
@@ -88,7 +89,7 @@ static void put_unit(const rs_whatif_job *a, const rs_scenario *u, const rs_weig
         bool in = (u->group < 0 || a->ref.group[k] == (uint32_t)u->group) &&
                   (u->step < 0 || rs_coll_op_at(&e->coll, first)->step == a->step_numbers[u->step]);
         if (in)
-            to->transfer[k] = factor == 1 ? from->transfer[k] : (int64_t)(factor * (double)from->transfer[k]);
+            to->transfer[k] = factor == 1 ? from->transfer[k] : rs_int_of(factor * (double)from->transfer[k]);
     }
     if (u->links || u->kind == RS_SCENARIO_COMMUNICATION) return;
     for (size_t r = 0; r < e->n_ranks; r++) {
@@ -101,14 +102,14 @@ static void put_unit(const rs_whatif_job *a, const rs_scenario *u, const rs_weig
                 continue;
             if (work && !(e->kind[base + i] & RS_ENGINE_COMES)) {
                 to->work[base + i] =
-                    factor == 1 ? from->work[base + i] : (int64_t)(factor * (double)from->work[base + i]);
+                    factor == 1 ? from->work[base + i] : rs_int_of(factor * (double)from->work[base + i]);
             } else if (!work) {
                 uint32_t k = edges + s->first[i];
                 bool scaled = factor != 1 && from->edge[k] > 0;
                 bool host = rs_edge_part(s, s->first[i]) == RS_PART_HOST ||
                             rs_edge_part(s, s->first[i]) == RS_PART_LOADER;
                 if (s->first[i] < s->first[i + 1] && host)
-                    to->edge[k] = scaled ? (int64_t)(factor * (double)from->edge[k]) : from->edge[k];
+                    to->edge[k] = scaled ? rs_int_of(factor * (double)from->edge[k]) : from->edge[k];
             }
         }
     }

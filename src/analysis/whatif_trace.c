@@ -7,6 +7,7 @@
 #include "analysis/gate.h"
 #include "analysis/whatif_trace.h"
 #include "base/memory.h"
+#include "base/real.h"
 #include "base/try.h"
 #include "clock/hosts.h"
 #include "match/collective_wait.h"
@@ -327,7 +328,7 @@ static void explain(const rs_whatif_job *a, const rs_whatif_row *job, double wor
         rs_result_note(r,
                        "%d %% of the time is in steps that no other rank or step runs: it has no "
                        "reference and counts as it is",
-                       (int)(100 * unkeyed + 0.5));
+                       (int)rs_int_of(100 * unkeyed + 0.5));
     if (e->n_alone)
         rs_result_note(r,
                        "%zu kernels of communication have partners that are not in the traces: their waits "

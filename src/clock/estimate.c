@@ -5,6 +5,7 @@
 #include "base/heap.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/real.h"
 #include "base/stats.h"
 #include "clock/hull.h"
 #include "clock/solve.h"
@@ -209,8 +210,8 @@ static bool set_drifts(rs_terms *t, tree *w, rs_clocks *clocks)
     for (size_t i = 0; ok && i < t->n; i++) {
         rs_term *term = &t->items[i];
         double drift = clocks->of[term->rank].drift / PPM;
-        term->start -= (int64_t)(drift * (double)(term->start - t->middle));
-        term->end -= (int64_t)(drift * (double)(term->end - t->middle));
+        term->start -= rs_int_of(drift * (double)(term->start - t->middle));
+        term->end -= rs_int_of(drift * (double)(term->end - t->middle));
     }
     return ok;
 }
@@ -220,7 +221,7 @@ int64_t rs_term_slack(const rs_terms *t, const rs_clocks *clocks, const rs_term 
     const rs_clock *c = &clocks->of[term->rank];
     double half = (c->drift_high - c->drift_low) / 2 / PPM;
     double far = fabs((double)(at - t->middle));
-    return RS_CLOCK_SLACK + (int64_t)(half * far) + 1;
+    return rs_add_sat(RS_CLOCK_SLACK + 1, rs_int_of(half * far));
 }
 
 /* ---- likely ------------------------------------------------------------------------------------------- */

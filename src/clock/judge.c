@@ -2,6 +2,7 @@
  * was set while the trace was taken jumps against all others. */
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/real.h"
 #include "base/stats.h"
 #include "clock/terms.h"
 
@@ -41,7 +42,7 @@ static void detrend(judge *j, size_t from, size_t to)
     if (t_high <= t_low) return;
     double slope = (double)(high - low) / (double)(t_high - t_low);
     for (size_t i = from; i < to; i++)
-        j->rest[i - from] -= (int64_t)(slope * (double)(rs_point_a(t, i)->end - t_low));
+        j->rest[i - from] -= rs_int_of(slope * (double)(rs_point_a(t, i)->end - t_low));
 }
 
 static int64_t mad_of(judge *j, size_t n)

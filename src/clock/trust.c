@@ -3,6 +3,7 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/real.h"
 #include "base/search.h"
 #include "clock/clocks.h"
 #include "clock/collective_clocks.h"
@@ -82,7 +83,7 @@ static void set_clock(rs_coll_job *job, size_t i, const rs_clock *c, rs_clock_ho
                    : c->drift_low > 0  ? c->drift_low
                    : c->drift_high < 0 ? -c->drift_high
                                        : 0;
-    int64_t moved = drift < 1e6 ? (int64_t)(drift * 1e-6 * (double)half) : half;
+    int64_t moved = drift < 1e6 ? rs_int_of(drift * 1e-6 * (double)half) : half;
     trust->of[i] = (rs_clock_doubt){rs_sub_sat(rs_sub_sat(low, offset), moved),
                                     rs_add_sat(rs_sub_sat(high, offset), moved), moved};
     trust->n++;

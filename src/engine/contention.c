@@ -5,6 +5,7 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/real.h"
 #include "base/search.h"
 #include "base/stats.h"
 
@@ -238,7 +239,7 @@ rs_status rs_contention_learn(const rs_engine *e, const rs_times *recorded, rs_c
 static void scale_work(rs_weights *w, uint32_t node, double factor)
 {
     double ns = (double)w->work[node] * factor;
-    if (ns < 9e17) w->work[node] = (int64_t)(ns + 0.5);
+    if (ns < 9e17) w->work[node] = rs_int_of(ns + 0.5);
 }
 
 void rs_contention_remove(const rs_contention *c, const rs_engine *e, rs_weights *w)

@@ -6,6 +6,7 @@
 #include "base/dtype.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/real.h"
 #include "base/stats.h"
 #include "engine/edits_terms.h"
 #include "match/collective_wait.h"
@@ -180,7 +181,7 @@ rs_edit_target rs_edit_target_of(const rs_edit *edit, rs_part *part)
 static int64_t whole(double ns)
 {
     if (!(ns > -9e17)) return -(int64_t)900000000000000000;
-    return ns > 9e17 ? (int64_t)900000000000000000 : (int64_t)(ns < 0 ? ns - 0.5 : ns + 0.5);
+    return ns > 9e17 ? (int64_t)900000000000000000 : rs_int_of(ns < 0 ? ns - 0.5 : ns + 0.5);
 }
 
 static int64_t scaled(const rs_edit *edit, int64_t ns, int64_t median)
@@ -500,7 +501,7 @@ static int64_t intercept(const transfer *const *points, size_t n)
     }
     double at = (double)points[0]->ns - slope * (double)points[0]->bytes;
     if (at < 0) at = 0;
-    return at > (double)least ? least : (int64_t)at;
+    return at > (double)least ? least : rs_int_of(at);
 }
 
 int64_t *rs_edit_latencies(const rs_engine *e, bool least)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/ascii.h"
+#include "base/real.h"
 #include "base/suggest.h"
 #include "base/try.h"
 #include "engine/edits_terms.h"
@@ -67,7 +68,7 @@ static rs_status parse_value(rs_edit *e, const char **at, rs_error *err)
         if (n <= m || memcmp(text + n - m, units[i].unit, m) != 0 || !rs_parse_real(text, n - m, &value))
             continue;
         if (value < 0 || value * units[i].ns > RS_EDIT_LONGEST) break;
-        e->ns = (int64_t)(value * units[i].ns + 0.5);
+        e->ns = rs_int_of(value * units[i].ns + 0.5);
         return RS_OK;
     }
     return fail_value(text, n, err);

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/real.h"
 #include "base/search.h"
 #include "base/try.h"
 #include "match/collective_wait.h"
@@ -564,7 +565,7 @@ static void share_out(const path *to, const path *from, int64_t idle, int64_t ga
         if (part[k] > part[most]) most = k;
     }
     for (int k = 0; k < N_ON; k++) {
-        out[k] = sum > 0 ? (int64_t)((double)part[k] / sum * (double)idle) : 0;
+        out[k] = sum > 0 ? rs_int_of((double)part[k] / sum * (double)idle) : 0;
         if (out[k] > idle) out[k] = idle;
     }
     int64_t rest = idle;

@@ -6,6 +6,7 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/real.h"
 #include "base/stats.h"
 #include "base/strings.h"
 #include "base/try.h"
@@ -502,7 +503,9 @@ static bool is_backward(const rs_skeleton *s, uint32_t local)
 /* ns, held at 9e17 either way: a broken trace may hold any time. */
 static int64_t held(double ns)
 {
-    return ns > 9e17 ? (int64_t)900000000000000000 : ns > -9e17 ? (int64_t)ns : -(int64_t)900000000000000000;
+    return ns > 9e17    ? (int64_t)900000000000000000
+           : ns > -9e17 ? rs_int_of(ns)
+                        : -(int64_t)900000000000000000;
 }
 
 /* Stages do equal work, forward and backward apart: each role's computation is scaled to the mean of roles. */

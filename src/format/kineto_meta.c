@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/real.h"
 #include "format/kineto_core.h"
 
 #define MAX_LOG_LINES 256
@@ -260,7 +261,7 @@ static void read_plain(rs_kineto *core, const rs_json_text *key, rs_json_reader 
     double version;
     if (is(k, key->length, "roctracer_version") && t == RS_JSON_T_NUMBER &&
         rs_json_real(r->text.bytes, r->text.length, &version) && version > 0 && version < 1e6)
-        info->roctracer_x1000 = (int64_t)(version * 1000 + 0.5);
+        info->roctracer_x1000 = rs_int_of(version * 1000 + 0.5);
 }
 
 void rs_kineto_metadata(rs_kineto *core, const rs_json_text *key, const uint8_t *value, size_t n)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/interval.h"
+#include "base/real.h"
 #include "base/stats.h"
 #include "match/collective_internal.h"
 #include "match/teams.h"
@@ -351,7 +352,7 @@ static rs_team_line line_of(const rs_coll_job *job, const item *items, size_t n,
         durations[line.n] = rs_coll_duration(job->ranks[rank], op);
         ends[line.n++] = op->end;
     }
-    line.most_spread = (int64_t)(MOST_SPREAD * (double)rs_median(durations, line.n));
+    line.most_spread = rs_int_of(MOST_SPREAD * (double)rs_median(durations, line.n));
     if (line.most_spread < LEAST_SPREAD) line.most_spread = LEAST_SPREAD;
     return line;
 }

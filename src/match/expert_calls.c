@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/real.h"
 #include "base/search.h"
 #include "base/stats.h"
 #include "base/try.h"
@@ -139,7 +140,7 @@ static rs_team_line ends_of(const rs_expert_line *line, int64_t *ends, int64_t *
     }
     return (rs_team_line){.ends = ends,
                           .n = line->n,
-                          .most_spread = (int64_t)(MOST_SPREAD * (double)rs_median(buffer, line->n))};
+                          .most_spread = rs_int_of(MOST_SPREAD * (double)rs_median(buffer, line->n))};
 }
 
 bool rs_expert_teams(rs_expert_line *lines, size_t n)

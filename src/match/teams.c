@@ -4,6 +4,7 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/real.h"
 #include "base/stats.h"
 #include "trace/events.h"
 
@@ -46,7 +47,7 @@ static int64_t spread_at(const int64_t *a, const int64_t *b, size_t n)
     }
     const double drift = drift_of(times, distances, count);
     for (size_t i = 0; i < count; i++)
-        distances[i] = rs_sub_sat(distances[i], (int64_t)(drift * (double)rs_sub_sat(times[i], times[0])));
+        distances[i] = rs_sub_sat(distances[i], rs_int_of(drift * (double)rs_sub_sat(times[i], times[0])));
     const int64_t middle = rs_median(distances, count);
     for (size_t i = 0; i < count; i++) {
         const int64_t far = rs_sub_sat(distances[i], middle);

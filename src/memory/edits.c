@@ -5,6 +5,7 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/real.h"
 #include "base/try.h"
 #include "memory/notes.h"
 
@@ -271,7 +272,7 @@ static void recompute(const rs_memory_edits *x, rs_memory_bound bound, size_t at
 static int64_t scaled(int64_t size, double factor)
 {
     double v = (double)size * factor;
-    return v >= 9.2e18 ? INT64_MAX : (int64_t)llround(v);
+    return rs_int_near(v);
 }
 
 static int64_t resize(const rs_memory_edits *x, unsigned mask, rs_memory_bound bound, uint8_t kind,

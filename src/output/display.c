@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/real.h"
 #include "text/numbers.h"
 #include "text/utf8.h"
 #include "rankscope/text.h"
@@ -35,7 +36,7 @@ static void measure(const rs_table *table, size_t column, magnitudes *m)
         double value = fabs(raw_value(table, row, column));
         if (value == 0 || !isfinite(value)) continue;
         if (value != floor(value)) m->whole = false;
-        int power = (int)floor(log10(value) + 1e-12);
+        int power = (int)rs_int_of(floor(log10(value) + 1e-12));
         if (power < LOWEST_POWER) power = LOWEST_POWER;
         if (power >= LOWEST_POWER + N_POWERS) power = LOWEST_POWER + N_POWERS - 1;
         m->count[power - LOWEST_POWER]++;

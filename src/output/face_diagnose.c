@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/real.h"
 #include "base/text.h"
 #include "base/try.h"
 #include "output/briefs.h"
@@ -77,8 +78,8 @@ static void put_joint(const rs_table *t, rs_page *layout)
     rs_page_heading(layout, "Combined (gains overlap)", false);
     for (size_t i = 0; i < rs_table_n_rows(t); i++) {
         char text[200], before[32], after[32];
-        rs_human_time((int64_t)(rs_face_number(t, i, "before_us") * 1000), before);
-        rs_human_time((int64_t)(rs_face_number(t, i, "after_us") * 1000), after);
+        rs_human_time(rs_int_of(rs_face_number(t, i, "before_us") * 1000), before);
+        rs_human_time(rs_int_of(rs_face_number(t, i, "after_us") * 1000), after);
         snprintf(text, sizeof text, "step from %s to %s: %s %%", before, after,
                  RS_FIXED(rs_face_number(t, i, "gain_pct"), 1));
         rs_page_value(layout, rs_face_string(t, i, "places"), KEYS, text);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/order.h"
+#include "base/real.h"
 #include "base/strings.h"
 #include "output/face_tools.h"
 #include "rankscope/verdict.h"
@@ -484,8 +485,8 @@ void rs_headline_sequences(const rs_result *result, rs_text *out)
         "%zu pattern%s of GPU work; the one with the most GPU time, %s on rank %lld, is launched %lld "
         "time%s, %lld piece%s in all.",
         rs_table_n_rows(t), plural(rs_table_n_rows(t)), TIME(amount(t, most, "gpu_us")), rank_of(t, most),
-        (long long)amount(t, most, "count"), plural((size_t)amount(t, most, "count")),
-        (long long)amount(t, most, "kernels"), plural((size_t)amount(t, most, "kernels")));
+        (long long)rs_int_of(amount(t, most, "count")), plural((size_t)amount(t, most, "count")),
+        (long long)rs_int_of(amount(t, most, "kernels")), plural((size_t)amount(t, most, "kernels")));
 }
 
 void rs_headline_timeline(const rs_result *result, rs_text *out)
@@ -595,7 +596,7 @@ void rs_headline_exchange(const rs_result *result, rs_text *out)
                        RS_FIXED(unknown, 0));
         return;
     }
-    rs_text_printf(out, "All-to-alls send %s in all", rs_human_bytes((int64_t)sent, (char[32]){0}));
+    rs_text_printf(out, "All-to-alls send %s in all", rs_human_bytes(rs_int_of(sent), (char[32]){0}));
     double load = amount(t, most, "vs_mean");
     if (load >= UNEVEN)
         rs_text_printf(out, "; rank %lld receives the most, %s times the mean of the ranks", rank_of(t, most),

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/real.h"
 #include "base/try.h"
 #include "output/form.h"
 
@@ -165,6 +166,6 @@ rs_status rs_face_tables(const rs_result *result, rs_page *layout, const rs_rend
 const char *rs_face_human_us(double us, char out[32])
 {
     if (isnan(us)) return "?";
-    rs_human_time((int64_t)(us * 1000), out);
+    rs_human_time(rs_int_of(us * 1000), out);
     return out;
 }

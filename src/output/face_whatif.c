@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/real.h"
 #include "base/text.h"
 #include "output/face_tools.h"
 #include "rankscope/verdict.h"
@@ -21,7 +22,7 @@ static void human_us(double us, char out[32])
     if (isnan(us))
         snprintf(out, 32, "-");
     else
-        rs_human_time((int64_t)(us < 9e15 ? us * 1000 : 9e18), out);
+        rs_human_time(rs_int_of(us * 1000), out);
 }
 
 /* ---- the job -------------------------------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 #include "output/layout.h"
 
+#include "base/real.h"
 #include "text/utf8.h"
 
 #define BOLD "\033[1m"
@@ -144,7 +145,7 @@ static size_t cells_of(double fraction, size_t width)
 {
     if (!(fraction > 0)) return 0;
     if (fraction >= 1) return width;
-    return (size_t)(fraction * (double)width + 0.5);
+    return (size_t)rs_int_of(fraction * (double)width + 0.5);
 }
 
 static void bar_label(rs_page *layout, const char *label, size_t label_width)

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/real.h"
 #include "base/text.h"
 #include "base/try.h"
 
@@ -51,7 +52,7 @@ bool rs_page_lateness(rs_page *layout, const rs_result *result, int64_t rank)
         const rs_lateness *l = rs_result_lateness(result, i);
         char text[200], wait[32];
         if (l->wait_us < LATE_SHARE * first->wait_us) break;
-        rs_human_time((int64_t)(l->wait_us * 1000), wait);
+        rs_human_time(rs_int_of(l->wait_us * 1000), wait);
         if (l->cause == l->rank)
             snprintf(text, sizeof text, "Rank %lld is late by its own time: others wait %s for it.",
                      (long long)l->rank, wait);

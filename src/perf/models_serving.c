@@ -3,6 +3,7 @@
  * The places of arguments are those of the schemas that the engines register: csrc/torch_bindings.cpp and
  * csrc/moe/torch_bindings.cpp of vLLM, csrc/common_extension.cc of sgl-kernel, flash_api_torch_lib.cpp of
  * vllm-flash-attn, and the Python signatures of fused_moe.py for what is registered from Python. */
+#include "base/real.h"
 #include "perf/models_internal.h"
 
 /* ---- element by element -------------------------------------------------------------------------------- */
@@ -151,7 +152,7 @@ static void mix_experts(rs_ask *ask)
     for (int i = 1; i < 3; i++) {
         double weights = share * (double)rs_bytes_of(ask, &ask->a->items[i]);
         rs_require(ask, weights < 0x1p62);
-        if (!ask->bad) rs_add_bytes(ask, (int64_t)weights);
+        if (!ask->bad) rs_add_bytes(ask, rs_int_of(weights));
     }
     rs_add_operand(ask, 0);
     rs_add_operand(ask, 3);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/ascii.h"
+#include "base/real.h"
 #include "base/suggest.h"
 #include "base/try.h"
 #include "input/json.h"
@@ -89,7 +90,7 @@ static bool read_time(const char *text, size_t n, int64_t *ns)
     if (!rs_json_real((const uint8_t *)text, n, &value)) return false;
     value *= factor;
     if (!(value > -9e18 && value < 9e18)) return false;
-    *ns = (int64_t)(value + (value < 0 ? -0.5 : 0.5));
+    *ns = rs_int_of(value + (value < 0 ? -0.5 : 0.5));
     return true;
 }
 

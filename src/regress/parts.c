@@ -8,6 +8,7 @@
 
 #include "analysis/collective_notes.h"
 #include "base/interval.h"
+#include "base/real.h"
 #include "base/sampling.h"
 #include "base/try.h"
 
@@ -205,7 +206,7 @@ int64_t rs_parts_by_count(const rs_parts *p, const rs_part_row *x)
     if (!x->count[0] || !x->count[1]) return x->change;
     double pieces = (double)x->count[1] / (double)p->samples[1] - (double)x->count[0] / (double)p->samples[0];
     double ns = pieces * ((double)x->sum[0] / (double)x->count[0]);
-    return fabs(ns) < 9e18 ? (int64_t)llround(ns) : 0;
+    return fabs(ns) < 9e18 ? rs_int_near(ns) : 0;
 }
 
 /* ---- tests over runs ----------------------------------------------------------------------------------- */
@@ -355,7 +356,7 @@ rs_status rs_parts_find(const rs_run_range sides[2], rs_regress_method method, r
         snprintf(reason, size,
                  "incomparable, the steps run different programs: %lld %% of the shorter one is in the "
                  "other",
-                 (long long)(100 * aligned));
+                 (long long)rs_int_of(100 * aligned));
         return RS_OK;
     }
     for (int k = 0; ok && k < 2; k++) ok = collect(p, k, &sides[k]);

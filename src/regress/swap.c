@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/interval.h"
+#include "base/real.h"
 #include "base/try.h"
 #include "regress/parts.h"
 
@@ -113,7 +114,7 @@ static bool find_rows(swapper *x)
 static int64_t scaled(int64_t ns, double factor)
 {
     double value = (double)ns * factor;
-    return fabs(value) < 9e18 ? (int64_t)llround(value) : value < 0 ? INT64_MIN + 1 : INT64_MAX;
+    return fabs(value) < 9e18 ? rs_int_near(value) : value < 0 ? INT64_MIN + 1 : INT64_MAX;
 }
 
 static void scale(const swapper *x, uint32_t row, double factor, rs_weights *w)

@@ -2,6 +2,7 @@
  * one event, as a join with events asks for them, are looked up. */
 #include <string.h>
 
+#include "base/real.h"
 #include "base/search.h"
 #include "sql/session.h"
 
@@ -61,7 +62,7 @@ static int best_index(sqlite3_vtab *table, sqlite3_index_info *info)
     info->idxStr = sqlite3_mprintf("%s", plan);
     if (!info->idxStr) return SQLITE_NOMEM;
     info->needToFreeIdxStr = 1;
-    info->estimatedRows = (sqlite3_int64)rows;
+    info->estimatedRows = rs_int_of(rows);
     info->estimatedCost = 10 + 2 * rows;
     return SQLITE_OK;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/interval.h"
+#include "base/real.h"
 #include "base/search.h"
 #include "sql/session.h"
 
@@ -186,7 +187,7 @@ static int best_index(sqlite3_vtab *table, sqlite3_index_info *info)
     info->idxStr = sqlite3_mprintf("%s", plan);
     if (!info->idxStr) return SQLITE_NOMEM;
     info->needToFreeIdxStr = 1;
-    info->estimatedRows = rows < 1 ? 1 : (sqlite3_int64)rows;
+    info->estimatedRows = rows < 1 ? 1 : rs_int_of(rows);
     info->estimatedCost = 10 + rows * 2;
     return SQLITE_OK;
 }
@@ -235,10 +236,10 @@ static void narrow(event_cursor *c, sqlite3_value *value, char op, double scale,
         if (isnan(exact)) return;
         low = exact - slack <= -9.2e18  ? INT64_MIN
               : exact - slack >= 9.2e18 ? INT64_MAX
-                                        : (int64_t)(exact - slack);
+                                        : rs_int_of(exact - slack);
         high = exact + slack <= -9.2e18  ? INT64_MIN
                : exact + slack >= 9.2e18 ? INT64_MAX
-                                         : (int64_t)(exact + slack);
+                                         : rs_int_of(exact + slack);
         low = rs_add_sat(low, origin);
         high = rs_add_sat(high, origin);
     }
@@ -265,7 +266,7 @@ static int add_key(event_cursor *c, rs_sql_key key, sqlite3_value *value)
         if (type == SQLITE_FLOAT) {
             double real = sqlite3_value_double(value);
             if (!(fabs(real) < 9.2e18)) return SQLITE_OK; /* beyond what a key can be: SQLite tests it */
-            k->number = (int64_t)floor(real);
+            k->number = rs_int_of(floor(real));
         } else if (type == SQLITE_INTEGER) {
             k->number = sqlite3_value_int64(value);
         } else {

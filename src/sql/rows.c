@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/real.h"
 #include "rankscope/text.h"
 #include "sql/session.h"
 
@@ -195,12 +196,12 @@ static rs_status explain_stop(rs_sql_session *s, rs_error *err)
     case RS_SQL_CANCELLED: return rs_fail(err, RS_ERR_CANCELLED, "stopped");
     case RS_SQL_TIME:
         return rs_fail(err, RS_ERR_LIMIT, "the statement took longer than the %s allowed",
-                       rs_human_time((int64_t)(s->settings.timeout * 1e9), wait));
+                       rs_human_time(rs_int_of(s->settings.timeout * 1e9), wait));
     case RS_SQL_QUERY_TIME:
         return rs_fail(
             err, RS_ERR_LIMIT,
             "the statement took longer than the %s allowed, not counting reading traces and analyses",
-            rs_human_time((int64_t)(s->settings.query_timeout * 1e9), wait));
+            rs_human_time(rs_int_of(s->settings.query_timeout * 1e9), wait));
     case RS_SQL_MEMORY: return over(err, s->settings.max_memory);
     default: break;
     }

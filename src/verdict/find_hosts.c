@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/real.h"
 #include "verdict/candidate.h"
 #include "base/interval.h"
 #include "base/memory.h"
@@ -376,7 +377,7 @@ static int64_t least_pause(const stretch *all, size_t n, int64_t *scratch)
         int64_t from = rs_select_number(scratch, n, n - 1 - k),
                 half = rs_select_number(scratch, n, n - 1 - k / 2);
         double beyond = (double)rs_sub_sat(half, from) / log(2) * (log((double)k) + PAUSE_SURE);
-        tail = beyond < 9e17 ? rs_add_sat(from, (int64_t)beyond) : INT64_MAX;
+        tail = beyond < 9e17 ? rs_add_sat(from, rs_int_of(beyond)) : INT64_MAX;
     }
     for (size_t i = 0; i < n; i++) {
         int64_t off = rs_sub_sat(over(&all[i]), middle);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/interval.h"
+#include "base/real.h"
 #include "view/explorer.h"
 
 /* One that changes: from `at` on it has the value. */
@@ -139,8 +140,8 @@ static rs_status put_columns(const counter *c, size_t number, int64_t from, int6
     double now = 0, shown = -1;
     size_t at = 0;
     for (size_t k = 0; k < n; k++) {
-        const int64_t begin = from + (int64_t)((double)(to - from) * (double)k / (double)n),
-                      end = from + (int64_t)((double)(to - from) * (double)(k + 1) / (double)n);
+        const int64_t begin = from + rs_int_of((double)(to - from) * (double)k / (double)n),
+                      end = from + rs_int_of((double)(to - from) * (double)(k + 1) / (double)n);
         for (; at < c->n && c->items[at].at <= begin; at++) now = c->items[at].value;
         double most = now;
         for (; at < c->n && c->items[at].at < end; at++) {

@@ -176,6 +176,7 @@ static const char *const trace_commands[] = {
     "annotate @ -o /dev/null",
     "regress @ @",
     "sql @ --query select",
+    "watch @ --once --history history.db",
 };
 static const char *const flight_commands[] = {"flight @",
                                               "flight --format json @",
@@ -213,6 +214,26 @@ const char *soak_command(kind k, rng *r)
 {
     if (rng_below(r, 12) == 0) k = (kind)rng_below(r, N_KINDS);
     return commands[k].items[rng_below(r, commands[k].n)];
+}
+
+const char *soak_line_of(const char *name, rng *r)
+{
+    static char line[80];
+    size_t n = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        size_t at = pass ? rng_below(r, n ? n : 1) : 0, found = 0;
+        for (size_t k = 0; k < N_KINDS; k++)
+            for (size_t i = 0; i < commands[k].n; i++) {
+                const char *item = commands[k].items[i];
+                size_t length = strlen(name);
+                if (strncmp(item, name, length) != 0 || item[length] != ' ' || k == ANY) continue;
+                if (pass && found == at) return item;
+                found++;
+            }
+        n = found;
+    }
+    snprintf(line, sizeof line, "%s @", name);
+    return line;
 }
 
 const char *soak_probe(kind k, size_t number)

@@ -50,17 +50,36 @@ static const char *judge_json(const char *command, const said *s)
     return claims ? "calls a job healthy of which it read nothing" : NULL;
 }
 
+/* The output form: what the last --format says. */
+static bool has_form(const char *command, const char *forms)
+{
+    const char *last = NULL;
+    for (const char *at = command; (at = strstr(at, "--format")); at++) last = at + strlen("--format") + 1;
+    if (!last) return false;
+    size_t n = strcspn(last, " ");
+    for (const char *f = forms; *f; f += strcspn(f, "|"), f += *f == '|')
+        if (n == strcspn(f, "|") && strncmp(f, last, n) == 0) return true;
+    return false;
+}
+
 const char *soak_judge(const char *command, const said *first, const said *again)
 {
-    bool json = strstr(command, "--format json") != NULL, csv = strstr(command, "--format csv") != NULL;
+    /* other words than the answer's, or none */
+    bool to_file = strstr(command, "--output") || strstr(command, " -o") || strstr(command, "--save") ||
+                   strstr(command, "--help"),
+         json = has_form(command, "json") && !to_file;
+    bool as_is =
+        has_form(command, "csv|tsv|jsonl|arrow|arrows|parquet|xlsx|png|svg|html|pftrace|collapsed") ||
+        strstr(command, "--color=always");
     if (first->code < 0 || first->code > 4) return "ends with a code that there is not";
     bool flight = strncmp(command, "flight", 6) == 0;
     if (first->code >= 2 && !first->err.n && !(flight && first->out.n)) return "fails without a word";
-    if (first->code == 3 && first->out.n && !json && strncmp(command, "chakra", 6) != 0 && !flight)
+    bool second = strstr(command, "--overlay") != NULL; /* an output that fails behind the answer */
+    if (first->code == 3 && first->out.n && !json && !second && strncmp(command, "chakra", 6) != 0 && !flight)
         return "answers what it could not read";
     if (has_control(&first->err)) return "lets control characters through to standard error";
     if (lines(&first->err) > MOST_LINES) return "floods standard error";
-    if (!csv && !strstr(command, "print") && has_control(&first->out))
+    if (!as_is && !strstr(command, "print") && has_control(&first->out))
         return "lets control characters through";
     if (json) {
         const char *broken = judge_json(command, first);

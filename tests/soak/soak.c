@@ -1,9 +1,10 @@
 /* Whole commands on damaged inputs, in this process, under the sanitizers it was built with:
  *
- *   soak [--runs N] [--seconds S] [--seed S] [--probe 1] [--keep FOLDER] [--only RUN] [--again FOLDER] PATH...
+ *   soak [--runs N] [--seconds S] [--seed S] [--probe 1] [--options N] [--keep FOLDER] [--only RUN] [--again FOLDER] PATH...
  *
  * Each run takes a sample (files and folders below the PATHs), damages it, runs a command on it twice and judges what it
- * said: soak_judge. A run depends on the seed, its number and the samples alone: --only repeats one, with --probe where
+ * said: soak_judge. A third of the commands has options of its own with values that are rarely meant (options.c); --options takes each
+ * option of each command once, those that most commands have of every N-th. A run depends on the seed, its number and the samples alone: --only repeats one, with --probe where
  * that was given: then each sample is first asked about as it is, and those that are refused come less often. A crash, a leak, more
  * than LIMIT seconds of processor time or more than MOST_MEMORY end the process of a batch, and are its last run's. What fails
  * is kept with its command; --again runs such a folder. The last line is "N passed, N failed". */
@@ -11,6 +12,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <locale.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -30,7 +32,7 @@
 #define MOST_MEMORY ((long)4 << 20) /* KiB */
 #define LARGEST ((size_t)4 << 20)   /* bytes of a sample */
 #define MOST_FILES 8                /* of a folder */
-#define WORDS 16
+#define WORDS 32
 
 #if defined(__SANITIZE_ADDRESS__)
 #define HAS_ASAN 1
@@ -64,6 +66,7 @@ static size_t n_samples, samples_capacity;
 static double *weights; /* sums */
 static uint64_t seed = 1;
 static const char *keep_in;
+static uint64_t options_of; /* every n-th command, where most have them; 0: commands of the lists */
 static char place[64];
 static board *shared;
 static FILE *report; /* standard error, also where a run's own is caught */
@@ -180,7 +183,13 @@ static plan plan_of(uint64_t number)
     rng_next(&r);
     plan p = {.sample = choose(&r)};
     char path[4096];
-    p.command = soak_command(p.sample->kind, &r);
+    if (options_of) {
+        soak_option(number, &r, &p.command);
+    } else {
+        text_printf(&p.command, "%s", soak_command(p.sample->kind, &r));
+        if (rng_below(&r, 3) == 0) soak_options(&p.command, &r);
+    }
+    text_add(&p.command, "", 1);
     if (p.sample->files) {
         p.file = rng_below(&r, p.sample->n_files);
         join(path, sizeof path, p.sample->path, p.sample->files[p.file]);
@@ -248,19 +257,40 @@ static text drain(int fd)
 /* Standard output and error, caught in memory. */
 static int caught[2];
 
+static int remove_one(const char *path, const struct stat *info, int type, struct FTW *walk)
+{
+    (void)info, (void)type;
+    if (walk->level) remove(path);
+    return 0;
+}
+
+/* What commands write by relative names lands in a folder that is empty before each. */
+static void start_in_empty_folder(void)
+{
+    char path[sizeof place + 8];
+    join(path, sizeof path, place, "here");
+    mkdir(path, 0700);
+    nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    if (chdir(path) != 0) abort();
+}
+
 static said call(const char *command, const char *path)
 {
-    char line[512], *at = line, *argv[WORDS + 1] = {0};
+    char *line = need(strdup(command)), *at = line, *argv[WORDS + 1] = {0};
     int n = 0;
-    snprintf(line, sizeof line, "%s", command);
-    for (char *word; n < WORDS && (word = strsep(&at, " "));)
+    for (char *word; n < WORDS && (word = strsep(&at, " "));) {
+        for (char *c = word; *c; c++)
+            if (*c == *SOAK_SPACE) *c = ' ';
         argv[n++] = strcmp(word, "@") == 0 ? (char *)(uintptr_t)path : word;
+    }
+    if (*place) start_in_empty_folder();
     rs_command found;
     said s = {.code = RS_EXIT_USAGE};
     if (rs_command_find(argv[0], &found)) s.code = rs_command_call(&found, n - 1, argv + 1);
     fflush(NULL);
     s.out = drain(caught[0]);
     s.err = drain(caught[1]);
+    free(line);
     return s;
 }
 
@@ -272,7 +302,7 @@ static void said_clear(said *s)
 
 static void keep(const plan *p, uint64_t number, const char *why)
 {
-    fprintf(report, "run %llu: %s of %s%s%s: %s\n", (unsigned long long)number, p->command, p->sample->path,
+    fprintf(report, "run %llu: %s of %s%s%s: %s\n", (unsigned long long)number, p->command.s, p->sample->path,
             p->sample->files ? ", damaged " : "", p->sample->files ? p->sample->files[p->file] : "", why);
     if (!keep_in) return;
     const char *name = p->sample->files ? p->sample->files[p->file] : strrchr(p->sample->path, '/');
@@ -281,7 +311,7 @@ static void keep(const plan *p, uint64_t number, const char *why)
     snprintf(path, sizeof path, "%s/%llu-%s", keep_in, (unsigned long long)number, name + (*name == '/'));
     save(&p->damaged, path);
     text line = {0};
-    text_printf(&line, "%s\n%s, %s\n", p->command, p->sample->path, why);
+    text_printf(&line, "%s\n%s, %s\n", p->command.s, p->sample->path, why);
     strncat(path, ".command", sizeof path - strlen(path) - 1);
     save(&line, path);
     text_clear(&line);
@@ -335,7 +365,7 @@ static void child(uint64_t from, uint64_t to)
         plan p = plan_of(k);
         lay_out(&p, path, sizeof path);
         limit_time();
-        const char *why = try_twice(p.command, path);
+        const char *why = try_twice(p.command.s, path);
         if (why) {
             keep(&p, k, why);
             shared->failed++;
@@ -343,6 +373,7 @@ static void child(uint64_t from, uint64_t to)
         shared->done++;
         take_away(&p, path);
         text_clear(&p.damaged);
+        text_clear(&p.command);
     }
     int leaks = 0;
 #ifdef HAS_ASAN
@@ -382,6 +413,7 @@ static void batch(uint64_t from, uint64_t to)
                                        : (long)WEXITSTATUS(status));
         keep(&p, k, why);
         text_clear(&p.damaged);
+        text_clear(&p.command);
         shared->failed++;
         shared->done += !good && !leak;
         if (good || leak) return;
@@ -445,7 +477,7 @@ static int run_again(const char *folder)
     struct dirent **entries;
     int n = scandir(folder, &entries, visible, by_name), failed = 0, passed = 0;
     for (int i = 0; i < n; i++) {
-        char path[4096], line[512] = "";
+        char path[4096], line[2048] = "";
         snprintf(path, sizeof path, "%s/%s.command", folder, entries[i]->d_name);
         FILE *file = fopen(path, "r");
         if (!file || !fgets(line, sizeof line, file)) snprintf(line, sizeof line, "info @");
@@ -504,6 +536,7 @@ int main(int argc, char **argv)
         if (strcmp(argv[i], "--seed") == 0) seed = strtoull(value, NULL, 10);
         if (strcmp(argv[i], "--keep") == 0) keep_in = value;
         if (strcmp(argv[i], "--again") == 0) again = value;
+        if (strcmp(argv[i], "--options") == 0) options_of = strtoull(value, NULL, 10);
         if (strcmp(argv[i], "--probe") == 0) asks_first = strcmp(value, "0") != 0;
         if (strcmp(argv[i], "--only") == 0) {
             first = strtoull(value, NULL, 10);
@@ -515,11 +548,16 @@ int main(int argc, char **argv)
     setenv("RANKSCOPE_CACHE", "", 1);
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) abort();
-    if (again) return run_again(again);
-    for (; i < argc; i++) collect(argv[i]);
+    if (again) return run_again(need(realpath(again, NULL)));
+    for (; i < argc; i++) {
+        char *path = need(realpath(argv[i], NULL)); /* as runs are in a folder of their own */
+        collect(path);
+        free(path);
+    }
+    if (keep_in) keep_in = need(realpath(keep_in, NULL));
     if (!n_samples) {
-        fprintf(stderr, "soak [--runs N] [--seconds S] [--seed S] [--probe 1] [--keep FOLDER] [--only RUN] "
-                        "[--again FOLDER] PATH...\n");
+        fprintf(stderr, "soak [--runs N] [--seconds S] [--seed S] [--probe 1] [--options N] [--keep FOLDER] "
+                        "[--only RUN] [--again FOLDER] PATH...\n");
         return 2;
     }
     if (asks_first) probe();
@@ -527,7 +565,10 @@ int main(int argc, char **argv)
     snprintf(place, sizeof place, "/tmp/soak-XXXXXX");
     if (access("/dev/shm", W_OK) == 0) snprintf(place, sizeof place, "/dev/shm/soak-XXXXXX");
     need(mkdtemp(place));
+    uint64_t n_options = options_of ? soak_count_options(options_of) : 0;
+    if (n_options && runs != 1) runs = n_options;
     run_all(first, runs, seconds);
+    nftw(place, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     rmdir(place);
     printf("%zu samples; exit codes", n_samples);
     for (int c = 0; c < 5; c++) printf(" %d: %llu", c, (unsigned long long)shared->codes[c]);

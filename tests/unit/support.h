@@ -26,7 +26,7 @@
 #define RS_TEST_SLOW 0
 #endif
 /* How often something is repeated: fewer times under a sanitizer. */
-#define ROUNDS(n) (RS_TEST_SLOW ? ((n) + 7) / 8 : (n))
+#define ROUNDS(n) (RS_TEST_SLOW ? ((n) + 15) / 16 : (n))
 
 /* ---- text ------------------------------------------------------------------------------------------- */
 

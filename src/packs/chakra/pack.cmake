@@ -3,7 +3,7 @@ find_program(RS_PROTOC_C protoc-c)
 if(NOT RS_PROTOC_C)
   list(APPEND RS_MISSING protoc-c)
 endif()
-list(APPEND RS_DEPENDENCIES PkgConfig::PROTOBUF_C)
+list(APPEND RS_PACK_DEPENDENCIES PkgConfig::PROTOBUF_C)
 
 # The Chakra messages: made from our schema, and not held to the warnings of what is written by hand.
 set(RS_PROTO_DIR ${CMAKE_CURRENT_BINARY_DIR}/proto)

@@ -6,6 +6,7 @@
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char schema[] =
@@ -314,6 +315,9 @@ rs_status rs_flight_write_database(rs_flight *flight, const char *path, rs_error
     const rs_flight_report *report;
     rs_status status = rs_flight_get_report(flight, &report, err);
     if (status != RS_OK) return status;
+    struct stat there;
+    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) /* /dev/null would be replaced by a file */
+        return rs_fail(err, RS_ERR_IO, "%s is no regular file; a database is not written into it", path);
     size_t n = strlen(path);
     RS_LOCAL char *temporary = rs_malloc(n + 32);
     if (!temporary) return rs_fail_nomem(err, path);

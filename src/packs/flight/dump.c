@@ -1,6 +1,7 @@
 /* One dump: from a tree of values to entries. Nothing recurses; every child looked at is paid from a budget
  * that grows with the size of the file, so that values which refer to each other over and over cost no more
  * than others. */
+#include "base/real.h"
 #include "flight/dump_internal.h"
 
 #include "input/json.h"
@@ -88,7 +89,7 @@ bool rs_fl_int_of(const rs_fl_build *b, uint32_t node, int64_t *out)
     case RS_VALUE_BOOL: *out = v->as.i; return true;
     case RS_VALUE_REAL:
         if (!(v->as.f > -9.2e18 && v->as.f < 9.2e18)) return false;
-        *out = (int64_t)v->as.f;
+        *out = rs_int_of(v->as.f);
         return true;
     case RS_VALUE_TEXT: return v->n && v->n < 32 && rs_json_int((const uint8_t *)v->as.text, v->n, out);
     default: return false;

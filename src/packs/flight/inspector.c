@@ -7,6 +7,7 @@
 
 #include "base/changes.h"
 #include "base/order.h"
+#include "base/real.h"
 #include "base/stats.h"
 #include "flight/analyse.h"
 #include "flight/identity.h"
@@ -466,8 +467,8 @@ static bool say_late(judging *j)
         const rs_fl_identity *who = &j->all->identities[t->newest];
         const record *x = &j->all->records[t->newest];
         char saved[32], longest[32];
-        rs_human_time((int64_t)(t->saved_us / (double)t->last * 1000), saved);
-        rs_human_time((int64_t)(t->longest_us / (double)t->last * 1000), longest);
+        rs_human_time(rs_int_of(t->saved_us / (double)t->last * 1000), saved);
+        rs_human_time(rs_int_of(t->longest_us / (double)t->last * 1000), longest);
         const char *name = who->global >= 0 ? ""
                                             : rs_fl_print(j->flight, "rank %" PRId64 " of communicator %s ",
                                                           x->rank, rs_fl_text(j->flight, x->comm));
@@ -511,14 +512,14 @@ static bool say_slow(judging *j)
                 !say(j, RS_FL_EV_SLOW_LINK, c->first, -1,
                      rs_fl_print(
                          flight, "%s takes %s times as long as on the other communicators: %s, %s GB/s%s",
-                         what, RS_FIXED(c->slower, 1), rs_human_time((int64_t)(c->transfer_us * 1000), now),
+                         what, RS_FIXED(c->slower, 1), rs_human_time(rs_int_of(c->transfer_us * 1000), now),
                          RS_FIXED(c->busbw, 1), at)))
                 return false;
         }
         if (c->since != SIZE_MAX) {
             told++;
-            rs_human_time((int64_t)(c->before_us * 1000), before);
-            rs_human_time((int64_t)(c->after_us * 1000), now);
+            rs_human_time(rs_int_of(c->before_us * 1000), before);
+            rs_human_time(rs_int_of(c->after_us * 1000), now);
             if (!say(j, RS_FL_EV_SLOW_LINK, c->since, -1,
                      rs_fl_print(flight, "%s became slower with number %" PRId64 ": %s -> %s", what,
                                  j->all->records[c->since].sn, before, now)))

@@ -1,6 +1,7 @@
 /* Who comes late: creation times after removing each clock's offset, and GPU durations, which need no clock
  * (whoever comes last waits least). */
 #include "base/dtype.h"
+#include "base/real.h"
 #include "base/stats.h"
 #include "flight/analyse.h"
 #include "flight/tables.h"
@@ -262,8 +263,8 @@ rs_status rs_fl_find_straggler(rs_fl_analysis *a, rs_error *err)
                                "it waits least in %zu of %zu collectives, there %s less than the next and %s "
                                "less than the longest, so it comes last",
                                t->shortest, t->timed,
-                               rs_human_time((int64_t)(t->saved_ms / (double)t->shortest * 1e6), one),
-                               rs_human_time((int64_t)((t->longest_ms / (double)t->shortest) * 1e6), two)),
+                               rs_human_time(rs_int_of(t->saved_ms / (double)t->shortest * 1e6), one),
+                               rs_human_time(rs_int_of((t->longest_ms / (double)t->shortest) * 1e6), two)),
                    err);
     } else if (status == RS_OK && (r = by_constant_lag(&l, &lag)) != SIZE_MAX) {
         /* What looked like clocks was lateness: the tables are to show it. Without it the rank would have been the first
@@ -276,7 +277,7 @@ rs_status rs_fl_find_straggler(rs_fl_analysis *a, rs_error *err)
             which ? rs_fl_print(flight,
                                 "it comes %s after the others to %s of its %zu collectives, %s %% of the "
                                 "usual time between two, while the others' clocks agree",
-                                rs_human_time((int64_t)lag, one), which, t->ops,
+                                rs_human_time(rs_int_of(lag), one), which, t->ops,
                                 RS_FIXED(100 * lag / l.period_ns, 0))
                   : NULL,
             err);
@@ -287,7 +288,7 @@ rs_status rs_fl_find_straggler(rs_fl_analysis *a, rs_error *err)
                    rs_fl_print(flight,
                                "it comes last to %zu of its %zu collectives, %s after the one before it on "
                                "average (clock offset removed)",
-                               t->last, t->ops, rs_human_time((int64_t)(t->late_ns / (double)t->last), one)),
+                               t->last, t->ops, rs_human_time(rs_int_of(t->late_ns / (double)t->last), one)),
                    err);
     }
     rs_free(l.tallies);
@@ -373,7 +374,7 @@ static rs_status add_lateness_rows(rs_flight *flight, uint32_t g, const delays *
         rs_table_add_text(table, rs_fl_text(flight, group->desc));
         rs_table_add_int(table, (int64_t)d->n_ops);
         rs_table_add_int(table, (int64_t)d->last[i]);
-        rs_table_add_time(table, (int64_t)(sum / (double)d->n_ops));
+        rs_table_add_time(table, rs_int_of(sum / (double)d->n_ops));
         rs_table_add_time(table, late[(d->n_ops - 1) / 2]);
         rs_table_add_time(table, late[(d->n_ops - 1) * 95 / 100]);
         rs_table_add_time(table, late[d->n_ops - 1]);
@@ -507,12 +508,12 @@ static rs_status add_bandwidth_rows(rs_flight *flight, const rs_fl_group *group,
         rs_table_add_int(table, (int64_t)group->n);
         rs_table_add_int(table, (int64_t)s->n);
         if (s->sized)
-            rs_table_add_int(table, (int64_t)(s->bytes / n));
+            rs_table_add_int(table, rs_int_of(s->bytes / n));
         else
             rs_table_add_null(table);
-        rs_table_add_time(table, (int64_t)(s->shortest_ms / n * 1e6));
-        rs_table_add_time(table, (int64_t)(s->longest_ms / n * 1e6));
-        rs_table_add_time(table, (int64_t)((s->longest_ms - s->shortest_ms) / n * 1e6));
+        rs_table_add_time(table, rs_int_of(s->shortest_ms / n * 1e6));
+        rs_table_add_time(table, rs_int_of(s->longest_ms / n * 1e6));
+        rs_table_add_time(table, rs_int_of((s->longest_ms - s->shortest_ms) / n * 1e6));
         rs_table_add_real(table, rated ? s->bytes / n / seconds / 1e9 : NAN);
         rs_table_add_real(table, rated ? s->bytes / n / seconds / 1e9 * traffic(s->kind, group->n) : NAN);
         status = rs_table_end_row(table, err);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/changes.h"
+#include "base/real.h"
 #include "base/stats.h"
 #include "flight/sources.h"
 #include "flight/template.h"
@@ -216,7 +217,7 @@ typedef struct judging {
 /* For words: what Prometheus stores are whole numbers in all metrics that are read. */
 static int64_t as_whole(double value)
 {
-    return value > -9e15 && value < 9e15 ? (int64_t)llround(value) : 0;
+    return value > -9e15 && value < 9e15 ? rs_int_near(value) : 0;
 }
 
 /* The value at a moment: the newest sample that is not later, else the first. */
@@ -271,7 +272,7 @@ static bool say(judging *j, const series *s, double time, rs_fl_event_kind kind,
         e->pci = s->pci;
         e->who.local = s->gpu;
     }
-    e->time_ns = (int64_t)(time * 1e9);
+    e->time_ns = rs_int_of(time * 1e9);
     e->settled = true;
     e->code = code;
     return true;
@@ -346,7 +347,7 @@ static bool judge_count(judging *j, const series *s)
     if (at == s->n) return true;
     double now = p->values[s->first + at], time = p->times[s->first + at];
     if (m->measure == M_CODE)
-        return now <= 0 || now > 1e6 || say(j, s, time, RS_FL_EV_XID, (int64_t)now, m->name);
+        return now <= 0 || now > 1e6 || say(j, s, time, RS_FL_EV_XID, rs_int_of(now), m->name);
     if (m->measure == M_ERRORS && last <= first) return true;
     if (m->measure == M_RETRIES) {
         double usual = j->levels[s->metric].usual[POINTS - 1];

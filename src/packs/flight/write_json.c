@@ -1,4 +1,5 @@
 /* The report as one JSON object, and the record as a Chrome/Perfetto trace. */
+#include "base/real.h"
 #include "flight/analyse.h"
 #include "base/try.h"
 #include "text/meter.h"
@@ -472,7 +473,7 @@ static void put_slice(rs_writer *w, const rs_flight *flight, const rs_fl_rank *r
     int64_t begin = rs_fl_common(rank, e->started ? e->started : e->created);
     int64_t end = e->completed ? rs_fl_common(rank, e->completed) : flight->report.newest_ns;
     if (e->completed && e->duration_ms >= 0 && e->duration_ms < 9e9 && !e->started)
-        begin = end - (int64_t)(e->duration_ms * 1e6);
+        begin = rs_sub_sat(end, rs_int_of(e->duration_ms * 1e6));
     if (t->used && begin < t->end) begin = t->end;
     if (end < begin) end = begin;
     *t = (track){end, true};

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/real.h"
 #include "metrics/record.h"
 
 __extension__ typedef unsigned __int128 wide;
@@ -128,6 +129,6 @@ bool rs_metrics_units(const uint8_t *text, size_t n, int shift, int64_t *out)
     v = ldexp(v, shift);
     *out = v >= (double)RS_METRICS_FAR    ? RS_METRICS_FAR
            : v <= -(double)RS_METRICS_FAR ? -RS_METRICS_FAR
-                                          : (int64_t)llrint(v);
+                                          : rs_int_of(rint(v));
     return true;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/interval.h"
+#include "base/real.h"
 #include "base/try.h"
 #include "base/keymap.h"
 #include "trace/facet.h"
@@ -23,7 +24,7 @@ static int64_t ns_of_whole_us(double us)
 {
     if (us >= 9.2e15) return INT64_MAX - INT64_MAX % 1000;
     if (us <= -9.2e15) return INT64_MIN + 1808;
-    return (int64_t)us * 1000;
+    return fabs(us) < 9e15 ? rs_int_of(us) * 1000 : rs_int_of(us * 1000);
 }
 
 /* pandas reads the column as doubles as soon as one start is missing or has a fraction. */

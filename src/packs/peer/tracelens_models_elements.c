@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/real.h"
 #include "peer/tracelens_arguments.h"
 
 static void vector(rs_tl_ask *ask, const char *type)
@@ -111,8 +112,8 @@ static void reduce(rs_tl_ask *ask)
     double n = rs_tl_product(x.items, x.n), out = all ? n : 1;
     if (n > 9e15) ask->bad = true;
     if (ask->bad) return;
-    rs_tl_put_whole(ask, "num_input_elems", (int64_t)n);
-    rs_tl_put_whole(ask, "num_output_elems", (int64_t)out);
+    rs_tl_put_whole(ask, "num_input_elems", rs_int_of(n));
+    rs_tl_put_whole(ask, "num_output_elems", rs_int_of(out));
     rs_tl_put_types(ask, "dtype_in_out", types, 2);
     rs_tl_put_word(ask, "reduce_type",
                    strstr(name, "mean")   ? "mean"
@@ -188,7 +189,7 @@ static void put_norm(rs_tl_ask *ask, const norm *m)
     rs_tl_put_stride(ask, "stride_input", m->at);
     rs_tl_put_none(ask, "stride_output");
     if (m->whole_channels && m->channels < 9e15)
-        rs_tl_put_whole(ask, "num_channels", (int64_t)m->channels);
+        rs_tl_put_whole(ask, "num_channels", rs_int_of(m->channels));
     else
         rs_tl_put_real(ask, "num_channels", m->channels);
     rs_tl_put_truth(ask, "has_bias", m->bias);
@@ -407,7 +408,7 @@ static void rope(rs_tl_ask *ask)
     rs_tl_put_whole(ask, "batch", x.items[1]);
     rs_tl_put_whole(ask, "heads", x.items[2]);
     rs_tl_put_whole(ask, "head_dim", x.items[3]);
-    rs_tl_put_whole(ask, "num_elements", (int64_t)n);
+    rs_tl_put_whole(ask, "num_elements", rs_int_of(n));
     ask->out->flops = 3 * n;
     ask->out->bytes = 2 * n * size_or_two(ask);
     vector(ask, first_type(ask));
@@ -447,7 +448,7 @@ static void moe_comm(rs_tl_ask *ask)
     if (isnan(size))
         rs_tl_put_none(ask, "bpe");
     else
-        rs_tl_put_whole(ask, "bpe", (int64_t)size);
+        rs_tl_put_whole(ask, "bpe", rs_int_of(size));
     ask->out->flops = 0;
     ask->out->bytes = (double)x.items[0] * (double)x.items[1] * size;
 }

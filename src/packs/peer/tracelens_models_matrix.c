@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/real.h"
 #include "peer/tracelens_arguments.h"
 
 static void matrix(rs_tl_ask *ask, const char *type)
@@ -122,11 +123,11 @@ static void grouped_gemm(rs_tl_ask *ask)
     if (isnan(in))
         rs_tl_put_none(ask, "bpe_in");
     else
-        rs_tl_put_whole(ask, "bpe_in", (int64_t)in);
+        rs_tl_put_whole(ask, "bpe_in", rs_int_of(in));
     if (isnan(out))
         rs_tl_put_none(ask, "bpe_out");
     else
-        rs_tl_put_whole(ask, "bpe_out", (int64_t)out);
+        rs_tl_put_whole(ask, "bpe_out", rs_int_of(out));
     if (isnan(in) || isnan(out)) ask->bad = true; /* None times a number */
     if (ask->backward) ask->undefined = true;
     ask->out->flops = 2 * dm * dk * dn;
@@ -185,7 +186,7 @@ static void shape_output(rs_tl_ask *ask, convolution *c)
             ask->bad = true;
             return;
         }
-        c->out[i + 2] = (int64_t)d;
+        c->out[i + 2] = rs_int_of(d);
     }
 }
 

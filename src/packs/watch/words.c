@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/real.h"
 #include "text/numbers.h"
 #include "watch/watch.h"
 
@@ -27,9 +28,9 @@ static void put_value(rs_text *text, rs_watch_metric metric, double x)
     else if (metric == RS_WATCH_MFU)
         rs_text_printf(text, "%s %%", RS_FIXED(x, 1));
     else if (metric == RS_WATCH_MEMORY)
-        rs_text_put(text, rs_human_bytes(x < 9e18 ? (int64_t)x : INT64_MAX, human));
+        rs_text_put(text, rs_human_bytes(rs_int_of(x), human));
     else
-        rs_text_put(text, rs_human_time(x < 9e15 ? (int64_t)(x * 1e3) : INT64_MAX, human));
+        rs_text_put(text, rs_human_time(rs_int_of(x * 1e3), human));
 }
 
 /* "48.1 % more (95 % CI 44.0 to 52.3 %)"; of shares in points of the step. */

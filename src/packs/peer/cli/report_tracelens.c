@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
+#include "base/real.h"
 #include "base/try.h"
 #include "cli/cli.h"
 #include "rankscope/tracelens.h"
@@ -279,7 +280,7 @@ static rs_status check(rs_request *r, rs_error *err)
 /* Microseconds of an option; 0: it is not given. */
 static int64_t ns_of(const rs_request *r, const rs_options *own, const char *name)
 {
-    return rs_request_is_set(r, name) ? (int64_t)llround(rs_options_real(own, name) * 1000) : 0;
+    return rs_request_is_set(r, name) ? rs_int_near(rs_options_real(own, name) * 1000) : 0;
 }
 
 static rs_status write_sheets_of(rs_request *r, rs_result *told, rs_error *err)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/real.h"
 #include "rankscope/tracelens.h"
 #include "rankscope/tracelens_compare.h"
 
@@ -96,7 +97,7 @@ static bool get_us(PyObject *settings, const char *name, int64_t *ns)
 {
     double us = 0;
     if (!rs_py_get_real(settings, name, &us)) return false;
-    *ns = (int64_t)llround(us * 1000);
+    *ns = rs_int_near(us * 1000);
     return true;
 }
 

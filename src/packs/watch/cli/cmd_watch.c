@@ -9,6 +9,7 @@
 #include "base/ascii.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/real.h"
 #include "base/text.h"
 #include "base/try.h"
 #include "cli/cli.h"
@@ -250,7 +251,7 @@ static void pause_for(watch_request *own, int64_t ns)
     double end = rs_clock_seconds() + (double)ns * 1e-9;
     for (double left; !rs_signal_came() && (left = end - rs_clock_seconds()) > 0;) {
         post(own);
-        int64_t piece = left < 0.1 ? (int64_t)(left * 1e9) : 100000000;
+        int64_t piece = left < 0.1 ? rs_int_of(left * 1e9) : 100000000;
         struct timespec t = {.tv_sec = 0, .tv_nsec = (long)piece};
         nanosleep(&t, NULL);
     }

@@ -407,6 +407,14 @@ static void test_database(void **state)
     assert_false(is_there(temporary));
     rmdir(path);
     assert_int_equal(rs_flight_write_database(flight, "/tmp/rs_not_there/job.sqlite", &err), RS_ERR_IO);
+    /* what is no regular file stays: root would replace /dev/null */
+    char fifo[64];
+    struct stat info;
+    snprintf(fifo, sizeof fifo, "/tmp/rs_fifo_%ld", (long)getpid());
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    assert_int_equal(rs_flight_write_database(flight, fifo, &err), RS_ERR_IO);
+    assert_true(stat(fifo, &info) == 0 && S_ISFIFO(info.st_mode));
+    unlink(fifo);
     /* our own memory */
     rs_status status = RS_ERR_NOMEM;
     for (uint64_t at = 1; status != RS_OK; at++) {
