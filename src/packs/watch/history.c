@@ -205,7 +205,11 @@ static rs_status migrate(rs_watch_history *h, rs_error *err)
 {
     int64_t version = 0;
     char set[96];
-    RS_TRY(check(h, &version, err));
+    rs_error ignored = RS_ERROR_INIT;
+    RS_TRY(run(h, "BEGIN", err)); /* one moment: another watcher may be making the history */
+    rs_status seen = check(h, &version, err);
+    run(h, "ROLLBACK", &ignored);
+    if (seen != RS_OK) return seen;
     if (version == RS_HISTORY_VERSION) return RS_OK;
     RS_TRY(rs_history_begin(h, err));
     rs_status status = check(h, &version, err); /* another watcher may have done it meanwhile */
