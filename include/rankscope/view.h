@@ -55,6 +55,12 @@ rs_status rs_explorer_open(const char *const *paths, size_t n, const rs_job_sett
                            rs_explorer **out, rs_result *problems, rs_error *err);
 void rs_explorer_close(rs_explorer *explorer); /* NULL is allowed */
 
+/* An explorer of 16 ranks of a large job, at even distances, which answers while rs_explorer_open reads all of them: of 64 files and more
+ * whose names say their ranks, without a selection of ranks or a window. *out is NULL where there is no use in it, and where a rank
+ * cannot be read: the job says why. Paths and settings are borrowed. Errors: RS_ERR_CANCELLED, and those of rs_job_open. */
+rs_status rs_explorer_preview(const char *const *paths, size_t n, const rs_job_settings *settings,
+                              rs_explorer **out, rs_error *err);
+
 /* Snapshots of PyTorch's allocator, to be shown next to the traces: what `rankscope memory` takes. Reads all once. Before anything is
  * asked, once; paths are borrowed until it is closed. problems: as above. RS_ERR_FORMAT where there is none. */
 rs_status rs_explorer_add_memory(rs_explorer *explorer, const char *const *paths, size_t n,

@@ -2554,6 +2554,128 @@ class Job:
             exposed_us [us]: communication of the phase runs and no computation
             overlap_pct [percent]: overlapped_us of comm_us
             comm_events [count]: communication kernels"""
+    def pipeline(self, *,
+        by: Literal['stage', 'step', 'pass'] = 'stage',
+        clocks: Literal['ends', 'likely', 'certain', 'file'] = 'ends',
+        layout: Optional[Text] = None,
+        fail_on: Optional[Text] = None,
+        compat: None = None,
+        table: Optional[Literal['pipeline', 'steps', 'passes', 'layout']] = None,
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
+        """Bubbles of a pipeline by stage and cause: warm-up, drain, imbalance, links; and its schedule.
+
+        Ranks that sends and receives tie together are a pipeline; its stages are its ranks in ascending
+        order. A pass is the computation of one phase that no send, receive or other phase parts in the
+        order of the program. A step of a pipeline lasts from its first pass to its last, the same for all
+        stages, and causes add up to idle_us exactly.
+
+        A stage that waits for another waits for what that one does at the moment: computes, waits itself,
+        sends. Waiting for computation is the schedule's (warm_up_us, steady_us, drain_us) as long as the
+        order of passes makes a stage wait where all passes of a kind take the mean of the step and nothing
+        else takes time; more is imbalance_us, of stages or of micro-batches.
+
+        layout predicts the pipeline with other stages, micro-batches or order of passes: every pass takes
+        what it takes now (with other stages an equal share of the model), messages too, and the order of
+        the schedule is replayed. Other axes (dp, tp, ep) change what a pass computes, and are refused. The
+        recorded layout is replayed first, and its error is part of the interval; above 5 % nothing is
+        predicted.
+
+        A job without a GPU computes on its hosts, from the first to the last operator of a pass.
+
+        Options:
+            by: stage: one row a rank; step: of each of its steps; pass: each forward, backward and weight
+                gradient; one of stage, step, pass
+            clocks: ends: clocks are corrected so that collectives end together; likely, certain: by the
+                intervals of the command clocks; file: as the traces have them; one of ends, likely,
+                certain, file
+            layout: predict the pipeline in another layout, with these passes:
+                'pp=8,micro-batches=16,schedule=1f1b' (or gpipe); what is not said stays; table layout
+            fail_on: exit 1 when a row of the chosen table meets the expression: 'bubble_pct > 20'
+
+        Table pipeline: one row is one rank: a stage of a pipeline
+            rank [id]: rank
+            pipeline [id]: its pipeline, from 0 in the order of first ranks
+            stage [id]: its stage, from 0
+            stages [count]: stages of a pipeline
+            schedule: from the order of its passes; mixed: steps differ
+            steps [count]: steps that all stages show
+            micro_batches [count]: in a step; unknown: steps differ
+            window_us [us]: from the start of the pipeline's first pass to the end of its last
+            idle_us [us]: of it, the rank neither computes nor transfers for collectives: the sum of the
+                causes
+            bubble_pct [percent]: idle_us of window_us
+            warm_up_us [us]: the schedule makes it wait until its first backward
+            steady_us [us]: the schedule makes it wait between that and its last forward
+            drain_us [us]: the schedule makes it wait after its last forward, until the pipeline is done
+            imbalance_us [us]: a stage computes that it waits for, longer than the schedule takes with equal
+                passes
+            link_us [us]: data is on its way between stages
+            collective_us [us]: waiting for other ranks in a collective
+            host_us [us]: nothing is waited for: a launch, a send or a receive comes late
+            schedule_pct [percent]: bubble_pct of the schedule by itself: all passes of a kind equally long,
+                links and hosts free
+            unmatched [count]: messages of which the traces do not have the other end: what it waits in them
+                counts as host
+            clocks_us [us]: by what causes may be wrong for each wait: what the clocks of the pipeline's
+                ranks are known to; unknown: there is no bound
+
+        Table steps: one row is one step of one rank
+            rank [id]: rank
+            pipeline [id]: its pipeline, from 0 in the order of first ranks
+            stage [id]: its stage, from 0
+            step [id]: step; unknown: the trace has none
+            schedule: from the order of its passes
+            micro_batches [count]: forward passes of a part of the model
+            forward [count]: forward passes
+            backward [count]: backward passes
+            weight [count]: passes of weight gradients alone
+            window_us [us]: from the start of the pipeline's first pass to the end of its last
+            idle_us [us]: of it, the rank neither computes nor transfers for collectives: the sum of the
+                causes
+            bubble_pct [percent]: idle_us of window_us
+            warm_up_us [us]: the schedule makes it wait until its first backward
+            steady_us [us]: the schedule makes it wait between that and its last forward
+            drain_us [us]: the schedule makes it wait after its last forward, until the pipeline is done
+            imbalance_us [us]: a stage computes that it waits for, longer than the schedule takes with equal
+                passes
+            link_us [us]: data is on its way between stages
+            collective_us [us]: waiting for other ranks in a collective
+            host_us [us]: nothing is waited for: a launch, a send or a receive comes late
+            schedule_pct [percent]: bubble_pct of the schedule by itself: all passes of a kind equally long,
+                links and hosts free
+            unmatched [count]: messages of which the traces do not have the other end: what it waits in them
+                counts as host
+
+        Table passes: one row is one pass of one rank
+            rank [id]: rank
+            pipeline [id]: its pipeline
+            stage [id]: its stage
+            step [id]: step; unknown: the trace has none
+            pass: forward, backward, weight (gradients alone)
+            number [id]: among those of its kind in the step, from 0
+            start_us [us]: start of its first work, clocks aligned
+            length_us [us]: to the end of its last work
+            busy_us [us]: of that, work runs
+            idle_us [us]: the rank is idle between the pass before and it, or in it
+
+        Table layout: one row: the pipeline in another layout
+            stages [count]: stages of a pipeline in the other layout
+            micro_batches [count]: in a step
+            schedule: order of passes
+            window_us [us]: from the first pass of a step to the end of the last, predicted: passes take
+                what they take now; of other stages, an equal share of all
+            low_us [us]: window_us is at least this: by the replay's error on the recorded steps, and by how
+                much stages differ
+            high_us [us]: ... and at most this
+            bubble_pct [percent]: idle time of the stages in it
+            recorded_us [us]: the same of the recorded layout, mean of steps
+            recorded_bubble_pct [percent]: its bubble
+            steps [count]: steps of pipelines that it is learned from
+            replay_error_pct [percent]: the recorded layout replayed in the same way, against the recording:
+                above 5 % nothing is predicted"""
     def queue(self, *,
         series: bool = False,
         blocked: bool = False,
@@ -2719,6 +2841,68 @@ class Job:
             class: compute, exposed_comm, exposed_copy or idle, as the command map has them
             from_us [us]: when it would begin
             time_us [us]: how long it would last"""
+    def roles(self, *,
+        clocks: Literal['ends', 'likely', 'certain', 'file'] = 'ends',
+        fail_on: Optional[Text] = None,
+        compat: None = None,
+        table: Optional[Literal['roles', 'waits', 'together', 'messages']] = None,
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
+        """Reinforcement learning: what rollout, reward, reference and update wait for each other.
+
+        The role of a rank is that of ROLE=PATH by hand (rollout=a/ update=b/), else what its process or Ray
+        actor is called, else what its annotations say (generate_sequences, compute_rewards, update_policy,
+        ...): then a rank may have several, one after the other. Programs that each count their ranks from 0
+        get numbers one after the other, and have no process group in common.
+
+        A rank waits from its arrival at a collective, send or receive until the last member has come; it
+        waits for the role that the last one has then. Table together: which roles are busy at one time;
+        where only one is, the others are a bubble. Table messages: what goes between roles, weight
+        synchronisation as annotations name it.
+
+        Options:
+            clocks: ends: clocks are corrected so that collectives end together; likely, certain: by the
+                intervals of the command clocks; file: as the traces have them; one of ends, likely,
+                certain, file
+            fail_on: exit 1 when a row of the chosen table meets the expression: 'waits_others_pct > 30'
+
+        Table roles: one row is one role
+            role: role
+            ranks [count]: ranks that have it, some of the time at least
+            first_rank [id]: the first of them
+            time_us [us]: that ranks have it, summed: the job's length where they have no other
+            busy_us [us]: of that, they compute or copy
+            busy_pct [percent]: busy_us of time_us
+            transfer_us [us]: else, data goes between ranks that are all there
+            waits_others_us [us]: else, they wait for ranks of another role
+            waits_others_pct [percent]: waits_others_us of time_us
+            waits_own_us [us]: else, they wait for ranks of their role
+            idle_us [us]: the rest: nothing runs, and no communication that was matched
+
+        Table waits: one row is one role and one it waits for
+            role: role of the ranks that wait
+            for_role: role of the rank that comes last
+            waits [count]: of a rank in a collective or message
+            waited_us [us]: from the arrival of the rank that waits to that of the last, summed over ranks
+            max_us [us]: the longest
+            for_rank [id]: whom the longest was for
+
+        Table together: one row is one set of roles that are busy at one time
+            busy_roles: roles of which some rank is busy
+            time_us [us]: exactly these are, at one time
+            share_pct [percent]: of the job's length
+
+        Table messages: one row is one kind of operation between ranks of several roles
+            roles: roles of the ranks that take part
+            operation: collective, or send_recv
+            operations [count]: between ranks of several roles
+            weight_syncs [count]: of these, those that an annotation of weight synchronisation holds on some
+                rank
+            bytes [bytes]: of one rank's input, where recorded
+            transfer_us [us]: from the last arrival to the first end after it
+            waited_us [us]: until the last rank came, summed over ranks"""
     def roofline(self, *,
         by: Literal['args', 'op', 'model', 'module', 'step'] = 'args',
         device: Optional[Text] = None,

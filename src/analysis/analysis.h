@@ -33,6 +33,7 @@ typedef struct rs_partial {
     void *value;
     int64_t first;           /* the rank's first event; RS_NO_TIME: none, or no table has moments */
     const char *source;      /* the file, for messages */
+    const char *role;        /* ROLE=PATH; NULL: not given, or made elsewhere */
     const char *rank_rule;   /* where the rank number comes from */
     const char *domain_rule; /* how a merged file was told apart into ranks, NULL for an ordinary one */
     unsigned side;           /* of a comparison: which of its jobs, in their order; else 0 */

@@ -306,3 +306,11 @@ static const rs_field description_fields[] = {
     RS_FIELD(rs_description, max),
 };
 const rs_layout rs_description_layout = RS_LAYOUT(rs_description, description_fields);
+
+double rs_binomial_tail(size_t k, size_t n, double p)
+{
+    double share = n ? (double)k / (double)n : 0;
+    if (share <= p || p >= 1) return 1;
+    double distance = share * log(share / p) + (share < 1 ? (1 - share) * log((1 - share) / (1 - p)) : 0);
+    return exp(-(double)n * distance);
+}

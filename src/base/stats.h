@@ -55,4 +55,8 @@ double rs_percent(int64_t some, int64_t whole);
 /* Rounds half to even at that many decimals, as numpy does. */
 double rs_round(double value, int decimals);
 
+/* Upper bound of the chance that an event of probability p (above 0) happens k times of n or more: Chernoff's,
+ * exp(-n KL(k/n || p)); 1 where k is no more than expected. */
+double rs_binomial_tail(size_t k, size_t n, double p);
+
 #endif

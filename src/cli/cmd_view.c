@@ -2,9 +2,12 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/interval.h"
 #include "base/memory.h"
+#include "base/ranges.h"
 #include "base/try.h"
 #include "cli/browser.h"
 #include "cli/cli.h"
@@ -17,6 +20,8 @@
 static const rs_option_spec specs[] = {
     {"port", RS_OPTION_INT, "N", NULL, "9001", "the port of 127.0.0.1; 0: any that is free"},
     {"no-open", RS_OPTION_FLAG, NULL, NULL, NULL, "only print the address"},
+    {"early", RS_OPTION_TEXT, "SIZE", NULL, "256M",
+     "show the page before everything has been read, of traces of SIZE and more: first some ranks, then all"},
     {"memory", RS_OPTION_TEXT, "PATH", NULL, NULL,
      "also show who holds the GPU's memory, by these snapshots of PyTorch's allocator; may be given again"},
     {"perfetto", RS_OPTION_FLAG, NULL, NULL, NULL,
@@ -51,7 +56,10 @@ typedef struct view {
     bool lost;  /* part of the report's input was lost */
     char *page; /* that led the browser here */
     text entry, report;
-    rs_explorer *explorer;
+    rs_explorer *preview, *explorer;
+    rs_view_reading reading;
+    rs_view_server *server; /* NULL: it has not started */
+    int64_t early;
     rs_view_resource resources[MAX_RESOURCES];
     rs_view_routes routes;
 } view;
@@ -87,6 +95,9 @@ static rs_status check(rs_request *r, rs_error *err)
         return rs_fail(err, RS_ERR_USAGE, "--port takes 0 to 65535, not %lld", (long long)port);
     if (most < 0)
         return rs_fail(err, RS_ERR_USAGE, "--max-events takes 0 or more, not %lld", (long long)most);
+    if (!rs_parse_size(rs_request_text(r, "early"), &v->early) || v->early < 0)
+        return rs_fail(err, RS_ERR_USAGE, "--early takes a size like 256M or 4G, not \"%.60s\"",
+                       rs_request_text(r, "early"));
     if (rs_view_origin_of(rs_request_text(r, "ui"), v->routes.ui_origin, err) != RS_OK)
         return rs_error_wrap(err, "--ui");
     if (!rs_view_can_serve())
@@ -201,27 +212,7 @@ static rs_status make_resources(const rs_request *r, view *v, const rs_result *t
     return RS_OK;
 }
 
-/* The explorer is one page and its endpoints. */
-static rs_status open_explorer(rs_request *r, rs_result *told, rs_error *err)
-{
-    view *v = r->own;
-    const rs_repeated *memory = rs_request_repeated(r, "memory");
-    RS_TRY(rs_explorer_open(r->arguments.paths, r->arguments.n_paths, &r->job, &v->explorer, told, err));
-    if (memory->n) RS_TRY(rs_explorer_add_memory(v->explorer, memory->values, memory->n, told, err));
-    v->lost = rs_problems_worst(&told->problems) == RS_LOSS;
-    v->resources[ENTRY] = (rs_view_resource){.name = "",
-                                             .type = "text/html; charset=utf-8",
-                                             .bytes = rs_explorer_page,
-                                             .n = rs_explorer_page_size,
-                                             .policy = rs_view_explorer_policy};
-    v->routes.resources = v->resources;
-    v->routes.n = 1;
-    v->routes.explorer = v->explorer;
-    return rs_view_make_token(v->routes.token, err);
-}
-
-/* ---- serving
- * ----------------------------------------------------------------------------------------------- */
+/* ---- serving ------------------------------------------------------------------------------------------- */
 
 static void make_address(const view *v, char *out, size_t size)
 {
@@ -257,31 +248,95 @@ static void show(const rs_request *r)
     if (!r->quiet) rs_complain("open this address in a browser of this machine; Ctrl-C ends the server");
 }
 
-/* Answers until a signal comes. The server's thread must not get it: it is meant for the one that waits. */
-static int serve(rs_request *r)
+/* The signals that end the server are meant for the thread that waits for them: every other is started without. */
+static void block_signals(sigset_t *before)
 {
-    view *v = r->own;
-    rs_error err = RS_ERROR_INIT;
-    rs_view_server *server = NULL;
-    sigset_t ours, before;
+    sigset_t ours;
     sigemptyset(&ours);
     sigaddset(&ours, SIGINT);
     sigaddset(&ours, SIGTERM);
     sigaddset(&ours, SIGHUP);
-    sigprocmask(SIG_BLOCK, &ours, &before);
-    rs_status status = rs_view_serve(v->socket, &v->routes, &server, &err);
-    v->socket = -1;
-    int code = status == RS_OK ? rs_print("view", write_address, v) : rs_complain_error("view", &err);
-    if (code == RS_EXIT_OK) {
-        show(r);
-        while (!rs_signal_came()) sigsuspend(&before);
-        rs_signal_forget(); /* that is how it ends, not how it fails */
-    }
-    rs_view_stop(server);
-    rs_browser_page_remove(v->page);
-    v->page = NULL;
+    sigprocmask(SIG_BLOCK, &ours, before);
+}
+
+/* Starts it and says where it is. */
+static rs_status start_server(rs_request *r, rs_error *err)
+{
+    view *v = r->own;
+    sigset_t before;
+    block_signals(&before);
+    rs_status status = rs_view_serve(v->socket, &v->routes, &v->server, err);
     sigprocmask(SIG_SETMASK, &before, NULL);
-    return code;
+    v->socket = -1;
+    RS_TRY(status);
+    if (rs_print("view", write_address, v) != RS_EXIT_OK)
+        return rs_fail(err, RS_ERR_IO, "the address cannot be written");
+    show(r);
+    return RS_OK;
+}
+
+/* ---- the explorer ---------------------------------------------------------------------------------------- */
+
+static bool note_progress(void *context, uint64_t done, uint64_t total)
+{
+    rs_request *r = context;
+    view *v = r->own;
+    atomic_store(&v->reading.done, done);
+    atomic_store(&v->reading.total, total);
+    return rs_progress_step(&r->progress, done, total);
+}
+
+static rs_status size_of_job(const rs_request *r, int64_t *out, rs_error *err)
+{
+    rs_job *job = NULL;
+    *out = 0;
+    RS_TRY(rs_job_open(r->arguments.paths, r->arguments.n_paths, &r->job, &job, err));
+    for (size_t i = 0; i < rs_job_n_files(job); i++) {
+        struct stat info;
+        if (stat(rs_job_get_file(job, i).name, &info) == 0) *out = rs_add_sat(*out, (int64_t)info.st_size);
+    }
+    rs_job_close(job);
+    return RS_OK;
+}
+
+/* Some ranks of a large job, with the page open while the others are read. */
+static rs_status show_preview(rs_request *r, rs_error *err)
+{
+    view *v = r->own;
+    int64_t size;
+    RS_TRY(size_of_job(r, &size, err));
+    if (size < v->early) return RS_OK;
+    RS_TRY(start_server(r, err));
+    RS_TRY(rs_explorer_preview(r->arguments.paths, r->arguments.n_paths, &r->job, &v->preview, err));
+    atomic_store(&v->reading.explorer, v->preview);
+    return RS_OK;
+}
+
+/* The explorer is one page and its endpoints. */
+static rs_status open_explorer(rs_request *r, rs_result *told, rs_error *err)
+{
+    view *v = r->own;
+    const rs_repeated *memory = rs_request_repeated(r, "memory");
+    v->resources[ENTRY] = (rs_view_resource){.name = "",
+                                             .type = "text/html; charset=utf-8",
+                                             .bytes = rs_explorer_page,
+                                             .n = rs_explorer_page_size,
+                                             .policy = rs_view_explorer_policy};
+    v->routes.resources = v->resources;
+    v->routes.n = 1;
+    v->routes.reading = &v->reading;
+    RS_TRY(rs_view_make_token(v->routes.token, err));
+    if (r->job.progress == rs_progress_step) {
+        r->job.progress = note_progress;
+        r->job.progress_context = r;
+    }
+    RS_TRY(show_preview(r, err));
+    RS_TRY(rs_explorer_open(r->arguments.paths, r->arguments.n_paths, &r->job, &v->explorer, told, err));
+    if (memory->n) RS_TRY(rs_explorer_add_memory(v->explorer, memory->values, memory->n, told, err));
+    v->lost = rs_problems_worst(&told->problems) == RS_LOSS;
+    atomic_store(&v->reading.explorer, v->explorer);
+    atomic_store(&v->reading.complete, true);
+    return RS_OK;
 }
 
 /* Reads and packs everything that is served. */
@@ -305,17 +360,28 @@ static rs_status read_all(rs_request *r, rs_result *told, rs_error *err)
     return status == RS_OK ? RS_OK : rs_error_wrap(err, "view");
 }
 
+/* Answers until a signal comes. */
 static int deliver(rs_request *r, const rs_result *told)
 {
     (void)told;
-    int code = serve(r);
+    view *v = r->own;
+    rs_error err = RS_ERROR_INIT;
+    sigset_t before;
+    int code = v->server || start_server(r, &err) == RS_OK ? RS_EXIT_OK : rs_complain_error("view", &err);
+    block_signals(&before);
+    while (code == RS_EXIT_OK && !rs_signal_came()) sigsuspend(&before);
+    rs_signal_forget(); /* that is how it ends, not how it fails */
+    sigprocmask(SIG_SETMASK, &before, NULL);
     return code == RS_EXIT_OK && ((view *)r->own)->lost ? RS_EXIT_LOSS : code;
 }
 
 static void clear(rs_request *r)
 {
     view *v = r->own;
+    rs_view_stop(v->server);
+    rs_browser_page_remove(v->page);
     if (v->listening && v->socket >= 0) close(v->socket);
+    rs_explorer_close(v->preview);
     rs_explorer_close(v->explorer);
     rs_view_trace_clear(&v->trace);
     rs_free_all(v->entry.bytes, v->report.bytes);

@@ -190,7 +190,7 @@ void rs_write_general_help(rs_writer *writer)
     rs_page_paragraphs(
         &layout, 0,
         "A PATH is a profiler trace (plain, gzip or zstd), a directory of traces, or - for standard "
-        "input. Several are the ranks of one job; RANK=PATH says which one a file is.");
+        "input. Several are the ranks of one job; RANK=PATH says which one a file is, ROLE=PATH what its program does (rollout=DIR).");
     for (size_t g = 0; rs_command_group_title(g); g++) write_group(&layout, g);
     rs_page_heading(&layout, "Start here", false);
     rs_writer_text(writer, "  rankscope summary traces/                   one screen: where the time goes\n"

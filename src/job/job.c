@@ -66,7 +66,7 @@ void rs_input_clear(rs_input *input)
     rs_free(input->recordings);
     rs_input_release(input);
     rs_problems_clear(&input->problems);
-    rs_free_all(input->path, input->instead);
+    rs_free_all(input->path, input->instead, input->role);
     for (size_t k = 0; k < input->n_parts; k++) rs_free(input->parts[k]);
     rs_free(input->parts);
 }
@@ -320,6 +320,7 @@ static rs_status make_traces(const rs_job *job, rs_input *input, uint64_t *needs
         t->rank = domains.rank ? domains.rank[i] : RS_NO_VALUE;
         t->selection = job->selection;
         t->judge = rs_job_classes_judge(job);
+        t->role = input->role;
     }
     input->events->one_rank =
         domains.n == 1 && !domains.rows && domains.rank && domains.rank[0] == RS_NO_VALUE;
@@ -543,6 +544,7 @@ static rs_status make_recorded_trace(const rs_job *job, rs_input *input, rs_erro
     t->problems = &input->problems;
     t->selection = job->selection;
     t->judge = rs_job_classes_judge(job);
+    t->role = input->role;
     return warn_of_repeats(input, t, err);
 }
 

@@ -56,15 +56,25 @@ int64_t rs_rank_in_name(const char *path)
     return rank;
 }
 
-static rs_status add_input(rs_job *job, const char *path, int64_t rank, bool from_directory, rs_error *err)
+/* RANK=PATH, ROLE=PATH. */
+typedef struct given {
+    int64_t rank;     /* RS_NO_VALUE: none */
+    const char *role; /* of that length */
+    size_t length;    /* 0: none */
+} given;
+
+static rs_status add_input(rs_job *job, const char *path, given by, bool from_directory, rs_error *err)
 {
-    char *copy = rs_strdup(path);
-    if (!copy || !RS_GROW_ONE(job->inputs, job->n_inputs, job->capacity)) {
-        rs_free(copy);
+    char *copy = rs_strdup(path), *role = by.length ? rs_strndup(by.role, by.length) : NULL;
+    if (!copy || (by.length && !role) || !RS_GROW_ONE(job->inputs, job->n_inputs, job->capacity)) {
+        rs_free_all(copy, role);
         return rs_fail_nomem(err, "inputs");
     }
-    job->inputs[job->n_inputs++] = (rs_input){
-        .path = copy, .given_rank = rank, .label_rank = RS_NO_VALUE, .from_directory = from_directory};
+    job->inputs[job->n_inputs++] = (rs_input){.path = copy,
+                                              .given_rank = by.rank,
+                                              .role = role,
+                                              .label_rank = RS_NO_VALUE,
+                                              .from_directory = from_directory};
     return RS_OK;
 }
 
@@ -80,7 +90,7 @@ static char *join_path(const char *folder, const char *name)
     return path;
 }
 
-static rs_status add_directory(rs_job *job, const char *path, int64_t rank, unsigned depth, rs_error *err)
+static rs_status add_directory(rs_job *job, const char *path, given by, unsigned depth, rs_error *err)
 {
     DIR *dir = opendir(path);
     if (!dir) return rs_fail_at(err, RS_ERR_IO, path, RS_NO_OFFSET, "cannot open this directory");
@@ -95,9 +105,9 @@ static rs_status add_directory(rs_job *job, const char *path, int64_t rank, unsi
         struct stat info;
         if (stat(full, &info) == 0) {
             if (S_ISREG(info.st_mode))
-                status = add_input(job, full, rank, true, err);
+                status = add_input(job, full, by, true, err);
             else if (S_ISDIR(info.st_mode) && job->settings.recursive && depth < MAX_DIRECTORY_DEPTH)
-                status = add_directory(job, full, rank, depth + 1, err);
+                status = add_directory(job, full, by, depth + 1, err);
         }
         rs_free(full);
     }
@@ -147,16 +157,25 @@ static rs_status find_run(const char *path, char **out, rs_error *err)
     return status;
 }
 
-/* "3=path": only when no file of that whole name exists. */
-static const char *split_rank(const char *path, int64_t *rank)
+#define LONGEST_ROLE 64
+
+/* "3=path", "rollout=path": only when no file of that whole name exists. */
+static const char *split_given(const char *path, given *by)
 {
     struct stat info;
-    *rank = RS_NO_VALUE;
+    *by = (given){.rank = RS_NO_VALUE, .role = path};
     const char *p = path;
     int64_t v = 0;
     while (rs_is_digit(*p) && v < INT32_MAX) v = v * 10 + (*p++ - '0');
+    const bool is_rank = p > path;
+    while (!is_rank && p < path + LONGEST_ROLE &&
+           (rs_is_letter(*p) || (p > path && (rs_is_digit(*p) || *p == '_' || *p == '-'))))
+        p++;
     if (p == path || *p != '=' || stat(path, &info) == 0) return path;
-    *rank = v;
+    if (is_rank)
+        by->rank = v;
+    else
+        by->length = (size_t)(p - path);
     return p + 1;
 }
 
@@ -290,21 +309,21 @@ static rs_status join_runs(rs_job *job, rs_error *err)
 rs_status rs_inputs_resolve(rs_job *job, const char *const *paths, size_t n, rs_error *err)
 {
     for (size_t i = 0; i < n; i++) {
-        int64_t rank;
-        const char *path = split_rank(paths[i], &rank);
+        given by;
+        const char *path = split_given(paths[i], &by);
         rs_status status;
         size_t before = job->n_inputs;
         if (strcmp(path, "-") != 0 && is_folder(path)) {
             char *run = NULL;
             status = job->settings.recursive ? RS_OK : find_run(path, &run, err);
-            if (status == RS_OK) status = add_directory(job, run ? run : path, rank, 0, err);
+            if (status == RS_OK) status = add_directory(job, run ? run : path, by, 0, err);
             rs_free(run);
             if (status == RS_OK && job->n_inputs == before)
                 status = rs_fail_at(err, RS_ERR_FORMAT, path, RS_NO_OFFSET,
                                     job->settings.recursive ? "holds no files"
                                                             : "holds no files; -r looks into its folders");
         } else {
-            status = add_input(job, path, rank, false, err);
+            status = add_input(job, path, by, false, err);
         }
         if (status != RS_OK) return status;
     }

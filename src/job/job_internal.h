@@ -29,6 +29,7 @@ struct rs_input {
     size_t n_bytes;
     const rs_remote *remote; /* or fetched by ranges */
     int64_t given_rank;      /* RANK=PATH, else RS_NO_VALUE */
+    char *role;              /* ROLE=PATH: what its program does in the job; NULL: not given */
     int64_t label_rank;      /* what the names of all inputs tell of it (job_labels.c), else RS_NO_VALUE */
     bool from_directory;     /* found there: what is no trace is passed over */
     uint64_t loaded;         /* columns of the kept events */
@@ -147,7 +148,7 @@ typedef struct rs_rank_answer {
 
 /* What one input gave one question. */
 struct rs_input_answer {
-    const char *path, *domain_rule;
+    const char *path, *role, *domain_rule;
     bool from_directory; /* what is no trace is passed over */
     const char *instead; /* the file that is read in its place, or NULL */
     rs_status status;
@@ -196,6 +197,7 @@ typedef struct rs_question {
 /* What decides which ranks there are and how they are called. */
 typedef struct rs_ranking {
     bool renumber, single_rank;
+    bool roles; /* inputs have roles: numbers may change when all are together */
     const rs_job_settings *settings;
     rs_selection wanted; /* its ranks alone */
 } rs_ranking;

@@ -30,7 +30,8 @@ bool rs_ranking_wants(const rs_ranking *ranking, int64_t rank)
 
 bool rs_ranking_may_want(const rs_ranking *ranking, int64_t own_rank)
 {
-    return ranking->renumber || own_rank == RS_NO_VALUE || rs_ranking_wants(ranking, own_rank);
+    return ranking->renumber || ranking->roles || own_rank == RS_NO_VALUE ||
+           rs_ranking_wants(ranking, own_rank);
 }
 
 static bool has_moments(const rs_analysis *a, rs_compat compat)
@@ -222,6 +223,38 @@ static int by_rank(const void *a, const void *b)
     return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
+static const char *role_of(const rs_question *q, const rs_rank_answer *u)
+{
+    return q->answers[u->input].role;
+}
+
+/* Programs of different roles may each count their ranks from 0: then those of a role come after those of the roles before it, in the
+ * order of the inputs. all is in that order. */
+static void apart_roles(const rs_question *q, rs_rank_answer **all, size_t n)
+{
+    bool apart = false;
+    for (size_t i = 0; i < n && !apart; i++)
+        for (size_t k = 0; k < i && !apart; k++) {
+            const char *a = role_of(q, all[i]), *b = role_of(q, all[k]);
+            apart = a && b && all[i]->rank == all[k]->rank && strcmp(a, b) != 0;
+        }
+    int64_t base = 0, next = 0;
+    for (size_t i = 0; apart && i < n; i++) {
+        const char *role = role_of(q, all[i]);
+        bool is_new = role != NULL;
+        for (size_t k = 0; role && k < i; k++)
+            if (role_of(q, all[k]) && strcmp(role_of(q, all[k]), role) == 0) is_new = false;
+        if (!is_new) continue;
+        base = next;
+        for (size_t k = i; k < n; k++) {
+            if (!role_of(q, all[k]) || strcmp(role_of(q, all[k]), role) != 0) continue;
+            all[k]->rank = rs_add_sat(all[k]->rank, base);
+            if (base) all[k]->rule = "its own number, after the ranks of the roles before";
+            if (all[k]->rank >= next) next = rs_add_sat(all[k]->rank, 1);
+        }
+    }
+}
+
 /* Gives every rank its number; RS_ERR_AMBIGUOUS when two claim one. all is in the order of the inputs. */
 static rs_status settle_ranks(const rs_question *q, const rs_ranking *ranking, rs_rank_answer **all, size_t n,
                               rs_error *err)
@@ -239,6 +272,7 @@ static rs_status settle_ranks(const rs_question *q, const rs_ranking *ranking, r
             if (!merged) u->rule = n == 1 ? "the only file" : "order of the file names";
         }
     }
+    if (ranking->roles && !ranking->renumber) apart_roles(q, all, n);
     if (n) qsort(all, n, sizeof *all, by_rank);
     for (size_t i = 1; i < n; i++) {
         if (all[i]->rank != all[i - 1]->rank) continue;
@@ -288,6 +322,7 @@ rs_status rs_question_gather(rs_question *q, const rs_ranking *ranking, unsigned
                                          .value = all[i]->at->partial,
                                          .first = all[i]->begin,
                                          .source = q->answers[all[i]->input].path,
+                                         .role = q->answers[all[i]->input].role,
                                          .rank_rule = all[i]->rule,
                                          .domain_rule = q->answers[all[i]->input].domain_rule,
                                          .side = side};

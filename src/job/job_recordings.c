@@ -23,7 +23,8 @@ static size_t find_candidates(const rs_job *job, const rs_input_answer *answers,
     for (size_t i = 0; i < job->n_inputs; i++) {
         const rs_input *input = &job->inputs[i];
         const rs_input_answer *a = &answers[i];
-        if (a->status != RS_OK || a->n_ranks != 1 || a->ranks[0].own_rank == RS_NO_VALUE) continue;
+        if (input->role || a->status != RS_OK || a->n_ranks != 1 || a->ranks[0].own_rank == RS_NO_VALUE)
+            continue;
         bool once = rs_input_is_stdin(input);
         out[n++] =
             (candidate){a->ranks[0].own_rank, once ? RS_NO_TIME : a->ranks[0].from, a->ranks[0].until, i};

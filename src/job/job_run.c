@@ -208,6 +208,7 @@ static void ask_input(run_side *s, rs_question *q, size_t i, rs_status loaded, c
     bool first = !answer->path;
     rs_error err = RS_ERROR_INIT;
     answer->path = input->path;
+    answer->role = input->role;
     answer->from_directory = input->from_directory;
     answer->instead = input->instead;
     if (loaded != RS_OK) {
@@ -376,6 +377,7 @@ static rs_status begin_side(run_side *s, rs_job *job, const rs_side_option *side
     job->bytes_done = 0;
     pthread_mutex_unlock(&job->lock);
     rs_status status = rs_ranking_init(&s->ranking, &job->settings, err);
+    for (size_t i = 0; i < job->n_inputs; i++) s->ranking.roles |= job->inputs[i].role != NULL;
     if (status != RS_OK) return status;
     s->questions = rs_calloc(n, sizeof *s->questions);
     if (!s->questions && n) return rs_fail_nomem(err, "run");

@@ -89,6 +89,7 @@ void rs_key_put_input(rs_wire_writer *w, const rs_input *input)
     rs_wire_put_text(w, input->path);
     rs_wire_put_signed(w, input->given_rank);
     rs_wire_put_signed(w, input->label_rank);
+    rs_wire_put_text(w, input->role ? input->role : "");
     rs_wire_put_unsigned(w, input->n_parts);
     for (size_t i = 0; i < input->n_parts; i++) rs_wire_put_text(w, input->parts[i]);
     rs_wire_put_unsigned(w, input->n_recordings);
@@ -239,7 +240,8 @@ bool rs_answer_fetch(rs_job *job, const rs_question *q, const rs_ranking *rankin
     rs_entry *entry = key_make(job, q, input, stamps, &k) ? rs_entry_find(job->settings.store, &k.key) : NULL;
     key_clear(&k);
     if (!entry) return false;
-    rs_input_answer found = {.path = input->path, .from_directory = input->from_directory};
+    rs_input_answer found = {
+        .path = input->path, .role = input->role, .from_directory = input->from_directory};
     bool ok = read_entry(entry, q, ranking, at, &found);
     rs_entry_close(entry);
     if (!ok) {

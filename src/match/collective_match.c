@@ -26,6 +26,7 @@ typedef struct matcher {
     size_t n;
     size_t *first;     /* by channel + 1 */
     bool many_streams; /* some rank has kernels without a group on several streams */
+    bool apart; /* roles are programs that count their ranks by themselves: they have no group in common */
 } matcher;
 
 /* ---- channels ---------------------------------------------------------------------------------------- */
@@ -120,6 +121,20 @@ static bool has_many_streams(const rs_coll_rank *r)
     return false;
 }
 
+/* Whether a rank of another role has the same number of its own. */
+static bool is_counted_twice(const rs_coll_job *job, size_t rank)
+{
+    const rs_coll_rank *a = job->ranks[rank];
+    if (!a->has_role || a->own < 0) return false;
+    for (size_t r = 0; r < rank; r++) {
+        const rs_coll_rank *b = job->ranks[r];
+        if (b->has_role && b->own == a->own &&
+            strcmp(or_empty(rs_pool_text(&a->pool, a->role)), or_empty(rs_pool_text(&b->pool, b->role))) != 0)
+            return true;
+    }
+    return false;
+}
+
 static uint32_t channel_of(matcher *m, uint32_t rank, const rs_coll_shape *op)
 {
     const rs_coll_rank *r = m->job->ranks[rank];
@@ -129,11 +144,13 @@ static uint32_t channel_of(matcher *m, uint32_t rank, const rs_coll_shape *op)
     if (!as || !several) as = op;
     const char *members = or_empty(rs_pool_text(&r->pool, as->members)),
                *group = or_empty(rs_pool_text(&r->pool, as->group));
-    size_t size = strlen(members) + strlen(group) + 200;
+    const char *role = m->apart && r->has_role ? or_empty(rs_pool_text(&r->pool, r->role)) : "";
+    size_t size = strlen(members) + strlen(group) + strlen(role) + 200;
     RS_LOCAL char *text = rs_malloc(size);
     if (!text) return RS_NO_STRING;
     size_t n = append(text, 0, size, group);
     n = append(text, n, size, members);
+    if (*role) n = append(text, n, size, role);
     n += (size_t)snprintf(text + n, size - n, "%lld", (long long)op->group_size);
     if (alone) {
         n += (size_t)snprintf(text + n, size - n, " alone %u", rank);
@@ -184,6 +201,7 @@ static bool sort_into_channels(matcher *m)
     for (size_t r = 0; r < job->n_ranks; r++) {
         n += job->ranks[r]->n;
         m->many_streams = m->many_streams || has_many_streams(job->ranks[r]);
+        m->apart = m->apart || is_counted_twice(job, r);
     }
     RS_LOCAL uint32_t *channel = rs_malloc((n + 1) * sizeof *channel);
     m->items = rs_malloc((n + 1) * sizeof *m->items);

@@ -269,6 +269,11 @@ rs_status rs_coll_rank_create(rs_trace *trace, rs_coll_rank **out, rs_error *err
     r->base_time_ns = trace->events->info.base_time_ns;
     bool ok = true;
     r->host = rs_pool_add(&r->pool, trace->events, trace->events->info.host_name, &ok);
+    r->own = trace->events->info.rank;
+    r->has_role = trace->role != NULL;
+    r->role = RS_NO_STRING;
+    if (r->has_role) r->role = rs_strings_add(&r->pool.strings, trace->role, strlen(trace->role));
+    ok = ok && (!r->has_role || r->role != RS_NO_STRING);
     rs_status status =
         ok ? rs_trace_span(trace, &r->first_ns, &last, err) : rs_fail_nomem(err, "collectives");
     if (status == RS_OK)
@@ -355,6 +360,9 @@ static const rs_field rank_fields[] = {
     RS_FIELD(rs_coll_rank, base_time_ns),
     RS_FIELD(rs_coll_rank, first_ns),
     RS_FIELD_INDEX_OR_NONE(rs_coll_rank, host, rs_coll_rank, pool.strings.n),
+    RS_FIELD_INDEX_OR_NONE(rs_coll_rank, role, rs_coll_rank, pool.strings.n),
+    RS_FIELD(rs_coll_rank, own),
+    RS_FIELD(rs_coll_rank, has_role),
     RS_FIELD(rs_coll_rank, on_host),
     RS_FIELD(rs_coll_rank, many_groups),
 };

@@ -50,6 +50,9 @@ typedef struct rs_coll_rank {
     uint32_t host;        /* name of the machine, in the pool; RS_NO_STRING if not recorded */
     bool on_host;         /* the ops are spans of the host: their ends are not one moment on all ranks */
     bool many_groups;     /* ... of several groups, and the trace does not say of which */
+    bool has_role;        /* ROLE=PATH says what its program does: */
+    uint32_t role;        /* ... in the pool */
+    int64_t own;          /* the rank as the file has it; RS_NO_VALUE */
 } rs_coll_rank;
 
 extern const rs_layout rs_coll_rank_layout;

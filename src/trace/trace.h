@@ -135,6 +135,7 @@ struct rs_trace {
     const rs_problems *problems; /* what was wrong with that file; borrowed */
     int64_t rank;                /* RS_NO_VALUE until the job has settled it */
     const char *rank_rule;       /* how it was told: static text */
+    const char *role;            /* ROLE=PATH; NULL: not given. Borrowed */
     uint32_t *rows;              /* this rank's rows, ascending; NULL: all rows of events */
     size_t n_rows;
     const rs_selection *selection; /* what is asked about; NULL: everything. The job's */

@@ -18,11 +18,11 @@ typedef struct worker {
     rs_desks *of;
     pthread_t thread;
     bool runs;
+    rs_explorer *asked; /* that is answering; NULL: none */
     queue waiting;
 } worker;
 
 struct rs_desks {
-    rs_explorer *explorer;
     int wakes;
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -94,23 +94,24 @@ static void *work(void *context)
             pthread_cond_wait(&d->changed, &d->lock);
             continue;
         }
+        w->asked = t->explorer;
         pthread_mutex_unlock(&d->lock);
         const rs_explorer_request request = {
             .path = t->path, .query = t->query, .body = t->body, .n_body = t->n_body, .json = t->json};
-        rs_explorer_ask(d->explorer, &request, &t->answer);
+        rs_explorer_ask(t->explorer, &request, &t->answer);
         if (t->packs) rs_explorer_answer_pack(&t->answer);
         pthread_mutex_lock(&d->lock);
+        w->asked = NULL;
         finish(d, t);
     }
     pthread_mutex_unlock(&d->lock);
     return NULL;
 }
 
-rs_status rs_desks_open(rs_explorer *explorer, int wakes, rs_desks **out, rs_error *err)
+rs_status rs_desks_open(int wakes, rs_desks **out, rs_error *err)
 {
     rs_desks *d = rs_calloc(1, sizeof *d);
     if (!d) return rs_fail_nomem(err, "the server's threads");
-    d->explorer = explorer;
     d->wakes = wakes;
     pthread_mutex_init(&d->lock, NULL);
     pthread_cond_init(&d->changed, NULL);
@@ -136,9 +137,10 @@ static void drop_all(queue *q)
 void rs_desks_close(rs_desks *d)
 {
     if (!d) return;
-    rs_explorer_stop(d->explorer);
     pthread_mutex_lock(&d->lock);
     d->stops = true;
+    for (size_t i = 0; i < RS_N_DESKS; i++)
+        if (d->workers[i].asked) rs_explorer_stop(d->workers[i].asked);
     pthread_cond_broadcast(&d->changed);
     pthread_mutex_unlock(&d->lock);
     for (size_t i = 0; i < RS_N_DESKS; i++) {

@@ -13,14 +13,15 @@ typedef struct rs_task {
         owner; /* the asker's; NULL: it is not waited for any more. Only the asker's thread reads and writes it */
     double asked;
     bool json, packs; /* packs: gzip is understood */
-    unsigned stage;   /* of the explorer when it was asked */
+    rs_explorer *explorer;
+    unsigned stage; /* of the explorer when it was asked */
     char *path, *query, *body;
     size_t n_body;
     rs_explorer_answer answer;
 } rs_task;
 
 /* wakes: a file descriptor that gets a byte whenever a task is done. */
-rs_status rs_desks_open(rs_explorer *explorer, int wakes, rs_desks **out, rs_error *err);
+rs_status rs_desks_open(int wakes, rs_desks **out, rs_error *err);
 /* Ends the questions under way and waits for the threads. Tasks that are left are freed. NULL is allowed. */
 void rs_desks_close(rs_desks *desks);
 

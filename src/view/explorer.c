@@ -111,7 +111,7 @@ void rs_explorer_answer_pack(rs_explorer_answer *answer)
 
 unsigned rs_explorer_stage(const rs_explorer *x)
 {
-    return atomic_load(&x->waits.known) ? 1 : 0;
+    return (x->preview ? 0 : 2) + (atomic_load(&x->waits.known) ? 1 : 0);
 }
 
 rs_status rs_answer_table(rs_explorer_answer *answer, const char *name, const rs_table *table, bool first,
@@ -248,15 +248,20 @@ static rs_status read_job(rs_explorer *x, rs_result *told, rs_error *err)
     return status;
 }
 
-rs_status rs_explorer_open(const char *const *paths, size_t n, const rs_job_settings *settings,
-                           rs_explorer **out, rs_result *told, rs_error *err)
+static rs_explorer *create(const char *const *paths, size_t n, const rs_job_settings *settings)
 {
     rs_explorer *x = rs_calloc(1, sizeof *x);
-    if (!x) return rs_fail_nomem(err, "the explorer");
+    if (!x) return NULL;
     x->paths = paths;
     x->n_paths = n;
     x->settings = *settings;
     for (size_t i = 0; i < RS_N_DESKS; i++) x->desks[i].explorer = x;
+    return x;
+}
+
+/* Takes x over. */
+static rs_status fill(rs_explorer *x, rs_explorer **out, rs_result *told, rs_error *err)
+{
     rs_status status = read_job(x, told, err);
     if (status == RS_OK && !x->map.n) status = rs_fail(err, RS_ERR_USAGE, "no rank has anything to draw");
     if (status == RS_OK)
@@ -264,6 +269,57 @@ rs_status rs_explorer_open(const char *const *paths, size_t n, const rs_job_sett
     else
         rs_explorer_close(x);
     return status;
+}
+
+rs_status rs_explorer_open(const char *const *paths, size_t n, const rs_job_settings *settings,
+                           rs_explorer **out, rs_result *told, rs_error *err)
+{
+    rs_explorer *x = create(paths, n, settings);
+    return x ? fill(x, out, told, err) : rs_fail_nomem(err, "the explorer");
+}
+
+/* ---- a preview ------------------------------------------------------------------------------------------ */
+
+/* Of fewer files most of the job would be read twice. */
+#define PREVIEW_FILES ((size_t)4 * RS_PREVIEW_RANKS)
+
+/* Ranks at even distances. false: it is not known which file is which rank before all are read. */
+static bool choose(const rs_job *job, rs_explorer *x)
+{
+    const size_t n = rs_job_n_files(job);
+    if (n < PREVIEW_FILES) return false;
+    for (size_t i = 0; i < RS_PREVIEW_RANKS; i++) {
+        const rs_job_file file = rs_job_get_file(job, i * (n - 1) / (RS_PREVIEW_RANKS - 1));
+        if (file.rank >= 0 || file.n_parts > 1 || file.instead || file.remote ||
+            rs_rank_in_name(file.name) < 0)
+            return false;
+        x->chosen[i] = rs_strdup(file.name);
+        if (!x->chosen[i]) return false;
+    }
+    x->paths = (const char *const *)x->chosen;
+    x->n_paths = RS_PREVIEW_RANKS;
+    return true;
+}
+
+rs_status rs_explorer_preview(const char *const *paths, size_t n, const rs_job_settings *settings,
+                              rs_explorer **out, rs_error *err)
+{
+    rs_job *job = NULL;
+    rs_result told = {0};
+    *out = NULL;
+    if (settings->ranks || settings->window) return RS_OK; /* a window counts from the first event of all */
+    RS_TRY(rs_job_open(paths, n, settings, &job, err));
+    rs_explorer *x = create(paths, n, settings);
+    const bool worth = x && choose(job, x);
+    rs_job_close(job);
+    if (!worth) {
+        rs_explorer_close(x);
+        return RS_OK;
+    }
+    x->preview = true;
+    rs_status status = fill(x, out, &told, err);
+    rs_result_clear(&told);
+    return status == RS_ERR_CANCELLED ? status : RS_OK; /* the whole job says what is wrong with it */
 }
 
 void rs_explorer_close(rs_explorer *x)
@@ -282,6 +338,7 @@ void rs_explorer_close(rs_explorer *x)
         rs_map_clear(&x->mended[i].map);
     }
     rs_job_close(x->job);
+    for (size_t i = 0; i < RS_PREVIEW_RANKS; i++) rs_free(x->chosen[i]);
     rs_free(x);
 }
 

@@ -93,6 +93,7 @@ typedef struct rs_mended {
     size_t n_answer;
 } rs_mended;
 #define RS_MENDED_MAPS 8
+#define RS_PREVIEW_RANKS 16
 
 struct rs_explorer {
     const char *const *paths;
@@ -102,6 +103,8 @@ struct rs_explorer {
     rs_map map;
     rs_waits waits;
     rs_result info, steps;
+    char *chosen[RS_PREVIEW_RANKS]; /* of a preview: its paths */
+    bool preview;
     bool own_files; /* each rank is the one file of its row of info: to look at a rank reads that alone */
     atomic_bool stopped;
     rs_desk desks[RS_N_DESKS];

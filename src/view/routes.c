@@ -110,7 +110,7 @@ static const rs_view_resource *find(const rs_view_routes *routes, const char *pa
 static const char *find_api(const rs_view_routes *routes, const char *path)
 {
     static const char prefix[] = "api/";
-    if (!routes->explorer || !has_token(routes, path)) return NULL;
+    if (!routes->reading || !has_token(routes, path)) return NULL;
     path += RS_VIEW_TOKEN + 1;
     return strncmp(path, prefix, sizeof prefix - 1) == 0 ? path + sizeof prefix - 1 : NULL;
 }
@@ -122,7 +122,7 @@ rs_view_answer rs_view_route(const rs_view_routes *routes, const rs_view_request
                                 .message = "This server answers to 127.0.0.1 and localhost only."};
     const bool posts = strcmp(request->method, "POST") == 0;
     if (strcmp(request->method, "GET") != 0 && strcmp(request->method, "HEAD") != 0 &&
-        !(posts && routes->explorer))
+        !(posts && routes->reading))
         return (rs_view_answer){.status = 405, .message = "There is only GET and HEAD."};
     bool from_ui = request->origin && strcmp(request->origin, routes->ui_origin) == 0;
     bool foreign = request->origin && !from_ui && !is_our_origin(routes, request->origin);
@@ -130,7 +130,8 @@ rs_view_answer rs_view_route(const rs_view_routes *routes, const rs_view_request
     const char *api = foreign ? NULL : find_api(routes, request->path);
     if (foreign || (from_ui && (api || (found && !found->for_the_ui))))
         return (rs_view_answer){.status = 403, .message = "Pages of this origin may not read it."};
-    if (api && rs_explorer_desk_of(api, posts) != RS_DESK_NONE)
+    const bool about_reading = api && !posts && strcmp(api, RS_VIEW_PROGRESS) == 0;
+    if (about_reading || (api && rs_explorer_desk_of(api, posts) != RS_DESK_NONE))
         return (rs_view_answer){.status = 200, .api = api};
     if (!found)
         return (rs_view_answer){

@@ -3,13 +3,15 @@
 #ifndef RS_VIEW_ROUTES_H
 #define RS_VIEW_ROUTES_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "rankscope/view.h"
 
-#define RS_VIEW_TOKEN 33   /* 32 hexadecimal digits */
-#define RS_VIEW_ORIGIN 300 /* "https://host:port" */
+#define RS_VIEW_TOKEN 33            /* 32 hexadecimal digits */
+#define RS_VIEW_PROGRESS "progress" /* GET /TOKEN/api/progress: how far the job has been read */
+#define RS_VIEW_ORIGIN 300          /* "https://host:port" */
 
 /* Something that can be fetched, at /TOKEN/NAME. Everything is borrowed while the server runs. */
 typedef struct rs_view_resource {
@@ -22,13 +24,21 @@ typedef struct rs_view_resource {
     bool for_the_ui;     /* pages of the UI's origin may fetch it, too */
 } rs_view_resource;
 
+/* How far the job has been read that the explorer shows. The reader writes it while the server answers. */
+typedef struct rs_view_reading {
+    _Atomic(struct rs_explorer *)
+        explorer;                  /* answers what is below /TOKEN/api/; NULL: there is nothing yet to ask */
+    atomic_bool complete;          /* it has the whole job */
+    _Atomic(uint64_t) done, total; /* as the progress of the job gives them */
+} rs_view_reading;
+
 typedef struct rs_view_routes {
     char token[RS_VIEW_TOKEN];
     unsigned port;
     char ui_origin[RS_VIEW_ORIGIN];
     const rs_view_resource *resources;
     size_t n;
-    struct rs_explorer *explorer; /* answers what is below /TOKEN/api/; NULL: nothing is */
+    rs_view_reading *reading; /* NULL: there is nothing below /TOKEN/api/ */
 } rs_view_routes;
 
 /* As the client sent them; NULL what it did not send. path is not decoded and without the query. */
@@ -45,7 +55,7 @@ typedef struct rs_view_answer {
 } rs_view_answer;
 
 /* In this order: 403 for a Host that does not name this machine's loopback (a name that was rebound to it),
- * 405 for anything but GET and HEAD (and POST, where there is an explorer), 403 for pages of other origins, 404 for what is
+ * 405 for anything but GET and HEAD (and POST, where a job is explored), 403 for pages of other origins, 404 for what is
  * no resource under the token. */
 rs_view_answer rs_view_route(const rs_view_routes *routes, const rs_view_request *request);
 

@@ -1,6 +1,7 @@
 #include "view/server.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@
 
 #include "base/clock.h"
 #include "view/desks.h"
+#include "view/explorer.h"
 
 #define MAX_CONNECTIONS 64
 #define MAX_WAITING 16 /* of them, whose requests are not complete */
@@ -211,7 +213,7 @@ static bool add_headers(struct evkeyvalq *headers, const rs_view_server *server,
     if (ok && answer->allow_ui)
         ok = add_header(headers, "Access-Control-Allow-Origin", server->routes->ui_origin);
     if (ok && answer->status == 405)
-        ok = add_header(headers, "Allow", server->routes->explorer ? "GET, HEAD, POST" : "GET, HEAD");
+        ok = add_header(headers, "Allow", server->routes->reading ? "GET, HEAD, POST" : "GET, HEAD");
     if (ok && r && r->save_as) {
         snprintf(text, sizeof text, "attachment; filename=\"%s\"", r->save_as);
         ok = add_header(headers, "Content-Disposition", text);
@@ -233,6 +235,8 @@ static bool has_answer(const rs_view_server *server, struct evhttp_request *requ
     return has && strcmp(has, tag) == 0 && evhttp_request_get_command(request) != EVHTTP_REQ_POST;
 }
 
+#define NO_STAGE UINT_MAX /* of an answer that changes at any time */
+
 /* Takes the answer's bytes over. stage: of the explorer when it was asked. */
 static bool send_answer(const rs_view_server *server, struct evhttp_request *request, rs_explorer_answer *a,
                         unsigned stage, struct evbuffer *body)
@@ -242,7 +246,7 @@ static bool send_answer(const rs_view_server *server, struct evhttp_request *req
     char tag[64];
     write_tag(server, stage, tag);
     if (!add_headers(headers, server, &plain, a->type, a->n)) return false;
-    if (a->status < 400 && evhttp_request_get_command(request) != EVHTTP_REQ_POST &&
+    if (a->status < 400 && stage != NO_STAGE && evhttp_request_get_command(request) != EVHTTP_REQ_POST &&
         !add_header(headers, "ETag", tag))
         return false;
     if (a->packed && !add_header(headers, "Content-Encoding", "gzip")) return false;
@@ -287,6 +291,29 @@ static void on_ready(evutil_socket_t fd, short what, void *context)
     }
 }
 
+static bool send_progress(const rs_view_server *server, struct evhttp_request *request, struct evbuffer *body)
+{
+    rs_view_reading *reading = server->routes->reading;
+    rs_explorer_answer a = {.status = 200, .type = "application/json"};
+    const bool complete = atomic_load(&reading->complete);
+    rs_answer_print(&a, "{\"done\":%llu,\"total\":%llu,\"usable\":%s,\"complete\":%s}",
+                    (unsigned long long)atomic_load(&reading->done),
+                    (unsigned long long)atomic_load(&reading->total),
+                    atomic_load(&reading->explorer) ? "true" : "false", complete ? "true" : "false");
+    const bool ok = send_answer(server, request, &a, NO_STAGE, body);
+    rs_explorer_answer_clear(&a);
+    return ok;
+}
+
+static bool send_not_yet(const rs_view_server *server, struct evhttp_request *request, struct evbuffer *body)
+{
+    rs_explorer_answer a = {.status = 503, .type = "text/plain; charset=utf-8"};
+    rs_answer_print(&a, "The traces are still being read; api/" RS_VIEW_PROGRESS " says how far.");
+    const bool ok = send_answer(server, request, &a, NO_STAGE, body);
+    rs_explorer_answer_clear(&a);
+    return ok;
+}
+
 /* What the map has is answered at once; other questions go to their desk, and the client waits for one at a time. */
 static bool ask_explorer(rs_view_server *server, struct evhttp_request *request, const char *path,
                          const char *query, struct evbuffer *body)
@@ -297,7 +324,10 @@ static bool ask_explorer(rs_view_server *server, struct evhttp_request *request,
                json = accept && strstr(accept, "json");
     const char *packs = evhttp_find_header(evhttp_request_get_input_headers(request), "Accept-Encoding");
     const rs_explorer_desk desk = rs_explorer_desk_of(path, posts);
-    const unsigned stage = rs_explorer_stage(server->routes->explorer);
+    if (strcmp(path, RS_VIEW_PROGRESS) == 0) return send_progress(server, request, body);
+    rs_explorer *explorer = atomic_load(&server->routes->reading->explorer);
+    if (!explorer) return send_not_yet(server, request, body);
+    const unsigned stage = rs_explorer_stage(explorer);
     client *c = client_of(server, request);
     if (has_answer(server, request, stage)) {
         rs_explorer_answer same = {.status = 304, .type = "application/json"};
@@ -306,7 +336,7 @@ static bool ask_explorer(rs_view_server *server, struct evhttp_request *request,
     if (desk == RS_DESK_MAP) {
         const rs_explorer_request asked = {.path = path, .query = query, .json = json};
         rs_explorer_answer answer;
-        rs_explorer_ask(server->routes->explorer, &asked, &answer);
+        rs_explorer_ask(explorer, &asked, &answer);
         const bool ok = send_answer(server, request, &answer, stage, body);
         rs_explorer_answer_clear(&answer);
         return ok;
@@ -316,6 +346,7 @@ static bool ask_explorer(rs_view_server *server, struct evhttp_request *request,
     rs_task *task = c && !c->task && text ? rs_task_create(path, query, posts ? text : NULL, n, json) : NULL;
     if (!task) return false;
     task->owner = c;
+    task->explorer = explorer;
     task->stage = stage;
     task->packs = packs && strstr(packs, "gzip");
     c->task = task;
@@ -411,7 +442,7 @@ static bool make_http(rs_view_server *server, int *socket)
     if (!server->http) return false;
     evhttp_set_allowed_methods(server->http, METHODS);
     evhttp_set_max_headers_size(server->http, MAX_HEADERS);
-    evhttp_set_max_body_size(server->http, server->routes->explorer ? MAX_BODY : 0);
+    evhttp_set_max_body_size(server->http, server->routes->reading ? MAX_BODY : 0);
     evhttp_set_timeout(server->http, IDLE_SECONDS);
     evhttp_set_bevcb(server->http, on_connection, server);
     evhttp_set_gencb(server->http, on_request, server);
@@ -494,8 +525,7 @@ rs_status rs_view_serve(int socket, const rs_view_routes *routes, rs_view_server
     server->stop[0] = server->stop[1] = server->ready[0] = server->ready[1] = -1;
     errno = 0;
     if (!make_base(server) || !make_http(server, &socket) || !make_events(server) ||
-        (routes->explorer &&
-         rs_desks_open(routes->explorer, server->ready[1], &server->desks, err) != RS_OK) ||
+        (routes->reading && rs_desks_open(server->ready[1], &server->desks, err) != RS_OK) ||
         !start(server)) {
         int why = errno ? errno : ENOMEM;
         if (socket >= 0) close(socket);

@@ -128,11 +128,34 @@ static void test_sorting(void **state)
     assert_int_equal(n_nan, 43);
 }
 
+static void test_binomial_tail(void **state)
+{
+    (void)state;
+    assert_true(fabs(rs_binomial_tail(10, 10, 0.5) - 1.0 / 1024) < 1e-12);
+    assert_true(rs_binomial_tail(5, 10, 0.5) == 1 && rs_binomial_tail(0, 0, 0.5) == 1);
+    for (size_t n = 1; n < 40; n++) {                  /* never below the exact tail, nor 40 times above it */
+        double exact = 0, term = pow(0.75, (double)n); /* of exactly 0 */
+        double terms[41];
+        for (size_t k = 0; k <= n; k++) {
+            terms[k] = term;
+            term *= (double)(n - k) / (double)(k + 1) / 3;
+        }
+        for (size_t k = n + 1; k-- > 0;) {
+            exact += terms[k];
+            double bound = rs_binomial_tail(k, n, 0.25);
+            assert_true(bound >= exact * (1 - 1e-9) && bound <= 40 * exact);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_values),     cmocka_unit_test(test_moments_merge_like_one_pass),
-        cmocka_unit_test(test_places_as_sorted), cmocka_unit_test(test_undefined_is_nan),
+        cmocka_unit_test(test_binomial_tail),
+        cmocka_unit_test(test_known_values),
+        cmocka_unit_test(test_moments_merge_like_one_pass),
+        cmocka_unit_test(test_places_as_sorted),
+        cmocka_unit_test(test_undefined_is_nan),
         cmocka_unit_test(test_sorting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import urllib.parse
 
 BIN, SYNTH = (str(pathlib.Path(word).resolve()) for word in sys.argv[1:3])
@@ -509,6 +510,62 @@ def check_memory(job, work):
         same(server.ask("api/memory?rank=0&base=/etc/passwd")[0], 200, "no path is taken from a request")
 
 
+def wait_for(server, what):
+    for _ in range(600):
+        progress = server.get("progress")
+        if progress[what]:
+            return progress
+        time.sleep(0.1)
+    check(False, "it never is " + what)
+    return progress
+
+
+def check_early(work):
+    """A large job answers for some of its ranks while it is read. One file is a pipe, so it is not read before this says so."""
+    job = os.path.join(work, "early")
+    subprocess.run([SYNTH, "--out", job, "--dp", "64", "--layers", "1", "--micro-batches", "1", "--steps", "2", "--no-truth"], check=True,
+                   stdout=subprocess.DEVNULL)
+    late = pathlib.Path(job) / "rank34.json"
+    text = late.read_text()
+    late.unlink()
+    os.mkfifo(late)
+    files = sorted(str(path) for path in pathlib.Path(job).iterdir())
+    server = Server("--no-open", "--no-store", "--early", "1", *files)
+    same(wait_for(server, "usable")["complete"], False, "the pipe holds the job up")
+    ranks = [r["rank"] for r in server.get("job")["ranks"]]
+    same(len(ranks), 16, "ranks of the preview")
+    check({0, 63} <= set(ranks), "the first and the last: %r" % ranks)
+    whole = server.get("map", width=8)
+    same([r["rank"] for r in whole["ranks"]], ranks, "its map")
+    same(sorted(row["rank"] for row in server.get("select", table="breakdown")["tables"]["breakdown"]), ranks, "its tables")
+    tag = server.ask("api/map?width=8")[1]["ETag"]
+    same(server.ask("api/progress", "POST", "x")[0], 404, "progress is only asked")
+    check("ETag" not in server.ask("api/progress")[1], "how far it is is never the same")
+    with open(late, "w") as pipe:
+        late.unlink()
+        late.write_text(text)  # later questions find a file
+        pipe.write(" " * 8 + text)
+    progress = wait_for(server, "complete")
+    check(progress["done"] > 0 and progress["total"] > 0, "bytes: %r" % progress)
+    same([r["rank"] for r in server.get("job")["ranks"]], list(range(64)), "then all are there")
+    same(server.ask("api/map?width=8", **{"If-None-Match": tag})[0], 200, "what was known of some is not what is known of all")
+    server.process.send_signal(signal.SIGTERM)
+    server.process.communicate(timeout=PATIENCE)
+    check(server.process.returncode in (0, 4), "it ends: %d" % server.process.returncode)
+    late.unlink()
+    empty = pathlib.Path(work) / "no-trace.json"
+    empty.write_text("no trace")
+    broken = subprocess.run([BIN, "view", "--no-open", "--early", "1", empty], capture_output=True, text=True, timeout=PATIENCE)
+    same(broken.returncode, 3, "what is no trace ends it, though it serves already: " + broken.stderr)
+    check(broken.stdout.startswith("http://127.0.0.1:"), "and the address was there: " + broken.stdout)
+    small = Server("--no-open", job)
+    same(small.get("progress")["complete"], True, "of a small job the address comes when all is there")
+    same(len(small.get("job")["ranks"]), 63, "its ranks")
+    small.process.send_signal(signal.SIGTERM)
+    small.process.communicate(timeout=PATIENCE)
+    same(small.process.returncode, 0, "it ends")
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="rankscope-explorer-") as work:
         job = os.path.join(work, "job")
@@ -533,6 +590,7 @@ def main():
             check_fold(server)
             same(server.ask("api/memory")[0], 400, "there are no snapshots")
         check_memory(job, work)
+        check_early(work)
         missing = os.path.join(work, "missing")
         shutil.copytree(job, missing)
         os.remove(os.path.join(missing, "rank2.json"))

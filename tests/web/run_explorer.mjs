@@ -4,7 +4,7 @@
 // The last line is "N passed, N failed". RANKSCOPE_CHROMIUM names another browser than /usr/bin/chromium.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, cpSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -433,6 +433,35 @@ await group('a server that goes away', async () => {
     check('it says so', /does not answer/.test(await page.locator('.gone').textContent()));
     check('and keeps the map', (await inks(page, 'canvas.map')) >= 4);
     await close();
+});
+
+await group('a job that is still being read', async () => {
+    const many = synth(join(build, 'rankscope-synth'), join(work, 'many'), ['--dp', '64', '--layers', '1', '--micro-batches', '1', '--steps', '2']);
+    const late = join(many, 'rank34.json');
+    const text = readFileSync(late);
+    rmSync(late);
+    execFileSync('mkfifo', [late]); // it is not read before it is written
+    const files = readdirSync(many).map((name) => join(many, name));
+    const { address, end } = await serve('--no-store', '--early', '1', ...files);
+    const { page, complaints, close } = await open(address);
+    await page.locator('.reading').waitFor({ state: 'visible', timeout: PATIENCE });
+    check('what is there is drawn', (await inks(page, 'canvas.map')) >= 3);
+    await page.locator('.reading progress').waitFor();
+    check('it says how much', /16 of the ranks/.test(await page.locator('.reading').textContent()), await page.locator('.reading').textContent());
+    await page.keyboard.press('w');
+    await page.waitForFunction(() => location.hash.includes('from='), null, { timeout: PATIENCE });
+    const before = new URL(page.url()).hash;
+    const pipe = openSync(late, 'w');
+    rmSync(late);
+    writeFileSync(late, text); // later questions find a file
+    writeSync(pipe, Buffer.concat([Buffer.from('        '), text]));
+    closeSync(pipe);
+    await page.waitForFunction(() => /64 ranks/.test(document.body.textContent) && !document.querySelector('.reading'), null, { timeout: PATIENCE });
+    check('all ranks are there', /Map of 64 ranks/.test(await page.evaluate(() => document.body.innerHTML)));
+    check('the window stayed', new URL(page.url()).hash === before, [before, page.url()]);
+    check('nothing complains', complaints.length === 0, complaints);
+    await close();
+    await end();
 });
 
 await server.end();

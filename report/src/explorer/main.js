@@ -667,16 +667,53 @@ class App {
     }
 }
 
+// Asks how far the job has been read until `enough` says so; `show` gets each percentage.
+async function whileReading(enough, show) {
+    for (;;) {
+        const progress = await get('progress');
+        if (enough(progress)) return progress;
+        show(progress.total ? Math.floor((100 * progress.done) / progress.total) : 0);
+        await new Promise((resolve) => setTimeout(resolve, 500));
+    }
+}
+
+// What has been read so far can be worked with. When all has, the page opens again where it is: its address has its state.
+async function showReading(job) {
+    const bar = h('progress', { max: 100, value: 0, 'aria-label': 'Share of the traces that has been read' });
+    const text = h('span', {});
+    document.querySelector('main').before(h('p', { class: 'reading', role: 'status' }, bar, text));
+    await whileReading(
+        ({ complete }) => complete,
+        (percent) => {
+            bar.value = percent;
+            text.textContent = ` ${percent} % read; so far ${job.ranks.length} of the ranks are shown.`;
+        },
+    );
+    location.reload();
+}
+
 async function start() {
     startTheme();
+    const waiting = h('main', { class: 'noscript', role: 'status' });
     try {
-        const app = new App(await get('job'));
+        document.body.append(waiting);
+        const { complete } = await whileReading(
+            ({ usable }) => usable,
+            (percent) => {
+                waiting.textContent = `The traces are being read: ${percent} %`;
+            },
+        );
+        waiting.remove();
+        const job = await get('job');
+        const app = new App(job);
+        if (!complete) showReading(job).catch((error) => app.say(error));
         app.hover(null);
         await app.findingsBox.loaded;
         await app.divide();
         await app.findAxes();
         document.documentElement.dataset.complete = 'yes';
     } catch (error) {
+        waiting.remove();
         document.body.append(h('main', { class: 'noscript' }, refusal(error)));
     }
 }

@@ -81,4 +81,7 @@ static inline int64_t rs_fl_common(const rs_fl_rank *rank, int64_t ns)
     return ns ? rs_sub_sat(ns, rank->clock) : 0;
 }
 
+/* Over all ranks of a job of equal ranks: the greatest chance that one of them is called late. */
+#define RS_FL_CHANCE 1e-3
+
 #endif

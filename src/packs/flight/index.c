@@ -47,7 +47,8 @@ rs_fl_note *rs_fl_note_put(rs_flight *flight, int64_t rank)
                                      .host = RS_FL_NONE,
                                      .address = RS_FL_NONE,
                                      .failure = RS_FL_NONE,
-                                     .stack_file = RS_FL_NONE};
+                                     .stack_file = RS_FL_NONE,
+                                     .title = RS_FL_NONE};
     return &flight->notes[at];
 }
 

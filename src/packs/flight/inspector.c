@@ -8,6 +8,7 @@
 #include "base/changes.h"
 #include "base/order.h"
 #include "base/stats.h"
+#include "flight/analyse.h"
 #include "flight/identity.h"
 #include "flight/sources.h"
 #include "flight/tables.h"
@@ -258,6 +259,7 @@ static int by_collective(const void *a, const void *b)
 typedef struct tally {
     size_t timed, last;
     double saved_us, longest_us; /* where it came last: what the others waited, and their time */
+    double by_chance;            /* how often it would come last if all members were equal */
     size_t newest;               /* its newest record in which it came last */
 } tally;
 
@@ -299,7 +301,10 @@ static void look_at_collective(judging *j, channel *c, size_t first, size_t n)
     j->busbws[k] = busbw;
     j->begins[k] = first;
     if ((int64_t)n < records[first].size || n < 2) return; /* who is not there may have come last */
-    for (size_t i = first; i < first + n; i++) j->tallies[process_of(j, i)].timed++;
+    for (size_t i = first; i < first + n; i++) {
+        j->tallies[process_of(j, i)].timed++;
+        j->tallies[process_of(j, i)].by_chance += 1 / (double)n;
+    }
     if (second - least < 0.1 * longest) return; /* none is clearly the last */
     tally *t = &j->tallies[process_of(j, last)];
     t->last++;
@@ -452,7 +457,11 @@ static bool say_late(judging *j)
 {
     for (size_t p = 0; p < j->all->n_processes; p++) {
         const tally *t = &j->tallies[p];
-        if (t->timed < LEAST_COLLECTIVES || t->last * 10 < t->timed * 7 || t->saved_us < 0.2 * t->longest_us)
+        if (t->timed < LEAST_COLLECTIVES || t->last * 10 < t->timed * 7 ||
+            t->saved_us < 0.2 * t->longest_us ||
+            rs_binomial_tail(t->last, t->timed, t->by_chance / (double)t->timed) *
+                    (double)j->all->n_processes >
+                RS_FL_CHANCE)
             continue;
         const rs_fl_identity *who = &j->all->identities[t->newest];
         const record *x = &j->all->records[t->newest];

@@ -1,6 +1,7 @@
 /* Who comes late: creation times after removing each clock's offset, and GPU durations, which need no clock
  * (whoever comes last waits least). */
 #include "base/dtype.h"
+#include "base/stats.h"
 #include "flight/analyse.h"
 #include "flight/tables.h"
 #include "text/numbers.h"
@@ -18,6 +19,7 @@ typedef struct tally {
     size_t timed, shortest;      /* operations with all durations; in which its own was the shortest */
     double saved_ms, longest_ms; /* where it was the shortest: below the next, and the longest */
     double waited_ms;            /* above the shortest, over all */
+    double by_chance;            /* how often it would be the shortest if all members were equal */
 } tally;
 
 typedef struct lateness {
@@ -100,6 +102,7 @@ static void tally_durations(lateness *l, const rs_fl_op *op)
     for (size_t i = 0; i < op->n; i++) {
         tally *t = &l->tallies[op->units[i].rank];
         t->timed++;
+        t->by_chance += 1 / (double)op->n;
         t->waited_ms += rs_fl_unit_main(l->flight, &op->units[i])->duration_ms - shortest;
     }
     tally *t = &l->tallies[op->units[who].rank];
@@ -130,7 +133,10 @@ static size_t by_duration(const lateness *l)
     for (size_t r = 0; r < l->flight->n_ranks; r++) {
         const tally *t = &l->tallies[r];
         if (t->timed < 8 || t->shortest * 10 < t->timed * 7 || t->saved_ms < 0.2 * t->longest_ms ||
-            t->saved_ms * 1e6 < 0.1 * l->period_ns * (double)t->shortest)
+            t->saved_ms * 1e6 < 0.1 * l->period_ns * (double)t->shortest ||
+            rs_binomial_tail(t->shortest, t->timed, t->by_chance / (double)t->timed) *
+                    (double)l->flight->n_ranks >
+                RS_FL_CHANCE)
             continue;
         if (best == SIZE_MAX ||
             t->waited_ms / (double)t->timed < l->tallies[best].waited_ms / (double)l->tallies[best].timed)

@@ -42,9 +42,6 @@ bool rs_fl_read_stacks(rs_flight *flight, int64_t rank, uint32_t address, const 
 /* Adds a stack of frames to the job's; RS_FL_NONE when out of memory. */
 uint32_t rs_fl_add_stack(rs_flight *flight, const rs_fl_frame *frames, size_t n);
 
-/* periodic_judge.c: whether a stack's innermost frame is torch's waiting for others: in a collective, or for the GPU. */
-bool rs_fl_waits_in_torch(const rs_flight *flight, uint32_t stack);
-
 /* ---- answers (answers.c) ------------------------------------------------------------------------------- */
 
 /* "host:port" of an address, as a text. RS_NO_STRING when out of memory. */

@@ -42,6 +42,7 @@ typedef enum rs_fl_event_kind {
     RS_FL_EV_PCIE,
     RS_FL_EV_NVLINK,
     RS_FL_EV_SLOW_LINK,
+    RS_FL_EV_COMPILED,
     /* neither */
     RS_FL_EV_FIRST_DUMP,
     RS_FL_EV_LEVEL, /* a source sees nothing wrong */

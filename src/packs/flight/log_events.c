@@ -41,6 +41,7 @@ static const struct {
     [RS_FL_EV_PCIE] = {"pcie", RS_FL_CONDITION},
     [RS_FL_EV_NVLINK] = {"nvlink", RS_FL_CONDITION},
     [RS_FL_EV_SLOW_LINK] = {"slow_link", RS_FL_CONDITION},
+    [RS_FL_EV_COMPILED] = {"compiled", RS_FL_CONDITION},
     [RS_FL_EV_FIRST_DUMP] = {"first_dump", RS_FL_REMARK},
     [RS_FL_EV_LEVEL] = {"level", RS_FL_REMARK},
 };
@@ -178,6 +179,10 @@ static const struct form {
     {RS_FL_EV_TIMEOUT, "Received a dump signal due to a collective timeout", {F_END}},
     {RS_FL_EV_TIMEOUT, "Operation timed out after %d ms", {F_SKIP}},
     {RS_FL_EV_TIMEOUT, "Timed out waiting %dms for", {F_SKIP}},
+    {RS_FL_EV_TIMEOUT, "RPC call to %w timed out", {F_TEXT}},
+    {RS_FL_EV_TIMEOUT, "cheduler watchdog timeout (self.watchdog_timeout=%d", {F_SKIP}},
+    {RS_FL_EV_TIMEOUT, "Watchdog timeout (self.watchdog_timeout=%d", {F_SKIP}},
+    {RS_FL_EV_ABORTED, "EngineDeadError", {F_END}},
     {RS_FL_EV_FIRST_DUMP, "First PG on this rank to signal dumping", {F_END}},
     {RS_FL_EV_HEARTBEAT, "Heartbeat monitor timed out", {F_END}},
     {RS_FL_EV_HEARTBEAT, "Received a timeout signal", {F_END}},

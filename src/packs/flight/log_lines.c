@@ -2,6 +2,8 @@
 #define _DEFAULT_SOURCE
 #include "flight/log.h"
 #include "base/ascii.h"
+#include "base/text.h"
+#include "flight/serving.h"
 #include "flight/sources.h"
 #include "flight/template.h"
 #include "flight/words.h"
@@ -11,6 +13,7 @@
 
 #define MAX_LINE ((size_t)64 << 10)
 #define MAX_SOURCES 65536
+#define MAX_STACKS ((size_t)1 << 20)
 #define MAX_SEATS ((size_t)1 << 20) /* lines that say where a rank of some communicator sits */
 
 /* A traceback that is being read from one source. */
@@ -36,6 +39,8 @@ typedef struct reading {
     bool last_yearless;
     int64_t table_rank; /* of torchrun's table of failures */
     uint32_t table_host;
+    rs_text stacks; /* of a process, as SGLang's watchdog logs them */
+    int64_t stacks_line;
     uint64_t n_failures; /* of torchrun's agents so far: what a rank wrote before one is of other processes */
 } reading;
 
@@ -102,7 +107,13 @@ static bool peel_bracket(rs_fl_line *l)
     return true;
 }
 
-/* "(Worker pid=71, ip=10.0.0.3) " of Ray, with [rank=N] now and then. */
+/* Where only tensor parallelism splits a model, a worker's place is its rank. */
+static void note_worker(rs_fl_line *l, const rs_fl_worker *w)
+{
+    if (!w->has_dp && !w->pp) l->who.rank = w->tp;
+}
+
+/* "(Worker pid=71, ip=10.0.0.3) " of Ray, with [rank=N] now and then; "(Worker_TP1 pid=71) " of vLLM. */
 static bool peel_ray(reading *r, rs_fl_line *l, bool *nomem)
 {
     if (l->n < 10 || l->text[0] != '(') return false;
@@ -112,6 +123,10 @@ static bool peel_ray(reading *r, rs_fl_line *l, bool *nomem)
     size_t at = (size_t)(pid - l->text) + 5, n = digits_at(l, at);
     if (!n) return false;
     l->who.pid = number_at(l, at, n);
+    rs_fl_worker worker;
+    if (rs_fl_process_of(l->text + 1, (size_t)(pid - l->text) - 1, &worker) == RS_FL_PROCESS_WORKER &&
+        memchr(l->text, '_', (size_t)(pid - l->text)))
+        note_worker(l, &worker);
     const char *rank = rs_fl_find(l->text, (size_t)(close - l->text), "[rank="),
                *ip = rs_fl_find(l->text, (size_t)(close - l->text), "ip=");
     if (rank) {
@@ -203,6 +218,25 @@ static bool peel_time(rs_fl_line *l)
     return true;
 }
 
+/* "[2025-08-02 19:24:30 TP3] " of SGLang. */
+static bool peel_sglang(rs_fl_line *l)
+{
+    const char *close = l->n > 21 && l->text[0] == '[' ? memchr(l->text, ']', l->n < 80 ? l->n : 80) : NULL;
+    rs_fl_worker worker;
+    if (!close) return false;
+    rs_fl_line inside = *l;
+    drop(&inside, 1);
+    inside.n = (size_t)(close - inside.text);
+    if (!peel_time(&inside)) return false;
+    if (inside.n && !rs_fl_worker_parts(inside.text, inside.n, &worker)) return false;
+    if (inside.n) note_worker(l, &worker);
+    l->time_ns = inside.time_ns;
+    l->stamped = true;
+    drop(l, (size_t)(close - l->text) + 1);
+    if (l->n && l->text[0] == ' ') drop(l, 1);
+    return true;
+}
+
 int64_t rs_fl_time_of(const char *text, size_t n)
 {
     rs_fl_line line = {.text = text, .n = n};
@@ -214,6 +248,26 @@ static void yearless_time(rs_fl_line *l, int64_t month, int64_t day, int64_t clo
     if (month < 1 || month > 12 || day < 1 || day > 31) return;
     l->time_ns = days_from_date(1972, month, day) * INT64_C(86400000000000) + clock;
     l->stamped = l->yearless = true;
+}
+
+/* "ERROR 10-27 13:45:16 [core.py:710] " of vLLM. What follows is a line of its own, as of a traceback. */
+static bool peel_vllm(rs_fl_line *l)
+{
+    static const char *const levels[] = {"DEBUG ", "INFO ", "WARNING ", "ERROR ", "CRITICAL "};
+    int64_t clock;
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+        size_t at = strlen(levels[i]), stop;
+        if (l->n < at + 16 || memcmp(l->text, levels[i], at) != 0) continue;
+        if (digits_at(l, at) != 2 || l->text[at + 2] != '-' || digits_at(l, at + 3) != 2 ||
+            l->text[at + 5] != ' ' || !(stop = clock_at(l, at + 6, &clock)))
+            return false;
+        const char *close = memchr(l->text + at, ']', l->n - at);
+        yearless_time(l, number_at(l, at, 2), number_at(l, at + 3, 2), clock);
+        drop(l, close ? (size_t)(close - l->text) + 1 : at + 6 + stop);
+        if (l->n && l->text[0] == ' ') drop(l, 1);
+        return true;
+    }
+    return false;
 }
 
 /* "[E314 02:21:07.071 ProcessGroupNCCL.cpp:685]" of c10 and torch.distributed. */
@@ -253,7 +307,7 @@ static bool read_kernel_stamp(reading *r, rs_fl_line *l)
     return l->who.host != RS_NO_STRING;
 }
 
-/* Whether "node01:4205:4205 [1]" stands around that colon; a clock looks like it but for the device. */
+/* Whether "node01:4205:4205 [1]" is around that colon; a clock looks like it but for the device. */
 static bool is_place(const rs_fl_line *l, const char *colon)
 {
     size_t at = (size_t)(colon - l->text) + 1, pid = digits_at(l, at), thread;
@@ -527,7 +581,7 @@ static bool read_line(reading *r, rs_fl_line *l)
     bool nomem = false, good;
     for (int i = 0; i < 8; i++)
         if (!peel_task(l) && !peel_bracket(l) && !peel_ray(r, l, &nomem) && !peel_time(l) &&
-            !peel_pod(r, l, &nomem))
+            !peel_sglang(l) && !peel_vllm(l) && !peel_pod(r, l, &nomem))
             break;
     if (nomem) return false;
     bool is_new;
@@ -557,6 +611,38 @@ static bool read_line(reading *r, rs_fl_line *l)
     rs_fl_line_kind kind = rs_fl_read_event(r->flight, r->log, l);
     if (kind == RS_FL_LINE_NOMEM) return false;
     return kind == RS_FL_LINE_PLAIN && l->n ? note_plain(r, l) : true;
+}
+
+static bool end_stacks(reading *r)
+{
+    if (!r->stacks.n) return true;
+    const char *text = rs_text_get(&r->stacks);
+    bool good = text && rs_fl_take_stacks(r->flight, -1, r->file, r->stacks_line, text, r->stacks.n);
+    rs_text_clear(&r->stacks);
+    return good;
+}
+
+/* "Process 972452: sglang::scheduler_TP3" and the lines after it, up to one with a stamp. *good false when out of memory. */
+static bool in_stacks(reading *r, const rs_fl_line *l, bool *good)
+{
+    rs_fl_span f[RS_FL_MAX_FIELDS];
+    rs_fl_worker worker;
+    *good = true;
+    bool begins = starts(l, "Process ") && rs_fl_template(l->text, l->n, "Process %d: %r", f) &&
+                  rs_fl_process_of(f[1].text, f[1].n, &worker) != RS_FL_PROCESS_OTHER;
+    bool part = r->stacks.n && l->n < MAX_STACKS - r->stacks.n &&
+                (l->n == 0 || starts(l, "    ") || starts(l, "Python v") || starts(l, "Thread "));
+    if (!begins && !part) {
+        *good = end_stacks(r);
+        return false;
+    }
+    if (begins) {
+        *good = end_stacks(r);
+        r->stacks_line = l->line;
+    }
+    rs_text_add(&r->stacks, l->text, l->n);
+    rs_text_add(&r->stacks, "\n", 1);
+    return true;
 }
 
 rs_status rs_fl_read_log_from(rs_flight *flight, rs_source *from, rs_error *err)
@@ -593,8 +679,11 @@ rs_status rs_fl_read_log_from(rs_flight *flight, rs_source *from, rs_error *err)
                                 .guid = RS_FL_NONE},
                         .file = r.file,
                         .line = (int64_t)text.number};
-        if (!read_line(&r, &l)) status = rs_fail_nomem(err, name);
+        bool good;
+        if (in_stacks(&r, &l, &good) ? !good : !good || !read_line(&r, &l)) status = rs_fail_nomem(err, name);
     }
+    if (status == RS_OK && !end_stacks(&r)) status = rs_fail_nomem(err, name);
+    rs_text_clear(&r.stacks);
     if (flight->log && status == RS_OK) {
         flight->log->n_lines += lines.number;
         flight->log->files[flight->log->n_files - 1].n_lines = (int64_t)lines.number;

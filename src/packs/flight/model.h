@@ -149,6 +149,8 @@ typedef struct rs_fl_note {
     uint32_t host, address; /* texts; RS_FL_NONE unknown */
     uint32_t stack;         /* of its main thread; 0 none */
     uint32_t stack_file;    /* text: the file that holds it; RS_FL_NONE: no file of its own */
+    uint32_t title;         /* text: of a serving engine's process; RS_FL_NONE of others */
+    int64_t stack_line;     /* of that file */
     bool no_traceback;      /* it answers, but not for its Python stack */
     bool collecting;        /* its main thread collects garbage */
     uint32_t failure;       /* text: why it does not answer; RS_FL_NONE when it does */
@@ -184,8 +186,8 @@ struct rs_flight {
     size_t n_threads, threads_capacity;
     rs_fl_note *notes; /* by ascending rank */
     size_t n_notes, notes_capacity;
-    size_t n_stack_files;
-    int64_t *unusable; /* ranks whose dump exists but could not be read, ascending */
+    size_t n_stack_files, n_engines; /* files with stacks, and those of engines among them */
+    int64_t *unusable;               /* ranks whose dump exists but could not be read, ascending */
     size_t n_unusable, unusable_capacity;
     size_t n_unusable_files;
     struct rs_fl_p2p *p2p; /* by group, built on first need */

@@ -360,7 +360,8 @@ static rs_status end(opening *o, rs_flight **out, rs_status status)
     rs_fl_files_clear(&o->files);
     if (*out)
         (*out)->settings.prefix = NULL, (*out)->settings.logs = NULL, (*out)->settings.n_logs = 0,
-        (*out)->settings.evidence = NULL, (*out)->settings.n_evidence = 0;
+        (*out)->settings.evidence = NULL, (*out)->settings.n_evidence = 0, (*out)->settings.compiled = NULL,
+        (*out)->settings.n_compiled = 0;
     if (status == RS_OK || status == RS_ERR_FORMAT) return status;
     if (*out) (*out)->settings.previous = NULL; /* it stays the caller's */
     rs_flight_close(*out);

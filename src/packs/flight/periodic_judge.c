@@ -1,5 +1,6 @@
 /* A verdict from the tables of the periodic dumper. */
 #include "flight/periodic.h"
+#include "flight/serving.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -176,16 +177,6 @@ static rs_status judge_stuck(rs_fl_analysis *a, const rs_fl_periodic *p, rs_erro
 
 #define STANDSTILL INT64_C(30000000000)
 
-bool rs_fl_waits_in_torch(const rs_flight *flight, uint32_t stack)
-{
-    const rs_fl_stack *s = &flight->stacks[stack];
-    if (!s->n) return false;
-    const rs_fl_frame *f = &flight->frames[flight->stack_frames[s->first]];
-    const char *file = rs_fl_text(flight, f->file);
-    return strstr(file, "torch/distributed/") ||
-           (strstr(file, "torch/cuda/") && strstr(rs_fl_text(flight, f->name), "synchronize"));
-}
-
 /* Stacks without any record: where everybody stands still and most are in torch.distributed, the others
  * probably hold them up. No more than that can be said. */
 static rs_status judge_stacks(rs_fl_analysis *a, rs_error *err)
@@ -199,7 +190,7 @@ static rs_status judge_stacks(rs_fl_analysis *a, rs_error *err)
         const rs_fl_note *note = &flight->notes[i];
         if (!note->stack) continue;
         still = still && note->since_ns >= STANDSTILL;
-        if (rs_fl_waits_in_torch(flight, note->stack))
+        if (rs_fl_wait_of(flight, note->stack) != RS_FL_BUSY)
             waiting++;
         else
             ranks[n++] = note->rank;

@@ -49,6 +49,11 @@ static const struct metric {
 };
 #define N_METRICS (sizeof metrics / sizeof *metrics)
 
+const char *rs_flight_metric(size_t i)
+{
+    return i < N_METRICS ? metrics[i].name : NULL;
+}
+
 typedef struct series {
     uint8_t metric;
     uint32_t host, pci, file; /* texts; RS_FL_NONE unknown */

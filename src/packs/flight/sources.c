@@ -14,7 +14,9 @@
 static bool knows_log(const char *path, const uint8_t *text, size_t n)
 {
     if (n == 0 || !rs_fl_is_named_log(path) || text[0] == '{') return false;
-    if (text[0] == '[' && !(n > 1 && rs_is_alnum((char)text[1]) && (text[1] > '9' || text[1] < '0')))
+    bool stamped = n > 5 && text[5] == '-'; /* "[2025-08-02 19:24:30 TP3]" is no JSON */
+    if (text[0] == '[' && !stamped &&
+        !(n > 1 && rs_is_alnum((char)text[1]) && (text[1] > '9' || text[1] < '0')))
         return false; /* JSON */
     for (size_t i = 0; i < n; i++)
         if (text[i] < 0x20 && !memchr("\n\r\t\x1b", text[i], 4)) return false;
@@ -32,6 +34,7 @@ const rs_fl_source *const rs_fl_sources[] = {&rs_fl_ras_source,
                                              &rs_fl_inspector_source,
                                              &rs_fl_prometheus_source,
                                              &rs_fl_stacks_source,
+                                             &rs_fl_compile_source,
                                              &log_source,
                                              NULL};
 
@@ -114,7 +117,8 @@ rs_status rs_fl_read_whole(rs_flight *flight, rs_source *from, size_t most, uint
 
 bool rs_fl_has_sources(const rs_flight *flight)
 {
-    return flight->ras || flight->inspector || flight->prometheus || flight->n_stack_files;
+    return flight->ras || flight->inspector || flight->prometheus || flight->n_stack_files ||
+           flight->settings.n_compiled;
 }
 
 bool rs_fl_hear_sources(rs_flight *flight)
@@ -377,7 +381,7 @@ bool rs_fl_answer_of_sources(rs_flight *flight, rs_flight_finding *out)
         if (e->past) continue;
         if (!fault && e->role == RS_FL_ORIGIN && e->from != RS_FLIGHT_FILE_LOG)
             fault = e; /* of a rank that is not known */
-        if (!position && e->role == RS_FL_POSITION) position = e;
+        if (!position && (e->role == RS_FL_POSITION || e->kind == RS_FL_EV_PLACE)) position = e;
         if (!level && e->kind == RS_FL_EV_LEVEL) level = e;
     }
     const rs_fl_event *best = fault ? fault : position ? position : level;

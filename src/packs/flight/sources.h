@@ -64,7 +64,13 @@ extern const rs_fl_source rs_fl_ras_source;
 extern const rs_fl_source rs_fl_inspector_source;
 /* prometheus.c */
 extern const rs_fl_source rs_fl_prometheus_source;
+/* compiled.c */
+extern const rs_fl_source rs_fl_compile_source;
 /* stack_files.c */
+/* The stacks of one process, as py-spy or faulthandler print them: of that rank (-1 unknown), or of the serving engine's process that
+ * the text names. What is neither is left out. False when out of memory. */
+bool rs_fl_take_stacks(rs_flight *flight, int64_t rank, uint32_t file, int64_t line, const char *text,
+                       size_t n);
 extern const rs_fl_source rs_fl_stacks_source;
 
 #endif

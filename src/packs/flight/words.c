@@ -45,9 +45,17 @@ const char *rs_fl_group_text(rs_flight *flight, uint32_t group)
 
 bool rs_fl_is_library(const char *file)
 {
+    /* Of a serving job the engine's own code is what its users know. */
+    static const char *const others[] = {"threading.py",  "ssl.py",           "socket.py",
+                                         "selectors.py",  "queue.py",         "zmq/",
+                                         "subprocess.py", "contextlib.py",    "asyncio/",
+                                         "site.py",       "multiprocessing/", "concurrent/futures/"};
+    if (strstr(file, "/vllm/") || strstr(file, "/sglang/")) return false;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strncmp(file, others[i], strlen(others[i])) == 0) return true; /* as py-spy shortens them */
     return strstr(file, "site-packages/") || strstr(file, "dist-packages/") || strstr(file, "/torch/") ||
            strncmp(file, "torch/", 6) == 0 || strstr(file, "lib/python") || file[0] == '<' ||
-           strncmp(file, "threading.py", 12) == 0;
+           strstr(file, ".so");
 }
 
 const rs_fl_frame *rs_fl_user_frame(const rs_flight *flight, uint32_t stack)

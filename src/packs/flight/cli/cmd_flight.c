@@ -28,6 +28,11 @@ static const rs_option_spec specs[] = {
     {"ras", RS_OPTION_TEXT, "HOST[:PORT]", NULL, NULL,
      "ask NCCL's RAS of a running job (port 28028), and again after --stall seconds when that is given; with DIR, --log, --server or "
      "--workers, or alone"},
+    {"prometheus", RS_OPTION_TEXT, "URL", NULL, NULL,
+     "ask a Prometheus that scrapes dcgm-exporter for clocks, Xid, ECC and links; with any of the others"},
+    {"metrics-hours", RS_OPTION_INT, "N", NULL, "2", "hours before now that --prometheus is asked about"},
+    {"metrics-match", RS_OPTION_TEXT, "LABELS", NULL, NULL,
+     "with --prometheus: only series with these labels, as in a query: Hostname=~\"node0[1-8].*\""},
     {"history", RS_OPTION_TEXT, "DIR", NULL, NULL,
      "compare with the records of earlier attempts in DIR and say what to do: start again, without a host, or stop; then add this one"},
     {"watch", RS_OPTION_TEXT, "DIR|URL", NULL, NULL,
@@ -63,8 +68,9 @@ typedef struct flight_request {
     const rs_table_spec *tables[16];
     rs_flight *flight;
     rs_error failed; /* why there is no verdict, where JSON shows what was wrong with the files; else RS_OK */
-    rs_fetch ras[2]; /* answers of NCCL's RAS */
-    int ended;       /* the exit code of a watch whose server has gone */
+    rs_flight_sources sources;
+    rs_flight_compiled compiled;
+    int ended; /* the exit code of a watch whose server has gone */
 } flight_request;
 
 /* ---- tables -------------------------------------------------------------------------------------------- */
@@ -252,6 +258,7 @@ static rs_status check(rs_request *r, rs_error *err)
     } numbers[] = {{"every", 1, 86400, " seconds"},
                    {"stall", 1, 86400, " seconds"},
                    {"timeout", 1, 86400, " seconds"},
+                   {"metrics-hours", 1, 8760, " hours"},
                    {"jobs", 1, 4096, ""}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         int64_t given = rs_request_int(r, numbers[i].name);
@@ -266,7 +273,8 @@ static rs_status check(rs_request *r, rs_error *err)
                   (rs_request_text(r, "watch") != NULL) + (r->arguments.n_paths > 0);
     if (sources > 1)
         return rs_fail(err, RS_ERR_USAGE, "one of DIR, --server, --workers and --watch, not several");
-    if (sources == 0 && rs_request_repeated(r, "log")->n == 0 && !rs_request_text(r, "ras"))
+    if (sources == 0 && rs_request_repeated(r, "log")->n == 0 && !rs_request_text(r, "ras") &&
+        !rs_request_text(r, "prometheus"))
         return rs_fail(err, RS_ERR_USAGE, "which dumps? rankscope flight [options] DIR...");
     return RS_OK;
 }
@@ -275,7 +283,7 @@ static rs_status open_input(const rs_request *r, rs_flight_settings *settings, f
                             rs_error *err)
 {
     const char *server = rs_request_text(r, "server"), *watch = rs_request_text(r, "watch");
-    if (watch) return rs_flight_watch(r, watch, settings, &own->flight, &own->ended, err);
+    if (watch) return rs_flight_watch(r, watch, settings, &own->sources, &own->flight, &own->ended, err);
     if (server || rs_request_text(r, "workers"))
         return rs_flight_snapshot(r, server, settings, &own->flight, err);
     return rs_flight_open(r->arguments.paths, r->arguments.n_paths, settings, &own->flight, err);
@@ -298,13 +306,18 @@ static rs_status body(rs_request *r, rs_result *result, rs_error *err)
                                    .progress = rs_progress_step,
                                    .progress_context = &r->progress};
     const char *table = table_name(r);
-    rs_flight_bytes answers[2];
     rs_status status = RS_OK;
-    if (rs_request_text(r, "ras")) {
-        settings.evidence = answers;
-        if (rs_request_is_set(r, "stall")) settings.stall_ns = rs_request_int(r, "stall") * 1000000000;
-        status = rs_flight_ask_ras(r, own->ras, answers, &settings.n_evidence, err);
+    bool stall = rs_request_is_set(r, "stall"), live = rs_request_text(r, "watch") != NULL;
+    if (stall) settings.stall_ns = rs_request_int(r, "stall") * 1000000000;
+    if (!live) status = rs_flight_ask_sources(r, &own->sources, &settings, err);
+    if (status == RS_OK && !live && stall && rs_request_text(r, "ras")) {
+        rs_flight_pause(rs_request_int(r, "stall") + 1);
+        status = rs_flight_ask_sources(r, &own->sources, &settings, err);
     }
+    if (status == RS_OK)
+        status = rs_flight_compare_compiled(r->arguments.paths, r->arguments.n_paths, &own->compiled, err);
+    settings.compiled = own->compiled.items;
+    settings.n_compiled = own->compiled.n;
     if (status == RS_OK) status = open_input(r, &settings, own, err);
     r->stats = rs_flight_get_stats(own->flight);
     if (status == RS_OK) return table ? make_table(r, own->flight, table, result, err) : RS_OK;
@@ -322,7 +335,8 @@ static void clear(rs_request *r)
 {
     flight_request *own = r->own;
     rs_flight_close(own->flight);
-    for (size_t i = 0; i < 2; i++) rs_fetch_clear(&own->ras[i]);
+    rs_flight_sources_clear(&own->sources);
+    rs_flight_compiled_clear(&own->compiled);
 }
 
 /* ---- rankscope PATH... --------------------------------------------------------------------------------- */

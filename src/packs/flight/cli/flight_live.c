@@ -7,6 +7,7 @@
 
 #include "base/ascii.h"
 #include "base/memory.h"
+#include "base/try.h"
 #include "cli/fetch.h"
 #include "flight/cli/flight.h"
 
@@ -299,7 +300,7 @@ static bool is_url(const char *text)
     return strncmp(text, "http://", 7) == 0 || strncmp(text, "https://", 8) == 0;
 }
 
-static void pause_for(int64_t seconds)
+void rs_flight_pause(int64_t seconds)
 {
     struct timespec t = {.tv_sec = seconds};
     while (nanosleep(&t, &t) != 0 && errno == EINTR) continue;
@@ -312,15 +313,18 @@ static void tell(const rs_flight_report *report, char *state, size_t size)
     snprintf(next, sizeof next, "%s: %s", rs_flight_verdict_name(report->root.verdict), report->root.summary);
     bool healthy = report->root.verdict == RS_FLIGHT_HEALTHY;
     if (healthy && strncmp(state, "healthy", 7) == 0) return; /* its numbers change all the time */
-    if (strncmp(state, next, size - 1) == 0) return;
+    /* The times of a slow rank or GPU follow the window of the measurements. */
+    const char *times = report->root.verdict == RS_FLIGHT_STRAGGLER ? strstr(next, " (") : NULL;
+    if (strncmp(state, next, times ? (size_t)(times - next) : size - 1) == 0) return;
     snprintf(state, size, "%s", next);
     int64_t s = now() / 1000000000 % 86400;
     fprintf(stderr, "%02d:%02d:%02d UTC %s\n", (int)(s / 3600), (int)(s / 60 % 60), (int)(s % 60), state);
 }
 
-static rs_status look(const rs_request *r, const char *what, rs_flight_settings *settings, rs_flight *before,
-                      rs_flight **out, rs_error *err)
+static rs_status look(const rs_request *r, const char *what, rs_flight_settings *settings,
+                      rs_flight_sources *sources, rs_flight *before, rs_flight **out, rs_error *err)
 {
+    RS_TRY(rs_flight_ask_sources_again(r, sources, settings, err));
     settings->previous = before;
     if (is_url(what)) return rs_flight_snapshot(r, what, settings, out, err);
     return rs_flight_open(&what, 1, settings, out, err);
@@ -337,7 +341,7 @@ static bool was_idle(rs_flight *flight)
 }
 
 rs_status rs_flight_watch(const rs_request *r, const char *what, rs_flight_settings *settings,
-                          rs_flight **out, int *ended, rs_error *err)
+                          rs_flight_sources *sources, rs_flight **out, int *ended, rs_error *err)
 {
     int64_t every = rs_request_int(r, "every");
     bool once = rs_request_flag(r, "once");
@@ -346,7 +350,7 @@ rs_status rs_flight_watch(const rs_request *r, const char *what, rs_flight_setti
     *ended = RS_EXIT_OK;
     for (;;) {
         const rs_flight_report *report;
-        rs_status status = look(r, what, settings, before, out, err);
+        rs_status status = look(r, what, settings, sources, before, out, err);
         if (status == RS_ERR_IO && before && is_url(what)) {
             /* The server is gone: the job ended, or vanished. */
             *ended = was_idle(before) ? RS_EXIT_OK : RS_EXIT_LOSS;
@@ -356,8 +360,17 @@ rs_status rs_flight_watch(const rs_request *r, const char *what, rs_flight_setti
             *out = before;
             return RS_OK;
         }
-        if (status != RS_OK) {
-            if (status != RS_ERR_FORMAT) rs_flight_close(before);
+        if (status == RS_ERR_FORMAT && !is_url(what) && !once && !settings->n_evidence) {
+            /* A job that runs has left nothing yet. */
+            rs_flight_close(*out);
+            *out = before = NULL;
+            if (!r->quiet && !state[0]) fprintf(stderr, "%s holds no dump yet\n", what);
+            snprintf(state, sizeof state, "nothing");
+            rs_flight_pause(every);
+            continue;
+        }
+        if (status != RS_OK && (status != RS_ERR_FORMAT || !*out)) {
+            rs_flight_close(before);
             return status;
         }
         status = rs_flight_get_report(*out, &report, err);
@@ -369,6 +382,6 @@ rs_status rs_flight_watch(const rs_request *r, const char *what, rs_flight_setti
         if (once || hang) return RS_OK;
         before = *out;
         *out = NULL;
-        pause_for(every);
+        rs_flight_pause(every);
     }
 }

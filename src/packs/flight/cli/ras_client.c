@@ -131,17 +131,7 @@ static rs_status ask_once(const char *address, int64_t timeout_s, rs_fetch *out,
         host, port, (long long)timeout_s);
 }
 
-rs_status rs_flight_ask_ras(const rs_request *r, rs_fetch *answers, rs_flight_bytes *out, size_t *n,
-                            rs_error *err)
+rs_status rs_flight_ask_ras(const rs_request *r, rs_fetch *out, rs_error *err)
 {
-    const char *address = rs_request_text(r, "ras");
-    size_t times = rs_request_is_set(r, "stall") ? 2 : 1;
-    for (*n = 0; *n < times; ++*n) {
-        struct timespec pause = {.tv_sec = rs_request_int(r, "stall") + 1};
-        while (*n && nanosleep(&pause, &pause) != 0 && errno == EINTR) continue;
-        RS_TRY(ask_once(address, rs_request_int(r, "timeout"), &answers[*n], err));
-        out[*n] =
-            (rs_flight_bytes){.bytes = answers[*n].body, .n = answers[*n].n, .rank = -1, .name = address};
-    }
-    return RS_OK;
+    return ask_once(rs_request_text(r, "ras"), rs_request_int(r, "timeout"), out, err);
 }

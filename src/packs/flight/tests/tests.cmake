@@ -4,5 +4,10 @@ add_executable(flight_sim ${rs_jobs}/main.c ${rs_jobs}/sim.c ${rs_jobs}/sim_writ
 set_target_properties(flight_sim PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/flight)
 target_link_libraries(flight_sim PRIVATE rankscope_static)
 add_test(NAME flight_sim COMMAND flight_sim check 1000)
-add_test(NAME flight_sim_sources COMMAND flight_sim sources 150)
+add_test(NAME flight_sim_sources COMMAND flight_sim sources 400)
 add_test(NAME flight_sim_shapes COMMAND flight_sim shapes 1000)
+
+# A job that is watched through NCCL's RAS and Prometheus.
+if(TARGET rankscope AND Python3_FOUND)
+  add_test(NAME flight_live_sources COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/live/sources $<TARGET_FILE:rankscope>)
+endif()

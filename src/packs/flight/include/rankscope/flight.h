@@ -70,7 +70,8 @@ typedef enum rs_flight_file {
     RS_FLIGHT_FILE_RAS,        /* NCCL's RAS: `ncclras -f json`, or its text */
     RS_FLIGHT_FILE_INSPECTOR,  /* NCCL's Inspector plugin: lines of JSON */
     RS_FLIGHT_FILE_PROMETHEUS, /* DCGM's metrics: the JSON of a query_range */
-    RS_FLIGHT_FILE_STACKS      /* Python stacks of a rank, by py-spy or faulthandler */
+    RS_FLIGHT_FILE_STACKS,     /* Python stacks of a rank, by py-spy or faulthandler */
+    RS_FLIGHT_FILE_COMPILE     /* what torch.compile logs of a rank with TORCH_TRACE */
 } rs_flight_file;
 /* What a file is, by its name and the first n bytes of its text (unpacked; 4 KiB are enough). A log is a text whose name ends in
  * .log, .out or .err. */
@@ -83,6 +84,13 @@ typedef struct rs_flight_bytes {
     int64_t rank;     /* of a dump */
     const char *name; /* represents the file's in messages */
 } rs_flight_bytes;
+
+/* What another analysis found about a rank, such as what `compile` finds in the logs of torch.compile. It adds to the proof of a
+ * verdict that names the rank. */
+typedef struct rs_flight_remark {
+    int64_t rank;
+    const char *text, *file; /* a sentence; the file that shows it */
+} rs_flight_remark;
 
 typedef struct rs_flight_settings {
     size_t size;             /* sizeof(rs_flight_settings): needed, so that the struct can grow */
@@ -106,6 +114,8 @@ typedef struct rs_flight_settings {
     size_t n_evidence;
     const char *
         history; /* a folder with records of earlier attempts (rs_flight_write_record), to compare this one with; NULL */
+    const rs_flight_remark *compiled; /* findings of `compile`; NULL: none */
+    size_t n_compiled;
 } rs_flight_settings;
 
 /* Reads the dumps under paths (files, directories with all below them, tar archives, RANK=PATH, the beginning
@@ -120,6 +130,10 @@ RS_API rs_status rs_flight_open(const char *const *paths, size_t n_paths, const 
 /* The same from memory: plain bytes of one dump a rank. Nothing is borrowed afterwards. */
 RS_API rs_status rs_flight_open_bytes(const rs_flight_bytes *dumps, size_t n_dumps,
                                       const rs_flight_settings *settings, rs_flight **out, rs_error *err);
+
+/* The names of the series (of dcgm-exporter) that a verdict uses, for a query_range of Prometheus; NULL after the last. Its answer
+ * belongs to the settings' evidence. Experimental. */
+RS_API const char *rs_flight_metric(size_t i);
 
 /* What a running job's server answered to one question. */
 typedef struct rs_flight_answer {

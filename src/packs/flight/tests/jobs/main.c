@@ -330,30 +330,49 @@ static int check_shapes(uint64_t seeds, uint64_t first)
 
 /* ---- sources ---------------------------------------------------------------------------------------------- */
 
-enum { SRC_DUMPS = 1, SRC_RAS = 2, SRC_LOG = 4, SRC_STACKS = 8, SRC_ALL = 15 };
+enum {
+    SRC_DUMPS = 1,
+    SRC_RAS = 2,
+    SRC_LOG = 4,
+    SRC_STACKS = 8,
+    SRC_INSPECTOR = 16,
+    SRC_METRICS = 32,
+    SRC_ALL = 63
+};
 
 typedef struct sources {
     unsigned there, lies; /* of SRC_ */
     bool guilty_lost;     /* the guilty rank left no dump */
-    unsigned accused;     /* by a log of another attempt */
+    unsigned accused;     /* by a log, or metrics, of another attempt */
+    bool another;         /* a wrong source is of another attempt, else its clock is wrong */
 } sources;
 
 static sources draw_sources(sim_job *job)
 {
     sources s = {.there = SRC_ALL};
-    for (unsigned bit = 1; bit <= SRC_STACKS; bit *= 2) {
+    for (unsigned bit = 1; bit < SRC_ALL; bit *= 2) {
         if (sim_random(job) % 10 < 2) s.there &= ~bit;
         if (bit != SRC_DUMPS && bit != SRC_STACKS && sim_random(job) % 10 < 2) s.lies |= bit;
     }
     if (!s.there) s.there = SRC_DUMPS;
     s.guilty_lost = job->fault != SIM_NONE && job->fault != SIM_NETWORK && sim_random(job) % 10 < 2;
     s.accused = (unsigned)(sim_random(job) % job->world);
+    s.another = s.accused != job->guilty && sim_random(job) % 2;
     return s;
 }
 
-static bool write_sources(sim_job *job, const sources *s, unsigned which, const char *directory)
+/* A clock that is wrong by so much; another attempt was earlier. */
+static int64_t shift_of(const sources *s, unsigned source)
 {
-    bool good = true, another = s->accused != job->guilty && sim_random(job) % 2;
+    if (!(s->lies & source)) return 0;
+    return s->another ? INT64_C(-7200000000000) : INT64_C(10800000000000);
+}
+
+static bool write_sources(const sim_job *job, const sources *s, unsigned which, const char *directory)
+{
+    bool good = true, gpu = job->fault == SIM_GPU_BLOCK || job->fault == SIM_HALF_DONE;
+    unsigned by_log = s->lies & SRC_LOG && s->another ? s->accused : job->guilty,
+             by_metrics = s->lies & SRC_METRICS && s->another ? s->accused : job->guilty;
     remove_dumps(directory);
     if (which & SRC_DUMPS) {
         bool lost = job->ranks[job->guilty].lost;
@@ -363,13 +382,11 @@ static bool write_sources(sim_job *job, const sources *s, unsigned which, const 
     }
     if (good && which & SRC_RAS)
         good = sim_write_ras(job, s->lies & SRC_RAS ? sim_middle(job) : INT64_MAX, directory);
-    if (good && which & SRC_LOG) {
-        int64_t shift = !(s->lies & SRC_LOG) ? 0
-                        : another            ? INT64_C(-7200000000000)
-                                             : INT64_C(10800000000000);
-        good = sim_write_log(job, s->lies & SRC_LOG && another ? s->accused : job->guilty, shift, directory);
-    }
-    return good && (!(which & SRC_STACKS) || sim_write_stacks(job, directory));
+    if (good && which & SRC_LOG) good = sim_write_log(job, by_log, shift_of(s, SRC_LOG), directory);
+    if (good && which & SRC_STACKS) good = sim_write_stacks(job, directory);
+    if (good && which & SRC_INSPECTOR) good = sim_write_inspector(job, shift_of(s, SRC_INSPECTOR), directory);
+    return good && (!(which & SRC_METRICS) || sim_write_metrics(job, gpu ? by_metrics : job->world,
+                                                                shift_of(s, SRC_METRICS), directory));
 }
 
 typedef enum sources_verdict { SV_WRONG, SV_SILENT, SV_RIGHT } sources_verdict;
@@ -406,7 +423,7 @@ static int check_sources(uint64_t seeds, uint64_t first)
     enum { N = sizeof faults / sizeof *faults };
     char directory[] = "/tmp/flight_sim.XXXXXX", said[2048], alone[2048];
     unsigned right = 0, all = 0, complete_right = 0, complete = 0, accused = 0, worse = 0,
-             single[SRC_STACKS + 1] = {0};
+             single[SRC_ALL + 1] = {0};
     bool good = mkdtemp(directory) != NULL;
     for (uint64_t i = 0; i < seeds && good; i++) {
         uint64_t seed = first + i;
@@ -419,7 +436,7 @@ static int check_sources(uint64_t seeds, uint64_t first)
         }
         sources s = draw_sources(&job);
         bool best = false;
-        for (unsigned bit = 1; bit <= SRC_STACKS && good; bit *= 2) {
+        for (unsigned bit = 1; bit < SRC_ALL && good; bit *= 2) {
             if (!(s.there & bit) || s.lies & bit) continue;
             good = write_sources(&job, &s, bit, directory);
             bool one = good && judge_sources(&job, directory, alone, sizeof alone) == SV_RIGHT;
@@ -446,9 +463,9 @@ static int check_sources(uint64_t seeds, uint64_t first)
     printf(
         "all sources, none wrong: %u of %u right; as drawn: %u of %u; healthy jobs accused: %u; worse than the best source alone: %u\n",
         complete_right, complete, right, all, accused, worse);
-    printf("alone: dumps %u, RAS %u, log %u, stacks %u\n", single[SRC_DUMPS], single[SRC_RAS],
-           single[SRC_LOG], single[SRC_STACKS]);
-    return good && !accused && complete_right * 1000 >= complete * 995 && worse * 200 <= all ? 0 : 1;
+    printf("alone: dumps %u, RAS %u, log %u, stacks %u, Inspector %u, metrics %u\n", single[SRC_DUMPS],
+           single[SRC_RAS], single[SRC_LOG], single[SRC_STACKS], single[SRC_INSPECTOR], single[SRC_METRICS]);
+    return good && !accused && !worse && complete_right * 1000 >= complete * 995 ? 0 : 1;
 }
 
 static int write_job(int argc, char **argv)
@@ -462,6 +479,8 @@ static int write_job(int argc, char **argv)
     if (argc > 11) s.json = (int)strtol(argv[11], NULL, 10);
     sim_job job;
     bool good = sim_run(&job, &s) && sim_write(&job, argv[2]);
+    const sources all = {.there = SRC_ALL};
+    if (good && strcmp(argv[1], "write-all") == 0) good = write_sources(&job, &all, SRC_ALL, argv[2]);
     if (good) printf("%u ranks, %s of rank %u\n", job.world, sim_fault_name(job.fault), job.guilty);
     sim_free(&job);
     return good ? 0 : 1;
@@ -497,9 +516,9 @@ int main(int argc, char **argv)
         return check_sources(argc > 2 ? strtoull(argv[2], NULL, 10) : 200,
                              argc > 3 ? strtoull(argv[3], NULL, 10) : 1);
     if (argc >= 6 && strcmp(argv[1], "write-shape") == 0) return write_shape(argv);
-    if (argc >= 5 && strcmp(argv[1], "write") == 0) return write_job(argc, argv);
+    if (argc >= 5 && strncmp(argv[1], "write", 5) == 0) return write_job(argc, argv);
     fprintf(stderr,
             "usage: flight_sim check|shapes|sources [SEEDS [FIRST]] | write-shape DIR FAULT SEED SHAPE | "
-            "write DIR FAULT SEED [TP PP DP STEPS LAYERS RING JSON]\n");
+            "write|write-all DIR FAULT SEED [TP PP DP STEPS LAYERS RING JSON]\n");
     return 2;
 }

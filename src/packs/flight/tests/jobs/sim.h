@@ -142,6 +142,8 @@ bool sim_write_shape(const sim_job *job, sim_shape shape, int64_t cut_ns, const 
  * at fault and its clock off by so much. */
 bool sim_write_ras(const sim_job *job, int64_t until, const char *directory);
 bool sim_write_log(const sim_job *job, unsigned guilty, int64_t shift_ns, const char *directory);
+bool sim_write_inspector(const sim_job *job, int64_t shift_ns, const char *directory);
+bool sim_write_metrics(const sim_job *job, unsigned xid_of, int64_t shift_ns, const char *directory);
 bool sim_write_stacks(const sim_job *job, const char *directory);
 
 /* Whether a rank's host stopped with everything completed that it issued. */

@@ -1,5 +1,6 @@
-/* What a cluster writes next to the dumps of one hang: NCCL RAS, the job's log, Python stacks. Each shows the same job in its own
+/* What a cluster writes next to the dumps of one hang: NCCL RAS and Inspector, the job's log, DCGM's series, Python stacks. Each shows the same job in its own
  * way, is there or not, and may be wrong: a RAS report from before the hang, a log of another attempt or by a wrong clock. */
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "sim.h"
@@ -149,4 +150,73 @@ bool sim_write_stacks(const sim_job *job, const char *directory)
         if (fclose(f) != 0) return false;
     }
     return true;
+}
+
+/* ---- NCCL Inspector ------------------------------------------------------------------------------------------- */
+
+/* One file a host: a line a finished collective. Records of a moment long ago are of an earlier run. */
+bool sim_write_inspector(const sim_job *job, int64_t shift_ns, const char *directory)
+{
+    static const char *const names[] = {"AllReduce", "AllGather", "ReduceScatter", "AlltoAll", "Broadcast"};
+    FILE *f = NULL;
+    for (unsigned r = 0; r < job->world; r++) {
+        const sim_rank *rank = &job->ranks[r];
+        char name[64];
+        if (r % PER_HOST == 0) {
+            snprintf(name, sizeof name, "node%02u-pid%u.log", r / PER_HOST, 4200 + r);
+            if (f) fclose(f);
+            if (!(f = create(directory, name))) return false;
+        }
+        for (size_t i = 0; i < rank->n; i++) {
+            const sim_op *op = &rank->ops[i];
+            const sim_group *group = &job->groups[op->group];
+            unsigned in_group = 0;
+            if (op->state != 2 || op->p2p || op->kind > SIM_BROADCAST || op->numel == 0) continue;
+            while (group->ranks[in_group] != r) in_group++;
+            double us = (double)(op->completed - op->started) / 1e3;
+            fprintf(
+                f,
+                "{\"header\":{\"id\":\"0x%x\",\"rank\":%u,\"n_ranks\":%u,\"nnodes\":2},\"metadata\":{"
+                "\"inspector_output_format_version\":\"v4.0\",\"git_rev\":\"\",\"rec_mechanism\":\"profiler_plugin\","
+                "\"dump_timestamp_us\":%" PRId64
+                ",\"hostname\":\"node%02u\",\"pid\":%u},\"coll_perf\":{\"coll\":\"%s\","
+                "\"coll_sn\":%u,\"coll_msg_size_bytes\":%u,\"coll_exec_time_us\":%.0f,\"coll_timing_source\":\"kernel_gpu\","
+                "\"coll_algobw_gbs\":1.0,\"coll_busbw_gbs\":1.0}}\n",
+                0x1000 + op->group, in_group, group->n, (op->completed + shift_ns) / 1000, r / PER_HOST,
+                4200 + r, names[op->kind], op->seq, op->numel * 4, us);
+        }
+    }
+    return f && fclose(f) == 0;
+}
+
+/* ---- DCGM through Prometheus ------------------------------------------------------------------------------------ */
+
+/* Clocks and Xid of every GPU, each 15 s from half an hour before the end. xid_of: whose GPU reports one, from three samples before
+ * the end; the world's size: none. */
+bool sim_write_metrics(const sim_job *job, unsigned xid_of, int64_t shift_ns, const char *directory)
+{
+    enum { SAMPLES = 120 };
+    FILE *f = create(directory, "dcgm.json");
+    int64_t end = last_issue(job) + HOUR / 6 + shift_ns;
+    if (!f) return false;
+    fprintf(f, "{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[");
+    for (unsigned r = 0; r < job->world; r++)
+        for (int xid = 0; xid < 2; xid++) {
+            fprintf(
+                f,
+                "%s\n{\"metric\":{\"__name__\":\"%s\",\"gpu\":\"%u\",\"Hostname\":\"node%02u\",\"pci_bus_id\":"
+                "\"00000000:%uB:00.0\"},\"values\":[",
+                r + (unsigned)xid ? "," : "", xid ? "DCGM_FI_DEV_XID_ERRORS" : "DCGM_FI_DEV_SM_CLOCK",
+                r % PER_HOST, r / PER_HOST, r % PER_HOST + 1);
+            for (unsigned i = 0; i < SAMPLES; i++) {
+                int64_t at = end / 1000000000 - 15 * (SAMPLES - 1 - (int64_t)i);
+                unsigned value = !xid                              ? 1980 - (i * 7 + r) % 3 * 15
+                                 : r == xid_of && i + 3 >= SAMPLES ? 79
+                                                                   : 0;
+                fprintf(f, "%s[%" PRId64 ",\"%u\"]", i ? "," : "", at, value);
+            }
+            fprintf(f, "]}");
+        }
+    fprintf(f, "]}}\n");
+    return fclose(f) == 0;
 }
