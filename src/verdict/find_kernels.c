@@ -8,8 +8,9 @@
 #include "base/try.h"
 #include "trace/kernel_kinds.h"
 
-#define LEAST_LATE 0.05    /* of GPU work: what waits for its launch more seldom has another cause than launching */
-#define HOTTEST 3          /* kernels */
+#define LEAST_LATE                                                                                           \
+    0.05          /* of GPU work: what waits for its launch more seldom has another cause than launching */
+#define HOTTEST 3 /* kernels */
 #define MOST_ELSEWHERE 0.9 /* of the time between launches: what is left is not worth graphs */
 
 rs_status rs_find_launch_bound(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
