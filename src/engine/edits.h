@@ -185,7 +185,7 @@ bool rs_edit_names_group(const rs_edit *edit, const rs_pool *pool, const rs_coll
 rs_status rs_edit_overlap(const rs_edit *edit, rs_editor *x, rs_error *err);
 rs_status rs_edit_graphs(rs_editor *x, rs_error *err);
 /* Whether an edge into work, of so many ns, is a launch or a gap that a graph saves. What is in a graph already saves nothing, and what
- * begins a millisecond behind its launch waited for something else. */
+ * begins a millisecond after its launch waited for something else. */
 bool rs_edit_graph_takes(const rs_skeleton *skeleton, uint32_t edge, int64_t ns);
 rs_status rs_edit_no_sync(const rs_edit *edit, rs_editor *x, rs_error *err);
 rs_status rs_edit_fuse(const rs_edit *edit, rs_editor *x, rs_error *err);

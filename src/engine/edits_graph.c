@@ -318,6 +318,25 @@ static bool wait_for_all(merger *m)
     return ok;
 }
 
+/* A collective that became a part of another is not launched: what its thread took up to the launch goes. */
+static void save_launches(merger *m, uint32_t k)
+{
+    const rs_engine *e = m->x->e;
+    for (uint32_t i = e->meetings[k].first; i < e->meetings[k].first + e->meetings[k].n; i++) {
+        const size_t r = rs_engine_rank_of(e, e->members[i]);
+        const rs_skeleton *s = e->ranks[r];
+        const uint32_t local = e->members[i] - e->node_base[r];
+        for (uint32_t j = s->first[local]; j < s->first[local + 1]; j++) {
+            const uint32_t call = s->source[j] >> 1;
+            if (rs_edge_cost(s, j) >= RS_COST_STREAM || !call || is_work(s, call) ||
+                s->first[call] == s->first[call + 1] || rs_edge_part(s, s->first[call]) != RS_PART_HOST)
+                continue;
+            int64_t *own = &m->x->w->edge[e->edge_base[r] + s->first[call]];
+            if (*own != RS_NO_EDGE && *own > 0 && *own < RS_HOST_GAP) change(m->x, own, 0);
+        }
+    }
+}
+
 static void merge_from(const rs_edit *edit, merger *m, uint32_t k)
 {
     const rs_engine *e = m->x->e;
@@ -341,6 +360,7 @@ static void merge_from(const rs_edit *edit, merger *m, uint32_t k)
         if (alpha > fixed) fixed = alpha;
         m->into[i] = end;
         if (i != end) change(m->x, &transfer[i], 0);
+        if (i != end && !edit->all_grows) save_launches(m, i);
     }
     if (end == k) return;
     m->closed[end] = 1;

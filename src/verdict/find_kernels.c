@@ -8,7 +8,9 @@
 #include "base/try.h"
 #include "trace/kernel_kinds.h"
 
-#define HOTTEST 3          /* kernels */
+#define LEAST_LATE                                                                                           \
+    0.05          /* of GPU work: what waits for its launch more seldom has another cause than launching */
+#define HOTTEST 3 /* kernels */
 #define MOST_ELSEWHERE 0.9 /* of the time between launches: what is left is not worth graphs */
 
 rs_status rs_find_launch_bound(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
@@ -29,7 +31,7 @@ rs_status rs_find_launch_bound(const rs_judged *job, const rs_fault_kind *fault,
     if (!work) *lacks = "no GPU work";
     if (rs_judged_elsewhere(job, true) >= MOST_ELSEWHERE)
         *lacks = "launching threads are outside GPU calls for 90 % of the time between launches and more";
-    if (!late || *lacks) return RS_OK;
+    if ((double)late < LEAST_LATE * (double)work || !late || *lacks) return RS_OK;
     rs_candidate c = rs_candidate_of(fault, RS_VERDICT_OPPORTUNITY);
     rs_what_if_add(&c.edits, RS_EDIT_GRAPHS);
     c.facts.pct = 100 * (double)late / (double)work;

@@ -141,6 +141,18 @@ static bool accuse_stalls(const rs_judged *job, const stalls *s, rs_candidate *c
     return !rank || rs_accuse_rank(c, job, *rank, out);
 }
 
+/* Whether the rank's loader is slow as all of its host is: a case of that already. */
+static bool is_slow_host(const rs_judged *job, const rs_candidates *all, size_t rank)
+{
+    for (size_t i = 0; i < all->n; i++) {
+        const rs_candidate *c = &all->items[i];
+        if (c->fault->find == rs_find_slow_host && c->culprits->kind == RS_CULPRIT_RANK &&
+            c->culprits->number == job->rank_of[rank] && c->edits.n > 1)
+            return true;
+    }
+    return false;
+}
+
 /* A rank that waits much longer for data than the others do is named, else the job is. Some time in a loader is usual. False:
  * there is no more than that. */
 static bool accuse_loader(const rs_judged *job, const loading *l, rs_candidate *c, rs_candidates *out,
@@ -149,10 +161,13 @@ static bool accuse_loader(const rs_judged *job, const loading *l, rs_candidate *
     size_t n = job->engine->n_ranks, worst = 0;
     for (size_t r = 1; r < n; r++)
         if (l->rank[r] > l->rank[worst]) worst = r;
-    for (size_t r = 0; r < n; r++) l->spare[r] = l->rank[r];
-    int64_t median = rs_select_number(l->spare, n, (n - 1) / 2);
+    size_t n_loading = 0; /* of a pipeline some stages load, and others do not */
+    for (size_t r = 0; r < n; r++)
+        if (l->rank[r] > 0) l->spare[n_loading++] = l->rank[r];
+    int64_t median = n_loading > 1 ? rs_select_number(l->spare, n_loading, (n_loading - 1) / 2) : 0;
     *ok = true;
     if (n > 1 && (double)l->rank[worst] >= OFF_LOADER * (double)(median > 0 ? median : 1)) {
+        if (is_slow_host(job, out, worst)) return false;
         c->facts.ms = (double)l->rank[worst] / 1e6 / (double)rs_judged_steps(job->engine, worst);
         remove_loading(job, &worst, NULL, &c->edits);
         *ok = rs_accuse_rank(c, job, worst, out);

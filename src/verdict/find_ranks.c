@@ -280,6 +280,8 @@ static rs_status find_place(const rs_judged *job, const rs_level *x, size_t r, i
     return RS_OK;
 }
 
+#define STALLS 3 /* times what a slow host explains: then its loader stalls */
+
 /* Whether a rank's data loader takes longer than its peers' as its host does: one that takes much longer stalls, which is
  * a fault of its own. */
 static rs_status loads_slowly(const rs_judged *job, const rs_level *x, size_t rank, bool *out, rs_error *err)
@@ -287,12 +289,15 @@ static rs_status loads_slowly(const rs_judged *job, const rs_level *x, size_t ra
     size_t n = 0;
     RS_LOCAL double *scratch = rs_malloc((job->engine->n_ranks + 1) * sizeof *scratch);
     if (!scratch) return rs_fail_nomem(err, "diagnose");
-    for (size_t r = 0; r < job->engine->n_ranks; r++)
-        scratch[n++] = (double)rs_judged_loader_time(job, r, NULL) / (double)rs_judged_steps(job->engine, r);
-    double own = scratch[rank];
+    double own = 0;
+    for (size_t r = 0; r < job->engine->n_ranks; r++) {
+        double time = (double)rs_judged_loader_time(job, r, NULL) / (double)rs_judged_steps(job->engine, r);
+        if (r == rank) own = time;
+        if (time > 0) scratch[n++] = time; /* of a pipeline some stages load, and others do not */
+    }
     rs_sort_doubles(scratch, n);
-    double usual = scratch[(n - 1) / 2];
-    *out = usual > 0 && own >= usual * (1 + x->times) / 2 && own <= usual * 2 * x->times;
+    double usual = n ? scratch[(n - 1) / 2] : 0;
+    *out = usual > 0 && own >= usual * (1 + x->times) / 2 && own <= usual * STALLS * x->times;
     return RS_OK;
 }
 
