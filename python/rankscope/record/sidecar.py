@@ -126,8 +126,8 @@ class Sidecar:
         return self
 
     def _start_watch(self) -> None:
-        program = self._program or os.path.join(os.path.dirname(os.path.dirname(__file__)), "bin", "rankscope")
-        program = program if os.access(program, os.X_OK) else shutil.which("rankscope")
+        place = self._program or os.path.join(os.path.dirname(os.path.dirname(__file__)), "bin", "rankscope")
+        program = place if os.access(place, os.X_OK) else shutil.which("rankscope")
         if program is None:
             self._note("the program rankscope is not found: windows are recorded, and neither watched nor deleted")
             return
