@@ -575,7 +575,8 @@ static double take_stage(const kernel *all, size_t n, size_t *at, uint64_t name,
     *sum = 0;
     for (; *at < n && all[*at].name == name && all[*at].stage == stage; ++*at) *sum += (double)all[*at].ns;
     *count = *at - from;
-    return *count ? (double)all[from + (*count - 1) / 2].ns : 0;
+    const size_t middle = *count ? from + (*count - 1) / 2 : from;
+    return *count ? (double)all[middle].ns : 0;
 }
 
 /* Adds one name, from *at on. own, other: by medians, what the worst stage takes and what it would take elsewhere. */

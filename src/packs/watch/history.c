@@ -63,11 +63,14 @@ enum {
     STATEMENTS
 };
 
+/* Whether a file's window is three old, and whether a change began near it. */
+static const char file_state[] =
+    "SELECT f.window + 3 <= (SELECT MAX(id) FROM window), EXISTS (SELECT 1 FROM change c WHERE c.begun "
+    "BETWEEN f.window - 2 AND f.window + 1) FROM file f WHERE f.key = ?";
+
 static const char *const texts[STATEMENTS] = {
     [HAS_FILE] = "SELECT 1 FROM file WHERE key = ?",
-    [FILE_STATE] =
-        "SELECT f.window + 3 <= (SELECT MAX(id) FROM window), EXISTS (SELECT 1 FROM change c WHERE c.begun "
-        "BETWEEN f.window - 2 AND f.window + 1) FROM file f WHERE f.key = ?",
+    [FILE_STATE] = file_state,
     [ADD_FILE] = "INSERT OR IGNORE INTO file VALUES (?, ?)",
     [FIND_WINDOW] =
         "SELECT id FROM window WHERE first_step IS ? AND start_ns <= ? AND end_ns >= ? ORDER BY id DESC LIMIT 1",
