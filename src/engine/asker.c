@@ -31,7 +31,8 @@
 typedef struct bench {
     rs_weights w;
     rs_times t;
-    int64_t *ends; /* by step_base */
+    int64_t *ends;  /* by step_base */
+    int64_t *lanes; /* two for each lane of any rank */
     rs_lengths after;
 } bench;
 
@@ -53,11 +54,14 @@ typedef rs_asker asker;
 static rs_status open_bench(const asker *a, bench *b, rs_error *err)
 {
     const rs_engine *e = a->r->engine;
-    size_t n = e->step_base[e->n_ranks] + 2;
+    size_t n = e->step_base[e->n_ranks] + 2, n_lanes = 0;
     if (b->w.work) return RS_OK;
     if (!b->ends) b->ends = rs_malloc(n * sizeof *b->ends);
     if (!b->after.ns) b->after.ns = rs_malloc(n * sizeof *b->after.ns);
-    if (!b->ends || !b->after.ns) return rs_fail_nomem(err, "a question");
+    for (size_t k = 0; k < e->n_ranks; k++)
+        if (e->ranks[k]->n_lanes > n_lanes) n_lanes = e->ranks[k]->n_lanes;
+    if (!b->lanes) b->lanes = rs_malloc((2 * n_lanes + 1) * sizeof *b->lanes);
+    if (!b->ends || !b->after.ns || !b->lanes) return rs_fail_nomem(err, "a question");
     return rs_weights_copy(e, &a->r->recorded, &b->w, err);
 }
 
@@ -65,7 +69,7 @@ static void close_bench(bench *b)
 {
     rs_weights_clear(&b->w);
     rs_times_clear(&b->t);
-    rs_free_all(b->ends, b->after.ns);
+    rs_free_all(b->ends, b->after.ns, b->lanes);
 }
 
 /* As recorded, with the question applied. */
@@ -192,6 +196,7 @@ static rs_foretold answer_for(const asker *a, bench *b, const rs_what_if *q, siz
         .after = then,
         .gain = gain,
         .pct = before > 0 ? 100 * gain / before : NAN,
+        .busy = rs_lengths_busy(e, &b->t, from, to, b->after.n, b->lanes) / 1e3,
         .bound = rs_path_bound(a->r, &b->w, from, to) / 1e3 / (double)was->n,
         .sampled = was->n > 1 && !rs_what_if_is_of_steps(q) && !rs_lengths_of_few(was, &b->after),
         /* a host without a GPU has nothing of a step that is not on the host */
@@ -306,7 +311,7 @@ static void settle(const asking *x, size_t item)
             if (x->low[at] / 1e3 < f->low) f->low = x->low[at] / 1e3;
             if (x->high[at] / 1e3 > f->high) f->high = x->high[at] / 1e3;
         }
-        if (f->high > f->before) f->high = f->before; /* no step takes less than no time */
+        f->high = fmin(f->high, fmax(f->before - f->busy, f->gain)); /* no step is shorter than its work */
         if (f->low > f->high) f->low = f->high;
     }
 }

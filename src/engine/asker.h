@@ -51,6 +51,7 @@ typedef struct rs_foretold {
     double before, after, gain;
     double low, high;  /* of the gain */
     double pct, bound; /* bound NaN: unknown */
+    double busy;       /* what the busiest stream works of a step then, which bounds the gain */
     bool sampled;      /* the interval holds the spread over steps: 95 % of it */
     double annotated;  /* mean length of the steps' annotations on the host; NaN: there are none */
     const char *then_bound_by, *assumption;

@@ -197,6 +197,32 @@ static int64_t lost(const rs_engine *e, const rs_link *l, uint32_t moment, const
 
 /* Where the steps begin with the end of earlier work, the path ends there if it runs along that work. If it does not, it
  * goes on to the annotations: what it comes from may gain more than the begin moves. */
+double rs_lengths_busy(const rs_engine *e, const rs_times *t, size_t from, size_t to, size_t n_steps,
+                       int64_t *lanes)
+{
+    uint32_t first;
+    const int64_t begin = begin_of_ranks(e, t, from, to, &first),
+                  end = rs_moment_time(t, end_of_ranks(e, t, from, to));
+    int64_t most = 0;
+    for (size_t k = from; k < to; k++) {
+        const rs_skeleton *s = e->ranks[k];
+        int64_t *covered = lanes, *reach = lanes + s->n_lanes;
+        for (size_t i = 0; i < s->n_lanes; i++) covered[i] = 0, reach[i] = begin;
+        for (uint32_t i = 0; i < s->n; i++) {
+            const rs_skeleton_label *label = rs_skeleton_at(s, i);
+            if (!rs_skeleton_is_work(s, i) || (label->part != RS_PART_COMPUTE && label->part != RS_PART_COPY))
+                continue;
+            const int64_t until = rs_times_end(t, e->node_base[k] + i), start = t->start[e->node_base[k] + i],
+                          since = start > reach[label->lane] ? start : reach[label->lane];
+            if (until > end || until <= since) continue;
+            covered[label->lane] = rs_add_sat(covered[label->lane], rs_sub_sat(until, since));
+            reach[label->lane] = until;
+            if (covered[label->lane] > most) most = covered[label->lane];
+        }
+    }
+    return (double)most / (double)(n_steps ? n_steps : 1);
+}
+
 double rs_path_bound(const rs_replayed *r, const rs_weights *edited, size_t from, size_t to)
 {
     const rs_engine *e = r->engine;

@@ -27,6 +27,11 @@ bool rs_lengths_of_few(const rs_lengths *before, const rs_lengths *after);
  * all of them gain, or none does. Linear in steps. */
 double rs_lengths_misfit(const rs_lengths *before, const rs_lengths *after);
 
+/* How much of a step the busiest stream computes and copies, ns on average: no step is shorter, whatever it waits for. Communication, which
+ * waits, does not count. lanes: room for two values for each lane of any rank. Linear in nodes. */
+double rs_lengths_busy(const rs_engine *engine, const rs_times *times, size_t from, size_t to, size_t n_steps,
+                       int64_t *lanes);
+
 /* What other weights take off the path to the end of the ranks' steps, ns: no gain is greater. NaN: they take away a
  * wait that the path runs along. */
 double rs_path_bound(const rs_replayed *replayed, const rs_weights *edited, size_t from, size_t to);
