@@ -393,7 +393,7 @@ static rs_interval_set set_in(const rs_interval *items, size_t n, int64_t from, 
     size_t low, high;
     RS_SEARCH(low, n, items[low].end <= from);
     RS_SEARCH(high, n, items[high].start < to);
-    return (rs_interval_set){items + low, high > low ? high - low : 0};
+    return high > low ? (rs_interval_set){items + low, high - low} : (rs_interval_set){NULL, 0};
 }
 
 static bool find_pauses(const line_step *s, stage *x)

@@ -16,8 +16,6 @@
 #define FINEST 1000
 /* Limits, each 1.41 times the one before it: what stays the same over so many is no noise. */
 #define STABLE 3
-/* Calls: fewer that end together by chance are no sign of uneven teams. Members of a team have as many, but for the slack. */
-#define TELLING 16
 
 /* The middle of the distances of some pairs, and of their times. */
 static double middle_of(const int64_t *values, size_t n)
@@ -136,7 +134,7 @@ bool rs_teams_find(rs_team_line *lines, size_t n, size_t slack)
     }
     if (run < STABLE && !part(lines, n, slack, most) && slack)
         for (size_t i = 0; i < n; i++)
-            if (lines[i].n < TELLING)
+            if (lines[i].n < RS_TEAM_TELLING)
                 lines[i] = (rs_team_line){lines[i].ends, lines[i].n, lines[i].most_spread, i, 1, RS_NO_VALUE};
     return true;
 }

@@ -20,6 +20,8 @@ typedef struct rs_team_line {
 
 /* Fewer calls fit whatever they are. */
 #define RS_TEAM_LEAST 4
+/* Calls: fewer that end together by chance are no sign of uneven teams. Members of a team have as many, but for the slack. */
+#define RS_TEAM_TELLING 16
 
 /* Sets team, size and spread of each line. slack: by so many calls a line may begin before another of its team while the other end differs by any number, or end before it; 0: a
  * team has as many calls on each line. Of the limits below most_spread the first is taken from which on teams of one size, as those of a mesh are, stay

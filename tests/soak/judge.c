@@ -74,7 +74,8 @@ const char *soak_judge(const char *command, const said *first, const said *again
     if (first->code < 0 || first->code > 4) return "ends with a code that there is not";
     bool flight = strncmp(command, "flight", 6) == 0;
     if (first->code >= 2 && !first->err.n && !(flight && first->out.n)) return "fails without a word";
-    bool second = strstr(command, "--overlay") != NULL; /* an output that fails behind the answer */
+    bool second = strstr(command, "--overlay") ||
+                  strstr(command, "--page"); /* an output that fails behind the answer */
     if (first->code == 3 && first->out.n && !json && !second && strncmp(command, "chakra", 6) != 0 && !flight)
         return "answers what it could not read";
     if (has_control(&first->err)) return "lets control characters through to standard error";

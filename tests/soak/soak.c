@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <limits.h>
 #include <locale.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -548,13 +549,15 @@ int main(int argc, char **argv)
     setenv("RANKSCOPE_CACHE", "", 1);
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) abort();
-    if (again) return run_again(need(realpath(again, NULL)));
+    static char kept[PATH_MAX];
+    if (again) return run_again(need(realpath(again, kept)));
     for (; i < argc; i++) {
         char *path = need(realpath(argv[i], NULL)); /* as runs are in a folder of their own */
         collect(path);
         free(path);
     }
-    if (keep_in) keep_in = need(realpath(keep_in, NULL));
+    static char kept_in[PATH_MAX];
+    if (keep_in) keep_in = need(realpath(keep_in, kept_in));
     if (!n_samples) {
         fprintf(stderr, "soak [--runs N] [--seconds S] [--seed S] [--probe 1] [--options N] [--keep FOLDER] "
                         "[--only RUN] [--again FOLDER] PATH...\n");

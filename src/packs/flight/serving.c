@@ -115,6 +115,7 @@ static bool waits_for_workers(const rs_flight *flight, uint32_t stack)
 {
     static const char *const calls[] = {"get_response", "collective_rpc", "execute_model", "sample_tokens"};
     const char *file;
+    if (stack >= flight->n_stacks) return false; /* its process has a title, and no stack */
     for (uint32_t i = 0; i < flight->stacks[stack].n; i++)
         for (size_t k = 0; k < sizeof calls / sizeof *calls; k++)
             if (strcmp(frame_name(flight, stack, i, &file), calls[k]) == 0) return true;

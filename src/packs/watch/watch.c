@@ -79,6 +79,7 @@ static rs_status see_file(rs_watch *w, const char *path, const struct stat *info
     size_t before = w->paths.n;
     uint32_t id = real ? rs_strings_add(&w->paths, real, strlen(real)) : 0;
     int64_t mtime = rs_system_ns(info->st_mtim);
+    const size_t had = w->files_capacity;
     bool has = false;
     if (!real) return errno == ENOMEM ? rs_fail_nomem(err, path) : RS_OK;
     if (id == RS_NO_STRING ||
@@ -86,6 +87,7 @@ static rs_status see_file(rs_watch *w, const char *path, const struct stat *info
         free(real);
         return rs_fail_nomem(err, path);
     }
+    memset(w->files + had, 0, (w->files_capacity - had) * sizeof *w->files); /* the first is no path's */
     rs_watched_file *f = &w->files[id];
     if (w->paths.n > before) *f = (rs_watched_file){.size = -1};
     f->in_scan = true;
