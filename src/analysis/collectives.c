@@ -16,9 +16,7 @@
 #include "table/cells.h"
 
 static const rs_option_spec options[] = {
-    {"clocks", RS_OPTION_CHOICE, "HOW", RS_CLOCKS_CHOICES, "ends",
-     "ends: clocks are corrected so that collectives end together; likely, certain: by the intervals of the "
-     "command clocks; file: as the traces have them"},
+    RS_CLOCKS_OPTION,
     RS_COLL_FLIGHT_OPTION,
 };
 

@@ -18,9 +18,7 @@ static const rs_option_spec options[] = {
      "own error"},
     {"only", RS_OPTION_CHOICE, "WHAT", "all|findings|levers", "all",
      "findings: what is wrong; levers: opportunities, where nothing is wrong"},
-    {"clocks", RS_OPTION_CHOICE, "HOW", RS_CLOCKS_CHOICES, "ends",
-     "ends: clocks are corrected so that collectives end together; likely, certain: by the intervals of the "
-     "command clocks; file: as the traces have them"},
+    RS_CLOCKS_OPTION,
     RS_SKELETONS_OPTION,
     {"fail-on", RS_OPTION_TEXT, "EXPR", NULL, NULL,
      "exit 1 when a row meets the expression: 'gain_pct > 5', best with --only findings"},

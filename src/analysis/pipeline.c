@@ -13,9 +13,7 @@
 static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "stage|step|pass", "stage",
      "stage: one row a rank; step: of each of its steps; pass: each forward, backward and weight gradient"},
-    {"clocks", RS_OPTION_CHOICE, "HOW", RS_CLOCKS_CHOICES, "ends",
-     "ends: clocks are corrected so that collectives end together; likely, certain: by the intervals of the "
-     "command clocks; file: as the traces have them"},
+    RS_CLOCKS_OPTION,
     {"layout", RS_OPTION_TEXT, "AXES", NULL, NULL,
      "predict the pipeline in another layout, with these passes: 'pp=8,micro-batches=16,schedule=1f1b' (or gpipe); what is not "
      "said stays; table layout"},
@@ -398,18 +396,6 @@ static rs_status put_all(const rs_run *run, const rs_partial *partials, size_t n
     return RS_OK;
 }
 
-/* Rows of this relation came with the stages'. */
-static rs_status put_before(const rs_run *run, const rs_partial *partials, size_t n, rs_relations *out,
-                            rs_error *err)
-{
-    (void)run;
-    (void)partials;
-    (void)n;
-    (void)out;
-    (void)err;
-    return RS_OK;
-}
-
 static rs_status explain(const rs_run *run, const rs_partial *partials, size_t n, rs_result *result,
                          rs_error *err)
 {
@@ -435,9 +421,9 @@ static rs_status explain(const rs_run *run, const rs_partial *partials, size_t n
 
 static const rs_plan_relation relations[] = {
     [STAGES] = {RS_LISTED_AS(STAGES, stage_row, stage), .across = put_all},
-    [STEPS] = {RS_LISTED_AS(STEPS, stage_row, step), .across = put_before},
-    [PASSES] = {RS_LISTED_AS(PASSES, pass_row, pass), .across = put_before},
-    [LAYOUT] = {RS_LISTED_AS(LAYOUT, layout_row, layout), .across = put_before},
+    [STEPS] = {RS_LISTED_AS(STEPS, stage_row, step), .across = rs_plan_put_before},
+    [PASSES] = {RS_LISTED_AS(PASSES, pass_row, pass), .across = rs_plan_put_before},
+    [LAYOUT] = {RS_LISTED_AS(LAYOUT, layout_row, layout), .across = rs_plan_put_before},
     [RANK] = {RS_PLAN_EXTRA(rs_passes, &rs_passes_layout), .make = put_rank},
 };
 static const rs_plan_table stage_table = {RS_PLAN_TABLE("pipeline",

@@ -323,6 +323,17 @@ static rs_status fill(const rs_run *run, const rs_plan_table *t, const rs_relati
     return status;
 }
 
+rs_status rs_plan_put_before(const rs_run *run, const rs_partial *partials, size_t n, rs_relations *out,
+                             rs_error *err)
+{
+    (void)run;
+    (void)partials;
+    (void)n;
+    (void)out;
+    (void)err;
+    return RS_OK;
+}
+
 /* The relations over ranks, or NULL when the plan has none. */
 static rs_status make_across(const rs_run *run, const rs_partial *partials, size_t n, rs_relations **out,
                              rs_error *err)

@@ -195,5 +195,8 @@ static inline const char *rs_relations_text(const rs_relations *relations, uint3
 rs_status rs_plan_rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
 rs_status rs_plan_merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err);
 void rs_plan_free(void *partial);
+/* The `across` of a relation over ranks whose rows another relation puts. */
+rs_status rs_plan_put_before(const rs_run *run, const rs_partial *partials, size_t n, rs_relations *out,
+                             rs_error *err);
 
 #endif

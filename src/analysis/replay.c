@@ -23,9 +23,7 @@ static const rs_option_spec options[] = {
      "answer questions, too, where the replay cannot be relied on"},
     {"edges", RS_OPTION_CHOICE, "WHICH", "recorded|all|told", "all",
      "recorded (before: `told`): only dependencies that the traces record; all: also those inferred from repetition"},
-    {"clocks", RS_OPTION_CHOICE, "HOW", RS_CLOCKS_CHOICES, "ends",
-     "ends: clocks are corrected so that collectives end together; likely, certain: by the intervals of the "
-     "command clocks; file: as the traces have them"},
+    RS_CLOCKS_OPTION,
     RS_SKELETONS_OPTION,
 };
 

@@ -14,9 +14,7 @@
 #include "trace/selection.h"
 
 static const rs_option_spec options[] = {
-    {"clocks", RS_OPTION_CHOICE, "HOW", RS_CLOCKS_CHOICES, "ends",
-     "ends: clocks are corrected so that collectives end together; likely, certain: by the intervals of the "
-     "command clocks; file: as the traces have them"},
+    RS_CLOCKS_OPTION,
     {"fail-on", RS_OPTION_TEXT, "EXPR", NULL, NULL,
      "exit 1 when a row of the chosen table meets the expression: 'waits_others_pct > 30'"},
 };
@@ -523,18 +521,6 @@ static rs_status put_all(const rs_run *run, const rs_partial *partials, size_t n
     return put_roles(&a) ? RS_OK : rs_fail_nomem(err, "roles");
 }
 
-/* Rows of this relation came with the roles'. */
-static rs_status put_before(const rs_run *run, const rs_partial *partials, size_t n, rs_relations *out,
-                            rs_error *err)
-{
-    (void)run;
-    (void)partials;
-    (void)n;
-    (void)out;
-    (void)err;
-    return RS_OK;
-}
-
 static rs_status explain(const rs_run *run, const rs_partial *partials, size_t n, rs_result *result,
                          rs_error *err)
 {
@@ -593,9 +579,11 @@ static const rs_order by_message[] = {RS_FALLING(message_row, waited), RS_RISING
 
 static const rs_plan_relation relations[] = {
     [ROLES] = {RS_LISTED_AS(ROLES, role_row, role), .across = put_all, RS_IN_ORDER(by_role)},
-    [WAITS] = {RS_GROUPED(WAITS, wait_row, wait_row, by_roles), .across = put_before, RS_IN_ORDER(by_wait)},
-    [TOGETHER] = {RS_LISTED_AS(TOGETHER, together_row, together), .across = put_before, RS_IN_ORDER(by_time)},
-    [MESSAGES] = {RS_GROUPED(MESSAGES, message_row, message_row, by_kind), .across = put_before,
+    [WAITS] = {RS_GROUPED(WAITS, wait_row, wait_row, by_roles), .across = rs_plan_put_before,
+               RS_IN_ORDER(by_wait)},
+    [TOGETHER] = {RS_LISTED_AS(TOGETHER, together_row, together), .across = rs_plan_put_before,
+                  RS_IN_ORDER(by_time)},
+    [MESSAGES] = {RS_GROUPED(MESSAGES, message_row, message_row, by_kind), .across = rs_plan_put_before,
                   .amend = forget_bytes, RS_IN_ORDER(by_message)},
     [SPANS] = {RS_LISTED(SPANS, span, &span_layout), .make = put_rank},
     [BUSY] = {RS_LISTED(BUSY, stretch, &stretch_layout)},

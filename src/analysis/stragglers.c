@@ -13,9 +13,7 @@
 static const rs_option_spec options[] = {
     {"by", RS_OPTION_CHOICE, "WHAT", "rank|collective|clock", "rank",
      "rank: sums of each rank; collective: every one of them; clock: how far the ranks' clocks are apart"},
-    {"clocks", RS_OPTION_CHOICE, "HOW", RS_CLOCKS_CHOICES, "ends",
-     "ends: clocks are corrected so that collectives end together; likely, certain: by the intervals of the "
-     "command clocks; file: as the traces have them"},
+    RS_CLOCKS_OPTION,
     RS_COLL_FLIGHT_OPTION,
     {"candidates", RS_OPTION_INT, "N", NULL, "2",
      "only under --compat hta: its num_candidates, how many of a step count as late"},

@@ -18,6 +18,13 @@ typedef enum rs_clock_how {
     RS_CLOCKS_FILE
 } rs_clock_how;
 #define RS_CLOCKS_CHOICES "ends|likely|certain|file"
+/* The option of analyses over ranks; what it chooses is read by rs_clock_how_of. */
+#define RS_CLOCKS_OPTION                                                                                             \
+    {                                                                                                                \
+        "clocks", RS_OPTION_CHOICE, "HOW", RS_CLOCKS_CHOICES, "ends",                                                \
+            "ends: clocks are corrected so that collectives end together; likely, certain: by the intervals of the " \
+            "command clocks; file: as the traces have them"                                                          \
+    }
 rs_clock_how rs_clock_how_of(const char *word);
 
 /* By how much a clock may be off as it was set, ns: it is ahead by low to high of what was taken off it. */
