@@ -79,7 +79,7 @@ static rs_status make_part(const rs_table *table, const char *const *columns, co
 rs_status rs_face_part(rs_page *layout, const rs_table *table, const char *const *columns, const size_t *rows,
                        size_t n_rows, rs_error *err)
 {
-    rs_table *part;
+    rs_table *part = NULL;
     RS_TRY(make_part(table, columns, rows, n_rows, &part, err));
     rs_status status = rs_page_table(layout, part, err);
     rs_table_free(part);
