@@ -28,6 +28,7 @@ enum {
     RS_SV_DIFFERENCES,
     RS_SV_REQUESTS,
     RS_SV_LOAD,
+    RS_SV_FIT,
     RS_SV_STRETCHES,
     RS_SV_OWN
 };
@@ -81,12 +82,53 @@ typedef struct rs_serving_request_row {
     int64_t part[RS_N_SERVING_PARTS];
 } rs_serving_request_row;
 
+/* How well a benchmark fits the trace. */
+typedef struct rs_serving_fit {
+    int64_t rank, requests, placed; /* requests: sent and answered within the trace; placed: with a step */
+    double agreement_pct;
+} rs_serving_fit;
+
 typedef struct rs_serving_load {
     int64_t rank, at, running, waiting, preempted, steps, tokens,
         step_time; /* step_time: RS_NO_TIME without steps */
     double kv_pct;
 } rs_serving_load;
 
+/* What shows a step's phase. */
+enum { RS_SV_ANNOTATED, RS_SV_BY_KERNELS, RS_SV_NOT_SHOWN };
+
+/* What the host was in, in the time that is its own. */
+typedef enum rs_serving_host {
+    RS_SV_HOST_NOTHING, /* nothing was recorded */
+    RS_SV_HOST_OTHER,
+    RS_SV_HOST_REQUESTS,
+    RS_SV_HOST_SCHEDULER,
+    RS_SV_HOST_INPUT,
+    RS_SV_HOST_MODEL,
+    RS_SV_HOST_SAMPLING,
+    RS_SV_HOST_OUTPUT,
+    RS_SV_HOST_TOKENIZER,
+    RS_N_SV_HOST
+} rs_serving_host;
+
+typedef struct rs_serving_host_row {
+    int64_t time, all;
+    uint32_t name;
+    uint8_t what;
+} rs_serving_host_row;
+
+/* Typical steps: from the 40th to the 60th percentile of those of a phase; slow ones: from the 99th. */
+enum { RS_SV_DIFFERS_TIME, RS_SV_DIFFERS_BATCH, RS_SV_DIFFERS_PART, RS_SV_DIFFERS_KERNEL, RS_N_SV_DIFFERS };
+/* typical, slow: ns, or what the batch has, summed over these steps; n_...: executions; steps_...: how many. */
+typedef struct rs_serving_difference {
+    uint8_t what, phase;
+    uint32_t name;
+    int64_t typical, slow, n_typical, n_slow, steps_typical, steps_slow;
+    double mean, mean_slow, more, by_count, by_time, weight; /* a step; times in us; weight: of the order */
+} rs_serving_difference;
+
+/* Of one rank: all but what is of all ranks. */
+rs_status rs_serving_put_rank(const rs_run *run, rs_trace *trace, rs_relations *out, rs_error *err);
 /* Of all ranks: latencies, requests and load. */
 rs_status rs_serving_put_across(const rs_run *run, const rs_partial *partials, size_t n, rs_relations *out,
                                 rs_error *err);

@@ -332,7 +332,9 @@ static rs_status put_benchmark(const rs_run *run, const char *path, answer *a, r
         ok = put_request(a, i, sent, first, &all);
     }
     if (!ok) return rs_fail_nomem(err, "requests");
-    RS_TRY(judge_clock(path, within, all.n, agreement(a, &b, shift), err));
+    const double agrees = agreement(a, &b, shift);
+    RS_TRY(judge_clock(path, within, all.n, agrees, err));
+    rs_put(a->out, RS_SV_FIT, &(rs_serving_fit){a->rank, (int64_t)within, (int64_t)all.n, 100 * agrees});
     put_percentiles(a, FIRST_TOKEN, RS_SERVING_UNKNOWN, &all);
     return RS_OK;
 }

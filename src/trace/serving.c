@@ -199,6 +199,8 @@ rs_serving_phase rs_serving_phase_of_kernel(const char *name, size_t length)
         const char *words;
         rs_serving_phase phase;
     } attention[] = {
+        {"bwd", RS_N_SERVING_PHASES},
+        {"backward", RS_N_SERVING_PHASES},
         {"paged_attention", RS_SERVING_DECODE},
         {"batch_decode", RS_SERVING_DECODE},
         {"single_decode", RS_SERVING_DECODE},
