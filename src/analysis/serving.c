@@ -111,7 +111,7 @@ static const char *const differs_words[RS_N_SV_DIFFERS] = {"time", "batch", "par
     CELL(RANK, "rank", INT, ID, "rank", NULL)                                                                  \
     CELL(WORD(rs_serving_difference, phase, phase_words), "phase", TEXT, NONE, "phase of the steps", NULL)     \
     CELL(                                                                                                      \
-        WORD(rs_serving_difference, what, differs_words), "kind", TEXT, NONE,                                             \
+        WORD(rs_serving_difference, what, differs_words), "kind", TEXT, NONE,                                  \
         "time: of a step; batch: requests or tokens; part: of its time, which add up to it; kernel: GPU work", \
         NULL)                                                                                                  \
     CELL(TEXT_ID(rs_serving_difference, name), "name", TEXT, NONE, "part, or kernel", NULL)                    \

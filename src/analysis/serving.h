@@ -48,7 +48,7 @@ typedef struct rs_serving_stretch {
     uint8_t of;
 } rs_serving_stretch;
 
-/* Where a rank's clock stands: ns from 1970 at its 0; RS_NO_VALUE: the file does not say. */
+/* What a rank's clock is: ns from 1970 at its 0; RS_NO_VALUE: the file does not say. */
 typedef struct rs_serving_own {
     int64_t base;
 } rs_serving_own;
@@ -69,7 +69,7 @@ void rs_serving_measure(const rs_serving_ruler *ruler, int64_t from, int64_t to,
 
 typedef struct rs_serving_latency {
     int64_t rank, time, n, step; /* n: tokens or steps of the sample; step: in which the shown one ends */
-    int64_t low, high;           /* where the percentile lies; RS_NO_TIME: of the greatest */
+    int64_t low, high;           /* where the percentile is; RS_NO_TIME: of the greatest */
     uint8_t metric, phase;
     int64_t percentile; /* 100: the greatest */
     int64_t part[RS_N_SERVING_PARTS];

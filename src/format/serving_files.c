@@ -7,6 +7,7 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/real.h"
 #include "base/try.h"
 #include "input/json.h"
 #include "input/lines.h"
@@ -95,7 +96,7 @@ static bool read_document(lists *l, rs_json_reader *r)
 /* Seconds as ns; RS_NO_TIME: no moment. */
 static int64_t ns_of(double seconds)
 {
-    return fabs(seconds) < 9e9 ? (int64_t)llround(seconds * 1e9) : RS_NO_TIME;
+    return fabs(seconds) < 9e9 ? rs_int_of(round(seconds * 1e9)) : RS_NO_TIME;
 }
 
 static bool add_tokens(rs_serving_benchmark *out, const lists *l, size_t from, size_t n, int64_t first)
@@ -191,7 +192,7 @@ static double real_after(const char *text, const char *end, const char *word)
 static int64_t count_after(const char *text, const char *end, const char *word)
 {
     const double value = real_after(text, end, word);
-    return value >= 0 && value < 1e15 ? (int64_t)value : RS_NO_VALUE;
+    return value >= 0 && value < 1e15 ? rs_int_of(value) : RS_NO_VALUE;
 }
 
 /* N digits; -1: something else. */
