@@ -245,7 +245,7 @@ static rs_status find_shift(const rs_run *run, const char *path, const rs_servin
             "--benchmark-clock SECONDS, their distance from 1970: python3 -c 'import time; print(time.time() - "
             "time.perf_counter())' prints it on the client's machine until that is started again",
             path);
-    *shift = rs_sub_sat(rs_int_of(round(seconds * 1e9)), a->base);
+    *shift = rs_sub_sat(rs_int_near(seconds * 1e9), a->base);
     return RS_OK;
 }
 

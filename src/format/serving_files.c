@@ -96,7 +96,7 @@ static bool read_document(lists *l, rs_json_reader *r)
 /* Seconds as ns; RS_NO_TIME: no moment. */
 static int64_t ns_of(double seconds)
 {
-    return fabs(seconds) < 9e9 ? rs_int_of(round(seconds * 1e9)) : RS_NO_TIME;
+    return fabs(seconds) < 9e9 ? rs_int_near(seconds * 1e9) : RS_NO_TIME;
 }
 
 static bool add_tokens(rs_serving_benchmark *out, const lists *l, size_t from, size_t n, int64_t first)
