@@ -944,6 +944,51 @@ static void test_misfit(void **state)
     assert_true(rs_lengths_misfit(&before, &after) == 0);
 }
 
+/* The first piece of work of that name. */
+static uint32_t work_of(const job *j, size_t rank, const char *name)
+{
+    const rs_skeleton *s = j->e.ranks[rank];
+    for (uint32_t i = 0; i < s->n; i++)
+        if (rs_skeleton_is_work(s, i) && strcmp(rs_pool_text(&s->pool, rs_skeleton_at(s, i)->name), name) == 0)
+            return j->e.node_base[rank] + i;
+    fail_msg("no %s", name);
+    return 0;
+}
+
+/* What computes and copies on one stream counts, each moment once, from the begin of the steps on. */
+static void test_busy(void **state)
+{
+    (void)state;
+    job j = {.ranks = {make_met(0, 0), make_met(40, 0)}, .n = 2, .rank_of = {0, 1}};
+    int64_t lanes[64];
+    open_ranks(&j);
+    for (size_t r = 0; r < 2; r++) assert_true(2 * j.ranks[r]->n_lanes <= 64);
+    assert_true(rs_lengths_busy(&j.e, &j.t, 0, 1, STEPS, lanes) == 150 * US); /* not the all-reduce of 140 */
+    assert_true(rs_lengths_busy(&j.e, &j.t, 1, 2, STEPS, lanes) == 190 * US);
+    assert_true(rs_lengths_busy(&j.e, &j.t, 0, 2, STEPS, lanes) == 190 * US); /* the busiest rank's */
+    assert_true(rs_lengths_busy(&j.e, &j.t, 0, 1, 0, lanes) == STEPS * 150 * US);
+    uint32_t a = work_of(&j, 0, "gemm_a"), b = work_of(&j, 0, "gemm_b");
+    const int64_t length = j.t.end[b] - j.t.start[b], begin = rs_engine_begin(&j.e, &j.t, 0, NULL);
+    j.t.start[b] = j.t.end[a] - 30 * US;
+    j.t.end[b] = j.t.start[b] + length;
+    assert_true(rs_lengths_busy(&j.e, &j.t, 0, 1, 1, lanes) == (STEPS * 150 - 30) * US);
+    j.t.end[b] = j.t.end[a] - 10 * US; /* within a */
+    assert_true(rs_lengths_busy(&j.e, &j.t, 0, 1, 1, lanes) == (STEPS * 150 - 50) * US);
+    j.t.start[a] = begin - 60 * US;
+    j.t.end[a] = j.t.end[b] = begin + 40 * US;
+    assert_true(rs_lengths_busy(&j.e, &j.t, 0, 1, 1, lanes) == (STEPS * 150 - 110) * US);
+    close_job(&j);
+    const occupied o = {"gemm", "Memcpy DtoH (Device -> Pinned)", 10, 5, -1, 0, true};
+    j = (job){.ranks = {make_occupied(&o)}, .n = 1};
+    open_ranks(&j);
+    assert_true(rs_lengths_busy(&j.e, &j.t, 0, 1, STEPS, lanes) == 1000 * US); /* the other stream copies for 200 */
+    for (uint32_t i = 0; i < j.e.n_nodes; i++)
+        if (rs_skeleton_is_work(j.ranks[0], i) && rs_skeleton_at(j.ranks[0], i)->part == RS_PART_COMPUTE)
+            j.t.end[i] = j.t.start[i];
+    assert_true(rs_lengths_busy(&j.e, &j.t, 0, 1, STEPS, lanes) == 200 * US);
+    close_job(&j);
+}
+
 /* Steps of two kernels of so many us. */
 static const rs_skeleton *make_pairs(const int64_t a[STEPS], const int64_t b[STEPS])
 {
@@ -1188,6 +1233,7 @@ int main(void)
         cmocka_unit_test(test_ties),
         cmocka_unit_test(test_spread),
         cmocka_unit_test(test_misfit),
+        cmocka_unit_test(test_busy),
         cmocka_unit_test(test_levels),
         cmocka_unit_test(test_pauses),
         cmocka_unit_test(test_overlap),
