@@ -949,7 +949,8 @@ static uint32_t work_of(const job *j, size_t rank, const char *name)
 {
     const rs_skeleton *s = j->e.ranks[rank];
     for (uint32_t i = 0; i < s->n; i++)
-        if (rs_skeleton_is_work(s, i) && strcmp(rs_pool_text(&s->pool, rs_skeleton_at(s, i)->name), name) == 0)
+        if (rs_skeleton_is_work(s, i) &&
+            strcmp(rs_pool_text(&s->pool, rs_skeleton_at(s, i)->name), name) == 0)
             return j->e.node_base[rank] + i;
     fail_msg("no %s", name);
     return 0;
@@ -981,7 +982,8 @@ static void test_busy(void **state)
     const occupied o = {"gemm", "Memcpy DtoH (Device -> Pinned)", 10, 5, -1, 0, true};
     j = (job){.ranks = {make_occupied(&o)}, .n = 1};
     open_ranks(&j);
-    assert_true(rs_lengths_busy(&j.e, &j.t, 0, 1, STEPS, lanes) == 1000 * US); /* the other stream copies for 200 */
+    assert_true(rs_lengths_busy(&j.e, &j.t, 0, 1, STEPS, lanes) ==
+                1000 * US); /* the other stream copies for 200 */
     for (uint32_t i = 0; i < j.e.n_nodes; i++)
         if (rs_skeleton_is_work(j.ranks[0], i) && rs_skeleton_at(j.ranks[0], i)->part == RS_PART_COMPUTE)
             j.t.end[i] = j.t.start[i];
@@ -1117,6 +1119,32 @@ static void check_pauses(int64_t longest, size_t wanted)
     close_job(&j);
 }
 
+/* Half of the hosts are slow, and a call of one that is not blocks in one step, which no trace explains. */
+static void test_levels_of_hosts(void **state)
+{
+    (void)state;
+    job j = {.n = 4, .rank_of = {10, 11, 12, 13}};
+    rs_reference found;
+    rs_levels levels;
+    for (int r = 0; r < 4; r++) {
+        int64_t delay[DELAYS / 2] = {0};
+        for (int i = 0; i < DELAYS / 2; i++) delay[i] = r < 2 ? 0 : 30;
+        if (r == 1) delay[15] = 20000;
+        j.ranks[r] = make_delayed(delay);
+    }
+    open_ranks(&j);
+    assert_int_equal(rs_reference_find(&j.e, &j.w, &found, NULL), RS_OK);
+    const rs_judged judged = {&j.e, &j.w, &found, j.rank_of, NULL};
+    assert_int_equal(rs_levels_find(&judged, true, &levels, NULL), RS_OK);
+    for (int r = 0; r < 4; r++) {
+        assert_int_equal(levels.items[r].off, r >= 2);
+        assert_true(fabs(levels.items[r].times - (r < 2 ? 1 : 1.25)) < 0.02);
+    }
+    rs_levels_clear(&levels);
+    rs_reference_clear(&found);
+    close_job(&j);
+}
+
 static void test_pauses(void **state)
 {
     (void)state;
@@ -1236,6 +1264,7 @@ int main(void)
         cmocka_unit_test(test_busy),
         cmocka_unit_test(test_levels),
         cmocka_unit_test(test_pauses),
+        cmocka_unit_test(test_levels_of_hosts),
         cmocka_unit_test(test_overlap),
         cmocka_unit_test(test_every_allocation_may_fail),
     };
