@@ -1119,6 +1119,34 @@ static void check_pauses(int64_t longest, size_t wanted)
     close_job(&j);
 }
 
+/* Kernels of 1 us, launched 12 us apart: of 4939 us the GPU is idle for all but 400. What a host of another rank delays by 2 ms is not for its
+ * launches. */
+static void test_waits_for_launches(void **state)
+{
+    (void)state;
+    static const rs_fault_kind fault = {.id = "launch_bound"};
+    for (int n = 1; n <= 3; n++) { /* ranks; of two and three one is delayed, of three it is the first */
+        job j = {.n = n == 3 ? 1 : (size_t)n, .rank_of = {10, 11}};
+        int64_t delay[2][DELAYS / 2] = {{0}, {0}};
+        rs_reference found;
+        rs_candidates out = {0};
+        const char *lacks = NULL;
+        delay[n == 3 ? 0 : 1][15] = 2000;
+        for (size_t r = 0; r < j.n; r++) j.ranks[r] = make_delayed(delay[r]);
+        open_ranks(&j);
+        assert_int_equal(rs_reference_find(&j.e, &j.w, &found, NULL), RS_OK);
+        const rs_judged judged = {&j.e, &j.w, &found, j.rank_of, NULL};
+        assert_int_equal(rs_find_launch_bound(&judged, &fault, &out, &lacks, NULL), RS_OK);
+        assert_null(lacks);
+        assert_int_equal(out.n, 1);
+        const double pct = n == 3 ? 452800 / 6939.0 : 453900 / 4939.0;
+        assert_true(fabs(out.items[0].facts.pct - pct) < 0.05);
+        rs_candidates_clear(&out);
+        rs_reference_clear(&found);
+        close_job(&j);
+    }
+}
+
 /* Half of the hosts are slow, and a call of one that is not blocks in one step, which no trace explains. */
 static void test_levels_of_hosts(void **state)
 {
@@ -1264,6 +1292,7 @@ int main(void)
         cmocka_unit_test(test_busy),
         cmocka_unit_test(test_levels),
         cmocka_unit_test(test_pauses),
+        cmocka_unit_test(test_waits_for_launches),
         cmocka_unit_test(test_levels_of_hosts),
         cmocka_unit_test(test_overlap),
         cmocka_unit_test(test_every_allocation_may_fail),
