@@ -1044,6 +1044,42 @@ static void check_level(const int64_t a[STEPS], const int64_t b[STEPS], double t
     close_job(&j);
 }
 
+/* Two ranks of which now this one, now that one has more to do, by 1.5 % of computation: a finding where kernels of a step differ by less. */
+static void check_moving(int64_t apart, size_t wanted)
+{
+    static const rs_fault_kind fault = {.id = "imbalance"};
+    job j = {.n = 2, .rank_of = {10, 11}};
+    rs_reference found;
+    rs_candidates out = {0};
+    const char *lacks = NULL;
+    for (int r = 0; r < 2; r++) {
+        int64_t a[STEPS], b[STEPS];
+        for (int step = 0; step < STEPS; step++) {
+            const int64_t more = step % 2 == r ? 15 : -15;
+            a[step] = 1000 + more + (step < 2 ? apart : -apart);
+            b[step] = 1000 + more - (step < 2 ? apart : -apart);
+        }
+        j.ranks[r] = make_pairs(a, b);
+    }
+    open_ranks(&j);
+    assert_int_equal(rs_reference_find(&j.e, &j.w, &found, NULL), RS_OK);
+    const rs_judged judged = {&j.e, &j.w, &found, j.rank_of, (const char *const[]){NULL, NULL}};
+    assert_int_equal(rs_find_imbalance(&judged, &fault, &out, &lacks, NULL), RS_OK);
+    assert_int_equal(out.n, wanted);
+    if (wanted) assert_true(fabs(out.items[0].facts.pct - 1.5) < 0.05);
+    rs_candidates_clear(&out);
+    rs_reference_clear(&found);
+    close_job(&j);
+}
+
+static void test_moving(void **state)
+{
+    (void)state;
+    check_moving(0, 1);
+    check_moving(10, 1);
+    check_moving(60, 0);
+}
+
 /* A slower device takes longer always and in all kernels; more work shows in some steps, or in some kernels. */
 static void test_levels(void **state)
 {
@@ -1147,16 +1183,17 @@ static void test_waits_for_launches(void **state)
     }
 }
 
-/* Half of the hosts are slow, and a call of one that is not blocks in one step, which no trace explains. */
-static void test_levels_of_hosts(void **state)
+/* Half of the hosts are slow, and a call of one that is not blocks in one step, which no trace explains. uneven: the slow ones are so by as much,
+ * but now more, now less. */
+static void check_hosts(bool uneven)
 {
-    (void)state;
     job j = {.n = 4, .rank_of = {10, 11, 12, 13}};
     rs_reference found;
     rs_levels levels;
     for (int r = 0; r < 4; r++) {
         int64_t delay[DELAYS / 2] = {0};
-        for (int i = 0; i < DELAYS / 2; i++) delay[i] = r < 2 ? 0 : 30;
+        for (int i = 0; i < DELAYS / 2; i++)
+            delay[i] = r < 2 ? 0 : !uneven ? 29 + i / 10 % 3 : i < 10 ? 0 : i < 20 ? 120 : 30;
         if (r == 1) delay[15] = 20000;
         j.ranks[r] = make_delayed(delay);
     }
@@ -1165,12 +1202,19 @@ static void test_levels_of_hosts(void **state)
     const rs_judged judged = {&j.e, &j.w, &found, j.rank_of, NULL};
     assert_int_equal(rs_levels_find(&judged, true, &levels, NULL), RS_OK);
     for (int r = 0; r < 4; r++) {
-        assert_int_equal(levels.items[r].off, r >= 2);
-        assert_true(fabs(levels.items[r].times - (r < 2 ? 1 : 1.25)) < 0.02);
+        assert_int_equal(levels.items[r].off, r >= 2 && !uneven);
+        assert_true(uneven || fabs(levels.items[r].times - (r < 2 ? 1 : 1.25)) < 0.02);
     }
     rs_levels_clear(&levels);
     rs_reference_clear(&found);
     close_job(&j);
+}
+
+static void test_levels_of_hosts(void **state)
+{
+    (void)state;
+    check_hosts(false);
+    check_hosts(true);
 }
 
 static void test_pauses(void **state)
@@ -1291,6 +1335,7 @@ int main(void)
         cmocka_unit_test(test_misfit),
         cmocka_unit_test(test_busy),
         cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_moving),
         cmocka_unit_test(test_pauses),
         cmocka_unit_test(test_waits_for_launches),
         cmocka_unit_test(test_levels_of_hosts),
