@@ -215,11 +215,20 @@ static uint32_t launching_thread(const rs_trace *t, const rs_work *w, rs_relatio
     return best;
 }
 
-static int64_t host_in(const rs_serving_ruler *ruler, const rs_events *e, uint32_t row)
+static int64_t host_in(const rs_serving_ruler *ruler, rs_interval within)
 {
     int64_t part[RS_N_SERVING_PARTS] = {0};
-    rs_serving_measure(ruler, e->start[row], rs_event_end(e, row), part);
+    rs_serving_measure(ruler, within.start, within.end, part);
     return part[RS_SERVING_HOST];
+}
+
+/* An event within the one around it: those that overlap without nesting are cut. */
+static rs_interval cut(const rs_events *e, uint32_t row, const rs_interval *around)
+{
+    rs_interval i = {e->start[row], rs_event_end(e, row)};
+    if (around && i.start < around->start) i.start = around->start;
+    if (around && i.end > around->end) i.end = around->end;
+    return i;
 }
 
 /* Time of an event without what is in it belongs to the innermost event around that has a class, else to itself. */
@@ -229,14 +238,16 @@ static rs_status put_nest(const rs_events *e, const rs_nest *nest, const rs_serv
     RS_LOCAL uint8_t *classes = rs_calloc(e->strings.n + 1, 1);
     RS_LOCAL uint32_t *shows = rs_malloc((nest->n + 1) * sizeof *shows); /* by node: which shows the class */
     RS_LOCAL int64_t *own = rs_malloc((nest->n + 1) * sizeof *own);
-    if (!classes || !shows || !own) return rs_fail_nomem(err, "serving");
+    RS_LOCAL rs_interval *spans = rs_malloc((nest->n + 1) * sizeof *spans);
+    if (!classes || !shows || !own || !spans) return rs_fail_nomem(err, "serving");
     for (size_t i = 0; i < nest->n; i++) {
         const uint32_t name = e->name[nest->row[i]], above = nest->parent[i];
         if (!classes[name]) classes[name] = (uint8_t)class_of_host(&e->strings.items[name]);
         const bool plain = classes[name] == RS_SV_HOST_OTHER && above != RS_NO_ROW &&
                            classes[e->name[nest->row[shows[above]]]] != RS_SV_HOST_OTHER;
         shows[i] = plain ? shows[above] : (uint32_t)i;
-        own[i] = host_in(ruler, e, nest->row[i]);
+        spans[i] = cut(e, nest->row[i], above == RS_NO_ROW ? NULL : &spans[above]);
+        own[i] = host_in(ruler, spans[i]);
         if (above != RS_NO_ROW) own[above] = rs_sub_sat(own[above], own[i]);
     }
     for (size_t i = 0; i < nest->n; i++) {
