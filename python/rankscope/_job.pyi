@@ -2759,7 +2759,7 @@ class Job:
         Options:
             what_if: a question: edits joined by ; act together; given again, a question of its own. scale
                 SELECTOR=VALUE, no-stragglers[:RANK], balanced, network*F, overlap[:GROUP], graphs,
-                no-loader, no-sync NAME, fuse A+B, coalesce GROUP:BYTES
+                no-loader, no-sync NAME, fuse A+B, coalesce GROUP:BYTES, group-size GROUP:N
             scale: a question: what is selected takes VALUE (0.5, 12us, none, median): 'name~gemm=0.5',
                 'class=communication&group~DATA=0.7', 'part=host&rank=3=0.5'
             no_loader: a question: data is there when it is asked for

@@ -20,7 +20,7 @@
 #define REPLAY_INFERS 1u
 #define REPLAY_CONSTANT 2u
 
-/* One more, of `network` and `coalesce`: the recorded one where more of a transfer grows with its size. How much does
+/* One more, of `network`, `coalesce` and `group-size`: the recorded one where more of a transfer grows with its size. How much does
  * is known from three sizes on, and then by its lower envelope alone. */
 #define REPLAY_GROWS N_REPLAYS
 #define N_CHAINS (N_REPLAYS + 1)
@@ -157,7 +157,7 @@ static void widen(const asker *a, bench *b, unsigned which, bool of_steps, doubl
 /* Whether its answer depends on how much of a transfer grows with its size. */
 static bool is_of_sizes(const rs_edit *edit)
 {
-    return edit->kind == RS_EDIT_NETWORK || edit->kind == RS_EDIT_COALESCE;
+    return edit->kind == RS_EDIT_NETWORK || edit->kind >= RS_EDIT_COALESCE;
 }
 
 static bool asks_sizes(const rs_what_if *q)

@@ -579,6 +579,7 @@ rs_status rs_what_if_apply(const rs_what_if *q, const rs_engine *e, const rs_rol
         case RS_EDIT_GRAPHS: status = rs_edit_graphs(&x, err); break;
         case RS_EDIT_NO_SYNC: status = rs_edit_no_sync(edit, &x, err); break;
         case RS_EDIT_FUSE: status = rs_edit_fuse(edit, &x, err); break;
+        case RS_EDIT_GROUP_SIZE: status = rs_edit_group_size(edit, &x, err); break;
         default: status = rs_edit_coalesce(edit, &x, err); break;
         }
     }

@@ -16,6 +16,7 @@
  *     no-sync NAME            calls of that name, and those that wait for copies of that name, do not wait
  *     fuse A+B                A and B after it on a stream are one kernel
  *     coalesce GROUP:BYTES    neighbouring collectives of a group are one, of up to so many bytes
+ *     group-size GROUP:N      collectives of a group as if it had N members: data parallelism over more ranks, or fewer
  *
  * SELECTOR: a condition (query/expression.h) on name, operator, class (computation, communication, memory), part (host,
  * loader, launch, stream_gap), rank (0-3|8), step, stream, group, members (the ranks that meet, all of them), collective, bytes, us (how long it takes itself), behind
@@ -48,6 +49,7 @@ typedef enum rs_edit_kind {
     RS_EDIT_NO_SYNC,
     RS_EDIT_FUSE,
     RS_EDIT_COALESCE,
+    RS_EDIT_GROUP_SIZE,
     RS_N_EDITS
 } rs_edit_kind;
 
@@ -92,9 +94,9 @@ typedef struct rs_edit {
     double factor;            /* of scale and network */
     int64_t ns;               /* what is scaled takes so long */
     rs_edit_name name, other; /* GROUP, NAME, A; B */
-    int64_t number;           /* rank, bytes; -1: not given */
+    int64_t number;           /* rank, bytes, members; -1: not given */
     bool
-        all_grows; /* of network and coalesce: more of a transfer grows with its size, for an end of an interval */
+        all_grows; /* of network and coalesce: more of a transfer grows with its size, of group-size less, for an end of an interval */
 } rs_edit;
 
 typedef struct rs_what_if {
@@ -119,7 +121,7 @@ rs_edit *rs_what_if_add(rs_what_if *question, rs_edit_kind kind); /* NULL when o
 /* Adds one that scales; the caller selects what. NULL when out of memory, which rs_selector_... take. */
 rs_expr *rs_what_if_scale_by(rs_what_if *question, double factor);
 rs_expr *rs_what_if_scale_to(rs_what_if *question, int64_t ns);
-/* Adds one with a name: no-sync, overlap, fuse, coalesce. */
+/* Adds one with a name: no-sync, overlap, fuse, coalesce, group-size. */
 rs_edit *rs_what_if_add_name(rs_what_if *question, rs_edit_kind kind, const char *text, size_t n, bool whole);
 bool rs_edit_set_name(rs_edit_name *name, const char *text, size_t n, bool whole); /* false: out of memory */
 /* One more term that must hold. */
@@ -190,6 +192,7 @@ bool rs_edit_graph_takes(const rs_skeleton *skeleton, uint32_t edge, int64_t ns)
 rs_status rs_edit_no_sync(const rs_edit *edit, rs_editor *x, rs_error *err);
 rs_status rs_edit_fuse(const rs_edit *edit, rs_editor *x, rs_error *err);
 rs_status rs_edit_coalesce(const rs_edit *edit, rs_editor *x, rs_error *err);
+rs_status rs_edit_group_size(const rs_edit *edit, rs_editor *x, rs_error *err);
 /* Fixed part of transfers by kind and group size: by meeting, ns. Where all are of one size: the median of them, or the
  * least. NULL when out of memory. */
 int64_t *rs_edit_latencies(const rs_engine *e, bool least);

@@ -4,6 +4,8 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/real.h"
+#include "base/try.h"
 #include "engine/edits_terms.h"
 
 uint32_t *rs_edit_places(const rs_engine *e)
@@ -385,4 +387,83 @@ rs_status rs_edit_coalesce(const rs_edit *edit, rs_editor *x, rs_error *err)
     ok = ok && wait_for_all(&m);
     rs_free_all(m.place, m.needed, m.last, m.into, m.alpha, m.closed);
     return ok ? RS_OK : rs_fail_nomem(err, "a question");
+}
+
+/* ---- groups of another size ---------------------------------------------------------------------------- */
+
+/* Transfers of one kind: sums of a fit of latency and time a byte by least squares, weighted so that relative distances count. */
+typedef struct fit {
+    double n, w, wb, wbb, wt, wbt, wtt;
+    int64_t least, smallest, largest; /* ns; bytes */
+    uint32_t members;
+} fit;
+
+static void fit_add(fit *f, double bytes, double ns)
+{
+    const double w = 1 / (ns * ns);
+    f->n += 1;
+    f->w += w;
+    f->wb += w * bytes;
+    f->wbb += w * bytes * bytes;
+    f->wt += w * ns;
+    f->wbt += w * bytes * ns;
+    f->wtt += w * ns * ns;
+}
+
+/* What of a transfer does not grow with its size, ns: the fitted latency, or at most with two standard errors of it. One size alone does not
+ * show it: then it is none, at most all of the least transfer. */
+static int64_t fit_latency(const fit *f, bool most)
+{
+    const double d = f->w * f->wbb - f->wb * f->wb;
+    if (f->largest == f->smallest || f->n < 3 || !(d > 0)) return most ? f->least : 0;
+    const double alpha = (f->wbb * f->wt - f->wb * f->wbt) / d, beta = (f->w * f->wbt - f->wb * f->wt) / d;
+    const double rest = f->wtt - alpha * f->wt - beta * f->wbt,
+                 error = sqrt((rest > 0 ? rest : 0) / (f->n - 2) * f->wbb / d);
+    const double at = alpha + (most ? 2 * error : 0);
+    return at < 0 ? 0 : at > (double)f->least ? f->least : rs_int_near(at);
+}
+
+static rs_status fit_all(const rs_edit *edit, const rs_engine *e, fit *fits, rs_error *err)
+{
+    uint32_t members = 0;
+    for (size_t k = 0; k < e->n_meetings; k++) {
+        const rs_meeting *m = &e->meetings[k];
+        const rs_coll_instance *c = &e->coll.instances[m->instance];
+        const int64_t bytes = rs_meeting_bytes(e, m);
+        if (c->n < 2 || m->transfer <= 0 || !is_of_group(edit, e, m)) continue;
+        if (members && c->n != members)
+            return rs_fail(
+                err, RS_ERR_USAGE,
+                "group-size: groups of %u and of %u members are meant; name one (group-size GROUP:N)",
+                members, c->n);
+        members = c->n;
+        if (bytes < 0) continue;
+        fit *f = &fits[rs_coll_shape_at(&e->coll, &e->coll.arrivals[c->first])->kind];
+        if (f->n == 0 || m->transfer < f->least) f->least = m->transfer;
+        if (f->n == 0 || bytes < f->smallest) f->smallest = bytes;
+        if (f->n == 0 || bytes > f->largest) f->largest = bytes;
+        fit_add(f, (double)bytes, (double)m->transfer);
+    }
+    return RS_OK;
+}
+
+/* A ring of n takes a multiple of n - 1 turns, and moves (n - 1)/n of all that is gathered or reduced over each link, once or twice. What one
+ * member sends to all goes over each link whole. */
+rs_status rs_edit_group_size(const rs_edit *edit, rs_editor *x, rs_error *err)
+{
+    const rs_engine *e = x->e;
+    fit fits[RS_N_COLL_KINDS] = {{0}};
+    RS_TRY(fit_all(edit, e, fits, err));
+    for (size_t k = 0; k < e->n_meetings; k++) {
+        const rs_coll_instance *c = &e->coll.instances[e->meetings[k].instance];
+        if (c->n < 2 || !is_of_group(edit, e, &e->meetings[k])) continue;
+        const rs_coll_kind kind = rs_coll_shape_at(&e->coll, &e->coll.arrivals[c->first])->kind;
+        const double n = (double)c->n, other = (double)edit->number, turns = (other - 1) / (n - 1);
+        const bool whole = kind == RS_COLL_BROADCAST || kind == RS_COLL_REDUCE;
+        const int64_t alpha = fit_latency(&fits[kind], edit->all_grows);
+        int64_t *w = &x->w->transfer[k], fixed = alpha < *w ? alpha : *w;
+        change(x, w,
+               rs_int_near((double)fixed * turns + (double)(*w - fixed) * (whole ? 1 : turns * n / other)));
+    }
+    return RS_OK;
 }

@@ -10,7 +10,7 @@
 
 static const char *const edit_words[RS_N_EDITS] = {"scale",   "no-stragglers", "balanced",  "network",
                                                    "overlap", "graphs",        "no-loader", "no-sync",
-                                                   "fuse",    "coalesce"};
+                                                   "fuse",    "coalesce",      "group-size"};
 
 static rs_status find_kind(const char *text, size_t n, rs_edit_kind *out, rs_error *err)
 {
@@ -181,13 +181,19 @@ static bool takes(const char **at, char c)
 
 static rs_status parse_pair(rs_edit *e, const char **at, rs_error *err)
 {
-    bool fuse = e->kind == RS_EDIT_FUSE;
+    const bool fuse = e->kind == RS_EDIT_FUSE, size = e->kind == RS_EDIT_GROUP_SIZE;
     RS_TRY(parse_name(&e->name, at, fuse ? up_to_plus : up_to_colon, err));
     bool parted = takes(at, fuse ? '+' : ':');
     if (parted && fuse) RS_TRY(parse_name(&e->other, at, whole_argument, err));
-    if (parted && !fuse && *rs_scan_space(*at)) return parse_number("coalesce", at, &e->number, err);
+    if (parted && !fuse && *rs_scan_space(*at)) {
+        RS_TRY(parse_number(edit_words[e->kind], at, &e->number, err));
+        if (!size || (e->number >= 2 && e->number <= 1000000)) return RS_OK;
+    }
     if (parted && fuse && e->name.n && e->other.n) return RS_OK;
-    return rs_fail(err, RS_ERR_USAGE, fuse ? "fuse needs two names: fuse A+B" : "coalesce needs GROUP:BYTES");
+    return rs_fail(err, RS_ERR_USAGE,
+                   fuse   ? "fuse needs two names: fuse A+B"
+                   : size ? "group-size needs GROUP:N, of 2 members or more"
+                          : "coalesce needs GROUP:BYTES");
 }
 
 /* ---- edits -------------------------------------------------------------------------------------------------- */
@@ -210,6 +216,7 @@ static rs_status parse_argument(rs_edit *e, char sign, bool given, const char **
         if (given) return parse_name(&e->name, at, whole_argument, err);
         return rs_fail(err, RS_ERR_USAGE, "no-sync needs the name of a call");
     case RS_EDIT_FUSE:
+    case RS_EDIT_GROUP_SIZE:
     case RS_EDIT_COALESCE: return parse_pair(e, at, err);
     default:
         if (given) return rs_fail(err, RS_ERR_USAGE, "%s takes no argument", word);
@@ -329,13 +336,14 @@ static void print_edit(const rs_edit *e, rs_text *out)
     case RS_EDIT_NO_SYNC:
     case RS_EDIT_FUSE:
     case RS_EDIT_COALESCE:
+    case RS_EDIT_GROUP_SIZE:
         rs_text_put(out, " ");
         print_name(&e->name, out);
         if (e->kind == RS_EDIT_FUSE) {
             rs_text_put(out, "+");
             print_name(&e->other, out);
         }
-        if (e->kind == RS_EDIT_COALESCE) rs_text_printf(out, ":%lld", (long long)e->number);
+        if (e->kind >= RS_EDIT_COALESCE) rs_text_printf(out, ":%lld", (long long)e->number);
         break;
     default: break;
     }

@@ -325,12 +325,14 @@ static void add_edit(rng *r, rs_what_if *q)
     case RS_EDIT_NO_SYNC:
     case RS_EDIT_FUSE:
     case RS_EDIT_COALESCE:
+    case RS_EDIT_GROUP_SIZE:
         said[n] = 'k'; /* a name is not empty */
         e = rs_what_if_add_name(q, kind, said, n + 1, whole);
         n = make_text(r, said, sizeof said - 1);
         said[n] = '.';
         if (kind == RS_EDIT_FUSE) assert_true(rs_edit_set_name(&e->other, said, n + 1, rng_below(r, 2)));
         if (kind == RS_EDIT_COALESCE) e->number = (int64_t)rng_below(r, 1u << 30);
+        if (kind == RS_EDIT_GROUP_SIZE) e->number = 2 + (int64_t)rng_below(r, 1000);
         break;
     default: rs_what_if_add(q, kind);
     }
@@ -472,6 +474,10 @@ static void test_questions(void **state)
         {"fuse +b", NULL},
         {"coalesce a", NULL},
         {"coalesce a:b", NULL},
+        {"group-size dp", NULL},
+        {"group-size dp:1", NULL},
+        {"group-size dp:1000001", NULL},
+        {"group-size DATA:16", "group-size DATA:16"},
         {"graphs, balanced", NULL}, /* two questions */
         {"overlap:\"a\" b", NULL},
         {"", NULL},
