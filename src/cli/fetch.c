@@ -51,10 +51,12 @@ static CURL *start(rs_fetch *item, int64_t timeout_s)
     if (item->post) {
         curl_easy_setopt(easy, CURLOPT_POST, 1L);
         curl_easy_setopt(easy, CURLOPT_POSTFIELDS, item->sent ? item->sent : "");
-        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, item->sent ? (long)strlen(item->sent) : 0L);
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, item->sent ? (long)item->n_sent : 0L);
     }
     if (item->post && item->sent) {
-        item->headers = curl_slist_append(NULL, "Content-Type: application/json");
+        char type[80];
+        snprintf(type, sizeof type, "Content-Type: %s", item->type ? item->type : "application/json");
+        item->headers = curl_slist_append(NULL, type);
         curl_easy_setopt(easy, CURLOPT_HTTPHEADER, (struct curl_slist *)item->headers);
     }
     return easy;

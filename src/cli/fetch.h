@@ -7,7 +7,9 @@
 typedef struct rs_fetch {
     char *url; /* owned */
     bool post;
-    const char *sent; /* JSON, which a post carries; borrowed; NULL: it is empty */
+    const char *sent; /* what a post carries; borrowed; NULL: it is empty */
+    size_t n_sent;
+    const char *type; /* of what is sent; NULL: JSON */
     /* the answer */
     int status; /* 0: none came */
     bool timed_out;

@@ -141,6 +141,7 @@ static bool add_items(finder *f, const rs_skeleton *s, rs_keyed *order, uint32_t
 {
     RS_LOCAL uint8_t *submits = mark_submissions(s);
     bool on_host = s->comm->on_host, open = false;
+    uint32_t submitted = 0; /* the point before, where it submits; 0: it does not */
     if (!submits) return false;
     size_t n = 0;
     for (uint32_t i = 1; i < s->n; i++) {
@@ -157,7 +158,10 @@ static bool add_items(finder *f, const rs_skeleton *s, rs_keyed *order, uint32_t
     for (size_t k = 0; k < n; k++) {
         uint32_t i = order[k].value, name = rs_skeleton_at(s, i)->name;
         uint64_t hash = name < s->pool.strings.n ? names[name] : 0;
-        item *last = open ? &f->items[f->n_items - 1] : NULL;
+        /* The work may begin before its call returns, or after: the rest of the call belongs to its stretch. */
+        bool returns = submitted && edges[i] != RS_NO_CAUSE && !submits[i] &&
+                       s->source[edges[i]] >> 1 == submitted && name == rs_skeleton_at(s, submitted)->name;
+        item *last = open || returns ? &f->items[f->n_items - 1] : NULL;
         if (!last || last->step != s->step[i] || last->lane != rs_skeleton_at(s, i)->lane) {
             f->items[f->n_items++] = (item){on_host && edges[i] != RS_NO_CAUSE ? 0 : hash,
                                             i,
@@ -172,7 +176,8 @@ static bool add_items(finder *f, const rs_skeleton *s, rs_keyed *order, uint32_t
             f->edges[f->n_edges++] = edges[i];
         }
         if (submits[i]) last->name = hash;
-        open = on_host && edges[i] != RS_NO_CAUSE && !submits[i];
+        open = on_host && edges[i] != RS_NO_CAUSE && !submits[i] && !returns;
+        submitted = submits[i] ? i : 0;
     }
     return true;
 }

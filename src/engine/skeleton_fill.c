@@ -243,23 +243,45 @@ static uint32_t point_before(const rs_skeleton *s, const uint32_t *points, size_
     return low ? points[low - 1] : 0;
 }
 
-/* Which steps have work on the GPU. */
-static void mark_working(const rs_skeleton *s, bool *works)
+/* The work of a step: whether it has any, and when the communication of it that the host runs is over; RS_NO_TIME: it has none. */
+typedef struct work_of_step {
+    bool any;
+    int64_t over;
+} work_of_step;
+
+static void find_work(const rs_maker *m, work_of_step *work, size_t n)
 {
-    for (uint32_t i = 0; i < s->n; i++)
-        if (rs_skeleton_is_work(s, i) && s->step[i] >= 0) works[s->step[i]] = true;
+    const rs_skeleton *s = m->s;
+    for (size_t k = 0; k < n; k++) work[k] = (work_of_step){false, RS_NO_TIME};
+    for (uint32_t i = 0; i < s->n; i++) {
+        if (!rs_skeleton_is_work(s, i) || s->step[i] < 0) continue;
+        work_of_step *w = &work[s->step[i]];
+        w->any = true;
+        if (rs_maker_is_span(m, m->node[m->order[i]]) && rs_skeleton_end(s, i) > w->over)
+            w->over = rs_skeleton_end(s, i);
+    }
+}
+
+/* Whether the thread of a step did nothing from its last point on but wait for communication, which is over when the step is, to a
+ * quarter of the wait. */
+static bool ends_in_wait(const rs_skeleton *s, const rs_skeleton_step *t, int64_t over)
+{
+    int64_t since = rs_skeleton_time(s, t->last);
+    if (!t->last || over <= since) return false;
+    int64_t apart = over > t->end ? rs_sub_sat(over, t->end) : rs_sub_sat(t->end, over);
+    return apart <= rs_sub_sat(over, since) / 4;
 }
 
 static bool fill_steps(rs_maker *m, const rs_step *steps, size_t n)
 {
     rs_skeleton *s = m->s;
-    RS_LOCAL bool *works = rs_calloc(n + 1, sizeof *works);
+    RS_LOCAL work_of_step *work = rs_malloc((n + 1) * sizeof *work);
     size_t n_threads = m->e->n_threads;
     RS_LOCAL uint32_t *first = rs_calloc(n_threads + 2, sizeof *first),
                       *points = rs_malloc((s->n + 1) * sizeof *points);
     s->steps = rs_malloc((n + 1) * sizeof *s->steps);
-    bool ok = works && first && points && s->steps;
-    if (ok) mark_working(s, works);
+    bool ok = work && first && points && s->steps;
+    if (ok) find_work(m, work, n);
     for (uint32_t i = 1; ok && i < s->n; i++)
         if (!rs_skeleton_is_work(s, i)) first[m->e->thread[s->row[i]] + 2]++;
     for (size_t i = 1; ok && i <= n_threads; i++) first[i + 1] += first[i];
@@ -274,8 +296,9 @@ static bool fill_steps(rs_maker *m, const rs_step *steps, size_t n)
         t->mark = point_before(s, of, n_of, t->start);
         t->after = rs_sub_sat(t->start, rs_skeleton_time(s, t->mark));
         t->last = point_before(s, of, n_of, t->end);
-        /* a step whose thread has no point ends with its work, if it has any */
-        t->tail = rs_sub_sat(t->last || !works[k] ? t->end : t->start, rs_skeleton_time(s, t->last));
+        /* a step whose thread has no point ends with its work, if it has any, and so does one that waits for it */
+        t->tail = rs_sub_sat(t->last || !work[k].any ? t->end : t->start, rs_skeleton_time(s, t->last));
+        if (ends_in_wait(s, t, work[k].over)) t->tail = 0;
     }
     return ok;
 }

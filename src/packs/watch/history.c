@@ -49,7 +49,7 @@ enum {
     SET_VALUES,
     GET_VALUES,
     NEWEST,
-    LIST_WINDOWS,
+    NEXT_WINDOW,
     WINDOW_START,
     BEGIN_CHANGE,
     LEAD_FAULT,
@@ -80,7 +80,7 @@ static const char *const texts[STATEMENTS] = {
     [SET_VALUES] = "INSERT OR REPLACE INTO rank_value VALUES (?, ?, ?)",
     [GET_VALUES] = "SELECT metric, value FROM rank_value WHERE window = ?",
     [NEWEST] = "SELECT id, start_ns FROM window ORDER BY id DESC LIMIT 1",
-    [LIST_WINDOWS] = "SELECT id FROM window WHERE id > ? ORDER BY id",
+    [NEXT_WINDOW] = "SELECT id FROM window WHERE id > ? ORDER BY id LIMIT 1",
     [WINDOW_START] = "SELECT start_ns FROM window WHERE id = ?",
     [BEGIN_CHANGE] = "INSERT OR IGNORE INTO change VALUES (NULL, ?, ?, ?, ?, NULL, ?, ?, ?, ?, ?, ?, ?, ?)",
     [LEAD_FAULT] = "UPDATE change SET fault = id WHERE id = ?",
@@ -620,19 +620,25 @@ static rs_status visit(rs_watch_history *h, int64_t id, rs_history_window_fn eac
     return each(context, &values, err);
 }
 
+rs_status rs_history_next_window(rs_watch_history *h, int64_t *after, rs_history_window_fn each,
+                                 void *context, bool *has, rs_error *err)
+{
+    sqlite3_stmt *s = take(h, NEXT_WINDOW, err);
+    if (!s) return err->status;
+    sqlite3_bind_int64(s, 1, *after);
+    RS_TRY(next(h, s, has, err));
+    if (!*has) return RS_OK;
+    *after = sqlite3_column_int64(s, 0);
+    sqlite3_reset(s);
+    return visit(h, *after, each, context, err);
+}
+
 rs_status rs_history_each_window(rs_watch_history *h, int64_t after, rs_history_window_fn each, void *context,
                                  rs_error *err)
 {
-    for (bool has;;) {
-        sqlite3_stmt *s = take(h, LIST_WINDOWS, err);
-        if (!s) return err->status;
-        sqlite3_bind_int64(s, 1, after);
-        RS_TRY(next(h, s, &has, err));
-        if (!has) return RS_OK;
-        after = sqlite3_column_int64(s, 0);
-        sqlite3_reset(s);
-        RS_TRY(visit(h, after, each, context, err));
-    }
+    bool has = true;
+    while (has) RS_TRY(rs_history_next_window(h, &after, each, context, &has, err));
+    return RS_OK;
 }
 
 /* ---- changes ------------------------------------------------------------------------------------------------ */

@@ -59,6 +59,9 @@ rs_status rs_history_add_ranks(rs_watch_history *history, int64_t id, const rs_w
 rs_status rs_history_newest(rs_watch_history *history, int64_t *id, int64_t *start_ns, rs_error *err);
 /* Calls for each window with a number above `after`, in order. What it is given lives until it returns. */
 typedef rs_status (*rs_history_window_fn)(void *context, const rs_window_values *values, rs_error *err);
+/* The first of them; *after becomes its number. *has: whether there is one. */
+rs_status rs_history_next_window(rs_watch_history *history, int64_t *after, rs_history_window_fn each,
+                                 void *context, bool *has, rs_error *err);
 rs_status rs_history_each_window(rs_watch_history *history, int64_t after, rs_history_window_fn each,
                                  void *context, rs_error *err);
 rs_status rs_history_window_start(rs_watch_history *history, int64_t id, int64_t *start_ns, rs_error *err);

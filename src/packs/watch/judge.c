@@ -556,6 +556,28 @@ static rs_status make_columns(const rs_forming *f, columns *c, rs_history_window
     return RS_OK;
 }
 
+static bool names_fault(const rs_result *judged)
+{
+    return rs_result_n_verdicts(judged) && rs_result_verdict(judged, 0)->kind == RS_VERDICT_FINDING;
+}
+
+/* A change is in three windows by now. Where the judge finds nothing in the newest one (a rank may be missing in it), it is asked about
+ * the others, and its first finding is the cause. */
+static rs_status tell_with_cause(rs_watch *w, const rs_series_event *events, size_t n, int64_t window,
+                                 int64_t at_ns, const rs_result *judged, rs_error *err)
+{
+    RS_SCOPED(rs_result_clear) rs_result earlier = {0};
+    int64_t since = window;
+    for (size_t i = 0; i < n; i++)
+        if (events[i].what == RS_SERIES_BEGUN && events[i].since < since) since = events[i].since;
+    for (size_t i = 0; i < RS_SERIES_IN_A_ROW - 1 && !names_fault(judged) && !names_fault(&earlier); i++) {
+        if (w->recent[i].id < since || since == window) continue;
+        rs_result_clear(&earlier);
+        RS_TRY(rs_watch_ask_judge(w, &w->recent[i], &earlier, err));
+    }
+    return tell(w, events, n, window, at_ns, names_fault(&earlier) ? &earlier : judged, err);
+}
+
 static rs_status judge(rs_watch *w, const rs_forming *f, rs_history_window *window, rs_error *err)
 {
     const rs_series_event *events;
@@ -567,7 +589,7 @@ static rs_status judge(rs_watch *w, const rs_forming *f, rs_history_window *wind
     if (f->n > w->most_ranks) w->most_ranks = f->n;
     bool needed = is_judge_needed(w, n);
     if (needed) RS_TRY(rs_watch_ask_judge(w, f, &judged, err));
-    if (n) RS_TRY(tell(w, events, n, window->values.id, f->start_ns, &judged, err));
+    if (n) RS_TRY(tell_with_cause(w, events, n, window->values.id, f->start_ns, &judged, err));
     if (needed)
         RS_TRY(judge_findings(w, &judged, f->n >= w->most_ranks, window->values.id, f->start_ns, err));
     return rs_watch_list_open(w, err);
@@ -685,6 +707,11 @@ rs_status rs_watch_begin_posts(rs_watch *w, rs_error *err)
 rs_status rs_watch_end_post(rs_watch *w, int64_t id, rs_watch_posted outcome, rs_error *err)
 {
     return rs_history_end_post(w->history, id, (rs_posted)outcome, err);
+}
+
+int64_t rs_watch_newest(const rs_watch *w)
+{
+    return w->newest;
 }
 
 size_t rs_watch_n_open(const rs_watch *w)

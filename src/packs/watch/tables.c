@@ -1,4 +1,4 @@
-/* The history as tables, and the newest window as metrics. */
+/* The history as tables. */
 #include <math.h>
 #include <string.h>
 
@@ -9,8 +9,7 @@
 #include "text/writer.h"
 #include "watch/watch.h"
 
-#define LISTED 288   /* windows of the table */
-#define MAX_RANKS 32 /* that are named in metrics */
+#define LISTED 288 /* windows of the table */
 
 typedef struct change_line {
     int64_t id, rank, begun, ended;
@@ -38,23 +37,19 @@ typedef struct change_line {
          "what the judge said of the window in which it was found", NULL)
 RS_RECORD(change_line, CHANGE_LINE);
 
-typedef struct window_line {
-    int64_t id, start, ranks;
-    double step, own, exposed, idle, mfu, memory;
-} window_line;
-
 #define WINDOW_LINE(CELL)                                                                                    \
-    CELL(OF(window_line, id), "window", INT, ID, "its number in the history", NULL)                          \
-    CELL(OF(window_line, start), "start_unix_ns", INT, ID, "first event on the epoch clock, ns",             \
+    CELL(OF(rs_window_medians, id), "window", INT, ID, "its number in the history", NULL)                    \
+    CELL(OF(rs_window_medians, start), "start_unix_ns", INT, ID, "first event on the epoch clock, ns",       \
          "start (ns)")                                                                                       \
-    CELL(OF(window_line, ranks), "ranks", INT, COUNT, "ranks recorded", NULL)                                \
-    CELL(OF(window_line, step), "step_us", REAL, US, "median over ranks of the mean step", "step")           \
-    CELL(OF(window_line, own), "own_us", REAL, US, "median of a rank's own work a step", "own work")         \
-    CELL(OF(window_line, exposed), "exposed_comm_us", REAL, US, "median of exposed communication a step",    \
-         "exposed comm")                                                                                     \
-    CELL(OF(window_line, idle), "idle_us", REAL, US, "median of idle time a step", "idle")                   \
-    CELL(OF(window_line, mfu), "mfu_pct", REAL, PERCENT, "median model FLOPs utilization", "MFU %")          \
-    CELL(OF(window_line, memory), "memory_bytes", REAL, BYTES, "median of the memory reserved", "memory")
+    CELL(OF(rs_window_medians, ranks), "ranks", INT, COUNT, "ranks recorded", NULL)                          \
+    CELL(OF(rs_window_medians, step), "step_us", REAL, US, "median over ranks of the mean step", "step")     \
+    CELL(OF(rs_window_medians, own), "own_us", REAL, US, "median of a rank's own work a step", "own work")   \
+    CELL(OF(rs_window_medians, exposed), "exposed_comm_us", REAL, US,                                        \
+         "median of exposed communication a step", "exposed comm")                                           \
+    CELL(OF(rs_window_medians, idle), "idle_us", REAL, US, "median of idle time a step", "idle")             \
+    CELL(OF(rs_window_medians, mfu), "mfu_pct", REAL, PERCENT, "median model FLOPs utilization", "MFU %")    \
+    CELL(OF(rs_window_medians, memory), "memory_bytes", REAL, BYTES, "median of the memory reserved",        \
+         "memory")
 RS_RECORD(window_line, WINDOW_LINE);
 
 typedef struct limit_line {
@@ -112,24 +107,24 @@ static double median_of(const rs_window_values *w, int metric, double *scratch)
     return rs_quantile(scratch, n, 0.5);
 }
 
-static rs_status describe(const rs_window_values *w, window_line *line, rs_error *err)
+rs_status rs_watch_describe(const rs_window_values *w, rs_window_medians *out, rs_error *err)
 {
     RS_LOCAL double *scratch = rs_malloc((w->n + 1) * sizeof *scratch);
     if (!scratch) return rs_fail_nomem(err, "a window");
-    *line = (window_line){.id = w->id, .start = w->start_ns, .ranks = (int64_t)w->n};
-    line->step = median_of(w, RS_WATCH_STEP, scratch);
-    line->own = median_of(w, RS_WATCH_OWN, scratch);
-    line->exposed = median_of(w, RS_WATCH_EXPOSED, scratch);
-    line->idle = median_of(w, RS_WATCH_IDLE, scratch);
-    line->mfu = median_of(w, RS_WATCH_MFU, scratch);
-    line->memory = median_of(w, RS_WATCH_MEMORY, scratch);
+    *out = (rs_window_medians){.id = w->id, .start = w->start_ns, .ranks = (int64_t)w->n};
+    out->step = median_of(w, RS_WATCH_STEP, scratch);
+    out->own = median_of(w, RS_WATCH_OWN, scratch);
+    out->exposed = median_of(w, RS_WATCH_EXPOSED, scratch);
+    out->idle = median_of(w, RS_WATCH_IDLE, scratch);
+    out->mfu = median_of(w, RS_WATCH_MFU, scratch);
+    out->memory = median_of(w, RS_WATCH_MEMORY, scratch);
     return RS_OK;
 }
 
 static rs_status put_window_line(void *context, const rs_window_values *w, rs_error *err)
 {
-    window_line line;
-    RS_TRY(describe(w, &line, err));
+    rs_window_medians line;
+    RS_TRY(rs_watch_describe(w, &line, err));
     return rs_table_put_row(context, &window_line_record, 0, &line, err);
 }
 
@@ -158,107 +153,4 @@ rs_status rs_watch_result(rs_watch *w, rs_result *result, rs_error *err)
     RS_TRY(rs_history_each_window(w->history, w->newest > LISTED ? w->newest - LISTED : 0, put_window_line,
                                   result->tables[WINDOWS], err));
     return put_limits(w, result->tables[LIMITS], err);
-}
-
-/* ---- OpenMetrics -------------------------------------------------------------------------------------------- */
-
-typedef struct gauge {
-    const char *name, *help;
-    double value;
-} gauge;
-
-static void put_gauge(rs_writer *writer, const gauge *g)
-{
-    if (isnan(g->value)) return;
-    rs_writer_text(writer, "# TYPE ");
-    rs_writer_text(writer, g->name);
-    rs_writer_text(writer, " gauge\n# HELP ");
-    rs_writer_text(writer, g->name);
-    rs_writer_char(writer, ' ');
-    rs_writer_text(writer, g->help);
-    rs_writer_char(writer, '\n');
-    rs_writer_text(writer, g->name);
-    rs_writer_char(writer, ' ');
-    rs_writer_real(writer, g->value);
-    rs_writer_char(writer, '\n');
-}
-
-static rs_status keep_line(void *context, const rs_window_values *w, rs_error *err)
-{
-    return describe(w, context, err);
-}
-
-static double count_open(const rs_watch *w, const char *kind, bool as_prefix)
-{
-    double n = 0;
-    for (size_t i = 0; i < w->n_open; i++)
-        n += as_prefix ? strncmp(w->open[i].kind, kind, strlen(kind)) == 0
-                       : strcmp(w->open[i].kind, kind) == 0;
-    return n;
-}
-
-static void put_open(rs_writer *writer, const rs_watch *w)
-{
-    rs_writer_text(writer, "# TYPE rankscope_open_changes gauge\n"
-                           "# HELP rankscope_open_changes Changes that go on, by what changed.\n");
-    static const char *const others[] = {"hang", "slow", "finding"};
-    for (int m = 0; m < RS_WATCH_METRICS + 3; m++) {
-        const char *kind = m < RS_WATCH_METRICS ? rs_metric_specs[m].name : others[m - RS_WATCH_METRICS];
-        if (m == RS_WATCH_COMPUTE) continue;
-        rs_writer_text(writer, "rankscope_open_changes{kind=\"");
-        rs_writer_text(writer, kind);
-        rs_writer_text(writer, "\"} ");
-        rs_writer_real(writer, count_open(w, kind, m == RS_WATCH_METRICS + 2));
-        rs_writer_char(writer, '\n');
-    }
-}
-
-static void put_ranks(rs_writer *writer, const rs_watch *w)
-{
-    size_t n = 0;
-    rs_writer_text(writer, "# TYPE rankscope_rank_change_ratio gauge\n# HELP rankscope_rank_change_ratio "
-                           "Change of a rank against the others when it was found; at most 32 ranks.\n");
-    for (size_t i = 0; i < w->n_open && n < MAX_RANKS; i++) {
-        const rs_open_change *o = &w->open[i];
-        if (o->rank < 0 || isnan(o->change)) continue;
-        rs_writer_text(writer, "rankscope_rank_change_ratio{kind=\"");
-        rs_writer_text(writer, o->kind);
-        rs_writer_text(writer, "\",rank=\"");
-        rs_writer_int(writer, o->rank);
-        rs_writer_text(writer, "\"} ");
-        rs_writer_real(writer, o->change);
-        rs_writer_char(writer, '\n');
-        n++;
-    }
-}
-
-rs_status rs_watch_write_metrics(rs_watch *w, const rs_sink *sink, rs_error *err)
-{
-    rs_writer writer;
-    window_line line = {.step = (double)NAN,
-                        .own = (double)NAN,
-                        .exposed = (double)NAN,
-                        .idle = (double)NAN,
-                        .mfu = (double)NAN,
-                        .memory = (double)NAN};
-    if (w->newest) RS_TRY(rs_history_each_window(w->history, w->newest - 1, keep_line, &line, err));
-    const gauge gauges[] = {
-        {"rankscope_window", "Number of the newest window in the history.", (double)line.id},
-        {"rankscope_window_start_seconds", "Start of the newest window, on the epoch clock.",
-         (double)line.start / 1e9},
-        {"rankscope_ranks", "Ranks recorded in the newest window.", (double)line.ranks},
-        {"rankscope_step_seconds", "Mean step, median over ranks.", line.step / 1e6},
-        {"rankscope_own_work_seconds", "Own work of a rank a step, median over ranks.", line.own / 1e6},
-        {"rankscope_exposed_comm_seconds", "Exposed communication a step, median over ranks.",
-         line.exposed / 1e6},
-        {"rankscope_idle_seconds", "Idle time a step, median over ranks.", line.idle / 1e6},
-        {"rankscope_mfu_ratio", "Model FLOPs utilization, median over ranks.", line.mfu / 100},
-        {"rankscope_memory_bytes", "Reserved memory, median over ranks.", line.memory},
-    };
-    rs_writer_init(&writer, sink);
-    for (size_t i = 0; i < sizeof gauges / sizeof *gauges; i++) put_gauge(&writer, &gauges[i]);
-    put_open(&writer, w);
-    put_ranks(&writer, w);
-    rs_writer_text(&writer, "# EOF\n");
-    return rs_writer_finish(&writer, err);
 }

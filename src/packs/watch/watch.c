@@ -17,6 +17,7 @@
 #include "base/workers.h"
 
 #define SETTLE_NS (INT64_C(10) * 1000000000)
+#define N_RECENT (RS_SERIES_IN_A_ROW - 1)
 #define PATIENCE 3  /* settle times without a new piece, after which a window is taken as it is */
 #define MAX_DEPTH 8 /* of folders */
 #define SAME_NS (INT64_C(60) * 1000000000) /* how far clocks of one window's ranks may be apart */
@@ -55,6 +56,7 @@ void rs_watch_close(rs_watch *w)
 {
     if (!w) return;
     for (size_t i = 0; i < w->n_forming; i++) clear_forming(&w->forming[i]);
+    for (size_t i = 0; i < N_RECENT; i++) clear_forming(&w->recent[i]);
     for (size_t i = 0; i < w->n_conditions; i++) {
         rs_free(w->conditions[i].id);
         rs_free(w->conditions[i].subject);
@@ -304,7 +306,10 @@ static rs_status seal_windows(rs_watch *w, bool last, rs_watch_round *round, rs_
         bool is_new;
         RS_TRY(rs_watch_seal(w, &w->forming[0], &is_new, err));
         w->expected = w->forming[0].n;
-        clear_forming(&w->forming[0]);
+        w->forming[0].id = is_new ? w->newest : 0;
+        clear_forming(&w->recent[N_RECENT - 1]);
+        memmove(w->recent + 1, w->recent, (N_RECENT - 1) * sizeof *w->recent);
+        w->recent[0] = w->forming[0];
         memmove(w->forming, w->forming + 1, --w->n_forming * sizeof *w->forming);
         round->windows += is_new;
     }

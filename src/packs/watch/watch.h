@@ -29,6 +29,7 @@ typedef struct rs_forming {
     size_t n, capacity;
     uint32_t *files; /* in the watch's paths */
     size_t n_files, files_capacity;
+    int64_t id; /* in the history; 0: it is not there */
 } rs_forming;
 
 /* A finding of the judge that is there in windows that follow each other, or is known to go on. */
@@ -62,7 +63,9 @@ struct rs_watch {
     size_t files_capacity;
     rs_forming *forming; /* by start */
     size_t n_forming, forming_capacity;
-    size_t expected, most_ranks; /* ranks of the newest window, and of any */
+    rs_forming
+        recent[RS_SERIES_IN_A_ROW - 1]; /* the newest windows but the one that is judged, newest first */
+    size_t expected, most_ranks;        /* ranks of the newest window, and of any */
     rs_condition *conditions;
     size_t n_conditions, conditions_capacity;
     rs_open_change *open;
@@ -80,6 +83,13 @@ rs_status rs_watch_seal(rs_watch *watch, const rs_forming *window, bool *is_new,
 
 /* What the judge says of the traces of a window. Every text is the result's own. */
 rs_status rs_watch_ask_judge(rs_watch *watch, const rs_forming *window, rs_result *result, rs_error *err);
+
+/* A window as medians over its ranks; NaN: unknown. */
+typedef struct rs_window_medians {
+    int64_t id, start, ranks;
+    double step, own, exposed, idle, mfu, memory; /* us a step, percent, bytes */
+} rs_window_medians;
+rs_status rs_watch_describe(const rs_window_values *values, rs_window_medians *out, rs_error *err);
 
 /* ---- words -------------------------------------------------------------------------------------------------- */
 

@@ -16,8 +16,10 @@
 #include "rankscope/watch.h"
 #include "watch/cli/hang.h"
 #include "watch/cli/metrics_server.h"
-#include "watch/cli/webhook.h"
+#include "watch/cli/poster.h"
 
+#define LEASE_S 60      /* in which a message that is being posted is this watcher's */
+#define OTLP_TRIES 6    /* of a window's metrics: 31 s */
 #define LAST_POSTS_S 15 /* that a watch that ends has for what is left to post */
 
 static const rs_option_spec specs[] = {
@@ -37,13 +39,16 @@ static const rs_option_spec specs[] = {
      "answer GET /metrics on 127.0.0.1 in OpenMetrics, for Prometheus; 0: any port"},
     {"webhook", RS_OPTION_TEXT, "URL", NULL, NULL,
      "post each message there as JSON; retried until the receiver takes it, and never waited for"},
+    {"otlp", RS_OPTION_TEXT, "URL", NULL, NULL,
+     "send each new window's metrics there by OTLP/HTTP, in protobuf; without a path to URL/v1/metrics"},
 };
 
 typedef struct watch_request {
     rs_watch *watch;
     rs_hang_folder *folders; /* by source */
     rs_metrics_server *server;
-    rs_webhook *hook;
+    rs_poster *hook, *otlp;
+    int64_t sent; /* the newest window that otlp is done with */
     int64_t every_ns, for_ns, settle_ns;
     double start;
     bool is_lines; /* JSON lines, else text */
@@ -120,7 +125,9 @@ static rs_status check(rs_request *r, rs_error *err)
                        "messages are text or --format jsonl while the watch goes on; tables are for --once");
     if (rs_request_int(r, "metrics-listen") > 65535)
         return rs_fail(err, RS_ERR_USAGE, "--metrics-listen takes a port up to 65535");
-    if (rs_request_text(r, "webhook")) RS_TRY(rs_webhook_check(rs_request_text(r, "webhook"), err));
+    if (rs_request_text(r, "webhook"))
+        RS_TRY(rs_poster_check("--webhook", rs_request_text(r, "webhook"), err));
+    if (rs_request_text(r, "otlp")) RS_TRY(rs_poster_check("--otlp", rs_request_text(r, "otlp"), err));
     if (own->every_ns < 1000000) return rs_fail(err, RS_ERR_USAGE, "--every takes at least 1ms");
     return RS_OK;
 }
@@ -182,13 +189,100 @@ static bool add_text(void *context, const char *bytes, size_t n)
     return !((rs_text *)context)->failed;
 }
 
-static rs_status put_post(rs_text *text, const rs_watch_message *m, rs_error *err)
+/* ---- posts -------------------------------------------------------------------------------------------------- */
+
+typedef struct claimed {
+    rs_text *body;
+    int64_t id;
+} claimed;
+
+static rs_status put_post(void *context, const rs_watch_message *m, rs_error *err)
 {
-    rs_sink sink = {add_text, text};
+    claimed *c = context;
+    rs_sink sink = {add_text, c->body};
     rs_writer writer;
+    c->id = m->id;
     rs_writer_init(&writer, &sink);
     put_message(&writer, m);
     return rs_writer_finish(&writer, err);
+}
+
+static rs_status claim_message(void *context, rs_text *body, int64_t *id, bool *has, rs_error *err)
+{
+    watch_request *own = context;
+    claimed c = {.body = body};
+    RS_TRY(rs_watch_claim_post(own->watch, LEASE_S, put_post, &c, has, err));
+    *id = c.id;
+    return RS_OK;
+}
+
+static rs_status end_message(void *context, int64_t id, rs_watch_posted outcome, const rs_fetch *answer,
+                             char complaint[160], rs_error *err)
+{
+    watch_request *own = context;
+    (void)answer;
+    (void)complaint;
+    return rs_watch_end_post(own->watch, id, outcome, err);
+}
+
+/* A receiver that is overloaded, or failing. */
+static bool is_failing(int status)
+{
+    return status == 408 || status == 429 || status >= 500;
+}
+
+static rs_status claim_window(void *context, rs_text *body, int64_t *id, bool *has, rs_error *err)
+{
+    watch_request *own = context;
+    rs_sink sink = {add_text, body};
+    RS_TRY(rs_watch_write_otlp(own->watch, own->sent, &sink, id, err));
+    *has = *id != 0;
+    return RS_OK;
+}
+
+static rs_status end_window(void *context, int64_t id, rs_watch_posted outcome, const rs_fetch *answer,
+                            char complaint[160], rs_error *err)
+{
+    watch_request *own = context;
+    int64_t rejected = answer->n ? rs_watch_otlp_rejected(answer->body, answer->n) : 0;
+    (void)err;
+    if (outcome != RS_WATCH_POST_AGAIN) own->sent = id;
+    if (outcome == RS_WATCH_POSTED && rejected > 0)
+        snprintf(complaint, 160, "the receiver rejected %lld points of window %lld", (long long)rejected,
+                 (long long)id);
+    return RS_OK;
+}
+
+/* What OTLP/HTTP calls retryable. */
+static bool is_retryable(int status)
+{
+    return status == 429 || (status >= 502 && status <= 504);
+}
+
+static rs_status open_posts(rs_request *r, rs_error *err)
+{
+    watch_request *own = r->own;
+    const rs_post_source messages = {.option = "--webhook",
+                                     .noun = "message",
+                                     .may_take_later = is_failing,
+                                     .claim = claim_message,
+                                     .end = end_message,
+                                     .context = own},
+                         windows = {.option = "--otlp",
+                                    .noun = "window",
+                                    .type = "application/x-protobuf",
+                                    .tries = OTLP_TRIES,
+                                    .may_take_later = is_retryable,
+                                    .claim = claim_window,
+                                    .end = end_window,
+                                    .context = own};
+    const char *hook = rs_request_text(r, "webhook"), *otlp = rs_request_text(r, "otlp");
+    if (hook) RS_TRY(rs_watch_begin_posts(own->watch, err));
+    if (hook) RS_TRY(rs_poster_open(hook, "", &messages, &own->hook, err));
+    own->sent = rs_watch_newest(own->watch);
+    const char *path = otlp ? strchr(strstr(otlp, "//") + 2, '/') : NULL;
+    const char *suffix = !path ? "/v1/metrics" : !path[1] ? "v1/metrics" : "";
+    return otlp ? rs_poster_open(otlp, suffix, &windows, &own->otlp, err) : RS_OK;
 }
 
 static rs_status publish(watch_request *own, rs_error *err)
@@ -232,17 +326,21 @@ static rs_status look(rs_request *r, bool last, rs_watch_round *round, rs_result
     rs_error second = RS_ERROR_INIT;
     rs_status said = rs_watch_deliver(own->watch, print, own, &second);
     if (status == RS_OK && said != RS_OK) *err = second, status = said;
-    if (own->hook) rs_webhook_wake(own->hook);
+    rs_poster_wake(own->hook);
+    rs_poster_wake(own->otlp);
     return status == RS_OK ? publish(own, err) : status;
 }
 
 /* What cannot be noted in the history now is noted at the next turn. */
 static void post(watch_request *own)
 {
-    rs_error why = RS_ERROR_INIT;
-    const char *complaint = NULL;
-    if (own->hook) rs_webhook_turn(own->hook, own->watch, &complaint, &why);
-    if (complaint && !own->quiet) rs_complain("%s", complaint);
+    rs_poster *posters[] = {own->hook, own->otlp};
+    for (int i = 0; i < 2; i++) {
+        rs_error why = RS_ERROR_INIT;
+        const char *complaint = NULL;
+        rs_poster_turn(posters[i], &complaint, &why);
+        if (complaint && !own->quiet) rs_complain("%s", complaint);
+    }
 }
 
 /* In small pieces: a signal ends it. */
@@ -263,7 +361,8 @@ static void post_rest(watch_request *own)
     double end = rs_clock_seconds() + LAST_POSTS_S;
     const struct timespec piece = {.tv_nsec = 20000000};
     post(own);
-    while (own->hook && !rs_webhook_is_done(own->hook, 3) && rs_clock_seconds() < end) {
+    while (!(rs_poster_is_done(own->hook, 3) && rs_poster_is_done(own->otlp, 3)) &&
+           rs_clock_seconds() < end) {
         nanosleep(&piece, NULL);
         post(own);
     }
@@ -337,8 +436,7 @@ static rs_status open_watch(rs_request *r, rs_error *err)
     own->folders = rs_calloc(r->arguments.n_paths, sizeof *own->folders);
     if (!own->folders) return rs_fail_nomem(err, "the sources");
     RS_TRY(rs_watch_open(&settings, &own->watch, err));
-    if (rs_request_text(r, "webhook"))
-        RS_TRY(rs_webhook_open(rs_request_text(r, "webhook"), put_post, own->watch, &own->hook, err));
+    RS_TRY(open_posts(r, err));
     if (!rs_request_is_set(r, "metrics-listen")) return RS_OK;
     RS_TRY(rs_metrics_serve((unsigned)rs_request_int(r, "metrics-listen"), &port, &own->server, err));
     if (!r->quiet) rs_complain("metrics: http://127.0.0.1:%u/metrics", port);
@@ -397,7 +495,8 @@ static void clear(rs_request *r)
 {
     watch_request *own = r->own;
     rs_metrics_stop(own->server);
-    rs_webhook_close(own->hook, own->watch);
+    rs_poster_close(own->hook);
+    rs_poster_close(own->otlp);
     rs_watch_close(own->watch);
     rs_free(own->folders);
 }

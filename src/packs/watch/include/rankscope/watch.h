@@ -103,6 +103,15 @@ RS_API rs_status rs_watch_result(rs_watch *watch, rs_result *result, rs_error *e
  * change, at most 32 of them). */
 RS_API rs_status rs_watch_write_metrics(rs_watch *watch, const rs_sink *sink, rs_error *err);
 
+/* The oldest window with a number above `after` as the same metrics, for OTLP/HTTP (protobuf, ExportMetricsServiceRequest). *window: its
+ * number; 0: there is none, and nothing is written. */
+RS_API rs_status rs_watch_write_otlp(rs_watch *watch, int64_t after, const rs_sink *sink, int64_t *window,
+                                     rs_error *err);
+/* Of the answer to it: how many of its points the receiver rejected. */
+RS_API int64_t rs_watch_otlp_rejected(const char *bytes, size_t n);
+/* The number of the newest window; 0: there is none. */
+RS_API int64_t rs_watch_newest(const rs_watch *watch);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "watch/cli/webhook.h"
+#include "watch/cli/poster.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -9,39 +9,38 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/try.h"
-#include "cli/fetch.h"
 
 #define TIMEOUT_S 10
-#define LEASE_S 60
 #define LONGEST_WAIT_S 600
 
 typedef enum state { IDLE, SENDING, ANSWERED, ENDED } state;
 
-struct rs_webhook {
-    rs_webhook_put_fn put;
+struct rs_poster {
+    rs_post_source source;
     pthread_t thread;
     pthread_mutex_t lock; /* of the state; what it holds is the thread's while it is SENDING */
     pthread_cond_t changed;
     state state;
     rs_fetch request;
     rs_text body;
-    int64_t id; /* of the message */
+    int64_t id; /* of the body */
     double next_at, wait_s;
-    unsigned failures; /* in a row */
+    unsigned failures; /* in a row, of any body */
+    unsigned tries;    /* of this one */
     bool is_empty;     /* nothing was left to claim at the last turn */
     char complaint[256];
 };
 
-rs_status rs_webhook_check(const char *url, rs_error *err)
+rs_status rs_poster_check(const char *option, const char *url, rs_error *err)
 {
     if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)
-        return rs_fail(err, RS_ERR_USAGE, "--webhook takes a URL that begins with http:// or https://");
+        return rs_fail(err, RS_ERR_USAGE, "%s takes a URL that begins with http:// or https://", option);
     return rs_fetch_check(err);
 }
 
 static void *send_all(void *context)
 {
-    rs_webhook *h = context;
+    rs_poster *h = context;
     pthread_mutex_lock(&h->lock);
     for (;;) {
         while (h->state != SENDING && h->state != ENDED) pthread_cond_wait(&h->changed, &h->lock);
@@ -58,7 +57,7 @@ static void *send_all(void *context)
     return NULL;
 }
 
-static void release(rs_webhook *h)
+static void release(rs_poster *h)
 {
     pthread_mutex_destroy(&h->lock);
     pthread_cond_destroy(&h->changed);
@@ -67,23 +66,20 @@ static void release(rs_webhook *h)
     rs_free(h);
 }
 
-rs_status rs_webhook_open(const char *url, rs_webhook_put_fn put, rs_watch *watch, rs_webhook **out,
-                          rs_error *err)
+rs_status rs_poster_open(const char *url, const char *suffix, const rs_post_source *source, rs_poster **out,
+                         rs_error *err)
 {
     sigset_t all, before;
-    rs_webhook *h = rs_calloc(1, sizeof *h);
+    rs_text whole = {0};
+    rs_poster *h = rs_calloc(1, sizeof *h);
     *out = NULL;
-    if (!h) return rs_fail_nomem(err, "the webhook");
-    rs_status status = rs_watch_begin_posts(watch, err);
-    if (status != RS_OK) {
-        rs_free(h);
-        return status;
-    }
+    if (!h) return rs_fail_nomem(err, "the posts");
     pthread_mutex_init(&h->lock, NULL);
     pthread_cond_init(&h->changed, NULL);
-    h->put = put;
-    h->request.post = true;
-    h->request.url = rs_strdup(url);
+    h->source = *source;
+    rs_text_printf(&whole, "%s%s", url, suffix);
+    h->request.url = rs_text_get(&whole) ? rs_strdup(whole.s) : NULL;
+    rs_text_clear(&whole);
     sigfillset(&all); /* signals are for the thread that looks */
     pthread_sigmask(SIG_BLOCK, &all, &before);
     int why = h->request.url ? pthread_create(&h->thread, NULL, send_all, h) : -1;
@@ -93,116 +89,123 @@ rs_status rs_webhook_open(const char *url, rs_webhook_put_fn put, rs_watch *watc
         return RS_OK;
     }
     release(h);
-    return rs_fail(err, why < 0 ? RS_ERR_NOMEM : RS_ERR_IO, "the webhook's thread cannot be started");
+    return rs_fail(err, why < 0 ? RS_ERR_NOMEM : RS_ERR_IO, "the thread that posts cannot be started");
 }
 
 /* ---- turns -------------------------------------------------------------------------------------------------- */
 
-/* A receiver that is not there, overloaded, or failing may take it later; what else it does not take it never will. */
-static rs_watch_posted outcome_of(const rs_fetch *r)
+/* What a receiver does not take now it may take later, or never will. */
+static rs_watch_posted outcome_of(const rs_poster *h)
 {
-    if (r->status >= 200 && r->status < 300) return RS_WATCH_POSTED;
-    return r->status >= 300 && r->status < 500 && r->status != 408 && r->status != 429 ? RS_WATCH_POST_REFUSED
-                                                                                       : RS_WATCH_POST_AGAIN;
+    const int status = h->request.status;
+    if (status >= 200 && status < 300) return RS_WATCH_POSTED;
+    bool is_last = h->source.tries && h->tries >= h->source.tries;
+    return !is_last && (!status || h->source.may_take_later(status)) ? RS_WATCH_POST_AGAIN
+                                                                     : RS_WATCH_POST_REFUSED;
 }
 
-static void complain(rs_webhook *h, rs_watch_posted outcome)
+static void complain(rs_poster *h, rs_watch_posted outcome)
 {
     char why[160];
     if (h->request.status)
         snprintf(why, sizeof why, "the receiver answered with status %d", h->request.status);
     else
         snprintf(why, sizeof why, "%s", h->request.failure);
-    snprintf(h->complaint, sizeof h->complaint, "--webhook: message %lld was not posted: %s%s",
-             (long long)h->id, why,
+    snprintf(h->complaint, sizeof h->complaint, "%s: %s %lld was not posted: %s%s", h->source.option,
+             h->source.noun, (long long)h->id, why,
              outcome == RS_WATCH_POST_REFUSED ? "; it is not tried again" : "; it is tried again");
 }
 
-static void wait_longer(rs_webhook *h)
+static void wait_longer(rs_poster *h)
 {
-    h->failures++;
     h->wait_s = h->wait_s > 0 ? h->wait_s * 2 : 1;
     if (h->wait_s > LONGEST_WAIT_S) h->wait_s = LONGEST_WAIT_S;
     h->next_at = rs_clock_seconds() + h->wait_s;
 }
 
-static rs_status note_answer(rs_webhook *h, rs_watch *w, const char **complaint, rs_error *err)
+static rs_status note_answer(rs_poster *h, const char **complaint, rs_error *err)
 {
-    rs_watch_posted outcome = outcome_of(&h->request);
-    RS_TRY(rs_watch_end_post(w, h->id, outcome, err));
+    char partly[160] = "";
+    h->tries++;
+    rs_watch_posted outcome = outcome_of(h);
+    bool is_given_up = outcome == RS_WATCH_POST_REFUSED && h->tries > 1;
+    rs_status status = h->source.end(h->source.context, h->id, outcome, &h->request, partly, err);
+    if (status != RS_OK) h->tries--;
+    RS_TRY(status);
     h->state = IDLE;
-    /* an endpoint that is down is complained of once */
-    if (outcome == RS_WATCH_POST_REFUSED || (outcome == RS_WATCH_POST_AGAIN && !h->failures)) {
+    if (*partly) snprintf(h->complaint, sizeof h->complaint, "%s: %s", h->source.option, partly);
+    /* of an endpoint that is down the first failure is complained of, and the first body that is given up */
+    if (is_given_up ? h->failures < h->source.tries
+                    : outcome == RS_WATCH_POST_REFUSED || (outcome == RS_WATCH_POST_AGAIN && !h->failures))
         complain(h, outcome);
-        *complaint = h->complaint;
-    }
+    else if (!*partly)
+        h->complaint[0] = '\0';
+    if (h->complaint[0]) *complaint = h->complaint;
+    h->failures = outcome == RS_WATCH_POST_AGAIN || is_given_up ? h->failures + 1 : 0;
     if (outcome == RS_WATCH_POST_AGAIN) {
         wait_longer(h);
     } else {
-        h->failures = 0;
+        h->tries = 0;
         h->wait_s = h->next_at = 0;
     }
     return RS_OK;
 }
 
-static rs_status take(void *context, const rs_watch_message *m, rs_error *err)
-{
-    rs_webhook *h = context;
-    rs_text_clear(&h->body);
-    RS_TRY(h->put(&h->body, m, err));
-    h->id = m->id;
-    return rs_text_get(&h->body) ? RS_OK : rs_fail_nomem(err, "a message");
-}
-
-static rs_status send_next(rs_webhook *h, rs_watch *w, rs_error *err)
+static rs_status send_next(rs_poster *h, rs_error *err)
 {
     bool has;
-    RS_TRY(rs_watch_claim_post(w, LEASE_S, take, h, &has, err));
+    rs_text_clear(&h->body);
+    RS_TRY(h->source.claim(h->source.context, &h->body, &h->id, &has, err));
     h->is_empty = !has;
     if (!has) return RS_OK;
+    if (!rs_text_get(&h->body)) return rs_fail_nomem(err, "a post");
     rs_free(h->request.body);
-    h->request = (rs_fetch){.url = h->request.url, .post = true, .sent = h->body.s};
+    h->request = (rs_fetch){
+        .url = h->request.url, .post = true, .sent = h->body.s, .n_sent = h->body.n, .type = h->source.type};
     h->state = SENDING;
     pthread_cond_broadcast(&h->changed);
     return RS_OK;
 }
 
-rs_status rs_webhook_turn(rs_webhook *h, rs_watch *w, const char **complaint, rs_error *err)
+rs_status rs_poster_turn(rs_poster *h, const char **complaint, rs_error *err)
 {
     rs_status status = RS_OK;
     *complaint = NULL;
+    if (!h) return RS_OK;
     pthread_mutex_lock(&h->lock);
-    if (h->state == ANSWERED) status = note_answer(h, w, complaint, err);
+    if (h->state == ANSWERED) status = note_answer(h, complaint, err);
     if (status == RS_OK && h->state == IDLE && !h->is_empty && rs_clock_seconds() >= h->next_at)
-        status = send_next(h, w, err);
+        status = send_next(h, err);
     pthread_mutex_unlock(&h->lock);
     return status;
 }
 
-void rs_webhook_wake(rs_webhook *h)
+void rs_poster_wake(rs_poster *h)
 {
+    if (!h) return;
     pthread_mutex_lock(&h->lock);
     h->is_empty = false;
     pthread_mutex_unlock(&h->lock);
 }
 
-bool rs_webhook_is_done(const rs_webhook *hook, unsigned failures)
+bool rs_poster_is_done(const rs_poster *poster, unsigned failures)
 {
-    rs_webhook *h = (rs_webhook *)hook;
+    rs_poster *h = (rs_poster *)poster;
+    if (!h) return true;
     pthread_mutex_lock(&h->lock);
     bool done = h->state == IDLE && (h->is_empty || h->failures >= failures);
     pthread_mutex_unlock(&h->lock);
     return done;
 }
 
-void rs_webhook_close(rs_webhook *h, rs_watch *w)
+void rs_poster_close(rs_poster *h)
 {
     rs_error why = RS_ERROR_INIT;
     const char *complaint;
     if (!h) return;
     pthread_mutex_lock(&h->lock);
     while (h->state == SENDING) pthread_cond_wait(&h->changed, &h->lock);
-    if (h->state == ANSWERED && w) note_answer(h, w, &complaint, &why);
+    if (h->state == ANSWERED) note_answer(h, &complaint, &why);
     h->state = ENDED;
     pthread_cond_broadcast(&h->changed);
     pthread_mutex_unlock(&h->lock);
