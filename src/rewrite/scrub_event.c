@@ -60,7 +60,7 @@ static bool consists_of(part s, const char *letters)
     return true;
 }
 
-#define MOST_NUMBER 20 /* digits before the point, and behind it */
+#define MOST_NUMBER 20 /* digits before the point, and after it */
 #define MOST_HEX 8
 
 static size_t skip(part s, size_t at, const char *letters)
@@ -101,7 +101,7 @@ static bool is_numbers(part s)
 {
     part text, word;
     if (!string_of(s, &text)) text = s;
-    bool ended = false; /* a number or a list, behind which a comma comes or a bracket that closes */
+    bool ended = false; /* a number or a list, after which a comma follows or a bracket that closes */
     for (size_t at = 0, end; at < text.n; at = end) {
         char c = text.text[at];
         end = at + 1;
