@@ -180,7 +180,8 @@ static const uint8_t *find_events(const rs_reader *r, const uint8_t *from, const
     *more = false;
     const uint8_t *first = from < to ? rs_json_space(from + 1, to) : to; /* behind a damaged bracket */
     if (first < to && *first == '{' && *from != '{' && rs_kineto_has_phase(first, r->end)) return first - 1;
-    for (const uint8_t *p = from; p < to && (p = memchr(p, '[', (size_t)(to - p))); p++) {
+    for (const uint8_t *p = from; p < to; p++) {
+        if (*p != '[' && *p != ',') continue; /* the bracket may be lost with the first events */
         if (r->end - p < RS_LOOK_AHEAD && !r->window.last) {
             *more = true;
             return NULL;
