@@ -85,7 +85,7 @@ def measure_sidecar(section, base):
     step = statistics.median(lengths["quiet"])
     windows = sum(c["windows"] for c in costs)
     extra = sum(len(lengths[how]) * (statistics.median(lengths[how]) - step) for how in ("window", "after")) / windows
-    section.row("sidecar: a step outside of windows", "% of a step of %.0f ms" % (1e3 * step), 100 * calls / step, 0.5, form="%.3f")
+    section.row("sidecar: a step outside of windows", "%% of a step of %.0f ms" % (1e3 * step), 100 * calls / step, 0.5, form="%.3f")
     section.row("sidecar: a window of three steps", "steps that are lost", extra / step)
     section.row("sidecar: at the default, all of it", "% of the time", 100 * (calls / step + extra / EVERY_S), 0.5, form="%.3f")
 
