@@ -4,7 +4,7 @@
 #   make demo       installs what is missing, builds, and analyses a sample job
 #   make check      everything that CI runs; installs what is missing
 #   make bench      the benchmarks; writes bench/RESULTS.md; installs what is missing
-#   make docs       build/site: pages, reference of the Python package, notebooks
+#   make docs       build/site: pages, reference of the Python package and of the C library, notebooks; installs what is missing
 #   make install    PREFIX (/usr/local) and DESTDIR are honoured
 #   make format     clang-format over the tree
 #   make clean
@@ -43,6 +43,8 @@ bench:
 	@bench/run
 
 docs:
+	@scripts/install-deps docs
+	@$(MAKE) --no-print-directory all
 	@scripts/docs
 
 install: all

@@ -8,12 +8,15 @@
 #include "analysis/whatif_trace.h"
 #include "base/memory.h"
 #include "base/real.h"
+#include "base/stats.h"
 #include "base/try.h"
 #include "clock/hosts.h"
 #include "match/collective_wait.h"
+#include "text/numbers.h"
 
 #define MOST_MENDED 10 /* rows of the greedy list */
 #define CANDIDATES 8   /* of each, those that are to blame most */
+#define SLOW 1.02      /* S repair that needs words */
 #define ENOUGH 0.01    /* of T - T(repair): what is left of it then is not worth a row */
 
 /* ---- tables ---------------------------------------------------------------------------------------------- */
@@ -301,6 +304,22 @@ static rs_status open_engine(rs_whatif_job *a, const rs_skeleton *const *ranks, 
     return RS_OK;
 }
 
+/* What fixing all would give, and fixing any one rank would not: every rank varies. Sorts what ranks add, whose rows are put. */
+static void explain_repair(rs_whatif_job *a)
+{
+    const size_t n = a->e.n_ranks;
+    const double lost = a->t - a->t_repair;
+    if (n < 2 || a->t < SLOW * a->t_repair) return;
+    rs_sort_doubles(a->add, n);
+    const double middle = a->add[(n - 1) / 2] - a->t_repair, slowest = a->add[n - 1] - a->t_repair;
+    if (4 * middle < lost || slowest > 2 * middle) return;
+    rs_result_note(
+        a->result,
+        "S repair is mostly the variation of all ranks from step to step: half of them each slow a "
+        "step %s times or more, the slowest %s times",
+        RS_FIXED(1 + middle / a->t_repair, 2), RS_FIXED(1 + slowest / a->t_repair, 2));
+}
+
 static void explain(const rs_whatif_job *a, const rs_whatif_row *job, double worst)
 {
     const rs_engine *e = &a->e;
@@ -404,6 +423,7 @@ static rs_status fill(rs_whatif_job *a, rs_error *err)
     job.unexplained *= 100;
     RS_TRY(rs_whatif_put(&job, a->result, err));
     explain(a, &job, worst);
+    explain_repair(a);
     return rs_gate_apply(a->run->options, a->result->tables[RS_WHATIF], a->result, err);
 }
 

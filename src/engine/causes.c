@@ -19,6 +19,8 @@
 #define MIN_FULL 3
 /* A call that lasts so many times a quick one waited. */
 #define BLOCKED 3
+/* Calls wait so many times as often where the queue is full as elsewhere, where they are delayed by chance. */
+#define FULL_OFTENER 2
 
 void rs_causes_clear(rs_causes *c)
 {
@@ -113,8 +115,9 @@ static bool tell_kinds(rs_causes *c)
 /* ---- full queues ------------------------------------------------------------------------------------- */
 
 /* A stream holds so many commands that have not started; the next call lasts until one starts. The limit is no number of
- * the trace, and records and waits of events, which it does not show, count, too. A full queue shows in most calls that
- * find it about that deep: they last far longer than calls do, and return after the start of some work. */
+ * the trace, and records and waits of events, which it does not show, count, too. A full queue shows in many calls that
+ * find it about that deep: they last far longer than calls do, and return after the start of some work. The others found
+ * that work had just started. */
 typedef struct queues {
     rs_lanes launched; /* work by stream, by the start of its launch; of a graph one entry a launch */
     rs_lanes started;  /* the same work by its own start */
@@ -167,7 +170,7 @@ static uint32_t made_room(const rs_causes *c, const queues *q, size_t last, size
 
 static void fill_room(rs_causes *c, queues *q, size_t first, size_t last, int64_t *gaps, size_t *n_gaps)
 {
-    size_t n = 0, n_deep = 0, n_waited = 0, started = first;
+    size_t n = 0, n_deep = 0, n_waited = 0, n_shallow = 0, n_long = 0, started = first;
     int64_t *scratch = gaps + *n_gaps, least;
     if (last - first < MIN_QUEUE) return;
     for (size_t at = first; at < last; at++) {
@@ -186,11 +189,14 @@ static void fill_room(rs_causes *c, queues *q, size_t first, size_t last, int64_
     if (n < MIN_FULL) return;
     least = rs_select_number(scratch, n, n / 4);
     for (size_t at = first; at < last; at++) {
-        if (q->depth[at] < least) continue;
-        n_deep++;
-        n_waited += c->room[launched_at(q, at)] != RS_NO_ITEM;
+        const bool is_long = c->e->duration[c->w->launch[launched_at(q, at)]] > BLOCKED * issue;
+        n_shallow += q->depth[at] < least / 2;
+        n_long += q->depth[at] < least / 2 && is_long;
+        n_deep += q->depth[at] >= least;
+        n_waited += q->depth[at] >= least && c->room[launched_at(q, at)] != RS_NO_ITEM;
     }
-    bool full = n_waited >= MIN_FULL && n_waited >= n_deep / 2;
+    bool full = n_waited >= MIN_FULL && 4 * n_waited >= n_deep &&
+                (double)n_waited * (double)n_shallow >= FULL_OFTENER * (double)n_long * (double)n_deep;
     for (size_t at = first; at < last; at++) {
         uint32_t work = launched_at(q, at);
         if (!full || q->depth[at] < least / 2) c->room[work] = RS_NO_ITEM;

@@ -15,7 +15,7 @@
 typedef struct rs_ops_rules {
     double unit;        /* of a second: 1e9, or 1 */
     bool single;        /* recorded times and what is derived of them are rounded to 32-bit floats */
-    bool keep_negative; /* transfers between -10 ms and 0 stay; else all are at least 0 */
+    bool keep_negative; /* durations below 0 stay, and transfers down to -10 ms; else all are at least 0 */
     bool one_order;     /* the first step's data rank 0 tells the order of all; else each its own */
     bool pool_unused;   /* void and unused transfers count in the ideal time of their kind */
     bool least_of_both; /* a worker's slowdown is the lesser of its data rank's and its stage's */

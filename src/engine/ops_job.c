@@ -213,6 +213,11 @@ static void place_row(maker *m, const rs_op_span *op, size_t name)
     size_t at = rs_ops_at(o, step, dp, name);
     o->start[at] = recorded(o, op->start);
     o->duration[at] = recorded(o, op->duration);
+    if (o->duration[at] < 0 && !o->rules.keep_negative) {
+        o->duration[at] = 0;
+        rs_problems_add(m->problems, m->file, -1, RS_WARNING, "negative_duration",
+                        "an operation ends before it starts: its duration counts as 0", RS_NO_OFFSET);
+    }
     m->end[at] = as_single(o, o->start[at] + o->duration[at]);
     o->mb[at] = op->mb;
     o->mc[at] = op->mc;

@@ -195,8 +195,6 @@ static int64_t lost(const rs_engine *e, const rs_link *l, uint32_t moment, const
     return less;
 }
 
-/* Where the steps begin with the end of earlier work, the path ends there if it runs along that work. If it does not, it
- * goes on to the annotations: what it comes from may gain more than the begin moves. */
 double rs_lengths_busy(const rs_engine *e, const rs_times *t, size_t from, size_t to, size_t n_steps,
                        int64_t *lanes)
 {
@@ -223,6 +221,8 @@ double rs_lengths_busy(const rs_engine *e, const rs_times *t, size_t from, size_
     return (double)most / (double)(n_steps ? n_steps : 1);
 }
 
+/* Where the steps begin with the end of earlier work, the path ends there if it runs along that work. If it does not, it
+ * goes on to the annotations: what it comes from may gain more than the begin moves. */
 double rs_path_bound(const rs_replayed *r, const rs_weights *edited, size_t from, size_t to)
 {
     const rs_engine *e = r->engine;

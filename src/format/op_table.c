@@ -55,7 +55,7 @@ static const char *find_fault(const rs_op_span *op)
     if (op->mb < -1 || op->mc < -1) return "micro batch and chunk are numbers from 0 on, or -1";
     if (op->mc >= MOST_STAGES) return "the model chunk is above 65535";
     if (!(op->start >= -MOST_SECONDS && op->start <= MOST_SECONDS)) return "the start is no time";
-    if (!(op->duration >= 0 && op->duration <= MOST_SECONDS)) return "the duration is no time from 0 on";
+    if (!(op->duration >= -MOST_SECONDS && op->duration <= MOST_SECONDS)) return "the duration is no time";
     return NULL;
 }
 

@@ -1,4 +1,5 @@
 /* Finders: kernels and their launches. */
+#include <math.h>
 #include <string.h>
 
 #include "verdict/candidate.h"
@@ -8,33 +9,49 @@
 #include "base/try.h"
 #include "trace/kernel_kinds.h"
 
-#define LEAST_LATE                                                                                           \
-    0.05          /* of GPU work: what waits for its launch more seldom has another cause than launching */
-#define HOTTEST 3 /* kernels */
+#define LEAST_WAITS 0.05   /* of the time: a GPU that waits less for launches has another cause */
+#define HOTTEST 3          /* kernels */
 #define MOST_ELSEWHERE 0.9 /* of the time between launches: what is left is not worth graphs */
+
+/* The share of the time, from a rank's first work in a step to the end of its last, in which its GPU does nothing until work comes that
+ * graphs would bring earlier; 0 without work. In a longer gap the host does something else than launching. */
+static double launch_waits(const rs_judged *job, size_t rank)
+{
+    const rs_skeleton *s = job->engine->ranks[rank];
+    const int64_t *recorded = job->recorded->edge + job->engine->edge_base[rank];
+    int64_t first = 0, until = INT64_MIN, sum = 0;
+    for (uint32_t i = 1; i < s->n; i++) {
+        if (!rs_skeleton_is_work(s, i) || (s->n_steps && s->step[i] < 0)) continue;
+        const int64_t start = rs_skeleton_time(s, i), end = rs_skeleton_end(s, i);
+        const uint32_t edge = s->first[i];
+        const bool launched = edge < s->first[i + 1] && rs_edge_cost(s, edge) < RS_COST_STREAM &&
+                              rs_edit_graph_takes(s, edge, recorded[edge]);
+        if (until == INT64_MIN)
+            first = start;
+        else if (launched && start > until && rs_sub_sat(start, until) < RS_HOST_GAP)
+            sum = rs_add_sat(sum, rs_sub_sat(start, until));
+        if (end > until) until = end;
+    }
+    return until > first ? (double)sum / (double)rs_sub_sat(until, first) : 0;
+}
 
 rs_status rs_find_launch_bound(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
                                const char **lacks, rs_error *err)
 {
-    const rs_engine *e = job->engine;
-    size_t work = 0, late = 0;
-    for (size_t r = 0; r < e->n_ranks; r++) {
-        const rs_skeleton *s = e->ranks[r];
-        for (uint32_t i = 1; i < s->n; i++) {
-            if (!rs_skeleton_is_work(s, i) || s->first[i] == s->first[i + 1]) continue;
-            const uint32_t edge = s->first[i];
-            work++;
-            late += rs_edge_cost(s, edge) < RS_COST_STREAM &&
-                    rs_edit_graph_takes(s, edge, job->recorded->edge[e->edge_base[r] + edge]);
-        }
+    double most = 0;
+    size_t work = 0;
+    for (size_t r = 0; r < job->engine->n_ranks; r++) {
+        const rs_skeleton *s = job->engine->ranks[r];
+        most = fmax(most, launch_waits(job, r));
+        for (uint32_t i = 1; i < s->n; i++) work += rs_skeleton_is_work(s, i);
     }
     if (!work) *lacks = "no GPU work";
     if (rs_judged_elsewhere(job, true) >= MOST_ELSEWHERE)
         *lacks = "launching threads are outside GPU calls for 90 % of the time between launches and more";
-    if ((double)late < LEAST_LATE * (double)work || !late || *lacks) return RS_OK;
+    if (most < LEAST_WAITS || *lacks) return RS_OK;
     rs_candidate c = rs_candidate_of(fault, RS_VERDICT_OPPORTUNITY);
     rs_what_if_add(&c.edits, RS_EDIT_GRAPHS);
-    c.facts.pct = 100 * (double)late / (double)work;
+    c.facts.pct = 100 * most;
     return rs_candidate_add(out, &c, true, err);
 }
 

@@ -391,8 +391,7 @@ rs_status rs_find_slow_host(const rs_judged *job, const rs_fault_kind *fault, rs
 /* ---- load that differs --------------------------------------------------------------------------------- */
 
 #define MOVING                                                                                               \
-    0.02 /* share of computation by which the busiest rank of a step is another one than that of all steps */
-
+    0.01 /* share of computation by which the busiest rank of a step is another one than that of all steps, at least */
 #define MOVING_OF_HOSTS 0.1 /* the same where hosts compute, which vary more (LEAST_HOST) */
 
 /* Ranks of a role, from step to step: how much more than the mean the busiest of each step has to do, beyond what the
@@ -422,6 +421,14 @@ static double moving_of(const rs_judged *job, const rs_levels *l, size_t from, s
     return all > 0 ? (of_steps - busiest) / all : 0;
 }
 
+/* What is no more than kernels of one step differ by is everyday variation. */
+static double least_moving(const rs_judged *job, const rs_levels *l, size_t from, size_t to)
+{
+    double vary = 0;
+    for (size_t i = from; i < to; i++) vary += l->items[l->by_role[i].value].vary / (double)(to - from);
+    return rs_judged_on_host(job) ? MOVING_OF_HOSTS : fmax(MOVING, vary);
+}
+
 /* Where one rank has more to do than others, or now this one and now that one, nothing is slow: the load is uneven. */
 rs_status rs_find_imbalance(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
                             const char **lacks, rs_error *err)
@@ -432,8 +439,8 @@ rs_status rs_find_imbalance(const rs_judged *job, const rs_fault_kind *fault, rs
     size_t busiest = SIZE_MAX;
     for (size_t from = 0, to; from < levels.n; from = to) {
         to = rs_levels_role_end(&levels, from);
-        double own = moving_of(job, &levels, from, to);
-        if (own > moving) moving = own;
+        const double own = moving_of(job, &levels, from, to);
+        if (own > moving && own >= least_moving(job, &levels, from, to)) moving = own;
         for (size_t i = from; i < to; i++) {
             size_t r = levels.by_role[i].value;
             const rs_level *x = &levels.items[r];
@@ -445,7 +452,7 @@ rs_status rs_find_imbalance(const rs_judged *job, const rs_fault_kind *fault, rs
         }
     }
     if (!levels.n) *lacks = "no two ranks run the same work: there is nothing to compare a rank with";
-    bool moves = moving >= (rs_judged_on_host(job) ? MOVING_OF_HOSTS : MOVING);
+    const bool moves = moving > 0;
     if (!moves && busiest == SIZE_MAX) return RS_OK;
     rs_candidate c = rs_candidate_of(fault, RS_VERDICT_FINDING);
     bool ok = moves || rs_accuse_rank(&c, job, busiest, out);

@@ -13,8 +13,10 @@
 #define LEAST_COMPUTE 1.02 /* times its peers': computation that differs less is no finding */
 #define LEAST_OF_FEW 1.03  /* the same of few ranks, which do not show by how much ranks differ */
 #define FEW 4
-#define LEAST_HOST 1.10  /* the same of host threads, which vary more */
-#define DEVIATIONS 3     /* standard, by which a slow rank exceeds the others */
+#define LEAST_HOST 1.10 /* the same of host threads, which vary more */
+#define DEVIATIONS 3    /* standard, by which a slow rank exceeds the others */
+#define ERROR_OF_MEDIANS                                                                                     \
+    1.31 /* times the distance of quartiles over the root of steps: how far two medians are apart by chance */
 #define USUAL_DOUBT 0.01 /* two standard deviations, where there are too few ranks to measure them */
 #define BINS 1024        /* kernels by how many times as long they take: 512 a unit */
 
@@ -33,10 +35,16 @@ typedef struct adding {
     rs_level *level;
     double *own, *usual; /* by step of the rank */
     double bins[BINS];
+    const double *times; /* by step, once known: then distances from it are added, and nothing else */
+    double apart;
 } adding;
 
 static void add(adding *a, int32_t step, int64_t own, int64_t usual)
 {
+    if (a->times) {
+        a->apart += step >= 0 ? fabs((double)own - a->times[step] * (double)usual) : 0;
+        return;
+    }
     a->level->own += (double)own;
     a->level->usual += (double)usual;
     if (step >= 0) {
@@ -131,7 +139,7 @@ static void sum_rank(const rs_judged *job, size_t rank, bool host, double *scrat
                      double *step)
 {
     size_t n_steps = job->engine->ranks[rank]->n_steps, n = 0;
-    adding a = {job, out, scratch, scratch + n_steps, {0}};
+    adding a = {job, out, scratch, scratch + n_steps, {0}, NULL, 0};
     double *sorted = scratch + 2 * n_steps;
     memset(scratch, 0, 2 * n_steps * sizeof *scratch);
     if (host)
@@ -147,7 +155,16 @@ static void sum_rank(const rs_judged *job, size_t rank, bool host, double *scrat
     if (!n) return;
     rs_sort_doubles(sorted, n);
     out->low = sorted[n / 4];
-    if (host) out->even = out->low; /* a pause in one step does not make a host slow */
+    if (!host) {
+        a.times = step;
+        add_computation(&a, rank);
+        out->vary = out->own > 0 ? a.apart / out->own : 0;
+        return;
+    }
+    /* a pause in one step does not make a host slow, nor a wait that nothing explains */
+    out->even = out->low;
+    out->times = sorted[(n - 1) / 2];
+    out->error = ERROR_OF_MEDIANS * (sorted[3 * n / 4] - sorted[n / 4]) / sqrt((double)n) / out->times;
 }
 
 /* ---- against each other -------------------------------------------------------------------------------- */
@@ -221,7 +238,7 @@ static void compare_role(rs_levels *l, size_t from, size_t to, bool host, double
     for (size_t i = from; i < to; i++) {
         rs_level *x = &l->items[l->by_role[i].value];
         double half = 1 + (x->times - 1) / 2;
-        x->slow = x->times >= least;
+        x->slow = x->times >= fmax(least, 1 + DEVIATIONS * x->error);
         x->off = x->slow && x->even >= half;
     }
     compare_with_usual(l, from, to);

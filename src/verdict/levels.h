@@ -11,6 +11,8 @@ typedef struct rs_level {
     double low,
         even;     /* the same of a low quartile of its steps, and of its kernels; of a host both of steps */
     double doubt; /* share by which ranks of its role that are not slow differ: two standard deviations */
+    double error; /* of a host: share by which its steps leave times uncertain, a standard error; else 0 */
+    double vary;  /* by how much its kernels differ from all of their step, as a share of it; of a host 0 */
     bool slow;    /* it takes longer than they do, beyond what they differ by */
     bool off;     /* ... always, and in all that it does */
 } rs_level;

@@ -132,13 +132,19 @@ static void test_a_slow_launch(void **state)
 }
 
 /* 300 launches fit into the queue, or fewer where commands that the trace does not show are between them. From then on a
- * call returns 1 us after a kernel has started. */
+ * call returns 1 us after a kernel has started; of threes that start at once two find room. DELAYED: nothing is full, but each third
+ * call takes longer, however deep the queue is. */
 #define LIMIT 300
-enum { FREE, FULL, MIXED, N_QUEUES };
+enum { FREE, FULL, MIXED, THREES, DELAYED, N_QUEUES };
+
+static bool fills(int queue)
+{
+    return queue != FREE && queue != DELAYED;
+}
 
 static int room_of(int queue, int i)
 {
-    return queue == MIXED ? LIMIT - 3 * (i / 40 % 5) : LIMIT;
+    return queue == MIXED || queue == THREES ? LIMIT - 3 * (i / 40 % 5) : LIMIT;
 }
 
 static void add_full_queue(builder *b, int n, int queue)
@@ -147,11 +153,13 @@ static void add_full_queue(builder *b, int n, int queue)
     for (int i = 0; i < n; i++) {
         int64_t start = host + US, end = start + 2 * US;
         const int room = room_of(queue, i);
-        if (queue && i >= LIMIT && starts[i - room] + US > end) end = starts[i - room] + US;
+        if (fills(queue) && i >= LIMIT && starts[i - room] + US > end) end = starts[i - room] + US;
+        if (queue == DELAYED && i % 3 == 0) end += 120 * US;
+        if (fills(queue) && i < LIMIT / 3 && i % 10 == 1) end += 8 * US; /* by chance */
         starts[i] = gpu;
         add_launch(b, "cudaLaunchKernel", start, end - start, i);
-        add_kernel(b, "k", 0, 7, gpu, 99 * US, i);
-        gpu += 100 * US;
+        add_kernel(b, "k", 0, 7, gpu, queue != THREES || i % 3 == 2 ? 99 * US : 9, i);
+        gpu += queue != THREES || i % 3 == 2 ? 100 * US : 10;
         host = end;
     }
     add_op(b, "at last", MAIN, host + US, US, 1);
@@ -181,11 +189,13 @@ static void test_a_full_queue(void **state)
             rs_path_cause c;
             uint32_t room = (uint32_t)room_of(queue, (int)i);
             /* where a command has left with the one before it, the call did not wait */
-            bool waited = queue && i >= LIMIT && b.e->duration[w->launch[i]] > 10 * US;
+            bool waited = fills(queue) && i >= LIMIT && b.e->duration[w->launch[i]] > 10 * US;
             if (!waited) {
                 assert_int_equal(causes.room[i], RS_NO_ITEM);
                 continue;
             }
+            if (queue == THREES)
+                room = i - causes.room[i] + 2 >= room ? i - causes.room[i] : 0; /* one of those */
             assert_int_equal(causes.room[i], i - room);
             assert_true(rs_cause_of_call(&causes, w->launch[i], causes.room[i], false, &c));
             assert_int_equal(c.row, w->row[i - room]);

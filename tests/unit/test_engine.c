@@ -944,6 +944,53 @@ static void test_misfit(void **state)
     assert_true(rs_lengths_misfit(&before, &after) == 0);
 }
 
+/* The first piece of work of that name. */
+static uint32_t work_of(const job *j, size_t rank, const char *name)
+{
+    const rs_skeleton *s = j->e.ranks[rank];
+    for (uint32_t i = 0; i < s->n; i++)
+        if (rs_skeleton_is_work(s, i) &&
+            strcmp(rs_pool_text(&s->pool, rs_skeleton_at(s, i)->name), name) == 0)
+            return j->e.node_base[rank] + i;
+    fail_msg("no %s", name);
+    return 0;
+}
+
+/* What computes and copies on one stream counts, each moment once, from the begin of the steps on. */
+static void test_busy(void **state)
+{
+    (void)state;
+    job j = {.ranks = {make_met(0, 0), make_met(40, 0)}, .n = 2, .rank_of = {0, 1}};
+    int64_t lanes[64];
+    open_ranks(&j);
+    for (size_t r = 0; r < 2; r++) assert_true(2 * j.ranks[r]->n_lanes <= 64);
+    assert_true(rs_lengths_busy(&j.e, &j.t, 0, 1, STEPS, lanes) == 150 * US); /* not the all-reduce of 140 */
+    assert_true(rs_lengths_busy(&j.e, &j.t, 1, 2, STEPS, lanes) == 190 * US);
+    assert_true(rs_lengths_busy(&j.e, &j.t, 0, 2, STEPS, lanes) == 190 * US); /* the busiest rank's */
+    assert_true(rs_lengths_busy(&j.e, &j.t, 0, 1, 0, lanes) == STEPS * 150 * US);
+    uint32_t a = work_of(&j, 0, "gemm_a"), b = work_of(&j, 0, "gemm_b");
+    const int64_t length = j.t.end[b] - j.t.start[b], begin = rs_engine_begin(&j.e, &j.t, 0, NULL);
+    j.t.start[b] = j.t.end[a] - 30 * US;
+    j.t.end[b] = j.t.start[b] + length;
+    assert_true(rs_lengths_busy(&j.e, &j.t, 0, 1, 1, lanes) == (STEPS * 150 - 30) * US);
+    j.t.end[b] = j.t.end[a] - 10 * US; /* within a */
+    assert_true(rs_lengths_busy(&j.e, &j.t, 0, 1, 1, lanes) == (STEPS * 150 - 50) * US);
+    j.t.start[a] = begin - 60 * US;
+    j.t.end[a] = j.t.end[b] = begin + 40 * US;
+    assert_true(rs_lengths_busy(&j.e, &j.t, 0, 1, 1, lanes) == (STEPS * 150 - 110) * US);
+    close_job(&j);
+    const occupied o = {"gemm", "Memcpy DtoH (Device -> Pinned)", 10, 5, -1, 0, true};
+    j = (job){.ranks = {make_occupied(&o)}, .n = 1};
+    open_ranks(&j);
+    assert_true(rs_lengths_busy(&j.e, &j.t, 0, 1, STEPS, lanes) ==
+                1000 * US); /* the other stream copies for 200 */
+    for (uint32_t i = 0; i < j.e.n_nodes; i++)
+        if (rs_skeleton_is_work(j.ranks[0], i) && rs_skeleton_at(j.ranks[0], i)->part == RS_PART_COMPUTE)
+            j.t.end[i] = j.t.start[i];
+    assert_true(rs_lengths_busy(&j.e, &j.t, 0, 1, STEPS, lanes) == 200 * US);
+    close_job(&j);
+}
+
 /* Steps of two kernels of so many us. */
 static const rs_skeleton *make_pairs(const int64_t a[STEPS], const int64_t b[STEPS])
 {
@@ -995,6 +1042,42 @@ static void check_level(const int64_t a[STEPS], const int64_t b[STEPS], double t
     rs_levels_clear(&levels);
     rs_reference_clear(&found);
     close_job(&j);
+}
+
+/* Two ranks of which now this one, now that one has more to do, by 1.5 % of computation: a finding where kernels of a step differ by less. */
+static void check_moving(int64_t apart, size_t wanted)
+{
+    static const rs_fault_kind fault = {.id = "imbalance"};
+    job j = {.n = 2, .rank_of = {10, 11}};
+    rs_reference found;
+    rs_candidates out = {0};
+    const char *lacks = NULL;
+    for (int r = 0; r < 2; r++) {
+        int64_t a[STEPS], b[STEPS];
+        for (int step = 0; step < STEPS; step++) {
+            const int64_t more = step % 2 == r ? 15 : -15;
+            a[step] = 1000 + more + (step < 2 ? apart : -apart);
+            b[step] = 1000 + more - (step < 2 ? apart : -apart);
+        }
+        j.ranks[r] = make_pairs(a, b);
+    }
+    open_ranks(&j);
+    assert_int_equal(rs_reference_find(&j.e, &j.w, &found, NULL), RS_OK);
+    const rs_judged judged = {&j.e, &j.w, &found, j.rank_of, (const char *const[]){NULL, NULL}};
+    assert_int_equal(rs_find_imbalance(&judged, &fault, &out, &lacks, NULL), RS_OK);
+    assert_int_equal(out.n, wanted);
+    if (wanted) assert_true(fabs(out.items[0].facts.pct - 1.5) < 0.05);
+    rs_candidates_clear(&out);
+    rs_reference_clear(&found);
+    close_job(&j);
+}
+
+static void test_moving(void **state)
+{
+    (void)state;
+    check_moving(0, 1);
+    check_moving(10, 1);
+    check_moving(60, 0);
 }
 
 /* A slower device takes longer always and in all kernels; more work shows in some steps, or in some kernels. */
@@ -1070,6 +1153,68 @@ static void check_pauses(int64_t longest, size_t wanted)
     rs_candidates_clear(&out);
     rs_reference_clear(&found);
     close_job(&j);
+}
+
+/* Kernels of 1 us, launched 12 us apart: of 4939 us the GPU is idle for all but 400. What a host of another rank delays by 2 ms is not for its
+ * launches. */
+static void test_waits_for_launches(void **state)
+{
+    (void)state;
+    static const rs_fault_kind fault = {.id = "launch_bound"};
+    for (int n = 1; n <= 3; n++) { /* ranks; of two and three one is delayed, of three it is the first */
+        job j = {.n = n == 3 ? 1 : (size_t)n, .rank_of = {10, 11}};
+        int64_t delay[2][DELAYS / 2] = {{0}, {0}};
+        rs_reference found;
+        rs_candidates out = {0};
+        const char *lacks = NULL;
+        delay[n == 3 ? 0 : 1][15] = 2000;
+        for (size_t r = 0; r < j.n; r++) j.ranks[r] = make_delayed(delay[r]);
+        open_ranks(&j);
+        assert_int_equal(rs_reference_find(&j.e, &j.w, &found, NULL), RS_OK);
+        const rs_judged judged = {&j.e, &j.w, &found, j.rank_of, NULL};
+        assert_int_equal(rs_find_launch_bound(&judged, &fault, &out, &lacks, NULL), RS_OK);
+        assert_null(lacks);
+        assert_int_equal(out.n, 1);
+        const double pct = n == 3 ? 452800 / 6939.0 : 453900 / 4939.0;
+        assert_true(fabs(out.items[0].facts.pct - pct) < 0.05);
+        rs_candidates_clear(&out);
+        rs_reference_clear(&found);
+        close_job(&j);
+    }
+}
+
+/* Half of the hosts are slow, and a call of one that is not blocks in one step, which no trace explains. uneven: the slow ones are so by as much,
+ * but now more, now less. */
+static void check_hosts(bool uneven)
+{
+    job j = {.n = 4, .rank_of = {10, 11, 12, 13}};
+    rs_reference found;
+    rs_levels levels;
+    for (int r = 0; r < 4; r++) {
+        int64_t delay[DELAYS / 2] = {0};
+        for (int i = 0; i < DELAYS / 2; i++)
+            delay[i] = r < 2 ? 0 : !uneven ? 29 + i / 10 % 3 : i < 10 ? 0 : i < 20 ? 120 : 30;
+        if (r == 1) delay[15] = 20000;
+        j.ranks[r] = make_delayed(delay);
+    }
+    open_ranks(&j);
+    assert_int_equal(rs_reference_find(&j.e, &j.w, &found, NULL), RS_OK);
+    const rs_judged judged = {&j.e, &j.w, &found, j.rank_of, NULL};
+    assert_int_equal(rs_levels_find(&judged, true, &levels, NULL), RS_OK);
+    for (int r = 0; r < 4; r++) {
+        assert_int_equal(levels.items[r].off, r >= 2 && !uneven);
+        assert_true(uneven || fabs(levels.items[r].times - (r < 2 ? 1 : 1.25)) < 0.02);
+    }
+    rs_levels_clear(&levels);
+    rs_reference_clear(&found);
+    close_job(&j);
+}
+
+static void test_levels_of_hosts(void **state)
+{
+    (void)state;
+    check_hosts(false);
+    check_hosts(true);
 }
 
 static void test_pauses(void **state)
@@ -1188,8 +1333,12 @@ int main(void)
         cmocka_unit_test(test_ties),
         cmocka_unit_test(test_spread),
         cmocka_unit_test(test_misfit),
+        cmocka_unit_test(test_busy),
         cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_moving),
         cmocka_unit_test(test_pauses),
+        cmocka_unit_test(test_waits_for_launches),
+        cmocka_unit_test(test_levels_of_hosts),
         cmocka_unit_test(test_overlap),
         cmocka_unit_test(test_every_allocation_may_fail),
     };

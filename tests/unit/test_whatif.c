@@ -15,17 +15,18 @@
 
 /* One stage, two data ranks, the second computes twice as long: a step of 105 ms.
  * gather 0-10; rank 0 computes 10-30-50 and waits in the scatter, rank 1 10-50-90; scatter to 100, optimizer. */
-#define TWO_RANKS                                                                                            \
+#define TWO_RANKS_OF(one, two)                                                                               \
     "5,0,0,0,params-all-gather,0,-1,0,0,0.01\n"                                                              \
     "5,1,0,1,params-all-gather,0,-1,0,0,0.01\n"                                                              \
-    "5,0,0,0,forward-compute,0,0,0,0.01,0.02\n"                                                              \
-    "5,1,0,1,forward-compute,0,0,0,0.01,0.04\n"                                                              \
+    "5,0,0,0,forward-compute,0,0,0,0.01," one "\n"                                                           \
+    "5,1,0,1,forward-compute,0,0,0,0.01," two "\n"                                                           \
     "5,0,0,0,backward-compute,0,0,0,0.03,0.02\n"                                                             \
     "5,1,0,1,backward-compute,0,0,0,0.05,0.04\n"                                                             \
     "5,0,0,0,grads-reduce-scatter,0,-1,0,0.05,0.05\n"                                                        \
     "5,1,0,1,grads-reduce-scatter,0,-1,0,0.09,0.01\n"                                                        \
     "5,0,0,0,optimizer,0,-1,-1,0.1,0.005\n"                                                                  \
     "5,1,0,1,optimizer,0,-1,-1,0.1,0.005\n"
+#define TWO_RANKS TWO_RANKS_OF("0.02", "0.04")
 
 /* Two stages, one micro batch: forward 0-10, transfer to 12, forward to 22, backward to 42, transfer to 44,
  * backward to 64, optimizer to 65. */
@@ -179,6 +180,24 @@ static size_t count_kind(const answer *a, const char *kind, const char *detail)
     "6,1,0,1,grads-reduce-scatter,0,-1,0,0.09,0.01\n"                                                        \
     "6,0,0,0,optimizer,0,-1,-1,0.1,0.005\n"
 
+/* Forwards end 10 ms before they start: to the study a step is 10 ms shorter than to us, who take them for nothing. */
+static void test_negative_durations(void **state)
+{
+    (void)state;
+    answer a = ask(HEAD TWO_RANKS_OF("-0.01", "-0.01"), RS_COMPAT_NONE, NULL, NULL);
+    good(&a);
+    is(&a, "whatif", 0, "replayed_us", 65000); /* 10 + 0 + 40 + 10 + 5 */
+    assert_int_equal(count_kind(&a, "negative_duration", NULL), 2);
+    done(&a);
+    if (!has_peers()) return;
+    a = ask(HEAD TWO_RANKS_OF("-0.01", "-0.01"), RS_COMPAT_STRAGGLER_ANALYSIS, NULL, NULL);
+    good(&a);
+    const rs_table *t = rs_result_table(&a.result, "whatif");
+    assert_true(fabs(rs_table_real(t, 0, column(t, "replayed_us")) - 55000) < 1);
+    assert_int_equal(count_kind(&a, "negative_duration", NULL), 0);
+    done(&a);
+}
+
 static void test_gaps(void **state)
 {
     (void)state;
@@ -262,7 +281,7 @@ static void test_bad_lines(void **state)
                  {"5,0,70000,0,gc,0,0,-1,0,0\n", "stage"}, {"5,0,0,-1,gc,0,0,-1,0,0\n", "rank"},
                  {"5,0,0,0,gc,-1,0,-1,0,0\n", "seq"},      {"5,0,0,0,gc,0,-2,-1,0,0\n", "micro batch"},
                  {"5,0,0,0,gc,0,0,x,0,0\n", "chunk"},      {"5,0,0,0,gc,0,0,-1,1e300,0\n", "start"},
-                 {"5,0,0,0,gc,0,0,-1,nan,0\n", "start"},   {"5,0,0,0,gc,0,0,-1,0,-1\n", "duration"},
+                 {"5,0,0,0,gc,0,0,-1,nan,0\n", "start"},   {"5,0,0,0,gc,0,0,-1,0,-1e10\n", "duration"},
                  {"5,0,0,0,gc,0,0,-1,0,", "duration"}};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         char input[4096], expected[64];
@@ -414,12 +433,19 @@ static void test_allocations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_ranks),    cmocka_unit_test(test_two_stages),
-        cmocka_unit_test(test_peer),         cmocka_unit_test(test_gaps),
-        cmocka_unit_test(test_refused),      cmocka_unit_test(test_bad_lines),
-        cmocka_unit_test(test_prefixes),     cmocka_unit_test(test_own_order),
-        cmocka_unit_test(test_allocations),  cmocka_unit_test(test_selected_steps),
-        cmocka_unit_test(test_equal_orders), cmocka_unit_test(test_longest),
+        cmocka_unit_test(test_two_ranks),
+        cmocka_unit_test(test_two_stages),
+        cmocka_unit_test(test_peer),
+        cmocka_unit_test(test_gaps),
+        cmocka_unit_test(test_negative_durations),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_bad_lines),
+        cmocka_unit_test(test_prefixes),
+        cmocka_unit_test(test_own_order),
+        cmocka_unit_test(test_allocations),
+        cmocka_unit_test(test_selected_steps),
+        cmocka_unit_test(test_equal_orders),
+        cmocka_unit_test(test_longest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
