@@ -60,7 +60,7 @@ def measure_window(section, base):
         memory.append(most)
         summary.append(run("summary", "--no-verdict", "--quiet", "--jobs", "1", folder)[0])
     opened, added, summary = map(statistics.median, (opened, added, summary))
-    section.row("a window of 4096 ranks: read, summarised, added, judged", "`summary` of the same files", (added - opened) / summary, 3)
+    section.row("a window of 4096 ranks: read, summarised, added, judged", "`summary` of the same files", (added - opened) / summary)
     section.row("opening a history of 432 windows of 4096 ranks", "`summary` of one window", opened / summary)
     section.row("a window every ten minutes, all of it", "% of a core", 100 * (added - opened) / EVERY_S, 5)
     section.row("history (step and own work)", "bytes a rank and window", history.stat().st_size / RANKS / WINDOWS, 100)
