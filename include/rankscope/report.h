@@ -63,6 +63,10 @@ RS_API rs_status rs_report_write(rs_job *job, const rs_report_settings *settings
 RS_API rs_status rs_report_write_history(const char *folder, const rs_result *history, const rs_sink *sink,
                                          rs_error *err);
 
+/* A page with the history of a watched job alone: the tables of rs_watch_result and rs_watch_map. file: as the user named it. */
+RS_API rs_status rs_report_write_watch(const char *file, const rs_result *history, const rs_sink *sink,
+                                       rs_error *err);
+
 /* A page with a comparison alone: the tables of the analysis "compare". inputs: as the user named them, n of them,
  * the first being what the others are compared with. */
 RS_API rs_status rs_report_write_comparison(const char *const *inputs, size_t n, const rs_result *comparison,

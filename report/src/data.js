@@ -66,7 +66,7 @@ const tablesOf = (json, strings) =>
 
 export function readData(element) {
     const data = JSON.parse(element.textContent);
-    for (const answer of [...Object.values(data.answers), data.flight, data.metrics, data.memory, data.history, data.comparison])
+    for (const answer of [...Object.values(data.answers), data.flight, data.metrics, data.memory, data.history, data.comparison, data.watch])
         if (answer) answer.tables = tablesOf(answer.tables, data.strings);
     return data;
 }

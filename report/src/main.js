@@ -15,6 +15,7 @@ import { modulesSection } from './modules.js';
 import { jobSection } from './picture.js';
 import { mfuSection, rooflineSection } from './roofline.js';
 import { startTheme } from './theme.js';
+import { watchHead, watchSection } from './watch.js';
 
 const SECTIONS = [
     verdict,
@@ -59,6 +60,7 @@ const SHORT = {
     memory: 'Memory',
     metrics: 'Metrics',
     history: 'History',
+    watch: 'Watch',
     comparison: 'Comparison',
     trust: 'Trust',
     recording: 'Recording',
@@ -89,12 +91,14 @@ function navigation(sections) {
 function start() {
     startTheme();
     const data = readData(document.getElementById('data'));
-    // a history of runs and a comparison are pages of their own
+    // histories of runs and of watched jobs, and a comparison, are pages of their own
     const [made, top] = data.history
         ? [[historySection], historyHead]
         : data.comparison
           ? [[comparisonSection], comparisonHead]
-          : [SECTIONS, head];
+          : data.watch
+            ? [[watchSection], watchHead]
+            : [SECTIONS, head];
     const sections = made.map((make) => make(data)).filter(Boolean);
     document.getElementById('head').append(...top(data));
     document.getElementById('sections').append(...navigation(sections));

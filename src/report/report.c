@@ -163,12 +163,13 @@ typedef struct rs_report_alone {
     const char *const *inputs;
     size_t n_inputs;
     const rs_result *result;
+    size_t most; /* rows of a table; 0: RS_REPORT_WHOLE_TABLE */
 } rs_report_alone;
 
 /* The tables of one answer alone, under a name; everything else is what a page without traces has. */
 static rs_status put_alone(rs_report_data *data, const rs_report_alone *alone, rs_error *err)
 {
-    const rs_report_part all = {.cap = RS_REPORT_WHOLE_TABLE};
+    const rs_report_part all = {.cap = alone->most ? alone->most : RS_REPORT_WHOLE_TABLE};
     const rs_result *result = alone->result;
     rs_status status = RS_OK;
     rs_writer *writer = data->writer;
@@ -236,13 +237,21 @@ static rs_status put_alone_page(const rs_report_alone *alone, const rs_sink *sin
 rs_status rs_report_write_history(const char *folder, const rs_result *history, const rs_sink *sink,
                                   rs_error *err)
 {
-    return put_alone_page(&(rs_report_alone){"history", &folder, 1, history}, sink, err);
+    return put_alone_page(&(rs_report_alone){"history", &folder, 1, history, 0}, sink, err);
+}
+
+#define MAP_CELLS ((size_t)96 * 128)
+
+rs_status rs_report_write_watch(const char *file, const rs_result *history, const rs_sink *sink,
+                                rs_error *err)
+{
+    return put_alone_page(&(rs_report_alone){"watch", &file, 1, history, MAP_CELLS}, sink, err);
 }
 
 rs_status rs_report_write_comparison(const char *const *inputs, size_t n, const rs_result *comparison,
                                      const rs_sink *sink, rs_error *err)
 {
-    return put_alone_page(&(rs_report_alone){"comparison", inputs, n, comparison}, sink, err);
+    return put_alone_page(&(rs_report_alone){"comparison", inputs, n, comparison, 0}, sink, err);
 }
 
 rs_status rs_report_write(rs_job *job, const rs_report_settings *given, const rs_sink *sink, rs_result *told,

@@ -588,6 +588,59 @@ await group('64 ranks', async () => {
     await everyWidth(browser, '64 ranks', file);
 });
 
+// The recorded gloo job: rank 1 takes half as long again in the windows 16 to 21.
+await group('a watched job', async () => {
+    const traces = join(work, `watched ${HOSTILE[1].replaceAll('/', '')}`);
+    const history = join(work, 'watched.db');
+    mkdirSync(traces);
+    execFileSync('tar', ['xzf', join(root, 'src/packs/watch/tests/data/gloo_slow.tgz'), '-C', traces, '--strip-components', '1']);
+    const watch = (...more) => spawnSync(rankscope, ['watch', traces, '--history', history, '--once', '--settle', '0s', '--quiet', ...more], { encoding: 'utf8' });
+    check('the change is found', watch().status === 1);
+    const gone = join(traces, 'w020.rank3.json');
+    rmSync(gone);
+    const file = report('watched', [traces], ['--history', history]);
+    const { page, complaints, close } = await openPage(browser, file);
+    await settle(page);
+    const tables = await page.evaluate(() => JSON.parse(document.getElementById('data').textContent).watch.tables);
+    const rows = (name) => tables[name].rows.map((row) => Object.fromEntries(row.map((cell, i) => [tables[name].columns[i][0], cell])));
+    const cells = rows('map');
+    check('a cell a rank and window', cells.length === 4 * 26 && rows('columns').length === 26, cells.length);
+    const late = cells.filter((c) => c.late_pct > 20);
+    check('rank 1 is late in six windows', late.length === 6 && late.every((c) => c.rank === 1 && c.place >= 15 && c.place <= 20), late);
+    const { ranks } = answer('summary', [0, 1, 2, 3].map((r) => join(traces, `w017.rank${r}.json`))).tables;
+    const owns = ranks.map((r) => r.own_time_us).sort((a, b) => a - b);
+    const expected = 100 * (ranks.find((r) => r.rank === 1).own_time_us / ((owns[1] + owns[2]) / 2) - 1);
+    check('by as much as summary has it', Math.abs(cells.find((c) => c.place === 17 && c.rank === 1).late_pct - expected) < 0.01, expected);
+    check('two maps', (await page.locator('#watch .chart[aria-label^="Map: "]').count()) === 2);
+    const kept = rows('kept');
+    check('windows with traces', kept.length === 26 && kept.every((k) => k.files === (k.window === 21 ? 3 : 4)), kept);
+    const links = await page.locator('#watch a[href^="file://"]').evaluateAll((all) => all.map((a) => decodeURI(new URL(a.href).pathname)));
+    check('a link to their folder', links.length === 1 && decodeURIComponent(links[0]) === `${traces}/`, links);
+    const causes = await page.locator('#watch td', { hasText: 'Rank 1\u2019s host code' }).or(page.locator('#watch td', { hasText: "Rank 1's host code" })).count();
+    check('the cause', causes === 3, causes);
+    check('nothing complained', complaints.length === 0, complaints);
+    await close();
+    await everyWidth(browser, 'a watched job', file);
+    check('a history that is not there is no new one', spawnSync(rankscope, ['report', '-o', file, '--history', `${history}.none`]).status === 3);
+});
+
+await group('three months of 4096 ranks', async () => {
+    const history = join(work, 'months.db');
+    execFileSync('python3', [join(root, 'src/packs/watch/tests/live/make_history.py'), rankscope, history, '4096', '360', '21600', '777', '200', '240']);
+    const file = report('months', [], ['--history', history]);
+    const size = statSync(file).size;
+    check('less than 2 MB', size < 2e6, size);
+    const { page, complaints, close } = await openPage(browser, file);
+    const tables = await page.evaluate(() => JSON.parse(document.getElementById('data').textContent).watch.tables);
+    check('a column a day', tables.columns.rows.length === 91, tables.columns.rows.length);
+    check('128 rows', tables.map.rows.length === 91 * 128 && tables.map.total === 91 * 128, tables.map.total);
+    const late = tables.map.rows.filter((row) => row[3] > 20);
+    check('the slow rank, while it was slow', late.length === 11 && late.every((row) => row[1] === 768 && row[2] === 777), late);
+    check('nothing complained', complaints.length === 0, complaints);
+    await close();
+    console.log(`4096 ranks, 360 windows: ${size} bytes`);
+});
+
 await browser.close();
 rmSync(work, { recursive: true, force: true });
 finish();

@@ -181,6 +181,7 @@ struct rs_flight {
     struct rs_fl_ras *ras;               /* NCCL RAS reports; NULL when there are none */
     struct rs_fl_inspector *inspector;   /* NCCL Inspector's records; NULL when there are none */
     struct rs_fl_prometheus *prometheus; /* series of DCGM; NULL when there are none */
+    struct rs_fl_machine_tests *tests;   /* NULL when there are none */
     struct rs_fl_periodic *periodic;     /* the periodic dumper's tables; NULL when there are none */
     struct rs_fl_thread *threads;        /* of all ranks whose stacks were read */
     size_t n_threads, threads_capacity;

@@ -93,13 +93,12 @@ static uint32_t intern(reading *r, const char *text, size_t n)
     return id;
 }
 
-/* A host as the log names it: without its domain and port, unless it is an address. */
+/* A host as the log names it. */
 static uint32_t host_text(reading *r, const char *text, size_t n)
 {
-    bool address = n && text[0] >= '0' && text[0] <= '9';
-    size_t end = 0;
-    while (end < n && text[end] != ':' && (address || text[end] != '.')) end++;
-    return intern(r, text, end);
+    uint32_t id = rs_fl_add_host(r->flight, text, n);
+    r->nomem |= id == RS_NO_STRING;
+    return id;
 }
 
 static void read_label(reading *r, series *s)

@@ -29,10 +29,19 @@ static const rs_fl_source log_source = {.file = RS_FLIGHT_FILE_LOG,
                                         .read = rs_fl_read_log_from,
                                         .decides = "the log of the time when the operation was issued"};
 
+uint32_t rs_fl_add_host(rs_flight *flight, const char *text, size_t n)
+{
+    bool address = n && text[0] >= '0' && text[0] <= '9';
+    size_t end = 0;
+    while (end < n && text[end] != ':' && (address || text[end] != '.')) end++;
+    return rs_strings_add(&flight->texts, text, end > 256 ? 256 : end);
+}
+
 /* What a file holds says more than its name, so the log is last in recognising. */
 const rs_fl_source *const rs_fl_sources[] = {&rs_fl_ras_source,
                                              &rs_fl_inspector_source,
                                              &rs_fl_prometheus_source,
+                                             &rs_fl_machine_tests_source,
                                              &rs_fl_stacks_source,
                                              &rs_fl_compile_source,
                                              &log_source,
@@ -117,7 +126,7 @@ rs_status rs_fl_read_whole(rs_flight *flight, rs_source *from, size_t most, uint
 
 bool rs_fl_has_sources(const rs_flight *flight)
 {
-    return flight->ras || flight->inspector || flight->prometheus || flight->n_stack_files ||
+    return flight->ras || flight->inspector || flight->prometheus || flight->tests || flight->n_stack_files ||
            flight->settings.n_compiled;
 }
 

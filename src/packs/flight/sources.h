@@ -62,6 +62,11 @@ const char *rs_fl_objections(rs_flight *flight);
 extern const rs_fl_source rs_fl_ras_source;
 /* inspector.c */
 extern const rs_fl_source rs_fl_inspector_source;
+/* The id of a host's name as the log has it: without its domain and port, unless it is an address. RS_NO_STRING: out of memory. */
+uint32_t rs_fl_add_host(rs_flight *flight, const char *text, size_t n);
+
+/* machine_tests.c */
+extern const rs_fl_source rs_fl_machine_tests_source;
 /* prometheus.c */
 extern const rs_fl_source rs_fl_prometheus_source;
 /* compiled.c */

@@ -39,7 +39,7 @@ static const char *const migrations[RS_HISTORY_VERSION] = {
 };
 
 enum {
-    HAS_FILE,
+    FILE_WINDOW,
     FILE_STATE,
     ADD_FILE,
     FIND_WINDOW,
@@ -69,7 +69,7 @@ static const char file_state[] =
     "BETWEEN f.window - 2 AND f.window + 1) FROM file f WHERE f.key = ?";
 
 static const char *const texts[STATEMENTS] = {
-    [HAS_FILE] = "SELECT 1 FROM file WHERE key = ?",
+    [FILE_WINDOW] = "SELECT window FROM file WHERE key = ?",
     [FILE_STATE] = file_state,
     [ADD_FILE] = "INSERT OR IGNORE INTO file VALUES (?, ?)",
     [FIND_WINDOW] =
@@ -299,12 +299,15 @@ uint64_t rs_history_file_key(const char *path, int64_t size, int64_t mtime_ns)
     return rs_hash_u64(parts[0] ^ rs_hash_u64(parts[1] ^ rs_hash_u64(parts[2])));
 }
 
-rs_status rs_history_has_file(rs_watch_history *h, uint64_t key, bool *has, rs_error *err)
+rs_status rs_history_file_window(rs_watch_history *h, uint64_t key, int64_t *window, rs_error *err)
 {
-    sqlite3_stmt *s = take(h, HAS_FILE, err);
+    bool has;
+    sqlite3_stmt *s = take(h, FILE_WINDOW, err);
+    *window = 0;
     if (!s) return err->status;
     sqlite3_bind_int64(s, 1, (sqlite3_int64)key);
-    RS_TRY(next(h, s, has, err));
+    RS_TRY(next(h, s, &has, err));
+    if (has) *window = sqlite3_column_int64(s, 0);
     sqlite3_reset(s);
     return RS_OK;
 }

@@ -35,7 +35,8 @@ typedef enum rs_file_state {
     RS_FILE_SPENT
 } rs_file_state;
 rs_status rs_history_file_state(rs_watch_history *history, uint64_t key, rs_file_state *out, rs_error *err);
-rs_status rs_history_has_file(rs_watch_history *history, uint64_t key, bool *has, rs_error *err);
+/* The window that it is of; 0: it was not read. */
+rs_status rs_history_file_window(rs_watch_history *history, uint64_t key, int64_t *window, rs_error *err);
 rs_status rs_history_add_file(rs_watch_history *history, uint64_t key, int64_t window, rs_error *err);
 
 /* ---- windows ------------------------------------------------------------------------------------------------ */

@@ -598,9 +598,10 @@ static rs_status judge(rs_watch *w, const rs_forming *f, rs_history_window *wind
 /* Whether another watcher has added all its files meanwhile. */
 static rs_status is_known(rs_watch *w, const rs_forming *f, bool *known, rs_error *err)
 {
-    *known = true;
-    for (size_t i = 0; i < f->n_files && *known; i++)
-        RS_TRY(rs_history_has_file(w->history, w->files[f->files[i]].key, known, err));
+    int64_t window = 1;
+    for (size_t i = 0; i < f->n_files && window; i++)
+        RS_TRY(rs_history_file_window(w->history, w->files[f->files[i]].key, &window, err));
+    *known = window != 0;
     return RS_OK;
 }
 

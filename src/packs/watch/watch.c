@@ -82,7 +82,7 @@ static rs_status see_file(rs_watch *w, const char *path, const struct stat *info
     uint32_t id = real ? rs_strings_add(&w->paths, real, strlen(real)) : 0;
     int64_t mtime = rs_system_ns(info->st_mtim);
     const size_t had = w->files_capacity;
-    bool has = false;
+    int64_t window = 0;
     if (!real) return errno == ENOMEM ? rs_fail_nomem(err, path) : RS_OK;
     if (id == RS_NO_STRING ||
         !rs_grow((void **)&w->files, &w->files_capacity, w->paths.n, sizeof *w->files)) {
@@ -97,8 +97,8 @@ static rs_status see_file(rs_watch *w, const char *path, const struct stat *info
         *f = (rs_watched_file){.size = info->st_size, .mtime_ns = mtime, .in_scan = true};
         f->seen_at = rs_clock_seconds();
         f->key = rs_history_file_key(real, f->size, f->mtime_ns);
-        rs_status status = rs_history_has_file(w->history, f->key, &has, err);
-        f->is_settled = has;
+        rs_status status = rs_history_file_window(w->history, f->key, &window, err);
+        f->is_settled = window != 0;
         free(real);
         return status;
     }
@@ -133,7 +133,7 @@ static rs_status scan(rs_watch *w, const char *path, unsigned depth, rs_error *e
     return status;
 }
 
-static rs_status scan_sources(rs_watch *w, const char *const *sources, size_t n, rs_error *err)
+rs_status rs_watch_scan(rs_watch *w, const char *const *sources, size_t n, rs_error *err)
 {
     for (size_t i = 0; i < w->paths.n; i++)
         if (i < w->files_capacity) w->files[i].in_scan = false;
@@ -344,7 +344,7 @@ rs_status rs_watch_look(rs_watch *w, const char *const *sources, size_t n_source
 {
     *round = (rs_watch_round){0};
     RS_TRY(rs_watch_catch_up(w, err));
-    RS_TRY(scan_sources(w, sources, n_sources, err));
+    RS_TRY(rs_watch_scan(w, sources, n_sources, err));
     RS_TRY(read_files(w, round, problems, err));
     RS_TRY(seal_windows(w, last && !round->files_changing, round, err));
     return delete_spent(w, round, err);

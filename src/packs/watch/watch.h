@@ -77,6 +77,9 @@ rs_status rs_watch_catch_up(rs_watch *watch, rs_error *err);
 rs_status rs_watch_list_open(rs_watch *watch, rs_error *err);
 void rs_watch_clear_open(rs_watch *watch);
 
+/* Sees which files are there now: in_scan of each. */
+rs_status rs_watch_scan(rs_watch *watch, const char *const *sources, size_t n, rs_error *err);
+
 /* Adds a complete window to the history, judges it and keeps what is to be said, in one transaction. *is_new is
  * false where it was there already. */
 rs_status rs_watch_seal(rs_watch *watch, const rs_forming *window, bool *is_new, rs_error *err);

@@ -371,10 +371,16 @@ static bool is_stacks(const char *path, const uint8_t *text, size_t n)
     return rs_flight_recognize(path, text, n) == RS_FLIGHT_FILE_STACKS;
 }
 
+static bool is_machine_tests(const char *path, const uint8_t *text, size_t n)
+{
+    return rs_flight_recognize(path, text, n) == RS_FLIGHT_FILE_MACHINE_TESTS;
+}
+
 static const rs_file_kind inputs[] = {{.title = "flight-recorder dump", .knows = is_dump},
                                       {.title = "NCCL RAS report", .knows = is_ras},
                                       {.title = "NCCL Inspector file", .knows = is_inspector},
                                       {.title = "answer of Prometheus", .knows = is_metrics},
+                                      {.title = "table of machine tests", .knows = is_machine_tests},
                                       {.title = "file with stacks", .knows = is_stacks},
                                       {.title = "log", .by_name = true, .beside = true, .knows = is_log},
                                       {0}};

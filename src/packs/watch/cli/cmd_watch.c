@@ -18,7 +18,10 @@
 #include "watch/cli/metrics_server.h"
 #include "watch/cli/poster.h"
 
-#define LEASE_S 60      /* in which a message that is being posted is this watcher's */
+#define STALL_S                                                                                              \
+    30 /* between two reports of RAS: what does not go on meanwhile hangs; and between two questions */
+#define REST 20    /* times as long as flight took: what grows all the time is not asked about all the time */
+#define LEASE_S 60 /* in which a message that is being posted is this watcher's */
 #define OTLP_TRIES 6    /* of a window's metrics: 31 s */
 #define LAST_POSTS_S 15 /* that a watch that ends has for what is left to post */
 
@@ -35,6 +38,10 @@ static const rs_option_spec specs[] = {
      "least change that counts: percent, or percentage points of the step"},
     {"delete-traces", RS_OPTION_FLAG, NULL, NULL, NULL,
      "delete traces once the history has them, three windows later; those in whose windows a change began are kept"},
+    {"ras", RS_OPTION_TEXT, "HOST[:PORT]", NULL, NULL,
+     "ask NCCL's RAS of the running job, too, as rankscope flight does: twice, 30 s apart, every minute"},
+    {"prometheus", RS_OPTION_TEXT, "URL", NULL, NULL,
+     "ask a Prometheus that scrapes dcgm-exporter for the machines' health, too, as rankscope flight does"},
     {"metrics-listen", RS_OPTION_INT, "PORT", NULL, NULL,
      "answer GET /metrics on 127.0.0.1 in OpenMetrics, for Prometheus; 0: any port"},
     {"webhook", RS_OPTION_TEXT, "URL", NULL, NULL,
@@ -45,7 +52,8 @@ static const rs_option_spec specs[] = {
 
 typedef struct watch_request {
     rs_watch *watch;
-    rs_hang_folder *folders; /* by source */
+    rs_hang_source *folders; /* by source; the last one: --ras and --prometheus */
+    char live[300];          /* what these are, as a subject */
     rs_metrics_server *server;
     rs_poster *hook, *otlp;
     int64_t sent; /* the newest window that otlp is done with */
@@ -292,23 +300,67 @@ static rs_status publish(watch_request *own, rs_error *err)
 
 /* ---- looking ------------------------------------------------------------------------------------------------ */
 
-static rs_status look_for_hangs(rs_request *r, rs_error *err)
+static rs_status note_hang(watch_request *own, const char *subject, rs_hang_state state,
+                           const rs_text *sentence, rs_error *err)
+{
+    const char *text = sentence->s ? sentence->s : "";
+    RS_TRY(rs_watch_note(own->watch, "hang", subject, state == RS_HANG_STUCK, text, err));
+    return rs_watch_note(own->watch, "slow", subject, state == RS_HANG_SLOW, text, err);
+}
+
+/* Asks about a folder when its dumps are others, and notes when there are none any more. */
+static rs_status look_at_folder(watch_request *own, const char *folder, rs_hang_source *source, rs_error *err)
+{
+    RS_SCOPED(rs_text_clear) rs_text sentence = {0};
+    const char *words[] = {"--", folder};
+    if (!rs_hang_is_new(folder, source)) return RS_OK;
+    if (source->has_evidence) return rs_hang_ask(source, words, 2, err);
+    rs_text_printf(&sentence, "Over: there are no flight-recorder dumps in %s any more.", folder);
+    return note_hang(own, folder, RS_HANG_NONE, &sentence, err);
+}
+
+static rs_status ask_live(rs_request *r, rs_hang_source *source, rs_error *err)
 {
     watch_request *own = r->own;
-    for (size_t i = 0; i < r->arguments.n_paths; i++) {
-        RS_SCOPED(rs_text_clear) rs_text sentence = {0};
-        const char *folder = r->arguments.paths[i];
-        rs_hang_state state = RS_HANG_NONE;
-        if (!rs_hang_is_new(folder, &own->folders[i])) continue;
-        if (own->folders[i].has_evidence)
-            RS_TRY(rs_hang_ask(folder, &own->folders[i], &state, &sentence, err));
-        else
-            rs_text_printf(&sentence, "Over: there are no flight-recorder dumps in %s any more.", folder);
-        const char *text = sentence.s ? sentence.s : "";
-        RS_TRY(rs_watch_note(own->watch, "hang", folder, state == RS_HANG_STUCK, text, err));
-        RS_TRY(rs_watch_note(own->watch, "slow", folder, state == RS_HANG_SLOW, text, err));
+    const char *ras = rs_request_text(r, "ras"), *server = rs_request_text(r, "prometheus"), *words[6];
+    char stall[16];
+    size_t n = 0;
+    snprintf(stall, sizeof stall, "%d", STALL_S);
+    if ((!ras && !server) || source->child || rs_clock_seconds() < source->not_before) return RS_OK;
+    if (ras) words[n++] = "--ras", words[n++] = ras, words[n++] = "--stall", words[n++] = stall;
+    if (server) words[n++] = "--prometheus", words[n++] = server;
+    snprintf(own->live, sizeof own->live, "%.140s%s%.140s", ras ? ras : "", ras && server ? ", " : "",
+             server ? server : "");
+    return rs_hang_ask(source, words, n, err);
+}
+
+/* What does not answer says nothing of a hang that goes on. */
+static rs_status take_answer(rs_request *r, size_t i, bool wait, rs_error *err)
+{
+    watch_request *own = r->own;
+    rs_hang_source *source = &own->folders[i];
+    RS_SCOPED(rs_text_clear) rs_text sentence = {0};
+    rs_hang_state state = RS_HANG_NONE;
+    bool is_live = i == r->arguments.n_paths, done = false;
+    if (!source->child) return RS_OK;
+    RS_TRY(rs_hang_answer(source, wait, REST, &done, &state, &sentence, err));
+    if (!done) return RS_OK;
+    if (is_live) source->not_before = rs_clock_seconds() + STALL_S;
+    if (is_live && state == RS_HANG_UNKNOWN)
+        return rs_fail(err, RS_ERR_IO, "%s: no answer that rankscope flight can use", own->live);
+    return note_hang(own, is_live ? own->live : r->arguments.paths[i], state, &sentence, err);
+}
+
+static rs_status look_for_hangs(rs_request *r, bool wait, rs_error *err)
+{
+    watch_request *own = r->own;
+    const size_t n = r->arguments.n_paths;
+    for (size_t i = 0; i < n; i++) {
+        RS_TRY(look_at_folder(own, r->arguments.paths[i], &own->folders[i], err));
+        RS_TRY(take_answer(r, i, wait, err));
     }
-    return RS_OK;
+    RS_TRY(ask_live(r, &own->folders[n], err));
+    return take_answer(r, n, wait, err);
 }
 
 static rs_status look(rs_request *r, bool last, rs_watch_round *round, rs_result *result, rs_error *err)
@@ -317,7 +369,7 @@ static rs_status look(rs_request *r, bool last, rs_watch_round *round, rs_result
     rs_status status = rs_watch_look(own->watch, r->arguments.paths, r->arguments.n_paths, last, round,
                                      &result->problems, err);
     own->n_windows += round->windows;
-    if (status == RS_OK) status = look_for_hangs(r, err);
+    if (status == RS_OK) status = look_for_hangs(r, last, err);
     /* what an earlier look, or a watcher that was killed, found and did not say is said now */
     rs_error second = RS_ERROR_INIT;
     rs_status said = rs_watch_deliver(own->watch, print, own, &second);
@@ -429,7 +481,7 @@ static rs_status open_watch(rs_request *r, rs_error *err)
     unsigned port;
     own->start = rs_clock_seconds();
     own->quiet = r->quiet;
-    own->folders = rs_calloc(r->arguments.n_paths, sizeof *own->folders);
+    own->folders = rs_calloc(r->arguments.n_paths + 1, sizeof *own->folders);
     if (!own->folders) return rs_fail_nomem(err, "the sources");
     RS_TRY(rs_watch_open(&settings, &own->watch, err));
     RS_TRY(open_posts(r, err));
@@ -494,6 +546,7 @@ static void clear(rs_request *r)
     rs_poster_close(own->hook);
     rs_poster_close(own->otlp);
     rs_watch_close(own->watch);
+    for (size_t i = 0; own->folders && i <= r->arguments.n_paths; i++) rs_hang_stop(&own->folders[i]);
     rs_free(own->folders);
 }
 

@@ -67,11 +67,12 @@ typedef enum rs_flight_file {
     RS_FLIGHT_FILE_OTHER,
     RS_FLIGHT_FILE_DUMP,
     RS_FLIGHT_FILE_LOG,
-    RS_FLIGHT_FILE_RAS,        /* NCCL's RAS: `ncclras -f json`, or its text */
-    RS_FLIGHT_FILE_INSPECTOR,  /* NCCL's Inspector plugin: lines of JSON */
-    RS_FLIGHT_FILE_PROMETHEUS, /* DCGM's metrics: the JSON of a query_range */
-    RS_FLIGHT_FILE_STACKS,     /* Python stacks of a rank, by py-spy or faulthandler */
-    RS_FLIGHT_FILE_COMPILE     /* what torch.compile logs of a rank with TORCH_TRACE */
+    RS_FLIGHT_FILE_RAS,          /* NCCL's RAS: `ncclras -f json`, or its text */
+    RS_FLIGHT_FILE_INSPECTOR,    /* NCCL's Inspector plugin: lines of JSON */
+    RS_FLIGHT_FILE_PROMETHEUS,   /* DCGM's metrics: the JSON of a query_range */
+    RS_FLIGHT_FILE_STACKS,       /* Python stacks of a rank, by py-spy or faulthandler */
+    RS_FLIGHT_FILE_COMPILE,      /* what torch.compile logs of a rank with TORCH_TRACE */
+    RS_FLIGHT_FILE_MACHINE_TESTS /* tables of what GPUs and links reached in tests: docs/flight.md */
 } rs_flight_file;
 /* What a file is, by its name and the first n bytes of its text (unpacked; 4 KiB are enough). A log is a text whose name ends in
  * .log, .out or .err. */

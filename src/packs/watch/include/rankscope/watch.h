@@ -99,6 +99,11 @@ RS_API size_t rs_watch_n_open(const rs_watch *watch);
 RS_API const rs_table_spec *const *rs_watch_tables(size_t *n);
 RS_API rs_status rs_watch_result(rs_watch *watch, rs_result *result, rs_error *err);
 
+/* Adds tables to the result: columns and map, which are the history as ranks by time (days or hours, or windows in a row; at most 96 columns,
+ * and 128 rows of ranks in a row), and kept, the windows whose traces are in the sources. Reads the history twice; memory: a window. */
+RS_API rs_status rs_watch_map(rs_watch *watch, const char *const *sources, size_t n_sources,
+                              rs_result *result, rs_error *err);
+
 /* The newest window and the changes that go on, as OpenMetrics text (counters, gauges; ranks are named only where they are in a
  * change, at most 32 of them). */
 RS_API rs_status rs_watch_write_metrics(rs_watch *watch, const rs_sink *sink, rs_error *err);

@@ -118,7 +118,7 @@ static void test_killed(void **state)
     static const int64_t ranks[] = {0};
     static const float values[] = {1};
     place p;
-    bool has;
+    int64_t window;
     int64_t id;
     seen s = {0};
     rs_error err = RS_ERROR_INIT;
@@ -135,8 +135,8 @@ static void test_killed(void **state)
         _exit(0);
     }
     wait(NULL);
-    assert_int_equal(rs_history_has_file(h, 77, &has, &err), RS_OK);
-    assert_false(has);
+    assert_int_equal(rs_history_file_window(h, 77, &window, &err), RS_OK);
+    assert_int_equal(window, 0);
     assert_int_equal(rs_history_each_window(h, 0, see, &s, &err), RS_OK);
     assert_int_equal(s.n, 1);
     add(h, &second); /* the lock went with it */
