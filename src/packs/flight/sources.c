@@ -66,7 +66,9 @@ static rs_status take(rs_flight *flight, rs_source *from, bool *taken, rs_error 
 {
     const uint8_t *text = NULL;
     size_t n = 0;
-    if (rs_source_peek(from, RS_SOURCE_PEEK, &text, &n, NULL) != RS_OK) return RS_OK;
+    rs_status status = rs_source_peek(from, RS_SOURCE_PEEK, &text, &n, NULL);
+    if (status == RS_ERR_NOMEM) return rs_fail_nomem(err, rs_source_name(from));
+    if (status != RS_OK) return RS_OK;
     const rs_fl_source *row = rs_fl_source_of(rs_source_name(from), text, n);
     *taken = row != NULL;
     return row ? row->read(flight, from, err) : RS_OK;
@@ -79,8 +81,9 @@ rs_status rs_fl_read_source(rs_flight *flight, const char *path, bool *taken, rs
     *taken = false;
     if (!may_be_source(path)) return RS_OK;
     /* What cannot be read is complained of where the dumps are. */
-    if (rs_source_open(path, flight->settings.max_ratio, &from, NULL) == RS_OK)
-        status = take(flight, from, taken, err);
+    status = rs_source_open(path, flight->settings.max_ratio, &from, NULL);
+    if (status == RS_ERR_NOMEM) return rs_fail_nomem(err, path);
+    status = status == RS_OK ? take(flight, from, taken, err) : RS_OK;
     rs_source_close(from);
     return status;
 }
