@@ -1072,9 +1072,31 @@ static void check_moving(int64_t apart, size_t wanted)
     close_job(&j);
 }
 
+/* Even load leaves steps in which all ranks have more to do as they are. */
+static void check_balanced_steps(void)
+{
+    static const int64_t a[2][STEPS] = {{100, 100, 300, 300}, {200, 200, 400, 400}},
+                         b[STEPS] = {100, 100, 100, 100};
+    job j = {.ranks = {make_pairs(a[0], b), make_pairs(a[1], b)}, .n = 2, .rank_of = {10, 11}};
+    rs_what_if q;
+    size_t n;
+    open_ranks(&j);
+    assert_int_equal(rs_what_if_parse("balanced", &q, NULL), RS_OK);
+    assert_int_equal(rs_what_if_apply(&q, &j.e, &j.roles, j.rank_of, &j.w, &n, NULL), RS_OK);
+    for (size_t r = 0; r < 2; r++)
+        for (uint32_t i = 0; i < j.ranks[r]->n; i++)
+            if (rs_skeleton_is_work(j.ranks[r], i) && j.w.work[j.e.node_base[r] + i] != 100 * US)
+                assert_int_equal(j.w.work[j.e.node_base[r] + i],
+                                 j.ranks[r]->step[i] < 2 ? 150 * US : 350 * US);
+    assert_int_equal(n, 2 * 2 * STEPS);
+    rs_what_if_clear(&q);
+    close_job(&j);
+}
+
 static void test_moving(void **state)
 {
     (void)state;
+    check_balanced_steps();
     check_moving(0, 1);
     check_moving(10, 1);
     check_moving(60, 0);
