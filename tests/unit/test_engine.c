@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/wire.h"
 #include "engine/edits.h"
+#include "engine/edits_terms.h"
 #include "engine/forest.h"
 #include "engine/reference.h"
 #include "trace/structure.h"
@@ -1246,6 +1247,18 @@ static void test_pauses(void **state)
     check_pauses(2000, 1);
 }
 
+/* 24 MiB: 15/16 of it twice over the links of 16 ranks. */
+static void test_least_transfer(void **state)
+{
+    (void)state;
+    const int64_t bytes = 24 << 20;
+    assert_int_equal(rs_edit_least_transfer(RS_COLL_ALL_REDUCE, 16, bytes, true), bytes * 30 / 16 / 50);
+    assert_int_equal(rs_edit_least_transfer(RS_COLL_ALL_REDUCE, 4, bytes, false), bytes * 6 / 4 / 450);
+    assert_int_equal(rs_edit_least_transfer(RS_COLL_ALL_GATHER, 4, bytes, true), bytes * 3 / 4 / 50);
+    assert_int_equal(rs_edit_least_transfer(RS_COLL_BARRIER, 4, bytes, true), 0);
+    assert_int_equal(rs_edit_least_transfer(RS_COLL_ALL_REDUCE, 1, bytes, true), 0);
+}
+
 /* ---- overlap ------------------------------------------------------------------------------------------- */
 
 #define AUTO 2
@@ -1362,6 +1375,7 @@ int main(void)
         cmocka_unit_test(test_waits_for_launches),
         cmocka_unit_test(test_levels_of_hosts),
         cmocka_unit_test(test_overlap),
+        cmocka_unit_test(test_least_transfer),
         cmocka_unit_test(test_every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
