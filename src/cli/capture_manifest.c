@@ -5,48 +5,33 @@
 
 #include "cli/capture.h"
 
-static void put_text(rs_writer *w, const char *name, const char *value)
+/* Empty is null. */
+static void put_text(rs_json_put *j, const char *name, const char *value)
 {
-    rs_writer_text(w, "  ");
-    rs_writer_json_string(w, name, strlen(name));
-    rs_writer_text(w, ": ");
-    if (value && *value)
-        rs_writer_json_string(w, value, strlen(value));
-    else
-        rs_writer_text(w, "null");
-    rs_writer_text(w, ",\n");
+    rs_json_put_text(j, name, value && *value ? value : NULL);
 }
 
 /* The pairs of clocks let traces of several machines be laid over each other. */
-static void put_clocks(rs_writer *w, const char *name, const rs_capture_clocks *c)
+static void put_clocks(rs_json_put *j, const char *name, const rs_capture_clocks *c)
 {
-    rs_writer_text(w, "  \"");
-    rs_writer_text(w, name);
-    rs_writer_text(w, "\": {\"realtime_ns\": ");
-    rs_writer_int(w, c->realtime_ns);
-    rs_writer_text(w, ", \"boottime_ns\": "); /* what rocprofv3 counts by */
-    if (c->boottime_ns)
-        rs_writer_int(w, c->boottime_ns);
-    else
-        rs_writer_text(w, "null");
-    rs_writer_text(w, ", \"monotonic_ns\": ");
-    rs_writer_int(w, c->monotonic_ns);
-    rs_writer_text(w, "},\n");
+    rs_json_put_open(j, name, '{', RS_JSON_LINE);
+    rs_json_put_int(j, "realtime_ns", c->realtime_ns);
+    rs_json_put_known(j, "boottime_ns", c->boottime_ns, c->boottime_ns != 0); /* what rocprofv3 counts by */
+    rs_json_put_int(j, "monotonic_ns", c->monotonic_ns);
+    rs_json_put_close(j);
 }
 
-static void put_words(rs_writer *w, const char *name, char *const *items, const char *mask)
+static void put_words(rs_json_put *j, const char *name, char *const *items, const char *mask)
 {
-    rs_writer_text(w, "  \"");
-    rs_writer_text(w, name);
-    rs_writer_text(w, "\": [");
+    rs_json_put_open(j, name, '[', RS_JSON_LINE);
     for (size_t i = 0; items[i]; i++) {
-        if (i) rs_writer_text(w, ", ");
-        rs_capture_put_word(w, i ? items[i - 1] : NULL, items[i], mask);
+        rs_json_put_name(j, NULL);
+        rs_capture_put_word(j->writer, i ? items[i - 1] : NULL, items[i], mask);
     }
-    rs_writer_text(w, "],\n");
+    rs_json_put_close(j);
 }
 
-static void put_environment(rs_writer *w)
+static void put_environment(rs_json_put *j)
 {
     static const char *const variables[] = {"RANK",
                                             "LOCAL_RANK",
@@ -58,59 +43,47 @@ static void put_environment(rs_writer *w)
                                             "HIP_VISIBLE_DEVICES",
                                             "ROCR_VISIBLE_DEVICES",
                                             "CUDA_VISIBLE_DEVICES"};
-    bool first = true;
-    rs_writer_text(w, "  \"environment\": {");
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
-        const char *value = getenv(variables[i]);
-        if (!value) continue;
-        rs_writer_text(w, first ? "\n    " : ",\n    ");
-        first = false;
-        rs_writer_json_string(w, variables[i], strlen(variables[i]));
-        rs_writer_text(w, ": ");
-        rs_writer_json_string(w, value, strlen(value));
-    }
-    rs_writer_text(w, first ? "},\n" : "\n  },\n");
+    rs_json_put_open(j, "environment", '{', RS_JSON_LINES);
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        if (getenv(variables[i])) rs_json_put_text(j, variables[i], getenv(variables[i]));
+    rs_json_put_close(j);
 }
 
-static void put_machine(rs_writer *w, const rs_capture_machine *m)
+static void put_machine(rs_json_put *j, const rs_capture_machine *m)
 {
-    put_text(w, "profiler_version", m->version);
-    if (!m->version[0]) put_text(w, "profiler_version_reason", m->no_version);
-    put_text(w, "profiler_path", m->path);
-    rs_writer_text(w, "  \"devices\": ");
-    rs_writer_text(w, m->devices ? m->devices : "null");
-    rs_writer_text(w, ",\n");
+    put_text(j, "profiler_version", m->version);
+    if (!m->version[0]) put_text(j, "profiler_version_reason", m->no_version);
+    put_text(j, "profiler_path", m->path);
+    rs_json_put_name(j, "devices");
+    rs_writer_text(j->writer, m->devices ? m->devices : "null");
     if (m->devices)
-        put_text(w, "devices_from", m->source);
+        put_text(j, "devices_from", m->source);
     else
-        put_text(w, "devices_reason", m->reason);
+        put_text(j, "devices_reason", m->reason);
 }
 
 static void put_manifest(rs_writer *w, const rs_capture_run *run)
 {
     struct utsname system;
     bool known = uname(&system) == 0;
-    rs_writer_text(w, "{\n");
-    put_text(w, "rankscope", rs_version());
-    put_text(w, "profiler", run->profiler);
-    put_machine(w, &run->machine);
-    put_words(w, "command", run->target, run->mask);
-    put_words(w, "profiled_command", run->profiled, run->mask);
-    put_text(w, "host", known ? system.nodename : NULL);
-    put_text(w, "kernel", known ? system.release : NULL);
-    put_text(w, "rank", run->rank);
-    rs_writer_text(w, "  \"pid\": ");
-    rs_writer_int(w, run->pid);
-    rs_writer_text(w, ",\n");
-    put_clocks(w, "start", &run->start);
-    if (run->exit_code >= 0) put_clocks(w, "end", &run->end);
-    put_environment(w);
-    rs_writer_text(w, "  \"exit_code\": ");
-    if (run->exit_code < 0)
-        rs_writer_text(w, "null");
-    else
-        rs_writer_int(w, run->exit_code);
-    rs_writer_text(w, "\n}\n");
+    rs_json_put j;
+    rs_json_put_init(&j, w);
+    rs_json_put_open(&j, NULL, '{', RS_JSON_LINES);
+    put_text(&j, "rankscope", rs_version());
+    put_text(&j, "profiler", run->profiler);
+    put_machine(&j, &run->machine);
+    put_words(&j, "command", run->target, run->mask);
+    put_words(&j, "profiled_command", run->profiled, run->mask);
+    put_text(&j, "host", known ? system.nodename : NULL);
+    put_text(&j, "kernel", known ? system.release : NULL);
+    put_text(&j, "rank", run->rank);
+    rs_json_put_int(&j, "pid", run->pid);
+    put_clocks(&j, "start", &run->start);
+    if (run->exit_code >= 0) put_clocks(&j, "end", &run->end);
+    put_environment(&j);
+    rs_json_put_known(&j, "exit_code", run->exit_code, run->exit_code >= 0);
+    rs_json_put_close(&j);
+    rs_writer_char(w, '\n');
 }
 
 bool rs_capture_write_manifest(const rs_capture_run *run, const char *when)

@@ -2,7 +2,7 @@
 #ifndef RS_CLI_CLI_H
 #define RS_CLI_CLI_H
 
-#include "text/writer.h"
+#include "text/json_put.h"
 #include "rankscope/rankscope.h"
 
 /* Exit codes: the contract of docs and scripts. */

@@ -7,6 +7,7 @@
 #include "base/real.h"
 #include "base/text.h"
 #include "base/try.h"
+#include "text/json_put.h"
 
 /* ---- text --------------------------------------------------------------------------------------------------- */
 
@@ -68,105 +69,69 @@ bool rs_page_lateness(rs_page *layout, const rs_result *result, int64_t rank)
 
 /* ---- JSON --------------------------------------------------------------------------------------------------- */
 
-static void put_text(rs_writer *w, const char *text)
-{
-    if (text)
-        rs_writer_json_string(w, text, strlen(text));
-    else
-        rs_writer_text(w, "null");
-}
-
-static void put_real(rs_writer *w, const char *key, double value)
-{
-    rs_writer_text(w, ", \"");
-    rs_writer_text(w, key);
-    rs_writer_text(w, "\": ");
-    if (isfinite(value))
-        rs_writer_real(w, value);
-    else
-        rs_writer_text(w, "null");
-}
-
 /* {"rank": 5}, {"group": "dp", "ranks": [1, 5], "hosts": ["a"]}, ... */
-static void put_culprit(rs_writer *w, const rs_culprit *c)
+static void put_culprit(rs_json_put *j, const rs_culprit *c)
 {
-    rs_writer_text(w, "{\"");
-    rs_writer_text(w, rs_culprit_kind_name(c->kind));
-    rs_writer_text(w, "\": ");
+    rs_json_put_open(j, NULL, '{', RS_JSON_LINE);
     if (c->number >= 0)
-        rs_writer_int(w, c->number);
+        rs_json_put_int(j, rs_culprit_kind_name(c->kind), c->number);
     else
-        put_text(w, c->name);
-    for (size_t i = 0; i < c->n_ranks; i++) {
-        rs_writer_text(w, i ? ", " : ", \"ranks\": [");
-        rs_writer_int(w, c->ranks[i]);
-    }
-    if (c->n_ranks) rs_writer_char(w, ']');
-    for (size_t i = 0; i < c->n_hosts; i++) {
-        rs_writer_text(w, i ? ", " : ", \"hosts\": [");
-        put_text(w, c->hosts[i]);
-    }
-    rs_writer_text(w, c->n_hosts ? "]}" : "}");
+        rs_json_put_text(j, rs_culprit_kind_name(c->kind), c->name);
+    if (c->n_ranks) rs_json_put_ints(j, "ranks", c->ranks, c->n_ranks);
+    if (c->n_hosts) rs_json_put_texts(j, "hosts", c->hosts, c->n_hosts);
+    rs_json_put_close(j);
 }
 
 /* {"command": "replay", "options": {"what-if": "..."}} */
-static void put_evidence(rs_writer *w, const rs_evidence *e)
+static void put_evidence(rs_json_put *j, const rs_evidence *e)
 {
-    rs_writer_text(w, "{\"command\": ");
-    put_text(w, e->command);
-    rs_writer_text(w, ", \"options\": {");
-    for (size_t i = 0; i < e->n_options; i++) {
-        if (i) rs_writer_text(w, ", ");
-        put_text(w, e->options[i].name);
-        rs_writer_text(w, ": ");
+    rs_json_put_open(j, NULL, '{', RS_JSON_LINE);
+    rs_json_put_text(j, "command", e->command);
+    rs_json_put_open(j, "options", '{', RS_JSON_LINE);
+    for (size_t i = 0; i < e->n_options; i++)
         if (e->options[i].value)
-            put_text(w, e->options[i].value);
+            rs_json_put_text(j, e->options[i].name, e->options[i].value);
         else
-            rs_writer_text(w, "true");
-    }
-    rs_writer_text(w, "}}");
+            rs_json_put_bool(j, e->options[i].name, true);
+    rs_json_put_close(j);
+    rs_json_put_close(j);
 }
 
 void rs_write_json_verdict(rs_writer *w, const rs_result *result)
 {
     const rs_verdict *v = rs_result_verdict(result, 0);
+    rs_json_put j;
     if (!v) return;
-    rs_writer_text(w, "\n  \"verdict\": {\"text\": ");
-    put_text(w, v->text);
-    rs_writer_text(w, ", \"kind\": ");
-    put_text(w, rs_verdict_kind_name(v->kind));
-    rs_writer_text(w, ", \"id\": ");
-    put_text(w, v->id);
-    rs_writer_text(w, ", \"culprits\": [");
-    for (size_t i = 0; i < v->n_culprits; i++) {
-        if (i) rs_writer_text(w, ", ");
-        put_culprit(w, &v->culprits[i]);
-    }
-    rs_writer_char(w, ']');
-    put_real(w, "gain_pct", v->gain_pct);
-    put_real(w, "gain_low_pct", v->gain_low_pct);
-    put_real(w, "gain_high_pct", v->gain_high_pct);
-    put_real(w, "before_us", v->before_us);
-    put_real(w, "after_us", v->after_us);
-    rs_writer_text(w, ", \"remedy\": ");
-    put_text(w, v->remedy);
-    rs_writer_text(w, ", \"reason\": ");
-    put_text(w, v->reason);
-    rs_writer_text(w, ", \"evidence\": [");
-    for (size_t i = 0; i < v->n_evidence; i++) {
-        if (i) rs_writer_text(w, ", ");
-        put_evidence(w, &v->evidence[i]);
-    }
-    rs_writer_text(w, "], \"late\": [");
+    rs_writer_text(w, "\n  ");
+    rs_json_put_init(&j, w);
+    rs_json_put_open(&j, "verdict", '{', RS_JSON_LINE);
+    rs_json_put_text(&j, "text", v->text);
+    rs_json_put_text(&j, "kind", rs_verdict_kind_name(v->kind));
+    rs_json_put_text(&j, "id", v->id);
+    rs_json_put_open(&j, "culprits", '[', RS_JSON_LINE);
+    for (size_t i = 0; i < v->n_culprits; i++) put_culprit(&j, &v->culprits[i]);
+    rs_json_put_close(&j);
+    rs_json_put_real(&j, "gain_pct", v->gain_pct);
+    rs_json_put_real(&j, "gain_low_pct", v->gain_low_pct);
+    rs_json_put_real(&j, "gain_high_pct", v->gain_high_pct);
+    rs_json_put_real(&j, "before_us", v->before_us);
+    rs_json_put_real(&j, "after_us", v->after_us);
+    rs_json_put_text(&j, "remedy", v->remedy);
+    rs_json_put_text(&j, "reason", v->reason);
+    rs_json_put_open(&j, "evidence", '[', RS_JSON_LINE);
+    for (size_t i = 0; i < v->n_evidence; i++) put_evidence(&j, &v->evidence[i]);
+    rs_json_put_close(&j);
+    rs_json_put_open(&j, "late", '[', RS_JSON_LINE);
     for (size_t i = 0; i < rs_result_n_lateness(result); i++) {
         const rs_lateness *l = rs_result_lateness(result, i);
-        rs_writer_text(w, i ? ", {\"rank\": " : "{\"rank\": ");
-        rs_writer_int(w, l->rank);
-        rs_writer_text(w, ", \"because_of\": ");
-        rs_writer_int(w, l->cause);
-        put_real(w, "wait_us", l->wait_us);
-        put_real(w, "of_cause_us", l->of_cause_us);
-        rs_writer_char(w, '}');
+        rs_json_put_open(&j, NULL, '{', RS_JSON_LINE);
+        rs_json_put_int(&j, "rank", l->rank);
+        rs_json_put_int(&j, "because_of", l->cause);
+        rs_json_put_real(&j, "wait_us", l->wait_us);
+        rs_json_put_real(&j, "of_cause_us", l->of_cause_us);
+        rs_json_put_close(&j);
     }
-    rs_writer_text(w, "]},");
+    rs_json_put_close(&j);
+    rs_json_put_close(&j);
+    rs_writer_char(w, ',');
 }

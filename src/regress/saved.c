@@ -17,7 +17,7 @@
 #include "base/try.h"
 #include "input/json.h"
 #include "regress/run.h"
-#include "text/writer.h"
+#include "text/json_put.h"
 
 #define VERSION 2
 
@@ -26,95 +26,64 @@ static const char *const method_names[] = {"path", "exposed"};
 
 /* ---- writing ------------------------------------------------------------------------------------------- */
 
-static void write_string(rs_writer *w, const char *text)
-{
-    rs_writer_json_string(w, text, strlen(text));
-}
-
-static void write_ints(rs_writer *w, const int64_t *values, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        rs_writer_text(w, i ? "," : "[");
-        rs_writer_int(w, values[i]);
-    }
-    rs_writer_text(w, "]");
-}
-
-static void write_parts(rs_writer *w, const char *name, const rs_run_parts *parts)
+static void write_parts(rs_json_put *j, const char *name, const rs_run_parts *parts)
 {
     if (!parts->known) return;
-    rs_writer_text(w, ",\n   \"");
-    rs_writer_text(w, name);
-    rs_writer_text(w, "\": [");
+    rs_json_put_open(j, name, '[', RS_JSON_LINES);
     for (size_t i = 0; i < parts->n; i++) {
         const rs_run_part *p = &parts->items[i];
         const int64_t values[] = {p->part,  p->name, p->operator_name, p->phase,
                                   p->group, p->sum,  p->count,         p->work};
-        if (i) rs_writer_text(w, ",\n    ");
-        write_ints(w, values, sizeof values / sizeof *values);
+        rs_json_put_ints(j, NULL, values, sizeof values / sizeof *values);
     }
-    rs_writer_text(w, "]");
+    rs_json_put_close(j);
 }
 
-static void write_run(rs_writer *w, const rs_one_run *run)
+static void write_run(rs_json_put *j, const rs_one_run *run)
 {
-    rs_writer_text(w, "{\"label\": ");
-    write_string(w, run->label);
-    rs_writer_text(w, ", \"ranks\": ");
-    rs_writer_int(w, run->n_ranks);
-    rs_writer_text(w, ", \"partial\": ");
-    rs_writer_int(w, (int64_t)run->n_partial);
-    rs_writer_text(w, ",\n   \"steps\": [");
-    for (size_t i = 0; i < run->n_steps; i++) {
-        const int64_t values[] = {run->steps[i].number, run->steps[i].sum};
-        if (i) rs_writer_text(w, ",");
-        write_ints(w, values, 2);
+    rs_json_put_open(j, NULL, '{', RS_JSON_BREAKS);
+    rs_json_put_text(j, "label", run->label);
+    rs_json_put_int(j, "ranks", run->n_ranks);
+    rs_json_put_uint(j, "partial", run->n_partial);
+    rs_json_put_open(j, "steps", '[', RS_JSON_LINE);
+    for (size_t i = 0; i < run->n_steps; i++)
+        rs_json_put_ints(j, NULL, (const int64_t[]){run->steps[i].number, run->steps[i].sum}, 2);
+    rs_json_put_close(j);
+    for (int k = 0; k < 2; k++) write_parts(j, method_names[k], &run->parts[k]);
+    if (run->clocks.n || run->clocks.loose)
+        rs_json_put_ints(j, "clocks", (const int64_t[]){run->clocks.n, run->clocks.loose, run->clocks.width},
+                         3);
+    if (run->refused) rs_json_put_text(j, "refused", run->refused);
+    if (run->mesh) rs_json_put_text(j, "mesh", run->mesh);
+    if (run->n_tokens) {
+        rs_json_put_open(j, "program", '[', RS_JSON_LINE);
+        for (size_t i = 0; i < run->n_tokens; i++) {
+            rs_json_put_uint(j, NULL, run->tokens[i].name);
+            rs_json_put_uint(j, NULL, run->tokens[i].operator_name);
+        }
+        rs_json_put_close(j);
     }
-    rs_writer_text(w, "]");
-    for (int k = 0; k < 2; k++) write_parts(w, method_names[k], &run->parts[k]);
-    if (run->clocks.n || run->clocks.loose) {
-        const int64_t values[] = {run->clocks.n, run->clocks.loose, run->clocks.width};
-        rs_writer_text(w, ",\n   \"clocks\": ");
-        write_ints(w, values, 3);
-    }
-    if (run->refused) {
-        rs_writer_text(w, ",\n   \"refused\": ");
-        write_string(w, run->refused);
-    }
-    if (run->mesh) {
-        rs_writer_text(w, ",\n   \"mesh\": ");
-        write_string(w, run->mesh);
-    }
-    if (run->n_tokens) rs_writer_text(w, ",\n   \"program\": ");
-    for (size_t i = 0; i < run->n_tokens; i++) {
-        rs_writer_text(w, i ? "," : "[");
-        rs_writer_uint(w, run->tokens[i].name);
-        rs_writer_text(w, ",");
-        rs_writer_uint(w, run->tokens[i].operator_name);
-    }
-    rs_writer_text(w, run->n_tokens ? "]}" : "}");
+    rs_json_put_close(j);
 }
 
 rs_status rs_regress_save(const rs_regress_side *side, const rs_sink *sink, rs_error *err)
 {
     RS_LOCAL rs_writer *w = rs_malloc(sizeof *w);
+    rs_json_put j;
     if (!w) return rs_fail_nomem(err, "a writer");
     rs_writer_init(w, sink);
-    rs_writer_text(w, "{\"rankscope_regress\": ");
-    rs_writer_int(w, VERSION);
-    rs_writer_text(w, ", \"step\": ");
-    write_string(w, step_names[side->step]);
-    rs_writer_text(w, ", \"texts\": [");
-    for (size_t i = 0; i < side->texts.n; i++) {
-        if (i) rs_writer_text(w, ",\n ");
-        write_string(w, side->texts.items[i].text);
-    }
-    rs_writer_text(w, "], \"runs\": [");
-    for (size_t i = 0; i < side->n; i++) {
-        rs_writer_text(w, i ? ",\n  " : "\n  ");
-        write_run(w, &side->runs[i]);
-    }
-    rs_writer_text(w, "\n]}\n");
+    rs_json_put_init(&j, w);
+    rs_json_put_open(&j, NULL, '{', RS_JSON_LINE);
+    rs_json_put_int(&j, "rankscope_regress", VERSION);
+    rs_json_put_text(&j, "step", step_names[side->step]);
+    rs_json_put_open(&j, "texts", '[', RS_JSON_BREAKS);
+    for (size_t i = 0; i < side->texts.n; i++) rs_json_put_text(&j, NULL, side->texts.items[i].text);
+    rs_json_put_close(&j);
+    rs_json_put_open(&j, "runs", '[', RS_JSON_LINES);
+    for (size_t i = 0; i < side->n; i++) write_run(&j, &side->runs[i]);
+    rs_json_put_close(&j);
+    rs_json_put_close(&j);
+    rs_writer_char(w, '\n');
     return rs_writer_finish(w, err);
 }
 

@@ -9,7 +9,7 @@
 #include "rankscope/fuse.h"
 #include "rankscope/rewrite.h"
 #include "rewrite/proto_bytes.h"
-#include "text/writer.h"
+#include "text/json_put.h"
 
 /* Columns of the table. */
 enum { RANK, DEVICE, TIME, HELD, ACTIVE, RESERVED };
@@ -42,50 +42,49 @@ static size_t end_of(const rs_table *t, size_t row, bool device)
 
 /* ---- JSON ------------------------------------------------------------------------------------------------ */
 
-static void put_process(rs_writer *w, const rs_table *t, size_t row)
+static void put_process(rs_json_put *j, const rs_table *t, size_t row)
 {
-    if (row && rs_table_int(t, row, RANK) == rs_table_int(t, row - 1, RANK))
-        return; /* another device of it */
-    rs_writer_text(w, row ? ",\n" : "\n");
-    rs_writer_text(w, "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":");
-    rs_writer_int(w, rs_table_int(t, row, RANK));
-    rs_writer_text(w, ",\"tid\":0,\"args\":{\"name\":\"rank ");
-    rs_writer_int(w, rs_table_int(t, row, RANK));
-    rs_writer_text(w, "\"}}");
+    char name[40];
+    int64_t rank = rs_table_int(t, row, RANK);
+    if (row && rank == rs_table_int(t, row - 1, RANK)) return; /* another device of it */
+    snprintf(name, sizeof name, "rank %lld", (long long)rank);
+    rs_json_put_track(j, "process_name", rank, 0, name);
 }
 
-static void put_counter(rs_writer *w, const rs_table *t, size_t row, size_t first, const char *name)
+static void put_counter(rs_json_put *j, const rs_table *t, size_t row, size_t first, const char *name)
 {
-    rs_writer_text(w, ",\n{\"ph\":\"C\",\"name\":");
-    rs_writer_json_string(w, name, strlen(name));
-    rs_writer_text(w, ",\"pid\":");
-    rs_writer_int(w, rs_table_int(t, row, RANK));
-    rs_writer_text(w, ",\"tid\":0,\"ts\":");
-    rs_writer_time(w, time_of(t, row, first), RS_UNIT_US);
-    for (size_t k = 0; k < N_VALUES; k++) {
-        rs_writer_text(w, k ? ",\"" : ",\"args\":{\"");
-        rs_writer_text(w, value_names[k]);
-        rs_writer_text(w, "\":");
-        rs_writer_int(w, rs_table_int(t, row, HELD + k));
-    }
-    rs_writer_text(w, "}}");
+    rs_json_put_open(j, NULL, '{', RS_JSON_LINE);
+    rs_json_put_text(j, "ph", "C");
+    rs_json_put_text(j, "name", name);
+    rs_json_put_int(j, "pid", rs_table_int(t, row, RANK));
+    rs_json_put_int(j, "tid", 0);
+    rs_json_put_time(j, "ts", time_of(t, row, first), RS_UNIT_US);
+    rs_json_put_open(j, "args", '{', RS_JSON_LINE);
+    for (size_t k = 0; k < N_VALUES; k++) rs_json_put_int(j, value_names[k], rs_table_int(t, row, HELD + k));
+    rs_json_put_close(j);
+    rs_json_put_close(j);
 }
 
 static rs_status write_json(const rs_table *t, const rs_sink *sink, rs_error *err)
 {
     rs_writer w;
+    rs_json_put j;
     rs_writer_init(&w, sink);
-    rs_writer_text(&w, "{\"baseTimeNanoseconds\": ");
-    rs_writer_int(&w, rs_table_origin(t));
-    rs_writer_text(&w, ", \"displayTimeUnit\": \"ms\", \"traceEvents\": [");
+    rs_json_put_init(&j, &w);
+    rs_json_put_open(&j, NULL, '{', RS_JSON_LINE);
+    rs_json_put_int(&j, "baseTimeNanoseconds", rs_table_origin(t));
+    rs_json_put_text(&j, "displayTimeUnit", "ms");
+    rs_json_put_open(&j, "traceEvents", '[', RS_JSON_ROWS);
     for (size_t row = 0, end; row < rs_table_n_rows(t); row = end) {
         char name[80];
         track_name(t, row, name, sizeof name);
-        put_process(&w, t, row);
+        put_process(&j, t, row);
         end = end_of(t, row, true);
-        for (size_t i = row; i < end; i++) put_counter(&w, t, i, row, name);
+        for (size_t i = row; i < end; i++) put_counter(&j, t, i, row, name);
     }
-    rs_writer_text(&w, "\n]}\n");
+    rs_json_put_close(&j);
+    rs_json_put_close(&j);
+    rs_writer_char(&w, '\n');
     return rs_writer_finish(&w, err);
 }
 

@@ -79,37 +79,38 @@ static rs_status keep_member(void *context, size_t file, const uint8_t *key, siz
 /* ---- the new trace's own records
  * ------------------------------------------------------------------------------ */
 
-static void put_string(rs_writer *w, const char *text)
-{
-    rs_writer_json_string(w, text, strlen(text));
-}
-
-static void put_pid(const rs_fuse_plan *plan, size_t index, const rs_fuse_process *p, rs_writer *w)
+static void put_pid(rs_json_put *j, const rs_fuse_plan *plan, size_t index, const rs_fuse_process *p)
 {
     char text[400];
     if (!p->text) {
-        rs_writer_int(w, rs_add_sat(p->pid, (int64_t)index * plan->step[RS_FUSE_PID]));
+        rs_json_put_int(j, "pid", rs_add_sat(p->pid, (int64_t)index * plan->step[RS_FUSE_PID]));
         return;
     }
     snprintf(text, sizeof text, "%.300s rank %lld", p->text, (long long)plan->ranks[index]->rank);
-    put_string(w, text);
+    rs_json_put_text(j, "pid", text);
 }
 
-static void begin_record(const rs_fuse_plan *plan, size_t index, const rs_fuse_process *p, const char *name,
-                         bool *any, rs_writer *w)
+/* One record about a process, up to its own argument. */
+static void open_record(rs_json_put *j, const rs_fuse_plan *plan, size_t index, const rs_fuse_process *p,
+                        const char *name)
 {
-    rs_writer_text(w, *any ? ",\n" : "\n");
-    *any = true;
-    rs_writer_text(w, "{\"ph\": \"M\", \"name\": ");
-    put_string(w, name);
-    rs_writer_text(w, ", \"pid\": ");
-    put_pid(plan, index, p, w);
-    rs_writer_text(w, ", \"tid\": 0, \"args\": {\"rank\": ");
-    rs_writer_int(w, plan->ranks[index]->rank);
+    rs_json_put_open(j, NULL, '{', RS_JSON_LINE);
+    rs_json_put_text(j, "ph", "M");
+    rs_json_put_text(j, "name", name);
+    put_pid(j, plan, index, p);
+    rs_json_put_int(j, "tid", 0);
+    rs_json_put_open(j, "args", '{', RS_JSON_LINE);
+    rs_json_put_int(j, "rank", plan->ranks[index]->rank);
 }
 
-static void put_process(const rs_fuse_plan *plan, size_t index, const rs_fuse_process *p, int64_t sort_index,
-                        bool *any, rs_writer *w)
+static void close_record(rs_json_put *j)
+{
+    rs_json_put_close(j);
+    rs_json_put_close(j);
+}
+
+static void put_process(rs_json_put *j, const rs_fuse_plan *plan, size_t index, const rs_fuse_process *p,
+                        int64_t sort_index)
 {
     char text[600], id[340];
     long long rank = (long long)plan->ranks[index]->rank;
@@ -121,19 +122,16 @@ static void put_process(const rs_fuse_plan *plan, size_t index, const rs_fuse_pr
         snprintf(text, sizeof text, "rank %lld: %.200s (%s)", rank, p->name, id);
     else
         snprintf(text, sizeof text, "rank %lld: %s", rank, id);
-    begin_record(plan, index, p, "process_name", any, w);
-    rs_writer_text(w, ", \"name\": ");
-    put_string(w, text);
-    rs_writer_text(w, "}}");
-    begin_record(plan, index, p, "process_sort_index", any, w);
-    rs_writer_text(w, ", \"sort_index\": ");
-    rs_writer_int(w, sort_index);
-    rs_writer_text(w, "}}");
+    open_record(j, plan, index, p, "process_name");
+    rs_json_put_text(j, "name", text);
+    close_record(j);
+    open_record(j, plan, index, p, "process_sort_index");
+    rs_json_put_int(j, "sort_index", sort_index);
+    close_record(j);
     if (!p->label || !p->label[0]) return;
-    begin_record(plan, index, p, "process_labels", any, w);
-    rs_writer_text(w, ", \"labels\": ");
-    put_string(w, p->label);
-    rs_writer_text(w, "}}");
+    open_record(j, plan, index, p, "process_labels");
+    rs_json_put_text(j, "labels", p->label);
+    close_record(j);
 }
 
 /* Host before device, then as the file wanted it. */
@@ -147,79 +145,77 @@ static int in_order(const void *a, const void *b)
     return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
-void rs_fuse_put_processes(const rs_fuse_plan *plan, bool *any, rs_writer *w)
+void rs_fuse_put_processes(const rs_fuse_plan *plan, bool any, rs_writer *w)
 {
     int64_t sort_index = 0;
+    rs_json_put j;
+    rs_json_put_init(&j, w);
+    rs_json_put_layout(&j, RS_JSON_ROWS);
+    j.some[0] = any;
     for (size_t i = 0; i < plan->n; i++) {
         rs_fuse_rank *r = plan->ranks[i];
         if (r->n_processes) qsort(r->processes, r->n_processes, sizeof *r->processes, in_order);
-        for (size_t k = 0; k < r->n_processes; k++)
-            put_process(plan, i, &r->processes[k], sort_index++, any, w);
+        for (size_t k = 0; k < r->n_processes; k++) put_process(&j, plan, i, &r->processes[k], sort_index++);
     }
 }
 
 /* A file's name, or its number. */
-static void put_file(const rs_fuse_plan *plan, const char *name, size_t number, rs_writer *w)
+static const char *name_file(const rs_fuse_plan *plan, const char *name, size_t number, char text[32])
 {
+    snprintf(text, 32, "file %zu", number);
+    return plan->hides_files ? text : name;
+}
+
+static void put_rank(rs_json_put *j, const rs_fuse_plan *plan, size_t i)
+{
+    const rs_fuse_rank *r = plan->ranks[i];
     char text[32];
-    snprintf(text, sizeof text, "file %zu", number);
-    put_string(w, plan->hides_files ? text : name);
+    rs_json_put_open(j, NULL, '{', RS_JSON_LINE);
+    rs_json_put_int(j, "rank", r->rank);
+    rs_json_put_text(j, "file", name_file(plan, r->source, i, text));
+    rs_json_put_time(j, "shift_us", r->shift, RS_UNIT_US);
+    if (r->clock.aligned)
+        rs_json_put_time(j, "residual_us", r->clock.residual, RS_UNIT_US);
+    else
+        rs_json_put_text(j, "residual_us", NULL);
+    if (r->doubt.low != RS_NO_TIME) {
+        rs_json_put_time(j, "clock_low_us", r->doubt.low, RS_UNIT_US);
+        rs_json_put_time(j, "clock_high_us", r->doubt.high, RS_UNIT_US);
+    }
+    rs_json_put_close(j);
 }
 
 /* The members of the first file's frame that hold for all, and every file's own under "rankscope". */
 void rs_fuse_put_frame(const rs_fuse_plan *plan, const rs_job *job, const rs_frame_text *headers,
-                       void (*more)(const void *context, rs_writer *writer), const void *context,
-                       rs_writer *w)
+                       void (*more)(const void *context, rs_json_put *j), const void *context, rs_writer *w)
 {
-    rs_writer_text(w, "\n],\n\"schemaVersion\": 1, \"displayTimeUnit\": \"ms\"");
-    if (plan->base_time_ns != RS_NO_VALUE) {
-        rs_writer_text(w, ", \"baseTimeNanoseconds\": ");
-        rs_writer_int(w, plan->base_time_ns);
-    }
-    rs_writer_text(w, ",\n\"rankscope\": {\"version\": ");
-    put_string(w, rs_version());
-    if (more) more(context, w);
-    rs_writer_text(w, ", \"id_steps\": {");
-    for (unsigned id = 0; id < RS_N_FUSE_IDS; id++) {
-        if (id) rs_writer_text(w, ", ");
-        put_string(w, rs_fuse_id_names[id]);
-        rs_writer_text(w, ": ");
-        rs_writer_int(w, plan->step[id]);
-    }
-    rs_writer_text(w, "},\n  \"ranks\": [");
-    for (size_t i = 0; i < plan->n; i++) {
-        const rs_fuse_rank *r = plan->ranks[i];
-        rs_writer_text(w, i ? ",\n    {\"rank\": " : "\n    {\"rank\": ");
-        rs_writer_int(w, r->rank);
-        rs_writer_text(w, ", \"file\": ");
-        put_file(plan, r->source, i, w);
-        rs_writer_text(w, ", \"shift_us\": ");
-        rs_writer_time(w, r->shift, RS_UNIT_US);
-        rs_writer_text(w, ", \"residual_us\": ");
-        if (r->clock.aligned)
-            rs_writer_time(w, r->clock.residual, RS_UNIT_US);
-        else
-            rs_writer_text(w, "null");
-        if (r->doubt.low != RS_NO_TIME) {
-            rs_writer_text(w, ", \"clock_low_us\": ");
-            rs_writer_time(w, r->doubt.low, RS_UNIT_US);
-            rs_writer_text(w, ", \"clock_high_us\": ");
-            rs_writer_time(w, r->doubt.high, RS_UNIT_US);
-        }
-        rs_writer_char(w, '}');
-    }
-    rs_writer_text(w, "],\n  \"files\": {");
-    bool first = true;
+    rs_json_put j;
+    rs_writer_text(w, "\n],\n");
+    rs_json_put_init(&j, w);
+    rs_json_put_int(&j, "schemaVersion", 1);
+    rs_json_put_text(&j, "displayTimeUnit", "ms");
+    if (plan->base_time_ns != RS_NO_VALUE) rs_json_put_int(&j, "baseTimeNanoseconds", plan->base_time_ns);
+    rs_json_put_layout(&j, RS_JSON_ROWS);
+    rs_json_put_open(&j, "rankscope", '{', RS_JSON_LINE);
+    rs_json_put_text(&j, "version", rs_version());
+    if (more) more(context, &j);
+    rs_json_put_open(&j, "id_steps", '{', RS_JSON_LINE);
+    for (unsigned id = 0; id < RS_N_FUSE_IDS; id++) rs_json_put_int(&j, rs_fuse_id_names[id], plan->step[id]);
+    rs_json_put_close(&j);
+    rs_json_put_open(&j, "ranks", '[', RS_JSON_LINES);
+    for (size_t i = 0; i < plan->n; i++) put_rank(&j, plan, i);
+    rs_json_put_close(&j);
+    rs_json_put_open(&j, "files", '{', RS_JSON_LINES);
     for (size_t i = 0; i < rs_job_n_files(job); i++) {
+        char text[32];
         if (!headers[i].n) continue;
-        rs_writer_text(w, first ? "\n    " : ",\n    ");
-        first = false;
-        put_file(plan, rs_job_get_file(job, i).name, i, w);
-        rs_writer_text(w, ": {");
+        rs_json_put_open(&j, name_file(plan, rs_job_get_file(job, i).name, i, text), '{', RS_JSON_LINE);
         rs_writer_bytes(w, headers[i].text, headers[i].n);
-        rs_writer_char(w, '}');
+        rs_json_put_close(&j);
     }
-    rs_writer_text(w, "}}\n}\n");
+    rs_json_put_close(&j);
+    rs_json_put_close(&j);
+    rs_writer_text(w, "\n}\n");
 }
 
 /* ---- all of it
@@ -286,7 +282,7 @@ static rs_status copy_all(const rs_job *job, rs_fuse_plan *plan, const rs_fuse_f
         status = rs_reread_files(&all, result, err);
     }
     if (status == RS_OK) {
-        rs_fuse_put_processes(plan, &o.any, writer);
+        rs_fuse_put_processes(plan, o.any, writer);
         rs_fuse_put_frame(plan, job, o.headers, NULL, NULL, writer);
         status = rs_writer_finish(writer, err);
     }

@@ -9,7 +9,7 @@
 
 #include "clock/collective_clocks.h"
 #include "input/json.h"
-#include "text/writer.h"
+#include "text/json_put.h"
 #include "rankscope/fuse.h"
 #include "rewrite/frame_text.h"
 #include "rewrite/reread.h"
@@ -101,11 +101,11 @@ rs_status rs_fuse_write_perfetto(rs_job *job, rs_fuse_plan *plan, size_t only,
                                  rs_error *err);
 /* Where the plan's ranks stand, for rs_reread; the caller's, with texts and runs that stay the plan's. */
 rs_status rs_fuse_places(const rs_fuse_plan *plan, rs_reread_rank **out, rs_error *err);
-/* The records about the processes of all ranks. *any: whether something is before them. */
-void rs_fuse_put_processes(const rs_fuse_plan *plan, bool *any, rs_writer *writer);
+/* The records about the processes of all ranks. any: whether something is before them. */
+void rs_fuse_put_processes(const rs_fuse_plan *plan, bool any, rs_writer *writer);
 /* The end of the new trace: headers by file; more, unless NULL, writes further members of "rankscope". */
 void rs_fuse_put_frame(const rs_fuse_plan *plan, const rs_job *job, const rs_frame_text *headers,
-                       void (*more)(const void *context, rs_writer *writer), const void *context,
+                       void (*more)(const void *context, rs_json_put *j), const void *context,
                        rs_writer *writer);
 
 /* ---- one event

@@ -433,69 +433,60 @@ static rs_status keep_member(void *context, size_t file, const uint8_t *key, siz
     return rs_frame_text_add(header, key, key_length, text, n, err);
 }
 
-static void put_setting(const char *key, const char *text, rs_writer *w)
+static void put_setting(rs_json_put *j, const char *key, const char *text)
 {
-    if (!text) return;
-    rs_writer_text(w, ", \"");
-    rs_writer_text(w, key);
-    rs_writer_text(w, "\": ");
-    rs_writer_json_string(w, text, strlen(text));
+    if (text) rs_json_put_text(j, key, text);
 }
 
-static void put_left(const rs_slice_rows *rows, rs_writer *w)
+static void put_left(rs_json_put *j, const rs_slice_rows *rows)
 {
-    rs_writer_text(w, ", \"left_out_by_category\": {");
+    rs_json_put_open(j, "left_out_by_category", '{', RS_JSON_LINE);
     for (size_t i = 0; i < rows->n_left; i++) {
-        rs_writer_text(w, i ? ", " : "");
-        rs_writer_json_string(w, rows->left[i].category, strlen(rows->left[i].category));
-        rs_writer_text(w, ": {\"events\": ");
-        rs_writer_uint(w, rows->left[i].n);
-        rs_writer_text(w, ", \"time_us\": ");
-        rs_writer_time(w, rows->left[i].ns, RS_UNIT_US);
-        rs_writer_char(w, '}');
+        rs_json_put_open(j, rows->left[i].category, '{', RS_JSON_LINE);
+        rs_json_put_uint(j, "events", rows->left[i].n);
+        rs_json_put_time(j, "time_us", rows->left[i].ns, RS_UNIT_US);
+        rs_json_put_close(j);
     }
-    rs_writer_char(w, '}');
+    rs_json_put_close(j);
 }
 
-/* The member "slice" of "rankscope", behind another one. */
-static void put_about(const void *context, rs_writer *w)
+/* The member "slice" of "rankscope". */
+static void put_about(const void *context, rs_json_put *j)
 {
     const output *o = context;
     const rs_slicing *s = o->slice;
     const rs_job_settings *asked = rs_job_get_settings(s->job);
-    rs_writer_text(w, ", \"slice\": {\"format\": 1");
-    put_setting("only_ranks", asked->ranks, w);
-    put_setting("steps", asked->steps, w);
-    put_setting("window_ms", asked->window, w);
+    rs_json_put_open(j, "slice", '{', RS_JSON_LINE);
+    rs_json_put_int(j, "format", 1);
+    put_setting(j, "only_ranks", asked->ranks);
+    put_setting(j, "steps", asked->steps);
+    put_setting(j, "window_ms", asked->window);
     if (s->settings.share)
-        rs_writer_text(w, ", \"shared\": true"); /* conditions are made of names */
+        rs_json_put_bool(j, "shared", true); /* conditions are made of names */
     else
-        put_setting("where", s->condition, w);
-    rs_writer_text(w, ", \"ranks\": [");
-    for (size_t i = 0, first = 1; i < s->plan.n; i++) {
+        put_setting(j, "where", s->condition);
+    rs_json_put_open(j, "ranks", '[', RS_JSON_LINE);
+    for (size_t i = 0; i < s->plan.n; i++) {
         const rs_fuse_rank *r = s->plan.ranks[i];
         if (o->only != RS_SLICE_ALL && o->only != i) continue;
-        rs_writer_text(w, first ? "{\"rank\": " : ", {\"rank\": ");
-        first = 0;
-        rs_writer_int(w, r->rank);
-        rs_writer_text(w, ", \"chosen\": ");
-        rs_writer_uint(w, r->slice->n_chosen);
-        rs_writer_text(w, ", \"around\": ");
-        rs_writer_uint(w, r->slice->n_around);
-        rs_writer_text(w, ", \"cut\": ");
-        rs_writer_uint(w, r->slice->n_cut);
-        rs_writer_text(w, ", \"left_out\": ");
-        rs_writer_uint(w, r->slice->n_out);
-        if (s->settings.left_out && !s->settings.share) put_left(r->slice, w);
-        rs_writer_char(w, '}');
+        rs_json_put_open(j, NULL, '{', RS_JSON_LINE);
+        rs_json_put_int(j, "rank", r->rank);
+        rs_json_put_uint(j, "chosen", r->slice->n_chosen);
+        rs_json_put_uint(j, "around", r->slice->n_around);
+        rs_json_put_uint(j, "cut", r->slice->n_cut);
+        rs_json_put_uint(j, "left_out", r->slice->n_out);
+        if (s->settings.left_out && !s->settings.share) put_left(j, r->slice);
+        rs_json_put_close(j);
     }
-    rs_writer_text(w, "]}");
+    rs_json_put_close(j);
+    rs_json_put_close(j);
 }
 
 /* The end of a rank's own trace: what its file said, its rank, and what the slice is. */
 static void put_own_frame(output *o, const rs_frame_text *header, rs_writer *w)
 {
     const rs_fuse_rank *r = o->slice->plan.ranks[o->only];
+    rs_json_put j;
     rs_writer_text(w, "\n]");
     if (header->n) {
         rs_writer_text(w, ",\n");
@@ -506,15 +497,18 @@ static void put_own_frame(output *o, const rs_frame_text *header, rs_writer *w)
         rs_writer_int(w, r->rank);
         rs_writer_char(w, '}');
     }
-    rs_writer_text(w, ",\n\"rankscope\": {\"version\": ");
-    rs_writer_json_string(w, rs_version(), strlen(rs_version()));
-    put_about(o, w);
+    rs_writer_text(w, ",\n");
+    rs_json_put_init(&j, w);
+    rs_json_put_open(&j, "rankscope", '{', RS_JSON_LINE);
+    rs_json_put_text(&j, "version", rs_version());
+    put_about(o, &j);
     if (o->before.n) {
-        rs_writer_text(w, ", \"before\": {");
+        rs_json_put_open(&j, "before", '{', RS_JSON_LINE);
         rs_writer_bytes(w, o->before.text, o->before.n);
-        rs_writer_char(w, '}');
+        rs_json_put_close(&j);
     }
-    rs_writer_text(w, "}\n}\n");
+    rs_json_put_close(&j);
+    rs_writer_text(w, "\n}\n");
 }
 
 static rs_status write_all(output *o, rs_result *result, rs_error *err)
@@ -528,7 +522,7 @@ static rs_status write_all(output *o, rs_result *result, rs_error *err)
     rs_writer_text(o->writer, "{\"traceEvents\": [");
     rs_status status = rs_reread_files(&all, result, err);
     if (status == RS_OK && !one) {
-        rs_fuse_put_processes(&s->plan, &o->any, o->writer);
+        rs_fuse_put_processes(&s->plan, o->any, o->writer);
         rs_fuse_put_frame(&s->plan, s->job, o->headers, put_about, o, o->writer);
     } else if (status == RS_OK) {
         size_t file = 0;

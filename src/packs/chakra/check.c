@@ -339,6 +339,7 @@ rs_status rs_chakra_check(const rs_chakra_check_settings *settings, const rs_sin
 {
     rs_check c;
     rs_writer w;
+    rs_json_put j;
     rs_chakra_check_settings own;
     *faults = 0;
     RS_TAKE_SETTINGS(rs_chakra_check_settings, &own, settings, err);
@@ -351,7 +352,8 @@ rs_status rs_chakra_check(const rs_chakra_check_settings *settings, const rs_sin
     }
     if (status == RS_OK && settings->report) {
         rs_writer_init(&w, settings->report);
-        rs_check_put_json(&c, &w);
+        rs_json_put_init(&j, &w);
+        rs_check_put_json(&c, &j);
         rs_writer_char(&w, '\n');
         status = rs_writer_finish(&w, err);
     }

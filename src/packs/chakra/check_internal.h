@@ -4,6 +4,7 @@
 
 #include "chakra/convert_internal.h"
 #include "engine/feeder.h"
+#include "text/json_put.h"
 
 typedef struct rs_check_node {
     uint64_t id;
@@ -193,6 +194,6 @@ rs_status rs_check_conservation(rs_check *check, uint64_t max_ratio, rs_error *e
 void rs_check_put_text(const rs_check *check, rs_writer *w);
 /* "recorded 9374374 ns, replayed 9374000 ns (-0.0 %)" */
 void rs_check_put_span(rs_writer *w, bool has_recorded, int64_t recorded, int64_t replayed);
-void rs_check_put_json(const rs_check *check, rs_writer *w);
+void rs_check_put_json(const rs_check *check, rs_json_put *j);
 
 #endif

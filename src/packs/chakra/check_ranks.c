@@ -40,8 +40,8 @@ typedef struct matching {
     rs_strings keys;
     message *messages;
     size_t n_messages, messages_capacity;
-    rs_writer *out;  /* what is wrong, a line each */
-    rs_writer *json; /* NULL: not asked for */
+    rs_writer *out;    /* what is wrong, a line each */
+    rs_json_put *json; /* NULL: not asked for */
     uint64_t faults, collectives, pairs, skipped, other_sizes, nameless;
     uint64_t on_edges; /* of the host, that other ranks recorded no more */
     rs_check_job job;  /* the replay of all ranks */
@@ -75,11 +75,10 @@ static void tell(matching *m, const char *kind, const char *text)
         rs_writer_char(m->out, '\n');
     }
     if (!m->json || m->faults > RS_MAX_FINDINGS) return;
-    rs_writer_text(m->json, m->faults > 1 ? ",\n  {\"kind\": \"" : "\n  {\"kind\": \"");
-    rs_writer_text(m->json, kind);
-    rs_writer_text(m->json, "\", \"message\": ");
-    rs_writer_json_string(m->json, text, strlen(text));
-    rs_writer_char(m->json, '}');
+    rs_json_put_open(m->json, NULL, '{', RS_JSON_LINE);
+    rs_json_put_text(m->json, "kind", kind);
+    rs_json_put_text(m->json, "message", text);
+    rs_json_put_close(m->json);
 }
 
 /* ---- collectives ------------------------------------------------------------------------------------ */
@@ -483,36 +482,27 @@ static void put_sum(const matching *m, rs_writer *w)
     rs_writer_char(w, '\n');
 }
 
-static void put_json_sum(const matching *m, rs_writer *w)
+static void put_json_sum(const matching *m, rs_json_put *j)
 {
-    rs_writer_text(w, "],\n \"ranks\": ");
-    rs_writer_uint(w, m->n);
-    rs_writer_text(w, ", \"collectives\": ");
-    rs_writer_uint(w, m->collectives);
-    rs_writer_text(w, ", \"pairs\": ");
-    rs_writer_uint(w, m->pairs);
-    rs_writer_text(w, ", \"not_given\": ");
-    rs_writer_uint(w, m->skipped);
-    rs_writer_text(w, ", \"other_sizes\": ");
-    rs_writer_uint(w, m->other_sizes);
-    rs_writer_text(w, ", \"without_peer\": ");
-    rs_writer_uint(w, m->nameless);
-    rs_writer_text(w, ", \"on_edges\": ");
-    rs_writer_uint(w, m->on_edges);
-    rs_writer_text(w, ",\n \"replay\": {\"time_ns\": ");
-    rs_writer_int(w, m->job.time);
-    rs_writer_text(w, ", \"recorded_ns\": ");
-    if (m->job.has_recorded)
-        rs_writer_int(w, m->job.recorded);
-    else
-        rs_writer_text(w, "null");
-    rs_writer_text(w, ", \"meetings\": ");
-    rs_writer_uint(w, m->job.meetings);
-    rs_writer_text(w, ", \"stuck\": ");
-    rs_writer_uint(w, m->job.n_stuck);
-    rs_writer_text(w, ", \"parts\": ");
-    rs_writer_uint(w, m->job.parts);
-    rs_writer_text(w, "}}\n");
+    rs_json_put_close(j); /* findings */
+    rs_json_put_uint(j, "ranks", m->n);
+    rs_json_put_layout(j, RS_JSON_LINE);
+    rs_json_put_uint(j, "collectives", m->collectives);
+    rs_json_put_uint(j, "pairs", m->pairs);
+    rs_json_put_uint(j, "not_given", m->skipped);
+    rs_json_put_uint(j, "other_sizes", m->other_sizes);
+    rs_json_put_uint(j, "without_peer", m->nameless);
+    rs_json_put_uint(j, "on_edges", m->on_edges);
+    rs_json_put_layout(j, RS_JSON_BREAKS);
+    rs_json_put_open(j, "replay", '{', RS_JSON_LINE);
+    rs_json_put_int(j, "time_ns", m->job.time);
+    rs_json_put_known(j, "recorded_ns", m->job.recorded, m->job.has_recorded);
+    rs_json_put_uint(j, "meetings", m->job.meetings);
+    rs_json_put_uint(j, "stuck", m->job.n_stuck);
+    rs_json_put_uint(j, "parts", m->job.parts);
+    rs_json_put_close(j);
+    rs_json_put_close(j);
+    rs_writer_char(j->writer, '\n');
 }
 
 /* All ranks together, each group under one number whatever it is called on them. */
@@ -549,17 +539,20 @@ static rs_status match(matching *m)
 
 static void put_files(const matching *m)
 {
+    if (m->json) {
+        rs_json_put_open(m->json, NULL, '{', RS_JSON_BREAKS);
+        rs_json_put_open(m->json, "files", '[', RS_JSON_LINES);
+    }
     for (size_t f = 0; f < m->n; f++) {
-        if (m->json) {
-            rs_writer_text(m->json, f ? ",\n" : "{\"files\": [\n");
-            rs_check_put_json(&m->files[f], m->json);
-        }
+        if (m->json) rs_check_put_json(&m->files[f], m->json);
         if (!rs_check_faults(&m->files[f])) continue;
         rs_writer_text(m->out, m->files[f].path);
         rs_writer_text(m->out, ":\n");
         rs_check_put_text(&m->files[f], m->out);
     }
-    if (m->json) rs_writer_text(m->json, "],\n \"findings\": [");
+    if (!m->json) return;
+    rs_json_put_close(m->json);
+    rs_json_put_open(m->json, "findings", '[', RS_JSON_LINES);
 }
 
 rs_status rs_chakra_check_ranks(const rs_chakra_check_settings *settings, const char *const *paths, size_t n,
@@ -570,6 +563,7 @@ rs_status rs_chakra_check_ranks(const rs_chakra_check_settings *settings, const 
     RS_TAKE_SETTINGS(rs_chakra_check_settings, &own, settings, err);
     settings = &own;
     rs_writer *writers = rs_malloc(2 * sizeof *writers);
+    rs_json_put json;
     matching m = {.files = rs_calloc(n + 1, sizeof *m.files), .out = writers, .err = err};
     rs_status status = m.files && writers ? RS_OK : rs_fail_nomem(err, "the ranks together");
     while (status == RS_OK && m.n < n) {
@@ -578,7 +572,10 @@ rs_status rs_chakra_check_ranks(const rs_chakra_check_settings *settings, const 
     }
     if (status == RS_OK) {
         rs_writer_init(m.out, sink);
-        if (settings->report) rs_writer_init(m.json = writers + 1, settings->report);
+        if (settings->report) {
+            rs_writer_init(writers + 1, settings->report);
+            rs_json_put_init(m.json = &json, writers + 1);
+        }
         put_files(&m);
         status = match(&m);
         if (m.faults > SHOWN) {
@@ -589,7 +586,7 @@ rs_status rs_chakra_check_ranks(const rs_chakra_check_settings *settings, const 
         put_sum(&m, m.out);
         if (m.json) put_json_sum(&m, m.json);
         if (status == RS_OK) status = rs_writer_finish(m.out, err);
-        if (status == RS_OK && m.json) status = rs_writer_finish(m.json, err);
+        if (status == RS_OK && m.json) status = rs_writer_finish(writers + 1, err);
     }
     for (size_t f = 0; f < m.n; f++) {
         *faults += rs_check_faults(&m.files[f]);

@@ -176,70 +176,62 @@ void rs_check_put_text(const rs_check *c, rs_writer *w)
     }
 }
 
-static void put_pair(rs_writer *w, const char *name, int64_t here, int64_t linked)
+static void put_pair(rs_json_put *j, const char *name, int64_t here, int64_t linked)
 {
-    rs_writer_text(w, name);
-    rs_writer_int(w, here);
-    rs_writer_text(w, ", \"linked\": ");
-    rs_writer_int(w, linked);
-    rs_writer_char(w, '}');
+    rs_json_put_open(j, name, '{', RS_JSON_LINE);
+    rs_json_put_int(j, "trace", here);
+    rs_json_put_int(j, "linked", linked);
+    rs_json_put_close(j);
 }
 
-void rs_check_put_json(const rs_check *c, rs_writer *w)
+static void put_json_finding(rs_json_put *j, const rs_check *c, const rs_finding *f)
 {
-    rs_writer_text(w, "{\"file\": ");
-    rs_writer_json_string(w, c->path, strlen(c->path));
-    rs_writer_text(w, ", \"ok\": ");
-    rs_writer_text(w, rs_check_faults(c) ? "false" : "true");
-    put_count(w, ", \"nodes\": ", c->n_nodes);
-    put_count(w, ", \"gpu_nodes\": ", c->gpu_nodes);
-    put_count(w, ", \"comm_nodes\": ", c->comm_nodes);
-    put_count(w, ", \"gaps\": ", c->gaps);
-    put_count(w, ", \"streams\": ", c->streams);
-    put_count(w, ", \"dependencies\": ", c->n_deps);
-    put_count(w, ",\n \"replay\": {\"issued\": ", c->issued);
-    rs_writer_text(w, ", \"time_ns\": ");
-    rs_writer_int(w, c->run_time);
-    rs_writer_text(w, ", \"recorded_ns\": ");
-    if (c->has_recorded)
-        rs_writer_int(w, c->recorded);
-    else
-        rs_writer_text(w, "null");
-    if (c->astra) {
-        rs_writer_text(w, ", \"astra_sim_ns\": ");
-        rs_writer_int(w, c->astra_time);
+    rs_json_put_open(j, NULL, '{', RS_JSON_LINE);
+    rs_json_put_text(j, "kind", faults[f->fault].name);
+    if (f->fault == RS_FAULT_CYCLE) {
+        rs_json_put_text(j, "message", c->cycle);
+    } else if (f->fault != RS_FAULT_TIME) {
+        rs_json_put_uint(j, "node", f->node);
+        if (faults[f->fault].other) rs_json_put_uint(j, "other", f->other);
     }
-    rs_writer_text(w, "},\n \"conservation\": ");
+    rs_json_put_close(j);
+}
+
+void rs_check_put_json(const rs_check *c, rs_json_put *j)
+{
+    rs_json_put_open(j, NULL, '{', RS_JSON_LINE);
+    rs_json_put_text(j, "file", c->path);
+    rs_json_put_bool(j, "ok", !rs_check_faults(c));
+    rs_json_put_uint(j, "nodes", c->n_nodes);
+    rs_json_put_uint(j, "gpu_nodes", c->gpu_nodes);
+    rs_json_put_uint(j, "comm_nodes", c->comm_nodes);
+    rs_json_put_uint(j, "gaps", c->gaps);
+    rs_json_put_uint(j, "streams", c->streams);
+    rs_json_put_uint(j, "dependencies", c->n_deps);
+    rs_json_put_layout(j, RS_JSON_BREAKS);
+    rs_json_put_open(j, "replay", '{', RS_JSON_LINE);
+    rs_json_put_uint(j, "issued", c->issued);
+    rs_json_put_int(j, "time_ns", c->run_time);
+    rs_json_put_known(j, "recorded_ns", c->recorded, c->has_recorded);
+    if (c->astra) rs_json_put_int(j, "astra_sim_ns", c->astra_time);
+    rs_json_put_close(j);
     if (c->linked) {
-        put_pair(w, "{\"nodes\": {\"trace\": ", (int64_t)(c->n_nodes - c->gaps), (int64_t)c->linked_nodes);
-        put_pair(w, ", \"time_ns\": {\"trace\": ", c->time, c->linked_time);
-        put_pair(w, ", \"bytes\": {\"trace\": ", c->bytes, c->linked_bytes);
-        rs_writer_char(w, '}');
+        rs_json_put_open(j, "conservation", '{', RS_JSON_LINE);
+        put_pair(j, "nodes", (int64_t)(c->n_nodes - c->gaps), (int64_t)c->linked_nodes);
+        put_pair(j, "time_ns", c->time, c->linked_time);
+        put_pair(j, "bytes", c->bytes, c->linked_bytes);
+        rs_json_put_close(j);
     } else {
-        rs_writer_text(w, "\"not checked\"");
+        rs_json_put_text(j, "conservation", "not checked");
     }
-    rs_writer_text(w, ",\n \"faults\": {");
-    for (size_t i = 0; i < RS_N_FAULTS; i++) {
-        rs_writer_text(w, i ? ", \"" : "\"");
-        rs_writer_text(w, faults[i].name);
-        put_count(w, "\": ", c->counts[i]);
-    }
-    rs_writer_text(w, "},\n \"findings\": [");
-    for (size_t i = 0; i < c->n_findings; i++) {
-        const rs_finding *f = &c->findings[i];
-        rs_writer_text(w, i ? ",\n  {\"kind\": \"" : "\n  {\"kind\": \"");
-        rs_writer_text(w, faults[f->fault].name);
-        rs_writer_char(w, '"');
-        if (f->fault == RS_FAULT_CYCLE) {
-            rs_writer_text(w, ", \"message\": ");
-            rs_writer_json_string(w, c->cycle, strlen(c->cycle));
-        } else if (f->fault != RS_FAULT_TIME) {
-            put_count(w, ", \"node\": ", f->node);
-            if (faults[f->fault].other) put_count(w, ", \"other\": ", f->other);
-        }
-        rs_writer_char(w, '}');
-    }
-    rs_writer_text(w, "],\n \"inversions\": [");
-    for (size_t i = 0; i < c->n_inversions; i++) put_count(w, i ? ", " : "", c->inversions[i]);
-    rs_writer_text(w, "]}");
+    rs_json_put_open(j, "faults", '{', RS_JSON_LINE);
+    for (size_t i = 0; i < RS_N_FAULTS; i++) rs_json_put_uint(j, faults[i].name, c->counts[i]);
+    rs_json_put_close(j);
+    rs_json_put_open(j, "findings", '[', RS_JSON_LINES);
+    for (size_t i = 0; i < c->n_findings; i++) put_json_finding(j, c, &c->findings[i]);
+    rs_json_put_close(j);
+    rs_json_put_open(j, "inversions", '[', RS_JSON_LINE);
+    for (size_t i = 0; i < c->n_inversions; i++) rs_json_put_uint(j, NULL, c->inversions[i]);
+    rs_json_put_close(j);
+    rs_json_put_close(j);
 }

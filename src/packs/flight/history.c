@@ -13,7 +13,7 @@
 #include "input/json.h"
 #include "input/source.h"
 #include "rankscope/text.h"
-#include "text/writer.h"
+#include "text/json_put.h"
 
 #define MAX_RECORDS 1000
 #define MAX_RECORD ((size_t)64 << 10)
@@ -237,14 +237,6 @@ rs_status rs_fl_decide(rs_flight *flight, rs_error *err)
     return flight->report.decision_text ? RS_OK : rs_fail_nomem(err, "the decision");
 }
 
-static void put(rs_writer *w, const char *name, const char *text)
-{
-    rs_writer_text(w, ", ");
-    rs_writer_json_string(w, name, strlen(name));
-    rs_writer_text(w, ": ");
-    rs_writer_json_string(w, text, strlen(text));
-}
-
 rs_status rs_flight_write_record(rs_flight *flight, const rs_sink *sink, rs_error *err)
 {
     const rs_flight_report *report;
@@ -255,19 +247,21 @@ rs_status rs_flight_write_record(rs_flight *flight, const rs_sink *sink, rs_erro
     rs_writer w;
     rs_writer_init(&w, sink);
     snprintf(key, sizeof key, "%016" PRIx64, own.key);
-    rs_writer_text(&w, "{\"record\": 1");
-    put(&w, "key", key);
-    put(&w, "verdict", own.verdict);
-    put(&w, "host", own.host);
-    put(&w, "cause", own.cause);
-    put(&w, "where", own.where);
-    put(&w, "op", own.op);
-    rs_writer_text(&w, ", \"rank\": ");
-    rs_writer_int(&w, own.rank);
-    rs_writer_text(&w, ", \"time_ns\": ");
-    rs_writer_int(&w, own.time_ns);
-    put(&w, "summary", report->root.summary);
-    rs_writer_text(&w, "}\n");
+    rs_json_put j;
+    rs_json_put_init(&j, &w);
+    rs_json_put_open(&j, NULL, '{', RS_JSON_LINE);
+    rs_json_put_int(&j, "record", 1);
+    rs_json_put_text(&j, "key", key);
+    rs_json_put_text(&j, "verdict", own.verdict);
+    rs_json_put_text(&j, "host", own.host);
+    rs_json_put_text(&j, "cause", own.cause);
+    rs_json_put_text(&j, "where", own.where);
+    rs_json_put_text(&j, "op", own.op);
+    rs_json_put_int(&j, "rank", own.rank);
+    rs_json_put_int(&j, "time_ns", own.time_ns);
+    rs_json_put_text(&j, "summary", report->root.summary);
+    rs_json_put_close(&j);
+    rs_writer_char(&w, '\n');
     return rs_writer_finish(&w, err);
 }
 

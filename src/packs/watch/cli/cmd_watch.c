@@ -136,23 +136,19 @@ static rs_status check(rs_request *r, rs_error *err)
 
 static void put_message(rs_writer *writer, const rs_watch_message *m)
 {
-    static const char *const keys[] = {"what", "kind", "subject", "text"};
-    const char *const values[] = {m->what, m->kind, m->subject, m->text};
-    rs_writer_text(writer, "{\"id\": ");
-    rs_writer_int(writer, m->id);
-    rs_writer_text(writer, ", \"window\": ");
-    rs_writer_int(writer, m->window);
-    rs_writer_text(writer, ", \"fault\": ");
-    rs_writer_int(writer, m->fault);
-    rs_writer_text(writer, ", \"at_ns\": ");
-    rs_writer_int(writer, m->at_ns);
-    for (int i = 0; i < 4; i++) {
-        rs_writer_text(writer, ", \"");
-        rs_writer_text(writer, keys[i]);
-        rs_writer_text(writer, "\": ");
-        rs_writer_json_string(writer, values[i], strlen(values[i]));
-    }
-    rs_writer_text(writer, "}\n");
+    rs_json_put j;
+    rs_json_put_init(&j, writer);
+    rs_json_put_open(&j, NULL, '{', RS_JSON_LINE);
+    rs_json_put_int(&j, "id", m->id);
+    rs_json_put_int(&j, "window", m->window);
+    rs_json_put_int(&j, "fault", m->fault);
+    rs_json_put_int(&j, "at_ns", m->at_ns);
+    rs_json_put_text(&j, "what", m->what);
+    rs_json_put_text(&j, "kind", m->kind);
+    rs_json_put_text(&j, "subject", m->subject);
+    rs_json_put_text(&j, "text", m->text);
+    rs_json_put_close(&j);
+    rs_writer_char(writer, '\n');
 }
 
 static bool write_out(void *context, const char *bytes, size_t n)
