@@ -1045,8 +1045,9 @@ static void check_level(const int64_t a[STEPS], const int64_t b[STEPS], double t
     close_job(&j);
 }
 
-/* Two ranks of which now this one, now that one has more to do, by 1.5 % of computation: a finding where kernels of a step differ by less. */
-static void check_moving(int64_t apart, size_t wanted)
+/* Two ranks of which now this one, now that one has more to do, by 1.5 % of computation, or one always, by 6 %: a finding where kernels of a
+ * step differ by less. */
+static void check_moving(bool moves, int64_t apart, size_t wanted)
 {
     static const rs_fault_kind fault = {.id = "imbalance"};
     job j = {.n = 2, .rank_of = {10, 11}};
@@ -1056,9 +1057,9 @@ static void check_moving(int64_t apart, size_t wanted)
     for (int r = 0; r < 2; r++) {
         int64_t a[STEPS], b[STEPS];
         for (int step = 0; step < STEPS; step++) {
-            const int64_t more = step % 2 == r ? 15 : -15;
-            a[step] = 1000 + more + (step < 2 ? apart : -apart);
-            b[step] = 1000 + more - (step < 2 ? apart : -apart);
+            const int64_t more = !moves ? 0 : step % 2 == r ? 15 : -15, differ = step < 2 ? apart : -apart;
+            a[step] = 1000 + more + differ;
+            b[step] = 1000 + more - differ + (moves ? 0 : r * 120);
         }
         j.ranks[r] = make_pairs(a, b);
     }
@@ -1067,7 +1068,8 @@ static void check_moving(int64_t apart, size_t wanted)
     const rs_judged judged = {&j.e, &j.w, &found, j.rank_of, (const char *const[]){NULL, NULL}};
     assert_int_equal(rs_find_imbalance(&judged, &fault, &out, &lacks, NULL), RS_OK);
     assert_int_equal(out.n, wanted);
-    if (wanted) assert_true(fabs(out.items[0].facts.pct - 1.5) < 0.05);
+    if (wanted && moves) assert_true(fabs(out.items[0].facts.pct - 1.5) < 0.05);
+    if (wanted && !moves) assert_true(out.items[0].culprits[0].number == 11);
     rs_candidates_clear(&out);
     rs_reference_clear(&found);
     close_job(&j);
@@ -1098,9 +1100,11 @@ static void test_moving(void **state)
 {
     (void)state;
     check_balanced_steps();
-    check_moving(0, 1);
-    check_moving(10, 1);
-    check_moving(60, 0);
+    check_moving(true, 0, 1);
+    check_moving(true, 10, 1);
+    check_moving(true, 60, 0);
+    check_moving(false, 10, 1);
+    check_moving(false, 100, 0);
 }
 
 /* A slower device takes longer always and in all kernels; more work shows in some steps, or in some kernels. */
