@@ -46,6 +46,12 @@ typedef struct rs_sql_settings {
 
 typedef struct rs_sql_session rs_sql_session;
 
+/* Makes the limits of sessions hold inside SQLite, too: its memory is counted where it is taken, and a statement over a limit gets
+ * none, also while it is prepared. Without it both limits are looked at every few steps of a statement that runs. For programs,
+ * before anything uses SQLite in the process and before there are threads; a library leaves SQLite's allocator as it is. False:
+ * SQLite was in use. */
+RS_API bool rs_sql_own_memory(void);
+
 /* Nothing is read yet: events are loaded when a statement names them, analyses run when their tables are read,
  * and both stay for the statements that follow. The job is borrowed until rs_sql_close, and nobody else puts
  * questions to it while a statement runs. Errors: RS_ERR_USAGE for settings without a size, RS_ERR_NOMEM. job may be NULL where there are inputs. */

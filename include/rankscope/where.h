@@ -38,6 +38,8 @@ typedef struct rs_pattern rs_pattern;
 RS_API rs_status rs_pattern_compile(const char *text, rs_pattern **out, rs_error *err);
 /* Whether it is found in a terminated text of n bytes; of a longer one in its first 64 KiB. */
 RS_API bool rs_pattern_matches(const rs_pattern *pattern, const char *text, size_t n);
+/* Whether that takes about 0.1 s at most, whatever the n bytes are. */
+RS_API bool rs_pattern_is_quick(const rs_pattern *pattern, size_t n);
 RS_API void rs_pattern_free(rs_pattern *pattern); /* NULL is allowed */
 
 #ifdef __cplusplus

@@ -7,6 +7,7 @@
 
 #include "base/suggest.h"
 #include "cli/cli.h"
+#include "rankscope/sql.h"
 
 int rs_complain_command(const char *name)
 {
@@ -95,6 +96,7 @@ int main(int argc, char **argv)
 {
     fill_standard_streams();
     setlocale(LC_CTYPE, ""); /* numbers stay those of "C" */
+    rs_sql_own_memory();
     int shim;
     if (argc > 0 && rs_command_run_as(argv[0], argc - 1, argv + 1, &shim)) {
         rs_signal_repeat();

@@ -102,7 +102,9 @@ bool rs_kineto_has_phase(const uint8_t *p, const uint8_t *end)
     static const char phase[] = "\"ph\"";
     if (p >= end || *p != '{' || !rs_kineto_looks_like_event(p, end)) return false;
     if (end - p > RS_LOOK_AHEAD) end = p + RS_LOOK_AHEAD;
-    const uint8_t *close = memchr(p, '}', (size_t)(end - p));
+    const rs_json_limits limits = {RS_JSON_MAX_DEPTH, SIZE_MAX};
+    const uint8_t *close = p; /* Ascend writes it behind the arguments */
+    if (rs_json_skip(&close, end, &limits) != RS_JSON_OK) close = memchr(p, '}', (size_t)(end - p));
     return memmem(p, (size_t)((close ? close : end) - p), phase, sizeof phase - 1) != NULL;
 }
 
@@ -176,7 +178,10 @@ static const uint8_t *find_events_key(const uint8_t *p, const uint8_t *end)
 static const uint8_t *find_events(const rs_reader *r, const uint8_t *from, const uint8_t *to, bool *more)
 {
     *more = false;
-    for (const uint8_t *p = from; p < to && (p = memchr(p, '[', (size_t)(to - p))); p++) {
+    const uint8_t *first = from < to ? rs_json_space(from + 1, to) : to; /* behind a damaged bracket */
+    if (first < to && *first == '{' && *from != '{' && rs_kineto_has_phase(first, r->end)) return first - 1;
+    for (const uint8_t *p = from; p < to; p++) {
+        if (*p != '[' && *p != ',') continue; /* the bracket may be lost with the first events */
         if (r->end - p < RS_LOOK_AHEAD && !r->window.last) {
             *more = true;
             return NULL;
@@ -240,6 +245,7 @@ static rs_status begin_with_events(rs_reader *r, const uint8_t *bracket)
     r->core.events->form = "object";
     r->saw_object = true;
     if (!rs_reader_begin_document(r)) return r->core.failure;
+    r->bare_array = !memmem(r->p, (size_t)(bracket - r->p), "\":", 2); /* no header with members */
     r->core.events->bytes_lost += (uint64_t)(bracket - r->p);
     return enter_events(r, bracket);
 }
@@ -654,7 +660,8 @@ rs_status rs_kineto_load(rs_source *source, const rs_load_settings *settings, rs
     }
     if (status == RS_OK) status = pair_begins(r.core.events, err);
     if (status == RS_OK) status = rs_kineto_name_copies(r.core.events, err);
-    if (status == RS_OK && r.bare_array) status = rs_kineto_judge_processes(r.core.events, err);
+    bool no_header = r.bare_array || (status == RS_OK && strcmp(r.core.events->form, "lines") == 0);
+    if (status == RS_OK && no_header) status = rs_kineto_judge_processes(r.core.events, err);
     rs_windows_close(r.windows);
     rs_ahead_free(r.ahead);
     rs_shapes_free(r.core.shapes);

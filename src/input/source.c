@@ -11,6 +11,7 @@
 #include <zstd_errors.h>
 
 #include "base/memory.h"
+#include "base/system.h"
 #include "base/try.h"
 
 #define ZSTD_BLOCK_HEADER 3
@@ -37,6 +38,7 @@ struct rs_source {
     rs_source_end end;
     uint64_t member_from; /* where the text of the present member or frame begins */
     bool finished;        /* no more text will come */
+    int64_t modified;     /* of a regular file, when it was opened */
     uint8_t *ahead;       /* text that was looked at and is still to be read */
     size_t ahead_at, ahead_n;
 
@@ -155,6 +157,7 @@ rs_status rs_source_open(const char *path, uint64_t max_ratio, rs_source **out, 
     if (status == RS_OK) {
         s->regular = S_ISREG(info.st_mode);
         if (s->regular && info.st_size > 0) s->size = (uint64_t)info.st_size;
+        s->modified = rs_system_ns(info.st_mtim);
         if (is_stdin && s->regular && lseek(s->fd, 0, SEEK_CUR) != 0) s->regular = false;
         status = sniff(s, err);
     }
@@ -471,6 +474,14 @@ rs_source_end rs_source_get_end(const rs_source *s)
     return s->end;
 }
 
+/* Whether the file is another than when it was opened. */
+static bool has_changed(const rs_source *s)
+{
+    struct stat info;
+    return s->regular && fstat(s->fd, &info) == 0 &&
+           ((uint64_t)info.st_size != s->size || rs_system_ns(info.st_mtim) != s->modified);
+}
+
 void rs_source_report_end(const rs_source *source, int64_t rank, rs_problems *problems)
 {
     rs_source_end end = rs_source_get_end(source);
@@ -485,6 +496,8 @@ void rs_source_report_end(const rs_source *source, int64_t rank, rs_problems *pr
         {end.checksum, "packing_checksum", "the stored checksum differs: some byte of the text is wrong"},
         {end.trailing, "packing_trailing",
          "bytes after the compressed stream were left alone; offset in compressed bytes"},
+        {has_changed(source), "file_changed",
+         "the file was written to while it was read: some events may be of before, some of after"},
     };
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
         if (faults[i].found)

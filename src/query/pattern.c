@@ -1,5 +1,6 @@
 /* Regular expressions over texts of a trace: rankscope/where.h. */
 #include <regex.h>
+#include <string.h>
 
 #include "base/ascii.h"
 #include "base/memory.h"
@@ -10,6 +11,7 @@
 
 struct rs_pattern {
     regex_t regex;
+    double size; /* characters once its repetitions are written out */
 };
 
 /* ---- what a pattern grows to -------------------------------------------------------------------------------- */
@@ -76,6 +78,22 @@ static double written_out(const char *p)
     return sum[0];
 }
 
+#define MOST_ASSERTIONS 8
+
+/* The C library's time and memory grow exponentially with places that are conditions on their neighbours, as \b, and with references
+ * to groups, as \1, which are no part of extended regular expressions. */
+static size_t assertions(const char *p)
+{
+    size_t n = 0;
+    for (; *p; p++) {
+        if (*p == '[') p = after_set(p) - 1;
+        if (*p != '\\' || !p[1]) continue;
+        p++;
+        n += rs_is_digit(*p) ? MOST_ASSERTIONS + 1 : strchr("bB<>`'", *p) != NULL;
+    }
+    return n;
+}
+
 static size_t depth_of(const char *p)
 {
     size_t depth = 0, deepest = 0;
@@ -94,11 +112,16 @@ rs_status rs_pattern_compile(const char *text, rs_pattern **out, rs_error *err)
     if (depth_of(text) > MOST_DEPTH || written_out(text) > MOST_WRITTEN_OUT)
         return rs_fail(err, RS_ERR_USAGE,
                        "\"%.80s\" is too large a regular expression with its repetitions written out", text);
+    if (assertions(text) > MOST_ASSERTIONS)
+        return rs_fail(err, RS_ERR_USAGE,
+                       "\"%.80s\" refers to groups, or has more than %d of \\b, \\B, \\<, \\>", text,
+                       MOST_ASSERTIONS);
     rs_pattern *p = rs_calloc(1, sizeof *p);
     if (!p) return rs_fail_nomem(err, "regular expression");
     bool entered = rs_locale_enter(&locale, "C");
     int failed = regcomp(&p->regex, text, REG_EXTENDED | REG_NOSUB);
     if (entered) rs_locale_leave(&locale);
+    p->size = written_out(text);
     if (!failed) {
         *out = p;
         return RS_OK;
@@ -129,6 +152,14 @@ static bool found_in(const regex_t *regex, const char *text, size_t n)
     return regexec(regex, copy, 0, NULL, 0) == 0;
 }
 #endif
+
+#define MOST_WORK 2e8 /* about 0.1 s */
+
+/* A new state of the C library's automaton takes the square of the pattern's size, and each byte of a text can need one. */
+bool rs_pattern_is_quick(const rs_pattern *p, size_t n)
+{
+    return p->size * p->size * (double)(n < MAX_MATCHED ? n : MAX_MATCHED) <= MOST_WORK;
+}
 
 bool rs_pattern_matches(const rs_pattern *p, const char *text, size_t n)
 {

@@ -60,9 +60,30 @@ static bool consists_of(part s, const char *letters)
     return true;
 }
 
+#define MOST_NUMBER 20 /* digits before the point, and after it */
+#define MOST_HEX 8
+
+static size_t skip(part s, size_t at, const char *letters)
+{
+    while (at < s.n && s.text[at] && strchr(letters, s.text[at])) at++;
+    return at;
+}
+
+static const char digits[] = "0123456789";
+
 static bool is_number(part s)
 {
-    return s.n && s.n < 64 && (consists_of(s, "0123456789+-.eE") || is(s, "true") || is(s, "false"));
+    if (is(s, "true") || is(s, "false")) return true;
+    size_t from = s.n && s.text[0] == '-', at = skip(s, from, digits), point = at;
+    if (at == from || at - from > MOST_NUMBER) return false;
+    if (at < s.n && s.text[at] == '.') at = skip(s, at + 1, digits);
+    if (at - point == 1 || at - point > MOST_NUMBER + 1) return false;
+    if (at < s.n && (s.text[at] == 'e' || s.text[at] == 'E')) {
+        from = at + 1 + (at + 1 < s.n && (s.text[at + 1] == '-' || s.text[at + 1] == '+'));
+        at = skip(s, from, digits);
+        if (at == from || at - from > 3) return false;
+    }
+    return at == s.n;
 }
 
 /* A number, also in quotes, also with "0x". */
@@ -71,15 +92,33 @@ static bool is_quoted_number(part s)
     part text;
     if (is_number(s)) return true;
     if (!string_of(s, &text)) return false;
-    bool is_hex = text.n > 2 && text.n < 19 && text.text[0] == '0' && text.text[1] == 'x';
-    return is_number(text) ||
-           (is_hex && consists_of((part){text.text + 2, text.n - 2}, "0123456789abcdefABCDEF"));
+    return is_number(text) || (text.n > 2 && text.n <= 2 + MOST_HEX && text.text[0] == '0' &&
+                               text.text[1] == 'x' && skip(text, 2, "0123456789abcdefABCDEF") == text.n);
 }
 
-/* Lists of numbers, also in quotes. */
+/* Lists of numbers in each other, also in quotes, also with "..." for some of them. */
 static bool is_numbers(part s)
 {
-    return consists_of(s, "0123456789+-.eE[](), \"\n\r\t");
+    part text, word;
+    if (!string_of(s, &text)) text = s;
+    bool ended = false; /* a number or a list, after which a comma follows or a bracket that closes */
+    for (size_t at = 0, end; at < text.n; at = end) {
+        char c = text.text[at];
+        end = at + 1;
+        if (consists_of((part){&c, 1}, " \n\r\t")) continue;
+        if (c == ',' || c == '[' || c == '(') {
+            if (ended != (c == ',')) return false;
+            ended = false;
+        } else if (c == ']' || c == ')' || c == '"') { /* a number's own quotes */
+            ended = ended || c != '"';
+        } else {
+            end = skip(text, at, "0123456789+-.eE");
+            word = (part){text.text + at, end - at};
+            if (ended || !(is_number(word) || is(word, "..."))) return false;
+            ended = true;
+        }
+    }
+    return true;
 }
 
 /* Types of tensors and of arguments as PyTorch and NCCL name them. */
@@ -208,7 +247,10 @@ static bool is_word(part s)
                                         NULL};
     for (size_t i = 0; words[i]; i++)
         if (is(s, words[i])) return true;
-    return consists_of(s, "0123456789.");
+    /* the number of a group, a version */
+    size_t n = 0, points = 0;
+    for (size_t i = 0; i < s.n; i++) points += s.text[i] == '.', n += s.text[i] != '.';
+    return consists_of(s, "0123456789.") && n <= 6 && points <= 2;
 }
 
 /* ---- writing ------------------------------------------------------------------------------------------- */
@@ -276,8 +318,7 @@ static void put_values(part value, rs_writer *w)
         while (p < end && (rs_json_is_space(*p) || *p == ',')) p++;
         if (p >= end || *p != '"' || rs_json_string(&p, end, SIZE_MAX, &text) != RS_JSON_OK) break;
         part s = {(const char *)text.bytes, text.length};
-        bool passes =
-            consists_of(s, "0123456789+-.eE[], ") || is(s, "True") || is(s, "False") || is(s, "None");
+        bool passes = is_numbers(s) || is(s, "True") || is(s, "False") || is(s, "None");
         rs_writer_text(w, first ? "" : ", ");
         first = false;
         put_string(w, passes ? s : (part){"", 0});
@@ -480,7 +521,7 @@ static void put_id(rs_scrub *s, part value, rs_private of, rs_writer *w)
     bool number = is_number(value);
     if (!number && !string_of(value, &text))
         rs_writer_text(w, "0");
-    else if (number || (of == RS_PRIVATE_NAME ? text.n <= 18 && consists_of(text, "0123456789abcdefABCDEFx")
+    else if (number || (of == RS_PRIVATE_NAME     ? is_quoted_number(value)
                         : of == RS_PRIVATE_THREAD ? rs_scrub_is_thread(text.text, text.n)
                                                   : rs_scrub_is_process(text.text, text.n)))
         put(w, value);

@@ -57,6 +57,14 @@ static bool is_digits(part s)
     return s.n && digits_of(s) == s.n;
 }
 
+/* The number of a thread, process or device; a longer one may be another's. */
+#define MOST_ID 7
+
+static bool is_id(part s)
+{
+    return is_digits(s) && s.n <= MOST_ID;
+}
+
 /* Where the word is in s, or s.n. */
 static size_t find(part s, const char *word)
 {
@@ -714,8 +722,8 @@ bool rs_scrub_is_process(const char *text, size_t n)
 {
     static const char *const words[] = {"", "CPU", "Spans", "Traces", "GPU", NULL};
     part s = {text, n};
-    if (is_any(s, words) || is_digits(s) || is_python(s)) return true;
-    return begins(s, "GPU ") && is_digits(behind(s, 4));
+    if (is_any(s, words) || is_id(s) || is_python(s)) return true;
+    return begins(s, "GPU ") && is_id(behind(s, 4));
 }
 
 /* "stream 7", "thread 4711 (python)"; thread names of PyTorch. */
@@ -731,15 +739,15 @@ bool rs_scrub_is_thread(const char *text, size_t n)
                                         NULL};
     part s = {text, n};
     while (s.n && s.text[s.n - 1] == ' ') s.n--;
-    if (is_any(s, names) || is_digits(s) || is_python(s)) return true;
+    if (is_any(s, names) || is_id(s) || is_python(s)) return true;
     bool is_stream = begins(s, "stream ");
     if (!is_stream && !begins(s, "thread ")) return false;
     s = behind(s, 7);
     size_t digits = digits_of(s);
-    if (!digits) return false;
+    if (!digits || digits > MOST_ID) return false;
     s = behind(s, digits);
     if (!s.n || is_stream) return s.n == 0;
     if (s.n < 4 || !begins(s, " (") || s.text[s.n - 1] != ')') return false;
     s = (part){s.text + 2, s.n - 3};
-    return is_any(s, names) || is_digits(s) || is_python(s);
+    return is_any(s, names) || is_id(s) || is_python(s);
 }

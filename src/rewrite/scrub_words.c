@@ -74,7 +74,6 @@ static size_t first_word(const char *text, size_t n)
 static bool is_known(const rs_strings *words, const char *text, size_t n)
 {
     char lower[MOST_LETTERS];
-    if (n <= 2) return true;
     if (n > sizeof lower) return false;
     for (size_t i = 0; i < n; i++) lower[i] = is_upper(text[i]) ? (char)(text[i] + 32) : text[i];
     return rs_strings_find(words, lower, n) != RS_NO_STRING;
@@ -126,14 +125,21 @@ static void put_public(const char *text, size_t n, rs_text *out)
     if (out) rs_text_add(out, text, n);
 }
 
-/* Letters without digits. Neighbouring words that are not known are one. */
+/* Letters without digits. A word of one or two letters passes where its neighbours are known, else words could be spelled in
+ * such pieces. Neighbouring words that do not pass are one. */
 static bool put_letters(rs_scrub *s, const char *text, size_t n, rs_text *out)
 {
     size_t at = 0, unknown = 0; /* letters before `at` that are not known and not yet written */
-    bool all = true;
+    bool all = true, before = true;
+    if (n <= 2) {
+        put_public(text, n, out);
+        return true;
+    }
     while (at < n) {
-        size_t length = first_word(text + at, n - at);
-        if (!is_known(&s->public_words, text + at, length)) {
+        size_t length = first_word(text + at, n - at), next = at + length;
+        bool known = is_known(&s->public_words, text + at, length);
+        bool after = next == n || is_known(&s->public_words, text + next, first_word(text + next, n - next));
+        if (!known && !(length <= 2 && before && after)) {
             unknown += length;
             all = false;
         } else {
@@ -141,7 +147,8 @@ static bool put_letters(rs_scrub *s, const char *text, size_t n, rs_text *out)
             unknown = 0;
             put_public(text + at, length, out);
         }
-        at += length;
+        before = known;
+        at = next;
     }
     if (unknown) put_private(s, text + at - unknown, unknown, out);
     return all;
@@ -161,21 +168,64 @@ static bool put_run(rs_scrub *s, const char *text, size_t n, rs_text *out)
     return all;
 }
 
+/* The end of letters and digits at the beginning; whether some are foreign. */
+static size_t run_at(const char *text, size_t n, bool *foreign)
+{
+    size_t end = 0, length;
+    for (; end < n; end += length) {
+        unit is = unit_at(text + end, n - end, &length);
+        if (is == OTHER) break;
+        *foreign = *foreign || is == FOREIGN;
+    }
+    return end;
+}
+
+static size_t digits_at(const char *text, size_t n)
+{
+    size_t i = 0;
+    while (i < n && rs_is_digit(text[i])) i++;
+    return i;
+}
+
+/* Runs joined by '-', '.' or ':' are one where they hold a number in groups (three groups of more than MOST_DIGITS digits, or four), or
+ * where a '-' joins them and one is a key: the end of the last one, or that of the first. */
+static size_t joined_at(const char *text, size_t n, size_t first)
+{
+    size_t end = first, from = 0, groups = 1, digits = 0;
+    bool key = is_key(text, first), dash = false, number = false;
+    while (digits < first && rs_is_digit(text[first - 1 - digits])) digits++;
+    while (end + 1 < n && (text[end] == '-' || text[end] == '.' || text[end] == ':') &&
+           rs_is_alnum(text[end + 1])) {
+        dash = dash || text[end] == '-';
+        from = end + 1;
+        for (end = from; end < n && rs_is_alnum(text[end]);) end++;
+        size_t leading = digits_at(text + from, end - from), trailing = 0;
+        digits += leading;
+        groups += leading > 0;
+        number = number || (groups > 2 && digits > MOST_DIGITS) || groups > 3;
+        if (leading < end - from) {
+            while (rs_is_digit(text[end - 1 - trailing])) trailing++;
+            groups = trailing > 0;
+            digits = trailing;
+        }
+        key = key || is_key(text + from, end - from);
+    }
+    return number || (key && dash) ? end : first;
+}
+
 bool rs_scrub_words(rs_scrub *s, const char *text, size_t n, rs_text *out)
 {
     bool all = true;
-    for (size_t at = 0, end, length = 1; at < n; at = end) {
+    for (size_t at = 0, end, length; at < n; at = end) {
         bool foreign = false;
-        unit is = OTHER;
-        for (end = at; end < n; end += length) {
-            is = unit_at(text + end, n - end, &length);
-            if (is == OTHER) break;
-            foreign = foreign || is == FOREIGN;
-        }
+        end = at + run_at(text + at, n - at, &foreign);
+        size_t joined = end > at && !foreign ? at + joined_at(text + at, n - at, end - at) : end;
         if (end == at) {
+            unit_at(text + at, n - at, &length);
             put_public(text + at, length, out);
             end += length;
-        } else if (foreign || is_key(text + at, end - at)) {
+        } else if (foreign || joined > end || is_key(text + at, end - at)) {
+            end = joined;
             put_private(s, text + at, end - at, out);
             all = false;
         } else {

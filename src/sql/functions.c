@@ -39,8 +39,11 @@ static void regexp(sqlite3_context *out, int argc, sqlite3_value **argv)
         give_error(out, s, &err);
         return;
     }
-    sqlite3_result_int(out,
-                       rs_pattern_matches(known ? known : made, text, (size_t)sqlite3_value_bytes(argv[1])));
+    size_t n = (size_t)sqlite3_value_bytes(argv[1]);
+    if (rs_pattern_is_quick(known ? known : made, n))
+        sqlite3_result_int(out, rs_pattern_matches(known ? known : made, text, n));
+    else
+        sqlite3_result_error(out, "regexp: the text is too long for so large a pattern", -1);
     if (made) sqlite3_set_auxdata(out, 0, made, free_pattern); /* which may free it at once */
 }
 
@@ -97,13 +100,19 @@ static void holds(sqlite3_context *out, int argc, sqlite3_value **argv)
 
 /* A call of a function is not interrupted. These take time with the product of two arguments' lengths, or with a width that a
  * format asks for: beyond a bound they are refused, else SQLite's own does the work, on a connection that has no tables. */
-#define MOST_SOUGHT 1000 /* bytes of what is looked for, and characters that are trimmed */
+#define MOST_SOUGHT 1000        /* bytes of what is looked for */
+#define MOST_TRIMMED (32 << 20) /* bytes of a text times those that are trimmed */
 #define MOST_WIDTH 100000
 #define MOST_ARGUMENTS 127 /* of a function in SQLite */
 
 static bool is_short(sqlite3_value **argv, int argc)
 {
     return argc < 2 || sqlite3_value_bytes(argv[1]) <= MOST_SOUGHT;
+}
+
+static bool is_trimmed_soon(sqlite3_value **argv, int argc)
+{
+    return argc < 2 || (int64_t)sqlite3_value_bytes(argv[0]) * sqlite3_value_bytes(argv[1]) <= MOST_TRIMMED;
 }
 
 /* Whether no width and no precision of the format is large: numbers in it, and arguments where it has a '*'. */
@@ -128,9 +137,9 @@ static const struct bounded {
 } bounded[] = {
     {"instr", "looks for at most 1000 bytes", is_short},
     {"replace", "replaces at most 1000 bytes", is_short},
-    {"trim", "trims at most 1000 characters", is_short},
-    {"ltrim", "trims at most 1000 characters", is_short},
-    {"rtrim", "trims at most 1000 characters", is_short},
+    {"trim", "trims fewer characters of so long a text", is_trimmed_soon},
+    {"ltrim", "trims fewer characters of so long a text", is_trimmed_soon},
+    {"rtrim", "trims fewer characters of so long a text", is_trimmed_soon},
     {"printf", "has a width of 100000 at most", is_narrow},
     {"format", "has a width of 100000 at most", is_narrow},
 };

@@ -185,7 +185,7 @@ static rs_status make_table(const rows *r, rs_table **out, rs_error *err)
 }
 
 /* Why a statement did not come to its end. */
-static rs_status explain_stop(rs_sql_session *s, rs_error *err)
+rs_status rs_sql_explain_stop(rs_sql_session *s, rs_error *err)
 {
     char wait[32];
     if (s->failure.status != RS_OK) {
@@ -234,6 +234,7 @@ rs_status rs_sql_rows_page(rs_sql_rows *r, size_t most_rows, size_t most_bytes, 
     int code = SQLITE_ROW;
     *out = NULL;
     r->n = r->n_texts = 0;
+    rs_sql_run_on_thread(s);
     while (status == RS_OK && !r->ended && r->n < most_rows * r->n_columns && s->rows_memory <= most_bytes) {
         code = sqlite3_step(r->statement);
         if (code == SQLITE_ROW)
@@ -241,7 +242,8 @@ rs_status rs_sql_rows_page(rs_sql_rows *r, size_t most_rows, size_t most_bytes, 
         else
             r->ended = true;
     }
-    if (status == RS_OK && code != SQLITE_ROW && code != SQLITE_DONE) status = explain_stop(s, err);
+    rs_sql_run_on_thread(NULL);
+    if (status == RS_OK && code != SQLITE_ROW && code != SQLITE_DONE) status = rs_sql_explain_stop(s, err);
     if (status == RS_OK && (r->n || !r->began)) status = make_table(r, out, err);
     r->began = true;
     r->ended |= status != RS_OK;

@@ -36,12 +36,14 @@ static void set_limits(rs_sql_session *s)
 void rs_sql_load_begin(rs_sql_session *s)
 {
     s->load_began = rs_clock_seconds();
+    rs_sql_run_on_thread(NULL);
 }
 
 void rs_sql_load_end(rs_sql_session *s)
 {
     s->loaded += rs_clock_seconds() - s->load_began;
     s->load_began = 0;
+    rs_sql_run_on_thread(s);
 }
 
 static bool query_is_late(const rs_sql_session *s, double now)
@@ -57,7 +59,7 @@ static rs_sql_stop why_stop(const rs_sql_session *s)
     double now = s->until > 0 || o->query_timeout > 0 ? rs_clock_seconds() : 0;
     if (s->until > 0 && now > s->until) return RS_SQL_TIME;
     if (query_is_late(s, now)) return RS_SQL_QUERY_TIME;
-    int64_t used = sqlite3_memory_used() - s->memory;
+    int64_t used = rs_sql_taken(s);
     return used > 0 && (uint64_t)used + s->rows_memory > o->max_memory ? RS_SQL_MEMORY : RS_SQL_GOES_ON;
 }
 
@@ -517,8 +519,13 @@ static rs_status prepare(rs_sql_session *s, rs_error *err)
     s->refused[0] = 0;
     s->wants_whole = false;
     s->memory = sqlite3_memory_used();
-    if (sqlite3_prepare_v2(s->db, s->text + s->at, -1, &s->statement, &rest) != SQLITE_OK)
-        return rs_sql_explain(s, s->text, s->at, err);
+    s->taken = 0;
+    rs_sql_run_on_thread(s);
+    int code = sqlite3_prepare_v2(s->db, s->text + s->at, -1, &s->statement, &rest);
+    rs_sql_run_on_thread(NULL);
+    if (code != SQLITE_OK)
+        return s->stop != RS_SQL_GOES_ON ? rs_sql_explain_stop(s, err)
+                                         : rs_sql_explain(s, s->text, s->at, err);
     s->at = (size_t)(rest - s->text);
     if (!s->statement) return RS_OK; /* white space, a comment */
     s->any = true;
@@ -544,10 +551,12 @@ bool rs_sql_is_last(rs_sql_session *s)
     sqlite3_stmt *next = NULL;
     const char *rest;
     bool whole = s->wants_whole, last = true;
+    rs_sql_run_on_thread(s);
     for (size_t at = s->at; last && s->text && s->text[at]; at = (size_t)(rest - s->text)) {
         last = sqlite3_prepare_v2(s->db, s->text + at, -1, &next, &rest) == SQLITE_OK && !next;
         sqlite3_finalize(next);
     }
+    rs_sql_run_on_thread(NULL);
     s->wants_whole = whole; /* which is what the statement at hand needs */
     s->refused[0] = 0;
     return last;

@@ -112,6 +112,8 @@ struct rs_sql_session {
     double loaded;        /* seconds of it that went into traces and analyses */
     double load_began;    /* 0: none is under way */
     int64_t memory;       /* of SQLite before the statement */
+    int64_t taken;        /* bytes of the statement: memory.c */
+    unsigned n_taken;     /* allocations so far */
     uint64_t rows_memory; /* of the rows of the answer so far */
 };
 
@@ -137,6 +139,13 @@ rs_status rs_sql_marked(rs_sql_session *session, const char *condition, const ui
 void rs_sql_tell(rs_sql_session *session, rs_result *from);
 /* A note for the statement's user, once; where there is no memory for it, none. */
 void rs_sql_note(rs_sql_session *session, const char *text);
+
+/* ---- memory.c */
+
+/* The session whose limits SQLite's allocations on this thread are held to; NULL: none. */
+void rs_sql_run_on_thread(rs_sql_session *session);
+/* Bytes that the statement has taken of SQLite's memory. */
+int64_t rs_sql_taken(const rs_sql_session *session);
 
 /* ---- catalogue.c */
 
@@ -245,6 +254,8 @@ void rs_sql_rows_close(rs_sql_rows *rows); /* NULL is allowed */
 
 /* ---- messages.c */
 
+/* Why a statement did not come to its end. */
+rs_status rs_sql_explain_stop(rs_sql_session *session, rs_error *err);
 /* The error of a statement that does not parse: where in the text, and the nearest word. text is all of it,
  * the statement begins at `from`. */
 rs_status rs_sql_explain(rs_sql_session *session, const char *text, size_t from, rs_error *err);

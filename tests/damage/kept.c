@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 /* What damage costs: kept [--runs N] [--seed S] [--keep FOLDER] TRACE...
  *
  * Each run damages one trace in one way, at random places, and reads it. An event that no damaged byte lies in is
@@ -8,7 +9,7 @@
 #include "base/memory.h"
 
 /* Of all untouched events one in so many may be lost. */
-#define MOST 10000
+#define MOST 1000000
 
 typedef enum kind {
     BYTE_CHANGED,
@@ -19,6 +20,8 @@ typedef enum kind {
     ELEMENT_OPENED,
     QUOTE_LOST,
     LINE_END_IN_STRING,
+    SURROGATE_IN_STRING,
+    CLOSERS_ADDED,
     BLOCK_OVERWRITTEN,
     BLOCK_LOST,
     BLOCK_TWICE,
@@ -30,6 +33,8 @@ typedef enum kind {
     HEADER_KEY,
     HEADER_BRACKET,
     HEADER_BLOCK,
+    HEADER_TWICE,
+    LINE_TWICE,
     FIRST_BYTE,
     BEHIND,
     CUT,
@@ -45,6 +50,8 @@ static const char *const names[N_KINDS] = {
     "an element opened between events",
     "a quote lost",
     "a line end in a string",
+    "half a surrogate pair in a string",
+    "brackets that close the trace",
     "up to 64 bytes overwritten",
     "up to 4096 bytes lost",
     "up to 4096 bytes twice",
@@ -56,6 +63,8 @@ static const char *const names[N_KINDS] = {
     "header: a letter of \"traceEvents\"",
     "header: a bracket or quote added",
     "header: up to 64 bytes lost",
+    "header: its beginning twice",
+    "header: a line twice, or one of the first events'",
     "header: the first byte",
     "a byte behind the events",
     "cut",
@@ -67,6 +76,7 @@ typedef struct sample {
     spans at;
     rs_events *events;
     uint64_t *marks; /* of its rows */
+    bool derived; /* categories and streams of events without them are those of their processes and arrows */
 } sample;
 
 typedef struct sum {
@@ -119,17 +129,19 @@ static void mark_column(const rs_events *e, size_t c, uint64_t *marks)
     }
 }
 
-static uint64_t *marks_of(const rs_events *e)
+static uint64_t *marks_of(const rs_events *e, bool derived)
 {
     uint64_t *marks = need(malloc((e->n + 1) * sizeof *marks));
     for (size_t i = 0; i < e->n; i++) {
         const rs_thread *t = &e->threads[e->thread[i]];
         uint64_t h = mix(mix(e->phase[i], (uint64_t)e->start[i]), (uint64_t)e->duration[i]);
-        h = mix_text(mix_text(h, e, e->name[i]), e, e->categories[e->category[i]].name);
+        h = mix_text(h, e, e->name[i]);
+        if (!derived) h = mix_text(h, e, e->categories[e->category[i]].name);
         h = t->pid_text == RS_NO_STRING ? mix(h, (uint64_t)t->pid) : mix_text(h, e, t->pid_text);
         marks[i] = t->tid_text == RS_NO_STRING ? mix(h, (uint64_t)t->tid) : mix_text(h, e, t->tid_text);
     }
-    for (size_t c = 0; c < RS_N_COLUMNS; c++) mark_column(e, c, marks);
+    for (size_t c = 0; c < RS_N_COLUMNS; c++)
+        if (!derived || c != RS_COL_STREAM) mark_column(e, c, marks);
     return marks;
 }
 
@@ -220,6 +232,7 @@ static void damage(const sample *s, rng *r, kind k, text *t, touched *d)
     static const char *const opened[] = {"[", "{\"a\":[", "{", "{\"a\":{", "[[", "{\"a\":\"", "\""};
     static const char *const before[] = {"\xef\xbb\xbf", "[2026-01-01 10:00:00] INFO: trace written\n",
                                          "\n\n", "WARNING 1 of 2 {pid 7}\n", "NCCL version 2.21 [rank 0]\n"};
+    static const char *const closers[] = {"]}", "\"]}", "}]}", "\"}]}", "]", "]}\n"};
     size_t n = s->whole.n, at = rng_below(r, n), begin = s->at.begin[0], end = s->at.end[s->at.n - 1];
     const char *word;
     char c = structural(r);
@@ -238,6 +251,23 @@ static void damage(const sample *s, rng *r, kind k, text *t, touched *d)
         break;
     case QUOTE_LOST: change(t, d, find(s, r, '"'), 1, NULL, 0); break;
     case LINE_END_IN_STRING: change(t, d, find(s, r, '"') + 1, 0, "\n", 1); break;
+    case SURROGATE_IN_STRING: change(t, d, find(s, r, '"') + 1, 0, "\\ud83d", 6); break;
+    case CLOSERS_ADDED:
+        word = closers[rng_below(r, sizeof closers / sizeof *closers)];
+        change(t, d, begin + rng_below(r, end - begin), 0, word, strlen(word));
+        break;
+    case HEADER_TWICE: {
+        size_t most = begin + 200 < n ? begin + 200 : n;
+        change(t, d, 0, 0, s->whole.s, 1 + rng_below(r, most));
+        break;
+    }
+    case LINE_TWICE: {
+        const char *from = s->whole.s + rng_below(r, begin + (end - begin) / 50 + 1);
+        const char *line = memchr(from, '\n', n - (size_t)(from - s->whole.s));
+        const char *next = line ? memchr(line + 1, '\n', n - (size_t)(line + 1 - s->whole.s)) : NULL;
+        if (next) change(t, d, (size_t)(line - s->whole.s), 0, line, (size_t)(next - line));
+        break;
+    }
     case BLOCK_OVERWRITTEN:
     case BLOCK_LOST:
     case BLOCK_TWICE:
@@ -289,7 +319,7 @@ static int by_value(const void *a, const void *b)
 static left compare(const sample *s, const touched *d, const rs_events *e)
 {
     left l = {0};
-    uint64_t *there = marks_of(e), *wanted = need(malloc(s->at.n * sizeof *wanted));
+    uint64_t *there = marks_of(e, s->derived), *wanted = need(malloc(s->at.n * sizeof *wanted));
     for (size_t i = 0; i < s->at.n; i++) {
         if (is_touched(d, s->at.begin[i], s->at.end[i])) continue;
         l.in_place += i < e->n && there[i] == s->marks[i];
@@ -382,7 +412,10 @@ static bool open_sample(const char *path, sample *s)
                s->events->problems.n);
         return false;
     }
-    s->marks = marks_of(s->events);
+    for (size_t i = 0; i < s->at.n && !s->derived; i++)
+        s->derived = s->events->category[i] &&
+                     !memmem(s->whole.s + s->at.begin[i], s->at.end[i] - s->at.begin[i], "\"cat\"", 5);
+    s->marks = marks_of(s->events, s->derived);
     return true;
 }
 

@@ -1272,7 +1272,7 @@ static void test_hostile_facets(void **state)
     remove_place(&p);
 }
 
-/* ---- many processes, and killed ones --------------------------------------------------------------------- */
+/* ---- many processes (killed ones: tests/torn) --------------------------------------------------------------------- */
 
 /* Answers all questions with the store, in a process of its own. */
 static pid_t start(const place *p, const questions *q)
@@ -1314,28 +1314,6 @@ static void expect_same_answers(const place *p, const questions *q)
         collected_clear(&a);
         collected_clear(&b);
     }
-}
-
-static void test_killed(void **state)
-{
-    (void)state;
-    questions q = asked_of_traces(false);
-    place p = make_place();
-    size_t some = 0;
-    for (unsigned turn = 0; turn < ROUNDS(16); turn++) {
-        pid_t pid = start(&p, &q);
-        nanosleep(&(struct timespec){.tv_nsec = (400000 + 700000 * (turn % 20)) * (RS_TEST_SLOW ? 60 : 1)},
-                  NULL);
-        assert_int_equal(kill(pid, SIGKILL), 0);
-        assert_int_equal(waitpid(pid, NULL, 0), pid);
-        expect_whole(&p);
-        some += n_entries(&p) > 0;
-        if (turn % 4 == 0) empty_place(&p);
-    }
-    assert_true(some > 0);
-    expect_same_answers(&p, &q);
-    remove_place(&p);
-    clear_questions(&q);
 }
 
 static void test_at_once(void **state)
@@ -1646,7 +1624,6 @@ int main(void)
         cmocka_unit_test(test_option_file),
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_other_program),
-        cmocka_unit_test(test_killed),
         cmocka_unit_test(test_at_once),
         cmocka_unit_test(test_limit),
         cmocka_unit_test(test_no_folder),
