@@ -170,25 +170,6 @@ typedef struct measure {
     bool bounded, uncertain;
 } measure;
 
-/* https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md: what of the message crosses the
- * slowest link, so that the figure can be held against the hardware whatever the number of ranks. */
-static double bus_factor(rs_coll_kind kind, int64_t n)
-{
-    if (n < 0) return NAN;
-    switch (kind) {
-    case RS_COLL_ALL_REDUCE: return 2.0 * (double)(n - 1) / (double)n;
-    case RS_COLL_ALL_GATHER:
-    case RS_COLL_REDUCE_SCATTER:
-    case RS_COLL_ALL_TO_ALL:
-    case RS_COLL_GATHER:
-    case RS_COLL_SCATTER: return (double)(n - 1) / (double)n;
-    case RS_COLL_BROADCAST:
-    case RS_COLL_REDUCE:
-    case RS_COLL_SEND_RECV: return 1;
-    default: return NAN;
-    }
-}
-
 static int64_t bytes_of(const rs_coll_rank *r, const rs_coll_shape *op)
 {
     const char *dtype = rs_pool_text(&r->pool, op->dtype);
@@ -254,7 +235,7 @@ static rs_status add_one(const rs_coll_job *job, const rs_partial *const *of, si
     rs_table_add_int_if(t, shown, of[job->arrivals[m->times.first_at].rank]->rank);
     rs_table_add_int_if(t, shown, of[job->arrivals[m->times.last_at].rank]->rank);
     rs_table_add_real(t, algorithm);
-    rs_table_add_real(t, algorithm * bus_factor(m->times.kind, m->members));
+    rs_table_add_real(t, algorithm * rs_coll_bus_factor(m->times.kind, m->members));
     rs_table_add_time_if(t, m->bounded && m->clocks < INT64_MAX, m->clocks);
     rs_table_add_int(t, m->uncertain);
     return rs_table_end_row(t, err);
@@ -381,7 +362,7 @@ static rs_status add_bucket(rs_table *t, const bucket *b, rs_error *err)
     rs_table_add_real(t, rs_moments_mean(&b->wait) / 1000);
     rs_table_add_real(t, rs_percent(b->sum_wait, b->sum_duration));
     rs_table_add_real(t, algorithm);
-    rs_table_add_real(t, algorithm * bus_factor(b->kind, b->members));
+    rs_table_add_real(t, algorithm * rs_coll_bus_factor(b->kind, b->members));
     return rs_table_end_row(t, err);
 }
 

@@ -353,12 +353,12 @@ static bool sort_by_step(const rs_editor *x, const rs_role *role, rs_keyed *keys
     return rs_keyed_sort(keys, role->n);
 }
 
-/* One role: in each step every rank takes as long as the median rank at the same position, of two the faster.
- */
-static bool no_stragglers_in(rs_editor *x, const rs_role *role, int64_t rank)
+/* One role: in each step every rank takes what the median rank does at the same position, of two the faster; or the mean of all, as what all
+ * have more to do in a step is no uneven load. */
+static bool even_out_role(rs_editor *x, const rs_role *role, bool mean, int64_t rank)
 {
     RS_LOCAL rs_keyed *keys = rs_malloc((role->n + 1) * sizeof *keys);
-    int64_t *values = rs_malloc((role->n + 1) * sizeof *values);
+    RS_LOCAL int64_t *values = rs_malloc((role->n + 1) * sizeof *values);
     bool ok = keys && values && sort_by_step(x, role, keys);
     uint32_t length = rs_role_instance(x->roles, role, 0)->n;
     for (size_t i = 0, next; ok && i < role->n; i = next) {
@@ -367,32 +367,17 @@ static bool no_stragglers_in(rs_editor *x, const rs_role *role, int64_t rank)
         if (next - i < 2) continue;
         for (uint32_t p = 0; p < length; p++) {
             size_t n = 0;
+            double sum = 0;
             for (size_t k = i; k < next; k++)
                 n += counts(x, rs_role_instance(x->roles, role, keys[k].value), p, &values[n]);
             if (n < next - i) continue;
-            int64_t median = rs_select_number(values, n, (n - 1) / 2);
+            for (size_t k = 0; k < n; k++) sum += (double)values[k];
+            const int64_t even = mean ? whole(sum / (double)n) : rs_select_number(values, n, (n - 1) / 2);
             for (size_t k = i; k < next; k++)
-                set_all(x, role, keys[k].value, keys[k].value + 1, p, median, rank);
+                set_all(x, role, keys[k].value, keys[k].value + 1, p, even, rank);
         }
     }
-    rs_free(values);
     return ok;
-}
-
-static void balance_role(rs_editor *x, const rs_role *role)
-{
-    uint32_t length = rs_role_instance(x->roles, role, 0)->n;
-    for (uint32_t p = 0; p < length; p++) {
-        double sum = 0;
-        size_t n = 0;
-        int64_t value;
-        for (size_t i = 0; i < role->n; i++) {
-            if (!counts(x, rs_role_instance(x->roles, role, i), p, &value)) continue;
-            sum += (double)value;
-            n++;
-        }
-        if (n == role->n) set_all(x, role, 0, role->n, p, whole(sum / (double)n), -1);
-    }
 }
 
 /* The host time of a rank without a GPU, step by step: `own` by step_base; factor: what each is multiplied by; NULL: it is
@@ -447,10 +432,8 @@ static rs_status even_out(const rs_edit *edit, rs_editor *x, rs_error *err)
         return rs_fail_nomem(err, "a question");
     for (size_t i = 0; i < x->roles->n_roles; i++) {
         const rs_role *role = &x->roles->roles[i];
-        if (edit->kind == RS_EDIT_BALANCED)
-            balance_role(x, role);
-        else if (!no_stragglers_in(x, role, edit->number))
-            return rs_fail_nomem(err, "a question");
+        const bool mean = edit->kind == RS_EDIT_BALANCED;
+        if (!even_out_role(x, role, mean, mean ? -1 : edit->number)) return rs_fail_nomem(err, "a question");
     }
     return RS_OK;
 }

@@ -7,7 +7,7 @@
  *
  *     scale SELECTOR=VALUE    work, host time or transfers; VALUE: 0.5, 12us, none, median
  *     no-stragglers[:RANK]    work lasts as long as the median rank's at the same place
- *     balanced                ... as the mean over ranks and steps
+ *     balanced                ... as the mean over ranks, step by step
  *     network*F               the part of a transfer that grows with its size is F times as fast
  *     overlap[:GROUP]         communication starts as early as its data can be there: reductions of gradients while the
  *                             backward pass makes them, gathers one ahead; what is reduced is awaited by the optimizer

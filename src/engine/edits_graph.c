@@ -339,10 +339,34 @@ static void save_launches(merger *m, uint32_t k)
     }
 }
 
+#define WITHIN_HOST 450  /* bytes a ns that a rank's links carry at most: NVLink 4 */
+#define BETWEEN_HOSTS 50 /* 400 Gb/s a GPU */
+#define USUAL_HOST 8     /* GPUs, where hosts are not known */
+
+int64_t rs_edit_least_transfer(rs_coll_kind kind, uint32_t n, int64_t bytes, bool between)
+{
+    const double factor = rs_coll_bus_factor(kind, n);
+    return factor > 0 ? rs_int_of((double)bytes * factor / (between ? BETWEEN_HOSTS : WITHIN_HOST)) : 0;
+}
+
+/* Whether ranks of several hosts meet. */
+static bool is_between_hosts(const rs_engine *e, const rs_coll_instance *c)
+{
+    const char *first = NULL;
+    for (uint32_t i = c->first; i < c->first + c->n; i++) {
+        const rs_coll_rank *rank = e->comm[e->coll.arrivals[i].rank];
+        const char *host = rs_pool_text(&rank->pool, rank->host);
+        if (!host) return c->n > USUAL_HOST;
+        if (first && strcmp(first, host) != 0) return true;
+        first = host;
+    }
+    return false;
+}
+
 static void merge_from(const rs_edit *edit, merger *m, uint32_t k)
 {
     const rs_engine *e = m->x->e;
-    int64_t *transfer = m->x->w->transfer, growing = 0, fixed = 0;
+    int64_t *transfer = m->x->w->transfer, growing = 0, fixed = 0, before = 0;
     uint32_t needed = UINT32_MAX, end = k;
     int64_t bytes = 0;
     for (uint32_t i = k; i < e->n_meetings && i - k < LOOK_AHEAD; i++) {
@@ -359,12 +383,19 @@ static void merge_from(const rs_edit *edit, merger *m, uint32_t k)
         if (!same_members(e, &e->meetings[k], &e->meetings[i])) continue;
         int64_t alpha = m->alpha[i] < transfer[i] ? m->alpha[i] : transfer[i];
         growing = rs_add_sat(growing, transfer[i] - alpha);
+        before = rs_add_sat(before, transfer[i]);
         if (alpha > fixed) fixed = alpha;
         m->into[i] = end;
         if (i != end) change(m->x, &transfer[i], 0);
         if (i != end && !edit->all_grows) save_launches(m, i);
     }
     if (end == k) return;
+    /* Where one size leaves open how much of a transfer grows: as many bytes cross the links as before. */
+    const rs_coll_instance *c = &e->coll.instances[e->meetings[k].instance];
+    const rs_coll_kind kind = rs_coll_shape_at(&e->coll, &e->coll.arrivals[c->first])->kind;
+    int64_t least = rs_edit_least_transfer(kind, c->n, bytes, is_between_hosts(e, c));
+    if (least > before) least = rs_edit_least_transfer(kind, c->n, bytes, false); /* no such links */
+    if (growing < least && least < before && !c->on_host) growing = least;
     m->closed[end] = 1;
     change(m->x, &transfer[end], rs_add_sat(growing, fixed));
 }

@@ -7,7 +7,7 @@
 const char *const rs_edit_assumptions[RS_N_EDITS] = {
     "nothing else moves",
     "ranks do equal work",
-    "work is the same on every rank and step of a role",
+    "work is the same on every rank of a role",
     "the algorithm of the collective stays",
     "the backward pass makes gradients evenly, in the order in which they are reduced",
     "what is launched between two synchronizations can be captured",

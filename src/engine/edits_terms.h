@@ -16,4 +16,7 @@ static inline size_t rs_edit_n_terms(const rs_edit *edit)
 /* Whether a text is what an edit names: the whole of it, or a part. */
 bool rs_edit_names(const rs_edit_name *name, const char *text, size_t n);
 
+/* The ns that a collective of n ranks takes at least on the fastest links that there are. */
+int64_t rs_edit_least_transfer(rs_coll_kind kind, uint32_t n, int64_t bytes, bool between_hosts);
+
 #endif

@@ -1,6 +1,7 @@
 /* Names of collectives. */
 #include "match/collective_names.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/ascii.h"
@@ -120,4 +121,21 @@ bool rs_coll_is_host_backend(const char *backend)
 {
     const char *rest = behind_host_backend(backend);
     return rest && !*rest;
+}
+
+double rs_coll_bus_factor(rs_coll_kind kind, int64_t n)
+{
+    if (n < 0) return NAN;
+    switch (kind) {
+    case RS_COLL_ALL_REDUCE: return 2.0 * (double)(n - 1) / (double)n;
+    case RS_COLL_ALL_GATHER:
+    case RS_COLL_REDUCE_SCATTER:
+    case RS_COLL_ALL_TO_ALL:
+    case RS_COLL_GATHER:
+    case RS_COLL_SCATTER: return (double)(n - 1) / (double)n;
+    case RS_COLL_BROADCAST:
+    case RS_COLL_REDUCE:
+    case RS_COLL_SEND_RECV: return 1;
+    default: return NAN;
+    }
 }

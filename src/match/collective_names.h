@@ -29,6 +29,9 @@ const char *rs_coll_kind_name(rs_coll_kind kind);
 rs_coll_kind rs_coll_kind_of(const char *name);
 /* No member leaves before all have come, so that the ends on all ranks are one moment. */
 bool rs_coll_ends_together(rs_coll_kind kind);
+/* https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md: what of the message crosses the
+ * slowest link, so that the figure can be held against the hardware whatever the number n of ranks. NaN: unknown. */
+double rs_coll_bus_factor(rs_coll_kind kind, int64_t n);
 
 /* Calls of these kinds on different ranks can be found again as one. */
 static inline bool rs_coll_can_match(rs_coll_kind kind)

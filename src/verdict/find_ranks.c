@@ -439,14 +439,15 @@ rs_status rs_find_imbalance(const rs_judged *job, const rs_fault_kind *fault, rs
     size_t busiest = SIZE_MAX;
     for (size_t from = 0, to; from < levels.n; from = to) {
         to = rs_levels_role_end(&levels, from);
-        const double own = moving_of(job, &levels, from, to);
-        if (own > moving && own >= least_moving(job, &levels, from, to)) moving = own;
+        const double own = moving_of(job, &levels, from, to), least = least_moving(job, &levels, from, to);
+        if (own > moving && own >= least) moving = own;
         for (size_t i = from; i < to; i++) {
             size_t r = levels.by_role[i].value;
             const rs_level *x = &levels.items[r];
             double us = (x->own - expected_of(x)) / 1e3 / (double)rs_judged_steps(job->engine, r);
             if (us > excess) excess = us;
-            if (!x->slow || x->off || x->low < 1 + (x->times - 1) / 2 || x->times < times) continue;
+            if (!x->slow || x->off || x->low < 1 + (x->times - 1) / 2 || x->times < fmax(times, 1 + least))
+                continue;
             busiest = r;
             times = x->times;
         }

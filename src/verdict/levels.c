@@ -162,8 +162,7 @@ static void sum_rank(const rs_judged *job, size_t rank, bool host, double *scrat
         return;
     }
     /* a pause in one step does not make a host slow, nor a wait that nothing explains */
-    out->even = out->low;
-    out->times = sorted[(n - 1) / 2];
+    out->even = out->times = sorted[(n - 1) / 2];
     out->error = ERROR_OF_MEDIANS * (sorted[3 * n / 4] - sorted[n / 4]) / sqrt((double)n) / out->times;
 }
 

@@ -9,7 +9,7 @@ typedef struct rs_level {
     double own, usual; /* ns of what can be compared; what it takes on the lower middle rank of its role */
     double times;      /* how many times as long as ranks of its role that are not slow; 0: it has no peers */
     double low,
-        even;     /* the same of a low quartile of its steps, and of its kernels; of a host both of steps */
+        even; /* the same of a low quartile of its steps, and of its kernels; of a host of its middle step */
     double doubt; /* share by which ranks of its role that are not slow differ: two standard deviations */
     double error; /* of a host: share by which its steps leave times uncertain, a standard error; else 0 */
     double vary;  /* by how much its kernels differ from all of their step, as a share of it; of a host 0 */

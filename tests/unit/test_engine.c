@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/wire.h"
 #include "engine/edits.h"
+#include "engine/edits_terms.h"
 #include "engine/forest.h"
 #include "engine/reference.h"
 #include "trace/structure.h"
@@ -1044,8 +1045,9 @@ static void check_level(const int64_t a[STEPS], const int64_t b[STEPS], double t
     close_job(&j);
 }
 
-/* Two ranks of which now this one, now that one has more to do, by 1.5 % of computation: a finding where kernels of a step differ by less. */
-static void check_moving(int64_t apart, size_t wanted)
+/* Two ranks of which now this one, now that one has more to do, by 1.5 % of computation, or one always, by 6 %: a finding where kernels of a
+ * step differ by less. */
+static void check_moving(bool moves, int64_t apart, size_t wanted)
 {
     static const rs_fault_kind fault = {.id = "imbalance"};
     job j = {.n = 2, .rank_of = {10, 11}};
@@ -1055,9 +1057,9 @@ static void check_moving(int64_t apart, size_t wanted)
     for (int r = 0; r < 2; r++) {
         int64_t a[STEPS], b[STEPS];
         for (int step = 0; step < STEPS; step++) {
-            const int64_t more = step % 2 == r ? 15 : -15;
-            a[step] = 1000 + more + (step < 2 ? apart : -apart);
-            b[step] = 1000 + more - (step < 2 ? apart : -apart);
+            const int64_t more = !moves ? 0 : step % 2 == r ? 15 : -15, differ = step < 2 ? apart : -apart;
+            a[step] = 1000 + more + differ;
+            b[step] = 1000 + more - differ + (moves ? 0 : r * 120);
         }
         j.ranks[r] = make_pairs(a, b);
     }
@@ -1066,18 +1068,43 @@ static void check_moving(int64_t apart, size_t wanted)
     const rs_judged judged = {&j.e, &j.w, &found, j.rank_of, (const char *const[]){NULL, NULL}};
     assert_int_equal(rs_find_imbalance(&judged, &fault, &out, &lacks, NULL), RS_OK);
     assert_int_equal(out.n, wanted);
-    if (wanted) assert_true(fabs(out.items[0].facts.pct - 1.5) < 0.05);
+    if (wanted && moves) assert_true(fabs(out.items[0].facts.pct - 1.5) < 0.05);
+    if (wanted && !moves) assert_true(out.items[0].culprits[0].number == 11);
     rs_candidates_clear(&out);
     rs_reference_clear(&found);
+    close_job(&j);
+}
+
+/* Even load leaves steps in which all ranks have more to do as they are. */
+static void check_balanced_steps(void)
+{
+    static const int64_t a[2][STEPS] = {{100, 100, 300, 300}, {200, 200, 400, 400}},
+                         b[STEPS] = {100, 100, 100, 100};
+    job j = {.ranks = {make_pairs(a[0], b), make_pairs(a[1], b)}, .n = 2, .rank_of = {10, 11}};
+    rs_what_if q;
+    size_t n;
+    open_ranks(&j);
+    assert_int_equal(rs_what_if_parse("balanced", &q, NULL), RS_OK);
+    assert_int_equal(rs_what_if_apply(&q, &j.e, &j.roles, j.rank_of, &j.w, &n, NULL), RS_OK);
+    for (size_t r = 0; r < 2; r++)
+        for (uint32_t i = 0; i < j.ranks[r]->n; i++)
+            if (rs_skeleton_is_work(j.ranks[r], i) && j.w.work[j.e.node_base[r] + i] != 100 * US)
+                assert_int_equal(j.w.work[j.e.node_base[r] + i],
+                                 j.ranks[r]->step[i] < 2 ? 150 * US : 350 * US);
+    assert_int_equal(n, 2 * 2 * STEPS);
+    rs_what_if_clear(&q);
     close_job(&j);
 }
 
 static void test_moving(void **state)
 {
     (void)state;
-    check_moving(0, 1);
-    check_moving(10, 1);
-    check_moving(60, 0);
+    check_balanced_steps();
+    check_moving(true, 0, 1);
+    check_moving(true, 10, 1);
+    check_moving(true, 60, 0);
+    check_moving(false, 10, 1);
+    check_moving(false, 100, 0);
 }
 
 /* A slower device takes longer always and in all kernels; more work shows in some steps, or in some kernels. */
@@ -1224,6 +1251,18 @@ static void test_pauses(void **state)
     check_pauses(2000, 1);
 }
 
+/* 24 MiB: 15/16 of it twice over the links of 16 ranks. */
+static void test_least_transfer(void **state)
+{
+    (void)state;
+    const int64_t bytes = 24 << 20;
+    assert_int_equal(rs_edit_least_transfer(RS_COLL_ALL_REDUCE, 16, bytes, true), bytes * 30 / 16 / 50);
+    assert_int_equal(rs_edit_least_transfer(RS_COLL_ALL_REDUCE, 4, bytes, false), bytes * 6 / 4 / 450);
+    assert_int_equal(rs_edit_least_transfer(RS_COLL_ALL_GATHER, 4, bytes, true), bytes * 3 / 4 / 50);
+    assert_int_equal(rs_edit_least_transfer(RS_COLL_BARRIER, 4, bytes, true), 0);
+    assert_int_equal(rs_edit_least_transfer(RS_COLL_ALL_REDUCE, 1, bytes, true), 0);
+}
+
 /* ---- overlap ------------------------------------------------------------------------------------------- */
 
 #define AUTO 2
@@ -1340,6 +1379,7 @@ int main(void)
         cmocka_unit_test(test_waits_for_launches),
         cmocka_unit_test(test_levels_of_hosts),
         cmocka_unit_test(test_overlap),
+        cmocka_unit_test(test_least_transfer),
         cmocka_unit_test(test_every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
