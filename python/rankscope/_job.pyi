@@ -1601,6 +1601,7 @@ class Job:
             backend: communication backend
             world_size [count]: ranks of the whole job
             label: what a merger calls the rank
+            role: rollout, update, ...: ROLE=PATH, else as processes or annotations say
 
         Table categories: One row a rank and category.
             rank [id]: rank of the job
@@ -3104,6 +3105,157 @@ class Job:
         Table files: one row is one rank's file; filled with overlay=
             rank [id]: rank
             file: the file it was read from"""
+    def serving(self, *,
+        by: Literal['token', 'step', 'host', 'difference'] = 'token',
+        top: int = 30,
+        benchmark: Optional[Text] = None,
+        benchmark_clock: Optional[float] = None,
+        log: Optional[Text] = None,
+        log_zone: Optional[Text] = None,
+        fail_on: Optional[Text] = None,
+        compat: None = None,
+        table: Optional[Literal['latency', 'steps', 'host', 'differences', 'requests', 'load', 'fit']] = None,
+        progress: Progress = None,
+        ranks: Ranges = None,
+        steps: Ranges = None,
+        window: Window = None) -> Table:
+        """Serving: where the time to a first token and between tokens goes, what slow steps have more of.
+
+        Steps are those that vLLM, SGLang, TensorRT-LLM, ATOM or xDiT annotate, with phase, requests and
+        tokens; without annotations those of job.structure(), with the phase that their attention kernels
+        show. A step's time is from the end of the step before to its own. Each moment belongs to the first
+        of these: computation, communication, a copy; else the GPU is idle: after its next work was launched
+        (launch), or before (host).
+
+        A request in decode gets a token at the end of each of its steps: between_tokens is from one to the
+        next, by token, and in_prefill_us what of it other requests' prefill took. Requests have no names in
+        traces: as many as were in prefill since the last step with decode are taken to be new, so parts of
+        a long prompt count as requests of their own. The time to a first token needs when requests were
+        sent (benchmark). Percentiles are of the sample by nearest rank: each row is one that happened, and
+        its parts add up to the nanosecond.
+
+        Table differences compares the slowest steps of a phase (99th percentile) with typical ones (40th to
+        60th), of phases with 20 steps and more: batch, parts of the time, and GPU work by name, by more
+        executions or longer ones.
+
+        Options:
+            by: token: percentiles of latencies; step: each step; host: what the host did while the GPU
+                waited for it; difference: what is longer in the slowest steps; one of token, step, host,
+                difference
+            top: only the first N rows of a rank in the tables host and differences; 0: all
+            benchmark: JSON of vLLM's `bench serve --save-detailed` or SGLang's `bench_serving
+                --output-details`: when requests were sent
+            benchmark_clock: what is added to the benchmark's times to count from 1970; not needed where
+                they do
+            log: log of a vLLM or SGLang server: requests that run and wait, KV cache
+            log_zone: time zone of the log; not needed where its lines are at the time of the trace in one
+                zone only
+            fail_on: exit 1 when a row of the chosen table meets the expression: 'percentile = 99, time_us >
+                50000'
+
+        Table latency: one row is one percentile of one latency
+            rank [id]: rank
+            metric: time_to_first_token: from when a request was sent to its first token (benchmark);
+                first_token_step: its step alone; between_tokens: of a request in decode; step: of one phase
+            phase: of the metric step: phase of the steps
+            percentile: of the sample by nearest rank; 100: the longest. One needs 2, 10 or 100 steps
+            time_us [us]: that long or less; queue to delivery make it up
+            queue_us [us]: from when the request was sent until its step begins
+            host_us [us]: nothing runs on the GPU, and its next work was not even launched: scheduler,
+                sampling, Python
+            launch_us [us]: nothing runs, and the next work is launched already: latency, or a dependency
+            compute_us [us]: computation runs
+            exposed_comm_us [us]: communication runs and no computation
+            exposed_copy_us [us]: copies or memsets run, and neither of them
+            other_us [us]: other work, idle before work whose launch is not in the file, time between
+                recordings
+            delivery_us [us]: from the end of its step until the client has the token
+            in_prefill_us [us]: of between_tokens: in steps that prefill other requests and decode nothing
+            low_us [us]: 95 % interval of the percentile over the steps
+            high_us [us]: its upper end
+            samples [count]: tokens, requests or steps of the sample
+            step [id]: step in which the shown one ends
+
+        Table steps: one row is one step
+            rank [id]: rank
+            step [id]: number of the step
+            phase: prefill, decode, mixed, diffusion; idle: no requests
+            phase_from: annotation of the engine; kernels: of attention, by their names; nothing
+            start_us [us]: when the step before ended
+            time_us [us]: from the end of the step before to its own, which is period_us of `steps`; host to
+                other make it up
+            host_us [us]: nothing runs on the GPU, and its next work was not even launched: scheduler,
+                sampling, Python
+            launch_us [us]: nothing runs, and the next work is launched already: latency, or a dependency
+            compute_us [us]: computation runs
+            exposed_comm_us [us]: communication runs and no computation
+            exposed_copy_us [us]: copies or memsets run, and neither of them
+            other_us [us]: other work, idle before work whose launch is not in the file, time between
+                recordings
+            requests [count]: in the batch
+            tokens [count]: computed for them
+            prefill_requests [count]: of them in prefill
+            prefill_tokens [count]: computed in prefill
+            decode_requests [count]: of them in decode
+
+        Table host: one row is what the host did while the GPU waited for it
+            rank [id]: rank
+            class: scheduler, input (of the model), model, sampling, output, tokenizer, requests, other; by
+                names
+            name: the annotation or Python function that shows it
+            time_us [us]: host_us of all steps in which the launching thread is in it
+            share_pct [percent]: of host_us of all steps
+
+        Table differences: one row is one thing that the slowest steps of a phase have more of, or less
+            rank [id]: rank
+            phase: phase of the steps
+            kind: time: of a step; batch: requests or tokens; part: of its time, which add up to it; kernel:
+                GPU work
+            name: part, or kernel
+            typical_us [us]: mean of the typical steps (40th to 60th percentile of the phase); of a batch a
+                count
+            slow_us [us]: mean of the slow steps (99th percentile and beyond)
+            more_us [us]: slow_us less typical_us
+            by_count_us [us]: of more_us, by more executions of a typical length
+            by_time_us [us]: of more_us, by longer executions
+            typical_steps [count]: typical steps
+            slow_steps [count]: slow steps
+
+        Table requests: one row is one request of benchmark
+            rank [id]: rank
+            request [id]: its place among the benchmark's answered ones
+            sent_us [us]: when the client sent it
+            first_token_us [us]: from then to its first token; queue to delivery make it up
+            queue_us [us]: until the step begins that gives its first token; earlier parts of its prompt are
+                in it
+            host_us [us]: nothing runs on the GPU, and its next work was not even launched: scheduler,
+                sampling, Python
+            launch_us [us]: nothing runs, and the next work is launched already: latency, or a dependency
+            compute_us [us]: computation runs
+            exposed_comm_us [us]: communication runs and no computation
+            exposed_copy_us [us]: copies or memsets run, and neither of them
+            other_us [us]: other work, idle before work whose launch is not in the file, time between
+                recordings
+            delivery_us [us]: from the end of that step until the client has the token
+            step [id]: the last step with prefill that ends by then
+
+        Table load: one row is one line of log
+            rank [id]: rank whose steps are shown next to it
+            at_us [us]: time of the line; logs have whole seconds
+            running [count]: requests that run
+            waiting [count]: requests that wait
+            kv_cache_pct [percent]: of the KV cache in use
+            preempted [count]: requests that lost their KV cache and are computed again
+            steps [count]: steps that end from then to the next line
+            mean_step_us [us]: their mean time
+            tokens [count]: computed in them
+
+        Table fit: one row is how well benchmark fits the trace
+            rank [id]: rank whose steps the requests are put next to
+            requests [count]: sent and answered within the trace
+            placed [count]: of them, with a step that gives their first token
+            agreement_pct [percent]: of tokens that come when the batches of the steps say: 100 where the
+                clocks agree to within a step and all requests are the benchmark's; refused below 50"""
     def steps(self, *,
         by: Literal['step', 'rank'] = 'step',
         outlier: float = 10.0,
@@ -3440,6 +3592,7 @@ class Job:
             own_time_us [us]: gpu_span without exposed communication: what the rank needed for itself; of a
                 job without a GPU, span without the host's communication while no operator runs
             behind_median_pct [percent]: own_time above the median of all ranks
+            role: rollout, update, ...: ROLE=PATH, else as processes or annotations say
 
         Table kernels: One row a kernel name, all ranks together, by time.
             name: kernel, copy or memset

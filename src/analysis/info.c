@@ -7,6 +7,7 @@
 #include "base/order.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "trace/role_names.h"
 #include "trace/selection.h"
 
 typedef struct stream_row {
@@ -37,6 +38,7 @@ struct info {
     int64_t origin; /* the rank's first event, selected or not; while the trace is there */
     int64_t base_ns, first, last, first_step, last_step, world_size;
     char device[128], backend[64], label[64];
+    uint8_t role; /* rs_job_role */
     category *categories;
     size_t n_categories;
     stream_row *streams;
@@ -75,7 +77,9 @@ static const char *const no_yes[] = {"no", "yes"};
     CELL(SOME_CHARS(info, device), "device_name", TEXT, NONE, "first device", "device")                      \
     CELL(SOME_CHARS(info, backend), "backend", TEXT, NONE, "communication backend", NULL)                    \
     CELL(OF(info, world_size), "world_size", INT, COUNT, "ranks of the whole job", "world")                  \
-    CELL(SOME_CHARS(info, label), "label", TEXT, NONE, "what a merger calls the rank", NULL)
+    CELL(SOME_CHARS(info, label), "label", TEXT, NONE, "what a merger calls the rank", NULL)                 \
+    CELL(SET, "role", TEXT, NONE, "rollout, update, ...: ROLE=PATH, else as processes or annotations say",   \
+         NULL)
 RS_RECORD(rank, RANK_ROW);
 
 #define CATEGORY_ROW(CELL)                                                                                   \
@@ -272,9 +276,13 @@ static rs_status look_at(const rs_run *run, rs_trace *t, info *p, rs_error *err)
     const rs_step *steps;
     const rs_work *work;
     rs_selector selector;
+    rs_job_role role = RS_ROLE_NONE;
+    bool annotated;
     int64_t last;
     size_t n = 0;
     rs_status status = rs_trace_span(t, &p->origin, &last, err);
+    if (status == RS_OK) status = rs_trace_job_role(t, &role, &annotated, err);
+    p->role = (uint8_t)role;
     if (status == RS_OK) status = rs_trace_selected_span(t, &p->first, &p->last, err);
     p->has_span = status == RS_OK && p->first != RS_NO_TIME;
     if (status == RS_OK) status = collect_categories(p, t, err);
@@ -354,6 +362,7 @@ static rs_status add_rank_row(rs_table *t, const rs_partial *partial, const info
     rs_table_set_text(t, "split_by", partial->domain_rule);
     rs_table_set_int(t, "start_unix_ns", epoch);
     rs_table_set_time(t, "span_us", p->has_span ? p->last - p->first : RS_NO_TIME);
+    rs_table_set_text(t, "role", rs_role_shown(partial->role, (rs_job_role)p->role));
     return rs_table_end_row(t, err);
 }
 
@@ -420,6 +429,7 @@ static const rs_layout fact_layout = RS_RECORD_LAYOUT(fact, software);
 
 /* of a recording only its row is shown */
 static const rs_field recording_fields[] = {
+    RS_FIELD_BELOW(info, role, RS_N_ROLES),
     RS_FIELD(info, file),
     RS_FIELD(info, has_span),
     RS_FIELD(info, base_ns),
@@ -429,6 +439,7 @@ static const rs_layout recording_layout = RS_RECORD_LAYOUT_AND(info, rank, recor
 
 /* what is no cell of its row */
 static const rs_field info_fields[] = {
+    RS_FIELD_BELOW(info, role, RS_N_ROLES),
     RS_FIELD_LIST(info, recordings, n_recordings, &recording_layout),
     RS_FIELD(info, has_span),
     RS_FIELD(info, base_ns),

@@ -102,43 +102,19 @@ typedef struct stretch {
     int64_t start, end;
 } stretch;
 
-/* role: what its process is called, rs_job_role; first, last: events, ns. */
+/* role: rs_job_role, without ROLE=PATH; annotated: as annotations say; first, last: events, ns. */
 typedef struct own {
-    int64_t role, first, last;
+    uint8_t role;
+    bool annotated;
+    int64_t first, last;
 } own;
-
-static rs_job_role role_of_process(const rs_trace *trace)
-{
-    const rs_events *e = trace->events;
-    for (size_t i = 0; i < trace->n_rows; i++) {
-        uint32_t row = rs_trace_row(trace, i);
-        if (e->phase[row] != 'M' || strcmp(rs_event_name(e, row), "process_name") != 0) continue;
-        uint32_t id = rs_events_text(e, RS_COL_META_NAME, row);
-        int several = 0;
-        rs_job_role role = id == RS_NO_STRING ? RS_ROLE_NONE
-                                              : rs_role_of_name(e->strings.items[id].text,
-                                                                e->strings.items[id].length, &several);
-        if (role && !several) return role;
-    }
-    return RS_ROLE_NONE;
-}
-
-/* Annotations that name a role, by string. */
-static bool roles_of_names(const rs_events *e, uint8_t **out)
-{
-    uint8_t *of = rs_calloc(e->strings.n + 1, 1);
-    for (size_t i = 0; of && i < e->strings.n; i++)
-        of[i] = (uint8_t)rs_role_of_name(e->strings.items[i].text, e->strings.items[i].length, NULL);
-    *out = of;
-    return of != NULL;
-}
 
 static rs_status put_spans(rs_trace *trace, rs_relations *out, rs_error *err)
 {
     const rs_events *e = trace->events;
-    RS_LOCAL uint8_t *of = NULL;
+    RS_LOCAL uint8_t *of = rs_roles_of_strings(e);
     rs_selector selector;
-    if (!roles_of_names(e, &of)) return rs_fail_nomem(err, "roles");
+    if (!of) return rs_fail_nomem(err, "roles");
     RS_TRY(rs_trace_selector(trace, &selector, err));
     for (size_t i = 0; i < trace->n_rows; i++) {
         uint32_t row = rs_trace_row(trace, i);
@@ -182,7 +158,10 @@ static rs_status put_busy(const rs_run *run, rs_trace *trace, bool host, rs_rela
 static rs_status put_rank(const rs_run *run, rs_trace *trace, rs_relations *out, rs_error *err)
 {
     rs_coll_rank *comm;
-    own o = {.role = role_of_process(trace)};
+    rs_job_role role;
+    own o = {0};
+    RS_TRY(rs_trace_job_role(trace, &role, &o.annotated, err));
+    o.role = (uint8_t)role;
     RS_TRY(rs_coll_rank_any(trace, run->policy, &comm, err));
     out->extra = comm;
     RS_TRY(rs_trace_selected_span(trace, &o.first, &o.last, err));
@@ -256,37 +235,18 @@ static bool unite(rs_interval *items, size_t *n)
 
 static const rs_order by_start[] = {RS_RISING(span, start), RS_FALLING(span, end)};
 
-/* What a rank is by itself: as given, else as its process is called, else what most of its annotated time is. */
-static uint32_t role_of_rank(answer *a, size_t r)
-{
-    const rs_relations *p = a->partials[r].value;
-    int64_t time[RS_N_ROLES] = {0};
-    rs_job_role most = RS_ROLE_NONE;
-    if (a->partials[r].role) return name_of(a, a->partials[r].role);
-    if (p->items[OWN].n && RS_ROWS(own, p, OWN)->role > RS_ROLE_SYNC &&
-        RS_ROWS(own, p, OWN)->role < RS_N_ROLES)
-        return name_of(a, rs_role_names[RS_ROWS(own, p, OWN)->role]);
-    for (size_t i = 0; i < p->items[SPANS].n; i++) {
-        const span *s = &RS_ROWS(span, p, SPANS)[i];
-        if (s->role > RS_ROLE_SYNC && s->role < RS_N_ROLES)
-            time[s->role] = rs_add_sat(time[s->role], rs_sub_sat(s->end, s->start));
-    }
-    for (int k = RS_ROLE_SYNC + 1; k < RS_N_ROLES; k++)
-        if (time[k] > time[most]) most = (rs_job_role)k;
-    return name_of(a, rs_role_names[most]);
-}
-
 /* Annotations count where neither the command line nor the process says what the rank is. */
 static bool fill_member(answer *a, size_t r)
 {
     member *m = &a->members[r];
     const rs_relations *p = a->partials[r].value;
-    const bool annotated =
-        !a->partials[r].role && !(p->items[OWN].n && RS_ROWS(own, p, OWN)->role > RS_ROLE_SYNC);
+    const own *o = p->items[OWN].n ? RS_ROWS(own, p, OWN) : NULL;
+    const char *given = a->partials[r].role;
+    const bool annotated = !given && o && o->annotated;
     size_t n = a->ranks[r]->n;
     m->of = p;
     m->shift = a->job.shift[r];
-    m->role = role_of_rank(a, r);
+    m->role = name_of(a, given ? given : rs_role_names[o ? o->role : RS_ROLE_NONE]);
     m->spans = rs_malloc((p->items[SPANS].n + 1) * sizeof *m->spans);
     m->waits_own = rs_malloc((n + 1) * sizeof *m->waits_own);
     m->waits_others = rs_malloc((n + 1) * sizeof *m->waits_others);
@@ -310,9 +270,8 @@ static bool fill_member(answer *a, size_t r)
     for (size_t i = 0; i < m->n_spans; i++)
         if (!kept || m->spans[i].start >= m->spans[kept - 1].end) m->spans[kept++] = m->spans[i];
     m->n_spans = kept;
-    if (p->items[OWN].n) {
-        int64_t first = rs_add_sat(RS_ROWS(own, p, OWN)->first, m->shift),
-                last = rs_add_sat(RS_ROWS(own, p, OWN)->last, m->shift);
+    if (o) {
+        int64_t first = rs_add_sat(o->first, m->shift), last = rs_add_sat(o->last, m->shift);
         if (first < a->start) a->start = first;
         if (last > a->end) a->end = last;
     }
@@ -543,7 +502,8 @@ static const rs_field span_fields[] = {RS_FIELD(span, start), RS_FIELD(span, end
 static const rs_layout span_layout = RS_LAYOUT(span, span_fields);
 static const rs_field stretch_fields[] = {RS_FIELD(stretch, start), RS_FIELD(stretch, end)};
 static const rs_layout stretch_layout = RS_LAYOUT(stretch, stretch_fields);
-static const rs_field own_fields[] = {RS_FIELD(own, role), RS_FIELD(own, first), RS_FIELD(own, last)};
+static const rs_field own_fields[] = {RS_FIELD_BELOW(own, role, RS_N_ROLES), RS_FIELD(own, annotated),
+                                      RS_FIELD(own, first), RS_FIELD(own, last)};
 static const rs_layout own_layout = RS_LAYOUT(own, own_fields);
 static const rs_aggregate by_roles[] = {
     RS_KEY_TEXT(wait_row, role, wait_row, role),

@@ -23,6 +23,7 @@ typedef struct rs_step_times {
     int64_t number;
     int64_t start, length; /* on the host; RS_NO_TIME when only the GPU shows the step */
     int64_t period;        /* steps_period.c; RS_NO_TIME: unknown */
+    int64_t until;         /* its end, where it is known; does not travel */
     rs_busy gpu;           /* of the work launched in the step */
     int64_t host_wait;     /* idle time in which the next work of the step had not even been launched */
     int64_t data_loading;  /* host time in data loader calls that start in the step */

@@ -110,6 +110,7 @@ rs_status rs_steps_periods(rs_trace *t, const rs_policy *policy, rs_rank_steps *
         /* ahead of a recording's first step lies time of which nothing is known */
         if (at && rs_trace_recording_of(t, steps[at].row) != rs_trace_recording_of(t, steps[at - 1].row))
             begin = steps[at].start;
+        out->items[i].until = p.end[at];
         out->items[i].period = rs_sub_sat(p.end[at], begin);
     }
     clear_periods(&p);

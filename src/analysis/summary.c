@@ -8,6 +8,7 @@
 #include "base/interval.h"
 #include "base/memory.h"
 #include "base/stats.h"
+#include "trace/role_names.h"
 
 #define RANK_ROW(CELL)                                                                                       \
     CELL(RANK, "rank", INT, ID, "rank of the job", NULL)                                                     \
@@ -49,7 +50,9 @@
          "gpu_span without exposed communication: what the rank needed for itself; of a job without a "      \
          "GPU, span without the host's communication while no operator runs",                                \
          "own time")                                                                                         \
-    CELL(SET, "behind_median_pct", REAL, PERCENT, "own_time above the median of all ranks", "slower by")
+    CELL(SET, "behind_median_pct", REAL, PERCENT, "own_time above the median of all ranks", "slower by")     \
+    CELL(SET, "role", TEXT, NONE, "rollout, update, ...: ROLE=PATH, else as processes or annotations say",   \
+         NULL)
 RS_RECORD(rank, RANK_ROW);
 
 #define KERNEL_ROW(CELL)                                                                                     \
@@ -113,10 +116,10 @@ static double percent(int64_t part, int64_t whole)
     return whole > 0 ? 100.0 * (double)part / (double)whole : (double)NAN;
 }
 
-static rs_status add_rank(rs_table *table, int64_t rank, const rs_rank_summary *s, int64_t median_own,
-                          rs_error *err)
+static rs_status add_rank(rs_table *table, const rs_partial *partial, int64_t median_own, rs_error *err)
 {
-    rs_table_put(table, &rank_record, rank, s);
+    const rs_rank_summary *s = partial->value;
+    rs_table_put(table, &rank_record, partial->rank, s);
     rs_table_set_real(table, "busy_pct", percent(s->gpu_span - s->idle, s->gpu_span));
     if (rs_summary_own_known(s)) {
         int64_t own = rs_summary_own_time(s);
@@ -126,6 +129,7 @@ static rs_status add_rank(rs_table *table, int64_t rank, const rs_rank_summary *
         rs_table_set_null(table, "own_time_us");
         rs_table_set_null(table, "behind_median_pct");
     }
+    rs_table_set_text(table, "role", rs_role_shown(partial->role, (rs_job_role)s->role));
     return rs_table_end_row(table, err);
 }
 
@@ -220,7 +224,7 @@ static rs_status summary_merge(const rs_run *run, rs_partial *partials, size_t n
         const rs_rank_summary *s = partials[i].value;
         if (!rs_summary_own_known(s))
             rs_result_note(result, "rank %lld: no GPU events", (long long)partials[i].rank);
-        status = add_rank(result->tables[RANKS], partials[i].rank, s, median, err);
+        status = add_rank(result->tables[RANKS], &partials[i], median, err);
     }
     if (status == RS_OK) status = add_names(partials, n, true, top, result->tables[KERNELS], err);
     if (status == RS_OK) status = add_names(partials, n, false, top, result->tables[OPERATORS], err);
@@ -260,6 +264,7 @@ static const rs_field summary_fields[] = {
     RS_FIELD(rs_rank_summary, communicates),
     RS_FIELD(rs_rank_summary, host_waiting),
     RS_FIELD(rs_rank_summary, data_loading),
+    RS_FIELD_BELOW(rs_rank_summary, role, RS_N_ROLES),
     RS_FIELD_LIST(rs_rank_summary, kernels, n_kernels, &name_layout),
     RS_FIELD_LIST(rs_rank_summary, operators, n_operators, &name_layout),
 };

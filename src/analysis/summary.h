@@ -31,6 +31,7 @@ typedef struct rs_rank_summary {
     bool communicates;                   /* ... and has communication on the host */
     int64_t host_waiting;                /* ... its time in communication that no operator hides */
     int64_t data_loading;                /* host time in data loader annotations */
+    uint8_t role;                        /* rs_job_role, without ROLE=PATH */
     rs_name_total *kernels, *operators;
     size_t n_kernels, n_operators;
 } rs_rank_summary;

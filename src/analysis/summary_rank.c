@@ -13,6 +13,7 @@
 #include "trace/launch_ops.h"
 #include "trace/recordings.h"
 #include "trace/data_loader.h"
+#include "trace/role_names.h"
 #include "trace/selection.h"
 
 /* Names beyond this many are added up under "(others)": a partial stays small. */
@@ -254,7 +255,10 @@ rs_status rs_summary_rank(const rs_run *run, rs_trace *t, void **partial, rs_err
     int64_t origin, first, last, sum = 0;
     rs_host_job host;
     const rs_data_loader *loads;
+    rs_job_role role = RS_ROLE_NONE;
+    bool annotated;
     rs_status status = rs_trace_span(t, &origin, &last, err);
+    if (status == RS_OK) status = rs_trace_job_role(t, &role, &annotated, err);
     if (status == RS_OK) status = rs_trace_host_job(t, &host, err);
     if (status == RS_OK) status = rs_trace_selected_span(t, &first, &last, err);
     if (status == RS_OK) status = rs_trace_selector(t, &selector, err);
@@ -271,6 +275,7 @@ rs_status rs_summary_rank(const rs_run *run, rs_trace *t, void **partial, rs_err
         s->n_steps++;
     }
     s->mean_step = s->n_steps ? sum / (int64_t)s->n_steps : -1;
+    s->role = (uint8_t)role;
     s->on_host = host.on_host;
     s->communicates = host.communication > 0;
     s->host_waiting = host.waiting;

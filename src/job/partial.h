@@ -1,7 +1,7 @@
 /* Packed partials: magic, length and checksum of all that follows (eight bytes each), then the body:
  *
  *   version and format, settings of the job, queries (name, mode, fingerprints of options and layouts),
- *   inputs: path, whether found in a folder, and for each query, behind its length, what its ranks said: in
+ *   inputs: path, whether found in a folder, its role, and for each query, behind its length, what its ranks said: in
  * the first round and, below it, in the next one under each value that they may come to agree on.
  *
  * Packed agreements have another magic, the same head, and for each query the values agreed on so far. */
@@ -14,7 +14,7 @@
 #define RS_PARTIAL_MAGIC "\x89RSpart\n"
 #define RS_AGREED_MAGIC "\x89RSagre\n"
 #define RS_PARTIAL_HEAD 24
-#define RS_PARTIAL_FORMAT 5
+#define RS_PARTIAL_FORMAT 6
 
 /* Packs what all inputs of the job said to n questions. */
 rs_status rs_partials_write(const rs_job *job, const rs_question *questions, size_t n, rs_bytes *out,

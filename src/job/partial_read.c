@@ -13,7 +13,7 @@
 #include "job/partial.h"
 
 typedef struct packed_input {
-    const char *path, *instead;
+    const char *path, *instead, *role;
     bool from_directory;
     size_t part, order;     /* which packed bytes it came with, and where it stood */
     rs_wire_reader *blocks; /* by query: what it said, still packed */
@@ -143,6 +143,8 @@ static rs_status read_inputs(merger *m, size_t part, rs_wire_reader *r, const si
         input.path = rs_wire_text(r);
         input.from_directory = rs_wire_bool(r);
         input.instead = rs_wire_text(r);
+        input.role = rs_wire_text(r);
+        m->ranking.roles |= input.role != NULL;
         input.blocks = rs_wire_room(r, m->n, sizeof *input.blocks, 0);
         if (!input.path) r->bad = true;
         for (size_t k = 0; !r->bad && k < n_places; k++) {
@@ -260,7 +262,9 @@ static void read_answer(const rs_question *q, rs_wire_reader *r, size_t round, r
     }
 }
 
-static void read_rank(const rs_question *q, const rs_ranking *ranking, rs_wire_reader *r, rs_rank_answer *u)
+/* exact: it was asked what this job asks; of another part's input without a role, more may be asked than was there. */
+static void read_rank(const rs_question *q, const rs_ranking *ranking, bool exact, rs_wire_reader *r,
+                      rs_rank_answer *u)
 {
     u->at = &u->first;
     u->own_rank = rs_wire_signed(r);
@@ -268,7 +272,7 @@ static void read_rank(const rs_question *q, const rs_ranking *ranking, rs_wire_r
     u->begin = rs_wire_signed(r);
     read_selected(r, &u->selected);
     u->asked = rs_wire_bool(r);
-    if (u->asked != rs_ranking_may_want(ranking, u->own_rank)) r->bad = true;
+    if (exact && u->asked != rs_ranking_may_want(ranking, u->own_rank)) r->bad = true;
     if (!r->bad && u->asked) read_answer(q, r, 0, &u->first);
 }
 
@@ -290,7 +294,7 @@ void rs_input_answer_read(const rs_question *q, const rs_ranking *ranking, size_
         rs_rank_answer *u = &answer->ranks[answer->n_ranks++];
         u->input = at;
         u->index = (size_t)i;
-        read_rank(q, ranking, r, u);
+        read_rank(q, ranking, answer->role || !ranking->roles, r, u);
     }
 }
 
@@ -302,8 +306,10 @@ static rs_status read_input(const merger *m, rs_question *q, size_t k, size_t at
     rs_input_answer *answer = &q->answers[at];
     rs_wire_reader r = input->blocks[k];
     r.arena = values;
-    *answer = (rs_input_answer){
-        .path = input->path, .from_directory = input->from_directory, .instead = input->instead};
+    *answer = (rs_input_answer){.path = input->path,
+                                .role = input->role,
+                                .from_directory = input->from_directory,
+                                .instead = input->instead};
     rs_input_answer_read(q, &m->ranking, at, &r, answer);
     return r.bad || r.p != r.end ? damaged(m, input->part, &r, err) : RS_OK;
 }

@@ -144,6 +144,7 @@ rs_status rs_partials_write(const rs_job *job, const rs_question *questions, siz
         rs_wire_put_text(&w, job->inputs[i].path);
         rs_wire_put_unsigned(&w, job->inputs[i].from_directory);
         rs_wire_put_text(&w, job->inputs[i].instead);
+        rs_wire_put_text(&w, job->inputs[i].role);
         for (size_t k = 0; k < n; k++) {
             block.n = 0;
             rs_input_answer_write(&block, &questions[k], &questions[k].answers[i]);

@@ -211,6 +211,47 @@ void rs_headline_launches(const rs_result *result, rs_text *out)
         TIME(total(t, "delay_us") / work));
 }
 
+/* The first rank's tokens in decode, else its first tokens, else its steps: the median, and the tail with its largest part. */
+void rs_headline_serving(const rs_result *result, rs_text *out)
+{
+    static const char *const metrics[][2] = {{"between_tokens", "Between two tokens of a request"},
+                                             {"time_to_first_token", "To a first token"},
+                                             {"first_token_step", "A step that gives first tokens"},
+                                             {"step", "A step"}};
+    static const char *const parts[][2] = {{"queue_us", "the queue"},
+                                           {"host_us", "the host"},
+                                           {"launch_us", "launches"},
+                                           {"compute_us", "computation"},
+                                           {"exposed_comm_us", "exposed communication"},
+                                           {"exposed_copy_us", "exposed copies"},
+                                           {"other_us", "other work"},
+                                           {"delivery_us", "delivery"}};
+    const rs_table *t = rows_of(result, "latency");
+    const size_t n = t ? rs_table_n_rows(t) : 0;
+    size_t first = n, last = n, most = 0;
+    for (size_t k = 0; first == n && k < sizeof metrics / sizeof *metrics; k++)
+        for (size_t i = 0; i < n && rank_of(t, i) == rank_of(t, 0); i++) {
+            const int64_t p = rs_face_int(t, i, "percentile", 100);
+            if (strcmp(rs_face_string(t, i, "metric"), metrics[k][0]) != 0) continue;
+            if (first == n) rs_text_printf(out, "%s: ", metrics[k][1]);
+            if (first == n) first = i;
+            if (last == n || (p < 100 && p > rs_face_int(t, last, "percentile", 0))) last = i;
+            if (p == 100) break; /* of the first phase */
+        }
+    if (first == n) return;
+    for (size_t k = 1; k < sizeof parts / sizeof *parts; k++)
+        if (amount(t, last, parts[k][0]) > amount(t, last, parts[most][0])) most = k;
+    if (first == last && rs_face_int(t, first, "percentile", 0) == 100)
+        rs_text_printf(out, "%s at most", TIME(amount(t, first, "time_us")));
+    else
+        rs_text_printf(out, "%s at the median (95 %% interval %s to %s)", TIME(amount(t, first, "time_us")),
+                       TIME(amount(t, first, "low_us")), TIME(amount(t, first, "high_us")));
+    if (first != last)
+        rs_text_printf(out, ", %s at the %lldth percentile", TIME(amount(t, last, "time_us")),
+                       (long long)rs_face_int(t, last, "percentile", 0));
+    rs_text_printf(out, ", of which %s is %s.", TIME(amount(t, last, parts[most][0])), parts[most][1]);
+}
+
 void rs_headline_clocks(const rs_result *result, rs_text *out)
 {
     const rs_table *t = rows_of(result, "clocks"), *wrong = rows_of(result, "contradictions");

@@ -192,3 +192,16 @@ rs_status rs_face_diff(const rs_result *result, rs_page *layout, rs_error *err)
     }
     return status;
 }
+
+rs_status rs_face_serving(const rs_result *result, rs_page *layout, rs_error *err)
+{
+    static const char *const more[] = {"fit", "load"};
+    rs_status status = rs_face_first(result->tables[result->main_table], NULL, layout, err);
+    for (size_t i = 0; status == RS_OK && !layout->brief && i < sizeof more / sizeof *more; i++) {
+        const rs_table *t = rs_result_table(result, more[i]);
+        if (!t || !rs_table_n_rows(t)) continue;
+        rs_page_blank(layout);
+        status = rs_face_first(t, NULL, layout, err);
+    }
+    return status;
+}

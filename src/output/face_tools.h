@@ -51,6 +51,7 @@ void rs_headline_regress(const rs_result *result, rs_text *out);
 void rs_headline_replay(const rs_result *result, rs_text *out);
 void rs_headline_roofline(const rs_result *result, rs_text *out);
 void rs_headline_sequences(const rs_result *result, rs_text *out);
+void rs_headline_serving(const rs_result *result, rs_text *out);
 void rs_headline_steps(const rs_result *result, rs_text *out);
 void rs_headline_timeline(const rs_result *result, rs_text *out);
 void rs_headline_variance(const rs_result *result, rs_text *out);
@@ -67,6 +68,7 @@ rs_status rs_face_stacks(const rs_result *result, rs_page *layout, rs_error *err
 rs_status rs_face_what_if(const rs_result *result, rs_page *layout, rs_error *err);
 rs_status rs_face_doctor(const rs_result *result, rs_page *layout, rs_error *err);
 rs_status rs_face_stragglers(const rs_result *result, rs_page *layout, rs_error *err);
+rs_status rs_face_serving(const rs_result *result, rs_page *layout, rs_error *err);
 rs_status rs_face_steps(const rs_result *result, rs_page *layout, rs_error *err);
 rs_status rs_face_annotations(const rs_result *result, rs_page *layout, rs_error *err);
 rs_status rs_face_delays(const rs_result *result, rs_page *layout, rs_error *err);

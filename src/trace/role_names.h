@@ -2,7 +2,7 @@
 #ifndef RS_TRACE_ROLE_NAMES_H
 #define RS_TRACE_ROLE_NAMES_H
 
-#include <stddef.h>
+#include "trace/trace.h"
 
 typedef enum rs_job_role {
     RS_ROLE_NONE,
@@ -20,5 +20,18 @@ extern const char *const rs_role_names[RS_N_ROLES];
 /* By the words of a name ("generate_sequences", "ray::RewardWorker.compute"): the first of the order above that one of its words
  * is of; a name with "ref" and "log_prob" computes the reference. *several (NULL: not wanted): words of another role are in it, too. */
 rs_job_role rs_role_of_name(const char *name, size_t length, int *several);
+
+/* By string the role that its words name (rs_job_role); the caller frees it. NULL when out of memory. */
+uint8_t *rs_roles_of_strings(const rs_events *events);
+
+/* As ROLE=PATH says (NULL: it does not), else the rank's own; NULL: none. */
+static inline const char *rs_role_shown(const char *given, rs_job_role own)
+{
+    return given ? given : own ? rs_role_names[own] : NULL;
+}
+
+/* What a rank is without ROLE=PATH: as its process or Ray actor is called, else what most of its selected annotated time is
+ * (*annotated). Reads RS_COL_META_NAME. */
+rs_status rs_trace_job_role(rs_trace *trace, rs_job_role *out, bool *annotated, rs_error *err);
 
 #endif

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/ascii.h"
+#include "trace/kernel_name.h"
 
 const char *const rs_serving_phase_names[RS_N_SERVING_PHASES] = {"idle", "prefill", "decode", "mixed",
                                                                  "diffusion"};
@@ -146,6 +147,22 @@ static bool parse_atom(text t, rs_serving_step *s)
     return true;
 }
 
+/* A request in decode computes one token. */
+static bool parse_tensorrt(text t, rs_serving_step *s)
+{
+    int64_t number;
+    if (!take(&t, "[Executor] _forward_step") || (take(&t, " ") && !take_number(&t, &number))) return false;
+    if (!take(&t, ": ") || !take_number(&t, &s->context.requests) || !take(&t, " ctx reqs, ")) return false;
+    text tokens = t;
+    if (take_number(&tokens, &number) && take(&tokens, " ctx tokens, ")) {
+        s->context.q = number;
+        t = tokens;
+    }
+    bool ok = take_number(&t, &s->generation.requests) && take(&t, " gen reqs");
+    s->generation.q = s->generation.requests;
+    return ok;
+}
+
 static bool parse_diffusion(text t, rs_serving_step *s)
 {
     int64_t width, height;
@@ -158,7 +175,8 @@ static bool parse_diffusion(text t, rs_serving_step *s)
 bool rs_serving_parse(const char *name, size_t length, rs_serving_step *out)
 {
     static bool (*const formats[])(text, rs_serving_step *) = {
-        parse_vllm_detailed, parse_vllm, parse_vllm_old, parse_sglang, parse_atom, parse_diffusion};
+        parse_vllm_detailed, parse_vllm,     parse_vllm_old, parse_sglang,
+        parse_atom,          parse_tensorrt, parse_diffusion};
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         *out = (rs_serving_step){.phase = RS_SERVING_IDLE};
         if (!formats[i]((text){name, name + length}, out)) continue;
@@ -170,4 +188,36 @@ bool rs_serving_parse(const char *name, size_t length, rs_serving_step *out)
         return true;
     }
     return false;
+}
+
+/* ---- where nothing is annotated ------------------------------------------------------------------------ */
+
+rs_serving_phase rs_serving_phase_of_kernel(const char *name, size_t length)
+{
+    /* vLLM and its AMD kernels, FlashInfer, SGLang's Triton, flash-attention, FlashMLA, TensorRT-LLM */
+    static const struct {
+        const char *words;
+        rs_serving_phase phase;
+    } attention[] = {
+        {"bwd", RS_N_SERVING_PHASES},
+        {"backward", RS_N_SERVING_PHASES},
+        {"paged_attention", RS_SERVING_DECODE},
+        {"batch_decode", RS_SERVING_DECODE},
+        {"single_decode", RS_SERVING_DECODE},
+        {"fwd_grouped_kernel_stage1", RS_SERVING_DECODE},
+        {"fwd_kernel_stage1", RS_SERVING_DECODE},
+        {"fwd_splitkv_mla", RS_SERVING_DECODE},
+        {"masked_multihead_attention", RS_SERVING_DECODE},
+        {"mla_decode", RS_SERVING_DECODE},
+        {"batch_prefill", RS_SERVING_PREFILL},
+        {"single_prefill", RS_SERVING_PREFILL},
+        {"flash_fwd_kernel", RS_SERVING_PREFILL},
+        {"context_attention", RS_SERVING_PREFILL},
+        {"context_fmha", RS_SERVING_PREFILL},
+    };
+    char words[RS_KERNEL_WORDS];
+    rs_kernel_words(name, length, words);
+    for (size_t i = 0; i < sizeof attention / sizeof *attention; i++)
+        if (rs_words_have(words, attention[i].words)) return attention[i].phase;
+    return RS_SERVING_IDLE;
 }

@@ -1,4 +1,4 @@
-/* What the annotations of serving engines say of a step: vLLM, SGLang, ATOM, xDiT. */
+/* What the annotations of serving engines say of a step: vLLM, SGLang, TensorRT-LLM, ATOM, xDiT. */
 #ifndef RS_TRACE_SERVING_H
 #define RS_TRACE_SERVING_H
 
@@ -36,9 +36,14 @@ typedef struct rs_serving_step {
  *     execute_new_C_cached_G                                                        vLLM, older
  *     step[EXTEND|DECODE|MIXED bs=B toks=T c=C g=G c_sq=.. g_sqsk=..]               SGLang
  *     prefill[bs=B tok=T ctx=[..] sqsq=..]   decode[bs=B/PADDED tok=T ..]           ATOM
+ *     [Executor] _forward_step [N]: C ctx reqs, [T ctx tokens,] G gen reqs          TensorRT-LLM
  *     execute_diffusion_B_WxH                                                       xDiT
  *
  * Numbers that do not fit are held at the largest. */
 bool rs_serving_parse(const char *name, size_t length, rs_serving_step *out);
+
+/* The phase that a kernel's name shows by its kind of attention: RS_SERVING_PREFILL or RS_SERVING_DECODE; RS_SERVING_IDLE: neither, or
+ * kernels that both use; RS_N_SERVING_PHASES: of a backward pass, so that nothing is served. For steps that no annotation describes. */
+rs_serving_phase rs_serving_phase_of_kernel(const char *name, size_t length);
 
 #endif

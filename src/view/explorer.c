@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/problems.h"
+#include "base/search.h"
 #include "rankscope/text.h"
 
 #define KEPT_BYTES (UINT64_C(1) << 30) /* of events, which further questions over ranks find loaded */
@@ -160,14 +161,22 @@ rs_status rs_explorer_open_job(rs_explorer *x, rs_explorer_desk desk, rs_job **o
     return rs_job_open(x->paths, x->n_paths, &settings, out, err);
 }
 
-/* The row of a rank in info; SIZE_MAX: none. */
+/* The first row of a rank in info; SIZE_MAX: none. */
 static size_t row_of_rank(const rs_explorer *x, int64_t rank)
 {
     const rs_table *info = rs_result_table(&x->info, "ranks");
-    const size_t column = rs_column_of(info, "rank");
-    for (size_t i = 0; i < rs_table_n_rows(info); i++)
-        if (rs_table_int(info, i, column) == rank) return i;
-    return SIZE_MAX;
+    const size_t column = rs_column_of(info, "rank"), n = rs_table_n_rows(info);
+    size_t at;
+    RS_SEARCH(at, n, rs_table_int(info, at, column) < rank);
+    return at < n && rs_table_int(info, at, column) == rank ? at : SIZE_MAX;
+}
+
+const char *rs_explorer_role(const rs_explorer *x, int64_t rank)
+{
+    const rs_table *info = rs_result_table(&x->info, "ranks");
+    const size_t row = row_of_rank(x, rank);
+    const char *role = row == SIZE_MAX ? NULL : rs_table_text(info, row, rs_column_of(info, "role"), NULL);
+    return role ? role : "";
 }
 
 rs_status rs_explorer_open_rank(rs_explorer *x, int64_t rank, char text[24], rs_job **out, rs_error *err)
@@ -358,6 +367,7 @@ static const rs_column_spec rank_columns[] = {
     {"device", RS_TEXT, RS_UNIT_NONE, "name of its device", NULL},
     {"file", RS_TEXT, RS_UNIT_NONE, "the file it was read from", NULL},
     {"world", RS_INT, RS_UNIT_COUNT, "ranks of the whole job; unknown: the file does not say", NULL},
+    {"role", RS_TEXT, RS_UNIT_NONE, "what it does in the job; unknown: nothing says", NULL},
 };
 static const rs_table_spec rank_table = {"ranks", "one row is one rank", rank_columns,
                                          sizeof rank_columns / sizeof *rank_columns};
@@ -402,7 +412,8 @@ static rs_status put_ranks(const rs_explorer *x, rs_explorer_answer *answer, rs_
     rs_status status = t ? RS_OK : rs_fail_nomem(err, "the ranks");
     const size_t rank = rs_column_of(info, "rank"), events = rs_column_of(info, "events"),
                  device = rs_column_of(info, "device_name"), file = rs_column_of(info, "file"),
-                 label = rs_column_of(info, "label"), world = rs_column_of(info, "world_size");
+                 label = rs_column_of(info, "label"), world = rs_column_of(info, "world_size"),
+                 role = rs_column_of(info, "role");
     for (size_t i = 0, at = 0; status == RS_OK && i < x->map.n; i++) {
         const rs_map_rank *r = &x->map.ranks[i];
         while (at < rs_table_n_rows(info) && rs_table_int(info, at, rank) < r->rank) at++;
@@ -418,6 +429,7 @@ static rs_status put_ranks(const rs_explorer *x, rs_explorer_answer *answer, rs_
             rs_table_add_int(t, rs_table_int(info, at, world));
         else
             rs_table_add_null(t);
+        rs_table_add_text(t, known ? rs_table_text(info, at, role, NULL) : NULL);
         status = rs_table_end_row(t, err);
     }
     if (status == RS_OK) status = rs_answer_table(answer, "ranks", t, true, err);

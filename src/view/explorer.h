@@ -120,6 +120,8 @@ struct rs_explorer {
     rs_mended mended[RS_MENDED_MAPS];
 };
 
+const char *rs_explorer_role(const rs_explorer *explorer, int64_t rank); /* "": none */
+
 /* ---- requests ---------------------------------------------------------------------------------------- */
 
 /* The value of a parameter, decoded; false: it is not there. One that is wrongly encoded or too long becomes "%", which

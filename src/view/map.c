@@ -251,21 +251,40 @@ static rs_status read_fold(const char *text, fold *f, rs_error *err)
     f->size = comma ? strtoll(comma + 1, &end, 10) : 0;
     if (*end || f->stride < 1 || (comma ? f->size < 1 : f->size != 0) || f->stride > INT32_MAX ||
         f->size > INT32_MAX)
-        return rs_fail(err, RS_ERR_USAGE, "fold is the number of ranks of a row, or STRIDE,SIZE of an axis");
+        return rs_fail(err, RS_ERR_USAGE,
+                       "fold is the number of ranks of a row, STRIDE,SIZE of an axis, or role");
     return RS_OK;
 }
 
+#define MOST_ROLES 64
+
+/* The role of each row's rank, numbered in the order of their first ranks; those of no role are one. */
+static void key_by_role(const rs_explorer *x, const asked *a, rs_keyed *keys)
+{
+    const char *names[MOST_ROLES];
+    size_t n = 0;
+    for (size_t i = 0; i < a->n; i++) {
+        const char *role = rs_explorer_role(x, a->rows[i]->rank);
+        size_t at = 0;
+        while (at < n && strcmp(names[at], role) != 0) at++;
+        if (at == n && n < MOST_ROLES) names[n++] = role;
+        keys[i] = (rs_keyed){(int64_t)at, (uint32_t)i};
+    }
+}
+
 /* Rows of several ranks, whose times are added. */
-static rs_status fold_rows(asked *a, const char *text, rs_error *err)
+static rs_status fold_rows(const rs_explorer *x, asked *a, const char *text, rs_error *err)
 {
     fold f;
-    RS_TRY(read_fold(text, &f, err));
+    const bool by_role = strcmp(text, "role") == 0;
+    if (!by_role) RS_TRY(read_fold(text, &f, err));
     RS_LOCAL rs_keyed *keys = rs_malloc((a->n + 1) * sizeof *keys);
     RS_LOCAL const rs_map_rank **rows = rs_malloc((a->n + 1) * sizeof *rows);
     a->first = rs_malloc((a->n + 2) * sizeof *a->first);
     if (!keys || !rows || !a->first) return rs_fail_nomem(err, "rows of the map");
+    if (by_role) key_by_role(x, a, keys);
     for (size_t i = 0; i < a->n; i++) {
-        keys[i] = (rs_keyed){(int64_t)row_of(&f, a->rows[i]->rank), (uint32_t)i};
+        if (!by_role) keys[i] = (rs_keyed){(int64_t)row_of(&f, a->rows[i]->rank), (uint32_t)i};
         rows[i] = a->rows[i];
     }
     if (!rs_keyed_sort(keys, a->n)) return rs_fail_nomem(err, "rows of the map");
@@ -305,28 +324,31 @@ static void pool_rows(asked *a, size_t together)
     a->n = n;
 }
 
-/* By what a rank spends in the window, the most first; of equal ones the lowest rank. */
-static rs_status order_rows(asked *a, const char *by, rs_error *err)
+/* By role, or by what a rank spends in the window, the most first; of equal ones the lowest rank. */
+static rs_status order_rows(const rs_explorer *x, asked *a, const char *by, rs_error *err)
 {
-    const bool own = strcmp(by, "own") == 0;
+    const bool own = strcmp(by, "own") == 0, by_role = strcmp(by, "role") == 0;
     if (strcmp(by, "rank") == 0) return RS_OK;
-    if (!own && strcmp(by, "communication") != 0)
-        return rs_fail(err, RS_ERR_USAGE, "order is rank, own or communication");
+    if (!own && !by_role && strcmp(by, "communication") != 0)
+        return rs_fail(err, RS_ERR_USAGE, "order is rank, role, own or communication");
     RS_LOCAL rs_keyed *keys = rs_malloc((a->n + 1) * sizeof *keys);
     RS_LOCAL const rs_map_rank **rows = rs_malloc((a->n + 1) * sizeof *rows);
     if (!keys || !rows) return rs_fail_nomem(err, "rows of the map");
+    if (by_role) key_by_role(x, a, keys);
     for (size_t i = 0; i < a->n; i++) {
         int64_t sums[RS_EXPLORER_CLASSES];
+        rows[i] = a->rows[i];
+        if (by_role) continue;
         rs_map_columns(a->rows[i], a->from, a->to, 1, sums);
         keys[i] = (rs_keyed){own ? -(sums[0] + sums[1]) : -sums[RS_EXPLORER_COMM], (uint32_t)i};
-        rows[i] = a->rows[i];
     }
     if (!rs_keyed_sort(keys, a->n)) return rs_fail_nomem(err, "rows of the map");
     for (size_t i = 0; i < a->n; i++) a->rows[i] = rows[keys[i].value];
     return RS_OK;
 }
 
-static rs_status choose_rows(const rs_map *map, const rs_explorer_request *request, asked *a, rs_error *err)
+static rs_status choose_rows(const rs_explorer *x, const rs_map *map, const rs_explorer_request *request,
+                             asked *a, rs_error *err)
 {
     char list[4096];
     RS_SCOPED(rs_ranges_clear) rs_ranges wanted = {0};
@@ -339,9 +361,9 @@ static rs_status choose_rows(const rs_map *map, const rs_explorer_request *reque
         if (!some || rs_ranges_has(&wanted, map->ranks[i].rank)) a->rows[a->n++] = &map->ranks[i];
     if (rs_ask_text(request, "fold", list, sizeof list)) {
         a->pooled = 1;
-        return fold_rows(a, list, err);
+        return fold_rows(x, a, list, err);
     }
-    if (rs_ask_text(request, "order", list, sizeof list)) RS_TRY(order_rows(a, list, err));
+    if (rs_ask_text(request, "order", list, sizeof list)) RS_TRY(order_rows(x, a, list, err));
     a->pooled = most > 0 && a->n > (size_t)most ? (a->n + (size_t)most - 1) / (size_t)most : 1;
     if (a->pooled > 1) pool_rows(a, a->pooled);
     return RS_OK;
@@ -436,7 +458,7 @@ rs_status rs_answer_map(rs_explorer *x, const rs_explorer_request *request, rs_e
         return rs_fail(err, RS_ERR_USAGE, "width is 1 to %d", MOST_COLUMNS);
     if (a.to - a.from < width) return rs_fail(err, RS_ERR_USAGE, "a column is 1 ns at least");
     a.width = (size_t)width;
-    rs_status status = choose_rows(map, request, &a, err);
+    rs_status status = choose_rows(x, map, request, &a, err);
     RS_LOCAL int64_t *sums = rs_malloc(3 * a.width * RS_EXPLORER_CLASSES * sizeof *sums); /* and its waits */
     if (status == RS_OK && (a.first ? a.first[a.n] : a.n) * a.width * RS_EXPLORER_CLASSES > MOST_CELLS)
         status = rs_fail(err, RS_ERR_USAGE, "%zu rows of %zu columns are too many; pool them: rows=N", a.n,

@@ -170,6 +170,15 @@ static void test_sample(void **state)
         check_paths(paths, 2, &q, &settings[i]);
     }
     clear_questions(&q);
+    /* ROLE=PATH travels, with the numbers that follow from it */
+    q = mapped_questions(false);
+    const char *roles[] = {"update=" RS_SOURCE_DIR "/tests/data/small/rank0.json.gz",
+                           "rollout=" RS_SOURCE_DIR "/tests/data/roles/rank0.json.gz",
+                           RS_SOURCE_DIR "/tests/data/small/rank1.json.gz"};
+    assert_true(check_paths(roles, 2, &q, NULL) > 60);
+    assert_true(check_paths(roles, 2, &q, &settings[2]) > 60);
+    check_paths(roles + 1, 2, &q, &settings[2]);
+    clear_questions(&q);
 }
 
 /* What HTA's window does to a rank is only known when all are together. */

@@ -64,6 +64,21 @@ static const struct example {
      true,
      {0, 0, 0, 0, 0},
      {32, 128, 65536, 512, 262144}},
+    {"[Executor] _forward_step 60000: 0 ctx reqs, 0 ctx tokens, 32 gen reqs",
+     RS_SERVING_DECODE,
+     false,
+     {0, 0, 0, 0, 0},
+     {32, 32, 0, 0, 0}},
+    {"[Executor] _forward_step 3: 2 ctx reqs, 1024 ctx tokens, 5 gen reqs",
+     RS_SERVING_MIXED,
+     false,
+     {2, 1024, 0, 0, 0},
+     {5, 5, 0, 0, 0}},
+    {"[Executor] _forward_step: 1 ctx reqs, 0 gen reqs",
+     RS_SERVING_PREFILL,
+     false,
+     {1, 0, 0, 0, 0},
+     {0, 0, 0, 0, 0}},
     {"execute_diffusion_4_1024x768", RS_SERVING_DIFFUSION, false, {0, 0, 0, 0, 0}, {4, 0, 0, 0, 0}},
 };
 
@@ -108,6 +123,9 @@ static void test_hostile(void **state)
                                        "step",
                                        "step[]",
                                        "step[DECODED bs=1]",
+                                       "[Executor] _forward_step",
+                                       "[Executor] _forward_step x: 1 ctx reqs, 1 gen reqs",
+                                       "[Executor] _forward_step 1: 1 ctx reqs, 1 ctx tokens",
                                        "prefill",
                                        "prefill[tok=3]",
                                        "decode[bs=]",
@@ -120,8 +138,36 @@ static void test_hostile(void **state)
     assert_true(s.generation.requests > INT64_MAX - 100);
 }
 
+static void test_kernels(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        rs_serving_phase phase;
+    } kernels[] = {
+        {"void vllm::paged_attention_v2_kernel<unsigned short, unsigned short, 128, 16>(float*, float*)",
+         RS_SERVING_DECODE},
+        {"void flashinfer::BatchDecodeWithPagedKVCacheKernel<(flashinfer::PosEncodingMode)0>",
+         RS_SERVING_DECODE},
+        {"void flashinfer::BatchPrefillWithRaggedKVCacheKernel<flashinfer::KernelTraits<>>",
+         RS_SERVING_PREFILL},
+        {"_fwd_grouped_kernel_stage1", RS_SERVING_DECODE},
+        {"void flash::flash_fwd_kernel<Flash_fwd_kernel_traits<128, 64, 64, 4>>(Flash_fwd_params)",
+         RS_SERVING_PREFILL},
+        {"void flash::flash_fwd_splitkv_kernel<Flash_fwd_kernel_traits<128, 64, 64, 4>>", RS_SERVING_IDLE},
+        {"void flash::flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel<Flash_bwd_kernel_traits<128>>",
+         RS_N_SERVING_PHASES},
+        {"ampere_bf16_s16816gemm_bf16_128x64", RS_SERVING_IDLE},
+        {"", RS_SERVING_IDLE},
+    };
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        assert_int_equal(rs_serving_phase_of_kernel(kernels[i].name, strlen(kernels[i].name)),
+                         kernels[i].phase);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_examples), cmocka_unit_test(test_hostile)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_examples), cmocka_unit_test(test_hostile),
+                                       cmocka_unit_test(test_kernels)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

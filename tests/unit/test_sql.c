@@ -242,6 +242,10 @@ static void test_every_table(void **state)
                                         "pipeline_passes",
                                         "pipeline_layout",
                                         "roles_messages",
+                                        "serving_differences",
+                                        "serving_requests",
+                                        "serving_load",
+                                        "serving_fit",
                                         "tree_across"};
     static const char *const refused[] = {"sequences"};
     fixture f;

@@ -443,6 +443,22 @@ def check_fold(server):
     check(all(200 < sum(data[c * len(classes):(c + 1) * len(classes)]) <= 255 for c in range(12)), "that are of all its ranks")
 
 
+def check_roles(job):
+    """Rows by role: those of ROLE=PATH, in the order of their first ranks."""
+    with serving(*["%s=%s/rank%d.json" % (role, job, rank) for rank, role in enumerate(["rollout", "update", "rollout", "reward"])]) as server:
+        # roles that number apart: three of them in the order of the files
+        roles = {r["rank"]: r["role"] for r in server.get("job")["ranks"]}
+        same(sorted(roles.values()), ["reward", "rollout", "rollout", "update"], "roles of the job")
+        each = {r["rank"]: r["columns"] for r in server.get("map", width=7)["ranks"]}
+        order = sorted(roles, key=lambda rank: (min(r for r in roles if roles[r] == roles[rank]), rank))
+        check(order != sorted(roles), "an order of its own: %r" % roles)
+        same([r["rank"] for r in server.get("map", width=7, order="role")["ranks"]], order, "rows by role")
+        got = {roles[r["rank"]]: (r["members"], r["columns"]) for r in server.get("map", width=7, fold="role")["ranks"]}
+        for role in "rollout", "update", "reward":
+            members = [rank for rank in roles if roles[rank] == role]
+            same(got[role], (len(members), [[sum(each[m][c][k] for m in members) for k in range(len(each[0][0]))] for c in range(7)]), "the row of " + role)
+
+
 def check_counters(server, job):
     """Of each column the greatest value of the command's series."""
     wanted = {}
@@ -590,6 +606,7 @@ def main():
             check_fold(server)
             same(server.ask("api/memory")[0], 400, "there are no snapshots")
         check_memory(job, work)
+        check_roles(job)
         check_early(work)
         missing = os.path.join(work, "missing")
         shutil.copytree(job, missing)

@@ -42,6 +42,7 @@ class App {
         this.store = new Store();
         this.last = Math.max(1, job.last_ns);
         this.byRank = new Map(job.ranks.map((rank) => [rank.rank, rank]));
+        this.roles = new Set(job.ranks.map((rank) => rank.role).filter(Boolean));
         this.chain = null;
         this.path = null;
         this.flag = null;
@@ -114,7 +115,7 @@ class App {
         this.orderBox = h(
             'select',
             { 'aria-label': 'Order of the rows', onchange: (event) => this.store.move({ order: event.target.value || null }) },
-            [['', 'Rows by rank'], ['own', 'Rows by computation'], ['communication', 'Rows by communication'], ...this.folds().map(({ text, name }) => [`fold:${text}`, name])].map(([value, text]) => h('option', { value, selected: value === (this.store.state.order ?? '') }, text)),
+            [['', 'Rows by rank'], ...(this.roles.size ? [['role', 'Rows by role']] : []), ['own', 'Rows by computation'], ['communication', 'Rows by communication'], ...this.folds().map(({ text, name }) => [`fold:${text}`, name])].map(([value, text]) => h('option', { value, selected: value === (this.store.state.order ?? '') }, text)),
         );
         document.body.append(
             h(
@@ -183,11 +184,17 @@ class App {
         const each = ranks.length / Math.max(1, hosts.size);
         const whole = hosts.size > 1 && Number.isInteger(each) && ranks.every((rank) => rank.host && rank.host === this.byRank.get(rank.rank - (rank.rank % each))?.host);
         const most = Math.max(...ranks.map((rank) => rank.rank));
-        return [...(whole ? [{ text: String(each), name: 'A row a host' }] : most >= 8 && !(whole && each === 8) ? [{ text: '8', name: 'A row 8 ranks' }] : []), ...this.axes];
+        return [...(this.roles.size ? [{ text: 'role', name: 'A row a role' }] : []), ...(whole ? [{ text: String(each), name: 'A row a host' }] : most >= 8 && !(whole && each === 8) ? [{ text: '8', name: 'A row 8 ranks' }] : []), ...this.axes];
     }
 
-    // fold:N: N ranks a row; fold:STRIDE,SIZE: a row a coordinate on an axis of the mesh. As the map needs it, or null.
+    // fold:N: N ranks a row; fold:STRIDE,SIZE: a row a coordinate on an axis of the mesh; fold:role. As the map needs it, or null.
     foldOf(order) {
+        if (order === 'fold:role' && this.roles.size) {
+            const role = (rank) => this.byRank.get(rank)?.role ?? 'none';
+            const members = new Map();
+            for (const { rank } of this.job.ranks) members.set(role(rank), [...(members.get(role(rank)) ?? []), rank]);
+            return { text: 'role', rows: members.size, rowOf: role, members: (rank) => members.get(role(rank)) ?? [rank], labelOf: role };
+        }
         const [, first, size] = /^fold:([1-9]\d{0,5})(?:,([1-9]\d{0,5}))?$/.exec(order ?? '') ?? [];
         if (!first) return null;
         const rowOf = (rank) => (size ? Math.floor(rank / first) % size : Math.floor(rank / first));
@@ -228,6 +235,7 @@ class App {
             order: whatif === null && !this.foldOf(this.store.state.order) ? this.store.state.order : null,
             fold: this.foldOf(this.store.state.order),
             ranks: this.job.ranks.length,
+            roleOf: (rank) => this.byRank.get(rank)?.role,
             whatif,
             title,
             steps: whatif === null ? this.steps() : [],

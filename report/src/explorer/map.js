@@ -39,7 +39,7 @@ function mixColumns(data, inks, packed, { rows, width, row }, pixels) {
 
 export class MapView {
     // options: source (gives the columns of a window: api.js' getMap or like it), ranks (how many), whatif (id or null), waits (separate
-    // from other communication), order (of the rows; null: by rank), fold (several ranks a row: {text, rows, rowOf, labelOf}; null), steps, title
+    // from other communication), order (of the rows; null: by rank), fold (several ranks a row: {text, rows, rowOf, labelOf}; null), roleOf, steps, title
     constructor(host, options) {
         this.options = options;
         this.canvas = document.createElement('canvas');
@@ -94,7 +94,7 @@ export class MapView {
     }
 
     labelOf(rank) {
-        return this.options.fold ? this.options.fold.labelOf(rank) : `rank ${rank}`;
+        return this.options.fold ? this.options.fold.labelOf(rank) : `${this.options.roleOf?.(rank)?.slice(0, 10) ?? 'rank'} ${rank}`;
     }
 
     // The middle of a rank's row; of a pooled rank that of the row that shows its group.

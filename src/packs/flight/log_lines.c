@@ -2,6 +2,7 @@
 #define _DEFAULT_SOURCE
 #include "flight/log.h"
 #include "base/ascii.h"
+#include "base/calendar.h"
 #include "base/text.h"
 #include "flight/serving.h"
 #include "flight/sources.h"
@@ -164,15 +165,6 @@ static bool peel_pod(reading *r, rs_fl_line *l, bool *nomem)
     return false;
 }
 
-/* Days from 1970 to a date of the proleptic Gregorian calendar. */
-static int64_t days_from_date(int64_t y, int64_t m, int64_t d)
-{
-    y -= m <= 2;
-    int64_t era = (y >= 0 ? y : y - 399) / 400, yoe = y - era * 400;
-    int64_t doy = (153 * (m + (m > 2 ? -3 : 9)) + 2) / 5 + d - 1, doe = yoe * 365 + yoe / 4 - yoe / 100 + doy;
-    return era * 146097 + doe - 719468;
-}
-
 /* "02:11:08.071" at a place; the characters read, 0 when there is none. */
 static size_t clock_at(const rs_fl_line *l, size_t at, int64_t *ns)
 {
@@ -202,7 +194,7 @@ static bool peel_time(rs_fl_line *l)
     int64_t month = number_at(l, 5, digits_at(l, 5)), day = number_at(l, 8, digits_at(l, 8));
     int64_t year = number_at(l, 0, 4);
     if (!n || year < 1970 || year > 2250 || month < 1 || month > 12 || day < 1 || day > 31) return false;
-    l->time_ns = days_from_date(year, month, day) * INT64_C(86400000000000) + clock;
+    l->time_ns = rs_days_of_date(year, month, day) * INT64_C(86400000000000) + clock;
     l->stamped = true;
     n += 11;
     if (n < l->n && l->text[n] == 'Z')
@@ -246,7 +238,7 @@ int64_t rs_fl_time_of(const char *text, size_t n)
 static void yearless_time(rs_fl_line *l, int64_t month, int64_t day, int64_t clock)
 {
     if (month < 1 || month > 12 || day < 1 || day > 31) return;
-    l->time_ns = days_from_date(1972, month, day) * INT64_C(86400000000000) + clock;
+    l->time_ns = rs_days_of_date(1972, month, day) * INT64_C(86400000000000) + clock;
     l->stamped = l->yearless = true;
 }
 
