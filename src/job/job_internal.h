@@ -40,6 +40,7 @@ struct rs_input {
     size_t n_traces;
     const char *domain_rule; /* how they were told apart */
     rs_problems problems;
+    rs_wire_writer stamps;          /* of its files at the beginning of a run; empty: not taken */
     struct rs_stored_input *stored; /* what the store has of it, and is being put there: job_facets.c */
 };
 
@@ -264,6 +265,8 @@ typedef struct rs_result_key {
 } rs_result_key;
 
 void rs_result_key_make(rs_job *const *jobs, unsigned n_jobs, const rs_question *q, rs_result_key *out);
+/* At the end of a run. */
+void rs_job_forget_stamps(rs_job *job);
 void rs_result_key_clear(rs_result_key *key);
 /* false: it is not there, and *result is as it was. */
 bool rs_result_fetch(const rs_result_key *key, const rs_question *q, rs_result *result);

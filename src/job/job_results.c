@@ -11,11 +11,27 @@ enum { PART_RESULT = 1 };
 
 /* ---- keys ------------------------------------------------------------------------------------------------- */
 
-static bool stamp_job(rs_wire_writer *w, const rs_job *job)
+/* Each file is looked at once, before anything is read: what is kept afterwards holds if nothing has changed since. */
+static bool stamp_job(rs_wire_writer *w, rs_job *job)
 {
-    for (size_t i = 0; i < job->n_inputs; i++)
-        if (!job->inputs[i].instead && !rs_key_stamp_input(w, &job->inputs[i])) return false;
+    for (size_t i = 0; i < job->n_inputs; i++) {
+        rs_input *input = &job->inputs[i];
+        rs_wire_writer stamps = {0};
+        if (input->instead) continue;
+        bool ok = rs_key_stamp_input(&stamps, input) && !stamps.out_of_memory;
+        rs_wire_put(w, stamps.bytes, stamps.n);
+        if (!ok || input->stamps.n)
+            rs_wire_clear(&stamps);
+        else
+            input->stamps = stamps;
+        if (!ok) return false;
+    }
     return true;
+}
+
+void rs_job_forget_stamps(rs_job *job)
+{
+    for (size_t i = 0; i < job->n_inputs; i++) rs_wire_clear(&job->inputs[i].stamps);
 }
 
 static void put_job(rs_wire_writer *w, const rs_job *job)

@@ -616,6 +616,7 @@ static rs_status run_queries(rs_job *const *jobs, unsigned n_jobs, const rs_quer
     status = ok ? run_sides(jobs, sides, &views, n_jobs, &judged, outcomes, err) : rs_fail_nomem(err, "run");
     for (unsigned i = 0; sides && i < n_jobs; i++) end_side(&sides[i]);
     for (size_t k = 0; outcomes && k < judged.n; k++) rs_result_key_clear(&outcomes[k].key);
+    for (unsigned i = 0; i < n_jobs; i++) rs_job_forget_stamps(jobs[i]);
     rs_judged_deliver(&judged, results);
     rs_judged_queries_clear(&judged);
     rs_free_all(sides, outcomes, views.questions, views.rankings);

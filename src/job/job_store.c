@@ -58,6 +58,10 @@ static bool stamp_file(rs_wire_writer *w, const char *path)
 bool rs_key_stamp_input(rs_wire_writer *w, const rs_input *input)
 {
     if (input->bytes || input->remote || input->instead || rs_input_is_stdin(input)) return false;
+    if (input->stamps.n) {
+        rs_wire_put(w, input->stamps.bytes, input->stamps.n);
+        return true;
+    }
     for (size_t i = 0; i < input->n_recordings; i++)
         if (!rs_key_stamp_input(w, &input->recordings[i])) return false;
     if (input->n_recordings) return true;
