@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What watching costs: bench/watch.py BIN [--torch PYTHON]
+"""What watching costs: bench/watch.py [BIN] [--torch PYTHON]
 
 A window of 4096 ranks is added to a history of 432 windows of as many (src/packs/watch/tests/live/make_history.py): its traces are those of the
 recorded job with a sidecar, a copy a rank. With a Python that has torch, a gloo job of two ranks runs with the sidecar of this
@@ -17,7 +17,7 @@ import tempfile
 
 from results import ROOT, Section
 
-BIN = str(pathlib.Path(sys.argv[1]).resolve())
+BIN = str(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 and sys.argv[1] != "--torch" else ROOT / "build-bench" / "rankscope").resolve())
 TORCH = sys.argv[sys.argv.index("--torch") + 1] if "--torch" in sys.argv else None
 TESTS = ROOT / "src" / "packs" / "watch" / "tests"
 RANKS, WINDOWS, RUNS = 4096, 432, 3
