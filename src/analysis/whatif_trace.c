@@ -304,7 +304,8 @@ static rs_status open_engine(rs_whatif_job *a, const rs_skeleton *const *ranks, 
     return RS_OK;
 }
 
-/* What fixing all would give, and fixing any one rank would not: every rank varies. Sorts what ranks add, whose rows are put. */
+/* What fixing all would give, and fixing a few ranks would not: each of most ranks gives much of it, or none alone gives half. Sorts what
+ * ranks add, whose rows are put. */
 static void explain_repair(rs_whatif_job *a)
 {
     const size_t n = a->e.n_ranks;
@@ -312,12 +313,12 @@ static void explain_repair(rs_whatif_job *a)
     if (n < 2 || a->t < SLOW * a->t_repair) return;
     rs_sort_doubles(a->add, n);
     const double middle = a->add[(n - 1) / 2] - a->t_repair, slowest = a->add[n - 1] - a->t_repair;
-    if (4 * middle < lost || slowest > 2 * middle) return;
+    if ((4 * middle < lost || slowest > 2 * middle) && 2 * slowest > lost) return;
     rs_result_note(
         a->result,
-        "S repair is mostly the variation of all ranks from step to step: half of them each slow a "
-        "step %s times or more, the slowest %s times",
-        RS_FIXED(1 + middle / a->t_repair, 2), RS_FIXED(1 + slowest / a->t_repair, 2));
+        "S repair is not of a few ranks: the middle rank alone slows a step %s times, the slowest %s "
+        "times; the rest is what all ranks and transfers vary by",
+        RS_FIXED(1 + middle / a->t_repair, 3), RS_FIXED(1 + slowest / a->t_repair, 3));
 }
 
 static void explain(const rs_whatif_job *a, const rs_whatif_row *job, double worst)
