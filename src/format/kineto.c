@@ -103,7 +103,7 @@ bool rs_kineto_has_phase(const uint8_t *p, const uint8_t *end)
     if (p >= end || *p != '{' || !rs_kineto_looks_like_event(p, end)) return false;
     if (end - p > RS_LOOK_AHEAD) end = p + RS_LOOK_AHEAD;
     const rs_json_limits limits = {RS_JSON_MAX_DEPTH, SIZE_MAX};
-    const uint8_t *close = p; /* Ascend writes it behind the arguments */
+    const uint8_t *close = p; /* Ascend writes it after the arguments */
     if (rs_json_skip(&close, end, &limits) != RS_JSON_OK) close = memchr(p, '}', (size_t)(end - p));
     return memmem(p, (size_t)((close ? close : end) - p), phase, sizeof phase - 1) != NULL;
 }
@@ -178,7 +178,7 @@ static const uint8_t *find_events_key(const uint8_t *p, const uint8_t *end)
 static const uint8_t *find_events(const rs_reader *r, const uint8_t *from, const uint8_t *to, bool *more)
 {
     *more = false;
-    const uint8_t *first = from < to ? rs_json_space(from + 1, to) : to; /* behind a damaged bracket */
+    const uint8_t *first = from < to ? rs_json_space(from + 1, to) : to; /* after a damaged bracket */
     if (first < to && *first == '{' && *from != '{' && rs_kineto_has_phase(first, r->end)) return first - 1;
     for (const uint8_t *p = from; p < to; p++) {
         if (*p != '[' && *p != ',') continue; /* the bracket may be lost with the first events */
