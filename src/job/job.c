@@ -66,6 +66,7 @@ void rs_input_clear(rs_input *input)
     rs_free(input->recordings);
     rs_input_release(input);
     rs_problems_clear(&input->problems);
+    rs_wire_clear(&input->stamps);
     rs_free_all(input->path, input->instead, input->role);
     for (size_t k = 0; k < input->n_parts; k++) rs_free(input->parts[k]);
     rs_free(input->parts);

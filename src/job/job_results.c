@@ -31,7 +31,12 @@ static bool stamp_job(rs_wire_writer *w, rs_job *job)
 
 void rs_job_forget_stamps(rs_job *job)
 {
-    for (size_t i = 0; i < job->n_inputs; i++) rs_wire_clear(&job->inputs[i].stamps);
+    for (size_t i = 0; i < job->n_inputs; i++) {
+        rs_input *input = &job->inputs[i];
+        rs_wire_clear(&input->stamps);
+        for (size_t k = 0; k < input->n_recordings; k++)
+            rs_wire_clear(&input->recordings[k].stamps); /* joined in this run */
+    }
 }
 
 static void put_job(rs_wire_writer *w, const rs_job *job)
