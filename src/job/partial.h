@@ -1,7 +1,7 @@
 /* Packed partials: magic, length and checksum of all that follows (eight bytes each), then the body:
  *
  *   version and format, settings of the job, queries (name, mode, fingerprints of options and layouts),
- *   inputs: path, whether found in a folder, its role, and for each query, behind its length, what its ranks said: in
+ *   inputs: path, whether found in a folder, its role, and for each query, after its length, what its ranks said: in
  * the first round and, below it, in the next one under each value that they may come to agree on.
  *
  * Packed agreements have another magic, the same head, and for each query the values agreed on so far. */
