@@ -456,6 +456,7 @@ typedef struct transfer {
     int64_t bytes, ns;
     uint32_t meeting, n; /* n: members of the group */
     int kind;
+    bool on_host;
 } transfer;
 
 static int by_class(const void *a, const void *b)
@@ -487,7 +488,7 @@ static int64_t intercept(const transfer *const *points, size_t n)
     return at > (double)least ? least : rs_int_of(at);
 }
 
-int64_t *rs_edit_latencies(const rs_engine *e, bool least)
+int64_t *rs_edit_latencies(const rs_engine *e, rs_latency_of of)
 {
     int64_t *out = rs_malloc((e->n_meetings + 1) * sizeof *out);
     transfer *all = rs_malloc((e->n_meetings + 1) * sizeof *all);
@@ -501,6 +502,7 @@ int64_t *rs_edit_latencies(const rs_engine *e, bool least)
                             .ns = e->meetings[k].transfer,
                             .meeting = k,
                             .n = c->n,
+                            .on_host = c->on_host,
                             .kind = (int)rs_coll_shape_at(&e->coll, a)->kind};
     }
     if (ok && n) qsort(all, n, sizeof *all, by_class);
@@ -511,9 +513,15 @@ int64_t *rs_edit_latencies(const rs_engine *e, bool least)
                 points[n_points++] = &all[next];
         int64_t alpha = n_points ? intercept(points, n_points) : 0;
         /* transfers of one size differ by chance, and not because some of them grow */
-        if (n_points == 1 && !least) alpha = points[0][(&all[next - 1] - points[0]) / 2].ns;
-        for (size_t k = i; k < next; k++)
-            out[all[k].meeting] = all[k].bytes < 0 ? all[k].ns : alpha < all[k].ns ? alpha : all[k].ns;
+        if (n_points == 1 && of == RS_LATENCY_USUAL) alpha = points[0][(&all[next - 1] - points[0]) / 2].ns;
+        for (size_t k = i; k < next; k++) {
+            const transfer *t = &all[k];
+            if (n_points < 3 && of == RS_LATENCY_BOUND)
+                alpha = rs_sub_sat(t->ns, t->on_host
+                                              ? INT64_MAX
+                                              : rs_edit_most_transfer((rs_coll_kind)t->kind, t->n, t->bytes));
+            out[t->meeting] = t->bytes < 0 || alpha > t->ns ? t->ns : alpha < 0 ? 0 : alpha;
+        }
     }
     rs_free(all);
     if (ok) return out;
@@ -523,7 +531,7 @@ int64_t *rs_edit_latencies(const rs_engine *e, bool least)
 
 static rs_status network(const rs_edit *edit, rs_editor *x, rs_error *err)
 {
-    RS_LOCAL int64_t *alpha = rs_edit_latencies(x->e, true);
+    RS_LOCAL int64_t *alpha = rs_edit_latencies(x->e, RS_LATENCY_LEAST);
     if (!alpha) return rs_fail_nomem(err, "a question");
     for (size_t k = 0; k < x->e->n_meetings; k++) {
         int64_t *w = &x->w->transfer[k], fixed = edit->all_grows ? 0 : alpha[k] < *w ? alpha[k] : *w;

@@ -193,9 +193,17 @@ rs_status rs_edit_no_sync(const rs_edit *edit, rs_editor *x, rs_error *err);
 rs_status rs_edit_fuse(const rs_edit *edit, rs_editor *x, rs_error *err);
 rs_status rs_edit_coalesce(const rs_edit *edit, rs_editor *x, rs_error *err);
 rs_status rs_edit_group_size(const rs_edit *edit, rs_editor *x, rs_error *err);
-/* Fixed part of transfers by kind and group size: by meeting, ns. Where all are of one size: the median of them, or the
- * least. NULL when out of memory. */
-int64_t *rs_edit_latencies(const rs_engine *e, bool least);
+/* What counts as the fixed part where fewer than three sizes of one kind and group size do not show it. */
+typedef enum rs_latency_of {
+    RS_LATENCY_USUAL, /* of one size the median of all transfers, else the least of them */
+    RS_LATENCY_LEAST, /* the least of all transfers */
+    RS_LATENCY_BOUND  /* what the slowest links leave: the other end of an interval */
+} rs_latency_of;
+
+/* Fixed part of transfers by kind and group size: by meeting, ns. NULL when out of memory. */
+int64_t *rs_edit_latencies(const rs_engine *e, rs_latency_of of);
+/* How long a transfer of so many bytes takes on the slowest links between GPUs, without latency; INT64_MAX: not known. */
+int64_t rs_edit_most_transfer(rs_coll_kind kind, uint32_t n, int64_t bytes);
 int64_t rs_meeting_bytes(const rs_engine *e, const rs_meeting *m);
 
 #endif

@@ -341,12 +341,21 @@ static void save_launches(merger *m, uint32_t k)
 
 #define WITHIN_HOST 450  /* bytes a ns that a rank's links carry at most: NVLink 4 */
 #define BETWEEN_HOSTS 50 /* 400 Gb/s a GPU */
+#define SLOW_WITHIN 100  /* NVLink 3.0 at a third of its speed */
+#define SLOW_BETWEEN 10  /* 100 Gb/s */
 #define USUAL_HOST 8     /* GPUs, where hosts are not known */
 
 int64_t rs_edit_least_transfer(rs_coll_kind kind, uint32_t n, int64_t bytes, bool between)
 {
     const double factor = rs_coll_bus_factor(kind, n);
     return factor > 0 ? rs_int_of((double)bytes * factor / (between ? BETWEEN_HOSTS : WITHIN_HOST)) : 0;
+}
+
+int64_t rs_edit_most_transfer(rs_coll_kind kind, uint32_t n, int64_t bytes)
+{
+    const double factor = rs_coll_bus_factor(kind, n);
+    return factor > 0 ? rs_int_of((double)bytes * factor / (n > USUAL_HOST ? SLOW_BETWEEN : SLOW_WITHIN))
+                      : INT64_MAX;
 }
 
 /* Whether ranks of several hosts meet. */
@@ -409,7 +418,7 @@ rs_status rs_edit_coalesce(const rs_edit *edit, rs_editor *x, rs_error *err)
                 .needed = rs_malloc(n * sizeof *m.needed),
                 .last = rs_malloc(n * sizeof *m.last),
                 .into = rs_malloc(n * sizeof *m.into),
-                .alpha = rs_edit_latencies(e, edit->all_grows),
+                .alpha = rs_edit_latencies(e, edit->all_grows ? RS_LATENCY_BOUND : RS_LATENCY_USUAL),
                 .closed = rs_calloc(n, 1)};
     bool ok = m.closed && m.place && m.needed && m.last && m.into && m.alpha;
     if (ok) find_needs(&m);

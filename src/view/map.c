@@ -81,6 +81,7 @@ rs_status rs_map_make(const rs_table *t, rs_map *out, rs_error *err)
         }
         if (!RS_GROW_ONE(out->ranks, out->n, capacity)) return rs_fail_nomem(err, "the map of the job");
         rs_map_rank *r = &out->ranks[out->n++];
+        *r = (rs_map_rank){0};
         RS_TRY(read_rank(t, i, end, &stretches, r, &out->present, err));
         if (r->to[r->n - 1] > out->last) out->last = r->to[r->n - 1];
     }

@@ -183,7 +183,7 @@ static void test_op_table(void **state)
         {8, "1e400", "start is no"},
         {8, "nan", "start is no"},
         {9, "x", "duration is no number"},
-        {9, "-1", "duration is no time"},
+        {9, "-1", NULL}, /* read; what counts it clamps it */
         {9, "1e300", "duration is no time"},
     };
     static const struct {
