@@ -342,7 +342,7 @@ static void save_launches(merger *m, uint32_t k)
 #define WITHIN_HOST 450  /* bytes a ns that a rank's links carry at most: NVLink 4 */
 #define BETWEEN_HOSTS 50 /* 400 Gb/s a GPU */
 #define SLOW_WITHIN 100  /* NVLink 3.0 at a third of its speed */
-#define SLOW_BETWEEN 10  /* 100 Gb/s */
+#define SLOW_BETWEEN 25  /* 200 Gb/s a GPU */
 #define USUAL_HOST 8     /* GPUs, where hosts are not known */
 
 int64_t rs_edit_least_transfer(rs_coll_kind kind, uint32_t n, int64_t bytes, bool between)

@@ -16,7 +16,7 @@ def test_notebook(path):
     notebook = nbformat.read(path, 4)
     nbformat.validate(notebook)
     stored = [len(cell.outputs) for cell in notebook.cells if cell.cell_type == "code"]
-    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": EXAMPLES}}).execute()
+    nbclient.NotebookClient(notebook, timeout=120, coalesce_streams=True, kernel_name="python3", resources={"metadata": {"path": EXAMPLES}}).execute()
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
     assert [len(cell.outputs) for cell in cells] == stored

@@ -241,7 +241,7 @@ def test_messages_speak_python(said, ours):
 # Options that may stand in what the engine says: of other programs, and of what only the command line shows.
 OTHERS = {"kernel-trace", "memory-copy-trace", "hip-trace", "runtime-trace", "marker-trace", "collection-period", "cuda-graph-trace",
           "cuda-event-trace", "capture-range", "duration", "long", "native", "xla", "pytorch", "python-backtrace", "type", "include-blobs",
-          "include-json", "output", "gpu-metrics-devices", "mpp", "sample", "pmc"}
+          "include-json", "output", "gpu-metrics-devices", "mpp", "sample", "pmc", "save-result", "save-detailed", "output-details"}
 SHOWN = {"format", "schema", "names", "fail-on", "short-kernels", "compare", "collectives", "no-align"}
 
 
