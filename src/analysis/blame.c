@@ -101,8 +101,8 @@ typedef struct total_row {
     CELL(OF(total_row, waiting), "waiting_us", TIME, US, "sum of them over ranks", "waiting")                \
     CELL(OF(total_row, blamed), "blamed_us", TIME, US, "sum of the table blame", "blamed")                   \
     CELL(OF(total_row, balanced), "balanced_us", TIME, US,                                                   \
-         "waiting where all work is the mean over ranks and steps: a pipeline waits then, too; unknown "     \
-         "without steps",                                                                                    \
+         "waiting where work takes in each step the mean over ranks: a pipeline waits then, too; unknown "   \
+         "without steps, and of one rank",                                                                   \
          "balanced")                                                                                         \
     CELL(OF(total_row, avoidable), "avoidable_us", TIME, US,                                                 \
          "the rest of waiting_us; less than 0 where balance would make waits longer: work that a late host " \
@@ -364,7 +364,7 @@ static rs_status put_path(blamer *b, const char *which, rs_result *result, rs_er
 
 /* ---- all waits ----------------------------------------------------------------------------------------- */
 
-/* Replays the engine's weights with all work the mean over ranks and steps. *n_changed 0: there are no steps, and
+/* Replays the engine's weights with all work the mean over ranks in each step. *n_changed 0: there are no steps, and
  * nothing is replayed. */
 static rs_status replay_balanced(const blamer *b, rs_weights *w, rs_times *t, size_t *n_changed,
                                  rs_error *err)
