@@ -36,12 +36,18 @@ static int is_under(const char *path)
 
 static int path_of(int fd, char path[4096])
 {
-    char link[64];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    ssize_t n = readlink(link, path, 4095);
+    char entry[64];
+    snprintf(entry, sizeof entry, "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(entry, path, 4095);
     if (n <= 0) return 0;
     path[n] = 0;
     return is_under(path);
+}
+
+/* The call that is meant, from 1 on. */
+static long chosen(void)
+{
+    return strtol(word("TORN_AT"), NULL, 10);
 }
 
 static void say(void)
@@ -58,7 +64,7 @@ static int is_writer(void)
 /* Whether this call that writes is to fail; ends the process where it is to be killed. */
 static int fails(int fd, const void *bytes, size_t n, off_t at)
 {
-    if (!is_writer() || atomic_fetch_add(&calls, 1) + 1 < atol(word("TORN_AT"))) return 0;
+    if (!is_writer() || atomic_fetch_add(&calls, 1) + 1 < chosen()) return 0;
     say();
     if (strcmp(word("TORN_DO"), "kill") == 0) {
         if (bytes && at >= 0) syscall(SYS_pwrite64, fd, bytes, n / 2, at);
@@ -85,7 +91,7 @@ static void before_read(int fd)
     char path[4096], other[4200];
     struct stat info;
     const char *how = word("TORN_DO"), *with = word("TORN_WITH");
-    if (is_writer() || !path_of(fd, path) || atomic_fetch_add(&calls, 1) + 1 != atol(word("TORN_AT"))) return;
+    if (is_writer() || !path_of(fd, path) || atomic_fetch_add(&calls, 1) + 1 != chosen()) return;
     say();
     snprintf(other, sizeof other, "%s.other", path);
     if (strcmp(how, "grow") == 0) copy(with, path, O_APPEND);
