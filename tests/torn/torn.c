@@ -34,14 +34,14 @@ static int is_under(const char *path)
     return *in && strncmp(path, in, strlen(in)) == 0;
 }
 
-static int path_of(int fd, char path[4096])
+static int path_of(int fd, char out[4096])
 {
     char entry[64];
     snprintf(entry, sizeof entry, "/proc/self/fd/%d", fd);
-    ssize_t n = readlink(entry, path, 4095);
+    ssize_t n = readlink(entry, out, 4095);
     if (n <= 0) return 0;
-    path[n] = 0;
-    return is_under(path);
+    out[n] = 0;
+    return is_under(out);
 }
 
 /* The call that is meant, from 1 on. */
