@@ -157,7 +157,8 @@ static void widen(const asker *a, bench *b, unsigned which, bool of_steps, doubl
 /* Whether its answer depends on how much of a transfer grows with its size. */
 static bool is_of_sizes(const rs_edit *edit)
 {
-    return edit->kind == RS_EDIT_NETWORK || edit->kind >= RS_EDIT_COALESCE;
+    return edit->kind == RS_EDIT_NETWORK || edit->kind == RS_EDIT_COALESCE ||
+           edit->kind == RS_EDIT_GROUP_SIZE;
 }
 
 static bool asks_sizes(const rs_what_if *q)

@@ -18,5 +18,7 @@ bool rs_edit_names(const rs_edit_name *name, const char *text, size_t n);
 
 /* The ns that a collective of n ranks takes at least on the fastest links that there are. */
 int64_t rs_edit_least_transfer(rs_coll_kind kind, uint32_t n, int64_t bytes, bool between_hosts);
+/* How long a transfer of so many bytes takes on the slowest links between GPUs, without latency; INT64_MAX: not known. */
+int64_t rs_edit_most_transfer(rs_coll_kind kind, uint32_t n, int64_t bytes);
 
 #endif

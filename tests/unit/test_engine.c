@@ -979,6 +979,9 @@ static void test_busy(void **state)
     j.t.start[a] = begin - 60 * US;
     j.t.end[a] = j.t.end[b] = begin + 40 * US;
     assert_true(rs_lengths_busy(&j.e, &j.t, 0, 1, 1, lanes) == (STEPS * 150 - 110) * US);
+    j.ranks[0]->step[b] = -1; /* what ends after the steps is not theirs */
+    j.t.end[b] = begin + 1000000 * US;
+    assert_true(rs_lengths_busy(&j.e, &j.t, 0, 1, 1, lanes) == (STEPS * 150 - 110) * US);
     close_job(&j);
     const occupied o = {"gemm", "Memcpy DtoH (Device -> Pinned)", 10, 5, -1, 0, true};
     j = (job){.ranks = {make_occupied(&o)}, .n = 1};
