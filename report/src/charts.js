@@ -46,7 +46,8 @@ const resized = new ResizeObserver((entries) => {
 });
 
 // make(width) gives ECharts' option. The returned element has redraw().
-export function chart({ label, height, make, cells = 0 }) {
+// onClick: gets the number of the item that was clicked.
+export function chart({ label, height, make, cells = 0, onClick = null }) {
     const element = h('div', { class: 'chart', role: 'img', 'aria-label': label });
     element.style.height = `${height}px`;
     let drawing = null;
@@ -56,6 +57,7 @@ export function chart({ label, height, make, cells = 0 }) {
         width = element.clientWidth;
         drawing = echarts.init(element, null, { renderer: cells > MANY_CELLS ? 'canvas' : 'svg' });
         drawing.setOption(make(width), true);
+        if (onClick) drawing.on('click', (item) => onClick(item.dataIndex));
         inView.unobserve(element);
         resized.observe(element);
     };
@@ -327,7 +329,7 @@ export function bars({ label, items: ranks, noun = 'rank', series, unit, axis, m
 }
 
 // One cell a rank and step. cells: [column, row, value].
-export function heatMap({ label, columns, rows, cells, unit, rowName, columnName, extra, digits = 1 }) {
+export function heatMap({ label, columns, rows, cells, unit, rowName, columnName, extra, digits = 1, onClick = null }) {
     const values = cells.map((cell) => cell[2]);
     const { scale, label: unitLabel } = axisUnit(unit, values);
     const least = Math.min(...values);
@@ -337,6 +339,7 @@ export function heatMap({ label, columns, rows, cells, unit, rowName, columnName
         label,
         height: Math.round(rows.length * cellHeight) + (columns.length > ZOOM ? 156 : 124),
         cells: cells.length,
+        onClick,
         make: (width) => {
             const c = colours();
             const option = base();

@@ -37,6 +37,10 @@ function sentenceOf(changes) {
     return `${plural(changes.total, 'change')} so far; ${open.length ? plural(open.length, 'change') : 'none'} of them ${open.length === 1 ? 'goes' : 'go'} on.`;
 }
 
+// `rankscope view --history` serves this page; then a window that has its traces opens in the explorer.
+const served = location.protocol === 'http:';
+const windowUrl = (window) => `window/${window}/`;
+
 function mapOf(tables, value, unit, label, aside) {
     const { columns, map, kept, changes } = tables;
     const ranks = [...new Set(map.values('rank'))].sort((a, b) => a - b);
@@ -48,6 +52,13 @@ function mapOf(tables, value, unit, label, aside) {
     const within = (table, column) => first.map((from, i) => table.values(column).filter((w) => w >= from && w <= last[i]).length);
     const found = within(changes, 'begun');
     const traces = within(kept, 'window');
+    const open = (i) => {
+        const at = map.get(known.rows[i], 'place');
+        const there = kept.values('window').filter((w) => w >= first[at] && w <= last[at]);
+        const begun = there.filter((w) => changes.values('begun').includes(w));
+        const window = begun[0] ?? there[there.length - 1];
+        if (window !== undefined) location.href = windowUrl(window);
+    };
     const each = ranks.length > 1 ? ranks[1] - ranks[0] : 1;
     return figure(
         label,
@@ -59,6 +70,7 @@ function mapOf(tables, value, unit, label, aside) {
             rowName: each > 1 ? 'ranks from' : 'rank',
             columnName: 'from',
             unit,
+            onClick: served ? open : null,
             cells: known.rows.map((cell) => [map.get(cell, 'place'), row.get(map.get(cell, 'rank')), map.get(cell, value)]),
             extra: (i) => {
                 const cell = known.rows[i];
@@ -68,7 +80,7 @@ function mapOf(tables, value, unit, label, aside) {
                     ['most late', `rank ${map.get(cell, 'worst_rank') ?? '?'}, ${percent(map.get(cell, 'late_pct'))}`],
                     ['longest mean step', time(map.get(cell, 'step_us'))],
                     ['changes begun', `${found[at]}`],
-                    ['windows with traces', `${traces[at]}`],
+                    ['windows with traces', served && traces[at] ? `${traces[at]}; a click opens one` : `${traces[at]}`],
                 ];
             },
         }),
@@ -77,15 +89,22 @@ function mapOf(tables, value, unit, label, aside) {
 
 const fileUrl = (path) => `file://${path.split('/').map(encodeURIComponent).join('/')}`;
 
-// Windows whose traces are there, each with a link to their folder.
+function windowLinks(kept) {
+    const when = dates(kept.values('start_unix_ns'));
+    return kept.values('window').map((window, i) => [windowUrl(window), `window ${window}, ${when[i]}`]);
+}
+const folderLinks = (kept) =>
+    [...new Set(kept.values('first').map((path) => path.slice(0, path.lastIndexOf('/') + 1)))].slice(0, 20).map((path) => [fileUrl(path), visible(path)]);
+
+// Windows whose traces are there, with links to the explorer of each, or to their folders.
 function keptPanel(kept) {
     if (!kept.length)
         return panel('Traces that are kept', null, h('p', {}, 'None of the given paths holds a trace of these windows: rankscope report --history FILE PATH...'));
-    const folders = [...new Set(kept.values('first').map((path) => path.slice(0, path.lastIndexOf('/') + 1)))];
+    const links = served ? windowLinks(kept) : folderLinks(kept);
     return panel(
         'Traces that are kept',
         `of ${plural(kept.total, 'window')}`,
-        h('ul', { class: 'rows' }, folders.slice(0, 20).map((path) => h('li', {}, h('a', { href: fileUrl(path) }, h('bdi', {}, visible(path)))))),
+        h('ul', { class: 'rows' }, links.map(([href, text]) => h('li', {}, h('a', { href }, h('bdi', {}, text))))),
         makeTable(kept, { caption: 'Traces that are kept', sort: ['window', 'descending'] }),
     );
 }

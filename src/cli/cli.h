@@ -306,6 +306,11 @@ typedef rs_status (*rs_write_fn)(void *context, const rs_sink *sink, rs_error *e
 rs_status rs_output_put(const char *path, bool by_name, const char *command, rs_write_fn write, void *context,
                         rs_error *err);
 
+/* For an extension of `view`: shows the page that is written in place of a job, and below window/NUMBER/ the explorer of some
+ * files, whose paths are copied. */
+rs_status rs_request_show_page(rs_request *request, rs_write_fn write, void *context, rs_error *err);
+rs_status rs_request_show_window(rs_request *request, int64_t number, const char *const *paths, size_t n,
+                                 rs_error *err);
 /* Whether rs_output_put has met a reader that has gone: nothing is said, as if SIGPIPE had ended the process.
  */
 bool rs_output_reader_gone(void);

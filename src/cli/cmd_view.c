@@ -57,10 +57,11 @@ typedef struct view {
     char *page; /* that led the browser here */
     text entry, report;
     rs_explorer *preview, *explorer;
+    rs_view_windows *windows;
     rs_view_reading reading;
     rs_view_server *server; /* NULL: it has not started */
     int64_t early;
-    rs_view_resource resources[MAX_RESOURCES];
+    rs_view_resource resources[MAX_RESOURCES], page_of_window;
     rs_view_routes routes;
 } view;
 
@@ -79,7 +80,10 @@ static bool append(void *context, const char *bytes, size_t n)
 static rs_status check(rs_request *r, rs_error *err)
 {
     view *v = r->own;
+    const rs_command_extension *other;
     static const char *const no_use[] = {"compat", "absolute", "include-last-step"};
+    RS_TRY(rs_request_extension(r, &other, err));
+    if (other) RS_TRY(other->check(r, err));
     int64_t port = rs_request_int(r, "port"), most = rs_request_int(r, "max-events");
     if (r->arguments.n_paths == 0) return rs_fail(err, RS_ERR_USAGE, "which traces? rankscope view PATH...");
     for (size_t i = 0; i < sizeof no_use / sizeof *no_use; i++)
@@ -312,16 +316,21 @@ static rs_status show_preview(rs_request *r, rs_error *err)
     return RS_OK;
 }
 
+static void make_explorer_page(rs_view_resource *out)
+{
+    *out = (rs_view_resource){.name = "",
+                              .type = "text/html; charset=utf-8",
+                              .bytes = rs_explorer_page,
+                              .n = rs_explorer_page_size,
+                              .policy = rs_view_explorer_policy};
+}
+
 /* The explorer is one page and its endpoints. */
 static rs_status open_explorer(rs_request *r, rs_result *told, rs_error *err)
 {
     view *v = r->own;
     const rs_repeated *memory = rs_request_repeated(r, "memory");
-    v->resources[ENTRY] = (rs_view_resource){.name = "",
-                                             .type = "text/html; charset=utf-8",
-                                             .bytes = rs_explorer_page,
-                                             .n = rs_explorer_page_size,
-                                             .policy = rs_view_explorer_policy};
+    make_explorer_page(&v->resources[ENTRY]);
     v->routes.resources = v->resources;
     v->routes.n = 1;
     v->routes.reading = &v->reading;
@@ -339,15 +348,47 @@ static rs_status open_explorer(rs_request *r, rs_result *told, rs_error *err)
     return RS_OK;
 }
 
+/* ---- a page with windows ---------------------------------------------------------------------------------- */
+
+rs_status rs_request_show_page(rs_request *r, rs_write_fn write, void *context, rs_error *err)
+{
+    view *v = r->own;
+    const rs_sink sink = {append, &v->entry};
+    RS_TRY(write(context, &sink, err));
+    v->resources[ENTRY] = (rs_view_resource){.name = "",
+                                             .type = "text/html; charset=utf-8",
+                                             .bytes = v->entry.bytes,
+                                             .n = v->entry.n,
+                                             .policy = rs_view_report_policy};
+    make_explorer_page(&v->page_of_window);
+    v->windows = rs_view_windows_create(&r->job);
+    if (!v->windows) return rs_fail_nomem(err, "the windows");
+    v->routes.resources = v->resources;
+    v->routes.n = 1;
+    v->routes.windows = v->windows;
+    v->routes.page_of_window = &v->page_of_window;
+    return rs_view_make_token(v->routes.token, err);
+}
+
+rs_status rs_request_show_window(rs_request *r, int64_t number, const char *const *paths, size_t n,
+                                 rs_error *err)
+{
+    return rs_view_windows_add(((view *)r->own)->windows, number, paths, n, err);
+}
+
 /* Reads and packs everything that is served. */
 static rs_status read_all(rs_request *r, rs_result *told, rs_error *err)
 {
     view *v = r->own;
+    const rs_command_extension *other;
     const bool explores = !rs_request_flag(r, "perfetto");
+    RS_TRY(rs_request_extension(r, &other, err));
     bool wants_report = !explores && !rs_request_flag(r, "no-report");
     rs_status has_report = wants_report ? rs_report_check(NULL) : RS_OK;
     make_title(r, v);
-    rs_status status = explores ? open_explorer(r, told, err) : read_traces(r, told, err);
+    rs_status status = other      ? other->body(r, told, err)
+                       : explores ? open_explorer(r, told, err)
+                                  : read_traces(r, told, err);
     if (status == RS_OK && wants_report && has_report == RS_OK) status = write_report(r, err);
     rs_progress_end(&r->progress);
     if (status == RS_ERR_CANCELLED) rs_signal_repeat();
@@ -383,6 +424,7 @@ static void clear(rs_request *r)
     if (v->listening && v->socket >= 0) close(v->socket);
     rs_explorer_close(v->preview);
     rs_explorer_close(v->explorer);
+    rs_view_windows_close(v->windows);
     rs_view_trace_clear(&v->trace);
     rs_free_all(v->entry.bytes, v->report.bytes);
 }

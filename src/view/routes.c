@@ -98,21 +98,42 @@ static bool has_token(const rs_view_routes *routes, const char *path)
     return !differs && path[1 + n] == '/';
 }
 
-static const rs_view_resource *find(const rs_view_routes *routes, const char *path)
+bool rs_view_explores(const rs_view_routes *routes)
 {
-    if (!has_token(routes, path)) return NULL;
-    for (size_t i = 0; i < routes->n; i++)
-        if (strcmp(routes->resources[i].name, path + RS_VIEW_TOKEN + 1) == 0) return &routes->resources[i];
-    return NULL;
+    return routes->reading || routes->windows;
 }
 
-/* What is asked below /TOKEN/api/; NULL: nothing. */
-static const char *find_api(const rs_view_routes *routes, const char *path)
+/* The rest of a path after the prefix; NULL: it begins otherwise. */
+static const char *after_prefix(const char *path, const char *prefix)
 {
-    static const char prefix[] = "api/";
-    if (!routes->reading || !has_token(routes, path)) return NULL;
-    path += RS_VIEW_TOKEN + 1;
-    return strncmp(path, prefix, sizeof prefix - 1) == 0 ? path + sizeof prefix - 1 : NULL;
+    const size_t n = strlen(prefix);
+    return path && strncmp(path, prefix, n) == 0 ? path + n : NULL;
+}
+
+#define MOST_DIGITS 18
+
+/* The rest of a path after window/NUMBER/, and the number, which is not 0; NULL: it begins otherwise. */
+static const char *in_window(const char *path, int64_t *number)
+{
+    path = after_prefix(path, "window/");
+    if (!path) return NULL;
+    const size_t n = strspn(path, "0123456789");
+    if (*path == '0' || n == 0 || n > MOST_DIGITS || path[n] != '/') return NULL;
+    for (size_t i = 0; i < n; i++) *number = 10 * *number + (path[i] - '0');
+    return path + n + 1;
+}
+
+/* What a path leads to, without regard to who asks and how: a resource, or something to ask an explorer. */
+static rs_view_answer find(const rs_view_routes *routes, const char *path)
+{
+    rs_view_answer found = {.status = 200};
+    const char *rest = has_token(routes, path) ? path + RS_VIEW_TOKEN + 1 : NULL;
+    for (size_t i = 0; rest && i < routes->n; i++)
+        if (strcmp(routes->resources[i].name, rest) == 0) found.resource = &routes->resources[i];
+    const char *inner = routes->windows ? in_window(rest, &found.window) : NULL;
+    if (inner && !*inner) found.resource = routes->page_of_window;
+    found.api = routes->reading || inner ? after_prefix(inner ? inner : rest, "api/") : NULL;
+    return found;
 }
 
 rs_view_answer rs_view_route(const rs_view_routes *routes, const rs_view_request *request)
@@ -122,19 +143,18 @@ rs_view_answer rs_view_route(const rs_view_routes *routes, const rs_view_request
                                 .message = "This server answers to 127.0.0.1 and localhost only."};
     const bool posts = strcmp(request->method, "POST") == 0;
     if (strcmp(request->method, "GET") != 0 && strcmp(request->method, "HEAD") != 0 &&
-        !(posts && routes->reading))
+        !(posts && rs_view_explores(routes)))
         return (rs_view_answer){.status = 405, .message = "There is only GET and HEAD."};
     bool from_ui = request->origin && strcmp(request->origin, routes->ui_origin) == 0;
     bool foreign = request->origin && !from_ui && !is_our_origin(routes, request->origin);
-    const rs_view_resource *found = foreign || posts ? NULL : find(routes, request->path);
-    const char *api = foreign ? NULL : find_api(routes, request->path);
-    if (foreign || (from_ui && (api || (found && !found->for_the_ui))))
+    rs_view_answer found = find(routes, request->path);
+    if (foreign || (from_ui && (found.api || (found.resource && !found.resource->for_the_ui))))
         return (rs_view_answer){.status = 403, .message = "Pages of this origin may not read it."};
-    const bool about_reading = api && !posts && strcmp(api, RS_VIEW_PROGRESS) == 0;
-    if (about_reading || (api && rs_explorer_desk_of(api, posts) != RS_DESK_NONE))
-        return (rs_view_answer){.status = 200, .api = api};
-    if (!found)
+    const bool about_reading = found.api && !posts && strcmp(found.api, RS_VIEW_PROGRESS) == 0;
+    if (about_reading || (found.api && rs_explorer_desk_of(found.api, posts) != RS_DESK_NONE))
+        return (rs_view_answer){.status = 200, .api = found.api, .window = found.window};
+    if (!found.resource || posts)
         return (rs_view_answer){
             .status = 404, .message = "Not found. The whole address is in the terminal of rankscope view."};
-    return (rs_view_answer){.status = 200, .resource = found, .allow_ui = from_ui};
+    return (rs_view_answer){.status = 200, .resource = found.resource, .allow_ui = from_ui};
 }

@@ -29,6 +29,7 @@ typedef struct rs_view_reading {
     _Atomic(struct rs_explorer *)
         explorer;                  /* answers what is below /TOKEN/api/; NULL: there is nothing yet to ask */
     atomic_bool complete;          /* it has the whole job */
+    _Atomic(const char *) failed;  /* why there will be none; NULL: it goes on */
     _Atomic(uint64_t) done, total; /* as the progress of the job gives them */
 } rs_view_reading;
 
@@ -38,8 +39,13 @@ typedef struct rs_view_routes {
     char ui_origin[RS_VIEW_ORIGIN];
     const rs_view_resource *resources;
     size_t n;
-    rs_view_reading *reading; /* NULL: there is nothing below /TOKEN/api/ */
+    rs_view_reading *reading;               /* NULL: there is nothing below /TOKEN/api/ */
+    struct rs_view_windows *windows;        /* NULL: there is nothing below /TOKEN/window/ (view/windows.h) */
+    const rs_view_resource *page_of_window; /* the entry page of each */
 } rs_view_routes;
+
+/* Whether there is an explorer to ask. */
+bool rs_view_explores(const rs_view_routes *routes);
 
 /* As the client sent them; NULL what it did not send. path is not decoded and without the query. */
 typedef struct rs_view_request {
@@ -49,7 +55,8 @@ typedef struct rs_view_request {
 typedef struct rs_view_answer {
     unsigned status;
     const rs_view_resource *resource; /* of status 200 */
-    const char *api;     /* of status 200: what is asked of the explorer, in the request's path; NULL */
+    const char *api;     /* of status 200: what is asked of an explorer, in the request's path; NULL */
+    int64_t window;      /* of api: the window whose explorer is asked; 0: that of `reading` */
     const char *message; /* of all others, one line */
     bool allow_ui;       /* Access-Control-Allow-Origin: the UI's */
 } rs_view_answer;

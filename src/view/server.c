@@ -213,7 +213,7 @@ static bool add_headers(struct evkeyvalq *headers, const rs_view_server *server,
     if (ok && answer->allow_ui)
         ok = add_header(headers, "Access-Control-Allow-Origin", server->routes->ui_origin);
     if (ok && answer->status == 405)
-        ok = add_header(headers, "Allow", server->routes->reading ? "GET, HEAD, POST" : "GET, HEAD");
+        ok = add_header(headers, "Allow", rs_view_explores(server->routes) ? "GET, HEAD, POST" : "GET, HEAD");
     if (ok && r && r->save_as) {
         snprintf(text, sizeof text, "attachment; filename=\"%s\"", r->save_as);
         ok = add_header(headers, "Content-Disposition", text);
@@ -291,9 +291,9 @@ static void on_ready(evutil_socket_t fd, short what, void *context)
     }
 }
 
-static bool send_progress(const rs_view_server *server, struct evhttp_request *request, struct evbuffer *body)
+static bool send_progress(const rs_view_server *server, struct evhttp_request *request,
+                          rs_view_reading *reading, struct evbuffer *body)
 {
-    rs_view_reading *reading = server->routes->reading;
     rs_explorer_answer a = {.status = 200, .type = "application/json"};
     const bool complete = atomic_load(&reading->complete);
     rs_answer_print(&a, "{\"done\":%llu,\"total\":%llu,\"usable\":%s,\"complete\":%s}",
@@ -305,17 +305,18 @@ static bool send_progress(const rs_view_server *server, struct evhttp_request *r
     return ok;
 }
 
-static bool send_not_yet(const rs_view_server *server, struct evhttp_request *request, struct evbuffer *body)
+static bool send_refusal(const rs_view_server *server, struct evhttp_request *request, const char *why,
+                         struct evbuffer *body)
 {
     rs_explorer_answer a = {.status = 503, .type = "text/plain; charset=utf-8"};
-    rs_answer_print(&a, "The traces are still being read; api/" RS_VIEW_PROGRESS " says how far.");
+    rs_answer_print(&a, "%s", why);
     const bool ok = send_answer(server, request, &a, NO_STAGE, body);
     rs_explorer_answer_clear(&a);
     return ok;
 }
 
 /* What the map has is answered at once; other questions go to their desk, and the client waits for one at a time. */
-static bool ask_explorer(rs_view_server *server, struct evhttp_request *request, const char *path,
+static bool ask_explorer(rs_view_server *server, struct evhttp_request *request, const rs_view_answer *found,
                          const char *query, struct evbuffer *body)
 {
     struct evbuffer *sent = evhttp_request_get_input_buffer(request);
@@ -323,10 +324,18 @@ static bool ask_explorer(rs_view_server *server, struct evhttp_request *request,
     const bool posts = evhttp_request_get_command(request) == EVHTTP_REQ_POST,
                json = accept && strstr(accept, "json");
     const char *packs = evhttp_find_header(evhttp_request_get_input_headers(request), "Accept-Encoding");
+    const char *path = found->api, *why = NULL;
     const rs_explorer_desk desk = rs_explorer_desk_of(path, posts);
-    if (strcmp(path, RS_VIEW_PROGRESS) == 0) return send_progress(server, request, body);
-    rs_explorer *explorer = atomic_load(&server->routes->reading->explorer);
-    if (!explorer) return send_not_yet(server, request, body);
+    const rs_view_routes *routes = server->routes;
+    rs_view_reading *reading =
+        found->window ? rs_view_windows_open(routes->windows, found->window, &why) : routes->reading;
+    if (reading) why = atomic_load(&reading->failed);
+    if (why) return send_refusal(server, request, why, body);
+    if (strcmp(path, RS_VIEW_PROGRESS) == 0) return send_progress(server, request, reading, body);
+    rs_explorer *explorer = atomic_load(&reading->explorer);
+    if (!explorer)
+        return send_refusal(server, request,
+                            "The traces are still being read; api/" RS_VIEW_PROGRESS " says how far.", body);
     const unsigned stage = rs_explorer_stage(explorer);
     client *c = client_of(server, request);
     if (has_answer(server, request, stage)) {
@@ -373,7 +382,7 @@ static bool answer_request(rs_view_server *server, struct evhttp_request *reques
         .origin = evhttp_find_header(asked, "Origin"),
     };
     rs_view_answer answer = rs_view_route(server->routes, &known);
-    if (answer.api) return ask_explorer(server, request, answer.api, query, body);
+    if (answer.api) return ask_explorer(server, request, &answer, query, body);
     const void *bytes = answer.resource ? answer.resource->bytes : answer.message;
     size_t n = answer.resource ? answer.resource->n : strlen(answer.message);
     const char *type = answer.resource ? answer.resource->type : "text/plain; charset=utf-8";
@@ -442,7 +451,7 @@ static bool make_http(rs_view_server *server, int *socket)
     if (!server->http) return false;
     evhttp_set_allowed_methods(server->http, METHODS);
     evhttp_set_max_headers_size(server->http, MAX_HEADERS);
-    evhttp_set_max_body_size(server->http, server->routes->reading ? MAX_BODY : 0);
+    evhttp_set_max_body_size(server->http, rs_view_explores(server->routes) ? MAX_BODY : 0);
     evhttp_set_timeout(server->http, IDLE_SECONDS);
     evhttp_set_bevcb(server->http, on_connection, server);
     evhttp_set_gencb(server->http, on_request, server);
@@ -525,7 +534,7 @@ rs_status rs_view_serve(int socket, const rs_view_routes *routes, rs_view_server
     server->stop[0] = server->stop[1] = server->ready[0] = server->ready[1] = -1;
     errno = 0;
     if (!make_base(server) || !make_http(server, &socket) || !make_events(server) ||
-        (routes->reading && rs_desks_open(server->ready[1], &server->desks, err) != RS_OK) ||
+        (rs_view_explores(routes) && rs_desks_open(server->ready[1], &server->desks, err) != RS_OK) ||
         !start(server)) {
         int why = errno ? errno : ENOMEM;
         if (socket >= 0) close(socket);

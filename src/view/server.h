@@ -2,7 +2,7 @@
 #ifndef RS_VIEW_SERVER_H
 #define RS_VIEW_SERVER_H
 
-#include "view/routes.h"
+#include "view/windows.h"
 
 /* Whether this build has an HTTP library (libevent). */
 bool rs_view_can_serve(void);

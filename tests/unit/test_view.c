@@ -6,6 +6,7 @@
 #include "view/page.h"
 #include "rankscope/view.h"
 #include "view/routes.h"
+#include "view/windows.h"
 
 #include "support.h" /* last: its names are short */
 
@@ -104,6 +105,61 @@ static void test_routes(void **state)
     routes.port = 80;
     rs_view_request plain = {"GET", "/" TOKEN "/", "localhost", NULL};
     assert_int_equal(rs_view_route(&routes, &plain).status, 200);
+}
+
+static void test_routes_of_windows(void **state)
+{
+    (void)state;
+    const rs_view_resource resources[] = {{.name = ""}, {.name = "window/3/"}};
+    const rs_view_resource page = {.name = "page"};
+    rs_job_settings settings = {.size = sizeof settings};
+    rs_view_windows *windows = rs_view_windows_create(&settings);
+    assert_non_null(windows);
+    rs_view_routes routes = {.token = TOKEN,
+                             .port = 9001,
+                             .resources = resources,
+                             .n = 1,
+                             .windows = windows,
+                             .page_of_window = &page};
+    static const struct {
+        const char *method, *path, *api;
+        unsigned status;
+        int64_t window;
+    } cases[] = {
+        {"GET", "window/3/", NULL, 200, 0},
+        {"GET", "window/12/api/map", "map", 200, 12},
+        {"GET", "window/999999999999999999/api/progress", "progress", 200, 999999999999999999},
+        {"POST", "window/1/api/sql", "sql", 200, 1},
+        {"POST", "window/1/", NULL, 404, 0},
+        {"POST", "window/1/api/progress", NULL, 404, 0},
+        {"GET", "window/1000000000000000000/api/map", NULL, 404, 0},
+        {"GET", "window/3", NULL, 404, 0},
+        {"GET", "window/0/", NULL, 404, 0},
+        {"GET", "window/03/", NULL, 404, 0},
+        {"GET", "window/-3/", NULL, 404, 0},
+        {"GET", "window//", NULL, 404, 0},
+        {"GET", "window/3/api/other", NULL, 404, 0},
+        {"GET", "window/3/x", NULL, 404, 0},
+        {"GET", "api/map", NULL, 404, 0},
+        {"GET", "api/progress", NULL, 404, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[128];
+        snprintf(path, sizeof path, "/" TOKEN "/%s", cases[i].path);
+        const rs_view_request request = {cases[i].method, path, "127.0.0.1:9001", NULL};
+        rs_view_answer answer = rs_view_route(&routes, &request);
+        if (answer.status != cases[i].status) fail_msg("%s: %u", path, answer.status);
+        if (cases[i].api) {
+            assert_string_equal(answer.api, cases[i].api);
+            assert_int_equal(answer.window, cases[i].window);
+        } else
+            assert_ptr_equal(answer.resource, answer.status == 200 ? &page : NULL);
+    }
+    routes.windows = NULL;
+    routes.n = 2;
+    const rs_view_request plain = {"GET", "/" TOKEN "/window/3/", "127.0.0.1:9001", NULL};
+    assert_ptr_equal(rs_view_route(&routes, &plain).resource, &resources[1]);
+    rs_view_windows_close(windows);
 }
 
 static void test_token(void **state)
@@ -278,8 +334,10 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_origins), cmocka_unit_test(test_routes), cmocka_unit_test(test_token),
-        cmocka_unit_test(test_weights), cmocka_unit_test(test_kept),   cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_origins),           cmocka_unit_test(test_routes),
+        cmocka_unit_test(test_routes_of_windows), cmocka_unit_test(test_token),
+        cmocka_unit_test(test_weights),           cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 //
 // BUILD is a build folder: rankscope and rankscope-synth in it, and web/node_modules with playwright-core.
 // The last line is "N passed, N failed". RANKSCOPE_CHROMIUM names another browser than /usr/bin/chromium.
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, cpSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -459,6 +459,55 @@ await group('a job that is still being read', async () => {
     await page.waitForFunction(() => /64 ranks/.test(document.body.textContent) && !document.querySelector('.reading'), null, { timeout: PATIENCE });
     check('all ranks are there', /Map of 64 ranks/.test(await page.evaluate(() => document.body.innerHTML)));
     check('the window stayed', new URL(page.url()).hash === before, [before, page.url()]);
+    check('nothing complains', complaints.length === 0, complaints);
+    await close();
+    await end();
+});
+
+// The recorded gloo job, whose rank 1 takes half as long again in the windows 16 to 21.
+await group('weeks of a watched job', async () => {
+    const traces = join(work, 'watched');
+    const history = join(work, 'watched.db');
+    mkdirSync(traces);
+    execFileSync('tar', ['xzf', join(root, 'src/packs/watch/tests/data/gloo_slow.tgz'), '-C', traces, '--strip-components', '1']);
+    spawnSync(rankscope, ['watch', traces, '--history', history, '--once', '--settle', '0s', '--quiet']);
+    rmSync(join(traces, 'w003.rank2.json'));
+    writeFileSync(join(traces, 'w004.rank2.json'), '{'); // the window after is shown without it
+    for (const rank of [0, 1, 2, 3]) rmSync(join(traces, `w006.rank${rank}.json`));
+    const { address, end } = await serve('--history', history, traces);
+    const { page, complaints, close } = await open(address);
+    const explored = () => page.waitForFunction(() => document.documentElement.dataset.findings !== undefined, null, { timeout: PATIENCE });
+    const links = await page.locator('#watch a[href^="window/"]').evaluateAll((all) => all.map((a) => a.getAttribute('href')));
+    check('a link a window that has traces', links.length === 25 && links.includes('window/18/') && !links.includes('window/7/'), links);
+    await page.locator('#watch a[href="window/18/"]').click();
+    await explored();
+    check('it opens in the explorer', /4 ranks/.test(await page.locator('body').textContent()) && new URL(page.url()).pathname.endsWith('/window/18/'), page.url());
+    check('with its finding', /Rank 1.s host code/.test(await page.locator('body').textContent()));
+    await page.goBack();
+    const map = page.locator('#watch .chart[aria-label^="Map: late"]');
+    await map.scrollIntoViewIfNeeded();
+    await map.locator('svg').waitFor({ timeout: PATIENCE });
+    const box = await map.boundingBox();
+    await map.click({ position: { x: box.width * 0.66, y: 42 } });
+    await explored();
+    check('a click on the map opens the window there', /\/window\/1[678]\/$/.test(new URL(page.url()).pathname), page.url());
+    const ask = (path) => fetch(`${address}${path}`);
+    check('a window without traces', (await ask('window/7/api/progress')).status === 503);
+    check('a job that there is none of', (await ask('api/job')).status === 404);
+    const settled = async (number) => {
+        for (;;) {
+            const answer = await ask(`window/${number}/api/progress`);
+            const text = await answer.text();
+            if (answer.status !== 200 || JSON.parse(text).complete) return [answer.status, text];
+            await new Promise((resolve) => setTimeout(resolve, 50));
+        }
+    };
+    const three = await settled(4);
+    check('three ranks of a window', three[0] === 200 && (await (await ask('window/4/api/job')).json()).ranks.length === 3, three);
+    for (const number of [9, 10, 11, 12, 13]) await settled(number);
+    const last = await settled(14);
+    check('a ninth window is refused', last[0] === 503 && /Eight windows/.test(last[1]), last);
+    check('one that is open goes on', (await settled(18))[0] === 200);
     check('nothing complains', complaints.length === 0, complaints);
     await close();
     await end();

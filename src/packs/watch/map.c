@@ -237,9 +237,8 @@ static int by_window(const void *a, const void *b)
     return strcmp(x->path, y->path);
 }
 
-static rs_status put_kept(rs_watch *w, kept_file *files, size_t n, rs_table *table, rs_error *err)
+static rs_status put_kept(rs_watch *w, const kept_file *files, size_t n, rs_table *table, rs_error *err)
 {
-    if (n) qsort(files, n, sizeof *files, by_window);
     for (size_t i = 0; i < n;) {
         kept_line line = {.window = files[i].window, .first = files[i].path};
         RS_TRY(rs_history_window_start(w->history, line.window, &line.start, err));
@@ -252,9 +251,10 @@ static rs_status put_kept(rs_watch *w, kept_file *files, size_t n, rs_table *tab
     return RS_OK;
 }
 
-static rs_status fill_kept(rs_watch *w, rs_table *table, rs_error *err)
+/* By window. *out is to be freed, also after a failure. */
+static rs_status find_kept(rs_watch *w, kept_file **out, size_t *n_out, rs_error *err)
 {
-    RS_LOCAL kept_file *files = rs_malloc((w->paths.n + 1) * sizeof *files);
+    kept_file *files = *out = rs_malloc((w->paths.n + 1) * sizeof *files);
     size_t n = 0;
     if (!files) return rs_fail_nomem(err, "the traces");
     for (uint32_t i = 1; i < w->paths.n && i < w->files_capacity; i++) {
@@ -263,7 +263,33 @@ static rs_status fill_kept(rs_watch *w, rs_table *table, rs_error *err)
         if (f->in_scan) RS_TRY(rs_history_file_window(w->history, f->key, &window, err));
         if (window) files[n++] = (kept_file){window, f->size, w->paths.items[i].text};
     }
+    if (n) qsort(files, n, sizeof *files, by_window);
+    *n_out = n;
+    return RS_OK;
+}
+
+static rs_status fill_kept(rs_watch *w, rs_table *table, rs_error *err)
+{
+    RS_LOCAL kept_file *files = NULL;
+    size_t n = 0;
+    RS_TRY(find_kept(w, &files, &n, err));
     return put_kept(w, files, n, table, err);
+}
+
+rs_status rs_watch_each_kept(rs_watch *w, rs_watch_kept_fn take, void *context, rs_error *err)
+{
+    RS_LOCAL kept_file *files = NULL;
+    size_t n = 0;
+    RS_TRY(find_kept(w, &files, &n, err));
+    RS_LOCAL const char **paths = rs_malloc((n + 1) * sizeof *paths);
+    if (!paths) return rs_fail_nomem(err, "the traces");
+    for (size_t i = 0, first = 0; i < n; i++) {
+        paths[i - first] = files[i].path;
+        if (i + 1 < n && files[i + 1].window == files[i].window) continue;
+        RS_TRY(take(context, files[i].window, paths, i + 1 - first, err));
+        first = i + 1;
+    }
+    return RS_OK;
 }
 
 rs_status rs_watch_map(rs_watch *w, const char *const *sources, size_t n, rs_result *result, rs_error *err)

@@ -104,6 +104,12 @@ RS_API rs_status rs_watch_result(rs_watch *watch, rs_result *result, rs_error *e
 RS_API rs_status rs_watch_map(rs_watch *watch, const char *const *sources, size_t n_sources,
                               rs_result *result, rs_error *err);
 
+/* The windows whose traces were in the sources of the last rs_watch_map, oldest first, with their paths, which live as long as the
+ * watch. */
+typedef rs_status (*rs_watch_kept_fn)(void *context, int64_t window, const char *const *paths, size_t n,
+                                      rs_error *err);
+RS_API rs_status rs_watch_each_kept(rs_watch *watch, rs_watch_kept_fn take, void *context, rs_error *err);
+
 /* The newest window and the changes that go on, as OpenMetrics text (counters, gauges; ranks are named only where they are in a
  * change, at most 32 of them). */
 RS_API rs_status rs_watch_write_metrics(rs_watch *watch, const rs_sink *sink, rs_error *err);
