@@ -75,6 +75,15 @@ static bool put_list(const rs_culprit *x, rs_text *out)
     return x->n_ranks > 0;
 }
 
+/* "once", "2.5 times" */
+static bool put_often(double n, rs_text *out)
+{
+    const bool once = n >= 0.95 && n < 1.05;
+    if (!once && !put_number(n, 1, out)) return false;
+    rs_text_put(out, once ? "once" : " times");
+    return true;
+}
+
 /* Writes what a template calls `word`; false: it is unknown. */
 static bool put_slot(const rs_candidate *c, const char *word, size_t n, rs_text *out)
 {
@@ -101,6 +110,7 @@ static bool put_slot(const rs_candidate *c, const char *word, size_t n, rs_text 
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (strlen(numbers[i].word) == n && memcmp(numbers[i].word, word, n) == 0)
             return put_number(numbers[i].value, numbers[i].places, out);
+    if (n == 5 && memcmp(word, "often", n) == 0) return put_often(f->n, out);
     if (n == 5 && memcmp(word, "ranks", n) == 0) return put_list(first, out);
     if (n == 5 && memcmp(word, "hosts", n) == 0) return put_hosts(first, out);
     if (n == 4 && memcmp(word, "name", n) == 0) return put_text(first->name, out);

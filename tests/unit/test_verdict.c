@@ -98,6 +98,12 @@ static void test_templates(void **state)
     expect_claim(&c, "Rank 7 takes 1.50× as long");
     c.n_culprits = 0;
     expect_claim(&c, "Ranks take 12.35 ms");
+    f.of_job = "waits {often} a step[, {often}]";
+    expect_claim(&c, "waits 4 times a step, 4 times");
+    c.facts.n = 1.04;
+    expect_claim(&c, "waits once a step, once");
+    c.facts.n = (double)NAN;
+    expect_claim(&c, "waits  a step");
 
     rs_culprit group = {.kind = RS_CULPRIT_GROUP,
                         .number = -1,
