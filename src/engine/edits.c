@@ -26,7 +26,6 @@ static void forget_names(rs_editor *x, const rs_edit *edit, size_t rank)
 {
     size_t room = rs_edit_n_terms(edit) * x->e->ranks[rank]->pool.strings.n;
     if (x->seen_edit == edit && x->seen_rank == rank) return;
-    x->required = rs_expr_required(edit->selector);
     if (room > x->seen_room) {
         rs_free(x->seen);
         x->seen = rs_malloc(room);
@@ -98,7 +97,7 @@ static bool holds_members(const rs_expr_term *t, const rs_editor *x, uint32_t no
 static bool holds(const rs_expr_term *t, rs_editor *x, size_t rank, uint32_t local, const rs_coll_shape *comm)
 {
     const rs_skeleton *s = x->e->ranks[rank];
-    const rs_skeleton_lane *lane = &s->lanes[rs_skeleton_at(s, local)->lane];
+    const rs_skeleton_lane *lane;
     const char *kind;
     switch (t->field) {
     case RS_SELECT_NAME: return holds_name(t, x, rank, rs_skeleton_at(s, local)->name);
@@ -106,7 +105,9 @@ static bool holds(const rs_expr_term *t, rs_editor *x, size_t rank, uint32_t loc
     case RS_SELECT_RANK: return rs_term_holds_whole(t, x->rank_of[rank]);
     case RS_SELECT_STEP:
         return rs_term_holds_whole(t, s->step[local] < 0 ? -1 : s->steps[s->step[local]].number);
-    case RS_SELECT_STREAM: return rs_term_holds_whole(t, lane->is_thread ? -1 : lane->stream);
+    case RS_SELECT_STREAM:
+        lane = &s->lanes[rs_skeleton_at(s, local)->lane];
+        return rs_term_holds_whole(t, lane->is_thread ? -1 : lane->stream);
     case RS_SELECT_COLLECTIVE:
         kind = comm ? rs_coll_kind_name(comm->kind) : NULL;
         return kind && rs_term_holds_text(t, kind, strlen(kind));
@@ -121,11 +122,23 @@ static bool holds(const rs_expr_term *t, rs_editor *x, size_t rank, uint32_t loc
     }
 }
 
-bool rs_edit_selects(const rs_edit *edit, rs_editor *x, size_t rank, uint32_t local,
-                     const rs_coll_shape *comm)
+/* Before a rank's operations are asked for. False: the edit selects none of them. */
+static bool begin_rank(const rs_edit *edit, rs_editor *x, size_t rank)
+{
+    x->required = rs_expr_required(edit->selector);
+    for (size_t i = 0; i < rs_edit_n_terms(edit); i++) {
+        const rs_expr_term *t = rs_edit_term(edit, i);
+        if (x->required >> i & 1 && t->field == RS_SELECT_RANK && !rs_term_holds_whole(t, x->rank_of[rank]))
+            return false;
+    }
+    forget_names(x, edit, rank);
+    return true;
+}
+
+/* Whether all terms hold of a piece of work or a point; comm: its communication, or NULL. */
+static bool selects(const rs_edit *edit, rs_editor *x, size_t rank, uint32_t local, const rs_coll_shape *comm)
 {
     const rs_expr *e = edit->selector;
-    forget_names(x, edit, rank);
     for (size_t i = 0; i < e->n_terms; i++)
         if (x->required >> i & 1 && !holds(&e->terms[i], x, rank, local, comm)) return false;
     if (x->required + 1 == UINT64_C(1) << e->n_terms % 64) return true; /* there are no others */
@@ -213,10 +226,11 @@ static void scale_work(const rs_edit *edit, rs_editor *x, rs_part part, int64_t 
 {
     for (size_t r = 0; r < x->e->n_ranks; r++) {
         const rs_skeleton *s = x->e->ranks[r];
+        if (!begin_rank(edit, x, r)) continue;
         for (uint32_t i = 0; i < s->n; i++) {
             if (!is_plain_work(x, r, i) || (part != RS_N_PARTS && rs_skeleton_at(s, i)->part != part))
                 continue;
-            if (!rs_edit_selects(edit, x, r, i, NULL)) continue;
+            if (!selects(edit, x, r, i, NULL)) continue;
             int64_t *w = &x->w->work[x->e->node_base[r] + i];
             if (!rs_edit_selects_time(edit, *w)) continue;
             if (values)
@@ -234,10 +248,11 @@ static void scale_comm(const rs_edit *edit, rs_editor *x, int64_t *values, size_
     const rs_engine *e = x->e;
     for (size_t r = 0; r < e->n_ranks; r++) {
         const rs_skeleton *s = e->ranks[r];
+        if (!begin_rank(edit, x, r)) continue;
         for (size_t i = 0; i < s->n_comm; i++) {
             uint32_t local = s->comm_node[i], node = e->node_base[r] + local;
             if (local == RS_NO_NODE ||
-                !rs_edit_selects(edit, x, r, local, rs_coll_shape_of(s->comm, &s->comm->ops[i])))
+                !selects(edit, x, r, local, rs_coll_shape_of(s->comm, &s->comm->ops[i])))
                 continue;
             int64_t *w = &x->w->work[node];
             if (e->kind[node] & RS_ENGINE_MEETS) {
@@ -257,25 +272,33 @@ static void scale_comm(const rs_edit *edit, rs_editor *x, int64_t *values, size_
     }
 }
 
-/* Times of host threads are what edges between their points weigh; of a launch, its call's duration, too. */
+/* What an edit of this kind changes of an edge: of host threads what lies between their points, of a launch its call's duration, too;
+ * RS_NO_EDGE: nothing. */
+static int64_t part_of_edge(const rs_skeleton *s, uint32_t k, int64_t weight, rs_edit_target target,
+                            rs_part part)
+{
+    const uint8_t cost = rs_edge_cost(s, k);
+    if (weight == RS_NO_EDGE) return RS_NO_EDGE;
+    if (target == RS_TARGET_HOST && part == RS_PART_HOST && cost < RS_COST_INSIDE)
+        return s->base[k] < weight ? s->base[k] : weight;
+    if (rs_edge_part(s, k) != part || (target != RS_TARGET_LATENCY && cost < RS_COST_CALL)) return RS_NO_EDGE;
+    return target == RS_TARGET_LATENCY && cost < RS_COST_INSIDE ? rs_sub_sat(weight, s->base[k]) : weight;
+}
+
 static void scale_edges(const rs_edit *edit, rs_editor *x, rs_edit_target target, rs_part part,
                         int64_t *values, size_t *n, int64_t median)
 {
     for (size_t r = 0; r < x->e->n_ranks; r++) {
         const rs_skeleton *s = x->e->ranks[r];
         int64_t *weight = x->w->edge + x->e->edge_base[r];
+        if (!begin_rank(edit, x, r)) continue;
         for (uint32_t i = 1; i < s->n; i++) {
-            if (!rs_edit_selects(edit, x, r, i, NULL)) continue;
+            bool selected = false;
             for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
-                bool host = rs_edge_part(s, k) == part &&
-                            (target == RS_TARGET_LATENCY || rs_edge_cost(s, k) >= RS_COST_CALL);
-                bool call =
-                    target == RS_TARGET_HOST && part == RS_PART_HOST && rs_edge_cost(s, k) < RS_COST_INSIDE;
-                if (weight[k] == RS_NO_EDGE || (!host && !call)) continue;
-                int64_t own = call ? s->base[k] : weight[k];
-                if (call && own > weight[k]) own = weight[k];
-                if (target == RS_TARGET_LATENCY && rs_edge_cost(s, k) < RS_COST_INSIDE)
-                    own = rs_sub_sat(weight[k], s->base[k]);
+                const int64_t own = part_of_edge(s, k, weight[k], target, part);
+                if (own == RS_NO_EDGE) continue;
+                if (!selected && !selects(edit, x, r, i, NULL)) break;
+                selected = true;
                 if (!rs_edit_selects_time(edit, own)) continue;
                 if (values)
                     values[(*n)++] = own;

@@ -159,9 +159,6 @@ typedef struct rs_editor {
     uint64_t required;        /* of its selector: see rs_expr_required */
 } rs_editor;
 
-/* Whether all terms hold of a piece of work or a point; comm: its communication, or NULL. */
-bool rs_edit_selects(const rs_edit *edit, rs_editor *x, size_t rank, uint32_t local,
-                     const rs_coll_shape *comm);
 /* Whether its terms hold of a time, ns. */
 bool rs_edit_selects_time(const rs_edit *edit, int64_t ns);
 /* Which of the node's times the selector is about. */

@@ -283,6 +283,14 @@ static int by_place(const void *a, const void *b)
     return x->local < y->local ? -1 : x->local > y->local;
 }
 
+/* Mostly they are, as nodes are numbered in time. */
+static void put_in_place(stretch *all, size_t n)
+{
+    size_t i = 1;
+    while (i < n && by_place(&all[i - 1], &all[i]) < 0) i++;
+    if (i < n) qsort(all, n, sizeof *all, by_place);
+}
+
 /* The pause of one rank in one step. */
 typedef struct pause {
     const stretch *longest; /* NULL: none */
@@ -318,16 +326,24 @@ static uint64_t name_of(const rs_skeleton *s, uint32_t point)
 }
 
 /* The engine compares a place only where on each rank and in each step nothing else held it up. Elsewhere what points of one name
- * take in the median is usual. The list is left in the order of names. */
-static void compare_by_name(stretch *all, size_t n)
+ * take in the median is usual. False: out of memory. */
+static bool compare_by_name(stretch *all, size_t n)
 {
-    static const rs_order by_name[] = {RS_RISING(stretch, name), RS_RISING(stretch, ns)};
-    RS_SORT(all, n, by_name);
-    for (size_t i = 0, next; i < n; i = next) {
-        for (next = i + 1; next < n && all[next].name == all[i].name;) next++;
-        int64_t usual = all[i + (next - i) / 2].ns;
-        for (size_t k = i; all[i].name && next - i >= LEAST_NAMESAKES && k < next; k++) all[k].peers = usual;
+    RS_LOCAL rs_keyed *named = rs_malloc((n + 1) * sizeof *named);
+    RS_LOCAL int64_t *ns = rs_malloc((n + 1) * sizeof *ns);
+    size_t n_named = 0;
+    if (!named || !ns) return false;
+    for (size_t i = 0; i < n; i++)
+        if (all[i].name) named[n_named++] = (rs_keyed){(int64_t)all[i].name, (uint32_t)i};
+    if (!rs_keyed_sort(named, n_named)) return false;
+    for (size_t i = 0, next; i < n_named; i = next) {
+        for (next = i; next < n_named && named[next].key == named[i].key; next++)
+            ns[next - i] = all[named[next].value].ns;
+        if (next - i < LEAST_NAMESAKES) continue;
+        const int64_t usual = rs_select_number(ns, next - i, (next - i) / 2);
+        for (size_t k = i; k < next; k++) all[named[k].value].peers = usual;
     }
+    return true;
 }
 
 /* All that a question about part=host finds. Only what bound a point can be a pause: launching calls and what
@@ -356,10 +372,7 @@ static stretch *list_stretches(const rs_judged *job, size_t *n)
                                            compared && peers[k] == ns ? name_of(s, i) : 0, r, i, s->step[i]});
             }
     }
-    if (ok) {
-        compare_by_name(all, *n);
-        return all;
-    }
+    if (ok && compare_by_name(all, *n)) return all;
     rs_free(all);
     return NULL;
 }
@@ -510,7 +523,7 @@ rs_status rs_find_host_pause(const rs_judged *job, const rs_fault_kind *fault, r
     if (!n) *lacks = "no steps: a pause is one among many steps";
     if (n) {
         int64_t least = least_pause(all, n, scratch);
-        qsort(all, n, sizeof *all, by_place);
+        put_in_place(all, n);
         size_t n_pauses = find_pauses(job, all, n, least, pauses);
         n_ranks = group_pauses(pauses, leave_out_start(job, pauses, n_pauses), ranks);
         if (n_ranks) qsort(ranks, n_ranks, sizeof *ranks, by_sum);

@@ -108,15 +108,25 @@ rs_status rs_find_hottest_kernel(const rs_judged *job, const rs_fault_kind *faul
 #define FUSABLE 6       /* pairs */
 #define LEAST_PAIRS 4.0 /* a step */
 
-/* Whether a kernel of that name reads and writes element by element, or can take the one before it in. */
-static bool can_fuse(const char *name, bool second)
+enum { FUSES_NEXT = 1, FUSES_PREVIOUS = 2, IS_KNOWN = 4 };
+
+/* Whether the kernel of a piece of work reads and writes element by element, so that it can take the next one in, or can be taken
+ * in itself. known: by name, what has been found. */
+static uint8_t can_fuse(const rs_skeleton *s, uint32_t i, uint8_t *known)
 {
     static const char *const kinds[] = {"elementwise", "copy",   "random", "quantise",
                                         "RoPE",        "reduce", "NORM",   "softmax"};
+    const size_t n_first = 5;
+    const uint32_t id = rs_skeleton_at(s, i)->name;
+    const char *name = rs_pool_text(&s->pool, id);
+    if (!name) return 0;
+    if (known[id]) return known[id];
+    known[id] = IS_KNOWN;
     const char *kind = rs_kernel_kind(rs_class_of(RS_KIND_KERNEL, name, strlen(name)), name, strlen(name));
-    for (size_t i = 0; i < (second ? 8u : 5u); i++)
-        if (strcmp(kind, kinds[i]) == 0) return true;
-    return false;
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        if (strcmp(kind, kinds[k]) == 0)
+            known[id] |= k < n_first ? FUSES_NEXT | FUSES_PREVIOUS : FUSES_PREVIOUS;
+    return known[id];
 }
 
 /* The work before it on its stream, as far as the graph knows; 0: none. */
@@ -159,24 +169,17 @@ static bool add_couple(couples *all, const rs_skeleton *s, uint32_t a, uint32_t 
 
 static rs_status list_couples(const rs_skeleton *s, couples *all, rs_error *err)
 {
-    uint8_t *fusable =
-        rs_calloc(s->pool.strings.n + 1, 1); /* by name: bit 0 as the first, bit 1 as the second */
-    bool ok = fusable != NULL;
-    for (uint32_t i = 0; ok && i < s->pool.strings.n; i++) {
-        const char *text = rs_pool_text(&s->pool, i);
-        if (text) fusable[i] = (uint8_t)(can_fuse(text, false) | can_fuse(text, true) << 1);
-    }
+    RS_LOCAL uint8_t *known = rs_calloc(s->pool.strings.n + 1, 1);
+    bool ok = known != NULL;
     for (uint32_t i = 1; ok && i < s->n; i++) {
         if (!rs_skeleton_is_work(s, i) || rs_skeleton_at(s, i)->part != RS_PART_COMPUTE ||
-            rs_skeleton_at(s, i)->name >= s->pool.strings.n || !(fusable[rs_skeleton_at(s, i)->name] & 2))
+            !(can_fuse(s, i, known) & FUSES_PREVIOUS))
             continue;
         uint32_t before = neighbour_before(s, i);
         if (before && rs_skeleton_at(s, before)->part == RS_PART_COMPUTE &&
-            rs_skeleton_at(s, before)->name < s->pool.strings.n &&
-            fusable[rs_skeleton_at(s, before)->name] & 1)
+            can_fuse(s, before, known) & FUSES_NEXT)
             ok = add_couple(all, s, before, i);
     }
-    rs_free(fusable);
     return ok ? RS_OK : rs_fail_nomem(err, "diagnose");
 }
 
