@@ -1,6 +1,7 @@
 #include "peer/tracelens_calls.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/search.h"
@@ -126,6 +127,15 @@ static bool number_params(rs_tl_knowledge *k, rs_tl_known *known)
     return known->params != RS_NO_STRING;
 }
 
+/* "matrix_bf16" */
+static uint32_t spec_of(rs_tl_rank *r, const rs_tl_answer *answer, bool *ok)
+{
+    char text[32];
+    if (!answer->unit || !answer->precision) return RS_NO_STRING;
+    int n = snprintf(text, sizeof text, "%s_%s", answer->unit, answer->precision);
+    return n > 0 && n < (int)sizeof text ? rs_tl_text_id(r, text, (size_t)n, ok) : RS_NO_STRING;
+}
+
 static bool answer_new(rs_tl_knowledge *k, const rs_tl_model *model, const question *q)
 {
     const rs_events *e = k->rank->e;
@@ -141,6 +151,7 @@ static bool answer_new(rs_tl_knowledge *k, const rs_tl_model *model, const quest
     bool ok = true;
     *known = (rs_tl_known){0};
     known->outcome = rs_tl_model_ask(model, q->backward != 0, &call, &k->arena, &known->answer, &ok);
+    known->spec = spec_of(k->rank, &known->answer, &ok);
     if (!ok || !number_params(k, known)) return false;
     k->n++;
     return true;
@@ -212,7 +223,8 @@ static double peak_of(const rs_rates *rates, const rs_tl_answer *a)
 
 rs_tl_metrics rs_tl_metrics_of(const rs_tl_rank *r, const rs_tl_answer *a, double time)
 {
-    rs_tl_metrics m = {.gflops = a->flops / 1e9,
+    rs_tl_metrics m = {.time = time,
+                       .gflops = a->flops / 1e9,
                        .megabytes = a->bytes / (1024 * 1024),
                        .intensity = (double)NAN,
                        .tb_per_s = (double)NAN,
@@ -228,60 +240,29 @@ rs_tl_metrics rs_tl_metrics_of(const rs_tl_rank *r, const rs_tl_answer *a, doubl
     double peak = rates ? peak_of(rates, a) : (double)NAN;
     if (isnan(peak) || isnan(rates->mem_gbps) || isnan(a->bytes) || !(m.gflops > 0)) return m;
     double compute = m.gflops * 1e9 / (peak * 1e12) * 1e6, memory = a->bytes / (rates->mem_gbps * 1e9) * 1e6;
-    m.compute_bound = compute >= memory;
-    m.bound_us = m.compute_bound ? compute : memory;
+    m.bound = compute >= memory ? "COMPUTE_BOUND" : "MEMORY_BOUND";
+    m.bound_us = compute >= memory ? compute : memory;
     if (time > 0) m.pct = m.bound_us / time * 100;
     return m;
 }
 
 /* ---- cells --------------------------------------------------------------------------------------------- */
 
-void rs_tl_add_spec(rs_table *t, const rs_tl_answer *answer)
+bool rs_tl_has_roofline(const rs_tl_knowledge *k, uint32_t answer)
 {
-    char text[32];
-    size_t n = 0;
-    if (answer && answer->unit && answer->precision) {
-        size_t unit = strlen(answer->unit), precision = strlen(answer->precision);
-        if (unit + precision + 1 < sizeof text) {
-            memcpy(text, answer->unit, unit);
-            text[unit] = '_';
-            memcpy(text + unit + 1, answer->precision, precision);
-            n = unit + 1 + precision;
-        }
-    }
-    if (answer && n)
-        rs_table_add_text_n(t, text, n);
-    else
-        rs_table_add_null(t);
+    return answer != RS_TL_NO_ANSWER &&
+           !isnan(rs_tl_metrics_of(k->rank, &k->items[answer].answer, 0).bound_us);
 }
 
-bool rs_tl_add_python(rs_table *t, rs_python_text *text)
+bool rs_tl_add_kernel_cells(const rs_tl_call_list *list, const rs_tl_lot *lot, rs_table *t)
 {
-    if (text->failed) return false;
-    rs_table_add_text_n(t, text->text ? text->text : "", text->n);
-    text->n = 0;
-    return true;
-}
-
-bool rs_tl_add_kernel_cells(const rs_tl_call_list *list, const uint32_t *items, size_t n,
-                            rs_python_text *text, rs_table *t)
-{
-    rs_tl_put_kernels(list->rank, list, rs_tl_work_of_call, items, n, false, text);
-    bool empty = text->n == 2;
-    if (!rs_tl_add_python(t, text)) return false;
+    rs_tl_put_kernels(list->rank, list, rs_tl_work_of_call, lot->items, lot->n, false, lot->text);
+    bool empty = lot->text->n == 2;
+    if (!rs_tl_add_python(t, lot->text)) return false;
     if (empty) {
         rs_table_add_null(t);
         return true;
     }
-    rs_tl_put_kernels(list->rank, list, rs_tl_work_of_call, items, n, true, text);
-    return rs_tl_add_python(t, text);
-}
-
-void rs_tl_add_five(rs_table *t, const rs_tl_stats *s)
-{
-    rs_table_add_real(t, s->mean);
-    rs_table_add_real(t, s->median);
-    rs_table_add_real(t, s->std);
-    rs_table_add_real(t, s->min);
-    rs_table_add_real(t, s->max);
+    rs_tl_put_kernels(list->rank, list, rs_tl_work_of_call, lot->items, lot->n, true, lot->text);
+    return rs_tl_add_python(t, lot->text);
 }

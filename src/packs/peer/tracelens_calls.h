@@ -13,6 +13,7 @@ typedef struct rs_tl_known {
     rs_tl_answer answer;
     rs_tl_outcome outcome;
     uint32_t params; /* a number for the values of all parameters: equal for equal ones */
+    uint32_t spec;   /* "matrix_bf16" in the rank's pool; RS_NO_STRING: unknown */
 } rs_tl_known;
 
 /* The answers so far. Filled by rs_tl_knowledge_ask. */
@@ -68,26 +69,22 @@ size_t rs_tl_work_of_call(const void *context, size_t call, const uint32_t **row
 
 /* Numbers of one call: NaN where unknown. */
 typedef struct rs_tl_metrics {
+    double time; /* us */
     double gflops, megabytes, intensity, tb_per_s, tflops_per_s;
     double bound_us, pct; /* with the rates of a device */
-    bool compute_bound;
+    const char *bound;    /* ..., as the sheets call it; NULL: unknown */
 } rs_tl_metrics;
 rs_tl_metrics rs_tl_metrics_of(const rs_tl_rank *r, const rs_tl_answer *answer, double time);
+/* Whether there is a bound for what the answer says. */
+bool rs_tl_has_roofline(const rs_tl_knowledge *k, uint32_t answer);
 
 rs_status rs_tl_add_unified(rs_tl_knowledge *k, rs_sheets *out, rs_error *err);
 rs_status rs_tl_add_families(rs_tl_knowledge *k, rs_sheets *out, rs_error *err);
 
 /* ---- cells --------------------------------------------------------------------------------------------- */
 
-/* "matrix_bf16"; "" where unknown. */
-void rs_tl_add_spec(rs_table *t, const rs_tl_answer *answer);
-/* Takes the text as the next cell and empties it; false when out of memory. */
-bool rs_tl_add_python(rs_table *t, rs_python_text *text);
-/* The two columns of kernels. */
-bool rs_tl_add_kernel_cells(const rs_tl_call_list *list, const uint32_t *items, size_t n,
-                            rs_python_text *text, rs_table *t);
-/* mean, median, std, min, max */
-void rs_tl_add_five(rs_table *t, const rs_tl_stats *s);
+/* The two columns of kernels. The lot's items are those of the list. */
+bool rs_tl_add_kernel_cells(const rs_tl_call_list *list, const rs_tl_lot *lot, rs_table *t);
 /* A parameter's value in Python text; quoted: as repr() has it. */
 void rs_tl_put_param(const rs_tl_param *p, bool quoted, rs_python_text *out);
 

@@ -1,8 +1,10 @@
 /* The sheets of families of operators: GEMM, CONV_fwd, Normalization, ... One row is one operator with one set
  * of parameters. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/try.h"
 #include "peer/tracelens_calls.h"
 
 /* ---- the calls of a family ----------------------------------------------------------------------------- */
@@ -66,326 +68,251 @@ static bool take_calls(rs_tl_knowledge *k, const rs_keyed *nodes, size_t n, cons
 
 /* ---- columns ------------------------------------------------------------------------------------------- */
 
-#define MAX_COLUMNS 64
 #define MAX_NAME 48
 
-/* The union of the calls' parameters in order of appearance. */
-typedef struct columns {
-    const char *params[RS_TL_MAX_PARAMS];
-    bool numeric[RS_TL_MAX_PARAMS]; /* no value is a text */
-    size_t n_params;
-    bool roofline;
-    rs_column_spec specs[MAX_COLUMNS];
-    char names[RS_TL_MAX_PARAMS][MAX_NAME];
-    size_t n;
-} columns;
+/* A call in a sheet. */
+typedef struct family_call {
+    uint32_t name;   /* in the rank's pool; RS_NO_STRING: it is in another sheet */
+    uint32_t params; /* equal for equal ones */
+    uint32_t id;     /* its event */
+    uint32_t answer;
+    bool again;
+    double time; /* us */
+} family_call;
 
-static void take_params(const rs_tl_answer *a, columns *c)
+/* The union of the calls' parameters in order of appearance. */
+typedef struct parameters {
+    const char *names[RS_TL_MAX_PARAMS];
+    char columns[RS_TL_MAX_PARAMS][MAX_NAME];
+    bool numeric[RS_TL_MAX_PARAMS]; /* no value is a text */
+    size_t n;
+} parameters;
+
+/* The calls of one pass in a sheet. */
+typedef struct part {
+    const rs_tl_knowledge *k;
+    const rs_tl_call_list *list;
+    const parameters *p;
+    family_call *calls; /* by item of the list */
+} part;
+
+static const rs_tl_answer *answer_of(const part *of, uint32_t call)
+{
+    return &of->k->items[of->list->items[call].answer].answer;
+}
+
+static void take_params(const rs_tl_answer *a, parameters *p)
 {
     for (size_t i = 0; i < a->n_params; i++) {
         size_t at = 0;
-        while (at < c->n_params && strcmp(c->params[at], a->params[i].name) != 0) at++;
+        while (at < p->n && strcmp(p->names[at], a->params[i].name) != 0) at++;
         if (at == RS_TL_MAX_PARAMS) continue;
-        if (at == c->n_params) {
-            c->params[at] = a->params[i].name;
-            c->numeric[at] = true;
-            c->n_params++;
+        if (at == p->n) {
+            p->names[at] = a->params[i].name;
+            snprintf(p->columns[at], MAX_NAME, "param: %.40s", a->params[i].name);
+            p->numeric[at] = true;
+            p->n++;
         }
-        if (a->params[i].kind == RS_TL_WORD || a->params[i].kind == RS_TL_PYTHON) c->numeric[at] = false;
+        if (a->params[i].kind == RS_TL_WORD || a->params[i].kind == RS_TL_PYTHON) p->numeric[at] = false;
     }
 }
 
-static void add_column(columns *c, const char *name, rs_type type, rs_unit unit, const char *help)
+/* All of them, each in its column. */
+static bool put_params(const rs_tl_lot *lot, rs_table *t)
 {
-    if (c->n < MAX_COLUMNS) c->specs[c->n++] = (rs_column_spec){name, type, unit, help, NULL};
-}
-
-static void add_statistics(columns *c, const char *const names[5], rs_unit unit)
-{
-    for (size_t i = 0; i < 5; i++) add_column(c, names[i], RS_REAL, unit, "over the calls");
-}
-
-#define FIVE(name)                                                                                           \
-    (const char *const[5])                                                                                   \
-    {                                                                                                        \
-        name "_mean", name "_median", name "_std", name "_min", name "_max"                                  \
-    }
-
-static void make_columns(const rs_tl_rank *r, columns *c)
-{
-    add_column(c, "name", RS_TEXT, RS_UNIT_NONE, "operator");
-    for (size_t i = 0; i < c->n_params; i++) {
-        size_t n = strlen(c->params[i]);
-        if (n > MAX_NAME - 8) n = MAX_NAME - 8;
-        memcpy(c->names[i], "param: ", 7);
-        memcpy(c->names[i] + 7, c->params[i], n);
-        c->names[i][7 + n] = '\0';
-        add_column(c, c->names[i], c->numeric[i] ? RS_REAL : RS_TEXT, RS_UNIT_NONE, "of the model");
-    }
-    if (r->recompute)
-        add_column(c, "is_recompute", RS_TEXT, RS_UNIT_NONE,
-                   "True: activation checkpointing computes it again");
-    add_column(c, "GFLOPS_first", RS_REAL, RS_UNIT_NONE, "1e9 FLOPs of a call");
-    add_column(c, "Data Moved (MB)_first", RS_REAL, RS_UNIT_NONE, "of a call, in units of 2^20 bytes");
-    add_column(c, "FLOPS/Byte_first", RS_REAL, RS_UNIT_NONE, "of a call");
-    add_statistics(c, FIVE("TB/s"), RS_UNIT_NONE);
-    add_statistics(c, FIVE("TFLOPS/s"), RS_UNIT_NONE);
-    add_column(c, "process_name_first", RS_TEXT, RS_UNIT_NONE, "as the file names the process");
-    add_column(c, "process_label_first", RS_TEXT, RS_UNIT_NONE, "as the file labels it");
-    add_column(c, "thread_name_first", RS_TEXT, RS_UNIT_NONE, "as the file names the thread");
-    add_column(c, "Compute Spec", RS_TEXT, RS_UNIT_NONE, "units and precision that the work needs");
-    if (c->roofline) {
-        add_column(c, "Roofline Time (µs)_first", RS_REAL, RS_UNIT_US, "what the device would need at best");
-        add_column(c, "Roofline Bound_first", RS_TEXT, RS_UNIT_NONE, "COMPUTE_BOUND or MEMORY_BOUND");
-        add_statistics(c, FIVE("Pct Roofline"), RS_UNIT_PERCENT);
-    }
-    add_column(c, "kernel_details__summarize_kernel_stats", RS_TEXT, RS_UNIT_NONE,
-               "kernels, as a Python list");
-    add_column(c, "trunc_kernel_details", RS_TEXT, RS_UNIT_NONE, "the same with names cut");
-    add_column(c, "Input Dims_first", RS_TEXT, RS_UNIT_NONE, "shapes of the inputs");
-    add_column(c, "Input type_first", RS_TEXT, RS_UNIT_NONE, "types of the inputs");
-    add_column(c, "Input Strides_first", RS_TEXT, RS_UNIT_NONE, "strides of the inputs");
-    add_column(c, "Concrete Inputs_first", RS_TEXT, RS_UNIT_NONE, "values of scalar inputs");
-    add_statistics(c, FIVE("Kernel Time (µs)"), RS_UNIT_US);
-    add_column(c, "Kernel Time (µs)_sum", RS_REAL, RS_UNIT_US, "over the calls");
-    add_column(c, "name_count", RS_INT, RS_UNIT_COUNT, "calls");
-    add_column(c, "UID_first", RS_INT, RS_UNIT_ID, "position in traceEvents of the first call");
-}
-
-/* ---- rows ---------------------------------------------------------------------------------------------- */
-
-/* One group of calls. */
-typedef struct group {
-    const rs_tl_knowledge *k;
-    const rs_tl_call_list *list;
-    const uint32_t *items;
-    size_t n;
-    const columns *c;
-    double *values;         /* scratch, n of them */
-    rs_tl_metrics *metrics; /* of the calls */
-    rs_python_text *text;   /* scratch */
-} group;
-
-static const rs_tl_answer *answer_of(const group *g, size_t i)
-{
-    return &g->k->items[g->list->items[g->items[i]].answer].answer;
-}
-
-static rs_tl_stats stats_over(const group *g, size_t offset)
-{
-    for (size_t i = 0; i < g->n; i++)
-        memcpy(&g->values[i], (const char *)&g->metrics[i] + offset, sizeof *g->values);
-    return rs_tl_stats_of(g->values, g->n);
-}
-#define STATS(g, member) stats_over((g), offsetof(rs_tl_metrics, member))
-
-/* pandas' first: the first value that is known. */
-static double first_over(const group *g, size_t offset)
-{
-    double value = (double)NAN;
-    for (size_t i = 0; isnan(value) && i < g->n; i++)
-        memcpy(&value, (const char *)&g->metrics[i] + offset, sizeof value);
-    return value;
-}
-#define FIRST(g, member) first_over((g), offsetof(rs_tl_metrics, member))
-
-static bool add_params(const group *g, rs_table *t)
-{
-    const rs_tl_answer *a = answer_of(g, 0);
-    for (size_t i = 0; i < g->c->n_params; i++) {
+    const part *of = lot->all->context;
+    const rs_tl_answer *a = answer_of(of, lot->items[0]);
+    for (size_t i = 0; i < of->p->n; i++) {
         const rs_tl_param *p = NULL;
         for (size_t k = 0; k < a->n_params; k++)
-            if (strcmp(a->params[k].name, g->c->params[i]) == 0) p = &a->params[k];
+            if (strcmp(a->params[k].name, of->p->names[i]) == 0) p = &a->params[k];
         if (!p || p->kind == RS_TL_NONE) {
             rs_table_add_null(t);
-        } else if (g->c->numeric[i]) {
+        } else if (of->p->numeric[i]) {
             rs_table_add_real(t, p->number);
         } else {
-            rs_tl_put_param(p, false, g->text);
-            if (!rs_tl_add_python(t, g->text)) return false;
+            rs_tl_put_param(p, false, lot->text);
+            if (!rs_tl_add_python(t, lot->text)) return false;
         }
     }
     return true;
 }
 
-static void add_roofline(const group *g, rs_table *t)
+static bool put_kernels(const rs_tl_lot *lot, rs_table *t)
 {
-    size_t first = 0;
-    while (first < g->n && isnan(g->metrics[first].bound_us)) first++;
-    rs_table_add_real(t, FIRST(g, bound_us));
-    if (first == g->n)
-        rs_table_add_null(t);
-    else
-        rs_table_add_text(t, g->metrics[first].compute_bound ? "COMPUTE_BOUND" : "MEMORY_BOUND");
-    rs_tl_stats s = STATS(g, pct);
-    rs_tl_add_five(t, &s);
+    return rs_tl_add_kernel_cells(((const part *)lot->all->context)->list, lot, t);
 }
 
-static bool add_arguments(const group *g, uint32_t row, rs_table *t)
+/* The first call's, as lists. */
+static bool put_arguments(const rs_tl_lot *lot, rs_table *t)
 {
     static const rs_column_id order[] = {RS_COL_INPUT_DIMS, RS_COL_INPUT_TYPE, RS_COL_INPUT_STRIDES,
                                          RS_COL_CONCRETE_INPUTS};
-    const rs_events *e = g->list->rank->e;
+    const rs_tl_call_list *list = ((const part *)lot->all->context)->list;
+    const rs_events *e = list->rank->e;
     for (size_t i = 0; i < 4; i++) {
-        uint32_t id = rs_events_text(e, order[i], row);
+        uint32_t id = rs_events_text(e, order[i], list->items[lot->items[0]].row);
         if (id == RS_NO_STRING) {
             rs_table_add_null(t);
             continue;
         }
-        rs_python_put_list(g->text, e->strings.items[id].text, e->strings.items[id].length);
-        if (!rs_tl_add_python(t, g->text)) return false;
+        rs_python_put_list(lot->text, e->strings.items[id].text, e->strings.items[id].length);
+        if (!rs_tl_add_python(t, lot->text)) return false;
     }
     return true;
 }
 
-static bool add_row(const group *g, rs_table *t)
+/* A call with its numbers. */
+typedef struct seen {
+    family_call call;
+    uint32_t process, label, thread, spec;
+    rs_tl_metrics m;
+} seen;
+
+static void see(const rs_tl_items *all, const void *item, void *out)
 {
-    const rs_tl_rank *r = g->list->rank;
-    uint32_t row = g->list->items[g->items[0]].row;
-    rs_table_add_text(t, rs_event_name(r->e, row));
-    if (!add_params(g, t)) return false;
-    rs_tl_add_recompute(r, g->list->items[g->items[0]].node, t);
-    rs_table_add_real(t, FIRST(g, gflops));
-    rs_table_add_real(t, FIRST(g, megabytes));
-    rs_table_add_real(t, FIRST(g, intensity));
-    rs_tl_stats s = STATS(g, tb_per_s);
-    rs_tl_add_five(t, &s);
-    s = STATS(g, tflops_per_s);
-    rs_tl_add_five(t, &s);
-    rs_table_add_text(t, rs_tl_process(r, row));
-    rs_table_add_text(t, rs_tl_label(r, row));
-    rs_table_add_text(t, rs_tl_thread(r, row));
-    rs_tl_add_spec(t, answer_of(g, 0));
-    if (g->c->roofline) add_roofline(g, t);
-    if (!rs_tl_add_kernel_cells(g->list, g->items, g->n, g->text, t) || !add_arguments(g, row, t))
-        return false;
-    for (size_t i = 0; i < g->n; i++) g->values[i] = g->list->items[g->items[i]].time;
-    s = rs_tl_stats_of(g->values, g->n);
-    rs_tl_add_five(t, &s);
-    rs_table_add_real(t, s.sum);
-    rs_table_add_int(t, (int64_t)g->n);
-    rs_table_add_int(t, row);
-    return true;
+    const part *of = all->context;
+    const family_call *call = item;
+    const rs_tl_rank *r = of->k->rank;
+    const rs_tl_known *known = &of->k->items[call->answer];
+    uint32_t thread = r->e->thread[call->id];
+    *(seen *)out = (seen){.call = *call,
+                          .process = r->process[thread],
+                          .label = r->label[thread],
+                          .thread = r->thread[thread],
+                          .spec = known->spec,
+                          .m = rs_tl_metrics_of(r, &known->answer, call->time)};
+}
+
+#define HAD(member, name, unit, help, ...)                                                                   \
+    RS_TL_COLUMN(HAD, seen, member, name, REAL, unit, help, __VA_ARGS__)
+#define FIRST(member, name, help) RS_TL_COLUMN(FIRST, seen, member, name, TEXT, NONE, help)
+#define BEFORE(name, help) RS_TL_GROUP(PUT_BEFORE, name, TEXT, NONE, help)
+
+/* Those of the parameters come after the name. */
+static const rs_tl_column family_columns[] = {
+    RS_TL_COLUMN(DUE, seen, call.name, "name", TEXT, NONE, "operator"),
+    RS_TL_HIDDEN_KEY(seen, call.params),
+    RS_TL_AGAIN_COLUMN(seen, call.again),
+    HAD(m.gflops, "GFLOPS_first", NONE, "1e9 FLOPs of a call"),
+    HAD(m.megabytes, "Data Moved (MB)_first", NONE, "of a call, in units of 2^20 bytes"),
+    HAD(m.intensity, "FLOPS/Byte_first", NONE, "of a call"),
+    RS_TL_FIVE(seen, m.tb_per_s, "TB/s", NONE, "over the calls"),
+    RS_TL_FIVE(seen, m.tflops_per_s, "TFLOPS/s", NONE, "over the calls"),
+    FIRST(process, "process_name_first", "as the file names the process"),
+    FIRST(label, "process_label_first", "as the file labels it"),
+    FIRST(thread, "thread_name_first", "as the file names the thread"),
+    FIRST(spec, "Compute Spec", "units and precision that the work needs"),
+    HAD(m.bound_us, "Roofline Time (µs)_first", US, "what the device would need at best",
+        .when = RS_TL_ROOFLINE),
+    RS_TL_COLUMN(HAD, seen, m.bound, "Roofline Bound_first", TEXT, NONE, "COMPUTE_BOUND or MEMORY_BOUND",
+                 .when = RS_TL_ROOFLINE),
+    RS_TL_FIVE(seen, m.pct, "Pct Roofline", PERCENT, "over the calls", .when = RS_TL_ROOFLINE),
+    RS_TL_CELL(put_kernels, "kernel_details__summarize_kernel_stats", TEXT, NONE,
+               "kernels, as a Python list"),
+    BEFORE("trunc_kernel_details", "the same with names cut"),
+    RS_TL_CELL(put_arguments, "Input Dims_first", TEXT, NONE, "shapes of the inputs"),
+    BEFORE("Input type_first", "types of the inputs"),
+    BEFORE("Input Strides_first", "strides of the inputs"),
+    BEFORE("Concrete Inputs_first", "values of scalar inputs"),
+    RS_TL_FIVE(seen, m.time, "Kernel Time (µs)", US, "over the calls"),
+    RS_TL_COLUMN(SUM, seen, m.time, "Kernel Time (µs)_sum", REAL, US, "over the calls"),
+    RS_TL_GROUP(COUNT, "name_count", INT, COUNT, "calls"),
+    RS_TL_COLUMN(FIRST, seen, call.id, "UID_first", INT, ID, "position in traceEvents of the first call"),
+};
+enum { N_COLUMNS = sizeof family_columns / sizeof *family_columns };
+
+/* The columns with those of the parameters. */
+static size_t list_columns(const parameters *p, rs_tl_column *out)
+{
+    size_t n = 0;
+    out[n++] = family_columns[0];
+    for (size_t i = 0; i < p->n; i++)
+        out[n++] = (rs_tl_column){
+            .spec = {p->columns[i], p->numeric[i] ? RS_REAL : RS_TEXT, RS_UNIT_NONE, "of the model", NULL},
+            .how = i ? RS_TL_PUT_BEFORE : RS_TL_PUT,
+            .put = put_params};
+    memcpy(out + n, family_columns + 1, (N_COLUMNS - 1) * sizeof *out);
+    return n + N_COLUMNS - 1;
 }
 
 /* ---- a sheet ------------------------------------------------------------------------------------------- */
 
-typedef struct call_key {
-    uint32_t name, params, recompute;
-} call_key;
-
 /* Which calls a sheet shows. */
 typedef enum which { ALL_CALLS, NOT_MOVED, ONLY_MOVED, NOT_CONVOLUTION } which;
 
-static bool shows(const rs_tl_call_list *list, size_t i, which rule)
+static bool shows(const char *name, which rule)
 {
-    const char *name = rs_event_name(list->rank->e, list->items[i].row);
     return rule == ALL_CALLS || (rule == NOT_CONVOLUTION ? strcmp(name, "aten::convolution") != 0
                                                          : is_moved(name) == (rule == ONLY_MOVED));
 }
 
-/* The calls by operator and parameters. */
-static bool group_calls(const rs_tl_knowledge *k, const rs_tl_call_list *list, which rule,
-                        rs_tl_groups *groups, uint32_t **order)
+static bool fill_part(part *of, which rule, rs_tl_items *items)
 {
-    RS_LOCAL call_key *keys = rs_malloc((list->n + 1) * sizeof *keys);
-    bool *skip = rs_malloc((list->n + 1) * sizeof *skip), ok = keys && skip;
-    for (size_t i = 0; ok && i < list->n; i++) {
-        keys[i] = (call_key){list->rank->e->name[list->items[i].row], k->items[list->items[i].answer].params,
-                             rs_tl_is_recompute(list->rank, list->items[i].node)};
-        skip[i] = !shows(list, i, rule);
+    const rs_tl_call_list *list = of->list;
+    rs_tl_rank *r = of->k->rank;
+    bool ok = true;
+    of->calls = rs_malloc((list->n + 1) * sizeof *of->calls);
+    *items = rs_tl_items_of(r, of->calls, list->n, of);
+    for (size_t i = 0; ok && of->calls && i < list->n; i++) {
+        const rs_tl_measured *call = &list->items[i];
+        bool shown = shows(rs_event_name(r->e, call->row), rule);
+        of->calls[i] = (family_call){.name = shown ? rs_pool_add(&r->pool, r->e, r->e->name[call->row], &ok)
+                                                   : RS_NO_STRING,
+                                     .params = of->k->items[call->answer].params,
+                                     .id = call->row,
+                                     .answer = call->answer,
+                                     .again = rs_tl_is_recompute(r, call->node),
+                                     .time = call->time};
+        if (rs_tl_has_roofline(of->k, call->answer)) items->has |= RS_TL_ROOFLINE;
     }
-    ok = ok && rs_tl_group(keys, sizeof *keys, skip, list->n, groups);
-    RS_LOCAL double *sums = ok ? rs_calloc(groups->n + 1, sizeof *sums) : NULL;
-    RS_LOCAL uint32_t *ids = ok ? rs_malloc((groups->n + 1) * sizeof *ids) : NULL;
-    ok = sums && ids;
-    for (size_t g = 0; ok && g < groups->n; g++) {
-        for (size_t i = groups->first[g]; i < groups->first[g + 1]; i++)
-            sums[g] += list->items[groups->item[i]].time;
-        ids[g] = list->items[groups->item[groups->first[g]]].row;
-    }
-    ok = ok && rs_tl_order(sums, ids, groups->n, order);
-    rs_free(skip);
-    return ok;
+    return of->calls && ok;
 }
 
-static rs_status add_group(const rs_tl_knowledge *k, const rs_tl_call_list *list, const columns *c,
-                           const uint32_t *items, size_t n, rs_python_text *text, rs_table *t, rs_error *err)
-{
-    group g = {
-        k,   list, items, n, c, rs_malloc((n + 1) * sizeof *g.values), rs_malloc((n + 1) * sizeof *g.metrics),
-        text};
-    bool ok = g.values && g.metrics;
-    for (size_t i = 0; ok && i < n; i++)
-        g.metrics[i] = rs_tl_metrics_of(list->rank, answer_of(&g, i), list->items[items[i]].time);
-    ok = ok && add_row(&g, t);
-    rs_free_all(g.values, g.metrics);
-    return ok ? rs_table_end_row(t, err) : rs_fail_nomem(err, "a row");
-}
-
-static rs_status add_rows(const rs_tl_knowledge *k, const rs_tl_call_list *list, which rule, const columns *c,
-                          rs_table *t, rs_error *err)
-{
-    RS_SCOPED(rs_tl_groups_clear) rs_tl_groups groups = {0};
-    RS_LOCAL uint32_t *order = NULL;
-    RS_SCOPED(rs_python_clear) rs_python_text text = {0};
-    rs_status status = group_calls(k, list, rule, &groups, &order) ? RS_OK : rs_fail_nomem(err, "calls");
-    for (size_t i = 0; status == RS_OK && i < groups.n; i++) {
-        uint32_t first = groups.first[order[i]];
-        status =
-            add_group(k, list, c, groups.item + first, groups.first[order[i] + 1] - first, &text, t, err);
-    }
-    return status;
-}
-
-static void take_columns(const rs_tl_knowledge *k, const rs_tl_call_list *list, columns *c)
-{
-    for (size_t i = 0; i < list->n; i++) {
-        const rs_tl_answer *a = &k->items[list->items[i].answer].answer;
-        take_params(a, c);
-        c->roofline = c->roofline || !isnan(rs_tl_metrics_of(list->rank, a, 0).bound_us);
-    }
-}
-
-/* A sheet of one or two lists: those of the second stand below those of the first. */
+/* A sheet of one or two lists: those of the second are below those of the first. */
 static rs_status add_sheet(const rs_tl_knowledge *k, const char *name, const rs_tl_call_list *one,
                            which rule_one, const rs_tl_call_list *two, which rule_two, rs_sheets *out,
                            rs_error *err)
 {
-    columns c = {0};
-    take_columns(k, one, &c);
-    if (two) take_columns(k, two, &c);
-    make_columns(k->rank, &c);
-    const rs_table_spec spec = {name, "one row is one operator with one set of parameters", c.specs, c.n};
-    rs_table *t = rs_table_create_dynamic(&spec);
-    rs_status status = t ? add_rows(k, one, rule_one, &c, t, err) : rs_fail_nomem(err, "a sheet");
-    if (status == RS_OK && two) status = add_rows(k, two, rule_two, &c, t, err);
-    return rs_sheets_end(out, t, status, err);
+    parameters p = {.n = 0};
+    rs_tl_column columns[N_COLUMNS + RS_TL_MAX_PARAMS];
+    part parts[2] = {{.k = k, .list = one, .p = &p}, {.k = k, .list = two, .p = &p}};
+    rs_tl_items items[2];
+    const size_t n = two ? 2 : 1;
+    bool ok = true;
+    for (size_t i = 0; i < n; i++)
+        for (size_t c = 0; c < parts[i].list->n; c++) take_params(answer_of(&parts[i], (uint32_t)c), &p);
+    ok = fill_part(&parts[0], rule_one, &items[0]) && (!two || fill_part(&parts[1], rule_two, &items[1]));
+    if (ok && two) items[0].has |= items[1].has;
+    const rs_tl_sheet sheet = {.name = name,
+                               .help = "one row is one operator with one set of parameters",
+                               .columns = columns,
+                               .n = list_columns(&p, columns),
+                               .size = sizeof(family_call),
+                               .by = RS_TL_BY(family_call, time),
+                               .then = RS_TL_BY(family_call, id),
+                               .seen = sizeof(seen),
+                               .see = see};
+    rs_status status = ok ? rs_tl_add_parts(&sheet, items, n, out, err) : rs_fail_nomem(err, "calls");
+    rs_free_all(parts[0].calls, parts[1].calls);
+    return status;
 }
 
 static rs_status add_family(rs_tl_knowledge *k, const rs_keyed *nodes, size_t n, const char *sheet,
                             rs_sheets *out, rs_error *err)
 {
     char name[MAX_NAME];
-    size_t length = strlen(sheet);
-    rs_tl_call_list forward, backward = {0};
+    RS_SCOPED(rs_tl_call_list_clear) rs_tl_call_list forward = {0};
+    RS_SCOPED(rs_tl_call_list_clear) rs_tl_call_list backward = {0};
     bool split = rs_tl_sheet_is_split(sheet);
     bool ok = take_calls(k, nodes, n, sheet, false, &forward) &&
               (!split || take_calls(k, nodes, n, sheet, true, &backward));
-    rs_status status = ok ? RS_OK : rs_fail_nomem(err, "calls");
-    if (status == RS_OK && !split) {
-        status = add_sheet(k, sheet, &forward, ALL_CALLS, NULL, ALL_CALLS, out, err);
-    } else if (status == RS_OK) {
-        memcpy(name, sheet, length);
-        memcpy(name + length, "_fwd", 5);
-        status = add_sheet(k, name, &forward, NOT_MOVED, NULL, ALL_CALLS, out, err);
-        memcpy(name + length, "_bwd", 5);
-        if (status == RS_OK)
-            status = add_sheet(k, name, &backward, NOT_CONVOLUTION, &forward, ONLY_MOVED, out, err);
-    }
-    rs_tl_call_list_clear(&forward);
-    rs_tl_call_list_clear(&backward);
-    return status;
+    if (!ok) return rs_fail_nomem(err, "calls");
+    if (!split) return add_sheet(k, sheet, &forward, ALL_CALLS, NULL, ALL_CALLS, out, err);
+    snprintf(name, sizeof name, "%s_fwd", sheet);
+    RS_TRY(add_sheet(k, name, &forward, NOT_MOVED, NULL, ALL_CALLS, out, err));
+    snprintf(name, sizeof name, "%s_bwd", sheet);
+    return add_sheet(k, name, &backward, NOT_CONVOLUTION, &forward, ONLY_MOVED, out, err);
 }
 
 rs_status rs_tl_add_families(rs_tl_knowledge *k, rs_sheets *out, rs_error *err)

@@ -1,138 +1,11 @@
-/* Groups of calls and their statistics, as pandas makes them. */
+/* Kernels of a group of calls, as the text of a Python list. */
 #include <math.h>
 #include <string.h>
 
-#include "base/order.h"
 #include "base/stats.h"
 #include "peer/tracelens_rank.h"
 
-/* As pandas takes it of groups: in one pass, after Welford. Empty for one value. */
-static double pandas_std(const double *values, size_t n)
-{
-    double mean = 0, squares = 0;
-    for (size_t i = 0; i < n; i++) {
-        double before = values[i] - mean;
-        mean += before / (double)(i + 1);
-        squares += (values[i] - mean) * before;
-    }
-    return n < 2 ? (double)NAN : sqrt(squares / (double)(n - 1));
-}
-
-rs_tl_stats rs_tl_stats_of(double *values, size_t n)
-{
-    size_t known = 0;
-    for (size_t i = 0; i < n; i++)
-        if (!isnan(values[i])) values[known++] = values[i];
-    rs_tl_stats s = {known, 0, (double)NAN, (double)NAN, (double)NAN, (double)NAN, (double)NAN};
-    if (known == 0) return s;
-    s.sum = rs_sum(values, known);
-    s.mean = s.sum / (double)known;
-    s.std = pandas_std(values, known);
-    rs_sort_doubles(values, known);
-    s.median = rs_quantile(values, known, 0.5);
-    s.min = values[0];
-    s.max = values[known - 1];
-    return s;
-}
-
-/* A value, or its squared distance from a mean. */
-static double term_of(double value, const double *mean)
-{
-    return mean ? (value - *mean) * (value - *mean) : value;
-}
-
-/* numpy adds eight sums side by side, in halves where there are many values. */
-static double numpy_sum(const double *values, size_t n, const double *mean)
-{
-    double sum = 0, part[8];
-    if (n < 8) {
-        for (size_t i = 0; i < n; i++) sum += term_of(values[i], mean);
-        return sum;
-    }
-    if (n > 128) {
-        size_t half = n / 2;
-        half -= half % 8;
-        return numpy_sum(values, half, mean) + numpy_sum(values + half, n - half, mean);
-    }
-    for (size_t k = 0; k < 8; k++) part[k] = term_of(values[k], mean);
-    size_t i = 8;
-    for (; i < n - n % 8; i += 8)
-        for (size_t k = 0; k < 8; k++) part[k] += term_of(values[i + k], mean);
-    sum = ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
-    for (; i < n; i++) sum += term_of(values[i], mean);
-    return sum;
-}
-
-double rs_tl_numpy_sum(const double *values, size_t n)
-{
-    return numpy_sum(values, n, NULL);
-}
-
-/* ---- groups -------------------------------------------------------------------------------------------- */
-
-bool rs_tl_group(const void *keys, size_t size, const bool *skip, size_t n, rs_tl_groups *out)
-{
-    rs_strings seen;
-    RS_LOCAL uint32_t *group = rs_malloc((n + 1) * sizeof *group);
-    *out = (rs_tl_groups){0};
-    bool ok = rs_strings_init(&seen) && group;
-    /* id 0 is the empty text, which no key is */
-    for (size_t i = 0; ok && i < n; i++) {
-        group[i] = RS_NO_STRING;
-        if (skip && skip[i]) continue;
-        group[i] = rs_strings_add(&seen, (const char *)keys + i * size, size);
-        ok = group[i] != RS_NO_STRING;
-    }
-    out->n = ok ? seen.n - 1 : 0;
-    out->first = rs_calloc(out->n + 2, sizeof *out->first);
-    out->item = rs_malloc((n + 1) * sizeof *out->item);
-    ok = ok && out->first && out->item;
-    /* first[g + 1] counts group g, then says where it begins, and in the end where it ends */
-    for (size_t i = 0; ok && i < n; i++)
-        if (group[i] != RS_NO_STRING) out->first[group[i]]++;
-    for (size_t g = 0, before = 0; ok && g <= out->n; g++) {
-        size_t count = out->first[g];
-        out->first[g] = (uint32_t)before;
-        before += count;
-    }
-    for (size_t i = 0; ok && i < n; i++)
-        if (group[i] != RS_NO_STRING) out->item[out->first[group[i]]++] = (uint32_t)i;
-    rs_strings_clear(&seen);
-    if (!ok) rs_tl_groups_clear(out);
-    return ok;
-}
-
-void rs_tl_groups_clear(rs_tl_groups *groups)
-{
-    rs_free_all(groups->first, groups->item);
-    *groups = (rs_tl_groups){0};
-}
-
-typedef struct place {
-    double sum;
-    uint32_t id, at;
-} place;
-
-static const rs_order by_sum[] = {RS_FALLING(place, sum), RS_RISING(place, id), RS_RISING(place, at)};
-
-bool rs_tl_order(const double *sums, const uint32_t *ids, size_t n, uint32_t **out)
-{
-    RS_LOCAL place *places = rs_malloc((n + 1) * sizeof *places);
-    *out = rs_malloc((n + 1) * sizeof **out);
-    bool ok = places && *out;
-    for (size_t i = 0; ok && i < n; i++) places[i] = (place){sums[i], ids ? ids[i] : 0, (uint32_t)i};
-    if (ok && n) RS_SORT(places, n, by_sum);
-    for (size_t i = 0; ok && i < n; i++) (*out)[i] = places[i].at;
-    if (!ok) rs_free(*out), *out = NULL;
-    return ok;
-}
-
 /* ---- kernels of a group -------------------------------------------------------------------------------- */
-
-static double population_std(const double *values, size_t n, double mean)
-{
-    return sqrt(numpy_sum(values, n, &mean) / (double)n);
-}
 
 static void put_number(rs_python_text *out, const char *key, double value)
 {
@@ -163,7 +36,7 @@ static void put_name(const rs_string *name, bool truncated, rs_python_text *out)
 
 static void put_statistics(const kernel_place *p, double *values, rs_python_text *out)
 {
-    double std = population_std(values, p->n, p->mean);
+    double std = rs_tl_numpy_std(values, p->n, p->mean);
     rs_sort_doubles(values, p->n);
     rs_python_put_text(out, ", 'count': ");
     rs_python_put_int(out, (int64_t)p->n);

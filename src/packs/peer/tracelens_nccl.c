@@ -6,6 +6,7 @@
 #include "base/stats.h"
 #include "base/try.h"
 #include "peer/tracelens_match.h"
+#include "text/numbers.h"
 
 /* ---- one rank ------------------------------------------------------------------------------------------ */
 
@@ -78,67 +79,32 @@ rs_status rs_tl_collectives_of(rs_trace *trace, rs_tl_collectives *out, rs_error
     return ok ? RS_OK : rs_fail_nomem(err, "collectives");
 }
 
-#define COLUMN(name, type, unit, help)                                                                       \
-    {                                                                                                        \
-        name, RS_##type, RS_UNIT_##unit, help, NULL                                                          \
-    }
-#define SPEC(name, help, columns)                                                                            \
-    {                                                                                                        \
-        name, help, columns, sizeof(columns) / sizeof *(columns)                                             \
-    }
-
 /* ---- nccl_long ----------------------------------------------------------------------------------------- */
 
-static const rs_column_spec long_columns[] = {
-    COLUMN("collective_id", TEXT, NONE, "group and index"),
-    COLUMN("index_in_group", INT, ID, "among the rank's collectives of the group, by time"),
-    COLUMN("rank", INT, ID, "rank"),
-    COLUMN("Process Group Name", TEXT, NONE, "process group"),
-    COLUMN("Process Group Ranks", TEXT, NONE, "its ranks"),
-    COLUMN("Collective name", TEXT, NONE, "collective"),
-    COLUMN("Group size", INT, COUNT, "ranks of the group"),
-    COLUMN("dtype", TEXT, NONE, "type of the elements"),
-    COLUMN("In msg nelems", INT, COUNT, "elements that go in"),
-    COLUMN("In msg size (MB)", REAL, NONE, "in units of 2^20 bytes"),
-    COLUMN("Out msg nelems", INT, COUNT, "elements that come out"),
-    COLUMN("Out msg size (MB)", REAL, NONE, "in units of 2^20 bytes"),
-    COLUMN("In split size", TEXT, NONE, "how the input is parted"),
-    COLUMN("Out split size", TEXT, NONE, "how the output is parted"),
-    COLUMN("stream", INT, ID, "stream"),
-    COLUMN("ts", TIME, US, "start, by the file's clock"),
-    COLUMN("dur", TIME, US, "duration"),
-};
-static const rs_table_spec long_sheet =
-    SPEC("nccl_long", "one row is one collective of one rank", long_columns);
+#define MEMBER(member, name, type, unit, help)                                                               \
+    RS_TL_COLUMN(FIRST, rs_tl_member, member, name, type, unit, help)
 
-static rs_status add_long(const rs_tl_matching *m, rs_sheets *out, rs_error *err)
-{
-    rs_table *t = rs_table_create(&long_sheet);
-    RS_SCOPED(rs_python_clear) rs_python_text text = {0};
-    rs_status status = t ? RS_OK : rs_fail_nomem(err, "a sheet");
-    for (size_t i = 0; status == RS_OK && i < m->n; i++) {
-        const rs_tl_member *x = &m->items[i];
-        bool ok = rs_tl_add_id(t, m, x, &text);
-        rs_table_add_int(t, x->index);
-        rs_table_add_int(t, x->of->rank);
-        rs_table_add_text(t, m->groups.items[x->group].text);
-        rs_table_add_text(t, rs_tl_text_or_null(x->of, x->k->ranks));
-        rs_table_add_text(t, rs_tl_text_or_null(x->of, x->k->name));
-        rs_tl_add_int(t, x->k->group_size);
-        rs_table_add_text(t, rs_tl_text_or_null(x->of, x->k->dtype));
-        rs_tl_add_int(t, x->k->in);
-        rs_table_add_real(t, rs_tl_size_of(x, x->k->in));
-        rs_tl_add_int(t, x->k->out);
-        rs_table_add_real(t, rs_tl_size_of(x, x->k->out));
-        rs_table_add_text(t, rs_tl_text_or_null(x->of, x->k->in_split));
-        rs_table_add_text(t, rs_tl_text_or_null(x->of, x->k->out_split));
-        rs_tl_add_int(t, x->k->stream);
-        rs_table_add_time(t, x->k->ts);
-        rs_table_add_time(t, x->k->dur);
-        status = ok ? rs_table_end_row(t, err) : rs_fail_nomem(err, "a row");
-    }
-    return rs_sheets_end(out, t, status, err);
-}
+static const rs_tl_column long_columns[] = {
+    RS_TL_CELL(rs_tl_put_id, "collective_id", TEXT, NONE, "group and index"),
+    MEMBER(index, "index_in_group", INT, ID, "among the rank's collectives of the group, by time"),
+    MEMBER(rank, "rank", INT, ID, "rank"),
+    MEMBER(group, "Process Group Name", TEXT, NONE, "process group"),
+    MEMBER(ranks, "Process Group Ranks", TEXT, NONE, "its ranks"),
+    MEMBER(name, "Collective name", TEXT, NONE, "collective"),
+    MEMBER(group_size, "Group size", INT, COUNT, "ranks of the group"),
+    MEMBER(dtype, "dtype", TEXT, NONE, "type of the elements"),
+    MEMBER(in, "In msg nelems", INT, COUNT, "elements that go in"),
+    MEMBER(in_mb, "In msg size (MB)", REAL, NONE, "in units of 2^20 bytes"),
+    MEMBER(out, "Out msg nelems", INT, COUNT, "elements that come out"),
+    MEMBER(out_mb, "Out msg size (MB)", REAL, NONE, "in units of 2^20 bytes"),
+    MEMBER(in_split, "In split size", TEXT, NONE, "how the input is parted"),
+    MEMBER(out_split, "Out split size", TEXT, NONE, "how the output is parted"),
+    MEMBER(stream, "stream", INT, ID, "stream"),
+    MEMBER(ts, "ts", TIME, US, "start, by the file's clock"),
+    MEMBER(dur, "dur", TIME, US, "duration"),
+};
+static const rs_tl_sheet long_sheet =
+    RS_TL_SHEET("nccl_long", "one row is one collective of one rank", long_columns, rs_tl_member);
 
 /* ---- collectives that make ranks wait ------------------------------------------------------------------ */
 
@@ -167,395 +133,242 @@ static kind kind_of(const char *name)
 
 /* A collective over its ranks; times in us. */
 typedef struct synced {
-    const rs_tl_member *first; /* of the lowest rank: what it is */
-    const uint32_t *items;
-    size_t n;
+    rs_tl_collected all;
     double latency, skew_start, skew_end, mean_wait, full_size, algo, bus;
-    int64_t latest_start; /* ns */
-    int64_t earliest;     /* rank */
+    int64_t earliest;             /* rank */
+    uint32_t in_sum, name, dtype; /* as sums call them: "Unknown" where not recorded */
 } synced;
 
-static void measure(const rs_tl_matching *m, synced *s)
+static void measure(rs_tl_matching *m, synced *s)
 {
-    int64_t least = INT64_MAX, latest_end = INT64_MIN, earliest_end = INT64_MAX, wait = -1, sum = 0;
-    s->latest_start = INT64_MIN;
-    for (size_t i = 0; i < s->n; i++) {
-        const rs_tl_collective *k = m->items[s->items[i]].k;
-        int64_t end = rs_add_sat(k->ts, k->dur);
-        if (k->ts > s->latest_start) s->latest_start = k->ts;
-        if (k->dur < least) least = k->dur;
+    const rs_tl_collected *all = &s->all;
+    int64_t latest_start = INT64_MIN, least = INT64_MAX, latest_end = INT64_MIN, earliest_end = INT64_MAX;
+    int64_t wait = -1, sum = 0;
+    for (size_t i = 0; i < all->n; i++) {
+        const rs_tl_member *x = &m->items[all->items[i]];
+        int64_t end = rs_add_sat(x->ts, x->dur);
+        if (x->ts > latest_start) latest_start = x->ts;
+        if (x->dur < least) least = x->dur;
         if (end > latest_end) latest_end = end;
         if (end < earliest_end) earliest_end = end;
     }
-    for (size_t i = 0; i < s->n; i++) {
-        const rs_tl_member *x = &m->items[s->items[i]];
-        int64_t own = rs_sub_sat(s->latest_start, x->k->ts);
-        sum = rs_add_sat(sum, own);
-        if (own > wait || (own == wait && x->of->rank > s->earliest)) wait = own, s->earliest = x->of->rank;
+    s->earliest = INT64_MIN;
+    for (size_t i = 0; i < all->n; i++) {
+        rs_tl_member *x = &m->items[all->items[i]];
+        x->skew_start = rs_sub_sat(latest_start, x->ts);
+        sum = rs_add_sat(sum, x->skew_start);
+        if (x->skew_start > wait || (x->skew_start == wait && x->rank > s->earliest))
+            wait = x->skew_start, s->earliest = x->rank;
     }
     s->latency = rs_tl_us(least);
     s->skew_start = rs_tl_us(wait);
     s->skew_end = rs_tl_us(rs_sub_sat(latest_end, earliest_end));
-    s->mean_wait = rs_tl_us(sum) / (double)s->n;
-    const rs_tl_member *x = s->first;
-    kind what = kind_of(rs_tl_text_or_null(x->of, x->k->name));
-    double n = (double)x->k->group_size;
-    s->full_size = what == OTHER ? (double)NAN : rs_tl_size_of(x, what == ALLGATHER ? x->k->out : x->k->in);
+    s->mean_wait = rs_tl_us(sum) / (double)all->n;
+    kind what = kind_of(rs_tl_text_of(m, all->is.name));
+    double n = (double)all->is.group_size;
+    s->full_size = what == OTHER ? (double)NAN : what == ALLGATHER ? all->is.out_mb : all->is.in_mb;
     s->algo = s->latency > 0 ? s->full_size / 1024 / (s->latency / 1e6) : (double)NAN;
-    s->bus = x->k->group_size == RS_NO_VALUE || n == 0 ? (double)NAN
-                                                       : s->algo * (what == ALLREDUCE ? 2 : 1) * (n - 1) / n;
+    s->bus = all->is.group_size == RS_NO_VALUE || n == 0
+                 ? (double)NAN
+                 : s->algo * (what == ALLREDUCE ? 2 : 1) * (n - 1) / n;
 }
 
-/* Whether two ranks say the same of a collective. */
-static bool agrees(const rs_tl_member *a, const rs_tl_member *b)
+static bool name_sum(rs_tl_matching *m, synced *s)
 {
-    return a->k->group_size == b->k->group_size && a->k->in == b->k->in && a->k->out == b->k->out &&
-           rs_tl_same_text(a, a->k->ranks, b, b->k->ranks) && rs_tl_same_text(a, a->k->name, b, b->k->name) &&
-           rs_tl_same_text(a, a->k->dtype, b, b->k->dtype);
+    char number[RS_NUMBER_SIZE] = "Unknown";
+    bool ok = true;
+    const uint32_t unknown = rs_tl_match_text(m, number, &ok);
+    if (s->all.is.in != RS_NO_VALUE) number[rs_format_int(s->all.is.in, number)] = '\0';
+    s->in_sum = rs_tl_match_text(m, number, &ok);
+    s->name = s->all.is.name == RS_NO_STRING ? unknown : s->all.is.name;
+    s->dtype = s->all.is.dtype == RS_NO_STRING ? unknown : s->all.is.dtype;
+    return ok;
+}
+
+static bool same_sizes(const rs_tl_member *a, const rs_tl_member *b)
+{
+    return rs_tl_members_agree(a, b) && a->in == b->in && a->out == b->out;
 }
 
 /* Collectives whose kind makes every rank wait for all, in the order in which they first appear. */
-static bool find_synced(const rs_tl_matching *m, synced **out, size_t *n, size_t *n_mismatched)
+static bool find_synced(rs_tl_matching *m, synced **out, size_t *n, size_t *n_mismatched)
 {
     synced *all = rs_calloc(m->collectives.n + 1, sizeof *all);
+    bool ok = all != NULL;
     *n = *n_mismatched = 0;
-    for (size_t g = 0; all && g < m->collectives.n; g++) {
-        const uint32_t *items = m->collectives.item + m->collectives.first[g];
-        size_t n_items = m->collectives.first[g + 1] - m->collectives.first[g];
-        const rs_tl_member *first = &m->items[items[0]];
-        const char *name = rs_tl_text_or_null(first->of, first->k->name);
+    for (size_t g = 0; ok && g < m->collectives.n; g++) {
+        const rs_tl_collected one = rs_tl_collected_at(m, g);
+        const char *name = rs_tl_text_of(m, one.is.name);
         bool unnamed =
             m->simplified && (!name || (kind_of(name) == OTHER && strcmp(name, "all_to_allv") != 0));
         if (kind_of(name) == OTHER && !unnamed) continue;
-        bool same = true;
-        for (size_t i = 1; i < n_items; i++) same = same && agrees(first, &m->items[items[i]]);
-        if (!same && !m->simplified) (*n_mismatched)++;
+        if (!m->simplified && !rs_tl_ranks_agree(m, &one, same_sizes)) (*n_mismatched)++;
         synced *s = &all[(*n)++];
-        *s = (synced){.first = first, .items = items, .n = n_items, .earliest = INT64_MIN};
+        *s = (synced){.all = one};
         measure(m, s);
+        ok = name_sum(m, s);
     }
     *out = all;
-    return all != NULL;
+    return ok;
 }
 
 /* ---- nccl_implicit_sync -------------------------------------------------------------------------------- */
 
-static const rs_column_spec synced_columns[] = {
-    COLUMN("collective_id", TEXT, NONE, "group and index"),
-    COLUMN("Process Group Name", TEXT, NONE, "process group"),
-    COLUMN("Process Group Ranks", TEXT, NONE, "its ranks"),
-    COLUMN("Collective name", TEXT, NONE, "collective"),
-    COLUMN("Group size", INT, COUNT, "ranks of the group"),
-    COLUMN("dtype", TEXT, NONE, "type of the elements"),
-    COLUMN("In msg nelems", INT, COUNT, "elements that go in"),
-    COLUMN("Out msg nelems", INT, COUNT, "elements that come out"),
-    COLUMN("In msg size (MB)", REAL, NONE, "in units of 2^20 bytes"),
-    COLUMN("Out msg size (MB)", REAL, NONE, "in units of 2^20 bytes"),
-    COLUMN("Full msg size (MB)", REAL, NONE, "in units of 2^20 bytes"),
-    COLUMN("comm_latency", REAL, US, "least duration over the ranks"),
-    COLUMN("skew in start time", REAL, US, "longest wait for the last to start"),
-    COLUMN("earliest arrival rank", INT, ID, "the rank that waits longest"),
-    COLUMN("avg_wait_time", REAL, US, "mean wait for the last to start"),
-    COLUMN("skew in end time", REAL, US, "last end less first end"),
-    COLUMN("algo bw (GB/s)", REAL, NONE, "full size by latency, in units of 2^30 bytes"),
-    COLUMN("bus bw (GB/s)", REAL, NONE, "the same times the factor of the algorithm"),
+#define WHAT(member, name, type, unit, help) RS_TL_MEMBER(synced, all.is, member, name, type, unit, help)
+#define OVER(how, member, name, type, unit, help) RS_TL_COLUMN(how, synced, member, name, type, unit, help)
+
+static const rs_tl_column synced_columns[] = {
+    RS_TL_CELL(rs_tl_put_id, "collective_id", TEXT, NONE, "group and index"),
+    RS_TL_WHAT_COLUMNS(synced, all.is),
+    WHAT(in, "In msg nelems", INT, COUNT, "elements that go in"),
+    WHAT(out, "Out msg nelems", INT, COUNT, "elements that come out"),
+    WHAT(in_mb, "In msg size (MB)", REAL, NONE, "in units of 2^20 bytes"),
+    WHAT(out_mb, "Out msg size (MB)", REAL, NONE, "in units of 2^20 bytes"),
+    OVER(FIRST, full_size, "Full msg size (MB)", REAL, NONE, "in units of 2^20 bytes"),
+    OVER(FIRST, latency, "comm_latency", REAL, US, "least duration over the ranks"),
+    OVER(FIRST, skew_start, "skew in start time", REAL, US, "longest wait for the last to start"),
+    OVER(FIRST, earliest, "earliest arrival rank", INT, ID, "the rank that waits longest"),
+    OVER(FIRST, mean_wait, "avg_wait_time", REAL, US, "mean wait for the last to start"),
+    OVER(FIRST, skew_end, "skew in end time", REAL, US, "last end less first end"),
+    OVER(FIRST, algo, "algo bw (GB/s)", REAL, NONE, "full size by latency, in units of 2^30 bytes"),
+    OVER(FIRST, bus, "bus bw (GB/s)", REAL, NONE, "the same times the factor of the algorithm"),
 };
-enum { N_SYNCED = sizeof synced_columns / sizeof *synced_columns };
+static const rs_tl_sheet synced_sheet =
+    RS_TL_SHEET("nccl_implicit_sync", "one row is one collective", synced_columns, synced);
 
-/* The ranks that have a collective, rising. */
-static size_t ranks_of(const rs_tl_collectives *const *ranks, size_t n, const rs_tl_collectives **out)
-{
-    size_t found = 0;
-    for (size_t i = 0; i < n; i++)
-        if (ranks[i]->n) out[found++] = ranks[i];
-    return found;
-}
-
-static rs_table *synced_table(const rs_tl_collectives *const *present, size_t n)
-{
-    rs_column_spec *columns = rs_calloc(N_SYNCED + 3 * n, sizeof *columns);
-    RS_LOCAL char *names = rs_malloc((3 * n + 1) * RS_TL_RANK_NAME);
-    rs_table *t = NULL;
-    if (columns && names) {
-        memcpy(columns, synced_columns, sizeof synced_columns);
-        for (size_t i = 0; i < 3 * n; i++) {
-            size_t of = i < 2 * n ? i / 2 : i - 2 * n;
-            const char *what = i >= 2 * n ? "wait_time" : i % 2 ? "dur" : "ts";
-            rs_tl_name_column(names + i * RS_TL_RANK_NAME, present[of]->rank, what);
-            columns[N_SYNCED + i] =
-                (rs_column_spec){names + i * RS_TL_RANK_NAME, RS_TIME, RS_UNIT_US, "of that rank", NULL};
-        }
-        const rs_table_spec spec = {"nccl_implicit_sync", "one row is one collective", columns,
-                                    N_SYNCED + 3 * n};
-        t = rs_table_create_dynamic(&spec);
-    }
-    rs_free(columns);
-    return t;
-}
-
-/* The collective of a rank. Ranks are asked for in their order, from *at = 0 on. */
-static const rs_tl_collective *of_rank(const rs_tl_matching *m, const synced *s,
-                                       const rs_tl_collectives *rank, size_t *at)
-{
-    if (*at == s->n || m->items[s->items[*at]].of != rank) return NULL;
-    return m->items[s->items[(*at)++]].k;
-}
-
-static void add_rank_cells(const rs_tl_matching *m, const synced *s, const rs_tl_collectives *const *present,
-                           size_t n, rs_table *t)
-{
-    size_t at = 0;
-    for (size_t i = 0; i < n; i++) {
-        const rs_tl_collective *k = of_rank(m, s, present[i], &at);
-        rs_table_add_time(t, k ? k->ts : INT64_MIN);
-        rs_table_add_time(t, k ? k->dur : INT64_MIN);
-    }
-    at = 0;
-    for (size_t i = 0; i < n; i++) {
-        const rs_tl_collective *k = of_rank(m, s, present[i], &at);
-        rs_table_add_time(t, k ? rs_sub_sat(s->latest_start, k->ts) : INT64_MIN);
-    }
-}
-
-static rs_status add_synced(const rs_tl_matching *m, const synced *all, size_t n,
-                            const rs_tl_collectives *const *present, size_t n_present, rs_sheets *out,
-                            rs_error *err)
-{
-    rs_table *t = synced_table(present, n_present);
-    RS_SCOPED(rs_python_clear) rs_python_text text = {0};
-    rs_status status = t ? RS_OK : rs_fail_nomem(err, "a sheet");
-    for (size_t i = 0; status == RS_OK && i < n; i++) {
-        const synced *s = &all[i];
-        const rs_tl_member *x = s->first;
-        bool ok = rs_tl_add_id(t, m, x, &text);
-        rs_table_add_text(t, m->groups.items[x->group].text);
-        rs_table_add_text(t, rs_tl_text_or_null(x->of, x->k->ranks));
-        rs_table_add_text(t, rs_tl_text_or_null(x->of, x->k->name));
-        rs_tl_add_int(t, x->k->group_size);
-        rs_table_add_text(t, rs_tl_text_or_null(x->of, x->k->dtype));
-        rs_tl_add_int(t, x->k->in);
-        rs_tl_add_int(t, x->k->out);
-        rs_table_add_real(t, rs_tl_size_of(x, x->k->in));
-        rs_table_add_real(t, rs_tl_size_of(x, x->k->out));
-        rs_table_add_real(t, s->full_size);
-        rs_table_add_real(t, s->latency);
-        rs_table_add_real(t, s->skew_start);
-        rs_table_add_int(t, s->earliest);
-        rs_table_add_real(t, s->mean_wait);
-        rs_table_add_real(t, s->skew_end);
-        rs_table_add_real(t, s->algo);
-        rs_table_add_real(t, s->bus);
-        add_rank_cells(m, s, present, n_present, t);
-        status = ok ? rs_table_end_row(t, err) : rs_fail_nomem(err, "a row");
-    }
-    return rs_sheets_end(out, t, status, err);
-}
+static const rs_tl_column rank_columns[] = {
+    MEMBER(ts, "ts", TIME, US, "of that rank"),
+    MEMBER(dur, "dur", TIME, US, "of that rank"),
+    MEMBER(skew_start, "wait_time", TIME, US, "of that rank"),
+};
 
 /* ---- nccl_summary_implicit_sync ------------------------------------------------------------------------ */
 
-#define FOUR(name)                                                                                           \
-    COLUMN(name "_mean", REAL, NONE, "over the collectives"),                                                \
-        COLUMN(name "_median", REAL, NONE, "over them"), COLUMN(name "_min", REAL, NONE, "over them"),       \
-        COLUMN(name "_max", REAL, NONE, "over them")
+#define FOUR(member, name) RS_TL_FOUR(synced, member, name, NONE, "over the collectives")
 
-static const rs_column_spec sum_columns[] = {
-    COLUMN("Collective name", TEXT, NONE, "collective"),
-    COLUMN("dtype", TEXT, NONE, "type of the elements"),
-    COLUMN("In msg nelems", TEXT, NONE, "elements that go in; Unknown where not recorded"),
-    COLUMN("Process Group Name", TEXT, NONE, "group of the first: others are added in, too"),
-    COLUMN("Group size", INT, COUNT, "of the first"),
-    COLUMN("Full msg size (MB)", REAL, NONE, "of the first, in units of 2^20 bytes"),
-    FOUR("comm_latency"),
-    FOUR("skew in start time"),
-    FOUR("skew in end time"),
-    FOUR("algo bw (GB/s)"),
-    FOUR("bus bw (GB/s)"),
-    COLUMN("count", INT, COUNT, "collectives"),
-    COLUMN("Total comm latency (ms)", REAL, MS, "latencies added up"),
+static const rs_tl_column sum_columns[] = {
+    OVER(KEY, name, "Collective name", TEXT, NONE, "collective"),
+    OVER(KEY, dtype, "dtype", TEXT, NONE, "type of the elements"),
+    OVER(KEY, in_sum, "In msg nelems", TEXT, NONE, "elements that go in; Unknown where not recorded"),
+    WHAT(group, "Process Group Name", TEXT, NONE, "group of the first: others are added in, too"),
+    WHAT(group_size, "Group size", INT, COUNT, "of the first"),
+    OVER(HAD, full_size, "Full msg size (MB)", REAL, NONE, "of the first, in units of 2^20 bytes"),
+    FOUR(latency, "comm_latency"),
+    FOUR(skew_start, "skew in start time"),
+    FOUR(skew_end, "skew in end time"),
+    FOUR(algo, "algo bw (GB/s)"),
+    FOUR(bus, "bus bw (GB/s)"),
+    RS_TL_GROUP(COUNT, "count", INT, COUNT, "collectives"),
+    OVER(ADDED, latency, "Total comm latency (ms)", REAL, MS, "latencies added up"),
 };
-static const rs_table_spec sum_sheet =
-    SPEC("nccl_summary_implicit_sync", "one row is one kind of collective of one type and size", sum_columns);
-
-/* Four cells of a rs_tl_member of the collectives, which lies at that offset. */
-static void add_four(const synced *all, const uint32_t *items, size_t n, size_t offset, double *values,
-                     rs_table *t)
-{
-    for (size_t i = 0; i < n; i++) memcpy(&values[i], (const char *)&all[items[i]] + offset, sizeof *values);
-    rs_tl_stats s = rs_tl_stats_of(values, n);
-    rs_table_add_real(t, s.mean);
-    rs_table_add_real(t, s.median);
-    rs_table_add_real(t, s.min);
-    rs_table_add_real(t, s.max);
-}
-
-static double first_size(const synced *all, const uint32_t *items, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!isnan(all[items[i]].full_size)) return all[items[i]].full_size;
-    return (double)NAN;
-}
-
-static bool add_sum_row(const rs_tl_matching *m, const synced *all, const uint32_t *items, size_t n,
-                        double total, rs_python_text *text, rs_table *t)
-{
-    const rs_tl_member *x = all[items[0]].first;
-    const char *name = rs_tl_text_or_null(x->of, x->k->name), *dtype = rs_tl_text_or_null(x->of, x->k->dtype);
-    RS_LOCAL double *values = rs_malloc((n + 1) * sizeof *values);
-    text->n = 0;
-    if (x->k->in == RS_NO_VALUE)
-        rs_python_put_text(text, "Unknown");
-    else
-        rs_python_put_int(text, x->k->in);
-    if (!values || text->failed) return false;
-    rs_table_add_text(t, name ? name : "Unknown");
-    rs_table_add_text(t, dtype ? dtype : "Unknown");
-    rs_table_add_text_n(t, text->text, text->n);
-    rs_table_add_text(t, m->groups.items[x->group].text);
-    rs_tl_add_int(t, x->k->group_size);
-    rs_table_add_real(t, first_size(all, items, n));
-    add_four(all, items, n, offsetof(synced, latency), values, t);
-    add_four(all, items, n, offsetof(synced, skew_start), values, t);
-    add_four(all, items, n, offsetof(synced, skew_end), values, t);
-    add_four(all, items, n, offsetof(synced, algo), values, t);
-    add_four(all, items, n, offsetof(synced, bus), values, t);
-    rs_table_add_int(t, (int64_t)n);
-    rs_table_add_real(t, total / 1000);
-    return true;
-}
-
-typedef struct sum_key {
-    int64_t in;
-    uint32_t name, dtype; /* in strings of all ranks */
-} sum_key;
-
-static uint32_t common_id(rs_strings *strings, const char *text, bool *ok)
-{
-    uint32_t id = rs_strings_add(strings, text ? text : "Unknown", strlen(text ? text : "Unknown"));
-    if (id == RS_NO_STRING) *ok = false;
-    return id;
-}
-
-static rs_status add_sums(const rs_tl_matching *m, const synced *all, size_t n, rs_sheets *out, rs_error *err)
-{
-    rs_strings strings;
-    RS_SCOPED(rs_tl_groups_clear) rs_tl_groups groups = {0};
-    RS_SCOPED(rs_python_clear) rs_python_text text = {0};
-    RS_LOCAL uint32_t *order = NULL;
-    RS_LOCAL sum_key *keys = rs_calloc(n + 1, sizeof *keys);
-    rs_table *t = rs_table_create(&sum_sheet);
-    bool ok = rs_strings_init(&strings) && keys && t;
-    for (size_t i = 0; ok && i < n; i++) {
-        const rs_tl_member *x = all[i].first;
-        keys[i] = (sum_key){x->k->in, common_id(&strings, rs_tl_text_or_null(x->of, x->k->name), &ok),
-                            common_id(&strings, rs_tl_text_or_null(x->of, x->k->dtype), &ok)};
-    }
-    ok = ok && rs_tl_group(keys, sizeof *keys, NULL, n, &groups);
-    RS_LOCAL double *totals = rs_calloc(groups.n + 1, sizeof *totals);
-    for (size_t g = 0; ok && totals && g < groups.n; g++)
-        for (size_t i = groups.first[g]; i < groups.first[g + 1]; i++)
-            totals[g] += all[groups.item[i]].latency;
-    ok = ok && totals && rs_tl_order(totals, NULL, groups.n, &order);
-    rs_status status = ok ? RS_OK : rs_fail_nomem(err, "collectives");
-    for (size_t i = 0; status == RS_OK && i < groups.n; i++) {
-        uint32_t g = order[i], first = groups.first[g];
-        ok = add_sum_row(m, all, groups.item + first, groups.first[g + 1] - first, totals[g], &text, t);
-        status = ok ? rs_table_end_row(t, err) : rs_fail_nomem(err, "a row");
-    }
-    rs_strings_clear(&strings);
-    return rs_sheets_end(out, t, status, err);
-}
+static const rs_tl_sheet sum_sheet =
+    RS_TL_SHEET("nccl_summary_implicit_sync", "one row is one kind of collective of one type and size",
+                sum_columns, synced, .by = RS_TL_BY(synced, latency));
 
 /* ---- straggler_summary --------------------------------------------------------------------------------- */
 
-static const rs_column_spec straggler_columns[] = {
-    COLUMN("rank", INT, ID, "rank"),
-    COLUMN("total_wait_time_us", REAL, US, "waits for the last to start, added up"),
-    COLUMN("mean_wait_time_us", REAL, US, "their mean"),
-    COLUMN("times_arrived_last", INT, COUNT, "collectives that it starts last"),
-    COLUMN("times_arrived_first", INT, COUNT, "collectives that it starts first"),
-    COLUMN("pct_arrived_last", REAL, PERCENT, "of all collectives"),
-    COLUMN("num_collectives", INT, COUNT, "all collectives"),
-    COLUMN("total_nccl_dur_us", REAL, US, "durations of its collectives, added up"),
-};
-static const rs_table_spec straggler_sheet =
-    SPEC("straggler_summary", "one row is one rank", straggler_columns);
-
+/* Times in us, rounded as the sheet has them. */
 typedef struct straggler {
-    int64_t wait, dur; /* ns */
-    int64_t last, first, n;
+    int64_t rank, n_all, last, first,
+        n; /* n: of the collectives that make ranks wait, as n_all of all ranks */
+    int64_t wait_ns, dur_ns;
+    double wait, mean, pct, dur, patience; /* patience: the least wait comes first */
 } straggler;
 
-static void count_waits(const rs_tl_matching *m, const synced *s, const rs_tl_collectives *const *present,
-                        size_t n, straggler *out)
+#define OF(member, name, type, unit, help) RS_TL_COLUMN(FIRST, straggler, member, name, type, unit, help)
+
+static const rs_tl_column straggler_columns[] = {
+    OF(rank, "rank", INT, ID, "rank"),
+    OF(wait, "total_wait_time_us", REAL, US, "waits for the last to start, added up"),
+    OF(mean, "mean_wait_time_us", REAL, US, "their mean"),
+    OF(last, "times_arrived_last", INT, COUNT, "collectives that it starts last"),
+    OF(first, "times_arrived_first", INT, COUNT, "collectives that it starts first"),
+    OF(pct, "pct_arrived_last", REAL, PERCENT, "of all collectives"),
+    OF(n_all, "num_collectives", INT, COUNT, "all collectives"),
+    OF(dur, "total_nccl_dur_us", REAL, US, "durations of its collectives, added up"),
+};
+static const rs_tl_sheet straggler_sheet =
+    RS_TL_SHEET("straggler_summary", "one row is one rank", straggler_columns, straggler,
+                .by = RS_TL_BY(straggler, patience));
+
+/* Ranks with collectives, rising, and how long these take. */
+static size_t list_ranks(const rs_tl_matching *m, straggler *out)
 {
-    size_t last = n, at = 0;
-    int64_t least = INT64_MAX;
-    for (size_t i = 0; i < n; i++) {
-        const rs_tl_collective *k = of_rank(m, s, present[i], &at);
-        if (!k) continue;
-        int64_t wait = rs_sub_sat(s->latest_start, k->ts);
-        out[i].wait = rs_add_sat(out[i].wait, wait);
-        out[i].n++;
-        if (wait < least) least = wait, last = i;
-        if (s->earliest == present[i]->rank) out[i].first++;
+    size_t n = 0;
+    for (size_t i = 0; i < m->n; i++) {
+        if (i == 0 || m->items[i].rank != m->items[i - 1].rank)
+            out[n++] = (straggler){.rank = m->items[i].rank};
+        out[n - 1].dur_ns = rs_add_sat(out[n - 1].dur_ns, m->items[i].dur);
     }
-    if (last < n) out[last].last++;
+    return n;
 }
 
-static rs_status add_stragglers(const rs_tl_matching *m, const synced *all, size_t n,
-                                const rs_tl_collectives *const *present, size_t n_present, rs_sheets *out,
-                                rs_error *err)
+static void count_waits(const rs_tl_matching *m, const synced *s, straggler *out)
 {
-    RS_LOCAL straggler *ranks = rs_calloc(n_present + 1, sizeof *ranks);
-    RS_LOCAL double *waits = rs_calloc(n_present + 1, sizeof *waits);
-    RS_LOCAL uint32_t *order = NULL;
-    rs_table *t = rs_table_create(&straggler_sheet);
-    bool ok = ranks && waits && t;
-    for (size_t i = 0; ok && i < n; i++) count_waits(m, &all[i], present, n_present, ranks);
-    for (size_t i = 0; ok && i < n_present; i++) {
-        for (size_t k = 0; k < present[i]->n; k++)
-            ranks[i].dur = rs_add_sat(ranks[i].dur, present[i]->items[k].dur);
-        waits[i] = -rs_tl_us(ranks[i].wait);
+    straggler *last = NULL;
+    int64_t least = INT64_MAX;
+    for (size_t i = 0; i < s->all.n; i++) {
+        const rs_tl_member *x = &m->items[s->all.items[i]];
+        while (out->rank != x->rank) out++;
+        out->wait_ns = rs_add_sat(out->wait_ns, x->skew_start);
+        out->n++;
+        if (x->skew_start < least) least = x->skew_start, last = out;
+        if (s->earliest == x->rank) out->first++;
     }
-    ok = ok && rs_tl_order(waits, NULL, n_present, &order);
-    rs_status status = ok ? RS_OK : rs_fail_nomem(err, "ranks");
-    for (size_t i = 0; status == RS_OK && n && i < n_present; i++) {
-        const straggler *s = &ranks[order[i]];
+    if (last) last->last++;
+}
+
+/* Drops ranks without a collective that makes them wait. */
+static size_t finish_stragglers(straggler *ranks, size_t n, size_t n_all)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        straggler *s = &ranks[i];
+        double wait = rs_tl_us(s->wait_ns);
         if (s->n == 0) continue;
-        rs_table_add_int(t, present[order[i]]->rank);
-        rs_table_add_real(t, rs_round(rs_tl_us(s->wait), 1));
-        rs_table_add_real(t, rs_round(rs_tl_us(s->wait) / (double)s->n, 1));
-        rs_table_add_int(t, s->last);
-        rs_table_add_int(t, s->first);
-        rs_table_add_real(t, rs_round(100.0 * (double)s->last / (double)n, 1));
-        rs_table_add_int(t, (int64_t)n);
-        rs_table_add_real(t, rs_round(rs_tl_us(s->dur), 1));
-        status = rs_table_end_row(t, err);
+        s->n_all = (int64_t)n_all;
+        s->wait = rs_round(wait, 1);
+        s->mean = rs_round(wait / (double)s->n, 1);
+        s->pct = rs_round(100.0 * (double)s->last / (double)n_all, 1);
+        s->dur = rs_round(rs_tl_us(s->dur_ns), 1);
+        s->patience = -wait;
+        ranks[kept++] = *s;
     }
-    return rs_sheets_end(out, t, status, err);
+    return kept;
 }
 
 /* ---- all ----------------------------------------------------------------------------------------------- */
+
+/* The sheets that have a row for each collective. */
+static rs_status add_details(const rs_tl_matching *m, const synced *all, size_t n, const straggler *ranks,
+                             size_t n_ranks, rs_sheets *out, rs_error *err)
+{
+    const rs_tl_items members = rs_tl_items_over(m, m->items, m->n);
+    RS_LOCAL int64_t *numbers = rs_malloc((n_ranks + 1) * sizeof *numbers);
+    if (!numbers) return rs_fail_nomem(err, "ranks");
+    for (size_t i = 0; i < n_ranks; i++) numbers[i] = ranks[i].rank;
+    RS_TRY(rs_tl_add_sheet(&long_sheet, &members, out, err));
+    return rs_tl_add_wide(m, &synced_sheet, all, n, rank_columns, 3, 2, numbers, n_ranks, out, err);
+}
 
 rs_status rs_tl_collective_sheets(const rs_tl_collectives *const *ranks, size_t n, bool detailed,
                                   rs_sheets *out, size_t *n_mismatched, rs_error *err)
 {
     RS_SCOPED(rs_tl_matching_clear) rs_tl_matching m = {0};
     RS_LOCAL synced *all = NULL;
-    size_t n_synced = 0, n_present = 0;
-    const rs_tl_collectives **present = rs_calloc(n + 1, sizeof *present);
+    RS_LOCAL straggler *present = rs_calloc(n + 1, sizeof *present);
+    size_t n_synced = 0;
     *n_mismatched = 0;
-    bool ok = present && rs_tl_match(ranks, n, &m) && find_synced(&m, &all, &n_synced, n_mismatched);
-    rs_status status = ok ? RS_OK : rs_fail_nomem(err, "collectives");
-    if (status == RS_OK) {
-        n_present = ranks_of(ranks, n, present);
-        status = add_sums(&m, all, n_synced, out, err);
-    }
-    if (status == RS_OK) status = rs_tl_add_collective_summary(ranks, n, "nccl_summary_long", out, err);
-    if (status == RS_OK && detailed) status = add_long(&m, out, err);
-    if (status == RS_OK && detailed) status = add_synced(&m, all, n_synced, present, n_present, out, err);
-    if (status == RS_OK) status = rs_tl_add_all2allv(&m, detailed, out, n_mismatched, err);
-    if (status == RS_OK) status = add_stragglers(&m, all, n_synced, present, n_present, out, err);
-    rs_free((void *)present);
-    return status;
+    if (!present || !rs_tl_match(ranks, n, &m) || !find_synced(&m, &all, &n_synced, n_mismatched))
+        return rs_fail_nomem(err, "collectives");
+    size_t n_present = list_ranks(&m, present);
+    const rs_tl_items collectives = rs_tl_items_over(&m, all, n_synced);
+    RS_TRY(rs_tl_add_sheet(&sum_sheet, &collectives, out, err));
+    RS_TRY(rs_tl_add_collective_summary(&m, "nccl_summary_long", out, err));
+    if (detailed) RS_TRY(add_details(&m, all, n_synced, present, n_present, out, err));
+    for (size_t i = 0; i < n_synced; i++) count_waits(&m, &all[i], present);
+    n_present = finish_stragglers(present, n_present, n_synced);
+    RS_TRY(rs_tl_add_all2allv(&m, detailed, out, n_mismatched, err));
+    const rs_tl_items stragglers = rs_tl_items_over(&m, present, n_present);
+    return rs_tl_add_sheet(&straggler_sheet, &stragglers, out, err);
 }

@@ -28,9 +28,6 @@ int64_t rs_tl_nccl_size(const char *dtype);
 /* Whether no group has a name and each rank has one stream: then TraceLens matches by the order alone. */
 bool rs_tl_collectives_are_simple(const rs_tl_collectives *const *ranks, size_t n);
 
-/* The collectives of ranks by rank, group, kind, type and size. The sheet's name is static text. */
-rs_status rs_tl_add_collective_summary(const rs_tl_collectives *const *ranks, size_t n, const char *sheet,
-                                       rs_sheets *out, rs_error *err);
 /* The sheets; detailed: those of single collectives, too. A collective whose ranks disagree about what it is makes
  * TraceLens give up; here it has what the lowest of its ranks says, and *n_mismatched counts it. */
 rs_status rs_tl_collective_sheets(const rs_tl_collectives *const *ranks, size_t n, bool detailed,

@@ -9,61 +9,9 @@
 #include "trace/graft.h"
 #include "trace/launchers.h"
 
-/* ---- sheets -------------------------------------------------------------------------------------------- */
+/* ---- classes ---------------------------------------------------------------------------------------- */
 
-rs_status rs_sheets_add(rs_sheets *sheets, rs_table *table, rs_error *err)
-{
-    if (!table) return rs_fail_nomem(err, "a sheet");
-    if (rs_table_n_rows(table) == 0) {
-        rs_table_free(table);
-        return RS_OK;
-    }
-    if (!RS_GROW_ONE(sheets->items, sheets->n, sheets->capacity)) {
-        rs_table_free(table);
-        return rs_fail_nomem(err, "a sheet");
-    }
-    sheets->items[sheets->n++] = table;
-    return RS_OK;
-}
-
-rs_status rs_sheets_end(rs_sheets *sheets, rs_table *table, rs_status status, rs_error *err)
-{
-    if (status == RS_OK) return rs_sheets_add(sheets, table, err);
-    rs_table_free(table);
-    return status;
-}
-
-void rs_sheets_clear(rs_sheets *sheets)
-{
-    for (size_t i = 0; i < sheets->n; i++) rs_table_free(sheets->items[i]);
-    rs_free(sheets->items);
-    *sheets = (rs_sheets){0};
-}
-
-#define MAX_COLUMNS 64
-
-rs_table *rs_tl_create_sheet(const rs_tl_rank *r, const rs_table_spec *spec, size_t at)
-{
-    static const rs_column_spec added = {"is_recompute", RS_TEXT, RS_UNIT_NONE,
-                                         "True: activation checkpointing computes it again", NULL};
-    rs_column_spec columns[MAX_COLUMNS + 1];
-    rs_table_spec with = *spec;
-    if (!r->recompute) return rs_table_create_dynamic(spec);
-    if (spec->n_columns > MAX_COLUMNS || at > spec->n_columns) return NULL;
-    memcpy(columns, spec->columns, at * sizeof *columns);
-    columns[at] = added;
-    memcpy(columns + at + 1, spec->columns + at, (spec->n_columns - at) * sizeof *columns);
-    with.columns = columns;
-    with.n_columns++;
-    return rs_table_create_dynamic(&with);
-}
-
-void rs_tl_add_recompute(const rs_tl_rank *r, uint32_t node, rs_table *t)
-{
-    if (r->recompute) rs_table_add_text(t, rs_tl_is_recompute(r, node) ? "True" : "False");
-}
-
-static bool holds(const char *name, const char *word)
+bool rs_tl_name_has(const char *name, const char *word)
 {
     size_t n = strlen(word);
     for (; *name; name++) {
@@ -79,7 +27,8 @@ rs_class rs_tl_class(const rs_tl_rank *r, uint32_t row)
     rs_class class = rs_class_at(r->classes, row);
     if (class != RS_CLASS_COMM) return class;
     const char *name = rs_event_name(r->e, row);
-    return holds(name, "nccl") || holds(name, "rccl") || holds(name, "cross_device_reduce")
+    return rs_tl_name_has(name, "nccl") || rs_tl_name_has(name, "rccl") ||
+                   rs_tl_name_has(name, "cross_device_reduce")
                ? class
                : RS_CLASS_COMPUTE;
 }
@@ -238,6 +187,35 @@ static bool in_time(const rs_tl_rank *r, rs_tl_launcher *items, size_t n)
     return ok;
 }
 
+uint32_t rs_tl_text_id(rs_tl_rank *r, const char *text, size_t n, bool *ok)
+{
+    uint32_t id = *ok ? rs_strings_add(&r->pool.strings, text, n) : RS_NO_STRING;
+    if (id == RS_NO_STRING) *ok = false;
+    return id;
+}
+
+uint32_t rs_tl_tuple_id(rs_tl_rank *r, rs_column_id column, uint32_t row, bool *ok)
+{
+    return rs_pool_add_tuple(&r->pool, r->e, rs_events_text(r->e, column, row), ok);
+}
+
+bool rs_tl_operator_read(rs_tl_rank *r, uint32_t node, rs_tl_operator *out)
+{
+    uint32_t row = r->tree->row[node], thread = r->e->thread[row];
+    bool ok = true;
+    *out = (rs_tl_operator){.name = rs_pool_add(&r->pool, r->e, r->e->name[row], &ok),
+                            .category = RS_NO_STRING,
+                            .process = r->process[thread],
+                            .label = r->label[thread],
+                            .thread = r->thread[thread],
+                            .dims = rs_tl_tuple_id(r, RS_COL_INPUT_DIMS, row, &ok),
+                            .types = rs_tl_tuple_id(r, RS_COL_INPUT_TYPE, row, &ok),
+                            .strides = rs_tl_tuple_id(r, RS_COL_INPUT_STRIDES, row, &ok),
+                            .concrete = rs_tl_tuple_id(r, RS_COL_CONCRETE_INPUTS, row, &ok),
+                            .again = rs_tl_is_recompute(r, node)};
+    return ok;
+}
+
 static bool measure_all(rs_tl_rank *r, const rs_keyed *pairs, size_t n)
 {
     bool ok = true;
@@ -246,9 +224,12 @@ static bool measure_all(rs_tl_rank *r, const rs_keyed *pairs, size_t n)
         }
         rs_tl_launcher *l = &r->launchers[r->n_launchers++];
         *l = (rs_tl_launcher){.node = (uint32_t)pairs[i].key, .first = (uint32_t)i, .n = (uint32_t)(end - i)};
+        l->row = r->tree->row[l->node];
         for (size_t k = i; k < end; k++) r->own_work[k] = pairs[k].value;
-        l->category = rs_op_category(rs_tl_name(r, l->node), rs_event_name(r->e, r->own_work[i]));
-        ok = rs_tl_union(r, r->own_work + i, l->n, &l->direct) && subtree_time(r, l->node, &l->subtree);
+        const char *category = rs_op_category(rs_tl_name(r, l->node), rs_event_name(r->e, r->own_work[i]));
+        ok = rs_tl_operator_read(r, l->node, &l->op);
+        l->op.category = rs_tl_text_id(r, category, strlen(category), &ok);
+        ok = ok && rs_tl_union(r, r->own_work + i, l->n, &l->direct) && subtree_time(r, l->node, &l->subtree);
     }
     return ok && in_time(r, r->launchers, r->n_launchers);
 }
@@ -277,6 +258,11 @@ const char *rs_tl_name(const rs_tl_rank *r, uint32_t node)
 }
 
 /* ---- names of processes and threads -------------------------------------------------------------------- */
+
+static uint32_t name_or_unknown(rs_tl_rank *r, uint32_t id, bool *ok)
+{
+    return id == RS_NO_STRING ? rs_tl_text_id(r, "Unknown", 7, ok) : rs_pool_add(&r->pool, r->e, id, ok);
+}
 
 /* A process is called what the file says of its thread 0. */
 static rs_status read_names(rs_tl_rank *r, rs_error *err)
@@ -309,36 +295,11 @@ static rs_status read_names(rs_tl_rank *r, rs_error *err)
     }
     for (size_t i = 0; ok && i < e->n_threads; i++) {
         const uint32_t *place = rs_map64_get(&zero, (uint64_t)e->threads[i].pid);
-        r->process[i] = place ? own[3 * (size_t)(*place - 1)] : RS_NO_STRING;
-        r->label[i] = place ? own[3 * (size_t)(*place - 1) + 1] : RS_NO_STRING;
-        r->thread[i] = own[3 * i + 2];
+        r->process[i] = name_or_unknown(r, place ? own[3 * (size_t)(*place - 1)] : RS_NO_STRING, &ok);
+        r->label[i] = name_or_unknown(r, place ? own[3 * (size_t)(*place - 1) + 1] : RS_NO_STRING, &ok);
+        r->thread[i] = name_or_unknown(r, own[3 * i + 2], &ok);
     }
     return ok ? RS_OK : rs_fail_nomem(err, "names of threads");
-}
-
-static const char *name_or_unknown(const rs_tl_rank *r, uint32_t id)
-{
-    return id == RS_NO_STRING ? "Unknown" : r->e->strings.items[id].text;
-}
-
-const char *rs_tl_process(const rs_tl_rank *r, uint32_t row)
-{
-    return name_or_unknown(r, r->process[r->e->thread[row]]);
-}
-
-const char *rs_tl_label(const rs_tl_rank *r, uint32_t row)
-{
-    return name_or_unknown(r, r->label[r->e->thread[row]]);
-}
-
-const char *rs_tl_thread(const rs_tl_rank *r, uint32_t row)
-{
-    return name_or_unknown(r, r->thread[r->e->thread[row]]);
-}
-
-const char *rs_tl_tuple(rs_tl_rank *r, rs_column_id column, uint32_t row, bool *ok)
-{
-    return rs_pool_text(&r->pool, rs_pool_add_tuple(&r->pool, r->e, rs_events_text(r->e, column, row), ok));
 }
 
 /* ---- the rank ------------------------------------------------------------------------------------------ */
@@ -352,8 +313,8 @@ rs_status rs_tl_rank_make(rs_trace *trace, const rs_tracelens_options *options, 
     RS_TRY(rs_trace_classes(trace, RS_CLASSES_TRACELENS, &out->classes, err));
     if (options->recompute) RS_TRY(rs_tree_recompute(trace, out->tree, &out->recompute, err));
     RS_TRY(find_linked(out, err));
-    RS_TRY(find_launchers(out, err));
-    return read_names(out, err);
+    RS_TRY(read_names(out, err));
+    return find_launchers(out, err);
 }
 
 void rs_tl_rank_clear(rs_tl_rank *r)

@@ -4,17 +4,22 @@
 #define RS_PEER_TRACELENS_RANK_H
 
 #include "base/interval.h"
-#include "peer/python_text.h"
-#include "peer/tracelens.h"
+#include "peer/tracelens_sheet.h"
 #include "trace/recompute.h"
 #include "trace/tree.h"
 
+/* What identifies an operator in the sheets: ids of the rank's pool. */
+typedef struct rs_tl_operator {
+    uint32_t name, category, process, label, thread, dims, types, strides, concrete;
+    bool again;
+} rs_tl_operator;
+
 /* An operator, or a call without one, and the work that it launched itself, without communication. */
 typedef struct rs_tl_launcher {
-    uint32_t node;
+    rs_tl_operator op;
+    uint32_t node, row;     /* row: its position in traceEvents */
     uint32_t first, n;      /* in own_work */
     double direct, subtree; /* unions, us */
-    const char *category;   /* static text */
 } rs_tl_launcher;
 
 typedef struct rs_tl_rank {
@@ -28,11 +33,12 @@ typedef struct rs_tl_rank {
     uint32_t *call;                /* by place in tree->gpu_row: the node of its call */
     rs_tl_launcher *launchers;     /* by start, then row */
     size_t n_launchers;
-    uint32_t *own_work;                 /* rows, by launcher, then by start, then by row */
-    uint32_t *launcher_of;              /* by node: index + 1 of its launcher; 0: it is none */
-    rs_pool pool;                       /* texts of cells */
-    uint32_t *process, *label, *thread; /* by thread: string ids of the names that the file gives */
-    int64_t total;                      /* first start to last end of linked work, ns */
+    uint32_t *own_work;    /* rows, by launcher, then by start, then by row */
+    uint32_t *launcher_of; /* by node: index + 1 of its launcher; 0: it is none */
+    rs_pool pool;          /* texts of cells */
+    uint32_t *process, *label,
+        *thread;   /* by thread: names in the pool, "Unknown" where the file gives none */
+    int64_t total; /* first start to last end of linked work, ns */
 } rs_tl_rank;
 
 rs_status rs_tl_rank_make(rs_trace *trace, const rs_tracelens_options *options, rs_tl_rank *out,
@@ -74,44 +80,42 @@ static inline bool rs_tl_is_recompute(const rs_tl_rank *r, uint32_t node)
 {
     return r->recompute && (r->recompute->again[node] & RS_AGAIN_BY_FUNCTION);
 }
-/* The sheet's table: with the column is_recompute as the one at that place where it is asked for. */
-rs_table *rs_tl_create_sheet(const rs_tl_rank *r, const rs_table_spec *spec, size_t at);
-/* The cell of that column. */
-void rs_tl_add_recompute(const rs_tl_rank *r, uint32_t node, rs_table *t);
+/* Whether the name has the word, which is in small letters, in any letters. */
+bool rs_tl_name_has(const char *name, const char *word);
 
-/* The names of process and thread, "Unknown" where the file gives none. */
-const char *rs_tl_process(const rs_tl_rank *r, uint32_t row);
-const char *rs_tl_label(const rs_tl_rank *r, uint32_t row);
-const char *rs_tl_thread(const rs_tl_rank *r, uint32_t row);
+/* Ids of the rank's pool: of a text, of an argument of an event as Python text with tuples (RS_NO_STRING: not
+ * recorded). *ok becomes false when out of memory and is otherwise left alone. */
+uint32_t rs_tl_text_id(rs_tl_rank *r, const char *text, size_t n, bool *ok);
+uint32_t rs_tl_tuple_id(rs_tl_rank *r, rs_column_id column, uint32_t row, bool *ok);
+/* Of the event that is the node's row, but for its category. False when out of memory. */
+bool rs_tl_operator_read(rs_tl_rank *r, uint32_t node, rs_tl_operator *out);
 
-/* An argument of an event as Python text with tuples; NULL: not recorded. */
-const char *rs_tl_tuple(rs_tl_rank *r, rs_column_id column, uint32_t row, bool *ok);
+/* The columns of a member of that type. */
+#define RS_TL_OPERATOR_COLUMNS(row, op, name_help)                                                           \
+    RS_TL_COLUMN(KEY, row, op.name, "name", TEXT, NONE, name_help),                                          \
+        RS_TL_COLUMN(KEY, row, op.category, "op category", TEXT, NONE, "its kind"),                          \
+        RS_TL_COLUMN(KEY, row, op.process, "process_name", TEXT, NONE, "as the file names the process"),     \
+        RS_TL_COLUMN(KEY, row, op.label, "process_label", TEXT, NONE, "as the file labels it"),              \
+        RS_TL_COLUMN(KEY, row, op.thread, "thread_name", TEXT, NONE, "as the file names the thread"),        \
+        RS_TL_COLUMN(KEY, row, op.dims, "Input Dims", TEXT, NONE, "shapes of the inputs"),                   \
+        RS_TL_COLUMN(KEY, row, op.types, "Input type", TEXT, NONE, "types of the inputs"),                   \
+        RS_TL_COLUMN(KEY, row, op.strides, "Input Strides", TEXT, NONE, "strides of the inputs"),            \
+        RS_TL_COLUMN(KEY, row, op.concrete, "Concrete Inputs", TEXT, NONE, "values of scalar inputs"),       \
+        RS_TL_AGAIN_COLUMN(row, op.again)
+#define RS_TL_AGAIN_COLUMN(row, member)                                                                      \
+    RS_TL_COLUMN(KEY, row, member, "is_recompute", TEXT, NONE,                                               \
+                 "True: activation checkpointing computes it again", .when = RS_TL_RECOMPUTE)
 
-/* ---- numbers of a group -------------------------------------------------------------------------------- */
-
-/* Statistics as pandas has them: NaN values are skipped, the deviation is that of a sample. */
-typedef struct rs_tl_stats {
-    size_t n;
-    double sum, mean, median, std, min, max; /* NaN: unknown */
-} rs_tl_stats;
-
-rs_tl_stats rs_tl_stats_of(double *values, size_t n);   /* reorders the values */
-double rs_tl_numpy_sum(const double *values, size_t n); /* rounded where numpy's rounds */
-
-/* Items put into groups: the numbers of the items, group after group, in the order of the items. */
-typedef struct rs_tl_groups {
-    size_t n;
-    uint32_t *first; /* n + 1 places in item */
-    uint32_t *item;
-} rs_tl_groups;
-
-/* Items of equal keys make a group; groups are in order of their first items. A key is size bytes at
- * keys + i * size. RS_NO_STRING in `skip` leaves none out; otherwise an item is left out where skip[i] is
- * true. False when out of memory. */
-bool rs_tl_group(const void *keys, size_t size, const bool *skip, size_t n, rs_tl_groups *out);
-void rs_tl_groups_clear(rs_tl_groups *groups);
-/* The groups in falling order of their sums, then of the given ids, rising (NULL: as they stand). */
-bool rs_tl_order(const double *sums, const uint32_t *ids, size_t n, uint32_t **out);
+/* What a sheet of the rank is made of. */
+static inline rs_tl_items rs_tl_items_of(const rs_tl_rank *r, const void *items, size_t n,
+                                         const void *context)
+{
+    return (rs_tl_items){.items = items,
+                         .n = n,
+                         .texts = &r->pool.strings,
+                         .has = r->recompute ? RS_TL_RECOMPUTE : 0,
+                         .context = context};
+}
 
 /* "[{'name': ..., 'stream': 7, 'count': 3, 'total_duration_us': ..., ...}]": statistics of the work at each
  * place over the calls, of those calls that have as many pieces as the first, in rising order of the mean;

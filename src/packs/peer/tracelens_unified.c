@@ -9,13 +9,12 @@
 
 /* A row before grouping. */
 typedef struct unified {
-    uint32_t id;             /* ex_UID */
-    uint32_t name, category; /* in the rank's pool */
-    uint32_t row;            /* whose arguments, process and duration it has */
-    uint32_t node;           /* of that row */
-    uint32_t answer;         /* RS_TL_NO_ANSWER: none */
+    rs_tl_operator op;
+    uint32_t id;     /* ex_UID */
+    uint32_t node;   /* whose arguments, process and duration it has */
+    uint32_t answer; /* RS_TL_NO_ANSWER: none */
     bool has_model;
-    double time; /* us; NaN: unknown */
+    double time; /* us */
 } unified;
 
 typedef struct gathering {
@@ -121,16 +120,11 @@ static bool find_forward(gathering *g, uint32_t node, uint32_t *forward, uint32_
 
 /* ---- gathering ----------------------------------------------------------------------------------------- */
 
-static uint32_t pool_text(gathering *g, const char *text, size_t n, bool *ok)
-{
-    uint32_t id = rs_strings_add(&g->r->pool.strings, text, n);
-    if (id == RS_NO_STRING) *ok = false;
-    return id;
-}
-
+/* Adds the row with its kernels, which are those of the list from `first` on. */
 static bool add_row(gathering *g, const unified *row, uint32_t first)
 {
-    rs_tl_measured call = {.row = row->row, .first = first, .n = (uint32_t)(g->calls.n_work - first)};
+    rs_tl_measured call = {
+        .row = g->r->tree->row[row->node], .first = first, .n = (uint32_t)(g->calls.n_work - first)};
     if (!rs_grow((void **)&g->rows, &g->capacity, g->calls.n + 1, sizeof *g->rows)) return false;
     g->rows[g->calls.n] = *row;
     return rs_tl_add_call(&g->calls, &call);
@@ -156,11 +150,7 @@ static bool collect(gathering *g, uint32_t node, uint32_t forward, uint32_t answ
     bool ok = rs_tl_take_work(&g->calls, node);
     const uint32_t *work = g->calls.work ? g->calls.work + first : NULL;
     size_t n = g->calls.n_work - first;
-    unified row = {.id = t->row[node],
-                   .row = t->row[node],
-                   .node = node,
-                   .answer = answer,
-                   .has_model = forward != RS_NO_NODE};
+    unified row = {.id = t->row[node], .node = node, .answer = answer, .has_model = forward != RS_NO_NODE};
     if (ok && forward == RS_NO_NODE) {
         ok = rs_tl_knowledge_ask(g->k, node, false, work, n, &row.answer);
         row.has_model = row.answer != RS_TL_NO_ANSWER;
@@ -171,12 +161,13 @@ static bool collect(gathering *g, uint32_t node, uint32_t forward, uint32_t answ
         return true;
     }
     if (ok && row.has_model && g->k->items[row.answer].outcome == RS_TL_FAILED) row.answer = RS_TL_NO_ANSWER;
-    ok = ok && (forward == RS_NO_NODE ? rs_tl_union(g->r, work, n, &row.time)
-                                      : backward_time(g, forward, &row.time));
-    const char *category = launcher ? g->r->launchers[launcher - 1].category
-                                    : rs_op_category(name, n ? rs_event_name(g->r->e, work[0]) : NULL);
-    row.name = pool_text(g, name, strlen(name), &ok);
-    row.category = pool_text(g, category, strlen(category), &ok);
+    ok = ok &&
+         (forward == RS_NO_NODE ? rs_tl_union(g->r, work, n, &row.time)
+                                : backward_time(g, forward, &row.time)) &&
+         rs_tl_operator_read(g->r, node, &row.op);
+    const char *category = rs_op_category(name, n ? rs_event_name(g->r->e, work[0]) : NULL);
+    row.op.category = launcher ? g->r->launchers[launcher - 1].op.category
+                               : rs_tl_text_id(g->r, category, strlen(category), &ok);
     return ok && add_row(g, &row, first);
 }
 
@@ -211,25 +202,23 @@ static bool traverse(gathering *g)
 /* Work that no collected operator covers becomes an operator of its own. */
 static bool add_synthetic(gathering *g, size_t at, uint32_t id, rs_python_text *name)
 {
-    const rs_tl_rank *r = g->r;
+    rs_tl_rank *r = g->r;
     uint32_t row = r->tree->gpu_row[at], op = rs_tl_operator_of(r, r->call[at]);
-    uint32_t node = op == RS_NO_NODE ? r->call[at] : op;
-    uint32_t parent = r->tree->row[node], first = (uint32_t)g->calls.n_work;
+    unified u = {.id = id, .node = op == RS_NO_NODE ? r->call[at] : op, .answer = RS_TL_NO_ANSWER};
+    uint32_t first = (uint32_t)g->calls.n_work;
     const char *kernel = rs_event_name(r->e, row);
     name->n = 0;
-    rs_python_put_text(name, rs_event_name(r->e, parent));
+    rs_python_put_text(name, rs_tl_name(r, u.node));
     rs_python_put_text(name, "->");
     rs_python_put_text(name, kernel);
     rs_python_put_text(name, " (Synthetic Op)");
-    bool ok = !name->failed && RS_GROW_ONE(g->calls.work, g->calls.n_work, g->calls.work_capacity);
-    if (!ok) return false;
-    g->calls.work[g->calls.n_work++] = row;
-    unified u = {.id = id, .row = parent, .node = node, .answer = RS_TL_NO_ANSWER};
-    ok = rs_tl_union(r, &row, 1, &u.time);
-    u.name = pool_text(g, name->text, name->n, &ok);
     rs_python_put(name, "", 1); /* a terminator */
-    const char *category = ok && !name->failed ? rs_op_category(name->text, kernel) : "other";
-    u.category = pool_text(g, category, strlen(category), &ok);
+    bool ok = !name->failed && RS_PUSH(g->calls.work, g->calls.n_work, g->calls.work_capacity, row) &&
+              rs_tl_union(r, &row, 1, &u.time) && rs_tl_operator_read(r, u.node, &u.op);
+    if (!ok) return false;
+    const char *category = rs_op_category(name->text, kernel);
+    u.op.name = rs_tl_text_id(r, name->text, name->n - 1, &ok);
+    u.op.category = rs_tl_text_id(r, category, strlen(category), &ok);
     return ok && add_row(g, &u, first);
 }
 
@@ -250,309 +239,116 @@ static bool add_uncovered(gathering *g)
 
 /* ---- the sheet ----------------------------------------------------------------------------------------- */
 
-#define TEXT(name, help)                                                                                     \
-    {                                                                                                        \
-        name, RS_TEXT, RS_UNIT_NONE, help, NULL                                                              \
-    }
-#define REAL(name, unit, help)                                                                               \
-    {                                                                                                        \
-        name, RS_REAL, RS_UNIT_##unit, help, NULL                                                            \
-    }
-
-/* Those of the roofline are left out where there is none: they stand from ROOF on, and one before. */
-static const rs_column_spec all_columns[] = {
-    TEXT("name", "operator; parent->kernel (Synthetic Op) where none launched the kernel"),
-    TEXT("op category", "its kind"),
-    TEXT("process_name", "as the file names the process"),
-    TEXT("process_label", "as the file labels it"),
-    TEXT("thread_name", "as the file names the thread"),
-    TEXT("Input Dims", "shapes of the inputs"),
-    TEXT("Input type", "types of the inputs"),
-    TEXT("Input Strides", "strides of the inputs"),
-    TEXT("Concrete Inputs", "values of scalar inputs"),
-    {"ex_UID", RS_INT, RS_UNIT_ID, "position in traceEvents of the first call", NULL},
-    {"operation_count", RS_INT, RS_UNIT_COUNT, "calls", NULL},
-    REAL("total_duration_us", US, "on the host"),
-    REAL("mean_duration_us", US, "on the host"),
-    REAL("std_duration_us", US, "on the host"),
-    REAL("GFLOPS", NONE, "1e9 FLOPs of a call"),
-    REAL("Data Moved (MB)", NONE, "of a call, in units of 2^20 bytes"),
-    REAL("FLOPS/Byte", NONE, "of a call"),
-    TEXT("Compute Spec", "units and precision that the work needs"),
-    TEXT("Roofline Bound", "COMPUTE_BOUND or MEMORY_BOUND"),
-    REAL("TB/s_mean", NONE, "over the calls"),
-    REAL("TB/s_std", NONE, "over the calls"),
-    REAL("TFLOPS/s_mean", NONE, "over the calls"),
-    REAL("TFLOPS/s_std", NONE, "over the calls"),
-    REAL("Kernel Time (µs)_mean", US, "over the calls"),
-    REAL("Kernel Time (µs)_std", US, "over the calls"),
-    REAL("Kernel Time (µs)_sum", US, "over the calls"),
-    REAL("duration_us_median", US, "on the host"),
-    REAL("duration_us_min", US, "on the host"),
-    REAL("duration_us_max", US, "on the host"),
-    REAL("TB/s_median", NONE, "over the calls"),
-    REAL("TB/s_min", NONE, "over the calls"),
-    REAL("TB/s_max", NONE, "over the calls"),
-    REAL("TFLOPS/s_median", NONE, "over the calls"),
-    REAL("TFLOPS/s_min", NONE, "over the calls"),
-    REAL("TFLOPS/s_max", NONE, "over the calls"),
-    REAL("Roofline Time (µs)_first", US, "what the device would need at best"),
-    REAL("Pct Roofline_mean", PERCENT, "over the calls"),
-    REAL("Pct Roofline_median", PERCENT, "over the calls"),
-    REAL("Pct Roofline_std", PERCENT, "over the calls"),
-    REAL("Pct Roofline_min", PERCENT, "over the calls"),
-    REAL("Pct Roofline_max", PERCENT, "over the calls"),
-    REAL("Kernel Time (µs)_median", US, "over the calls"),
-    REAL("Kernel Time (µs)_min", US, "over the calls"),
-    REAL("Kernel Time (µs)_max", US, "over the calls"),
-    TEXT("kernel_details_summary", "kernels, as a Python list"),
-    TEXT("trunc_kernel_details", "the same with names cut"),
-    TEXT("perf_params", "parameters of the model, as a Python dict"),
-    TEXT("has_perf_model", "True or False"),
-    REAL("Percentage (%)", PERCENT, "of the sheet"),
-    REAL("Cumulative Percentage (%)", PERCENT, "this row and those above"),
-};
-enum { N_ALL = sizeof all_columns / sizeof *all_columns };
-
-static bool is_of_roofline(const rs_column_spec *c)
+static const rs_tl_known *known_of(const gathering *g, const unified *u)
 {
-    return strstr(c->name, "Roofline") != NULL;
+    return u->answer == RS_TL_NO_ANSWER ? NULL : &g->k->items[u->answer];
 }
 
-/* One group of rows. */
-typedef struct lot {
-    const gathering *g;
-    const uint32_t *items;
-    size_t n;
-    rs_tl_metrics *metrics; /* of the rows */
-    double *values;         /* scratch */
-    bool roofline;
-    rs_python_text *text; /* scratch */
-} lot;
+/* A row with its numbers. */
+typedef struct seen {
+    unified u;
+    uint32_t spec;
+    double host; /* us */
+    rs_tl_metrics m;
+} seen;
 
-static rs_tl_stats stats_over(const lot *l, size_t offset)
+static void see(const rs_tl_items *all, const void *item, void *out)
 {
-    for (size_t i = 0; i < l->n; i++)
-        memcpy(&l->values[i], (const char *)&l->metrics[i] + offset, sizeof *l->values);
-    return rs_tl_stats_of(l->values, l->n);
-}
-#define STATS(l, member) stats_over((l), offsetof(rs_tl_metrics, member))
-
-static const rs_tl_answer *answer_of(const gathering *g, size_t i)
-{
-    return g->rows[i].answer == RS_TL_NO_ANSWER ? NULL : &g->k->items[g->rows[i].answer].answer;
-}
-
-/* The first row of the lot that has an answer; its metrics in *at. */
-static const rs_tl_answer *first_answer(const lot *l, size_t *at)
-{
-    for (*at = 0; *at < l->n; (*at)++)
-        if (answer_of(l->g, l->items[*at])) return answer_of(l->g, l->items[*at]);
-    *at = 0;
-    return NULL;
+    static const rs_tl_known none = {.answer = {.flops = (double)NAN, .bytes = (double)NAN},
+                                     .spec = RS_NO_STRING};
+    const gathering *g = all->context;
+    const unified *u = item;
+    const rs_tl_known *known = known_of(g, u);
+    uint32_t row = g->r->tree->row[u->node];
+    /* TraceLens gives operators of a replayed graph the time of the call that replayed it */
+    if (rs_is_grafted(g->r->e, row)) row = rs_graft_launch(g->r->e, row);
+    if (!known) known = &none;
+    *(seen *)out = (seen){.u = *u,
+                          .spec = known->spec,
+                          .host = (double)g->r->e->duration[row] / 1000,
+                          .m = rs_tl_metrics_of(g->r, &known->answer, u->time)};
 }
 
-static bool add_params(const lot *l, const rs_tl_answer *a, rs_table *t)
+/* The parameters of the first row that has an answer. */
+static bool put_params(const rs_tl_lot *lot, rs_table *t)
 {
+    const gathering *g = lot->all->context;
+    const rs_tl_known *known = NULL;
+    for (size_t i = 0; i < lot->n && !known; i++) known = known_of(g, &g->rows[lot->items[i]]);
+    const rs_tl_answer *a = known ? &known->answer : NULL;
     if (!a || a->n_params == 0) {
         rs_table_add_null(t);
         return true;
     }
     for (size_t i = 0; i < a->n_params; i++) {
-        rs_python_put_text(l->text, i ? ", " : "{");
-        rs_python_put_string(l->text, a->params[i].name, strlen(a->params[i].name));
-        rs_python_put_text(l->text, ": ");
-        rs_tl_put_param(&a->params[i], true, l->text);
+        rs_python_put_text(lot->text, i ? ", " : "{");
+        rs_python_put_string(lot->text, a->params[i].name, strlen(a->params[i].name));
+        rs_python_put_text(lot->text, ": ");
+        rs_tl_put_param(&a->params[i], true, lot->text);
     }
-    rs_python_put_text(l->text, "}");
-    return rs_tl_add_python(t, l->text);
+    rs_python_put_text(lot->text, "}");
+    return rs_tl_add_python(t, lot->text);
 }
 
-static bool add_head(const lot *l, rs_table *t)
+static bool put_kernels(const rs_tl_lot *lot, rs_table *t)
 {
-    rs_tl_rank *r = l->g->r;
-    const unified *u = &l->g->rows[l->items[0]];
-    bool ok = true;
-    rs_table_add_text(t, rs_pool_text(&r->pool, u->name));
-    rs_table_add_text(t, rs_pool_text(&r->pool, u->category));
-    rs_table_add_text(t, rs_tl_process(r, u->row));
-    rs_table_add_text(t, rs_tl_label(r, u->row));
-    rs_table_add_text(t, rs_tl_thread(r, u->row));
-    rs_table_add_text(t, rs_tl_tuple(r, RS_COL_INPUT_DIMS, u->row, &ok));
-    rs_table_add_text(t, rs_tl_tuple(r, RS_COL_INPUT_TYPE, u->row, &ok));
-    rs_table_add_text(t, rs_tl_tuple(r, RS_COL_INPUT_STRIDES, u->row, &ok));
-    rs_table_add_text(t, rs_tl_tuple(r, RS_COL_CONCRETE_INPUTS, u->row, &ok));
-    rs_tl_add_recompute(r, u->node, t);
-    rs_table_add_int(t, u->id);
-    rs_table_add_int(t, (int64_t)l->n);
-    return ok;
+    return rs_tl_add_kernel_cells(&((const gathering *)lot->all->context)->calls, lot, t);
 }
 
-static void add_spread(rs_table *t, const rs_tl_stats *s)
-{
-    rs_table_add_real(t, s->median);
-    rs_table_add_real(t, s->min);
-    rs_table_add_real(t, s->max);
-}
+#define OVER(how, member, name, unit, help, ...)                                                             \
+    RS_TL_COLUMN(how, seen, member, name, REAL, unit, help, __VA_ARGS__)
+#define SPREAD(member, name, unit, help)                                                                     \
+    OVER(MEDIAN, member, name "_median", unit, help), OVER(MIN, member, name "_min", unit, help),            \
+        OVER(MAX, member, name "_max", unit, help)
 
-static void add_numbers(const lot *l, const rs_tl_answer *a, size_t at, rs_table *t)
-{
-    const rs_tl_metrics *m = &l->metrics[at];
-    for (size_t i = 0; i < l->n; i++) {
-        const rs_events *e = l->g->r->e;
-        uint32_t row = l->g->rows[l->items[i]].row;
-        /* TraceLens gives operators of a replayed graph the time of the call that replayed it */
-        l->values[i] = (double)e->duration[rs_is_grafted(e, row) ? rs_graft_launch(e, row) : row] / 1000;
-    }
-    rs_tl_stats host = rs_tl_stats_of(l->values, l->n), bytes = STATS(l, tb_per_s),
-                flops = STATS(l, tflops_per_s);
-    for (size_t i = 0; i < l->n; i++) l->values[i] = l->g->rows[l->items[i]].time;
-    rs_tl_stats time = rs_tl_stats_of(l->values, l->n), pct = STATS(l, pct);
-    rs_table_add_real(t, host.sum);
-    rs_table_add_real(t, host.mean);
-    rs_table_add_real(t, host.std);
-    rs_table_add_real(t, m->gflops);
-    rs_table_add_real(t, m->megabytes);
-    rs_table_add_real(t, m->intensity);
-    rs_tl_add_spec(t, a);
-    bool bound = !isnan(m->bound_us);
-    if (l->roofline)
-        rs_table_add_text(t, !bound ? NULL : m->compute_bound ? "COMPUTE_BOUND" : "MEMORY_BOUND");
-    rs_table_add_real(t, bytes.mean);
-    rs_table_add_real(t, bytes.std);
-    rs_table_add_real(t, flops.mean);
-    rs_table_add_real(t, flops.std);
-    rs_table_add_real(t, time.mean);
-    rs_table_add_real(t, time.std);
-    rs_table_add_real(t, time.sum);
-    add_spread(t, &host);
-    add_spread(t, &bytes);
-    add_spread(t, &flops);
-    if (l->roofline) {
-        rs_table_add_real(t, m->bound_us);
-        rs_tl_add_five(t, &pct);
-    }
-    add_spread(t, &time);
-}
-
-static bool add_lot(const lot *l, double sum, double total, double *cumulative, rs_table *t)
-{
-    size_t at;
-    const rs_tl_answer *a = first_answer(l, &at);
-    if (!add_head(l, t)) return false;
-    add_numbers(l, a, at, t);
-    if (!rs_tl_add_kernel_cells(&l->g->calls, l->items, l->n, l->text, t) || !add_params(l, a, t))
-        return false;
-    rs_table_add_text(t, l->g->rows[l->items[0]].has_model ? "True" : "False");
-    *cumulative += sum / total * 100;
-    rs_table_add_real(t, sum / total * 100);
-    rs_table_add_real(t, *cumulative);
-    return true;
-}
-
-static rs_tl_metrics metrics_of(const gathering *g, size_t i)
-{
-    const rs_tl_answer *a = answer_of(g, i);
-    const rs_tl_answer none = {.flops = (double)NAN, .bytes = (double)NAN};
-    return rs_tl_metrics_of(g->r, a ? a : &none, g->rows[i].time);
-}
-
-typedef struct unified_key {
-    uint32_t name, category, process, label, thread, dims, types, strides, concrete, recompute;
-} unified_key;
-
-static bool key_of(gathering *g, const unified *u, unified_key *key)
-{
-    rs_tl_rank *r = g->r;
-    uint32_t thread = r->e->thread[u->row];
-    const rs_column_id columns[] = {RS_COL_INPUT_DIMS, RS_COL_INPUT_TYPE, RS_COL_INPUT_STRIDES,
-                                    RS_COL_CONCRETE_INPUTS};
-    uint32_t ids[4];
-    bool ok = true;
-    for (size_t i = 0; i < 4; i++)
-        ids[i] = rs_pool_add_tuple(&r->pool, r->e, rs_events_text(r->e, columns[i], u->row), &ok);
-    *key = (unified_key){u->name,
-                         u->category,
-                         r->process[thread],
-                         r->label[thread],
-                         r->thread[thread],
-                         ids[0],
-                         ids[1],
-                         ids[2],
-                         ids[3],
-                         rs_tl_is_recompute(r, u->node)};
-    return ok;
-}
-
-static bool order_groups(gathering *g, rs_tl_groups *groups, double **sums, uint32_t **order)
-{
-    size_t n = g->calls.n;
-    RS_LOCAL unified_key *keys = rs_malloc((n + 1) * sizeof *keys);
-    bool ok = keys != NULL;
-    for (size_t i = 0; ok && i < n; i++) ok = key_of(g, &g->rows[i], &keys[i]);
-    ok = ok && rs_tl_group(keys, sizeof *keys, NULL, n, groups);
-    *sums = ok ? rs_calloc(groups->n + 1, sizeof **sums) : NULL;
-    RS_LOCAL uint32_t *ids = ok ? rs_malloc((groups->n + 1) * sizeof *ids) : NULL;
-    ok = *sums && ids;
-    for (size_t k = 0; ok && k < groups->n; k++) {
-        for (size_t i = groups->first[k]; i < groups->first[k + 1]; i++)
-            (*sums)[k] += g->rows[groups->item[i]].time;
-        ids[k] = g->rows[groups->item[groups->first[k]]].id;
-    }
-    return ok && rs_tl_order(*sums, ids, groups->n, order);
-}
-
-static rs_status add_rows(gathering *g, const rs_tl_groups *groups, const double *sums, const uint32_t *order,
-                          bool roofline, rs_table *t, rs_error *err)
-{
-    RS_SCOPED(rs_python_clear) rs_python_text text = {0};
-    double total = 0, cumulative = 0;
-    rs_status status = RS_OK;
-    for (size_t i = 0; i < groups->n; i++) total += sums[order[i]];
-    for (size_t i = 0; status == RS_OK && i < groups->n; i++) {
-        uint32_t k = order[i], first = groups->first[k], n = groups->first[k + 1] - first;
-        lot l = {g,
-                 groups->item + first,
-                 n,
-                 rs_malloc((n + 1) * sizeof *l.metrics),
-                 rs_malloc((n + 1) * sizeof *l.values),
-                 roofline,
-                 &text};
-        bool ok = l.metrics && l.values;
-        for (size_t m = 0; ok && m < n; m++) l.metrics[m] = metrics_of(g, l.items[m]);
-        ok = ok && add_lot(&l, sums[k], total, &cumulative, t);
-        rs_free_all(l.metrics, l.values);
-        status = ok ? rs_table_end_row(t, err) : rs_fail_nomem(err, "a row");
-    }
-    return status;
-}
-
-static rs_status add_sheet(gathering *g, rs_sheets *out, rs_error *err)
-{
-    rs_column_spec columns[N_ALL];
-    RS_SCOPED(rs_tl_groups_clear) rs_tl_groups groups = {0};
-    RS_LOCAL double *sums = NULL;
-    RS_LOCAL uint32_t *order = NULL;
-    bool roofline = false;
-    size_t n = 0;
-    for (size_t i = 0; !roofline && i < g->calls.n; i++) roofline = !isnan(metrics_of(g, i).bound_us);
-    for (size_t i = 0; i < N_ALL; i++)
-        if (roofline || !is_of_roofline(&all_columns[i])) columns[n++] = all_columns[i];
-    const rs_table_spec spec = {"unified_perf_summary", "one row is one operator with one set of arguments",
-                                columns, n};
-    rs_table *t = rs_tl_create_sheet(g->r, &spec, 9);
-    bool ok = t && order_groups(g, &groups, &sums, &order);
-    rs_status status =
-        ok ? add_rows(g, &groups, sums, order, roofline, t, err) : rs_fail_nomem(err, "a sheet");
-    return rs_sheets_end(out, t, status, err);
-}
+static const rs_tl_column columns[] = {
+    RS_TL_OPERATOR_COLUMNS(seen, u.op,
+                           "operator; parent->kernel (Synthetic Op) where none launched the kernel"),
+    RS_TL_COLUMN(FIRST, seen, u.id, "ex_UID", INT, ID, "position in traceEvents of the first call"),
+    RS_TL_GROUP(COUNT, "operation_count", INT, COUNT, "calls"),
+    OVER(SUM, host, "total_duration_us", US, "on the host"),
+    OVER(MEAN, host, "mean_duration_us", US, "on the host"),
+    OVER(STD, host, "std_duration_us", US, "on the host"),
+    OVER(HAD, m.gflops, "GFLOPS", NONE, "1e9 FLOPs of a call"),
+    OVER(HAD, m.megabytes, "Data Moved (MB)", NONE, "of a call, in units of 2^20 bytes"),
+    OVER(HAD, m.intensity, "FLOPS/Byte", NONE, "of a call"),
+    RS_TL_COLUMN(HAD, seen, spec, "Compute Spec", TEXT, NONE, "units and precision that the work needs"),
+    RS_TL_COLUMN(HAD, seen, m.bound, "Roofline Bound", TEXT, NONE, "COMPUTE_BOUND or MEMORY_BOUND",
+                 .when = RS_TL_ROOFLINE),
+    OVER(MEAN, m.tb_per_s, "TB/s_mean", NONE, "over the calls"),
+    OVER(STD, m.tb_per_s, "TB/s_std", NONE, "over the calls"),
+    OVER(MEAN, m.tflops_per_s, "TFLOPS/s_mean", NONE, "over the calls"),
+    OVER(STD, m.tflops_per_s, "TFLOPS/s_std", NONE, "over the calls"),
+    OVER(MEAN, m.time, "Kernel Time (µs)_mean", US, "over the calls"),
+    OVER(STD, m.time, "Kernel Time (µs)_std", US, "over the calls"),
+    OVER(SUM, m.time, "Kernel Time (µs)_sum", US, "over the calls"),
+    SPREAD(host, "duration_us", US, "on the host"),
+    SPREAD(m.tb_per_s, "TB/s", NONE, "over the calls"),
+    SPREAD(m.tflops_per_s, "TFLOPS/s", NONE, "over the calls"),
+    OVER(HAD, m.bound_us, "Roofline Time (µs)_first", US, "what the device would need at best",
+         .when = RS_TL_ROOFLINE),
+    RS_TL_FIVE(seen, m.pct, "Pct Roofline", PERCENT, "over the calls", .when = RS_TL_ROOFLINE),
+    SPREAD(m.time, "Kernel Time (µs)", US, "over the calls"),
+    RS_TL_CELL(put_kernels, "kernel_details_summary", TEXT, NONE, "kernels, as a Python list"),
+    RS_TL_GROUP(PUT_BEFORE, "trunc_kernel_details", TEXT, NONE, "the same with names cut"),
+    RS_TL_CELL(put_params, "perf_params", TEXT, NONE, "parameters of the model, as a Python dict"),
+    RS_TL_COLUMN(FIRST, seen, u.has_model, "has_perf_model", TEXT, NONE, "True or False"),
+    RS_TL_GROUP(PERCENT, "Percentage (%)", REAL, PERCENT, "of the sheet"),
+    RS_TL_GROUP(CUMULATIVE, "Cumulative Percentage (%)", REAL, PERCENT, "this row and those above"),
+};
+static const rs_tl_sheet sheet = RS_TL_SHEET(
+    "unified_perf_summary", "one row is one operator with one set of arguments", columns, unified,
+    .by = RS_TL_BY(unified, time), .then = RS_TL_BY(unified, id), .seen = sizeof(seen), .see = see);
 
 rs_status rs_tl_add_unified(rs_tl_knowledge *k, rs_sheets *out, rs_error *err)
 {
     gathering g = {.k = k, .r = k->rank, .calls = {.rank = k->rank}};
     g.covered = rs_calloc(k->rank->tree->n_gpu + 1, sizeof *g.covered);
     bool ok = g.covered && count_models(&g) && traverse(&g) && add_uncovered(&g);
-    rs_status status = ok ? add_sheet(&g, out, err) : rs_fail_nomem(err, "operators");
+    rs_tl_items items = rs_tl_items_of(k->rank, g.rows, g.calls.n, &g);
+    for (size_t i = 0; ok && i < items.n; i++)
+        if (rs_tl_has_roofline(k, g.rows[i].answer)) items.has |= RS_TL_ROOFLINE;
+    rs_status status = ok ? rs_tl_add_sheet(&sheet, &items, out, err) : rs_fail_nomem(err, "operators");
     rs_tl_call_list_clear(&g.calls);
     rs_free_all(g.rows, g.models_before, g.covered);
     return status;

@@ -549,6 +549,15 @@ static void test_collectives(void **state)
         assert_int_equal(rs_table_int(t, i, column_of(t, "times_arrived_first")), i == 1 ? 2 : 0);
     }
     rs_sheets_clear(&s);
+    /* a rank that is not in a collective has empty cells there */
+    b.n = 1;
+    assert_int_equal(rs_tl_collective_sheets(ranks, 2, true, &s, &mismatched, NULL), RS_OK);
+    t = sheet_of(&s, "nccl_implicit_sync");
+    assert_true(rs_table_is_null(t, 1, column_of(t, "rank_1_ts")) &&
+                rs_table_is_null(t, 1, column_of(t, "rank_1_wait_time")));
+    assert_false(rs_table_is_null(t, 1, column_of(t, "rank_0_wait_time")));
+    rs_sheets_clear(&s);
+    b.n = 2;
     /* what ranks say of a collective differs: counted */
     b.items[0].in = 7;
     assert_int_equal(rs_tl_collective_sheets(ranks, 2, false, &s, &mismatched, NULL), RS_OK);
