@@ -44,6 +44,7 @@ typedef struct rs_candidate {
         doubt; /* us of a step: what its edits may be off by, as ranks that do the same differ by themselves */
     double
         off_by; /* share by which the factor of its edits may be off, where that alone is uncertain; 0: it is not */
+    bool without_steps; /* its numbers are of the recording, which has none */
     double share; /* of the gain, which is less by as much where not all can be fixed that the edits fix */
     rs_what_if edits; /* what fixes it; the list's */
 } rs_candidate;
@@ -57,7 +58,8 @@ struct rs_candidates {
 /* A row of the catalogue.
  *
  * Words are templates. {rank} is the first culprit's rank, {ranks} its ranks ("rank 3", "ranks 0-3"), {hosts} its hosts, {name}
- * and {other} the names of the first and second culprit, {stage} its stage; {times}, {ms}, ... are facts. What is in
+ * and {other} the names of the first and second culprit, {stage} its stage; {times}, {ms}, ... are facts, {time} is us in a unit that fits;
+ * {a step} is nothing where there are no steps. What is in
  * square brackets is left out where something in it is unknown. */
 typedef struct rs_fault_kind {
     const char *id;

@@ -433,6 +433,7 @@ static rs_status find_all(rs_judgement *d, const rs_judged *job, const rs_judge_
         if (lacks) RS_TRY(miss(d, fault->id, NULL, lacks, err));
     }
     for (size_t i = 0; i < all->n; i++) {
+        all->items[i].without_steps = !d->n_steps;
         if (all->items[i].kind == RS_VERDICT_FINDING ? how->findings : how->opportunities)
             all->items[n++] = all->items[i];
         else

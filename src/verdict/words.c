@@ -84,6 +84,30 @@ static bool put_often(double n, rs_text *out)
     return true;
 }
 
+/* us in the unit that suits the step, and places in which a change shows. */
+typedef struct unit {
+    double us;
+    const char *name;
+    unsigned places;
+} unit;
+
+static unit unit_of(double us, double change)
+{
+    unit u = {us >= 1e6 ? 1e6 : us >= 1e3 ? 1e3 : 1, us >= 1e6 ? "s" : us >= 1e3 ? "ms" : "us", 1};
+    if (change < u.us) u.places = 2;
+    if (us < 10 * u.us || change < u.us / 10) u.places = 3;
+    return u;
+}
+
+/* "37.5 us", "1.170 s" */
+static bool put_time(double us, rs_text *out)
+{
+    const unit u = unit_of(us, us);
+    if (isnan(us)) return false;
+    rs_text_printf(out, "%s %s", RS_FIXED(us / u.us, u.us > 1 ? u.places : 1), u.name);
+    return true;
+}
+
 /* Writes what a template calls `word`; false: it is unknown. */
 static bool put_slot(const rs_candidate *c, const char *word, size_t n, rs_text *out)
 {
@@ -110,6 +134,11 @@ static bool put_slot(const rs_candidate *c, const char *word, size_t n, rs_text 
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (strlen(numbers[i].word) == n && memcmp(numbers[i].word, word, n) == 0)
             return put_number(numbers[i].value, numbers[i].places, out);
+    if (n == 6 && memcmp(word, "a step", n) == 0) {
+        if (!c->without_steps) rs_text_put(out, " a step");
+        return true;
+    }
+    if (n == 4 && memcmp(word, "time", n) == 0) return put_time(f->us, out);
     if (n == 5 && memcmp(word, "often", n) == 0) return put_often(f->n, out);
     if (n == 5 && memcmp(word, "ranks", n) == 0) return put_list(first, out);
     if (n == 5 && memcmp(word, "hosts", n) == 0) return put_hosts(first, out);
@@ -175,21 +204,6 @@ void rs_words_subject(const rs_candidate *c, rs_text *out)
 
 /* Percent by which a step and its annotation differ where both are said. */
 #define APART 2.0
-
-/* us in the unit that suits the step, and places in which a change shows. */
-typedef struct unit {
-    double us;
-    const char *name;
-    unsigned places;
-} unit;
-
-static unit unit_of(double us, double change)
-{
-    unit u = {us >= 1e6 ? 1e6 : us >= 1e3 ? 1e3 : 1, us >= 1e6 ? "s" : us >= 1e3 ? "ms" : "us", 1};
-    if (change < u.us) u.places = 2;
-    if (us < 10 * u.us || change < u.us / 10) u.places = 3;
-    return u;
-}
 
 static void put_others(const rs_judged_row *row, rs_text *out)
 {

@@ -102,8 +102,13 @@ static void test_templates(void **state)
     expect_claim(&c, "waits 4 times a step, 4 times");
     c.facts.n = 1.04;
     expect_claim(&c, "waits once a step, once");
-    c.facts.n = (double)NAN;
-    expect_claim(&c, "waits  a step");
+    f.of_job = "takes {time}{a step}[ of {time}]";
+    expect_claim(&c, "takes 4.6 us a step of 4.6 us");
+    c.facts.us = 407976.5;
+    c.without_steps = true;
+    expect_claim(&c, "takes 408.0 ms of 408.0 ms");
+    c.facts.us = (double)NAN;
+    expect_claim(&c, "takes ");
 
     rs_culprit group = {.kind = RS_CULPRIT_GROUP,
                         .number = -1,
