@@ -685,9 +685,9 @@ rs_status rs_memory_add_findings(const rs_run *run, const rs_memory_question *q,
     if (q->room >= 0) RS_TRY(say_fit(&s, q));
     if (rs_options_is_set(run->options, "base")) RS_TRY(say_change(&s));
     RS_TRY(say_failures(&s, &failed));
+    RS_TRY(say_growth(&s)); /* what is wrong comes before what is large */
     RS_TRY(say_fullest(&s));
     if (!failed) RS_TRY(say_fragments(&s));
-    RS_TRY(say_growth(&s));
     RS_TRY(say_outlier(&s));
     return say_unknowns(&s);
 }
