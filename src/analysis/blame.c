@@ -101,7 +101,7 @@ typedef struct total_row {
     CELL(OF(total_row, waiting), "waiting_us", TIME, US, "sum of them over ranks", "waiting")                \
     CELL(OF(total_row, blamed), "blamed_us", TIME, US, "sum of the table blame", "blamed")                   \
     CELL(OF(total_row, balanced), "balanced_us", TIME, US,                                                   \
-         "waiting where work takes in each step the mean over ranks: a pipeline waits then, too; unknown "   \
+         "waiting where load is even over ranks: a pipeline waits then, too, as by chance; unknown "         \
          "without steps, and of one rank",                                                                   \
          "balanced")                                                                                         \
     CELL(OF(total_row, avoidable), "avoidable_us", TIME, US,                                                 \

@@ -247,7 +247,8 @@ static rs_status ask_under(const asker *a, bench *b, const rs_asked *item, unsig
     rs_weights_refill(e, of & REPLAY_INFERS ? RS_EDGES_ALL : RS_EDGES_TOLD, of & REPLAY_CONSTANT, &b->w);
     RS_TRY(grows ? apply_grown(a, b, item->question, &n_changed, err)
                  : rs_what_if_apply(item->question, e, &a->roles, a->rank_of, &b->w, &n_changed, err));
-    if (!n_changed) return RS_OK; /* then it is refused */
+    if (!n_changed && !grows)
+        return RS_OK; /* then it is refused; where more grows nothing may be left to gain */
     RS_TRY(run_bench(a, b, err));
     widen(a, b, of, of_steps, low, high);
     if (!grows || !a->contention.n_names) return RS_OK;

@@ -312,6 +312,9 @@ static bool learn_work_costs(rs_causes *c)
         int64_t free = alone ? INT64_MIN : w->end[c->before[i]];
         int64_t by_host = alone ? INT64_MIN : rs_sub_sat(free, c->sync->ahead); /* at least */
         if (alone || by_host < call_start) {
+            /* what ended on another stream since the call may be what it waited for, by an event that is not recorded */
+            const uint32_t around = c->around[i];
+            if (around != RS_NO_ITEM && w->end[around] > call_end) continue;
             bool inside = rs_launch_counts_from_start(c, i, call_end);
             ok = sample(c, (inside ? RS_COST_INSIDE : RS_COST_LAUNCH) + c->kind[i], w->row[i],
                         rs_sub_sat(w->start[i], inside ? call_start : call_end));

@@ -1,4 +1,4 @@
-/* Questions applied to weights: scaling, balance, network, loader. */
+/* Questions applied to weights: scaling, network, loader. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,20 +190,13 @@ rs_edit_target rs_edit_target_of(const rs_edit *edit, rs_part *part)
 
 /* ---- scale --------------------------------------------------------------------------------------------- */
 
-/* The nearest whole number, held at 9e17 either way. */
-static int64_t whole(double ns)
-{
-    if (!(ns > -9e17)) return -(int64_t)900000000000000000;
-    return ns > 9e17 ? (int64_t)900000000000000000 : rs_int_of(ns < 0 ? ns - 0.5 : ns + 0.5);
-}
-
 static int64_t scaled(const rs_edit *edit, int64_t ns, int64_t median)
 {
     if (ns == RS_NO_EDGE) return ns;
     switch (edit->scaling) {
     case RS_SCALE_MEDIAN: return median;
     case RS_SCALE_TO: return edit->ns;
-    default: return whole((double)ns * edit->factor);
+    default: return rs_edit_ns((double)ns * edit->factor);
     }
 }
 
@@ -213,7 +206,7 @@ static void change(rs_editor *x, int64_t *weight, int64_t to)
     x->n_changed++;
 }
 
-static bool is_plain_work(const rs_editor *x, size_t rank, uint32_t i)
+bool rs_edit_is_plain_work(const rs_editor *x, size_t rank, uint32_t i)
 {
     const rs_skeleton *s = x->e->ranks[rank];
     return rs_skeleton_is_work(s, i) && rs_skeleton_at(s, i)->part != RS_PART_TRANSFER &&
@@ -228,7 +221,7 @@ static void scale_work(const rs_edit *edit, rs_editor *x, rs_part part, int64_t 
         const rs_skeleton *s = x->e->ranks[r];
         if (!begin_rank(edit, x, r)) continue;
         for (uint32_t i = 0; i < s->n; i++) {
-            if (!is_plain_work(x, r, i) || (part != RS_N_PARTS && rs_skeleton_at(s, i)->part != part))
+            if (!rs_edit_is_plain_work(x, r, i) || (part != RS_N_PARTS && rs_skeleton_at(s, i)->part != part))
                 continue;
             if (!selects(edit, x, r, i, NULL)) continue;
             int64_t *w = &x->w->work[x->e->node_base[r] + i];
@@ -346,121 +339,6 @@ static rs_status scale(const rs_edit *edit, rs_editor *x, rs_error *err)
     return status;
 }
 
-/* ---- balance ------------------------------------------------------------------------------------------- */
-
-static bool counts(const rs_editor *x, const rs_instance *in, uint32_t position, int64_t *value)
-{
-    uint32_t local = rs_instance_node(x->roles, in, position);
-    if (!is_plain_work(x, in->rank, local)) return false;
-    *value = x->w->work[x->e->node_base[in->rank] + local];
-    return true;
-}
-
-static void set_all(rs_editor *x, const rs_role *role, size_t from, size_t to, uint32_t position,
-                    int64_t value, int64_t rank)
-{
-    for (size_t i = from; i < to; i++) {
-        const rs_instance *in = rs_role_instance(x->roles, role, i);
-        if (rank >= 0 && x->rank_of[in->rank] != rank) continue;
-        change(x, &x->w->work[x->e->node_base[in->rank] + rs_instance_node(x->roles, in, position)], value);
-    }
-}
-
-/* The instances of a role by step number, so that ranks can be compared. order: indices in the role. */
-static bool sort_by_step(const rs_editor *x, const rs_role *role, rs_keyed *keys)
-{
-    for (uint32_t i = 0; i < role->n; i++) {
-        const rs_instance *in = rs_role_instance(x->roles, role, i);
-        keys[i] = (rs_keyed){x->e->ranks[in->rank]->steps[in->step].number, i};
-    }
-    return rs_keyed_sort(keys, role->n);
-}
-
-/* One role: in each step every rank takes what the median rank does at the same position, of two the faster; or the mean of all, as what all
- * have more to do in a step is no uneven load. */
-static bool even_out_role(rs_editor *x, const rs_role *role, bool mean, int64_t rank)
-{
-    RS_LOCAL rs_keyed *keys = rs_malloc((role->n + 1) * sizeof *keys);
-    RS_LOCAL int64_t *values = rs_malloc((role->n + 1) * sizeof *values);
-    bool ok = keys && values && sort_by_step(x, role, keys);
-    uint32_t length = rs_role_instance(x->roles, role, 0)->n;
-    for (size_t i = 0, next; ok && i < role->n; i = next) {
-        for (next = i; next < role->n && keys[next].key == keys[i].key; next++) {
-        }
-        if (next - i < 2) continue;
-        for (uint32_t p = 0; p < length; p++) {
-            size_t n = 0;
-            double sum = 0;
-            for (size_t k = i; k < next; k++)
-                n += counts(x, rs_role_instance(x->roles, role, keys[k].value), p, &values[n]);
-            if (n < next - i) continue;
-            for (size_t k = 0; k < n; k++) sum += (double)values[k];
-            const int64_t even = mean ? whole(sum / (double)n) : rs_select_number(values, n, (n - 1) / 2);
-            for (size_t k = i; k < next; k++)
-                set_all(x, role, keys[k].value, keys[k].value + 1, p, even, rank);
-        }
-    }
-    return ok;
-}
-
-/* The host time of a rank without a GPU, step by step: `own` by step_base; factor: what each is multiplied by; NULL: it is
- * summed up. */
-static void each_host_time(rs_editor *x, double *own, const double *factor)
-{
-    const rs_engine *e = x->e;
-    for (size_t r = 0; r < e->n_ranks; r++) {
-        const rs_skeleton *s = e->ranks[r];
-        int64_t *weight = x->w->edge + e->edge_base[r];
-        for (uint32_t i = 1; i < s->n; i++)
-            for (uint32_t k = s->first[i]; s->step[i] >= 0 && k < s->first[i + 1]; k++) {
-                size_t at = e->step_base[r] + (size_t)s->step[i];
-                if (rs_edge_part(s, k) != RS_PART_HOST || weight[k] == RS_NO_EDGE) continue;
-                if (factor)
-                    change(x, &weight[k], whole((double)weight[k] * factor[at]));
-                else if (k == s->first[i])
-                    own[at] += (double)weight[k];
-            }
-    }
-}
-
-/* Ranks without a GPU compute on their hosts: in each step of a role each takes the mean of all. */
-static bool balance_hosts(rs_editor *x)
-{
-    const rs_engine *e = x->e;
-    size_t n = e->step_base[e->n_ranks];
-    RS_LOCAL double *own = rs_calloc(n + 1, sizeof *own), *factor = rs_malloc((n + 1) * sizeof *factor);
-    if (!own || !factor) return false;
-    each_host_time(x, own, NULL);
-    for (size_t i = 0; i < n; i++) factor[i] = 1;
-    for (size_t k = 0; k < x->roles->n_roles; k++) {
-        const rs_role *role = &x->roles->roles[k];
-        double sum = 0;
-        for (uint32_t i = 0; i < 2 * role->n; i++) {
-            const rs_instance *in = rs_role_instance(x->roles, role, i % role->n);
-            size_t at = e->step_base[in->rank] + in->step;
-            if (i < role->n)
-                sum += own[at];
-            else if (own[at] > 0)
-                factor[at] = sum / (double)role->n / own[at];
-        }
-    }
-    each_host_time(x, own, factor);
-    return true;
-}
-
-static rs_status even_out(const rs_edit *edit, rs_editor *x, rs_error *err)
-{
-    /* weights of a lean engine have no edges that could be changed */
-    if (edit->kind == RS_EDIT_BALANCED && x->w->edge && rs_coll_on_host(&x->e->coll) && !balance_hosts(x))
-        return rs_fail_nomem(err, "a question");
-    for (size_t i = 0; i < x->roles->n_roles; i++) {
-        const rs_role *role = &x->roles->roles[i];
-        const bool mean = edit->kind == RS_EDIT_BALANCED;
-        if (!even_out_role(x, role, mean, mean ? -1 : edit->number)) return rs_fail_nomem(err, "a question");
-    }
-    return RS_OK;
-}
-
 /* ---- network ------------------------------------------------------------------------------------------- */
 
 int64_t rs_meeting_bytes(const rs_engine *e, const rs_meeting *m)
@@ -537,13 +415,15 @@ int64_t *rs_edit_latencies(const rs_engine *e, rs_latency_of of)
         int64_t alpha = n_points ? intercept(points, n_points) : 0;
         /* transfers of one size differ by chance, and not because some of them grow */
         if (n_points == 1 && of == RS_LATENCY_USUAL) alpha = points[0][(&all[next - 1] - points[0]) / 2].ns;
+        if (!n_points && of == RS_LATENCY_USUAL) alpha = all[i + (next - i) / 2].ns;
         for (size_t k = i; k < next; k++) {
             const transfer *t = &all[k];
             if (n_points < 3 && of == RS_LATENCY_BOUND)
                 alpha = rs_sub_sat(t->ns, t->on_host
                                               ? INT64_MAX
                                               : rs_edit_most_transfer((rs_coll_kind)t->kind, t->n, t->bytes));
-            out[t->meeting] = t->bytes < 0 || alpha > t->ns ? t->ns : alpha < 0 ? 0 : alpha;
+            const bool fixed = t->bytes < 0 && (n_points || of != RS_LATENCY_USUAL);
+            out[t->meeting] = fixed || alpha > t->ns ? t->ns : alpha < 0 ? 0 : alpha;
         }
     }
     rs_free(all);
@@ -558,7 +438,7 @@ static rs_status network(const rs_edit *edit, rs_editor *x, rs_error *err)
     if (!alpha) return rs_fail_nomem(err, "a question");
     for (size_t k = 0; k < x->e->n_meetings; k++) {
         int64_t *w = &x->w->transfer[k], fixed = edit->all_grows ? 0 : alpha[k] < *w ? alpha[k] : *w;
-        change(x, w, rs_add_sat(fixed, whole((double)(*w - fixed) / edit->factor)));
+        change(x, w, rs_add_sat(fixed, rs_edit_ns((double)(*w - fixed) / edit->factor)));
     }
     return RS_OK;
 }
@@ -586,7 +466,7 @@ rs_status rs_what_if_apply(const rs_what_if *q, const rs_engine *e, const rs_rol
         switch (edit->kind) {
         case RS_EDIT_SCALE: status = scale(edit, &x, err); break;
         case RS_EDIT_NO_STRAGGLERS:
-        case RS_EDIT_BALANCED: status = even_out(edit, &x, err); break;
+        case RS_EDIT_BALANCED: status = rs_edit_even_out(edit, &x, err); break;
         case RS_EDIT_NETWORK: status = network(edit, &x, err); break;
         case RS_EDIT_NO_LOADER: no_loader(&x); break;
         case RS_EDIT_OVERLAP: status = rs_edit_overlap(edit, &x, err); break;

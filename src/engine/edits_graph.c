@@ -376,15 +376,17 @@ static void merge_from(const rs_edit *edit, merger *m, uint32_t k)
 {
     const rs_engine *e = m->x->e;
     int64_t *transfer = m->x->w->transfer, growing = 0, fixed = 0, before = 0;
+    const bool unknown = rs_meeting_bytes(e, &e->meetings[k]) < 0;
     uint32_t needed = UINT32_MAX, end = k;
     int64_t bytes = 0;
     for (uint32_t i = k; i < e->n_meetings && i - k < LOOK_AHEAD; i++) {
         if (!same_members(e, &e->meetings[k], &e->meetings[i])) continue;
         int64_t own = rs_meeting_bytes(e, &e->meetings[i]);
-        if (m->into[i] != i || m->closed[i] || own < 0 || rs_add_sat(bytes, own) > edit->number ||
-            m->last[i] >= needed)
+        /* what has no size is small, or as large as it may be: then nothing can be merged */
+        if (m->into[i] != i || m->closed[i] || (own < 0) != unknown || (unknown && edit->all_grows) ||
+            rs_add_sat(bytes, unknown ? 0 : own) > edit->number || m->last[i] >= needed)
             break;
-        bytes += own;
+        bytes += unknown ? 0 : own;
         if (m->needed[i] < needed) needed = m->needed[i];
         end = i;
     }

@@ -14,7 +14,7 @@ const char *const rs_edit_assumptions[RS_N_EDITS] = {
     "data can be there in time",
     "the result is not needed where the call waited",
     "no memory traffic is saved",
-    "results are not needed before the last of the merged ones; links carry 100 GB/s within a host, 25 between hosts, or more",
+    "results are not needed before the last of the merged ones; links carry 100 GB/s within a host, 25 between hosts, or more; what has no recorded size is small",
     "rings over links as fast as the recorded ones; each rank's own work stays, and what is gathered or reduced in all"};
 
 static const char *const classes[] = {"computation", "communication", "memory", NULL};

@@ -2,6 +2,7 @@
 #ifndef RS_ENGINE_EDITS_TERMS_H
 #define RS_ENGINE_EDITS_TERMS_H
 
+#include "base/real.h"
 #include "engine/edits.h"
 
 static inline const rs_expr_term *rs_edit_term(const rs_edit *edit, size_t i)
@@ -16,9 +17,19 @@ static inline size_t rs_edit_n_terms(const rs_edit *edit)
 /* Whether a text is what an edit names: the whole of it, or a part. */
 bool rs_edit_names(const rs_edit_name *name, const char *text, size_t n);
 
+/* The nearest whole number of ns, held at 9e17 either way. */
+static inline int64_t rs_edit_ns(double ns)
+{
+    if (!(ns > -9e17)) return -(int64_t)900000000000000000;
+    return ns > 9e17 ? (int64_t)900000000000000000 : rs_int_of(ns < 0 ? ns - 0.5 : ns + 0.5);
+}
+
+/* Whether a node is work that meets no other rank. */
+bool rs_edit_is_plain_work(const rs_editor *x, size_t rank, uint32_t local);
+/* edits_balance.c: no-stragglers, balanced. */
+rs_status rs_edit_even_out(const rs_edit *edit, rs_editor *x, rs_error *err);
+
 /* The ns that a collective of n ranks takes at least on the fastest links that there are. */
 int64_t rs_edit_least_transfer(rs_coll_kind kind, uint32_t n, int64_t bytes, bool between_hosts);
-/* How long a transfer of so many bytes takes on the slowest links between GPUs, without latency; INT64_MAX: not known. */
-int64_t rs_edit_most_transfer(rs_coll_kind kind, uint32_t n, int64_t bytes);
 
 #endif

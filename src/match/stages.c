@@ -39,9 +39,14 @@ rs_status rs_stages_find(const rs_coll_job *job, rs_stages *out, rs_error *err)
     RS_LOCAL uint32_t *up = rs_malloc((n + 1) * sizeof *up), *length = rs_calloc(n + 1, sizeof *length);
     if (!out->stage || !out->line || !up || !length) return rs_fail_nomem(err, "pipeline stages");
     for (uint32_t r = 0; r < n; r++) up[r] = r;
+    bool steps = false;
+    for (size_t i = 0; i < job->n; i++)
+        steps = steps || rs_coll_op_at(job, &job->arrivals[job->instances[i].first])->step >= 0;
     for (size_t i = 0; i < job->n; i++) {
         const rs_coll_instance *c = &job->instances[i];
         const rs_coll_arrival *a = &job->arrivals[c->first];
+        /* what was launched before the recording has no metadata: an exchange between all may look like sends */
+        if (steps && rs_coll_op_at(job, a)->step < 0) continue;
         if (c->n == 2 && rs_coll_shape_at(job, a)->kind == RS_COLL_SEND_RECV) tie(up, a[0].rank, a[1].rank);
     }
     bool even = n > 0;

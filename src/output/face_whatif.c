@@ -280,6 +280,48 @@ static rs_status put_slowest(const rs_table *table, const char *heading, const c
     return rs_face_part(layout, table, columns, rows, n, err);
 }
 
+#define WORTH_A_WORD 2 /* percent: a worker that gains so much, though no finding accuses it */
+
+/* Whether a finding accuses the rank, or all of the job. */
+static bool is_accused(const rs_result *result, int64_t rank)
+{
+    for (size_t i = 0; i < rs_result_n_verdicts(result); i++) {
+        const rs_verdict *v = rs_result_verdict(result, i);
+        if (v->kind != RS_VERDICT_FINDING) continue;
+        if (!v->n_culprits) return true;
+        for (size_t k = 0; k < v->n_culprits; k++) {
+            const rs_culprit *c = &v->culprits[k];
+            if (c->kind == RS_CULPRIT_RANK && c->number == rank) return true;
+            for (size_t r = 0; r < c->n_ranks; r++)
+                if (c->ranks[r] == rank) return true;
+        }
+    }
+    return false;
+}
+
+/* Why the worker that gains most by itself is no finding: one job has one story. */
+static void put_difference(const rs_result *result, const rs_table *workers, rs_page *layout)
+{
+    size_t best = 0, n = rs_table_n_rows(workers);
+    const rs_verdict *v = rs_result_verdict(result, 0);
+    for (size_t i = 1; i < n; i++)
+        if (rs_face_number(workers, i, "gain_pct") > rs_face_number(workers, best, "gain_pct")) best = i;
+    if (!n || !v || v->kind == RS_VERDICT_REFUSED ||
+        !(rs_face_number(workers, best, "gain_pct") >= WORTH_A_WORD) ||
+        is_accused(result, rs_face_int(workers, best, "rank", -1)))
+        return;
+    char text[400];
+    snprintf(
+        text, sizeof text,
+        "Rank %lld would gain %s %% where everything in it took the medians of its peers, which are without anyone's chance "
+        "delays. No finding accuses it: what it takes longer is no more than its peers differ by, from step to step, or is not "
+        "its own.",
+        (long long)rs_face_int(workers, best, "rank", -1),
+        RS_FIXED(rs_face_number(workers, best, "gain_pct"), 1));
+    rs_page_blank(layout);
+    rs_page_wrap(layout, "", text);
+}
+
 rs_status rs_face_whatif(const rs_result *result, rs_page *layout, rs_error *err)
 {
     static const char *const kinds[] = {"kind", "slowdown", NULL};
@@ -298,6 +340,7 @@ rs_status rs_face_whatif(const rs_result *result, rs_page *layout, rs_error *err
         put_slowest(rs_result_table(result, "kinds"), "Kinds that cost most", kinds, layout, err);
     if (status == RS_OK && (traces || !map))
         status = put_slowest(each, "Slowest workers", traces ? ranks : workers, layout, err);
+    if (status == RS_OK && traces) put_difference(result, each, layout);
     const rs_table *parts = rs_result_table(result, "parts");
     if (status == RS_OK && rs_table_n_rows(parts)) {
         rs_page_heading(layout, "Combined", false);

@@ -45,6 +45,7 @@ typedef struct rs_candidate {
     double
         off_by; /* share by which the factor of its edits may be off, where that alone is uncertain; 0: it is not */
     bool without_steps; /* its numbers are of the recording, which has none */
+    bool at_best;       /* it may gain nothing, as what it gains depends on what no trace has */
     double share; /* of the gain, which is less by as much where not all can be fixed that the edits fix */
     rs_what_if edits; /* what fixes it; the list's */
 } rs_candidate;

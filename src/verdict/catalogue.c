@@ -126,7 +126,9 @@ const rs_fault_kind rs_faults[] = {
      .remedy = "torch.compile, or a fused operator in place of both",
      .find = rs_find_fusable_neighbours},
     {.id = "small_collectives",
-     .words = "Group[ {name}] ({ranks}) has {n} collectives a step of {kib} KiB on average",
+     .words =
+         "Group[ {name}] ({ranks}) has {n} collectives{a step}[ of {kib} KiB on average][ that take {time} each, as "
+         "small ones do; their sizes are not recorded]",
      .fix = "Merging them",
      .remedy = "coalesce them: larger buckets, coalescing_manager, flattened parameters",
      .find = rs_find_small_collectives},

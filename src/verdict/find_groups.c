@@ -14,8 +14,11 @@
 #define ERROR_OF_MEDIAN 1.57
 #define SCALAR                                                                                               \
     4096 /* bytes: what is no larger takes no time that could be hidden, its ranks wait for each other */
-#define MANY_SMALL 8       /* collectives of a group a step */
-#define SMALL 1048576      /* bytes, of a collective on average */
+#define MANY_SMALL 8    /* collectives of a group a step */
+#define SMALL 1048576   /* bytes, of a collective on average */
+#define SLOW_TURN 10000 /* ns, of a ring between hosts: a collective of n takes 2 (n - 1) turns at most */
+#define MOST_OF_ALL                                                                                          \
+    0.9 /* of a job's collectives: a group without a name that has so many is asked about as all */
 #define OVERLAP_DOUBT 0.05 /* of transfers: how evenly a backward pass makes gradients is not known */
 #define MERGE_DOUBT                                                                                          \
     0.02 /* of transfers: how much of one is the same for any size shows in several sizes alone */
@@ -259,6 +262,25 @@ rs_status rs_find_exposed_communication(const rs_judged *job, const rs_fault_kin
     return *lacks == no_groups ? add_lonely(job, fault, out, lacks, err) : RS_OK;
 }
 
+/* Whether collectives of which no trace has the size take no longer than small ones do on slow links. */
+static bool as_short(const rs_judged *job, const rs_named *x)
+{
+    const rs_coll_instance *in = &job->engine->coll.instances[job->engine->meetings[x->example].instance];
+    const rs_coll_shape *shape = rs_coll_shape_at(&job->engine->coll, first_of(job->engine, x->example));
+    const int64_t moves = rs_edit_most_transfer(shape->kind, in->n, SMALL);
+    return !in->on_host && moves < INT64_MAX &&
+           x->own / (double)x->n <= (double)moves + 2.0 * (in->n - 1) * SLOW_TURN;
+}
+
+/* Whether a question about collectives of any group is one about these: of others without names none can be asked about alone. */
+static bool is_all(const rs_judged *job, const rs_named *x)
+{
+    size_t n = 0;
+    for (size_t k = 0; k < job->engine->n_meetings; k++)
+        n += rs_coll_shape_at(&job->engine->coll, first_of(job->engine, k))->kind != RS_COLL_SEND_RECV;
+    return (double)x->n >= MOST_OF_ALL * (double)n;
+}
+
 static rs_candidate small(const rs_judged *job, const rs_fault_kind *fault, const rs_named *x, bool *fits)
 {
     rs_candidate c = rs_candidate_of(fault, RS_VERDICT_OPPORTUNITY);
@@ -267,11 +289,14 @@ static rs_candidate small(const rs_judged *job, const rs_fault_kind *fault, cons
         if (job->engine->ranks[r]->n_steps < n_steps) n_steps = job->engine->ranks[r]->n_steps;
     double bytes = x->bytes / (double)x->n;
     c.facts.n = (double)x->n / (double)(n_steps ? n_steps : 1);
-    c.facts.kib = bytes / 1024;
+    c.at_best = x->bytes <= 0;
+    if (c.at_best)
+        c.facts.us = x->own / 1e3 / (double)x->n;
+    else
+        c.facts.kib = bytes / 1024;
     bool named = rs_meeting_group(job->engine, x->example);
-    *fits =
-        c.facts.n >= MANY_SMALL && bytes > 0 && bytes <= SMALL &&
-        (named || job->reference->n_groups == 1); /* of others without names none can be asked about alone */
+    *fits = c.facts.n >= MANY_SMALL && (c.at_best ? as_short(job, x) : bytes <= SMALL) &&
+            (named || is_all(job, x));
     rs_edit *merged = *fits ? rs_what_if_add_name(&c.edits, RS_EDIT_COALESCE, named ? x->text : "",
                                                   named ? x->length : 0, false)
                             : NULL;

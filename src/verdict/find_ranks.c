@@ -126,6 +126,70 @@ static rs_status find_groups(compared *c, rank_set **out, size_t *n_out, uint32_
     return RS_OK;
 }
 
+#define STALLS 3   /* times what a slow host explains: then its loader stalls */
+#define STEADY 0.2 /* of the median: how far apart quartiles over steps are of a loader that does not wait */
+#define LOADER_DOUBT 0.5 /* of a gain that hangs on a loader which no other rank's can be compared with */
+
+/* How long each rank loads data in a step, us, and whether that is much the same in all its steps. */
+static rs_status loader_of(const rs_judged *job, size_t rank, double *us, bool *steady, rs_error *err)
+{
+    const size_t n = job->engine->ranks[rank]->n_steps;
+    RS_LOCAL int64_t *by_step = rs_calloc(n + 1, sizeof *by_step);
+    if (!by_step) return rs_fail_nomem(err, "diagnose");
+    *us =
+        (double)rs_judged_loader_time(job, rank, by_step) / 1e3 / (double)rs_judged_steps(job->engine, rank);
+    const int64_t low = n ? rs_select_number(by_step, n, n / 4) : 0,
+                  high = n ? rs_select_number(by_step, n, 3 * n / 4) : 0, middle = rs_median(by_step, n);
+    *steady = middle > 0 && (double)(high - low) <= STEADY * (double)middle;
+    return RS_OK;
+}
+
+/* Whether the data loader of a set of ranks takes longer than that of others as its host does: one that takes much longer stalls, which is
+ * a fault of its own. Where only they load, as the first stages of a pipeline do, a steady time is their host's, too, and half of what it would
+ * take less is not certain. */
+static rs_status loads_slowly(const rs_judged *job, double times, const uint32_t *ranks, size_t n, bool *out,
+                              bool *alone, rs_error *err)
+{
+    size_t n_others = 0, n_own = 0;
+    RS_LOCAL double *others = rs_malloc((job->engine->n_ranks + 1) * sizeof *others);
+    if (!others) return rs_fail_nomem(err, "diagnose");
+    double own = 0;
+    bool all_steady = true;
+    for (uint32_t r = 0, at = 0; r < job->engine->n_ranks; r++) {
+        double us = 0;
+        bool steady = false, is_own = at < n && ranks[at] == r;
+        at += is_own;
+        RS_TRY(loader_of(job, r, &us, &steady, err));
+        if (us <= 0) continue; /* of a pipeline some stages load, and others do not */
+        if (!is_own) others[n_others++] = us;
+        own += is_own ? us : 0;
+        n_own += is_own;
+        all_steady = all_steady && (!is_own || steady);
+    }
+    if (n_own) own /= (double)n_own;
+    rs_sort_doubles(others, n_others);
+    const double usual = n_others ? others[(n_others - 1) / 2] : own / times;
+    *out = usual > 0 && own >= usual * (1 + times) / 2 && own <= usual * STALLS * times &&
+           (n_others || all_steady);
+    *alone = !n_others;
+    return RS_OK;
+}
+
+/* Their loaders, too, where these are slow as their host is. */
+static rs_status scale_loaders(const rs_judged *job, rs_candidate *c, double times, const uint32_t *ranks,
+                               const int64_t *numbers, size_t n, rs_error *err)
+{
+    bool loads = false, alone = false;
+    rs_status status = loads_slowly(job, times, ranks, n, &loads, &alone, err);
+    if (status != RS_OK) rs_what_if_clear(&c->edits);
+    if (status != RS_OK || !loads) return status;
+    rs_expr *s = rs_what_if_scale_by(&c->edits, rs_short_factor(1 / times));
+    rs_selector_word(s, RS_SELECT_PART, RS_PART_OF_LOADER);
+    rs_selector_numbers(s, RS_SELECT_RANK, numbers, n);
+    if (alone) c->share = LOADER_DOUBT;
+    return RS_OK;
+}
+
 /* A set of ranks that are off together, as one case: one factor for all of them. name: of their group; NULL: it has none. */
 static rs_status add_set(const rs_judged *job, const rs_fault_kind *fault, const rs_levels *levels,
                          const char *name, const uint32_t *ranks, size_t n, bool host, rs_candidates *out,
@@ -148,6 +212,7 @@ static rs_status add_set(const rs_judged *job, const rs_fault_kind *fault, const
     rs_expr *s = rs_what_if_scale_by(&one.edits, rs_short_factor(expected / own));
     select_own_time(s, host);
     if (ok) rs_selector_numbers(s, RS_SELECT_RANK, one.culprits->ranks, n);
+    if (ok && host) RS_TRY(scale_loaders(job, &one, one.facts.times, ranks, one.culprits->ranks, n, err));
     return rs_candidate_add(out, &one, ok, err);
 }
 
@@ -280,27 +345,6 @@ static rs_status find_place(const rs_judged *job, const rs_level *x, size_t r, i
     return RS_OK;
 }
 
-#define STALLS 3 /* times what a slow host explains: then its loader stalls */
-
-/* Whether a rank's data loader takes longer than its peers' as its host does: one that takes much longer stalls, which is
- * a fault of its own. */
-static rs_status loads_slowly(const rs_judged *job, const rs_level *x, size_t rank, bool *out, rs_error *err)
-{
-    size_t n = 0;
-    RS_LOCAL double *scratch = rs_malloc((job->engine->n_ranks + 1) * sizeof *scratch);
-    if (!scratch) return rs_fail_nomem(err, "diagnose");
-    double own = 0;
-    for (size_t r = 0; r < job->engine->n_ranks; r++) {
-        double time = (double)rs_judged_loader_time(job, r, NULL) / (double)rs_judged_steps(job->engine, r);
-        if (r == rank) own = time;
-        if (time > 0) scratch[n++] = time; /* of a pipeline some stages load, and others do not */
-    }
-    rs_sort_doubles(scratch, n);
-    double usual = n ? scratch[(n - 1) / 2] : 0;
-    *out = usual > 0 && own >= usual * (1 + x->times) / 2 && own <= usual * STALLS * x->times;
-    return RS_OK;
-}
-
 static rs_status add_off(const rs_judged *job, const rs_fault_kind *fault, const rs_level *x, size_t r,
                          bool host, rs_candidates *out, rs_error *err)
 {
@@ -319,13 +363,8 @@ static rs_status add_off(const rs_judged *job, const rs_fault_kind *fault, const
     if (in_one_place) rs_selector_number(s, RS_SELECT_US, RS_OP_GT, longer);
     select_own_time(s, host);
     rs_selector_number(s, RS_SELECT_RANK, RS_OP_EQ, job->rank_of[r]);
-    bool loads = false;
-    if (host && !in_one_place) RS_TRY(loads_slowly(job, x, r, &loads, err));
-    if (loads) {
-        s = rs_what_if_scale_by(&c.edits, rs_short_factor(1 / x->times));
-        rs_selector_word(s, RS_SELECT_PART, RS_PART_OF_LOADER);
-        rs_selector_number(s, RS_SELECT_RANK, RS_OP_EQ, job->rank_of[r]);
-    }
+    if (host && !in_one_place)
+        RS_TRY(scale_loaders(job, &c, x->times, &(uint32_t){(uint32_t)r}, &job->rank_of[r], 1, err));
     return rs_candidate_add(out, &c, ok, err);
 }
 

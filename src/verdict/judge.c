@@ -11,6 +11,7 @@
 
 #define MOST_REPLAYED 32                  /* candidates; five replays each */
 #define WORTH_TRYING 1e-3                 /* of a step: what is less uncertain counts whole */
+#define HALF 0.5                          /* of what is all or nothing, and no trace shows which */
 #define MOST_TOGETHER (RS_JUDGE_WITH + 1) /* findings that are looked at for hiding each other */
 
 typedef struct judge {
@@ -274,7 +275,7 @@ static rs_status replay_rows(judge *j, rs_error *err)
         }
         x.answer = b.answers[i];
         status = widen(d, &x.answer, &x.candidate, 1, err);
-        x.weight = x.answer.low;
+        x.weight = x.candidate->at_best ? HALF * x.answer.gain : x.answer.low;
         if (x.weight > enough_us(d))
             d->rows[n++] = x;
         else

@@ -7,7 +7,9 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/stats.h"
+#include "base/strings.h"
 #include "base/try.h"
 
 #define LEAST_COMPUTE 1.02 /* times its peers': computation that differs less is no finding */
@@ -264,6 +266,118 @@ static rs_status compare_roles(rs_levels *l, const rs_judged *job, bool host, rs
     return RS_OK;
 }
 
+/* ---- against ranks of other roles ---------------------------------------------------------------------- */
+
+#define LEAST_ACROSS 1.25   /* times ranks that do something else: calls cost more where caches are colder */
+#define ACROSS_DOUBT 0.2    /* two standard deviations of such a comparison: synthesised twins */
+#define LEAST_NAMESAKES 8   /* stretches of a name on a rank say what is usual there */
+#define LEAST_IN_COMMON 0.5 /* of a rank's host time: names that others have, too */
+
+/* A stretch of host time before a point of some name. */
+typedef struct named_stretch {
+    uint64_t name;
+    int64_t ns;
+    uint32_t rank;
+} named_stretch;
+
+static rs_status list_stretches(const rs_judged *job, named_stretch **out, size_t *n, rs_error *err)
+{
+    const rs_engine *e = job->engine;
+    *n = 0;
+    *out = rs_malloc((e->n_nodes + 1) * sizeof **out);
+    if (!*out) return rs_fail_nomem(err, "diagnose");
+    for (uint32_t r = 0; r < e->n_ranks; r++) {
+        const rs_skeleton *s = e->ranks[r];
+        for (uint32_t i = 1; i < s->n; i++) {
+            const int64_t ns = rs_judged_host_time(job, r, i);
+            const char *name = rs_pool_text(&s->pool, rs_skeleton_at(s, i)->name);
+            if (ns > 0 && name && s->step[i] >= 0)
+                (*out)[(*n)++] = (named_stretch){rs_hash_bytes(name, strlen(name)), ns, r};
+        }
+    }
+    return RS_OK;
+}
+
+/* Sums by rank over names: of all its stretches, of the middle one on it, and of the same on the lower middle rank. */
+typedef struct across {
+    double *all, *own, *usual; /* ns */
+    size_t n_ranks;
+} across;
+
+/* The stretches [from, to) are of one name, by rank, then time. */
+static void add_name(across *a, const named_stretch *all, size_t from, size_t to, double *scratch)
+{
+    size_t n = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        double usual = pass ? scratch[(n - 1) / 2] : 0;
+        for (size_t i = from, next; i < to; i = next) {
+            for (next = i + 1; next < to && all[next].rank == all[i].rank;) next++;
+            const size_t middle = i + (next - i - 1) / 2;
+            const double median = (double)all[middle].ns, count = (double)(next - i);
+            if (next - i < LEAST_NAMESAKES) continue;
+            if (!pass) {
+                scratch[n++] = median;
+                continue;
+            }
+            a->own[all[i].rank] += median * count;
+            a->usual[all[i].rank] += usual * count;
+        }
+        if (n < 2) return;
+        if (!pass) rs_sort_doubles(scratch, n);
+    }
+}
+
+static rs_status sum_names(const rs_judged *job, across *a, rs_error *err)
+{
+    static const rs_order by_name[] = {RS_RISING(named_stretch, name), RS_RISING(named_stretch, rank),
+                                       RS_RISING(named_stretch, ns)};
+    RS_LOCAL named_stretch *all = NULL;
+    RS_LOCAL double *scratch = rs_malloc((a->n_ranks + 1) * sizeof *scratch);
+    size_t n;
+    RS_TRY(list_stretches(job, &all, &n, err));
+    if (!scratch) return rs_fail_nomem(err, "diagnose");
+    for (size_t i = 0; i < n; i++) a->all[all[i].rank] += (double)all[i].ns;
+    RS_SORT(all, n, by_name);
+    for (size_t i = 0, next; i < n; i = next) {
+        for (next = i + 1; next < n && all[next].name == all[i].name;) next++;
+        add_name(a, all, i, next, scratch);
+    }
+    return RS_OK;
+}
+
+/* Where all ranks of a role share a slow machine, none of them has a peer that is faster: but what one call takes does not depend on the stage
+ * that makes it. Such a rank's host takes so many times as long as the lower middle rank's, name by name. */
+static rs_status compare_across(rs_levels *l, const rs_judged *job, rs_error *err)
+{
+    const size_t n_ranks = job->engine->n_ranks;
+    RS_LOCAL double *sums = rs_calloc(3 * n_ranks + 1, sizeof *sums);
+    RS_LOCAL double *times = rs_malloc((n_ranks + 1) * sizeof *times);
+    RS_LOCAL uint8_t *role_is_known = rs_calloc(job->reference->n_roles + 1, 1);
+    if (!sums || !times || !role_is_known) return rs_fail_nomem(err, "diagnose");
+    across a = {sums, sums + n_ranks, sums + 2 * n_ranks, n_ranks};
+    RS_TRY(sum_names(job, &a, err));
+    size_t n = 0;
+    for (size_t r = 0; r < n_ranks; r++) {
+        if (l->items[r].slow) role_is_known[job->reference->role[r]] = 1;
+        if (a.usual[r] > 0) times[n++] = a.own[r] / a.usual[r];
+    }
+    if (n < 2) return RS_OK;
+    rs_sort_doubles(times, n);
+    const double usual = times[(n - 1) / 2];
+    for (size_t r = 0; r < n_ranks; r++) {
+        rs_level *x = &l->items[r];
+        const double own = a.usual[r] > 0 ? a.own[r] / a.usual[r] / usual : 0;
+        if (role_is_known[job->reference->role[r]] || own < LEAST_ACROSS ||
+            a.own[r] < LEAST_IN_COMMON * a.all[r])
+            continue;
+        x->own = a.all[r];
+        x->times = x->low = x->even = own;
+        x->doubt = ACROSS_DOUBT;
+        x->slow = x->off = true;
+    }
+    return RS_OK;
+}
+
 rs_status rs_levels_find(const rs_judged *job, bool host, rs_levels *out, rs_error *err)
 {
     const rs_engine *e = job->engine;
@@ -278,5 +392,7 @@ rs_status rs_levels_find(const rs_judged *job, bool host, rs_levels *out, rs_err
         sum_rank(job, r, host, scratch, &out->items[r], out->step + e->step_base[r]);
         if (host) RS_TRY(take_medians(job, r, out->step + e->step_base[r], err));
     }
-    return compare_roles(out, job, host, err);
+    RS_TRY(compare_roles(out, job, host, err));
+    return host && job->reference->n_roles > 1 && !rs_judged_on_host(job) ? compare_across(out, job, err)
+                                                                          : RS_OK;
 }

@@ -228,8 +228,9 @@ void rs_words_sentence(const rs_judged_row *row, rs_text *out)
     rs_text_printf(out, ". %s", row->candidate->fault->fix);
     if (row->n_with) put_others(row, out);
     rs_text_printf(out, " would %scut the %s from %s to %s %s (",
-                   row->candidate->fault->at_best ? "at best " : "", a->steps ? "step" : "recording",
-                   RS_FIXED(a->before / u.us, u.places), RS_FIXED(a->after / u.us, u.places), u.name);
+                   row->candidate->fault->at_best || row->candidate->at_best ? "at best " : "",
+                   a->steps ? "step" : "recording", RS_FIXED(a->before / u.us, u.places),
+                   RS_FIXED(a->after / u.us, u.places), u.name);
     if (a->steps == 1) /* what one step gains says nothing of how others differ */
         rs_text_put(out, "one step: no interval");
     else

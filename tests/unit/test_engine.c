@@ -11,6 +11,7 @@
 
 #include "engine/step_lengths.h"
 #include "base/memory.h"
+#include "base/strings.h"
 #include "base/wire.h"
 #include "engine/edits.h"
 #include "engine/edits_terms.h"
@@ -1099,6 +1100,80 @@ static void check_balanced_steps(void)
     close_job(&j);
 }
 
+/* What kernel k of a step takes by chance, us: within 4 % of 1000, and different on each rank, in each step. */
+static int64_t by_chance(size_t rank, int32_t step, uint32_t k)
+{
+    const uint64_t mixed = (rank * 4 + (uint64_t)step) * 1009 + k;
+    return 960 + (int64_t)(rs_hash_u64(mixed) % 81);
+}
+
+/* Even load takes from a rank what it has more to do in all steps, or in all kernels of a name in some, and leaves what is chance. */
+static void test_load_and_chance(void **state)
+{
+    (void)state;
+    job j = {.ranks = {make_trained(), make_trained(), make_trained()}, .n = 3, .rank_of = {10, 11, 12}};
+    rs_what_if q;
+    size_t n;
+    open_ranks(&j);
+    for (size_t r = 0; r < j.n; r++)
+        for (uint32_t i = 1; i < j.ranks[r]->n; i++) {
+            if (!rs_skeleton_is_work(j.ranks[r], i)) continue;
+            const char *name = rs_pool_text(&j.ranks[r]->pool, rs_skeleton_at(j.ranks[r], i)->name);
+            const int32_t step = j.ranks[r]->step[i];
+            int64_t ns = by_chance(r, step, i) * US;
+            if (r == 1 && strcmp(name, "d_gelu") == 0) ns *= 2;              /* lasting */
+            if (strcmp(name, "norm") == 0 && r == (size_t)step % 3) ns *= 2; /* moving */
+            j.w.work[j.e.node_base[r] + i] = ns;
+        }
+    assert_int_equal(rs_what_if_parse("balanced", &q, NULL), RS_OK);
+    assert_int_equal(rs_what_if_apply(&q, &j.e, &j.roles, j.rank_of, &j.w, &n, NULL), RS_OK);
+    double kept = 0, before = 0;
+    for (size_t r = 0; r < j.n; r++)
+        for (uint32_t i = 1; i < j.ranks[r]->n; i++) {
+            if (!rs_skeleton_is_work(j.ranks[r], i)) continue;
+            const char *name = rs_pool_text(&j.ranks[r]->pool, rs_skeleton_at(j.ranks[r], i)->name);
+            const int64_t now = j.w.work[j.e.node_base[r] + i],
+                          own = by_chance(r, j.ranks[r]->step[i], i) * US;
+            const bool loaded = strcmp(name, "d_gelu") == 0 || strcmp(name, "norm") == 0;
+            /* a third of all that is done twice is each rank's */
+            const double even = (double)own * (loaded ? 4.0 / 3 : 1);
+            assert_true(fabs((double)now / even - 1) < 0.05);
+            if (r == 0 || strcmp(name, "gemm") != 0) continue;
+            kept += fabs((double)(now - j.w.work[j.e.node_base[r - 1] + i]));
+            before += fabs((double)(own - by_chance(r - 1, j.ranks[r]->step[i], i) * US));
+        }
+    assert_true(kept > 0.7 * before);
+    rs_what_if_clear(&q);
+    close_job(&j);
+}
+
+/* Kernels of stream 20 are launched early and start when one of stream 7 has ended, without an event that says so: how long they wait says
+ * nothing of what a launch takes. */
+static void test_launches_that_wait(void **state)
+{
+    (void)state;
+    for (int64_t between = 0; between < 2; between++) {
+        builder b = builder_create();
+        for (int64_t k = 0, c = 1; k < 40; k++) {
+            const int64_t t = k * 1000 * US;
+            add_call(&b, "cudaLaunchKernel", MAIN, t, c);
+            add_kernel(&b, "gemm", 0, 7, t + 50 * US, (between ? 400 : 10) * US, c++);
+            add_call(&b, "cudaLaunchKernel", MAIN, t + 100 * US, c);
+            add_kernel(&b, "ncclDevKernel_AllGather_RING_LL", 0, 20, t + 455 * US, 100 * US, c++);
+        }
+        rs_trace trace;
+        rs_skeleton *s = NULL;
+        rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+        rs_trace_init(&trace, b.e, NULL, b.e->n);
+        assert_int_equal(rs_skeleton_of(&trace, &policy, &s, NULL), RS_OK);
+        const int64_t typical = s->all.typical[RS_COST_LAUNCH + RS_WORK_KERNEL];
+        assert_true(between ? typical < 100 * US : typical > 100 * US);
+        rs_skeleton_free(s);
+        rs_trace_clear(&trace);
+        rs_events_free(b.e);
+    }
+}
+
 static void test_moving(void **state)
 {
     (void)state;
@@ -1378,6 +1453,8 @@ int main(void)
         cmocka_unit_test(test_busy),
         cmocka_unit_test(test_levels),
         cmocka_unit_test(test_moving),
+        cmocka_unit_test(test_load_and_chance),
+        cmocka_unit_test(test_launches_that_wait),
         cmocka_unit_test(test_pauses),
         cmocka_unit_test(test_waits_for_launches),
         cmocka_unit_test(test_levels_of_hosts),

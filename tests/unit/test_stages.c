@@ -132,6 +132,25 @@ static void test_grids(void **state)
     }
 }
 
+/* Where there are steps, what is sent outside of them ties no ranks: before the recording it may have been anything. */
+static void test_outside_steps(void **state)
+{
+    (void)state;
+    for (int outside = 0; outside < 3; outside++) {
+        made *m = make_job(2, 1, 2);
+        rs_stages s;
+        for (size_t i = 0; i < m->job.n_arrivals; i++) {
+            rs_coll_op *op = &m->ranks[m->arrivals[i].rank].ops[m->arrivals[i].op];
+            const bool sends = m->ranks[m->arrivals[i].rank].shapes[op->shape].kind == RS_COLL_SEND_RECV;
+            if (outside == 2 || (outside && sends)) op->step = -1;
+        }
+        assert_int_equal(rs_stages_find(&m->job, &s, NULL), RS_OK);
+        assert_int_equal(s.n_stages, outside == 1 ? 0 : 2);
+        rs_stages_clear(&s);
+        unmake(m);
+    }
+}
+
 /* Lines of different lengths are no pipelines of stages. */
 static void test_uneven(void **state)
 {
@@ -150,6 +169,7 @@ static void test_uneven(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_grids), cmocka_unit_test(test_uneven)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_grids), cmocka_unit_test(test_outside_steps),
+                                       cmocka_unit_test(test_uneven)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
