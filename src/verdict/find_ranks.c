@@ -460,8 +460,11 @@ static double moving_of(const rs_judged *job, const rs_levels *l, size_t from, s
     return all > 0 ? (of_steps - busiest) / all : 0;
 }
 
+#define OF_STEP                                                                                              \
+    0.5 /* of what kernels differ by: a step's level is a mean of many, but what slows all of them does not cancel */
+
 /* What is no more than kernels of one step differ by is everyday variation. */
-static double least_moving(const rs_judged *job, const rs_levels *l, size_t from, size_t to)
+static double everyday(const rs_judged *job, const rs_levels *l, size_t from, size_t to)
 {
     double vary = 0;
     for (size_t i = from; i < to; i++) vary += l->items[l->by_role[i].value].vary / (double)(to - from);
@@ -478,8 +481,9 @@ rs_status rs_find_imbalance(const rs_judged *job, const rs_fault_kind *fault, rs
     size_t busiest = SIZE_MAX;
     for (size_t from = 0, to; from < levels.n; from = to) {
         to = rs_levels_role_end(&levels, from);
-        const double own = moving_of(job, &levels, from, to), least = least_moving(job, &levels, from, to);
-        if (own > moving && own >= least) moving = own;
+        const double own = moving_of(job, &levels, from, to), least = everyday(job, &levels, from, to);
+        if (own > moving && own >= (rs_judged_on_host(job) ? least : fmax(MOVING, OF_STEP * least)))
+            moving = own;
         for (size_t i = from; i < to; i++) {
             size_t r = levels.by_role[i].value;
             const rs_level *x = &levels.items[r];

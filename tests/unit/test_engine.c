@@ -1180,6 +1180,7 @@ static void test_moving(void **state)
     check_balanced_steps();
     check_moving(true, 0, 1);
     check_moving(true, 10, 1);
+    check_moving(true, 25, 1);
     check_moving(true, 60, 0);
     check_moving(false, 10, 1);
     check_moving(false, 100, 0);
