@@ -282,6 +282,8 @@ static rs_status put_slowest(const rs_table *table, const char *heading, const c
 
 #define WORTH_A_WORD 2 /* percent: a worker that gains so much, though no finding accuses it */
 
+#define MUCH_REPAIRED 1.05 /* slowdown against a repaired step, though nothing is wrong */
+
 /* Whether a finding accuses the rank, or all of the job. */
 static bool is_accused(const rs_result *result, int64_t rank)
 {
@@ -299,25 +301,41 @@ static bool is_accused(const rs_result *result, int64_t rank)
     return false;
 }
 
-/* Why the worker that gains most by itself is no finding: one job has one story. */
-static void put_difference(const rs_result *result, const rs_table *workers, rs_page *layout)
+static bool has_finding(const rs_result *result)
 {
+    bool any = false;
+    for (size_t i = 0; i < rs_result_n_verdicts(result); i++)
+        any = any || rs_result_verdict(result, i)->kind == RS_VERDICT_FINDING;
+    return any;
+}
+
+/* Why the worker that gains most by itself, or a repaired step that is much shorter, is no finding: one job has one story. */
+static void put_difference(const rs_result *result, const rs_table *job, const rs_table *workers,
+                           rs_page *layout)
+{
+    char text[400];
     size_t best = 0, n = rs_table_n_rows(workers);
     const rs_verdict *v = rs_result_verdict(result, 0);
     for (size_t i = 1; i < n; i++)
         if (rs_face_number(workers, i, "gain_pct") > rs_face_number(workers, best, "gain_pct")) best = i;
-    if (!n || !v || v->kind == RS_VERDICT_REFUSED ||
-        !(rs_face_number(workers, best, "gain_pct") >= WORTH_A_WORD) ||
-        is_accused(result, rs_face_int(workers, best, "rank", -1)))
+    if (!n || !v || v->kind == RS_VERDICT_REFUSED) return;
+    const double gain = rs_face_number(workers, best, "gain_pct"),
+                 repair = rs_face_number(job, 0, "repair_slowdown");
+    const int64_t rank = rs_face_int(workers, best, "rank", -1);
+    if (gain >= WORTH_A_WORD && !is_accused(result, rank))
+        snprintf(
+            text, sizeof text,
+            "Rank %lld would gain %s %% where everything in it took the medians of its peers, which are without anyone's "
+            "chance delays. No finding accuses it: what it takes longer is no more than its peers differ by, from step to "
+            "step, or is not its own.",
+            (long long)rank, RS_FIXED(gain, 1));
+    else if (repair >= MUCH_REPAIRED && !has_finding(result))
+        snprintf(
+            text, sizeof text,
+            "A repaired step is without anyone's chance delays, of all ranks at once: no rank alone gains much, so that there "
+            "is no finding.");
+    else
         return;
-    char text[400];
-    snprintf(
-        text, sizeof text,
-        "Rank %lld would gain %s %% where everything in it took the medians of its peers, which are without anyone's chance "
-        "delays. No finding accuses it: what it takes longer is no more than its peers differ by, from step to step, or is not "
-        "its own.",
-        (long long)rs_face_int(workers, best, "rank", -1),
-        RS_FIXED(rs_face_number(workers, best, "gain_pct"), 1));
     rs_page_blank(layout);
     rs_page_wrap(layout, "", text);
 }
@@ -340,7 +358,7 @@ rs_status rs_face_whatif(const rs_result *result, rs_page *layout, rs_error *err
         put_slowest(rs_result_table(result, "kinds"), "Kinds that cost most", kinds, layout, err);
     if (status == RS_OK && (traces || !map))
         status = put_slowest(each, "Slowest workers", traces ? ranks : workers, layout, err);
-    if (status == RS_OK && traces) put_difference(result, each, layout);
+    if (status == RS_OK && traces) put_difference(result, job, each, layout);
     const rs_table *parts = rs_result_table(result, "parts");
     if (status == RS_OK && rs_table_n_rows(parts)) {
         rs_page_heading(layout, "Combined", false);
