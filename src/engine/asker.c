@@ -21,7 +21,7 @@
 #define REPLAY_CONSTANT 2u
 
 /* One more, of `network`, `coalesce` and `group-size`: the recorded one where more of a transfer grows with its size. How much does
- * is known from three sizes on, and then by its lower envelope alone. */
+ * is known from RS_SIZES_OF_FIT sizes on, and then by its lower envelope alone. */
 #define REPLAY_GROWS N_REPLAYS
 #define N_CHAINS (N_REPLAYS + 1)
 

@@ -357,7 +357,7 @@ typedef struct transfer {
     int64_t bytes, ns;
     uint32_t meeting, n; /* n: members of the group */
     int kind;
-    bool on_host;
+    bool on_host, between_hosts;
 } transfer;
 
 static int by_class(const void *a, const void *b)
@@ -370,14 +370,14 @@ static int by_class(const void *a, const void *b)
     return x->meeting < y->meeting ? -1 : x->meeting > y->meeting;
 }
 
-/* Where the lower envelope of transfers over bytes meets 0 bytes; with fewer than three sizes the least
+/* Where the lower envelope of transfers over bytes meets 0 bytes; with fewer sizes than tell the least
  * transfer. points: one a size, the least of each, by bytes. */
 static int64_t intercept(const transfer *const *points, size_t n)
 {
     int64_t least = INT64_MAX;
     for (size_t i = 0; i < n; i++)
         if (points[i]->ns < least) least = points[i]->ns;
-    if (n < 3) return n ? least : 0;
+    if (n < RS_SIZES_OF_FIT) return n ? least : 0;
     /* the envelope's first edge is the one with the least slope from its first point */
     double slope = INFINITY;
     for (size_t i = 1; i < n; i++) {
@@ -404,6 +404,7 @@ int64_t *rs_edit_latencies(const rs_engine *e, rs_latency_of of)
                             .meeting = k,
                             .n = c->n,
                             .on_host = c->on_host,
+                            .between_hosts = rs_edit_is_between_hosts(e, c),
                             .kind = (int)rs_coll_shape_at(&e->coll, a)->kind};
     }
     if (ok && n) qsort(all, n, sizeof *all, by_class);
@@ -418,10 +419,10 @@ int64_t *rs_edit_latencies(const rs_engine *e, rs_latency_of of)
         if (!n_points && of == RS_LATENCY_USUAL) alpha = all[i + (next - i) / 2].ns;
         for (size_t k = i; k < next; k++) {
             const transfer *t = &all[k];
-            if (n_points < 3 && of == RS_LATENCY_BOUND)
-                alpha = rs_sub_sat(t->ns, t->on_host
-                                              ? INT64_MAX
-                                              : rs_edit_most_transfer((rs_coll_kind)t->kind, t->n, t->bytes));
+            if (n_points < RS_SIZES_OF_FIT && of == RS_LATENCY_BOUND)
+                alpha = rs_sub_sat(t->ns, t->on_host ? INT64_MAX
+                                                     : rs_edit_most_transfer((rs_coll_kind)t->kind, t->n,
+                                                                             t->bytes, t->between_hosts));
             const bool fixed = t->bytes < 0 && (n_points || of != RS_LATENCY_USUAL);
             out[t->meeting] = fixed || alpha > t->ns ? t->ns : alpha < 0 ? 0 : alpha;
         }

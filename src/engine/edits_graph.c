@@ -351,15 +351,14 @@ int64_t rs_edit_least_transfer(rs_coll_kind kind, uint32_t n, int64_t bytes, boo
     return factor > 0 ? rs_int_of((double)bytes * factor / (between ? BETWEEN_HOSTS : WITHIN_HOST)) : 0;
 }
 
-int64_t rs_edit_most_transfer(rs_coll_kind kind, uint32_t n, int64_t bytes)
+int64_t rs_edit_most_transfer(rs_coll_kind kind, uint32_t n, int64_t bytes, bool between)
 {
     const double factor = rs_coll_bus_factor(kind, n);
-    return factor > 0 ? rs_int_of((double)bytes * factor / (n > USUAL_HOST ? SLOW_BETWEEN : SLOW_WITHIN))
+    return factor > 0 ? rs_int_of((double)bytes * factor / (between ? SLOW_BETWEEN : SLOW_WITHIN))
                       : INT64_MAX;
 }
 
-/* Whether ranks of several hosts meet. */
-static bool is_between_hosts(const rs_engine *e, const rs_coll_instance *c)
+bool rs_edit_is_between_hosts(const rs_engine *e, const rs_coll_instance *c)
 {
     const char *first = NULL;
     for (uint32_t i = c->first; i < c->first + c->n; i++) {
@@ -372,13 +371,16 @@ static bool is_between_hosts(const rs_engine *e, const rs_coll_instance *c)
     return false;
 }
 
+/* Merges what follows into the k-th. What does not grow is needed once. Where few sizes leave open how much that is, each transfer
+ * took at least what its bytes take on the fastest links. */
 static void merge_from(const rs_edit *edit, merger *m, uint32_t k)
 {
     const rs_engine *e = m->x->e;
-    int64_t *transfer = m->x->w->transfer, growing = 0, fixed = 0, before = 0;
+    const rs_coll_instance *c = &e->coll.instances[e->meetings[k].instance];
+    const rs_coll_kind kind = rs_coll_shape_at(&e->coll, &e->coll.arrivals[c->first])->kind;
+    int64_t *transfer = m->x->w->transfer, growing = 0, fixed = 0, before = 0, bytes = 0;
     const bool unknown = rs_meeting_bytes(e, &e->meetings[k]) < 0;
     uint32_t needed = UINT32_MAX, end = k;
-    int64_t bytes = 0;
     for (uint32_t i = k; i < e->n_meetings && i - k < LOOK_AHEAD; i++) {
         if (!same_members(e, &e->meetings[k], &e->meetings[i])) continue;
         int64_t own = rs_meeting_bytes(e, &e->meetings[i]);
@@ -387,26 +389,26 @@ static void merge_from(const rs_edit *edit, merger *m, uint32_t k)
             rs_add_sat(bytes, unknown ? 0 : own) > edit->number || m->last[i] >= needed)
             break;
         bytes += unknown ? 0 : own;
+        before = rs_add_sat(before, transfer[i]);
         if (m->needed[i] < needed) needed = m->needed[i];
         end = i;
     }
-    for (uint32_t i = k; i <= end && end != k; i++) {
+    if (end == k) return;
+    bool between = rs_edit_is_between_hosts(e, c);
+    if (rs_edit_least_transfer(kind, c->n, bytes, between) > before)
+        between = false; /* faster than known links */
+    for (uint32_t i = k; i <= end; i++) {
         if (!same_members(e, &e->meetings[k], &e->meetings[i])) continue;
-        int64_t alpha = m->alpha[i] < transfer[i] ? m->alpha[i] : transfer[i];
+        const int64_t own = rs_meeting_bytes(e, &e->meetings[i]),
+                      least = c->on_host || unknown ? 0 : rs_edit_least_transfer(kind, c->n, own, between),
+                      most = transfer[i] > least ? transfer[i] - least : 0,
+                      alpha = m->alpha[i] < most ? m->alpha[i] : most;
         growing = rs_add_sat(growing, transfer[i] - alpha);
-        before = rs_add_sat(before, transfer[i]);
         if (alpha > fixed) fixed = alpha;
         m->into[i] = end;
         if (i != end) change(m->x, &transfer[i], 0);
         if (i != end && !edit->all_grows) save_launches(m, i);
     }
-    if (end == k) return;
-    /* Where one size leaves open how much of a transfer grows: as many bytes cross the links as before. */
-    const rs_coll_instance *c = &e->coll.instances[e->meetings[k].instance];
-    const rs_coll_kind kind = rs_coll_shape_at(&e->coll, &e->coll.arrivals[c->first])->kind;
-    int64_t least = rs_edit_least_transfer(kind, c->n, bytes, is_between_hosts(e, c));
-    if (least > before) least = rs_edit_least_transfer(kind, c->n, bytes, false); /* no such links */
-    if (growing < least && least < before && !c->on_host) growing = least;
     m->closed[end] = 1;
     change(m->x, &transfer[end], rs_add_sat(growing, fixed));
 }
@@ -457,7 +459,7 @@ static void fit_add(fit *f, double bytes, double ns)
 static int64_t fit_latency(const fit *f, bool most)
 {
     const double d = f->w * f->wbb - f->wb * f->wb;
-    if (f->largest == f->smallest || f->n < 3 || !(d > 0)) return most ? f->least : 0;
+    if (f->largest == f->smallest || f->n < RS_SIZES_OF_FIT || !(d > 0)) return most ? f->least : 0;
     const double alpha = (f->wbb * f->wt - f->wb * f->wbt) / d, beta = (f->w * f->wbt - f->wb * f->wt) / d;
     const double rest = f->wtt - alpha * f->wt - beta * f->wbt,
                  error = sqrt((rest > 0 ? rest : 0) / (f->n - 2) * f->wbb / d);

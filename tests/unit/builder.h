@@ -40,6 +40,16 @@ static inline void add_arg(builder *b, rs_column_id column, int64_t value)
     assert_int_equal(rs_events_push_int(b->e, column, (uint32_t)(b->e->n - 1), value, NULL), RS_OK);
 }
 
+/* The same of a text. */
+static inline void add_text(builder *b, rs_column_id column, const char *value)
+{
+    rs_events *e = b->e;
+    assert_int_equal(rs_events_reserve_column(e, column, 1, NULL), RS_OK);
+    rs_sparse *c = &e->args[column];
+    c->rows[c->n] = (uint32_t)(e->n - 1);
+    c->texts[c->n++] = rs_strings_add(&e->strings, value, strlen(value));
+}
+
 static inline uint32_t add_call(builder *b, const char *name, int64_t pid, int64_t start, int64_t correlation)
 {
     uint32_t row = add_row(b, 'X', "cuda_runtime", name, pid, pid, start, 10);

@@ -143,16 +143,6 @@ static void test_fragments(void **state)
 
 /* ---- exchange ------------------------------------------------------------------------------------------ */
 
-static void add_text(builder *b, rs_column_id id, const char *value)
-{
-    rs_events *e = b->e;
-    uint32_t text = rs_strings_add(&e->strings, value, strlen(value));
-    assert_int_equal(rs_events_reserve_column(e, id, 1, NULL), RS_OK);
-    rs_sparse *c = &e->args[id];
-    c->rows[c->n] = (uint32_t)(e->n - 1);
-    c->texts[c->n++] = text;
-}
-
 static void all_to_all(builder *b, int64_t start, const char *splits, int64_t elements, const char *members,
                        int64_t seq)
 {

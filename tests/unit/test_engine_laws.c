@@ -1,0 +1,403 @@
+/* What holds of any job that the engine replays, whatever its numbers are: jobs of chance, whose ranks meet. Times are in ns. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "engine/edits.h"
+#include "engine/edits_terms.h"
+#include "engine/forest.h"
+#include "builder.h"
+
+#define US 1000
+#define MAIN 1
+#define RANKS 3
+#define STEPS 3
+#define LAYERS 3
+#define MEETINGS (STEPS * LAYERS)
+
+/* In each step each layer is a kernel on stream 7 and an all-reduce on stream 20, which starts when the kernel is over; at its end the host waits for
+ * all. Times are multiplied by `times`. */
+typedef struct plan {
+    size_t n_ranks;
+    int64_t work[RANKS][MEETINGS], transfer[MEETINGS], bytes[MEETINGS], times;
+    const char *host[RANKS];
+} plan;
+
+typedef struct job {
+    const rs_skeleton *ranks[RANKS];
+    size_t n;
+    rs_engine e;
+    rs_weights w;
+    rs_times t;
+    rs_roles roles;
+    int64_t rank_of[RANKS];
+} job;
+
+static uint64_t chance = 1;
+
+static int64_t below(int64_t n)
+{
+    chance = chance * 6364136223846793005u + 1442695040888963407u;
+    return (int64_t)((chance >> 33) % (uint64_t)n);
+}
+
+static plan plan_of(uint64_t seed)
+{
+    plan p = {.n_ranks = RANKS, .times = 1};
+    chance = seed * 2654435761u + 1;
+    for (int i = 0; i < MEETINGS; i++) {
+        for (size_t r = 0; r < RANKS; r++) p.work[r][i] = (20 + below(200)) * US;
+        p.bytes[i] = (1 + below(3)) << 20;
+        p.transfer[i] = (10 + below(90)) * US + p.bytes[i] / 100;
+    }
+    return p;
+}
+
+static int64_t max(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void add_collective(builder *b, const plan *p, int i, int64_t start, int64_t end, int64_t correlation)
+{
+    add_kernel(b, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 0, 20, start, end - start, correlation);
+    add_text(b, RS_COL_COLLECTIVE, "allreduce");
+    add_text(b, RS_COL_DTYPE, "Float");
+    add_text(b, RS_COL_GROUP_NAME, "g");
+    add_arg(b, RS_COL_IN_NELEMS, p->bytes[i] / 4);
+    add_arg(b, RS_COL_OUT_NELEMS, p->bytes[i] / 4);
+    add_arg(b, RS_COL_GROUP_SIZE, (int64_t)p->n_ranks);
+    add_arg(b, RS_COL_SEQ, i + 1);
+}
+
+static const rs_skeleton *skeleton_of(builder *b)
+{
+    rs_trace trace;
+    rs_skeleton *s = NULL;
+    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+    rs_trace_init(&trace, b->e, NULL, b->e->n);
+    assert_int_equal(rs_skeleton_of(&trace, &policy, &s, NULL), RS_OK);
+    assert_non_null(s);
+    rs_trace_clear(&trace);
+    rs_events_free(b->e);
+    return s;
+}
+
+static void open_job(job *j, const plan *p)
+{
+    const rs_engine_how how = {.clocks = RS_CLOCKS_ENDS, .infer = true};
+    int64_t host[RANKS] = {0}, step[RANKS], gpu[RANKS] = {0}, net[RANKS] = {0}, ready[RANKS];
+    uint32_t row[RANKS];
+    builder b[RANKS];
+    *j = (job){.n = p->n_ranks, .rank_of = {0, 1, 2}};
+    for (size_t r = 0; r < j->n; r++) {
+        b[r] = builder_create();
+        if (p->host[r])
+            b[r].e->info.host_name = rs_strings_add(&b[r].e->strings, p->host[r], strlen(p->host[r]));
+    }
+    for (int i = 0; i < MEETINGS; i++) {
+        int64_t met = 0;
+        for (size_t r = 0; r < j->n; r++) {
+            char name[24];
+            snprintf(name, sizeof name, "ProfilerStep#%d", i / LAYERS);
+            if (i % LAYERS == 0) row[r] = add_row(&b[r], 'X', "user_annotation", name, MAIN, MAIN, step[r] = host[r], 1);
+            for (int k = 0; k < 2; k++) {
+                add_row(&b[r], 'X', "cuda_runtime", "cudaLaunchKernel", MAIN, MAIN, host[r] + 2 * US * p->times, 5 * US * p->times);
+                add_arg(&b[r], RS_COL_CORRELATION, 2 * i + k + 1);
+                host[r] += 8 * US * p->times;
+                if (k) continue;
+                gpu[r] = max(gpu[r] + US * p->times, host[r]);
+                add_kernel(&b[r], "gemm", 0, 7, gpu[r], p->work[r][i] * p->times, 2 * i + 1);
+                gpu[r] += p->work[r][i] * p->times;
+            }
+            ready[r] = max(max(net[r], gpu[r]) + US * p->times, host[r]);
+            met = max(met, ready[r]);
+        }
+        for (size_t r = 0; r < j->n; r++) {
+            net[r] = met + p->transfer[i] * p->times;
+            add_collective(&b[r], p, i, ready[r], net[r], 2 * i + 2);
+            if (i % LAYERS < LAYERS - 1) continue;
+            const int64_t over = max(gpu[r], net[r]) + 4 * US * p->times;
+            add_row(&b[r], 'X', "cuda_runtime", "cudaDeviceSynchronize", MAIN, MAIN, host[r], over - host[r]);
+            b[r].e->duration[row[r]] = over + US * p->times - step[r];
+            host[r] = over + 3 * US * p->times;
+        }
+    }
+    for (size_t r = 0; r < j->n; r++) j->ranks[r] = skeleton_of(&b[r]);
+    assert_int_equal(rs_engine_join(j->ranks, j->n, &how, &j->e, NULL), RS_OK);
+    assert_int_equal(j->e.n_meetings, MEETINGS);
+    assert_int_equal(rs_weights_recorded(&j->e, RS_EDGES_ALL, &j->w, NULL), RS_OK);
+    assert_int_equal(rs_engine_replay(&j->e, &j->w, &j->t, NULL), RS_OK);
+    assert_int_equal(rs_roles_find(j->ranks, j->n, &j->roles, NULL), RS_OK);
+}
+
+static void close_job(job *j)
+{
+    rs_roles_clear(&j->roles);
+    rs_times_clear(&j->t);
+    rs_weights_clear(&j->w);
+    rs_engine_clear(&j->e);
+    for (size_t i = 0; i < j->n; i++) rs_skeleton_free((void *)j->ranks[i]);
+}
+
+/* ---- replay -------------------------------------------------------------------------------------------- */
+
+/* Nothing starts or ends earlier than before. */
+static void check_no_earlier(const job *j, rs_times *scratch)
+{
+    assert_int_equal(rs_engine_replay_again(&j->e, &j->w, scratch, NULL), RS_OK);
+    for (uint32_t i = 0; i < j->e.n_nodes; i++)
+        if (scratch->start[i] < j->t.start[i] || scratch->end[i] < j->t.end[i]) fail_msg("node %u came earlier", i);
+}
+
+static void test_longer_never_shortens(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        const plan p = plan_of(seed);
+        job j;
+        rs_times t;
+        int64_t worst;
+        open_job(&j, &p);
+        assert_int_equal(rs_engine_deviations(&j.e, &j.t, &worst), 0);
+        assert_int_equal(rs_engine_replay(&j.e, &j.w, &t, NULL), RS_OK);
+        for (uint32_t k = 0; k < j.e.n_edges; k++) {
+            const int64_t was = j.w.edge[k], more = 1 + below(300 * US);
+            if (was == RS_NO_EDGE) continue;
+            j.w.edge[k] = was + more;
+            check_no_earlier(&j, &t);
+            j.w.edge[k] = was;
+        }
+        for (uint32_t i = 0; i < j.e.n_nodes; i++) {
+            if (!rs_skeleton_is_work(j.ranks[rs_engine_rank_of(&j.e, i)], i - j.e.node_base[rs_engine_rank_of(&j.e, i)])) continue;
+            j.w.work[i] += 70 * US;
+            check_no_earlier(&j, &t);
+            assert_true(t.end[i] == j.t.end[i] + 70 * US);
+            j.w.work[i] -= 70 * US;
+        }
+        for (size_t k = 0; k < j.e.n_meetings; k++) {
+            const rs_meeting *m = &j.e.meetings[k];
+            j.w.transfer[k] += 90 * US;
+            check_no_earlier(&j, &t);
+            for (uint32_t i = m->first; i < m->first + m->n; i++)
+                assert_true(t.end[j.e.members[i]] == j.t.end[j.e.members[i]] + 90 * US);
+            j.w.transfer[k] -= 90 * US;
+        }
+        rs_times_clear(&t);
+        close_job(&j);
+    }
+}
+
+/* All times twice as long: every time is, and what held a node up is the same. */
+static void test_twice_as_long(void **state)
+{
+    (void)state;
+    plan p = plan_of(4);
+    job one, two;
+    open_job(&one, &p);
+    p.times = 2;
+    open_job(&two, &p);
+    assert_int_equal(one.e.n_edges, two.e.n_edges);
+    for (uint32_t i = 0; i < one.e.n_nodes; i++) {
+        assert_int_equal(2 * one.t.start[i], two.t.start[i]);
+        assert_int_equal(2 * one.t.end[i], two.t.end[i]);
+        assert_int_equal(one.t.cause[i], two.t.cause[i]);
+    }
+    close_job(&one);
+    close_job(&two);
+}
+
+/* Ranks in another order: the same times. */
+static void test_order_of_ranks(void **state)
+{
+    (void)state;
+    const plan p = plan_of(5);
+    plan turned = p;
+    job one, other;
+    for (size_t r = 0; r < RANKS; r++) memcpy(turned.work[(r + 1) % RANKS], p.work[r], sizeof p.work[r]);
+    open_job(&one, &p);
+    open_job(&other, &turned);
+    for (size_t r = 0; r < RANKS; r++) {
+        const uint32_t a = one.e.node_base[r], b = other.e.node_base[(r + 1) % RANKS];
+        assert_int_equal(one.ranks[r]->n, other.ranks[(r + 1) % RANKS]->n);
+        for (uint32_t i = 0; i < one.ranks[r]->n; i++) {
+            assert_int_equal(one.t.start[a + i], other.t.start[b + i]);
+            assert_int_equal(one.t.end[a + i], other.t.end[b + i]);
+        }
+    }
+    close_job(&one);
+    close_job(&other);
+}
+
+/* ---- questions ----------------------------------------------------------------------------------------- */
+
+/* When all is over under a question; `w`: what it makes of the weights, NULL: not wanted. */
+static int64_t length_under(const job *j, const char *question, bool all_grows, rs_weights *w)
+{
+    rs_what_if q;
+    rs_weights own;
+    rs_times t;
+    size_t n;
+    int64_t ends[RANKS * STEPS], last = 0;
+    if (!w) w = &own;
+    assert_int_equal(rs_what_if_parse(question, &q, NULL), RS_OK);
+    for (size_t i = 0; i < q.n; i++) q.edits[i].all_grows = all_grows;
+    assert_int_equal(rs_weights_copy(&j->e, &j->w, w, NULL), RS_OK);
+    assert_int_equal(rs_what_if_apply(&q, &j->e, &j->roles, j->rank_of, w, &n, NULL), RS_OK);
+    if (n == 0) fail_msg("%s changes nothing", question);
+    assert_int_equal(rs_engine_replay(&j->e, w, &t, NULL), RS_OK);
+    rs_engine_step_ends(&j->e, &t, ends);
+    for (size_t r = 0; r < j->n; r++) last = max(last, ends[j->e.step_base[r + 1] - 1]);
+    rs_times_clear(&t);
+    rs_what_if_clear(&q);
+    if (w == &own) rs_weights_clear(w);
+    return last;
+}
+
+static void test_questions_in_order(void **state)
+{
+    (void)state;
+    /* each line from the shortest to the longest; 1 is as recorded */
+    static const char *const lines[][5] = {
+        {"scale name=gemm=0", "scale name=gemm=0.5", "scale name=gemm=1", "scale name=gemm=1.2", "scale name=gemm=3"},
+        {"scale class=communication=0", "scale class=communication=0.5", "scale class=communication=1", "scale class=communication=1.5",
+         "scale class=communication=4"},
+        {"network*8", "network*2", "network*1", "network*0.8", "network*0.1"},
+        {"scale part=host=none", "scale part=host=0.5", "scale part=host=1", "scale part=host=3", "scale part=host=50"},
+        {"group-size g:2", "group-size g:2", "group-size g:3", "group-size g:5", "group-size g:64"}};
+    for (uint64_t seed = 6; seed < 9; seed++) {
+        const plan p = plan_of(seed);
+        job j;
+        open_job(&j, &p);
+        for (size_t k = 0; k < sizeof lines / sizeof *lines; k++)
+            for (int grows = 0; grows < 2; grows++) {
+                int64_t was = 0;
+                for (int i = 0; i < 5; i++) {
+                    const int64_t now = length_under(&j, lines[k][i], grows, NULL);
+                    if (now < was) fail_msg("%s is shorter than what comes before it", lines[k][i]);
+                    if (i == 2) assert_int_equal(now, length_under(&j, "scale name=gemm=1", false, NULL));
+                    was = now;
+                }
+            }
+        close_job(&j);
+    }
+}
+
+typedef struct merged {
+    const char *hosts[2];
+    int64_t transfer_us, usual_us, grown_us; /* of each of three; of the one, where little grows and where as much as slow links allow */
+} merged;
+
+/* Three transfers of a size become one. Of each at least 10 us grow with its size within a host, and 90 between hosts; on slow links
+ * 45 and 180. */
+static void test_coalesce_bounds(void **state)
+{
+    (void)state;
+    static const merged cases[] = {
+        {{"a", "a"}, 200, 3 * 10 + 190, 3 * 45 + 155},
+        {{NULL, NULL}, 200, 3 * 10 + 190, 3 * 45 + 155},  /* two ranks fit one host */
+        {{"a", "a"}, 40, 3 * 10 + 30, 3 * 40},            /* faster than the slow links: all of it grows */
+        {{"a", "b"}, 250, 3 * 90 + 160, 3 * 180 + 70},
+        {{"a", "b"}, 120, 3 * 90 + 30, 3 * 120},
+        {{"a", "b"}, 50, 3 * 10 + 40, 3 * 50}}; /* faster than any link between hosts that is known */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int grows = 0; grows < 2; grows++) {
+            plan p = plan_of(9);
+            job j;
+            rs_weights w;
+            p.n_ranks = 2;
+            for (int k = 0; k < MEETINGS; k++) {
+                p.transfer[k] = cases[i].transfer_us * US;
+                p.bytes[k] = 4500000;
+            }
+            for (size_t r = 0; r < 2; r++) p.host[r] = cases[i].hosts[r];
+            open_job(&j, &p);
+            length_under(&j, "coalesce g:1000000000", grows, &w);
+            for (int k = 0; k < MEETINGS; k++) /* what the step's last waits for nothing but its end */
+                assert_int_equal(w.transfer[k],
+                                 k % LAYERS < LAYERS - 1 ? 0 : (grows ? cases[i].grown_us : cases[i].usual_us) * US);
+            rs_weights_clear(&w);
+            length_under(&j, "coalesce g:9000000", grows, &w); /* room for two */
+            for (int k = 0; k < MEETINGS; k++)
+                assert_true(k % LAYERS == 0   ? w.transfer[k] == 0
+                            : k % LAYERS == 2 ? w.transfer[k] == cases[i].transfer_us * US
+                                              : w.transfer[k] > cases[i].transfer_us * US / 2);
+            rs_weights_clear(&w);
+            close_job(&j);
+        }
+}
+
+/* Transfers of 50 us and a ns for 100 bytes, of three sizes or of one: what a question makes of the first. A ring of six has 5 turns where one of three
+ * has 2, of half as much each. */
+static void test_what_grows(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *question;
+        bool one_size, grows;
+        int64_t fixed, growing; /* of a thousand */
+    } cases[] = {{"network*2", false, false, 1000, 500},     {"network*2", false, true, 500, 500},
+                 {"network*2", true, true, 500, 500},        {"network*2", true, false, 1000, 1000}, /* none grows for certain */
+                 {"group-size g:6", false, false, 2500, 1250}, {"group-size g:6", false, true, 2500, 1250},
+                 {"group-size g:6", true, false, 1250, 1250},  {"group-size g:6", true, true, 2500, 2500}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        plan p = plan_of(31);
+        job j;
+        rs_weights w;
+        for (int k = 0; k < MEETINGS; k++) {
+            p.bytes[k] = (cases[i].one_size ? 1 : 1 + k % 3) * 4000000;
+            p.transfer[k] = 50 * US + p.bytes[k] / 100;
+        }
+        open_job(&j, &p);
+        length_under(&j, cases[i].question, cases[i].grows, &w);
+        assert_int_equal(w.transfer[0], 50 * cases[i].fixed + 40 * cases[i].growing);
+        rs_weights_clear(&w);
+        close_job(&j);
+    }
+}
+
+/* One takes no longer than its parts did, and no less than the longest of them needs. */
+static void test_coalesced_between_parts(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 10; seed < 30; seed++)
+        for (int grows = 0; grows < 2; grows++) {
+            plan p = plan_of(seed);
+            job j;
+            rs_weights w;
+            for (int i = 0; i < MEETINGS; i++)
+                if (seed % 2) p.bytes[i] = 1 << 20; /* of one size, which shows no latency */
+            open_job(&j, &p);
+            length_under(&j, "coalesce g:1000000000", grows, &w);
+            for (int step = 0; step < STEPS; step++) {
+                int64_t was = 0, longest = 0, now = 0;
+                for (int k = step * LAYERS; k < (step + 1) * LAYERS; k++) {
+                    was += j.w.transfer[k];
+                    longest = max(longest, j.w.transfer[k]);
+                    now += w.transfer[k];
+                }
+                assert_true(now <= was && now >= longest);
+            }
+            rs_weights_clear(&w);
+            close_job(&j);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_longer_never_shortens),
+        cmocka_unit_test(test_twice_as_long),
+        cmocka_unit_test(test_order_of_ranks),
+        cmocka_unit_test(test_questions_in_order),
+        cmocka_unit_test(test_coalesce_bounds),
+        cmocka_unit_test(test_what_grows),
+        cmocka_unit_test(test_coalesced_between_parts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
