@@ -10,11 +10,16 @@
 
 uint32_t *rs_edit_places(const rs_engine *e)
 {
-    uint32_t *place = rs_malloc((e->n_nodes + 1) * sizeof *place);
-    const uint32_t *order = e->order;
-    for (uint32_t i = 0, at = 0; place && i < e->n_runs; order += e->runs[i++].n)
-        for (uint32_t k = 0; k < e->runs[i].n; k++) place[e->node_base[e->runs[i].rank] + order[k]] = at++;
-    return place;
+    uint32_t *place = rs_malloc((e->n_nodes + 1) * sizeof *place), at = 0;
+    RS_LOCAL uint32_t *done = rs_calloc(e->n_ranks + 1, sizeof *done); /* by rank */
+    for (uint32_t i = 0; place && done && i < e->n_runs; i++) {
+        const uint32_t rank = e->runs[i].rank, base = e->node_base[rank];
+        for (uint32_t k = 0; k < e->runs[i].n; k++, done[rank]++, at++)
+            place[base + (e->order ? e->order[at] : done[rank])] = at;
+    }
+    if (done) return place;
+    rs_free(place);
+    return NULL;
 }
 
 static void change(rs_editor *x, int64_t *weight, int64_t to)

@@ -175,10 +175,22 @@ static bool issues(const rs_skeleton *s, uint32_t k)
            ((s->source[k] & 1) && is_computation(s, s->source[k] >> 1));
 }
 
+/* The place in the order of the replay from which on a moment is known: what meets others ends when the last of them has come. */
+static uint32_t known_at(const mover *m, uint32_t moment)
+{
+    const rs_engine *e = m->x->e;
+    uint32_t node = moment >> 1, at = m->place[node];
+    if (!(moment & 1) || !(e->kind[node] & RS_ENGINE_MEETS)) return at;
+    const rs_meeting *k = &e->meetings[e->meeting_of[rs_engine_member(e, node)]];
+    for (uint32_t i = k->first; i < k->first + k->n; i++)
+        if (m->place[e->members[i]] > at) at = m->place[e->members[i]];
+    return at;
+}
+
 static bool wait_for(const mover *m, uint32_t source, uint32_t target, int64_t ns)
 {
     uint32_t base = m->x->e->node_base[m->rank];
-    if (m->place[base + (source >> 1)] >= m->place[base + target]) return true;
+    if (known_at(m, (base << 1) + source) >= m->place[base + target]) return true;
     return rs_weights_add(m->x->e, m->x->w, (rs_extra_edge){(base << 1) + source, base + target, ns});
 }
 

@@ -319,13 +319,15 @@ static void clear_walk(walk *w)
 
 /* ---- the order of each rank itself ---------------------------------------------------------------------- */
 
-/* Ranks whose nodes are taken as they are numbered, each until it meets one that waits for others. */
+/* Ranks whose nodes are taken as they are numbered, each until it meets one that waits for others. Where questions may add edges, a rank that
+ * has come to others gives way, so that when they met is known before what comes later. */
 typedef struct cursors {
     rs_engine *e;
-    uint32_t *at;             /* by rank: its next node */
-    uint32_t *stuck;          /* by rank: the meeting that it waits for; UINT32_MAX: none */
-    uint32_t *ready, n_ready; /* ranks that can go on */
-    uint32_t *missing;        /* by meeting: members that have not come */
+    uint32_t *at;                       /* by rank: its next node */
+    uint32_t *stuck;                    /* by rank: the meeting that it waits for; UINT32_MAX: none */
+    uint32_t *ready, n_ready;           /* ranks that can go on */
+    uint32_t *later, at_later, n_later; /* ranks that gave way; a ring of n_ranks */
+    uint32_t *missing;                  /* by meeting: members that have not come */
     size_t runs_capacity;
 } cursors;
 
@@ -355,30 +357,34 @@ static uint32_t what_holds(const cursors *c, size_t rank)
     return k;
 }
 
-static void come(cursors *c, uint32_t node)
+/* Whether others are missing. */
+static bool come(cursors *c, uint32_t node)
 {
     const rs_engine *e = c->e;
     uint32_t k = e->meeting_of[rs_engine_member(e, node)];
     const rs_meeting *m = &e->meetings[k];
-    if (--c->missing[k]) return;
+    if (--c->missing[k]) return true;
     for (uint32_t i = m->first; i < m->first + m->n; i++) {
         size_t rank = rs_engine_rank_of(e, e->members[i]);
         if (c->stuck[rank] != k) continue;
         c->stuck[rank] = DONE;
         c->ready[c->n_ready++] = (uint32_t)rank;
     }
+    return false;
 }
 
-/* Goes on with a rank until it waits or is at its end. false: no memory. */
+/* Goes on with a rank until it waits, gives way or is at its end. false: no memory. */
 static bool go_on(cursors *c, size_t rank)
 {
     rs_engine *e = c->e;
     const rs_skeleton *s = e->ranks[rank];
     uint32_t from = c->at[rank];
-    while (c->at[rank] < s->n && (c->stuck[rank] = what_holds(c, rank)) == DONE) {
+    bool goes = true;
+    while (goes && c->at[rank] < s->n && (c->stuck[rank] = what_holds(c, rank)) == DONE) {
         uint32_t node = e->node_base[rank] + c->at[rank]++;
-        if (e->kind[node] & RS_ENGINE_COMES) come(c, node);
+        goes = !(e->kind[node] & RS_ENGINE_COMES) || !come(c, node) || e->lean;
     }
+    if (!goes) c->later[(c->at_later + c->n_later++) % (uint32_t)e->n_ranks] = (uint32_t)rank;
     if (c->at[rank] == from) return true;
     return RS_PUSH(e->runs, e->n_runs, c->runs_capacity, (rs_order_run){(uint32_t)rank, c->at[rank] - from});
 }
@@ -392,17 +398,24 @@ static bool order_as_numbered(rs_engine *e, bool *complete)
     c.at = rs_calloc(e->n_ranks + 1, sizeof *c.at);
     c.stuck = rs_malloc((e->n_ranks + 1) * sizeof *c.stuck);
     c.ready = rs_malloc((e->n_ranks + 1) * sizeof *c.ready);
+    c.later = rs_malloc((e->n_ranks + 1) * sizeof *c.later);
     c.missing = rs_malloc((e->n_meetings + 1) * sizeof *c.missing);
-    bool ok = c.at && c.stuck && c.ready && c.missing;
+    bool ok = c.at && c.stuck && c.ready && c.later && c.missing;
     for (size_t k = 0; ok && k < e->n_meetings; k++) c.missing[k] = e->meetings[k].n;
     for (size_t r = e->n_ranks; ok && r > 0; r--) {
         c.stuck[r - 1] = DONE;
         c.ready[c.n_ready++] = (uint32_t)(r - 1);
     }
-    while (ok && c.n_ready) ok = go_on(&c, c.ready[--c.n_ready]);
+    while (ok && (c.n_ready || c.n_later)) {
+        if (!c.n_ready) {
+            c.ready[c.n_ready++] = c.later[c.at_later++ % (uint32_t)e->n_ranks];
+            c.n_later--;
+        }
+        ok = go_on(&c, c.ready[--c.n_ready]);
+    }
     for (size_t r = 0; ok && r < e->n_ranks; r++) n_done += c.at[r];
     *complete = ok && n_done == e->n_nodes;
-    rs_free_all(c.at, c.stuck, c.ready, c.missing);
+    rs_free_all(c.at, c.stuck, c.ready, c.later, c.missing);
     if (!*complete) {
         rs_free(e->runs);
         e->runs = NULL;
@@ -443,7 +456,7 @@ static bool order_once(rs_engine *e, bool *complete)
 
 static rs_status set_order(rs_engine *e, rs_error *err)
 {
-    bool complete = false, ok = !e->lean || order_as_numbered(e, &complete);
+    bool complete = false, ok = order_as_numbered(e, &complete);
     if (ok && !complete) ok = order_once(e, &complete);
     if (ok && !complete && e->n_added) { /* inferred edges close a circle: none of them is sure then */
         for (size_t i = 0; i < e->n_nodes; i++) e->kind[i] &= (uint8_t)~RS_ENGINE_ADDED;

@@ -26,8 +26,7 @@ static void place_points(rs_skeleton *s, uint32_t *launched, uint32_t *next)
         for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++)
             if (rs_edge_origin(s, k) == RS_ORIGIN_LAUNCH && launched[s->source[k] >> 1] == RS_NO_NODE)
                 launched[s->source[k] >> 1] = i;
-    for (uint32_t i = 1; i < s->n; i++) {
-        if (rs_skeleton_is_work(s, i)) continue;
+    for (uint32_t i = 1; i < s->n; i++) { /* work launches none, and its lanes have no points */
         uint32_t *open = &next[rs_skeleton_at(s, i)->lane];
         if (launched[i] != RS_NO_NODE)
             *open = i;
@@ -36,7 +35,6 @@ static void place_points(rs_skeleton *s, uint32_t *launched, uint32_t *next)
     }
     for (size_t i = 0; i < s->n_lanes; i++) next[i] = RS_NO_NODE;
     for (size_t i = s->n; i-- > 1;) {
-        if (rs_skeleton_is_work(s, i)) continue;
         uint32_t *to = &next[rs_skeleton_at(s, i)->lane];
         if (launched[i] != RS_NO_NODE) *to = launched[i];
         if (*to == RS_NO_NODE || s->step[*to] != s->step[i]) continue;

@@ -1346,36 +1346,29 @@ static void test_least_transfer(void **state)
 
 #define AUTO 2
 
-/* Steps of a forward kernel of 100 us, two of 300 in the backward pass, which another thread launches, then two reductions
- * of 100 that are issued when all is done, and the optimizer. in_forward: a group's reduction is in the forward pass. */
-static const rs_skeleton *make_late_reductions(bool in_forward)
+#define REDUCE "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+#define GATHER "ncclDevKernel_AllGather_RING_LL"
+
+/* Work of a step: the thread that launches it and when, its stream and when it runs, us. Autograd's thread runs the backward pass. */
+typedef struct piece {
+    const char *name;
+    int64_t thread, launch, stream, start, us;
+} piece;
+
+static const rs_skeleton *make_pieces(const piece *work, size_t n)
 {
-    static const struct {
-        const char *name;
-        int thread, stream, start, us;
-    } work[] = {{"forward", MAIN, 7, 50, 100},
-                {"backward", AUTO, 7, 151, 300},
-                {"backward", AUTO, 7, 452, 300},
-                {"ncclDevKernel_AllReduce_Sum_f32_RING_LL", AUTO, 20, 760, 100},
-                {"ncclDevKernel_AllReduce_Sum_f32_RING_LL", AUTO, 20, 861, 100},
-                {"multi_tensor_apply_kernel", MAIN, 7, 970, 50},
-                {"ncclDevKernel_AllReduce_Sum_f32_RING_LL", MAIN, 20, 10, 20}};
     builder b = builder_create();
     for (int step = 0; step < STEPS; step++) {
         char name[24];
         int64_t t = step * 2000 * US, c = step * 10 + 1;
         snprintf(name, sizeof name, "ProfilerStep#%d", step);
         add_row(&b, 'X', "user_annotation", name, MAIN, MAIN, t, 1200 * US);
-        for (int k = 0; k < (in_forward ? 7 : 6); k++) {
-            bool late = k == 3 || k == 4; /* issued after the backward pass */
-            add_row(&b, 'X', "cuda_runtime", "cudaLaunchKernel", 1, work[k].thread,
-                    t + (late     ? 740 + 8 * k
-                         : k == 6 ? 1
-                                  : 10 + 8 * k) *
-                            US,
+        for (size_t k = 0; k < n; k++) {
+            add_row(&b, 'X', "cuda_runtime", "cudaLaunchKernel", 1, work[k].thread, t + work[k].launch * US,
                     5 * US);
-            add_arg(&b, RS_COL_CORRELATION, c + k);
-            add_kernel(&b, work[k].name, 0, work[k].stream, t + work[k].start * US, work[k].us * US, c + k);
+            add_arg(&b, RS_COL_CORRELATION, c + (int64_t)k);
+            add_kernel(&b, work[k].name, 0, work[k].stream, t + work[k].start * US, work[k].us * US,
+                       c + (int64_t)k);
         }
         add_row(&b, 'X', "cuda_runtime", "cudaDeviceSynchronize", MAIN, MAIN, t + 100 * US, 925 * US);
     }
@@ -1389,8 +1382,9 @@ static const rs_skeleton *make_late_reductions(bool in_forward)
     return s;
 }
 
-/* When the i-th reduction of step 1 starts under overlap, us into the step. */
-static int64_t reduction_under_overlap(bool in_forward, size_t which)
+/* When the i-th communication of step 1, in the order of the recording, starts under overlap, us into the step, if the piece `as_recorded` starts as
+ * recorded. */
+static int64_t start_under_overlap(const piece *work, size_t n_pieces, size_t as_recorded, size_t which)
 {
     job j = {.n = 2, .rank_of = {10, 11}};
     rs_what_if q;
@@ -1398,21 +1392,21 @@ static int64_t reduction_under_overlap(bool in_forward, size_t which)
     rs_times t;
     size_t n, seen = 0;
     int64_t out = -1;
-    for (int r = 0; r < 2; r++) j.ranks[r] = make_late_reductions(in_forward);
+    for (int r = 0; r < 2; r++) j.ranks[r] = make_pieces(work, n_pieces);
     open_ranks(&j);
     assert_int_equal(rs_what_if_parse("overlap", &q, NULL), RS_OK);
     assert_int_equal(rs_weights_copy(&j.e, &j.w, &w, NULL), RS_OK);
     assert_int_equal(rs_what_if_apply(&q, &j.e, &j.roles, j.rank_of, &w, &n, NULL), RS_OK);
     assert_int_equal(rs_engine_replay(&j.e, &w, &t, NULL), RS_OK);
     const rs_skeleton *s = j.ranks[0];
-    uint32_t forward = 0;
+    uint32_t base = 0;
     for (uint32_t i = 1; i < s->n; i++)
-        if (s->step[i] == 1 && strcmp(rs_pool_text(&s->pool, rs_skeleton_at(s, i)->name), "forward") == 0)
-            forward = i;
-    assert_int_not_equal(forward, 0);
+        if (rs_skeleton_is_work(s, i) && rs_skeleton_time(s, i) == (2000 + work[as_recorded].start) * US)
+            base = i;
+    assert_int_not_equal(base, 0);
     for (size_t i = 0; i < s->n_comm; i++)
         if (s->step[s->comm_node[i]] == 1 && seen++ == which)
-            out = 50 + (t.start[s->comm_node[i]] - t.start[forward]) / US;
+            out = work[as_recorded].start + (t.start[s->comm_node[i]] - t.start[base]) / US;
     rs_times_clear(&t);
     rs_weights_clear(&w);
     rs_what_if_clear(&q);
@@ -1420,14 +1414,38 @@ static int64_t reduction_under_overlap(bool in_forward, size_t which)
     return out;
 }
 
+/* Two reductions are issued when the backward pass is done. The last line: the group reduces in the forward pass, too. */
 static void test_overlap(void **state)
 {
     (void)state;
-    assert_int_equal(reduction_under_overlap(false, 0), 451); /* half of the pass is done */
-    assert_int_equal(reduction_under_overlap(false, 1), 752); /* all of it */
-    assert_int_equal(reduction_under_overlap(true, 1),
-                     760); /* as recorded: such a group is no one's gradients' */
-    assert_int_equal(reduction_under_overlap(true, 2), 861);
+    static const piece late[] = {
+        {"forward", MAIN, 10, 7, 50, 100},   {"backward", AUTO, 18, 7, 151, 300},
+        {"backward", AUTO, 26, 7, 452, 300}, {REDUCE, AUTO, 764, 20, 780, 100},
+        {REDUCE, AUTO, 772, 20, 881, 100},   {"multi_tensor_apply_kernel", MAIN, 50, 7, 990, 30},
+        {REDUCE, MAIN, 1, 20, 10, 20}};
+    assert_int_equal(start_under_overlap(late, 6, 1, 0), 451); /* half of the pass is done */
+    assert_int_equal(start_under_overlap(late, 6, 1, 1), 752); /* all of it */
+    assert_int_equal(start_under_overlap(late, 7, 4, 1),
+                     780); /* as recorded: such a group is no one's gradients' */
+}
+
+/* The second gather is issued where the first was, and runs after it. A reduction that runs before the first is over by then; one
+ * that runs after it is overtaken. */
+static void test_overlap_of_gathers(void **state)
+{
+    (void)state;
+    static const piece alone[] = {
+        {"forward", MAIN, 10, 7, 50, 100},    {"backward", AUTO, 18, 7, 151, 300},
+        {GATHER, AUTO, 34, 21, 200, 50},      {GATHER, AUTO, 400, 21, 410, 50},
+        {"backward", AUTO, 480, 7, 490, 200}, {"multi_tensor_apply_kernel", MAIN, 50, 7, 990, 30}};
+    assert_int_equal(start_under_overlap(alone, 6, 2, 1), 250);
+    piece with[7] = {[6] = {REDUCE, AUTO, 26, 20, 160, 100}};
+    memcpy(with, alone, sizeof alone);
+    assert_int_equal(start_under_overlap(with, 7, 2, 0), 160);
+    assert_int_equal(start_under_overlap(with, 7, 2, 2), 260); /* when the reduction is over */
+    with[6].start = 220;
+    assert_int_equal(start_under_overlap(with, 7, 2, 1), 300); /* when the second gather is over */
+    assert_int_equal(start_under_overlap(with, 7, 2, 2), 250);
 }
 
 int main(void)
@@ -1460,6 +1478,7 @@ int main(void)
         cmocka_unit_test(test_waits_for_launches),
         cmocka_unit_test(test_levels_of_hosts),
         cmocka_unit_test(test_overlap),
+        cmocka_unit_test(test_overlap_of_gathers),
         cmocka_unit_test(test_least_transfer),
         cmocka_unit_test(test_every_allocation_may_fail),
     };

@@ -105,9 +105,11 @@ static void open_job(job *j, const plan *p)
         for (size_t r = 0; r < j->n; r++) {
             char name[24];
             snprintf(name, sizeof name, "ProfilerStep#%d", i / LAYERS);
-            if (i % LAYERS == 0) row[r] = add_row(&b[r], 'X', "user_annotation", name, MAIN, MAIN, step[r] = host[r], 1);
+            if (i % LAYERS == 0)
+                row[r] = add_row(&b[r], 'X', "user_annotation", name, MAIN, MAIN, step[r] = host[r], 1);
             for (int k = 0; k < 2; k++) {
-                add_row(&b[r], 'X', "cuda_runtime", "cudaLaunchKernel", MAIN, MAIN, host[r] + 2 * US * p->times, 5 * US * p->times);
+                add_row(&b[r], 'X', "cuda_runtime", "cudaLaunchKernel", MAIN, MAIN,
+                        host[r] + 2 * US * p->times, 5 * US * p->times);
                 add_arg(&b[r], RS_COL_CORRELATION, 2 * i + k + 1);
                 host[r] += 8 * US * p->times;
                 if (k) continue;
@@ -152,7 +154,8 @@ static void check_no_earlier(const job *j, rs_times *scratch)
 {
     assert_int_equal(rs_engine_replay_again(&j->e, &j->w, scratch, NULL), RS_OK);
     for (uint32_t i = 0; i < j->e.n_nodes; i++)
-        if (scratch->start[i] < j->t.start[i] || scratch->end[i] < j->t.end[i]) fail_msg("node %u came earlier", i);
+        if (scratch->start[i] < j->t.start[i] || scratch->end[i] < j->t.end[i])
+            fail_msg("node %u came earlier", i);
 }
 
 static void test_longer_never_shortens(void **state)
@@ -174,7 +177,9 @@ static void test_longer_never_shortens(void **state)
             j.w.edge[k] = was;
         }
         for (uint32_t i = 0; i < j.e.n_nodes; i++) {
-            if (!rs_skeleton_is_work(j.ranks[rs_engine_rank_of(&j.e, i)], i - j.e.node_base[rs_engine_rank_of(&j.e, i)])) continue;
+            if (!rs_skeleton_is_work(j.ranks[rs_engine_rank_of(&j.e, i)],
+                                     i - j.e.node_base[rs_engine_rank_of(&j.e, i)]))
+                continue;
             j.w.work[i] += 70 * US;
             check_no_earlier(&j, &t);
             assert_true(t.end[i] == j.t.end[i] + 70 * US);
@@ -264,11 +269,13 @@ static void test_questions_in_order(void **state)
     (void)state;
     /* each line from the shortest to the longest; 1 is as recorded */
     static const char *const lines[][5] = {
-        {"scale name=gemm=0", "scale name=gemm=0.5", "scale name=gemm=1", "scale name=gemm=1.2", "scale name=gemm=3"},
-        {"scale class=communication=0", "scale class=communication=0.5", "scale class=communication=1", "scale class=communication=1.5",
-         "scale class=communication=4"},
+        {"scale name=gemm=0", "scale name=gemm=0.5", "scale name=gemm=1", "scale name=gemm=1.2",
+         "scale name=gemm=3"},
+        {"scale class=communication=0", "scale class=communication=0.5", "scale class=communication=1",
+         "scale class=communication=1.5", "scale class=communication=4"},
         {"network*8", "network*2", "network*1", "network*0.8", "network*0.1"},
-        {"scale part=host=none", "scale part=host=0.5", "scale part=host=1", "scale part=host=3", "scale part=host=50"},
+        {"scale part=host=none", "scale part=host=0.5", "scale part=host=1", "scale part=host=3",
+         "scale part=host=50"},
         {"group-size g:2", "group-size g:2", "group-size g:3", "group-size g:5", "group-size g:64"}};
     for (uint64_t seed = 6; seed < 9; seed++) {
         const plan p = plan_of(seed);
@@ -290,7 +297,8 @@ static void test_questions_in_order(void **state)
 
 typedef struct merged {
     const char *hosts[2];
-    int64_t transfer_us, usual_us, grown_us; /* of each of three; of the one, where little grows and where as much as slow links allow */
+    int64_t transfer_us, usual_us,
+        grown_us; /* of each of three; of the one, where little grows and where as much as slow links allow */
 } merged;
 
 /* Three transfers of a size become one. Of each at least 10 us grow with its size within a host, and 90 between hosts; on slow links
@@ -300,8 +308,8 @@ static void test_coalesce_bounds(void **state)
     (void)state;
     static const merged cases[] = {
         {{"a", "a"}, 200, 3 * 10 + 190, 3 * 45 + 155},
-        {{NULL, NULL}, 200, 3 * 10 + 190, 3 * 45 + 155},  /* two ranks fit one host */
-        {{"a", "a"}, 40, 3 * 10 + 30, 3 * 40},            /* faster than the slow links: all of it grows */
+        {{NULL, NULL}, 200, 3 * 10 + 190, 3 * 45 + 155}, /* two ranks fit one host */
+        {{"a", "a"}, 40, 3 * 10 + 30, 3 * 40},           /* faster than the slow links: all of it grows */
         {{"a", "b"}, 250, 3 * 90 + 160, 3 * 180 + 70},
         {{"a", "b"}, 120, 3 * 90 + 30, 3 * 120},
         {{"a", "b"}, 50, 3 * 10 + 40, 3 * 50}}; /* faster than any link between hosts that is known */
@@ -319,8 +327,9 @@ static void test_coalesce_bounds(void **state)
             open_job(&j, &p);
             length_under(&j, "coalesce g:1000000000", grows, &w);
             for (int k = 0; k < MEETINGS; k++) /* what the step's last waits for nothing but its end */
-                assert_int_equal(w.transfer[k],
-                                 k % LAYERS < LAYERS - 1 ? 0 : (grows ? cases[i].grown_us : cases[i].usual_us) * US);
+                assert_int_equal(w.transfer[k], k % LAYERS < LAYERS - 1
+                                                    ? 0
+                                                    : (grows ? cases[i].grown_us : cases[i].usual_us) * US);
             rs_weights_clear(&w);
             length_under(&j, "coalesce g:9000000", grows, &w); /* room for two */
             for (int k = 0; k < MEETINGS; k++)
@@ -341,10 +350,14 @@ static void test_what_grows(void **state)
         const char *question;
         bool one_size, grows;
         int64_t fixed, growing; /* of a thousand */
-    } cases[] = {{"network*2", false, false, 1000, 500},     {"network*2", false, true, 500, 500},
-                 {"network*2", true, true, 500, 500},        {"network*2", true, false, 1000, 1000}, /* none grows for certain */
-                 {"group-size g:6", false, false, 2500, 1250}, {"group-size g:6", false, true, 2500, 1250},
-                 {"group-size g:6", true, false, 1250, 1250},  {"group-size g:6", true, true, 2500, 2500}};
+    } cases[] = {{"network*2", false, false, 1000, 500},
+                 {"network*2", false, true, 500, 500},
+                 {"network*2", true, true, 500, 500},
+                 {"network*2", true, false, 1000, 1000}, /* none grows for certain */
+                 {"group-size g:6", false, false, 2500, 1250},
+                 {"group-size g:6", false, true, 2500, 1250},
+                 {"group-size g:6", true, false, 1250, 1250},
+                 {"group-size g:6", true, true, 2500, 2500}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         plan p = plan_of(31);
         job j;
@@ -391,12 +404,9 @@ static void test_coalesced_between_parts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_longer_never_shortens),
-        cmocka_unit_test(test_twice_as_long),
-        cmocka_unit_test(test_order_of_ranks),
-        cmocka_unit_test(test_questions_in_order),
-        cmocka_unit_test(test_coalesce_bounds),
-        cmocka_unit_test(test_what_grows),
+        cmocka_unit_test(test_longer_never_shortens),   cmocka_unit_test(test_twice_as_long),
+        cmocka_unit_test(test_order_of_ranks),          cmocka_unit_test(test_questions_in_order),
+        cmocka_unit_test(test_coalesce_bounds),         cmocka_unit_test(test_what_grows),
         cmocka_unit_test(test_coalesced_between_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

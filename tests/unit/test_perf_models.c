@@ -343,14 +343,6 @@ static void test_devices(void **state)
 
 /* ---- owners -------------------------------------------------------------------------------------------- */
 
-static void add_text(builder *b, rs_column_id column, const char *text)
-{
-    assert_int_equal(rs_events_reserve_column(b->e, column, 1, NULL), RS_OK);
-    rs_sparse *s = &b->e->args[column];
-    s->rows[s->n] = (uint32_t)(b->e->n - 1);
-    s->texts[s->n++] = rs_strings_add(&b->e->strings, text, strlen(text));
-}
-
 static uint32_t add_modelled(builder *b, const char *name, int64_t start, int64_t duration, const char *dims,
                              const char *types)
 {

@@ -252,14 +252,6 @@ static void test_attention_of_batch(void **state)
     rs_arena_clear(&arena);
 }
 
-static void add_text(builder *b, rs_column_id column, const char *text)
-{
-    assert_int_equal(rs_events_reserve_column(b->e, column, 1, NULL), RS_OK);
-    rs_sparse *s = &b->e->args[column];
-    s->rows[s->n] = (uint32_t)(b->e->n - 1);
-    s->texts[s->n++] = rs_strings_add(&b->e->strings, text, strlen(text));
-}
-
 static uint32_t add_attention(builder *b, int64_t start)
 {
     uint32_t row = add_row(b, 'X', "cpu_op", "vllm::unified_attention_with_output", 1, 1, start, 50);

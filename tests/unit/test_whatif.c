@@ -126,6 +126,25 @@ static void test_two_ranks(void **state)
     done(&a);
 }
 
+/* Of one stage every worker is in the last: also where the first is the slow one. */
+static void test_slow_first_worker(void **state)
+{
+    (void)state;
+    answer a = ask(
+        HEAD "5,0,0,0,params-all-gather,0,-1,0,0,0.01\n5,1,0,1,params-all-gather,0,-1,0,0,0.01\n"
+             "5,0,0,0,forward-compute,0,0,0,0.01,0.04\n5,1,0,1,forward-compute,0,0,0,0.01,0.02\n"
+             "5,0,0,0,grads-reduce-scatter,0,-1,0,0.05,0.01\n5,1,0,1,grads-reduce-scatter,0,-1,0,0.03,0.03\n",
+        RS_COMPAT_NONE, NULL, NULL);
+    good(&a);
+    is(&a, "whatif", 0, "replayed_us", 60000);
+    is(&a, "whatif", 0, "ideal_us", 50000);
+    is(&a, "whatif", 0, "m_s", 1);
+    is(&a, "whatif", 0, "m_w", 1);
+    is(&a, "workers", 0, "slowest", 1);
+    is(&a, "workers", 1, "slowdown", 1);
+    done(&a);
+}
+
 static void test_two_stages(void **state)
 {
     (void)state;
@@ -433,19 +452,13 @@ static void test_allocations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_ranks),
-        cmocka_unit_test(test_two_stages),
-        cmocka_unit_test(test_peer),
-        cmocka_unit_test(test_gaps),
-        cmocka_unit_test(test_negative_durations),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_bad_lines),
-        cmocka_unit_test(test_prefixes),
-        cmocka_unit_test(test_own_order),
-        cmocka_unit_test(test_allocations),
-        cmocka_unit_test(test_selected_steps),
-        cmocka_unit_test(test_equal_orders),
-        cmocka_unit_test(test_longest),
+        cmocka_unit_test(test_two_ranks),    cmocka_unit_test(test_slow_first_worker),
+        cmocka_unit_test(test_two_stages),   cmocka_unit_test(test_peer),
+        cmocka_unit_test(test_gaps),         cmocka_unit_test(test_negative_durations),
+        cmocka_unit_test(test_refused),      cmocka_unit_test(test_bad_lines),
+        cmocka_unit_test(test_prefixes),     cmocka_unit_test(test_own_order),
+        cmocka_unit_test(test_allocations),  cmocka_unit_test(test_selected_steps),
+        cmocka_unit_test(test_equal_orders), cmocka_unit_test(test_longest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -310,14 +310,6 @@ static void test_python(void **state)
 
 /* ---- a rank -------------------------------------------------------------------------------------------- */
 
-static void add_text(builder *b, rs_column_id column, const char *text)
-{
-    assert_int_equal(rs_events_reserve_column(b->e, column, 1, NULL), RS_OK);
-    rs_sparse *s = &b->e->args[column];
-    s->rows[s->n] = (uint32_t)(b->e->n - 1);
-    s->texts[s->n++] = rs_strings_add(&b->e->strings, text, strlen(text));
-}
-
 static void add_flow(builder *b, char phase, int64_t pid, int64_t tid, int64_t start, int64_t id)
 {
     add_row(b, phase, "ac2g", "ac2g", pid, tid, start, RS_NO_TIME);
