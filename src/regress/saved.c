@@ -337,7 +337,7 @@ static rs_status read_all(loading *l)
             continue;
         }
         if (!rs_json_is(&l->r, "runs")) {
-            if (!rs_json_skip_value(&l->r)) return bad(l, "it is cut");
+            rs_json_skip_value(&l->r); /* cut: then what comes next is no key */
             continue;
         }
         has_runs = true;
