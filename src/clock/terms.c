@@ -58,11 +58,11 @@ static uint32_t class_of(const rs_coll_job *job, const rs_coll_instance *c, rs_s
     const rs_coll_shape *op = rs_coll_shape_at(job, first);
     const rs_pool *pool = &job->ranks[first->rank]->pool;
     const char *group = rs_pool_text(pool, op->group), *members = rs_pool_text(pool, op->members);
-    char text[400];
+    char text[400]; /* more than all of it takes */
     int n = snprintf(text, sizeof text, "%d %u %u %u %.100s %.200s", (int)op->kind, octave(op->in_elements),
                      first->rank, op->kind == RS_COLL_SEND_RECV ? (unsigned)side_of(job, first) : 0,
                      group ? group : "", members ? members : "");
-    return rs_strings_add(classes, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1);
+    return rs_strings_add(classes, text, (size_t)n);
 }
 
 static bool near_enough(const rs_term *t)
