@@ -299,6 +299,7 @@ typedef struct merged {
     const char *hosts[2];
     int64_t transfer_us, usual_us,
         grown_us; /* of each of three; of the one, where little grows and where as much as slow links allow */
+    bool by_hosts; /* hosts run it: nothing is known of what it goes over */
 } merged;
 
 /* Three transfers of a size become one. Of each at least 10 us grow with its size within a host, and 90 between hosts; on slow links
@@ -307,12 +308,13 @@ static void test_coalesce_bounds(void **state)
 {
     (void)state;
     static const merged cases[] = {
-        {{"a", "a"}, 200, 3 * 10 + 190, 3 * 45 + 155},
-        {{NULL, NULL}, 200, 3 * 10 + 190, 3 * 45 + 155}, /* two ranks fit one host */
-        {{"a", "a"}, 40, 3 * 10 + 30, 3 * 40},           /* faster than the slow links: all of it grows */
-        {{"a", "b"}, 250, 3 * 90 + 160, 3 * 180 + 70},
-        {{"a", "b"}, 120, 3 * 90 + 30, 3 * 120},
-        {{"a", "b"}, 50, 3 * 10 + 40, 3 * 50}}; /* faster than any link between hosts that is known */
+        {{"a", "a"}, 200, 3 * 10 + 190, 3 * 45 + 155, false},
+        {{NULL, NULL}, 200, 3 * 10 + 190, 3 * 45 + 155, false}, /* two ranks fit one host */
+        {{"a", "a"}, 40, 3 * 10 + 30, 3 * 40, false}, /* faster than the slow links: all of it grows */
+        {{"a", "b"}, 250, 3 * 90 + 160, 3 * 180 + 70, false},
+        {{"a", "b"}, 120, 3 * 90 + 30, 3 * 120, false},
+        {{"a", "b"}, 50, 3 * 10 + 40, 3 * 50, false}, /* faster than any link between hosts that is known */
+        {{"a", "b"}, 250, 250, 3 * 250, true}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int grows = 0; grows < 2; grows++) {
             plan p = plan_of(9);
@@ -325,6 +327,7 @@ static void test_coalesce_bounds(void **state)
             }
             for (size_t r = 0; r < 2; r++) p.host[r] = cases[i].hosts[r];
             open_job(&j, &p);
+            for (size_t k = 0; k < j.e.coll.n; k++) j.e.coll.instances[k].on_host = cases[i].by_hosts;
             length_under(&j, "coalesce g:1000000000", grows, &w);
             for (int k = 0; k < MEETINGS; k++) /* what the step's last waits for nothing but its end */
                 assert_int_equal(w.transfer[k], k % LAYERS < LAYERS - 1
