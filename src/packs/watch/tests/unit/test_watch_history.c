@@ -112,6 +112,30 @@ static void test_round_trip(void **state)
     unlink(p.path);
 }
 
+/* Windows of equal time are apart by their first step; step 0 is one, and no step is not. */
+static void test_first_step(void **state)
+{
+    static const int64_t ranks[] = {0, 1};
+    static const float values[] = {1, 2};
+    place p;
+    rs_error err = RS_ERROR_INIT;
+    (void)state;
+    make_place(&p);
+    rs_watch_history *h = open_at(&p);
+    rs_history_window w = window_of(ranks, 2, values, 5000);
+    for (int64_t step = -1; step < 2; step++) {
+        int64_t found;
+        w.first_step = step;
+        assert_int_equal(rs_history_find_window(h, 5050, 5060, step, &found, &err), RS_OK);
+        assert_int_equal(found, 0);
+        const int64_t id = add(h, &w);
+        assert_int_equal(rs_history_find_window(h, 5050, 5060, step, &found, &err), RS_OK);
+        assert_int_equal(found, id);
+    }
+    rs_history_close(h);
+    unlink(p.path);
+}
+
 /* What was not committed is not there, also after the process is gone without a word. */
 static void test_killed(void **state)
 {
@@ -386,10 +410,11 @@ static void test_size(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_killed),
-        cmocka_unit_test(test_two_watchers), cmocka_unit_test(test_full),
-        cmocka_unit_test(test_foreign),      cmocka_unit_test(test_size),
-        cmocka_unit_test(test_migrated),     cmocka_unit_test(test_posts),
+        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_first_step),
+        cmocka_unit_test(test_killed),     cmocka_unit_test(test_two_watchers),
+        cmocka_unit_test(test_full),       cmocka_unit_test(test_foreign),
+        cmocka_unit_test(test_size),       cmocka_unit_test(test_migrated),
+        cmocka_unit_test(test_posts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
