@@ -143,9 +143,51 @@ static void test_absent(void **state)
     rs_result_clear(&none);
 }
 
+/* A message names eight ranks; that there are more it says from nine on. */
+static void test_ranks_of_a_message(void **state)
+{
+    (void)state;
+    rs_series_event events[9];
+    for (int64_t i = 0; i < 9; i++)
+        events[i] = (rs_series_event){.metric = RS_WATCH_OWN,
+                                      .rank = i,
+                                      .what = RS_SERIES_BEGUN,
+                                      .since = 1,
+                                      .usual = 10,
+                                      .now = 12,
+                                      .change = 0.2,
+                                      .low = 0.1,
+                                      .high = 0.3};
+    for (size_t n = 8; n <= 9; n++) {
+        rs_text subject = {0}, message = {0};
+        rs_watch_put_subject(&subject, events, n);
+        rs_watch_put_events(&message, events, n, 0, NULL);
+        assert_non_null(strstr(subject.s, n == 8 ? "rank 6, rank 7" : "rank 7 and 1 more"));
+        assert_non_null(strstr(message.s, n == 8 ? "anks 0, 1, 2, 3, 4, 5, 6 and 7" : "6, 7 and 1 more"));
+        assert_int_equal(strstr(subject.s, "more") != NULL, n > 8);
+        assert_int_equal(strstr(message.s, " 0 more") != NULL, false);
+        rs_text_clear(&subject);
+        rs_text_clear(&message);
+    }
+}
+
+/* Settings that are 0 are the usual ones. */
+static void test_usual_settings(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        const rs_watch_settings settings = {.size = sizeof settings, .min_effect = k ? 0.1 : 0};
+        rs_watch *w = NULL;
+        assert_int_equal(rs_watch_open(&settings, &w, NULL), RS_OK);
+        assert_true(w->min_effect == (k ? 0.1 : 0.03));
+        rs_watch_close(w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_columns), cmocka_unit_test(test_cells),
-                                       cmocka_unit_test(test_absent)};
+                                       cmocka_unit_test(test_absent), cmocka_unit_test(test_usual_settings),
+                                       cmocka_unit_test(test_ranks_of_a_message)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
