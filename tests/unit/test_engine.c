@@ -325,6 +325,51 @@ static void test_meetings(void **state)
     close_job(&j);
 }
 
+/* Steps of two kernels on streams of their own, of which now this one, now that one ends last, 80 us after the other, and a third that starts then. */
+static rs_skeleton *make_joined(void)
+{
+    builder b = builder_create();
+    for (int step = 0; step < STEPS; step++) {
+        char name[24];
+        int64_t t = step * 1000 * US, c = step * 10 + 1;
+        snprintf(name, sizeof name, "ProfilerStep#%d", step);
+        add_row(&b, 'X', "user_annotation", name, MAIN, MAIN, t, 990 * US);
+        for (int k = 0; k < 3; k++) add_call(&b, "cudaLaunchKernel", MAIN, t + (5 + 10 * k) * US, c + k);
+        add_kernel(&b, "one", 0, 7, t + 50 * US, (step % 2 ? 100 : 180) * US, c);
+        add_kernel(&b, "other", 0, 9, t + 50 * US, (step % 2 ? 180 : 100) * US, c + 1);
+        add_kernel(&b, "joined", 0, 20, t + 231 * US, 50 * US, c + 2);
+        add_row(&b, 'X', "cuda_runtime", "cudaDeviceSynchronize", MAIN, MAIN, t + 40 * US, 250 * US);
+    }
+    rs_trace trace;
+    rs_skeleton *s = NULL;
+    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+    rs_trace_init(&trace, b.e, NULL, b.e->n);
+    assert_int_equal(rs_skeleton_of(&trace, &policy, &s, NULL), RS_OK);
+    assert_non_null(s);
+    rs_trace_clear(&trace);
+    rs_events_free(b.e);
+    return s;
+}
+
+/* Of several that were inferred the one that ended last binds. */
+static void test_last_of_inferred(void **state)
+{
+    (void)state;
+    job j;
+    size_t n = 0;
+    open_job(&j, make_joined(), NULL);
+    for (size_t i = 0; i < j.e.n_added; i++) {
+        const char *name =
+            rs_pool_text(&j.ranks[0]->pool, rs_skeleton_at(j.ranks[0], j.e.added[i].target)->name);
+        if (strcmp(name, "joined") != 0) continue;
+        assert_int_equal(j.e.added[i].binds, rs_skeleton_end(j.ranks[0], j.e.added[i].source) ==
+                                                 rs_skeleton_time(j.ranks[0], j.e.added[i].target) - US);
+        n++;
+    }
+    assert_int_equal(n, 2 * STEPS);
+    close_job(&j);
+}
+
 /* A call that waits for so many streams that a byte does not tell which edge held it up. */
 static void test_many_edges(void **state)
 {
@@ -1454,6 +1499,7 @@ int main(void)
         cmocka_unit_test(test_meetings),
         cmocka_unit_test(test_identity),
         cmocka_unit_test(test_room_on_the_device),
+        cmocka_unit_test(test_last_of_inferred),
         cmocka_unit_test(test_many_edges),
         cmocka_unit_test(test_far_times),
         cmocka_unit_test(test_questions),
