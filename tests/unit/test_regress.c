@@ -6,6 +6,8 @@
 
 #include "base/changes.h"
 #include "base/sampling.h"
+#include "builder.h"
+#include "regress/rank.h"
 #include "regress/run.h"
 
 static void near(double value, double wanted, double within)
@@ -490,6 +492,53 @@ static void test_allocations(void **state)
     text_clear(&saved);
 }
 
+#define US 1000
+
+/* us of a step by what it went to: work that runs beside other work counts once, and all of it adds up to the step. Steps 7, 8 and 9; the last has
+ * no work. */
+static void test_pieces_of_steps(void **state)
+{
+    (void)state;
+    static const int64_t wanted[RS_N_SLICES] = {150, 50, 60, 240, 10, 480};
+    builder b = builder_create();
+    rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
+    const rs_run run = {.policy = &policy};
+    rs_trace trace;
+    void *value = NULL;
+    for (int64_t step = 7, t = 0; step < 10; step++, t += 1000 * US) {
+        char name[24];
+        snprintf(name, sizeof name, "ProfilerStep#%d", (int)step);
+        add_row(&b, 'X', "user_annotation", name, 1, 1, t, 990 * US);
+        if (step == 9) break;
+        for (int k = 0; k < 4; k++)
+            add_call(&b, "cudaLaunchKernel", 1, t + (k < 3 ? 5 + k : 500) * US, step * 10 + k);
+        add_kernel(&b, "gemm", 0, 7, t + 50 * US, 100 * US, step * 10);
+        add_kernel(&b, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 0, 20, t + 120 * US, 80 * US,
+                   step * 10 + 1);
+        add_row(&b, 'X', "gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 0, 21, t + 190 * US, 70 * US);
+        add_arg(&b, RS_COL_STREAM, 21);
+        add_arg(&b, RS_COL_CORRELATION, step * 10 + 2);
+        add_kernel(&b, "gemm", 0, 7, t + 510 * US, 50 * US, step * 10 + 3); /* launched 10 us before */
+    }
+    rs_trace_init(&trace, b.e, NULL, b.e->n);
+    assert_int_equal(rs_pieces_rank(&run, &trace, &value, NULL), RS_OK);
+    const rs_rank_pieces *p = value;
+    assert_int_equal(p->n_steps, 3);
+    for (size_t i = 0; i < p->n_steps; i++) {
+        int64_t got[RS_N_SLICES] = {0}, sum = 0;
+        assert_int_equal(p->steps[i].number, 7 + i);
+        for (size_t k = 0; k < p->n_pieces; k++)
+            if (p->pieces[k].step == i) got[p->pieces[k].part] += p->pieces[k].ns;
+        for (int k = 0; k < RS_N_SLICES; k++) sum += got[k];
+        assert_int_equal(sum, p->steps[i].length);
+        for (int k = 0; k < RS_N_SLICES; k++)
+            assert_int_equal(got[k], i < 2 ? wanted[k] * US : k == RS_SLICE_OUTSIDE ? p->steps[i].length : 0);
+    }
+    rs_pieces_free(value);
+    rs_trace_clear(&trace);
+    rs_events_free(b.e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -503,6 +552,7 @@ int main(void)
         cmocka_unit_test(test_power),
         cmocka_unit_test(test_parts_and_summaries),
         cmocka_unit_test(test_allocations),
+        cmocka_unit_test(test_pieces_of_steps),
         cmocka_unit_test(test_changes),
         cmocka_unit_test(test_history_alarms),
     };
