@@ -249,7 +249,7 @@ typedef struct merger {
     uint8_t *closed; /* by meeting: it has taken others in */
 } merger;
 
-#define LOOK_AHEAD 1024 /* meetings behind the first of those that become one */
+#define LOOK_AHEAD 1024 /* meetings after the first of those that become one */
 
 static uint32_t meeting_of_node(const rs_engine *e, uint32_t node)
 {

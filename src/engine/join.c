@@ -341,7 +341,7 @@ static uint32_t waits_for(const cursors *c, uint32_t node)
     return c->missing[k] ? k : DONE;
 }
 
-/* What holds up the rank's next node: a meeting, DONE, or NEVER where an added edge comes from a later node. */
+/* What delays the rank's next node: a meeting, DONE, or NEVER where an added edge comes from a later node. */
 static uint32_t what_holds(const cursors *c, size_t rank)
 {
     const rs_engine *e = c->e;
