@@ -199,8 +199,10 @@ typedef enum rs_latency_of {
 
 /* Fixed part of transfers by kind and group size: by meeting, ns. NULL when out of memory. */
 int64_t *rs_edit_latencies(const rs_engine *e, rs_latency_of of);
+/* Whether ranks of several hosts meet; where hosts are not recorded, whether they are more than a host usually has GPUs. */
+bool rs_edit_is_between_hosts(const rs_engine *e, const rs_coll_instance *c);
 /* How long a transfer of so many bytes takes on the slowest links between GPUs, without latency; INT64_MAX: not known. */
-int64_t rs_edit_most_transfer(rs_coll_kind kind, uint32_t n, int64_t bytes);
+int64_t rs_edit_most_transfer(rs_coll_kind kind, uint32_t n, int64_t bytes, bool between_hosts);
 int64_t rs_meeting_bytes(const rs_engine *e, const rs_meeting *m);
 
 #endif

@@ -33,11 +33,7 @@ rs_status rs_edit_even_out(const rs_edit *edit, rs_editor *x, rs_error *err);
  * an interval: all of a transfer may grow, or none. */
 #define RS_SIZES_OF_FIT 3
 
-/* Whether ranks of several hosts meet; where hosts are not recorded, whether they are more than a host usually has GPUs. */
-bool rs_edit_is_between_hosts(const rs_engine *e, const rs_coll_instance *c);
 /* The ns that a collective of n ranks takes at least on the fastest links that there are. */
 int64_t rs_edit_least_transfer(rs_coll_kind kind, uint32_t n, int64_t bytes, bool between_hosts);
-/* How long a transfer of so many bytes takes on the slowest links between GPUs, without latency; INT64_MAX: not known. */
-int64_t rs_edit_most_transfer(rs_coll_kind kind, uint32_t n, int64_t bytes, bool between_hosts);
 
 #endif

@@ -267,7 +267,8 @@ static bool as_short(const rs_judged *job, const rs_named *x)
 {
     const rs_coll_instance *in = &job->engine->coll.instances[job->engine->meetings[x->example].instance];
     const rs_coll_shape *shape = rs_coll_shape_at(&job->engine->coll, first_of(job->engine, x->example));
-    const int64_t moves = rs_edit_most_transfer(shape->kind, in->n, SMALL);
+    const int64_t moves =
+        rs_edit_most_transfer(shape->kind, in->n, SMALL, rs_edit_is_between_hosts(job->engine, in));
     return !in->on_host && moves < INT64_MAX &&
            x->own / (double)x->n <= (double)moves + 2.0 * (in->n - 1) * SLOW_TURN;
 }
