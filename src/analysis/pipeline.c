@@ -448,7 +448,7 @@ const rs_analysis rs_analysis_pipeline = {
     .group = "Across ranks",
     .help = "Bubbles of a pipeline by stage and cause: warm-up, drain, imbalance, links; and its schedule",
     .about =
-        "Ranks that sends and receives tie together are a pipeline; its stages are its ranks in ascending order. A pass is\n"
+        "Ranks that sends and receives tie together are a pipeline; its stages are in the order of the first messages of a step. A pass is\n"
         "the computation of one phase that no send, receive or other phase parts in the order of the program. A step of a\n"
         "pipeline lasts from its first pass to its last, the same for all stages, and causes add up to idle_us exactly.\n\n"
         "A stage that waits for another waits for what that one does at the moment: computes, waits itself, sends. Waiting\n"

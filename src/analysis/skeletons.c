@@ -5,6 +5,8 @@
 #include "base/memory.h"
 #include "base/try.h"
 #include "clock/hosts.h"
+#include "perf/owner.h"
+#include "trace/structure.h"
 
 rs_status rs_skeletons_rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
@@ -12,6 +14,22 @@ rs_status rs_skeletons_rank(const rs_run *run, rs_trace *trace, void **partial, 
     RS_TRY(rs_trace_skeleton(trace, run->policy, &s, err));
     *partial = s;
     return RS_OK;
+}
+
+uint64_t rs_skeletons_shared_columns(void)
+{
+    static const rs_facet *const facets[] = {&rs_facet_structure, &rs_facet_owners};
+    return rs_facet_columns(facets, 2);
+}
+
+rs_status rs_skeletons_shared(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+{
+    rs_skeleton *s;
+    RS_TRY(rs_skeleton_of(trace, run->policy, &s, err));
+    *partial = s;
+    if (!s) return RS_OK;
+    RS_TRY(rs_skeleton_place(s, trace, err));
+    return rs_skeleton_share_out(s, trace, err);
 }
 
 bool rs_skeletons_too_many(const rs_run *run, const rs_trace *trace)
