@@ -457,7 +457,7 @@ const rs_analysis rs_analysis_pipeline = {
         "stages or of micro-batches.\n\n"
         "--layout predicts the pipeline with other stages, micro-batches or order of passes: every pass takes what it takes\n"
         "now (with other stages an equal share of the model), messages too, and the order of the schedule is replayed. Other\n"
-        "axes (dp, tp, ep) change what a pass computes, and are refused. The recorded layout is replayed first, and its error\n"
+        "axes (dp, tp, ep) are asked of rankscope whatif --layout. The recorded layout is replayed first, and its error\n"
         "is part of the interval; above 5 % nothing is predicted.\n\n"
         "A job without a GPU computes on its hosts, from the first to the last operator of a pass.",
     .examples =

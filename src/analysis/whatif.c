@@ -41,7 +41,9 @@ static bool asks_no_layout(const rs_options *given)
 static rs_status file(const rs_run *run, rs_source *source, rs_result *result, rs_error *err)
 {
     if (asks_layout(run->options))
-        return rs_fail(err, RS_ERR_USAGE, "--layout: a table of operations has no shapes of operators; give the traces of all ranks");
+        return rs_fail(
+            err, RS_ERR_USAGE,
+            "--layout: a table of operations has no shapes of operators; give the traces of all ranks");
     return rs_whatif_file(run, source, &rs_ops_own_rules, result, err);
 }
 

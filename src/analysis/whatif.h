@@ -111,6 +111,7 @@ rs_status rs_whatif_merge(const rs_run *run, rs_partial *partials, size_t n, rs_
 
 /* --layout: the job in another layout, from the traces of all ranks. Partials are rs_skeletons_shared's. */
 extern const rs_table_spec rs_layout_table;
-rs_status rs_layout_merge(const rs_run *run, const rs_partial *partials, size_t n, rs_result *result, rs_error *err);
+rs_status rs_layout_merge(const rs_run *run, const rs_partial *partials, size_t n, rs_result *result,
+                          rs_error *err);
 
 #endif

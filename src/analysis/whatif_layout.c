@@ -8,6 +8,7 @@
 #include "analysis/whatif.h"
 #include "base/ascii.h"
 #include "base/memory.h"
+#include "base/real.h"
 #include "base/text.h"
 #include "base/try.h"
 #include "clock/collective_clocks.h"
@@ -27,25 +28,28 @@ typedef struct layout_row {
     const char *question, *assumption, *reason;
 } layout_row;
 
-#define LAYOUT_ROW(CELL)                                                                                             \
-    CELL(CHARS(layout_row, layout), "layout", TEXT, NONE, "sizes of the groups then", NULL)                          \
-    CELL(CHARS(layout_row, recorded), "recorded", TEXT, NONE, "as recorded", NULL)                                   \
-    CELL(OF(layout_row, ranks), "ranks", INT, COUNT, "as recorded", NULL)                                            \
-    CELL(OF(layout_row, ranks_then), "ranks_then", INT, COUNT, "in the other layout", "ranks then")                  \
-    CELL(OF(layout_row, steps), "steps", INT, COUNT, "steps it is the mean of; 0: the whole trace", NULL)            \
-    CELL(OF(layout_row, before), "before_us", REAL, US, "a step as recorded, of all ranks' last work", "before")     \
-    CELL(OF(layout_row, after), "after_us", REAL, US, "a step then, each rank with its micro-batches as now", "after") \
-    CELL(OF(layout_row, low), "after_low_us", REAL, US,                                                              \
-         "least of what the fits of collectives and products, the gaps and the steps leave open", "from")            \
-    CELL(OF(layout_row, high), "after_high_us", REAL, US, "the greatest", "to")                                      \
-    CELL(OF(layout_row, batch), "batch_pct", REAL, PERCENT,                                                          \
-         "the global batch of the recorded one: it grows with dp", "batch %")                                        \
-    CELL(OF(layout_row, per_gpu), "per_gpu_pct", REAL, PERCENT,                                                      \
-         "what a GPU gets done in a second, of what it does now", "per GPU %")                                       \
-    CELL(MAYBE(layout_row, question), "question", TEXT, NONE,                                                        \
-         "the same as edits of rankscope replay --what-if", NULL)                                                    \
-    CELL(OF(layout_row, trusted), "trusted", INT, NONE, "1: the replay can be relied on; unknown: refused", NULL)    \
-    CELL(MAYBE(layout_row, assumption), "assumption", TEXT, NONE, "what has to hold", NULL)                          \
+#define LAYOUT_ROW(CELL)                                                                                     \
+    CELL(CHARS(layout_row, layout), "layout", TEXT, NONE, "sizes of the groups then", NULL)                  \
+    CELL(CHARS(layout_row, recorded), "recorded", TEXT, NONE, "as recorded", NULL)                           \
+    CELL(OF(layout_row, ranks), "ranks", INT, COUNT, "as recorded", NULL)                                    \
+    CELL(OF(layout_row, ranks_then), "ranks_then", INT, COUNT, "in the other layout", "ranks then")          \
+    CELL(OF(layout_row, steps), "steps", INT, COUNT, "steps it is the mean of; 0: the whole trace", NULL)    \
+    CELL(OF(layout_row, before), "before_us", REAL, US, "a step as recorded, of all ranks' last work",       \
+         "before")                                                                                           \
+    CELL(OF(layout_row, after), "after_us", REAL, US,                                                        \
+         "a step then, each rank with its micro-batches as now", "after")                                    \
+    CELL(OF(layout_row, low), "after_low_us", REAL, US,                                                      \
+         "least of what the fits of collectives and products, the gaps and the steps leave open", "from")    \
+    CELL(OF(layout_row, high), "after_high_us", REAL, US, "the greatest", "to")                              \
+    CELL(OF(layout_row, batch), "batch_pct", REAL, PERCENT,                                                  \
+         "the global batch of the recorded one: it grows with dp", "batch %")                                \
+    CELL(OF(layout_row, per_gpu), "per_gpu_pct", REAL, PERCENT,                                              \
+         "what a GPU gets done in a second, of what it does now", "per GPU %")                               \
+    CELL(MAYBE(layout_row, question), "question", TEXT, NONE,                                                \
+         "the same as edits of rankscope replay --what-if", NULL)                                            \
+    CELL(OF(layout_row, trusted), "trusted", INT, NONE, "1: the replay can be relied on; unknown: refused",  \
+         NULL)                                                                                               \
+    CELL(MAYBE(layout_row, assumption), "assumption", TEXT, NONE, "what has to hold", NULL)                  \
     CELL(MAYBE(layout_row, reason), "reason", TEXT, NONE, "why it is refused", NULL)
 RS_RECORD(layout, LAYOUT_ROW);
 
@@ -79,10 +83,11 @@ static rs_status parse_layout(const char *text, asked_layout *out, rs_error *err
             if (n > 3 && strncmp(at, axis_names[i], 2) == 0 && at[2] == '=')
                 ok = read_size(at + 3, n - 3, &out->size[i]);
         if (!ok)
-            return rs_fail(err, RS_ERR_USAGE,
-                           "--layout: '%.*s' is none of dp=N, tp=N, ep=N: for pp=N, micro-batches=N and schedule= see rankscope "
-                           "pipeline --layout",
-                           (int)(n < 60 ? n : 60), at);
+            return rs_fail(
+                err, RS_ERR_USAGE,
+                "--layout: '%.*s' is none of dp=N, tp=N, ep=N: for pp=N, micro-batches=N and schedule= see rankscope "
+                "pipeline --layout",
+                (int)(n < 60 ? n : 60), at);
         at += n + (at[n] == ',');
     }
     if (!*text) return rs_fail(err, RS_ERR_USAGE, "--layout: it says no size, as dp=8 does");
@@ -99,10 +104,11 @@ static rs_status find_axes(const rs_mesh *mesh, const rs_mesh_axis *axes[N_AXES]
         for (size_t k = 0; k < mesh->n; k++) {
             if (strcmp(mesh->axes[k].name, axis_names[i]) != 0) continue;
             if (axes[i])
-                return rs_fail(err, RS_ERR_USAGE,
-                               "--layout: the job has two axes of %s parallel groups, of %lld and of %lld ranks; ask about one: "
-                               "rankscope replay --what-if 'group-size GROUP:N'",
-                               axis_words[i], (long long)axes[i]->size, (long long)mesh->axes[k].size);
+                return rs_fail(
+                    err, RS_ERR_USAGE,
+                    "--layout: the job has two axes of %s parallel groups, of %lld and of %lld ranks; ask about one: "
+                    "rankscope replay --what-if 'group-size GROUP:N'",
+                    axis_words[i], (long long)axes[i]->size, (long long)mesh->axes[k].size);
             axes[i] = &mesh->axes[k];
         }
     }
@@ -114,13 +120,16 @@ static rs_status find_axes(const rs_mesh *mesh, const rs_mesh_axis *axes[N_AXES]
 static rs_status check_axis(int i, const rs_mesh_axis *axis, int64_t size, rs_error *err)
 {
     if (!axis && size > 1)
-        return rs_fail(err, RS_ERR_USAGE,
-                       "--layout: %s=%lld: no process group of the traces is known to be %s parallel: record the job with %s of 2 or "
-                       "more, and groups with descriptions (init_device_mesh, new_group(group_desc=))",
-                       axis_names[i], (long long)size, axis_words[i], axis_names[i]);
+        return rs_fail(
+            err, RS_ERR_USAGE,
+            "--layout: %s=%lld: no process group of the traces is known to be %s parallel: record the job with %s of 2 or "
+            "more, and groups with descriptions (init_device_mesh, new_group(group_desc=))",
+            axis_names[i], (long long)size, axis_words[i], axis_names[i]);
     if (axis && axis->stride < 1)
-        return rs_fail(err, RS_ERR_USAGE, "--layout: %s: ranks of a group are not equally far apart: name it: rankscope replay --what-if 'group-size GROUP:N'",
-                       axis_names[i]);
+        return rs_fail(
+            err, RS_ERR_USAGE,
+            "--layout: %s: ranks of a group are not equally far apart: name it: rankscope replay --what-if 'group-size GROUP:N'",
+            axis_names[i]);
     return RS_OK;
 }
 
@@ -160,8 +169,8 @@ static rs_status make_question(const asked_layout *asked, const rs_mesh_axis *co
     return rs_what_if_check(q, err);
 }
 
-static void print_layout(const rs_mesh *mesh, const rs_mesh_axis *const axes[N_AXES], const asked_layout *asked,
-                         char out[96])
+static void print_layout(const rs_mesh *mesh, const rs_mesh_axis *const axes[N_AXES],
+                         const asked_layout *asked, char out[96])
 {
     size_t used = 0;
     out[0] = '\0';
@@ -174,7 +183,8 @@ static void print_layout(const rs_mesh *mesh, const rs_mesh_axis *const axes[N_A
                 name = axis_names[i];
                 if (asked && asked->size[i]) size = asked->size[i];
             }
-        used += (size_t)snprintf(out + used, 96 - used, "%s%.8s=%lld", used ? "," : "", name, (long long)size);
+        used +=
+            (size_t)snprintf(out + used, 96 - used, "%s%.8s=%lld", used ? "," : "", name, (long long)size);
     }
 }
 
@@ -236,16 +246,17 @@ static rs_status answer_layout(const rs_run *run, layout_job *j, rs_result *resu
         if (axes[i] && i != EP) more *= (double)asked.size[i] / (double)axes[i]->size;
     }
     if (asked.size[TP] && axes[TP] && asked.size[TP] != axes[TP]->size && !is_shared_out(e))
-        return rs_fail(err, RS_ERR_USAGE,
-                       "--layout: tp=%lld: no operator is known to be shared out, as the traces have no shapes that say so: record "
-                       "with record_shapes=True",
-                       (long long)asked.size[TP]);
+        return rs_fail(
+            err, RS_ERR_USAGE,
+            "--layout: tp=%lld: no operator is known to be shared out, as the traces have no shapes that say so: record "
+            "with record_shapes=True",
+            (long long)asked.size[TP]);
     RS_TRY(make_question(&asked, axes, &j->question, err));
     print_layout(&mesh, axes, NULL, row.recorded);
     print_layout(&mesh, axes, &asked, row.layout);
     RS_TRY(ask(run, j, &row, err));
     row.ranks = (int64_t)ranks;
-    row.ranks_then = (int64_t)(ranks * more + 0.5);
+    row.ranks_then = rs_int_near(ranks * more);
     row.batch = 100 * (axes[DP] && asked.size[DP] ? (double)asked.size[DP] / (double)axes[DP]->size : 1);
     row.per_gpu = row.batch / more * row.before / row.after;
     row.assumption = asked.size[EP] ? "experts get as many tokens as now; links stay as fast"
@@ -259,7 +270,8 @@ static rs_status answer_layout(const rs_run *run, layout_job *j, rs_result *resu
     return status;
 }
 
-rs_status rs_layout_merge(const rs_run *run, const rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+rs_status rs_layout_merge(const rs_run *run, const rs_partial *partials, size_t n, rs_result *result,
+                          rs_error *err)
 {
     RS_SCOPED(clear_job) layout_job j = {.asker = NULL};
     const rs_engine_how how = {rs_clock_how_of(rs_options_text(run->options, "clocks")), .infer = true};
@@ -268,10 +280,11 @@ rs_status rs_layout_merge(const rs_run *run, const rs_partial *partials, size_t 
     RS_TRY(rs_engine_join(j.ranks.items, j.ranks.n, &how, &j.engine, err));
     RS_TRY(answer_layout(run, &j, result, err));
     if (j.engine.n_alone)
-        rs_result_note(result,
-                       "%zu kernels of communication have partners that are not in the traces: how long they waited keeps its recorded "
-                       "time",
-                       j.engine.n_alone);
+        rs_result_note(
+            result,
+            "%zu kernels of communication have partners that are not in the traces: how long they waited keeps its recorded "
+            "time",
+            j.engine.n_alone);
     if (rs_coll_on_host(&j.engine.coll)) rs_coll_note_host(&j.engine.coll, result);
     rs_coll_note_trust(&j.engine.trust, result);
     return RS_OK;

@@ -156,11 +156,12 @@ static void widen(const asker *a, bench *b, unsigned which, bool of_steps, doubl
     }
 }
 
-/* Whether its answer depends on how much of a transfer grows with its size. */
+/* Whether its answer depends on how much of a transfer, or of work, grows with its size. */
 static bool is_of_sizes(const rs_edit *edit)
 {
     return edit->kind == RS_EDIT_NETWORK || edit->kind == RS_EDIT_COALESCE ||
-           edit->kind == RS_EDIT_GROUP_SIZE || edit->kind == RS_EDIT_PAYLOAD;
+           edit->kind == RS_EDIT_GROUP_SIZE || edit->kind == RS_EDIT_PAYLOAD ||
+           edit->kind == RS_EDIT_MICRO_BATCHES;
 }
 
 static bool asks_sizes(const rs_what_if *q)
@@ -190,7 +191,7 @@ static uint8_t end_of(const rs_edit *edit, unsigned chain)
     if (edit->kind == RS_EDIT_SHARD)
         return chain == REPLAY_GROWS ? RS_END_NONE : (chain - REPLAY_SHARES) & 1 ? RS_END_SHORT : RS_END_LONG;
     return is_of_sizes(edit) && (chain == REPLAY_GROWS || chain >= REPLAY_SHARES + 2) ? RS_END_OTHER
-                                                                                     : RS_END_NONE;
+                                                                                      : RS_END_NONE;
 }
 
 /* The question at an end of what is not known. */

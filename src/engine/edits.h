@@ -19,6 +19,7 @@
  *     group-size GROUP:N      collectives of a group as if it had N members: data parallelism over more ranks, or fewer
  *     payload GROUP*F         collectives of a group carry F times as many bytes
  *     shard GROUP:N           work that a tensor-parallel group shares out is shared out over N ranks
+ *     micro-batches*N         each micro-batch of a pipeline as N smaller ones
  *
  * SELECTOR: a condition (query/expression.h) on name, operator, class (computation, communication, memory), part (host,
  * loader, launch, stream_gap), rank (0-3|8), step, stream, group, members (the ranks that meet, all of them), collective, bytes, us (how long it takes itself), behind
@@ -54,6 +55,7 @@ typedef enum rs_edit_kind {
     RS_EDIT_GROUP_SIZE,
     RS_EDIT_PAYLOAD,
     RS_EDIT_SHARD,
+    RS_EDIT_MICRO_BATCHES,
     RS_N_EDITS
 } rs_edit_kind;
 
@@ -94,19 +96,20 @@ typedef enum rs_scaling { RS_SCALE_BY, RS_SCALE_TO, RS_SCALE_MEDIAN } rs_scaling
 /* Which end of what is not known an edit takes, for an end of an interval. */
 typedef enum rs_edit_end {
     RS_END_NONE,
-    RS_END_OTHER, /* of network and coalesce: more of a transfer grows with its size; of group-size and payload: less */
-    RS_END_LONG,  /* of shard: work takes as long as may be */
-    RS_END_SHORT  /* ... as short */
+    RS_END_OTHER, /* of network and coalesce: more of a transfer grows with its size; of group-size and payload: less; of
+                     micro-batches: smaller work costs its fixed part again */
+    RS_END_LONG, /* of shard: work takes as long as may be */
+    RS_END_SHORT /* ... as short */
 } rs_edit_end;
 
 typedef struct rs_edit {
     rs_edit_kind kind;
     rs_expr *selector; /* of scale; owned */
     rs_scaling scaling;
-    double factor;            /* of scale and network */
-    int64_t ns;               /* what is scaled takes so long */
-    rs_edit_name name, other; /* GROUP, NAME, A; B */
-    int64_t number;           /* rank, bytes, members; -1: not given */
+    double factor;                  /* of scale and network */
+    int64_t ns;                     /* what is scaled takes so long */
+    rs_edit_name name, other;       /* GROUP, NAME, A; B */
+    int64_t number;                 /* rank, bytes, members; -1: not given */
     int64_t axis_size, axis_stride; /* GROUP as @SIZExSTRIDE; 0: by name */
     uint8_t end;                    /* rs_edit_end */
 } rs_edit;
@@ -207,6 +210,8 @@ rs_status rs_edit_coalesce(const rs_edit *edit, rs_editor *x, rs_error *err);
 rs_status rs_edit_group_size(const rs_edit *edit, rs_editor *x, rs_error *err);
 rs_status rs_edit_payload(const rs_edit *edit, rs_editor *x, rs_error *err);
 rs_status rs_edit_shard(const rs_edit *edit, rs_editor *x, rs_error *err);
+/* edits_pipeline.c */
+rs_status rs_edit_micro_batches(const rs_edit *edit, rs_editor *x, rs_error *err);
 /* What counts as the fixed part where fewer than three sizes of one kind and group size do not show it. */
 typedef enum rs_latency_of {
     RS_LATENCY_USUAL, /* of one size the median of all transfers, else the least of them */

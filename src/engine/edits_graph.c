@@ -399,8 +399,9 @@ static void merge_from(const rs_edit *edit, merger *m, uint32_t k)
         if (!same_members(e, &e->meetings[k], &e->meetings[i])) continue;
         int64_t own = rs_meeting_bytes(e, &e->meetings[i]);
         /* what has no size is small, or as large as it may be: then nothing can be merged */
-        if (m->into[i] != i || m->closed[i] || (own < 0) != unknown || (unknown && edit->all_grows) ||
-            rs_add_sat(bytes, unknown ? 0 : own) > edit->number || m->last[i] >= needed)
+        if (m->into[i] != i || m->closed[i] || (own < 0) != unknown ||
+            (unknown && edit->end == RS_END_OTHER) || rs_add_sat(bytes, unknown ? 0 : own) > edit->number ||
+            m->last[i] >= needed)
             break;
         bytes += unknown ? 0 : own;
         if (m->needed[i] < needed) needed = m->needed[i];
@@ -436,12 +437,14 @@ rs_status rs_edit_coalesce(const rs_edit *edit, rs_editor *x, rs_error *err)
                 .needed = rs_malloc(n * sizeof *m.needed),
                 .last = rs_malloc(n * sizeof *m.last),
                 .into = rs_malloc(n * sizeof *m.into),
-                .alpha = rs_edit_latencies(e, edit->end == RS_END_OTHER ? RS_LATENCY_BOUND : RS_LATENCY_USUAL),
+                .alpha =
+                    rs_edit_latencies(e, edit->end == RS_END_OTHER ? RS_LATENCY_BOUND : RS_LATENCY_USUAL),
                 .closed = rs_calloc(n, 1)};
     bool ok = m.closed && m.place && m.needed && m.last && m.into && m.alpha;
     if (ok) find_needs(&m);
     for (uint32_t k = 0; ok && k < e->n_meetings; k++)
-        if (m.into[k] == k && !m.closed[k] && rs_edit_is_of_group(edit, x, &e->meetings[k])) merge_from(edit, &m, k);
+        if (m.into[k] == k && !m.closed[k] && rs_edit_is_of_group(edit, x, &e->meetings[k]))
+            merge_from(edit, &m, k);
     ok = ok && wait_for_all(&m);
     rs_free_all(m.place, m.needed, m.last, m.into, m.alpha, m.closed);
     return ok ? RS_OK : rs_fail_nomem(err, "a question");

@@ -59,10 +59,8 @@ static rs_status fit_all(const rs_edit *edit, const rs_editor *x, fit *fits, uin
         const int64_t bytes = rs_meeting_bytes(e, m);
         if (c->n < 2 || m->transfer <= 0 || !rs_edit_is_of_group(edit, x, m)) continue;
         if (members && c->n != members)
-            return rs_fail(
-                err, RS_ERR_USAGE,
-                "groups of %u and of %u members are meant; name one (GROUP:N)",
-                members, c->n);
+            return rs_fail(err, RS_ERR_USAGE, "groups of %u and of %u members are meant; name one (GROUP:N)",
+                           members, c->n);
         members = c->n;
         if (bytes < 0) continue;
         fit *f = &fits[rs_coll_shape_at(&e->coll, &e->coll.arrivals[c->first])->kind];
@@ -111,9 +109,10 @@ rs_status rs_edit_group_size(const rs_edit *edit, rs_editor *x, rs_error *err)
         const double n = (double)c->n, other = (double)edit->number, turns = (other - 1) / (n - 1);
         const int64_t alpha = fit_latency(&fits[kind], edit->end == RS_END_OTHER);
         int64_t *w = &x->w->transfer[k], fixed = alpha < *w ? alpha : *w;
-        change(x, w,
-               rs_int_near((double)fixed * turns +
-                           (double)(*w - fixed) * (is_whole(kind) && edit->number > 1 ? 1 : turns * n / other)));
+        change(
+            x, w,
+            rs_int_near((double)fixed * turns +
+                        (double)(*w - fixed) * (is_whole(kind) && edit->number > 1 ? 1 : turns * n / other)));
         if (edit->number == 1 && x->w->edge) rs_edit_save_launches(x, k);
     }
     if (edit->number == 1 && edit->end == RS_END_OTHER) drop_copies(x);
@@ -152,9 +151,9 @@ typedef struct product {
 typedef struct products {
     product *items;
     size_t n, capacity;
-    double factor[N_TERMS]; /* of the fit */
-    double flat[N_TERMS];   /* ... of a launch and multiplications alone */
-    double spread;          /* of relative distances from the fit; NaN: not known */
+    double factor[N_TERMS];   /* of the fit */
+    double flat[N_TERMS];     /* ... of a launch and multiplications alone */
+    double spread;            /* of relative distances from the fit; NaN: not known */
     double smallest, largest; /* multiplications */
     double least;             /* ns: of the shortest work of the job */
 } products;
@@ -207,13 +206,14 @@ static bool gather_products(const rs_editor *x, products *all)
             sum[2 * (size_t)s->share[i] + 1]++;
         }
         for (size_t k = 0; ok && k < s->n_shares; k++)
-            if (s->shares[k].m && sum[2 * k] > 0) ok = add_product(all, &s->shares[k], sum[2 * k], sum[2 * k + 1]);
+            if (s->shares[k].m && sum[2 * k] > 0)
+                ok = add_product(all, &s->shares[k], sum[2 * k], sum[2 * k + 1]);
     }
     if (all->least == INFINITY) all->least = 0;
     return ok;
 }
 
-/* Least squares of relative distances with factors of 0 or more: each in turn is set to its best value, until none moves. n_terms:
+/* Least squares of relative distances with factors of 0 or more: each factor is set to its best value, repeatedly. n_terms:
  * how many take part. */
 static void fit_products(const products *all, int n_terms, double rest[], double factor[N_TERMS])
 {
@@ -289,9 +289,7 @@ static double other_ratio(const products *all, uint8_t how, double ns, double pa
     if (end == RS_END_LONG) of_part = fmax(part, least);
     if (end == RS_END_SHORT) of_part = fmin(part, least);
     if (how == RS_SHARE_PART) return of_part;
-    return end == RS_END_LONG    ? fmax(1, of_part)
-           : end == RS_END_SHORT ? fmin(1, of_part)
-                                 : (1 + of_part) / 2;
+    return end == RS_END_LONG ? fmax(1, of_part) : end == RS_END_SHORT ? fmin(1, of_part) : (1 + of_part) / 2;
 }
 
 rs_status rs_edit_shard(const rs_edit *edit, rs_editor *x, rs_error *err)

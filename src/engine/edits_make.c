@@ -17,7 +17,8 @@ const char *const rs_edit_assumptions[RS_N_EDITS] = {
     "results are not needed before the last of the merged ones; links carry 100 GB/s within a host, 25 between hosts, or more; what has no recorded size is small",
     "rings over links as fast as the recorded ones; each rank's own work stays, and what is gathered or reduced in all",
     "links stay as fast",
-    "each rank's share of the work is as large as the others', and its host does the same calls"};
+    "each rank's share of the work is as large as the others', and its host does the same calls",
+    "smaller micro-batches compute as efficiently"};
 
 static const char *const classes[] = {"computation", "communication", "memory", NULL};
 static const char *const parts[] = {"host", "loader", "launch", "stream_gap", NULL};

@@ -8,9 +8,9 @@
 #include "engine/edits_terms.h"
 #include "text/numbers.h"
 
-static const char *const edit_words[RS_N_EDITS] = {"scale",   "no-stragglers", "balanced",  "network",
-                                                   "overlap", "graphs",        "no-loader", "no-sync",
-                                                   "fuse",    "coalesce",      "group-size", "payload", "shard"};
+static const char *const edit_words[RS_N_EDITS] = {
+    "scale",   "no-stragglers", "balanced", "network",    "overlap", "graphs", "no-loader",
+    "no-sync", "fuse",          "coalesce", "group-size", "payload", "shard",  "micro-batches"};
 
 static rs_status find_kind(const char *text, size_t n, rs_edit_kind *out, rs_error *err)
 {
@@ -245,6 +245,12 @@ static rs_status parse_argument(rs_edit *e, char sign, bool given, const char **
         if (sign == '*' && rs_parse_real(text, n, &e->factor) && e->factor > 0 && e->factor <= 1e6)
             return RS_OK;
         return rs_fail(err, RS_ERR_USAGE, "network needs a factor: network*2");
+    case RS_EDIT_MICRO_BATCHES:
+        if (sign == '*' && given) {
+            RS_TRY(parse_number(word, at, &e->number, err));
+            if (e->number >= 2 && e->number <= 1000) return RS_OK;
+        }
+        return rs_fail(err, RS_ERR_USAGE, "micro-batches needs a number from 2 on: micro-batches*2");
     case RS_EDIT_OVERLAP: return given ? parse_name(&e->name, at, whole_argument, err) : RS_OK;
     case RS_EDIT_NO_SYNC:
         if (given) return parse_name(&e->name, at, whole_argument, err);
@@ -364,6 +370,7 @@ static void print_edit(const rs_edit *e, rs_text *out)
         rs_text_put(out, "*");
         print_real(e->factor, out);
         break;
+    case RS_EDIT_MICRO_BATCHES: rs_text_printf(out, "*%lld", (long long)e->number); break;
     case RS_EDIT_OVERLAP:
         if (!e->name.text) break;
         rs_text_put(out, ":");

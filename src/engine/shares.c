@@ -36,9 +36,9 @@ typedef struct sharer {
     const rs_owners *owners;
     rs_op_shapes *shapes;
     rs_mesh_axis axis;
-    uint8_t *of_axis;  /* by shape of communication */
-    rs_keyed *nodes;   /* (row of work, node) */
-    rs_keyed *comm;    /* (row of work, its op in comm) */
+    uint8_t *of_axis; /* by shape of communication */
+    rs_keyed *nodes;  /* (row of work, node) */
+    rs_keyed *comm;   /* (row of work, its op in comm) */
     size_t n_nodes, n_comm;
     piece *pieces;
     size_t n_pieces;
@@ -135,10 +135,9 @@ static const char *text_at(const rs_events *e, rs_column_id column, uint32_t row
 
 static rs_status read_piece(sharer *x, const rs_owned *o, piece *p, rs_error *err)
 {
-    const rs_argument_texts texts = {text_at(x->e, RS_COL_INPUT_DIMS, o->row),
-                                     text_at(x->e, RS_COL_INPUT_TYPE, o->row),
-                                     text_at(x->e, RS_COL_INPUT_STRIDES, o->row),
-                                     text_at(x->e, RS_COL_CONCRETE_INPUTS, o->row)};
+    const rs_argument_texts texts = {
+        text_at(x->e, RS_COL_INPUT_DIMS, o->row), text_at(x->e, RS_COL_INPUT_TYPE, o->row),
+        text_at(x->e, RS_COL_INPUT_STRIDES, o->row), text_at(x->e, RS_COL_CONCRETE_INPUTS, o->row)};
     const rs_model *model = o->answer == RS_NO_ANSWER ? NULL : &rs_shapes_at(x->shapes, o->answer)->model;
     rs_op_arguments arguments;
     rs_arena_reset(&x->arena);
@@ -279,8 +278,10 @@ static void judge_product(const sharer *x, piece *p)
 
 static void judge_other(const sharer *x, piece *p)
 {
-    static const char *const inner[] = {"gelu", "silu", "relu", "swiglu", "glu", NULL},
-                             *const outer[] = {"norm", "dropout", "aten::add", "residual", NULL};
+    static const char *const inner[] = {"gelu", "silu", "relu", "swiglu", "glu", NULL}, *const outer[] = {
+                                                                                            "norm", "dropout",
+                                                                                            "aten::add",
+                                                                                            "residual", NULL};
     const char *name = rs_event_name(x->e, x->owners->items[p->owner].row);
     const uint32_t is = size_is(x, p->elements);
     bool parameters = p->phase == RS_PHASE_OPTIMIZER || strstr(name, "reducer");
@@ -313,7 +314,8 @@ static void judge(sharer *x)
 static bool place_of(sharer *x, const rs_skeleton_share *want, uint32_t *out)
 {
     rs_skeleton *s = x->s;
-    uint64_t hash = rs_hash_u64((uint64_t)want->m ^ rs_hash_u64((uint64_t)want->n ^ rs_hash_u64((uint64_t)want->k)));
+    uint64_t hash =
+        rs_hash_u64((uint64_t)want->m ^ rs_hash_u64((uint64_t)want->n ^ rs_hash_u64((uint64_t)want->k)));
     for (hash ^= (uint64_t)want->how << 8 | want->over;; hash++) {
         bool is_new;
         uint32_t *place = rs_map64_put(&x->places, hash, &is_new);
@@ -341,7 +343,8 @@ static bool keep(sharer *x)
         const piece *p = &x->pieces[i];
         const rs_owned *o = &x->owners->items[p->owner];
         if (p->is_collective || (!p->m && p->how == RS_SHARE_WHOLE)) continue;
-        if (!place_of(x, &(rs_skeleton_share){.m = p->m, .n = p->n, .k = p->k, .how = p->how, .over = p->over},
+        if (!place_of(x,
+                      &(rs_skeleton_share){.m = p->m, .n = p->n, .k = p->k, .how = p->how, .over = p->over},
                       &place))
             return false;
         for (uint32_t w = 0; w < o->n_work; w++) {

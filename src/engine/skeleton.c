@@ -62,10 +62,10 @@ uint64_t rs_skeleton_bytes(const rs_skeleton *s)
 {
     return sizeof *s + s->n * NODE_BYTES + s->n_edges * EDGE_BYTES +
            s->n_placed * (sizeof *s->phase + sizeof *s->layer) + s->n_shared * sizeof *s->share +
-           s->n_shares * sizeof *s->shares + s->n_lanes * sizeof *s->lanes +
-           s->n_labels * sizeof *s->labels + s->n_ties * sizeof *s->ties +
-           (s->n_longs + s->n_far) * sizeof *s->longs + s->n_blocks * sizeof *s->block +
-           s->n_steps * sizeof *s->steps + s->n_comm * (sizeof(rs_coll_op) + sizeof *s->comm_node) +
+           s->n_shares * sizeof *s->shares + s->n_lanes * sizeof *s->lanes + s->n_labels * sizeof *s->labels +
+           s->n_ties * sizeof *s->ties + (s->n_longs + s->n_far) * sizeof *s->longs +
+           s->n_blocks * sizeof *s->block + s->n_steps * sizeof *s->steps +
+           s->n_comm * (sizeof(rs_coll_op) + sizeof *s->comm_node) +
            s->comm->n_shapes * sizeof(rs_coll_shape);
 }
 

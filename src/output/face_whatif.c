@@ -377,7 +377,9 @@ void rs_headline_layout(const rs_result *result, rs_text *out)
     human_us(rs_face_number(t, 0, "after_us"), after);
     human_us(rs_face_number(t, 0, "after_low_us"), low);
     human_us(rs_face_number(t, 0, "after_high_us"), high);
-    rs_text_printf(out, "With %s a step takes %s (%s to %s), now %s with %s; a GPU gets %s %% of the work done that it does now.",
-                   rs_face_string(t, 0, "layout"), after, low, high, before, rs_face_string(t, 0, "recorded"),
-                   RS_FIXED(rs_face_number(t, 0, "per_gpu_pct"), 1));
+    rs_text_printf(
+        out,
+        "With %s a step takes %s (%s to %s), now %s with %s; a GPU gets %s %% of the work done that it does now.",
+        rs_face_string(t, 0, "layout"), after, low, high, before, rs_face_string(t, 0, "recorded"),
+        RS_FIXED(rs_face_number(t, 0, "per_gpu_pct"), 1));
 }

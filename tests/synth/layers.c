@@ -10,7 +10,8 @@
  * its pipeline first, for as long as 96 of its k turns take. What kernel is chosen for a shape makes up to 2 % either way. In parts in a million. */
 static int64_t inefficiency(int64_t m, int64_t n, int64_t k)
 {
-    int64_t tiles = ((m + 127) / 128) * ((n + 127) / 128), waves = (tiles + MULTIPROCESSORS - 1) / MULTIPROCESSORS;
+    int64_t tiles = ((m + 127) / 128) * ((n + 127) / 128),
+            waves = (tiles + MULTIPROCESSORS - 1) / MULTIPROCESSORS;
     int64_t full = tiles * 1000 / MULTIPROCESSORS + 1, loss = (waves * 1000 + full + 350) * 500 / full;
     int64_t chosen = 980 + (int64_t)(mix((uint64_t)m ^ mix((uint64_t)n ^ mix((uint64_t)k))) % 41);
     return loss * (1000 + 96 * 1000 / k) / 1000 * chosen;
@@ -299,7 +300,8 @@ static void layer_backward(builder *b, int slot)
     argument qkv = TENSOR4(1, heads, TOKENS, 128);
     evaluate_push(b, "ScaledDotProductFlashAttentionBackward0", slot + 3, 1, (argument[]){qkv});
     op_push(b, "aten::_scaled_dot_product_flash_attention_backward", -1, 4, (argument[]){qkv, qkv, qkv, qkv});
-    launch(b, FLASH_BACKWARD_KERNEL, gemm_time(b, 5 * TOKENS, TOKENS, 128 * heads), TOKENS / 128 * heads, 256);
+    launch(b, FLASH_BACKWARD_KERNEL, gemm_time(b, 5 * TOKENS, TOKENS, 128 * heads), TOKENS / 128 * heads,
+           256);
     pop(b, 3);
     linear_backward(b, slot + 1, 3 * h / tp, h, true);
     norm_backward(b, slot, h);

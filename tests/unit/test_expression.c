@@ -317,6 +317,10 @@ static void add_edit(rng *r, rs_what_if *q)
         e = rs_what_if_add(q, kind);
         e->factor = (double)(1 + rng_below(r, 1000)) / 7;
         break;
+    case RS_EDIT_MICRO_BATCHES:
+        e = rs_what_if_add(q, kind);
+        e->number = 2 + (int64_t)rng_below(r, 999);
+        break;
     case RS_EDIT_OVERLAP:
         if (rng_below(r, 4))
             rs_what_if_add_name(q, kind, said, n, whole);
@@ -331,7 +335,8 @@ static void add_edit(rng *r, rs_what_if *q)
     case RS_EDIT_SHARD:
         said[n] = 'k'; /* a name is not empty */
         e = kind >= RS_EDIT_GROUP_SIZE && rng_below(r, 2)
-                ? rs_what_if_add_axis(q, kind, 2 + (int64_t)rng_below(r, 100), 1 + (int64_t)rng_below(r, 1000))
+                ? rs_what_if_add_axis(q, kind, 2 + (int64_t)rng_below(r, 100),
+                                      1 + (int64_t)rng_below(r, 1000))
                 : rs_what_if_add_name(q, kind, said, n + 1, whole);
         n = make_text(r, said, sizeof said - 1);
         said[n] = '.';
@@ -494,6 +499,9 @@ static void test_questions(void **state)
         {"payload @8x4*0.25", "payload @8x4*0.25"},
         {"payload DATA*0", NULL},
         {"payload DATA:2", NULL},
+        {"micro-batches*2", "micro-batches*2"},
+        {"micro-batches*1", NULL},
+        {"micro-batches", NULL},
         {"group-size dp:1000001", NULL},
         {"group-size DATA:16", "group-size DATA:16"},
         {"graphs, balanced", NULL}, /* two questions */
