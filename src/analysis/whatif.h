@@ -21,8 +21,8 @@ enum {
     RS_WHATIF_BALANCES,
     RS_WHATIF_SCALES,
     RS_WHATIF_UNITS,
-    RS_WHATIF_IDEAL,
     RS_WHATIF_LAYOUT,
+    RS_WHATIF_IDEAL, /* the last: --ideal-trace writes it */
     RS_N_WHATIF_TABLES
 };
 extern const rs_table_spec *const rs_whatif_tables[RS_N_WHATIF_TABLES];

@@ -24,32 +24,40 @@ typedef struct layout_row {
     char layout[96], recorded[96];
     int64_t ranks, ranks_then, steps;
     double before, after, low, high, batch, per_gpu;
-    int64_t trusted; /* RS_NO_VALUE: refused */
+    int64_t memory, memory_low, memory_high; /* bytes; RS_NO_VALUE: unknown */
+    int64_t trusted;                         /* RS_NO_VALUE: refused */
     const char *question, *assumption, *reason;
 } layout_row;
 
-#define LAYOUT_ROW(CELL)                                                                                     \
-    CELL(CHARS(layout_row, layout), "layout", TEXT, NONE, "sizes of the groups then", NULL)                  \
-    CELL(CHARS(layout_row, recorded), "recorded", TEXT, NONE, "as recorded", NULL)                           \
-    CELL(OF(layout_row, ranks), "ranks", INT, COUNT, "as recorded", NULL)                                    \
-    CELL(OF(layout_row, ranks_then), "ranks_then", INT, COUNT, "in the other layout", "ranks then")          \
-    CELL(OF(layout_row, steps), "steps", INT, COUNT, "steps it is the mean of; 0: the whole trace", NULL)    \
-    CELL(OF(layout_row, before), "before_us", REAL, US, "a step as recorded, of all ranks' last work",       \
-         "before")                                                                                           \
-    CELL(OF(layout_row, after), "after_us", REAL, US,                                                        \
-         "a step then, each rank with its micro-batches as now", "after")                                    \
-    CELL(OF(layout_row, low), "after_low_us", REAL, US,                                                      \
-         "least of what the fits of collectives and products, the gaps and the steps leave open", "from")    \
-    CELL(OF(layout_row, high), "after_high_us", REAL, US, "the greatest", "to")                              \
-    CELL(OF(layout_row, batch), "batch_pct", REAL, PERCENT,                                                  \
-         "the global batch of the recorded one: it grows with dp", "batch %")                                \
-    CELL(OF(layout_row, per_gpu), "per_gpu_pct", REAL, PERCENT,                                              \
-         "what a GPU gets done in a second, of what it does now", "per GPU %")                               \
-    CELL(MAYBE(layout_row, question), "question", TEXT, NONE,                                                \
-         "the same as edits of rankscope replay --what-if", NULL)                                            \
-    CELL(OF(layout_row, trusted), "trusted", INT, NONE, "1: the replay can be relied on; unknown: refused",  \
-         NULL)                                                                                               \
-    CELL(MAYBE(layout_row, assumption), "assumption", TEXT, NONE, "what has to hold", NULL)                  \
+#define LAYOUT_ROW(CELL)                                                                                              \
+    CELL(CHARS(layout_row, layout), "layout", TEXT, NONE, "sizes of the groups then", NULL)                           \
+    CELL(CHARS(layout_row, recorded), "recorded", TEXT, NONE, "as recorded", NULL)                                    \
+    CELL(OF(layout_row, ranks), "ranks", INT, COUNT, "as recorded", NULL)                                             \
+    CELL(OF(layout_row, ranks_then), "ranks_then", INT, COUNT, "in the other layout", "ranks then")                   \
+    CELL(OF(layout_row, steps), "steps", INT, COUNT, "steps it is the mean of; 0: the whole trace", NULL)             \
+    CELL(OF(layout_row, before), "before_us", REAL, US, "a step as recorded, of all ranks' last work",                \
+         "before")                                                                                                    \
+    CELL(OF(layout_row, after), "after_us", REAL, US,                                                                 \
+         "a step then, each rank with its micro-batches as now", "after")                                             \
+    CELL(OF(layout_row, low), "after_low_us", REAL, US,                                                               \
+         "least of what the fits of collectives and products, the gaps and the steps leave open", "from")             \
+    CELL(OF(layout_row, high), "after_high_us", REAL, US, "the greatest", "to")                                       \
+    CELL(OF(layout_row, batch), "batch_pct", REAL, PERCENT,                                                           \
+         "the global batch of the recorded one: it grows with dp", "batch %")                                         \
+    CELL(OF(layout_row, per_gpu), "per_gpu_pct", REAL, PERCENT,                                                       \
+         "what a GPU gets done in a second, of what it does now", "per GPU %")                                        \
+    CELL(                                                                                                             \
+        OF(layout_row, memory), "memory_bytes", INT, BYTES,                                                           \
+        "the most that the allocator of a rank's GPU held at once, of the fullest rank; unknown: no [memory] events", \
+        "memory")                                                                                                     \
+    CELL(OF(layout_row, memory_low), "memory_low_bytes", INT, BYTES,                                                  \
+         "then: what is shared out may be all of it, or nothing", "memory from")                                      \
+    CELL(OF(layout_row, memory_high), "memory_high_bytes", INT, BYTES, "and at most", "memory to")                    \
+    CELL(MAYBE(layout_row, question), "question", TEXT, NONE,                                                         \
+         "the same as edits of rankscope replay --what-if", NULL)                                                     \
+    CELL(OF(layout_row, trusted), "trusted", INT, NONE, "1: the replay can be relied on; unknown: refused",           \
+         NULL)                                                                                                        \
+    CELL(MAYBE(layout_row, assumption), "assumption", TEXT, NONE, "what has to hold", NULL)                           \
     CELL(MAYBE(layout_row, reason), "reason", TEXT, NONE, "why it is refused", NULL)
 RS_RECORD(layout, LAYOUT_ROW);
 
@@ -188,6 +196,41 @@ static void print_layout(const rs_mesh *mesh, const rs_mesh_axis *const axes[N_A
     }
 }
 
+/* Whether the axis shares parameters, gradients or optimizer states out: it scatters or gathers. */
+static bool shares_states(const rs_engine *e, const rs_mesh_axis *axis)
+{
+    for (size_t r = 0; r < e->n_ranks; r++)
+        for (size_t i = 0; i < e->comm[r]->n_shapes; i++) {
+            const rs_coll_shape *shape = &e->comm[r]->shapes[i];
+            if ((shape->kind == RS_COLL_REDUCE_SCATTER || shape->kind == RS_COLL_ALL_GATHER) &&
+                rs_coll_is_of_axis(e->comm[r], shape, axis))
+                return true;
+        }
+    return false;
+}
+
+/* What the fullest rank held, and what it would: parameters, gradients, optimizer states and parts of activations go down with the size of the
+ * axis that shares them out, the rest stays. How much is which is not recorded. */
+static void find_memory(const rs_engine *e, const asked_layout *asked, const rs_mesh_axis *const axes[N_AXES],
+                        layout_row *row)
+{
+    int64_t most = 0;
+    double low = 1, high = 1;
+    for (size_t r = 0; r < e->n_ranks; r++)
+        if (e->ranks[r]->memory > most) most = e->ranks[r]->memory;
+    for (int i = 0; i < N_AXES; i++) {
+        if (!asked->size[i] || !axes[i] || (i == DP && !shares_states(e, axes[i]))) continue;
+        const double part = (double)axes[i]->size / (double)asked->size[i];
+        low *= fmin(1, part);
+        high *= fmax(1, part);
+    }
+    row->memory = row->memory_low = row->memory_high = RS_NO_VALUE;
+    if (!most) return;
+    row->memory = most;
+    row->memory_low = rs_int_near((double)most * low);
+    row->memory_high = rs_int_near((double)most * high);
+}
+
 /* ---- the answer --------------------------------------------------------------------------------------------- */
 
 typedef struct layout_job {
@@ -259,6 +302,12 @@ static rs_status answer_layout(const rs_run *run, layout_job *j, rs_result *resu
     row.ranks_then = rs_int_near(ranks * more);
     row.batch = 100 * (axes[DP] && asked.size[DP] ? (double)asked.size[DP] / (double)axes[DP]->size : 1);
     row.per_gpu = row.batch / more * row.before / row.after;
+    find_memory(e, &asked, axes, &row);
+    if (row.memory == RS_NO_VALUE)
+        rs_result_note(
+            result,
+            "memory is not checked: the traces have no [memory] events of a GPU; record with profile_memory=True, or "
+            "give snapshots to rankscope memory --fit");
     row.assumption = asked.size[EP] ? "experts get as many tokens as now; links stay as fast"
                                     : "each rank's host does the same calls; links stay as fast";
     rs_text text = {0};

@@ -207,6 +207,7 @@ static const rs_field fields[] = {
     RS_FIELD_ROW(rs_skeleton, layer, rs_skeleton, n_placed),
     RS_FIELD_LIST(rs_skeleton, shares, n_shares, &share_layout),
     RS_FIELD_VALUES(rs_skeleton, share, n_shared),
+    RS_FIELD(rs_skeleton, memory),
     RS_FIELD_LIST(rs_skeleton, labels, n_labels, &label_layout),
     RS_FIELD_LIST(rs_skeleton, longs, n_longs, &long_layout),
     RS_FIELD_LIST(rs_skeleton, far, n_far, &long_layout),

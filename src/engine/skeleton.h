@@ -166,6 +166,8 @@ typedef struct rs_skeleton {
     uint32_t *share; /* place in shares */
     rs_skeleton_share *shares;
     size_t n_shares;
+    int64_t
+        memory; /* bytes: the most that its allocator held on a GPU at once; 0: nobody asked, or no event says it */
 
     rs_skeleton_lane *lanes;
     size_t n_lanes;

@@ -96,6 +96,7 @@ static bool walk(const rs_stages *s, const first *firsts, size_t n_ranks, uint32
         root = r;
     }
     for (size_t i = 0; root != UINT32_MAX && i < s->n_stages; i++) {
+        if (s->line[root] != line) return false;
         for (size_t k = 0; k < i; k++)
             if (order[k] == root) return false;
         if (i > 0) rises |= root > order[i - 1];
