@@ -162,12 +162,12 @@ typedef struct rs_skeleton {
     uint8_t *phase;  /* rs_phase */
     uint16_t *layer; /* RS_SKELETON_NO_LAYER: of none */
 
-    size_t n_shared; /* n, or 0: nobody asked (rs_skeleton_share_out) */
+    size_t n_shared; /* n, or 0: not asked for (rs_skeleton_share_out) */
     uint32_t *share; /* place in shares */
     rs_skeleton_share *shares;
     size_t n_shares;
     int64_t
-        memory; /* bytes: the most that its allocator held on a GPU at once; 0: nobody asked, or no event says it */
+        memory; /* bytes: the most that its allocator held on a GPU at once; 0: not asked for, or no event says it */
 
     rs_skeleton_lane *lanes;
     size_t n_lanes;
