@@ -2568,10 +2568,10 @@ class Job:
         window: Window = None) -> Table:
         """Bubbles of a pipeline by stage and cause: warm-up, drain, imbalance, links; and its schedule.
 
-        Ranks that sends and receives tie together are a pipeline; its stages are its ranks in ascending
-        order. A pass is the computation of one phase that no send, receive or other phase parts in the
-        order of the program. A step of a pipeline lasts from its first pass to its last, the same for all
-        stages, and causes add up to idle_us exactly.
+        Ranks that sends and receives tie together are a pipeline; its stages are in the order of the first
+        messages of a step. A pass is the computation of one phase that no send, receive or other phase
+        parts in the order of the program. A step of a pipeline lasts from its first pass to its last, the
+        same for all stages, and causes add up to idle_us exactly.
 
         A stage that waits for another waits for what that one does at the moment: computes, waits itself,
         sends. Waiting for computation is the schedule's (warm_up_us, steady_us, drain_us) as long as the
@@ -2580,9 +2580,8 @@ class Job:
 
         layout predicts the pipeline with other stages, micro-batches or order of passes: every pass takes
         what it takes now (with other stages an equal share of the model), messages too, and the order of
-        the schedule is replayed. Other axes (dp, tp, ep) change what a pass computes, and are refused. The
-        recorded layout is replayed first, and its error is part of the interval; above 5 % nothing is
-        predicted.
+        the schedule is replayed. Other axes (dp, tp, ep) are asked of job.whatif(layout=True). The recorded
+        layout is replayed first, and its error is part of the interval; above 5 % nothing is predicted.
 
         A job without a GPU computes on its hosts, from the first to the last operator of a pass.
 
@@ -2759,7 +2758,8 @@ class Job:
         Options:
             what_if: a question: edits joined by ; act together; given again, a question of its own. scale
                 SELECTOR=VALUE, no-stragglers[:RANK], balanced, network*F, overlap[:GROUP], graphs,
-                no-loader, no-sync NAME, fuse A+B, coalesce GROUP:BYTES, group-size GROUP:N
+                no-loader, no-sync NAME, fuse A+B, coalesce GROUP:BYTES, group-size GROUP:N, payload
+                GROUP*F, shard GROUP:N, micro-batches*N
             scale: a question: what is selected takes VALUE (0.5, 12us, none, median): 'name~gemm=0.5',
                 'class=communication&group~DATA=0.7', 'part=host&rank=3=0.5'
             no_loader: a question: data is there when it is asked for
@@ -3807,10 +3807,11 @@ class Job:
         ideal_trace: Optional[Text] = None,
         clocks: Literal['ends', 'likely', 'certain', 'file'] = 'ends',
         map: bool = False,
+        layout: Optional[Text] = None,
         slowest: float = 3.0,
         fail_on: Optional[Text] = None,
         compat: Optional[Literal['straggler-analysis']] = None,
-        table: Optional[Literal['whatif', 'steps', 'kinds', 'dp_ranks', 'stages', 'workers', 'parts', 'kind_steps', 'dp_rank_steps', 'stage_steps', 'delays', 'balances', 'scales', 'units', 'ideal']] = None,
+        table: Optional[Literal['whatif', 'steps', 'kinds', 'dp_ranks', 'stages', 'workers', 'parts', 'kind_steps', 'dp_rank_steps', 'stage_steps', 'delays', 'balances', 'scales', 'units', 'layout', 'ideal']] = None,
         progress: Progress = None,
         ranks: Ranges = None,
         steps: Ranges = None,
@@ -3835,6 +3836,12 @@ class Job:
         docs/whatif.md has examples. compat="straggler-analysis" gives the study's own numbers, of
         operations.
 
+        layout predicts a step of the same job with other sizes of its data, tensor or expert parallel
+        groups, which the traces must name. Collectives take what a ring of the other size takes over the
+        recorded links (latency and bandwidth are fitted); work that the tensor parallel group shares out,
+        by the shapes of its operators, what products of the new sizes take by a fit to the recorded ones.
+        The interval holds what these fits leave open.
+
         Options:
             scale: a row of scales more: WHAT takes FACTOR times as long; a kind, rank:N, step:N; of
                 operations pp-comm, dp-comm, stage:N; of traces role:N, host:NAME
@@ -3845,6 +3852,8 @@ class Job:
                 certain, file
             map: traces: the heat map alone: slowdowns of workers, and only of jobs of several ranks and up
                 to 4 million events
+            layout: traces: a step in another layout of the job: 'dp=8,tp=2'; dp, tp and ep, of which those
+                that are not said stay (table layout)
             slowest: share of the workers that are the slowest ones of M_W
             fail_on: exit 1 when the job meets it: 'slowdown > 1.1'
 
@@ -3951,6 +3960,28 @@ class Job:
             slowdown: length of a step with it as it was, all else fixed, / all fixed
             gain_us [us]: what fixing it alone would save of a step
             gain_pct [percent]: gain_us of replayed_us
+
+        Table layout: with layout=True: one row, a step of the job in another layout
+            layout: sizes of the groups then
+            recorded: as recorded
+            ranks [count]: as recorded
+            ranks_then [count]: in the other layout
+            steps [count]: steps it is the mean of; 0: the whole trace
+            before_us [us]: a step as recorded, of all ranks' last work
+            after_us [us]: a step then, each rank with its micro-batches as now
+            after_low_us [us]: least of what the fits of collectives and products, the gaps and the steps
+                leave open
+            after_high_us [us]: the greatest
+            batch_pct [percent]: the global batch of the recorded one: it grows with dp
+            per_gpu_pct [percent]: what a GPU gets done in a second, of what it does now
+            memory_bytes [bytes]: the most that the allocator of a rank's GPU held at once, of the fullest
+                rank; unknown: no [memory] events
+            memory_low_bytes [bytes]: then: what is shared out may be all of it, or nothing
+            memory_high_bytes [bytes]: and at most
+            question: the same as edits of job.replay(what_if=True)
+            trusted: 1: the replay can be relied on; unknown: refused
+            assumption: what has to hold
+            reason: why it is refused
 
         Table ideal: one row is one operation of the ideal replay; only with ideal_trace=
             step [id]: number of the step

@@ -448,7 +448,7 @@ const rs_analysis rs_analysis_pipeline = {
     .group = "Across ranks",
     .help = "Bubbles of a pipeline by stage and cause: warm-up, drain, imbalance, links; and its schedule",
     .about =
-        "Ranks that sends and receives tie together are a pipeline; its stages are its ranks in ascending order. A pass is\n"
+        "Ranks that sends and receives tie together are a pipeline; its stages are in the order of the first messages of a step. A pass is\n"
         "the computation of one phase that no send, receive or other phase parts in the order of the program. A step of a\n"
         "pipeline lasts from its first pass to its last, the same for all stages, and causes add up to idle_us exactly.\n\n"
         "A stage that waits for another waits for what that one does at the moment: computes, waits itself, sends. Waiting\n"
@@ -457,7 +457,7 @@ const rs_analysis rs_analysis_pipeline = {
         "stages or of micro-batches.\n\n"
         "--layout predicts the pipeline with other stages, micro-batches or order of passes: every pass takes what it takes\n"
         "now (with other stages an equal share of the model), messages too, and the order of the schedule is replayed. Other\n"
-        "axes (dp, tp, ep) change what a pass computes, and are refused. The recorded layout is replayed first, and its error\n"
+        "axes (dp, tp, ep) are asked of rankscope whatif --layout. The recorded layout is replayed first, and its error\n"
         "is part of the interval; above 5 % nothing is predicted.\n\n"
         "A job without a GPU computes on its hosts, from the first to the last operator of a pass.",
     .examples =

@@ -12,7 +12,7 @@ static const rs_option_spec options[] = {
     {"what-if", RS_OPTION_LIST, "EDITS", NULL, NULL,
      "a question: edits joined by ; act together; given again, a question of its own. scale SELECTOR=VALUE, "
      "no-stragglers[:RANK], balanced, network*F, overlap[:GROUP], graphs, no-loader, no-sync NAME, fuse A+B, "
-     "coalesce GROUP:BYTES, group-size GROUP:N"},
+     "coalesce GROUP:BYTES, group-size GROUP:N, payload GROUP*F, shard GROUP:N, micro-batches*N"},
     {"scale", RS_OPTION_LIST, "SELECTOR=VALUE", NULL, NULL,
      "a question: what is selected takes VALUE (0.5, 12us, none, median): 'name~gemm=0.5', "
      "'class=communication&group~DATA=0.7', 'part=host&rank=3=0.5'"},
@@ -121,7 +121,14 @@ static bool asks_nothing(const rs_options *o)
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
     RS_TRY(rs_replay_check(run->options, err));
-    return rs_skeletons_too_many(run, trace) ? RS_OK : rs_skeletons_rank(run, trace, partial, err);
+    if (rs_skeletons_too_many(run, trace)) return RS_OK;
+    return rs_replay_asks_shares(run->options) ? rs_skeletons_shared(run, trace, partial, err)
+                                               : rs_skeletons_rank(run, trace, partial, err);
+}
+
+static uint64_t more_columns(const rs_options *given)
+{
+    return rs_replay_asks_shares(given) ? rs_skeletons_shared_columns() : 0;
 }
 
 /* ---- all ranks ----------------------------------------------------------------------------------------- */
@@ -265,6 +272,7 @@ const rs_analysis rs_analysis_replay = {
     .n_table_sets = 1,
     .judged = RS_JUDGED,
     .judged_when = asks_nothing,
+    .more_columns = more_columns,
     .follows = RS_FOLLOWS_RANKS,
     .follows_not = "the graph is of whole traces; its rows list the steps separately",
     .rank = rank,

@@ -4,7 +4,10 @@
 
 #include "base/memory.h"
 #include "base/try.h"
+#include "analysis/memory_trace.h"
 #include "clock/hosts.h"
+#include "perf/owner.h"
+#include "trace/structure.h"
 
 rs_status rs_skeletons_rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
@@ -12,6 +15,36 @@ rs_status rs_skeletons_rank(const rs_run *run, rs_trace *trace, void **partial, 
     RS_TRY(rs_trace_skeleton(trace, run->policy, &s, err));
     *partial = s;
     return RS_OK;
+}
+
+/* The most that an allocator of a GPU held at once. */
+static rs_status find_memory(const rs_trace *trace, int64_t *most, rs_error *err)
+{
+    rs_memory_events events = {0};
+    rs_status status = rs_memory_events_read(trace, NULL, &events, err);
+    for (size_t i = 0; status == RS_OK && i < events.n; i++) {
+        const rs_memory_event *x = &events.changes[i];
+        if (!x->failed && events.devices[x->device].type != 0 && x->held > *most) *most = x->held;
+    }
+    rs_memory_events_clear(&events);
+    return status;
+}
+
+uint64_t rs_skeletons_shared_columns(void)
+{
+    static const rs_facet *const facets[] = {&rs_facet_structure, &rs_facet_owners};
+    return rs_facet_columns(facets, 2) | RS_MEMORY_TRACE_COLUMNS;
+}
+
+rs_status rs_skeletons_shared(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
+{
+    rs_skeleton *s;
+    RS_TRY(rs_skeleton_of(trace, run->policy, &s, err));
+    *partial = s;
+    if (!s) return RS_OK;
+    RS_TRY(find_memory(trace, &s->memory, err));
+    RS_TRY(rs_skeleton_place(s, trace, err));
+    return rs_skeleton_share_out(s, trace, err);
 }
 
 bool rs_skeletons_too_many(const rs_run *run, const rs_trace *trace)

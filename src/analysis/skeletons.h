@@ -8,6 +8,10 @@
 /* The rank of such an analysis. Its free_partial is rs_skeleton_free, its partial_layout rs_skeleton_layout. */
 rs_status rs_skeletons_rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
 
+/* The same with places and shares, of the caller's own: for questions about groups of another size. And the columns that it needs more. */
+rs_status rs_skeletons_shared(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
+uint64_t rs_skeletons_shared_columns(void);
+
 /* An option for who asks of any job and must not run out of memory. */
 #define RS_SKELETONS_OPTION                                                                                  \
     {                                                                                                        \

@@ -17,22 +17,50 @@ static const rs_option_spec options[] = {
     {"map", RS_OPTION_FLAG, NULL, NULL, NULL,
      "traces: the heat map alone: slowdowns of workers, and only of jobs of several ranks and up to 4 million "
      "events"},
+    {"layout", RS_OPTION_TEXT, "AXES", NULL, NULL,
+     "traces: a step in another layout of the job: 'dp=8,tp=2'; dp, tp and ep, of which those that are not said stay (table layout)"},
     {"slowest", RS_OPTION_REAL, "PCT", NULL, "3", "share of the workers that are the slowest ones of M_W"},
     {"fail-on", RS_OPTION_TEXT, "EXPR", NULL, NULL, "exit 1 when the job meets it: 'slowdown > 1.1'"},
 };
 
+static bool asks_layout(const rs_options *given)
+{
+    return rs_options_is_set(given, "layout");
+}
+
+static uint64_t more_columns(const rs_options *given)
+{
+    return asks_layout(given) ? rs_skeletons_shared_columns() : 0;
+}
+
+static bool asks_no_layout(const rs_options *given)
+{
+    return !asks_layout(given);
+}
+
 static rs_status file(const rs_run *run, rs_source *source, rs_result *result, rs_error *err)
 {
+    if (asks_layout(run->options))
+        return rs_fail(
+            err, RS_ERR_USAGE,
+            "--layout: a table of operations has no shapes of operators; give the traces of all ranks");
     return rs_whatif_file(run, source, &rs_ops_own_rules, result, err);
 }
 
 /* Under --map a rank that is alone or too large brings nothing. */
 static rs_status rank(const rs_run *run, rs_trace *trace, void **partial, rs_error *err)
 {
+    if (asks_layout(run->options)) return rs_skeletons_shared(run, trace, partial, err);
     int64_t world = trace->events->info.world_size;
     bool large = trace->n_rows > RS_WHATIF_MAPPED / (world > 1 ? (uint64_t)world : 1);
     if (rs_options_flag(run->options, "map") && (world == 1 || large)) return RS_OK;
     return rs_skeletons_rank(run, trace, partial, err);
+}
+
+static rs_status merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result, rs_error *err)
+{
+    return asks_layout(run->options) ? rs_layout_merge(run, partials, n, result, err)
+                                     : rs_whatif_merge(run, partials, n, result, err);
 }
 
 static const rs_table_set sets[] = {{RS_COMPAT_NONE, rs_whatif_tables, RS_N_WHATIF_TABLES}};
@@ -54,8 +82,13 @@ const rs_analysis rs_analysis_whatif = {
         "Of traces gain_us is what fixing a rank would save; two equally slow ranks mask each other, so go by "
         "slowdown, and see the parts `mended-1`, `mended-2`. Three numbers say how far to trust it: the errors of "
         "the replay and of steps replayed with the next one's times, and what is unexplained. docs/whatif.md has "
-        "examples. --compat straggler-analysis gives the study's own numbers, of operations.",
+        "examples. --compat straggler-analysis gives the study's own numbers, of operations.\n\n"
+        "--layout predicts a step of the same job with other sizes of its data, tensor or expert parallel groups, which the traces must "
+        "name. Collectives take what a ring of the other size takes over the recorded links (latency and bandwidth are fitted); work that "
+        "the tensor parallel group shares out, by the shapes of its operators, what products of the new sizes take by a fit to the "
+        "recorded ones. The interval holds what these fits leave open.",
     .examples = "rankscope whatif traces/\n"
+                "rankscope whatif --layout dp=8,tp=2 traces/\n"
                 "rankscope whatif --scale rank:12=0.9 --scale compute=0.5 --table scales traces/\n"
                 "rankscope whatif --compat straggler-analysis --format json job.ops.csv.gz",
     .options = options,
@@ -63,7 +96,9 @@ const rs_analysis rs_analysis_whatif = {
     .columns = RS_SKELETON_COLUMNS,
     .table_sets = sets,
     .n_table_sets = 1,
+    .more_columns = more_columns,
     .judged = RS_JUDGED,
+    .judged_when = asks_no_layout,
     .follows = RS_FOLLOWS_RANKS,
     .follows_not =
         "the graph is of whole traces; of a table of operations, of all its workers in whole steps",
@@ -71,7 +106,7 @@ const rs_analysis rs_analysis_whatif = {
     .file_is = rs_op_table_is,
     .file_follows = RS_FOLLOWS_STEPS,
     .rank = rank,
-    .merge = rs_whatif_merge,
+    .merge = merge,
     .free_partial = rs_skeleton_free,
     .absent = "no events, or not for --map",
     .partial_layout = &rs_skeleton_layout,

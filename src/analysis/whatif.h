@@ -21,7 +21,8 @@ enum {
     RS_WHATIF_BALANCES,
     RS_WHATIF_SCALES,
     RS_WHATIF_UNITS,
-    RS_WHATIF_IDEAL,
+    RS_WHATIF_LAYOUT,
+    RS_WHATIF_IDEAL, /* the last: --ideal-trace writes it */
     RS_N_WHATIF_TABLES
 };
 extern const rs_table_spec *const rs_whatif_tables[RS_N_WHATIF_TABLES];
@@ -106,6 +107,11 @@ rs_status rs_whatif_correlate(const rs_ops *ops, rs_whatif_row *job, rs_error *e
 
 /* Answers from the traces of all ranks: partials are rs_skeletons_rank's. */
 rs_status rs_whatif_merge(const rs_run *run, rs_partial *partials, size_t n, rs_result *result,
+                          rs_error *err);
+
+/* --layout: the job in another layout, from the traces of all ranks. Partials are rs_skeletons_shared's. */
+extern const rs_table_spec rs_layout_table;
+rs_status rs_layout_merge(const rs_run *run, const rs_partial *partials, size_t n, rs_result *result,
                           rs_error *err);
 
 #endif

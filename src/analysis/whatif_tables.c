@@ -172,9 +172,9 @@ static const rs_table_spec ideal_table =
     RS_TABLE("ideal", "one row is one operation of the ideal replay; only with --ideal-trace", ideal_columns);
 
 const rs_table_spec *const rs_whatif_tables[RS_N_WHATIF_TABLES] = {
-    &whatif_table,  &steps_table,    &kinds_table,      &dps_table,      &stages_table,
-    &workers_table, &parts_table,    &kind_steps_table, &dp_steps_table, &stage_steps_table,
-    &delays_table,  &balances_table, &scales_table,     &units_table,    &ideal_table};
+    &whatif_table, &steps_table,      &kinds_table,     &dps_table,         &stages_table, &workers_table,
+    &parts_table,  &kind_steps_table, &dp_steps_table,  &stage_steps_table, &delays_table, &balances_table,
+    &scales_table, &units_table,      &rs_layout_table, &ideal_table};
 
 /* ---- rows ----------------------------------------------------------------------------------------------- */
 

@@ -23,7 +23,9 @@
 /* One more, of `network`, `coalesce` and `group-size`: the recorded one where more of a transfer grows with its size. How much does
  * is known from RS_SIZES_OF_FIT sizes on, and then by its lower envelope alone. */
 #define REPLAY_GROWS N_REPLAYS
-#define N_CHAINS (N_REPLAYS + 1)
+/* And four of `shard`: work as long or as short as may be, transfers as they are fitted or growing otherwise. */
+#define REPLAY_SHARES (N_REPLAYS + 1)
+#define N_CHAINS (N_REPLAYS + 5)
 
 #define MOST_BENCHES 8 /* each has 20 bytes a node and 8 an edge more than one has anyway */
 
@@ -154,11 +156,12 @@ static void widen(const asker *a, bench *b, unsigned which, bool of_steps, doubl
     }
 }
 
-/* Whether its answer depends on how much of a transfer grows with its size. */
+/* Whether its answer depends on how much of a transfer, or of work, grows with its size. */
 static bool is_of_sizes(const rs_edit *edit)
 {
     return edit->kind == RS_EDIT_NETWORK || edit->kind == RS_EDIT_COALESCE ||
-           edit->kind == RS_EDIT_GROUP_SIZE;
+           edit->kind == RS_EDIT_GROUP_SIZE || edit->kind == RS_EDIT_PAYLOAD ||
+           edit->kind == RS_EDIT_MICRO_BATCHES;
 }
 
 static bool asks_sizes(const rs_what_if *q)
@@ -168,14 +171,38 @@ static bool asks_sizes(const rs_what_if *q)
     return false;
 }
 
-/* The question with weights of which all of a transfer grows. */
-static rs_status apply_grown(const asker *a, bench *b, const rs_what_if *q, size_t *n_changed, rs_error *err)
+static bool asks_shares(const rs_what_if *q)
+{
+    for (size_t i = 0; i < q->n; i++)
+        if (q->edits[i].kind == RS_EDIT_SHARD) return true;
+    return false;
+}
+
+/* Whether work is another at the ends of what is not known. */
+static bool leaves_work_open(const rs_what_if *q)
+{
+    for (size_t i = 0; i < q->n; i++)
+        if (q->edits[i].kind == RS_EDIT_GROUP_SIZE && q->edits[i].number == 1) return true;
+    return asks_shares(q);
+}
+
+static uint8_t end_of(const rs_edit *edit, unsigned chain)
+{
+    if (edit->kind == RS_EDIT_SHARD)
+        return chain == REPLAY_GROWS ? RS_END_NONE : (chain - REPLAY_SHARES) & 1 ? RS_END_SHORT : RS_END_LONG;
+    return is_of_sizes(edit) && (chain == REPLAY_GROWS || chain >= REPLAY_SHARES + 2) ? RS_END_OTHER
+                                                                                      : RS_END_NONE;
+}
+
+/* The question at an end of what is not known. */
+static rs_status apply_end(const asker *a, bench *b, const rs_what_if *q, unsigned chain, size_t *n_changed,
+                           rs_error *err)
 {
     rs_what_if grown = {.edits = rs_malloc((q->n + 1) * sizeof *grown.edits), .n = q->n};
     if (!grown.edits) return rs_fail_nomem(err, "a question");
     for (size_t i = 0; i < q->n; i++) {
         grown.edits[i] = q->edits[i];
-        grown.edits[i].all_grows = is_of_sizes(&q->edits[i]);
+        grown.edits[i].end = end_of(&q->edits[i], chain);
     }
     rs_status status = rs_what_if_apply(&grown, a->r->engine, &a->roles, a->rank_of, &b->w, n_changed, err);
     rs_free(grown.edits);
@@ -240,12 +267,12 @@ static rs_status ask_under(const asker *a, bench *b, const rs_asked *item, unsig
                            double *high, rs_error *err)
 {
     const rs_engine *e = a->r->engine;
-    bool grows = which == REPLAY_GROWS, of_steps = rs_what_if_is_of_steps(item->question);
+    bool grows = which >= REPLAY_GROWS, of_steps = rs_what_if_is_of_steps(item->question);
     unsigned of = grows ? a->recorded : which;
     size_t n_changed = 0;
     RS_TRY(open_bench(a, b, err));
     rs_weights_refill(e, of & REPLAY_INFERS ? RS_EDGES_ALL : RS_EDGES_TOLD, of & REPLAY_CONSTANT, &b->w);
-    RS_TRY(grows ? apply_grown(a, b, item->question, &n_changed, err)
+    RS_TRY(grows ? apply_end(a, b, item->question, which, &n_changed, err)
                  : rs_what_if_apply(item->question, e, &a->roles, a->rank_of, &b->w, &n_changed, err));
     if (!n_changed && !grows)
         return RS_OK; /* then it is refused; where more grows nothing may be left to gain */
@@ -259,6 +286,7 @@ static rs_status ask_under(const asker *a, bench *b, const rs_asked *item, unsig
 
 static bool takes_part(const asker *a, const rs_what_if *q, unsigned chain)
 {
+    if (chain >= REPLAY_SHARES) return asks_shares(q);
     return chain == REPLAY_GROWS ? asks_sizes(q) : a->infer || !(chain & REPLAY_INFERS);
 }
 
@@ -313,7 +341,8 @@ static void settle(const asking *x, size_t item)
             if (x->low[at] / 1e3 < f->low) f->low = x->low[at] / 1e3;
             if (x->high[at] / 1e3 > f->high) f->high = x->high[at] / 1e3;
         }
-        f->high = fmin(f->high, fmax(f->before - f->busy, f->gain)); /* no step is shorter than its work */
+        if (!leaves_work_open(asked->question)) /* no step is shorter than its work */
+            f->high = fmin(f->high, fmax(f->before - f->busy, f->gain));
         if (f->low > f->high) f->low = f->high;
     }
 }

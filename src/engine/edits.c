@@ -438,7 +438,9 @@ static rs_status network(const rs_edit *edit, rs_editor *x, rs_error *err)
     RS_LOCAL int64_t *alpha = rs_edit_latencies(x->e, RS_LATENCY_LEAST);
     if (!alpha) return rs_fail_nomem(err, "a question");
     for (size_t k = 0; k < x->e->n_meetings; k++) {
-        int64_t *w = &x->w->transfer[k], fixed = edit->all_grows ? 0 : alpha[k] < *w ? alpha[k] : *w;
+        int64_t *w = &x->w->transfer[k], fixed = edit->end == RS_END_OTHER ? 0
+                                                 : alpha[k] < *w           ? alpha[k]
+                                                                           : *w;
         change(x, w, rs_add_sat(fixed, rs_edit_ns((double)(*w - fixed) / edit->factor)));
     }
     return RS_OK;
@@ -475,6 +477,9 @@ rs_status rs_what_if_apply(const rs_what_if *q, const rs_engine *e, const rs_rol
         case RS_EDIT_NO_SYNC: status = rs_edit_no_sync(edit, &x, err); break;
         case RS_EDIT_FUSE: status = rs_edit_fuse(edit, &x, err); break;
         case RS_EDIT_GROUP_SIZE: status = rs_edit_group_size(edit, &x, err); break;
+        case RS_EDIT_PAYLOAD: status = rs_edit_payload(edit, &x, err); break;
+        case RS_EDIT_MICRO_BATCHES: status = rs_edit_micro_batches(edit, &x, err); break;
+        case RS_EDIT_SHARD: status = rs_edit_shard(edit, &x, err); break;
         default: status = rs_edit_coalesce(edit, &x, err); break;
         }
     }

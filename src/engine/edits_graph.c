@@ -280,13 +280,25 @@ static void find_needs(merger *m)
     }
 }
 
-static bool is_of_group(const rs_edit *edit, const rs_engine *e, const rs_meeting *m)
+/* Whether the ranks that meet are as many as the edit says, and as far apart. */
+static bool is_on_axis(const rs_edit *edit, const rs_editor *x, const rs_coll_instance *c)
 {
+    bool is = c->n == (uint32_t)edit->axis_size;
+    for (uint32_t i = c->first; is && i + 1 < c->first + c->n; i++)
+        is = x->rank_of[x->e->coll.arrivals[i + 1].rank] - x->rank_of[x->e->coll.arrivals[i].rank] ==
+             edit->axis_stride;
+    return is;
+}
+
+bool rs_edit_is_of_group(const rs_edit *edit, const rs_editor *x, const rs_meeting *m)
+{
+    const rs_engine *e = x->e;
     const rs_coll_instance *c = &e->coll.instances[m->instance];
     const rs_coll_arrival *a = &e->coll.arrivals[c->first];
     const rs_coll_rank *r = e->comm[a->rank];
     const rs_coll_shape *op = rs_coll_shape_of(r, &r->ops[a->op]);
-    return op->kind != RS_COLL_SEND_RECV && m->n >= 2 && rs_edit_names_group(edit, &r->pool, op);
+    return op->kind != RS_COLL_SEND_RECV && m->n >= 2 &&
+           (edit->axis_size ? is_on_axis(edit, x, c) : rs_edit_names_group(edit, &r->pool, op));
 }
 
 /* Whether two meetings are of one kind and have the same ranks. */
@@ -325,22 +337,26 @@ static bool wait_for_all(merger *m)
     return ok;
 }
 
-/* A collective that became a part of another is not launched: what its thread took up to the launch goes. */
-static void save_launches(merger *m, uint32_t k)
+void rs_edit_save_launch(rs_editor *x, size_t r, uint32_t local)
 {
-    const rs_engine *e = m->x->e;
+    const rs_engine *e = x->e;
+    const rs_skeleton *s = e->ranks[r];
+    for (uint32_t j = s->first[local]; j < s->first[local + 1]; j++) {
+        const uint32_t call = s->source[j] >> 1;
+        if (rs_edge_cost(s, j) >= RS_COST_STREAM || !call || is_work(s, call) ||
+            s->first[call] == s->first[call + 1] || rs_edge_part(s, s->first[call]) != RS_PART_HOST)
+            continue;
+        int64_t *own = &x->w->edge[e->edge_base[r] + s->first[call]];
+        if (*own != RS_NO_EDGE && *own > 0 && *own < RS_HOST_GAP) change(x, own, 0);
+    }
+}
+
+void rs_edit_save_launches(rs_editor *x, uint32_t k)
+{
+    const rs_engine *e = x->e;
     for (uint32_t i = e->meetings[k].first; i < e->meetings[k].first + e->meetings[k].n; i++) {
         const size_t r = rs_engine_rank_of(e, e->members[i]);
-        const rs_skeleton *s = e->ranks[r];
-        const uint32_t local = e->members[i] - e->node_base[r];
-        for (uint32_t j = s->first[local]; j < s->first[local + 1]; j++) {
-            const uint32_t call = s->source[j] >> 1;
-            if (rs_edge_cost(s, j) >= RS_COST_STREAM || !call || is_work(s, call) ||
-                s->first[call] == s->first[call + 1] || rs_edge_part(s, s->first[call]) != RS_PART_HOST)
-                continue;
-            int64_t *own = &m->x->w->edge[e->edge_base[r] + s->first[call]];
-            if (*own != RS_NO_EDGE && *own > 0 && *own < RS_HOST_GAP) change(m->x, own, 0);
-        }
+        rs_edit_save_launch(x, r, e->members[i] - e->node_base[r]);
     }
 }
 
@@ -390,8 +406,9 @@ static void merge_from(const rs_edit *edit, merger *m, uint32_t k)
         if (!same_members(e, &e->meetings[k], &e->meetings[i])) continue;
         int64_t own = rs_meeting_bytes(e, &e->meetings[i]);
         /* what has no size is small, or as large as it may be: then nothing can be merged */
-        if (m->into[i] != i || m->closed[i] || (own < 0) != unknown || (unknown && edit->all_grows) ||
-            rs_add_sat(bytes, unknown ? 0 : own) > edit->number || m->last[i] >= needed)
+        if (m->into[i] != i || m->closed[i] || (own < 0) != unknown ||
+            (unknown && edit->end == RS_END_OTHER) || rs_add_sat(bytes, unknown ? 0 : own) > edit->number ||
+            m->last[i] >= needed)
             break;
         bytes += unknown ? 0 : own;
         before = rs_add_sat(before, transfer[i]);
@@ -412,7 +429,7 @@ static void merge_from(const rs_edit *edit, merger *m, uint32_t k)
         if (alpha > fixed) fixed = alpha;
         m->into[i] = end;
         if (i != end) change(m->x, &transfer[i], 0);
-        if (i != end && !edit->all_grows) save_launches(m, i);
+        if (i != end && edit->end != RS_END_OTHER) rs_edit_save_launches(m->x, i);
     }
     m->closed[end] = 1;
     change(m->x, &transfer[end], rs_add_sat(growing, fixed));
@@ -427,92 +444,15 @@ rs_status rs_edit_coalesce(const rs_edit *edit, rs_editor *x, rs_error *err)
                 .needed = rs_malloc(n * sizeof *m.needed),
                 .last = rs_malloc(n * sizeof *m.last),
                 .into = rs_malloc(n * sizeof *m.into),
-                .alpha = rs_edit_latencies(e, edit->all_grows ? RS_LATENCY_BOUND : RS_LATENCY_USUAL),
+                .alpha =
+                    rs_edit_latencies(e, edit->end == RS_END_OTHER ? RS_LATENCY_BOUND : RS_LATENCY_USUAL),
                 .closed = rs_calloc(n, 1)};
     bool ok = m.closed && m.place && m.needed && m.last && m.into && m.alpha;
     if (ok) find_needs(&m);
     for (uint32_t k = 0; ok && k < e->n_meetings; k++)
-        if (m.into[k] == k && !m.closed[k] && is_of_group(edit, e, &e->meetings[k])) merge_from(edit, &m, k);
+        if (m.into[k] == k && !m.closed[k] && rs_edit_is_of_group(edit, x, &e->meetings[k]))
+            merge_from(edit, &m, k);
     ok = ok && wait_for_all(&m);
     rs_free_all(m.place, m.needed, m.last, m.into, m.alpha, m.closed);
     return ok ? RS_OK : rs_fail_nomem(err, "a question");
-}
-
-/* ---- groups of another size ---------------------------------------------------------------------------- */
-
-/* Transfers of one kind: sums of a fit of latency and time a byte by least squares, weighted so that relative distances count. */
-typedef struct fit {
-    double n, w, wb, wbb, wt, wbt, wtt;
-    int64_t least, smallest, largest; /* ns; bytes */
-    uint32_t members;
-} fit;
-
-static void fit_add(fit *f, double bytes, double ns)
-{
-    const double w = 1 / (ns * ns);
-    f->n += 1;
-    f->w += w;
-    f->wb += w * bytes;
-    f->wbb += w * bytes * bytes;
-    f->wt += w * ns;
-    f->wbt += w * bytes * ns;
-    f->wtt += w * ns * ns;
-}
-
-/* What of a transfer does not grow with its size, ns: the fitted latency, or at most with two standard errors of it. One size alone does not
- * show it: then it is none, at most all of the least transfer. */
-static int64_t fit_latency(const fit *f, bool most)
-{
-    const double d = f->w * f->wbb - f->wb * f->wb;
-    if (f->largest == f->smallest || f->n < RS_SIZES_OF_FIT || !(d > 0)) return most ? f->least : 0;
-    const double alpha = (f->wbb * f->wt - f->wb * f->wbt) / d, beta = (f->w * f->wbt - f->wb * f->wt) / d;
-    const double rest = f->wtt - alpha * f->wt - beta * f->wbt,
-                 error = sqrt((rest > 0 ? rest : 0) / (f->n - 2) * f->wbb / d);
-    const double at = alpha + (most ? 2 * error : 0);
-    return at < 0 ? 0 : at > (double)f->least ? f->least : rs_int_near(at);
-}
-
-static rs_status fit_all(const rs_edit *edit, const rs_engine *e, fit *fits, rs_error *err)
-{
-    uint32_t members = 0;
-    for (size_t k = 0; k < e->n_meetings; k++) {
-        const rs_meeting *m = &e->meetings[k];
-        const rs_coll_instance *c = &e->coll.instances[m->instance];
-        const int64_t bytes = rs_meeting_bytes(e, m);
-        if (c->n < 2 || m->transfer <= 0 || !is_of_group(edit, e, m)) continue;
-        if (members && c->n != members)
-            return rs_fail(
-                err, RS_ERR_USAGE,
-                "group-size: groups of %u and of %u members are meant; name one (group-size GROUP:N)",
-                members, c->n);
-        members = c->n;
-        if (bytes < 0) continue;
-        fit *f = &fits[rs_coll_shape_at(&e->coll, &e->coll.arrivals[c->first])->kind];
-        if (f->n == 0 || m->transfer < f->least) f->least = m->transfer;
-        if (f->n == 0 || bytes < f->smallest) f->smallest = bytes;
-        if (f->n == 0 || bytes > f->largest) f->largest = bytes;
-        fit_add(f, (double)bytes, (double)m->transfer);
-    }
-    return RS_OK;
-}
-
-/* A ring of n takes a multiple of n - 1 turns, and moves (n - 1)/n of all that is gathered or reduced over each link, once or twice. What one
- * member sends to all goes over each link whole. */
-rs_status rs_edit_group_size(const rs_edit *edit, rs_editor *x, rs_error *err)
-{
-    const rs_engine *e = x->e;
-    fit fits[RS_N_COLL_KINDS] = {{0}};
-    RS_TRY(fit_all(edit, e, fits, err));
-    for (size_t k = 0; k < e->n_meetings; k++) {
-        const rs_coll_instance *c = &e->coll.instances[e->meetings[k].instance];
-        if (c->n < 2 || !is_of_group(edit, e, &e->meetings[k])) continue;
-        const rs_coll_kind kind = rs_coll_shape_at(&e->coll, &e->coll.arrivals[c->first])->kind;
-        const double n = (double)c->n, other = (double)edit->number, turns = (other - 1) / (n - 1);
-        const bool whole = kind == RS_COLL_BROADCAST || kind == RS_COLL_REDUCE;
-        const int64_t alpha = fit_latency(&fits[kind], edit->all_grows);
-        int64_t *w = &x->w->transfer[k], fixed = alpha < *w ? alpha : *w;
-        change(x, w,
-               rs_int_near((double)fixed * turns + (double)(*w - fixed) * (whole ? 1 : turns * n / other)));
-    }
-    return RS_OK;
 }

@@ -15,7 +15,10 @@ const char *const rs_edit_assumptions[RS_N_EDITS] = {
     "the result is not needed where the call waited",
     "no memory traffic is saved",
     "results are not needed before the last of the merged ones; links carry 100 GB/s within a host, 25 between hosts, or more; what has no recorded size is small",
-    "rings over links as fast as the recorded ones; each rank's own work stays, and what is gathered or reduced in all"};
+    "rings over links as fast as the recorded ones; each rank's own work stays, and what is gathered or reduced in all",
+    "links stay as fast",
+    "each rank's share of the work is as large as the others', and its host does the same calls",
+    "smaller micro-batches compute as efficiently"};
 
 static const char *const classes[] = {"computation", "communication", "memory", NULL};
 static const char *const parts[] = {"host", "loader", "launch", "stream_gap", NULL};
@@ -94,6 +97,15 @@ rs_edit *rs_what_if_add_name(rs_what_if *q, rs_edit_kind kind, const char *text,
 {
     rs_edit *e = rs_what_if_add(q, kind);
     if (e && !rs_edit_set_name(&e->name, text, n, whole)) q->failed = true;
+    return e;
+}
+
+rs_edit *rs_what_if_add_axis(rs_what_if *q, rs_edit_kind kind, int64_t size, int64_t stride)
+{
+    rs_edit *e = rs_what_if_add(q, kind);
+    if (!e) return NULL;
+    e->axis_size = size;
+    e->axis_stride = stride;
     return e;
 }
 

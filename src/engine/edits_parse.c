@@ -8,9 +8,9 @@
 #include "engine/edits_terms.h"
 #include "text/numbers.h"
 
-static const char *const edit_words[RS_N_EDITS] = {"scale",   "no-stragglers", "balanced",  "network",
-                                                   "overlap", "graphs",        "no-loader", "no-sync",
-                                                   "fuse",    "coalesce",      "group-size"};
+static const char *const edit_words[RS_N_EDITS] = {
+    "scale",   "no-stragglers", "balanced", "network",    "overlap", "graphs", "no-loader",
+    "no-sync", "fuse",          "coalesce", "group-size", "payload", "shard",  "micro-batches"};
 
 static rs_status find_kind(const char *text, size_t n, rs_edit_kind *out, rs_error *err)
 {
@@ -136,6 +136,14 @@ static size_t up_to_colon(const char *text, size_t n)
     return last;
 }
 
+static size_t up_to_star(const char *text, size_t n)
+{
+    size_t last = n;
+    for (size_t i = 0; i < n; i++)
+        if (text[i] == '*') last = i;
+    return last;
+}
+
 /* NAME or =NAME, in quotes or not. *at is then after it. */
 static rs_status parse_name(rs_edit_name *name, const char **at, length_fn length, rs_error *err)
 {
@@ -179,21 +187,47 @@ static bool takes(const char **at, char c)
     return true;
 }
 
+/* @SIZExSTRIDE; false: it is none, and *at stays. */
+static bool parse_axis(rs_edit *e, const char **at)
+{
+    const char *p = rs_scan_space(*at), *end;
+    if (*p != '@' || !rs_parse_whole(p + 1, &e->axis_size, &end) || *end != 'x' ||
+        !rs_parse_whole(end + 1, &e->axis_stride, &end) || e->axis_size < 2 || e->axis_stride < 1) {
+        e->axis_size = e->axis_stride = 0;
+        return false;
+    }
+    *at = end;
+    return true;
+}
+
+static rs_status parse_payload(rs_edit *e, const char **at, rs_error *err)
+{
+    size_t n;
+    if (!parse_axis(e, at)) RS_TRY(parse_name(&e->name, at, up_to_star, err));
+    if (takes(at, '*')) {
+        const char *text = rs_scan_space(*at);
+        *at = argument_end(text, &n);
+        if (rs_parse_real(text, n, &e->factor) && e->factor > 0 && e->factor <= 1e6) return RS_OK;
+    }
+    return rs_fail(err, RS_ERR_USAGE, "payload needs GROUP*F: payload DATA*0.5");
+}
+
 static rs_status parse_pair(rs_edit *e, const char **at, rs_error *err)
 {
-    const bool fuse = e->kind == RS_EDIT_FUSE, size = e->kind == RS_EDIT_GROUP_SIZE;
-    RS_TRY(parse_name(&e->name, at, fuse ? up_to_plus : up_to_colon, err));
+    const bool fuse = e->kind == RS_EDIT_FUSE, size = e->kind >= RS_EDIT_GROUP_SIZE;
+    if (!size || !parse_axis(e, at)) RS_TRY(parse_name(&e->name, at, fuse ? up_to_plus : up_to_colon, err));
     bool parted = takes(at, fuse ? '+' : ':');
     if (parted && fuse) RS_TRY(parse_name(&e->other, at, whole_argument, err));
     if (parted && !fuse && *rs_scan_space(*at)) {
         RS_TRY(parse_number(edit_words[e->kind], at, &e->number, err));
-        if (!size || (e->number >= 2 && e->number <= 1000000)) return RS_OK;
+        if (!size || (e->number >= 1 && e->number <= 1000000)) return RS_OK;
     }
     if (parted && fuse && e->name.n && e->other.n) return RS_OK;
     return rs_fail(err, RS_ERR_USAGE,
-                   fuse   ? "fuse needs two names: fuse A+B"
-                   : size ? "group-size needs GROUP:N, of 2 members or more"
-                          : "coalesce needs GROUP:BYTES");
+                   fuse   ? "%s needs two names: fuse A+B"
+                   : size ? "%s needs GROUP:N, of 1 member or more"
+                          : "%s needs GROUP:BYTES",
+                   edit_words[e->kind]);
 }
 
 /* ---- edits -------------------------------------------------------------------------------------------------- */
@@ -211,13 +245,21 @@ static rs_status parse_argument(rs_edit *e, char sign, bool given, const char **
         if (sign == '*' && rs_parse_real(text, n, &e->factor) && e->factor > 0 && e->factor <= 1e6)
             return RS_OK;
         return rs_fail(err, RS_ERR_USAGE, "network needs a factor: network*2");
+    case RS_EDIT_MICRO_BATCHES:
+        if (sign == '*' && given) {
+            RS_TRY(parse_number(word, at, &e->number, err));
+            if (e->number >= 2 && e->number <= 1000) return RS_OK;
+        }
+        return rs_fail(err, RS_ERR_USAGE, "micro-batches needs a number from 2 on: micro-batches*2");
     case RS_EDIT_OVERLAP: return given ? parse_name(&e->name, at, whole_argument, err) : RS_OK;
     case RS_EDIT_NO_SYNC:
         if (given) return parse_name(&e->name, at, whole_argument, err);
         return rs_fail(err, RS_ERR_USAGE, "no-sync needs the name of a call");
     case RS_EDIT_FUSE:
     case RS_EDIT_GROUP_SIZE:
+    case RS_EDIT_SHARD:
     case RS_EDIT_COALESCE: return parse_pair(e, at, err);
+    case RS_EDIT_PAYLOAD: return parse_payload(e, at, err);
     default:
         if (given) return rs_fail(err, RS_ERR_USAGE, "%s takes no argument", word);
         return RS_OK;
@@ -328,6 +370,7 @@ static void print_edit(const rs_edit *e, rs_text *out)
         rs_text_put(out, "*");
         print_real(e->factor, out);
         break;
+    case RS_EDIT_MICRO_BATCHES: rs_text_printf(out, "*%lld", (long long)e->number); break;
     case RS_EDIT_OVERLAP:
         if (!e->name.text) break;
         rs_text_put(out, ":");
@@ -337,13 +380,23 @@ static void print_edit(const rs_edit *e, rs_text *out)
     case RS_EDIT_FUSE:
     case RS_EDIT_COALESCE:
     case RS_EDIT_GROUP_SIZE:
+    case RS_EDIT_PAYLOAD:
+    case RS_EDIT_SHARD:
         rs_text_put(out, " ");
-        print_name(&e->name, out);
+        if (e->axis_size)
+            rs_text_printf(out, "@%lldx%lld", (long long)e->axis_size, (long long)e->axis_stride);
+        else
+            print_name(&e->name, out);
         if (e->kind == RS_EDIT_FUSE) {
             rs_text_put(out, "+");
             print_name(&e->other, out);
         }
-        if (e->kind >= RS_EDIT_COALESCE) rs_text_printf(out, ":%lld", (long long)e->number);
+        if (e->kind == RS_EDIT_PAYLOAD) {
+            rs_text_put(out, "*");
+            print_real(e->factor, out);
+        } else if (e->kind >= RS_EDIT_COALESCE) {
+            rs_text_printf(out, ":%lld", (long long)e->number);
+        }
         break;
     default: break;
     }

@@ -32,6 +32,11 @@ rs_status rs_edit_even_out(const rs_edit *edit, rs_editor *x, rs_error *err);
 /* Sizes of transfers, and transfers, from which on it is known how much of them grows with its size. With fewer the answer is
  * an interval: all of a transfer may grow, or none. */
 #define RS_SIZES_OF_FIT 3
+/* Whether ranks meet as a group that the edit is about. */
+bool rs_edit_is_of_group(const rs_edit *edit, const rs_editor *x, const rs_meeting *meeting);
+/* Work that is not launched any more: what its thread took up to the launch goes. And of all members of a collective. */
+void rs_edit_save_launch(rs_editor *x, size_t rank, uint32_t local);
+void rs_edit_save_launches(rs_editor *x, uint32_t meeting);
 
 /* The ns that a collective of n ranks takes at least on the fastest links that there are. */
 int64_t rs_edit_least_transfer(rs_coll_kind kind, uint32_t n, int64_t bytes, bool between_hosts);

@@ -742,7 +742,10 @@ static bool answer_line(finder *f, uint32_t line)
     s.stages = room;
     s.stage_of = stages->stage;
     for (uint32_t r = 0; r < f->n; r++)
-        if (stages->line[r] == line && s.n < stages->n_stages) s.stages[s.n++].rank = r;
+        if (stages->line[r] == line && s.n < stages->n_stages) {
+            s.stages[stages->stage[r]].rank = r;
+            s.n++;
+        }
     while (take_step(&s))
         if (!answer_step(&s)) return false;
     return true;

@@ -54,8 +54,8 @@ rs_status rs_pipe_layout_parse(const char *text, rs_pipe_layout *layout, rs_erro
         if (!ok)
             return rs_fail(
                 err, RS_ERR_USAGE,
-                "--layout: '%.*s' is none of pp=N, micro-batches=N, schedule=gpipe|1f1b: for dp=N see rankscope replay "
-                "--what-if 'group-size GROUP:N'; other axes change what passes compute, which is not predicted",
+                "--layout: '%.*s' is none of pp=N, micro-batches=N, schedule=gpipe|1f1b: for dp=N, tp=N and ep=N see rankscope "
+                "whatif --layout",
                 (int)(end - at < 60 ? end - at : 60), at);
         at = *end ? end + 1 : end;
     }

@@ -18,7 +18,7 @@ void rs_skeleton_free(void *skeleton)
                 s->first, s->source, s->base, s->tie, s->ties, s->phase, s->layer, s->lanes, s->steps,
                 s->doing);
     rs_coll_rank_free(s->comm);
-    rs_free(s->comm_node);
+    rs_free_all(s->comm_node, s->share, s->shares);
     rs_pool_clear(&s->pool);
     rs_free(s);
 }
@@ -61,10 +61,11 @@ rs_status rs_trace_skeleton(rs_trace *trace, const rs_policy *policy, rs_skeleto
 uint64_t rs_skeleton_bytes(const rs_skeleton *s)
 {
     return sizeof *s + s->n * NODE_BYTES + s->n_edges * EDGE_BYTES +
-           s->n_placed * (sizeof *s->phase + sizeof *s->layer) + s->n_lanes * sizeof *s->lanes +
-           s->n_labels * sizeof *s->labels + s->n_ties * sizeof *s->ties +
-           (s->n_longs + s->n_far) * sizeof *s->longs + s->n_blocks * sizeof *s->block +
-           s->n_steps * sizeof *s->steps + s->n_comm * (sizeof(rs_coll_op) + sizeof *s->comm_node) +
+           s->n_placed * (sizeof *s->phase + sizeof *s->layer) + s->n_shared * sizeof *s->share +
+           s->n_shares * sizeof *s->shares + s->n_lanes * sizeof *s->lanes + s->n_labels * sizeof *s->labels +
+           s->n_ties * sizeof *s->ties + (s->n_longs + s->n_far) * sizeof *s->longs +
+           s->n_blocks * sizeof *s->block + s->n_steps * sizeof *s->steps +
+           s->n_comm * (sizeof(rs_coll_op) + sizeof *s->comm_node) +
            s->comm->n_shapes * sizeof(rs_coll_shape);
 }
 
@@ -128,6 +129,11 @@ static bool check(const void *value)
     if (s->n_placed && s->n_placed != s->n) return false;
     for (size_t i = 0; i < s->n_placed; i++)
         if (s->phase[i] >= RS_N_PHASES) return false;
+    if (s->n_shared && s->n_shared != s->n) return false;
+    for (size_t i = 0; i < s->n_shared; i++)
+        if (s->share[i] >= s->n_shares) return false;
+    for (size_t i = 0; i < s->n_shares; i++)
+        if (s->shares[i].m < 0 || s->shares[i].n < 0 || s->shares[i].k < 0) return false;
     for (size_t k = 0; k < s->n_steps; k++) {
         const rs_skeleton_step *t = &s->steps[k];
         if (t->mark >= s->n || t->last >= s->n) return false;
@@ -170,6 +176,11 @@ static const rs_field cost_fields[] = {RS_FIELD_ARRAY(rs_skeleton_costs, least),
                                        RS_FIELD_ARRAY(rs_skeleton_costs, typical)};
 static const rs_layout cost_layout = RS_LAYOUT(rs_skeleton_costs, cost_fields);
 
+static const rs_field share_fields[] = {
+    RS_FIELD(rs_skeleton_share, m), RS_FIELD(rs_skeleton_share, n), RS_FIELD(rs_skeleton_share, k),
+    RS_FIELD_BELOW(rs_skeleton_share, how, RS_N_SHARES), RS_FIELD_BELOW(rs_skeleton_share, over, 3)};
+static const rs_layout share_layout = RS_LAYOUT(rs_skeleton_share, share_fields);
+
 static const rs_field doing_fields[] = {
     RS_FIELD_INDEX_OR_NONE(rs_skeleton_doing, name, rs_skeleton, pool.strings.n),
     RS_FIELD_BELOW(rs_skeleton_doing, what, RS_N_DOING), RS_FIELD(rs_skeleton_doing, ns),
@@ -194,6 +205,9 @@ static const rs_field fields[] = {
     RS_FIELD_LIST(rs_skeleton, ties, n_ties, &tie_layout),
     RS_FIELD_VALUES(rs_skeleton, phase, n_placed),
     RS_FIELD_ROW(rs_skeleton, layer, rs_skeleton, n_placed),
+    RS_FIELD_LIST(rs_skeleton, shares, n_shares, &share_layout),
+    RS_FIELD_VALUES(rs_skeleton, share, n_shared),
+    RS_FIELD(rs_skeleton, memory),
     RS_FIELD_LIST(rs_skeleton, labels, n_labels, &label_layout),
     RS_FIELD_LIST(rs_skeleton, longs, n_longs, &long_layout),
     RS_FIELD_LIST(rs_skeleton, far, n_far, &long_layout),

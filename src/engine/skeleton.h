@@ -117,6 +117,19 @@ typedef struct rs_skeleton_doing {
 } rs_skeleton_doing;
 #define RS_SKELETON_DOING 8
 
+/* How work changes when what its rank computes is shared out over another number of ranks. */
+typedef enum rs_share_how {
+    RS_SHARE_WHOLE,   /* each rank does all of it */
+    RS_SHARE_PART,    /* each does its part */
+    RS_SHARE_UNKNOWN, /* the shapes of its arguments fit both */
+    RS_N_SHARES
+} rs_share_how;
+typedef struct rs_skeleton_share {
+    int64_t m, n, k; /* of a product of matrices, m x k by k x n; 0: it is none */
+    uint8_t how;     /* rs_share_how */
+    uint8_t over;    /* of a product: which of m, n, k is shared out, from 0 */
+} rs_skeleton_share;
+
 #define RS_SKELETON_BLOCK 10 /* log2 of the nodes whose times count from one */
 
 typedef struct rs_skeleton {
@@ -148,6 +161,13 @@ typedef struct rs_skeleton {
     size_t n_placed; /* n, or 0: nobody asked for the next two (rs_skeleton_place) */
     uint8_t *phase;  /* rs_phase */
     uint16_t *layer; /* RS_SKELETON_NO_LAYER: of none */
+
+    size_t n_shared; /* n, or 0: not asked for (rs_skeleton_share_out) */
+    uint32_t *share; /* place in shares */
+    rs_skeleton_share *shares;
+    size_t n_shares;
+    int64_t
+        memory; /* bytes: the most that its allocator held on a GPU at once; 0: not asked for, or no event says it */
 
     rs_skeleton_lane *lanes;
     size_t n_lanes;
@@ -190,6 +210,9 @@ rs_status rs_skeleton_of(rs_trace *trace, const rs_policy *policy, rs_skeleton *
 /* Fills phase and layer of a skeleton of that trace: of work as the model's structure has them (trace/structure.h),
  * of a point of the host those of what its thread launches next in the step. */
 rs_status rs_skeleton_place(rs_skeleton *skeleton, rs_trace *trace, rs_error *err);
+/* Fills share and shares of a skeleton that is placed, of that trace: which work its tensor-parallel group shares out, from the shapes of
+ * operators and of what the group reduces. Needs rs_facet_owners. */
+rs_status rs_skeleton_share_out(rs_skeleton *skeleton, rs_trace *trace, rs_error *err);
 /* Gives a share back; the last one frees it. From any thread. */
 void rs_skeleton_free(void *skeleton); /* NULL is allowed */
 /* Bytes that it holds. */

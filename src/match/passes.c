@@ -62,6 +62,13 @@ static bool parse_pass(const char *name, uint8_t *kind)
     return true;
 }
 
+/* What programs name phases, where nothing of autograd is recorded. */
+static bool parse_phase(const char *name, uint8_t *kind)
+{
+    *kind = strcmp(name, "backward") == 0 ? RS_PASS_BACKWARD : RS_PASS_FORWARD;
+    return *kind == RS_PASS_BACKWARD || strcmp(name, "forward") == 0;
+}
+
 typedef struct note {
     int64_t start, end;
     uint8_t kind;
@@ -75,7 +82,7 @@ typedef struct notes {
 
 static const rs_order by_note_start[] = {RS_RISING(note, start), RS_RISING(note, end)};
 
-static bool find_notes(const rs_trace *trace, notes *out)
+static bool find_notes(const rs_trace *trace, bool (*parse)(const char *name, uint8_t *kind), notes *out)
 {
     const rs_events *e = trace->events;
     bool seen[RS_N_PASS_KINDS] = {false};
@@ -83,7 +90,7 @@ static bool find_notes(const rs_trace *trace, notes *out)
         uint32_t row = rs_trace_row(trace, i);
         note x = {.start = e->start[row]};
         if (rs_event_kind(e, row) != RS_KIND_USER_ANNOTATION || !rs_event_is_span(e, row) ||
-            !parse_pass(rs_event_name(e, row), &x.kind))
+            !parse(rs_event_name(e, row), &x.kind))
             continue;
         x.end = rs_event_end(e, row);
         seen[x.kind] = true;
@@ -156,8 +163,8 @@ static bool begins(const char *name, const char *with)
 }
 
 /* Operators of the host, those of the optimizer too: rows of one thread hold each other. */
-static rs_status collect_operators(rs_trace *trace, const rs_coll_rank *comm, const notes *told, pieces *out,
-                                   rs_error *err)
+static rs_status collect_operators(rs_trace *trace, const rs_coll_rank *comm, const notes *told,
+                                   const notes *phases, pieces *out, rs_error *err)
 {
     const rs_events *e = trace->events;
     const rs_step *steps;
@@ -175,9 +182,10 @@ static rs_status collect_operators(rs_trace *trace, const rs_coll_rank *comm, co
             !rs_selects_row(&selector, row))
             continue;
         int64_t step = rs_trace_step_at(steps, n_steps, e->threads[e->thread[row]].pid, e->start[row]);
-        uint8_t phase = optimizer                                             ? RS_PHASE_OPTIMIZER
-                        : begins(name, "autograd::engine::evaluate_function") ? RS_PHASE_BACKWARD
-                                                                              : RS_PHASE_FORWARD;
+        const uint32_t named = note_at(phases, e->start[row]);
+        const bool backward = named ? phases->items[named - 1].kind == RS_PASS_BACKWARD
+                                    : begins(name, "autograd::engine::evaluate_function");
+        uint8_t phase = optimizer ? RS_PHASE_OPTIMIZER : backward ? RS_PHASE_BACKWARD : RS_PHASE_FORWARD;
         if (!RS_APPEND(out, (piece){e->start[row], e->start[row], rs_event_end(e, row), step, RS_NO_ROW,
                                     note_at(told, e->start[row]), phase}))
             return rs_fail_nomem(err, "passes of a pipeline");
@@ -403,7 +411,7 @@ static bool take_passes(const runs *r, rs_passes *out)
 
 /* What is put together while the passes are found. */
 typedef struct maker {
-    notes told;
+    notes told, phases;
     pieces pieces;
     runs runs;
     spans busy;
@@ -411,7 +419,7 @@ typedef struct maker {
 
 static void clear_maker(maker *m)
 {
-    rs_free_all(m->told.items, m->pieces.items, m->runs.items, m->busy.items);
+    rs_free_all(m->told.items, m->phases.items, m->pieces.items, m->runs.items, m->busy.items);
 }
 
 static rs_status fill(rs_trace *trace, const rs_policy *policy, rs_passes *out, rs_error *err)
@@ -420,10 +428,12 @@ static rs_status fill(rs_trace *trace, const rs_policy *policy, rs_passes *out, 
     RS_TRY(rs_coll_rank_any(trace, policy, &out->comm, err));
     const bool host = out->comm->on_host;
     out->before = rs_malloc((out->comm->n + 1) * sizeof *out->before);
-    if (!out->before || !find_notes(trace, &m.told)) return rs_fail_nomem(err, "passes of a pipeline");
+    if (!out->before || !find_notes(trace, parse_pass, &m.told) ||
+        (host && !find_notes(trace, parse_phase, &m.phases)))
+        return rs_fail_nomem(err, "passes of a pipeline");
     for (size_t i = 0; i < out->comm->n; i++) out->before[i] = UINT32_MAX;
     out->n_before = out->comm->n;
-    RS_TRY(host ? collect_operators(trace, out->comm, &m.told, &m.pieces, err)
+    RS_TRY(host ? collect_operators(trace, out->comm, &m.told, &m.phases, &m.pieces, err)
                 : collect_work(trace, policy, out->comm, &m.told, &m.pieces, err));
     if (m.pieces.n) RS_SORT(m.pieces.items, m.pieces.n, by_place);
     if (host) leave_outermost(&m.pieces);

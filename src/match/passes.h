@@ -3,7 +3,7 @@
  * A pass is computation of one phase that nothing parts in the order of the program: no send or receive, no work of another phase.
  * What takes less than a tenth of a usual pass, or has less than a quarter of its work, is none (a buffer is cleared). Where the
  * program annotates passes (torch.distributed.pipelining: "PP:0F3", "Forward 3") these are they. A rank without a GPU passes on its host: its
- * operators count, from the first to the last of a pass. */
+ * operators count, from the first to the last of a pass; annotations "forward" and "backward" say which they are of. */
 #ifndef RS_MATCH_PASSES_H
 #define RS_MATCH_PASSES_H
 

@@ -241,7 +241,9 @@ void rs_headline_serving(const rs_result *result, rs_text *out)
     if (first == n) return;
     for (size_t k = 1; k < sizeof parts / sizeof *parts; k++)
         if (amount(t, last, parts[k][0]) > amount(t, last, parts[most][0])) most = k;
-    if (first == last && rs_face_int(t, first, "percentile", 0) == 100)
+    if (first == last && rs_face_int(t, first, "samples", 0) == 1)
+        rs_text_printf(out, "%s (one such step)", TIME(amount(t, first, "time_us")));
+    else if (first == last && rs_face_int(t, first, "percentile", 0) == 100)
         rs_text_printf(out, "%s at most", TIME(amount(t, first, "time_us")));
     else
         rs_text_printf(out, "%s at the median (95 %% interval %s to %s)", TIME(amount(t, first, "time_us")),

@@ -53,6 +53,7 @@ void rs_headline_roofline(const rs_result *result, rs_text *out);
 void rs_headline_sequences(const rs_result *result, rs_text *out);
 void rs_headline_serving(const rs_result *result, rs_text *out);
 void rs_headline_steps(const rs_result *result, rs_text *out);
+void rs_headline_layout(const rs_result *result, rs_text *out);
 void rs_headline_timeline(const rs_result *result, rs_text *out);
 void rs_headline_variance(const rs_result *result, rs_text *out);
 

@@ -377,3 +377,27 @@ rs_status rs_face_whatif(const rs_result *result, rs_page *layout, rs_error *err
                        "stage_steps, delays, balances");
     return status;
 }
+
+/* ---- another layout -------------------------------------------------------------------------------------- */
+
+/* Of whatif --layout. */
+void rs_headline_layout(const rs_result *result, rs_text *out)
+{
+    const rs_table *t = result->tables[result->main_table];
+    char before[32], after[32], low[32], high[32];
+    if (!rs_table_n_rows(t)) return;
+    const char *reason = rs_face_string(t, 0, "reason");
+    if (*reason) {
+        rs_text_printf(out, "%s is not predicted: %s.", rs_face_string(t, 0, "layout"), reason);
+        return;
+    }
+    human_us(rs_face_number(t, 0, "before_us"), before);
+    human_us(rs_face_number(t, 0, "after_us"), after);
+    human_us(rs_face_number(t, 0, "after_low_us"), low);
+    human_us(rs_face_number(t, 0, "after_high_us"), high);
+    rs_text_printf(
+        out,
+        "With %s a step takes %s (%s to %s), now %s with %s; a GPU gets %s %% of the work done that it does now.",
+        rs_face_string(t, 0, "layout"), after, low, high, before, rs_face_string(t, 0, "recorded"),
+        RS_FIXED(rs_face_number(t, 0, "per_gpu_pct"), 1));
+}

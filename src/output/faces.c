@@ -74,9 +74,11 @@ static const rs_face faces[] = {
 
 const rs_face *rs_face_find(const char *name, const char *table)
 {
-    static const rs_face stacks = {.render = rs_face_stacks}, what_if = {.render = rs_face_what_if};
+    static const rs_face stacks = {.render = rs_face_stacks}, what_if = {.render = rs_face_what_if},
+                         layout = {.headline = rs_headline_layout};
     if (strcmp(table, "folded") == 0) return &stacks;
     if (strcmp(name, "replay") == 0 && strcmp(table, "what_if") == 0) return &what_if;
+    if (strcmp(name, "whatif") == 0 && strcmp(table, "layout") == 0) return &layout;
     for (size_t i = 0; i < sizeof faces / sizeof *faces; i++)
         if (strcmp(faces[i].name, name) == 0) return &faces[i];
     return NULL;

@@ -124,7 +124,7 @@ bool rs_expr_is_plain(const char *text, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (!rs_scan_is_word(text[i]) && (!text[i] || !strchr(".:/@#-", text[i]))) return false;
-    return n && !is_reserved(text, n);
+    return n && text[0] != '@' && !is_reserved(text, n); /* an edit's axis begins with @ */
 }
 
 /* In double quotes. What would steer a terminal, and bytes that are no UTF-8, are written as \xHH. */

@@ -172,6 +172,7 @@ RS_FINDER(host_elsewhere);
 RS_FINDER(slow_group);
 RS_FINDER(exposed_communication);
 RS_FINDER(small_collectives);
+RS_FINDER(pipeline_bubbles);
 /* find_kernels.c */
 RS_FINDER(launch_bound);
 RS_FINDER(hottest_kernel);

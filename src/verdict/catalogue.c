@@ -114,6 +114,14 @@ const rs_fault_kind rs_faults[] = {
      .fix = "Hiding it",
      .remedy = "overlap it: bucket sizes, prefetching of parameters, another parallel layout",
      .find = rs_find_exposed_communication},
+    {.id = "pipeline_bubbles",
+     .words =
+         "The pipeline's {stages} stages idle {pct} % of a step by their schedule, with {n} micro-batches",
+     .fix = "Twice as many of half the size, or two parts of the model a stage,",
+     .remedy =
+         "more and smaller micro-batches, an interleaved schedule (virtual stages), zero bubble, or fewer stages",
+     .find = rs_find_pipeline_bubbles,
+     .at_best = true},
     {.id = "launch_bound",
      .words = "{pct} % of the time a GPU is idle and waits for a launch",
      .fix = "Launching graphs",

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/stats.h"
 #include "base/try.h"
+#include "match/stages.h"
 #include "text/numbers.h"
 
 #define OFF_GROUP 1.10 /* times others of their size: transfers less off than that are no finding */
@@ -310,4 +311,41 @@ rs_status rs_find_small_collectives(const rs_judged *job, const rs_fault_kind *f
                                     const char **lacks, rs_error *err)
 {
     return look_at_groups(job, fault, false, small, out, lacks, err);
+}
+
+/* ---- pipelines ------------------------------------------------------------------------------------------- */
+
+/* Messages a step that go from the first stage of a pipeline to the second: its micro-batches, 0 where steps or pipelines differ. */
+static double micro_batches_of(const rs_engine *e, const rs_stages *stages)
+{
+    size_t n = 0, n_steps = 0;
+    for (size_t r = 0; r < e->n_ranks; r++)
+        if (stages->stage[r] == 0) n_steps += rs_judged_steps(e, r);
+    for (size_t k = 0; k < e->n_meetings; k++) {
+        const rs_coll_instance *c = &e->coll.instances[e->meetings[k].instance];
+        const rs_coll_arrival *a = &e->coll.arrivals[c->first];
+        if (c->n != 2 || rs_coll_shape_at(&e->coll, a)->kind != RS_COLL_SEND_RECV) continue;
+        for (int i = 0; i < 2; i++)
+            n += stages->stage[a[i].rank] == 0 && stages->stage[a[!i].rank] == 1 &&
+                 rs_coll_sends(e->coll.ranks[a[i].rank], rs_coll_shape_at(&e->coll, &a[i]));
+    }
+    return n_steps && n % n_steps == 0 ? (double)n / (double)n_steps : 0;
+}
+
+/* A schedule of p stages and m micro-batches idles for p - 1 passes of m + p - 1. */
+rs_status rs_find_pipeline_bubbles(const rs_judged *job, const rs_fault_kind *fault, rs_candidates *out,
+                                   const char **lacks, rs_error *err)
+{
+    RS_SCOPED(rs_stages_clear) rs_stages stages = {0};
+    RS_TRY(rs_stages_find(&job->engine->coll, &stages, err));
+    const double n = stages.n_stages ? micro_batches_of(job->engine, &stages) : 0;
+    (void)lacks; /* pipeline_imbalance says where there is no pipeline */
+    if (n <= 0 || rs_judged_on_host(job)) return RS_OK;
+    rs_candidate c = rs_candidate_of(fault, RS_VERDICT_OPPORTUNITY);
+    rs_edit *e = rs_what_if_add(&c.edits, RS_EDIT_MICRO_BATCHES);
+    if (e) e->number = 2;
+    c.facts.stages = (double)stages.n_stages;
+    c.facts.n = n;
+    c.facts.pct = 100 * (c.facts.stages - 1) / (n + c.facts.stages - 1);
+    return rs_candidate_add(out, &c, true, err);
 }

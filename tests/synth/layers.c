@@ -3,10 +3,25 @@
 
 #include <stdio.h>
 
-/* 380 teraflop a second and a fixed cost; 1 ns is 380000 operations. */
-int64_t gemm_time(int64_t m, int64_t n, int64_t k)
+#define MULTIPROCESSORS 132
+
+/* Small products are less efficient. A library's kernel makes tiles of 128 x 128 in waves, as many at once as there are multiprocessors, and
+ * a wave that is not full takes as long; here half of that loss remains, as libraries have smaller tiles for it. Each tile also fills
+ * its pipeline first, for as long as 96 of its k turns take. What kernel is chosen for a shape makes up to 2 % either way. In parts in a million. */
+static int64_t inefficiency(int64_t m, int64_t n, int64_t k)
 {
-    return 2300 + 2 * m * n / 1000 * k / 380;
+    int64_t tiles = ((m + 127) / 128) * ((n + 127) / 128),
+            waves = (tiles + MULTIPROCESSORS - 1) / MULTIPROCESSORS;
+    int64_t full = tiles * 1000 / MULTIPROCESSORS + 1, loss = (waves * 1000 + full + 350) * 500 / full;
+    int64_t chosen = 980 + (int64_t)(mix((uint64_t)m ^ mix((uint64_t)n ^ mix((uint64_t)k))) % 41);
+    return loss * (1000 + 96 * 1000 / k) / 1000 * chosen;
+}
+
+/* 380 teraflop a second and a fixed cost; 1 ns is 380000 operations. */
+int64_t gemm_time(const builder *b, int64_t m, int64_t n, int64_t k)
+{
+    int64_t growing = 2 * m * n / 1000 * k / 380;
+    return 2300 + (b->j->opt.efficiency ? growing / 1000 * inefficiency(m, n, k) / 1000 : growing);
 }
 
 /* Reading and writing bytes at 2.4 TB/s. */
@@ -127,7 +142,7 @@ static void gemm(builder *b, int layout, int64_t m, int64_t n, int64_t k)
 {
     const char *cuda[] = {GEMM_TN, GEMM_NN, GEMM_NT}, *hip[] = {GEMM_HIP_TN, GEMM_HIP_NN, GEMM_HIP_NT};
     int64_t blocks = ((m + 127) / 128) * ((n + 127) / 128);
-    launch(b, b->j->opt.rocm ? hip[layout] : cuda[layout], gemm_time(m, n, k), blocks, 384);
+    launch(b, b->j->opt.rocm ? hip[layout] : cuda[layout], gemm_time(b, m, n, k), blocks, 384);
 }
 
 /* Forward of y = x W + bias; two sequence numbers, for the transposed weight and the product. */
@@ -246,7 +261,7 @@ static void layer_forward(builder *b, int layer)
     op_push(b, "aten::_scaled_dot_product_flash_attention", slot, 4,
             (argument[]){qkv, qkv, qkv, SCALAR("0.")});
     op_push(b, "aten::_flash_attention_forward", -1, 3, (argument[]){qkv, qkv, qkv});
-    launch(b, FLASH_KERNEL, gemm_time(2 * TOKENS, TOKENS, 128 * heads), TOKENS / 128 * heads, 128);
+    launch(b, FLASH_KERNEL, gemm_time(b, 2 * TOKENS, TOKENS, 128 * heads), TOKENS / 128 * heads, 128);
     pop(b, 3);
     linear_forward(b, h, h / tp);
     all_reduce_activation(b, h);
@@ -285,7 +300,8 @@ static void layer_backward(builder *b, int slot)
     argument qkv = TENSOR4(1, heads, TOKENS, 128);
     evaluate_push(b, "ScaledDotProductFlashAttentionBackward0", slot + 3, 1, (argument[]){qkv});
     op_push(b, "aten::_scaled_dot_product_flash_attention_backward", -1, 4, (argument[]){qkv, qkv, qkv, qkv});
-    launch(b, FLASH_BACKWARD_KERNEL, gemm_time(5 * TOKENS, TOKENS, 128 * heads), TOKENS / 128 * heads, 256);
+    launch(b, FLASH_BACKWARD_KERNEL, gemm_time(b, 5 * TOKENS, TOKENS, 128 * heads), TOKENS / 128 * heads,
+           256);
     pop(b, 3);
     linear_backward(b, slot + 1, 3 * h / tp, h, true);
     norm_backward(b, slot, h);

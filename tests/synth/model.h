@@ -76,7 +76,7 @@ int layers_here(const builder *b);
 void forward_layers(builder *b, int micro_batch);
 void backward_layers(builder *b, int micro_batch, bool last); /* last: gradients are complete then */
 void optimizer_step(builder *b);
-int64_t gemm_time(int64_t m, int64_t n, int64_t k);
+int64_t gemm_time(const builder *b, int64_t m, int64_t n, int64_t k);
 int find_group(const builder *b, int kind, int peer);
 
 enum { EVENT_COPY, EVENT_COMPUTE, EVENT_COMM, EVENT_DP, EVENT_STEP };

@@ -25,6 +25,7 @@ static const char USAGE[] =
     "  --size BYTES              as many steps as make each file at least this large; K, M, G are "
     "understood\n"
     "  --seed S                  of the random numbers (1)\n"
+    "  --efficiency              products of matrices lose efficiency as they get smaller\n"
     "\n"
     "What goes wrong in it (each may be given again)\n"
     "  --straggler RANK:FACTOR   computation on RANK takes FACTOR times as long, e.g. 3:1.4\n"
@@ -279,6 +280,7 @@ enum {
     OPT_STAGE,
     OPT_ALLOC,
     OPT_PAGEABLE,
+    OPT_EFFICIENCY,
     OPT_RUN,
     OPT_RUN_NOISE,
     OPT_STEP_NOISE,
@@ -347,6 +349,7 @@ static const struct option LONG_OPTIONS[] = {{"dp", 1, NULL, OPT_DP},
                                              {"stage-cost", 1, NULL, OPT_STAGE},
                                              {"alloc-every", 1, NULL, OPT_ALLOC},
                                              {"pageable", 0, NULL, OPT_PAGEABLE},
+                                             {"efficiency", 0, NULL, OPT_EFFICIENCY},
                                              {"run", 1, NULL, OPT_RUN},
                                              {"run-noise", 1, NULL, OPT_RUN_NOISE},
                                              {"step-noise", 1, NULL, OPT_STEP_NOISE},
@@ -462,6 +465,7 @@ static void set_option(options *o, int option)
     case OPT_NO_ANNOTATIONS: o->no_annotations = true; break;
     case OPT_RENAME: o->rename_groups = true; break;
     case OPT_PAGEABLE: o->pageable = true; break;
+    case OPT_EFFICIENCY: o->efficiency = true; break;
     case OPT_RUN: o->run = whole("--run", optarg, 0, INT32_MAX); break;
     case OPT_RUN_NOISE: o->run_noise = percent("--run-noise", optarg, 20000); break;
     case OPT_STEP_NOISE: set_step_noise(o, optarg); break;

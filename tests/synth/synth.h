@@ -271,6 +271,7 @@ typedef struct {
     bool interleave; /* a pipeline's stages do one forward, one backward */
     bool no_annotations, rename_groups;
     bool pageable;
+    bool efficiency; /* products lose efficiency as they get smaller */
     /* runs of one job. Spreads and shares in thousandths of a percent, factors and memory in thousandths */
     int64_t run, run_noise, step_noise, step_memory, warm_up_steps, warm_up, outliers, outlier;
     bool graph, rocm, python, no_sync, no_steps, no_shapes, no_truth;

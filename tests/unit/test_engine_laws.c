@@ -242,7 +242,7 @@ static void test_order_of_ranks(void **state)
 /* ---- questions ----------------------------------------------------------------------------------------- */
 
 /* When all is over under a question; `w`: what it makes of the weights, NULL: not wanted. */
-static int64_t length_under(const job *j, const char *question, bool all_grows, rs_weights *w)
+static int64_t length_under(const job *j, const char *question, bool other_end, rs_weights *w)
 {
     rs_what_if q;
     rs_weights own;
@@ -251,7 +251,7 @@ static int64_t length_under(const job *j, const char *question, bool all_grows, 
     int64_t ends[RANKS * STEPS], last = 0;
     if (!w) w = &own;
     assert_int_equal(rs_what_if_parse(question, &q, NULL), RS_OK);
-    for (size_t i = 0; i < q.n; i++) q.edits[i].all_grows = all_grows;
+    for (size_t i = 0; i < q.n; i++) q.edits[i].end = other_end ? RS_END_OTHER : RS_END_NONE;
     assert_int_equal(rs_weights_copy(&j->e, &j->w, w, NULL), RS_OK);
     assert_int_equal(rs_what_if_apply(&q, &j->e, &j->roles, j->rank_of, w, &n, NULL), RS_OK);
     if (n == 0) fail_msg("%s changes nothing", question);

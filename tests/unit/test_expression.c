@@ -270,6 +270,7 @@ static bool same_edit(const rs_edit *a, const rs_edit *b)
 {
     return a->kind == b->kind && !a->selector == !b->selector && a->scaling == b->scaling &&
            a->factor == b->factor && a->ns == b->ns && a->number == b->number &&
+           a->axis_size == b->axis_size && a->axis_stride == b->axis_stride &&
            same_name(&a->name, &b->name) && same_name(&a->other, &b->other) &&
            (!a->selector || same_expr(a->selector, b->selector));
 }
@@ -316,6 +317,10 @@ static void add_edit(rng *r, rs_what_if *q)
         e = rs_what_if_add(q, kind);
         e->factor = (double)(1 + rng_below(r, 1000)) / 7;
         break;
+    case RS_EDIT_MICRO_BATCHES:
+        e = rs_what_if_add(q, kind);
+        e->number = 2 + (int64_t)rng_below(r, 999);
+        break;
     case RS_EDIT_OVERLAP:
         if (rng_below(r, 4))
             rs_what_if_add_name(q, kind, said, n, whole);
@@ -326,13 +331,19 @@ static void add_edit(rng *r, rs_what_if *q)
     case RS_EDIT_FUSE:
     case RS_EDIT_COALESCE:
     case RS_EDIT_GROUP_SIZE:
+    case RS_EDIT_PAYLOAD:
+    case RS_EDIT_SHARD:
         said[n] = 'k'; /* a name is not empty */
-        e = rs_what_if_add_name(q, kind, said, n + 1, whole);
+        e = kind >= RS_EDIT_GROUP_SIZE && rng_below(r, 2)
+                ? rs_what_if_add_axis(q, kind, 2 + (int64_t)rng_below(r, 100),
+                                      1 + (int64_t)rng_below(r, 1000))
+                : rs_what_if_add_name(q, kind, said, n + 1, whole);
         n = make_text(r, said, sizeof said - 1);
         said[n] = '.';
         if (kind == RS_EDIT_FUSE) assert_true(rs_edit_set_name(&e->other, said, n + 1, rng_below(r, 2)));
         if (kind == RS_EDIT_COALESCE) e->number = (int64_t)rng_below(r, 1u << 30);
-        if (kind == RS_EDIT_GROUP_SIZE) e->number = 2 + (int64_t)rng_below(r, 1000);
+        if (kind == RS_EDIT_GROUP_SIZE || kind == RS_EDIT_SHARD) e->number = 1 + (int64_t)rng_below(r, 1000);
+        if (kind == RS_EDIT_PAYLOAD) e->factor = (double)(1 + rng_below(r, 1000)) / 7;
         break;
     default: rs_what_if_add(q, kind);
     }
@@ -475,7 +486,22 @@ static void test_questions(void **state)
         {"coalesce a", NULL},
         {"coalesce a:b", NULL},
         {"group-size dp", NULL},
-        {"group-size dp:1", NULL},
+        {"group-size dp:0", NULL},
+        {"group-size dp:1", "group-size dp:1"},
+        {"group-size @2x4:8", "group-size @2x4:8"},
+        {"group-size \"@2x4\":8", "group-size \"@2x4\":8"},
+        {"group-size @2:8", "group-size \"@2\":8"},
+        {"shard TENSOR:4", "shard TENSOR:4"},
+        {"shard @2x1 : 4", "shard @2x1:4"},
+        {"shard @2x1", NULL},
+        {"payload DATA*0.5", "payload DATA*0.5"},
+        {"payload a*b*2", "payload \"a*b\"*2"},
+        {"payload @8x4*0.25", "payload @8x4*0.25"},
+        {"payload DATA*0", NULL},
+        {"payload DATA:2", NULL},
+        {"micro-batches*2", "micro-batches*2"},
+        {"micro-batches*1", NULL},
+        {"micro-batches", NULL},
         {"group-size dp:1000001", NULL},
         {"group-size DATA:16", "group-size DATA:16"},
         {"graphs, balanced", NULL}, /* two questions */

@@ -231,6 +231,7 @@ static void test_every_table(void **state)
                                         "whatif_balances",
                                         "whatif_delays",
                                         "whatif_ideal",
+                                        "whatif_layout",
                                         "whatif_dp_rank_steps",
                                         "whatif_stage_steps",
                                         "whatif_stages",

@@ -167,9 +167,78 @@ static void test_uneven(void **state)
     unmake(m);
 }
 
+/* A message from one rank to another, later than all before it. */
+static void tell(made *m, uint32_t from, uint32_t to, int64_t step)
+{
+    const int64_t now = (int64_t)m->job.n * 10;
+    meet(m, RS_COLL_SEND_RECV, "", (uint32_t[]){from, to}, 2);
+    const uint32_t ranks[2] = {from, to};
+    for (int i = 0; i < 2; i++) {
+        rs_coll_rank *r = &m->ranks[ranks[i]];
+        r->shapes[r->n - 1].name = text_of(r, i ? "recv" : "send");
+        r->ops[r->n - 1].start = now + i;
+        r->ops[r->n - 1].step = step;
+    }
+}
+
+static void expect(made *m, const uint32_t *stages, size_t n)
+{
+    rs_stages s;
+    assert_int_equal(rs_stages_find(&m->job, &s, NULL), RS_OK);
+    assert_int_equal(s.n_stages, n);
+    for (size_t r = 0; r < n; r++) assert_int_equal(s.stage[r], stages[r]);
+    rs_stages_clear(&s);
+    unmake(m);
+}
+
+static void pass(made *m, const uint32_t *line, size_t n, int64_t step, bool forward)
+{
+    for (size_t i = 0; i + 1 < n; i++)
+        if (forward)
+            tell(m, line[i], line[i + 1], step);
+        else
+            tell(m, line[n - 1 - i], line[n - 2 - i], step);
+}
+
+/* The order of the first messages of a step, however ranks are numbered. */
+static void test_order(void **state)
+{
+    (void)state;
+    static const uint32_t line[] = {3, 0, 2, 1}, falls[] = {3, 2, 1, 0};
+    for (int64_t step = -1; step < 2; step++) {
+        made *m = make(4);
+        pass(m, line, 4, step, true);
+        pass(m, line, 4, step, false);
+        expect(m, (uint32_t[]){1, 3, 2, 0}, 4);
+    }
+    made *m = make(4); /* the recording begins in a step's backward, and ends in a forward */
+    pass(m, line, 4, 4, false);
+    pass(m, line, 4, 5, true);
+    pass(m, line, 4, 5, false);
+    tell(m, 3, 0, 6);
+    expect(m, (uint32_t[]){1, 3, 2, 0}, 4);
+    m = make(4); /* with a step the highest rank may be the first stage; without, this may be a backward */
+    pass(m, falls, 4, 0, true);
+    expect(m, (uint32_t[]){3, 2, 1, 0}, 4);
+    m = make(4);
+    pass(m, falls, 4, -1, true);
+    expect(m, (uint32_t[]){0, 1, 2, 3}, 4);
+    m = make(4); /* both ends send first */
+    tell(m, 2, 0, 0);
+    tell(m, 1, 3, 0);
+    tell(m, 0, 3, 0);
+    tell(m, 3, 0, 0);
+    expect(m, (uint32_t[]){0, 1, 2, 3}, 4);
+    m = make(3); /* they lead back before all are met */
+    tell(m, 2, 0, 0);
+    tell(m, 0, 2, 0);
+    tell(m, 0, 1, 0);
+    expect(m, (uint32_t[]){0, 1, 2}, 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_grids), cmocka_unit_test(test_outside_steps),
-                                       cmocka_unit_test(test_uneven)};
+                                       cmocka_unit_test(test_uneven), cmocka_unit_test(test_order)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
