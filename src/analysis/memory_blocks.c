@@ -6,17 +6,13 @@
 #include "analysis/memory_snapshot.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
 
 /* ---- blocks ------------------------------------------------------------------------------------------------ */
 
 /* The largest first; of equal ones the oldest, those from before first. */
-static int by_bytes(const void *a, const void *b)
-{
-    const rs_memory_block *x = a, *y = b;
-    if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
-    if (x->since != y->since) return x->since < y->since ? -1 : 1; /* RS_NO_TIME is below all times */
-    return x->place < y->place ? -1 : x->place > y->place;
-}
+static const rs_order by_bytes[] = {RS_FALLING(rs_memory_block, bytes), RS_RISING(rs_memory_block, since),
+                                    RS_RISING(rs_memory_block, place)};
 
 static bool is_held(const rs_memory_view *v, const rs_life *life)
 {
@@ -89,7 +85,7 @@ rs_status rs_memory_add_blocks(rs_memory_view *v, rs_error *err)
     int64_t all = 0;
     if (!list_blocks(v, sums)) return rs_fail_nomem(err, "blocks");
     size_t n = rank->n_blocks - first;
-    if (n) qsort(rank->blocks + first, n, sizeof *rank->blocks, by_bytes);
+    RS_SORT(rank->blocks + first, n, by_bytes);
     if (top && n > top) rank->n_blocks = first + top;
     for (size_t k = 0; k < RS_N_PURPOSES; k++) all = rs_add_sat(all, sums[k].bytes);
     for (size_t k = 0; k < RS_N_PURPOSES; k++) {

@@ -141,12 +141,7 @@ static void sum_steps(const rs_memory_view *v, const rs_memory_step *steps, size
 }
 
 /* What keeps most first; then by the order of the sites. */
-static int by_kept(const void *a, const void *b)
-{
-    const rs_memory_growth *x = a, *y = b;
-    if (x->kept != y->kept) return x->kept > y->kept ? -1 : 1;
-    return x->place < y->place ? -1 : x->place > y->place;
-}
+static const rs_order by_kept[] = {RS_FALLING(rs_memory_growth, kept), RS_RISING(rs_memory_growth, place)};
 
 static rs_status add_growing(rs_memory_view *v, const rs_memory_steps *steps, rs_error *err)
 {
@@ -174,8 +169,7 @@ static rs_status add_growing(rs_memory_view *v, const rs_memory_steps *steps, rs
         else
             status = rs_fail_nomem(err, "sites");
     }
-    if (rank->n_growth > first)
-        qsort(rank->growth + first, rank->n_growth - first, sizeof *rank->growth, by_kept);
+    if (rank->n_growth > first) RS_SORT(rank->growth + first, rank->n_growth - first, by_kept);
     return status;
 }
 

@@ -82,13 +82,8 @@ typedef struct share {
 
 static const rs_order by_site[] = {RS_RISING(share, site), RS_RISING(share, device)};
 
-static int by_spread(const void *a, const void *b)
-{
-    const rs_memory_spread *x = a, *y = b;
-    if (x->spread != y->spread) return x->spread > y->spread ? -1 : 1;
-    if (x->max != y->max) return x->max > y->max ? -1 : 1;
-    return strcmp(x->site, y->site);
-}
+static const rs_order by_spread[] = {RS_FALLING(rs_memory_spread, spread), RS_FALLING(rs_memory_spread, max),
+                                     RS_RISING(rs_memory_spread, site)};
 
 /* A site from what the devices that have it hold; those without it hold 0. rank_of_device: of all of them. */
 static rs_memory_spread spread_of(const share *shares, size_t n, const int64_t *rank_of_device,
@@ -164,7 +159,7 @@ static bool sum_shares(spreading *x)
                      spread_of(x->shares + i, end - i, x->ranks, x->n_devices, x->values)))
             return false;
     }
-    if (x->n_rows) qsort(x->rows, x->n_rows, sizeof *x->rows, by_spread);
+    RS_SORT(x->rows, x->n_rows, by_spread);
     return true;
 }
 
@@ -181,10 +176,7 @@ static rs_status add_spread(const rs_memory_question *q, const side *s, rs_table
 
 /* ---- against the base -------------------------------------------------------------------------------------------- */
 
-static int by_pair_site(const void *a, const void *b)
-{
-    return strcmp(((const rs_memory_pair *)a)->site, ((const rs_memory_pair *)b)->site);
-}
+static const rs_order by_pair_site[] = {RS_RISING(rs_memory_pair, site)};
 
 static int by_change(const void *a, const void *b)
 {
@@ -222,7 +214,7 @@ static rs_status add_pair(const rs_memory_question *q, const rs_memory_rank *a, 
     const char *device = in_a ? a->texts.items[in_a->device].text : b->texts.items[in_b->device].text;
     n += add_sites(a, in_a, true, rows + n);
     n += add_sites(b, in_b, false, rows + n);
-    if (n) qsort(rows, n, sizeof *rows, by_pair_site);
+    RS_SORT(rows, n, by_pair_site);
     for (size_t i = 0; i < n; i++) {
         bool same = kept && strcmp(rows[kept - 1].site, rows[i].site) == 0;
         rs_memory_pair *row = &rows[same ? kept - 1 : kept++];

@@ -328,12 +328,7 @@ typedef struct tally {
     int64_t allocations, allocated, releases, freed;
 } tally;
 
-static int by_name(const void *a, const void *b)
-{
-    const tally *x = a, *y = b;
-    if (x->device != y->device) return x->device < y->device ? -1 : 1;
-    return x->name < y->name ? -1 : x->name > y->name;
-}
+static const rs_order by_name[] = {RS_RISING(tally, device), RS_RISING(tally, name)};
 
 static int by_bytes(const void *a, const void *b)
 {
@@ -362,9 +357,9 @@ static bool add_operators(const reader *r, rs_traced_memory *p)
                                           .allocated = c->bytes > 0 ? c->bytes : 0, .releases = c->bytes <= 0,
                                           .freed = c->bytes > 0 ? 0 : rs_sub_sat(0, c->bytes) };
     }
-    if (n) qsort(all, n, sizeof *all, by_name);
+    RS_SORT(all, n, by_name);
     for (size_t i = 0; i < n; i++) {
-        if (!kept || by_name(&all[kept - 1], &all[i]) != 0) {
+        if (!kept || RS_COMPARE(by_name, &all[kept - 1], &all[i]) != 0) {
             all[kept++] = all[i];
             continue;
         }

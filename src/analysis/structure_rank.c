@@ -38,23 +38,18 @@ typedef struct cell {
     uint8_t phase;
 } cell;
 
-static int by_phase(const void *a, const void *b)
-{
-    const cell *x = a, *y = b;
-    if (x->step != y->step) return x->step < y->step ? -1 : 1;
-    if (x->phase != y->phase) return x->phase < y->phase ? -1 : 1;
-    return (x->micro_batch > y->micro_batch) - (x->micro_batch < y->micro_batch);
-}
+static const rs_order by_phase[] = {RS_RISING(cell, step), RS_RISING(cell, phase),
+                                    RS_RISING(cell, micro_batch)};
 
 static const rs_order by_layer[] = {RS_RISING(cell, phase), RS_RISING(cell, layer), RS_RISING(cell, step)};
 
 static bool add_phases(cell *cells, size_t n, rs_structure_rank *p)
 {
     size_t capacity = 0;
-    if (n) qsort(cells, n, sizeof *cells, by_phase);
+    RS_SORT(cells, n, by_phase);
     for (size_t i = 0; i < n; i++) {
         const cell *c = &cells[i];
-        if (i == 0 || by_phase(c, c - 1) != 0) {
+        if (i == 0 || RS_COMPARE(by_phase, c, c - 1) != 0) {
             if (!RS_PUSH(
                     p->phases, p->n_phases, capacity,
                     (rs_structure_phase){.step = c->step, .phase = c->phase, .micro_batch = c->micro_batch}))

@@ -1,9 +1,10 @@
-/* Letters and digits of ASCII. The C library's isalpha, tolower and the like follow the locale; these do not.
+/* Letters, digits and words of ASCII. The C library's isalpha, tolower and the like follow the locale; these do not.
  */
 #ifndef RS_BASE_ASCII_H
 #define RS_BASE_ASCII_H
 
 #include <stdbool.h>
+#include <string.h>
 
 static inline bool rs_is_digit(char c)
 {
@@ -43,6 +44,12 @@ static inline int rs_hex_digit(char c)
 static inline char rs_upper(char c)
 {
     return c >= 'a' && c <= 'z' ? (char)(c - ('a' - 'A')) : c;
+}
+
+/* Whether what is at `at` begins with the word. */
+static inline bool rs_begins(const char *at, const char *word)
+{
+    return strncmp(at, word, strlen(word)) == 0;
 }
 
 #endif

@@ -1,4 +1,5 @@
 #include "clock/hosts.h"
+#include "base/ascii.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,21 +8,16 @@
 #include "base/try.h"
 #include "input/source.h"
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 bool rs_host_in_name(const char *path, const char **host, size_t *n)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     const char *end = strstr(name, ".pt.trace.json");
     if (!end) return false;
     const char *dot = end; /* of the time; older profilers write none */
-    while (dot > name && is_digit(dot[-1])) dot--;
+    while (dot > name && rs_is_digit(dot[-1])) dot--;
     if (dot > name && dot < end && dot[-1] == '.') end = dot - 1;
     const char *at = end;
-    while (at > name && is_digit(at[-1])) at--;
+    while (at > name && rs_is_digit(at[-1])) at--;
     if (at == end || at < name + 2 || at[-1] != '_') return false;
     *host = name;
     *n = (size_t)(at - 1 - name);
@@ -56,7 +52,7 @@ static rs_status read_line(const char *at, const char *end, rs_host_list *out, b
 {
     int64_t rank = 0;
     const char *digit = at = past_blanks(at, end);
-    for (; digit < end && is_digit(*digit) && rank < INT32_MAX; digit++) rank = 10 * rank + (*digit - '0');
+    for (; digit < end && rs_is_digit(*digit) && rank < INT32_MAX; digit++) rank = 10 * rank + (*digit - '0');
     const char *comma = past_blanks(digit, end);
     *is_row = digit > at;
     if (!*is_row) return RS_OK;

@@ -302,22 +302,17 @@ static rs_status find_edges(finder *f, rs_error *err)
 
 /* ---- the result ----------------------------------------------------------------------------------------- */
 
-static int compare_edges(const void *x, const void *y)
-{
-    const edge *a = x, *b = y;
-    if (a->node != b->node) return a->node < b->node ? -1 : 1;
-    return (a->pred > b->pred) - (a->pred < b->pred);
-}
+static const rs_order compare_edges[] = {RS_RISING(edge, node), RS_RISING(edge, pred)};
 
 static rs_status keep_edges(finder *f, rs_error *err)
 {
     rs_ops_order *o = f->out;
     size_t n = 0;
-    if (f->n) qsort(f->edges, f->n, sizeof *f->edges, compare_edges);
+    RS_SORT(f->edges, f->n, compare_edges);
     o->pred = rs_malloc((f->n + 1) * sizeof *o->pred);
     if (!o->pred) return rs_fail_nomem(err, "order of operations");
     for (size_t i = 0; i < f->n; i++) {
-        if (i && compare_edges(&f->edges[i], &f->edges[i - 1]) == 0) continue;
+        if (i && RS_COMPARE(compare_edges, &f->edges[i], &f->edges[i - 1]) == 0) continue;
         o->pred[n++] = f->edges[i].pred;
         o->first[f->edges[i].node + 1]++;
     }

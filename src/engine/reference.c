@@ -219,11 +219,7 @@ static const rs_order compare_strands[] = {RS_RISING(strand, key), RS_RISING(str
 
 /* ---- references of one key ------------------------------------------------------------------------------- */
 
-static int compare_numbers(const void *x, const void *y)
-{
-    int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
-    return (a > b) - (a < b);
-}
+static const rs_order compare_numbers[] = {RS_RISING_VALUE(int64_t)};
 
 /* The lower one of two middle values. */
 static int64_t lower_median(int64_t *values, size_t n)
@@ -303,7 +299,7 @@ static bool set_peers(finder *f, const strand *group, size_t n, uint32_t positio
         if (!others) {
             reference = f->sorted[(n - 1) / 2].key;
         } else {
-            qsort(place + from, to - from, sizeof *place, compare_numbers);
+            RS_SORT(place + from, to - from, compare_numbers);
             size_t at = (others - 1) / 2;
             for (size_t i = from; i < to; i++)
                 if ((size_t)place[i] <= at) at++;
@@ -377,14 +373,8 @@ typedef struct meeting_key {
     uint32_t meeting;
 } meeting_key;
 
-static int compare_meetings(const void *x, const void *y)
-{
-    const meeting_key *a = x, *b = y;
-    if (a->key != b->key) return a->key < b->key ? -1 : 1;
-    if (a->group != b->group) return a->group < b->group ? -1 : 1;
-    if (a->step != b->step) return a->step < b->step ? -1 : 1;
-    return (a->meeting > b->meeting) - (a->meeting < b->meeting);
-}
+static const rs_order compare_meetings[] = {RS_RISING(meeting_key, key), RS_RISING(meeting_key, group),
+                                            RS_RISING(meeting_key, step), RS_RISING(meeting_key, meeting)};
 
 static meeting_key key_of(const rs_engine *e, uint32_t k)
 {
@@ -453,7 +443,7 @@ static rs_status compare_transfers(finder *f, rs_error *err)
     f->out->group_transfer = rs_malloc((n + 1) * sizeof *f->out->group_transfer);
     bool ok = keys && values && medians && f->out->group && f->out->group_transfer;
     for (uint32_t k = 0; ok && k < n; k++) keys[k] = key_of(f->e, k);
-    if (ok && n) qsort(keys, n, sizeof *keys, compare_meetings);
+    if (ok && n) RS_SORT(keys, n, compare_meetings);
     ok = ok && number_groups(f->out, keys, n);
     for (size_t i = 0, k; ok && i < n; i = k) {
         size_t n_groups = 0;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "format/perfetto.h"
+#include "base/ascii.h"
 #include "trace/step_name.h"
 
 static const char *const syncs[] = {"Event Sync", "Stream Wait Event", "Stream Sync", "Context Sync"};
@@ -44,17 +45,12 @@ static bool is_one_of(const char *name, const char *const *list, size_t n)
     return false;
 }
 
-static bool begins(const char *name, const char *word)
-{
-    return strncmp(name, word, strlen(word)) == 0;
-}
-
 static const char *category_of_work(const char *name, unsigned facts)
 {
     if (facts & RS_PERFETTO_HAS_SYNC || is_one_of(name, syncs, sizeof syncs / sizeof *syncs))
         return "cuda_sync";
-    if (begins(name, "Memcpy")) return "gpu_memcpy";
-    return begins(name, "Memset") ? "gpu_memset" : "kernel";
+    if (rs_begins(name, "Memcpy")) return "gpu_memcpy";
+    return rs_begins(name, "Memset") ? "gpu_memset" : "kernel";
 }
 
 /* cudaLaunchKernel, hipLaunchKernel, cuLaunchKernelEx; not cublas... nor kernels such as cuApplyLayerNorm. */
@@ -62,7 +58,7 @@ static const char *category_of_call(const char *name, unsigned facts)
 {
     static const char *const prefixes[] = {"cuda", "hip", "cu"};
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
-        char next = begins(name, prefixes[i]) ? name[strlen(prefixes[i])] : '\0';
+        char next = rs_begins(name, prefixes[i]) ? name[strlen(prefixes[i])] : '\0';
         if (next < 'A' || next > 'Z') continue;
         if (i < 2) return "cuda_runtime";
         return facts & RS_PERFETTO_HAS_STREAM ? NULL : "cuda_driver";
@@ -74,7 +70,7 @@ static bool annotates_collective(const char *name)
 {
     static const char *const backends[] = {"nccl:", "gloo:", "mpi:", "ucc:", "xccl:", "hccl:"};
     for (size_t i = 0; i < sizeof backends / sizeof *backends; i++)
-        if (begins(name, backends[i])) return true;
+        if (rs_begins(name, backends[i])) return true;
     return false;
 }
 
@@ -82,7 +78,7 @@ static bool is_annotation(const char *name)
 {
     if (rs_names_step(name)) return true;
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
-        if (begins(name, operators[i])) return false;
+        if (rs_begins(name, operators[i])) return false;
     for (size_t i = 0; i < sizeof annotations / sizeof *annotations; i++)
         if (strstr(name, annotations[i])) return true;
     return false;

@@ -9,6 +9,7 @@
 #include "base/ascii.h"
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/try.h"
 #include "format/sqlite_nsys.h"
 
@@ -224,20 +225,15 @@ static rs_status record_row(void *context, sqlite3_stmt *s, rs_native *r)
                : rs_fail_nomem(n->d->err, "recorded events");
 }
 
-static int by_event(const void *a, const void *b)
-{
-    const recorded *x = a, *y = b;
-    if (x->pid != y->pid) return x->pid < y->pid ? -1 : 1;
-    if (x->event != y->event) return x->event < y->event ? -1 : 1;
-    return x->correlation < y->correlation ? -1 : x->correlation > y->correlation;
-}
+static const rs_order by_event[] = {RS_RISING(recorded, pid), RS_RISING(recorded, event),
+                                    RS_RISING(recorded, correlation)};
 
 /* The last time that the event was recorded before the call; NULL: never. */
 static const recorded *recorded_before(const nsys *n, int64_t pid, int64_t event, int64_t correlation)
 {
     recorded wanted = {.pid = pid, .event = event, .correlation = correlation};
     size_t low;
-    RS_SEARCH(low, n->n_records, by_event(&n->records[low], &wanted) < 0);
+    RS_SEARCH(low, n->n_records, RS_COMPARE(by_event, &n->records[low], &wanted) < 0);
     if (!low) return NULL;
     const recorded *r = &n->records[low - 1];
     return r->pid == pid && r->event == event ? r : NULL;
@@ -370,8 +366,7 @@ static rs_status read_nsys(rs_database *d)
     for (size_t i = 0; i < N_TABLES && status == RS_OK; i++) {
         int64_t rows;
         status = rs_database_read(d, &tables[i], &n, &rows);
-        if (tables[i].row == record_row && n.n_records)
-            qsort(n.records, n.n_records, sizeof *n.records, by_event);
+        if (tables[i].row == record_row && n.n_records) RS_SORT(n.records, n.n_records, by_event);
     }
     if (status == RS_OK) status = rs_nsys_read_host(d);
     if (status == RS_OK && n.n_graphs)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/interval.h"
+#include "base/order.h"
 #include "base/stats.h"
 #include "match/collective_internal.h"
 
@@ -35,11 +36,7 @@ typedef struct run {
     size_t n;
 } run;
 
-static int compare_times(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return x < y ? -1 : x > y;
-}
+static const rs_order compare_times[] = {RS_RISING_VALUE(int64_t)};
 
 static int64_t start_of(const rs_coll_job *job, const rs_coll_item *i)
 {
@@ -91,7 +88,7 @@ static trial try_shift(const rs_coll_job *job, run a, run b, int64_t shift)
         meet(job, x, y, &clocks);
         distances[i] = rs_sub_sat(end_of(job, y), end_of(job, x));
     }
-    qsort(distances, n, sizeof *distances, compare_times);
+    RS_SORT(distances, n, compare_times);
     t.distance = size_of(distances[n / 2]);
     t.apart = clocks.low > clocks.high;
     t.ahead = t.apart ? 0 : size_of(least_of(&clocks));
@@ -257,7 +254,7 @@ static bool vote(walker *w)
                 rs_coll_same_signature(w->job, x, y))
                 differences[n++] = rs_sub_sat(end_of(w->job, y), end_of(w->job, x));
         }
-    qsort(differences, n, sizeof *differences, compare_times);
+    RS_SORT(differences, n, compare_times);
     for (size_t from = 0, to = 0; from < n; from++) {
         while (to < n && rs_sub_sat(differences[to], differences[from]) <= 2 * NEAR) to++;
         int64_t middle = differences[from + (to - from) / 2];
@@ -379,13 +376,7 @@ typedef struct couple {
     uint32_t a, b; /* places among the ends */
 } couple;
 
-static int by_apart(const void *a, const void *b)
-{
-    const couple *x = a, *y = b;
-    if (x->apart != y->apart) return x->apart < y->apart ? -1 : 1;
-    if (x->a != y->a) return x->a < y->a ? -1 : 1;
-    return x->b < y->b ? -1 : x->b > y->b;
-}
+static const rs_order by_apart[] = {RS_RISING(couple, apart), RS_RISING(couple, a), RS_RISING(couple, b)};
 
 /* Whether what one sends the other receives. A kernel without a name does both. */
 static bool may_couple(const rs_coll_job *job, const rs_coll_item *x, const rs_coll_item *y)
@@ -414,7 +405,7 @@ bool rs_coll_number_by_end(const rs_coll_job *job, rs_coll_item *items, size_t n
                 ok = RS_PUSH(all, n_couples, capacity, (couple){apart, i, k});
         }
     }
-    if (ok && n_couples) qsort(all, n_couples, sizeof *all, by_apart);
+    if (ok && n_couples) RS_SORT(all, n_couples, by_apart);
     for (size_t c = 0; ok && c < n_couples; c++) {
         rs_coll_item *x = &items[ends[all[c].a].value], *y = &items[ends[all[c].b].value];
         if (x->number < 0 || y->number < 0) continue;

@@ -9,6 +9,7 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/search.h"
 #include "match/collective_internal.h"
 
@@ -113,13 +114,8 @@ static size_t waited_for(const finder *f, size_t receive)
     return f->n;
 }
 
-static int by_votes(const void *a, const void *b)
-{
-    const pairing *x = a, *y = b;
-    if (x->votes != y->votes) return x->votes > y->votes ? -1 : 1;
-    if (x->receive != y->receive) return x->receive < y->receive ? -1 : 1;
-    return x->send < y->send ? -1 : x->send > y->send;
-}
+static const rs_order by_votes[] = {RS_FALLING(pairing, votes), RS_RISING(pairing, receive),
+                                    RS_RISING(pairing, send)};
 
 static bool vote(finder *f)
 {
@@ -135,7 +131,7 @@ static bool vote(finder *f)
         if (is_new && !RS_PUSH(f->pairs, f->n_pairs, f->capacity, (pairing){receive, from, 0})) return false;
         f->pairs[*at].votes++;
     }
-    if (f->n_pairs) qsort(f->pairs, f->n_pairs, sizeof *f->pairs, by_votes);
+    RS_SORT(f->pairs, f->n_pairs, by_votes);
     return true;
 }
 

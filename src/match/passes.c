@@ -1,4 +1,5 @@
 #include "match/passes.h"
+#include "base/ascii.h"
 
 #include <string.h>
 
@@ -157,11 +158,6 @@ static rs_status collect_work(rs_trace *trace, const rs_policy *policy, const rs
     return add_messages(comm, s, out) ? RS_OK : rs_fail_nomem(err, "passes of a pipeline");
 }
 
-static bool begins(const char *name, const char *with)
-{
-    return strncmp(name, with, strlen(with)) == 0;
-}
-
 /* Operators of the host, those of the optimizer too: rows of one thread hold each other. */
 static rs_status collect_operators(rs_trace *trace, const rs_coll_rank *comm, const notes *told,
                                    const notes *phases, pieces *out, rs_error *err)
@@ -176,7 +172,7 @@ static rs_status collect_operators(rs_trace *trace, const rs_coll_rank *comm, co
         uint32_t row = rs_trace_row(trace, i);
         rs_kind kind = rs_event_kind(e, row);
         const char *name = rs_event_name(e, row);
-        bool optimizer = kind == RS_KIND_USER_ANNOTATION && begins(name, "Optimizer.");
+        bool optimizer = kind == RS_KIND_USER_ANNOTATION && rs_begins(name, "Optimizer.");
         if ((kind != RS_KIND_CPU_OP && !optimizer) || !rs_event_is_span(e, row) ||
             (kind == RS_KIND_CPU_OP && (rs_coll_is_operator(name) || rs_coll_is_host_span(name))) ||
             !rs_selects_row(&selector, row))
@@ -184,7 +180,7 @@ static rs_status collect_operators(rs_trace *trace, const rs_coll_rank *comm, co
         int64_t step = rs_trace_step_at(steps, n_steps, e->threads[e->thread[row]].pid, e->start[row]);
         const uint32_t named = note_at(phases, e->start[row]);
         const bool backward = named ? phases->items[named - 1].kind == RS_PASS_BACKWARD
-                                    : begins(name, "autograd::engine::evaluate_function");
+                                    : rs_begins(name, "autograd::engine::evaluate_function");
         uint8_t phase = optimizer ? RS_PHASE_OPTIMIZER : backward ? RS_PHASE_BACKWARD : RS_PHASE_FORWARD;
         if (!RS_APPEND(out, (piece){e->start[row], e->start[row], rs_event_end(e, row), step, RS_NO_ROW,
                                     note_at(told, e->start[row]), phase}))

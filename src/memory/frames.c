@@ -5,11 +5,6 @@
 #include "base/ascii.h"
 #include "base/memory.h"
 
-static bool begins(const char *text, const char *with)
-{
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
 static bool holds(const char *text, const char *part)
 {
     return strstr(text, part) != NULL;
@@ -43,7 +38,7 @@ const char *rs_short_path(const char *path)
 /* The part of a C++ name before `::member` and after the :: before it, where the name begins with `space`. */
 static const char *part_before(const char *name, const char *space, const char *member, size_t *length)
 {
-    if (!begins(name, space)) return NULL;
+    if (!rs_begins(name, space)) return NULL;
     size_t m = strlen(member);
     for (const char *p = name; (p = strstr(p, member)); p++) {
         if (p[m] != '\0' && p[m] != '(') continue;
@@ -82,7 +77,7 @@ static bool is_library(const char *file)
 {
     const char *path = rs_short_path(file);
     bool lib = holds(file, "/lib/python3") || holds(file, "/lib64/python3");
-    return begins(path, "torch/") || begins(path, "functorch/") || begins(path, "torchgen/") ||
+    return rs_begins(path, "torch/") || rs_begins(path, "functorch/") || rs_begins(path, "torchgen/") ||
            holds(file, "/pytorch/torch/") ||
            (lib && !holds(file, "site-packages/") && !holds(file, "dist-packages/"));
 }
@@ -103,8 +98,8 @@ static uint32_t python_traits(const char *file, const char *name)
     if (holds_word(name, "loss")) traits |= RS_FRAME_FORWARD;
     if (holds_word(name, "loader") || holds_word(name, "collate") || holds_word(name, "batch"))
         traits |= RS_FRAME_LOADER;
-    if (begins(path, "torch/distributed/")) traits |= RS_FRAME_COMM;
-    if (holds(path, "/optim/") || begins(path, "optim/") || holds(path, "optimizer"))
+    if (rs_begins(path, "torch/distributed/")) traits |= RS_FRAME_COMM;
+    if (holds(path, "/optim/") || rs_begins(path, "optim/") || holds(path, "optimizer"))
         traits |= RS_FRAME_OPTIMIZER;
     if (strcmp(path, "torch/autograd/function.py") == 0 && strcmp(name, "apply") == 0)
         traits |= RS_FRAME_AUTOGRAD;
@@ -141,7 +136,7 @@ static bool is_noise(const char *file, const char *name)
                                         "torch::cuda::(anonymous namespace)::gather",
                                         "??"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (begins(name, names[i])) return true;
+        if (rs_begins(name, names[i])) return true;
     return !*name || holds(file, "/Python/ceval") || holds(file, "/Objects/") || holds(file, "/Include/") ||
            holds(name, "::redispatch(");
 }
@@ -152,13 +147,13 @@ static uint32_t native_traits(const char *file, const char *name)
     uint32_t traits = RS_FRAME_NATIVE | (is_noise(file, name) ? RS_FRAME_NOISE : 0);
     const char *node = rs_autograd_node(name, &length);
     if (node) traits |= RS_FRAME_NODE | RS_FRAME_AUTOGRAD;
-    if (node && begins(node, "AccumulateGrad")) traits |= RS_FRAME_ACCUMULATE;
+    if (node && rs_begins(node, "AccumulateGrad")) traits |= RS_FRAME_ACCUMULATE;
     if (rs_called_operator(name, &length)) traits |= RS_FRAME_OPERATOR;
     if (holds(name, "torch::autograd::Engine::") || holds(name, "PythonEngine::thread_"))
         traits |= RS_FRAME_AUTOGRAD;
     if (holds(name, "Workspace")) traits |= RS_FRAME_WORKSPACE;
     if (holds(name, "cublas") || holds(name, "cudnn")) traits |= RS_FRAME_KERNEL_LIBRARY;
-    if (holds(name, "at::detail::empty") || begins(name, "at::_ops::empty")) traits |= RS_FRAME_TENSOR;
+    if (holds(name, "at::detail::empty") || rs_begins(name, "at::_ops::empty")) traits |= RS_FRAME_TENSOR;
     if (holds(name, "ProcessGroupNCCL") || holds(name, "ncclComm")) traits |= RS_FRAME_COMM;
     return traits;
 }

@@ -5,6 +5,7 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/search.h"
 #include "base/try.h"
 #include "trace/step_name.h"
@@ -83,13 +84,8 @@ static bool fill(maker *m)
     return leave(m, current, RS_NO_NODE);
 }
 
-static int by_ids(const void *a, const void *b)
-{
-    const rs_host_thread *x = a, *y = b;
-    if (x->pid != y->pid) return x->pid < y->pid ? -1 : 1;
-    if (x->tid != y->tid) return x->tid < y->tid ? -1 : 1;
-    return x->first < y->first ? -1 : x->first > y->first;
-}
+static const rs_order by_ids[] = {RS_RISING(rs_host_thread, pid), RS_RISING(rs_host_thread, tid),
+                                  RS_RISING(rs_host_thread, first)};
 
 rs_status rs_host_time_of(rs_trace *trace, rs_host_time **out, rs_error *err)
 {
@@ -102,7 +98,7 @@ rs_status rs_host_time_of(rs_trace *trace, rs_host_time **out, rs_error *err)
         rs_host_time_free(host);
         return rs_fail_nomem(err, "what the host was in");
     }
-    if (host->n_threads) qsort(host->threads, host->n_threads, sizeof *host->threads, by_ids);
+    RS_SORT(host->threads, host->n_threads, by_ids);
     *out = host;
     return RS_OK;
 }
@@ -113,7 +109,7 @@ static const rs_host_thread *find_thread(const rs_host_time *host, int64_t pid, 
 {
     const rs_host_thread key = {pid, tid, 0, 0, 0};
     size_t low;
-    RS_SEARCH(low, host->n_threads, by_ids(&host->threads[low], &key) < 0);
+    RS_SEARCH(low, host->n_threads, RS_COMPARE(by_ids, &host->threads[low], &key) < 0);
     bool is = low < host->n_threads && host->threads[low].pid == pid && host->threads[low].tid == tid;
     return is ? &host->threads[low] : NULL;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/align.h"
+#include "base/order.h"
 #include "regress/parts.h"
 
 static const rs_one_run *with_tokens(const rs_run_range *range)
@@ -67,24 +68,19 @@ static bool look_between(const program *a, size_t i, size_t i_end, const program
     return true;
 }
 
-static int by_names(const void *x, const void *y)
-{
-    const vote *a = x, *b = y;
-    if (a->old != b->old) return a->old < b->old ? -1 : 1;
-    return a->new < b->new ? -1 : a->new > b->new;
-}
+static const rs_order by_names[] = {RS_RISING(vote, old), RS_RISING(vote, new)};
 
 static int by_votes(const void *x, const void *y)
 {
     const vote *a = x, *b = y;
     if (a->n != b->n) return a->n > b->n ? -1 : 1;
-    return by_names(x, y);
+    return RS_COMPARE(by_names, x, y);
 }
 
 static void unite(votes *v)
 {
     size_t kept = 0;
-    if (v->n) qsort(v->items, v->n, sizeof *v->items, by_names);
+    RS_SORT(v->items, v->n, by_names);
     for (size_t i = 0; i < v->n; i++)
         if (kept && v->items[kept - 1].old == v->items[i].old && v->items[kept - 1].new == v->items[i].new)
             v->items[kept - 1].n++;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "text/locale.h"
+#include "base/ascii.h"
 #include "text/numbers.h"
 
 /* Of digits beyond this many it only matters whether all are 0: no double, nor the middle between two, has
@@ -28,11 +29,6 @@ typedef struct parts {
     int64_t exponent;
 } parts;
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool split_exponent(const char *text, size_t length, int64_t *out)
 {
     size_t i = 0;
@@ -40,7 +36,7 @@ static bool split_exponent(const char *text, size_t length, int64_t *out)
     if (length && (text[0] == '+' || text[0] == '-')) i++;
     if (i == length) return false;
     for (; i < length; i++) {
-        if (!is_digit(text[i])) return false;
+        if (!rs_is_digit(text[i])) return false;
         if (*out < FAR_EXPONENT) *out = *out * 10 + (text[i] - '0');
     }
     if (minus) *out = -*out;
@@ -54,7 +50,7 @@ static bool split(const char *text, size_t length, parts *out)
     *out = (parts){.negative = length && text[0] == '-'};
     if (length && (text[0] == '-' || text[0] == '+')) i++;
     out->digits = text + i;
-    for (; i < length && (is_digit(text[i]) || (text[i] == '.' && !point)); i++) {
+    for (; i < length && (rs_is_digit(text[i]) || (text[i] == '.' && !point)); i++) {
         if (text[i] == '.')
             point = true;
         else

@@ -6,6 +6,7 @@
  * names, the name of the first kernel. The names of operators that it makes up itself are left out: no trace
  * holds them. */
 #include "trace/categories.h"
+#include "base/ascii.h"
 
 #include <string.h>
 
@@ -298,11 +299,6 @@ static const entry operators[] = {
     {"vllm::unified_attention_with_output", "InferenceAttention"},
 };
 
-static bool starts(const char *text, const char *word)
-{
-    return strncmp(text, word, strlen(word)) == 0;
-}
-
 static const char *by_name(const char *name)
 {
     const size_t n = sizeof operators / sizeof *operators;
@@ -315,9 +311,9 @@ const char *rs_op_category(const char *op, const char *first_kernel)
 {
     const char *category = by_name(op);
     if (category) return category;
-    if (starts(op, "triton")) return "triton";
-    if (starts(op, "record_param_comms")) return "record_param_comms";
-    if (first_kernel && starts(first_kernel, "void at::native")) {
+    if (rs_begins(op, "triton")) return "triton";
+    if (rs_begins(op, "record_param_comms")) return "record_param_comms";
+    if (first_kernel && rs_begins(first_kernel, "void at::native")) {
         if (strstr(first_kernel, "elementwise")) return "elementwise";
         if (strstr(first_kernel, "reduce")) return "reduce";
         if (strstr(first_kernel, "multi_tensor_apply")) return "multi_tensor_apply";

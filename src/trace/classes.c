@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "trace/comm_kernels.h"
+#include "base/ascii.h"
 #include "trace/trace.h"
 
 static const char *const memory_names[] = {"__amd_rocclr_copybuffer", "__amd_rocclr_fillbuffer",
@@ -71,11 +72,6 @@ rs_class rs_class_of_tracelens(rs_kind kind, const char *name, size_t length)
 
 /* ---- HTA's rules: regular expressions tried from the start of the name, a dot stops at a line's end ---- */
 
-static bool starts(const char *name, const char *word)
-{
-    return strncmp(name, word, strlen(word)) == 0;
-}
-
 /* As starts with ".*word": word is on the first line. */
 static bool on_first_line(const char *name, const char *word)
 {
@@ -88,13 +84,13 @@ static bool on_first_line(const char *name, const char *word)
 /* "cuda.*LaunchKernel" */
 static bool is_cuda_launch(const char *name)
 {
-    return starts(name, "cuda") && on_first_line(name + 4, "LaunchKernel");
+    return rs_begins(name, "cuda") && on_first_line(name + 4, "LaunchKernel");
 }
 
 static bool is_hta_memory(const char *name)
 {
-    const char *rest = starts(name, "hip") ? name + 3 : name;
-    return starts(rest, "Memcpy") || starts(rest, "Memset") || starts(name, "dma");
+    const char *rest = rs_begins(name, "hip") ? name + 3 : name;
+    return rs_begins(rest, "Memcpy") || rs_begins(rest, "Memset") || rs_begins(name, "dma");
 }
 
 static bool is_hta_compute(const char *name)
@@ -106,7 +102,7 @@ static bool is_hta_compute(const char *name)
                                            "hccl",        "collective_subgraph_execution"};
     static const char *const no_part[] = {"Memcpy", "Memset", "dma", "Sync"};
     for (size_t i = 0; i < sizeof no_start / sizeof *no_start; i++)
-        if (starts(name, no_start[i])) return false;
+        if (rs_begins(name, no_start[i])) return false;
     for (size_t i = 0; i < sizeof no_part / sizeof *no_part; i++)
         if (on_first_line(name, no_part[i])) return false;
     return !is_cuda_launch(name);
@@ -115,7 +111,7 @@ static bool is_hta_compute(const char *name)
 rs_class rs_class_of_hta(const char *name, size_t length)
 {
     (void)length; /* names are terminated */
-    if (starts(name, "nccl") || starts(name, "hip") || starts(name, "hccl") ||
+    if (rs_begins(name, "nccl") || rs_begins(name, "hip") || rs_begins(name, "hccl") ||
         on_first_line(name, "ncclKernel"))
         return RS_CLASS_COMM;
     if (is_hta_memory(name)) return RS_CLASS_MEMORY;

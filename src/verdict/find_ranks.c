@@ -78,18 +78,9 @@ typedef struct rank_set {
     uint32_t meeting; /* one of theirs */
 } rank_set;
 
-static int by_size(const void *a, const void *b)
-{
-    const rank_set *x = a, *y = b;
-    if (x->n != y->n) return x->n > y->n ? -1 : 1;
-    return x->meeting < y->meeting ? -1 : x->meeting > y->meeting;
-}
+static const rs_order by_size[] = {RS_FALLING(rank_set, n), RS_RISING(rank_set, meeting)};
 
-static int by_index(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
+static const rs_order by_index[] = {RS_RISING_VALUE(uint32_t)};
 
 /* The sets of ranks that meet of which all are slow, the largest first; block owns the members. */
 static rs_status find_groups(compared *c, rank_set **out, size_t *n_out, uint32_t **block, rs_error *err)
@@ -115,13 +106,13 @@ static rs_status find_groups(compared *c, rank_set **out, size_t *n_out, uint32_
         if (seen[g] || in->n < LEAST_GROUP || in->n >= e->n_ranks) continue;
         seen[g] = 1;
         for (uint32_t i = 0; i < in->n; i++) ranks[i] = e->coll.arrivals[in->first + i].rank;
-        qsort(ranks, in->n, sizeof *ranks, by_index);
+        RS_SORT(ranks, in->n, by_index);
         if (!all_off(c, ranks, in->n)) continue;
         used += in->n;
         (*out)[n++] = (rank_set){ranks, in->n, (uint32_t)k};
     }
     rs_free(seen);
-    if (n) qsort(*out, n, sizeof **out, by_size);
+    RS_SORT(*out, n, by_size);
     *n_out = n;
     return RS_OK;
 }

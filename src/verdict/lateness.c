@@ -7,6 +7,7 @@
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/stats.h"
 #include "base/try.h"
 #include "engine/forest.h"
@@ -55,12 +56,7 @@ static void add_wait(lateness *l, const rs_wait *w)
         if (l->of_rank[r] > 0) l->caused[late * n + r] += (double)w->ns * l->of_rank[r] / sum;
 }
 
-static int by_wait(const void *a, const void *b)
-{
-    const rs_lateness *x = a, *y = b;
-    if (x->wait_us != y->wait_us) return x->wait_us > y->wait_us ? -1 : 1;
-    return x->rank < y->rank ? -1 : x->rank > y->rank;
-}
+static const rs_order by_wait[] = {RS_FALLING(rs_lateness, wait_us), RS_RISING(rs_lateness, rank)};
 
 static bool accuses(const rs_candidate *c, int64_t rank)
 {
@@ -97,7 +93,7 @@ static rs_status put_all(rs_judgement *j, const lateness *l, const int64_t *rank
         j->late[j->n_late++] =
             (rs_lateness){rank_of[r], rank_of[cause], l->waited[r] / 1e3, l->caused[r * n + cause] / 1e3};
     }
-    if (j->n_late) qsort(j->late, j->n_late, sizeof *j->late, by_wait);
+    RS_SORT(j->late, j->n_late, by_wait);
     return RS_OK;
 }
 

@@ -156,14 +156,8 @@ static bool add_call(matching *m, uint32_t file, uint32_t at, file_groups *known
                    (call){id - 1, file, c->nodes[k->node].start, at});
 }
 
-static int in_order(const void *a, const void *b)
-{
-    const call *x = a, *y = b;
-    if (x->group != y->group) return x->group < y->group ? -1 : 1;
-    if (x->file != y->file) return x->file < y->file ? -1 : 1;
-    if (x->start != y->start) return x->start < y->start ? -1 : 1;
-    return x->at < y->at ? -1 : x->at > y->at;
-}
+static const rs_order in_order[] = {RS_RISING(call, group), RS_RISING(call, file), RS_RISING(call, start),
+                                    RS_RISING(call, at)};
 
 static bool find_calls(matching *m)
 {
@@ -178,7 +172,7 @@ static bool find_calls(matching *m)
         rs_free(known.members);
         rs_arena_clear(&known.arena);
     }
-    if (ok && m->n_calls) qsort(m->calls, m->n_calls, sizeof *m->calls, in_order);
+    if (ok && m->n_calls) RS_SORT(m->calls, m->n_calls, in_order);
     for (size_t i = 0; ok && i < m->n_calls; i++) {
         job_group *g = &m->groups[m->calls[i].group];
         if (!g->n++) g->first = i;
@@ -337,17 +331,9 @@ static void compare_group(matching *m, uint32_t at)
 
 /* ---- sends and receives ----------------------------------------------------------------------------- */
 
-static int by_message(const void *a, const void *b)
-{
-    const message *x = a, *y = b;
-    if (x->src != y->src) return x->src < y->src ? -1 : 1;
-    if (x->dst != y->dst) return x->dst < y->dst ? -1 : 1;
-    if (x->tag != y->tag) return x->tag < y->tag ? -1 : 1;
-    if (x->size != y->size) return x->size < y->size ? -1 : 1;
-    if (x->sends != y->sends) return x->sends ? -1 : 1;
-    if (x->file != y->file) return x->file < y->file ? -1 : 1;
-    return (x->node > y->node) - (x->node < y->node);
-}
+static const rs_order by_message[] = {
+    RS_RISING(message, src),    RS_RISING(message, dst),  RS_RISING(message, tag), RS_RISING(message, size),
+    RS_FALLING(message, sends), RS_RISING(message, file), RS_RISING(message, node)};
 
 static bool find_messages(matching *m)
 {
@@ -367,7 +353,7 @@ static bool find_messages(matching *m)
                 return false;
         }
     }
-    if (m->n_messages) qsort(m->messages, m->n_messages, sizeof *m->messages, by_message);
+    RS_SORT(m->messages, m->n_messages, by_message);
     return true;
 }
 

@@ -1,6 +1,7 @@
 /* Telling what a communication kernel does: from the collective's own record where the host trace has one,
  * else from the kernel's arguments, else from its name. */
 #include "chakra/convert_comm.h"
+#include "base/ascii.h"
 
 #include <string.h>
 
@@ -21,11 +22,6 @@ static void fold(const char *name, char out[NAME_MAX_FOLDED])
         out[n++] = c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
     }
     out[n] = '\0';
-}
-
-static bool starts(const char *text, const char *word)
-{
-    return strncmp(text, word, strlen(word)) == 0;
 }
 
 /* Longer words first: "reduce" is in "allreduce". */
@@ -49,12 +45,12 @@ static const struct {
 /* What a folded name says; false when it says nothing. */
 static bool operation_of(const char *folded, rs_comm *out)
 {
-    bool pair = starts(folded, "sendrecv");
-    if (!pair && (starts(folded, "send") || starts(folded, "isend") || starts(folded, "ncclsend"))) {
+    bool pair = rs_begins(folded, "sendrecv");
+    if (!pair && (rs_begins(folded, "send") || rs_begins(folded, "isend") || rs_begins(folded, "ncclsend"))) {
         out->node_type = SEND;
         return true;
     }
-    if (starts(folded, "recv") || starts(folded, "irecv") || starts(folded, "ncclrecv")) {
+    if (rs_begins(folded, "recv") || rs_begins(folded, "irecv") || rs_begins(folded, "ncclrecv")) {
         out->node_type = RECEIVE;
         return true;
     }

@@ -59,11 +59,7 @@ static void fill_lines(rs_timelines *x)
     }
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const int64_t *p = a, *q = b;
-    return (*p > *q) - (*p < *q);
-}
+static const rs_order by_value[] = {RS_RISING_VALUE(int64_t)};
 
 /* Few lines are asked for the ends of their items: theirs are sorted when they are. */
 static const int64_t *item_ends(rs_timelines *x, rs_timeline *line)
@@ -71,7 +67,7 @@ static const int64_t *item_ends(rs_timelines *x, rs_timeline *line)
     int64_t *ends = x->item_ends + line->first;
     if (!line->ends_sorted) {
         for (uint32_t i = 0; i < line->n; i++) ends[i] = x->items[line->first + i].end;
-        qsort(ends, line->n, sizeof *ends, by_value);
+        RS_SORT(ends, line->n, by_value);
         line->ends_sorted = true;
     }
     return ends;
@@ -123,12 +119,7 @@ static const rs_order by_line_and_time[] = {
     RS_RISING(rs_timeline_wait, line), RS_RISING(rs_timeline_wait, from),    RS_RISING(rs_timeline_wait, to),
     RS_RISING(rs_timeline_wait, gpu),  RS_RISING(rs_timeline_wait, on_line), RS_RISING(rs_timeline_wait, on)};
 
-static int by_line(const void *a, const void *b)
-{
-    const rs_timeline_point *p = a, *q = b;
-    if (p->line != q->line) return p->line < q->line ? -1 : 1;
-    return (p->t > q->t) - (p->t < q->t);
-}
+static const rs_order by_line[] = {RS_RISING(rs_timeline_point, line), RS_RISING(rs_timeline_point, t)};
 
 /* Joins waits that overlap. */
 static bool join_waits(rs_timelines *x)
@@ -193,7 +184,7 @@ static bool collect_points(rs_timelines *x, bool wait_ends, rs_timeline_point **
     rs_timeline_point *p =
         rs_malloc((x->n_items + 2 * x->n_lines + 2 * x->n_spans + x->n_extra + 1) * sizeof *p);
     if (!p) return false;
-    if (x->n_extra) qsort(x->extra, x->n_extra, sizeof *x->extra, by_line);
+    RS_SORT(x->extra, x->n_extra, by_line);
     for (uint32_t i = 0; i < x->n_lines; i++) {
         const rs_timeline *line = &x->lines[i];
         size_t span = x->span_first[i], n_spans = x->span_first[i + 1] - span, first = extra;

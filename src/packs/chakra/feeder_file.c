@@ -144,11 +144,7 @@ static rs_status read_nodes(rs_et_feeder *f, const char *path, rs_error *err)
 
 static const rs_order by_id[] = {RS_RISING(rs_et_node, id)};
 
-static int by_value(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
+static const rs_order by_value[] = {RS_RISING_VALUE(uint64_t)};
 
 static uint32_t index_of(const rs_et_feeder *f, uint64_t id)
 {
@@ -175,7 +171,7 @@ static void clean_deps(rs_et_feeder *f, rs_et_node *n)
 {
     uint64_t *deps = f->deps + n->first_dep;
     uint32_t kept = 0;
-    if (n->n_dep > 1) qsort(deps, n->n_dep, sizeof *deps, by_value);
+    if (n->n_dep > 1) RS_SORT(deps, n->n_dep, by_value);
     for (uint32_t k = 0; k < n->n_dep; k++) {
         if (k && deps[k] == deps[k - 1]) continue;
         uint32_t at = index_of(f, deps[k]);

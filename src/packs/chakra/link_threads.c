@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/interval.h"
+#include "base/order.h"
 #include "chakra/link.h"
 
 /* A thread that did nothing for this long, ns, begins again. */
@@ -175,19 +176,14 @@ typedef struct numbered {
     uint32_t thread;
 } numbered;
 
-static int by_number(const void *a, const void *b)
-{
-    const numbered *p = a, *q = b;
-    if (p->number != q->number) return p->number < q->number ? -1 : 1;
-    return (p->thread > q->thread) - (p->thread < q->thread);
-}
+static const rs_order by_number[] = {RS_RISING(numbered, number), RS_RISING(numbered, thread)};
 
 static size_t unique(numbered *items, size_t n)
 {
     size_t kept = 0;
-    if (n) qsort(items, n, sizeof *items, by_number);
+    RS_SORT(items, n, by_number);
     for (size_t i = 0; i < n; i++)
-        if (!i || by_number(&items[i], &items[kept - 1]) != 0) items[kept++] = items[i];
+        if (!i || RS_COMPARE(by_number, &items[i], &items[kept - 1]) != 0) items[kept++] = items[i];
     return kept;
 }
 
@@ -229,9 +225,9 @@ static bool find_backward(finding *f)
     for (size_t i = 0; ok && i < x->n_linked; i++) {
         const rs_host_node *n = node_of(f, x->linked[i]);
         numbered tid = {n->tid, thread_of(f, x->linked[i])}, fw = {n->fw_tid, tid.thread};
-        if (!n_own || by_number(&own[n_own - 1], &tid) != 0) own[n_own++] = tid;
+        if (!n_own || RS_COMPARE(by_number, &own[n_own - 1], &tid) != 0) own[n_own++] = tid;
         if (!f->backward[i] || fw.number == RS_ET_NO_VALUE || fw.number == 0) continue;
-        if (!n_to || by_number(&to[n_to - 1], &fw) != 0) to[n_to++] = fw;
+        if (!n_to || RS_COMPARE(by_number, &to[n_to - 1], &fw) != 0) to[n_to++] = fw;
     }
     if (ok) n_own = unique(own, n_own);
     if (ok) n_to = unique(to, n_to);
@@ -249,12 +245,7 @@ typedef struct share {
     uint32_t root, thread, n;
 } share;
 
-static int by_root(const void *a, const void *b)
-{
-    const share *p = a, *q = b;
-    if (p->root != q->root) return p->root < q->root ? -1 : 1;
-    return (p->thread > q->thread) - (p->thread < q->thread);
-}
+static const rs_order by_root[] = {RS_RISING(share, root), RS_RISING(share, thread)};
 
 /* How many nodes of each root ran on each thread. */
 static size_t count_shares(const rs_linker *x, uint32_t *roots, share *out)
@@ -264,14 +255,14 @@ static size_t count_shares(const rs_linker *x, uint32_t *roots, share *out)
     for (size_t i = 0; i < x->n_linked; i++) {
         const rs_link_op *op = &x->ops[x->linked[i]];
         share one = {rs_link_root_of(x, roots, op->node), op->thread, 1};
-        if (n && by_root(&out[n - 1], &one) == 0)
+        if (n && RS_COMPARE(by_root, &out[n - 1], &one) == 0)
             out[n - 1].n++;
         else
             out[n++] = one;
     }
-    if (n) qsort(out, n, sizeof *out, by_root);
+    RS_SORT(out, n, by_root);
     for (size_t i = 0; i < n; i++) {
-        if (kept && by_root(&out[kept - 1], &out[i]) == 0)
+        if (kept && RS_COMPARE(by_root, &out[kept - 1], &out[i]) == 0)
             out[kept - 1].n += out[i].n;
         else
             out[kept++] = out[i];
@@ -317,24 +308,19 @@ static bool find_leaders(rs_linker *x)
 
 /* ---- all of it -------------------------------------------------------------------------------------- */
 
-static int by_waiter(const void *a, const void *b)
-{
-    const demand *p = a, *q = b;
-    if (p->op != q->op) return p->op < q->op ? -1 : 1;
-    if (p->ended != q->ended) return p->ended > q->ended ? -1 : 1;
-    return (p->thread > q->thread) - (p->thread < q->thread);
-}
+static const rs_order by_waiter[] = {RS_RISING(demand, op), RS_FALLING(demand, ended),
+                                     RS_RISING(demand, thread)};
 
 static bool keep(finding *f)
 {
     rs_linker *x = f->x;
     x->inters = rs_malloc(f->n_demands * sizeof *x->inters + 1);
     if (!x->inters) return false;
-    if (f->n_demands) qsort(f->demands, f->n_demands, sizeof *f->demands, by_waiter);
+    RS_SORT(f->demands, f->n_demands, by_waiter);
     for (size_t i = 0; i < f->n_demands; i++) {
         const demand *d = &f->demands[i];
         rs_link_host *host = &x->hosts[x->ops[d->op].node];
-        if (i && by_waiter(d, d - 1) == 0) continue;
+        if (i && RS_COMPARE(by_waiter, d, d - 1) == 0) continue;
         if (host->op != d->op || x->ops[d->on].ts >= x->ops[d->op].ts) continue;
         if (!host->n_inter++) host->first_inter = (uint32_t)x->n_inters;
         x->inters[x->n_inters++] = x->ops[d->on].node;

@@ -1,5 +1,6 @@
 /* The verdict: all findings, put in order, explained. */
 #include "flight/causation.h"
+#include "base/order.h"
 #include "flight/periodic.h"
 #include "flight/live.h"
 #include "flight/sources.h"
@@ -32,11 +33,7 @@ const char *rs_flight_verdict_name(rs_flight_verdict verdict)
     return verdict_names[verdict];
 }
 
-static int by_number(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
+static const rs_order by_number[] = {RS_RISING_VALUE(int64_t)};
 
 rs_status rs_fl_copy_ranks(rs_flight *flight, const int64_t *ranks, size_t n, const int64_t **out,
                            rs_error *err)
@@ -44,7 +41,7 @@ rs_status rs_fl_copy_ranks(rs_flight *flight, const int64_t *ranks, size_t n, co
     int64_t *copy = rs_arena_alloc(&flight->arena, n * sizeof *copy);
     if (!copy) return rs_fail_nomem(err, "a list of ranks");
     if (n) memcpy(copy, ranks, n * sizeof *copy);
-    qsort(copy, n, sizeof *copy, by_number);
+    RS_SORT(copy, n, by_number);
     *out = copy;
     return RS_OK;
 }
@@ -231,7 +228,7 @@ static rs_status find_missing_dumps(rs_fl_analysis *a, rs_error *err)
             if (is_new) ranks[n++] = rank;
         }
     rs_map64_clear(&seen);
-    if (n) qsort(ranks, n, sizeof *ranks, by_number);
+    RS_SORT(ranks, n, by_number);
     for (size_t i = 0; status == RS_OK && i < n; i++)
         rs_problems_add(&flight->problems, NULL, ranks[i],
                         flight->settings.allow_missing ? RS_NOTE : RS_WARNING, "dump_missing",

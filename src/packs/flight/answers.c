@@ -1,6 +1,7 @@
 /* A running job: what its debug server, or its workers one by one, answered. A rank that does not answer is
  * evidence. */
 #include "flight/live.h"
+#include "base/order.h"
 #include "flight/template.h"
 
 #include <stdio.h>
@@ -197,18 +198,14 @@ static rs_status note_rank(rs_flight *flight, const pieces *p, int64_t rank, rs_
     return status;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
+static const rs_order by_number[] = {RS_RISING_VALUE(int64_t)};
 
 /* All ranks that have a piece, ascending. */
 static size_t ranks_of(const pieces *p, int64_t *ranks)
 {
     size_t n = 0, kept = 0;
     for (size_t i = 0; i < p->n; i++) ranks[n++] = p->items[i].rank;
-    if (n) qsort(ranks, n, sizeof *ranks, by_number);
+    RS_SORT(ranks, n, by_number);
     for (size_t i = 0; i < n; i++)
         if (i == 0 || ranks[i] != ranks[i - 1]) ranks[kept++] = ranks[i];
     return kept;

@@ -4,6 +4,7 @@
  * also "will restart worker group", "Rendezvous complete" and "successfully finished". The forms are those of
  * PyTorch 1.9 to 2.15. An agent that fails for good raises ChildFailedError; one that starts again does not. */
 #include "flight/files.h"
+#include "base/order.h"
 #include "base/search.h"
 #include "flight/log.h"
 #include "flight/template.h"
@@ -173,18 +174,13 @@ static bool find_ends(finding *f)
 }
 
 /* Files in the order in which they were read, lines ascending. */
-static int by_place(const void *a, const void *b)
-{
-    const an_end *x = a, *y = b;
-    if (x->file != y->file) return x->file < y->file ? -1 : 1;
-    return (x->last > y->last) - (x->last < y->last);
-}
+static const rs_order by_place[] = {RS_RISING(an_end, file), RS_RISING(an_end, last)};
 
 /* Agents meet before an attempt begins, so in one file all of them end an attempt before any ends the next one. */
 static bool find_borders(finding *f)
 {
     RS_SCOPED(rs_map64_clear) rs_map64 seen = {0};
-    qsort(f->ends, f->n_ends, sizeof *f->ends, by_place);
+    RS_SORT(f->ends, f->n_ends, by_place);
     for (size_t i = 0; i < f->n_ends; i++) {
         an_end *e = &f->ends[i];
         border *now = f->n_borders ? &f->borders[f->n_borders - 1] : NULL;

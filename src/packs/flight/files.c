@@ -1,5 +1,7 @@
 #define _DEFAULT_SOURCE
 #include "flight/files.h"
+#include "base/ascii.h"
+#include "base/order.h"
 #include "flight/live.h"
 
 #include <dirent.h>
@@ -20,18 +22,13 @@ void rs_fl_files_clear(rs_fl_files *files)
     *files = (rs_fl_files){0};
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* The number at p, if digits stand there and end before the 18th. */
 static bool number_at(const char *p, const char *end, int64_t *out)
 {
     int64_t v = 0;
     const char *begin = p;
-    while (p < end && is_digit(*p) && p - begin < 18) v = v * 10 + (*p++ - '0');
-    if (p == begin || (p < end && is_digit(*p))) return false;
+    while (p < end && rs_is_digit(*p) && p - begin < 18) v = v * 10 + (*p++ - '0');
+    if (p == begin || (p < end && rs_is_digit(*p))) return false;
     *out = v;
     return true;
 }
@@ -51,10 +48,10 @@ static bool after_word(const char *name, const char *end, int64_t *rank)
 static bool last_digits(const char *name, const char *end, int64_t *rank, const char **at)
 {
     const char *p = end;
-    while (p > name && !is_digit(p[-1])) p--;
+    while (p > name && !rs_is_digit(p[-1])) p--;
     if (p == name) return false;
     const char *stop = p;
-    while (p > name && is_digit(p[-1])) p--;
+    while (p > name && rs_is_digit(p[-1])) p--;
     *at = p;
     return number_at(p, stop, rank);
 }
@@ -229,11 +226,7 @@ static rs_status scan_prefix(rs_fl_files *files, const char *path, size_t *found
     return status;
 }
 
-static int by_path(const void *a, const void *b)
-{
-    const rs_fl_file *x = a, *y = b;
-    return strcmp(x->path, y->path);
-}
+static const rs_order by_path[] = {RS_RISING(rs_fl_file, path)};
 
 rs_status rs_fl_find_files(const char *const *paths, size_t n_paths, const char *prefix, rs_fl_files *files,
                            rs_error *err)
@@ -247,7 +240,7 @@ rs_status rs_fl_find_files(const char *const *paths, size_t n_paths, const char 
         const char *equals = strchr(path, '=');
         if (!is_stdin && stat(path, &info) != 0 && equals && number_at(path, equals, &rank)) {
             const char *digits = path;
-            while (is_digit(*digits)) digits++;
+            while (rs_is_digit(*digits)) digits++;
             if (digits == equals) path = equals + 1;
         }
         size_t found = 0;
@@ -262,6 +255,6 @@ rs_status rs_fl_find_files(const char *const *paths, size_t n_paths, const char 
         else
             status = add_file(files, path, rank, true, prefix, err);
     }
-    if (status == RS_OK && files->n) qsort(files->items, files->n, sizeof *files->items, by_path);
+    if (status == RS_OK && files->n) RS_SORT(files->items, files->n, by_path);
     return status;
 }

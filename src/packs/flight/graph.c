@@ -1,5 +1,6 @@
 /* Who waits for whom: building the graph, its strongly connected parts, and the list of those who wait. What
  * points nowhere is a cause; what points in a circle is a deadlock (causes.c); everything else only waits. */
+#include "base/order.h"
 #include "flight/graph.h"
 
 #include <string.h>
@@ -380,11 +381,7 @@ int64_t rs_fl_rank_of_node(const rs_fl_graph *g, uint32_t node)
 
 /* ---- those who wait ------------------------------------------------------------------------------------ */
 
-static int by_number(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
+static const rs_order by_number[] = {RS_RISING_VALUE(int64_t)};
 
 static rs_status list_waiting(rs_fl_graph *g, rs_error *err)
 {
@@ -406,7 +403,7 @@ static rs_status list_waiting(rs_fl_graph *g, rs_error *err)
             }
             for (uint32_t i = 0; i < op->n_edges; i++)
                 ranks[i] = rs_fl_rank_of_node(g, g->edges[op->edges + i]);
-            qsort(ranks, op->n_edges, sizeof *ranks, by_number);
+            RS_SORT(ranks, op->n_edges, by_number);
             shared[g->op_of[r]] = ranks;
         }
         if (!RS_GROW_ONE(g->a->waiting, g->a->n_waiting, g->a->waiting_capacity)) {

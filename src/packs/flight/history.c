@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/ascii.h"
+#include "base/order.h"
 #include "flight/sources.h"
 #include "flight/words.h"
 #include "input/json.h"
@@ -115,12 +116,7 @@ static int is_record(const struct dirent *entry)
     return strncmp(entry->d_name, "flight-", 7) == 0 && n > 12 && strcmp(entry->d_name + n - 5, ".json") == 0;
 }
 
-static int by_time(const void *a, const void *b)
-{
-    const record *x = a, *y = b;
-    if (x->time_ns != y->time_ns) return x->time_ns < y->time_ns ? -1 : 1;
-    return (x->key > y->key) - (x->key < y->key);
-}
+static const rs_order by_time[] = {RS_RISING(record, time_ns), RS_RISING(record, key)};
 
 /* The records of a folder but that of `own`. One that is damaged is a note. */
 static rs_status read_records(rs_flight *flight, const char *folder, const record *own, record **out,
@@ -149,7 +145,7 @@ static rs_status read_records(rs_flight *flight, const char *folder, const recor
         free(entries[i]);
     }
     if (count >= 0) free(entries);
-    if (*n) qsort(*out, *n, sizeof **out, by_time);
+    if (*n) RS_SORT(*out, *n, by_time);
     return status;
 }
 

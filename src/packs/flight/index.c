@@ -1,15 +1,11 @@
 /* Once all dumps are in: ranks in order, groups resolved, entries sorted by group. */
+#include "base/order.h"
 #include "base/search.h"
 #include "flight/presence.h"
 
 #include <string.h>
 
-static int compare_ranks(const void *a, const void *b)
-{
-    const rs_fl_rank *x = a, *y = b;
-    if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
-    return strcmp(x->file, y->file);
-}
+static const rs_order compare_ranks[] = {RS_RISING(rs_fl_rank, rank), RS_RISING(rs_fl_rank, file)};
 
 uint32_t rs_fl_rank_index(const rs_flight *flight, int64_t rank)
 {
@@ -60,7 +56,7 @@ const char *rs_fl_host_of(const rs_flight *flight, int64_t rank)
 
 static rs_status sort_ranks(rs_flight *flight, rs_error *err)
 {
-    if (flight->n_ranks) qsort(flight->ranks, flight->n_ranks, sizeof *flight->ranks, compare_ranks);
+    RS_SORT(flight->ranks, flight->n_ranks, compare_ranks);
     for (size_t i = 1; i < flight->n_ranks; i++)
         if (flight->ranks[i].rank == flight->ranks[i - 1].rank)
             return rs_fail(
@@ -243,12 +239,7 @@ typedef struct keyed {
     uint32_t entry;
 } keyed;
 
-static int compare_keyed(const void *a, const void *b)
-{
-    const keyed *x = a, *y = b;
-    if (x->seq != y->seq) return x->seq < y->seq ? -1 : 1;
-    return (x->entry > y->entry) - (x->entry < y->entry);
-}
+static const rs_order compare_keyed[] = {RS_RISING(keyed, seq), RS_RISING(keyed, entry)};
 
 static bool put_in_order(const rs_fl_entry *entries, uint32_t *order, size_t n)
 {
@@ -262,7 +253,7 @@ static bool put_in_order(const rs_fl_entry *entries, uint32_t *order, size_t n)
     RS_LOCAL keyed *keys = rs_malloc(n * sizeof *keys);
     if (!keys) return false;
     for (size_t i = 0; i < n; i++) keys[i] = (keyed){entries[order[i]].seq, order[i]};
-    qsort(keys, n, sizeof *keys, compare_keyed);
+    RS_SORT(keys, n, compare_keyed);
     for (size_t i = 0; i < n; i++) order[i] = keys[i].entry;
     return true;
 }

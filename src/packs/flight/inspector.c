@@ -245,16 +245,9 @@ static rs_status read(rs_flight *flight, rs_source *from, rs_error *err)
 
 /* ---- judging ---------------------------------------------------------------------------------------------- */
 
-static int by_collective(const void *a, const void *b)
-{
-    const record *x = a, *y = b;
-    if (x->comm != y->comm) return x->comm < y->comm ? -1 : 1;
-    if (x->coll != y->coll) return x->coll < y->coll ? -1 : 1;
-    if (x->bytes != y->bytes) return x->bytes < y->bytes ? -1 : 1;
-    if (x->sn != y->sn) return x->sn < y->sn ? -1 : 1;
-    if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
-    return (x->line > y->line) - (x->line < y->line);
-}
+static const rs_order by_collective[] = {RS_RISING(record, comm),  RS_RISING(record, coll),
+                                         RS_RISING(record, bytes), RS_RISING(record, sn),
+                                         RS_RISING(record, rank),  RS_RISING(record, line)};
 
 /* Over all collectives of a process. */
 typedef struct tally {
@@ -565,7 +558,7 @@ static bool testify(rs_flight *flight)
 {
     struct rs_fl_inspector *all = flight->inspector;
     if (!all || !all->n || all->identities) return true;
-    qsort(all->records, all->n, sizeof *all->records, by_collective);
+    RS_SORT(all->records, all->n, by_collective);
     judging j = {.flight = flight,
                  .all = all,
                  .transfers = rs_malloc((all->n + 1) * sizeof(double)),

@@ -1,6 +1,7 @@
 /* Who comes late: creation times after removing each clock's offset, and GPU durations, which need no clock
  * (whoever comes last waits least). */
 #include "base/dtype.h"
+#include "base/order.h"
 #include "base/real.h"
 #include "base/stats.h"
 #include "flight/analyse.h"
@@ -29,11 +30,7 @@ typedef struct lateness {
     double period_ns;
 } lateness;
 
-static int by_number(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
+static const rs_order by_number[] = {RS_RISING_VALUE(int64_t)};
 
 /* The usual time from one operation to the next: median over ranks of their means. */
 static bool usual_period(rs_flight *flight, double *period)
@@ -47,7 +44,7 @@ static bool usual_period(rs_flight *flight, double *period)
         int64_t span = rank->entries[rank->n - 1].created - rank->entries[0].created;
         if (span > 0) means[n++] = span / (int64_t)(rank->n - 1);
     }
-    qsort(means, n, sizeof *means, by_number);
+    RS_SORT(means, n, by_number);
     int64_t middle = n ? means[n / 2] : 0;
     *period = (double)middle;
     return true;
@@ -368,7 +365,7 @@ static rs_status add_lateness_rows(rs_flight *flight, uint32_t g, const delays *
         int64_t *late = d->late + i * stride;
         double sum = 0;
         for (size_t k = 0; k < d->n_ops; k++) sum += (double)late[k];
-        qsort(late, d->n_ops, sizeof *late, by_number);
+        RS_SORT(late, d->n_ops, by_number);
         rs_table_add_int(table, flight->ranks[member->rank].rank);
         rs_table_add_text(table, rs_fl_text(flight, group->uid));
         rs_table_add_text(table, rs_fl_text(flight, group->desc));

@@ -47,11 +47,6 @@ typedef struct reading {
 
 /* ---- in front of a line -------------------------------------------------------------------------------- */
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool is_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -60,7 +55,7 @@ static bool is_letter(char c)
 static size_t digits_at(const rs_fl_line *l, size_t at)
 {
     size_t n = 0;
-    while (at + n < l->n && is_digit(l->text[at + n])) n++;
+    while (at + n < l->n && rs_is_digit(l->text[at + n])) n++;
     return n;
 }
 
@@ -152,7 +147,7 @@ static bool peel_pod(reading *r, rs_fl_line *l, bool *nomem)
         if (!found) continue;
         size_t at = (size_t)(found - l->text) + strlen(roles[i]), n = digits_at(l, at), stop = at + n;
         for (const char *p = l->text; p < found; p++)
-            if (!is_letter(*p) && !is_digit(*p) && *p != '-' && *p != '.') n = 0;
+            if (!is_letter(*p) && !rs_is_digit(*p) && *p != '-' && *p != '.') n = 0;
         if (!n) continue;
         while (stop < l->n && l->text[stop] == ' ') stop++;
         if (stop >= l->n || (l->text[stop] != '|' && l->text[stop] != ':')) continue;
@@ -170,13 +165,13 @@ static size_t clock_at(const rs_fl_line *l, size_t at, int64_t *ns)
 {
     if (at + 8 > l->n || l->text[at + 2] != ':' || l->text[at + 5] != ':') return 0;
     for (int i = 0; i < 8; i++)
-        if (i % 3 != 2 && !is_digit(l->text[at + (size_t)i])) return 0;
+        if (i % 3 != 2 && !rs_is_digit(l->text[at + (size_t)i])) return 0;
     int64_t s = number_at(l, at, 2) * 3600 + number_at(l, at + 3, 2) * 60 + number_at(l, at + 6, 2), part = 0,
             unit = 100000000;
     size_t stop = at + 8;
-    if (stop + 1 < l->n && (l->text[stop] == '.' || l->text[stop] == ',') && is_digit(l->text[stop + 1])) {
+    if (stop + 1 < l->n && (l->text[stop] == '.' || l->text[stop] == ',') && rs_is_digit(l->text[stop + 1])) {
         stop++;
-        for (; stop < l->n && is_digit(l->text[stop]); stop++, unit /= 10)
+        for (; stop < l->n && rs_is_digit(l->text[stop]); stop++, unit /= 10)
             part += (l->text[stop] - '0') * unit;
     }
     *ns = s * 1000000000 + part;
@@ -374,7 +369,7 @@ static bool read_dump_path(reading *r, const rs_fl_line *l)
         size_t stop = at;
         while (stop < l->n && !strchr(" \t'\",;\r", l->text[stop]) && l->text[stop]) stop++;
         if (i == 2)
-            while (stop > at && is_digit(l->text[stop - 1])) stop--;
+            while (stop > at && rs_is_digit(l->text[stop - 1])) stop--;
         if (stop == at) continue;
         uint32_t path = rs_strings_add(&r->flight->texts, l->text + at, stop - at);
         if (path == RS_NO_STRING ||
@@ -432,7 +427,7 @@ static bool read_frame(reading *r, source *s, const rs_fl_line *l)
 static size_t exception_length(const rs_fl_line *l)
 {
     size_t n = 0, last = 0;
-    while (n < l->n && (is_letter(l->text[n]) || is_digit(l->text[n]) || l->text[n] == '.'))
+    while (n < l->n && (is_letter(l->text[n]) || rs_is_digit(l->text[n]) || l->text[n] == '.'))
         if (l->text[n++] == '.') last = n;
     bool capital = last < n && l->text[last] >= 'A' && l->text[last] <= 'Z';
     return capital && (n == l->n || l->text[n] == ':') ? n : 0;
@@ -518,7 +513,7 @@ static const char *without_colours(reading *r, const char *text, size_t *n)
     for (size_t i = 0; i < *n; i++) {
         if (text[i] == 0x1b && i + 1 < *n && text[i + 1] == '[') {
             size_t stop = i + 2;
-            while (stop < *n && (is_digit(text[stop]) || text[stop] == ';')) stop++;
+            while (stop < *n && (rs_is_digit(text[stop]) || text[stop] == ';')) stop++;
             if (stop < *n && is_letter(text[stop])) {
                 i = stop;
                 continue;

@@ -1,6 +1,7 @@
 /* Whose events these are: by the ranks, processes, hosts and addresses that the log itself maps. */
 #include "flight/files.h"
 #include "base/ascii.h"
+#include "base/order.h"
 #include "flight/log.h"
 #include "flight/sources.h"
 #include "flight/template.h"
@@ -82,11 +83,7 @@ static int64_t nth_rank(const rs_fl_log *log, uint32_t host, int64_t n)
     return -1;
 }
 
-static int by_rank(const void *a, const void *b)
-{
-    const rs_fl_seat *x = a, *y = b;
-    return (x->rank > y->rank) - (x->rank < y->rank);
-}
+static const rs_order by_rank[] = {RS_RISING(rs_fl_seat, rank)};
 
 /* Keeps the seats of the whole job, one a rank (a job that was started again names them again), and lists the
  * hosts in the order in which they appear. */
@@ -107,7 +104,7 @@ static bool settle_seats(rs_fl_log *log)
         if (new_host) log->hosts[log->n_hosts++] = seat.host;
     }
     log->n_seats = kept;
-    if (kept) qsort(log->seats, kept, sizeof *log->seats, by_rank);
+    RS_SORT(log->seats, kept, by_rank);
     return good;
 }
 

@@ -1,3 +1,4 @@
+#include "base/order.h"
 #include "flight/match.h"
 
 #include <string.h>
@@ -9,12 +10,7 @@ typedef struct item {
     rs_fl_unit unit;
 } item;
 
-static int by_seq(const void *a, const void *b)
-{
-    const item *x = a, *y = b;
-    if (x->seq != y->seq) return x->seq < y->seq ? -1 : 1;
-    return (x->unit.rank > y->unit.rank) - (x->unit.rank < y->unit.rank); /* one unit a number and rank */
-}
+static const rs_order by_seq[] = {RS_RISING(item, seq), RS_RISING(item, unit.rank)};
 
 /* Sorts by seq, stable: by counting where the numbers lie close together, as they do in every real dump. */
 static bool sort_items(item *items, item *sorted, size_t n, int64_t low, int64_t high, item **result)
@@ -23,7 +19,7 @@ static bool sort_items(item *items, item *sorted, size_t n, int64_t low, int64_t
     *result = items;
     if (n < 2) return true;
     if (range > 2 * (uint64_t)n + 1024) {
-        qsort(items, n, sizeof *items, by_seq);
+        RS_SORT(items, n, by_seq);
         return true;
     }
     RS_LOCAL uint32_t *at = rs_calloc((size_t)range + 1, sizeof *at);
@@ -156,11 +152,7 @@ typedef struct ballot {
 
 #define NOT_RECORDED UINT64_MAX
 
-static int by_value(const void *a, const void *b)
-{
-    const uint64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
+static const rs_order by_value[] = {RS_RISING_VALUE(uint64_t)};
 
 static uint64_t pair_hash(uint64_t a, uint64_t b)
 {
@@ -180,7 +172,7 @@ static bool unanimous(ballot *b, uint64_t *winner, bool *has_winner)
         same = same && b->sorted[n - 1] == b->sorted[0];
     }
     if (same) return true;
-    qsort(b->sorted, n, sizeof *b->sorted, by_value);
+    RS_SORT(b->sorted, n, by_value);
     size_t best = 0;
     *has_winner = false;
     for (size_t i = 0; i < n;) {

@@ -1,5 +1,7 @@
 /* Dumps become one job: their texts, calls, stacks and groups get the job's numbers. */
+#include "base/order.h"
 #include "base/search.h"
+#include "base/text.h"
 #include "flight/model.h"
 
 #include <inttypes.h>
@@ -72,23 +74,6 @@ char *rs_fl_print(rs_flight *flight, const char *format, ...)
 
 /* ---- calls --------------------------------------------------------------------------------------------- */
 
-typedef struct text_buffer {
-    char *text;
-    size_t n, capacity;
-    bool nomem;
-} text_buffer;
-
-static void append(text_buffer *b, const char *text, size_t n)
-{
-    if (b->nomem) return;
-    if (!rs_grow((void **)&b->text, &b->capacity, b->n + n + 1, 1)) {
-        b->nomem = true;
-        return;
-    }
-    memcpy(b->text + b->n, text, n);
-    b->n += n;
-}
-
 static int64_t saturating_mul(int64_t a, int64_t b)
 {
     int64_t out;
@@ -96,29 +81,26 @@ static int64_t saturating_mul(int64_t a, int64_t b)
 }
 
 /* Reads sizes from the words of a key and writes them as text; returns the words used. */
-static size_t describe_sizes(const uint32_t *words, text_buffer *out, uint32_t *n_tensors, int64_t *numel)
+static size_t describe_sizes(const uint32_t *words, rs_text *out, uint32_t *n_tensors, int64_t *numel)
 {
     size_t at = 1;
     *n_tensors = words[0];
     *numel = 0;
-    append(out, "[", 1);
+    rs_text_put(out, "[");
     for (uint32_t t = 0; t < words[0]; t++) {
         uint32_t n_dims = words[at++];
         int64_t product = 1;
-        append(out, ", [", t ? 3 : 0);
-        if (!t) append(out, "[", 1);
+        rs_text_put(out, t ? ", [" : "[");
         for (uint32_t d = 0; d < n_dims; d++) {
             int64_t dim = (int64_t)(words[at] | (uint64_t)words[at + 1] << 32);
-            char digits[32];
-            int n = snprintf(digits, sizeof digits, "%s%" PRId64, d ? ", " : "", dim);
-            append(out, digits, (size_t)n);
+            rs_text_printf(out, "%s%" PRId64, d ? ", " : "", dim);
             product = saturating_mul(product, dim < 0 ? 0 : dim);
             at += 2;
         }
-        append(out, "]", 1);
+        rs_text_put(out, "]");
         if (__builtin_add_overflow(*numel, product, numel)) *numel = INT64_MAX;
     }
-    append(out, "]", 1);
+    rs_text_put(out, "]");
     return at;
 }
 
@@ -152,13 +134,13 @@ static uint32_t type_set(rs_flight *flight, uint32_t list)
         }
         p = stop + 1;
     }
-    text_buffer joined = {0};
+    rs_text joined = {0};
     for (size_t i = 0; i < n; i++) {
-        if (i) append(&joined, ",", 1);
-        append(&joined, parts[i], lengths[i]);
+        if (i) rs_text_put(&joined, ",");
+        rs_text_add(&joined, parts[i], lengths[i]);
     }
-    uint32_t id = joined.nomem ? RS_NO_STRING : rs_strings_add(&flight->texts, joined.text, joined.n);
-    rs_free(joined.text);
+    uint32_t id = joined.failed ? RS_NO_STRING : rs_strings_add(&flight->texts, joined.s, joined.n);
+    rs_text_clear(&joined);
     return id;
 }
 
@@ -212,21 +194,21 @@ static uint32_t add_call(rs_flight *flight, const uint32_t *words, size_t n_word
     uint32_t id = rs_strings_add(&flight->call_keys, (const char *)words, n_words * sizeof *words);
     if (id == RS_NO_STRING || id < known) return id;
     rs_fl_call call = {.name = words[0], .in_dtypes = words[1], .out_dtypes = words[2]};
-    text_buffer in = {0}, out = {0};
+    rs_text in = {0}, out = {0};
     size_t at = 3 + describe_sizes(words + 3, &in, &call.n_in, &call.in_numel);
     describe_sizes(words + at, &out, &call.n_out, &call.out_numel);
-    bool good = !in.nomem && !out.nomem;
+    bool good = !in.failed && !out.failed;
     if (good) {
-        call.in_sizes = rs_strings_add(&flight->texts, in.text, in.n);
-        call.out_sizes = rs_strings_add(&flight->texts, out.text, out.n);
+        call.in_sizes = rs_strings_add(&flight->texts, in.s, in.n);
+        call.out_sizes = rs_strings_add(&flight->texts, out.s, out.n);
         call.in_dtype = type_set(flight, call.in_dtypes);
         call.out_dtype = type_set(flight, call.out_dtypes);
         good = call.in_sizes != RS_NO_STRING && call.out_sizes != RS_NO_STRING &&
                call.in_dtype != RS_NO_STRING && call.out_dtype != RS_NO_STRING && name_op(flight, &call) &&
                rs_grow((void **)&flight->calls, &flight->calls_capacity, (size_t)id + 1, sizeof call);
     }
-    rs_free(in.text);
-    rs_free(out.text);
+    rs_text_clear(&in);
+    rs_text_clear(&out);
     if (!good) return RS_NO_STRING;
     flight->calls[id] = call;
     flight->n_calls = (size_t)id + 1;
@@ -249,17 +231,15 @@ static bool canonical_members(rs_flight *flight, uint32_t text, uint32_t *canoni
     int64_t *ranks;
     size_t n;
     bool nomem, good = rs_fl_parse_ranks(s->text, s->length, &ranks, &n, &nomem);
-    text_buffer out = {0};
+    rs_text out = {0};
     for (size_t i = 0; good && i < n; i++) {
-        char digits[32];
-        int m = snprintf(digits, sizeof digits, "%s%" PRId64, i ? "," : "", ranks[i]);
-        append(&out, digits, (size_t)m);
+        rs_text_printf(&out, "%s%" PRId64, i ? "," : "", ranks[i]);
     }
     rs_free(ranks);
     *canonical = RS_FL_NONE;
-    if (good && n && !out.nomem) *canonical = rs_strings_add(&flight->texts, out.text, out.n);
-    nomem = nomem || out.nomem || (good && n && *canonical == RS_NO_STRING);
-    rs_free(out.text);
+    if (good && n && !out.failed) *canonical = rs_strings_add(&flight->texts, out.s, out.n);
+    nomem = nomem || out.failed || (good && n && *canonical == RS_NO_STRING);
+    rs_text_clear(&out);
     if (nomem) return false;
     *known = *canonical + 1; /* RS_FL_NONE + 1 wraps to 0 and back */
     return true;
@@ -471,11 +451,7 @@ typedef struct numbered {
     uint32_t which;
 } numbered;
 
-static int by_its_number(const void *a, const void *b)
-{
-    const numbered *x = a, *y = b;
-    return (x->number > y->number) - (x->number < y->number);
-}
+static const rs_order by_its_number[] = {RS_RISING(numbered, number)};
 
 /* Groups are numbered in the order of their creation, by name and locally alike, so both lists sorted by
  * number belong together pair by pair. Only where there are as many statuses as groups, all names are
@@ -496,8 +472,8 @@ static bool join_by_order(const rs_flight *flight, const rs_fl_draft *draft, rs_
     }
     for (size_t i = 0; fits && i < n; i++) keys[i] = (numbered){draft->status[i].pg_id, (uint32_t)i};
     if (fits) {
-        qsort(names, n, sizeof *names, by_its_number);
-        qsort(keys, n, sizeof *keys, by_its_number);
+        RS_SORT(names, n, by_its_number);
+        RS_SORT(keys, n, by_its_number);
     }
     for (size_t i = 0; fits && i < n; i++) {
         const rs_fl_member *member = &rank->members[names[i].which];

@@ -1,6 +1,7 @@
 #include "flight/p2p.h"
 
 #include "base/interval.h"
+#include "base/order.h"
 #include "base/search.h"
 
 #include <math.h>
@@ -13,14 +14,8 @@ typedef struct item {
     bool is_recv;
 } item;
 
-static int by_pair(const void *a, const void *b)
-{
-    const item *x = a, *y = b;
-    if (x->src != y->src) return x->src < y->src ? -1 : 1;
-    if (x->dst != y->dst) return x->dst < y->dst ? -1 : 1;
-    if (x->is_recv != y->is_recv) return x->is_recv ? 1 : -1;
-    return (x->entry > y->entry) - (x->entry < y->entry);
-}
+static const rs_order by_pair[] = {RS_RISING(item, src), RS_RISING(item, dst), RS_RISING(item, is_recv),
+                                   RS_RISING(item, entry)};
 
 uint32_t rs_fl_peer_slot(const rs_flight *flight, const rs_fl_entry *entry)
 {
@@ -201,7 +196,7 @@ static rs_status build(rs_flight *flight, uint32_t g, rs_fl_p2p *p2p, rs_error *
                 (item){recv ? peer : member->slot, recv ? member->slot : peer, member->rank, e, recv};
         }
     }
-    qsort(items, n, sizeof *items, by_pair);
+    RS_SORT(items, n, by_pair);
     for (size_t i = 0; i < n; i++)
         n_pairs += i == 0 || items[i].src != items[i - 1].src || items[i].dst != items[i - 1].dst;
     p2p->pairs = rs_malloc(n_pairs * sizeof *p2p->pairs);

@@ -2,22 +2,18 @@
  * last
  * </pre> before the next heading, whatever it holds. */
 #include "flight/live.h"
+#include "base/ascii.h"
 #include "flight/template.h"
 
 #include <string.h>
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 
 /* Digits at *at, at most 9 of them; false when there are none. */
 static bool read_number(const char *text, size_t n, size_t *at, int64_t *out)
 {
     size_t begin = *at;
     *out = 0;
-    while (*at < n && is_digit(text[*at]) && *at - begin < 9) *out = *out * 10 + (text[(*at)++] - '0');
-    return *at > begin && (*at == n || !is_digit(text[*at]));
+    while (*at < n && rs_is_digit(text[*at]) && *at - begin < 9) *out = *out * 10 + (text[(*at)++] - '0');
+    return *at > begin && (*at == n || !rs_is_digit(text[*at]));
 }
 
 static const char *find(const char *text, size_t from, size_t n, const char *what)

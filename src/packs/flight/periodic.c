@@ -2,6 +2,7 @@
  * of the peer's analysis, which have lost most of the record. From the tables come the numbers that groups
  * have reached and the rows that name missing ranks. */
 #include "flight/live.h"
+#include "base/order.h"
 #include "flight/periodic.h"
 #include "flight/template.h"
 #include "input/source.h"
@@ -49,12 +50,7 @@ typedef struct snapshot_file {
     int64_t moment;
 } snapshot_file;
 
-static int by_moment(const void *a, const void *b)
-{
-    const snapshot_file *x = a, *y = b;
-    if (x->moment != y->moment) return x->moment > y->moment ? -1 : 1;
-    return strcmp(x->path, y->path);
-}
+static const rs_order by_moment[] = {RS_FALLING(snapshot_file, moment), RS_RISING(snapshot_file, path)};
 
 /* The files of one kind, newest first. */
 static size_t choose(char *const *paths, size_t n, const char *kind, snapshot_file *out)
@@ -66,7 +62,7 @@ static size_t choose(char *const *paths, size_t n, const char *kind, snapshot_fi
         if (strncmp(name, kind, strlen(kind)) == 0 && rs_fl_is_periodic(paths[i], &moment))
             out[count++] = (snapshot_file){paths[i], moment};
     }
-    if (count) qsort(out, count, sizeof *out, by_moment);
+    RS_SORT(out, count, by_moment);
     return count;
 }
 

@@ -1,4 +1,5 @@
 /* The skip all operations: what differs between ranks, and how their clocks stand to each other. */
+#include "base/order.h"
 #include "flight/analyse.h"
 
 #include <string.h>
@@ -28,17 +29,13 @@ typedef struct scan {
     size_t n_skews, skews_capacity;
 } scan;
 
-static int by_time(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
+static const rs_order by_time[] = {RS_RISING_VALUE(int64_t)};
 
 /* Sorts a copy; values must not be empty. */
 static int64_t median(int64_t *copy, const int64_t *values, size_t n)
 {
     memcpy(copy, values, n * sizeof *values);
-    qsort(copy, n, sizeof *copy, by_time);
+    RS_SORT(copy, n, by_time);
     return copy[n / 2];
 }
 
@@ -192,7 +189,7 @@ static bool solve_clocks(scan *s)
     for (size_t r = 0; good && r < flight->n_ranks; r++)
         if (count[r]) sorted[n++] = (int64_t)offset[r];
     if (n) {
-        qsort(sorted, n, sizeof *sorted, by_time);
+        RS_SORT(sorted, n, by_time);
         for (size_t r = 0; r < flight->n_ranks; r++)
             flight->ranks[r].clock = count[r] ? (int64_t)offset[r] - sorted[n / 2] : 0;
     }

@@ -1,22 +1,18 @@
 #define _GNU_SOURCE
 #include "flight/template.h"
+#include "base/ascii.h"
 
 #include <string.h>
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool is_word(char c)
 {
-    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.' ||
+    return rs_is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.' ||
            c == '-';
 }
 
 static bool is_address(char c)
 {
-    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F') || c == ':' || c == '.';
+    return rs_is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F') || c == ':' || c == '.';
 }
 
 const char *rs_fl_find(const char *text, size_t n, const char *what)
@@ -31,8 +27,8 @@ static const char *end_of_field(char class, const char *p, const char *end)
     switch (class) {
     case 'd':
         if (at < end && (*at == '-' || *at == '+')) at++;
-        if (at == end || !is_digit(*at)) return p;
-        while (at < end && is_digit(*at)) at++;
+        if (at == end || !rs_is_digit(*at)) return p;
+        while (at < end && rs_is_digit(*at)) at++;
         return at;
     case 'w':
         while (at < end && is_word(*at)) at++;
@@ -122,7 +118,7 @@ int64_t rs_fl_span_int(rs_fl_span span)
     size_t i = 0;
     bool negative = span.n && span.text[0] == '-';
     if (span.n && (span.text[0] == '-' || span.text[0] == '+')) i = 1;
-    for (size_t digits = 0; i < span.n && is_digit(span.text[i]) && digits < 18; i++, digits++)
+    for (size_t digits = 0; i < span.n && rs_is_digit(span.text[i]) && digits < 18; i++, digits++)
         value = value * 10 + (span.text[i] - '0');
     return negative ? -value : value;
 }

@@ -150,21 +150,15 @@ typedef struct finder {
     double mean_step;
 } finder;
 
-static int by_lane(const void *a, const void *b)
-{
-    const arrival *x = a, *y = b;
-    if (x->stream != y->stream) return x->stream < y->stream ? -1 : 1;
-    if (x->name != y->name) return x->name < y->name ? -1 : 1;
-    if (x->step != y->step) return x->step < y->step ? -1 : 1;
-    if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
-    return x->order < y->order ? -1 : x->order > y->order;
-}
+static const rs_order by_lane[] = {RS_RISING(arrival, stream), RS_RISING(arrival, name),
+                                   RS_RISING(arrival, step), RS_RISING(arrival, rank),
+                                   RS_RISING(arrival, order)};
 
 /* Only the last of a rank in a step counts. */
 static void keep_last(finder *x)
 {
     size_t kept = 0;
-    if (x->n) qsort(x->items, x->n, sizeof *x->items, by_lane);
+    RS_SORT(x->items, x->n, by_lane);
     for (size_t i = 0; i < x->n; i++) {
         const arrival *now = &x->items[i], *next = now + 1;
         bool again = i + 1 < x->n && next->stream == now->stream && next->name == now->name &&

@@ -6,58 +6,37 @@
 #include "input/json.h"
 #include "text/numbers.h"
 
-void rs_python_clear(rs_python_text *t)
-{
-    rs_free(t->text);
-    *t = (rs_python_text){0};
-}
-
-void rs_python_put(rs_python_text *t, const char *bytes, size_t n)
-{
-    if (t->failed || !rs_grow((void **)&t->text, &t->capacity, t->n + n + 1, 1)) {
-        t->failed = true;
-        return;
-    }
-    if (n) memcpy(t->text + t->n, bytes, n);
-    t->n += n;
-}
-
-void rs_python_put_text(rs_python_text *t, const char *text)
-{
-    rs_python_put(t, text, strlen(text));
-}
-
-void rs_python_put_int(rs_python_text *t, int64_t value)
+void rs_python_put_int(rs_text *t, int64_t value)
 {
     char out[RS_NUMBER_SIZE];
-    rs_python_put(t, out, rs_format_int(value, out));
+    rs_text_add(t, out, rs_format_int(value, out));
 }
 
-void rs_python_put_float(rs_python_text *t, double value)
+void rs_python_put_float(rs_text *t, double value)
 {
     char out[RS_NUMBER_SIZE];
     size_t n = rs_format_real(value, out);
     bool whole = true;
     for (size_t i = 0; i < n; i++) whole = whole && out[i] != '.' && (out[i] | 32) < 'a';
-    rs_python_put(t, out, n);
-    if (whole) rs_python_put(t, ".0", 2);
+    rs_text_add(t, out, n);
+    if (whole) rs_text_add(t, ".0", 2);
 }
 
-void rs_python_put_bool(rs_python_text *t, bool value)
+void rs_python_put_bool(rs_text *t, bool value)
 {
-    rs_python_put_text(t, value ? "True" : "False");
+    rs_text_put(t, value ? "True" : "False");
 }
 
-void rs_python_put_string(rs_python_text *t, const char *text, size_t n)
+void rs_python_put_string(rs_text *t, const char *text, size_t n)
 {
     static const char hex[] = "0123456789abcdef";
     char quote = n && memchr(text, '\'', n) && !memchr(text, '"', n) ? '"' : '\'';
-    rs_python_put(t, &quote, 1);
+    rs_text_add(t, &quote, 1);
     for (size_t i = 0, from = 0; i <= n; i++) {
         unsigned char c = i < n ? (unsigned char)text[i] : 0;
         bool plain = i < n && c >= ' ' && c != 127 && c != '\\' && c != (unsigned char)quote;
         if (plain) continue;
-        rs_python_put(t, text + from, i - from);
+        rs_text_add(t, text + from, i - from);
         from = i + 1;
         if (i == n) break;
         char escape[4] = {'\\', 'x', hex[c >> 4], hex[c & 15]};
@@ -68,24 +47,24 @@ void rs_python_put_string(rs_python_text *t, const char *text, size_t n)
             escape[1] = c == '\n' ? 'n' : c == '\r' ? 'r' : 't';
         else
             is_short = false;
-        rs_python_put(t, escape, is_short ? 2 : 4);
+        rs_text_add(t, escape, is_short ? 2 : 4);
     }
-    rs_python_put(t, &quote, 1);
+    rs_text_add(t, &quote, 1);
 }
 
-void rs_python_put_tuple(rs_python_text *t, const int64_t *values, size_t n)
+void rs_python_put_tuple(rs_text *t, const int64_t *values, size_t n)
 {
-    rs_python_put(t, "(", 1);
+    rs_text_add(t, "(", 1);
     for (size_t i = 0; i < n; i++) {
-        if (i) rs_python_put(t, ", ", 2);
+        if (i) rs_text_add(t, ", ", 2);
         rs_python_put_int(t, values[i]);
     }
-    rs_python_put_text(t, n == 1 ? ",)" : ")");
+    rs_text_put(t, n == 1 ? ",)" : ")");
 }
 
 /* ---- lists --------------------------------------------------------------------------------------------- */
 
-static void put_json_string(rs_python_text *t, const rs_json_text *text)
+static void put_json_string(rs_text *t, const rs_json_text *text)
 {
     RS_LOCAL char *decoded = rs_malloc(3 * text->length + 1);
     if (decoded) {
@@ -97,20 +76,20 @@ static void put_json_string(rs_python_text *t, const rs_json_text *text)
 }
 
 /* A number with neither point nor exponent is an int and stays as it is. */
-static void put_json_number(rs_python_text *t, const rs_json_text *text)
+static void put_json_number(rs_text *t, const rs_json_text *text)
 {
     double value;
     bool whole = true;
     for (size_t i = 0; i < text->length; i++)
         whole = whole && text->bytes[i] != '.' && (text->bytes[i] | 32) != 'e';
     if (whole || !rs_json_real(text->bytes, text->length, &value))
-        rs_python_put(t, (const char *)text->bytes, text->length);
+        rs_text_add(t, (const char *)text->bytes, text->length);
     else
         rs_python_put_float(t, value);
 }
 
 /* False when the text is no array of arrays, strings, numbers and words. */
-static bool convert(rs_python_text *t, const char *json, size_t n)
+static bool convert(rs_text *t, const char *json, size_t n)
 {
     uint32_t counts[RS_JSON_DEFAULT_DEPTH + 1] = {0};
     rs_json_reader r;
@@ -119,31 +98,31 @@ static bool convert(rs_python_text *t, const char *json, size_t n)
     for (;;) {
         rs_json_token token = rs_json_next(&r);
         if (token == RS_JSON_T_ARRAY_END) {
-            rs_python_put(t, "]", 1);
+            rs_text_add(t, "]", 1);
             if (--depth == 0) return true;
             continue;
         }
-        if (depth && counts[depth]++) rs_python_put(t, ", ", 2);
+        if (depth && counts[depth]++) rs_text_add(t, ", ", 2);
         switch (token) {
         case RS_JSON_T_ARRAY:
-            rs_python_put(t, "[", 1);
+            rs_text_add(t, "[", 1);
             counts[++depth] = 0;
             break;
         case RS_JSON_T_STRING: put_json_string(t, &r.text); break;
         case RS_JSON_T_NUMBER: put_json_number(t, &r.text); break;
-        case RS_JSON_T_TRUE: rs_python_put_text(t, "True"); break;
-        case RS_JSON_T_FALSE: rs_python_put_text(t, "False"); break;
-        case RS_JSON_T_NULL: rs_python_put_text(t, "None"); break;
+        case RS_JSON_T_TRUE: rs_text_put(t, "True"); break;
+        case RS_JSON_T_FALSE: rs_text_put(t, "False"); break;
+        case RS_JSON_T_NULL: rs_text_put(t, "None"); break;
         default: return false;
         }
         if (depth == 0) return false;
     }
 }
 
-void rs_python_put_list(rs_python_text *t, const char *json, size_t n)
+void rs_python_put_list(rs_text *t, const char *json, size_t n)
 {
     size_t before = t->n;
     if (convert(t, json, n) || t->failed) return;
     t->n = before;
-    rs_python_put(t, json, n);
+    rs_text_add(t, json, n);
 }

@@ -262,33 +262,33 @@ void rs_tl_put_none(rs_tl_ask *ask, const char *name)
     next_param(ask, name, RS_TL_NONE);
 }
 
-void rs_tl_put_python(rs_tl_ask *ask, const char *name, rs_python_text *text)
+void rs_tl_put_python(rs_tl_ask *ask, const char *name, rs_text *text)
 {
-    char *copy = text->failed ? NULL : rs_arena_strndup(ask->arena, text->text ? text->text : "", text->n);
+    char *copy = text->failed ? NULL : rs_arena_strndup(ask->arena, text->s ? text->s : "", text->n);
     if (!copy) ask->no_memory = ask->bad = true;
     next_param(ask, name, RS_TL_PYTHON)->text = copy ? copy : "";
-    rs_python_clear(text);
+    rs_text_clear(text);
 }
 
 void rs_tl_put_tuple(rs_tl_ask *ask, const char *name, rs_tl_list list)
 {
-    rs_python_text text = {0};
+    rs_text text = {0};
     rs_python_put_tuple(&text, list.items, list.n);
     rs_tl_put_python(ask, name, &text);
 }
 
 void rs_tl_put_types(rs_tl_ask *ask, const char *name, const char *const *names, size_t n)
 {
-    rs_python_text text = {0};
-    rs_python_put_text(&text, "(");
+    rs_text text = {0};
+    rs_text_put(&text, "(");
     for (size_t i = 0; i < n; i++) {
-        if (i) rs_python_put_text(&text, ", ");
+        if (i) rs_text_put(&text, ", ");
         if (names[i])
             rs_python_put_string(&text, names[i], strlen(names[i]));
         else
-            rs_python_put_text(&text, "None");
+            rs_text_put(&text, "None");
     }
-    rs_python_put_text(&text, n == 1 ? ",)" : ")");
+    rs_text_put(&text, n == 1 ? ",)" : ")");
     rs_tl_put_python(ask, name, &text);
 }
 

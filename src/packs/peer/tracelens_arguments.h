@@ -67,7 +67,7 @@ void rs_tl_put_types(rs_tl_ask *ask, const char *name, const char *const *types,
 /* The strides of an argument; None where none were recorded. */
 void rs_tl_put_stride(rs_tl_ask *ask, const char *name, size_t i);
 /* Text that is Python already. */
-void rs_tl_put_python(rs_tl_ask *ask, const char *name, rs_python_text *text);
+void rs_tl_put_python(rs_tl_ask *ask, const char *name, rs_text *text);
 
 /* ---- models -------------------------------------------------------------------------------------------- */
 

@@ -94,18 +94,18 @@ static void set_text(const rs_events *e, uint32_t id, const char **text, size_t 
     *length = e->strings.items[id].length;
 }
 
-void rs_tl_put_param(const rs_tl_param *p, bool quoted, rs_python_text *out)
+void rs_tl_put_param(const rs_tl_param *p, bool quoted, rs_text *out)
 {
     switch (p->kind) {
-    case RS_TL_NONE: rs_python_put_text(out, "None"); break;
+    case RS_TL_NONE: rs_text_put(out, "None"); break;
     case RS_TL_WHOLE: rs_python_put_int(out, (int64_t)p->number); break;
     case RS_TL_FLOAT: rs_python_put_float(out, p->number); break;
-    case RS_TL_PYTHON: rs_python_put_text(out, p->text); break;
+    case RS_TL_PYTHON: rs_text_put(out, p->text); break;
     case RS_TL_WORD:
         if (quoted)
             rs_python_put_string(out, p->text, strlen(p->text));
         else
-            rs_python_put_text(out, p->text);
+            rs_text_put(out, p->text);
         break;
     }
 }
@@ -113,17 +113,16 @@ void rs_tl_put_param(const rs_tl_param *p, bool quoted, rs_python_text *out)
 /* Parameters that are None are as good as none. */
 static bool number_params(rs_tl_knowledge *k, rs_tl_known *known)
 {
-    RS_SCOPED(rs_python_clear) rs_python_text text = {0};
+    RS_SCOPED(rs_text_clear) rs_text text = {0};
     for (size_t i = 0; i < known->answer.n_params; i++) {
         const rs_tl_param *p = &known->answer.params[i];
         if (p->kind == RS_TL_NONE) continue;
-        rs_python_put_text(&text, p->name);
-        rs_python_put_text(&text, "=");
+        rs_text_put(&text, p->name);
+        rs_text_put(&text, "=");
         rs_tl_put_param(p, true, &text);
-        rs_python_put_text(&text, "\n");
+        rs_text_put(&text, "\n");
     }
-    known->params =
-        text.failed ? RS_NO_STRING : rs_strings_add(&k->params, text.text ? text.text : "", text.n);
+    known->params = text.failed ? RS_NO_STRING : rs_strings_add(&k->params, text.s ? text.s : "", text.n);
     return known->params != RS_NO_STRING;
 }
 

@@ -86,6 +86,6 @@ rs_status rs_tl_add_families(rs_tl_knowledge *k, rs_sheets *out, rs_error *err);
 /* The two columns of kernels. The lot's items are those of the list. */
 bool rs_tl_add_kernel_cells(const rs_tl_call_list *list, const rs_tl_lot *lot, rs_table *t);
 /* A parameter's value in Python text; quoted: as repr() has it. */
-void rs_tl_put_param(const rs_tl_param *p, bool quoted, rs_python_text *out);
+void rs_tl_put_param(const rs_tl_param *p, bool quoted, rs_text *out);
 
 #endif

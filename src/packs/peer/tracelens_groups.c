@@ -2,14 +2,15 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/stats.h"
 #include "peer/tracelens_rank.h"
 
 /* ---- kernels of a group -------------------------------------------------------------------------------- */
 
-static void put_number(rs_python_text *out, const char *key, double value)
+static void put_number(rs_text *out, const char *key, double value)
 {
-    rs_python_put_text(out, key);
+    rs_text_put(out, key);
     rs_python_put_float(out, value);
 }
 
@@ -20,7 +21,7 @@ typedef struct kernel_place {
     double total, mean; /* us */
 } kernel_place;
 
-static void put_name(const rs_string *name, bool truncated, rs_python_text *out)
+static void put_name(const rs_string *name, bool truncated, rs_text *out)
 {
     char cut[68];
     size_t n = 64;
@@ -34,13 +35,13 @@ static void put_name(const rs_string *name, bool truncated, rs_python_text *out)
     rs_python_put_string(out, cut, n + 3);
 }
 
-static void put_statistics(const kernel_place *p, double *values, rs_python_text *out)
+static void put_statistics(const kernel_place *p, double *values, rs_text *out)
 {
     double std = rs_tl_numpy_std(values, p->n, p->mean);
     rs_sort_doubles(values, p->n);
-    rs_python_put_text(out, ", 'count': ");
+    rs_text_put(out, ", 'count': ");
     rs_python_put_int(out, (int64_t)p->n);
-    rs_python_put_text(out, ", 'total_duration_us': ");
+    rs_text_put(out, ", 'total_duration_us': ");
     rs_python_put_float(out, p->total);
     put_number(out, ", 'mean_duration_us': ", p->mean);
     put_number(out, ", 'median_duration_us': ", rs_quantile(values, p->n, 0.5));
@@ -50,21 +51,21 @@ static void put_statistics(const kernel_place *p, double *values, rs_python_text
 }
 
 static void put_place(const rs_tl_rank *r, const kernel_place *p, double *values, bool truncated,
-                      rs_python_text *out)
+                      rs_text *out)
 {
     int64_t stream;
-    rs_python_put_text(out, "{'name': ");
+    rs_text_put(out, "{'name': ");
     put_name(&r->e->strings.items[r->e->name[p->row]], truncated, out);
-    rs_python_put_text(out, ", 'stream': ");
+    rs_text_put(out, ", 'stream': ");
     if (rs_events_int(r->e, RS_COL_STREAM, p->row, &stream))
         rs_python_put_int(out, stream);
     else
-        rs_python_put_text(out, "None");
+        rs_text_put(out, "None");
     if (truncated)
         put_number(out, ", 'mean_duration_us': ", rs_round(p->mean, 2));
     else
         put_statistics(p, values, out);
-    rs_python_put_text(out, "}");
+    rs_text_put(out, "}");
 }
 
 /* The calls of a group, and how their work is listed. */
@@ -98,13 +99,8 @@ typedef struct ranked_place {
     size_t at;
 } ranked_place;
 
-static int by_mean(const void *a, const void *b)
-{
-    const ranked_place *x = a, *y = b;
-    if (x->mean != y->mean) return x->mean < y->mean ? -1 : 1;
-    int order = strcmp(x->name, y->name);
-    return order ? order : x->at < y->at ? -1 : x->at > y->at;
-}
+static const rs_order by_mean[] = {RS_RISING(ranked_place, mean), RS_RISING(ranked_place, name),
+                                   RS_RISING(ranked_place, at)};
 
 /* The places in rising order of their means; equal ones by name. */
 static ranked_place *order_places(const call_list *c, double *values)
@@ -114,12 +110,12 @@ static ranked_place *order_places(const call_list *c, double *values)
         kernel_place p = take_place(c, k, values);
         places[k] = (ranked_place){p.mean, rs_event_name(c->r->e, p.row), k};
     }
-    if (places && c->n) qsort(places, c->n, sizeof *places, by_mean);
+    if (places && c->n) RS_SORT(places, c->n, by_mean);
     return places;
 }
 
 void rs_tl_put_kernels(const rs_tl_rank *r, const void *context, rs_tl_list_fn list, const uint32_t *calls,
-                       size_t n_calls, bool truncated, rs_python_text *out)
+                       size_t n_calls, bool truncated, rs_text *out)
 {
     call_list c = {r, context, list, calls, n_calls, 0};
     const uint32_t *rows;
@@ -127,11 +123,11 @@ void rs_tl_put_kernels(const rs_tl_rank *r, const void *context, rs_tl_list_fn l
     for (size_t i = 0; c.n == 0 && i < n_calls; i++) c.n = list(context, calls[i], &rows);
     RS_LOCAL double *values = rs_malloc((n_calls + 1) * sizeof *values);
     if (!values || !(order = order_places(&c, values))) out->failed = true;
-    rs_python_put_text(out, "[");
+    rs_text_put(out, "[");
     for (size_t k = 0; !out->failed && k < c.n; k++) {
         kernel_place p = take_place(&c, order[k].at, values);
-        if (k) rs_python_put_text(out, ", ");
+        if (k) rs_text_put(out, ", ");
         put_place(r, &p, values, truncated, out);
     }
-    rs_python_put_text(out, "]");
+    rs_text_put(out, "]");
 }

@@ -128,8 +128,8 @@ bool rs_tl_put_id(const rs_tl_lot *lot, rs_table *t)
     const rs_tl_matching *m = lot->all->context;
     const rs_tl_member *x = lot->first;
     if (!m->simplified) {
-        rs_python_put_text(lot->text, rs_tl_text_of(m, x->group));
-        rs_python_put_text(lot->text, "_");
+        rs_text_put(lot->text, rs_tl_text_of(m, x->group));
+        rs_text_put(lot->text, "_");
     }
     rs_python_put_int(lot->text, x->index);
     return rs_tl_add_python(t, lot->text);

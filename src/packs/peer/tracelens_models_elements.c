@@ -195,13 +195,13 @@ static void put_norm(rs_tl_ask *ask, const norm *m)
     rs_tl_put_truth(ask, "has_bias", m->bias);
     rs_tl_put_truth(ask, "is_affine", m->affine);
     rs_tl_put_truth(ask, "is_training", m->training);
-    rs_python_text text = {0};
+    rs_text text = {0};
     for (size_t i = 0; i < m->n_mask; i++) {
-        rs_python_put_text(&text, i ? ", " : "[");
+        rs_text_put(&text, i ? ", " : "[");
         rs_python_put_bool(&text, m->mask[i]);
     }
     if (m->n_mask == 0) return;
-    rs_python_put_text(&text, "]");
+    rs_text_put(&text, "]");
     rs_tl_put_python(ask, "output_mask", &text);
 }
 
@@ -420,15 +420,15 @@ static void cross_entropy(rs_tl_ask *ask)
     if (x.n == 0 || ask->backward) ask->bad = true;
     if (ask->bad) return;
     double batch = (double)x.items[0];
-    rs_python_text text = {0};
+    rs_text text = {0};
     rs_tl_put_whole(ask, "batch", x.items[0]);
     rs_tl_put_whole(ask, "vocab_size", x.items[x.n - 1]);
-    rs_python_put_text(&text, "[");
+    rs_text_put(&text, "[");
     for (size_t i = 0; i < x.n; i++) {
-        if (i) rs_python_put_text(&text, ", ");
+        if (i) rs_text_put(&text, ", ");
         rs_python_put_int(&text, x.items[i]);
     }
-    rs_python_put_text(&text, "]");
+    rs_text_put(&text, "]");
     rs_tl_put_python(ask, "logits_shape", &text);
     ask->out->flops = 5 * batch * (double)x.items[x.n - 1];
     ask->out->bytes = rs_tl_product(x.items, x.n) * size_or_two(ask) + batch * 12;

@@ -32,12 +32,12 @@ static bool is_tensile(const char *name)
 
 static void put_transpose(rs_tl_ask *ask, const char *a, const char *b)
 {
-    rs_python_text text = {0};
-    rs_python_put_text(&text, "(");
-    rs_python_put_text(&text, a);
-    rs_python_put_text(&text, ", ");
-    rs_python_put_text(&text, b);
-    rs_python_put_text(&text, ")");
+    rs_text text = {0};
+    rs_text_put(&text, "(");
+    rs_text_put(&text, a);
+    rs_text_put(&text, ", ");
+    rs_text_put(&text, b);
+    rs_text_put(&text, ")");
     rs_tl_put_python(ask, "transpose", &text);
 }
 
@@ -246,8 +246,8 @@ static void convolve(rs_tl_ask *ask)
     rs_tl_put_stride(ask, "input_stride", at);
     rs_tl_put_stride(ask, "weight_stride", at + 1);
     if (is_backward && !bias && ask->a->n_dims > 3) {
-        rs_python_text empty = {0};
-        rs_python_put_text(&empty, "[]");
+        rs_text empty = {0};
+        rs_text_put(&empty, "[]");
         rs_tl_put_python(ask, "bias", &empty);
     } else {
         rs_tl_put_truth(ask, "bias", bias);

@@ -160,7 +160,7 @@ static const fused *longest(const char *at, const char *end)
 
 /* "triton_red_fused_add_mean_0": lists "aten.add, aten.mean", and adds up the FLOPs of an element. A word that
  * is no operator known here counts as one of its own. */
-static double read_name(const char *name, rs_python_text *out)
+static double read_name(const char *name, rs_text *out)
 {
     const char *at = strstr(name, "_fused_"), *end = strrchr(name, '_');
     double flops = 0;
@@ -171,10 +171,10 @@ static double read_name(const char *name, rs_python_text *out)
         const fused *op = longest(at, end);
         const char *stop = memchr(at + 1, '_', (size_t)(end - at - 1));
         size_t n = op ? strlen(op->name) : stop ? (size_t)(stop - at) : (size_t)(end - at);
-        if (!first) rs_python_put_text(out, ", ");
+        if (!first) rs_text_put(out, ", ");
         first = false;
-        rs_python_put_text(out, "aten.");
-        rs_python_put(out, at, n);
+        rs_text_put(out, "aten.");
+        rs_text_add(out, at, n);
         flops += op ? op->flops : 1;
         at += n;
         if (at < end) at++;
@@ -205,7 +205,7 @@ static const char *type_word(rs_tl_ask *ask)
 static void triton(rs_tl_ask *ask)
 {
     const rs_tl_arguments *a = ask->a;
-    rs_python_text names = {0};
+    rs_text names = {0};
     bool pointwise = strncmp(ask->call->name, "triton_poi_", 11) == 0;
     int64_t numbers[2] = {0, 1};
     size_t n = a->n_concrete, due = pointwise ? 1 : 2;
@@ -213,13 +213,13 @@ static void triton(rs_tl_ask *ask)
     if (n < due) ask->bad = true;
     for (size_t i = 0; !ask->bad && i < due; i++) numbers[i] = rs_tl_whole(ask, a->concrete[n - due + i]);
     if (ask->bad) {
-        rs_python_clear(&names);
+        rs_text_clear(&names);
         return;
     }
     for (size_t i = 0; i < a->n_dims; i++) bytes += bytes_of(a, i);
     if (pointwise && a->n_dims) bytes += bytes_of(a, 0); /* written again */
-    char *copy = names.failed ? NULL : rs_arena_strndup(ask->arena, names.text ? names.text : "", names.n);
-    rs_python_clear(&names);
+    char *copy = names.failed ? NULL : rs_arena_strndup(ask->arena, names.s ? names.s : "", names.n);
+    rs_text_clear(&names);
     if (!copy) ask->no_memory = ask->bad = true;
     rs_tl_put_word(ask, "fused_ops", copy ? copy : "");
     rs_tl_put_whole(ask, "xnumel", numbers[0]);

@@ -1,8 +1,8 @@
 /* gpu_timeline and the sheets of operators that launch work: by category, by name, by arguments. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"
+#include "base/order.h"
 #include "base/try.h"
 #include "peer/tracelens_rank.h"
 #include "trace/busy.h"
@@ -185,10 +185,7 @@ static const rs_tl_column category_columns[] = {
 static const rs_tl_sheet category_sheet =
     OPERATORS_SHEET("ops_summary_by_category", "one row is one kind of operator", category_columns, 1000);
 
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
+static const rs_order by_text[] = {RS_RISING_VALUE(const char *)};
 
 /* The kinds of a group's launchers, sorted, each once. */
 static bool put_categories(const rs_tl_lot *lot, rs_table *t)
@@ -198,14 +195,14 @@ static bool put_categories(const rs_tl_lot *lot, rs_table *t)
     if (!kinds) return false;
     for (size_t i = 0; i < lot->n; i++)
         kinds[i] = rs_pool_text(&r->pool, r->launchers[lot->items[i]].op.category);
-    qsort((void *)kinds, lot->n, sizeof *kinds, by_text);
-    rs_python_put_text(lot->text, "[");
+    RS_SORT(kinds, lot->n, by_text);
+    rs_text_put(lot->text, "[");
     for (size_t i = 0; i < lot->n; i++) {
         if (i && strcmp(kinds[i], kinds[i - 1]) == 0) continue;
-        if (i) rs_python_put_text(lot->text, ", ");
+        if (i) rs_text_put(lot->text, ", ");
         rs_python_put_string(lot->text, kinds[i], strlen(kinds[i]));
     }
-    rs_python_put_text(lot->text, "]");
+    rs_text_put(lot->text, "]");
     rs_free((void *)kinds);
     return rs_tl_add_python(t, lot->text);
 }

@@ -122,7 +122,7 @@ static inline rs_tl_items rs_tl_items_of(const rs_tl_rank *r, const void *items,
  * truncated: names and means only, names cut. list(context, call, &rows) hands out the work of a call. */
 typedef size_t (*rs_tl_list_fn)(const void *context, size_t call, const uint32_t **rows);
 void rs_tl_put_kernels(const rs_tl_rank *r, const void *context, rs_tl_list_fn list, const uint32_t *calls,
-                       size_t n_calls, bool truncated, rs_python_text *out);
+                       size_t n_calls, bool truncated, rs_text *out);
 
 /* ---- the sheets ---------------------------------------------------------------------------------------- */
 

@@ -246,7 +246,7 @@ typedef struct making {
     double total, cumulative;
     measured known[MAX_MEASURED]; /* of the group whose row is made */
     size_t n_known;
-    rs_python_text text;
+    rs_text text;
     char *seen; /* the items of that group, as columns see them */
     size_t seen_capacity;
 } making;
@@ -500,7 +500,7 @@ rs_status rs_tl_add_parts(const rs_tl_sheet *sheet, const rs_tl_items *parts, si
     rs_status status = t ? RS_OK : rs_fail_nomem(err, "a sheet");
     for (size_t i = 0; status == RS_OK && i < n; i++) status = add_rows(&m, &parts[i], t, err);
     rs_free_all((void *)m.columns, m.seen);
-    rs_python_clear(&m.text);
+    rs_text_clear(&m.text);
     return rs_sheets_end(out, t, status, err);
 }
 
@@ -509,10 +509,10 @@ rs_status rs_tl_add_sheet(const rs_tl_sheet *sheet, const rs_tl_items *items, rs
     return rs_tl_add_parts(sheet, items, 1, out, err);
 }
 
-bool rs_tl_add_python(rs_table *t, rs_python_text *text)
+bool rs_tl_add_python(rs_table *t, rs_text *text)
 {
     if (text->failed) return false;
-    rs_table_add_text_n(t, text->text ? text->text : "", text->n);
+    rs_table_add_text_n(t, text->s ? text->s : "", text->n);
     text->n = 0;
     return true;
 }

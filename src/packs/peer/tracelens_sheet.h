@@ -118,8 +118,8 @@ struct rs_tl_lot {
     const void *first;     /* item, as seen */
     const uint32_t *items; /* their numbers, rising */
     size_t n;
-    double sum;           /* of what orders the sheet */
-    rs_python_text *text; /* empty, for a cell's text */
+    double sum;    /* of what orders the sheet */
+    rs_text *text; /* empty, for a cell's text */
 };
 
 /* Adds the sheet, unless it has no rows. */
@@ -130,7 +130,7 @@ rs_status rs_tl_add_parts(const rs_tl_sheet *sheet, const rs_tl_items *parts, si
 /* Adds the item's member as a cell; NULL: an empty one. */
 void rs_tl_add_member(const rs_tl_column *column, const rs_strings *texts, const void *item, rs_table *t);
 /* Takes the text as the next cell and empties it; false when out of memory. */
-bool rs_tl_add_python(rs_table *t, rs_python_text *text);
+bool rs_tl_add_python(rs_table *t, rs_text *text);
 
 /* ---- numbers of a group -------------------------------------------------------------------------------- */
 

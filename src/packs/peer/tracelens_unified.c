@@ -200,7 +200,7 @@ static bool traverse(gathering *g)
 }
 
 /* Work that no collected operator covers becomes an operator of its own. */
-static bool add_synthetic(gathering *g, size_t at, uint32_t id, rs_python_text *name)
+static bool add_synthetic(gathering *g, size_t at, uint32_t id, rs_text *name)
 {
     rs_tl_rank *r = g->r;
     uint32_t row = r->tree->gpu_row[at], op = rs_tl_operator_of(r, r->call[at]);
@@ -208,16 +208,15 @@ static bool add_synthetic(gathering *g, size_t at, uint32_t id, rs_python_text *
     uint32_t first = (uint32_t)g->calls.n_work;
     const char *kernel = rs_event_name(r->e, row);
     name->n = 0;
-    rs_python_put_text(name, rs_tl_name(r, u.node));
-    rs_python_put_text(name, "->");
-    rs_python_put_text(name, kernel);
-    rs_python_put_text(name, " (Synthetic Op)");
-    rs_python_put(name, "", 1); /* a terminator */
+    rs_text_put(name, rs_tl_name(r, u.node));
+    rs_text_put(name, "->");
+    rs_text_put(name, kernel);
+    rs_text_put(name, " (Synthetic Op)");
     bool ok = !name->failed && RS_PUSH(g->calls.work, g->calls.n_work, g->calls.work_capacity, row) &&
               rs_tl_union(r, &row, 1, &u.time) && rs_tl_operator_read(r, u.node, &u.op);
     if (!ok) return false;
-    const char *category = rs_op_category(name->text, kernel);
-    u.op.name = rs_tl_text_id(r, name->text, name->n - 1, &ok);
+    const char *category = rs_op_category(name->s, kernel);
+    u.op.name = rs_tl_text_id(r, name->s, name->n, &ok);
     u.op.category = rs_tl_text_id(r, category, strlen(category), &ok);
     return ok && add_row(g, &u, first);
 }
@@ -227,7 +226,7 @@ static bool add_uncovered(gathering *g)
     const rs_tree *t = g->r->tree;
     RS_LOCAL rs_keyed *left = rs_malloc((t->n_gpu + 1) * sizeof *left);
     size_t n = 0;
-    RS_SCOPED(rs_python_clear) rs_python_text name = {0};
+    RS_SCOPED(rs_text_clear) rs_text name = {0};
     for (size_t i = 0; left && i < t->n_gpu; i++)
         if (rs_tl_is_linked(g->r, i) && !g->covered[i] && !rs_tl_is_comm(g->r, t->gpu_row[i]))
             left[n++] = (rs_keyed){t->gpu_row[i], (uint32_t)i};
@@ -281,12 +280,12 @@ static bool put_params(const rs_tl_lot *lot, rs_table *t)
         return true;
     }
     for (size_t i = 0; i < a->n_params; i++) {
-        rs_python_put_text(lot->text, i ? ", " : "{");
+        rs_text_put(lot->text, i ? ", " : "{");
         rs_python_put_string(lot->text, a->params[i].name, strlen(a->params[i].name));
-        rs_python_put_text(lot->text, ": ");
+        rs_text_put(lot->text, ": ");
         rs_tl_put_param(&a->params[i], true, lot->text);
     }
-    rs_python_put_text(lot->text, "}");
+    rs_text_put(lot->text, "}");
     return rs_tl_add_python(t, lot->text);
 }
 

@@ -5,6 +5,7 @@
 
 #include "analysis/analysis.h"
 #include "base/interval.h"
+#include "base/order.h"
 #include "base/stats.h"
 #include "base/try.h"
 #include "table/record.h"
@@ -90,11 +91,7 @@ typedef struct survey {
     size_t n_ranks, capacity;
 } survey;
 
-static int by_number(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
+static const rs_order by_number[] = {RS_RISING_VALUE(int64_t)};
 
 static rs_status add_ranks(survey *s, const rs_window_values *w, rs_error *err)
 {
@@ -104,7 +101,7 @@ static rs_status add_ranks(survey *s, const rs_window_values *w, rs_error *err)
         if (i < n && s->ranks[i] == w->ranks[k]) continue;
         if (!RS_PUSH(s->ranks, s->n_ranks, s->capacity, w->ranks[k])) return rs_fail_nomem(err, "the map");
     }
-    if (s->n_ranks > n) qsort(s->ranks, s->n_ranks, sizeof *s->ranks, by_number);
+    if (s->n_ranks > n) RS_SORT(s->ranks, s->n_ranks, by_number);
     return RS_OK;
 }
 
@@ -230,12 +227,7 @@ typedef struct kept_file {
     const char *path;
 } kept_file;
 
-static int by_window(const void *a, const void *b)
-{
-    const kept_file *x = a, *y = b;
-    if (x->window != y->window) return x->window < y->window ? -1 : 1;
-    return strcmp(x->path, y->path);
-}
+static const rs_order by_window[] = {RS_RISING(kept_file, window), RS_RISING(kept_file, path)};
 
 static rs_status put_kept(rs_watch *w, const kept_file *files, size_t n, rs_table *table, rs_error *err)
 {
@@ -263,7 +255,7 @@ static rs_status find_kept(rs_watch *w, kept_file **out, size_t *n_out, rs_error
         if (f->in_scan) RS_TRY(rs_history_file_window(w->history, f->key, &window, err));
         if (window) files[n++] = (kept_file){window, f->size, w->paths.items[i].text};
     }
-    if (n) qsort(files, n, sizeof *files, by_window);
+    RS_SORT(files, n, by_window);
     *n_out = n;
     return RS_OK;
 }

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "folder.h"
 #include "rankscope/flight.h"
 #include "sink.h"
 #include "support.h"
@@ -11,38 +12,6 @@
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 #define MS INT64_C(1000000)
 #define BEGIN (INT64_C(1773453600) * 1000 * MS) /* 2026-03-14T02:00:00Z */
-
-typedef struct folder {
-    char path[64];
-    char files[24][160];
-    size_t n;
-} folder;
-
-static folder folder_make(void)
-{
-    folder f = {.path = "/tmp/rs_causes_XXXXXX"};
-    assert_non_null(mkdtemp(f.path));
-    return f;
-}
-
-static const char *folder_add(folder *f, const char *name, const char *content, size_t n)
-{
-    char path[160];
-    text t = {0};
-    assert_true(f->n < COUNT(f->files));
-    text_add(&t, content, n);
-    snprintf(path, sizeof path, "%.60s/%s", f->path, name);
-    text_save(&t, path);
-    text_clear(&t);
-    memcpy(f->files[f->n], path, sizeof path);
-    return f->files[f->n++];
-}
-
-static void folder_remove(folder *f)
-{
-    while (f->n) unlink(f->files[--f->n]);
-    assert_int_equal(rmdir(f->path), 0);
-}
 
 /* ---- dumps ------------------------------------------------------------------------------------------------ */
 
@@ -302,7 +271,7 @@ static void write_left(folder *f, char left, unsigned rank)
     if (left == 'w') dump_call(&t, "0", "all_reduce", 2, "Float", &open);
     dump_end(&t);
     snprintf(name, sizeof name, "dump_%u", rank);
-    folder_add(f, name, t.s, t.n);
+    folder_add(f, name, &t);
     text_clear(&t);
 }
 
@@ -318,7 +287,7 @@ static void expect_ending(const ending *e)
     for (unsigned rank = 0; rank < 4; rank++) write_left(&f, e->left[rank], rank);
     bool any = f.n > 0;
     text_printf(&t, SEATS "%s", e->log);
-    const char *log = folder_add(&f, "job.log", t.s, t.n), *prefix = f.path;
+    const char *log = folder_add(&f, "job.log", &t), *prefix = f.path;
     char dumps[96];
     snprintf(dumps, sizeof dumps, "%.60s/dump_", prefix);
     const char *paths[] = {dumps};
@@ -376,11 +345,11 @@ static void test_early_end(void **state)
             if (rank == 0) dump_call(&t, "1", "all_reduce", 1, "Float", &open);
             dump_end(&t);
             snprintf(name, sizeof name, "dump_%u", rank);
-            folder_add(&f, name, t.s, t.n);
+            folder_add(&f, name, &t);
             text_clear(&t);
         }
         const char *early = RAISED(3, "2026-03-14T02:00:20Z "), *after = RAISED(3, "2026-03-14T02:05:00Z ");
-        const char *log = folder_add(&f, "job.log", late ? after : early, strlen(late ? after : early));
+        const char *log = folder_add_bytes(&f, "job.log", late ? after : early, strlen(late ? after : early));
         const char *paths[] = {f.path};
         rs_flight_settings settings = {
             .size = sizeof(rs_flight_settings), .prefix = "dump_", .logs = &log, .n_logs = 1};
@@ -458,10 +427,10 @@ static void test_periodic(void **state)
         rs_error err = RS_ERROR_INIT;
         const rs_flight_report *r;
         text_printf(&t, HEAD "%s", cases[i].now);
-        folder_add(&f, "fr_trace_20260314_021408.txt", t.s, t.n);
+        folder_add(&f, "fr_trace_20260314_021408.txt", &t);
         text_clear(&t);
         text_printf(&t, HEAD "%s", cases[i].then ? cases[i].then : "");
-        if (cases[i].then) folder_add(&f, "fr_trace_20260114_021308.txt", t.s, t.n);
+        if (cases[i].then) folder_add(&f, "fr_trace_20260114_021308.txt", &t);
         const char *paths[] = {f.path};
         rs_status status = rs_flight_open(paths, 1, NULL, &flight, &err);
         assert_true(status == RS_OK || cases[i].verdict == RS_FLIGHT_BAD_INPUT);

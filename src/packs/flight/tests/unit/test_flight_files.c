@@ -6,45 +6,11 @@
 
 #include "base/memory.h"
 #include "flight/files.h"
+#include "folder.h"
 #include "rankscope/flight.h"
 #include "support.h"
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
-
-/* ---- a folder --------------------------------------------------------------------------------------------- */
-
-typedef struct folder {
-    char path[64];
-    char files[48][200];
-    size_t n;
-} folder;
-
-static folder folder_make(void)
-{
-    folder f = {.path = "/tmp/rs_dumps_XXXXXX"};
-    assert_non_null(mkdtemp(f.path));
-    return f;
-}
-
-/* A file, or a folder where there is no content. */
-static void folder_add(folder *f, const char *name, const text *t)
-{
-    char path[200];
-    assert_true(f->n < COUNT(f->files));
-    snprintf(path, sizeof path, "%.60s/%s", f->path, name);
-    if (t)
-        text_save(t, path);
-    else
-        assert_int_equal(mkdir(path, 0700), 0);
-    memcpy(f->files[f->n++], path, sizeof path);
-}
-
-static void folder_remove(folder *f)
-{
-    while (f->n--)
-        if (unlink(f->files[f->n]) != 0) assert_int_equal(rmdir(f->files[f->n]), 0);
-    assert_int_equal(rmdir(f->path), 0);
-}
 
 static text dump_of(unsigned rank, unsigned n)
 {

@@ -1,6 +1,7 @@
 /* What machines say: lines of the kernel's log, and DCGM's series as Prometheus answers them, of hosts whose fault is known. */
 #include <time.h>
 
+#include "evidence_texts.h"
 #include "support.h"
 
 #include "flight/log.h"
@@ -14,20 +15,6 @@
     "node00:4201:4201 [1] NCCL INFO comm 0x2 rank 1 nranks 4 cudaDev 1 busId 3b000 commId 0x9\n"             \
     "node01:4210:4210 [0] NCCL INFO comm 0x3 rank 2 nranks 4 cudaDev 0 busId 1b000 commId 0x9\n"             \
     "node01:4211:4211 [1] NCCL INFO comm 0x4 rank 3 nranks 4 cudaDev 1 busId 3b000 commId 0x9\n"
-
-static rs_flight *open_texts(const text *texts, const char *const *names, size_t n,
-                             const rs_flight_report **report)
-{
-    rs_flight_bytes bytes[4];
-    rs_flight *flight;
-    rs_error err = RS_ERROR_INIT;
-    for (size_t i = 0; i < n; i++) bytes[i] = (rs_flight_bytes){texts[i].s, texts[i].n, -1, names[i]};
-    rs_flight_settings settings = {.size = sizeof settings, .evidence = bytes, .n_evidence = n};
-    rs_status status = rs_flight_open(NULL, 0, &settings, &flight, &err);
-    assert_true(status == RS_OK || status == RS_ERR_FORMAT);
-    assert_int_equal(rs_flight_get_report(flight, report, &err), RS_OK);
-    return flight;
-}
 
 /* ---- the kernel's log ------------------------------------------------------------------------------------- */
 
@@ -60,7 +47,7 @@ static void test_kernel_lines(void **state)
         text t = {0};
         const rs_flight_report *report;
         text_printf(&t, SEATS "Mar 14 02:11:08 node01 kernel: [812345.118822] %s\n", cases[i].line);
-        rs_flight *flight = open_texts(&t, &name, 1, &report);
+        rs_flight *flight = flight_of_texts(&t, &name, 1, &report);
         const rs_fl_event *e = flight->log->n ? &flight->log->events[0] : NULL;
         if (cases[i].kind == RS_FL_N_EVENTS) {
             assert_null(e);
@@ -158,7 +145,7 @@ static void test_prometheus(void **state)
         const rs_flight_report *report;
         put_answer(&t[0], &cases[i].c);
         text_puts(&t[1], SEATS);
-        rs_flight *flight = open_texts(t, names, 2, &report);
+        rs_flight *flight = flight_of_texts(t, names, 2, &report);
         const rs_flight_finding *root = &report->root;
         if (root->verdict != cases[i].verdict || root->n_culprits != (cases[i].culprit >= 0) ||
             (cases[i].culprit >= 0 && root->culprits[0] != cases[i].culprit) ||
@@ -199,7 +186,7 @@ static void test_stacks(void **state)
             const rs_flight_report *report;
             for (unsigned r = 0; r < 3; r++) put_stack(&t[r], r, r != elsewhere);
             text_puts(&t[3], TIMEOUT);
-            rs_flight *flight = open_texts(t, names, 3 + with_log, &report);
+            rs_flight *flight = flight_of_texts(t, names, 3 + with_log, &report);
             bool named = with_log && elsewhere < 3;
             rs_flight_verdict verdict = named      ? RS_FLIGHT_RANK_MISSING
                                         : with_log ? RS_FLIGHT_BAD_INPUT
@@ -227,7 +214,7 @@ static void test_cut_answers(void **state)
     for (size_t cut = 500; cut <= t.n; cut += cut + 97 > t.n && cut < t.n ? t.n - cut : 97) {
         text part = {0};
         text_add(&part, t.s, cut);
-        rs_flight *flight = open_texts(&part, &name, 1, &report);
+        rs_flight *flight = flight_of_texts(&part, &name, 1, &report);
         bool named = strstr(report->root.summary, "GPU 1 of node02 is slow") != NULL;
         if (strstr(report->root.summary, " is slow") && !named)
             fail_msg("cut at %zu: %s", cut, report->root.summary);
@@ -253,7 +240,7 @@ static void test_cost(void **state)
         for (int k = 0; k < 3; k++) {
             struct timespec a, b;
             clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
-            rs_flight_close(open_texts(&t, &name, 1, &report));
+            rs_flight_close(flight_of_texts(&t, &name, 1, &report));
             clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &b);
             double s = (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9;
             if (s < seconds[i]) seconds[i] = s;

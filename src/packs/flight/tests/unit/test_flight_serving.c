@@ -1,5 +1,6 @@
 /* Serving engines: titles of processes, where vLLM's and SGLang's workers wait, and the lines of their logs. Stacks and lines have the
  * form of public reports (vllm-project/vllm issue 27313, sgl-project/sglang issues 5034 and 7783). */
+#include "evidence_texts.h"
 #include "support.h"
 
 #include "flight/serving.h"
@@ -69,20 +70,6 @@ static void put_process(text *t, unsigned pid, const char *title, place where)
     "(EngineCore_DP0 pid=99) ERROR 10-22 09:48:49 [core.py:710]     result = get_response(w, dequeue_timeout,\n"         \
     "(EngineCore_DP0 pid=99) ERROR 10-22 09:48:49 [core.py:710] TimeoutError: RPC call to execute_model timed out.\n"
 
-static rs_flight *judge(const text *texts, const char *const *names, size_t n,
-                        const rs_flight_report **report)
-{
-    rs_flight_bytes bytes[8];
-    rs_flight *flight;
-    rs_error err = RS_ERROR_INIT;
-    for (size_t i = 0; i < n; i++) bytes[i] = (rs_flight_bytes){texts[i].s, texts[i].n, -1, names[i]};
-    rs_flight_settings settings = {.size = sizeof settings, .evidence = bytes, .n_evidence = n};
-    rs_status status = rs_flight_open(NULL, 0, &settings, &flight, &err);
-    assert_true(status == RS_OK || status == RS_ERR_FORMAT);
-    assert_int_equal(rs_flight_get_report(flight, report, &err), RS_OK);
-    return flight;
-}
-
 /* Four workers and their engine. One moment accuses no worker; the engine's time-out makes it a hang. */
 static void test_vllm(void **state)
 {
@@ -115,7 +102,7 @@ static void test_vllm(void **state)
         }
         put_process(&t[4], 99, "VLLM::EngineCore", cases[c].engine);
         text_puts(&t[5], TIMED_OUT);
-        rs_flight *flight = judge(t, names, 5 + cases[c].log, &report);
+        rs_flight *flight = flight_of_texts(t, names, 5 + cases[c].log, &report);
         size_t n = cases[c].culprit >= 0;
         if (report->root.n_culprits != n || (n && report->root.culprits[0] != cases[c].culprit) ||
             !strstr(report->root.summary, cases[c].part))
@@ -163,7 +150,7 @@ static void test_sglang(void **state)
         text_puts(
             &t,
             "[2025-08-02 19:24:41] Received sigquit from a child process. It usually means the child failed.\n");
-        rs_flight *flight = judge(&t, &name, 1, &report);
+        rs_flight *flight = flight_of_texts(&t, &name, 1, &report);
         if (report->root.n_culprits != 1 || report->root.culprits[0] != cases[c].culprit ||
             !strstr(report->root.summary, "is in fetch_image") ||
             !strstr(report->root.summary, "3 ranks wait in torch"))
@@ -183,14 +170,14 @@ static void test_prefixes(void **state)
     text_puts(
         &t,
         "(Worker_TP1 pid=7) ERROR 10-22 09:48:40 [multiproc_executor.py:671] CUDA error: an illegal memory access was encountered\n");
-    rs_flight *flight = judge(&t, &name, 1, &report);
+    rs_flight *flight = flight_of_texts(&t, &name, 1, &report);
     assert_int_equal(report->root.verdict, RS_FLIGHT_CRASHED);
     assert_int_equal(report->root.culprits[0], 1);
     rs_flight_close(flight);
     text_clear(&t);
     text_puts(&t, "[2025-08-02 19:24:30 TP3] Scheduler hit an exception: Traceback (most recent call last):\n"
                   "[2025-08-02 19:24:31 TP5] CUDA error: an illegal memory access was encountered\n");
-    flight = judge(&t, &name, 1, &report);
+    flight = flight_of_texts(&t, &name, 1, &report);
     assert_int_equal(report->root.culprits[0], 5);
     rs_flight_close(flight);
     text_clear(&t);

@@ -1,5 +1,6 @@
 /* Rank metrics: numbers, overlap, damaged lines, appended runs, warm-up, comparison, and running out of
  * memory anywhere. */
+#include "folder.h"
 #include "support.h"
 
 #include <math.h>
@@ -183,37 +184,6 @@ static void test_overlap_by_counting(void **state)
 
 /* ---- directories ------------------------------------------------------------------------------------ */
 
-typedef struct folder {
-    char path[64];
-    char files[8][128];
-    size_t n;
-} folder;
-
-static folder folder_make(void)
-{
-    folder f = {.n = 0};
-    strcpy(f.path, "/tmp/rs_metrics_XXXXXX");
-    assert_non_null(mkdtemp(f.path));
-    return f;
-}
-
-static void folder_add(folder *f, const char *name, const char *content)
-{
-    char path[128];
-    snprintf(path, sizeof path, "%.60s/%s", f->path, name);
-    memcpy(f->files[f->n++], path, sizeof path);
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(content, 1, strlen(content), file), strlen(content));
-    assert_int_equal(fclose(file), 0);
-}
-
-static void folder_remove(folder *f)
-{
-    for (size_t i = 0; i < f->n; i++) unlink(f->files[i]);
-    assert_int_equal(rmdir(f->path), 0);
-}
-
 static void add_record(text *t, int step, double loss, double scale)
 {
     text_printf(
@@ -253,10 +223,10 @@ static void test_runs(void **state)
     for (int i = 0; i < 12; i++) add_record(&a, i, 2, i < 3 ? 50 : 1); /* a second run with a slow start */
     for (int i = 0; i < 12; i++) add_record(&b, i, 4, 2);
     text_puts(&b, "\n \nstray text\n{\"global_step\": 12}\n{\"global_step\": 12, \"pro");
-    folder_add(&f, "rank_000_metrics.jsonl", a.s);
-    folder_add(&f, "rank_1_metrics.jsonl", b.s);
-    folder_add(&f, "rank_x_metrics.jsonl", b.s);
-    folder_add(&f, "rank_2_metrics.txt", b.s);
+    folder_add(&f, "rank_000_metrics.jsonl", &a);
+    folder_add(&f, "rank_1_metrics.jsonl", &b);
+    folder_add(&f, "rank_x_metrics.jsonl", &b);
+    folder_add(&f, "rank_2_metrics.txt", &b);
     rs_metrics *m = NULL;
     rs_problems p = {0};
     assert_int_equal(read_folder(&f, 3, 2, &m, &p), RS_OK);
@@ -353,7 +323,7 @@ static void test_comparison(void **state)
         for (int k = 0; k < 2; k++) {
             text t = {0};
             for (int s = 0; s < 200; s++) add_record(&t, s, 1, (k ? cases[i].scale : 1) * (1 + s % 7 * 0.01));
-            folder_add(&f[k], "rank_0_metrics.jsonl", t.s);
+            folder_add(&f[k], "rank_0_metrics.jsonl", &t);
             text_clear(&t);
             assert_int_equal(rs_metrics_add(m, k ? "new" : "old", f[k].path, NULL), RS_OK);
         }
@@ -376,8 +346,8 @@ static void test_dips(void **state)
     text a = {0};
     for (int i = 0; i < 200; i++)
         add_record(&a, i + 1000, 1, (i >= 50 && i < 53) || i == 120 ? 2 : 1 + i % 3 * 0.01);
-    folder_add(&f, "rank_0_metrics.jsonl", a.s);
-    folder_add(&f, "rank_1_metrics.jsonl", a.s);
+    folder_add(&f, "rank_0_metrics.jsonl", &a);
+    folder_add(&f, "rank_1_metrics.jsonl", &a);
     rs_metrics *m = NULL;
     rs_problems p = {0};
     assert_int_equal(read_folder(&f, 5, 0, &m, &p), RS_OK);
@@ -473,8 +443,8 @@ static void test_no_memory(void **state)
     folder f = folder_make();
     text a = {0};
     for (int i = 0; i < 30; i++) add_record(&a, i, 1, i == 20 ? 9 : 1);
-    folder_add(&f, "rank_0_metrics.jsonl", a.s);
-    folder_add(&f, "rank_1_metrics.jsonl", a.s);
+    folder_add(&f, "rank_0_metrics.jsonl", &a);
+    folder_add(&f, "rank_1_metrics.jsonl", &a);
     for (uint64_t k = 1;; k++) {
         rs_metrics *m = NULL;
         rs_problems p = {0};

@@ -4,45 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "folder.h"
 #include "metrics/dataset.h"
 #include "rankscope/metrics.h"
 #include "sink.h"
 #include "support.h"
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
-
-typedef struct folder {
-    char path[64];
-    char files[32][160];
-    size_t n;
-} folder;
-
-static folder folder_make(void)
-{
-    folder f = {.path = "/tmp/rs_folders_XXXXXX"};
-    assert_non_null(mkdtemp(f.path));
-    return f;
-}
-
-/* A file, or a folder where there is no content. */
-static void folder_add(folder *f, const char *name, const text *t)
-{
-    assert_true(f->n < COUNT(f->files));
-    char path[160];
-    snprintf(path, sizeof path, "%.60s/%s", f->path, name);
-    memcpy(f->files[f->n++], path, sizeof path);
-    if (t)
-        text_save(t, path);
-    else
-        assert_int_equal(mkdir(path, 0700), 0);
-}
-
-static void folder_remove(folder *f)
-{
-    while (f->n--)
-        if (unlink(f->files[f->n]) != 0) assert_int_equal(rmdir(f->files[f->n]), 0);
-    assert_int_equal(rmdir(f->path), 0);
-}
 
 /* A record whose step takes 10 ms, of which 6 compute and 4 communicate, 2 of them hidden. */
 static void add_record(text *t, long long step, const char *world, double ms, const char *more)

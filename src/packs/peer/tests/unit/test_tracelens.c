@@ -288,11 +288,11 @@ static void test_hostile_texts(void **state)
 static void test_python(void **state)
 {
     (void)state;
-    rs_python_text t = {0};
+    rs_text t = {0};
     rs_python_put_float(&t, 16);
-    rs_python_put_text(&t, " ");
+    rs_text_put(&t, " ");
     rs_python_put_float(&t, 0.1);
-    rs_python_put_text(&t, " ");
+    rs_text_put(&t, " ");
     rs_python_put_string(&t, "it's", 4);
     rs_python_put_string(&t, "a\"'\n\x01\\", 6);
     rs_python_put_list(&t, "[[512], [], \"a\", null, true, 1.50, []]", 38);
@@ -301,11 +301,10 @@ static void test_python(void **state)
     rs_python_put_tuple(&t, one, 1);
     rs_python_put_tuple(&t, NULL, 0);
     rs_python_put_bool(&t, false);
-    rs_python_put(&t, "", 1);
     assert_false(t.failed);
-    assert_string_equal(t.text, "16.0 0.1 \"it's\"'a\"\\'\\n\\x01\\\\'[[512], [], 'a', None, True, 1.5, []]"
-                                "{\"a\": 1}(7,)()False");
-    rs_python_clear(&t);
+    assert_string_equal(t.s, "16.0 0.1 \"it's\"'a\"\\'\\n\\x01\\\\'[[512], [], 'a', None, True, 1.5, []]"
+                             "{\"a\": 1}(7,)()False");
+    rs_text_clear(&t);
 }
 
 /* ---- a rank -------------------------------------------------------------------------------------------- */
