@@ -396,8 +396,8 @@ class Job:
             waits [count]: how many
             waiting_us [us]: sum of them over ranks
             blamed_us [us]: sum of the table blame
-            balanced_us [us]: waiting where work takes in each step the mean over ranks: a pipeline waits
-                then, too; unknown without steps, and of one rank
+            balanced_us [us]: waiting where load is even over ranks: a pipeline waits then, too, as by
+                chance; unknown without steps, and of one rank
             avoidable_us [us]: the rest of waiting_us; less than 0 where balance would make waits longer:
                 work that a late host hides in some steps shows in the others when it is shared out
             unexplained_us [us]: of blamed_us: beyond any known cause
