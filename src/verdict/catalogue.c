@@ -116,7 +116,7 @@ const rs_fault_kind rs_faults[] = {
      .find = rs_find_exposed_communication},
     {.id = "pipeline_bubbles",
      .words =
-         "The pipeline's {stages} stages idle {pct} % of a step by their schedule, with {n} micro-batches",
+         "The pipeline's {stages} stages idle up to {pct} % of a step by their schedule, with {n} forward passes each",
      .fix = "Twice as many of half the size, or two parts of the model a stage,",
      .remedy =
          "more and smaller micro-batches, an interleaved schedule (virtual stages), zero bubble, or fewer stages",
