@@ -85,7 +85,7 @@ rs_status rs_memory_add_blocks(rs_memory_view *v, rs_error *err)
     int64_t all = 0;
     if (!list_blocks(v, sums)) return rs_fail_nomem(err, "blocks");
     size_t n = rank->n_blocks - first;
-    RS_SORT(rank->blocks + first, n, by_bytes);
+    if (n) RS_SORT(rank->blocks + first, n, by_bytes);
     if (top && n > top) rank->n_blocks = first + top;
     for (size_t k = 0; k < RS_N_PURPOSES; k++) all = rs_add_sat(all, sums[k].bytes);
     for (size_t k = 0; k < RS_N_PURPOSES; k++) {
