@@ -200,12 +200,6 @@ static int64_t scaled(const rs_edit *edit, int64_t ns, int64_t median)
     }
 }
 
-static void change(rs_editor *x, int64_t *weight, int64_t to)
-{
-    *weight = to;
-    x->n_changed++;
-}
-
 bool rs_edit_is_plain_work(const rs_editor *x, size_t rank, uint32_t i)
 {
     const rs_skeleton *s = x->e->ranks[rank];
@@ -229,7 +223,7 @@ static void scale_work(const rs_edit *edit, rs_editor *x, rs_part part, int64_t 
             if (values)
                 values[(*n)++] = *w;
             else
-                change(x, w, scaled(edit, *w, median));
+                rs_edit_change(x, w, scaled(edit, *w, median));
         }
     }
 }
@@ -260,7 +254,7 @@ static void scale_comm(const rs_edit *edit, rs_editor *x, int64_t *values, size_
             if (values)
                 values[(*n)++] = *w;
             else
-                change(x, w, scaled(edit, *w, median));
+                rs_edit_change(x, w, scaled(edit, *w, median));
         }
     }
 }
@@ -296,7 +290,8 @@ static void scale_edges(const rs_edit *edit, rs_editor *x, rs_edit_target target
                 if (values)
                     values[(*n)++] = own;
                 else
-                    change(x, &weight[k], rs_add_sat(rs_sub_sat(weight[k], own), scaled(edit, own, median)));
+                    rs_edit_change(x, &weight[k],
+                                   rs_add_sat(rs_sub_sat(weight[k], own), scaled(edit, own, median)));
             }
         }
     }
@@ -441,7 +436,7 @@ static rs_status network(const rs_edit *edit, rs_editor *x, rs_error *err)
         int64_t *w = &x->w->transfer[k], fixed = edit->end == RS_END_OTHER ? 0
                                                  : alpha[k] < *w           ? alpha[k]
                                                                            : *w;
-        change(x, w, rs_add_sat(fixed, rs_edit_ns((double)(*w - fixed) / edit->factor)));
+        rs_edit_change(x, w, rs_add_sat(fixed, rs_edit_ns((double)(*w - fixed) / edit->factor)));
     }
     return RS_OK;
 }
@@ -453,7 +448,8 @@ static void no_loader(rs_editor *x)
     for (size_t r = 0; r < x->e->n_ranks; r++) {
         const rs_skeleton *s = x->e->ranks[r];
         for (uint32_t k = 0; k < s->n_edges; k++)
-            if (rs_edge_part(s, k) == RS_PART_LOADER) change(x, &x->w->edge[x->e->edge_base[r] + k], 0);
+            if (rs_edge_part(s, k) == RS_PART_LOADER)
+                rs_edit_change(x, &x->w->edge[x->e->edge_base[r] + k], 0);
     }
 }
 

@@ -11,12 +11,6 @@
 #include "engine/edits_terms.h"
 #include "match/collective_wait.h"
 
-static void change(rs_editor *x, int64_t *weight, int64_t to)
-{
-    *weight = to;
-    x->n_changed++;
-}
-
 /* ---- places of the program, step by step --------------------------------------------------------------- */
 
 /* The instances of one role in order of step numbers, so that ranks can be compared. */
@@ -75,7 +69,7 @@ static void take_median(evener *v, size_t from, size_t to, uint32_t place)
     const int64_t median = rs_select_number(v->values, to - from, (to - from - 1) / 2);
     for (size_t k = from; k < to; k++)
         if (v->mended < 0 || v->x->rank_of[instance_of(v, k)->rank] == v->mended)
-            change(v->x, work_at(v, k, place), median);
+            rs_edit_change(v->x, work_at(v, k, place), median);
 }
 
 /* ---- even load ----------------------------------------------------------------------------------------- */
@@ -205,8 +199,8 @@ static void take_load(evener *v, size_t from, size_t to, uint32_t place)
     const double mean = mean_of(v, to - from);
     for (size_t k = from; k < to; k++) {
         const double load = *lasting_at(v, k, place) * v->moving[moving_at(v, k, place)];
-        change(v->x, work_at(v, k, place),
-               rs_edit_ns(mean > 0 && load > LEAST_LOAD ? (double)v->values[k - from] / load : mean));
+        rs_edit_change(v->x, work_at(v, k, place),
+                       rs_edit_ns(mean > 0 && load > LEAST_LOAD ? (double)v->values[k - from] / load : mean));
     }
 }
 
@@ -295,7 +289,7 @@ static void each_host_time(rs_editor *x, double *own, const double *factor)
                 size_t at = e->step_base[r] + (size_t)s->step[i];
                 if (rs_edge_part(s, k) != RS_PART_HOST || weight[k] == RS_NO_EDGE) continue;
                 if (factor)
-                    change(x, &weight[k], rs_edit_ns((double)weight[k] * factor[at]));
+                    rs_edit_change(x, &weight[k], rs_edit_ns((double)weight[k] * factor[at]));
                 else if (k == s->first[i])
                     own[at] += (double)weight[k];
             }

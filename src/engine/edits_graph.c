@@ -22,12 +22,6 @@ uint32_t *rs_edit_places(const rs_engine *e)
     return NULL;
 }
 
-static void change(rs_editor *x, int64_t *weight, int64_t to)
-{
-    *weight = to;
-    x->n_changed++;
-}
-
 /* named: of rs_edit_names_of. */
 static bool is_named(const rs_skeleton *s, const uint8_t *named, uint32_t name)
 {
@@ -93,7 +87,7 @@ static bool graph_rank(rs_editor *x, size_t r)
             for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
                 if (weight[k] == RS_NO_EDGE || !rs_edit_graph_takes(s, k, weight[k])) continue;
                 int64_t least = s->all.least[rs_edge_cost(s, k)] > 0 ? s->all.least[rs_edge_cost(s, k)] : 0;
-                if (least < weight[k]) change(x, &weight[k], least);
+                if (least < weight[k]) rs_edit_change(x, &weight[k], least);
             }
             continue;
         }
@@ -107,8 +101,8 @@ static bool graph_rank(rs_editor *x, size_t r)
             if (weight[k] == RS_NO_EDGE || rs_edge_cost(s, k) < RS_COST_CALL ||
                 rs_edge_part(s, k) != RS_PART_HOST)
                 continue;
-            if (*in_region && weight[k] < RS_HOST_GAP) change(x, &weight[k], 0);
-            if (begins) change(x, &weight[k], rs_add_sat(weight[k], launch));
+            if (*in_region && weight[k] < RS_HOST_GAP) rs_edit_change(x, &weight[k], 0);
+            if (begins) rs_edit_change(x, &weight[k], rs_add_sat(weight[k], launch));
         }
         if (launches[i]) *in_region = 1;
     }
@@ -180,7 +174,7 @@ static bool no_sync_rank(const rs_edit *edit, rs_editor *x, size_t r)
             if (rs_edge_cost(s, k) != RS_COST_ANSWER) continue;
             bool copy = is_work(s, from) && rs_skeleton_at(s, from)->part == RS_PART_COPY &&
                         is_named(s, names, rs_skeleton_at(s, from)->name);
-            if (named || copy) change(x, &x->w->edge[x->e->edge_base[r] + k], RS_NO_EDGE);
+            if (named || copy) rs_edit_change(x, &x->w->edge[x->e->edge_base[r] + k], RS_NO_EDGE);
         }
     }
     return true;
@@ -209,10 +203,10 @@ static void fuse_rank(rs_editor *x, size_t r, const uint8_t *before, const uint8
         if (stream == RS_NO_CAUSE) continue;
         for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++) {
             if (rs_edge_cost(s, k) < RS_COST_INSIDE) saved[s->source[k] >> 1] = s->base[k];
-            change(x, &weight[k],
-                   k == stream                           ? 0
-                   : rs_edge_cost(s, k) < RS_COST_STREAM ? RS_NO_EDGE
-                                                         : weight[k]);
+            rs_edit_change(x, &weight[k],
+                           k == stream                           ? 0
+                           : rs_edge_cost(s, k) < RS_COST_STREAM ? RS_NO_EDGE
+                                                                 : weight[k]);
         }
     }
     for (uint32_t i = 1; i < s->n; i++)
@@ -347,7 +341,7 @@ void rs_edit_save_launch(rs_editor *x, size_t r, uint32_t local)
             s->first[call] == s->first[call + 1] || rs_edge_part(s, s->first[call]) != RS_PART_HOST)
             continue;
         int64_t *own = &x->w->edge[e->edge_base[r] + s->first[call]];
-        if (*own != RS_NO_EDGE && *own > 0 && *own < RS_HOST_GAP) change(x, own, 0);
+        if (*own != RS_NO_EDGE && *own > 0 && *own < RS_HOST_GAP) rs_edit_change(x, own, 0);
     }
 }
 
@@ -428,11 +422,11 @@ static void merge_from(const rs_edit *edit, merger *m, uint32_t k)
         growing = rs_add_sat(growing, transfer[i] - alpha);
         if (alpha > fixed) fixed = alpha;
         m->into[i] = end;
-        if (i != end) change(m->x, &transfer[i], 0);
+        if (i != end) rs_edit_change(m->x, &transfer[i], 0);
         if (i != end && edit->end != RS_END_OTHER) rs_edit_save_launches(m->x, i);
     }
     m->closed[end] = 1;
-    change(m->x, &transfer[end], rs_add_sat(growing, fixed));
+    rs_edit_change(m->x, &transfer[end], rs_add_sat(growing, fixed));
 }
 
 rs_status rs_edit_coalesce(const rs_edit *edit, rs_editor *x, rs_error *err)

@@ -9,12 +9,6 @@
 #include "engine/edits_terms.h"
 #include "match/collective_wait.h"
 
-static void change(rs_editor *x, int64_t *weight, int64_t to)
-{
-    *weight = to;
-    x->n_changed++;
-}
-
 /* ---- groups of another size ---------------------------------------------------------------------------- */
 
 /* Transfers of one kind: sums of a fit of latency and time a byte by least squares, weighted so that relative distances count. */
@@ -88,7 +82,7 @@ static void drop_copies(rs_editor *x)
             const char *name = rs_pool_text(&s->pool, label->operator_name);
             int64_t *w = &x->w->work[x->e->node_base[r] + i];
             if (label->part != RS_PART_COMPUTE || *w <= 0 || !name || !strstr(name, "reducer")) continue;
-            change(x, w, 0);
+            rs_edit_change(x, w, 0);
             if (x->w->edge) rs_edit_save_launch(x, r, i);
         }
     }
@@ -109,7 +103,7 @@ rs_status rs_edit_group_size(const rs_edit *edit, rs_editor *x, rs_error *err)
         const double n = (double)c->n, other = (double)edit->number, turns = (other - 1) / (n - 1);
         const int64_t alpha = fit_latency(&fits[kind], edit->end == RS_END_OTHER);
         int64_t *w = &x->w->transfer[k], fixed = alpha < *w ? alpha : *w;
-        change(
+        rs_edit_change(
             x, w,
             rs_int_near((double)fixed * turns +
                         (double)(*w - fixed) * (is_whole(kind) && edit->number > 1 ? 1 : turns * n / other)));
@@ -131,7 +125,7 @@ rs_status rs_edit_payload(const rs_edit *edit, rs_editor *x, rs_error *err)
         const rs_coll_kind kind = rs_coll_shape_at(&e->coll, &e->coll.arrivals[c->first])->kind;
         const int64_t alpha = fit_latency(&fits[kind], edit->end == RS_END_OTHER);
         int64_t *w = &x->w->transfer[k], fixed = alpha < *w ? alpha : *w;
-        change(x, w, fixed + rs_int_near((double)(*w - fixed) * edit->factor));
+        rs_edit_change(x, w, fixed + rs_int_near((double)(*w - fixed) * edit->factor));
     }
     return RS_OK;
 }
@@ -309,7 +303,7 @@ rs_status rs_edit_shard(const rs_edit *edit, rs_editor *x, rs_error *err)
             if (h->how == RS_SHARE_WHOLE || *w <= 0) continue;
             const double ratio = h->m ? product_ratio(&all, h, part, edit->end)
                                       : other_ratio(&all, h->how, (double)*w, part, edit->end);
-            change(x, w, rs_int_near((double)*w * ratio));
+            rs_edit_change(x, w, rs_int_near((double)*w * ratio));
         }
     }
     rs_free(all.items);

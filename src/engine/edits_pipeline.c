@@ -13,6 +13,7 @@
 #include "base/try.h"
 #include "engine/edits_terms.h"
 #include "match/collective_wait.h"
+#include "match/stages.h"
 
 /* By node of the job. */
 typedef struct cutter {
@@ -25,29 +26,22 @@ typedef struct cutter {
         *feeds; /* of a message's receiving end: the first work of the pass that waits for it; RS_NO_NODE */
 } cutter;
 
-static void change(rs_editor *x, int64_t *weight, int64_t to)
-{
-    *weight = to;
-    x->n_changed++;
-}
-
 static bool is_message(const rs_engine *e, const rs_meeting *m)
 {
     const rs_coll_instance *c = &e->coll.instances[m->instance];
     return m->n == 2 && rs_coll_shape_at(&e->coll, &e->coll.arrivals[c->first])->kind == RS_COLL_SEND_RECV;
 }
 
-/* The end that sends, as a place in members; false: the message does not say. */
+/* The nodes that meet; false: it is no message, or does not say who sends. */
 static bool sender_of(const rs_engine *e, const rs_meeting *m, uint32_t *sender, uint32_t *receiver)
 {
-    const rs_coll_arrival *a = &e->coll.arrivals[e->coll.instances[m->instance].first];
-    const bool first = rs_coll_sends(e->coll.ranks[a[0].rank], rs_coll_shape_at(&e->coll, &a[0])),
-               second = rs_coll_sends(e->coll.ranks[a[1].rank], rs_coll_shape_at(&e->coll, &a[1]));
-    const uint32_t from = a[first ? 0 : 1].rank;
-    const bool is_first = rs_engine_rank_of(e, e->members[m->first]) == from;
+    const rs_coll_arrival *from, *to;
+    if (!is_message(e, m) || !rs_coll_message_ends(&e->coll, &e->coll.instances[m->instance], &from, &to))
+        return false;
+    const bool is_first = rs_engine_rank_of(e, e->members[m->first]) == from->rank;
     *sender = e->members[m->first + !is_first];
     *receiver = e->members[m->first + is_first];
-    return first != second;
+    return true;
 }
 
 static bool computes(const rs_skeleton *s, uint32_t local)
@@ -132,7 +126,7 @@ static bool send_sooner(cutter *c, const rs_meeting *m)
 {
     const rs_engine *e = c->x->e;
     uint32_t sender, receiver;
-    if (!is_message(e, m) || !sender_of(e, m, &sender, &receiver)) return true;
+    if (!sender_of(e, m, &sender, &receiver)) return true;
     const size_t r = rs_engine_rank_of(e, sender);
     const rs_skeleton *s = e->ranks[r];
     int64_t *weight = c->x->w->edge + e->edge_base[r];
@@ -141,7 +135,7 @@ static bool send_sooner(cutter *c, const rs_meeting *m)
     if (source == RS_NO_NODE || c->first[source] == RS_NO_NODE) return true;
     const double length = (double)length_of(c, r, c->first[source], source);
     if (length <= 0) return true;
-    change(c->x, &weight[k], rs_sub_sat(weight[k], rs_int_of(length * (1 - 1 / c->parts))));
+    rs_edit_change(c->x, &weight[k], rs_sub_sat(weight[k], rs_int_of(length * (1 - 1 / c->parts))));
     return wait_for_last(c, source, receiver, c->x->w->transfer[m - e->meetings]);
 }
 
@@ -149,7 +143,7 @@ static void mark_sent(cutter *c, const rs_meeting *m)
 {
     const rs_engine *e = c->x->e;
     uint32_t sender, receiver;
-    if (!is_message(e, m) || !sender_of(e, m, &sender, &receiver)) return;
+    if (!sender_of(e, m, &sender, &receiver)) return;
     const size_t r = rs_engine_rank_of(e, sender);
     const uint32_t k =
         edge_to_message(e->ranks[r], c->x->w->edge + e->edge_base[r], sender - e->node_base[r]);
@@ -176,14 +170,15 @@ static void add_overhead(cutter *c)
             int64_t *w = &c->x->w->work[e->node_base[r] + i];
             if (computes(s, i)) {
                 if (*w > 0)
-                    change(c->x, w,
-                           rs_int_of((double)*w * (1 + LESS_EFFICIENT) + (double)least * (c->parts - 1)));
+                    rs_edit_change(
+                        c->x, w,
+                        rs_int_of((double)*w * (1 + LESS_EFFICIENT) + (double)least * (c->parts - 1)));
                 continue;
             }
             for (uint32_t k = s->first[i]; k < s->first[i + 1]; k++)
                 if (weight[k] > 0 && weight[k] < RS_HOST_GAP && rs_edge_part(s, k) == RS_PART_HOST &&
                     rs_edge_cost(s, k) >= RS_COST_CALL)
-                    change(c->x, &weight[k], rs_int_of((double)weight[k] * c->parts));
+                    rs_edit_change(c->x, &weight[k], rs_int_of((double)weight[k] * c->parts));
         }
     }
 }

@@ -14,6 +14,13 @@ static inline size_t rs_edit_n_terms(const rs_edit *edit)
     return edit->selector->n_terms;
 }
 
+/* A weight becomes `to`, and counts as changed. */
+static inline void rs_edit_change(rs_editor *x, int64_t *weight, int64_t to)
+{
+    *weight = to;
+    x->n_changed++;
+}
+
 /* Whether a text is what an edit names: the whole of it, or a part. */
 bool rs_edit_names(const rs_edit_name *name, const char *text, size_t n);
 

@@ -40,9 +40,8 @@ typedef struct first {
     uint32_t to;         /* that goes to this rank */
 } first;
 
-/* The message's two ends; false: it does not say who sends. */
-static bool ends_of(const rs_coll_job *job, const rs_coll_instance *c, const rs_coll_arrival **from,
-                    const rs_coll_arrival **to)
+bool rs_coll_message_ends(const rs_coll_job *job, const rs_coll_instance *c, const rs_coll_arrival **from,
+                          const rs_coll_arrival **to)
 {
     const rs_coll_arrival *a = &job->arrivals[c->first], *b = a + 1;
     if (c->n != 2 || rs_coll_shape_at(job, a)->kind != RS_COLL_SEND_RECV) return false;
@@ -58,7 +57,7 @@ static void next_steps(const rs_coll_job *job, const uint32_t *line, const int64
 {
     const rs_coll_arrival *from, *to;
     for (size_t i = 0; i < job->n; i++) {
-        if (!ends_of(job, &job->instances[i], &from, &to)) continue;
+        if (!rs_coll_message_ends(job, &job->instances[i], &from, &to)) continue;
         const int64_t is = rs_coll_op_at(job, from)->step;
         const uint32_t of = line[from->rank];
         if (is < below[of] && is > step[of]) step[of] = is;
@@ -70,7 +69,7 @@ static void find_firsts(const rs_coll_job *job, const uint32_t *line, const int6
     const rs_coll_arrival *from, *to;
     for (size_t r = 0; r < job->n_ranks; r++) firsts[r] = (first){RS_NO_TIME, RS_NO_TIME, 0};
     for (size_t i = 0; i < job->n; i++) {
-        if (!ends_of(job, &job->instances[i], &from, &to)) continue;
+        if (!rs_coll_message_ends(job, &job->instances[i], &from, &to)) continue;
         const rs_coll_op *sent = rs_coll_op_at(job, from), *got = rs_coll_op_at(job, to);
         if (sent->step != step[line[from->rank]]) continue;
         first *f = &firsts[from->rank], *g = &firsts[to->rank];

@@ -20,6 +20,10 @@ typedef struct rs_stages {
 rs_status rs_stages_find(const rs_coll_job *job, rs_stages *out, rs_error *err);
 void rs_stages_clear(rs_stages *stages);
 
+/* The two ends of a message; false: it is none, or does not say who sends. */
+bool rs_coll_message_ends(const rs_coll_job *job, const rs_coll_instance *instance,
+                          const rs_coll_arrival **from, const rs_coll_arrival **to);
+
 /* The mesh that the process groups of these ranks make, as far as they say who is in them. world: ranks of the job, 0: unknown, then as many as
  * groups name. O(operations). */
 rs_status rs_coll_mesh(const rs_coll_rank *const *ranks, size_t n, int64_t world, rs_mesh *out,
