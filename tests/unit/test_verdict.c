@@ -102,6 +102,8 @@ static void test_templates(void **state)
     expect_claim(&c, "waits 4 times a step, 4 times");
     c.facts.n = 1.04;
     expect_claim(&c, "waits once a step, once");
+    c.facts.n = 1.06;
+    expect_claim(&c, "waits 1.1 times a step, 1.1 times");
     f.of_job = "takes {time}{a step}[ of {time}]";
     expect_claim(&c, "takes 4.6 us a step of 4.6 us");
     c.facts.us = 407976.5;

@@ -155,6 +155,12 @@ static void test_routes_of_windows(void **state)
         } else
             assert_ptr_equal(answer.resource, answer.status == 200 ? &page : NULL);
     }
+    rs_view_reading reading = {.complete = true};
+    const rs_view_request of_job = {"GET", "/" TOKEN "/api/map", "127.0.0.1:9001", NULL};
+    routes.reading = &reading;
+    const rs_view_answer both = rs_view_route(&routes, &of_job);
+    assert_string_equal(both.api, "map");
+    assert_int_equal(both.window, 0);
     routes.windows = NULL;
     routes.n = 2;
     const rs_view_request plain = {"GET", "/" TOKEN "/window/3/", "127.0.0.1:9001", NULL};
