@@ -49,6 +49,9 @@ def main():
     found = values(RESULTS.read_text())
     lines = ["| what | against, in the same run | ratio |", "| --- | --- | ---: |"]
     lines += ["| %s | %s | %s |" % (what, against, "; ".join(value(found, *row) for row in rows)) for what, against, rows in ROWS]
+    silent = re.findall(r"^\* missed, (.*): None\.$", RESULTS.read_text(), re.M)
+    if silent or RESULTS.read_text().count("**missed**") != RESULTS.read_text().count("\n* missed, "):
+        sys.exit("bench/RESULTS.md has a target that is missed without a sentence why (bench/results.py: WHY): %s" % "; ".join(silent))
     machine = re.search(r"^\* machine: (.*)$", RESULTS.read_text(), re.M)[1]
     lines += ["", "Measured on: %s. `make bench` repeats it on yours." % machine]
     text = README.read_text()
