@@ -5,7 +5,11 @@ set_target_properties(flight_sim PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BIN
 target_link_libraries(flight_sim PRIVATE rankscope_static)
 add_test(NAME flight_sim COMMAND flight_sim check 1000)
 add_test(NAME flight_sim_sources COMMAND flight_sim sources 400)
-add_test(NAME flight_sim_shapes COMMAND flight_sim shapes 1000)
+set(rs_shapes 1000)
+if(RS_SANITIZE)
+  set(rs_shapes 100)
+endif()
+add_test(NAME flight_sim_shapes COMMAND flight_sim shapes ${rs_shapes})
 
 # A job that is watched through NCCL's RAS and Prometheus.
 if(TARGET rankscope AND Python3_FOUND)

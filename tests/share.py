@@ -1,0 +1,11 @@
+"""What of its cases a script runs where each costs much: all, or the share that RANKSCOPE_SHARE=PLACE/OF names.
+
+scripts/check sets it for programs with sanitizers, which take a case ten times as long; the same cases run whole without them.
+"""
+import os
+
+
+def share(cases):
+    """The cases at PLACE, PLACE + OF, ...; all of them when nothing is asked."""
+    place, _, of = os.environ.get("RANKSCOPE_SHARE", "0/1").partition("/")
+    return list(cases)[int(place) % int(of)::int(of)]
