@@ -33,7 +33,8 @@ static rs_status make_options(const rs_analysis *judge, const rs_query *q, rs_op
 {
     RS_TRY(rs_options_create(judge->options, judge->n_options, out, err));
     rs_status status = rs_options_set(*out, "most-events", RS_JUDGED_EVENTS, err);
-    if (status == RS_OK && q->options && rs_options_has(q->options, "clocks"))
+    if (status == RS_OK && q->options && rs_options_has(q->options, "clocks") &&
+        rs_options_is_set(q->options, "clocks"))
         status = rs_options_set(*out, "clocks", rs_options_text(q->options, "clocks"), err);
     return status;
 }
