@@ -1,7 +1,6 @@
 /* What an analysis is made of. An analysis is one file in this folder that defines one
  * `const rs_analysis rs_analysis_<file name>`; the build collects these rows into the registry. */
-#ifndef RS_ANALYSIS_ANALYSIS_H
-#define RS_ANALYSIS_ANALYSIS_H
+#pragma once
 
 #include "base/layout.h"
 #include "format/format.h"
@@ -215,5 +214,3 @@ uint64_t rs_options_fingerprint(const rs_options *options);
 
 /* Frees the tables alone: a failed run keeps its problems and notes. */
 void rs_result_drop_tables(rs_result *result);
-
-#endif

@@ -1,6 +1,5 @@
 /* What annotate makes of a rank, also for rows of peers. */
-#ifndef RS_ANALYSIS_ANNOTATE_H
-#define RS_ANALYSIS_ANNOTATE_H
+#pragma once
 
 #include "analysis/copy_rates.h"
 #include "trace/queue_depth.h"
@@ -22,5 +21,3 @@ typedef rs_status (*rs_annotate_queue_fn)(const rs_run *run, rs_trace *trace, rs
 /* Puts the events. rules: of the copies; NULL: our own. */
 rs_status rs_annotate_put(const rs_run *run, rs_trace *trace, rs_annotate_queue_fn measure,
                           const rs_copy_rules *rules, rs_relations *out, rs_error *err);
-
-#endif

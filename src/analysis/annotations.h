@@ -1,6 +1,5 @@
 /* GPU work under user annotations. */
-#ifndef RS_ANALYSIS_ANNOTATIONS_H
-#define RS_ANALYSIS_ANNOTATIONS_H
+#pragma once
 
 #include "analysis/plan.h"
 
@@ -68,5 +67,3 @@ typedef void (*rs_enclosed_fn)(void *context, size_t point, const uint32_t *slot
  * nesting depth. false when out of memory. */
 bool rs_annotations_enclose(const rs_annotation_span *spans, size_t n_spans, const rs_point *points,
                             size_t n_points, rs_enclosed_fn told, void *context, size_t *n_too_deep);
-
-#endif

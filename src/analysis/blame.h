@@ -1,6 +1,5 @@
 /* What the parts of `blame` share: what is told apart, and how a wait is shared out over it. */
-#ifndef RS_ANALYSIS_BLAME_H
-#define RS_ANALYSIS_BLAME_H
+#pragma once
 
 #include "base/strings.h"
 #include "engine/forest.h"
@@ -59,5 +58,3 @@ bool rs_blame_rank(rs_blamer *blamer, uint32_t node, int64_t ns);
 bool rs_blame_share_out(rs_blamer *blamer, int64_t wait);
 /* The key of a sum. */
 rs_blame_key rs_blame_key_of(const rs_blamer *blamer, uint32_t id);
-
-#endif

@@ -1,6 +1,5 @@
 /* What `collectives` and `stragglers` share: their ranks, and what they have to say of them. */
-#ifndef RS_ANALYSIS_COLLECTIVE_NOTES_H
-#define RS_ANALYSIS_COLLECTIVE_NOTES_H
+#pragma once
 
 #include "analysis/analysis.h"
 #include "clock/collective_clocks.h"
@@ -31,5 +30,3 @@ void rs_coll_note_host(const rs_coll_job *job, rs_result *result);
 void rs_coll_note_trust(const rs_clock_trust *trust, rs_result *result);
 /* Where most of the waiting is shorter than the clocks are sure. strict: ranks are not compared then. */
 void rs_coll_note_uncertain(int64_t uncertain, int64_t waited, bool strict, rs_result *result);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Time is the sum of durations of pieces of GPU work. Each piece lies in exactly one row of its side, so that
  * the rows of two sides differ by exactly what the sides differ by. */
-#ifndef RS_ANALYSIS_COMPARE_H
-#define RS_ANALYSIS_COMPARE_H
+#pragma once
 
 #include "analysis/analysis.h"
 #include "base/interval.h"
@@ -157,5 +156,3 @@ rs_status rs_compare_axes(rs_compare_run *c, const char *text, rs_error *err);
  * runs: their mean. */
 rs_status rs_compare_pivot(const rs_compare_run *c, const rs_compare_line *lines, size_t n, rs_table **pivot,
                            rs_error *err);
-
-#endif

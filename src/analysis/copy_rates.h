@@ -1,6 +1,5 @@
 /* The bandwidth of copies in use over time: what bandwidth prints and annotate writes. */
-#ifndef RS_ANALYSIS_COPY_RATES_H
-#define RS_ANALYSIS_COPY_RATES_H
+#pragma once
 
 #include "analysis/plan.h"
 
@@ -78,5 +77,3 @@ extern const rs_layout rs_bandwidth_change_layout;
 /* Puts kinds, and with --series changes. */
 rs_status rs_bandwidth_put(const rs_run *run, rs_trace *trace, const rs_copy_rules *rules, rs_relations *out,
                            rs_error *err);
-
-#endif

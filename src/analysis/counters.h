@@ -1,6 +1,5 @@
 /* What counters knows of a rank, also for rows of peers. */
-#ifndef RS_ANALYSIS_COUNTERS_H
-#define RS_ANALYSIS_COUNTERS_H
+#pragma once
 
 #include "analysis/analysis.h"
 #include "base/interval.h"
@@ -32,5 +31,3 @@ void rs_counters_free(void *partial);
 /* unmatched: ranges stand in the table also where nothing tells what launched them. */
 rs_status rs_counters_merge(const rs_partial *partials, size_t n, bool unmatched, rs_result *result,
                             rs_error *err);
-
-#endif

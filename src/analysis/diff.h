@@ -1,6 +1,5 @@
 /* Two jobs by name: what a rank contributes. */
-#ifndef RS_ANALYSIS_DIFF_H
-#define RS_ANALYSIS_DIFF_H
+#pragma once
 
 #include "analysis/analysis.h"
 #include "base/stats.h"
@@ -38,5 +37,3 @@ rs_status rs_diff_add_ranks(const rs_partial *partials, size_t n, rs_table *tabl
 /* The last word of a name once everything in <> and () is dropped: "void at::f<int>(float*)" is "at::f".
  * Names that are not balanced stay as they are. out: room for length. Returns the length written. */
 size_t rs_diff_shorten(const char *name, size_t length, char *out);
-
-#endif

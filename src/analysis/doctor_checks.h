@@ -1,6 +1,5 @@
 /* The checks behind `doctor`. */
-#ifndef RS_ANALYSIS_DOCTOR_CHECKS_H
-#define RS_ANALYSIS_DOCTOR_CHECKS_H
+#pragma once
 
 #include "analysis/analysis.h"
 
@@ -45,5 +44,3 @@ rs_status rs_doctor_check_unknown(const rs_trace *trace, const rs_work *work, rs
 
 /* Runs every check on one rank. */
 rs_status rs_doctor_examine(rs_trace *trace, rs_findings *findings, rs_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* What exchange says of dispatch and combine: analysis/exchange_experts.c. */
-#ifndef RS_ANALYSIS_EXCHANGE_H
-#define RS_ANALYSIS_EXCHANGE_H
+#pragma once
 
 #include "analysis/plan.h"
 #include "match/expert_calls.h"
@@ -54,5 +53,3 @@ rs_status rs_exchange_put_balance(const rs_run *run, const rs_partial *partials,
                                   rs_error *err);
 
 extern const rs_layout rs_exchange_call_layout;
-
-#endif

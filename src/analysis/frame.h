@@ -1,6 +1,5 @@
 /* The frame, ours and a peer's: what its rows hold, and the rules that tell one from the other. */
-#ifndef RS_ANALYSIS_FRAME_H
-#define RS_ANALYSIS_FRAME_H
+#pragma once
 
 #include "analysis/frame_args.h"
 #include "analysis/frame_columns.h"
@@ -109,5 +108,3 @@ rs_status rs_frame_merge(const rs_run *run, const rs_partial *partials, size_t n
                          rs_result *result, rs_error *err);
 void rs_frame_free(void *partial);
 extern const rs_layout rs_frame_layout;
-
-#endif

@@ -1,6 +1,5 @@
 /* frame --args: further arguments as columns, by the names that the file gives them. */
-#ifndef RS_ANALYSIS_FRAME_ARGS_H
-#define RS_ANALYSIS_FRAME_ARGS_H
+#pragma once
 
 #include "analysis/analysis.h"
 #include "table/record.h"
@@ -66,5 +65,3 @@ rs_status rs_frame_wide_begin(const char *wanted, const rs_frame_fixed *fixed, c
 /* Adds the further cells of a row of that part; rows ascend. wide NULL: none. */
 void rs_frame_wide_add(rs_frame_wide *wide, size_t part, uint32_t row, rs_table *table);
 void rs_frame_wide_free(rs_frame_wide *wide);
-
-#endif

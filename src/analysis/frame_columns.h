@@ -1,7 +1,6 @@
 /* Columns of a data frame that are not in the file: the training step, the side, the annotation of GPU rows.
  */
-#ifndef RS_ANALYSIS_FRAME_COLUMNS_H
-#define RS_ANALYSIS_FRAME_COLUMNS_H
+#pragma once
 
 #include "analysis/analysis.h"
 #include "analysis/frame_rows.h"
@@ -33,5 +32,3 @@ rs_status rs_frame_columns_make(rs_trace *trace, const rs_policy *policy, const 
 bool rs_frame_row_is_selected(const rs_trace *trace, const rs_frame_rows *frame,
                               const rs_frame_columns *columns, size_t i);
 void rs_frame_columns_clear(rs_frame_columns *columns);
-
-#endif

@@ -1,6 +1,5 @@
 /* frame --calls and --where: what lies in what and launched what, as columns; a condition on the rows. */
-#ifndef RS_ANALYSIS_FRAME_MORE_H
-#define RS_ANALYSIS_FRAME_MORE_H
+#pragma once
 
 #include "analysis/analysis.h"
 #include "analysis/frame_rows.h"
@@ -56,5 +55,3 @@ bool rs_frame_is_picked(const rs_frame_picks *picks, uint32_t event, uint32_t ro
 /* Whether a row that stands there, open or not, remains. *at walks the open ones, from 0. ts: ns from the job's first event. */
 bool rs_frame_remains(const rs_where *where, const rs_frame_opens *opens, size_t *at, uint32_t row,
                       int64_t ts);
-
-#endif

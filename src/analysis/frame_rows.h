@@ -1,7 +1,6 @@
 /* The rows of a data frame: complete events with a category, and who belongs together by correlation. HTA's
  * frame begins with them too. */
-#ifndef RS_ANALYSIS_FRAME_ROWS_H
-#define RS_ANALYSIS_FRAME_ROWS_H
+#pragma once
 
 #include "base/keymap.h"
 #include "trace/facet.h"
@@ -34,5 +33,3 @@ bool rs_frame_has_row(const rs_events *events, uint32_t row);
 bool rs_frame_is_work(const rs_events *events, const rs_frame_rows *rows, size_t i);
 /* An empty map for the correlations of the rows. false when out of memory. */
 bool rs_frame_correlations(const rs_frame_rows *rows, rs_keymap *map);
-
-#endif

@@ -1,6 +1,5 @@
 /* What idle knows of a rank, also for rows of peers. */
-#ifndef RS_ANALYSIS_IDLE_H
-#define RS_ANALYSIS_IDLE_H
+#pragma once
 
 #include "analysis/plan.h"
 
@@ -44,5 +43,3 @@ void rs_idle_put(rs_relations *out, rs_idle_gap *gap, const rs_idle_piece *p, in
 /* Puts the gaps of all streams. */
 rs_status rs_idle_put_streams(const rs_run *run, const rs_idle_piece *items, size_t n, rs_idle_judge_fn judge,
                               rs_relations *out, rs_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* What kernels knows of a rank, also for rows of peers. */
-#ifndef RS_ANALYSIS_KERNELS_H
-#define RS_ANALYSIS_KERNELS_H
+#pragma once
 
 #include "analysis/plan.h"
 
@@ -20,5 +19,3 @@ typedef struct rs_kernels_together {
     uint8_t mask;
     int64_t time; /* ns */
 } rs_kernels_together;
-
-#endif

@@ -1,6 +1,5 @@
 /* The columns of what counters measured, for the tables of several analyses. */
-#ifndef RS_ANALYSIS_MEASURED_H
-#define RS_ANALYSIS_MEASURED_H
+#pragma once
 
 #include "table/record.h"
 #include "trace/measures.h"
@@ -30,5 +29,3 @@ rs_measured_means rs_measured_means_of(const rs_measured *measured);
          "memory MHz")                                                                                       \
     CELL(OF(row, member.power), "power_w", REAL, NONE, "power that the device draws, W", "power W")          \
     CELL(OF(row, member.temperature), "temperature_c", REAL, NONE, "temperature of the device, C", "temp C")
-
-#endif

@@ -1,8 +1,7 @@
 /* memory --trace: snapshots and traces of the same run on one clock. An allocation of the snapshot is the trace's [memory]
  * event of the same address, device and time; the place of that event in the trace says which step, pass, module and operator
  * allocated. */
-#ifndef RS_ANALYSIS_MEMORY_CLOCK_H
-#define RS_ANALYSIS_MEMORY_CLOCK_H
+#pragma once
 
 #include "analysis/memory_snapshot.h"
 #include "analysis/module_nodes.h"
@@ -75,5 +74,3 @@ rs_status rs_memory_put_costs(const rs_memory_joint *j, const rs_memory_question
  * with rs_memory_by_op_clear, also after a failure. */
 rs_status rs_memory_by_op(const rs_memory_joint *j, rs_memory_rank *out, rs_error *err);
 void rs_memory_by_op_clear(rs_memory_rank *rank);
-
-#endif

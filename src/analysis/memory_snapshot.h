@@ -1,6 +1,5 @@
 /* memory of snapshots of PyTorch's allocator: what each rank contributes, and the tables that are made of it. */
-#ifndef RS_ANALYSIS_MEMORY_SNAPSHOT_H
-#define RS_ANALYSIS_MEMORY_SNAPSHOT_H
+#pragma once
 
 #include "analysis/analysis.h"
 #include "memory/edits.h"
@@ -320,5 +319,3 @@ rs_status rs_memory_read_edits(const rs_options *options, rs_memory_question *q,
 /* An unsigned number, "a,b" and 0x... as texts of the rank; RS_NO_STRING: no memory. */
 uint32_t rs_memory_number_text(rs_memory_rank *rank, uint64_t number);
 uint32_t rs_memory_pool_text(rs_memory_rank *rank, const uint64_t pool[2]);
-
-#endif

@@ -1,6 +1,5 @@
 /* memory of a trace: the profiler's [memory] events (profile_memory=True). */
-#ifndef RS_ANALYSIS_MEMORY_TRACE_H
-#define RS_ANALYSIS_MEMORY_TRACE_H
+#pragma once
 
 #include "analysis/analysis.h"
 
@@ -58,5 +57,3 @@ struct rs_selector;
 rs_status rs_memory_events_read(const rs_trace *trace, const struct rs_selector *selector,
                                 rs_memory_events *out, rs_error *err);
 void rs_memory_events_clear(rs_memory_events *events);
-
-#endif

@@ -1,6 +1,5 @@
 /* Whose a node of the call tree is: its module, and the pass of a training step that it runs in. */
-#ifndef RS_ANALYSIS_MODULE_NODES_H
-#define RS_ANALYSIS_MODULE_NODES_H
+#pragma once
 
 #include "base/strings.h"
 #include "trace/recompute.h"
@@ -40,5 +39,3 @@ static inline size_t rs_node_work_end(const rs_tree *t, uint32_t node)
 {
     return node + 1 < t->end[node] ? t->gpu_first[node + 1] : t->gpu_first[t->end[node]];
 }
-
-#endif

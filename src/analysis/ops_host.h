@@ -1,6 +1,5 @@
 /* ops --host: where the host's own time goes, by the names of operators and annotations. */
-#ifndef RS_ANALYSIS_OPS_HOST_H
-#define RS_ANALYSIS_OPS_HOST_H
+#pragma once
 
 #include "analysis/plan.h"
 
@@ -28,5 +27,3 @@ rs_status rs_host_ops_put(rs_trace *trace, rs_relations *out, unsigned at, rs_er
 extern const rs_order rs_host_ops_order[3];
 extern const rs_layout rs_host_ops_layout;
 extern const rs_plan_table rs_host_ops_table;
-
-#endif

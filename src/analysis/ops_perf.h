@@ -1,6 +1,5 @@
 /* ops --perf: what operators compute and move, in the rows and numbers of roofline. */
-#ifndef RS_ANALYSIS_OPS_PERF_H
-#define RS_ANALYSIS_OPS_PERF_H
+#pragma once
 
 #include "analysis/plan.h"
 #include "analysis/roofline_rank.h"
@@ -12,5 +11,3 @@ uint64_t rs_ops_perf_columns(void);
 /* One rank's rows, the first top of them (0: all), and its line of coverage, which counts them all. */
 rs_status rs_ops_perf_add(const rs_run *run, int64_t rank, const rs_roof_rank *p, size_t top, rs_table *perf,
                           rs_table *coverage, rs_result *result, rs_error *err);
-
-#endif

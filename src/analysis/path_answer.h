@@ -1,6 +1,5 @@
 /* What is told of a rank's critical path: rows by value, free of the trace they come from. */
-#ifndef RS_ANALYSIS_PATH_ANSWER_H
-#define RS_ANALYSIS_PATH_ANSWER_H
+#pragma once
 
 #include "analysis/analysis.h"
 #include "engine/build.h"
@@ -109,5 +108,3 @@ rs_status rs_critical_path_merge(const rs_run *run, const rs_partial *partials, 
 extern const rs_layout rs_path_answer_layout;
 #define RS_CRITICAL_PATH_TABLES 7
 extern const rs_table_spec *const rs_critical_path_peer_tables[RS_CRITICAL_PATH_TABLES];
-
-#endif

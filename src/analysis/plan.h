@@ -3,8 +3,7 @@
  * A plan has relations (table/relation.h) and tables over them. The relations of one rank are its partial result. From the
  * plan follow rank() and merge() of the analysis, the layout of what travels, and its release. A complete example is in
  * docs/adding.md; analysis/kernels.c is a larger one. */
-#ifndef RS_ANALYSIS_PLAN_H
-#define RS_ANALYSIS_PLAN_H
+#pragma once
 
 #include "analysis/analysis.h"
 #include "table/relation.h"
@@ -198,5 +197,3 @@ void rs_plan_free(void *partial);
 /* The `across` of a relation over ranks whose rows another relation puts. */
 rs_status rs_plan_put_before(const rs_run *run, const rs_partial *partials, size_t n, rs_relations *out,
                              rs_error *err);
-
-#endif

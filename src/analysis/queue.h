@@ -1,6 +1,5 @@
 /* What queue knows of a rank, also for rows of peers. */
-#ifndef RS_ANALYSIS_QUEUE_H
-#define RS_ANALYSIS_QUEUE_H
+#pragma once
 
 #include "analysis/plan.h"
 #include "trace/queue_depth.h"
@@ -34,5 +33,3 @@ rs_status rs_queue_put(const rs_run *run, rs_queue_series *series, const rs_queu
 /* The tables that options choose; --series before --blocked. */
 #define RS_QUEUE_SERIES_CHOICE RS_WITH(RS_IS_SET("series"))
 #define RS_QUEUE_BLOCKED_CHOICE RS_WITH({.option = "blocked", .unless = "series"})
-
-#endif

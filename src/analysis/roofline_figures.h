@@ -1,7 +1,6 @@
 /* What follows from a row's FLOPs, bytes and time: for every command that shows it, so that none contradicts
  * another. */
-#ifndef RS_ANALYSIS_ROOFLINE_FIGURES_H
-#define RS_ANALYSIS_ROOFLINE_FIGURES_H
+#pragma once
 
 #include "analysis/roofline_rank.h"
 
@@ -34,5 +33,3 @@ double rs_roof_ratio(double part, double whole);
 
 /* What the rows do not show of a rank: no work, work without a launch, an unknown device. known: the rates. */
 void rs_roof_note(const rs_run *run, int64_t rank, const rs_roof_rank *p, bool known, rs_result *result);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a rank's operators computed and moved, for the tables of roofline. */
-#ifndef RS_ANALYSIS_ROOFLINE_RANK_H
-#define RS_ANALYSIS_ROOFLINE_RANK_H
+#pragma once
 
 #include "analysis/analysis.h"
 #include "base/stats.h"
@@ -57,5 +56,3 @@ const rs_device *rs_rank_device(rs_trace *trace, rs_error *err, rs_status *statu
 rs_status rs_check_device_option(const rs_run *run, rs_error *err);
 /* The rates that count for a rank: of --device, else of what its device is known as. False: unknown. */
 rs_status rs_rank_rates(const rs_run *run, const char *known_as, rs_rates *out, bool *known, rs_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* How sequences finds what an operator launches, also for rows of peers. */
-#ifndef RS_ANALYSIS_SEQUENCES_H
-#define RS_ANALYSIS_SEQUENCES_H
+#pragma once
 
 #include "analysis/analysis.h"
 #include "base/strings.h"
@@ -63,5 +62,3 @@ void rs_sequences_free(void *partial);
 /* record: of rs_sequence, with the SET cell "pattern". top: 0 for all. */
 rs_status rs_sequences_merge(const rs_run *run, const rs_partial *partials, size_t n,
                              const rs_row_spec *record, size_t top, rs_result *result, rs_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* What `serving` knows of an engine's steps: the time of each, and what a server's files say next to it. */
-#ifndef RS_ANALYSIS_SERVING_H
-#define RS_ANALYSIS_SERVING_H
+#pragma once
 
 #include "analysis/plan.h"
 #include "trace/serving.h"
@@ -132,5 +131,3 @@ rs_status rs_serving_put_rank(const rs_run *run, rs_trace *trace, rs_relations *
 /* Of all ranks: latencies, requests and load. */
 rs_status rs_serving_put_across(const rs_run *run, const rs_partial *partials, size_t n, rs_relations *out,
                                 rs_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* What analyses that stand on the engine share: their partial is a rank's skeleton, and they merge by joining them. */
-#ifndef RS_ANALYSIS_SKELETONS_H
-#define RS_ANALYSIS_SKELETONS_H
+#pragma once
 
 #include "analysis/analysis.h"
 #include "engine/skeleton.h"
@@ -33,5 +32,3 @@ typedef struct rs_skeletons {
 /* Clear it also after a failure, which is RS_ERR_NOMEM. */
 rs_status rs_skeletons_take(const rs_partial *partials, size_t n, rs_skeletons *out, rs_error *err);
 void rs_skeletons_clear(rs_skeletons *skeletons);
-
-#endif

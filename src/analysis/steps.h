@@ -1,6 +1,5 @@
 /* What a rank did in each training step. */
-#ifndef RS_ANALYSIS_STEPS_H
-#define RS_ANALYSIS_STEPS_H
+#pragma once
 
 #include "analysis/analysis.h"
 #include "base/stats.h"
@@ -56,5 +55,3 @@ rs_status rs_steps_periods(rs_trace *trace, const rs_policy *policy, rs_rank_ste
 
 /* of_host: of a rank without a GPU, where operators compute and what is left is the host's other time. */
 int64_t rs_step_kind_time(const rs_step_times *step, bool of_host, rs_step_kind kind);
-
-#endif

@@ -1,6 +1,5 @@
 /* What `structure` keeps of a rank. */
-#ifndef RS_ANALYSIS_STRUCTURE_H
-#define RS_ANALYSIS_STRUCTURE_H
+#pragma once
 
 #include "analysis/analysis.h"
 #include "trace/repetition.h"
@@ -58,5 +57,3 @@ typedef struct rs_structure_rank {
 
 rs_status rs_structure_rank_of(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
 void rs_structure_free(void *partial);
-
-#endif

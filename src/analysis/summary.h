@@ -1,6 +1,5 @@
 /* What `summary` knows of one rank, and the sentences it makes of all of them. */
-#ifndef RS_ANALYSIS_SUMMARY_H
-#define RS_ANALYSIS_SUMMARY_H
+#pragma once
 
 #include "analysis/analysis.h"
 
@@ -56,5 +55,3 @@ static inline bool rs_summary_own_known(const rs_rank_summary *s)
 {
     return s->n_gpu > 0 || s->on_host;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* How much equal work varies on one rank, when the slowest ran and beside what. */
-#ifndef RS_ANALYSIS_VARIANCE_RANK_H
-#define RS_ANALYSIS_VARIANCE_RANK_H
+#pragma once
 
 #include "analysis/analysis.h"
 #include "base/stats.h"
@@ -35,5 +34,3 @@ typedef struct rs_variance_rank {
 rs_status rs_variance_rank_of(const rs_run *run, rs_trace *trace, void **partial, rs_error *err);
 void rs_variance_free(void *partial);
 extern const rs_layout rs_variance_layout;
-
-#endif

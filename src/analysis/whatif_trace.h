@@ -1,7 +1,6 @@
 /* The what-if over traces: one job's graph, its references, and the scenarios that are replayed on it. Private to
  * src/analysis/whatif_trace.c, whatif_scenario.c and whatif_units.c. */
-#ifndef RS_ANALYSIS_WHATIF_TRACE_H
-#define RS_ANALYSIS_WHATIF_TRACE_H
+#pragma once
 
 #include "analysis/whatif.h"
 #include "engine/reference.h"
@@ -84,5 +83,3 @@ double rs_scenario_per_step(const rs_whatif_job *job, double length);
 /* Rows of table units: hosts, roles, links, steps. And of table scales: what --scale asks. */
 rs_status rs_whatif_put_units(rs_whatif_job *job, rs_error *err);
 rs_status rs_whatif_put_scales(rs_whatif_job *job, rs_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* Aligns two sequences in order, as siblings of two trees are compared. */
-#ifndef RS_BASE_ALIGN_H
-#define RS_BASE_ALIGN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ typedef struct rs_align_limits {
 /* The same under limits: for tests. */
 bool rs_align_within(const rs_align_item *a, size_t n, const rs_align_item *b, size_t m, uint32_t *match,
                      const rs_align_limits *limits, bool *pieces);
-
-#endif

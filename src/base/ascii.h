@@ -1,7 +1,6 @@
 /* Letters, digits and words of ASCII. The C library's isalpha, tolower and the like follow the locale; these do not.
  */
-#ifndef RS_BASE_ASCII_H
-#define RS_BASE_ASCII_H
+#pragma once
 
 #include <stdbool.h>
 #include <string.h>
@@ -51,5 +50,3 @@ static inline bool rs_begins(const char *at, const char *word)
 {
     return strncmp(at, word, strlen(word)) == 0;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Days of the proleptic Gregorian calendar, counted from 1970-01-01. */
-#ifndef RS_BASE_CALENDAR_H
-#define RS_BASE_CALENDAR_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@ static inline int64_t rs_days_of_date(int64_t y, int64_t m, int64_t d)
     int64_t doy = (153 * (m + (m > 2 ? -3 : 9)) + 2) / 5 + d - 1, doe = yoe * 365 + yoe / 4 - yoe / 100 + doy;
     return era * 146097 + doe - 719468;
 }
-
-#endif

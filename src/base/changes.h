@@ -4,8 +4,7 @@
  * energy distance between both sides, then those of the parts. Which of them are real says Student's t-test of the
  * levels next to each, not a permutation test, as in Hunter (Fleming and Kolaczkowski, ICPE 2023): that needs no random
  * numbers. The best of n - 3 splits is taken, so p is multiplied by that (Bonferroni). */
-#ifndef RS_BASE_CHANGES_H
-#define RS_BASE_CHANGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ typedef struct rs_change {
  * values or more. O(n^2) for each point; false when out of memory. */
 bool rs_changes_find(const double *values, size_t n, double alpha, double least, rs_change *out,
                      size_t *n_out);
-
-#endif

@@ -1,6 +1,5 @@
 /* Time that passes, for statistics: never part of a result. */
-#ifndef RS_BASE_CLOCK_H
-#define RS_BASE_CLOCK_H
+#pragma once
 
 #include <time.h>
 
@@ -11,5 +10,3 @@ static inline double rs_clock_seconds(void)
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * They can all be met iff the graph of the constraints has no cycle of negative weight; then the length of
  * the shortest path from a to b is the greatest value of x[b] - x[a], exactly (Cormen et al., Introduction to
  * Algorithms, chapter on single-source shortest paths). */
-#ifndef RS_BASE_DIFFERENCE_H
-#define RS_BASE_DIFFERENCE_H
+#pragma once
 
 #include "rankscope/status.h"
 
@@ -39,5 +38,3 @@ rs_status rs_difference_solve(const rs_difference_system *s, int64_t *potential,
  * O((n_edges + n_nodes) log n_nodes) and 4 bytes an edge. */
 rs_status rs_difference_bounds(const rs_difference_system *s, const int64_t *potential, uint32_t source,
                                int64_t *least, int64_t *greatest, rs_error *err);
-
-#endif

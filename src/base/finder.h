@@ -6,8 +6,7 @@
  *       if (keys[place] == key) break;
  *
  * ends on the thing or on the free slot where it belongs. */
-#ifndef RS_BASE_FINDER_H
-#define RS_BASE_FINDER_H
+#pragma once
 
 #include "base/strings.h"
 
@@ -42,5 +41,3 @@ static inline void rs_finder_fetch(const rs_finder *finder, uint64_t key)
 {
     __builtin_prefetch(&finder->slots[rs_finder_first(finder, key)]);
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * before(a, b) is a function or macro over two elements, a total order. moved(at) is run for each place that an element was
  * stored at; RS_HEAP_UNMARKED does nothing. Each costs O(log n). */
-#ifndef RS_BASE_HEAP_H
-#define RS_BASE_HEAP_H
+#pragma once
 
 #include <stddef.h>
 
@@ -36,5 +35,3 @@
         (items)[rs_at] = (x);                                                                                \
         moved(rs_at);                                                                                        \
     } while (0)
-
-#endif

@@ -1,8 +1,7 @@
 /* A map from 64-bit numbers to 32-bit values for keys that mostly lie close together, as correlation ids do:
  * a plain table where the range of the keys allows, else pages of one where they form clusters, else a hash
  * map. */
-#ifndef RS_BASE_KEYMAP_H
-#define RS_BASE_KEYMAP_H
+#pragma once
 
 #include "base/strings.h"
 
@@ -38,5 +37,3 @@ static inline uint32_t rs_keymap_get(const rs_keymap *map, int64_t key)
     const uint32_t *value = rs_map64_get(&map->map, (uint64_t)key);
     return value ? *value : RS_KEYMAP_NONE;
 }
-
-#endif

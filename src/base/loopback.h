@@ -1,6 +1,5 @@
 /* Sockets on 127.0.0.1. */
-#ifndef RS_BASE_LOOPBACK_H
-#define RS_BASE_LOOPBACK_H
+#pragma once
 
 #include "rankscope/status.h"
 
@@ -8,5 +7,3 @@
  * use shows before anything is read. RS_ERR_IO names the port and the remedy: another one by `option`, without its dashes. The caller
  * closes *socket. */
 rs_status rs_loopback_listen(unsigned wanted, const char *option, int *socket, unsigned *port, rs_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* Allocation: every block the library takes goes through here, so that tests can make each one fail, one at a time.
  */
-#ifndef RS_BASE_MEMORY_H
-#define RS_BASE_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -94,5 +93,3 @@ char *rs_arena_strndup(rs_arena *arena, const char *s, size_t n);
 void rs_arena_clear(rs_arena *arena);
 /* Empties it but keeps the newest block, so that filling it repeatedly costs few allocations. */
 void rs_arena_reset(rs_arena *arena);
-
-#endif

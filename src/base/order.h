@@ -2,8 +2,7 @@
  *
  *     static const rs_order by_time[] = {RS_FALLING(kernel, time.sum), RS_RISING(kernel, name)};
  *     RS_SORT(kernels, n, by_time); */
-#ifndef RS_BASE_ORDER_H
-#define RS_BASE_ORDER_H
+#pragma once
 
 #include "base/layout.h"
 
@@ -40,5 +39,3 @@ int rs_order_compare(const void *a, const void *b, const rs_order *keys, size_t 
  * for half of the rows O(n log^2 n). */
 void rs_sort(void *rows, size_t n, size_t size, const rs_order *keys, size_t n_keys, const rs_strings *texts);
 #define RS_SORT(rows, n, keys) rs_sort(rows, n, sizeof *(rows), keys, sizeof(keys) / sizeof *(keys), NULL)
-
-#endif

@@ -1,8 +1,5 @@
 /* Names of files. */
-#ifndef RS_BASE_PATHS_H
-#define RS_BASE_PATHS_H
+#pragma once
 
 /* The order of file names: text, but numbers by their value. */
 int rs_path_compare(const char *a, const char *b);
-
-#endif

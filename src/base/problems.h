@@ -1,6 +1,5 @@
 /* Lists of defects, for the library's own use: each knows which arguments had to be read to find it. */
-#ifndef RS_BASE_PROBLEMS_H
-#define RS_BASE_PROBLEMS_H
+#pragma once
 
 #include "rankscope/status.h"
 
@@ -14,5 +13,3 @@ void rs_problems_view(rs_problems *into, const rs_problems *from, uint64_t colum
 
 /* As rs_problems_count where kind and message are no static texts either: they are copied too. */
 void rs_problems_adopt(rs_problems *list, const rs_problem *like);
-
-#endif

@@ -1,6 +1,5 @@
 /* Sets of whole numbers written as "0,3,8-15". */
-#ifndef RS_BASE_RANGES_H
-#define RS_BASE_RANGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ void rs_ranges_clear(rs_ranges *ranges);
 bool rs_parse_whole(const char *text, int64_t *value, const char **end);
 /* A size in bytes: 4096, 512M, 4GiB; suffixes K, M, G, T of 1024. false when it is none, or 0. */
 bool rs_parse_size(const char *text, int64_t *bytes);
-
-#endif

@@ -1,7 +1,6 @@
 /* Reals as integers. A cast of a real beyond the integer's range is undefined; these end at its bounds. scripts/rooms holds all of the tree
  * but base/ and text/ to them. */
-#ifndef RS_BASE_REAL_H
-#define RS_BASE_REAL_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ static inline int64_t rs_int_near(double x)
 {
     return rs_int_of(round(x));
 }
-
-#endif

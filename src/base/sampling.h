@@ -3,8 +3,7 @@
  *
  * Sources: B. L. Welch, Biometrika 34 (1947); K. P. White, "An effective truncation heuristic for bias reduction in
  * simulation output" (MSER), Simulation 69 (1997); S. Holm, Scand. J. Statist. 6 (1979). */
-#ifndef RS_BASE_SAMPLING_H
-#define RS_BASE_SAMPLING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ bool rs_holm(double *p, size_t n);
 
 /* Correlation of each value with the one after it; NaN below three values or without spread. */
 double rs_autocorrelation(const double *values, size_t n);
-
-#endif

@@ -1,6 +1,5 @@
 /* Binary search. */
-#ifndef RS_BASE_SEARCH_H
-#define RS_BASE_SEARCH_H
+#pragma once
 
 #include <stddef.h>
 
@@ -24,5 +23,3 @@
         }                                                                                                    \
         (at) = rs_low;                                                                                       \
     } while (0)
-
-#endif

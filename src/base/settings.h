@@ -1,8 +1,7 @@
 /* Structs of settings in public headers begin with their size, so that they can grow: a program built against
  * an older header passes a smaller one, whose missing fields are 0; one built against a newer header passes a
  * larger one, whose unknown fields are refused unless they are 0. */
-#ifndef RS_BASE_SETTINGS_H
-#define RS_BASE_SETTINGS_H
+#pragma once
 
 #include "base/try.h"
 #include "rankscope/status.h"
@@ -14,5 +13,3 @@ rs_status rs_settings_read(const void *given, size_t size, void *out, size_t out
 /* Takes what was given into a struct of the same type of one's own; leaves the function where that fails. */
 #define RS_TAKE_SETTINGS(type, own, given, err)                                                              \
     RS_TRY(rs_settings_read(given, (given)->size, own, sizeof(type), #type, err))
-
-#endif

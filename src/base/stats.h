@@ -1,6 +1,5 @@
 /* Statistics of samples: moments that can be merged, and quantiles. */
-#ifndef RS_BASE_STATS_H
-#define RS_BASE_STATS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -58,5 +57,3 @@ double rs_round(double value, int decimals);
 /* Upper bound of the chance that an event of probability p (above 0) happens k times of n or more: Chernoff's,
  * exp(-n KL(k/n || p)); 1 where k is no more than expected. */
 double rs_binomial_tail(size_t k, size_t n, double p);
-
-#endif

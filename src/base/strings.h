@@ -1,7 +1,6 @@
 /* Interned strings: equal texts get equal ids, ids count up from 0 in order of first appearance; id 0 is "".
  */
-#ifndef RS_BASE_STRINGS_H
-#define RS_BASE_STRINGS_H
+#pragma once
 
 #include "base/memory.h"
 
@@ -58,5 +57,3 @@ uint32_t *rs_map64_put(rs_map64 *map, uint64_t key, bool *is_new);
 /* NULL when the key is absent. */
 const uint32_t *rs_map64_get(const rs_map64 *map, uint64_t key);
 void rs_map64_clear(rs_map64 *map);
-
-#endif

@@ -1,6 +1,5 @@
 /* "Did you mean": the valid word nearest to a mistyped one. */
-#ifndef RS_BASE_SUGGEST_H
-#define RS_BASE_SUGGEST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -18,5 +17,3 @@ typedef struct rs_suggestion {
     unsigned distance;
 } rs_suggestion;
 void rs_suggest_from(rs_suggestion *suggestion, const char *word, const char *candidate);
-
-#endif

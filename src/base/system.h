@@ -1,6 +1,5 @@
 /* What operating systems have different names for. No other file asks which one it is. */
-#ifndef RS_BASE_SYSTEM_H
-#define RS_BASE_SYSTEM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,5 +48,3 @@ bool rs_system_random(void *bytes, size_t n);
 
 /* In a child: asks to be sent `signal` when its parent ends in any way, where the system knows that. */
 void rs_system_end_with_parent(int signal);
-
-#endif

@@ -1,6 +1,5 @@
 /* A text that grows. What is added after memory ran out is dropped, and `failed` stays set. */
-#ifndef RS_BASE_TEXT_H
-#define RS_BASE_TEXT_H
+#pragma once
 
 #include "base/memory.h"
 #include "rankscope/status.h"
@@ -23,5 +22,3 @@ void rs_text_clear(rs_text *text);
 
 /* A text that lives as long as the arena; NULL when out of memory. */
 char *rs_arena_printf(rs_arena *arena, const char *format, ...) RS_PRINTF(2, 3);
-
-#endif

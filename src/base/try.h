@@ -1,6 +1,5 @@
 /* Errors ripple up. */
-#ifndef RS_BASE_TRY_H
-#define RS_BASE_TRY_H
+#pragma once
 
 #include "rankscope/status.h"
 
@@ -11,6 +10,4 @@
         rs_status rs_try_status = (call);                                                                    \
         if (rs_try_status != RS_OK) return rs_try_status;                                                    \
     } while (0)
-#endif
-
 #endif

@@ -1,6 +1,5 @@
 /* The one decoder and the one encoder of UTF-8 (RFC 3629). */
-#ifndef RS_BASE_UTF8_H
-#define RS_BASE_UTF8_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ static inline size_t rs_utf8_put(uint32_t code, char *out)
     out[0] = (char)((0xF00u >> n & 0xF0) | code);
     return n;
 }
-
-#endif

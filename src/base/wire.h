@@ -1,8 +1,7 @@
 /* Bytes that travel: numbers and texts written the same on every machine, and read back with every length
  * checked. Whole numbers take a byte for each seven bits, doubles their eight bytes, least significant first.
  */
-#ifndef RS_BASE_WIRE_H
-#define RS_BASE_WIRE_H
+#pragma once
 
 #include "base/memory.h"
 #include "rankscope/status.h"
@@ -54,5 +53,3 @@ void *rs_wire_room(rs_wire_reader *r, uint64_t n, size_t size, size_t min_packed
 /* A defect without the columns that show it, which matter only where events are kept. Its texts live in the arena. */
 void rs_wire_put_problem(rs_wire_writer *w, const rs_problem *problem);
 rs_problem rs_wire_problem(rs_wire_reader *r);
-
-#endif

@@ -1,6 +1,5 @@
 /* One pool of threads for all work that falls into items: files, ranks, blocks. */
-#ifndef RS_BASE_WORKERS_H
-#define RS_BASE_WORKERS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -24,5 +23,3 @@ unsigned rs_workers_count(size_t n, size_t jobs);
  * those of the least item that failed: they do not depend on the number of threads. What items write must be
  * apart by item or by worker, or under a lock of the caller's. */
 rs_status rs_workers_run(size_t n, size_t jobs, rs_work_fn work, void *context, rs_error *err);
-
-#endif

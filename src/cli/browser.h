@@ -1,6 +1,5 @@
 /* Shows an address in the user's browser. */
-#ifndef RS_CLI_BROWSER_H
-#define RS_CLI_BROWSER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -18,5 +17,3 @@ void rs_browser_page_remove(char *path); /* NULL is allowed */
  * from our terminal does not reach the browser. 0, or the errno of what failed; what becomes of it is not
  * waited for. */
 int rs_browser_open(const char *page);
-
-#endif

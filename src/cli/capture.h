@@ -1,6 +1,5 @@
 /* The parts of `capture`. Private to src/cli/capture*.c and cmd_capture.c. */
-#ifndef RS_CLI_CAPTURE_H
-#define RS_CLI_CAPTURE_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -57,5 +56,3 @@ void rs_capture_put_word(rs_writer *w, const char *before, const char *word, con
 
 /* Writes manifest_rankR_WHEN.json into the run's folder. */
 bool rs_capture_write_manifest(const rs_capture_run *run, const char *when);
-
-#endif

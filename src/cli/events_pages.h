@@ -1,7 +1,6 @@
 /* rankscope events without a condition: rows go out as they are taken from the events, and no table of all of them is
  * made. */
-#ifndef RS_CLI_EVENTS_PAGES_H
-#define RS_CLI_EVENTS_PAGES_H
+#pragma once
 
 #include "cli/cli.h"
 
@@ -10,5 +9,3 @@
 bool rs_events_can_stream(const rs_request *request);
 /* Writes them to where the answer goes; result gets problems and notes. */
 rs_status rs_events_stream(rs_request *request, rs_job *job, rs_result *result, rs_error *err);
-
-#endif

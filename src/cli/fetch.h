@@ -1,6 +1,5 @@
 /* Many small HTTP requests at once, by libcurl. The program's alone: the library knows no network. */
-#ifndef RS_CLI_FETCH_H
-#define RS_CLI_FETCH_H
+#pragma once
 
 #include "rankscope/status.h"
 
@@ -26,5 +25,3 @@ rs_status rs_fetch_all(rs_fetch *items, size_t n, int64_t timeout_s, rs_error *e
 void rs_fetch_clear(rs_fetch *item);
 /* RS_ERR_USAGE, with the remedy, when the program was built without libcurl. */
 rs_status rs_fetch_check(rs_error *err);
-
-#endif

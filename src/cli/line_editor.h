@@ -1,6 +1,5 @@
 /* Lines from a terminal, with editing, history and completion where the program was built with libedit. */
-#ifndef RS_CLI_LINE_EDITOR_H
-#define RS_CLI_LINE_EDITOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ typedef enum rs_line_event { RS_LINE_READ, RS_LINE_INTERRUPTED, RS_LINE_END } rs
 rs_line_event rs_line_editor_read(rs_line_editor *editor, const char *prompt, const char **line);
 /* Puts a line into the history. */
 void rs_line_editor_remember(rs_line_editor *editor, const char *line);
-
-#endif

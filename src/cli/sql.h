@@ -1,6 +1,5 @@
 /* What the command `sql` and its prompt share. */
-#ifndef RS_CLI_SQL_H
-#define RS_CLI_SQL_H
+#pragma once
 
 #include "cli/cli.h"
 #include "rankscope/sql.h"
@@ -21,5 +20,3 @@ typedef struct rs_sql_request {
 rs_status rs_sql_prompt(rs_request *request, rs_error *err);
 /* The answers of all statements in the output form that was asked for. */
 rs_status rs_sql_show(const rs_request *request, const rs_result *result, const rs_sink *sink, rs_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* Commands that write traces: the files and their names. */
-#ifndef RS_CLI_TRACE_FILES_H
-#define RS_CLI_TRACE_FILES_H
+#pragma once
 
 #include "cli/cli.h"
 #include "rankscope/rewrite.h"
@@ -10,5 +9,3 @@
  * need a directory. Returns the exit code, having complained. */
 int rs_write_traces(const rs_result *result, const char *path, const char *command,
                     const rs_rewrite_settings *settings);
-
-#endif

@@ -4,8 +4,7 @@
  * Nobody leaves a collective before all have come: each member's end is after each member's start. That
  * bounds offsets from both sides whatever the network did; such an interval is certain, unless a match is
  * wrong. Ends of one collective also lie close together, which tells more, but only likely. */
-#ifndef RS_CLOCK_CLOCKS_H
-#define RS_CLOCK_CLOCKS_H
+#pragma once
 
 #include "match/collective_ops.h"
 
@@ -75,5 +74,3 @@ typedef struct rs_clocks_settings {
 rs_status rs_clocks_find(const rs_coll_job *job, const rs_clocks_settings *settings, rs_clocks *out,
                          rs_error *err);
 void rs_clocks_clear(rs_clocks *clocks);
-
-#endif

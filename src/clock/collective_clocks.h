@@ -1,6 +1,5 @@
 /* The ranks' clocks, set right by the communication that they share. */
-#ifndef RS_CLOCK_COLLECTIVE_CLOCKS_H
-#define RS_CLOCK_COLLECTIVE_CLOCKS_H
+#pragma once
 
 #include "match/collective_ops.h"
 
@@ -62,5 +61,3 @@ int64_t rs_clock_trust_between(const rs_clock_trust *trust, size_t one, size_t o
  * drifts over the job counts as doubt. Clear trust after a success. */
 rs_status rs_clock_match_by(const rs_coll_rank *const *ranks, size_t n_ranks, rs_clock_how how,
                             rs_coll_job *out, rs_clock_trust *trust, rs_error *err);
-
-#endif

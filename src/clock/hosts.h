@@ -1,6 +1,5 @@
 /* Which ranks ran on one host. */
-#ifndef RS_CLOCK_HOSTS_H
-#define RS_CLOCK_HOSTS_H
+#pragma once
 
 #include "rankscope/status.h"
 
@@ -24,5 +23,3 @@ typedef struct rs_host_list {
 rs_status rs_hosts_read(const char *path, rs_host_list *out, rs_error *err);
 void rs_hosts_clear(rs_host_list *list);
 const char *rs_hosts_find(const rs_host_list *list, int64_t rank); /* NULL: not listed */
-
-#endif

@@ -1,6 +1,5 @@
 /* The drift of one clock against another, from bounds on their distance at many moments. */
-#ifndef RS_CLOCK_HULL_H
-#define RS_CLOCK_HULL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,5 +14,3 @@ typedef struct rs_clock_bound {
  * scratch: room for n numbers. false when n < 2, when a side is open, or when no line passes. O(n log n). (B.
  * Poirier, R. Roy, M. Dagenais: Accurate offline synchronization of distributed traces.) */
 bool rs_clock_slopes(const rs_clock_bound *items, size_t n, size_t *scratch, double *least, double *greatest);
-
-#endif

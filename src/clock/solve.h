@@ -1,6 +1,5 @@
 /* Steps of rs_clocks_find, in order. */
-#ifndef RS_CLOCK_SOLVE_H
-#define RS_CLOCK_SOLVE_H
+#pragma once
 
 #include "clock/terms.h"
 
@@ -14,5 +13,3 @@ rs_status rs_clocks_bound(rs_terms *terms, rs_clocks *clocks, rs_error *err);
 
 /* What a term may be off by: stamps, and the half-width of its rank's drift over the time to the middle. */
 int64_t rs_term_slack(const rs_terms *terms, const rs_clocks *clocks, const rs_term *term, int64_t at);
-
-#endif

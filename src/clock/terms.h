@@ -1,7 +1,6 @@
 /* What collectives say of clocks: a term is one member of one collective. Times are on the clocks as the
  * first alignment left them, from the job's first arrival. */
-#ifndef RS_CLOCK_TERMS_H
-#define RS_CLOCK_TERMS_H
+#pragma once
 
 #include "clock/clocks.h"
 
@@ -67,5 +66,3 @@ void rs_terms_clear(rs_terms *terms);
 /* Finds terms that do not fit the others (wrongly matched) and clocks that were set while the trace was
  * taken, and sets them aside. */
 rs_status rs_terms_judge(rs_terms *terms, rs_clocks *clocks, rs_error *err);
-
-#endif

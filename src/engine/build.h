@@ -1,6 +1,5 @@
 /* What builds the event graph of a rank. */
-#ifndef RS_ENGINE_BUILD_H
-#define RS_ENGINE_BUILD_H
+#pragma once
 
 #include "engine/graph.h"
 #include "engine/lanes.h"
@@ -47,5 +46,3 @@ bool rs_text_contains(const rs_string *text, const char *part);
 uint8_t *rs_names_containing(const rs_strings *strings, const char *part);
 /* Whether the name contains one of the comma-separated parts; false for NULL. */
 bool rs_text_contains_any(const rs_string *text, const char *parts);
-
-#endif

@@ -5,8 +5,7 @@
  * thing is a cause. The cause that left the least time beyond what its kind usually takes is the one that
  * held the event up. What is usual is learned from the trace itself, from events of which only one cause can
  * have been the last. */
-#ifndef RS_ENGINE_CAUSES_H
-#define RS_ENGINE_CAUSES_H
+#pragma once
 
 #include "engine/graph.h"
 #include "engine/sync.h"
@@ -105,5 +104,3 @@ bool rs_launch_counts_from_start(const rs_causes *causes, uint32_t work, int64_t
 
 /* The synchronizations that end in an event: [*from, *to) of causes->sync->items. */
 void rs_sync_into(const rs_sync_edges *sync, uint32_t target, size_t *from, size_t *to);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a selector may ask for. Private to src/engine/edits*.c. */
-#ifndef RS_ENGINE_EDITS_TERMS_H
-#define RS_ENGINE_EDITS_TERMS_H
+#pragma once
 
 #include "base/real.h"
 #include "engine/edits.h"
@@ -47,5 +46,3 @@ void rs_edit_save_launches(rs_editor *x, uint32_t meeting);
 
 /* The ns that a collective of n ranks takes at least on the fastest links that there are. */
 int64_t rs_edit_least_transfer(rs_coll_kind kind, uint32_t n, int64_t bytes, bool between_hosts);
-
-#endif

@@ -17,8 +17,7 @@
  *
  * With the weights as recorded every node is put where it was recorded, to the nanosecond; but loose ones end before. Stable within the
  * tree; private to it. */
-#ifndef RS_ENGINE_ENGINE_H
-#define RS_ENGINE_ENGINE_H
+#pragma once
 
 #include "clock/collective_clocks.h"
 #include "engine/skeleton.h"
@@ -255,5 +254,3 @@ static inline int64_t rs_engine_recorded(const rs_engine *e, size_t rank, uint32
 const char *rs_engine_group_of(const rs_engine *engine, uint32_t node);
 /* The place of a node in by_node, SIZE_MAX if it meets nobody. */
 size_t rs_engine_member(const rs_engine *engine, uint32_t node);
-
-#endif

@@ -3,8 +3,7 @@
  * Add all nodes, start, then: take the next node, simulate it, complete it. A node is ready when every node
  * that it names, in data_deps or ctrl_deps, is complete. What names a node that never comes, or waits in a
  * ring, is never handed out; rs_feeder_left counts it. */
-#ifndef RS_ENGINE_FEEDER_H
-#define RS_ENGINE_FEEDER_H
+#pragma once
 
 #include "base/strings.h"
 #include "rankscope/status.h"
@@ -45,5 +44,3 @@ void rs_feeder_clear(rs_feeder *feeder);
  * it. */
 rs_status rs_feeder_run(rs_feeder *feeder, int64_t (*duration)(const void *context, uint32_t node),
                         const void *context, int64_t *time, rs_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The sums are exact: what a sink is given for a chain adds up to the time between its ends, and for a
  * difference to the time between the two moments. */
-#ifndef RS_ENGINE_FOREST_H
-#define RS_ENGINE_FOREST_H
+#pragma once
 
 #include "engine/engine.h"
 
@@ -74,5 +73,3 @@ typedef struct rs_wait {
  * Of all ranks at once they would take as much memory as the graph: look at one rank after another. */
 rs_status rs_waits_find(const rs_forest *f, rs_wait_kind kind, size_t rank, rs_wait **out, size_t *n,
                         rs_error *err);
-
-#endif

@@ -4,8 +4,7 @@
  * 2 * item + 1. Edges run forward in cause, not always in time: clocks and rounding can make one end before
  * it begins. Everything is a column, so that a replay can walk millions of edges; a graph keeps no pointer
  * into the trace it was built from. */
-#ifndef RS_ENGINE_GRAPH_H
-#define RS_ENGINE_GRAPH_H
+#pragma once
 
 #include "base/memory.h"
 #include "rankscope/status.h"
@@ -76,5 +75,3 @@ rs_status rs_path_graph_solve(rs_path_graph *graph, uint32_t sink, rs_error *err
 
 /* Only finds which edges count (dead), and no path: circles are not told. O(nodes + edges). */
 rs_status rs_path_graph_settle(rs_path_graph *graph, rs_error *err);
-
-#endif

@@ -1,10 +1,7 @@
 /* Dependencies that the traces do not tell, by repetition. */
-#ifndef RS_ENGINE_INFER_H
-#define RS_ENGINE_INFER_H
+#pragma once
 
 #include "engine/engine.h"
 
 /* Fills added and inferred of an engine whose ranks are numbered and matched. */
 rs_status rs_engine_infer(rs_engine *engine, rs_error *err);
-
-#endif

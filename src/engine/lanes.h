@@ -1,6 +1,5 @@
 /* Things in order of time, by lane: "the last launch onto that stream before this moment". */
-#ifndef RS_ENGINE_LANES_H
-#define RS_ENGINE_LANES_H
+#pragma once
 
 #include "base/strings.h"
 
@@ -37,5 +36,3 @@ uint32_t rs_lanes_find(const rs_lanes *lanes, int64_t first, int64_t second);
 size_t rs_lanes_before(const rs_lanes *lanes, uint32_t lane, int64_t t, bool strictly);
 /* Index of the first entry with time >= t. */
 size_t rs_lanes_after(const rs_lanes *lanes, uint32_t lane, int64_t t);
-
-#endif

@@ -5,8 +5,7 @@
  * An operation is *named* by kind, number (seq) and stage. Its *instances* are one for each step and data
  * rank. Names stand by stage, kind, number; instance (step s, data rank d, name v) lies at
  * (s * n_dp + d) * n_names + v of every array of times. All times are in the unit of the rules. */
-#ifndef RS_ENGINE_OPS_H
-#define RS_ENGINE_OPS_H
+#pragma once
 
 #include "base/ranges.h"
 #include "format/op_table.h"
@@ -170,5 +169,3 @@ rs_status rs_ops_replay(const rs_ops *ops, const rs_ops_scenario *scenarios, siz
 /* One scenario, with the start and end of every instance. */
 rs_status rs_ops_replay_times(const rs_ops *ops, const rs_ops_scenario *scenario, double *start, double *end,
                               rs_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* The parts of the event graph by the program's own rules. Private to src/engine/own_*.c. */
-#ifndef RS_ENGINE_OWN_GRAPH_H
-#define RS_ENGINE_OWN_GRAPH_H
+#pragma once
 
 #include "engine/build.h"
 #include "engine/causes.h"
@@ -91,5 +90,3 @@ static inline bool rs_own_follow(rs_own *b, uint32_t from, uint32_t to, rs_edge_
     if (least > time) least = time;
     return rs_path_graph_add(b->g, from, to, type, least < 0 ? 0 : least, owner);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * same streams in the same order belong to one role, whatever rank or step. A position is a place in that
  * order, so the nodes of all instances at one position did the same. Streams are known by their number, never
  * by time over streams: that order is chance. */
-#ifndef RS_ENGINE_ROLES_H
-#define RS_ENGINE_ROLES_H
+#pragma once
 
 #include "engine/engine.h"
 
@@ -40,5 +39,3 @@ static inline uint32_t rs_instance_node(const rs_roles *r, const rs_instance *i,
 {
     return r->list[i->first + position];
 }
-
-#endif

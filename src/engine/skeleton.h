@@ -9,8 +9,7 @@
  *
  * Everything is a column. A node costs 24 bytes and 9 an edge, of which it has one to three. What many nodes have in
  * common (names, lane, part) stands once, in a label, and what many edges have in a tie. */
-#ifndef RS_ENGINE_SKELETON_H
-#define RS_ENGINE_SKELETON_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -262,5 +261,3 @@ static inline int64_t rs_skeleton_source_time(const rs_skeleton *s, uint32_t sou
 {
     return source & 1 ? rs_skeleton_end(s, source >> 1) : rs_skeleton_time(s, source >> 1);
 }
-
-#endif

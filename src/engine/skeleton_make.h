@@ -1,7 +1,6 @@
 /* What the files that make a skeleton share: skeleton_make.c chooses nodes and edges, skeleton_fill.c makes columns of
  * them, skeleton_costs.c learns what latencies take. Private to them. */
-#ifndef RS_ENGINE_SKELETON_MAKE_H
-#define RS_ENGINE_SKELETON_MAKE_H
+#pragma once
 
 #include "engine/own_graph.h"
 #include "engine/skeleton.h"
@@ -62,5 +61,3 @@ int32_t rs_maker_step_of(const rs_maker *m, const rs_step *steps, size_t n, uint
 rs_status rs_maker_fill(rs_maker *m, const rs_step *steps, size_t n_steps, rs_error *err);
 /* The learned constants. False when out of memory. */
 bool rs_maker_learn(rs_maker *m, const rs_step *steps, size_t n_steps);
-
-#endif

@@ -1,6 +1,5 @@
 /* Who waited for which GPU work: every synchronization dependency of a rank. */
-#ifndef RS_ENGINE_SYNC_H
-#define RS_ENGINE_SYNC_H
+#pragma once
 
 #include "trace/trace.h"
 
@@ -62,5 +61,3 @@ bool rs_is_staged(const char *copy, int64_t start, int64_t end, int64_t returned
 /* The arguments this is told by, beside RS_LINK_COLUMNS. */
 #define RS_SYNC_COLUMNS                                                                                      \
     (RS_COLUMN_BIT(WAIT_ON_STREAM) | RS_COLUMN_BIT(WAIT_ON_EVENT) | RS_COLUMN_BIT(CORRELATION_RAW))
-
-#endif

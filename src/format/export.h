@@ -1,6 +1,5 @@
 /* Files that only another program reads: it exports them to a temporary file, which is read in their place. */
-#ifndef RS_FORMAT_EXPORT_H
-#define RS_FORMAT_EXPORT_H
+#pragma once
 
 #include <string.h>
 
@@ -34,5 +33,3 @@ static inline bool rs_path_ends_with(const char *path, const char *end)
     size_t n = strlen(path), m = strlen(end);
     return n > m && strcmp(path + n - m, end) == 0;
 }
-
-#endif

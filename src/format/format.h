@@ -3,8 +3,7 @@
  * The file that reads a format defines, at its foot, `const rs_format rs_format_NAME`; the build collects the
  * rows. By them files are told apart, read, joined to runs, described by `info`, and advised on by `doctor`.
  */
-#ifndef RS_FORMAT_FORMAT_H
-#define RS_FORMAT_FORMAT_H
+#pragma once
 
 #include "format/kineto.h"
 
@@ -113,5 +112,3 @@ rs_status rs_format_refuses(const rs_format *format, unsigned records, const cha
 /* Looks which format the input is and reads it. */
 rs_status rs_trace_load(const rs_trace_input *input, const rs_load_settings *settings, rs_events **out,
                         rs_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* Reads Kineto / Chrome trace JSON into event columns: object form, bare array, NDJSON, concatenated
  * documents, damaged and truncated files. docs/formats.md says what is accepted. */
-#ifndef RS_FORMAT_KINETO_H
-#define RS_FORMAT_KINETO_H
+#pragma once
 
 #include "input/json.h"
 #include "input/source.h"
@@ -22,5 +21,3 @@ typedef struct rs_load_settings {
 /* Reads the whole source. The events belong to the caller (rs_events_free). Damage is counted in
  * events->problems, not an error. RS_ERR_FORMAT: the text is no trace at all. */
 rs_status rs_kineto_load(rs_source *source, const rs_load_settings *settings, rs_events **out, rs_error *err);
-
-#endif

@@ -10,8 +10,7 @@
  * - kineto_time.c: decimal microseconds to nanoseconds
  * - kineto_copies.c: names of copies
  * - kineto_parallel.c: blocks of events read ahead on other threads */
-#ifndef RS_FORMAT_KINETO_CORE_H
-#define RS_FORMAT_KINETO_CORE_H
+#pragma once
 
 #include "format/kineto.h"
 
@@ -170,5 +169,3 @@ bool rs_kineto_resume_member(const uint8_t **at, const uint8_t *end, bool in_eve
 rs_status rs_kineto_name_copies(rs_events *events, rs_error *err);
 /* kineto_processes.c: events without a category get that of their process, where it is known. */
 rs_status rs_kineto_judge_processes(rs_events *events, rs_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* The reader of a whole text: what kineto.c (documents and their events) and kineto_damage.c (finding the way
  * back after damage) share. */
-#ifndef RS_FORMAT_KINETO_READER_H
-#define RS_FORMAT_KINETO_READER_H
+#pragma once
 
 #include "input/windows.h"
 #include "format/kineto_core.h"
@@ -83,5 +82,3 @@ rs_status rs_reader_at_damage(rs_reader *r, rs_error *err);
 /* kineto_doubt.c: drops events of text that its checksum does not prove, where their times cannot be: a few far
  * from all others. */
 rs_status rs_reader_doubt(rs_reader *r, const rs_source_end *end, rs_error *err);
-
-#endif

@@ -6,8 +6,7 @@
  * punctuation without looking at them one by one. Fixed bytes were accepted by the reference reader in
  * exactly this position, so a match means the same; where nothing matches, the reference reader takes the
  * event. Both accept the same texts. */
-#ifndef RS_FORMAT_KINETO_SHAPES_H
-#define RS_FORMAT_KINETO_SHAPES_H
+#pragma once
 
 #include "format/kineto_core.h"
 
@@ -44,5 +43,3 @@ size_t rs_shapes_run_portable(rs_kineto *core, const uint8_t **p, const uint8_t 
 size_t rs_shapes_run_128(rs_kineto *core, const uint8_t **p, const uint8_t *end);
 size_t rs_shapes_run_avx2(rs_kineto *core, const uint8_t **p, const uint8_t *end);
 size_t rs_shapes_run_avx512(rs_kineto *core, const uint8_t **p, const uint8_t *end);
-
-#endif

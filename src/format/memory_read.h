@@ -1,6 +1,5 @@
 /* The PyTorch memory timeline: what export_memory_timeline writes as .raw.json or .raw.json.gz. */
-#ifndef RS_FORMAT_MEMORY_READ_H
-#define RS_FORMAT_MEMORY_READ_H
+#pragma once
 
 #include "base/memory.h"
 #include "input/source.h"
@@ -35,5 +34,3 @@ typedef struct rs_memory_timeline {
 rs_status rs_memory_read(rs_source *source, bool keep_samples, rs_memory_timeline *out, rs_problems *problems,
                          rs_error *err);
 void rs_memory_clear(rs_memory_timeline *timeline);
-
-#endif

@@ -4,8 +4,7 @@
  * nanoseconds. GPU work is category kernel, gpu_memcpy or gpu_memset, API calls hip_runtime or cuda_runtime,
  * ranges user_annotation; what else is recorded keeps the name that the profiler gives it and counts for
  * nothing. GPU work stands on the process that launched it, so that files of many ranks can be told apart. */
-#ifndef RS_FORMAT_NATIVE_H
-#define RS_FORMAT_NATIVE_H
+#pragma once
 
 #include "format/format.h"
 
@@ -95,5 +94,3 @@ rs_status rs_sqlite_load_open(const char *path, int fd, uint64_t size, const rs_
 /* One that is packed, or comes as a stream: unpacked to a temporary file first. */
 rs_status rs_sqlite_unpack(rs_source *source, const rs_load_settings *settings, rs_events **out,
                            rs_error *err);
-
-#endif

@@ -3,8 +3,7 @@
  * Two forms are read: the text table of rankscope (`# rankscope-ops 1 unit=s ...`, a header, one operation a
  * line) and the timeline of the OSDI'25 straggler study (a JSON array of Chrome events whose args are step,
  * model_chunk, mb_id and seq_id). docs/whatif.md describes both. */
-#ifndef RS_FORMAT_OP_TABLE_H
-#define RS_FORMAT_OP_TABLE_H
+#pragma once
 
 #include "input/source.h"
 
@@ -60,5 +59,3 @@ bool rs_op_table_add(rs_op_table *table, const rs_op_span *op, const char **why)
 int rs_op_kind_find(const char *name, size_t n);
 /* The study's timeline; what rs_op_table_read calls. */
 rs_status rs_op_timeline_read(rs_source *source, rs_op_table *out, rs_problems *problems, rs_error *err);
-
-#endif

@@ -10,8 +10,7 @@
  *
  * A trace is a list of packets. Each belongs to a sequence, the packets of one writer, whose names and clocks hold
  * until it clears them. Slices begin and end on a track. */
-#ifndef RS_FORMAT_PERFETTO_H
-#define RS_FORMAT_PERFETTO_H
+#pragma once
 
 #include "format/native.h"
 #include "format/perfetto_fields.h"
@@ -203,5 +202,3 @@ rs_status rs_perfetto_intern(rs_perfetto *p, const rs_perfetto_sequence *sequenc
                              uint64_t iid, const uint8_t *at, uint32_t *out);
 void rs_perfetto_problem(rs_perfetto *p, rs_severity severity, const char *kind, const char *message,
                          const uint8_t *at);
-
-#endif

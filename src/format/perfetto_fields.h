@@ -1,7 +1,6 @@
 /* The messages of Perfetto's traces by the numbers of their fields (perfetto's protos/perfetto/trace), which the reader
  * (format/perfetto*.c) and the writer (rewrite/pftrace.c) share. */
-#ifndef RS_FORMAT_PERFETTO_FIELDS_H
-#define RS_FORMAT_PERFETTO_FIELDS_H
+#pragma once
 
 enum { TRACE_PACKET = 1 };
 enum {
@@ -97,5 +96,3 @@ enum {
     ANNOTATION_ITEM = 12,
     ANNOTATION_TEXT_IID = 17
 };
-
-#endif

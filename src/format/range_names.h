@@ -1,8 +1,7 @@
 /* Ranges that PyTorch marks for other profilers (emit_nvtx, nsys --pytorch=autograd-nvtx) are its operators.
  *
  * Fields follow the name: "aten::mm, seq = 12, op_id = 7, sizes = [[2, 3], [3, 4]]". */
-#ifndef RS_FORMAT_RANGE_NAMES_H
-#define RS_FORMAT_RANGE_NAMES_H
+#pragma once
 
 #include "format/native.h"
 
@@ -19,5 +18,3 @@ rs_range_name rs_range_name_of(const char *text, size_t n, bool bare);
 
 /* Makes the range that a record is an operator or an annotation, by its name. */
 rs_status rs_native_name_range(rs_events *events, rs_native *record, bool bare, rs_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* Picking a few fields out of a small JSON object by their paths. */
-#ifndef RS_FORMAT_ROCPROF_FIELDS_H
-#define RS_FORMAT_ROCPROF_FIELDS_H
+#pragma once
 
 #include "input/json.h"
 
@@ -17,5 +16,3 @@ bool rs_fields_read(const uint8_t *text, size_t n, const char *const *paths, siz
 
 /* A field as a whole number, otherwise when it is absent or none. */
 int64_t rs_field_int(const rs_rocprof_field *field, int64_t otherwise);
-
-#endif

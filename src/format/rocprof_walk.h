@@ -1,7 +1,6 @@
 /* Walking a JSON text that does not fit in memory, step by step: the caller knows what it expects. Where the
  * text ends or is none, the walk is over and what was found before stays. */
-#ifndef RS_FORMAT_ROCPROF_WALK_H
-#define RS_FORMAT_ROCPROF_WALK_H
+#pragma once
 
 #include "input/json.h"
 #include "input/windows.h"
@@ -37,5 +36,3 @@ bool rs_walk_key(rs_walk *w, char out[RS_WALK_KEY]);
 bool rs_walk_first(rs_walk *w, uint8_t close);
 /* Whether a comma leads to another element; else the container is left. */
 bool rs_walk_next(rs_walk *w, uint8_t close);
-
-#endif

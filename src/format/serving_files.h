@@ -3,8 +3,7 @@
  * Benchmarks: the JSON of vLLM's `bench serve --save-result --save-detailed` and of SGLang's `bench_serving --output-details`: lists
  * start_times, ttfts and itls, in seconds. Several documents in one file are read, too (SGLang appends lines).
  * Logs: vLLM's lines of its statistics, SGLang's of batches; requests that were preempted or retracted. */
-#ifndef RS_FORMAT_SERVING_FILES_H
-#define RS_FORMAT_SERVING_FILES_H
+#pragma once
 
 #include "input/source.h"
 #include "trace/events.h"
@@ -40,5 +39,3 @@ typedef struct rs_serving_log {
 /* A line that says nothing of these is skipped; a text without any is RS_ERR_FORMAT. Clear it also after a failure. */
 rs_status rs_serving_log_read(rs_source *source, rs_serving_log *out, rs_error *err);
 void rs_serving_log_clear(rs_serving_log *log);
-
-#endif

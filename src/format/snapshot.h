@@ -3,8 +3,7 @@
  *
  * The file is a pickle. It is read in one pass into columns; stacks, frames and texts are interned. What of it is there
  * depends on PyTorch's version and on the arguments of _record_memory_history; a value that is not there is unknown. */
-#ifndef RS_FORMAT_SNAPSHOT_H
-#define RS_FORMAT_SNAPSHOT_H
+#pragma once
 
 #include "base/strings.h"
 #include "trace/trace.h"
@@ -127,5 +126,3 @@ static inline rs_string rs_snapshot_text(const rs_snapshot *s, uint32_t id)
 {
     return s->strings.items[id];
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Reading a snapshot: what its parts give each other. Private to src/format/snapshot*.c. */
-#ifndef RS_FORMAT_SNAPSHOT_READ_H
-#define RS_FORMAT_SNAPSHOT_READ_H
+#pragma once
 
 #include "format/snapshot.h"
 #include "input/pickle.h"
@@ -108,5 +107,3 @@ bool rs_snapshot_copy_event(rs_snapshot_events *e, size_t row);
 bool rs_snapshot_unsigned(const rs_values *values, uint32_t node, uint64_t *out);
 
 extern const char *const rs_snapshot_words[RS_N_WORDS];
-
-#endif

@@ -1,6 +1,5 @@
 /* What the readers of profiler databases share. Private to src/format/sqlite*.c. */
-#ifndef RS_FORMAT_SQLITE_INTERNAL_H
-#define RS_FORMAT_SQLITE_INTERNAL_H
+#pragma once
 
 #include <sqlite3.h>
 
@@ -61,5 +60,3 @@ void rs_row_name(sqlite3_stmt *s, int column, rs_native *r, const char *otherwis
 
 /* Whether a text begins as SQLite's files do. */
 bool rs_database_sniff(const uint8_t *text, size_t n);
-
-#endif

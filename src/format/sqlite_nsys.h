@@ -1,6 +1,5 @@
 /* Nsight Systems' exports: what the parts of their reader share. Private to src/format/sqlite_nsys*.c. */
-#ifndef RS_FORMAT_SQLITE_NSYS_H
-#define RS_FORMAT_SQLITE_NSYS_H
+#pragma once
 
 #include "format/sqlite_internal.h"
 
@@ -71,5 +70,3 @@ static inline bool rs_nsys_key(int64_t pid, int64_t number, uint64_t *key)
 
 /* Start, end and thread, in columns 1 to 3. */
 void rs_nsys_times(sqlite3_stmt *s, rs_native *r);
-
-#endif

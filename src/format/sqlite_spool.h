@@ -1,6 +1,5 @@
 /* Databases that are packed, or come as a stream. Private to src/format. */
-#ifndef RS_FORMAT_SQLITE_SPOOL_H
-#define RS_FORMAT_SQLITE_SPOOL_H
+#pragma once
 
 #include <sqlite3.h>
 
@@ -12,5 +11,3 @@ rs_status rs_spool(rs_source *source, const rs_load_settings *settings, int *fd,
                    rs_error *err);
 /* As sqlite3_open_v2, read-only; the file stays the caller's, and open while the database is. */
 int rs_spool_open_database(int fd, sqlite3 **out);
-
-#endif

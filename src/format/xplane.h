@@ -7,8 +7,7 @@
  * A file is one message, a space of planes: one a device, one the host's, some that only describe. A plane has lines
  * (streams, threads), a line has events. Events and their values have numbers, and the plane's tables of names
  * stand behind its lines, so that a plane is gone through twice. */
-#ifndef RS_FORMAT_XPLANE_H
-#define RS_FORMAT_XPLANE_H
+#pragma once
 
 #include "format/native.h"
 #include "input/protobuf.h"
@@ -180,5 +179,3 @@ rs_status rs_xplane_add(rs_xplane *plane, const rs_xline *line, const rs_xevent 
 void rs_xspace_damage(rs_xspace *space, const char *kind, const char *message, const uint8_t *at);
 /* Takes steps off what may be spent on damage; false: it is used up. */
 bool rs_xspace_spend(rs_xspace *space, uint64_t steps);
-
-#endif

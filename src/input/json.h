@@ -2,8 +2,7 @@
  *
  * Nothing here recurses or allocates. Text is UTF-8 but not trusted: bytes >= 0x80 are flagged, not checked,
  * until a string is decoded. Raw control characters inside strings are accepted and flagged. */
-#ifndef RS_INPUT_JSON_H
-#define RS_INPUT_JSON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -120,5 +119,3 @@ static inline size_t rs_json_at(const rs_json_reader *reader)
 {
     return (size_t)(reader->p - reader->begin);
 }
-
-#endif

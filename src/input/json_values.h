@@ -1,6 +1,5 @@
 /* A JSON document as a tree of values. */
-#ifndef RS_INPUT_JSON_VALUES_H
-#define RS_INPUT_JSON_VALUES_H
+#pragma once
 
 #include "input/pickle.h"
 
@@ -8,5 +7,3 @@
  * bytes where they needed no decoding; after a cut info->root gives what came before it. */
 rs_status rs_json_read_values(rs_values *values, const uint8_t *bytes, size_t n, const char *file,
                               rs_pickle_info *info, rs_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* A text line by line, in bounded memory. */
-#ifndef RS_INPUT_LINES_H
-#define RS_INPUT_LINES_H
+#pragma once
 
 #include "input/source.h"
 
@@ -27,5 +26,3 @@ rs_status rs_lines_open(rs_source *source, rs_lines *out, rs_error *err);
 void rs_lines_close(rs_lines *lines);
 /* false at the end of the text or on an error (*status). */
 bool rs_lines_next(rs_lines *lines, rs_line_text *out, rs_status *status, rs_error *err);
-
-#endif

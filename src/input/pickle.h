@@ -4,8 +4,7 @@
  * dicts, in protocols 0 to 5. Every opcode that would import, call or build an object (GLOBAL, REDUCE, BUILD,
  * persistent ids, extensions, buffers) is refused by name and offset. Lengths are checked against the bytes
  * left, memo ids against what was stored, and nodes, nesting and memory against limits. */
-#ifndef RS_INPUT_PICKLE_H
-#define RS_INPUT_PICKLE_H
+#pragma once
 
 #include "base/strings.h"
 #include "input/source.h"
@@ -51,5 +50,3 @@ rs_status rs_pickle_read_source(rs_values *values, rs_source *source, const rs_p
 
 /* Whether bytes look like a pickle: a protocol header, or an opcode that plain data may start with. */
 bool rs_pickle_looks(const void *bytes, size_t n);
-
-#endif

@@ -1,7 +1,6 @@
 /* Protobuf messages read field by field, where they lie: nothing is unpacked, and a damaged field costs what it
  * holds and no more. Numbers of fields are all that a reader needs; what it does not know it skips. */
-#ifndef RS_INPUT_PROTOBUF_H
-#define RS_INPUT_PROTOBUF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -115,5 +114,3 @@ static inline double rs_pb_real(uint64_t bits)
     memcpy(&value, &bits, sizeof value);
     return value;
 }
-
-#endif

@@ -7,8 +7,7 @@
  *
  * The first row of a sheet names its columns. A cell is empty, a number or a text; what reads as a number is one,
  * also where a file quotes it. Stability: internal. */
-#ifndef RS_INPUT_SHEETS_H
-#define RS_INPUT_SHEETS_H
+#pragma once
 
 #include "base/strings.h"
 #include "rankscope/status.h"
@@ -68,5 +67,3 @@ rs_status rs_workbook_read(const void *bytes, size_t n, const char *file, rs_str
 /* One sheet of CSV text (RFC 4180; a mark of the byte order in front is skipped). */
 rs_status rs_csv_read(const char *text, size_t n, const char *file, const char *name, size_t name_length,
                       rs_strings *texts, rs_book *out, rs_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* Bytes of any input: a file, standard input or memory, plain, gzip or zstd. The packing is identified by the first
  * bytes, never by the name. */
-#ifndef RS_INPUT_SOURCE_H
-#define RS_INPUT_SOURCE_H
+#pragma once
 
 #include "base/problems.h"
 #include "rankscope/file.h"
@@ -65,5 +64,3 @@ rs_status rs_source_read_at(rs_source *source, uint64_t offset, void *text, size
 /* Reads the whole text into one block of at most max_bytes (RS_ERR_LIMIT beyond), with 64 zero bytes after
  * it. The caller frees it with rs_free. */
 rs_status rs_source_read_all(rs_source *source, size_t max_bytes, uint8_t **text, size_t *n, rs_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* Members of a tar archive that is in memory: ustar, GNU long names and pax paths. */
-#ifndef RS_INPUT_TAR_H
-#define RS_INPUT_TAR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ bool rs_tar_looks(const uint8_t *bytes, size_t n);
 /* The next regular file; false at the end. Start with {.bytes, .size}. A member that is cut short is given
  * with the bytes there are. */
 bool rs_tar_next(rs_tar *tar, rs_tar_member *member);
-
-#endif

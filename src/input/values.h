@@ -5,8 +5,7 @@
  * the container below it. Containers may be shared and may even contain themselves (a pickle can say so), so
  * whoever walks the tree goes down a fixed number of levels and never recurses. All growth is counted against
  * limits. */
-#ifndef RS_INPUT_VALUES_H
-#define RS_INPUT_VALUES_H
+#pragma once
 
 #include "base/memory.h"
 #include "rankscope/status.h"
@@ -162,5 +161,3 @@ static inline bool rs_value_next_pair(rs_value_walk *walk, uint32_t *key, uint32
 {
     return rs_value_next(walk, key) && rs_value_next(walk, value);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* A text seen through windows: blocks of it in order, each starting where the reader of the last one stopped,
  * so that a record is always whole in one window or runs to the end of the last. */
-#ifndef RS_INPUT_WINDOWS_H
-#define RS_INPUT_WINDOWS_H
+#pragma once
 
 #include "input/source.h"
 
@@ -39,5 +38,3 @@ void rs_windows_close(rs_windows *windows); /* NULL is allowed */
 /* The next window; its first byte is the one `used` bytes into the present one. A window that is not `last`
  * is longer than what was left. */
 rs_status rs_windows_next(rs_windows *windows, size_t used, rs_window *out, rs_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* Members of a zip archive that is in memory: stored or deflated, as workbooks have them. No encryption, no
  * archive in several parts, no member of 4 GiB or more. */
-#ifndef RS_INPUT_ZIP_H
-#define RS_INPUT_ZIP_H
+#pragma once
 
 #include "rankscope/status.h"
 
@@ -33,5 +32,3 @@ bool rs_zip_find(const rs_zip *zip, const char *name, rs_zip_member *member);
  * RS_ERR_FORMAT for damage, also where the text is not what its checksum says. */
 rs_status rs_zip_read(const rs_zip *zip, const rs_zip_member *member, size_t max_bytes, const char *file,
                       char **text, size_t *n, rs_error *err);
-
-#endif

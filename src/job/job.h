@@ -1,7 +1,6 @@
 /* What the rest of the library may ask of a job beyond rankscope/job.h: work on every rank that is no row of
  * the registry, and a single file that stays loaded. */
-#ifndef RS_JOB_JOB_H
-#define RS_JOB_JOB_H
+#pragma once
 
 #include "analysis/analysis.h"
 #include "rankscope/job.h"
@@ -43,5 +42,3 @@ rs_status rs_job_load_file(rs_job *job, uint64_t columns, rs_loaded_file *out, r
 
 /* The settings of a job, with the number of threads filled in; the job's. */
 const rs_job_settings *rs_job_get_settings(const rs_job *job);
-
-#endif

@@ -1,6 +1,5 @@
 /* The parts of a job. Private to src/job.c. */
-#ifndef RS_JOB_JOB_INTERNAL_H
-#define RS_JOB_JOB_INTERNAL_H
+#pragma once
 
 #include <pthread.h>
 
@@ -372,5 +371,3 @@ void rs_job_find_origin(rs_job *job, uint64_t columns);
 /* Refuses steps or a window that select nothing on any rank. */
 rs_status rs_selected_judge(const rs_selected *const *ranks, size_t n, const rs_job_settings *settings,
                             rs_error *err);
-
-#endif

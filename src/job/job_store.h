@@ -1,7 +1,6 @@
 /* How a job's entries in the store are keyed and written: what answers of one input (job_store.c) and results of all
  * (job_results.c) share. */
-#ifndef RS_JOB_JOB_STORE_H
-#define RS_JOB_JOB_STORE_H
+#pragma once
 
 #include "job/job_internal.h"
 #include "store/folder.h"
@@ -38,5 +37,3 @@ bool rs_entry_reader(rs_entry *entry, uint32_t id, rs_arena *arena, rs_wire_read
 /* ---- problems as bytes: partial_write.c, partial_read.c */
 void rs_problems_write(rs_wire_writer *w, const rs_problems *problems);
 void rs_problems_read(rs_wire_reader *r, rs_problems *problems);
-
-#endif

@@ -5,8 +5,7 @@
  * the first round and, below it, in the next one under each value that they may come to agree on.
  *
  * Packed agreements have another magic, the same head, and for each query the values agreed on so far. */
-#ifndef RS_JOB_PARTIAL_H
-#define RS_JOB_PARTIAL_H
+#pragma once
 
 #include "base/wire.h"
 #include "job/job_internal.h"
@@ -31,5 +30,3 @@ void rs_partials_begin(rs_wire_writer *w, const rs_job_settings *settings, const
 /* Fills in the head: magic, length, checksum. */
 void rs_partials_seal(rs_bytes *packed);
 void rs_agreed_seal(rs_bytes *packed);
-
-#endif

@@ -1,7 +1,6 @@
 /* Names of collectives, as PyTorch, its backends and the kernels write them, and what each kind means. The
  * one table of them. */
-#ifndef RS_MATCH_COLLECTIVE_NAMES_H
-#define RS_MATCH_COLLECTIVE_NAMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ bool rs_coll_is_operator(const char *name);
 bool rs_coll_is_submission(const char *name);
 /* "_c10d_functional::wait_tensor": the operator that waits for communication. */
 bool rs_coll_is_wait(const char *name);
-
-#endif

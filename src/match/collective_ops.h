@@ -1,8 +1,7 @@
 /* Collectives of a job: each rank's communication, matched over ranks. The one engine for it: `collectives`,
  * `stragglers` and `fuse` stand on it. Clocks are clock/collective_clocks.h, waits match/collective_wait.h.
  */
-#ifndef RS_MATCH_COLLECTIVE_OPS_H
-#define RS_MATCH_COLLECTIVE_OPS_H
+#pragma once
 
 #include "base/interval.h"
 #include "base/keymap.h"
@@ -177,5 +176,3 @@ static inline int64_t rs_coll_end(const rs_coll_job *job, const rs_coll_arrival 
 /* Parts that no matched communication ties together: clocks are compared within each. 1 where all are tied.
  */
 size_t rs_coll_n_parts(const rs_coll_job *job);
-
-#endif

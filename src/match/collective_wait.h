@@ -11,8 +11,7 @@
  *
  * Where ends are one moment on all members this is also what needs no clock: a member waits by what its
  * duration is longer than the least. */
-#ifndef RS_MATCH_COLLECTIVE_WAIT_H
-#define RS_MATCH_COLLECTIVE_WAIT_H
+#pragma once
 
 #include "match/collective_ops.h"
 
@@ -36,5 +35,3 @@ int64_t rs_coll_origin(const rs_coll_job *job);
 
 /* Whether some rank's communication is what its host ran. */
 bool rs_coll_on_host(const rs_coll_job *job);
-
-#endif

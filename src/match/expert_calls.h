@@ -2,8 +2,7 @@
  * by name (trace/comm_kernels.h), without metadata of a process group.
  *
  * Calls of two ranks belong together where there are as many of both and they end together: match/teams.h. */
-#ifndef RS_MATCH_EXPERT_CALLS_H
-#define RS_MATCH_EXPERT_CALLS_H
+#pragma once
 
 #include "match/collective_ops.h"
 #include "trace/structure.h"
@@ -59,5 +58,3 @@ static inline int64_t rs_expert_transfer(const rs_expert_line *lines, const rs_e
 {
     return lines[line->team].least[k];
 }
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Who can read such records is a row of a room above, `const rs_group_source rs_group_source_NAME`, which the
  * build collects; NAME is the option that takes its files. */
-#ifndef RS_MATCH_GROUP_TABLE_H
-#define RS_MATCH_GROUP_TABLE_H
+#pragma once
 
 #include "match/collective_ops.h"
 
@@ -44,5 +43,3 @@ void rs_group_table_clear(rs_group_table *table);
  * them. One that no entry was submitted with stays as it is. *n_named: how many have got a name. */
 rs_status rs_coll_rank_name(const rs_coll_rank *in, int64_t rank, rs_group_table *table, rs_coll_rank **out,
                             size_t *n_named, rs_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* Jobs without a GPU: whether a rank is of one, and how long its host was in communication. */
-#ifndef RS_MATCH_HOST_JOB_H
-#define RS_MATCH_HOST_JOB_H
+#pragma once
 
 #include "match/host_view.h"
 
@@ -16,5 +15,3 @@ typedef struct rs_host_job {
 bool rs_host_job_is(const rs_trace *trace, const rs_host_view *view);
 /* Of the selected events. */
 rs_status rs_trace_host_job(rs_trace *trace, rs_host_job *out, rs_error *err);
-
-#endif

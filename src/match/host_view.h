@@ -1,6 +1,5 @@
 /* Where the host of a rank spends its time, as rs_busy tells it of the GPU. */
-#ifndef RS_MATCH_HOST_VIEW_H
-#define RS_MATCH_HOST_VIEW_H
+#pragma once
 
 #include "base/interval.h"
 #include "trace/trace.h"
@@ -52,5 +51,3 @@ void rs_host_view_clear(rs_host_view *view);
  * empty in out, which holds n views. Release whole with rs_host_view_clear, also after a failure. */
 rs_status rs_host_view_of_windows(rs_trace *trace, const rs_interval *windows, size_t n, rs_host_view *whole,
                                   rs_host_view *out, rs_error *err);
-
-#endif

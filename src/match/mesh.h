@@ -3,8 +3,7 @@
  * An axis is a set of groups of one size, disjoint, with the same stride between neighbours. Axes meet in one
  * rank at most, and their sizes multiply to the number of ranks. Names of groups need not say anything: an
  * axis is called by its description where that has a known word, else by what is done in its groups. */
-#ifndef RS_MATCH_MESH_H
-#define RS_MATCH_MESH_H
+#pragma once
 
 #include <stdint.h>
 
@@ -49,5 +48,3 @@ rs_status rs_mesh_find(rs_mesh_group *groups, size_t n, int64_t world, rs_mesh *
  * stride and `size` (0: unknown) says how many there are. Sorted; *members is the caller's. *n is 0 where there is no
  * list. Errors: RS_ERR_NOMEM. */
 rs_status rs_mesh_parse(const char *text, int64_t size, int64_t **members, size_t *n, rs_error *err);
-
-#endif

@@ -4,8 +4,7 @@
  * What takes less than a tenth of a usual pass, or has less than a quarter of its work, is none (a buffer is cleared). Where the
  * program annotates passes (torch.distributed.pipelining: "PP:0F3", "Forward 3") these are they. A rank without a GPU passes on its host: its
  * operators count, from the first to the last of a pass; annotations "forward" and "backward" say which they are of. */
-#ifndef RS_MATCH_PASSES_H
-#define RS_MATCH_PASSES_H
+#pragma once
 
 #include "match/collective_ops.h"
 #include "trace/structure.h"
@@ -43,5 +42,3 @@ extern const rs_layout rs_passes_layout;
 /* *out is the caller's. O(n log n) in the rank's work. */
 rs_status rs_passes_of(rs_trace *trace, const rs_policy *policy, rs_passes **out, rs_error *err);
 void rs_passes_free(void *passes); /* NULL is allowed */
-
-#endif

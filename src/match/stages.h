@@ -3,8 +3,7 @@
  * Stages are identified by who sends to whom. Ranks that sends and receives tie together are one pipeline. Its first stage is the rank that sends in
  * a step before it receives, and each stage's first message of the step goes to the next one. Where that orders no line (both ends send first, messages
  * do not say who sends) stages are the ranks in ascending order, as frameworks number them. Pipelines of a job are equally long, or there are none. */
-#ifndef RS_MATCH_STAGES_H
-#define RS_MATCH_STAGES_H
+#pragma once
 
 #include "match/collective_ops.h"
 #include "match/mesh.h"
@@ -35,5 +34,3 @@ bool rs_coll_is_of_axis(const rs_coll_rank *rank, const rs_coll_shape *shape, co
  * the ranks' own, ascending. *n_data: how many places the axis has, 0: unknown. Cost: O(operations). */
 rs_status rs_data_ranks(const rs_coll_job *job, const int64_t *numbers, int64_t *out, int64_t *n_data,
                         rs_error *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* What would be held if something were different: blocks that are not there, end earlier, are made a second time, or have
  * another size. All else stays as it was recorded, so that each answer comes with the least and the most that
  * it may be. */
-#ifndef RS_MEMORY_EDITS_H
-#define RS_MEMORY_EDITS_H
+#pragma once
 
 #include "base/strings.h"
 #include "memory/purpose.h"
@@ -57,5 +56,3 @@ typedef struct rs_edited {
 rs_status rs_memory_edited(const rs_memory_edits *edits, unsigned mask, rs_memory_bound bound,
                            const rs_instants *spans, size_t n_spans, uint32_t at, rs_edited *out,
                            rs_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the frames of call stacks say, each looked at once: files and functions of Python, parts of PyTorch in C++. */
-#ifndef RS_MEMORY_FRAMES_H
-#define RS_MEMORY_FRAMES_H
+#pragma once
 
 #include "format/snapshot.h"
 
@@ -52,5 +51,3 @@ const char *rs_short_path(const char *path);
  * ("mm"), with their lengths; NULL: none. */
 const char *rs_autograd_node(const char *name, size_t *length);
 const char *rs_called_operator(const char *name, size_t *length);
-
-#endif

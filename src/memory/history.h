@@ -7,8 +7,7 @@
  *     held      bytes asked for, of lives that their owner has not asked to be freed
  *     active    bytes asked for, of lives that have not ended: what could not be used for anything else
  *     reserved  bytes taken from the device */
-#ifndef RS_MEMORY_HISTORY_H
-#define RS_MEMORY_HISTORY_H
+#pragma once
 
 #include "base/ranges.h"
 #include "format/snapshot.h"
@@ -108,5 +107,3 @@ rs_peaks rs_history_peaks(const rs_history *history, const rs_instants *spans, s
 
 /* The last instant whose event is not later than the time; 0 where all are. */
 uint32_t rs_instant_at(const rs_history *history, int64_t time);
-
-#endif

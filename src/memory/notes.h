@@ -1,6 +1,5 @@
 /* The annotations of a snapshot (record_function): which one was open when, and the steps that they show. */
-#ifndef RS_MEMORY_NOTES_H
-#define RS_MEMORY_NOTES_H
+#pragma once
 
 #include "memory/history.h"
 
@@ -45,5 +44,3 @@ void rs_memory_steps_clear(rs_memory_steps *steps);
  * says of each stack. *out is freed by the caller. */
 rs_status rs_optimizer_instants(const rs_history *history, const uint32_t *stack_traits, uint32_t trait,
                                 uint32_t **out, size_t *n, rs_error *err);
-
-#endif

@@ -4,8 +4,7 @@
  * Free runs are neighbouring blocks that are not in use, taken together. Releasable is what torch.cuda.empty_cache gives
  * back: a segment without blocks in use; of an expandable one every page (2 MiB, or 20 MiB of large blocks) that is in a
  * free run. What is free and cannot go back is stuck. */
-#ifndef RS_MEMORY_SEGMENTS_H
-#define RS_MEMORY_SEGMENTS_H
+#pragma once
 
 #include "format/snapshot.h"
 
@@ -31,5 +30,3 @@ rs_status rs_segment_finder_init(rs_segment_finder *f, const rs_snapshot *snapsh
                                  rs_error *err);
 void rs_segment_finder_clear(rs_segment_finder *f);
 const rs_segment *rs_segment_at(const rs_segment_finder *f, uint64_t address); /* NULL: none */
-
-#endif

@@ -1,7 +1,6 @@
 /* Where a block comes from, in one line: the source line that allocated it, its function, its whole stack, or what else
  * the user groups by. A site is an id in a list of names. */
-#ifndef RS_MEMORY_SITES_H
-#define RS_MEMORY_SITES_H
+#pragma once
 
 #include "memory/frames.h"
 #include "memory/history.h"
@@ -48,5 +47,3 @@ rs_status rs_stack_names_init(rs_stack_names *n, const rs_frame_traits *traits, 
 void rs_stack_names_clear(rs_stack_names *n);
 /* RS_NO_STRING: no memory. */
 uint32_t rs_stack_name(rs_stack_names *n, uint32_t stack);
-
-#endif

@@ -1,6 +1,5 @@
 /* Names cut to a width so that what differs stays different: kernels of one family differ in the middle of their names. */
-#ifndef RS_OUTPUT_BRIEFS_H
-#define RS_OUTPUT_BRIEFS_H
+#pragma once
 
 #include "base/strings.h"
 
@@ -18,5 +17,3 @@ bool rs_briefs_cut(rs_briefs *names, size_t columns, const char *mark);
 /* The name as it was cut; NULL: it was never added. */
 const char *rs_briefs_find(const rs_briefs *names, const char *text, size_t length);
 void rs_briefs_clear(rs_briefs *names);
-
-#endif

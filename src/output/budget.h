@@ -3,8 +3,7 @@
  * Notes and defects come first, then tables of one row, then the rows of all tables in turns, each table from its
  * start: tables are ranked, so their first rows are those that matter. A table whose next row does not fit gets no
  * more. */
-#ifndef RS_OUTPUT_BUDGET_H
-#define RS_OUTPUT_BUDGET_H
+#pragma once
 
 #include "rankscope/analysis.h"
 #include "text/meter.h"
@@ -30,5 +29,3 @@ void rs_budget_clear(rs_budget *budget);
 
 /* The error of a budget that not even an answer without rows fits into. */
 rs_status rs_budget_fail(size_t budget, size_t least, rs_error *err);
-
-#endif

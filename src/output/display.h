@@ -1,7 +1,6 @@
 /* How a table's columns are shown to people: one unit and one number of decimals a column, chosen by its
  * values. */
-#ifndef RS_OUTPUT_DISPLAY_H
-#define RS_OUTPUT_DISPLAY_H
+#pragma once
 
 #include "rankscope/table.h"
 
@@ -30,5 +29,3 @@ bool rs_display_suits(const rs_table *table, size_t column, const rs_display *di
 /* A number's text, "-" when it is unknown; terminated; returns the length. Not for text columns. */
 size_t rs_display_cell(const rs_table *table, size_t row, size_t column, const rs_display *display,
                        char out[RS_CELL_SIZE]);
-
-#endif

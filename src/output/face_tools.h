@@ -1,6 +1,5 @@
 /* What the faces of several commands share: cells by column name, and tables cut to some columns and rows. */
-#ifndef RS_OUTPUT_FACE_TOOLS_H
-#define RS_OUTPUT_FACE_TOOLS_H
+#pragma once
 
 #include "output/faces.h"
 
@@ -77,5 +76,3 @@ rs_status rs_face_diagnose(const rs_result *result, rs_page *layout, rs_error *e
 rs_status rs_face_diff(const rs_result *result, rs_page *layout, rs_error *err);
 rs_status rs_face_whatif(const rs_result *result, rs_page *layout, rs_error *err);
 rs_status rs_face_memory(const rs_result *result, rs_page *layout, rs_error *err);
-
-#endif

@@ -4,8 +4,7 @@
  * To add one: a row in faces.c. Its headline is written in face_headlines.c, its layout in src/output/face_NAME.c; both are
  * declared in face_tools.h. Only --format text without --table uses it.
  */
-#ifndef RS_OUTPUT_FACES_H
-#define RS_OUTPUT_FACES_H
+#pragma once
 
 #include "base/text.h"
 #include "output/layout.h"
@@ -28,5 +27,3 @@ const rs_face *rs_face_find(const char *name, const char *table);
 
 /* Where the JSON of a command nests the rows of a table: the column of their depth. Else NULL. */
 const char *rs_face_nests(const char *name);
-
-#endif

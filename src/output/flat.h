@@ -5,8 +5,7 @@
  * texts and inner tables, each of which gives its place, then the table that holds these places. A place is a
  * distance from the end and never 0. Running out of memory is remembered: everything afterwards does nothing, and
  * rs_flat_finish says so. */
-#ifndef RS_OUTPUT_FLAT_H
-#define RS_OUTPUT_FLAT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ rs_flat_place rs_flat_end(rs_flat *flat);
 
 /* The whole buffer, a multiple of 8 bytes long and borrowed until the next call; NULL when out of memory. */
 const uint8_t *rs_flat_finish(rs_flat *flat, rs_flat_place root, size_t *n);
-
-#endif

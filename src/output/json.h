@@ -1,6 +1,5 @@
 /* Parts of JSON that others embed in documents of their own. */
-#ifndef RS_OUTPUT_JSON_H
-#define RS_OUTPUT_JSON_H
+#pragma once
 
 #include "text/writer.h"
 
@@ -8,5 +7,3 @@
 void rs_write_json_value(rs_writer *writer, const rs_table *table, size_t row, size_t column);
 /* What stands between the brackets of "problems". */
 void rs_write_json_problems(rs_writer *writer, const rs_problems *problems);
-
-#endif

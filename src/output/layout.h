@@ -1,7 +1,6 @@
 /* Text for people: headings, keys and values, bars, wrapped sentences. Used by help and by commands whose
  * text is more than their tables. */
-#ifndef RS_OUTPUT_LAYOUT_H
-#define RS_OUTPUT_LAYOUT_H
+#pragma once
 
 #include "rankscope/render.h"
 #include "text/writer.h"
@@ -50,5 +49,3 @@ void rs_page_command(rs_page *layout, const char *lead, const char *text);
 void rs_page_text(rs_page *layout, const char *text, size_t length);
 /* A table as rs_render_table shows it. */
 rs_status rs_page_table(rs_page *layout, const rs_table *table, rs_error *err);
-
-#endif

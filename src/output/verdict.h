@@ -1,6 +1,5 @@
 /* The verdict that opens an answer. */
-#ifndef RS_OUTPUT_VERDICT_H
-#define RS_OUTPUT_VERDICT_H
+#pragma once
 
 #include "output/layout.h"
 #include "rankscope/verdict.h"
@@ -15,5 +14,3 @@ rs_status rs_page_evidence(rs_page *layout, const char *lead, const rs_evidence 
 
 /* "verdict": {...} and a comma; nothing where the job was not judged. */
 void rs_write_json_verdict(rs_writer *writer, const rs_result *result);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Cells hold numbers as numbers (times in the column's unit) and texts as texts, never as formulas; unknown
  * cells are empty. The same tables give the same bytes with the same version of libxlsxwriter. */
-#ifndef RS_OUTPUT_XLSX_H
-#define RS_OUTPUT_XLSX_H
+#pragma once
 
 #include "rankscope/table.h"
 #include "rankscope/text.h"
@@ -40,5 +39,3 @@ rs_status rs_xlsx_check(rs_error *err);
  * (rows are never dropped), RS_ERR_IO. A text that is longer than a cell is cut, and says so at its end. The
  * workbook is kept in a temporary file while it is made. */
 rs_status rs_xlsx_write(const rs_sheet *sheets, size_t n, const rs_sink *sink, rs_error *err);
-
-#endif

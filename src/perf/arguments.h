@@ -1,6 +1,5 @@
 /* The arguments of an operator as its event records them, read once into numbers. */
-#ifndef RS_PERF_ARGUMENTS_H
-#define RS_PERF_ARGUMENTS_H
+#pragma once
 
 #include "base/memory.h"
 #include "perf/batch.h"
@@ -35,5 +34,3 @@ typedef struct rs_argument_texts {
 } rs_argument_texts;
 rs_status rs_op_arguments_read(const rs_argument_texts *texts, rs_arena *arena, rs_op_arguments *out,
                                rs_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a serving engine's annotation of a batch says of its sequences. */
-#ifndef RS_PERF_BATCH_H
-#define RS_PERF_BATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,5 +13,3 @@ typedef struct rs_batch {
  * their context and in their generation phase the sums of query lengths, of key lengths, of squares of the former
  * and of products of both. False for any other name, and for sums that no sequences have. */
 bool rs_batch_read(const char *name, rs_batch *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* What devices can do at best: a table with its sources (devices.tsv), or a user's file. */
-#ifndef RS_PERF_DEVICES_H
-#define RS_PERF_DEVICES_H
+#pragma once
 
 #include "perf/types.h"
 #include "trace/events.h"
@@ -41,5 +40,3 @@ typedef struct rs_least_time {
 /* The longest of what matrix FLOPs of the precision, vector FLOPs and bytes take. */
 rs_least_time rs_rates_bound(const rs_rates *rates, rs_precision precision, int64_t matrix, int64_t vector,
                              int64_t bytes);
-
-#endif

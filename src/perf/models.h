@@ -1,6 +1,5 @@
 /* What an operator computes and moves, told by its name and arguments. */
-#ifndef RS_PERF_MODELS_H
-#define RS_PERF_MODELS_H
+#pragma once
 
 #include "perf/arguments.h"
 
@@ -33,5 +32,3 @@ size_t rs_forward_name(const char *name, size_t length);
 
 /* in_place: the operator's name ends in _, so that its result has the first operand's type. */
 rs_model rs_model_answer(uint16_t model, bool in_place, const rs_op_arguments *arguments);
-
-#endif

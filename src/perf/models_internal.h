@@ -1,6 +1,5 @@
 /* What the models of all families share. */
-#ifndef RS_PERF_MODELS_INTERNAL_H
-#define RS_PERF_MODELS_INTERNAL_H
+#pragma once
 
 #include "perf/models.h"
 
@@ -69,5 +68,3 @@ int rs_value_list(const rs_ask *ask, int i, int64_t *out, int max);
 int rs_value_mask(const rs_ask *ask, int i, bool *out, int max);
 /* The type whose code is the value; otherwise if it has none. */
 rs_dtype rs_value_type_code(const rs_ask *ask, int i, rs_dtype otherwise);
-
-#endif

@@ -4,8 +4,7 @@
  * answer for its arguments. If none has, it is the launcher (rs_tree_launcher_of), where a fallback model may
  * apply; without any operator it is the call itself. So rows of owners never share time, and nothing is
  * counted twice. */
-#ifndef RS_PERF_OWNER_H
-#define RS_PERF_OWNER_H
+#pragma once
 
 #include "perf/shapes.h"
 #include "trace/tree.h"
@@ -37,5 +36,3 @@ extern const rs_facet rs_facet_owners;
 
 /* The trace's; of what is selected. O((nodes + work) log work). */
 rs_status rs_trace_owners(rs_trace *trace, const rs_owners **out, rs_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a rank's operators compute and move: their arguments read once, and the model's answer kept. */
-#ifndef RS_PERF_SHAPES_H
-#define RS_PERF_SHAPES_H
+#pragma once
 
 #include "perf/models.h"
 #include "trace/facet.h"
@@ -36,5 +35,3 @@ rs_status rs_shapes_ask_again(rs_op_shapes *shapes, const uint32_t question[RS_S
 size_t rs_shapes_count(const rs_op_shapes *shapes);
 
 const rs_shape_answer *rs_shapes_at(const rs_op_shapes *shapes, uint32_t answer);
-
-#endif

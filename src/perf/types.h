@@ -1,6 +1,5 @@
 /* The types of tensors as traces name them. */
-#ifndef RS_PERF_TYPES_H
-#define RS_PERF_TYPES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ rs_precision rs_dtype_precision(rs_dtype type);
 rs_number_kind rs_dtype_kind(rs_dtype type);
 /* The type that holds values of both; RS_NO_DTYPE represents "nothing yet". */
 rs_dtype rs_dtype_promote(rs_dtype a, rs_dtype b);
-
-#endif

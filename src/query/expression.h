@@ -15,8 +15,7 @@
  *     rs_expr_free(e);
  *
  * A value is only read once it is made, and may be used by several threads. */
-#ifndef RS_QUERY_EXPRESSION_H
-#define RS_QUERY_EXPRESSION_H
+#pragma once
 
 #include "base/memory.h"
 #include "base/ranges.h"
@@ -158,5 +157,3 @@ uint64_t rs_expr_required(const rs_expr *expr);
 /* Whether a text, or a whole number, meets a comparison of that type. */
 bool rs_term_holds_text(const rs_expr_term *term, const char *text, size_t n);
 bool rs_term_holds_whole(const rs_expr_term *term, int64_t value);
-
-#endif

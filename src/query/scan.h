@@ -1,6 +1,5 @@
 /* The words and signs of expressions: what a condition is cut into. Each reads zero-ended text; none allocates. */
-#ifndef RS_QUERY_SCAN_H
-#define RS_QUERY_SCAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -83,5 +82,3 @@ typedef struct rs_scanned {
 
 /* Whether a text is a number, with % perhaps; in a list also a range of two. */
 bool rs_scan_number(const char *text, size_t n, bool in_list, rs_scanned *out);
-
-#endif

@@ -4,8 +4,7 @@
  * A condition is parsed once and read by any number of threads; each rank makes itself ready for its rows with
  * rs_where_begin. A point in time (ts) counts from the job's first event, which a rank alone does not know:
  * then a row's answer may be unknown, and rs_where_decide gives it later. */
-#ifndef RS_QUERY_WHERE_H
-#define RS_QUERY_WHERE_H
+#pragma once
 
 #include "query/expression.h"
 #include "trace/trace.h"
@@ -29,5 +28,3 @@ void rs_where_end(rs_where_rank *rank); /* NULL is allowed */
 rs_truth rs_where_row(rs_where_rank *rank, uint32_t row, uint64_t *terms);
 /* The answer of a row whose answer was unknown; ts: ns from the job's first event, RS_NO_TIME: the event has no time. */
 bool rs_where_decide(const rs_where *where, uint64_t terms, int64_t ts);
-
-#endif

@@ -1,7 +1,6 @@
 /* What the threads of a rank's host were in, when: the skeleton charges all time between two of its points to one
  * event, which says little where points are far apart. */
-#ifndef RS_REGRESS_HOST_H
-#define RS_REGRESS_HOST_H
+#pragma once
 
 #include "trace/pool.h"
 #include "trace/trace.h"
@@ -36,5 +35,3 @@ void rs_host_time_free(rs_host_time *host); /* NULL is allowed */
 typedef bool (*rs_host_sink)(void *context, const rs_host_span *span, int64_t ns);
 bool rs_host_time_split(const rs_host_time *host, int64_t pid, int64_t tid, int64_t from, int64_t to,
                         rs_host_sink sink, void *context);
-
-#endif

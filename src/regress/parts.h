@@ -1,6 +1,5 @@
 /* The parts of a change: what the steps of both sides went to, row by row, adding up to the change exactly. */
-#ifndef RS_REGRESS_PARTS_H
-#define RS_REGRESS_PARTS_H
+#pragma once
 
 #include "regress/path.h"
 
@@ -48,5 +47,3 @@ rs_status rs_parts_pair_names(rs_parts *parts, const rs_run_range sides[2], doub
  * base; where the base has no traces, what the new side's would take less, by a replay of that. Fills swap of the
  * rows that changed most: swap.c. *of: the side whose run was replayed; -1: none could be. */
 rs_status rs_parts_swap(rs_parts *parts, const rs_regress_side *const sides[2], int *of, rs_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* A run's event graph over all ranks: its steps' critical paths, and what they would be with other durations. */
-#ifndef RS_REGRESS_PATH_H
-#define RS_REGRESS_PATH_H
+#pragma once
 
 #include "engine/asker.h"
 #include "regress/host.h"
@@ -48,5 +47,3 @@ rs_path_key rs_path_key_of(const rs_engine *engine, rs_part part, uint32_t node)
 typedef bool (*rs_path_sink)(void *context, const rs_path_key *key, int64_t ns);
 bool rs_replay_run_split(const rs_replay_run *run, uint32_t node, int64_t end, int64_t ns, rs_path_sink sink,
                          void *context);
-
-#endif

@@ -1,6 +1,5 @@
 /* What one rank's steps went to. */
-#ifndef RS_REGRESS_RANK_H
-#define RS_REGRESS_RANK_H
+#pragma once
 
 #include "base/strings.h"
 #include "job/job.h"
@@ -37,5 +36,3 @@ typedef struct rs_rank_pieces {
 /* For rs_job_each_rank. The value is an rs_rank_pieces; NULL for a rank without steps on the host. */
 rs_status rs_pieces_rank(const rs_run *run, rs_trace *trace, void **value, rs_error *err);
 void rs_pieces_free(void *value);
-
-#endif

@@ -1,6 +1,5 @@
 /* A run as the comparison sees it. */
-#ifndef RS_REGRESS_RUN_H
-#define RS_REGRESS_RUN_H
+#pragma once
 
 #include "base/strings.h"
 #include "rankscope/regress.h"
@@ -86,5 +85,3 @@ rs_status rs_run_settle(rs_one_run *run, rs_error *err);
 void rs_run_total(const rs_one_run *run, int64_t *samples, int64_t *sum);
 /* The step of that number; NULL. */
 const rs_run_step *rs_run_step_of(const rs_one_run *run, int64_t number);
-
-#endif

@@ -1,7 +1,6 @@
 /* The page's data: tables as rows of cells, written by the JSON renderer's own rules. Texts are kept once,
  * in a list at the end; a text cell is its number there. */
-#ifndef RS_REPORT_DATA_H
-#define RS_REPORT_DATA_H
+#pragma once
 
 #include "base/strings.h"
 #include "text/writer.h"
@@ -34,5 +33,3 @@ rs_status rs_report_put_table(rs_report_data *data, const rs_table *table, const
                               rs_error *err);
 /* The list of texts, an array of strings. */
 void rs_report_put_strings(rs_report_data *data);
-
-#endif

@@ -1,6 +1,5 @@
 /* The questions the page asks, and their answers. */
-#ifndef RS_REPORT_GATHER_H
-#define RS_REPORT_GATHER_H
+#pragma once
 
 #include "report/section.h"
 
@@ -30,5 +29,3 @@ typedef struct rs_report_answers {
 rs_status rs_report_gather(rs_job *job, const rs_report_settings *settings, rs_report_answers *out,
                            rs_result *told, rs_error *err);
 void rs_report_answers_clear(rs_report_answers *answers);
-
-#endif

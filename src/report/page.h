@@ -1,6 +1,5 @@
 /* The page that was built from report/, in two parts: the data goes between them. */
-#ifndef RS_REPORT_PAGE_H
-#define RS_REPORT_PAGE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -10,5 +9,3 @@ extern const size_t rs_report_page_size;
 
 extern const unsigned char rs_explorer_page[]; /* of view; its size is 0 then, too */
 extern const size_t rs_explorer_page_size;
-
-#endif

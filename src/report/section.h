@@ -1,7 +1,6 @@
 /* A section of the report page that a pack adds: `const rs_report_section rs_report_section_NAME`, which the build
  * collects. The page's data has its answer under its name. */
-#ifndef RS_REPORT_SECTION_H
-#define RS_REPORT_SECTION_H
+#pragma once
 
 #include "rankscope/report.h"
 #include "report/data.h"
@@ -27,5 +26,3 @@ rs_status rs_report_put_part(rs_report_data *data, const rs_table *table, const 
                              bool first, rs_error *err);
 /* The member "notes" behind others. */
 void rs_report_put_notes(rs_report_data *data, const rs_result *result);
-
-#endif

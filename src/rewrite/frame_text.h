@@ -1,6 +1,5 @@
 /* What a trace file says besides its events, as it stands there. */
-#ifndef RS_REWRITE_FRAME_TEXT_H
-#define RS_REWRITE_FRAME_TEXT_H
+#pragma once
 
 #include "rankscope/status.h"
 
@@ -15,5 +14,3 @@ typedef struct rs_frame_text {
 rs_status rs_frame_text_add(rs_frame_text *frame, const uint8_t *key, size_t key_length, const uint8_t *text,
                             size_t n, rs_error *err);
 void rs_frame_texts_free(rs_frame_text *frames, size_t n); /* an array of them; NULL is allowed */
-
-#endif

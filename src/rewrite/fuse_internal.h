@@ -4,8 +4,7 @@
  * fuse_plan.c   the first reading: ranks, processes, greatest identifiers, clocks
  * fuse_event.c  one event rewritten
  * fuse.c        the second reading, the text around the events, the report */
-#ifndef RS_REWRITE_FUSE_INTERNAL_H
-#define RS_REWRITE_FUSE_INTERNAL_H
+#pragma once
 
 #include "clock/collective_clocks.h"
 #include "input/json.h"
@@ -125,5 +124,3 @@ typedef enum rs_fuse_outcome {
  * written before it. */
 rs_fuse_outcome rs_fuse_event(const rs_fuse_plan *plan, size_t index, const rs_fuse_filter *filter,
                               const uint8_t *text, size_t n, const char *lead, rs_writer *writer);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * The messages are those of perfetto's protos/perfetto/trace: TracePacket with TrackDescriptor, TrackEvent and
  * InternedData. Only numbers of fields are used; nothing of theirs is needed to build or to read. */
-#ifndef RS_REWRITE_PFTRACE_H
-#define RS_REWRITE_PFTRACE_H
+#pragma once
 
 #include "trace/trace.h"
 
@@ -33,5 +32,3 @@ typedef struct rs_pftrace_rank {
 /* Appends the rank's packets. Depends on nothing but the trace and `rank`: ranks can be made on any thread and
  * put one behind another. O(n log n). */
 rs_status rs_pftrace_write_rank(rs_trace *trace, rs_pftrace_rank *rank, rs_proto_bytes *out, rs_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* Protobuf messages put together in memory: fields are appended, a message is closed by its length. */
-#ifndef RS_REWRITE_PROTO_BYTES_H
-#define RS_REWRITE_PROTO_BYTES_H
+#pragma once
 
 #include <string.h>
 
@@ -67,5 +66,3 @@ static inline void rs_proto_close(rs_proto_bytes *b, size_t from)
     for (unsigned i = 0; i < 4; i++)
         b->bytes[from - 4 + i] = (uint8_t)((n >> (7 * i) & 127) | (i < 3 ? 128 : 0));
 }
-
-#endif

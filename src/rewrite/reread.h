@@ -2,8 +2,7 @@
  *
  * The first reading has made event columns, told the ranks apart and chosen rows; it keeps no text. Here the
  * files are gone through again in windows, and the rows are counted as the loader counts them. */
-#ifndef RS_REWRITE_REREAD_H
-#define RS_REWRITE_REREAD_H
+#pragma once
 
 #include "rankscope/job.h"
 
@@ -40,5 +39,3 @@ rs_status rs_reread_files(const rs_reread *reread, rs_result *result, rs_error *
 
 /* RS_ERR_USAGE when an input can be read only once, which `what` ("fuse") does not get along with. */
 rs_status rs_reread_check(const rs_job *job, const char *what, rs_error *err);
-
-#endif

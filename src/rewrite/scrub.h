@@ -8,8 +8,7 @@
  * scrub_names.c  which names are public, and what of a name is
  * scrub_words.c  which words of such a name are
  * scrub_event.c  events and frames */
-#ifndef RS_REWRITE_SCRUB_H
-#define RS_REWRITE_SCRUB_H
+#pragma once
 
 #include "base/strings.h"
 #include "base/text.h"
@@ -107,5 +106,3 @@ rs_status rs_scrub_report(const rs_scrub *scrub, rs_table *table, rs_error *err)
 extern const rs_table_spec rs_scrub_table;
 /* What represents what, as CSV: for whoever made the trace. */
 void rs_scrub_write_map(const rs_scrub *scrub, rs_writer *out);
-
-#endif

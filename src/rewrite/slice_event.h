@@ -1,11 +1,8 @@
 /* The text of an event that is shortened to the time of a slice. */
-#ifndef RS_REWRITE_SLICE_EVENT_H
-#define RS_REWRITE_SLICE_EVENT_H
+#pragma once
 
 #include "text/writer.h"
 
 /* Writes the event at [text, text + n), an object, so that it neither begins before `from` nor ends after `to`
  * (ns); its args say under "uncut" what times it had. A time that need not change keeps its text. */
 void rs_event_write_cut(const uint8_t *text, size_t n, int64_t from, int64_t to, rs_writer *out);
-
-#endif

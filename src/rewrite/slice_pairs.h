@@ -2,8 +2,7 @@
  *
  * The loader makes one row of both; which rows these are shows only in the text. Pairs are closed as it closes
  * them: per thread, innermost first, in the order of the file. */
-#ifndef RS_REWRITE_SLICE_PAIRS_H
-#define RS_REWRITE_SLICE_PAIRS_H
+#pragma once
 
 #include "base/strings.h"
 #include "rankscope/status.h"
@@ -22,5 +21,3 @@ typedef struct rs_slice_pairs {
 rs_status rs_slice_pairs_next(rs_slice_pairs *pairs, uint32_t rank, const uint8_t *text, size_t n, bool *kept,
                               rs_error *err);
 void rs_slice_pairs_clear(rs_slice_pairs *pairs);
-
-#endif

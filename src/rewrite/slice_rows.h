@@ -1,6 +1,5 @@
 /* Which rows of a rank a slice holds: those that were asked for, and what belongs around them. */
-#ifndef RS_REWRITE_SLICE_ROWS_H
-#define RS_REWRITE_SLICE_ROWS_H
+#pragma once
 
 #include "query/where.h"
 #include "rankscope/slice.h"
@@ -44,5 +43,3 @@ static inline rs_slice_state rs_slice_state_at(const rs_slice_rows *rows, uint64
 /* Steps and window are the job's. */
 rs_status rs_slice_choose(rs_trace *trace, const rs_slice_choice *choice, rs_slice_rows **out, rs_error *err);
 void rs_slice_rows_free(rs_slice_rows *rows); /* NULL is allowed */
-
-#endif

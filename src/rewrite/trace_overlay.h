@@ -1,7 +1,6 @@
 /* What the tables of a result add to the traces they were made from: counter tracks, the critical path's
  * marks and arrows, the marks of frequent sequences. */
-#ifndef RS_REWRITE_TRACE_OVERLAY_H
-#define RS_REWRITE_TRACE_OVERLAY_H
+#pragma once
 
 #include "rewrite/trace_writer.h"
 #include "rankscope/analysis.h"
@@ -21,5 +20,3 @@ typedef struct rs_overlay {
 bool rs_overlay_applies(const rs_result *result);
 rs_status rs_overlay_write(rs_source *source, const rs_overlay *overlay, rs_writer *out, bool *truncated,
                            rs_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  * appended.
  *
  * The text streams through in windows; nothing of it is kept. What is not changed keeps every byte. */
-#ifndef RS_REWRITE_TRACE_WRITER_H
-#define RS_REWRITE_TRACE_WRITER_H
+#pragma once
 
 #include "input/source.h"
 #include "text/writer.h"
@@ -35,5 +34,3 @@ void rs_event_write_with_arg(const uint8_t *bytes, size_t n, const char *member,
                              rs_writer *out);
 /* Writes an event with another name (JSON, quoted) and without its args. */
 void rs_event_write_bare(const uint8_t *bytes, size_t n, const char *name, rs_writer *out);
-
-#endif

@@ -10,8 +10,7 @@
  * used where they lie.
  *
  * Numbers are the machine's own: a machine of the other byte order meets another magic. */
-#ifndef RS_STORE_ENTRY_H
-#define RS_STORE_ENTRY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -105,5 +104,3 @@ void rs_entry_seal(void *bytes, size_t n);
 /* Whether all sections are as they were written; fails only without memory for a piece of one. */
 rs_status rs_entry_prove(const rs_entry *entry, bool *is_whole, rs_error *err);
 bool rs_entry_is_whole(const rs_entry *entry);
-
-#endif

@@ -1,6 +1,5 @@
 /* Event columns as an entry of the store: small, or used where they lie (entry.h). */
-#ifndef RS_STORE_EVENTS_H
-#define RS_STORE_EVENTS_H
+#pragma once
 
 #include "store/entry.h"
 #include "trace/events.h"
@@ -21,5 +20,3 @@ uint64_t rs_stored_events_columns(rs_entry *entry);
  * NULL: the entry is damaged or has not all of these arguments, or there is no memory; then the entry stays the
  * caller's. */
 rs_events *rs_stored_events_get(rs_entry *entry, uint64_t columns, unsigned threads);
-
-#endif

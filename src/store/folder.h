@@ -1,6 +1,5 @@
 /* The folder of a store: making it, walking over its entries, keeping it below a size. */
-#ifndef RS_STORE_FOLDER_H
-#define RS_STORE_FOLDER_H
+#pragma once
 
 #include "store/entry.h"
 
@@ -30,5 +29,3 @@ void rs_store_files_clear(rs_store_files *files);
 /* Removes what was used longest ago until all entries together are no larger than the limit, and left-overs
  * older than an hour. Others may do the same at the same time. */
 void rs_store_trim(const char *folder, uint64_t limit);
-
-#endif

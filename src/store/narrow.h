@@ -3,8 +3,7 @@
  * Blocks of 256 numbers, the last one shorter. A block is a byte (how wide each number is, and whether
  * some mean "none", a number far from all others), the least of its numbers, and then each number's distance from that. Every block says by
  * itself how long it is, so an array is read from its beginning through a small window. */
-#ifndef RS_STORE_NARROW_H
-#define RS_STORE_NARROW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ size_t rs_narrow_put_plain(const void *numbers, size_t n, unsigned size, uint8_t
 size_t rs_narrow_take_plain(const uint8_t *bytes, size_t given, size_t n, unsigned size, void *numbers);
 /* n numbers never take less than that: what claims to hold more of them in fewer bytes is none of ours. */
 size_t rs_narrow_least(uint64_t n, unsigned size);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a file looks like from outside, so that a change of it is noticed without reading it. */
-#ifndef RS_STORE_STAMP_H
-#define RS_STORE_STAMP_H
+#pragma once
 
 #include "base/wire.h"
 
@@ -23,5 +22,3 @@ bool rs_stamps_hold(const void *stamps, size_t n);
 rs_status rs_stamps_check(const void *stamps, size_t n, bool *hold, rs_error *err);
 /* The path as stamps have it; NULL: there is no such file. Freed with free(). */
 char *rs_absolute_path(const char *path);
-
-#endif

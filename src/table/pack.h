@@ -1,6 +1,5 @@
 /* Tables as bytes and back, for answers that are kept on disk (src/store). Numbers are the machine's own. */
-#ifndef RS_TABLE_PACK_H
-#define RS_TABLE_PACK_H
+#pragma once
 
 #include "base/wire.h"
 #include "rankscope/table.h"
@@ -11,5 +10,3 @@ void rs_table_pack(const rs_table *table, const rs_table_spec *const *specs, siz
                    rs_wire_writer *w);
 /* NULL, and the reader is bad, when the bytes are no such table. The caller frees the table. */
 rs_table *rs_table_unpack(const rs_table_spec *const *specs, size_t n_specs, rs_wire_reader *r);
-
-#endif

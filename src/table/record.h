@@ -28,8 +28,7 @@
  * That a member fits the type of its column is checked when it is compiled. What means "unknown" in a
  * member makes an unknown cell: RS_NO_VALUE and RS_NO_TIME (INT64_MIN), RS_NO_ROW (all ones of 32 bits), NaN,
  * NULL. */
-#ifndef RS_TABLE_RECORD_H
-#define RS_TABLE_RECORD_H
+#pragma once
 
 #include "base/layout.h"
 #include "base/stats.h"
@@ -224,5 +223,3 @@ bool rs_table_has_origin(const rs_table *table);
     (sizeof RS_MEMBER(row, part) == sizeof(int64_t) ? RS_CELL_TYPE(RS_REAL) : 0)
 #define RS_CELL_TYPES_CUMULATIVE(row, part) RS_CELL_TYPES_SHARE_OF_ALL(row, part)
 #define RS_CELL_TYPES_FOLDED RS_CELL_TYPE(RS_INT)
-
-#endif

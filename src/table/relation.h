@@ -20,8 +20,7 @@
  *     if (!rs_grouper_close(&g)) return rs_fail_nomem(err, "streams");
  *
  * What is unknown is left out of every aggregate: INT64_MIN, all ones of 32 bits, NaN. */
-#ifndef RS_TABLE_RELATION_H
-#define RS_TABLE_RELATION_H
+#pragma once
 
 #include "base/interval.h"
 #include "base/order.h"
@@ -141,5 +140,3 @@ void rs_grouper_drop(rs_grouper *grouper);
 
 /* Adds one group to another, which has keys of its own. Descriptions and unions of both become unknown. */
 void rs_aggregate_merge(const rs_aggregate *by, size_t n, void *into, const void *from);
-
-#endif

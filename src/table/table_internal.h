@@ -1,6 +1,5 @@
 /* How a table is in memory. Private to src/table. */
-#ifndef RS_TABLE_TABLE_INTERNAL_H
-#define RS_TABLE_TABLE_INTERNAL_H
+#pragma once
 
 #include "table/record.h"
 
@@ -47,5 +46,3 @@ static inline void rs_table_mark(rs_table_column *column, size_t row, bool null)
     else
         column->nulls[row / 64] &= ~bit;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* JSON by values: names, commas and brackets follow from what is put. Everything goes through one rs_writer, into which a caller may
  * also write a value of its own after rs_json_put_name. Cost: that of the bytes. */
-#ifndef RS_TEXT_JSON_PUT_H
-#define RS_TEXT_JSON_PUT_H
+#pragma once
 
 #include "text/writer.h"
 
@@ -50,5 +49,3 @@ void rs_json_put_texts(rs_json_put *j, const char *name, const char *const *text
 
 /* The event of a Chrome trace that names a process (tid negative), or a thread of it. kind: "process_name", ... */
 void rs_json_put_track(rs_json_put *j, const char *kind, int64_t pid, int64_t tid, const char *name);
-
-#endif

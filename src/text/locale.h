@@ -1,7 +1,6 @@
 /* Sets the calling thread's locale for the time of a call of the C library that follows it. Other threads and
  * the program's own setting are not affected. */
-#ifndef RS_TEXT_LOCALE_H
-#define RS_TEXT_LOCALE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -14,5 +13,3 @@ typedef struct rs_locale {
 bool rs_locale_enter(rs_locale *locale, const char *name);
 /* Gives the thread back what it had. */
 void rs_locale_leave(rs_locale *locale);
-
-#endif

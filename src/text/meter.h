@@ -1,6 +1,5 @@
 /* A writer that only counts: how long would it be? */
-#ifndef RS_TEXT_METER_H
-#define RS_TEXT_METER_H
+#pragma once
 
 #include "text/writer.h"
 
@@ -14,5 +13,3 @@ typedef struct rs_meter {
 void rs_meter_init(rs_meter *meter, size_t most);
 /* The bytes written so far. */
 size_t rs_meter_bytes(const rs_meter *meter);
-
-#endif

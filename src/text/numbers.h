@@ -1,7 +1,6 @@
 /* Numbers as text and back: exact and fast for machines, short for people. Nothing here depends on the
  * locale, and nothing outside this room reads or writes a number with a fraction (scripts/check rooms). */
-#ifndef RS_TEXT_NUMBERS_H
-#define RS_TEXT_NUMBERS_H
+#pragma once
 
 #include "rankscope/table.h"
 
@@ -37,5 +36,3 @@ size_t rs_format_exponent(double value, unsigned places, char out[RS_NUMBER_SIZE
  * and an exponent behind ("-12.5", ".5", "1e-3"). The nearest double, ties to even. False when the text is no
  * such number, or when it is too large for a double. */
 bool rs_parse_real(const char *text, size_t length, double *out);
-
-#endif

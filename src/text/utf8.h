@@ -1,6 +1,5 @@
 /* UTF-8 as terminals need it: width, and names that cannot steer a terminal. */
-#ifndef RS_TEXT_UTF8_H
-#define RS_TEXT_UTF8_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ size_t rs_text_clean(const char *text, size_t length, bool utf8, char *out);
 /* As rs_shorten_middle, with the mark that represents what was cut (of width 1 or more). */
 const char *rs_text_shorten(const char *text, size_t length, size_t columns, const char *mark, char *out,
                             size_t out_size);
-
-#endif

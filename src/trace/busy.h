@@ -1,6 +1,5 @@
 /* How a rank's GPU time divides: what breakdown, overlap, kernels, timeline and the overview share. */
-#ifndef RS_TRACE_BUSY_H
-#define RS_TRACE_BUSY_H
+#pragma once
 
 #include "base/interval.h"
 #include "base/layout.h"
@@ -48,5 +47,3 @@ rs_status rs_trace_busy(rs_trace *trace, const rs_policy *policy, const rs_busy 
  * in it. */
 rs_status rs_busy_within(rs_trace *trace, const rs_policy *policy, rs_interval within, rs_busy *out,
                          rs_error *err);
-
-#endif

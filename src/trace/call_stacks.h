@@ -1,6 +1,5 @@
 /* The nesting of a host thread's events. */
-#ifndef RS_TRACE_CALL_STACKS_H
-#define RS_TRACE_CALL_STACKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,5 +21,3 @@ typedef struct rs_nested {
 bool rs_call_stack_order(const rs_nested *items, size_t n, uint32_t *order);
 
 #define RS_STACK_END 1u
-
-#endif

@@ -1,7 +1,6 @@
 /* Calls of device runtimes (CUDA, HIP, MUSA, MTIA, Level Zero): what a call does, told by its name. The one
  * table of them; a peer's own list of names stands with the peer. */
-#ifndef RS_TRACE_CALLS_H
-#define RS_TRACE_CALLS_H
+#pragma once
 
 enum rs_call_flag {
     RS_CALL_LAUNCHES = 1,          /* puts work on a device */
@@ -25,5 +24,3 @@ enum rs_call_flag {
 /* What the call does, rs_call_flag together; 0 when the name tells nothing. A walk over the table: once for
  * each name of a trace, not for each event. */
 unsigned rs_call_flags(const char *name);
-
-#endif

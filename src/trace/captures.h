@@ -2,8 +2,7 @@
  * the operators around them, but nothing runs: the calls become the nodes of a graph. When the graph is replayed the
  * GPU's work is recorded, and of the host a single call. What the work is is in the capture, when it ran in the
  * replay; trace/graft.h brings the two together. */
-#ifndef RS_TRACE_CAPTURES_H
-#define RS_TRACE_CAPTURES_H
+#pragma once
 
 #include "trace/events.h"
 
@@ -41,5 +40,3 @@ typedef struct rs_captures {
 rs_status rs_captures_add(rs_captures *captures, const rs_events *events, const char *file, int64_t rank,
                           rs_error *err);
 void rs_captures_clear(rs_captures *captures);
-
-#endif

@@ -1,6 +1,5 @@
 /* The kind of an operator. */
-#ifndef RS_TRACE_CATEGORIES_H
-#define RS_TRACE_CATEGORIES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -10,5 +9,3 @@ const char *rs_op_category(const char *op, const char *first_kernel);
 
 /* Tests only: the table's order, on which the search relies. */
 bool rs_op_categories_sorted(void);
-
-#endif

@@ -3,8 +3,7 @@
  * INT   a whole number; a string of digits is read as one
  * REAL  a number
  * TEXT  a string; anything else is kept as its JSON text ([[2, 3], []]) */
-#ifndef RS_TRACE_COLUMNS_H
-#define RS_TRACE_COLUMNS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -90,5 +89,3 @@ extern const rs_column_info rs_column_infos[RS_N_COLUMNS];
 /* In a set of columns: arguments by any other name, too (trace/others.h). Not among RS_ALL_COLUMNS. */
 #define RS_OTHER_ARGUMENTS (UINT64_C(1) << 63)
 _Static_assert(RS_N_COLUMNS < 63, "column sets are 64-bit masks, and one bit is the other arguments'");
-
-#endif

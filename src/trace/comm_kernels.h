@@ -1,6 +1,5 @@
 /* Which kernels communicate: move data to or from another device, or wait for one. One table of families with its sources. */
-#ifndef RS_TRACE_COMM_KERNELS_H
-#define RS_TRACE_COMM_KERNELS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,5 +12,3 @@ typedef struct rs_comm_family {
 
 /* The family of a kernel by its name; NULL: its name is of no known one. */
 const rs_comm_family *rs_comm_family_of(const char *name, size_t length);
-
-#endif

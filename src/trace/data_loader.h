@@ -1,7 +1,6 @@
 /* Data loading on the host: annotations and operators that a data loader is named in, such as PyTorch's
  * enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__. */
-#ifndef RS_TRACE_DATA_LOADER_H
-#define RS_TRACE_DATA_LOADER_H
+#pragma once
 
 #include "trace/facet.h"
 
@@ -20,5 +19,3 @@ typedef struct rs_data_loader {
 
 extern const rs_facet rs_facet_data_loader;
 rs_status rs_trace_data_loader(rs_trace *trace, const rs_data_loader **out, rs_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* How ranks are distinguished where no event names its own. Private to src/trace/domains*.c. */
-#ifndef RS_TRACE_DOMAINS_INTERNAL_H
-#define RS_TRACE_DOMAINS_INTERNAL_H
+#pragma once
 
 #include "trace/trace.h"
 
@@ -39,5 +38,3 @@ bool rs_domains_repeat(size_t n_calls, size_t n_repeated);
 rs_status rs_domains_by_segment(const rs_events *e, const char *file, const rs_pids *p, size_t n_calls,
                                 size_t n_repeated, uint32_t *domain, size_t *n, const char **rule,
                                 rs_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* Which event is in which, thread by thread: on the host operators in annotations in Python functions, on a
  * stream the work in the annotations that the profiler shows there. */
-#ifndef RS_TRACE_ENCLOSING_H
-#define RS_TRACE_ENCLOSING_H
+#pragma once
 
 #include "trace/trace.h"
 
@@ -18,5 +17,3 @@ typedef struct rs_enclosing {
 extern const rs_facet rs_facet_enclosing;
 /* O(n log n); the trace's. */
 rs_status rs_trace_enclosing(rs_trace *trace, const rs_enclosing **out, rs_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* The call tree with equal paths folded into one, as it is shown. */
-#ifndef RS_TRACE_FOLDED_TREE_H
-#define RS_TRACE_FOLDED_TREE_H
+#pragma once
 
 #include "trace/pool.h"
 #include "trace/tree.h"
@@ -42,5 +41,3 @@ typedef struct rs_folded_tree {
 rs_status rs_fold_tree(rs_trace *trace, const rs_folded_settings *settings, rs_folded_tree **out,
                        rs_error *err);
 void rs_folded_tree_free(void *tree); /* NULL is allowed */
-
-#endif

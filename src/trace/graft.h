@@ -8,8 +8,7 @@
  *
  * When the operators ran stands nowhere, as they did not. The times of the copies keep the order and the nesting of the
  * capture, inside the call; how long they are means nothing. */
-#ifndef RS_TRACE_GRAFT_H
-#define RS_TRACE_GRAFT_H
+#pragma once
 
 #include "trace/captures.h"
 #include "trace/trace.h"
@@ -53,5 +52,3 @@ static inline bool rs_is_grafted(const rs_events *e, size_t row)
 }
 /* The call that replayed such a row. */
 uint32_t rs_graft_launch(const rs_events *events, uint32_t row);
-
-#endif

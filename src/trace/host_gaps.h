@@ -4,8 +4,7 @@
  * do, does not make it shorter. It belongs to the thread whose call ends it: what that thread was in is known from operators,
  * Python functions and annotations, and from what nsys records of the host (calls of the operating system's libraries, turns of
  * the scheduler, samples). */
-#ifndef RS_TRACE_HOST_GAPS_H
-#define RS_TRACE_HOST_GAPS_H
+#pragma once
 
 #include "base/interval.h"
 #include "trace/facet.h"
@@ -49,5 +48,3 @@ typedef struct rs_host_gaps {
 extern const rs_facet rs_facet_host_gaps;
 rs_status rs_trace_host_gaps(rs_trace *trace, const rs_policy *policy, const rs_host_gaps **out,
                              rs_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a kernel does, told by its name alone: for traces without operators, and for work without a launch. */
-#ifndef RS_TRACE_KERNEL_KINDS_H
-#define RS_TRACE_KERNEL_KINDS_H
+#pragma once
 
 #include "trace/trace.h"
 
@@ -9,5 +8,3 @@ const char *rs_kernel_kind(rs_class class, const char *name, size_t length);
 
 /* All kinds, the i-th; NULL after the last. */
 const char *rs_kernel_kind_at(size_t i);
-
-#endif

@@ -1,6 +1,5 @@
 /* Which operator launched what. */
-#ifndef RS_TRACE_LAUNCH_OPS_H
-#define RS_TRACE_LAUNCH_OPS_H
+#pragma once
 
 #include "trace/trace.h"
 
@@ -8,5 +7,3 @@
  * there is none. The array has links->n_calls entries and is the caller's (rs_free). O(n log n) in the rank's
  * operators. */
 rs_status rs_launch_ops(const rs_trace *trace, const rs_links *links, uint32_t **op_of_call, rs_error *err);
-
-#endif

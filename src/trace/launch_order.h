@@ -1,7 +1,6 @@
 /* A rank's GPU work in the order in which it was launched: the order of the program, which the GPU's own
  * order is not, since streams overlap. */
-#ifndef RS_TRACE_LAUNCH_ORDER_H
-#define RS_TRACE_LAUNCH_ORDER_H
+#pragma once
 
 #include "trace/trace.h"
 
@@ -20,5 +19,3 @@ extern const rs_facet rs_facet_launch_order;
 /* By launch, then (work of one graph) by device, stream, start, row. Of all the rank's work, whatever is
  * selected. The trace's. O(n log n). */
 rs_status rs_trace_launch_order(rs_trace *trace, const rs_launch_order **out, rs_error *err);
-
-#endif

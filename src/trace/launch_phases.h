@@ -1,7 +1,6 @@
 /* Which launches are of a forward and which of a backward, as far as the host shows it: by annotations that end in (F), (B) or (W), as
  * pipeline schedules write them, and by autograd, which runs autograd::engine::evaluate_function. */
-#ifndef RS_TRACE_LAUNCH_PHASES_H
-#define RS_TRACE_LAUNCH_PHASES_H
+#pragma once
 
 #include "trace/launch_order.h"
 
@@ -12,5 +11,3 @@ enum { RS_LAUNCH_UNKNOWN, RS_LAUNCH_FORWARD, RS_LAUNCH_BACKWARD };
  * autograd runs. false: out of memory. O(n log n) in the rows named so. */
 bool rs_launch_phases(const rs_trace *trace, const rs_launch_order *order, uint8_t *phases,
                       uint8_t *autograd);
-
-#endif

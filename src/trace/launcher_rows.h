@@ -1,6 +1,5 @@
 /* Launchers as rows that outlive the trace. */
-#ifndef RS_TRACE_LAUNCHER_ROWS_H
-#define RS_TRACE_LAUNCHER_ROWS_H
+#pragma once
 
 #include "table/relation.h"
 #include "trace/launchers.h"
@@ -34,5 +33,3 @@ rs_status rs_launcher_rows_of(rs_trace *trace, rs_pool *pool, rs_relation *rows,
                               rs_error *err);
 /* Why a rank has no launchers. */
 const char *rs_launcher_rows_lack(const rs_launcher_counts *counts);
-
-#endif

@@ -1,6 +1,5 @@
 /* The operators that launch GPU work. */
-#ifndef RS_TRACE_LAUNCHERS_H
-#define RS_TRACE_LAUNCHERS_H
+#pragma once
 
 #include "trace/tree.h"
 
@@ -22,5 +21,3 @@ rs_status rs_tree_launchers(rs_trace *trace, rs_tree *tree, const rs_launcher **
 /* The operator that a call's work is credited to; the call itself without one. O(1) but for operators named
  * "execute", which are passed through. */
 uint32_t rs_tree_launcher_of(const rs_trace *trace, const rs_tree *tree, uint32_t call);
-
-#endif

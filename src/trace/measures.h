@@ -1,7 +1,6 @@
 /* What counters measured of a GPU, whoever recorded them: nsys' GPU metrics, samples of PyTorch 2.15 (power, clocks, PM
  * sampling), ranges of Kineto's profiler. One list of measures, so that models and judges need not know names of counters. */
-#ifndef RS_TRACE_MEASURES_H
-#define RS_TRACE_MEASURES_H
+#pragma once
 
 #include "trace/facet.h"
 
@@ -56,5 +55,3 @@ rs_status rs_trace_measures(rs_trace *trace, const rs_measures **out, rs_error *
 
 /* Adds what was measured from start to end. device -1: of any. O(series log samples). */
 void rs_measures_add(const rs_measures *m, int64_t device, int64_t start, int64_t end, rs_measured *into);
-
-#endif

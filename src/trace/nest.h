@@ -1,6 +1,5 @@
 /* The host events of a rank as trees: who is in whom, thread by thread. */
-#ifndef RS_TRACE_NEST_H
-#define RS_TRACE_NEST_H
+#pragma once
 
 #include "trace/events.h"
 
@@ -20,5 +19,3 @@ typedef struct rs_nest {
 rs_status rs_nest_create(const rs_events *events, const uint32_t *rows, const int64_t *starts,
                          const int64_t *ends, size_t n, rs_nest **out, rs_error *err);
 void rs_nest_free(rs_nest *nest); /* NULL is allowed */
-
-#endif

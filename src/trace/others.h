@@ -2,8 +2,7 @@
  *
  * One cell is one value. Cells are in the order of the file, so that the rows ascend; one row's cells stand
  * together, each name once. */
-#ifndef RS_TRACE_OTHERS_H
-#define RS_TRACE_OTHERS_H
+#pragma once
 
 #include "base/strings.h"
 #include "rankscope/status.h"
@@ -58,5 +57,3 @@ rs_status rs_other_add(struct rs_events *events, uint32_t name, uint32_t row, rs
 
 /* The first cell of a row; its cells go on as long as their row is that one. O(log n). */
 size_t rs_other_first(const rs_others *others, uint32_t row);
-
-#endif

@@ -1,7 +1,6 @@
 /* The length of every stream's queue over time: what queue prints, annotate writes and the critical path
  * consults. */
-#ifndef RS_TRACE_QUEUE_DEPTH_H
-#define RS_TRACE_QUEUE_DEPTH_H
+#pragma once
 
 #include "base/interval.h"
 #include "trace/trace.h"
@@ -29,5 +28,3 @@ rs_status rs_queue_of(const rs_trace *trace, const rs_work *work, rs_queue_serie
  * stream without touching that order, with their lengths. false when out of memory. */
 bool rs_queue_add(rs_queue_series *series, rs_queue_sample sample);
 bool rs_queue_put_by_stream(rs_queue_series *series, const rs_keyed *order);
-
-#endif

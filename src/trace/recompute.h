@@ -1,6 +1,5 @@
 /* What activation checkpointing computes again: forward operators that the backward pass runs again. */
-#ifndef RS_TRACE_RECOMPUTE_H
-#define RS_TRACE_RECOMPUTE_H
+#pragma once
 
 #include "trace/tree.h"
 
@@ -28,5 +27,3 @@ rs_status rs_tree_recompute(rs_trace *trace, rs_tree *tree, const rs_recompute *
 
 /* Whether an operator's name is that of the autograd engine's call of one backward function. */
 bool rs_is_backward_wrapper(const rs_string *name);
-
-#endif

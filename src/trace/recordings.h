@@ -1,7 +1,6 @@
 /* What is between the recordings of a rank: the profiler was off, so nothing is known of that time. It is neither
  * busy nor idle. */
-#ifndef RS_TRACE_RECORDINGS_H
-#define RS_TRACE_RECORDINGS_H
+#pragma once
 
 #include "base/interval.h"
 #include "trace/trace.h"
@@ -12,5 +11,3 @@ size_t rs_trace_recording_of(const rs_trace *trace, uint32_t row);
 size_t rs_trace_gaps(const rs_trace *trace, rs_interval *out);
 /* ns between from and to in which nothing was recorded; 0 where the rank has one recording. */
 int64_t rs_trace_unrecorded(const rs_trace *trace, int64_t from, int64_t to);
-
-#endif

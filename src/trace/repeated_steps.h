@@ -1,6 +1,5 @@
 /* Steps of a rank that no annotation tells, by the repetition of its GPU work. */
-#ifndef RS_TRACE_REPEATED_STEPS_H
-#define RS_TRACE_REPEATED_STEPS_H
+#pragma once
 
 #include "trace/launch_order.h"
 #include "trace/repetition.h"
@@ -23,5 +22,3 @@ extern const rs_facet rs_facet_repeated_steps;
 
 /* Whatever annotations the trace has. The trace's. O(n * candidates), see rs_repetition_find. */
 rs_status rs_trace_repeated_steps(rs_trace *trace, const rs_repeated_steps **out, rs_error *err);
-
-#endif

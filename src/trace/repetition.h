@@ -4,8 +4,7 @@
  * that comes repeatedly and that begins at the same kind of border each time: a data loader's call, the
  * end of the optimizer, a copy to the device, a read-back that the host waited for, or a pause of the host. A
  * stretch that repeats without such a border is a layer, not a step. specs: F1 in docs/structure.md. */
-#ifndef RS_TRACE_REPETITION_H
-#define RS_TRACE_REPETITION_H
+#pragma once
 
 #include "rankscope/status.h"
 
@@ -64,5 +63,3 @@ void rs_repetition_clear(rs_repetition *repetition);
 /* Share of works of two stretches that agree, in order, where at most one place has a different number of
  * works. 0..1 of the longer. O(length). */
 double rs_stretch_likeness(const rs_tokens *sequence, rs_stretch a, rs_stretch b);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a program, or a part of it, does in reinforcement learning, by names of processes, Ray actors and annotations. */
-#ifndef RS_TRACE_ROLE_NAMES_H
-#define RS_TRACE_ROLE_NAMES_H
+#pragma once
 
 #include "trace/trace.h"
 
@@ -33,5 +32,3 @@ static inline const char *rs_role_shown(const char *given, rs_job_role own)
 /* What a rank is without ROLE=PATH: as its process or Ray actor is called, else what most of its selected annotated time is
  * (*annotated). Reads RS_COL_META_NAME. */
 rs_status rs_trace_job_role(rs_trace *trace, rs_job_role *out, bool *annotated, rs_error *err);
-
-#endif

@@ -5,8 +5,7 @@
  * else the latest. A GPU event belongs to its launch's step; without a launch in the file, to the step that
  * the GPU's own annotations (gpu_user_annotation) show at its start. The window selects a host event by its
  * start and GPU work by its launch's start, without a launch, or where the window says "own:", by its own. */
-#ifndef RS_TRACE_SELECTION_H
-#define RS_TRACE_SELECTION_H
+#pragma once
 
 #include "base/ranges.h"
 #include "trace/trace.h"
@@ -104,5 +103,3 @@ typedef struct rs_selected {
 /* Release with rs_selected_clear, also after a failure. */
 rs_status rs_trace_look(rs_trace *trace, rs_selected *out, rs_error *err);
 void rs_selected_clear(rs_selected *selected);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the annotations of serving engines say of a step: vLLM, SGLang, TensorRT-LLM, ATOM, xDiT. */
-#ifndef RS_TRACE_SERVING_H
-#define RS_TRACE_SERVING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ bool rs_serving_parse(const char *name, size_t length, rs_serving_step *out);
 /* The phase that a kernel's name shows by its kind of attention: RS_SERVING_PREFILL or RS_SERVING_DECODE; RS_SERVING_IDLE: neither, or
  * kernels that both use; RS_N_SERVING_PHASES: of a backward pass, so that nothing is served. For steps that no annotation describes. */
 rs_serving_phase rs_serving_phase_of_kernel(const char *name, size_t length);
-
-#endif

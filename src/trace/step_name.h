@@ -1,6 +1,5 @@
 /* The name that PyTorch's profiler gives a step on host and GPU: "ProfilerStep#12". */
-#ifndef RS_TRACE_STEP_NAME_H
-#define RS_TRACE_STEP_NAME_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -24,5 +23,3 @@ static inline int64_t rs_step_number(const rs_string *name)
     if (name->length <= prefix || !rs_names_step(name->text)) return -1;
     return rs_parse_whole(name->text + prefix, &number, &end) ? number : -1;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* Where in the model's program each piece of GPU work stands: its step, its phase (forward, backward,
  * optimizer), its micro batch and its layer. Told by threads, autograd's sequence numbers and repetition, not
  * by annotations. docs/structure.md. */
-#ifndef RS_TRACE_STRUCTURE_H
-#define RS_TRACE_STRUCTURE_H
+#pragma once
 
 #include "trace/launch_order.h"
 
@@ -56,5 +55,3 @@ rs_status rs_trace_structure(rs_trace *trace, rs_structure_from from, const rs_s
 
 /* The index of a row of GPU work, or SIZE_MAX. O(log n). */
 size_t rs_structure_at(const rs_structure *structure, uint32_t row);
-
-#endif

@@ -1,6 +1,5 @@
 /* Tandem repeats: stretches of a sequence that stand several times one behind the other. */
-#ifndef RS_TRACE_TANDEM_H
-#define RS_TRACE_TANDEM_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ typedef struct rs_tandem {
  * then walked once. O(n log n). */
 rs_status rs_tandem_find(const uint32_t *token, size_t n, size_t least, rs_tandem **out, size_t *n_out,
                          rs_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* Threads as people read them. */
-#ifndef RS_TRACE_THREAD_NAMES_H
-#define RS_TRACE_THREAD_NAMES_H
+#pragma once
 
 #include "trace/trace.h"
 
@@ -11,5 +10,3 @@ uint32_t *rs_thread_names(const rs_trace *trace);
 #define RS_THREAD_LABEL 256
 /* "process 12 thread 12 (pt_main_thread)"; name: of rs_thread_names. */
 void rs_thread_label(const rs_events *events, uint32_t thread, uint32_t name, char out[RS_THREAD_LABEL]);
-
-#endif

@@ -1,7 +1,6 @@
 /* One rank's trace: its rows of the event columns, and what every analysis shares, computed once on first
  * need. */
-#ifndef RS_TRACE_TRACE_H
-#define RS_TRACE_TRACE_H
+#pragma once
 
 #include "rankscope/analysis.h"
 #include "trace/events.h"
@@ -228,5 +227,3 @@ void rs_domains_clear(rs_domains *domains);
 
 /* The label that a merger wrote before the process ids of the trace; false: there is none. */
 bool rs_trace_label(const rs_trace *trace, const char **label, size_t *n);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the parts of a trace release for each other. Private to src/trace. */
-#ifndef RS_TRACE_TRACE_INTERNAL_H
-#define RS_TRACE_TRACE_INTERNAL_H
+#pragma once
 
 #include "base/finder.h"
 #include "base/memory.h"
@@ -35,5 +34,3 @@ static inline bool rs_trace_has_row(const rs_trace *trace, uint32_t row)
     RS_SEARCH(low, trace->n_rows, rows[low] < row);
     return low < trace->n_rows && rows[low] == row;
 }
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Nodes are in depth-first order, thread after thread, so that a subtree is a run of nodes and its GPU work
  * a run of gpu_row: time and counts of any subtree are a difference of two numbers. */
-#ifndef RS_TRACE_TREE_H
-#define RS_TRACE_TREE_H
+#pragma once
 
 #include "trace/facet.h"
 
@@ -72,5 +71,3 @@ typedef struct rs_fwdbwd {
 
 /* Links by ascending backward node; the trace's, by tree. */
 rs_status rs_tree_fwdbwd(rs_trace *trace, rs_tree *tree, const rs_fwdbwd **out, size_t *n, rs_error *err);
-
-#endif

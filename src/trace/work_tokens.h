@@ -1,7 +1,6 @@
 /* A rank's GPU work as a sequence of tokens in launch order, with what is known of each: what repetition is
  * looked for in. */
-#ifndef RS_TRACE_WORK_TOKENS_H
-#define RS_TRACE_WORK_TOKENS_H
+#pragma once
 
 #include "trace/launch_order.h"
 #include "trace/repetition.h"
@@ -22,5 +21,3 @@ extern const rs_facet rs_facet_work_tokens;
 
 /* Of all the rank's work, whatever is selected. The trace's. O(rows). */
 rs_status rs_trace_work_tokens(rs_trace *trace, const rs_work_tokens **out, rs_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* What the fuzz targets share. Each target defines LLVMFuzzerTestOneInput; it stops the program where a promise is
  * broken. Under libFuzzer inputs are invented, by replay.c the kept ones are run again. */
-#ifndef RS_TESTS_FUZZ_H
-#define RS_TESTS_FUZZ_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ typedef struct loaded {
 /* Stops unless both hold the same events, problems and header; packing: also what was said about that. */
 void promise_same(const loaded *a, const loaded *b);
 void loaded_clear(loaded *l);
-
-#endif

@@ -1,6 +1,5 @@
 /* Whole commands on damaged inputs, many in one process: what the parts of the program share. */
-#ifndef RS_TESTS_SOAK_H
-#define RS_TESTS_SOAK_H
+#pragma once
 
 #include "../unit/support.h"
 
@@ -53,5 +52,3 @@ typedef struct said {
 
 /* NULL, or which part of the contract is broken. */
 const char *soak_judge(const char *command, const said *first, const said *again);
-
-#endif

@@ -1,6 +1,5 @@
 /* Writing a rank's program: what its host does in one step, in order. */
-#ifndef SYNTH_MODEL_H
-#define SYNTH_MODEL_H
+#pragma once
 
 #include "synth.h"
 
@@ -81,5 +80,3 @@ int find_group(const builder *b, int kind, int peer);
 
 enum { EVENT_COPY, EVENT_COMPUTE, EVENT_COMM, EVENT_DP, EVENT_STEP };
 #define TOKENS ((int64_t)b->j->opt.tokens)
-
-#endif

@@ -1,6 +1,5 @@
 /* What the files of the simulation share. */
-#ifndef SYNTH_SIM_H
-#define SYNTH_SIM_H
+#pragma once
 
 #include "truth.h"
 
@@ -27,5 +26,3 @@ void draws_skip(uint64_t *state, int count);
 int64_t pace_of(const job *j, int64_t step); /* parts in a million */
 bool is_settled(const job *j, int64_t step);
 bool is_evaluation(const job *j, int64_t step);
-
-#endif

@@ -5,8 +5,7 @@
  * answers.c). All times are integer nanoseconds on the job's own clock; a rank's clock offset is added when
  * text is written. The simulation runs twice with the same seeds: the first pass writes host operators, the
  * second GPU work and runtime calls, which is Kineto's order of events and needs memory for one step only. */
-#ifndef SYNTH_H
-#define SYNTH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -362,5 +361,3 @@ char *put_time(char *to, int64_t ns); /* microseconds with three decimals */
 
 /* dumps.c: flight-recorder dumps and memory snapshots, where they were asked for. */
 void dumps_write(const job *j);
-
-#endif

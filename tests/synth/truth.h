@@ -1,7 +1,6 @@
 /* The record of what happened in the simulation, from which the answers are computed.
  * Times are on the job's clock; positions are indexes into the file's traceEvents. */
-#ifndef SYNTH_TRUTH_H
-#define SYNTH_TRUTH_H
+#pragma once
 
 #include "synth.h"
 
@@ -125,5 +124,3 @@ typedef struct {
 } critical_answer;
 
 critical_answer critical_of(const truth_rank *t, size_t step);
-
-#endif

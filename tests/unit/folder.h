@@ -1,6 +1,5 @@
 /* A folder of files that a test makes and removes. */
-#ifndef RS_TEST_FOLDER_H
-#define RS_TEST_FOLDER_H
+#pragma once
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -52,5 +51,3 @@ static inline void folder_remove(folder *f)
     assert_int_equal(rmdir(f->path), 0);
     f->n = 0;
 }
-
-#endif

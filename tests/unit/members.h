@@ -1,7 +1,6 @@
 /* Damage by structure: each member of a valid JSON text, and each field of a Protobuf message, is taken out, doubled or
  * becomes another value, while the text around it stays valid. What must come of it follows from which one it was. */
-#ifndef RS_TESTS_MEMBERS_H
-#define RS_TESTS_MEMBERS_H
+#pragma once
 
 #include "input/protobuf.h"
 #include "support.h"
@@ -231,5 +230,3 @@ static inline text pb_damage(const uint8_t *bytes, size_t n, const pb_places *al
         p = around;
     }
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What tests of profiler formats share. */
-#ifndef RS_TESTS_NATIVE_H
-#define RS_TESTS_NATIVE_H
+#pragma once
 
 #include "support.h"
 #include "format/native.h"
@@ -50,5 +49,3 @@ static inline void expect_text(const rs_events *e, size_t row, rs_column_id colu
     assert_true(id != RS_NO_STRING);
     assert_string_equal(e->strings.items[id].text, wanted);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Tests that ask under the rules of other tools, which the pack peer holds: left out of a build without it. */
-#ifndef RS_TESTS_PEERS_H
-#define RS_TESTS_PEERS_H
+#pragma once
 
 #include "rankscope/analysis.h"
 
@@ -14,5 +13,3 @@ static inline bool has_peers(void)
     do {                                                                                                     \
         if (!has_peers()) skip();                                                                            \
     } while (0)
-
-#endif

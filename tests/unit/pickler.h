@@ -1,6 +1,5 @@
 /* Writes pickles as Python does, for tests of what reads them: a call an opcode or value. Included after support.h. */
-#ifndef RS_TESTS_PICKLER_H
-#define RS_TESTS_PICKLER_H
+#pragma once
 
 typedef struct pickler {
     text t;
@@ -122,5 +121,3 @@ static inline void pk_key_text(pickler *p, const char *key, const char *v)
     pk_text(p, key);
     pk_text(p, v);
 }
-
-#endif

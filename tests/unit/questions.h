@@ -1,6 +1,5 @@
 /* Everything that can be asked of a job, and jobs to ask it of: for the tests of runs. */
-#ifndef RS_TESTS_QUESTIONS_H
-#define RS_TESTS_QUESTIONS_H
+#pragma once
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -118,5 +117,3 @@ static inline void remove_folder(folder *f)
     while (f->n) unlink(f->files[--f->n]);
     rmdir(f->name);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A sink that collects bytes, for tests. */
-#ifndef RS_TEST_SINK_H
-#define RS_TEST_SINK_H
+#pragma once
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,5 +32,3 @@ static inline void collected_clear(collected *c)
     free(c->text);
     *c = (collected){0};
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Which of many ways of damage a test tries: a sample, or with --all each. */
-#ifndef RS_TESTS_TURNS_H
-#define RS_TESTS_TURNS_H
+#pragma once
 
 #include "support.h"
 
@@ -10,5 +9,3 @@ static inline bool is_turn(size_t place, size_t way, size_t every)
 {
     return all_ways || (place + way) % (RS_TEST_SLOW ? 5 * every : every) == 0;
 }
-
-#endif

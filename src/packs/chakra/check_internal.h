@@ -1,6 +1,5 @@
 /* What the files of the check share. */
-#ifndef RS_CHAKRA_CHECK_INTERNAL_H
-#define RS_CHAKRA_CHECK_INTERNAL_H
+#pragma once
 
 #include "chakra/convert_internal.h"
 #include "engine/feeder.h"
@@ -195,5 +194,3 @@ void rs_check_put_text(const rs_check *check, rs_writer *w);
 /* "recorded 9374374 ns, replayed 9374000 ns (-0.0 %)" */
 void rs_check_put_span(rs_writer *w, bool has_recorded, int64_t recorded, int64_t replayed);
 void rs_check_put_json(const rs_check *check, rs_json_put *j);
-
-#endif

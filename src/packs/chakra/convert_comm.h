@@ -1,6 +1,5 @@
 /* What a communication kernel of a linked trace does: its kind, size, group and peer. */
-#ifndef RS_CHAKRA_CONVERT_COMM_H
-#define RS_CHAKRA_CONVERT_COMM_H
+#pragma once
 
 #include "chakra/convert_linked.h"
 #include "chakra/groups.h"
@@ -53,5 +52,3 @@ void rs_comms_clear(rs_comms *comms);
 /* Gives sends and receives their peers and tags. (peers.c) */
 rs_status rs_comms_find_peers(const rs_linked *linked, const rs_groups *groups, rs_comms *comms,
                               rs_problems *problems, rs_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the files of the converter share. */
-#ifndef RS_CHAKRA_CONVERT_INTERNAL_H
-#define RS_CHAKRA_CONVERT_INTERNAL_H
+#pragma once
 
 #include "chakra/convert_comm.h"
 #include "chakra/convert_time.h"
@@ -58,5 +57,3 @@ void rs_convert_graph_clear(rs_convert_graph *graph);
 rs_status rs_graph_has_no_cycle(const uint64_t *first, const uint32_t *deps, size_t n,
                                 uint64_t (*id_of)(const void *context, uint32_t index), const void *context,
                                 const char *what, rs_error *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* A linked trace in memory: its nodes, and where in some text the parts of each lie. The text is that of the
  * linked trace (JSON), or, when the linker hands its nodes over without writing them, that of the host trace.
  */
-#ifndef RS_CHAKRA_CONVERT_LINKED_H
-#define RS_CHAKRA_CONVERT_LINKED_H
+#pragma once
 
 #include "base/memory.h"
 #include "base/strings.h"
@@ -175,5 +174,3 @@ rs_slice rs_slice_member(rs_slice object, const char *name);
 void rs_slice_members(rs_slice object, const char *const *names, rs_slice *values, size_t n);
 /* The value of an attribute in a node's list of attributes; absent: bytes NULL. */
 rs_slice rs_slice_attribute(rs_slice attrs, const char *name);
-
-#endif

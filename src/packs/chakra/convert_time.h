@@ -1,7 +1,6 @@
 /* When things ran: what simulators are told so that they start every node when it started in the recording.
  */
-#ifndef RS_CHAKRA_CONVERT_TIME_H
-#define RS_CHAKRA_CONVERT_TIME_H
+#pragma once
 
 #include "chakra/convert_linked.h"
 
@@ -125,5 +124,3 @@ uint32_t rs_timelines_ended(const rs_timelines *lines, uint32_t line, int64_t t)
 bool rs_convert_add_dep(rs_convert_times *out, uint32_t node, uint32_t on);
 /* Whole microseconds by which from and to differ once each is rounded down. */
 uint64_t rs_convert_micros(int64_t from, int64_t to);
-
-#endif

@@ -2,8 +2,7 @@
  * arguments, but without times.
  *
  * The text stays in memory as it is and nodes are spans of it, so that what is written again is unchanged. */
-#ifndef RS_CHAKRA_ET_H
-#define RS_CHAKRA_ET_H
+#pragma once
 
 #include "base/strings.h"
 #include "input/json.h"
@@ -93,5 +92,3 @@ bool rs_et_take(rs_et_cursor *c, rs_et_span *value);
 
 bool rs_et_is(rs_et_span text, const char *word);
 bool rs_et_int(rs_et_span value, int64_t *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* The other form of an execution trace that feeders read: {"workload_graph": [{"Id": 1, "Name": ...}, ...]}.
  * Nodes come as messages, as those of an .et file do. */
-#ifndef RS_CHAKRA_GRAPH_JSON_H
-#define RS_CHAKRA_GRAPH_JSON_H
+#pragma once
 
 #include "base/memory.h"
 #include "et_def.pb-c.h"
@@ -33,5 +32,3 @@ void rs_graph_json_clear(rs_graph_json *graph);
 
 /* One node as a member of the list. */
 void rs_graph_json_put(rs_writer *w, const Rs__Et__Node *node);
-
-#endif

@@ -1,7 +1,6 @@
 /* The process groups that a linked trace tells of: those that its host trace declares, and those that only a
  * kernel's arguments name. */
-#ifndef RS_CHAKRA_GROUPS_H
-#define RS_CHAKRA_GROUPS_H
+#pragma once
 
 #include "base/strings.h"
 #include "chakra/convert_linked.h"
@@ -53,5 +52,3 @@ const char *rs_groups_list(const rs_groups *groups, const rs_linked_body *body, 
 
 /* The file that simulators take: {"name": [ranks]}, without the default group. *written: how many. */
 rs_status rs_groups_write(const rs_groups *groups, const rs_sink *sink, uint64_t *written, rs_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* The parts of linking a host trace with a device trace. Private to src/packs/chakra/link*.c, sync_deps.c and
  * linked_write.c. Nodes are indices into et->nodes, ops and gpus into the arrays below. */
-#ifndef RS_CHAKRA_LINK_H
-#define RS_CHAKRA_LINK_H
+#pragma once
 
 #include "chakra/et.h"
 #include "engine/sync.h"
@@ -137,5 +136,3 @@ void rs_link_explain(const rs_linker *x);
 
 /* The first linked op of a thread that starts at t or later: index into linked, or RS_LINK_NONE. */
 uint32_t rs_link_first_after(const rs_linker *x, uint32_t thread, int64_t t);
-
-#endif

@@ -1,6 +1,5 @@
 /* Values as JSON has them. */
-#ifndef RS_CHAKRA_PRINT_INTERNAL_H
-#define RS_CHAKRA_PRINT_INTERNAL_H
+#pragma once
 
 #include "chakra/proto.h"
 
@@ -8,5 +7,3 @@
 void rs_chakra_put_real(rs_writer *w, double value);
 /* In base64. */
 void rs_chakra_put_bytes(rs_writer *w, const ProtobufCBinaryData *bytes);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A reader holds one message; how long a file is does not matter. Lengths in a file are believed only as far
  * as bytes follow them. */
-#ifndef RS_CHAKRA_PROTO_H
-#define RS_CHAKRA_PROTO_H
+#pragma once
 
 #include "base/memory.h"
 #include "et_def.pb-c.h"
@@ -147,5 +146,3 @@ void rs_et_io_close(rs_et_io *io, unsigned field, size_t n);
 rs_status rs_et_write_metadata(rs_et_writer *writer, const char *version, rs_error *err);
 rs_status rs_et_write_message(rs_et_writer *writer, const rs_et_message *message, rs_error *err);
 rs_status rs_et_write_node(rs_et_writer *writer, const Rs__Et__Node *node, rs_error *err);
-
-#endif

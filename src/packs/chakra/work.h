@@ -1,6 +1,5 @@
 /* What GPU nodes compute and move, by the performance models of the operators that launched them. */
-#ifndef RS_CHAKRA_WORK_H
-#define RS_CHAKRA_WORK_H
+#pragma once
 
 #include "chakra/convert_comm.h"
 
@@ -17,5 +16,3 @@ typedef struct rs_convert_work {
 rs_status rs_convert_work_find(const rs_linked *linked, const rs_comms *comms, rs_convert_work *work,
                                rs_error *err);
 void rs_convert_work_clear(rs_convert_work *work);
-
-#endif

@@ -1,7 +1,6 @@
 /* Text workloads: a model as layers with the times of their computation and the sizes of their communication.
  * Private to src/packs/chakra/workload.c and text.c. */
-#ifndef RS_CHAKRA_WORKLOAD_H
-#define RS_CHAKRA_WORKLOAD_H
+#pragma once
 
 #include "base/memory.h"
 #include "rankscope/chakra_trace.h"
@@ -42,5 +41,3 @@ typedef struct rs_workload {
 /* RS_ERR_FORMAT names the file, the line and what is wrong there. An all-zero workload may be cleared. */
 rs_status rs_workload_open(const rs_chakra_text_settings *settings, rs_workload *out, rs_error *err);
 void rs_workload_clear(rs_workload *workload);
-
-#endif

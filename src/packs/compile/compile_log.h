@@ -1,7 +1,6 @@
 /* What torch.compile did in one process, as TORCH_TRACE logs it: lines "V1123 07:53:15.431000 2837 file.py:12] {entry}", of which
  * one may have a payload on lines that begin with a tab; or the raw.jsonl that tlparse makes of such a log, entries without payloads. */
-#ifndef RS_PACKS_COMPILE_LOG_H
-#define RS_PACKS_COMPILE_LOG_H
+#pragma once
 
 #include "base/strings.h"
 #include "trace/trace.h"
@@ -41,5 +40,3 @@ typedef struct rs_compile_log {
 
 /* NULL: the trace is of another kind. */
 const rs_compile_log *rs_compile_log_of(const rs_trace *trace);
-
-#endif

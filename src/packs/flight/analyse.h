@@ -1,6 +1,5 @@
 /* From matched operations to a verdict. Internal to src/packs/flight. */
-#ifndef RS_FLIGHT_ANALYSE_H
-#define RS_FLIGHT_ANALYSE_H
+#pragma once
 
 #include "base/interval.h"
 #include "flight/match.h"
@@ -83,5 +82,3 @@ static inline int64_t rs_fl_common(const rs_fl_rank *rank, int64_t ns)
 
 /* Over all ranks of a job of equal ranks: the greatest chance that one of them is called late. */
 #define RS_FL_CHANCE 1e-3
-
-#endif

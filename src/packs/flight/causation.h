@@ -1,6 +1,5 @@
 /* What the log and the stacks tell of why. Internal to src/packs/flight. */
-#ifndef RS_FLIGHT_CAUSATION_H
-#define RS_FLIGHT_CAUSATION_H
+#pragma once
 
 #include "flight/analyse.h"
 
@@ -33,5 +32,3 @@ const rs_flight_cause *rs_fl_cause_of_event(rs_flight *flight, const rs_fl_event
 const char *rs_fl_cause_clause(rs_flight *flight, const rs_flight_cause *c);
 /* Whether a log was read at all. */
 bool rs_fl_has_log(const rs_flight *flight);
-
-#endif

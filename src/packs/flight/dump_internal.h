@@ -1,7 +1,6 @@
 /* The parts of reading one dump: the values and their cost (dump.c), the entries (dump_entries.c). Private to
  * these. */
-#ifndef RS_FLIGHT_DUMP_INTERNAL_H
-#define RS_FLIGHT_DUMP_INTERNAL_H
+#pragma once
 
 #include "flight/keys.h"
 #include "flight/model.h"
@@ -45,5 +44,3 @@ static inline int64_t rs_fl_count(int64_t i)
 uint32_t rs_fl_draft_group(rs_fl_build *b, uint32_t uid);
 /* All entries of the list at node. */
 void rs_fl_read_entries(rs_fl_build *b, uint32_t node);
-
-#endif

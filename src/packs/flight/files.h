@@ -1,6 +1,5 @@
 /* The files of a job: found, distinguished, and given their ranks. */
-#ifndef RS_FLIGHT_FILES_H
-#define RS_FLIGHT_FILES_H
+#pragma once
 
 #include "flight/model.h"
 
@@ -34,5 +33,3 @@ bool rs_fl_is_named_log(const char *path);
 
 /* The file's name without its last digits and what follows: dumps of one job share it. Length in *n. */
 const char *rs_fl_stem_of_path(const char *path, size_t *n);
-
-#endif

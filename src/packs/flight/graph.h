@@ -1,8 +1,7 @@
 /* The wait-for graph, shared by the files that build it and that judge what it ends in. Nodes are ranks and
  * the operations they are in; a rank points to its earliest operation that is not completed, an operation
  * to the ranks that keep it from going on. */
-#ifndef RS_FLIGHT_GRAPH_H
-#define RS_FLIGHT_GRAPH_H
+#pragma once
 
 #include "flight/analyse.h"
 
@@ -78,5 +77,3 @@ rs_status rs_fl_find_unissued(rs_fl_graph *g, rs_error *err);
 
 /* causes.c: a finding for every part that no edge leaves. */
 rs_status rs_fl_judge_sinks(rs_fl_graph *g, rs_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* Which rank of the job a rank of an NCCL communicator is. Internal to src/packs/flight. */
-#ifndef RS_FLIGHT_IDENTITY_H
-#define RS_FLIGHT_IDENTITY_H
+#pragma once
 
 #include "flight/log.h"
 
@@ -15,5 +14,3 @@ typedef struct rs_fl_identity {
 
 /* Fills the answers; n_processes: how many different ones. False when out of memory. O(n). */
 bool rs_fl_identify(const rs_flight *flight, rs_fl_identity *list, size_t n, size_t *n_processes);
-
-#endif

@@ -1,6 +1,5 @@
 /* The words that dumps use for keys. */
-#ifndef RS_FLIGHT_KEYS_H
-#define RS_FLIGHT_KEYS_H
+#pragma once
 
 #include "input/values.h"
 
@@ -47,5 +46,3 @@ typedef enum rs_fl_key {
 
 /* Which key a text is; remembered in the node, so that a shared text is compared once. */
 rs_fl_key rs_fl_key_of(rs_value *node);
-
-#endif

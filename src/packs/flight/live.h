@@ -1,7 +1,6 @@
 /* A job that still runs, or that wrote snapshots of itself: answers of its servers, stacks, progress.
  * Internal to src/packs/flight. */
-#ifndef RS_FLIGHT_LIVE_H
-#define RS_FLIGHT_LIVE_H
+#pragma once
 
 #include "flight/analyse.h"
 
@@ -70,5 +69,3 @@ rs_status rs_fl_read_periodic(rs_flight *flight, char *const *paths, size_t n, r
 /* Findings from the tables, where there is no dump. */
 rs_status rs_fl_judge_periodic(rs_fl_analysis *a, rs_error *err);
 void rs_fl_periodic_free(rs_fl_periodic *periodic);
-
-#endif

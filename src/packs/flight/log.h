@@ -1,6 +1,5 @@
 /* A job's log: who said what, when, and which of it can be a cause. Internal to src/packs/flight. */
-#ifndef RS_FLIGHT_LOG_H
-#define RS_FLIGHT_LOG_H
+#pragma once
 
 #include "flight/causation.h"
 #include "input/source.h"
@@ -219,5 +218,3 @@ rs_status rs_fl_resolve_log(rs_flight *flight, rs_error *err);
 
 /* log_find.c: the files of the dumps that the logs name; *paths has one prefix or none. */
 rs_status rs_fl_find_named_dumps(rs_flight *flight, char **prefix, rs_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* Matching collectives: by group and sequence number, in time linear in the entries. */
-#ifndef RS_FLIGHT_MATCH_H
-#define RS_FLIGHT_MATCH_H
+#pragma once
 
 #include "flight/model.h"
 
@@ -51,5 +50,3 @@ typedef struct rs_fl_mismatch {
 /* Compares what the ranks issued: type, then sizes, then element types. scratch holds room for 2 * op->n
  * values. */
 void rs_fl_check_op(const rs_flight *flight, const rs_fl_op *op, uint64_t *scratch, rs_fl_mismatch *out);
-
-#endif

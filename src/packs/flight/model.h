@@ -1,7 +1,6 @@
 /* The dumps of one job in memory: entries as fixed rows, everything that repeats (calls, stacks, groups) by
  * number. */
-#ifndef RS_FLIGHT_MODEL_H
-#define RS_FLIGHT_MODEL_H
+#pragma once
 
 #include "base/memory.h"
 #include "base/strings.h"
@@ -272,5 +271,3 @@ const char *rs_fl_host_of(const rs_flight *flight, int64_t rank);
 
 /* A printf into the flight's arena; NULL when out of memory. */
 char *rs_fl_print(rs_flight *flight, const char *format, ...) RS_PRINTF(2, 3);
-
-#endif

@@ -1,7 +1,6 @@
 /* Matching point-to-point operations: for each ordered pair of a group the n-th send meets the n-th receive.
  */
-#ifndef RS_FLIGHT_P2P_H
-#define RS_FLIGHT_P2P_H
+#pragma once
 
 #include "flight/model.h"
 
@@ -43,5 +42,3 @@ size_t rs_fl_batch_begin(const rs_fl_rank *rank, size_t i);
 
 /* Elements a send gives or a receive takes. */
 int64_t rs_fl_p2p_numel(const rs_fl_call *call);
-
-#endif

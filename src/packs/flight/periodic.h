@@ -1,6 +1,5 @@
 /* What is taken from the tables of the periodic dumper. Internal to src/packs/flight. */
-#ifndef RS_FLIGHT_PERIODIC_H
-#define RS_FLIGHT_PERIODIC_H
+#pragma once
 
 #include "flight/live.h"
 
@@ -44,5 +43,3 @@ struct rs_fl_periodic {
 /* tables_text.c: reads the tables of one file. Only running out of memory is an error. */
 rs_status rs_fl_read_tables(rs_flight *flight, const char *text, size_t n, rs_fl_snapshot *out,
                             rs_error *err);
-
-#endif

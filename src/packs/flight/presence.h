@@ -1,7 +1,6 @@
 /* What a rank had to do with one collective: joined, absent or unknown, whatever part of the record its dump
  * holds. */
-#ifndef RS_FLIGHT_PRESENCE_H
-#define RS_FLIGHT_PRESENCE_H
+#pragma once
 
 #include "flight/match.h"
 
@@ -39,5 +38,3 @@ bool rs_fl_one_sided(uint8_t kind);
 
 /* The newest collective of the group that the member is known to have completed; RS_FL_UNKNOWN. */
 int64_t rs_fl_done_of(const rs_flight *flight, const rs_fl_member *member);
-
-#endif

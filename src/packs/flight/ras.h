@@ -1,6 +1,5 @@
 /* NCCL's RAS: what the communicators of a job look like to NCCL itself. Internal to src/packs/flight. */
-#ifndef RS_FLIGHT_RAS_H
-#define RS_FLIGHT_RAS_H
+#pragma once
 
 #include "flight/sources.h"
 
@@ -47,5 +46,3 @@ struct rs_fl_ras {
 /* ras_read.c: one report, JSON or text. Only running out of memory is an error. */
 rs_status rs_fl_read_ras(rs_flight *flight, uint8_t *text, size_t n, const char *name, rs_error *err);
 bool rs_fl_knows_ras(const char *path, const uint8_t *text, size_t n);
-
-#endif

@@ -1,7 +1,6 @@
 /* Processes of serving engines (vLLM, SGLang): their titles name them, and most wait on queues instead of collectives. Internal to
  * src/packs/flight. */
-#ifndef RS_FLIGHT_SERVING_H
-#define RS_FLIGHT_SERVING_H
+#pragma once
 
 #include "flight/live.h"
 
@@ -30,5 +29,3 @@ typedef enum rs_fl_wait {
     RS_FL_WAITS_WORK    /* for the next call of its engine */
 } rs_fl_wait;
 rs_fl_wait rs_fl_wait_of(const rs_flight *flight, uint32_t stack);
-
-#endif

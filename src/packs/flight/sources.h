@@ -1,8 +1,7 @@
 /* Sources of evidence next to the dumps: logs, NCCL's RAS reports, and what else a cluster writes. A source is one row: how its
  * files are recognised, read, and what settles a contradiction. What it says are events (log.h), which are given their ranks,
  * weighed and shown the same way whatever wrote them. Internal to src/packs/flight. */
-#ifndef RS_FLIGHT_SOURCES_H
-#define RS_FLIGHT_SOURCES_H
+#pragma once
 
 #include "flight/causation.h"
 #include "flight/log.h"
@@ -77,5 +76,3 @@ extern const rs_fl_source rs_fl_compile_source;
 bool rs_fl_take_stacks(rs_flight *flight, int64_t rank, uint32_t file, int64_t line, const char *text,
                        size_t n);
 extern const rs_fl_source rs_fl_stacks_source;
-
-#endif

@@ -1,6 +1,5 @@
 /* The specs of the flight tables, shared by the files that fill them. */
-#ifndef RS_FLIGHT_TABLES_H
-#define RS_FLIGHT_TABLES_H
+#pragma once
 
 #include "flight/model.h"
 
@@ -20,5 +19,3 @@ typedef struct rs_fl_choice {
 rs_status rs_fl_choose(rs_flight *flight, const char *ranks, const char *groups, rs_fl_choice *out,
                        rs_error *err);
 void rs_fl_choice_clear(rs_fl_choice *choice);
-
-#endif

@@ -1,6 +1,5 @@
 /* Matching a line against a template, without backtracking over more than one gap: linear in the line. */
-#ifndef RS_FLIGHT_TEMPLATE_H
-#define RS_FLIGHT_TEMPLATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ int64_t rs_fl_span_int(rs_fl_span span);
 bool rs_fl_span_is(rs_fl_span span, const char *text);
 /* The first occurrence of a text, NULL when there is none. */
 const char *rs_fl_find(const char *text, size_t n, const char *what);
-
-#endif

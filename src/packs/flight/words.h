@@ -1,6 +1,5 @@
 /* The words that sentences are made of. All of them are in the flight's arena; NULL when out of memory. */
-#ifndef RS_FLIGHT_WORDS_H
-#define RS_FLIGHT_WORDS_H
+#pragma once
 
 #include "flight/roots.h"
 
@@ -34,5 +33,3 @@ bool rs_fl_prove_shapes(rs_fl_analysis *a);
 
 /* summary.c: the whole answer in at most four sentences, and what to do next. */
 rs_status rs_fl_summarize(rs_fl_analysis *a, rs_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* A labelled directory of rank files: what was read and what it comes to. */
-#ifndef RS_METRICS_DATASET_H
-#define RS_METRICS_DATASET_H
+#pragma once
 
 #include "job/job.h"
 #include "metrics/series.h"
@@ -139,5 +138,3 @@ double rs_dataset_metric(const rs_dataset *dataset, rs_metric metric);
 /* The collective with most exposed time on average; -1 when there is none. */
 int rs_dataset_dominant(const rs_dataset *dataset);
 extern const char *const rs_collective_names[RS_N_COLLECTIVES];
-
-#endif

@@ -1,6 +1,5 @@
 /* Charts as PNG files: lines with bands over a common axis, and marked stretches of it. */
-#ifndef RS_METRICS_PLOT_H
-#define RS_METRICS_PLOT_H
+#pragma once
 
 #include "rankscope/status.h"
 
@@ -41,5 +40,3 @@ typedef struct rs_plot {
  * build cannot draw. */
 rs_status rs_plot_png(const rs_plot *plot, const char *path, rs_error *err);
 bool rs_plot_available(void);
-
-#endif

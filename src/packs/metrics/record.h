@@ -2,8 +2,7 @@
  *
  * Times are kept as whole numbers of 2^-shift milliseconds. The profiler's times are 32-bit floats, so that
  * with a shift of 40 every one of them is exact; steps of more than an hour are kept a little coarser. */
-#ifndef RS_METRICS_RECORD_H
-#define RS_METRICS_RECORD_H
+#pragma once
 
 #include "base/interval.h"
 #include "input/json.h"
@@ -96,5 +95,3 @@ bool rs_record_overlap(rs_record_reader *reader, int64_t total, rs_active *out, 
 bool rs_metrics_units(const uint8_t *text, size_t n, int shift, int64_t *out);
 /* As a double: exact to one unit in the last place. */
 double rs_metrics_real(const uint8_t *text, size_t n);
-
-#endif

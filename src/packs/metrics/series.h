@@ -1,6 +1,5 @@
 /* What is kept of a rank's records, and its sums. */
-#ifndef RS_METRICS_SERIES_H
-#define RS_METRICS_SERIES_H
+#pragma once
 
 #include "metrics/record.h"
 #include "metrics/smi.h"
@@ -76,5 +75,3 @@ typedef struct rs_series_settings {
 
 /* Reads series->file into the rest of it. Defects go to series->problems. */
 rs_status rs_series_read(rs_series *series, const rs_series_settings *settings, rs_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* What rocm-smi printed into a record: temperatures, power, use and clocks of each GPU of the node. */
-#ifndef RS_METRICS_SMI_H
-#define RS_METRICS_SMI_H
+#pragma once
 
 #include "input/json.h"
 
@@ -16,5 +15,3 @@ typedef struct rs_smi_sample {
 /* Parses the text (a JSON string's inside) for one GPU: number local_rank modulo the GPUs listed. false when
  * nothing is told about any. */
 bool rs_smi_parse(const rs_json_text *text, int64_t rank, rs_smi_sample *out);
-
-#endif

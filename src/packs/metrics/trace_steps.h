@@ -1,6 +1,5 @@
 /* What a trace's kernels say of each training step. */
-#ifndef RS_METRICS_TRACE_STEPS_H
-#define RS_METRICS_TRACE_STEPS_H
+#pragma once
 
 #include "job/job.h"
 #include "match/collective_ops.h"
@@ -29,5 +28,3 @@ typedef struct rs_traced_rank {
 } rs_traced_rank;
 
 extern const rs_each_rank rs_metrics_by_steps;
-
-#endif

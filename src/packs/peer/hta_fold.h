@@ -1,6 +1,5 @@
 /* HTA's tables of names: every name while there are few, else the largest and "others". */
-#ifndef RS_PEER_HTA_FOLD_H
-#define RS_PEER_HTA_FOLD_H
+#pragma once
 
 #include "analysis/plan.h"
 
@@ -31,5 +30,3 @@ typedef struct rs_hta_row {
 /* Puts the rows of one rank and class into a relation; items stand by time, longest first. */
 void rs_hta_fold(const rs_hta_named *items, size_t n, int64_t rank, double ratio, size_t top,
                  rs_relations *out, unsigned at);
-
-#endif

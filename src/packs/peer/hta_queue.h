@@ -1,6 +1,5 @@
 /* HTA's queue lengths. */
-#ifndef RS_PEER_HTA_QUEUE_H
-#define RS_PEER_HTA_QUEUE_H
+#pragma once
 
 #include "peer/hta_window.h"
 #include "trace/queue_depth.h"
@@ -11,5 +10,3 @@ rs_status rs_hta_queue_of(const rs_trace *trace, const rs_frame_rows *frame, rs_
 
 /* Whether HTA counts a host call of this name as a launch. */
 bool rs_hta_is_launch(const char *name);
-
-#endif

@@ -4,8 +4,7 @@
  * the file has a fraction of a microsecond, starts are rounded up and ends down, in doubles; as soon as two
  * training steps are seen, the last step is cut off and GPU rows stay only while their launch does. GPU rows
  * come first. */
-#ifndef RS_PEER_HTA_WINDOW_H
-#define RS_PEER_HTA_WINDOW_H
+#pragma once
 
 #include "analysis/frame_columns.h"
 #include "analysis/plan.h"
@@ -40,5 +39,3 @@ double rs_hta_from_zero(const rs_run *run, int64_t ns); /* us */
 
 /* A time in the doubles of microseconds that HTA reads from the file. */
 double rs_hta_us(int64_t ns);
-
-#endif

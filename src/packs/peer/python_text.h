@@ -1,6 +1,5 @@
 /* Cells as Python prints them: what TraceLens writes is the text of lists, tuples and dicts. */
-#ifndef RS_PEER_PYTHON_TEXT_H
-#define RS_PEER_PYTHON_TEXT_H
+#pragma once
 
 #include "base/text.h"
 
@@ -12,5 +11,3 @@ void rs_python_put_string(rs_text *t, const char *text, size_t n); /* in quotes,
 void rs_python_put_list(rs_text *t, const char *json, size_t n);
 /* "(2, 3)", "(2,)", "()" */
 void rs_python_put_tuple(rs_text *t, const int64_t *values, size_t n);
-
-#endif

@@ -1,8 +1,7 @@
 /* TraceLens' performance report (generate_perf_report_pytorch): the sheets of one rank, with TraceLens' names,
  * order, numbers and faults. docs/differences.md says what differs from rankscope's own answers, and by how
  * much. */
-#ifndef RS_PEER_TRACELENS_H
-#define RS_PEER_TRACELENS_H
+#pragma once
 
 #include "perf/devices.h"
 #include "rankscope/table.h"
@@ -40,5 +39,3 @@ typedef struct rs_tracelens_options {
  * that hold others repeatedly, in the sum of the work below each. */
 rs_status rs_tracelens_sheets(rs_trace *trace, const rs_tracelens_options *options, rs_sheets *out,
                               rs_error *err);
-
-#endif

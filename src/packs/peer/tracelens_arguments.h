@@ -1,6 +1,5 @@
 /* Arguments of operators as TraceLens' models read them, and what these models share. */
-#ifndef RS_PEER_TRACELENS_ARGUMENTS_H
-#define RS_PEER_TRACELENS_ARGUMENTS_H
+#pragma once
 
 #include "peer/python_text.h"
 #include "peer/tracelens_models.h"
@@ -81,5 +80,3 @@ struct rs_tl_model {
 extern const rs_tl_model rs_tl_models_matrix[], rs_tl_models_elements[]; /* the end has no name */
 
 extern const rs_tl_model rs_tl_model_triton; /* of every name that begins as Inductor's do */
-
-#endif

@@ -1,7 +1,6 @@
 /* Calls of operators that TraceLens has a model for: their work, what the model says, and the rows that come
  * of groups of them. */
-#ifndef RS_PEER_TRACELENS_CALLS_H
-#define RS_PEER_TRACELENS_CALLS_H
+#pragma once
 
 #include "peer/tracelens_models.h"
 #include "peer/tracelens_rank.h"
@@ -87,5 +86,3 @@ rs_status rs_tl_add_families(rs_tl_knowledge *k, rs_sheets *out, rs_error *err);
 bool rs_tl_add_kernel_cells(const rs_tl_call_list *list, const rs_tl_lot *lot, rs_table *t);
 /* A parameter's value in Python text; quoted: as repr() has it. */
 void rs_tl_put_param(const rs_tl_param *p, bool quoted, rs_text *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* Rows of one sheet in several of TraceLens' reports, joined by their keys: a row is in exactly one slot. */
-#ifndef RS_PEER_TRACELENS_JOIN_H
-#define RS_PEER_TRACELENS_JOIN_H
+#pragma once
 
 #include "input/sheets.h"
 
@@ -51,5 +50,3 @@ double rs_tl_number(const rs_tl_join *join, uint32_t slot, size_t report, size_t
 uint32_t *rs_tl_order_by_keys(const rs_tl_join *join);
 /* Puts n slots in falling order of a report's column, unknown ones last, equal ones as they are. */
 bool rs_tl_order_by_size(const rs_tl_join *join, uint32_t *slots, size_t n, size_t report, size_t column);
-
-#endif

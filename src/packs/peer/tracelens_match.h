@@ -1,6 +1,5 @@
 /* Collectives matched over ranks as TraceLens does: by their order within the group's name. */
-#ifndef RS_PEER_TRACELENS_MATCH_H
-#define RS_PEER_TRACELENS_MATCH_H
+#pragma once
 
 #include "peer/tracelens_nccl.h"
 #include "peer/tracelens_sheet.h"
@@ -78,5 +77,3 @@ rs_status rs_tl_add_all2allv(rs_tl_matching *m, bool detailed, rs_sheets *out, s
         RS_TL_MEMBER(row, is, name, "Collective name", TEXT, NONE, "collective"),                            \
         RS_TL_MEMBER(row, is, group_size, "Group size", INT, COUNT, "ranks of the group"),                   \
         RS_TL_MEMBER(row, is, dtype, "dtype", TEXT, NONE, "type of the elements")
-
-#endif

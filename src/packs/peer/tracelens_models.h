@@ -1,7 +1,6 @@
 /* TraceLens' performance models, its formulas as they are: what is wrong in them is in docs/differences.md,
  * what is right in perf/. */
-#ifndef RS_PEER_TRACELENS_MODELS_H
-#define RS_PEER_TRACELENS_MODELS_H
+#pragma once
 
 #include "base/memory.h"
 #include "rankscope/status.h"
@@ -58,5 +57,3 @@ typedef enum rs_tl_outcome {
  * in the arena. Out of memory: RS_TL_FAILED with *ok false. */
 rs_tl_outcome rs_tl_model_ask(const rs_tl_model *model, bool backward, const rs_tl_call *call,
                               rs_arena *arena, rs_tl_answer *out, bool *ok);
-
-#endif

@@ -1,6 +1,5 @@
 /* TraceLens' collective report over the ranks of a job (generate_multi_rank_collective_report_pytorch). */
-#ifndef RS_PEER_TRACELENS_NCCL_H
-#define RS_PEER_TRACELENS_NCCL_H
+#pragma once
 
 #include "peer/tracelens.h"
 
@@ -32,5 +31,3 @@ bool rs_tl_collectives_are_simple(const rs_tl_collectives *const *ranks, size_t 
  * TraceLens give up; here it has what the lowest of its ranks says, and *n_mismatched counts it. */
 rs_status rs_tl_collective_sheets(const rs_tl_collectives *const *ranks, size_t n, bool detailed,
                                   rs_sheets *out, size_t *n_mismatched, rs_error *err);
-
-#endif

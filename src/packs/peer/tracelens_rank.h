@@ -1,7 +1,6 @@
 /* One rank as TraceLens sees it: which work is linked, which operators launch it, under which names. Shared by
  * the files that make its sheets. */
-#ifndef RS_PEER_TRACELENS_RANK_H
-#define RS_PEER_TRACELENS_RANK_H
+#pragma once
 
 #include "base/interval.h"
 #include "peer/tracelens_sheet.h"
@@ -130,5 +129,3 @@ rs_status rs_tl_add_timeline(rs_tl_rank *r, rs_sheets *out, rs_error *err); /* s
 rs_status rs_tl_add_operators(rs_tl_rank *r, rs_sheets *out, rs_error *err);
 rs_status rs_tl_add_kernels(rs_tl_rank *r, rs_sheets *out, rs_error *err);
 rs_status rs_tl_add_collectives(rs_tl_rank *r, rs_sheets *out, rs_error *err);
-
-#endif

@@ -23,8 +23,7 @@
  *
  * What is unknown: INT64_MIN, all ones of 32 bits, NaN, NULL. Statistics are of doubles, and leave unknown ones out; those of
  * int64_t (ns, all known) are exact. */
-#ifndef RS_PEER_TRACELENS_SHEET_H
-#define RS_PEER_TRACELENS_SHEET_H
+#pragma once
 
 #include "base/layout.h"
 #include "peer/python_text.h"
@@ -158,5 +157,3 @@ bool rs_tl_group(const void *keys, size_t size, const bool *skip, size_t n, rs_t
 void rs_tl_groups_clear(rs_tl_groups *groups);
 /* The groups in falling order of their sums, then of the given ids, rising (NULL: as they are). */
 bool rs_tl_order(const double *sums, const uint32_t *ids, size_t n, uint32_t **out);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Whoever adds to it does so in one transaction that holds the write lock from its start (BEGIN IMMEDIATE), and what may be there
  * once has a unique key. So two watchers of one history, and one that is killed, neither lose a window nor repeat one. */
-#ifndef RS_WATCH_HISTORY_H
-#define RS_WATCH_HISTORY_H
+#pragma once
 
 #include "watch/series.h"
 
@@ -122,5 +121,3 @@ typedef enum rs_posted { RS_POST_AGAIN, RS_POSTED, RS_POST_REFUSED } rs_posted;
 rs_status rs_history_end_post(rs_watch_history *history, int64_t id, rs_posted outcome, rs_error *err);
 /* Before a history is posted of for the first time: what was printed and is over is not posted. */
 rs_status rs_history_skip_old_posts(rs_watch_history *history, rs_error *err);
-
-#endif

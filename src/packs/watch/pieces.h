@@ -1,6 +1,5 @@
 /* Pieces: what one file says of one rank in one window; and the files in which they come. */
-#ifndef RS_WATCH_PIECES_H
-#define RS_WATCH_PIECES_H
+#pragma once
 
 #include "rankscope/job.h"
 #include "watch/series.h"
@@ -31,5 +30,3 @@ typedef struct rs_pieces {
  * with the file is a state. */
 rs_status rs_pieces_read(const char *path, const rs_job_settings *settings, rs_pieces *out, rs_error *err);
 void rs_pieces_clear(rs_pieces *pieces);
-
-#endif

@@ -10,8 +10,7 @@
  * above h and c(h) the share of values above h that follow another one above h. The chance of three in a row is at most
  * about q(h) c(h)^2, and h is the least at which that is the chance a window that allows one false alarm in 30 days over
  * all ranks. Beyond what the baseline shows, h grows by the tail's index (Hill), which errs to the large side. */
-#ifndef RS_WATCH_SERIES_H
-#define RS_WATCH_SERIES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -90,5 +89,3 @@ rs_status rs_series_set_open(rs_window_series *series, rs_watch_metric metric, i
  * above the usual level three windows in a row must be. */
 const char *rs_series_refusal(const rs_window_series *series, rs_watch_metric metric, bool of_rank,
                               double *limit);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the files of the watch share. */
-#ifndef RS_WATCH_WATCH_H
-#define RS_WATCH_WATCH_H
+#pragma once
 
 #include "base/strings.h"
 #include "base/text.h"
@@ -104,5 +103,3 @@ void rs_watch_put_events(rs_text *text, const rs_series_event *events, size_t n,
                          const char *cause);
 /* Whose they are: "job", or "rank 5, rank 7". */
 void rs_watch_put_subject(rs_text *text, const rs_series_event *events, size_t n);
-
-#endif

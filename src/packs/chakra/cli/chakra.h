@@ -1,6 +1,5 @@
 /* The sub-commands of `rankscope chakra`. */
-#ifndef RS_CLI_CHAKRA_H
-#define RS_CLI_CHAKRA_H
+#pragma once
 
 #include "cli/cli.h"
 #include "rankscope/chakra_trace.h"
@@ -62,5 +61,3 @@ int rs_chakra_convert_to(const char *command, rs_chakra_convert_settings *settin
  * exit code. The settings' path and report are the caller's to leave out. */
 int rs_chakra_check_files(const rs_chakra_check_settings *settings, const char *report,
                           const char *const *paths, size_t n);
-
-#endif

@@ -1,6 +1,5 @@
 /* The parts of `rankscope flight`: its text, and what fetches a running job's answers. */
-#ifndef RS_CLI_FLIGHT_H
-#define RS_CLI_FLIGHT_H
+#pragma once
 
 #include "cli/cli.h"
 #include "cli/fetch.h"
@@ -53,5 +52,3 @@ void rs_flight_compiled_clear(rs_flight_compiled *compiled);
  * *ended is then the exit code, else RS_EXIT_OK. A line goes to standard error when the state changes. */
 rs_status rs_flight_watch(const rs_request *r, const char *what, rs_flight_settings *settings,
                           rs_flight_sources *sources, rs_flight **out, int *ended, rs_error *err);
-
-#endif

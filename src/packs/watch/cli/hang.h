@@ -1,6 +1,5 @@
 /* Hangs: what `rankscope flight` says of a folder's dumps, or of a running job's RAS and Prometheus. It runs next to the watch. */
-#ifndef RS_WATCH_HANG_H
-#define RS_WATCH_HANG_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -36,5 +35,3 @@ rs_status rs_hang_answer(rs_hang_source *source, bool wait, double rest, bool *d
                          rs_text *sentence, rs_error *err);
 /* Ends what runs. */
 void rs_hang_stop(rs_hang_source *source);
-
-#endif

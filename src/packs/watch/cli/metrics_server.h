@@ -1,6 +1,5 @@
 /* The newest metrics for Prometheus, answered by a thread of its own while traces are read. */
-#ifndef RS_WATCH_METRICS_SERVER_H
-#define RS_WATCH_METRICS_SERVER_H
+#pragma once
 
 #include "rankscope/status.h"
 
@@ -11,5 +10,3 @@ rs_status rs_metrics_serve(unsigned port, unsigned *taken, rs_metrics_server **o
 /* What is answered from now on: a copy of the text. False when out of memory; the old text stays. */
 bool rs_metrics_publish(rs_metrics_server *server, const char *text, size_t n);
 void rs_metrics_stop(rs_metrics_server *server); /* NULL is allowed */
-
-#endif

@@ -1,6 +1,5 @@
 /* Posts bodies to a URL. A thread waits for the receiver, so that the watch does not; one body is on its way at a time. */
-#ifndef RS_WATCH_CLI_POSTER_H
-#define RS_WATCH_CLI_POSTER_H
+#pragma once
 
 #include "base/text.h"
 #include "cli/fetch.h"
@@ -37,5 +36,3 @@ void rs_poster_wake(rs_poster *poster);
 bool rs_poster_is_done(const rs_poster *poster, unsigned failures);
 /* Waits for the answer that is outstanding, at most 10 s. NULL is allowed. */
 void rs_poster_close(rs_poster *poster);
-
-#endif

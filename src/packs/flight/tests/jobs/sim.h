@@ -1,8 +1,7 @@
 /* A training job in small: a random SPMD program over nested TP x PP x DP groups is run on a model of hosts,
  * GPU streams and clocks, with one fault, and each rank's flight recorder is written in the real formats. The
  * truth is known because the fault was made here. */
-#ifndef FLIGHT_SIM_H
-#define FLIGHT_SIM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -152,5 +151,3 @@ bool sim_is_silent(const sim_job *job, unsigned rank);
 bool sim_is_stalled(const sim_job *job, unsigned rank);
 /* A moment in the middle of the run. */
 int64_t sim_middle(const sim_job *job);
-
-#endif

@@ -1,6 +1,5 @@
 /* What machines and programs say, given to flight as texts. */
-#ifndef RS_TEST_EVIDENCE_TEXTS_H
-#define RS_TEST_EVIDENCE_TEXTS_H
+#pragma once
 
 #include "rankscope/flight.h"
 #include "support.h"
@@ -22,5 +21,3 @@ static inline rs_flight *flight_of_texts(const text *texts, const char *const *n
     assert_int_equal(rs_flight_get_report(flight, report, &err), RS_OK);
     return flight;
 }
-
-#endif
