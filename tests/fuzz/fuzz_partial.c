@@ -3,7 +3,6 @@
  * them, ends in tables or in an error that says something, and does the same again. */
 #include <string.h>
 
-#include "analysis/analysis.h"
 #include "fuzz.h"
 #include "rankscope/rankscope.h"
 #include "job/partial.h"

@@ -1,6 +1,5 @@
 /* The pickle reader: any bytes are read to an end within the limits; what is read lies inside the input; a
  * cut of a good pickle is noticed as one; nodes refer to nodes that exist. */
-#include <string.h>
 
 #include "fuzz.h"
 #include "input/pickle.h"

@@ -1,6 +1,5 @@
 /* Tables of operations and the study's timelines: any text is a table or refused; what is answered is whole,
  * under our rules and the peer's, and its tables hold no more rows than the text has operations. */
-#include <string.h>
 
 #include "fuzz.h"
 #include "rankscope/job.h"

@@ -1,7 +1,6 @@
 /* The table of event templates: equal ones are kept once. */
 #include "synth.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

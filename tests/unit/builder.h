@@ -1,10 +1,10 @@
 /* Builds small event columns by hand: one call a row. Included by the tests that need it. */
-#ifndef RS_TESTS_BUILDER_H
-#define RS_TESTS_BUILDER_H
+#pragma once
 
 #include <string.h>
 
 #include "trace/trace.h"
+#include "unit.h"
 
 typedef struct builder {
     rs_events *e;
@@ -79,5 +79,3 @@ static inline void add_step(builder *b, const char *category, const char *name, 
 {
     add_row(b, 'X', category, name, pid, pid, start, duration);
 }
-
-#endif

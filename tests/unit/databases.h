@@ -1,10 +1,10 @@
 /* Databases made by SQL, for tests of their readers. */
-#ifndef RS_TESTS_DATABASES_H
-#define RS_TESTS_DATABASES_H
+#pragma once
 
 #include <sqlite3.h>
 
 #include "native.h"
+#include "unit.h"
 
 typedef struct image {
     unsigned char *bytes;
@@ -31,5 +31,3 @@ static inline rs_status load_database(const char *sql, rs_events **out, rs_error
     sqlite3_free(db.bytes);
     return status;
 }
-
-#endif

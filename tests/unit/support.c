@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include "base/memory.h"
 
 /* ---- where the events are --------------------------------------------------------------------------- */
 

@@ -1,19 +1,14 @@
 /* What the tests of the readers share: texts and how to make, damage, pack and compare them. */
-#ifndef RS_TEST_SUPPORT_H
-#define RS_TEST_SUPPORT_H
+#pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "format/kineto.h"
 #include "rankscope/text.h"
+#include "unit.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define RS_TEST_SLOW 1
@@ -132,5 +127,3 @@ const char *text_at(const rs_events *e, uint32_t id);
 /* Calls visit for each Kineto trace of the optional corpus, in a fixed order; returns how many there are. */
 typedef void (*corpus_fn)(const char *path, void *context);
 size_t corpus_each(corpus_fn visit, void *context);
-
-#endif

@@ -1,15 +1,10 @@
 /* Alignment of siblings against a plain table of all cells that follows the rule word for word. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "base/align.h"
 #include "base/memory.h"
+#include "unit.h"
 
 #define MOST 48
 
@@ -88,9 +83,8 @@ static void compare(const rs_align_item *a, size_t n, const rs_align_item *b, si
     }
 }
 
-static void test_random(void **state)
+TEST(test_random)
 {
-    (void)state;
     rs_align_item a[MOST], b[MOST];
     for (int turn = 0; turn < 20000; turn++) {
         size_t n = any(MOST), m = any(MOST);
@@ -102,9 +96,8 @@ static void test_random(void **state)
 }
 
 /* Nearly equal ones, as traces of one model are. */
-static void test_edited(void **state)
+TEST(test_edited)
 {
-    (void)state;
     rs_align_item a[MOST], b[MOST];
     for (int turn = 0; turn < 20000; turn++) {
         size_t n = MOST - 8, m = 0;
@@ -120,9 +113,8 @@ static void test_edited(void **state)
 }
 
 /* The examples of the rule: an item of b without a counterpart decides which of a's is taken. */
-static void test_ties(void **state)
+TEST(test_ties)
 {
-    (void)state;
     const rs_align_item a[] = {{1, 0}, {1, 0}}, b[] = {{9, 0}, {1, 0}};
     uint32_t match[2];
     bool pieces;
@@ -138,9 +130,8 @@ static void test_ties(void **state)
 }
 
 /* A hundred thousand siblings that differ here and there. */
-static void test_long(void **state)
+TEST(test_long)
 {
-    (void)state;
     enum { LONG = 100000 };
     rs_align_item *a = malloc(LONG * sizeof *a), *b = malloc(LONG * sizeof *b);
     uint32_t *match = malloc(LONG * sizeof *match);
@@ -173,9 +164,8 @@ static void test_long(void **state)
     free(match);
 }
 
-static void test_memory(void **state)
+TEST(test_memory)
 {
-    (void)state;
     const rs_align_item a[] = {{1, 0}, {2, 0}, {3, 0}, {1, 1}, {2, 2}, {3, 3}};
     const rs_align_item b[] = {{3, 0}, {1, 0}, {2, 1}, {3, 1}, {2, 2}, {4, 0}};
     uint32_t match[6];
@@ -187,13 +177,4 @@ static void test_memory(void **state)
         if (ok) break;
         assert_true(n < 100);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random), cmocka_unit_test(test_edited), cmocka_unit_test(test_ties),
-        cmocka_unit_test(test_long),   cmocka_unit_test(test_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

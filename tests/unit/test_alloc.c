@@ -61,26 +61,23 @@ static uint64_t check(const text *bytes, unsigned threads, bool file)
     return n;
 }
 
-static void test_plain(void **state)
+TEST(test_plain)
 {
-    (void)state;
     text t = sample();
     for (unsigned threads = 1; threads <= 3; threads++) check(&t, threads, threads == 2);
     text_clear(&t);
 }
 
-static void test_gzip(void **state)
+TEST(test_gzip)
 {
-    (void)state;
     text t = sample(), p = gzip_pack(t.s, t.n, 6);
     for (unsigned threads = 1; threads <= 2; threads++) check(&p, threads, threads == 2);
     text_clear(&p);
     text_clear(&t);
 }
 
-static void test_zstd(void **state)
+TEST(test_zstd)
 {
-    (void)state;
     text t = sample(), p = zstd_pack(t.s, t.n);
     for (unsigned threads = 1; threads <= 2; threads++) check(&p, threads, threads == 2);
     text_clear(&p);
@@ -88,9 +85,8 @@ static void test_zstd(void **state)
 }
 
 /* Texts of several windows, the allocations of which are many: every seventeenth. */
-static void test_windows(void **state)
+TEST(test_windows)
 {
-    (void)state;
     text t = text_trace(3000, 9), p = gzip_pack(t.s, t.n, 1);
     rs_events *full = load(t.s, t.n), *e;
     for (int kind = 0; kind < 2; kind++) {
@@ -114,9 +110,8 @@ static void test_windows(void **state)
     text_clear(&t);
 }
 
-static void test_memory_limit(void **state)
+TEST(test_memory_limit)
 {
-    (void)state;
     text t = text_trace(3000, 9);
     rs_load_settings settings = {.columns = RS_ALL_COLUMNS};
     for (unsigned threads = 1; threads <= 2; threads++) {
@@ -139,13 +134,4 @@ static void test_memory_limit(void **state)
         assert_true(failed > 2 && succeeded > 2);
     }
     text_clear(&t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain),   cmocka_unit_test(test_gzip),         cmocka_unit_test(test_zstd),
-        cmocka_unit_test(test_windows), cmocka_unit_test(test_memory_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

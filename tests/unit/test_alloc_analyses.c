@@ -57,9 +57,8 @@ static void fail_each(rs_job *a, rs_job *b, const rs_analysis *analysis, const r
     rs_result_clear(&full);
 }
 
-static void test_traces(void **state)
+TEST(test_traces)
 {
-    (void)state;
     NEEDS_PEERS();
     char folder[] = "/tmp/rankscope-alloc-XXXXXX", paths[2][64];
     assert_non_null(mkdtemp(folder));
@@ -108,9 +107,8 @@ static void test_traces(void **state)
     rmdir(folder);
 }
 
-static void test_file(void **state)
+TEST(test_file)
 {
-    (void)state;
     text t = {0};
     const rs_analysis *analysis = rs_analysis_find("memory");
     size_t n;
@@ -131,9 +129,8 @@ static void test_file(void **state)
 }
 
 /* The wrong number of jobs is the caller's error, told as such. */
-static void test_wrong_input(void **state)
+TEST(test_wrong_input)
 {
-    (void)state;
     rs_job *job;
     rs_result result;
     const rs_job_settings settings = {.size = sizeof(rs_job_settings), .jobs = 1};
@@ -144,14 +141,4 @@ static void test_wrong_input(void **state)
         rs_job_run_pair(job, job, rs_analysis_find("steps"), NULL, RS_COMPAT_NONE, &result, NULL),
         RS_ERR_USAGE);
     rs_job_close(job);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_traces),
-        cmocka_unit_test(test_file),
-        cmocka_unit_test(test_wrong_input),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

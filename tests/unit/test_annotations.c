@@ -30,9 +30,8 @@ static void check(const rs_annotation_span *list, size_t n_of_list, const rs_poi
     }
 }
 
-static void test_nesting(void **state)
+TEST(test_nesting)
 {
-    (void)state;
     const rs_annotation_span list[] = {{0, 3, 20, 30}, {0, 1, 0, 100}, {0, 2, 20, 60}, {0, 4, 100, 110}};
     const rs_point points[] = {{0, 0},  {0, 20}, {0, 29},  {0, 30},  {0, 59},
                                {0, 60}, {0, 99}, {0, 100}, {0, 110}, {1, 25}};
@@ -40,18 +39,16 @@ static void test_nesting(void **state)
     check(list, 4, points, want, 10);
 }
 
-static void test_overlap_without_nesting(void **state)
+TEST(test_overlap_without_nesting)
 {
-    (void)state;
     const rs_annotation_span list[] = {{0, 1, 0, 50}, {0, 2, 30, 80}, {0, 3, 40, 45}};
     const rs_point points[] = {{0, 42}, {0, 47}, {0, 60}, {0, 80}};
     const char *const want[] = {"1>2>3", "1>2", "2", NULL};
     check(list, 3, points, want, 4);
 }
 
-static void test_same_interval_and_no_length(void **state)
+TEST(test_same_interval_and_no_length)
 {
-    (void)state;
     const rs_annotation_span list[] = {{5, 7, 10, 20}, {5, 8, 10, 20}, {5, 9, 15, 15}};
     const rs_point points[] = {{5, 10}, {5, 15}};
     const char *const want[] = {"7>8", "7>8"};
@@ -66,9 +63,8 @@ static void count(void *context, size_t point, const uint32_t *slots, size_t dep
     *(size_t *)context = depth;
 }
 
-static void test_depth_is_bounded(void **state)
+TEST(test_depth_is_bounded)
 {
-    (void)state;
     static rs_annotation_span list[5000];
     for (uint32_t i = 0; i < 5000; i++) list[i] = (rs_annotation_span){0, i, 0, 10000 - (int64_t)i};
     const rs_point point = {0, 5};
@@ -76,15 +72,4 @@ static void test_depth_is_bounded(void **state)
     assert_true(rs_annotations_enclose(list, 5000, &point, 1, count, &depth, &deep));
     assert_true(depth > 100 && depth < 1000);
     assert_int_equal(depth + deep, 5000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nesting),
-        cmocka_unit_test(test_overlap_without_nesting),
-        cmocka_unit_test(test_same_interval_and_no_length),
-        cmocka_unit_test(test_depth_is_bounded),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

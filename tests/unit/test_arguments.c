@@ -78,9 +78,8 @@ static const char spellings[] =
     "{\"ph\":\"X\",\"other\":{\"a\":1},\"args\":[{\"a\":1}],\"a\":3},"
     "{\"ph\":\"X\",\"args\":{\"nan\":NaN,\"inf\":-Infinity,\"bad\":\"\xff\",\"escape\":\"\\x\"}}]";
 
-static void test_spellings(void **state)
+TEST(test_spellings)
 {
-    (void)state;
     rs_events *e = load_more(spellings, sizeof spellings - 1);
     int64_t v;
     assert_int_equal(e->n, 6);
@@ -121,9 +120,8 @@ static void test_spellings(void **state)
     rs_events_free(e);
 }
 
-static void test_documents(void **state)
+TEST(test_documents)
 {
-    (void)state;
     static const char s[] = "{\"traceEvents\":[{\"ph\":\"X\",\"args\":{\"a\":1}}]}\n"
                             "{\"traceEvents\":[{\"ph\":\"X\",\"args\":{\"b\":2}}]}\n"
                             "{\"ph\":\"X\",\"args\":{\"a\":3}}\n";
@@ -137,9 +135,8 @@ static void test_documents(void **state)
 }
 
 /* An event that is lost leaves neither values nor names. */
-static void test_damage(void **state)
+TEST(test_damage)
 {
-    (void)state;
     static const char s[] = "[{\"ph\":\"X\",\"args\":{\"a\":1}},\n"
                             "{\"ph\":\"X\",\"args\":{\"a\":2,\"lost\":3,\"b\" 4}},\n"
                             "{\"ph\":\"X\",\"args\":{\"b\":5}},\n"
@@ -152,9 +149,8 @@ static void test_damage(void **state)
     rs_events_free(e);
 }
 
-static void test_too_many(void **state)
+TEST(test_too_many)
 {
-    (void)state;
     text t = {0};
     text_puts(&t, "[");
     for (int i = 0; i < RS_MAX_OTHERS + 10; i++)
@@ -170,9 +166,8 @@ static void test_too_many(void **state)
     text_clear(&t);
 }
 
-static void test_memory_limit(void **state)
+TEST(test_memory_limit)
 {
-    (void)state;
     text t = {0};
     text_puts(&t, "[");
     for (int i = 0; i < 20000; i++) text_printf(&t, "%s{\"ph\":\"X\",\"args\":{\"n\":%d}}", i ? "," : "", i);
@@ -231,9 +226,8 @@ static void add_events(text *t, size_t n, size_t n_names, rng *r)
     }
 }
 
-static void test_ways(void **state)
+TEST(test_ways)
 {
-    (void)state;
     static const size_t names[] = {1, 20, 900, 1030, 5000};
     rng r = {.state = 13};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -303,9 +297,8 @@ static const char *text_cell(const rs_table *t, size_t row, size_t column)
     return rs_table_text(t, row, column, NULL);
 }
 
-static void test_frame(void **state)
+TEST(test_frame)
 {
-    (void)state;
     NEEDS_PEERS();
     folder f = two_ranks();
     static const struct {
@@ -381,9 +374,8 @@ static bool has_note(const rs_result *r, const char *word)
     return false;
 }
 
-static void test_frame_names(void **state)
+TEST(test_frame_names)
 {
-    (void)state;
     folder f = two_ranks();
     rs_result result;
     rs_error err = RS_ERROR_INIT;
@@ -406,9 +398,8 @@ static void test_frame_names(void **state)
 }
 
 /* As many names as one file may have, and others in the next one. */
-static void test_frame_too_many(void **state)
+TEST(test_frame_too_many)
 {
-    (void)state;
     folder f = make_folder();
     for (int rank = 0; rank < 2; rank++) {
         text t = {0};
@@ -432,16 +423,4 @@ static void test_frame_too_many(void **state)
     assert_int_equal(result.problems.items[0].count, RS_MAX_OTHERS);
     rs_result_clear(&result);
     remove_folder(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spellings),      cmocka_unit_test(test_documents),
-        cmocka_unit_test(test_damage),         cmocka_unit_test(test_too_many),
-        cmocka_unit_test(test_memory_limit),   cmocka_unit_test(test_ways),
-        cmocka_unit_test(test_frame),          cmocka_unit_test(test_frame_names),
-        cmocka_unit_test(test_frame_too_many),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

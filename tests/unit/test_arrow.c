@@ -1,16 +1,12 @@
 /* Arrow export: types, values, bitmaps, metadata, who frees what and when, and running out of memory. */
 #include <errno.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "rankscope/arrow.h"
+#include "unit.h"
 
 static const rs_column_spec columns[] = {
     {"rank", RS_INT, RS_UNIT_ID, "the rank", NULL},
@@ -114,9 +110,8 @@ static void check_values(const struct ArrowArray *a, size_t rows)
     }
 }
 
-static void test_values(void **state)
+TEST(test_values)
 {
-    (void)state;
     size_t sizes[] = {0, 1, 63, 64, 65, ROWS};
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
         rs_table *t = make_table(sizes[k]);
@@ -151,9 +146,8 @@ static const char *metadata(const char *packed, const char *key, char *out)
     return NULL;
 }
 
-static void test_schema(void **state)
+TEST(test_schema)
 {
-    (void)state;
     rs_table *t = make_table(3);
     struct ArrowSchema s;
     char value[64];
@@ -182,9 +176,8 @@ static void test_schema(void **state)
 }
 
 /* A child that was moved out keeps its numbers, and the table's, when all else is gone. */
-static void test_moved_child(void **state)
+TEST(test_moved_child)
 {
-    (void)state;
     rs_table *t = make_table(ROWS);
     owner_state s = {0};
     rs_arrow_owner owner = {hold, release, &s};
@@ -204,9 +197,8 @@ static void test_moved_child(void **state)
     names.release(&names);
 }
 
-static void test_stream(void **state)
+TEST(test_stream)
 {
-    (void)state;
     rs_table *t = make_table(ROWS);
     owner_state s = {0};
     rs_arrow_owner owner = {hold, release, &s};
@@ -231,9 +223,8 @@ static void test_stream(void **state)
     rs_table_free(t);
 }
 
-static void test_texts_become_utf8(void **state)
+TEST(test_texts_become_utf8)
 {
-    (void)state;
     rs_table *t = rs_table_create(&spec);
     rs_table_add_int(t, 0);
     rs_table_add_time(t, 0);
@@ -250,9 +241,8 @@ static void test_texts_become_utf8(void **state)
     rs_table_free(t);
 }
 
-static void test_out_of_memory(void **state)
+TEST(test_out_of_memory)
 {
-    (void)state;
     rs_table *t = make_table(ROWS);
     owner_state s = {0};
     rs_arrow_owner owner = {hold, release, &s};
@@ -283,17 +273,4 @@ static void test_out_of_memory(void **state)
     }
     assert_true(failures > 20);
     rs_table_free(t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_schema),
-        cmocka_unit_test(test_moved_child),
-        cmocka_unit_test(test_stream),
-        cmocka_unit_test(test_texts_become_utf8),
-        cmocka_unit_test(test_out_of_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

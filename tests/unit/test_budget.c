@@ -1,15 +1,11 @@
 /* --budget: never more bytes than asked for, always whole JSON, first rows, and true counts of what was left out. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "analysis/analysis.h"
 #include "base/memory.h"
 #include "sink.h"
+#include "unit.h"
 
 static const rs_column_spec columns[] = {
     {"depth", RS_INT, RS_UNIT_COUNT, "depth", NULL},
@@ -139,17 +135,15 @@ static void check_json(const char *nest_by)
     rs_result_clear(&result);
 }
 
-static void test_json(void **state)
+TEST(test_json)
 {
-    (void)state;
     check_json(NULL);
     check_json("depth");
 }
 
 /* A table of one row is an answer's heart: it is there before the first row of a ranking. */
-static void test_order(void **state)
+TEST(test_order)
 {
-    (void)state;
     rs_result result;
     collected out;
     make_result(&result);
@@ -169,9 +163,8 @@ static void test_order(void **state)
     rs_result_clear(&result);
 }
 
-static void test_md(void **state)
+TEST(test_md)
 {
-    (void)state;
     rs_result result;
     collected all, out;
     make_result(&result);
@@ -207,9 +200,8 @@ static void test_md(void **state)
     rs_result_clear(&result);
 }
 
-static void test_other_forms_refuse(void **state)
+TEST(test_other_forms_refuse)
 {
-    (void)state;
     rs_result result;
     collected out;
     make_result(&result);
@@ -223,9 +215,8 @@ static void test_other_forms_refuse(void **state)
     rs_result_clear(&result);
 }
 
-static void test_every_allocation_may_fail(void **state)
+TEST(test_every_allocation_may_fail)
 {
-    (void)state;
     static const char *const forms[] = {"json", "md"};
     rs_result result;
     make_result(&result);
@@ -241,16 +232,4 @@ static void test_every_allocation_may_fail(void **state)
         }
     }
     rs_result_clear(&result);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_json),
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_md),
-        cmocka_unit_test(test_other_forms_refuse),
-        cmocka_unit_test(test_every_allocation_may_fail),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

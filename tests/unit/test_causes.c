@@ -1,15 +1,11 @@
 /* What holds GPU work and calls up, and where a window ends: the program's own event graph on small ranks.
  * Times are in ns; the main thread is 1, the GPU's events lie on threads named by their stream. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include "engine/build.h"
 #include "engine/causes.h"
 #include "trace/selection.h"
 #include "builder.h"
+#include "unit.h"
 
 #define MAIN 1
 #define US 1000
@@ -64,9 +60,8 @@ static void add_copy(builder *b, int64_t stream, int64_t start, int64_t duration
 
 /* A host that only enqueues is done at 10 us; the work it launched runs until 912 us. What is launched behind
  * the step is not the step's. */
-static void test_the_window_ends_with_its_work(void **state)
+TEST(test_the_window_ends_with_its_work)
 {
-    (void)state;
     builder b = builder_create();
     add_row(&b, 'X', "user_annotation", "ProfilerStep#1", MAIN, MAIN, 0, 10 * US);
     for (int64_t i = 0; i < 3; i++) {
@@ -82,9 +77,8 @@ static void test_the_window_ends_with_its_work(void **state)
 }
 
 /* Instances are counted, and a range that goes beyond the last is not there. */
-static void test_instances(void **state)
+TEST(test_instances)
 {
-    (void)state;
     builder b = builder_create();
     for (int64_t i = 0; i < 3; i++)
         add_row(&b, 'X', "user_annotation", "ProfilerStep", MAIN, MAIN, i * 10, 10);
@@ -99,9 +93,8 @@ static void test_instances(void **state)
 }
 
 /* The copy's call lasts from 10 us to 520 us because the kernel before it runs until 500 us. */
-static void test_a_blocking_copy(void **state)
+TEST(test_a_blocking_copy)
 {
-    (void)state;
     builder b = builder_create();
     add_row(&b, 'X', "user_annotation", "ProfilerStep#1", MAIN, MAIN, 0, 521 * US);
     add_launch(&b, "cudaLaunchKernel", 1 * US, 2 * US, 1);
@@ -116,9 +109,8 @@ static void test_a_blocking_copy(void **state)
 
 /* A kernel that is launched slowly was held up by its launch, though that began long before the kernel before
  * ended. */
-static void test_a_slow_launch(void **state)
+TEST(test_a_slow_launch)
 {
-    (void)state;
     builder b = builder_create();
     add_row(&b, 'X', "user_annotation", "ProfilerStep#1", MAIN, MAIN, 0, 700 * US);
     add_launch(&b, "cudaLaunchKernel", 1 * US, 2 * US, 1);
@@ -167,9 +159,8 @@ static void add_full_queue(builder *b, int n, int queue)
 }
 
 /* Each call with a full queue waits for the start of the work that many launches before. */
-static void test_a_full_queue(void **state)
+TEST(test_a_full_queue)
 {
-    (void)state;
     for (int queue = FREE; queue < N_QUEUES; queue++) {
         builder b = builder_create();
         add_full_queue(&b, LIMIT + 150, queue);
@@ -210,9 +201,8 @@ static void test_a_full_queue(void **state)
 
 /* Out of pageable memory a copy is staged: its call waits for most of it, and returns before its end. What returns at once
  * has not waited. */
-static void test_a_staged_copy(void **state)
+TEST(test_a_staged_copy)
 {
-    (void)state;
     static const char *const names[] = {"Memcpy HtoD (Pageable -> Device)", "Memcpy HtoD (Pinned -> Device)"};
     for (int pinned = 0; pinned < 2; pinned++)
         for (int soon = 0; soon < 2; soon++) {
@@ -236,9 +226,8 @@ static void test_a_staged_copy(void **state)
 
 /* A watchdog asks every 10 us until long after the last work: it bounds nothing, and the trace ends without
  * it. */
-static void test_a_thread_that_polls(void **state)
+TEST(test_a_thread_that_polls)
 {
-    (void)state;
     builder b = builder_create();
     add_launch(&b, "cudaLaunchKernel", 0, 2 * US, 1);
     add_kernel(&b, "k", 0, 7, 5 * US, 995 * US, 1);
@@ -254,9 +243,8 @@ static void test_a_thread_that_polls(void **state)
 }
 
 /* A thread that does one thing and then only asks takes part, be that thing the very first event. */
-static void test_a_thread_that_works_once(void **state)
+TEST(test_a_thread_that_works_once)
 {
-    (void)state;
     builder b = builder_create();
     uint32_t op = add_op(&b, "aten::add", MAIN, 10 * US, 50 * US, 1);
     add_row(&b, 'X', "user_annotation", "ProfilerStep#1", MAIN, MAIN, 0, 100 * US);
@@ -270,9 +258,8 @@ static void test_a_thread_that_works_once(void **state)
 }
 
 /* A whole trace ends with the thread that gave the GPU work, be its last event the first of the file. */
-static void test_the_first_event_ends_last(void **state)
+TEST(test_the_first_event_ends_last)
 {
-    (void)state;
     builder b = builder_create();
     add_op(&b, "aten::linear", MAIN, 0, 500 * US, 1);
     add_launch(&b, "cudaLaunchKernel", 10 * US, 2 * US, 1);
@@ -284,9 +271,8 @@ static void test_the_first_event_ends_last(void **state)
 
 /* Steps without an annotation of the name asked for: two processes show the same two, of which the second is
  * selected in the end. */
-static void test_the_window_of_steps(void **state)
+TEST(test_the_window_of_steps)
 {
-    (void)state;
     builder b = builder_create();
     for (int64_t pid = MAIN; pid < MAIN + 2; pid++)
         for (int64_t i = 0; i < 2; i++)
@@ -318,9 +304,8 @@ static void test_the_window_of_steps(void **state)
 
 /* The thread that waits for gloo shows nothing from 12 us to 600 us; the span that it waits for runs from 15
  * us. */
-static void test_communication_of_the_host(void **state)
+TEST(test_communication_of_the_host)
 {
-    (void)state;
     builder b = builder_create();
     add_row(&b, 'X', "user_annotation", "ProfilerStep#1", MAIN, MAIN, 0, 700 * US);
     add_op(&b, "aten::add", MAIN, 1 * US, 5 * US, 1);
@@ -339,9 +324,8 @@ static void test_communication_of_the_host(void **state)
 }
 
 /* A thread that goes on working while communication runs did not wait for it. */
-static void test_communication_beside_work(void **state)
+TEST(test_communication_beside_work)
 {
-    (void)state;
     builder b = builder_create();
     add_row(&b, 'X', "user_annotation", "ProfilerStep#1", MAIN, MAIN, 0, 700 * US);
     add_op(&b, "c10d::allreduce_", MAIN, 7 * US, 5 * US, 2);
@@ -388,9 +372,8 @@ static builder add_waits(int64_t n, bool early)
     return b;
 }
 
-static void test_waits_told_by_calls_alone(void **state)
+TEST(test_waits_told_by_calls_alone)
 {
-    (void)state;
     const struct {
         int64_t n;
         bool early;
@@ -405,9 +388,8 @@ static void test_waits_told_by_calls_alone(void **state)
 }
 
 /* Calls that return 7 us before the work has ended that they waited for; one that returns 90 us before did not wait. */
-static void test_a_device_whose_clock_is_ahead(void **state)
+TEST(test_a_device_whose_clock_is_ahead)
 {
-    (void)state;
     for (int odd = 0; odd < 2; odd++) {
         builder b = builder_create();
         int64_t ahead;
@@ -425,14 +407,13 @@ static void test_a_device_whose_clock_is_ahead(void **state)
 
 /* Memory is given back when the device is idle, and that takes 30 us more. Work launched behind the call, and a call that
  * frees on a stream, are no part of it; nor does it tell how far clocks are apart. */
-static void test_free_waits_for_the_device(void **state)
+TEST(test_free_waits_for_the_device)
 {
     static const struct {
         const char *call;
         size_t waits;
     } cases[] = {
         {"cudaFree", 8}, {"hipFree", 8}, {"cudaFreeAsync", 0}, {"cudaFreeHost", 0}, {"cudaMalloc", 0}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         builder b = builder_create();
         int64_t ahead;
@@ -452,9 +433,8 @@ static void test_free_waits_for_the_device(void **state)
 }
 
 /* A call that a cuda_sync event says waited for work which ended 50 us after its return. */
-static void test_contradictions_are_counted(void **state)
+TEST(test_contradictions_are_counted)
 {
-    (void)state;
     builder b = builder_create();
     add_launch(&b, "cudaLaunchKernel", 0, 2 * US, 1);
     add_kernel(&b, "k", 0, 7, 5 * US, 95 * US, 1);
@@ -467,27 +447,4 @@ static void test_contradictions_are_counted(void **state)
     answer a = ask(&b, "", 0, 0);
     assert_int_equal(a.part.n_contradicted, 2);
     finish(&b, &a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_window_ends_with_its_work),
-        cmocka_unit_test(test_instances),
-        cmocka_unit_test(test_a_blocking_copy),
-        cmocka_unit_test(test_a_slow_launch),
-        cmocka_unit_test(test_a_full_queue),
-        cmocka_unit_test(test_a_staged_copy),
-        cmocka_unit_test(test_a_thread_that_polls),
-        cmocka_unit_test(test_a_thread_that_works_once),
-        cmocka_unit_test(test_the_first_event_ends_last),
-        cmocka_unit_test(test_the_window_of_steps),
-        cmocka_unit_test(test_communication_of_the_host),
-        cmocka_unit_test(test_communication_beside_work),
-        cmocka_unit_test(test_contradictions_are_counted),
-        cmocka_unit_test(test_waits_told_by_calls_alone),
-        cmocka_unit_test(test_a_device_whose_clock_is_ahead),
-        cmocka_unit_test(test_free_waits_for_the_device),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <zlib.h>
 
-#include "base/memory.h"
 #include "format/memory_read.h"
 #include "format/op_table.h"
 #include "input/pickle.h"
@@ -95,9 +94,8 @@ static const struct {
 
 /* Every column gone, every cell of the middle row damaged: the rows around it are as they were, and a row without its times
  * or of another shape is counted. */
-static void test_rocprof_csv(void **state)
+TEST(test_rocprof_csv)
 {
-    (void)state;
     static const char *const values[] = {
         "", "x", "-1", "9223372036854775808", "\"q, \"\"r\"", "\"open", "a,b", "Agent 99999999999"};
     for (size_t i = 0; i < COUNT(runs); i++) {
@@ -149,9 +147,8 @@ static rs_status read_ops(const char *s, rs_op_table *out, rs_problems *problems
     return status;
 }
 
-static void test_op_table(void **state)
+TEST(test_op_table)
 {
-    (void)state;
     static const char good[] = "0,0,0,0,forward-compute,0,0,0,1.5,0.25";
     static const struct {
         int field;
@@ -262,9 +259,8 @@ static const char timeline[] =
                                                                              ARGS(4, 0)) "]";
 
 /* One member damaged: the other operations are read; an operation that is not is counted. */
-static void test_op_timeline(void **state)
+TEST(test_op_timeline)
 {
-    (void)state;
     members *all = members_of(timeline);
     rs_op_table table;
     rs_problems problems = {0};
@@ -324,9 +320,8 @@ static rs_status read_memory(const char *s, size_t n, rs_memory_timeline *out, r
     return status;
 }
 
-static void test_memory_timeline(void **state)
+TEST(test_memory_timeline)
 {
-    (void)state;
     static const struct {
         const char *text;
         rs_status status;
@@ -404,9 +399,8 @@ static void expect_cell(const rs_grid *g, const rs_strings *texts, size_t row, s
     if (want) assert_string_equal(is, want);
 }
 
-static void test_csv(void **state)
+TEST(test_csv)
 {
-    (void)state;
     static const struct {
         const char *text;
         rs_status status;
@@ -516,9 +510,8 @@ static const part good_parts[N_PARTS] = {
 #define CELLS(row)                                                                                           \
     "<worksheet><row><c t=\"s\"><v>0</v></c><c t=\"s\"><v>1</v></c></row><row>" row "</row></worksheet>"
 
-static void test_workbook(void **state)
+TEST(test_workbook)
 {
-    (void)state;
     static const struct {
         int part;         /* that is another; N_PARTS: none */
         const char *text; /* NULL: it is not there */
@@ -583,9 +576,8 @@ static void test_workbook(void **state)
 }
 
 /* Each byte of an archive changed or the rest cut off: what is read is what was written, or the archive is refused. */
-static void test_damaged_workbook(void **state)
+TEST(test_damaged_workbook)
 {
-    (void)state;
     text t = zip_of(good_parts, N_PARTS);
     for (size_t i = 0; i < 2 * t.n; i++) {
         rs_strings texts;
@@ -615,9 +607,8 @@ static void test_damaged_workbook(void **state)
 #define BYTES(s) s, sizeof(s) - 1
 /* Every opcode with every prefix of its arguments, alone and on a stack that has what it needs: data or a refusal, never more
  * bytes than there are. */
-static void test_opcodes(void **state)
+TEST(test_opcodes)
 {
-    (void)state;
     static const struct {
         const char *bytes;
         size_t n;
@@ -671,19 +662,4 @@ static void test_opcodes(void **state)
             guarded_free(&g);
         }
     rs_values_clear(&v);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rocprof_csv),
-        cmocka_unit_test(test_op_table),
-        cmocka_unit_test(test_op_timeline),
-        cmocka_unit_test(test_memory_timeline),
-        cmocka_unit_test(test_csv),
-        cmocka_unit_test(test_workbook),
-        cmocka_unit_test(test_damaged_workbook),
-        cmocka_unit_test(test_opcodes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* Kernel classes and calls of device runtimes: names as real profilers write them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "match/collective_names.h"
 #include "trace/calls.h"
 #include "trace/comm_kernels.h"
 #include "trace/kernel_name.h"
 #include "trace/trace.h"
+#include "unit.h"
 
 typedef struct sample {
     rs_kind kind;
@@ -57,9 +53,8 @@ static const sample samples[] = {
     {RS_KIND_KERNEL, "", C, C, C},
 };
 
-static void test_samples(void **state)
+TEST(test_samples)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
         const sample *s = &samples[i];
         size_t n = strlen(s->name);
@@ -69,9 +64,8 @@ static void test_samples(void **state)
     }
 }
 
-static void test_names_of_any_length(void **state)
+TEST(test_names_of_any_length)
 {
-    (void)state;
     static char name[20000];
     for (size_t n = 0; n < 40; n++) { /* each length around those of the words, none terminated */
         memset(name, 'x', sizeof name - 1);
@@ -85,9 +79,8 @@ static void test_names_of_any_length(void **state)
 }
 
 /* Names as profilers of the stacks show them; their words; the family, NULL: it does not communicate. */
-static void test_words(void **state)
+TEST(test_words)
 {
-    (void)state;
     static const struct {
         const char *name, *words, *family;
         rs_coll_kind kind;
@@ -160,18 +153,16 @@ static void test_words(void **state)
     }
 }
 
-static void test_hta_looks_at_the_first_line(void **state)
+TEST(test_hta_looks_at_the_first_line)
 {
-    (void)state;
     const char *name = "x\nncclKernel";
     assert_int_equal(rs_class_of_hta(name, strlen(name)), RS_CLASS_COMPUTE);
     name = "xncclKernel\n";
     assert_int_equal(rs_class_of_hta(name, strlen(name)), RS_CLASS_COMM);
 }
 
-static void test_calls(void **state)
+TEST(test_calls)
 {
-    (void)state;
     static const struct {
         const char *name;
         unsigned flags;
@@ -208,16 +199,4 @@ static void test_calls(void **state)
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         if (rs_call_flags(calls[i].name) != calls[i].flags)
             fail_msg("%s: %u", calls[i].name, rs_call_flags(calls[i].name));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_samples),
-        cmocka_unit_test(test_names_of_any_length),
-        cmocka_unit_test(test_words),
-        cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_hta_looks_at_the_first_line),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

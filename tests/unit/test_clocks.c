@@ -18,9 +18,8 @@ static uint64_t next(uint64_t *state)
 
 /* ---- slopes ------------------------------------------------------------------------------------------- */
 
-static void test_slopes(void **state)
+TEST(test_slopes)
 {
-    (void)state;
     uint64_t random = 5;
     int passed = 0, refused = 0;
     for (int turn = 0; turn < 3000; turn++) {
@@ -118,9 +117,8 @@ static rs_status find(const world *w, rs_coll_job *job, rs_clocks *clocks, rs_er
     return status;
 }
 
-static void test_offsets_and_drift(void **state)
+TEST(test_offsets_and_drift)
 {
-    (void)state;
     world w = world_make(5, 400, 25000000, 700000, 8);
     rs_coll_job job;
     rs_clocks clocks;
@@ -142,9 +140,8 @@ static void test_offsets_and_drift(void **state)
     world_clear(&w);
 }
 
-static void test_wrong_matches(void **state)
+TEST(test_wrong_matches)
 {
-    (void)state;
     world w = world_make(4, 300, 1000000, 50000, 0);
     rs_coll_op *ops = w.ranks[2]->ops; /* two neighbours swap numbers, one has a number of its own */
     ops[100].seq = 102;
@@ -165,9 +162,8 @@ static void test_wrong_matches(void **state)
     world_clear(&w);
 }
 
-static void test_contradiction(void **state)
+TEST(test_contradiction)
 {
-    (void)state;
     world w = world_make(2, 4, 1000000, 0, 0);
     for (size_t i = 0; i < 2;
          i++) { /* over on one rank before the other came: no clocks explain both halves */
@@ -183,9 +179,8 @@ static void test_contradiction(void **state)
     world_clear(&w);
 }
 
-static void test_unbound(void **state)
+TEST(test_unbound)
 {
-    (void)state;
     world w = world_make(3, 50, 1000000, 0, 0);
     for (size_t i = 0; i < 50; i++) w.ranks[2]->ops[i].seq += 1000;
     rs_coll_job job;
@@ -200,9 +195,8 @@ static void test_unbound(void **state)
 }
 
 /* Four ranks in two groups of two each way: the pairs that share one, by their ranks. */
-static void test_pairs_of_groups(void **state)
+TEST(test_pairs_of_groups)
 {
-    (void)state;
     static const uint32_t wanted[][2] = {{0, 1}, {0, 2}, {1, 3}, {2, 3}};
     world w = {calloc(4, sizeof *w.ranks), 4};
     for (size_t r = 0; r < 4; r++) {
@@ -247,9 +241,8 @@ static void test_pairs_of_groups(void **state)
     world_clear(&w);
 }
 
-static void test_memory(void **state)
+TEST(test_memory)
 {
-    (void)state;
     world w = world_make(3, 40, 1000000, 1000, 0);
     for (uint64_t n = 1;; n++) {
         rs_coll_job job;
@@ -268,9 +261,8 @@ static void test_memory(void **state)
     world_clear(&w);
 }
 
-static void test_host_in_name(void **state)
+TEST(test_host_in_name)
 {
-    (void)state;
     const char *host;
     size_t n;
     assert_true(rs_host_in_name("dir/gpu-7_1234.1795316745448588107.pt.trace.json.gz", &host, &n));
@@ -287,9 +279,8 @@ static void test_host_in_name(void **state)
 
 /* What is told by hand bounds a clock that nothing else ties, and never widens one; what contradicts the collectives
  * leaves no number. */
-static void test_ties(void **state)
+TEST(test_ties)
 {
-    (void)state;
     world w = world_make(3, 50, 1000000, 500000, 0);
     for (size_t i = 0; i < 50; i++) w.ranks[2]->ops[i].seq += 1000;
     const rs_clock_tie good[] = {{0, 1, 495000, 503000}, {1, 2, 490000, 520000}};
@@ -320,9 +311,8 @@ static void test_ties(void **state)
 }
 
 /* However clocks are set, the true distance of two of them lies within what they are said to be off by. */
-static void test_trust(void **state)
+TEST(test_trust)
 {
-    (void)state;
     static const rs_clock_how hows[] = {RS_CLOCKS_ENDS, RS_CLOCKS_LIKELY, RS_CLOCKS_CERTAIN};
     const int64_t offset = 300000;
     world w = world_make(4, 60, 1000000, offset, 0);
@@ -366,9 +356,8 @@ static void test_trust(void **state)
 }
 
 /* Ranks that share collectives are told by these, not by the way over the reference. */
-static void test_trust_of_pairs(void **state)
+TEST(test_trust_of_pairs)
 {
-    (void)state;
     world w = world_make(3, 80, 1000000, 300000, 0);
     uint64_t random = 9;
     rs_coll_job job;
@@ -391,9 +380,8 @@ static void test_trust_of_pairs(void **state)
 }
 
 /* Of two jobs alike but for a drift the one that drifts is less sure, by what its clock surely moved. */
-static void test_trust_drifts(void **state)
+TEST(test_trust_drifts)
 {
-    (void)state;
     int64_t most[2];
     for (int drifts = 0; drifts < 2; drifts++) {
         world w = world_make(2, 400, 25000000, 0, drifts ? 40 : 0);
@@ -423,9 +411,8 @@ static rs_status read_hosts(const char *lines, rs_host_list *list, rs_error *err
     return status;
 }
 
-static void test_host_list(void **state)
+TEST(test_host_list)
 {
-    (void)state;
     static const char *const wrong[] = {
         "", "rank,host\n", "0 a\n", "0,\n", "0,a\nhost,1\n", "0,a\n1,b\n0,c\n", "99999999999,a\n"};
     rs_host_list list;
@@ -503,9 +490,8 @@ static void world_pair(world *w, const char *name, rs_coll_kind kind, size_t a, 
 }
 
 /* Broadcasts tie 0 to 3, 3 to 1 and 1 to 2: each rank is set against the one before it, though 1 is lower than 3. */
-static void test_chain_of_loose_ties(void **state)
+TEST(test_chain_of_loose_ties)
 {
-    (void)state;
     world w = world_apart(5); /* the last has nothing: a part of its own */
     for (int64_t i = 1; i <= 9; i++) {
         world_pair(&w, "a", RS_COLL_BROADCAST, 0, 3, i, i * 1000000, 0);
@@ -525,9 +511,8 @@ static void test_chain_of_loose_ties(void **state)
 }
 
 /* Ranks 0 and 3 meet, but end unevenly: the way over 1 and 2, of three narrow intervals, is the narrower. */
-static void test_narrow_way_round(void **state)
+TEST(test_narrow_way_round)
 {
-    (void)state;
     world w = world_apart(4);
     uint64_t random = 11;
     for (int64_t i = 1; i <= 60; i++) {
@@ -550,20 +535,5 @@ static void test_narrow_way_round(void **state)
 int main(int n, char **words)
 {
     if (n == 3) return measure(strtoul(words[1], NULL, 10), strtoul(words[2], NULL, 10));
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_slopes),
-                                       cmocka_unit_test(test_offsets_and_drift),
-                                       cmocka_unit_test(test_wrong_matches),
-                                       cmocka_unit_test(test_contradiction),
-                                       cmocka_unit_test(test_unbound),
-                                       cmocka_unit_test(test_memory),
-                                       cmocka_unit_test(test_pairs_of_groups),
-                                       cmocka_unit_test(test_host_in_name),
-                                       cmocka_unit_test(test_ties),
-                                       cmocka_unit_test(test_trust),
-                                       cmocka_unit_test(test_trust_drifts),
-                                       cmocka_unit_test(test_trust_of_pairs),
-                                       cmocka_unit_test(test_chain_of_loose_ties),
-                                       cmocka_unit_test(test_narrow_way_round),
-                                       cmocka_unit_test(test_host_list)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

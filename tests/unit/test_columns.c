@@ -1,14 +1,9 @@
 /* Arrow: what the forms write, read back by a second implementation and held against the table. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <cmocka.h>
 
-#include "base/memory.h"
 #include "sink.h"
+#include "unit.h"
 
 /* ---- a reader of FlatBuffers ---------------------------------------------------------------------------- */
 
@@ -332,9 +327,8 @@ static rs_table *make_table(size_t rows)
     return t;
 }
 
-static void test_rows(void **state)
+TEST(test_rows)
 {
-    (void)state;
     /* no row, one, a bitmap's edges, a batch's edges */
     static const size_t sizes[][2] = {{0, 0}, {1, 1}, {8, 1}, {9, 1}, {65536, 1}, {65537, 2}, {140000, 3}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -345,9 +339,8 @@ static void test_rows(void **state)
 }
 
 /* Two texts that are no UTF-8 become the same one, which a list holds once. */
-static void test_list_is_of_different_texts(void **state)
+TEST(test_list_is_of_different_texts)
 {
-    (void)state;
     collected out;
     rs_table *t = make_table(12);
     write_as(t, "arrows", &out);
@@ -357,13 +350,4 @@ static void test_list_is_of_different_texts(void **state)
                      10); /* 12 rows, one unknown, two the same */
     collected_clear(&out);
     rs_table_free(t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_list_is_of_different_texts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

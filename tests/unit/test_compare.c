@@ -1,17 +1,13 @@
 /* compare over traces made by hand: parts add up, work belongs to the lowest pair above it. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "analysis/compare.h"
 #include "base/memory.h"
 #include "builder.h"
+#include "unit.h"
 
 /* ---- traces -------------------------------------------------------------------------------------------- */
 
@@ -186,9 +182,8 @@ static void check_sums(builder *builders)
     }
 }
 
-static void test_sums(void **state)
+TEST(test_sums)
 {
-    (void)state;
     with_traces(check_sums);
 }
 
@@ -216,9 +211,8 @@ static void check_tree(builder *builders)
     clear(&out);
 }
 
-static void test_tree(void **state)
+TEST(test_tree)
 {
-    (void)state;
     with_traces(check_tree);
 }
 
@@ -254,9 +248,8 @@ static void check_flat(builder *builders)
     clear(&out);
 }
 
-static void test_flat(void **state)
+TEST(test_flat)
 {
-    (void)state;
     with_traces(check_flat);
 }
 
@@ -274,16 +267,14 @@ static void check_axis(builder *builders)
     clear(&out);
 }
 
-static void test_axis(void **state)
+TEST(test_axis)
 {
-    (void)state;
     with_traces(check_axis);
 }
 
 /* An address in a name does not keep operators apart. */
-static void test_addresses(void **state)
+TEST(test_addresses)
 {
-    (void)state;
     builder builders[2];
     static const char *const names[] = {"f at 0x7f12ab model.py(12): x", "f at 0x55 model.py(340): x"};
     for (int i = 0; i < 2; i++) {
@@ -338,9 +329,8 @@ static builder attention_trace(void)
     return b;
 }
 
-static void test_arguments(void **state)
+TEST(test_arguments)
 {
-    (void)state;
     builder builders[2] = {attention_trace(), attention_trace()};
     outcome out;
     assert_int_equal(run_over(builders, 2, "args", NULL, &out, NULL), RS_OK);
@@ -381,18 +371,7 @@ static void check_memory(builder *builders)
         }
 }
 
-static void test_memory(void **state)
+TEST(test_memory)
 {
-    (void)state;
     with_traces(check_memory);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sums),      cmocka_unit_test(test_tree),      cmocka_unit_test(test_flat),
-        cmocka_unit_test(test_axis),      cmocka_unit_test(test_addresses), cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_arguments),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

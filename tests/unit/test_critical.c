@@ -1,18 +1,13 @@
 /* The event graph and what leads to it: the longest path, nesting, lanes, synchronizations of every kind. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "engine/graph.h"
 #include "engine/lanes.h"
 #include "rankscope/job.h"
 #include "trace/call_stacks.h"
 #include "peers.h"
+#include "unit.h"
 
 /* ---- the longest path ---------------------------------------------------------------------------------- */
 
@@ -32,9 +27,8 @@ static void edge(rs_path_graph *g, uint32_t from, uint32_t to, int64_t weight)
     assert_true(rs_path_graph_add(g, from, to, RS_EDGE_OPERATOR, weight, RS_NO_ITEM));
 }
 
-static void test_longest_path(void **state)
+TEST(test_longest_path)
 {
-    (void)state;
     rs_path_graph *g = graph_of(3); /* nodes 0 to 5 */
     edge(g, 0, 1, 5);
     edge(g, 1, 2, 1);
@@ -55,9 +49,8 @@ static void test_longest_path(void **state)
     rs_path_graph_free(g);
 }
 
-static void test_replaced_and_tied_edges(void **state)
+TEST(test_replaced_and_tied_edges)
 {
-    (void)state;
     rs_path_graph *g = graph_of(2);
     edge(g, 0, 3, 9); /* replaced by the last edge, though that is shorter */
     edge(g, 0, 1, 2);
@@ -73,9 +66,8 @@ static void test_replaced_and_tied_edges(void **state)
     rs_path_graph_free(g);
 }
 
-static void test_circle(void **state)
+TEST(test_circle)
 {
-    (void)state;
     rs_path_graph *g = graph_of(2);
     edge(g, 0, 1, 1);
     edge(g, 1, 2, 1);
@@ -103,9 +95,8 @@ static void expect_order(const rs_nested *items, size_t n, const char *want)
     assert_string_equal(got, want);
 }
 
-static void test_nesting(void **state)
+TEST(test_nesting)
 {
-    (void)state;
     const rs_nested plain[] = {{0, 10, 0}, {2, 5, 1}, {5, 8, 2}};
     expect_order(plain, 3, "(0(1)1(2)2)0");
     const rs_nested same[] = {{0, 5, 0}, {0, 9, 1}, {0, 9, 2}};
@@ -122,9 +113,8 @@ static void test_nesting(void **state)
 
 /* ---- lanes --------------------------------------------------------------------------------------------- */
 
-static void test_lanes(void **state)
+TEST(test_lanes)
 {
-    (void)state;
     rs_lanes l = {0};
     assert_true(rs_lanes_add(&l, 0, 7, 30, 1));
     assert_true(rs_lanes_add(&l, 0, 7, 10, 2));
@@ -235,9 +225,8 @@ static void expect_syncs(const char *trace, const char *want)
     rs_result_clear(&r);
 }
 
-static void test_syncs(void **state)
+TEST(test_syncs)
 {
-    (void)state;
     expect_syncs(cuda, "stream_wait_event 6>7 told\nevent_sync 6>9 told\nstream_sync 7>11 told\n"
                        "context_sync 6>13 told\ncontext_sync 7>13 told\ncopy 16>15\n");
     expect_syncs(hip, "stream_wait_event 6>7\nevent_sync 6>8\nstream_sync 7>9\n"
@@ -256,9 +245,8 @@ static double cell(const rs_table *t, const char *column)
     return 0;
 }
 
-static void test_path(void **state)
+TEST(test_path)
 {
-    (void)state;
     static const char *const settings[] = {"annotation", ""};
     const char *const traces[] = {cuda, hip};
     for (size_t i = 0; i < 2; i++) {
@@ -277,9 +265,8 @@ static void test_path(void **state)
     }
 }
 
-static void test_words(void **state)
+TEST(test_words)
 {
-    (void)state;
     rs_result r;
     rs_error err = RS_ERROR_INIT;
     static const char *const missing[] = {"annotation", "step"};
@@ -300,9 +287,8 @@ static void test_words(void **state)
     rs_result_clear(&r);
 }
 
-static void test_nothing_there(void **state)
+TEST(test_nothing_there)
 {
-    (void)state;
     NEEDS_PEERS();
     static const char *const empty[] = {
         "{\"traceEvents\":[{\"ph\":\"M\",\"name\":\"x\",\"pid\":1}]}",
@@ -327,9 +313,8 @@ static void test_nothing_there(void **state)
 }
 
 /* Whatever allocation fails, the answer is that memory ran out, or it is whole. */
-static void test_every_allocation_may_fail(void **state)
+TEST(test_every_allocation_may_fail)
 {
-    (void)state;
     NEEDS_PEERS();
     static const char *const path[] = {"annotation", "",           "breakdown", NULL,      "edges",
                                        NULL,         "sync-edges", NULL,        "overlay", "x"};
@@ -362,16 +347,4 @@ static void test_every_allocation_may_fail(void **state)
             assert_int_equal(status, RS_OK);
             assert_true(k > 10);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_longest_path),  cmocka_unit_test(test_replaced_and_tied_edges),
-        cmocka_unit_test(test_circle),        cmocka_unit_test(test_nesting),
-        cmocka_unit_test(test_lanes),         cmocka_unit_test(test_syncs),
-        cmocka_unit_test(test_path),          cmocka_unit_test(test_words),
-        cmocka_unit_test(test_nothing_there), cmocka_unit_test(test_every_allocation_may_fail),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -97,9 +97,8 @@ static void check_every_cut(sample *s, size_t stride)
 
 /* ---- small samples: every cut ----------------------------------------------------------------------- */
 
-static void test_small(void **state)
+TEST(test_small)
 {
-    (void)state;
     text object = text_trace(40, 1), array = {0}, lines = {0}, both = {0}, compact = {0};
     text_puts(&array, "[");
     text_events(&array, 40, 2);
@@ -142,9 +141,8 @@ static void check_around(const sample *s, size_t event, const rs_load_settings *
 }
 
 /* Loads are made cheap by what matters: the text is long enough for several windows. */
-static void test_large(void **state)
+TEST(test_large)
 {
-    (void)state;
     sample s = sample_of("large", text_trace(2600, 3));
     assert_true(s.bytes.n > 640 << 10);
     rng r = {4};
@@ -160,9 +158,8 @@ static void test_large(void **state)
 }
 
 /* The same with the text's middle taken out, so that 200 events at either end can be cut at every byte. */
-static void test_both_ends(void **state)
+TEST(test_both_ends)
 {
-    (void)state;
     sample s = sample_of("ends", text_trace(400, 5));
     rng r = {6};
     const rs_load_settings settings = {.columns = RS_ALL_COLUMNS};
@@ -173,9 +170,8 @@ static void test_both_ends(void **state)
 
 /* ---- packed ----------------------------------------------------------------------------------------- */
 
-static void test_gzip(void **state)
+TEST(test_gzip)
 {
-    (void)state;
     sample s = sample_of("gzip", text_trace(300, 7));
     text p = gzip_pack(s.bytes.s, s.bytes.n, 6);
     for (size_t cut = 2; cut <= p.n; cut += RS_TEST_SLOW ? 37 : 3) {
@@ -235,18 +231,8 @@ static void cut_corpus_file(const char *path, void *context)
     sample_clear(&s);
 }
 
-static void test_corpus(void **state)
+TEST(test_corpus)
 {
-    (void)state;
     size_t read = 0;
     if (corpus_each(cut_corpus_file, &read) == 0) skip();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small), cmocka_unit_test(test_large),  cmocka_unit_test(test_both_ends),
-        cmocka_unit_test(test_gzip),  cmocka_unit_test(test_corpus),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

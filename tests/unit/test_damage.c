@@ -132,9 +132,8 @@ static void check_damage(const form *f, const damage *d, size_t n, size_t place,
     text_clear(&ok);
 }
 
-static void test_every_damage_everywhere(void **state)
+TEST(test_every_damage_everywhere)
 {
-    (void)state;
     static const size_t places[] = {0, AROUND, 2 * AROUND};
     for (size_t f = 0; f < sizeof forms / sizeof *forms; f++)
         for (size_t d = 0; d < sizeof damages / sizeof *damages; d++)
@@ -146,9 +145,8 @@ static void test_every_damage_everywhere(void **state)
 
 /* A string without its closing quote takes the beginning of the next event, and a bracket that is not closed takes all of
  * the events after it: they are read all the same. After the last event nothing shows it, and the text seems cut. */
-static void test_lost_ends(void **state)
+TEST(test_lost_ends)
 {
-    (void)state;
     static const damage cases[] = {
         {HEAD "\"ts\": 5, \"dur\": 1, \"name\": \"n}", "bad_event", NULL, false, NULL},
         {HEAD "\"name\": \"n\", \"ts\": 5, \"args\": {\"name\": \"x}}", "bad_event", NULL, false, NULL},
@@ -164,9 +162,8 @@ static void test_lost_ends(void **state)
 
 /* A line whose first key is broken cannot be told from a document's header: it has no row, the others have.
  */
-static void test_line_without_a_key(void **state)
+TEST(test_line_without_a_key)
 {
-    (void)state;
     for (size_t place = 0; place < 8; place++) {
         text t = {0}, good = {0};
         for (size_t i = 0; i < 8; i++) {
@@ -188,9 +185,8 @@ static void test_line_without_a_key(void **state)
     }
 }
 
-static void test_nul_bytes(void **state)
+TEST(test_nul_bytes)
 {
-    (void)state;
     static const char in_name[] = HEAD "\"name\": \"a\0b\", \"ts\": 5}",
                       outside[] = HEAD "\"name\": \0\"a\", \"ts\": 5}";
     const damage kept = {in_name, "control_character", "\"a", true, "a"},
@@ -201,9 +197,8 @@ static void test_nul_bytes(void **state)
     }
 }
 
-static void test_deep_and_long(void **state)
+TEST(test_deep_and_long)
 {
-    (void)state;
     text deep = {0}, lengthy = {0};
     text_puts(&deep, HEAD "\"args\": {\"x\": ");
     for (int i = 0; i < 5000; i++) text_puts(&deep, "[");
@@ -261,9 +256,8 @@ static void check_between(const char *between, const char *kind, size_t problems
     }
 }
 
-static void test_between(void **state)
+TEST(test_between)
 {
-    (void)state;
     check_between(" ", NULL, 0); /* a missing comma takes nothing with it */
     check_between("x", "stray_text", 1);
     check_between(",x", "stray_text", 1);
@@ -277,9 +271,8 @@ static void test_between(void **state)
     check_between(",{\"a\":[ [", "stray_text", 1);
 }
 
-static void test_stray_bracket(void **state)
+TEST(test_stray_bracket)
 {
-    (void)state;
     for (size_t f = 0; f < 3; f++) {
         text t = {0}, good = {0};
         text_puts(&t, forms[f].begin);
@@ -309,9 +302,8 @@ static void test_stray_bracket(void **state)
 
 #define ONE "{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":1}"
 
-static void test_beside(void **state)
+TEST(test_beside)
 {
-    (void)state;
     static const struct {
         const char *s, *kind, *at; /* what stands at the reported offset */
         size_t n;
@@ -365,9 +357,8 @@ static void test_beside(void **state)
     }
 }
 
-static void test_first_bytes(void **state)
+TEST(test_first_bytes)
 {
-    (void)state;
     rs_events *e = load_text("\xef\xbb\xbf[" ONE "]");
     assert_int_equal(e->n, 1);
     assert_int_equal(problem_total(e), 0);
@@ -388,9 +379,8 @@ static void test_first_bytes(void **state)
 }
 
 /* The last event of a document is damaged: the next document is one of its own all the same. */
-static void test_last_event_of_a_document(void **state)
+TEST(test_last_event_of_a_document)
 {
-    (void)state;
     rs_events *e = load_text(
         "{\"distributedInfo\":{\"rank\":1},\"traceEvents\":[" ONE ",{\"ph\":\"X\" \"name\":\"b\"}]}\n"
         "{\"distributedInfo\":{\"rank\":2},\"traceEvents\":[" ONE ",{\"ph\":\"X\",}],\"traceName\":\"t\"}"
@@ -406,9 +396,8 @@ static void test_last_event_of_a_document(void **state)
 }
 
 /* Every damage in a text of several windows, far from its beginning, read by several threads. */
-static void test_in_large_texts(void **state)
+TEST(test_in_large_texts)
 {
-    (void)state;
     for (size_t d = 0; d < sizeof damages / sizeof *damages; d++) {
         text t = {0}, good = {0};
         text_puts(&t, "[");
@@ -480,9 +469,8 @@ static text two_members(bool damaged)
     return packed;
 }
 
-static void test_implausible_times(void **state)
+TEST(test_implausible_times)
 {
-    (void)state;
     for (int damaged = 0; damaged < 2; damaged++) {
         text packed = two_members(damaged);
         for (unsigned threads = 1; threads < 3; threads++) {
@@ -508,23 +496,4 @@ static void test_implausible_times(void **state)
         }
         text_clear(&packed);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_implausible_times),
-        cmocka_unit_test(test_every_damage_everywhere),
-        cmocka_unit_test(test_lost_ends),
-        cmocka_unit_test(test_line_without_a_key),
-        cmocka_unit_test(test_nul_bytes),
-        cmocka_unit_test(test_deep_and_long),
-        cmocka_unit_test(test_between),
-        cmocka_unit_test(test_stray_bracket),
-        cmocka_unit_test(test_beside),
-        cmocka_unit_test(test_first_bytes),
-        cmocka_unit_test(test_last_event_of_a_document),
-        cmocka_unit_test(test_in_large_texts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

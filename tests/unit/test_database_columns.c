@@ -3,7 +3,6 @@
  * without its times is counted, and nothing is lost without a word. */
 #include <sqlite3.h>
 
-#include "base/memory.h"
 #include "native.h"
 
 /* ---- SQLite's memory ------------------------------------------------------------------------------------ */
@@ -247,9 +246,8 @@ static void load_damaged(const sample *s, const part *p, const rs_events *whole,
 
 static bool all_values;
 
-static void test_columns(void **state)
+TEST(test_columns)
 {
-    (void)state;
     static const char *const values[] = {
         "NULL", "'text'", "x'00ff'", "2.5", "-1", "9223372036854775807", "-9223372036854775808", "16777216"};
     /* each column has two of the values here and all of them by hand: --all */
@@ -287,9 +285,8 @@ static void test_columns(void **state)
 
 /* Whichever of SQLite's allocations fails, alone or with all behind it: memory is said to be short, or the answer is whole.
  * The first ones are all tried, later ones at growing distances: they are the same rows over and over. */
-static void test_memory(void **state)
+TEST(test_memory)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(samples); i++) {
         rs_events *whole;
         image db = image_of(&samples[i], "");
@@ -323,9 +320,5 @@ static void test_memory(void **state)
 int main(int argc, char **argv)
 {
     all_values = argc > 1 && strcmp(argv[1], "--all") == 0;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_columns),
-        cmocka_unit_test(test_memory),
-    };
-    return cmocka_run_group_tests(tests, set_up_memory, NULL);
+    return unit_run(set_up_memory, NULL);
 }

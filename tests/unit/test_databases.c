@@ -9,9 +9,8 @@
     "insert into k values('g', 'gemm', 2000, 3000, 9, 10, 1, 4, 2, 77, 1000, 1, 1, 256, 1, 1, 512);"         \
     "create view kernels as select * from k;"
 
-static void test_rocpd(void **state)
+TEST(test_rocpd)
 {
-    (void)state;
     rs_events *e;
     assert_int_equal(
         load_database(
@@ -42,9 +41,8 @@ static void test_rocpd(void **state)
 }
 
 /* What was counted belongs to the kernel of that number and recording; a kernel without times shifts no other. */
-static void test_rocpd_counters(void **state)
+TEST(test_rocpd_counters)
 {
-    (void)state;
     rs_events *e;
     assert_int_equal(
         load_database(
@@ -64,9 +62,8 @@ static void test_rocpd_counters(void **state)
     rs_events_free(e);
 }
 
-static void test_nsys(void **state)
+TEST(test_nsys)
 {
-    (void)state;
     rs_events *e;
     assert_int_equal(
         load_database(
@@ -167,9 +164,8 @@ static void expect_base(const rs_events *e)
     expect_event(e, 4, "user_annotation", "ProfilerStep#1", 900, 5100);
 }
 
-static void test_rocpd_tables(void **state)
+TEST(test_rocpd_tables)
 {
-    (void)state;
     rs_events *e;
     /* no views at all */
     assert_int_equal(load_database(INLINE("_0194-ab"), &e, NULL), RS_OK);
@@ -196,9 +192,8 @@ static void test_rocpd_tables(void **state)
 }
 
 /* Several processes in one file. */
-static void test_rocpd_processes(void **state)
+TEST(test_rocpd_processes)
 {
-    (void)state;
     rs_events *e;
     assert_int_equal(
         load_database(INLINE("_a") INLINE("_b") "update rocpd_info_process_b set pid = 4300;", &e, NULL),
@@ -210,9 +205,8 @@ static void test_rocpd_processes(void **state)
 }
 
 /* The newer layout: times and threads stand in tables of their own. */
-static void test_rocpd_spine(void **state)
+TEST(test_rocpd_spine)
 {
-    (void)state;
     rs_events *e;
     static const char sql[] = INFO(
         "_u") "create table rocpd_track_u(id integer primary key, guid, nid, ppid, pid, tid, agent_id, "
@@ -252,9 +246,8 @@ static void test_rocpd_spine(void **state)
     ",(3,'cudaStreamSynchronize_v3020'),(4,'{\"NCCL communicator ID\": 18446744073709551615, "               \
     "\"Message size [bytes]\": 4096}'),(5,'cudaGraphLaunch_v10000'),(6,'NCCL');"
 
-static void test_nsys_sync(void **state)
+TEST(test_nsys_sync)
 {
-    (void)state;
     rs_events *e;
     assert_int_equal(
         load_database(
@@ -294,9 +287,8 @@ static void test_nsys_sync(void **state)
 
 #define THREAD "(5<<24)|7"
 /* A collective by itself, two in a group, and one whose launch stands in no range. */
-static void test_nsys_nccl(void **state)
+TEST(test_nsys_nccl)
 {
-    (void)state;
     rs_events *e;
     assert_int_equal(
         load_database(
@@ -348,9 +340,8 @@ static void test_nsys_nccl(void **state)
 }
 
 /* The report has ranges in the order of their begins: those of two threads alternate. */
-static void test_nsys_nccl_of_two_threads(void **state)
+TEST(test_nsys_nccl_of_two_threads)
 {
-    (void)state;
     rs_events *e;
     assert_int_equal(
         load_database(
@@ -376,9 +367,8 @@ static void test_nsys_nccl_of_two_threads(void **state)
     rs_events_free(e);
 }
 
-static void test_nsys_graph(void **state)
+TEST(test_nsys_graph)
 {
-    (void)state;
     rs_events *e;
     assert_int_equal(
         load_database(
@@ -411,9 +401,8 @@ static void test_nsys_graph(void **state)
 
 /* Wrong types, views that never end, columns that are missing, blobs for names: an error or an honest result.
  */
-static void test_hostile_databases(void **state)
+TEST(test_hostile_databases)
 {
-    (void)state;
     rs_events *e;
     rs_error err = RS_ERROR_INIT;
     assert_int_equal(load_database("create table other(x);", &e, &err), RS_ERR_FORMAT);
@@ -444,9 +433,8 @@ static void test_hostile_databases(void **state)
 }
 
 /* Every column of every table with every type: nothing but a status may come of it. */
-static void test_wrong_types(void **state)
+TEST(test_wrong_types)
 {
-    (void)state;
     static const char *const values[] = {"NULL",
                                          "'text'",
                                          "x'00ff'",
@@ -494,9 +482,8 @@ static void test_wrong_types(void **state)
 }
 
 /* Views that count for ever, texts that are too long, tables that refer to each other in circles. */
-static void test_endless(void **state)
+TEST(test_endless)
 {
-    (void)state;
     rs_events *e;
     rs_error err = RS_ERROR_INIT;
     rs_status status = load_database(
@@ -521,9 +508,8 @@ static void test_endless(void **state)
 }
 
 /* Each allocation of a load failing in turn. SQLite has its own memory. */
-static void test_allocations(void **state)
+TEST(test_allocations)
 {
-    (void)state;
     static const char *const files[] = {
         INLINE("_x"), STRINGS
         "create table NVTX_EVENTS(start,\"end\",eventType,text,globalTid,domainId,jsonText,textId);"
@@ -548,25 +534,4 @@ static void test_allocations(void **state)
         }
         sqlite3_free(db.bytes);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rocpd),
-        cmocka_unit_test(test_rocpd_counters),
-        cmocka_unit_test(test_rocpd_tables),
-        cmocka_unit_test(test_rocpd_processes),
-        cmocka_unit_test(test_rocpd_spine),
-        cmocka_unit_test(test_nsys),
-        cmocka_unit_test(test_nsys_sync),
-        cmocka_unit_test(test_nsys_nccl),
-        cmocka_unit_test(test_nsys_nccl_of_two_threads),
-        cmocka_unit_test(test_nsys_graph),
-        cmocka_unit_test(test_hostile_databases),
-        cmocka_unit_test(test_wrong_types),
-        cmocka_unit_test(test_endless),
-        cmocka_unit_test(test_allocations),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

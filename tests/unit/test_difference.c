@@ -29,9 +29,8 @@ static bool all_pairs(const rs_difference_edge *edges, size_t n, int64_t dist[NO
     return true;
 }
 
-static void test_random(void **state)
+TEST(test_random)
 {
-    (void)state;
     uint64_t random = 7;
     int feasible = 0, infeasible = 0;
     for (int turn = 0; turn < 3000; turn++) {
@@ -70,9 +69,8 @@ static void test_random(void **state)
     assert_true(feasible > 500 && infeasible > 500);
 }
 
-static void test_edge_taken_out(void **state)
+TEST(test_edge_taken_out)
 {
-    (void)state;
     rs_difference_edge edges[] = {{0, 1, 5}, {1, 0, -7}, {1, 0, 3}};
     int64_t potential[2] = {0}, least[2], greatest[2];
     uint32_t cycle[2];
@@ -85,10 +83,4 @@ static void test_edge_taken_out(void **state)
     assert_int_equal(n_cycle, 0);
     assert_int_equal(rs_difference_bounds(&system, potential, 0, least, greatest, NULL), RS_OK);
     assert_true(greatest[1] == 5 && least[1] == -3);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random), cmocka_unit_test(test_edge_taken_out)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

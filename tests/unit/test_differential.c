@@ -265,15 +265,13 @@ static void check_corpus_file(const char *path, void *context)
     text_clear(&t);
 }
 
-static void test_corpus(void **state)
+TEST(test_corpus)
 {
-    (void)state;
     if (corpus_each(check_corpus_file, NULL) == 0) skip();
 }
 
-static void test_synthesised(void **state)
+TEST(test_synthesised)
 {
-    (void)state;
     static const size_t sizes[] = {1, 2, 30, 700, 6000};
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
         text t = text_trace(sizes[k], k);
@@ -329,9 +327,8 @@ static void check_mutated(const text *t, size_t round, size_t *accepted)
     rs_events_free(e);
 }
 
-static void test_mutations(void **state)
+TEST(test_mutations)
 {
-    (void)state;
     size_t accepted = 0;
     for (size_t i = 0; i < ROUNDS(6000); i++) {
         rng r = {i};
@@ -344,9 +341,8 @@ static void test_mutations(void **state)
 }
 
 /* Texts of several windows with several damages. */
-static void test_large_mutations(void **state)
+TEST(test_large_mutations)
 {
-    (void)state;
     size_t accepted = 0;
     for (size_t i = 0; i < ROUNDS(24); i++) {
         rng r = {i + 100000};
@@ -355,15 +351,4 @@ static void test_large_mutations(void **state)
         check_mutated(&t, i, &accepted);
         text_clear(&t);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_synthesised),
-        cmocka_unit_test(test_mutations),
-        cmocka_unit_test(test_large_mutations),
-        cmocka_unit_test(test_corpus),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

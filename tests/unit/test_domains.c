@@ -1,13 +1,9 @@
 /* Ranks of merged files: every rule, and what must be refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "builder.h"
+#include "unit.h"
 
 enum { RANKS = 4, LAUNCHES = 20 };
 
@@ -116,9 +112,8 @@ static void check(const builder *b, size_t n, const int *mark_of, int64_t first_
 
 static const int in_order[] = {0, 1, 2, 3};
 
-static void test_rank_argument(void **state)
+TEST(test_rank_argument)
 {
-    (void)state;
     shape s = {.cpu_pid = {5, 5, 5, 5}, .rank_argument = true};
     builder b = build(&s);
     check(&b, RANKS, in_order, 10);
@@ -133,9 +128,8 @@ static void test_rank_argument(void **state)
 }
 
 /* Several nodes: their devices are counted from 0 on each. The ranks stand in the order of their blocks. */
-static void test_repeated_devices(void **state)
+TEST(test_repeated_devices)
 {
-    (void)state;
     shape s = {.cpu_pid = {8, 7, 6, 5}, .gpu_pid = {0, 1, 0, 1}};
     builder b = build(&s);
     check(&b, RANKS, in_order, -1);
@@ -162,9 +156,8 @@ static void test_repeated_devices(void **state)
 }
 
 /* A kernel whose process id is damaged goes with its neighbours and leaves the others' ranks as they are. */
-static void test_lost_process_id(void **state)
+TEST(test_lost_process_id)
 {
-    (void)state;
     shape s = {.cpu_pid = {8, 7, 6, 5}, .gpu_pid = {0, 1, 2, 3}};
     for (int mixed = 0; mixed < 2; mixed++) {
         builder b = builder_create();
@@ -198,9 +191,8 @@ static void label(const builder *b, int64_t pid, const char *text)
 }
 
 /* What a merger wrote before the process ids: ranks in the order of the file, whatever the ids are. */
-static void test_labels(void **state)
+TEST(test_labels)
 {
-    (void)state;
     static const char *const texts[] = {"[TP01-DP00] 5", "[TP00] 5", "[Unknown] 5", "[EP10] 5"};
     static const char *const gpu_texts[] = {"[TP01-DP00] 0", "[TP00] 0", "[Unknown] 0", "[EP10] 0"};
     shape s = {.cpu_pid = {5, 6, 7, 8}, .gpu_pid = {100, 101, 102, 103}};
@@ -251,9 +243,8 @@ static void expect_one(const builder *b)
     rs_domains_clear(&d);
 }
 
-static void test_stray_rank_argument_is_no_rank(void **state)
+TEST(test_stray_rank_argument_is_no_rank)
 {
-    (void)state;
     builder b = builder_create();
     shape s = {.cpu_pid = {5, 5, 5, 5}};
     add_rank(&b, &s, 0);
@@ -275,9 +266,8 @@ static void expect_refusal(const builder *b, const char *word)
     if (!strstr(line, word)) fail_msg("%s", line);
 }
 
-static void test_processes_side_by_side(void **state)
+TEST(test_processes_side_by_side)
 {
-    (void)state;
     /* ranks count by ascending pid, wherever they stand in the file */
     shape s = {.cpu_pid = {50, 20, 40, 30}, .gpu_pid = {0, 1, 2, 3}};
     static const int by_pid[] = {1, 3, 2, 0};
@@ -289,9 +279,8 @@ static void test_processes_side_by_side(void **state)
     rs_events_free(b.e);
 }
 
-static void test_processes_with_ids_apart(void **state)
+TEST(test_processes_with_ids_apart)
 {
-    (void)state;
     /* two processes of one device: only the correlation ids tell whose the work is */
     shape s = {.cpu_pid = {20, 30, 40, 50}, .gpu_pid = {0, 0, 1, 1}, .correlation_step = 1000};
     builder b = build(&s);
@@ -302,9 +291,8 @@ static void test_processes_with_ids_apart(void **state)
     rs_events_free(b.e);
 }
 
-static void test_processes_that_cannot_be_told(void **state)
+TEST(test_processes_that_cannot_be_told)
 {
-    (void)state;
     shape s = {.cpu_pid = {20, 30, 40, 50}, .gpu_pid = {0, 0, 0, 0}};
     builder b = build(&s), mixed = shuffled(b.e);
     expect_refusal(&mixed, "20, 30, 40, 50");
@@ -312,9 +300,8 @@ static void test_processes_that_cannot_be_told(void **state)
     rs_events_free(b.e);
 }
 
-static void test_blocks(void **state)
+TEST(test_blocks)
 {
-    (void)state;
     shape s = {.cpu_pid = {5, 5, 5, 5}, .external_ids = true};
     builder b = build(&s);
     check(&b, RANKS, in_order, -1);
@@ -332,9 +319,8 @@ static void test_blocks(void **state)
     rs_events_free(b.e);
 }
 
-static void test_documents(void **state)
+TEST(test_documents)
 {
-    (void)state;
     shape s = {.cpu_pid = {5, 5, 5, 5}};
     builder b = builder_create();
     b.e->documents = rs_calloc(RANKS, sizeof *b.e->documents);
@@ -347,9 +333,8 @@ static void test_documents(void **state)
     rs_events_free(b.e);
 }
 
-static void test_one_rank(void **state)
+TEST(test_one_rank)
 {
-    (void)state;
     shape s = {.cpu_pid = {5, 5, 5, 5}, .window_end = true, .external_ids = true};
     builder b = builder_create();
     add_rank(&b, &s, 0);
@@ -364,9 +349,8 @@ static void test_one_rank(void **state)
     rs_events_free(b.e);
 }
 
-static void test_every_allocation_may_fail(void **state)
+TEST(test_every_allocation_may_fail)
 {
-    (void)state;
     shape shapes[] = {{.cpu_pid = {5, 5, 5, 5}, .rank_argument = true},
                       {.cpu_pid = {50, 20, 40, 30}, .gpu_pid = {0, 1, 2, 3}},
                       {.cpu_pid = {5, 5, 5, 5}, .external_ids = true}};
@@ -389,23 +373,4 @@ static void test_every_allocation_may_fail(void **state)
         }
         rs_events_free(b.e);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rank_argument),
-        cmocka_unit_test(test_repeated_devices),
-        cmocka_unit_test(test_lost_process_id),
-        cmocka_unit_test(test_labels),
-        cmocka_unit_test(test_stray_rank_argument_is_no_rank),
-        cmocka_unit_test(test_processes_side_by_side),
-        cmocka_unit_test(test_processes_with_ids_apart),
-        cmocka_unit_test(test_processes_that_cannot_be_told),
-        cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_documents),
-        cmocka_unit_test(test_one_rank),
-        cmocka_unit_test(test_every_allocation_may_fail),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

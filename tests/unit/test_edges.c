@@ -63,9 +63,8 @@ static size_t text_of_size(text *t, size_t n, size_t shift)
     return events;
 }
 
-static void test_sizes_around_a_block(void **state)
+TEST(test_sizes_around_a_block)
 {
-    (void)state;
     for (size_t blocks = 1; blocks <= 3; blocks++) {
         for (size_t off = 0; off < 200; off += RS_TEST_SLOW || blocks > 1 ? 17 : 3) {
             text t = {0};
@@ -76,9 +75,8 @@ static void test_sizes_around_a_block(void **state)
     }
 }
 
-static void test_small_sizes(void **state)
+TEST(test_small_sizes)
 {
-    (void)state;
     for (size_t n = 1200; n < 1500; n += 7) {
         text t = {0};
         size_t events = text_of_size(&t, n, n % 3);
@@ -89,9 +87,8 @@ static void test_small_sizes(void **state)
 
 /* A text cut at the page's edge, right where the fast reader is at work: in a name, a number, a key. What
  * lies behind the window in memory goes on like the text, as it does where a reader looks too far. */
-static void test_cut_at_the_edge(void **state)
+TEST(test_cut_at_the_edge)
 {
-    (void)state;
     text t = {0};
     size_t events = text_of_size(&t, BLOCK + 4000, 0);
     spans at = spans_of(t.s, t.n);
@@ -108,9 +105,8 @@ static void test_cut_at_the_edge(void **state)
 
 /* The window's edge 64 bytes before the text's end falls on every byte of an event with long values: names,
  * arrays and numbers that are known from before go on behind the edge. */
-static void test_long_values_at_the_edge(void **state)
+TEST(test_long_values_at_the_edge)
 {
-    (void)state;
     char name[700], digits[64];
     memset(name, 'n', sizeof name);
     name[sizeof name - 1] = '\0';
@@ -143,9 +139,8 @@ static void test_long_values_at_the_edge(void **state)
 }
 
 /* One event of several windows: an argument of megabytes, between small ones. */
-static void test_event_larger_than_a_window(void **state)
+TEST(test_event_larger_than_a_window)
 {
-    (void)state;
     static const size_t sizes[] = {BLOCK - 100, BLOCK, BLOCK + 100, 3 * BLOCK + 17, 9 << 20};
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
         text t = {0};
@@ -173,9 +168,8 @@ static void test_event_larger_than_a_window(void **state)
 }
 
 /* What was learned in one place must not be taken for something else in another. */
-static void test_layouts_stay_inside_an_array(void **state)
+TEST(test_layouts_stay_inside_an_array)
 {
-    (void)state;
     /* three documents whose texts between the events are the same: each stays a document */
     text t = {0};
     for (int i = 0; i < 4; i++)
@@ -216,9 +210,8 @@ static void test_layouts_stay_inside_an_array(void **state)
 }
 
 /* A string that looks like the beginning of an array must not make an invalid one valid. */
-static void test_guesses_are_of_one_kind(void **state)
+TEST(test_guesses_are_of_one_kind)
 {
-    (void)state;
     static const char *const grids[] = {"\"[1\"", "[1",    "[1,2]",     "\"[1,,2]\"",
                                         "[1,,2]", "[1,2]", "\"[1,2]\"", "[1,2]"};
     text t = {0};
@@ -261,9 +254,8 @@ static int64_t number_at(size_t i, size_t from)
 }
 
 /* Columns get wider in whichever block, and on whichever thread, the first number stands that needs it. */
-static void test_wide_numbers(void **state)
+TEST(test_wide_numbers)
 {
-    (void)state;
     enum { N = 12000 };
     static const size_t from[] = {N, 0, 1, N / 2, N - 3};
     for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
@@ -292,19 +284,4 @@ static void test_wide_numbers(void **state)
         }
         text_clear(&t);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small_sizes),
-        cmocka_unit_test(test_sizes_around_a_block),
-        cmocka_unit_test(test_cut_at_the_edge),
-        cmocka_unit_test(test_long_values_at_the_edge),
-        cmocka_unit_test(test_event_larger_than_a_window),
-        cmocka_unit_test(test_layouts_stay_inside_an_array),
-        cmocka_unit_test(test_guesses_are_of_one_kind),
-        cmocka_unit_test(test_wide_numbers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

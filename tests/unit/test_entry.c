@@ -1,7 +1,6 @@
 /* Entries of the store by themselves: narrow numbers, sections and their damage, a file that is cut short while it is
  * read. */
 #define _GNU_SOURCE
-#include <fcntl.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -33,9 +32,8 @@ static void fill_block(rng *r, size_t n, unsigned size, unsigned bits, unsigned 
 }
 
 /* Whatever the numbers are they come back, from no more bytes than were written and through no others. */
-static void test_numbers(void **state)
+TEST(test_numbers)
 {
-    (void)state;
     rng r = {.state = 5};
     uint8_t block[8 * RS_NARROW_BLOCK], again[8 * RS_NARROW_BLOCK + 8], out[RS_NARROW_MOST];
     size_t narrower = 0;
@@ -60,9 +58,8 @@ static void test_numbers(void **state)
 }
 
 /* How wide blocks become. */
-static void test_widths(void **state)
+TEST(test_widths)
 {
-    (void)state;
     const struct {
         uint64_t first, second;
         size_t width;
@@ -85,9 +82,8 @@ static void test_widths(void **state)
 }
 
 /* Any bytes: a block within them, or none. */
-static void test_hostile_numbers(void **state)
+TEST(test_hostile_numbers)
 {
-    (void)state;
     rng r = {.state = 9};
     uint8_t bytes[64], out[8 * RS_NARROW_BLOCK];
     for (size_t turn = 0; turn < ROUNDS(20000); turn++) {
@@ -150,9 +146,7 @@ static void drop_sample(sample *s)
     *strrchr(s->path, '/') = '\0';
     rmdir(s->path);
     rmdir(s->folder);
-    rs_free(s->rows);
-    rs_free(s->times);
-    rs_free(s->text);
+    rs_free_all(s->rows, s->times, s->text);
 }
 
 static bool is_as_written(const sample *s, size_t n, uint32_t id, const void *bytes)
@@ -217,17 +211,15 @@ static void check_sections(bool in_place)
     drop_sample(&s);
 }
 
-static void test_sections(void **state)
+TEST(test_sections)
 {
-    (void)state;
     check_sections(false);
     check_sections(true);
 }
 
 /* What was read stays when the file is let go, or cut short by another hand, and no more of it is had. */
-static void test_cut_short(void **state)
+TEST(test_cut_short)
 {
-    (void)state;
     for (int cut = 0; cut < 2; cut++) {
         sample s = make_sample(N_NUMBERS, false);
         rs_entry *entry = rs_entry_find(s.folder, &key);
@@ -274,9 +266,8 @@ static void check_pieces(bool in_place)
     drop_sample(&s);
 }
 
-static void test_pieces(void **state)
+TEST(test_pieces)
 {
-    (void)state;
     check_pieces(false);
     check_pieces(true);
 }
@@ -308,20 +299,8 @@ static void check_hostile(bool in_place)
     drop_sample(&s);
 }
 
-static void test_hostile_sections(void **state)
+TEST(test_hostile_sections)
 {
-    (void)state;
     check_hostile(false);
     check_hostile(true);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers),          cmocka_unit_test(test_widths),
-        cmocka_unit_test(test_hostile_numbers),  cmocka_unit_test(test_sections),
-        cmocka_unit_test(test_cut_short),        cmocka_unit_test(test_pieces),
-        cmocka_unit_test(test_hostile_sections),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

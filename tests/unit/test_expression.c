@@ -244,9 +244,8 @@ static void check_round(const rs_expr *made)
     rs_text_clear(&again);
 }
 
-static void test_conditions_come_back(void **state)
+TEST(test_conditions_come_back)
 {
-    (void)state;
     const rs_language *const languages[] = {&rs_where_language, &rs_gate_language};
     for (size_t k = 0; k < 2; k++) {
         rng r = {20 + k};
@@ -349,9 +348,8 @@ static void add_edit(rng *r, rs_what_if *q)
     }
 }
 
-static void test_edits_come_back(void **state)
+TEST(test_edits_come_back)
 {
-    (void)state;
     rng r = {77};
     for (int round = 0; round < ROUNDS(20000); round++) {
         rs_what_if made = {0}, read, alone;
@@ -392,9 +390,8 @@ static void test_edits_come_back(void **state)
 
 /* ---- what people write -------------------------------------------------------------------------------------- */
 
-static void test_canonical(void **state)
+TEST(test_canonical)
 {
-    (void)state;
     static const struct {
         const rs_language *language;
         const char *text, *canonical;
@@ -437,9 +434,8 @@ static void test_canonical(void **state)
 }
 
 /* What documents, recorded answers and tests of the command line write keeps its meaning. */
-static void test_questions(void **state)
+TEST(test_questions)
 {
-    (void)state;
     static const struct {
         const char *text, *canonical; /* NULL: refused */
     } cases[] = {
@@ -525,9 +521,8 @@ static void test_questions(void **state)
     }
 }
 
-static void test_of_steps(void **state)
+TEST(test_of_steps)
 {
-    (void)state;
     static const struct {
         const char *text;
         bool of_steps;
@@ -548,9 +543,8 @@ static void test_of_steps(void **state)
 }
 
 /* As many terms as there may be, joined so that each needs brackets; and one more. */
-static void test_limits(void **state)
+TEST(test_limits)
 {
-    (void)state;
     rs_expr *e = rs_expr_create(&rs_select_language);
     for (int i = 0; i < RS_EXPR_TERMS; i++) {
         rs_expr_push_text(e, RS_SELECT_NAME, RS_OP_EQ, "a", 1);
@@ -567,9 +561,8 @@ static void test_limits(void **state)
     rs_expr_free(e);
 }
 
-static void test_every_allocation_may_fail(void **state)
+TEST(test_every_allocation_may_fail)
 {
-    (void)state;
     static const char said[] =
         "scale (group=\"a;b\" or rank in (1, 2)) and not name=~\"x\"=0.5; fuse \"a b\"+c";
     for (uint64_t n = 1;; n++) {
@@ -585,18 +578,4 @@ static void test_every_allocation_may_fail(void **state)
         if (made < n) break;
         assert_true(n < 60);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_conditions_come_back),
-        cmocka_unit_test(test_edits_come_back),
-        cmocka_unit_test(test_canonical),
-        cmocka_unit_test(test_questions),
-        cmocka_unit_test(test_of_steps),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_every_allocation_may_fail),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* What a trace's file says beside its events, also when it breaks off anywhere or holds no JSON. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "rankscope/file.h"
+#include "unit.h"
 
 typedef struct text {
     char bytes[512];
@@ -42,9 +38,8 @@ static rs_status header_of(const char *bytes, size_t n, text *out)
 static const char whole[] = " {\"a\": [1, {\"traceEvents\": 2}], \"traceEvents\": [{\"x\": \"]}\\\"\"}, {}], "
                             "\"b\" : {\"c\": null} , \"d\":\"\\\\\"}\n";
 
-static void test_members_beside_the_events(void **state)
+TEST(test_members_beside_the_events)
 {
-    (void)state;
     text got;
     assert_int_equal(header_of(whole, strlen(whole), &got), RS_OK);
     assert_string_equal(got.bytes, "{\"a\": [1, {\"traceEvents\": 2}],\"b\" : {\"c\": null},\"d\":\"\\\\\"}");
@@ -55,9 +50,8 @@ static void test_members_beside_the_events(void **state)
 }
 
 /* Each beginning of the file gives the members that are whole, closed as an object. */
-static void test_cut_anywhere(void **state)
+TEST(test_cut_anywhere)
 {
-    (void)state;
     text got;
     for (size_t n = 0; n < strlen(whole); n++) {
         rs_status status = header_of(whole, n, &got);
@@ -66,9 +60,8 @@ static void test_cut_anywhere(void **state)
     }
 }
 
-static void test_what_is_no_object(void **state)
+TEST(test_what_is_no_object)
 {
-    (void)state;
     static const char *const texts[] = {"", "[]", "null", "\xEF\xBB\xBF", "\x1f\x8b", "x{\"a\":1}"};
     text got;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
@@ -79,9 +72,8 @@ static void test_what_is_no_object(void **state)
         assert_int_equal(header_of(odd[i], strlen(odd[i]), &got), RS_OK);
 }
 
-static void test_a_sink_that_fails(void **state)
+TEST(test_a_sink_that_fails)
 {
-    (void)state;
     text full = {.n = sizeof full.bytes - 2};
     rs_sink sink = {put, &full};
     text got;
@@ -106,11 +98,5 @@ static int remove_file(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_members_beside_the_events),
-        cmocka_unit_test(test_cut_anywhere),
-        cmocka_unit_test(test_what_is_no_object),
-        cmocka_unit_test(test_a_sink_that_fails),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
+    return unit_run(make_file, remove_file);
 }

@@ -1,17 +1,13 @@
 /* fragments over a trace made by hand: short kernels, gaps, and their lengths; all-to-alls of odd sizes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "analysis/analysis.h"
 #include "analysis/registry.h"
 #include "base/memory.h"
 #include "builder.h"
+#include "unit.h"
 
 typedef struct outcome {
     rs_result result;
@@ -97,9 +93,8 @@ static builder make_trace(void)
     return b;
 }
 
-static void test_fragments(void **state)
+TEST(test_fragments)
 {
-    (void)state;
     outcome o;
     builder b = make_trace();
     assert_int_equal(run("fragments", &b, 1, &o, NULL), RS_OK);
@@ -157,9 +152,8 @@ static void all_to_all(builder *b, int64_t start, const char *splits, int64_t el
     if (splits) add_text(b, RS_COL_IN_SPLIT, splits);
 }
 
-static void test_exchange(void **state)
+TEST(test_exchange)
 {
-    (void)state;
     outcome o;
     builder b[2] = {builder_create(), builder_create()};
     /* places of the group are not ranks in order: place 0 is rank 1 */
@@ -207,9 +201,8 @@ static void recorded_all_to_all(builder *b, int64_t start, const char *dims, con
 
 #define RECORDED(splits, world) "[\"\",\"4\",\"\",\"0\",\"\",\"" splits "\",\"[]\",\"0\",\"1\",\"" world "\"]"
 
-static void test_exchange_of_operators(void **state)
+TEST(test_exchange_of_operators)
 {
-    (void)state;
     outcome o;
     builder b[2] = {builder_create(), builder_create()};
     const char *types = "[\"c10::Half\",\"Scalar\"]", *wide = "[[4,25],[]]";
@@ -242,9 +235,8 @@ static void test_exchange_of_operators(void **state)
     clear(&o, b, 2);
 }
 
-static void test_out_of_memory(void **state)
+TEST(test_out_of_memory)
 {
-    (void)state;
     for (uint64_t i = 1; i < 400; i++) {
         outcome o;
         builder b = make_trace();
@@ -256,15 +248,4 @@ static void test_out_of_memory(void **state)
         assert_int_equal(status, RS_ERR_NOMEM);
     }
     fail_msg("never enough memory");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fragments),
-        cmocka_unit_test(test_exchange),
-        cmocka_unit_test(test_exchange_of_operators),
-        cmocka_unit_test(test_out_of_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* --fail-on: what parses, what a table's columns allow, and which rows fail. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "rankscope/gate.h"
 #include "base/memory.h"
+#include "unit.h"
 
 static const rs_column_spec columns[] = {
     {"name", RS_TEXT, RS_UNIT_NONE, "", NULL},     {"idle", RS_TIME, RS_UNIT_US, "", NULL},
@@ -45,9 +41,8 @@ static void expect(const char *text, size_t n_wanted, size_t first_wanted)
     rs_table_free(t);
 }
 
-static void test_rows(void **state)
+TEST(test_rows)
 {
-    (void)state;
     expect("share > 10", 1, 2);
     expect("share>=10", 2, 1);
     expect("share < 1e9", 3, 0); /* the unknown cell meets nothing */
@@ -61,9 +56,8 @@ static void test_rows(void **state)
 }
 
 /* What --where of events has, over the rows of a table. */
-static void test_expressions(void **state)
+TEST(test_expressions)
 {
-    (void)state;
     static const struct {
         const char *text;
         unsigned rows; /* a bit each */
@@ -143,9 +137,8 @@ static void refuse_parse(const char *text)
     assert_true(err.causes[0].message[0] != '\0');
 }
 
-static void test_bad_text(void **state)
+TEST(test_bad_text)
 {
-    (void)state;
     static const char *const bad[] = {
         "",          "share",  "share >",     "> 3",        "share = ",    "(a > 1",
         "a > 1)",    "a in 3", "a in (",      "a in (1",    "a = 'x",      "'a = 1",
@@ -165,9 +158,8 @@ static void refuse_check(const char *text, const char *message)
     rs_gate_free(gate);
 }
 
-static void test_bad_columns(void **state)
+TEST(test_bad_columns)
 {
-    (void)state;
     refuse_check("shar > 1", "table t has no column \"shar\"; did you mean share?");
     refuse_check("zebra > 1", "table t has no column \"zebra\"; --schema lists them");
     refuse_check("name > 1", "column name holds text, which no number compares with");
@@ -179,9 +171,8 @@ static void test_bad_columns(void **state)
     refuse_check("idle > 5%", "column idle is no share: leave the % out");
 }
 
-static void test_values(void **state)
+TEST(test_values)
 {
-    (void)state;
     rs_table *t = make_table();
     rs_gate *gate;
     assert_int_equal(rs_gate_parse("idle > 1, share > 2%", &gate, NULL), RS_OK);
@@ -194,9 +185,8 @@ static void test_values(void **state)
     rs_table_free(t);
 }
 
-static void test_every_allocation_may_fail(void **state)
+TEST(test_every_allocation_may_fail)
 {
-    (void)state;
     for (uint64_t n = 1;; n++) {
         rs_gate *gate;
         rs_test_fail_allocation(n);
@@ -207,14 +197,4 @@ static void test_every_allocation_may_fail(void **state)
         if (made < n) break;
         assert_true(n < 20);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),     cmocka_unit_test(test_expressions),
-        cmocka_unit_test(test_bad_text), cmocka_unit_test(test_bad_columns),
-        cmocka_unit_test(test_values),   cmocka_unit_test(test_every_allocation_may_fail),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* The GPU-time analyses on one small trace: their answers, and every allocation failing in turn. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "rankscope/job.h"
 #include "peers.h"
+#include "unit.h"
 
 /* Two streams: computation 100-200, communication 150-260, a copy 240-300, computation 400-450 whose launch
  * comes after the stream ran dry; a graph launch owns the first two. */
@@ -92,9 +88,8 @@ static rs_result answer(const char *name, const char *option, const char *steps)
 
 #define EXPECT(table, row, column, want) assert_true(cell(&r, table, row, column) == (want))
 
-static void test_breakdown_and_overlap(void **state)
+TEST(test_breakdown_and_overlap)
 {
-    (void)state;
     rs_result r = answer("breakdown", NULL, NULL);
     EXPECT(0, 0, "rank", 3);
     EXPECT(0, 0, "span_us", 350);
@@ -117,9 +112,8 @@ static void test_breakdown_and_overlap(void **state)
     rs_result_clear(&r);
 }
 
-static void test_kernels(void **state)
+TEST(test_kernels)
 {
-    (void)state;
     rs_result r = answer("kernels", NULL, NULL);
     assert_int_equal(rs_table_n_rows(r.tables[0]), 3);
     EXPECT(0, 0, "sum_us", 150);
@@ -131,9 +125,8 @@ static void test_kernels(void **state)
     rs_result_clear(&r);
 }
 
-static void test_waiting(void **state)
+TEST(test_waiting)
 {
-    (void)state;
     rs_result r = answer("idle", NULL, NULL);
     assert_int_equal(rs_table_n_rows(r.tables[0]), 2);
     EXPECT(0, 0, "idle_us", 100); /* launched at 350, dry since 300 */
@@ -182,9 +175,8 @@ static char *full_queue(bool waits, int more)
     return text;
 }
 
-static void test_full_queue(void **state)
+TEST(test_full_queue)
 {
-    (void)state;
     NEEDS_PEERS();
     rs_error err = RS_ERROR_INIT;
     rs_result r;
@@ -216,9 +208,8 @@ static void test_full_queue(void **state)
     free(text);
 }
 
-static void test_waits_of_mtia_are_no_work(void **state)
+TEST(test_waits_of_mtia_are_no_work)
 {
-    (void)state;
     NEEDS_PEERS();
     static const char mtia[] =
         "{\"distributedInfo\":{\"rank\":3},\"traceEvents\":["
@@ -239,9 +230,8 @@ static void test_waits_of_mtia_are_no_work(void **state)
     rs_result_clear(&r);
 }
 
-static void test_every_allocation_may_fail(void **state)
+TEST(test_every_allocation_may_fail)
 {
-    (void)state;
     static const struct {
         const char *name, *option;
     } runs[] = {{"breakdown", NULL}, {"overlap", NULL},   {"timeline", NULL},      {"kernels", NULL},
@@ -268,17 +258,4 @@ static void test_every_allocation_may_fail(void **state)
             }
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_breakdown_and_overlap),
-        cmocka_unit_test(test_kernels),
-        cmocka_unit_test(test_waiting),
-        cmocka_unit_test(test_full_queue),
-        cmocka_unit_test(test_waits_of_mtia_are_no_work),
-        cmocka_unit_test(test_every_allocation_may_fail),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,15 @@
 /* The sentences that open answers, from tables that are written here: every command's own, with the case in which there is
  * nothing to report. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "base/text.h"
 #include "output/faces.h"
 #include "rankscope/regress.h"
+#include "unit.h"
 
 #define MOST_TABLES 16
 
@@ -87,9 +83,8 @@ static void expect(answer *a, const char *sentence)
 }
 
 /* A name counts over all ranks together; what is called others is none. */
-static void test_kernels(void **state)
+TEST(test_kernels)
 {
-    (void)state;
     answer a;
     begin(&a, "kernels");
     row(&a, "kernels", "rank=0 name=gemm sum_us=300");
@@ -106,9 +101,8 @@ static void test_kernels(void **state)
     expect(&a, "");
 }
 
-static void test_ops(void **state)
+TEST(test_ops)
 {
-    (void)state;
     answer a;
     begin(&a, "ops");
     row(&a, "ops", "rank=0 name=aten::mm total_direct_kernel_time_us=75");
@@ -124,9 +118,8 @@ static void test_ops(void **state)
     expect(&a, "aten::item takes the most host time of its own: 9.000 us of 9.000 us (100.0 %).");
 }
 
-static void test_annotations(void **state)
+TEST(test_annotations)
 {
-    (void)state;
     answer a;
     begin(&a, "annotations");
     row(&a, "annotations", "rank=0 name=forward own_us=60");
@@ -139,9 +132,8 @@ static void test_annotations(void **state)
     expect(&a, "No GPU time is under an annotation.");
 }
 
-static void test_modules(void **state)
+TEST(test_modules)
 {
-    (void)state;
     answer a;
     begin(&a, "modules");
     row(&a, "modules", "rank=0 module=Linear own_us=30");
@@ -156,9 +148,8 @@ static void test_modules(void **state)
     expect(&a, "No GPU time is below a module: record with_modules=True.");
 }
 
-static void test_sequences(void **state)
+TEST(test_sequences)
 {
-    (void)state;
     answer a;
     begin(&a, "sequences");
     row(&a, "sequences", "rank=0 pattern=a|b count=9 kernels=9 gpu_us=10");
@@ -168,9 +159,8 @@ static void test_sequences(void **state)
         "2 patterns of GPU work; the one with the most GPU time, 30.00 us on rank 3, is launched 1 time, 2 pieces in all.");
 }
 
-static void test_timeline(void **state)
+TEST(test_timeline)
 {
-    (void)state;
     answer a;
     begin(&a, "timeline");
     for (int rank = 0; rank < 2; rank++) {
@@ -186,9 +176,8 @@ static void test_timeline(void **state)
 }
 
 /* Means count as often as what they are of. */
-static void test_delays(void **state)
+TEST(test_delays)
 {
-    (void)state;
     answer a;
     begin(&a, "delays");
     row(&a, "delays", "operators=1 launches=3 mean_op_delay_us=4 mean_launch_delay_us=100 mean_queued_us=90");
@@ -206,9 +195,8 @@ static void test_delays(void **state)
         "launches.");
 }
 
-static void test_variance(void **state)
+TEST(test_variance)
 {
-    (void)state;
     answer a;
     begin(&a, "variance");
     row(&a, "variance", "rank=0 name=gemm sum_us=900 above_median_us=10");
@@ -229,9 +217,8 @@ static void test_variance(void **state)
         "slower than the median one at the same work.");
 }
 
-static void test_exchange(void **state)
+TEST(test_exchange)
 {
-    (void)state;
     answer a;
     begin(&a, "exchange");
     row(&a, "ranks", "rank=0 sent_bytes=1048576 vs_mean=0.5 unknown=0");
@@ -250,9 +237,8 @@ static void test_exchange(void **state)
     expect(&a, "The sizes of 7 all-to-alls are not known: the traces do not hold them.");
 }
 
-static void test_regress(void **state)
+TEST(test_regress)
 {
-    (void)state;
     answer a;
     begin(&a, "regress");
     row(&a, "verdict",
@@ -285,9 +271,8 @@ static void put_totals(answer *a, const char *step_b, const char *compute_b, con
 }
 
 /* The rank that changed by more than the others is named, with what they did; where all did the same none is. */
-static void test_diff(void **state)
+TEST(test_diff)
 {
-    (void)state;
     answer a;
     put_totals(&a, "60000", "320000", "280000");
     row(&a, "ranks", "rank=0 span_diff_us=10000 compute_diff_us=-100 exposed_comm_diff_us=10100");
@@ -324,9 +309,8 @@ static void test_diff(void **state)
 }
 
 /* A sentence for which memory does not do is an error, never half a sentence. */
-static void test_memory_runs_out(void **state)
+TEST(test_memory_runs_out)
 {
-    (void)state;
     const rs_face *face = rs_face_find("kernels", "");
     answer a;
     begin(&a, "kernels");
@@ -341,17 +325,4 @@ static void test_memory_runs_out(void **state)
         if (!failed) break;
     }
     for (size_t i = 0; i < a.result.n_tables; i++) rs_table_free(a.tables[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernels),         cmocka_unit_test(test_ops),
-        cmocka_unit_test(test_modules),         cmocka_unit_test(test_annotations),
-        cmocka_unit_test(test_sequences),       cmocka_unit_test(test_timeline),
-        cmocka_unit_test(test_delays),          cmocka_unit_test(test_variance),
-        cmocka_unit_test(test_exchange),        cmocka_unit_test(test_regress),
-        cmocka_unit_test(test_memory_runs_out), cmocka_unit_test(test_diff),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,9 +11,8 @@ typedef struct marked {
 } marked;
 
 /* The elements 0 to N - 1, in steps of 7. */
-static void comes_in_order(void **state)
+TEST(comes_in_order)
 {
-    (void)state;
     unsigned items[N];
     size_t n = 0;
     for (unsigned i = 0; i < N; i++) {
@@ -27,9 +26,8 @@ static void comes_in_order(void **state)
     }
 }
 
-static void marks_places(void **state)
+TEST(marks_places)
 {
-    (void)state;
     marked m = {.n = 0};
 #define PLACED(at) m.place[m.items[at]] = (at)
     for (unsigned i = 0; i < N; i++) {
@@ -44,10 +42,4 @@ static void marks_places(void **state)
         RS_HEAP_DOWN(m.items, m.n, last, IS_LESS, PLACED);
     }
 #undef PLACED
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(comes_in_order), cmocka_unit_test(marks_places)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,6 @@
  * sends with the receives that they name. Times of recordings of torch 2.15 (torch.compile under DDP; a pipeline). */
 #include "analysis/collective_notes.h"
 #include "clock/collective_clocks.h"
-#include "match/collective_wait.h"
 #include "support.h"
 
 #define MAX_RANKS 4
@@ -117,9 +116,8 @@ static void one_order(bool steps, bool misses, double ahead)
 }
 
 /* Clocks of different hosts are told to be as recorded, those of one host need no word. */
-static void test_note_of_hosts(void **state)
+TEST(test_note_of_hosts)
 {
-    (void)state;
     for (int differ = 0; differ < 2; differ++) {
         job j = {0};
         rs_result result = {0};
@@ -145,9 +143,8 @@ static void test_note_of_hosts(void **state)
     }
 }
 
-static void test_order(void **state)
+TEST(test_order)
 {
-    (void)state;
     one_order(true, false, 0);
     one_order(false, false, 0);
     one_order(true, true, 0);
@@ -158,9 +155,8 @@ static void test_order(void **state)
 
 /* Rank 0 sends two messages to 1 and one to 2, with a message of another tag between, and 1 answers: each send is with
  * the receive that names it, in order; what has a tag, or names nobody, is with nothing. */
-static void test_pairs(void **state)
+TEST(test_pairs)
 {
-    (void)state;
     job j = {0};
     text t[3] = {head(0, 3), head(1, 3), head(2, 3)};
     put(&t[0], "c10d::send", "\"\", \"\", \"1\", \"0\"", "gloo:send", (span){100, 140});
@@ -207,9 +203,8 @@ static void test_pairs(void **state)
 
 /* A line of three ranks that do not say whom they meet, in four steps. Rank 0 sends twice to 1, which waits for the first
  * message only; 1 sends to 2, then to 0, which both wait. In one step 0 sends late, just before 2 receives from 1. */
-static void test_places(void **state)
+TEST(test_places)
 {
-    (void)state;
     job j = {0};
     text t[3] = {head(0, 3), head(1, 3), head(2, 3)};
     for (int i = 0; i < 4; i++) {
@@ -246,11 +241,4 @@ static void test_places(void **state)
         assert_int_equal(want[a[0].rank][a[0].op % n_of[a[0].rank]].op, a[1].op % n_of[a[1].rank]);
     }
     end(&j);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_order), cmocka_unit_test(test_note_of_hosts),
-                                       cmocka_unit_test(test_pairs), cmocka_unit_test(test_places)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

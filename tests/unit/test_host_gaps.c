@@ -1,14 +1,10 @@
 /* What the host did between its calls; times below are in microseconds. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "builder.h"
 #include "trace/host_gaps.h"
 #include "trace/selection.h"
+#include "unit.h"
 
 #define US 1000
 
@@ -72,9 +68,8 @@ static void expect(const rs_host_gaps *g, const rs_events *e, const char *name, 
     assert_int_equal(row->n, n);
 }
 
-static void test_gaps(void **state)
+TEST(test_gaps)
 {
-    (void)state;
     builder b = make_job();
     rs_trace t;
     const rs_host_gaps *g;
@@ -102,9 +97,8 @@ static void test_gaps(void **state)
 }
 
 /* Of a selection: the gaps that its calls end. */
-static void test_selection(void **state)
+TEST(test_selection)
 {
-    (void)state;
     builder b = make_job();
     rs_trace t;
     const rs_host_gaps *g;
@@ -120,9 +114,8 @@ static void test_selection(void **state)
     rs_events_free(b.e);
 }
 
-static void test_nothing(void **state)
+TEST(test_nothing)
 {
-    (void)state;
     builder b = builder_create();
     rs_trace t;
     const rs_host_gaps *g;
@@ -138,9 +131,8 @@ static void test_nothing(void **state)
 }
 
 /* Gaps of which nothing else is known. */
-static void test_calls_alone(void **state)
+TEST(test_calls_alone)
 {
-    (void)state;
     builder b = builder_create();
     rs_trace t;
     const rs_host_gaps *g;
@@ -156,9 +148,8 @@ static void test_calls_alone(void **state)
     rs_events_free(b.e);
 }
 
-static void test_every_allocation_may_fail(void **state)
+TEST(test_every_allocation_may_fail)
 {
-    (void)state;
     builder b = make_job();
     rs_policy policy = rs_policy_of(RS_COMPAT_NONE);
     rs_status status = RS_ERR_NOMEM;
@@ -175,16 +166,4 @@ static void test_every_allocation_may_fail(void **state)
     }
     assert_true(k > 10);
     rs_events_free(b.e);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gaps),
-        cmocka_unit_test(test_selection),
-        cmocka_unit_test(test_nothing),
-        cmocka_unit_test(test_calls_alone),
-        cmocka_unit_test(test_every_allocation_may_fail),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

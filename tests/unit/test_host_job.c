@@ -49,9 +49,8 @@ static void expect_op(const rs_relations *ops, size_t i, const char *name, int64
  * and h: that f is a call of its own. What
  * crosses the end of its caller (d), stands on another thread (e) or is communication of a worker that was
  * filed under this thread takes nothing. */
-static void test_own_time(void **state)
+TEST(test_own_time)
 {
-    (void)state;
     fixture f;
     const rs_analysis *a = rs_analysis_find("ops");
     rs_options *options;
@@ -86,9 +85,8 @@ static void test_own_time(void **state)
 }
 
 /* Communication from 10 to 40 and 30 to 60, an operator from 20 to 35: 50 in all, 35 of it waiting. */
-static void test_waiting(void **state)
+TEST(test_waiting)
 {
-    (void)state;
     static const char *const events = X("user_annotation", "gloo:all_reduce", 9, 10, 30)
         X("user_annotation", "gloo:all_reduce", 8, 30, 30) X("cpu_op", "aten::add", 1, 20, 15)
             X("cpu_op", "c10d::allreduce_", 1, 5, 3) X("cpu_op", "_c10d_functional::wait_tensor", 1, 40, 20)
@@ -119,9 +117,8 @@ static void test_waiting(void **state)
 
 /* XLA runs a collective inside the function that runs its program, on the same thread: that function does not
  * compute meanwhile, what runs on another thread does. */
-static void test_waiting_inside(void **state)
+TEST(test_waiting_inside)
 {
-    (void)state;
     fixture f;
     rs_host_job job;
     begin(&f, HEAD("") X("cpu_op", "ThunkExecutor::Execute", 9, 0, 100) X("cpu_op", "dot.1", 9, 0, 20)
@@ -134,9 +131,8 @@ static void test_waiting_inside(void **state)
 }
 
 /* Data loading: the annotation holds the operator and counts once; what follows a pause counts again. */
-static void test_data_loading(void **state)
+TEST(test_data_loading)
 {
-    (void)state;
     fixture f;
     const rs_data_loader *d;
     begin(&f,
@@ -166,9 +162,8 @@ static bool on_host(const char *trace)
     return job.on_host;
 }
 
-static void test_no_host_job(void **state)
+TEST(test_no_host_job)
 {
-    (void)state;
     assert_true(on_host(HEAD(GLOO) X("cpu_op", "a", 1, 0, 1) "]}"));
     assert_false(on_host(HEAD("") X("cpu_op", "a", 1, 0, 1) "]}"));
     assert_false(on_host(HEAD("\"distributedInfo\":{\"backend\":\"nccl\"},") X("cpu_op", "a", 1, 0, 1) "]}"));
@@ -201,9 +196,8 @@ static int level_of(const char *trace, const char *check)
     return level;
 }
 
-static void test_doctor(void **state)
+TEST(test_doctor)
 {
-    (void)state;
     static const char op[] = X("cpu_op", "a", 1, 0, 1);
     char whole[600], cut[600], shaped[600];
     assert_int_equal(level_of(HEAD(GLOO) X("cpu_op", "a", 1, 0, 1) "]}", "GPU work"), RS_FINE);
@@ -242,9 +236,8 @@ static rs_group_entry entry(int64_t created_us, rs_coll_kind kind, int64_t seq)
 /* The entry of an operation is the nearest of its kind: not the one of an operation before the trace (95),
  * nor one that was created after the operation ended (900). A reduce-scatter runs as an all-reduce. Sends
  * have no entry, nor have operations of other ranks. */
-static void test_names_of_groups(void **state)
+TEST(test_names_of_groups)
 {
-    (void)state;
     static const char trace[] =
         HEAD("\"baseTimeNanoseconds\":1000000000," GLOO) X("cpu_op", "c10d::allreduce_", 1, 100, 9)
             X("user_annotation", "gloo:all_reduce", 9, 110, 50) X("cpu_op", "c10d::broadcast_", 1, 200, 9)
@@ -293,9 +286,8 @@ static void test_names_of_groups(void **state)
 /* Operators 10-40 and 50-70 on thread 1 and 60-80 on 2; the wait 20-30 is none of thread 1's operators, and no operator
  * of thread 2 hides it. Communication 35-55: 40-50 is exposed. Loading 80-95, of it 5 hidden by communication 90-99. What
  * holds communication on its own thread (c, 88-100) does not compute. */
-static void test_view(void **state)
+TEST(test_view)
 {
-    (void)state;
     fixture f;
     rs_host_view view;
     begin(&f, HEAD("") X("user_annotation", "step", 1, 0, 120) X("cpu_op", "a", 1, 10, 30)
@@ -348,19 +340,4 @@ static void test_view(void **state)
     }
     rs_host_view_clear(&view);
     end(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_view),
-        cmocka_unit_test(test_own_time),
-        cmocka_unit_test(test_data_loading),
-        cmocka_unit_test(test_waiting),
-        cmocka_unit_test(test_waiting_inside),
-        cmocka_unit_test(test_no_host_job),
-        cmocka_unit_test(test_names_of_groups),
-        cmocka_unit_test(test_doctor),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

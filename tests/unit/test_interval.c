@@ -1,13 +1,9 @@
 /* Intervals against a second answer: every nanosecond of a small axis counted one by one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "base/interval.h"
 #include "base/memory.h"
+#include "unit.h"
 
 #define AXIS 64
 
@@ -36,9 +32,8 @@ static void paint(const rs_interval *items, size_t n, bool *axis)
         for (int64_t t = items[i].start; t < items[i].end; t++) axis[t] = true;
 }
 
-static void test_sets_equal_counting(void **state)
+TEST(test_sets_equal_counting)
 {
-    (void)state;
     for (seed = 1; seed < 3000; seed++) {
         uint64_t before = seed;
         rs_interval a[12], b[12], c[12], left[24];
@@ -69,9 +64,8 @@ static void test_sets_equal_counting(void **state)
     }
 }
 
-static void test_sort_is_stable(void **state)
+TEST(test_sort_is_stable)
 {
-    (void)state;
     enum { N = 5000 };
     rs_keyed *items = rs_malloc(N * sizeof *items);
     for (int shape = 0; shape < 4; shape++) {
@@ -97,9 +91,8 @@ static void test_sort_is_stable(void **state)
     rs_free(items);
 }
 
-static void test_negative_interval_shortens_the_union(void **state)
+TEST(test_negative_interval_shortens_the_union)
 {
-    (void)state;
     /* what a peer's rounding makes of a kernel shorter than a microsecond */
     rs_interval items[] = {{0, 10}, {12, 11}, {12, 15}};
     size_t n = rs_intervals_unite(items, 3);
@@ -107,9 +100,8 @@ static void test_negative_interval_shortens_the_union(void **state)
     assert_int_equal(rs_intervals_length(items, n), 10 - 1 + 3);
 }
 
-static void test_sweep_cuts_pieces(void **state)
+TEST(test_sweep_cuts_pieces)
 {
-    (void)state;
     int64_t time[4];
     rs_interval a[] = {{0, 2500}}, b[] = {{1200, 4999}};
     rs_intervals_sweep((rs_interval_set[]){{a, 1}, {b, 1}}, 2, 1000, time);
@@ -118,9 +110,8 @@ static void test_sweep_cuts_pieces(void **state)
     assert_int_equal(time[2], 2000);
 }
 
-static void test_no_overflow(void **state)
+TEST(test_no_overflow)
 {
-    (void)state;
     rs_interval items[] = {{INT64_MIN, -1}, {5, INT64_MAX}};
     assert_int_equal(rs_intervals_length(items, 2), INT64_MAX);
     assert_int_equal(rs_sub_sat(INT64_MIN, 1), INT64_MIN);
@@ -128,9 +119,8 @@ static void test_no_overflow(void **state)
     assert_int_equal(rs_add_sat(INT64_MIN, -1), INT64_MIN);
 }
 
-static void test_sort_reports_lack_of_memory(void **state)
+TEST(test_sort_reports_lack_of_memory)
 {
-    (void)state;
     rs_interval items[64];
     for (int i = 0; i < 64; i++) items[i] = (rs_interval){64 - i, 64};
     for (uint64_t k = 1; k <= 2; k++) {
@@ -145,9 +135,8 @@ static void test_sort_reports_lack_of_memory(void **state)
 }
 
 /* Each moment is of the first set that holds it, found by looking at every moment. */
-static void test_divide(void **state)
+TEST(test_divide)
 {
-    (void)state;
     for (int round = 0; round < 300; round++) {
         rs_interval items[3][12];
         rs_interval_set sets[3];
@@ -178,18 +167,4 @@ static void test_divide(void **state)
         }
         rs_free(out.items);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_divide),
-        cmocka_unit_test(test_sets_equal_counting),
-        cmocka_unit_test(test_sort_is_stable),
-        cmocka_unit_test(test_negative_interval_shortens_the_union),
-        cmocka_unit_test(test_sweep_cuts_pieces),
-        cmocka_unit_test(test_no_overflow),
-        cmocka_unit_test(test_sort_reports_lack_of_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

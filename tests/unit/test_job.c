@@ -1,13 +1,9 @@
 /* Jobs that are asked more than once: what is kept, for how many bytes, and runs that were stopped. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "rankscope/job.h"
+#include "unit.h"
 
 static const char small[] = RS_SOURCE_DIR "/tests/data/small";
 /* One event, and one that breaks off. */
@@ -35,9 +31,8 @@ static uint64_t read_by_run(rs_job *job)
     return rs_job_get_stats(job).bytes_read - before;
 }
 
-static void test_keeps_what_fits(void **state)
+TEST(test_keeps_what_fits)
 {
-    (void)state;
     rs_job *job = open_small((rs_job_settings){.size = sizeof(rs_job_settings), .keep = true});
     uint64_t all = read_by_run(job);
     assert_true(all > 0);
@@ -71,9 +66,8 @@ static void test_keeps_what_fits(void **state)
 }
 
 /* Every run tells what was wrong with the input, not only the one that read it. */
-static void test_problems_stay(void **state)
+TEST(test_problems_stay)
 {
-    (void)state;
     for (int keep = 0; keep < 2; keep++) {
         rs_job_settings settings = {.size = sizeof(rs_job_settings), .keep = keep};
         rs_job *job;
@@ -112,9 +106,8 @@ static size_t ask(rs_job *job, int64_t *first_rank, double *span)
     return n;
 }
 
-static void test_another_part_without_reading_again(void **state)
+TEST(test_another_part_without_reading_again)
 {
-    (void)state;
     rs_job *job = open_small((rs_job_settings){.size = sizeof(rs_job_settings), .keep = true});
     rs_job *alone = open_small((rs_job_settings){.size = sizeof(rs_job_settings), .steps = "10"});
     rs_job *next = open_small((rs_job_settings){.size = sizeof(rs_job_settings), .steps = "11"});
@@ -157,9 +150,8 @@ static bool on_progress(void *context, uint64_t done, uint64_t total)
     return !s->stop;
 }
 
-static void test_stopped_and_run_again(void **state)
+TEST(test_stopped_and_run_again)
 {
-    (void)state;
     stopper s = {.stop = true};
     rs_job *job = open_small(
         (rs_job_settings){.size = sizeof(rs_job_settings), .progress = on_progress, .progress_context = &s});
@@ -176,9 +168,8 @@ static void test_stopped_and_run_again(void **state)
 }
 
 /* Where memory is missing, the message says for what: a word of these. */
-static void test_words_without_memory(void **state)
+TEST(test_words_without_memory)
 {
-    (void)state;
     static const char *const words[] = {"job", "inputs"};
     const char *paths[] = {small};
     size_t seen[sizeof words / sizeof *words] = {0};
@@ -204,16 +195,4 @@ static void test_words_without_memory(void **state)
         if (!known) fail_msg("%s", text);
     }
     assert_true(seen[0] && seen[1]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_keeps_what_fits),
-        cmocka_unit_test(test_problems_stay),
-        cmocka_unit_test(test_stopped_and_run_again),
-        cmocka_unit_test(test_another_part_without_reading_again),
-        cmocka_unit_test(test_words_without_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,9 @@
 /* Jobs put together from memory: which rank each file becomes, in which order, and what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "job/job.h"
-#include "rankscope/rankscope.h"
+#include "unit.h"
 
 #define TRACE(EXTRA)                                                                                         \
     "{" EXTRA "\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"gemm\",\"pid\":0,\"tid\":7,"     \
@@ -37,9 +31,8 @@ static void expect_ranks(rs_job *job, const int64_t *ranks, size_t n)
 }
 
 /* The given rank, the file's own word, and the name each decide as they do for files. */
-static void test_ranks(void **state)
+TEST(test_ranks)
 {
-    (void)state;
     rs_job *job;
     assert_int_equal(rs_job_open(NULL, 0, NULL, &job, NULL), RS_OK);
     assert_int_equal(add(job, says_five, "s3://bucket/z.json", -1, NULL), RS_OK);
@@ -52,9 +45,8 @@ static void test_ranks(void **state)
 
 /* Without any number the order of the names counts, with digits by their value; equal names keep the order in
  * which they came. */
-static void test_order(void **state)
+TEST(test_order)
 {
-    (void)state;
     static const char longer[] =
         "{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"gemm\",\"pid\":0,\"tid\":7,\"ts\":0,"
         "\"dur\":900,\"args\":{\"stream\":7,\"device\":0}}]}";
@@ -78,9 +70,8 @@ static void test_order(void **state)
     rs_job_close(job);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void)state;
     rs_job *job;
     rs_result result = {0};
     rs_error err = RS_ERROR_INIT;
@@ -106,9 +97,8 @@ static void test_refused(void **state)
 }
 
 /* Files by path, given as such or as if found in a directory, and what the job says of its files. */
-static void test_files(void **state)
+TEST(test_files)
 {
-    (void)state;
     rs_job *job;
     rs_result result = {0};
     const rs_job_settings keep = {.size = sizeof(rs_job_settings), .jobs = 1};
@@ -158,9 +148,8 @@ static rs_status add_two(rs_error *err)
     return status;
 }
 
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
-    (void)state;
     rs_status status = RS_ERR_NOMEM;
     for (long n = 0; status != RS_OK; n++) {
         rs_error err = RS_ERROR_INIT;
@@ -172,9 +161,8 @@ static void test_no_memory(void **state)
     }
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     static const struct {
         const char *path;
         int64_t rank;
@@ -196,13 +184,4 @@ static void test_names(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (rs_rank_in_name(cases[i].path) != cases[i].rank)
             fail_msg("%s: %lld", cases[i].path, (long long)rs_rank_in_name(cases[i].path));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ranks), cmocka_unit_test(test_order),     cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_files), cmocka_unit_test(test_no_memory), cmocka_unit_test(test_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

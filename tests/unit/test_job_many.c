@@ -3,9 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analysis/analysis.h"
 #include "base/memory.h"
-#include "rankscope/rankscope.h"
 #include "questions.h"
 #include "support.h"
 #include "peers.h"
@@ -68,9 +66,8 @@ static size_t check_paths(const char *const *paths, size_t n_paths, const questi
 
 /* ---- jobs --------------------------------------------------------------------------------------------- */
 
-static void test_sample(void **state)
+TEST(test_sample)
 {
-    (void)state;
     const char *path = RS_SOURCE_DIR "/tests/data/small";
     questions q = all_questions(true);
     assert_true(q.n > 60);
@@ -80,9 +77,8 @@ static void test_sample(void **state)
 
 /* Ranks with several steps make HTA trim those that have one or none: they are asked twice under its modes.
  */
-static void test_trimmed(void **state)
+TEST(test_trimmed)
 {
-    (void)state;
     folder f = make_folder();
     const int steps[] = {3, 1, 0};
     for (int rank = 0; rank < 3; rank++) {
@@ -110,9 +106,8 @@ static void put_bad_arguments(text *t, int at)
         at);
 }
 
-static void test_bad_arguments(void **state)
+TEST(test_bad_arguments)
 {
-    (void)state;
     folder f = make_folder();
     text t = {0};
     text_puts(&t, "{\"distributedInfo\":{\"rank\":5},\"traceEvents\":[{\"ph\":\"M\",\"name\":\"x\"}");
@@ -127,9 +122,8 @@ static void test_bad_arguments(void **state)
 }
 
 /* Two ranks in one file, a file that is no trace, one that ends early: they are passed over or told of. */
-static void test_odd_files(void **state)
+TEST(test_odd_files)
 {
-    (void)state;
     folder f = make_folder();
     text t = {0};
     text_rank(&t, 0, 2);
@@ -152,9 +146,8 @@ static void test_odd_files(void **state)
     remove_folder(&f);
 }
 
-static void test_damaged(void **state)
+TEST(test_damaged)
 {
-    (void)state;
     questions q = all_questions(false);
     for (unsigned seed = 1; seed <= ROUNDS(16); seed++) {
         folder f = make_folder();
@@ -180,9 +173,8 @@ static void check_corpus_file(const char *path, void *context)
     check_paths(&path, 1, context);
 }
 
-static void test_corpus(void **state)
+TEST(test_corpus)
 {
-    (void)state;
     questions q = all_questions(false);
     corpus_each(check_corpus_file, &q);
     clear_questions(&q);
@@ -191,9 +183,8 @@ static void test_corpus(void **state)
 /* ---- errors ------------------------------------------------------------------------------------------- */
 
 /* One question that cannot be answered does not keep the others from their answers. */
-static void test_one_fails(void **state)
+TEST(test_one_fails)
 {
-    (void)state;
     const char *path = RS_SOURCE_DIR "/tests/data/small";
     rs_job *job = open_job(&path, 1, 2, false);
     const rs_query queries[] = {{.analysis = rs_analysis_find("breakdown")},
@@ -228,9 +219,8 @@ static bool lose_patience(void *context, uint64_t done, uint64_t total)
     return p->left < 0 || p->left-- > 0;
 }
 
-static void test_cancelled(void **state)
+TEST(test_cancelled)
 {
-    (void)state;
     const char *path = RS_SOURCE_DIR "/tests/data/small";
     questions q = all_questions(false);
     static rs_result results[MAX_QUERIES];
@@ -266,9 +256,8 @@ static void test_cancelled(void **state)
     clear_questions(&q);
 }
 
-static void test_out_of_memory(void **state)
+TEST(test_out_of_memory)
 {
-    (void)state;
     NEEDS_PEERS();
     text t = {0};
     text_rank(&t, 3, 2);
@@ -302,16 +291,4 @@ static void test_out_of_memory(void **state)
     }
     assert_true(failed > 40 && partly > 0);
     text_clear(&t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sample),        cmocka_unit_test(test_trimmed),
-        cmocka_unit_test(test_bad_arguments), cmocka_unit_test(test_odd_files),
-        cmocka_unit_test(test_damaged),       cmocka_unit_test(test_corpus),
-        cmocka_unit_test(test_one_fails),     cmocka_unit_test(test_cancelled),
-        cmocka_unit_test(test_out_of_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

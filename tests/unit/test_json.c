@@ -23,9 +23,8 @@ static rs_json_status string_at(const char *s, size_t n, size_t max, rs_json_tex
     return status;
 }
 
-static void test_strings(void **state)
+TEST(test_strings)
 {
-    (void)state;
     static const struct {
         const char *s;
         size_t length;
@@ -56,9 +55,8 @@ static void test_strings(void **state)
 }
 
 /* Every length around the word size with every special byte at every place, and every cut of it. */
-static void test_strings_at_every_place(void **state)
+TEST(test_strings_at_every_place)
 {
-    (void)state;
     static const uint8_t specials[] = {'x', '\\', 1, 0x1f, 0x20, 0x7f, 0x80, 0xff, 0};
     char s[48];
     for (size_t n = 1; n < 30; n++) {
@@ -105,9 +103,8 @@ static rs_json_status skip_at(const char *s, size_t n, const rs_json_limits *l, 
     return status;
 }
 
-static void test_skip_table(void **state)
+TEST(test_skip_table)
 {
-    (void)state;
     static const struct {
         const char *s;
         rs_json_status status;
@@ -179,9 +176,8 @@ static void test_skip_table(void **state)
     }
 }
 
-static void test_depth(void **state)
+TEST(test_depth)
 {
-    (void)state;
     static const unsigned depths[] = {1, 63, 64, 65, 1023, 1024, 4096, RS_JSON_MAX_DEPTH};
     for (size_t k = 0; k < sizeof depths / sizeof *depths; k++) {
         text t = {0};
@@ -307,9 +303,8 @@ static bool pulled(const text *in, text *out)
     return rs_json_next(&r) == RS_JSON_T_END && r.p == r.end && in->n > 0;
 }
 
-static void test_mutations_judged_alike(void **state)
+TEST(test_mutations_judged_alike)
 {
-    (void)state;
     static const char *const seeds[] = {
         "{\"a\": [1, -2.5e3, true, null], \"b\\n\": {\"c\": \"\\u00e9\\\"x\", \"d\": {}}, \"e\": [[0]]}",
         "[{\"ph\":\"X\",\"ts\":123.456,\"args\":{\"Input Dims\":[[2,3],[]],\"x\":NaN}},{\"ph\":\"M\"}]",
@@ -347,9 +342,8 @@ static void test_mutations_judged_alike(void **state)
 
 /* ---- the pull reader -------------------------------------------------------------------------------- */
 
-static void test_reader(void **state)
+TEST(test_reader)
 {
-    (void)state;
     static const char s[] =
         " {\"a\":[1,{\"b\":2},\"c\"],\"d\":{\"e\":{}},\"f\":-Infinity}\n[true]  12 \"x\" 7";
     rs_json_reader r;
@@ -384,9 +378,8 @@ static void test_reader(void **state)
     assert_int_equal(rs_json_next(&r), RS_JSON_T_END);
 }
 
-static void test_reader_cut_numbers(void **state)
+TEST(test_reader_cut_numbers)
 {
-    (void)state;
     static const char *const cut[] = {"-", "1.", "1e", "1e+", "-N", "1.2e-", "tr", "\"x", "[1", "{\"a\":1"};
     for (size_t i = 0; i < sizeof cut / sizeof *cut; i++) {
         rs_json_reader r;
@@ -396,18 +389,4 @@ static void test_reader_cut_numbers(void **state)
             if (t == RS_JSON_T_END) fail_msg("%s was taken for whole", cut[i]);
         assert_int_equal(r.status, RS_JSON_END);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_strings),
-        cmocka_unit_test(test_strings_at_every_place),
-        cmocka_unit_test(test_skip_table),
-        cmocka_unit_test(test_depth),
-        cmocka_unit_test(test_mutations_judged_alike),
-        cmocka_unit_test(test_reader),
-        cmocka_unit_test(test_reader_cut_numbers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,9 +27,8 @@ static void expect(fixture *f, const char *wanted)
     text_clear(&f->text);
 }
 
-static void test_values(void **state)
+TEST(test_values)
 {
-    (void)state;
     static fixture f;
     begin(&f);
     rs_json_put *j = &f.json;
@@ -55,9 +54,8 @@ static void test_values(void **state)
            "\"nan\": null, \"ints\": [1, 2], \"texts\": [\"a\", \"b\"], \"empty\": []}");
 }
 
-static void test_layouts(void **state)
+TEST(test_layouts)
 {
-    (void)state;
     static fixture f;
     begin(&f);
     rs_json_put *j = &f.json;
@@ -88,10 +86,4 @@ static void test_layouts(void **state)
            "{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": 4, \"tid\": 0, \"args\": {\"name\": \"y\"}}\n"
            "],\n"
            "  \"d\": [], \"e\": 5}");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_layouts)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

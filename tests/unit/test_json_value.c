@@ -10,9 +10,8 @@
 
 /* ---- decoding --------------------------------------------------------------------------------------- */
 
-static void test_decode(void **state)
+TEST(test_decode)
 {
-    (void)state;
     static const struct {
         const char *in, *out;
         bool repaired;
@@ -60,9 +59,8 @@ static void test_decode(void **state)
 }
 
 /* Every valid JSON string that jansson decodes comes out the same; every output is valid UTF-8 and fits. */
-static void test_decode_mutations(void **state)
+TEST(test_decode_mutations)
 {
-    (void)state;
     rng r = {7};
     for (size_t i = 0; i < ROUNDS(40000); i++) {
         text t = {0};
@@ -95,9 +93,8 @@ static void test_decode_mutations(void **state)
 }
 
 /* Each sequence of up to three bytes and each four-byte one with sampled tails, by the table of RFC 3629. */
-static void test_utf8(void **state)
+TEST(test_utf8)
 {
-    (void)state;
     for (uint32_t c = 0; c <= 0x10ffff; c++) {
         uint8_t s[4];
         size_t n;
@@ -131,9 +128,8 @@ static void test_utf8(void **state)
 
 /* ---- numbers ---------------------------------------------------------------------------------------- */
 
-static void test_int(void **state)
+TEST(test_int)
 {
-    (void)state;
     static const struct {
         const char *s;
         bool ok;
@@ -199,9 +195,8 @@ static bool same_double(double a, double b)
     return memcmp(&a, &b, sizeof a) == 0;
 }
 
-static void test_real(void **state)
+TEST(test_real)
 {
-    (void)state;
     static const char *const good[] = {"0",
                                        "-0",
                                        "-0.0",
@@ -246,9 +241,8 @@ static void test_real(void **state)
     text_clear(&t);
 }
 
-static void test_real_at_random(void **state)
+TEST(test_real_at_random)
 {
-    (void)state;
     rng r = {3};
     char s[64];
     for (size_t i = 0; i < ROUNDS(40000); i++) {
@@ -261,14 +255,4 @@ static void test_real_at_random(void **state)
         x = strtod(s, NULL);
         if (ok != (isfinite(x) != 0) || (ok && !same_double(d, x))) fail_msg("%s became %.17g", s, d);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_decode), cmocka_unit_test(test_decode_mutations),
-        cmocka_unit_test(test_utf8),   cmocka_unit_test(test_int),
-        cmocka_unit_test(test_real),   cmocka_unit_test(test_real_at_random),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* Kinds of kernels by names that the projects' own traces hold. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "trace/kernel_kinds.h"
+#include "unit.h"
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     static const struct {
         const char *name, *kind;
     } known[] = {
@@ -46,18 +41,11 @@ static void test_names(void **state)
 }
 
 /* Each kind is listed once, "other" last. */
-static void test_list(void **state)
+TEST(test_list)
 {
-    (void)state;
     size_t n = 0;
     for (; rs_kernel_kind_at(n); n++)
         for (size_t i = 0; i < n; i++) assert_string_not_equal(rs_kernel_kind_at(i), rs_kernel_kind_at(n));
     assert_true(n > 10 && n < 64);
     assert_string_equal(rs_kernel_kind_at(n - 1), "other");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_names), cmocka_unit_test(test_list)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,9 +45,8 @@ static void check_keys(int64_t base, uint64_t spread, size_t cluster, const char
     assert_int_equal(rs_keymap_get(&map, keys[0]), RS_KEYMAP_NONE);
 }
 
-static void test_keys(void **state)
+TEST(test_keys)
 {
-    (void)state;
     check_keys(5, 8 * N, 1, "table");
     check_keys(-4000, 2000, 10, "table");
     check_keys(INT64_MIN + 5, 1000 * N, 300, "pages");
@@ -109,17 +108,15 @@ static uint64_t first_of_groups(size_t i)
 
 /* Full groups meet each other as a whole: a key goes round the other group, not through it. Keys of one place in
  * their groups still find every slot. */
-static void test_full_groups(void **state)
+TEST(test_full_groups)
 {
-    (void)state;
     size_t n = (size_t)1 << 19; /* half of its slots */
     assert_in_range(steps_to_place(n, one_after_another), n, 4 * n);
     assert_in_range(steps_to_place(n, first_of_groups), n, 40 * n);
 }
 
-static void test_places(void **state)
+TEST(test_places)
 {
-    (void)state;
     check_places(10, 0);
     check_places(1, 40);
     check_places(2000, 42);
@@ -127,9 +124,8 @@ static void test_places(void **state)
     check_places(UINT64_MAX, N);
 }
 
-static void test_out_of_memory(void **state)
+TEST(test_out_of_memory)
 {
-    (void)state;
     rs_finder finder;
     rs_test_fail_allocation(1);
     assert_false(rs_finder_init(&finder, 10));
@@ -189,9 +185,8 @@ static size_t nest(rng *r, rs_nested *items, size_t n, size_t room, int64_t from
     return nest(r, items, n, room, middle, to - (int64_t)rng_below(r, 2));
 }
 
-static void test_stack_order(void **state)
+TEST(test_stack_order)
 {
-    (void)state;
     rng r = {11};
     for (int round = 0; round < ROUNDS(400); round++) {
         rs_nested items[120];
@@ -227,14 +222,4 @@ static void test_stack_order(void **state)
         assert_int_equal(s, n_starts);
         assert_int_equal(e, n_ends);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_keys),        cmocka_unit_test(test_places),
-        cmocka_unit_test(test_full_groups), cmocka_unit_test(test_out_of_memory),
-        cmocka_unit_test(test_stack_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

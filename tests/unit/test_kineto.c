@@ -22,9 +22,8 @@ static void check_three(const char *s)
     rs_events_free(e);
 }
 
-static void test_forms(void **state)
+TEST(test_forms)
 {
-    (void)state;
     static const char *const forms[] = {
         "[" EVENT("a", 1) "," EVENT("b", 2) "," EVENT("c", 3) "]",
         "{\"traceEvents\":[" EVENT("a", 1) "," EVENT("b", 2) "," EVENT("c", 3) "]}",
@@ -60,9 +59,8 @@ static void test_forms(void **state)
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) check_three(forms[i]);
 }
 
-static void test_begin_end(void **state)
+TEST(test_begin_end)
 {
-    (void)state;
     rs_events *e = load_text("[{\"ph\":\"B\",\"name\":\"outer\",\"pid\":1,\"tid\":1,\"ts\":1},"
                              "{\"ph\":\"B\",\"name\":\"other\",\"pid\":1,\"tid\":2,\"ts\":2},"
                              "{\"ph\":\"B\",\"name\":\"inner\",\"pid\":1,\"tid\":1,\"ts\":3},"
@@ -87,9 +85,8 @@ static void test_begin_end(void **state)
 
 /* torch.autograd's EventList.export_chrome_trace: the process is the only word on what its events are. Arrows and
  * events of other processes, or with a category, stay what they are, and so do those of an object. */
-static void test_function_events(void **state)
+TEST(test_function_events)
 {
-    (void)state;
     static const char *const forms[] = {"[%s]", "{\"traceEvents\": [%s]}"};
     for (size_t form = 0; form < 2; form++) {
         char whole[1000];
@@ -112,9 +109,8 @@ static void test_function_events(void **state)
 }
 
 /* Ascend's trace_view.json: processes by name, and their names may follow their events. */
-static void test_ascend(void **state)
+TEST(test_ascend)
 {
-    (void)state;
     rs_events *e = load_text(
         "[{\"ph\":\"X\",\"name\":\"aclnnAdd_Add\",\"pid\":800,\"tid\":3,\"ts\":\"5.5\",\"dur\":1.5,\"args\":{\"Stream Id\":3}},"
         "{\"ph\":\"X\",\"name\":\"hcom_allReduce_\",\"pid\":800,\"tid\":5,\"ts\":\"6.5\",\"dur\":1},"
@@ -135,9 +131,8 @@ static void test_ascend(void **state)
 
 /* torch_npu's span of a CANN operator is the call that launches where an arrow to the device begins on it; operators of
  * PyTorch stay operators, and so does what no arrow begins on. */
-static void test_ascend_launches(void **state)
+TEST(test_ascend_launches)
 {
-    (void)state;
     rs_events *e = load_text(
         "[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::mm\",\"pid\":7,\"tid\":7,\"ts\":\"1\",\"dur\":9},"
         "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aclnnMm\",\"pid\":7,\"tid\":7,\"ts\":\"2.5\",\"dur\":2},"
@@ -162,9 +157,8 @@ static void test_ascend_launches(void **state)
     rs_events_free(e);
 }
 
-static void test_ids(void **state)
+TEST(test_ids)
 {
-    (void)state;
     rs_events *e =
         load_text("[{\"ph\":\"X\",\"pid\":\"Spans\",\"tid\":\"PyTorch Profiler\",\"ts\":1,\"dur\":1},"
                   "{\"ph\":\"X\",\"pid\":\"Spans\",\"tid\":\"PyTorch Profiler\",\"ts\":2,\"dur\":1},"
@@ -185,9 +179,8 @@ static void test_ids(void **state)
     rs_events_free(e);
 }
 
-static void test_metadata(void **state)
+TEST(test_metadata)
 {
-    (void)state;
     rs_events *e = load_text(
         "{\"schemaVersion\":1,\"deviceProperties\":[{\"id\":0,\"name\":\"NVIDIA "
         "H100\",\"maxThreadsPerBlock\":1024},"
@@ -234,9 +227,8 @@ static void test_metadata(void **state)
 }
 
 /* Kineto of PyTorch 1.8: other names of the header's members, categories in capitals, threads as texts. */
-static void test_first_kineto(void **state)
+TEST(test_first_kineto)
 {
-    (void)state;
     rs_events *e = load_text(
         "{\"schemaVersion\":1,\"computeProperties\":[{\"id\":0,\"name\":\"Tesla V100-DGXS-32GB\","
         "\"totalGlobalMem\":34084028416,\"major\":7,\"minor\":5,\"multiProcessorCount\":80}],\"traceEvents\":["
@@ -259,9 +251,8 @@ static void test_first_kineto(void **state)
     rs_events_free(e);
 }
 
-static void test_documents(void **state)
+TEST(test_documents)
 {
-    (void)state;
     rs_events *e = load_text("{\"distributedInfo\":{\"rank\":4},\"traceEvents\":[" EVENT(
         "a",
         1) "]}\n"
@@ -280,9 +271,8 @@ static void test_documents(void **state)
 
 /* ---- arguments -------------------------------------------------------------------------------------- */
 
-static void test_every_column(void **state)
+TEST(test_every_column)
 {
-    (void)state;
     /* the same layout several times, so that both readers are asked */
     text t = {0};
     text_puts(&t, "[");
@@ -335,9 +325,8 @@ static void test_every_column(void **state)
     text_clear(&t);
 }
 
-static void test_argument_spellings(void **state)
+TEST(test_argument_spellings)
 {
-    (void)state;
     rs_events *e =
         load_text("[{\"ph\":\"X\",\"args\":{\"stream\":\"7\",\"device\":null,\"correlation\":5.0,\"bytes\":"
                   "true,\"external id\":12,"
@@ -371,9 +360,8 @@ static void test_argument_spellings(void **state)
     rs_events_free(e);
 }
 
-static void test_counters(void **state)
+TEST(test_counters)
 {
-    (void)state;
     rs_events *e = load_text(
         "[{\"ph\":\"X\",\"cat\":\"cuda_profiler_range\",\"name\":\"k\",\"ts\":1,\"dur\":1,\"args\":"
         "{\"smsp__inst_executed.sum\":12.5,\"stream\":7,\"text\":\"x\",\"dram\\u005fbytes\":3e2}},"
@@ -389,9 +377,8 @@ static void test_counters(void **state)
     rs_events_free(e);
 }
 
-static void test_no_trace(void **state)
+TEST(test_no_trace)
 {
-    (void)state;
     static const char *const poor[] = {"",
                                        " \n",
                                        "7",
@@ -434,9 +421,8 @@ static bool stop_at_once(void *context)
     return false;
 }
 
-static void test_cancel(void **state)
+TEST(test_cancel)
 {
-    (void)state;
     int calls = 0;
     rs_load_settings settings = {.progress = stop_at_once, .progress_context = &calls};
     rs_events *e;
@@ -447,25 +433,4 @@ static void test_cancel(void **state)
         text_clear(&t);
     }
     assert_int_equal(calls, 3);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forms),
-        cmocka_unit_test(test_begin_end),
-        cmocka_unit_test(test_function_events),
-        cmocka_unit_test(test_ascend),
-        cmocka_unit_test(test_ascend_launches),
-        cmocka_unit_test(test_ids),
-        cmocka_unit_test(test_metadata),
-        cmocka_unit_test(test_first_kineto),
-        cmocka_unit_test(test_documents),
-        cmocka_unit_test(test_every_column),
-        cmocka_unit_test(test_argument_spellings),
-        cmocka_unit_test(test_counters),
-        cmocka_unit_test(test_no_trace),
-        cmocka_unit_test(test_cancel),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

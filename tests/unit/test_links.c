@@ -1,14 +1,10 @@
 /* Links, steps and work on events built by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "builder.h"
 #include "trace/selection.h"
 #include "peers.h"
+#include "unit.h"
 
 static rs_trace trace_of(builder *b)
 {
@@ -17,9 +13,8 @@ static rs_trace trace_of(builder *b)
     return t;
 }
 
-static void test_correlation_and_graphs(void **state)
+TEST(test_correlation_and_graphs)
 {
-    (void)state;
     builder b = builder_create();
     uint32_t early = add_kernel(&b, "before its launch", 0, 7, 5, 10, 1);
     uint32_t launch = add_call(&b, "cudaLaunchKernel", 9, 100, 1);
@@ -47,9 +42,8 @@ static void test_correlation_and_graphs(void **state)
     rs_events_free(b.e);
 }
 
-static void test_flow_tells_where_correlation_fails(void **state)
+TEST(test_flow_tells_where_correlation_fails)
 {
-    (void)state;
     builder b = builder_create();
     uint32_t call = add_row(&b, 'X', "cuda_runtime", "cudaLaunchKernel", 9, 9, 100, 10);
     add_row(&b, 's', "ac2g", "ac2g", 9, 9, 100, RS_NO_TIME);
@@ -70,9 +64,8 @@ static void test_flow_tells_where_correlation_fails(void **state)
     rs_events_free(b.e);
 }
 
-static void test_steps(void **state)
+TEST(test_steps)
 {
-    (void)state;
     builder b = builder_create();
     add_step(&b, "user_annotation", "ProfilerStep#8", 9, 100, 100);
     add_step(&b, "user_annotation", "ProfilerStep#7", 9, 0, 100);
@@ -116,9 +109,8 @@ static void test_steps(void **state)
 }
 
 /* Who holds the work of a policy keeps it, however many others are asked for. */
-static void test_many_policies(void **state)
+TEST(test_many_policies)
 {
-    (void)state;
     NEEDS_PEERS();
     enum { N = 64 };
     builder b = builder_create();
@@ -150,9 +142,8 @@ static void test_many_policies(void **state)
 }
 
 /* A window takes host events by their start and work by its launch's; steps and window both have to hold. */
-static void test_window(void **state)
+TEST(test_window)
 {
-    (void)state;
     builder b = builder_create();
     add_row(&b, 'X', "user_annotation", "ProfilerStep#7", 9, 9, 0, 2000000);
     uint32_t early = add_call(&b, "cudaLaunchKernel", 9, 100, 1),
@@ -202,9 +193,8 @@ static void test_window(void **state)
     rs_events_free(b.e);
 }
 
-static void test_negative_duration_counts_as_none(void **state)
+TEST(test_negative_duration_counts_as_none)
 {
-    (void)state;
     builder b = builder_create();
     add_kernel(&b, "k", 0, 7, 100, -50, 1);
     rs_trace t = trace_of(&b);
@@ -229,9 +219,8 @@ static void build_sample(builder *b)
     add_kernel(b, "lost", 0, 7, 5000, 60, -1);
 }
 
-static void test_every_allocation_may_fail(void **state)
+TEST(test_every_allocation_may_fail)
 {
-    (void)state;
     static const rs_compat modes[] = {RS_COMPAT_NONE, RS_COMPAT_HTA, RS_COMPAT_TRACELENS};
     builder b;
     build_sample(&b);
@@ -252,18 +241,4 @@ static void test_every_allocation_may_fail(void **state)
         assert_true(k > 10);
     }
     rs_events_free(b.e);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_correlation_and_graphs),
-        cmocka_unit_test(test_flow_tells_where_correlation_fails),
-        cmocka_unit_test(test_steps),
-        cmocka_unit_test(test_many_policies),
-        cmocka_unit_test(test_window),
-        cmocka_unit_test(test_negative_duration_counts_as_none),
-        cmocka_unit_test(test_every_allocation_may_fail),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

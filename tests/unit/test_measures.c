@@ -1,15 +1,11 @@
 /* Counters of a GPU as measures. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include <math.h>
 
 #include "base/memory.h"
 #include "builder.h"
 #include "trace/measures.h"
+#include "unit.h"
 
 static void expect_name(const char *counter, rs_measure what, double scale)
 {
@@ -19,9 +15,8 @@ static void expect_name(const char *counter, rs_measure what, double scale)
 }
 
 /* Names as nsys 2023 and 2026, CUPTI and PyTorch 2.15 write them. */
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     expect_name("SM Active", RS_MEASURE_SM, 1);
     expect_name("SMs Active [Throughput %]", RS_MEASURE_SM, 1);
     expect_name("sm__cycles_active.avg.pct_of_peak_sustained_elapsed", RS_MEASURE_SM, 1);
@@ -60,9 +55,8 @@ static double mean(const rs_measures *m, int64_t device, int64_t from, int64_t t
     return rs_measured_mean(&sum, what);
 }
 
-static void test_series(void **state)
+TEST(test_series)
 {
-    (void)state;
     builder b = builder_create();
     rs_trace t;
     const rs_measures *m;
@@ -102,9 +96,8 @@ static void test_series(void **state)
     rs_events_free(b.e);
 }
 
-static void test_every_allocation_may_fail(void **state)
+TEST(test_every_allocation_may_fail)
 {
-    (void)state;
     builder b = builder_create();
     rs_status status = RS_ERR_NOMEM;
     uint64_t k = 0;
@@ -121,14 +114,4 @@ static void test_every_allocation_may_fail(void **state)
     }
     assert_true(k > 6);
     rs_events_free(b.e);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_series),
-        cmocka_unit_test(test_every_allocation_may_fail),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,6 @@
 
 #include "members.h"
 #include "native.h"
-#include "sink.h"
 #include "turns.h"
 
 static bool has_event(const rs_events *e, int64_t start, int64_t duration)
@@ -70,9 +69,8 @@ static bool is_within(const char *s, const member *m, int64_t start)
     return at && (size_t)(at - s) >= m->at && (size_t)(at - s) < m->end;
 }
 
-static void test_rocprof(void **state)
+TEST(test_rocprof)
 {
-    (void)state;
     members *all = members_of(rocprof);
     rs_events *whole = NULL, *e = NULL;
     assert_int_equal(load_native(rocprof, sizeof rocprof - 1, "x.json", &whole, NULL), RS_OK);
@@ -171,18 +169,16 @@ static void damage_protobuf(const char *path, const char *format, const uint32_t
     text_clear(&t);
 }
 
-static void test_xplane(void **state)
+TEST(test_xplane)
 {
-    (void)state;
     static const uint32_t event[] = {1, 3, 4}; /* plane, line, event */
     damage_protobuf(RS_SOURCE_DIR "/tests/data/xplane/log/plugins/profile/2026_11_22/host-a.xplane.pb",
                     "xplane", event, 3, 2);
     damage_protobuf(RS_SOURCE_DIR "/tests/data/xplane/tpu.xplane.pb", "xplane", event, 3, 2);
 }
 
-static void test_perfetto(void **state)
+TEST(test_perfetto)
 {
-    (void)state;
     static const uint32_t event[] = {1, 11}; /* packet, event */
     damage_protobuf(RS_SOURCE_DIR "/tests/data/rocprof_perfetto/12_results.pftrace", "rocprof_perfetto",
                     event, 2, 1);
@@ -190,8 +186,6 @@ static void test_perfetto(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rocprof), cmocka_unit_test(test_xplane),
-                                       cmocka_unit_test(test_perfetto)};
     all_ways = argc > 1 && strcmp(argv[1], "--all") == 0;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -2,7 +2,6 @@
 #include "support.h"
 
 #include "rankscope/job.h"
-#include "rankscope/table.h"
 
 #define SPAN(cat, name, tid, ts, dur)                                                                        \
     "{\"ph\":\"X\",\"cat\":\"" cat "\",\"name\":\"" name "\",\"pid\":1,\"tid\":" #tid ",\"ts\":" #ts         \
@@ -86,9 +85,8 @@ static void expect_text(const rs_table *t, size_t row, const char *name, const c
         assert_string_equal(rs_table_text(t, row, c, &(size_t){0}), want);
 }
 
-static void test_devices(void **state)
+TEST(test_devices)
 {
-    (void)state;
     asked a = ask(whole, NULL, NULL, NULL);
     const rs_table *t = rs_result_table(&a.result, "devices");
     static const struct {
@@ -113,9 +111,8 @@ static void test_devices(void **state)
     end(&a);
 }
 
-static void test_operators(void **state)
+TEST(test_operators)
 {
-    (void)state;
     static const struct {
         const char *device, *name;
         int64_t allocated, allocations, freed, releases, net;
@@ -142,9 +139,8 @@ static void test_operators(void **state)
     }
 }
 
-static void test_series(void **state)
+TEST(test_series)
 {
-    (void)state;
     static const int64_t want[][4] = {{25000, 100, 100, UNKNOWN},
                                       {26000, 70, 1070, 4096},
                                       {45000, 30, 130, UNKNOWN},
@@ -163,9 +159,8 @@ static void test_series(void **state)
 }
 
 /* Of the second step: what was there before it counts as the most where nothing more is allocated. */
-static void test_of_a_step(void **state)
+TEST(test_of_a_step)
 {
-    (void)state;
     asked a = ask(whole, "8", NULL, NULL);
     const rs_table *t = rs_result_table(&a.result, "devices");
     assert_int_equal(rs_table_n_rows(t), 2);
@@ -179,9 +174,8 @@ static void test_of_a_step(void **state)
 }
 
 /* Without totals changes are added up; sums stop at the ends of the range; a release of nothing is a release. */
-static void test_odd_numbers(void **state)
+TEST(test_odd_numbers)
 {
-    (void)state;
     asked a =
         ask(HEAD EVENT("[memory]", 1, 1, "\"Bytes\":40") EVENT("[memory]", 1, 2, "\"Bytes\":-10")
                 EVENT("[memory]", 1, 3, "\"Bytes\":0") EVENT("[memory]", 1, 3.2, "\"Bytes\":10")
@@ -204,22 +198,12 @@ static void test_odd_numbers(void **state)
     end(&a);
 }
 
-static void test_none(void **state)
+TEST(test_none)
 {
-    (void)state;
     asked a = ask(HEAD SPAN("cpu_op", "a", 1, 0, 5) FOOT, NULL, NULL, NULL);
     assert_int_equal(rs_table_n_rows(rs_result_table(&a.result, "devices")), 0);
     end(&a);
     a = ask("[[1000,2,50,4],[1500,2,8,3]]", NULL, NULL, NULL); /* a timeline, as ever */
     assert_int_equal(rs_table_n_rows(rs_result_table(&a.result, "memory")), 9);
     end(&a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_devices),   cmocka_unit_test(test_operators),   cmocka_unit_test(test_series),
-        cmocka_unit_test(test_of_a_step), cmocka_unit_test(test_odd_numbers), cmocka_unit_test(test_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* Meshes told by process groups: all sizes up to 512 ranks, renamed, shuffled, half of the ranks gone. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "match/mesh.h"
+#include "unit.h"
 
 enum { MOST = 512 * 4 };
 
@@ -105,9 +100,8 @@ static void expect_mesh(int64_t dp, int64_t tp, int64_t pp, bool named, bool (*i
     clear(&j);
 }
 
-static void test_all_sizes(void **state)
+TEST(test_all_sizes)
 {
-    (void)state;
     for (int64_t dp = 1; dp <= 512; dp++)
         for (int64_t tp = 1; dp * tp <= 512; tp++)
             for (int64_t pp = 1; dp * tp * pp <= 512; pp++) {
@@ -119,9 +113,8 @@ static void test_all_sizes(void **state)
             }
 }
 
-static void test_lists(void **state)
+TEST(test_lists)
 {
-    (void)state;
     int64_t *members;
     size_t n;
     assert_int_equal(rs_mesh_parse("[3, 1, 2, 1]", 0, &members, &n, NULL), RS_OK);
@@ -151,9 +144,8 @@ static void test_lists(void **state)
 }
 
 /* Groups that share ranks are no axis; without groups there is no mesh; a world beyond reason is none. */
-static void test_odd(void **state)
+TEST(test_odd)
 {
-    (void)state;
     job j = {.groups = rs_calloc(MOST, sizeof *j.groups)};
     rs_mesh mesh;
     add_group(&j, 0, 3, 1, NULL, 0);
@@ -182,11 +174,4 @@ static void test_odd(void **state)
         if (through) break;
     }
     clear(&j);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all_sizes), cmocka_unit_test(test_lists),
-                                       cmocka_unit_test(test_odd)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,13 @@
 /* modules over a trace made by hand: a forward pass, its backward pass, a checkpoint that is computed again. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "analysis/analysis.h"
 #include "analysis/registry.h"
 #include "base/memory.h"
 #include "builder.h"
+#include "unit.h"
 
 static void python(builder *b, const char *name, int64_t pid, int64_t start, int64_t duration)
 {
@@ -146,9 +142,8 @@ static void assert_row(const rs_table *t, const char *name, int64_t total, int64
     assert_int_equal(cell(t, name, "kernels"), kernels);
 }
 
-static void test_instances(void **state)
+TEST(test_instances)
 {
-    (void)state;
     outcome o = {.b = make_trace()};
     assert_int_equal(run(&o, "instance", NULL), RS_OK);
     const rs_table *t = o.result.tables[0], *phases = o.result.tables[1];
@@ -174,9 +169,8 @@ static void test_instances(void **state)
     clear(&o);
 }
 
-static void test_classes(void **state)
+TEST(test_classes)
 {
-    (void)state;
     outcome o = {.b = make_trace()};
     assert_int_equal(run(&o, "class", NULL), RS_OK);
     const rs_table *t = o.result.tables[0];
@@ -186,9 +180,8 @@ static void test_classes(void **state)
     clear(&o);
 }
 
-static void test_out_of_memory(void **state)
+TEST(test_out_of_memory)
 {
-    (void)state;
     for (uint64_t i = 1; i < 400; i++) {
         outcome o = {.b = make_trace()};
         rs_test_fail_allocation(i);
@@ -199,14 +192,4 @@ static void test_out_of_memory(void **state)
         assert_int_equal(status, RS_ERR_NOMEM);
     }
     fail_msg("never enough memory");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_instances),
-        cmocka_unit_test(test_classes),
-        cmocka_unit_test(test_out_of_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

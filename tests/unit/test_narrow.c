@@ -51,9 +51,8 @@ static void expect_round(const uint8_t *numbers, size_t n, unsigned size, size_t
     guarded_free(&g);
 }
 
-static void test_rounds(void **state)
+TEST(test_rounds)
 {
-    (void)state;
     static const unsigned widths[] = {0, 1, 2, 3, 4, 8};
     static const size_t lengths[] = {1, 2, 3, 31, 255, RS_NARROW_BLOCK};
     uint8_t numbers[8 * RS_NARROW_BLOCK];
@@ -81,9 +80,8 @@ static void test_rounds(void **state)
 }
 
 /* Nothing but "none", the ends of each range, and one number alone. */
-static void test_ends(void **state)
+TEST(test_ends)
 {
-    (void)state;
     uint8_t numbers[8 * RS_NARROW_BLOCK];
     for (size_t n = 1; n <= RS_NARROW_BLOCK; n = n == 1 ? RS_NARROW_BLOCK : n + 1) {
         for (size_t i = 0; i < n; i++) put_number(numbers + 4 * i, 4, UINT32_MAX);
@@ -103,9 +101,8 @@ static void test_ends(void **state)
 
 /* First bytes that nobody writes: unknown bits, widths that there are not, wider than the numbers, "none" of numbers that
  * have none. */
-static void test_none_of_ours(void **state)
+TEST(test_none_of_ours)
 {
-    (void)state;
     uint8_t bytes[RS_NARROW_MOST] = {0}, back[8 * RS_NARROW_BLOCK];
     for (size_t s = 0; s < COUNT(sizes); s++)
         for (unsigned first = 0; first < 256; first++) {
@@ -119,11 +116,4 @@ static void test_none_of_ours(void **state)
                 assert_int_equal(rs_narrow_take_plain(bytes, sizeof bytes, n, sizes[s], back), want);
             }
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rounds), cmocka_unit_test(test_ends),
-                                       cmocka_unit_test(test_none_of_ours)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

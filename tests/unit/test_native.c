@@ -34,9 +34,8 @@ static const char json[] =
     "\"start_timestamp\":5000,\"end_timestamp\":6000,\"src_agent_id\":{\"handle\":1},\"dst_agent_id\":"
     "{\"handle\":77},\"bytes\":4096}],\"new_list\":[1,2]}}]}";
 
-static void test_json(void **state)
+TEST(test_json)
 {
-    (void)state;
     rs_events *e;
     assert_int_equal(load_native(json, sizeof json - 1, "908_results.json", &e, NULL), RS_OK);
     assert_int_equal(e->n, 5);
@@ -91,9 +90,8 @@ static double counted(const rs_events *e, const char *name, uint32_t row)
     return -1;
 }
 
-static void test_json_counters(void **state)
+TEST(test_json_counters)
 {
-    (void)state;
     rs_events *e;
     assert_int_equal(load_native(counted_json, sizeof counted_json - 1, "9_results.json", &e, NULL), RS_OK);
     assert_int_equal(e->n, 3);
@@ -114,9 +112,8 @@ static void test_json_counters(void **state)
 }
 
 /* Cut anywhere: the records before the cut, and a loss that is told. */
-static void test_json_cut(void **state)
+TEST(test_json_cut)
 {
-    (void)state;
     for (size_t n = 30; n < sizeof json - 1; n++) {
         rs_events *e;
         if (rs_format_of_text((const uint8_t *)json, n) != &rs_format_rocprof_json) continue;
@@ -128,9 +125,8 @@ static void test_json_cut(void **state)
 }
 
 /* A launch and its kernel are linked: launches and queue work on what rocprofv3 recorded of the API. */
-static void test_json_linked(void **state)
+TEST(test_json_linked)
 {
-    (void)state;
     rs_job *job;
     rs_result result = {0};
     assert_int_equal(rs_job_open_bytes(json, sizeof json - 1, "x.json", NULL, &job, NULL), RS_OK);
@@ -151,9 +147,8 @@ static void test_json_linked(void **state)
 
 /* ---- CSV -------------------------------------------------------------------------------------------- */
 
-static void test_csv(void **state)
+TEST(test_csv)
 {
-    (void)state;
     static const char csv[] =
         "\"Kind\",\"Agent_Id\",\"Queue_Id\",\"Kernel_Name\",\"Correlation_Id\",\"Start_Timestamp\",\"End_"
         "Timestamp\","
@@ -198,9 +193,8 @@ static const rs_format *format_of(const char *s)
     return rs_format_of_text((const uint8_t *)s, strlen(s));
 }
 
-static void test_formats(void **state)
+TEST(test_formats)
 {
-    (void)state;
     assert_ptr_equal(format_of("{\"traceEvents\":[]}"), &rs_format_kineto);
     assert_ptr_equal(format_of("\n { \"rocprofiler-sdk-tool\":[]}"), &rs_format_rocprof_json);
     assert_ptr_equal(format_of("Start_Timestamp,End_Timestamp\n"), &rs_format_rocprof_csv);
@@ -213,9 +207,8 @@ static void test_formats(void **state)
 }
 
 /* What each row of the registry owes to those who read it. */
-static void test_format_rows(void **state)
+TEST(test_format_rows)
 {
-    (void)state;
     size_t n = 0, otherwise = 0;
     for (const rs_format *const *row = rs_format_rows; *row; row++, n++) {
         const rs_format *f = *row;
@@ -234,15 +227,4 @@ static void test_format_rows(void **state)
     assert_ptr_equal(rs_run_name_of("a/1_results.json").format, &rs_format_rocprof_json);
     assert_ptr_equal(rs_run_name_of("a/1_results.db").format, &rs_format_rocpd);
     assert_null(rs_run_name_of("a/rank0.json").format);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_json),        cmocka_unit_test(test_json_counters),
-        cmocka_unit_test(test_json_cut),    cmocka_unit_test(test_json_linked),
-        cmocka_unit_test(test_csv),         cmocka_unit_test(test_formats),
-        cmocka_unit_test(test_format_rows),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

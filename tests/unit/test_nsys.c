@@ -1,7 +1,5 @@
 /* Nsight Systems' exports: operators among NVTX ranges, payloads as bytes, calls around calls, the host's states,
  * counters; databases that are packed or come as a stream. */
-#include <fcntl.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "databases.h"
@@ -28,9 +26,8 @@ static void expect_name(const char *range, bool bare, const char *name, int64_t 
     assert_memory_equal(n.sizes, sizes, n.sizes_length);
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     expect_name("aten::mm, seq = 12", false, "aten::mm", 12, NULL);
     expect_name("aten::mm, seq = 12, op_id = 7", false, "aten::mm", 12, NULL);
     expect_name("aten::mm, op_id = 7", false, "aten::mm", RS_NO_VALUE, NULL);
@@ -60,9 +57,8 @@ static void test_names(void **state)
 }
 
 /* A name with very many fields is read once. */
-static void test_long_names(void **state)
+TEST(test_long_names)
 {
-    (void)state;
     static const char *const parts[] = {", seq = 1", ", sizes = [[", ", sizes = [[1, 2], [3]]", "aten::"};
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
         text t = {0};
@@ -83,9 +79,8 @@ static void test_long_names(void **state)
     "(3,'aten::add_, seq = 3, op_id = 9, sizes = [[4], [4], []]'),(4,'cudaMemcpy'),(5,'cudaMemcpy_v3020'),"  \
     "(6,'NCCL'),(7,'read'),(8,'PyObject_GetAttr'),(9,'/usr/bin/python3.8'),(10,'0x7f75'),(11,'worker');"
 
-static void test_operators(void **state)
+TEST(test_operators)
 {
-    (void)state;
     rs_events *e;
     assert_int_equal(
         load_database(STRINGS
@@ -123,9 +118,8 @@ static void test_operators(void **state)
 #define HEADER(schema, size) "0100000000000000" schema "00000000000000" size "000000000000002000000000000000"
 #define COMM "ffffffffffffffff"
 
-static void test_payloads(void **state)
+TEST(test_payloads)
 {
-    (void)state;
     rs_events *e;
     assert_int_equal(
         load_database(
@@ -191,9 +185,8 @@ static void test_payloads(void **state)
 
 #define CALLS "create table CUPTI_ACTIVITY_KIND_RUNTIME(start,\"end\",globalTid,correlationId,nameId);"
 
-static void test_nested_calls(void **state)
+TEST(test_nested_calls)
 {
-    (void)state;
     rs_events *e;
     assert_int_equal(load_database(STRINGS CALLS
                                    "insert into CUPTI_ACTIVITY_KIND_RUNTIME values(10,20," THREAD ",1,4),"
@@ -225,9 +218,8 @@ static void expect_sample(const rs_events *e, uint32_t row, double wanted)
     assert_true(c->reals[at] == wanted);
 }
 
-static void test_host(void **state)
+TEST(test_host)
 {
-    (void)state;
     rs_events *e;
     assert_int_equal(
         load_database(
@@ -270,9 +262,8 @@ static void test_host(void **state)
 }
 
 /* Whose a GPU is: of several processes only one that the file names. */
-static void test_counters_of_processes(void **state)
+TEST(test_counters_of_processes)
 {
-    (void)state;
     rs_events *e;
     assert_int_equal(
         load_database(STRINGS CALLS
@@ -300,9 +291,8 @@ static rs_status load_packed(const text *packed, rs_events **out, rs_error *err)
     return load_native(packed->s, packed->n, "x.sqlite.gz", out, err);
 }
 
-static void test_packed(void **state)
+TEST(test_packed)
 {
-    (void)state;
     rs_events *e;
     rs_error err = RS_ERROR_INIT;
     image db =
@@ -326,9 +316,8 @@ static void test_packed(void **state)
 
 /* ---- every prefix ------------------------------------------------------------------------------------ */
 
-static void test_cut(void **state)
+TEST(test_cut)
 {
-    (void)state;
     rs_events *e;
     image db = database(
         STRINGS SCHEMAS CALLS
@@ -341,20 +330,4 @@ static void test_cut(void **state)
     for (size_t n = 16; n < (size_t)db.n; n += 61)
         if (load_native((const char *)db.bytes, n, "x.sqlite", &e, NULL) == RS_OK) rs_events_free(e);
     sqlite3_free(db.bytes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_long_names),
-        cmocka_unit_test(test_operators),
-        cmocka_unit_test(test_payloads),
-        cmocka_unit_test(test_nested_calls),
-        cmocka_unit_test(test_host),
-        cmocka_unit_test(test_counters_of_processes),
-        cmocka_unit_test(test_packed),
-        cmocka_unit_test(test_cut),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,6 @@
 #include <math.h>
 
 #include "rankscope/analysis.h"
-#include "rankscope/text.h"
 #include "analysis/gate.h"
 #include "base/ascii.h"
 #include "input/json.h"
@@ -22,9 +21,8 @@ static bool parse(const char *from, double *out)
     return rs_parse_real(from, strlen(from), out);
 }
 
-static void test_parse(void **state)
+TEST(test_parse)
 {
-    (void)state;
     static const char *const good[] = {"0",
                                        "-0",
                                        "+5",
@@ -58,9 +56,8 @@ static void test_parse(void **state)
     assert_true(rs_parse_real("1.5xyz", 3, &d) && d == 1.5); /* the length says where it ends */
 }
 
-static void test_parse_at_random(void **state)
+TEST(test_parse_at_random)
 {
-    (void)state;
     rng r = {11};
     char s[64];
     for (size_t i = 0; i < ROUNDS(100000); i++) {
@@ -87,9 +84,8 @@ static void same_fixed(double value, unsigned decimals)
     assert_string_equal(rs_format_fixed(value, decimals, ours), theirs);
 }
 
-static void test_fixed(void **state)
+TEST(test_fixed)
 {
-    (void)state;
     static const double values[] = {0,     -0.0,   0.05,  0.15,    0.25,    0.35, 2.5,    3.5,  -2.5, 0.5,
                                     1.005, 99.95,  1e-9,  5e-324,  1e-30,   1e15, -1e15,  1e18, 0.1,  -0.04,
                                     1e17,  123.45, 1.375, 0x1p-40, 0x1p-10, 9e18, 1234.5, 64.75};
@@ -149,9 +145,8 @@ static void read_options(void)
     rs_gate_free(gate);
 }
 
-static void test_locale(void **state)
+TEST(test_locale)
 {
-    (void)state;
     char plain[2048], comma[2048];
     speak(plain, sizeof plain);
     read_options();
@@ -169,9 +164,8 @@ static void test_locale(void **state)
 }
 
 /* A default that its own type refuses is a mistake of whoever wrote the row, and no lack of memory. */
-static void test_wrong_default(void **state)
+TEST(test_wrong_default)
 {
-    (void)state;
     static const rs_option_spec specs[] = {{"fine", RS_OPTION_REAL, "X", NULL, "0.5", "a number"},
                                            {"share", RS_OPTION_REAL, "X", NULL, "0,5", "a number"}};
     rs_options *options;
@@ -185,9 +179,8 @@ static void test_wrong_default(void **state)
                         "the default of --share: --share takes a number, not \"0,5\"");
 }
 
-static void test_ascii(void **state)
+TEST(test_ascii)
 {
-    (void)state;
     for (int c = 0; c < 256; c++) {
         bool upper = c >= 'A' && c <= 'Z', lower = c >= 'a' && c <= 'z', digit = c >= '0' && c <= '9';
         assert_true(rs_is_letter((char)c) == (upper || lower) && rs_is_digit((char)c) == digit);
@@ -196,13 +189,4 @@ static void test_ascii(void **state)
         assert_true(rs_upper((char)c) == (char)(lower ? c - 32 : c));
         assert_true(rs_is_space((char)c) == (c && strchr(" \t\n\v\f\r", c) != NULL));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parse),  cmocka_unit_test(test_parse_at_random), cmocka_unit_test(test_fixed),
-        cmocka_unit_test(test_locale), cmocka_unit_test(test_wrong_default),   cmocka_unit_test(test_ascii),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "base/memory.h"
-#include "rankscope/job.h"
 #include "rankscope/partial.h"
 
 static const char arguments[] = "\"Input Dims\":[[64,32],[32,16]],\"Input type\":[\"float\",\"float\"],"
@@ -184,9 +183,8 @@ static void compare_file(const char *path)
     rs_job_close(job);
 }
 
-static void test_tree(void **state)
+TEST(test_tree)
 {
-    (void)state;
     compare_file(RS_SOURCE_DIR "/tests/data/small");
 }
 
@@ -200,9 +198,8 @@ static void visit(const char *path, void *context)
     }
 }
 
-static void test_corpus(void **state)
+TEST(test_corpus)
 {
-    (void)state;
     size_t n = 0;
     corpus_each(visit, &n);
     if (n == 0) skip();
@@ -225,9 +222,8 @@ static rs_status ask_bytes(const text *t, const char *const *set, rs_result *res
 
 static const char *const with_perf[] = {"perf", NULL, NULL};
 
-static void test_numbers(void **state)
+TEST(test_numbers)
 {
-    (void)state;
     text t = small_trace();
     rs_result result;
     rs_error err = RS_ERROR_INIT;
@@ -266,9 +262,8 @@ static void test_numbers(void **state)
 
 /* A backward pass without arguments takes those of its forward call by the sequence number; the device is the
  * one that the work names, here the second. What these take is read with --perf only. */
-static void test_backward(void **state)
+TEST(test_backward)
 {
-    (void)state;
     static const char head[] = "{\"deviceProperties\":[{\"id\":0,\"name\":\"NVIDIA H100 80GB HBM3\"},"
                                "{\"id\":1,\"name\":\"AMD Instinct MI300X\"}],\"traceEvents\":[";
     static const char *const ops[] = {
@@ -305,9 +300,8 @@ static void test_backward(void **state)
 }
 
 /* What is mapped elsewhere merges to the same numbers; a part made for other options is refused. */
-static void test_mapped(void **state)
+TEST(test_mapped)
 {
-    (void)state;
     const rs_analysis *a = rs_analysis_find("ops");
     rs_job_settings settings = {.size = sizeof(rs_job_settings), .jobs = 1};
     text t = small_trace();
@@ -345,9 +339,8 @@ static void test_mapped(void **state)
     text_clear(&t);
 }
 
-static void test_top(void **state)
+TEST(test_top)
 {
-    (void)state;
     static const char *const set[] = {"perf", NULL, "top", "1", "by", "args", NULL};
     text t = small_trace();
     rs_result result;
@@ -360,9 +353,8 @@ static void test_top(void **state)
     text_clear(&t);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void)state;
     static const char *const wrong[][5] = {
         {"perf", NULL, "host", NULL, NULL},     {"perf", NULL, "by", "op", NULL},
         {"perf", NULL, "by", "category", NULL}, {"perf", NULL, "device", "H1000", NULL},
@@ -378,9 +370,8 @@ static void test_refused(void **state)
 }
 
 /* Out of memory or the whole answer, whichever allocation fails. */
-static void test_memory(void **state)
+TEST(test_memory)
 {
-    (void)state;
     text t = small_trace();
     rs_result result;
     rs_error err = RS_ERROR_INIT;
@@ -405,13 +396,4 @@ static void test_memory(void **state)
     }
     assert_true(failed > 20);
     text_clear(&t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_numbers), cmocka_unit_test(test_backward),
-                                       cmocka_unit_test(test_mapped),  cmocka_unit_test(test_top),
-                                       cmocka_unit_test(test_refused), cmocka_unit_test(test_tree),
-                                       cmocka_unit_test(test_corpus),  cmocka_unit_test(test_memory)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* Options, ranges, suggestions, and that every registry row is sound. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "analysis/analysis.h"
 #include "base/memory.h"
 #include "base/ranges.h"
 #include "base/suggest.h"
+#include "unit.h"
 
 static const rs_option_spec specs[] = {
     {"memory", RS_OPTION_FLAG, NULL, NULL, NULL, "a flag"},
@@ -21,9 +17,8 @@ static const rs_option_spec specs[] = {
 };
 #define N_SPECS (sizeof specs / sizeof *specs)
 
-static void test_defaults(void **state)
+TEST(test_defaults)
 {
-    (void)state;
     rs_options *o;
     assert_int_equal(rs_options_create(specs, N_SPECS, &o, NULL), RS_OK);
     assert_false(rs_options_flag(o, "memory"));
@@ -36,9 +31,8 @@ static void test_defaults(void **state)
     rs_options_free(o);
 }
 
-static void test_setting(void **state)
+TEST(test_setting)
 {
-    (void)state;
     rs_options *o;
     assert_int_equal(rs_options_create(specs, N_SPECS, &o, NULL), RS_OK);
     assert_int_equal(rs_options_set(o, "memory", NULL, NULL), RS_OK);
@@ -70,9 +64,8 @@ static void refuse(const char *name, const char *value, const char *message)
     rs_options_free(o);
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
-    (void)state;
     refuse("topp", "1", "there is no option --topp; did you mean --top?");
     refuse("zebra", "1", "there is no option --zebra");
     refuse("memory", "yes", "--memory takes no value");
@@ -91,9 +84,8 @@ static void test_refusals(void **state)
     refuse("streams", "5-3", "--streams: \"5-3\": the range 5-3 runs backwards");
 }
 
-static void test_ranges(void **state)
+TEST(test_ranges)
 {
-    (void)state;
     rs_ranges r;
     assert_int_equal(rs_ranges_parse("8-15,0,3,14-20,21", &r, NULL), RS_OK);
     assert_int_equal(r.n, 3); /* 0, 3, 8-21 */
@@ -110,9 +102,8 @@ static void test_ranges(void **state)
         assert_int_equal(rs_ranges_parse(bad[i], &r, NULL), RS_ERR_USAGE);
 }
 
-static void test_suggestions(void **state)
+TEST(test_suggestions)
 {
-    (void)state;
     static const char *const words[] = {"breakdown", "overlap", "kernels", "idle", "info", "critical-path"};
     static const struct {
         const char *typed, *wanted;
@@ -154,9 +145,8 @@ static rs_status allocate(void)
     return status;
 }
 
-static void test_every_allocation_may_fail(void **state)
+TEST(test_every_allocation_may_fail)
 {
-    (void)state;
     rs_test_fail_allocation(0);
     assert_int_equal(allocate(), RS_OK);
     uint64_t made = rs_test_fail_allocation(0);
@@ -167,9 +157,8 @@ static void test_every_allocation_may_fail(void **state)
     rs_test_fail_allocation(0);
 }
 
-static void test_notes(void **state)
+TEST(test_notes)
 {
-    (void)state;
     rs_result result = {0};
     rs_result_note(&result, "rank %d: no GPU events", 3);
     rs_result_note(&result, "rank %d: no GPU events", 3); /* once is enough */
@@ -192,9 +181,8 @@ static void check_columns(const rs_table_spec *table)
     }
 }
 
-static void test_registry_rows(void **state)
+TEST(test_registry_rows)
 {
-    (void)state;
     size_t n;
     const rs_analysis *const *rows = rs_analyses(&n);
     for (size_t i = 0; i < n; i++) {
@@ -223,15 +211,4 @@ static void test_registry_rows(void **state)
         for (size_t t = 0; t < n_tables; t++) check_columns(tables[t]);
     }
     assert_null(rs_analysis_find("no such analysis"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),    cmocka_unit_test(test_setting),
-        cmocka_unit_test(test_refusals),    cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_suggestions), cmocka_unit_test(test_every_allocation_may_fail),
-        cmocka_unit_test(test_notes),       cmocka_unit_test(test_registry_rows),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,5 @@
 /* OTF2 archives: one that OTF2's own library writes is read by the program that reads them; damaged ones cost an error. */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include <dirent.h>
 #include <otf2/otf2.h>
@@ -228,9 +223,8 @@ static void expect_number(const rs_events *e, const char *name, int64_t rank, rs
     assert_int_equal(value, wanted);
 }
 
-static void test_archive(void **state)
+TEST(test_archive)
 {
-    (void)state;
     rs_events *e;
     rs_error err = RS_ERROR_INIT;
     if (load_archive(&e, &err) != RS_OK) fail_msg("%s", err.causes[0].message);
@@ -270,9 +264,8 @@ static bool see(void *context, const char *path)
     return --seen->stop > 0;
 }
 
-static void test_files(void **state)
+TEST(test_files)
 {
-    (void)state;
     char path[300];
     seen_files all = {.stop = 100}, some = {.stop = 2};
     snprintf(path, sizeof path, "%s/a/t.otf2", folder);
@@ -318,16 +311,14 @@ static void damage(const char *name, size_t step)
     fclose(f);
 }
 
-static void test_damage(void **state)
+TEST(test_damage)
 {
-    (void)state;
     damage("t.def", 53);
     damage("t/0.evt", 11);
 }
 
-static void test_without_program(void **state)
+TEST(test_without_program)
 {
-    (void)state;
     rs_events *e;
     rs_error err = RS_ERROR_INIT;
     char *path = rs_strdup(getenv("PATH"));
@@ -340,11 +331,5 @@ static void test_without_program(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_archive),
-        cmocka_unit_test(test_files),
-        cmocka_unit_test(test_without_program),
-        cmocka_unit_test(test_damage),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return unit_run(set_up, tear_down);
 }

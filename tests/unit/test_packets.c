@@ -112,9 +112,8 @@ static void put_clock(text *snapshot, uint64_t id, uint64_t time, bool increment
     put_message(snapshot, CLOCKS_CLOCK, &one);
 }
 
-static void test_clocks(void **state)
+TEST(test_clocks)
 {
-    (void)state;
     text trace = {0}, packet = {0}, snapshot = {0}, defaults = {0}, event = {0};
     put_track(&trace, 7, 0, NULL, 10, 11, NULL);
     /* the boot time is 5000 where the own clocks show 100 us, 40 and 9 */
@@ -196,9 +195,8 @@ static const char *other_text(const rs_events *e, size_t row, const char *name)
     return NULL;
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     text trace = {0}, packet = {0}, names = {0}, more = {0};
     put_track(&trace, 7, 0, NULL, 10, 11, NULL);
     put_item(&names, INTERNED_NAME, 1, "first");
@@ -255,9 +253,8 @@ static void test_names(void **state)
 
 /* ---- tracks ----------------------------------------------------------------------------------------------- */
 
-static void test_tracks(void **state)
+TEST(test_tracks)
 {
-    (void)state;
     static const struct {
         const char *name;
         const char *category;
@@ -308,9 +305,8 @@ static void test_tracks(void **state)
 }
 
 /* What slice and fuse call their tracks. */
-static void test_own_tracks(void **state)
+TEST(test_own_tracks)
 {
-    (void)state;
     static const struct {
         const char *process, *track;
         int64_t rank;         /* RS_NO_VALUE: it is none of ours */
@@ -353,11 +349,4 @@ static void test_own_tracks(void **state)
         rs_events_free(e);
         text_clear(&trace);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_clocks), cmocka_unit_test(test_names),
-                                       cmocka_unit_test(test_tracks), cmocka_unit_test(test_own_tracks)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

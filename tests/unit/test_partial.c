@@ -43,9 +43,8 @@ static questions mapped_questions(bool with_options)
 }
 
 /* All that is asked of traces, or of other recordings of a job's ranks, travels. */
-static void test_all_travel(void **state)
+TEST(test_all_travel)
 {
-    (void)state;
     size_t n;
     const rs_analysis *const *rows = rs_analyses(&n);
     for (size_t i = 0; i < n; i++) {
@@ -143,9 +142,8 @@ static void leave_followers(questions *q)
 
 /* ---- the same as one run ------------------------------------------------------------------------------ */
 
-static void test_sample(void **state)
+TEST(test_sample)
 {
-    (void)state;
     questions q = mapped_questions(true);
     assert_true(q.n > 60);
     const char *paths[] = {RS_SOURCE_DIR "/tests/data/small/rank0.json.gz",
@@ -182,9 +180,8 @@ static void test_sample(void **state)
 }
 
 /* What HTA's window does to a rank is only known when all are together. */
-static void test_trimmed(void **state)
+TEST(test_trimmed)
 {
-    (void)state;
     folder f = make_folder();
     static const int steps[] = {1, 3, 0, 1};
     for (int rank = 0; rank < 4; rank++) {
@@ -201,9 +198,8 @@ static void test_trimmed(void **state)
 }
 
 /* Numbers by order, two ranks in one file, damage, files that cannot be used. */
-static void test_odd_files(void **state)
+TEST(test_odd_files)
 {
-    (void)state;
     questions q = mapped_questions(false);
     folder f = make_folder();
     text t = {0};
@@ -278,9 +274,8 @@ static void check_corpus_file(const char *path, void *context)
     check_paths(&path, 1, context, NULL);
 }
 
-static void test_corpus(void **state)
+TEST(test_corpus)
 {
-    (void)state;
     questions q = mapped_questions(true);
     corpus_each(check_corpus_file, &q);
     clear_questions(&q);
@@ -313,9 +308,8 @@ static void expect_refused(const rs_bytes *packed, size_t n_packed, const rs_que
     }
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void)state;
     const rs_query kernels = {.analysis = rs_analysis_find("kernels")};
     const rs_query both[] = {kernels, {.analysis = rs_analysis_find("summary")}};
     const rs_query hta = {.analysis = rs_analysis_find("kernels"), .compat = RS_COMPAT_HTA};
@@ -400,9 +394,8 @@ static rs_status merge_guarded(const void *bytes, size_t n, const questions *q)
     return status;
 }
 
-static void test_cuts_and_flips(void **state)
+TEST(test_cuts_and_flips)
 {
-    (void)state;
     questions q = mapped_questions(false);
     folder f = make_folder();
     text t = {0};
@@ -450,9 +443,8 @@ static void test_cuts_and_flips(void **state)
     remove_folder(&f);
 }
 
-static void test_out_of_memory(void **state)
+TEST(test_out_of_memory)
 {
-    (void)state;
     NEEDS_PEERS();
     const questions q = {.items = {{.analysis = rs_analysis_find("breakdown"), .compat = RS_COMPAT_HTA},
                                    {.analysis = rs_analysis_find("kernels")},
@@ -548,9 +540,8 @@ static void expect_inner(const inner *a, const inner *b)
     assert_int_equal(a->index, b->index);
 }
 
-static void test_layout(void **state)
+TEST(test_layout)
 {
-    (void)state;
     const char *names[] = {"a", "", "ccc"};
     inner list[] = {{-128, 0, 2}, {127, 499, UINT16_MAX}}, one = {5, 0, 0};
     double row[] = {1.5, -2.5, 1e300};
@@ -628,9 +619,8 @@ static void test_layout(void **state)
 
 /* The checksum and the fingerprints: computed by hand from the definition in base/strings.c, bytes taken as
  * the lowest first, so that a machine of any byte order has these. */
-static void test_checksum(void **state)
+TEST(test_checksum)
 {
-    (void)state;
     static const struct {
         size_t n;
         uint64_t hash;
@@ -649,16 +639,4 @@ static void test_checksum(void **state)
     rs_partials_seal(&packed);
     assert_memory_equal(head, RS_PARTIAL_MAGIC, 8);
     assert_memory_equal(head + 8, sealed, sizeof sealed);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_checksum),       cmocka_unit_test(test_all_travel),
-        cmocka_unit_test(test_layout),         cmocka_unit_test(test_sample),
-        cmocka_unit_test(test_trimmed),        cmocka_unit_test(test_odd_files),
-        cmocka_unit_test(test_corpus),         cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_cuts_and_flips), cmocka_unit_test(test_out_of_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

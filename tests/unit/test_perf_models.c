@@ -1,16 +1,12 @@
 /* The models of operators against arithmetic done by hand: each product below is spelled out from the
  * operator's definition. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "builder.h"
 #include "perf/devices.h"
 #include "perf/models.h"
 #include "perf/owner.h"
+#include "unit.h"
 
 #define BF "\"c10::BFloat16\""
 #define F32 "\"float\""
@@ -187,9 +183,8 @@ static rs_model ask(const line *l, rs_arena *arena)
     return rs_model_answer(model, l->name[strlen(l->name) - 1] == '_', &arguments);
 }
 
-static void test_table(void **state)
+TEST(test_table)
 {
-    (void)state;
     rs_arena arena = {0};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         const line *l = &lines[i];
@@ -208,9 +203,8 @@ static void test_table(void **state)
 }
 
 /* Scores that the backward pass computes again: one product of five. */
-static void test_repeated_scores(void **state)
+TEST(test_repeated_scores)
 {
-    (void)state;
     rs_arena arena = {0};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         if (!lines[i].family || strcmp(lines[i].family, "attention backward") != 0) continue;
@@ -221,9 +215,8 @@ static void test_repeated_scores(void **state)
 }
 
 /* No text of arguments may do more than give no answer. */
-static void test_broken_texts(void **state)
+TEST(test_broken_texts)
 {
-    (void)state;
     static const char *const texts[] = {"",
                                         "[",
                                         "[[",
@@ -265,9 +258,8 @@ static void test_broken_texts(void **state)
     rs_arena_clear(&arena);
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     assert_int_equal(rs_model_find("aten::mm_out"), RS_NO_MODEL);
     assert_int_equal(rs_model_find("aten::m"), RS_NO_MODEL);
     assert_int_equal(rs_model_find("aten::where_"), RS_NO_MODEL);
@@ -296,9 +288,8 @@ static const char *known(const char *name, int64_t units, int64_t gib, int64_t m
     return as;
 }
 
-static void test_devices(void **state)
+TEST(test_devices)
 {
-    (void)state;
     rs_rates r;
     assert_string_equal(known("NVIDIA H100 80GB HBM3", 132, 80, 9, 0), "H100-SXM");
     assert_string_equal(known("NVIDIA H100 PCIe", 114, 80, 9, 0), "H100-PCIe");
@@ -352,9 +343,8 @@ static uint32_t add_modelled(builder *b, const char *name, int64_t start, int64_
     return row;
 }
 
-static void test_owners(void **state)
+TEST(test_owners)
 {
-    (void)state;
     static const char two[] = "[" F32 "," F32 "," F32 "]";
     builder b = builder_create();
     /* linear > addmm: the inner one has a model of its own, the outer one only a fallback */
@@ -419,14 +409,4 @@ static void test_owners(void **state)
     assert_int_equal(o->linked, 700);
     rs_trace_clear(&t);
     rs_events_free(b.e);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),        cmocka_unit_test(test_repeated_scores),
-        cmocka_unit_test(test_broken_texts), cmocka_unit_test(test_names),
-        cmocka_unit_test(test_devices),      cmocka_unit_test(test_owners),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

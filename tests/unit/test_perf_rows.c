@@ -1,14 +1,9 @@
 /* Rows of the performance models whose places and FLOPs no other test asks for: one line each, with its arithmetic. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "perf/models.h"
+#include "unit.h"
 
 #define BF "\"c10::BFloat16\""
 #define F32 "\"float\""
@@ -425,9 +420,8 @@ static const line lines[] = {
      NULL, NULL, "elementwise", 0, 64, 16 + 64 + 4 + 4, FULL},
 };
 
-static void test_rows(void **state)
+TEST(test_rows)
 {
-    (void)state;
     rs_arena arena = {0};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         const line *l = &lines[i];
@@ -450,9 +444,8 @@ static void test_rows(void **state)
 
 /* What is done element by element, of 6 whole numbers of 8 bytes an operand: FLOPs an element, bytes of one element of
  * the result (PyTorch's promotion: to float32, to bool, or as it was). */
-static void test_elements(void **state)
+TEST(test_elements)
 {
-    (void)state;
     static const struct {
         int operands, flops, result;
         const char *names;
@@ -491,10 +484,4 @@ static void test_elements(void **state)
         }
     }
     rs_arena_clear(&arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_elements)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

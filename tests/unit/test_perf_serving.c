@@ -1,16 +1,12 @@
 /* The models of serving engines' operators against arithmetic done by hand, and what an engine's annotation says
  * of a batch against the sequences that it was made from. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "builder.h"
 #include "perf/models.h"
 #include "perf/owner.h"
+#include "unit.h"
 
 #define BF "\"c10::BFloat16\""
 #define F8 "\"c10::Float8_e4m3fn\""
@@ -160,9 +156,8 @@ static rs_model ask(const line *l, const rs_batch *batch, rs_arena *arena)
     return rs_model_answer(model, false, &arguments);
 }
 
-static void test_table(void **state)
+TEST(test_table)
 {
-    (void)state;
     rs_arena arena = {0};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         const line *l = &lines[i];
@@ -204,9 +199,8 @@ static int put_sums(char *out, size_t room, const sequence *s, size_t n)
     return snprintf(out, room, "%zu(sq%lldsk%lldsqsq%lldsqsk%lld)", n, q, k, squares, products);
 }
 
-static void test_batches(void **state)
+TEST(test_batches)
 {
-    (void)state;
     static const sequence context[] = {{5, 5}, {3, 17}, {1, 9}}, generation[] = {{1, 4}, {1, 40}};
     char one[128], two[128], name[320];
     put_sums(one, sizeof one, context, 3);
@@ -231,9 +225,8 @@ static void test_batches(void **state)
     assert_int_equal(b.queries, 11);
 }
 
-static void test_attention_of_batch(void **state)
+TEST(test_attention_of_batch)
 {
-    (void)state;
     rs_arena arena = {0};
     const rs_batch batch = {.queries = 4, .pairs = 100};
     line l = {.name = "vllm::unified_attention_with_output",
@@ -261,9 +254,8 @@ static uint32_t add_attention(builder *b, int64_t start)
 }
 
 /* The annotation that was open at the operator's start counts; equal arguments have different answers. */
-static void test_annotation_of_operator(void **state)
+TEST(test_annotation_of_operator)
 {
-    (void)state;
     builder b = builder_create();
     add_row(&b, 'X', "user_annotation",
             "execute_2_context_0(sq0sk0sqsq0sqsk0)_generation_2(sq2sk50sqsq2sqsk50)", 1, 1, 1000, 500);
@@ -291,15 +283,4 @@ static void test_annotation_of_operator(void **state)
     }
     rs_trace_clear(&t);
     rs_events_free(b.e);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_batches),
-        cmocka_unit_test(test_attention_of_batch),
-        cmocka_unit_test(test_annotation_of_operator),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,9 +27,8 @@ static rs_events *load_trace(const char *bytes, size_t n)
     return e;
 }
 
-static void test_rocprof(void **state)
+TEST(test_rocprof)
 {
-    (void)state;
     text t = text_of_file(ROCPROF);
     rs_events *e = load_trace(t.s, t.n);
     assert_string_equal(e->format->name, "rocprof_perfetto");
@@ -70,9 +69,8 @@ static void expect_sound(const rs_events *e)
 }
 
 /* Cut anywhere: the events before the cut; a loss is told unless the cut is between two packets. */
-static void test_cut(void **state)
+TEST(test_cut)
 {
-    (void)state;
     text t = text_of_file(ROCPROF);
     size_t before = 0;
     for (size_t n = 120; n <= t.n; n++) {
@@ -89,9 +87,8 @@ static void test_cut(void **state)
 
 /* One damaged byte costs its packet, and what refers to that. Names and tracks are told once, so that the packets that
  * tell them cost more. */
-static void test_damage(void **state)
+TEST(test_damage)
 {
-    (void)state;
     static const char masks[] = {0x01, (char)0x80, (char)0xff};
     text t = text_of_file(ROCPROF);
     size_t n_files = 0, n_whole = 0;
@@ -173,9 +170,8 @@ static rs_events *load_json(const char *path)
 }
 
 /* Both of the files are the encoder's own: each event of the JSON is in the .pftrace, and no other. */
-static void test_torch(void **state)
+TEST(test_torch)
 {
-    (void)state;
     text t = text_of_file(TORCH);
     rs_events *e = load_trace(t.s, t.n), *json = load_json(TORCH_JSON);
     size_t found = 0;
@@ -202,9 +198,8 @@ static void test_torch(void **state)
 }
 
 /* Cut anywhere: events before the cut; a slice without its end has no length. */
-static void test_torch_cut(void **state)
+TEST(test_torch_cut)
 {
-    (void)state;
     text t = text_of_file(TORCH);
     size_t before = 0;
     for (size_t n = 1100; n < t.n; n += 3) {
@@ -230,9 +225,8 @@ static size_t count_same(const rs_events *whole, const rs_events *e)
 
 /* One damaged byte costs its event, also where a group's beginnings and ends are counted. Names and tracks, which are written
  * once and in packets of their own, are left alone here. */
-static void test_torch_damage(void **state)
+TEST(test_torch_damage)
 {
-    (void)state;
     text t = text_of_file(TORCH);
     rs_events *whole = load_trace(t.s, t.n);
     size_t first = 1780, n_files = 0, n_kept = 0;
@@ -298,9 +292,8 @@ static void expect_lengths(const mark *marks, size_t n, const int64_t *lengths, 
         false, track, time                                                                                   \
     }
 
-static void test_pairs(void **state)
+TEST(test_pairs)
 {
-    (void)state;
     /* in the order of time what began last ends first */
     expect_lengths(MARKS(B(1, 10), B(1, 20), E(1, 30), E(1, 40)), LENGTHS(30, 10), NULL);
     expect_lengths(MARKS(B(1, 10), B(2, 20), E(1, 30), E(2, 50)), LENGTHS(20, 30), NULL);
@@ -322,14 +315,4 @@ static void test_pairs(void **state)
     expect_lengths(MARKS(B(1, 20), B(1, 10), B(2, 5), E(2, 40), E(1, 20), E(1, 30)), LENGTHS(10, 10, 35),
                    NULL);
     expect_lengths(MARKS(B(1, 20), B(2, 5), E(2, 30), E(1, 20)), LENGTHS(0, 25), NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rocprof), cmocka_unit_test(test_cut),       cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_torch),   cmocka_unit_test(test_torch_cut), cmocka_unit_test(test_torch_damage),
-        cmocka_unit_test(test_pairs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* The pickle reader: what data it reads, what it refuses, and that no bytes can make it misbehave. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "input/pickle.h"
+#include "unit.h"
 
 /* Reads bytes that end at the end of a block, so that a sanitizer sees a step too far. */
 static rs_status read_bytes(rs_values *v, const void *bytes, size_t n, const rs_value_limits *limits,
@@ -24,9 +20,8 @@ static rs_status read_bytes(rs_values *v, const void *bytes, size_t n, const rs_
 
 #define READ(v, bytes, info, err) read_bytes(v, bytes, sizeof bytes - 1, NULL, info, err)
 
-static void test_scalars(void **state)
+TEST(test_scalars)
 {
-    (void)state;
     static const struct {
         const char *bytes;
         size_t n;
@@ -65,9 +60,8 @@ static void test_scalars(void **state)
     rs_values_clear(&v);
 }
 
-static void test_texts_and_containers(void **state)
+TEST(test_texts_and_containers)
 {
-    (void)state;
     /* Every way to write the text "ab", kept in a list with a tuple of it by memo. */
     static const struct {
         const char *bytes;
@@ -121,9 +115,8 @@ static void test_texts_and_containers(void **state)
     rs_values_clear(&v);
 }
 
-static void test_refuses_code(void **state)
+TEST(test_refuses_code)
 {
-    (void)state;
     static const struct {
         const char *bytes;
         size_t n;
@@ -160,9 +153,8 @@ static void test_refuses_code(void **state)
 }
 
 /* Only the opcodes of data do anything: every other byte ends the reading. */
-static void test_every_opcode(void **state)
+TEST(test_every_opcode)
 {
-    (void)state;
     static const char data[] = "(.012FGIJKLMNSTUVXBCadeghjlpqrstu)]}"
                                "\x80\x85\x86\x87\x88\x89\x8a\x8b\x8c\x8d\x8e\x8f\x90\x91\x94\x95";
     rs_values v = {0};
@@ -182,9 +174,8 @@ static void test_every_opcode(void **state)
     rs_values_clear(&v);
 }
 
-static void test_bad_input(void **state)
+TEST(test_bad_input)
 {
-    (void)state;
     static const struct {
         const char *bytes;
         size_t n;
@@ -237,9 +228,8 @@ static void test_bad_input(void **state)
     rs_values_clear(&v);
 }
 
-static void test_bombs(void **state)
+TEST(test_bombs)
 {
-    (void)state;
     enum { SIZE = 1 << 20 };
     char *bytes = malloc(SIZE);
     rs_values v = {0};
@@ -288,9 +278,8 @@ static void test_bombs(void **state)
 }
 
 /* A cut leaves what came before it in its containers. */
-static void test_salvage(void **state)
+TEST(test_salvage)
 {
-    (void)state;
     static const char whole[] = "}(U\x01"
                                 "aK\x01U\x01"
                                 "b](K\x01K\x02K\x03"
@@ -309,9 +298,8 @@ static void test_salvage(void **state)
     rs_values_clear(&v);
 }
 
-static void test_memory_runs_out(void **state)
+TEST(test_memory_runs_out)
 {
-    (void)state;
     static const char bytes[] = "\x80\x02}(X\x01\x00\x00\x00"
                                 "aq\x00](K\x01K\x02"
                                 "eh\x00\x85r\xff\x00\x00\x00u.";
@@ -327,15 +315,4 @@ static void test_memory_runs_out(void **state)
         rs_values_clear(&v);
         assert_true(n < 1000);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scalars),      cmocka_unit_test(test_texts_and_containers),
-        cmocka_unit_test(test_refuses_code), cmocka_unit_test(test_every_opcode),
-        cmocka_unit_test(test_bad_input),    cmocka_unit_test(test_bombs),
-        cmocka_unit_test(test_salvage),      cmocka_unit_test(test_memory_runs_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

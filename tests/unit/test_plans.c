@@ -1,13 +1,9 @@
 /* What the compiler cannot see of plans: whether their parts fit each other and the options of their analysis. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "analysis/plan.h"
 #include "analysis/registry.h"
+#include "unit.h"
 
 static const rs_option_spec *option_of(const rs_analysis *a, const char *name)
 {
@@ -95,9 +91,8 @@ static size_t check_plan(const rs_analysis *a, const rs_plan *plan)
     return 1;
 }
 
-static void test_plans_fit(void **state)
+TEST(test_plans_fit)
 {
-    (void)state;
     size_t n = 0;
     for (const rs_analysis *const *row = rs_registry_rows; *row; row++) {
         n += check_plan(*row, (*row)->plan);
@@ -106,10 +101,4 @@ static void test_plans_fit(void **state)
     for (const rs_peer_row *const *row = rs_registry_peers; *row; row++)
         n += check_plan(rs_analysis_find((*row)->analysis), (*row)->plan);
     assert_true(n > 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_plans_fit)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* Records and moments: every source of a cell, what is unknown, misuse, packing by the same list, and what
  * moments count from. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "table/record.h"
+#include "unit.h"
 
 typedef struct root root;
 
@@ -137,9 +132,8 @@ static rs_strings two_texts(void)
     return s;
 }
 
-static void test_every_source(void **state)
+TEST(test_every_source)
 {
-    (void)state;
     rs_table *t = rs_table_create(&spec);
     rs_strings texts = two_texts();
     row r = full_row();
@@ -170,9 +164,8 @@ static void test_every_source(void **state)
     rs_strings_clear(&texts);
 }
 
-static void test_unknown(void **state)
+TEST(test_unknown)
 {
-    (void)state;
     static const char *const unknown[] = {"device", "twice", "time_us", "at_us", "time_real", "position",
                                           "whole",  "real",  "name",    "some",  "kind",      "text",
                                           "mean",   "std",   "share",   "words"};
@@ -193,9 +186,8 @@ static void test_unknown(void **state)
     rs_table_free(t);
 }
 
-static void test_texts_are_those_in_use(void **state)
+TEST(test_texts_are_those_in_use)
 {
-    (void)state;
     rs_table *t = rs_table_create(&spec);
     rs_strings texts = two_texts(), others;
     row r = full_row();
@@ -223,9 +215,8 @@ static void test_texts_are_those_in_use(void **state)
     rs_strings_clear(&others);
 }
 
-static void test_misuse(void **state)
+TEST(test_misuse)
 {
-    (void)state;
     rs_table *t = rs_table_create(&spec);
     row r = full_row();
     rs_table_put(t, &row_record, 0, &r); /* computed cells forgotten */
@@ -263,9 +254,8 @@ static void test_misuse(void **state)
     rs_table_free(t);
 }
 
-static void test_moments(void **state)
+TEST(test_moments)
 {
-    (void)state;
     rs_table *t = rs_table_create(&spec), *copy = rs_table_create(&spec);
     row r = full_row(), none = empty_row(), late = full_row();
     late.at = INT64_MAX;
@@ -311,9 +301,8 @@ static void *there_and_back(const root *from, rs_arena *arena, rs_wire_writer *w
     return r.p == r.end ? value : NULL;
 }
 
-static void test_layout(void **state)
+TEST(test_layout)
 {
-    (void)state;
     rs_arena arena = {0};
     rs_wire_writer w = {0};
     row rows[] = {full_row(), empty_row()};
@@ -341,17 +330,4 @@ static void test_layout(void **state)
     rs_strings_clear(&from.strings);
     rs_arena_clear(&arena);
     rs_wire_clear(&w);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_source),
-        cmocka_unit_test(test_unknown),
-        cmocka_unit_test(test_texts_are_those_in_use),
-        cmocka_unit_test(test_misuse),
-        cmocka_unit_test(test_moments),
-        cmocka_unit_test(test_layout),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /* Several recordings of one rank: found by their times, read as one rank whose ids do not link across. */
 #include "support.h"
 
-#include "base/interval.h"
-#include "job/job.h"
 #include "job/job_internal.h"
-#include "rankscope/job.h"
-#include "rankscope/table.h"
 
 /* One recording: a step of 100 us at `ts` with an operator, a launch and its kernel, under the ids that every
  * recording begins with. */
@@ -54,9 +50,8 @@ static int64_t cell(const rs_table *t, size_t row, const char *column)
 }
 
 /* Two of rank 0, the later one first, and one of rank 1. The second has a clock base a second later. */
-static void test_joined(void **state)
+TEST(test_joined)
 {
-    (void)state;
     text files[] = {recording(0, 4, 101, 100, "late"), recording(0, 1, 100, 200, "early"),
                     recording(1, 1, 100, 200, "other")};
     rs_result result = {0};
@@ -91,9 +86,8 @@ static void test_joined(void **state)
 
 /* Between recordings the profiler was off: that time is neither busy nor idle, of no step, and no gap. Each has a step
  * of 100 us, and a kernel of 30 us from 40 us on. */
-static void test_between(void **state)
+TEST(test_between)
 {
-    (void)state;
     text files[] = {recording(0, 4, 101, 100, "late"), recording(0, 1, 100, 200, "early")};
     rs_result result = {0};
     assert_int_equal(run(files, 2, "breakdown", &result, NULL), RS_OK);
@@ -116,9 +110,8 @@ static void test_between(void **state)
 }
 
 /* A step that both recordings have is one step, and that is told. */
-static void test_repeated_steps(void **state)
+TEST(test_repeated_steps)
 {
-    (void)state;
     text files[] = {recording(0, 1, 100, 200, "one"), recording(0, 1, 101, 200, "two"),
                     recording(0, 2, 102, 200, "three")};
     rs_result result = {0};
@@ -136,9 +129,8 @@ static void test_repeated_steps(void **state)
 }
 
 /* A part of a job that holds the recordings of a rank joins them as the job would. */
-static void test_mapped(void **state)
+TEST(test_mapped)
 {
-    (void)state;
     text files[] = {recording(0, 4, 101, 100, "late"), recording(0, 1, 100, 200, "early")};
     const rs_query query = {.analysis = rs_analysis_find("steps")};
     const rs_job_settings settings = {.size = sizeof(rs_job_settings), .jobs = 1};
@@ -161,9 +153,8 @@ static void test_mapped(void **state)
 }
 
 /* Two that overlap by 50 us are two claims to one rank. */
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void)state;
     text files[] = {recording(0, 1, 100, 200, "a"), recording(0, 2, 100, 250, "b")};
     rs_result result = {0};
     rs_error err = RS_ERROR_INIT;
@@ -178,9 +169,8 @@ static void test_refused(void **state)
 }
 
 /* Ids move only where both use the same ones; what stands for none stays. */
-static void test_append(void **state)
+TEST(test_append)
 {
-    (void)state;
     text a = recording(0, 1, 100, 200, "a"), b = recording(0, 2, 100, 400, "b");
     rs_events *x = load(a.s, a.n), *y = load(b.s, b.n);
     y->args[RS_COL_CORRELATION].narrow[0] = -1;
@@ -201,9 +191,8 @@ static void test_append(void **state)
 }
 
 /* Ids that take eight bytes in one recording only, and such as do so once they have moved. */
-static void test_append_wide(void **state)
+TEST(test_append_wide)
 {
-    (void)state;
     static const int64_t ids[][2] = {{7, INT64_C(1) << 40}, {INT64_C(1) << 40, 7}, {INT32_MAX, INT32_MAX}};
     for (size_t k = 0; k < 3; k++) {
         text a = recording(0, 1, 100, 200, "a"), b = recording(0, 2, 100, 400, "b");
@@ -222,15 +211,4 @@ static void test_append_wide(void **state)
         text_clear(&a);
         text_clear(&b);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_joined),         cmocka_unit_test(test_between),
-        cmocka_unit_test(test_repeated_steps), cmocka_unit_test(test_mapped),
-        cmocka_unit_test(test_refused),        cmocka_unit_test(test_append),
-        cmocka_unit_test(test_append_wide),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

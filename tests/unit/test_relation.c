@@ -1,14 +1,10 @@
 /* Sorting and grouping of rows against a second answer: every group looked for and added up one by one. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "table/relation.h"
+#include "unit.h"
 
 static uint64_t seed;
 
@@ -31,9 +27,8 @@ typedef struct item {
 
 #define N_KEYS(keys) (sizeof(keys) / sizeof *(keys))
 
-static void test_every_kind_of_key(void **state)
+TEST(test_every_kind_of_key)
 {
-    (void)state;
     rs_strings texts;
     assert_true(rs_strings_init(&texts));
     uint32_t zebra = rs_strings_add(&texts, "zebra", 5), ape = rs_strings_add(&texts, "ape", 3);
@@ -60,9 +55,8 @@ static void test_every_kind_of_key(void **state)
     rs_strings_clear(&texts);
 }
 
-static void test_sorting_is_stable(void **state)
+TEST(test_sorting_is_stable)
 {
-    (void)state;
     static const rs_order by_small[] = {RS_RISING(item, small)};
     static const rs_order by_two[] = {RS_FALLING(item, byte), RS_RISING(item, small)};
     for (seed = 1; seed < 600; seed++) {
@@ -171,9 +165,8 @@ static void check_group(const sum *s, const event *events, size_t n, bool three)
     assert_true(d.n == 0 || (s->rates.p50 == d.p50 && s->rates.sum == d.sum && s->rates.max == d.max));
 }
 
-static void test_groups_equal_counting(void **state)
+TEST(test_groups_equal_counting)
 {
-    (void)state;
     for (seed = 1; seed < 400; seed++) {
         uint64_t before = seed;
         event events[200];
@@ -212,9 +205,8 @@ static void test_groups_equal_counting(void **state)
 }
 
 /* Two groups made one are the group of all their events, but for what needs all values. */
-static void test_groups_merge(void **state)
+TEST(test_groups_merge)
 {
-    (void)state;
     for (seed = 1; seed < 200; seed++) {
         uint64_t before = seed;
         event events[60];
@@ -246,9 +238,8 @@ static void test_groups_merge(void **state)
     }
 }
 
-static void test_sums_stay_at_the_ends(void **state)
+TEST(test_sums_stay_at_the_ends)
 {
-    (void)state;
     static const event events[] = {{.length = INT64_MAX, .rate = 1}, {.length = INT64_MAX, .rate = 1}};
     rs_relation sums = {.size = sizeof(sum)};
     rs_grouper g;
@@ -260,9 +251,8 @@ static void test_sums_stay_at_the_ends(void **state)
 }
 
 /* Each allocation fails in turn: the grouper says so in the end, whatever was added in between. */
-static void test_lack_of_memory_is_reported(void **state)
+TEST(test_lack_of_memory_is_reported)
 {
-    (void)state;
     event events[100];
     seed = 5;
     for (size_t i = 0; i < 100; i++) random_events(&events[i], 1);
@@ -278,14 +268,4 @@ static void test_lack_of_memory_is_reported(void **state)
         rs_relation_clear(&sums);
         if (!failed) break;
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_kind_of_key),     cmocka_unit_test(test_sorting_is_stable),
-        cmocka_unit_test(test_groups_equal_counting), cmocka_unit_test(test_groups_merge),
-        cmocka_unit_test(test_sums_stay_at_the_ends), cmocka_unit_test(test_lack_of_memory_is_reported),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

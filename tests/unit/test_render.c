@@ -1,20 +1,15 @@
 /* Every output format: exact numbers, hostile names, narrow terminals, failing sinks and allocations. */
 #include <locale.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "text/numbers.h"
 #include "text/utf8.h"
 #include "sink.h"
+#include "unit.h"
 
 static const rs_column_spec columns[] = {
     {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},         {"idle_us", RS_TIME, RS_UNIT_US, "idle", NULL},
@@ -62,9 +57,8 @@ static rs_table *small_table(void)
     return t;
 }
 
-static void test_csv(void **state)
+TEST(test_csv)
 {
-    (void)state;
     rs_table *t = small_table();
     expect(t, "csv", 0, true,
            "rank,idle_us,share,count,name\n"
@@ -74,9 +68,8 @@ static void test_csv(void **state)
     rs_table_free(t);
 }
 
-static void test_json(void **state)
+TEST(test_json)
 {
-    (void)state;
     rs_table *t = small_table();
     expect(
         t, "jsonl", 0, true,
@@ -91,9 +84,8 @@ static void test_json(void **state)
     rs_table_free(t);
 }
 
-static void test_text(void **state)
+TEST(test_text)
 {
-    (void)state;
     rs_table *t = small_table();
     expect(t, "text", 0, false,
            "rank  idle (ms)  share (%)      count  name\n"
@@ -123,9 +115,8 @@ static size_t widest_line(const char *text)
 }
 
 /* Without a width nothing is cut, but one very long name does not widen the rows of the others. */
-static void test_one_long_name(void **state)
+TEST(test_one_long_name)
 {
-    (void)state;
     static char name[5000];
     memset(name, 'x', sizeof name);
     rs_table *t = rs_table_create(&spec);
@@ -142,9 +133,8 @@ static void test_one_long_name(void **state)
     rs_table_free(t);
 }
 
-static void test_narrow(void **state)
+TEST(test_narrow)
 {
-    (void)state;
     static const char name[] =
         "void cutlass::Kernel<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_128x256_64x3>(Params)";
     rs_table *t = rs_table_create(&spec);
@@ -174,9 +164,8 @@ static void test_narrow(void **state)
 }
 
 /* What a column has to say goes first: one without values silently, one of zeros before one at the end. */
-static void test_columns_that_find_no_room(void **state)
+TEST(test_columns_that_find_no_room)
 {
-    (void)state;
     static const rs_column_spec wide[] = {
         {"rank", RS_INT, RS_UNIT_ID, "", NULL},      {"empty_us", RS_TIME, RS_UNIT_US, "", NULL},
         {"zeroes", RS_INT, RS_UNIT_COUNT, "", NULL}, {"elephants", RS_INT, RS_UNIT_COUNT, "", NULL},
@@ -215,9 +204,8 @@ static void test_columns_that_find_no_room(void **state)
 }
 
 /* Names that differ in one place differ when they are cut, wherever that is and however many there are. */
-static void test_cut_names_stay_different(void **state)
+TEST(test_cut_names_stay_different)
 {
-    (void)state;
     rs_table *t = rs_table_create(&spec);
     char name[400];
     for (int i = 0; i < 200; i++) {
@@ -250,9 +238,8 @@ static void test_cut_names_stay_different(void **state)
 }
 
 /* Times that add up to another have its unit, also where one of them is small; others have their own. */
-static void test_parts_have_one_unit(void **state)
+TEST(test_parts_have_one_unit)
 {
-    (void)state;
     static const rs_column_spec parts[] = {{"span_us", RS_TIME, RS_UNIT_US, "", NULL},
                                            {"busy_us", RS_TIME, RS_UNIT_US, "", NULL},
                                            {"idle_us", RS_TIME, RS_UNIT_US, "", NULL},
@@ -278,9 +265,8 @@ static void test_parts_have_one_unit(void **state)
     rs_table_free(t);
 }
 
-static void test_ascii_signs(void **state)
+TEST(test_ascii_signs)
 {
-    (void)state;
     char clean[64];
     static const char text[] = "1.50\xC3\x97 75 \xE2\x86\x92 59\xE2\x80\x93"
                                "60 \xC2\xB1"
@@ -290,9 +276,8 @@ static void test_ascii_signs(void **state)
 }
 
 /* Tables of one narrow column, and headings on several lines. */
-static void test_small_shapes(void **state)
+TEST(test_small_shapes)
 {
-    (void)state;
     static const rs_column_spec one[] = {{"n", RS_INT, RS_UNIT_COUNT, "", NULL}};
     static const rs_table_spec one_spec = {"one", NULL, one, 1};
     rs_table *t = rs_table_create(&one_spec);
@@ -319,9 +304,8 @@ static void test_small_shapes(void **state)
     rs_table_free(t);
 }
 
-static void test_hostile_names(void **state)
+TEST(test_hostile_names)
 {
-    (void)state;
     static const char evil[] = "\033]0;pwned\a\033[2J\x9b"
                                "31m\xC2\x9B"
                                "x\xE2\x80\xAE"
@@ -359,9 +343,8 @@ static void test_hostile_names(void **state)
 }
 
 /* A terminal shows CSV without what would steer it; a file gets the cells as they are, formulas too. */
-static void test_csv_on_a_terminal(void **state)
+TEST(test_csv_on_a_terminal)
 {
-    (void)state;
     rs_table *t = rs_table_create(&spec);
     add_row(t, 0, 1000, 1, 1, "=a\x1b[2J\x07\xC2\x9B\xE2\x80\xAE,b", 14);
     expect(t, "csv", 0, true,
@@ -378,9 +361,8 @@ static void test_csv_on_a_terminal(void **state)
 }
 
 /* JSON that is shown steers nothing, and reads as the same text; beyond 16 bits two escapes. */
-static void test_json_steers_nothing(void **state)
+TEST(test_json_steers_nothing)
 {
-    (void)state;
     rs_table *t = rs_table_create(&spec);
     add_row(t, 0, 1000, 1, 1, "\xF3\xA0\x81\x81\xE2\x81\xA6\xF0\x9F\x99\x82\xC3\xA9", 13);
     expect(t, "jsonl", 0, true,
@@ -389,9 +371,8 @@ static void test_json_steers_nothing(void **state)
     rs_table_free(t);
 }
 
-static void test_extremes(void **state)
+TEST(test_extremes)
 {
-    (void)state;
     rs_table *t = rs_table_create(&spec);
     add_row(t, INT64_MIN, INT64_MIN, -INFINITY, INT64_MIN, "", 0);
     add_row(t, INT64_MAX, INT64_MAX, INFINITY, INT64_MAX, "", 0);
@@ -442,9 +423,8 @@ static size_t n_digits(const char *text)
     return n - zeros;
 }
 
-static void test_reals_round_trip_and_are_shortest(void **state)
+TEST(test_reals_round_trip_and_are_shortest)
 {
-    (void)state;
     assert_string_equal(real_text(0.1), "0.1");
     assert_string_equal(real_text(0.1 + 0.2), "0.30000000000000004");
     assert_string_equal(real_text(100.0 / 3), "33.333333333333336");
@@ -487,9 +467,8 @@ static void test_reals_round_trip_and_are_shortest(void **state)
     }
 }
 
-static void test_human(void **state)
+TEST(test_human)
 {
-    (void)state;
     char out[32];
     assert_string_equal(rs_human_time(0, out), "0 ns");
     assert_string_equal(rs_human_time(999, out), "999 ns");
@@ -510,9 +489,8 @@ static void test_human(void **state)
     assert_string_equal(rs_human_bytes(INT64_MAX, out), "8.00 EiB");
 }
 
-static void test_shorten(void **state)
+TEST(test_shorten)
 {
-    (void)state;
     static const char text[] =
         "\xE6\x97\xA5\xE6\x9C\xAC\xE8\xAA\x9E kernel e\xCC\x81nd \xFF tail \xF0\x9F\x9A\x80";
     size_t full = rs_text_width(text, sizeof text - 1);
@@ -533,9 +511,8 @@ static void test_shorten(void **state)
     assert_true(strlen(out) < 16);
 }
 
-static void test_json_result(void **state)
+TEST(test_json_result)
 {
-    (void)state;
     rs_table *tables[] = {small_table(), rs_table_create(&spec)};
     char note[] = "rank 0: \"no\" GPU events";
     char *notes[] = {note};
@@ -559,9 +536,8 @@ static void test_json_result(void **state)
     rs_table_free(tables[1]);
 }
 
-static void test_schema(void **state)
+TEST(test_schema)
 {
-    (void)state;
     const rs_table_spec *specs[] = {&spec};
     rs_table *t = rs_schema_table(specs, 1);
     assert_int_equal(rs_table_n_rows(t), 5);
@@ -573,9 +549,8 @@ static void test_schema(void **state)
 }
 
 /* A few very long names among many short ones: shown whole, and without a wall of spaces in every row. */
-static void test_few_long_names(void **state)
+TEST(test_few_long_names)
 {
-    (void)state;
     enum { N = 3000, LONG = 5000 };
     static char name[LONG + 1];
     memset(name, 'k', LONG);
@@ -600,9 +575,8 @@ static void test_few_long_names(void **state)
     rs_table_free(t);
 }
 
-static void test_rows_of_forms(void **state)
+TEST(test_rows_of_forms)
 {
-    (void)state;
     size_t n;
     const rs_output_form *const *forms = rs_output_forms(&n);
     char names[200] = "";
@@ -620,9 +594,8 @@ static void test_rows_of_forms(void **state)
 }
 
 /* A program built against another version of the header passes a struct of another size. */
-static void test_settings_of_other_versions(void **state)
+TEST(test_settings_of_other_versions)
 {
-    (void)state;
     struct {
         rs_render_settings known;
         uint64_t later;
@@ -643,9 +616,8 @@ static void test_settings_of_other_versions(void **state)
     rs_table_free(t);
 }
 
-static void test_failing_sink(void **state)
+TEST(test_failing_sink)
 {
-    (void)state;
     rs_table *t = rs_table_create(&spec);
     for (int64_t i = 0; i < 20000; i++) add_row(t, i, i, 1, i, "name", 4);
     size_t n_forms;
@@ -666,9 +638,8 @@ static void test_failing_sink(void **state)
     rs_table_free(t);
 }
 
-static void test_every_allocation_may_fail(void **state)
+TEST(test_every_allocation_may_fail)
 {
-    (void)state;
     rs_table *t = small_table();
     size_t n_forms;
     const rs_output_form *const *forms = rs_output_forms(&n_forms);
@@ -703,9 +674,8 @@ static void test_every_allocation_may_fail(void **state)
     rs_table_free(t);
 }
 
-static void test_locale_is_left_alone(void **state)
+TEST(test_locale_is_left_alone)
 {
-    (void)state;
     locale_t before = uselocale((locale_t)0);
     rs_table *t = small_table();
     collected out;
@@ -713,36 +683,4 @@ static void test_locale_is_left_alone(void **state)
     collected_clear(&out);
     assert_true(uselocale((locale_t)0) == before);
     rs_table_free(t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_csv),
-        cmocka_unit_test(test_json),
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_narrow),
-        cmocka_unit_test(test_columns_that_find_no_room),
-        cmocka_unit_test(test_cut_names_stay_different),
-        cmocka_unit_test(test_parts_have_one_unit),
-        cmocka_unit_test(test_ascii_signs),
-        cmocka_unit_test(test_one_long_name),
-        cmocka_unit_test(test_small_shapes),
-        cmocka_unit_test(test_hostile_names),
-        cmocka_unit_test(test_extremes),
-        cmocka_unit_test(test_reals_round_trip_and_are_shortest),
-        cmocka_unit_test(test_human),
-        cmocka_unit_test(test_shorten),
-        cmocka_unit_test(test_json_result),
-        cmocka_unit_test(test_csv_on_a_terminal),
-        cmocka_unit_test(test_json_steers_nothing),
-        cmocka_unit_test(test_schema),
-        cmocka_unit_test(test_few_long_names),
-        cmocka_unit_test(test_rows_of_forms),
-        cmocka_unit_test(test_settings_of_other_versions),
-        cmocka_unit_test(test_failing_sink),
-        cmocka_unit_test(test_every_allocation_may_fail),
-        cmocka_unit_test(test_locale_is_left_alone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* Steps by repetition, on sequences made by hand: what is a step, what is a layer, what is neither. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "trace/repetition.h"
+#include "unit.h"
 
 enum { MOST = 4096 };
 
@@ -85,9 +81,8 @@ static void expect_none(const maker *m)
     rs_repetition_clear(&r);
 }
 
-static void test_borders(void **state)
+TEST(test_borders)
 {
-    (void)state;
     maker m = {.n = 0};
     add_times(&m, "!<abcabcabcdedededOO00", 5);
     expect_steps(&m, RS_BORDER_LOADER, 5, 0, 21);
@@ -103,9 +98,8 @@ static void test_borders(void **state)
 }
 
 /* Gradients are cleared and the loss is read behind the optimizer: they are its step's. */
-static void test_behind_optimizer(void **state)
+TEST(test_behind_optimizer)
 {
-    (void)state;
     maker m = {.n = 0};
     add_times(&m, "<abcabcabcdedededOO00>", 4);
     expect_steps(&m, RS_BORDER_OPTIMIZER, 4, 0, 22);
@@ -115,9 +109,8 @@ static void test_behind_optimizer(void **state)
 }
 
 /* A layer repeats as well as a step, but nothing marks its border. */
-static void test_layers(void **state)
+TEST(test_layers)
 {
-    (void)state;
     maker m = {.n = 0};
     add_times(&m, "abcdefghijklmno", 12);
     expect_none(&m);
@@ -133,9 +126,8 @@ static void test_layers(void **state)
 }
 
 /* Micro batches have loaders of their own; a step has an optimizer. */
-static void test_micro_batches(void **state)
+TEST(test_micro_batches)
 {
-    (void)state;
     maker m = {.n = 0};
     for (int i = 0; i < 4; i++) {
         add_times(&m, "!<abcdefg", 4);
@@ -145,9 +137,8 @@ static void test_micro_batches(void **state)
 }
 
 /* Evaluation every four steps is no step, nor a part of one. */
-static void test_evaluation(void **state)
+TEST(test_evaluation)
 {
-    (void)state;
     maker m = {.n = 0};
     for (int i = 0; i < 3; i++) {
         add_times(&m, "!<abcdefghijklmnopqrstuvOOO", 4);
@@ -164,9 +155,8 @@ static void test_evaluation(void **state)
 
 /* A recording begins and ends in the midst of a step: those halves are none. One work more in a step is
  * tolerated. */
-static void test_ragged(void **state)
+TEST(test_ragged)
 {
-    (void)state;
     maker m = {.n = 0};
     add(&m, "opqrstuvOOO");
     add_times(&m, "!<abcdefghijklmnopqrstuvOOO", 2);
@@ -184,18 +174,16 @@ static void test_ragged(void **state)
 }
 
 /* What was launched before the recording belongs to no step, however much it looks like one. */
-static void test_unlaunched(void **state)
+TEST(test_unlaunched)
 {
-    (void)state;
     maker m = {.n = 0};
     add_times(&m, "!<abcdefghijklmnopqrstuvOOO", 4);
     for (size_t i = 0; i < 30; i++) m.mark[i] |= RS_MARK_UNLAUNCHED;
     expect_steps(&m, RS_BORDER_LOADER, 2, 52, 26);
 }
 
-static void test_likeness(void **state)
+TEST(test_likeness)
 {
-    (void)state;
     maker m = {.n = 0};
     add(&m, "abcdefghijabcdxefghij");
     rs_tokens s = sequence_of(&m);
@@ -206,9 +194,8 @@ static void test_likeness(void **state)
     assert_true(rs_stretch_likeness(&s, (rs_stretch){0, 0}, (rs_stretch){4, 0}) == 0);
 }
 
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
-    (void)state;
     maker m = {.n = 0};
     add_times(&m, "!<abcabcabcdedededOO00", 5);
     rs_tokens s = sequence_of(&m);
@@ -221,16 +208,4 @@ static void test_no_memory(void **state)
         rs_repetition_clear(&r);
         if (through) break;
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_borders),    cmocka_unit_test(test_behind_optimizer),
-        cmocka_unit_test(test_layers),     cmocka_unit_test(test_micro_batches),
-        cmocka_unit_test(test_evaluation), cmocka_unit_test(test_ragged),
-        cmocka_unit_test(test_unlaunched), cmocka_unit_test(test_likeness),
-        cmocka_unit_test(test_no_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

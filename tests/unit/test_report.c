@@ -5,8 +5,6 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "output/json.h"
-#include "rankscope/rankscope.h"
 #include "report/data.h"
 #include "rankscope/report.h"
 #include "sink.h"
@@ -27,9 +25,8 @@ static void check_escape(const char *in, const char *expected, size_t piece)
     collected_clear(&out);
 }
 
-static void test_escape(void **state)
+TEST(test_escape)
 {
-    (void)state;
     static const char *const pairs[][2] = {
         {"\"plain\"", "\"plain\""},
         {"</script><!--&-->", "\\u003c/script\\u003e\\u003c!--\\u0026--\\u003e"},
@@ -42,9 +39,8 @@ static void test_escape(void **state)
         for (size_t piece = 1; piece < 9; piece++) check_escape(pairs[i][0], pairs[i][1], piece);
 }
 
-static void test_escape_failing(void **state)
+TEST(test_escape_failing)
 {
-    (void)state;
     for (size_t limit = 1; limit < 14; limit++) {
         collected out = {.fail_after = limit};
         rs_sink sink = {collect, &out};
@@ -105,9 +101,8 @@ static void put(const rs_report_part *part, collected *out)
     rs_table_free(table);
 }
 
-static void test_table(void **state)
+TEST(test_table)
 {
-    (void)state;
     collected out = {0};
     put(&(rs_report_part){"things", NULL, 10, "time_us"}, &out);
     assert_string_equal(out.text,
@@ -120,9 +115,8 @@ static void test_table(void **state)
     collected_clear(&out);
 }
 
-static void test_table_cut(void **state)
+TEST(test_table_cut)
 {
-    (void)state;
     static const struct {
         rs_report_part part;
         const char *rows;
@@ -194,9 +188,8 @@ static bool built_without_page(void)
 }
 
 /* Settings without their size, or with fields of a later library. */
-static void test_settings(void **state)
+TEST(test_settings)
 {
-    (void)state;
     struct {
         rs_report_settings known;
         int later;
@@ -215,9 +208,8 @@ static void test_settings(void **state)
     close_job(&f);
 }
 
-static void test_page(void **state)
+TEST(test_page)
 {
-    (void)state;
     static const char open[] = "<script type=\"application/json\" id=\"data\">";
     job_files f;
     collected out = {0};
@@ -251,9 +243,8 @@ static void test_page(void **state)
     close_job(&f);
 }
 
-static void test_page_no_room(void **state)
+TEST(test_page_no_room)
 {
-    (void)state;
     job_files f;
     if (built_without_page()) skip();
     open_job(&f);
@@ -268,9 +259,8 @@ static void test_page_no_room(void **state)
     close_job(&f);
 }
 
-static void test_page_no_memory(void **state)
+TEST(test_page_no_memory)
 {
-    (void)state;
     job_files f;
     collected full = {0};
     rs_error err = RS_ERROR_INIT;
@@ -299,15 +289,4 @@ static void test_page_no_memory(void **state)
     assert_true(failed > 3);
     collected_clear(&full);
     close_job(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_escape),       cmocka_unit_test(test_escape_failing),
-        cmocka_unit_test(test_table),        cmocka_unit_test(test_table_cut),
-        cmocka_unit_test(test_settings),     cmocka_unit_test(test_page),
-        cmocka_unit_test(test_page_no_room), cmocka_unit_test(test_page_no_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,21 +1,16 @@
 /* Roles by names of workers, methods and annotations of frameworks. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "trace/role_names.h"
+#include "unit.h"
 
 static rs_job_role role_of(const char *name, int *several)
 {
     return rs_role_of_name(name, strlen(name), several);
 }
 
-static void names(void **state)
+TEST(names)
 {
-    (void)state;
     static const struct {
         const char *name;
         rs_job_role role;
@@ -48,10 +43,4 @@ static void names(void **state)
         assert_int_equal(role_of(cases[i].name, NULL), cases[i].role);
     }
     assert_int_equal(rs_role_of_name("generateXXX", 8, NULL), RS_ROLE_ROLLOUT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(names)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

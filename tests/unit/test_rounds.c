@@ -158,9 +158,8 @@ static void map_all(const char *const *paths, size_t n, const rs_bytes *agreed, 
 
 enum { FILES = 5 };
 
-static void test_threads_and_machines(void **state)
+TEST(test_threads_and_machines)
 {
-    (void)state;
     const char *paths[FILES];
     folder f;
     make_files(&f, paths, FILES);
@@ -225,9 +224,8 @@ static void test_threads_and_machines(void **state)
 }
 
 /* Only ranks that could not foresee what all agree on are loaded again. */
-static void test_loads(void **state)
+TEST(test_loads)
 {
-    (void)state;
     NEEDS_PEERS();
     static const int steps[] = {3, 1, 4};
     const rs_query hta = {.analysis = rs_analysis_find("breakdown"), .compat = RS_COMPAT_HTA};
@@ -259,9 +257,8 @@ static void test_loads(void **state)
     remove_folder(&f);
 }
 
-static void test_out_of_memory(void **state)
+TEST(test_out_of_memory)
 {
-    (void)state;
     const char *paths[FILES];
     folder f;
     make_files(&f, paths, FILES);
@@ -298,14 +295,4 @@ static void test_out_of_memory(void **state)
     rs_bytes_free(&agreed);
     for (size_t i = 0; i < FILES; i++) rs_bytes_free(&packed[i]);
     remove_folder(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_threads_and_machines),
-        cmocka_unit_test(test_loads),
-        cmocka_unit_test(test_out_of_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,9 +80,8 @@ static int64_t device(const rs_events *e, uint32_t row)
 }
 
 /* Prefixes tell runs apart; agents become GPU numbers; calls and kernels are linked over files. */
-static void test_join(void **state)
+TEST(test_join)
 {
-    (void)state;
     folder f = make_folder();
     put(&f, "results_kernel_trace.csv", KERNELS);
     put(&f, "results_hip_api_trace.csv", CALLS);
@@ -118,9 +117,8 @@ static void test_join(void **state)
 }
 
 /* What stands in a database, in JSON or in the kernels' own file is not read twice. */
-static void test_instead(void **state)
+TEST(test_instead)
 {
-    (void)state;
     folder f = make_folder();
     put(&f, "1_kernel_trace.csv", KERNELS);
     put(&f, "2_results.db", "x");
@@ -142,9 +140,8 @@ static void test_instead(void **state)
 }
 
 /* One bad file costs itself and is named; a run of bad files is unusable. */
-static void test_bad_part(void **state)
+TEST(test_bad_part)
 {
-    (void)state;
     folder f = make_folder();
     put(&f, "1_kernel_trace.csv", KERNELS);
     put(&f, "1_marker_api_trace.csv", "");
@@ -170,9 +167,8 @@ static void test_bad_part(void **state)
 }
 
 /* A dispatch stands once for each of its counters. */
-static void test_counters(void **state)
+TEST(test_counters)
 {
-    (void)state;
     static const char csv[] =
         "Correlation_Id,Dispatch_Id,Agent_Id,Process_Id,Thread_Id,Grid_Size,Kernel_Name,Workgroup_Size,"
         "Counter_Name,Counter_Value,Start_Timestamp,End_Timestamp\n"
@@ -209,9 +205,8 @@ static rs_events *load_run(const folder *f, rs_job **job)
 
 /* Counters belong to the kernels of the same number, in whatever order; one that the kernels' file lacks is a kernel of its
  * own. */
-static void test_counters_of_kernels(void **state)
+TEST(test_counters_of_kernels)
 {
-    (void)state;
     rs_job *job;
     folder f = make_folder();
     put(&f, "1_kernel_trace.csv", KERNELS);
@@ -240,9 +235,8 @@ static void test_counters_of_kernels(void **state)
 }
 
 /* Every allocation failing in turn: an error, nothing lost. */
-static void test_allocations(void **state)
+TEST(test_allocations)
 {
-    (void)state;
     folder f = make_folder();
     put(&f, "1_kernel_trace.csv", KERNELS);
     put(&f, "1_hip_api_trace.csv", CALLS);
@@ -263,9 +257,8 @@ static void test_allocations(void **state)
 }
 
 /* A job made of another's files has the same inputs: what is read as one stays one. */
-static void test_files_of_a_job(void **state)
+TEST(test_files_of_a_job)
 {
-    (void)state;
     folder f = make_folder();
     put(&f, "1_kernel_trace.csv", KERNELS);
     put(&f, "1_hip_api_trace.csv", CALLS);
@@ -300,18 +293,4 @@ static void test_files_of_a_job(void **state)
     rs_job_close(copy);
     rs_job_close(job);
     remove_folder(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_join),
-        cmocka_unit_test(test_instead),
-        cmocka_unit_test(test_bad_part),
-        cmocka_unit_test(test_counters),
-        cmocka_unit_test(test_counters_of_kernels),
-        cmocka_unit_test(test_allocations),
-        cmocka_unit_test(test_files_of_a_job),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

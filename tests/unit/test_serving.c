@@ -1,12 +1,8 @@
 /* What annotations of serving engines say; the examples are those that the engines' sources give. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "trace/serving.h"
+#include "unit.h"
 
 static const struct example {
     const char *name;
@@ -91,9 +87,8 @@ static void expect_sums(const rs_serving_sums *got, const rs_serving_sums *want)
     assert_int_equal(got->qk, want->qk);
 }
 
-static void test_examples(void **state)
+TEST(test_examples)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
         const struct example *x = &examples[i];
         rs_serving_step s;
@@ -106,9 +101,8 @@ static void test_examples(void **state)
 }
 
 /* Every beginning of an example ends somewhere; a number too long is held. */
-static void test_hostile(void **state)
+TEST(test_hostile)
 {
-    (void)state;
     rs_serving_step s;
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
         char copy[200];
@@ -138,9 +132,8 @@ static void test_hostile(void **state)
     assert_true(s.generation.requests > INT64_MAX - 100);
 }
 
-static void test_kernels(void **state)
+TEST(test_kernels)
 {
-    (void)state;
     static const struct {
         const char *name;
         rs_serving_phase phase;
@@ -163,11 +156,4 @@ static void test_kernels(void **state)
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
         assert_int_equal(rs_serving_phase_of_kernel(kernels[i].name, strlen(kernels[i].name)),
                          kernels[i].phase);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_examples), cmocka_unit_test(test_hostile),
-                                       cmocka_unit_test(test_kernels)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

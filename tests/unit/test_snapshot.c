@@ -154,9 +154,8 @@ static const char *word_at(const rs_snapshot *s, uint32_t id)
     return s->strings.items[id].text;
 }
 
-static void test_reads_all_protocols(void **state)
+TEST(test_reads_all_protocols)
 {
-    (void)state;
     for (int protocol = 2; protocol <= 5; protocol++) {
         pickler p = small_snapshot(protocol, true);
         rs_events *events;
@@ -187,9 +186,8 @@ static void test_reads_all_protocols(void **state)
 }
 
 /* The same stack written twice is one; so is one that the memo refers to. */
-static void test_stacks_are_one(void **state)
+TEST(test_stacks_are_one)
 {
-    (void)state;
     pickler p = pk_begin(4);
     pk_open_dict(&p);
     pk_text(&p, "segments");
@@ -214,9 +212,8 @@ static void test_stacks_are_one(void **state)
 }
 
 /* 1.13: a list of segments whose blocks have a history and no address. 2.0: no times. */
-static void test_old_versions(void **state)
+TEST(test_old_versions)
 {
-    (void)state;
     rs_events *events;
     pickler p = pk_begin(4);
     pk_open_list(&p);
@@ -261,9 +258,8 @@ static void test_old_versions(void **state)
     text_clear(&p.t);
 }
 
-static void test_high_numbers_and_unknown_words(void **state)
+TEST(test_high_numbers_and_unknown_words)
 {
-    (void)state;
     rs_events *events;
     pickler p = pk_begin(4);
     pk_open_dict(&p);
@@ -299,9 +295,8 @@ static void test_high_numbers_and_unknown_words(void **state)
 }
 
 /* More than a batch of items, and lists of one item, which come without a mark. */
-static void test_batches(void **state)
+TEST(test_batches)
 {
-    (void)state;
     rs_events *events;
     pickler p = pk_begin(4);
     pk_open_dict(&p);
@@ -341,9 +336,8 @@ static void test_batches(void **state)
 }
 
 /* What is wrong is named with its place. */
-static void test_refuses_by_place(void **state)
+TEST(test_refuses_by_place)
 {
-    (void)state;
     static const struct {
         const char *place;
         int what;
@@ -408,9 +402,8 @@ static void test_refuses_by_place(void **state)
 }
 
 /* Code is refused wherever it is, also after complete segments; a cut is not. */
-static void test_refuses_code(void **state)
+TEST(test_refuses_code)
 {
-    (void)state;
     static const char code[] = "\x8c\x01x\x8c\x02os\x8c\x06system\x93";
     pickler p = small_snapshot(4, true);
     rs_events *events;
@@ -428,9 +421,8 @@ static void test_refuses_code(void **state)
 }
 
 /* Every prefix is refused, or is the segments and some of the events; every byte may be any other. */
-static void test_prefixes_and_damage(void **state)
+TEST(test_prefixes_and_damage)
 {
-    (void)state;
     pickler p = small_snapshot(4, true);
     rs_events *events;
     rs_error err;
@@ -458,9 +450,8 @@ static void test_prefixes_and_damage(void **state)
     text_clear(&p.t);
 }
 
-static void test_memory_runs_out(void **state)
+TEST(test_memory_runs_out)
 {
-    (void)state;
     pickler p = small_snapshot(4, true);
     bool done = false;
     for (uint64_t n = 1; !done; n++) {
@@ -529,9 +520,8 @@ static rs_events *hand_made(void)
     return events;
 }
 
-static void test_history(void **state)
+TEST(test_history)
 {
-    (void)state;
     rs_events *events = hand_made();
     const rs_snapshot *s = events->other.columns;
     rs_history h;
@@ -578,9 +568,8 @@ static void test_history(void **state)
     rs_events_free(events);
 }
 
-static void test_history_out_of_memory(void **state)
+TEST(test_history_out_of_memory)
 {
-    (void)state;
     rs_events *events = hand_made();
     const rs_snapshot *s = events->other.columns;
     bool done = false;
@@ -598,9 +587,8 @@ static void test_history_out_of_memory(void **state)
 
 /* ---- segments -------------------------------------------------------------------------------------------- */
 
-static void test_segments(void **state)
+TEST(test_segments)
 {
-    (void)state;
     pickler p = pk_begin(4);
     rs_events *events;
     int64_t base = 1024 * MIB;
@@ -662,9 +650,8 @@ static void put_stack_event(pickler *p, const frame_line *frames, size_t n)
     pk_close_dict(p);
 }
 
-static void test_sites(void **state)
+TEST(test_sites)
 {
-    (void)state;
     static const frame_line library[] = {{"wrap", "/usr/lib/python3.11/contextlib.py", 5},
                                          {"all_reduce", "/a/dist-packages/torch/distributed/c10d.py", 7}};
     static const frame_line nested[] = {{"f", "/a/site-packages/x/site-packages/torchvision/models.py", 4},
@@ -748,9 +735,8 @@ static void put_note(pickler *p, const char *stage, const char *name, int64_t ti
     pk_close_dict(p);
 }
 
-static void test_notes(void **state)
+TEST(test_notes)
 {
-    (void)state;
     pickler p = pk_begin(4);
     rs_events *events;
     pk_open_dict(&p);
@@ -814,9 +800,8 @@ static void test_notes(void **state)
 }
 
 /* Without annotations: the troughs of what is active. */
-static void test_cycles(void **state)
+TEST(test_cycles)
 {
-    (void)state;
     pickler p = pk_begin(4);
     rs_events *events;
     pk_open_dict(&p);
@@ -861,9 +846,8 @@ static const frame_line by_autograd[] = {{"torch::autograd::Engine::thread_main(
 static const frame_line by_zero_grad[] = {{"zero_grad", "/v/site-packages/torch/optim/optimizer.py", 9},
                                           {"s", "/work/train.py", 1}};
 
-static void test_purposes(void **state)
+TEST(test_purposes)
 {
-    (void)state;
     static const frame_line forward[] = {{"forward", "/v/site-packages/m/model.py", 1},
                                          {"train", "/work/train.py", 2}};
     static const frame_line wrapped[] = {
@@ -973,9 +957,8 @@ static void render(const rs_result *r, text *out)
 }
 
 /* What travels makes the same tables. */
-static void test_travels(void **state)
+TEST(test_travels)
 {
-    (void)state;
     rs_query query = {.analysis = rs_analysis_find("memory")};
     rs_job *job;
     rs_result whole, merged;
@@ -998,28 +981,4 @@ static void test_travels(void **state)
     text_clear(&a);
     text_clear(&b);
     text_clear(&p.t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reads_all_protocols),
-        cmocka_unit_test(test_stacks_are_one),
-        cmocka_unit_test(test_old_versions),
-        cmocka_unit_test(test_high_numbers_and_unknown_words),
-        cmocka_unit_test(test_batches),
-        cmocka_unit_test(test_refuses_by_place),
-        cmocka_unit_test(test_refuses_code),
-        cmocka_unit_test(test_prefixes_and_damage),
-        cmocka_unit_test(test_memory_runs_out),
-        cmocka_unit_test(test_history),
-        cmocka_unit_test(test_history_out_of_memory),
-        cmocka_unit_test(test_segments),
-        cmocka_unit_test(test_sites),
-        cmocka_unit_test(test_notes),
-        cmocka_unit_test(test_cycles),
-        cmocka_unit_test(test_purposes),
-        cmocka_unit_test(test_travels),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

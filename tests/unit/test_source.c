@@ -71,9 +71,8 @@ static text packed(int kind, const text *plain)
     return t;
 }
 
-static void test_every_packing_in_every_step(void **state)
+TEST(test_every_packing_in_every_step)
 {
-    (void)state;
     static const size_t steps[] = {1, 2, 3, 7, 64, 1000, 65536, 0};
     static const rs_packing kinds[] = {RS_PACKING_PLAIN, RS_PACKING_GZIP, RS_PACKING_ZSTD, RS_PACKING_GZIP};
     static const size_t sizes[] = {0, 1, 2, 3, 4, 5, 100, 3000, 65535, 65536, 65537, 131072, 300000};
@@ -111,9 +110,8 @@ static void test_every_packing_in_every_step(void **state)
 }
 
 /* Reading exactly as many bytes as there are must not hide how the stream ends. */
-static void test_exact_reads(void **state)
+TEST(test_exact_reads)
 {
-    (void)state;
     text plain = text_trace(200, 2);
     for (int kind = 0; kind < 4; kind++) {
         text p = packed(kind, &plain);
@@ -129,9 +127,8 @@ static void test_exact_reads(void **state)
 
 /* ---- several members -------------------------------------------------------------------------------- */
 
-static void test_members(void **state)
+TEST(test_members)
 {
-    (void)state;
     text plain = text_trace(100, 3), whole = {0};
     for (int kind = 1; kind <= 2; kind++) {
         text file = {0}, empty = {0};
@@ -160,9 +157,8 @@ static void test_members(void **state)
     text_clear(&plain);
 }
 
-static void test_skippable_frames(void **state)
+TEST(test_skippable_frames)
 {
-    (void)state;
     static const uint8_t skippable[] = {0x5c, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 'a', 'b', 'c'};
     text plain = text_trace(10, 3), p = packed(2, &plain), file = {0}, twice = {0};
     text_add(&file, p.s, p.n);
@@ -184,9 +180,8 @@ static void test_skippable_frames(void **state)
     text_clear(&twice);
 }
 
-static void test_what_follows(void **state)
+TEST(test_what_follows)
 {
-    (void)state;
     static const struct {
         const char *bytes;
         size_t n;
@@ -243,9 +238,8 @@ static void test_what_follows(void **state)
 }
 
 /* The second member's magic cut in two by the edge of the input buffer. */
-static void test_member_at_buffer_edge(void **state)
+TEST(test_member_at_buffer_edge)
 {
-    (void)state;
     rng r = {5};
     text noise = {0};
     for (size_t i = 0; i < 262144; i++) {
@@ -290,9 +284,8 @@ static void test_member_at_buffer_edge(void **state)
 
 /* ---- damage ----------------------------------------------------------------------------------------- */
 
-static void test_cut_at_every_byte(void **state)
+TEST(test_cut_at_every_byte)
 {
-    (void)state;
     text plain = text_trace(12, 5), two = {0};
     for (int kind = 1; kind <= 2; kind++) {
         text file = {0}, p = packed(kind, &plain);
@@ -329,9 +322,8 @@ static void test_cut_at_every_byte(void **state)
 }
 
 /* A flipped byte anywhere is noticed, unless it lies in a header field that says nothing about the text. */
-static void test_every_byte_corrupted(void **state)
+TEST(test_every_byte_corrupted)
 {
-    (void)state;
     text plain = text_trace(12, 6);
     for (int kind = 1; kind <= 2; kind++) {
         text p = packed(kind, &plain);
@@ -359,9 +351,8 @@ static void test_every_byte_corrupted(void **state)
     text_clear(&plain);
 }
 
-static void test_checksum(void **state)
+TEST(test_checksum)
 {
-    (void)state;
     text plain = text_trace(12, 7), p = packed(1, &plain), q = packed(1, &plain);
     for (size_t back = 1; back <= 8; back++) {
         text file = {0};
@@ -391,9 +382,8 @@ static void test_checksum(void **state)
 }
 
 /* All blocks before a damaged one come out, however large the pieces are that are asked for. */
-static void test_blocks_before_damage(void **state)
+TEST(test_blocks_before_damage)
 {
-    (void)state;
     text plain = text_trace(8000, 10);
     assert_true(plain.n > (size_t)1 << 20);
     for (int kind = 1; kind <= 2; kind++) {
@@ -416,9 +406,8 @@ static void test_blocks_before_damage(void **state)
     text_clear(&plain);
 }
 
-static void test_ratio(void **state)
+TEST(test_ratio)
 {
-    (void)state;
     text zeros = {0};
     zeros.n = (size_t)40 << 20;
     zeros.s = calloc(1, zeros.n);
@@ -461,9 +450,8 @@ static void *feeder(void *context)
     return NULL;
 }
 
-static void test_pipes(void **state)
+TEST(test_pipes)
 {
-    (void)state;
     text plain = text_trace(60, 8);
     static const size_t steps[] = {1, 3, 5000};
     for (int kind = 0; kind < 3; kind++) {
@@ -499,9 +487,8 @@ static void test_pipes(void **state)
     text_clear(&plain);
 }
 
-static void test_files(void **state)
+TEST(test_files)
 {
-    (void)state;
     text plain = text_trace(2000, 9);
     for (int kind = 0; kind < 3; kind++) {
         text p = packed(kind, &plain);
@@ -550,9 +537,8 @@ static void test_files(void **state)
     text_clear(&plain);
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
-    (void)state;
     rs_source *source = (rs_source *)&source;
     rs_error err = RS_ERROR_INIT;
     assert_int_equal(rs_source_open("/no/such/file", 0, &source, &err), RS_ERR_IO);
@@ -577,9 +563,8 @@ static rs_status read_window(unsigned log, char *got, rs_error *err)
     return status;
 }
 
-static void test_zstd_windows(void **state)
+TEST(test_zstd_windows)
 {
-    (void)state;
     char got[5];
     rs_error err = RS_ERROR_INIT;
     assert_int_equal(read_window(27, got, &err), RS_OK);
@@ -590,9 +575,8 @@ static void test_zstd_windows(void **state)
 }
 
 /* What was looked at is read all the same, packed or not, however little is asked for. */
-static void test_peek(void **state)
+TEST(test_peek)
 {
-    (void)state;
     text plain = {0};
     for (int i = 0; i < 3000; i++) text_printf(&plain, "line %d\n", i);
     text packed = gzip_pack(plain.s, plain.n, 6);
@@ -653,9 +637,8 @@ static rs_status fetch(void *context, uint64_t offset, void *bytes, size_t n, si
     return RS_OK;
 }
 
-static void test_remote(void **state)
+TEST(test_remote)
 {
-    (void)state;
     text plain = {0};
     for (int i = 0; i < 60000; i++) text_printf(&plain, "line %d\n", i * 7919 % 60013);
     text packed = gzip_pack(plain.s, plain.n, 1);
@@ -692,28 +675,4 @@ static void test_remote(void **state)
     }
     text_clear(&plain);
     text_clear(&packed);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_packing_in_every_step),
-        cmocka_unit_test(test_exact_reads),
-        cmocka_unit_test(test_members),
-        cmocka_unit_test(test_skippable_frames),
-        cmocka_unit_test(test_what_follows),
-        cmocka_unit_test(test_member_at_buffer_edge),
-        cmocka_unit_test(test_cut_at_every_byte),
-        cmocka_unit_test(test_every_byte_corrupted),
-        cmocka_unit_test(test_checksum),
-        cmocka_unit_test(test_blocks_before_damage),
-        cmocka_unit_test(test_ratio),
-        cmocka_unit_test(test_pipes),
-        cmocka_unit_test(test_files),
-        cmocka_unit_test(test_peek),
-        cmocka_unit_test(test_remote),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_zstd_windows),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

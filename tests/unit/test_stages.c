@@ -1,14 +1,10 @@
 /* Stages and data ranks of jobs made by hand: who sends to whom, and who else meets. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "match/stages.h"
+#include "unit.h"
 
 #define MOST 32
 
@@ -107,9 +103,8 @@ static made *make_job(uint32_t dp, uint32_t tp, uint32_t pp)
     return m;
 }
 
-static void test_grids(void **state)
+TEST(test_grids)
 {
-    (void)state;
     static const uint32_t sizes[][3] = {{4, 1, 2}, {2, 2, 2}, {2, 1, 4}, {3, 2, 3},
                                         {4, 2, 1}, {1, 2, 4}, {8, 1, 1}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -133,9 +128,8 @@ static void test_grids(void **state)
 }
 
 /* Where there are steps, what is sent outside of them ties no ranks: before the recording it may have been anything. */
-static void test_outside_steps(void **state)
+TEST(test_outside_steps)
 {
-    (void)state;
     for (int outside = 0; outside < 3; outside++) {
         made *m = make_job(2, 1, 2);
         rs_stages s;
@@ -152,9 +146,8 @@ static void test_outside_steps(void **state)
 }
 
 /* Lines of different lengths are no pipelines of stages. */
-static void test_uneven(void **state)
+TEST(test_uneven)
 {
-    (void)state;
     made *m = make(5);
     rs_stages s;
     meet(m, RS_COLL_SEND_RECV, "", (uint32_t[]){0, 1}, 2);
@@ -201,9 +194,8 @@ static void pass(made *m, const uint32_t *line, size_t n, int64_t step, bool for
 }
 
 /* The order of the first messages of a step, however ranks are numbered. */
-static void test_order(void **state)
+TEST(test_order)
 {
-    (void)state;
     static const uint32_t line[] = {3, 0, 2, 1}, falls[] = {3, 2, 1, 0};
     for (int64_t step = -1; step < 2; step++) {
         made *m = make(4);
@@ -234,11 +226,4 @@ static void test_order(void **state)
     tell(m, 0, 2, 0);
     tell(m, 0, 1, 0);
     expect(m, (uint32_t[]){0, 1, 2}, 3);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_grids), cmocka_unit_test(test_outside_steps),
-                                       cmocka_unit_test(test_uneven), cmocka_unit_test(test_order)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

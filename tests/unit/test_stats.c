@@ -1,23 +1,18 @@
 /* Statistics: known values, merging, and what is undefined. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "base/stats.h"
+#include "unit.h"
 
 static void assert_near(double got, double want)
 {
     if (!(fabs(got - want) <= 1e-12 * fabs(want) + 1e-12)) fail_msg("got %.17g, want %.17g", got, want);
 }
 
-static void test_known_values(void **state)
+TEST(test_known_values)
 {
-    (void)state;
     double v[] = {2, 4, 4, 4, 5, 5, 7, 9};
     assert_near(rs_mean(v, 8), 5);
     assert_near(rs_std(v, 8), sqrt(32.0 / 7));
@@ -29,9 +24,8 @@ static void test_known_values(void **state)
     assert_near(rs_round(0.375, 2), 0.38);
 }
 
-static void test_moments_merge_like_one_pass(void **state)
+TEST(test_moments_merge_like_one_pass)
 {
-    (void)state;
     rs_moments all = {0}, parts[3] = {{0}}, merged = {0};
     for (int64_t i = 0; i < 1000; i++) {
         int64_t v = (i * 7919) % 1009 - 300;
@@ -48,9 +42,8 @@ static void test_moments_merge_like_one_pass(void **state)
 
 /* Selected places hold what sorting puts there, whatever the order, with ties, zeros of both signs and NaN.
  */
-static void test_places_as_sorted(void **state)
+TEST(test_places_as_sorted)
 {
-    (void)state;
     const double shares[] = {0, 0.25, 0.5, 0.75, 0.95, 1};
     static double a[5000], b[5000];
     static int64_t c[5000];
@@ -79,9 +72,8 @@ static void test_places_as_sorted(void **state)
     }
 }
 
-static void test_undefined_is_nan(void **state)
+TEST(test_undefined_is_nan)
 {
-    (void)state;
     rs_moments m = {0};
     double one = 3;
     assert_true(isnan(rs_mean(NULL, 0)) && isnan(rs_quantile(NULL, 0, 0.5)) && isnan(rs_std(&one, 1)));
@@ -98,9 +90,8 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Few and many values, of all magnitudes and signs, with equal ones: as comparing sorts them. */
-static void test_sorting(void **state)
+TEST(test_sorting)
 {
-    (void)state;
     static double values[5000], wanted[5000];
     uint64_t random = 12345;
     for (size_t n = 0; n <= 5000; n = n < 20 ? n + 1 : n * 3 / 2)
@@ -128,9 +119,8 @@ static void test_sorting(void **state)
     assert_int_equal(n_nan, 43);
 }
 
-static void test_binomial_tail(void **state)
+TEST(test_binomial_tail)
 {
-    (void)state;
     assert_true(fabs(rs_binomial_tail(10, 10, 0.5) - 1.0 / 1024) < 1e-12);
     assert_true(rs_binomial_tail(5, 10, 0.5) == 1 && rs_binomial_tail(0, 0, 0.5) == 1);
     for (size_t n = 1; n < 40; n++) {                  /* never below the exact tail, nor 40 times above it */
@@ -146,17 +136,4 @@ static void test_binomial_tail(void **state)
             assert_true(bound >= exact * (1 - 1e-9) && bound <= 40 * exact);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_binomial_tail),
-        cmocka_unit_test(test_known_values),
-        cmocka_unit_test(test_moments_merge_like_one_pass),
-        cmocka_unit_test(test_places_as_sorted),
-        cmocka_unit_test(test_undefined_is_nan),
-        cmocka_unit_test(test_sorting),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -175,9 +175,8 @@ static questions asked_of_traces(bool with_options)
 static const char *const sample[] = {RS_SOURCE_DIR "/tests/data/small/rank0.json.gz",
                                      RS_SOURCE_DIR "/tests/data/small/rank1.json.gz"};
 
-static void test_sample(void **state)
+TEST(test_sample)
 {
-    (void)state;
     questions q = asked_of_traces(true);
     assert_true(check_paths(sample, 2, &q, NULL) > 60);
     clear_questions(&q);
@@ -217,9 +216,8 @@ static size_t check_folder(const folder *f, const questions *q)
 }
 
 /* Ranks that have to be told what they did not foresee; two ranks in a file; files that cannot be used. */
-static void test_odd_files(void **state)
+TEST(test_odd_files)
 {
-    (void)state;
     questions q = asked_of_traces(false);
     folder f = make_folder();
     put_rank(&f, "r0.json", 0, 1);
@@ -322,9 +320,8 @@ static void rewrite(const char *path, size_t at, char byte)
 }
 
 /* A file that changes, however little shows of it. */
-static void test_stale(void **state)
+TEST(test_stale)
 {
-    (void)state;
     place p = make_place();
     folder f = make_folder();
     put_rank(&f, "rank3.json", 3, 2);
@@ -363,9 +360,8 @@ static void test_stale(void **state)
 }
 
 /* Questions that differ in anything that an answer depends on do not share one. */
-static void test_keys(void **state)
+TEST(test_keys)
 {
-    (void)state;
     place p = make_place();
     const char *path = sample[0];
     rs_query hta = *query_of("kernels");
@@ -403,9 +399,8 @@ static void test_keys(void **state)
 }
 
 /* The description of a device that an option names. */
-static void test_option_file(void **state)
+TEST(test_option_file)
 {
-    (void)state;
     place p = make_place();
     folder f = make_folder();
     text t = {0};
@@ -463,9 +458,8 @@ static text check_entry(const char *path)
 }
 
 /* Through a job: what is damaged is made again. */
-static void test_damage(void **state)
+TEST(test_damage)
 {
-    (void)state;
     place p = make_place();
     const rs_query *q = query_of("idle");
     for (size_t n = 1; n < 3; n++) {
@@ -495,9 +489,8 @@ static void test_damage(void **state)
 }
 
 /* Bytes of a result that are well summed and wrong: read to their end or refused, and nothing else. */
-static void test_hostile_result(void **state)
+TEST(test_hostile_result)
 {
-    (void)state;
     place p = make_place();
     static const char *const names[] = {"idle", "counters", "doctor"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -534,9 +527,8 @@ static void test_hostile_result(void **state)
 }
 
 /* A head that is well summed but of another program. */
-static void test_other_program(void **state)
+TEST(test_other_program)
 {
-    (void)state;
     place p = make_place();
     const rs_entry_key key = {RS_ENTRY_ANSWER, "who", "when", 3, 4};
     const rs_entry_part part = {.id = 7, .pack = true, .bytes = "what", .n = 4};
@@ -558,9 +550,8 @@ static void test_other_program(void **state)
 }
 
 /* A block of numbers whose head says a width that there is not, well summed: no numbers. */
-static void test_wrong_block(void **state)
+TEST(test_wrong_block)
 {
-    (void)state;
     place p = make_place();
     const rs_entry_key key = {RS_ENTRY_ANSWER, "who", "when", 3, 4};
     uint32_t numbers[4096];
@@ -711,9 +702,8 @@ static void check_corpus_file(const char *path, void *context)
     text_clear(&t);
 }
 
-static void test_events(void **state)
+TEST(test_events)
 {
-    (void)state;
     place p = make_place();
     for (size_t i = 0; i < 2; i++) check_corpus_file(sample[i], &p);
     rng r = {.state = 1};
@@ -740,9 +730,8 @@ static void test_events(void **state)
 
 /* A question that was not asked before reads the events that another one left; where those lack arguments the text is
  * read once more, for all that may be asked. */
-static void test_other_questions(void **state)
+TEST(test_other_questions)
 {
-    (void)state;
     place p = make_place();
     questions q = asked_of_traces(true);
     size_t n_read = 0, last = 0, answered = 0;
@@ -769,9 +758,8 @@ static void test_other_questions(void **state)
 }
 
 /* The events of more files than the folder may hold would push each other out. */
-static void test_too_many_events(void **state)
+TEST(test_too_many_events)
 {
-    (void)state;
     place p = make_place();
     rs_status status;
     rs_job_stats stats;
@@ -793,9 +781,8 @@ static void test_too_many_events(void **state)
 }
 
 /* Ids and rows that do not exist, each in an entry that is well made. */
-static void test_wrong_events(void **state)
+TEST(test_wrong_events)
 {
-    (void)state;
     place p = make_place();
     text t = {0};
     text_rank(&t, 0, 1);
@@ -879,9 +866,8 @@ static void check_hostile_events(bool in_place, int steps, size_t turns)
     remove_place(&p);
 }
 
-static void test_hostile_events(void **state)
+TEST(test_hostile_events)
 {
-    (void)state;
     check_hostile_events(false, 1, ROUNDS(2000));
     check_hostile_events(true, 1, ROUNDS(2000));
     check_hostile_events(false, 40, ROUNDS(400)); /* columns in several blocks of narrow numbers */
@@ -908,9 +894,8 @@ static size_t count_kind(const place *p, rs_entry_kind kind)
 }
 
 /* A value made by the first question is not made again, and a later one adds to what is kept of it. */
-static void test_facets(void **state)
+TEST(test_facets)
 {
-    (void)state;
     place p = make_place();
     rs_status status;
     rs_job_stats stats;
@@ -963,9 +948,8 @@ static rs_job_stats build_store(const place *p)
 
 /* What questions keep in passing is small; `store build` lays it out to be used in place, of what is small already
  * without the text where that has all arguments, and leaves what lies there. Answers are the same from both. */
-static void test_in_place(void **state)
+TEST(test_in_place)
 {
-    (void)state;
     place p = make_place();
     rs_status status;
     rs_job_stats stats;
@@ -999,9 +983,8 @@ static void test_in_place(void **state)
 
 /* A piece of work whose launch only a flow tells: what was linked with flows is not taken for an answer to a question that
  * does not read them, and is where flows told nothing. */
-static void test_fewer_arguments(void **state)
+TEST(test_fewer_arguments)
 {
-    (void)state;
     static const char *const asked[] = {"info", "queue", "doctor", "launches", "steps", "bandwidth"};
     static const char start[] =
         "{\"traceEvents\": [{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 1, "
@@ -1116,9 +1099,8 @@ static uint64_t files_of_facets(const place *p)
 }
 
 /* What is right is taken: were it refused, it would be made and written again. */
-static void test_right_facets(void **state)
+TEST(test_right_facets)
 {
-    (void)state;
     place p = make_place();
     rs_status status;
     rs_job_stats stats;
@@ -1139,9 +1121,8 @@ static void test_right_facets(void **state)
 }
 
 /* What contradicts the trace is made anew. */
-static void test_wrong_facets(void **state)
+TEST(test_wrong_facets)
 {
-    (void)state;
     static const struct {
         const char *name;
         uint32_t section; /* from 1 */
@@ -1222,9 +1203,8 @@ static void test_wrong_facets(void **state)
 }
 
 /* Well summed and wrong: whatever comes out, nothing but the arrays is touched. */
-static void test_hostile_facets(void **state)
+TEST(test_hostile_facets)
 {
-    (void)state;
     place p = make_place();
     rs_status status;
     rs_job_stats stats;
@@ -1316,9 +1296,8 @@ static void expect_same_answers(const place *p, const questions *q)
     }
 }
 
-static void test_at_once(void **state)
+TEST(test_at_once)
 {
-    (void)state;
     questions q = asked_of_traces(false);
     place p = make_place();
     for (unsigned turn = 0; turn < ROUNDS(2); turn++) {
@@ -1365,9 +1344,8 @@ static bool has_entry(const place *p, unsigned number)
     return entry != NULL;
 }
 
-static void test_limit(void **state)
+TEST(test_limit)
 {
-    (void)state;
     place p = make_place();
     for (unsigned i = 0; i < 10; i++) put_entry(&p, i, 4000, 1000000 + (int64_t)(i * 7 % 10));
     rs_store_trim(p.folder, 1 << 20);
@@ -1425,9 +1403,8 @@ static size_t do_task(const place *p, rs_store_task task, const char *path, cons
 }
 
 /* Without memory nothing is judged: no entry is called damaged, and verify removes none. */
-static void test_tasks_without_memory(void **state)
+TEST(test_tasks_without_memory)
 {
-    (void)state;
     place p = make_place();
     rs_status status;
     rs_job_stats stats;
@@ -1462,9 +1439,8 @@ static void test_tasks_without_memory(void **state)
     remove_place(&p);
 }
 
-static void test_tasks(void **state)
+TEST(test_tasks)
 {
-    (void)state;
     place p = make_place();
     folder f = make_folder();
     put_rank(&f, "rank3.json", 3, 2);
@@ -1522,9 +1498,8 @@ static void test_tasks(void **state)
 }
 
 /* A folder that cannot be made. */
-static void test_no_folder(void **state)
+TEST(test_no_folder)
 {
-    (void)state;
     rs_error err = RS_ERROR_INIT;
     char line[1024];
     rs_job *job;
@@ -1543,9 +1518,8 @@ static void test_no_folder(void **state)
 }
 
 /* Events that could not be copied for want of memory are not stored. */
-static void test_events_without_memory(void **state)
+TEST(test_events_without_memory)
 {
-    (void)state;
     place p = make_place();
     text t = {0};
     text_rank(&t, 0, 1);
@@ -1573,9 +1547,8 @@ static void test_events_without_memory(void **state)
 }
 
 /* Memory that runs out costs the store, or the run as ever, never the answer. */
-static void test_out_of_memory(void **state)
+TEST(test_out_of_memory)
 {
-    (void)state;
     place p = make_place();
     rs_status status;
     rs_job_stats stats;
@@ -1612,38 +1585,4 @@ static void test_out_of_memory(void **state)
     }
     collected_clear(&expected);
     remove_place(&p);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sample),
-        cmocka_unit_test(test_odd_files),
-        cmocka_unit_test(test_stale),
-        cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_option_file),
-        cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_other_program),
-        cmocka_unit_test(test_at_once),
-        cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_no_folder),
-        cmocka_unit_test(test_wrong_events),
-        cmocka_unit_test(test_tasks),
-        cmocka_unit_test(test_tasks_without_memory),
-        cmocka_unit_test(test_events),
-        cmocka_unit_test(test_other_questions),
-        cmocka_unit_test(test_too_many_events),
-        cmocka_unit_test(test_hostile_events),
-        cmocka_unit_test(test_hostile_result),
-        cmocka_unit_test(test_out_of_memory),
-        cmocka_unit_test(test_events_without_memory),
-        cmocka_unit_test(test_wrong_block),
-        cmocka_unit_test(test_facets),
-        cmocka_unit_test(test_in_place),
-        cmocka_unit_test(test_fewer_arguments),
-        cmocka_unit_test(test_wrong_facets),
-        cmocka_unit_test(test_right_facets),
-        cmocka_unit_test(test_hostile_facets),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,14 @@
 /* What the system is asked for: the program next door, sockets that children do not have, random bytes. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "base/system.h"
+#include "unit.h"
 
-static void test_program_next_to_this_one(void **state)
+TEST(test_program_next_to_this_one)
 {
-    (void)state;
     char path[4096], small[8];
     rs_system_beside("test_system", path, sizeof path);
     assert_int_equal(path[0], '/');
@@ -26,9 +20,8 @@ static void test_program_next_to_this_one(void **state)
     assert_string_equal(small, "test_sy");
 }
 
-static void test_sockets(void **state)
+TEST(test_sockets)
 {
-    (void)state;
     for (int waits = 0; waits < 2; waits++) {
         int fd = rs_system_socket(AF_INET, SOCK_STREAM, 0, waits);
         assert_true(fd >= 0);
@@ -39,9 +32,8 @@ static void test_sockets(void **state)
     assert_int_equal(rs_system_socket(-1, SOCK_STREAM, 0, true), -1);
 }
 
-static void test_random_bytes(void **state)
+TEST(test_random_bytes)
 {
-    (void)state;
     unsigned char bytes[2][700]; /* more than the system gives at once */
     memset(bytes, 0, sizeof bytes);
     for (int i = 0; i < 2; i++) assert_true(rs_system_random(bytes[i], sizeof bytes[i]));
@@ -49,20 +41,8 @@ static void test_random_bytes(void **state)
         assert_memory_not_equal(bytes[0] + at, bytes[1] + at, 100);
 }
 
-static void test_processors_and_times(void **state)
+TEST(test_processors_and_times)
 {
-    (void)state;
     assert_true(rs_system_processors() >= 1);
     assert_int_equal(rs_system_ns((struct timespec){.tv_sec = 2, .tv_nsec = 5}), 2000000005);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_program_next_to_this_one),
-        cmocka_unit_test(test_sockets),
-        cmocka_unit_test(test_random_bytes),
-        cmocka_unit_test(test_processors_and_times),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* Tables: filling, reading back, misuse, appending, and running out of memory at every allocation. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "rankscope/table.h"
+#include "unit.h"
 
 static const rs_column_spec columns[] = {
     {"rank", RS_INT, RS_UNIT_ID, "rank", NULL},
@@ -28,9 +24,8 @@ static rs_status add_row(rs_table *table, int64_t rank, int64_t ns, double share
     return rs_table_end_row(table, NULL);
 }
 
-static void test_cells_come_back(void **state)
+TEST(test_cells_come_back)
 {
-    (void)state;
     rs_table *t = rs_table_create(&spec);
     assert_non_null(t);
     for (int64_t i = 0; i < 1000; i++) {
@@ -60,9 +55,8 @@ static void test_cells_come_back(void **state)
     rs_table_free(t);
 }
 
-static void test_text_with_nul_and_empty(void **state)
+TEST(test_text_with_nul_and_empty)
 {
-    (void)state;
     rs_table *t = rs_table_create(&spec);
     rs_table_add_null(t);
     rs_table_add_null(t);
@@ -79,9 +73,8 @@ static void test_text_with_nul_and_empty(void **state)
     rs_table_free(t);
 }
 
-static void test_misuse_drops_the_row(void **state)
+TEST(test_misuse_drops_the_row)
 {
-    (void)state;
     rs_table *t = rs_table_create(&spec);
     assert_int_equal(add_row(t, 7, 1, 2, "x"), RS_OK);
     rs_error err = RS_ERROR_INIT;
@@ -105,9 +98,8 @@ static void test_misuse_drops_the_row(void **state)
     rs_table_free(t);
 }
 
-static void test_null_bits_do_not_linger(void **state)
+TEST(test_null_bits_do_not_linger)
 {
-    (void)state;
     rs_table *t = rs_table_create(&spec);
     for (int i = 0; i < 4; i++) rs_table_add_null(t);
     rs_table_add_null(t); /* the row is dropped, its bits were set */
@@ -117,9 +109,8 @@ static void test_null_bits_do_not_linger(void **state)
     rs_table_free(t);
 }
 
-static void test_dynamic_spec_is_copied(void **state)
+TEST(test_dynamic_spec_is_copied)
 {
-    (void)state;
     char name[] = "counter", help[] = "h", table_name[] = "counters";
     rs_column_spec one = {name, RS_REAL, RS_UNIT_NONE, help, NULL};
     rs_table_spec own = {table_name, help, &one, 1};
@@ -136,9 +127,8 @@ static void test_dynamic_spec_is_copied(void **state)
     rs_table_free(t);
 }
 
-static void test_append(void **state)
+TEST(test_append)
 {
-    (void)state;
     rs_table *a = rs_table_create(&spec), *b = rs_table_create(&spec);
     assert_int_equal(add_row(a, 0, 5, 1.5, "a"), RS_OK);
     for (int64_t i = 0; i < 100; i++)
@@ -179,9 +169,8 @@ static rs_status work(void)
     return status;
 }
 
-static void test_every_allocation_may_fail(void **state)
+TEST(test_every_allocation_may_fail)
 {
-    (void)state;
     rs_test_fail_allocation(0);
     assert_int_equal(work(), RS_OK);
     uint64_t made = rs_test_fail_allocation(0);
@@ -191,15 +180,4 @@ static void test_every_allocation_may_fail(void **state)
         assert_int_equal(work(), RS_ERR_NOMEM);
     }
     rs_test_fail_allocation(0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cells_come_back),           cmocka_unit_test(test_text_with_nul_and_empty),
-        cmocka_unit_test(test_misuse_drops_the_row),      cmocka_unit_test(test_null_bits_do_not_linger),
-        cmocka_unit_test(test_dynamic_spec_is_copied),    cmocka_unit_test(test_append),
-        cmocka_unit_test(test_every_allocation_may_fail),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

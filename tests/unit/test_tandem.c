@@ -1,13 +1,9 @@
 /* Tandem repeats against a search that tries every place and period. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "trace/tandem.h"
+#include "unit.h"
 
 static void tokens_of(const char *text, uint32_t *out)
 {
@@ -31,9 +27,8 @@ static void expect(const char *text, size_t least, const rs_tandem *want, size_t
     rs_free(got);
 }
 
-static void test_by_hand(void **state)
+TEST(test_by_hand)
 {
-    (void)state;
     expect("xabcdabcdabcdy", 4, (rs_tandem[]){{1, 4, 3, 0}}, 1);
     expect("abcdabcdabc", 4, NULL, 0); /* twice and a part */
     expect("abababab", 4, NULL, 0);    /* of two tokens */
@@ -47,9 +42,8 @@ static void test_by_hand(void **state)
 }
 
 /* The longest repeat of random texts of few letters is the longest there is. */
-static void test_against_all(void **state)
+TEST(test_against_all)
 {
-    (void)state;
     uint64_t random = 1;
     for (int round = 0; round < 400; round++) {
         uint32_t token[80];
@@ -87,9 +81,8 @@ static void test_against_all(void **state)
     }
 }
 
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
-    (void)state;
     uint32_t token[256];
     const char *text = "eabcdabcdabcdlfeabcdabcdabcdlfeabcdabcdabcdlf";
     tokens_of(text, token);
@@ -103,11 +96,4 @@ static void test_no_memory(void **state)
         if (status == RS_OK) rs_free(got);
         if (through) break;
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_by_hand), cmocka_unit_test(test_against_all),
-                                       cmocka_unit_test(test_no_memory)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

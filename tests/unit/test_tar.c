@@ -49,9 +49,8 @@ static rs_tar open_text(const text *t)
     return (rs_tar){.bytes = (const uint8_t *)t->s, .size = t->n};
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     text t = {0};
     char *h, long_name[700] = "a/";
     rs_tar_member m;
@@ -97,9 +96,8 @@ static void test_names(void **state)
     text_clear(&t);
 }
 
-static void test_pax_records(void **state)
+TEST(test_pax_records)
 {
-    (void)state;
     /* Lengths that do not fit what is there, and records without an end: the header's own name counts. */
     static const char *const broken[] = {
         "path=x\n",       "99 path=x\n", "5 path=x\n", "0 path=x\n", "3 \n", "18446744073709551620 path=x\n",
@@ -118,9 +116,8 @@ static void test_pax_records(void **state)
     }
 }
 
-static void test_numbers(void **state)
+TEST(test_numbers)
 {
-    (void)state;
     text t = {0};
     rs_tar_member m;
     /* base 256, as tar has it for large sizes; leading spaces */
@@ -159,9 +156,8 @@ static void test_numbers(void **state)
     text_clear(&t);
 }
 
-static void test_damage(void **state)
+TEST(test_damage)
 {
-    (void)state;
     text t = {0};
     rs_tar_member m;
     add(&t, "first", '0', "abc", 3);
@@ -198,9 +194,8 @@ static rs_lines open_lines(const text *t, rs_source **source)
 }
 
 /* Lines of all lengths around the buffer's: none is torn, each is where it says. */
-static void test_lines(void **state)
+TEST(test_lines)
 {
-    (void)state;
     text t = {0};
     static const size_t lengths[] = {0, 1, 5, 262143, 0, 262144, 262145, 3, 600000, 524288, 0, 7};
     enum { N = sizeof lengths / sizeof *lengths };
@@ -233,9 +228,8 @@ static void test_lines(void **state)
 }
 
 /* A line beyond the limit is passed over whole, with its number and place; those behind it are read. */
-static void test_long_line(void **state)
+TEST(test_long_line)
 {
-    (void)state;
     for (int ended = 0; ended < 2; ended++) {
         text t = {0}, part = {0};
         while (part.n < (size_t)1 << 20) text_puts(&part, "0123456789abcdef");
@@ -270,13 +264,4 @@ static void test_long_line(void **state)
         text_clear(&t);
         text_clear(&part);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),  cmocka_unit_test(test_pax_records), cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_damage), cmocka_unit_test(test_lines),       cmocka_unit_test(test_long_line),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

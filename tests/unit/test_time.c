@@ -21,9 +21,8 @@ static bool convert(const char *ts, const char *dur, int64_t *start, int64_t *du
     return ok;
 }
 
-static void test_table(void **state)
+TEST(test_table)
 {
-    (void)state;
     static const struct {
         const char *ts, *dur;
         int64_t start, duration;
@@ -72,9 +71,8 @@ static void test_table(void **state)
     }
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void)state;
     static const char *const poor[] = {"",
                                        "-",
                                        ".",
@@ -108,9 +106,8 @@ static void test_refused(void **state)
     assert_false(convert("-9223372036854775", "9223372036854775.5e1", &start, &duration, &rounded));
 }
 
-static void test_long_texts(void **state)
+TEST(test_long_texts)
 {
-    (void)state;
     text t = {0};
     int64_t start, duration;
     unsigned rounded;
@@ -176,9 +173,8 @@ static void spell(char out[64], bool negative, uint64_t whole, uint64_t fraction
     if (places) snprintf(out + n, 64 - (size_t)n, ".%0*llu", (int)places, (unsigned long long)fraction);
 }
 
-static void test_against_wide(void **state)
+TEST(test_against_wide)
 {
-    (void)state;
     rng r = {11};
     static const uint64_t sizes[] = {10, 1000000, 2000000000, 1800000000000000, 9223372036854774};
     for (size_t i = 0; i < ROUNDS(200000); i++) {
@@ -280,9 +276,8 @@ static void add_event(text *t, const char *ts, const char *dur, const char *pid,
 
 /* The template often enough to be learned, then odd spellings in each place, each between two plain events:
  * read at every level, and by the reference reader alone (each event as a document of its own). */
-static void test_readers_agree(void **state)
+TEST(test_readers_agree)
 {
-    (void)state;
     text array = {0}, lines = {0};
     text_puts(&array, "[");
     for (size_t place = 0; place < 7; place++) {
@@ -322,9 +317,8 @@ static void test_readers_agree(void **state)
     text_clear(&lines);
 }
 
-static void test_duration_without_start(void **state)
+TEST(test_duration_without_start)
 {
-    (void)state;
     rs_events *e = load_text("[{\"ph\":\"X\",\"dur\":1.0015},{\"ph\":\"X\",\"ts\":null,\"dur\":\"2\"},{"
                              "\"ph\":\"X\",\"ts\":\"4.5\"}]");
     assert_int_equal(e->n, 3);
@@ -334,14 +328,4 @@ static void test_duration_without_start(void **state)
     assert_int_equal(e->n_rounded, 1);
     assert_int_equal(problem_total(e), 0);
     rs_events_free(e);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),         cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_long_texts),    cmocka_unit_test(test_against_wide),
-        cmocka_unit_test(test_readers_agree), cmocka_unit_test(test_duration_without_start),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

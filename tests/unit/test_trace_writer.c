@@ -73,9 +73,8 @@ static void expect(const char *from, bool edit, bool drop, int more, const char 
 #define EVENT "{\"ph\":\"X\",\"name\":\"a\"}"
 #define EVENT_ARGS "{\"ph\":\"X\",\"args\" : { \"b\":[1,{}]} }"
 
-static void test_as_it_stands(void **state)
+TEST(test_as_it_stands)
 {
-    (void)state;
     expect("{ \"a\": [1], \"traceEvents\" : [ " EVENT " ,\n  " EVENT_ARGS "\n ] , \"z\":{} }\n", false, false,
            2,
            "{ \"a\": [1], \"traceEvents\" : [ " EVENT " ,\n  " EVENT_ARGS
@@ -88,18 +87,16 @@ static void test_as_it_stands(void **state)
            "{\"traceEvents\":[" EVENT ",\n{\"ph\":\"C\",\"new\":1}]}\n{\"traceEvents\":[" EVENT "]}");
 }
 
-static void test_changed(void **state)
+TEST(test_changed)
 {
-    (void)state;
     expect("{\"traceEvents\":[" EVENT "," EVENT "," EVENT_ARGS "],\"z\":1}", true, true, 1,
            "{\"traceEvents\":[{\"ph\":\"X\",\"name\":\"a\",\"args\":{\"k\":1}},\n"
            "{\"ph\":\"X\",\"args\" : {\"k\":1, \"b\":[1,{}]} },\n{\"ph\":\"C\",\"new\":1}],\"z\":1}");
 }
 
 /* A header that is no JSON costs what stands between the damage and the next member that traces have. */
-static void test_damaged_header(void **state)
+TEST(test_damaged_header)
 {
-    (void)state;
     expect(
         "{\"note\":\"he said \"hi\" \",\"host_name\":\"h\",\"displayTimeUnit\":\"ms\",\"traceEvents\":[" EVENT
         "]}",
@@ -115,9 +112,8 @@ static void test_damaged_header(void **state)
            "{\"traceEvents\":[" EVENT "],\"a\":\"b\"}\n{\"traceEvents\":[" EVENT "]}");
 }
 
-static void test_bare(void **state)
+TEST(test_bare)
 {
-    (void)state;
     collected out = {0};
     rs_sink sink = {collect, &out};
     rs_writer writer;
@@ -136,9 +132,8 @@ static void test_bare(void **state)
 }
 
 /* Cut anywhere, the copy is whole JSON again with the events that were whole. */
-static void test_cut(void **state)
+TEST(test_cut)
 {
-    (void)state;
     text t = {0};
     text_puts(&t, "{\"schemaVersion\": 1, \"traceEvents\": [\n");
     text_events(&t, 20, 5);
@@ -167,9 +162,8 @@ static void test_cut(void **state)
 }
 
 /* A text of many windows keeps every byte; damage is told, never passed on. */
-static void test_large_and_damaged(void **state)
+TEST(test_large_and_damaged)
 {
-    (void)state;
     text t = text_trace(40000, 3);
     change c = {0};
     collected out = {0};
@@ -192,15 +186,4 @@ static void test_large_and_damaged(void **state)
         guarded_free(&g);
         text_clear(&small);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_as_it_stands),
-                                       cmocka_unit_test(test_changed),
-                                       cmocka_unit_test(test_damaged_header),
-                                       cmocka_unit_test(test_bare),
-                                       cmocka_unit_test(test_cut),
-                                       cmocka_unit_test(test_large_and_damaged)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

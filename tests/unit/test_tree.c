@@ -1,7 +1,6 @@
 /* The call tree on small traces: nesting, rounding, links, times of subtrees against a count by hand. */
 #include "support.h"
 
-#include "base/interval.h"
 #include "base/memory.h"
 #include "trace/categories.h"
 #include "trace/folded_tree.h"
@@ -83,9 +82,8 @@ static const char *parent_name(const fixture *f, const char *name)
     return parent == RS_NO_NODE ? "-" : rs_event_name(f->e, f->tree->row[parent]);
 }
 
-static void test_nesting(void **state)
+TEST(test_nesting)
 {
-    (void)state;
     fixture f;
     begin(&f);
     host(&f, "cpu_op", "inner", 7, 100, 10, ""); /* starts with outer, and stands before it in the file */
@@ -115,9 +113,8 @@ static void test_nesting(void **state)
     end(&f);
 }
 
-static void test_misnested(void **state)
+TEST(test_misnested)
 {
-    (void)state;
     fixture f;
     begin(&f);
     host(&f, "cpu_op", "op", 7, 100, 50, "");
@@ -137,9 +134,8 @@ static void test_misnested(void **state)
     end(&f);
 }
 
-static void test_launchers(void **state)
+TEST(test_launchers)
 {
-    (void)state;
     fixture f;
     begin(&f);
     host(&f, "cpu_op", "outer", 7, 100, 100, "");
@@ -178,9 +174,8 @@ static void test_launchers(void **state)
     end(&f);
 }
 
-static void test_forward_backward(void **state)
+TEST(test_forward_backward)
 {
-    (void)state;
     fixture f;
     begin(&f);
     host(&f, "cpu_op", "aten::linear", 7, 100, 10, "\"Sequence number\": 4");
@@ -203,9 +198,8 @@ static void test_forward_backward(void **state)
 }
 
 /* A backward operator that launches names its forward one: of the first link, a middle one and the last. */
-static void test_rows_name_their_forward(void **state)
+TEST(test_rows_name_their_forward)
 {
-    (void)state;
     fixture f;
     char args[40];
     begin(&f);
@@ -253,9 +247,8 @@ static int64_t painted(const fixture *f, size_t first, size_t last)
     return n * 1000;
 }
 
-static void test_busy_of_every_node(void **state)
+TEST(test_busy_of_every_node)
 {
-    (void)state;
     rng r = {7};
     for (int round = 0; round < ROUNDS(60); round++) {
         fixture f;
@@ -288,9 +281,8 @@ static void test_busy_of_every_node(void **state)
     }
 }
 
-static void test_deep(void **state)
+TEST(test_deep)
 {
-    (void)state;
     fixture f;
     begin(&f);
     int depth = 20000;
@@ -309,9 +301,8 @@ static void test_deep(void **state)
     end(&f);
 }
 
-static void test_folding(void **state)
+TEST(test_folding)
 {
-    (void)state;
     fixture f;
     begin(&f);
     host(&f, "user_annotation", "ProfilerStep#1", 7, 0, 100, "");
@@ -351,9 +342,8 @@ static void test_folding(void **state)
     end(&f);
 }
 
-static void test_python_text(void **state)
+TEST(test_python_text)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"[[512],[141, 512]]", "((512,), (141, 512))"},
         {"[]", "()"},
@@ -374,9 +364,8 @@ static void test_python_text(void **state)
     }
 }
 
-static void test_categories(void **state)
+TEST(test_categories)
 {
-    (void)state;
     assert_true(rs_op_categories_sorted());
     assert_string_equal(rs_op_category("aten::mm", NULL), "GEMM");
     assert_string_equal(rs_op_category("triton_poi_fused_add_0", NULL), "triton");
@@ -388,9 +377,8 @@ static void test_categories(void **state)
 }
 
 /* A rank of many finds its values without walking over the others'. */
-static void test_leap(void **state)
+TEST(test_leap)
 {
-    (void)state;
     uint32_t rows[300];
     int32_t values[300];
     for (uint32_t i = 0; i < 300; i++) rows[i] = i * 3, values[i] = (int32_t)i;
@@ -427,9 +415,8 @@ static rs_status try_all(fixture *f)
     return status;
 }
 
-static void test_out_of_memory(void **state)
+TEST(test_out_of_memory)
 {
-    (void)state;
     fixture f;
     begin(&f);
     host(&f, "cpu_op", "op", 7, 0, 50, "\"Sequence number\": 4");
@@ -501,9 +488,8 @@ static void assert_is_working_part(const rs_events *e, const rs_tree *whole, con
 
 /* Operators, annotations and calls at random places of a few threads, many of them without work, some across
  * the ends of others. */
-static void test_working_tree(void **state)
+TEST(test_working_tree)
 {
-    (void)state;
     static const char *const kinds[] = {"cpu_op", "cpu_op", "user_annotation", "python_function"};
     for (unsigned seed = 1; seed <= 60; seed++) {
         fixture f;
@@ -547,9 +533,8 @@ static bool is_again(const rs_recompute *r, const rs_tree *t, const rs_events *e
     return false;
 }
 
-static void test_recompute(void **state)
+TEST(test_recompute)
 {
-    (void)state;
     static const char wrapper[] = "autograd::engine::evaluate_function: CheckpointFunctionBackward";
     static const char function[] = "torch/utils/checkpoint.py(1100): recompute_fn";
     const rs_recompute *r;
@@ -584,25 +569,4 @@ static void test_recompute(void **state)
     assert_false(is_again(r, t, f.e, wrapper));
     assert_int_equal(r->n_again, 6); /* three operators, three calls */
     end(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nesting),
-        cmocka_unit_test(test_misnested),
-        cmocka_unit_test(test_launchers),
-        cmocka_unit_test(test_forward_backward),
-        cmocka_unit_test(test_rows_name_their_forward),
-        cmocka_unit_test(test_busy_of_every_node),
-        cmocka_unit_test(test_deep),
-        cmocka_unit_test(test_folding),
-        cmocka_unit_test(test_python_text),
-        cmocka_unit_test(test_categories),
-        cmocka_unit_test(test_leap),
-        cmocka_unit_test(test_out_of_memory),
-        cmocka_unit_test(test_working_tree),
-        cmocka_unit_test(test_recompute),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

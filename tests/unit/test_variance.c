@@ -1,17 +1,13 @@
 /* variance over a trace made by hand: numbers counted by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <math.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "analysis/variance_rank.h"
 #include "base/memory.h"
 #include "builder.h"
+#include "unit.h"
 
 /* Four runs of one kernel: alone twice (100 and 120 ns), half and wholly beside communication (200, 300 ns);
  * and one of another. */
@@ -71,9 +67,8 @@ static void check_gemm(const rs_variance_rank *p, const rs_variance_row *v)
     assert_float_equal(v->correlation, 0.968367, 1e-5);
 }
 
-static void test_kernels(void **state)
+TEST(test_kernels)
 {
-    (void)state;
     builder b = make_trace();
     rs_variance_rank *p;
     assert_int_equal(run_rank(&b, "kernel", "computation", NULL, &p), RS_OK);
@@ -92,9 +87,8 @@ static void test_kernels(void **state)
     rs_events_free(b.e);
 }
 
-static void test_ops(void **state)
+TEST(test_ops)
 {
-    (void)state;
     builder b = make_trace();
     rs_variance_rank *p;
     assert_int_equal(run_rank(&b, "op", "gemm", NULL, &p), RS_OK);
@@ -109,9 +103,8 @@ static void test_ops(void **state)
     rs_events_free(b.e);
 }
 
-static void test_memory(void **state)
+TEST(test_memory)
 {
-    (void)state;
     builder b = make_trace();
     for (int op = 0; op < 2; op++)
         for (uint64_t n = 1;; n++) {
@@ -127,14 +120,4 @@ static void test_memory(void **state)
             assert_true(n < 2000);
         }
     rs_events_free(b.e);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernels),
-        cmocka_unit_test(test_ops),
-        cmocka_unit_test(test_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,6 @@
 /* The filter language: what each condition picks of a small rank, against a list by hand; and what is refused. */
 #include "support.h"
 
-#include "base/memory.h"
 #include "builder.h"
 #include "query/where.h"
 #include "trace/enclosing.h"
@@ -66,9 +65,8 @@ static void picks(fixture *f, const char *condition, const char *expected)
     rs_where_free(where);
 }
 
-static void test_conditions(void **state)
+TEST(test_conditions)
 {
-    (void)state;
     static const struct {
         const char *condition, *rows;
     } cases[] = {
@@ -149,9 +147,8 @@ static void test_conditions(void **state)
     end(&f);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void)state;
     static const struct {
         const char *condition, *says;
     } cases[] = {
@@ -195,9 +192,8 @@ static void test_refused(void **state)
 }
 
 /* Depth and length have an end that the message names. */
-static void test_limits(void **state)
+TEST(test_limits)
 {
-    (void)state;
     rs_where *where;
     for (int kind = 0; kind < 3; kind++) {
         text t = {0};
@@ -210,9 +206,8 @@ static void test_limits(void **state)
 }
 
 /* Texts made of the language's own pieces: never a crash, and what is accepted can be asked. */
-static void test_chance(void **state)
+TEST(test_chance)
 {
-    (void)state;
     static const char *const pieces[] = {
         "cat", "name", "dur",    "stream", "ts",  " ", "=",  "!=", "~",   "=~",     "<",
         "in",  "not ", " and ",  " or ",   ",",   "(", ")",  "7",  "7-9", "kernel", "'",
@@ -244,9 +239,8 @@ static void test_chance(void **state)
     end(&f);
 }
 
-static void test_enclosing(void **state)
+TEST(test_enclosing)
 {
-    (void)state;
     static const uint32_t parents[] = {RS_NO_ROW, 0, 1, RS_NO_ROW, RS_NO_ROW, 4, RS_NO_ROW, 0, 3};
     builder b = builder_create();
     const rs_enclosing *in;
@@ -269,13 +263,4 @@ static void test_enclosing(void **state)
     }
     rs_trace_clear(&trace);
     rs_events_free(b.e);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_conditions), cmocka_unit_test(test_refused),   cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_chance),     cmocka_unit_test(test_enclosing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,9 +27,8 @@ static rs_status count(void *context, size_t item, unsigned worker, rs_error *er
     return RS_OK;
 }
 
-static void test_every_item(void **state)
+TEST(test_every_item)
 {
-    (void)state;
     static const size_t jobs[] = {0, 1, 2, 3, 16, 1000};
     for (size_t k = 0; k < sizeof jobs / sizeof *jobs; k++) {
         tally *t = calloc(1, sizeof *t);
@@ -42,9 +41,8 @@ static void test_every_item(void **state)
     assert_int_equal(rs_workers_run(0, 4, count, NULL, NULL), RS_OK);
 }
 
-static void test_least_error(void **state)
+TEST(test_least_error)
 {
-    (void)state;
     for (size_t jobs = 1; jobs <= 16; jobs++) {
         for (size_t from = 1; from < 60; from += 9) {
             tally *t = calloc(1, sizeof *t);
@@ -65,22 +63,11 @@ static void test_least_error(void **state)
     }
 }
 
-static void test_counts(void **state)
+TEST(test_counts)
 {
-    (void)state;
     assert_int_equal(rs_workers_count(0, 4), 1);
     assert_int_equal(rs_workers_count(5, 0), 1);
     assert_int_equal(rs_workers_count(5, 3), 3);
     assert_int_equal(rs_workers_count(3, 5), 3);
     assert_int_equal(rs_workers_count(100000, 100000), RS_MAX_WORKERS);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_item),
-        cmocka_unit_test(test_least_error),
-        cmocka_unit_test(test_counts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* Workbooks: the same bytes each time, hostile texts and names, what no sheet holds, failing sinks. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <time.h>
-#include <cmocka.h>
 
 #include "output/xlsx.h"
 #include "sink.h"
+#include "unit.h"
 
 static const rs_column_spec columns[] = {
     {"name", RS_TEXT, RS_UNIT_NONE, "name", NULL},
@@ -44,9 +40,8 @@ static rs_status write_to(const rs_sheet *sheets, size_t n, collected *out, rs_e
     return rs_xlsx_write(sheets, n, &sink, err);
 }
 
-static void test_same_bytes(void **state)
+TEST(test_same_bytes)
 {
-    (void)state;
     if (!rs_xlsx_available()) skip();
     rs_table *t = hostile_table();
     const rs_sheet_chart chart = {.title = "times", .over = 0, .first = 1, .n = 2};
@@ -69,9 +64,8 @@ static void test_same_bytes(void **state)
     rs_table_free(t);
 }
 
-static void test_too_large(void **state)
+TEST(test_too_large)
 {
-    (void)state;
     if (!rs_xlsx_available()) skip();
     static const rs_column_spec one[] = {{"n", RS_INT, RS_UNIT_COUNT, "n", NULL}};
     static const rs_table_spec narrow = {"t", "one row is a test", one, 1};
@@ -96,9 +90,8 @@ static bool refuse(void *context, const char *bytes, size_t n)
     return false;
 }
 
-static void test_failing_sink(void **state)
+TEST(test_failing_sink)
 {
-    (void)state;
     rs_table *t = hostile_table();
     rs_error err = RS_ERROR_INIT;
     rs_sink sink = {refuse, NULL};
@@ -106,14 +99,4 @@ static void test_failing_sink(void **state)
     assert_int_equal(status, rs_xlsx_available() ? RS_ERR_IO : RS_ERR_USAGE);
     assert_int_equal(rs_xlsx_check(&err), rs_xlsx_available() ? RS_OK : RS_ERR_USAGE);
     rs_table_free(t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bytes),
-        cmocka_unit_test(test_too_large),
-        cmocka_unit_test(test_failing_sink),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

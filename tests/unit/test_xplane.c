@@ -59,9 +59,8 @@ static const char *other(const rs_events *e, size_t row, const char *name)
 }
 
 /* A plane may have its number before its name. */
-static void test_plane_with_number(void **state)
+TEST(test_plane_with_number)
 {
-    (void)state;
     bytes b = read_file(TPU);
     assert_memory_equal(b.at, "\x0a\x96\x01\x12", 4); /* a plane of 150 bytes, its name first */
     rs_events *plain = load_profile(&b);
@@ -76,9 +75,8 @@ static void test_plane_with_number(void **state)
     free(b.at);
 }
 
-static void test_gpu(void **state)
+TEST(test_gpu)
 {
-    (void)state;
     bytes b = read_file(GPU);
     rs_events *e = load_profile(&b);
     assert_int_equal(e->n, N_GPU);
@@ -116,9 +114,8 @@ static void test_gpu(void **state)
 }
 
 /* HLO text may end with the sign: what stands before it is still the name. */
-static void test_short_name(void **state)
+TEST(test_short_name)
 {
-    (void)state;
     static const char whole[] = "%all-reduce-done.1 = ";
     bytes b = read_file(TPU);
     char *at = b.at + 1;
@@ -139,9 +136,8 @@ static void test_short_name(void **state)
 }
 
 /* The texts are XLA's, as profiles of TPUs and dumps of modules have them. */
-static void test_hlo(void **state)
+TEST(test_hlo)
 {
-    (void)state;
     static const struct {
         const char *hlo, *kind, *dtype, *groups;
         int64_t in, out, members;
@@ -186,9 +182,8 @@ static void test_hlo(void **state)
     }
 }
 
-static void test_tpu(void **state)
+TEST(test_tpu)
 {
-    (void)state;
     bytes b = read_file(TPU);
     rs_events *e = load_profile(&b);
     assert_int_equal(e->n, 20);
@@ -219,9 +214,8 @@ static void test_tpu(void **state)
 }
 
 /* The same file with its asynchronous reduction called a copy: memory, and no work of the cores. */
-static void test_tpu_copies(void **state)
+TEST(test_tpu_copies)
 {
-    (void)state;
     static const char was[] = "all-reduce-start.1", is[] = "async-copy-start.1";
     bytes b = read_file(TPU);
     for (size_t i = 0; i + sizeof was < b.n; i++)
@@ -240,9 +234,8 @@ static void expect_sound(const rs_events *e)
 }
 
 /* Cut anywhere: the events before the cut, and a loss that is told. */
-static void test_cut(void **state)
+TEST(test_cut)
 {
-    (void)state;
     bytes b = read_file(GPU);
     size_t before = 0;
     for (size_t n = 20; n < b.n; n++) {
@@ -271,9 +264,8 @@ static void test_cut(void **state)
 
 /* One damaged byte costs the event that it is in; in the header of a plane or line it may cost more. What is lost is
  * told. */
-static void test_damage(void **state)
+TEST(test_damage)
 {
-    (void)state;
     static const uint8_t masks[] = {0x01, 0x80, 0xff};
     bytes b = read_file(GPU);
     size_t n_files = 0, n_kept = 0, n_whole = 0;
@@ -296,15 +288,4 @@ static void test_damage(void **state)
     /* 31 today; 62 where names behind damage are not found again, 37 where lines are not */
     assert_true(n_files - n_whole <= 31);
     free(b.at);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gpu),        cmocka_unit_test(test_plane_with_number),
-        cmocka_unit_test(test_short_name), cmocka_unit_test(test_hlo),
-        cmocka_unit_test(test_tpu),        cmocka_unit_test(test_tpu_copies),
-        cmocka_unit_test(test_cut),        cmocka_unit_test(test_damage),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,5 @@
 /* Text workloads: any text is a workload or refused with its line; what is written is whole, has the nodes it
  * says, and a feeder hands out every one of them. */
-#include <string.h>
 
 #include "engine/feeder.h"
 #include "chakra/proto.h"

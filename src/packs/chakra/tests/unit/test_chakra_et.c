@@ -1,13 +1,11 @@
 /* Chakra execution traces: from a linked trace to messages, and proving them. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "chakra/proto.h"
 #include "rankscope/chakra_trace.h"
+#include "unit.h"
 
 typedef struct block {
     char bytes[16384];
@@ -69,9 +67,8 @@ static void assert_deps(const Rs__Et__Node *node, size_t n, const uint64_t *want
     for (size_t i = 0; i < n; i++) assert_int_equal(node->data_deps[i], want[i]);
 }
 
-static void test_convert(void **state)
+TEST(test_convert)
 {
-    (void)state;
     block out;
     rs_error err = RS_ERROR_INIT;
     rs_chakra_convert_report report;
@@ -114,9 +111,8 @@ static void test_convert(void **state)
     rs_chakra_convert_report_clear(&report);
 }
 
-static void test_bad_linked(void **state)
+TEST(test_bad_linked)
 {
-    (void)state;
     block out;
     rs_error err = RS_ERROR_INIT;
     rs_chakra_convert_report report;
@@ -147,9 +143,8 @@ static void test_bad_linked(void **state)
     }
 }
 
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
-    (void)state;
     block out;
     rs_error err = RS_ERROR_INIT;
     rs_chakra_convert_report report;
@@ -179,9 +174,8 @@ static void test_no_memory(void **state)
     assert_int_equal(status, RS_OK);
 }
 
-static void test_cut_trace(void **state)
+TEST(test_cut_trace)
 {
-    (void)state;
     block out;
     rs_error err = RS_ERROR_INIT;
     rs_chakra_convert_report report;
@@ -259,9 +253,8 @@ static size_t convert_lists(const char *first, const char *second, const char *m
 }
 
 /* What a node has does not depend on what the one before it had. */
-static void test_attributes(void **state)
+TEST(test_attributes)
 {
-    (void)state;
     static const char *const more[] = {"", KERNEL("5", "4")};
     static block alone, after;
     for (size_t m = 0; m < 2; m++)
@@ -275,9 +268,8 @@ static void test_attributes(void **state)
         }
 }
 
-static void test_literals(void **state)
+TEST(test_literals)
 {
-    (void)state;
     static block out;
     rs_error err = RS_ERROR_INIT;
     rs_chakra_convert_report report;
@@ -299,12 +291,4 @@ static void test_literals(void **state)
         "[True, -1.5, nan], {'k': 'v'}]");
     assert_string_equal(node->inputs->shapes, "[]");
     rs_et_close(reader);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_convert),    cmocka_unit_test(test_bad_linked),
-                                       cmocka_unit_test(test_no_memory),  cmocka_unit_test(test_cut_trace),
-                                       cmocka_unit_test(test_attributes), cmocka_unit_test(test_literals)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -87,9 +87,8 @@ static bool has(const collected *out, const char *part)
     return out->text && strstr(out->text, part) != NULL;
 }
 
-static void test_pair(void **state)
+TEST(test_pair)
 {
-    (void)state;
     text host = host_trace(), device = device_trace();
     collected out = {0};
     rs_chakra_link_report report;
@@ -115,9 +114,8 @@ static void test_pair(void **state)
     text_clear(&device);
 }
 
-static void test_other_run(void **state)
+TEST(test_other_run)
 {
-    (void)state;
     text host = host_trace(), device = {0};
     text_puts(&device, "{\"traceEvents\": [\n");
     add_op(&device, "aten::linear", "1", "2", 7001);
@@ -135,9 +133,8 @@ static void test_other_run(void **state)
 }
 
 /* The device trace has no ids, an operator more and one less. */
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     text host = host_trace(), device = {0};
     text_puts(&device, "{\"traceEvents\": [\n");
     add_op(&device, "aten::item", "400", "10", 0);
@@ -192,9 +189,8 @@ static uint64_t count_of(const rs_problems *problems, const char *kind)
     return 0;
 }
 
-static void test_cuts(void **state)
+TEST(test_cuts)
 {
-    (void)state;
     text host = host_trace();
     size_t last = 0;
     for (size_t cut = 0; cut < host.n; cut++) {
@@ -221,9 +217,8 @@ static void test_cuts(void **state)
     text_clear(&host);
 }
 
-static void test_repairs(void **state)
+TEST(test_repairs)
 {
-    (void)state;
     text t = {0};
     text_puts(&t, HEAD);
     add_node(&t, 5, "own", 5, 1, 1); /* its own parent */
@@ -251,9 +246,8 @@ static void test_repairs(void **state)
     text_clear(&t);
 }
 
-static void test_schemas(void **state)
+TEST(test_schemas)
 {
-    (void)state;
     static const struct {
         const char *schema;
         rs_status status;
@@ -280,9 +274,8 @@ static void test_schemas(void **state)
 }
 
 /* Whatever a damaged host trace says: an error with words, or nodes that all hang from one root. */
-static void test_damage(void **state)
+TEST(test_damage)
 {
-    (void)state;
     text device = device_trace();
     rng r = {17};
     size_t succeeded = 0, refused = 0;
@@ -338,9 +331,8 @@ static void fail_each(const text *host, const text *device)
     collected_clear(&full);
 }
 
-static void test_allocations(void **state)
+TEST(test_allocations)
 {
-    (void)state;
     text host = host_trace(), device = device_trace();
     fail_each(&host, &device);
     /* and the same without ids */
@@ -458,9 +450,8 @@ static text host_with(const char *attributes, const char *schema)
     return t;
 }
 
-static void test_nodes(void **state)
+TEST(test_nodes)
 {
-    (void)state;
     text device = device_trace();
     for (size_t i = 0; i < sizeof odd_attributes / sizeof *odd_attributes; i++) {
         text host = host_with(odd_attributes[i], "1.0.2-chakra.0.0.4");
@@ -484,9 +475,8 @@ static void test_nodes(void **state)
     text_clear(&device);
 }
 
-static void test_damaged_nodes(void **state)
+TEST(test_damaged_nodes)
 {
-    (void)state;
     rng r = {23};
     size_t succeeded = 0;
     for (int round = 0; round < ROUNDS(1500); round++) {
@@ -503,9 +493,8 @@ static void test_damaged_nodes(void **state)
     assert_true(succeeded > 50);
 }
 
-static void test_nodes_without_memory(void **state)
+TEST(test_nodes_without_memory)
 {
-    (void)state;
     text host = host_trace(), device = device_trace();
     made full = make_written(&host, &device);
     rs_status status = RS_ERR_NOMEM;
@@ -525,22 +514,4 @@ static void test_nodes_without_memory(void **state)
     made_clear(&full);
     text_clear(&host);
     text_clear(&device);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pair),
-        cmocka_unit_test(test_other_run),
-        cmocka_unit_test(test_cuts),
-        cmocka_unit_test(test_repairs),
-        cmocka_unit_test(test_schemas),
-        cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_allocations),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_nodes),
-        cmocka_unit_test(test_damaged_nodes),
-        cmocka_unit_test(test_nodes_without_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

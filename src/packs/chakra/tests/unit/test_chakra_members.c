@@ -121,9 +121,8 @@ static rs_status show(const char *path, rs_chakra_target target, uint64_t *fault
 
 /* ---- linked traces ---------------------------------------------------------------------------------------- */
 
-static void test_linked(void **state)
+TEST(test_linked)
 {
-    (void)state;
     text linked = text_of_file(LINKED);
     members *all = members_of(linked.s);
     rs_error err = RS_ERROR_INIT;
@@ -183,9 +182,8 @@ static void test_linked(void **state)
 /* ---- messages --------------------------------------------------------------------------------------------- */
 
 /* One message of the trace, or its metadata, with one field damaged; the lengths around it are right. */
-static void test_messages(void **state)
+TEST(test_messages)
 {
-    (void)state;
     text linked = text_of_file(LINKED);
     rs_error err = RS_ERROR_INIT;
     collected et = {0};
@@ -234,7 +232,6 @@ static void test_messages(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_linked), cmocka_unit_test(test_messages)};
     all_ways = argc > 1 && strcmp(argv[1], "--all") == 0;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -62,9 +62,8 @@ static char *word(const char *s)
     return (char *)(uintptr_t)s;
 }
 
-static void test_every_kind(void **state)
+TEST(test_every_kind)
 {
-    (void)state;
     static uint8_t three[] = {0, 0x10, 0x83}, one[] = {0xff};
     Rs__Et__Attribute all[] = {
         SCALAR("double", DOUBLE_VAL, double_val, 0.1),
@@ -214,10 +213,4 @@ static void test_every_kind(void **state)
     text_clear(&want);
     text_clear(&out);
     text_clear(&lines);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_kind)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

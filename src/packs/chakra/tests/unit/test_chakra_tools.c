@@ -39,9 +39,8 @@ static const given job[] = {
 };
 #define N_JOB (sizeof job / sizeof *job)
 
-static void test_feeder_order(void **state)
+TEST(test_feeder_order)
 {
-    (void)state;
     rs_feeder f = {0};
     rs_error err = RS_ERROR_INIT;
     assert_int_equal(fill(&f, job, N_JOB, &err), RS_OK);
@@ -76,9 +75,8 @@ static int64_t id_as_time(const void *context, uint32_t node)
     return (int64_t)f->nodes[node].id;
 }
 
-static void test_feeder_run(void **state)
+TEST(test_feeder_run)
 {
-    (void)state;
     rs_feeder f = {0};
     rs_error err = RS_ERROR_INIT;
     int64_t time;
@@ -107,9 +105,8 @@ static size_t left_of(const given *nodes, size_t n)
     return left;
 }
 
-static void test_feeder_deadlocks(void **state)
+TEST(test_feeder_deadlocks)
 {
-    (void)state;
     const given ring[] = {{1, {3}, {0}}, {2, {1}, {0}}, {3, {2}, {0}}, {4, {0}, {0}}, {5, {3}, {0}}};
     const given dangling[] = {{1, {9}, {0}}, {2, {0}, {8}}, {3, {1}, {0}}, {4, {0}, {0}}};
     const given itself[] = {{1, {1}, {0}}, {2, {0}, {2}}};
@@ -122,9 +119,8 @@ static void test_feeder_deadlocks(void **state)
     assert_int_equal(left_of(twins, 3), 0);
 }
 
-static void test_feeder_memory(void **state)
+TEST(test_feeder_memory)
 {
-    (void)state;
     rs_status status = RS_ERR_NOMEM;
     uint64_t n = 0;
     while (status == RS_ERR_NOMEM && n < 1000) {
@@ -156,9 +152,8 @@ static rs_status make_text(const char *load, size_t n, collected *out, uint64_t 
     return rs_chakra_text(&settings, &sink, nodes, err);
 }
 
-static void test_text(void **state)
+TEST(test_text)
 {
-    (void)state;
     collected out = {0};
     rs_error err = RS_ERROR_INIT;
     uint64_t nodes;
@@ -222,9 +217,8 @@ static void assert_refused(const char *load, const char *why)
     collected_clear(&out);
 }
 
-static void test_text_damage(void **state)
+TEST(test_text_damage)
 {
-    (void)state;
     assert_refused("", "empty");
     assert_refused("\n \n\t\n", "empty");
     assert_refused("DATA", "line 2: the number of layers is missing");
@@ -260,9 +254,8 @@ static void test_text_damage(void **state)
     collected_clear(&out);
 }
 
-static void test_text_memory(void **state)
+TEST(test_text_memory)
 {
-    (void)state;
     collected out = {0};
     rs_status status = RS_ERR_NOMEM;
     uint64_t n = 0;
@@ -309,9 +302,8 @@ static void assert_encoded(const collected *et)
     collected_clear(&again);
 }
 
-static void test_messages(void **state)
+TEST(test_messages)
 {
-    (void)state;
     collected et = {0};
     rs_sink sink = {collect, &et};
     rs_error err = RS_ERROR_INIT;
@@ -403,9 +395,8 @@ static void write_nodes(collected *out, const given *nodes, size_t n)
     rs_et_writer_clear(&w);
 }
 
-static void test_check(void **state)
+TEST(test_check)
 {
-    (void)state;
     collected et = {0}, shown = {0}, json = {0};
     rs_error err = RS_ERROR_INIT;
     uint64_t faults;
@@ -452,9 +443,8 @@ static rs_status show_log(const char *log, double mhz, collected *out, rs_proble
     return status;
 }
 
-static void test_timeline(void **state)
+TEST(test_timeline)
 {
-    (void)state;
     static const char log[] =
         "[info] issue,npu=3,cycle=500,node=18446744073709551615,name=COMM_COLL_NODE_a\r\n"
         "callback,npu=3,cycle=x,node=1,name=b\n"
@@ -483,21 +473,4 @@ static void test_timeline(void **state)
     assert_int_equal(status, RS_OK);
     assert_true(n > 2);
     collected_clear(&out);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_feeder_order),
-        cmocka_unit_test(test_feeder_run),
-        cmocka_unit_test(test_feeder_deadlocks),
-        cmocka_unit_test(test_feeder_memory),
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_text_damage),
-        cmocka_unit_test(test_text_memory),
-        cmocka_unit_test(test_check),
-        cmocka_unit_test(test_messages),
-        cmocka_unit_test(test_timeline),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,8 +4,6 @@
 
 #include "chakra/et.h"
 #include "members.h"
-#include "native.h"
-#include "sink.h"
 #include "turns.h"
 
 /* ---- execution traces ------------------------------------------------------------------------------------ */
@@ -24,9 +22,8 @@ static const char execution[] =
                                                               "aten::mm") "," NODE(4, 3,
                                                                                    "aten::add") "],\"finish_ts\":9}";
 
-static void test_execution(void **state)
+TEST(test_execution)
 {
-    (void)state;
     members *all = members_of(execution);
     uint32_t nodes = 0;
     while (!is_key(execution, &all->items[nodes], "nodes")) nodes++;
@@ -65,7 +62,6 @@ static void test_execution(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_execution)};
     all_ways = argc > 1 && strcmp(argv[1], "--all") == 0;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -5,7 +5,6 @@
 
 #include "base/memory.h"
 #include "chakra/convert_internal.h"
-#include "chakra/proto.h"
 #include "rankscope/feeder.h"
 #include "sink.h"
 #include "support.h" /* last: its `text` is an argument elsewhere */
@@ -38,9 +37,8 @@ static uint64_t next_id(rs_et_feeder *f)
     return n ? rs_et_node_id(n) : 0;
 }
 
-static void test_order(void **state)
+TEST(test_order)
 {
-    (void)state;
     rs_error err = RS_ERROR_INIT;
     rs_et_feeder *f;
     size_t n;
@@ -86,9 +84,8 @@ static void test_order(void **state)
     rs_et_feeder_close(NULL);
 }
 
-static void test_values(void **state)
+TEST(test_values)
 {
-    (void)state;
     rs_error err = RS_ERROR_INIT;
     rs_et_feeder *f;
     assert_int_equal(rs_et_feeder_open(put_file(graph, sizeof graph - 1), &f, &err), RS_OK);
@@ -124,9 +121,8 @@ static rs_status open_text(const char *bytes, rs_error *err)
     return status;
 }
 
-static void test_damage(void **state)
+TEST(test_damage)
 {
-    (void)state;
     rs_error err = RS_ERROR_INIT;
     static const char *const bad[] = {
         "{\"workload_graph\": [{\"Id\": 1}, {\"Id\": 1}]}",
@@ -154,9 +150,8 @@ static void test_damage(void **state)
     assert_int_equal(open_text("no such form", &err), RS_ERR_FORMAT);
 }
 
-static void test_without_memory(void **state)
+TEST(test_without_memory)
 {
-    (void)state;
     rs_error err = RS_ERROR_INIT;
     put_file(graph, sizeof graph - 1);
     for (uint64_t n = 1;; n++) {
@@ -200,9 +195,8 @@ static void open_groups(const char *nodes, bool numbered, rs_linked *linked, rs_
     rs_problems_clear(&problems);
 }
 
-static void test_groups(void **state)
+TEST(test_groups)
 {
-    (void)state;
     static char written[4096];
     static const char nodes[] =
         INIT("[{\\\"pg_name\\\": \\\"0\\\", \\\"ranks\\\": [], \\\"group_size\\\": 4}, "
@@ -236,9 +230,8 @@ static void test_groups(void **state)
     assert_true(rs_group_is_number("0"));
 }
 
-static void test_group_texts(void **state)
+TEST(test_group_texts)
 {
-    (void)state;
     rs_error err = RS_ERROR_INIT;
     rs_groups groups;
     bool known;
@@ -263,14 +256,4 @@ static void test_group_texts(void **state)
     assert_int_equal(rs_groups_add_file(&groups, put_file("[1]", 3), 0, &err), RS_ERR_FORMAT);
     unlink(path);
     rs_groups_clear(&groups);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),       cmocka_unit_test(test_values),
-        cmocka_unit_test(test_damage),      cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_group_texts), cmocka_unit_test(test_without_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,9 +22,8 @@ static rs_events *load_log(const char *bytes, size_t n)
     return e;
 }
 
-static void test_counts(void **state)
+TEST(test_counts)
 {
-    (void)state;
     text t = text_of_file(LOG);
     assert_ptr_equal(rs_format_of_text((const uint8_t *)t.s, t.n), &rs_format_torch_compile_log);
     rs_events *e = load_log(t.s, t.n);
@@ -48,9 +47,8 @@ static void test_counts(void **state)
 }
 
 /* Cut anywhere: what was before the cut is there, and a line that is cut is a problem of the file. */
-static void test_cut(void **state)
+TEST(test_cut)
 {
-    (void)state;
     text t = text_of_file(LOG);
     size_t before = 0;
     for (size_t n = 0; n <= t.n; n++) {
@@ -67,9 +65,8 @@ static void test_cut(void **state)
 }
 
 /* A damaged byte costs its line. */
-static void test_damage(void **state)
+TEST(test_damage)
 {
-    (void)state;
     text t = text_of_file(LOG);
     for (size_t i = 0; i < t.n; i++) {
         char was = t.s[i];
@@ -82,11 +79,4 @@ static void test_damage(void **state)
         t.s[i] = was;
     }
     text_clear(&t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_counts), cmocka_unit_test(test_cut),
-                                       cmocka_unit_test(test_damage)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,5 @@
 /* A job's log, alone: any bytes come to a verdict, and to a table of events whose ranks and kinds are sound.
  * Only a packing that asks for more than its due is refused. */
-#include <string.h>
 
 #include "flight/log.h"
 #include "fuzz.h"

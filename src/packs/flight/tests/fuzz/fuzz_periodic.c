@@ -1,5 +1,4 @@
 /* The periodic dumper's files: tables in text, sections with stacks. */
-#include <string.h>
 
 #include "flight/periodic.h"
 #include "fuzz.h"

@@ -1,6 +1,5 @@
 /* What a cluster writes next to the dumps, as any bytes: every kind of source comes to a verdict, and to events whose ranks and
  * kinds are sound. Only a packing that asks for more than its due is refused. */
-#include <string.h>
 
 #include "flight/sources.h"
 #include "fuzz.h"

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "flight/files.h"
-#include "input/tar.h"
 #include "rankscope/flight.h"
 
 /* ---- small dumps in JSON ------------------------------------------------------------------------------- */
@@ -85,9 +84,8 @@ static rs_flight_verdict verdict_of_two(call a, call b, char *summary, size_t si
 }
 
 /* Where a rank stands is identified by its newest entry that carries frames, not by its newest entry. */
-static void test_where_it_stands(void **state)
+TEST(test_where_it_stands)
 {
-    (void)state;
     dump d[2];
     for (int r = 0; r < 2; r++) {
         dump_begin(&d[r], "\"0\": {\"name\": \"0\", \"desc\": \"default\", \"ranks\": \"[0, 1]\"}");
@@ -112,9 +110,8 @@ static void test_where_it_stands(void **state)
     rs_flight_close(flight);
 }
 
-static void test_two_calls(void **state)
+TEST(test_two_calls)
 {
-    (void)state;
     static const struct {
         call a, b;
         rs_flight_verdict verdict;
@@ -221,9 +218,8 @@ static void test_two_calls(void **state)
     }
 }
 
-static void test_every_name_matches_itself(void **state)
+TEST(test_every_name_matches_itself)
 {
-    (void)state;
     static const char *const names[] = {"broadcast",
                                         "_broadcast_oop",
                                         "reduce",
@@ -263,9 +259,8 @@ static void test_every_name_matches_itself(void **state)
 }
 
 /* Coalesced groups, equal numbers in one run, split groups that share a name. */
-static void test_batches(void **state)
+TEST(test_batches)
 {
-    (void)state;
     const rs_flight_report *report;
     dump d[2];
     for (int i = 0; i < 2; i++) {
@@ -305,9 +300,8 @@ static void test_batches(void **state)
     rs_flight_close(flight);
 }
 
-static void test_config_conflict(void **state)
+TEST(test_config_conflict)
 {
-    (void)state;
     const rs_flight_report *report;
     dump d[3];
     for (int i = 0; i < 3; i++) {
@@ -325,9 +319,8 @@ static void test_config_conflict(void **state)
 }
 
 /* One rank's GPU has not finished what the others have, one of which is further on. */
-static void test_stalled(void **state)
+TEST(test_stalled)
 {
-    (void)state;
     const rs_flight_report *report;
     dump d[3];
     for (int i = 0; i < 3; i++) {
@@ -344,9 +337,8 @@ static void test_stalled(void **state)
     rs_flight_close(flight);
 }
 
-static void test_member_lists(void **state)
+TEST(test_member_lists)
 {
-    (void)state;
     static const struct {
         const char *text;
         bool good;
@@ -375,9 +367,8 @@ static void test_member_lists(void **state)
 }
 
 /* What of two dumps could not be read is no proof of health; what pg_status says about them is. */
-static void test_no_verdict_on_nothing(void **state)
+TEST(test_no_verdict_on_nothing)
 {
-    (void)state;
 #define ENTRY(state_key)                                                                                          \
     "{\"record_id\": 0, \"pg_id\": 0, \"process_group\": [\"0\", \"default\"], \"profiling_name\": "              \
     "\"nccl:all_reduce\", \"collective_seq_id\": 1, \"p2p_seq_id\": 0, \"is_p2p\": false, \"input_sizes\": "      \
@@ -414,9 +405,8 @@ static void test_no_verdict_on_nothing(void **state)
     }
 }
 
-static void test_names_of_files(void **state)
+TEST(test_names_of_files)
 {
-    (void)state;
     static const struct {
         const char *path, *prefix;
         int64_t rank; /* -1: none */
@@ -509,9 +499,8 @@ static void cut_everywhere(const char *path, const text *bytes)
     if (entries < before) fail_msg("%s: the whole holds fewer entries than a part", path);
 }
 
-static void test_every_prefix(void **state)
+TEST(test_every_prefix)
 {
-    (void)state;
     if (each_dump(cut_everywhere) == 0) skip();
 }
 
@@ -528,9 +517,8 @@ static void damage(const char *path, const text *bytes)
     }
 }
 
-static void test_damaged_dumps(void **state)
+TEST(test_damaged_dumps)
 {
-    (void)state;
     if (each_dump(damage) == 0) skip();
 }
 
@@ -545,9 +533,8 @@ static void begin_entry(text *t)
 }
 
 /* Values that refer to each other over and over must not cost more than their bytes. */
-static void test_reference_bombs(void **state)
+TEST(test_reference_bombs)
 {
-    (void)state;
     text t = {0};
     size_t entries;
     begin_entry(&t); /* sizes: twenty thousand times one list of twenty thousand */
@@ -597,9 +584,8 @@ static void tar_add(text *t, const char *name, const void *bytes, size_t n)
     text_add(t, zeros, (512 - n % 512) % 512);
 }
 
-static void test_files_and_archives(void **state)
+TEST(test_files_and_archives)
 {
-    (void)state;
     char directory[] = "/tmp/rankscope_flight.XXXXXX", path[256];
     assert_non_null(mkdtemp(directory));
     text archive = {0};
@@ -666,9 +652,8 @@ static void test_files_and_archives(void **state)
     text_clear(&third);
 }
 
-static void test_two_dumps_of_a_rank(void **state)
+TEST(test_two_dumps_of_a_rank)
 {
-    (void)state;
     dump d;
     rs_flight *flight;
     rs_error err = RS_ERROR_INIT;
@@ -695,9 +680,8 @@ static rs_flight *small_job(const rs_flight_report **report)
     return open_dumps(d, 2, report);
 }
 
-static void test_json_is_json(void **state)
+TEST(test_json_is_json)
 {
-    (void)state;
     const rs_flight_report *report;
     rs_flight *flight = small_job(&report);
     rs_error err = RS_ERROR_INIT;
@@ -725,9 +709,8 @@ static int64_t query(sqlite3 *db, const char *sql)
     return value;
 }
 
-static void test_database(void **state)
+TEST(test_database)
 {
-    (void)state;
     const rs_flight_report *report;
     rs_flight *flight = small_job(&report);
     rs_error err = RS_ERROR_INIT;
@@ -752,9 +735,8 @@ static void test_database(void **state)
     rs_flight_close(flight);
 }
 
-static void test_tables(void **state)
+TEST(test_tables)
 {
-    (void)state;
     const rs_flight_report *report;
     rs_flight *flight = small_job(&report);
     rs_error err = RS_ERROR_INIT;
@@ -778,9 +760,8 @@ static void test_tables(void **state)
 }
 
 /* Every allocation of a whole run made to fail in turn: an error each time, never a crash or a leak. */
-static void test_memory_runs_out(void **state)
+TEST(test_memory_runs_out)
 {
-    (void)state;
     dump d[3];
     rs_flight_bytes bytes[3];
     for (int i = 0; i < 3; i++) {
@@ -827,29 +808,4 @@ static void test_memory_runs_out(void **state)
         assert_true(n < 100000);
     }
     for (int i = 0; i < 3; i++) text_clear(&d[i].t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_calls),
-        cmocka_unit_test(test_where_it_stands),
-        cmocka_unit_test(test_every_name_matches_itself),
-        cmocka_unit_test(test_batches),
-        cmocka_unit_test(test_config_conflict),
-        cmocka_unit_test(test_stalled),
-        cmocka_unit_test(test_member_lists),
-        cmocka_unit_test(test_no_verdict_on_nothing),
-        cmocka_unit_test(test_names_of_files),
-        cmocka_unit_test(test_every_prefix),
-        cmocka_unit_test(test_damaged_dumps),
-        cmocka_unit_test(test_reference_bombs),
-        cmocka_unit_test(test_files_and_archives),
-        cmocka_unit_test(test_two_dumps_of_a_rank),
-        cmocka_unit_test(test_json_is_json),
-        cmocka_unit_test(test_database),
-        cmocka_unit_test(test_tables),
-        cmocka_unit_test(test_memory_runs_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,9 +60,8 @@ static void check(const named_log *logs, size_t n, const char *outcomes, const c
     rs_flight_close(flight);
 }
 
-static void test_outcomes(void **state)
+TEST(test_outcomes)
 {
-    (void)state;
     static const struct {
         const char *log, *outcomes, *attempts;
     } cases[] = {
@@ -126,9 +125,8 @@ static void test_outcomes(void **state)
     }
 }
 
-static void test_several_files(void **state)
+TEST(test_several_files)
 {
-    (void)state;
     static const char agent[] = FAILED("77", "24:44", "1", "0") "step 0\n";
     static const char kernel[] = "Nov 23 02:20:00 n1 kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=1, x\n"
                                  "Nov 23 02:30:00 n1 kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=1, x\n";
@@ -146,9 +144,8 @@ static void test_several_files(void **state)
           2, "rf", "01101");
 }
 
-static void test_what_is_judged(void **state)
+TEST(test_what_is_judged)
 {
-    (void)state;
     named_log log = {"job.log",
                      RAISED("1") STOPS("77", "24:44", "10") FAILED("77", "24:44", "11", "1") "step 0\n"};
     rs_flight *flight = read_logs(&log, 1);
@@ -195,9 +192,8 @@ static void test_what_is_judged(void **state)
 }
 
 /* Each allocation fails once. */
-static void test_memory(void **state)
+TEST(test_memory)
 {
-    (void)state;
     const char *lines = RAISED("1") FAILED("77", "24:44", "11", "1") "step 0\n" RAISED("2")
         FAILED("77", "24:50", "12", "0") GAVE_UP;
     rs_status status = RS_ERR_NOMEM;
@@ -215,11 +211,4 @@ static void test_memory(void **state)
         rs_flight_close(flight);
     }
     assert_int_equal(status, RS_OK);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_outcomes), cmocka_unit_test(test_several_files),
-                                       cmocka_unit_test(test_what_is_judged), cmocka_unit_test(test_memory)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

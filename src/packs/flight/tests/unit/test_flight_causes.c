@@ -145,9 +145,8 @@ static void expect_late(call_fn call_of, unsigned n_ranks, unsigned n_calls, rs_
     for (unsigned k = 0; k < n_ranks; k++) text_clear(&t[k]);
 }
 
-static void test_late(void **state)
+TEST(test_late)
 {
-    (void)state;
     expect_late(nobody_late, 4, 40, RS_FLIGHT_HEALTHY, -1, "Float", NULL);
     expect_late(waits_least, 4, 40, RS_FLIGHT_STRAGGLER, 2, "BFloat16",
                 "waits least in 40 of 40 collectives");
@@ -320,16 +319,14 @@ static void expect_ending(const ending *e)
     folder_remove(&f);
 }
 
-static void test_endings(void **state)
+TEST(test_endings)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(endings); i++) expect_ending(&endings[i]);
 }
 
 /* Two hang, and a third rank ended long before: it is a root of its own, unless it came after. */
-static void test_early_end(void **state)
+TEST(test_early_end)
 {
-    (void)state;
     for (int late = 0; late < 2; late++) {
         folder f = folder_make();
         rs_flight *flight;
@@ -382,9 +379,8 @@ static void test_early_end(void **state)
 #define DIFFER(id, seq, who, type)                                                                           \
     ROW(id, "False", seq, "nccl:all_reduce", "scheduled       ", "             ", who, type)
 
-static void test_periodic(void **state)
+TEST(test_periodic)
 {
-    (void)state;
     static const struct {
         const char *now, *then; /* then NULL: there is one file */
         rs_flight_verdict verdict;
@@ -443,11 +439,4 @@ static void test_periodic(void **state)
         text_clear(&t);
         folder_remove(&f);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_late), cmocka_unit_test(test_endings),
-                                       cmocka_unit_test(test_early_end), cmocka_unit_test(test_periodic)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

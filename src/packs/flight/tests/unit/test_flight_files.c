@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "flight/files.h"
 #include "folder.h"
 #include "rankscope/flight.h"
 #include "support.h"
@@ -33,9 +32,8 @@ static text dump_of(unsigned rank, unsigned n)
 
 /* ---- which files are read --------------------------------------------------------------------------------- */
 
-static void test_which_files(void **state)
+TEST(test_which_files)
 {
-    (void)state;
     folder f = folder_make();
     text zero = dump_of(0, 3), one = dump_of(1, 3), two = dump_of(2, 3), none = {0};
     text_puts(&none, "hello");
@@ -124,9 +122,8 @@ static bool stop_at(void *context, uint64_t done, uint64_t total)
 }
 
 /* Files that cannot be unpacked are named and the others read; the caller may stop it. */
-static void test_unusable_files(void **state)
+TEST(test_unusable_files)
 {
-    (void)state;
     folder f = folder_make();
     text t = dump_of(0, 200), packed = gzip_pack(t.s, t.n, 6), bomb = {0};
     folder_add(&f, "rank_0", &t);
@@ -190,9 +187,8 @@ static void tar_add(text *tar, const char *name, const text *t)
 }
 
 /* Members by the ranks in their names, with a prefix or without; an archive that is cut anywhere gives what was whole. */
-static void test_archives(void **state)
+TEST(test_archives)
 {
-    (void)state;
     text tar = {0};
     for (unsigned rank = 0; rank < 3; rank++) {
         char name[32];
@@ -331,9 +327,8 @@ static bool is_there(const char *path)
 }
 
 /* Whatever fails, the old file stays until the new one is whole, and nothing else is left behind. */
-static void test_database(void **state)
+TEST(test_database)
 {
-    (void)state;
     folder f = folder_make();
     char path[96], temporary[128];
     rs_error err = RS_ERROR_INIT;
@@ -399,8 +394,5 @@ static void test_database(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_which_files),
-                                       cmocka_unit_test(test_unusable_files), cmocka_unit_test(test_archives),
-                                       cmocka_unit_test(test_database)};
-    return cmocka_run_group_tests(tests, set_up_memory, NULL);
+    return unit_run(set_up_memory, NULL);
 }

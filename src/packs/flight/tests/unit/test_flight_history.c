@@ -6,7 +6,6 @@
 #include "support.h"
 
 #include "rankscope/flight.h"
-#include "sink.h"
 
 typedef struct attempt {
     unsigned minute, rank;
@@ -97,7 +96,7 @@ static void look_at_all(const attempt *attempts, size_t n, const char *damaged)
     remove_folder(folder);
 }
 
-static void test_same_line(void **state)
+TEST(test_same_line)
 {
     static const attempt attempts[] = {
         {1, 1, "a", "7", 88, RS_FLIGHT_RESTART, "the first record"},
@@ -105,23 +104,21 @@ static void test_same_line(void **state)
         {2, 3, "b", "9", 120, RS_FLIGHT_RESTART, "no host and no line ended 2 of 2 attempts"},
         {3, 2, "c", "8", 88, RS_FLIGHT_STOP, "2 of 3 attempts ended at /app/loader.py:88"},
     };
-    (void)state;
     look_at_all(attempts, sizeof attempts / sizeof *attempts, "{\"record\": 1, \"key\": ");
 }
 
-static void test_same_host(void **state)
+TEST(test_same_host)
 {
     static const attempt attempts[] = {
         {1, 1, "bad", NULL, 0, RS_FLIGHT_RESTART_WITHOUT_HOST, "its machine is suspect (xid)"},
         {2, 3, "good", "9", 120, RS_FLIGHT_RESTART, "no host and no line"},
         {3, 2, "bad", NULL, 0, RS_FLIGHT_RESTART_WITHOUT_HOST, "without bad: 2 of 3 attempts ended there"},
     };
-    (void)state;
     look_at_all(attempts, sizeof attempts / sizeof *attempts, "");
 }
 
 /* A healthy look decides nothing and counts nothing. */
-static void test_no_end(void **state)
+TEST(test_no_end)
 {
     char folder[] = "/tmp/rs_history_XXXXXX";
     static const char record[] =
@@ -134,7 +131,6 @@ static void test_no_end(void **state)
     rs_flight *flight;
     const rs_flight_report *report;
     rs_error err = RS_ERROR_INIT;
-    (void)state;
     assert_non_null(mkdtemp(folder));
     rs_flight_settings settings = {.size = sizeof settings, .history = folder};
     assert_int_equal(rs_flight_open_bytes(&dump, 1, &settings, &flight, &err), RS_OK);
@@ -142,11 +138,4 @@ static void test_no_end(void **state)
     assert_int_equal(report->decision, RS_FLIGHT_GO_ON);
     rs_flight_close(flight);
     remove_folder(folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_line), cmocka_unit_test(test_same_host),
-                                       cmocka_unit_test(test_no_end)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

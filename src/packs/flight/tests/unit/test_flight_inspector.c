@@ -76,7 +76,7 @@ static rs_flight *open_text(const text *t, const rs_flight_report **report)
     return flight;
 }
 
-static void test_verdicts(void **state)
+TEST(test_verdicts)
 {
     static const struct {
         job job;
@@ -104,7 +104,6 @@ static void test_verdicts(void **state)
          "communicator 0x0 (8 ranks) became slower with number 31"},
         {{5, 4000, RANKS, 0, 60, true}, RS_FLIGHT_STRAGGLER, 5, "comes last in 120 of 120 collectives"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         text t = {0};
         const rs_flight_report *report;
@@ -121,13 +120,12 @@ static void test_verdicts(void **state)
     }
 }
 
-static void test_table(void **state)
+TEST(test_table)
 {
     static const job slow = {RANKS, 0, 2, 0, 20, false};
     text t = {0};
     const rs_flight_report *report;
     rs_error err = RS_ERROR_INIT;
-    (void)state;
     put_job(&t, &slow);
     rs_flight *flight = open_text(&t, &report);
     rs_table *table = rs_flight_inspector(flight, &err);
@@ -147,12 +145,11 @@ static void test_table(void **state)
 }
 
 /* A part of a file never accuses a rank that the whole does not; a damaged line costs itself. */
-static void test_damage(void **state)
+TEST(test_damage)
 {
     static const job late = {5, 4000, RANKS, 0, 12, false};
     text t = {0};
     const rs_flight_report *report;
-    (void)state;
     put_job(&t, &late);
     for (size_t cut = 4096; cut < t.n; cut += RS_TEST_SLOW ? 1009 : 61) {
         text part = {0};
@@ -173,12 +170,11 @@ static void test_damage(void **state)
 }
 
 /* What the plugin lost and what is not used are notes; a time of the host is no time of a transfer. */
-static void test_other_records(void **state)
+TEST(test_other_records)
 {
     static const job shared = {RANKS, 0, RANKS, 0, 2, true};
     text t = {0};
     const rs_flight_report *report;
-    (void)state;
     put_job(&t, &shared);
     size_t n_records = 2 * (RANKS + RANKS);
     rs_flight *flight = open_text(&t, &report);
@@ -202,10 +198,9 @@ static void test_other_records(void **state)
     text_clear(&t);
 }
 
-static void test_cost(void **state)
+TEST(test_cost)
 {
     double seconds[3];
-    (void)state;
     for (int i = 0; i < 3; i++) {
         job j = {5, 4000, RANKS, 0, 400u << i, false};
         text t = {0};
@@ -224,12 +219,4 @@ static void test_cost(void **state)
     }
     print_message("6400, 12800, 25600 records: %.3f, %.3f, %.3f s\n", seconds[0], seconds[1], seconds[2]);
     if (seconds[2] > 8 * seconds[0] + 0.05) fail_msg("the cost grows faster than the files");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_verdicts), cmocka_unit_test(test_table),
-                                       cmocka_unit_test(test_damage), cmocka_unit_test(test_other_records),
-                                       cmocka_unit_test(test_cost)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,9 +77,8 @@ static void assert_one_culprit(const rs_flight_report *r, rs_flight_verdict verd
     assert_int_equal(r->roots[0].seq, seq);
 }
 
-static void test_active_entries_only(void **state)
+TEST(test_active_entries_only)
 {
-    (void)state;
     /* Rank 0's GPU has not finished 5, which the others' dumps leave out because it is completed there. */
     shape jobs[4] = {{"nccl", 1, 7, 4, true, 7, 4, 0, false}};
     for (int i = 1; i < 4; i++) jobs[i] = (shape){"nccl", 1, 7, 5, true, 7, 5, 0, false};
@@ -106,9 +105,8 @@ static void test_active_entries_only(void **state)
     rs_flight_close(flight);
 }
 
-static void test_status_counts_op_ids(void **state)
+TEST(test_status_counts_op_ids)
 {
-    (void)state;
     /* The hook's status is an op id: 15 is the fifth operation, not the fifteenth. */
     shape jobs[4];
     for (int i = 0; i < 4; i++) jobs[i] = (shape){"nccl2", 1, 5, 4, false, 15, 12, 3, false};
@@ -119,9 +117,8 @@ static void test_status_counts_op_ids(void **state)
     rs_flight_close(flight);
 }
 
-static void test_issue_only(void **state)
+TEST(test_issue_only)
 {
-    (void)state;
     shape jobs[4];
     const rs_flight_report *r;
     for (int i = 0; i < 4; i++) jobs[i] = (shape){"acme", 1, 6, 6, false, 6, -1, 0, true};
@@ -134,9 +131,8 @@ static void test_issue_only(void **state)
     rs_flight_close(flight);
 }
 
-static void test_two_silent(void **state)
+TEST(test_two_silent)
 {
-    (void)state;
     shape jobs[4];
     const rs_flight_report *r;
     for (int i = 0; i < 4; i++) jobs[i] = (shape){"nccl", 1, 6, 5, true, 6, 5, 0, false};
@@ -152,9 +148,8 @@ static void test_two_silent(void **state)
 }
 
 /* Two GPUs have finished what two others have not, and one of them is further on: the sentence names both. */
-static void test_who_finished(void **state)
+TEST(test_who_finished)
 {
-    (void)state;
     shape jobs[4];
     const rs_flight_report *r;
     for (int i = 0; i < 4; i++)
@@ -173,9 +168,8 @@ static void test_who_finished(void **state)
 
 /* ---- a running job ------------------------------------------------------------------------------------- */
 
-static void test_moving(void **state)
+TEST(test_moving)
 {
-    (void)state;
     shape jobs[4];
     const rs_flight_report *r;
     for (int i = 0; i < 4; i++) jobs[i] = (shape){"nccl", 1, 6, 5, false, 6, 5, 0, false};
@@ -208,9 +202,8 @@ static void test_moving(void **state)
     rs_flight_close(flight);
 }
 
-static void test_blocks(void **state)
+TEST(test_blocks)
 {
-    (void)state;
     static const char page[] =
         "<h1>Stacks</h1>\n<h2>Rank 0: http://node00:40001/handler/dump_traceback?</h2>\n <pre>a <module> "
         "</pre> b & c\n</pre>\n"
@@ -245,9 +238,8 @@ static void test_blocks(void **state)
     "next_batch\n"                                                                                           \
     "  File \"/app/main.py\", line 91 in <module>\n"
 
-static void test_stacks(void **state)
+TEST(test_stacks)
 {
-    (void)state;
     static const char pyspy[] = "Process 71: python train.py\nPython v3.12.3 (/usr/bin/python3.12)\n\nThread "
                                 "0x7F (idle): \"Thread-1\"\n"
                                 "    wait (threading.py:359)\nThread 71 (active+gil): \"MainThread\"\n    "
@@ -279,9 +271,8 @@ static void test_stacks(void **state)
 }
 
 /* Three workers of four answer; one of these not with its stack, and the fourth not at all. */
-static void test_silence_is_evidence(void **state)
+TEST(test_silence_is_evidence)
 {
-    (void)state;
     text t[3];
     rs_flight_answer answers[6];
     size_t n = 0;
@@ -327,9 +318,8 @@ static rs_flight *read_log(const char *log)
     "node01:4200:4200 [0] NCCL INFO comm 0x3 rank 2 nranks 4 cudaDev 0 busId 1b000 commId 0x9\n"             \
     "node01:4203:4203 [1] NCCL INFO comm 0x4 rank 3 nranks 4 cudaDev 1 busId 3b000 commId 0x9\n"
 
-static void test_whose_line(void **state)
+TEST(test_whose_line)
 {
-    (void)state;
     static const struct {
         const char *line;
         int64_t rank;
@@ -383,9 +373,8 @@ static void test_whose_line(void **state)
          "KeyError: 'a'\n"
 
 /* One moment, as zones write it. */
-static void test_zones(void **state)
+TEST(test_zones)
 {
-    (void)state;
     static const char *const stamps[] = {
         "2026-03-14T02:11:08.5Z",       "2026-03-14 02:11:08.5",       "2026-03-14T07:41:08.5+05:30",
         "2026-03-14T07:41:08.5+0530",   "2026-03-13T22:41:08.5-03:30", "2026-03-14T02:26:08.500000000+00:15",
@@ -406,9 +395,8 @@ static void test_zones(void **state)
     }
 }
 
-static void test_tracebacks(void **state)
+TEST(test_tracebacks)
 {
-    (void)state;
     /* Caught, and the program went on. */
     rs_flight *flight = read_log(RAISED("") "WARNING: went on\n");
     assert_int_equal(flight->log->n, 1);
@@ -453,9 +441,8 @@ static void test_tracebacks(void **state)
 }
 
 /* The earliest origins together, the deepest of these; time-outs are never one. */
-static void test_cause_of_a_log(void **state)
+TEST(test_cause_of_a_log)
 {
-    (void)state;
     static const char log[] =
         SEATS "[rank0]:[E314 02:10:00.0 P.cpp:1] Watchdog caught collective operation timeout: "
               "WorkNCCL(SeqNum=7, OpType=RECV, x\n"
@@ -477,9 +464,8 @@ static void test_cause_of_a_log(void **state)
     rs_flight_close(flight);
 }
 
-static void test_templates(void **state)
+TEST(test_templates)
 {
-    (void)state;
     rs_fl_span f[RS_FL_MAX_FIELDS];
     static const char line[] = "a rank  12 b rank -3 nranks 8, file 'x y' 0000:3b:00";
     assert_true(rs_fl_template(line, sizeof line - 1, "rank %d nranks %d,", f));
@@ -494,9 +480,8 @@ static void test_templates(void **state)
 
 /* ---- tables in text ------------------------------------------------------------------------------------ */
 
-static void test_text_tables(void **state)
+TEST(test_text_tables)
 {
-    (void)state;
     static const char tables[] = "=== FR Trace ===\n--- Collectives ---\n"
                                  "id  group_id  pass_check  collective_seq_id  record_id  pg_desc       "
                                  "collective_name  expected_ranks  collective_state  missing_ranks\n"
@@ -521,28 +506,6 @@ static void test_text_tables(void **state)
     assert_int_equal(s.members[s.rows[1].missing.first], 2);
     assert_int_equal(s.n_unmatched, 1);
     assert_int_equal(s.unmatched[0].rank, 3);
-    rs_free(s.rows);
-    rs_free(s.unmatched);
-    rs_free(s.members);
+    rs_free_all(s.rows, s.unmatched, s.members);
     rs_flight_close(flight);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_active_entries_only),
-                                       cmocka_unit_test(test_status_counts_op_ids),
-                                       cmocka_unit_test(test_issue_only),
-                                       cmocka_unit_test(test_two_silent),
-                                       cmocka_unit_test(test_who_finished),
-                                       cmocka_unit_test(test_moving),
-                                       cmocka_unit_test(test_blocks),
-                                       cmocka_unit_test(test_stacks),
-                                       cmocka_unit_test(test_silence_is_evidence),
-                                       cmocka_unit_test(test_whose_line),
-                                       cmocka_unit_test(test_tracebacks),
-                                       cmocka_unit_test(test_zones),
-                                       cmocka_unit_test(test_cause_of_a_log),
-                                       cmocka_unit_test(test_templates),
-                                       cmocka_unit_test(test_text_tables)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -205,9 +205,8 @@ static void expect_line(const struct prefix *p, const struct stamp *s, const str
     rs_flight_close(flight);
 }
 
-static void test_lines(void **state)
+TEST(test_lines)
 {
-    (void)state;
     for (size_t p = 0; p < COUNT(prefixes); p++)
         for (size_t s = 0; s < COUNT(stamps); s++)
             for (size_t m = 0; m < COUNT(messages); m++)
@@ -216,9 +215,8 @@ static void test_lines(void **state)
 }
 
 /* Behind the seats: the process, the address or the task says which rank it was; the job's verdict names that one. */
-static void test_ranks(void **state)
+TEST(test_ranks)
 {
-    (void)state;
     for (size_t m = 0; m < COUNT(messages); m++) {
         text t = {0};
         const rs_flight_report *report;
@@ -284,9 +282,8 @@ static void expect_damaged(const char *line, size_t n, const struct prefix *p, c
     rs_flight_close(flight);
 }
 
-static void test_damaged_lines(void **state)
+TEST(test_damaged_lines)
 {
-    (void)state;
     static const char other[] = {'x', ' ', '9', ':', ']', '-', '\0', '\x1b', '\xff', '('};
     for (size_t m = 0; m < COUNT(messages); m += RS_TEST_SLOW ? 5 : 1)
         for (size_t turn = 0; turn < 3; turn++) {
@@ -306,9 +303,8 @@ static void test_damaged_lines(void **state)
 }
 
 /* Seats with each byte changed or cut off: a rank beyond the number of ranks is none, and no other line's seat moves. */
-static void test_damaged_seats(void **state)
+TEST(test_damaged_seats)
 {
-    (void)state;
     static const char seat[] =
         "node01:4211:4211 [1] NCCL INFO comm 0x4 rank 3 nranks 4 cudaDev 1 busId 3B000 commId 0x9";
     static const char other[] = {'x', ' ', '9', ':', '-', '\xff'};
@@ -353,9 +349,8 @@ static const char dump[] =
 #define OTHER_COMMUNICATOR                                                                                   \
     "node00:4201:4201 [1] NCCL INFO comm 0x2 rank 0 nranks 2 cudaDev 1 busId 3b000 commId 0x9\n"
 
-static void test_whose(void **state)
+TEST(test_whose)
 {
-    (void)state;
     static const struct {
         const char *log, *name;
         bool with_dump;
@@ -417,9 +412,8 @@ static void test_whose(void **state)
 }
 
 /* Stamps without a year get that of the newest dump; the days behind February are another one in leap years. */
-static void test_years(void **state)
+TEST(test_years)
 {
-    (void)state;
     static const struct {
         const char *stamp;
         int64_t seconds; /* since 1970 */
@@ -446,9 +440,8 @@ static void test_years(void **state)
 
 /* ---- more than one line --------------------------------------------------------------------------------- */
 
-static void test_paragraphs(void **state)
+TEST(test_paragraphs)
 {
-    (void)state;
     static const struct {
         const char *log;
         size_t n;              /* events */
@@ -506,9 +499,8 @@ static void test_paragraphs(void **state)
 }
 
 /* NCCL's lines name a host and a process behind whatever is in front; a clock is neither. */
-static void test_places(void **state)
+TEST(test_places)
 {
-    (void)state;
     static const struct {
         const char *line, *host;
         int64_t pid;
@@ -533,9 +525,8 @@ static void test_places(void **state)
 }
 
 /* The dumps that a log names, in the ways in which it does. */
-static void test_dump_paths(void **state)
+TEST(test_dump_paths)
 {
-    (void)state;
     static const struct {
         const char *log;
         size_t n;
@@ -561,9 +552,8 @@ static void test_dump_paths(void **state)
 }
 
 /* Each allocation of reading a log failing in turn: memory is said to be short, or all of it was read. */
-static void test_memory(void **state)
+TEST(test_memory)
 {
-    (void)state;
     text t = {0};
     text_puts(
         &t, SEATS
@@ -589,16 +579,4 @@ static void test_memory(void **state)
         rs_flight_close(flight);
     }
     text_clear(&t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),         cmocka_unit_test(test_ranks),
-        cmocka_unit_test(test_damaged_lines), cmocka_unit_test(test_damaged_seats),
-        cmocka_unit_test(test_whose),         cmocka_unit_test(test_years),
-        cmocka_unit_test(test_paragraphs),    cmocka_unit_test(test_dump_paths),
-        cmocka_unit_test(test_places),        cmocka_unit_test(test_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

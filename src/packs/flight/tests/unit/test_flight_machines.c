@@ -18,7 +18,7 @@
 
 /* ---- the kernel's log ------------------------------------------------------------------------------------- */
 
-static void test_kernel_lines(void **state)
+TEST(test_kernel_lines)
 {
     static const struct {
         const char *line;
@@ -41,7 +41,6 @@ static void test_kernel_lines(void **state)
         {"pcieport 0000:3a:00.0: AER: Corrected error received: 0000:3b:00.0", RS_FL_N_EVENTS, RS_FL_REMARK,
          -1, 0},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         static const char *const name = "job.log";
         text t = {0};
@@ -113,7 +112,7 @@ static void put_answer(text *t, const cluster *c)
     text_puts(t, "]}}");
 }
 
-static void test_prometheus(void **state)
+TEST(test_prometheus)
 {
     static const struct {
         cluster c;
@@ -139,7 +138,6 @@ static void test_prometheus(void **state)
         {{GPUS, 0, 0, 0, 0, 1, 79, 40}, RS_FLIGHT_CRASHED, 1, "Xid 79"},
     };
     static const char *const names[] = {"dcgm.json", "job.log"};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         text t[2] = {0};
         const rs_flight_report *report;
@@ -176,10 +174,9 @@ static void put_stack(text *t, unsigned rank, bool waits)
     "WorkNCCL(SeqNum=6, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran\n"
 
 /* One moment accuses no rank; with a watchdog's time-out the one that is elsewhere is the one that is missing. */
-static void test_stacks(void **state)
+TEST(test_stacks)
 {
     static const char *const names[] = {"rank0.txt", "rank1.txt", "rank2.txt", "job.log"};
-    (void)state;
     for (unsigned elsewhere = 0; elsewhere < 4; elsewhere++)
         for (size_t with_log = 0; with_log < 2; with_log++) {
             text t[4] = {0};
@@ -203,13 +200,12 @@ static void test_stacks(void **state)
 }
 
 /* Without the log's map of hosts a GPU is named by its host. A cut answer names no other one. */
-static void test_cut_answers(void **state)
+TEST(test_cut_answers)
 {
     static const cluster c = {5, 6, 1230, 4, 0, GPUS, 0, 12};
     static const char *const name = "dcgm.json";
     text t = {0};
     const rs_flight_report *report;
-    (void)state;
     put_answer(&t, &c);
     for (size_t cut = 500; cut <= t.n; cut += cut + 97 > t.n && cut < t.n ? t.n - cut : 97) {
         text part = {0};
@@ -226,11 +222,10 @@ static void test_cut_answers(void **state)
     text_clear(&t);
 }
 
-static void test_cost(void **state)
+TEST(test_cost)
 {
     static const char *const name = "dcgm.json";
     double seconds[3];
-    (void)state;
     for (int i = 0; i < 3; i++) {
         cluster c = {3, 20, 1230, 4, 0, GPUS, 0, 1500u << i};
         text t = {0};
@@ -249,12 +244,4 @@ static void test_cost(void **state)
     }
     print_message("36, 72, 144 thousand samples: %.3f, %.3f, %.3f s\n", seconds[0], seconds[1], seconds[2]);
     if (seconds[2] > 8 * seconds[0] + 0.05) fail_msg("the cost grows faster than the answer");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kernel_lines), cmocka_unit_test(test_prometheus),
-                                       cmocka_unit_test(test_stacks), cmocka_unit_test(test_cut_answers),
-                                       cmocka_unit_test(test_cost)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

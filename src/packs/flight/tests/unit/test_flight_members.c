@@ -4,7 +4,6 @@
 
 #include "rankscope/flight.h"
 #include "members.h"
-#include "native.h"
 #include "sink.h"
 #include "turns.h"
 
@@ -103,16 +102,14 @@ static void damage_dump(const char *dump, const char *other, rs_flight_verdict e
     free(all);
 }
 
-static void test_dumps(void **state)
+TEST(test_dumps)
 {
-    (void)state;
     damage_dump(DUMP("started"), DUMP("started"), RS_FLIGHT_STUCK);
     damage_dump(DUMP("completed"), DUMP("completed"), RS_FLIGHT_HEALTHY);
 }
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_dumps)};
     all_ways = argc > 1 && strcmp(argv[1], "--all") == 0;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -11,9 +11,8 @@
 
 /* ---- blocks of pages -------------------------------------------------------------------------------------- */
 
-static void test_blocks(void **state)
+TEST(test_blocks)
 {
-    (void)state;
     static const struct {
         const char *page;
         size_t n;     /* blocks */
@@ -60,9 +59,8 @@ static void test_blocks(void **state)
     }
 }
 
-static void test_sections(void **state)
+TEST(test_sections)
 {
-    (void)state;
     static const struct {
         const char *text;
         size_t n;
@@ -101,9 +99,8 @@ static void test_sections(void **state)
     }
 }
 
-static void test_entities(void **state)
+TEST(test_entities)
 {
-    (void)state;
     static const struct {
         const char *text, *plain;
     } cases[] = {
@@ -152,9 +149,8 @@ static size_t read_stacks(const char *s, size_t n, rs_flight **flight, const rs_
 
 /* Cut or with a byte changed there are no more threads than the text names, and every frame is one of the text's or holds the
  * changed byte. */
-static void test_stacks(void **state)
+TEST(test_stacks)
 {
-    (void)state;
     static const struct {
         const char *text;
         size_t threads;
@@ -192,9 +188,8 @@ static void test_stacks(void **state)
     }
 }
 
-static void test_odd_stacks(void **state)
+TEST(test_odd_stacks)
 {
-    (void)state;
     static const struct {
         const char *text;
         size_t threads;
@@ -259,16 +254,13 @@ static const char table[] =
 
 static void snapshot_clear(rs_fl_snapshot *s)
 {
-    rs_free(s->rows);
-    rs_free(s->unmatched);
-    rs_free(s->members);
+    rs_free_all(s->rows, s->unmatched, s->members);
     *s = (rs_fl_snapshot){0};
 }
 
 /* Cut anywhere: rows before the cut; a byte changed: rows and sets stay within what was read. */
-static void test_tables(void **state)
+TEST(test_tables)
 {
-    (void)state;
     rs_flight *flight;
     rs_fl_snapshot s = {0};
     static const char other[] = {' ', '9', '\n', '{', '\'', '-', '\xff'};
@@ -309,9 +301,8 @@ static const char record[] =
     "\"input_dtypes\":[\"Float\"],\"output_dtypes\":[\"Float\"],\"state\":\"started\",\"is_p2p\":false}]}";
 
 /* Rank 0 answers; rank 1 does so, or fails in a way that is told. */
-static void test_answers(void **state)
+TEST(test_answers)
 {
-    (void)state;
     static const struct {
         int status;
         bool timed_out;
@@ -363,9 +354,8 @@ static void test_answers(void **state)
 }
 
 /* A front end's page names the workers, each once, as far as there is room. */
-static void test_workers(void **state)
+TEST(test_workers)
 {
-    (void)state;
     static const char page[] =
         "<h2>Rank 0: http://a:1/handler/x?</h2><pre>x</pre><h2>Rank 1: http://b:1</h2><pre>y</pre>"
         "<h2>Rank 0: http://c:1</h2><pre>z</pre>";
@@ -389,9 +379,8 @@ static void test_workers(void **state)
 }
 
 /* What a page names is asked only where it is a worker of the job. */
-static void test_who_may_be_asked(void **state)
+TEST(test_who_may_be_asked)
 {
-    (void)state;
     static const struct {
         const char *address, *server, *allowed;
         bool may;
@@ -427,16 +416,4 @@ static void test_who_may_be_asked(void **state)
         if (rs_flight_may_ask(cases[i].address, cases[i].server, &cases[i].allowed,
                               cases[i].allowed != NULL) != cases[i].may)
             fail_msg("%s of %s, %s", cases[i].address, cases[i].server, cases[i].allowed);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_blocks),   cmocka_unit_test(test_sections),
-        cmocka_unit_test(test_entities), cmocka_unit_test(test_who_may_be_asked),
-        cmocka_unit_test(test_stacks),   cmocka_unit_test(test_odd_stacks),
-        cmocka_unit_test(test_tables),   cmocka_unit_test(test_answers),
-        cmocka_unit_test(test_workers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -81,7 +81,7 @@ static bool proves(answer a, const char *says)
 
 /* ---- alone ------------------------------------------------------------------------------------------------ */
 
-static void test_alone(void **state)
+TEST(test_alone)
 {
     static const struct {
         int counts[8];
@@ -102,7 +102,6 @@ static void test_alone(void **state)
         /* Who has launched less while one is gone waits for that one, or came too late to. */
         {{6, 6, 5, 6, 6, 6, 6, DEAD}, RS_FLIGHT_CRASHED, 7, "considered dead"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int comma = 0; comma < 2; comma++) {
             text t = {0};
@@ -116,7 +115,7 @@ static void test_alone(void **state)
 }
 
 /* Counts that are the same half a minute later are of a job that does not move. */
-static void test_twice(void **state)
+TEST(test_twice)
 {
     static const char *const names[] = {"a.json", "b.json"};
     static const int now[] = {6, 6, 6, 5}, less[] = {5, 5, 5, 4};
@@ -128,7 +127,6 @@ static void test_twice(void **state)
                  {"2026-03-14 02:29:30", now, true},
                  {"2026-03-14 02:29:31", now, false},
                  {"2026-03-14 02:29:00", less, false}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         text t[2] = {0};
         put_report(&t[0], "2026-03-14 02:30:00", now, 4, true);
@@ -146,11 +144,10 @@ static void test_twice(void **state)
     "[rank2]:[E314 02:21:07.071 ProcessGroupNCCL.cpp:685] [Rank 2] Watchdog caught collective operation timeout: " \
     "WorkNCCL(SeqNum=6, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran\n"
 
-static void test_with_a_log(void **state)
+TEST(test_with_a_log)
 {
     static const char *const names[] = {"ras.json", "job.log"};
     static const int late[] = {6, 6, 6, 5}, level[] = {6, 6, 6, 6};
-    (void)state;
     for (int i = 0; i < 2; i++) {
         text t[2] = {0};
         put_report(&t[0], "2026-03-14 02:30:00", i ? level : late, 4, true);
@@ -166,7 +163,7 @@ static void test_with_a_log(void **state)
 }
 
 /* A log whose ranks are other processes than the report's: the older of both is of another attempt. */
-static void test_other_attempt(void **state)
+TEST(test_other_attempt)
 {
     static const char *const names[] = {"ras.json", "job.log"};
     static const int dead[] = {6, DEAD, 6, 6};
@@ -179,7 +176,6 @@ static void test_other_attempt(void **state)
         {1000, "00:10:00", 3, NULL},
         {7700, "00:10:00", 1, "job.log is of another attempt and is not used: rank 0 is process 7700"},
         {7700, "04:10:00", 3, "ras.json is of another attempt and is not used: rank 0 is process 7700"}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         text t[2] = {0};
         put_report(&t[0], "2026-03-14 02:30:00", dead, 4, true);
@@ -254,9 +250,8 @@ static const rs_fl_event *heard(rs_flight *flight, int64_t rank, rs_fl_event_kin
     return NULL;
 }
 
-static void test_text(void **state)
+TEST(test_text)
 {
-    (void)state;
     for (size_t i = 0; i < N_FORMS; i++) {
         text t = {0};
         const char *name = "ras.txt";
@@ -273,10 +268,9 @@ static void test_text(void **state)
 /* ---- damage and cost -------------------------------------------------------------------------------------- */
 
 /* A part of a report never accuses a rank that the whole does not. */
-static void test_every_prefix(void **state)
+TEST(test_every_prefix)
 {
     static const int counts[] = {6, 6, 6, 5, 6, DEAD};
-    (void)state;
     for (size_t f = 0; f <= N_FORMS; f++) {
         text t = {0};
         if (f < N_FORMS)
@@ -304,10 +298,9 @@ static void test_every_prefix(void **state)
 }
 
 /* Reports of n, 2n and 4n ranks: each costs about twice as much as the one before. */
-static void test_cost(void **state)
+TEST(test_cost)
 {
     double seconds[3];
-    (void)state;
     for (int i = 0; i < 3; i++) {
         unsigned n = 2000u << i;
         int *counts = calloc(n, sizeof *counts);
@@ -372,11 +365,10 @@ static answer with_dumps(const int *calls, const int *counts)
     return a;
 }
 
-static void test_with_dumps(void **state)
+TEST(test_with_dumps)
 {
     static const int hang[] = {6, 6, 5, 6}, well[] = {5, 5, 5, 5}, lost[] = {6, -1, -1, 6};
     static const int agrees[] = {6, 6, 5, 6}, stale[] = {3, 3, 3, 3}, lies[] = {6, DEAD, 6, 6};
-    (void)state;
     answer a = with_dumps(hang, agrees);
     assert_true(proves(a, "NCCL RAS agrees (ras.json:"));
     expect(a, RS_FLIGHT_RANK_MISSING, 2, "Rank 2 stopped on its host");
@@ -394,15 +386,4 @@ static void test_with_dumps(void **state)
     a = with_dumps(lost, lies);
     assert_true(proves(a, "NCCL RAS agrees"));
     expect(a, RS_FLIGHT_DUMP_MISSING, 1, "is considered dead");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alone),        cmocka_unit_test(test_twice),
-        cmocka_unit_test(test_with_a_log),   cmocka_unit_test(test_text),
-        cmocka_unit_test(test_every_prefix), cmocka_unit_test(test_cost),
-        cmocka_unit_test(test_with_dumps),   cmocka_unit_test(test_other_attempt),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

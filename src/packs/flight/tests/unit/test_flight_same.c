@@ -93,9 +93,8 @@ static text dump_of(const writing *w, const fault *f, unsigned rank)
     return t;
 }
 
-static void test_same(void **state)
+TEST(test_same)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(faults); k++)
         for (size_t i = 0; i < COUNT(writings); i++) {
             const writing *w = &writings[i];
@@ -135,10 +134,4 @@ static void test_same(void **state)
             rs_flight_close(flight);
             for (unsigned rank = 0; rank < RANKS; rank++) text_clear(&texts[rank]);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 #include "flight/serving.h"
 #include "rankscope/flight.h"
 
-static void test_titles(void **state)
+TEST(test_titles)
 {
     static const struct {
         const char *title;
@@ -26,7 +26,6 @@ static void test_titles(void **state)
         {"Worker", RS_FL_PROCESS_OTHER, 0, 0, 0},
         {"", RS_FL_PROCESS_OTHER, 0, 0, 0},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         rs_fl_worker w;
         rs_fl_process process = rs_fl_process_of(cases[i].title, strlen(cases[i].title), &w);
@@ -71,7 +70,7 @@ static void put_process(text *t, unsigned pid, const char *title, place where)
     "(EngineCore_DP0 pid=99) ERROR 10-22 09:48:49 [core.py:710] TimeoutError: RPC call to execute_model timed out.\n"
 
 /* Four workers and their engine. One moment accuses no worker; the engine's time-out makes it a hang. */
-static void test_vllm(void **state)
+TEST(test_vllm)
 {
     static const char *const names[] = {"9000.txt", "9001.txt", "9002.txt",
                                         "9003.txt", "99.txt",   "server.log"};
@@ -91,7 +90,6 @@ static void test_vllm(void **state)
         {LOADS, QUEUE, IDLE, true, -1, "time-out"},
         {QUEUE, ALL_REDUCE, ASKS, true, -1, "time-out"},
     };
-    (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         text t[6] = {0};
         const rs_flight_report *report;
@@ -114,7 +112,7 @@ static void test_vllm(void **state)
 
 /* SGLang's watchdog logs the stacks of its processes; a second dump of one of them is no second rank. Ranks follow from stages and
  * tensor-parallel places; replicas of data parallelism follow each other unless the places differ without them. */
-static void test_sglang(void **state)
+TEST(test_sglang)
 {
     static const char *const name = "server.log";
     static const struct {
@@ -133,7 +131,6 @@ static void test_sglang(void **state)
           "sglang::scheduler_DP1_TP0"},
          3},
     };
-    (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         text t = {0};
         const rs_flight_report *report;
@@ -161,12 +158,11 @@ static void test_sglang(void **state)
 }
 
 /* In front of a line: vLLM's worker, level and stamp; SGLang's stamp and place. */
-static void test_prefixes(void **state)
+TEST(test_prefixes)
 {
     static const char *const name = "server.log";
     text t = {0};
     const rs_flight_report *report;
-    (void)state;
     text_puts(
         &t,
         "(Worker_TP1 pid=7) ERROR 10-22 09:48:40 [multiproc_executor.py:671] CUDA error: an illegal memory access was encountered\n");
@@ -181,11 +177,4 @@ static void test_prefixes(void **state)
     assert_int_equal(report->root.culprits[0], 5);
     rs_flight_close(flight);
     text_clear(&t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_titles), cmocka_unit_test(test_vllm),
-                                       cmocka_unit_test(test_sglang), cmocka_unit_test(test_prefixes)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,9 +19,8 @@ static int64_t units(const char *s, int shift)
     return v;
 }
 
-static void test_numbers(void **state)
+TEST(test_numbers)
 {
-    (void)state;
     const int64_t one = INT64_C(1) << RS_METRICS_SHIFT;
     assert_int_equal(units("1", RS_METRICS_SHIFT), one);
     assert_int_equal(units("-0.5", RS_METRICS_SHIFT), -one / 2);
@@ -77,9 +76,8 @@ static void expect(const char *line, double compute, double comm, double overlap
     assert_true(fabs(r.idle - idle) < 1e-11);
 }
 
-static void test_overlap(void **state)
+TEST(test_overlap)
 {
-    (void)state;
     expect(RECORD("10", ""), 0, 0, 0, 10);
     /* nested and touching ranges of one stream are a union */
     expect(RECORD("20", RANGE("compute", "a", "0", "10") "," RANGE("compute", "b", "3", "5") "," RANGE(
@@ -104,9 +102,8 @@ static void test_overlap(void **state)
     expect(RECORD("-3", RANGE("compute", "y", "0", "4")), 0, 0, 0, 0);
 }
 
-static void test_lines(void **state)
+TEST(test_lines)
 {
-    (void)state;
     rs_record r;
     assert_int_equal(read_line("", &r), RS_LINE_BLANK);
     assert_int_equal(read_line(" \t\r", &r), RS_LINE_BLANK);
@@ -145,9 +142,8 @@ static void test_lines(void **state)
 }
 
 /* Many random ranges against counting on a grid of whole milliseconds. */
-static void test_overlap_by_counting(void **state)
+TEST(test_overlap_by_counting)
 {
-    (void)state;
     rng r = {7};
     /* those behind the fourth are collectives unless they are on the stream of computation */
     static const char *const tags[] = {"x",         "all_reduce", "reduce_scatter",    "all_gather",
@@ -214,9 +210,8 @@ static bool has_problem(const rs_problems *p, const char *kind, rs_severity seve
     return n == count;
 }
 
-static void test_runs(void **state)
+TEST(test_runs)
 {
-    (void)state;
     folder f = folder_make();
     text a = {0}, b = {0};
     for (int i = 0; i < 20; i++) add_record(&a, i, 1, 100);
@@ -259,9 +254,8 @@ static void test_runs(void **state)
 }
 
 /* Every kind that the recorder writes, and what only begins like one. */
-static void test_kinds(void **state)
+TEST(test_kinds)
 {
-    (void)state;
     static const struct {
         const char *name;
         int kind; /* -1: none */
@@ -298,9 +292,8 @@ static void test_kinds(void **state)
 }
 
 /* A difference far beyond the spread of the steps: two runs alone decide nothing. */
-static void test_comparison(void **state)
+TEST(test_comparison)
 {
-    (void)state;
     static const struct {
         bool aorta;
         double sd, scale;
@@ -339,9 +332,8 @@ static void test_comparison(void **state)
     }
 }
 
-static void test_dips(void **state)
+TEST(test_dips)
 {
-    (void)state;
     folder f = folder_make();
     text a = {0};
     for (int i = 0; i < 200; i++)
@@ -363,9 +355,8 @@ static void test_dips(void **state)
     text_clear(&a);
 }
 
-static void test_labels(void **state)
+TEST(test_labels)
 {
-    (void)state;
     rs_metrics_settings settings = {.size = sizeof(rs_metrics_settings), .jobs = 1};
     rs_metrics *m;
     assert_int_equal(rs_metrics_create(&settings, &m, NULL), RS_OK);
@@ -386,9 +377,8 @@ static void test_labels(void **state)
     assert_int_equal(rs_metrics_gate_check("hiden_share < 1", &settings, true, NULL), RS_ERR_USAGE);
 }
 
-static void test_sensors(void **state)
+TEST(test_sensors)
 {
-    (void)state;
     static const char raw[] =
         "===\\nGPU[0]\\t\\t: Temperature (Sensor edge) (C): 40.0\\nGPU[0]\\t\\t: Temperature (Sensor "
         "junction) (C): "
@@ -411,9 +401,8 @@ static void test_sensors(void **state)
     assert_true(s.value[RS_SMI_USE] == 5.0F);
 }
 
-static void test_quantiles(void **state)
+TEST(test_quantiles)
 {
-    (void)state;
     rng r = {3};
     for (size_t round = 0; round < ROUNDS(200); round++) {
         static const double qs[] = {0, 0.25, 0.5, 0.9, 0.99, 1};
@@ -437,9 +426,8 @@ static void test_quantiles(void **state)
 }
 
 /* Each allocation fails in turn: an error, never a crash or a leak. */
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
-    (void)state;
     folder f = folder_make();
     text a = {0};
     for (int i = 0; i < 30; i++) add_record(&a, i, 1, i == 20 ? 9 : 1);
@@ -488,9 +476,8 @@ static int ink_height(cairo_surface_t *picture, int from, int to)
     return first < 0 ? 0 : last - first + 1;
 }
 
-static void test_picture(void **state)
+TEST(test_picture)
 {
-    (void)state;
     static const double x[] = {0, 1, 2, 3}, y[] = {1, 3, 2, 4};
     static const rs_plot_line lines[] = {{.name = "a", .mid = y, .color = 0x204080}};
     rs_plot plot = {.title = "title",
@@ -521,23 +508,8 @@ static void test_picture(void **state)
     cairo_surface_destroy(picture);
 }
 #else
-static void test_picture(void **state)
+TEST(test_picture)
 {
-    (void)state;
     skip();
 }
 #endif
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers),   cmocka_unit_test(test_overlap),
-        cmocka_unit_test(test_lines),     cmocka_unit_test(test_overlap_by_counting),
-        cmocka_unit_test(test_runs),      cmocka_unit_test(test_dips),
-        cmocka_unit_test(test_kinds),     cmocka_unit_test(test_comparison),
-        cmocka_unit_test(test_labels),    cmocka_unit_test(test_picture),
-        cmocka_unit_test(test_sensors),   cmocka_unit_test(test_quantiles),
-        cmocka_unit_test(test_no_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -6,7 +6,6 @@
 
 #include "folder.h"
 #include "metrics/dataset.h"
-#include "rankscope/metrics.h"
 #include "sink.h"
 #include "support.h"
 
@@ -79,9 +78,8 @@ static const rs_metrics_settings plain = {.size = sizeof(rs_metrics_settings), .
 
 /* ---- files ------------------------------------------------------------------------------------------------ */
 
-static void test_files(void **state)
+TEST(test_files)
 {
-    (void)state;
     folder f = folder_make();
     text good = records(0, 12, ""), fewer = records(0, 7, ""), empty = {0};
     run r = read_folder(&f, &plain);
@@ -126,9 +124,8 @@ static void test_files(void **state)
 }
 
 /* What is packed and damaged is left out by name, the rest is read. */
-static void test_damaged_file(void **state)
+TEST(test_damaged_file)
 {
-    (void)state;
     folder f = folder_make();
     text good = records(0, 400, ""), packed = gzip_pack(good.s, good.n, 6);
     folder_add(&f, "rank_0_metrics.jsonl.gz", &packed);
@@ -155,9 +152,8 @@ static void test_damaged_file(void **state)
 /* ---- lines ------------------------------------------------------------------------------------------------ */
 
 #define RANGES(r) "{\"global_step\": 3, \"profile\": {\"total_ms\": 10, \"ranges\": [" r "]}}\n"
-static void test_lines(void **state)
+TEST(test_lines)
 {
-    (void)state;
     static const struct {
         const char *line, *kind; /* what is told of it */
         size_t kept;
@@ -203,9 +199,8 @@ static void test_lines(void **state)
 
 /* ---- dips and sensors ------------------------------------------------------------------------------------- */
 
-static void test_sensors(void **state)
+TEST(test_sensors)
 {
-    (void)state;
     folder f = folder_make();
     text t = {0};
     for (int i = 0; i < 120; i++) {
@@ -236,9 +231,8 @@ static void test_sensors(void **state)
 }
 
 /* One rank is slower than all others, none communicates, all are equal, one step is endless: pictures and tables of each. */
-static void test_shapes(void **state)
+TEST(test_shapes)
 {
-    (void)state;
     static const char *const lines[] = {
         "{\"world_size\": 9, \"global_step\": %d, \"loss\": 1e400, \"profile\": {\"total_ms\": 10, \"ranges\": []}}\n",
         "{\"global_step\": %d, \"loss\": NaN, \"profile\": {\"total_ms\": 0, \"ranges\": []}}\n",
@@ -306,9 +300,8 @@ static bool notes_have(const rs_result *r, const char *word)
     return false;
 }
 
-static void test_traces(void **state)
+TEST(test_traces)
 {
-    (void)state;
     static const rs_metrics_settings with_traces = {
         .size = sizeof(rs_metrics_settings), .jobs = 1, .traces = true};
     text forty = {0};
@@ -377,9 +370,8 @@ static bool stop(void *context, uint64_t done, uint64_t total)
     return done < *(uint64_t *)context;
 }
 
-static void test_settings(void **state)
+TEST(test_settings)
 {
-    (void)state;
     rs_metrics *m;
     char label[300];
     memset(label, 'a', sizeof label - 1);
@@ -426,14 +418,4 @@ static void test_settings(void **state)
     run_clear(&r);
     folder_remove(&f);
     text_clear(&t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_files),    cmocka_unit_test(test_damaged_file), cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_sensors),  cmocka_unit_test(test_shapes),       cmocka_unit_test(test_traces),
-        cmocka_unit_test(test_settings),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,8 +4,6 @@
 
 #include "metrics/record.h"
 #include "members.h"
-#include "native.h"
-#include "sink.h"
 #include "turns.h"
 
 /* ---- metrics --------------------------------------------------------------------------------------------- */
@@ -18,9 +16,8 @@ static const char record[] =
     "\"overlap_ms\":2,\"per_stream\":{\"allreduce\":{\"overlap_ms\":2},\"reducescatter\":{\"overlap_ms\":0}}}}}";
 
 /* Whatever one member is, computation, communication and idle time never make more than the step. */
-static void test_records(void **state)
+TEST(test_records)
 {
-    (void)state;
     members *all = members_of(record);
     rs_record_reader plain = {0}, stored = {.stored = true};
     rs_record r, own;
@@ -52,7 +49,6 @@ static void test_records(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_records)};
     all_ways = argc > 1 && strcmp(argv[1], "--all") == 0;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

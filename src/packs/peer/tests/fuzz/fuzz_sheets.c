@@ -2,7 +2,6 @@
  * and whose texts exist, or to an error that says why. A comparison of them with themselves keeps every row once. */
 #include <string.h>
 
-#include "analysis/analysis.h"
 #include "fuzz.h"
 #include "input/sheets.h"
 #include "peer/tracelens_join.h"

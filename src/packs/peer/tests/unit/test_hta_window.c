@@ -1,14 +1,10 @@
 /* HTA's window and its rounding on events built by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "builder.h"
 #include "peer/hta_window.h"
 #include "trace/selection.h"
+#include "unit.h"
 
 static rs_trace trace_of(builder *b)
 {
@@ -19,9 +15,8 @@ static rs_trace trace_of(builder *b)
 
 /* Rounding of a half-microsecond kernel, the lost last step, and the row that a repeated correlation doubles.
  */
-static void test_hta_window(void **state)
+TEST(test_hta_window)
 {
-    (void)state;
     builder b = builder_create();
     add_step(&b, "user_annotation", "ProfilerStep#1", 9, 0, 100000);
     add_step(&b, "user_annotation", "ProfilerStep#2", 9, 100000, 100000);
@@ -51,19 +46,9 @@ static void test_hta_window(void **state)
     rs_events_free(b.e);
 }
 
-static void test_doubles_of_microseconds(void **state)
+TEST(test_doubles_of_microseconds)
 {
-    (void)state;
     assert_true(rs_hta_us(1234567891234567) == 1234567891234.567);
     assert_true(rs_hta_us(1719946000123456789) == 1719946000123456.789);
     assert_true(rs_hta_us(-1500) == -1.5);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hta_window),
-        cmocka_unit_test(test_doubles_of_microseconds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* numpy's order of equal keys: a recorded example, and that every shape comes out sorted. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "peer/numpy_order.h"
+#include "unit.h"
 
 enum { MOST = 5000 };
 
@@ -23,9 +19,8 @@ static void check(const int64_t *keys, size_t n)
     }
 }
 
-static void test_every_shape_is_sorted(void **state)
+TEST(test_every_shape_is_sorted)
 {
-    (void)state;
     static int64_t keys[MOST];
     static const size_t sizes[] = {0, 1, 2, 16, 17, 18, 100, 1000, MOST};
     for (int shape = 0; shape < 6; shape++) {
@@ -48,9 +43,8 @@ static void test_every_shape_is_sorted(void **state)
 }
 
 /* By a second program that follows numpy's source: argsort of [(i * 7) % 5 for i in range(40)]. */
-static void test_recorded_example(void **state)
+TEST(test_recorded_example)
 {
-    (void)state;
     static const uint32_t want[40] = {0,  20, 15, 30, 10, 25, 35, 5,  23, 8,  33, 28, 13, 3,
                                       38, 18, 6,  21, 1,  36, 16, 26, 11, 31, 34, 29, 19, 14,
                                       9,  4,  24, 39, 27, 22, 17, 12, 32, 7,  2,  37};
@@ -59,13 +53,4 @@ static void test_recorded_example(void **state)
     for (int i = 0; i < 40; i++) keys[i] = (i * 7) % 5;
     rs_numpy_argsort(keys, 40, order);
     assert_memory_equal(order, want, sizeof want);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_shape_is_sorted),
-        cmocka_unit_test(test_recorded_example),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

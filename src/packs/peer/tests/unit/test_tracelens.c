@@ -1,13 +1,8 @@
 /* TraceLens' report: its models against arithmetic done by hand from its formulas, faults included; which work it
  * links; what becomes of operators in its sheets. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "builder.h"
@@ -15,6 +10,7 @@
 #include "peer/tracelens_models.h"
 #include "peer/tracelens_nccl.h"
 #include "peer/tracelens_rank.h"
+#include "unit.h"
 
 #define BF "\"c10::BFloat16\""
 #define F32 "\"float\""
@@ -160,9 +156,8 @@ static rs_tl_outcome ask(const line *l, rs_arena *arena, rs_tl_answer *a)
     return outcome;
 }
 
-static void test_models(void **state)
+TEST(test_models)
 {
-    (void)state;
     rs_arena arena = {0};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         rs_tl_answer a;
@@ -187,9 +182,8 @@ static const rs_tl_param *param(const rs_tl_answer *a, const char *name)
     return NULL;
 }
 
-static void test_params(void **state)
+TEST(test_params)
 {
-    (void)state;
     rs_arena arena = {0};
     rs_tl_answer a;
     const char *tensile = "Cijk_Ailk_Bjlk_BBS_BH_Bias", *nvjet = "nvjet_hsh_128x256_TNT",
@@ -226,9 +220,8 @@ static void test_params(void **state)
 }
 
 /* Whatever the texts hold, there is an outcome. */
-static void test_hostile_texts(void **state)
+TEST(test_hostile_texts)
 {
-    (void)state;
     static const char *const texts[] = {
         "",
         "[",
@@ -285,9 +278,8 @@ static void test_hostile_texts(void **state)
 
 /* ---- texts --------------------------------------------------------------------------------------------- */
 
-static void test_python(void **state)
+TEST(test_python)
 {
-    (void)state;
     rs_text t = {0};
     rs_python_put_float(&t, 16);
     rs_text_put(&t, " ");
@@ -393,9 +385,8 @@ static double real_of(const rs_table *t, const char *name, const char *column)
     return rs_table_real(t, row, column_of(t, column));
 }
 
-static void test_rank(void **state)
+TEST(test_rank)
 {
-    (void)state;
     builder b = make_rank();
     rs_trace trace;
     rs_sheets s;
@@ -444,9 +435,8 @@ static void test_rank(void **state)
 }
 
 /* A file without a single flow: the links of rankscope hold. */
-static void test_no_flows(void **state)
+TEST(test_no_flows)
 {
-    (void)state;
     builder b = builder_create();
     add_modelled(&b, "aten::mm", 0, 900);
     add_call(&b, "cudaLaunchKernel", 1, 100, 10);
@@ -462,9 +452,8 @@ static void test_no_flows(void **state)
     rs_events_free(b.e);
 }
 
-static void test_memory(void **state)
+TEST(test_memory)
 {
-    (void)state;
     const rs_tracelens_options options = {.short_ns = 1000};
     builder b = make_rank();
     for (uint64_t k = 1;; k++) {
@@ -499,9 +488,8 @@ static rs_tl_collectives make_collectives(int64_t rank, const int64_t *starts, c
     return c;
 }
 
-static void test_collectives(void **state)
+TEST(test_collectives)
 {
-    (void)state;
     /* rank 0 comes first to both, by 3 and 1 us; rank 1 lists them the other way round */
     rs_tl_collectives a = make_collectives(0, (int64_t[]){1000, 20000}, (int64_t[]){5000, 4000}, 2);
     rs_tl_collectives b = make_collectives(1, (int64_t[]){21000, 4000}, (int64_t[]){3000, 2000}, 2);
@@ -577,9 +565,8 @@ static void make_exchange(rs_tl_collectives *c, int64_t in, const char *splits)
     }
 }
 
-static void test_all2allv(void **state)
+TEST(test_all2allv)
 {
-    (void)state;
     rs_tl_collectives a = make_collectives(0, (int64_t[]){1000, 20000}, (int64_t[]){5000, 4000}, 2);
     rs_tl_collectives b = make_collectives(1, (int64_t[]){4000, 21000}, (int64_t[]){2000, 4000}, 2);
     make_exchange(&a, 3 << 18, "[524288, 262144]"); /* floats: 3 MiB, 2 of them to itself */
@@ -636,9 +623,8 @@ static void test_all2allv(void **state)
 
 /* ---- numbers ------------------------------------------------------------------------------------------- */
 
-static void test_numbers(void **state)
+TEST(test_numbers)
 {
-    (void)state;
     double values[] = {3, (double)NAN, 1, 8};
     rs_tl_stats s = rs_tl_stats_of(values, 4);
     assert_true(s.n == 3 && s.sum == 12 && s.mean == 4 && s.median == 3 && s.min == 1 && s.max == 8);
@@ -652,9 +638,8 @@ static void test_numbers(void **state)
 }
 
 /* Of many rows, some at once and with gaps; without memory there is no sum. */
-static void test_union(void **state)
+TEST(test_union)
 {
-    (void)state;
     builder b = builder_create();
     uint32_t rows[40];
     for (int i = 0; i < 40; i++) rows[i] = add_kernel(&b, "k", 0, 7, (40 - i) * 1000, i % 2 ? 500 : 1200, -1);
@@ -667,17 +652,4 @@ static void test_union(void **state)
     rs_test_fail_allocation(0);
     assert_false(ok);
     rs_events_free(b.e);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_models),        cmocka_unit_test(test_params),
-        cmocka_unit_test(test_hostile_texts), cmocka_unit_test(test_python),
-        cmocka_unit_test(test_rank),          cmocka_unit_test(test_no_flows),
-        cmocka_unit_test(test_memory),        cmocka_unit_test(test_collectives),
-        cmocka_unit_test(test_all2allv),      cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_union),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

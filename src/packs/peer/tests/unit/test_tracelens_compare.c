@@ -1,18 +1,12 @@
 /* TraceLens' comparison of reports, and the sheets that it reads. Expected values are counted by hand. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "analysis/analysis.h"
 #include "base/memory.h"
 #include "input/sheets.h"
 #include "output/xlsx.h"
 #include "rankscope/tracelens_compare.h"
+#include "unit.h"
 
 /* ---- sheets that are read ------------------------------------------------------------------------------ */
 
@@ -56,9 +50,8 @@ static void is_empty(const rs_grid *g, size_t row, size_t column)
     assert_int_equal(g->cells[row * g->n_columns + column].kind, RS_GRID_EMPTY);
 }
 
-static void csv_as_pandas_writes_it(void **state)
+TEST(csv_as_pandas_writes_it)
 {
-    (void)state;
     reading r;
     assert_int_equal(
         read_csv(
@@ -152,9 +145,8 @@ static bool can_read(void)
     return status != RS_ERR_USAGE && rs_xlsx_available();
 }
 
-static void workbook_as_it_was_written(void **state)
+TEST(workbook_as_it_was_written)
 {
-    (void)state;
     if (!can_read()) skip();
     bytes b = workbook_of(few, 3);
     reading r;
@@ -221,9 +213,8 @@ static const op base_ops[] = {{"mm", 4, 2}, {"add", 5, 1}, {"add", 1, 1}, {"gone
 static const op other_ops[] = {{"new", 7, 1}, {"add", 2, 3},  {"mm", 5, 2},
                                {"add", 8, 1}, {"zero", 1, 1}, {"add", 9, 1}};
 
-static void rows_stand_once(void **state)
+TEST(rows_stand_once)
 {
-    (void)state;
     rs_table *a = table_of(base_ops, 5), *b = table_of(other_ops, 6);
     const rs_table *left[] = {a}, *right[] = {b};
     const rs_tracelens_input inputs[] = {{"A", NULL, left, 1}, {"B", NULL, right, 1}};
@@ -311,9 +302,8 @@ static bool has_column(const rs_table *t, const char *name)
     return false;
 }
 
-static void roofline_sheets_are_parted(void **state)
+TEST(roofline_sheets_are_parted)
 {
-    (void)state;
     static const gemm of_base[] = {{128, 10}, {64, 30}, {32, 20}},
                       of_one[] = {{64, 15}, {256, 5}, {16, 6}, {32, 7}}, of_two[] = {{32, 10}, {128, 5}};
     rs_table *a = gemms_of(of_base, 3), *b = gemms_of(of_one, 4), *d = gemms_of(of_two, 2);
@@ -372,9 +362,8 @@ static rs_table *kernels_of(const char *first, double a, const char *second, dou
 }
 
 /* Two operators launch one kernel: each is compared with itself, in whatever order the sheets have them. */
-static void rows_of_a_key_are_told_apart(void **state)
+TEST(rows_of_a_key_are_told_apart)
 {
-    (void)state;
     rs_table *a = kernels_of("mm", 20, "add", 10), *b = kernels_of("add", 11, "mm", 21);
     const rs_table *left[] = {a}, *right[] = {b};
     const rs_tracelens_input inputs[] = {{"A", NULL, left, 1}, {"B", NULL, right, 1}};
@@ -392,9 +381,8 @@ static void rows_of_a_key_are_told_apart(void **state)
     rs_table_free(b);
 }
 
-static void memory_may_run_out(void **state)
+TEST(memory_may_run_out)
 {
-    (void)state;
     rs_table *a = table_of(base_ops, 5), *b = table_of(other_ops, 6);
     const rs_table *left[] = {a}, *right[] = {b};
     const rs_tracelens_input inputs[] = {{"A", NULL, left, 1}, {"B", NULL, right, 1}};
@@ -428,15 +416,4 @@ static void memory_may_run_out(void **state)
     rs_free(book.data);
     rs_table_free(a);
     rs_table_free(b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(csv_as_pandas_writes_it),
-                                       cmocka_unit_test(workbook_as_it_was_written),
-                                       cmocka_unit_test(rows_stand_once),
-                                       cmocka_unit_test(roofline_sheets_are_parted),
-                                       cmocka_unit_test(rows_of_a_key_are_told_apart),
-                                       cmocka_unit_test(memory_may_run_out)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

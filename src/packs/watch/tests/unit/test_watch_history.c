@@ -72,7 +72,7 @@ static rs_status see(void *context, const rs_window_values *w, rs_error *err)
     return RS_OK;
 }
 
-static void test_round_trip(void **state)
+TEST(test_round_trip)
 {
     static const int64_t ranks[] = {0, 1, 2, 7, 8, 100}, more[] = {1, 5, 200};
     static const float values[] = {1, 2, 3, 4, 5, 6}, others[] = {90, 50, 20};
@@ -80,7 +80,6 @@ static void test_round_trip(void **state)
     seen s = {0};
     rs_error err = RS_ERROR_INIT;
     size_t n;
-    (void)state;
     make_place(&p);
     rs_watch_history *h = open_at(&p);
     rs_history_window w = window_of(ranks, 6, values, 5000), late = window_of(more, 3, others, 5000);
@@ -113,13 +112,12 @@ static void test_round_trip(void **state)
 }
 
 /* Windows of equal time are apart by their first step; step 0 is one, and no step is not. */
-static void test_first_step(void **state)
+TEST(test_first_step)
 {
     static const int64_t ranks[] = {0, 1};
     static const float values[] = {1, 2};
     place p;
     rs_error err = RS_ERROR_INIT;
-    (void)state;
     make_place(&p);
     rs_watch_history *h = open_at(&p);
     rs_history_window w = window_of(ranks, 2, values, 5000);
@@ -137,7 +135,7 @@ static void test_first_step(void **state)
 }
 
 /* What was not committed is not there, also after the process is gone without a word. */
-static void test_killed(void **state)
+TEST(test_killed)
 {
     static const int64_t ranks[] = {0};
     static const float values[] = {1};
@@ -146,7 +144,6 @@ static void test_killed(void **state)
     int64_t id;
     seen s = {0};
     rs_error err = RS_ERROR_INIT;
-    (void)state;
     make_place(&p);
     rs_watch_history *h = open_at(&p);
     rs_history_window w = window_of(ranks, 1, values, 1000), second = window_of(ranks, 1, values, 2000);
@@ -178,7 +175,7 @@ static rs_status deliver(void *context, const rs_history_message *m, rs_error *e
 }
 
 /* Each change and message once, whichever of two watchers comes first; a failed delivery leaves the rest. */
-static void test_two_watchers(void **state)
+TEST(test_two_watchers)
 {
     const rs_history_change c = {.kind = "step",
                                  .subject = "",
@@ -195,7 +192,6 @@ static void test_two_watchers(void **state)
     place p;
     rs_error err = RS_ERROR_INIT;
     int64_t fault, first;
-    (void)state;
     make_place(&p);
     rs_watch_history *a = open_at(&p), *b = open_at(&p);
     assert_int_equal(rs_history_begin_change(a, &c, &first, &err), RS_OK);
@@ -238,13 +234,12 @@ static rs_status copy_id(void *context, const rs_history_message *m, rs_error *e
 
 /* Of two watchers one has a message that is to be posted; the other one takes it when the first one was killed with it, or gave it
  * back. What was over and printed before the first post is left. */
-static void test_posts(void **state)
+TEST(test_posts)
 {
     place p;
     rs_error err = RS_ERROR_INIT;
     bool has;
     int64_t id = 0;
-    (void)state;
     make_place(&p);
     rs_watch_history *a = open_at(&p), *b = open_at(&p);
     run_sql(
@@ -277,7 +272,7 @@ static void test_posts(void **state)
 }
 
 /* A full disk is an error; what was there stays, and there is room for the same again later. */
-static void test_full(void **state)
+TEST(test_full)
 {
     enum { N = 4096 };
     static int64_t ranks[N];
@@ -287,7 +282,6 @@ static void test_full(void **state)
     rs_status status = RS_OK;
     int64_t id;
     seen s = {0};
-    (void)state;
     make_place(&p);
     for (size_t i = 0; i < N; i++) ranks[i] = (int64_t)i;
     rs_history_window w = window_of(ranks, N, values, 1000);
@@ -308,7 +302,7 @@ static void test_full(void **state)
     unlink(p.path);
 }
 
-static void test_foreign(void **state)
+TEST(test_foreign)
 {
     static const int64_t ranks[] = {0, 1};
     static const float values[] = {1, 2};
@@ -319,7 +313,6 @@ static void test_foreign(void **state)
     place p;
     rs_watch_history *h;
     rs_error err = RS_ERROR_INIT;
-    (void)state;
     make_place(&p);
     run_sql(&p, "CREATE TABLE t (x)");
     assert_int_equal(rs_history_open(p.path, &h, &err), RS_ERR_FORMAT);
@@ -344,13 +337,12 @@ static void test_foreign(void **state)
 }
 
 /* A history of version 1 is migrated: its changes go on, each a fault of its own, and no message is delivered again. */
-static void test_migrated(void **state)
+TEST(test_migrated)
 {
     place p;
     int left = 9;
     int64_t fault;
     rs_error err = RS_ERROR_INIT;
-    (void)state;
     make_place(&p);
     run_sql(
         &p,
@@ -376,7 +368,7 @@ static void test_migrated(void **state)
 }
 
 /* Less than 100 bytes a rank and window, files included. */
-static void test_size(void **state)
+TEST(test_size)
 {
     enum { N = 512, WINDOWS = 60 };
     static int64_t ranks[N];
@@ -384,7 +376,6 @@ static void test_size(void **state)
     place p;
     rng r = {1};
     rs_error err = RS_ERROR_INIT;
-    (void)state;
     make_place(&p);
     rs_watch_history *h = open_at(&p);
     for (size_t i = 0; i < N; i++) ranks[i] = (int64_t)i;
@@ -405,16 +396,4 @@ static void test_size(void **state)
     fclose(f);
     assert_in_range((uint64_t)each, 32, 99);
     unlink(p.path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_first_step),
-        cmocka_unit_test(test_killed),     cmocka_unit_test(test_two_watchers),
-        cmocka_unit_test(test_full),       cmocka_unit_test(test_foreign),
-        cmocka_unit_test(test_size),       cmocka_unit_test(test_migrated),
-        cmocka_unit_test(test_posts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

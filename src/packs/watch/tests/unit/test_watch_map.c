@@ -63,7 +63,7 @@ static size_t rows(const rs_result *r, const char *table)
 }
 
 /* 1750032000 is midnight. */
-static void test_columns(void **state)
+TEST(test_columns)
 {
     static const struct {
         int64_t windows, apart;
@@ -78,7 +78,6 @@ static void test_columns(void **state)
         {97, 86400, 49, 2},  /* two each: there are too many days */
         {1, 3600, 1, 1},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         rs_result r = map_of(2, cases[i].windows, cases[i].apart, even);
         assert_int_equal(rows(&r, "columns"), cases[i].columns);
@@ -102,10 +101,9 @@ static double slow_then_gone(int64_t rank, int64_t window)
     return rank == 217 && window >= 24 ? 150 : rank == 216 ? 90 : rank == 0 ? 120 : 100;
 }
 
-static void test_cells(void **state)
+TEST(test_cells)
 {
     rs_result r = map_of(300, 192, 3600, slow_then_gone);
-    (void)state;
     assert_int_equal(rows(&r, "columns"), 8);
     assert_int_equal(rows(&r, "map"), 8 * 100); /* three ranks a row */
     for (size_t i = 0; i < rows(&r, "map"); i++) {
@@ -130,10 +128,9 @@ static double alone(int64_t rank, int64_t window)
 }
 
 /* A rank that is not there has no cell. */
-static void test_absent(void **state)
+TEST(test_absent)
 {
     rs_result r = map_of(2, 10, 3600, alone), none = map_of(0, 0, 1, even);
-    (void)state;
     assert_int_equal(rows(&r, "columns"), 10);
     assert_int_equal(rows(&r, "map"), 10);
     for (size_t i = 0; i < 10; i++) assert_true(cell(&r, "map", i, "rank") == (double)(i % 2));
@@ -144,9 +141,8 @@ static void test_absent(void **state)
 }
 
 /* A message names eight ranks; that there are more it says from nine on. */
-static void test_ranks_of_a_message(void **state)
+TEST(test_ranks_of_a_message)
 {
-    (void)state;
     rs_series_event events[9];
     for (int64_t i = 0; i < 9; i++)
         events[i] = (rs_series_event){.metric = RS_WATCH_OWN,
@@ -172,9 +168,8 @@ static void test_ranks_of_a_message(void **state)
 }
 
 /* Settings that are 0 are the usual ones. */
-static void test_usual_settings(void **state)
+TEST(test_usual_settings)
 {
-    (void)state;
     for (int k = 0; k < 2; k++) {
         const rs_watch_settings settings = {.size = sizeof settings, .min_effect = k ? 0.1 : 0};
         rs_watch *w = NULL;
@@ -182,12 +177,4 @@ static void test_usual_settings(void **state)
         assert_true(w->min_effect == (k ? 0.1 : 0.03));
         rs_watch_close(w);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_columns), cmocka_unit_test(test_cells),
-                                       cmocka_unit_test(test_absent), cmocka_unit_test(test_usual_settings),
-                                       cmocka_unit_test(test_ranks_of_a_message)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

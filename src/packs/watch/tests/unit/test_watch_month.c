@@ -160,23 +160,20 @@ static void month_of(int df, double rho, double shift, uint64_t seed)
     assert_true(m.false_alarms <= 1);
 }
 
-static void test_heavy_tails(void **state)
+TEST(test_heavy_tails)
 {
-    (void)state;
     month_of(5, 0.3, 0.12, 1);
 }
 
-static void test_gaussian(void **state)
+TEST(test_gaussian)
 {
-    (void)state;
     if (!RS_TEST_SLOW) month_of(0, 0.3, 0.07, 2);
 }
 
 /* A healthy job of few ranks and short baselines: the limits are extrapolated there. */
-static void test_young_jobs(void **state)
+TEST(test_young_jobs)
 {
     int64_t alarms = 0;
-    (void)state;
     for (uint64_t seed = 1; seed <= ROUNDS(60); seed++) {
         month m = {.ranks = 8, .windows = 100, .df = 5, .rho = 0.2, .sigma = SIGMA};
         run(&m, seed);
@@ -186,10 +183,9 @@ static void test_young_jobs(void **state)
 }
 
 /* Noise that hardly changes from window to window is no evidence: it is refused, or survives. */
-static void test_correlated(void **state)
+TEST(test_correlated)
 {
     int64_t alarms = 0;
-    (void)state;
     for (uint64_t seed = 1; seed <= ROUNDS(8); seed++) {
         month m = {.ranks = 32, .windows = 600, .df = 5, .rho = 0.9, .sigma = SIGMA};
         run(&m, seed);
@@ -198,7 +194,7 @@ static void test_correlated(void **state)
     assert_true(alarms <= 1);
 }
 
-static void test_clock_jumps(void **state)
+TEST(test_clock_jumps)
 {
     planted p = {.rank = 5, .from = 210, .to = 240, .shift = 0.2};
     month m = {.ranks = 16,
@@ -209,7 +205,6 @@ static void test_clock_jumps(void **state)
                .plants = &p,
                .n_plants = 1,
                .jump_at = 205};
-    (void)state;
     run(&m, 7);
     assert_int_equal(p.found, 212);
     assert_true(p.over > 0);
@@ -217,13 +212,12 @@ static void test_clock_jumps(void **state)
 }
 
 /* A rank that leaves no recording is said after three windows, and again when it is back. */
-static void test_vanished(void **state)
+TEST(test_vanished)
 {
     rs_error err = RS_ERROR_INIT;
     rs_window_series *s = rs_series_create(0.03);
     static const int64_t all[] = {0, 1, 2, 3}, some[] = {0, 1, 3};
     int64_t begun = 0, over = 0;
-    (void)state;
     for (int64_t w = 1; w <= 40; w++) {
         bool gone = w >= 20 && w < 30;
         float values[4] = {1000, 1001, 1002, 1003};
@@ -243,14 +237,4 @@ static void test_vanished(void **state)
     assert_int_equal(begun, 22);
     assert_int_equal(over, 32);
     rs_series_free(s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_heavy_tails), cmocka_unit_test(test_gaussian),
-        cmocka_unit_test(test_young_jobs),  cmocka_unit_test(test_correlated),
-        cmocka_unit_test(test_clock_jumps), cmocka_unit_test(test_vanished),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
